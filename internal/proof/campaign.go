@@ -53,7 +53,7 @@ func (c *campaign) begin(target string) (first, seeds uint64, err error) {
 		if c.resume {
 			first = max(first, last+1)
 		} else if r.commit == c.commit && last >= first {
-			return 0, 0, fmt.Errorf("%s has seeds %s of %s at this commit: --resume continues after them, --ledger '' records nothing", c.ledger, r.seeds, c.name(target))
+			return 0, 0, fmt.Errorf("%s already has seeds %s of %s at this commit; use --resume to continue after them, or --ledger '' to record nothing", c.ledger, r.seeds, c.name(target))
 		}
 	}
 	return first, seeds, nil
@@ -92,14 +92,14 @@ func (c *campaign) enter(r row) error {
 	return addToLedger(c.ledger, r)
 }
 
-// tell prints a line of progress.
-func (c *campaign) tell(target string, seed uint64, sum counts, unit string, since time.Time) {
+// report prints a line of progress.
+func (c *campaign) report(target string, seed uint64, sum counts, unit string, since time.Time) {
 	rate := float64(sum.of(unit)) / max(time.Since(since).Seconds(), 1e-3)
 	format := "%.0f"
 	if rate < 10 {
 		format = "%.1f"
 	}
-	fmt.Fprintf(c.log, "%s %s: seed %d: %s; "+format+" %s a second\n", time.Now().Format(time.TimeOnly), c.name(target), seed, sum, rate, unit)
+	fmt.Fprintf(c.log, "%s %s: seed %d: %s; "+format+" %s per second\n", time.Now().Format(time.TimeOnly), c.name(target), seed, sum, rate, unit)
 }
 
 // stores runs one of the proofs over whole stores, several seeds per process.
@@ -126,7 +126,7 @@ func (c *campaign) stores(ctx context.Context) error {
 	for {
 		left, ok := c.left()
 		if !ok || ctx.Err() != nil || next-first >= seeds {
-			c.tell("", next-1, total, total.first(), started)
+			c.report("", next-1, total, total.first(), started)
 			return flush()
 		}
 		cmd, err := workerCommand(ctx, c.proof, next, min(seedsOfProcess, seeds-(next-first)), left)
@@ -141,11 +141,11 @@ func (c *campaign) stores(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return flush()
 		case err != nil:
-			fmt.Fprintf(c.log, "%s\n%s: seed %d: %v\nagain: go run ./internal/proof %s --seed %d --seeds 1 --ledger ''\n", output, c.proof, next, err, c.proof, next)
+			fmt.Fprintf(c.log, "%s\n%s: seed %d: %v\nto repeat: go run ./internal/proof %s --seed %d --seeds 1 --ledger ''\n", output, c.proof, next, err, c.proof, next)
 			return errors.Join(errFailed, flush(fmt.Sprintf("seed %d", next)))
 		}
 		if time.Since(entered) >= enterEvery {
-			c.tell("", next-1, total, total.first(), started)
+			c.report("", next-1, total, total.first(), started)
 			if err := flush(); err != nil {
 				return err
 			}
@@ -153,6 +153,6 @@ func (c *campaign) stores(ctx context.Context) error {
 	}
 }
 
-// enterEvery is how often a campaign writes the ledger, and so the most work that a kill leaves
+// enterEvery is how often a campaign writes the ledger. A kill leaves at most this much work
 // unrecorded.
 const enterEvery = 20 * time.Second

@@ -41,9 +41,9 @@ func work(ctx context.Context, args []string, proofs []prooftest.Proof, out, log
 	flags := flag.NewFlagSet(workerName, flag.ContinueOnError)
 	flags.SetOutput(log)
 	name := flags.String("proof", "", "which")
-	first := flags.Uint64("seed", 1, "the first seed")
-	seeds := flags.Uint64("seeds", 1, "how many")
-	within := flags.Duration("for", 0, "for how long; 0 is no limit")
+	first := flags.Uint64("seed", 1, "first seed")
+	seeds := flags.Uint64("seeds", 1, "number of seeds")
+	within := flags.Duration("for", 0, "time limit; 0 = none")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -87,9 +87,9 @@ func showScript(log io.Writer, name string, seed uint64, r *prooftest.Result) {
 	case err != nil:
 		fmt.Fprintln(log, err)
 	case r.Alone:
-		fmt.Fprintf(log, "the history, shortened: go test ./internal/storetest -run TestReplayHistoryFile -proof.script=%s\n", f.Name())
+		fmt.Fprintf(log, "shortened history: go test ./internal/storetest -run TestReplayHistoryFile -proof.script=%s\n", f.Name())
 	default:
-		fmt.Fprintf(log, "the history, which fails with its seed only: %s\n", f.Name())
+		fmt.Fprintf(log, "history (fails only when run by its seed): %s\n", f.Name())
 	}
 }
 
@@ -125,7 +125,7 @@ func runChild(ctx context.Context, cmd *exec.Cmd, quiet time.Duration, each func
 	write.Close()
 	wg.Wait()
 	if stop.end() {
-		err = fmt.Errorf("nothing happened for %v: %w", quiet, errors.Join(err))
+		err = fmt.Errorf("no output for %v: %w", quiet, errors.Join(err))
 	}
 	return rest.String(), err
 }

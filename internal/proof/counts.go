@@ -67,7 +67,7 @@ func parseCounts(text string) (c counts, err error) {
 		number, unit, ok := strings.Cut(part, " ")
 		n, err := strconv.ParseInt(strings.ReplaceAll(number, ",", ""), 10, 64)
 		if !ok || err != nil || n < 0 {
-			return nil, fmt.Errorf("%q is no count", part)
+			return nil, fmt.Errorf("invalid count %q", part)
 		}
 		c = c.plus(counts{{N: n, Unit: unit}})
 	}
@@ -137,7 +137,7 @@ func parseSpans(text string) (s spans, err error) {
 		first, err1 := strconv.ParseUint(from, 10, 64)
 		last, err2 := strconv.ParseUint(to, 10, 64)
 		if err1 != nil || err2 != nil || first > last {
-			return nil, fmt.Errorf("%q are no seeds", part)
+			return nil, fmt.Errorf("invalid seeds %q", part)
 		}
 		s = s.plus(spans{{first, last}})
 	}

@@ -33,7 +33,7 @@ func (t fuzzTarget) String() string { return t.pkg + "." + t.name }
 
 var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 
-// fuzzTargets lists the targets of the module, or the requested ones.
+// fuzzTargets lists the requested targets of the module, or all.
 func fuzzTargets(root string, asked []string) (targets []fuzzTarget, err error) {
 	var all []fuzzTarget
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -73,7 +73,7 @@ func fuzzTargets(root string, asked []string) (targets []fuzzTarget, err error) 
 			}
 		}
 		if len(targets) == before {
-			return nil, fmt.Errorf("there is no fuzz target %q", name)
+			return nil, fmt.Errorf("no fuzz target %q", name)
 		}
 	}
 	return targets, nil
@@ -118,7 +118,7 @@ func (c *campaign) fuzzTarget(ctx context.Context, t fuzzTarget, programs string
 			build := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./"+t.pkg)
 			build.Dir = c.root
 			if out, err := build.CombinedOutput(); err != nil {
-				return fmt.Errorf("%s cannot be built: %w\n%s", t.pkg, err, out)
+				return fmt.Errorf("build %s: %w\n%s", t.pkg, err, out)
 			}
 		}
 		if err := c.executeTarget(ctx, t, program, filepath.Join(c.root, filepath.FromSlash(t.pkg)), c.executions-have); err != nil {
@@ -152,11 +152,11 @@ func (c *campaign) executeTarget(ctx context.Context, t fuzzTarget, program, dir
 		}
 		r := row{target: t.String(), seeds: spans{{seed, seed}}, counts: done}
 		if err == nil && done.of(unitExecutions) == 0 {
-			return fmt.Errorf("%s does not say that it ran; does it use fuzztest.Run?\n%s", t, output)
+			return fmt.Errorf("%s printed no result; does it use fuzztest.Run?\n%s", t, output)
 		}
 		if err != nil {
 			r.failures = []string{fmt.Sprintf("seed %d", seed)}
-			fmt.Fprintf(c.log, "%s\n%s: seed %d: %v\nagain: go test ./%s -run '^%s$' -fuzztest.seed %d -fuzztest.executions %d\n",
+			fmt.Fprintf(c.log, "%s\n%s: seed %d: %v\nto repeat: go test ./%s -run '^%s$' -fuzztest.seed %d -fuzztest.executions %d\n",
 				output, t, seed, err, t.pkg, t.name, seed, executionsOfSeed)
 			return errors.Join(fmt.Errorf("%s: %w", t, errFailed), c.enter(r))
 		}
@@ -165,15 +165,15 @@ func (c *campaign) executeTarget(ctx context.Context, t fuzzTarget, program, dir
 		}
 		total = total.plus(done)
 		executions -= done.of(unitExecutions)
-		c.tell(t.String(), seed, total, unitExecutions, started)
+		c.report(t.String(), seed, total, unitExecutions, started)
 	}
 	return nil
 }
 
 var guidedExecutions = regexp.MustCompile(`fuzz: elapsed: .*, execs: (\d+)`)
 
-// guide runs Go's engine on a target, with one worker, unless the ledger has such a run at this
-// commit.
+// guide runs Go's engine on a target, with one worker, unless the ledger already has such a run at
+// this commit.
 func (c *campaign) guide(ctx context.Context, t fuzzTarget) error {
 	have, err := c.have(t.String(), unitGuided)
 	left, ok := c.left()

@@ -77,7 +77,7 @@ func (r *row) String() string {
 func parseRow(line string) (r row, err error) {
 	cells := strings.Split(strings.TrimSpace(line), "|")
 	if len(cells) != 8 || cells[0] != "" || cells[7] != "" {
-		return r, fmt.Errorf("%q is no row of six cells", line)
+		return r, fmt.Errorf("not a row of six cells: %q", line)
 	}
 	for i := range cells {
 		cells[i] = strings.TrimSpace(cells[i])
@@ -94,7 +94,7 @@ func parseRow(line string) (r row, err error) {
 	if list, failed := strings.CutPrefix(cells[6], fails); failed {
 		r.failures = strings.Split(list, ", ")
 	} else if cells[6] != noFailure {
-		return r, fmt.Errorf("%q is no result", cells[6])
+		return r, fmt.Errorf("invalid result %q", cells[6])
 	}
 	return r, nil
 }
@@ -103,7 +103,7 @@ func parseRow(line string) (r row, err error) {
 func parseLedger(page string) (before string, rows []row, behind string, err error) {
 	before, rest, found := strings.Cut(page, tableHead+"\n"+tableLine+"\n")
 	if !found {
-		return "", nil, "", fmt.Errorf("there is no table with the head %q", tableHead)
+		return "", nil, "", fmt.Errorf("no table with the header %q", tableHead)
 	}
 	for strings.HasPrefix(rest, "|") {
 		line, more, _ := strings.Cut(rest, "\n")

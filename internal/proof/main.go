@@ -62,24 +62,24 @@ func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log 
 	var o options
 	flags := flag.NewFlagSet("proof "+name, flag.ContinueOnError)
 	flags.SetOutput(log)
-	flags.DurationVar(&o.within, "for", 0, "stop after so long; 0 is never")
+	flags.DurationVar(&o.within, "for", 0, "stop after this time; 0 = no limit")
 	flags.BoolVar(&o.resume, "resume", false, "start after the highest seed in the ledger")
-	flags.Uint64Var(&o.seed, "seed", 1, "the first seed")
-	flags.Uint64Var(&o.seeds, "seeds", 0, "how many seeds at most, of each target; 0 is no limit")
-	flags.StringVar(&o.ledger, "ledger", filepath.Join("docs", "proof.md"), "the file that the campaign is entered in, in the module's root; empty is none")
-	flags.StringVar(&o.commit, "commit", "", "the commit that is tested; the default is that of the work tree")
-	flags.Func("target", "fuzz: a target, package.FuzzName, or all of a package; may be given many times (default all)", func(s string) error {
+	flags.Uint64Var(&o.seed, "seed", 1, "first seed")
+	flags.Uint64Var(&o.seeds, "seeds", 0, "maximum number of seeds per target; 0 = no limit")
+	flags.StringVar(&o.ledger, "ledger", filepath.Join("docs", "proof.md"), "file in which the campaign is recorded, relative to the module's root; empty = none")
+	flags.StringVar(&o.commit, "commit", "", "commit under test (default: the commit of the work tree)")
+	flags.Func("target", "fuzz: a target, as package.FuzzName, or a package for all its targets; may be repeated (default all)", func(s string) error {
 		o.targets = append(o.targets, s)
 		return nil
 	})
-	flags.Int64Var(&o.executions, "executions", 10_000_000, "fuzz: how many executions of each target the ledger shall have for the commit")
-	flags.DurationVar(&o.guided, "guided", 30*time.Second, "fuzz: how long Go's own engine then tries each target, once for a commit; 0 is not at all")
+	flags.Int64Var(&o.executions, "executions", 10_000_000, "fuzz: run each target until the ledger has this many executions for the commit")
+	flags.DurationVar(&o.guided, "guided", 30*time.Second, "fuzz: time that Go's fuzzing engine then gets for each target, once per commit; 0 = none")
 	flags.BoolVar(&o.keepGoing, "keep-going", false, "fuzz: continue with the next target after a failure")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
 	}
 	if flags.NArg() > 0 {
-		fmt.Fprintf(log, "proof: %q is no flag\n", flags.Arg(0))
+		fmt.Fprintf(log, "proof: unexpected argument %q\n", flags.Arg(0))
 		return 2
 	}
 	err := runCampaign(ctx, name, proofs, o, log)
@@ -97,12 +97,12 @@ func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log 
 
 func usage(proofs []prooftest.Proof) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, "usage: go run ./internal/proof NAME [flags], where NAME is one of")
+	fmt.Fprintln(&b, "usage: go run ./internal/proof NAME [flags]\n\nNAME is one of:")
 	for _, p := range proofs {
 		fmt.Fprintf(&b, "  %-11s %s\n", p.Name, p.About)
 	}
-	fmt.Fprintf(&b, "  %-11s %s\n", fuzzName, "Every fuzz target: millions of executions in process, then Go's engine, which looks at coverage.")
-	fmt.Fprintln(&b, "NAME --help lists the flags.")
+	fmt.Fprintf(&b, "  %-11s %s\n", fuzzName, "Every fuzz target: millions of executions in process, then Go's engine, which uses coverage.")
+	fmt.Fprintln(&b, "\nRun a proof with --help to list its flags.")
 	return b.String()
 }
 
@@ -133,7 +133,7 @@ func runCampaign(ctx context.Context, name string, proofs []prooftest.Proof, o o
 			return c.stores(ctx)
 		}
 	}
-	return fmt.Errorf("there is no proof %q", name)
+	return fmt.Errorf("no proof %q", name)
 }
 
 // moduleRoot returns the directory with go.mod: the working directory or one above it.
@@ -145,7 +145,7 @@ func moduleRoot() (string, error) {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			err = errors.New("no go.mod at the working directory or above")
+			err = errors.New("no go.mod in the working directory or above it")
 		}
 		dir = up
 	}

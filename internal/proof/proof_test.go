@@ -100,7 +100,7 @@ func TestLedgerRecordsFailuresWithSeeds(t *testing.T) {
 		t.Setenv("TMPDIR", t.TempDir())
 		t.Setenv("TMP", t.TempDir())
 		code, log := command(t, c.proof, "--ledger", ledger, "--commit", "c")
-		if code != 1 || !strings.Contains(log, c.says) || !strings.Contains(log, "again: go run ./internal/proof "+c.proof+" --seed "+c.seed+" --seeds 1") {
+		if code != 1 || !strings.Contains(log, c.says) || !strings.Contains(log, "to repeat: go run ./internal/proof "+c.proof+" --seed "+c.seed+" --seeds 1") {
 			t.Errorf("%s: exit code %d\n%s", c.proof, code, log)
 		}
 		if got, want := tableOf(t, ledger), "| c | "+c.proof+" |  | "+c.before+" | fails: seed "+c.seed+" |\n"; got != want {
@@ -179,7 +179,7 @@ func TestFuzzCampaignFindsRepeatableFailure(t *testing.T) {
 	if err := c.executeTarget(context.Background(), toy, program, dir, executionsOfSeed); !errors.Is(err, errFailed) {
 		t.Fatal(err, log.String())
 	}
-	if !regexp.MustCompile(`again: go test \./internal/proof -run '\^FuzzToyPlanted\$' -fuzztest.seed 1 `).MatchString(log.String()) {
+	if !regexp.MustCompile(`to repeat: go test \./internal/proof -run '\^FuzzToyPlanted\$' -fuzztest.seed 1 `).MatchString(log.String()) {
 		t.Errorf("no replay:\n%s", log.String())
 	}
 	if got := tableOf(t, c.ledger); !strings.HasSuffix(got, "| fails: seed 1 |\n") {

@@ -45,35 +45,35 @@ type Tally struct {
 // Proofs returns all proofs over whole stores. The tests in storetest run them for seconds.
 func Proofs() []Proof {
 	return []Proof{
-		{"model", "Random histories in memory, with crashes; each read is compared with a map from key to versions.", func(seed uint64, _ string) Result {
+		{"model", "Random histories in memory, with crashes. Each read is compared with a map from key to versions.", func(seed uint64, _ string) Result {
 			return exploreOne(history.NewRunner(history.RandomSettings(seed)), 1500)
 		}},
-		{"bulk", "The same with large write batches, for many operations in little time.", func(seed uint64, _ string) Result {
+		{"bulk", "Like model, with large write batches: many operations in little time.", func(seed uint64, _ string) Result {
 			return exploreOne(history.NewRunner(history.BulkSettings(seed)), 100)
 		}},
-		{"background", "The same with flushes and compactions in the background.", func(seed uint64, _ string) Result {
+		{"background", "Like model, with flushes and compactions in the background.", func(seed uint64, _ string) Result {
 			r := exploreOne(history.NewRunner(history.BackgroundSettings(seed)), 1500)
 			r.Alone = false // depends on the timing of background work
 			return r
 		}},
-		{"options", "One history under many sets of options, background work among them; the answers are equal.", func(seed uint64, _ string) Result {
+		{"options", "One history under many sets of options, including background work. All answers must be equal.", func(seed uint64, _ string) Result {
 			c, failed, err := history.EqualAnswers(seed, 400)
 			return Result{Err: err, Script: failed, Tallies: tallies(&c)}
 		}},
-		{"disk", "The same in the file system of the machine, without crashes.", func(seed uint64, dir string) Result {
+		{"disk", "Like model, on the machine's file system, without crashes.", func(seed uint64, dir string) Result {
 			r := exploreOne(history.NewDiskRunner(history.RandomSettings(seed), vfs.OS, filepath.Join(dir, "store")), 400)
 			r.Alone = false
 			return r
 		}},
-		{"crashes", "Histories cut at random changes of the disk by kills, power cuts and torn power cuts; what is left is opened and compared.", crashesOne},
-		{"states", "Histories cut at random changes of the disk; what crashes leave is gone through: each unsynced change lost or kept alone, torn, forgotten.", statesOne},
-		{"recovery", "Crashed stores whose recovery is cut at every change that it makes of the disk, and that of what is left.", recoveryOne},
-		{"sequences", "All sequences of three operations on a table of three keys, a crash at every change of the disk.", sequencesOne},
-		{"damage", "Bits of one byte of a closed store are changed; its answers are right, or it says that it is damaged.", damageOne},
-		{"bits", "Each bit of a closed store of 1 MiB is flipped, one in 1,024 of them a seed; it is found, repaired, or unused.", bitsOne},
-		{"foreign", "One file of a store is gone, cut, longer, older, in another's place or another store's; its answers are right, or it says that it is damaged.", foreignOne},
-		{"faults", "Every call of the disk in a trace fails, in every way that a disk has, reads among them; nothing acknowledged is lost.", faultsOne},
-		{"kill", "The real command is killed again and again, at moments and at chosen system calls; nothing acknowledged is lost.", killOne},
+		{"crashes", "Kills, power cuts and torn power cuts at random disk changes. Each resulting store is opened and compared.", crashesOne},
+		{"states", "Crashes at random disk changes. Many possible disk states are opened: each unsynced change lost, kept or torn, or a sync ignored.", statesOne},
+		{"recovery", "Crashes at every disk change of a recovery, and of the recovery after that.", recoveryOne},
+		{"sequences", "All sequences of three operations on a table of three keys, with a crash at every disk change.", sequencesOne},
+		{"damage", "One damaged byte in a closed store. Every answer must be correct or report the damage.", damageOne},
+		{"bits", "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must be found or repaired, or the bit unused.", bitsOne},
+		{"foreign", "One file of a store missing, truncated, extended, older, swapped or of another store. Every answer must be correct or report the damage.", foreignOne},
+		{"faults", "Every file system call of a trace fails, reads too, in every way a disk can fail. No acknowledged batch may be lost.", faultsOne},
+		{"kill", "The real command killed repeatedly, at random times and at chosen system calls. No acknowledged batch may be lost.", killOne},
 	}
 }
 
@@ -89,7 +89,7 @@ func tallies(c *history.Counts) []Tally {
 
 func crashesOne(seed uint64, _ string) Result {
 	script, c, err := crash.RandomCrashes(seed).Run()
-	return Result{Err: err, Script: script, Tallies: []Tally{{1, "histories"}, {c.Changes, "changes of the disk"}, {c.Kills, "kills"},
+	return Result{Err: err, Script: script, Tallies: []Tally{{1, "histories"}, {c.Changes, "disk changes"}, {c.Kills, "kills"},
 		{c.Cuts, "power cuts"}, {c.Torn, "torn power cuts"}, {c.Steps, "steps after recovery"}}}
 }
 
@@ -172,7 +172,7 @@ func faultsOne(seed uint64, _ string) Result {
 	}
 	var c faults.Counts
 	done := func() []Tally {
-		return []Tally{{c.Runs, "faults"}, {c.Poisoned, "poisoned"}, {c.Refused, "calls made again"}, {c.Unseen, "unseen"}}
+		return []Tally{{c.Runs, "faults"}, {c.Poisoned, "poisoned"}, {c.Refused, "retried calls"}, {c.Unseen, "unseen"}}
 	}
 	for i, f := range trace.All() {
 		if uint64(i)%faultSlices != seed%faultSlices {
@@ -194,8 +194,8 @@ func killOne(seed uint64, dir string) Result {
 		return Result{Err: err}
 	}
 	c, err := kill.Life{Seed: seed, Dir: dir, Binary: binary, Kills: 50}.Run()
-	return Result{Err: err, Tallies: []Tally{{c.Kills, "kills"}, {c.Calls, "at a system call"}, {c.Torn, "torn logs"}, {c.Finished, "processes to their end"},
-		{c.Batches, "acknowledged batches"}, {c.Ahead, "batches ahead"}, {c.Reads, "tables read"}}}
+	return Result{Err: err, Tallies: []Tally{{c.Kills, "kills"}, {c.Calls, "at a system call"}, {c.Torn, "torn logs"}, {c.Finished, "completed processes"},
+		{c.Batches, "acknowledged batches"}, {c.Ahead, "unacknowledged batches"}, {c.Reads, "tables read"}}}
 }
 
 // Shortened returns the script to print for a failure. It is shortened, for about the given time,
@@ -208,12 +208,12 @@ func (r *Result) Shortened(within time.Duration) *script.Script {
 }
 
 func recoveryTallies(c *crash.RecoveryCounts) []Tally {
-	return []Tally{{1, "traces"}, {c.Recoveries, "recoveries"}, {c.Changes, "changes of the disk by them"}, {c.States.Opened, "states"}, {c.States.Steps, "steps"}}
+	return []Tally{{1, "traces"}, {c.Recoveries, "recoveries"}, {c.Changes, "disk changes by them"}, {c.States.Opened, "states"}, {c.States.Steps, "steps"}}
 }
 
 func stateTallies(c *crash.StateCounts) []Tally {
-	return []Tally{{c.States, "states"}, {1, "histories"}, {c.Steps, "steps"}, {c.Changes, "changes of the disk"}, {c.Points, "crash points"}, {c.Opened, "opened"},
-		{c.Readers, "opened to read"}, {c.IgnoredSync, "with an ignored sync"}, {c.Refused, "of them refused"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight there"}}
+	return []Tally{{c.States, "states"}, {1, "histories"}, {c.Steps, "steps"}, {c.Changes, "disk changes"}, {c.Points, "crash points"}, {c.Opened, "opened"},
+		{c.Readers, "opened read-only"}, {c.IgnoredSync, "with ignored syncs"}, {c.Refused, "refused after ignored syncs"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight found"}}
 }
 
 // sequencesOfSeed is the number of sequences of one seed.
@@ -237,5 +237,5 @@ func sequencesOne(seed uint64, _ string) Result {
 		sequences += min(c.Points, 1)
 	}
 	return Result{Tallies: []Tally{{sequences, "sequences"}, {total.Points, "crash points"}, {total.States, "states"}, {total.Opened, "opened"},
-		{sequencesOfSeed - sequences, "sequences that the table refuses"}}}
+		{sequencesOfSeed - sequences, "refused sequences"}}}
 }

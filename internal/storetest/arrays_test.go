@@ -73,7 +73,7 @@ func TestInvalidArrayGoValuesAreRefused(t *testing.T) {
 func TestInvalidArrayCellsAndVectorsAreRefused(t *testing.T) {
 	store, table := arraysTable(t)
 	key, none := make([]byte, 8), schema.AppendArray(nil, schema.String, nil)
-	for name, cell := range map[string][]byte{"no array": {1}, "elements of another width": {1, 0, 1, 5, 0}, "bits after the last": {1, 0, 2}} {
+	for name, cell := range map[string][]byte{"not an array": {1}, "elements of another width": {1, 0, 1, 5, 0}, "bits after the last": {1, 0, 2}} {
 		b := store.NewBatch()
 		b.Cells(oribi.OpInsert, table, [][]byte{key, none, cell}, nil)
 		if err := b.Err(); !errors.Is(err, oribi.ErrRow) || errors.Is(err, oribi.ErrCorrupt) || !strings.Contains(err.Error(), "no cell of array(int32)") {

@@ -190,7 +190,7 @@ func TestAutoIncrementAssignsEachValueOnce(t *testing.T) {
 }
 
 // An operation refused because of the column refuses the whole batch in every form of commit, and a
-// refused batch uses no value.
+// other inserts are assigned their values at about this time
 func TestAutoIncrementColumnsAreValidated(t *testing.T) {
 	ctx := context.Background()
 	store, table, _ := autoStore(t)
@@ -277,7 +277,7 @@ func TestIngestedRowsKeepTheirAutoIncrementValues(t *testing.T) {
 		t.Errorf("a value below 0: %v", err)
 	}
 	if _, _, err := typed.Ingest(ctx, rows(0, 1)); !errors.Is(err, oribi.ErrKeyExists) {
-		t.Errorf("a row that is there: %v", err)
+		t.Errorf("an existing row: %v", err)
 	}
 	without := batch.NewVector(schema.String, 1)
 	without.SetCell(0, []byte("x"))

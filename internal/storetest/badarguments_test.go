@@ -18,7 +18,7 @@ import (
 )
 
 // Every public call with an argument that makes no sense returns an error, or does what its doc
-// comment says; none panics or runs on.
+// comment says. No call panics or hangs.
 func TestBadArgumentsDoNotPanic(t *testing.T) {
 	store, table, typed := openNumbers(t, vfs.NewMem(), false)
 	scratch := numbersTable(t, store, "scratch") // for calls that change rows or the schema
@@ -242,7 +242,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 					t.Errorf("panic: %v", p)
 				}
 			}()
-			done := time.AfterFunc(time.Minute, func() { panic(name + " runs on") })
+			done := time.AfterFunc(time.Minute, func() { panic(name + " does not end") })
 			defer done.Stop()
 			if err := c.call(); (err != nil) != c.fails {
 				t.Errorf("error %v, want one: %v", err, c.fails)

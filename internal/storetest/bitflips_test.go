@@ -299,7 +299,7 @@ func (c *closedStore) flipAll(t *testing.T, flips []byteFlip, d time.Duration) m
 
 // try carries out one flip on a copy.
 func (c *closedStore) try(t *testing.T, f byteFlip) (o flipOutcomes) {
-	watchdog := time.AfterFunc(time.Minute, func() { panic(fmt.Sprint("it hangs: ", f)) })
+	watchdog := time.AfterFunc(time.Minute, func() { panic(fmt.Sprint("timeout: ", f)) })
 	defer watchdog.Stop()
 	defer func() {
 		if p := recover(); p != nil {
@@ -432,7 +432,7 @@ func allRows(s *oribi.Store, opts ...oribi.ScanOption) (lines []string, err erro
 func firstDifference(got, want []string) string {
 	for _, l := range got {
 		if !slices.Contains(want, l) {
-			return "not wanted: " + l
+			return "unexpected: " + l
 		}
 	}
 	for _, l := range want {

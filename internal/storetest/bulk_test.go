@@ -498,7 +498,7 @@ func TestRestoreWithConcurrentWriters(t *testing.T) {
 	})
 	defer wg.Wait()
 	defer close(stop)
-	for range 5 { // some find nothing to undo: their timestamp counts too
+	for range 5 { // some calls find nothing to undo: their timestamps count too
 		res, err := table.RestoreTo(ctx, first)
 		if err != nil {
 			t.Fatal(err)
@@ -571,7 +571,7 @@ func TestRestoreBringsBackRowsOfEveryKind(t *testing.T) {
 		t.Fatalf("taken back: %v: %s, want %s", err, text(), is)
 	}
 	if res, err := table.RestoreTo(ctx, second); err != nil || res.Rows != 0 || res.Timestamp == 0 {
-		t.Fatalf("nothing to restore: %+v, %v", res, err)
+		t.Fatalf("no difference to restore: %+v, %v", res, err)
 	}
 	if res, err := table.RestoreTo(ctx, first-1); err != nil || res.Rows != 5 || text() != "" {
 		t.Fatalf("to before the first row: %+v, %v, %s", res, err, text())

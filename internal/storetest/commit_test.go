@@ -26,7 +26,7 @@ func TestCommitKeepsRowsAfterFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.Len() != 2 {
-		t.Fatalf("%d operations are left of 2", b.Len())
+		t.Fatalf("the batch has %d operations, want 2", b.Len())
 	}
 	putNumber(t, store, table, 7, 8)
 	if _, err := b.Commit(ctx); err != nil {
@@ -128,7 +128,7 @@ func TestUpdateIfAndDeleteIfRefuseRowByRow(t *testing.T) {
 	b.DeleteIf(table, oribi.Row{"k": 2}, oribi.Eq("v", 2), oribi.Gt("k", 0))
 	b.DeleteIf(table, oribi.Row{"k": 3}, oribi.Or(oribi.Eq("v", 2), oribi.IsNull("v")))
 	b.UpdateIf(table, oribi.Row{"k": 9, "v": 9})
-	b.UpdateIf(table, oribi.Row{"k": 0, "v": 12}, oribi.Eq("v", 10)) // as the first leaves it
+	b.UpdateIf(table, oribi.Row{"k": 0, "v": 12}, oribi.Eq("v", 10)) // as the first batch leaves it
 	if row, err := b.Get(ctx, table, 3); !errors.Is(err, oribi.ErrConflict) {
 		t.Errorf("the batch's own view of a refused row: %v, %v", row, err)
 	}

@@ -32,7 +32,7 @@ func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 		}
 		return s, numbersTable(t, s, "numbers")
 	}
-	next := 0 // last key that was asked to be deleted
+	next := 0 // the highest key passed to a delete
 	store, table := open()
 	fillNumbers(t, store, table, 0, 1000)
 	if err := store.Close(); err != nil {
@@ -90,7 +90,7 @@ func TestFullDiskAllowsOperationsThatFreeSpace(t *testing.T) {
 	}
 	disk.free.Store(1 << 10)
 	if err := store.DropTable("numbers"); !errors.Is(err, oribi.ErrNoSpace) {
-		t.Errorf("a drop without any room: %v, want ErrNoSpace", err)
+		t.Errorf("a drop on a full disk: %v, want ErrNoSpace", err)
 	}
 	check("space again", 1<<30, true, true, true)
 	if err := store.Close(); err != nil {

@@ -78,6 +78,6 @@ func within(t *testing.T, d time.Duration, fn func()) {
 	case <-done:
 	case <-time.After(d):
 		stacks := make([]byte, 1<<20)
-		t.Fatalf("it hangs:\n%s", stacks[:runtime.Stack(stacks, true)])
+		t.Fatalf("timeout:\n%s", stacks[:runtime.Stack(stacks, true)])
 	}
 }

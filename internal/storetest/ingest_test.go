@@ -213,12 +213,12 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 		{"no key", [][]*batch.Vector{with(0, nil)}, 0, ""},
 		{"NULL", [][]*batch.Vector{with(1, text(schema.Varchar, "x", "NULL"))}, 1, "v"},
 		{"NULL in the key", [][]*batch.Vector{with(0, text(schema.String, "a", "NULL"))}, 1, "k"},
-		{"a string that is none", [][]*batch.Vector{with(1, text(schema.Varchar, "x", "\xff"))}, 1, "v"},
+		{"invalid UTF-8", [][]*batch.Vector{with(1, text(schema.Varchar, "x", "\xff"))}, 1, "v"},
 		{"too long", [][]*batch.Vector{with(1, text(schema.Varchar, "abcd", "x"))}, 0, "v"},
 		{"a long key", [][]*batch.Vector{with(0, text(schema.String, "a", strings.Repeat("b", schema.MaxKeyBytes+1)))}, 1, ""},
 		{"a key twice", [][]*batch.Vector{with(0, text(schema.String, "a", "a"))}, 1, ""},
-		{"falling keys", [][]*batch.Vector{with(0, text(schema.String, "b", "a"))}, 1, ""},
-		{"falling keys from one step to the next", [][]*batch.Vector{good, good}, 2, ""},
+		{"descending keys", [][]*batch.Vector{with(0, text(schema.String, "b", "a"))}, 1, ""},
+		{"descending keys from one step to the next", [][]*batch.Vector{good, good}, 2, ""},
 	} {
 		ts, n, err := table.Ingest(ctx, steps(nil, c.parts...))
 		var re *oribi.RowError
@@ -227,7 +227,7 @@ func TestIngestAndInsertRefuseTheSameRows(t *testing.T) {
 		}
 	}
 	if s, err := table.Stats(false); err != nil || s.LiveRows != 0 || s.RowSets != 0 {
-		t.Errorf("something is left: %+v, %v", s, err)
+		t.Errorf("the ingest left something: %+v, %v", s, err)
 	}
 	if _, _, err := table.Ingest(ctx, steps(nil, good)); err != nil {
 		t.Fatal(err)
@@ -427,7 +427,7 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
 	store, table, events := ingestStore(t, mem)
-	cause := errors.New("the source is dry")
+	cause := errors.New("the source failed")
 	failing := func(yield func([]*batch.Vector, error) bool) {
 		_ = yield(numbers(span(0, 9000)...), nil) && yield(nil, cause)
 	}
@@ -451,7 +451,7 @@ func TestAbortedIngestLeavesNothing(t *testing.T) {
 		t.Errorf("dropped before: %v", err)
 	}
 	if s, err := table.Stats(false); err != nil || s.LiveRows != 0 || s.RowSets != 0 || len(*events) != 0 {
-		t.Errorf("something is left: %+v, %v, %d events", s, err, len(*events))
+		t.Errorf("the ingest left something: %+v, %v, %d events", s, err, len(*events))
 	}
 	last := store.Visible()
 	if ts, n, err := table.Ingest(ctx, steps(nil, numbers())); err != nil || n != 0 || ts <= last {

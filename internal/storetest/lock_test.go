@@ -23,7 +23,7 @@ const openDir = "ORIBI_TEST_OPEN"
 func TestOpenInSecondProcess(t *testing.T) {
 	dir := os.Getenv(openDir)
 	if dir == "" {
-		t.Skip("it runs as a part of another test")
+		t.Skip("runs only as part of another test")
 	}
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
 	if err == nil {

@@ -60,7 +60,7 @@ func TestCloseRemovesUnneededLog(t *testing.T) {
 			if n, err := table.Count(t.Context()); err != nil || n != 40 {
 				t.Errorf("%d rows, %v", n, err)
 			}
-			// Timestamps and log numbers go on where they were.
+			// Timestamps and LSNs continue from their last values.
 			b = store.NewBatch()
 			b.Insert(table, oribi.Row{"k": 40, "v": []byte{}})
 			if _, err := b.Commit(t.Context()); err != nil {

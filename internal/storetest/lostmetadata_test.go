@@ -88,7 +88,7 @@ func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 					}
 				}
 				if both == 0 || refused == 0 {
-					t.Errorf("these states show nothing: the batch is there in %d, %d are refused", both, refused)
+					t.Errorf("the states do not cover the case: %d have the batch, %d are refused", both, refused)
 				}
 			})
 		}

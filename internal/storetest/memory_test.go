@@ -67,7 +67,7 @@ func TestMemoryUseIsBoundedForLargeStores(t *testing.T) {
 func TestMemoryPhase(t *testing.T) {
 	dir := os.Getenv(memoryDir)
 	if dir == "" {
-		t.Skip("a part of TestMemoryUseIsBoundedForLargeStores")
+		t.Skip("runs only as part of TestMemoryUseIsBoundedForLargeStores")
 	}
 	peak := memory.WatchLivePeak()
 	if err := memoryTest(dir).Run(os.Getenv(memoryPhase)); err != nil {

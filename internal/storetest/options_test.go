@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Options that a call does not support do not compile.
+// Options that a call does not support must be compile-time errors.
 func TestUnsupportedOptionsDoNotCompile(t *testing.T) {
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "github.com/oribi-db/oribi").Output()
 	if err != nil {

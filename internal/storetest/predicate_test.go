@@ -159,7 +159,7 @@ func randomTextCondition(r *rand.Rand) condition {
 	case 1:
 		return comparison("s", oribi.Eq("s", text), func(v any) bool { return v == text })
 	case 2:
-		filter := bloom.New(1<<16, 4) // so large that it has no false positives here
+		filter := bloom.New(1<<16, 4) // so large that no false positives occur here
 		filter.AddString(text)
 		return comparison("s", oribi.InFilter("s", filter), func(v any) bool { return v == text })
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// A history is cut at random file operations, also in the middle of writes, by kills, power cuts
-// and torn power cuts: while the store is opened, written, flushed, compacted, closed and
-// recovered. The remaining files must open, for reading without a change of any file and for
-// writing, and contain all acknowledged batches, then a prefix of the rest, each batch whole.
+// A history is interrupted at random file operations, also in the middle of writes, by kills, power
+// cuts and torn power cuts: while the store is opened, written, flushed, compacted, closed and
+// recovered. The remaining files must open, for reading without changing any file and for writing.
+// They must contain all acknowledged batches, then a prefix of the rest, each batch whole.
 func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
 	end := time.Now().Add(proofTime(time.Second, 3*time.Second))
@@ -37,9 +37,9 @@ func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
-// The creation of a store is cut before each file operation and in the middle of each write. For a
-// reader the directory is then not a store, or an empty one; a writer completes the store, and from
-// then on nothing is lost.
+// The creation of a store is interrupted before each file operation and in the middle of each
+// write. A reader then finds that the directory is not a store, or finds an empty store. A writer
+// completes the store, and from then on nothing is lost.
 func TestInterruptedFormatStartsOver(t *testing.T) {
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))

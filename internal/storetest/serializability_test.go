@@ -33,7 +33,7 @@ type listWrite struct {
 	call, ret int64 // on a clock of all goroutines
 	ts        mvcc.Timestamp
 	element   uint32
-	refused   bool // ErrConflict: a list was another
+	refused   bool // ErrConflict: a list had changed
 	before    map[int][]uint32
 }
 
@@ -60,7 +60,7 @@ func checkLists(writes []listWrite, reads []listRead) error {
 	slices.SortFunc(taken, func(a, b listWrite) int { return int(int64(a.ts) - int64(b.ts)) })
 	var now listState
 	states := []listState{now} // states[i]: after i batches
-	at := map[uint32]int{}     // element to number of batches with it
+	at := map[uint32]int{}     // for each element, the number of batches that contain it
 	for i, w := range taken {
 		if i > 0 && w.ts == taken[i-1].ts {
 			return fmt.Errorf("two batches at %d", w.ts)
@@ -128,21 +128,21 @@ func TestListCheckerFindsViolations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(w []listWrite, r []listRead){
-		"a lost update":                    func(w []listWrite, r []listRead) { w[1].before[1] = nil },
-		"a refused batch that is there":    func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{1, 2, 3} },
-		"half a batch":                     func(w []listWrite, r []listRead) { r[1].seen[1] = nil },
-		"an old newest state":              func(w []listWrite, r []listRead) { r[2].seen[0] = []uint32{1} },
-		"a newest state of two times":      func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{1} },
-		"a past read that sees too much":   func(w []listWrite, r []listRead) { r[3].seen[1] = []uint32{1, 2} },
-		"a past read that sees too little": func(w []listWrite, r []listRead) { r[4].seen[1] = []uint32{1} },
-		"elements in another order":        func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{2, 1} },
-		"timestamps against real time":     func(w []listWrite, r []listRead) { w[1].call, w[0].call, w[1].ret = 1, 3, 2 },
-		"a timestamp given twice":          func(w []listWrite, r []listRead) { w[1].ts = 10 },
+		"a lost update":                                func(w []listWrite, r []listRead) { w[1].before[1] = nil },
+		"a refused batch that is visible":              func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{1, 2, 3} },
+		"half a batch":                                 func(w []listWrite, r []listRead) { r[1].seen[1] = nil },
+		"an old newest state":                          func(w []listWrite, r []listRead) { r[2].seen[0] = []uint32{1} },
+		"a newest state mixed from two points in time": func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{1} },
+		"a past read that sees too much":               func(w []listWrite, r []listRead) { r[3].seen[1] = []uint32{1, 2} },
+		"a past read that sees too little":             func(w []listWrite, r []listRead) { r[4].seen[1] = []uint32{1} },
+		"elements in another order":                    func(w []listWrite, r []listRead) { r[2].seen[1] = []uint32{2, 1} },
+		"timestamps that contradict real time":         func(w []listWrite, r []listRead) { w[1].call, w[0].call, w[1].ret = 1, 3, 2 },
+		"a duplicate timestamp":                        func(w []listWrite, r []listRead) { w[1].ts = 10 },
 	} {
 		w, r := history()
 		spoil(w, r)
 		if checkLists(w, r) == nil {
-			t.Errorf("%s is not found", name)
+			t.Errorf("not detected: %s", name)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestPatchSetsTheColumnsOfItsStruct(t *testing.T) {
 	mustPut(t, accounts, account{ID: 1, Email: "a", Note: &note, stamped: stamped{Created: at}}, account{ID: 2, Note: &note, stamped: stamped{Created: at}})
 	type email struct {
 		Email string
-		ID    int64 // the key may come anywhere, and needs no tag
+		ID    int64 // the key fields may come anywhere, and need no tag
 	}
 	if _, err := oribi.Patch(ctx, accounts.Table, email{"b", 1}, email{"c", 2}); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestTypedHistoryAndDiff(t *testing.T) {
 	n := 0
 	for _, err := range accounts.History(ctx, 99) {
 		if n++; !errors.Is(err, oribi.ErrNotFound) {
-			t.Errorf("a row that never was: %v", err)
+			t.Errorf("a row that never existed: %v", err)
 		}
 	}
 	if n != 1 {
@@ -343,7 +343,7 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 				K uint32 `oribi:"k, key"`
 			}](table)
 		}, `.K: tag option " key", want "key" or none`},
-		"a key that is none": {func() error {
+		"a key option without a column": {func() error {
 			return bindAs[struct {
 				K uint32 `oribi:"-,key"`
 			}](table)
@@ -386,7 +386,7 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 				N **int64
 			}](table)
 		}, `.N: column "n": a **int64: one pointer is enough`},
-		"NULL into a value": {func() error {
+		"NULL into a non-pointer": {func() error {
 			return bindAs[struct {
 				K uint32
 				N int64

@@ -41,8 +41,8 @@ func statSum(t *testing.T, dir string) (bytes int64, files int) {
 }
 
 // checkUsage compares DiskUsage with the results of stat before and after the call. A writer's
-// metadata store removes unneeded files in the background: if the two results differ, it starts
-// over.
+// metadata store removes unneeded files in the background, so checkUsage repeats the comparison if
+// the two results differ.
 func checkUsage(t *testing.T, what, dir string, store *oribi.Store) (u oribi.DiskUsage) {
 	t.Helper()
 	var want int64
@@ -143,7 +143,7 @@ func TestReservedSpaceOfAKilledWriterIsFreed(t *testing.T) {
 		}
 		u := checkUsage(t, "what a killed writer left", copied, store)
 		if readOnly && u.Reserved < 1<<20 {
-			t.Skipf("%d bytes are reserved: this file system cannot", u.Reserved)
+			t.Skipf("%d bytes are reserved: the file system does not support it", u.Reserved)
 		}
 		if !readOnly && u.Reserved > 0 {
 			t.Errorf("%d bytes are still reserved", u.Reserved)
@@ -154,8 +154,8 @@ func TestReservedSpaceOfAKilledWriterIsFreed(t *testing.T) {
 	}
 }
 
-// While records are synced one by one, space for the log is allocated ahead. DiskUsage reports that
-// space; Close frees it, and after a kill the next writer does.
+// While records are synced one by one, space for the log is allocated in advance. DiskUsage reports
+// that space. Close frees it; after a kill, the next writer does.
 func TestPreallocatedLogCountsAsReservedSpace(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
@@ -287,7 +287,7 @@ func TestDiskUsageCountsEveryKindOfFile(t *testing.T) {
 	if err := os.WriteFile(sparse, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(sparse, 100<<20); err != nil { // a hole that is not the store's
+	if err := os.Truncate(sparse, 100<<20); err != nil { // a hole that the store did not punch
 		t.Fatal(err)
 	}
 	strangers["sparse"] = &sum.Foreign
@@ -309,6 +309,6 @@ func TestDiskUsageCountsEveryKindOfFile(t *testing.T) {
 		t.Errorf("leftovers %d, torn %d, foreign %d; want %d, %d, at least %d", all.Leftovers, all.Torn, all.Foreign, sum.Leftovers, sum.Torn, sum.Foreign)
 	}
 	if all.Live != holes.Live || all.Log != holes.Log || all.Headers != holes.Headers || all.Dead != holes.Dead || all.Reserved != holes.Reserved {
-		t.Errorf("strangers count as the store's: %+v, without them %+v", all, holes)
+		t.Errorf("foreign files are counted as the store's: %+v, without them %+v", all, holes)
 	}
 }

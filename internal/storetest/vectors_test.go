@@ -58,10 +58,10 @@ func malformedVectors() map[string][]*batch.Vector {
 		"negative length":       pair(func(k, v *batch.Vector) { k.Len, v.Len = -1, -1 }),
 		"short strings":         pair(func(k, v *batch.Vector) { v.Bytes = v.Bytes[:1] }),
 		"short presence bitmap": pair(func(k, v *batch.Vector) { v.Present = batch.Bitmap{} }),
-		"code without a word": pair(func(k, v *batch.Vector) {
+		"code outside the dictionary": pair(func(k, v *batch.Vector) {
 			v.UseCodes(&batch.Dictionary{}, 2)
 		}),
-		"other lengths": pair(func(k, v *batch.Vector) { v.Reset(1) }),
+		"different lengths": pair(func(k, v *batch.Vector) { v.Reset(1) }),
 	}
 }
 

@@ -23,7 +23,7 @@ type Recoveries struct {
 	Steps    int
 	Every    int // average number of disk changes per crash of the history
 	Limit    int // maximum number of states per change of a recovery
-	Depth    int // how many recoveries in a row are crashed; each later one starts from one random state of the one before
+	Depth    int // number of recoveries in a row that are crashed; each later one starts from a random state that the one before left
 }
 
 // RecoveryCounts are statistics of a run of Recoveries.

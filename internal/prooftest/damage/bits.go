@@ -28,7 +28,7 @@ import (
 //
 // For one in reopenEvery bits of data/, the store is also opened and read completely.
 type Bits struct {
-	Bits int64 // how many there are
+	Bits int64 // number of bits
 
 	d     *Store
 	files []bitFile

@@ -53,7 +53,7 @@ func (h Harm) String() string {
 	return fmt.Sprintf("%s store, %s: %s", state, h.File, h.Kind)
 }
 
-// ForeignCounts counts harms and their outcomes.
+// ForeignCounts are statistics of harms and their outcomes.
 type ForeignCounts struct {
 	Harms    int64
 	Opens    int64
@@ -153,18 +153,18 @@ type harm struct {
 var harms = []harm{
 	{"missing", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) { return true, image.Remove(h.File) }},
 	{"empty", cutTo(func(int64) int64 { return 0 })},
-	{"cut in its header", cutTo(func(int64) int64 { return 10 })},
-	{"cut in the middle", cutTo(func(size int64) int64 { return size / 2 })},
-	{"cut near its end", cutTo(func(size int64) int64 { return size - min(size/4, 200) })},
-	{"cut by a byte", cutTo(func(size int64) int64 { return size - 1 })},
-	{"in another's place", swap},
-	{"of another store", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) { return replace(image, h.File, x.other, true) }},
+	{"truncated in its header", cutTo(func(int64) int64 { return 10 })},
+	{"truncated in the middle", cutTo(func(size int64) int64 { return size / 2 })},
+	{"truncated near its end", cutTo(func(size int64) int64 { return size - min(size/4, 200) })},
+	{"truncated by a byte", cutTo(func(size int64) int64 { return size - 1 })},
+	{"swapped with another file", swap},
+	{"replaced by a file of another store", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) { return replace(image, h.File, x.other, true) }},
 	{"older", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) { return replace(image, h.File, x.old, false) }},
-	{"a little older", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) { return replace(image, h.File, x.late, false) }},
-	{"longer by zeros", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) {
+	{"slightly older", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) { return replace(image, h.File, x.late, false) }},
+	{"extended by zeros", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) {
 		return true, lengthen(image, h.File, make([]byte, 1+x.rng.IntN(9000)))
 	}},
-	{"longer by anything", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) {
+	{"extended by random bytes", func(x *Foreign, image *vfs.Mem, h Harm) (bool, error) {
 		b := make([]byte, 1+x.rng.IntN(9000))
 		for i := range b {
 			b[i] = byte(x.rng.Uint32())
@@ -172,7 +172,7 @@ var harms = []harm{
 		return true, lengthen(image, h.File, b)
 	}},
 	{forbidden, func(*Foreign, *vfs.Mem, Harm) (bool, error) { return true, nil }},
-	{"a directory", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
+	{"replaced by a directory", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
 		return true, errors.Join(image.Remove(h.File), image.Mkdir(h.File))
 	}},
 }
@@ -182,8 +182,8 @@ const forbidden = "forbidden"
 
 // dirHarms are the kinds for directories.
 var dirHarms = []harm{
-	{"gone with all that is in it", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) { return true, removeAll(image, h.File) }},
-	{"a file", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
+	{"removed with its contents", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) { return true, removeAll(image, h.File) }},
+	{"replaced by a file", func(_ *Foreign, image *vfs.Mem, h Harm) (bool, error) {
 		if err := removeAll(image, h.File); err != nil {
 			return false, err
 		}

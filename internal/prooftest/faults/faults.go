@@ -31,7 +31,7 @@ func (k *Kind) ever() bool { return k.rule.Times == faultfs.Forever }
 // takesSpace lists the calls that fail on a full disk.
 var takesSpace = []faultfs.Op{faultfs.Create, faultfs.Mkdir, faultfs.Write, faultfs.Preallocate, faultfs.LockWrite}
 
-// fullFor is the number of calls that fail on a disk that is full for a time.
+// fullFor is the number of calls that fail on a disk that is full temporarily.
 const fullFor = 3
 
 // Kinds returns all kinds.
@@ -208,8 +208,8 @@ func Small(seed uint64) Plan {
 	return f
 }
 
-// Random returns a plan for a seed: 14 steps, for three seeds in four at a random place in the
-// first thousand steps of a history, else at its beginning.
+// Random returns a plan for a seed: 14 steps. For three seeds in four they follow up to a thousand
+// other steps of a history, else they are its first ones.
 func Random(seed uint64) Plan {
 	f := Plan{Settings: history.SmallSettings(seed), Steps: 14}
 	if r := values.NewRand(seed ^ 0xfa17); r.IntN(4) > 0 {

@@ -42,7 +42,7 @@ func (r *Runner) change(st *script.Step, do func() error) error {
 	r.State.Lock()
 	defer r.State.Unlock()
 	if r.Altering != st {
-		return fmt.Errorf("a change of table %s is taken, after one of %s failed", st.Table, r.Altering.Table)
+		return fmt.Errorf("a change of table %s was accepted after one of %s had failed", st.Table, r.Altering.Table)
 	}
 	r.Altering = nil
 	r.Model.Change(st)

@@ -194,8 +194,8 @@ func nextKey(m *model.Table, key oribi.Key) ([][]byte, error) {
 	return nil, fmt.Errorf("the next key is %v, which no row has", key)
 }
 
-// pieces is the context of a bulk call in several write batches. The call asks for its error before
-// each of them. So Err finds out that the one before is visible, and at which timestamp.
+// pieces is the context of a bulk call in several write batches. The call calls Err before each of
+// them, so Err can check that the previous one is visible, and at which timestamp.
 type pieces struct {
 	context.Context
 	r    *Runner
@@ -242,10 +242,10 @@ func (p *pieces) committed(ts mvcc.Timestamp) {
 		p.err = fmt.Errorf("a write batch at %d, after all %d pieces", uint64(ts), p.done)
 		return
 	case p.r.InFlight != p.outs[p.done]:
-		p.err = fmt.Errorf("a batch is taken, after one failed")
+		p.err = fmt.Errorf("a batch was accepted after one had failed")
 		return
 	case ts <= p.r.passed:
-		p.err = fmt.Errorf("timestamp %d, there was %d before", uint64(ts), uint64(p.r.passed))
+		p.err = fmt.Errorf("timestamp %d is not above the earlier %d", uint64(ts), uint64(p.r.passed))
 		return
 	}
 	p.r.answered(ts)
@@ -257,8 +257,8 @@ func (p *pieces) committed(ts mvcc.Timestamp) {
 
 func (p *pieces) stopped() bool { return p.st.Stop > 0 && p.done >= p.st.Stop }
 
-// Err returns context.Canceled after st.Stop write batches, and the first difference from the model,
-// so that a call that commits write batches for ever ends.
+// Err returns the first difference from the model, or context.Canceled after st.Stop write batches,
+// so that a call that never stops committing ends.
 func (p *pieces) Err() error {
 	if ts := p.r.Store.Visible(); ts > p.seen {
 		p.committed(ts)
@@ -303,7 +303,8 @@ func (g *Generator) bulk(r *Runner, t *model.Table, st *script.Step) {
 	}
 }
 
-// set returns the columns that an UpdateWhere sets, seldom ones that it must refuse.
+// set returns the columns that an UpdateWhere sets. It seldom returns columns that the call must
+// refuse.
 func (g *Generator) set(t *model.Table) script.Op {
 	s := t.Schema
 	op := script.Op{Ask: oribi.OpUpdate, Table: t.Name, Cells: make([][]byte, len(s.Columns)), Set: make([]bool, len(s.Columns))}
@@ -349,13 +350,13 @@ func (r *Runner) rename(st *script.Step) error {
 		return fmt.Errorf("the old name: %w", want(err, oribi.ErrNoTable))
 	}
 	if now, err := r.Store.Table(st.Name); err != nil || now != t || t.Name() != st.Name {
-		return fmt.Errorf("table %q, the handle is of table %q (%w)", st.Name, t.Name(), err)
+		return fmt.Errorf("table %q, but the handle is for table %q (%w)", st.Name, t.Name(), err)
 	}
 	return nil
 }
 
-// rename returns the new name of a table: usually that of no table, seldom one that the table
-// cannot have, or its own.
+// rename returns the new name of a table: usually an unused one, seldom an invalid one or the
+// table's own name.
 func (g *Generator) rename(r *Runner, table string) string {
 	names := r.Model.Names()
 	switch g.r.IntN(12) {

@@ -12,11 +12,12 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// during commits a batch, or makes a bulk call, while its table is rewritten: after the snapshot of the rewrite and before
-// its metadata commit. The step's mask chooses whether it comes after the first rows are read or
-// before one of the block writes. The batch comes after a rewrite that does neither. It also comes
-// after background rewrites, whose progress cannot be told apart, and after a rewrite with memory
-// nearly full, where the batch would wait for the flush that waits for the batch.
+// during commits a batch, or makes a bulk call, while its table is rewritten: after the snapshot of
+// the rewrite and before its metadata commit. The step's mask chooses whether it comes after the
+// first rows are read or before one of the block writes. The batch comes after a rewrite that does
+// neither. It also comes after background rewrites, whose progress is not known, and after a
+// rewrite with memory nearly full, where the batch would wait for the flush that waits for the
+// batch.
 func (r *Runner) during(st *script.Step) error {
 	var err error
 	write := func() {

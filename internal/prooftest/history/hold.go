@@ -42,7 +42,7 @@ func (r *Runner) hold(st *script.Step) error {
 	case err != nil:
 		return err
 	case sum != r.Model.Tables[st.Table].Digest(st.Read.At):
-		return fmt.Errorf("the snapshot shows %d rows that are not those of its time", rows)
+		return fmt.Errorf("the snapshot shows %d rows that differ from the state at its timestamp", rows)
 	}
 	r.Counts.Rows += rows
 	return nil

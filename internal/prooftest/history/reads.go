@@ -61,7 +61,7 @@ func (r *Runner) pass(ts mvcc.Timestamp) {
 	r.Wall.pass(ts)
 }
 
-// old is tooOld if a read at ts may be refused; without rows if it must be.
+// old is tooOld if a read at ts may be refused, and has no rows if it must be.
 func (r *Runner) old(ts mvcc.Timestamp, now time.Time) answer {
 	if r.Script.Settings.History <= 0 {
 		return 0

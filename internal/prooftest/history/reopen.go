@@ -47,7 +47,7 @@ func (r *Runner) reopen(st *script.Step) error {
 	}
 	r.Counts.Lost += int64(len(r.Model.Commits) - n)
 	r.Model.Truncate(n)
-	r.Model.Durable = n // opening has made replayed batches durable
+	r.Model.Durable = n // opening the store has made replayed batches durable
 	r.passed = r.Model.Newest()
 	for _, ts := range v.Timestamps[:len(v.Timestamps)-1] { // the reads advanced the clock, even past lost batches
 		if len(v.Tables) > 0 && !v.Future[ts] {
@@ -57,7 +57,7 @@ func (r *Runner) reopen(st *script.Step) error {
 	return nil
 }
 
-// crash replaces the disk by the one after a crash. The old store ends on the old disk.
+// crash replaces the disk with what a crash leaves of it. The old store is closed on the old disk.
 func (r *Runner) crash(st *script.Step) error {
 	defer r.Store.Close()
 	if r.crashes == nil {
@@ -125,7 +125,7 @@ func unchanging(disk vfs.FS) vfs.FS {
 	f := faultfs.New(disk)
 	f.Watch(func(c faultfs.Call) error {
 		if c.Changes() {
-			return fmt.Errorf("%s %s: a reader changes the disk", c.Op, c.Name)
+			return fmt.Errorf("a reader changes the disk: %s %s", c.Op, c.Name)
 		}
 		return nil
 	})
@@ -141,7 +141,7 @@ func (r *Runner) compareReadOnly(s *oribi.Store) error {
 	}
 	defer other.Close()
 	if _, err := oribi.Open(r.dir, r.Options(r.disk)); want(err, oribi.ErrLocked) != nil {
-		return fmt.Errorf("a writer beside readers: %w", err)
+		return fmt.Errorf("a writer while readers are open: %w", err)
 	}
 	n := len(r.Model.Commits)
 	v, err := model.SurveyStore(s, r.Model.SurveyTimestamps(n))

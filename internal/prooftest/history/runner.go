@@ -41,22 +41,22 @@ type Runner struct {
 
 	dir     string
 	disk    vfs.FS
-	crashes *crashfs.FS // the same; nil = a disk without crashes, or mem
-	Mem     *vfs.Mem    // the same; the only crash is a kill
+	crashes *crashfs.FS // the disk, if it can crash; else nil
+	Mem     *vfs.Mem    // the disk, if it is in memory; its only crash is a kill
 	front   front       // nil = the store is on the disk itself
 	Wall    *Wall
 	Store   *oribi.Store
 	ctx     context.Context
 
-	passed mvcc.Timestamp // at least every timestamp that the clock has passed since the store was opened, and no more: the next is above it
+	passed mvcc.Timestamp // no timestamp above it has passed the clock since the store was opened
 
-	// state guards what a picture of the disk, taken at any moment by another goroutine, is
-	// compared with: the model, the batch that is being committed, and the table that is being made
-	// or dropped. Reads of the model by the runner itself need no lock.
+	// State guards the fields that describe the expected contents of the disk at any moment: the
+	// model, the batch in flight, and the table being created or dropped. Other goroutines compare
+	// disk images with these. The runner itself reads the model without the lock.
 	State    sync.Mutex
 	InFlight *model.Outcome
 	Unsure   string
-	Altering *script.Step // the Alter or Rename that is being made
+	Altering *script.Step // the Alter or Rename in progress
 
 	alteredFrom uint32 // the schema version before an Alter
 
@@ -86,7 +86,7 @@ func NewDiskRunner(o script.Settings, disk vfs.FS, dir string) *Runner {
 	return r
 }
 
-// NewMemRunner opens an empty store in memory, behind a file system.
+// NewMemRunner opens an empty store in memory, through the file system that front returns.
 func NewMemRunner(o script.Settings, mem *vfs.Mem, front front) *Runner {
 	r := &Runner{Script: &script.Script{Settings: o}, Model: model.NewModel(), dir: Dir, disk: mem, Mem: mem, front: front, Wall: NewWall(), ctx: context.Background()}
 	for _, err := range []error{mem.Mkdir(Dir), mem.SyncDir("/")} {
@@ -210,7 +210,7 @@ func (r *Runner) Try(st *script.Step) (err error) {
 
 func (r *Runner) step(st *script.Step) error {
 	if st.Table != "" && st.Kind != script.Create && r.Model.Tables[st.Table] == nil {
-		return nil // its creation was left out
+		return nil // the step that creates the table was removed
 	}
 	switch st.Kind {
 	case script.Create:

@@ -80,7 +80,7 @@ func scannedCells(scan *oribi.Scan) (got []string, err error) {
 		cells := make([][]byte, len(b.Columns))
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 			if i >= b.Len {
-				return nil, fmt.Errorf("row %d is selected of a batch of %d", i, b.Len)
+				return nil, fmt.Errorf("the selection contains row %d, but the batch has %d rows", i, b.Len)
 			}
 			for c, v := range b.Columns {
 				cells[c] = v.Cell(i)
@@ -101,8 +101,8 @@ func scannedValues(s *schema.Schema, scan *oribi.Scan, columns []int) (got []str
 	return got, nil
 }
 
-// compareScan compares a scan's rows with all that match. A limit takes the first ones; in any
-// order, any of them.
+// compareScan compares a scan's rows with all that match. With a limit they must be the first ones;
+// if the scan may return any order, any of them.
 func compareScan(rd *script.Read, got, wanted []string) error {
 	n := len(wanted)
 	if rd.Limit >= 0 {
@@ -125,7 +125,7 @@ func compareScan(rd *script.Read, got, wanted []string) error {
 	}
 	for i, g := range got {
 		if left[g]--; left[g] < 0 {
-			return fmt.Errorf("row %d, %s, is not wanted, or not so often", i, g)
+			return fmt.Errorf("row %d, %s: unexpected, or returned too often", i, g)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func firstDifference(got, wanted []string) string {
 		case i >= len(got):
 			return fmt.Sprintf("; row %d is missing: %s", i, wanted[i])
 		case i >= len(wanted):
-			return fmt.Sprintf("; row %d is too much: %s", i, got[i])
+			return fmt.Sprintf("; row %d is extra: %s", i, got[i])
 		case got[i] != wanted[i]:
 			return fmt.Sprintf("; row %d is %s, want %s", i, got[i], wanted[i])
 		}

@@ -35,7 +35,7 @@ func Variants() []Variant {
 		return func(o *script.Settings) { o.Background, o.Policy, o.FlushBytes = true, policy, flush }
 	}
 	return []Variant{
-		{Name: "as it is"},
+		{Name: "unchanged"},
 		{Name: "small MemRowSets", adapt: func(o *script.Settings) { o.FlushBytes = 1 << 12 }},
 		{Name: "large MemRowSets", adapt: func(o *script.Settings) { o.FlushBytes = 64 << 20 }},
 		{Name: "small rowsets", adapt: func(o *script.Settings) { o.RowSetBytes = 1 << 10 }},

@@ -83,7 +83,7 @@ func (r *Runner) diff(st *script.Step) error {
 	if may&rows != 0 {
 		passed := r.passed
 		if may = may&future | r.expect(&from); may&future != 0 {
-			r.passed = passed // the later one may be refused before the clock advances to the earlier one
+			r.passed = passed // the later timestamp may be refused before the clock advances to the earlier one
 		}
 	}
 	s := t.Schema()
@@ -144,7 +144,7 @@ func (r *Runner) many(st *script.Step) error {
 	for i, key := range st.Keys {
 		row := r.Model.Tables[st.Table].Row(key, rd.Newest())
 		if there := rd.Values && got[i] != nil || !rd.Values && cells[i] != nil; there != (row != nil) {
-			return fmt.Errorf("key %d: a row is there: %t, want %s", i, there, script.CellsText(row, nil, " "))
+			return fmt.Errorf("key %d: row exists: %t, want %s", i, there, script.CellsText(row, nil, " "))
 		}
 		if row == nil {
 			continue

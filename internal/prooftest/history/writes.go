@@ -22,10 +22,10 @@ func compareCommit(b *oribi.Batch, out *model.Outcome) error {
 		left = append(left, re.Row)
 	}
 	if !slices.Equal(left, out.Left) {
-		return fmt.Errorf("rows %v were left out, want %v: %v", left, out.Left, b.Refused())
+		return fmt.Errorf("omitted rows %v, want %v: %v", left, out.Left, b.Refused())
 	}
 	if !slices.Equal(b.Assigned(), out.Assigned) {
-		return fmt.Errorf("values %v were given, want %v", b.Assigned(), out.Assigned)
+		return fmt.Errorf("assigned values %v, want %v", b.Assigned(), out.Assigned)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (r *Runner) define(table string, do func() error, then func()) error {
 	r.State.Lock()
 	defer r.State.Unlock()
 	if r.Unsure != table {
-		return fmt.Errorf("a change of table %s is taken, after one of %s failed", table, r.Unsure)
+		return fmt.Errorf("a change of table %s was accepted after one of %s had failed", table, r.Unsure)
 	}
 	then()
 	r.Unsure = ""
@@ -127,9 +127,9 @@ func (r *Runner) take(out *model.Outcome, ops []script.Op, sync bool, commit fun
 	case err != nil:
 		return err // the batch stays in flight: it may or may not be in the log
 	case r.InFlight != out:
-		return fmt.Errorf("a batch is taken, after one failed")
+		return fmt.Errorf("a batch was accepted after one had failed")
 	case ts <= r.passed:
-		return fmt.Errorf("timestamp %d, there was %d before", uint64(ts), uint64(r.passed))
+		return fmt.Errorf("timestamp %d is not above the earlier %d", uint64(ts), uint64(r.passed))
 	}
 	r.answered(ts)
 	r.committed(out, ts, sync)
@@ -320,7 +320,7 @@ func checkRowSets(t *oribi.Table, good func(compaction.RowSetInfo) bool) error {
 }
 
 func (r *Runner) merge(t *oribi.Table, mask uint64) error {
-	c := compaction.Choice{Why: "the history says so"}
+	c := compaction.Choice{Why: "chosen by the history"}
 	for i, set := range t.Layout().RowSets {
 		if mask>>(i%64)&1 != 0 {
 			c.RowSets = append(c.RowSets, set.ID)

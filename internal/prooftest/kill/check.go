@@ -172,7 +172,7 @@ func (l *killLife) resolve(r *killRun, a, b []string) error {
 			}
 		}
 		if total := len(r.rows.changes); n != total && (r.all || n%r.per != 0) {
-			return fmt.Errorf("the table has %d of %d rows of a load in batches of %d; completed: %v", n, total, r.per, r.all)
+			return fmt.Errorf("the table has %d of the %d rows of a load in batches of %d; completed: %v", n, total, r.per, r.all)
 		}
 		r.rows.changes = r.rows.changes[:n]
 		l.model.adopt(r.rows)

@@ -20,12 +20,12 @@ var killTables = []string{"a", "b"}
 // Their columns are a key, the number of the batch that wrote the row, and a text.
 const killSchema = `{"columns":[{"name":"k","type":"int64","key":true},{"name":"n","type":"int64"},{"name":"s","type":"string","nullable":true}]}`
 
-// Keys: the head, a row in which each batch of apply leaves its number; rows that change often,
-// wide ones, and those that only loads bring.
+// Keys: the head, a row in which each batch of apply stores its number; rows that change often;
+// wide rows; and rows that only loads write.
 const (
 	headKey  = -1
 	manyKeys = 150
-	wideKey  = 1000 // and the next
+	wideKey  = 1000 // to wideKey + wideKeys − 1
 	wideKeys = 8
 	loadKeys = 700
 )
@@ -53,7 +53,7 @@ func (r killRow) line(key int64) string {
 	return fmt.Sprintf(`{"k":%d,"n":%d,"s":%s}`, key, r.n, s)
 }
 
-// killState are the rows of the tables.
+// killState contains the rows of the tables.
 type killState [2]map[int64]killRow
 
 // killChange is a row after a change.
@@ -299,7 +299,7 @@ func scratchRow(k int64) killRow {
 // parseStamps parses the timestamps that apply has written: complete lines in ascending order.
 func parseStamps(text []byte) (list []uint64, err error) {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
-		return nil, fmt.Errorf("a timestamp is written in part: %q", text[max(0, len(text)-40):])
+		return nil, fmt.Errorf("incomplete timestamp %q", text[max(0, len(text)-40):])
 	}
 	for line := range strings.Lines(string(text)) {
 		ts, err := strconv.ParseUint(strings.TrimSuffix(line, "\n"), 10, 64)

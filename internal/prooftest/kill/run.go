@@ -111,7 +111,7 @@ func (l *killLife) plan(verb string) killPlan {
 
 func (p killPlan) learns() string { return p.verb + " " + p.call }
 
-// learn moves later kills forward if this one came too late, else back.
+// learn schedules later kills earlier if this one came too late, else later.
 func (l *killLife) learn(p killPlan, killed bool) {
 	switch {
 	case p.call != "" && killed:

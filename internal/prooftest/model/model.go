@@ -74,7 +74,7 @@ func (m *Model) Create(name string, s *schema.Schema) {
 // Drop removes a table.
 func (m *Model) Drop(name string) { delete(m.Tables, name) }
 
-// Rename gives a table another name, which no table has.
+// Rename changes a table's name to one that no table has.
 func (m *Model) Rename(from, to string) {
 	t := m.Tables[from]
 	delete(m.Tables, from)

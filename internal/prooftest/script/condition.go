@@ -10,8 +10,8 @@ const (
 	OpIfAbsent                       // the row does not exist
 )
 
-// askName returns the name of an operation or a condition in scripts.
-func askName(a oribi.Op) string {
+// kindName returns the name of an operation or a condition in scripts.
+func kindName(a oribi.Op) string {
 	switch a {
 	case OpIf:
 		return "if"

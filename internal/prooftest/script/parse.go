@@ -186,7 +186,7 @@ func (f fields) predicates() (tests []Test) {
 
 func parseOp(f fields) Op {
 	words := f.words
-	ask, ok := asks[words[0]]
+	ask, ok := opKinds[words[0]]
 	if !ok {
 		panic("unknown operation " + words[0])
 	}

@@ -87,7 +87,7 @@ func (st *Step) print(b *strings.Builder) {
 	}
 	for i := range st.Ops {
 		op := &st.Ops[i]
-		fmt.Fprintf(b, "\n  %s %s %s", askName(op.Ask), op.Table, CellsText(op.Cells, op.Set, " "))
+		fmt.Fprintf(b, "\n  %s %s %s", kindName(op.Ask), op.Table, CellsText(op.Cells, op.Set, " "))
 		printTests(b, op.Tests)
 	}
 	b.WriteByte('\n')
@@ -146,9 +146,9 @@ func cellText(cell []byte, set bool) string {
 	return "x" + hex.EncodeToString(cell)
 }
 
-// asks maps the names of operations and conditions in scripts to their kinds.
-var asks = func() map[string]oribi.Op {
-	m := map[string]oribi.Op{askName(OpIf): OpIf, askName(OpIfAbsent): OpIfAbsent}
+// opKinds maps the names of operations and conditions in scripts to their kinds.
+var opKinds = func() map[string]oribi.Op {
+	m := map[string]oribi.Op{kindName(OpIf): OpIf, kindName(OpIfAbsent): OpIfAbsent}
 	for _, a := range []oribi.Op{oribi.OpInsert, oribi.OpUpsert, oribi.OpUpdate, oribi.OpDelete,
 		oribi.OpInsertIgnore, oribi.OpUpsertIgnore, oribi.OpUpdateIgnore, oribi.OpDeleteIgnore} {
 		m[a.String()] = a

@@ -40,7 +40,7 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.L
 func (e *LineError) Unwrap() error { return e.Err }
 
 // Run applies the lines of in to store. Errors: *LineError; those of ctx; those of writing
-// timestamps. When ctx ends, Run returns between two batches, without waiting for more input.
+// timestamps. If ctx ends, Run returns between two batches, without waiting for more input.
 func Run(ctx context.Context, store *oribi.Store, in io.Reader, o Options) error {
 	input := readLines(in)
 	defer input.close()

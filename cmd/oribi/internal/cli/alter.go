@@ -104,7 +104,7 @@ func keepHistory(t *oribi.Table, cmd *cobra.Command, yes bool) error {
 	if err != nil || age == when.Forever || now != when.Forever && age >= now {
 		return nil // the error is reported where the flag is applied
 	}
-	return &failure{exitRefused, fmt.Errorf("table %q was not changed: --history %s permanently drops versions that %s keeps; add --yes to do so",
+	return &failure{exitRefused, fmt.Errorf("table %q was not changed: --history %s permanently drops versions that %s keeps; add --yes to confirm",
 		t.Name(), flag.Value, when.FormatAge(now))}
 }
 

@@ -112,8 +112,8 @@ func statInput(stdin io.Reader, name string) (os.FileInfo, error) {
 	return os.Stat(name)
 }
 
-// lastingOutput ignores that its reader has gone: batches are applied even if their timestamps can
-// no longer be printed.
+// lastingOutput ignores a closed reader: batches are applied even if their timestamps can no longer
+// be printed.
 type lastingOutput struct{ *stdout }
 
 func (l *lastingOutput) Write(p []byte) (int, error) {

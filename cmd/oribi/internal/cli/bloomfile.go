@@ -68,7 +68,7 @@ func (a *app) bloomInfo() *cobra.Command {
 
 func (a *app) bloomProbe() *cobra.Command {
 	const form = "probe FILE HEX"
-	c := a.verb(form, "Print whether keys may be in the file", func(cmd *cobra.Command, args []string) error {
+	c := a.verb(form, "Test whether keys may be in the file", func(cmd *cobra.Command, args []string) error {
 		keys, err := keysOf(args)
 		if err != nil {
 			return usage(err)

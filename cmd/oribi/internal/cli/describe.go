@@ -76,7 +76,7 @@ func (a *app) tableDescribe() *cobra.Command {
 		})
 	})
 	formatFlag(c, &format)
-	c.Flags().BoolVar(&stats, "stats", false, "print of each column its nulls, minimum, maximum, approximate distinct values, and bytes on disk instead; reads all rows")
+	c.Flags().BoolVar(&stats, "stats", false, "print column statistics instead: nulls, minimum, maximum, approximate distinct values, and bytes on disk; reads all rows")
 	return c
 }
 

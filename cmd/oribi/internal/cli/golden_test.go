@@ -58,7 +58,7 @@ func goldenFiles(t *testing.T, test func(t *testing.T, dir string, g *goldenFile
 	t.Run("from=testdata", func(t *testing.T) { eachGolden(t, cut, test) })
 	t.Run("from=corpus", func(t *testing.T) {
 		if testing.Short() {
-			t.Skip("the cut is enough for -short")
+			t.Skip("-short runs the small set only")
 		}
 		eachGolden(t, filepath.Join(corpustest.Dir(t), "golden", "cfile"), test)
 	})

@@ -177,7 +177,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	}
 	report := ""
 	if f.create && result.Rows == 0 && err == nil {
-		report = fmt.Sprintf("table %q was not created: there is no row to load\n", table)
+		report = fmt.Sprintf("table %q was not created: the file has no rows\n", table)
 	}
 	if result.Skipped > 0 {
 		report += fmt.Sprintf("skipped %d rows, the first: %s\n", result.Skipped, message(result.FirstBad, exitFailed))

@@ -20,11 +20,11 @@ func (a *app) tableTruncate() *cobra.Command {
 	var yes bool
 	c := a.verb("truncate DIR NAME", "Delete all rows of a table but keep its history", func(cmd *cobra.Command, args []string) error {
 		if !yes {
-			return &failure{exitRefused, fmt.Errorf("table %q was not truncated: this deletes all its rows; add --yes to do so", args[1])}
+			return &failure{exitRefused, fmt.Errorf("table %q was not truncated: this deletes all its rows; add --yes to confirm", args[1])}
 		}
 		return withTable(args[0], args[1], writing, func(t *oribi.Table) error { return a.truncate(cmd.Context(), t) })
 	})
-	c.Flags().BoolVar(&yes, "yes", false, "yes, delete all rows")
+	c.Flags().BoolVar(&yes, "yes", false, "confirm the deletion of all rows")
 	return c
 }
 

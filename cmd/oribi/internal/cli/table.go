@@ -59,11 +59,11 @@ func (a *app) tableDrop() *cobra.Command {
 	var yes bool
 	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(_ *cobra.Command, args []string) error {
 		if !yes {
-			return &failure{exitRefused, fmt.Errorf("table %q was not dropped: this cannot be undone; to drop it add --yes", args[1])}
+			return &failure{exitRefused, fmt.Errorf("table %q was not dropped: this cannot be undone; add --yes to drop it", args[1])}
 		}
 		return withStore(args[0], writing, func(store *oribi.Store) error { return store.DropTable(args[1]) })
 	})
-	c.Flags().BoolVar(&yes, "yes", false, "yes, drop it")
+	c.Flags().BoolVar(&yes, "yes", false, "confirm the drop")
 	return c
 }
 
@@ -82,8 +82,8 @@ func (a *app) tableCompact() *cobra.Command {
 		}
 		return a.work(cmd.Context(), "compact", args, work)
 	})
-	c.Flags().StringVar(&kind, "kind", "merge", "merge rowsets; bring changes into the base files (major); make one delta file of several (minor);\n"+
-		"give back what history no longer holds (undo-gc)")
+	c.Flags().StringVar(&kind, "kind", "merge", "merge rowsets; apply deltas to the base files (major); merge delta files (minor);\n"+
+		"remove expired history (undo-gc)")
 	return c
 }
 

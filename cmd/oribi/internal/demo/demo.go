@@ -92,9 +92,9 @@ func (s *show) fill() (err error) {
 		return err
 	}
 	s.page.title("A source tree as a table")
-	s.page.text("A store was made in %s. Its table %q has a row for each file of a source tree: path (the key), mode, blob, size, "+
+	s.page.text("The store is in %s. Its table %q has a row for each file of a source tree: path (the key), mode, blob, size, "+
 		"and seq, the number of the commit that last changed the row. The input is real: the first %s commits of Apache Kudu's "+
-		"repository. Each commit is one write batch: all of it is seen, or nothing.",
+		"repository. Each commit is one write batch: readers see all of it or none of it.",
 		s.dir, tableName, figures.Thousands(int64(len(s.commits))))
 	s.page.rows([]string{"commits", "inserts", "updates", "deletes", "rows", "then (rowsets, written)"})
 	began := time.Now()
@@ -104,8 +104,8 @@ func (s *show) fill() (err error) {
 	took := time.Since(began)
 	total := s.counts['A'] + s.counts['M'] + s.counts['D']
 	s.page.end()
-	s.page.text("%s changes in %s commits took %s, flushes and compaction included. The store keeps every version of every row, for as "+
-		"long as asked (here: forever). The batches were committed without waiting for the disk each time; closing the store makes the last ones durable.",
+	s.page.text("%s changes in %s commits took %s, including flushes and a compaction. The store keeps every version of every row for as "+
+		"long as configured (here: forever). The batches were committed without waiting for the disk each time; closing the store makes the last ones durable.",
 		figures.Thousands(int64(total)), figures.Thousands(int64(len(s.commits))), took.Round(time.Millisecond))
 	return nil
 }
@@ -170,13 +170,13 @@ func (s *show) tend(table *oribi.Table, seq int64) (string, error) {
 func (s *show) next() error {
 	s.page.title("Where to look next")
 	if !s.kept {
-		s.page.text("This store is removed now. To keep one, name a new directory, and ask it:")
+		s.page.text("This store is removed now. To keep one, run the demo with a directory and query it:")
 		s.page.line("  oribi demo DIR")
 		s.page.line("  oribi table history DIR %s CMakeLists.txt", tableName)
 		s.page.line("  oribi table count DIR %s --by mode", tableName)
 		return s.page.err
 	}
-	s.page.text("The store stays in %s. Ask it yourself; the last command reads the table as it was after commit %d:", s.dir, askAfter)
+	s.page.text("The store is kept in %s. Query it; the last command reads the table as of commit %d:", s.dir, askAfter)
 	dir := shellWord(s.dir)
 	s.page.line("  oribi table scan %s %s --columns path,size --where \"size > 200000\"", dir, tableName)
 	s.page.line("  oribi table get %s %s CMakeLists.txt", dir, tableName)

@@ -28,8 +28,8 @@ func (s *show) readBack() (err error) {
 		return err
 	}
 	r := store.Recovery()
-	s.page.title("Closed and opened again")
-	s.page.text("%s write batches that were in no file yet were read back from the log.", figures.Thousands(int64(r.Batches)))
+	s.page.title("Close and reopen")
+	s.page.text("%s write batches had not been flushed to files yet; they were replayed from the log.", figures.Thousands(int64(r.Batches)))
 	for _, part := range []func(*oribi.Table) error{s.readAsOf, s.versions, s.onDisk, s.explain} {
 		if err := part(table); err != nil {
 			return err
@@ -41,8 +41,8 @@ func (s *show) readBack() (err error) {
 // readAsOf reads the table as of several commits and compares each result with the expected tree.
 func (s *show) readAsOf(table *oribi.Table) error {
 	s.page.title("The table as it was")
-	s.page.text("Every read names a moment, or takes the latest. Here is the whole table as of some commits, each row compared:")
-	s.page.rows([]string{"as of commit", "rows", "equal to"})
+	s.page.text("A read is as of a given timestamp, or of the newest state. Here the whole table is read as of some commits, and each row is compared:")
+	s.page.rows([]string{"as of commit", "rows", "matches"})
 	for _, seq := range readBackAfter {
 		want, oracle, err := s.expected(seq)
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *show) expected(seq int64) ([]file, string, error) {
 		files, err := loadTree(seq)
 		return files, "the tree that git lists", err
 	}
-	return s.replayed(seq), "a map that went through the commits", nil
+	return s.replayed(seq), "a map to which the commits were applied", nil
 }
 
 // replayed applies the commits up to one of them to a map.
@@ -122,14 +122,14 @@ func (s *show) versions(table *oribi.Table) error {
 		return err
 	}
 	s.page.title("One row through time")
-	s.page.text("The commits wrote %s versions of %s rows and deleted %s. The row written most often is %s: %d times.",
+	s.page.text("The commits wrote %s versions of %s rows and deleted %s rows. The row that changed most often is %s, with %d versions.",
 		figures.Thousands(int64(s.counts['A']+s.counts['M'])), figures.Thousands(int64(len(s.touched))), figures.Thousands(int64(s.counts['D'])), path, s.touched[path])
 	s.page.rows([]string{"as of commit", "size", "last changed by commit"})
 	for _, seq := range readBackAfter {
 		row, err := table.Get(s.ctx, path, oribi.AsOf(s.stamps[seq]), oribi.Columns("size", "seq"))
 		switch {
 		case errors.Is(err, oribi.ErrNotFound):
-			s.page.rows([]string{fmt.Sprint(seq), "–", "not there"})
+			s.page.rows([]string{fmt.Sprint(seq), "–", "absent"})
 		case err != nil:
 			return err
 		default:
@@ -183,7 +183,7 @@ func (s *show) onDisk(table *oribi.Table) error {
 
 // places are the parts of a store's directory, in the order in which they are printed.
 var places = []struct{ name, what string }{
-	{"data", "containers of the column files"}, {"wal", "log"}, {"meta", "metadata: what the blocks in the containers mean"}, {"", "identity, anchor, lock"},
+	{"data", "containers of the column files"}, {"wal", "log"}, {"meta", "metadata: the tables and rowsets that the blocks belong to"}, {"", "identity, anchor, lock"},
 }
 
 // files counts the files of the store by directory.
@@ -236,21 +236,21 @@ func (s *show) explain(table *oribi.Table) error {
 	s.page.title("How a read finds its row")
 	s.page.line("  key %q", path)
 	if trace.InMemory {
-		s.page.line("  memory: it is there")
+		s.page.line("  memory: found")
 	} else {
-		s.page.line("  memory: no such key")
+		s.page.line("  memory: not found")
 	}
 	for _, step := range trace.Steps {
-		where := fmt.Sprintf("  rowset %d, whose keys span it:\n    ", step.RowSet)
+		where := fmt.Sprintf("  rowset %d, whose key range includes it:\n    ", step.RowSet)
 		switch {
 		case !step.Filter:
-			s.page.line("%sthe filter says that it is not there; nothing else is read", where)
+			s.page.line("%sthe filter excludes it; nothing else is read", where)
 		case !step.Found:
-			s.page.line("%sthe filter says maybe, the key index says no", where)
+			s.page.line("%sthe filter says maybe; the key index does not have it", where)
 		case !step.Live:
-			s.page.line("%sthe key index has it as row %d, deleted since", where, step.Row)
+			s.page.line("%sthe key index has it as row %d, which was deleted later", where, step.Row)
 		default:
-			s.page.line("%sthe filter says maybe, the key index has it as row %d", where, step.Row)
+			s.page.line("%sthe filter says maybe; the key index has it as row %d", where, step.Row)
 		}
 	}
 	s.page.line("  mode %v, blob %v, size %v, last changed by commit %v", row["mode"], row["blob"], row["size"], row["seq"])

@@ -70,7 +70,7 @@ func (s *Spec) check() error {
 	o := &s.Options
 	switch {
 	case !o.PositionalIndex && !o.ValueIndex:
-		return errors.New("posidx and validx are both false: the values could not be found")
+		return errors.New("posidx and validx are both false: the file needs an index")
 	case o.ValueIndex && !o.Type.Keyable():
 		return fmt.Errorf("validx: values of type %s have no order", o.Type)
 	case o.ValueIndex && o.Nullable:

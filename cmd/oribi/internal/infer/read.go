@@ -22,7 +22,7 @@ type Options struct {
 }
 
 // errEnough ends reading after the beginning of an input.
-var errEnough = errors.New("the rest is not looked at")
+var errEnough = errors.New("the rest is not read")
 
 // Beginning returns a reader of the first n bytes of in. A record that continues after them is
 // ignored.

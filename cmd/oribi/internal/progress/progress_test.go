@@ -26,14 +26,14 @@ func TestLine(t *testing.T) {
 			"load   25%  100.0 MiB of 400.0 MiB  1,000,000 rows  500,000 rows/s  6 s left"},
 		{"narrow", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20, 1_000_000, 2 * time.Second, 40,
 			"load   25%  100.0 MiB of 400.0 MiB"},
-		{"hardly a terminal", Options{What: "load", Total: 400}, 100, 0, 2 * time.Second, 3, "loa"},
+		{"a very narrow terminal", Options{What: "load", Total: 400}, 100, 0, 2 * time.Second, 3, "loa"},
 		{"no total", Options{What: "apply", Unit: Bytes, Counted: "batches"}, 3 << 30, 1500, 3 * time.Second, 79,
 			"apply  3.0 GiB  1,500 batches  500 batches/s"},
 		{"plain", Options{What: "compact", Total: 8000}, 1000, 0, 10 * time.Second, 79,
 			"compact  [===                     ]   12%  1,000 of 8,000  100/s  1:10 min left"},
 		{"nothing done", Options{What: "verify", Total: 100, Unit: Bytes}, 0, 0, 2 * time.Second, 79,
 			"verify  [                              ]    0%  0 B of 100 B  0 B/s"},
-		{"more done than there was", Options{What: "v", Total: 100}, 300, 0, 2 * time.Second, 79,
+		{"more done than the total", Options{What: "v", Total: 100}, 300, 0, 2 * time.Second, 79,
 			"v  [==============================]  100%  100 of 100  50/s  0 s left"},
 	} {
 		c.options.Width = func() int { return c.width + 1 }
