@@ -152,7 +152,7 @@ func TestReinsertedValueIsKept(t *testing.T) {
 		c.Put(key(3, o), o, size)
 	}
 	if _, ok := c.Get(key(1, 0)); !ok {
-		t.Error("a value that came back was dropped by a scan")
+		t.Error("a scan dropped a value that was put a second time")
 	}
 }
 

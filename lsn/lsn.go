@@ -1,13 +1,13 @@
-// Package lsn has the type of log sequence numbers.
+// Package lsn defines the type of log sequence numbers.
 //
 // Each write batch of a store has one LSN, its number in the store's log. LSNs begin with 1 and
-// have no gaps; timestamps rise with them. Packages that know neither the log nor each other (mvcc,
-// blockmanager, memrowset, delta) share the type, so it is in a package that imports nothing of the
-// module.
+// have no gaps; timestamps increase with them. Packages that know neither the log nor each other
+// (mvcc, blockmanager, memrowset, delta) share the type, so it is in a package that imports nothing
+// of the module.
 //
-// Two kinds of bounds are made of LSNs, and each field says which one it is. An included LSN, a
-// flushed LSN and a durable LSN are inclusive: they are the last LSN that is in files or on disk,
-// and 0 if there is none. A log start is the first LSN that is still needed; all below it are not.
+// LSNs serve as two kinds of bounds, and each field documents which one it is. An included LSN, a
+// flushed LSN and a durable LSN are inclusive: each is the last LSN that is in files or on disk, or
+// 0 if there is none. A log start is the first LSN that is still needed.
 package lsn
 
 import (

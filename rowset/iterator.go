@@ -13,32 +13,32 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Iterator scans one rowset by windows of row IDs [4096 k, 4096 (k+1)), or parts of them: where
-// rows are long, where a bound of the keys is in between, and at first where the request may want
-// a few rows only. A descending scan takes the windows from the last to the first; it reads each as
-// an ascending one does, then reverses its rows.
+// Iterator scans one rowset in windows of row IDs [4096 k, 4096 (k+1)). It reads a window in parts
+// if rows are long, if a key bound is inside the window, and at the beginning of a scan that may
+// need only a few rows. A descending scan reads the windows from the last to the first; it reads
+// each window as an ascending scan does, then reverses its rows.
 //
-// In each window, in this order: deletes clear rows of the selection; the filter runs, on encoded
-// data where no change that the snapshot sees touches the column; the projected columns are read,
-// if a row is left, and changes applied to them. Source: tablet spec §8.5.
+// In each window, in this order: deletes clear bits of the selection; the filter runs, on encoded
+// data if the snapshot sees no change of the column in the window; if a row is left, the projected
+// columns are read and changes applied to them. Source: tablet spec §8.5.
 type Iterator struct {
 	d        *DiskRowSet
 	req      *scan.Request
 	cols     []int // the request's
 	deltas   *delta.Tracker
 	window   *delta.Window
-	span     *delta.Span   // the changes without which a row is passed over; nil: all rows count
+	span     *delta.Span   // only rows with a change in span are returned; nil: all rows are
 	changed  batch.Bitmap  // rows of the window with a change in span
-	rows     batch.Ordinal // of a whole window; 0 until the first
-	part     batch.Ordinal // of the next window, where that is less
+	rows     batch.Ordinal // size of a whole window; 0 before the first
+	part     batch.Ordinal // size of the next window, if smaller than rows
 	cold     []int         // columns that this window must read from the disk
 	next     batch.Ordinal // rows [next, end) are still to be read
 	end      batch.Ordinal
 	out      *batch.RecordBatch
 	readers  []*cfile.ColumnReader // by index in the schema, made when first needed
-	vectors  []*batch.Vector       // by index in the schema: what this window has read
+	vectors  []*batch.Vector       // by index in the schema: the columns read in this window
 	loaded   []bool
-	again    []bool // by index in the schema: a tested column is read besides, or tested twice
+	again    []bool // by index in the schema: the column is tested, and then tested again or read
 	passed   []bool // by index in the schema: its test left rows in the last window
 	eval     batch.FilterEval
 	test     func(*batch.Predicate, batch.Bitmap) error // filter, on the window of n rows at from
@@ -49,7 +49,7 @@ type Iterator struct {
 	released bool
 }
 
-// NewIterator scans the rowset for a request. It takes a reference that Close gives back.
+// NewIterator scans the rowset for a request. It takes a reference that Close releases.
 func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
 	return d.newIterator(req, d.Tracker())
 }
@@ -125,8 +125,8 @@ func (it *Iterator) Next() bool {
 	return false
 }
 
-// advance returns the next window, rows [from, to). There is one. Parts of whole windows grow, and
-// none crosses a border of whole ones.
+// advance returns the next window, rows [from, to). The caller has checked that there is one. The
+// parts of a window grow, and none crosses the end of its window.
 func (it *Iterator) advance() (from, to batch.Ordinal) {
 	from, to = it.next, it.end
 	if it.req.Descending() {
@@ -140,7 +140,7 @@ func (it *Iterator) advance() (from, to batch.Ordinal) {
 	return from, to
 }
 
-// readAgain returns, for each column, whether something reads it after its first test.
+// readAgain returns, for each column, whether it is read again after its first test.
 func readAgain(s *schema.Schema, req *scan.Request) []bool {
 	again, tested := make([]bool, len(s.Columns)), make([]bool, len(s.Columns))
 	for _, col := range req.Columns() {
@@ -156,7 +156,7 @@ func readAgain(s *schema.Schema, req *scan.Request) []bool {
 	return again
 }
 
-// columns are those that a window may read, some perhaps twice.
+// columns returns the columns that a window may read. A column may occur twice.
 func (it *Iterator) columns() []int {
 	cols := slices.Clone(it.cols)
 	for p := range it.req.Filter().Tests() {
@@ -208,9 +208,9 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	return true, it.makeKeys(from, n)
 }
 
-// fetch reads together what a window of few rows must read from the disk for the columns that it
-// hands out: else it would wait for one after the other. Whole windows read so much of a column at
-// a time that there is little to gain.
+// fetch reads concurrently what a window of few rows needs from the disk for the columns that it
+// returns, so that it does not wait for one column after another. Whole windows read so much of
+// each column that they would gain little.
 func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 	if n >= batch.WindowRows/2 || it.d.opts.Cache == nil {
 		return nil
@@ -238,7 +238,7 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 	})
 }
 
-// addCold adds a column to those that must be read from the disk if it is one.
+// addCold adds col to it.cold if it must be read from the disk.
 func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 	c := &it.d.columns[col]
 	if it.loaded[col] || c.block == 0 || slices.Contains(it.cold, col) {
@@ -254,10 +254,11 @@ func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 	return nil
 }
 
-// filter clears the bits of the window's rows for which p is not true. Encoded data may decide only
-// where no change that the snapshot sees touches the column. It does not where the column is read
-// again and its test left rows in the window before: then it will be decoded for this window too,
-// most likely, and unpacking it twice costs more than testing it decoded.
+// filter clears the bits of the window's rows for which p is not true. Encoded data may be tested
+// only if the snapshot sees no change of the column in this window. It is not tested if the column
+// is read again later and its test left rows in the previous window: the column will then most
+// likely be decoded for this window too, and unpacking it twice costs more than testing the decoded
+// cells.
 func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	from, n := it.from, it.n
 	col := it.d.Schema.IndexID(p.ID)
@@ -282,7 +283,7 @@ func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	return nil
 }
 
-// reader is the column's reader, nil where the rowset has no such column.
+// reader returns the column's reader; nil if the rowset has no such column.
 func (it *Iterator) reader(col int) (*cfile.ColumnReader, error) {
 	if it.readers[col] == nil {
 		f, err := it.d.File(col)
@@ -294,7 +295,8 @@ func (it *Iterator) reader(col int) (*cfile.ColumnReader, error) {
 	return it.readers[col], nil
 }
 
-// column is the column's cells of this window with changes applied, read once a window.
+// column returns the column's cells in this window with changes applied. It reads them once per
+// window.
 func (it *Iterator) column(col int, from batch.Ordinal, n int) (*batch.Vector, error) {
 	if it.vectors[col] == nil {
 		it.vectors[col] = &batch.Vector{Type: it.d.Schema.Columns[col].Type}
@@ -326,7 +328,7 @@ func (it *Iterator) base(col int, c *schema.Column, from batch.Ordinal, n int, v
 	return readFull(r, it.d, c, from, n, v)
 }
 
-// makeKeys encodes the keys of the window's rows, if the request wants them.
+// makeKeys encodes the keys of the window's rows, if the request asks for them.
 func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 	if !it.req.Keys() {
 		return nil
@@ -343,13 +345,13 @@ func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 	return nil
 }
 
-// Batch is the current window.
+// Batch returns the current window.
 func (it *Iterator) Batch() *batch.RecordBatch { return it.out }
 
-// Keys are the encoded keys of the current window's rows.
+// Keys returns the encoded keys of the current window's rows.
 func (it *Iterator) Keys() [][]byte { return it.keys }
 
-// Close gives the rowset back.
+// Close releases the rowset.
 func (it *Iterator) Close() error {
 	if !it.released {
 		it.released = true

@@ -12,9 +12,9 @@ import (
 
 // Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes
 // Schema, NextColumnID, HistorySec and Comment. If it returns an error, nothing changes. Readers
-// continue with the schema that they began with. The table's writers wait while the rest of memory
-// is written and committed, about 1 MiB; schemas change rarely, and writers would have to begin
-// again with the new one anyway.
+// continue with the schema that they began with. The table's writers wait while the rest of memory,
+// about 1 MiB, is written and committed. Schemas change rarely, and writers would have to start
+// over with the new schema anyway.
 //
 // Memory is flushed first, at the latest in the metadata commit of the new row. So the files
 // contain every operation of an older schema that is in the log. Files identify columns by ID, so
@@ -66,12 +66,12 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	return err
 }
 
-// maxBlockedBytes is how much of memory an Alter may write with writers blocked. Writes concurrent
-// with the flush before may add to it.
+// maxBlockedBytes limits how much of memory Alter writes with writers blocked. Writes that are
+// concurrent with the preceding flush may add to it.
 const maxBlockedBytes = 1 << 20
 
-// flushBefore flushes memory that is too much to write with writers blocked, and a MemRowSet that
-// an earlier flush has left, which has a cutover point of its own.
+// flushBefore flushes memory that is too large to be written with writers blocked. It also flushes
+// a frozen MemRowSet left by a failed flush, because that MemRowSet has a different cutover point.
 func (t *Tablet) flushBefore(ctx context.Context) error {
 	st, err := t.acquire()
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *Tablet) flushBefore(ctx context.Context) error {
 }
 
 // longer returns the longer of two retentions in seconds: an Alter drops only history that neither
-// keeps.
+// retention keeps.
 func longer(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return meta.KeepForever
@@ -112,7 +112,7 @@ func convert(ops []Op, from, to *TableSchema) {
 	}
 }
 
-// Converted returns a copy of op, which is encoded by from, encoded by to.
+// Converted returns a copy of op, converted from one version of the schema to another.
 func Converted(op *Op, from, to *TableSchema) *Op {
 	ops := []Op{*op}
 	convert(ops, from, to)

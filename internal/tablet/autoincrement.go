@@ -10,30 +10,30 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// An auto-incrementing column is part of the key, so an insert has no key until it has a value
-// there. Prepare assigns it one: the next above all values of committed inserts and upserts, and of
-// the batch's own earlier operations. So an insert into such a table never finds its key.
+// An auto-incrementing column is part of the key, so an insert has no key until the column has a
+// value. Prepare assigns it: the next value above those of all committed inserts and upserts and of
+// the batch's earlier operations. So an insert into such a table never finds its key.
 //
-// Between that and Apply no other batch may get values of the table. Otherwise
+// From then until Apply, no other batch may be assigned values of the table. Otherwise
 //
 //	A: takes 8                                            commit
-//	B:            upserts 8: there is no row, locks it, commit
+//	B:            upserts 8: finds no row, locks it, commits
 //
-// A would find its key, and values would not rise with timestamps. Since they do, a reader that has
-// seen n knows that no value below n will be inserted. Batches with inserts or upserts into such a
-// table are therefore serialized from Prepare to Release, as all batches are in Kudu.
+// A's key would exist, and values would not increase with timestamps. Because they do, a reader
+// that has seen n knows that no value below n will be inserted. Batches with inserts or upserts
+// into such a table are therefore serialized from Prepare to Release, as all batches are in Kudu.
 //
-// The table's highest value is that of its committed INSERTs, so a refused batch takes none (in
-// Kudu it does). The metadata contains it for the inserts up to the flushed LSN; replay adds the
+// The table's highest value is that of its committed INSERTs, so a refused batch uses up no values
+// (in Kudu it does). The metadata records it for inserts up to the flushed LSN; replay adds the
 // later ones. Source: tablet spec §2.6, §12.6.
 
 // Causes of *change.RowErrors about the auto-incrementing column. They fail the whole batch.
 // Source: tablet spec §12.6.
 var (
-	ErrAutoSet       = errors.New("the column is auto-incrementing: an insert does not set it")
-	ErrAutoNotSet    = errors.New("the column is auto-incrementing: an upsert has to set it")
-	ErrAutoNegative  = errors.New("the column is auto-incrementing: its values are not negative")
-	errAutoExhausted = errors.New("the column is auto-incrementing: its highest value is used")
+	ErrAutoSet       = errors.New("the column is auto-incrementing: an insert must not set it")
+	ErrAutoNotSet    = errors.New("the column is auto-incrementing: an upsert must set it")
+	ErrAutoNegative  = errors.New("the column is auto-incrementing: its values must not be negative")
+	errAutoExhausted = errors.New("the column is auto-incrementing: its largest possible value is already used")
 )
 
 // Inserts reports whether k is an insert, Ignore or not: an operation that is assigned a value of
@@ -84,7 +84,7 @@ func (w *Write) assign() error {
 	return nil
 }
 
-// raise raises the table's highest value to those of the rows that the batch inserts.
+// raise raises the table's highest value to the highest one that the batch inserts.
 func (w *Write) raise() {
 	if !w.serial {
 		return

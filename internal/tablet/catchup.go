@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// lastRound bounds the changes of the last round, which blocks writers, a few µs a change: so
-	// many take about as long as the commit that follows.
+	// lastRound limits the changes that the last round applies. That round blocks writers and takes
+	// a few µs per change, so its time is about that of the commit that follows.
 	lastRound = 256
-	// maxRounds bounds the rounds where writers are as fast as the catching up, so that it never
-	// gets down to lastRound.
+	// maxRounds limits the number of rounds. If writers are as fast as catching up, the number of
+	// remaining changes never falls to lastRound.
 	maxRounds = 12
 )
 
-// catchUp brings the changes made since a job's cutover point to the stores that replace those that
-// logged them: Mem of the edit's Added and Replaced. Rows that get another row ID are looked up by
-// key, each once:
+// catchUp applies the changes made since a job's cutover point to the stores that replace the ones
+// that logged them: the Mem fields of the edit's Added and Replaced. A row whose row ID changes is
+// looked up by key, once:
 //
 //	frozen MemRowSet                  key           → row in an added rowset
 //	delta mem store of a removed one  row → key     → row in an added rowset
 //	delta mem store that is flushed   row           → the same row
 //
-// A row that has such a change was live at the cutover point, since no ghost is ever changed, so it
-// was written, and once.
+// A ghost is never changed, so each row with such a change was live at the cutover point and was
+// written exactly once.
 type catchUp struct {
 	j         *job
 	logs      []changeLog
@@ -137,8 +137,7 @@ func (c *catchUp) addFlushed(r *Replaced) {
 	}})
 }
 
-// round catches up what has been logged since the round before, and returns how many changes that
-// were.
+// round applies the changes logged since the previous round, and returns their number.
 func (c *catchUp) round() (n int, err error) {
 	for i := range c.logs {
 		log := &c.logs[i]
@@ -157,7 +156,7 @@ type outputPosition struct {
 	row batch.Ordinal
 }
 
-// positionBytes is about the memory of an outputPosition in a map.
+// positionBytes approximates the memory of an outputPosition in a map.
 const positionBytes = 64
 
 func (c *catchUp) growPositions(n int64) {
@@ -165,8 +164,8 @@ func (c *catchUp) growPositions(n int64) {
 	c.j.t.opts.RowSets.Grow(n * positionBytes)
 }
 
-// find returns the position of a row in the added rowsets. known contains, by a number that
-// identifies the row in its input, the positions found so far.
+// find returns the position of a row in the added rowsets. known maps the number that identifies a
+// row in its input to the position found for the row.
 func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func() ([]byte, error)) (outputPosition, error) {
 	if at, ok := known[number]; ok {
 		return at, nil
@@ -195,7 +194,7 @@ func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func(
 		c.growPositions(1)
 		return known[number], nil
 	}
-	return outputPosition{}, fault.Corruptf("key %s was changed and is in no output", c.j.t.KeyText(k))
+	return outputPosition{}, fault.Corruptf("key %s was changed but is in no output", c.j.t.KeyText(k))
 }
 
 // open opens the added rowsets, unless they are open.
@@ -238,7 +237,7 @@ func (t *Tablet) openUncommitted(c *blockmanager.Creation, tableSchema *TableSch
 	return rowset.NewTree(sets), nil
 }
 
-// closeUncommitted closes what openUncommitted opened. nil is nothing.
+// closeUncommitted closes what openUncommitted opened. It does nothing if tree is nil.
 func closeUncommitted(tree *rowset.Tree) {
 	if tree == nil {
 		return

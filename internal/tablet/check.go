@@ -11,10 +11,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Check reads all of every rowset and verifies checksums and zone maps of its files, the order of
-// its keys, their agreement with bounds, key index and bloom file, its changes, and its counts. It
-// calls found for each damaged rowset, with the block if one is known, and checked, unless nil,
-// after each rowset.
+// Check reads every rowset in full. It verifies the checksums and zone maps of its files, the order
+// of its keys, their agreement with bounds, key index and bloom file, its changes, and its counts.
+// It calls found for each damaged rowset, with the block if it is known, and calls checked after
+// each rowset; checked may be nil.
 func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
 	st, err := t.acquire()
 	if err != nil {
@@ -66,7 +66,7 @@ func checkRows(ctx context.Context, d *rowset.DiskRowSet) error {
 		}
 		for _, k := range r.Keys {
 			if rows > 0 && bytes.Compare(last, k) >= 0 {
-				return fault.Corruptf("row %d: keys do not rise", rows)
+				return fault.Corruptf("row %d: keys do not ascend", rows)
 			}
 			if rows == 0 && !bytes.Equal(k, m.MinKey) {
 				return fault.Corruptf("the first key is not the lower bound")

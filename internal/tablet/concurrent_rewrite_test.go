@@ -165,7 +165,7 @@ func versionOf(v RowVersion) version {
 	return version{v.TS, rowText(v.Cells)}
 }
 
-// crash checks what a kill would leave, with the log replayed.
+// crash checks the table as restored after a kill, with the log replayed.
 func (l *rowHistories) crash() {
 	l.t.Helper()
 	l.check(l.reopened(0))
@@ -182,7 +182,7 @@ func (c *betweenRounds) Err() error {
 	return c.Context.Err()
 }
 
-// jobs are the jobs that run with concurrent writers.
+// jobs lists the jobs that do not block writers while they run.
 var jobs = map[string]func(l *rowHistories, ctx context.Context) error{
 	"flush":        func(l *rowHistories, ctx context.Context) error { _, err := l.tab.Flush(ctx); return err },
 	"flush deltas": func(l *rowHistories, ctx context.Context) error { _, err := l.tab.FlushDeltas(ctx); return err },
@@ -197,8 +197,8 @@ var jobs = map[string]func(l *rowHistories, ctx context.Context) error{
 }
 
 // runWithWrites runs a job, with one step of writes after its cutover point, one while it reads
-// rows, and two between or during rounds of catching up. At each step, and before the commit, it
-// checks what a kill would leave.
+// rows, and two between or during rounds of catching up. After each step, and before the commit, it
+// checks the table as restored after a kill.
 func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ctx context.Context) error) error {
 	l.t.Helper()
 	steps := 0
@@ -270,7 +270,8 @@ func TestFlushAndMergeKeepConcurrentWrites(t *testing.T) {
 var errNo = errors.New("no")
 
 // A flush or merge whose commit fails leaves the table correct, with all concurrent changes. The
-// next one writes everything that the first one left, with changes made before and during it.
+// next one writes everything that was left in memory, including changes made before and during the
+// failed one.
 func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 	for name, work := range jobs {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +290,7 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			if l.digit < l.keys {
-				t.Error("there was nothing written the second time")
+				t.Error("the second flush wrote nothing")
 			}
 			l.check(l.world)
 			l.crash()
@@ -305,18 +306,18 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 	}
 }
 
-// checkEmpty fails if the table, which has nothing in memory, has not released all of it.
+// checkEmpty fails unless the table, which has nothing in memory, has released all its memory.
 func (w *world) checkEmpty() {
 	w.t.Helper()
 	if _, deltas := w.tab.MemBytes(); deltas != 0 || w.memory != 0 {
-		w.t.Errorf("%d bytes are taken by MemRowSets, %d by delta mem stores", w.memory, deltas)
+		w.t.Errorf("MemRowSets use %d bytes, delta mem stores %d", w.memory, deltas)
 	}
 }
 
 // The log is kept from the first change that was caught up, even if nothing else is in memory.
 func TestLogStartCountsCaughtUpChanges(t *testing.T) {
 	for name, work := range jobs {
-		for _, kept := range []bool{false, true} { // a MemRowSet that a failed flush has left
+		for _, kept := range []bool{false, true} { // whether a failed flush has left a MemRowSet
 			t.Run(fmt.Sprintf("%s/kept=%t", name, kept), func(t *testing.T) {
 				l := &rowHistories{world: newWorld(t, testSchema)}
 				l.mustCommit(l.op(Insert, 1, 1, "x"), l.op(Insert, 2, 1, "x"))
@@ -367,7 +368,7 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 	t.Run("drop", func(t *testing.T) {
 		w := start(t)
 		if err := w.tab.Drop(w.dropRows); err != nil || w.memory != 0 {
-			t.Errorf("%v, %d bytes are taken", err, w.memory)
+			t.Errorf("%v, %d bytes are not released", err, w.memory)
 		}
 	})
 	t.Run("close", func(t *testing.T) {

@@ -25,8 +25,8 @@ type Condition struct {
 
 var errNotMet = fmt.Errorf("condition not met: %w", fault.ErrConflict)
 
-// holds reports whether the filter is true of a row; cells are its columns of s. A column that was
-// dropped counts as NULL.
+// holds reports whether the filter is true for a row, given its cells, one for each column of s. A
+// dropped column counts as NULL.
 func (c *Condition) holds(s *schema.Schema, cells [][]byte) bool {
 	return c.Filter.EvalRow(func(id schema.ColumnID) []byte {
 		if i := s.IndexID(id); i >= 0 {

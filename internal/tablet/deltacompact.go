@@ -20,7 +20,7 @@ import (
 //	            read redos and base, write blocks   commit, install
 //
 // The rowset's successor takes over the delta mem store as it is when the gate is held. Running
-// readers keep the rowset that they have, whose files are open.
+// readers keep the old rowset, whose files stay open.
 
 // CompactMinor merges the redo files of each rowset into one.
 func (t *Tablet) CompactMinor(ctx context.Context) (res compaction.Result, err error) {
@@ -29,9 +29,9 @@ func (t *Tablet) CompactMinor(ctx context.Context) (res compaction.Result, err e
 	})
 }
 
-// CompactMajor applies the redos of the named columns, or of all columns without names, to the base
-// data of each rowset. Errors: ErrNoColumn for a column that the table does not have; ErrSchema for
-// a key column.
+// CompactMajor applies the redos of the named columns to the base data of each rowset; empty means
+// all columns. Errors: ErrNoColumn for a column that the table does not have; ErrSchema for a key
+// column.
 func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compaction.Result, err error) {
 	if _, err := columnIndexes(t.Schema().Schema, columns); err != nil {
 		return compaction.Result{}, fmt.Errorf("table %q: %w", t.Name(), err)
@@ -41,7 +41,7 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compac
 	})
 }
 
-// requested is the reason of a compaction that a caller asked for.
+// requested is the reason recorded for a compaction that a caller requested.
 const requested = "requested"
 
 // CollectUndos drops what is older than the history floor, as far as possible without rewriting:
@@ -153,7 +153,7 @@ func (j *job) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (*row
 
 // commitFiles commits an edit that was computed without a cutover point.
 func (j *job) commitFiles() error {
-	// Most of the wait for the disk comes before writers have to wait too.
+	// Sync before writers are blocked, so that they do not wait for most of the I/O.
 	if err := j.creation.Sync(); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func withRedos(t *testing.T, n, redos int) *world {
 	return w
 }
 
-// everywhere returns all rows at every timestamp.
+// everywhere returns all rows as of every timestamp.
 func (w *world) everywhere() [][]string {
 	w.t.Helper()
 	var all [][]string
@@ -98,10 +98,10 @@ func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 		w.checkFree()
 		w.reopened(0).sameEverywhere(want)
 
-		// A second time there is nothing to do.
+		// A second compaction has nothing to do.
 		epoch := w.m.Epoch()
 		if res, err := deltaWork[test.kind](w.tab, t.Context()); err != nil || res.BytesWritten != 0 || len(w.events) > 0 || w.m.Epoch() != epoch {
-			t.Errorf("%d: again: %+v, %v, %d events", i, res, err, len(w.events))
+			t.Errorf("%d: second time: %+v, %v, %d events", i, res, err, len(w.events))
 		}
 	}
 	// The changes in memory can still be flushed.
@@ -162,7 +162,7 @@ func TestDeltaFlushLeavesNewRowsInMemory(t *testing.T) {
 	}
 }
 
-// The floor rises in the commit that drops what is below it.
+// The commit that drops history also raises the floor.
 func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 	w := withRedos(t, 20, 2)
 	for k := range 5 {
@@ -207,11 +207,12 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 		}
 	}
 	if _, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.Before(died)}, true); err == nil {
-		t.Error("a read below the floor is answered")
+		t.Error("a read below the floor succeeds")
 	}
 }
 
-// hookedStore is a store whose next NewCreation calls a hook: the job has begun and not committed.
+// hookedStore is a store whose next NewCreation calls a hook, when the job has begun and has not
+// committed.
 type hookedStore struct {
 	*world
 	creating func()
@@ -232,7 +233,7 @@ func TestDeltaCompactionKeepsConcurrentWrites(t *testing.T) {
 			t.Run(fmt.Sprintf("%s mem=%t", kind, changed), func(t *testing.T) {
 				w := withRedos(t, 20, 3)
 				if kind == compaction.UndoGC {
-					w.floor = timestampOf(21) // the insertions are ancient
+					w.floor = timestampOf(21) // above the insertions
 				}
 				if changed {
 					w.mustCommit(w.op(Update, 5, 44, "before"))
@@ -271,7 +272,8 @@ func TestDeltaCompactionKeepsConcurrentWrites(t *testing.T) {
 	}
 }
 
-// A scan that began before several delta compactions reads its own files, opened before or not.
+// A scan that began before several delta compactions reads the files of its state, whether or not
+// they were open.
 func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	w := withRedos(t, 40, 3)
 	want := w.everywhere()
@@ -300,7 +302,7 @@ func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	if _, err := w.tab.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.m.Commit(noChange); err != nil { // lets the space of dead blocks go
+	if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
 		t.Fatal(err)
 	}
 	for i, it := range its {
@@ -310,7 +312,8 @@ func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	}
 }
 
-// A scan that began before UndoGC removed a rowset reads the rowset's files, opened before or not.
+// A scan that began before UndoGC removed a rowset reads the rowset's files, whether or not they
+// were open.
 func TestScanKeepsTheFilesOfARowSetThatUndoGCRemoves(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
@@ -354,7 +357,7 @@ func TestCachedRowsAreDroppedWithTheirBase(t *testing.T) {
 					{At: mvcc.Before(timestampOf(w.lsn)), Latest: true}: fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
 				} {
 					if at.Latest && k == 19 {
-						continue // the last commit is not seen there
+						continue // the snapshot does not include the last commit
 					}
 					if got := w.get(k, at); got != want {
 						t.Fatalf("after %s: at %d: %s, want %s", work, at.At, got, want)
@@ -378,7 +381,7 @@ func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 			},
 		} {
 			if kind == compaction.UndoGC && name == "blocks" || kind == compaction.DeltaFlush && name == "ctx" || kind == compaction.MinorDelta && name == "ctx" {
-				continue // it writes none; so short a work does not ask
+				continue // it writes no blocks, or is too short to check the context
 			}
 			t.Run(fmt.Sprintf("%s %s", kind, name), func(t *testing.T) {
 				w := withRedos(t, 20, 2)
@@ -432,7 +435,7 @@ func TestScanOfAnEarlierStateKeepsItsFiles(t *testing.T) {
 			if _, err := w.tab.Compact(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.m.Commit(noChange); err != nil { // lets the space of dead blocks go
+			if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
 				t.Fatal(err)
 			}
 			if got, err := readAll(it); err != nil || !slices.Equal(got, want) {

@@ -13,13 +13,14 @@ import (
 
 // Diff iterates over the rows whose content differs between two timestamps, in key order.
 //
-// It joins two scans of one state by key, one as of each timestamp, of the rows that were changed
-// in between. A rowset without such a change, by its statistics, is not opened; a window without
-// one is not read. Both scans use the same change stores, so a row that one leaves out as unchanged
-// is left out by the other too. If a copy of a row is a ghost for one of the scans, that scan sees
-// the row nowhere else, or in another rowset, in which it was changed in between as well.
+// It joins two scans of one state by key, one as of each timestamp, of the rows changed between the
+// two. A rowset whose statistics show no such change is not opened; a window without one is not
+// read. Both scans read the same deltas, so they omit the same unchanged rows. If one scan sees a
+// copy of a row as a ghost, then either the row does not exist in that scan, or it is live in
+// another rowset where it was changed between the two timestamps as well.
 //
-// Memory: two batches for each rowset over one key. Not safe for concurrent use.
+// It keeps two batches in memory for each rowset that contains the current key. Not safe for
+// concurrent use.
 type Diff struct {
 	table         string
 	state         *tabletState
@@ -38,8 +39,9 @@ type side struct {
 	cells [][]byte
 }
 
-// Diff compares the state that v sees with that of a later snapshot, all of which is published. Of
-// the options only the columns and the bounds count. The Diff releases v at Close.
+// Diff compares what v sees with a later snapshot. Every batch that either snapshot includes has
+// been published. Only the columns and the bounds of the options are used. The Diff releases v at
+// Close.
 func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 	st := v.state
 	d := &Diff{table: v.table, state: st}
@@ -156,7 +158,7 @@ func (s *side) take() (key []byte, cells [][]byte) {
 	return key, cells
 }
 
-// Key returns the encoded key of the current row. It is valid as long as it is referenced.
+// Key returns the encoded key of the current row. It is never overwritten.
 func (d *Diff) Key() []byte { return d.key }
 
 // Before returns the row's cells as of the earlier timestamp; nil if there was no row. They are

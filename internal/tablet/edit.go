@@ -19,8 +19,7 @@ import (
 // The job that carries it out fills it in; job.commit makes it durable and installs it. Everything
 // else follows from the edit and the state that it changes: the table's metadata row (tableRow),
 // the metadata commit (metadata), the lowest LSN in memory (firstLSN), the state afterwards
-// (apply), the memory stores that nothing needs any longer (dropped), the event for listeners
-// (event).
+// (apply), the memory stores that are no longer needed (dropped), the event for listeners (event).
 //
 // Fields that are not set leave the state as it is.
 type Edit struct {
@@ -34,8 +33,8 @@ type Edit struct {
 	Frozen *frozen     // the frozen MemRowSet, whose rows are in Added
 	Alter  *alteration // of the schema and the settings
 
-	FlushedLSN    lsn.LSN        // raises the table's: the inserts up to here are in rowsets
-	AutoIncrement int64          // raises the table's: the highest value in Added, or up to FlushedLSN
+	FlushedLSN    lsn.LSN        // raises the table's flushed LSN
+	AutoIncrement int64          // raises the highest value: that in Added, or of the inserts up to FlushedLSN
 	Floor         mvcc.Timestamp // raises the table's history floor
 
 	Created []*blockmanager.Creation // the blocks of Added and Replaced
@@ -76,8 +75,8 @@ func (e *Edit) add(rows []*rowset.Metadata, included lsn.LSN) {
 	}
 }
 
-// replaced returns, for each rowset of the state that does not stay as it is, its replacement; nil
-// for one that is removed.
+// replaced returns the replacement of each rowset that the edit replaces, and nil for each one that
+// it removes.
 func (e *Edit) replaced() map[*rowset.DiskRowSet]*Replaced {
 	m := make(map[*rowset.DiskRowSet]*Replaced, len(e.Removed)+len(e.Replaced))
 	for _, d := range e.Removed {
@@ -143,8 +142,8 @@ func (e *Edit) metadata(row *meta.Table) blockmanager.Edit {
 	return out
 }
 
-// firstLSN returns the lowest LSN of an operation that is in memory and not in files when st has
-// been edited; lsn.Max if there is none.
+// firstLSN returns the lowest LSN of an operation that is in memory and not in files after the edit
+// is applied to st; lsn.Max if there is none.
 func (e *Edit) firstLSN(st *tabletState) lsn.LSN {
 	mem, old := e.memRowSets(st)
 	mems := []*memrowset.MemRowSet{mem}
@@ -167,7 +166,7 @@ func (e *Edit) firstLSN(st *tabletState) lsn.LSN {
 	return firstLSN(mems, deltas)
 }
 
-// dropped returns the memory stores of st that are no part of the state after the edit. It is
+// dropped returns the memory stores of st that are not part of the state after the edit. It is
 // called before apply.
 func (e *Edit) dropped(st *tabletState) (stores []interface{ Release() }) {
 	if e.Alter != nil {
@@ -198,8 +197,8 @@ func (e *Edit) release() {
 	}
 }
 
-// apply returns st as the edit leaves it, with one reference. The metadata commit has happened.
-// What the edit adds is opened with o. After an error st is as it was.
+// apply returns the state after the edit of st, with one reference. The metadata commit has
+// happened. New rowsets are opened with o. After an error st is unchanged.
 //
 // Rowsets that are flushed are part of both states: their delta stores are replaced in place, so
 // that their files stay open.
@@ -272,8 +271,8 @@ func (r *Replaced) tracker() (*delta.Tracker, error) {
 	return &t, nil
 }
 
-// reopened returns the rowsets of st in whose place apply opens others that have some of their
-// blocks.
+// reopened returns the rowsets of st that apply replaces with newly opened ones that share some of
+// their blocks.
 func (e *Edit) reopened(st *tabletState) (sets []*rowset.DiskRowSet) {
 	if e.Alter != nil {
 		return st.tree.Sets
@@ -286,8 +285,8 @@ func (e *Edit) reopened(st *tabletState) (sets []*rowset.DiskRowSet) {
 	return sets
 }
 
-// event returns what listeners get to know of the edit, whether it was committed or not. The job
-// adds what the edit does not contain.
+// event returns the event for the edit, whether it was committed or not. The job adds what the edit
+// does not contain.
 func (e *Edit) event() compaction.Event {
 	ev := compaction.Event{Kind: e.Kind, Why: e.Why, RowsRead: e.RowsRead, RowsWritten: e.RowsWritten, BytesWritten: e.BytesWritten}
 	for _, d := range e.Removed {

@@ -22,11 +22,11 @@ import (
 
 // editFixture is a state to edit, without a store:
 //
-//	rowset 1      keys a–b, blocks 11 to 15, redo 16, a delta mem store from LSN 15 on
-//	rowset 2      keys c–d, blocks 21 to 25, undo 27, a delta mem store from LSN 9 on
+//	rowset 1      keys a–b, blocks 11 to 15, redo 16, a delta mem store, first LSN 15
+//	rowset 2      keys c–d, blocks 21 to 25, undo 27, a delta mem store, first LSN 9
 //	rowset 3      keys e–f, blocks 31 to 35, no delta mem store
-//	frozen        a MemRowSet from LSN 12 on
-//	mem           a MemRowSet from LSN 20 on
+//	frozen        a MemRowSet, first LSN 12
+//	mem           a MemRowSet, first LSN 20
 //
 // Delta files are blocks in memory; no other file is ever opened.
 type editFixture struct {
@@ -69,7 +69,7 @@ func newEditFixture(t *testing.T) *editFixture {
 	return f
 }
 
-// editRowSet is a rowset's metadata row with blocks 10·id+1 to 10·id+5.
+// editRowSet returns a rowset's metadata row with blocks 10·id+1 to 10·id+5.
 func editRowSet(id uint64) *rowset.Metadata {
 	b := block.ID(10 * id)
 	first := []byte{byte('a' + 2*(id-1))}
@@ -103,14 +103,14 @@ func (f *editFixture) open(m *rowset.Metadata) *rowset.DiskRowSet {
 	return d
 }
 
-// deltaStore is a delta mem store with one change.
+// deltaStore returns a delta mem store with one change.
 func (f *editFixture) deltaStore(lsn lsn.LSN) *delta.MemStore {
 	m := delta.NewMemStore(func(int64) {})
 	m.Apply(2, timestampOf(lsn), lsn, deleteList)
 	return m
 }
 
-// memRowSet is a MemRowSet with one row.
+// memRowSet returns a MemRowSet with one row.
 func (f *editFixture) memRowSet(lsn lsn.LSN) *memrowset.MemRowSet {
 	m := memrowset.New(testSchema, nil)
 	row := change.NewRowFormat(testSchema).AppendRow(nil, [][]byte{int64Cell(1), int32Cell(1), nil, int32Cell(7)})
@@ -118,7 +118,7 @@ func (f *editFixture) memRowSet(lsn lsn.LSN) *memrowset.MemRowSet {
 	return m
 }
 
-// rewritten is the metadata row of a rowset of the fixture with changes.
+// rewritten returns the metadata row of the i-th rowset after change has modified a copy.
 func (f *editFixture) rewritten(i int, change func(m *rowset.Metadata)) *rowset.Metadata {
 	m := *f.sets[i].Metadata()
 	m.Columns, m.Redo, m.Undo = slices.Clone(m.Columns), slices.Clone(m.Redo), slices.Clone(m.Undo)
@@ -126,7 +126,7 @@ func (f *editFixture) rewritten(i int, change func(m *rowset.Metadata)) *rowset.
 	return &m
 }
 
-// text describes all that follows from an edit of the fixture's state.
+// text describes everything derived from an edit of the fixture's state.
 func (f *editFixture) text(e *Edit) string {
 	f.t.Helper()
 	var b strings.Builder
@@ -195,8 +195,8 @@ func (f *editFixture) text(e *Edit) string {
 	return b.String()
 }
 
-// Everything that a job needs follows from its edit: metadata rows, dead blocks, first LSN, event,
-// the state afterwards.
+// An edit determines everything that its job needs: metadata rows, dead blocks, first LSN, event,
+// and the next state.
 func TestEditYieldsMetadataStateFirstLSNAndEvent(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -390,7 +390,7 @@ floor: 30
 	}
 }
 
-// renamedSchema is testSchema with another name of a column.
+// renamedSchema returns testSchema with one column renamed.
 func renamedSchema(t *testing.T) *schema.Schema {
 	t.Helper()
 	columns := slices.Clone(testSchema.Columns)
@@ -402,7 +402,7 @@ func renamedSchema(t *testing.T) *schema.Schema {
 	return s
 }
 
-// An edit whose files do not open changes nothing: neither the state, nor the references to its
+// An edit whose files cannot be opened changes neither the state, nor the references to its
 // rowsets, nor their delta stores.
 func TestApplyThatFailsLeavesTheState(t *testing.T) {
 	missing := func(m *rowset.Metadata) { m.Redo = append(m.Redo, 77) }
@@ -441,15 +441,15 @@ func TestApplyThatFailsLeavesTheState(t *testing.T) {
 					t.Errorf("the stores of rowset %d were replaced", d.Metadata().ID)
 				}
 				if d.Unref(); d.Shared() { // the fixture's reference; the state has the other one
-					t.Errorf("rowset %d has a reference too many", d.Metadata().ID)
+					t.Errorf("rowset %d has one reference too many", d.Metadata().ID)
 				}
 			}
 		})
 	}
 }
 
-// The releases of an edit that was not committed give back what was caught up, and nothing that the
-// state needs.
+// Releasing an uncommitted edit frees the changes that were caught up, and nothing that the state
+// needs.
 func TestReleaseOfAnUncommittedEditKeepsTheState(t *testing.T) {
 	f := newEditFixture(t)
 	grown := int64(0)

@@ -27,7 +27,7 @@ import (
 //	dir/rowset-N/undo-I.delta     newest first
 //
 // Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server can open these
-// files. All of a file is read and verified before it is copied. No flush or compaction of the
+// files. Each file is read and verified in full before it is copied. No flush or compaction of the
 // table runs concurrently. If Extract fails, it removes dir. Errors: those of Flush; os.ErrExist if
 // dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
 func (t *Tablet) Extract(ctx context.Context, dir string) (err error) {
@@ -88,7 +88,7 @@ type columnFile struct {
 	ID          schema.ColumnID `json:"id"`
 	Name        string          `json:"name"`
 	Type        string          `json:"type"`            // of an array, the type of its elements
-	Array       bool            `json:"array,omitempty"` // not in a folder that Kudu 1.18.1 reads
+	Array       bool            `json:"array,omitempty"` // Kudu 1.18.1 cannot read arrays
 	Key         bool            `json:"key"`
 	Nullable    bool            `json:"nullable"`
 	Immutable   bool            `json:"immutable,omitempty"`
@@ -96,7 +96,7 @@ type columnFile struct {
 	Compression string          `json:"compression"`
 	Default     json.RawMessage `json:"read_default,omitempty"`
 	Precision   int             `json:"precision,omitempty"`
-	Scale       *int            `json:"scale,omitempty"` // of a decimal, 0 too
+	Scale       *int            `json:"scale,omitempty"` // decimals only; a scale of 0 is written too
 	Length      int             `json:"length,omitempty"`
 }
 

@@ -50,7 +50,7 @@ func (st *tabletState) endsBefore(key []byte) bool {
 }
 
 // ascending reports whether keys ascend strictly, so that no two operations have the same key.
-func rising(ops []Op) bool {
+func ascending(ops []Op) bool {
 	for i := 1; i < len(ops); i++ {
 		if bytes.Compare(ops[i-1].Key, ops[i].Key) >= 0 {
 			return false
@@ -99,7 +99,7 @@ func (w *Write) findAll(probes []bloom.Probe) ([]position, error) {
 	return positions, nil
 }
 
-// nth returns the index of the k-th operation by key.
+// nth returns the index of the k-th operation in key order.
 func (w *Write) nth(k int) int {
 	if w.order == nil {
 		return k

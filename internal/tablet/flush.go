@@ -15,8 +15,8 @@ import (
 )
 
 // Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one
-// metadata commit. The table's writers wait for that commit only. With nothing in memory, Flush
-// does nothing.
+// metadata commit. The table's writers wait for that commit only. Flush does nothing if there is
+// nothing in memory.
 func (t *Tablet) Flush(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() { res, err = t.flush(ctx) })
 	return res, err
@@ -40,7 +40,7 @@ func (t *Tablet) FlushDeltas(ctx context.Context) (res compaction.Result, err er
 	return res, err
 }
 
-// exclusively calls work with the work lock held. Events are sent when all locks are free again, so
+// exclusively calls work with the work lock held. Events are sent after all locks are released, so
 // a listener may use the table.
 func (t *Tablet) exclusively(work func()) {
 	t.work.Lock()
@@ -67,8 +67,8 @@ func (t *Tablet) flush(ctx context.Context) (compaction.Result, error) {
 	return res, err
 }
 
-// flushOnce writes what take takes. left reports whether an earlier flush that failed had left a
-// frozen MemRowSet: then that was taken, and there may be more.
+// flushOnce flushes the memory stores that take selects. left reports whether a failed flush had
+// left a frozen MemRowSet. If so, that one was flushed, and the current MemRowSet may not be empty.
 func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction.Result, left bool, err error) {
 	j, err := t.begin()
 	if err != nil {
@@ -134,7 +134,7 @@ func (j *job) takeDeltas() {
 	}
 }
 
-// writeMemory writes what was taken of memory.
+// writeMemory writes the memory stores that were taken.
 func (j *job) writeMemory(ctx context.Context) error {
 	if f := j.edit.Frozen; f != nil {
 		inputs := []compaction.Input{&memInput{it: f.mem.Histories(f.snap)}}
@@ -151,8 +151,8 @@ func (j *job) writeMemory(ctx context.Context) error {
 	return nil
 }
 
-// writeRows rewrites inputs into new rowsets. The inputs have rows rows, ghosts included, as of the
-// batch with LSN included.
+// writeRows rewrites inputs into new rowsets. rows is the number of rows of the inputs, with
+// ghosts, and included the LSN as of which they are read.
 func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int64, included lsn.LSN) error {
 	t, e, s := j.t, &j.edit, j.st.schema.Schema
 	w := rowset.NewRollingWriter(j.creation, s, t.newRowSetID, t.opts.TargetBytes)

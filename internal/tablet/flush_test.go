@@ -29,7 +29,7 @@ func (w *world) lastEvent() compaction.Event {
 	return e
 }
 
-// checkStored compares the metadata on disk with the table's, and every file with its rows.
+// checkStored compares the metadata on disk with that in memory, and checks every file.
 func (w *world) checkStored() {
 	w.t.Helper()
 	n := w.reopened(w.lsn + 1)
@@ -160,20 +160,20 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 	check := func() {
 		t.Helper()
 		if got := w.scan(latest, true); !slices.Equal(got, before) {
-			t.Error("the newest state has changed")
+			t.Error("the newest state changed")
 		}
 		w.checkStored()
 	}
 	check()
 	if got := w.scan(at, true); !slices.Equal(got, old) {
-		t.Error("the past has changed")
+		t.Error("an earlier state changed")
 	}
 
 	w.events = nil
 	if again, err := w.tab.Compact(t.Context()); err != nil || again.BytesWritten != 0 || len(w.events) != 0 {
 		t.Errorf("%+v, %v, %d events", again, err, len(w.events))
 	}
-	// Rowsets with ghosts below the floor are rewritten without them; the others are left alone.
+	// Rowsets with ghosts below the floor are rewritten without them; the others stay.
 	w.floor = timestampOf(w.lsn)
 	if _, err := w.tab.Compact(t.Context()); err != nil || len(w.events) == 0 {
 		t.Errorf("%v, %d events", err, len(w.events))
@@ -330,7 +330,8 @@ func (s *concurrentWorld) commit(ops ...Op) error {
 	return nil
 }
 
-// Writers read their own writes during concurrent flushes and compactions. Meant for -race.
+// Writers read their own writes during concurrent flushes and compactions. It is meant to run with
+// -race.
 func TestWritersReadTheirWritesWhileRowSetsChange(t *testing.T) {
 	s := &concurrentWorld{world: newWorld(t, testSchema)}
 	s.tab.opts.Store = s

@@ -17,25 +17,24 @@ import (
 // not depend on where flushes and compactions have moved the versions.
 //
 // Each rowset that contains the key, and each MemRowSet, has a copy of the row with its own
-// history; at most one is live at any time. All go back together:
+// history; at most one is live at any time. All copies move back in time together:
 //
 //	MemRowSet            ghost ◀─ delete 9 ◀─ live ◀─ insert 8 ◀─ nothing
 //	rowset       ghost ◀──────────────────────────────────────── delete 5 ◀─ live ◀─ update 3 ◀─ live
 //	the row      nothing, 9: deleted, row, 8: inserted, nothing, 5: deleted, row, 3: updated, row …
 //
-// It keeps the changes of that one key in memory, and nothing of the table. Not safe for concurrent
-// use.
+// It keeps only the changes of that one key in memory. Not safe for concurrent use.
 type RowHistory struct {
 	copies []*compaction.Past
 	cols   []int
 	since  mvcc.Timestamp
 	table  string
 
-	version [][]byte // cols of the state that the copies have gone back to; nil: no row
+	version [][]byte // cells of cols in the state that the copies have reached; nil: no row
 	base    bool     // the version at the beginning of history was returned
 }
 
-// RowVersion is the content of a row from a timestamp on.
+// RowVersion is the content of a row from one timestamp until its next version.
 type RowVersion struct {
 	TS     mvcc.Timestamp // 0: it is older than the history
 	Cells  [][]byte       // of the chosen columns; nil: it was deleted
@@ -43,8 +42,8 @@ type RowVersion struct {
 }
 
 // History returns the versions of the row with an encoded key that are visible to v, or at any
-// earlier time down to since. Of the older ones, the last is returned as what was there when the
-// history begins. Cells are valid as long as they are referenced. Errors: ErrCorrupt.
+// earlier time down to since. Of the older versions, only the newest is returned, as the state at
+// the beginning of the history. Cells are never overwritten. Errors: ErrCorrupt.
 func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory, error) {
 	h := &RowHistory{cols: cols, since: max(since, v.state.floor), table: v.table}
 	if err := h.collect(v, key); err != nil {
@@ -102,7 +101,7 @@ func pastOf(d *rowset.DiskRowSet, probe bloom.Probe, snap mvcc.Snapshot) (*compa
 
 func (h *RowHistory) wrap(err error) error { return fmt.Errorf("table %q: %w", h.table, err) }
 
-// state returns the chosen cells of the copy that is live now; nil if none is.
+// state returns the chosen cells of the copy that is live at the current time; nil if none is.
 func (h *RowHistory) state() (cells [][]byte, err error) {
 	for _, p := range h.copies {
 		all := p.Cells()

@@ -27,9 +27,9 @@ import (
 //	ingest:  k does not exist, goes to a file                             commit: k is live twice
 //	writer:                                   inserts k, commits
 //
-// So Finish looks up the keys of concurrent writes in the new files: first with concurrent writers,
-// since there may be many keys, then without flushes and compactions, then with writers blocked,
-// when hardly any key can be left.
+// So Finish looks up the keys of concurrent writes in the new files three times: first with
+// writers, flushes and compactions running, because there may be many keys; then with flushes and
+// compactions excluded; then with writers blocked, when few keys can remain.
 //
 // The steps of Finish:
 //
@@ -57,8 +57,8 @@ type Ingest struct {
 	auto     int64  // the highest value of an auto-incrementing column
 	out      []*rowset.Metadata
 
-	// Every key was looked up in the state as of since, or a later one. seen are the rowsets
-	// without newer rows.
+	// Every key was looked up in the state as of since or a later one. seen contains the IDs of
+	// rowsets without newer rows.
 	since mvcc.Timestamp
 	seen  map[uint64]bool
 	files *rowset.Tree // the new rowsets, opened to look up keys
@@ -88,9 +88,10 @@ func (t *Tablet) BeginIngest() (*Ingest, error) {
 // Rows returns the number of rows appended.
 func (in *Ingest) Rows() int64 { return in.rows }
 
-// Append appends rows, which have no changes, some thousand at a time. It does not retain them.
-// Errors: a *change.RowError for a key that is not greater than the one before, and, with
-// ErrKeyExists, for a key that exists; write errors. After an error only Abort may be called.
+// Append appends rows, which must have no changes. Pass about a thousand rows or more at a time.
+// Append does not retain them. Errors: a *change.RowError for a key that is not greater than the
+// one before, and, with ErrKeyExists, for a key that exists; write errors. After an error only
+// Abort may be called.
 func (in *Ingest) Append(rows *change.Rows) error {
 	keys := rows.Keys
 	if len(keys) == 0 {
@@ -122,7 +123,7 @@ func (in *Ingest) rowError(row int64, key []byte, cause error) error {
 	return &change.RowError{Row: int(row), Table: in.t.Name(), Key: in.t.KeyText(key), Cause: cause}
 }
 
-// checkAbsent returns an error for the first of the keys, which ascend, that exists.
+// checkAbsent returns an error for the first key that exists. The keys ascend.
 func (in *Ingest) checkAbsent(keys [][]byte) error {
 	st, err := in.t.acquire()
 	if err != nil {
@@ -145,12 +146,12 @@ func (in *Ingest) checkAbsent(keys [][]byte) error {
 	return nil
 }
 
-// Finish makes the rows, at least one, durably part of the table, and returns their timestamp when
-// they are visible.
+// Finish commits the rows durably and returns their timestamp once they are visible. There must be
+// at least one row.
 //
 // Errors: a *change.RowError with ErrKeyExists for a key that was inserted concurrently;
 // ErrConflict if the schema was changed; ErrNoTable if the table was dropped; ctx's; write errors.
-// Nothing has changed then, except perhaps after ErrPoisoned.
+// After an error nothing has changed; only after ErrPoisoned the rows may be in the table.
 func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	t := in.t
 	if in.out, err = in.writer.Finish(); err != nil {
@@ -237,10 +238,10 @@ func (in *Ingest) closeFiles() {
 	in.files = nil
 }
 
-// checkConcurrent looks up, with concurrent writers, the keys that were inserted since the last
-// time.
+// checkConcurrent looks up the keys that were inserted since the previous check. Writers are not
+// blocked.
 func (in *Ingest) checkConcurrent(ctx context.Context) error {
-	now := in.t.opts.Store.Visible() // before the state: all up to there is in it
+	now := in.t.opts.Store.Visible() // read before the state, which therefore contains everything up to it
 	st, err := in.t.acquire()
 	if err != nil {
 		return err
@@ -266,7 +267,7 @@ func (in *Ingest) checkConcurrentIn(ctx context.Context, st *tabletState) error 
 				return err
 			}
 		}
-		in.seen[m.ID] = true // no row is ever added to it
+		in.seen[m.ID] = true // rows are never added to a rowset
 	}
 	for _, m := range st.mems {
 		it := m.ChangedSince(in.since, first, last)

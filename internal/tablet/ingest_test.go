@@ -49,10 +49,10 @@ func (w *world) ingest(a int, keys ...int) (mvcc.Timestamp, error) {
 func TestFailedIngestChangesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	for name, set := range map[string]func(w *world){
-		"settling":  func(w *world) { w.waitErr = broken },
-		"the mark":  func(w *world) { w.appendErr = broken },
-		"the undos": func(w *world) { w.noBlocks = true },
-		"metadata":  func(w *world) { w.commitErr = broken },
+		"settling": func(w *world) { w.waitErr = broken },
+		"log":      func(w *world) { w.appendErr = broken },
+		"undos":    func(w *world) { w.noBlocks = true },
+		"metadata": func(w *world) { w.commitErr = broken },
 	} {
 		w := newWorld(t, testSchema)
 		w.mustCommit(w.op(Insert, 1, 1, "x"))
@@ -75,7 +75,7 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 		if w.unpublished != 0 {
 			t.Errorf("%s: an empty batch was not published", name)
 		}
-		event := name == "the undos" || name == "metadata"
+		event := name == "undos" || name == "metadata"
 		if event != (len(w.events) == 1) || event && (w.events[0].Err == nil || w.events[0].Kind != compaction.Ingest) {
 			t.Errorf("%s: events %+v", name, w.events)
 		}
@@ -93,15 +93,15 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 			}
 			// The same rows can be ingested afterwards.
 			if _, err := w.ingest(6, 2, 3, 4); err != nil {
-				t.Errorf("%s: a second time: %v", name, err)
+				t.Errorf("%s: retry: %v", name, err)
 			}
 		}
 	}
 }
 
-// Operations on one key before and after an ingest of it, with up to two flushes in between: after
-// a kill, with the log replayed from log_start and from its first record, the table and its history
-// are the same.
+// Operations on one key precede and follow an ingest of the key, with up to two flushes in between.
+// After a kill, replaying the log from log_start or from its first record restores the same table
+// and history.
 func TestReplayAppliesOperationsAroundAnIngest(t *testing.T) {
 	const k = 5
 	type step struct {
@@ -194,8 +194,8 @@ func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	}
 }
 
-// The last time a writer can insert a key is while Finish waits for the log, before it takes the
-// gate.
+// The last point at which a writer can insert a key is while Finish waits for the log, before it
+// takes the gate.
 func TestIngestFindsAKeyInsertedBeforeTheGate(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.onWait = func() { w.mustCommit(w.op(Insert, 3, 1, "w")) }

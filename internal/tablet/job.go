@@ -13,22 +13,22 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// job is one flush, compaction, ingest or alteration while it runs, under the work lock: what all
-// of them need to get from a state of the table to an Edit, and from there to the next state.
+// job is a running flush, compaction, ingest or alteration. It owns the work lock and has what all
+// of these need to compute an Edit from a state of the table and to install the next state.
 type job struct {
 	t        *Tablet
 	st       *tabletState           // while writers are blocked, the current one
 	edit     Edit                   // filled in step by step, complete at commit
 	creation *blockmanager.Creation // one of edit.Created
-	at       cutover                // as of which memory is written
-	logging  []*delta.MemStore      // whose change logs end with the job
+	at       cutover                // the point as of which memory is written
+	logging  []*delta.MemStore      // stores whose change logs end with the job
 	blocked  bool                   // the gate is held
 	done     bool                   // the edit is committed
 	before   compaction.Layout
 	start    time.Time
 }
 
-// begin starts a job with concurrent writers. The caller calls end.
+// begin starts a job without blocking writers. The caller calls end.
 func (t *Tablet) begin() (*job, error) {
 	st, err := t.acquire()
 	if err != nil {
@@ -41,7 +41,7 @@ func (t *Tablet) begin() (*job, error) {
 // beginBlocked starts a job that blocks the table's writers until it ends, and waits until
 // everything in the log is durable and published.
 func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
-	// Most of the wait for the disk comes before writers have to wait too.
+	// Sync before writers are blocked, so that they do not wait for most of the I/O.
 	if err := t.opts.Store.Wait(ctx, t.opts.Store.LastLSN()); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (j *job) commit() error {
 		}
 	}
 	for _, d := range e.Removed {
-		d.OpenFiles() // for readers of earlier states that have not needed each file yet
+		d.OpenFiles() // readers of earlier states may not have opened every file yet
 	}
 	row := e.tableRow(t.Metadata(), t.nextID.Load())
 	first := func() lsn.LSN { return e.firstLSN(j.st) }
@@ -159,7 +159,7 @@ func (j *job) commit() error {
 }
 
 // install replaces the table's state after the metadata commit. An error means that memory no
-// longer shows what the metadata says: the store poisons itself.
+// longer agrees with the metadata, and the store poisons itself.
 func (j *job) install(row *meta.Table) error {
 	t, e := j.t, &j.edit
 	j.done = true
@@ -177,9 +177,9 @@ func (j *job) install(row *meta.Table) error {
 	return nil
 }
 
-// openReplaced opens all files of rowsets of the state that were replaced by others with the same
-// blocks, if readers have them, through this state or through an earlier one: by the time they need
-// a file, a compaction of the replacement may have removed its block.
+// openReplaced opens all files of sets, rowsets of the state that were replaced by others with the
+// same blocks, if a reader uses them through this state or an earlier one. By the time that reader
+// needs a file, a compaction of the replacement may have removed its block.
 func (st *tabletState) openReplaced(sets []*rowset.DiskRowSet) {
 	read := st.refs.Load() > 1 // one is the caller's own, and no reader can acquire the state any longer
 	for _, d := range sets {
@@ -189,8 +189,8 @@ func (st *tabletState) openReplaced(sets []*rowset.DiskRowSet) {
 	}
 }
 
-// record keeps the event of the edit, which was committed or failed with err, until the locks are
-// free again.
+// record saves the event of the edit, which was committed or failed with err, to be sent after the
+// locks are released.
 func (j *job) record(err error) {
 	ev := j.edit.event()
 	ev.Table, ev.Before, ev.After = j.t.Name(), j.before, j.t.Info()
@@ -198,7 +198,7 @@ func (j *job) record(err error) {
 	j.t.events = append(j.t.events, ev)
 }
 
-// end ends the job. What was not committed has never happened.
+// end ends the job and discards everything that was not committed.
 func (j *job) end() {
 	for _, m := range j.logging {
 		m.StopChangeLog()

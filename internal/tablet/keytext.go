@@ -6,9 +6,9 @@ import (
 	"github.com/oribi-db/oribi/internal/celltext"
 )
 
-// KeyText is an encoded key for messages, in JSON, with escapes for all that is not printable: the
-// value of a one-column key, else an object of the key columns. Bytes that are not a key are in
-// hex.
+// KeyText returns an encoded key as JSON for messages, with all unprintable characters escaped: the
+// value itself for a one-column key, otherwise an object of the key columns. Bytes that are not a
+// key are printed in hex.
 func (t *Tablet) KeyText(key []byte) string {
 	tableSchema := t.Schema()
 	cells, err := tableSchema.Encoder.Decode(key)

@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// over adds blocks in memory to other blocks.
-type over struct {
+// overlay adds blocks in memory to other blocks.
+type overlay struct {
 	rowset.Blocks
 	made map[block.ID]*block.Memory
 	last block.ID
@@ -19,19 +19,19 @@ type memoryBlock struct{ *block.Memory }
 
 func (memoryBlock) Close() error { return nil }
 
-func (o *over) OpenBlock(id block.ID) (rowset.Block, error) {
+func (o *overlay) OpenBlock(id block.ID) (rowset.Block, error) {
 	if m := o.made[id]; m != nil {
 		return memoryBlock{m}, nil
 	}
 	return o.Blocks.OpenBlock(id)
 }
 
-func (o *over) Create() (block.Sink, error) {
+func (o *overlay) Create() (block.Sink, error) {
 	o.last++
 	return &block.Memory{Number: o.last}, nil
 }
 
-func (o *over) Finish(s block.Sink) error {
+func (o *overlay) Finish(s block.Sink) error {
 	m := s.(*block.Memory)
 	o.made[m.Number] = m
 	return nil
@@ -41,7 +41,7 @@ func (o *over) Finish(s block.Sink) error {
 // each rowset of a table without a store.
 func compactLoose(t *testing.T, tab *Tablet) {
 	t.Helper()
-	o := &over{Blocks: tab.opts.RowSets.Blocks, made: map[block.ID]*block.Memory{}, last: 1 << 40}
+	o := &overlay{Blocks: tab.opts.RowSets.Blocks, made: map[block.ID]*block.Memory{}, last: 1 << 40}
 	var sets []*rowset.DiskRowSet
 	done := 0
 	for _, d := range tab.state.tree.Sets {

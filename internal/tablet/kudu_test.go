@@ -28,12 +28,12 @@ import (
 )
 
 // Rowsets written by real Kudu servers, extracted from their directories by Kudu's own tools, are
-// scanned at every time whose writes are all in files. The rows are those that the servers
+// scanned as of every time up to which all writes are in files. The rows are those that the servers
 // returned: after flushes, minor, major and merging compactions, with reinserted ghosts, with
 // columns added, dropped and renamed, with dropped history.
 func TestReadsOfKuduRowSetsMatchKudu(t *testing.T) {
 	if testing.Short() {
-		t.Skip("Kudu's tools take seconds to take a tablet apart")
+		t.Skip("extracting a tablet with Kudu's tools takes seconds")
 	}
 	corpus := corpustest.Dir(t)
 	extract := filepath.Join(corpus, "tools", "kudu", "extract-tablet")
@@ -45,7 +45,7 @@ func TestReadsOfKuduRowSetsMatchKudu(t *testing.T) {
 	switch os.Getenv(corpustest.KuduVariable) {
 	case "":
 		names = names[:1]
-	case "all": // and those of hundreds of blocks: Kudu's tool starts once for each
+	case "all": // the rest have hundreds of blocks, and Kudu's tool runs once per block
 		names = append(names, "all-types", "lineitem")
 	}
 	for _, name := range names {
@@ -96,7 +96,7 @@ func (c *kuduCase) compare(t *testing.T, extract string) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		tab := openLoose(t, dir)
-		for _, form := range []string{"as Kudu left them", "after our delta compactions"} {
+		for _, form := range []string{"as written by Kudu", "after our delta compactions"} {
 			for _, a := range m.Answers {
 				if a.Kind != "scan" || a.Table != tablet.Table || !c.flushed(a.Label) {
 					continue
@@ -107,7 +107,7 @@ func (c *kuduCase) compare(t *testing.T, extract string) {
 				}
 				compared++
 			}
-			if form == "as Kudu left them" {
+			if form == "as written by Kudu" {
 				compactLoose(t, tab)
 			}
 		}
@@ -160,7 +160,7 @@ func (l *looseBlocks) add(name string) block.ID {
 
 func (l *looseBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return block.OpenFile((*l)[id-1]) }
 
-// openLoose opens a folder of loose rowsets as a table.
+// openLoose opens a directory of loose rowsets as a table.
 func openLoose(t *testing.T, dir string) *Tablet {
 	var about tabletFile
 	readJSON(t, filepath.Join(dir, "tablet.json"), &about)

@@ -9,7 +9,7 @@ import (
 )
 
 // ascending returns one operation for each of n keys from first on.
-func (w *world) rising(kind OpKind, first, n int) []Op {
+func (w *world) ascending(kind OpKind, first, n int) []Op {
 	ops := []Op{}
 	for k := range n {
 		ops = append(ops, w.op(kind, first+k, 1, "x"))
@@ -17,8 +17,8 @@ func (w *world) rising(kind OpKind, first, n int) []Op {
 	return ops
 }
 
-// Keys of a batch in key order are not looked up if they come after the table's last key. The
-// results are the same wherever that key is, also for a batch that begins with it.
+// The keys of a batch in key order are not looked up if they all come after the table's last key.
+// The results do not depend on where the last key is stored, even if the batch begins with it.
 func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
 	for name, prepare := range map[string]func(w *world){
 		"in memory": func(w *world) {},
@@ -35,20 +35,20 @@ func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testSchema)
-			w.mustCommit(w.rising(Insert, 1000, 300)...) // more than one run of inserts
+			w.mustCommit(w.ascending(Insert, 1000, 300)...) // more than one run of inserts
 			prepare(w)
 			for _, kind := range []OpKind{Update, Delete} {
-				if _, err := w.commit(w.rising(kind, 1300, 2)...); !errors.Is(err, fault.ErrNotFound) {
+				if _, err := w.commit(w.ascending(kind, 1300, 2)...); !errors.Is(err, fault.ErrNotFound) {
 					t.Errorf("%v after the last key: %v", kind, err)
 				}
 			}
-			if _, err := w.commit(w.rising(Insert, 1299, 2)...); !errors.Is(err, fault.ErrKeyExists) {
+			if _, err := w.commit(w.ascending(Insert, 1299, 2)...); !errors.Is(err, fault.ErrKeyExists) {
 				t.Errorf("insert of the last key: %v", err)
 			}
-			if n, err := w.commit(w.rising(InsertIgnore, 1299, 2)...); err != nil || n != 1 {
+			if n, err := w.commit(w.ascending(InsertIgnore, 1299, 2)...); err != nil || n != 1 {
 				t.Errorf("insert_ignore from the last key on: %d changes, %v", n, err)
 			}
-			w.mustCommit(w.rising(Insert, 1301, 600)...)
+			w.mustCommit(w.ascending(Insert, 1301, 600)...)
 			for _, k := range []int{1000, 1299, 1300, 1301, 1556, 1557, 1900} {
 				if got, want := w.get(k, latest), fmt.Sprintf(`%d: 1 "x" 7`, k); got != want {
 					t.Errorf("key %d is %q, want %q", k, got, want)
@@ -65,7 +65,7 @@ func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
 // in one batch.
 func TestRunsOfInsertsEndAtOtherOperations(t *testing.T) {
 	w := newWorld(t, testSchema)
-	ops := w.rising(Insert, 0, 300)
+	ops := w.ascending(Insert, 0, 300)
 	ops = append(ops, w.op(Delete, 7, 0, ""), w.op(Insert, 7, 2, "y"), w.op(Insert, 300, 3, ""), w.op(Update, 300, 4, "z"))
 	w.mustCommit(ops...)
 	for k, want := range map[int]string{6: `6: 1 "x" 7`, 7: `7: 2 "y" 7`, 299: `299: 1 "x" 7`, 300: `300: 4 "z" 7`} {

@@ -44,8 +44,8 @@ func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) (err error) {
 	return err
 }
 
-// mergeSets is Merge under the work lock; bytes is what it wrote. Without force, it does nothing if
-// a rewrite would change no rowset.
+// mergeSets is Merge under the work lock. bytes is the number of bytes written. Without force, it
+// does nothing if a rewrite would change no rowset.
 func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (bytes int64, err error) {
 	j, err := t.begin()
 	if err != nil {
@@ -98,8 +98,8 @@ func (j *job) writeMerged(ctx context.Context) error {
 	return j.writeRows(ctx, inputs, rows, j.at.lsn)
 }
 
-// needsRewrite reports whether a rowset has redos that a rewrite brings into the base, or a deleted
-// row that history no longer contains.
+// needsRewrite reports whether a rewrite would fold redos of the rowset into its base, or remove a
+// deleted row that history no longer contains.
 func needsRewrite(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
 	tr := d.Tracker()
 	if !tr.Mem.Empty() {

@@ -14,15 +14,15 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// Snapshot is what a read sees of a table.
+// Snapshot selects the state of a table that a read sees.
 type Snapshot struct {
 	At     mvcc.Snapshot
 	Latest bool // At is the newest published state, which is never too old
 }
 
-// snapshot returns what a read sees, checked against the history that the state contains. The
-// newest state may be older than the floor. It is the state at the floor, since nothing was
-// published in between.
+// snapshot returns the timestamps that a read sees, after a check against the history floor. The
+// newest state may be older than the floor: it then equals the state at the floor, since nothing
+// was published in between.
 func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, error) {
 	switch {
 	case snap.At.Sees(st.floor):
@@ -63,8 +63,7 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 func (v View) Release() { v.state.release() }
 
 // Get appends the cells cols of the row with an encoded key to dst. If there is no such row, found
-// is false and dst is returned unchanged. Cells are valid as long as they are referenced; nil =
-// NULL.
+// is false and dst is returned unchanged. Cells are never overwritten; a nil cell is NULL.
 func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	st := v.state
 	for _, m := range st.mems {
@@ -129,13 +128,13 @@ func (v View) Explain(key []byte) (rowset.Trace, error) {
 // Scan returns the rows of a request: if ordered, in key order over all stores, which may descend;
 // otherwise one store after the other. The iterator releases v at Close.
 //
-// The schema and the snapshot are v's, whatever the options contain. v is released if Scan returns an
-// error. Errors: those of scan.NewRequest; a range of row IDs, which number the rows of one
-// DiskRowSet.
+// Scan uses the schema and the snapshot of v and ignores those in the options. v is released if
+// Scan returns an error. Errors: those of scan.NewRequest. A range of row IDs is refused, because
+// row IDs number the rows of a single DiskRowSet.
 func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	if o.Rows != (scan.RowRange{}) {
 		v.Release()
-		return nil, fmt.Errorf("table %q: a scan of rows [%d, %d): row IDs are those of one rowset: use bounds on keys", v.table, o.Rows.From, o.Rows.To)
+		return nil, fmt.Errorf("table %q: a scan of rows [%d, %d): row IDs identify rows of a single rowset: use bounds on keys", v.table, o.Rows.From, o.Rows.To)
 	}
 	st := v.state
 	o.Schema, o.Snapshot = v.Schema, v.snap
@@ -199,7 +198,7 @@ func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowS
 }
 
 // merge scans a group of rowsets, and MemRowSets, in the order of r. Rowsets of the group that do
-// not overlap are concatenated, so that the merge has as many inputs as the group is high.
+// not overlap are concatenated, so the number of inputs of the merge is the group's height.
 func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func(*rowset.DiskRowSet) (scan.Iterator, error), r *scan.Request) scan.Iterator {
 	var inputs []scan.Iterator
 	for _, newMem := range newMems {
@@ -259,7 +258,7 @@ type memIterator struct {
 	eval   batch.FilterEval
 	test   func(*batch.Predicate, batch.Bitmap) error // filter
 	tested []*batch.Vector                            // by index in the schema: cells that the filter read
-	loaded []bool                                     // by index in the schema: tested is of the current batch
+	loaded []bool                                     // by index in the schema: tested was filled for the current batch
 	keys   [][]byte
 	rows   int // of the next batch, at most
 }

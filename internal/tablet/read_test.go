@@ -17,9 +17,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Byte strings of a batch stay valid after the next step, in a scan of memory and in one merged
-// with a rowset. There are more rows than a window has, all updated, so the MemRowSet builds their
-// images.
+// Byte strings of a batch stay valid after the next call of Next, in a scan of memory and in a scan
+// that also reads a rowset. There are more rows than fit one window, and all were updated, so the
+// MemRowSet builds their images.
 func TestByteStringsOfAScanStayValid(t *testing.T) {
 	const n = 3*batch.WindowRows + 100
 	for _, disk := range []bool{false, true} {
@@ -38,7 +38,7 @@ func TestByteStringsOfAScanStayValid(t *testing.T) {
 		w.mustCommit(inserts...)
 		w.mustCommit(updates...)
 		for _, ordered := range []bool{true, false} {
-			rows := w.scan(latest, ordered) // compared after all was read
+			rows := w.scan(latest, ordered) // compared after all rows were read
 			if len(rows) != n {
 				t.Fatalf("%d rows, want %d", len(rows), n)
 			}
@@ -158,7 +158,7 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 				t.Fatalf("at %d, ordered %t, descending %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.At, ordered, req.Descending, req.Lower, req.Upper, test, got, want, w.tab.Info())
 			}
 			if it.Next() {
-				t.Fatal("a step after Close")
+				t.Fatal("Next returned true after Close")
 			}
 		}
 		for k := range pic {
@@ -180,8 +180,8 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 	}
 }
 
-// A scan reads the state that it began with, whatever is inserted, deleted, flushed and compacted,
-// and after the table was dropped. Files that it has not opened before still exist.
+// A scan reads the state that it began with, regardless of later inserts, deletes, flushes and
+// compactions, even after the table was dropped. Files that it had not opened before still exist.
 func TestScanKeepsItsState(t *testing.T) {
 	for name, upset := range map[string]func(w *world) error{
 		"flush":   func(w *world) error { _, err := w.tab.Flush(t.Context()); return err },
@@ -214,7 +214,7 @@ func TestScanKeepsItsState(t *testing.T) {
 			if err := upset(w); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.m.Commit(noChange); err != nil { // lets the space of dead blocks go
+			if err := w.m.Commit(noChange); err != nil { // frees the space of dead blocks
 				t.Fatal(err)
 			}
 			for i, it := range its {
@@ -286,13 +286,13 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 				}
 			}
 		}
-		// The newest state is never too old, even if nothing was published since the floor.
+		// The newest state is never too old, even if nothing was published after the floor.
 		if got := w.get(5, Snapshot{At: mvcc.Before(timestampOf(1)), Latest: true}); got != `5: 2 "x" 7` {
 			t.Errorf("latest: %s", got)
 		}
 	}
 	check()
-	w.floor = 0 // it never falls
+	w.floor = 0 // the floor never falls
 	w.mustCommit(w.op(Insert, 6, 1, "x"))
 	w.flush()
 	check()
@@ -303,7 +303,7 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 	}
 }
 
-// bounded returns rowsets that have bounds only.
+// boundsOf returns rowsets that have only bounds.
 func boundsOf(t *testing.T, text string) (sets []*rowset.DiskRowSet) {
 	t.Helper()
 	for i, b := range strings.Fields(text) {
@@ -330,7 +330,8 @@ func numbersOf(groups [][]*rowset.DiskRowSet) string {
 	return fmt.Sprint(out)
 }
 
-// A merge has as many inputs as its rowsets are high, and contains only rowsets that overlap.
+// The number of inputs of a merge is the height of its rowsets, and it includes only rowsets that
+// overlap.
 func TestRowSetsAreDividedIntoGroupsAndLanes(t *testing.T) {
 	for bounds, want := range map[string][2]string{
 		"":                    {"[]", "[]"},

@@ -32,8 +32,8 @@ func (w *world) replay(op record.Op, lsn lsn.LSN) error {
 	return w.tab.Replay(op, timestampOf(lsn), lsn)
 }
 
-// The rule of Replay, case by case. Key 5 was inserted by lsn 1 and flushed with everything up to
-// lsn 2; key 6 was inserted by lsn 3, and a second flush wrote it with the deltas up to lsn 4.
+// These are the cases of Replay's rule. Key 5 was inserted by lsn 1 and flushed with everything up
+// to lsn 2; key 6 was inserted by lsn 3, and a second flush wrote it with the deltas up to lsn 4.
 func TestReplaySkipsOperationsInFiles(t *testing.T) {
 	start := func(t *testing.T) *world {
 		w := newWorld(t, testSchema)
@@ -75,7 +75,7 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 		{"delete after it", []step{{change.Delete, 5, 5}}, ``, `6: 1 "x" 7`, 0, 1},
 		{"delete, insert, update", []step{{change.Delete, 5, 5}, {change.Insert, 5, 6}, {change.Update, 5, 7}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 1, 2},
 		{"insert and update in memory", []step{{change.Insert, 9, 5}, {change.Update, 9, 6}, {change.Delete, 9, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 2},
-		{"update of a row that never was", []step{{change.Update, 77, 5}, {change.Delete, 77, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"update of a row that never existed", []step{{change.Update, 77, 5}, {change.Delete, 77, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
 		{"update of a ghost", []step{{change.Delete, 5, 5}, {change.Update, 5, 6}, {change.Delete, 5, 7}}, ``, `6: 1 "x" 7`, 0, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 }
 
 // Of the rowsets that contain a key, only those whose included LSN is below that of the operation
-// are consulted: the others show the future.
+// are consulted: the others may include later operations.
 func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2 as of lsn 9, where key 5 was inserted
 	// again.
@@ -149,7 +149,7 @@ func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 
 	// Live in both as of one LSN: this engine never writes that.
 	if n = open(); !errors.Is(n.replay(n.resolved(change.Update, 5, 1, ""), 20), fault.ErrCorrupt) {
-		t.Error("a key that is live in two rowsets is not found out")
+		t.Error("a key that is live in two rowsets is not reported")
 	}
 }
 
@@ -157,13 +157,13 @@ func TestReplayRefusesImpossibleOperations(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	ops := map[string]record.Op{
-		"insert of a live row":   w.resolved(change.Insert, 5, 1, "x"),
-		"another schema":         {Table: 3, SchemaVersion: 1, Kind: change.Delete, Key: w.key(5)},
-		"bytes that are no key":  {Table: 3, Kind: change.Delete, Key: []byte{1, 2}},
-		"a row image cut short":  {Table: 3, Kind: change.Insert, Key: w.key(6), Body: w.image(6, 1, "x")[:5]},
-		"an update of no column": {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1}},
-		"an update of the key":   {Table: 3, Kind: change.Update, Key: w.key(5), Body: change.AppendColumn([]byte{1}, 1, int64Cell(6))},
-		"a delete as an update":  {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1, 2, 9}},
+		"insert of a live row":     w.resolved(change.Insert, 5, 1, "x"),
+		"another schema":           {Table: 3, SchemaVersion: 1, Kind: change.Delete, Key: w.key(5)},
+		"bytes that are not a key": {Table: 3, Kind: change.Delete, Key: []byte{1, 2}},
+		"a truncated row image":    {Table: 3, Kind: change.Insert, Key: w.key(6), Body: w.image(6, 1, "x")[:5]},
+		"an update of no column":   {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1}},
+		"an update of the key":     {Table: 3, Kind: change.Update, Key: w.key(5), Body: change.AppendColumn([]byte{1}, 1, int64Cell(6))},
+		"a delete as an update":    {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1, 2, 9}},
 	}
 	for name, op := range ops {
 		if err := w.replay(op, 2); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), `"t"`) {

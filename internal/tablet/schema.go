@@ -8,13 +8,14 @@ import (
 
 // TableSchema is one version of a table's schema, with the formats derived from it. It is immutable.
 //
-// An alteration makes a new TableSchema and a tabletState that has it. A reader uses the TableSchema of the
-// state that it acquired; a write batch uses the one that it began with, until Prepare converts it.
+// An alteration makes a new TableSchema and a new tabletState. A reader uses the TableSchema of the
+// state that it acquired. A write batch uses the one that was current when the batch was started,
+// until Prepare converts it.
 type TableSchema struct {
 	Schema    *schema.Schema
 	Version   uint32
 	RowFormat *change.RowFormat // of row images
-	Encoder   *keyenc.Encoder   // of keys; all shapes of a table encode keys alike
+	Encoder   *keyenc.Encoder   // of keys; the encoding is the same in all versions
 	All       []int             // indexes of all columns: 0, 1, …
 
 	immutable bool // the schema has an immutable column

@@ -44,7 +44,7 @@ var testSchema = func() *schema.Schema {
 
 var allColumns = []int{0, 1, 2, 3}
 
-// world is a table in its own store in memory, with the log that the store would have.
+// world is a table in its own in-memory store, with the log that the store would have.
 type world struct {
 	t     testing.TB
 	fs    *vfs.Mem
@@ -62,7 +62,7 @@ type world struct {
 	onRead      func() // called when a flush or merge next reports progress
 	onGrow      func() // called when delta mem stores, or a change log, next take memory
 	onCommit    func() // called before the next metadata commit
-	confirmed   bool   // the last metadata commit was
+	confirmed   bool   // whether the last metadata commit was confirmed
 	unpublished int    // empty batches that were not published
 	noBlocks    bool   // no block can be written
 	memory      int64  // bytes of MemRowSets, as reported
@@ -141,7 +141,8 @@ type blocks struct{ m *blockmanager.Manager }
 
 func (b blocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.m.OpenBlock(id) }
 
-// timestampOf returns the timestamp of a batch. There is room for snapshots between two batches.
+// timestampOf returns the timestamp of a batch. Timestamps are spaced so that tests can take
+// snapshots between two batches.
 func timestampOf(lsn lsn.LSN) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 
 func (w *world) LastLSN() lsn.LSN { return w.lsn }
@@ -311,7 +312,7 @@ func (w *world) scan(at Snapshot, ordered bool) []string {
 	return rows
 }
 
-// readAll reads all rows of an iterator and closes it. It looks at byte strings only at the end:
+// readAll reads all rows of an iterator and closes it. It reads byte strings only at the end, since
 // they must still be valid.
 func readAll(it scan.Iterator) ([]string, error) {
 	var kept [][][]byte
@@ -357,7 +358,7 @@ func (w *world) checkFree() {
 	}
 }
 
-// version is a row from a timestamp on; an empty text is a deleted row.
+// version is a row from one timestamp until its next version; an empty text is a deleted row.
 type version struct {
 	ts   mvcc.Timestamp
 	text string
@@ -387,7 +388,7 @@ func (p versions) scan(snap mvcc.Snapshot) []string {
 }
 
 // outcome is the result table of tablet spec §12.4: the error of an operation and the row after it.
-// The operations of the tests set the row to given.
+// given is the row that the operation would set.
 func outcome(kind OpKind, before, given string) (after string, cause error) {
 	switch live := before != ""; kind {
 	case Insert:
@@ -420,7 +421,7 @@ func outcome(kind OpKind, before, given string) (after string, cause error) {
 // noChange is a commit that changes only the epoch.
 var noChange = blockmanager.Edit{}
 
-// dropRows is what the store does when the table is dropped.
+// dropRows removes a table's rows from the metadata, as the store does for a drop.
 func (w *world) dropRows(sets []*rowset.Metadata) error {
 	edit := blockmanager.Edit{Delete: [][]byte{meta.TableKey(3)}, Confirm: true}
 	for _, m := range sets {

@@ -12,12 +12,12 @@
 //	gate     shared by write batches, from Prepare to the end of Apply; exclusive while the state is
 //	         replaced: briefly when a flush or merging compaction begins, and for the commit at the
 //	         end of these, of a delta compaction and of an Ingest. Alter and Drop hold it longer
-//	autoMu   inserts are assigned auto-incrementing values in its order; held until the end of Apply
+//	autoMu   orders the assignment of auto-incrementing values; held until the end of Apply
 //	stripes  row locks, one for each stripe of keys, acquired in ascending order
 //	mu       the pointer to the current tabletState; no I/O while it is held
 //
 // A tabletState, which includes the schema, is immutable and reference-counted. A reader uses the
-// one that it began with, and its files stay open until the last reader is done. The stores in it
+// state that it acquired, whose files stay open until its last reader is done. The stores in it
 // (MemRowSets, delta mem stores) take changes; a reader's snapshot determines which ones it sees.
 //
 // Every change of the state is an Edit. Writers continue while a flush or merging compaction writes
@@ -63,7 +63,7 @@ type Store interface {
 	// HistoryFloor returns the earliest timestamp at which t may still be read: by a retention in
 	// seconds (−1 = forever), by the snapshots that pin history, and by the floor in t's metadata.
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
-	// Event reports a flush, compaction or ingest.
+	// Event is called after each flush, compaction or ingest.
 	Event(compaction.Event)
 }
 
@@ -71,7 +71,7 @@ type Store interface {
 type Options struct {
 	Store       Store
 	RowSets     rowset.Options
-	GrowMem     func(n int64) // called with the bytes that MemRowSets take, negative on release
+	GrowMem     func(n int64) // called when MemRowSets allocate n bytes; n is negative on release
 	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
 	Logger      *slog.Logger
 
@@ -99,7 +99,7 @@ type Tablet struct {
 	state *tabletState
 
 	schema   atomic.Pointer[TableSchema] // of cur
-	metadata atomic.Pointer[meta.Table]  // as committed last
+	metadata atomic.Pointer[meta.Table]  // the last committed row
 	nextID   atomic.Uint64               // of rowsets
 	dropped  atomic.Bool
 	deltaMem atomic.Int64 // bytes in delta mem stores
@@ -116,7 +116,7 @@ type tabletState struct {
 	refs   atomic.Int64
 }
 
-// frozen is a MemRowSet that takes no more inserts, and the cutover point since when.
+// frozen is a MemRowSet that takes no more inserts, with the cutover point at which it was frozen.
 type frozen struct {
 	mem *memrowset.MemRowSet
 	cutover
@@ -124,7 +124,7 @@ type frozen struct {
 
 // cutover is a point between two write batches of the table.
 type cutover struct {
-	lsn  lsn.LSN       // of all that is before it, or lower LSNs of other tables
+	lsn  lsn.LSN       // the last LSN in the log at this point
 	snap mvcc.Snapshot // sees all batches before the point and none after it
 	auto int64         // the highest value of an auto-incrementing column that was inserted before it
 }
@@ -220,7 +220,7 @@ func (t *Tablet) install(st *tabletState) {
 	}
 }
 
-// Close closes the files, each after its last reader. Later reads and writes return ErrClosed.
+// Close closes each file when its last reader is done. Later reads and writes return ErrClosed.
 func (t *Tablet) Close() { t.install(nil) }
 
 // Drop blocks writers, calls remove to remove the rowsets from the metadata, and closes the table.
@@ -238,7 +238,7 @@ func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 	}
 	defer st.release()
 	for _, d := range st.tree.Sets {
-		d.OpenFiles() // for running scans, which read to their end
+		d.OpenFiles() // running scans still need them
 	}
 	if err := remove(t.RowSetMetadata()); err != nil {
 		return err
@@ -256,13 +256,13 @@ func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 	return nil
 }
 
-// Rename gives the table another name. commit gets the table's new metadata row; it commits the row
-// and then calls install, which makes it the table's. Readers and writers continue: they identify
-// the table by its number, as the log does.
+// Rename changes the table's name. It calls commit with the new metadata row; commit commits the
+// row and then calls install, which makes the row current. Readers and writers continue: they
+// identify the table by its number, as the log does.
 //
 // Errors: ErrNoTable if the table was dropped; those of commit.
 func (t *Tablet) Rename(name string, commit func(row *meta.Table, install func()) error) error {
-	// Without the work lock a flush would commit a copy of the old row after the new one.
+	// Without the work lock, a flush could commit a copy of the old row after the new one.
 	t.work.Lock()
 	defer t.work.Unlock()
 	if t.dropped.Load() {
@@ -273,10 +273,10 @@ func (t *Tablet) Rename(name string, commit func(row *meta.Table, install func()
 	return commit(&row, func() { t.metadata.Store(&row) })
 }
 
-// Name returns the table's name as committed last.
+// Name returns the table's last committed name.
 func (t *Tablet) Name() string { return t.Metadata().Name }
 
-// Metadata returns the table's metadata row as committed last. It is immutable.
+// Metadata returns the table's last committed metadata row. It is immutable.
 func (t *Tablet) Metadata() *meta.Table { return t.metadata.Load() }
 
 // MemBytes returns the sizes of the MemRowSets and of the delta mem stores.
@@ -341,7 +341,7 @@ func (st *tabletState) memEndsBefore(key []byte) bool {
 	return true
 }
 
-// Info returns the rowsets' bounds and sizes, by first key.
+// Info returns the rowsets' bounds and sizes, in order of first keys.
 func (t *Tablet) Info() compaction.Layout {
 	st, err := t.acquire()
 	if err != nil {

@@ -45,8 +45,8 @@ func (k OpKind) Ignores() bool { return k >= InsertIgnore && k <= DeleteIgnore }
 type Op struct {
 	Kind  OpKind
 	Index int // position in the write batch, for errors
-	// Key is encoded; Prepare replaces it, and the cell in Body, where an auto-incrementing column
-	// gives an insert its value.
+	// Key is the encoded key. For an insert into a table with an auto-incrementing column, Prepare
+	// replaces Key and the column's cell in Body.
 	Key  []byte
 	Body []byte
 	// Set has a bit for each column that the caller gave a value; nil = all. Upserts only: an
@@ -66,23 +66,23 @@ var ErrNotSet = errors.New("not set, and the column has no default and is not nu
 // ErrImmutable is the cause of a *change.RowError about an update of an immutable column.
 var ErrImmutable = errors.New("immutable, and cannot be updated")
 
-// Write is one write batch's share of a table, between Prepare and Release.
+// Write is the part of a write batch that concerns one table, between Prepare and Release.
 type Write struct {
 	t       *Tablet
 	state   *tabletState
 	ops     []Op
 	targets []target
 	locked  []uint16 // stripes, ascending
-	order   []keyed  // operations by key, those on one key in their order; nil = ops is in that order
+	order   []keyed  // operations in key order, those on one key in batch order; nil = ops is already sorted
 	before  []int32  // for each operation, the one before it on the same key, −1 = none; set with order
 	lists   []byte   // change lists made of upserts: the chunk being filled
-	column  string   // the column of the last error of decide
+	column  string   // the column that the last error of decide is about
 	partial bool     // refused operations are left out
 	serial  bool     // t.autoMu is held
 	Refused []*change.RowError
 }
 
-// target is what an operation does, and where.
+// target is the resolved form of an operation: what it changes, and where.
 type target struct {
 	kind change.Kind // 0 = nothing
 	list change.List // of an update
@@ -92,8 +92,8 @@ type target struct {
 const stripeCount = 1 << 12
 
 // Prepare keeps the state from being replaced, locks the rows and resolves each operation against
-// the newest applied state and the earlier operations of the batch. The first row error ends it: a
-// *change.RowError, with no lock held and nothing changed.
+// the newest applied state and the earlier operations of the batch. It stops at the first row error
+// and returns a *change.RowError. No lock is held then, and nothing has changed.
 //
 // ops are encoded by tableSchema; operations of an older version of the schema are converted. ops
 // belong to the Write until Release.
@@ -143,7 +143,7 @@ func (t *Tablet) beginWrite() (*Write, error) {
 	return w, nil
 }
 
-// PrepareAll begins a write batch that decides about the table as a whole. It locks every row,
+// PrepareAll begins a write batch whose operations depend on the whole table. It locks every row,
 // including rows that do not exist: until Release, no other batch of the table is between its
 // Prepare and the end of its Apply. The caller then calls Resolve, or Release.
 //
@@ -167,7 +167,7 @@ func (t *Tablet) PrepareAll() (*Write, error) {
 }
 
 // MaxTimestamp returns the newest timestamp of any change in the table, published or not. After
-// PrepareAll, none is added before Release.
+// PrepareAll, no change is added until Release.
 func (w *Write) MaxTimestamp() mvcc.Timestamp { return w.state.maxTimestamp() }
 
 // Resolve resolves the operations as Prepare does. After an error the caller still calls Release.
@@ -177,7 +177,7 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 		return nil
 	}
 	if tableSchema != w.state.schema {
-		ops = slices.Clone(ops) // a batch that fails is prepared again, with its own operations
+		ops = slices.Clone(ops) // a failed batch may be prepared again with the original operations
 		convert(ops, tableSchema, w.state.schema)
 		w.ops = ops
 	}
@@ -222,10 +222,10 @@ func (w *Write) Release() {
 
 // resolve decides the operations in the order of the batch.
 func (w *Write) resolve(probes []bloom.Probe) error {
-	var positions []position // of each operation's key before it, then after it; nil if all keys differ
+	var positions []position // where each operation's key is, first before the operation, then after it; nil if all keys differ
 	var err error
-	appends := false // all keys come after those of the table
-	if rising(w.ops) {
+	appends := false // all keys of the batch come after those of the table
+	if ascending(w.ops) {
 		// Loads in key order append to the table. No other batch can insert these keys: their rows
 		// are locked.
 		appends = w.state.endsBefore(w.ops[0].Key)
@@ -366,11 +366,11 @@ func (w *Write) updateOf(op *Op) (change.List, error) {
 	return change.List(w.lists[start:len(w.lists):len(w.lists)]), nil
 }
 
-// listChunk is the most memory allocated at once for change lists.
+// listChunk is the maximum number of bytes allocated at once for change lists.
 const listChunk = 64 << 10
 
-// reserveList makes room in w.lists for size more bytes, so that appending does not move it: the
-// lists in it would keep the old memory alive next to the new.
+// reserveList makes room in w.lists for size more bytes. If appending moved w.lists, the change
+// lists that point into it would keep the old memory alive next to the new.
 func (w *Write) reserveList(size int) {
 	if cap(w.lists)-len(w.lists) < size {
 		w.lists = make([]byte, 0, max(size, min(listChunk, size*len(w.ops))))
@@ -420,7 +420,7 @@ func (w *Write) Record(r *record.Writer) {
 }
 
 // Apply carries out the operations, in the order of their keys. It cannot fail: it panics if a row
-// is not where Prepare found it, which is an error of this program.
+// is not where Prepare found it, which is a bug in this package.
 func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 	w.raise()
 	for k := 0; k < len(w.targets); k++ {
@@ -444,11 +444,11 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 	}
 }
 
-// insertRun is the most rows inserted into the MemRowSet in one call.
+// insertRun is the maximum number of rows inserted into the MemRowSet in one call.
 const insertRun = 256
 
-// insert carries out the run of inserts that begins at the k-th operation by key, and returns its
-// length. The keys of a run differ: between two inserts of a key there is its delete.
+// insert applies the run of inserts that begins at the k-th operation in key order, and returns its
+// length. The keys of a run differ: between two inserts of a key there is a delete of it.
 func (w *Write) insert(k int, ts mvcc.Timestamp, lsn lsn.LSN) int {
 	var keys, rows [insertRun][]byte
 	n := 0
@@ -472,9 +472,9 @@ var deleteList = change.List(change.AppendDelete(nil))
 //	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with
 //	                     included LSN < l in which it is live; else the files contain it
 //
-// A rowset whose included LSN is l or higher shows the future of l and is not consulted. The files
-// contain every operation of an older schema version. The stores copy what they keep of op. Errors:
-// ErrCorrupt. Source: design §5.
+// A rowset whose included LSN is l or higher already contains l and possibly later operations, and
+// is not consulted. The files contain every operation of an older schema version. Replay does not
+// retain op. Errors: ErrCorrupt. Source: design §5.
 func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	st := t.state
 	row := t.Metadata()

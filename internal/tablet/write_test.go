@@ -19,8 +19,8 @@ import (
 
 var allAsks = []OpKind{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
 
-// places are the positions that key 5 can have, live or as a ghost, with the row that is read
-// there.
+// places lists the positions that key 5 can have, live or as a ghost, with the row that is then
+// read.
 var places = []struct {
 	name string
 	make func(w *world)
@@ -140,8 +140,9 @@ func TestOperationsMatchTheResultTable(t *testing.T) {
 	}
 }
 
-// Plan: batches of several operations on few keys, in any order. The result is that of carrying
-// them out one after the other; so is the first row error, after which nothing has changed.
+// Plan: batches of several operations on few keys, in any order. The result, or the first row
+// error, is the same as if the operations ran one after another. After a row error nothing has
+// changed.
 func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 25
@@ -166,7 +167,7 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 func (w *world) step(r *rand.Rand, pic versions) {
 	w.t.Helper()
 	var ops []Op
-	var text []string // what each op leads to, if there is a row
+	var text []string // the row that each op would set
 	var keys []int
 	for range 1 + r.IntN(6) {
 		k, a, s := r.IntN(6)-2, r.IntN(100), []string{"", "x", "long text"}[r.IntN(3)]
@@ -234,7 +235,7 @@ func TestUpsertKeepsColumnsThatAreNotSet(t *testing.T) {
 }
 
 // An upsert without a required column is refused only if the row is new.
-func TestMissingColumnsMatterToNewRowsOnly(t *testing.T) {
+func TestUpsertOfANewRowNeedsRequiredColumns(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	op := w.op(Upsert, 5, 0, "y")
@@ -260,7 +261,7 @@ func TestMissingColumnsMatterToNewRowsOnly(t *testing.T) {
 	w.checkFree()
 }
 
-// A row that one batch inserts and deletes is never visible, before a flush and after it.
+// A row that one batch inserts and deletes is never visible, either before or after a flush.
 func TestInsertAndDeleteInOneBatchIsNeverSeen(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, ""))
@@ -321,7 +322,7 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	w.flush()
 	w.mustCommit(w.op(Insert, 6, 1, "x"))
-	failure := errors.New("no commit today")
+	failure := errors.New("injected failure")
 	if err := w.tab.Drop(func([]*rowset.Metadata) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("drop that failed: %v", err)
 	}
