@@ -12,14 +12,13 @@ import (
 // array form (NewArrays) gives access to the elements; files are read and written in it.
 // AppendPacked and AppendUnpacked convert between the two.
 
-// maxArrayBytes bounds one cell; no row is longer. Without a bound, a few bytes of dictionary codes
-// could expand to 65535 long words.
+// maxArrayBytes limits one cell; no row is longer. Without the limit, a few bytes of dictionary
+// codes could expand to 65535 long words.
 const maxArrayBytes = 8 << 20
 
 // AppendPacked appends all cells of src, in array form, to v, a vector of type schema.Array. The
-// new cells do not alias src and are valid as long as they are referenced; equal adjacent cells
-// share memory. Errors: ErrCorrupt for a cell that is too large for a row; v then has the cells
-// before it.
+// new cells do not alias src and are never overwritten; equal adjacent cells share memory. Errors:
+// ErrCorrupt for a cell that is too large for a row; v then has the cells before it.
 func (v *Vector) AppendPacked(src *Vector) error {
 	var elements [][]byte
 	var last []byte

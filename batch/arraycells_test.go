@@ -41,7 +41,7 @@ func TestAppendPackedUnpackedRoundTrip(t *testing.T) {
 			}
 		}
 		if &packed.Cell(4)[0] != &packed.Cell(5)[0] {
-			t.Errorf("%s: equal neighbors take memory twice", element)
+			t.Errorf("%s: equal adjacent cells do not share memory", element)
 		}
 		back := NewArrays(element)
 		if err := back.AppendUnpacked(packed, 1, packed.Len); err != nil || back.Len != len(cells) {
@@ -61,7 +61,7 @@ func TestAppendPackedUnpackedRoundTrip(t *testing.T) {
 	}
 }
 
-// A file says 65535 times a word of its dictionary in few bytes; the cell would take gigabytes.
+// A few bytes of a file can repeat a dictionary word 65535 times; the cell would take gigabytes.
 func TestAppendPackedRefusesOversizedArrays(t *testing.T) {
 	long := NewArrays(schema.Binary)
 	word := make([]byte, 1<<20)

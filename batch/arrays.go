@@ -46,8 +46,8 @@ func (v *Vector) AppendNullArray() {
 	v.NeedPresent().Clear(v.Len - 1)
 }
 
-// SetOffsets sets the offsets of v, in array form. offsets extends v.Offsets, whose memory it may
-// use, and v keeps it; the cells that it adds are not NULL. The elements may be appended later.
+// SetOffsets sets the offsets of v, in array form. offsets extends v.Offsets and may share its
+// memory; v retains it. The added cells are not NULL. The elements may be appended later.
 func (v *Vector) SetOffsets(offsets []uint32) {
 	v.Offsets = offsets
 	v.growPresent(len(offsets) - 1)

@@ -9,7 +9,7 @@ import (
 
 func TestArrayFormCellsAndElements(t *testing.T) {
 	v := NewArrays(schema.Int8)
-	for round := range 3 { // memory is used again
+	for round := range 3 { // later rounds reuse memory
 		v.ResetArrays(0)
 		v.AppendArray([][]byte{{1}, nil, {3}})
 		v.AppendArray(nil)

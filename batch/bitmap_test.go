@@ -9,10 +9,10 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// picture is a bitmap as plain bools.
-type picture []bool
+// boolBitmap is the model of a bitmap.
+type boolBitmap []bool
 
-func (p picture) count(from, to int) int {
+func (p boolBitmap) count(from, to int) int {
 	c := 0
 	for i := from; i < to; i++ {
 		if p[i] {
@@ -22,7 +22,7 @@ func (p picture) count(from, to int) int {
 	return c
 }
 
-func (p picture) next(i int) int {
+func (p boolBitmap) next(i int) int {
 	for ; i < len(p); i++ {
 		if p[i] {
 			return i
@@ -31,14 +31,14 @@ func (p picture) next(i int) int {
 	return -1
 }
 
-func (p picture) fill(from, to int, v bool) {
+func (p boolBitmap) fill(from, to int, v bool) {
 	for i := from; i < to; i++ {
 		p[i] = v
 	}
 }
 
-func bools(b Bitmap, n int) picture {
-	out := make(picture, n)
+func bools(b Bitmap, n int) boolBitmap {
+	out := make(boolBitmap, n)
 	for i := range out {
 		out[i] = b.Get(i)
 	}
@@ -46,8 +46,8 @@ func bools(b Bitmap, n int) picture {
 }
 
 // drawBitmap draws bits by runs, so that whole words of ones and zeros occur.
-func drawBitmap(t *rapid.T, n int, name string) (Bitmap, picture) {
-	b, pic := MakeBitmap(n), make(picture, n)
+func drawBitmap(t *rapid.T, n int, name string) (Bitmap, boolBitmap) {
+	b, pic := MakeBitmap(n), make(boolBitmap, n)
 	one := rapid.Bool().Draw(t, name)
 	for at := 0; at < n; one = !one {
 		run := rapid.SampledFrom([]int{1, 2, 5, 63, 64, 65, 200}).Draw(t, name+" run")
@@ -67,7 +67,7 @@ func TestBitmapRangesMatchSingleBits(t *testing.T) {
 		b, pic := drawBitmap(t, n, "bit")
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
 			from := rapid.IntRange(0, n).Draw(t, "from")
-			to := rapid.IntRange(0, n).Draw(t, "to") // below from: nothing
+			to := rapid.IntRange(0, n).Draw(t, "to") // the range is empty if to is below from
 			switch rapid.IntRange(0, 2).Draw(t, "what") {
 			case 0:
 				b.SetRange(from, to)
@@ -120,7 +120,7 @@ func TestBitmapResizeClears(t *testing.T) {
 	for _, n := range []int{130, 0, 64, 129, 1, 1000, 65} {
 		b = b.Resize(n)
 		if len(b) != (n+63)/64 || b.Any() {
-			t.Fatalf("%d bits: %d words, a one among them: %t", n, len(b), b.Any())
+			t.Fatalf("%d bits: %d words, any bit set: %t", n, len(b), b.Any())
 		}
 		b.SetRange(0, n)
 		if b.Count() != n {

@@ -17,8 +17,8 @@ func (b *RecordBatch) Rows() iter.Seq[int] {
 }
 
 // Compact makes b dense: it removes the rows that are not selected, in place, so that every
-// position below the new Len is a row of the result. The order of the rows stays. The memory of the
-// columns is reused: slices of them that were taken before are invalid.
+// position below the new Len is a row of the result. The rows keep their order. The memory of the
+// columns is reused: slices of it that were obtained before are invalid.
 func (b *RecordBatch) Compact() {
 	n := b.Selection.Count()
 	if n == b.Len {
@@ -34,7 +34,7 @@ func (b *RecordBatch) Compact() {
 	b.Selection.SetRange(0, n)
 }
 
-// compact keeps the cells of the n bits of sel.
+// compact keeps the cells whose bit in sel is 1; there are n.
 func (v *Vector) compact(sel Bitmap, n int) {
 	if v.Present != nil {
 		to := 0
@@ -67,7 +67,7 @@ func (v *Vector) compact(sel Bitmap, n int) {
 	v.Len = n
 }
 
-// compactArrays keeps the arrays of the n bits of sel, and their elements.
+// compactArrays keeps the arrays whose bit in sel is 1; there are n.
 func (v *Vector) compactArrays(sel Bitmap, n int) {
 	elements := MakeBitmap(v.Elements.Len)
 	to, total := 0, uint32(0)
@@ -82,7 +82,7 @@ func (v *Vector) compactArrays(sel Bitmap, n int) {
 	v.Elements.compact(elements, int(total))
 }
 
-// kept moves the elements of sel to the front of s.
+// kept moves the elements whose bit in sel is 1 to the front of s, and returns them.
 func kept[T any](s []T, sel Bitmap) []T {
 	to := 0
 	for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {

@@ -18,7 +18,7 @@ func sales() *batch.RecordBatch {
 	return b
 }
 
-// Visit the selected rows of a batch where they are.
+// Visit the selected rows of a batch without moving them.
 func ExampleRecordBatch_Rows() {
 	b := sales()
 	prices := batch.Values[float64](b.Columns[1])

@@ -37,7 +37,7 @@ func Test(p Predicate) Filter { return Filter{kind: filterTest, test: &p} }
 // on the rows that passed the ones before it.
 func And(filters ...Filter) Filter { return join(filterAnd, filters) }
 
-// Or returns a filter that is true where at least one of filters is true.
+// Or returns a filter that is true where at least one of the filters is true.
 func Or(filters ...Filter) Filter { return join(filterOr, filters) }
 
 // Not returns a filter that is true where f is false.

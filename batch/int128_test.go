@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// bigOf is the value of two halves in two's complement.
+// bigOf returns the value of v as a big.Int.
 func bigOf(v Int128) *big.Int {
 	b := new(big.Int).Lsh(big.NewInt(v.Hi), 64)
 	return b.Add(b, new(big.Int).SetUint64(v.Lo))
@@ -22,7 +22,7 @@ func inRange(b *big.Int) bool {
 	return b.Cmp(two127) < 0 && b.Cmp(new(big.Int).Neg(two127)) >= 0
 }
 
-// drawInt128 draws values of all sizes, edges and powers of ten among them.
+// drawInt128 draws values of all sizes, including limits and powers of ten.
 func drawInt128(t *rapid.T, name string) Int128 {
 	words := rapid.OneOf(rapid.Just(uint64(0)), rapid.Just(^uint64(0)), rapid.Just(uint64(1)<<63), rapid.Just(uint64(1)<<63-1),
 		rapid.Uint64Range(0, 100), rapid.Uint64())

@@ -49,7 +49,7 @@ func (o Operator) String() string {
 // Filter is the Bloom filter of InFilter. It contains cells of the column's type, added as the
 // bytes that Vector.Cell returns. InFilter passes all of them and, at the filter's false positive
 // rate, some others. It never passes NULL and NaN; if −0 or +0 was added, it passes both. The
-// filter must not change any more.
+// filter must not change afterwards.
 //
 // Prepare checks the predicate and makes the other methods faster; they work without it too. After
 // Prepare the fields must not change, and the predicate and its copies are safe for concurrent use.

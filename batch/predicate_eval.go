@@ -74,7 +74,7 @@ func (p *Predicate) evalFixed(v *Vector, sel Bitmap) {
 	case schema.Double:
 		evalOrdered[float64](p, v, sel)
 	case schema.Int128:
-		p.evalEach(v, sel) // Go cannot compare these
+		p.evalEach(v, sel) // Go's operators cannot compare these
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A filter passes what was added and what it takes for it, as the filter itself says of each cell;
-// NULL and NaN never.
+// InFilter passes exactly the cells that the filter itself reports, including false positives. It
+// never passes NULL or NaN.
 func TestInFilterPassesAddedCells(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
@@ -68,7 +68,7 @@ func TestInFilterTreatsZerosAsEqual(t *testing.T) {
 	}
 	p := &Predicate{Type: schema.Int64, Op: InFilter, Filter: bloom.NewWithEstimates(100, 1e-9)}
 	if p.Filter.Add(make([]byte, 8)); p.EvalCell(minus) {
-		t.Error("an integer passes for its sign bit")
+		t.Error("an integer that differs in its sign bit passes")
 	}
 }
 
@@ -86,6 +86,6 @@ func TestPrepareRefusesInvalidInFilter(t *testing.T) {
 		}
 	}
 	if got := InFilter.String(); got != "in filter" {
-		t.Errorf("called %q", got)
+		t.Errorf("InFilter is printed as %q", got)
 	}
 }

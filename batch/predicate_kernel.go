@@ -2,7 +2,7 @@ package batch
 
 import "unsafe"
 
-// ordered contains the cell types that Go can compare.
+// ordered lists the cell types that Go's operators can compare.
 type ordered interface {
 	uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64
 }

@@ -45,7 +45,7 @@ func randomCell(r *rand.Rand, t schema.Type) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(small))[:t.Width()]
 }
 
-// number is the value of a cell for which math/big is the oracle; nil for NaN.
+// number returns the value of a cell as a big.Float, nil for NaN.
 func number(t schema.Type, c []byte) *big.Float {
 	var x *big.Float
 	switch t.Physical() {
@@ -75,7 +75,7 @@ func number(t schema.Type, c []byte) *big.Float {
 	return x
 }
 
-// naive answers a predicate for one cell in the plainest way.
+// naive evaluates a predicate on one cell in the simplest way.
 func naive(p *Predicate, cell []byte) bool {
 	if cell == nil || p.Op == IsNull || p.Op == NotNull {
 		return (cell == nil) == (p.Op == IsNull) && (p.Op == IsNull || p.Op == NotNull)
@@ -199,7 +199,7 @@ func TestPreparedPredicateCachesEvalWords(t *testing.T) {
 	}
 	copied := *p
 	if again := copied.EvalWords(d); &again[0] != &m[0] {
-		t.Error("a copy worked the dictionary out anew")
+		t.Error("a copy evaluated the dictionary again")
 	}
 	if other := p.EvalWords(&Dictionary{Words: [][]byte{[]byte("z")}}); other[0] != 1 {
 		t.Errorf("words of another dictionary %b, want 1", other[0])
@@ -233,15 +233,15 @@ func TestFilterCodesAtAnyOffset(t *testing.T) {
 
 func TestPrepareRefusesInvalidPredicates(t *testing.T) {
 	for name, p := range map[string]Predicate{
-		"no test":          {Type: schema.Int32},
-		"unknown test":     {Type: schema.Int32, Op: NotNull + 1},
-		"unknown type":     {Type: 18, Op: IsNull},
-		"no value":         {Type: schema.Int32, Op: Eq},
-		"two values":       {Type: schema.String, Op: Lt, Values: [][]byte{{}, {}}},
-		"a value too many": {Type: schema.String, Op: IsNull, Values: [][]byte{{}}},
-		"short value":      {Type: schema.Int32, Op: Eq, Values: [][]byte{{1, 2, 3}}},
-		"NULL":             {Type: schema.String, Op: Eq, Values: [][]byte{nil}},
-		"short in list":    {Type: schema.Int64, Op: In, Values: [][]byte{make([]byte, 8), make([]byte, 4)}},
+		"no test":            {Type: schema.Int32},
+		"unknown test":       {Type: schema.Int32, Op: NotNull + 1},
+		"unknown type":       {Type: 18, Op: IsNull},
+		"no value":           {Type: schema.Int32, Op: Eq},
+		"two values":         {Type: schema.String, Op: Lt, Values: [][]byte{{}, {}}},
+		"one value too many": {Type: schema.String, Op: IsNull, Values: [][]byte{{}}},
+		"short value":        {Type: schema.Int32, Op: Eq, Values: [][]byte{{1, 2, 3}}},
+		"NULL":               {Type: schema.String, Op: Eq, Values: [][]byte{nil}},
+		"short in list":      {Type: schema.Int64, Op: In, Values: [][]byte{make([]byte, 8), make([]byte, 4)}},
 	} {
 		if err := p.Prepare(); !errors.Is(err, fault.ErrSchema) {
 			t.Errorf("%s: %v, want ErrSchema", name, err)

@@ -66,9 +66,9 @@ func (p *Predicate) evalWord(w []byte) bool {
 	return p.EvalCell(w)
 }
 
-// rememberedWords is how many times longer than a vector a dictionary may be for all its words to
-// be tested, provided that the result is cached: the next windows of a scan share the dictionary,
-// and eight of them would test as many cells one by one.
+// rememberedWords is the maximum ratio of words in a dictionary to cells in a vector at which all
+// words are tested, provided that the result is cached. The next windows of a scan share the
+// dictionary, and eight of them would test as many cells one by one.
 const rememberedWords = 8
 
 // WorthWords reports whether n cells justify testing all words of d rather than those that occur.

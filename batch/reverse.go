@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Reverse reverses the order of the rows, in place: row i becomes row Len−1−i, selected if it was
-// before. Byte strings are moved, not copied.
+// Reverse reverses the order of the rows, in place: row i becomes row Len−1−i and stays selected or
+// not. Byte strings are moved, not copied.
 func (b *RecordBatch) Reverse() {
 	for i, v := range b.Columns {
 		if !slices.Contains(b.Columns[:i], v) {
@@ -47,8 +47,8 @@ func (v *Vector) reverseFixed() {
 	}
 }
 
-// reverseCells is slices.Reverse, four cells from either end at a time: it takes half the time for
-// cells of up to 8 bytes.
+// reverseCells is like slices.Reverse but swaps four cells from each end at a time, which takes
+// half the time for cells of up to 8 bytes.
 func reverseCells[T Fixed](s []T) {
 	for len(s) >= 8 {
 		a, b := (*[4]T)(s), (*[4]T)(s[len(s)-4:])
@@ -60,7 +60,7 @@ func reverseCells[T Fixed](s []T) {
 	slices.Reverse(s)
 }
 
-// reverseArrays reverses the order of the arrays; the elements of each keep theirs.
+// reverseArrays reverses the order of the arrays. The elements within each array keep their order.
 func (v *Vector) reverseArrays() {
 	offsets := make([]uint32, 1, len(v.Offsets))
 	elements := &Vector{Type: v.Elements.Type}
@@ -75,14 +75,14 @@ func (v *Vector) reverseArrays() {
 // reverse reverses the order of the n bits of b.
 func (b Bitmap) reverse(n int) {
 	if b.Count() == n {
-		return // most selections: all bits are ones
+		return // the common case: all bits are ones
 	}
 	b = b[:(n+63)/64]
 	slices.Reverse(b)
 	for i, w := range b {
 		b[i] = bits.Reverse64(w)
 	}
-	pad := uint(64*len(b) - n) // zeros that were above bit n and are below the others now
+	pad := uint(64*len(b) - n) // zeros that were above bit n and are now below the others
 	for i := range b {
 		b[i] >>= pad
 		if i+1 < len(b) {

@@ -11,8 +11,8 @@ import (
 // Validate returns an error if v does not match the description of Vector: a wrong length, an
 // unaligned Data, a code without a word, offsets that do not ascend. The other methods of Vector,
 // and functions that take one, require a valid vector; a caller that sets the fields itself calls
-// Validate first. It does not check the values of cells. It visits each code and each offset;
-// otherwise the cost is constant.
+// Validate first. It does not check the values of cells. It visits every code and every offset;
+// apart from these its cost is constant.
 func (v *Vector) Validate() error {
 	switch {
 	case v == nil:

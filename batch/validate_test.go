@@ -64,7 +64,7 @@ func TestValidateRefusesMalformedVectors(t *testing.T) {
 		"no offsets":                 arrays(func(v *Vector) { v.Offsets = nil }),
 		"one offset too few":         arrays(func(v *Vector) { v.Offsets = v.Offsets[:3] }),
 		"first offset not 0":         arrays(func(v *Vector) { v.Offsets[0] = 1 }),
-		"falling offsets":            arrays(func(v *Vector) { v.Offsets[1] = 3 }),
+		"descending offsets":         arrays(func(v *Vector) { v.Offsets[1] = 3 }),
 		"offset beyond the elements": arrays(func(v *Vector) { v.Offsets[3] = 4 }),
 		"elements of another type":   arrays(func(v *Vector) { v.Elements = NewVector(schema.Int64, 3) }),
 		"arrays of arrays":           arrays(func(v *Vector) { v.Elements = arraysVector() }),

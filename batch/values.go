@@ -49,8 +49,8 @@ func accessor(t schema.Type) string {
 	return "use Strings or Cell"
 }
 
-// Raw returns the cells of v as their bit patterns in a slice that aliases v.Data, for code that
-// moves cells whatever their type. It panics if T is not as wide as v's type.
+// Raw returns the bit patterns of the cells of v in a slice that aliases v.Data, for code that
+// moves cells of any type. It panics if T is not as wide as v's type.
 func Raw[T Fixed](v *Vector) []T {
 	var z T
 	size := int(unsafe.Sizeof(z))

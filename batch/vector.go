@@ -21,7 +21,7 @@ type Fixed interface {
 	~uint8 | ~int8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64 | ~float32 | ~float64 | Int128
 }
 
-// Dictionary is the distinct values that codes of a vector refer to. Immutable.
+// Dictionary contains the distinct values that the codes of a vector refer to. Immutable.
 type Dictionary struct {
 	Words [][]byte
 }
@@ -44,8 +44,8 @@ type Dictionary struct {
 // NULL cell is undefined in Data and Codes (but codes are below the dictionary's length) and nil in
 // Bytes.
 //
-// Whatever fills a vector documents how long its byte strings are valid. A Vector is not safe for
-// concurrent use while it is filled.
+// The function that fills a vector documents how long its byte strings are valid. A Vector is not
+// safe for concurrent use while it is filled.
 type Vector struct {
 	Type    schema.Type
 	Len     int

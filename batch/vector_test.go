@@ -22,8 +22,7 @@ func cellsOf(v *Vector) [][]byte {
 	return out
 }
 
-// checkVector compares a vector with its cells, and holds it to what its doc promises of the three
-// forms.
+// checkVector compares a vector with its cells and checks the documented invariants of its form.
 func checkVector(v *Vector, want [][]byte) error {
 	if v.Len != len(want) {
 		return fmt.Errorf("%d cells, want %d", v.Len, len(want))
@@ -47,7 +46,7 @@ func checkVector(v *Vector, want [][]byte) error {
 	case w > 0 && len(v.Data) != v.Len*w:
 		return fmt.Errorf("%d bytes of data for %d cells", len(v.Data), v.Len)
 	case w > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(v.Data)))%8 != 0:
-		return fmt.Errorf("data is not on an 8-byte border")
+		return fmt.Errorf("data is not aligned to 8 bytes")
 	case w == 0 && v.Dict != nil && len(v.Codes) != v.Len:
 		return fmt.Errorf("%d codes for %d cells", len(v.Codes), v.Len)
 	case w == 0 && v.Dict == nil && len(v.Bytes) != v.Len:
@@ -75,7 +74,7 @@ func (g *growing) randomCellOrNull() []byte {
 	return randomCell(g.r, g.v.Type)
 }
 
-// step changes the vector in one of the ways there are and says which.
+// step changes the vector in a random way and returns a description of the change.
 func (g *growing) step() string {
 	switch g.r.IntN(9) {
 	case 0, 1:
@@ -129,7 +128,7 @@ func (g *growing) step() string {
 		return fmt.Sprintf("Fill %d of %x", n, cell)
 	}
 	if g.v.Type.Variable() && g.r.IntN(2) == 0 {
-		g.v, g.want = g.source() // to go on from codes
+		g.v, g.want = g.source() // continue with a vector in dictionary form
 		return "another vector"
 	}
 	n := g.r.IntN(3) * g.r.IntN(70)
@@ -163,7 +162,7 @@ func TestVectorMatchesModel(t *testing.T) {
 	}
 }
 
-// What was appended is the vector's own, save byte strings: a source may be filled anew at once.
+// Appended cells are copies, except byte strings, so the source may be refilled at once.
 func TestAppendRunCopiesFixedAliasesStrings(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
@@ -199,7 +198,7 @@ func TestValuesAliasesData(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a view of another width was given")
+			t.Error("a view of another width was returned")
 		}
 	}()
 	Values[int64](v)
@@ -220,7 +219,7 @@ func TestNewBatchSelectsAllRows(t *testing.T) {
 		b.Reset(n)
 		check(n)
 		if n > 3 && b.Columns[1].IsNull(3) {
-			t.Error("a NULL has outlived Reset")
+			t.Error("a NULL remains after Reset")
 		}
 	}
 }

@@ -245,23 +245,23 @@ func (m *Manager) planDead(p *plan) error {
 			live[b.in]++
 		}
 	}
-	dying := map[*container]bool{}
+	removed := map[*container]bool{}
 	m.mu.RLock()
 	for c, n := range live {
 		full := c.row.state == containerFull || c.row.next >= m.o.ContainerBytes
 		if n == 0 && (full && !c.acquired || c == p.edit.emptied) {
-			dying[c] = true
+			removed[c] = true
 			p.rows[c] = containerRow{state: containerDead, next: c.row.next}
 		}
 	}
 	m.mu.RUnlock()
 	for _, b := range p.dropped {
-		if !dying[b.in] {
+		if !removed[b.in] {
 			p.deadRange(m.state, b, b)
 		}
 	}
 	for key, d := range m.state.dead {
-		if d.punched || dying[d.in] {
+		if d.punched || removed[d.in] {
 			p.goneRanges = append(p.goneRanges, key)
 			p.put(m.state, []byte(key), nil)
 		}
@@ -375,8 +375,8 @@ func (m *Manager) install(p *plan) {
 	}
 }
 
-// Confirm makes the anchor accept no state before the current one and gives back space that has
-// become free. It does nothing if both are done. Callers call it when idle.
+// Confirm makes the anchor accept no state before the current one and frees space that has become
+// free. It does nothing if both are done. Callers call it when idle.
 func (m *Manager) Confirm() error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()

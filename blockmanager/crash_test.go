@@ -119,7 +119,7 @@ func (c *crashState) check(t *testing.T, o Options) (*picture, error) {
 		return nil, err
 	}
 	if n := m.Stats().DeadBytes; n != 0 {
-		return nil, fmt.Errorf("%d dead bytes are not given back", n)
+		return nil, fmt.Errorf("%d dead bytes are not freed", n)
 	}
 	if err = errors.Join(found.difference(m), checkVerify(m), m.Close()); err != nil {
 		return nil, fmt.Errorf("after commit: %w", err)

@@ -12,11 +12,11 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// dropped returns a writer with two blocks, the first of which is about to be dropped, and the
-// model after the drop.
-func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, next *picture) {
+// writerBeforeDrop returns a writer with two blocks, the first of which is about to be dropped, and
+// the model after the drop.
+func writerBeforeDrop(t *testing.T) (s *stateRecorder, o Options, m *Manager, id block.ID, want, next *picture) {
 	t.Helper()
-	s, o, m, want = stopped(t)
+	s, o, m, want = recordedWriter(t)
 	id = ids(m)[0]
 	data := bytes.Repeat([]byte("second "), 3000)
 	want.blocks[add(t, m, data)] = data
@@ -28,11 +28,11 @@ func dropped(t *testing.T) (s *stops, o Options, m *Manager, id block.ID, want, 
 	return s, o, m, id, want, next
 }
 
-// reclaims checks a diskState in which the metadata has a dead range that still occupies space: a
-// writer frees it, and the next commit removes its row.
-func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
+// checkReclaim checks a diskState in which the metadata has a dead range that still occupies space:
+// a writer frees it, and the next commit removes its row.
+func checkReclaim(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
-	found := look(t, mem, o, want)
+	found := checkReader(t, mem, o, want)
 	if len(found.state.dead) != 1 {
 		t.Fatalf("%d dead ranges", len(found.state.dead))
 	}
@@ -43,7 +43,7 @@ func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	for _, d := range m.state.dead {
 		b := readFile(t, mem, "/store/data/"+d.in.name())
 		if !allZero(b[d.off : d.off+d.length]) {
-			t.Errorf("%v is not given back", d)
+			t.Errorf("%v is not freed", d)
 		}
 	}
 	if err := m.Commit(Edit{}); err != nil {
@@ -55,15 +55,15 @@ func reclaims(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
 		t.Error(err)
 	}
-	look(t, mem, o, want)
+	checkReader(t, mem, o, want)
 }
 
 // Row 10: the drop is written but not synced. A power cut undoes it, so the block must be complete;
 // no hole is punched before the drop is durable and the anchor confirms it.
 func TestCrashBeforeDropIsDurable(t *testing.T) {
-	s, o, m, id, want, next := dropped(t)
+	s, o, m, id, want, next := writerBeforeDrop(t)
 	list := s.during(t, func() error { return errors.Join(m.Commit(Edit{Dead: []block.ID{id}}), m.Commit(Edit{})) })
-	look(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
+	checkReader(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
 	reopen(t, list.before(t, "sync", "meta/").cut.Clone(), o, want)
 	punched, synced := false, 0
 	for _, s := range list {
@@ -92,21 +92,21 @@ func TestCrashBeforeDropIsDurable(t *testing.T) {
 
 // Row 11: the drop is durable and confirmed, but the range is not punched.
 func TestCrashBeforePunch(t *testing.T) {
-	s, o, m, id, _, next := dropped(t)
+	s, o, m, id, _, next := writerBeforeDrop(t)
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
 	list.before(t, "punch", ".data").each(t, func(t *testing.T, mem *vfs.Mem) {
-		for _, d := range look(t, mem, o, next).state.dead {
+		for _, d := range checkReader(t, mem, o, next).state.dead {
 			if b := readFile(t, mem, "/store/data/"+d.in.name()); allZero(b[d.off : d.off+d.length]) {
-				t.Errorf("%v is given back already", d)
+				t.Errorf("%v is already freed", d)
 			}
 		}
-		reclaims(t, mem, o, next)
+		checkReclaim(t, mem, o, next)
 	})
 }
 
 // Row 12: part of the range is zero.
 func TestCrashDuringPunch(t *testing.T) {
-	s, o, m, id, _, next := dropped(t)
+	s, o, m, id, _, next := writerBeforeDrop(t)
 	b := m.state.blocks[id]
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
 	list.before(t, "punch", ".data").each(t, func(t *testing.T, mem *vfs.Mem) {
@@ -117,22 +117,22 @@ func TestCrashDuringPunch(t *testing.T) {
 		if err := errors.Join(f.PunchHole(b.off, 4096), f.Sync(), f.Close()); err != nil {
 			t.Fatal(err)
 		}
-		reclaims(t, mem, o, next)
+		checkReclaim(t, mem, o, next)
 	})
 }
 
 // Row 13: the range is punched, but its row still exists.
 func TestCrashAfterPunch(t *testing.T) {
-	s, o, m, id, _, next := dropped(t)
+	s, o, m, id, _, next := writerBeforeDrop(t)
 	list := s.during(t, func() error { return m.Commit(Edit{Dead: []block.ID{id}, Confirm: true}) })
 	for _, point := range []diskState{list.after(t, "punch", ".data"), list.after(t, "sync", ".data")} {
-		point.each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
+		point.each(t, func(t *testing.T, mem *vfs.Mem) { checkReclaim(t, mem, o, next) })
 	}
 }
 
 // Row 14: a reader has the dropped block open.
 func TestCrashWhileDroppedBlockIsOpen(t *testing.T) {
-	s, o, m, id, want, next := dropped(t)
+	s, o, m, id, want, next := writerBeforeDrop(t)
 	src, err := m.OpenBlock(id)
 	if err != nil {
 		t.Fatal(err)
@@ -145,14 +145,14 @@ func TestCrashWhileDroppedBlockIsOpen(t *testing.T) {
 	if _, err := src.ReadAt(got, 0); err != nil || !bytes.Equal(got, want.blocks[id]) {
 		t.Errorf("the reader: %v", err)
 	}
-	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { reclaims(t, mem, o, next) })
+	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkReclaim(t, mem, o, next) })
 }
 
-// dying runs the commits by which a container is dropped and removed, and returns their diskStates
-// and the model afterwards.
-func dying(t *testing.T, commits ...Edit) (list diskStates, o Options, name string, before diskState, next *picture) {
+// dropContainer runs the commits by which a container is dropped and removed, and returns their
+// diskStates and the model afterwards.
+func dropContainer(t *testing.T, commits ...Edit) (list diskStates, o Options, name string, before diskState, next *picture) {
 	t.Helper()
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	next = want.clone()
 	data := bytes.Repeat([]byte("x"), int(o.ContainerBytes))
 	m.mu.Lock()
@@ -177,12 +177,12 @@ func dying(t *testing.T, commits ...Edit) (list diskStates, o Options, name stri
 	return list, o, name, before, next
 }
 
-// buries checks a diskState in which a container is dead: a writer removes its file, and the next
-// commit removes its row.
-func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want *picture) {
+// checkDeadContainer checks a diskState in which a container is dead: a writer removes its file,
+// and the next commit removes its row.
+func checkDeadContainer(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want *picture) {
 	t.Helper()
 	id, _ := containerName(name)
-	found := look(t, mem, o, want)
+	found := checkReader(t, mem, o, want)
 	if c := found.state.containers[id]; c == nil || c.row.state != containerDead {
 		t.Fatalf("container %s is not dead: %+v", id, c)
 	}
@@ -202,34 +202,34 @@ func buries(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want
 	if err := errors.Join(want.difference(m), checkVerify(m), m.Close()); err != nil {
 		t.Error(err)
 	}
-	look(t, mem, o, want)
+	checkReader(t, mem, o, want)
 }
 
 // Row 15: a container is marked dead, but its file still exists.
 func TestCrashBeforeUnlink(t *testing.T) {
-	list, o, name, _, next := dying(t, Edit{Confirm: true})
-	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) { buries(t, mem, o, name, true, next) })
+	list, o, name, _, next := dropContainer(t, Edit{Confirm: true})
+	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) { checkDeadContainer(t, mem, o, name, true, next) })
 }
 
 // Row 16: the file is removed, or reappears after a power cut; the row still exists.
 func TestCrashAfterUnlink(t *testing.T) {
-	list, o, name, _, next := dying(t, Edit{Confirm: true})
+	list, o, name, _, next := dropContainer(t, Edit{Confirm: true})
 	point := list.after(t, "remove", name)
-	buries(t, point.kill.Clone(), o, name, false, next)
-	buries(t, point.cut.Clone(), o, name, true, next)
+	checkDeadContainer(t, point.kill.Clone(), o, name, false, next)
+	checkDeadContainer(t, point.cut.Clone(), o, name, true, next)
 }
 
-// Row 17: the unlinking is durable. Then the death of the container is durable too, since it was
-// synced and confirmed before: no state that the anchor accepts has the container without its file.
-// Open refuses such a state.
-func TestContainerIsUnlinkedAfterItsDeathIsDurable(t *testing.T) {
-	list, o, name, before, next := dying(t, Edit{Confirm: true})
+// Row 17: the unlinking is durable. The commit that marked the container dead is then durable too,
+// since it was synced and confirmed first: no state that the anchor accepts has the container
+// without its file. Open refuses such a state.
+func TestContainerIsUnlinkedAfterItsDropIsDurable(t *testing.T) {
+	list, o, name, before, next := dropContainer(t, Edit{Confirm: true})
 	mem := list.after(t, "remove", name).kill.Clone()
 	if err := mem.SyncDir("/store/data"); err != nil {
 		t.Fatal(err)
 	}
-	buries(t, mem.Crash(), o, name, false, next)
-	list, _, second, _, _ := dying(t, Edit{}, Edit{})
+	checkDeadContainer(t, mem.Crash(), o, name, false, next)
+	list, _, second, _, _ := dropContainer(t, Edit{}, Edit{})
 	synced := 0
 	for _, s := range list {
 		switch {
@@ -255,12 +255,12 @@ func TestContainerIsUnlinkedAfterItsDeathIsDurable(t *testing.T) {
 	}
 }
 
-// sparse returns a writer with one sparse container, on a file system without hole punching that
-// keeps diskStates.
-func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture) {
+// recordedSparseWriter returns a writer with one sparse container, on a file system without hole
+// punching that keeps diskStates.
+func recordedSparseWriter(t *testing.T) (s *stateRecorder, o Options, m *Manager, want *picture) {
 	t.Helper()
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS {
-		s = stopsOn(mem)
+		s = recordStates(mem)
 		return unpunchable{s.disk}
 	})
 	t.Cleanup(func() { m.Close() })
@@ -271,19 +271,19 @@ func sparseStopped(t *testing.T) (s *stops, o Options, m *Manager, want *picture
 
 // Row 24: the blocks of a sparse container are copied, but no commit refers to the copies.
 func TestCrashBeforeCommitOfCopies(t *testing.T) {
-	s, o, m, want := sparseStopped(t)
+	s, o, m, want := recordedSparseWriter(t)
 	list := s.during(t, func() error { _, err := m.Rewrite(context.Background()); return err })
 	list.before(t, "write", anchorName).each(t, func(t *testing.T, mem *vfs.Mem) {
 		if n := len(containerNames(t, mem)); n != 2 {
 			t.Fatalf("%d containers, want the sparse one and that of the copies", n)
 		}
-		tailIsFree(t, mem, o, want)
+		checkTailIsFree(t, mem, o, want)
 	})
 }
 
 // Row 25: the copies are committed, and the old container still exists.
 func TestCrashAfterCommitOfCopies(t *testing.T) {
-	s, o, m, want := sparseStopped(t)
+	s, o, m, want := recordedSparseWriter(t)
 	source := m.state.blocks[ids(m)[0]].in.name()
 	list := s.during(t, func() error {
 		_, err := m.Rewrite(context.Background())
@@ -293,6 +293,6 @@ func TestCrashAfterCommitOfCopies(t *testing.T) {
 		if n := len(containerNames(t, mem)); n != 2 {
 			t.Fatalf("%d containers, want the source and that of the copies", n)
 		}
-		buries(t, mem, o, source, true, want)
+		checkDeadContainer(t, mem, o, source, true, want)
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 // Row 18: IDs are reserved but not used: they stay unused.
 func TestCrashAfterIDReservation(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	if err := m.Commit(Edit{}); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestCrashAfterIDReservation(t *testing.T) {
 
 // Row 19: a power cut at any time leaves a mark above every assigned ID.
 func TestNoIDIsAssignedAboveTheDurableLimit(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	c := m.NewCreation()
 	defer c.Abort()
 	raised := 0
@@ -48,7 +48,7 @@ func TestNoIDIsAssignedAboveTheDurableLimit(t *testing.T) {
 			continue
 		}
 		raised++
-		found := look(t, s.mem.Crash(), o, want)
+		found := checkReader(t, s.mem.Crash(), o, want)
 		if mark = found.state.mark; mark <= uint64(sink.ID()) {
 			t.Fatalf("id %d is handed out, the durable mark is %d", sink.ID(), mark)
 		}
@@ -57,7 +57,7 @@ func TestNoIDIsAssignedAboveTheDurableLimit(t *testing.T) {
 
 // Row 20: the sync of a container fails, the process continues, and then crashes.
 func TestCrashAfterFailedSync(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	c, sinks := begun(t, m, 1)
 	finish(t, c, sinks)
 	s.fail("sync", ".data", errDisk)
@@ -74,7 +74,7 @@ func TestCrashAfterFailedSync(t *testing.T) {
 	if err := want.difference(m); err != nil {
 		t.Error(err)
 	}
-	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 }
 
 // Row 21: the disk becomes full in the middle of a block. Nothing is poisoned; the tail is removed
@@ -82,7 +82,7 @@ func TestCrashAfterFailedSync(t *testing.T) {
 func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 	for _, op := range []string{"write", "preallocate"} {
 		t.Run(op, func(t *testing.T) {
-			s, o, m, want := stopped(t)
+			s, o, m, want := recordedWriter(t)
 			c, sinks := begun(t, m, 1)
 			s.fail(op, ".data", fmt.Errorf("disk is full: %w", fault.ErrNoSpace))
 			var err error
@@ -94,7 +94,7 @@ func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 			if !errors.Is(err, ErrNoSpace) || m.Poisoned() != nil {
 				t.Fatalf("%v, poisoned: %v", err, m.Poisoned())
 			}
-			s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+			s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 			s.fail("", "", nil)
 			c.Abort()
 			for _, c := range m.state.containers {
@@ -115,7 +115,7 @@ func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		t.Run(op, func(t *testing.T) {
-			s, o, m, want := stopped(t)
+			s, o, m, want := recordedWriter(t)
 			c, sinks := begun(t, m, 1)
 			finish(t, c, sinks)
 			if err := c.Sync(); err != nil {
@@ -143,9 +143,9 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 
 // Row 23: a crash while a tail is removed.
 func TestCrashWhileTailIsCut(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	begun(t, m, 1)
-	again := stopsOn(s.now().kill)
+	again := recordStates(s.now().kill)
 	o.FS = again.disk
 	m2, err := Open(o)
 	if err != nil {
@@ -154,14 +154,14 @@ func TestCrashWhileTailIsCut(t *testing.T) {
 	defer m2.Close()
 	list := again.during(t, m2.Writable)
 	for _, point := range []diskState{list.before(t, "truncate", ".data"), list.after(t, "truncate", ".data")} {
-		point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+		point.each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 	}
 }
 
 // Row 26: the disk has lost data that it acknowledged as durable. The store does not survive that,
 // but Verify detects it.
 func TestVerifyFindsLostBlocks(t *testing.T) {
-	s, o, m, _ := stopped(t)
+	s, o, m, _ := recordedWriter(t)
 	id := ids(m)[0]
 	b := m.state.blocks[id]
 	name := "/store/data/" + b.in.name()

@@ -50,8 +50,8 @@ func (l diskStates) find(t *testing.T, op, part string, after bool) diskState {
 	return diskState{}
 }
 
-// stops is a file system that records diskStates and fails changes on request.
-type stops struct {
+// stateRecorder is a file system that records diskStates and fails changes on request.
+type stateRecorder struct {
 	disk *faultfs.FS
 	mem  *vfs.Mem
 
@@ -63,8 +63,8 @@ type stops struct {
 	failOp, failIn string
 }
 
-func stopsOn(mem *vfs.Mem) *stops {
-	s := &stops{mem: mem, disk: faultfs.New(mem)}
+func recordStates(mem *vfs.Mem) *stateRecorder {
+	s := &stateRecorder{mem: mem, disk: faultfs.New(mem)}
 	s.disk.Watch(func(c faultfs.Call) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -82,17 +82,17 @@ func stopsOn(mem *vfs.Mem) *stops {
 	return s
 }
 
-func (s *stops) keep(c faultfs.Call, after bool) {
+func (s *stateRecorder) keep(c faultfs.Call, after bool) {
 	if s.on && changing(c) {
 		s.list = append(s.list, diskState{string(c.Op), c.Name, after, s.mem.Clone(), s.mem.Crash()})
 	}
 }
 
 // now returns the current diskState.
-func (s *stops) now() diskState { return diskState{kill: s.mem.Clone(), cut: s.mem.Crash()} }
+func (s *stateRecorder) now() diskState { return diskState{kill: s.mem.Clone(), cut: s.mem.Crash()} }
 
 // during records diskStates while do runs.
-func (s *stops) during(t *testing.T, do func() error) diskStates {
+func (s *stateRecorder) during(t *testing.T, do func() error) diskStates {
 	t.Helper()
 	s.set(func() { s.on, s.list = true, nil })
 	if err := do(); err != nil {
@@ -103,11 +103,11 @@ func (s *stops) during(t *testing.T, do func() error) diskStates {
 }
 
 // fail makes every such change fail with err, or none if err is nil.
-func (s *stops) fail(op, part string, err error) {
+func (s *stateRecorder) fail(op, part string, err error) {
 	s.set(func() { s.failOp, s.failIn, s.failure = op, part, err })
 }
 
-func (s *stops) set(f func()) {
+func (s *stateRecorder) set(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
@@ -121,11 +121,11 @@ func (s diskState) each(t *testing.T, check func(t *testing.T, mem *vfs.Mem)) {
 	}
 }
 
-// stopped returns the file system, its options, a writer with one block, and the model.
-func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
+// recordedWriter returns the file system, its options, a writer with one block, and the model.
+func recordedWriter(t *testing.T) (*stateRecorder, Options, *Manager, *picture) {
 	t.Helper()
 	o := testOptions(nil)
-	s := stopsOn(formatted(t, o))
+	s := recordStates(formatted(t, o))
 	o.FS = s.disk
 	m := openWriter(t, o)
 	t.Cleanup(func() { m.Close() })
@@ -135,8 +135,8 @@ func stopped(t *testing.T) (*stops, Options, *Manager, *picture) {
 	return s, o, m, want
 }
 
-// look opens a state read-only; it must show the model and write nothing.
-func look(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
+// checkReader opens a state read-only; it must show the model and write nothing.
+func checkReader(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
 	t.Helper()
 	o.FS, o.ReadOnly = unwritten(mem), true
 	m, err := Open(o)
@@ -171,11 +171,12 @@ func ends(m *Manager) map[containerID]int64 {
 	return at
 }
 
-// tailIsFree checks blocks that no commit refers to after a crash: they are invisible, a writer
-// removes their bytes and their new containers, and the next block begins at the same position.
-func tailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
+// checkTailIsFree checks blocks that no commit refers to after a crash: they are invisible, a
+// writer removes their bytes and their new containers, and the next block begins at the same
+// position.
+func checkTailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	t.Helper()
-	at := ends(look(t, mem, o, want))
+	at := ends(checkReader(t, mem, o, want))
 	m := reopen(t, mem, o, want)
 	names := containerNames(t, mem)
 	if len(names) != len(at) {
@@ -233,13 +234,13 @@ func finish(t *testing.T, c *Creation, sinks []block.Sink) {
 
 // Row 1: a container's file exists and its name is durable, but no commit refers to it.
 func TestCrashAfterContainerIsCreated(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	m.mu.Lock()
 	m.pool = nil // as if it were full
 	m.mu.Unlock()
 	list := s.during(t, func() error { add(t, m, []byte("block")); return nil })
 	list.after(t, "syncdir", "/data").each(t, func(t *testing.T, mem *vfs.Mem) {
-		found := look(t, mem, o, want)
+		found := checkReader(t, mem, o, want)
 		if names := containerNames(t, mem); len(names) != 2 || len(found.state.containers) != 1 {
 			t.Fatalf("containers %v, %d with a row: want one that no row names", names, len(found.state.containers))
 		}
@@ -252,26 +253,26 @@ func TestCrashAfterContainerIsCreated(t *testing.T) {
 
 // Row 2: there are bytes after the last committed block.
 func TestCrashDuringBlockWrite(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	list := s.during(t, func() error { begun(t, m, 1); return nil })
 	point := list.after(t, "write", ".data")
 	if repaired := reopen(t, point.kill.Clone(), o, want).Repaired(); repaired.CutBytes == 0 {
 		t.Errorf("%+v: no bytes after the last block", repaired)
 	}
-	point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+	point.each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 }
 
 // Row 3: blocks are finished, possibly only partly on disk.
 func TestCrashAfterBlockIsFinished(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	c, sinks := begun(t, m, 1)
 	finish(t, c, sinks)
-	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 }
 
 // Row 4: of two containers with new blocks one is synced.
 func TestCrashBetweenContainerSyncs(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	c, sinks := begun(t, m, 2)
 	finish(t, c, sinks)
 	if len(c.dirty) != 2 {
@@ -281,14 +282,14 @@ func TestCrashBetweenContainerSyncs(t *testing.T) {
 		if err := in.sync(&m.o); err != nil {
 			t.Fatal(err)
 		}
-		s.now().each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+		s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 	}
 }
 
 // Row 5: all blocks are durable, but the metadata does not refer to them: before the intent, after
 // it, before Pebble's batch.
 func TestCrashBetweenBlocksAndCommit(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	c, sinks := begun(t, m, 2)
 	finish(t, c, sinks)
 	if err := c.Sync(); err != nil {
@@ -301,7 +302,7 @@ func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 		"before the batch":  list.before(t, "write", "meta/"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			point.each(t, func(t *testing.T, mem *vfs.Mem) { tailIsFree(t, mem, o, want) })
+			point.each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 		})
 	}
 }
@@ -328,7 +329,7 @@ func metaLog(t *testing.T, old, new *vfs.Mem) (name string, from, to int64) {
 
 // Row 6: part of the batch's record is in Pebble's log, or the record ends in zeros.
 func TestCrashDuringMetadataBatch(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	c, sinks := begun(t, m, 1)
 	finish(t, c, sinks)
 	if err := c.Sync(); err != nil {
@@ -350,14 +351,14 @@ func TestCrashDuringMetadataBatch(t *testing.T) {
 			if err := errors.Join(err, f.Close()); err != nil {
 				t.Fatal(err)
 			}
-			tailIsFree(t, mem, o, want)
+			checkTailIsFree(t, mem, o, want)
 		}
 	}
 }
 
 // Row 7: the batch is durable, but the commit has not returned.
 func TestCrashAfterMetadataBatch(t *testing.T) {
-	s, o, m, want := stopped(t)
+	s, o, m, want := recordedWriter(t)
 	c, sinks := begun(t, m, 1)
 	finish(t, c, sinks)
 	if err := c.Sync(); err != nil {
@@ -370,7 +371,7 @@ func TestCrashAfterMetadataBatch(t *testing.T) {
 	next.blocks[sinks[0].ID()] = bytes.Repeat([]byte("a"), sinkBuffer+100)
 	next.rows["k"], next.logStart = "v", 9
 	list.after(t, "sync", "meta/").each(t, func(t *testing.T, mem *vfs.Mem) {
-		look(t, mem, o, next)
+		checkReader(t, mem, o, next)
 		reopen(t, mem, o, next)
 	})
 }

@@ -28,7 +28,7 @@
 //	DIR/data/<id>.data   containers: a header page (header.go), then blocks, each from a multiple of
 //	                     the file system's block size to the next, the rest of it zero
 //
-// A range that a committed block has occupied is never written again, only given back to the file
+// A range that a committed block has occupied is never written again, only returned to the file
 // system. Bytes above the last committed block of a container are left over from a crash: Writable
 // cuts them off. Block ids are never reused.
 //
@@ -48,7 +48,7 @@
 //
 // Rewrite empties a sparse container in the same way: copies, one sync, one commit that replaces
 // the old blocks by the copies and drops the container, whose file is removed when it has no
-// reader. This gives back dead space where holes cannot be punched.
+// reader. This frees dead space where holes cannot be punched.
 //
 // # Why the anchor
 //

@@ -42,8 +42,8 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 				err = s.step()
 			}
 		}
-		failed, met := fails.First()
-		if !met {
+		failed, ok := fails.First()
+		if !ok {
 			t.Logf("%d operations", fails.Matched())
 			if err != nil {
 				t.Fatal(err)
@@ -162,8 +162,8 @@ func TestFailuresThatMakePebblePanicPoison(t *testing.T) {
 			if err = errors.Join(err, m.Writable()); err == nil {
 				err = errors.Join(m.Commit(Edit{}), m.meta.flush())
 			}
-			if fault.Met() == 0 || !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) || m.Poisoned() == nil {
-				t.Errorf("met %d times: %v", fault.Met(), err)
+			if fault.Failures() == 0 || !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) || m.Poisoned() == nil {
+				t.Errorf("%d calls failed: %v", fault.Failures(), err)
 			}
 			if err := m.Close(); !errors.Is(err, ErrPoisoned) {
 				t.Errorf("close: %v", err)
@@ -191,9 +191,9 @@ func TestOpenOnFullDiskMayBeRetried(t *testing.T) {
 		}
 		full := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Create, faultfs.Write}, Skip: n, Times: faultfs.Forever, Err: faultfs.ErrSpace})
 		err = m.Writable()
-		met := full.Met()
+		failures := full.Failures()
 		m.Close()
-		if met == 0 {
+		if failures == 0 {
 			if n < 3 || err != nil {
 				t.Errorf("%d calls, then %v", n, err)
 			}

@@ -172,7 +172,7 @@ func TestDroppedBlockStaysReadableWhileOpen(t *testing.T) {
 	names, _ := mem.List("/store/data")
 	b := readFile(t, mem, "/store/data/"+names[0])
 	if !allZero(b[headerLen:]) {
-		t.Error("the space is not given back")
+		t.Error("the space is not freed")
 	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)

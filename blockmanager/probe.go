@@ -41,8 +41,8 @@ func (m *Manager) probePunch() {
 func (m *Manager) cannotPunch(err error) {
 	m.canPunch = false
 	if errors.Is(err, fault.ErrUnsupported) {
-		m.o.Logger.Info("the file system cannot give back space inside a file: containers with little left in them are copied", "err", err)
+		m.o.Logger.Info("the file system cannot punch holes: containers with few live bytes are copied instead", "err", err)
 	} else {
-		m.o.Logger.Warn("giving back space inside a file failed: containers with little left in them are copied", "err", err)
+		m.o.Logger.Warn("punching a hole failed: containers with few live bytes are copied instead", "err", err)
 	}
 }

@@ -37,7 +37,7 @@ func TestWritableDeterminesWhetherHolesCanBePunched(t *testing.T) {
 		{"can", func(mem *vfs.Mem) vfs.FS { return mem }, true},
 		{"cannot", func(mem *vfs.Mem) vfs.FS { return unpunchable{mem} }, false},
 		{"fails", func(mem *vfs.Mem) vfs.FS {
-			s := stopsOn(mem)
+			s := recordStates(mem)
 			s.fail("punch", ".data", errDisk)
 			return s.disk
 		}, false},

@@ -16,7 +16,7 @@ import (
 // too. Where they cannot, and once no container is sparse, a container has at most as many dead
 // bytes as live ones, except those with a live block that are shorter than firstWindow: a store
 // takes at most twice its live blocks, and a window for each container. Copying a container costs
-// less than it gives back.
+// less than it frees.
 const (
 	sparseWithoutPunching = 2
 	sparseWithPunching    = 8

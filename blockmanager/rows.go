@@ -15,7 +15,7 @@ import (
 //	key                                     value
 //	'b' id(8)                               block, blockValueLen
 //	'c' container(16)                       container, containerValueLen
-//	'd' container(16) offset(8)             length(8) of a dead block whose space is not given back yet
+//	'd' container(16) offset(8)             length(8) of a dead block whose space is not freed yet
 //	'f'                                     format, formatValueLen
 //	'i'                                     id mark(8): every id handed out is below it
 //	'l'                                     log_start(8): lowest LSN that replay on this state needs

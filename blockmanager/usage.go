@@ -22,7 +22,7 @@ type Usage struct {
 	Header    int64 // header page, up to where blocks begin
 	Live      int64 // blocks that the metadata names
 	Alignment int64 // zeros between the end of a live block and the next multiple of the block size
-	Dead      int64 // blocks that were dropped and whose space is not given back yet, with their zeros
+	Dead      int64 // dropped blocks whose space is not freed yet, with the zeros that align them
 	Reserved  int64 // after the last committed block: reserved ahead, or of uncommitted blocks
 	// Other is what the file system itself adds, such as the blocks in which it lists a file's
 	// extents; negative where it compresses.

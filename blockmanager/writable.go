@@ -24,7 +24,7 @@ import (
 //     would have named them.
 //  5. Bytes above the last committed block of a container are cut off, for the same reason.
 //  6. A range without data is punched, to determine whether holes can be punched.
-//  7. If the anchor accepts no other state, space of dead blocks is given back.
+//  7. If the anchor accepts no other state, the space of dead blocks is freed.
 //
 // Errors: ErrReadOnly if Options.ReadOnly is set; ErrNoSpace, after which another Open may be
 // tried; otherwise those of Open. A failed write poisons, also if the disk is full.
@@ -169,7 +169,7 @@ func (m *Manager) cutTails() error {
 type Repaired struct {
 	Strays    int   // container files that no row named, removed
 	CutBytes  int64 // written above the last committed block of a container, cut off
-	Reclaimed int   // dropped blocks whose space a crash had kept and that was given back by punching holes
+	Reclaimed int   // dropped blocks whose space was still allocated after a crash and was freed by punching holes
 }
 
 // Repaired returns what Writable repaired; the zero value before Writable.

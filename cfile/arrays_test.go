@@ -40,7 +40,7 @@ func equalArrays(a, b *arrayCell) bool {
 	return slices.EqualFunc(*a, *b, func(x, y []byte) bool { return bytes.Equal(x, y) && (x == nil) == (y == nil) })
 }
 
-// arraysOf returns a vector of cells.
+// arraysOf returns the cells as a vector.
 func arraysOf(typ schema.Type, cells []*arrayCell) *batch.Vector {
 	v := batch.NewArrays(typ)
 	for _, c := range cells {
@@ -199,7 +199,8 @@ func randomArrays(rng *rand.Rand, typ schema.Type, n int, nullable bool) []*arra
 	return cells
 }
 
-// Files of every element type and encoding have the arrays that were written, in any batches.
+// Files of every element type and encoding return the arrays that were written, in batches of any
+// size.
 func TestArraysRoundTrip(t *testing.T) {
 	seed := uint64(0)
 	for _, typ := range allTypes {
@@ -326,7 +327,7 @@ func TestWriterRefusesInvalidArrays(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if w.Finish() == nil {
-			t.Errorf("%s: finished", name)
+			t.Errorf("%s: Finish succeeded", name)
 		}
 	}
 	w, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.Int8, PositionalIndex: true})
@@ -374,15 +375,15 @@ func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 		"no values":                       good,
 		"one element too many":            strings.Replace(good, "03 04 |", "04 04 |", 1) + values,
 		"one cell too many":               strings.Replace(good, "03 04 |", "03 05 |", 1) + values,
-		"a count too many":                strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0b 03 02 00 00 00 00 00 01 00 00 00", 1) + values,
-		"a count too few":                 strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "07 03 02 00 00 00 00 00", 1) + values,
+		"one count too many":              strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0b 03 02 00 00 00 00 00 01 00 00 00", 1) + values,
+		"one count too few":               strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "07 03 02 00 00 00 00 00", 1) + values,
 		"half a count":                    strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0a 03 02 00 00 00 00 00 01 00 00", 1) + values,
 		"run of counts too long":          strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 0a 00 00", 1) + values,
 		"run of counts of no cells":       strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 00 00 00", 1) + values,
 		"run of counts without value":     strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "02 08 00", 1) + values,
 		"header of a run too long":        strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "06 88 80 80 80 80 00", 1) + values,
 		"more elements than there are":    strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 02 00", 1) + values,
-		"fewer":                           strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 00 00", 1) + values,
+		"fewer elements than there are":   strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 00 00", 1) + values,
 		"NULL cell with elements":         strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 01 00 00 00", 1) + values,
 		"NULL cells with elements":        strings.Replace(good, "03 04 | 02 06 01 | 09 03 02 00 00 00 00 00 01 00", "04 04 | 02 08 01 | 03 08 01 00", 1) + "04 00 00 00 00 00 00 00 01 02 03 04",
 		"fewer values than elements":      strings.Replace(good, "02 06 01", "02 03 03", 1) + values,
@@ -398,7 +399,7 @@ func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 	}
 }
 
-// Counts kept as runs give the same results as a list of counts.
+// Counts stored as runs give the same results as a list of counts.
 func TestCountsAgreeWithList(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(53, seed))

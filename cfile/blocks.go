@@ -11,7 +11,7 @@ import (
 
 // DataBlocks returns the number of data cblocks. Reading whole cblocks by ParsedBlock is for files
 // of keys and of deltas. Nullable columns and columns of arrays return ErrUnsupported, since a few
-// bytes of theirs may encode any number of cells.
+// of their bytes may encode any number of cells.
 func (r *Reader) DataBlocks() (int, error) {
 	if r.info.Nullable || r.info.Array {
 		return 0, fault.Unsupportedf("cfile: block %v: cannot read whole cblocks of a nullable column or a column of arrays", r.src.ID())
@@ -55,8 +55,7 @@ func (r *Reader) DataBlock(i int) (Cells, error) {
 // Len returns the number of cells.
 func (c Cells) Len() int { return c.b.rows }
 
-// Cell returns cell i, which must be below Len. A byte string is valid for as long as it is
-// referenced.
+// Cell returns cell i, which must be below Len. Byte strings are never overwritten.
 func (c Cells) Cell(i int) ([]byte, error) {
 	cell, err := c.b.values.Cell(i)
 	if err != nil {
@@ -119,9 +118,9 @@ func (s *parsing) release() {
 	}
 }
 
-// checkFits returns an error if the cells of the data cblock at p may be too many to be in memory
-// at once. A few bytes of a codec's stream may encode millions of empty byte strings, and a run any
-// number of cells; keys and deltas, which are distinct, take more bytes than that.
+// checkFits returns an error if the data cblock at p may have too many cells to be in memory at
+// once. A few compressed bytes may encode millions of empty byte strings, and a run any number of
+// cells. Keys and deltas are distinct and take more bytes.
 func (r *Reader) checkFits(b *dataBlock, p BlockPointer) error {
 	size := int64(r.info.Type.Width())
 	if size == 0 {
@@ -149,7 +148,7 @@ func (r *Reader) FindBlock(key []byte) (p BlockPointer, ok bool, err error) {
 
 // ReadBlock returns the result of parse on the payload of the cblock at p. The result comes from
 // the cache, which keeps it. It may alias the payload and must not be changed. All calls for a file
-// must pass the same parse. For files of raw cblocks, as RawWriter writes them.
+// must pass the same parse. It is for files of raw cblocks, which RawWriter writes.
 func (r *Reader) ReadBlock(p BlockPointer, parse func(payload []byte) (any, error)) (any, error) {
 	key := cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw}
 	if r.cache != nil {

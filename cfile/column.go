@@ -9,7 +9,7 @@ import (
 )
 
 // ColumnReader reads windows of a file into vectors. It keeps the cblocks that it used last, so
-// consecutive windows read each cblock once. It is for use by one goroutine.
+// consecutive windows read each cblock once. Not safe for concurrent use.
 type ColumnReader struct {
 	// Transient is for compactions, which read all of a file once: cblocks are taken from the cache
 	// but not added to it, and the reader reuses its memory. Byte strings are then valid only until
@@ -28,7 +28,7 @@ type ColumnReader struct {
 	dense   batch.Bitmap // of its values
 }
 
-// heldBlock is a cblock and the memory that it was read into, if that is not the cache's.
+// heldBlock is a cblock, and the memory that it was read into if that does not belong to the cache.
 type heldBlock struct {
 	b *dataBlock
 	s *scratch

@@ -256,7 +256,7 @@ func TestHostileTreesAreRefused(t *testing.T) {
 			b.node(false, d)
 			return root
 		},
-		"too high": func(b *builder, d BlockPointer) BlockPointer {
+		"too many levels": func(b *builder, d BlockPointer) BlockPointer {
 			p := b.node(false, d)
 			for range maxTreeHeight {
 				p = b.node(true, p)

@@ -14,7 +14,7 @@
 //	err = w.Append(vector) // as often as needed
 //	err = w.Finish()
 //
-// Reading, by windows of ordinals, by runs of one cell, by ordinal, by value:
+// Reading windows of ordinals, runs of equal cells, one ordinal, or by value:
 //
 //	r, err := cfile.Open(source, cfile.ReaderOptions{Cache: c})
 //	n, err := r.NewColumnReader().ReadVector(ordinal, 4096, vector)
@@ -26,9 +26,8 @@
 // form. They have no value index, no zone map, and no access to single cells.
 //
 // A Writer and a ColumnReader are for use by one goroutine; a Reader may be used by many at once.
-// Byte strings that are returned alias memory that is never written again: they stay valid for as
-// long as they are referenced. Cells of fixed width in vectors are copies; those returned by Cell
-// must not be changed.
+// Returned byte strings alias memory that is never overwritten. Cells of fixed width in vectors are
+// copies; those returned by Cell must not be changed.
 //
 // Input is not trusted: pointers, counts and lengths are checked before use, index trees must place
 // children before their parents, and the CRC-32C covers every byte of a cblock where the file has

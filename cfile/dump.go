@@ -17,7 +17,7 @@ import (
 
 // Dump prints a file byte by byte with the meaning of each field: header, cblocks in file order,
 // footer. Encoded values are shown as bytes. Compressed cblocks are shown as stored, followed by
-// their uncompressed payload. A damaged file is printed as far as it can be read.
+// their uncompressed payload. A damaged file is printed as far as it is readable.
 func Dump(w io.Writer, data []byte) error { return dumpTo(dump.New(w), data) }
 
 // DumpWhole is like Dump, but prints every byte; Dump abbreviates long fields.
@@ -104,7 +104,7 @@ func (d *dumper) footer() {
 	d.field(off, 4, "length of the message: %d", length)
 }
 
-// cblocks lists the cblocks that the indexes and the footer point to, by offset. On an error the
+// cblocks lists the cblocks that the indexes and the footer point to, by offset. After an error the
 // list has those found so far.
 func (d *dumper) cblocks() (all []dumpBlock, err error) {
 	add := func(name string, print func(int64, []byte), pointers ...BlockPointer) {

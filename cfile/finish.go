@@ -56,9 +56,9 @@ func (f *framer) finish(footer *kudupb.CFileFooterPB) error {
 	return f.write(b)
 }
 
-// RawWriter writes a file of cblocks whose payload is the caller's, with a value index, such as a
-// BloomFile. It is for use by one goroutine. After an error it must not be used again. Source:
-// cfile spec §9.
+// RawWriter writes a file of cblocks with payloads made by the caller, and a value index. A
+// BloomFile is such a file. Not safe for concurrent use. After an error it must not be used again.
+// Source: cfile spec §9.
 type RawWriter struct {
 	o    WriterOptions
 	out  framer

@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A file of some KiB whose values take far more memory is verified, and read in parts, in little
-// memory.
+// A file of a few KiB whose values take far more memory is verified and read in parts, within
+// little memory.
 func TestCompactLongValuesAreReadInParts(t *testing.T) {
 	const values, length = 600, 1 << 18
 	for _, nullable := range []bool{false, true} {
@@ -64,8 +64,8 @@ func TestCompactLongValuesAreReadInParts(t *testing.T) {
 	}
 }
 
-// A single array whose elements expand from few bytes to too much memory is an error; shorter
-// arrays are read a few at a time.
+// A single array whose few bytes expand to too much memory is an error. Shorter arrays are read a
+// few at a time.
 func TestCompactLongElementsAreRefused(t *testing.T) {
 	const length = 1 << 18
 	src := new(block.Memory)

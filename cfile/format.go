@@ -93,7 +93,8 @@ func (p BlockPointer) message() *kudupb.BlockPointerPB {
 	return &kudupb.BlockPointerPB{Offset: &p.Offset, Size: &p.Size}
 }
 
-// pointerOf converts a message to a pointer. nil gives the zero pointer, which points nowhere.
+// pointerOf converts a message to a pointer. For nil it returns the zero pointer, which means no
+// cblock.
 func pointerOf(m *kudupb.BlockPointerPB) BlockPointer {
 	return BlockPointer{m.GetOffset(), m.GetSize()}
 }

@@ -203,8 +203,8 @@ func (r *Reader) checkSum(stored []byte, p BlockPointer) (form []byte, crc uint3
 	return stored[:n:n], crc, nil
 }
 
-// unframe parses the lengths before a codec's stream. n is the payload's length; nothing of that
-// length is allocated yet. Source: cfile spec §3.1 to §3.3.
+// unframe parses the lengths before a codec's stream. n is the payload's length. unframe does not
+// allocate it. Source: cfile spec §3.1 to §3.3.
 func (r *Reader) unframe(form []byte, p BlockPointer) (stream []byte, n int, err error) {
 	header := frameLenV2
 	if r.version == 1 {

@@ -19,7 +19,8 @@ import (
 )
 
 // The fuzz targets in this file put the fuzzer's bytes into one part of an otherwise valid file and
-// recompute its checksums. The bytes thus reach the code after the checks of the other parts.
+// recompute its checksums. So the bytes reach the code that runs after the other parts were
+// checked.
 
 // FuzzHeaderFooter fuzzes the two messages. If the footer is accepted, the file is read in every
 // way.
@@ -145,7 +146,7 @@ func FuzzData(f *testing.F) {
 		o := options[int(kind)%len(options)]
 		words, _ := plainBinary([]string{"", "a", "ab", "b"})
 		rows := int64(1)
-		for range 2 { // the second time with the number of rows in the payload
+		for range 2 { // the second time with the number of rows that the payload has
 			b := newBuilder(compress.Codec(o.Compression))
 			d, _, _ := b.writeBlock(slices.Clone(payload))
 			root := b.node(false, d)

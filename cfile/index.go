@@ -112,14 +112,14 @@ func (n *node) entry(i int) (key []byte, p BlockPointer, err error) {
 	return key, BlockPointer{int64(offset), int32(size)}, nil
 }
 
-// treeEntry is an entry of one level, which the level below must confirm.
+// treeEntry is an entry of one level, to be checked against its child node.
 type treeEntry struct {
 	p   BlockPointer
 	key uint64 // length and CRC of the key, which must be the first key of the child
 }
 
-// keyMark returns a fingerprint of a key, sufficient to detect an accidentally wrong one. A
-// deliberate collision gains nothing.
+// keyMark returns a fingerprint of a key that detects accidental damage. A deliberate collision
+// gives an attacker nothing.
 func keyMark(key []byte) uint64 { return uint64(len(key))<<32 | uint64(coding.CRC32C(key)) }
 
 // walkTree calls fn for all leaf entries of the tree at root, in order, and returns the pointers of

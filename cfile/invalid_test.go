@@ -37,8 +37,8 @@ func (b *builder) data(payload []byte) BlockPointer {
 	return p
 }
 
-// Each file has well-formed cblocks and one contradiction. Reading all of it in every way finds the
-// contradiction and names it.
+// Each file has well-formed cblocks and one inconsistency. Reading all of it in every way reports
+// the inconsistency.
 func TestContradictoryFilesAreRefused(t *testing.T) {
 	o := WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression}
 	none := BlockPointer{}
@@ -205,7 +205,7 @@ func TestShortFramesAreRefused(t *testing.T) {
 	}
 }
 
-// A file that became shorter after it was opened.
+// The file became shorter after it was opened.
 func TestShrunkFileIsCorrupt(t *testing.T) {
 	src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}, {2}}))
 	r := open(t, src, nil)
@@ -261,7 +261,7 @@ func TestColumnReaderReleasesLargeCblocks(t *testing.T) {
 	}
 }
 
-// uses are the ways to read a file with both indexes of sorted INT64.
+// uses lists the ways to read a file of sorted INT64 values with both indexes.
 var uses = map[string]func(r *Reader) error{
 	"cell": func(r *Reader) error {
 		_, err := r.Cell(3)
@@ -271,7 +271,7 @@ var uses = map[string]func(r *Reader) error{
 		_, _, err := r.Seek(make([]byte, 8))
 		return err
 	},
-	"seek without held keys": func(r *Reader) error {
+	"seek without keys in memory": func(r *Reader) error {
 		r.keyLimitForTest = 1
 		_, _, err := r.Seek(make([]byte, 8))
 		return err
@@ -321,7 +321,7 @@ var uses = map[string]func(r *Reader) error{
 	},
 }
 
-// Whichever read fails, the error is returned unchanged and not as ErrCorrupt.
+// The error of any failing read is returned unchanged, not as ErrCorrupt.
 func TestEveryReadErrorIsReturned(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 3000)
 	for i := range batch.Values[int64](v) {
@@ -367,7 +367,7 @@ func writeSmall(t *testing.T, o WriterOptions, v *batch.Vector) *block.Memory {
 	return out
 }
 
-// Damage that only decoding detects, in a file without checksums.
+// In a file without checksums, only decoding detects this damage.
 func TestDamageInsideChunksIsReported(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 3000)
 	for i := range batch.Values[int64](v) {
@@ -385,7 +385,7 @@ func TestDamageInsideChunksIsReported(t *testing.T) {
 	}
 	for name, use := range uses {
 		if name == "find" || name == "select" {
-			continue // these decode nothing
+			continue // these do not decode values
 		}
 		if err := use(open(t, src, nil)); !errors.Is(err, fault.ErrCorrupt) || !strings.HasPrefix(err.Error(), "cfile: block ") {
 			t.Errorf("%s: %v", name, err)

@@ -23,7 +23,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// kuduCase is one kind of file.
+// kuduCase is one combination of options.
 type kuduCase struct {
 	o    WriterOptions
 	zone bool
@@ -83,7 +83,7 @@ func TestKuduReadsWrittenFiles(t *testing.T) {
 	}
 	close(next)
 	wg.Wait()
-	t.Logf("%d of %d kinds of files", n, len(cases))
+	t.Logf("%d of %d combinations", n, len(cases))
 }
 
 // kuduDump returns the command with which Kudu prints a file. It skips the test if Kudu is not

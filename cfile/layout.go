@@ -30,7 +30,7 @@ type Cblock struct {
 	Kind     CblockKind
 	Pointer  BlockPointer
 	Payload  int             // bytes, uncompressed
-	KeptRaw  bool            // stored without the codec, which saved too little
+	KeptRaw  bool            // stored uncompressed, since compression saved too little
 	Encoding schema.Encoding // of data and dictionary; Plain for data written after the dictionary was full; else Auto
 	First    int64           // row; of data
 	Rows     int             // of data, NULLs included; 0 in a file of raw cblocks
@@ -39,7 +39,7 @@ type Cblock struct {
 	Level    int             // of an index node: 1 = root
 }
 
-// placedCblock is a cblock that an index or the footer points to.
+// placedCblock is a cblock together with its index among those of its kind.
 type placedCblock struct {
 	p    BlockPointer
 	kind CblockKind

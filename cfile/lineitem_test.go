@@ -76,8 +76,8 @@ func lineitemCell(tb testing.TB, t schema.Type, field []byte) []byte {
 }
 
 // BenchmarkLineitem writes each column of lineitem as a table does, numbers also compressed. It
-// then reads all of it in windows: decoded; as dictionary codes; and materialized. One core, the
-// file in memory, no cache.
+// then reads the whole file in windows: decoded, as dictionary codes, and materialized. It uses one
+// core, a file in memory, and no cache.
 func BenchmarkLineitem(b *testing.B) {
 	columns := loadLineitem(b, lineitemRows)
 	for c, v := range columns {

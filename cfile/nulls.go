@@ -14,9 +14,9 @@ import (
 // It keeps the runs encoded as in the prologue (written and described by internal/encoding),
 // instead of one bit for each row: a run of 2^30 NULLs takes 6 bytes, and cblocks written by Kudu
 // may have any number of rows, since NULLs never fill one. A mark at every fourth run lets a search
-// start in the middle. The spacing is wider if there would be more than 2^16 marks, which no cblock
-// of normal size needs. A table over equal parts of the rows narrows the search to a few marks.
-// Immutable.
+// start in the middle. The spacing doubles as long as there would be more than 2^16 marks; cblocks
+// of normal size never need that. A table over equal parts of the rows narrows the search to a few
+// marks. Immutable.
 //
 // Source: cfile spec §4.4, §7.1.
 type presence struct {
@@ -185,7 +185,7 @@ type markParts struct {
 	shift uint     // log2 of the rows of a part
 }
 
-// minParts is the number of marks from which parts are worth their memory.
+// minParts is the number of marks at which a table of parts is worth its memory.
 const minParts = 8
 
 // partsOf returns at most as many parts as there are marks.

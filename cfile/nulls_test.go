@@ -37,7 +37,7 @@ func parsed(t *testing.T, bits batch.Bitmap, rows int) presence {
 	return p
 }
 
-// Presence kept as runs gives the same results as a bitmap.
+// Presence stored as runs gives the same results as a bitmap.
 func TestPresenceAgreesWithBitmap(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(3, seed))
@@ -109,7 +109,7 @@ func TestLongNullRunTakesNoMemory(t *testing.T) {
 	}
 }
 
-// Runs concentrated in a few of the rows are found too: all parts but one then have no mark.
+// Runs that are concentrated in a few rows are found too. All parts but one then have no mark.
 func TestPresenceFindsConcentratedRuns(t *testing.T) {
 	const rows, crowd = 1 << 20, 3000
 	for _, from := range []int{0, 500_003, rows - crowd} {

@@ -15,10 +15,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// ReaderOptions configures a Reader. With the zero value nothing is cached.
+// ReaderOptions configures a Reader. The zero value disables caching.
 type ReaderOptions struct {
-	// Cache keeps cblocks, decoded chunks and filters between reads. With nil only the cblock used
-	// last is kept. Sources with ID 0, which names no block, are never cached.
+	// Cache keeps cblocks, decoded chunks and filters between reads. If it is nil, only the most
+	// recently used cblock is kept. Sources with ID 0, which names no block, are never cached.
 	Cache *cache.Cache
 	// Arrays allows columns of arrays. Without it Open returns ErrUnsupported for them, which
 	// protects callers that expect single cells.

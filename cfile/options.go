@@ -15,7 +15,7 @@ type WriterOptions struct {
 	Encoding    schema.Encoding    // Auto: the type's default
 	Compression schema.Compression // default: LZ4 for byte strings, none for all else
 	Nullable    bool
-	Array       bool // cells are arrays whose elements have type Type; Nullable is about whole cells
+	Array       bool // cells are arrays whose elements have type Type; Nullable applies to whole cells
 
 	BlockBytes      int // approximate size of a cblock's encoded values; default 256 KiB, at least 512
 	StringBytes     int // the same for byte strings stored as such, not as dictionary codes; default BlockBytes
@@ -25,8 +25,8 @@ type WriterOptions struct {
 	PositionalIndex bool
 	ValueIndex      bool // write a value index; values must ascend, have a type allowed in keys, and not be nullable
 
-	// FullIndexKeys keeps the keys of the value index whole. Otherwise each is cut to the shortest
-	// prefix that separates it from the value before.
+	// FullIndexKeys stores complete keys in the value index. Otherwise each is cut to the shortest
+	// prefix that separates it from the previous value.
 	FullIndexKeys bool
 	// IndexKey returns the key of a cblock given its first cell, which the key may alias. nil means
 	// the encoded cell.
@@ -36,9 +36,9 @@ type WriterOptions struct {
 	HeaderMetadata []Pair
 
 	// Exact writes exactly what Kudu's writer writes: no zone map, and cblocks that end where Kudu
-	// ends them. One call of Append then counts as one batch in Kudu, which some encodings never
-	// split. Otherwise no cblock has more than 2^20 rows, and large appends are processed 4096 rows
-	// at a time.
+	// ends them. One call of Append then corresponds to one batch in Kudu, which some encodings
+	// never split. Otherwise no cblock has more than 2^20 rows, and large appends are processed
+	// 4096 rows at a time.
 	Exact bool
 }
 

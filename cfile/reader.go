@@ -20,7 +20,7 @@ type Info struct {
 	Encoding        schema.Encoding    // never Auto
 	Compression     schema.Compression // never the default
 	Nullable        bool
-	Array           bool  // cells are arrays whose elements have type Type; Nullable is about whole cells
+	Array           bool  // cells are arrays whose elements have type Type; Nullable applies to whole cells
 	Rows            int64 // cells, NULLs included; 0 for a file of raw cblocks
 	Bytes           int64 // of the file
 	Checksums       bool
@@ -41,7 +41,7 @@ type Reader struct {
 	codec   compress.Codec
 	info    Info
 
-	dataStart, dataEnd int64 // where cblocks may be
+	dataStart, dataEnd int64 // range of bytes that may contain cblocks
 
 	ordinalRoot, valueRoot, dictPointer, zonePointer BlockPointer // Size 0 = none
 
@@ -63,7 +63,7 @@ type Reader struct {
 // Info returns the description of the file.
 func (r *Reader) Info() Info { return r.info }
 
-// Rows is the number of cells, NULLs included.
+// Rows returns the number of cells, NULLs included.
 func (r *Reader) Rows() int64 { return r.info.Rows }
 
 // Metadata returns the value of the first pair with the given key, searching the header's pairs
@@ -172,8 +172,8 @@ func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
 // findRow returns the data cblock that contains row ord, which is below the number of rows; get
 // returns cblock i.
 //
-// Without an ordinal index the rows are only listed in the cblocks: a binary search reads about
-// log2 of their number.
+// Without an ordinal index only the cblocks themselves contain their rows, so a binary search reads
+// about log2 of the cblocks.
 func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlock, error)) (*dataBlock, error) {
 	if r.info.PositionalIndex {
 		x, err := r.ordinalIndex()
@@ -227,8 +227,8 @@ func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	return r.cellOf(b, ord)
 }
 
-// CachedCell is like Cell if that needs no read of the file; otherwise ok is false. It lets callers
-// that need cells of several files read the missing ones together.
+// CachedCell is like Cell but never reads the file: ok is false if that would be necessary. Callers
+// that need cells of several files use it to read the missing ones concurrently.
 func (r *Reader) CachedCell(ord batch.Ordinal) (cell []byte, ok bool, err error) {
 	if r.info.Array || int64(ord) >= r.info.Rows {
 		return nil, false, nil

@@ -75,7 +75,7 @@ func TestFileWithoutIndexesIsRefused(t *testing.T) {
 	}
 }
 
-// Windows after the last row are empty, not an error; a window may begin and end anywhere.
+// A window may begin and end at any row. Windows after the last row are empty, not an error.
 func TestWindowsAreClippedAtTheEnd(t *testing.T) {
 	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}, {2}, {3}})), nil)
 	c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int8}
@@ -89,8 +89,8 @@ func TestWindowsAreClippedAtTheEnd(t *testing.T) {
 	}
 }
 
-// Byte strings of a reader are valid as long as they are referenced, those of a transient reader
-// until its next call.
+// Byte strings of a reader are never overwritten. Those of a transient reader are valid until its
+// next call.
 func TestByteStringsStayValid(t *testing.T) {
 	src, cells := keyFile(t, 5000, WriterOptions{Encoding: schema.Plain, BlockBytes: 1024, PositionalIndex: true})
 	for _, transient := range []bool{false, true} {
@@ -452,7 +452,7 @@ func TestReaderReturnsSourceErrors(t *testing.T) {
 // asPayload is a parse function for ReadBlock that returns the payload.
 func asPayload(payload []byte) (any, error) { return payload, nil }
 
-// Cells that Cached reports are read without the file, and fetched cells are held.
+// Cells that Cached reports are read without reading the file, and Fetch makes cells available.
 func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 	r := seedtest.Rand(t)
 	v := &batch.Vector{Type: schema.Int32}

@@ -14,19 +14,19 @@ type Run struct {
 	Cells *batch.Vector // of as many rows, not in dictionary form
 }
 
-// longRun is the number of equal cells from which rows are passed as one run. Shorter runs are
-// faster as part of a vector.
+// longRun is the minimum number of equal cells that are passed as one run. Shorter runs are faster
+// as part of a vector.
 const longRun = 64
 
 // ReadRuns calls f for consecutive runs that make up cells [ord, ord+n), clipped to the end of the
 // file, in order.
 //
-// Rows that are stored as repeats of one cell (run-length encoding; NULLs in any encoding) are
-// passed as one run for each cblock, however many they are, and all others as vectors of up to
+// Rows stored as repeats of one cell (run-length encoding; NULLs in any encoding) are passed as one
+// run per cblock, regardless of their number. All others are passed as vectors of up to
 // batch.WindowRows rows. A sum or a count thus takes one step for a run instead of one for each
-// row. A run is valid during the call of f, its byte strings for as long as they are referenced. An
-// error of f stops reading and is returned. Errors: ErrCorrupt with block and byte offset;
-// ErrUnsupported for a column of arrays. Source: cfile spec §4.4, §10.4.
+// row. A run is valid during the call of f; its byte strings are never overwritten. An error of f
+// stops reading and is returned. Errors: ErrCorrupt with block and byte offset; ErrUnsupported for
+// a column of arrays. Source: cfile spec §4.4, §10.4.
 func (c *ColumnReader) ReadRuns(ord batch.Ordinal, n int, f func(r Run) error) error {
 	if c.r.info.Array {
 		return fault.Unsupportedf("cfile: block %v: cannot read runs of a column of arrays", c.r.src.ID())

@@ -43,7 +43,7 @@ func checkRuns(t *testing.T, r *Reader, from, n int) (repeated int) {
 	if n == 0 {
 		return 0
 	}
-	at, have := from, 0 // want is rows [at-have, at) but for what was compared
+	at, have := from, 0 // want has rows [at-have, at) without those already compared
 	next := func() []byte {
 		i := at - from
 		if i >= have {

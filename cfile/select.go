@@ -32,8 +32,8 @@ func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel 
 	return true, nil
 }
 
-// selectBlock does the same for those rows in [row, row+n) that are in the cblock of the first one.
-// k is their number; their bits start at bit at.
+// selectBlock is Select for those rows in [row, row+n) that are in the same cblock as row. k is
+// their number; their bits start at bit at.
 func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, p *batch.Predicate, at int) (k int, handled bool, err error) {
 	if z != nil {
 		e := z.entryOf(row)

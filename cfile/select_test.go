@@ -108,7 +108,7 @@ func selectOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, typ schema.Type, 
 			want = want && p.EvalCell(cells[at+i])
 		}
 		if sel.Get(i) != want {
-			t.Fatalf("%v %x: row %d holds %x, bit is %v, handled is %v", p.Op, p.Values, at+i, cells[at+i], sel.Get(i), handled)
+			t.Fatalf("%v %x: row %d is %x, bit is %v, handled is %v", p.Op, p.Values, at+i, cells[at+i], sel.Get(i), handled)
 		}
 	}
 	return handled
@@ -116,7 +116,7 @@ func selectOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, typ schema.Type, 
 
 // A zone map never excludes matching values, neither of a cblock nor of the file.
 func TestZoneMapsExcludeNoMatchingValues(t *testing.T) {
-	denied, asked := 0, 0
+	excluded, tested := 0, 0
 	for seed, typ := range allTypes {
 		rng := rand.New(rand.NewPCG(22, uint64(seed)))
 		cells := randomCells(rng, typ, 6000, 0.1)
@@ -154,11 +154,11 @@ func TestZoneMapsExcludeNoMatchingValues(t *testing.T) {
 					t.Fatalf("%v %v %x: entry %+v excludes it", typ, p.Op, p.Values, e)
 				}
 				if !all && z.Entries[i].allMatch(typ, p) {
-					t.Fatalf("%v %v %x: entry %+v says that all match", typ, p.Op, p.Values, e)
+					t.Fatalf("%v %v %x: allMatch is true for entry %+v", typ, p.Op, p.Values, e)
 				}
-				asked++
+				tested++
 				if !z.MayMatch(i, p) {
-					denied++
+					excluded++
 				}
 			}
 			if inFile && !z.FileMayMatch(p) {
@@ -166,10 +166,10 @@ func TestZoneMapsExcludeNoMatchingValues(t *testing.T) {
 			}
 		}
 	}
-	if denied == 0 {
+	if excluded == 0 {
 		t.Error("no zone map excluded any cblock")
 	}
-	t.Logf("%d of %d questions answered", denied, asked)
+	t.Logf("zone maps excluded %d of %d cblocks", excluded, tested)
 }
 
 func TestZoneBoundsOfLongStrings(t *testing.T) {

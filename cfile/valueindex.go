@@ -10,10 +10,10 @@ import (
 
 // valueIndex is the value tree as a flat list: cblock i has key i. Immutable.
 //
-// heads has eight bytes of each key as a number, so that a search reads whole keys only where heads
-// are equal. They are the bytes after the prefix common to all keys except the first, which is cut
-// to one byte. If all keys together exceed Reader.keyLimit, they are not kept in memory: a search
-// reads them from their leaf.
+// heads has eight bytes of each key as a number, so that a search compares whole keys only if heads
+// are equal. They are the bytes after the common prefix of all keys except the first one, which the
+// writer cuts to one byte. If all keys together exceed Reader.keyLimit, they are not kept in
+// memory: a search reads them from their leaf.
 type valueIndex struct {
 	blocks []BlockPointer
 	heads  []uint64 // of keys 1 and up, without common; heads[0] is not used

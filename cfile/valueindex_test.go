@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// The search by heads finds the same key as a linear search, also if many keys have the same head.
+// The search by heads finds the same key as a linear search, even if many keys have the same head.
 func TestFindAgreesWithLinearSearch(t *testing.T) {
 	rng := seedtest.Rand(t)
 	r := &Reader{src: new(block.Memory)}

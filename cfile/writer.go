@@ -31,8 +31,8 @@ const (
 
 var errFinished = errors.New("cfile: the file is finished")
 
-// Writer writes one file. It is for use by one goroutine. After an error the Writer must not be
-// used again, and the sink does not contain a valid file.
+// Writer writes one file. Not safe for concurrent use. After an error the Writer must not be used
+// again, and the sink does not contain a valid file.
 type Writer struct {
 	o      WriterOptions
 	out    framer

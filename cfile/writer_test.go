@@ -97,13 +97,13 @@ func writeSteps(t testing.TB, rng *rand.Rand, o WriterOptions, cells [][]byte) *
 		from = to
 	}
 	if w.Rows() != int64(len(cells)) {
-		t.Fatalf("writer took %d rows, want %d", w.Rows(), len(cells))
+		t.Fatalf("Rows returns %d, want %d", w.Rows(), len(cells))
 	}
 	if err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	if w.Bytes() != int64(len(out.Bytes)) {
-		t.Fatalf("writer counts %d bytes, wrote %d", w.Bytes(), len(out.Bytes))
+		t.Fatalf("Bytes returns %d, wrote %d", w.Bytes(), len(out.Bytes))
 	}
 	return out
 }

@@ -77,7 +77,7 @@ type ZoneEntry struct {
 	crc        uint32
 }
 
-// zones is the zone map of a file, or its absence, once loaded.
+// zones is the result of loading the zone map of a file.
 type zones struct {
 	m *ZoneMap // nil = none, or of an unknown version
 }
@@ -147,7 +147,7 @@ func (e *ZoneEntry) parse(b []byte, t schema.Type) (used int, ok bool) {
 	return used, ok && known && !(e.Min == nil && e.Max != nil) && !(e.Min != nil && e.Max != nil && bytes.Compare(e.Min, e.Max) > 0)
 }
 
-// merge extends e, which covers the rows before, to the values of o.
+// merge extends e, which covers the preceding rows, to the values of o.
 func (e *ZoneEntry) merge(o *ZoneEntry) {
 	empty := e.Min == nil
 	e.Nulls += o.Nulls
@@ -168,10 +168,10 @@ func (e *ZoneEntry) merge(o *ZoneEntry) {
 	}
 }
 
-// MayMatch reports whether some row of entry i may match p. False is definite.
+// MayMatch reports whether some row of entry i may match p. If it returns false, none does.
 func (z *ZoneMap) MayMatch(i int, p *batch.Predicate) bool { return z.Entries[i].mayMatch(z.Type, p) }
 
-// FileMayMatch reports whether some row of the file may match p. False is definite.
+// FileMayMatch reports whether some row of the file may match p. If it returns false, none does.
 func (z *ZoneMap) FileMayMatch(p *batch.Predicate) bool { return z.File.mayMatch(z.Type, p) }
 
 func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
@@ -185,7 +185,7 @@ func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
 		return false // NULL matches nothing else
 	}
 	if p.Op == batch.InFilter {
-		return true // bounds do not say which values match
+		return true // bounds do not determine which values match
 	}
 	for _, v := range p.Values {
 		if v != nil && e.mayCompare(t, p.Op, v) {

@@ -96,8 +96,8 @@ func (z *zoneBuilder) addStrings(v *batch.Vector, from, to int) {
 		}
 		return v.Bytes[i]
 	}
-	// Only the bytes of a bound and one more matter: byte strings that agree in these need not be
-	// distinguished.
+	// Only as many bytes as a bound has, and one more, matter: byte strings that agree in these
+	// need not be distinguished.
 	clip := func(b []byte) []byte { return b[:min(len(b), zoneBoundLen+1)] }
 	lo := clip(cell(from))
 	hi := lo

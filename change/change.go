@@ -57,9 +57,9 @@ type Delta struct {
 // Rows are rows with their histories, the input of flushes and compactions.
 //
 // Batch has the base cells, with all columns in schema order. Keys has one encoded key per row.
-// Undo has the changes back in time from the base, Redo those forward. Both are sorted by row;
-// within a row Undo is newest first, Redo oldest first. Delta.Row is the row's position in Batch.
-// All memory is valid until the next call on the value that returned the Rows.
+// Undo has the changes that lead back in time from the base, Redo those that lead forward. Both are
+// sorted by row; within a row Undo is newest first, Redo oldest first. Delta.Row is the row's
+// position in Batch. All memory is valid until the next call on the value that returned the Rows.
 type Rows struct {
 	Batch *batch.RecordBatch
 	Keys  [][]byte

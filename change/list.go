@@ -17,8 +17,8 @@ import (
 //	1–5    n, varint: 0 for NULL, else one more than the bytes that follow
 //	n−1    the cell: fixed width little-endian, or the byte string
 //
-// A duplicate column is set twice: the last value counts. Update of column 11 (INT32) to 5 and of
-// column 12 (STRING) to NULL: 01 0b 05 05 00 00 00 0c 00
+// If a column occurs twice, the last value counts. Update of column 11 (INT32) to 5 and of column
+// 12 (STRING) to NULL: 01 0b 05 05 00 00 00 0c 00
 type List []byte
 
 // AppendDelete appends the list of a delete.
@@ -56,8 +56,8 @@ func (l List) Columns() ListReader {
 	return ListReader{rest: l[1:]}
 }
 
-// ColumnsAt returns a reader of the last columns of a list, which take rest: as many bytes as
-// another reader has Left.
+// ColumnsAt returns a reader of the columns encoded in rest: the last bytes of a list, as many as
+// Left returned for another reader of it.
 func ColumnsAt(rest []byte) ListReader { return ListReader{rest: rest} }
 
 // Left returns the number of bytes of the columns after the last one read.
@@ -161,7 +161,7 @@ func (l List) Check(s *schema.Schema) error {
 		}
 	}
 	if r.Damaged() {
-		return fault.Corruptf("change list: %s: a column is cut", l.Kind())
+		return fault.Corruptf("change list: %s: a column is cut short", l.Kind())
 	}
 	return nil
 }

@@ -65,29 +65,29 @@ func TestListsMatchTheWorkedExample(t *testing.T) {
 func TestCheckRefusesMalformedLists(t *testing.T) {
 	s := specSchema(t)
 	for name, list := range map[string]string{
-		"empty":                      "",
-		"kind 0":                     "00",
-		"kind 4":                     "04",
-		"bytes after a delete":       "02 0b",
-		"update of nothing":          "01",
-		"column without size":        "01 0b",
-		"cut id":                     "01 ac",
-		"cut size":                   "01 0c c9",
-		"id of six bytes":            "01 8b 80 80 80 80 00 01",
-		"id above 31 bits":           "01 ff ff ff ff 0f 01",
-		"cell shorter than promised": "01 0c 04 68 69",
-		"cell of 4 GiB":              "01 0c ff ff ff ff 0f 68",
-		"NULL for NOT NULL":          "01 0b 00",
-		"three bytes of an int32":    "01 0b 04 05 00 00",
-		"key column":                 "01 0a 05 05 00 00 00",
-		"second column cut":          "01 0c 00 0b",
-		"cut reinsert":               "03 0b 05 05",
+		"empty":                        "",
+		"kind 0":                       "00",
+		"kind 4":                       "04",
+		"bytes after a delete":         "02 0b",
+		"update of nothing":            "01",
+		"column without size":          "01 0b",
+		"cut id":                       "01 ac",
+		"cut size":                     "01 0c c9",
+		"id of six bytes":              "01 8b 80 80 80 80 00 01",
+		"id above 31 bits":             "01 ff ff ff ff 0f 01",
+		"cell shorter than its length": "01 0c 04 68 69",
+		"cell of 4 GiB":                "01 0c ff ff ff ff 0f 68",
+		"NULL for NOT NULL":            "01 0b 00",
+		"three bytes of an int32":      "01 0b 04 05 00 00",
+		"key column":                   "01 0a 05 05 00 00 00",
+		"second column cut":            "01 0c 00 0b",
+		"cut reinsert":                 "03 0b 05 05",
 	} {
 		if err := List(unhex(t, list)).Check(s); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, list := range map[string]string{"unknown column": "01 63 03 01 02", "a column twice": "01 0c 00 0c 02 61"} {
+	for name, list := range map[string]string{"unknown column": "01 63 03 01 02", "duplicate column": "01 0c 00 0c 02 61"} {
 		if err := List(unhex(t, list)).Check(s); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -127,7 +127,7 @@ func TestFindReturnsTheLastValue(t *testing.T) {
 		}
 	}
 	if _, ok := List(nil).Find(1); ok || List(nil).Kind() != 0 {
-		t.Error("the empty list has a column or a kind")
+		t.Error("an empty list has a column or a kind")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A row image is the cells of one row, all columns of a schema of n columns.
+// A row image contains the cells of one row for all n columns of a schema.
 //
 //	width      field
 //	⌈n/8⌉      NULL bitmap, bit i (lowest first) is column i, 1 = NULL; only if the schema has a nullable column
@@ -25,8 +25,8 @@ import (
 // 02 07 00 00 00 00 00 00 00 02 00 00 00 68 69
 const endWidth = 4 // bytes of an end offset; file format: never change
 
-// RowFormat has the positions of the cells in the row images of one schema. It is immutable and
-// safe for concurrent use.
+// RowFormat describes where the cells are in the row images of one schema. It is immutable and safe
+// for concurrent use.
 type RowFormat struct {
 	schema  *schema.Schema
 	columns []slot
@@ -70,9 +70,8 @@ func NewRowFormat(s *schema.Schema) *RowFormat {
 // Schema returns the schema of the format.
 func (l *RowFormat) Schema() *schema.Schema { return l.schema }
 
-// AppendRow appends the image of a row with the given cells, one for each column in schema order. A
-// NULL in a column that is not nullable, or a cell of a wrong width, is an error of the program: it
-// panics.
+// AppendRow appends the image of a row with the given cells, one for each column in schema order.
+// It panics if a cell is NULL in a column that is not nullable, or has the wrong width.
 func (l *RowFormat) AppendRow(dst []byte, cells [][]byte) []byte {
 	at := len(dst)
 	dst = appendZeros(dst, l.head)
@@ -152,9 +151,9 @@ func (l *RowFormat) AppendCells(dst [][]byte, row []byte) [][]byte {
 	return dst
 }
 
-// Check reports whether row is an image of this format: offsets ascend within the heap, no NULL
-// where the column is not nullable, nothing that AppendRow would not write. Errors: ErrCorrupt,
-// with the column.
+// Check returns an error unless row is an image of this format: offsets ascend within the heap,
+// columns that are not nullable have no NULL, and AppendRow could have written the bytes. Errors:
+// ErrCorrupt, with the column.
 func (l *RowFormat) Check(row []byte) error {
 	if len(row) < l.head {
 		return fault.Corruptf("row image: %d bytes, want at least %d", len(row), l.head)

@@ -79,7 +79,7 @@ func (l *RowFormat) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
 // and to ends, for each row, the offset in buf of the end of its image.
 //
 // A nil vector means a column that is not set: every row gets the column's default, or NULL. The
-// vectors have no NULL in columns that are not nullable. Columns are written one after the other.
+// vectors have no NULL in columns that are not nullable. Columns are written one after another.
 func (l *RowFormat) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Vector, from, to int) ([]byte, []int) {
 	n := to - from
 	if n <= 0 {
@@ -118,8 +118,8 @@ func (l *RowFormat) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Ve
 	return buf, ends
 }
 
-// placement is where images go while their columns are written: row k begins at starts[k] and has
-// heaps[k] bytes in its heap.
+// placement has the positions of images while their columns are written: row k begins at starts[k]
+// and has heaps[k] bytes in its heap.
 type placement struct{ starts, heaps []int }
 
 // grow extends buf to n bytes; the new ones are zero.
@@ -160,7 +160,8 @@ func (l *RowFormat) putStrings(buf []byte, p *placement, c *slot, cells [][]byte
 	}
 }
 
-// putFixed writes the cells of a column of fixed width; what it writes for NULLs putNulls clears.
+// putFixed writes the cells of a column of fixed width. It also writes bytes for NULLs, which
+// putNulls clears.
 func (l *RowFormat) putFixed(buf []byte, p *placement, c *slot, col int, v *batch.Vector, from int) {
 	off := c.off
 	if v == nil {
@@ -206,8 +207,8 @@ func (l *RowFormat) putNulls(buf []byte, p *placement, col int, v *batch.Vector,
 }
 
 // AppendVectorKeys appends the encoded keys of rows [from, to) to dst. vectors has the key columns
-// first, none of their cells NULL. The keys are valid as long as the vectors' cells are
-// (keyenc.Encoder.AppendKeys).
+// first, none of their cells NULL. The keys may alias the vectors' cells (see
+// keyenc.Encoder.AppendKeys).
 func AppendVectorKeys(dst [][]byte, e *keyenc.Encoder, vectors []*batch.Vector, from, to int) [][]byte {
 	var few [8]keyenc.Column
 	columns := few[:0]

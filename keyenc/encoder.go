@@ -15,7 +15,7 @@ type Encoder struct {
 	fixed   int // size of a key in bytes if no column is a byte string, else 0
 }
 
-// keyColumn is the properties of a key column that its encoding depends on.
+// keyColumn has the properties of a key column that determine its encoding.
 type keyColumn struct {
 	typ    schema.Type
 	width  int // 0 = byte string

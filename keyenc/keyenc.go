@@ -96,8 +96,8 @@ func Successor(key []byte) []byte {
 }
 
 // Head returns the first 8 bytes of a key, or of its part after a common prefix, as a number with
-// the same order; shorter keys are padded with zeros. Two keys with different heads are ordered by
-// their heads; equal heads determine nothing.
+// the same order; shorter keys are padded with zeros. Keys with different heads are in the order of
+// their heads. Keys with equal heads must be compared in full.
 func Head(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)

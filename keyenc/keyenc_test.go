@@ -115,7 +115,7 @@ func TestCompoundKeysMatchTheWorkedExamples(t *testing.T) {
 }
 
 func TestComparableOrdersFloats(t *testing.T) {
-	rising := []float64{math.Inf(-1), -math.MaxFloat64, -1e10, -1, -math.SmallestNonzeroFloat64, 0,
+	ascending := []float64{math.Inf(-1), -math.MaxFloat64, -1e10, -1, -math.SmallestNonzeroFloat64, 0,
 		math.SmallestNonzeroFloat64, 1e-300, 1, 1.5, math.MaxFloat64, math.Inf(1)}
 	double := func(f float64) []byte {
 		return AppendComparable(nil, schema.Double, binary.LittleEndian.AppendUint64(nil, math.Float64bits(f)))
@@ -123,11 +123,11 @@ func TestComparableOrdersFloats(t *testing.T) {
 	float := func(f float32) []byte {
 		return AppendComparable(nil, schema.Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(f)))
 	}
-	for i := 1; i < len(rising); i++ {
-		if bytes.Compare(double(rising[i-1]), double(rising[i])) >= 0 {
-			t.Errorf("double: %g is not below %g", rising[i-1], rising[i])
+	for i := 1; i < len(ascending); i++ {
+		if bytes.Compare(double(ascending[i-1]), double(ascending[i])) >= 0 {
+			t.Errorf("double: %g is not below %g", ascending[i-1], ascending[i])
 		}
-		a, b := float32(rising[i-1]), float32(rising[i])
+		a, b := float32(ascending[i-1]), float32(ascending[i])
 		if want := map[bool]int{true: -1, false: 0}[a < b]; bytes.Compare(float(a), float(b)) != want {
 			t.Errorf("float: %g compared with %g: want %d", a, b, want)
 		}

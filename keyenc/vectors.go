@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Column is the cells of one key column, none of them NULL, in one of the two forms of a decoded
+// Column has the cells of one key column, none of them NULL, in one of the two forms of a decoded
 // vector: Data has Width bytes for each cell, little-endian, back to back; Bytes has one slice for
 // each cell.
 type Column struct {
@@ -18,8 +18,8 @@ type Column struct {
 // with at least to cells.
 //
 // The keys are in one new buffer, except that the keys of a single byte-string column are the cells
-// themselves and are valid as long as the cells are. Columns are encoded one at a time in loops
-// specialized by type, without a call for each cell. Source: tablet spec §3.1.
+// themselves. Columns are encoded one at a time in loops specialized by type, without a call for
+// each cell. Source: tablet spec §3.1.
 func (e *Encoder) AppendKeys(dst [][]byte, columns []Column, from, to int) [][]byte {
 	n := to - from
 	if n <= 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Rows of all lives: inserted at 10 or at 30, changed or not, deleted or not, deleted and inserted
-// again.
+// The rows have every kind of history: inserted at 10 or at 30, changed or not, deleted or not,
+// deleted and reinserted.
 func TestChangedSinceFindsNewlyLiveRows(t *testing.T) {
 	m := New(testSchema(t), nil)
 	insert := func(key string, ts mvcc.Timestamp) { m.Insert([]byte(key), ts, lsn.LSN(ts), image(m, key, 1, "x")) }

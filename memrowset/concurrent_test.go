@@ -19,7 +19,7 @@ type step struct {
 	n      int // -1 = delete
 }
 
-// plan makes the steps of all writers, interleaved, and what a scan at each timestamp must find.
+// plan has the interleaved steps of all writers, and what a scan at each timestamp must return.
 type plan struct {
 	steps []step
 	rows  []int // rows[i] and sums[i]: live rows and the sum of their n after i steps
@@ -31,7 +31,7 @@ func makePlan(seed uint64, steps, writers int) *plan {
 	p := &plan{rows: []int{0}, sums: []int{0}}
 	now := map[string]int{}
 	for i := range steps {
-		// Writer i % writers changes rows of its own, as the locks of rows would have it.
+		// Writer i % writers changes only its own rows, as if row locks protected them.
 		s := step{key: fmt.Sprintf("%03d-%d", r.IntN(300), i%writers), n: r.IntN(1000)}
 		old, live := now[s.key]
 		rows, sum := p.rows[i], p.sums[i]
@@ -55,8 +55,8 @@ func makePlan(seed uint64, steps, writers int) *plan {
 	return p
 }
 
-// While writers change rows, scans at published snapshots find exactly what was there, and find it
-// again.
+// While writers change rows, scans at a published snapshot return exactly the rows of that
+// snapshot, every time.
 func TestScansAreConsistentWithConcurrentWriters(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)

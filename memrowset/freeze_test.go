@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/change"
 )
 
-// A frozen set takes changes of its rows and hands them out, from any position on, with their LSNs;
-// it takes no insert, of a ghost neither. What it was before stays to be read.
+// A frozen set takes changes of its rows and returns them with their LSNs from any position on. It
+// refuses inserts, even of a ghost. Earlier snapshots stay readable.
 func TestFrozenSetLogsChangesAndRefusesInserts(t *testing.T) {
 	var told int64
 	m := New(testSchema(t), func(n int64) { told += n })
@@ -56,6 +56,6 @@ func TestFrozenSetLogsChangesAndRefusesInserts(t *testing.T) {
 		}()
 	}
 	if m.Release(); told != 0 {
-		t.Errorf("%d bytes not given back", told)
+		t.Errorf("%d bytes not released", told)
 	}
 }

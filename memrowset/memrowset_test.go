@@ -116,7 +116,7 @@ func TestCountsMatchTheChanges(t *testing.T) {
 	told := int64(0)
 	m := New(testSchema(t), func(n int64) { told += n })
 	if m.FirstLSN() != 0 || m.MaxTimestamp() != 0 || m.Len() != 0 {
-		t.Error("an empty set has counts")
+		t.Error("the counts of an empty set are not 0")
 	}
 	for i := range 1000 {
 		key := fmt.Sprint(i)
@@ -129,7 +129,7 @@ func TestCountsMatchTheChanges(t *testing.T) {
 		t.Errorf("%d rows, %d live, first LSN %d, max timestamp %d", m.Len(), m.LiveRows(), m.FirstLSN(), m.MaxTimestamp())
 	}
 	if told != m.Bytes() || told < 1000*40 {
-		t.Errorf("grow was called with %d bytes, the set says %d", told, m.Bytes())
+		t.Errorf("grow was called with %d bytes, Bytes returns %d", told, m.Bytes())
 	}
 	m.Release()
 	if told != 0 {
@@ -139,7 +139,7 @@ func TestCountsMatchTheChanges(t *testing.T) {
 
 func TestInsertOfLiveKeyPanics(t *testing.T) {
 	for name, insert := range map[string]func(m *MemRowSet){
-		"alone":      func(m *MemRowSet) { m.Insert([]byte("a"), 9, 9, image(m, "a", 1, "x")) },
+		"single":     func(m *MemRowSet) { m.Insert([]byte("a"), 9, 9, image(m, "a", 1, "x")) },
 		"among many": func(m *MemRowSet) { m.InsertMany([][]byte{[]byte("a")}, 9, 9, [][]byte{image(m, "a", 1, "x")}) },
 		"with ghosts": func(m *MemRowSet) {
 			m.Mutate([]byte("b"), 8, 8, deletion)
@@ -220,11 +220,11 @@ func TestGetLeavesTheSetsMemoryAlone(t *testing.T) {
 	m.Insert([]byte("a"), 1, 1, image(m, "a", 1, "x"))
 	m.Mutate([]byte("a"), 2, 2, set(2, "-"))
 	plain, _ := m.Get([]byte("a"), 2, nil)
-	_ = append(plain, 0xff) // its capacity must end with it
+	_ = append(plain, 0xff) // must not overwrite memory of the set
 	dst := make([]byte, 64)
 	built, _ := m.Get([]byte("a"), 3, dst)
 	if &built[0] != &dst[0] {
-		t.Error("the image was not built in dst")
+		t.Error("the image is not in dst")
 	}
 	if got := at(m, "a", 2) + " " + at(m, "a", 3); got != "1/x 2/x" {
 		t.Error(got)
@@ -240,10 +240,10 @@ func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
 		}
 	}
 	if _, ok := m.probes.take(nil); ok {
-		t.Fatal("more slots than there are")
+		t.Fatal("acquired more slots than exist")
 	}
 	if !m.Live([]byte("a")) || m.Live([]byte("b")) {
-		t.Error("wrong answer of the spare probe")
+		t.Error("the spare probe returned a wrong result")
 	}
 	if keys, _ := m.NewIterator(2, []byte("A"), nil, false).Next(9); len(keys) != 1 {
 		t.Errorf("%d rows", len(keys))
@@ -254,7 +254,7 @@ func TestLookupsWorkWhenAllProbesAreTaken(t *testing.T) {
 	}
 }
 
-// Keys that differ within and after their first 8 bytes, and a ghost, which is included.
+// The keys differ within and after their first 8 bytes; one is a ghost, which counts too.
 func TestEndsBeforeComparesWithTheGreatestKey(t *testing.T) {
 	m := New(testSchema(t), nil)
 	if !m.EndsBefore(nil) || !m.EndsBefore([]byte("a")) {

@@ -277,7 +277,7 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 	})
 }
 
-// neverSeen reports whether a row, as of snap, was inserted and deleted for good in one batch.
+// neverSeen reports whether a row, as of snap, was only inserted and deleted within one batch.
 func neverSeen(versions []version, snap mvcc.Snapshot) bool {
 	last := versions[0]
 	for _, v := range versions {

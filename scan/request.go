@@ -108,13 +108,13 @@ func before(a, b []byte, descending bool) bool {
 // does not use. Each batch is batchGrowth times as large as the one before; a long scan reaches
 // full batches after a few thousand rows.
 const (
-	openRows    = 128 // first batch of a scan with a bound where it begins only
+	openRows    = 128 // first batch of a scan with a bound at its beginning but none at its end
 	leastRows   = 64  // minimum for any first batch: decoders process this many cells per step
 	batchGrowth = 4
 )
 
 // FirstRows returns how many rows a set of rows should read for its first batch: batch.WindowRows,
-// or less if the request has a limit, or a bound where the scan begins and none where it ends.
+// or less if the request has a limit, or has a bound at its beginning but none at its end.
 func (r *Request) FirstRows() int {
 	first, last := r.o.Lower, r.o.Upper
 	if r.o.Descending {

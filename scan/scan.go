@@ -6,8 +6,7 @@
 // Merge merges iterators with overlapping key ranges, and Limit stops after a number of rows.
 //
 // Iterators are not safe for concurrent use. A batch and the list of its keys are valid until the
-// next call of Next or Seek. Byte strings in it, and the keys themselves, are valid as long as they
-// are referenced.
+// next call of Next or Seek. Byte strings in it, and the keys themselves, are never overwritten.
 package scan
 
 import "github.com/oribi-db/oribi/batch"
@@ -28,7 +27,7 @@ type Iterator interface {
 	Close() error
 }
 
-// Concat chains iterators for r. It creates each one after those before it have ended.
+// Concat chains iterators for r. It creates each one after the previous one has ended.
 func Concat(r *Request, make ...func() (Iterator, error)) Iterator {
 	return &concat{descending: r.Descending(), rest: make}
 }

@@ -22,7 +22,7 @@ var columns = []schema.Column{
 	{ID: 2, Name: "b", Type: schema.Int8, Nullable: true},
 }
 
-// allColumns requests all of them, allDescending in descending order.
+// allColumns requests all columns; allDescending does so in descending order.
 var (
 	allColumns    = request(Options{Columns: []int{0, 1, 2}})
 	allDescending = request(Options{Columns: []int{0, 1, 2}, Descending: true})
@@ -70,13 +70,14 @@ func rowOf(n int) row {
 	return row{key, cells}
 }
 
-// fake returns rows in batches, and overwrites each batch at the next step, as readers of files do.
+// fake returns rows in batches and overwrites each batch at the next call of Next, as readers of
+// files do.
 type fake struct {
 	rows       []row
 	descending bool       // the order of rows
 	sizes      func() int // rows of the next batch that are selected, at least 1
 	noise      func() bool
-	failAt     int // the step that fails; −1 = none
+	failAt     int // index of the call of Next that fails; −1 = none
 	err        error
 
 	steps  int
@@ -167,7 +168,7 @@ func (f *fake) Close() error {
 	return f.err
 }
 
-var errFake = errors.New("the disk is on fire")
+var errFake = errors.New("injected read error")
 
 // read reads all rows of an iterator and checks each batch. withKeys is false if rows may lack
 // keys.
@@ -276,7 +277,7 @@ func TestMergeSorts(t *testing.T) {
 		compareRows(t, got, want)
 		checkClosed(t, fakes, 1)
 		if it.Next() {
-			t.Fatal("a step after the end")
+			t.Fatal("Next returned true after the end")
 		}
 	}
 }
@@ -401,7 +402,7 @@ func TestMergeContinuesMidBatch(t *testing.T) {
 func TestMergeOfNoInputsIsEmpty(t *testing.T) {
 	it := Merge(allColumns, nil)
 	if it.Next() || it.Next() || it.Close() != nil || it.Close() != nil {
-		t.Error("there is something")
+		t.Error("Next returned true")
 	}
 }
 
@@ -442,7 +443,7 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 		}
 		checkClosed(t, fakes, 1)
 		if it.Next() {
-			t.Fatal("a step after Close")
+			t.Fatal("Next returned true after Close")
 		}
 	}
 }
@@ -462,7 +463,7 @@ func TestMergeReturnsInputErrors(t *testing.T) {
 			t.Fatalf("error %v, reached %t", err, reached)
 		}
 		if err := it.Close(); errors.Is(err, errFake) != reached {
-			t.Fatalf("the second Close returns %v", err)
+			t.Fatalf("the second Close returned %v", err)
 		}
 		if !reached && len(got) != len(all) {
 			t.Fatalf("%d rows without error, want %d", len(got), len(all))
@@ -521,7 +522,7 @@ func TestConcatOpensInputsLazily(t *testing.T) {
 	made := 0
 	it := concatOf(fakes, &made)
 	if made != 0 {
-		t.Fatal("made before the first step")
+		t.Fatal("an iterator was created before the first call of Next")
 	}
 	for i := range 2 {
 		if !it.Next() || made != i+1 || i > 0 && fakes[i-1].closed != 1 {
@@ -532,7 +533,7 @@ func TestConcatOpensInputsLazily(t *testing.T) {
 		t.Errorf("%v, %d made", err, made)
 	}
 	if it.Next() || made != 2 {
-		t.Error("a step after Close")
+		t.Error("Next returned true after Close")
 	}
 }
 
@@ -547,7 +548,7 @@ func TestConcatReturnsInputErrors(t *testing.T) {
 	calls := 0
 	it = Concat(allColumns, func() (Iterator, error) { return nil, errFake }, func() (Iterator, error) { calls++; return fakes[1], nil })
 	if it.Next() || it.Next() || !errors.Is(it.Close(), errFake) || calls != 0 {
-		t.Error("went on after an iterator that could not be made")
+		t.Error("continued after an iterator that could not be created")
 	}
 }
 
@@ -559,13 +560,14 @@ func TestLimitReturnsFirstRows(t *testing.T) {
 		it := Limit(Merge(allColumns, iterators(fakes)), int64(n))
 		compareRows(t, read(t, it, true), all[:min(n, len(all))])
 		if err := it.Close(); err != nil || it.Next() {
-			t.Fatalf("%v, or a step after the end", err)
+			t.Fatalf("%v, or Next returned true after the end", err)
 		}
 		checkClosed(t, fakes, 1)
 	}
 }
 
-// A scan that has reached its limit reads no further: the step that would fail is never taken.
+// A scan that has reached its limit does not read on: the call of Next that would fail is never
+// made.
 func TestLimitStopsReading(t *testing.T) {
 	f := &fake{failAt: 2, sizes: func() int { return 3 }, noise: func() bool { return false }}
 	for i := range 9 {
@@ -576,7 +578,7 @@ func TestLimitStopsReading(t *testing.T) {
 		t.Errorf("%d rows in %d steps, %v", len(got), f.steps, it.Close())
 	}
 	if it := Limit(f, 0); it.Next() {
-		t.Error("a row of none")
+		t.Error("a limit of 0 returned a row")
 	}
 }
 
@@ -604,7 +606,7 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 					used++
 				}
 			}
-			if most := used/size + 3; f.steps > most { // one may be returned as it is before all others, and one row determines where to stop
+			if most := used/size + 3; f.steps > most { // one batch may be returned whole before all others, and one more row determines where to stop
 				t.Errorf("input %d: %d batches of %d rows for %d rows", i, f.steps, size, used)
 			}
 		}

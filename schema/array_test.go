@@ -21,7 +21,7 @@ func unhex(t *testing.T, text string) []byte {
 	return b
 }
 
-// The examples above the constants, and the shapes that they leave out.
+// These are the examples of the format table and the cases that it omits.
 func TestArrayCellsMatchWorkedExamples(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -70,17 +70,17 @@ func TestArrayElementsRefusesNonCanonicalCells(t *testing.T) {
 		{"half a count", Int32, "00"},
 		{"trailing bytes after no elements", Int32, "00 00 00"},
 		{"no presence", Int32, "01 00"},
-		{"presence of more than there are", Int8, "01 00 03 05 05"},
-		{"a value too few", Int32, "02 00 03 05 00 00 00"},
-		{"a byte too many", Int8, "01 00 01 05 05"},
+		{"presence of more elements than there are", Int8, "01 00 03 05 05"},
+		{"one value too few", Int32, "02 00 03 05 00 00 00"},
+		{"one byte too many", Int8, "01 00 01 05 05"},
 		{"a value of a NULL", Int8, "01 00 00 05"},
 		{"a bool of 2", Bool, "01 00 01 02"},
-		{"ends cut", String, "01 00 01 00 00 00"},
+		{"truncated ends", String, "01 00 01 00 00 00"},
 		{"end beyond the heap", String, "01 00 01 02 00 00 00 61"},
 		{"trailing bytes in the heap", String, "01 00 01 01 00 00 00 61 62"},
-		{"ends that fall", String, "02 00 03 02 00 00 00 01 00 00 00 61 62"},
+		{"descending ends", String, "02 00 03 02 00 00 00 01 00 00 00 61 62"},
 		{"end below zero", String, "01 00 01 ff ff ff ff 61"},
-		{"65535 elements in nothing", String, "ff ff"},
+		{"65535 elements in no bytes", String, "ff ff"},
 	} {
 		cell := unhex(t, test.cell)
 		if err := CheckArray(test.element, cell); !errors.Is(err, fault.ErrCorrupt) {
@@ -92,7 +92,7 @@ func TestArrayElementsRefusesNonCanonicalCells(t *testing.T) {
 	}
 }
 
-// What is an array's cell is the only one of its elements: equal arrays are equal bytes.
+// Each array has one encoding, so equal arrays have equal bytes.
 func FuzzArrayCellRoundTrip(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 2))
 	kinds := []Type{Bool, Int8, Int16, Int32, Double, String}

@@ -8,9 +8,9 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Editor builds the next version of a schema from a sequence of alterations; each sees the result
-// of those before it. After an error the editor must be discarded: the alterations apply all or
-// none. Not safe for concurrent use.
+// Editor builds the next version of a schema from a sequence of alterations; each one applies to
+// the result of the previous ones. After an error the editor must be discarded, so the alterations
+// take effect together or not at all. Not safe for concurrent use.
 //
 // A column keeps its ID when it is renamed, and IDs are never reused: a column that is dropped and
 // added again under its old name is a different column. Source: tablet spec §2.3.
@@ -39,7 +39,7 @@ func (e *Editor) Add(c Column) error {
 	case e.find(c.Name) != nil:
 		return fmt.Errorf("column %q: %w", c.Name, fault.ErrExists)
 	case c.Required():
-		return schemaError("column %q: a new column that cannot be NULL needs a default, for existing rows", c.Name)
+		return schemaError("column %q: a new column that cannot be NULL needs a default for existing rows", c.Name)
 	case e.NextID == math.MaxInt32:
 		return schemaError("column %q: all %d column ids are used up", c.Name, int32(math.MaxInt32))
 	}

@@ -59,7 +59,7 @@ func TestEditorKeepsColumnIDs(t *testing.T) {
 		}, "3:k 4:l 7:b 5:a=new/old", 9},
 		{"default", func(e *Editor) error { return e.Set("b", setDefault([]byte("newer"))) }, "3:k 4:l 7:a 5:b=newer/old", 9},
 		{"no default", func(e *Editor) error { return e.Set("b", setDefault(nil)) }, "3:k 4:l 7:a 5:b=/old", 9},
-		{"the read default is not to be set", func(e *Editor) error {
+		{"the read default cannot be set", func(e *Editor) error {
 			return e.Set("b", func(c *Column) error { c.ReadDefault, c.ID = []byte("z"), 70; return nil })
 		}, "3:k 4:l 7:a 5:b=new/old", 9},
 	}
@@ -76,7 +76,7 @@ func TestEditorKeepsColumnIDs(t *testing.T) {
 			t.Errorf("%s: got %s, next %d", c.name, describe(got), e.NextID)
 		}
 		if describe(s) != "3:k 4:l 7:a 5:b=new/old" {
-			t.Errorf("%s: the schema itself became %s", c.name, describe(s))
+			t.Errorf("%s: the original schema changed to %s", c.name, describe(s))
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestEditorRefusesInvalidAlterations(t *testing.T) {
 		edit func(e *Editor) error
 		want error
 	}{
-		{"add a name that is there", func(e *Editor) error { return e.Add(Column{Name: "a", Type: Int32, Nullable: true}) }, fault.ErrExists},
+		{"add an existing name", func(e *Editor) error { return e.Add(Column{Name: "a", Type: Int32, Nullable: true}) }, fault.ErrExists},
 		{"add NOT NULL without default", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32}) }, fault.ErrSchema},
 		{"add a default of another type", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32, Default: []byte("x")}) }, fault.ErrSchema},
 		{"add an unknown type", func(e *Editor) error { return e.Add(Column{Name: "c", Type: 99, Nullable: true}) }, fault.ErrSchema},
@@ -101,16 +101,16 @@ func TestEditorRefusesInvalidAlterations(t *testing.T) {
 			return e.Add(Column{Name: "c", Type: Int32, Nullable: true})
 		}, fault.ErrSchema},
 		{"drop a key column", func(e *Editor) error { return e.Drop("l") }, fault.ErrSchema},
-		{"drop what is not there", func(e *Editor) error { return e.Drop("c") }, fault.ErrNoColumn},
+		{"drop a missing column", func(e *Editor) error { return e.Drop("c") }, fault.ErrNoColumn},
 		{"drop twice", func(e *Editor) error { return errors.Join(e.Drop("a"), e.Drop("a")) }, fault.ErrNoColumn},
-		{"rename what is not there", func(e *Editor) error { return e.Rename("c", "d") }, fault.ErrNoColumn},
-		{"rename onto another", func(e *Editor) error { return e.Rename("a", "b") }, fault.ErrExists},
-		{"rename onto a key column", func(e *Editor) error { return e.Rename("a", "k") }, fault.ErrExists},
+		{"rename a missing column", func(e *Editor) error { return e.Rename("c", "d") }, fault.ErrNoColumn},
+		{"rename to an existing name", func(e *Editor) error { return e.Rename("a", "b") }, fault.ErrExists},
+		{"rename to the name of a key column", func(e *Editor) error { return e.Rename("a", "k") }, fault.ErrExists},
 		{"rename to a bad name", func(e *Editor) error { return e.Rename("a", "\xff") }, fault.ErrSchema},
 		{"rename to a reserved name", func(e *Editor) error { return e.Rename("a", AutoIncrementName) }, fault.ErrSchema},
 		{"a default for the key", func(e *Editor) error { return e.Set("k", setDefault(make([]byte, 8))) }, fault.ErrSchema},
 		{"a default of another width", func(e *Editor) error { return e.Set("a", setDefault(make([]byte, 8))) }, fault.ErrSchema},
-		{"set what is not there", func(e *Editor) error { return e.Set("c", setDefault(nil)) }, fault.ErrNoColumn},
+		{"set a missing column", func(e *Editor) error { return e.Set("c", setDefault(nil)) }, fault.ErrNoColumn},
 		{"an encoding that does not fit", set(func(c *Column) { c.Encoding = Prefix }), fault.ErrSchema},
 		{"an unknown codec", set(func(c *Column) { c.Compression = 9 }), fault.ErrSchema},
 		{"a block size out of bounds", set(func(c *Column) { c.BlockBytes = 1 }), fault.ErrSchema},
@@ -126,7 +126,7 @@ func TestEditorRefusesInvalidAlterations(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 		if describe(s) != "3:k 4:l 7:a 5:b=new/old" {
-			t.Errorf("%s: the schema itself became %s", c.name, describe(s))
+			t.Errorf("%s: the original schema changed to %s", c.name, describe(s))
 		}
 	}
 	e := editable(t).Edit(9)

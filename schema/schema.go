@@ -2,8 +2,8 @@
 // attributes.
 //
 // A column is identified by its ID; its index is its position in the schema. Everything on disk is
-// keyed by ID, which makes renaming a column or dropping another one a pure metadata change. Key
-// columns come first. New returns an immutable Schema that is safe for concurrent use.
+// keyed by ID, so renaming or dropping a column changes only metadata. Key columns come first. New
+// returns an immutable Schema that is safe for concurrent use.
 //
 // Source: tablet spec §2. Simpler than Kudu: no partitions, no virtual columns stored in the
 // schema.
@@ -50,8 +50,8 @@ type Column struct {
 	// Immutable means that only an insert sets the column. Updates of it are refused; operations
 	// of an Ignore kind skip it.
 	Immutable bool
-	// AutoIncrement is set for the column named AutoIncrementName only: an Int64 key column, which
-	// each insert sets to a value above all that the table has ever had.
+	// AutoIncrement is set only for the column named AutoIncrementName, an Int64 key column. Each
+	// insert sets it to a value above all earlier ones of the table.
 	AutoIncrement bool
 	// Default is the cell of a new row that does not set the column (Kudu: write default); nil
 	// means no default.

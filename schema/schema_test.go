@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// column is a sound column with that name; change spoils it.
+// column returns a valid column with the given name, modified by change unless that is nil.
 func column(name string, change func(c *Column)) Column {
 	c := Column{Name: name, Type: Int32}
 	if change != nil {
@@ -18,7 +18,7 @@ func column(name string, change func(c *Column)) Column {
 	return c
 }
 
-// bad is a schema of a sound key and one column that breaks a rule.
+// bad returns the columns of a valid key and of one column that change makes invalid.
 func bad(change func(c *Column)) []Column {
 	return []Column{column("key", nil), column("culprit", change)}
 }
@@ -46,7 +46,7 @@ func TestNewRefusesInvalidSchemas(t *testing.T) {
 		{"empty name", []Column{column("key", nil), column("", nil)}, 1, "empty"},
 		{"name of 257 bytes", []Column{column("key", nil), column(strings.Repeat("n", 257), nil)}, 1, "nnnnn"},
 		{"NUL in a name", []Column{column("key", nil), column("cul\x00prit", nil)}, 1, "prit"},
-		{"name that is no UTF-8", []Column{column("key", nil), column("culprit\xff", nil)}, 1, "culprit"},
+		{"name that is not UTF-8", []Column{column("key", nil), column("culprit\xff", nil)}, 1, "culprit"},
 		{"name of the auto-incrementing column", []Column{column(AutoIncrementName, nil)}, 1, `"auto_incrementing_id"`},
 		{"auto-incrementing under another name", []Column{column("culprit", func(c *Column) { c.Type, c.AutoIncrement = Int64, true })}, 1, `"culprit"`},
 		{"auto-incrementing string", []Column{column(AutoIncrementName, func(c *Column) { c.Type, c.AutoIncrement = String, true })}, 1, `"auto_incrementing_id"`},
@@ -64,7 +64,7 @@ func TestNewRefusesInvalidSchemas(t *testing.T) {
 		{"elements of a single value", bad(func(c *Column) { c.Element = Int32 }), 1, `"culprit"`},
 		{"encoding that does not fit the elements", bad(func(c *Column) { c.Type, c.Element, c.Encoding = Array, Int32, Dictionary }), 1, `"culprit"`},
 		{"array of varchars without length", bad(func(c *Column) { c.Type, c.Element = Array, Varchar }), 1, `"culprit"`},
-		{"default that is no array", bad(func(c *Column) { c.Type, c.Element, c.Default = Array, Int32, []byte{1, 0, 1, 5} }), 1, `"culprit"`},
+		{"default that is not an array", bad(func(c *Column) { c.Type, c.Element, c.Default = Array, Int32, []byte{1, 0, 1, 5} }), 1, `"culprit"`},
 		{"negative type", bad(func(c *Column) { c.Type = -1 }), 1, `"culprit"`},
 		{"nullable key", bad(func(c *Column) { c.Nullable = true }), 2, `"culprit"`},
 		{"bool in the key", bad(func(c *Column) { c.Type = Bool }), 2, `"culprit"`},
@@ -80,7 +80,7 @@ func TestNewRefusesInvalidSchemas(t *testing.T) {
 		{"block size too large", bad(func(c *Column) { c.BlockBytes = 16<<20 + 1 }), 1, `"culprit"`},
 		{"negative block size", bad(func(c *Column) { c.BlockBytes = -1 }), 1, `"culprit"`},
 		{"comment of 257 bytes", bad(func(c *Column) { c.Comment = strings.Repeat("x", 257) }), 1, `"culprit"`},
-		{"comment that is no UTF-8", bad(func(c *Column) { c.Comment = "\xff" }), 1, `"culprit"`},
+		{"comment that is not UTF-8", bad(func(c *Column) { c.Comment = "\xff" }), 1, `"culprit"`},
 		{"varchar without length", bad(func(c *Column) { c.Type = Varchar }), 1, `"culprit"`},
 		{"varchar too long", bad(func(c *Column) { c.Type, c.Length = Varchar, 65536 }), 1, `"culprit"`},
 		{"decimal without precision", bad(func(c *Column) { c.Type = Decimal32 }), 1, `"culprit"`},
@@ -142,7 +142,7 @@ func TestIndexByNameAndID(t *testing.T) {
 	}
 }
 
-// IDs are given only where no column has one, and never by changing the caller's list.
+// New assigns IDs only if no column has one, and it does not change the caller's slice.
 func TestNewNumbersColumnsWithoutIDs(t *testing.T) {
 	columns := many(3)
 	s, err := New(columns, 1)

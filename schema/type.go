@@ -63,8 +63,8 @@ var types = map[Type]typeInfo{
 	Array:      {"NESTED", Binary, 0, false},
 }
 
-// widths and physicals are columns of types as arrays. They are used once per vector rather than
-// once per cell, but also by every point read.
+// widths and physicals are two fields of types as arrays, for fast access: every point read uses
+// them.
 var (
 	widths    [22]int
 	physicals [22]Type
@@ -85,7 +85,7 @@ func (t Type) Valid() bool { return t >= 0 && int(t) < len(physicals) && physica
 // Scalar reports whether t is a type of single values: those that column files and arrays contain.
 func (t Type) Scalar() bool { return t.Valid() && t != Array }
 
-// Physical returns the type as which cells of t are stored. t must be valid.
+// Physical returns the type that cells of t are stored as. t must be valid.
 func (t Type) Physical() Type { return physicals[t] }
 
 // Width returns the number of bytes of one cell in memory and in change lists (Bool: 1), or 0 for

@@ -44,11 +44,11 @@ func TestTypesMatchKudu(t *testing.T) {
 	}
 	for _, name := range []string{"IS_DELETED", "NESTED"} {
 		if _, ok := TypeByName(name); ok {
-			t.Errorf("%s, which is no type of single values that are stored, has been found", name)
+			t.Errorf("TypeByName found %s, which is not a stored scalar type", name)
 		}
 	}
 	if !Array.Valid() || Array.Scalar() || Array.Physical() != Binary || Array.Keyable() || Array.String() != "NESTED" {
-		t.Error("arrays are not as Kudu has them: byte strings in memory, never in keys")
+		t.Error("arrays must be byte strings in memory and not keyable")
 	}
 }
 
@@ -76,7 +76,7 @@ func TestEncodingAllowed(t *testing.T) {
 				t.Errorf("%s: %s allowed %t, want %t", typ.name, e, !want, want)
 			}
 			if e.Resolve(typ.number) != e {
-				t.Errorf("%s: %s is resolved to another", typ.name, e)
+				t.Errorf("%s: %s is resolved to another encoding", typ.name, e)
 			}
 		}
 	}
@@ -97,10 +97,10 @@ func TestEncodingAndCodecNumbersMatchKudu(t *testing.T) {
 		}
 	}
 	if _, ok := EncodingByName("GROUP_VARINT"); ok {
-		t.Error("the retired encoding has been found")
+		t.Error("EncodingByName found a retired encoding")
 	}
 	if _, ok := CompressionByName("ZSTD"); ok {
-		t.Error("an unknown codec has been found")
+		t.Error("CompressionByName found an unknown codec")
 	}
 }
 
@@ -114,7 +114,7 @@ func TestDefaultCompressionByType(t *testing.T) {
 			t.Errorf("%s: %s, want %s", typ.name, got, want)
 		}
 		if got := Zlib.Resolve(typ.number); got != Zlib {
-			t.Errorf("%s: ZLIB has become %s", typ.name, got)
+			t.Errorf("%s: ZLIB is resolved to %s", typ.name, got)
 		}
 	}
 }
@@ -158,13 +158,13 @@ func TestParseTypeNameRefusesUnknownNames(t *testing.T) {
 			t.Errorf("%q: type %v, error %v", name, c.TypeName(), err)
 		}
 	}
-	// The time is linear in the length of a name, however deeply it is nested.
+	// A deeply nested name takes linear time.
 	long := strings.Repeat("array(", 1<<20)
 	var c Column
 	if err := c.ParseTypeName(long); !errors.Is(err, fault.ErrSchema) || len(err.Error()) > 200 {
 		t.Errorf("a name of %d bytes: error of %d bytes", len(long), len(fmt.Sprint(err)))
 	}
-	// What the name says and no type can be is left to New.
+	// Parameters out of range are accepted here and refused by New.
 	for _, name := range []string{"varchar(0)", "varchar(65536)", "varchar(-1)", "decimal(5,6)", "decimal(5,-1)"} {
 		c := Column{Name: "c", ID: 1}
 		if err := c.ParseTypeName(name); err == nil {

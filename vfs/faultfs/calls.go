@@ -8,12 +8,12 @@ import (
 
 // Create implements vfs.FS.
 func (f *FS) Create(name string) (vfs.File, error) {
-	return f.file(Call{Op: Create, Name: name}, func() (vfs.File, error) { return f.Under().Create(name) })
+	return f.file(Call{Op: Create, Name: name}, func() (vfs.File, error) { return f.Base().Create(name) })
 }
 
 // Open implements vfs.FS.
 func (f *FS) Open(name string, write bool) (vfs.File, error) {
-	return f.file(Call{Op: Open, Name: name, Exclusive: write}, func() (vfs.File, error) { return f.Under().Open(name, write) })
+	return f.file(Call{Op: Open, Name: name, Exclusive: write}, func() (vfs.File, error) { return f.Base().Open(name, write) })
 }
 
 // file does a call that returns a file.
@@ -34,23 +34,23 @@ func (f *FS) file(c Call, open func() (vfs.File, error)) (vfs.File, error) {
 
 // Mkdir implements vfs.FS.
 func (f *FS) Mkdir(name string) error {
-	return f.run(Call{Op: Mkdir, Name: name}, func() error { return f.Under().Mkdir(name) }, nil)
+	return f.run(Call{Op: Mkdir, Name: name}, func() error { return f.Base().Mkdir(name) }, nil)
 }
 
 // Remove implements vfs.FS.
 func (f *FS) Remove(name string) error {
-	return f.run(Call{Op: Remove, Name: name}, func() error { return f.Under().Remove(name) }, nil)
+	return f.run(Call{Op: Remove, Name: name}, func() error { return f.Base().Remove(name) }, nil)
 }
 
 // Rename implements vfs.FS.
 func (f *FS) Rename(oldName, newName string) error {
-	return f.run(Call{Op: Rename, Name: oldName, To: newName}, func() error { return f.Under().Rename(oldName, newName) }, nil)
+	return f.run(Call{Op: Rename, Name: oldName, To: newName}, func() error { return f.Base().Rename(oldName, newName) }, nil)
 }
 
 // List implements vfs.FS.
 func (f *FS) List(dir string) (names []string, err error) {
 	err = f.run(Call{Op: List, Name: dir}, func() (err error) {
-		names, err = f.Under().List(dir)
+		names, err = f.Base().List(dir)
 		return err
 	}, nil)
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *FS) List(dir string) (names []string, err error) {
 // Stat implements vfs.FS.
 func (f *FS) Stat(name string) (info fs.FileInfo, err error) {
 	err = f.run(Call{Op: Stat, Name: name}, func() (err error) {
-		info, err = f.Under().Stat(name)
+		info, err = f.Base().Stat(name)
 		return err
 	}, nil)
 	if err != nil {
@@ -73,17 +73,17 @@ func (f *FS) Stat(name string) (info fs.FileInfo, err error) {
 
 // SyncDir implements vfs.FS.
 func (f *FS) SyncDir(dir string) error {
-	return f.run(Call{Op: SyncDir, Name: dir}, func() error { return f.Under().SyncDir(dir) }, nil)
+	return f.run(Call{Op: SyncDir, Name: dir}, func() error { return f.Base().SyncDir(dir) }, nil)
 }
 
 // FreeBytes implements vfs.FS. It is not a Call.
-func (f *FS) FreeBytes(dir string) int64 { return f.Under().FreeBytes(dir) }
+func (f *FS) FreeBytes(dir string) int64 { return f.Base().FreeBytes(dir) }
 
 // Lock implements vfs.FS.
 func (f *FS) Lock(name string, mode vfs.LockMode) (vfs.Lock, error) {
 	var inner vfs.Lock
 	err := f.run(Call{Op: Lock, Name: name, Exclusive: mode != vfs.LockShared}, func() (err error) {
-		inner, err = f.Under().Lock(name, mode)
+		inner, err = f.Base().Lock(name, mode)
 		return err
 	}, nil)
 	if err != nil {

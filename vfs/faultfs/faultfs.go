@@ -9,7 +9,7 @@
 //	disk := faultfs.New(vfs.NewMem())
 //	fault := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}, Name: "*.wal", Skip: 3, When: faultfs.Middle})
 //	…
-//	call, met := fault.First()
+//	call, failed := fault.First()
 //
 // Watch sets a function that is called before each call: it may wait, to simulate a slow disk,
 // count, or refuse the call. Record lists the calls.
@@ -79,7 +79,7 @@ func (c *Call) Changes() bool { return slices.Contains(Changes, c.Op) }
 
 // FS is the file system. Use New to create one.
 type FS struct {
-	under vfs.FS
+	base vfs.FS
 
 	mu     sync.Mutex
 	n      int
@@ -92,20 +92,20 @@ type FS struct {
 }
 
 // New returns a file system on top of another one, without rules.
-func New(under vfs.FS) *FS { return &FS{under: under, counts: map[Op]int{}} }
+func New(base vfs.FS) *FS { return &FS{base: base, counts: map[Op]int{}} }
 
-// Under returns the underlying file system.
-func (f *FS) Under() vfs.FS {
+// Base returns the underlying file system.
+func (f *FS) Base() vfs.FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.under
+	return f.base
 }
 
-// SetUnder replaces the underlying file system, as after a crash. Open files stay on the old one.
-func (f *FS) SetUnder(under vfs.FS) {
+// SetBase replaces the underlying file system, as after a crash. Open files stay on the old one.
+func (f *FS) SetBase(base vfs.FS) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.under = under
+	f.base = base
 }
 
 // Watch sets a function that is called before each call, concurrently if the calls are concurrent;
@@ -199,9 +199,9 @@ func (f *FS) judge(c Call) *verdict {
 	var v *verdict
 	for _, t := range f.rules {
 		if v == nil {
-			v = t.meet(c)
+			v = t.match(c)
 		} else {
-			t.meet(c) // for its count
+			t.match(c) // for its count
 		}
 	}
 	f.mu.Unlock()

@@ -111,8 +111,8 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 			if got := c.look(mem); got != want {
 				t.Errorf("%s, when %d: %q is there, want %q", c.op, when, got, want)
 			}
-			if call, met := fault.First(); !met || call.Op != c.op || fault.Met() != 1 {
-				t.Errorf("%s, when %d: met %v, %d times", c.op, when, call, fault.Met())
+			if call, failed := fault.First(); !failed || call.Op != c.op || fault.Failures() != 1 {
+				t.Errorf("%s, when %d: first failed call %v, %d failed", c.op, when, call, fault.Failures())
 			}
 			if c.op == Lock {
 				l, err := mem.Lock("/d/b", vfs.LockCreate)
@@ -188,8 +188,8 @@ func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 				failed = append(failed, string(rune('0'+i)))
 			}
 		}
-		if got := strings.Join(failed, " "); got != c.want || fault.Met() != len(failed) {
-			t.Errorf("%+v: calls %s fail, want %s; met %d", c.rule, got, c.want, fault.Met())
+		if got := strings.Join(failed, " "); got != c.want || fault.Failures() != len(failed) {
+			t.Errorf("%+v: calls %s fail, want %s; %d failed", c.rule, got, c.want, fault.Failures())
 		}
 	}
 }
@@ -369,8 +369,8 @@ func TestBaseFileSystemCanBeReplaced(t *testing.T) {
 	_, err := f.WriteAt([]byte("y"), 0)
 	must(t, err)
 	left := mem.Crash()
-	disk.SetUnder(left)
-	if disk.Under() != vfs.FS(left) {
+	disk.SetBase(left)
+	if disk.Base() != vfs.FS(left) {
 		t.Error("the old one is below")
 	}
 	if got := content(t, disk, "/d/a"); got != strings.Repeat("x", 16) {

@@ -66,9 +66,9 @@ type Fault struct {
 	fs   *FS
 
 	// Guarded by fs.mu.
-	matched int
-	met     int
-	first   Call
+	matched  int
+	failures int
+	first    Call
 }
 
 // Matched returns how many calls matched, failed or not.
@@ -78,23 +78,23 @@ func (t *Fault) Matched() int {
 	return t.matched
 }
 
-// Met returns how many calls the rule made fail.
-func (t *Fault) Met() int {
+// Failures returns how many calls the rule made fail.
+func (t *Fault) Failures() int {
 	t.fs.mu.Lock()
 	defer t.fs.mu.Unlock()
-	return t.met
+	return t.failures
 }
 
 // First returns the first call that the rule made fail.
-func (t *Fault) First() (c Call, met bool) {
+func (t *Fault) First() (c Call, failed bool) {
 	t.fs.mu.Lock()
 	defer t.fs.mu.Unlock()
-	return t.first, t.met > 0
+	return t.first, t.failures > 0
 }
 
-// meet counts a matching call and returns how it fails, nil if it does not. The caller holds the
+// match counts a matching call and returns how it fails, nil if it does not. The caller holds the
 // lock of the FS.
-func (t *Fault) meet(c Call) *verdict {
+func (t *Fault) match(c Call) *verdict {
 	r := &t.rule
 	switch {
 	case r.Ops != nil && !slices.Contains(r.Ops, c.Op),
@@ -107,7 +107,7 @@ func (t *Fault) meet(c Call) *verdict {
 	if n < 0 || r.Times != Forever && n >= max(r.Times, 1) {
 		return nil
 	}
-	if t.met++; t.met == 1 {
+	if t.failures++; t.failures == 1 {
 		t.first = c
 	}
 	return &verdict{err: diskError(c, r.Err), when: r.When, loss: r.Loss}

@@ -38,8 +38,8 @@ func (t *Trace) run(kind *Kind, n int) *faultRun {
 	x.fault = x.disk.Fail(rule)
 	o := t.f.Settings
 	o.NoCrashes = true
-	over := func(under vfs.FS) vfs.FS {
-		x.disk.SetUnder(under)
+	over := func(base vfs.FS) vfs.FS {
+		x.disk.SetBase(base)
 		return x.disk
 	}
 	g := history.NewGenerator(o)
@@ -69,7 +69,7 @@ func (t *Trace) run(kind *Kind, n int) *faultRun {
 	return x
 }
 
-func (x *faultRun) met() bool { return x.fault.Met() > 0 }
+func (x *faultRun) met() bool { return x.fault.Failures() > 0 }
 
 // step runs a step, which the fault may fail. It reports whether the run continues.
 func (x *faultRun) step(st script.Step) bool {
