@@ -148,7 +148,7 @@ func TestParseRefusesInvalidExpressions(t *testing.T) {
 		{`at = timestamp '1970-01-01T00:00:00.0000001Z'`, "cannot be represented exactly"},
 		{`at = date '1970-01-01'`, "type timestamp has no value date"},
 		{`bin = 'ab'`, "bytes are written 0x…"},
-		{`bin = 0xabc`, "two digits a byte"},
+		{`bin = 0xabc`, "two digits per byte"},
 		{`v = 'abcd'`, "has 4 characters"},
 		{`n8 = 1; n8 = 2`, "unexpected ';'"},
 		{`n8 = é`, "unexpected 'é'"},
