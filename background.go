@@ -225,7 +225,8 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	flush := func(t *Table) error {
-		// Other writers may have waited for the same flush, which is usually enough for all of them.
+		// Other writers may have waited for the same flush, which is usually enough for all of
+		// them.
 		err := t.tab.FlushIf(ctx, over)
 		if errors.Is(err, fault.ErrNoTable) {
 			return nil

@@ -130,8 +130,8 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	return newRow(v.Schema.Columns, cols, out), nil
 }
 
-// after applies the batch's operations to a row with the given cells, in the schema of tableSchema, and
-// returns the result. nil means that the row does not exist.
+// after applies the batch's operations to a row with the given cells, in the schema of tableSchema,
+// and returns the result. nil means that the row does not exist.
 func (b *Batch) after(t *Table, tableSchema *tablet.TableSchema, key []byte, cells [][]byte) ([][]byte, error) {
 	i := slices.IndexFunc(b.tables, func(p *tableOps) bool { return p.table == t })
 	if i < 0 {

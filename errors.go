@@ -33,8 +33,8 @@ var (
 	ErrClosed        = fault.ErrClosed        // the store or the iterator is closed
 )
 
-// ErrCommitted is returned by a second Commit of a write batch if neither Reset nor an operation that
-// begins the next batch comes in between.
+// ErrCommitted is returned by a second Commit of a write batch if neither Reset nor an operation
+// that begins the next batch comes in between.
 var ErrCommitted = errors.New("the write batch was committed: Reset begins the next")
 
 // RowError is a row of a write batch that was refused: its position, table, key, column, and cause.
@@ -59,8 +59,8 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() error { return e.cause }
 
-// callErr returns err as the error of a public call at a place, which may be empty; nil for nil. err
-// may be the error of another public call: the prefix is not repeated.
+// callErr returns err as the error of a public call at a place, which may be empty; nil for nil.
+// err may be the error of another public call: the prefix is not repeated.
 func callErr(place string, err error) error {
 	if err == nil {
 		return nil

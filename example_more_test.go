@@ -162,8 +162,8 @@ func (everything) Pick(layout compaction.Layout, _ int64) compaction.Choice {
 	return c
 }
 
-// An experiment with compaction: Manual leaves flushes and compactions to the program, which calls a
-// policy itself, and Listener is called after each step.
+// An experiment with compaction: Manual leaves flushes and compactions to the program, which calls
+// a policy itself, and Listener is called after each step.
 func ExampleTable_Merge() {
 	ctx := context.Background()
 	store, err := oribi.Open("/store", &oribi.Options{

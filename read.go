@@ -78,8 +78,8 @@ func (t *Table) keyCells(s *schema.Schema, key any, prefix bool) ([][]byte, erro
 	return cells, nil
 }
 
-// keyRowError returns the error for a Row that is not a key: it has a column that is not in the key,
-// or lacks one before a column that it has.
+// keyRowError returns the error for a Row that is not a key: it has a column that is not in the
+// key, or lacks one before a column that it has.
 func (t *Table) keyRowError(s *schema.Schema, key Row) error {
 	for _, name := range slices.Sorted(maps.Keys(key)) {
 		switch i := s.Index(name); {
@@ -379,8 +379,8 @@ type Scan struct {
 	after []byte // encoded: the scan reads only rows with keys above it; nil: all
 }
 
-// Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step or any
-// later one: those of the options, ErrCorrupt, ErrClosed, ctx.Err().
+// Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step
+// or any later one: those of the options, ErrCorrupt, ErrClosed, ctx.Err().
 func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
 	return &Scan{t: t, ctx: ctx, o: collect(opts)}
 }

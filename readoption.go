@@ -185,8 +185,8 @@ func Where(predicates ...Predicate) CountOption {
 }
 
 // From begins a read at the first row whose key is not below key. key is a Go value for a key of
-// one column; otherwise it is a Key of the first columns, or of all. A nil key is no bound, as it is
-// for To and Prefix.
+// one column; otherwise it is a Key of the first columns, or of all. A nil key is no bound, as it
+// is for To and Prefix.
 func From(key any) RangeOption { return rangeOption(func(o *readOptions) { o.lower = key }) }
 
 // To ends a read before the first row whose key is not below key, which is given as in From.
@@ -207,8 +207,8 @@ func Prefix(key any) RangeOption { return rangeOption(func(o *readOptions) { o.p
 func Limit(n int64) TypedScanOption { return rowsOption(func(o *readOptions) { o.limit = n }) }
 
 // Desc makes a scan return rows in descending key order, from the last row of the range to the
-// first. From, To, and Prefix select the same rows as without it; Limit(n) takes the n last of them.
-// Of Desc and AnyOrder, the last one given counts.
+// first. From, To, and Prefix select the same rows as without it; Limit(n) takes the n last of
+// them. Of Desc and AnyOrder, the last one given counts.
 func Desc() TypedScanOption { return rowsOption(func(o *readOptions) { o.order = descendingOrder }) }
 
 // AnyOrder lets a scan return rows in the cheapest order instead of key order.

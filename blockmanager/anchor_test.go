@@ -30,12 +30,12 @@ func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 		o := testOptions(nil)
 		o.ContainerBytes = 24 << 10 // containers are removed often
 		mem := formatted(t, o)
-		rec, ro := record(o, crashfs.New(mem), r, firstPicture())
+		rec, ro := record(o, crashfs.New(mem), r, newStoreModel())
 		type old struct {
 			fs   *vfs.Mem
-			what *picture
+			what *storeModel
 		}
-		history := []old{{mem, firstPicture()}}
+		history := []old{{mem, newStoreModel()}}
 		rec.disk.OnOperation(func(c crashfs.Operation) error {
 			rec.mu.Lock()
 			defer rec.mu.Unlock()
@@ -147,7 +147,7 @@ func TestAbandonedEpochIsNotReused(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = openWriter(t, o)
-	want := firstPicture()
+	want := newStoreModel()
 	want.rows["k"] = "kept"
 	if err := errors.Join(want.difference(m), m.Close()); err != nil {
 		t.Error(err)

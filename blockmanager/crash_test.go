@@ -19,7 +19,7 @@ type crashState struct {
 	name      string
 	fs        *vfs.Mem
 	at        *crashfs.Point // of a kill
-	now, next *picture
+	now, next *storeModel
 	maxID     uint64
 }
 
@@ -43,7 +43,7 @@ type recorder struct {
 	syncs   int
 }
 
-func record(o Options, disk *crashfs.FS, r *rand.Rand, now *picture) (*recorder, Options) {
+func record(o Options, disk *crashfs.FS, r *rand.Rand, now *storeModel) (*recorder, Options) {
 	rec := &recorder{disk: disk, r: rand.New(rand.NewPCG(r.Uint64(), 2)), s: &script{r: r, now: now}}
 	disk.OnOperation(func(c crashfs.Operation) error {
 		if c.Op == "sync" || c.Op == "syncdir" {
@@ -74,7 +74,7 @@ func (rec *recorder) take(at *crashfs.Point, name string, limit int) {
 }
 
 // check opens the state: read-only, for writing, and once more after a commit.
-func (c *crashState) check(t *testing.T, o Options) (*picture, error) {
+func (c *crashState) check(t *testing.T, o Options) (*storeModel, error) {
 	ro := o
 	ro.ReadOnly = true
 	ro.FS = unwritten(c.fs)
@@ -140,7 +140,7 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 	for run := range runs {
 		o := testOptions(nil)
 		o.BlockSize = []int64{4096, 512, 16384}[run%3]
-		rec, ro := record(o, crashfs.New(formatted(t, o)), r, firstPicture())
+		rec, ro := record(o, crashfs.New(formatted(t, o)), r, newStoreModel())
 		m := openWriter(t, ro)
 		rec.s.m = m
 		for range steps {
@@ -169,7 +169,7 @@ func TestEveryCrashLeavesACommittedState(t *testing.T) {
 func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
-	rec, ro := record(o, crashfs.New(formatted(t, o)), r, firstPicture())
+	rec, ro := record(o, crashfs.New(formatted(t, o)), r, newStoreModel())
 	rec.s.m = openWriter(t, ro)
 	for range 10 {
 		if err := rec.s.step(); err != nil {
@@ -215,7 +215,7 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 func TestAnchorSlotIsDurableBeforeTheOtherIsOverwritten(t *testing.T) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
-	rec, ro := record(o, crashfs.New(formatted(t, o)), r, firstPicture())
+	rec, ro := record(o, crashfs.New(formatted(t, o)), r, newStoreModel())
 	rec.s.m = openWriter(t, ro)
 	if err := rec.s.commit(); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 
 // writerBeforeDrop returns a writer with two blocks, the first of which is about to be dropped, and
 // the model after the drop.
-func writerBeforeDrop(t *testing.T) (s *stateRecorder, o Options, m *Manager, id block.ID, want, next *picture) {
+func writerBeforeDrop(t *testing.T) (s *stateRecorder, o Options, m *Manager, id block.ID, want, next *storeModel) {
 	t.Helper()
 	s, o, m, want = recordedWriter(t)
 	id = ids(m)[0]
@@ -30,7 +30,7 @@ func writerBeforeDrop(t *testing.T) (s *stateRecorder, o Options, m *Manager, id
 
 // checkReclaim checks a diskState in which the metadata has a dead range that still occupies space:
 // a writer frees it, and the next commit removes its row.
-func checkReclaim(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
+func checkReclaim(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 	t.Helper()
 	found := checkReader(t, mem, o, want)
 	if len(found.state.dead) != 1 {
@@ -150,7 +150,7 @@ func TestCrashWhileDroppedBlockIsOpen(t *testing.T) {
 
 // dropContainer runs the commits by which a container is dropped and removed, and returns their
 // diskStates and the model afterwards.
-func dropContainer(t *testing.T, commits ...Edit) (list diskStates, o Options, name string, before diskState, next *picture) {
+func dropContainer(t *testing.T, commits ...Edit) (list diskStates, o Options, name string, before diskState, next *storeModel) {
 	t.Helper()
 	s, o, m, want := recordedWriter(t)
 	next = want.clone()
@@ -179,7 +179,7 @@ func dropContainer(t *testing.T, commits ...Edit) (list diskStates, o Options, n
 
 // checkDeadContainer checks a diskState in which a container is dead: a writer removes its file,
 // and the next commit removes its row.
-func checkDeadContainer(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want *picture) {
+func checkDeadContainer(t *testing.T, mem *vfs.Mem, o Options, name string, there bool, want *storeModel) {
 	t.Helper()
 	id, _ := containerName(name)
 	found := checkReader(t, mem, o, want)
@@ -257,14 +257,14 @@ func TestContainerIsUnlinkedAfterItsDropIsDurable(t *testing.T) {
 
 // recordedSparseWriter returns a writer with one sparse container, on a file system without hole
 // punching that keeps diskStates.
-func recordedSparseWriter(t *testing.T) (s *stateRecorder, o Options, m *Manager, want *picture) {
+func recordedSparseWriter(t *testing.T) (s *stateRecorder, o Options, m *Manager, want *storeModel) {
 	t.Helper()
 	m, _, blocks := sparseManager(t, func(mem *vfs.Mem) vfs.FS {
 		s = recordStates(mem)
 		return unpunchable{s.disk}
 	})
 	t.Cleanup(func() { m.Close() })
-	want = firstPicture()
+	want = newStoreModel()
 	want.blocks = blocks
 	return s, m.o, m, want
 }

@@ -58,7 +58,7 @@ func TestNoIDIsAssignedAboveTheDurableLimit(t *testing.T) {
 // Row 20: the sync of a container fails, the process continues, and then crashes.
 func TestCrashAfterFailedSync(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	c, sinks := begun(t, m, 1)
+	c, sinks := writeUnfinished(t, m, 1)
 	finish(t, c, sinks)
 	s.fail("sync", ".data", errDisk)
 	if err := c.Sync(); !errors.Is(err, ErrPoisoned) {
@@ -83,7 +83,7 @@ func TestCrashOnFullDiskDuringBlock(t *testing.T) {
 	for _, op := range []string{"write", "preallocate"} {
 		t.Run(op, func(t *testing.T) {
 			s, o, m, want := recordedWriter(t)
-			c, sinks := begun(t, m, 1)
+			c, sinks := writeUnfinished(t, m, 1)
 			s.fail(op, ".data", fmt.Errorf("disk is full: %w", fault.ErrNoSpace))
 			var err error
 			for range 16 { // more than is reserved
@@ -116,7 +116,7 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		t.Run(op, func(t *testing.T) {
 			s, o, m, want := recordedWriter(t)
-			c, sinks := begun(t, m, 1)
+			c, sinks := writeUnfinished(t, m, 1)
 			finish(t, c, sinks)
 			if err := c.Sync(); err != nil {
 				t.Fatal(err)
@@ -144,7 +144,7 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 // Row 23: a crash while a tail is removed.
 func TestCrashWhileTailIsCut(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	begun(t, m, 1)
+	writeUnfinished(t, m, 1)
 	again := recordStates(s.now().kill)
 	o.FS = again.disk
 	m2, err := Open(o)

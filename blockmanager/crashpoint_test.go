@@ -122,21 +122,21 @@ func (s diskState) each(t *testing.T, check func(t *testing.T, mem *vfs.Mem)) {
 }
 
 // recordedWriter returns the file system, its options, a writer with one block, and the model.
-func recordedWriter(t *testing.T) (*stateRecorder, Options, *Manager, *picture) {
+func recordedWriter(t *testing.T) (*stateRecorder, Options, *Manager, *storeModel) {
 	t.Helper()
 	o := testOptions(nil)
 	s := recordStates(formatted(t, o))
 	o.FS = s.disk
 	m := openWriter(t, o)
 	t.Cleanup(func() { m.Close() })
-	want := firstPicture()
+	want := newStoreModel()
 	data := bytes.Repeat([]byte("first "), 1000)
 	want.blocks[add(t, m, data)] = data
 	return s, o, m, want
 }
 
 // checkReader opens a state read-only; it must show the model and write nothing.
-func checkReader(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
+func checkReader(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) *Manager {
 	t.Helper()
 	o.FS, o.ReadOnly = unwritten(mem), true
 	m, err := Open(o)
@@ -151,7 +151,7 @@ func checkReader(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager 
 }
 
 // reopen opens a state for writing; it must show the model.
-func reopen(t *testing.T, mem *vfs.Mem, o Options, want *picture) *Manager {
+func reopen(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) *Manager {
 	t.Helper()
 	o.FS = mem
 	m := openWriter(t, o)
@@ -174,7 +174,7 @@ func ends(m *Manager) map[containerID]int64 {
 // checkTailIsFree checks blocks that no commit refers to after a crash: they are invisible, a
 // writer removes their bytes and their new containers, and the next block begins at the same
 // position.
-func checkTailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
+func checkTailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *storeModel) {
 	t.Helper()
 	at := ends(checkReader(t, mem, o, want))
 	m := reopen(t, mem, o, want)
@@ -205,8 +205,8 @@ func checkTailIsFree(t *testing.T, mem *vfs.Mem, o Options, want *picture) {
 	}
 }
 
-// begun writes n blocks concurrently, each longer than a sink's buffer.
-func begun(t *testing.T, m *Manager, n int) (*Creation, []block.Sink) {
+// writeUnfinished writes n blocks concurrently, each longer than a sink's buffer.
+func writeUnfinished(t *testing.T, m *Manager, n int) (*Creation, []block.Sink) {
 	t.Helper()
 	c := m.NewCreation()
 	var sinks []block.Sink
@@ -254,7 +254,7 @@ func TestCrashAfterContainerIsCreated(t *testing.T) {
 // Row 2: there are bytes after the last committed block.
 func TestCrashDuringBlockWrite(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	list := s.during(t, func() error { begun(t, m, 1); return nil })
+	list := s.during(t, func() error { writeUnfinished(t, m, 1); return nil })
 	point := list.after(t, "write", ".data")
 	if repaired := reopen(t, point.kill.Clone(), o, want).Repaired(); repaired.CutBytes == 0 {
 		t.Errorf("%+v: no bytes after the last block", repaired)
@@ -265,7 +265,7 @@ func TestCrashDuringBlockWrite(t *testing.T) {
 // Row 3: blocks are finished, possibly only partly on disk.
 func TestCrashAfterBlockIsFinished(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	c, sinks := begun(t, m, 1)
+	c, sinks := writeUnfinished(t, m, 1)
 	finish(t, c, sinks)
 	s.now().each(t, func(t *testing.T, mem *vfs.Mem) { checkTailIsFree(t, mem, o, want) })
 }
@@ -273,7 +273,7 @@ func TestCrashAfterBlockIsFinished(t *testing.T) {
 // Row 4: of two containers with new blocks one is synced.
 func TestCrashBetweenContainerSyncs(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	c, sinks := begun(t, m, 2)
+	c, sinks := writeUnfinished(t, m, 2)
 	finish(t, c, sinks)
 	if len(c.dirty) != 2 {
 		t.Fatalf("%d containers", len(c.dirty))
@@ -290,7 +290,7 @@ func TestCrashBetweenContainerSyncs(t *testing.T) {
 // it, before Pebble's batch.
 func TestCrashBetweenBlocksAndCommit(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	c, sinks := begun(t, m, 2)
+	c, sinks := writeUnfinished(t, m, 2)
 	finish(t, c, sinks)
 	if err := c.Sync(); err != nil {
 		t.Fatal(err)
@@ -330,7 +330,7 @@ func metaLog(t *testing.T, old, new *vfs.Mem) (name string, from, to int64) {
 // Row 6: part of the batch's record is in Pebble's log, or the record ends in zeros.
 func TestCrashDuringMetadataBatch(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	c, sinks := begun(t, m, 1)
+	c, sinks := writeUnfinished(t, m, 1)
 	finish(t, c, sinks)
 	if err := c.Sync(); err != nil {
 		t.Fatal(err)
@@ -359,7 +359,7 @@ func TestCrashDuringMetadataBatch(t *testing.T) {
 // Row 7: the batch is durable, but the commit has not returned.
 func TestCrashAfterMetadataBatch(t *testing.T) {
 	s, o, m, want := recordedWriter(t)
-	c, sinks := begun(t, m, 1)
+	c, sinks := writeUnfinished(t, m, 1)
 	finish(t, c, sinks)
 	if err := c.Sync(); err != nil {
 		t.Fatal(err)

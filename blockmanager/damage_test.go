@@ -18,11 +18,11 @@ import (
 )
 
 // filled returns a closed store with blocks, and its model.
-func filled(t *testing.T, o Options, steps int) (*vfs.Mem, *picture) {
+func filled(t *testing.T, o Options, steps int) (*vfs.Mem, *storeModel) {
 	t.Helper()
 	mem := formatted(t, o)
 	o.FS = mem
-	s := &script{m: openWriter(t, o), r: seedtest.Rand(t), now: firstPicture()}
+	s := &script{m: openWriter(t, o), r: seedtest.Rand(t), now: newStoreModel()}
 	for range steps {
 		if err := s.step(); err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 		mem := base.Clone()
 		disk := faultfs.New(mem)
 		fails := disk.Fail(faultfs.Rule{Match: changing, Skip: n - 1})
-		s := &script{r: newSeeded(seed), now: firstPicture()}
+		s := &script{r: newSeeded(seed), now: newStoreModel()}
 		o.FS = disk
 		m, err := Open(o)
 		if err != nil {
@@ -241,7 +241,7 @@ func TestCommitOnFullDiskMayBeRetried(t *testing.T) {
 			if err := m.Commit(Edit{Put: []Row{{[]byte("a"), []byte("b")}}}); err != nil {
 				t.Fatal(err)
 			}
-			want := firstPicture()
+			want := newStoreModel()
 			want.rows["a"] = "b"
 			attempt := func() error {
 				c := m.NewCreation()

@@ -59,7 +59,7 @@ func agreesWithThePicture(t *testing.T, on func(vfs.FS) vfs.FS) {
 	r := seedtest.Rand(t)
 	o := testOptions(nil)
 	o.FS = on(formatted(t, o))
-	s := &script{r: r, now: firstPicture()}
+	s := &script{r: r, now: newStoreModel()}
 	steps := 300
 	if testing.Short() {
 		steps = 60
@@ -92,7 +92,7 @@ func TestManagerOnRealFiles(t *testing.T) {
 	if err := Format(o, []Row{{[]byte("first"), []byte("row")}}, 1); err != nil {
 		t.Fatal(err)
 	}
-	s := &script{r: seedtest.Rand(t), now: firstPicture(), m: openWriter(t, o)}
+	s := &script{r: seedtest.Rand(t), now: newStoreModel(), m: openWriter(t, o)}
 	for range 25 {
 		if err := s.step(); err != nil {
 			t.Fatal(err)

@@ -23,19 +23,19 @@ import (
 
 var testInstance = [16]byte{0xa1, 0xb2, 15: 0xff}
 
-// picture is a simple model of the committed state.
-type picture struct {
+// storeModel is a simple model of the committed state.
+type storeModel struct {
 	blocks   map[block.ID][]byte
 	rows     map[string]string
 	logStart lsn.LSN
 }
 
-func (p *picture) clone() *picture {
-	return &picture{maps.Clone(p.blocks), maps.Clone(p.rows), p.logStart}
+func (p *storeModel) clone() *storeModel {
+	return &storeModel{maps.Clone(p.blocks), maps.Clone(p.rows), p.logStart}
 }
 
 // difference reads everything and returns an error if m differs from the model.
-func (p *picture) difference(m *Manager) error {
+func (p *storeModel) difference(m *Manager) error {
 	rows := map[string]string{}
 	last := ""
 	err := m.Rows(nil, func(k, v []byte) error {
@@ -98,8 +98,8 @@ func formatted(t *testing.T, o Options) *vfs.Mem {
 	return mem
 }
 
-func firstPicture() *picture {
-	return &picture{map[block.ID][]byte{}, map[string]string{"first": "row"}, 1}
+func newStoreModel() *storeModel {
+	return &storeModel{map[block.ID][]byte{}, map[string]string{"first": "row"}, 1}
 }
 
 func openWriter(t *testing.T, o Options) *Manager {
@@ -127,16 +127,16 @@ func randomBytes(r *rand.Rand, n int) []byte {
 type script struct {
 	m     *Manager
 	r     *rand.Rand
-	now   *picture // of the last commit that returned
-	next  *picture // of the one in flight, or nil
-	maxID block.ID // highest ID ever assigned
+	now   *storeModel // of the last commit that returned
+	next  *storeModel // of the one in flight, or nil
+	maxID block.ID    // highest ID ever assigned
 	open  []Source
 	want  [][]byte // content of open
 	onSet func()   // before now, next or maxID change
 	onEnd func()
 }
 
-func (s *script) set(now, next *picture) { s.change(func() { s.now, s.next = now, next }) }
+func (s *script) set(now, next *storeModel) { s.change(func() { s.now, s.next = now, next }) }
 
 // change runs f while no other goroutine uses s.
 func (s *script) change(f func()) {

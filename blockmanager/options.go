@@ -34,8 +34,8 @@ type Options struct {
 	ContainerBytes int64
 	// CacheBytes is the size of Pebble's cache; default 8 MiB.
 	CacheBytes int64
-	// BeforeCommit, if it is not nil, is called before each metadata commit and before each write of
-	// the anchor alone. Its error poisons the manager: the caller no longer owns the directory.
+	// BeforeCommit, if it is not nil, is called before each metadata commit and before each write
+	// of the anchor alone. Its error poisons the manager: the caller no longer owns the directory.
 	BeforeCommit func() error
 	// Logger takes warnings and Pebble's messages (at debug level); default: none.
 	Logger *slog.Logger

@@ -22,7 +22,7 @@ func TestWritableDeterminesWhetherHolesCanBePunched(t *testing.T) {
 	mem := formatted(t, o)
 	o.FS = mem
 	m := openWriter(t, o)
-	want := firstPicture()
+	want := newStoreModel()
 	data := bytes.Repeat([]byte("block "), 3000)
 	want.blocks[add(t, m, data)] = data
 	if err := m.Close(); err != nil {
@@ -216,7 +216,7 @@ func TestContainerWithoutBlocksIsUnlinkedWithoutHolePunching(t *testing.T) {
 	if use := diskUse(t, mem); use != 0 {
 		t.Errorf("%d bytes on the disk for nothing", use)
 	}
-	if err := errors.Join(firstPicture().difference(m), checkVerify(m)); err != nil {
+	if err := errors.Join(newStoreModel().difference(m), checkVerify(m)); err != nil {
 		t.Error(err)
 	}
 }

@@ -24,8 +24,8 @@ const verifyChunk = 1 << 20
 // It looks at both slots of the anchor, at all metadata, at the header page of each container, at
 // all bytes of each block and at the zeros between its end and the next block's start. It may run
 // concurrently with everything else, and skips blocks that a commit drops while it runs. An error
-// means that it could not continue, not that it found something; ctx ends it between two blocks. If checked is not nil, Verify
-// calls it with the length of each block it has read.
+// means that it could not continue, not that it found something; ctx ends it between two blocks. If
+// checked is not nil, Verify calls it with the length of each block it has read.
 func (m *Manager) Verify(ctx context.Context, finding func(file string, off int64, id block.ID, problem string), checked func(bytes int64)) error {
 	if err := m.verifyMeta(finding); err != nil {
 		return fmt.Errorf("blockmanager: verify: %w", err)

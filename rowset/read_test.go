@@ -249,8 +249,8 @@ func TestScansMatchTheModel(t *testing.T) {
 	})
 }
 
-// A descending scan with a limit begins with few rows at the end of the rowset. Its batches grow and
-// do not cross the borders of windows.
+// A descending scan with a limit begins with few rows at the end of the rowset. Its batches grow
+// and do not cross the borders of windows.
 func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
 	w := newWorld(t, seedtest.Rand(t), s, manyRows)

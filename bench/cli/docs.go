@@ -17,8 +17,8 @@ const (
 	endMark   = "<!-- end -->\n"
 )
 
-// writePage keeps the tables in the files from, one after the other, unless there are none, and puts
-// the kept tables into the page of figures. The kept file may be one of from.
+// writePage keeps the tables in the files from, one after the other, unless there are none, and
+// puts the kept tables into the page of figures. The kept file may be one of from.
 func writePage(root string, from ...string) error {
 	kept, page := filepath.Join(root, filepath.FromSlash(keptTable)), filepath.Join(root, filepath.FromSlash(figuresPage))
 	if len(from) > 0 {

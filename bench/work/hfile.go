@@ -49,7 +49,8 @@ func (c HFileCase) File(env *harness.Env) string { return env.Input("cells-" + c
 
 func (c HFileCase) form() string { return fmt.Sprintf("codec %s, encoding %s", c.codec, c.encoding) }
 
-// HFileCacheBytes is the block cache of the peers that read rows by key: it has room for all blocks.
+// HFileCacheBytes is the block cache of the peers that read rows by key: it has room for all
+// blocks.
 const HFileCacheBytes = storeMemory
 
 // HFileEnough is how long a measurement is to take, at least.
@@ -266,8 +267,8 @@ func (c HFileCase) getOurs(env *harness.Env) (m harness.Measurement, err error) 
 	})
 }
 
-// Pebble's table has a cell's row, qualifier and time as its key, in HBase's order: newer times sort
-// first.
+// Pebble's table has a cell's row, qualifier and time as its key, in HBase's order: newer times
+// sort first.
 
 const sstableFile = "cells.sst"
 

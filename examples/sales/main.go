@@ -94,8 +94,8 @@ func load(ctx context.Context, table *oribi.TableOf[Sale]) error {
 	return err
 }
 
-// byCountry prints the first day's sales of wine and cheese by country. The fields of the struct are
-// the columns to read. The range and the predicate exclude most of the table.
+// byCountry prints the first day's sales of wine and cheese by country. The fields of the struct
+// are the columns to read. The range and the predicate exclude most of the table.
 func byCountry(ctx context.Context, table *oribi.Table) error {
 	type sale struct {
 		Country string

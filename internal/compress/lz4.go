@@ -63,8 +63,8 @@ func appendLiteralBlock(dst, src []byte) []byte {
 // result. After an error, fault.ErrCorrupt, the content of dst is undefined.
 func LZ4DecompressExact(dst, src []byte) error {
 	if len(dst) == 0 {
-		// The library's assembly writes to address 0 if dst is nil and src begins with literals. The
-		// only block of no bytes is a token without literals.
+		// The library's assembly writes to address 0 if dst is nil and src begins with literals.
+		// The only block of no bytes is a token without literals.
 		if len(src) != 1 || src[0] != 0 {
 			return fault.Corruptf("compress: lz4: %d bytes do not unpack to an empty block", len(src))
 		}

@@ -10,8 +10,8 @@ import (
 // and comments fit.
 const maxRowBytes = 64 << 20
 
-// EncodeRow returns the bytes of a metadata row's message, the same for equal messages. It panics on
-// strings that are not UTF-8 and on absent required fields, which the callers rule out.
+// EncodeRow returns the bytes of a metadata row's message, the same for equal messages. It panics
+// on strings that are not UTF-8 and on absent required fields, which the callers rule out.
 func EncodeRow(m proto.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {

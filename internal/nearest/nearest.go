@@ -54,9 +54,10 @@ func Hint(word string, names []string) string {
 	return "; there is " + strings.Join(list, ", ")
 }
 
-// Error returns an error that wraps err, the error about an unknown word. Its text is that of err and
-// the Hint for the word and names(), which must be safe for concurrent use. The text is built only
-// when it is needed: callers that only test for err do not pay for the comparison of all names.
+// Error returns an error that wraps err, the error about an unknown word. Its text is that of err
+// and the Hint for the word and names(), which must be safe for concurrent use. The text is built
+// only when it is needed: callers that only test for err do not pay for the comparison of all
+// names.
 func Error(err error, word string, names func() []string) error { return &unknown{err, word, names} }
 
 // unknown is an error about an unknown word.

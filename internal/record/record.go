@@ -161,10 +161,10 @@ func split(payload []byte) (h Head, end int, err error) {
 	return h, end, nil
 }
 
-// Decode reads a record and gives its operations to fn, in order; an error of fn ends it. Key
-// and body alias payload. Bodies are not looked into: an insert's is for change.RowFormat.Check, an update's
-// for change.List.Check, by the schema of the version named. Errors: ErrCorrupt, ErrUnsupported, what fn
-// returns.
+// Decode reads a record and calls fn for its operations in order, up to the first error of fn. Key
+// and body alias payload. Bodies are not checked: the caller passes an insert's to
+// change.RowFormat.Check and an update's to change.List.Check, with the schema of the given
+// version. Errors: ErrCorrupt, ErrUnsupported, those of fn.
 func Decode(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
 	h, end, err := split(payload)
 	if err != nil {

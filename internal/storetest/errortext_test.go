@@ -58,8 +58,8 @@ func checkErrors(t *testing.T, want error, calls []failingCall) {
 	}
 }
 
-// readCalls are the calls that read, writeCalls those that write, with good arguments: all fail in a
-// store or a context in which none can succeed.
+// readCalls are the calls that read, writeCalls those that write, with good arguments: all fail in
+// a store or a context in which none can succeed.
 func readCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, typed *oribi.TableOf[numberRow], place string) []failingCall {
 	return []failingCall{
 		{"Store.Snapshot", "", func() error { return errOf(store.Snapshot(ctx)) }},

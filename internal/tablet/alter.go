@@ -119,10 +119,10 @@ func Converted(op *Op, from, to *TableSchema) *Op {
 	return &ops[0]
 }
 
-// convertRow converts the row image of an insert or upsert to another version of the schema. Columns
-// that were not set keep the default that from had when the row was added to its batch; added
-// columns get the cell that to has for an unset column. source has, for each column of to, its index
-// in from; −1 = it was added.
+// convertRow converts the row image of an insert or upsert to another version of the schema.
+// Columns that were not set keep the default that from had when the row was added to its batch;
+// added columns get the cell that to has for an unset column. source has, for each column of to,
+// its index in from; −1 = it was added.
 func (op *Op) convertRow(source []int, from, to *TableSchema) {
 	cells := make([][]byte, len(source))
 	set, unset := batch.MakeBitmap(len(source)), false

@@ -38,10 +38,10 @@ type catchUp struct {
 	logs      []changeLog
 	added     map[uint64]*Added // by rowset ID
 	files     *rowset.Tree      // the added rowsets, opened to look up keys; nil = not open
-	positions int64             // remembered by logs
+	positions int64             // number of positions remembered by logs
 }
 
-// changeLog is the changes that one store has logged.
+// changeLog gives access to the changes that one store has logged.
 type changeLog struct {
 	next int // the first change that is not caught up
 	// apply applies the changes from position from on and returns the position after the last one.

@@ -44,8 +44,8 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compac
 // requested is the reason recorded for a compaction that a caller requested.
 const requested = "requested"
 
-// CollectUndos drops what is older than the history floor, as far as possible without rewriting:
-// undo files, and rowsets in which every row is deleted.
+// CollectUndos drops history older than the history floor, as far as possible without rewriting
+// files: whole undo files, and rowsets in which every row is deleted.
 func (t *Tablet) CollectUndos(ctx context.Context) (res compaction.Result, err error) {
 	t.exclusively(func() {
 		res.RowSetsBefore = len(t.Info().RowSets)
@@ -55,8 +55,7 @@ func (t *Tablet) CollectUndos(ctx context.Context) (res compaction.Result, err e
 	return res, err
 }
 
-// CompactDeltas runs the delta compaction that the rules chose. It does nothing for a rowset that
-// no longer exists.
+// CompactDeltas runs a chosen delta compaction. It does nothing if the rowset no longer exists.
 func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (err error) {
 	t.exclusively(func() {
 		if c.Kind == compaction.UndoGC {
@@ -103,7 +102,7 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 }
 
 // compactDeltas runs a minor or major compaction of one rowset, under the work lock, and returns
-// how many bytes it wrote.
+// the number of bytes written.
 func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
 	j, err := t.begin()
 	if err != nil {
@@ -192,7 +191,7 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	return e.BytesWritten, err
 }
 
-// Deltas returns the rowsets as the rules for delta compactions see them.
+// Deltas returns the descriptions of the rowsets from which the rules choose delta compactions.
 func (t *Tablet) Deltas() (infos []compaction.DeltaInfo, err error) {
 	st, err := t.acquire()
 	if err != nil {

@@ -37,10 +37,10 @@ import (
 //     the 5th, leaves unreferenced blocks.
 //  2. Writers are blocked, and the last keys of concurrent writes are looked up.
 //  3. An empty batch is appended to the log and synced. Its timestamp and LSN are the ingest's: no
-//     other batch gets them, before or after a crash, and no later batch is visible before it.
+//     other batch is assigned them, even after a crash, and no later batch is visible before it.
 //  4. The undo files, which contain the timestamp, are written and synced.
 //  5. One metadata commit. The new rowsets' included LSN is that of the empty batch: replay applies
-//     all later operations to them, and no earlier operation is on their rows. The log contains
+//     all later operations to them, and no earlier one affects their rows. The log contains
 //     none of the rows, so the commit is confirmed.
 //  6. Readers see the new state; then the empty batch is published, and with it the rows.
 //
@@ -53,7 +53,7 @@ type Ingest struct {
 	writer   *rowset.RollingWriter
 	start    time.Time
 	rows     int64
-	last     []byte // the last key
+	last     []byte // the last appended key
 	auto     int64  // the highest value of an auto-incrementing column
 	out      []*rowset.Metadata
 
@@ -65,7 +65,7 @@ type Ingest struct {
 }
 
 // errOrder is the cause of a *change.RowError about a row out of key order.
-var errOrder = errors.New("the key is not greater than that of the row before")
+var errOrder = errors.New("the key is not greater than that of the previous row")
 
 // BeginIngest returns an ingest without rows. The caller calls Abort at the end, also after Finish.
 // Errors: ErrNoTable if the table was dropped; ErrClosed.
@@ -90,7 +90,7 @@ func (in *Ingest) Rows() int64 { return in.rows }
 
 // Append appends rows, which must have no changes. Pass about a thousand rows or more at a time.
 // Append does not retain them. Errors: a *change.RowError for a key that is not greater than the
-// one before, and, with ErrKeyExists, for a key that exists; write errors. After an error only
+// previous one, or, with ErrKeyExists, for a key that exists; write errors. After an error only
 // Abort may be called.
 func (in *Ingest) Append(rows *change.Rows) error {
 	keys := rows.Keys
@@ -227,7 +227,7 @@ func (in *Ingest) Abort() {
 	in.creation.Abort()
 }
 
-// openFiles opens the new rowsets, which have bloom files and key indexes, and no undo files yet.
+// openFiles opens the new rowsets. They have bloom files and key indexes, but no undo files yet.
 func (in *Ingest) openFiles() (err error) {
 	in.files, err = in.t.openUncommitted(in.creation, in.Schema, in.out)
 	return err

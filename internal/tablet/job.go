@@ -41,7 +41,7 @@ func (t *Tablet) begin() (*job, error) {
 // beginBlocked starts a job that blocks the table's writers until it ends, and waits until
 // everything in the log is durable and published.
 func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
-	// Sync before writers are blocked, so that they do not wait for most of the I/O.
+	// Wait for the log before writers are blocked, so that they do not wait for most of the I/O.
 	if err := t.opts.Store.Wait(ctx, t.opts.Store.LastLSN()); err != nil {
 		return nil, err
 	}
@@ -103,9 +103,9 @@ func (j *job) cut() error {
 //	              ▲     write and sync the outputs      catch up in      last round,
 //	              L     as of L                         rounds           commit, install
 //
-// With the gate held, no write batch is between its append and the end of its application. So the
-// batches of the table with LSNs up to L are all in the stores, and at.snap sees them; no later one
-// is. Later operations go
+// With the gate held, every write batch of the table that is in the log has been applied. So the
+// stores contain all batches of the table with LSNs up to L, which at.snap sees, and no later ones.
+// Later operations go
 //
 //	an insert           to the new MemRowSet, even if the frozen one or a rowset has a ghost
 //	                    of the key
@@ -181,7 +181,7 @@ func (j *job) install(row *meta.Table) error {
 // same blocks, if a reader uses them through this state or an earlier one. By the time that reader
 // needs a file, a compaction of the replacement may have removed its block.
 func (st *tabletState) openReplaced(sets []*rowset.DiskRowSet) {
-	read := st.refs.Load() > 1 // one is the caller's own, and no reader can acquire the state any longer
+	read := st.refs.Load() > 1 // one reference is the caller's, and no reader can acquire this state any more
 	for _, d := range sets {
 		if read || d.Shared() {
 			d.OpenFiles()

@@ -34,8 +34,8 @@ func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, err
 }
 
 // View is a reader's reference to one state of the table, which it reads as of one snapshot.
-// Columns are given by their indexes in TableSchema's schema. The reader calls Release, or Close of the
-// iterator that Scan returns.
+// Columns are given by their indexes in TableSchema's schema. The reader calls Release, or Close of
+// the iterator that Scan returns.
 type View struct {
 	*TableSchema
 	table string

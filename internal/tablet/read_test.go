@@ -94,8 +94,8 @@ func randomTable(t *testing.T, r *rand.Rand) (*world, versions) {
 	return w, pic
 }
 
-// Plan: random layouts, random requests. A scan returns the model's rows, each once, in ascending or
-// descending key order if requested.
+// Plan: random layouts, random requests. A scan returns the model's rows, each once, in ascending
+// or descending key order if requested.
 func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := 60
@@ -360,8 +360,8 @@ func TestRowSetsAreDividedIntoGroupsAndLanes(t *testing.T) {
 	}
 }
 
-// Row IDs number the rows of one DiskRowSet, so a scan of a table by them has no meaning: the rows in
-// memory have none.
+// Row IDs number the rows of one DiskRowSet, so a scan of a table by them has no meaning: the rows
+// in memory have none.
 func TestScanOfATableRefusesRowIDs(t *testing.T) {
 	w := newWorld(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "on disk"))

@@ -6,7 +6,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// TableSchema is one version of a table's schema, with the formats derived from it. It is immutable.
+// TableSchema is one version of a table's schema, with the formats derived from it. It is
+// immutable.
 //
 // An alteration makes a new TableSchema and a new tabletState. A reader uses the TableSchema of the
 // state that it acquired. A write batch uses the one that was current when the batch was started,

@@ -75,8 +75,8 @@ func SurveyStore(s *oribi.Store, timestamps []mvcc.Timestamp) (*Survey, error) {
 	return v, nil
 }
 
-// SurveyTimestamps returns the timestamps for a survey that decides how many commits after the first n
-// survived: those of the n-th commit and all later ones, and mvcc.Max.
+// SurveyTimestamps returns the timestamps for a survey that decides how many commits after the
+// first n survived: those of the n-th commit and all later ones, and mvcc.Max.
 func (m *Model) SurveyTimestamps(n int) []mvcc.Timestamp {
 	var out []mvcc.Timestamp
 	for _, c := range m.Commits[max(n-1, 0):] {
