@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
+	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -237,54 +238,10 @@ func (o *output) zstdFrames(src []byte, limit int) error {
 			o.b = o.b[:len(o.b)+len(b)]
 			return nil
 		}
-		if !errors.Is(err, zstd.ErrDecoderSizeExceeded) || len(room) >= min(limit, zstdBound(src)) {
+		if !errors.Is(err, zstd.ErrDecoderSizeExceeded) || len(room) >= min(limit, compress.ZstdBound(src)) {
 			return fault.Corruptf("%v: %v", Zstd, err)
 		}
 		o.reserve(len(room) + 1)
-	}
-}
-
-// zstdBound returns a number of bytes that the frames in src do not exceed, whatever size their
-// headers claim: the sum over their blocks. Source: RFC 8878, sections 3.1.1 and 3.1.1.2.
-func zstdBound(src []byte) int {
-	const (
-		blockHeaderLen = 3
-		maxBlock       = 128 << 10
-		raw, rle       = 0, 1
-		checksum       = 4
-	)
-	bound := 0
-	for {
-		var h zstd.Header
-		if h.Decode(src) != nil || h.Skippable {
-			return bound
-		}
-		src = src[min(h.HeaderSize, len(src)):]
-		for last := false; !last; {
-			if len(src) < blockHeaderLen {
-				return bound
-			}
-			block := int(src[0]) | int(src[1])<<8 | int(src[2])<<16
-			last = block&1 != 0
-			size := block >> 3
-			stored := size
-			switch block >> 1 & 3 {
-			case raw:
-				bound += size
-			case rle:
-				bound += size
-				stored = 1
-			default:
-				bound += maxBlock
-			}
-			if src = src[blockHeaderLen:]; stored > len(src) {
-				return bound
-			}
-			src = src[stored:]
-		}
-		if h.HasCheckSum {
-			src = src[min(checksum, len(src)):]
-		}
 	}
 }
 
@@ -367,7 +324,7 @@ func measure(codec Codec, stored []byte, size int) error {
 		return nil
 	}
 	if codec == Zstd && isZstdFrame(stored) {
-		if bound := zstdBound(stored); bound < size {
+		if bound := compress.ZstdBound(stored); bound < size {
 			return fault.Corruptf("%v: at most %d bytes, want %d", codec, bound, size)
 		}
 		return nil

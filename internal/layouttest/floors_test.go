@@ -32,9 +32,10 @@ var floors = map[string]int{
 	"rowset":    6,
 	"memrowset": 6,
 
-	"delta": 5,
-	"bloom": 5,
-	"hfile": 5,
+	"delta":      5,
+	"bloom":      5,
+	"hfile":      5,
+	"carbondata": 5,
 
 	"cfile":           4,
 	"internal/record": 4,

@@ -1,0 +1,188 @@
+package carbondata
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/fuzztest"
+)
+
+// goldenFile returns a data file of the corpus.
+func goldenFile(t testing.TB, folder string) []byte {
+	paths, err := filepath.Glob(filepath.Join(goldenDir(t), folder, "*"+dataSuffix))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: %v", folder, err)
+	}
+	b, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// typed fails unless err is nil, ErrCorrupt, or ErrUnsupported.
+func typed(t *testing.T, err error) bool {
+	if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
+		t.Fatalf("neither ErrCorrupt nor ErrUnsupported: %v", err)
+	}
+	return err == nil
+}
+
+// readAll opens the file in data and reads its rows. A file that is read to its end has as many rows
+// as its footer says.
+func readAll(t *testing.T, data []byte) error {
+	f, err := OpenFile(&block.Memory{Bytes: data})
+	if !typed(t, err) {
+		return err
+	}
+	n := int64(0)
+	for _, err := range f.Rows(context.Background()) {
+		if !typed(t, err) {
+			return err
+		}
+		n++
+	}
+	if n != f.Info().Rows {
+		t.Fatalf("%d rows, the footer says %d", n, f.Info().Rows)
+	}
+	return nil
+}
+
+// fuzzFolders are small and contain all encodings together.
+var fuzzFolders = []string{"one-row", "one-column-int", "one-column-string", "sdk-1.4.1-sorted", "sort-types-inverted", "string-rle", "varchar-dict", "decimal-narrow", "double-special"}
+
+// FuzzFile fuzzes a whole data file.
+func FuzzFile(f *testing.F) {
+	for _, folder := range fuzzFolders {
+		f.Add(goldenFile(f, folder))
+	}
+	fuzztest.Run(f, func(t *testing.T, data []byte) { readAll(t, data) })
+}
+
+// FuzzFooter fuzzes the footer after the other bytes of a file.
+func FuzzFooter(f *testing.F) {
+	data := goldenFile(f, "one-column-string")
+	at := binary.BigEndian.Uint64(data[len(data)-pointerLen:])
+	f.Add(data[at : len(data)-pointerLen])
+	fuzztest.Run(f, func(t *testing.T, footer []byte) {
+		file := append(bytes.Clone(data[:at]), footer...)
+		readAll(t, binary.BigEndian.AppendUint64(file, at))
+	})
+}
+
+// FuzzChunk fuzzes the header of a column chunk, alone.
+func FuzzChunk(f *testing.F) {
+	for _, folder := range fuzzFolders {
+		file, err := OpenFile(&block.Memory{Bytes: goldenFile(f, folder)})
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i, n := range file.blocklets[0].lengths {
+			head, err := readAt(file.src, file.blocklets[0].offsets[i], n)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(head)
+		}
+	}
+	fuzztest.Run(f, func(t *testing.T, head []byte) {
+		c, err := parseChunk(head, 100, 5000)
+		if !typed(t, err) {
+			return
+		}
+		for _, h := range c.pages {
+			_, err := parseEncoderMeta(h.meta)
+			typed(t, err)
+			_, err = nullBits(&h, 100)
+			typed(t, err)
+		}
+		if c.dictionary != nil {
+			_, err := readDictionary(&c, 1<<20)
+			typed(t, err)
+		}
+	})
+}
+
+// FuzzPage fuzzes the stored parts of a page of each type.
+func FuzzPage(f *testing.F) {
+	f.Add(uint8(String), uint8(0), uint8(3), []byte("\x00\x02ab\x00\x00\x00\x01c"), []byte{}, []byte{})
+	f.Add(uint8(Date), uint8(encDictionary), uint8(2), []byte("\x40\x00\x46\x24"), []byte("\x00\x00\x00\x02"), []byte{})
+	f.Add(uint8(Short), uint8(encInvertedIndex), uint8(2), []byte("\x00\x02\x80\x01\x00\x00"), []byte{}, []byte("\x00\x00\x00\x04\x00\x01\x00\x00"))
+	f.Add(uint8(Varchar), uint8(encVarchar), uint8(1), []byte("\x00\x00\x00\x01x"), []byte{}, []byte{})
+	fuzztest.Run(f, func(t *testing.T, typ, enc, rows uint8, data, runs, rowIDs []byte) {
+		if _, ok := typeNames[Type(typ)]; !ok {
+			return
+		}
+		p := &page{column: &Column{Type: Type(typ), Precision: 20, dimension: true}, rows: int(rows)}
+		if !typed(t, p.choose(&pageHeader{encoders: []encoding{encoding(enc)}}, false)) {
+			return
+		}
+		var err error
+		if len(rowIDs) > 0 {
+			if p.inverse, err = inverse(rowIDs, p.rows); !typed(t, err) {
+				return
+			}
+		}
+		if !typed(t, p.decode(nameSnappy, snappyLiteral(data), runs, 1<<20)) {
+			return
+		}
+		for i := range p.rows {
+			if _, err := p.value(i); !typed(t, err) {
+				return
+			}
+		}
+	})
+}
+
+// snappyLiteral returns a Snappy block of one literal.
+func snappyLiteral(b []byte) []byte {
+	dst := binary.AppendUvarint(nil, uint64(len(b)))
+	for len(b) > 0 {
+		n := min(len(b), 60)
+		dst = append(append(dst, byte(n-1)<<2), b[:n]...)
+		b = b[n:]
+	}
+	return dst
+}
+
+// TestChangedBytesAreRefusedOrRead changes bytes of golden files: the reader returns rows or an error
+// of the two kinds, and does not panic.
+func TestChangedBytesAreRefusedOrRead(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, folder := range fuzzFolders {
+		good := goldenFile(t, folder)
+		if err := readAll(t, good); err != nil {
+			t.Errorf("%s: %v", folder, err)
+		}
+		refused := 0
+		const rounds = 300
+		for range rounds {
+			data := bytes.Clone(good)
+			for range 1 + r.IntN(3) {
+				data[r.IntN(len(data))] ^= byte(1 + r.IntN(255))
+			}
+			if readAll(t, data) != nil {
+				refused++
+			}
+		}
+		if refused < rounds/10 {
+			t.Errorf("%s: only %d of %d changed files were refused", folder, refused, rounds)
+		}
+	}
+}
+
+func TestTruncatedFilesAreRefused(t *testing.T) {
+	good := goldenFile(t, "one-row")
+	for n := range good {
+		if readAll(t, good[:n]) == nil {
+			t.Fatalf("the first %d of %d bytes are accepted", n, len(good))
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package carbondata
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/corpustest"
+)
+
+// TestMalformedFoldersAreRefused opens and scans the folders that must be refused by then. Those with
+// other faults in the index file are read.
+func TestMalformedFoldersAreRefused(t *testing.T) {
+	dir := filepath.Join(goldenDir(t), "malformed")
+	lines := corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl"))
+	if len(lines) < 101 {
+		t.Errorf("%d malformed folders", len(lines))
+	}
+	for _, line := range lines {
+		var f struct{ Name, What, Base, Required, Kind, Trigger string }
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(f.Name, func(t *testing.T) {
+			stage := "open"
+			table, err := Open(filepath.Join(dir, f.Name))
+			if err == nil {
+				defer table.Close()
+				stage = "scan"
+				for _, rowErr := range table.Rows(context.Background()) {
+					if err = rowErr; err != nil {
+						break
+					}
+				}
+			}
+			t.Log(stage, err)
+			if err == nil {
+				if f.Trigger != "filter" && f.Required == "error" {
+					t.Errorf("%s: accepted", f.What)
+				}
+				return
+			}
+			want := ErrCorrupt
+			if f.Kind == "NotSupported" {
+				want = ErrUnsupported
+			}
+			if !errors.Is(err, want) && !(errors.Is(err, ErrUnsupported) && complexFolder(f.Base)) {
+				t.Errorf("%s: %v, want %v", f.What, err, want)
+			}
+			if f.Trigger == "open" && stage != "open" {
+				t.Errorf("%s: refused at %s: %v", f.What, stage, err)
+			}
+			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "carbondata: ") {
+				t.Errorf("message %q", err)
+			}
+		})
+	}
+}
+
+// complexFolder reports whether a folder of the corpus has ARRAY, STRUCT, or MAP columns, which are
+// refused before what is wrong with them is found.
+func complexFolder(base string) bool {
+	return strings.HasPrefix(base, "array-") || strings.HasPrefix(base, "complex-")
+}

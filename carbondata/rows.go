@@ -1,0 +1,100 @@
+package carbondata
+
+import (
+	"context"
+	"iter"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// cells reads the values of one column of a blocklet, page by page.
+type cells struct {
+	column *Column
+	chunk  chunk
+	dict   *dictionary
+	page   *page
+}
+
+func (f *File) openCells(col *Column, b *blocklet) (*cells, error) {
+	if len(col.Children) > 0 {
+		return nil, fault.Unsupportedf("%s", col.TypeName())
+	}
+	c := &cells{column: col}
+	var err error
+	if c.chunk, err = f.readChunk(b, col.first); err != nil {
+		return nil, err
+	}
+	if c.chunk.dictionary != nil {
+		if c.dict, err = readDictionary(&c.chunk, f.textLimit()/2); err != nil {
+			return nil, inside(err, "dictionary")
+		}
+	}
+	return c, nil
+}
+
+// Rows returns the rows in the order of the file, each with the values of the columns of Schema; see
+// Type for their Go types. A row belongs to the caller. The first error ends the iteration.
+func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		columns := f.Schema()
+		for row, err := range f.rowsOf(ctx, columns) {
+			if err != nil {
+				yield(nil, inside(err, "carbondata"))
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// rowsOf returns the values of some of the file's columns.
+func (f *File) rowsOf(ctx context.Context, columns []Column) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for i := range f.blocklets {
+			b := &f.blocklets[i]
+			more, err := f.blockletRows(ctx, b, columns, yield)
+			if err != nil {
+				yield(nil, inside(err, "blocklet %d", i))
+				return
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// blockletRows yields the rows of one blocklet. It reports whether the caller wants more.
+func (f *File) blockletRows(ctx context.Context, b *blocklet, columns []Column, yield func([]any, error) bool) (more bool, err error) {
+	list := make([]*cells, len(columns))
+	for i := range columns {
+		if list[i], err = f.openCells(&columns[i], b); err != nil {
+			return false, inside(err, "column %q", columns[i].Name)
+		}
+	}
+	for p, n := range b.pageRows {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		for _, c := range list {
+			c.page = nil
+			if c.page, err = f.readPage(c.column, &c.chunk, c.dict, p, n); err != nil {
+				return false, inside(err, "column %q: page %d", c.column.Name, p)
+			}
+		}
+		for row := range n {
+			values := make([]any, len(list))
+			for i, c := range list {
+				if values[i], err = c.page.value(row); err != nil {
+					return false, inside(err, "column %q: page %d: row %d", c.column.Name, p, row)
+				}
+			}
+			if !yield(values, nil) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,228 @@
+package carbondata
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Type is the type of a column. The numbers are those in files. Source: carbondata spec §5.
+type Type int
+
+// The types, with the Go type of their values; a null is nil.
+const (
+	String    Type = 0  // string; file format: never change
+	Short     Type = 1  // int16; file format: never change
+	Int       Type = 2  // int32; file format: never change
+	Long      Type = 3  // int64; file format: never change
+	Double    Type = 4  // float64; file format: never change
+	Decimal   Type = 5  // batch.Int128, the unscaled integer; file format: never change
+	Timestamp Type = 6  // Micros; file format: never change
+	Date      Type = 7  // Days; file format: never change
+	Boolean   Type = 8  // bool; file format: never change
+	Array     Type = 20 // file format: never change
+	Struct    Type = 21 // file format: never change
+	Varchar   Type = 22 // string; file format: never change
+	Map       Type = 23 // file format: never change
+	Float     Type = 24 // float32; file format: never change
+	Byte      Type = 25 // int8; file format: never change
+	Binary    Type = 26 // []byte; file format: never change
+)
+
+var typeNames = map[Type]string{String: "STRING", Short: "SHORT", Int: "INT", Long: "LONG", Double: "DOUBLE", Decimal: "DECIMAL", Timestamp: "TIMESTAMP",
+	Date: "DATE", Boolean: "BOOLEAN", Array: "ARRAY", Struct: "STRUCT", Varchar: "VARCHAR", Map: "MAP", Float: "FLOAT", Byte: "BYTE", Binary: "BINARY"}
+
+func (t Type) String() string {
+	if name, ok := typeNames[t]; ok {
+		return name
+	}
+	return fmt.Sprintf("type %d", int(t))
+}
+
+// Days is the value of a DATE: days since 1970-01-01.
+type Days int32
+
+// Micros is the value of a TIMESTAMP: microseconds since 1970-01-01 UTC. Files store milliseconds.
+type Micros int64
+
+// Column is a column of a schema.
+type Column struct {
+	Name      string
+	ID        string // a UUID in transactional tables, else the name
+	Type      Type
+	Precision int      // digits of a DECIMAL, 1 to 38
+	Scale     int      // of these, digits after the point
+	Sort      bool     // a sort column; the rows need not be sorted, see FileInfo.Sorted
+	Ordinal   int      // position in the user's order
+	Children  []Column // of ARRAY (one), STRUCT, and MAP (one STRUCT of key and value)
+	Default   []byte   // as stored; of a column that a file does not have
+
+	dimension bool
+	first     int // index of its chunk in a blocklet; those of its children follow
+}
+
+// TypeName returns the type with its parameters, such as DECIMAL(12,3) or ARRAY<STRING>.
+func (c Column) TypeName() string {
+	children := make([]string, len(c.Children))
+	for i, child := range c.Children {
+		children[i] = child.TypeName()
+		if c.Type == Struct {
+			children[i] = child.Name + ":" + children[i]
+		}
+	}
+	switch {
+	case c.Type == Decimal:
+		return fmt.Sprintf("DECIMAL(%d,%d)", c.Precision, c.Scale)
+	case c.Type == Map && len(c.Children) == 1 && len(c.Children[0].Children) == 2:
+		pair := c.Children[0].Children
+		return fmt.Sprintf("MAP<%s,%s>", pair[0].TypeName(), pair[1].TypeName())
+	case len(children) > 0:
+		return fmt.Sprintf("%v<%s>", c.Type, strings.Join(children, ","))
+	}
+	return c.Type.String()
+}
+
+// ColumnSchema: a column in the header of a file, one message for each column and each child. The
+// children of a column follow it, depth first. Source: carbondata spec §4.2.
+//
+//	ID  type    field             meaning
+//	1   i32     data_type         see Type
+//	2   binary  column_name       with the names of the parents before it: a.b
+//	3   binary  column_id
+//	6   bool    dimension         stored before all measures
+//	8   i32     scale             of DECIMAL, else -1
+//	9   i32     precision         of DECIMAL, else -1
+//	10  i32     num_child
+//	12  binary  default_value
+//	13  map     columnProperties  sort_columns: "true"
+//	16  i32     schemaOrdinal     position in the user's order; -1 for children
+//
+// The other fields are not used. A STRING "a" that is a dimension, without the fields that are not
+// required: 15 00 18 01 61 18 01 61 11 19 05 11 00
+const (
+	columnType       = 1  // file format: never change
+	columnName       = 2  // file format: never change
+	columnID         = 3  // file format: never change
+	columnDimension  = 6  // file format: never change
+	columnScale      = 8  // file format: never change
+	columnPrecision  = 9  // file format: never change
+	columnChildren   = 10 // file format: never change
+	columnDefault    = 12 // file format: never change
+	columnProperties = 13 // file format: never change
+	columnOrdinal    = 16 // file format: never change
+)
+
+// flatColumn is a column before the children are moved into their parents.
+type flatColumn struct {
+	Column
+	children int
+}
+
+func (r *thriftReader) column() (c flatColumn) {
+	c.Scale, c.Precision = -1, -1
+	r.fields("ColumnSchema", func(id int, typ byte) {
+		switch id {
+		case columnType:
+			c.Type = Type(r.i32(typ))
+		case columnName:
+			c.Name = r.text(typ)
+		case columnID:
+			c.ID = r.text(typ)
+		case columnDimension:
+			c.dimension = r.bool(typ)
+		case columnScale:
+			c.Scale = r.i32(typ)
+		case columnPrecision:
+			c.Precision = r.i32(typ)
+		case columnChildren:
+			c.children = r.i32(typ)
+		case columnDefault:
+			c.Default = slices.Clone(r.bytes(typ))
+		case columnProperties:
+			c.Sort = strings.EqualFold(r.properties(typ)["sort_columns"], "true")
+		case columnOrdinal:
+			c.Ordinal = r.i32(typ)
+		default:
+			r.skip(typ)
+		}
+	}, columnType, columnName, columnID, columnDimension)
+	return c
+}
+
+const maxPrecision = 38
+
+// check reports what is wrong with a column, without regard to others.
+func (c flatColumn) check() error {
+	_, known := typeNames[c.Type]
+	switch {
+	case !known:
+		return fault.Unsupportedf("column %q: type %d", c.Name, int(c.Type))
+	case c.Type == Decimal && (c.Precision < 1 || c.Precision > maxPrecision || c.Scale < 0 || c.Scale > c.Precision):
+		return fault.Corruptf("column %q: DECIMAL(%d,%d)", c.Name, c.Precision, c.Scale)
+	case c.children < 0,
+		c.Type == Struct && c.children == 0,
+		(c.Type == Array || c.Type == Map) && c.children != 1,
+		c.Type != Struct && c.Type != Array && c.Type != Map && c.children != 0:
+		return fault.Corruptf("column %q: %v with %d children", c.Name, c.Type, c.children)
+	}
+	return nil
+}
+
+// columnTree returns the columns with their children, in the order of the file, and how many chunks
+// of dimensions a blocklet has: those of all leading columns with this flag.
+func columnTree(flat []flatColumn) (columns []Column, dimensions int, err error) {
+	names := map[string]bool{}
+	for i := 0; i < len(flat); {
+		c, next, err := subtree(flat, i, 0)
+		if err != nil {
+			return nil, 0, err
+		}
+		if names[c.Name] {
+			return nil, 0, fault.Corruptf("two columns %q", c.Name)
+		}
+		names[c.Name] = true
+		if c.dimension && dimensions == i {
+			dimensions = next
+		}
+		columns = append(columns, c)
+		i = next
+	}
+	return columns, dimensions, nil
+}
+
+// subtree returns column i with its children, and the index after them.
+func subtree(flat []flatColumn, i, depth int) (c Column, next int, err error) {
+	if depth > maxDepth {
+		return c, 0, fault.Unsupportedf("column %q: more than %d levels of nesting", flat[i].Name, maxDepth)
+	}
+	if err := flat[i].check(); err != nil {
+		return c, 0, err
+	}
+	c = flat[i].Column
+	c.first = i
+	next = i + 1
+	for range flat[i].children {
+		if next >= len(flat) {
+			return c, 0, fault.Corruptf("column %q: fewer columns follow than its %d children", c.Name, flat[i].children)
+		}
+		var child Column
+		if child, next, err = subtree(flat, next, depth+1); err != nil {
+			return c, 0, err
+		}
+		child.Name = strings.TrimPrefix(child.Name, flat[i].Name+".")
+		c.Children = append(c.Children, child)
+	}
+	if c.Type == Map && (c.Children[0].Type != Struct || len(c.Children[0].Children) != 2) {
+		return c, 0, fault.Corruptf("column %q: a MAP without key and value", c.Name)
+	}
+	return c, next, nil
+}
+
+// userOrder returns the columns in the user's order.
+func userOrder(columns []Column) []Column {
+	columns = slices.Clone(columns)
+	slices.SortStableFunc(columns, func(a, b Column) int { return a.Ordinal - b.Ordinal })
+	return columns
+}
