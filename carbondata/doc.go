@@ -6,7 +6,8 @@
 // A value is a number, a date, a time, a text, or bytes. The values of one column for up to 32767
 // rows are a page, in one of several forms: numbers in as few bytes as the page needs, strings with
 // their lengths, or references to a dictionary; sorted pages also have the row of each entry. Each
-// page is compressed. The pages of one column are back to back after a header, as a column chunk;
+// page is compressed. An ARRAY, a STRUCT, or a MAP is a page of counts and a page for each child, with
+// a value for each element. The pages of one column are back to back after a header, as a column chunk;
 // the chunks of all columns, for some thousands or millions of rows, are a blocklet. A data file has
 // a header with the columns, the blocklets, a footer with their places, and the footer's position:
 //
@@ -27,13 +28,12 @@
 // files are matched by name, and are nil where a file does not have them. OpenFile and File.Rows
 // read one data file over a block.Source.
 //
-// It reads the types BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DECIMAL, DATE, TIMESTAMP,
-// STRING, VARCHAR, and BINARY, and the compressors snappy, zstd, and gzip, of files that SDK 1.4 and
-// later wrote. Nulls are those of CarbonData's row reader: a text equal to "@NU#LL$!" is null, a
-// VARCHAR of length 0 is empty, a BINARY of length 0 is null.
+// It reads all types, ARRAY, STRUCT, and MAP nested to 32 levels, and the compressors snappy, zstd,
+// and gzip, of files that SDK 1.4 and later wrote. Nulls are those of CarbonData's row reader: a
+// text equal to "@NU#LL$!" is null, a VARCHAR of length 0 is empty, a BINARY of length 0 is null, and
+// so is an array or a map of exactly one null, and a struct of only nulls.
 //
-// ErrUnsupported names what it does not read: ARRAY, STRUCT, and MAP columns, transactional tables,
-// deleted rows, files of versions 1 and 2, streaming files, global dictionaries, defaults of columns
+// ErrUnsupported names what it does not read: transactional tables, deleted rows, files of versions 1 and 2, streaming files, global dictionaries, defaults of columns
 // that a file does not have. Index files are not read.
 //
 // A Table and a File are safe for concurrent use. Rows belong to the caller.

@@ -56,7 +56,8 @@ func readAll(t *testing.T, data []byte) error {
 }
 
 // fuzzFolders are small and contain all encodings together.
-var fuzzFolders = []string{"one-row", "one-column-int", "one-column-string", "sdk-1.4.1-sorted", "sort-types-inverted", "string-rle", "varchar-dict", "decimal-narrow", "double-special"}
+var fuzzFolders = []string{"one-row", "one-column-int", "one-column-string", "sdk-1.4.1-sorted", "sdk-1.4.1-complex", "sort-types-inverted", "string-rle",
+	"varchar-dict", "decimal-narrow", "double-special", "array-null", "map", "nested-deep"}
 
 // FuzzFile fuzzes a whole data file.
 func FuzzFile(f *testing.F) {
@@ -100,7 +101,7 @@ func FuzzChunk(f *testing.F) {
 		for _, h := range c.pages {
 			_, err := parseEncoderMeta(h.meta)
 			typed(t, err)
-			_, err = nullBits(&h, 100)
+			_, err = nullBits(&h, 100, 100)
 			typed(t, err)
 		}
 		if c.dictionary != nil {

@@ -47,7 +47,7 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 			if f.Kind == "NotSupported" {
 				want = ErrUnsupported
 			}
-			if !errors.Is(err, want) && !(errors.Is(err, ErrUnsupported) && complexFolder(f.Base)) {
+			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", f.What, err, want)
 			}
 			if f.Trigger == "open" && stage != "open" {
@@ -58,10 +58,4 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// complexFolder reports whether a folder of the corpus has ARRAY, STRUCT, or MAP columns, which are
-// refused before what is wrong with them is found.
-func complexFolder(base string) bool {
-	return strings.HasPrefix(base, "array-") || strings.HasPrefix(base, "complex-")
 }

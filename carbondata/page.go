@@ -22,6 +22,16 @@ import (
 // With INVERTED_INDEX the entries are sorted, see inverse. With RLE and runs there is one entry for
 // each run, see expandRuns.
 //
+// Inside ARRAY, STRUCT, and MAP there is one entry for each element of the parent's page, and no
+// entry is sorted. Numbers are as above. The length of a string has 4 bytes if the encodings contain
+// INT_LENGTH_COMPLEX_CHILD_BYTE_ARRAY, else 2. Source: carbondata spec §7.8.
+//
+//	ARRAY, MAP         number of elements (4, big-endian), index of the first (4): elements are in
+//	                   order and without gaps
+//	STRUCT             number of fields (2, big-endian)
+//	DATE               length, 4 bytes as above with the sign bit flipped; no bytes for null
+//	DECIMAL            length, scale (1), unscaled: two's complement, big-endian; no bytes for null
+//
 // The DATE 2019-03-02: 40 00 46 24. The STRING "ab": 00 02 61 62. A null STRING:
 // 00 08 40 4e 55 23 4c 4c 24 21
 const (
@@ -43,6 +53,10 @@ const (
 	formSurrogates
 	formDates
 	formOldNumbers // as strings of bytes
+	formNestedDates
+	formNestedDecimals
+	formElements // of ARRAY and MAP
+	formFields   // of STRUCT
 )
 
 // page is a decoded page.
@@ -57,14 +71,16 @@ type page struct {
 	prefix  int      // bytes of a string's length
 	dict    *dictionary
 	inverse []uint16 // from row to entry; nil: the same
+
+	elements int // of all rows of ARRAY and MAP
 }
 
-// nullBits returns the null bits of a page of n values. Source: carbondata spec §7.1.
-func nullBits(h *pageHeader, n int) ([]byte, error) {
+// nullBits returns the null bits of a page of n values, at most limit bytes. Source: carbondata spec §7.1.
+func nullBits(h *pageHeader, n, limit int) ([]byte, error) {
 	if len(h.nulls) == 0 {
 		return nil, nil
 	}
-	b, err := decompress(h.compressor, h.nulls, (n+63)/64*8)
+	b, err := decompress(h.compressor, h.nulls, min((n+63)/64*8, limit))
 	if err != nil {
 		return nil, inside(err, "null bits")
 	}
@@ -76,10 +92,11 @@ func nullBits(h *pageHeader, n int) ([]byte, error) {
 	return b, nil
 }
 
-// readPage reads and checks page i of a column that is not complex. It has n rows.
+// readPage reads and checks page i of a column, but not those of its children. It has n rows, or
+// elements.
 func (f *File) readPage(col *Column, c *chunk, dict *dictionary, i, n int) (*page, error) {
 	h := &c.pages[i]
-	if h.rows >= 0 && h.rows != n {
+	if complexPage := col.nested || len(col.Children) > 0; h.rows >= 0 && h.rows != n && !complexPage {
 		return nil, fault.Corruptf("%d rows, want %d", h.rows, n)
 	}
 	b, err := readAt(f.src, h.offset, h.data+h.rowIDs+h.runs)
@@ -87,7 +104,11 @@ func (f *File) readPage(col *Column, c *chunk, dict *dictionary, i, n int) (*pag
 		return nil, err
 	}
 	p := &page{column: col, rows: n, dict: dict}
-	if p.nulls, err = nullBits(h, n); err != nil {
+	limit := f.textLimit()
+	if col.nested {
+		limit /= 3 // many short strings, with where each ends
+	}
+	if p.nulls, err = nullBits(h, n, limit); err != nil {
 		return nil, err
 	}
 	if err := p.choose(h, dict != nil); err != nil {
@@ -95,13 +116,16 @@ func (f *File) readPage(col *Column, c *chunk, dict *dictionary, i, n int) (*pag
 	}
 	data, rowIDs, runs := b[:h.data], b[h.data:h.data+h.rowIDs], b[h.data+h.rowIDs:]
 	if h.has(encInvertedIndex) {
+		if n > maxPageRows {
+			return nil, fault.Corruptf("row IDs of %d elements", n)
+		}
 		if p.inverse, err = inverse(rowIDs, n); err != nil {
 			return nil, inside(err, "row IDs")
 		}
 	} else if len(rowIDs) > 0 {
 		return nil, fault.Corruptf("row IDs without INVERTED_INDEX")
 	}
-	return p, p.decode(h.compressor, data, runs, f.textLimit())
+	return p, p.decode(h.compressor, data, runs, limit)
 }
 
 // choose determines the form of the page.
@@ -114,20 +138,32 @@ func (p *page) choose(h *pageHeader, dictionary bool) error {
 		}
 	}
 	p.prefix = lengthLen
-	switch p.column.Type {
-	case String, Varchar, Binary:
+	if h.has(encVarchar) || h.has(encIntLengthChild) {
+		p.prefix = longLengthLen
+	}
+	switch typ := p.column.Type; {
+	case typ == Array || typ == Map:
+		p.form = formElements
+		return nil
+	case typ == Struct:
+		p.form = formFields
+		return nil
+	case typ == Date && p.column.nested:
+		p.form = formNestedDates
+		return nil
+	case typ == Decimal && p.column.nested:
+		p.form = formNestedDecimals
+		return nil
+	case typ == String || typ == Varchar || typ == Binary:
 		p.form = formStrings
-		if h.has(encVarchar) {
-			p.prefix = longLengthLen
-		}
 		if dictionary {
 			p.form = formSurrogates
 		}
-		if len(h.encoders) > 0 && h.encoders[0] != encVarchar && h.encoders[0] != encRLE && h.encoders[0] != encInvertedIndex {
+		if len(h.encoders) > 0 && !p.column.nested && h.encoders[0] != encVarchar && h.encoders[0] != encRLE && h.encoders[0] != encInvertedIndex {
 			return fault.Unsupportedf("%v with encoding %d", p.column.Type, h.encoders[0])
 		}
 		return nil
-	case Date:
+	case typ == Date:
 		p.form = formDates
 		if !h.has(encDictionary) {
 			return fault.Unsupportedf("DATE with encodings %v", h.encoders)
@@ -165,29 +201,37 @@ func (p *page) decode(compressor string, data, runs []byte, limit int) (err erro
 		width = surrogateLen
 	case formDates:
 		width = dateLen
+	case formElements:
+		width = elementsLen
+	case formFields:
+		width = fieldsLen
 	}
 	if width > 0 {
-		limit = width * p.rows
+		limit = min(width*p.rows, limit)
 	}
 	if p.data, err = decompress(compressor, data, limit); err != nil {
 		return err
 	}
 	if len(runs) > 0 {
-		if width == 0 || p.form == formNumbers {
+		if p.form != formSurrogates && p.form != formDates {
 			return fault.Corruptf("runs of values that are not surrogates")
 		}
 		if p.data, err = expandRuns(p.data, width, runs, p.rows); err != nil {
 			return inside(err, "runs")
 		}
 	}
-	if width > 0 && len(p.data) != limit {
-		return fault.Corruptf("%d bytes of %d rows, want %d", len(p.data), p.rows, limit)
+	if width > 0 && len(p.data) != width*p.rows {
+		return fault.Corruptf("%d bytes of %d rows, want %d", len(p.data), p.rows, width*p.rows)
 	}
 	p.numbers.data = p.data
 	switch p.form {
 	case formSurrogates:
 		return p.checkSurrogates()
-	case formStrings, formOldNumbers:
+	case formElements:
+		return p.checkElements()
+	case formFields:
+		return p.checkFields()
+	case formStrings, formOldNumbers, formNestedDates, formNestedDecimals:
 		p.offsets, err = splitStrings(p.data, p.prefix, p.rows)
 	}
 	return err
@@ -240,7 +284,7 @@ func (p *page) isNull(row int) bool {
 	return row/8 < len(p.nulls) && p.nulls[row/8]&(1<<(row%8)) != 0
 }
 
-// value returns the value of a row as a Go value, see Type.
+// value returns the value of a row of a column without children as a Go value, see Type.
 func (p *page) value(row int) (any, error) {
 	if p.isNull(row) {
 		return nil, nil
@@ -258,6 +302,10 @@ func (p *page) value(row int) (any, error) {
 		return textValue(p.column.Type, string(p.bytes(i))), nil
 	case formOldNumbers:
 		return oldNumber(p.column.Type, p.bytes(i))
+	case formNestedDates:
+		return nestedDate(p.bytes(i))
+	case formNestedDecimals:
+		return nestedDecimal(p.column, p.bytes(i))
 	}
 	return p.numbers.value(i)
 }
@@ -315,6 +363,9 @@ const runLen = 4 // file format: never change
 func expandRuns(data []byte, width int, runs []byte, n int) ([]byte, error) {
 	if len(runs)%runLen != 0 || len(data) != len(runs)/runLen*width {
 		return nil, fault.Corruptf("%d bytes of runs, %d of entries", len(runs), len(data))
+	}
+	if n > len(runs)/runLen*maxPageRows {
+		return nil, fault.Corruptf("%d bytes of runs of %d rows", len(runs), n)
 	}
 	b := make([]byte, 0, n*width)
 	row := 0

@@ -3,8 +3,6 @@ package carbondata
 import (
 	"context"
 	"iter"
-
-	"github.com/oribi-db/oribi/internal/fault"
 )
 
 // cells reads the values of one column of a blocklet, page by page.
@@ -13,12 +11,11 @@ type cells struct {
 	chunk  chunk
 	dict   *dictionary
 	page   *page
+
+	children []*cells
 }
 
 func (f *File) openCells(col *Column, b *blocklet) (*cells, error) {
-	if len(col.Children) > 0 {
-		return nil, fault.Unsupportedf("%s", col.TypeName())
-	}
 	c := &cells{column: col}
 	var err error
 	if c.chunk, err = f.readChunk(b, col.first); err != nil {
@@ -28,6 +25,13 @@ func (f *File) openCells(col *Column, b *blocklet) (*cells, error) {
 		if c.dict, err = readDictionary(&c.chunk, f.textLimit()/2); err != nil {
 			return nil, inside(err, "dictionary")
 		}
+	}
+	for i := range col.Children {
+		child, err := f.openCells(&col.Children[i], b)
+		if err != nil {
+			return nil, inside(err, "column %q", col.Children[i].Name)
+		}
+		c.children = append(c.children, child)
 	}
 	return c, nil
 }
@@ -79,15 +83,15 @@ func (f *File) blockletRows(ctx context.Context, b *blocklet, columns []Column, 
 			return false, err
 		}
 		for _, c := range list {
-			c.page = nil
-			if c.page, err = f.readPage(c.column, &c.chunk, c.dict, p, n); err != nil {
-				return false, inside(err, "column %q: page %d", c.column.Name, p)
+			if err := c.readPage(f, p, n); err != nil {
+				return false, err
 			}
 		}
 		for row := range n {
 			values := make([]any, len(list))
+			budget := f.rowLimit()
 			for i, c := range list {
-				if values[i], err = c.page.value(row); err != nil {
+				if values[i], err = c.value(row, &budget); err != nil {
 					return false, inside(err, "column %q: page %d: row %d", c.column.Name, p, row)
 				}
 			}

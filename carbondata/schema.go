@@ -22,10 +22,10 @@ const (
 	Timestamp Type = 6  // Micros; file format: never change
 	Date      Type = 7  // Days; file format: never change
 	Boolean   Type = 8  // bool; file format: never change
-	Array     Type = 20 // file format: never change
-	Struct    Type = 21 // file format: never change
+	Array     Type = 20 // []any of elements; file format: never change
+	Struct    Type = 21 // []any of fields, in order; file format: never change
 	Varchar   Type = 22 // string; file format: never change
-	Map       Type = 23 // file format: never change
+	Map       Type = 23 // []any of pairs, each an []any of key and value; file format: never change
 	Float     Type = 24 // float32; file format: never change
 	Byte      Type = 25 // int8; file format: never change
 	Binary    Type = 26 // []byte; file format: never change
@@ -60,7 +60,8 @@ type Column struct {
 	Default   []byte   // as stored; of a column that a file does not have
 
 	dimension bool
-	first     int // index of its chunk in a blocklet; those of its children follow
+	nested    bool // a child of another column
+	first     int  // index of its chunk in a blocklet; those of its children follow
 }
 
 // TypeName returns the type with its parameters, such as DECIMAL(12,3) or ARRAY<STRING>.
@@ -201,7 +202,7 @@ func subtree(flat []flatColumn, i, depth int) (c Column, next int, err error) {
 		return c, 0, err
 	}
 	c = flat[i].Column
-	c.first = i
+	c.first, c.nested = i, depth > 0
 	next = i + 1
 	for range flat[i].children {
 		if next >= len(flat) {

@@ -1,0 +1,147 @@
+package carbondata
+
+import (
+	"encoding/binary"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// Pages of ARRAY, MAP, and STRUCT: the table is above nullText. Three elements of an ARRAY, after five
+// of the rows before it: 00 00 00 03 00 00 00 05. A STRUCT of two fields: 00 02
+const (
+	elementsLen = 8 // number and index; file format: never change
+	fieldsLen   = 2 // file format: never change
+)
+
+// element returns which elements of the child belong to a row: [first, first+count).
+func (p *page) element(row int) (first, count int) {
+	b := p.data[row*elementsLen:]
+	return int(int32(binary.BigEndian.Uint32(b[4:]))), int(int32(binary.BigEndian.Uint32(b)))
+}
+
+// checkElements checks that the elements of all rows are in order and without gaps, and counts them.
+func (p *page) checkElements() error {
+	for row := range p.rows {
+		first, count := p.element(row)
+		if count < 0 || first != p.elements && count > 0 {
+			return fault.Corruptf("row %d: %d elements from %d, want them from %d", row, count, first, p.elements)
+		}
+		p.elements += count
+	}
+	return nil
+}
+
+func (p *page) checkFields() error {
+	for row := range p.rows {
+		if n := int(binary.BigEndian.Uint16(p.data[row*fieldsLen:])); n != len(p.column.Children) {
+			return fault.Corruptf("row %d: %d fields, want %d", row, n, len(p.column.Children))
+		}
+	}
+	return nil
+}
+
+// errTooManyElements is the error of a row that does not fit into memory.
+var errTooManyElements = fault.Unsupportedf("more elements in one row than a file of this size may have")
+
+// rowLimit returns how many elements and fields a row may have: 32 bytes of memory each.
+func (f *File) rowLimit() int { return f.textLimit() / 32 }
+
+func nestedDate(b []byte) (any, error) {
+	switch len(b) {
+	case 0:
+		return nil, nil
+	case dateLen:
+		return date(binary.BigEndian.Uint32(b) ^ 1<<31), nil
+	}
+	return nil, fault.Corruptf("DATE of %d bytes", len(b))
+}
+
+func nestedDecimal(c *Column, b []byte) (any, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	scale, unscaled := int(b[0]), b[1:]
+	const maxBytes = 16
+	if len(unscaled) == 0 || len(unscaled) > maxBytes || scale > c.Scale {
+		return nil, fault.Corruptf("%s with %d digits after the point in %d bytes", c.TypeName(), scale, len(b))
+	}
+	v, ok := batch.Int128(int128(unscaled)), true
+	for ; scale < c.Scale && ok; scale++ {
+		v, ok = v.Mul10()
+	}
+	if !ok || !v.FitsDigits(c.Precision) {
+		return nil, fault.Corruptf("a value out of the range of %s", c.TypeName())
+	}
+	return v, nil
+}
+
+// value returns the value of a row. As CarbonData's row reader does, it returns nil for an array or
+// map of exactly one null, and for a struct of only nulls. It subtracts from budget how many elements
+// and fields it returns. Source: carbondata spec §7.8.
+func (c *cells) value(row int, budget *int) (any, error) {
+	if len(c.children) == 0 {
+		return c.page.value(row)
+	}
+	if c.page.isNull(row) {
+		return nil, nil
+	}
+	if c.column.Type == Struct {
+		values, null, err := c.fields(row, budget)
+		if err != nil || null {
+			return nil, err
+		}
+		return values, nil
+	}
+	first, count := c.page.element(row)
+	if *budget -= count; *budget < 0 {
+		return nil, errTooManyElements
+	}
+	values := make([]any, 0, count)
+	null := true
+	for i := first; i < first+count; i++ {
+		v, err := c.children[0].value(i, budget)
+		if err != nil {
+			return nil, err
+		}
+		null = null && v == nil
+		values = append(values, v)
+	}
+	if null && count == 1 {
+		return nil, nil
+	}
+	return values, nil
+}
+
+// fields returns the fields of a struct and whether all are null.
+func (c *cells) fields(row int, budget *int) (values []any, null bool, err error) {
+	if *budget -= len(c.children); *budget < 0 {
+		return nil, false, errTooManyElements
+	}
+	values = make([]any, len(c.children))
+	null = true
+	for i, child := range c.children {
+		if values[i], err = child.value(row, budget); err != nil {
+			return nil, false, err
+		}
+		null = null && values[i] == nil
+	}
+	return values, null, nil
+}
+
+// readPage reads page p of the column and its children.
+func (c *cells) readPage(f *File, p, n int) (err error) {
+	c.page = nil // free the last one before
+	if c.page, err = f.readPage(c.column, &c.chunk, c.dict, p, n); err != nil {
+		return inside(err, "column %q: page %d", c.column.Name, p)
+	}
+	if c.page.form == formElements {
+		n = c.page.elements
+	}
+	for _, child := range c.children {
+		if err := child.readPage(f, p, n); err != nil {
+			return inside(err, "column %q", c.column.Name)
+		}
+	}
+	return nil
+}
