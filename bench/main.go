@@ -1,4 +1,4 @@
-// Command bench measures the engine against what a user would take instead, as ratios within one
+// Command bench compares the engine with what a user might choose instead, as ratios within one
 // run.
 //
 //	go run -C bench . list
@@ -6,10 +6,10 @@
 //	go run -C bench . compare OLD NEW
 //	go run -C bench . page [TABLE]…
 //
-// Each peer of each workload runs in a process of its own, rounds interleaved; the answers of the
-// peers are compared. Floors are met by the figure or by the ratio to the peer beside it. Peers
-// that need large modules, or a server, live in duckdb, arrow and kudu, which run builds when it
-// wants them.
+// Each peer of each workload runs in its own process, and rounds are interleaved. The answers of
+// the peers are compared. A floor is met by the figure or by the ratio to the named peer. Peers
+// that need large modules, or a server, are in duckdb, arrow, kudu and hbase; run builds them if
+// they take part.
 package main
 
 import (

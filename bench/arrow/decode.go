@@ -16,15 +16,15 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-// decodePeer is arrow-go in column-decode, without Arrow's arrays: values go from the pages into
-// slices.
+// decodePeer reads with arrow-go in column-decode, without Arrow's arrays: values go directly from
+// the pages into slices.
 var decodePeer = harness.Peer{Name: "arrow-go", Prepare: prepare, Measure: func(env *harness.Env) (harness.Measurement, error) {
 	return work.MeasureDecode(env, suffix, decode)
 }}
 
 const suffix = ".parquet"
 
-// values are those of a column, in the one of the slices that fits it.
+// values contains the values of a column, in the slice of its type.
 type values struct {
 	long  []int64
 	short []int32
@@ -98,7 +98,7 @@ func write(c *work.DecodeColumn, v *values) ([]byte, error) {
 		err = column.Close()
 	}
 	if err == nil {
-		err = w.Close() // the row group too
+		err = w.Close() // closes the row group too
 	}
 	return out.Bytes(), err
 }

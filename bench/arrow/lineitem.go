@@ -32,7 +32,8 @@ type table struct {
 	name string
 }
 
-// columns is lineitem as Arrow has it, decimals as integers of a hundredth and dates as days.
+// columns contains the Arrow columns of lineitem: decimals as integers of hundredths, dates as
+// days.
 var columns = arrow.NewSchema([]arrow.Field{
 	{Name: "l_orderkey", Type: arrow.PrimitiveTypes.Int64}, {Name: "l_linenumber", Type: arrow.PrimitiveTypes.Int32},
 	{Name: "l_partkey", Type: arrow.PrimitiveTypes.Int64}, {Name: "l_suppkey", Type: arrow.PrimitiveTypes.Int64},
@@ -44,10 +45,10 @@ var columns = arrow.NewSchema([]arrow.Field{
 	{Name: "l_shipmode", Type: arrow.BinaryTypes.String}, {Name: "l_comment", Type: arrow.BinaryTypes.String},
 }, nil)
 
-// batchRows is how many rows a record batch has.
+// batchRows is the number of rows in a record batch.
 const batchRows = 4096
 
-// Load writes record batches. arrow-go begins a row group when one has a million rows.
+// Load writes record batches. arrow-go starts a new row group after a million rows.
 func (t *table) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 	f, err := os.Create(t.name)
 	if err != nil {
@@ -81,7 +82,7 @@ func (t *table) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 	return errors.Join(flush(), w.Close(), syncFile(t.name))
 }
 
-// syncFile syncs what the writer, which closes its file itself, has written.
+// syncFile syncs what the writer has written. The writer closes its file itself.
 func syncFile(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -112,7 +113,7 @@ func appendItem(b *array.RecordBuilder, it *inputs.Item) {
 	text(15, it.Comment)
 }
 
-// Query reads the columns that the query needs as record batches.
+// Query reads the columns of the query as record batches.
 func (t *table) Query(q peer.Question) (*peer.Answer, error) {
 	f, err := file.OpenParquetFile(t.name, false)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command arrow has the peer arrow-go, a reader and writer of Parquet. It is a module of its own,
-// since arrow-go takes minutes to compile; the benchmarks build it when they want it:
+// Command arrow contains the peer arrow-go, a reader and writer of Parquet. It is a separate module
+// because arrow-go takes minutes to compile. The benchmarks build it if it takes part:
 //
 //	go run -C bench . run --peer arrow-go
 package main
@@ -15,6 +15,6 @@ import (
 
 func main() {
 	harness.Main(work.All([]peer.Driver{driver}, work.More{Workload: "column-decode", Peer: decodePeer}))
-	fmt.Fprintln(os.Stderr, "arrow: to be started by the benchmarks: go run -C bench . run --peer arrow-go")
+	fmt.Fprintln(os.Stderr, "arrow: run it through the benchmarks: go run -C bench . run --peer arrow-go")
 	os.Exit(2)
 }

@@ -27,7 +27,7 @@ func Main(all []harness.Workload) {
 	os.Exit(0)
 }
 
-const usage = "want list, run, compare or page"
+const usage = "use list, run, compare or page"
 
 func command(ctx context.Context, all []harness.Workload, args []string) error {
 	if len(args) == 0 {
@@ -51,13 +51,13 @@ func command(ctx context.Context, all []harness.Workload, args []string) error {
 	case "page":
 		return page(ctx, args[1:])
 	}
-	return fmt.Errorf("no command %q: %s", args[0], usage)
+	return fmt.Errorf("unknown command %q: %s", args[0], usage)
 }
 
-// compare tells what became slower from one run to another.
+// compare prints what became slower or faster from one run to another.
 func compare(args []string) error {
 	if len(args) != 2 {
-		return errors.New("compare wants two files: OLD NEW")
+		return errors.New("usage: compare OLD NEW (two files results.json)")
 	}
 	var reports [2]*harness.Report
 	for i, name := range args {
@@ -73,12 +73,13 @@ func compare(args []string) error {
 	}
 	slower, err := harness.Compare(os.Stdout, reports[0], reports[1])
 	if err == nil && slower > 0 {
-		err = fmt.Errorf("%d became slower", slower)
+		err = fmt.Errorf("%d results became slower", slower)
 	}
 	return err
 }
 
-// page puts the tables of runs, or those that were kept, into the page of figures.
+// page puts tables into docs/performance.md: the tables of runs, which it also copies to testdata,
+// or those in testdata.
 func page(ctx context.Context, tables []string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
@@ -87,16 +88,16 @@ func page(ctx context.Context, tables []string) error {
 	return writePage(root, tables...)
 }
 
-// moduleRoot is the directory of the engine's module, which this one is nested in.
+// moduleRoot returns the directory of the engine's module, in which this one is nested.
 func moduleRoot(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/oribi-db/oribi").Output()
 	if err != nil {
-		return "", fmt.Errorf("find the engine's module (run this in its directory bench): %w", err)
+		return "", fmt.Errorf("find the engine's module (run this in its bench directory): %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
 
-// buildTool builds the command as users build it, without cgo.
+// buildTool builds the command as users do, without cgo.
 func buildTool(ctx context.Context, root, name string) error {
 	return build(ctx, root, "./cmd/oribi", name, "0")
 }

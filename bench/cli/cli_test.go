@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 var tiny = harness.Scale{Name: "tiny", Rows: 2500, Table: 1500, Commits: 60, Inserts: 3000, Gets: 400, Sets: 3, Passes: 2, Rounds: 1}
 
-// all are the workloads with the peers that need no other module.
+// all returns the workloads with the peers that need no nested module.
 func all(t *testing.T, names ...string) []harness.Workload {
 	t.Helper()
 	workloads, err := harness.Find(work.All(nil), names)
@@ -35,7 +35,7 @@ func all(t *testing.T, names ...string) []harness.Workload {
 	return harness.Leave(workloads, nested)
 }
 
-// runTiny runs workloads with a corpus, or without.
+// runTiny runs workloads with or without a corpus.
 func runTiny(t *testing.T, workloads []harness.Workload, scale harness.Scale, corpus func(root string) string) *harness.Report {
 	t.Helper()
 	root, err := moduleRoot(t.Context())
@@ -54,8 +54,8 @@ func runTiny(t *testing.T, workloads []harness.Workload, scale harness.Scale, co
 	return r
 }
 
-// CI runs all workloads at small scale; here are some of each kind.
-func TestEveryPeerRunsAndAnswersAlike(t *testing.T) {
+// CI runs all workloads at small scale; this test runs some of each kind.
+func TestPeersGiveEqualAnswers(t *testing.T) {
 	workloads := all(t, "load-random", "get", "range", "filter-none", "q1", "update-column", "ycsb-d-latest", "travel-4", "commit-sync", "open", "apply")
 	if testing.Short() {
 		workloads = all(t, "get", "q1", "ycsb-d-latest")
@@ -98,25 +98,25 @@ func TestEveryPeerRunsAndAnswersAlike(t *testing.T) {
 	}
 	defer f.Close()
 	if back, err := harness.ReadReport(f); err != nil || len(back.Workloads) != len(r.Workloads) {
-		t.Errorf("the JSON form does not read back: %v", err)
+		t.Errorf("reading the JSON report: %v", err)
 	}
 }
 
-func TestWithoutCorpusTheCutsInTheRepositoryAreUsed(t *testing.T) {
+func TestRunsUseBundledInputsWithoutCorpus(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs some workloads once more")
+		t.Skip("repeats some workloads")
 	}
 	scale := harness.Scales["small"]
 	scale.Passes, scale.Gets, scale.Inserts, scale.Commits, scale.Table = 1, 40, 1000, 40, 7000
 	r := runTiny(t, all(t, "size", "write", "apply", "load-packages"), scale, func(string) string { return "" })
 	for _, w := range r.Workloads {
 		if w.Workload == "write" && !strings.HasPrefix(w.Peers[0].Rounds[0].Checksum, "3000 rows ") {
-			t.Errorf("write answers %q, want the 3,000 rows of the cut", w.Peers[0].Rounds[0].Checksum)
+			t.Errorf("write answers %q, want 3,000 rows", w.Peers[0].Rounds[0].Checksum)
 		}
 	}
 }
 
-func TestEveryProgramThatAPeerNeedsIsThere(t *testing.T) {
+func TestProgramsOfAllPeersExist(t *testing.T) {
 	for _, module := range harness.Modules(work.All(nil)) {
 		if _, err := os.Stat(filepath.Join("..", module, "main.go")); err != nil {
 			t.Error(err)
@@ -124,14 +124,14 @@ func TestEveryProgramThatAPeerNeedsIsThere(t *testing.T) {
 	}
 }
 
-func TestFlagsMayStandBehindNames(t *testing.T) {
+func TestFlagsMayFollowNames(t *testing.T) {
 	s, err := parse([]string{"get", "--scale", "small", "open", "--rounds=3", "--workload", "size,sum", "--peer", "bbolt"})
 	if err != nil || s.scale != "small" || s.rounds != 3 || s.workloads.String() != "get,open,size,sum" || s.peers.String() != "bbolt" {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	for _, bad := range [][]string{{"--scale", "huge"}, {"--format", "csv"}} {
 		if _, err := parse(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q was accepted", bad)
 		}
 	}
 }
@@ -141,17 +141,17 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "want list, run, compare or page"},
-		{[]string{"go"}, `no command "go"`},
+		{nil, "use list, run, compare or page"},
+		{[]string{"go"}, `unknown command "go"`},
 		{[]string{"run", "nothing"}, `no workload "nothing"`},
 		{[]string{"run", "--workload", "nothing-*"}, `no workload "nothing-*"`},
 		{[]string{"run", "get", "--peer", "oracle"}, `no peer "oracle"`},
 		{[]string{"run", "--scale", "full"}, `no scale "full"`},
-		{[]string{"compare", "one"}, "two files"},
+		{[]string{"compare", "one"}, "OLD NEW"},
 		{[]string{"compare", "none.json", "none.json"}, "none.json"},
 	} {
 		if err := command(t.Context(), work.All(nil), c.args); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q gives %v, want %q", c.args, err, c.want)
+			t.Errorf("%q: %v, want %q", c.args, err, c.want)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestReportsOfAnotherVersionAreRefused(t *testing.T) {
 	}
 }
 
-func TestResultsThatCannotBeKeptAreToldAndLeaveTheOldOnes(t *testing.T) {
+func TestFailedWriteKeepsOldResults(t *testing.T) {
 	dir := t.TempDir()
 	s := settings{out: dir}
 	if err := s.keep(&harness.Report{Scale: "old"}); err != nil {
@@ -185,7 +185,7 @@ func TestResultsThatCannotBeKeptAreToldAndLeaveTheOldOnes(t *testing.T) {
 		t.Errorf("the old results are gone: %q, %v", text, err)
 	}
 	if _, err := os.Stat(name + ".part"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("half a file is left: %v", err)
+		t.Errorf("an incomplete file is left: %v", err)
 	}
 	s.out = name // a file
 	if err := s.keep(&harness.Report{}); err == nil || !strings.Contains(err.Error(), "keep results") {
@@ -193,13 +193,13 @@ func TestResultsThatCannotBeKeptAreToldAndLeaveTheOldOnes(t *testing.T) {
 	}
 }
 
-func TestProfilesAreToldInALineEach(t *testing.T) {
+func TestTopLineSummarizesAProfile(t *testing.T) {
 	const printed = "File: bench\nType: cpu\nShowing nodes\n      flat  flat%   sum%        cum   cum%\n     0.77s 16.18% 16.18%      2.97s 62.39%  github.com/oribi-db/oribi/delta.parseBlock\n" +
 		"     0.02s  5.13%  46.15%     0.02s  5.13%  internal/encoding.swap8 (inline)\n         0     0% 100%      2s 50%  runtime.main\n"
 	if got, want := topLine([]byte(printed)), "16.18% delta.parseBlock, 5.13% internal/encoding.swap8 (inline)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := topLine([]byte("Showing nodes accounting for 0, 0% of 0 total\n")); got != "nothing" {
-		t.Errorf("an empty profile gives %q", got)
+		t.Errorf("for an empty profile: %q", got)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The page of figures contains the tables of one or more runs between two marks, and the tables
-// themselves are kept in testdata. Both paths start at the engine's module.
+// docs/performance.md contains the tables of one or more runs between two marks; testdata contains
+// the same tables. Both paths are relative to the engine's module.
 const (
 	figuresPage = "docs/performance.md"
 	keptTable   = "bench/testdata/table.md"
@@ -17,8 +17,9 @@ const (
 	endMark   = "<!-- end -->\n"
 )
 
-// writePage keeps the tables in the files from, one after the other, unless there are none, and
-// puts the kept tables into the page of figures. The kept file may be one of from.
+// writePage copies the tables in the files from, if there are any, to testdata, one after another.
+// Then it puts the tables in testdata into docs/performance.md. The file in testdata may be one of
+// from.
 func writePage(root string, from ...string) error {
 	kept, page := filepath.Join(root, filepath.FromSlash(keptTable)), filepath.Join(root, filepath.FromSlash(figuresPage))
 	if len(from) > 0 {
@@ -49,12 +50,12 @@ func writePage(root string, from ...string) error {
 	return os.WriteFile(page, []byte(written), 0o644)
 }
 
-// withTable returns a page with the text between its marks replaced by a table.
+// withTable returns a page in which a table replaces the text between the marks.
 func withTable(page, table string) (string, error) {
 	before, rest, ok := strings.Cut(page, beginMark)
 	_, after, end := strings.Cut(rest, endMark)
 	if !ok || !end {
-		return "", fmt.Errorf("want the marks %q and %q", strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
+		return "", fmt.Errorf("the page lacks the marks %q and %q", strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
 	}
 	return before + beginMark + "\n" + strings.TrimSpace(table) + "\n\n" + endMark + after, nil
 }

@@ -17,8 +17,7 @@ func readRoot(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestPageOfFiguresHasTheKeptTable compares docs/performance.md with the table that was kept of a
-// run.
+// TestPageOfFiguresHasTheKeptTable compares docs/performance.md with the tables in testdata.
 func TestPageOfFiguresHasTheKeptTable(t *testing.T) {
 	page := readRoot(t, figuresPage)
 	want, err := withTable(page, readRoot(t, keptTable))
@@ -26,7 +25,7 @@ func TestPageOfFiguresHasTheKeptTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if page != want {
-		t.Errorf("%s has not the figures of %s: run go run -C bench . page", figuresPage, keptTable)
+		t.Errorf("%s does not have the figures of %s: run go run -C bench . page", figuresPage, keptTable)
 	}
 }
 
@@ -46,23 +45,23 @@ func TestRowsOfTheKeptTableFitTheirTable(t *testing.T) {
 		}
 	}
 	if tables < 2 || rows < 20 {
-		t.Errorf("%d tables with %d rows: this test does not see them", tables, rows)
+		t.Errorf("%d tables with %d rows: the test does not recognize them", tables, rows)
 	}
 }
 
-func TestTableIsPutBetweenTheMarks(t *testing.T) {
+func TestTableReplacesTextBetweenMarks(t *testing.T) {
 	got, err := withTable("a\n"+beginMark+"old\n"+endMark+"z\n", "| new |\n")
 	if want := "a\n" + beginMark + "\n| new |\n\n" + endMark + "z\n"; err != nil || got != want {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 	for _, page := range []string{"", beginMark, endMark} {
 		if got, err := withTable(page, "| new |"); err == nil {
-			t.Errorf("page %q has no place for a table: %q", page, got)
+			t.Errorf("page %q without marks became %q", page, got)
 		}
 	}
 }
 
-func TestPageCommandKeepsTheTablesOfRuns(t *testing.T) {
+func TestPageCommandCopiesTables(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark, "run/table.md": "| new |\n", keptTable: "| old |"} {
 		name = filepath.Join(root, filepath.FromSlash(name))

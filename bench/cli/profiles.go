@@ -13,25 +13,25 @@ import (
 	"github.com/oribi-db/oribi/bench/harness"
 )
 
-// profileTop is how many functions are told of each profile.
+// profileTop is the number of functions shown of each profile.
 const profileTop = 6
 
-// writeProfiles tells, for each workload in which we lose, where the time of our best peer went:
-// functions by their own share of the processor's time, of the bytes allocated, of the waiting for
-// locks and for other goroutines.
+// writeProfiles shows, for each workload in which we lose, where our best peer spends its time:
+// functions by their own share of CPU time, of allocated bytes, and of waiting for locks and other
+// goroutines.
 func writeProfiles(ctx context.Context, w io.Writer, dir string, r *harness.Report) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Profiles of the first round of each workload in which ours is behind the best other peer or misses a goal.\n")
+	fmt.Fprintf(w, "Profiles of the first round of each workload in which ours is slower than the best other peer or misses a goal.\n")
 	for _, lost := range r.Lost() {
 		fmt.Fprintf(w, "\n## %s: %s\n\n", lost.Workload, lost.Why)
 		for _, kind := range []struct{ file, sample, name string }{{"cpu", "cpu", "processor"}, {"allocs", "alloc_space", "allocated"},
 			{"mutex", "delay", "locks"}, {"block", "delay", "waiting"}} {
 			name := filepath.Join(dir, lost.Workload+"-"+lost.Peer+"."+kind.file+".prof")
 			if _, err := os.Stat(name); err != nil {
-				continue // a command is not profiled
+				continue // commands are not profiled
 			}
 			out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-sample_index="+kind.sample, fmt.Sprintf("-nodecount=%d", profileTop), self, name).Output()
 			if err != nil {
@@ -43,7 +43,7 @@ func writeProfiles(ctx context.Context, w io.Writer, dir string, r *harness.Repo
 	return nil
 }
 
-// topLine makes one line of what pprof -top prints: share and name of each function.
+// topLine formats the output of pprof -top as one line: share and name of each function.
 func topLine(out []byte) string {
 	_, table, found := bytes.Cut(out, []byte("cum%\n"))
 	if !found {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// progressBar shows how far a run is: a bar on a terminal, else a line each time another workload
-// begins.
+// progressBar shows the progress of a run: a bar on a terminal, otherwise a line for each workload.
 type progressBar struct {
 	out      *os.File
 	quiet    bool
@@ -37,7 +36,7 @@ func (b *progressBar) step(step, all int, what string) {
 	b.shown = true
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (b *progressBar) end() {
 	if b.shown {
 		fmt.Fprint(b.out, "\r\x1b[K")

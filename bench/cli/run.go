@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// settings are the flags of run.
+// settings contains the flags of run.
 type settings struct {
 	scale, format, dir, out, tool, profiles string
 	workloads, peers                        names
@@ -23,7 +23,7 @@ type settings struct {
 	strict, quiet                           bool
 }
 
-// names is a flag that may be given several times, and with commas.
+// names is a flag that may be repeated and whose values may be separated by commas.
 type names []string
 
 func (n *names) String() string { return strings.Join(*n, ",") }
@@ -35,17 +35,17 @@ func (n *names) Set(s string) error {
 
 func parse(args []string) (s settings, err error) {
 	f := flag.NewFlagSet("run", flag.ContinueOnError)
-	f.Var(&s.workloads, "workload", "workloads, by name, * for any text; as the arguments besides (default all)")
-	f.Var(&s.peers, "peer", "peers beside our own, by name or by the part before a dash (default all)")
-	f.StringVar(&s.scale, "scale", "hour", "small (does the code still run, 30 seconds), hour (a million rows) or night (50 million)")
-	f.IntVar(&s.rounds, "rounds", 0, "rounds of each peer; 0 = 1 at small scale, else 5")
-	f.StringVar(&s.format, "format", "table", "what is printed at the end: table or json")
+	f.Var(&s.workloads, "workload", "workloads by name, * matches any text; also as arguments (default all)")
+	f.Var(&s.peers, "peer", "peers in addition to our own, by name or by the part before a dash (default all)")
+	f.StringVar(&s.scale, "scale", "hour", "small (30 seconds, checks that the code runs), hour (a million rows) or night (50 million)")
+	f.IntVar(&s.rounds, "rounds", 0, "rounds per peer; 0 = 1 at small scale, else 5")
+	f.StringVar(&s.format, "format", "table", "output at the end: table or json")
 	f.StringVar(&s.out, "out", "results", "directory for results.json, table.md and page.html")
-	f.StringVar(&s.dir, "dir", "", "where the directory for inputs and stores is made, which the run removes at its end; empty = where the system has temporary files")
-	f.StringVar(&s.tool, "oribi", "", "the built command oribi; empty = it is built")
-	f.StringVar(&s.profiles, "profile", "", "directory for profiles of the first round: processor, memory, locks, waiting; profiles.md tells where we lose")
-	f.BoolVar(&s.strict, "strict", false, "exit with 1 when a floor is not met")
-	f.BoolVar(&s.quiet, "quiet", false, "say nothing of progress")
+	f.StringVar(&s.dir, "dir", "", "parent of the temporary directory for inputs and stores; empty = the system's default")
+	f.StringVar(&s.tool, "oribi", "", "path of the oribi command; empty = build it")
+	f.StringVar(&s.profiles, "profile", "", "directory for profiles of the first round (CPU, memory, locks, waiting) and profiles.md, which summarizes the workloads in which we lose")
+	f.BoolVar(&s.strict, "strict", false, "exit with code 1 if a goal is not met")
+	f.BoolVar(&s.quiet, "quiet", false, "do not show progress")
 	for {
 		if err := f.Parse(args); err != nil {
 			return s, err
@@ -53,7 +53,7 @@ func parse(args []string) (s settings, err error) {
 		if f.NArg() == 0 {
 			break
 		}
-		s.workloads, args = append(s.workloads, f.Arg(0)), f.Args()[1:] // flags may stand behind names
+		s.workloads, args = append(s.workloads, f.Arg(0)), f.Args()[1:] // flags may follow names
 	}
 	if _, ok := harness.Scales[s.scale]; !ok {
 		return s, fmt.Errorf("no scale %q: want small, hour or night", s.scale)
@@ -99,7 +99,7 @@ func run(ctx context.Context, all []harness.Workload, args []string) error {
 		err = errors.Join(err, writeFile(filepath.Join(s.out, "profiles.md"), func(w io.Writer) error { return writeProfiles(ctx, w, c.Profiles, report) }))
 	}
 	if err == nil && s.strict && !report.Met() {
-		err = errors.New("a floor is not met")
+		err = errors.New("a goal is not met")
 	}
 	return err
 }
@@ -111,7 +111,7 @@ func (s *settings) print(w io.Writer, r *harness.Report) error {
 	return r.WriteTable(w)
 }
 
-// keep writes the results so far; each file is whole at any time.
+// keep writes the results so far. It replaces each file atomically.
 func (s *settings) keep(r *harness.Report) error {
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return fmt.Errorf("keep results: %w", err)
@@ -136,7 +136,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return os.Rename(name+".part", name)
 }
 
-// config finds the engine's module, the corpus and the command, and makes the directory of the run.
+// config finds the engine's module, the corpus and the command, and creates the run's directory.
 func (s *settings) config(ctx context.Context) (c harness.Config, err error) {
 	in := s.dir
 	if in != "" {
@@ -158,7 +158,7 @@ func (s *settings) config(ctx context.Context) (c harness.Config, err error) {
 		if s.scale != "small" {
 			return c, fmt.Errorf("scale %s needs the corpus: set %s to its directory", s.scale, inputs.Variable)
 		}
-		fmt.Fprintln(os.Stderr, "bench: no corpus: the small cuts in the repository are used")
+		fmt.Fprintln(os.Stderr, "bench: no corpus: using the small inputs in the repository")
 	}
 	if s.profiles != "" {
 		if c.Profiles, err = filepath.Abs(s.profiles); err != nil {
@@ -172,14 +172,14 @@ func (s *settings) config(ctx context.Context) (c harness.Config, err error) {
 	return c, err
 }
 
-// nested builds the programs of nested modules whose peers are to run: those that were named, all
-// where the scale wants them. What does not build, does not get what it needs, or was not asked
-// for, is missing.
+// nested builds the programs of the nested modules whose peers are to run: the named ones, or all
+// if the scale includes them. A program that does not build, lacks something it needs, or was not
+// requested is listed as missing.
 func (s *settings) nested(ctx context.Context, workloads []harness.Workload, c *harness.Config) {
 	c.Programs = map[string]string{}
 	for _, module := range harness.Modules(workloads) {
 		if !c.Env.Scale.Nested && !slices.ContainsFunc(s.peers, func(name string) bool { return harness.HasPeer(workloads, module, name) }) {
-			c.Missing = append(c.Missing, harness.Missing{Peer: module, Module: module, Why: "not built at this scale unless named: --peer " + module})
+			c.Missing = append(c.Missing, harness.Missing{Peer: module, Module: module, Why: "not built at this scale; to include it: --peer " + module})
 			continue
 		}
 		if !s.quiet {
@@ -201,6 +201,5 @@ func (s *settings) nested(ctx context.Context, workloads []harness.Workload, c *
 	}
 }
 
-// nestedTags are those that the nested modules are built with: DuckDB's driver has its Arrow part
-// behind one.
+// nestedTags are the build tags of the nested modules: DuckDB's driver needs one for Arrow.
 const nestedTags = "duckdb_arrow"

@@ -18,11 +18,11 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// loader brings rows into lineitem by one of DuckDB's ways.
+// loader loads rows into lineitem by one of DuckDB's methods.
 type loader func(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error
 
-// newDriver is DuckDB with a number of threads. Each of its commits is on the disk when it returns:
-// it has no other way.
+// newDriver returns DuckDB with the given number of threads. Every commit is synced; DuckDB has no
+// other mode.
 func newDriver(name string, threads int, load loader) peer.Driver {
 	return peer.Driver{Name: name, Lineitem: func(dir string) (peer.Lineitem, error) {
 		db, err := sql.Open("duckdb", filepath.Join(dir, "lineitem.duckdb"))
@@ -44,11 +44,11 @@ func newDriver(name string, threads int, load loader) peer.Driver {
 	}}
 }
 
-// memoryLimit is four times the cache of the others: DuckDB's is for everything, the index of the
-// primary key too, which it cannot spill.
+// memoryLimit is four times the cache of the other peers: DuckDB's limit includes everything, also
+// the index of the primary key, which it cannot spill.
 const memoryLimit = 4 * peer.CacheBytes
 
-// upsert appends rows to a temporary table and brings them over from there in one statement.
+// upsert appends rows to a temporary table, and copies them to lineitem in one statement.
 func upsert(s *peer.SQL, items []inputs.Item) error {
 	err := s.Conn.Raw(func(c any) error {
 		return appendTo(c.(*duckdb.Conn), "temp", "staged", func(yield func(*inputs.Item, error) bool) {
@@ -88,7 +88,7 @@ func update(s *peer.SQL, keys []inputs.Key, tax int64) error {
 	return s.Do(fmt.Sprintf("UPDATE lineitem SET l_tax = %d FROM staged_keys WHERE l_orderkey = k AND l_linenumber = n", tax), "DELETE FROM staged_keys")
 }
 
-// appendRows is DuckDB's appender.
+// appendRows uses DuckDB's appender.
 func appendRows(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error {
 	return appendTo(conn, "", "lineitem", rows)
 }
@@ -115,7 +115,7 @@ func appendTo(conn *duckdb.Conn, catalog, table string, rows iter.Seq2[*inputs.I
 	return err
 }
 
-// insertArrow registers a stream of Arrow record batches as a view, and inserts from that.
+// insertArrow registers a stream of Arrow record batches as a view, and inserts from it.
 func insertArrow(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error {
 	a, err := duckdb.NewArrowFromConn(conn)
 	if err != nil {
@@ -146,8 +146,8 @@ var fields = func() *arrow.Schema {
 	return arrow.NewSchema(out, nil)
 }()
 
-// stream is rows as record batches of streamRows, made by a goroutine of its own: DuckDB asks for
-// them from any thread.
+// stream provides rows as record batches of streamRows rows. A separate goroutine makes them, since
+// DuckDB requests them from any thread.
 type stream struct {
 	records chan arrow.Record
 	stop    chan struct{}
@@ -180,7 +180,7 @@ func newStream(rows iter.Seq2[*inputs.Item, error]) *stream {
 	return s
 }
 
-// send hands a record batch on, unless nobody wants it any more.
+// send passes on a record batch. It returns false once the reader has stopped.
 func (s *stream) send() bool {
 	select {
 	case s.records <- s.b.NewRecord():
@@ -204,7 +204,7 @@ func (s *stream) Err() error                     { return nil }
 func (s *stream) Record() arrow.Record           { return s.record }
 func (s *stream) RecordBatch() arrow.RecordBatch { return s.record }
 
-// Next takes the next record batch.
+// Next returns the next record batch.
 func (s *stream) Next() (ok bool) {
 	if s.record != nil {
 		s.record.Release()

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-// loadPeer is DuckDB in load: the same file by COPY into a table with a primary key, from the start
-// of the process to the closed file.
+// loadPeer loads the same file as the other peers of load, by COPY into a table with a primary key.
+// It is measured from the start of the process to the closed file.
 var loadPeer = harness.Peer{Name: "duckdb", Act: load, Check: countLoaded,
 	Command: func(env *harness.Env) (*exec.Cmd, error) { return env.Self(context.Background()) }}
 

@@ -1,5 +1,5 @@
-// Command duckdb has the peers that are DuckDB. It is a module of its own, since DuckDB needs cgo
-// and a large library; the benchmarks build it when they want it:
+// Command duckdb contains the DuckDB peers. It is a separate module because DuckDB needs cgo and a
+// large library. The benchmarks build it if it takes part:
 //
 //	go run -C bench . run --peer duckdb
 package main
@@ -16,6 +16,6 @@ import (
 func main() {
 	drivers := []peer.Driver{newDriver("duckdb-1", 1, appendRows), newDriver("duckdb-2", 2, appendRows), newDriver("duckdb-arrow", 1, insertArrow)}
 	harness.Main(work.All(drivers, work.More{Workload: "load", Peer: loadPeer}))
-	fmt.Fprintln(os.Stderr, "duckdb: to be started by the benchmarks: go run -C bench . run --peer duckdb")
+	fmt.Fprintln(os.Stderr, "duckdb: run it through the benchmarks: go run -C bench . run --peer duckdb")
 	os.Exit(2)
 }

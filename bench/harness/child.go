@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// A process of the harness gets its task by this variable, as JSON, and writes its result as JSON
-// to stdout.
+// The environment variable that makes a process run one step. It contains the step as JSON; the
+// process writes its result as JSON to stdout.
 const specVariable = "ORIBI_BENCH_STEP"
 
-// spec is the task of one process.
+// spec describes the step that a process runs.
 type spec struct {
 	Workload string `json:"workload"`
 	Peer     string `json:"peer"`
 	Step     string `json:"step"`
 	Env      Env    `json:"env"`
-	Program  string `json:"program"` // that has the peer; empty = this one
+	Program  string `json:"program"` // program that has the peer; empty = this one
 }
 
 // Steps of a peer.
@@ -35,9 +35,9 @@ const (
 	stepReady   = "ready"
 )
 
-// Main does the step that the process was started for, and ends it; it returns when the process was
-// started by a user. A program that needs more than to be built makes that, or finds out that it
-// cannot, by ready.
+// Main runs the step for which the harness started the process, and exits. It returns if a user
+// started the process. ready prepares what a program needs in addition to being built, or returns
+// an error if that is impossible.
 func Main(all []Workload, ready ...func(env *Env) error) {
 	text := os.Getenv(specVariable)
 	if text == "" {
@@ -85,7 +85,7 @@ func runStep(all []Workload, text string, ready []func(env *Env) error) (Measure
 	return m, err
 }
 
-// do does one step of the peer.
+// do runs one step of the peer.
 func (p *Peer) do(step string, env *Env) (m Measurement, err error) {
 	switch step {
 	case stepPrepare:
@@ -106,7 +106,7 @@ func (p *Peer) do(step string, env *Env) (m Measurement, err error) {
 	return m, err
 }
 
-// selfCommand is this program again, with a task.
+// selfCommand returns a command that runs this program again with a step.
 func selfCommand(ctx context.Context, s spec, step string) (*exec.Cmd, error) {
 	self := s.Program
 	if self == "" {
@@ -125,8 +125,8 @@ func selfCommand(ctx context.Context, s spec, step string) (*exec.Cmd, error) {
 	return c, nil
 }
 
-// Ready has the program of a nested module make what it needs; the error is its reason for not
-// running.
+// Ready makes the program of a nested module prepare what it needs. The error is the reason why it
+// cannot run.
 func Ready(ctx context.Context, program string, env Env) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -145,10 +145,10 @@ func Ready(ctx context.Context, program string, env Env) error {
 	return err
 }
 
-// readyTimeout is long enough for fetching what is large.
+// readyTimeout is long enough for large downloads.
 const readyTimeout = 10 * time.Minute
 
-// start runs one step in a process of its own and reads its result.
+// start runs one step in a separate process and reads its result.
 func start(ctx context.Context, s spec, step string) (Measurement, error) {
 	var m Measurement
 	c, err := selfCommand(ctx, s, step)
@@ -173,13 +173,13 @@ func stepError(s spec, step string, err error) error {
 	return fmt.Errorf("%s/%s: %s: %w", s.Workload, s.Peer, step, err)
 }
 
-// oneLine is what a process printed before it died, at most its first lines, as one.
+// oneLine joins the first lines that a process printed before it failed.
 func oneLine(text []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return strings.Join(lines[:min(len(lines), 3)], "; ")
 }
 
-// measureCommand runs the peer's command and takes its time from start to end.
+// measureCommand runs the peer's command and measures its time from start to end.
 func measureCommand(ctx context.Context, p *Peer, s spec) (Measurement, error) {
 	env := s.Env
 	env.spec = &s
@@ -187,12 +187,12 @@ func measureCommand(ctx context.Context, p *Peer, s spec) (Measurement, error) {
 	if err != nil {
 		return Measurement{}, stepError(s, "command", err)
 	}
-	c := exec.CommandContext(ctx, made.Path, made.Args[1:]...) // which ends with the run
+	c := exec.CommandContext(ctx, made.Path, made.Args[1:]...) // the run removes it when it ends
 	c.Env, c.Dir, c.Stdin, c.Stdout = made.Env, made.Dir, made.Stdin, made.Stdout
 	endTogether(c)
 	run := func() (err error) { _, err = c.Output(); return err }
 	if c.Stdout != nil {
-		run = c.Run // the peer has a place for what it prints
+		run = c.Run // the peer chooses where the output goes
 	}
 	before, begin := lookAround(), time.Now()
 	if err = run(); err != nil {
@@ -208,6 +208,6 @@ func measureCommand(ctx context.Context, p *Peer, s spec) (Measurement, error) {
 	m.Value = took.Seconds()
 	m.PeakBytes = processPeak(c.ProcessState)
 	m.CPU = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
-	m.Written, m.Busy = 0, before.busy(after, took, m.CPU) // a command's bytes are not told once it has ended
+	m.Written, m.Busy = 0, before.busy(after, took, m.CPU) // the bytes written by a process are unknown once it has ended
 	return m, err
 }

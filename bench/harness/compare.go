@@ -6,11 +6,12 @@ import (
 	"text/tabwriter"
 )
 
-// Compare tells what became slower or faster from one run to another, for each of our peers. Where
-// both runs had the same other peer, it is the ratio to that one which is compared, so that a
-// slower machine is not taken for a slower program; else the figures themselves. The two differ
-// when the rounds of one lie wholly outside those of the other. How many rounds of either were
-// busy, of which little can be said, stands beside. slower is how many became slower.
+// Compare prints what became slower or faster from one run to another, for each of our peers. If
+// both runs have the older run's best other peer, Compare uses the ratios to it, so that a slower
+// machine does not look like a slower program; otherwise it uses the figures. A difference counts
+// if all rounds of one run are outside the range of the other. The output includes the number of
+// busy rounds, whose figures mean little. slower is the number of workloads and peers that became
+// slower.
 func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 	if older.Scale != newer.Scale {
 		return 0, fmt.Errorf("a run of scale %s and one of scale %s cannot be compared", older.Scale, newer.Scale)
@@ -21,7 +22,7 @@ func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 		a := &older.Workloads[i]
 		b := newer.workload(a.Workload)
 		if b == nil {
-			fmt.Fprintf(t, "%s\t\t\t\t\t\tnot in the newer run\n", a.Workload)
+			fmt.Fprintf(t, "%s\t\t\t\t\t\tmissing in the newer run\n", a.Workload)
 			continue
 		}
 		for k := range a.Peers {
@@ -31,7 +32,7 @@ func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 				continue
 			}
 			if q == nil || !q.measured() {
-				fmt.Fprintf(t, "%s\t%s\t\t\t\t\tnot in the newer run\n", a.Workload, p.Peer)
+				fmt.Fprintf(t, "%s\t%s\t\t\t\t\tmissing in the newer run\n", a.Workload, p.Peer)
 				continue
 			}
 			was, is, against := twoSpeeds(a, b, p, q)
@@ -45,7 +46,7 @@ func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 	return slower, t.Flush()
 }
 
-// twoSpeeds are what a peer of ours reached in two runs, more being better.
+// twoSpeeds returns what one of our peers reached in two runs; more is better.
 func twoSpeeds(a, b *WorkloadResult, p, q *PeerResult) (was, is Spread, against string) {
 	if other := a.best(false); other != nil {
 		if same := b.peer(other.Peer); same != nil && same.measured() {
@@ -55,7 +56,7 @@ func twoSpeeds(a, b *WorkloadResult, p, q *PeerResult) (was, is Spread, against 
 	return a.goodness(p), b.goodness(q), "itself"
 }
 
-// goodness is a peer's figure turned so that more is better.
+// goodness returns a peer's rounds as values of which more is better.
 func (w *WorkloadResult) goodness(p *PeerResult) Spread {
 	v := p.values("")
 	if !w.More {
@@ -68,7 +69,7 @@ func (w *WorkloadResult) goodness(p *PeerResult) Spread {
 	return spreadOf(v)
 }
 
-// change is a word for what lies outside the spread of both.
+// change returns "slower" or "faster" if the two ranges do not overlap, else "same".
 func change(was, is Spread) string {
 	switch {
 	case is.Most < was.Least:

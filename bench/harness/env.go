@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// Env is where a step of a peer finds what it needs.
+// Env contains what a step of a peer may use.
 type Env struct {
 	Scale  Scale
 	Root   string // directory of the engine's module
-	Corpus string // directory of the corpus; empty = there is none
-	Inputs string // files that all peers of all workloads read
-	Dir    string // the peer's own
-	Tool   string // the command oribi, built
-	Round  int    // from 0
-	// Profile takes profiles of what the clock saw: processor, memory, locks, waiting. Empty =
-	// none.
+	Corpus string // directory of the corpus; empty = none
+	Inputs string // directory of the files that all peers of all workloads read
+	Dir    string // the peer's own directory
+	Tool   string // path of the oribi command
+	Round  int    // number of the round, from 0
+	// Profile is the prefix of the profiles to take of timed work: CPU, memory, locks, waiting.
+	// Empty = none.
 	Profile string
 
 	spec      *spec
 	used      usage
-	processes []int // those that do the work; empty = this one
+	processes []int // processes that do the work; empty = this one
 }
 
-// Watch has the clock see processes instead of this one, which waits for them.
+// Watch makes Clock measure the given processes instead of this one, which only waits for them.
 func (e *Env) Watch(processes []int) { e.processes = processes }
 
-// usage is what the clock saw.
+// usage is what Clock measured.
 type usage struct {
 	peak    int64
 	cpu     float64
@@ -40,18 +40,18 @@ type usage struct {
 	busy    bool
 }
 
-// Path is a file or directory of the peer's own.
+// Path returns the path of a file or directory in the peer's own directory.
 func (e *Env) Path(name string) string { return filepath.Join(e.Dir, name) }
 
-// Input is a file made by Workload.Inputs.
+// Input returns the path of a file made by Workload.Inputs.
 func (e *Env) Input(name string) string { return filepath.Join(e.Inputs, name) }
 
-// Written is how many bytes were sent to the disk while the clock ran; 0 = none or unknown.
+// Written returns the number of bytes written to the disk while Clock ran; 0 = none or unknown.
 func (e *Env) Written() int64 { return e.used.written }
 
-// Clock runs work and tells how long it took. What was there before is collected first; the peak of
-// resident memory is that of work, though with what was there before. Of several processes the
-// peaks, which may not have been at the same time, are added up.
+// Clock runs work and returns its duration. It collects garbage first. The peak of resident memory
+// is the peak during work, including memory that was in use before. For several processes the peaks
+// are added, although they may have occurred at different times.
 func (e *Env) Clock(work func() error) (time.Duration, error) {
 	debug.FreeOSMemory()
 	e.resetPeak()
@@ -73,7 +73,7 @@ func (e *Env) Clock(work func() error) (time.Duration, error) {
 	return took, err
 }
 
-// profile begins the profile that was asked for.
+// profile starts the requested profiles.
 func (e *Env) profile() (stop func(), err error) {
 	if e.Profile == "" {
 		return func() {}, nil
@@ -106,9 +106,9 @@ func (e *Env) profile() (stop func(), err error) {
 }
 
 const (
-	profileFraction  = 10     // one of so many lock contentions is noted
-	profileBlockRate = 10_000 // nanoseconds of waiting a sample
+	profileFraction  = 10     // one lock contention in this many is sampled
+	profileBlockRate = 10_000 // nanoseconds of waiting per sample
 )
 
-// Self is a command that runs the peer's Act.
+// Self returns a command that runs the peer's Act.
 func (e *Env) Self(ctx context.Context) (*exec.Cmd, error) { return selfCommand(ctx, *e.spec, stepAct) }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lacking is the corpus of a run in which the program does not get what it needs.
+// lacking is the corpus directory of a run in which the program does not find what it needs.
 const lacking = "lacking"
 
 // note appends a line to a file that all peers share.
@@ -41,7 +41,7 @@ func note(env *Env, text string) error {
 	return err
 }
 
-// fake is a peer that notes its steps, and finds in its directory what Prepare left there.
+// fake is a peer that records its steps, and checks that its directory contains what Prepare left.
 func fake(name, checksum string) Peer {
 	return Peer{Name: name, Ours: name == "a",
 		Prepare: func(env *Env) error {
@@ -68,7 +68,7 @@ func commandPeer() Peer {
 	return p
 }
 
-// dying is a peer that fails in the round of that number.
+// dying is a peer that fails in the given round.
 func dying(name string, round int) Peer {
 	p := fake(name, "same")
 	measure := p.Measure
@@ -81,14 +81,14 @@ func dying(name string, round int) Peer {
 	return p
 }
 
-// sharing is a peer that starts from another's state.
+// sharing is a peer that starts from another peer's state.
 func sharing(name, store string) Peer {
 	p := fake(name, "same")
 	p.Store = store
 	return p
 }
 
-// spoiling is a peer that finds what Prepare left, and removes it.
+// spoiling is a peer that removes what Prepare left.
 func spoiling(name string) Peer {
 	p := fake(name, "same")
 	measure := p.Measure
@@ -101,7 +101,7 @@ func spoiling(name string) Peer {
 	return p
 }
 
-// counting is a peer whose answer is how many rounds its state has seen.
+// counting is a peer whose answer is the number of rounds that its state has seen.
 func counting(name string) Peer {
 	p := fake(name, "")
 	p.Measure = func(env *Env) (m Measurement, err error) {
@@ -143,7 +143,7 @@ var fakes = []Workload{
 	{Name: "nested", Peers: []Peer{fake("a", ""), {Name: "far-1", Module: "far"}}},
 }
 
-// filling is a peer for which there is no room.
+// filling is a peer that finds the disk full.
 func filling(name string) Peer {
 	p := fake(name, "")
 	p.Measure = func(env *Env) (Measurement, error) {
@@ -152,7 +152,7 @@ func filling(name string) Peer {
 	return p
 }
 
-// stuckVariable has the address that a process which never ends by itself connects to.
+// stuckVariable contains the address to which a process that never ends by itself connects.
 const stuckVariable = "ORIBI_BENCH_TEST_STUCK"
 
 func stuck(*Env) error {
@@ -164,7 +164,7 @@ func stuck(*Env) error {
 	return err
 }
 
-// runFake runs one of the fakes and gives its report and notes.
+// runFake runs one of the fakes and returns its report and notes.
 func runFake(t *testing.T, name string, rounds int) (*Report, string, error) {
 	t.Helper()
 	return runFakes(t, []string{name}, rounds)
@@ -192,7 +192,7 @@ func onlyInputs(t *testing.T, dir string) {
 	}
 }
 
-func TestFullDiskEndsTheRunWithWhatWasMeasuredBefore(t *testing.T) {
+func TestFullDiskEndsTheRunAndKeepsEarlierResults(t *testing.T) {
 	r, notes, err := runFakes(t, []string{"plain", "full", "fresh"}, 1)
 	if err == nil || !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "full: the disk is full: full/a: measure") {
 		t.Errorf("got %v", err)
@@ -205,9 +205,9 @@ func TestFullDiskEndsTheRunWithWhatWasMeasuredBefore(t *testing.T) {
 	}
 }
 
-func TestCancelledRunLeavesNoProcessesAndKeepsWhatWasMeasuredBefore(t *testing.T) {
+func TestCanceledRunEndsProcessesAndKeepsEarlierResults(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("what a process started ends by itself there")
+		t.Skip("child processes are not killed on this system")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -233,7 +233,7 @@ func TestCancelledRunLeavesNoProcessesAndKeepsWhatWasMeasuredBefore(t *testing.T
 		dir := t.TempDir()
 		r, err := Run(ctx, w, Config{Dir: dir, Rounds: 1})
 		if !errors.Is(err, context.Canceled) || len(r.Workloads) != 1 {
-			t.Errorf("%s: %d workloads are kept, %v", name, len(r.Workloads), err)
+			t.Errorf("%s: kept %d workloads, %v", name, len(r.Workloads), err)
 		}
 		if err := <-ended; err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -242,7 +242,7 @@ func TestCancelledRunLeavesNoProcessesAndKeepsWhatWasMeasuredBefore(t *testing.T
 	}
 }
 
-func TestWorkloadOfAnothersWorkTakesItsRounds(t *testing.T) {
+func TestDerivedWorkloadUsesTheRoundsOfAnother(t *testing.T) {
 	r, notes, err := runFakes(t, []string{"plain", "again"}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ func TestWorkloadOfAnothersWorkTakesItsRounds(t *testing.T) {
 	}
 }
 
-func TestRunTellsWhereItsTimeWent(t *testing.T) {
+func TestReportNamesTheLongestWorkloads(t *testing.T) {
 	r, _, err := runFakes(t, []string{"plain", "fresh"}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestRunTellsWhereItsTimeWent(t *testing.T) {
 		t.Errorf("peers took %v s of %v", all, r.Seconds)
 	}
 	r.Seconds, r.Workloads[0].Seconds, r.Workloads[1].Seconds = 4000, 1.25, 100
-	if got, want := r.took(), "The run took 1h6m40s; the longest workloads: fresh 1m40s, plain 1.3s; the longest peers of one: "; !strings.HasPrefix(got, want) {
+	if got, want := r.took(), "The run took 1h6m40s. Longest workloads: fresh 1m40s, plain 1.3s. Longest peers: "; !strings.HasPrefix(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -310,8 +310,8 @@ func TestFreshWorkloadsPrepareEachRoundInAnEmptyDirectory(t *testing.T) {
 	}
 }
 
-func TestPeersThatAnswerDifferentlyFailTheRun(t *testing.T) {
-	if _, _, err := runFake(t, "unequal", 1); err == nil || !strings.Contains(err.Error(), "b answers other, a one") {
+func TestDifferentAnswersFailTheRun(t *testing.T) {
+	if _, _, err := runFake(t, "unequal", 1); err == nil || !strings.Contains(err.Error(), "b answers other, but a answers one") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -322,7 +322,7 @@ func TestFailureOfAPeerNamesItAndItsReason(t *testing.T) {
 	}
 }
 
-func TestOtherPeersGoOnWhenOneDiesAndItsRoundsAreKept(t *testing.T) {
+func TestFailedPeerKeepsItsRoundsAndOthersContinue(t *testing.T) {
 	r, _, err := runFake(t, "half", 3)
 	if err == nil || !strings.Contains(err.Error(), "half/a") {
 		t.Errorf("got %v", err)
@@ -334,12 +334,12 @@ func TestOtherPeersGoOnWhenOneDiesAndItsRoundsAreKept(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{"table": r.WriteTable, "markdown": r.WriteMarkdown, "page": r.WritePage} {
 		var out bytes.Buffer
 		if err := write(&out); err != nil || !strings.Contains(out.String(), "no such luck") {
-			t.Errorf("%s does not tell of the failure: %v\n%s", name, err, &out)
+			t.Errorf("%s does not report the failure: %v\n%s", name, err, &out)
 		}
 	}
 }
 
-func TestTableTellsTheRatioToEachPeerThatTakesPartOften(t *testing.T) {
+func TestTableHasAColumnForEachFrequentPeer(t *testing.T) {
 	r := &Report{Rounds: 3}
 	rounds := func(peer string, ours bool, values ...float64) PeerResult {
 		p := PeerResult{Peer: peer, Ours: ours}
@@ -367,7 +367,7 @@ func TestTableTellsTheRatioToEachPeerThatTakesPartOften(t *testing.T) {
 	}
 }
 
-func TestGroupIsPreparedOnceAndCopiesLeaveItAsItWas(t *testing.T) {
+func TestGroupIsPreparedOnceAndCopiesDoNotChangeIt(t *testing.T) {
 	r, notes, err := runFakes(t, []string{"group-1", "group-2"}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -380,20 +380,20 @@ func TestGroupIsPreparedOnceAndCopiesLeaveItAsItWas(t *testing.T) {
 	}
 }
 
-func TestChangingGroupGoesOnFromRoundToRoundWithoutAPeerThatFailed(t *testing.T) {
+func TestChangingGroupContinuesWithoutAFailedPeer(t *testing.T) {
 	r, _, err := runFakes(t, []string{"moving-1", "moving-2"}, 2)
 	if err == nil || strings.Contains(err.Error(), "answers") {
 		t.Errorf("got %v", err)
 	}
 	if got := r.Workloads[1].Peers[1].Rounds[1].Checksum; got != "3" {
-		t.Errorf("the last round of the second workload saw %s rounds before, want 3", got)
+		t.Errorf("the last round of the second workload saw %s earlier rounds, want 3", got)
 	}
 	if c := r.Workloads[1].Peers[2]; c.Failed == "" || len(c.Rounds) != 0 {
-		t.Errorf("a peer whose state is of no use went on: %+v", c)
+		t.Errorf("a peer continued on a spoiled state: %+v", c)
 	}
 }
 
-func TestPeersAreSelectedWithOurs(t *testing.T) {
+func TestSelectKeepsOurPeers(t *testing.T) {
 	for _, c := range []struct{ peers, want string }{
 		{"b", "plain a b, unequal a b, half a b, moving-1 a b, moving-2 a b"},
 		{"far", "nested a far-1"},
@@ -415,14 +415,14 @@ func TestPeersAreSelectedWithOurs(t *testing.T) {
 		}
 	}
 	if _, err := Select(fakes, []string{"nobody"}); err == nil {
-		t.Error("an unknown peer is taken")
+		t.Error("an unknown peer was accepted")
 	}
 	if got := Leave(fakes, []Missing{{Peer: "far", Module: "far"}}); len(got[len(got)-1].Peers) != 1 {
 		t.Errorf("a module that is missing runs: %+v", got[len(got)-1])
 	}
 }
 
-// timed is a report of one workload of two peers, by the rounds' values.
+// timed returns a report of one workload with two peers, given the values of the rounds.
 func timed(more bool, ours, other []float64) *Report {
 	rounds := func(v []float64) (out []Measurement) {
 		for _, x := range v {
@@ -438,7 +438,7 @@ func timed(more bool, ours, other []float64) *Report {
 	return &Report{Scale: "hour", Workloads: []WorkloadResult{w}}
 }
 
-func TestCompareTellsWhatLiesOutsideTheSpreadOfBoth(t *testing.T) {
+func TestCompareReportsOnlyRangesThatDoNotOverlap(t *testing.T) {
 	ten := []float64{10, 11, 12}
 	for _, c := range []struct {
 		name         string
@@ -469,11 +469,11 @@ func TestCompareTellsWhatLiesOutsideTheSpreadOfBoth(t *testing.T) {
 	other := timed(false, ten, ten)
 	other.Scale = "night"
 	if _, err := Compare(io.Discard, other, timed(false, ten, ten)); err == nil {
-		t.Error("runs of two scales are compared")
+		t.Error("runs of different scales were compared")
 	}
 }
 
-func TestPageShowsEachWorkloadWithOursAndTheBestOther(t *testing.T) {
+func TestPageComparesOursWithTheBestPeer(t *testing.T) {
 	r := timed(false, []float64{1, 2, 3}, []float64{4, 5, 6})
 	var page, table bytes.Buffer
 	if err := errors.Join(r.WritePage(&page), r.WriteMarkdown(&table)); err != nil {
@@ -485,7 +485,7 @@ func TestPageShowsEachWorkloadWithOursAndTheBestOther(t *testing.T) {
 		}
 	}
 	if strings.Contains(page.String(), "http") || strings.Contains(page.String(), "NaN") {
-		t.Error("the page needs something else, or has no numbers")
+		t.Error("the page refers to other files, or has no numbers")
 	}
 	if want := "| w |  | oribi | 2 | other | 5 | 2.50 (2–4) |"; !strings.Contains(table.String(), want) {
 		t.Errorf("the table lacks %q:\n%s", want, &table)
@@ -504,14 +504,14 @@ func TestPeakOfMemoryIsJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Workloads[0].Peers[0].PeakBytes == 0 {
-		t.Skip("resident memory is not told here")
+		t.Skip("resident memory is unknown on this system")
 	}
 	if r.Met() {
-		t.Error("a process lives in one byte")
+		t.Error("a process met a memory limit of one byte")
 	}
 }
 
-func TestFloorIsMetByFigureOrByRatio(t *testing.T) {
+func TestFloorIsMetByFigureOrRatio(t *testing.T) {
 	for _, c := range []struct {
 		floor Floor
 		met   bool
@@ -543,7 +543,7 @@ func TestFloorIsMetByFigureOrByRatio(t *testing.T) {
 	}
 }
 
-func TestFloorsOfPeersThatDidNotRunAreNoVerdict(t *testing.T) {
+func TestFloorsOfMissingPeersAreIgnored(t *testing.T) {
 	peers := []PeerResult{{Peer: "a", Rounds: []Measurement{{Value: 10}}}}
 	for floor, want := range map[Floor]int{{Peer: "a", Against: "absent", Ratio: 2}: 0, {Peer: "a", Figure: 9, Against: "absent", Ratio: 2}: 1, {Peer: "absent", Figure: 9}: 0} {
 		w := WorkloadResult{Peers: peers}
@@ -554,7 +554,7 @@ func TestFloorsOfPeersThatDidNotRunAreNoVerdict(t *testing.T) {
 	}
 }
 
-func TestFloorMayNameTheBestPeerAndAnotherWorkload(t *testing.T) {
+func TestFloorMayReferToTheBestPeerOrAnotherWorkload(t *testing.T) {
 	before := WorkloadResult{Workload: "before", Peers: []PeerResult{{Peer: "a", Rounds: []Measurement{{Value: 5}}}}}
 	w := WorkloadResult{More: true, Peers: []PeerResult{{Peer: "a", Ours: true, Median: 10, Rounds: []Measurement{{Value: 10}}},
 		{Peer: "b", Median: 4, Rounds: []Measurement{{Value: 4}}}, {Peer: "c", Median: 8, Rounds: []Measurement{{Value: 8}}}}}
@@ -565,17 +565,17 @@ func TestFloorMayNameTheBestPeerAndAnotherWorkload(t *testing.T) {
 	}
 }
 
-func TestRatioIsThatOfRoundsWhichRanTogether(t *testing.T) {
-	// The machine was ten times slower in the second round, for both.
+func TestRatioComparesRoundsThatRanTogether(t *testing.T) {
+	// The machine is ten times slower in the second round, for both peers.
 	if got := ratio([]float64{2, 20, 2}, []float64{1, 10, 1}); got != 2 {
 		t.Errorf("got %v, want 2", got)
 	}
 	if got := ratio([]float64{2}, nil); got != 0 {
-		t.Errorf("got %v without a peer, want 0", got)
+		t.Errorf("got %v for a missing peer, want 0", got)
 	}
 }
 
-func TestNumbersAreWrittenForPeople(t *testing.T) {
+func TestNumbersHaveThreeOrFourSignificantDigits(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.003456: "0.0035", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234: "1,234", 1234567.8: "1,234,568", -1234: "-1,234"} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %q, want %q", v, got, want)
@@ -583,7 +583,7 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 	}
 }
 
-func TestSmallRunsGiveNoVerdict(t *testing.T) {
+func TestSmallRunsHaveNoVerdict(t *testing.T) {
 	floors := []FloorResult{{Floor: "a: ≤ 1 s", Got: 2}}
 	peers := []PeerResult{{Peer: "a", Rounds: []Measurement{{Value: 2}}}}
 	for scale, want := range map[string]bool{"hour": true, "small": false} {
@@ -598,7 +598,7 @@ func TestSmallRunsGiveNoVerdict(t *testing.T) {
 	}
 }
 
-func TestClockTellsTimeAndPeak(t *testing.T) {
+func TestClockMeasuresTimeAndPeak(t *testing.T) {
 	var env Env
 	took, err := env.Clock(func() error {
 		block := make([]byte, 64<<20)
@@ -615,7 +615,7 @@ func TestClockTellsTimeAndPeak(t *testing.T) {
 	}
 }
 
-func TestClockSeesOtherProcesses(t *testing.T) {
+func TestClockMeasuresOtherProcesses(t *testing.T) {
 	other := exec.Command("sleep", "60")
 	if err := other.Start(); err != nil {
 		t.Skip("no other process to watch: ", err)
@@ -632,10 +632,10 @@ func TestClockSeesOtherProcesses(t *testing.T) {
 	}
 	alone, both := peak(other.Process.Pid), peak(other.Process.Pid, os.Getpid())
 	if both == 0 {
-		t.Skip("resident memory is not told here")
+		t.Skip("resident memory is unknown on this system")
 	}
 	if alone <= 0 || alone >= both {
-		t.Errorf("another process takes %d bytes, with this one %d", alone, both)
+		t.Errorf("the other process takes %d bytes, together with this one %d", alone, both)
 	}
 	var env Env
 	env.Watch([]int{os.Getpid()})
@@ -643,11 +643,11 @@ func TestClockSeesOtherProcesses(t *testing.T) {
 	for begin := exact(); exact() < begin+0.1; {
 	}
 	if got, want := env.cpuSeconds(), exact(); got < want-0.1 || got > want+0.1 {
-		t.Errorf("this process used %v s by its ticks, %v s by its own account", got, want)
+		t.Errorf("this process used %v s by clock ticks, %v s by getrusage", got, want)
 	}
 }
 
-func TestProgramThatLacksSomethingTellsWhat(t *testing.T) {
+func TestProgramReportsWhatIsMissing(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -660,7 +660,7 @@ func TestProgramThatLacksSomethingTellsWhat(t *testing.T) {
 	}
 }
 
-func TestLostAreWorkloadsBehindAnotherPeerOrAGoal(t *testing.T) {
+func TestLostListsSlowerWorkloadsAndMissedGoals(t *testing.T) {
 	ahead, behind, missed := timed(false, []float64{1, 2}, []float64{4, 5}), timed(true, []float64{1, 2}, []float64{4, 5}), timed(false, []float64{1, 2}, nil)
 	missed.Workloads[0].Floors = []FloorResult{{Floor: "oribi: ≤ 0.5 s"}}
 	for i, c := range []struct {

@@ -2,15 +2,15 @@ package harness
 
 import "fmt"
 
-// Loss is a workload in which we are behind.
+// Loss is a workload in which our best peer is slower than another, or misses a goal.
 type Loss struct {
 	Workload string
-	Peer     string // our best
+	Peer     string // our best peer
 	Why      string
 }
 
-// Lost lists the workloads in which our best peer is behind the best other one, or a floor is not
-// met.
+// Lost lists the workloads in which our best peer is slower than the best other peer, or a floor is
+// not met.
 func (r *Report) Lost() (lost []Loss) {
 	for i := range r.Workloads {
 		w := &r.Workloads[i]

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes one row for each workload: our best peer against the best of the others, and
-// what every floor says. Another table tells how that one compares with each of the others.
+// WriteMarkdown writes a table with one row per workload: our best peer, the best other peer, and
+// the result of each floor. A second table compares our best peer with each other peer.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Scale %s, %d rounds, %s, begun %s.\n\n", r.Scale, r.Rounds, r.Machine, r.Started.Format("2006-01-02 15:04"))
-	b.WriteString("The ratio says how many times as good ours is as the best other peer: above 1 is better, whatever the unit; in brackets the least and the most of the rounds.\n\n")
+	fmt.Fprintf(&b, "Scale %s, %d rounds, %s, started %s.\n\n", r.Scale, r.Rounds, r.Machine, r.Started.Format("2006-01-02 15:04"))
+	b.WriteString("The ratio compares ours with the best other peer: above 1, ours is better, whatever the unit. The range of the rounds is in parentheses.\n\n")
 	b.WriteString("| workload | unit | ours | figure | best peer | figure | ratio | peak MiB | busy rounds | goals |\n|---|---|---|---:|---|---:|---:|---:|---:|---|\n")
 	for i := range r.Workloads {
 		res := &r.Workloads[i]
@@ -35,10 +35,10 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// fewWorkloads is in how many a peer takes part at the least that has a column of its own.
+// fewWorkloads is the minimum number of workloads of a peer with its own column.
 const fewWorkloads = 3
 
-// writePeers writes the table of all peers that take part in more than a few workloads.
+// writePeers writes the table of all peers that take part in at least fewWorkloads workloads.
 func (r *Report) writePeers(b *strings.Builder) {
 	var names []string
 	count := map[string]int{}
@@ -56,7 +56,7 @@ func (r *Report) writePeers(b *strings.Builder) {
 	if len(names) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nThe same ratio to each peer, without its spread.\n\n| workload | ours | %s |\n|---|---|%s\n", strings.Join(names, " | "), strings.Repeat("---:|", len(names)))
+	fmt.Fprintf(b, "\nThe same ratio for each peer, without the range.\n\n| workload | ours | %s |\n|---|---|%s\n", strings.Join(names, " | "), strings.Repeat("---:|", len(names)))
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		ours := w.best(true)
@@ -75,7 +75,7 @@ func (r *Report) writePeers(b *strings.Builder) {
 	}
 }
 
-// writeFaults lists what failed and who did not run.
+// writeFaults lists the failures, and the peers that did not run.
 func (r *Report) writeFaults(b *strings.Builder) {
 	var lines []string
 	for i := range r.Workloads {
@@ -89,7 +89,7 @@ func (r *Report) writeFaults(b *strings.Builder) {
 	}
 }
 
-// goals are a workload's floors in few words; of those of memory only what is not met.
+// goals describes a workload's floors briefly. Memory limits are included only if they are not met.
 func (w *WorkloadResult) goals(scale string) string {
 	var out []string
 	for _, f := range w.Floors {

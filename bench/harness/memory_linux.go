@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peakBytes is the peak of this process's resident memory since it began; 0 = unknown.
+// peakBytes returns the peak of this process's resident memory since it started; 0 = unknown.
 func peakBytes() int64 { return procField("self", "status", "VmHWM:") << 10 }
 
-// procField is a number of a file of a process; 0 = unknown.
+// procField returns a number from a file of a process in /proc; 0 = unknown.
 func procField(process, file, name string) int64 {
 	text, err := os.ReadFile(filepath.Join("/proc", process, file))
 	if err != nil {
@@ -23,7 +23,7 @@ func procField(process, file, name string) int64 {
 	return fieldAfter(text, name)
 }
 
-// watched are the processes that the clock sees.
+// watched are the processes that Clock measures.
 func (e *Env) watched() (names []string) {
 	for _, p := range e.processes {
 		names = append(names, strconv.Itoa(p))
@@ -34,7 +34,7 @@ func (e *Env) watched() (names []string) {
 	return names
 }
 
-// peakBytes is the peak since resetPeak.
+// peakBytes returns the peak since resetPeak.
 func (e *Env) peakBytes() (n int64) {
 	for _, p := range e.watched() {
 		n += procField(p, "status", "VmHWM:") << 10
@@ -42,15 +42,15 @@ func (e *Env) peakBytes() (n int64) {
 	return n
 }
 
-// resetPeak sets the peak back to what is resident now. Where the kernel refuses, the peak is that
-// of the whole process.
+// resetPeak sets the peak to the current resident memory. If the kernel refuses, the peak remains
+// that of the whole process.
 func (e *Env) resetPeak() {
 	for _, p := range e.watched() {
 		os.WriteFile(filepath.Join("/proc", p, "clear_refs"), []byte("5"), 0)
 	}
 }
 
-// cpuSeconds are those of this process exactly, of others by the ticks of their stat.
+// cpuSeconds returns the CPU time: exact for this process, and in clock ticks for others.
 func (e *Env) cpuSeconds() (s float64) {
 	if len(e.processes) == 0 {
 		return cpuSeconds()
@@ -60,8 +60,8 @@ func (e *Env) cpuSeconds() (s float64) {
 		if err != nil {
 			continue
 		}
-		// The second field is the program's name in brackets, in which anything may stand; user and
-		// system are the 14th and 15th.
+		// The second field is the program's name in parentheses, which may contain anything. User
+		// and system time are fields 14 and 15.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		for i := 11; i < 13 && i < len(fields); i++ {
 			ticks, _ := strconv.ParseInt(string(fields[i]), 10, 64)
@@ -71,7 +71,8 @@ func (e *Env) cpuSeconds() (s float64) {
 	return s
 }
 
-// writtenBytes is what the processes have caused to be written to the disk.
+// writtenBytes returns the number of bytes that the processes have caused to be written to the
+// disk.
 func (e *Env) writtenBytes() (n int64) {
 	for _, p := range e.watched() {
 		n += procField(p, "io", "\nwrite_bytes:")
@@ -79,8 +80,8 @@ func (e *Env) writtenBytes() (n int64) {
 	return n
 }
 
-// processPeak is the peak of a process that has ended; 0 where it cannot be told: the system counts
-// as a child's what this process held when it started it.
+// processPeak returns the peak of a process that has ended, or 0 if it is unknown: a child's peak
+// includes the memory of this process when it started the child.
 func processPeak(p *os.ProcessState) int64 {
 	if u, ok := p.SysUsage().(*syscall.Rusage); ok && u.Maxrss<<10 > peakBytes() {
 		return u.Maxrss << 10
@@ -96,7 +97,7 @@ func cpuSeconds() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// fieldAfter is the number that follows a name.
+// fieldAfter returns the number that follows a name.
 func fieldAfter(text []byte, name string) int64 {
 	_, rest, found := bytes.Cut(text, []byte(name))
 	if !found {
@@ -113,7 +114,7 @@ func fieldAfter(text []byte, name string) int64 {
 	return n
 }
 
-// allocated is the disk space that a file holds.
+// allocated returns the disk space that a file uses.
 func allocated(info os.FileInfo) int64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Blocks * 512
@@ -121,7 +122,7 @@ func allocated(info os.FileInfo) int64 {
 	return info.Size()
 }
 
-// freeBytes is the room that is left on the disk of dir.
+// freeBytes returns the free space on the disk of dir.
 func freeBytes(dir string) (n int64, known bool) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -148,10 +149,10 @@ func DropCache(dir string) error {
 	})
 }
 
-// around is what the machine did so far.
+// around contains counters of the whole machine.
 type around struct {
-	stalled time.Duration // some task waited for a processor
-	used    float64       // processor seconds of all processes
+	stalled time.Duration // time in which some task waited for a CPU
+	used    float64       // CPU seconds of all processes
 }
 
 func lookAround() (a around) {
@@ -166,7 +167,7 @@ func lookAround() (a around) {
 	if text, err := os.ReadFile("/proc/stat"); err == nil {
 		line, _, _ := bytes.Cut(text, []byte("\n"))
 		for i, f := range bytes.Fields(line) {
-			if i == 0 || i == 4 || i == 5 || i > 7 { // the name, idle, waiting for the disk; guests count twice
+			if i == 0 || i == 4 || i == 5 || i > 7 { // the name, idle, waiting for the disk; guest time is already included
 				continue
 			}
 			ticks, _ := strconv.ParseInt(string(f), 10, 64)
@@ -181,9 +182,9 @@ const (
 	busyShare      = 0.1
 )
 
-// busy tells whether others had the processors: somebody waited for one for more than a tenth of
-// the time (a peer with many threads may do that alone), and other processes used more than a tenth
-// of one.
+// busy reports whether other processes used the CPUs: some task waited for a CPU for more than a
+// tenth of the time (a peer with many threads may cause that alone), and other processes used more
+// than a tenth of a CPU.
 func (a around) busy(b around, took time.Duration, own float64) bool {
 	if took <= 0 {
 		return false

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Resident memory, bytes written, allocated blocks, room on the disk and what else the machine does
-// are told on linux alone.
+// Resident memory, bytes written, allocated blocks, free disk space and the load of the machine are
+// known on Linux only.
 
 func peakBytes() int64 { return 0 }
 
@@ -26,7 +26,7 @@ func (*Env) writtenBytes() int64 { return 0 }
 
 func allocated(info os.FileInfo) int64 { return info.Size() }
 
-// DropCache does nothing here.
+// DropCache does nothing on this system.
 func DropCache(string) error { return nil }
 
 type around struct{}

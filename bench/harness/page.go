@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Sizes of the plots, in pixels of the drawing.
+// Sizes of the plots, in pixels.
 const (
-	plotName  = 190 // room for a name on the left
+	plotName  = 190 // width of the names on the left
 	plotWide  = 520
-	plotRight = 250 // room for figures
+	plotRight = 250 // width of the figures
 	plotRow   = 20
 	plotTop   = 34
 )
@@ -22,16 +22,16 @@ svg{display:block;max-width:100%;height:auto;margin:.5em 0}svg text{font:12px sa
 table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;border-bottom:1px solid #bbb;text-align:right}
 td:first-child,th:first-child,td.w,th.w{text-align:left}h2{font-size:17px;margin:2em 0 .2em}p{margin:.3em 0}.fail{font-weight:bold}`
 
-// WritePage writes the report as one HTML page that needs nothing else: a plot of our best peer
-// against the best other one in each workload, then each workload's peers. Shapes tell what colours
-// otherwise would: filled is ours, or better; hollow is not.
+// WritePage writes the report as one HTML page that refers to no other file: a plot of our best
+// peer against the best other peer of each workload, then a table for each workload. Shapes are
+// used instead of colors: a filled mark is ours, or better; a hollow one is not.
 func (r *Report) WritePage(w io.Writer) error {
 	var b strings.Builder
 	title := "Benchmarks, scale " + r.Scale
 	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>%s</title><style>%s</style></head><body>\n<h1>%s</h1>\n",
 		html.EscapeString(title), pageStyle, html.EscapeString(title))
-	fmt.Fprintf(&b, "<p>%d rounds, %s, begun %s.</p>\n", r.Rounds, html.EscapeString(r.Machine), r.Started.Format("2006-01-02 15:04 MST"))
-	b.WriteString("<p>Ours against the best other peer of each workload: how many times as good, the median of the rounds, with the least and the most. Right of the line ours is better. A filled mark: the median is above 1.</p>\n")
+	fmt.Fprintf(&b, "<p>%d rounds, %s, started %s.</p>\n", r.Rounds, html.EscapeString(r.Machine), r.Started.Format("2006-01-02 15:04 MST"))
+	b.WriteString("<p>For each workload, the ratio of ours to the best other peer: the median of the rounds, with minimum and maximum. To the right of the line, ours is better. The mark is filled if the median is above 1.</p>\n")
 	r.plotRatios(&b)
 	for i := range r.Workloads {
 		r.Workloads[i].section(&b, r.Scale)
@@ -47,7 +47,7 @@ func (r *Report) WritePage(w io.Writer) error {
 	return err
 }
 
-// ratioRow is a workload in the plot of ratios.
+// ratioRow is one workload in the plot of ratios.
 type ratioRow struct {
 	name, ours, other string
 	speed             Spread
@@ -67,7 +67,7 @@ func (r *Report) ratioRows() (rows []ratioRow) {
 	return rows
 }
 
-// logAxis maps figures to pixels, tenfold by tenfold.
+// logAxis maps ratios to pixels on a logarithmic scale.
 type logAxis struct{ from, to float64 } // powers of ten
 
 func axisOf(rows []ratioRow) logAxis {
@@ -120,12 +120,12 @@ func openPlot(b *strings.Builder, high int, label string) {
 	fmt.Fprintf(b, `<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n", wide, high, wide, high, html.EscapeString(label))
 }
 
-// whisker is a line with ends.
+// whisker draws a line with end marks.
 func whisker(b *strings.Builder, from, to, y float64) {
 	fmt.Fprintf(b, `<path d="M%.1f %.1fv8M%.1f %.1fH%.1fM%.1f %.1fv8" fill="none" stroke="#000" stroke-width="1.2"/>`, from, y-4, from, y, to, to, y-4)
 }
 
-// section is one workload: bars of its peers' figures, whiskers from the least to the most, and the
+// section prints one workload: a bar for each peer, with whiskers from minimum to maximum, and the
 // table.
 func (w *WorkloadResult) section(b *strings.Builder, scale string) {
 	better := "less is better"
@@ -134,7 +134,7 @@ func (w *WorkloadResult) section(b *strings.Builder, scale string) {
 	}
 	fmt.Fprintf(b, "<h2 id=\"%s\">%s</h2>\n<p>%s</p>\n<p>%s; %s.</p>\n", html.EscapeString(w.Workload), html.EscapeString(w.Workload), html.EscapeString(w.About), html.EscapeString(w.Unit), better)
 	w.plotPeers(b)
-	b.WriteString("<table><tr><th class=\"w\">peer</th><th>median</th><th>least</th><th>most</th><th>cpu s</th><th>peak MiB</th><th>written MiB</th><th>disk MiB</th><th>busy</th><th class=\"w\">besides</th></tr>\n")
+	b.WriteString("<table><tr><th class=\"w\">peer</th><th>median</th><th>min</th><th>max</th><th>cpu s</th><th>peak MiB</th><th>written MiB</th><th>disk MiB</th><th>busy</th><th class=\"w\">other</th></tr>\n")
 	for i := range w.Peers {
 		p := &w.Peers[i]
 		if !p.measured() {

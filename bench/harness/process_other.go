@@ -4,5 +4,5 @@ package harness
 
 import "os/exec"
 
-// endTogether does nothing here: what a command started ends by itself.
+// endTogether does nothing on this system: processes that a command started end by themselves.
 func endTogether(*exec.Cmd) {}

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// endTogether has the processes that a command starts end with it when its context does.
+// endTogether makes the processes that a command starts end with the command if its context is
+// canceled.
 func endTogether(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

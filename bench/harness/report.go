@@ -12,61 +12,61 @@ import (
 	"time"
 )
 
-// reportVersion is that of the JSON form: another one is not read.
+// reportVersion is the version of the JSON form. Reports of other versions are not read.
 const reportVersion = 1
 
-// Report is the outcome of a run.
+// Report is the result of a run.
 type Report struct {
 	Version   int              `json:"version"`
 	Scale     string           `json:"scale"`
 	Rounds    int              `json:"rounds"`
 	Machine   string           `json:"machine"`
 	Started   time.Time        `json:"started"`
-	Seconds   float64          `json:"seconds"` // that all workloads took, with all that was not measured
+	Seconds   float64          `json:"seconds"` // duration of all workloads, including work that is not timed
 	Missing   []Missing        `json:"missing,omitempty"`
 	Workloads []WorkloadResult `json:"workloads"`
 }
 
-// Missing is a peer, or all peers of a nested module, that did not run.
+// Missing is a peer, or a nested module with all its peers, that did not run.
 type Missing struct {
 	Peer   string `json:"peer"`
 	Module string `json:"module,omitempty"`
 	Why    string `json:"why"`
 }
 
-// WorkloadResult is what a workload's peers did, and which floors are met.
+// WorkloadResult contains the results of a workload's peers and floors.
 type WorkloadResult struct {
 	Workload string        `json:"workload"`
 	About    string        `json:"about"`
 	Unit     string        `json:"unit"`
-	More     bool          `json:"more"`    // is better
-	Seconds  float64       `json:"seconds"` // of inputs, preparations, rounds and all between them
+	More     bool          `json:"more"`    // more is better
+	Seconds  float64       `json:"seconds"` // including inputs and preparation
 	Differ   string        `json:"differ,omitempty"`
 	Peers    []PeerResult  `json:"peers"`
 	Floors   []FloorResult `json:"floors"`
 }
 
-// PeerResult is what one peer did.
+// PeerResult contains the results of one peer.
 type PeerResult struct {
 	Peer      string        `json:"peer"`
 	Ours      bool          `json:"ours"`
-	Failed    string        `json:"failed,omitempty"` // why it did not do all its rounds
+	Failed    string        `json:"failed,omitempty"` // why it did not complete all rounds
 	Median    float64       `json:"median"`
 	PeakBytes int64         `json:"peak_bytes"`      // 0 = unknown
-	Prepare   float64       `json:"prepare_seconds"` // of the state that the rounds begin with; 0 = made before, or in each round
-	Seconds   float64       `json:"rounds_seconds"`  // of all rounds, with what a round needs before and after its clock runs
+	Prepare   float64       `json:"prepare_seconds"` // seconds to prepare the initial state of the rounds; 0 = prepared earlier, or in each round
+	Seconds   float64       `json:"rounds_seconds"`  // seconds of all rounds, including work that is not timed
 	Rounds    []Measurement `json:"rounds"`
 }
 
-// FloorResult tells whether a floor is met: by the figure or by the ratio.
+// FloorResult reports whether a floor is met, by the figure or by the ratio.
 type FloorResult struct {
 	Floor string  `json:"floor"`
 	Got   float64 `json:"got"`
-	Ratio float64 `json:"ratio,omitempty"` // 0 = there is no such peer in this run
+	Ratio float64 `json:"ratio,omitempty"` // 0 = no such peer in this run
 	Met   bool    `json:"met"`
 }
 
-// Met tells whether all floors are met.
+// Met reports whether all floors are met.
 func (r *Report) Met() bool {
 	for i := range r.Workloads {
 		if slices.ContainsFunc(r.Workloads[i].Floors, func(f FloorResult) bool { return !f.Met }) {
@@ -76,8 +76,8 @@ func (r *Report) Met() bool {
 	return true
 }
 
-// compare finds the medians, and an error when two peers, or two rounds of a workload that does not
-// change its state, gave different answers.
+// compare computes the medians. It returns an error if two peers, or two rounds of a workload that
+// does not change its state, gave different answers.
 func (w *WorkloadResult) compare(changing bool) error {
 	for i := range w.Peers {
 		w.Peers[i].Median = median(w.Peers[i].values(""))
@@ -91,7 +91,7 @@ func (w *WorkloadResult) compare(changing bool) error {
 			switch {
 			case m.Checksum == "" || m.Checksum == first[round]:
 			case first[round] != "":
-				w.Differ = fmt.Sprintf("%s: %s answers %s, %s %s", w.Workload, w.Peers[i].Peer, m.Checksum, who[round], first[round])
+				w.Differ = fmt.Sprintf("%s: %s answers %s, but %s answers %s", w.Workload, w.Peers[i].Peer, m.Checksum, who[round], first[round])
 				return errors.New(w.Differ)
 			default:
 				first[round], who[round] = m.Checksum, w.Peers[i].Peer
@@ -101,10 +101,10 @@ func (w *WorkloadResult) compare(changing bool) error {
 	return nil
 }
 
-// measured tells whether there is anything to compare.
+// measured reports whether the peer has any rounds.
 func (p *PeerResult) measured() bool { return len(p.Rounds) > 0 }
 
-// best is the peer with the best median, of ours or of the others; nil if none was measured.
+// best returns the peer with the best median, of ours or of the others; nil if none was measured.
 func (w *WorkloadResult) best(ours bool) (best *PeerResult) {
 	for i := range w.Peers {
 		p := &w.Peers[i]
@@ -115,7 +115,7 @@ func (w *WorkloadResult) best(ours bool) (best *PeerResult) {
 	return best
 }
 
-// speed is how many times as good a is as b, the median of the rounds and its spread: above 1, a is
+// speed returns the ratio of a to b, as the median of the rounds and its range: above 1, a is
 // better.
 func (w *WorkloadResult) speed(a, b *PeerResult) Spread {
 	if !w.More {
@@ -124,7 +124,7 @@ func (w *WorkloadResult) speed(a, b *PeerResult) Spread {
 	return spreadOf(ratios(a.values(""), b.values("")))
 }
 
-// Spread is the middle of some rounds and its ends.
+// Spread is the median of some rounds, with minimum and maximum.
 type Spread struct{ Least, Median, Most float64 }
 
 func spreadOf(v []float64) Spread {
@@ -138,7 +138,7 @@ func (s Spread) String() string {
 	return fmt.Sprintf("%s (%s–%s)", number(s.Median), number(s.Least), number(s.Most))
 }
 
-// busyRounds is how many rounds were measured on a busy machine.
+// busyRounds returns the number of rounds measured on a busy machine.
 func (p *PeerResult) busyRounds() (n int) {
 	for _, m := range p.Rounds {
 		if m.Busy {
@@ -148,7 +148,7 @@ func (p *PeerResult) busyRounds() (n int) {
 	return n
 }
 
-// values are a peer's rounds, of the value or of a metric.
+// values returns the values of a peer's rounds, or those of a metric.
 func (p *PeerResult) values(metric string) []float64 {
 	out := make([]float64, len(p.Rounds))
 	for i, m := range p.Rounds {
@@ -168,8 +168,8 @@ func (w *WorkloadResult) peer(name string) *PeerResult {
 	return nil
 }
 
-// judge compares with the workload's floors; r has the results of workloads before. A floor that
-// only a peer could tell which did not run is no floor.
+// judge evaluates the workload's floors; r has the results of earlier workloads. It ignores floors
+// that depend on a peer that did not run.
 func (w *WorkloadResult) judge(def *Workload, r *Report) {
 	for i := range def.Floors {
 		f := &def.Floors[i]
@@ -188,7 +188,7 @@ func (w *WorkloadResult) judge(def *Workload, r *Report) {
 	}
 }
 
-// against is the peer that a floor names, nil if it was not measured.
+// against returns the peer that a floor names, or nil if it was not measured.
 func (w *WorkloadResult) against(f *Floor, r *Report) *PeerResult {
 	in := w
 	if f.Workload != "" {
@@ -246,13 +246,13 @@ func (w *WorkloadResult) judgeFloor(f *Floor, p *PeerResult, r *Report) FloorRes
 	return out
 }
 
-// memoryFloor is how a limit of memory is named.
-const memoryFloor = "peak of memory"
+// memoryFloor is the name of a memory limit in reports.
+const memoryFloor = "peak memory"
 
-// ratio is the median of the rounds' ratios.
+// ratio returns the median of the rounds' ratios.
 func ratio(a, b []float64) float64 { return median(ratios(a, b)) }
 
-// ratios are those of each round: whatever else the machine did in it fell on both.
+// ratios returns the ratio of each round. Other load affects both peers of a round alike.
 func ratios(a, b []float64) (r []float64) {
 	for i := range min(len(a), len(b)) {
 		if b[i] != 0 {
@@ -278,26 +278,26 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// ReadReport reads a report that WriteJSON wrote.
+// ReadReport reads a report written by WriteJSON.
 func ReadReport(in io.Reader) (*Report, error) {
 	r := &Report{}
 	if err := json.NewDecoder(in).Decode(r); err != nil {
-		return nil, fmt.Errorf("not a report of a run: %w", err)
+		return nil, fmt.Errorf("not a report: %w", err)
 	}
 	if r.Version != reportVersion {
-		return nil, fmt.Errorf("a report of version %d, this program reads version %d", r.Version, reportVersion)
+		return nil, fmt.Errorf("report version %d; this program reads version %d", r.Version, reportVersion)
 	}
 	return r, nil
 }
 
-// WriteTable writes the report for people.
+// WriteTable writes the report as text.
 func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "scale %s, median of %d rounds, %s\n", r.Scale, r.Rounds, r.Machine)
 	for i := range r.Workloads {
 		res := &r.Workloads[i]
 		fmt.Fprintf(w, "\n%s: %s\n", res.Workload, res.About)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(t, "  peer\t%s\tleast\tmost\tcpu s\tpeak MiB\twritten MiB\tdisk MiB\tbusy\t\n", res.Unit)
+		fmt.Fprintf(t, "  peer\t%s\tmin\tmax\tcpu s\tpeak MiB\twritten MiB\tdisk MiB\tbusy\t\n", res.Unit)
 		for k := range res.Peers {
 			p := &res.Peers[k]
 			if !p.measured() {
@@ -327,7 +327,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return nil
 }
 
-// faults are the failures of peers, and the difference of answers.
+// faults lists the failures of peers and the difference between answers.
 func (w *WorkloadResult) faults() (lines []string) {
 	for i := range w.Peers {
 		if w.Peers[i].Failed != "" {
@@ -340,7 +340,7 @@ func (w *WorkloadResult) faults() (lines []string) {
 	return lines
 }
 
-// median of something that rounds have.
+// median returns the median over the rounds of a value.
 func (p *PeerResult) median(of func(m *Measurement) float64) float64 {
 	v := make([]float64, len(p.Rounds))
 	for i := range p.Rounds {
@@ -349,7 +349,7 @@ func (p *PeerResult) median(of func(m *Measurement) float64) float64 {
 	return median(v)
 }
 
-// verdict is pass or fail; figures of a small run are no verdict.
+// verdict returns pass or fail; it is empty for small runs, whose figures mean nothing.
 func verdict(met bool, scale string) string {
 	s := Scale{Name: scale}
 	switch {
@@ -368,7 +368,7 @@ func ratioText(r float64) string {
 	return fmt.Sprintf(", ratio %.2f", r)
 }
 
-// metrics are the medians of what a peer tells besides.
+// metrics formats the medians of a peer's additional metrics.
 func metrics(p *PeerResult) string {
 	var names []string
 	for name := range p.Rounds[0].Metrics {
@@ -388,7 +388,7 @@ func mebibytes(n int64) string {
 	return fmt.Sprint(n >> 20)
 }
 
-// number writes a figure with three or four digits that count, thousands apart.
+// number formats a figure with three or four significant digits, and commas between thousands.
 func number(v float64) string {
 	switch {
 	case math.Abs(v) >= 1000:

@@ -11,25 +11,26 @@ import (
 	"time"
 )
 
-// Config says how a run is done.
+// Config configures a run.
 type Config struct {
-	Env      Env                 // but Dir, Inputs and Profile
-	Rounds   int                 // 0 = the scale's
-	Dir      string              // for inputs and stores
-	Profiles string              // directory for profiles; empty = none are taken
-	Progress Progress            // told of each step; nil = nobody
-	Programs map[string]string   // of nested modules, built, by directory
-	Missing  []Missing           // peers that are known not to run; they are left out of the workloads
-	Keep     func(*Report) error // called after each workload with all results so far; nil = nobody
+	Env      Env                 // except Dir, Inputs and Profile
+	Rounds   int                 // 0 = the default of the scale
+	Dir      string              // directory for inputs and stores
+	Profiles string              // directory for profiles; empty = no profiles
+	Progress Progress            // called for each step; may be nil
+	Programs map[string]string   // built programs of nested modules, by directory
+	Missing  []Missing           // peers that cannot run; they are removed from the workloads
+	Keep     func(*Report) error // called after each workload with all results so far; may be nil
 }
 
-// Progress hears what is done: step of all.
+// Progress is called with the number of completed steps, the number of all steps, and the current
+// step.
 type Progress func(step, all int, what string)
 
-// Run measures workloads one after the other. A peer that fails is left out from there on. The
-// report tells of all that was measured; the error of peers that failed and of answers that differ.
-// A run that is cancelled, or fills the disk, ends with the workloads before the one under way, and
-// without the directories of peers.
+// Run measures workloads in sequence. A peer that fails takes no further part. The report contains
+// everything that was measured; the error describes failed peers and different answers. A run that
+// is canceled, or fills the disk, returns the results of the completed workloads and removes the
+// directories of peers.
 func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	if c.Rounds == 0 {
 		c.Rounds = c.Env.Scale.Rounds
@@ -61,7 +62,7 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 		r.Seconds += m.result.Seconds
 		if ctx.Err() != nil {
 			state.removeAll(workloads)
-			return r, fmt.Errorf("%s: %w; the results of the workloads before it are kept", w.Name, context.Cause(ctx))
+			return r, fmt.Errorf("%s: %w; the results of earlier workloads are kept", w.Name, context.Cause(ctx))
 		}
 		errs = append(errs, err, m.result.compare(w.Changing))
 		m.result.judge(w, r)
@@ -78,18 +79,18 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	return r, errors.Join(errs...)
 }
 
-// runState is what workloads share.
+// runState is shared by all workloads of a run.
 type runState struct {
 	config    Config
 	cancel    context.CancelCauseFunc
-	prepared  map[string]bool  // states of groups, by directory
-	failed    map[string]error // those that failed
-	groups    map[string]int   // how many workloads are still to come
-	told      map[string]bool  // failures that the run's error has
+	prepared  map[string]bool  // prepared states of groups, by directory
+	failed    map[string]error // errors of states that could not be prepared
+	groups    map[string]int   // number of remaining workloads
+	told      map[string]bool  // failures that are already in the run's error
 	step, all int
 }
 
-// removeAll removes what is left of peers.
+// removeAll removes the remaining directories of peers.
 func (s *runState) removeAll(workloads []Workload) {
 	for i := range workloads {
 		for _, name := range []string{workloads[i].Name, workloads[i].Group} {
@@ -100,13 +101,13 @@ func (s *runState) removeAll(workloads []Workload) {
 	}
 }
 
-// measuring is one workload under way.
+// measuring is the measurement of one workload.
 type measuring struct {
 	*runState
 	ctx    context.Context
 	w      *Workload
 	specs  []spec   // by peer
-	states []string // by peer: directory of the group's state; empty = there is none
+	states []string // by peer: directory of the group's state; empty = none
 	result WorkloadResult
 }
 
@@ -147,17 +148,18 @@ func (m *measuring) run() error {
 		}
 		if m.states[i] == "" || m.w.Copies {
 			os.RemoveAll(m.specs[i].Env.Dir)
-			os.Remove(filepath.Dir(m.specs[i].Env.Dir)) // when it is the last
+			os.Remove(filepath.Dir(m.specs[i].Env.Dir)) // when it is the last workload of the group
 		}
 		if p.Failed != "" && !m.told[p.Failed] {
-			m.told[p.Failed] = true // a state that cannot be prepared fails in each workload of its group
+			m.told[p.Failed] = true // a state that cannot be prepared is a failure of every workload of its group
 			errs = append(errs, errors.New(p.Failed))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// derive makes the result of a workload's that does the same work; false if there is none.
+// derive computes the result from the workload that does the same work; false if that was not
+// possible.
 func (m *measuring) derive(r *Report) bool {
 	of := r.workload(m.w.Of)
 	for i := range m.w.Peers {
@@ -182,7 +184,7 @@ func (m *measuring) derive(r *Report) bool {
 	return true
 }
 
-// begin finds out where a peer works.
+// begin chooses the directory in which a peer works.
 func (m *measuring) begin(peer int) {
 	p := &m.w.Peers[peer]
 	env := m.config.Env
@@ -202,7 +204,7 @@ func (m *measuring) begin(peer int) {
 	m.result.Peers = append(m.result.Peers, PeerResult{Peer: p.Name, Ours: p.Ours})
 }
 
-// note takes down that a peer failed.
+// note records the failure of a peer.
 func (m *measuring) note(peer int, err error) {
 	if err != nil && full(err) {
 		m.cancel(fmt.Errorf("%w: %w", errFull, err))
@@ -210,13 +212,13 @@ func (m *measuring) note(peer int, err error) {
 	if err != nil && m.ctx.Err() == nil {
 		m.result.Peers[peer].Failed = err.Error()
 		if m.w.Changing && m.states[peer] != "" {
-			m.failed[m.states[peer]] = err // what it left is not what the others go on from
+			m.failed[m.states[peer]] = err // the others must not continue with the state that it left
 		}
 	}
 }
 
-// prepare empties a peer's directory and has it make what the measurement starts from: for all
-// workloads of a group once.
+// prepare empties a peer's directory and makes the peer prepare its initial state, once for all
+// workloads of a group.
 func (m *measuring) prepare(peer int) error {
 	s, state := m.specs[peer], m.states[peer]
 	if state != "" {
@@ -240,14 +242,14 @@ func (m *measuring) make(peer int, s spec) error {
 		return err
 	}
 	if p := &m.w.Peers[peer]; p.Prepare == nil && p.Module == "" {
-		return nil // what a nested module's peer does, its program knows
+		return nil // only the program of a nested module knows whether its peer prepares anything
 	}
 	m.say(0, s.Peer+": prepare")
 	_, err := start(m.ctx, s, stepPrepare)
 	return err
 }
 
-// again gives a peer the state that a round begins with.
+// again gives a peer the initial state of a round.
 func (m *measuring) again(peer int) error {
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()
@@ -261,7 +263,7 @@ func (m *measuring) again(peer int) error {
 	return nil
 }
 
-// copyDir makes a directory a copy of another, on the disk when it returns.
+// copyDir makes a directory a copy of another, and syncs it.
 func copyDir(to, from string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return err
@@ -281,7 +283,7 @@ func copyDir(to, from string) error {
 	})
 }
 
-// round measures one peer once.
+// round measures one round of one peer.
 func (m *measuring) round(peer, round int) error {
 	if err := m.again(peer); err != nil {
 		return err
@@ -308,17 +310,17 @@ func (m *measuring) round(peer, round int) error {
 		r.Rounds = append(r.Rounds, got)
 	}
 	if m.w.Fresh && m.states[peer] == "" || m.w.Copies {
-		os.RemoveAll(s.Env.Dir) // the next round makes it anew
+		os.RemoveAll(s.Env.Dir) // the next round prepares it again
 	}
 	return err
 }
 
-// nothing tells that a round measured nothing.
+// nothing returns the error for a round that measured nothing.
 func (m *measuring) nothing(peer string, got Measurement) string {
 	return fmt.Sprintf("%s/%s: measured %v %s", m.w.Name, peer, got.Value, m.w.Unit)
 }
 
-// diskBytes is what the files of a directory take on the disk.
+// diskBytes returns the disk space that the files of a directory use.
 func diskBytes(dir string) (n int64) {
 	filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -331,10 +333,10 @@ func diskBytes(dir string) (n int64) {
 	return n
 }
 
-// DiskBytes is what the peer's directory takes on the disk, by allocated blocks.
+// DiskBytes returns the allocated disk space of the peer's directory.
 func (e *Env) DiskBytes() int64 { return diskBytes(e.Dir) }
 
-// memory does the work once more, where that is needed to see the peak.
+// memory repeats the work, if that is needed, to measure the peak memory.
 func (m *measuring) memory(peer int) error {
 	p, r := &m.w.Peers[peer], &m.result.Peers[peer]
 	for _, round := range r.Rounds {
@@ -352,7 +354,7 @@ func (m *measuring) memory(peer int) error {
 	return err
 }
 
-// say tells of a step that begins or, without a text, that n more are done.
+// say reports the start of a step or, without a text, that n more steps are done.
 func (m *measuring) say(n int, what string) {
 	m.step += n
 	if m.config.Progress != nil && what != "" {
@@ -360,7 +362,7 @@ func (m *measuring) say(n int, what string) {
 	}
 }
 
-// Leave takes peers out of workloads, and workloads without peers out of the list.
+// Leave removes peers from workloads, and workloads without peers from the list.
 func Leave(workloads []Workload, missing []Missing) []Workload {
 	var out []Workload
 	for _, w := range workloads {

@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// errFull ends a run: on a full disk every peer after the first would fail, or wait for ever until
-// there is room.
+// errFull ends a run: on a full disk all other peers would fail too, or wait forever for space.
 var errFull = errors.New("the disk is full")
 
 const (
-	leastFree = 64 << 20 // bytes; less is full
+	leastFree = 64 << 20 // bytes; below it the disk is full
 	lookEvery = time.Second
 )
 
-// full tells whether an error, perhaps of another process and so no more than its text, says that
-// the disk is full.
+// full reports whether an error means that the disk is full. The error may come from another
+// process as mere text.
 func full(err error) bool {
 	if errors.Is(err, syscall.ENOSPC) {
 		return true
@@ -33,13 +32,13 @@ func full(err error) bool {
 	return false
 }
 
-// watchSpace ends a run, by cancel, when the disk of dir is all but full; until the run's end.
+// watchSpace cancels a run when the disk of dir is almost full.
 func watchSpace(ctx context.Context, dir string, cancel context.CancelCauseFunc) {
 	t := time.NewTicker(lookEvery)
 	defer t.Stop()
 	for {
 		if free, known := freeBytes(dir); known && free < leastFree {
-			cancel(fmt.Errorf("%w: %d MiB are left at %s", errFull, free>>20, dir))
+			cancel(fmt.Errorf("%w: %d MiB left at %s", errFull, free>>20, dir))
 			return
 		}
 		select {

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// tookShown is how many workloads, and how many peers of them, are told of a run's time.
+// tookShown is the number of workloads, and of peers in them, in the summary of a run's time.
 const tookShown = 5
 
-// took tells where the time of the run went, measured or not, in a line.
+// took describes in one line which workloads and peers took the longest, including work that is not
+// timed.
 func (r *Report) took() string {
 	type part struct {
 		name    string
@@ -34,10 +35,10 @@ func (r *Report) took() string {
 		}
 		return strings.Join(texts, ", ")
 	}
-	return fmt.Sprintf("The run took %s; the longest workloads: %s; the longest peers of one: %s.", duration(r.Seconds), longest(workloads), longest(peers))
+	return fmt.Sprintf("The run took %s. Longest workloads: %s. Longest peers: %s.", duration(r.Seconds), longest(workloads), longest(peers))
 }
 
-// duration is seconds for people.
+// duration formats seconds.
 func duration(seconds float64) string {
 	unit := time.Second
 	if seconds < 10 {

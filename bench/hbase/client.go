@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-// flags of the client's virtual machine: a heap that has room for the block cache, and what HBase
-// asks for.
+// Flags of the client's virtual machine: a heap with room for the block cache, and what HBase
+// requires.
 var flags = []string{"-Xmx1g", "--add-opens", "java.base/java.nio=ALL-UNNAMED", "--add-opens", "java.base/java.lang=ALL-UNNAMED"}
 
 // client reads one HFile.
@@ -56,7 +56,7 @@ func (c *client) numbers(n int, words ...string) ([]int64, error) {
 	return numbers, nil
 }
 
-// measure runs a measurement on the file of a case.
+// measure measures the reader on the file of a case.
 func measure(c work.HFileCase, run func(env *harness.Env, file string, home string) (harness.Measurement, error)) func(env *harness.Env) (harness.Measurement, error) {
 	return func(env *harness.Env) (harness.Measurement, error) {
 		home, err := homeOfProgram()
@@ -67,7 +67,7 @@ func measure(c work.HFileCase, run func(env *harness.Env, file string, home stri
 	}
 }
 
-// scan lets the client scan until its compiler has seen enough, and then takes the time.
+// scan makes the client scan until its compiler has warmed up, and then time its scans.
 func scan(env *harness.Env, file, home string) (m harness.Measurement, err error) {
 	c, err := open(home, env.Path("client.log"), file, 0)
 	if err != nil {
@@ -94,10 +94,10 @@ func scan(env *harness.Env, file, home string) (m harness.Measurement, err error
 	return m, nil
 }
 
-// warmTimes is how much longer the client warms up than it is measured.
+// warmTimes is the ratio of the warm-up time to the measured time.
 const warmTimes = 3
 
-// get lets the client read rows by key, likewise.
+// get makes the client read rows by key, likewise.
 func get(env *harness.Env, file, home string) (m harness.Measurement, err error) {
 	c, err := open(home, env.Path("client.log"), file, work.HFileCacheBytes)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/bench/process"
 )
 
-// program is the client's source, and what it needs in the words of Maven.
+// program is the client's source and its Maven dependencies.
 //
 //go:embed client
 var program embed.FS
@@ -21,7 +21,7 @@ var program embed.FS
 // classpathFile is the file in the home that contains the class path of the client.
 const classpathFile = "classpath"
 
-// install fetches HBase by Maven, which keeps it, and compiles the client. The errors name what is
+// install downloads HBase with Maven, which caches it, and compiles the client. Errors name what is
 // missing.
 func install(home string) error {
 	client, err := fs.Sub(program, "client")
@@ -35,7 +35,7 @@ func install(home string) error {
 	maven := exec.Command("mvn", "-q", "-B", "-ntp", "dependency:build-classpath", "-Dmdep.outputFile="+jars)
 	maven.Dir = sources
 	if out, err := process.Output(maven); err != nil {
-		return fmt.Errorf("mvn: %w: %s", err, firstLine(out)) // it complains on stdout
+		return fmt.Errorf("mvn: %w: %s", err, firstLine(out)) // mvn reports errors on stdout
 	}
 	text, err := os.ReadFile(jars)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command hbase has the peer hbase: HBase's own reader of HFiles, in a program of ours in Java. It
-// is a program apart, since it needs a JDK and Maven; the benchmarks build it when they want it:
+// Command hbase contains the peer hbase: HBase's own reader of HFiles, in a Java program of ours.
+// It is a separate program because it needs a JDK and Maven. The benchmarks build it if it takes
+// part:
 //
 //	go run -C bench . run --peer hbase
 package main
@@ -19,11 +20,11 @@ func main() {
 			work.More{Workload: c.Get(), Peer: harness.Peer{Name: "hbase", Measure: measure(c, get)}})
 	}
 	harness.Main(work.All(nil, more...), ready)
-	fmt.Fprintln(os.Stderr, "hbase: to be started by the benchmarks: go run -C bench . run --peer hbase")
+	fmt.Fprintln(os.Stderr, "hbase: run it through the benchmarks: go run -C bench . run --peer hbase")
 	os.Exit(2)
 }
 
-// ready fetches and compiles what the peer needs.
+// ready downloads and compiles what the peer needs.
 func ready(*harness.Env) error {
 	home, err := homeOfProgram()
 	if err != nil {
@@ -32,7 +33,7 @@ func ready(*harness.Env) error {
 	return install(home)
 }
 
-// homeOfProgram is the directory, next to this program, of what ready makes.
+// homeOfProgram is the directory, next to this program, that ready fills.
 func homeOfProgram() (string, error) {
 	self, err := os.Executable()
 	return self + ".files", err

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// NewVectors makes a vector for each column of s.
+// NewVectors returns a vector for each column of s.
 func NewVectors(s *schema.Schema) []*batch.Vector {
 	out := make([]*batch.Vector, len(s.Columns))
 	for i := range out {
@@ -18,7 +18,7 @@ func NewVectors(s *schema.Schema) []*batch.Vector {
 	return out
 }
 
-// FillVectors makes the vectors of lineitem's columns those of items.
+// FillVectors fills the vectors of lineitem's columns with the values of items.
 func FillVectors(columns []*batch.Vector, items []Item) {
 	for _, v := range columns {
 		v.Reset(len(items))
@@ -36,7 +36,7 @@ func FillVectors(columns []*batch.Vector, items []Item) {
 	}
 }
 
-// FromBatch takes a row from a batch of all columns of lineitem.
+// FromBatch sets the item to a row of a batch with all columns of lineitem.
 func FromBatch(b *batch.RecordBatch, i int, it *Item) {
 	long := func(col int) int64 { return batch.Values[int64](b.Columns[col])[i] }
 	short := func(col int) int32 { return batch.Values[int32](b.Columns[col])[i] }
@@ -46,16 +46,16 @@ func FromBatch(b *batch.RecordBatch, i int, it *Item) {
 		ReceiptDate: short(12), ShipInstruct: text(13), ShipMode: text(14), Comment: text(15)}
 }
 
-// AppendCells makes the two key cells of a row, one after the other: 8 and 4 bytes.
+// AppendCells appends the two key cells of a row, one after the other: 8 and 4 bytes.
 func AppendCells(dst []byte, k Key) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(k.OrderKey))
 	return binary.LittleEndian.AppendUint32(dst, uint32(k.LineNumber))
 }
 
-// AppendLong makes the cell of an int64 or a decimal.
+// AppendLong appends the cell of an int64 or a decimal.
 func AppendLong(dst []byte, v int64) []byte { return binary.LittleEndian.AppendUint64(dst, uint64(v)) }
 
-// FromCells takes a row from the cells of all columns of lineitem.
+// FromCells sets the item to the row with the given cells of all columns of lineitem.
 func FromCells(cells [][]byte, it *Item) {
 	long := func(col int) int64 { return int64(binary.LittleEndian.Uint64(cells[col])) }
 	short := func(col int) int32 { return int32(binary.LittleEndian.Uint32(cells[col])) }
@@ -64,10 +64,10 @@ func FromCells(cells [][]byte, it *Item) {
 		ReceiptDate: short(12), ShipInstruct: string(cells[13]), ShipMode: string(cells[14]), Comment: string(cells[15])}
 }
 
-// Day is the date that Item has as days since 1970.
+// Day returns the date that is the given number of days after 1970-01-01.
 func Day(days int32) time.Time { return time.Unix(int64(days)*86400, 0).UTC() }
 
-// Row is the row for small programs.
+// Row returns the item as an oribi.Row.
 func (it *Item) Row() oribi.Row {
 	return oribi.Row{"l_orderkey": it.OrderKey, "l_linenumber": it.LineNumber, "l_partkey": it.PartKey, "l_suppkey": it.SuppKey,
 		"l_quantity": oribi.NewDecimal(it.Quantity, 2), "l_extendedprice": oribi.NewDecimal(it.ExtendedPrice, 2),

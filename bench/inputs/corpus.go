@@ -1,8 +1,8 @@
 // Package inputs makes the inputs of the workloads: rows of lineitem, the history of a source tree
 // as a file of write batches, and the packages of a distribution.
 //
-// They come from the corpus beside the module, all or a cut. Where there is no corpus, from what
-// the repository holds: 3,000 rows of lineitem, 5,000 commits, and 1,000 packages.
+// The data comes from the corpus next to the module, or from the small inputs in the repository if
+// there is no corpus: 3,000 rows of lineitem, 5,000 commits, and 1,000 packages.
 package inputs
 
 import (
@@ -18,8 +18,8 @@ import (
 // Variable is the environment variable that names the corpus.
 const Variable = "ORIBI_CORPUS"
 
-// Corpus is the directory of the corpus: $ORIBI_CORPUS, else "shared" beside the engine's module;
-// empty when there is none.
+// Corpus returns the directory of the corpus: $ORIBI_CORPUS, else "shared" next to the engine's
+// module. It returns "" if there is none.
 func Corpus(root string) string {
 	dir := os.Getenv(Variable)
 	if dir == "" {
@@ -31,8 +31,8 @@ func Corpus(root string) string {
 	return dir
 }
 
-// lineitemCut is the first 3,000 rows of the corpus's lineitem. Source: TPC-H, scale 1, as its
-// generator writes them.
+// lineitemCut contains the first 3,000 rows of the corpus's lineitem. Source: TPC-H, scale 1, as
+// its generator writes them.
 //
 //go:embed data/lineitem-3000.tbl.gz
 var lineitemCut []byte
@@ -45,7 +45,7 @@ func openLineitem(corpus string) (io.ReadCloser, error) {
 	return openPacked(filepath.Join(corpus, "data", "lineitem-600k.tbl.gz"))
 }
 
-// openTree opens the tree's history.
+// openTree opens the history of the tree.
 func openTree(root, corpus string) (io.ReadCloser, error) {
 	if corpus != "" {
 		return openPacked(filepath.Join(corpus, "data", "kudu-tree-history.jsonl.gz"))
@@ -77,7 +77,7 @@ type unpacked struct {
 
 func (u *unpacked) Close() error { return u.packed.Close() }
 
-// makeFile writes a file by fill, once: a whole one of that name is taken as it is.
+// makeFile creates a file with fill, unless it exists. It creates the file atomically.
 func makeFile(name string, fill func(w io.Writer) error) error {
 	if _, err := os.Stat(name); err == nil {
 		return nil

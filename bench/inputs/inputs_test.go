@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestItemsAreReadAsTheGeneratorWroteThem(t *testing.T) {
+func TestItemsParsesGeneratedLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lineitem")
 	if err := WriteLineitem(name, "", 2); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestItemsAreReadAsTheGeneratorWroteThem(t *testing.T) {
 	}
 }
 
-func TestBadLinesAreToldByNumber(t *testing.T) {
+func TestErrorsNameTheLine(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lineitem")
 	if err := WriteLineitem(name, "", 1); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestBadLinesAreToldByNumber(t *testing.T) {
 		for _, last = range Items(name) {
 		}
 		if last == nil || !strings.Contains(last.Error(), "line 2") {
-			t.Errorf("%q gives %v", bad, last)
+			t.Errorf("%q: %v", bad, last)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestSchemaFitsTheRows(t *testing.T) {
 	}
 }
 
-func TestTreeIsWrittenOneBatchACommit(t *testing.T) {
+func TestTreeHasOneBatchPerCommit(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Item is one row of lineitem. Decimals are unscaled, of scale 2; dates are days since 1970.
+// Item is one row of lineitem. Decimals are unscaled integers with scale 2; dates are days since
+// 1970-01-01.
 type Item struct {
 	OrderKey      int64
 	LineNumber    int32
@@ -32,7 +33,7 @@ type Item struct {
 	Comment       string
 }
 
-// LineitemSchema is lineitem's columns, the first two the key.
+// LineitemSchema contains the columns of lineitem; the first two are the key.
 func LineitemSchema() (*schema.Schema, error) {
 	var columns []schema.Column
 	add := func(c schema.Column, names ...string) {
@@ -51,14 +52,14 @@ func LineitemSchema() (*schema.Schema, error) {
 	return schema.New(columns, 2)
 }
 
-// LineitemRows is how many rows the corpus's lineitem has.
+// LineitemRows is the number of rows of lineitem in the corpus.
 const LineitemRows = 600_572
 
-// LineitemFields are the columns in the order of the text file's fields.
+// LineitemFields contains the columns in the order of the fields of the text file.
 var LineitemFields = []string{"l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax",
 	"l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"}
 
-// WriteLineitem makes a text file of the first rows of lineitem; 0 = all.
+// WriteLineitem writes a text file with the first rows of lineitem; 0 = all.
 func WriteLineitem(name, corpus string, rows int) error {
 	return makeFile(name, func(w io.Writer) error {
 		in, err := openLineitem(corpus)
@@ -83,8 +84,8 @@ func WriteLineitem(name, corpus string, rows int) error {
 	})
 }
 
-// Items reads a file made by WriteLineitem. The row holds until the next one, its texts as long as
-// they are referenced.
+// Items reads a file made by WriteLineitem. A row is valid until the next one; its strings stay
+// valid.
 func Items(name string) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		f, err := os.Open(name)
@@ -111,7 +112,7 @@ func Items(name string) iter.Seq2[*Item, error] {
 	}
 }
 
-// parser takes lines apart. Texts that come again and again are kept once.
+// parser parses lines. It interns strings that occur often.
 type parser struct {
 	rest  []byte
 	err   error
@@ -138,7 +139,7 @@ func (p *parser) field() []byte {
 func (p *parser) digits(f []byte) (v int64) {
 	for _, c := range f {
 		if c < '0' || c > '9' {
-			p.err = fmt.Errorf("no number: %q", f)
+			p.err = fmt.Errorf("not a number: %q", f)
 			return 0
 		}
 		v = v*10 + int64(c-'0')
@@ -148,11 +149,11 @@ func (p *parser) digits(f []byte) (v int64) {
 
 func (p *parser) integer() int64 { return p.digits(p.field()) }
 
-// decimal reads a number with two decimals, or with none.
+// decimal parses a number with two decimals or none.
 func (p *parser) decimal() int64 {
 	whole, part, _ := bytes.Cut(p.field(), []byte{'.'})
 	if len(part) != 0 && len(part) != 2 {
-		p.err = fmt.Errorf("no number with two decimals: %q", part)
+		p.err = fmt.Errorf("not a number with two decimals: %q", part)
 	}
 	return p.digits(whole)*100 + p.digits(part)
 }

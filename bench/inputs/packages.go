@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// PackagesRows is how many rows the corpus's packages have.
+// PackagesRows is the number of packages in the corpus.
 const PackagesRows = 63_666
 
-// PackagesSchemaFile is the columns of the packages as the command takes them.
+// PackagesSchemaFile is the schema file of the packages.
 const PackagesSchemaFile = `{"columns":[{"name":"package","type":"string","key":true},{"name":"version","type":"string","key":true},` +
 	`{"name":"architecture","type":"string","key":true},{"name":"source","type":"string","nullable":true},` +
 	`{"name":"section","type":"string","nullable":true},{"name":"priority","type":"string","nullable":true},` +
@@ -18,12 +18,12 @@ const PackagesSchemaFile = `{"columns":[{"name":"package","type":"string","key":
 	`{"name":"essential","type":"bool","nullable":true},{"name":"homepage","type":"string","nullable":true},` +
 	`{"name":"description","type":"string","nullable":true},{"name":"sha256_128","type":"string","nullable":true}]}`
 
-// packagesCut is the first 1,000 rows of the corpus's packages.
+// packagesCut contains the first 1,000 packages of the corpus.
 //
 //go:embed data/packages-1000.csv.gz
 var packagesCut []byte
 
-// WritePackages makes a CSV file, with a header, of the packages of Debian 12.
+// WritePackages writes a CSV file, with a header, of the packages of Debian 12.
 func WritePackages(name, corpus string) error {
 	return makeFile(name, func(w io.Writer) (err error) {
 		var in io.ReadCloser

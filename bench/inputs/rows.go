@@ -12,18 +12,18 @@ import (
 	"path/filepath"
 )
 
-// Rows of a workload lie in a binary file, since taking text apart would cost more than some peers
-// do:
+// The rows of a workload are stored in a binary file, since parsing text would take longer than
+// some peers' own work:
 //
 //	4 bytes   length of the key, little-endian
 //	4 bytes   length of the value
-//	          key as Item.AppendKey makes it, value as Item.AppendValue does
+//	          key in the form of Item.AppendKey, value in the form of Item.AppendValue
 //
-// They are those of lineitem, over and over, the order keys of each turn above those of the one
-// before.
+// The file repeats the rows of lineitem; the order keys of each repetition are above those of the
+// one before.
 
-// AppendKey makes the key of a row for a store of keys and values: it sorts as (orderkey,
-// linenumber) does.
+// AppendKey appends the key of a row for a key-value store. It sorts as (orderkey, linenumber)
+// does.
 func (it *Item) AppendKey(dst []byte) []byte { return Key{it.OrderKey, it.LineNumber}.Append(dst) }
 
 // Key is the primary key of a row.
@@ -32,7 +32,7 @@ type Key struct {
 	LineNumber int32
 }
 
-// Key is the row's.
+// Key returns the primary key of the row.
 func (it *Item) Key() Key { return Key{it.OrderKey, it.LineNumber} }
 
 // Append is Item.AppendKey.
@@ -41,8 +41,8 @@ func (k Key) Append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(k.LineNumber))
 }
 
-// Where the fields of fixed width lie in a value. Six of 8 bytes, three of 4, then texts with their
-// lengths before.
+// Offsets of the fixed-width fields in a value: six of 8 bytes, then three of 4. Strings with their
+// lengths follow.
 const (
 	PartKeyAt = 8 * iota
 	SuppKeyAt
@@ -54,8 +54,8 @@ const (
 	textsAt = ShipDateAt + 3*4
 )
 
-// AppendValue makes the value of a row for a store of keys and values: fixed widths little-endian,
-// texts with their lengths before.
+// AppendValue appends the value of a row for a key-value store: fixed-width fields in little-endian
+// order, then strings, each after its length.
 func (it *Item) AppendValue(dst []byte) []byte {
 	for _, v := range [...]int64{it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax} {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
@@ -69,13 +69,13 @@ func (it *Item) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// Decoder takes rows of keys and values apart. Texts that come again and again are kept once. The
-// zero one is ready.
+// Decoder decodes rows of key-value stores. It interns strings that occur often. Its zero value is
+// ready for use.
 type Decoder struct{ words map[string]string }
 
-var errShort = errors.New("a row is cut short")
+var errShort = errors.New("a row is truncated")
 
-// Item reads a row made by AppendKey and AppendValue.
+// Item decodes a row encoded by AppendKey and AppendValue.
 func (d *Decoder) Item(key, value []byte, it *Item) error {
 	if len(key) != 12 || len(value) < textsAt {
 		return errShort
@@ -98,7 +98,7 @@ func (d *Decoder) Item(key, value []byte, it *Item) error {
 	return nil
 }
 
-// Texts finds the five texts of a value: return flag, line status, ship instruction, ship mode,
+// Texts returns the five strings of a value: return flag, line status, ship instruction, ship mode,
 // comment.
 func Texts(value []byte, texts *[5][]byte) error {
 	rest := value[textsAt:]
@@ -112,7 +112,7 @@ func Texts(value []byte, texts *[5][]byte) error {
 	return nil
 }
 
-// Word is the text b, for few different ones.
+// Word returns b as a string. It interns the string, so there should be few different ones.
 func (d *Decoder) Word(b []byte) string {
 	if w, ok := d.words[string(b)]; ok {
 		return w
@@ -125,7 +125,7 @@ func (d *Decoder) Word(b []byte) string {
 	return w
 }
 
-// WriteRows makes a file of n rows in key order from a text file of lineitem, over and over.
+// WriteRows writes a file of n rows in key order. It repeats the rows of a text file of lineitem.
 func WriteRows(name, lineitem string, n int) error {
 	return makeFile(name, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 1<<20)
@@ -164,11 +164,10 @@ func appendRecord(dst []byte, it *Item) []byte {
 	return dst
 }
 
-// maxRecord bounds a row of the file, bytes.
+// maxRecord bounds a row of the file, in bytes.
 const maxRecord = 1 << 20
 
-// records reads a file of rows, in the form that they have there. A record holds until the next
-// one.
+// records reads a file of rows without decoding them. A record is valid until the next one.
 func records(name string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(name)
@@ -207,7 +206,7 @@ func records(name string) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Rows reads a file made by WriteRows or Shuffle. The row holds until the next one.
+// Rows reads a file made by WriteRows or Shuffle. A row is valid until the next one.
 func Rows(name string) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		var d Decoder
@@ -232,11 +231,11 @@ func Rows(name string) iter.Seq2[*Item, error] {
 	}
 }
 
-// shufflePart is about how many bytes of rows are shuffled in memory.
+// shufflePart is the approximate number of bytes that are shuffled in memory at once.
 const shufflePart = 64 << 20
 
-// Shuffle makes a file of the rows of another in random order, the same each time: each row goes to
-// one of some parts by chance, and each part is shuffled in memory.
+// Shuffle writes the rows of a file to another one in random order, which is the same in each run:
+// it distributes the rows among parts at random, and shuffles each part in memory.
 func Shuffle(name, rows string) error {
 	return makeFile(name, func(w io.Writer) error {
 		info, err := os.Stat(rows)

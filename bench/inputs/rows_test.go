@@ -47,7 +47,7 @@ func compareKeys(a, b Item) int {
 	return cmp.Or(cmp.Compare(a.OrderKey, b.OrderKey), cmp.Compare(a.LineNumber, b.LineNumber))
 }
 
-func TestRowsAreThoseOfTheTextOverAndOverWithRisingKeys(t *testing.T) {
+func TestRowsRepeatTheTextWithAscendingKeys(t *testing.T) {
 	dir, items := writeRows(t, 100, 250)
 	got := readRows(t, filepath.Join(dir, "rows"))
 	if len(got) != 250 {
@@ -65,7 +65,7 @@ func TestRowsAreThoseOfTheTextOverAndOverWithRisingKeys(t *testing.T) {
 	}
 }
 
-func TestShuffledRowsAreTheSameInAnotherOrder(t *testing.T) {
+func TestShuffleChangesOnlyTheOrder(t *testing.T) {
 	dir, _ := writeRows(t, 1000, 1000)
 	if err := Shuffle(filepath.Join(dir, "shuffled"), filepath.Join(dir, "rows")); err != nil {
 		t.Fatal(err)
@@ -76,11 +76,11 @@ func TestShuffledRowsAreTheSameInAnotherOrder(t *testing.T) {
 	}
 	slices.SortFunc(got, compareKeys)
 	if !slices.Equal(got, want) {
-		t.Error("the rows are others")
+		t.Error("the rows differ")
 	}
 }
 
-func TestRowsThatAreCutShortAreTold(t *testing.T) {
+func TestTruncatedRowsAreErrors(t *testing.T) {
 	dir, _ := writeRows(t, 2, 2)
 	name := filepath.Join(dir, "rows")
 	whole, err := os.ReadFile(name)
@@ -98,7 +98,7 @@ func TestRowsThatAreCutShortAreTold(t *testing.T) {
 			n++
 		}
 		if last == nil && end != len(whole) && n != 1 {
-			t.Fatalf("%d of %d bytes give %d rows without an error", end, len(whole), n)
+			t.Fatalf("the first %d of %d bytes: %d rows and no error", end, len(whole), n)
 		}
 	}
 	for i := range whole {
@@ -107,7 +107,7 @@ func TestRowsThatAreCutShortAreTold(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range Rows(name) { // an error or another row, never a panic
+		for _, err := range Rows(name) { // an error or a different row, but no panic
 			if err != nil && !strings.Contains(err.Error(), "row") && !strings.Contains(err.Error(), "EOF") {
 				t.Fatalf("byte %d: %v", i, err)
 			}
@@ -115,7 +115,7 @@ func TestRowsThatAreCutShortAreTold(t *testing.T) {
 	}
 }
 
-func TestRowsOfThreeFormsAreTheSame(t *testing.T) {
+func TestRowsRoundTripInThreeForms(t *testing.T) {
 	_, items := writeRows(t, 50, 50)
 	s, err := LineitemSchema()
 	if err != nil {
@@ -130,19 +130,19 @@ func TestRowsOfThreeFormsAreTheSame(t *testing.T) {
 		}
 		var got Item
 		if FromCells(cells, &got); got != want {
-			t.Fatalf("cells of row %d give %+v, want %+v", i, got, want)
+			t.Fatalf("row %d from its cells: %+v, want %+v", i, got, want)
 		}
 		if fromRow(want.Row(), &got); got != want {
-			t.Fatalf("the row %d gives %+v, want %+v", i, got, want)
+			t.Fatalf("row %d from its Row: %+v, want %+v", i, got, want)
 		}
 		var d Decoder
 		if err := d.Item(want.AppendKey(nil), want.AppendValue(nil), &got); err != nil || got != want {
-			t.Fatalf("key and value of row %d give %+v, %v", i, got, err)
+			t.Fatalf("row %d from its key and value: %+v, %v", i, got, err)
 		}
 	}
 }
 
-// fromRow takes a row as Item.Row makes it.
+// fromRow converts a row made by Item.Row.
 func fromRow(row oribi.Row, it *Item) {
 	long := func(name string) int64 { return row[name].(int64) }
 	hundredths := func(name string) int64 { return int64(row[name].(oribi.Decimal).Unscaled.Lo) }

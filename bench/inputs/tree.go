@@ -10,22 +10,22 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// TreeTable is the name of the table that the tree's batches write to.
+// TreeTable is the name of the table to which the tree's batches write.
 const TreeTable = "tree"
 
-// TreeSchemaFile is the tree's columns as the command takes them.
+// TreeSchemaFile is the schema file of the tree's table.
 const TreeSchemaFile = `{"columns":[{"name":"path","type":"string","key":true},{"name":"mode","type":"string"},` +
 	`{"name":"blob","type":"string"},{"name":"size","type":"int64"},{"name":"seq","type":"int32"}]}`
 
-// TreeSchema is the same for programs.
+// TreeSchema returns the same schema for programs.
 func TreeSchema() (*schema.Schema, error) {
 	return schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "mode", Type: schema.String},
 		{Name: "blob", Type: schema.String}, {Name: "size", Type: schema.Int64}, {Name: "seq", Type: schema.Int32}}, 1)
 }
 
-// WriteTree makes a file of write batches, as the command's apply takes them, of the first commits
-// of the tree's history; 0 = all. A file that was added is an insert, a changed one an update of
-// all its columns, seq being the number of the commit.
+// WriteTree writes a file of write batches, as "oribi apply" reads them, with the first commits of
+// the tree's history; 0 = all. An added file is an insert, a changed one an update of all its
+// columns; seq is the number of the commit.
 func WriteTree(name, root, corpus string, commits int) error {
 	return makeFile(name, func(w io.Writer) error {
 		in, err := openTree(root, corpus)
@@ -48,7 +48,7 @@ func WriteTree(name, root, corpus string, commits int) error {
 	})
 }
 
-// writeCommit turns one commit into one batch. Texts stay as they are, quotes included.
+// writeCommit converts one commit to one batch. It copies strings with their quotes.
 func writeCommit(out *bufio.Writer, line []byte) error {
 	var commit struct {
 		Seq int
@@ -70,7 +70,7 @@ func writeCommit(out *bufio.Writer, line []byte) error {
 		case len(op) == 5 && bytes.Equal(op[0], []byte(`"M"`)):
 			fmt.Fprintf(out, `{"op":"update","table":"tree","row":{"path":%s,"mode":%s,"blob":%s,"size":%s,"seq":%d}}`, op[1], op[2], op[3], op[4], commit.Seq)
 		default:
-			return fmt.Errorf("op %d is of no known kind", i)
+			return fmt.Errorf("op %d has an unknown kind", i)
 		}
 	}
 	_, err := out.WriteString("]}\n")

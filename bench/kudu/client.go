@@ -18,7 +18,7 @@ import (
 	"github.com/oribi-db/oribi/bench/process"
 )
 
-// driver is Kudu, of what home gives.
+// driver returns the Kudu peer for the programs that home names.
 func driver(home func() (string, error)) peer.Driver {
 	return peer.Driver{Name: "kudu", Lineitem: func(dir string) (peer.Lineitem, error) {
 		h, err := home()
@@ -29,8 +29,8 @@ func driver(home func() (string, error)) peer.Driver {
 	}}
 }
 
-// lineitem is the table in a server, asked through the program in client: see there for what is
-// said.
+// lineitem is the table in a server. It is accessed through the program in client, which describes
+// the protocol.
 type lineitem struct {
 	*servers
 	client *process.Program
@@ -74,22 +74,23 @@ func (l *lineitem) end() {
 	l.stop()
 }
 
-// Sync makes durable what was written.
+// Sync makes all writes durable.
 func (l *lineitem) Sync() error { return l.sync() }
 
-// Close does that, and ends all.
+// Close does the same and ends all processes.
 func (l *lineitem) Close() error {
 	err := l.sync()
 	l.end()
 	return err
 }
 
-// Processes are those that do the work: of the master only the address is asked, once.
+// Processes returns the processes that do the work. The master is not included: it only provides an
+// address, once.
 func (l *lineitem) Processes() []int { return []int{l.tablet.Process.Pid, l.client.Cmd.Process.Pid} }
 
 func (l *lineitem) Settle() error { return l.settle() }
 
-// ask sends a request and the records that send sends, and gives the words of the answer.
+// ask sends a request and the records that send writes, and returns the words of the answer.
 func (l *lineitem) ask(send func() error, words ...string) ([]string, error) {
 	records := send
 	if send != nil {
@@ -103,7 +104,7 @@ func (l *lineitem) ask(send func() error, words ...string) ([]string, error) {
 	return l.client.Ask(records, words...)
 }
 
-// record sends a record, as it lies in a file of rows; the one without a key is the last.
+// record sends a record in the form of a file of rows. A record without a key is the last.
 func (l *lineitem) record(key, value []byte) error {
 	var lengths [8]byte
 	binary.LittleEndian.PutUint32(lengths[:], uint32(len(key)))
@@ -152,7 +153,7 @@ func (l *lineitem) rows(use func(it *inputs.Item)) error {
 	}
 }
 
-// Load is a session that flushes in the background.
+// Load uses a session that flushes in the background.
 func (l *lineitem) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 	_, err := l.ask(func() error {
 		for it, err := range rows {
@@ -168,7 +169,7 @@ func (l *lineitem) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 	return err
 }
 
-// Upsert is one session, flushed once.
+// Upsert uses one session, flushed once.
 func (l *lineitem) Upsert(items []inputs.Item) error {
 	_, err := l.ask(func() (err error) {
 		for i := range items {
@@ -179,7 +180,7 @@ func (l *lineitem) Upsert(items []inputs.Item) error {
 	return err
 }
 
-// UpdateTax is one session, flushed once.
+// UpdateTax uses one session, flushed once.
 func (l *lineitem) UpdateTax(keys []inputs.Key, tax int64) error {
 	_, err := l.ask(l.sendKeys(keys), "tax", strconv.FormatInt(tax, 10))
 	return err
@@ -204,7 +205,7 @@ func (l *lineitem) Range(from inputs.Key, n int, use func(it *inputs.Item)) erro
 	return l.rows(use)
 }
 
-// Query is added up in the client.
+// Query aggregates the rows in the client.
 func (l *lineitem) Query(q peer.Question) (*peer.Answer, error) {
 	words := []any{"query"}
 	switch q {
@@ -238,7 +239,7 @@ func (l *lineitem) Query(q peer.Question) (*peer.Answer, error) {
 	return a, err
 }
 
-// addGroup takes a line of an answer: the group's key, a tab, its sums.
+// addGroup parses a line of an answer: the group's key, a tab, its sums.
 func addGroup(a *peer.Answer, line []byte) error {
 	key, sums, _ := bytes.Cut(line, []byte("\t"))
 	g := a.Group(string(key))
@@ -259,7 +260,7 @@ func (l *lineitem) number(words []string, i int) (int64, error) {
 	return strconv.ParseInt(words[i], 10, 64)
 }
 
-// Warm sends what Run calls.
+// Warm sends the calls that Run makes later.
 func (l *lineitem) Warm(call peer.Call, keys []inputs.Key, per int, enough time.Duration) (int64, error) {
 	got, err := l.ask(l.sendKeys(keys), "warm", string(call), strconv.Itoa(per), strconv.FormatInt(enough.Milliseconds(), 10))
 	if err != nil {
@@ -268,7 +269,7 @@ func (l *lineitem) Warm(call peer.Call, keys []inputs.Key, per int, enough time.
 	return l.number(got, 0)
 }
 
-// Run has the client call, and take the time.
+// Run makes the client run and time the calls.
 func (l *lineitem) Run(least int, enough time.Duration) (calls int, took time.Duration, err error) {
 	got, err := l.ask(nil, "run", strconv.Itoa(least), strconv.FormatInt(enough.Milliseconds(), 10))
 	if err != nil {

@@ -19,17 +19,17 @@ import (
 //go:embed client/*.java
 var program embed.FS
 
-// A home holds the compiled client and a file of paths, so that whoever is started later finds Kudu
-// without asking Maven.
+// A home contains the compiled client and a file of paths, so that later processes find Kudu
+// without Maven.
 const (
-	pathsFile  = "paths" // a line each of paths
+	pathsFile  = "paths" // one path per line
 	classesDir = "classes"
 )
 
-// paths are where Kudu is.
+// paths are the locations of Kudu's files.
 type paths struct {
-	servers   string // the folder of kudu, kudu-master and kudu-tserver
-	classpath string // of the client
+	servers   string // the directory of kudu, kudu-master and kudu-tserver
+	classpath string // class path of the client
 }
 
 func readPaths(home string) (p paths, err error) {
@@ -38,14 +38,14 @@ func readPaths(home string) (p paths, err error) {
 	return p, err
 }
 
-// install fetches Kudu's servers and its client by the corpus's tools, which keep them, and
-// compiles the program that uses the client. The errors name what is missing.
+// install downloads Kudu's servers and its client with the corpus's tools, which cache them, and
+// compiles the program that uses the client. Errors name what is missing.
 func install(corpus, home string) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("Kudu's binaries exist for linux/amd64 only, this is %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	if corpus == "" {
-		return fmt.Errorf("Kudu is fetched by the corpus's tools, and there is no corpus: set %s to its directory", inputs.Variable)
+		return fmt.Errorf("Kudu is downloaded by the corpus's tools, but there is no corpus: set %s to its directory", inputs.Variable)
 	}
 	var found [2]string
 	for i, tool := range []string{"install", "install-client"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/oribi-db/oribi/bench/peer/peertest"
 )
 
-// holderVariable has the test's program open a store and wait: the home and the directory, with a
-// newline between.
+// holderVariable makes the test program open a store and wait. It contains the home and the
+// directory, separated by a newline.
 const holderVariable = "ORIBI_BENCH_KUDU_HOLDER"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// hold opens a store, tells who serves it, and waits to be killed.
+// hold opens a store, prints its server processes, and waits to be killed.
 func hold(home, dir string) {
 	l, err := open(home, dir)
 	if err != nil {
@@ -50,11 +50,11 @@ var (
 	errInstall error
 )
 
-// home is what ready would make, made once; the test is skipped where it cannot be had.
+// home returns what ready makes. It is made once; the test is skipped if that fails.
 func home(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("a server of Kudu is not for short tests")
+		t.Skip("starts a Kudu server")
 	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -66,19 +66,19 @@ func home(t *testing.T) string {
 		}
 	})
 	if errInstall != nil {
-		t.Skipf("Kudu cannot be had: %v", errInstall)
+		t.Skipf("Kudu cannot be installed: %v", errInstall)
 	}
 	return homeDir
 }
 
-func TestKuduAnswersAsItsRowsSay(t *testing.T) {
+func TestKuduAnswersMatchItsRows(t *testing.T) {
 	h := home(t)
 	d := driver(func() (string, error) { return h, nil })
 	d.Can = peer.Sorted | peer.Write | peer.Point | peer.Query
 	peertest.Answers(t, d)
 }
 
-func TestServersEndWithTheProcessThatStartedThem(t *testing.T) {
+func TestServersEndWithTheirParentProcess(t *testing.T) {
 	h := home(t)
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		c := exec.Command(os.Args[0])
@@ -95,19 +95,18 @@ func TestServersEndWithTheProcessThatStartedThem(t *testing.T) {
 		if _, scanned := fmt.Sscan(line, &pids[0], &pids[1], &pids[2]); err != nil || scanned != nil {
 			c.Process.Kill()
 			c.Wait()
-			t.Fatalf("the holder says %q, %v", line, err)
+			t.Fatalf("the holder printed %q, %v", line, err)
 		}
 		c.Process.Signal(signal)
 		c.Wait()
 		for _, pid := range pids {
-			for running(pid) { // the system ends it soon, or the test runs out of time
+			for running(pid) { // the system ends it soon, or the test times out
 			}
 		}
 	}
 }
 
-// running tells whether a process lives, which one that has ended and has not been waited for does
-// not.
+// running reports whether a process runs. A process that has ended but was not waited for does not.
 func running(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -117,7 +116,7 @@ func running(pid int) bool {
 	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
+func TestInstallNamesWhatIsMissing(t *testing.T) {
 	err := install("", t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), inputs.Variable) && !strings.Contains(err.Error(), "linux/amd64") {
 		t.Errorf("without a corpus: %v", err)

@@ -1,6 +1,6 @@
-// Command kudu has the peer kudu: a server of Apache Kudu on the loopback interface and a program
-// of our own in Java that asks it, through Kudu's client. It is a program of its own, since what it
-// needs is found on few machines; the benchmarks build it when they want it:
+// Command kudu contains the peer kudu: a server of Apache Kudu on the loopback interface, and a
+// Java program of ours that uses Kudu's client. It is a separate program because few machines have
+// what it needs. The benchmarks build it if it takes part:
 //
 //	go run -C bench . run --peer kudu
 package main
@@ -16,11 +16,11 @@ import (
 
 func main() {
 	harness.Main(work.All([]peer.Driver{driver(homeOfProgram)}), ready)
-	fmt.Fprintln(os.Stderr, "kudu: to be started by the benchmarks: go run -C bench . run --peer kudu")
+	fmt.Fprintln(os.Stderr, "kudu: run it through the benchmarks: go run -C bench . run --peer kudu")
 	os.Exit(2)
 }
 
-// ready makes what the peer needs, and has a server start and stop.
+// ready makes what the peer needs, and tries to start and stop a server.
 func ready(env *harness.Env) error {
 	home, err := homeOfProgram()
 	if err == nil {
@@ -41,7 +41,7 @@ func ready(env *harness.Env) error {
 	return l.Close()
 }
 
-// homeOfProgram is the directory, beside this program, of what ready makes.
+// homeOfProgram is the directory, next to this program, that ready fills.
 func homeOfProgram() (string, error) {
 	self, err := os.Executable()
 	return self + ".files", err

@@ -18,21 +18,21 @@ import (
 
 // servers are a master and a tablet server with their data in one directory.
 type servers struct {
-	programs, dir  string // the folder of the servers' programs; that of their data
+	programs, dir  string // the directory of the servers' programs, and that of their data
 	master, tablet *process.Process
 	masterRPC, rpc string // addresses
-	web            string // address of the tablet server's pages
+	web            string // address of the tablet server's web pages
 }
 
-// memoryLimit is what the tablet server holds itself to, as DuckDB's: four times the cache.
+// memoryLimit is the memory limit of the tablet server: four times the cache, as for DuckDB.
 const memoryLimit = 4 * peer.CacheBytes
 
-// startTimeout is how long a server may take to start, and to have work done that it has postponed.
+// startTimeout is the maximum time to start a server, and to complete its background work.
 const startTimeout = 5 * time.Minute
 
-// flags of both servers: on the loopback interface, on ports that the system chooses, without a
-// clock that is watched, without encryption, without looking for a cloud around them. Files are not
-// made larger than what they hold, since what they take on the disk is measured.
+// flags returns the flags of both servers: the loopback interface, ports chosen by the system, no
+// clock synchronization, no encryption, no cloud detection. Files are not preallocated, since their
+// disk usage is measured.
 func flags(dir string) []string {
 	f := []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--fs_wal_dir=" + dir, "--fs_data_dirs=" + dir,
 		"--rpc_bind_addresses=127.0.0.1:0", "--rpc_server_allow_ephemeral_ports", "--webserver_interface=127.0.0.1", "--webserver_port=0",
@@ -41,15 +41,15 @@ func flags(dir string) []string {
 		"--log_preallocate_segments=false", "--log_container_preallocate_bytes=0", "--logtostderr", "--minloglevel=1", "--enable_minidumps=false",
 		"--cloud_metadata_server_request_timeout_ms=50"}
 	for _, cloud := range []string{"aws_instance_id", "azure_instance_id", "gce_instance_id", "openstack_metadata"} {
-		f = append(f, "--cloud_"+cloud+"_url=http://127.0.0.1:9/") // nobody answers there
+		f = append(f, "--cloud_"+cloud+"_url=http://127.0.0.1:9/") // an address without a server
 	}
 	return f
 }
 
-// infoFile is where a server writes its addresses once it listens.
+// infoFile is the file to which a server writes its addresses once it listens.
 func infoFile(dir string) string { return dir + ".json" }
 
-// startServers starts both, on what they find in dir.
+// startServers starts both servers on the contents of dir.
 func startServers(programs, dir string) (*servers, error) {
 	dir, err := filepath.Abs(dir) // they refuse relative paths
 	if err != nil {
@@ -100,7 +100,7 @@ func removeAny(name string) error {
 	return nil
 }
 
-// addresses reads what a server wrote of itself, when it is whole.
+// addresses reads the file that a server writes about itself, once it is complete.
 func addresses(name string) (rpc, web string, ok bool) {
 	type address struct {
 		Host string
@@ -122,12 +122,11 @@ func (s *servers) stop() {
 	s.master.Kill()
 }
 
-// sync brings all files to the disk, as far as the servers have written them: those of the log they
-// do not sync.
+// sync syncs all files. The servers do not sync their logs themselves.
 func (s *servers) sync() error {
 	return filepath.WalkDir(s.dir, func(name string, d os.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // a compaction took it away meanwhile
+			return nil // a compaction removed it concurrently
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -149,9 +148,8 @@ func (s *servers) set(flag, value string) error {
 	return err
 }
 
-// settle has the tablet server do at once what it would do in its own time: flush what is in
-// memory, compact. There is no command for that: it gets thresholds by which all is due, and is
-// waited for.
+// settle makes the tablet server do its background work now: flush memory, and compact. There is no
+// command for that, so settle sets thresholds that make everything due, and waits.
 func (s *servers) settle() error {
 	for _, f := range []struct{ flag, eager, own string }{{"flush_threshold_secs", "1", "120"}, {"flush_threshold_mb", "1", "1024"}} {
 		if err := s.set(f.flag, f.eager); err != nil {
@@ -169,20 +167,20 @@ func (s *servers) settle() error {
 			quiet = 0
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s is not done with its work after %v", s.tablet.Name, startTimeout)
+			return fmt.Errorf("%s: background work is not complete after %v", s.tablet.Name, startTimeout)
 		}
 	}
 	return nil
 }
 
-// The server decides four times a second what to do next: it has nothing to do when it does nothing
-// for some of these.
+// The server schedules work four times a second: if it is idle for several of these periods,
+// nothing is left to do.
 const (
 	lookEvery  = 100 * time.Millisecond
 	quietLooks = 15
 )
 
-// idle tells whether nothing is in memory and nothing is being done.
+// idle reports whether memory is empty and no work is running.
 func (s *servers) idle() (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -214,13 +212,13 @@ func (s *servers) idle() (bool, error) {
 	return true, nil
 }
 
-// unfinished are the metrics of a tablet that tell of inserts in memory and of what is being done.
-// What changes of rows on the disk take in memory is not told; they are flushed while the server is
-// watched for longer than they may stay.
+// unfinished contains the metrics of a tablet that report inserts in memory and running work. No
+// metric reports changes of disk rows in memory; they are flushed because settle waits for longer
+// than they may stay in memory.
 var unfinished = []string{memRowSet, "flush_mrs_running", "flush_dms_running", "compact_rs_running", "delta_minor_compact_rs_running",
 	"delta_major_compact_rs_running"}
 
 const (
 	memRowSet  = "memrowset_size"
-	emptyBytes = 400 // an empty one takes 265, one of one row above 600
+	emptyBytes = 400 // an empty store takes 265, a store of one row more than 600
 )

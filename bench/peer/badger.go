@@ -6,7 +6,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 )
 
-// Badger is Badger with its defaults but a block cache of CacheBytes, of which an eighth is for its
+// Badger is Badger with its defaults and a block cache of CacheBytes, an eighth of which is for its
 // indexes.
 var Badger = kvDriver("badger", Load|Sorted|Write|Point|Query|KV|Shared, openBadger)
 
@@ -24,7 +24,7 @@ func openBadger(dir string, sync bool) (kv, error) {
 
 func (b *badgerKV) Close() error { return b.db.Close() }
 
-// put is one write batch; those of a single row are transactions.
+// put writes the pairs as one write batch, or a single row as a transaction.
 func (b *badgerKV) put(keys, values [][]byte) error {
 	if len(keys) == 1 {
 		return b.db.Update(func(tx *badger.Txn) error { return tx.Set(keys[0], values[0]) })
@@ -32,7 +32,7 @@ func (b *badgerKV) put(keys, values [][]byte) error {
 	w := b.db.NewWriteBatch()
 	defer w.Cancel()
 	for i := range keys {
-		// It keeps what it is given until it is flushed, which is before this returns.
+		// Badger keeps the slices until the batch is flushed, which happens before put returns.
 		if err := w.Set(keys[i], values[i]); err != nil {
 			return err
 		}

@@ -7,8 +7,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Bbolt is bbolt with one bucket. It has no cache of its own. Without sync, its file is synced when
-// it is closed.
+// Bbolt is bbolt with one bucket. It has no cache. If writes are not synced, its file is synced
+// when it is closed.
 var Bbolt = kvDriver("bbolt", Load|Sorted|Write|Point|Query|KV|Shared, openBbolt)
 
 var boltBucket = []byte("rows")
@@ -43,8 +43,8 @@ func (b *boltKV) Close() error {
 	return b.db.Close()
 }
 
-// put is one transaction: of its own, or where each is synced shared with those of other goroutines
-// that write, as Batch does it, which waits for more to come.
+// put uses a transaction. If each write is synced, the transaction is shared with other writing
+// goroutines by Batch, which waits for more of them.
 func (b *boltKV) put(keys, values [][]byte) error {
 	defer b.writing.Add(-1)
 	update := b.db.Update
@@ -86,5 +86,5 @@ func (b *boltKV) scan(from []byte, use func(key, value []byte) (bool, error)) er
 	})
 }
 
-// settle has nothing to do but to sync: its tree is always whole.
+// settle only syncs: the tree needs no background work.
 func (b *boltKV) settle() error { return b.db.Sync() }

@@ -10,21 +10,21 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// kv is a store of keys and values, ordered.
+// kv is an ordered key-value store.
 type kv interface {
-	// put writes pairs together.
+	// put writes pairs in one batch.
 	put(keys, values [][]byte) error
-	// get hands the value of a key to use, which must not keep it.
+	// get calls use with the value of a key; use must not keep the value.
 	get(key []byte, use func(value []byte) error) (found bool, err error)
-	// scan goes through the pairs from a key on, nil = the first, until use tells to stop; it must
-	// not keep them.
+	// scan calls use with each pair from a key on (nil = the first) until use returns false; use
+	// must not keep the pairs.
 	scan(from []byte, use func(key, value []byte) (bool, error)) error
-	// settle does what the store would do in its own time.
+	// settle completes the background work of the store.
 	settle() error
 	Close() error
 }
 
-// kvLineitem is lineitem in a store of keys and values.
+// kvLineitem is lineitem in a key-value store.
 type kvLineitem struct {
 	kv
 	keys, values [][]byte
@@ -84,7 +84,7 @@ func (l *kvLineitem) Get(key inputs.Key, it *inputs.Item) (bool, error) {
 	return l.get(l.buf, func(value []byte) error { return l.decoder.Item(l.buf, value, it) })
 }
 
-// GetMany is one get after the other: none of these stores takes several keys.
+// GetMany gets the keys one by one: none of these stores can get several at once.
 func (l *kvLineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
 	var it inputs.Item
 	for _, k := range keys {
@@ -112,7 +112,7 @@ func (l *kvLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item)) er
 	})
 }
 
-// Query reads all values and takes out of each the fields that the query needs.
+// Query reads all values and decodes the fields that the query needs.
 func (l *kvLineitem) Query(q Question) (*Answer, error) {
 	a := &Answer{}
 	var it inputs.Item
@@ -139,7 +139,7 @@ func (l *kvLineitem) Query(q Question) (*Answer, error) {
 
 func (l *kvLineitem) Settle() error { return l.settle() }
 
-// kvRecords are records in a store of keys and values.
+// kvRecords are records in a key-value store.
 type kvRecords struct {
 	kv
 }

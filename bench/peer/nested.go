@@ -1,21 +1,21 @@
 package peer
 
-// Nested are the drivers that live in programs of their own, since what they need is large: DuckDB
-// a C library of 60 MB, arrow-go minutes of compiling, Kudu its servers and Java. Those programs
-// have them whole.
+// Nested are the drivers in separate programs, because what they need is large: DuckDB a C library
+// of 60 MB, arrow-go minutes of compile time, Kudu its servers and Java. The implementations are in
+// those programs.
 func Nested() []Driver {
 	return []Driver{
 		{Name: "duckdb-1", Module: "duckdb", Can: Load | Sorted | Write | Point | Query},
 		{Name: "duckdb-2", Module: "duckdb", Can: Load | Sorted | Query},
 		{Name: "duckdb-arrow", Module: "duckdb", Can: Load | Sorted},
 		{Name: "arrow-go", Module: "arrow", Can: Sorted | Query},
-		// It could load in any order too, as it loads in that of the keys, which would take a
-		// minute of a run more.
+		// Kudu could also load in any order, as fast as in key order, but this would add a minute
+		// to each run.
 		{Name: "kudu", Module: "kudu", Can: Sorted | Write | Point | Query, Remote: true},
 	}
 }
 
-// Drivers are all drivers; own take the place of the nested ones that they are named as.
+// Drivers returns all drivers; those in own replace the nested ones of the same name.
 func Drivers(own ...Driver) []Driver {
 	all := append([]Driver{Oribi, OribiSmall, Pebble, PebbleVersions, Bbolt, Badger, SQLite, Parquet}, Nested()...)
 	for i := range all {

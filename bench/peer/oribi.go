@@ -15,14 +15,14 @@ import (
 var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared, Lineitem: openOribi,
 	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, 0) }}
 
-// OribiSmall is the engine with blocks of smallBlock bytes, as one would have them for records that
-// are read one by one and are more than the cache holds: a read takes a block of each column.
+// OribiSmall is the engine with blocks of smallBlock bytes, which suit single-record reads of more
+// data than fits in the cache: a read loads one block per column.
 var OribiSmall = Driver{Name: "oribi-small", Ours: true, Can: KV | Shared,
 	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, smallBlock) }}
 
 const smallBlock = 4 << 10
 
-// oribiTable opens a store with one table, both made if they are not there.
+// oribiTable opens a store with one table. It creates both if they do not exist.
 func oribiTable(dir, name string, columns func() (*schema.Schema, error)) (*oribi.Store, *oribi.Table, error) {
 	store, err := oribi.Open(dir, &oribi.Options{MemoryLimit: CacheBytes})
 	if err != nil {
@@ -64,7 +64,7 @@ func openOribi(dir string) (Lineitem, error) {
 
 func (o *oribiLineitem) Close() error { return o.store.Close() }
 
-// Load ingests rows that rise, and writes others as batches of vectors.
+// Load ingests rows in key order, and writes other rows as batches of vectors.
 func (o *oribiLineitem) Load(rows iter.Seq2[*inputs.Item, error], rising bool) error {
 	if !rising {
 		return EachChunk(rows, Chunk, func(items []inputs.Item) error { return o.put(oribi.OpInsert, items) })
@@ -95,7 +95,7 @@ func (o *oribiLineitem) put(op oribi.Op, items []inputs.Item) error {
 
 func (o *oribiLineitem) Upsert(items []inputs.Item) error { return o.put(oribi.OpUpsert, items) }
 
-// taxColumn is l_tax in the schema.
+// taxColumn is the index of l_tax in the schema.
 const taxColumn = 7
 
 func (o *oribiLineitem) UpdateTax(keys []inputs.Key, tax int64) error {
@@ -123,7 +123,7 @@ func (o *oribiLineitem) Get(key inputs.Key, it *inputs.Item) (bool, error) {
 	return true, nil
 }
 
-// GetMany is Table.GetManyCells.
+// GetMany uses Table.GetManyCells.
 func (o *oribiLineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
 	o.asked, o.buf = o.asked[:0], o.buf[:0]
 	cells := make([][]byte, 2*len(keys))
@@ -160,7 +160,7 @@ func (o *oribiLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item))
 	return nil
 }
 
-// predicates are those of a query, which the engine evaluates where the values are stored.
+// predicates returns the predicates of a query, which the engine evaluates on stored values.
 func predicates(q Question) []oribi.Predicate {
 	hundredths := func(v int64) oribi.Decimal { return oribi.NewDecimal(v, 2) }
 	switch q {
@@ -179,11 +179,11 @@ func predicates(q Question) []oribi.Predicate {
 	return nil
 }
 
-// Query scans with the query's predicates and adds up the batches' columns.
+// Query scans with the query's predicates and aggregates the batches.
 func (o *oribiLineitem) Query(q Question) (*Answer, error) {
 	a := &Answer{}
 	names := q.Needs()
-	switch q { // what is only tested is not read
+	switch q { // columns that are only tested are not read
 	case FewRows, SomeRows, NoRows:
 		names = names[1:]
 	case Q1:
@@ -244,8 +244,8 @@ func (o *oribiLineitem) add(a *Answer, q Question, b *batch.RecordBatch) {
 	}
 }
 
-// addPricing is Q1: its groups are found by the codes of two dictionaries, where the columns come
-// in them.
+// addPricing computes Q1. It finds the groups by the codes of two dictionaries if the columns are
+// dictionary-encoded.
 func (o *oribiLineitem) addPricing(a *Answer, b *batch.RecordBatch) {
 	long := func(i int) []int64 { return batch.Values[int64](b.Columns[i]) }
 	quantity, price, discount, tax := long(0), long(1), long(2), long(3)
@@ -269,7 +269,7 @@ func (o *oribiLineitem) addPricing(a *Answer, b *batch.RecordBatch) {
 	}
 }
 
-// addCodes groups by the codes of a dictionary, without looking at the texts of each row.
+// addCodes groups by the codes of a dictionary, without comparing the strings of each row.
 func (o *oribiLineitem) addCodes(a *Answer, b *batch.RecordBatch) {
 	v, modes := batch.Values[int64](b.Columns[0]), b.Columns[1]
 	groups := make([][2]int64, len(modes.Dict.Words))

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// oribiRecords is a table of the key and ten columns of bytes. Several goroutines may write: each
-// takes a batch of its own.
+// oribiRecords is a table with the key and ten columns of bytes. Several goroutines may write: each
+// uses its own batch.
 type oribiRecords struct {
 	store   *oribi.Store
 	table   *oribi.Table
@@ -20,14 +20,14 @@ type oribiRecords struct {
 	value   []byte
 }
 
-// recordWriter is what one goroutine writes with.
+// recordWriter is the memory of one writing goroutine.
 type recordWriter struct {
 	batch *oribi.Batch
 	cells [][]byte
 	set   []bool
 }
 
-// recordSchema has blocks of a size, in bytes; 0 = the default, 256 KiB.
+// recordSchema returns the schema for blocks of a size in bytes; 0 = the default, 256 KiB.
 func recordSchema(blockBytes int32) (*schema.Schema, error) {
 	columns := []schema.Column{{Name: "k", Type: schema.Binary, BlockBytes: blockBytes}}
 	for i := range Fields {

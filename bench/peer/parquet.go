@@ -15,10 +15,10 @@ import (
 // Parquet is a file written and read by parquet-go, with its defaults and Snappy.
 var Parquet = Driver{Name: "parquet-go", Can: Sorted | Query, Lineitem: openParquet}
 
-// ErrCannot says that a file cannot do what a store does.
-var ErrCannot = errors.New("a file cannot do that")
+// ErrCannot is the error of an operation that a store supports, but a file does not.
+var ErrCannot = errors.New("not supported by files")
 
-// File is what a peer that is a file of rows has of Lineitem: nothing but what it adds.
+// File implements the methods of Lineitem that a peer of a single file does not support.
 type File struct{}
 
 func (File) Upsert([]inputs.Item) error                         { return ErrCannot }
@@ -58,7 +58,7 @@ func openParquet(dir string) (Lineitem, error) {
 	return &parquetFile{name: filepath.Join(dir, "lineitem.parquet")}, nil
 }
 
-// parquetGroup is how many rows a row group gets: parquet-go leaves that to its user.
+// parquetGroup is the number of rows in a row group; parquet-go has no default.
 const parquetGroup = 1 << 18
 
 func (p *parquetFile) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
@@ -84,7 +84,7 @@ func (p *parquetFile) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 	return errors.Join(w.Close(), f.Sync())
 }
 
-// Query reads the pages of the columns that the query needs, a window at a time.
+// Query reads the pages of the columns that the query needs, one window at a time.
 func (p *parquetFile) Query(q Question) (*Answer, error) {
 	f, err := os.Open(p.name)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *parquetColumn) close() {
 	c.pages.Close()
 }
 
-// read fills n rows of the column called name in w.
+// read reads n rows of the column named name into w.
 func (c *parquetColumn) read(w *Window, name string, n int) error {
 	for at := 0; at < n; {
 		if c.reader == nil {
@@ -172,7 +172,7 @@ func (c *parquetColumn) read(w *Window, name string, n int) error {
 	return nil
 }
 
-// setValues puts values into the window's column.
+// setValues copies values into the window's column.
 func (w *Window) setValues(name string, at int, values []parquet.Value) {
 	if long := w.Long(name); long != nil {
 		for i, v := range values {

@@ -11,11 +11,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// Pebble is Pebble with its defaults but a cache of CacheBytes.
+// Pebble is Pebble with its defaults and a cache of CacheBytes.
 var Pebble = kvDriver("pebble", Load|Sorted|Write|Point|Query|KV|Shared, func(dir string, sync bool) (kv, error) { return openPebble(dir, sync) })
 
-// PebbleVersions is Pebble with CockroachDB's keys: each write is a version of its own, under the
-// key and a timestamp.
+// PebbleVersions is Pebble with CockroachDB's keys: each write adds a version, whose key includes a
+// timestamp.
 var PebbleVersions = kvDriver("pebble-versions", Load|Sorted|Write|Point|Query|KV|Shared, func(dir string, sync bool) (kv, error) {
 	v, err := OpenVersions(dir, sync)
 	if err != nil {
@@ -24,7 +24,7 @@ var PebbleVersions = kvDriver("pebble-versions", Load|Sorted|Write|Point|Query|K
 	return v, nil
 })
 
-// kvDriver is a driver of a store of keys and values.
+// kvDriver returns a driver for a key-value store.
 func kvDriver(name string, can Can, open func(dir string, sync bool) (kv, error)) Driver {
 	return Driver{Name: name, Can: can,
 		Lineitem: func(dir string) (Lineitem, error) { return newKVLineitem(open(dir, false)) },
@@ -36,7 +36,7 @@ type pebbleKV struct {
 	write *pebble.WriteOptions
 }
 
-// quiet drops messages.
+// quiet discards log messages.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}
@@ -60,7 +60,7 @@ func openPebble(dir string, sync bool) (kv, error) {
 	return &pebbleKV{db, writeOptions(sync)}, nil
 }
 
-// Close flushes first: Pebble's own Close leaves the unsynced end of its log to the system.
+// Close flushes first: Pebble's own Close leaves the unsynced end of its log in the page cache.
 func (p *pebbleKV) Close() error { return closePebble(p.db) }
 
 func closePebble(db *pebble.DB) error {
@@ -139,10 +139,10 @@ func settlePebble(db *pebble.DB) error {
 type Versions struct {
 	db    *pebble.DB
 	write *pebble.WriteOptions
-	now   atomic.Uint64 // the newest timestamp given
+	now   atomic.Uint64 // the newest assigned timestamp
 }
 
-// OpenVersions opens a database of versioned keys. Timestamps go on above those of before.
+// OpenVersions opens a database of versioned keys. New timestamps are above all existing ones.
 func OpenVersions(dir string, sync bool) (*Versions, error) {
 	db, err := pebble.Open(dir, &pebble.Options{CacheSize: CacheBytes, Logger: quiet{}, Comparer: &cockroachkvs.Comparer,
 		KeySchema: cockroachkvs.KeySchema.Name, KeySchemas: sstable.MakeKeySchemas(&cockroachkvs.KeySchema), FormatMajorVersion: pebble.FormatNewest})
@@ -164,17 +164,17 @@ func OpenVersions(dir string, sync bool) (*Versions, error) {
 	return v, nil
 }
 
-// firstTime is below all timestamps that are given.
+// firstTime is below all assigned timestamps.
 const firstTime = 1000
 
-// clockKey is the row that holds the newest timestamp while the database is closed; it sorts before
-// all others.
+// clockKey is the row that contains the newest timestamp while the database is closed; it sorts
+// before all others.
 func clockKey() []byte { return cockroachkvs.EncodeMVCCKey(nil, []byte{0}, 0, 0) }
 
-// firstKey is above clockKey and not above any other.
+// firstKey is above clockKey and at or below every other key.
 var firstKey = []byte{0, 0}
 
-// Close writes the clock down.
+// Close stores the clock.
 func (v *Versions) Close() error {
 	if err := v.db.Set(clockKey(), binary.BigEndian.AppendUint64(nil, v.now.Load()), pebble.NoSync); err != nil {
 		v.db.Close()
@@ -183,13 +183,13 @@ func (v *Versions) Close() error {
 	return closePebble(v.db)
 }
 
-// Now is the newest timestamp.
+// Now returns the newest timestamp.
 func (v *Versions) Now() uint64 { return v.now.Load() }
 
-// Put writes pairs together under one timestamp.
+// Put writes pairs in one batch, at one timestamp.
 func (v *Versions) Put(keys, values [][]byte) error { return v.put(keys, values) }
 
-// ScanAt goes through the newest versions that are not above t.
+// ScanAt calls use with the newest version of each key at or below t.
 func (v *Versions) ScanAt(from []byte, t uint64, use func(key, value []byte) (bool, error)) error {
 	if from == nil {
 		from = firstKey
@@ -221,7 +221,7 @@ func (v *Versions) ScanAt(from []byte, t uint64, use func(key, value []byte) (bo
 	return it.Error()
 }
 
-// Settle compacts all.
+// Settle compacts everything.
 func (v *Versions) Settle() error { return settlePebble(v.db) }
 
 func (v *Versions) settle() error { return v.Settle() }

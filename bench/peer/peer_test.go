@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/bench/peer/peertest"
 )
 
-func TestEveryPeerAnswersAsItsRowsSay(t *testing.T) {
+func TestAnswersOfPeersMatchTheRows(t *testing.T) {
 	for _, d := range peer.Drivers() {
 		if d.Lineitem == nil {
 			continue
@@ -18,7 +18,7 @@ func TestEveryPeerAnswersAsItsRowsSay(t *testing.T) {
 	}
 }
 
-func TestEveryPeerKeepsRecords(t *testing.T) {
+func TestPeersStoreRecords(t *testing.T) {
 	for _, d := range peer.Drivers() {
 		if d.Can&peer.KV == 0 {
 			continue
@@ -48,21 +48,21 @@ func TestEveryPeerKeepsRecords(t *testing.T) {
 			}
 			for i := range keys {
 				if got, err := r.Read(keys[i]); err != nil || !slices.Equal(got, values[i]) {
-					t.Fatalf("record %d is read as %d bytes, %v", i, len(got), err)
+					t.Fatalf("record %d has %d bytes, %v", i, len(got), err)
 				}
 			}
 			if got, err := r.Read([]byte("nobody")); err != nil || got != nil {
-				t.Errorf("a record that is not there: %q, %v", got, err)
+				t.Errorf("an absent record: %q, %v", got, err)
 			}
 			next := 250
 			err = r.Scan(keys[next], 100, func(key, value []byte) {
 				if next >= len(keys) || !slices.Equal(key, keys[next]) || !slices.Equal(value, values[next]) {
-					t.Errorf("the scan gives %q in place %d", key, next)
+					t.Errorf("the scan returns %q at position %d", key, next)
 				}
 				next++
 			})
 			if err != nil || next != len(keys) {
-				t.Errorf("the scan ended at %d, %v", next, err)
+				t.Errorf("the scan returns %d records, %v", next, err)
 			}
 		})
 	}

@@ -11,19 +11,19 @@ import (
 // Question is a query over all of lineitem.
 type Question string
 
-// The queries. Q1 and Q6 are TPC-H's on lineitem, in integers: prices, discounts and taxes are
-// hundredths.
+// The queries. Q1 and Q6 are those of TPC-H on lineitem, in integers: prices, discounts and taxes
+// are in hundredths.
 const (
 	Sum      Question = "sum"        // sum of l_partkey
 	FewRows  Question = "filter-few" // sum of l_extendedprice where l_partkey is below FewBelow
 	SomeRows Question = "filter-some"
-	NoRows   Question = "filter-none" // where l_quantity is NoQuantity: within its least and most, and of no row
-	Group    Question = "group"       // count and sum of l_quantity by l_shipmode, seven values
+	NoRows   Question = "filter-none" // where l_quantity is NoQuantity, which no row has although it is between minimum and maximum
+	Group    Question = "group"       // count and sum of l_quantity by l_shipmode, which has seven values
 	Q1       Question = "q1"
 	Q6       Question = "q6"
 )
 
-// What the queries compare with. l_partkey is even between 1 and 200,000.
+// Constants of the queries. l_partkey is uniform between 1 and 200,000.
 const (
 	FewBelow   = 201   // 0.1 % of the rows
 	SomeBelow  = 40001 // 20 %
@@ -36,10 +36,10 @@ const (
 	Q6Below    = 2400  // quantity, hundredths
 )
 
-// Answer is rows of a query's result: a key of up to two texts, and sums.
+// Answer contains the rows of a query's result: a key of up to two strings, and sums.
 type Answer struct{ groups map[string]*[8]int64 }
 
-// Group is the sums of a group.
+// Group contains the sums of a group.
 func (a *Answer) Group(key string) *[8]int64 {
 	g := a.groups[key]
 	if g == nil {
@@ -56,7 +56,7 @@ func (a *Answer) String() string {
 	var lines []string
 	for key, g := range a.groups {
 		if *g == [8]int64{} {
-			continue // no row: SQL gives one of NULLs or of zeros
+			continue // no rows: SQL returns one row of NULLs or zeros
 		}
 		last := len(g)
 		for last > 1 && g[last-1] == 0 {
@@ -71,14 +71,14 @@ func (a *Answer) String() string {
 	return strings.Join(lines, " ")
 }
 
-// Columns are what a query reads.
+// Columns are the columns that a query reads.
 type Columns struct {
 	PartKey, Quantity, Price, Discount, Tax []int64
 	ShipDate                                []int32
 	Flag, Status, Mode                      [][]byte
 }
 
-// Needs names the columns that a query reads, in the order of Columns.
+// Needs returns the names of the columns that a query reads, in the order of Columns.
 func (q Question) Needs() []string {
 	switch q {
 	case Sum:
@@ -96,7 +96,7 @@ func (q Question) Needs() []string {
 	}
 }
 
-// SQL is the query for peers that take it: key columns first, then the sums in the answer's order.
+// SQL returns the text of the query: key columns first, then the sums in the order of the answer.
 func (q Question) SQL() (text string, keys int) {
 	switch q {
 	case Sum:
@@ -146,9 +146,8 @@ func q1(g *[8]int64, quantity, price, discount, tax int64) {
 	g[5] += discount
 }
 
-// AddColumns adds the rows of c that sel tells, or all n rows where filter does not hold back; it
-// is the arithmetic of peers that hand out columns. Rows that the query leaves out may be among
-// them.
+// AddColumns adds the first n rows of c to the answer of q. It is the arithmetic for peers that
+// return columns. The rows may include some that the query excludes.
 func (a *Answer) AddColumns(q Question, c *Columns, n int) {
 	switch q {
 	case Sum:
@@ -172,7 +171,7 @@ func (a *Answer) AddColumns(q Question, c *Columns, n int) {
 	}
 }
 
-// sum adds up by four, none of which waits for another.
+// sum adds values in four independent chains.
 func sum(values []int64) int64 {
 	var s0, s1, s2, s3 int64
 	for ; len(values) >= 4; values = values[4:] {
@@ -218,8 +217,9 @@ func (a *Answer) grouped(c *Columns, n int) {
 	}
 }
 
-// pricing is Q1. Its keys are two texts of one byte: a table of 256 x 256 would be the fastest, a
-// map of both is what a program writes; the groups found are kept by their two bytes.
+// pricing computes Q1. Its keys are two strings of one byte each. A table of 256 × 256 would be
+// fastest, but a program would use a map; pricing uses a map and remembers the groups found by
+// their two bytes.
 func (a *Answer) pricing(c *Columns, n int) {
 	var seen [8]struct {
 		key [2]byte

@@ -11,18 +11,18 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// Columns of lineitem in SQL, in schema order. Decimals are integers of a hundredth, dates days
-// since 1970, so that all peers do the same arithmetic.
+// Columns of lineitem in SQL, in schema order. Decimals are integers of hundredths, dates are days
+// since 1970-01-01, so that all peers do the same arithmetic.
 var sqlColumns = []string{"l_orderkey BIGINT", "l_linenumber INTEGER", "l_partkey BIGINT", "l_suppkey BIGINT", "l_quantity BIGINT",
 	"l_extendedprice BIGINT", "l_discount BIGINT", "l_tax BIGINT", "l_returnflag VARCHAR", "l_linestatus VARCHAR", "l_shipdate INTEGER",
 	"l_commitdate INTEGER", "l_receiptdate INTEGER", "l_shipinstruct VARCHAR", "l_shipmode VARCHAR", "l_comment VARCHAR"}
 
-// SQLTable makes lineitem. tail is what a dialect adds.
+// SQLTable returns the statement that creates lineitem. tail is the end that a dialect adds.
 func SQLTable(tail string) string {
 	return "CREATE TABLE IF NOT EXISTS lineitem (" + strings.Join(sqlColumns, " NOT NULL, ") + " NOT NULL, PRIMARY KEY (l_orderkey, l_linenumber))" + tail
 }
 
-// SQLValues are a row's values in schema order.
+// SQLValues returns the values of a row in schema order.
 func SQLValues(dst []any, it *inputs.Item) []any {
 	return append(dst, it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax,
 		it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate, it.ShipInstruct, it.ShipMode, it.Comment)
@@ -33,22 +33,22 @@ func sqlTargets(it *inputs.Item) []any {
 		&it.ReturnFlag, &it.LineStatus, &it.ShipDate, &it.CommitDate, &it.ReceiptDate, &it.ShipInstruct, &it.ShipMode, &it.Comment}
 }
 
-// SQL is lineitem in a database that is asked in SQL, through one connection with prepared
-// statements.
+// SQL is lineitem in an SQL database, accessed through one connection with prepared statements.
 type SQL struct {
 	db    *sql.DB
 	Conn  *sql.Conn
 	stmts map[string]*sql.Stmt
-	// SettleWith is what Settle has the database do.
+	// SettleWith contains the statements that Settle executes.
 	SettleWith []string
-	// LoadWith, UpsertWith and UpdateWith replace Load, Upsert and UpdateTax, where there is a
-	// better way than a statement a row.
+	// LoadWith, UpsertWith and UpdateWith replace Load, Upsert and UpdateTax in databases that have
+	// a better method than one statement per row.
 	LoadWith   func(rows iter.Seq2[*inputs.Item, error]) error
 	UpsertWith func(items []inputs.Item) error
 	UpdateWith func(keys []inputs.Key, tax int64) error
 }
 
-// OpenSQL takes a database over and makes lineitem if it is not there; first is done before.
+// OpenSQL takes over a database and creates lineitem if it does not exist, after executing the
+// statements in first.
 func OpenSQL(db *sql.DB, tail string, first ...string) (*SQL, error) {
 	conn, err := db.Conn(context.Background())
 	if err != nil {
@@ -65,7 +65,7 @@ func OpenSQL(db *sql.DB, tail string, first ...string) (*SQL, error) {
 	return s, nil
 }
 
-// Close closes statements, connection and database.
+// Close closes the statements, the connection and the database.
 func (s *SQL) Close() error {
 	var errs []error
 	for _, st := range s.stmts {
@@ -107,7 +107,7 @@ func (s *SQL) exec(q string, args ...any) error {
 	return err
 }
 
-// Load inserts a thousand rows a transaction, unless there is a better way.
+// Load inserts a thousand rows per transaction, unless LoadWith is set.
 func (s *SQL) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 	if s.LoadWith != nil {
 		return s.LoadWith(rows)
@@ -131,7 +131,7 @@ func (s *SQL) write(verb string, rows iter.Seq2[*inputs.Item, error]) error {
 	})
 }
 
-// Upsert is INSERT OR REPLACE.
+// Upsert uses INSERT OR REPLACE.
 func (s *SQL) Upsert(items []inputs.Item) error {
 	if s.UpsertWith != nil {
 		return s.UpsertWith(items)
@@ -171,7 +171,7 @@ func (s *SQL) Get(key inputs.Key, it *inputs.Item) (bool, error) {
 	return err == nil, err
 }
 
-// GetMany asks for all keys in one statement.
+// GetMany reads all keys with one statement.
 func (s *SQL) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
 	st, err := s.stmt("SELECT * FROM lineitem WHERE (l_orderkey, l_linenumber) IN (VALUES (?, ?)" + strings.Repeat(", (?, ?)", len(keys)-1) + ")")
 	if err != nil {
@@ -185,8 +185,8 @@ func (s *SQL) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
 }
 
 func (s *SQL) Range(from inputs.Key, n int, use func(it *inputs.Item)) error {
-	// Not a comparison of pairs: DuckDB would not see that the first column bounds what it has to
-	// read.
+	// A comparison of row values would be shorter, but DuckDB does not derive a bound on the first
+	// column from it.
 	st, err := s.stmt("SELECT * FROM lineitem WHERE l_orderkey >= ? AND (l_orderkey > ? OR l_linenumber >= ?) ORDER BY l_orderkey, l_linenumber LIMIT ?")
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (s *SQL) rows(st *sql.Stmt, use func(it *inputs.Item), args ...any) error {
 	return rows.Err()
 }
 
-// Query has the database do it all.
+// Query executes the query in the database.
 func (s *SQL) Query(q Question) (*Answer, error) {
 	text, keys := q.SQL()
 	st, err := s.stmt(text)
@@ -250,7 +250,7 @@ func (s *SQL) Query(q Question) (*Answer, error) {
 
 func (s *SQL) Settle() error { return s.Do(s.SettleWith...) }
 
-// Do has the database do statements.
+// Do executes statements.
 func (s *SQL) Do(statements ...string) error {
 	for _, q := range statements {
 		if _, err := s.Conn.ExecContext(context.Background(), q); err != nil {

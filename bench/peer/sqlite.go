@@ -11,11 +11,12 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// SQLite is SQLite without cgo: write-ahead log, tables without a row ID, so that rows lie in key
-// order.
+// SQLite is SQLite without cgo: write-ahead log, tables without a row ID, so that rows are stored
+// in key order.
 var SQLite = Driver{Name: "sqlite", Can: Load | Sorted | Write | Point | Query | KV, Lineitem: openSQLite, Records: openSQLiteRecords}
 
-// sqliteFirst sets durability and cache. Without sync a commit leaves the log to the system.
+// sqliteFirst returns the statements that set durability and cache size. Without sync, a commit
+// leaves the log in the page cache.
 func sqliteFirst(sync bool) []string {
 	level := "OFF"
 	if sync {
@@ -45,7 +46,7 @@ func openSQLite(dir string) (Lineitem, error) {
 
 type sqliteLineitem struct{ *SQL }
 
-// Close checkpoints with syncing on, so that all is on the disk.
+// Close checkpoints with syncing on, so that everything is durable.
 func (s *sqliteLineitem) Close() error { return closeSQLite(s.SQL) }
 
 func closeSQLite(s *SQL) error {
@@ -56,7 +57,7 @@ func closeSQLite(s *SQL) error {
 	return errors.Join(err, s.Close())
 }
 
-// sqliteRecords is a table of the key and ten columns.
+// sqliteRecords is a table with the key and ten columns.
 type sqliteRecords struct {
 	*SQL
 	value []byte
@@ -115,7 +116,7 @@ func (r *sqliteRecords) Read(key []byte) ([]byte, error) {
 	return found, err
 }
 
-// each goes through rows of all columns. The value is used again by the next one.
+// each reads rows of all columns. The value's memory is reused for the next one.
 func (r *sqliteRecords) each(st *sql.Stmt, use func(key, value []byte), args ...any) error {
 	rows, err := st.Query(args...)
 	if err != nil {

@@ -1,12 +1,12 @@
 package peer
 
-// WindowRows is how many rows a Window holds.
+// WindowRows is the number of rows in a Window.
 const WindowRows = 4096
 
-// Window is the columns of some rows, for peers that hand out columns.
+// Window contains the columns of some rows, for peers that return columns.
 type Window struct{ Columns }
 
-// NewWindow makes room for WindowRows rows of all columns that queries read.
+// NewWindow returns a window with room for WindowRows rows of all columns that queries read.
 func NewWindow() *Window {
 	long := func() []int64 { return make([]int64, WindowRows) }
 	text := func() [][]byte { return make([][]byte, WindowRows) }
@@ -14,7 +14,7 @@ func NewWindow() *Window {
 		Flag: text(), Status: text(), Mode: text()}}
 }
 
-// Long is the column of that name, nil if it is not one of int64.
+// Long returns the column of that name, nil if it is not of type int64.
 func (w *Window) Long(name string) []int64 {
 	switch name {
 	case "l_partkey":
@@ -31,7 +31,7 @@ func (w *Window) Long(name string) []int64 {
 	return nil
 }
 
-// Text is the column of that name, nil if it is not one of texts.
+// Text returns the column of that name, nil if it is not a string column.
 func (w *Window) Text(name string) [][]byte {
 	switch name {
 	case "l_returnflag":

@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// Process is a process that ends when this one does, however that ends.
+// Process is a process that ends when this one does, for whatever reason.
 type Process struct {
 	*exec.Cmd
 	Name  string
-	Ended chan struct{} // closed when it has ended
+	Ended chan struct{} // closed when the process has ended
 
-	log string // the file of its errors
+	log string // file with its stderr
 }
 
-// Start starts a command; what it prints to stderr goes to the file log.
+// Start starts a command; its stderr goes to the file log.
 //
-// The system ends it with the thread that starts it, not with this process: the thread stays until
-// the process has ended.
+// The system ends the process together with the thread that started it, not with this process. The
+// thread therefore remains until the process has ended.
 func Start(name, log string, c *exec.Cmd) (*Process, error) {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -52,8 +52,8 @@ func Start(name, log string, c *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Kill ends the process, if there is one. There is no better way: Kudu's servers take SIGTERM for a
-// crash.
+// Kill kills the process, if there is one. Kudu's servers treat SIGTERM as a crash, so no gentler
+// way exists.
 func (p *Process) Kill() {
 	if p != nil {
 		p.Process.Kill()
@@ -61,21 +61,21 @@ func (p *Process) Kill() {
 	}
 }
 
-// Died returns the error for a process that ended by itself, with the reason that it gave.
+// Died returns the error for a process that ended by itself, with the reason that it printed.
 func (p *Process) Died() error {
 	text, _ := os.ReadFile(p.log)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	why := lines[len(lines)-1]
 	for _, line := range lines {
-		if line != "" && (line[0] == 'F' || line[0] == 'E') { // fatal, or an error
+		if line != "" && (line[0] == 'F' || line[0] == 'E') { // a fatal message, or an error
 			why = line
 		}
 	}
 	return fmt.Errorf("%s died: %.300s", p.Name, why)
 }
 
-// withoutProxies returns an environment in which no program looks for the loopback interface
-// elsewhere.
+// withoutProxies returns an environment in which programs do not use a proxy for the loopback
+// interface.
 func withoutProxies(env []string) (out []string) {
 	for _, v := range env {
 		if name, _, _ := strings.Cut(v, "="); !strings.HasSuffix(strings.ToLower(name), "_proxy") {
@@ -85,7 +85,7 @@ func withoutProxies(env []string) (out []string) {
 	return out
 }
 
-// Output returns what a command prints; its error has the last line of what it prints to stderr.
+// Output returns what a command prints to stdout; the error includes the last line of its stderr.
 func Output(c *exec.Cmd) (string, error) {
 	var complaint bytes.Buffer
 	c.Stderr = &complaint
@@ -98,8 +98,8 @@ func Output(c *exec.Cmd) (string, error) {
 }
 
 // Program is a process that answers requests. A request is a line of words; the answer is a line
-// that begins with "ok", or "error" with the reason. Either may be followed by more bytes, as the
-// two have agreed.
+// that begins with "ok", or "error" with the reason. Either may be followed by more bytes, in a
+// form that the two have agreed on.
 type Program struct {
 	*Process
 	To   *bufio.Writer
@@ -108,13 +108,13 @@ type Program struct {
 	input io.Closer
 }
 
-// StartProgram starts a program; what it prints to stderr goes to the file log.
+// StartProgram starts a program; its stderr goes to the file log.
 func StartProgram(name, log string, c *exec.Cmd) (*Program, error) {
 	in, err := c.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	// Not StdoutPipe: that is closed when the process is waited for, which is at once.
+	// Not StdoutPipe: Wait closes that pipe, and Wait is called at once.
 	out, stdout, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (p *Program) Ask(send func() error, words ...string) ([]string, error) {
 	if err == nil {
 		err = p.To.Flush()
 	}
-	answer, failed := p.From.ReadString('\n') // it may say why it did not read on
+	answer, failed := p.From.ReadString('\n') // the answer may say why it stopped reading
 	if failed != nil {
 		return nil, fmt.Errorf("%s: %w", words[0], errors.Join(err, p.Died()))
 	}

@@ -4,5 +4,5 @@ package process
 
 import "os/exec"
 
-// dieWithParent has nothing to do: Kudu runs on linux alone.
+// dieWithParent does nothing here: Kudu runs on Linux only.
 func dieWithParent(*exec.Cmd) {}

@@ -16,12 +16,12 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// apply is the command's apply on the history of a source tree. Both peers are processes, measured
-// from start to end: the file is read and parsed, a store opened that has the empty table, every
-// line committed as one batch, the store closed.
+// apply measures "oribi apply" on the history of a source tree. Both peers are processes, measured
+// from start to end: they read and parse the file, open a store with an empty table, commit each
+// line as one batch, and close the store.
 func apply() harness.Workload {
 	return harness.Workload{
-		Name: "apply", About: "the history of a source tree, a write batch a commit, no sync, from the file to the closed store",
+		Name: "apply", About: "apply the history of a source tree: one write batch per commit, no sync, from the file to the closed store",
 		Unit: "s", Fresh: true, MemoryLimit: peakLimit,
 		Inputs: func(env *harness.Env) error {
 			return inputs.WriteTree(env.Input(treeBatches), env.Root, env.Corpus, env.Scale.Commits)
@@ -78,7 +78,7 @@ func checkTree(env *harness.Env) (string, error) {
 	return sum.String(), nil
 }
 
-// treeBatch is a line of the input as a program would take it.
+// treeBatch is a line of the input as a program would parse it.
 type treeBatch struct {
 	Ops []struct {
 		Op    string  `json:"op"`
@@ -96,8 +96,8 @@ type treeRow struct {
 	Seq  int32  `json:"seq"`
 }
 
-// applyPebble does what a program without the engine would: parse, encode, and write blindly;
-// updates replace the value.
+// applyPebble does what a program without the engine would do: parse, encode, and write without a
+// read; updates replace the value.
 func applyPebble(env *harness.Env) error {
 	in, err := os.Open(env.Input(treeBatches))
 	if err != nil {

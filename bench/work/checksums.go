@@ -14,15 +14,15 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// scanChecksums tells what the checksums cost a scan: each cblock that a scan reads from a file is
-// checked. The ranges that the scan read are noted, and the same checksum is computed over them
-// once more, by itself.
+// scanChecksums measures the share of checksums in a scan: every cblock that a scan reads from a
+// file is verified. It records the ranges that the scan reads, and then computes the same checksums
+// over them again without the scan.
 func scanChecksums() harness.Workload {
 	return harness.Workload{
-		Name: "scan-checksums", About: "CRC32C of all that a scan of lineitem reads from the page cache, nothing being in the store's cache, as a part of that scan; best of all passes",
+		Name: "scan-checksums", About: "share of CRC32C in a scan of lineitem from the page cache, with an empty store cache; best of all passes",
 		Unit: "% of a scan", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers:  []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareStore, Measure: measureChecksums}},
-		Floors: []harness.Floor{{Peer: "oribi", Figure: 5}, {Peer: "oribi", Metric: "one column", Figure: 5}},
+		Floors: []harness.Floor{{Peer: "oribi", Figure: 5}, {Peer: "oribi", Metric: "% of a one-column scan", Figure: 5}},
 	}
 }
 
@@ -40,12 +40,12 @@ func measureChecksums(env *harness.Env) (m harness.Measurement, err error) {
 		return nil
 	})
 	m.Value = all.percent()
-	m.Metrics = map[string]float64{"one column": one.percent(), "MiB read": float64(all.bytes) / (1 << 20)}
+	m.Metrics = map[string]float64{"% of a one-column scan": one.percent(), "MiB read": float64(all.bytes) / (1 << 20)}
 	m.Checksum = fmt.Sprintf("%d rows", all.rows)
 	return m, err
 }
 
-// share is the shortest scan of all passes and the shortest checking of what it read.
+// share divides the time of the shortest verification of all passes by that of the shortest scan.
 type share struct {
 	scan, check time.Duration
 	rows, bytes int64
@@ -53,7 +53,7 @@ type share struct {
 
 func (s *share) percent() float64 { return 100 * s.check.Seconds() / s.scan.Seconds() }
 
-// pass opens the store, so that its cache is empty, scans, and checks.
+// pass opens the store with an empty cache, scans, and verifies.
 func (s *share) pass(env *harness.Env, options ...oribi.ScanOption) (err error) {
 	fs := &notingFS{FS: vfs.OS}
 	store, t, err := openLineitem(env.Path(storeDir), &oribi.Options{ReadOnly: true, Manual: true, FS: fs})
@@ -76,7 +76,7 @@ func (s *share) pass(env *harness.Env, options ...oribi.ScanOption) (err error) 
 	return err
 }
 
-// shorter is the shorter of two times; 0 = none yet.
+// shorter returns the shorter of two times; 0 = none yet.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -84,7 +84,7 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// notingFS notes what is read of containers.
+// notingFS records the reads of containers.
 type notingFS struct {
 	vfs.FS
 	mu    sync.Mutex
@@ -121,8 +121,8 @@ func (f *notingFile) ReadAt(b []byte, off int64) (int, error) {
 // castagnoli is the polynomial of the checksums of cblocks.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// check reads what was noted once more and tells how long its checksums take, and how many bytes it
-// is.
+// check reads the recorded ranges again. It returns the time of their checksums and their size in
+// bytes.
 func (n *notingFS) check(bytes *int64) (took time.Duration, err error) {
 	var buf []byte
 	var sum uint32

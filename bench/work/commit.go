@@ -11,10 +11,10 @@ import (
 	"github.com/oribi-db/oribi/bench/harness"
 )
 
-// commitOne is write batches of one row, one after the other.
+// commitOne measures write batches of one row, in sequence.
 func commitOne() harness.Workload {
 	return harness.Workload{
-		Name: "commit", About: "write batches of one row of two int64, rising keys, one writer, no sync",
+		Name: "commit", About: "write batches of one row with two int64 columns, ascending keys, one writer, no sync",
 		Unit: "µs", Fresh: true, MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Measure: commitStore},

@@ -7,8 +7,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// countingFS counts the calls that wait for the disk, of files and of directories, and the time
-// they take.
+// countingFS counts the syncs of files and directories, and measures their time.
 type countingFS struct {
 	vfs.FS
 	syncs  atomic.Int64

@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// DecodeColumn is a column that column-decode decodes. Of Long, Short and Text one is set: the
-// values come from there.
+// DecodeColumn is a column for column-decode. One of Long, Short and Text is set: it returns the
+// values.
 type DecodeColumn struct {
 	Name  string
 	Type  schema.Type
@@ -23,7 +23,8 @@ type DecodeColumn struct {
 	Text  func(it *inputs.Item) string
 }
 
-// DecodeColumns are the columns of column-decode: rising, random, of few days, of seven words.
+// DecodeColumns are the columns of column-decode: ascending, random, few distinct dates, seven
+// words.
 var DecodeColumns = []DecodeColumn{
 	{Name: "l_orderkey", Type: schema.Int64, Long: func(it *inputs.Item) int64 { return it.OrderKey }},
 	{Name: "l_extendedprice", Type: schema.Int64, Long: func(it *inputs.Item) int64 { return it.ExtendedPrice }},
@@ -31,16 +32,16 @@ var DecodeColumns = []DecodeColumn{
 	{Name: "l_shipmode", Type: schema.String, Text: func(it *inputs.Item) string { return it.ShipMode }},
 }
 
-// Decode reads all values of a column's file, in windows of batch.WindowRows, and adds them up:
-// numbers as they are, texts by TextSum.
+// Decode reads all values of a column's file, in windows of batch.WindowRows, and adds them:
+// numbers as they are, strings by TextSum.
 type Decode func(c *DecodeColumn, file []byte) (rows int64, sum uint64, err error)
 
-// TextSum is what a text adds.
+// TextSum returns what a string adds to the sum.
 func TextSum(s []byte) uint64 { return uint64(len(s))<<8 + uint64(s[len(s)-1]) }
 
 func columnDecode(more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: "column-decode", About: "l_orderkey, l_extendedprice (int64), l_shipdate (int32), l_shipmode (string), a file each in memory, opened, decoded in full and added up, one thread",
+		Name: "column-decode", About: "open, decode and add l_orderkey, l_extendedprice (int64), l_shipdate (int32) and l_shipmode (string), each a file in memory, one thread",
 		Unit: "values/s", More: true, MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: append([]harness.Peer{{Name: "oribi", Ours: true, Prepare: writeCFiles, Measure: func(env *harness.Env) (harness.Measurement, error) {
 			return MeasureDecode(env, ".cfile", decodeCFile)
@@ -49,9 +50,9 @@ func columnDecode(more []harness.Peer) harness.Workload {
 	}
 }
 
-// MeasureDecode decodes the file of each column, which has the column's name and the suffix, once
-// to warm and then Passes times. The metrics are M values/s of each column, and the stored bytes a
-// value.
+// MeasureDecode decodes the file of each column, named after the column with the suffix, once to
+// warm up and then Passes times. The metrics are millions of values per second for each column, and
+// the stored bytes per value.
 func MeasureDecode(env *harness.Env, suffix string, decode Decode) (harness.Measurement, error) {
 	m := harness.Measurement{Metrics: map[string]float64{}}
 	files, stored := make([][]byte, len(DecodeColumns)), 0
@@ -91,12 +92,12 @@ func MeasureDecode(env *harness.Env, suffix string, decode Decode) (harness.Meas
 				return err
 			}
 			if sums != want {
-				return fmt.Errorf("sums are %s were %s", sums, want)
+				return fmt.Errorf("the sums are %s, were %s", sums, want)
 			}
 		}
 		return nil
 	})
-	total := int64(0) // of all passes
+	total := int64(0) // time of all passes
 	for i, n := range values {
 		total += n
 		m.Metrics["M/s "+DecodeColumns[i].Name] = float64(n) / spent[i].Seconds() / 1e6
@@ -106,7 +107,7 @@ func MeasureDecode(env *harness.Env, suffix string, decode Decode) (harness.Meas
 	return m, err
 }
 
-// writeCFiles writes each column as a table does.
+// writeCFiles writes each column with the options of a table.
 func writeCFiles(env *harness.Env) error {
 	files, writers, vectors := make([]block.Memory, len(DecodeColumns)), make([]*cfile.Writer, len(DecodeColumns)), make([]*batch.Vector, len(DecodeColumns))
 	for i := range DecodeColumns {
@@ -135,7 +136,7 @@ func writeCFiles(env *harness.Env) error {
 	return err
 }
 
-// fill makes v the column's values of items.
+// fill sets v to the column's values of items.
 func (c *DecodeColumn) fill(v *batch.Vector, items []inputs.Item) {
 	v.Reset(len(items))
 	for i := range items {

@@ -9,12 +9,12 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// scanDeltas is the sum of a column whose rows were changed, against the same rows never changed:
-// that of all rows at the newest timestamp where all changes are undos; where a tenth of the rows
-// has a redo; and as of a time behind which each row was updated four times.
+// scanDeltas measures the sum of a column whose rows were changed, against the same rows without
+// changes: the newest state if all changes are undos, the newest state if a tenth of the rows has a
+// redo, and an old state after which each row was updated four times.
 func scanDeltas() harness.Workload {
 	return harness.Workload{
-		Name: "scan-deltas", About: "sum of an int64 over all rows (200,000 at full scale), one thread, warm: unchanged; changed 4 times, compacted; a tenth changed once, flushed; as of before the 4 changes",
+		Name: "scan-deltas", About: "sum of an int64 column over all rows (200,000 at full scale), one thread, warm: unchanged; changed 4 times and compacted; a tenth changed once and flushed; as of before the 4 changes",
 		Unit: "ns/row", MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
 			{Name: "plain", Ours: true, Prepare: prepareDeltas("plain"), Measure: sumDeltas(false)},
@@ -30,17 +30,17 @@ func scanDeltas() harness.Workload {
 	}
 }
 
-// asOfFile holds the timestamp of the read, in the peer's directory.
+// asOfFile contains the timestamp of the read, in the peer's directory.
 const asOfFile = "as-of"
 
-// prepareDeltas makes a store that, read as the peer reads it, gives every row the value of its
-// key.
+// prepareDeltas makes a store in which each row has the value of its key, at the timestamp at which
+// the peer reads it.
 func prepareDeltas(peer string) func(env *harness.Env) error {
 	return func(env *harness.Env) error {
 		ctx, n := context.Background(), env.Scale.Inserts/5
 		o := oribi.Options{History: oribi.HistoryForever}
 		if peer == "plain" {
-			o.History = time.Second // so that what the insert left is dropped
+			o.History = time.Second // lets the flush drop the history of the insert
 		}
 		store, t, err := createNumbers(env.Path(storeDir), o)
 		if err != nil {

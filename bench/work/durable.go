@@ -25,10 +25,10 @@ const (
 	syncWriters = 16
 )
 
-// syncOne is what a program feels that waits for each of its rows.
+// syncOne measures the latency of a program that waits for each of its rows.
 func syncOne() harness.Workload {
 	return harness.Workload{
-		Name: "commit-sync", About: "one writer, a row of 100 bytes in each write batch, every batch synced; median latency",
+		Name: "commit-sync", About: "one writer, write batches of one row of 100 bytes, every batch synced; median latency",
 		Unit: "µs", Fresh: true, MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return syncOribi(env, 1) }},
@@ -38,10 +38,10 @@ func syncOne() harness.Workload {
 	}
 }
 
-// syncMany shows what group commit gives.
+// syncMany measures group commit.
 func syncMany() harness.Workload {
 	return harness.Workload{
-		Name: "commit-sync-16", About: "16 writers, a row of 100 bytes in each write batch, every batch synced",
+		Name: "commit-sync-16", About: "16 writers, write batches of one row of 100 bytes, every batch synced",
 		Unit: "commits/s", More: true, Fresh: true, MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return syncOribi(env, syncWriters) }},
@@ -51,8 +51,8 @@ func syncMany() harness.Workload {
 	}
 }
 
-// commits has so many writers do n commits together. The value is the median latency in µs of one
-// writer, else commits a second.
+// commits makes the writers do n commits in total. The value is the median latency in µs for one
+// writer, else commits per second.
 func commits(env *harness.Env, writers, n int, commit func(writer, key int) error) (m harness.Measurement, err error) {
 	latencies := make([]float64, n)
 	var next atomic.Int64
@@ -88,7 +88,7 @@ func commits(env *harness.Env, writers, n int, commit func(writer, key int) erro
 	return m, err
 }
 
-// syncCount is how many commits a round has.
+// syncCount returns the number of commits in a round.
 func syncCount(env *harness.Env) int { return env.Scale.Gets / 50 }
 
 func commitSchema() (*schema.Schema, error) {
@@ -141,10 +141,11 @@ func syncPebble(env *harness.Env, writers int) (m harness.Measurement, err error
 	return m, closeAll(err, db)
 }
 
-// replay opens, to read, what a killed writer left: a log of rows that were never flushed.
+// replay opens, read-only, the store that a killed writer left: a log of rows that were never
+// flushed.
 func replay() harness.Workload {
 	return harness.Workload{
-		Name: "replay", About: "opening a store, read-only, whose log holds a million rows (10,000 at small scale) of 100 bytes in batches of 100 that were never flushed",
+		Name: "replay", About: "open, read-only, a store whose log has a million rows (10,000 at small scale) of 100 bytes in batches of 100 that were never flushed",
 		Unit: "rows/s", More: true,
 		Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Prepare: prepareKilled, Measure: func(env *harness.Env) (harness.Measurement, error) {
@@ -165,18 +166,18 @@ func replay() harness.Workload {
 }
 
 const (
-	replayMemory = 1 << 30 // so that nothing is flushed
+	replayMemory = 1 << 30 // prevents flushes
 	replayBatch  = 100
-	aliveDir     = "alive" // where the writer works that is killed
+	aliveDir     = "alive" // directory of the writer that is killed
 )
 
-// replayCount is how many rows the log holds.
+// replayCount returns the number of rows in the log.
 func replayCount(env *harness.Env) int { return env.Scale.Inserts }
 
-// errFlushed tells that a log does not hold all rows.
-var errFlushed = errors.New("rows were flushed, the log does not hold them")
+// errFlushed reports that a log does not contain all rows.
+var errFlushed = errors.New("some rows were flushed, so the log does not contain them")
 
-// reopening opens with the clock running; then what came back is asked for all its rows.
+// reopening measures open, and then reads all rows of the opened store.
 func reopening(env *harness.Env, open func() (opened, error)) (m harness.Measurement, err error) {
 	var o opened
 	took, err := env.Clock(func() (err error) {
@@ -191,7 +192,8 @@ func reopening(env *harness.Env, open func() (opened, error)) (m harness.Measure
 	return m, closeAll(err, o)
 }
 
-// checkCommits is the checksum of a store of commits, as checkPebble gives it of the same rows.
+// checkCommits returns the checksum of the commits in a store; checkPebble returns the same for the
+// same rows.
 func checkCommits(store *oribi.Store) (string, error) {
 	t, err := store.Table(commitTable)
 	if err != nil {
@@ -232,8 +234,8 @@ func prepareKilled(env *harness.Env) error {
 	return killed(env, store)
 }
 
-// killed keeps what is on the disk while the writer, which is then closed, is open: as a kill
-// leaves it.
+// killed copies the files of a writer while it is open, as a kill would leave them, and then closes
+// the writer.
 func killed(env *harness.Env, writer io.Closer) error {
 	alive := env.Path(aliveDir)
 	if err := closeAll(os.CopyFS(env.Path(storeDir), os.DirFS(alive)), writer); err != nil {
@@ -249,9 +251,10 @@ func replayPebble(dir string, readOnly bool) (*pebble.DB, error) {
 	return pebble.Open(dir, &pebble.Options{MemTableSize: replayMemtable, ReadOnly: readOnly, Logger: quiet{}})
 }
 
-// growMemtable gives the empty database the memtable that was asked for. The first one has 256 KiB,
-// each has twice the size of the one before, and what a full one holds leaves the log. A write that
-// takes more than half of half the size makes the last but one; it is then removed from all files.
+// growMemtable makes the empty database use its configured memtable size. Pebble starts with 256
+// KiB and doubles the size with each memtable; the rows of a full memtable are flushed and leave
+// the log. A write of more than a quarter of the final size makes the next memtable the last; the
+// row is then removed from all files.
 func growMemtable(db *pebble.DB) error {
 	key := []byte("grow")
 	if err := db.Set(key, make([]byte, replayMemtable*3/10), pebble.NoSync); err != nil {
@@ -286,7 +289,7 @@ func prepareKilledPebble(env *harness.Env) error {
 			return closeAll(err, db)
 		}
 	}
-	if err := db.LogData(nil, pebble.Sync); err != nil { // its log is written by a goroutine
+	if err := db.LogData(nil, pebble.Sync); err != nil { // a goroutine of Pebble writes its log
 		return closeAll(err, db)
 	}
 	if m := db.Metrics(); m.Total().TablesCount > 0 || m.WAL.Files != 1 {

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// withSyncPeers adds the peers that Pebble is not alone among: each commit of one row of
-// commitValue bytes is on the disk when it returns.
+// withSyncPeers adds the peers in addition to Pebble. Each commit of one row of commitValue bytes
+// is durable when it returns.
 func withSyncPeers(w harness.Workload, all []peer.Driver, writers int) harness.Workload {
 	can := peer.KV
 	if writers > 1 {

@@ -10,10 +10,10 @@ import (
 
 type table = *oribi.Table
 
-// getter reads the row of an item and gives its supplier.
+// getter reads the row of an item and returns its supplier.
 type getter func(it *inputs.Item) (int64, error)
 
-// storeGetter measures one face of the engine's that peer.Lineitem does not show.
+// storeGetter measures one method of the engine that peer.Lineitem does not include.
 func storeGetter(keys int, make func(t table) (getter, error)) func(env *harness.Env) (harness.Measurement, error) {
 	return func(env *harness.Env) (m harness.Measurement, err error) {
 		items, err := pick(env, keys)

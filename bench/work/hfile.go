@@ -38,27 +38,27 @@ var HFileCases = []HFileCase{
 	{"gz-fast-diff", hfile.GZ, hfile.EncodingFastDiff, sstable.ZstdCompression},
 }
 
-// Scan is the name of the workload that scans the file.
+// Scan returns the name of the workload that scans the file.
 func (c HFileCase) Scan() string { return "hfile-scan-" + c.name }
 
-// Get is the name of the workload that reads rows of the file by key.
+// Get returns the name of the workload that reads rows of the file by key.
 func (c HFileCase) Get() string { return "hfile-get-" + c.name }
 
-// File is the file: an input of the run.
+// File returns the name of the file, an input of the run.
 func (c HFileCase) File(env *harness.Env) string { return env.Input("cells-" + c.name + ".hfile") }
 
 func (c HFileCase) form() string { return fmt.Sprintf("codec %s, encoding %s", c.codec, c.encoding) }
 
-// HFileCacheBytes is the block cache of the peers that read rows by key: it has room for all
-// blocks.
+// HFileCacheBytes is the size of the block cache of the peers that read rows by key. All blocks
+// fit.
 const HFileCacheBytes = storeMemory
 
-// HFileEnough is how long a measurement is to take, at least.
+// HFileEnough is the minimum duration of a measurement.
 func HFileEnough(env *harness.Env) time.Duration { return 2 * enough(env) }
 
 func hfileScan(c HFileCase, more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: c.Scan(), About: "all cells of an HFile, four a row, " + c.form() + ", blocks of 64 KiB, checksums verified, from the system's cache, one thread",
+		Name: c.Scan(), About: "scan all cells of an HFile, four per row, " + c.form() + ", blocks of 64 KiB, checksums verified, from the page cache, one thread",
 		Unit: "cells/s", More: true, MemoryLimit: peakLimit, Inputs: c.write,
 		Peers: append([]harness.Peer{
 			{Name: "oribi", Ours: true, Measure: c.scanOurs},
@@ -70,7 +70,7 @@ func hfileScan(c HFileCase, more []harness.Peer) harness.Workload {
 
 func hfileGet(c HFileCase, more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: c.Get(), About: fmt.Sprintf("the four cells of a row of an HFile by key, %d rows at random, %s, blocks of 64 KiB in the block cache", hfileRows, c.form()),
+		Name: c.Get(), About: fmt.Sprintf("read the four cells of a row of an HFile by key, %d rows in random order, %s, blocks of 64 KiB in the block cache", hfileRows, c.form()),
 		Unit: "µs", MemoryLimit: peakLimit, Inputs: c.write,
 		Peers: append([]harness.Peer{
 			{Name: "oribi", Ours: true, Measure: c.getOurs},
@@ -80,10 +80,10 @@ func hfileGet(c HFileCase, more []harness.Peer) harness.Workload {
 	}
 }
 
-// The cells: rows "user…" with a number that rises, four columns each, a value of three words.
+// The cells: rows "user…" with ascending numbers, four columns each, values of three words.
 const (
 	hfileColumns = 4
-	hfileRows    = 10_000 // that are read by key, of all at smaller scales
+	hfileRows    = 10_000 // rows read by key at full scale
 	hfileTime    = 1_700_000_000_000
 )
 
@@ -91,7 +91,7 @@ var hfileFamily = []byte("f")
 
 func hfileRow(i int) string { return fmt.Sprintf("user%010d", 37*i) }
 
-// HFileRows are the rows that are read by key, evenly spread.
+// HFileRows returns the rows that are read by key, evenly spaced.
 func HFileRows(env *harness.Env) []string {
 	all := env.Scale.Table / hfileColumns
 	rows := make([]string, min(all, hfileRows))
@@ -127,7 +127,7 @@ func hfileCells(env *harness.Env, use func(c *hfile.Cell) error) error {
 	return nil
 }
 
-// write writes the file, unless it is there.
+// write writes the file unless it exists.
 func (c HFileCase) write(env *harness.Env) error {
 	if _, err := os.Stat(c.File(env)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -143,8 +143,8 @@ func (c HFileCase) write(env *harness.Env) error {
 	return w.Finish()
 }
 
-// cellSum is what is added up of cells: some of each cell in what is timed, all of it in a pass
-// before.
+// cellSum is the checksum of cells: of a part of each cell in timed passes, and of all bytes in the
+// pass before them.
 type cellSum struct {
 	cells, sum int64
 	crc        uint32
@@ -162,15 +162,15 @@ func (s *cellSum) addAll(row, qualifier []byte, ts int64, value []byte) {
 	s.add(row, qualifier, ts, value)
 }
 
-// HFileScanSum is the checksum of a scan.
+// HFileScanSum returns the checksum of a scan.
 func HFileScanSum(cells int64, crc uint32, sum int64) string {
 	return fmt.Sprintf("%d cells crc %08x sum %d", cells, crc, sum)
 }
 
-// HFileGetSum is the checksum of reads by key.
+// HFileGetSum returns the checksum of reads by key.
 func HFileGetSum(cells, sum int64) string { return fmt.Sprintf("%d cells sum %d", cells, sum) }
 
-// measureScan times scans, after one that adds up all bytes and one to warm.
+// measureScan times scans, after one scan that adds all bytes and one to warm up.
 func measureScan(env *harness.Env, all, scan func() (cellSum, error)) (m harness.Measurement, err error) {
 	whole, err := all()
 	if err != nil {
@@ -267,8 +267,8 @@ func (c HFileCase) getOurs(env *harness.Env) (m harness.Measurement, err error) 
 	})
 }
 
-// Pebble's table has a cell's row, qualifier and time as its key, in HBase's order: newer times
-// sort first.
+// The key in Pebble's table consists of the cell's row, qualifier and timestamp, in HBase's order:
+// newer timestamps sort first.
 
 const sstableFile = "cells.sst"
 
@@ -277,16 +277,16 @@ func appendSSTableKey(dst []byte, c *hfile.Cell) []byte {
 	return binary.BigEndian.AppendUint64(dst, ^uint64(c.Timestamp))
 }
 
-// sstableRowLen is the length of a row in a key: that of all rows.
+// sstableRowLen is the length of the row in a key, which is constant.
 var sstableRowLen = len(hfileRow(0))
 
-// splitSSTableKey takes a key apart.
+// splitSSTableKey splits a key.
 func splitSSTableKey(key []byte) (row, qualifier []byte, ts int64) {
 	end := len(key) - 8
 	return key[:sstableRowLen], key[sstableRowLen:end], int64(^binary.BigEndian.Uint64(key[end:]))
 }
 
-// writeSSTable writes the cells as a table of Pebble's newest form, with its defaults.
+// writeSSTable writes the cells as a table of Pebble's newest format, with its defaults.
 func (c HFileCase) writeSSTable(env *harness.Env) error {
 	f, err := vfs.Default.Create(env.Path(sstableFile), vfs.WriteCategoryUnspecified)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/bench/harness"
 )
 
-// hotKey reads a row again and again that was updated once for each insert that the scale asks for
-// (a million at full scale), and rows that were not, of the same table. The changes are in the
-// MemRowSet, in the delta mem store of a rowset, in its redo files, or in its undos.
+// hotKey reads one row repeatedly that was updated once for each insert of the scale (a million at
+// full scale), or rows of the same table that were never updated. The changes are in the MemRowSet,
+// in the delta mem store of a rowset, in its redo files, or in its undos.
 func hotKey() harness.Workload {
 	peers := []harness.Peer{}
 	for _, where := range []string{"memory", "deltas", "redos", "undos"} {
@@ -20,15 +20,15 @@ func hotKey() harness.Workload {
 			harness.Peer{Name: where + "-cold", Ours: true, Measure: getHot(where, false)})
 	}
 	return harness.Workload{
-		Name: "hot-key", About: "one row by key: updated a million times, or never; the updates in the MemRowSet, in a delta mem store, in redo files, in undo files",
+		Name: "hot-key", About: "read one row by key, updated a million times or never; the updates are in the MemRowSet, a delta mem store, redo files, or undo files",
 		Unit: "µs", Fresh: true, MemoryLimit: peakLimit, Peers: peers,
 		Floors: []harness.Floor{
 			{Peer: "memory-hot", Against: "memory-cold", Ratio: 3},
 			{Peer: "deltas-hot", Against: "deltas-cold", Ratio: 3},
 			{Peer: "redos-hot", Against: "redos-cold", Ratio: 2},
 			{Peer: "undos-hot", Against: "undos-cold", Ratio: 2},
-			{Peer: "memory-hot", Metric: "last tenth by first", Figure: 2},
-			{Peer: "deltas-hot", Metric: "last tenth by first", Figure: 2},
+			{Peer: "memory-hot", Metric: "last/first tenth", Figure: 2},
+			{Peer: "deltas-hot", Metric: "last/first tenth", Figure: 2},
 		},
 	}
 }
@@ -36,7 +36,7 @@ func hotKey() harness.Workload {
 const (
 	hotRows = 10_000
 	hotRow  = 777
-	hotSum  = 5 // of a row's value, however often it was updated
+	hotSum  = 5 // sum of a row, which updates do not change
 )
 
 func getHot(where string, hot bool) func(env *harness.Env) (harness.Measurement, error) {
@@ -93,12 +93,12 @@ func getHot(where string, hot bool) func(env *harness.Env) (harness.Measurement,
 			return nil
 		})
 		return harness.Measurement{Value: took.Seconds() * 1e6 / float64(env.Scale.Gets), Checksum: fmt.Sprint(sum),
-			Metrics: map[string]float64{"last tenth by first": growth}}, err
+			Metrics: map[string]float64{"last/first tenth": growth}}, err
 	}
 }
 
-// updateHot updates one row n times, ten times a write batch, and tells how much longer the last
-// tenth of it took than the first.
+// updateHot updates one row n times, ten times per write batch. It returns the time of the last
+// tenth of the updates divided by that of the first.
 func updateHot(store *oribi.Store, t *oribi.Table, n int) (growth float64, err error) {
 	b := store.NewBatch()
 	var key, value [8]byte

@@ -12,11 +12,11 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// load is the command's table load: processes, measured from start to end. The store has the empty
-// table; the file is read and parsed, the rows checked, written and durable.
+// load measures "oribi table load": processes, from start to end. The store has an empty table. The
+// file is read and parsed, and the rows are checked, written and made durable.
 func load(more []harness.Peer) harness.Workload {
 	w := harness.Workload{
-		Name: "load", About: "lineitem from a text file into an empty table with a primary key, from the file to the closed store",
+		Name: "load", About: "load lineitem from a text file into an empty table with a primary key, from the file to the closed store",
 		Unit: "s", Fresh: true, MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers:  append([]harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareLoad, Command: loadCommand, Check: countLoaded(lineitemTable)}}, more...),
 		Floors: []harness.Floor{{Peer: "oribi", Figure: inputs.LineitemRows / 300e3}},
@@ -27,21 +27,21 @@ func load(more []harness.Peer) harness.Workload {
 	return w
 }
 
-// loadPackages is the same of texts of which many are distinct, the key of three of them in no
-// order.
+// loadPackages does the same with strings, many of which are distinct, and a key of three of them
+// in no order.
 func loadPackages() harness.Workload {
 	return harness.Workload{
-		Name: "load-packages", About: "63,666 packages of Debian (from the corpus) from a CSV file into an empty table, from the file to the closed store",
+		Name: "load-packages", About: "load 63,666 Debian packages (from the corpus) from a CSV file into an empty table, from the file to the closed store",
 		Unit: "s", Fresh: true, MemoryLimit: peakLimit, Inputs: packagesInputs,
 		Peers:  []harness.Peer{{Name: "oribi", Ours: true, Prepare: preparePackages, Command: packagesCommand, Check: countLoaded(packagesTable)}},
 		Floors: []harness.Floor{{Peer: "oribi", Figure: inputs.PackagesRows / 150e3}},
 	}
 }
 
-// scanCSV is the command's table scan of all of lineitem as CSV, from start to end.
+// scanCSV measures "oribi table scan" of all of lineitem as CSV, from start to end.
 func scanCSV() harness.Workload {
 	return harness.Workload{
-		Name: "scan-csv", About: "lineitem printed as CSV in key order, from the closed store to the last byte",
+		Name: "scan-csv", About: "print lineitem as CSV in key order, from the closed store to the last byte",
 		Unit: "s", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareStore, Command: func(env *harness.Env) (*exec.Cmd, error) {
 			return intoFile(env, exec.Command(env.Tool, "table", "scan", env.Path(storeDir), lineitemTable, "--format", "csv"))
@@ -50,10 +50,11 @@ func scanCSV() harness.Workload {
 	}
 }
 
-// getStart is the command's table get of one row of a store of many rowsets: mostly its start.
+// getStart measures "oribi table get" of one row in a store with many rowsets: mostly the start of
+// the process.
 func getStart() harness.Workload {
 	return harness.Workload{
-		Name: "get-start", About: "one row of lineitem by key, a process a get, a store of 100 rowsets (10 at small scale)",
+		Name: "get-start", About: "read one row of lineitem by key, each in its own process, from a store of 100 rowsets (10 at small scale)",
 		Unit: "s", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareSets, Command: func(env *harness.Env) (*exec.Cmd, error) {
 			return intoFile(env, exec.Command(env.Tool, "table", "get", env.Path(storeDir), lineitemTable, `{"l_orderkey":1,"l_linenumber":3}`))
@@ -102,7 +103,7 @@ func packagesCommand(env *harness.Env) (*exec.Cmd, error) {
 	return exec.Command(env.Tool, "table", "load", env.Path(storeDir), packagesTable, env.Input(packagesCSV)), nil
 }
 
-// countLoaded is the number of rows of a table.
+// countLoaded returns the number of rows of a table.
 func countLoaded(table string) func(env *harness.Env) (string, error) {
 	return func(env *harness.Env) (string, error) {
 		out, err := exec.Command(env.Tool, "table", "count", env.Path(storeDir), table).Output()
@@ -110,7 +111,7 @@ func countLoaded(table string) func(env *harness.Env) (string, error) {
 	}
 }
 
-// intoFile sends what a command prints to a file in the peer's directory.
+// intoFile redirects the output of a command to a file in the peer's directory.
 func intoFile(env *harness.Env, cmd *exec.Cmd) (*exec.Cmd, error) {
 	out, err := os.Create(env.Path(outputFile))
 	cmd.Stdout = out

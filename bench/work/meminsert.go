@@ -23,12 +23,12 @@ const (
 	btreeDegree  = 32
 )
 
-// memInsert is the MemRowSet alone: random keys of 16 bytes, a value of 8, the row images made
-// before; a scan starts every 10 ms and reads its first 1,000 rows. The tree beside it holds the
-// bare keys and is never scanned.
+// memInsert measures the MemRowSet alone: random keys of 16 bytes, values of 8 bytes, row images
+// made in advance. A scan of the first 1,000 rows starts every 10 ms. The B-tree that it is
+// compared with contains only the keys and is not scanned.
 func memInsert() harness.Workload {
 	return harness.Workload{
-		Name: "mem-insert", About: "inserts of random 16-byte keys into the MemRowSet alone, a scan starting every 10 ms",
+		Name: "mem-insert", About: "inserts of random 16-byte keys into the MemRowSet alone; a scan starts every 10 ms",
 		Unit: "µs", MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Measure: insertMemRowSet},
@@ -40,7 +40,7 @@ func memInsert() harness.Workload {
 
 const memKeyLen = 16
 
-// memKeys makes n random keys, one after the other.
+// memKeys returns n random keys, one after another.
 func memKeys(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	keys := make([]byte, 0, memKeyLen*n)
@@ -51,7 +51,7 @@ func memKeys(n int) []byte {
 	return keys
 }
 
-// piece is piece i of pieces of n bytes each.
+// piece returns piece i of pieces of n bytes each.
 func piece(all []byte, i, n int) []byte { return all[i*n : i*n+n : i*n+n] }
 
 func insertMemRowSet(env *harness.Env) (harness.Measurement, error) {
@@ -102,7 +102,7 @@ func insertTree(env *harness.Env) (harness.Measurement, error) {
 	took, err := env.Clock(func() error {
 		for i := range n {
 			if _, twice := t.ReplaceOrInsert(piece(keys, i, memKeyLen)); twice {
-				return fmt.Errorf("key %d comes twice", i)
+				return fmt.Errorf("duplicate key %d", i)
 			}
 		}
 		return nil

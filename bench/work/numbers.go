@@ -11,8 +11,8 @@ import (
 
 const numbersTable = "numbers"
 
-// createNumbers makes a store with an empty table of an int64 key k and an int64 v, nothing of
-// which happens by itself.
+// createNumbers creates a store with an empty table of an int64 key k and an int64 v, without
+// background work.
 func createNumbers(dir string, o oribi.Options) (*oribi.Store, *oribi.Table, error) {
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
 	if err != nil {
@@ -31,8 +31,8 @@ func createNumbers(dir string, o oribi.Options) (*oribi.Store, *oribi.Table, err
 	return store, t, nil
 }
 
-// putNumbers writes v(k) to the keys from 0 by step below n, in write batches of batchRows, and
-// gives the last one's timestamp.
+// putNumbers writes v(k) for the keys 0, step, 2×step, … below n, in write batches of batchRows,
+// and returns the last timestamp.
 func putNumbers(store *oribi.Store, t *oribi.Table, op oribi.Op, n, step int, v func(k int) int64) (ts mvcc.Timestamp, err error) {
 	columns := newVectors(t)
 	b := store.NewBatch()

@@ -14,13 +14,12 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// open opens a closed store of many rowsets, again and again in one process; Close is not on the
-// clock. Pebble's database holds the same rows, flushed as often, and must give the same answer
-// when it is open. The store tells how often an opening waited for the disk, and what it took
-// besides.
+// open opens a closed store of many rowsets repeatedly in one process; Close is not timed. Pebble's
+// database has the same rows, flushed as often, and must give the same answer after opening. For
+// the store, the metrics count the waits for the disk, and the time without them.
 func open() harness.Workload {
 	return harness.Workload{
-		Name: "open", About: "a closed store of 100 rowsets (10 at small scale), warm",
+		Name: "open", About: "open a closed store of 100 rowsets (10 at small scale), warm",
 		Unit: "ms", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{
 			{Name: "oribi-read", Ours: true, Prepare: prepareSets, Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, true) }},
@@ -30,13 +29,13 @@ func open() harness.Workload {
 		},
 		Floors: []harness.Floor{
 			{Peer: "oribi-read", Figure: 15, Against: "pebble-read", Ratio: 3},
-			{Peer: "oribi-write", Metric: "ms besides", Figure: 15, Against: "pebble-write", Ratio: 3},
+			{Peer: "oribi-write", Metric: "ms without syncs", Figure: 15, Against: "pebble-write", Ratio: 3},
 			{Peer: "oribi-write", Metric: "fsyncs", Figure: 12},
 		},
 	}
 }
 
-// openMany opens a store of ten times as many rowsets.
+// openMany opens a store with ten times as many rowsets.
 func openMany() harness.Workload {
 	many := func(step func(*harness.Env) error) func(*harness.Env) error {
 		return func(env *harness.Env) error {
@@ -46,7 +45,7 @@ func openMany() harness.Workload {
 		}
 	}
 	return harness.Workload{
-		Name: "open-many", About: "a closed store of 1,000 rowsets (100 at small scale), warm",
+		Name: "open-many", About: "open a closed store of 1,000 rowsets (100 at small scale), warm",
 		Unit: "ms", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{
 			{Name: "oribi-read", Ours: true, Prepare: many(prepareSets), Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, true) }},
@@ -61,13 +60,13 @@ func openMany() harness.Workload {
 	}
 }
 
-// setRows is the most rows that a rowset of the store gets.
+// setRows is the maximum number of rows in a rowset.
 const setRows = 2000
 
 // errEnough ends the reading of the input.
 var errEnough = errors.New("enough rows")
 
-// eachSet reads Sets equal chunks of lineitem, at most setRows each.
+// eachSet reads Sets equal chunks of lineitem, of at most setRows rows each.
 func eachSet(env *harness.Env, use func(items []inputs.Item) error) error {
 	rows := 0
 	if err := EachChunk(env, batchRows, func(items []inputs.Item) error { rows += len(items); return nil }); err != nil {
@@ -121,7 +120,7 @@ func preparePebbleTables(env *harness.Env) error {
 	return closeAll(err, db)
 }
 
-// closeAll closes and gives the first error.
+// closeAll closes everything and returns the first error.
 func closeAll(err error, c io.Closer) error {
 	if closed := c.Close(); err == nil {
 		err = closed
@@ -129,7 +128,7 @@ func closeAll(err error, c io.Closer) error {
 	return err
 }
 
-// opened is what an opening gave, and what it answers when asked for all its rows.
+// opened is an open store, with the function that reads all its rows.
 type opened struct {
 	io.Closer
 	answer func() (string, error)
@@ -150,9 +149,9 @@ func openPebbleDir(env *harness.Env, readOnly bool) (harness.Measurement, error)
 	})
 }
 
-// openings opens and closes once to warm, then as often as a scan has passes; the median is the
-// value. fs, if there is one, tells how often and how long an opening waited for the disk. What one
-// more opening answers is the checksum.
+// openings opens and closes once to warm up, then Passes times; the value is the median. fs, if not
+// nil, measures how often and how long an opening waits for the disk. The checksum is the answer of
+// one more opening.
 func openings(env *harness.Env, fs *countingFS, open func() (opened, error)) (m harness.Measurement, err error) {
 	var times, syncs, besides []float64
 	_, err = env.Clock(func() error {
@@ -184,7 +183,7 @@ func openings(env *harness.Env, fs *countingFS, open func() (opened, error)) (m 
 	}
 	m.Value = middle(times)
 	if fs != nil {
-		m.Metrics = map[string]float64{"fsyncs": slices.Max(syncs), "ms besides": middle(besides)}
+		m.Metrics = map[string]float64{"fsyncs": slices.Max(syncs), "ms without syncs": middle(besides)}
 	}
 	o, err := open()
 	if err != nil {

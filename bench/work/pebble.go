@@ -7,13 +7,13 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// openPebble opens a database with Pebble's defaults, but a cache as large as the store's memory
+// openPebble opens a database with Pebble's defaults and a cache as large as the store's memory
 // limit.
 func openPebble(dir string, readOnly bool) (*pebble.DB, error) {
 	return pebble.Open(dir, &pebble.Options{CacheSize: storeMemory, ReadOnly: readOnly, Logger: quiet{}})
 }
 
-// quiet drops messages.
+// quiet discards log messages.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}
@@ -36,12 +36,12 @@ func putItems(db *pebble.DB, items []inputs.Item) error {
 	return b.Commit(pebble.NoSync)
 }
 
-// loadPebble writes all of lineitem's input.
+// loadPebble writes all rows of lineitem's input.
 func loadPebble(env *harness.Env, db *pebble.DB) error {
 	return EachChunk(env, batchRows, func(items []inputs.Item) error { return putItems(db, items) })
 }
 
-// checkPebble is the checksum of a database's keys and values.
+// checkPebble returns the checksum of a database's keys and values.
 func checkPebble(db *pebble.DB) (string, error) {
 	it, err := db.NewIter(nil)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	cachedKeys = 100 // few, so that all that they need is in the cache
+	cachedKeys = 100 // few, so that everything they need is in the cache
 	coldKeys   = 100
 	manyKeys   = 64
 	rangeRows  = 100
-	missLine   = 8 // no order has an eighth line: such a key lies between those of rows
+	missLine   = 8 // no order has line 8: such a key is between those of two rows
 )
 
 var errNotThere = errors.New("a row is missing")
 
-// getHit reads single rows, all 16 columns, that were read before. Beside the peers stand the
-// engine's two other faces.
+// getHit reads single rows, all 16 columns, that were read before. It also measures two other
+// methods of the engine.
 func getHit(all []peer.Driver) harness.Workload {
 	w := harness.Workload{
-		Name: "get", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys spread evenly, at random, cached", cachedKeys),
+		Name: "get", About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d evenly spaced keys in random order, cached", cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			return measureGets(env, d, cachedKeys, peer.CallGet, 0, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
@@ -50,16 +50,16 @@ func getHit(all []peer.Driver) harness.Workload {
 	return w
 }
 
-// getMiss asks for rows that are not there.
+// getMiss looks up absent rows.
 func getMiss(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "get-miss", About: fmt.Sprintf("a key that lineitem does not have, between those that it has, %d of them at random", cachedKeys),
+		Name: "get-miss", About: fmt.Sprintf("look up an absent key of lineitem between existing ones, %d keys in random order", cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			return measureGets(env, d, cachedKeys, peer.CallMiss, missLine, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
 				found, err := l.Get(key, into)
 				if found {
-					err = errors.New("a row is there that was never written")
+					err = errors.New("found a row that was never written")
 				}
 				return 1, err
 			})
@@ -68,14 +68,13 @@ func getMiss(all []peer.Driver) harness.Workload {
 	}
 }
 
-// spreadKeys are so many that the chunks of their cells, decoded, are more than the engine's cache
-// holds.
+// spreadKeys is so large that the decoded chunks of their cells exceed the engine's cache.
 const spreadKeys = 1000
 
-// getSpread is get with more keys than the cache can serve.
+// getSpread reads more keys than the cache can serve.
 func getSpread(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "get-spread", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, each read twice before", spreadKeys),
+		Name: "get-spread", About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d keys in random order, each read twice before", spreadKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(local(all), peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			return measureGets(env, d, spreadKeys, peer.CallGet, 0, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
@@ -89,13 +88,14 @@ func getSpread(all []peer.Driver) harness.Workload {
 	}
 }
 
-// local are the drivers whose work is done in this process: of the others the way there is most of
-// what single reads take, wherever the rows are.
+// local returns the drivers that work in this process. For the others, the communication takes most
+// of the time of single reads, wherever the rows are.
 func local(all []peer.Driver) []peer.Driver {
 	return slices.DeleteFunc(slices.Clone(all), func(d peer.Driver) bool { return d.Remote })
 }
 
-// measureGets reads rows of the open table; another line of their orders where line is not 0.
+// measureGets reads rows of the open table, or looks up another line number of their orders if line
+// is not 0.
 func measureGets(env *harness.Env, d *peer.Driver, n int, call peer.Call, line int32, get func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error)) (harness.Measurement, error) {
 	keys, err := pickKeys(env, n)
 	if err != nil {
@@ -115,10 +115,10 @@ func measureGets(env *harness.Env, d *peer.Driver, n int, call peer.Call, line i
 	})
 }
 
-// getCold reads rows right after opening, when nothing of the store is in memory.
+// getCold reads rows right after opening, with nothing of the store in memory.
 func getCold(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "get-cold", About: fmt.Sprintf("one row of lineitem by key, 16 columns, %d keys at random, each once, none of the files in the system's cache, the store just opened", coldKeys),
+		Name: "get-cold", About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d keys in random order, once each, right after opening, with nothing in the page cache", coldKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(local(all), peer.Point, measureCold)}
 }
@@ -153,17 +153,17 @@ func measureCold(env *harness.Env, d *peer.Driver) (m harness.Measurement, err e
 	})
 }
 
-// getMany asks for many keys at once.
+// getMany reads many keys in one call.
 func getMany(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "get-64", About: fmt.Sprintf("%d rows of lineitem by their keys, in one call where the peer has such a one, 16 columns, cached", manyKeys),
+		Name: "get-64", About: fmt.Sprintf("read %d rows of lineitem by their keys, in one call if the peer has one, 16 columns, cached", manyKeys),
 		Unit: "µs/row", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			picked, err := pickKeys(env, cachedKeys*manyKeys/16)
 			if err != nil {
 				return harness.Measurement{}, err
 			}
-			var keys []inputs.Key // those of one call after those of another
+			var keys []inputs.Key // the keys of one call after those of another
 			for i := range len(picked) / manyKeys {
 				for k := range manyKeys {
 					keys = append(keys, picked[(i+k*len(picked)/manyKeys)%len(picked)])
@@ -185,10 +185,10 @@ func getMany(all []peer.Driver) harness.Workload {
 		})}
 }
 
-// rangeScan reads rows that follow one another.
+// rangeScan reads consecutive rows.
 func rangeScan(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "range", About: fmt.Sprintf("%d rows of lineitem from a key on, in key order, 16 columns, %d keys at random, cached", rangeRows, cachedKeys),
+		Name: "range", About: fmt.Sprintf("read %d consecutive rows of lineitem from a key on, 16 columns, %d keys in random order, cached", rangeRows, cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			keys, err := pickKeys(env, cachedKeys)

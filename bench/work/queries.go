@@ -8,21 +8,21 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// queries are the workloads that read columns of all rows.
+// queries returns the workloads that read columns of all rows.
 func queries(all []peer.Driver) (out []harness.Workload) {
 	const fourfold, eightfold = 4, 8
 	for _, q := range []struct {
 		question peer.Question
 		about    string
-		floor    float64 // × DuckDB with one thread
+		floor    float64 // ratio to DuckDB with one thread
 	}{
 		{peer.Sum, "sum of l_partkey (int64, random)", fourfold},
-		{peer.FewRows, "sum of l_extendedprice where l_partkey is one of 0.1 %", eightfold},
-		{peer.SomeRows, "sum of l_extendedprice where l_partkey is one of 20 %", eightfold},
-		{peer.NoRows, "sum of l_extendedprice where l_quantity is 12.50, which no row has though it lies between the least and the most", eightfold},
+		{peer.FewRows, "sum of l_extendedprice, with a condition on l_partkey that 0.1 % of the rows meet", eightfold},
+		{peer.SomeRows, "sum of l_extendedprice, with a condition on l_partkey that 20 % of the rows meet", eightfold},
+		{peer.NoRows, "sum of l_extendedprice where l_quantity is 12.50, which no row has although it is between minimum and maximum", eightfold},
 		{peer.Group, "count and sum of l_quantity by l_shipmode (7 values)", 0},
-		{peer.Q1, "TPC-H Q1, in integers; where the peer has no SQL, added up over what its reads hand out", 0},
-		{peer.Q6, "TPC-H Q6, likewise", 0},
+		{peer.Q1, "TPC-H Q1 in integers; for peers without SQL, computed from what their reads return", 0},
+		{peer.Q6, "TPC-H Q6, like Q1", 0},
 	} {
 		w := harness.Workload{Name: string(q.question), About: q.about + ", over all of lineitem, warm",
 			Unit: "rows/s", More: true, MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
@@ -37,7 +37,7 @@ func queries(all []peer.Driver) (out []harness.Workload) {
 	return out
 }
 
-// measureQuery asks once to warm, then again, at least twice, for enough time.
+// measureQuery runs the query once to warm up, then at least twice, for enough time.
 func measureQuery(env *harness.Env, l peer.Lineitem, q peer.Question) (m harness.Measurement, err error) {
 	first, err := l.Query(q)
 	if err != nil {
@@ -52,7 +52,7 @@ func measureQuery(env *harness.Env, l peer.Lineitem, q peer.Question) (m harness
 				return err
 			}
 			if got := a.String(); got != m.Checksum {
-				return fmt.Errorf("the answer is %s, was %s", got, m.Checksum)
+				return fmt.Errorf("the answer is %s, but was %s", got, m.Checksum)
 			}
 		}
 		return nil

@@ -11,20 +11,20 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// rates are what work in the background takes when it is alone. Pebble's is of the same rows; its
-// compactions do not keep what was there before, the engine's do.
+// rates measures background work when nothing else runs. Pebble works on the same rows; its
+// compactions do not keep history, the engine's do.
 func rates() []harness.Workload {
 	make := func(name, about string, peers ...harness.Peer) harness.Workload {
 		return harness.Workload{Name: name, About: about, Unit: "rows/s", More: true, Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: peers}
 	}
 	return []harness.Workload{
-		make("flush", "lineitem (at most 200,000 rows) from memory to disk, in one piece",
+		make("flush", "flush lineitem (at most 200,000 rows) from memory to disk, in one flush",
 			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, flushStep, rate) }},
 			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, flushStep, rate) }}),
-		make("merge", "the same rows in 8 overlapping flushes, merged to one",
+		make("merge", "merge 8 overlapping flushes of the same rows",
 			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, mergeStep, rate) }},
 			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, mergeStep, rate) }}),
-		make("delta-compact", "a tenth of the rows changed in one column and flushed, compacted into the base; rows of the table a second",
+		make("delta-compact", "major delta compaction of one column, of which a tenth of the rows was changed and flushed; rows of the table per second",
 			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, deltaStep, rate) }},
 			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, deltaStep, rate) }}),
 	}
@@ -36,11 +36,12 @@ const (
 	deltaStep
 
 	ratesRows   = 200_000
-	ratesMemory = 512 << 20 // so that nothing happens by itself
+	ratesMemory = 512 << 20 // no background work
 	mergeParts  = 8
 )
 
-// ratesItems are the rows, and how many parts they come in: row i is of part i mod parts.
+// ratesItems contains the rows and the number of parts in which they are written: row i is in part
+// i mod parts.
 func ratesItems(env *harness.Env, step int) (all []inputs.Item, parts int, err error) {
 	for it, err := range some(env.Input(rowsFile), ratesRows) {
 		if err != nil {
@@ -55,7 +56,7 @@ func ratesItems(env *harness.Env, step int) (all []inputs.Item, parts int, err e
 	return all, parts, nil
 }
 
-// inParts hands on each part, in chunks.
+// inParts passes each part to use, in chunks.
 func inParts(all []inputs.Item, parts int, put func(items []inputs.Item) error, end func() error) error {
 	for part := range parts {
 		var items []inputs.Item
@@ -79,10 +80,10 @@ func inParts(all []inputs.Item, parts int, put func(items []inputs.Item) error, 
 	return nil
 }
 
-// measured measures work on a store of the rows, into which put can write some of them once more.
+// measured measures work on a store of the rows; put writes some of them again.
 type measured func(env *harness.Env, all []inputs.Item, put func(items []inputs.Item) error, work func() error) (harness.Measurement, error)
 
-// rate is how fast work takes the rows.
+// rate returns the rows per second of work.
 func rate(env *harness.Env, all []inputs.Item, _ func([]inputs.Item) error, work func() error) (harness.Measurement, error) {
 	took, err := env.Clock(work)
 	return harness.Measurement{Value: float64(len(all)) / took.Seconds()}, err
@@ -128,7 +129,7 @@ func rateOribi(env *harness.Env, step int, measure measured) (m harness.Measurem
 	return m, err
 }
 
-// changeTax sets l_tax of each tenth row.
+// changeTax sets l_tax in every tenth row.
 func changeTax(store *oribi.Store, t *oribi.Table, all []inputs.Item) error {
 	b, n := store.NewBatch(), len(t.Schema().Columns)
 	cells, set := make([][]byte, n), make([]bool, n)

@@ -22,7 +22,7 @@ func appendText[T string | []byte](dst []byte, s T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// checksum is the same for the same set of keys and values, in any order.
+// checksum is independent of the order of keys and values.
 type checksum struct {
 	sum  uint64
 	rows int64
@@ -35,7 +35,7 @@ func (c *checksum) add(key, value []byte) {
 
 func (c *checksum) String() string { return fmt.Sprintf("%d rows %016x", c.rows, c.sum) }
 
-// addBatch adds the rows of a batch of all columns of lineitem.
+// addBatch adds the rows of a batch with all columns of lineitem.
 func (c *checksum) addBatch(b *batch.RecordBatch) {
 	var key, value []byte
 	var it inputs.Item
@@ -46,7 +46,7 @@ func (c *checksum) addBatch(b *batch.RecordBatch) {
 	}
 }
 
-// typedItem is a row for programs that know their table.
+// typedItem is a row for TableOf.
 type typedItem struct {
 	OrderKey      int64         `oribi:"l_orderkey,key"`
 	LineNumber    int32         `oribi:"l_linenumber,key"`
@@ -72,7 +72,7 @@ func typedOf(it *inputs.Item) typedItem {
 		inputs.Day(it.ReceiptDate), it.ShipInstruct, it.ShipMode, it.Comment}
 }
 
-// vectorsOf makes the vectors of items, a column each.
+// vectorsOf returns the vectors of items, one per column.
 func vectorsOf(columns []*batch.Vector, items []inputs.Item) { inputs.FillVectors(columns, items) }
 
 func littleInt64(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }

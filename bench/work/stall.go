@@ -8,20 +8,20 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// stalls are how long writers wait while the store moves their rows.
+// stalls measures how long writers wait while the store rewrites rows.
 func stalls() []harness.Workload {
 	make := func(name, about string, step int) harness.Workload {
-		return harness.Workload{Name: name, About: about + "; the slowest of them", Unit: "ms", Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: []harness.Peer{
+		return harness.Workload{Name: name, About: about + "; the slowest commit", Unit: "ms", Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, step, stall) }},
 			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, step, stall) }}}}
 	}
 	return []harness.Workload{
-		make("write-stall", "one writer puts rows of lineitem (at most 200,000) once more, each a commit without sync, while all are flushed", flushStep),
-		make("write-stall-merge", "the same while 8 overlapping flushes of them are merged", mergeStep),
+		make("write-stall", "one writer upserts rows of lineitem (at most 200,000), one per commit, without sync, during a flush of all rows", flushStep),
+		make("write-stall-merge", "the same during a merge of 8 overlapping flushes", mergeStep),
 	}
 }
 
-// stall is the time of the slowest of the single rows that are put while work runs.
+// stall returns the time of the slowest single-row commit while work runs.
 func stall(env *harness.Env, all []inputs.Item, put func([]inputs.Item) error, work func() error) (m harness.Measurement, err error) {
 	took := make([]time.Duration, 0, 1<<20)
 	_, err = env.Clock(func() error {
@@ -47,6 +47,6 @@ func stall(env *harness.Env, all []inputs.Item, put func([]inputs.Item) error, w
 	slices.Sort(took)
 	at := func(share float64) float64 { return took[int(share*float64(len(took)-1))].Seconds() * 1e3 }
 	m.Value = at(1)
-	m.Metrics = map[string]float64{"ms p99.9": at(0.999), "ms p99": at(0.99), "ms middle": at(0.5), "commits": float64(len(took))}
+	m.Metrics = map[string]float64{"ms p99.9": at(0.999), "ms p99": at(0.99), "ms median": at(0.5), "commits": float64(len(took))}
 	return m, nil
 }

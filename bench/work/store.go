@@ -12,7 +12,7 @@ import (
 
 const lineitemTable = "lineitem"
 
-// createLineitem makes a store with an empty lineitem.
+// createLineitem creates a store with an empty lineitem.
 func createLineitem(dir string, o *oribi.Options) (*oribi.Store, *oribi.Table, error) {
 	s, err := inputs.LineitemSchema()
 	if err != nil {
@@ -30,7 +30,7 @@ func createLineitem(dir string, o *oribi.Options) (*oribi.Store, *oribi.Table, e
 	return store, t, nil
 }
 
-// openLineitem opens a store that has lineitem, and the table.
+// openLineitem opens a store and its table lineitem.
 func openLineitem(dir string, o *oribi.Options) (*oribi.Store, *oribi.Table, error) {
 	store, err := oribi.Open(dir, o)
 	if err != nil {
@@ -44,7 +44,7 @@ func openLineitem(dir string, o *oribi.Options) (*oribi.Store, *oribi.Table, err
 	return store, t, nil
 }
 
-// newVectors makes a vector for each column of t.
+// newVectors returns a vector for each column of t.
 func newVectors(t *oribi.Table) []*batch.Vector {
 	return inputs.NewVectors(t.Schema())
 }
@@ -54,7 +54,7 @@ func EachChunk(env *harness.Env, n int, use func(items []inputs.Item) error) err
 	return peer.EachChunk(inputs.Items(env.Input(Lineitem)), n, use)
 }
 
-// loadLineitem writes all of lineitem's input, by vectors, without syncing each batch.
+// loadLineitem writes all of lineitem's input with vectors, without syncing each batch.
 func loadLineitem(env *harness.Env, store *oribi.Store, t *oribi.Table) error {
 	columns := newVectors(t)
 	b := store.NewBatch()
@@ -66,7 +66,7 @@ func loadLineitem(env *harness.Env, store *oribi.Store, t *oribi.Table) error {
 	})
 }
 
-// prepareStore makes a store of lineitem in few large rowsets.
+// prepareStore creates a store with lineitem in a few large rowsets.
 func prepareStore(env *harness.Env) error {
 	store, t, err := createLineitem(env.Path(storeDir), nil)
 	if err != nil {
@@ -78,7 +78,7 @@ func prepareStore(env *harness.Env) error {
 	return closeAll(err, store)
 }
 
-// checkStore is the checksum of lineitem in a store.
+// checkStore returns the checksum of lineitem in a store.
 func checkStore(t *oribi.Table) (string, error) {
 	var sum checksum
 	for b, err := range t.Scan(context.Background(), oribi.AnyOrder()).Batches() {

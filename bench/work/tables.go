@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// Inputs of the workloads on tables.
+// Input files of the workloads on tables.
 const (
 	rowsFile     = "rows"
 	shuffledFile = "rows-shuffled"
@@ -22,7 +22,7 @@ const (
 // compacted, closed.
 const tableGroup = "lineitem"
 
-// drivers are those that can do something.
+// drivers returns the drivers that support all of can.
 func drivers(all []peer.Driver, can peer.Can) (out []peer.Driver) {
 	for _, d := range all {
 		if d.Can&can == can {
@@ -41,7 +41,7 @@ func tableInputs(env *harness.Env) error {
 	return inputs.WriteRows(env.Input(rowsFile), text, env.Scale.Table)
 }
 
-// shuffledInputs makes that and the same rows in random order.
+// shuffledInputs makes the file of rows, and one of the same rows in random order.
 func shuffledInputs(env *harness.Env) error {
 	if err := tableInputs(env); err != nil {
 		return err
@@ -58,7 +58,7 @@ func openTable(env *harness.Env, d *peer.Driver) (peer.Lineitem, error) {
 	return d.Lineitem(dir)
 }
 
-// prepareTable loads lineitem, which is then compacted.
+// prepareTable loads lineitem and compacts it.
 func prepareTable(d *peer.Driver) func(env *harness.Env) error {
 	return func(env *harness.Env) error {
 		l, err := openTable(env, d)
@@ -72,8 +72,8 @@ func prepareTable(d *peer.Driver) func(env *harness.Env) error {
 	}
 }
 
-// tablePeers makes a peer of each driver that can do what a workload needs, from the prepared
-// state.
+// tablePeers returns a peer for each driver that supports what a workload needs. The peers start
+// from the prepared state.
 func tablePeers(all []peer.Driver, can peer.Can, measure func(env *harness.Env, d *peer.Driver) (harness.Measurement, error)) (out []harness.Peer) {
 	for _, d := range drivers(all, can|peer.Sorted) {
 		out = append(out, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: prepareTable(&d),
@@ -82,7 +82,7 @@ func tablePeers(all []peer.Driver, can peer.Can, measure func(env *harness.Env, 
 	return out
 }
 
-// withTable measures something on the open table.
+// withTable measures work on the open table.
 func withTable(env *harness.Env, d *peer.Driver, measure func(l peer.Lineitem) (harness.Measurement, error)) (m harness.Measurement, err error) {
 	l, err := openTable(env, d)
 	if err != nil {
@@ -95,9 +95,9 @@ func withTable(env *harness.Env, d *peer.Driver, measure func(l peer.Lineitem) (
 	return m, closeAll(err, l)
 }
 
-// changeTable times what changes a table, from the opening of the store to the closed one; of a
-// Remote, from the open store to the durable one. It gives the table's checksum, as checkOnce does,
-// or none of a peer that cannot be asked.
+// changeTable times changes of a table, from opening the store to closing it; for a Remote, from
+// the open store to the durable one. The checksum is that of checkOnce, or empty for peers that
+// cannot be queried.
 func changeTable(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem) error) (took time.Duration, sum string, err error) {
 	if d.Remote {
 		_, err = withTable(env, d, func(l peer.Lineitem) (m harness.Measurement, err error) {
@@ -127,7 +127,7 @@ func changeTable(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem) 
 	return took, sum, err
 }
 
-// tableSum is the checksum of lineitem in a peer.
+// tableSum returns the checksum of lineitem in a peer.
 func tableSum(env *harness.Env, d *peer.Driver) (string, error) {
 	l, err := openTable(env, d)
 	if err != nil {
@@ -137,7 +137,8 @@ func tableSum(env *harness.Env, d *peer.Driver) (string, error) {
 	return sum, closeAll(err, l)
 }
 
-// openSum is that of Q1, to which all rows but few and all columns that change contribute.
+// openSum returns the checksum of the answer to Q1, which depends on almost all rows and on all
+// changed columns.
 func openSum(l peer.Lineitem) (string, error) {
 	a, err := l.Query(peer.Q1)
 	if err != nil {
@@ -146,8 +147,9 @@ func openSum(l peer.Lineitem) (string, error) {
 	return a.String(), nil
 }
 
-// checkOnce is tableSum in the first round, where the peers' answers are compared, and nothing in
-// the others: taking each peer's rows apart once more would take as long as many measure.
+// checkOnce is tableSum in the first round, in which the peers' answers are compared, and returns
+// nothing in other rounds: reading all rows of each peer again would take as long as many
+// measurements.
 func checkOnce(env *harness.Env, d *peer.Driver) (string, error) {
 	if !checked(env) {
 		return "", nil
@@ -155,17 +157,17 @@ func checkOnce(env *harness.Env, d *peer.Driver) (string, error) {
 	return tableSum(env, d)
 }
 
-// checked tells whether the round is that one.
+// checked reports whether the round is the first.
 func checked(env *harness.Env) bool { return env.Round == 0 }
 
-// loadTable is the bulk load of an empty table, from opening to closing, after which all is on the
-// disk.
+// loadTable measures the bulk load of an empty table, from opening to closing. Then everything is
+// durable.
 func loadTable(all []peer.Driver, name, about, file string, rising bool) harness.Workload {
 	can, fill := peer.Load, shuffledInputs
 	if rising {
 		can, fill = peer.Sorted, tableInputs
 	}
-	w := harness.Workload{Name: name, About: about + ", each peer's fastest way, from the opening of an empty store to the closed and durable one",
+	w := harness.Workload{Name: name, About: about + ": bulk load by each peer's fastest method, from opening an empty store to the closed, durable one",
 		Unit: "rows/s", More: true, Fresh: true, MemoryLimit: peakLimit, Inputs: fill,
 		Floors: []harness.Floor{{Peer: "oribi", Against: "duckdb-arrow", Ratio: 5, Least: true}}}
 	for _, d := range drivers(all, can) {
@@ -178,7 +180,7 @@ func loadTable(all []peer.Driver, name, about, file string, rising bool) harness
 // Metrics of loads.
 const (
 	bytesByRow    = "bytes/row"
-	writtenByByte = "written/byte" // bytes sent to the disk for each of key and value
+	writtenByByte = "written/byte" // bytes written to the disk per byte of key and value
 )
 
 func measureLoad(env *harness.Env, d *peer.Driver, file string, rising bool) (m harness.Measurement, err error) {
@@ -192,28 +194,28 @@ func measureLoad(env *harness.Env, d *peer.Driver, file string, rising bool) (m 
 	}
 	rows := float64(env.Scale.Table)
 	m.Value, m.Checksum = rows/took.Seconds(), sum
-	payload := float64(info.Size()) - 8*rows // without the lengths of the file
+	payload := float64(info.Size()) - 8*rows // without the lengths in the file
 	m.Metrics = map[string]float64{bytesByRow: float64(env.DiskBytes()) / rows, writtenByByte: float64(env.Written()) / payload}
 	return m, nil
 }
 
-// size is what a row takes on the disk.
+// size measures the disk space of a row.
 func size(all []peer.Driver) harness.Workload {
-	return harness.Workload{Name: "size", About: "lineitem on the disk, loaded in key order, compacted and closed, by allocated blocks",
+	return harness.Workload{Name: "size", About: "disk space of lineitem, loaded in key order, compacted and closed, by allocated blocks",
 		Unit: "bytes/row", Group: tableGroup, Inputs: tableInputs, Floors: []harness.Floor{{Peer: "oribi", Figure: 27}},
 		Peers: tablePeers(all, peer.Query, func(env *harness.Env, d *peer.Driver) (m harness.Measurement, err error) {
-			m.Checksum, err = checkOnce(env, d) // before: what a peer gives back when it is opened again does not count
+			m.Checksum, err = checkOnce(env, d) // measured before opening: space that a peer frees when it is opened again does not count
 			m.Value = float64(env.DiskBytes()) / float64(env.Scale.Table)
 			return m, err
 		})}
 }
 
-// changedPart of the rows is written by upsert and update-column.
+// changedPart of the rows is changed by upsert and update-column.
 const changedPart = 10
 
-// upsert writes whole rows that are there.
+// upsert writes existing rows in full.
 func upsert(all []peer.Driver) harness.Workload {
-	return harness.Workload{Name: "upsert", About: "every column of a tenth of lineitem's rows, in random order, upserts of 1,000 rows, not synced; from the first to the closed store",
+	return harness.Workload{Name: "upsert", About: "upsert a tenth of lineitem's rows in full, in random order, 1,000 rows per batch, no sync; from the first batch to the closed store",
 		Unit: "rows/s", More: true, Group: tableGroup, Copies: true, MemoryLimit: peakLimit, Inputs: shuffledInputs,
 		Peers: tablePeers(all, peer.Write, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			return measureChange(env, d, func(l peer.Lineitem, items []inputs.Item) error {
@@ -227,7 +229,7 @@ func upsert(all []peer.Driver) harness.Workload {
 
 // updateColumn sets one column.
 func updateColumn(all []peer.Driver) harness.Workload {
-	return harness.Workload{Name: "update-column", About: "l_tax of a tenth of lineitem's rows, in random order, 1,000 rows together, not synced; from the first to the closed store",
+	return harness.Workload{Name: "update-column", About: "update l_tax in a tenth of lineitem's rows, in random order, 1,000 rows per batch, no sync; from the first batch to the closed store",
 		Unit: "rows/s", More: true, Group: tableGroup, Copies: true, MemoryLimit: peakLimit, Inputs: shuffledInputs,
 		Floors: []harness.Floor{{Peer: "oribi", Against: "duckdb-1", Ratio: 10, Least: true}},
 		Peers: tablePeers(all, peer.Write, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
@@ -242,7 +244,7 @@ func updateColumn(all []peer.Driver) harness.Workload {
 		})}
 }
 
-// some are the first n rows of a file.
+// some returns the first n rows of a file.
 func some(name string, n int) iter.Seq2[*inputs.Item, error] {
 	return func(yield func(*inputs.Item, error) bool) {
 		i := 0
@@ -263,12 +265,12 @@ func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem
 	return m, err
 }
 
-// writeAmplification counts what random inserts cause to be written: it is another look at the
-// loads of load-random.
+// writeAmplification measures the bytes that random inserts write to the disk. It derives its
+// results from the loads of load-random.
 func writeAmplification(all []peer.Driver) harness.Workload {
-	w := harness.Workload{Name: "write-amp", About: "bytes written to the disk for each byte of key and value, lineitem in random order, inserts of 1,000 rows, not synced, until the store is closed: the loads of load-random",
+	w := harness.Workload{Name: "write-amp", About: "bytes written to the disk per byte of key and value, for inserts of lineitem in random order, 1,000 rows per batch, no sync, until the store is closed: the loads of load-random",
 		Unit: "bytes/byte", Fresh: true, MemoryLimit: peakLimit, Inputs: shuffledInputs, Of: loadRandom, Derive: amplification}
-	for _, d := range drivers(all, peer.Write|peer.KV) { // others have no inserts of single rows worth the name
+	for _, d := range drivers(all, peer.Write|peer.KV) { // other peers do not insert single rows efficiently
 		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (harness.Measurement, error) {
 			m, err := measureLoad(env, &d, shuffledFile, false)
 			return amplification(m), err
@@ -277,10 +279,10 @@ func writeAmplification(all []peer.Driver) harness.Workload {
 	return w
 }
 
-// loadRandom is the workload whose loads write-amp looks at.
+// loadRandom is the workload whose loads write-amp uses.
 const loadRandom = "load-random"
 
-// amplification makes a round of write-amp of one of load-random.
+// amplification converts a round of load-random to one of write-amp.
 func amplification(load harness.Measurement) harness.Measurement {
 	m := load
 	m.Value = load.Metrics[writtenByByte]
@@ -288,7 +290,7 @@ func amplification(load harness.Measurement) harness.Measurement {
 	return m
 }
 
-// pick reads n rows of the file of rows, evenly spread.
+// pick returns n rows of the file of rows, evenly spaced.
 func pick(env *harness.Env, n int) ([]inputs.Item, error) {
 	n = min(n, env.Scale.Table)
 	out := make([]inputs.Item, 0, n)
@@ -308,8 +310,8 @@ func pick(env *harness.Env, n int) ([]inputs.Item, error) {
 	return out, nil
 }
 
-// enough is how long what is repeated is repeated, at least: long enough for figures, or not at
-// all.
+// enough is the minimum duration of repeated work: long enough for figures, or zero if figures do
+// not matter.
 func enough(env *harness.Env) time.Duration {
 	if env.Scale.Figures() {
 		return time.Second / 2
@@ -317,9 +319,9 @@ func enough(env *harness.Env) time.Duration {
 	return 0
 }
 
-// calls times calls, picked at random out of different ones, n of them at small scale, else for
-// enough time; each of the different ones is made twice before, and gives the checksum. The value
-// is µs a call, divided by per.
+// calls times calls at random among the different ones: n of them at small scale, otherwise for
+// enough time. It first makes each different call twice, which also returns the checksum. The value
+// is µs per call, divided by per.
 func calls(env *harness.Env, different, n, per int, call func(i int) (int64, error)) (m harness.Measurement, err error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	order := make([]int32, 1<<16)
@@ -354,9 +356,10 @@ func calls(env *harness.Env, different, n, per int, call func(i int) (int64, err
 	return m, err
 }
 
-// remoteCalls is calls where other processes make them, each of per keys. The value is µs a key.
+// remoteCalls is calls for a peer whose calls are made by other processes, each for per keys. The
+// value is µs per key.
 func remoteCalls(env *harness.Env, r peer.Remote, call peer.Call, keys []inputs.Key, n, per int) (m harness.Measurement, err error) {
-	sum, err := r.Warm(call, keys, per, 2*enough(env)) // longer than others are: it may have a compiler that waits for what is called often
+	sum, err := r.Warm(call, keys, per, 2*enough(env)) // longer than for other peers: a JIT compiler may have to warm up
 	if err != nil {
 		return m, err
 	}
@@ -373,7 +376,7 @@ func remoteCalls(env *harness.Env, r peer.Remote, call peer.Call, keys []inputs.
 	return m, err
 }
 
-// pickKeys are the keys of n rows, evenly spread.
+// pickKeys returns the keys of n rows, evenly spaced.
 func pickKeys(env *harness.Env, n int) ([]inputs.Key, error) {
 	items, err := pick(env, n)
 	keys := make([]inputs.Key, len(items))

@@ -14,12 +14,13 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// travel is the sum of a column as of a time after which each row was changed a number of times.
+// travel measures the sum of a column as of a timestamp after which each row was changed a number
+// of times.
 func travel() (out []harness.Workload) {
 	for _, deltas := range []int{0, 1, 4, 16} {
 		out = append(out, harness.Workload{
 			Name:  fmt.Sprintf("travel-%d", deltas),
-			About: fmt.Sprintf("sum of an int64 over all rows as of a time after which each was changed %d times, compacted, one thread, warm", deltas),
+			About: fmt.Sprintf("sum of an int64 column over all rows as of a timestamp after which each row was changed %d times, compacted, one thread, warm", deltas),
 			Unit:  "ns/row", MemoryLimit: peakLimit,
 			Peers: []harness.Peer{
 				{Name: "oribi", Ours: true, Prepare: func(env *harness.Env) error { return prepareTravel(env, deltas) }, Measure: sumDeltas(true)},
@@ -29,7 +30,7 @@ func travel() (out []harness.Workload) {
 	return out
 }
 
-// travelRows is how many rows there are.
+// travelRows is the number of rows.
 func travelRows(env *harness.Env) int { return env.Scale.Inserts / 5 }
 
 func noteTime(env *harness.Env, t uint64) error {
@@ -117,7 +118,7 @@ func sumVersions(env *harness.Env) (m harness.Measurement, err error) {
 	return m, closeAll(err, v)
 }
 
-// sumBatch adds up the selected values of a column of int64.
+// sumBatch adds the selected values of an int64 column.
 func sumBatch(b *batch.RecordBatch) (sum int64) {
 	values := batch.Values[int64](b.Columns[0])
 	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
@@ -126,7 +127,7 @@ func sumBatch(b *batch.RecordBatch) (sum int64) {
 	return sum
 }
 
-// sumPasses runs a pass to warm, then the passes that count.
+// sumPasses runs one pass to warm up, then the passes that are timed.
 func sumPasses(env *harness.Env, pass func() (sum, rows int64, err error)) (harness.Measurement, error) {
 	want, rows, err := pass()
 	if err != nil {
@@ -139,7 +140,7 @@ func sumPasses(env *harness.Env, pass func() (sum, rows int64, err error)) (harn
 				return err
 			}
 			if sum != want {
-				return fmt.Errorf("the sum is %d, was %d", sum, want)
+				return fmt.Errorf("the sum is %d, but was %d", sum, want)
 			}
 		}
 		return nil

@@ -1,7 +1,7 @@
-// Package work holds the workloads, a file each, and the peers that do them.
+// Package work contains the workloads, one file each, and the peers that run them.
 //
-// Most are written once for all peers of package peer; the others compare parts of the engine with
-// Pebble or a bare tree, or have no other peer.
+// Most workloads are written once for all peers of package peer. The others compare parts of the
+// engine with Pebble or a B-tree, or have no other peer.
 package work
 
 import (
@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	storeMemory = peer.CacheBytes       // the store's default limit; Pebble's cache gets the same
-	peakLimit   = storeMemory + 128<<20 // of resident memory
+	storeMemory = peer.CacheBytes       // the store's default limit; Pebble's cache has the same size
+	peakLimit   = storeMemory + 128<<20 // limit of resident memory
 	Lineitem    = "lineitem.tbl"        // input: rows as text
 	treeBatches = "tree.jsonl"          // input: write batches
 	storeDir    = "store"               // in a peer's directory
-	batchRows   = 1000                  // rows in a write batch
+	batchRows   = 1000                  // rows per write batch
 )
 
 // More is a peer that another module adds to a workload.
@@ -27,7 +27,7 @@ type More struct {
 	Peer     harness.Peer
 }
 
-// nestedMore are those peers as this module knows them, before a nested one fills them in.
+// nestedMore contains these peers without their implementations, which a nested module supplies.
 func nestedMore() []More {
 	self := func(env *harness.Env) (*exec.Cmd, error) { return env.Self(context.Background()) }
 	more := []More{
@@ -40,8 +40,8 @@ func nestedMore() []More {
 	return more
 }
 
-// All is the list of workloads. A nested module names its drivers and peers, which take the place
-// of those that are only named here.
+// All returns the list of workloads. A nested module passes its drivers and peers, which replace
+// those without an implementation.
 func All(own []peer.Driver, more ...More) []harness.Workload {
 	of := func(workload string) (peers []harness.Peer) {
 		for _, m := range nestedMore() {

@@ -10,13 +10,13 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// write is lineitem, in key order, in batches of 1,000. Rows are prepared before the clock starts,
-// in the form in which each peer takes them; it stops when the last Commit has returned. The
-// flushes that come due meanwhile are part of it, what is left in memory then is not flushed.
-// Encoding a row into key and value is part of Pebble's work, as it is of the store's.
+// write measures lineitem in key order, in batches of 1,000 rows. Rows are prepared before the
+// clock starts, in the form that each peer takes; the clock stops when the last Commit returns.
+// Flushes that become due are included; rows still in memory are not flushed. Encoding a row as key
+// and value is part of Pebble's work, as encoding it is part of the store's.
 func write() harness.Workload {
 	return harness.Workload{
-		Name: "write", About: "lineitem in write batches of 1,000, rows prepared before, no sync, default options, flushes included",
+		Name: "write", About: "lineitem in write batches of 1,000 rows prepared in advance, no sync, default options, flushes included",
 		Unit: "rows/s", More: true, Fresh: true, MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{
 			{Name: "oribi-rows", Ours: true, Measure: writer(prepareRows), Memory: streamer(prepareRows)},
@@ -32,7 +32,7 @@ func write() harness.Workload {
 	}
 }
 
-// preparer turns rows into what a batch takes, and gives a function that adds them to one.
+// preparer converts rows to what a batch takes, and returns a function that adds them to a batch.
 type preparer func(t *oribi.Table) (func(items []inputs.Item) func(b *oribi.Batch), error)
 
 func prepareRows(t *oribi.Table) (func([]inputs.Item) func(*oribi.Batch), error) {
@@ -68,7 +68,7 @@ func prepareVectors(t *oribi.Table) (func([]inputs.Item) func(*oribi.Batch), err
 	}, nil
 }
 
-// writer measures the store with all rows prepared before.
+// writer measures the store with all rows prepared in advance.
 func writer(prepare preparer) func(env *harness.Env) (harness.Measurement, error) {
 	return func(env *harness.Env) (m harness.Measurement, err error) {
 		var flushing atomic.Int64 // nanoseconds
@@ -112,7 +112,7 @@ func writer(prepare preparer) func(env *harness.Env) (harness.Measurement, error
 	}
 }
 
-// streamer writes the same with the rows prepared batch by batch.
+// streamer writes the same rows, preparing them batch by batch.
 func streamer(prepare preparer) func(env *harness.Env) error {
 	return func(env *harness.Env) error {
 		store, t, err := createLineitem(env.Path(storeDir), nil)

@@ -17,11 +17,11 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// ycsbGroup is the state that all workloads of YCSB work on, one after the other: each finds what
-// those before it left.
+// ycsbGroup is the state that all YCSB workloads use, one after another: each finds what the
+// earlier ones left.
 const ycsbGroup = "ycsb"
 
-// Kinds of YCSB's operations.
+// Kinds of YCSB operations.
 const (
 	ycsbRead = iota
 	ycsbUpdate
@@ -30,20 +30,20 @@ const (
 	ycsbModify // read, then update
 )
 
-// ycsbOp is one operation, made before the clock starts.
+// ycsbOp is one operation, generated before the clock starts.
 type ycsbOp struct {
 	kind, field, rows uint8
 	record            uint64
 }
 
-// ycsbMix says how many of a hundred operations are not reads, and of which kind.
+// ycsbMix contains how many of a hundred operations are not reads, and their kind.
 type ycsbMix struct {
 	letter string
 	about  string
 	other  int
 	kind   uint8
-	base   uint8 // what the rest are
-	part   int   // of the operations that other mixes do
+	base   uint8 // kind of the operations that are not reads
+	part   int   // number of operations relative to other mixes
 }
 
 var ycsbMixes = []ycsbMix{
@@ -52,16 +52,16 @@ var ycsbMixes = []ycsbMix{
 	{"c", "reads", 0, ycsbRead, ycsbRead, 1},
 	{"d", "95 % reads, 5 % inserts", 5, ycsbInsert, ycsbRead, 1},
 	{"e", "95 % scans of 1 to 100 records, 5 % inserts", 5, ycsbInsert, ycsbScan, 50},
-	{"f", "50 % reads, 50 % reads with an update of a field after", 50, ycsbModify, ycsbRead, 1},
+	{"f", "50 % reads, 50 % reads followed by an update of a field", 50, ycsbModify, ycsbRead, 1},
 }
 
-// ycsb are the mixes A to F, each with three choices of records.
+// ycsb returns the mixes A to F, each with three distributions of records.
 func ycsb(all []peer.Driver) (out []harness.Workload) {
 	for _, mix := range ycsbMixes {
 		for _, choice := range []string{"uniform", "zipf", "latest"} {
 			w := harness.Workload{
 				Name:  "ycsb-" + mix.letter + "-" + choice,
-				About: fmt.Sprintf("YCSB %s: %s; records of 10 fields of 100 bytes, chosen %s; one thread, not synced", mix.letter, mix.about, ycsbChoices[choice]),
+				About: fmt.Sprintf("YCSB %s: %s; records of 10 fields of 100 bytes, chosen %s; one thread, no sync", mix.letter, mix.about, ycsbChoices[choice]),
 				Unit:  "operations/s", More: true, MemoryLimit: peakLimit, Group: ycsbGroup, Changing: true,
 			}
 			if mix.letter == "b" || mix.letter == "c" || mix.letter == "d" {
@@ -82,14 +82,14 @@ func ycsb(all []peer.Driver) (out []harness.Workload) {
 	return out
 }
 
-var ycsbChoices = map[string]string{"uniform": "evenly", "zipf": "by Zipf 0.99, scattered over the keys", "latest": "by Zipf 0.99, the newest the most often"}
+var ycsbChoices = map[string]string{"uniform": "evenly", "zipf": "by Zipf 0.99, scattered over the keys", "latest": "by Zipf 0.99, newest most often"}
 
-// ycsbKey is the key of record i: keys come in no order.
+// ycsbKey returns the key of record i. Keys are in no particular order.
 func ycsbKey(dst []byte, i uint64) []byte {
 	return fmt.Appendf(dst[:0], "user%020d", scatter(i))
 }
 
-// scatter is FNV-1a of the eight bytes, as YCSB has it.
+// scatter is FNV-1a of the eight bytes, as in YCSB.
 func scatter(i uint64) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for range 8 {
@@ -99,7 +99,7 @@ func scatter(i uint64) uint64 {
 	return h
 }
 
-// ycsbValue makes a record's fields, printable bytes that do not compress as texts would.
+// ycsbValue returns a record's fields: printable bytes that compress less well than text.
 func ycsbValue(dst []byte, seed uint64, n int) []byte {
 	r := rand.NewPCG(seed, 1)
 	dst = dst[:0]
@@ -109,7 +109,7 @@ func ycsbValue(dst []byte, seed uint64, n int) []byte {
 	return dst[:n]
 }
 
-// countFile holds how many records there are, beside the store.
+// countFile contains the number of records, next to the store.
 const countFile = "count"
 
 func openRecords(env *harness.Env, d *peer.Driver, sync bool) (peer.Records, error) {
@@ -120,7 +120,7 @@ func openRecords(env *harness.Env, d *peer.Driver, sync bool) (peer.Records, err
 	return d.Records(dir, sync)
 }
 
-// ycsbRecords is how many records there are at first: five million at most, which are 5 GB.
+// ycsbRecords returns the initial number of records: at most five million, which are 5 GB.
 func ycsbRecords(env *harness.Env) int {
 	const most = 5_000_000
 	return min(env.Scale.Table, most)
@@ -142,11 +142,11 @@ func prepareYCSB(env *harness.Env, d *peer.Driver) error {
 	return os.WriteFile(env.Path(countFile), strconv.AppendInt(nil, int64(n), 10), 0o600)
 }
 
-// putRecords puts records 0 to n-1 in the order of their keys: the state when all is compacted is
-// that of any other order, and is there much sooner.
+// putRecords writes records 0 to n−1 in the order of their keys. After a compaction the state is
+// the same as for any other order, and this order is much faster.
 func putRecords(r peer.Records, n int) error {
 	const together = 1000
-	type record struct{ key, number uint64 } // keys have leading zeros, so they sort as these do
+	type record struct{ key, number uint64 } // numbers have leading zeros, so keys sort like numbers
 	records := make([]record, n)
 	for i := range records {
 		records[i] = record{scatter(uint64(i)), uint64(i)}
@@ -165,7 +165,7 @@ func putRecords(r peer.Records, n int) error {
 	return nil
 }
 
-// zipf draws numbers below n, 0 the most often. Source: Gray and others, Quickly generating
+// zipf draws numbers below n, 0 most often. Source: Gray and others, Quickly generating
 // billion-record synthetic databases, 1994.
 type zipf struct {
 	n                       float64
@@ -195,7 +195,7 @@ func (z *zipf) draw(r *rand.Rand) uint64 {
 	return min(uint64(z.n*math.Pow(z.eta*u-z.eta+1, z.alpha)), uint64(z.n)-1)
 }
 
-// ycsbOps makes the operations of a round: the same for all peers.
+// ycsbOps generates the operations of a round, which are the same for all peers.
 func ycsbOps(mix *ycsbMix, choice string, n, records, round int) []ycsbOp {
 	r := rand.New(rand.NewPCG(uint64(round)+1, scatter(uint64(mix.letter[0])<<8|uint64(choice[0]))))
 	ops := make([]ycsbOp, n)
@@ -256,7 +256,7 @@ func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string) 
 	return m, os.WriteFile(env.Path(countFile), strconv.AppendInt(nil, int64(records), 10), 0o600)
 }
 
-// ycsbRun does operations and adds up what it reads.
+// ycsbRun executes operations and returns a checksum of what it reads.
 type ycsbRun struct {
 	records    peer.Records
 	key, value []byte

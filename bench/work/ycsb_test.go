@@ -9,23 +9,23 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-func TestZipfDrawsTheFirstAsOftenAsItsLawSays(t *testing.T) {
+func TestZipfFrequencies(t *testing.T) {
 	const n, draws = 1000, 200_000
 	z, r := newZipf(n), rand.New(rand.NewPCG(1, 2))
 	var seen [n]int
 	for range draws {
 		seen[z.draw(r)]++
 	}
-	want := draws / z.zeta // of the first
+	want := draws / z.zeta // expected frequency of the first number
 	if got := float64(seen[0]); got < want*0.97 || got > want*1.03 {
-		t.Errorf("the first came %v times, want about %.0f", got, want)
+		t.Errorf("0 was drawn %v times, want about %.0f", got, want)
 	}
 	if seen[0] < seen[1] || seen[1] < seen[10] || seen[10] < seen[500] {
-		t.Errorf("the often ones are not the first: %d, %d, %d, %d", seen[0], seen[1], seen[10], seen[500])
+		t.Errorf("frequencies do not descend: %d, %d, %d, %d", seen[0], seen[1], seen[10], seen[500])
 	}
 }
 
-func TestRoundsOfYCSBAskForRecordsThatAreThere(t *testing.T) {
+func TestYCSBOperationsUseExistingRecords(t *testing.T) {
 	for _, mix := range ycsbMixes {
 		for choice := range ycsbChoices {
 			next, kinds := uint64(100), map[uint8]int{}
@@ -50,7 +50,7 @@ func TestRoundsOfYCSBAskForRecordsThatAreThere(t *testing.T) {
 	}
 }
 
-func TestRecordsHaveKeysOfTheirOwn(t *testing.T) {
+func TestRecordsHaveDistinctKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range uint64(100_000) {
 		seen[string(ycsbKey(nil, i))] = true
@@ -60,7 +60,7 @@ func TestRecordsHaveKeysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// putKeys takes down the keys that are put.
+// putKeys records the keys that are written.
 type putKeys struct {
 	peer.Records
 	keys []string
@@ -76,7 +76,7 @@ func (p *putKeys) Put(keys, values [][]byte) error {
 	return nil
 }
 
-func TestRecordsAreLoadedInTheOrderOfTheirKeys(t *testing.T) {
+func TestRecordsAreLoadedInKeyOrder(t *testing.T) {
 	const n = 2500
 	var want []string
 	for i := range n {
@@ -85,6 +85,6 @@ func TestRecordsAreLoadedInTheOrderOfTheirKeys(t *testing.T) {
 	slices.Sort(want)
 	var got putKeys
 	if err := putRecords(&got, n); err != nil || !slices.Equal(got.keys, want) {
-		t.Errorf("%d keys are put, in order: %v; want %d; %v", len(got.keys), slices.IsSorted(got.keys), n, err)
+		t.Errorf("wrote %d keys, in order: %v; want %d; %v", len(got.keys), slices.IsSorted(got.keys), n, err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package peertest holds peers against the rows themselves, for tests alone.
+// Package peertest compares the answers of peers with the rows themselves. It is for tests only.
 package peertest
 
 import (
@@ -11,7 +11,8 @@ import (
 )
 
 // Answers loads a thousand rows into a peer, changes some of them, and compares what it answers
-// with what the rows say: before and after it is settled and opened again.
+// Answers loads a thousand rows into a peer, changes some of them, and compares its answers with
+// those computed from the rows: before and after Settle and a reopening.
 func Answers(t *testing.T, d peer.Driver) {
 	t.Helper()
 	dir, items := t.TempDir(), someRows(t, 1000)
@@ -46,7 +47,7 @@ func Answers(t *testing.T, d peer.Driver) {
 	}
 }
 
-// someRows are the first rows of lineitem, in key order.
+// someRows returns the first rows of lineitem, in key order.
 func someRows(t *testing.T, n int) (items []inputs.Item) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "text")
@@ -72,7 +73,7 @@ func each(items []inputs.Item) func(yield func(*inputs.Item, error) bool) {
 	}
 }
 
-// checkQueries compares the answers with those added up row by row.
+// checkQueries compares the answers with those computed row by row.
 func checkQueries(t *testing.T, l peer.Lineitem, items []inputs.Item) {
 	t.Helper()
 	for _, q := range []peer.Question{peer.Sum, peer.FewRows, peer.SomeRows, peer.NoRows, peer.Group, peer.Q1, peer.Q6} {
@@ -99,17 +100,17 @@ func checkPoints(t *testing.T, l peer.Lineitem, items []inputs.Item) {
 			t.Fatalf("row %d: found %v, %v: %+v, want %+v", i, found, err, it, items[i])
 		}
 		if found, err := l.Get(inputs.Key{OrderKey: items[i].OrderKey, LineNumber: 8}, &it); err != nil || found {
-			t.Fatalf("a line that is not there: found %v, %v", found, err)
+			t.Fatalf("an absent row: found %v, %v", found, err)
 		}
 	}
 	var many []inputs.Item
 	keys := []inputs.Key{items[5].Key(), items[400].Key(), items[90].Key()}
 	if err := l.GetMany(keys, func(it *inputs.Item) { many = append(many, *it) }); err != nil || len(many) != 3 {
-		t.Fatalf("three keys give %d rows, %v", len(many), err)
+		t.Fatalf("GetMany of three keys: %d rows, %v", len(many), err)
 	}
 	for _, got := range many {
 		if !slices.Contains(items, got) {
-			t.Errorf("%+v is no row", got)
+			t.Errorf("unexpected row %+v", got)
 		}
 	}
 	for _, from := range []int{0, 123, len(items) - 10} {
@@ -118,7 +119,7 @@ func checkPoints(t *testing.T, l peer.Lineitem, items []inputs.Item) {
 			t.Fatal(err)
 		}
 		if want := items[from:min(from+100, len(items))]; !slices.Equal(got, want) {
-			t.Errorf("a range from row %d on: %d rows, want %d, or they differ", from, len(got), len(want))
+			t.Errorf("a range from row %d on: %d rows, want %d, or different ones", from, len(got), len(want))
 		}
 	}
 }
