@@ -2,10 +2,10 @@ package change
 
 // AppendReinsert appends the list that inserts row again after a delete: all its non-key columns in
 // schema order. Source: tablet spec §5.2.
-func (l *RowFormat) AppendReinsert(dst []byte, row []byte) []byte {
+func (f *RowFormat) AppendReinsert(dst []byte, row []byte) []byte {
 	dst = AppendUpdateHeader(dst, Reinsert)
-	for i := l.schema.Keys; i < len(l.columns); i++ {
-		dst = AppendColumn(dst, l.schema.Columns[i].ID, l.Cell(row, i))
+	for i := f.schema.Keys; i < len(f.columns); i++ {
+		dst = AppendColumn(dst, f.schema.Columns[i].ID, f.Cell(row, i))
 	}
 	return dst
 }
@@ -16,18 +16,18 @@ func (l *RowFormat) AppendReinsert(dst []byte, row []byte) []byte {
 // An UPDATE sets its columns. A REINSERT sets all non-key columns: a column that was added after
 // the list was written gets its read default. A DELETE changes no cell. Apply skips columns that
 // the schema does not have. The lists must have passed List.Check.
-func (l *RowFormat) Apply(dst, row []byte, lists ...List) []byte {
-	if l.onlyFixed(lists) {
-		return l.patch(dst, row, lists)
+func (f *RowFormat) Apply(dst, row []byte, lists ...List) []byte {
+	if f.onlyFixed(lists) {
+		return f.patch(dst, row, lists)
 	}
 	var few [48][]byte // avoids an allocation; most rows have fewer columns
-	cells := l.AppendCells(few[:0], row)
+	cells := f.AppendCells(few[:0], row)
 	for _, list := range lists {
 		if list.Kind() == Reinsert {
-			for i := l.schema.Keys; i < len(cells); i++ {
-				cells[i] = l.schema.Columns[i].ReadDefault
-				if cells[i] == nil && !l.columns[i].nullable {
-					cells[i] = l.Cell(row, i)
+			for i := f.schema.Keys; i < len(cells); i++ {
+				cells[i] = f.schema.Columns[i].ReadDefault
+				if cells[i] == nil && !f.columns[i].nullable {
+					cells[i] = f.Cell(row, i)
 				}
 			}
 		}
@@ -37,16 +37,16 @@ func (l *RowFormat) Apply(dst, row []byte, lists ...List) []byte {
 			if !ok {
 				break
 			}
-			if i := l.schema.IndexID(id); i >= l.schema.Keys {
+			if i := f.schema.IndexID(id); i >= f.schema.Keys {
 				cells[i] = cell
 			}
 		}
 	}
-	return l.AppendRow(dst, cells)
+	return f.AppendRow(dst, cells)
 }
 
 // onlyFixed reports whether all lists are updates (or deletes) of columns of fixed width.
-func (l *RowFormat) onlyFixed(lists []List) bool {
+func (f *RowFormat) onlyFixed(lists []List) bool {
 	for _, list := range lists {
 		if list.Kind() == Reinsert {
 			return false
@@ -57,7 +57,7 @@ func (l *RowFormat) onlyFixed(lists []List) bool {
 			if !ok {
 				break
 			}
-			if i := l.schema.IndexID(id); i >= 0 && l.columns[i].width == 0 {
+			if i := f.schema.IndexID(id); i >= 0 && f.columns[i].width == 0 {
 				return false
 			}
 		}
@@ -66,7 +66,7 @@ func (l *RowFormat) onlyFixed(lists []List) bool {
 }
 
 // patch applies lists for which onlyFixed returned true. The heap does not change.
-func (l *RowFormat) patch(dst, row []byte, lists []List) []byte {
+func (f *RowFormat) patch(dst, row []byte, lists []List) []byte {
 	at := len(dst)
 	dst = append(dst, row...)
 	image := dst[at:]
@@ -77,11 +77,11 @@ func (l *RowFormat) patch(dst, row []byte, lists []List) []byte {
 			if !ok {
 				break
 			}
-			i := l.schema.IndexID(id)
-			if i < l.schema.Keys {
+			i := f.schema.IndexID(id)
+			if i < f.schema.Keys {
 				continue
 			}
-			c := &l.columns[i]
+			c := &f.columns[i]
 			place := image[c.off : c.off+c.width]
 			if cell == nil {
 				if c.nullable {

@@ -46,51 +46,51 @@ type slot struct {
 
 // NewRowFormat returns the format of s's row images.
 func NewRowFormat(s *schema.Schema) *RowFormat {
-	l := &RowFormat{schema: s, columns: make([]slot, len(s.Columns)), last: -1}
+	f := &RowFormat{schema: s, columns: make([]slot, len(s.Columns)), last: -1}
 	for i := range s.Columns {
 		if s.Columns[i].Nullable {
-			l.bitmap = (len(s.Columns) + 7) / 8
+			f.bitmap = (len(s.Columns) + 7) / 8
 		}
 	}
-	l.head = l.bitmap
+	f.head = f.bitmap
 	for i := range s.Columns {
-		c := &l.columns[i]
-		*c = slot{off: l.head, prev: l.last, width: s.Columns[i].Type.Width(), nullable: s.Columns[i].Nullable}
+		c := &f.columns[i]
+		*c = slot{off: f.head, prev: f.last, width: s.Columns[i].Type.Width(), nullable: s.Columns[i].Nullable}
 		if c.width == 0 {
-			l.last = l.head
-			l.strings++
-			l.head += endWidth
+			f.last = f.head
+			f.strings++
+			f.head += endWidth
 		} else {
-			l.head += c.width
+			f.head += c.width
 		}
 	}
-	return l
+	return f
 }
 
 // Schema returns the schema of the format.
-func (l *RowFormat) Schema() *schema.Schema { return l.schema }
+func (f *RowFormat) Schema() *schema.Schema { return f.schema }
 
 // AppendRow appends the image of a row with the given cells, one for each column in schema order.
 // It panics if a cell is NULL in a column that is not nullable, or has the wrong width.
-func (l *RowFormat) AppendRow(dst []byte, cells [][]byte) []byte {
+func (f *RowFormat) AppendRow(dst []byte, cells [][]byte) []byte {
 	at := len(dst)
-	dst = appendZeros(dst, l.head)
-	for i, cell := range cells[:len(l.columns)] {
-		c := &l.columns[i]
+	dst = appendZeros(dst, f.head)
+	for i, cell := range cells[:len(f.columns)] {
+		c := &f.columns[i]
 		switch {
 		case cell == nil:
 			if !c.nullable {
-				panic(fmt.Sprintf("change: NULL in column %q, which is not nullable", l.schema.Columns[i].Name))
+				panic(fmt.Sprintf("change: NULL in column %q, which is not nullable", f.schema.Columns[i].Name))
 			}
 			dst[at+i>>3] |= 1 << (i & 7)
 			if c.width == 0 {
-				putEnd(dst[at:], c.off, len(dst)-at-l.head)
+				putEnd(dst[at:], c.off, len(dst)-at-f.head)
 			}
 		case c.width == 0:
 			dst = append(dst, cell...)
-			putEnd(dst[at:], c.off, len(dst)-at-l.head)
+			putEnd(dst[at:], c.off, len(dst)-at-f.head)
 		case len(cell) != c.width:
-			panic(fmt.Sprintf("change: %d bytes in column %q of width %d", len(cell), l.schema.Columns[i].Name, c.width))
+			panic(fmt.Sprintf("change: %d bytes in column %q of width %d", len(cell), f.schema.Columns[i].Name, c.width))
 		default:
 			copy(dst[at+c.off:], cell)
 		}
@@ -117,10 +117,10 @@ func endAt(row []byte, off int) int {
 }
 
 // Size returns the length of the image of row i of vectors, one for each column in schema order.
-func (l *RowFormat) Size(vectors []*batch.Vector, i int) int {
-	n := l.head
+func (f *RowFormat) Size(vectors []*batch.Vector, i int) int {
+	n := f.head
 	for c, v := range vectors {
-		if l.columns[c].width == 0 {
+		if f.columns[c].width == 0 {
 			n += len(v.Cell(i))
 		}
 	}
@@ -131,22 +131,22 @@ func (l *RowFormat) Size(vectors []*batch.Vector, i int) int {
 func isNull(row []byte, col int) bool { return row[col>>3]>>(col&7)&1 != 0 }
 
 // Cell returns the cell of one column, nil for NULL; it aliases row.
-func (l *RowFormat) Cell(row []byte, col int) []byte {
-	c := &l.columns[col]
+func (f *RowFormat) Cell(row []byte, col int) []byte {
+	c := &f.columns[col]
 	if c.nullable && isNull(row, col) {
 		return nil
 	}
 	if c.width != 0 {
 		return row[c.off : c.off+c.width : c.off+c.width]
 	}
-	from, to := l.head+endAt(row, c.prev), l.head+endAt(row, c.off)
+	from, to := f.head+endAt(row, c.prev), f.head+endAt(row, c.off)
 	return row[from:to:to]
 }
 
 // AppendCells appends all cells of a row to dst, in schema order; they alias row.
-func (l *RowFormat) AppendCells(dst [][]byte, row []byte) [][]byte {
-	for i := range l.columns {
-		dst = append(dst, l.Cell(row, i))
+func (f *RowFormat) AppendCells(dst [][]byte, row []byte) [][]byte {
+	for i := range f.columns {
+		dst = append(dst, f.Cell(row, i))
 	}
 	return dst
 }
@@ -154,17 +154,17 @@ func (l *RowFormat) AppendCells(dst [][]byte, row []byte) [][]byte {
 // Check returns an error unless row is an image of this format: offsets ascend within the heap,
 // columns that are not nullable have no NULL, and AppendRow could have written the bytes. Errors:
 // ErrCorrupt, with the column.
-func (l *RowFormat) Check(row []byte) error {
-	if len(row) < l.head {
-		return fault.Corruptf("row image: %d bytes, want at least %d", len(row), l.head)
+func (f *RowFormat) Check(row []byte) error {
+	if len(row) < f.head {
+		return fault.Corruptf("row image: %d bytes, want at least %d", len(row), f.head)
 	}
-	if n := len(l.columns); l.bitmap > 0 && n&7 != 0 && row[l.bitmap-1]>>(n&7) != 0 {
+	if n := len(f.columns); f.bitmap > 0 && n&7 != 0 && row[f.bitmap-1]>>(n&7) != 0 {
 		return fault.Corruptf("row image: NULL bits after the last of %d columns", n)
 	}
-	heap, end := len(row)-l.head, 0
-	for i := range l.columns {
-		c := &l.columns[i]
-		null := l.bitmap > 0 && isNull(row, i)
+	heap, end := len(row)-f.head, 0
+	for i := range f.columns {
+		c := &f.columns[i]
+		null := f.bitmap > 0 && isNull(row, i)
 		if null && !c.nullable {
 			return fault.Corruptf("row image: column %d is NULL, but not nullable", i)
 		}
@@ -178,8 +178,8 @@ func (l *RowFormat) Check(row []byte) error {
 		if next < end || next > heap || null && next != end {
 			return fault.Corruptf("row image: column %d: byte string [%d, %d) of a heap of %d bytes", i, end, next, heap)
 		}
-		if col := &l.schema.Columns[i]; col.Type == schema.Array && !null {
-			if err := schema.CheckArray(col.Element, row[l.head+end:l.head+next]); err != nil {
+		if col := &f.schema.Columns[i]; col.Type == schema.Array && !null {
+			if err := schema.CheckArray(col.Element, row[f.head+end:f.head+next]); err != nil {
 				return fmt.Errorf("row image: column %d: %w", i, err)
 			}
 		}

@@ -10,12 +10,12 @@ import (
 // Gather reads one column of many row images into dst, which it resets to len(rows) cells of the
 // column's type. Byte strings alias the images. Cells of fixed width are copied by a loop for each
 // width.
-func (l *RowFormat) Gather(rows [][]byte, col int, dst *batch.Vector) {
-	c := &l.columns[col]
-	dst.Type = l.schema.Columns[col].Type
+func (f *RowFormat) Gather(rows [][]byte, col int, dst *batch.Vector) {
+	c := &f.columns[col]
+	dst.Type = f.schema.Columns[col].Type
 	dst.Reset(len(rows))
 	if c.width == 0 {
-		l.gatherStrings(rows, c, dst.Bytes)
+		f.gatherStrings(rows, c, dst.Bytes)
 	} else {
 		gatherFixed(rows, c, dst.Data)
 	}
@@ -59,8 +59,8 @@ func gatherFixed(rows [][]byte, c *slot, out []byte) {
 	}
 }
 
-func (l *RowFormat) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
-	head, off := l.head, c.off
+func (f *RowFormat) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
+	head, off := f.head, c.off
 	if c.prev < 0 {
 		for i, row := range rows {
 			to := head + int(binary.LittleEndian.Uint32(row[off:]))
@@ -80,17 +80,17 @@ func (l *RowFormat) gatherStrings(rows [][]byte, c *slot, out [][]byte) {
 //
 // A nil vector means a column that is not set: every row gets the column's default, or NULL. The
 // vectors have no NULL in columns that are not nullable. Columns are written one after another.
-func (l *RowFormat) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Vector, from, to int) ([]byte, []int) {
+func (f *RowFormat) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Vector, from, to int) ([]byte, []int) {
 	n := to - from
 	if n <= 0 {
 		return buf, ends
 	}
 	p := placement{starts: make([]int, n), heaps: make([]int, n)}
 	sizes := p.heaps // first the size of each heap, then the filled bytes of it
-	words := make([][][]byte, len(l.columns))
-	for i := range l.columns {
-		if l.columns[i].width == 0 {
-			words[i] = l.stringCells(vectors[i], i, from, to)
+	words := make([][][]byte, len(f.columns))
+	for i := range f.columns {
+		if f.columns[i].width == 0 {
+			words[i] = f.stringCells(vectors[i], i, from, to)
 			for k, cell := range words[i] {
 				sizes[k] += len(cell)
 			}
@@ -99,20 +99,20 @@ func (l *RowFormat) AppendVectorRows(buf []byte, ends []int, vectors []*batch.Ve
 	at := len(buf)
 	for k, size := range sizes {
 		p.starts[k] = at
-		at += l.head + size
+		at += f.head + size
 		ends = append(ends, at)
 		sizes[k] = 0
 	}
 	buf = grow(buf, at)
-	for i := range l.columns {
-		c := &l.columns[i]
+	for i := range f.columns {
+		c := &f.columns[i]
 		if c.width == 0 {
-			l.putStrings(buf, &p, c, words[i])
+			f.putStrings(buf, &p, c, words[i])
 		} else {
-			l.putFixed(buf, &p, c, i, vectors[i], from)
+			f.putFixed(buf, &p, c, i, vectors[i], from)
 		}
 		if c.nullable {
-			l.putNulls(buf, &p, i, vectors[i], from)
+			f.putNulls(buf, &p, i, vectors[i], from)
 		}
 	}
 	return buf, ends
@@ -136,14 +136,14 @@ func grow(buf []byte, n int) []byte {
 }
 
 // stringCells returns the cells of a byte-string column for rows [from, to), nil or empty for NULL.
-func (l *RowFormat) stringCells(v *batch.Vector, col, from, to int) [][]byte {
+func (f *RowFormat) stringCells(v *batch.Vector, col, from, to int) [][]byte {
 	if v != nil && v.Dict == nil && v.Present == nil {
 		return v.Bytes[from:to]
 	}
 	cells := make([][]byte, to-from)
 	for k := range cells {
 		if v == nil {
-			cells[k] = l.schema.Columns[col].Default
+			cells[k] = f.schema.Columns[col].Default
 		} else {
 			cells[k] = v.Cell(from + k)
 		}
@@ -151,10 +151,10 @@ func (l *RowFormat) stringCells(v *batch.Vector, col, from, to int) [][]byte {
 	return cells
 }
 
-func (l *RowFormat) putStrings(buf []byte, p *placement, c *slot, cells [][]byte) {
+func (f *RowFormat) putStrings(buf []byte, p *placement, c *slot, cells [][]byte) {
 	for k, cell := range cells {
 		start := p.starts[k]
-		copy(buf[start+l.head+p.heaps[k]:], cell)
+		copy(buf[start+f.head+p.heaps[k]:], cell)
 		p.heaps[k] += len(cell)
 		putEnd(buf[start:], c.off, p.heaps[k])
 	}
@@ -162,10 +162,10 @@ func (l *RowFormat) putStrings(buf []byte, p *placement, c *slot, cells [][]byte
 
 // putFixed writes the cells of a column of fixed width. It also writes bytes for NULLs, which
 // putNulls clears.
-func (l *RowFormat) putFixed(buf []byte, p *placement, c *slot, col int, v *batch.Vector, from int) {
+func (f *RowFormat) putFixed(buf []byte, p *placement, c *slot, col int, v *batch.Vector, from int) {
 	off := c.off
 	if v == nil {
-		if d := l.schema.Columns[col].Default; d != nil {
+		if d := f.schema.Columns[col].Default; d != nil {
 			for _, start := range p.starts {
 				copy(buf[start+off:], d)
 			}
@@ -193,11 +193,11 @@ func (l *RowFormat) putFixed(buf []byte, p *placement, c *slot, col int, v *batc
 	}
 }
 
-func (l *RowFormat) putNulls(buf []byte, p *placement, col int, v *batch.Vector, from int) {
-	if v == nil && l.schema.Columns[col].Default != nil || v != nil && v.Present == nil {
+func (f *RowFormat) putNulls(buf []byte, p *placement, col int, v *batch.Vector, from int) {
+	if v == nil && f.schema.Columns[col].Default != nil || v != nil && v.Present == nil {
 		return
 	}
-	c := &l.columns[col]
+	c := &f.columns[col]
 	for k, start := range p.starts {
 		if v == nil || !v.Present.Get(from+k) {
 			buf[start+col>>3] |= 1 << (col & 7)

@@ -21,9 +21,9 @@ const benchRows = 1 << 20
 func BenchmarkMemStoreApply(b *testing.B) {
 	list := setInt(11, 5)
 	for name, row := range map[string]func(rnd *rand.Rand, i int) int{
-		"random": func(rnd *rand.Rand, i int) int { return rnd.IntN(benchRows) },
-		"rising": func(rnd *rand.Rand, i int) int { return i % benchRows },
-		"one":    func(rnd *rand.Rand, i int) int { return 7 },
+		"random":    func(rnd *rand.Rand, i int) int { return rnd.IntN(benchRows) },
+		"ascending": func(rnd *rand.Rand, i int) int { return i % benchRows },
+		"one":       func(rnd *rand.Rand, i int) int { return 7 },
 	} {
 		b.Run("rows="+name, func(b *testing.B) {
 			rnd := rand.New(rand.NewPCG(1, 2))

@@ -320,8 +320,8 @@ func TestIrrelevantStoresCostNothing(t *testing.T) {
 	}
 }
 
-// TestRisingWindowsReadEachCblockOnce counts reads of a file without a cache.
-func TestRisingWindowsReadEachCblockOnce(t *testing.T) {
+// TestAscendingWindowsReadEachCblockOnce counts reads of a file without a cache.
+func TestAscendingWindowsReadEachCblockOnce(t *testing.T) {
 	const rows = 2000
 	sink, _ := writeFile(t, someUpdates(rows, 1, 100), false)
 	for _, step := range []int{1, 7, 100, 5000} {

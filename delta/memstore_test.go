@@ -260,10 +260,10 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 // Changes applied after StartChangeLog are returned from any position on, in order, each with its
 // LSN; earlier ones are not. The change log is counted as memory of the store.
 func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
-	var told int64
-	m := NewMemStore(func(n int64) { told += n })
+	var grown int64
+	m := NewMemStore(func(n int64) { grown += n })
 	m.Apply(7, 5, 1, setInt(11, 1))
-	before := told
+	before := grown
 	m.StartChangeLog()
 	const n = 1000
 	for i := range n {
@@ -299,11 +299,11 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 	}); next != 5 || err != stop {
 		t.Errorf("stopped at %d, %v", next, err)
 	}
-	if told < before+n*logEntryBytes {
-		t.Errorf("%d bytes reported for %d logged changes", told-before, n)
+	if grown < before+n*logEntryBytes {
+		t.Errorf("%d bytes reported for %d logged changes", grown-before, n)
 	}
-	if m.Release(); told != 0 {
-		t.Errorf("%d bytes not given back", told)
+	if m.Release(); grown != 0 {
+		t.Errorf("%d bytes not released", grown)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 // A frozen set takes changes of its rows and returns them with their LSNs from any position on. It
 // refuses inserts, even of a ghost. Earlier snapshots stay readable.
 func TestFrozenSetLogsChangesAndRefusesInserts(t *testing.T) {
-	var told int64
-	m := New(testSchema(t), func(n int64) { told += n })
+	var grown int64
+	m := New(testSchema(t), func(n int64) { grown += n })
 	for i, key := range []string{"a", "b", "c"} {
 		m.Insert([]byte(key), 1, 1, image(m, key, i, "x"))
 	}
@@ -55,7 +55,7 @@ func TestFrozenSetLogsChangesAndRefusesInserts(t *testing.T) {
 			m.InsertMany([][]byte{[]byte(key)}, 7, 7, [][]byte{image(m, key, 1, "x")})
 		}()
 	}
-	if m.Release(); told != 0 {
-		t.Errorf("%d bytes not released", told)
+	if m.Release(); grown != 0 {
+		t.Errorf("%d bytes not released", grown)
 	}
 }

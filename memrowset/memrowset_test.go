@@ -113,8 +113,8 @@ func TestMutateFindsLiveRowsOnly(t *testing.T) {
 }
 
 func TestCountsMatchTheChanges(t *testing.T) {
-	told := int64(0)
-	m := New(testSchema(t), func(n int64) { told += n })
+	grown := int64(0)
+	m := New(testSchema(t), func(n int64) { grown += n })
 	if m.FirstLSN() != 0 || m.MaxTimestamp() != 0 || m.Len() != 0 {
 		t.Error("the counts of an empty set are not 0")
 	}
@@ -128,12 +128,12 @@ func TestCountsMatchTheChanges(t *testing.T) {
 	if m.Len() != 1000 || m.LiveRows() != 999 || m.FirstLSN() != 400 || m.MaxTimestamp() != 6000 {
 		t.Errorf("%d rows, %d live, first LSN %d, max timestamp %d", m.Len(), m.LiveRows(), m.FirstLSN(), m.MaxTimestamp())
 	}
-	if told != m.Bytes() || told < 1000*40 {
-		t.Errorf("grow was called with %d bytes, Bytes returns %d", told, m.Bytes())
+	if grown != m.Bytes() || grown < 1000*40 {
+		t.Errorf("grow was called with %d bytes, Bytes returns %d", grown, m.Bytes())
 	}
 	m.Release()
-	if told != 0 {
-		t.Errorf("%d bytes are left after Release", told)
+	if grown != 0 {
+		t.Errorf("%d bytes are left after Release", grown)
 	}
 }
 

@@ -213,9 +213,9 @@ func TestClosedPublisherWakesWaiters(t *testing.T) {
 
 func TestWrongUsePanics(t *testing.T) {
 	for name, misuse := range map[string]func(*Publisher){
-		"lsn not rising":       func(p *Publisher) { p.Start(5, 100) },
-		"timestamp not rising": func(p *Publisher) { p.Start(6, 50) },
-		"ready twice":          func(p *Publisher) { op := p.Start(6, 60); op.Ready(); op.Ready() },
+		"lsn not ascending":       func(p *Publisher) { p.Start(5, 100) },
+		"timestamp not ascending": func(p *Publisher) { p.Start(6, 50) },
+		"ready twice":             func(p *Publisher) { op := p.Start(6, 60); op.Ready(); op.Ready() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -21,18 +21,18 @@ func Merge(r *Request, inputs []Iterator) Iterator {
 }
 
 type merge struct {
-	columns    []schema.Column
-	descending bool
-	rows       int        // maximum rows of the next output batch
-	inputs     []Iterator // nil where an input is closed
-	begun      bool       // the inputs have returned their first batches
-	heads      []*head    // inputs with a selected row left, ordered by the key of that row
-	out        *batch.RecordBatch
-	outKeys    [][]byte
-	used       *head // input whose batch ends with the current batch
-	through    bool  // the current batch is the batch of used, not out
-	err        error
-	closed     bool
+	columns     []schema.Column
+	descending  bool
+	rows        int        // maximum rows of the next output batch
+	inputs      []Iterator // nil where an input is closed
+	started     bool       // the inputs have returned their first batches
+	heads       []*head    // inputs with a selected row left, ordered by the key of that row
+	out         *batch.RecordBatch
+	outKeys     [][]byte
+	used        *head // input whose batch ends with the current batch
+	passThrough bool  // the current batch is the batch of used, not out
+	err         error
+	closed      bool
 }
 
 // before reports whether key a comes before key b in the order of the merge.
@@ -63,8 +63,8 @@ func (m *merge) Next() bool {
 	if m.err != nil || m.closed {
 		return false
 	}
-	if !m.begun {
-		m.begun = true
+	if !m.started {
+		m.started = true
 		for i, it := range m.inputs {
 			if !m.reload(&head{it: it, index: i}) {
 				return false
@@ -72,7 +72,7 @@ func (m *merge) Next() bool {
 		}
 	}
 	if h := m.used; h != nil {
-		m.used, m.through = nil, false
+		m.used, m.passThrough = nil, false
 		if !m.reload(h) {
 			return false
 		}
@@ -81,7 +81,7 @@ func (m *merge) Next() bool {
 		return false
 	}
 	if h := m.heads[0]; h.row == h.b.Selection.Next(0) && m.runEnd(h) == h.b.Len {
-		m.heads, m.used, m.through = m.heads[1:], h, true
+		m.heads, m.used, m.passThrough = m.heads[1:], h, true
 		return true
 	}
 	return m.fill()
@@ -176,7 +176,7 @@ func (m *merge) Seek(key []byte) error {
 	if m.err != nil || m.closed {
 		return m.err
 	}
-	if !m.begun {
+	if !m.started {
 		for _, it := range m.inputs {
 			if m.err = it.Seek(key); m.err != nil {
 				return m.err
@@ -185,7 +185,7 @@ func (m *merge) Seek(key []byte) error {
 		return nil
 	}
 	if h := m.used; h != nil {
-		m.used, m.through = nil, false
+		m.used, m.passThrough = nil, false
 		if m.seek(h, key); m.err != nil {
 			return m.err
 		}
@@ -213,14 +213,14 @@ func (m *merge) seek(h *head, key []byte) {
 }
 
 func (m *merge) Batch() *batch.RecordBatch {
-	if m.through {
+	if m.passThrough {
 		return m.used.b
 	}
 	return m.out
 }
 
 func (m *merge) Keys() [][]byte {
-	if m.through {
+	if m.passThrough {
 		return m.used.keys
 	}
 	return m.outKeys

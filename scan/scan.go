@@ -36,7 +36,7 @@ type concat struct {
 	descending bool
 	rest       []func() (Iterator, error)
 	cur        Iterator
-	sought     []byte // the furthest key of Seek, for the remaining iterators
+	seekKey    []byte // the furthest key of Seek, for the remaining iterators
 	err        error
 }
 
@@ -52,8 +52,8 @@ func (c *concat) Next() bool {
 				c.cur = nil
 				return false
 			}
-			if c.sought != nil {
-				if c.err = c.cur.Seek(c.sought); c.err != nil {
+			if c.seekKey != nil {
+				if c.err = c.cur.Seek(c.seekKey); c.err != nil {
 					return false
 				}
 			}
@@ -71,8 +71,8 @@ func (c *concat) Batch() *batch.RecordBatch { return c.cur.Batch() }
 func (c *concat) Keys() [][]byte            { return c.cur.Keys() }
 
 func (c *concat) Seek(key []byte) error {
-	if c.sought == nil || before(c.sought, key, c.descending) {
-		c.sought = append([]byte{}, key...)
+	if c.seekKey == nil || before(c.seekKey, key, c.descending) {
+		c.seekKey = append([]byte{}, key...)
 	}
 	if c.cur != nil && c.err == nil {
 		c.err = c.cur.Seek(key)

@@ -9,13 +9,13 @@ import (
 // A flush and a merging compaction report how many rows they have read, up to the number of all
 // rows.
 func TestProgressOfFlushAndCompactionEndsWithAllRows(t *testing.T) {
-	type told struct{ rows, of int64 }
-	var list []told
+	type report struct{ rows, of int64 }
+	var list []report
 	store, err := oribi.Open(t.TempDir(), &oribi.Options{Manual: true, Progress: func(table string, rows, of int64) {
 		if table != "numbers" {
 			t.Errorf("table %q", table)
 		}
-		list = append(list, told{rows, of})
+		list = append(list, report{rows, of})
 	}})
 	if err != nil {
 		t.Fatal(err)

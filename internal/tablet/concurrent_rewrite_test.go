@@ -20,14 +20,14 @@ import (
 // the i-th step the i-th digit says whether the row is left alone, upserted or deleted. So after n
 // steps the 3ⁿ keys have every possible history.
 type rowHistories struct {
-	*world
+	*testStore
 	keys  int
 	rows  versions
 	digit int // 3^step
 }
 
 func newRowHistories(t *testing.T, steps int) *rowHistories {
-	l := &rowHistories{world: newWorld(t, testSchema), keys: 1, rows: versions{}, digit: 1}
+	l := &rowHistories{testStore: newTestStore(t, testSchema), keys: 1, rows: versions{}, digit: 1}
 	for range steps {
 		l.keys *= 3
 	}
@@ -64,7 +64,7 @@ func (l *rowHistories) nextStep() {
 // check compares w, which is l's table or was opened from its files, with the model: the rows now
 // and at every earlier time, the differences between every two times, every row's history, the
 // count.
-func (l *rowHistories) check(w *world) {
+func (l *rowHistories) check(w *testStore) {
 	l.t.Helper()
 	for lsn := lsn.LSN(0); lsn <= l.lsn; lsn++ {
 		snap := mvcc.AsOf(timestampOf(lsn))
@@ -99,7 +99,7 @@ func differ(got, want []string) string {
 	return fmt.Sprint(got[min(len(got), len(want)):], ", want ", want[min(len(got), len(want)):])
 }
 
-func (l *rowHistories) diff(w *world, from, to mvcc.Snapshot) {
+func (l *rowHistories) diff(w *testStore, from, to mvcc.Snapshot) {
 	l.t.Helper()
 	v, err := w.tab.View(Snapshot{At: from})
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *rowHistories) diff(w *world, from, to mvcc.Snapshot) {
 	}
 }
 
-func (l *rowHistories) history(w *world, k int) {
+func (l *rowHistories) history(w *testStore, k int) {
 	l.t.Helper()
 	v, err := w.tab.View(latest)
 	if err != nil {
@@ -206,7 +206,7 @@ func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ct
 		steps++
 		l.crash()
 		l.nextStep()
-		l.check(l.world)
+		l.check(l.testStore)
 		l.crash()
 	}
 	ctx := &betweenRounds{Context: context.Background()}
@@ -247,18 +247,18 @@ func TestFlushAndMergeKeepConcurrentWrites(t *testing.T) {
 					t.Fatal(err)
 				}
 				for l.digit < l.keys {
-					l.check(l.world)
+					l.check(l.testStore)
 					l.crash()
 					l.nextStep()
 				}
-				l.check(l.world)
+				l.check(l.testStore)
 				l.crash()
 				l.flush()
-				l.check(l.world)
+				l.check(l.testStore)
 				if _, err := l.tab.Compact(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				l.check(l.world)
+				l.check(l.testStore)
 				l.checkStored()
 				l.checkFree()
 				l.checkEmpty()
@@ -284,7 +284,7 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.commitErr = nil
-			l.check(l.world)
+			l.check(l.testStore)
 			l.crash()
 			if err := l.runWithWrites(false, work); err != nil {
 				t.Fatal(err)
@@ -292,13 +292,13 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 			if l.digit < l.keys {
 				t.Error("the second flush wrote nothing")
 			}
-			l.check(l.world)
+			l.check(l.testStore)
 			l.crash()
 			l.flush()
 			if got := l.tab.FirstLSN(); got != lsn.Max || l.tab.state.frozen != nil {
 				t.Errorf("first lsn %d after a flush", got)
 			}
-			l.check(l.world)
+			l.check(l.testStore)
 			l.checkStored()
 			l.checkFree()
 			l.checkEmpty()
@@ -307,7 +307,7 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 }
 
 // checkEmpty fails unless the table, which has nothing in memory, has released all its memory.
-func (w *world) checkEmpty() {
+func (w *testStore) checkEmpty() {
 	w.t.Helper()
 	if _, deltas := w.tab.MemBytes(); deltas != 0 || w.memory != 0 {
 		w.t.Errorf("MemRowSets use %d bytes, delta mem stores %d", w.memory, deltas)
@@ -319,7 +319,7 @@ func TestLogStartCountsCaughtUpChanges(t *testing.T) {
 	for name, work := range jobs {
 		for _, kept := range []bool{false, true} { // whether a failed flush has left a MemRowSet
 			t.Run(fmt.Sprintf("%s/kept=%t", name, kept), func(t *testing.T) {
-				l := &rowHistories{world: newWorld(t, testSchema)}
+				l := &rowHistories{testStore: newTestStore(t, testSchema)}
 				l.mustCommit(l.op(Insert, 1, 1, "x"), l.op(Insert, 2, 1, "x"))
 				if name != "flush" {
 					l.flush()
@@ -354,8 +354,8 @@ func TestLogStartCountsCaughtUpChanges(t *testing.T) {
 // A table with a frozen MemRowSet, which a failed flush has left, can be dropped, closed and
 // altered, and an ingest finds its keys.
 func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
-	start := func(t *testing.T) *world {
-		w := newWorld(t, testSchema)
+	start := func(t *testing.T) *testStore {
+		w := newTestStore(t, testSchema)
 		w.mustCommit(w.op(Insert, 1, 1, "x"))
 		w.commitErr = errNo
 		if _, err := w.tab.Flush(t.Context()); !errors.Is(err, errNo) || w.tab.state.frozen == nil {

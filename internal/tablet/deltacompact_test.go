@@ -16,11 +16,11 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// withRedos returns a world with one rowset of n rows and some redo files: file i updates the rows
+// withRedos returns a testStore with one rowset of n rows and some redo files: file i updates the rows
 // whose key is i modulo the number of files.
-func withRedos(t *testing.T, n, redos int) *world {
+func withRedos(t *testing.T, n, redos int) *testStore {
 	t.Helper()
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	for k := range n {
 		w.mustCommit(w.op(Insert, k, 0, "first"))
 	}
@@ -35,8 +35,8 @@ func withRedos(t *testing.T, n, redos int) *world {
 	return w
 }
 
-// everywhere returns all rows as of every timestamp.
-func (w *world) everywhere() [][]string {
+// rowsAtEveryTime returns all rows as of every timestamp.
+func (w *testStore) rowsAtEveryTime() [][]string {
 	w.t.Helper()
 	var all [][]string
 	for ts := max(w.floor, 1); ts <= timestampOf(w.lsn); ts += 10 {
@@ -45,9 +45,9 @@ func (w *world) everywhere() [][]string {
 	return all
 }
 
-func (w *world) sameEverywhere(want [][]string) {
+func (w *testStore) checkRowsAtEveryTime(want [][]string) {
 	w.t.Helper()
-	for i, got := range w.everywhere() {
+	for i, got := range w.rowsAtEveryTime() {
 		if !slices.Equal(got, want[i]) {
 			w.t.Fatalf("at commit %d\ngot  %v\nwant %v", i, got, want[i])
 		}
@@ -64,7 +64,7 @@ var deltaWork = map[compaction.Kind]func(t *Tablet, ctx context.Context) (compac
 func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 	w := withRedos(t, 30, 3)
 	w.mustCommit(w.op(Update, 3, 50, "in memory"), w.op(Delete, 4, 0, ""), w.op(Insert, 100, 1, "new"))
-	want := w.everywhere()
+	want := w.rowsAtEveryTime()
 	included := w.tab.RowSetMetadata()[0].IncludedLSN
 	for i, test := range []struct {
 		kind         compaction.Kind
@@ -93,10 +93,10 @@ func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 				src.Close()
 			}
 		}
-		w.sameEverywhere(want)
+		w.checkRowsAtEveryTime(want)
 		w.checkStored()
 		w.checkFree()
-		w.reopened(0).sameEverywhere(want)
+		w.reopened(0).checkRowsAtEveryTime(want)
 
 		// A second compaction has nothing to do.
 		epoch := w.m.Epoch()
@@ -108,13 +108,13 @@ func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 	if _, err := w.tab.FlushDeltas(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.sameEverywhere(want)
-	w.reopened(0).sameEverywhere(want)
+	w.checkRowsAtEveryTime(want)
+	w.reopened(0).checkRowsAtEveryTime(want)
 }
 
 func TestMajorCompactsTheNamedColumns(t *testing.T) {
 	w := withRedos(t, 20, 2)
-	want := w.everywhere()
+	want := w.rowsAtEveryTime()
 	before := w.tab.RowSetMetadata()[0]
 	if _, err := w.tab.CompactMajor(t.Context(), []string{"a"}); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestMajorCompactsTheNamedColumns(t *testing.T) {
 	if m.Columns[1] == before.Columns[1] || m.Columns[2] != before.Columns[2] || m.Columns[3] != before.Columns[3] || m.KeyIndex != before.KeyIndex || len(m.Redo) != 1 {
 		t.Errorf("row %+v, was %+v", m, before)
 	}
-	w.sameEverywhere(want)
+	w.checkRowsAtEveryTime(want)
 	for name, cause := range map[string]error{"k": fault.ErrSchema, "missing": fault.ErrNoColumn} {
 		if _, err := w.tab.CompactMajor(t.Context(), []string{"a", name}); !errors.Is(err, cause) {
 			t.Errorf("column %s: %v", name, err)
@@ -132,7 +132,7 @@ func TestMajorCompactsTheNamedColumns(t *testing.T) {
 	if _, err := w.tab.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.sameEverywhere(want)
+	w.checkRowsAtEveryTime(want)
 	w.checkStored()
 }
 
@@ -141,7 +141,7 @@ func TestDeltaFlushLeavesNewRowsInMemory(t *testing.T) {
 	w := withRedos(t, 10, 0)
 	w.mustCommit(w.op(Insert, 50, 1, "new"))
 	w.mustCommit(w.op(Update, 1, 9, "changed"), w.op(Update, 50, 2, "newer"), w.op(Delete, 2, 0, ""))
-	want := w.everywhere()
+	want := w.rowsAtEveryTime()
 	mem, _ := w.tab.MemBytes()
 	res, err := w.tab.FlushDeltas(t.Context())
 	if err != nil || res.RowSetsBefore != 1 || res.RowSetsAfter != 1 || res.BytesWritten <= 0 {
@@ -154,9 +154,9 @@ func TestDeltaFlushLeavesNewRowsInMemory(t *testing.T) {
 	if after, deltas := w.tab.MemBytes(); after != mem || deltas != 0 || m.IncludedLSN != w.lsn || m.LiveRows != 9 || w.tab.FirstLSN() != w.lsn-1 || w.tab.Metadata().FlushedLSN >= w.lsn-1 {
 		t.Errorf("%d bytes in memory, was %d, %d of deltas; rowset %+v; first lsn %d; table %+v", after, mem, deltas, m, w.tab.FirstLSN(), w.tab.Metadata())
 	}
-	w.sameEverywhere(want)
-	w.reopened(0).sameEverywhere(want)
-	w.reopened(1).sameEverywhere(want)
+	w.checkRowsAtEveryTime(want)
+	w.reopened(0).checkRowsAtEveryTime(want)
+	w.reopened(1).checkRowsAtEveryTime(want)
 	if res, err := w.tab.FlushDeltas(t.Context()); err != nil || res.BytesWritten != 0 || len(w.events) != 0 {
 		t.Errorf("again: %+v, %v", res, err)
 	}
@@ -190,7 +190,7 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 		rowsets, undo int
 	}{{0, 2, 3}, {timestampOf(19), 2, 3}, {timestampOf(20), 2, 2}, {timestampOf(40), 2, 1}, {died - 1, 2, 0}, {died, 1, 0}} {
 		w.floor = test.floor
-		want, live := w.everywhere(), w.tab.LiveRows()
+		want, live := w.rowsAtEveryTime(), w.tab.LiveRows()
 		before := undos()
 		res, err := w.tab.CollectUndos(t.Context())
 		if err != nil || res.BytesWritten != 0 || res.RowSetsAfter != test.rowsets || len(w.tab.RowSetMetadata()) != test.rowsets || undos() != test.undo {
@@ -200,7 +200,7 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 			t.Errorf("floor %d: events %+v, table %+v", test.floor, w.events, w.tab.Metadata())
 		}
 		w.events = nil
-		w.sameEverywhere(want)
+		w.checkRowsAtEveryTime(want)
 		w.checkStored()
 		if got := w.tab.LiveRows(); got != live {
 			t.Errorf("%d live rows, %d before", got, live)
@@ -214,7 +214,7 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 // hookedStore is a store whose next NewCreation calls a hook, when the job has begun and has not
 // committed.
 type hookedStore struct {
-	*world
+	*testStore
 	creating func()
 }
 
@@ -223,7 +223,7 @@ func (h *hookedStore) NewCreation() *blockmanager.Creation {
 		h.creating = nil
 		f()
 	}
-	return h.world.NewCreation()
+	return h.testStore.NewCreation()
 }
 
 // Batches that commit while a delta compaction reads and writes are part of its result.
@@ -238,7 +238,7 @@ func TestDeltaCompactionKeepsConcurrentWrites(t *testing.T) {
 				if changed {
 					w.mustCommit(w.op(Update, 5, 44, "before"))
 				}
-				h := &hookedStore{world: w}
+				h := &hookedStore{testStore: w}
 				w.tab.opts.Store = h
 				h.creating = func() {
 					w.mustCommit(w.op(Update, 6, 55, "during"), w.op(Delete, 7, 0, ""), w.op(Insert, 70, 1, "new"))
@@ -258,11 +258,11 @@ func TestDeltaCompactionKeepsConcurrentWrites(t *testing.T) {
 				if rows != want {
 					t.Errorf("\ngot  %s\nwant %s", rows, want)
 				}
-				all := w.everywhere()
+				all := w.rowsAtEveryTime()
 				n := w.reopened(0)
-				n.sameEverywhere(all)
+				n.checkRowsAtEveryTime(all)
 				w.flush()
-				w.sameEverywhere(all)
+				w.checkRowsAtEveryTime(all)
 				w.checkStored()
 				if _, deltas := w.tab.MemBytes(); deltas != 0 {
 					t.Errorf("%d bytes of deltas are counted after the flush", deltas)
@@ -276,7 +276,7 @@ func TestDeltaCompactionKeepsConcurrentWrites(t *testing.T) {
 // they were open.
 func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 	w := withRedos(t, 40, 3)
-	want := w.everywhere()
+	want := w.rowsAtEveryTime()
 	w = w.reopened(0) // no column's file is open
 	var its []scan.Iterator
 	for ts := max(w.floor, 1); ts <= timestampOf(w.lsn); ts += 10 {
@@ -315,7 +315,7 @@ func TestScanKeepsItsFilesThroughDeltaCompactions(t *testing.T) {
 // A scan that began before UndoGC removed a rowset reads the rowset's files, whether or not they
 // were open.
 func TestScanKeepsTheFilesOfARowSetThatUndoGCRemoves(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
 	w.flush()
 	before := Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}
@@ -371,10 +371,10 @@ func TestCachedRowsAreDroppedWithTheirBase(t *testing.T) {
 func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	for kind, work := range deltaWork {
-		for name, spoil := range map[string]func(w *world) (context.Context, error){
-			"commit": func(w *world) (context.Context, error) { w.commitErr = broken; return t.Context(), broken },
-			"blocks": func(w *world) (context.Context, error) { w.noBlocks = true; return t.Context(), nil },
-			"ctx": func(w *world) (context.Context, error) {
+		for name, spoil := range map[string]func(w *testStore) (context.Context, error){
+			"commit": func(w *testStore) (context.Context, error) { w.commitErr = broken; return t.Context(), broken },
+			"blocks": func(w *testStore) (context.Context, error) { w.noBlocks = true; return t.Context(), nil },
+			"ctx": func(w *testStore) (context.Context, error) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
 				return ctx, context.Canceled
@@ -387,7 +387,7 @@ func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 				w := withRedos(t, 20, 2)
 				w.mustCommit(w.op(Update, 5, 44, "in memory"))
 				w.floor = timestampOf(20)
-				want, stored, first := w.everywhere(), w.tab.RowSetMetadata(), w.tab.FirstLSN()
+				want, stored, first := w.rowsAtEveryTime(), w.tab.RowSetMetadata(), w.tab.FirstLSN()
 				ctx, cause := spoil(w)
 				if _, err := work(w.tab, ctx); err == nil || cause != nil && !errors.Is(err, cause) {
 					t.Fatalf("%v", err)
@@ -399,13 +399,13 @@ func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 				if got := w.tab.RowSetMetadata(); len(got) != 1 || got[0] != stored[0] || w.tab.FirstLSN() != first || w.tab.Metadata().HistoryFloor != 0 {
 					t.Errorf("%+v, was %+v", got, stored)
 				}
-				w.sameEverywhere(want)
-				w.reopened(0).sameEverywhere(want)
+				w.checkRowsAtEveryTime(want)
+				w.reopened(0).checkRowsAtEveryTime(want)
 				w.commitErr, w.noBlocks, w.events = nil, false, nil
 				if _, err := work(w.tab, t.Context()); err != nil || len(w.events) != 1 {
 					t.Errorf("afterwards: %v, %d events", err, len(w.events))
 				}
-				w.sameEverywhere(want)
+				w.checkRowsAtEveryTime(want)
 			})
 		}
 	}
@@ -414,9 +414,9 @@ func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 // A rowset that was replaced by one with the same blocks may still be read through a state that is
 // older than the replaced one.
 func TestScanOfAnEarlierStateKeepsItsFiles(t *testing.T) {
-	for name, replace := range map[string]func(w *world) error{
-		"alter": func(w *world) error { return w.tab.Alter(t.Context(), func(*meta.Table) error { return nil }) },
-		"minor": func(w *world) error { _, err := w.tab.CompactMinor(t.Context()); return err },
+	for name, replace := range map[string]func(w *testStore) error{
+		"alter": func(w *testStore) error { return w.tab.Alter(t.Context(), func(*meta.Table) error { return nil }) },
+		"minor": func(w *testStore) error { _, err := w.tab.CompactMinor(t.Context()); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withRedos(t, 20, 2)

@@ -19,7 +19,7 @@ import (
 )
 
 // lastEvent returns the only event since the last call.
-func (w *world) lastEvent() compaction.Event {
+func (w *testStore) lastEvent() compaction.Event {
 	w.t.Helper()
 	if len(w.events) != 1 {
 		w.t.Fatalf("%d events, want 1: %+v", len(w.events), w.events)
@@ -30,7 +30,7 @@ func (w *world) lastEvent() compaction.Event {
 }
 
 // checkStored compares the metadata on disk with that in memory, and checks every file.
-func (w *world) checkStored() {
+func (w *testStore) checkStored() {
 	w.t.Helper()
 	n := w.reopened(w.lsn + 1)
 	if got, want := n.tab.Metadata().Encode(), w.tab.Metadata().Encode(); !bytes.Equal(got, want) {
@@ -52,7 +52,7 @@ func (w *world) checkStored() {
 }
 
 func TestFlushOfAnEmptyTableDoesNothing(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	epoch := w.m.Epoch()
 	if res, err := w.tab.Flush(t.Context()); err != nil || res != (compaction.Result{}) {
 		t.Errorf("%+v, %v", res, err)
@@ -64,7 +64,7 @@ func TestFlushOfAnEmptyTableDoesNothing(t *testing.T) {
 }
 
 func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
 	res, err := w.tab.Flush(t.Context())
 	if err != nil || res.RowSetsBefore != 0 || res.RowSetsAfter != 1 || res.BytesWritten <= 0 {
@@ -119,7 +119,7 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 // After Compact no rowsets overlap, and the only redos are DELETEs of ghosts. Another Compact has
 // nothing to do until the history floor passes the ghosts.
 func TestCompactLeavesNothingToCompact(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	for i := range 3 {
 		for k := range 200 {
 			w.mustCommit(w.op(Upsert, 3*k+i, i, "some text to fill the file with"))
@@ -187,7 +187,7 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 }
 
 func TestCompactOfGhostsAloneLeavesNoRowSet(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
 	w.flush()
 	w.mustCommit(w.op(Delete, 1, 0, ""), w.op(Delete, 2, 0, ""))
@@ -205,7 +205,7 @@ func TestCompactOfGhostsAloneLeavesNoRowSet(t *testing.T) {
 }
 
 func TestMergeRewritesTheChosenRowSets(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	for i := range 4 {
 		w.mustCommit(w.op(Insert, i, i, ""), w.op(Insert, 100+i, i, ""))
 		w.flush()
@@ -243,19 +243,19 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, test := range map[string]struct {
-		fail  func(w *world)
+		fail  func(w *testStore)
 		ctx   context.Context
 		want  error // nil = any
 		event bool  // whether there is one
 	}{
-		"commit": {func(w *world) { w.commitErr = failure }, context.Background(), failure, true},
-		"wait":   {func(w *world) { w.waitErr = failure }, context.Background(), failure, false},
-		"cancel": {func(w *world) {}, canceled, context.Canceled, true},
-		"blocks": {func(w *world) { w.noBlocks = true }, context.Background(), nil, true},
+		"commit": {func(w *testStore) { w.commitErr = failure }, context.Background(), failure, true},
+		"wait":   {func(w *testStore) { w.waitErr = failure }, context.Background(), failure, false},
+		"cancel": {func(w *testStore) {}, canceled, context.Canceled, true},
+		"blocks": {func(w *testStore) { w.noBlocks = true }, context.Background(), nil, true},
 	} {
 		for _, compact := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/compact=%t", name, compact), func(t *testing.T) {
-				w := newWorld(t, testSchema)
+				w := newTestStore(t, testSchema)
 				w.mustCommit(w.op(Insert, 1, 1, "x"), w.op(Insert, 2, 1, "x"))
 				w.flush()
 				w.mustCommit(w.op(Insert, 0, 1, "x"), w.op(Insert, 3, 1, "x"))
@@ -293,17 +293,17 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 	}
 }
 
-// concurrentWorld is a world whose commit is safe for concurrent use: it assigns LSNs under a lock,
+// concurrentTestStore is a testStore whose commit is safe for concurrent use: it assigns LSNs under a lock,
 // as the store does.
-type concurrentWorld struct {
-	*world
+type concurrentTestStore struct {
+	*testStore
 	mu   sync.Mutex
 	last lsn.Atomic
 }
 
-func (s *concurrentWorld) LastLSN() lsn.LSN { return s.last.Load() }
+func (s *concurrentTestStore) LastLSN() lsn.LSN { return s.last.Load() }
 
-func (s *concurrentWorld) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
+func (s *concurrentTestStore) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
 	edit.LogStart = min(s.last.Load()+1, first())
 	if err := s.m.Commit(edit); err != nil {
 		return err
@@ -311,9 +311,9 @@ func (s *concurrentWorld) CommitMeta(t *Tablet, edit blockmanager.Edit, first fu
 	return install()
 }
 
-func (s *concurrentWorld) Event(compaction.Event) {}
+func (s *concurrentTestStore) Event(compaction.Event) {}
 
-func (s *concurrentWorld) commit(ops ...Op) error {
+func (s *concurrentTestStore) commit(ops ...Op) error {
 	write, err := s.tab.Prepare(ops, s.tab.Schema())
 	if err != nil {
 		return err
@@ -333,7 +333,7 @@ func (s *concurrentWorld) commit(ops ...Op) error {
 // Writers read their own writes during concurrent flushes and compactions. It is meant to run with
 // -race.
 func TestWritersReadTheirWritesWhileRowSetsChange(t *testing.T) {
-	s := &concurrentWorld{world: newWorld(t, testSchema)}
+	s := &concurrentTestStore{testStore: newTestStore(t, testSchema)}
 	s.tab.opts.Store = s
 	rounds := 150
 	if testing.Short() {

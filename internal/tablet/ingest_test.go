@@ -19,7 +19,7 @@ import (
 )
 
 // ingestRows returns rows (k, a, "i", 7).
-func (w *world) ingestRows(a int, keys ...int) *change.Rows {
+func (w *testStore) ingestRows(a int, keys ...int) *change.Rows {
 	rows := &change.Rows{Batch: batch.New(w.tab.Schema().Schema.Columns, 0)}
 	for _, k := range keys {
 		for c, cell := range [][]byte{int64Cell(k), int32Cell(a), []byte("i"), int32Cell(7)} {
@@ -34,7 +34,7 @@ func (w *world) ingestRows(a int, keys ...int) *change.Rows {
 func ingestText(k, a int) string { return fmt.Sprintf(`%d: %d "i" 7`, k, a) }
 
 // ingest ingests rows (k, a).
-func (w *world) ingest(a int, keys ...int) (mvcc.Timestamp, error) {
+func (w *testStore) ingest(a int, keys ...int) (mvcc.Timestamp, error) {
 	in, err := w.tab.BeginIngest()
 	if err != nil {
 		return 0, err
@@ -48,13 +48,13 @@ func (w *world) ingest(a int, keys ...int) (mvcc.Timestamp, error) {
 
 func TestFailedIngestChangesNothing(t *testing.T) {
 	broken := errors.New("broken")
-	for name, set := range map[string]func(w *world){
-		"settling": func(w *world) { w.waitErr = broken },
-		"log":      func(w *world) { w.appendErr = broken },
-		"undos":    func(w *world) { w.noBlocks = true },
-		"metadata": func(w *world) { w.commitErr = broken },
+	for name, set := range map[string]func(w *testStore){
+		"settling": func(w *testStore) { w.waitErr = broken },
+		"log":      func(w *testStore) { w.appendErr = broken },
+		"undos":    func(w *testStore) { w.noBlocks = true },
+		"metadata": func(w *testStore) { w.commitErr = broken },
 	} {
-		w := newWorld(t, testSchema)
+		w := newTestStore(t, testSchema)
 		w.mustCommit(w.op(Insert, 1, 1, "x"))
 		w.flush()
 		w.mustCommit(w.op(Update, 1, 2, "y"))
@@ -81,7 +81,7 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 		}
 		w.waitErr, w.appendErr, w.commitErr, w.noBlocks = nil, nil, nil, false
 		want := []string{`1: 2 "y" 7`}
-		for _, w := range []*world{w, w.reopened(0)} {
+		for _, w := range []*testStore{w, w.reopened(0)} {
 			if got := w.scan(latest, true); !slices.Equal(got, want) {
 				t.Errorf("%s: %v", name, got)
 			}
@@ -105,25 +105,25 @@ func TestFailedIngestChangesNothing(t *testing.T) {
 func TestReplayAppliesOperationsAroundAnIngest(t *testing.T) {
 	const k = 5
 	type step struct {
-		do   func(w *world) error
+		do   func(w *testStore) error
 		text string // of the row afterwards
 	}
-	op := func(kind OpKind, a int) func(*world) error {
-		return func(w *world) error { _, err := w.commit(w.op(kind, k, a, "w")); return err }
+	op := func(kind OpKind, a int) func(*testStore) error {
+		return func(w *testStore) error { _, err := w.commit(w.op(kind, k, a, "w")); return err }
 	}
 	history := []step{
 		{op(Insert, 1), `5: 1 "w" 7`}, {op(Delete, 0), ""},
-		{func(w *world) error { _, err := w.ingest(2, 4, k, 6); return err }, ingestText(k, 2)},
+		{func(w *testStore) error { _, err := w.ingest(2, 4, k, 6); return err }, ingestText(k, 2)},
 		{op(Update, 3), `5: 3 "w" 7`}, {op(Delete, 0), ""},
 		{op(Insert, 4), `5: 4 "w" 7`}, {op(Delete, 0), ""},
-		{func(w *world) error { _, err := w.ingest(5, k); return err }, ingestText(k, 5)},
+		{func(w *testStore) error { _, err := w.ingest(5, k); return err }, ingestText(k, 5)},
 		{op(Update, 6), `5: 6 "w" 7`},
 	}
 	for flushes := range 1 << len(history) {
 		if n := bits.OnesCount(uint(flushes)); n > 2 || testing.Short() && n > 1 {
 			continue
 		}
-		w := newWorld(t, testSchema)
+		w := newTestStore(t, testSchema)
 		want := versions{}
 		for i, s := range history {
 			if err := s.do(w); err != nil {
@@ -149,7 +149,7 @@ func TestReplayAppliesOperationsAroundAnIngest(t *testing.T) {
 }
 
 func TestIngestConflictsWithAnAlteration(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	in, err := w.tab.BeginIngest()
 	if err == nil {
 		err = in.Append(w.ingestRows(1, 1, 2))
@@ -169,7 +169,7 @@ func TestIngestConflictsWithAnAlteration(t *testing.T) {
 // The metadata of ingested rowsets agrees with the files: each row has an undo at the timestamp of
 // the ingest.
 func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, -1, 1, "x"))
 	keys := make([]int, 3000)
 	for i := range keys {
@@ -197,7 +197,7 @@ func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 // The last point at which a writer can insert a key is while Finish waits for the log, before it
 // takes the gate.
 func TestIngestFindsAKeyInsertedBeforeTheGate(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.onWait = func() { w.mustCommit(w.op(Insert, 3, 1, "w")) }
 	_, err := w.ingest(2, 2, 3, 4)
 	var re *change.RowError

@@ -49,9 +49,9 @@ func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	begun := false
+	started := false
 	defer func() {
-		if !begun {
+		if !started {
 			j.end()
 		}
 	}()
@@ -62,7 +62,7 @@ func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	begun = true
+	started = true
 	return j, nil
 }
 

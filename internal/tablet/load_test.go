@@ -9,7 +9,7 @@ import (
 )
 
 // ascending returns one operation for each of n keys from first on.
-func (w *world) ascending(kind OpKind, first, n int) []Op {
+func (w *testStore) ascending(kind OpKind, first, n int) []Op {
 	ops := []Op{}
 	for k := range n {
 		ops = append(ops, w.op(kind, first+k, 1, "x"))
@@ -20,21 +20,21 @@ func (w *world) ascending(kind OpKind, first, n int) []Op {
 // The keys of a batch in key order are not looked up if they all come after the table's last key.
 // The results do not depend on where the last key is stored, even if the batch begins with it.
 func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
-	for name, prepare := range map[string]func(w *world){
-		"in memory": func(w *world) {},
-		"on disk":   func(w *world) { w.flush() },
-		"on disk, with a lower key in memory": func(w *world) {
+	for name, prepare := range map[string]func(w *testStore){
+		"in memory": func(w *testStore) {},
+		"on disk":   func(w *testStore) { w.flush() },
+		"on disk, with a lower key in memory": func(w *testStore) {
 			w.flush()
 			w.mustCommit(w.op(Insert, 50, 1, "x"))
 		},
-		"in memory, with a ghost on disk": func(w *world) {
+		"in memory, with a ghost on disk": func(w *testStore) {
 			w.mustCommit(w.op(Delete, 1299, 0, ""))
 			w.flush()
 			w.mustCommit(w.op(Insert, 1299, 1, "x"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, testSchema)
+			w := newTestStore(t, testSchema)
 			w.mustCommit(w.ascending(Insert, 1000, 300)...) // more than one run of inserts
 			prepare(w)
 			for _, kind := range []OpKind{Update, Delete} {
@@ -64,7 +64,7 @@ func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
 // Consecutive inserts are applied together, but a key may be inserted, deleted and inserted again
 // in one batch.
 func TestRunsOfInsertsEndAtOtherOperations(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	ops := w.ascending(Insert, 0, 300)
 	ops = append(ops, w.op(Delete, 7, 0, ""), w.op(Insert, 7, 2, "y"), w.op(Insert, 300, 3, ""), w.op(Update, 300, 4, "z"))
 	w.mustCommit(ops...)

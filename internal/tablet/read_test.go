@@ -23,7 +23,7 @@ import (
 func TestByteStringsOfAScanStayValid(t *testing.T) {
 	const n = 3*batch.WindowRows + 100
 	for _, disk := range []bool{false, true} {
-		w := newWorld(t, testSchema)
+		w := newTestStore(t, testSchema)
 		if disk {
 			w.mustCommit(w.op(Insert, n/2, 1, "on disk"))
 			w.flush()
@@ -62,8 +62,8 @@ func TestByteStringsOfAScanStayValid(t *testing.T) {
 
 // randomTable returns a table of many overlapping rowsets, with deltas of all kinds, and perhaps
 // rows in memory.
-func randomTable(t *testing.T, r *rand.Rand) (*world, versions) {
-	w, pic := newWorld(t, testSchema), versions{}
+func randomTable(t *testing.T, r *rand.Rand) (*testStore, versions) {
+	w, pic := newTestStore(t, testSchema), versions{}
 	at, span := 0, 1+r.IntN(40)
 	for range 1 + r.IntN(6) {
 		at += r.IntN(60) - 20
@@ -183,15 +183,15 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 // A scan reads the state that it began with, regardless of later inserts, deletes, flushes and
 // compactions, even after the table was dropped. Files that it had not opened before still exist.
 func TestScanKeepsItsState(t *testing.T) {
-	for name, upset := range map[string]func(w *world) error{
-		"flush":   func(w *world) error { _, err := w.tab.Flush(t.Context()); return err },
-		"compact": func(w *world) error { _, err := w.tab.Compact(t.Context()); return err },
-		"drop": func(w *world) error {
+	for name, upset := range map[string]func(w *testStore) error{
+		"flush":   func(w *testStore) error { _, err := w.tab.Flush(t.Context()); return err },
+		"compact": func(w *testStore) error { _, err := w.tab.Compact(t.Context()); return err },
+		"drop": func(w *testStore) error {
 			return w.tab.Drop(func(sets []*rowset.Metadata) error { return w.dropRows(sets) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, testSchema)
+			w := newTestStore(t, testSchema)
 			for i := range 4 {
 				for k := range 20 {
 					w.mustCommit(w.op(Upsert, 10*i+k, i, "x"))
@@ -234,7 +234,7 @@ func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, s)
+	w := newTestStore(t, s)
 	key := func(a int, b string) []byte {
 		return w.tab.Schema().Encoder.AppendPrefix(nil, [][]byte{int64Cell(a), []byte(b)})
 	}
@@ -263,7 +263,7 @@ func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 }
 
 func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	w.mustCommit(w.op(Update, 5, 2, "x"))
 	w.mustCommit(w.op(Update, 5, 3, "x"))
@@ -363,7 +363,7 @@ func TestRowSetsAreDividedIntoGroupsAndLanes(t *testing.T) {
 // Row IDs number the rows of one DiskRowSet, so a scan of a table by them has no meaning: the rows
 // in memory have none.
 func TestScanOfATableRefusesRowIDs(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "on disk"))
 	w.flush()
 	w.mustCommit(w.op(Insert, 2, 1, "in memory"))

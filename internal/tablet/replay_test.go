@@ -17,7 +17,7 @@ import (
 )
 
 // resolved returns an operation as in the log.
-func (w *world) resolved(kind change.Kind, k, a int, s string) record.Op {
+func (w *testStore) resolved(kind change.Kind, k, a int, s string) record.Op {
 	op := record.Op{Table: 3, Kind: kind, Key: w.key(k)}
 	switch kind {
 	case change.Insert:
@@ -28,15 +28,15 @@ func (w *world) resolved(kind change.Kind, k, a int, s string) record.Op {
 	return op
 }
 
-func (w *world) replay(op record.Op, lsn lsn.LSN) error {
+func (w *testStore) replay(op record.Op, lsn lsn.LSN) error {
 	return w.tab.Replay(op, timestampOf(lsn), lsn)
 }
 
 // These are the cases of Replay's rule. Key 5 was inserted by lsn 1 and flushed with everything up
 // to lsn 2; key 6 was inserted by lsn 3, and a second flush wrote it with the deltas up to lsn 4.
 func TestReplaySkipsOperationsInFiles(t *testing.T) {
-	start := func(t *testing.T) *world {
-		w := newWorld(t, testSchema)
+	start := func(t *testing.T) *testStore {
+		w := newTestStore(t, testSchema)
 		w.mustCommit(w.op(Insert, 5, 1, "x")) // lsn 1
 		w.mustCommit(w.op(Update, 5, 2, "x")) // lsn 2
 		w.flush()
@@ -109,7 +109,7 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2 as of lsn 9, where key 5 was inserted
 	// again.
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "first"))
 	w.mustCommit(w.op(Update, 5, 2, "first"))
 	w.flush()
@@ -120,8 +120,8 @@ func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 	past, future := *sets[0], *sets[1]
 	past.IncludedLSN, past.Redo, past.LiveRows = 2, nil, 1
 	future.IncludedLSN = 9
-	open := func() *world {
-		n := &world{t: t, m: w.m}
+	open := func() *testStore {
+		n := &testStore{t: t, m: w.m}
 		var err error
 		if n.tab, err = Open(w.tab.opts, w.tab.Metadata(), []*rowset.Metadata{&past, &future}); err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 }
 
 func TestReplayRefusesImpossibleOperations(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	ops := map[string]record.Op{
 		"insert of a live row":     w.resolved(change.Insert, 5, 1, "x"),
@@ -185,7 +185,7 @@ func TestReplayRestoresEverySnapshot(t *testing.T) {
 		rounds = 2
 	}
 	for range rounds {
-		w, pic := newWorld(t, testSchema), versions{}
+		w, pic := newTestStore(t, testSchema), versions{}
 		for range 25 {
 			w.step(r, pic)
 			switch r.IntN(8) {
@@ -208,7 +208,7 @@ func TestReplayRestoresEverySnapshot(t *testing.T) {
 
 // compareAll compares the table with the model at every snapshot, and its counts with the number of
 // rows.
-func (w *world) compareAll(pic versions) {
+func (w *testStore) compareAll(pic versions) {
 	w.t.Helper()
 	for lsn := lsn.LSN(0); lsn <= w.lsn+1; lsn++ {
 		before := mvcc.AsOf(timestampOf(lsn))

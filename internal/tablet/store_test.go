@@ -44,8 +44,8 @@ var testSchema = func() *schema.Schema {
 
 var allColumns = []int{0, 1, 2, 3}
 
-// world is a table in its own in-memory store, with the log that the store would have.
-type world struct {
+// testStore is a table in its own in-memory store, with the log that the store would have.
+type testStore struct {
 	t     testing.TB
 	fs    *vfs.Mem
 	m     *blockmanager.Manager
@@ -74,9 +74,9 @@ func blockOptions(fs vfs.FS) blockmanager.Options {
 	return blockmanager.Options{FS: fs, Dir: worldDir, Instance: [16]byte{1, 2, 3}}
 }
 
-func newWorld(t testing.TB, s *schema.Schema) *world {
+func newTestStore(t testing.TB, s *schema.Schema) *testStore {
 	t.Helper()
-	w := &world{t: t, fs: vfs.NewMem()}
+	w := &testStore{t: t, fs: vfs.NewMem()}
 	row := &meta.Table{Number: 3, Name: "t", Schema: s, HistorySec: meta.KeepForever, NextRowSetID: 1, NextColumnID: 100}
 	err := errors.Join(w.fs.Mkdir(worldDir), w.fs.SyncDir("/"),
 		blockmanager.Format(blockOptions(w.fs), []blockmanager.Row{{Key: meta.TableKey(3), Value: row.Encode()}}, 1))
@@ -88,7 +88,7 @@ func newWorld(t testing.TB, s *schema.Schema) *world {
 }
 
 // open opens the store. It replays nothing.
-func (w *world) open() {
+func (w *testStore) open() {
 	w.t.Helper()
 	var row *meta.Table
 	var sets []*rowset.Metadata
@@ -119,11 +119,11 @@ func (w *world) open() {
 	w.t.Cleanup(func() { w.m.Close() })
 }
 
-// reopened returns the world after a kill and a restart, with the log replayed from LSN replayed
+// reopened returns the store after a kill and a restart, with the log replayed from LSN replayed
 // on; 0 is log_start.
-func (w *world) reopened(replayed lsn.LSN) *world {
+func (w *testStore) reopened(replayed lsn.LSN) *testStore {
 	w.t.Helper()
-	n := &world{t: w.t, fs: w.fs.Clone(), lsn: w.lsn, log: w.log, floor: w.floor}
+	n := &testStore{t: w.t, fs: w.fs.Clone(), lsn: w.lsn, log: w.log, floor: w.floor}
 	n.open()
 	if replayed == 0 {
 		replayed = n.m.LogStart()
@@ -145,8 +145,8 @@ func (b blocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.m.OpenBl
 // snapshots between two batches.
 func timestampOf(lsn lsn.LSN) mvcc.Timestamp { return mvcc.Timestamp(10 * lsn) }
 
-func (w *world) LastLSN() lsn.LSN { return w.lsn }
-func (w *world) Wait(context.Context, lsn.LSN) error {
+func (w *testStore) LastLSN() lsn.LSN { return w.lsn }
+func (w *testStore) Wait(context.Context, lsn.LSN) error {
 	once(&w.onWait)
 	return w.waitErr
 }
@@ -159,12 +159,12 @@ func once(hook *func()) {
 	}
 }
 
-func (w *world) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
+func (w *testStore) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
 
-func (w *world) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
+func (w *testStore) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
 
 // AppendEmpty logs an empty batch.
-func (w *world) AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
+func (w *testStore) AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	if w.appendErr != nil {
 		return 0, 0, nil, w.appendErr
 	}
@@ -177,7 +177,7 @@ func (w *world) AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), e
 }
 
 // NewCreation returns a creation that has ended, so no block can be written, if noBlocks is set.
-func (w *world) NewCreation() *blockmanager.Creation {
+func (w *testStore) NewCreation() *blockmanager.Creation {
 	c := w.m.NewCreation()
 	if w.noBlocks {
 		c.Abort()
@@ -185,8 +185,8 @@ func (w *world) NewCreation() *blockmanager.Creation {
 	return c
 }
 
-func (w *world) Event(e compaction.Event) { w.events = append(w.events, e) }
-func (w *world) CommitMeta(_ *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
+func (w *testStore) Event(e compaction.Event) { w.events = append(w.events, e) }
+func (w *testStore) CommitMeta(_ *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
 	once(&w.onCommit)
 	if w.commitErr != nil {
 		return w.commitErr
@@ -203,12 +203,12 @@ func int32Cell(v int) []byte { return binary.LittleEndian.AppendUint32(nil, uint
 
 func int64Cell(v int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
 
-func (w *world) key(k int) []byte {
+func (w *testStore) key(k int) []byte {
 	return w.tab.Schema().Encoder.AppendKey(nil, [][]byte{int64Cell(k)})
 }
 
 // image returns a row image with cells a and s; an empty s is NULL.
-func (w *world) image(k, a int, s string) []byte {
+func (w *testStore) image(k, a int, s string) []byte {
 	cells := [][]byte{int64Cell(k), int32Cell(a), []byte(s), int32Cell(7)}
 	if s == "" {
 		cells[2] = nil
@@ -217,7 +217,7 @@ func (w *world) image(k, a int, s string) []byte {
 }
 
 // op returns an operation on key k: inserts and upserts set all columns, updates set a and s.
-func (w *world) op(kind OpKind, k, a int, s string) Op {
+func (w *testStore) op(kind OpKind, k, a int, s string) Op {
 	op := Op{Kind: kind, Key: w.key(k)}
 	switch kind {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:
@@ -234,7 +234,7 @@ func (w *world) op(kind OpKind, k, a int, s string) Op {
 }
 
 // commit commits a batch as the store does: resolve, log, apply. reopened replays what it logged.
-func (w *world) commit(ops ...Op) (changes int, err error) {
+func (w *testStore) commit(ops ...Op) (changes int, err error) {
 	for i := range ops {
 		ops[i].Index = i
 	}
@@ -258,14 +258,14 @@ func (w *world) commit(ops ...Op) (changes int, err error) {
 	return changes, nil
 }
 
-func (w *world) mustCommit(ops ...Op) {
+func (w *testStore) mustCommit(ops ...Op) {
 	w.t.Helper()
 	if _, err := w.commit(ops...); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) flush() {
+func (w *testStore) flush() {
 	w.t.Helper()
 	if _, err := w.tab.Flush(context.Background()); err != nil {
 		w.t.Fatal(err)
@@ -275,7 +275,7 @@ func (w *world) flush() {
 var latest = Snapshot{At: mvcc.Everything, Latest: true}
 
 // get returns the row of key k as text; "" if there is none.
-func (w *world) get(k int, at Snapshot) string {
+func (w *testStore) get(k int, at Snapshot) string {
 	w.t.Helper()
 	cells := make([][]byte, len(allColumns))
 	found, err := get(w.tab, w.key(k), at, allColumns, cells)
@@ -299,7 +299,7 @@ func rowText(cells [][]byte) string {
 }
 
 // scan returns all rows as text, in the order of the scan.
-func (w *world) scan(at Snapshot, ordered bool) []string {
+func (w *testStore) scan(at Snapshot, ordered bool) []string {
 	w.t.Helper()
 	it, err := search(w.tab, scan.Options{Columns: allColumns}, at, ordered)
 	if err != nil {
@@ -340,7 +340,7 @@ func rowCells(b *batch.RecordBatch, i int) [][]byte {
 }
 
 // checkFree fails if a lock of the table is held: gate, work, or a stripe.
-func (w *world) checkFree() {
+func (w *testStore) checkFree() {
 	w.t.Helper()
 	if !w.tab.gate.TryLock() {
 		w.t.Fatal("the gate is held")
@@ -422,7 +422,7 @@ func outcome(kind OpKind, before, given string) (after string, cause error) {
 var noChange = blockmanager.Edit{}
 
 // dropRows removes a table's rows from the metadata, as the store does for a drop.
-func (w *world) dropRows(sets []*rowset.Metadata) error {
+func (w *testStore) dropRows(sets []*rowset.Metadata) error {
 	edit := blockmanager.Edit{Delete: [][]byte{meta.TableKey(3)}, Confirm: true}
 	for _, m := range sets {
 		edit.Dead = m.Blocks(edit.Dead)

@@ -19,62 +19,62 @@ import (
 
 var allAsks = []OpKind{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
 
-// places lists the positions that key 5 can have, live or as a ghost, with the row that is then
+// keyPositions lists the positions that key 5 can have, live or as a ghost, with the row that is then
 // read.
-var places = []struct {
+var keyPositions = []struct {
 	name string
-	make func(w *world)
+	make func(w *testStore)
 	text string
 }{
-	{"absent", func(w *world) {}, ""},
-	{"in memory", func(w *world) { w.mustCommit(w.op(Insert, 5, 1, "x")) }, `5: 1 "x" 7`},
-	{"in memory, updated", func(w *world) {
+	{"absent", func(w *testStore) {}, ""},
+	{"in memory", func(w *testStore) { w.mustCommit(w.op(Insert, 5, 1, "x")) }, `5: 1 "x" 7`},
+	{"in memory, updated", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.mustCommit(w.op(Update, 5, 2, ""))
 	}, `5: 2 NULL 7`},
-	{"ghost in memory", func(w *world) {
+	{"ghost in memory", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.mustCommit(w.op(Delete, 5, 0, ""))
 	}, ""},
-	{"on disk", func(w *world) {
+	{"on disk", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.flush()
 	}, `5: 1 "x" 7`},
-	{"on disk, updated in memory", func(w *world) {
+	{"on disk, updated in memory", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.flush()
 		w.mustCommit(w.op(Update, 5, 3, "y"))
 	}, `5: 3 "y" 7`},
-	{"on disk, updated in a file", func(w *world) {
+	{"on disk, updated in a file", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.flush()
 		w.mustCommit(w.op(Update, 5, 3, "y"))
 		w.flush()
 	}, `5: 3 "y" 7`},
-	{"ghost on disk, deleted in memory", func(w *world) {
+	{"ghost on disk, deleted in memory", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.flush()
 		w.mustCommit(w.op(Delete, 5, 0, ""))
 	}, ""},
-	{"ghost on disk, deleted in a file", func(w *world) {
+	{"ghost on disk, deleted in a file", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.flush()
 		w.mustCommit(w.op(Delete, 5, 0, ""))
 		w.flush()
 	}, ""},
-	{"ghost on disk, live in memory", func(w *world) {
+	{"ghost on disk, live in memory", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.flush()
 		w.mustCommit(w.op(Delete, 5, 0, ""), w.op(Insert, 5, 4, "z"))
 	}, `5: 4 "z" 7`},
-	{"ghosts on disk and in memory", func(w *world) {
+	{"ghosts on disk and in memory", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.flush()
 		w.mustCommit(w.op(Delete, 5, 0, ""))
 		w.mustCommit(w.op(Insert, 5, 4, "z"))
 		w.mustCommit(w.op(Delete, 5, 0, ""))
 	}, ""},
-	{"ghost in one rowset, live in another", func(w *world) {
+	{"ghost in one rowset, live in another", func(w *testStore) {
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		w.flush()
 		w.mustCommit(w.op(Delete, 5, 0, ""))
@@ -86,14 +86,14 @@ var places = []struct {
 // Tablet spec §12.4: each operation on a key at each position, alone and between operations on
 // other keys. The row before the operation can still be read.
 func TestOperationsMatchTheResultTable(t *testing.T) {
-	for _, p := range places {
+	for _, p := range keyPositions {
 		for _, kind := range allAsks {
 			for _, neighbors := range []bool{true, false} {
 				if testing.Short() && !neighbors {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/neighbors=%t", p.name, kind, neighbors), func(t *testing.T) {
-					w := newWorld(t, testSchema)
+					w := newTestStore(t, testSchema)
 					p.make(w)
 					if got := w.get(5, latest); got != p.text {
 						t.Fatalf("before: %q, want %q", got, p.text)
@@ -150,7 +150,7 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 		rounds = 5
 	}
 	for range rounds {
-		w, pic := newWorld(t, testSchema), versions{}
+		w, pic := newTestStore(t, testSchema), versions{}
 		for range 40 {
 			w.step(r, pic)
 			if r.IntN(8) == 0 {
@@ -164,7 +164,7 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 }
 
 // step commits a random batch and updates the model.
-func (w *world) step(r *rand.Rand, pic versions) {
+func (w *testStore) step(r *rand.Rand, pic versions) {
 	w.t.Helper()
 	var ops []Op
 	var text []string // the row that each op would set
@@ -210,7 +210,7 @@ func (w *world) step(r *rand.Rand, pic versions) {
 
 func TestUpsertKeepsColumnsThatAreNotSet(t *testing.T) {
 	for _, place := range []string{"in memory", "on disk"} {
-		w := newWorld(t, testSchema)
+		w := newTestStore(t, testSchema)
 		w.mustCommit(w.op(Insert, 5, 1, "x"))
 		if place == "on disk" {
 			w.flush()
@@ -236,7 +236,7 @@ func TestUpsertKeepsColumnsThatAreNotSet(t *testing.T) {
 
 // An upsert without a required column is refused only if the row is new.
 func TestUpsertOfANewRowNeedsRequiredColumns(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	op := w.op(Upsert, 5, 0, "y")
 	op.Set, op.Lacks = batch.MakeBitmap(4), "a"
@@ -263,7 +263,7 @@ func TestUpsertOfANewRowNeedsRequiredColumns(t *testing.T) {
 
 // A row that one batch inserts and deletes is never visible, either before or after a flush.
 func TestInsertAndDeleteInOneBatchIsNeverSeen(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, ""))
 	w.mustCommit(w.op(Insert, 5, 1, "x"), w.op(Update, 5, 2, "y"), w.op(Delete, 5, 0, ""))
 	check := func() {
@@ -284,7 +284,7 @@ func TestInsertAndDeleteInOneBatchIsNeverSeen(t *testing.T) {
 
 // After any error of Prepare no lock is held: a flush and a batch succeed.
 func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"), w.op(Insert, 500, 1, "x"))
 	w.flush()
 	many := []Op{}
@@ -318,7 +318,7 @@ func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 }
 
 func TestDroppedTableIsNotFound(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 5, 1, "x"))
 	w.flush()
 	w.mustCommit(w.op(Insert, 6, 1, "x"))
@@ -360,7 +360,7 @@ func TestKeyTextIsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, s)
+	w := newTestStore(t, s)
 	key := w.tab.Schema().Encoder.AppendKey(nil, [][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
 		int64Cell(-1), append(int64Cell(-1), int64Cell(-1)...), int32Cell(12)})
 	want := `{"i":-2,"q\"":"a\"\\\u0001é","b":"0x00ff","d":"2026-11-21","m":"-0.05","u":65535,"t":-1,"w":-1,"z":"12"}`
@@ -370,7 +370,7 @@ func TestKeyTextIsJSON(t *testing.T) {
 	if got := w.tab.KeyText([]byte{1}); got != "0x01" {
 		t.Errorf("no key: %s", got)
 	}
-	if w = newWorld(t, testSchema); w.tab.KeyText(w.key(-42)) != "-42" {
+	if w = newTestStore(t, testSchema); w.tab.KeyText(w.key(-42)) != "-42" {
 		t.Errorf("one column: %s", w.tab.KeyText(w.key(-42)))
 	}
 }
@@ -378,10 +378,10 @@ func TestKeyTextIsJSON(t *testing.T) {
 // An operation whose condition is not met does nothing if it is of an Ignore kind, and is refused
 // otherwise. If its condition is met, the condition has no effect.
 func TestOperationsWithConditions(t *testing.T) {
-	for _, place := range places {
+	for _, place := range keyPositions {
 		for _, kind := range []OpKind{Delete, DeleteIgnore, Update, UpdateIgnore, Upsert, UpsertIgnore, Insert, InsertIgnore} {
 			for _, absent := range []bool{false, true} {
-				w := newWorld(t, testSchema)
+				w := newTestStore(t, testSchema)
 				place.make(w)
 				before := w.get(5, latest)
 				op := w.op(kind, 5, 9, "new")
@@ -409,7 +409,7 @@ func TestOperationsWithConditions(t *testing.T) {
 // PrepareAll excludes every other write batch of the table, also on keys that do not exist, and
 // MaxTimestamp is the timestamp of the last batch before it.
 func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
-	w := newWorld(t, testSchema)
+	w := newTestStore(t, testSchema)
 	w.mustCommit(w.op(Insert, 1, 1, "x"))
 	w.flush()
 	w.mustCommit(w.op(Update, 1, 2, "x"))

@@ -33,14 +33,14 @@ type ingestLimits struct {
 
 var usualIngest = ingestLimits{least: 8 << 20, batches: 64, most: 128 << 20}
 
-// risingKeys checks, batch by batch, that keys ascend.
-type risingKeys struct {
+// ascendingKeys checks, batch by batch, that keys ascend.
+type ascendingKeys struct {
 	encoder *keyenc.Encoder
 	keys    [][]byte
 	last    []byte
 }
 
-func (k *risingKeys) take(r *rows) bool {
+func (k *ascendingKeys) take(r *rows) bool {
 	k.keys = change.AppendVectorKeys(k.keys[:0], k.encoder, r.vectors, 0, r.len())
 	last := k.last
 	for _, key := range k.keys {
@@ -60,7 +60,7 @@ func (l *loader) ingest(ctx context.Context) error {
 	if l.o.SkipBad != nil || l.o.Mode == oribi.OpUpsert || l.limits.least == 0 || s.AutoIncrement() >= 0 {
 		return nil
 	}
-	k := &risingKeys{encoder: keyenc.NewEncoder(s)}
+	k := &ascendingKeys{encoder: keyenc.NewEncoder(s)}
 	ahead := 0
 	for size := 0; size < l.limits.least; ahead++ {
 		r, err := l.read(ctx)
@@ -79,7 +79,7 @@ func (l *loader) ingest(ctx context.Context) error {
 	for ahead > 0 {
 		// Ctrl-C ends the input, but the rows already taken are still ingested.
 		taken := int64(0)
-		_, _, err := l.o.Table.Ingest(context.WithoutCancel(ctx), l.rising(ctx, k, &ahead, &taken))
+		_, _, err := l.o.Table.Ingest(context.WithoutCancel(ctx), l.ascending(ctx, k, &ahead, &taken))
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (l *loader) ingest(ctx context.Context) error {
 }
 
 // fits reports whether a batch can be ingested after the preceding ones.
-func (l *loader) fits(k *risingKeys, r *rows) bool {
+func (l *loader) fits(k *ascendingKeys, r *rows) bool {
 	return r.len() > 0 && r.largest <= ingestRowBytes && k.take(r)
 }
 
@@ -109,7 +109,7 @@ func (l *loader) free(ctx context.Context, r *rows) (bool, error) {
 // ascending yields the vectors of one ingest: those of the first ahead batches in the queue, which
 // fit, and of the batches after them. It counts the rows in taken. ahead becomes 0 when there is
 // nothing more to ingest.
-func (l *loader) rising(ctx context.Context, k *risingKeys, ahead *int, taken *int64) iter.Seq2[[]*batch.Vector, error] {
+func (l *loader) ascending(ctx context.Context, k *ascendingKeys, ahead *int, taken *int64) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		for size := 0; *ahead > 0 && size < l.limits.most; {
 			r := l.queue[0]

@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// risingText returns rows whose keys ascend from first, up to a disorder or fault, if there is one.
-func risingText(r *rand.Rand, first int) string {
+// ascendingText returns rows whose keys ascend from first, up to a disorder or fault, if there is one.
+func ascendingText(r *rand.Rand, first int) string {
 	var lines []string
 	k := first
 	for range 1 + r.IntN(300) {
@@ -49,7 +49,7 @@ func TestIngestedLoadsMatchCommittedLoads(t *testing.T) {
 	ingested := 0
 	for range rounds {
 		first := r.IntN(200)
-		texts := []string{risingText(r, first), risingText(r, first+r.IntN(400))}
+		texts := []string{ascendingText(r, first), ascendingText(r, first+r.IntN(400))}
 		size := 1 + r.IntN(30)
 		mode := []oribi.Op{oribi.OpInsert, oribi.OpInsertIgnore}[r.IntN(2)]
 		limits := ingestLimits{least: 1 + r.IntN(5000), batches: 20, most: 1 + r.IntN(10_000)}
