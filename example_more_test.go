@@ -148,14 +148,14 @@ func ExampleTable_Compact() {
 	// 10 <nil>
 }
 
-// everything is a policy that merges all rowsets into one as soon as there are two.
+// everything is a policy that merges all rowsets if there are two or more.
 type everything struct{}
 
 func (everything) Pick(layout compaction.Layout, _ int64) compaction.Choice {
 	if len(layout.RowSets) < 2 {
 		return compaction.Choice{}
 	}
-	c := compaction.Choice{Why: "there is more than one"}
+	c := compaction.Choice{Why: "more than one rowset"}
 	for _, r := range layout.RowSets {
 		c.RowSets = append(c.RowSets, r.ID)
 	}
@@ -196,7 +196,7 @@ func ExampleTable_Merge() {
 	// Output:
 	// flush: 0 rowsets before, 1 after: the MemRowSet is flushed
 	// flush: 1 rowsets before, 2 after: the MemRowSet is flushed
-	// merge: 2 rowsets before, 1 after: there is more than one
+	// merge: 2 rowsets before, 1 after: more than one rowset
 }
 
 // Options as a test may set them: a clock that the test moves, and an hour of history. A read of an

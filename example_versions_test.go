@@ -64,7 +64,7 @@ func ExampleTable_GetMany() {
 	// [map[size:20] map[] map[size:10]] <nil>
 }
 
-// A snapshot keeps a state readable until it is closed, whatever is written and compacted in
+// A snapshot keeps a state readable until it is closed, regardless of writes and compactions in
 // between.
 func ExampleStore_Snapshot() {
 	ctx := context.Background()

@@ -235,7 +235,7 @@ func (s *shell) typePages(t *testing.T) {
 		})
 	}
 	if typed == 0 {
-		t.Error("no page has a command: this test does not see them")
+		t.Error("found no commands in the pages")
 	}
 }
 
@@ -263,7 +263,7 @@ func (s *shell) checkVerbs(t *testing.T) {
 	_, topics, _ := strings.Cut(help, "\nPages, ")
 	pages := regexp.MustCompile(`(?m)^  ([a-z]+)  `).FindAllStringSubmatch(topics, -1)
 	if len(pages) < 5 {
-		t.Errorf("only %d pages in the help: this test does not see them", len(pages))
+		t.Errorf("found only %d pages in the help", len(pages))
 	}
 	intro, _, _ := strings.Cut(page(t, "docs/command.md"), "\n\n|")
 	for _, topic := range pages {
@@ -273,7 +273,7 @@ func (s *shell) checkVerbs(t *testing.T) {
 	}
 	listed := regexp.MustCompile(`(?m)^  (oribi [a-z]+(?: [a-z]+)*)`).FindAllStringSubmatch(help, -1)
 	if len(listed) < 20 {
-		t.Fatalf("only %d commands in the help: this test does not see them", len(listed))
+		t.Fatalf("found only %d commands in the help", len(listed))
 	}
 	for _, verb := range listed {
 		if !slices.Contains(named, verb[1]) {
@@ -285,7 +285,7 @@ func (s *shell) checkVerbs(t *testing.T) {
 func TestReadmeNamesTheTwoCommands(t *testing.T) {
 	for _, line := range []string{"go run ./cmd/oribi demo", "go test ./..."} {
 		if !strings.Contains(page(t, "README.md"), "\n    "+line+"\n") {
-			t.Errorf("README.md does not show %q on a line of its own", line)
+			t.Errorf("README.md does not show %q on a separate line", line)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	s.pins.open(sn)
 	err = s.pub.WaitTimestamp(ctx, ts)
 	if errors.Is(err, fault.ErrPoisoned) {
-		// Nothing is published any more, nor dropped: the visible state is the newest for good.
+		// Publishing and dropping have stopped: the visible state stays the newest.
 		sn.Close()
 		sn = s.newSnapshot(s.pub.Visible(), opts)
 		s.pins.open(sn)
@@ -158,20 +158,20 @@ func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 func (s *Store) waitPublished(ctx context.Context, ts mvcc.Timestamp) error {
 	s.promise(ts)
 	// A commit that took its timestamp before the clock passed ts may still be on its way to the
-	// publisher: it is there once this goroutine has been through the commits' critical section.
+	// publisher. It has arrived once this goroutine has entered and left the critical section.
 	s.appendMu.Lock()
-	s.appendMu.Unlock() //lint:ignore SA2001 the point is to have been there
+	s.appendMu.Unlock() //lint:ignore SA2001 see above
 	return s.pub.WaitTimestamp(ctx, ts)
 }
 
 // pins records the timestamps that reads and snapshots need, and how far each table's history may
 // have been dropped.
 //
-// One lock guards both. Otherwise a read could come between the moment when a compaction reads the
-// pins and the moment when it drops history:
+// One lock guards both. Otherwise a read could pin its timestamp after a compaction has read the
+// pins and before it drops history:
 //
 //	compaction: floor = min(oldest by age, pins)                    drops what is below the floor
-//	read:                                       pin 5, allowed ───▶ reads at 5, of which a part is gone
+//	read:                                       pin 5, allowed ───▶ reads at 5, part of which was dropped
 //
 // The floor is recorded when it is chosen, so the read has either pinned its timestamp before, or
 // is refused.

@@ -32,8 +32,8 @@ type Store struct {
 	logTail  *wal.Tail // as replay found it
 
 	// running counts the calls in progress. Close sets closed, then waits until running is 0. A
-	// call that has counted itself and then finds closed set returns ErrClosed, so Close misses
-	// none, and none that began before is cut off.
+	// call increments running first and then checks closed, so Close waits for every call that
+	// began before it, and every later call returns ErrClosed.
 	running atomic.Int64
 	closed  atomic.Bool
 	idle    chan struct{} // gets a value when running falls to 0 after closed was set

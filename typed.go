@@ -91,7 +91,7 @@ func OpenTable[T any](s *Store, name string, opts ...TableOption) (*TableOf[T], 
 			return nil, err
 		}
 		if table, err = s.CreateTable(name, columns, opts...); errors.Is(err, fault.ErrExists) {
-			table, err = s.Table(name) // another goroutine was faster
+			table, err = s.Table(name) // another goroutine has created it
 		}
 	}
 	if err != nil {

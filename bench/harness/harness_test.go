@@ -549,7 +549,7 @@ func TestFloorsOfMissingPeersAreIgnored(t *testing.T) {
 		w := WorkloadResult{Peers: peers}
 		w.judge(&Workload{Floors: []Floor{floor}}, &Report{})
 		if len(w.Floors) != want {
-			t.Errorf("%+v gives %d results, want %d", floor, len(w.Floors), want)
+			t.Errorf("%+v: %d results, want %d", floor, len(w.Floors), want)
 		}
 	}
 }

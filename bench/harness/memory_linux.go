@@ -131,7 +131,7 @@ func freeBytes(dir string) (n int64, known bool) {
 	return int64(s.Bavail) * s.Bsize, true
 }
 
-// DropCache makes the system forget what it holds in memory of the files in dir, as far as it will.
+// DropCache asks the system to evict the files in dir from the page cache.
 func DropCache(dir string) error {
 	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

@@ -20,7 +20,7 @@ func main() {
 	os.Exit(2)
 }
 
-// ready makes what the peer needs, and tries to start and stop a server.
+// ready makes what the peer needs, and starts and stops a server as a check.
 func ready(env *harness.Env) error {
 	home, err := homeOfProgram()
 	if err == nil {

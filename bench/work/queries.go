@@ -22,7 +22,7 @@ func queries(all []peer.Driver) (out []harness.Workload) {
 		{peer.NoRows, "sum of l_extendedprice where l_quantity is 12.50, which no row has although it is between minimum and maximum", eightfold},
 		{peer.Group, "count and sum of l_quantity by l_shipmode (7 values)", 0},
 		{peer.Q1, "TPC-H Q1 in integers; for peers without SQL, computed from what their reads return", 0},
-		{peer.Q6, "TPC-H Q6, like Q1", 0},
+		{peer.Q6, "TPC-H Q6 in integers; for peers without SQL, as in q1", 0},
 	} {
 		w := harness.Workload{Name: string(q.question), About: q.about + ", over all of lineitem, warm",
 			Unit: "rows/s", More: true, MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,

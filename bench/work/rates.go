@@ -18,10 +18,10 @@ func rates() []harness.Workload {
 		return harness.Workload{Name: name, About: about, Unit: "rows/s", More: true, Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: peers}
 	}
 	return []harness.Workload{
-		make("flush", "flush lineitem (at most 200,000 rows) from memory to disk, in one flush",
+		make("flush", "lineitem (at most 200,000 rows), flushed from memory to disk at once",
 			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, flushStep, rate) }},
 			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, flushStep, rate) }}),
-		make("merge", "merge 8 overlapping flushes of the same rows",
+		make("merge", "8 overlapping flushes of lineitem (at most 200,000 rows), merged",
 			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, mergeStep, rate) }},
 			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, mergeStep, rate) }}),
 		make("delta-compact", "major delta compaction of one column, of which a tenth of the rows was changed and flushed; rows of the table per second",

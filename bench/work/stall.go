@@ -17,7 +17,7 @@ func stalls() []harness.Workload {
 	}
 	return []harness.Workload{
 		make("write-stall", "one writer upserts rows of lineitem (at most 200,000), one per commit, without sync, during a flush of all rows", flushStep),
-		make("write-stall-merge", "the same during a merge of 8 overlapping flushes", mergeStep),
+		make("write-stall-merge", "one writer upserts rows of lineitem, one per commit, without sync, during a merge of 8 overlapping flushes of all rows", mergeStep),
 	}
 }
 

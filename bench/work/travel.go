@@ -20,7 +20,7 @@ func travel() (out []harness.Workload) {
 	for _, deltas := range []int{0, 1, 4, 16} {
 		out = append(out, harness.Workload{
 			Name:  fmt.Sprintf("travel-%d", deltas),
-			About: fmt.Sprintf("sum of an int64 column over all rows as of a timestamp after which each row was changed %d times, compacted, one thread, warm", deltas),
+			About: fmt.Sprintf("sum of an int64 column over all rows as of a timestamp after which each row was changed (changes: %d), compacted, one thread, warm", deltas),
 			Unit:  "ns/row", MemoryLimit: peakLimit,
 			Peers: []harness.Peer{
 				{Name: "oribi", Ours: true, Prepare: func(env *harness.Env) error { return prepareTravel(env, deltas) }, Measure: sumDeltas(true)},

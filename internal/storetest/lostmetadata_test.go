@@ -84,7 +84,7 @@ func TestBatchesAfterLostMetadataAreRefused(t *testing.T) {
 					case written && done:
 						both++
 					case written:
-						t.Errorf("%s: the batch is there, the change before it is not", state.Name)
+						t.Errorf("%s: the store has the batch, but not the change before it", state.Name)
 					}
 				}
 				if both == 0 || refused == 0 {

@@ -305,10 +305,10 @@ func checkRows(t *testing.T, table *oribi.Table, state string, want map[int32]or
 		n++
 		k := row["k"].(int32)
 		if !reflect.DeepEqual(row, want[k]) {
-			t.Fatalf("%s, %s: scan gives %#v, want %#v", table.Name(), state, row, want[k])
+			t.Fatalf("%s, %s: scan returns %#v, want %#v", table.Name(), state, row, want[k])
 		}
 		if got, err := table.Get(ctx, k); err != nil || !reflect.DeepEqual(got, want[k]) {
-			t.Fatalf("%s, %s: get gives %#v, %v, want %#v", table.Name(), state, got, err, want[k])
+			t.Fatalf("%s, %s: get returns %#v, %v, want %#v", table.Name(), state, got, err, want[k])
 		}
 	}
 	if n != len(want) {

@@ -20,7 +20,7 @@ import org.apache.hadoop.hbase.io.hfile.LruBlockCache;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * Reads an HFile with HBase's own reader, and takes the time.
+ * Reads an HFile with HBase's own reader, and measures the time.
  *
  * <p>A request is a line of words on stdin, the answer a line on stdout that begins with "ok", or "error" with the reason, after which the program
  * ends, as it does at the end of stdin.
@@ -36,7 +36,7 @@ final class Client {
 
   public static void main(String[] args) throws Exception {
     PrintStream stdout = System.out;
-    System.setOut(System.err); // no library writes among the answers
+    System.setOut(System.err); // libraries must not write between the answers
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     Client c = new Client();
     try {
@@ -72,7 +72,7 @@ final class Client {
       case "get": // GETS at least, MILLISECONDS at least; answered by the gets and the nanoseconds
         return get(Long.parseLong(q[1]), Long.parseLong(q[2]));
       default:
-        throw new IllegalArgumentException("no request " + q[0]);
+        throw new IllegalArgumentException("unknown request " + q[0]);
     }
   }
 
@@ -83,7 +83,7 @@ final class Client {
     reader = HFile.createReader(new HFileSystem(conf, true), new Path(new File(file).getAbsoluteFile().toURI()), cache, true, conf);
   }
 
-  /** What is added up of each cell; the same as the other readers do. */
+  /** The checksum of a cell, the same as for the other readers. */
   private void add(Cell c) {
     int value = c.getValueLength();
     sum += c.getTimestamp() + value + (c.getRowArray()[c.getRowOffset() + c.getRowLength() - 1] & 0xff)
@@ -128,7 +128,7 @@ final class Client {
     return passes + " " + (System.nanoTime() - begin) + " " + sum;
   }
 
-  /** Puts the scanner on the first cell at or after the beginning of a row, as HBase's scanner of a store file does. */
+  /** Moves the scanner to the first cell at or after the beginning of a row, as HBase's store file scanner does. */
   private boolean seek(HFileScanner s, byte[] row) throws IOException {
     int code = s.seekTo(KeyValueUtil.createFirstOnRow(row));
     if (code == HConstants.INDEX_KEY_MAGIC) {

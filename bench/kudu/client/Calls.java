@@ -1,6 +1,6 @@
 import java.util.*;
 
-/** Calls that are made again and again, timed here: what carries requests to this program would take a share of so short a time. */
+/** Repeated calls, timed in this process: they are so short that the requests to this program would distort the time. */
 final class Calls {
   private interface Call {
     void make(List<Key> keys) throws Exception;
@@ -15,7 +15,7 @@ final class Calls {
   private long sum;
   private long rows;
 
-  /** Takes per keys for each call. */
+  /** Each call uses per keys. */
   Calls(Lineitem table, String name, List<Key> keys, int per) {
     for (int i = 0; i + per <= keys.size(); i += per) {
       sets.add(keys.subList(i, i + per));
@@ -49,7 +49,7 @@ final class Calls {
         call = set -> table.range(set.get(0), RANGE_ROWS, both);
         break;
       default:
-        throw new IllegalArgumentException("no call " + name);
+        throw new IllegalArgumentException("unknown call " + name);
     }
   }
 
@@ -60,7 +60,7 @@ final class Calls {
     rows = 0;
   }
 
-  /** Makes each call, twice at least and until so much time is over; gives what one round of them adds up to. */
+  /** Makes each call at least twice, for at least the given time, and returns the checksum of one round. */
   long warm(long millis) throws Exception {
     long begin = System.nanoTime();
     for (int pass = 0; pass < 2 || System.nanoTime() - begin < millis * 1_000_000; pass++) {
@@ -72,7 +72,7 @@ final class Calls {
     return sum;
   }
 
-  /** Makes calls at random; gives their number and the nanoseconds that they took. */
+  /** Makes random calls, and returns their number and their duration in nanoseconds. */
   long[] run(long least, long millis) throws Exception {
     Random random = new Random(1);
     long begin = System.nanoTime();

@@ -4,7 +4,7 @@ import java.util.*;
 import org.apache.kudu.client.*;
 
 /**
- * Does on a table of Kudu what the benchmarks ask for.
+ * Executes the requests of the benchmarks on a Kudu table.
  *
  * <p>A request is a line on stdin: a name and numbers, for some followed by records. The answer is a line on stdout that begins with "ok", for some
  * followed by records; or "error" with the reason, after which the program ends, as it does at the end of stdin. See Records for their form.
@@ -25,7 +25,7 @@ final class Client {
 
   public static void main(String[] args) throws Exception {
     PrintStream stdout = System.out;
-    System.setOut(System.err); // so that no library writes among the answers
+    System.setOut(System.err); // libraries must not write between the answers
     Client c = new Client(System.in, stdout);
     try {
       String line;
@@ -106,7 +106,7 @@ final class Client {
         print("ok " + ran[0] + " " + ran[1]);
         return;
       default:
-        throw new IllegalArgumentException("no request " + q[0]);
+        throw new IllegalArgumentException("unknown request " + q[0]);
     }
   }
 }

@@ -4,9 +4,9 @@ import java.util.*;
 import org.apache.kudu.*;
 import org.apache.kudu.client.*;
 
-/** The table lineitem: one tablet, one replica, Kudu's default encodings. Decimals are integers of a hundredth, dates days since 1970. */
+/** The table lineitem: one tablet, one replica, Kudu's default encodings. Decimals are integers of hundredths, dates are days since 1970-01-01. */
 final class Lineitem {
-  /** Takes rows that a scan hands out; a row holds until the next one. */
+  /** Receives the rows of a scan; a row is valid until the next one. */
   interface Sink {
     void row(RowResult r) throws IOException;
   }
@@ -16,7 +16,7 @@ final class Lineitem {
       "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"};
   private static final int TAX = 7;
   private static final int LOAD_BUFFER = 5000; // rows
-  private static final int CHANGE_BUFFER = 100_000; // rows: more than are changed together
+  private static final int CHANGE_BUFFER = 100_000; // rows; more than in any batch of changes
 
   final AsyncKuduClient async;
   final KuduClient client;
@@ -32,7 +32,7 @@ final class Lineitem {
     changes.setMutationBufferSpace(CHANGE_BUFFER);
   }
 
-  /** Opens the table, made if it is not there, once a server serves it. */
+  /** Opens the table, and creates it if it does not exist, once a server is ready. */
   static Lineitem open(AsyncKuduClient async) throws Exception {
     KuduClient client = async.syncClient();
     while (client.listTabletServers().getTabletServersCount() == 0) {
@@ -62,7 +62,7 @@ final class Lineitem {
     return new Schema(columns);
   }
 
-  /** Inserts all records, flushed in the background; gives their number. */
+  /** Inserts all records, with background flushes, and returns their number. */
   long load(Records records) throws IOException, KuduException {
     KuduSession s = client.newSession();
     s.setFlushMode(SessionConfiguration.FlushMode.AUTO_FLUSH_BACKGROUND);
@@ -99,7 +99,7 @@ final class Lineitem {
     flush();
   }
 
-  /** Sends the changes that are held. */
+  /** Flushes the buffered changes. */
   private void flush() throws IOException, KuduException {
     for (OperationResponse r : changes.flush()) {
       if (r.hasRowError()) {
@@ -114,7 +114,7 @@ final class Lineitem {
     return row;
   }
 
-  /** Builds a scan for one key, by equality with both its columns: the server seeks it. */
+  /** Builds a scan for one key, with equality predicates on both key columns, so that the server seeks. */
   private <S extends AbstractKuduScannerBuilder<? super S, T>, T> T one(AbstractKuduScannerBuilder<S, T> b, Key k) {
     b.addPredicate(KuduPredicate.newComparisonPredicate(table.getSchema().getColumnByIndex(0), KuduPredicate.ComparisonOp.EQUAL, k.order));
     b.addPredicate(KuduPredicate.newComparisonPredicate(table.getSchema().getColumnByIndex(1), KuduPredicate.ComparisonOp.EQUAL, (long) k.line));
@@ -125,7 +125,7 @@ final class Lineitem {
     drain(one(client.newScannerBuilder(table), k), sink);
   }
 
-  /** Reads rows by as many scans side by side: there is no call for several keys. */
+  /** Reads rows with one concurrent scan per key, since no call takes several keys. */
   void getMany(List<Key> keys, Sink sink) throws Exception {
     List<AsyncKuduScanner> scans = new ArrayList<>(keys.size());
     List<Deferred<RowResultIterator>> under = new ArrayList<>(keys.size());
@@ -149,7 +149,7 @@ final class Lineitem {
     }
   }
 
-  /** Reads rows in the order of their keys. */
+  /** Reads rows in key order. */
   void range(Key from, int n, Sink sink) throws IOException, KuduException {
     KuduScanner.KuduScannerBuilder b = client.newScannerBuilder(table);
     b.lowerBound(key(table.getSchema().newPartialRow(), from)).setFaultTolerant(true).limit(n);

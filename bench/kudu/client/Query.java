@@ -3,7 +3,7 @@ import org.apache.kudu.*;
 import org.apache.kudu.client.*;
 
 /**
- * A query over all rows. What restricts it is pushed down to the server as predicates; it is added up here, over what the scan hands out, since Kudu has
+ * A query over all rows. Predicates are pushed down to the server; the rows of the scan are aggregated here, since Kudu has
  * no other way.
  */
 final class Query {
@@ -40,7 +40,7 @@ final class Query {
             compare("l_discount", KuduPredicate.ComparisonOp.LESS_EQUAL, q[5]), compare("l_quantity", KuduPredicate.ComparisonOp.LESS, q[6])), 1);
         break;
       default:
-        throw new IllegalArgumentException("no query " + q[1]);
+        throw new IllegalArgumentException("unknown query " + q[1]);
     }
     List<String> lines = new ArrayList<>();
     groups.forEach((key, sums) -> {
@@ -73,7 +73,7 @@ final class Query {
     return groups.computeIfAbsent(key, k -> new long[6]);
   }
 
-  /** Adds up the first column, by the second where factors is 1. */
+  /** Adds the first column, multiplied by the second if factors is 1. */
   private void total(KuduScanner s, int factors) throws KuduException {
     long sum = 0;
     long n = 0;

@@ -4,17 +4,17 @@ import java.util.*;
 import org.apache.kudu.client.*;
 
 /**
- * Rows and keys as they lie in the files of the benchmarks' inputs:
+ * Rows and keys in the form of the benchmarks' input files:
  *
  * <pre>
  * 4 bytes   length of the key, little-endian: 12, or 0 after the last record
- * 4 bytes   length of the value; 0 where keys alone are sent
+ * 4 bytes   length of the value; 0 if only keys are sent
  *           key: order key and line number, big-endian
- *           value: six integers of 8 bytes and three of 4, little-endian, then five texts, each with its length before it as a varint
+ *           value: six integers of 8 bytes and three of 4, little-endian, then five strings, each after its length as a varint
  * </pre>
  */
 final class Records {
-  // Columns by their place in the table.
+  // Indexes of the columns in the table.
   static final int[] LONGS = {2, 3, 4, 5, 6, 7};
   static final int[] INTS = {10, 11, 12};
   static final int[] TEXTS = {8, 9, 13, 14, 15};
@@ -125,7 +125,7 @@ final class Records {
     }
   }
 
-  /** Tells that no record follows. */
+  /** Writes the mark for the end of the records. */
   void end() throws IOException {
     out.writeLong(0);
   }
