@@ -17,8 +17,8 @@ func readRoot(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestPageOfFiguresHasTheKeptTable compares docs/performance.md with the tables in testdata.
-func TestPageOfFiguresHasTheKeptTable(t *testing.T) {
+// TestPerformancePageHasTheStoredTables compares docs/performance.md with the tables in testdata.
+func TestPerformancePageHasTheStoredTables(t *testing.T) {
 	page := readRoot(t, figuresPage)
 	want, err := withTable(page, readRoot(t, keptTable))
 	if err != nil {
@@ -29,8 +29,8 @@ func TestPageOfFiguresHasTheKeptTable(t *testing.T) {
 	}
 }
 
-// TestRowsOfTheKeptTableFitTheirTable finds rows of one table inside another.
-func TestRowsOfTheKeptTableFitTheirTable(t *testing.T) {
+// TestTableRowsMatchTheirHeaders finds rows of one table inside another.
+func TestTableRowsMatchTheirHeaders(t *testing.T) {
 	columns, rows, tables := 0, 0, 0
 	for i, line := range strings.Split(readRoot(t, keptTable), "\n") {
 		switch n := strings.Count(line, "|"); {

@@ -11,7 +11,7 @@ import (
 // Each disk operation of a trace fails, one per run, in the ways that disks fail: before, after or
 // during the operation, once or permanently, for lack of space, with the loss of unsynced bytes,
 // and on reads. See faults.Trace.Run for the conditions that it checks.
-func TestFaultsAnywhereLoseNothingThatWasAcknowledged(t *testing.T) {
+func TestFaultsLoseNoAcknowledgedBatch(t *testing.T) {
 	seed := seedtest.Seed(t)
 	trace, err := faults.Small(seed).Trace()
 	if err != nil {

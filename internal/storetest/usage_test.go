@@ -120,7 +120,7 @@ func TestDiskUsageEqualsStat(t *testing.T) {
 
 // A killed writer leaves the space that it reserved after the blocks, which the length of a file
 // does not show. The next writer frees it.
-func TestReservedSpaceOfAKilledWriterIsFreed(t *testing.T) {
+func TestReservedSpaceOfKilledWriterIsFreed(t *testing.T) {
 	dir, copied := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "copy")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
 	if err != nil {

@@ -46,7 +46,7 @@ func (f *readsFile) ReadAt(p []byte, off int64) (int, error) {
 // There are six rowsets with disjoint keys; one is changed before the interval, one in it, one
 // after it. A diff of the interval, and the history of a row, read only blocks of the affected
 // rowset.
-func TestDiffsAndHistoriesReadOnlyRowSetsThatCanHoldChanges(t *testing.T) {
+func TestDiffsAndHistoriesReadOnlyRowSetsWithChanges(t *testing.T) {
 	const sets, rows = 6, 100
 	ctx := context.Background()
 	mem := vfs.NewMem()

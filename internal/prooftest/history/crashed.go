@@ -150,7 +150,7 @@ func (p *Crashed) adopt(r *Runner, n int) error {
 	if p.Took = n > len(r.Model.Commits); p.Took {
 		ts := r.Store.Visible()
 		if ts <= r.Model.Newest() {
-			return fmt.Errorf("the store has another batch, but timestamp %d is visible, which already was before", uint64(ts))
+			return fmt.Errorf("the store has another batch, but timestamp %d was visible before", uint64(ts))
 		}
 		p.Model.Commit(p.inFlight, ts)
 	}

@@ -10,7 +10,7 @@ import (
 // A script is a complete description of a history: parsed from its text, it runs with the same
 // counts. Crashes are disabled, since the timing of Pebble's goroutines determines which unsynced
 // pages and batches a power cut loses.
-func TestScriptComesBackFromItsText(t *testing.T) {
+func TestScriptRoundTripsThroughText(t *testing.T) {
 	for seed := range uint64(6) {
 		settings := RandomSettings(seed)
 		settings.NoCrashes = true
