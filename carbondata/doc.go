@@ -1,5 +1,5 @@
-// Package carbondata reads Apache CarbonData: data files of version 3, and folders of them as the
-// Java SDK writes them.
+// Package carbondata reads Apache CarbonData: data files of version 3, folders of them as the Java
+// SDK writes them, and transactional tables as Spark does.
 //
 // # The format, from the bottom up
 //
@@ -14,27 +14,31 @@
 //	header, column chunks of blocklet 0, of blocklet 1, …, footer, position of the footer
 //
 // A folder contains any number of data files, each complete, and index files next to them, which
-// repeat what the footers say. Headers and footers are messages of Thrift's compact protocol. Each
+// repeat what the footers say. A file of deleted rows names rows of one data file. A transactional
+// table also has a schema file and a list of segments; a segment names its index files, and these
+// their data files. Headers and footers are messages of Thrift's compact protocol. Each
 // part has a table, with an example in hex, above the constants that fix it; docs/formats.md links
 // them.
 //
 // # Reading
 //
-//	t, err := carbondata.Open(path) // a folder, or one data file
+//	t, err := carbondata.Open(path) // a table, a folder, or one data file
 //	defer t.Close()
 //	for row, err := range t.Rows(ctx) { … } // row[i] is of column t.Schema()[i]
 //
 // The schema of a folder is that of its newest file, by the timestamp in its name. Columns of other
-// files are matched by name, and are nil where a file does not have them. OpenFile and File.Rows
-// read one data file over a block.Source.
+// files are matched by name, in a transactional table by ID, and are nil where a file does not have
+// them. OpenFile and File.Rows read one data file over a block.Source.
 //
 // It reads all types, ARRAY, STRUCT, and MAP nested to 32 levels, and the compressors snappy, zstd,
 // and gzip, of files that SDK 1.4 and later wrote. Nulls are those of CarbonData's row reader: a
 // text equal to "@NU#LL$!" is null, a VARCHAR of length 0 is empty, a BINARY of length 0 is null, and
 // so is an array or a map of exactly one null, and a struct of only nulls.
 //
-// ErrUnsupported names what it does not read: transactional tables, deleted rows, files of versions 1 and 2, streaming files, global dictionaries, defaults of columns
-// that a file does not have. Index files are not read.
+// ErrUnsupported names what it does not read: files of versions 1 and 2, streaming files, global
+// dictionaries, defaults of columns that a file does not have, files whose columns have other types
+// than the table's; in transactional tables deleted rows, partitions, segments outside of the table,
+// and segments without a segment file. Index files are read in transactional tables only.
 //
 // A Table and a File are safe for concurrent use. Rows belong to the caller.
 //

@@ -14,11 +14,14 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
-// goldenFile returns a data file of the corpus.
-func goldenFile(t testing.TB, folder string) []byte {
-	paths, err := filepath.Glob(filepath.Join(goldenDir(t), folder, "*"+dataSuffix))
+// goldenFile returns the first data file of a golden folder.
+func goldenFile(t testing.TB, folder string) []byte { return goldenBytes(t, folder+"/*"+dataSuffix) }
+
+// goldenBytes returns the content of the first file of the corpus that matches.
+func goldenBytes(t testing.TB, pattern string) []byte {
+	paths, err := filepath.Glob(filepath.Join(goldenDir(t), pattern))
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("%s: %v", folder, err)
+		t.Fatalf("%s: %v", pattern, err)
 	}
 	b, err := os.ReadFile(paths[0])
 	if err != nil {
@@ -139,6 +142,46 @@ func FuzzPage(f *testing.F) {
 				return
 			}
 		}
+	})
+}
+
+// FuzzIndex fuzzes an index file, alone and as a merged one.
+func FuzzIndex(f *testing.F) {
+	f.Add(goldenBytes(f, "one-row/*.carbonindex"))
+	f.Add(goldenBytes(f, "table/db/t/Fact/Part0/Segment_1/*.carbonindexmerge"))
+	fuzztest.Run(f, func(t *testing.T, b []byte) {
+		_, err := parseIndex(b)
+		typed(t, err)
+		_, err = parseMerged(b)
+		typed(t, err)
+	})
+}
+
+// FuzzSchema fuzzes the schema file of a table.
+func FuzzSchema(f *testing.F) {
+	f.Add(goldenBytes(f, "table/db/t/Metadata/schema"))
+	fuzztest.Run(f, func(t *testing.T, b []byte) {
+		_, err := parseSchema(b)
+		typed(t, err)
+	})
+}
+
+// FuzzJSON fuzzes tablestatus, a segment file, and a file of deleted rows.
+func FuzzJSON(f *testing.F) {
+	f.Add(goldenBytes(f, "table/db/t/Metadata/tablestatus"))
+	f.Add(goldenBytes(f, "table/db/t/Metadata/segments/1_1795265262559.segment"))
+	f.Add(goldenBytes(f, "iud-update/*.deletedelta"))
+	file, err := OpenFile(&block.Memory{Bytes: goldenFile(f, "iud-update")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	fuzztest.Run(f, func(t *testing.T, b []byte) {
+		_, err := parseStatus(b)
+		typed(t, err)
+		_, err = parseSegment(b)
+		typed(t, err)
+		_, err = parseDeletes(b, file, deletedRows{})
+		typed(t, err)
 	})
 }
 

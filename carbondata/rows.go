@@ -41,7 +41,7 @@ func (f *File) openCells(col *Column, b *blocklet) (*cells, error) {
 func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		columns := f.Schema()
-		for row, err := range f.rowsOf(ctx, columns) {
+		for row, err := range f.rowsOf(ctx, columns, nil) {
 			if err != nil {
 				yield(nil, inside(err, "carbondata"))
 				return
@@ -53,12 +53,11 @@ func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
 	}
 }
 
-// rowsOf returns the values of some of the file's columns.
-func (f *File) rowsOf(ctx context.Context, columns []Column) iter.Seq2[[]any, error] {
+// rowsOf returns the values of some of the file's columns, in rows that are not deleted.
+func (f *File) rowsOf(ctx context.Context, columns []Column, deleted deletedRows) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		for i := range f.blocklets {
-			b := &f.blocklets[i]
-			more, err := f.blockletRows(ctx, b, columns, yield)
+			more, err := f.blockletRows(ctx, i, columns, deleted, yield)
 			if err != nil {
 				yield(nil, inside(err, "blocklet %d", i))
 				return
@@ -71,7 +70,8 @@ func (f *File) rowsOf(ctx context.Context, columns []Column) iter.Seq2[[]any, er
 }
 
 // blockletRows yields the rows of one blocklet. It reports whether the caller wants more.
-func (f *File) blockletRows(ctx context.Context, b *blocklet, columns []Column, yield func([]any, error) bool) (more bool, err error) {
+func (f *File) blockletRows(ctx context.Context, number int, columns []Column, deleted deletedRows, yield func([]any, error) bool) (more bool, err error) {
+	b := &f.blocklets[number]
 	list := make([]*cells, len(columns))
 	for i := range columns {
 		if list[i], err = f.openCells(&columns[i], b); err != nil {
@@ -88,6 +88,9 @@ func (f *File) blockletRows(ctx context.Context, b *blocklet, columns []Column, 
 			}
 		}
 		for row := range n {
+			if deleted.has(pagePlace{number, p}, row) {
+				continue
+			}
 			values := make([]any, len(list))
 			budget := f.rowLimit()
 			for i, c := range list {

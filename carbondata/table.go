@@ -1,6 +1,7 @@
 package carbondata
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -31,10 +32,11 @@ const (
 	metadataDir = "Metadata" // of a transactional table; file format: never change
 )
 
-// Table reads a folder of data files, or one file. Its methods may be used concurrently; Close is
-// the last call.
+// Table reads a transactional table, a folder of data files, or one file. Its methods may be used
+// concurrently; Close is the last call.
 type Table struct {
 	columns []Column // in the user's order
+	byID    bool     // columns are matched by ID, not by name
 	files   []tableFile
 }
 
@@ -43,68 +45,86 @@ type tableFile struct {
 	name    string
 	path    string
 	columns []int // for each of the table's columns the index in columns of File, or -1
+	deleted deletedRows
 	close   func() error
 }
 
-// Open opens the data file or the folder of data files at path, reads their headers and footers, and
-// matches their columns with those of the newest file by name. The caller must close the table.
+// Open opens the data file, the folder of data files, or the transactional table at path, or the one
+// transactional table below it. It reads headers and footers, and matches the columns of the files
+// with those of the newest by name, or with those of the table by ID. The caller must close the
+// table.
 //
-// Errors: ErrCorrupt, ErrUnsupported, those of package os, and os.ErrNotExist if the folder has no
-// data file. Source: carbondata spec §2.
+// Errors: ErrCorrupt, ErrUnsupported, those of package os, and os.ErrNotExist if there are no data
+// files. Source: carbondata spec §2.
 func Open(path string) (*Table, error) {
-	names, err := dataFiles(path)
-	if err != nil {
-		return nil, fmt.Errorf("carbondata: %w", err)
-	}
 	t := new(Table)
-	for _, name := range names {
-		if err := t.add(name); err != nil {
-			t.Close()
-			return nil, fmt.Errorf("carbondata: %s: %w", name, err)
-		}
+	err := t.open(path)
+	if err == nil {
+		err = t.match()
 	}
-	if err := t.match(); err != nil {
+	if err != nil {
 		t.Close()
 		return nil, fmt.Errorf("carbondata: %w", err)
 	}
 	return t, nil
 }
 
-// dataFiles returns the paths of the data files of a folder, by name.
-func dataFiles(path string) (paths []string, err error) {
+func (t *Table) open(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !info.IsDir() {
-		return []string{path}, nil
+		return inside(t.add(path), "%s", path)
 	}
+	if isTransactional(path) {
+		return inside(t.openTransactional(path), "%s", path)
+	}
+	found, err := t.addFolder(path)
+	if found || err != nil {
+		return err
+	}
+	table, err := findTable(path)
+	if err != nil {
+		return err
+	}
+	if table == "" {
+		return fmt.Errorf("%s: no files *%s: %w", path, dataSuffix, os.ErrNotExist)
+	}
+	return inside(t.openTransactional(table), "%s", table)
+}
+
+// addFolder adds the data files of a folder, by name. It reports whether the folder has any.
+func (t *Table) addFolder(path string) (found bool, err error) {
 	entries, err := os.ReadDir(path) // sorted by name
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	index := ""
+	var deletes []string
 	for _, e := range entries {
-		name := e.Name()
+		name := filepath.Join(path, e.Name())
 		switch {
-		case e.IsDir() && name == metadataDir:
-			return nil, fault.Unsupportedf("%s: a transactional table", path)
 		case e.IsDir():
 		case strings.HasSuffix(name, deleteSuffix):
-			return nil, fault.Unsupportedf("%s: deleted rows in %s", path, name)
+			deletes = append(deletes, name)
 		case strings.HasSuffix(name, dataSuffix):
-			paths = append(paths, filepath.Join(path, name))
+			if err := t.add(name); err != nil {
+				return false, inside(err, "%s", name)
+			}
 		case strings.HasSuffix(name, indexSuffix), strings.HasSuffix(name, mergeSuffix):
 			index = name
 		}
 	}
-	if len(paths) == 0 && index != "" {
-		return nil, fault.Corruptf("%s: no data files for %s", path, index)
+	if len(t.files) == 0 && index != "" {
+		return false, fault.Corruptf("no data files for %s", index)
 	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s: no files *%s: %w", path, dataSuffix, os.ErrNotExist)
+	for _, name := range deletes {
+		if err := t.addDeletes(name); err != nil {
+			return false, inside(err, "%s", name)
+		}
 	}
-	return paths, nil
+	return len(t.files) > 0, nil
 }
 
 func (t *Table) add(path string) error {
@@ -133,33 +153,37 @@ func timestamp(name string) int64 {
 	return n
 }
 
-// match takes the schema of the newest file and finds its columns in all files.
+// match takes the schema of the newest file, unless the table has one, and finds its columns in all
+// files.
 func (t *Table) match() error {
-	newest := slices.MaxFunc(t.files, func(a, b tableFile) int {
-		if a, b := timestamp(a.name), timestamp(b.name); a != b {
-			if a < b {
-				return -1
-			}
-			return 1
+	if !t.byID {
+		newest := slices.MaxFunc(t.files, func(a, b tableFile) int {
+			return cmp.Or(cmp.Compare(timestamp(a.name), timestamp(b.name)), strings.Compare(a.name, b.name))
+		})
+		t.columns = newest.Schema()
+	}
+	key := func(c *Column) string {
+		if t.byID {
+			return c.ID
 		}
-		return strings.Compare(a.name, b.name)
-	})
-	t.columns = newest.Schema()
+		return c.Name
+	}
 	for i := range t.files {
 		f := &t.files[i]
-		byName := map[string]int{}
+		places := map[string]int{}
 		for k := range f.File.columns {
-			byName[f.File.columns[k].Name] = k
+			places[key(&f.File.columns[k])] = k
 		}
-		for _, c := range t.columns {
-			k, ok := byName[c.Name]
+		for n := range t.columns {
+			c := &t.columns[n]
+			k, ok := places[key(c)]
 			if !ok {
 				if len(c.Default) > 0 {
 					return fault.Unsupportedf("column %q has a default and is not in %s", c.Name, f.path)
 				}
 				k = -1
 			} else if there := f.File.columns[k].TypeName(); there != c.TypeName() {
-				return fault.Corruptf("column %q is %s in %s, and %s in %s", c.Name, c.TypeName(), newest.path, there, f.path)
+				return fault.Unsupportedf("column %q is %s, and %s in %s", c.Name, c.TypeName(), there, f.path)
 			}
 			f.columns = append(f.columns, k)
 		}
@@ -167,11 +191,13 @@ func (t *Table) match() error {
 	return nil
 }
 
-// Schema returns the columns in the user's order, as in the newest file by the timestamp in its name.
+// Schema returns the columns in the user's order: those of the schema file of a transactional table,
+// else those of the newest file by the timestamp in its name.
 // The caller may change the slice, but not the columns' children and defaults.
 func (t *Table) Schema() []Column { return slices.Clone(t.columns) }
 
-// Files describes the data files, in the order in which Rows reads them.
+// Files describes the data files, in the order in which Rows reads them: by name, in a transactional
+// table after the order of segments in tablestatus.
 func (t *Table) Files() []FileInfo {
 	infos := make([]FileInfo, len(t.files))
 	for i, f := range t.files {
@@ -181,7 +207,7 @@ func (t *Table) Files() []FileInfo {
 	return infos
 }
 
-// Rows returns the rows of all files, files by name and rows in file order, each with the values of
+// Rows returns the rows of all files that are not deleted, in the order of Files, each with the values of
 // the columns of Schema; see Type for their Go types. Columns that a file does not have are nil. A
 // row belongs to the caller. The first error ends the iteration.
 //
@@ -211,7 +237,7 @@ func (f *tableFile) rows(ctx context.Context, yield func([]any, error) bool) (mo
 			places = append(places, i)
 		}
 	}
-	for values, err := range f.rowsOf(ctx, columns) {
+	for values, err := range f.rowsOf(ctx, columns, f.deleted) {
 		if err != nil {
 			return false, err
 		}

@@ -1,0 +1,174 @@
+package carbondata
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// copyFolder copies a golden folder, with its folders, into a new one.
+func copyFolder(t *testing.T, folder string) string {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(goldenDir(t), folder))); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, 0o755)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// readTable returns how many rows the table at path has.
+func readTable(path string) (n int, err error) {
+	table, err := Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer table.Close()
+	for _, err := range table.Rows(context.Background()) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// damage is a change to one file of a folder: new bytes, or nil to remove it.
+type damage struct {
+	file   string
+	change func([]byte) []byte
+	want   error
+}
+
+func remove([]byte) []byte { return nil }
+
+func half(b []byte) []byte { return b[:len(b)/2] }
+
+func garbage([]byte) []byte { return []byte("garbage") }
+
+func replace(old, new string) func([]byte) []byte {
+	return func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(old), []byte(new)) }
+}
+
+func checkDamage(t *testing.T, folder string, cases map[string]damage) {
+	for name, d := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := copyFolder(t, folder)
+			paths, err := filepath.Glob(filepath.Join(dir, d.file))
+			if err != nil || len(paths) == 0 {
+				t.Fatalf("%s: %v", d.file, err)
+			}
+			old, err := os.ReadFile(paths[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := d.change(old)
+			if bytes.Equal(b, old) {
+				t.Fatal("nothing was changed")
+			}
+			if err := os.Remove(paths[0]); err != nil {
+				t.Fatal(err)
+			}
+			if b != nil {
+				if err := os.WriteFile(paths[0], b, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n, err := readTable(dir)
+			if !errors.Is(err, d.want) {
+				t.Errorf("%d rows, %v, want %v", n, err, d.want)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+func TestDamagedTablesAreRefused(t *testing.T) {
+	const (
+		status  = "db/t/Metadata/tablestatus"
+		schema  = "db/t/Metadata/schema"
+		segment = "db/t/Metadata/segments/0_1700000100000.segment"
+		merged  = "db/t/Fact/Part0/Segment_1/*.carbonindexmerge"
+		index   = "db/t/Fact/Part0/Segment_0/0_*.carbonindex"
+		data    = "db/t/Fact/Part0/Segment_0/part-0-1*.carbondata"
+	)
+	checkDamage(t, "table", map[string]damage{
+		"no tablestatus":                {status, remove, ErrCorrupt},
+		"half of tablestatus":           {status, half, ErrCorrupt},
+		"an unknown status":             {status, replace("Marked for Delete", "Marked"), ErrCorrupt},
+		"a streaming segment":           {status, replace("Marked for Delete", "Streaming"), ErrUnsupported},
+		"a segment of Parquet files":    {status, replace(`"loadName":"0"`, `"loadName":"0","fileFormat":"parquet"`), ErrUnsupported},
+		"a segment elsewhere":           {status, replace(`"loadName":"0"`, `"loadName":"0","path":"/x"`), ErrUnsupported},
+		"a segment with updates":        {status, replace(`"loadName":"0"`, `"loadName":"0","updateStatusFileName":"x"`), ErrUnsupported},
+		"a segment file in a directory": {status, replace("0_1700000100000.segment", "../segments/0_1700000100000.segment"), ErrCorrupt},
+		"no schema file":                {schema, remove, ErrCorrupt},
+		"half of the schema file":       {schema, half, ErrCorrupt},
+		"no segment file":               {segment, remove, ErrCorrupt},
+		"half of a segment file":        {segment, half, ErrCorrupt},
+		"a folder above the table":      {segment, replace("/Fact", "/../Fact"), ErrCorrupt},
+		"partitions":                    {segment, replace(`"partitions":[]`, `"partitions":["a=1"]`), ErrUnsupported},
+		"no merged index file":          {merged, remove, ErrCorrupt},
+		"half of a merged index file":   {merged, half, ErrCorrupt},
+		"garbage as an index file":      {index, garbage, ErrCorrupt},
+		"half of an index file":         {index, half, ErrCorrupt},
+		"no data file":                  {data, remove, ErrCorrupt},
+		"half of a data file":           {data, half, ErrCorrupt},
+	})
+}
+
+func TestFilesThatNoSegmentNamesAreIgnored(t *testing.T) {
+	for _, file := range []string{"db/t/Metadata/segments/2_1700000102000.segment", "db/t/Metadata/segments/1_1700000101000.segment", "db/t/Fact/Part0/Segment_2/*.carbondata"} {
+		dir := copyFolder(t, "table")
+		paths, _ := filepath.Glob(filepath.Join(dir, file))
+		if len(paths) != 1 {
+			t.Fatal(file, paths)
+		}
+		if err := os.WriteFile(paths[0], []byte("garbage"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := readTable(dir); n != 680 || err != nil {
+			t.Errorf("garbage in %s: %d rows, %v, want 680", file, n, err)
+		}
+	}
+}
+
+func TestOpenRefusesTwoTables(t *testing.T) {
+	dir := copyFolder(t, "table")
+	if err := os.CopyFS(filepath.Join(dir, "db", "u"), os.DirFS(filepath.Join(dir, "db", "t"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTable(dir); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("two tables below the folder: %v", err)
+	}
+	if n, err := readTable(filepath.Join(dir, "db", "u")); n != 680 || err != nil {
+		t.Errorf("one of two: %d rows, %v", n, err)
+	}
+}
+
+func TestOpenWithoutDataFiles(t *testing.T) {
+	if _, err := Open(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+func TestDamagedDeletesAreRefused(t *testing.T) {
+	checkDamage(t, "iud-update", map[string]damage{
+		"half":                {"*.deletedelta", half, ErrCorrupt},
+		"a row past the page": {"*.deletedelta", replace("[4,", "[400,"), ErrCorrupt},
+		"a negative row":      {"*.deletedelta", replace("[4,", "[-4,"), ErrCorrupt},
+		"a page that is not":  {"*.deletedelta", replace(`"0_2"`, `"0_9"`), ErrCorrupt},
+		"a key without page":  {"*.deletedelta", replace(`"0_2"`, `"0"`), ErrCorrupt},
+		"another data file":   {"*.deletedelta", replace("part-0-0", "part-0-1"), ErrCorrupt},
+		"no data file":        {"part-0-0*.carbondata", remove, ErrCorrupt},
+	})
+}
