@@ -23,8 +23,8 @@
 // not read if its statistics show that none of its changes applies.
 //
 // Returned cells and lists alias the memory of a store or of a decoded cblock. They are read-only
-// and valid as long as they are referenced. Trackers, Files and MemStores are safe for concurrent
-// use; windows, collectors, row states and writers are for one goroutine.
+// and never overwritten. Trackers, Files and MemStores are safe for concurrent use; windows,
+// collectors, row states and writers are for one goroutine.
 //
 // A delta file is a cfile of type BINARY whose cells are sorted by row; appendKey and Stats
 // document its bytes. Source: tablet spec §5 to §8; cfile spec §16.3.

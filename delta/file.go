@@ -88,8 +88,7 @@ func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
 
 // rowBack calls use for the changes of one row that apply to snap, in reverse order of application,
 // until use returns false or there are no more. Otherwise it reads only the keys that the search
-// needs. Lists are checked against s and are valid as long as they are referenced. Errors:
-// ErrCorrupt.
+// needs. Lists are checked against s and never overwritten. Errors: ErrCorrupt.
 func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
 	p := position{f, row, snap, undo}
 	at, err := p.block()

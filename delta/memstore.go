@@ -194,7 +194,7 @@ func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []mem
 
 // Each calls yield for every change in a snapshot, by row, the changes of a row oldest first, which
 // is the order of a redo file. It stops at the first error and returns it. Lists are read-only and
-// valid as long as they are referenced.
+// never overwritten.
 //
 // All changes in the snapshot must have been applied. Later changes may be applied concurrently.
 func (m *MemStore) Each(snap mvcc.Snapshot, yield func(change.Delta) error) error {

@@ -199,8 +199,7 @@ func (w *Window) ApplyDeletes(sel batch.Bitmap) {
 }
 
 // ApplyColumn overwrites base cells in v, those of rows [from, from+n), with the changes of the
-// column. Byte strings in v are valid as long as they are referenced. v changes only if
-// Touches(id).
+// column. Byte strings in v are never overwritten. v changes only if Touches(id).
 func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
 	i := w.find(id)
 	if i < 0 {

@@ -22,7 +22,7 @@ func (m *MemRowSet) ChangedSince(since mvcc.Timestamp, first, last []byte) *Chan
 }
 
 // Next returns the next keys, up to max of them, in key order; nil at the end. The slice is valid
-// until the next call, the keys as long as they are referenced.
+// until the next call; the keys are never overwritten.
 func (c *ChangedKeys) Next(max int) [][]byte {
 	c.keys = c.keys[:0]
 	for len(c.keys) == 0 {

@@ -30,10 +30,10 @@ func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
 // inputs of a flush or compaction read files.
 //
 // Base cells are those of the insertion. Undo has a DELETE at the insertion's timestamp for each
-// row; Redo has all later changes, a REINSERT with all non-key columns. A row that was inserted and
-// deleted for good within one batch is omitted: no read ever sees it, and two deletes at one
-// timestamp could not be distinguished later. The Rows are valid until the next call; keys, lists
-// of updates and byte strings are valid as long as they are referenced. Source: tablet spec §13.4.
+// row; Redo has all later changes, a REINSERT with all non-key columns. A row that only existed
+// within one batch is omitted: no read ever sees it, and two deletes at one timestamp could not be
+// distinguished later. The Rows are valid until the next call; keys, lists of updates and byte
+// strings are never overwritten. Source: tablet spec §13.4.
 func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	it.out.Keys, it.out.Undo, it.out.Redo = it.out.Keys[:0], it.out.Undo[:0], it.out.Redo[:0]
 	it.images = it.images[:0]

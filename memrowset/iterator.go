@@ -117,8 +117,8 @@ func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descend
 func (it *Iterator) Seek(key []byte) { it.seek(key) }
 
 // Next returns the keys and the images of the next visible rows, up to max of them, in the
-// iterator's order; nil, nil at the end. Both slices are valid until the next call, keys and images
-// as long as they are referenced. All are read-only.
+// iterator's order; nil, nil at the end. Both slices are valid until the next call; keys and images
+// are never overwritten. All are read-only.
 func (it *Iterator) Next(max int) (keys, rows [][]byte) {
 	it.keys, it.rows, it.buf = it.keys[:0], it.rows[:0], nil
 	for len(it.rows) < max {

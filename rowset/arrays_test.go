@@ -150,7 +150,7 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 func TestArrayAndScalarFilesAreNotInterchangeable(t *testing.T) {
 	write := func(t *testing.T, second schema.Column) (*disk, *Metadata) {
 		second.ID, second.Name, second.Nullable = 2, "v", true
-		w := newWorld(t, seedtest.Rand(t), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)
+		w := newTestRowSet(t, seedtest.Rand(t), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)
 		return w.disk, w.write(t, seedtest.Rand(t), mvcc.Min)
 	}
 	shapes := map[string]schema.Column{"int32": {Type: schema.Int32}, "array(int32)": {Type: schema.Array, Element: schema.Int32},

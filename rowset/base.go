@@ -12,7 +12,7 @@ import (
 )
 
 // BaseReader reads base cells of some columns from the first row to the last, without applying
-// changes. Not for concurrent use.
+// changes. Not safe for concurrent use.
 type BaseReader struct {
 	d       *DiskRowSet
 	cols    []int // by index in the schema
@@ -88,8 +88,7 @@ func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch
 	return nil
 }
 
-// BaseWriter writes files of base cells for some columns, in parallel. It is for use by one
-// goroutine.
+// BaseWriter writes files of base cells for some columns, in parallel. Not safe for concurrent use.
 type BaseWriter struct {
 	schema   *schema.Schema
 	creation Creation

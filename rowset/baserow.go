@@ -34,7 +34,7 @@ type baseRow struct {
 // baseRowBytes is the size of a base row without its key and image.
 const baseRowBytes = 96
 
-// imageFor returns the image for readers with the given format, nil if it has another one.
+// imageFor returns the image if it has the given format, else nil.
 func (b *baseRow) imageFor(l *change.RowFormat) []byte {
 	if b.rowFormat != l {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// cached opens the world's rowset again, as flushed, with a cache.
-func (w *world) cached(t *testing.T, c *cache.Cache) *DiskRowSet {
+// cached reopens the flushed rowset with a cache.
+func (w *testRowSet) cached(t *testing.T, c *cache.Cache) *DiskRowSet {
 	t.Helper()
 	set, err := Open(w.schema, w.set.Metadata(), Options{Blocks: w.disk, Cache: c})
 	if err != nil {
@@ -33,7 +33,7 @@ func allOf(s *schema.Schema) []int {
 // Rows are read repeatedly, all or some columns, at any snapshot, with and without changes. A
 // cached row of one read never affects another.
 func TestCachedRowsMatchTheModel(t *testing.T) {
-	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		set := w.cached(t, cache.New(16<<20))
 		snaps := w.snapshots(r)
 		for range 1000 {
@@ -65,7 +65,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64, Nullable: true},
 		{ID: 3, Name: "s", Type: schema.String}}, 1)
-	w := newWorld(t, r, s, 50)
+	w := newTestRowSet(t, r, s, 50)
 	row := w.rewritten(t, r)
 	row.Undo, row.Redo = nil, nil // only base data
 	c := cache.New(16 << 20)
@@ -113,7 +113,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 // The cache key of a row is the hash of its key, which another key may share.
 func TestCachedRowOfAnotherKeyIsNotTaken(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64}}, 1), 20)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64}}, 1), 20)
 	c := cache.New(16 << 20)
 	set := w.cached(t, c)
 	mine, other := bloom.MakeProbe(w.rows[3].key), bloom.MakeProbe(w.rows[4].key)
@@ -132,7 +132,7 @@ func TestCachedRowOfAnotherKeyIsNotTaken(t *testing.T) {
 func TestLongRowsAreNotCached(t *testing.T) {
 	c := cache.New(16 << 20)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.Binary}}, 1)
-	w := newWorld(t, seedtest.Rand(t), s, 10)
+	w := newTestRowSet(t, seedtest.Rand(t), s, 10)
 	set := w.cached(t, c)
 	for n, kept := range map[int]bool{100: true, maxBaseRow: false} {
 		before := c.Used()

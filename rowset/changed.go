@@ -44,8 +44,8 @@ func (it *Iterator) selectChanged(from batch.Ordinal, n int, sel batch.Bitmap) e
 }
 
 // RowHistory returns the base cells of a row, all columns in schema order, with all its undos,
-// newest first, and its redos with timestamps below snap, oldest first. Cells and lists are valid
-// as long as they are referenced. Errors: ErrCorrupt.
+// newest first, and its redos with timestamps below snap, oldest first. Cells and lists are never
+// overwritten. Errors: ErrCorrupt.
 func (d *DiskRowSet) RowHistory(row batch.Ordinal, snap mvcc.Snapshot) (cells [][]byte, undo, redo []change.Delta, err error) {
 	if undo, redo, err = d.Tracker().Collect(row, 1, snap); err != nil {
 		return nil, nil, nil, err

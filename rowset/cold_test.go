@@ -66,7 +66,7 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 		r := seedtest.Rand(t)
 		s := mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int16}, {ID: 2, Name: "b", Type: schema.String},
 			{ID: 3, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "s", Type: schema.String}, {ID: 5, Name: "d", Type: schema.Double}}, 2)
-		w := newWorld(t, r, s, 200)
+		w := newTestRowSet(t, r, s, 200)
 		d := &meetingDisk{disk: w.disk, met: map[block.ID]bool{}}
 		c := cache.New(16 << 20)
 		set, err := Open(s, w.set.Metadata(), Options{Blocks: d, Cache: c})

@@ -36,7 +36,7 @@ func check(s *schema.Schema, row *Metadata, d *disk) (id block.ID, opened bool, 
 // or checking finds it and names the block.
 func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
 		{ID: 3, Name: "c", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "d", Type: schema.String, Nullable: true},
 		{ID: 5, Name: "e", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 2), 60)
 	row := w.rewritten(t, r)
@@ -71,7 +71,7 @@ func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 func TestCheckFilesFindsASwappedFile(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)
-	w, other := newWorld(t, r, s, 100), newWorld(t, r, s, 60)
+	w, other := newTestRowSet(t, r, s, 100), newTestRowSet(t, r, s, 60)
 	row, stranger := w.rewritten(t, r), other.rewritten(t, r)
 	pairs := map[string][2]block.ID{"key column": {row.Columns[0].Block, stranger.Columns[0].Block}, "column": {row.Columns[1].Block, stranger.Columns[1].Block}}
 	for name, pair := range pairs {
@@ -90,7 +90,7 @@ func TestCheckFilesFindsASwappedFile(t *testing.T) {
 
 func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.String}}, 1), 50)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.String}}, 1), 50)
 	row := *w.rewritten(t, r)
 	row.MaxKey = append(slices.Clone(row.MaxKey), 'x')
 	if _, _, err := check(w.schema, &row, w.disk); !errors.Is(err, fault.ErrCorrupt) {
@@ -111,7 +111,7 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 // The files are closed when the last reader is done, not before; an iterator is a reader.
 func TestFilesStayOpenForReaders(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	req := w.randomRequest(r, mvcc.Everything)
 	it, err := newIterator(w.set, req)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 // The error of a failed open is not kept: the next read tries again.
 func TestFailedOpenIsRetried(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	row := w.rewritten(t, r)
 	flaky := &flakyDisk{disk: w.disk}
 	set, err := Open(w.schema, row, Options{Blocks: flaky})
@@ -167,7 +167,7 @@ func (d *flakyDisk) OpenBlock(id block.ID) (Block, error) {
 func TestReadersAndWritersAtOnce(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1)
-	w := newWorld(t, r, s, manyRows)
+	w := newTestRowSet(t, r, s, manyRows)
 	row := w.rewritten(t, r)
 	locked := &lockedDisk{disk: w.disk}
 	set, err := Open(s, row, Options{Blocks: locked, Cache: cache.New(1 << 20)})

@@ -15,8 +15,8 @@ type Histories struct {
 	rows    change.Rows // reused
 }
 
-// Histories returns an iterator from the first row on, without redos that snap does not see. The
-// caller must have a reference to the rowset.
+// Histories returns an iterator that begins at the first row and omits redos that snap does not
+// see. The caller must have a reference to the rowset.
 func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 	all := make([]int, len(d.Schema.Columns))
 	for i := range all {

@@ -24,7 +24,7 @@ type ColumnBlock struct {
 }
 
 // Metadata is the record of one DiskRowSet in the metadata of a store: its blocks, bounds and
-// counts. A Writer makes it and Open takes it; Encode and DecodeMetadata convert it to bytes and
+// counts. A Writer returns it and Open takes it; Encode and DecodeMetadata convert it to bytes and
 // back. Source: tablet spec §11.1 for the fields that Kudu has too.
 type Metadata struct {
 	ID             uint64
@@ -37,7 +37,7 @@ type Metadata struct {
 	LiveRows       int64    // rows whose newest change in the files is not a delete
 	Rows           int64    // of the base data
 	LastDurableDMS int64    // −1 if none; recorded for Kudu, not used here
-	IncludedLSN    lsn.LSN  // the files contain exactly the operations on its rows up to here // the files contain exactly the operations on its rows up to here // inclusive
+	IncludedLSN    lsn.LSN  // inclusive: the files contain exactly the operations on its rows up to here
 	MaxTimestamp   mvcc.Timestamp
 	Bytes          int64 // of all its blocks
 }

@@ -223,8 +223,8 @@ func (m *modelRow) before(snap mvcc.Snapshot) int {
 	return n
 }
 
-// world is a rowset and its model.
-type world struct {
+// testRowSet is a rowset and its model.
+type testRowSet struct {
 	schema  *schema.Schema
 	encoder *keyenc.Encoder
 	rows    []modelRow // by key
@@ -281,7 +281,7 @@ func randomLife(r *rand.Rand, s *schema.Schema, key [][]byte, end mvcc.Timestamp
 }
 
 // redo returns the n-th event as a redo.
-func (w *world) redo(m *modelRow, n int) change.List {
+func (w *testRowSet) redo(m *modelRow, n int) change.List {
 	e := m.events[n]
 	switch e.kind {
 	case change.Delete:
@@ -293,7 +293,7 @@ func (w *world) redo(m *modelRow, n int) change.List {
 }
 
 // undo returns the n-th event as an undo.
-func (w *world) undo(m *modelRow, n int) change.List {
+func (w *testRowSet) undo(m *modelRow, n int) change.List {
 	before, _ := m.at(n)
 	switch e := m.events[n]; e.kind {
 	case change.Delete:
@@ -308,7 +308,7 @@ func (w *world) undo(m *modelRow, n int) change.List {
 	return change.AppendDelete(nil)
 }
 
-func (w *world) list(kind change.Kind, cells [][]byte, set []int) change.List {
+func (w *testRowSet) list(kind change.Kind, cells [][]byte, set []int) change.List {
 	l := change.AppendUpdateHeader(nil, kind)
 	for _, i := range set {
 		l = change.AppendColumn(l, w.schema.Columns[i].ID, cells[i])
@@ -316,11 +316,11 @@ func (w *world) list(kind change.Kind, cells [][]byte, set []int) change.List {
 	return l
 }
 
-// newWorld writes a rowset of up to n rows: undos and some redos are written with it, some redos
+// newTestRowSet writes a rowset of up to n rows: undos and some redos are written with it, some redos
 // are flushed to a file later, some are in memory.
-func newWorld(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *world {
+func newTestRowSet(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *testRowSet {
 	t.Helper()
-	w := &world{schema: s, encoder: keyenc.NewEncoder(s), end: 60, disk: newDisk()}
+	w := &testRowSet{schema: s, encoder: keyenc.NewEncoder(s), end: 60, disk: newDisk()}
 	seen := map[string]bool{}
 	for range n {
 		var key [][]byte
@@ -350,7 +350,7 @@ func newWorld(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *world {
 }
 
 // write writes the rowset in some number of Appends.
-func (w *world) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *Metadata {
+func (w *testRowSet) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *Metadata {
 	t.Helper()
 	out, err := NewWriter(w.disk, w.schema, 17)
 	if err != nil {
@@ -372,7 +372,7 @@ func (w *world) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *Metadata
 }
 
 // chunk returns rows [from, to) in the form that a Writer takes.
-func (w *world) chunk(from, to int, born mvcc.Timestamp) *change.Rows {
+func (w *testRowSet) chunk(from, to int, born mvcc.Timestamp) *change.Rows {
 	rows := &change.Rows{Batch: batch.New(w.schema.Columns, 0)}
 	for i := from; i < to; i++ {
 		m := &w.rows[i]
@@ -393,7 +393,7 @@ func (w *world) chunk(from, to int, born mvcc.Timestamp) *change.Rows {
 }
 
 // flush writes the redos in [from, to) to a separate file.
-func (w *world) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp) *Metadata {
+func (w *testRowSet) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp) *Metadata {
 	t.Helper()
 	sink, _ := w.disk.Create()
 	out, err := delta.NewWriter(sink, false)
@@ -429,7 +429,7 @@ func (w *world) flush(t testing.TB, row *Metadata, from, to mvcc.Timestamp) *Met
 }
 
 // apply applies the redos from a timestamp on to the delta mem store, rows in any order.
-func (w *world) apply(r *rand.Rand, from mvcc.Timestamp) {
+func (w *testRowSet) apply(r *rand.Rand, from mvcc.Timestamp) {
 	for _, i := range r.Perm(len(w.rows)) {
 		m := &w.rows[i]
 		for n := m.base; n < len(m.events); n++ {
@@ -443,9 +443,9 @@ func (w *world) apply(r *rand.Rand, from mvcc.Timestamp) {
 // manyRows is more than a window, even without duplicate keys.
 const manyRows = 7 * batch.WindowRows / 2
 
-// worlds calls test with rowsets of every keyable type and of compound keys, small ones and some of
-// more than a window.
-func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
+// withTestRowSets calls test with rowsets of every keyable type and of compound keys: small ones,
+// and some with more rows than a window.
+func withTestRowSets(t *testing.T, test func(t *testing.T, r *rand.Rand, w *testRowSet)) {
 	r := seedtest.Rand(t)
 	rounds := 3
 	if testing.Short() {
@@ -465,13 +465,13 @@ func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
 	for _, key := range keys {
 		t.Run(fmt.Sprint("key=", key), func(t *testing.T) {
 			for range rounds {
-				test(t, r, newWorld(t, r, randomSchema(r, key...), 1+r.IntN(300)))
+				test(t, r, newTestRowSet(t, r, randomSchema(r, key...), 1+r.IntN(300)))
 			}
 		})
 	}
 	t.Run("windows", func(t *testing.T) {
 		key := [][]schema.Type{{schema.Int32}, {schema.Int16, schema.String}}[r.IntN(2)]
-		w := newWorld(t, r, randomSchema(r, key...), manyRows)
+		w := newTestRowSet(t, r, randomSchema(r, key...), manyRows)
 		if len(w.rows) <= batch.WindowRows {
 			t.Fatalf("%d rows are one window", len(w.rows))
 		}
@@ -480,7 +480,7 @@ func worlds(t *testing.T, test func(t *testing.T, r *rand.Rand, w *world)) {
 }
 
 // snapshots returns relevant snapshots: before and after everything, at and between events.
-func (w *world) snapshots(r *rand.Rand) []mvcc.Snapshot {
+func (w *testRowSet) snapshots(r *rand.Rand) []mvcc.Snapshot {
 	return []mvcc.Snapshot{mvcc.Nothing, mvcc.Everything, mvcc.Before(w.end), mvcc.Snapshot(r.IntN(int(w.end))), mvcc.Snapshot(r.IntN(int(w.end)))}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func TestFindReturnsTheRowOfEachKey(t *testing.T) {
-	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for i := range w.rows {
 			m := &w.rows[i]
 			row, found, err := w.set.Find(bloom.MakeProbe(m.key))
@@ -46,7 +46,7 @@ func TestFindReturnsTheRowOfEachKey(t *testing.T) {
 // which is not an exact match.
 func TestSeekAcceptsBoundsThatAreNotKeys(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1), 200)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1), 200)
 	for i := range w.rows {
 		key := w.rows[i].key
 		for n := range len(key) + 3 {
@@ -63,7 +63,7 @@ func TestSeekAcceptsBoundsThatAreNotKeys(t *testing.T) {
 }
 
 // randomKey returns any key of the schema, sometimes an existing one.
-func (w *world) randomKey(r *rand.Rand) []byte {
+func (w *testRowSet) randomKey(r *rand.Rand) []byte {
 	var cells [][]byte
 	for i := range w.schema.Keys {
 		cells = append(cells, randomCell(r, w.schema.Columns[i].Type))
@@ -71,12 +71,12 @@ func (w *world) randomKey(r *rand.Rand) []byte {
 	return w.encoder.AppendKey(nil, cells)
 }
 
-func (w *world) find(key []byte) (int, bool) {
+func (w *testRowSet) find(key []byte) (int, bool) {
 	return slices.BinarySearchFunc(w.rows, key, func(m modelRow, key []byte) int { return bytes.Compare(m.key, key) })
 }
 
 func TestRowsReadAtAnySnapshot(t *testing.T) {
-	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for _, snap := range w.snapshots(r) {
 			for range 100 {
 				i := r.IntN(len(w.rows))
@@ -98,7 +98,7 @@ func TestRowsReadAtAnySnapshot(t *testing.T) {
 }
 
 // randomColumns returns some columns in any order, possibly none, possibly one of them twice.
-func (w *world) randomColumns(r *rand.Rand) []int {
+func (w *testRowSet) randomColumns(r *rand.Rand) []int {
 	cols := r.Perm(len(w.schema.Columns))
 	cols = cols[:r.IntN(len(cols)+1)]
 	if len(cols) > 0 && r.IntN(4) == 0 {
@@ -109,7 +109,7 @@ func (w *world) randomColumns(r *rand.Rand) []int {
 
 // randomBound returns nil, a key that exists or not, or bytes that are not a key: shorter, longer,
 // off by one.
-func (w *world) randomBound(r *rand.Rand) []byte {
+func (w *testRowSet) randomBound(r *rand.Rand) []byte {
 	key := bytes.Clone(w.rows[r.IntN(len(w.rows))].key)
 	switch r.IntN(7) {
 	case 0:
@@ -133,7 +133,7 @@ func (w *world) randomBound(r *rand.Rand) []byte {
 	return key
 }
 
-func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) scan.Options {
+func (w *testRowSet) randomRequest(r *rand.Rand, snap mvcc.Snapshot) scan.Options {
 	req := scan.Options{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0, Descending: r.IntN(2) == 0}
 	if r.IntN(3) == 0 {
 		req.Rows.From = batch.Ordinal(r.IntN(len(w.rows) + 1))
@@ -154,7 +154,7 @@ func (w *world) randomRequest(r *rand.Rand, snap mvcc.Snapshot) scan.Options {
 }
 
 // randomFilter returns a tree of predicates with at most the given number of levels.
-func (w *world) randomFilter(r *rand.Rand, levels int) batch.Filter {
+func (w *testRowSet) randomFilter(r *rand.Rand, levels int) batch.Filter {
 	if levels > 1 && r.IntN(2) == 0 {
 		var children []batch.Filter
 		for range r.IntN(4) {
@@ -207,7 +207,7 @@ func newIterator(d *DiskRowSet, o scan.Options) (*Iterator, error) {
 }
 
 // answer returns the rows that a request should return, by their indexes in the model.
-func (w *world) answer(req scan.Options) (rows []int, cells [][][]byte) {
+func (w *testRowSet) answer(req scan.Options) (rows []int, cells [][][]byte) {
 	for i := range w.rows {
 		m := &w.rows[i]
 		if at := batch.Ordinal(i); at < req.Rows.From || req.Rows.To != 0 && at >= req.Rows.To {
@@ -230,7 +230,7 @@ func (w *world) answer(req scan.Options) (rows []int, cells [][][]byte) {
 }
 
 func TestScansMatchTheModel(t *testing.T) {
-	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for _, snap := range w.snapshots(r) {
 			for range 8 {
 				req := w.randomRequest(r, snap)
@@ -253,7 +253,7 @@ func TestScansMatchTheModel(t *testing.T) {
 // and do not cross the borders of windows.
 func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
-	w := newWorld(t, seedtest.Rand(t), s, manyRows)
+	w := newTestRowSet(t, seedtest.Rand(t), s, manyRows)
 	it, err := newIterator(w.set, scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Keys: true, Limit: 1, Descending: true})
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 
 // compare reads all rows of an iterator. It compares byte strings after reading all of them, since
 // they stay valid.
-func (w *world) compare(req scan.Options, it *Iterator) error {
+func (w *testRowSet) compare(req scan.Options, it *Iterator) error {
 	rows, want := w.answer(req)
 	var got [][][]byte
 	for it.Next() {
@@ -324,7 +324,7 @@ func skips(req scan.Options, key, row []byte) bool {
 
 // Seek skips rows; it never goes back, and never leaves the bounds of the request.
 func TestSeeksMatchTheModel(t *testing.T) {
-	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for range 20 {
 			req := w.randomRequest(r, mvcc.Snapshot(r.IntN(int(w.end))))
 			req.Keys = true
@@ -367,7 +367,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
-	w := newWorld(t, r, s, manyRows)
+	w := newTestRowSet(t, r, s, manyRows)
 	req := scan.Options{Schema: s, Columns: []int{1, 2}, Snapshot: mvcc.Before(w.end)}
 	it, err := newIterator(w.set, req)
 	if err != nil {
@@ -399,7 +399,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 }
 
 func TestHistoriesHaveAllVersions(t *testing.T) {
-	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for _, snap := range w.snapshots(r) {
 			h, err := w.set.Histories(snap)
 			if err != nil {
@@ -429,7 +429,7 @@ func TestHistoriesHaveAllVersions(t *testing.T) {
 
 // checkHistories compares base, undos and redos of rows with those of the model, starting at row
 // at.
-func (w *world) checkHistories(t *testing.T, rows *change.Rows, at int, snap mvcc.Snapshot) {
+func (w *testRowSet) checkHistories(t *testing.T, rows *change.Rows, at int, snap mvcc.Snapshot) {
 	t.Helper()
 	undo, redo := rows.Undo, rows.Redo
 	take := func(list *[]change.Delta, i int) (out []change.Delta) {

@@ -76,9 +76,9 @@ type DiskRowSet struct {
 	closers []io.Closer // blocks opened so far
 }
 
-// State is what a rowset has in addition to its base data. It is immutable.
+// State has the metadata and the delta stores of a rowset. It is immutable.
 type State struct {
-	Meta   *Metadata // as committed last
+	Meta   *Metadata // the last committed metadata
 	Deltas *delta.Tracker
 }
 
@@ -182,8 +182,8 @@ func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, er
 	return r, nil
 }
 
-// openFile opens a cfile, which must have as many values as the rowset has rows. what names it in
-// errors.
+// openFile opens a cfile, which must have as many values as the rowset has rows. what describes it
+// in errors.
 func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.Info) error) (*cfile.Reader, error) {
 	return openBlock(d, id, func(src block.Source) (*cfile.Reader, error) {
 		r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache, Arrays: true})
@@ -397,8 +397,7 @@ func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 }
 
 // Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for
-// NULL. If there is no such row, found is false and dst is unchanged. Cells are valid as long as
-// they are referenced.
+// NULL. If there is no such row, found is false and dst is unchanged. Cells are never overwritten.
 func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	var row batch.Ordinal
 	var image []byte

@@ -10,8 +10,8 @@ import (
 // Rowsets are ordered by first key. Next to each is the greatest last key of it and all rowsets
 // before it. A lookup finds the last rowset that begins at or before the key by binary search, then
 // walks back while that greatest last key reaches the key. This takes one step where rowsets do not
-// overlap, otherwise as many as overlap. It is simpler than Kudu's interval tree, and as fast on
-// the layouts that compactions leave.
+// overlap, otherwise as many as overlap. This is simpler than Kudu's interval tree and as fast on
+// layouts after compactions.
 type Tree struct {
 	Sets  []*DiskRowSet // by first key
 	reach [][]byte      // reach[i] is the greatest last key of Sets[:i+1]

@@ -7,7 +7,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 )
 
-// windowBytes is about how many bytes the stored cells of a window and their changes may have. Many
+// windowBytes is the approximate limit for the stored bytes of a window's cells and changes. Many
 // rowsets may be read at the same time, each with a window in memory. With rows of up to 256 bytes,
 // windows have the full batch.WindowRows.
 const windowBytes = 1 << 20

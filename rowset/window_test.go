@@ -106,7 +106,7 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 func TestWindowsGrow(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)
-	w := newWorld(t, r, s, manyRows)
+	w := newTestRowSet(t, r, s, manyRows)
 	n := len(w.rows)
 	for _, c := range []struct {
 		name   string

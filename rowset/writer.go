@@ -35,8 +35,8 @@ const (
 	maxKeyPair = "max_key"
 )
 
-// Writer writes the files of one rowset. It is for use by one goroutine; it encodes columns in
-// parallel internally.
+// Writer writes the files of one rowset. Not safe for concurrent use; internally it encodes columns
+// in parallel.
 //
 // Append takes rows in key order, together with their changes. After an error the Writer must not
 // be used. Source: tablet spec §10.1–§10.3.

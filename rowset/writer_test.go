@@ -19,15 +19,15 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// rewritten writes a world's rowset anew, with the redos that are there and nothing in memory.
-func (w *world) rewritten(t *testing.T, r *rand.Rand) *Metadata {
+// rewritten writes the rowset again with its existing redos and an empty delta mem store.
+func (w *testRowSet) rewritten(t *testing.T, r *rand.Rand) *Metadata {
 	t.Helper()
 	w.disk = newDisk()
 	return w.write(t, r, w.end)
 }
 
 func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
-	worlds(t, func(t *testing.T, r *rand.Rand, w *world) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		row := w.rewritten(t, r)
 		live, newest, bytesWritten := int64(0), mvcc.Min, int64(0)
 		undos, redos := false, false
@@ -182,7 +182,7 @@ func (d *fullDisk) Finish(s block.Sink) error { return d.disk.Finish(s.(*fullSin
 
 func TestWriterReturnsNoSpaceErrors(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, randomSchema(r, schema.Int32, schema.String), 200)
+	w := newTestRowSet(t, r, randomSchema(r, schema.Int32, schema.String), 200)
 	written := 0
 	for _, b := range w.disk.blocks {
 		written += len(b.Bytes)
@@ -207,7 +207,7 @@ func TestWriterReturnsNoSpaceErrors(t *testing.T) {
 // their names and places.
 func TestReadingASchemaThatHasChanged(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64},
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64},
 		{ID: 3, Name: "stays", Type: schema.String, Nullable: true}}, 1), 500)
 	row := w.rewritten(t, r)
 	def := []byte("default")
@@ -281,7 +281,7 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 
 func TestOpenRefusesMissingBaseColumn(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 1), 20)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 1), 20)
 	for _, columns := range [][]schema.Column{
 		{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "new", Type: schema.Int32}},
 		{{ID: 3, Name: "new", Type: schema.Int32}, {ID: 1, Name: "k", Type: schema.Int32}},
@@ -298,7 +298,7 @@ func TestOpenRefusesMissingBaseColumn(t *testing.T) {
 
 func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newWorld(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1), 20)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1), 20)
 	for name, change := range map[string]func(c *schema.Column){
 		"type":     func(c *schema.Column) { c.Type = schema.Timestamp },
 		"nullable": func(c *schema.Column) { c.Nullable = false },
