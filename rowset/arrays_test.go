@@ -132,7 +132,7 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 	}
 	some := batch.NewArrays(schema.Int8)
 	if n, err := f.NewColumnReader().ReadVector(0, rows, some); err != nil || n >= rows {
-		t.Fatalf("%d of %d cells at once, %v: too short to show anything", n, rows, err)
+		t.Fatalf("%d of %d cells at once, %v: too few for the test", n, rows, err)
 	}
 	got := &batch.Vector{Type: schema.Array}
 	if err := readFull(f.NewColumnReader(), nil, c, 0, rows, got); err != nil || got.Len != rows {

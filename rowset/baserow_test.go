@@ -111,7 +111,7 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 }
 
 // The cache key of a row is the hash of its key, which another key may share.
-func TestCachedRowOfAnotherKeyIsNotTaken(t *testing.T) {
+func TestCachedRowOfAnotherKeyIsNotReturned(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64}}, 1), 20)
 	c := cache.New(16 << 20)
@@ -120,7 +120,7 @@ func TestCachedRowOfAnotherKeyIsNotTaken(t *testing.T) {
 	set.keepRow(other, 4, [][]byte{make([]byte, 4), make([]byte, 8)})
 	v, ok := c.Get(set.rowKey(other))
 	if !ok {
-		t.Fatal("the row is not in the cache: the test proves nothing")
+		t.Fatal("the row is not in the cache, as the test requires")
 	}
 	c.Put(set.rowKey(mine), v, 100)
 	if row, found, err := set.Find(mine); err != nil || !found || row != 3 {

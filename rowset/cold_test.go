@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// meetingDisk blocks reads of some blocks until the awaited number of reads has begun.
-type meetingDisk struct {
+// barrierDisk blocks reads of some blocks until the awaited number of reads has begun.
+type barrierDisk struct {
 	*disk
 	mu    sync.Mutex
 	met   map[block.ID]bool // the blocks whose reads are counted
@@ -25,10 +25,10 @@ type meetingDisk struct {
 
 type meetingBlock struct {
 	Block
-	d *meetingDisk
+	d *barrierDisk
 }
 
-func (d *meetingDisk) OpenBlock(id block.ID) (Block, error) {
+func (d *barrierDisk) OpenBlock(id block.ID) (Block, error) {
 	b, err := d.disk.OpenBlock(id)
 	return &meetingBlock{b, d}, err
 }
@@ -50,7 +50,7 @@ func (b *meetingBlock) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // forget removes the counted blocks from the cache, and awaits the given number of their reads.
-func (d *meetingDisk) forget(c *cache.Cache, reads int) {
+func (d *barrierDisk) forget(c *cache.Cache, reads int) {
 	for id := range d.met {
 		c.Evict(uint64(id))
 	}
@@ -67,7 +67,7 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 		s := mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int16}, {ID: 2, Name: "b", Type: schema.String},
 			{ID: 3, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "s", Type: schema.String}, {ID: 5, Name: "d", Type: schema.Double}}, 2)
 		w := newTestRowSet(t, r, s, 200)
-		d := &meetingDisk{disk: w.disk, met: map[block.ID]bool{}}
+		d := &barrierDisk{disk: w.disk, met: map[block.ID]bool{}}
 		c := cache.New(16 << 20)
 		set, err := Open(s, w.set.Metadata(), Options{Blocks: d, Cache: c})
 		if err != nil {

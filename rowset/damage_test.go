@@ -104,7 +104,7 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 		t.Errorf("a key at another row: %v", err)
 	}
 	if err := set.CheckKey([]byte("no key of this rowset"), 0); !errors.Is(err, fault.ErrCorrupt) {
-		t.Errorf("a key that is not there: %v", err)
+		t.Errorf("a missing key: %v", err)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.disk.open.Load() == 0 {
-		t.Error("the files were closed under an iterator")
+		t.Error("the files were closed while an iterator was open")
 	}
 	if err := errors.Join(it.Close(), it.Close()); err != nil || w.disk.open.Load() != 0 {
 		t.Errorf("%v, %d blocks open", err, w.disk.open.Load())

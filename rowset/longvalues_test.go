@@ -37,7 +37,7 @@ func TestWindowOfLongPrefixValuesIsReadInFull(t *testing.T) {
 	}
 	got := &batch.Vector{Type: schema.String}
 	if n, err := r.NewColumnReader().ReadVector(0, rows, got); err != nil || n >= rows {
-		t.Fatalf("%d of %d cells at once, %v: too short to show anything", n, rows, err)
+		t.Fatalf("%d of %d cells at once, %v: too few for the test", n, rows, err)
 	}
 	if err := readFull(r.NewColumnReader(), nil, nil, 0, rows, got); err != nil || got.Len != rows {
 		t.Fatalf("%d of %d cells, %v", got.Len, rows, err)

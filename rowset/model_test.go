@@ -233,8 +233,8 @@ type testRowSet struct {
 	set     *DiskRowSet
 }
 
-// randomLife returns the events of a row before and after the base, which is the row at some time
-// at which it exists.
+// randomLife returns the events of a row before and after the base. The base is the row at some
+// time at which it exists.
 func randomLife(r *rand.Rand, s *schema.Schema, key [][]byte, end mvcc.Timestamp) (events []event, base int) {
 	ts := mvcc.Timestamp(1 + r.IntN(int(end)/2))
 	whole := func() [][]byte {
@@ -316,8 +316,8 @@ func (w *testRowSet) list(kind change.Kind, cells [][]byte, set []int) change.Li
 	return l
 }
 
-// newTestRowSet writes a rowset of up to n rows: undos and some redos are written with it, some redos
-// are flushed to a file later, some are in memory.
+// newTestRowSet writes a rowset of up to n rows: undos and some redos are written with it, some
+// redos are flushed to a file later, some are in memory.
 func newTestRowSet(t testing.TB, r *rand.Rand, s *schema.Schema, n int) *testRowSet {
 	t.Helper()
 	w := &testRowSet{schema: s, encoder: keyenc.NewEncoder(s), end: 60, disk: newDisk()}

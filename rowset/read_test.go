@@ -242,7 +242,7 @@ func TestScansMatchTheModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := it.Close(); err != nil || it.Next() {
-					t.Fatalf("%v, or a step after Close", err)
+					t.Fatalf("%v, or Next returned true after Close", err)
 				}
 			}
 		}
@@ -322,7 +322,7 @@ func skips(req scan.Options, key, row []byte) bool {
 	return bytes.Compare(row, key) < 0
 }
 
-// Seek skips rows; it never goes back, and never leaves the bounds of the request.
+// Seek skips rows. It never moves back and never leaves the bounds of the request.
 func TestSeeksMatchTheModel(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for range 20 {
@@ -361,8 +361,8 @@ func TestSeeksMatchTheModel(t *testing.T) {
 	})
 }
 
-// A scan at a snapshot returns the same rows, whatever is applied at or after the snapshot while it
-// runs.
+// A scan at a snapshot returns the same rows even if changes at or after the snapshot are applied
+// while it runs.
 func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64},
@@ -393,7 +393,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after.Next() {
-		t.Error("a row is there after all were deleted")
+		t.Error("a row exists after all were deleted")
 	}
 	after.Close()
 }

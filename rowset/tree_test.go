@@ -50,7 +50,7 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 		given := numbers(sets)
 		tree := NewTree(sets)
 		if !slices.Equal(numbers(sets), given) {
-			t.Fatal("the caller's list has been sorted")
+			t.Fatal("the caller's list was sorted")
 		}
 		if !slices.IsSortedFunc(tree.Sets, func(a, b *DiskRowSet) int { return bytes.Compare(a.Metadata().MinKey, b.Metadata().MinKey) }) {
 			t.Fatal("the rowsets are not by first key")

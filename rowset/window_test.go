@@ -13,8 +13,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Where cells are long, windows have fewer rows: what a window holds in memory does not grow with
-// the rows' length. Columns that are not read do not count, and windows end where whole ones would.
+// Windows of long cells have fewer rows, so that the memory of a window does not grow with the
+// length of rows. Columns that are not read do not count, and windows end at the same positions as
+// full ones.
 func TestWindowsOfLongRowsAreShort(t *testing.T) {
 	r := seedtest.Rand(t)
 	const rows, long = 300, 30_000
@@ -101,8 +102,8 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 	}
 }
 
-// A scan of which few rows are wanted reads few at first and then more and more, from the bound on
-// and no further than the limit.
+// A scan that needs few rows begins with small windows, which grow. It begins at the bound and
+// stops at the limit.
 func TestWindowsGrow(t *testing.T) {
 	r := seedtest.Rand(t)
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)

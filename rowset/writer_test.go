@@ -71,7 +71,7 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 			t.Error(err)
 		}
 		if set.Unref(); w.disk.open.Load() != 0 {
-			t.Errorf("%d blocks are open after the last reference went", w.disk.open.Load())
+			t.Errorf("%d blocks are open after the last reference was released", w.disk.open.Load())
 		}
 	})
 }
@@ -147,13 +147,13 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 func TestRollingWriterWithoutRowsMakesNothing(t *testing.T) {
 	s := mustSchema([]schema.Column{{Name: "k", Type: schema.Int64}}, 1)
 	d := newDisk()
-	out, err := NewRollingWriter(d, s, func() uint64 { t.Error("a number was taken"); return 0 }, 0).Finish()
+	out, err := NewRollingWriter(d, s, func() uint64 { t.Error("a rowset ID was assigned"); return 0 }, 0).Finish()
 	if err != nil || len(out) != 0 || len(d.blocks) != 0 {
 		t.Errorf("%v, %d rowsets, %d blocks", err, len(out), len(d.blocks))
 	}
 }
 
-// fullDisk takes no more bytes after some. Sinks are written to in parallel.
+// fullDisk refuses writes after a number of bytes. Sinks are written in parallel.
 type fullDisk struct {
 	*disk
 	left atomic.Int64
@@ -203,8 +203,8 @@ func TestWriterReturnsNoSpaceErrors(t *testing.T) {
 	}
 }
 
-// A rowset that was written before columns came and went: by ID the others are found, whatever
-// their names and places.
+// The rowset was written before columns were added and dropped. The other columns are found by ID,
+// independent of their names and positions.
 func TestReadingASchemaThatHasChanged(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64},
