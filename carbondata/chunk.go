@@ -6,8 +6,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Column chunk: one column of a blocklet. A DataChunk3, then its pages, back to back, up to the next
-// chunk. Source: carbondata spec §4.1, §6.
+// Column chunk: one column of a blocklet. A DataChunk3, then its pages, back to back, up to the
+// next chunk. Source: carbondata spec §4.1, §6.
 //
 // DataChunk3:
 //

@@ -36,8 +36,8 @@ const (
 	snappyRatio = 22 // most bytes that one byte can become: a copy of 64 bytes takes 3
 )
 
-// textLimit returns the most bytes of a page of strings, so that reading a file takes no more than 32
-// times its size and 32 MiB, whatever a codec could produce from it.
+// textLimit returns the most bytes of a page of strings, so that reading a file takes no more than
+// 32 times its size and 32 MiB, whatever a codec could produce from it.
 func (f *File) textLimit() int { return int(min(24<<20+16*f.src.Size(), 1<<31-1)) }
 
 // decompress returns what is stored in src, of at most limit bytes.

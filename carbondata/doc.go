@@ -6,10 +6,11 @@
 // A value is a number, a date, a time, a text, or bytes. The values of one column for up to 32767
 // rows are a page, in one of several forms: numbers in as few bytes as the page needs, strings with
 // their lengths, or references to a dictionary; sorted pages also have the row of each entry. Each
-// page is compressed. An ARRAY, a STRUCT, or a MAP is a page of counts and a page for each child, with
-// a value for each element. The pages of one column are back to back after a header, as a column chunk;
-// the chunks of all columns, for some thousands or millions of rows, are a blocklet. A data file has
-// a header with the columns, the blocklets, a footer with their places, and the footer's position:
+// page is compressed. An ARRAY, a STRUCT, or a MAP is a page of counts and a page for each child,
+// with a value for each element. The pages of one column are back to back after a header, as a
+// column chunk; the chunks of all columns, for some thousands or millions of rows, are a blocklet.
+// A data file has a header with the columns, the blocklets, a footer with their places, and the
+// footer's position:
 //
 //	header, column chunks of blocklet 0, of blocklet 1, …, footer, position of the footer
 //
@@ -32,22 +33,23 @@
 //
 // It reads all types, ARRAY, STRUCT, and MAP nested to 32 levels, and the compressors snappy, zstd,
 // and gzip, of files that SDK 1.4 and later wrote. Nulls are those of CarbonData's row reader: a
-// text equal to "@NU#LL$!" is null, a VARCHAR of length 0 is empty, a BINARY of length 0 is null, and
-// so is an array or a map of exactly one null, and a struct of only nulls.
+// text equal to "@NU#LL$!" is null, a VARCHAR of length 0 is empty, a BINARY of length 0 is null,
+// and so is an array or a map of exactly one null, and a struct of only nulls.
 //
 // ErrUnsupported names what it does not read: files of versions 1 and 2, streaming files, global
 // dictionaries, defaults of columns that a file does not have, files whose columns have other types
-// than the table's; in transactional tables deleted rows, partitions, segments outside of the table,
-// and segments without a segment file. Index files are read in transactional tables only.
+// than the table's; in transactional tables deleted rows, partitions, segments outside of the
+// table, and segments without a segment file. Index files are read in transactional tables, and by
+// CheckIndex.
 //
 // A Table and a File are safe for concurrent use. Rows belong to the caller.
 //
 // # Damaged files
 //
 // Input is not trusted. Lengths and counts are checked before use, and memory for a page grows with
-// what the codec produces. Errors wrap ErrCorrupt or ErrUnsupported and name file, blocklet, column,
-// and page. The format has no checksums, except in gzip: some changed bits change values without any
-// sign. Structure, counts, and sizes are checked by every read.
+// what the codec produces. Errors wrap ErrCorrupt or ErrUnsupported and name file, blocklet,
+// column, and page. The format has no checksums, except in gzip: some changed bits change values
+// without any sign. Structure, counts, and sizes are checked by every read.
 //
 // Source: carbondata spec.
 package carbondata

@@ -38,8 +38,8 @@ func typed(t *testing.T, err error) bool {
 	return err == nil
 }
 
-// readAll opens the file in data and reads its rows. A file that is read to its end has as many rows
-// as its footer says.
+// readAll opens the file in data and reads its rows. A file that is read to its end has as many
+// rows as its footer says.
 func readAll(t *testing.T, data []byte) error {
 	f, err := OpenFile(&block.Memory{Bytes: data})
 	if !typed(t, err) {
@@ -196,8 +196,8 @@ func snappyLiteral(b []byte) []byte {
 	return dst
 }
 
-// TestChangedBytesAreRefusedOrRead changes bytes of golden files: the reader returns rows or an error
-// of the two kinds, and does not panic.
+// TestChangedBytesAreRefusedOrRead changes bytes of golden files: the reader returns rows or an
+// error of the two kinds, and does not panic.
 func TestChangedBytesAreRefusedOrRead(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, folder := range fuzzFolders {

@@ -152,6 +152,9 @@ func TestGoldenRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := table.CheckIndex(); err != nil {
+			t.Error(err)
+		}
 		if n != g.Rows {
 			t.Errorf("%d rows, want %d", n, g.Rows)
 		}

@@ -1,6 +1,15 @@
 package carbondata
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -16,12 +25,13 @@ import (
 //
 // BlockIndex:
 //
-//	ID  type    field        meaning
-//	1   i64     num_rows     of the data file, not of the blocklet
-//	2   binary  file_name    in the folder of the index file
-//	3   i64     offset       of the data file's footer
-//	4   struct  block_index  minima and maxima; not used yet
-//	6   i64     file_size    of the data file; may be absent
+//	ID  type    field          meaning
+//	1   i64     num_rows       of the data file, not of the blocklet
+//	2   binary  file_name      in the folder of the index file
+//	3   i64     offset         of the data file's footer
+//	4   struct  block_index    minima and maxima; not used yet
+//	5   struct  blocklet_info  see BlockletInfo3; absent in old files
+//	6   i64     file_size      of the data file; may be absent
 //
 // A merged index file is a MergedBlockIndexHeader (1: list of names of index files) and a
 // MergedBlockIndex (1: list of the bytes of these files).
@@ -32,11 +42,12 @@ const (
 	indexColumns = 2 // file format: never change
 	indexSegment = 3 // file format: never change
 
-	entryRows   = 1 // file format: never change
-	entryName   = 2 // file format: never change
-	entryFooter = 3 // file format: never change
-	entryBounds = 4 // file format: never change
-	entrySize   = 6 // file format: never change
+	entryRows     = 1 // file format: never change
+	entryName     = 2 // file format: never change
+	entryFooter   = 3 // file format: never change
+	entryBounds   = 4 // file format: never change
+	entryBlocklet = 5 // file format: never change
+	entrySize     = 6 // file format: never change
 
 	mergedList = 1 // file format: never change
 )
@@ -47,6 +58,14 @@ type indexEntry struct {
 	name   string
 	footer int64
 	size   int64 // 0: not in the entry
+
+	blocklet *blocklet // nil: not in the entry
+}
+
+// indexedFile is what the entries of an index file say about one data file.
+type indexedFile struct {
+	indexEntry             // the first
+	blocklets  []*blocklet // of all entries, in their order
 }
 
 // parseIndex returns the entries of an index file.
@@ -73,6 +92,11 @@ func parseIndex(b []byte) (entries []indexEntry, err error) {
 				e.name = r.text(typ)
 			case entryFooter:
 				e.footer = r.i64(typ)
+			case entryBlocklet:
+				if r.want(typ, typeStruct) {
+					b := r.blocklet()
+					e.blocklet = &b
+				}
 			case entrySize:
 				e.size = r.i64(typ)
 			default:
@@ -117,14 +141,93 @@ func parseMerged(b []byte) (entries []indexEntry, err error) {
 	return entries, nil
 }
 
-// checkFile compares an entry with its data file.
-func (e *indexEntry) checkFile(f *File) error {
+// indexedFiles returns the data files that the index file at path names, by their paths.
+func indexedFiles(path string) (map[string]*indexedFile, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Corruptf("not there")
+	}
+	if err != nil {
+		return nil, err
+	}
+	parse := parseIndex
+	if strings.HasSuffix(path, mergeSuffix) {
+		parse = parseMerged
+	}
+	entries, err := parse(b)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]*indexedFile{}
+	for _, e := range entries {
+		if !isName(e.name) {
+			return nil, fault.Corruptf("data file %q", e.name)
+		}
+		data := filepath.Join(filepath.Dir(path), e.name)
+		f := files[data]
+		if f == nil {
+			f = &indexedFile{indexEntry: e}
+			files[data] = f
+		}
+		if e.rows != f.rows || e.footer != f.footer || e.size != f.size || (e.blocklet == nil) != (f.blocklet == nil) {
+			return nil, fault.Corruptf("two different entries of %q", e.name)
+		}
+		if e.blocklet != nil {
+			f.blocklets = append(f.blocklets, e.blocklet)
+		}
+	}
+	return files, nil
+}
+
+// check compares the entries with the data file.
+func (i *indexedFile) check(f *File) error {
 	at, err := f.frame()
 	if err != nil {
 		return err
 	}
-	if e.footer != at || e.rows != f.rows || e.size != 0 && e.size != f.src.Size() {
-		return fault.Corruptf("the index says %d rows, the footer at byte %d of %d; want %d rows, at byte %d of %d", e.rows, e.footer, e.size, f.rows, at, f.src.Size())
+	if i.footer != at || i.rows != f.rows || i.size != 0 && i.size != f.src.Size() {
+		return fault.Corruptf("the index says %d rows, footer at byte %d of %d; want %d rows, at byte %d of %d", i.rows, i.footer, i.size, f.rows, at, f.src.Size())
+	}
+	if i.blocklet == nil {
+		return nil
+	}
+	if len(i.blocklets) != len(f.blocklets) {
+		return fault.Corruptf("the index has %d blocklets, want %d", len(i.blocklets), len(f.blocklets))
+	}
+	for n, b := range i.blocklets {
+		if w := &f.blocklets[n]; b.rows != w.rows || b.pages != w.pages || b.dimensions != w.dimensions || b.measures != w.measures ||
+			!slices.Equal(b.offsets, w.offsets) || !slices.Equal(b.lengths, w.lengths) {
+			return fault.Corruptf("the index and the footer differ in blocklet %d", n)
+		}
+	}
+	return nil
+}
+
+// CheckIndex reads the index files of a folder and compares them with the data files. Open has done
+// that in a transactional table. Errors: ErrCorrupt, ErrUnsupported, those of package os. Source:
+// carbondata spec §10, §17.
+func (t *Table) CheckIndex() error {
+	for _, path := range t.indexes {
+		if err := t.checkIndex(path); err != nil {
+			return fmt.Errorf("carbondata: %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func (t *Table) checkIndex(path string) error {
+	files, err := indexedFiles(path)
+	if err != nil {
+		return err
+	}
+	for _, data := range slices.Sorted(maps.Keys(files)) {
+		i := slices.IndexFunc(t.files, func(f tableFile) bool { return f.path == data })
+		if i < 0 {
+			return fault.Corruptf("no data file %q", files[data].name)
+		}
+		if err := files[data].check(t.files[i].File); err != nil {
+			return inside(err, "%s", files[data].name)
+		}
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ func allocated(f func()) int64 {
 	return int64(b.TotalAlloc - a.TotalAlloc)
 }
 
-// TestSmallInputsTakeLittleMemory decompresses bytes that claim or contain much more than their size,
-// as a page of strings.
+// TestSmallInputsTakeLittleMemory decompresses bytes that claim or contain much more than their
+// size, as a page of strings.
 func TestSmallInputsTakeLittleMemory(t *testing.T) {
 	zeros := make([]byte, 64<<20)
 	var packed bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Pages of ARRAY, MAP, and STRUCT: the table is above nullText. Three elements of an ARRAY, after five
-// of the rows before it: 00 00 00 03 00 00 00 05. A STRUCT of two fields: 00 02
+// Pages of ARRAY, MAP, and STRUCT: the table is above nullText. Three elements of an ARRAY, after
+// five of the rows before it: 00 00 00 03 00 00 00 05. A STRUCT of two fields: 00 02
 const (
 	elementsLen = 8 // number and index; file format: never change
 	fieldsLen   = 2 // file format: never change
@@ -20,7 +20,8 @@ func (p *page) element(row int) (first, count int) {
 	return int(int32(binary.BigEndian.Uint32(b[4:]))), int(int32(binary.BigEndian.Uint32(b)))
 }
 
-// checkElements checks that the elements of all rows are in order and without gaps, and counts them.
+// checkElements checks that the elements of all rows are in order and without gaps, and counts
+// them.
 func (p *page) checkElements() error {
 	for row := range p.rows {
 		first, count := p.element(row)
@@ -77,8 +78,8 @@ func nestedDecimal(c *Column, b []byte) (any, error) {
 }
 
 // value returns the value of a row. As CarbonData's row reader does, it returns nil for an array or
-// map of exactly one null, and for a struct of only nulls. It subtracts from budget how many elements
-// and fields it returns. Source: carbondata spec §7.8.
+// map of exactly one null, and for a struct of only nulls. It subtracts from budget how many
+// elements and fields it returns. Source: carbondata spec §7.8.
 func (c *cells) value(row int, budget *int) (any, error) {
 	if len(c.children) == 0 {
 		return c.page.value(row)

@@ -23,8 +23,8 @@ import (
 // each run, see expandRuns.
 //
 // Inside ARRAY, STRUCT, and MAP there is one entry for each element of the parent's page, and no
-// entry is sorted. Numbers are as above. The length of a string has 4 bytes if the encodings contain
-// INT_LENGTH_COMPLEX_CHILD_BYTE_ARRAY, else 2. Source: carbondata spec §7.8.
+// entry is sorted. Numbers are as above. The length of a string has 4 bytes if the encodings
+// contain INT_LENGTH_COMPLEX_CHILD_BYTE_ARRAY, else 2. Source: carbondata spec §7.8.
 //
 //	ARRAY, MAP         number of elements (4, big-endian), index of the first (4): elements are in
 //	                   order and without gaps
@@ -75,7 +75,8 @@ type page struct {
 	elements int // of all rows of ARRAY and MAP
 }
 
-// nullBits returns the null bits of a page of n values, at most limit bytes. Source: carbondata spec §7.1.
+// nullBits returns the null bits of a page of n values, at most limit bytes. Source: carbondata
+// spec §7.1.
 func nullBits(h *pageHeader, n, limit int) ([]byte, error) {
 	if len(h.nulls) == 0 {
 		return nil, nil
@@ -251,8 +252,8 @@ func (p *page) surrogate(i int) int {
 	return int(b[0])<<16 | int(b[1])<<8 | int(b[2])
 }
 
-// splitStrings returns where the strings in data are: string i ends at offset i+1, and begins prefix
-// bytes after offset i.
+// splitStrings returns where the strings in data are: string i ends at offset i+1, and begins
+// prefix bytes after offset i.
 func splitStrings(data []byte, prefix, n int) ([]uint32, error) {
 	if n > len(data)/prefix {
 		return nil, fault.Corruptf("%d bytes are too short for %d strings", len(data), n)

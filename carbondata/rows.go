@@ -36,8 +36,8 @@ func (f *File) openCells(col *Column, b *blocklet) (*cells, error) {
 	return c, nil
 }
 
-// Rows returns the rows in the order of the file, each with the values of the columns of Schema; see
-// Type for their Go types. A row belongs to the caller. The first error ends the iteration.
+// Rows returns the rows in the order of the file, each with the values of the columns of Schema;
+// see Type for their Go types. A row belongs to the caller. The first error ends the iteration.
 func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		columns := f.Schema()

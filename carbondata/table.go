@@ -22,7 +22,8 @@ import (
 //	<segment>_<unique>.carbonindexmerge
 //	part-<n>-<task>_batchno<b>-<bucket>-<segment>-<timestamp>.deletedelta
 //
-// A data file: part-0-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.snappy.carbondata
+// A data file:
+// part-0-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.snappy.carbondata
 const (
 	dataSuffix   = ".carbondata"       // file format: never change
 	indexSuffix  = ".carbonindex"      // file format: never change
@@ -38,6 +39,7 @@ type Table struct {
 	columns []Column // in the user's order
 	byID    bool     // columns are matched by ID, not by name
 	files   []tableFile
+	indexes []string // index files of a folder
 }
 
 type tableFile struct {
@@ -49,10 +51,10 @@ type tableFile struct {
 	close   func() error
 }
 
-// Open opens the data file, the folder of data files, or the transactional table at path, or the one
-// transactional table below it. It reads headers and footers, and matches the columns of the files
-// with those of the newest by name, or with those of the table by ID. The caller must close the
-// table.
+// Open opens the data file, the folder of data files, or the transactional table at path, or the
+// one transactional table below it. It reads headers and footers, and matches the columns of the
+// files with those of the newest by name, or with those of the table by ID. The caller must close
+// the table.
 //
 // Errors: ErrCorrupt, ErrUnsupported, those of package os, and os.ErrNotExist if there are no data
 // files. Source: carbondata spec §2.
@@ -100,7 +102,6 @@ func (t *Table) addFolder(path string) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	index := ""
 	var deletes []string
 	for _, e := range entries {
 		name := filepath.Join(path, e.Name())
@@ -113,11 +114,11 @@ func (t *Table) addFolder(path string) (found bool, err error) {
 				return false, inside(err, "%s", name)
 			}
 		case strings.HasSuffix(name, indexSuffix), strings.HasSuffix(name, mergeSuffix):
-			index = name
+			t.indexes = append(t.indexes, name)
 		}
 	}
-	if len(t.files) == 0 && index != "" {
-		return false, fault.Corruptf("no data files for %s", index)
+	if len(t.files) == 0 && len(t.indexes) > 0 {
+		return false, fault.Corruptf("no data files for %s", t.indexes[0])
 	}
 	for _, name := range deletes {
 		if err := t.addDeletes(name); err != nil {
@@ -141,8 +142,8 @@ func (t *Table) add(path string) error {
 	return nil
 }
 
-// timestamp returns the time in the name of a data file: between the last dash and the next point. A
-// name without one is older than all others.
+// timestamp returns the time in the name of a data file: between the last dash and the next point.
+// A name without one is older than all others.
 func timestamp(name string) int64 {
 	name = name[strings.LastIndexByte(name, '-')+1:]
 	digits, _, _ := strings.Cut(name, ".")
@@ -191,13 +192,13 @@ func (t *Table) match() error {
 	return nil
 }
 
-// Schema returns the columns in the user's order: those of the schema file of a transactional table,
-// else those of the newest file by the timestamp in its name.
-// The caller may change the slice, but not the columns' children and defaults.
+// Schema returns the columns in the user's order: those of the schema file of a transactional
+// table, else those of the newest file by the timestamp in its name. The caller may change the
+// slice, but not the columns' children and defaults.
 func (t *Table) Schema() []Column { return slices.Clone(t.columns) }
 
-// Files describes the data files, in the order in which Rows reads them: by name, in a transactional
-// table after the order of segments in tablestatus.
+// Files describes the data files, in the order in which Rows reads them: by name, in a
+// transactional table after the order of segments in tablestatus.
 func (t *Table) Files() []FileInfo {
 	infos := make([]FileInfo, len(t.files))
 	for i, f := range t.files {
@@ -207,9 +208,9 @@ func (t *Table) Files() []FileInfo {
 	return infos
 }
 
-// Rows returns the rows of all files that are not deleted, in the order of Files, each with the values of
-// the columns of Schema; see Type for their Go types. Columns that a file does not have are nil. A
-// row belongs to the caller. The first error ends the iteration.
+// Rows returns the rows of all files that are not deleted, in the order of Files, each with the
+// values of the columns of Schema; see Type for their Go types. Columns that a file does not have
+// are nil. A row belongs to the caller. The first error ends the iteration.
 //
 // Memory: one page of each column, and headers and dictionaries of one blocklet.
 func (t *Table) Rows(ctx context.Context) iter.Seq2[[]any, error] {

@@ -252,11 +252,18 @@ func (t *Table) addSegment(dir string, s segmentStatus) error {
 	if err != nil {
 		return inside(err, "%s", s.File)
 	}
-	files := map[string]indexEntry{} // by path
+	files := map[string]*indexedFile{} // by path
 	for _, path := range indexes {
 		path = filepath.Join(dir, path)
-		if err := addEntries(files, path); err != nil {
+		more, err := indexedFiles(path)
+		if err != nil {
 			return inside(err, "%s", path)
+		}
+		for data, f := range more {
+			if files[data] != nil {
+				return fault.Corruptf("%s: another index file names %q too", path, f.name)
+			}
+			files[data] = f
 		}
 	}
 	for _, path := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {
@@ -270,42 +277,11 @@ func (t *Table) addSegment(dir string, s segmentStatus) error {
 			err = fault.Corruptf("an index file names it, and it is not there")
 		}
 		if err == nil {
-			e := files[path]
-			err = e.checkFile(t.files[len(t.files)-1].File)
+			err = files[path].check(t.files[len(t.files)-1].File)
 		}
 		if err != nil {
 			return inside(err, "%s", path)
 		}
-	}
-	return nil
-}
-
-// addEntries adds the data files that an index file names, with their paths.
-func addEntries(files map[string]indexEntry, path string) error {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Corruptf("not there")
-	}
-	if err != nil {
-		return err
-	}
-	parse := parseIndex
-	if strings.HasSuffix(path, mergeSuffix) {
-		parse = parseMerged
-	}
-	entries, err := parse(b)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !isName(e.name) {
-			return fault.Corruptf("data file %q", e.name)
-		}
-		data := filepath.Join(filepath.Dir(path), e.name)
-		if old, ok := files[data]; ok && old != e {
-			return fault.Corruptf("two different entries of %q", e.name)
-		}
-		files[data] = e
 	}
 	return nil
 }
