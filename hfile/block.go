@@ -245,13 +245,23 @@ func (r *Reader) loadBlock(buf *blockBuffer, offset int64, size int32, magic str
 
 // loadInto is loadBlock with memory for the result.
 func (r *Reader) loadInto(b *loadedBlock, buf *blockBuffer, offset int64, size int32, magic string) error {
+	if err := r.readStored(buf, offset, size); err != nil {
+		return err
+	}
+	return r.openInto(b, buf, offset, magic)
+}
+
+// readStored reads the bytes of a block into buf.stored.
+func (r *Reader) readStored(buf *blockBuffer, offset int64, size int32) error {
 	if offset < 0 || size < headerLen || int64(size) > r.end || offset > r.end-int64(size) {
 		return r.at(offset, fault.Corruptf("%d bytes, the blocks end at byte %d", size, r.end))
 	}
 	buf.stored = buffered(buf.stored, int(size))
-	if err := r.readAt(buf.stored, offset); err != nil {
-		return err
-	}
+	return r.readAt(buf.stored, offset)
+}
+
+// openInto checks and uncompresses the block in buf.stored.
+func (r *Reader) openInto(b *loadedBlock, buf *blockBuffer, offset int64, magic string) error {
 	h, payload, err := r.openBlock(buf, magic)
 	if err != nil {
 		return r.at(offset, err)

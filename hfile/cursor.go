@@ -65,6 +65,7 @@ type Cursor struct {
 	levels []indexLevel // from the root to the leaf
 
 	block *loadedBlock // whose cells w walks; nil before the first
+	ahead *readAhead   // nil: blocks are read when the cursor reaches them
 	own   loadedBlock  // memory for block, where no cache has it
 	buf   blockBuffer
 	seeks int // in block
@@ -113,6 +114,20 @@ func (c *Cursor) entry(level int) indexEntry {
 // leaf returns the entry of the current data block.
 func (c *Cursor) leaf() indexEntry { return c.entry(len(c.levels) - 1) }
 
+// leafAfter returns the entry of the data block that is i+1 after the current one, if the same block
+// of the index has it.
+func (c *Cursor) leafAfter(i int) (indexEntry, bool) {
+	level := len(c.levels) - 1
+	l := &c.levels[level]
+	if i += l.i + 1; i >= c.entries(level) {
+		return indexEntry{}, false
+	}
+	if level == 0 {
+		return c.r.root[i], true
+	}
+	return nthEntry(l.block.payload, l.block.entries, i), true
+}
+
 // load returns the block of an entry, from the cache or with the given memory.
 func (c *Cursor) load(own *loadedBlock, buf *blockBuffer, e indexEntry, magic string) (*loadedBlock, error) {
 	if c.r.cache != nil {
@@ -152,7 +167,14 @@ func (c *Cursor) loadData() error {
 	if layout.encoding != EncodingNone {
 		magic = magicEncodedData
 	}
-	b, err := c.load(&c.own, &c.buf, e, magic)
+	var b *loadedBlock
+	err = errNotAhead
+	if c.ahead != nil {
+		b, err = c.ahead.load(e, magic, c.leafAfter)
+	}
+	if err == errNotAhead {
+		b, err = c.load(&c.own, &c.buf, e, magic)
+	}
 	if err != nil {
 		return err
 	}

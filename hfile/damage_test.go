@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -63,6 +64,17 @@ func mustBeTyped(t *testing.T, err error) {
 // everyBit makes the tests here flip every bit instead of some.
 var everyBit = os.Getenv("ORIBI_EVERY_BIT") != ""
 
+// flips returns how many bits of the blocks of a file the tests flip, about.
+func flips() int {
+	switch {
+	case everyBit:
+		return math.MaxInt
+	case testing.Short():
+		return 5
+	}
+	return 40
+}
+
 // TestFlippedBitsInBlocksAreErrors flips bits in the blocks of files with CRC checksums.
 func TestFlippedBitsInBlocksAreErrors(t *testing.T) {
 	supported(t, func(t *testing.T, g goldenFile, r *Reader) {
@@ -72,10 +84,7 @@ func TestFlippedBitsInBlocksAreErrors(t *testing.T) {
 		data := g.bytes(t)
 		rng := rand.New(rand.NewPCG(1, uint64(len(data))))
 		end := 8 * int(r.end)
-		step := end / 40
-		if everyBit {
-			step = 1
-		}
+		step := max(1, end/flips())
 		for bit := 0; bit < end; bit += step {
 			at := min(end-1, bit+rng.IntN(step))
 			changed := bytes.Clone(data)
@@ -107,7 +116,7 @@ func TestFlippedBitsInTrailersChangeNothing(t *testing.T) {
 				at = len(data) - versionLen // zeros
 			}
 			for bit := range 8 {
-				if !everyBit && rng.IntN(8) > 0 {
+				if !everyBit && rng.IntN(320/flips()) > 0 {
 					continue
 				}
 				changed := bytes.Clone(data)

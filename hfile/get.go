@@ -108,7 +108,12 @@ func (r *Reader) Cells() iter.Seq2[Cell, error] { return r.CellsBetween(nil, nil
 func (r *Reader) CellsBetween(from, to []byte) iter.Seq2[Cell, error] {
 	return func(yield func(Cell, error) bool) {
 		c := r.NewCursor(CursorOptions{View: r.view()})
-		for ok := c.start(from); ok && (to == nil || bytes.Compare(c.w.currentRow(), to) < 0); ok = c.Next() {
+		ok := c.start(from)
+		if r.cache == nil && r.trailer.Codec != None {
+			c.ahead = &readAhead{r: r}
+			defer c.ahead.wait()
+		}
+		for ; ok && (to == nil || bytes.Compare(c.w.currentRow(), to) < 0); ok = c.Next() {
 			if !yield(c.w.current(), nil) {
 				return
 			}
