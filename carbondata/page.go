@@ -307,6 +307,8 @@ func (p *page) value(row int) (any, error) {
 		return nestedDate(p.bytes(i))
 	case formNestedDecimals:
 		return nestedDecimal(p.column, p.bytes(i))
+	case formElements, formFields:
+		return nil, fault.Corruptf("%s without children", p.column.TypeName())
 	}
 	return p.numbers.value(i)
 }
