@@ -100,7 +100,8 @@ func (c *Cursor) ceil(k Key) bool {
 }
 
 // Cells returns all entries in the order of the file. A cell is valid until the next step of the
-// iteration, which ends with the first error.
+// iteration, which ends with the first error. In a compressed file, without a cache, goroutines
+// read the next blocks; they have ended when the iteration returns.
 func (r *Reader) Cells() iter.Seq2[Cell, error] { return r.CellsBetween(nil, nil) }
 
 // CellsBetween returns the entries of rows from the row from up to the row to, which is not

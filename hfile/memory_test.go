@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/block"
 )
 
-// peak returns the most bytes of the heap in use while f runs, above those before it, as garbage
-// collections see them.
+// allocated returns the bytes that f allocates in all, those that were freed since included. It is
+// no less than the memory in use at any time.
 func allocated(f func()) int64 {
 	var a, b runtime.MemStats
 	runtime.GC()
