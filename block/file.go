@@ -1,7 +1,8 @@
 package block
 
 import (
-	"fmt"
+	"errors"
+	"io/fs"
 	"os"
 )
 
@@ -16,20 +17,25 @@ type File struct {
 // OpenFile opens a regular file for reading. It refuses other files, such as directories and pipes,
 // which do not support repeated reads at any offset. Errors: those of package os.
 func OpenFile(name string) (*File, error) {
+	info, err := os.Stat(name) // opening a pipe waits for its other end
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
-	}
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return &File{f, info.Size()}, nil
 }
+
+var errNotRegular = errors.New("not a regular file")
 
 // ReadAt follows io.ReaderAt.
 func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }

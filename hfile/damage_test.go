@@ -72,7 +72,7 @@ func flips() int {
 	case testing.Short():
 		return 5
 	}
-	return 40
+	return 16
 }
 
 // TestFlippedBitsInBlocksAreErrors flips bits in the blocks of files with CRC checksums.

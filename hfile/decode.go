@@ -315,6 +315,13 @@ func (w *walker) setSequence(b []byte) int {
 
 // current returns the cell. Its slices are valid until the next step.
 func (w *walker) current() (c Cell) {
+	w.fill(&c)
+	return c
+}
+
+// fill stores the cell in c, which is zero. A scan has this copied once less than the result of a
+// function that is not inlined.
+func (w *walker) fill(c *Cell) {
 	key := w.keys[w.key:]
 	c.Row = key[keyRowLen : keyRowLen+w.row : keyRowLen+w.row]
 	c.Family = key[w.family:w.qualifier:w.qualifier]
@@ -326,7 +333,6 @@ func (w *walker) current() (c Cell) {
 		c.Tags = w.tagBytes[w.tags : w.tags+w.tagsLen : w.tags+w.tagsLen]
 	}
 	c.Sequence = w.sequence
-	return c
 }
 
 // currentRow returns the row of the cell, valid until the next step.

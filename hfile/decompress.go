@@ -100,7 +100,9 @@ func decompress(codec Codec, dst, stored []byte, size int) ([]byte, error) {
 	var err error
 	switch {
 	case codec == GZ:
-		err = o.gunzip(stored)
+		// Bytes after the member are an error: readers of HFiles look for no second one.
+		o.b = o.b[:size]
+		err = compress.Gunzip(o.b, stored)
 	case codec == Zstd && isZstdFrame(stored):
 		err = o.zstdFrames(stored, size)
 	default:
@@ -245,11 +247,10 @@ func (o *output) zstdFrames(src []byte, limit int) error {
 	}
 }
 
-// gunzipper unpacks gzip members.
+// gunzipper counts the bytes of gzip members.
 type gunzipper struct {
-	in   bytes.Reader
-	z    gzip.Reader
-	tail [1]byte
+	in bytes.Reader
+	z  gzip.Reader
 }
 
 var gunzippers = sync.Pool{New: func() any { return new(gunzipper) }}
@@ -268,45 +269,6 @@ func (g *gunzipper) start(src []byte) error {
 func (g *gunzipper) release() {
 	g.in.Reset(nil)
 	gunzippers.Put(g)
-}
-
-// gunzip unpacks one gzip member, which must be all of src. Bytes after it are an error: they can
-// be no second member, since readers of HFiles look for none.
-func (o *output) gunzip(src []byte) error {
-	g := gunzippers.Get().(*gunzipper)
-	defer g.release()
-	if err := g.start(src); err != nil {
-		return err
-	}
-	for {
-		room := o.room(o.size - len(o.b))
-		n, err := io.ReadFull(&g.z, room)
-		o.b = o.b[:len(o.b)+n]
-		if err != nil {
-			return fault.Corruptf("%v: after %d of %d bytes: %v", GZ, len(o.b), o.size, err)
-		}
-		if len(o.b) == o.size {
-			return g.finish(o.size)
-		}
-		o.reserve(1)
-	}
-}
-
-// finish reads the end of the member, which includes its checksum.
-func (g *gunzipper) finish(size int) error {
-	n, err := g.z.Read(g.tail[:])
-	for n == 0 && err == nil {
-		n, err = g.z.Read(g.tail[:])
-	}
-	switch {
-	case n > 0:
-		return fault.Corruptf("%v: more than %d bytes", GZ, size)
-	case err != io.EOF:
-		return fault.Corruptf("%v: %v", GZ, err)
-	case g.in.Len() > 0:
-		return fault.Corruptf("%v: %d bytes after the member", GZ, g.in.Len())
-	}
-	return nil
 }
 
 // measure reports an error if stored clearly does not unpack to size bytes, more than a reader

@@ -74,9 +74,9 @@
 // Input is not trusted. Lengths are checked before use, blocks of each level of the index must
 // ascend in the file, and the memory for a block grows with what the codec produces. Errors wrap
 // ErrCorrupt or ErrUnsupported and name the block and its offset. Reading a file takes at most 32
-// times its size and 32 MiB, without a cache: it keeps what Open reads, and a cursor has one data
-// block and one block of each level of the index. Verify checks everything, also what the entries
-// say about index, counts, file info, and Bloom filters.
+// times its size and 32 MiB, without a cache: it keeps what Open reads, and a cursor has one block
+// of each level of the index and one data block, or a few if it reads ahead. Verify checks
+// everything, also what the entries say about index, counts, file info, and Bloom filters.
 //
 // Checksums of type CRC-32 and CRC-32C cover every byte of a block, so every changed bit in it is an
 // error. The trailer has no checksum: a change there is an error, or does not change any answer.

@@ -100,21 +100,17 @@ func (c *Cursor) ceil(k Key) bool {
 }
 
 // Cells returns all entries in the order of the file. A cell is valid until the next step of the
-// iteration, which ends with the first error. In a compressed file, without a cache, goroutines
-// read the next blocks; they have ended when the iteration returns.
+// iteration, which ends with the first error. It reads ahead, see CursorOptions.ReadAhead; the
+// goroutines have ended when the iteration returns.
 func (r *Reader) Cells() iter.Seq2[Cell, error] { return r.CellsBetween(nil, nil) }
 
 // CellsBetween returns the entries of rows from the row from up to the row to, which is not
 // included. nil as from is the start of the file, nil as to its end. See Cells.
 func (r *Reader) CellsBetween(from, to []byte) iter.Seq2[Cell, error] {
 	return func(yield func(Cell, error) bool) {
-		c := r.NewCursor(CursorOptions{View: r.view()})
-		ok := c.start(from)
-		if r.cache == nil && r.trailer.Codec != None {
-			c.ahead = &readAhead{r: r}
-			defer c.ahead.wait()
-		}
-		for ; ok && (to == nil || bytes.Compare(c.w.currentRow(), to) < 0); ok = c.Next() {
+		c := r.NewCursor(CursorOptions{View: r.view(), ReadAhead: true})
+		defer c.Close()
+		for ok := c.start(from); ok && (to == nil || bytes.Compare(c.w.currentRow(), to) < 0); ok = c.Next() {
 			if !yield(c.w.current(), nil) {
 				return
 			}

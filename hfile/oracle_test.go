@@ -461,7 +461,7 @@ func checkBlooms(t *testing.T, r *hfile.Reader, o hfile.WriterOptions, cells []h
 }
 
 func TestRandomFilesReadAsWritten(t *testing.T) {
-	files := 150
+	files := 100
 	if testing.Short() {
 		files = 50
 	}

@@ -222,6 +222,14 @@ func (r *Reader) Hudi() bool { return isHudiComparator(r.trailer.Comparator) }
 // Encoding returns the encoding of data blocks.
 func (r *Reader) Encoding() Encoding { return r.layout.encoding }
 
+// dataMagic returns the type of data blocks.
+func (r *Reader) dataMagic() string {
+	if r.layout.encoding != EncodingNone {
+		return magicEncodedData
+	}
+	return magicData
+}
+
 // metaAt returns the i-th entry of the meta index in the order of names.
 func (r *Reader) metaAt(i int) *indexEntry {
 	if r.byName != nil {

@@ -1,9 +1,10 @@
-// Package compress compresses and decompresses whole buffers with the codecs of Kudu's files.
+// Package compress compresses and decompresses whole buffers with the codecs of Kudu's files, and
+// decompresses gzip members.
 //
 // A stream is the bare output of the codec, without frame, length, or checksum. The caller stores
 // the uncompressed length and verifies checksums. All functions are safe for concurrent use, do not
 // retain their arguments, and take working memory from pools: a call allocates nothing except when
-// dst grows (and four bytes of checksum to decompress zlib).
+// dst grows.
 //
 // Decompression does not trust its input. If the output is not exactly as long as dst, if bytes
 // follow the stream, or if the input is not a stream of the codec, the error is fault.ErrCorrupt.

@@ -1,9 +1,9 @@
 package compress
 
 import (
-	"bytes"
 	"compress/zlib"
-	"io"
+	"encoding/binary"
+	"hash/adler32"
 	"sync"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -39,52 +39,27 @@ func zlibCompress(dst, src []byte) ([]byte, error) {
 	return dst, err
 }
 
-// zlibReader is a decompressor with the input that it reads. z is nil until the first stream,
-// since the library makes one only from a good header.
-type zlibReader struct {
-	in   bytes.Reader
-	z    io.ReadCloser
-	tail [1]byte
-}
-
-var zlibReaders = sync.Pool{New: func() any { return new(zlibReader) }}
-
+// zlibDecompress unpacks a zlib stream: a header of two bytes, DEFLATE, and the Adler-32 of the
+// unpacked bytes, big-endian. Source: RFC 1950.
 func zlibDecompress(dst, src []byte) error {
-	r := zlibReaders.Get().(*zlibReader)
-	defer zlibReaders.Put(r)
-	r.in.Reset(src)
-	defer r.in.Reset(nil) // the pool must not hold on to src
-	if err := r.start(); err != nil {
-		return fault.Corruptf("compress: zlib: %v", err)
+	const headerLen, trailerLen, method, maxWindow, hasDictionary = 2, 4, 8, 7, 1 << 5
+	if len(src) < headerLen {
+		return fault.Corruptf("compress: zlib: %d bytes are too short", len(src))
 	}
-	if n, err := io.ReadFull(r.z, dst); err != nil {
-		return fault.Corruptf("compress: zlib: byte %d of %d: %v", n, len(dst), err)
+	if src[0]&15 != method || src[0]>>4 > maxWindow || binary.BigEndian.Uint16(src)%31 != 0 || src[1]&hasDictionary != 0 {
+		return fault.Corruptf("compress: zlib: a stream cannot begin with % x", src[:headerLen])
 	}
-	// The end of the stream carries its checksum, which is looked at only by reading on.
-	n, err := r.z.Read(r.tail[:])
-	for n == 0 && err == nil {
-		n, err = r.z.Read(r.tail[:])
-	}
+	rest, err := inflate(dst, src[headerLen:])
 	switch {
-	case n > 0:
-		return fault.Corruptf("compress: zlib: more than %d bytes", len(dst))
-	case err != io.EOF:
-		return fault.Corruptf("compress: zlib: %v", err)
-	case r.in.Len() > 0:
-		return fault.Corruptf("compress: zlib: %d bytes after the stream", r.in.Len())
-	}
-	return nil
-}
-
-// start reads the header of the stream in r.in.
-func (r *zlibReader) start() error {
-	if r.z != nil {
-		return r.z.(zlib.Resetter).Reset(&r.in, nil)
-	}
-	z, err := zlib.NewReader(&r.in)
-	if err != nil {
+	case err != nil:
 		return err
+	case len(rest) < trailerLen:
+		return fault.Corruptf("compress: zlib: the stream is cut off")
+	case len(rest) > trailerLen:
+		return fault.Corruptf("compress: zlib: %d bytes after the stream", len(rest)-trailerLen)
 	}
-	r.z = z
+	if sum, want := adler32.Checksum(dst), binary.BigEndian.Uint32(rest); sum != want {
+		return fault.Corruptf("compress: zlib: Adler-32 %08x, want %08x", sum, want)
+	}
 	return nil
 }

@@ -71,6 +71,7 @@ var floors = map[string]int{
 	"internal/nearest":    0,
 	"internal/fuzztest":   0,
 	"internal/seedtest":   0,
+	"internal/memtest":    0,
 	"internal/invariant":  0,
 	"internal/kudupb":     0,
 

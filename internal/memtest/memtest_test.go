@@ -1,0 +1,33 @@
+package memtest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"testing"
+)
+
+var kept []byte
+
+func TestAllocated(t *testing.T) {
+	const size = 8 << 20
+	if n := Allocated(func() { kept = make([]byte, size) }); n < size || n > size+size/4 {
+		t.Errorf("%d bytes, want about %d", n, size)
+	}
+	if n := Allocated(func() {}); n > size/8 {
+		t.Errorf("%d bytes without allocations", n)
+	}
+}
+
+func TestGzipZeros(t *testing.T) {
+	for _, n := range []int{0, 1, 1 << 20, 3<<20 + 5} {
+		r, err := gzip.NewReader(bytes.NewReader(GzipZeros(n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(b, make([]byte, n)) {
+			t.Errorf("%d bytes, %v, want %d zeros", len(b), err, n)
+		}
+	}
+}
