@@ -20,13 +20,17 @@ import (
 // DataChunk2:
 //
 //	ID  type    field               meaning
-//	1   struct  chunk_meta          1: codec (i32), 4: name of the compressor (absent: snappy)
+//	1   struct  chunk_meta          1: codec (i32), 2 and 3: bytes before and after compression
+//	                                (i64, not used), 4: name of the compressor (absent: snappy)
+//	2   bool    rowMajor            false
 //	3   i32     data_page_length    compressed
 //	4   i32     rowid_page_length   see inverse
-//	5   i32     rle_page_length     see expandRuns
+//	5   i32     rle_page_length     see runEnds
 //	6   struct  presence            1: false (bool), 2: null bits, compressed (binary)
+//	7   i32     sort_state          1; with row IDs 2; not of all pages; not used
 //	8   list    encoders            i32s, see encoding
 //	9   list    encoder_meta        binaries; the first is read, see encoderMeta
+//	10  struct  min_max             of one column, see bounds
 //	11  i32     numberOfRowsInpage  not usable inside complex columns
 //
 // LocalDictionaryChunk:
@@ -35,6 +39,10 @@ import (
 //	1   struct  dictionary_meta    1: encoders (list), 2: encoder_meta (list)
 //	2   binary  dictionary_data    values, see dictionary; compressed
 //	3   binary  dictionary_values  a bit for each surrogate in use; compressed
+//
+// A dictionary without values, in snappy:
+//
+//	1c 19 15 0c 19 18 00 00  18 01 00  18 01 00  00
 //
 // A page of 100 strings in 414 bytes, with snappy and without nulls:
 //
@@ -49,16 +57,26 @@ const (
 	chunkDictionary  = 4 // file format: never change
 
 	pageMeta     = 1  // file format: never change
+	pageRowMajor = 2  // file format: never change
 	pageData     = 3  // file format: never change
 	pageRowIDs   = 4  // file format: never change
 	pageRuns     = 5  // file format: never change
 	pagePresence = 6  // file format: never change
+	pageSort     = 7  // file format: never change
 	pageEncoders = 8  // file format: never change
 	pageMetas    = 9  // file format: never change
+	pageBounds   = 10 // file format: never change
 	pageRows     = 11 // file format: never change
 
-	metaCodec      = 1 // file format: never change
-	metaCompressor = 4 // file format: never change
+	sortNative   = 1 // file format: never change
+	sortExplicit = 2 // file format: never change
+
+	metaCodec        = 1 // file format: never change
+	metaUncompressed = 2 // file format: never change
+	metaCompressed   = 3 // file format: never change
+	metaCompressor   = 4 // file format: never change
+
+	codecDeprecated = 1 // see the name; file format: never change
 
 	presenceSet  = 1 // file format: never change
 	presenceBits = 2 // file format: never change
@@ -78,6 +96,7 @@ const (
 	encDictionary       encoding = 0  // file format: never change
 	encRLE              encoding = 2  // file format: never change
 	encInvertedIndex    encoding = 3  // file format: never change
+	encDirectDictionary encoding = 5  // file format: never change
 	encDirectCompress   encoding = 6  // file format: never change
 	encAdaptive         encoding = 7  // file format: never change
 	encAdaptiveDelta    encoding = 8  // file format: never change
@@ -98,9 +117,14 @@ type pageHeader struct {
 	meta       []byte // nil: no encoder_meta
 	rows       int    // -1: not in the header
 	offset     int64  // in the file
+	bounds     bounds // of one column, or none
 }
 
 func (h *pageHeader) has(e encoding) bool { return slices.Contains(h.encoders, e) }
+
+// pageHeaderBytes is the memory of a pageHeader with its place and encodings, while a list of them
+// grows.
+const pageHeaderBytes = 512
 
 // dictionaryHeader is a LocalDictionaryChunk.
 type dictionaryHeader struct {
@@ -115,8 +139,15 @@ type chunk struct {
 	dictionary *dictionaryHeader
 }
 
+// encodings reads a list of encodings.
 func (r *thriftReader) encodings(typ byte) (list []encoding) {
-	r.list(typ, func(typ byte) { list = append(list, encoding(r.i32(typ))) })
+	const most = 16 // there are no more
+	r.list(typ, func(typ byte) {
+		if len(list) == most {
+			r.fail("more than %d encodings", most)
+		}
+		list = append(list, encoding(r.i32(typ)))
+	})
 	return list
 }
 
@@ -171,6 +202,8 @@ func (r *thriftReader) pageHeader() (h pageHeader) {
 			h.encoders = r.encodings(typ)
 		case pageMetas:
 			h.meta = r.firstBytes(typ)
+		case pageBounds:
+			h.bounds = r.bounds(typ, 1)
 		case pageRows:
 			h.rows = r.i32(typ)
 		default:
@@ -209,14 +242,18 @@ func (r *thriftReader) dictionaryHeader() *dictionaryHeader {
 	return d
 }
 
-// parseChunk reads a DataChunk3, which is all of b. Its pages are in [start, end) of the file.
-func parseChunk(b []byte, start, end int64) (c chunk, err error) {
+// parseChunk reads a DataChunk3, which is all of b. Its pages, at most the given number, are in
+// [start, end) of the file.
+func parseChunk(b []byte, start, end int64, pages int) (c chunk, err error) {
 	r := thriftReader{b: b}
 	var offsets, lengths []int
 	r.fields("DataChunk3", func(id int, typ byte) {
 		switch id {
 		case chunkPages:
 			r.list(typ, func(typ byte) {
+				if len(c.pages) == pages {
+					r.fail("more than %d pages", pages)
+				}
 				if r.want(typ, typeStruct) {
 					c.pages = append(c.pages, r.pageHeader())
 				}
@@ -252,17 +289,23 @@ func parseChunk(b []byte, start, end int64) (c chunk, err error) {
 				i, lengths[i], h.data, h.rowIDs, h.runs, h.offset, at, end)
 		}
 		at += sum
+		if err := h.bounds.check(1); err != nil {
+			return c, inside(err, "page %d", i)
+		}
 	}
 	return c, nil
 }
 
 // readChunk reads the header of column i in b.
-func (f *File) readChunk(b *blocklet, i int) (chunk, error) {
+func (f *File) readChunk(b *blocklet, i int, m *memory) (chunk, error) {
+	if err := m.take(b.lengths[i] + b.pages*pageHeaderBytes); err != nil {
+		return chunk{}, err
+	}
 	head, err := readAt(f.src, b.offsets[i], b.lengths[i])
 	if err != nil {
 		return chunk{}, err
 	}
-	c, err := parseChunk(head, b.offsets[i]+int64(len(head)), b.end(i, f.dimensions))
+	c, err := parseChunk(head, b.offsets[i]+int64(len(head)), b.end(i, f.dimensions), b.pages)
 	if err == nil && len(c.pages) != b.pages {
 		err = fault.Corruptf("%d pages, want %d", len(c.pages), b.pages)
 	}

@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"sync"
 
@@ -36,29 +37,28 @@ const (
 	snappyRatio = 22 // most bytes that one byte can become: a copy of 64 bytes takes 3
 )
 
-// textLimit returns the most bytes of a page of strings, so that reading a file takes no more than
-// 32 times its size and 32 MiB, whatever a codec could produce from it.
-func (f *File) textLimit() int { return int(min(24<<20+16*f.src.Size(), 1<<31-1)) }
-
-// decompress returns what is stored in src, of at most limit bytes.
-func decompress(codec string, src []byte, limit int) ([]byte, error) {
+// decompress returns what is stored in src, of at most limit bytes, in the memory of dst if that is
+// large enough.
+func decompress(dst []byte, codec string, src []byte, limit int) ([]byte, error) {
 	switch codec {
 	case "", nameSnappy:
-		return unsnappy(src, limit)
+		return unsnappy(dst, src, limit)
 	case nameZstd:
-		return unzstd(src, limit)
+		return unzstd(dst, src, limit)
 	case nameGzip:
-		return gunzip(src, limit)
+		return gunzip(dst, src, limit)
 	}
 	return nil, fault.Unsupportedf("compressor %q", codec)
 }
 
-func unsnappy(src []byte, limit int) ([]byte, error) {
+// unsnappy uses a decoder that is much faster than the strict one, and that reads a copy from
+// offset 0, which no encoder of Snappy writes, as a copy from the offset before.
+func unsnappy(dst, src []byte, limit int) ([]byte, error) {
 	n, err := snappy.DecodedLen(src)
 	if err != nil || n > limit || n > snappyRatio*len(src) {
 		return nil, fault.Corruptf("snappy: %d bytes from %d, at most %d are expected (%v)", n, len(src), limit, err)
 	}
-	b, err := snappy.DecodeStrict(make([]byte, n), src)
+	b, err := snappy.Decode(dst[:0], src)
 	if err != nil {
 		return nil, fault.Corruptf("%v", err)
 	}
@@ -74,10 +74,13 @@ var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-func unzstd(src []byte, limit int) ([]byte, error) {
+func unzstd(dst, src []byte, limit int) ([]byte, error) {
 	limit = min(limit, compress.ZstdBound(src))
-	for size := min(limit, trustBytes+trustRatio*len(src)); ; size = min(limit, growFactor*size) {
-		b, err := zstdDecoder().DecodeAll(src, make([]byte, 0, size))
+	for size := min(limit, max(cap(dst), trustBytes+trustRatio*len(src))); ; size = min(limit, growFactor*size) {
+		if size > cap(dst) {
+			dst = make([]byte, 0, size)
+		}
+		b, err := zstdDecoder().DecodeAll(src, dst[:0:size])
 		if err == nil {
 			return b, nil
 		}
@@ -87,15 +90,30 @@ func unzstd(src []byte, limit int) ([]byte, error) {
 	}
 }
 
-// gunzip unpacks one gzip member, which must be all of src.
-func gunzip(src []byte, limit int) ([]byte, error) {
+// gzipReaders contains gzip.Readers, each with a window of 32 KiB.
+var gzipReaders sync.Pool
+
+// gunzip unpacks one gzip member, which must be all of src. Its last four bytes are the length of
+// what it contains.
+func gunzip(dst, src []byte, limit int) ([]byte, error) {
+	const sizeLen = 4
+	if len(src) >= sizeLen {
+		limit = min(limit, int(binary.LittleEndian.Uint32(src[len(src)-sizeLen:])))
+	}
 	in := bytes.NewReader(src)
-	z, err := gzip.NewReader(in)
-	if err != nil {
+	z, _ := gzipReaders.Get().(*gzip.Reader)
+	if z == nil {
+		z = new(gzip.Reader)
+	}
+	defer gzipReaders.Put(z)
+	if err := z.Reset(in); err != nil {
 		return nil, fault.Corruptf("gzip: header: %v", err)
 	}
 	z.Multistream(false)
-	b := make([]byte, 0, min(limit+1, trustBytes+trustRatio*len(src)))
+	b := dst[:0]
+	if size := min(limit+1, trustBytes+trustRatio*len(src)); size > cap(b) {
+		b = make([]byte, 0, size)
+	}
 	for {
 		n, err := z.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]

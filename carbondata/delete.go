@@ -1,12 +1,12 @@
 package carbondata
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -31,13 +31,14 @@ type deleteFile struct {
 // pagePlace is a page of a data file.
 type pagePlace struct{ blocklet, page int }
 
-// deletedRows has a bit for each deleted row of a page: bit i%8 of byte i/8.
-type deletedRows map[pagePlace][]byte
+// deletedRows has the deleted rows of pages, in ascending order.
+type deletedRows map[pagePlace][]uint16
 
-// has reports whether a row of a page with these bits is deleted.
-func (d deletedRows) has(p pagePlace, row int) bool {
-	b := d[p]
-	return b != nil && b[row/8]&(1<<(row%8)) != 0
+// remove clears the bits of the deleted rows of a page.
+func (d deletedRows) remove(p pagePlace, rows batch.Bitmap) {
+	for _, row := range d[p] {
+		rows.Clear(int(row))
+	}
 }
 
 // blockName returns the name of a data file or of a file of deleted rows up to the segment.
@@ -52,9 +53,10 @@ func blockName(name string) string {
 // data file.
 func parseDeletes(b []byte, f *File, d deletedRows) (block string, err error) {
 	var file deleteFile
-	if err := json.Unmarshal(b, &file); err != nil {
-		return "", fault.Corruptf("JSON: %v", err)
+	if err := unmarshal(b, &file); err != nil {
+		return "", err
 	}
+	changed := map[pagePlace]bool{} // two keys may be of the same page
 	for key, page := range file.Pages {
 		first, second, _ := strings.Cut(key, "_")
 		blocklet, err1 := strconv.Atoi(first)
@@ -64,39 +66,55 @@ func parseDeletes(b []byte, f *File, d deletedRows) (block string, err error) {
 		}
 		rows := f.blocklets[blocklet].pageRows[number]
 		place := pagePlace{blocklet, number}
-		if d[place] == nil {
-			d[place] = make([]byte, (rows+7)/8)
-		}
 		for _, row := range page.Rows {
 			if row < 0 || row >= rows {
 				return "", fault.Corruptf("page %q: row %d of %d", key, row, rows)
 			}
-			d[place][row/8] |= 1 << (row % 8)
+			d[place] = append(d[place], uint16(row))
 		}
+		changed[place] = true
+	}
+	for place := range changed {
+		slices.Sort(d[place])
+		d[place] = slices.Compact(d[place])
 	}
 	return file.Block, nil
 }
 
-// addDeletes reads a file of deleted rows for the one data file of its name.
-func (t *Table) addDeletes(path string) error {
-	name := blockName(filepath.Base(path))
-	for i := range t.files {
-		f := &t.files[i]
-		if blockName(f.name) != name {
-			continue
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if f.deleted == nil {
-			f.deleted = deletedRows{}
-		}
-		block, err := parseDeletes(b, f.File, f.deleted)
-		if err == nil && block != name {
-			err = fault.Corruptf("deleted rows of %q, want %q", block, name)
-		}
+// readDeletes adds the rows in a file of deleted rows of f.
+func (f *tableFile) readDeletes(path string) error {
+	b, err := readWhole(path)
+	if err != nil {
 		return err
 	}
-	return fault.Corruptf("no data file %s-*", name)
+	if f.deleted == nil {
+		f.deleted = deletedRows{}
+	}
+	block, err := parseDeletes(b, f.File, f.deleted)
+	if want := blockName(filepath.Base(path)); err == nil && block != want {
+		err = fault.Corruptf("deleted rows of %q, want %q", block, want)
+	}
+	return err
+}
+
+// addDeletes reads files of deleted rows, each for the data file of its name.
+func (t *Table) addDeletes(paths []string) error {
+	files := map[string]*tableFile{}
+	for i := range t.files {
+		f := &t.files[i]
+		if name := blockName(f.name); files[name] == nil {
+			files[name] = f
+		}
+	}
+	for _, path := range paths {
+		name := blockName(filepath.Base(path))
+		err := fault.Corruptf("no data file %s-*", name)
+		if f := files[name]; f != nil {
+			err = f.readDeletes(path)
+		}
+		if err != nil {
+			return inside(err, "%s", path)
+		}
+	}
+	return nil
 }

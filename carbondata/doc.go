@@ -1,5 +1,5 @@
 // Package carbondata reads Apache CarbonData: data files of version 3, folders of them as the Java
-// SDK writes them, and transactional tables as Spark does.
+// SDK writes them, and transactional tables as Spark does. It writes folders that the SDK reads.
 //
 // # The format, from the bottom up
 //
@@ -25,11 +25,30 @@
 //
 //	t, err := carbondata.Open(path) // a table, a folder, or one data file
 //	defer t.Close()
-//	for row, err := range t.Rows(ctx) { … } // row[i] is of column t.Schema()[i]
+//	for row, err := range t.Rows(ctx, carbondata.ScanOptions{}) {
+//		… // row[i] is of column t.Schema()[i]
+//	}
+//
+// ScanOptions.Columns names the columns that a scan returns, and ScanOptions.Filter selects rows.
+// No other columns are read, and those of the filter first: the others only of pages in which rows
+// are selected. Files, blocklets, and pages of which minima and maxima or dictionaries say that no
+// row is selected are skipped, see ScanStats; a table with index files that do not agree with its
+// data files is refused. Filters follow SQL: a comparison with NULL is not true, and neither is its
+// negation.
+//
+//	o := carbondata.ScanOptions{Columns: []string{"name"}, Filter: carbondata.Gt("age", 30)}
+//
+// Table.Scan reads the same rows as batches of vectors, without an allocation for each value.
+// Column.TableType is the type that a column has in a table of package oribi, and in a batch.
 //
 // The schema of a folder is that of its newest file, by the timestamp in its name. Columns of other
-// files are matched by name, in a transactional table by ID, and are nil where a file does not have
-// them. OpenFile and File.Rows read one data file over a block.Source.
+// files are matched by name, in a transactional table by ID. A column that a file does not have is
+// its default, or nil; in a transactional table a file's INT may be the table's LONG, and a DECIMAL
+// may have fewer digits. OpenFile and File.Rows read one data file over a block.Source.
+//
+// Of a transactional table Open reads the segments that tablestatus lists as visible: their segment
+// files, or their folders, their partitions, and folders outside of the table, on this machine,
+// that were added to it. Deleted rows are those of the files that tableupdatestatus names.
 //
 // It reads all types, ARRAY, STRUCT, and MAP nested to 32 levels, and the compressors snappy, zstd,
 // and gzip, of files that SDK 1.4 and later wrote. Nulls are those of CarbonData's row reader: a
@@ -37,19 +56,37 @@
 // and so is an array or a map of exactly one null, and a struct of only nulls.
 //
 // ErrUnsupported names what it does not read: files of versions 1 and 2, streaming files, global
-// dictionaries, defaults of columns that a file does not have, files whose columns have other types
-// than the table's; in transactional tables deleted rows, partitions, segments outside of the
-// table, and segments without a segment file. Index files are read in transactional tables, and by
-// CheckIndex.
+// dictionaries, files whose columns have other types than the table's, segments in other formats or
+// file systems. Index files are read in transactional tables, and before a
+// scan with a filter.
 //
 // A Table and a File are safe for concurrent use. Rows belong to the caller.
 //
+// # Writing
+//
+//	w, err := carbondata.Create(path, columns, carbondata.WriterOptions{SortColumns: []string{"name"}})
+//	defer w.Abort()
+//	err = w.Append([]any{"oribi", int32(3)}) // for each row; or AppendBatch
+//	err = w.Close()                          // the folder appears
+//
+// The files are those of the SDK 2.3 with the same options: the same columns, pages, encodings, and
+// blocklets, except where its choices lose values, or its bounds are wrong. Names are in lower case.
+// Rows may come in any order: with sort columns they are sorted, through temporary files if need be.
+//
+// Values that CarbonData reads as other values are refused: a NULL in a VARCHAR, no bytes in a
+// BINARY, an array or a map of exactly one NULL, a struct of only NULLs, the text "@NU#LL$!", text
+// that is not UTF-8, a STRING of more than 32000 characters or 32767 bytes, a time below the
+// millisecond. A folder has at least one row. A row has at most 4 MiB of text, and 131072 values in
+// nested columns.
+//
 // # Damaged files
 //
-// Input is not trusted. Lengths and counts are checked before use, and memory for a page grows with
-// what the codec produces. Errors wrap ErrCorrupt or ErrUnsupported and name file, blocklet,
-// column, and page. The format has no checksums, except in gzip: some changed bits change values
-// without any sign. Structure, counts, and sizes are checked by every read.
+// Input is not trusted. Lengths and counts are checked before use, memory for a page grows with
+// what the codec produces, and all pages that are read at once have one limit by the size of the
+// file. Errors wrap ErrCorrupt or ErrUnsupported and name file, blocklet, column, and page. The
+// format has no checksums, except in gzip: some changed bits change values without any sign.
+// Structure, counts, and sizes are checked by every read; Table.Verify also compares index files,
+// minima and maxima, the order of sorted rows, and dictionaries with the data.
 //
 // Source: carbondata spec.
 package carbondata

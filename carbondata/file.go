@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/oribi-db/oribi/block"
 )
@@ -15,7 +16,11 @@ type File struct {
 	rows       int64
 	blocklets  []blocklet
 	sorted     bool
+	hasSorted  bool // the footer says whether it is sorted
 	extra      map[string]string
+	segment    segmentInfo
+	headerEnd  int64
+	footer     int64
 }
 
 // FileInfo describes a data file.
@@ -25,6 +30,8 @@ type FileInfo struct {
 	Blocklets int
 	Sorted    bool   // the rows are sorted by the sort columns
 	Writer    string // version of the writer; empty before SDK 1.6
+
+	Properties map[string]string // entries of the footer, the writer's version among them
 }
 
 // OpenFile reads header and footer of the data file in src. Errors: ErrCorrupt, ErrUnsupported, and
@@ -46,6 +53,7 @@ func (f *File) open() error {
 	if err != nil {
 		return inside(err, "header")
 	}
+	f.headerEnd, f.footer = end, footer
 	return inside(f.readFooter(end, footer, f.src.Size()-pointerLen), "footer at byte %d", footer)
 }
 
@@ -63,5 +71,5 @@ func (f *File) Schema() []Column { return userOrder(f.columns) }
 
 // Info returns what the footer says about the file.
 func (f *File) Info() FileInfo {
-	return FileInfo{Rows: f.rows, Blocklets: len(f.blocklets), Sorted: f.sorted, Writer: f.extra["version"]}
+	return FileInfo{Rows: f.rows, Blocklets: len(f.blocklets), Sorted: f.sorted, Writer: f.extra["version"], Properties: maps.Clone(f.extra)}
 }

@@ -23,13 +23,18 @@ import (
 //	1   i32   version            3
 //	2   list  column_schema      see ColumnSchema
 //	3   bool  is_footer_present  false in streaming files, which are not supported
-//	4   i64   time_stamp         not used
+//	4   i64   time_stamp         when it was written, in milliseconds since 1970; not used
+//
+// The header of a file with the STRING "a":
+//
+//	15 06  19 1c 15 00 18 01 61 18 01 61 11 19 05 11 00  11  00
 //
 // The end of a file with its footer at byte 899: 00 00 00 00 00 00 03 83
 const (
 	headerVersion = 1 // file format: never change
 	headerColumns = 2 // file format: never change
 	headerFooter  = 3 // file format: never change
+	headerTime    = 4 // file format: never change
 
 	version3   = 3  // file format: never change
 	pointerLen = 8  // file format: never change
@@ -42,8 +47,8 @@ const (
 //
 //	ID  type    field                meaning
 //	1   i64     num_rows             of the file
-//	2   struct  segment_info         not used
-//	3   list    blocklet_index_list  minima and maxima of each blocklet; not used yet
+//	2   struct  segment_info         1: columns (i32), 2: cardinalities (list of i32); not used
+//	3   list    blocklet_index_list  minima and maxima of each blocklet, see bounds
 //	4   list    blocklet_info_list3  see BlockletInfo3
 //	6   bool    is_sort              the rows are sorted by the sort columns
 //	7   map     extra_info           "written_by", "version"
@@ -59,8 +64,13 @@ const (
 //	6   i32   number_number_of_pages
 //	7   list  row_count_in_page           i32 for each page; if absent, 32000 and the rest
 //
-// 100 rows of two columns in one page, chunks at 216 and 689 with headers of 59 and 107 bytes, the
-// first ends at 689, the second at 899:
+// The footer of a sorted file of 100 rows and two columns, without minima and maxima:
+//
+//	16 c8 01  1c 15 04 19 05 00  19 1c 00
+//	19 1c 15 c8 01 19 26 b0 03 e2 0a 19 25 76 d6 01 16 e2 0a 16 86 0e 15 02 00  21  00
+//
+// Its blocklet: 100 rows of two columns in one page, chunks at 216 and 689 with headers of 59 and
+// 107 bytes, the first ends at 689, the second at 899:
 //
 //	15 c8 01  19 26 b0 03 e2 0a  19 25 76 d6 01  16 e2 0a  16 86 0e  15 02  00
 const (
@@ -70,6 +80,9 @@ const (
 	footerBlocklets = 4 // file format: never change
 	footerSorted    = 6 // file format: never change
 	footerExtra     = 7 // file format: never change
+
+	segmentColumns       = 1 // file format: never change
+	segmentCardinalities = 2 // file format: never change
 
 	blockletRows       = 1 // file format: never change
 	blockletOffsets    = 2 // file format: never change
@@ -92,6 +105,31 @@ type blocklet struct {
 	measures   int64   // end of the last measure
 	pages      int
 	pageRows   []int
+	noPageRows bool   // pageRows is not in the file
+	bounds     bounds // not in a BlockletInfo3
+}
+
+// segmentInfo is a SegmentInfo.
+type segmentInfo struct {
+	columns       int
+	cardinalities []int
+}
+
+func (r *thriftReader) segmentInfo(typ byte) (s segmentInfo) {
+	if !r.want(typ, typeStruct) {
+		return s
+	}
+	r.fields("SegmentInfo", func(id int, typ byte) {
+		switch id {
+		case segmentColumns:
+			s.columns = r.i32(typ)
+		case segmentCardinalities:
+			s.cardinalities = r.i32s(typ)
+		default:
+			r.skip(typ)
+		}
+	})
+	return s
 }
 
 func (r *thriftReader) blocklet() (b blocklet) {
@@ -146,7 +184,8 @@ func (b *blocklet) check(columns, dimensions int, from, to int64) error {
 			return fault.Corruptf("chunk %d: ends at byte %d, after the next one begins", i, end)
 		}
 	}
-	if b.pageRows == nil && b.rows >= 0 && b.pages == (b.rows+defaultPageRows-1)/defaultPageRows {
+	b.noPageRows = b.pageRows == nil
+	if b.noPageRows && b.rows >= 0 && b.pages == (b.rows+defaultPageRows-1)/defaultPageRows {
 		for left := b.rows; left > 0; left -= defaultPageRows {
 			b.pageRows = append(b.pageRows, min(left, defaultPageRows))
 		}
@@ -170,7 +209,16 @@ func (b *blocklet) check(columns, dimensions int, from, to int64) error {
 // readAt returns n bytes from the given offset. The caller has checked them against the file's
 // size.
 func readAt(src block.Source, offset int64, n int) ([]byte, error) {
-	b := make([]byte, n)
+	var b []byte
+	return readInto(&b, src, offset, n)
+}
+
+// readInto is readAt into the memory of buffer, which it replaces by a larger one if necessary.
+func readInto(buffer *[]byte, src block.Source, offset int64, n int) ([]byte, error) {
+	if cap(*buffer) < n {
+		*buffer = make([]byte, n)
+	}
+	b := (*buffer)[:n]
 	if n, err := src.ReadAt(b, offset); n < len(b) {
 		if err == nil || err == io.EOF {
 			err = fault.Corruptf("%d of %d bytes", n, len(b))
@@ -209,11 +257,7 @@ func (f *File) readHeader(limit int64) (end int64, err error) {
 			case headerVersion:
 				version = r.i32(typ)
 			case headerColumns:
-				r.list(typ, func(typ byte) {
-					if r.want(typ, typeStruct) {
-						flat = append(flat, r.column())
-					}
-				})
+				flat = r.columns(typ)
 			case headerFooter:
 				footer = r.bool(typ)
 			default:
@@ -248,29 +292,29 @@ func (f *File) readFooter(from, start, end int64) error {
 		return err
 	}
 	r := thriftReader{b: b}
-	indexes := 0
+	const blockletBytes = 1500 // of memory, without what depends on columns and pages
+	most := memoryFor(int64(len(b))) / blockletBytes
+	var indexes []bounds
 	r.fields("FileFooter3", func(id int, typ byte) {
 		switch id {
 		case footerRows:
 			f.rows = r.i64(typ)
 		case footerSegment:
-			if r.want(typ, typeStruct) {
-				r.skip(typ)
-			}
+			f.segment = r.segmentInfo(typ)
 		case footerIndexes:
 			r.list(typ, func(typ byte) {
-				if indexes++; r.want(typ, typeStruct) {
-					r.skip(typ)
+				if r.fewer(len(indexes), most, "indexes") {
+					indexes = append(indexes, r.blockletIndex(typ, f.chunks))
 				}
 			})
 		case footerBlocklets:
 			r.list(typ, func(typ byte) {
-				if r.want(typ, typeStruct) {
+				if r.want(typ, typeStruct) && r.fewer(len(f.blocklets), most, "blocklets") {
 					f.blocklets = append(f.blocklets, r.blocklet())
 				}
 			})
 		case footerSorted:
-			f.sorted = r.bool(typ)
+			f.sorted, f.hasSorted = r.bool(typ), true
 		case footerExtra:
 			f.extra = r.properties(typ)
 		default:
@@ -280,13 +324,18 @@ func (f *File) readFooter(from, start, end int64) error {
 	if r.err != nil {
 		return r.err
 	}
-	if indexes != len(f.blocklets) {
-		return fault.Corruptf("indexes of %d blocklets, want %d", indexes, len(f.blocklets))
+	if len(indexes) != len(f.blocklets) {
+		return fault.Corruptf("indexes of %d blocklets, want %d", len(indexes), len(f.blocklets))
 	}
 	rows := int64(0)
 	for i := range f.blocklets {
 		bl := &f.blocklets[i]
-		if err := bl.check(f.chunks, f.dimensions, from, start); err != nil {
+		bl.bounds = indexes[i]
+		err := bl.check(f.chunks, f.dimensions, from, start)
+		if err == nil {
+			err = bl.bounds.check(f.chunks)
+		}
+		if err != nil {
 			return inside(err, "blocklet %d", i)
 		}
 		from = bl.measures

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // goldenFile returns the first data file of a golden folder.
@@ -28,6 +29,15 @@ func goldenBytes(t testing.TB, pattern string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// openBytes opens the data file in data.
+func openBytes(t testing.TB, data []byte) *File {
+	f, err := OpenFile(&block.Memory{Bytes: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // typed fails unless err is nil, ErrCorrupt, or ErrUnsupported.
@@ -58,16 +68,56 @@ func readAll(t *testing.T, data []byte) error {
 	return nil
 }
 
+// scanAll reads the rows of the file in data as batches, with and without filters.
+func scanAll(t *testing.T, data []byte) {
+	f, err := OpenFile(&block.Memory{Bytes: data})
+	if !typed(t, err) {
+		return
+	}
+	table := &Table{columns: f.Schema(), files: []tableFile{{File: f}}}
+	if !typed(t, table.match()) {
+		return
+	}
+	filters := []Filter{{}}
+	for _, c := range table.columns {
+		if of, values := testedType(&c); !values {
+			filters = append(filters, NotNull(c.Name))
+		} else if of.Variable() {
+			filters = append(filters, Or(IsNull(c.Name), Lt(c.Name, "m")), Not(HasPrefix(c.Name, "a")))
+		} else if of != schema.Bool {
+			filters = append(filters, In(c.Name, 1, 7), Not(Le(c.Name, 99)))
+		}
+	}
+	for i, filter := range filters {
+		s, err := table.Scan(context.Background(), ScanOptions{Filter: filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := int64(0)
+		for s.Next() {
+			n += int64(s.Batch().Len)
+		}
+		if typed(t, s.Close()) && i == 0 && n != f.Info().Rows {
+			t.Fatalf("%d rows in batches, the footer says %d", n, f.Info().Rows)
+		}
+	}
+}
+
 // fuzzFolders are small and contain all encodings together.
 var fuzzFolders = []string{"one-row", "one-column-int", "one-column-string", "sdk-1.4.1-sorted", "sdk-1.4.1-complex", "sort-types-inverted", "string-rle",
 	"varchar-dict", "decimal-narrow", "double-special", "array-null", "map", "nested-deep"}
 
-// FuzzFile fuzzes a whole data file.
+// FuzzFile fuzzes a whole data file, verifies it, and reads it with filters.
 func FuzzFile(f *testing.F) {
 	for _, folder := range fuzzFolders {
 		f.Add(goldenFile(f, folder))
 	}
-	fuzztest.Run(f, func(t *testing.T, data []byte) { readAll(t, data) })
+	fuzztest.Run(f, func(t *testing.T, data []byte) {
+		if readAll(t, data) == nil {
+			typed(t, verifyFile(data))
+		}
+		scanAll(t, data)
+	})
 }
 
 // FuzzFooter fuzzes the footer after the other bytes of a file.
@@ -97,18 +147,18 @@ func FuzzChunk(f *testing.F) {
 		}
 	}
 	fuzztest.Run(f, func(t *testing.T, head []byte) {
-		c, err := parseChunk(head, 100, 5000)
+		c, err := parseChunk(head, 100, 5000, 100)
 		if !typed(t, err) {
 			return
 		}
 		for _, h := range c.pages {
 			_, err := parseEncoderMeta(h.meta)
 			typed(t, err)
-			_, err = nullBits(&h, 100, 100)
+			_, err = nullBits(nil, &h, 100, 100)
 			typed(t, err)
 		}
 		if c.dictionary != nil {
-			_, err := readDictionary(&c, 1<<20)
+			_, err := readDictionary(&c, String, &memory{1 << 20})
 			typed(t, err)
 		}
 	})
@@ -130,11 +180,11 @@ func FuzzPage(f *testing.F) {
 		}
 		var err error
 		if len(rowIDs) > 0 {
-			if p.inverse, err = inverse(rowIDs, p.rows); !typed(t, err) {
+			if p.inverse, err = inverse(nil, rowIDs, p.rows); !typed(t, err) {
 				return
 			}
 		}
-		if !typed(t, p.decode(nameSnappy, snappyLiteral(data), runs, 1<<20)) {
+		if !typed(t, p.decode(nameSnappy, snappyLiteral(data), runs, &memory{1 << 20})) {
 			return
 		}
 		for i := range p.rows {
@@ -166,20 +216,30 @@ func FuzzSchema(f *testing.F) {
 	})
 }
 
-// FuzzJSON fuzzes tablestatus, a segment file, and a file of deleted rows.
+// FuzzJSON fuzzes tablestatus, a segment file, tableupdatestatus, and a file of deleted rows.
 func FuzzJSON(f *testing.F) {
 	f.Add(goldenBytes(f, "table/db/t/Metadata/tablestatus"))
 	f.Add(goldenBytes(f, "table/db/t/Metadata/segments/1_1795265262559.segment"))
 	f.Add(goldenBytes(f, "iud-update/*.deletedelta"))
+	f.Add([]byte(`[{"segmentName":"0","blockName":"part-0-0_batchno0-0-0","segmentStatus":"Success","actualBlockName":"x-1.carbondata",
+"deleteDeltaEndTimestamp":"17","deleteDeltaStartTimestamp":"5","deltaFileStamps":["5","17"],"deletedRowsInBlock":"1"}]`))
 	file, err := OpenFile(&block.Memory{Bytes: goldenFile(f, "iud-update")})
 	if err != nil {
 		f.Fatal(err)
 	}
 	fuzztest.Run(f, func(t *testing.T, b []byte) {
-		_, err := parseStatus(b)
+		_, _, err := parseStatus(b)
 		typed(t, err)
 		_, err = parseSegment(b)
 		typed(t, err)
+		list, err := parseUpdates(b)
+		if typed(t, err) {
+			newUpdates(list).drops("0", "part-0-0_batchno0-0-0-1.carbondata")
+			for i := range list {
+				_, err := list[i].deltas("x", func(string) ([]string, error) { return []string{"part-0-0_batchno0-0-0-6.deletedelta"}, nil })
+				typed(t, err)
+			}
+		}
 		_, err = parseDeletes(b, file, deletedRows{})
 		typed(t, err)
 	})
@@ -206,14 +266,20 @@ func TestChangedBytesAreRefusedOrRead(t *testing.T) {
 			t.Errorf("%s: %v", folder, err)
 		}
 		refused := 0
-		const rounds = 300
-		for range rounds {
+		rounds := 150
+		if testing.Short() {
+			rounds = 50
+		}
+		for round := range rounds {
 			data := bytes.Clone(good)
 			for range 1 + r.IntN(3) {
 				data[r.IntN(len(data))] ^= byte(1 + r.IntN(255))
 			}
 			if readAll(t, data) != nil {
 				refused++
+			}
+			if round%5 == 0 {
+				scanAll(t, data)
 			}
 		}
 		if refused < rounds/10 {

@@ -2,10 +2,8 @@ package carbondata
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,8 +18,11 @@ import (
 //
 //	ID  type    field          meaning
 //	1   i32     version        3
-//	2   list    table_columns  see ColumnSchema; not used
-//	3   struct  segment_info   not used
+//	2   list    table_columns  see ColumnSchema; not used but their number
+//	3   struct  segment_info   see SegmentInfo
+//	4   i32     bucket_id
+//	5   i64     schema_time_stamp
+//	6   bool    is_sort        the rows of the data files are sorted
 //
 // BlockIndex:
 //
@@ -29,18 +30,27 @@ import (
 //	1   i64     num_rows       of the data file, not of the blocklet
 //	2   binary  file_name      in the folder of the index file
 //	3   i64     offset         of the data file's footer
-//	4   struct  block_index    minima and maxima; not used yet
+//	4   struct  block_index    minima and maxima of the blocklet, see bounds
 //	5   struct  blocklet_info  see BlockletInfo3; absent in old files
 //	6   i64     file_size      of the data file; may be absent
 //
 // A merged index file is a MergedBlockIndexHeader (1: list of names of index files) and a
 // MergedBlockIndex (1: list of the bytes of these files).
 //
+// The header of the index of a file with the STRING "a":
+//
+//	15 06  19 1c 15 00 18 01 61 18 01 61 11 19 05 11 00  1c 15 02 19 05 00  00
+//
+// The header of a merged index file with the index file "b": 19 18 01 62 00
+//
 // 100 rows of the file "a" with its footer at byte 899: 16 c8 01  18 01 61  16 86 0e  1c 00  00
 const (
 	indexVersion = 1 // file format: never change
 	indexColumns = 2 // file format: never change
 	indexSegment = 3 // file format: never change
+	indexBucket  = 4 // file format: never change
+	indexTime    = 5 // file format: never change
+	indexSorted  = 6 // file format: never change
 
 	entryRows     = 1 // file format: never change
 	entryName     = 2 // file format: never change
@@ -52,6 +62,23 @@ const (
 	mergedList = 1 // file format: never change
 )
 
+// indexHeader is an IndexHeader.
+type indexHeader struct {
+	columns           int
+	segment           segmentInfo
+	bucket            int
+	hasTime           bool
+	sorted, hasSorted bool
+}
+
+// indexFile is the content of one index file.
+type indexFile struct {
+	name    string // of one in a merged index file
+	size    int
+	header  indexHeader
+	entries []indexEntry
+}
+
 // indexEntry is a BlockIndex.
 type indexEntry struct {
 	rows   int64
@@ -60,59 +87,88 @@ type indexEntry struct {
 	size   int64 // 0: not in the entry
 
 	blocklet *blocklet // nil: not in the entry
+	bounds   bounds
 }
 
 // indexedFile is what the entries of an index file say about one data file.
 type indexedFile struct {
-	indexEntry             // the first
-	blocklets  []*blocklet // of all entries, in their order
+	indexEntry               // the first
+	header     indexHeader   // of the index file
+	entries    []*indexEntry // all, one for each blocklet, in their order
 }
 
-// parseIndex returns the entries of an index file.
-func parseIndex(b []byte) (entries []indexEntry, err error) {
+// parseIndex reads an index file.
+func parseIndex(b []byte) (f indexFile, err error) {
 	r := thriftReader{b: b}
 	version := 0
+	h := &f.header
+	f.size = len(b)
 	r.fields("IndexHeader", func(id int, typ byte) {
-		if id == indexVersion {
+		switch id {
+		case indexVersion:
 			version = r.i32(typ)
-		} else {
+		case indexColumns:
+			r.list(typ, func(typ byte) {
+				h.columns++
+				r.skip(typ)
+			})
+		case indexSegment:
+			h.segment = r.segmentInfo(typ)
+		case indexBucket:
+			h.bucket = r.i32(typ)
+		case indexTime:
+			r.skip(typ)
+			h.hasTime = true
+		case indexSorted:
+			h.sorted, h.hasSorted = r.bool(typ), true
+		default:
 			r.skip(typ)
 		}
 	}, indexVersion, indexColumns, indexSegment)
 	if r.err == nil && version != version3 {
-		return nil, fault.Unsupportedf("index of version %d", version)
+		return f, fault.Unsupportedf("index of version %d", version)
 	}
 	for r.err == nil && r.at < len(b) {
-		var e indexEntry
-		r.fields("BlockIndex", func(id int, typ byte) {
-			switch id {
-			case entryRows:
-				e.rows = r.i64(typ)
-			case entryName:
-				e.name = r.text(typ)
-			case entryFooter:
-				e.footer = r.i64(typ)
-			case entryBlocklet:
-				if r.want(typ, typeStruct) {
-					b := r.blocklet()
-					e.blocklet = &b
-				}
-			case entrySize:
-				e.size = r.i64(typ)
-			default:
-				r.skip(typ)
-			}
-		}, entryRows, entryName, entryFooter, entryBounds)
-		entries = append(entries, e)
+		e := r.indexEntry(h.columns)
+		if r.err == nil {
+			r.err = inside(e.bounds.check(h.columns), "data file %q", e.name)
+		}
+		f.entries = append(f.entries, e)
 	}
-	if r.err == nil && len(entries) == 0 {
-		return nil, fault.Corruptf("an index without data files")
+	if r.err == nil && len(f.entries) == 0 {
+		return f, fault.Corruptf("an index without data files")
 	}
-	return entries, r.err
+	return f, r.err
 }
 
-// parseMerged returns the entries of all index files in a merged one.
-func parseMerged(b []byte) (entries []indexEntry, err error) {
+// indexEntry reads a BlockIndex of a data file with the given number of columns.
+func (r *thriftReader) indexEntry(columns int) (e indexEntry) {
+	r.fields("BlockIndex", func(id int, typ byte) {
+		switch id {
+		case entryRows:
+			e.rows = r.i64(typ)
+		case entryName:
+			e.name = r.text(typ)
+		case entryFooter:
+			e.footer = r.i64(typ)
+		case entryBounds:
+			e.bounds = r.blockletIndex(typ, columns)
+		case entryBlocklet:
+			if r.want(typ, typeStruct) {
+				b := r.blocklet()
+				e.blocklet = &b
+			}
+		case entrySize:
+			e.size = r.i64(typ)
+		default:
+			r.skip(typ)
+		}
+	}, entryRows, entryName, entryFooter, entryBounds)
+	return e
+}
+
+// parseMerged reads the index files in a merged one.
+func parseMerged(b []byte) (files []indexFile, err error) {
 	r := thriftReader{b: b}
 	list := func(name string) (n [][]byte) {
 		r.fields(name, func(id int, typ byte) {
@@ -124,110 +180,151 @@ func parseMerged(b []byte) (entries []indexEntry, err error) {
 		}, mergedList)
 		return n
 	}
-	names, files := list("MergedBlockIndexHeader"), list("MergedBlockIndex")
-	if r.err == nil && (len(names) != len(files) || r.at != len(b)) {
-		r.fail("%d index files, want %d, up to byte %d", len(files), len(names), len(b))
+	names, contents := list("MergedBlockIndexHeader"), list("MergedBlockIndex")
+	if r.err == nil && (len(names) != len(contents) || r.at != len(b)) {
+		r.fail("%d index files, want %d, up to byte %d", len(contents), len(names), len(b))
 	}
 	if r.err != nil {
 		return nil, r.err
 	}
-	for i, file := range files {
-		more, err := parseIndex(file)
+	for i, content := range contents {
+		f, err := parseIndex(content)
 		if err != nil {
 			return nil, inside(err, "index file %q", names[i])
 		}
-		entries = append(entries, more...)
-	}
-	return entries, nil
-}
-
-// indexedFiles returns the data files that the index file at path names, by their paths.
-func indexedFiles(path string) (map[string]*indexedFile, error) {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Corruptf("not there")
-	}
-	if err != nil {
-		return nil, err
-	}
-	parse := parseIndex
-	if strings.HasSuffix(path, mergeSuffix) {
-		parse = parseMerged
-	}
-	entries, err := parse(b)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]*indexedFile{}
-	for _, e := range entries {
-		if !isName(e.name) {
-			return nil, fault.Corruptf("data file %q", e.name)
-		}
-		data := filepath.Join(filepath.Dir(path), e.name)
-		f := files[data]
-		if f == nil {
-			f = &indexedFile{indexEntry: e}
-			files[data] = f
-		}
-		if e.rows != f.rows || e.footer != f.footer || e.size != f.size || (e.blocklet == nil) != (f.blocklet == nil) {
-			return nil, fault.Corruptf("two different entries of %q", e.name)
-		}
-		if e.blocklet != nil {
-			f.blocklets = append(f.blocklets, e.blocklet)
-		}
+		f.name = string(names[i])
+		files = append(files, f)
 	}
 	return files, nil
 }
 
+// readIndex reads the index file at path, or all in the merged one there.
+func readIndex(path string) (files []indexFile, err error) {
+	b, err := readWhole(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fault.Corruptf("not there")
+	case err != nil:
+		return nil, err
+	case strings.HasSuffix(path, mergeSuffix):
+		return parseMerged(b)
+	}
+	f, err := parseIndex(b)
+	return []indexFile{f}, err
+}
+
+// indexedFiles returns the data files that the index file at path names, by their paths, and the
+// names of the index files in it, if it is a merged one.
+func indexedFiles(path string) (files map[string]*indexedFile, merged []string, err error) {
+	indexes, err := readIndex(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	files = map[string]*indexedFile{}
+	for i := range indexes {
+		if err := indexes[i].addTo(files, filepath.Dir(path)); err != nil {
+			return nil, nil, err
+		}
+		if name := indexes[i].name; name != "" {
+			merged = append(merged, name)
+		}
+	}
+	return files, merged, nil
+}
+
+// addTo adds the data files, which are in the folder dir, to files.
+func (i *indexFile) addTo(files map[string]*indexedFile, dir string) error {
+	for k := range i.entries {
+		e := &i.entries[k]
+		if !isName(e.name) {
+			return fault.Corruptf("data file %q", e.name)
+		}
+		data := filepath.Join(dir, e.name)
+		f := files[data]
+		if f == nil {
+			f = &indexedFile{indexEntry: *e, header: i.header}
+			files[data] = f
+		}
+		if e.rows != f.rows || e.footer != f.footer || e.size != f.size || (e.blocklet == nil) != (f.blocklet == nil) {
+			return fault.Corruptf("two different entries of %q", e.name)
+		}
+		f.entries = append(f.entries, e)
+	}
+	return nil
+}
+
 // check compares the entries with the data file.
 func (i *indexedFile) check(f *File) error {
-	at, err := f.frame()
-	if err != nil {
-		return err
+	if i.footer != f.footer || i.rows != f.rows || i.size != 0 && i.size != f.src.Size() {
+		return fault.Corruptf("the index says %d rows, footer at byte %d of %d; want %d rows, at byte %d of %d", i.rows, i.footer, i.size, f.rows, f.footer, f.src.Size())
 	}
-	if i.footer != at || i.rows != f.rows || i.size != 0 && i.size != f.src.Size() {
-		return fault.Corruptf("the index says %d rows, footer at byte %d of %d; want %d rows, at byte %d of %d", i.rows, i.footer, i.size, f.rows, at, f.src.Size())
-	}
-	if i.blocklet == nil {
+	if i.blocklet == nil { // of an old version
 		return nil
 	}
-	if len(i.blocklets) != len(f.blocklets) {
-		return fault.Corruptf("the index has %d blocklets, want %d", len(i.blocklets), len(f.blocklets))
+	if len(i.entries) != len(f.blocklets) {
+		return fault.Corruptf("the index has %d blocklets, want %d", len(i.entries), len(f.blocklets))
 	}
-	for n, b := range i.blocklets {
-		if w := &f.blocklets[n]; b.rows != w.rows || b.pages != w.pages || b.dimensions != w.dimensions || b.measures != w.measures ||
-			!slices.Equal(b.offsets, w.offsets) || !slices.Equal(b.lengths, w.lengths) {
+	if i.header.columns != f.chunks || i.header.hasSorted && f.hasSorted && i.header.sorted != f.sorted {
+		return fault.Corruptf("the index has %d columns, sorted: %v; want %d, %v", i.header.columns, i.header.sorted, f.chunks, f.sorted)
+	}
+	for n, e := range i.entries {
+		w := &f.blocklets[n]
+		if b := e.blocklet; b != nil && (b.rows != w.rows || b.pages != w.pages || b.dimensions != w.dimensions || b.measures != w.measures ||
+			!slices.Equal(b.offsets, w.offsets) || !slices.Equal(b.lengths, w.lengths)) {
 			return fault.Corruptf("the index and the footer differ in blocklet %d", n)
 		}
-	}
-	return nil
-}
-
-// CheckIndex reads the index files of a folder and compares them with the data files. Open has done
-// that in a transactional table. Errors: ErrCorrupt, ErrUnsupported, those of package os. Source:
-// carbondata spec §10, §17.
-func (t *Table) CheckIndex() error {
-	for _, path := range t.indexes {
-		if err := t.checkIndex(path); err != nil {
-			return fmt.Errorf("carbondata: %s: %w", path, err)
+		if !e.bounds.equal(&w.bounds) {
+			return fault.Corruptf("the index and the footer differ in the minima or maxima of blocklet %d", n)
 		}
 	}
 	return nil
 }
 
-func (t *Table) checkIndex(path string) error {
-	files, err := indexedFiles(path)
+// checkIndexes reads the index files and compares them with the data files. Source: carbondata spec
+// §10, §17.
+func (t *Table) checkIndexes() error {
+	files := map[string]*File{} // by path; nil: all rows are deleted
+	for i := range t.files {
+		files[t.files[i].path] = t.files[i].File
+	}
+	for _, path := range t.dropped {
+		files[path] = nil
+	}
+	for _, path := range t.indexes {
+		if err := checkIndex(path, files); err != nil {
+			return inside(err, "%s", path)
+		}
+	}
+	return nil
+}
+
+func checkIndex(path string, files map[string]*File) error {
+	indexed, _, err := indexedFiles(path)
 	if err != nil {
 		return err
 	}
-	for _, data := range slices.Sorted(maps.Keys(files)) {
-		i := slices.IndexFunc(t.files, func(f tableFile) bool { return f.path == data })
-		if i < 0 {
-			return fault.Corruptf("no data file %q", files[data].name)
+	for _, data := range slices.Sorted(maps.Keys(indexed)) {
+		i := indexed[data]
+		f, ok := files[data]
+		if !ok {
+			return fault.Corruptf("no data file %q", i.name)
 		}
-		if err := files[data].check(t.files[i].File); err != nil {
-			return inside(err, "%s", files[data].name)
+		if f == nil {
+			continue
+		}
+		if err := i.check(f); err != nil {
+			return inside(err, "%s", i.name)
 		}
 	}
 	return nil
+}
+
+// checkedIndex is checkIndexes for scans with filters, of which only the first reads the files. Open
+// has done it in a transactional table.
+func (t *Table) checkedIndex() error {
+	if t.byID {
+		return nil
+	}
+	t.indexOnce.Do(func() { t.indexErr = t.checkIndexes() })
+	return t.indexErr
 }

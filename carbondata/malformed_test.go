@@ -12,8 +12,25 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
-// TestMalformedFoldersAreRefused opens each folder, reads all rows, and checks its index files,
-// which is where a read with filters must refuse them.
+// filtered reads the rows that a filter selects, or some others without one in the corpus.
+func filtered(t *testing.T, table *Table, text json.RawMessage) error {
+	f := NotNull(table.Schema()[0].Name)
+	if text != nil {
+		var err error
+		if f, err = ParseFilter(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range table.Rows(t.Context(), ScanOptions{Filter: f}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestMalformedFoldersAreRefused opens each folder, reads all rows, reads rows with a filter, and
+// verifies it.
 func TestMalformedFoldersAreRefused(t *testing.T) {
 	dir := filepath.Join(goldenDir(t), "malformed")
 	lines := corpustest.Lines(t, filepath.Join(dir, "manifest.jsonl"))
@@ -21,7 +38,10 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 		t.Errorf("%d malformed folders", len(lines))
 	}
 	for _, line := range lines {
-		var f struct{ Name, What, Base, Required, Kind, Trigger string }
+		var f struct {
+			Name, What, Base, Required, Kind, Trigger string
+			Filter                                    json.RawMessage
+		}
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +51,7 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 			if err == nil {
 				defer table.Close()
 				stage = "scan"
-				for _, rowErr := range table.Rows(context.Background()) {
+				for _, rowErr := range table.Rows(context.Background(), ScanOptions{}) {
 					if err = rowErr; err != nil {
 						break
 					}
@@ -39,7 +59,11 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 			}
 			if err == nil {
 				stage = "filter"
-				err = table.CheckIndex()
+				err = filtered(t, table, f.Filter)
+			}
+			if err == nil {
+				stage = "filter"
+				err = table.Verify(context.Background())
 			}
 			t.Log(stage, err)
 			if err == nil {

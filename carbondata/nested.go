@@ -14,10 +14,14 @@ const (
 	fieldsLen   = 2 // file format: never change
 )
 
-// element returns which elements of the child belong to a row: [first, first+count).
+// element returns which elements of the child belong to a row: [first, first+count). An empty row has
+// first 0, whatever the page says.
 func (p *page) element(row int) (first, count int) {
 	b := p.data[row*elementsLen:]
-	return int(int32(binary.BigEndian.Uint32(b[4:]))), int(int32(binary.BigEndian.Uint32(b)))
+	if count = int(int32(binary.BigEndian.Uint32(b))); count == 0 {
+		return 0, 0
+	}
+	return int(int32(binary.BigEndian.Uint32(b[4:]))), count
 }
 
 // checkElements checks that the elements of all rows are in order and without gaps, and counts
@@ -42,11 +46,8 @@ func (p *page) checkFields() error {
 	return nil
 }
 
-// errTooManyElements is the error of a row that does not fit into memory.
-var errTooManyElements = fault.Unsupportedf("more elements in one row than a file of this size may have")
-
-// rowLimit returns how many elements and fields a row may have: 32 bytes of memory each.
-func (f *File) rowLimit() int { return f.textLimit() / 32 }
+// errLargeRow is the error of a row that does not fit into memory.
+var errLargeRow = fault.Unsupportedf("a row takes more memory than one of a file of this size may")
 
 func nestedDate(b []byte) (any, error) {
 	switch len(b) {
@@ -67,21 +68,21 @@ func nestedDecimal(c *Column, b []byte) (any, error) {
 	if len(unscaled) == 0 || len(unscaled) > maxBytes || scale > c.Scale {
 		return nil, fault.Corruptf("%s with %d digits after the point in %d bytes", c.TypeName(), scale, len(b))
 	}
-	v, ok := batch.Int128(int128(unscaled)), true
-	for ; scale < c.Scale && ok; scale++ {
-		v, ok = v.Mul10()
-	}
-	if !ok || !v.FitsDigits(c.Precision) {
+	v, err := rescale(batch.Int128(int128(unscaled)), c.Scale-scale)
+	if err != nil || !v.FitsDigits(c.Precision) {
 		return nil, fault.Corruptf("a value out of the range of %s", c.TypeName())
 	}
 	return v, nil
 }
 
 // value returns the value of a row. As CarbonData's row reader does, it returns nil for an array or
-// map of exactly one null, and for a struct of only nulls. It subtracts from budget how many
-// elements and fields it returns. Source: carbondata spec §7.8.
+// map of exactly one null, and for a struct of only nulls. It subtracts from budget the memory of
+// what it returns, as memory.elements counts. Source: carbondata spec §7.8.
 func (c *cells) value(row int, budget *int) (any, error) {
 	if len(c.children) == 0 {
+		if *budget -= c.page.bytesAt(row) / elementBytes; *budget < 0 {
+			return nil, errLargeRow
+		}
 		return c.page.value(row)
 	}
 	if c.page.isNull(row) {
@@ -96,7 +97,7 @@ func (c *cells) value(row int, budget *int) (any, error) {
 	}
 	first, count := c.page.element(row)
 	if *budget -= count; *budget < 0 {
-		return nil, errTooManyElements
+		return nil, errLargeRow
 	}
 	values := make([]any, 0, count)
 	null := true
@@ -117,7 +118,7 @@ func (c *cells) value(row int, budget *int) (any, error) {
 // fields returns the fields of a struct and whether all are null.
 func (c *cells) fields(row int, budget *int) (values []any, null bool, err error) {
 	if *budget -= len(c.children); *budget < 0 {
-		return nil, false, errTooManyElements
+		return nil, false, errLargeRow
 	}
 	values = make([]any, len(c.children))
 	null = true
@@ -130,17 +131,16 @@ func (c *cells) fields(row int, budget *int) (values []any, null bool, err error
 	return values, null, nil
 }
 
-// readPage reads page p of the column and its children.
-func (c *cells) readPage(f *File, p, n int) (err error) {
-	c.page = nil // free the last one before
-	if c.page, err = f.readPage(c.column, &c.chunk, c.dict, p, n); err != nil {
+// readPage reads page p, of n rows, of the column and its children.
+func (c *cells) readPage(f *File, p, n int, m *memory, scratch *[]byte) error {
+	if err := c.page.read(f, c, p, n, m, scratch); err != nil {
 		return inside(err, "column %q: page %d", c.column.Name, p)
 	}
 	if c.page.form == formElements {
 		n = c.page.elements
 	}
 	for _, child := range c.children {
-		if err := child.readPage(f, p, n); err != nil {
+		if err := child.readPage(f, p, n, m, scratch); err != nil {
 			return inside(err, "column %q", c.column.Name)
 		}
 	}

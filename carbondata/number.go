@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Encoder meta: how the numbers of a page are stored. Integers are big-endian. Source: carbondata
@@ -14,7 +15,8 @@ import (
 //	width  field         meaning
 //	2, …   name          length, bytes; not used
 //	1      schema type   see internalType: layout of maximum and minimum
-//	1      column kind   8: strings with lengths of four bytes, in the meta of a dictionary
+//	1      column kind   2 dimension, or dictionary; 4 measure; 5 STRUCT; 6 ARRAY or MAP; 7 child of
+//	                     one; 8 dictionary of strings with lengths of four bytes
 //	4, 4   scale, precision; not used
 //	1      store type    see internalType: how the page's numbers are stored
 //	4      decimals      of floating codecs: numbers are multiplied by 10 to this power
@@ -37,8 +39,14 @@ type encoderMeta struct {
 }
 
 const (
-	kindLongValue = 8 // file format: never change
-	metaFixedLen  = 1 + 1 + 4 + 4 + 1 + 4 + 1
+	kindPlainValue = 2 // file format: never change
+	kindMeasure    = 4 // file format: never change
+	kindStruct     = 5 // file format: never change
+	kindArray      = 6 // file format: never change
+	kindChild      = 7 // file format: never change
+	kindLongValue  = 8 // file format: never change
+
+	metaFixedLen = 1 + 1 + 4 + 4 + 1 + 4 + 1
 )
 
 // internalType is a type in encoder meta.
@@ -160,6 +168,9 @@ type numbers struct {
 	width  int
 	max    int64   // of the delta codecs
 	factor float64 // of the floating codecs
+	digits int     // of DECIMAL: how many more the column has after the point
+
+	precision int // of DECIMAL: the column's
 }
 
 // decimalWidth returns the bytes of a DECIMAL of more than 18 digits in a page: the least n with
@@ -171,13 +182,14 @@ func decimalWidth(precision int) int {
 // newNumbers checks the encoding of a column of numbers.
 func newNumbers(c *Column, enc encoding, m encoderMeta) (n numbers, err error) {
 	n = numbers{typ: c.Type, enc: enc, store: m.store, width: m.store.width(), max: m.maxInt}
+	n.digits, n.precision = c.Scale-c.inFile().Scale, c.Precision
 	floating := m.store == inFloat || m.store == inDouble
 	isFloat := c.Type == Float || c.Type == Double
 	switch {
 	case isFloat != (m.schema == inFloat || m.schema == inDouble), (c.Type == Decimal) != (m.schema == inDecimal):
 		return n, fault.Corruptf("%v with numbers of type %d", c.Type, m.schema)
 	case enc == encDirectCompress && c.Type == Decimal:
-		n.width = decimalWidth(c.Precision)
+		n.width = decimalWidth(c.inFile().Precision)
 		if m.store != inDecimal {
 			return n, fault.Corruptf("DECIMAL with store type %d", m.store)
 		}
@@ -236,7 +248,7 @@ func (n *numbers) stored(i int) int64 {
 // value returns number i. It is an error if the column's type does not contain it.
 func (n *numbers) value(i int) (any, error) {
 	if n.typ == Decimal && n.enc == encDirectCompress {
-		return batch.Int128(int128(n.data[i*n.width : (i+1)*n.width])), nil
+		return n.decimal(batch.Int128(int128(n.data[i*n.width : (i+1)*n.width])))
 	}
 	v := n.stored(i)
 	if n.enc == encAdaptiveDelta || n.enc == encAdaptiveFloatDel {
@@ -258,14 +270,33 @@ func (n *numbers) value(i int) (any, error) {
 		}
 		return x, nil
 	case Decimal:
-		return batch.Int128Of(v), nil
+		return n.decimal(batch.Int128Of(v))
 	}
 	return integer(n.typ, v)
 }
 
+// decimal returns a DECIMAL of the file as one of the column's scale.
+func (n *numbers) decimal(v batch.Int128) (any, error) {
+	v, err := rescale(v, n.digits)
+	if err == nil && !fitsDecimal(schema.DecimalType(n.precision), v) {
+		err = fault.Corruptf("a value out of the range of a DECIMAL of %d digits", n.precision)
+	}
+	return v, err
+}
+
+// fitsDecimal reports whether v is in the range of a DECIMAL type of a table.
+func fitsDecimal(t schema.Type, v batch.Int128) bool {
+	switch t {
+	case schema.Decimal32:
+		return v == batch.Int128Of(int64(int32(v.Lo)))
+	case schema.Decimal64:
+		return v == batch.Int128Of(int64(v.Lo))
+	}
+	return true
+}
+
 // integer returns v as a value of an integer type, BOOLEAN, or TIMESTAMP.
 func integer(typ Type, v int64) (any, error) {
-	const microsPerMilli = 1000
 	switch {
 	case typ == Boolean:
 		return v != 0, nil

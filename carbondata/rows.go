@@ -3,105 +3,114 @@ package carbondata
 import (
 	"context"
 	"iter"
+
+	"github.com/oribi-db/oribi/batch"
 )
 
-// cells reads the values of one column of a blocklet, page by page.
+// cells reads the values of one column of a file, page by page.
 type cells struct {
 	column *Column
 	chunk  chunk
 	dict   *dictionary
-	page   *page
+	page   page
 
 	children []*cells
+	elements *batch.Vector // of an array, see fillArrays
+	parts    [][]byte      // the same
+	packed   []byte        // the arrays of a vector
 }
 
-func (f *File) openCells(col *Column, b *blocklet) (*cells, error) {
+func newCells(col *Column) *cells {
 	c := &cells{column: col}
-	var err error
-	if c.chunk, err = f.readChunk(b, col.first); err != nil {
-		return nil, err
+	for i := range col.Children {
+		c.children = append(c.children, newCells(&col.Children[i]))
+	}
+	return c
+}
+
+// open reads the headers and the dictionaries of the column and its children in a blocklet.
+func (c *cells) open(f *File, b *blocklet, m *memory) (err error) {
+	c.dict = nil
+	if c.chunk, err = f.readChunk(b, c.column.first, m); err != nil {
+		return err
 	}
 	if c.chunk.dictionary != nil {
-		if c.dict, err = readDictionary(&c.chunk, f.textLimit()/2); err != nil {
-			return nil, inside(err, "dictionary")
+		if c.dict, err = readDictionary(&c.chunk, c.column.Type, m); err != nil {
+			return inside(err, "dictionary")
 		}
 	}
-	for i := range col.Children {
-		child, err := f.openCells(&col.Children[i], b)
-		if err != nil {
-			return nil, inside(err, "column %q", col.Children[i].Name)
+	for _, child := range c.children {
+		if err := child.open(f, b, m); err != nil {
+			return inside(err, "column %q", child.column.Name)
 		}
-		c.children = append(c.children, child)
 	}
-	return c, nil
+	return nil
+}
+
+// size returns the memory of the pages of the column and its children.
+func (c *cells) size() int {
+	n := c.page.buffers.size()
+	for _, child := range c.children {
+		n += child.size()
+	}
+	return n
+}
+
+// release frees the memory of the pages.
+func (c *cells) release() {
+	c.page = page{}
+	for _, child := range c.children {
+		child.release()
+	}
 }
 
 // Rows returns the rows in the order of the file, each with the values of the columns of Schema;
 // see Type for their Go types. A row belongs to the caller. The first error ends the iteration.
 func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
+	t := &Table{columns: f.Schema(), files: []tableFile{{File: f}}}
+	if err := t.match(); err != nil {
+		return func(yield func([]any, error) bool) { yield(nil, inside(err, "carbondata")) }
+	}
+	return t.Rows(ctx, ScanOptions{})
+}
+
+// Rows returns the rows of all files that the filter selects and that are not deleted, in the order
+// of Files, each with the values of the scan's columns; see Type for their Go types. Columns that a
+// file does not have have their default, or are nil. A row belongs to the caller. The first error
+// ends the iteration: ErrNoColumn for a name that is not in the schema, ErrSchema for a value of a
+// filter that is not of its column's type, ErrCorrupt, ErrUnsupported, those of package os and of
+// ctx.
+//
+// Memory: one page of each column, and headers and dictionaries of one blocklet; at most 32 times
+// the largest file and 32 MiB.
+func (t *Table) Rows(ctx context.Context, o ScanOptions) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
-		columns := f.Schema()
-		for row, err := range f.rowsOf(ctx, columns, nil) {
-			if err != nil {
-				yield(nil, inside(err, "carbondata"))
-				return
-			}
-			if !yield(row, nil) {
-				return
-			}
+		if err := t.rows(ctx, o, yield); err != nil {
+			yield(nil, inside(err, "carbondata"))
 		}
 	}
 }
 
-// rowsOf returns the values of some of the file's columns, in rows that are not deleted.
-func (f *File) rowsOf(ctx context.Context, columns []Column, deleted deletedRows) iter.Seq2[[]any, error] {
-	return func(yield func([]any, error) bool) {
-		for i := range f.blocklets {
-			more, err := f.blockletRows(ctx, i, columns, deleted, yield)
-			if err != nil {
-				yield(nil, inside(err, "blocklet %d", i))
-				return
-			}
-			if !more {
-				return
-			}
-		}
+func (t *Table) rows(ctx context.Context, o ScanOptions, yield func([]any, error) bool) error {
+	s, err := t.pages(o)
+	if err != nil {
+		return err
 	}
-}
-
-// blockletRows yields the rows of one blocklet. It reports whether the caller wants more.
-func (f *File) blockletRows(ctx context.Context, number int, columns []Column, deleted deletedRows, yield func([]any, error) bool) (more bool, err error) {
-	b := &f.blocklets[number]
-	list := make([]*cells, len(columns))
-	for i := range columns {
-		if list[i], err = f.openCells(&columns[i], b); err != nil {
-			return false, inside(err, "column %q", columns[i].Name)
+	for {
+		if more, err := s.next(ctx); err != nil || !more {
+			return err
 		}
-	}
-	for p, n := range b.pageRows {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		for _, c := range list {
-			if err := c.readPage(f, p, n); err != nil {
-				return false, err
-			}
-		}
-		for row := range n {
-			if deleted.has(pagePlace{number, p}, row) {
-				continue
-			}
-			values := make([]any, len(list))
-			budget := f.rowLimit()
-			for i, c := range list {
+		for row := s.selection.Next(0); row >= 0; row = s.selection.Next(row + 1) {
+			values := make([]any, len(s.result))
+			budget := s.memory.elements()
+			for i, c := range s.result {
 				if values[i], err = c.value(row, &budget); err != nil {
-					return false, inside(err, "column %q: page %d: row %d", c.column.Name, p, row)
+					return s.inside(inside(err, "page %d: row %d", s.page, row))
 				}
 			}
 			if !yield(values, nil) {
-				return false, nil
+				return nil
 			}
 		}
 	}
-	return true, nil
 }

@@ -57,11 +57,14 @@ type Column struct {
 	Sort      bool     // a sort column; the rows need not be sorted, see FileInfo.Sorted
 	Ordinal   int      // position in the user's order
 	Children  []Column // of ARRAY (one), STRUCT, and MAP (one STRUCT of key and value)
-	Default   []byte   // as stored; of a column that a file does not have
+	Default   []byte   // as stored, see defaultValue; of a column that a file does not have
 
 	dimension bool
-	nested    bool // a child of another column
-	first     int  // index of its chunk in a blocklet; those of its children follow
+	encoders  []encoding
+	nested    bool    // a child of another column
+	first     int     // index of its chunk in a blocklet; those of its children follow
+	invisible bool    // dropped from the table
+	stored    *Column // of a file: its column, if the table's has a wider type; see widen
 }
 
 // TypeName returns the type with its parameters, such as DECIMAL(12,3) or ARRAY<STRING>.
@@ -92,26 +95,38 @@ func (c Column) TypeName() string {
 //	1   i32     data_type         see Type
 //	2   binary  column_name       with the names of the parents before it: a.b
 //	3   binary  column_id
+//	4   bool    columnar          true
+//	5   list    encoders          i32s: 5, 0 of a DATE that is not nested; 3 with an inverted index
 //	6   bool    dimension         stored before all measures
+//	7   i32     column_group_id   -1
 //	8   i32     scale             of DECIMAL, else -1
 //	9   i32     precision         of DECIMAL, else -1
 //	10  i32     num_child
+//	11  binary  aggregate         empty
 //	12  binary  default_value
 //	13  map     columnProperties  sort_columns: "true"
+//	14  bool    invisible         dropped from the table
+//	15  binary  reference_id      as column_id
 //	16  i32     schemaOrdinal     position in the user's order; -1 for children
 //
-// The other fields are not used. A STRING "a" that is a dimension, without the fields that are not
-// required: 15 00 18 01 61 18 01 61 11 19 05 11 00
+// Fields 4, 5, 7, 11, and 15 are not used in files. A STRING "a" that is a dimension, without the
+// fields that are not required: 15 00 18 01 61 18 01 61 11 19 05 11 00
 const (
 	columnType       = 1  // file format: never change
 	columnName       = 2  // file format: never change
 	columnID         = 3  // file format: never change
+	columnColumnar   = 4  // file format: never change
+	columnEncoders   = 5  // file format: never change
 	columnDimension  = 6  // file format: never change
+	columnGroup      = 7  // file format: never change
 	columnScale      = 8  // file format: never change
 	columnPrecision  = 9  // file format: never change
 	columnChildren   = 10 // file format: never change
+	columnAggregate  = 11 // file format: never change
 	columnDefault    = 12 // file format: never change
 	columnProperties = 13 // file format: never change
+	columnInvisible  = 14 // file format: never change
+	columnReference  = 15 // file format: never change
 	columnOrdinal    = 16 // file format: never change
 )
 
@@ -131,6 +146,8 @@ func (r *thriftReader) column() (c flatColumn) {
 			c.Name = r.text(typ)
 		case columnID:
 			c.ID = r.text(typ)
+		case columnEncoders:
+			c.encoders = r.encodings(typ)
 		case columnDimension:
 			c.dimension = r.bool(typ)
 		case columnScale:
@@ -143,6 +160,8 @@ func (r *thriftReader) column() (c flatColumn) {
 			c.Default = slices.Clone(r.bytes(typ))
 		case columnProperties:
 			c.Sort = strings.EqualFold(r.properties(typ)["sort_columns"], "true")
+		case columnInvisible:
+			c.invisible = r.bool(typ)
 		case columnOrdinal:
 			c.Ordinal = r.i32(typ)
 		default:
@@ -150,6 +169,19 @@ func (r *thriftReader) column() (c flatColumn) {
 		}
 	}, columnType, columnName, columnID, columnDimension)
 	return c
+}
+
+// columns reads a list of columns, children included. There are no more than memory for a header of
+// this size allows.
+func (r *thriftReader) columns(typ byte) (flat []flatColumn) {
+	const columnBytes = 4000 // with what a scan has for each
+	most := memoryFor(int64(len(r.b))) / columnBytes
+	r.list(typ, func(typ byte) {
+		if r.want(typ, typeStruct) && r.fewer(len(flat), most, "columns") {
+			flat = append(flat, r.column())
+		}
+	})
+	return flat
 }
 
 const maxPrecision = 38
@@ -180,10 +212,10 @@ func columnTree(flat []flatColumn) (columns []Column, dimensions int, err error)
 		if err != nil {
 			return nil, 0, err
 		}
-		if names[c.Name] {
+		if names[c.Name] && !c.invisible {
 			return nil, 0, fault.Corruptf("two columns %q", c.Name)
 		}
-		names[c.Name] = true
+		names[c.Name] = names[c.Name] || !c.invisible
 		if c.dimension && dimensions == i {
 			dimensions = next
 		}

@@ -2,14 +2,14 @@ package carbondata
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"iter"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -38,8 +38,15 @@ const (
 type Table struct {
 	columns []Column // in the user's order
 	byID    bool     // columns are matched by ID, not by name
+	missing []any    // for each column its value in files that do not have it
 	files   []tableFile
-	indexes []string // index files of a folder
+	indexes []string // paths of index files
+
+	segments []segmentStatus // of a transactional table, with those that are not in it
+	dropped  []string        // paths of data files whose rows are all deleted, in a transactional table
+
+	indexOnce sync.Once // of checkedIndex
+	indexErr  error
 }
 
 type tableFile struct {
@@ -49,6 +56,9 @@ type tableFile struct {
 	columns []int // for each of the table's columns the index in columns of File, or -1
 	deleted deletedRows
 	close   func() error
+
+	segment    string   // of a transactional table
+	partitions []string // columns whose values are in the names of folders
 }
 
 // Open opens the data file, the folder of data files, or the transactional table at path, or the
@@ -77,7 +87,7 @@ func (t *Table) open(path string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return inside(t.add(path), "%s", path)
+		return t.add(path)
 	}
 	if isTransactional(path) {
 		return inside(t.openTransactional(path), "%s", path)
@@ -106,12 +116,12 @@ func (t *Table) addFolder(path string) (found bool, err error) {
 	for _, e := range entries {
 		name := filepath.Join(path, e.Name())
 		switch {
-		case e.IsDir():
+		case e.Type()&^fs.ModeSymlink != 0: // a folder, a pipe
 		case strings.HasSuffix(name, deleteSuffix):
 			deletes = append(deletes, name)
 		case strings.HasSuffix(name, dataSuffix):
 			if err := t.add(name); err != nil {
-				return false, inside(err, "%s", name)
+				return false, err
 			}
 		case strings.HasSuffix(name, indexSuffix), strings.HasSuffix(name, mergeSuffix):
 			t.indexes = append(t.indexes, name)
@@ -120,14 +130,13 @@ func (t *Table) addFolder(path string) (found bool, err error) {
 	if len(t.files) == 0 && len(t.indexes) > 0 {
 		return false, fault.Corruptf("no data files for %s", t.indexes[0])
 	}
-	for _, name := range deletes {
-		if err := t.addDeletes(name); err != nil {
-			return false, inside(err, "%s", name)
-		}
+	if err := t.addDeletes(deletes); err != nil {
+		return false, err
 	}
 	return len(t.files) > 0, nil
 }
 
+// add adds a data file. Errors name it.
 func (t *Table) add(path string) error {
 	src, err := block.OpenFile(path)
 	if err != nil {
@@ -136,7 +145,7 @@ func (t *Table) add(path string) error {
 	f := &File{src: src}
 	if err := f.open(); err != nil {
 		src.Close()
-		return err
+		return inside(err, "%s", path)
 	}
 	t.files = append(t.files, tableFile{File: f, name: filepath.Base(path), path: path, close: src.Close})
 	return nil
@@ -163,31 +172,48 @@ func (t *Table) match() error {
 		})
 		t.columns = newest.Schema()
 	}
-	key := func(c *Column) string {
-		if t.byID {
-			return c.ID
-		}
-		return c.Name
-	}
+	t.missing = make([]any, len(t.columns))
 	for i := range t.files {
-		f := &t.files[i]
-		places := map[string]int{}
-		for k := range f.File.columns {
-			places[key(&f.File.columns[k])] = k
+		if err := t.matchFile(&t.files[i]); err != nil {
+			return inside(err, "%s", t.files[i].path)
 		}
-		for n := range t.columns {
-			c := &t.columns[n]
-			k, ok := places[key(c)]
-			if !ok {
-				if len(c.Default) > 0 {
-					return fault.Unsupportedf("column %q has a default and is not in %s", c.Name, f.path)
-				}
-				k = -1
-			} else if there := f.File.columns[k].TypeName(); there != c.TypeName() {
-				return fault.Unsupportedf("column %q is %s, and %s in %s", c.Name, c.TypeName(), there, f.path)
+	}
+	return nil
+}
+
+// matchFile finds the table's columns in a file: by name, in a transactional table by ID. A file of
+// the SDK, which has names as IDs, can be in a segment that was added to the table: then by name
+// too.
+func (t *Table) matchFile(f *tableFile) error {
+	ids, names := map[string]int{}, map[string]int{}
+	for k := range f.File.columns {
+		c := &f.File.columns[k]
+		ids[c.ID] = k
+		if !t.byID || strings.EqualFold(c.ID, c.Name) {
+			names[c.Name] = k
+		}
+	}
+	for n := range t.columns {
+		c := &t.columns[n]
+		k, ok := ids[c.ID]
+		if !t.byID || !ok {
+			k, ok = names[c.Name]
+		}
+		if !ok {
+			if slices.ContainsFunc(f.partitions, func(name string) bool { return strings.EqualFold(name, c.Name) }) {
+				return fault.Unsupportedf("partition column %q is only in the name of the folder", c.Name)
 			}
-			f.columns = append(f.columns, k)
+			if t.missing[n] == nil {
+				var err error
+				if t.missing[n], err = defaultValue(c); err != nil {
+					return inside(err, "column %q", c.Name)
+				}
+			}
+			k = -1
+		} else if there := &f.File.columns[k]; there.TypeName() != c.TypeName() && !(t.byID && there.widen(c)) {
+			return fault.Unsupportedf("column %q is %s, and %s in the file", c.Name, c.TypeName(), there.inFile().TypeName())
 		}
+		f.columns = append(f.columns, k)
 	}
 	return nil
 }
@@ -206,54 +232,6 @@ func (t *Table) Files() []FileInfo {
 		infos[i].Name = f.name
 	}
 	return infos
-}
-
-// Rows returns the rows of all files that are not deleted, in the order of Files, each with the
-// values of the columns of Schema; see Type for their Go types. Columns that a file does not have
-// are nil. A row belongs to the caller. The first error ends the iteration.
-//
-// Memory: one page of each column, and headers and dictionaries of one blocklet.
-func (t *Table) Rows(ctx context.Context) iter.Seq2[[]any, error] {
-	return func(yield func([]any, error) bool) {
-		for _, f := range t.files {
-			more, err := f.rows(ctx, yield)
-			if err != nil {
-				yield(nil, fmt.Errorf("carbondata: %s: %w", f.path, err))
-				return
-			}
-			if !more {
-				return
-			}
-		}
-	}
-}
-
-// rows yields the rows of one file.
-func (f *tableFile) rows(ctx context.Context, yield func([]any, error) bool) (more bool, err error) {
-	var columns []Column
-	var places []int // in a row of the table
-	for i, k := range f.columns {
-		if k >= 0 {
-			columns = append(columns, f.File.columns[k])
-			places = append(places, i)
-		}
-	}
-	for values, err := range f.rowsOf(ctx, columns, f.deleted) {
-		if err != nil {
-			return false, err
-		}
-		row := values
-		if len(places) != len(f.columns) {
-			row = make([]any, len(f.columns))
-			for i, place := range places {
-				row[place] = values[i]
-			}
-		}
-		if !yield(row, nil) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // Close closes the files.

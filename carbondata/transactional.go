@@ -1,15 +1,20 @@
 package carbondata
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
-	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -18,9 +23,19 @@ import (
 //
 //	Metadata/schema                 a TableInfo: 1 fact_table, a TableSchema, of which
 //	                                2 table_columns is a list, see ColumnSchema
-//	Metadata/tablestatus            JSON: a list of segments, see segmentStatus
+//	Metadata/tablestatus            JSON: a list of segments, see segmentStatus; if it is not there,
+//	                                tablestatus_<number> of the greatest number
+//	Metadata/tableupdatestatus-<t>  JSON: deleted rows, see blockUpdate
 //	Metadata/segments/<name>        JSON: index files of a segment, see segmentFile
 //	Fact/Part0/Segment_<id>/…       index files and the data files that they name
+//	<column>=<value>/…              the same, of a table with partitions; the data files have the
+//	                                values of the partition columns too
+//
+// A segment file may name folders elsewhere, of segments that were added to the table.
+//
+// The schema file of a table with the ID "i" and the STRING "a":
+//
+//	1c 18 01 69 19 1c 15 00 18 01 61 18 01 61 11 19 05 11 00 00  00
 //
 // A tablestatus:
 //
@@ -31,120 +46,17 @@ import (
 //	{"locationMap":{"/Fact/Part0/Segment_0":{"files":["0_batchno0-0-0-1700000100000.carbonindex"],
 //	"partitions":[],"status":"Success","isRelative":true}}}
 const (
-	schemaName   = "schema"      // file format: never change
-	statusName   = "tablestatus" // file format: never change
-	segmentsDir  = "segments"    // file format: never change
-	factDir      = "Fact"        // file format: never change
-	columnarName = "columnar_v3" // file format: never change
+	schemaName    = "schema"      // file format: never change
+	statusName    = "tablestatus" // file format: never change
+	segmentsDir   = "segments"    // file format: never change
+	factDir       = "Fact"        // file format: never change
+	partDir       = "Part0"       // file format: never change
+	segmentPrefix = "Segment_"    // file format: never change
+	columnarName  = "columnar_v3" // file format: never change
 
 	infoTable    = 1 // fact_table; file format: never change
 	tableColumns = 2 // file format: never change
 )
-
-// segmentStatus is a segment in tablestatus. Everything in JSON is text.
-type segmentStatus struct {
-	Name       string `json:"loadName"`
-	Status     string `json:"loadStatus"`
-	File       string `json:"segmentFile"`
-	Format     string `json:"fileFormat"`
-	Visibility string `json:"visibility"`
-	Updates    string `json:"updateStatusFileName"`
-	Path       string `json:"path"`
-}
-
-// segmentFile says where a segment is.
-type segmentFile struct {
-	Locations map[string]struct {
-		Files      []string `json:"files"`
-		Partitions []string `json:"partitions"`
-		Merged     string   `json:"mergeFileName"`
-		Relative   bool     `json:"isRelative"`
-	} `json:"locationMap"`
-}
-
-// visible reports whether the rows of a segment are in the table. Statuses: carbondata spec §11.2.
-func (s *segmentStatus) visible() (bool, error) {
-	if s.Visibility == "false" {
-		return false, nil
-	}
-	switch s.Status {
-	case "Success", "Partial Success", "Marked for Update":
-	case "Failure", "Marked for Delete", "Compacted", "Overwrite In Progress", "In Progress", "Update":
-		return false, nil
-	case "Streaming", "Streaming Finish":
-		return false, fault.Unsupportedf("segment %q: streaming", s.Name)
-	default:
-		return false, fault.Corruptf("segment %q: status %q", s.Name, s.Status)
-	}
-	switch {
-	case s.Format != "" && !strings.EqualFold(s.Format, columnarName):
-		return false, fault.Unsupportedf("segment %q: format %q", s.Name, s.Format)
-	case s.Path != "":
-		return false, fault.Unsupportedf("segment %q: files outside of the table", s.Name)
-	case s.Updates != "":
-		return false, fault.Unsupportedf("segment %q: deleted rows of a transactional table", s.Name)
-	case s.File == "":
-		return false, fault.Unsupportedf("segment %q: no segment file", s.Name)
-	}
-	return true, nil
-}
-
-// parseStatus returns the visible segments of a tablestatus.
-func parseStatus(b []byte) (visible []segmentStatus, err error) {
-	var all []segmentStatus
-	if err := json.Unmarshal(b, &all); err != nil {
-		return nil, fault.Corruptf("JSON: %v", err)
-	}
-	for _, s := range all {
-		ok, err := s.visible()
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			visible = append(visible, s)
-		}
-	}
-	return visible, nil
-}
-
-// parseSegment returns the paths of the index files of a segment, in the table's folder.
-func parseSegment(b []byte) (paths []string, err error) {
-	var s segmentFile
-	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fault.Corruptf("JSON: %v", err)
-	}
-	for _, folder := range slices.Sorted(maps.Keys(s.Locations)) {
-		at := s.Locations[folder]
-		dir := strings.TrimLeft(folder, "/")
-		switch {
-		case !at.Relative:
-			return nil, fault.Unsupportedf("files outside of the table, in %q", folder)
-		case len(at.Partitions) > 0:
-			return nil, fault.Unsupportedf("partitions")
-		case !filepath.IsLocal(dir):
-			return nil, fault.Corruptf("folder %q", folder)
-		}
-		names := at.Files
-		if at.Merged != "" {
-			names = []string{at.Merged}
-		}
-		if len(names) == 0 {
-			return nil, fault.Corruptf("no index file in %q", folder)
-		}
-		for _, name := range names {
-			if !isName(name) {
-				return nil, fault.Corruptf("index file %q", name)
-			}
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	return paths, nil
-}
-
-// isName reports whether name is that of a file, without a directory.
-func isName(name string) bool {
-	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "."
-}
 
 // parseSchema returns the columns of a schema file in the user's order.
 func parseSchema(b []byte) ([]Column, error) {
@@ -160,11 +72,7 @@ func parseSchema(b []byte) ([]Column, error) {
 				r.skip(typ)
 				return
 			}
-			r.list(typ, func(typ byte) {
-				if r.want(typ, typeStruct) {
-					flat = append(flat, r.column())
-				}
-			})
+			flat = r.columns(typ)
 		}, tableColumns)
 	}, infoTable)
 	if r.err == nil && (len(flat) == 0 || r.at != len(b)) {
@@ -174,6 +82,7 @@ func parseSchema(b []byte) ([]Column, error) {
 		return nil, r.err
 	}
 	columns, _, err := columnTree(flat)
+	columns = slices.DeleteFunc(columns, func(c Column) bool { return c.invisible })
 	return userOrder(columns), err
 }
 
@@ -194,7 +103,7 @@ func findTable(path string) (found string, err error) {
 			return err
 		}
 		if found != "" {
-			return fault.Unsupportedf("more than one table: %s and %s; name one of them", found, p)
+			return fmt.Errorf("%s: more than one table, %s and %s: name one of them", path, found, p)
 		}
 		found = p
 		return fs.SkipDir
@@ -202,13 +111,93 @@ func findTable(path string) (found string, err error) {
 	return found, err
 }
 
+// readWhole reads a file that is read at once: an index file, deleted rows, or metadata of a table.
+// Errors: those of package os, and ErrCorrupt for a file that is longer than all such files are.
+func readWhole(path string) ([]byte, error) {
+	src, err := block.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if src.Size() > math.MaxInt32 {
+		return nil, fault.Corruptf("%d bytes", src.Size())
+	}
+	return readAt(src, 0, int(src.Size()))
+}
+
+// unmarshal reads a text in JSON into v. Errors: ErrCorrupt.
+func unmarshal(text []byte, v any) error {
+	err := json.Unmarshal(text, v)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fault.Corruptf("JSON: byte %d: unexpected %s", wrong.Offset, wrong.Value)
+	}
+	if err != nil {
+		return fault.Corruptf("JSON: %v", err)
+	}
+	return nil
+}
+
+// eachElement calls f with each element of a list in JSON, until f returns an error: elements that
+// f refuses take no memory together. Errors: ErrCorrupt, those of f.
+func eachElement[T any](text []byte, f func(element T) error) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if start, err := d.Token(); err != nil || start != json.Delim('[') {
+		return fault.Corruptf("JSON: not a list (%v)", err)
+	}
+	for d.More() {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return fault.Corruptf("JSON: %v", err)
+		}
+		var element T
+		if err := unmarshal(raw, &element); err != nil {
+			return inside(err, "at byte %d", d.InputOffset())
+		}
+		if err := f(element); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return fault.Corruptf("JSON: %v", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fault.Corruptf("JSON: more text after the list")
+	}
+	return nil
+}
+
 // metadata reads a file of a table's metadata. One that is not there is damage.
 func metadata(dir string, name ...string) ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(append([]string{dir, metadataDir}, name...)...))
+	b, err := readWhole(filepath.Join(append([]string{dir, metadataDir}, name...)...))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Corruptf("not there")
 	}
 	return b, err
+}
+
+// tableStatus reads the list of segments. A table whose status has versions has no file without
+// one; the newest has the greatest number, a time in milliseconds.
+func tableStatus(dir string) (b []byte, name string, err error) {
+	b, err = readWhole(filepath.Join(dir, metadataDir, statusName))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return b, statusName, err
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, metadataDir))
+	if err != nil {
+		return nil, statusName, err
+	}
+	newest := int64(-1)
+	for _, e := range entries {
+		version, ok := strings.CutPrefix(e.Name(), statusName+"_")
+		if n, err := strconv.ParseInt(version, 10, 64); ok && err == nil && n > newest {
+			newest, name = n, e.Name()
+		}
+	}
+	if newest < 0 {
+		return nil, statusName, fault.Corruptf("not there")
+	}
+	b, err = metadata(dir, name)
+	return b, name, err
 }
 
 // openTransactional adds the files of the table in dir: segments in the order of tablestatus, the
@@ -222,65 +211,36 @@ func (t *Table) openTransactional(dir string) error {
 		return inside(err, "schema file")
 	}
 	t.byID = true
-	var segments []segmentStatus
-	if b, err = metadata(dir, statusName); err == nil {
-		segments, err = parseStatus(b)
-	}
-	if err != nil {
-		if versions, _ := filepath.Glob(filepath.Join(dir, metadataDir, statusName+"_*")); len(versions) > 0 {
-			return fault.Unsupportedf("a tablestatus with versions, such as %s", filepath.Base(versions[0]))
-		}
-		return inside(err, "tablestatus")
-	}
-	for _, s := range segments {
-		if err := t.addSegment(dir, s); err != nil {
-			return inside(err, "segment %q", s.Name)
-		}
-	}
-	return nil
-}
-
-func (t *Table) addSegment(dir string, s segmentStatus) error {
-	if !isName(s.File) {
-		return fault.Corruptf("segment file %q", s.File)
-	}
-	var indexes []string
-	b, err := metadata(dir, segmentsDir, s.File)
+	b, name, err := tableStatus(dir)
+	updateFile := ""
 	if err == nil {
-		indexes, err = parseSegment(b)
+		t.segments, updateFile, err = parseStatus(b)
 	}
 	if err != nil {
-		return inside(err, "%s", s.File)
+		return inside(err, "%s", name)
 	}
-	files := map[string]*indexedFile{} // by path
-	for _, path := range indexes {
-		path = filepath.Join(dir, path)
-		more, err := indexedFiles(path)
-		if err != nil {
-			return inside(err, "%s", path)
+	deleted := newUpdates(nil)
+	if updateFile != "" {
+		if !isName(updateFile) {
+			return fault.Corruptf("%s: update status %q", name, updateFile)
 		}
-		for data, f := range more {
-			if files[data] != nil {
-				return fault.Corruptf("%s: another index file names %q too", path, f.name)
-			}
-			files[data] = f
-		}
-	}
-	for _, path := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {
-		if c := strings.Compare(filepath.Base(a), filepath.Base(b)); c != 0 {
-			return c
-		}
-		return strings.Compare(a, b)
-	}) {
-		err := t.add(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fault.Corruptf("an index file names it, and it is not there")
-		}
-		if err == nil {
-			err = files[path].check(t.files[len(t.files)-1].File)
+		if b, err = metadata(dir, updateFile); err == nil {
+			var list []blockUpdate
+			list, err = parseUpdates(b)
+			deleted = newUpdates(list)
 		}
 		if err != nil {
-			return inside(err, "%s", path)
+			return inside(err, "%s", updateFile)
+		}
+	}
+	known := map[string]string{}
+	for i := range t.segments {
+		s := &t.segments[i]
+		if !s.shown {
+			continue
+		}
+		if err := t.addSegment(dir, s, deleted, known); err != nil {
+			return inside(err, "segment %q", s.Name)
 		}
 	}
 	return nil

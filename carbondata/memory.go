@@ -1,0 +1,40 @@
+package carbondata
+
+import "github.com/oribi-db/oribi/internal/fault"
+
+// memory limits what a scan has in memory of one file: the headers and dictionaries of a blocklet,
+// and a page of each column with what is computed from it. Source: carbondata spec §17.
+type memory struct{ left int }
+
+// memoryLimit returns the limit for a file.
+func (f *File) memoryLimit() int { return memoryFor(f.src.Size()) }
+
+// memoryFor returns the limit for a number of bytes, so that reading them takes no more than 32 times
+// their size and 32 MiB, whatever a codec could produce from them.
+func memoryFor(size int64) int { return int(min(24<<20+28*size, 1<<31-1)) }
+
+// elementBytes is the memory of a Go value in a row, or of an element, a field, or a pair, with its
+// place in a slice, but without long text.
+const elementBytes = 64
+
+// rowBytes is memory for a row in addition to what pages leave of the limit.
+const rowBytes = 4 << 20
+
+// elements returns the memory that a row may take, in multiples of elementBytes.
+func (m *memory) elements() int { return (max(m.left, 0) + rowBytes) / elementBytes }
+
+// take uses n bytes of the limit.
+func (m *memory) take(n int) error {
+	if m.left -= n; m.left < 0 {
+		return fault.Unsupportedf("a page of all columns takes more memory than one of a file of this size may")
+	}
+	return nil
+}
+
+// fewer reports whether n is less than most, and fails otherwise.
+func (r *thriftReader) fewer(n, most int, what string) bool {
+	if n >= most && r.err == nil {
+		r.err = fault.Unsupportedf("more than %d %s in %d bytes", most, what, len(r.b))
+	}
+	return r.err == nil
+}

@@ -1,0 +1,39 @@
+package carbondata
+
+import (
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// TestEmptyArraysBeginAnywhere decodes arrays without elements whose index of the first is not in the
+// page of the elements.
+func TestEmptyArraysBeginAnywhere(t *testing.T) {
+	column := Column{Name: "a", Type: Array, Children: []Column{{Name: "val", Type: String, nested: true}}}
+	words := batch.Dictionary{Words: [][]byte{[]byte("x")}}
+	for name, child := range map[string]page{
+		"strings":      {form: formStrings, offsets: []uint32{0, 0}},
+		"a dictionary": {form: formSurrogates, codes: []uint32{0}, dict: &dictionary{words: words}},
+		"numbers":      {form: formNumbers, numbers: numbers{width: 4, enc: encDirectCompress, typ: Int, data: make([]byte, 4)}},
+	} {
+		for _, first := range []string{"\x00\x00\x00\x00", "\x00\x00\x00\x09", "\xff\xff\xff\xff", "\x80\x00\x00\x00"} {
+			c := newCells(&column)
+			c.page = page{column: &column, form: formElements, rows: 1, data: []byte("\x00\x00\x00\x00" + first)}
+			if err := c.page.checkElements(); err != nil {
+				t.Fatal(err)
+			}
+			child.column = &column.Children[0]
+			c.children[0].page, c.children[0].dict = child, child.dict
+			v := &batch.Vector{Type: schema.Array}
+			v.Reset(1)
+			if err := c.fill(v, 0, 0, 1); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			budget := 1
+			if value, err := c.value(0, &budget); err != nil || len(value.([]any)) != 0 {
+				t.Errorf("%s: %v, %v", name, value, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package carbondata
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	maxReaders = 4       // goroutines that read columns of one page
+	manyBytes  = 1 << 16 // compressed; less is not worth a goroutine
+)
+
+// readColumns reads the current page of columns, unless that has been done: several at once where
+// the memory that they take is known before.
+func (s *pages) readColumns(columns []*scanColumn) error {
+	var known []*scanColumn
+	readers, bytes, need := min(runtime.GOMAXPROCS(0), maxReaders), 0, 0
+	if readers > 1 {
+		for _, c := range columns {
+			if c.read || c.cells == nil || slices.Contains(known, c) {
+				continue
+			}
+			if n, ok := c.cells.need(s.page, s.rows); ok && need+n <= s.memory.left {
+				c.need, need = n, need+n
+				bytes += c.cells.chunk.pages[s.page].data
+				known = append(known, c)
+			}
+		}
+	}
+	if len(known) > 1 && bytes >= manyBytes {
+		if err := s.readTogether(known, min(readers, len(known))); err != nil {
+			return err
+		}
+	}
+	for _, c := range columns {
+		if err := s.readColumn(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readTogether reads the current page of columns in some goroutines, long pages first.
+func (s *pages) readTogether(columns []*scanColumn, readers int) error {
+	data := func(c *scanColumn) int { return c.cells.chunk.pages[s.page].data }
+	slices.SortFunc(columns, func(a, b *scanColumn) int { return cmp.Compare(data(b), data(a)) })
+	errs := make([]error, len(columns))
+	var next atomic.Int64
+	read := func(scratch *[]byte) {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(columns) {
+				return
+			}
+			c := columns[i]
+			m := memory{c.need}
+			errs[i] = c.cells.readPage(s.file.File, s.page, s.rows, &m, scratch)
+			c.need -= m.left
+		}
+	}
+	for len(s.others) < readers-1 {
+		s.others = append(s.others, nil)
+	}
+	var wait sync.WaitGroup
+	for i := range readers - 1 {
+		wait.Go(func() { read(&s.others[i]) })
+	}
+	read(&s.scratch)
+	wait.Wait()
+	for i, c := range columns {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		c.read = true
+		if err := s.memory.take(c.need); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// need returns a limit of the memory that page i, of n rows, takes, and whether it is known without
+// uncompressing it.
+func (c *cells) need(i, n int) (bytes int, known bool) {
+	const mostPerRow = 32 // of numbers or surrogates, null bits, row IDs, and offsets or codes
+	h := &c.chunk.pages[i]
+	bytes = (n + 1) * mostPerRow
+	switch {
+	case len(c.children) > 0:
+		return 0, false
+	case c.dict == nil && (c.column.Type == String || c.column.Type == Varchar || c.column.Type == Binary):
+		return bytes + snappyRatio*h.data, h.compressor == "" || h.compressor == nameSnappy
+	}
+	return bytes, true
+}

@@ -1,0 +1,66 @@
+package carbondata
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestDamagedPageAmongManyColumns damages a long page of one column: whether columns are read
+// together or one after another, the error names it.
+func TestDamagedPageAmongManyColumns(t *testing.T) {
+	from := filepath.Join(goldenDir(t), "lineitem")
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*"+dataSuffix))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	table, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	f := table.files[0].File
+	place, err := table.column("l_commitdate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.readChunk(&f.blocklets[1], f.columns[table.files[0].columns[place]].first, &memory{1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[c.pages[0].offset] ^= 1 // the length of the uncompressed page
+	if err := os.Chmod(names[0], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(names[0], content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, procs := range []int{1, 4} {
+		before := runtime.GOMAXPROCS(procs)
+		var rows int
+		var err error
+		for _, err = range table.Rows(t.Context(), ScanOptions{}) {
+			if err == nil {
+				rows++
+			}
+		}
+		runtime.GOMAXPROCS(before)
+		if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), `blocklet 1: column "l_commitdate": page 0`) {
+			t.Errorf("with %d processors: %v after %d rows", procs, err, rows)
+		}
+		if first := f.blocklets[0].rows; rows != first {
+			t.Errorf("with %d processors: %d rows before the error, want %d", procs, rows, first)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package carbondata
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// randomTableRows makes rows whose columns have types of tables.
+func randomTableRows(seed uint64) *randomRows {
+	r := newRandomRows(seed)
+	var columns []Column
+	for _, c := range r.columns {
+		if _, ok := c.TableType(); ok {
+			columns = append(columns, c)
+		}
+	}
+	r.columns = append(columns, column("last", Int))
+	r.narrow = make([]int, len(r.columns))
+	for i := range r.narrow {
+		r.narrow[i] = r.IntN(6)
+	}
+	return r
+}
+
+// TestBatchesAreWrittenAsRows writes the same rows by batches, with rows that are not selected, and
+// one by one: the files have the same bytes.
+func TestBatchesAreWrittenAsRows(t *testing.T) {
+	seeds := uint64(24)
+	if testing.Short() {
+		seeds = 12
+	}
+	for seed := range seeds {
+		r := randomTableRows(seed)
+		o := r.options()
+		o.Task, o.Time = "1", time.UnixMilli(1)
+		if seed%2 == 0 {
+			o.SortColumns = []string{"last"} // in any order
+		}
+		dir := filepath.Join(t.TempDir(), "batches")
+		w, err := Create(dir, r.columns, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Abort()
+		var rows [][]any
+		for range 3 {
+			var all [][]any
+			for range r.IntN(400) {
+				all = append(all, r.row())
+			}
+			b := recordBatch(t, r.columns, all)
+			for i, row := range all {
+				if r.IntN(5) == 0 {
+					b.Selection.Clear(i)
+				} else {
+					rows = append(rows, row)
+				}
+			}
+			if err := w.AppendBatch(b); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		other := writeFolder(t, r.columns, o, rows)
+		names := namesIn(t, dir)
+		if want := namesIn(t, other); strings.Join(names, " ") != strings.Join(want, " ") {
+			t.Fatalf("files %q, want %q", names, want)
+		}
+		for _, name := range names {
+			a, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := os.ReadFile(filepath.Join(other, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(a, b) {
+				t.Fatalf("seed %d: %s differs", seed, name)
+			}
+		}
+	}
+}
+
+// TestBatchesOfNarrowerIntegers writes integers of tables as the next larger signed ones.
+func TestBatchesOfNarrowerIntegers(t *testing.T) {
+	types := []schema.Type{schema.Uint8, schema.Int8, schema.Uint16, schema.Uint32, schema.Uint64}
+	columns := []Column{column("a", Short), column("b", Short), column("c", Int), column("d", Long), column("e", Long)}
+	var in []schema.Column
+	for i, typ := range types {
+		in = append(in, schema.Column{Name: columns[i].Name, Type: typ, Nullable: true})
+	}
+	b := batch.New(in, 2)
+	for i, v := range b.Columns {
+		v.SetCell(0, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}[:types[i].Width()])
+		v.SetCell(1, nil)
+	}
+	b.Columns[3].SetCell(0, []byte{0xff, 0xff, 0xff, 0xff})
+	dir := filepath.Join(t.TempDir(), "out")
+	w, err := Create(dir, columns, WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.AppendBatch(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, readFolder(t, dir), [][]any{{int16(255), int16(-1), int32(65535), int64(1<<32 - 1), int64(1<<63 - 1)}, {nil, nil, nil, nil, nil}})
+}
+
+func TestAppendBatchRefuses(t *testing.T) {
+	array := func(t schema.Type) schema.Column {
+		return schema.Column{Type: schema.Array, Element: t, Nullable: true}
+	}
+	scalar := func(t schema.Type) schema.Column { return schema.Column{Type: t, Nullable: true} }
+	for _, c := range []struct {
+		column Column
+		typ    schema.Column
+		cell   []byte
+		want   string
+	}{
+		{column("c", Int), scalar(schema.Int64), nil, "values of type int64 for INT"},
+		{column("c", Long), scalar(schema.Int128), nil, "values of type int128 for LONG"},
+		{column("c", Long), scalar(schema.Uint64), []byte{0, 0, 0, 0, 0, 0, 0, 0x80}, "9223372036854775808 is out of the range of LONG"},
+		{column("c", Timestamp), scalar(schema.Timestamp), []byte{1, 0, 0, 0, 0, 0, 0, 0}, "1 microseconds"},
+		{column("c", Date), scalar(schema.Date), []byte{0, 0, 0, 0x80}, "out of the range of DATE"},
+		{column("c", Varchar), scalar(schema.String), nil, "empty VARCHAR"},
+		{column("c", String), scalar(schema.String), []byte(nullText), "reads it as NULL"},
+		{column("c", Binary), scalar(schema.Binary), []byte{}, "reads them as NULL"},
+		{column("c", Varchar), scalar(schema.String), bytes.Repeat([]byte("a"), maxRowBytes+1), "bytes of text"},
+		{column("c", Array, column("", Int)), array(schema.Int64), nil, "elements: values of type int64 for INT"},
+		{column("c", Array, column("", Int)), array(schema.Int32), nil, "exactly one NULL"},
+		{column("c", Struct, column("f", Int)), array(schema.Int32), nil, "for STRUCT"},
+	} {
+		parent := t.TempDir()
+		w, err := Create(filepath.Join(parent, "out"), []Column{c.column}, WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := batch.New([]schema.Column{c.typ}, 1)
+		if c.typ.Type == schema.Array {
+			b.Columns[0] = batch.NewArrays(c.typ.Element)
+			b.Columns[0].AppendArray([][]byte{nil})
+		} else {
+			b.Columns[0].SetCell(0, c.cell)
+		}
+		err = w.AppendBatch(b)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `column "c": `) {
+			t.Errorf("%s: %v\nwant %q", c.column.TypeName(), err, c.want)
+		}
+		if closeErr := w.Close(); fmt.Sprint(closeErr) != fmt.Sprint(err) {
+			t.Errorf("Close: %v", closeErr)
+		}
+		if names := namesIn(t, parent); len(names) != 0 {
+			t.Errorf("files %q", names)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package carbondata
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+)
+
+// compressor writes what decompress reads, see the table above nameSnappy.
+type compressor struct {
+	name string
+	zstd *zstd.Encoder
+	gzip *gzip.Writer
+	buf  bytes.Buffer
+}
+
+// zstdLevel is the level of the SDK.
+const zstdLevel = 3
+
+func newCompressor(name string) (*compressor, error) {
+	c := &compressor{name: name}
+	switch name {
+	case nameSnappy:
+	case nameZstd:
+		// The SDK needs the size of the content in each frame: a single segment has it, also if it
+		// is short or empty. Pages of numbers have few matches, but not all bytes are as frequent.
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(zstdLevel)), zstd.WithEncoderCRC(false),
+			zstd.WithEncoderConcurrency(1), zstd.WithAllLitEntropyCompression(true), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))
+		if err != nil {
+			return nil, err
+		}
+		c.zstd = e
+	case nameGzip:
+		c.gzip = gzip.NewWriter(&c.buf)
+	default:
+		return nil, fmt.Errorf("compressor %q: want %s, %s, or %s", name, nameSnappy, nameZstd, nameGzip)
+	}
+	return c, nil
+}
+
+// compress returns new memory.
+func (c *compressor) compress(src []byte) ([]byte, error) {
+	switch c.name {
+	case nameSnappy:
+		return bytes.Clone(s2.EncodeSnappy(nil, src)), nil // without the rest of the buffer
+	case nameZstd:
+		return bytes.Clone(c.zstd.EncodeAll(src, nil)), nil
+	}
+	c.buf.Reset()
+	c.gzip.Reset(&c.buf)
+	if _, err := c.gzip.Write(src); err != nil {
+		return nil, err
+	}
+	if err := c.gzip.Close(); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(c.buf.Bytes()), nil
+}

@@ -1,0 +1,320 @@
+package carbondata
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// folderFS is what a Writer needs of a file system.
+type folderFS interface {
+	Create(name string) (folderFile, error)
+	Mkdir(name string) error
+	Remove(name string) error
+	Rename(oldName, newName string) error
+	Stat(name string) (fs.FileInfo, error)
+	SyncDir(dir string) error
+}
+
+type folderFile interface {
+	WriteAt(b []byte, off int64) (int, error)
+	Sync() error
+	Close() error
+}
+
+// sharedFS is the real file system. Files and folders are readable as the process's umask says:
+// other programs read them.
+type sharedFS struct{}
+
+func (sharedFS) Create(name string) (folderFile, error) {
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+func (sharedFS) Mkdir(name string) error               { return os.Mkdir(name, 0o777) }
+func (sharedFS) Remove(name string) error              { return os.Remove(name) }
+func (sharedFS) Rename(oldName, newName string) error  { return os.Rename(oldName, newName) }
+func (sharedFS) Stat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
+func (sharedFS) SyncDir(dir string) error              { return vfs.OS.SyncDir(dir) }
+
+// outFolder is a folder that appears under its name, complete and durable, or not at all.
+//
+//  1. Files are written and synced in a folder with a temporary name, in the same directory. A
+//     crash here leaves only that.
+//  2. The temporary folder is synced, and gets its name.
+//  3. The directory is synced.
+type outFolder struct {
+	fs    folderFS
+	dir   string // the final name
+	tmp   string // "" after publish and remove
+	names map[string]bool
+}
+
+func newOutFolder(fsys folderFS, dir string) (*outFolder, error) {
+	f := &outFolder{fs: fsys, dir: filepath.Clean(dir), names: map[string]bool{}}
+	if err := f.mustNotExist(); err != nil {
+		return nil, err
+	}
+	var err error
+	for range 100 {
+		f.tmp = filepath.Join(filepath.Dir(f.dir), fmt.Sprintf(".carbondata-%08x.tmp", rand.Uint32()))
+		if err = fsys.Mkdir(f.tmp); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		fsys.Remove(f.tmp) // a Mkdir that failed after it had done its work
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *outFolder) mustNotExist() error {
+	_, err := f.fs.Stat(f.dir)
+	if err == nil {
+		return &fs.PathError{Op: "create", Path: f.dir, Err: fs.ErrExist}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (f *outFolder) create(name string) (*outFile, error) {
+	f.names[name] = true
+	file, err := f.fs.Create(filepath.Join(f.tmp, name))
+	if err != nil {
+		return nil, err
+	}
+	return &outFile{f: file}, nil
+}
+
+func (f *outFolder) publish() error {
+	if err := f.fs.SyncDir(f.tmp); err != nil {
+		return err
+	}
+	if err := f.mustNotExist(); err != nil {
+		return err
+	}
+	parent := filepath.Dir(f.dir)
+	err := f.fs.Rename(f.tmp, f.dir)
+	if err == nil {
+		err = f.fs.SyncDir(parent)
+	}
+	if err != nil {
+		// The name may be there already: a failed call may have done its work.
+		if _, e := f.fs.Stat(f.tmp); e != nil {
+			f.tmp = f.dir
+		}
+		return err
+	}
+	f.tmp = ""
+	return nil
+}
+
+// empty removes the files. A second call removes what the first could not.
+func (f *outFolder) empty() error {
+	var first error
+	for _, name := range slices.Sorted(maps.Keys(f.names)) {
+		err := f.fs.Remove(filepath.Join(f.tmp, name))
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			delete(f.names, name)
+		} else if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// remove removes the folder, unless it is published. After an error it may be called again.
+func (f *outFolder) remove() error {
+	if f.tmp == "" {
+		return nil
+	}
+	err := f.empty()
+	if err == nil {
+		err = f.fs.Remove(f.tmp)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		f.tmp = ""
+		return nil
+	}
+	return err
+}
+
+// outFile is a file that is written from its start.
+type outFile struct {
+	f    folderFile
+	buf  []byte
+	size int64 // with buf
+}
+
+const outBufferBytes = 256 << 10
+
+func (o *outFile) write(b []byte) error {
+	o.buf = append(o.buf, b...)
+	o.size += int64(len(b))
+	if len(o.buf) < outBufferBytes {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *outFile) flush() error {
+	_, err := o.f.WriteAt(o.buf, o.size-int64(len(o.buf)))
+	o.buf = o.buf[:0]
+	return err
+}
+
+// finish makes the file durable and closes it.
+func (o *outFile) finish() error {
+	err := o.flush()
+	if err == nil {
+		err = o.f.Sync()
+	}
+	return errors.Join(err, o.f.Close())
+}
+
+// dataFile is a data file that is written.
+type dataFile struct {
+	*outFile
+	name      string
+	rows      int64
+	sdkBytes  int64 // as the SDK counts
+	blocklets []writtenBlocklet
+}
+
+// writtenBlocklet is what footer and index say about a blocklet.
+type writtenBlocklet struct {
+	blocklet
+	min, max [][]byte
+	present  []bool
+}
+
+// bTreeKey is the start and the end key of each blocklet, which nobody reads.
+var bTreeKey = make([]byte, 8)
+
+// appendIndex writes a BlockletIndex into the open message.
+func (b *writtenBlocklet) appendIndex(w *thriftWriter) {
+	w.begin(indexBounds)
+	w.binaries(boundsMin, b.min)
+	w.binaries(boundsMax, b.max)
+	w.bools(boundsPresent, b.present)
+	w.end()
+	w.begin(indexTree)
+	w.bytes(treeStart, bTreeKey)
+	w.bytes(treeEnd, bTreeKey)
+	w.end()
+}
+
+// appendInfo writes a BlockletInfo3 into the open message.
+func (b *writtenBlocklet) appendInfo(w *thriftWriter) {
+	w.i32(blockletRows, b.rows)
+	w.i64s(blockletOffsets, b.offsets)
+	w.i32s(blockletLengths, b.lengths)
+	w.i64(blockletDimensions, b.dimensions)
+	w.i64(blockletMeasures, b.measures)
+	w.i32(blockletPages, b.pages)
+	w.i32s(blockletPageRows, b.pageRows)
+}
+
+func (s *fileSchema) appendSegment(w *thriftWriter, id int) {
+	w.begin(id)
+	w.i32(segmentColumns, len(s.chunks))
+	w.i32s(segmentCardinalities, nil)
+	w.end()
+}
+
+// formatVersion is the version of the SDK whose files these are.
+const formatVersion = "2.3.0"
+
+// header returns the FileHeader.
+func (w *Writer) header() []byte {
+	var t thriftWriter
+	t.i32(headerVersion, version3)
+	w.schema.appendColumns(&t, headerColumns)
+	t.bool(headerFooter, true)
+	t.i64(headerTime, w.millis)
+	t.stop()
+	return t.b
+}
+
+// footer returns the FileFooter3 and its position.
+func (w *Writer) footer(f *dataFile) []byte {
+	var t thriftWriter
+	t.i64(footerRows, f.rows)
+	w.schema.appendSegment(&t, footerSegment)
+	t.list(footerIndexes, typeStruct, len(f.blocklets))
+	for i := range f.blocklets {
+		t.open()
+		f.blocklets[i].appendIndex(&t)
+		t.end()
+	}
+	t.list(footerBlocklets, typeStruct, len(f.blocklets))
+	for i := range f.blocklets {
+		t.open()
+		f.blocklets[i].appendInfo(&t)
+		t.end()
+	}
+	t.bool(footerSorted, len(w.schema.sort) > 0)
+	extra := map[string]string{}
+	maps.Copy(extra, w.o.Properties)
+	extra["written_by"], extra["version"] = w.o.WrittenBy, formatVersion
+	t.properties(footerExtra, extra)
+	t.stop()
+	return binary.BigEndian.AppendUint64(t.b, uint64(f.size))
+}
+
+// closeFile writes the footer of the data file, and its entries in the index.
+func (w *Writer) closeFile() error {
+	f := w.file
+	w.file = nil
+	at := f.size
+	err := f.write(w.footer(f))
+	if err = errors.Join(err, f.finish()); err != nil {
+		return err
+	}
+	t := thriftWriter{b: w.index}
+	for i := range f.blocklets {
+		t.i64(entryRows, f.rows)
+		t.text(entryName, f.name)
+		t.i64(entryFooter, at)
+		t.begin(entryBounds)
+		f.blocklets[i].appendIndex(&t)
+		t.end()
+		t.begin(entryBlocklet)
+		f.blocklets[i].appendInfo(&t)
+		t.end()
+		t.i64(entrySize, f.size)
+		t.stop()
+	}
+	w.index = t.b
+	return nil
+}
+
+// writeIndex writes the index file.
+func (w *Writer) writeIndex() error {
+	var t thriftWriter
+	t.i32(indexVersion, version3)
+	w.schema.appendColumns(&t, indexColumns)
+	w.schema.appendSegment(&t, indexSegment)
+	t.i32(indexBucket, 0)
+	t.i64(indexTime, w.millis)
+	t.bool(indexSorted, len(w.schema.sort) > 0)
+	t.stop()
+	f, err := w.folder.create(fmt.Sprintf("%s_batchno0-0-null-%d%s", w.o.Task, w.millis, indexSuffix))
+	if err != nil {
+		return err
+	}
+	if err = f.write(t.b); err == nil {
+		err = f.write(w.index)
+	}
+	return errors.Join(err, f.finish())
+}

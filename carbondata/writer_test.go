@@ -1,0 +1,456 @@
+package carbondata
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// column makes a column.
+func column(name string, typ Type, children ...Column) Column {
+	c := Column{Name: name, Type: typ, Children: children}
+	if typ == Decimal {
+		c.Precision, c.Scale = 12, 3
+	}
+	return c
+}
+
+// writeFolder writes rows to a new folder and returns its path.
+func writeFolder(t *testing.T, columns []Column, o WriterOptions, rows [][]any) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	w, err := Create(dir, columns, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	for i, row := range rows {
+		if err := w.Append(row); err != nil {
+			t.Fatalf("row %d: %v", i, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// readFolder returns the rows of a folder as JSON, and checks its index.
+func readFolder(t *testing.T, dir string) (lines []string) {
+	t.Helper()
+	table, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	if err := table.Verify(context.Background()); err != nil {
+		t.Error(err)
+	}
+	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(appendJSON(nil, row)))
+	}
+	return lines
+}
+
+func wantRows(t *testing.T, got []string, want [][]any) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) {
+			t.Fatalf("%d rows, want %d", len(got), len(want))
+		}
+		if line := string(appendJSON(nil, want[i])); got[i] != line {
+			t.Fatalf("row %d: %.500s\nwant %.500s", i, got[i], line)
+		}
+	}
+}
+
+func namesIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestWriterNamesFiles(t *testing.T) {
+	o := WriterOptions{Task: "00000000000bc66340353373c05fb64c", Time: time.UnixMilli(1700000000066), PageRows: 1, BlockletBytes: 1, FileBytes: 1, Compressor: "zstd"}
+	dir := writeFolder(t, []Column{column("a", Int)}, o, [][]any{{int32(1)}, {int32(2)}})
+	want := "00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.carbonindex " +
+		"part-0-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.zstd.carbondata " +
+		"part-1-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.zstd.carbondata"
+	if got := strings.Join(namesIn(t, dir), " "); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got := namesIn(t, filepath.Dir(dir)); len(got) != 1 {
+		t.Errorf("next to the folder: %q", got)
+	}
+}
+
+// TestLongTextInNestedColumns writes a VARCHAR in an ARRAY that is too long for a local dictionary,
+// whose lengths have two bytes there, after others that are not.
+func TestLongTextInNestedColumns(t *testing.T) {
+	long := strings.Repeat("x", maxTextBytes)
+	rows := [][]any{{[]any{"a", long}}, {[]any{"a", long + "x", nil}}, {[]any{"a", "b"}}}
+	for _, n := range []int{1, 2, 3} { // rows
+		dir := writeFolder(t, []Column{column("a", Array, column("", Varchar))}, WriterOptions{PageRows: 1}, rows[:n])
+		wantRows(t, readFolder(t, dir), rows[:n])
+	}
+}
+
+func TestWriterCreatesNothingBeforeClose(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "out")
+	create := func() *Writer {
+		w, err := Create(dir, []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	w := create()
+	if err := w.Close(); !errors.Is(err, ErrNoRows) {
+		t.Errorf("no rows: %v", err)
+	}
+	w = create()
+	for range 3 {
+		if err := w.Append([]any{int32(1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Abort(); err != nil {
+		t.Error(err)
+	}
+	if err := w.Append([]any{int32(1)}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Append after Abort: %v", err)
+	}
+	if err := w.Close(); !errors.Is(err, ErrClosed) {
+		t.Errorf("Close after Abort: %v", err)
+	}
+	if got := namesIn(t, parent); len(got) != 0 {
+		t.Errorf("files %q", got)
+	}
+	w = create()
+	if err := w.Append([]any{int32(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Close with an existing folder: %v", err)
+	}
+	if _, err := Create(dir, []Column{column("a", Int)}, WriterOptions{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Create of an existing folder: %v", err)
+	}
+	if got := namesIn(t, parent); len(got) != 1 || len(namesIn(t, dir)) != 0 {
+		t.Errorf("files %q", got)
+	}
+}
+
+func TestCreateRefusesColumnsAndOptions(t *testing.T) {
+	pair := func(name string, children ...Column) Column {
+		return column(name, Map, column("", Struct, children...))
+	}
+	deep := column("x", Int)
+	for range maxNesting + 1 {
+		deep = column("x", Array, deep)
+	}
+	wide := Column{Name: "a", Type: Decimal, Precision: 39}
+	for want, c := range map[string]struct {
+		columns []Column
+		o       WriterOptions
+	}{
+		"no columns":                   {},
+		`columns "Ab" and "aB"`:        {columns: []Column{column("Ab", Int), column("aB", Int)}},
+		`column "": the name must be`:  {columns: []Column{column("", Int)}},
+		"without a point":              {columns: []Column{column("a.b", Int)}},
+		`column "ab" appears twice`:    {columns: []Column{column("ab", Int), column("ab", Int)}},
+		"type 9":                       {columns: []Column{column("a", 9)}},
+		"DECIMAL(39,0)":                {columns: []Column{wide}},
+		"ARRAY with 0 children":        {columns: []Column{column("a", Array)}},
+		"STRUCT with 0 children":       {columns: []Column{column("a", Struct)}},
+		"INT with 1 children":          {columns: []Column{column("a", Int, column("b", Int))}},
+		"not a STRUCT of key":          {columns: []Column{pair("a", column("k", Int))}},
+		`fields "f" and "F"`:           {columns: []Column{column("a", Struct, column("f", Int), column("F", Int))}},
+		`field "f" appears twice`:      {columns: []Column{column("a", Struct, column("f", Int), column("f", Int))}},
+		`field "f.g": the name must`:   {columns: []Column{column("a", Struct, column("f.g", Int))}},
+		"levels of nesting":            {columns: []Column{deep}},
+		"does not sort by DOUBLE":      {columns: []Column{column("a", Double)}, o: WriterOptions{SortColumns: []string{"a"}}},
+		"does not sort by ARRAY<INT>":  {columns: []Column{column("a", Array, column("", Int))}, o: WriterOptions{SortColumns: []string{"a"}}},
+		"does not sort by BYTE":        {columns: []Column{column("a", Byte)}, o: WriterOptions{SortColumns: []string{"a"}}},
+		`sort column "A" twice`:        {columns: []Column{column("a", Int)}, o: WriterOptions{SortColumns: []string{"a", "A"}}},
+		"no such column":               {columns: []Column{column("a", Int)}, o: WriterOptions{SortColumns: []string{"b"}}},
+		`inverted index of column "a"`: {columns: []Column{column("a", Int)}, o: WriterOptions{SortColumns: []string{"a"}, InvertedIndex: []string{"a"}}},
+		`inverted index of column "s"`: {columns: []Column{column("s", String)}, o: WriterOptions{InvertedIndex: []string{"s"}}},
+		`compressor "lz4"`:             {columns: []Column{column("a", Int)}, o: WriterOptions{Compressor: "lz4"}},
+		"32001 rows of a page":         {columns: []Column{column("a", Int)}, o: WriterOptions{PageRows: 32001}},
+		"-1 rows of a page":            {columns: []Column{column("a", Int)}, o: WriterOptions{PageRows: -1}},
+		"blocklets of -1 bytes":        {columns: []Column{column("a", Int)}, o: WriterOptions{BlockletBytes: -1}},
+		"files of -1 bytes":            {columns: []Column{column("a", Int)}, o: WriterOptions{FileBytes: -1}},
+		"dictionaries of 10 values":    {columns: []Column{column("a", Int)}, o: WriterOptions{DictionaryThreshold: 10}},
+		`task "a-b"`:                   {columns: []Column{column("a", Int)}, o: WriterOptions{Task: "a-b"}},
+	} {
+		dir := t.TempDir()
+		_, err := Create(filepath.Join(dir, "out"), c.columns, c.o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %q", err, want)
+		}
+		if got := namesIn(t, dir); len(got) != 0 {
+			t.Errorf("%s: files %q", want, got)
+		}
+	}
+	if _, err := Create(filepath.Join(t.TempDir(), "none", "out"), []Column{column("a", Int)}, WriterOptions{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing directory: %v", err)
+	}
+}
+
+// TestAppendRefusesValues appends values that CarbonData reads as other values, between good rows,
+// which remain.
+func TestAppendRefusesValues(t *testing.T) {
+	array := func(element Type) Column { return column("c", Array, column("", element)) }
+	field := column("c", Struct, column("f", Int), column("g", String))
+	pairs := column("c", Map, column("", Struct, column("", String), column("", Int)))
+	for _, c := range []struct {
+		column Column
+		good   any
+		bad    any
+		want   string
+	}{
+		{column("c", Int), int32(1), int64(1), "a value of type int64 for INT"},
+		{column("c", Int), nil, "1", "a value of type string for INT"},
+		{column("c", Float), float32(1), 1.0, "a value of type float64 for FLOAT"},
+		{column("c", Double), 1.0, float32(1), "a value of type float32 for DOUBLE"},
+		{column("c", Boolean), true, 1, "for BOOLEAN"},
+		{column("c", Decimal), batch.Int128Of(999999999999), batch.Int128Of(1000000000000), "out of the range of DECIMAL(12,3)"},
+		{column("c", Date), Days(maxDays), Days(maxDays + 1), "out of the range of DATE"},
+		{column("c", Date), Days(minDays), Days(minDays - 1), "out of the range of DATE"},
+		{column("c", Timestamp), Micros(-1000), Micros(1001), "1001 microseconds"},
+		{column("c", String), "", nullText, "reads it as NULL"},
+		{column("c", String), "é", "\xff", "not UTF-8"},
+		{column("c", String), strings.Repeat("a", 32000), strings.Repeat("a", 32001), "32001 characters"},
+		{column("c", String), strings.Repeat("é", 16383), strings.Repeat("é", 16384), "32768 bytes"},
+		{column("c", Varchar), strings.Repeat("a", 40000), nil, "empty VARCHAR"},
+		{column("c", Varchar), "", nullText, "reads it as NULL"},
+		{column("c", Varchar), "a", strings.Repeat("a", maxRowBytes+1), "bytes of text"},
+		{column("c", Binary), []byte{0xff}, []byte{}, "reads them as NULL"},
+		{column("c", Binary), nil, "a", "for BINARY"},
+		{array(Int), []any{}, []any{nil}, "exactly one NULL"},
+		{array(Int), []any{nil, nil}, []any{int32(1), "a"}, "element 1: a value of type string for INT"},
+		{array(Int), nil, make([]any, maxRowValues+1), "nested values"},
+		{array(String), []any{"a"}, []any{"a", nullText}, "element 1"},
+		{array(Timestamp), []any{Micros(1000)}, []any{Micros(1)}, "element 0: a time"},
+		{field, []any{int32(1), nil}, []any{nil, nil}, "only NULLs"},
+		{field, nil, []any{int32(1)}, "for STRUCT"},
+		{field, []any{int32(1), "a"}, []any{int32(1), "\xff"}, "g: text"},
+		{pairs, []any{}, []any{[]any{nil, nil}, []any{"a", int32(1)}}, "element 0: a STRUCT of only NULLs"},
+		{pairs, []any{[]any{"a", nil}}, []any{nil}, "exactly one NULL"},
+		{pairs, nil, []any{[]any{"a", nil}, nil}, "element 1: NULL instead of a pair"},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		w, err := Create(dir, []Column{column("id", Int), c.column}, WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Abort()
+		if err := w.Append([]any{int32(1), c.good}); err != nil {
+			t.Errorf("%s: %v", c.column.TypeName(), err)
+		}
+		err = w.Append([]any{int32(2), c.bad})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `column "c": `) {
+			t.Errorf("%s: %v\nwant %q", c.column.TypeName(), err, c.want)
+		}
+		if err := w.Append([]any{int32(3)}); err == nil || !strings.Contains(err.Error(), "1 values for 2 columns") {
+			t.Errorf("a short row: %v", err)
+		}
+		if err := w.Append([]any{int32(4), c.good}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantRows(t, readFolder(t, dir), [][]any{{int32(1), c.good}, {int32(4), c.good}})
+	}
+}
+
+// faultyFS is a file system in which calls fail.
+type faultyFS struct{ *faultfs.FS }
+
+func (f faultyFS) Create(name string) (folderFile, error) { return f.FS.Create(name) }
+
+// TestFailedWritesLeaveNothing fails each call to the disk that changes something, before, in the
+// middle, and after its work.
+func TestFailedWritesLeaveNothing(t *testing.T) {
+	for _, when := range []faultfs.When{faultfs.Before, faultfs.Middle, faultfs.After} {
+		for n := 0; ; n++ {
+			mem := vfs.NewMem()
+			if err := mem.Mkdir("/d"); err != nil {
+				t.Fatal(err)
+			}
+			disk := faultfs.New(mem)
+			fault := disk.Fail(faultfs.Rule{Ops: faultfs.Changes, Skip: n, When: when})
+			err := func() error {
+				w, err := create(faultyFS{disk}, "/d/out", []Column{column("a", Int), column("s", String)}, WriterOptions{PageRows: 2, BlockletBytes: 1, FileBytes: 400})
+				if err != nil {
+					return err
+				}
+				defer w.Abort()
+				for i := range 7 {
+					if err := w.Append([]any{int32(i), "text"}); err != nil {
+						return err
+					}
+				}
+				return w.Close()
+			}()
+			names, listErr := mem.List("/d")
+			if listErr != nil {
+				t.Fatal(listErr)
+			}
+			call, failed := fault.First()
+			if !failed {
+				if err != nil || len(names) != 1 || n < 12 {
+					t.Errorf("%d calls: %v, %q", n, err, names)
+				}
+				break
+			}
+			if err == nil || len(names) != 0 {
+				t.Errorf("call %d, %v, failed: %v, files %q", n, call, err, names)
+			}
+		}
+	}
+}
+
+// TestAbortTriesAgain removes files that a failed call could not remove.
+func TestAbortTriesAgain(t *testing.T) {
+	mem := vfs.NewMem()
+	if err := mem.Mkdir("/d"); err != nil {
+		t.Fatal(err)
+	}
+	disk := faultfs.New(mem)
+	w, err := create(faultyFS{disk}, "/d/out", []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Sync, faultfs.Remove}, Times: 2})
+	if err := w.Append([]any{int32(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err == nil {
+		t.Error("Close succeeded")
+	}
+	if names, err := mem.List("/d"); err != nil || len(names) != 1 {
+		t.Errorf("%q, %v", names, err)
+	}
+	if err := w.Abort(); err != nil {
+		t.Error(err)
+	}
+	if names, err := mem.List("/d"); err != nil || len(names) != 0 {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
+// TestFailedSortsLeaveNothing fails each call of a writer that sorts after it has written files.
+func TestFailedSortsLeaveNothing(t *testing.T) {
+	for n := 0; ; n++ {
+		parent, temp := t.TempDir(), t.TempDir()
+		disk := faultfs.New(vfs.OS)
+		fault := disk.Fail(faultfs.Rule{Ops: faultfs.Changes, Skip: n})
+		err := func() error {
+			o := WriterOptions{SortColumns: []string{"a"}, PageRows: 2, BlockletBytes: 1, FileBytes: 300, TempDir: temp, SortMemory: 1}
+			w, err := create(faultyFS{disk}, filepath.Join(parent, "out"), []Column{column("a", Int)}, o)
+			if err != nil {
+				return err
+			}
+			defer w.Abort()
+			for _, i := range []int32{1, 2, 3, 4, 5, 0, 7} {
+				if err := w.Append([]any{i}); err != nil {
+					return err
+				}
+			}
+			return w.Close()
+		}()
+		names := append(namesIn(t, parent), namesIn(t, temp)...)
+		call, failed := fault.First()
+		if !failed {
+			if err != nil || len(names) != 1 || n < 20 {
+				t.Errorf("%d calls: %v, %q", n, err, names)
+			}
+			break
+		}
+		if err == nil || len(names) != 0 {
+			t.Errorf("call %d, %v, failed: %v, files %q", n, call, err, names)
+		}
+	}
+}
+
+// TestWriterSorts appends rows out of order, from the first row or after some files.
+func TestWriterSorts(t *testing.T) {
+	columns := []Column{column("id", Int), column("s", String), column("n", Long)}
+	for _, inOrder := range []int{0, 1, 5, 700, 2000} {
+		var rows [][]any
+		for i := range 2000 {
+			k := i
+			if i >= inOrder {
+				k = i * 7919 % 2000
+			}
+			var s any = string(rune('a' + k/100))
+			if k < 200 {
+				s = nil
+			}
+			rows = append(rows, []any{int32(i), s, int64(k)})
+		}
+		o := WriterOptions{SortColumns: []string{"s", "n"}, InvertedIndex: []string{"s"}, PageRows: 128, BlockletBytes: 1, FileBytes: 5000, SortMemory: 100 << 10, TempDir: t.TempDir()}
+		dir := writeFolder(t, columns, o, rows)
+		table, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer table.Close()
+		last, count := int64(math.MinInt64), 0
+		for row, err := range table.Rows(context.Background(), ScanOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := rows[row[0].(int32)]
+			if row[1] != want[1] || row[2] != want[2] {
+				t.Fatalf("%v, want %v", row, want)
+			}
+			if n := row[2].(int64); n < last {
+				t.Fatalf("%d after %d", n, last)
+			} else {
+				last = n
+			}
+			count++
+		}
+		for _, f := range table.Files() {
+			if !f.Sorted {
+				t.Errorf("%s is not sorted", f.Name)
+			}
+		}
+		if count != len(rows) {
+			t.Errorf("%d rows, want %d", count, len(rows))
+		}
+		if err := table.Verify(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if got := namesIn(t, o.TempDir); len(got) != 0 {
+			t.Errorf("temporary files %q", got)
+		}
+	}
+}
