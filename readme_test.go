@@ -65,6 +65,9 @@ func rewrite(t *testing.T, name, text string, b fence, with string) {
 	}
 }
 
+// fastLink omits symbols and debugging information, as go run does.
+const fastLink = "-s -w"
+
 // goCommand runs the go command in the root directory of the module.
 func goCommand(t *testing.T, args ...string) {
 	t.Helper()
@@ -104,7 +107,7 @@ func TestReadmeProgramRuns(t *testing.T) {
 		return
 	}
 	binary := filepath.Join(dir, "program.exe")
-	goCommand(t, "build", "-overlay", overlayFile, "-o", binary, "./internal/readme")
+	goCommand(t, "build", "-ldflags", fastLink, "-overlay", overlayFile, "-o", binary, "./internal/readme")
 	cmd := exec.Command(binary)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
@@ -127,13 +130,14 @@ func TestExamplePrograms(t *testing.T) {
 	if err != nil || len(programs) == 0 {
 		t.Fatalf("%d programs, %v", len(programs), err)
 	}
-	bin := t.TempDir()
-	goCommand(t, "build", "-o", bin+string(filepath.Separator), "./examples/...")
 	for _, program := range programs {
 		dir := filepath.Dir(program)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			want := page(t, filepath.Join(dir, "output.txt"))
-			got, err := exec.Command(filepath.Join(bin, filepath.Base(dir)), filepath.Join(t.TempDir(), "store")).CombinedOutput()
+			// Unlike go build, go run keeps linked programs in the build cache.
+			cmd := exec.Command("go", "run", "./"+filepath.ToSlash(dir), filepath.Join(t.TempDir(), "store"))
+			cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+			got, err := cmd.CombinedOutput()
 			if err != nil || string(got) != want {
 				t.Errorf("%v: it prints\n%swant, in output.txt,\n%s", err, got, want)
 			}
@@ -153,7 +157,7 @@ func newShell(t *testing.T) *shell {
 		t.Skip("the commands are for a shell")
 	}
 	s := &shell{bin: t.TempDir()}
-	goCommand(t, "build", "-o", s.bin+string(filepath.Separator), "./cmd/oribi")
+	goCommand(t, "build", "-ldflags", fastLink, "-o", s.bin+string(filepath.Separator), "./cmd/oribi")
 	return s
 }
 

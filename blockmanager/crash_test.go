@@ -133,7 +133,7 @@ func (c *crashState) check(t *testing.T, o Options) (*storeModel, error) {
 // open for writing, not reuse an ID, free all dead space, and still show the same.
 func TestEveryCrashLeavesACommittedState(t *testing.T) {
 	r := seedtest.Rand(t)
-	runs, steps := 3, 14
+	runs, steps := 3, 10
 	if testing.Short() {
 		runs, steps = 1, 8
 	}

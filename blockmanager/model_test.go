@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/maphash"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -314,10 +314,13 @@ func checkTorn(m *Manager) error {
 	return errors.Join(append(found, err)...)
 }
 
-// digest returns a hash of all names and bytes below a directory.
+var digestSeed = maphash.MakeSeed()
+
+// digest returns a hash of all names and bytes below a directory, for comparisons in this process.
 func digest(t *testing.T, f vfs.FS, dir string) uint64 {
 	t.Helper()
-	h := fnv.New64a()
+	var h maphash.Hash
+	h.SetSeed(digestSeed)
 	var walk func(dir string)
 	walk = func(dir string) {
 		names, err := f.List(dir)
@@ -330,7 +333,7 @@ func digest(t *testing.T, f vfs.FS, dir string) uint64 {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(h, "%s %d\n", name, info.Size())
+			fmt.Fprintf(&h, "%s %d\n", name, info.Size())
 			if info.IsDir() {
 				walk(name)
 				continue

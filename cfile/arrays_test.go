@@ -19,6 +19,7 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -461,7 +462,7 @@ func TestHostileArraysTakeLittleMemory(t *testing.T) {
 			rows = 16000
 		}
 		src := arrayFile(true, rows, payload)
-		peak := peakOf(func() {
+		peak := memtest.Allocated(func() {
 			r, err := Open(src, ReaderOptions{Arrays: true})
 			if err != nil {
 				t.Fatal(name, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -279,16 +279,6 @@ func TestHostileTreesAreRefused(t *testing.T) {
 	}
 }
 
-// peakOf returns an upper bound of the memory that f uses: the sum of its allocations.
-func peakOf(f func()) int64 {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc)
-}
-
 // Small files that expand to much memory return an error or their values, within the documented
 // bound.
 func TestHostileFilesTakeLittleMemory(t *testing.T) {
@@ -296,7 +286,7 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	run := func(name string, src *block.Memory, use func(r *Reader) error, wantErr bool) {
 		t.Helper()
 		var err error
-		peak := peakOf(func() {
+		peak := memtest.Allocated(func() {
 			var r *Reader
 			if r, err = Open(src, ReaderOptions{}); err == nil {
 				err = use(r)

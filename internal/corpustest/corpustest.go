@@ -39,15 +39,34 @@ const HFileVariable = "ORIBI_HFILE"
 // It returns how many files of each kind to give to them, and the path of the program.
 func NeedHFileReaders(t testing.TB) (files int, program string) {
 	t.Helper()
-	value := os.Getenv(HFileVariable)
+	return need(t, HFileVariable, "the readers of HBase and Hudi, which need", "files of each kind", "hfile")
+}
+
+// CarbonVariable is the environment variable that has tests give folders to the reader of
+// CarbonData's SDK: how many. The program is tools/carbondata/check of the corpus, which needs
+// Java, and Maven for its first call.
+const CarbonVariable = "ORIBI_CARBONDATA"
+
+// NeedCarbonReader skips a test that runs the reader of CarbonData's SDK unless $ORIBI_CARBONDATA
+// is set. It returns how many folders to give to it, and the path of the program.
+func NeedCarbonReader(t testing.TB) (folders int, program string) {
+	t.Helper()
+	return need(t, CarbonVariable, "the reader of CarbonData's SDK, which needs", "folders", "carbondata")
+}
+
+// need returns the number in a variable, and the program check of a tool of the corpus; without the
+// variable it skips the test.
+func need(t testing.TB, variable, runs, what, tool string) (n int, program string) {
+	t.Helper()
+	value := os.Getenv(variable)
 	if value == "" {
-		t.Skipf("runs the readers of HBase and Hudi, which need Java and Maven: set %s to a number of files of each kind to run this test", HFileVariable)
+		t.Skipf("runs %s Java and Maven: set %s to a number of %s to run this test", runs, variable, what)
 	}
-	files, err := strconv.Atoi(value)
-	if err != nil || files < 1 {
-		t.Fatalf("%s=%q, want a number of files", HFileVariable, value)
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%q, want a number of %s", variable, value, what)
 	}
-	return files, filepath.Join(Dir(t), "tools", "hfile", "check")
+	return n, filepath.Join(Dir(t), "tools", tool, "check")
 }
 
 // Dir returns the directory of the corpus: $ORIBI_CORPUS, else the directory "shared" next to the

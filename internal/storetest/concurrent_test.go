@@ -157,7 +157,7 @@ func TestSnapshotsShowWholeBatches(t *testing.T) {
 		works.Add(1)
 		return moveRows(table, r)
 	})
-	c.work(proofTime(600*time.Millisecond, 3*time.Second))
+	c.work(proofTime(500 * time.Millisecond))
 	t.Logf("%d commits, %d scans, %d flushes and compactions", commits.Load(), scans.Load(), works.Load())
 	if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("verify: %+v", f) }); err != nil {
 		t.Error(err)
@@ -238,12 +238,12 @@ func TestConcurrentInsertsOfAKeyHaveOneWinner(t *testing.T) {
 // Close is called during reads, writes and compactions. Every call returns, with ErrClosed or its
 // usual result; every acknowledged batch is in the reopened store.
 func TestCloseWithConcurrentReadersWritersAndCompactions(t *testing.T) {
-	rounds := 8
+	rounds := 4
 	if testing.Short() {
 		rounds = 2
 	}
 	for round := range rounds {
-		closeWhileRunning(t, 1+50*round)
+		closeWhileRunning(t, 1+100*round)
 	}
 }
 
@@ -412,7 +412,7 @@ func TestRowsAreLinearizable(t *testing.T) {
 		return err
 	})
 	c.each(1, func(r *rand.Rand) error { return moveRows(table, r) })
-	c.work(proofTime(400*time.Millisecond, 2*time.Second))
+	c.work(proofTime(400 * time.Millisecond))
 	if result := porcupine.CheckOperationsTimeout(register, history, minute); result != porcupine.Ok {
 		t.Errorf("%d operations: %v", len(history), result)
 	}

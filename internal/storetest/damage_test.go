@@ -16,10 +16,7 @@ import (
 func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
-	least := int64(500)
-	if testing.Short() {
-		least = 200
-	}
+	least := int64(200)
 	var total damage.Counts
 	var failed failures
 	for begin := time.Now(); total.Flips < least || time.Since(begin) < *forFlag; seed++ {
@@ -46,7 +43,7 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 // is unused. Each group of bits is tried in random order; a campaign tries them all.
 func TestEveryFlippedBitIsFoundRepairedOrUnused(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(time.Second, 4*time.Second))
+	end := time.Now().Add(proofTime(1500 * time.Millisecond))
 	var total damage.BitCounts
 	var b *damage.Bits
 	for last := uint64(math.MaxUint64); time.Now().Before(end); seed++ {

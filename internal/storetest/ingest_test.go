@@ -402,7 +402,7 @@ func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 		ingests.Add(1)
 		return claim(value, chosen)
 	})
-	c.work(proofTime(300*time.Millisecond, time.Second))
+	c.work(proofTime(300 * time.Millisecond))
 	for b, err := range table.Scan(ctx).Batches() {
 		if err != nil {
 			t.Fatal(err)

@@ -20,16 +20,12 @@ var (
 	scriptFlag = flag.String("proof.script", "", "a file with a history to run again")
 )
 
-// proofTime returns how long a random test runs: short with -short, full without, or as set by
-// -proof.for.
-func proofTime(short, full time.Duration) time.Duration {
-	switch {
-	case *forFlag > 0:
+// proofTime returns how long a random test runs: as set by -proof.for, otherwise for d.
+func proofTime(d time.Duration) time.Duration {
+	if *forFlag > 0 {
 		return *forFlag
-	case testing.Short():
-		return short
 	}
-	return full
+	return d
 }
 
 // explore runs histories with consecutive seeds until the time is over, and adds up their counts.
@@ -98,19 +94,19 @@ func scriptText(s *script.Script) string {
 // flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
 // at the newest and at past timestamps, must equal that of a map from key to versions.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(time.Second, 3*time.Second), 1500, history.RandomSettings)
+	explore(t, seedtest.Seed(t), proofTime(700*time.Millisecond), 1500, history.RandomSettings)
 }
 
 // The same with flushes and compactions in the background too, at times that are not repeatable.
 func TestRandomHistoriesWithBackgroundWorkMatchTheModel(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(time.Second/2, time.Second), 1500, history.BackgroundSettings)
+	explore(t, seedtest.Seed(t), proofTime(400*time.Millisecond), 1500, history.BackgroundSettings)
 }
 
 // The same on the real file system, with its locks, syncs and holes, but without crashes, which it
 // cannot simulate.
 func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(time.Second/2, time.Second))
+	end := time.Now().Add(proofTime(300 * time.Millisecond))
 	var total history.Counts
 	for ; time.Now().Before(end); seed++ {
 		r := history.NewDiskRunner(history.RandomSettings(seed), vfs.OS, filepath.Join(t.TempDir(), "store"))
@@ -127,11 +123,11 @@ func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 // and cblocks, encodings, policies, background work or none, batches synced or not, rows never or
 // constantly compacted. All give the same answers, refusals and timestamps.
 func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
-	seed, steps := seedtest.Seed(t), int64(400)
+	seed, steps := seedtest.Seed(t), int64(250)
 	if testing.Short() {
 		steps = 120
 	}
-	end := time.Now().Add(proofTime(time.Second/2, 2*time.Second))
+	end := time.Now().Add(proofTime(500 * time.Millisecond))
 	var total history.Counts
 	for first := true; first || time.Now().Before(end); seed++ {
 		first = false

@@ -15,9 +15,9 @@ import (
 
 // Every version of a real history of 10,699 commits is still readable after a full compaction and a
 // reopening: the table as of a commit has the hash of a replay of the history, a sum over files
-// that does not depend on their order. With -proof.for all commits are read, otherwise one in 16.
+// that does not depend on their order. With -proof.for all commits are read, otherwise one in 32.
 func TestEveryVersionIsReadAfterCompaction(t *testing.T) {
-	commits, every := 10699, 16
+	commits, every := 10699, 32
 	switch {
 	case *forFlag > 0:
 		every = 1
