@@ -18,7 +18,8 @@ var exampleFiles = map[string]string{
 	"rows.csv":    "id,name\n1,one\n2,two\n",
 	"cells.jsonl": `{"row":"row1","family":"f","qualifier":"q","ts":1,"type":"Put","value":"one"}` + "\n" +
 		`{"row":"row2","family":"f","qualifier":"q","ts":1,"type":"Put","value":"two"}`,
-	"spec.json": `{"type":"INT32","encoding":"BIT_SHUFFLE","compression":"NO_COMPRESSION"}`,
+	"columns.jsonl": `{"name":"city","type":"STRING"}` + "\n" + `{"name":"n","type":"INT"}`,
+	"spec.json":     `{"type":"INT32","encoding":"BIT_SHUFFLE","compression":"NO_COMPRESSION"}`,
 }
 
 // TestHelpExamples runs the examples in the help of each verb.
@@ -38,6 +39,7 @@ func TestHelpExamples(t *testing.T) {
 		}
 	}
 	must(t, nil, "hfile", "write", "--like", "hbase", "--entries", filepath.Join(ground, "cells.jsonl"), filepath.Join(ground, "cells.hfile"))
+	must(t, strings.NewReader(`{"city":"Oslo","n":1}`), "carbondata", "write", "--schema", filepath.Join(ground, "columns.jsonl"), "--values", "-", filepath.Join(ground, "C"))
 	for verb, example := range cli.Examples() {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ func TestKilledCommandsLeaveAcknowledgedBatches(t *testing.T) {
 		t.Skip("the test needs the exit status of a killed process, as on Unix")
 	}
 	t.Parallel()
-	k := kill.Life{Seed: seedtest.Seed(t), Dir: t.TempDir(), Binary: binary, Kills: 10}
+	k := kill.Life{Seed: seedtest.Seed(t), Dir: t.TempDir(), Binary: binary, Kills: 6}
 	if testing.Short() {
 		k.Kills = 4
 	}

@@ -67,10 +67,10 @@ type Expr struct {
 // maxDepth bounds the nesting of parentheses and nots.
 const maxDepth = 100
 
-// Parse parses an expression on the columns of s. Errors name the column or the byte, counted from
-// 1.
-func Parse(s *schema.Schema, expression string) (*Expr, error) {
-	p := parser{schema: s, lexer: lexer{input: expression}}
+// Parse parses an expression on columns. A column whose type is not valid has no values that could
+// be written, and can only be tested for NULL. Errors name the column or the byte, counted from 1.
+func Parse(columns []schema.Column, expression string) (*Expr, error) {
+	p := parser{columns: columns, lexer: lexer{input: expression}}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -85,10 +85,10 @@ func Parse(s *schema.Schema, expression string) (*Expr, error) {
 }
 
 type parser struct {
-	schema *schema.Schema
-	lexer  lexer
-	token  token // the next one
-	depth  int
+	columns []schema.Column
+	lexer   lexer
+	token   token // the next one
+	depth   int
 }
 
 func (p *parser) advance() (err error) {
@@ -174,6 +174,9 @@ func (p *parser) test() (*Expr, error) {
 		return nil, err
 	}
 	e := &Expr{Column: column}
+	if !column.Type.Valid() && !p.token.is("is") {
+		return nil, fmt.Errorf(`column %q: only "is null" and "is not null" can test it`, column.Name)
+	}
 	if op, ok := comparisons[p.token.text]; ok && p.token.kind == symbol {
 		e.Op = op
 		if err := p.advance(); err != nil {
@@ -209,11 +212,16 @@ func (p *parser) column() (*schema.Column, error) {
 	if p.token.kind != word && p.token.kind != quoted {
 		return nil, p.unexpected("a column")
 	}
-	i := p.schema.Index(p.token.text)
-	if i < 0 {
-		return nil, fmt.Errorf("column %q: no such column%s", p.token.text, nearest.Hint(p.token.text, p.schema.Names()))
+	for i := range p.columns {
+		if p.columns[i].Name == p.token.text {
+			return &p.columns[i], p.advance()
+		}
 	}
-	return &p.schema.Columns[i], p.advance()
+	names := make([]string, len(p.columns))
+	for i := range p.columns {
+		names[i] = p.columns[i].Name
+	}
+	return nil, fmt.Errorf("column %q: no such column%s", p.token.text, nearest.Hint(p.token.text, names))
 }
 
 // list parses "in" and its literals.

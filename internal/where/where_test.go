@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-func columns(t testing.TB) *schema.Schema {
+func columns(t testing.TB) []schema.Column {
 	t.Helper()
 	s, err := schema.New([]schema.Column{
 		{ID: 10, Name: "path", Type: schema.String}, {ID: 11, Name: "n8", Type: schema.Int8, Nullable: true}, {ID: 12, Name: "n64", Type: schema.Int64},
@@ -21,7 +21,7 @@ func columns(t testing.TB) *schema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return append(s.Columns, schema.Column{ID: 23, Name: "nested", Type: -1})
 }
 
 // show formats an expression for comparison: tests as ID, operator, and cells in hex.
@@ -76,6 +76,7 @@ func TestExpressions(t *testing.T) {
 		{`path like 'a'`, "[10 = 61]"},
 		{`v like 'abcdef%'`, "[20 like 616263646566]"},
 		{`n8 is not null`, "(not [11 is null])"},
+		{`nested is null or nested is not null`, "(or [23 is null] (not [23 is null]))"},
 	} {
 		e, err := Parse(s, c.in)
 		if got := show(e); err != nil || got != c.want {
@@ -152,6 +153,7 @@ func TestParseRefusesInvalidExpressions(t *testing.T) {
 		{`v = 'abcd'`, "has 4 characters"},
 		{`n8 = 1; n8 = 2`, "unexpected ';'"},
 		{`n8 = é`, "unexpected 'é'"},
+		{`nested = 1`, `column "nested": only "is null" and "is not null" can test it`}, {`nested not in (1)`, "can test it"}, {`nested like 'a%'`, "can test it"},
 		{`n8 is not nul`, `want "null", not "nul"`},
 	} {
 		e, err := Parse(s, c.in)

@@ -31,11 +31,17 @@ type Options struct {
 // LineError is the error that ended a run, and the line of the input.
 type LineError struct {
 	Name string
-	Line int // from 1
+	Line int  // from 1
+	Row  bool // Line counts rows of an input without lines
 	Err  error
 }
 
-func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
+func (e *LineError) Error() string {
+	if e.Row {
+		return fmt.Sprintf("%s: row %d: %v", e.Name, e.Line, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err)
+}
 
 func (e *LineError) Unwrap() error { return e.Err }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -48,6 +49,9 @@ func Main(args []string, in, out, errs *os.File) int {
 func (a *app) run(ctx context.Context, args []string) int {
 	limitMemory()
 	root := a.commands()
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		completeFlags(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -110,21 +114,19 @@ func (a *app) commands() *cobra.Command {
 	root.AddCommand(
 		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeDump(), a.storeVerify()),
 		a.noun("table", "Create, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
-			a.tableScan(), a.tableGet(), a.tableCount(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLoad(), a.tableExtract()),
+			a.tableScan(), a.tableGet(), a.tableCount(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLoad(), a.tableExport(), a.tableExtract()),
 		a.noun("cfile", "Read and write column files", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),
 			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
 		a.noun("bloom", "Read bloom files", a.bloomInfo(), a.bloomProbe()),
 		a.noun("delta", "Read delta files", a.deltaDump()),
 		a.noun("hfile", "Read and write HFiles of HBase and Hudi", a.hfileInfo(), a.hfileDump(), a.hfileSeek(), a.hfileProbe(),
 			a.hfileVerify(), a.hfileWrite()),
+		a.noun("carbondata", "Read and write Apache CarbonData: files, folders, and tables", a.carbonInfo(), a.carbonSchema(), a.carbonDump(), a.carbonVerify(), a.carbonWrite()),
 		a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
 	)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.helpErr = a.printHelp(cmd) })
 	root.SetHelpCommand(a.helpCommand(root))
 	root.SetFlagErrorFunc(flagError)
-	for _, verb := range leaves(root) {
-		completeFlags(verb)
-	}
 	return root
 }
 
@@ -141,6 +143,9 @@ func (a *app) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
+// pathWords are the arguments that are names of files and directories.
+var pathWords = []string{"DIR", "FILE", "PATH", "OUT"}
+
 // verb makes a command that takes exactly the arguments in capitals in use; those in brackets are
 // optional.
 func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
@@ -156,6 +161,11 @@ func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string
 			}
 			if len(args) > len(words) {
 				return &helped{fmt.Errorf("%q is one argument too many", args[len(words)]), "usage: " + usageLine(cmd)}
+			}
+			for i, arg := range args {
+				if word := strings.Trim(words[i], "[]"); arg == "" && slices.Contains(pathWords, word) {
+					return &helped{fmt.Errorf("%s is empty", word), "usage: " + usageLine(cmd)}
+				}
 			}
 			return missingFlag(cmd)
 		},

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/hfile"
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
@@ -89,16 +91,33 @@ func completeArgs(arguments []string) completer {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		case "NAME":
 			return tableNames(args), cobra.ShellCompDirectiveNoFileComp
-		case "FILE", "KEYS", "OUT":
+		case "FILE", "KEYS", "OUT", "PATH":
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeFlags completes the values of the flags that mean the same in every command.
-func completeFlags(c *cobra.Command) {
-	for name, complete := range map[string]completer{
+// completeFlags completes the values of the flags of all verbs. Cobra keeps these functions, and with
+// them all commands of root, until the process exits: a run calls this only to complete.
+func completeFlags(root *cobra.Command) {
+	for _, verb := range leaves(root) {
+		completers := flagCompleters()
+		maps.Copy(completers, nounCompleters(verb.Parent().Name()))
+		if verb.Name() == "export" {
+			completers["format"], completers["long-string-columns"] = words("carbondata"), completeColumns
+		}
+		for name, complete := range completers {
+			if verb.Flags().Lookup(name) != nil {
+				_ = verb.RegisterFlagCompletionFunc(name, complete) // the flag exists
+			}
+		}
+	}
+}
+
+// flagCompleters complete the flags that mean the same in every command.
+func flagCompleters() map[string]completer {
+	return map[string]completer{
 		"format":   words("table", "csv", "jsonl", "json"),
 		"order":    words("key", "any"),
 		"as-of":    words("latest", "now", "-1h", "-7d"),
@@ -117,21 +136,52 @@ func completeFlags(c *cobra.Command) {
 		"mode":     words(nearest.Keys(loadModes)...),
 		"kind":     words(nearest.Keys(compactions)...),
 
-		"input-format": words("csv", "jsonl"),
-	} {
-		if c.Flags().Lookup(name) != nil {
-			// The call fails if the flag does not exist or has a more specific completion.
-			_ = c.RegisterFlagCompletionFunc(name, complete)
-		}
+		"input-format": words("csv", "jsonl", "carbondata"),
+
+		"compressor":       words(nearest.Keys(carbonCompressors)...),
+		"local-dictionary": words("on", "off"),
+		"page-rows":        words(),
+		"blocklet-size":    words(),
+		"sort-columns":     words(),
+		"inverted-index":   words(),
 	}
+}
+
+// nounCompleters complete the flags that only the verbs of a noun have, or that mean something else
+// there.
+func nounCompleters(noun string) map[string]completer {
+	switch noun {
+	case "carbondata":
+		return map[string]completer{"columns": completeCarbon(someColumns), "where": completeCarbon(testedColumn), "filter-json": words()}
+	case "hfile":
+		completers := map[string]completer{
+			"view":     words("hbase", "hudi"),
+			"from":     words(),
+			"to":       words(),
+			"like":     words(nearest.Keys(hfileSystems)...),
+			"codec":    words(nearest.Keys(hfileCodecs)...),
+			"encoding": words(nearest.Keys(hfileEncodings)...),
+			"bloom":    words(nearest.Keys(hfileBlooms)...),
+		}
+		for _, s := range hfileSizes(&hfile.WriterOptions{}) {
+			completers[s.flag] = words()
+		}
+		return completers
+	}
+	return nil
 }
 
 // completeColumns completes a list of column names.
 func completeColumns(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return someColumns(columnNames(args), typed)
+}
+
+// someColumns completes a list of some of names.
+func someColumns(names []string, typed string) ([]string, cobra.ShellCompDirective) {
 	before, _ := cutLast(typed, ",")
 	given := strings.Split(before, ",")
 	var list []string
-	for _, name := range columnNames(args) {
+	for _, name := range names {
 		if !slices.Contains(given, name) {
 			list = append(list, before+name)
 		}
@@ -146,12 +196,17 @@ func completeColumn(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 
 // completeWhere completes the column of the last test.
 func completeWhere(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return testedColumn(columnNames(args), typed)
+}
+
+// testedColumn completes the column of the last test to one of names.
+func testedColumn(names []string, typed string) ([]string, cobra.ShellCompDirective) {
 	before, _ := cutLast(typed, " ")
 	if before != "" && !startsTest(strings.ToLower(before)) {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var list []string
-	for _, name := range columnNames(args) {
+	for _, name := range names {
 		list = append(list, before+name)
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

@@ -111,7 +111,7 @@ func (c *countdown) Err() error {
 // one line that says so, and leaves the store with all its rows. Its output so far ends with a
 // complete line.
 func TestInterruptedCommandsLeaveStoreIntact(t *testing.T) {
-	rows, growth := 30_000, 1
+	rows, growth := 15_000, 2
 	if testing.Short() {
 		rows, growth = 9_000, 10
 	}

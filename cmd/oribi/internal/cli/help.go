@@ -251,7 +251,14 @@ func hang(text string, indent, width int) string {
 }
 
 func (a *app) describeOne(b *strings.Builder, c *cobra.Command) {
-	fmt.Fprintf(b, "%s\n\n  %s%s\n", c.Short, usageLine(c), flagsWord(c))
+	about := c.Short
+	if c.Long != "" {
+		about = c.Long
+	}
+	for paragraph := range strings.SplitSeq(about, "\n\n") {
+		fmt.Fprintf(b, "%s\n\n", hang(paragraph, 0, a.helpWidth()))
+	}
+	fmt.Fprintf(b, "  %s%s\n", usageLine(c), flagsWord(c))
 	c.InitDefaultHelpFlag()
 	c.Flags().Lookup("help").Hidden = true
 	if flags := c.LocalNonPersistentFlags(); flags.HasAvailableFlags() {

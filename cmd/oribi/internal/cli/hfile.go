@@ -36,7 +36,6 @@ type hfileFlags struct{ view, format string }
 
 func (f *hfileFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.view, "view", "", "hbase (cells) or hudi (keys and values) (default: hudi if the file names Hudi's comparator)")
-	_ = c.RegisterFlagCompletionFunc("view", words("hbase", "hudi")) // the flag exists
 	formatFlag(c, &f.format)
 }
 
@@ -72,7 +71,7 @@ func (a *app) hfileDump() *cobra.Command {
 	var flags hfileFlags
 	var from, to string
 	var limit int64
-	c := a.verb("dump FILE", "Print the entries, one a line", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("dump FILE", "Print the entries, one per line", func(cmd *cobra.Command, args []string) error {
 		form, err := flags.check(a)
 		if err != nil {
 			return err
@@ -105,9 +104,6 @@ func (a *app) hfileDump() *cobra.Command {
 	c.Flags().StringVar(&from, "from", "", "first row or key, 0x… for bytes")
 	c.Flags().StringVar(&to, "to", "", "row or key after the last one, 0x… for bytes")
 	c.Flags().Int64Var(&limit, "limit", 0, "print at most this many entries")
-	for _, flag := range []string{"from", "to"} {
-		_ = c.RegisterFlagCompletionFunc(flag, words()) // the flag exists
-	}
 	return c
 }
 

@@ -62,7 +62,7 @@ const maxHFileSize = hfile.DefaultMaxBlockBytes
 func (a *app) hfileWrite() *cobra.Command {
 	var o hfile.WriterOptions
 	var like, entries, codec, encoding, bloom string
-	c := a.verb("write OUT", "Write an HFile from entries, one a line", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("write OUT", "Write an HFile from entries, one per line", func(cmd *cobra.Command, args []string) error {
 		for _, err := range []error{choice("like", like, hfileSystems, &o.Like), choice("codec", codec, hfileCodecs, &o.Codec),
 			choice("encoding", encoding, hfileEncodings, &o.Encoding), choice("bloom", bloom, hfileBlooms, &o.Bloom)} {
 			if err != nil {
@@ -91,11 +91,6 @@ Entries have the form in which hfile dump prints them, cells with --like hbase, 
 	c.Flags().StringVar(&bloom, "bloom", "NONE", "HBase's Bloom filter: NONE, ROW, or ROWCOL; hudi: NONE")
 	for _, s := range hfileSizes(&o) {
 		c.Flags().IntVar(s.value, s.flag, 0, s.about+" (default: that of the system)")
-		_ = c.RegisterFlagCompletionFunc(s.flag, words()) // the flag exists
-	}
-	for flag, names := range map[string][]string{"like": nearest.Keys(hfileSystems), "codec": nearest.Keys(hfileCodecs),
-		"encoding": nearest.Keys(hfileEncodings), "bloom": nearest.Keys(hfileBlooms)} {
-		_ = c.RegisterFlagCompletionFunc(flag, words(names...)) // the flag exists
 	}
 	for _, flag := range []string{"like", "entries"} {
 		if err := c.MarkFlagRequired(flag); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
@@ -27,13 +28,13 @@ import (
 type loadFlags struct {
 	format, delimiter, mode, skipBad string
 	noHeader, create, dryRun         bool
-	columns, key, types              []string
+	columns, key, types, where       []string
 	batch                            int
 }
 
 func (a *app) tableLoad() *cobra.Command {
 	var f loadFlags
-	c := a.verb("load DIR NAME FILE", "Load a table from CSV or JSON", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("load DIR NAME FILE", "Load a table from CSV, JSON, or CarbonData", func(cmd *cobra.Command, args []string) error {
 		o, err := f.options(cmd, args[2])
 		if err != nil {
 			return err
@@ -43,14 +44,16 @@ func (a *app) tableLoad() *cobra.Command {
 		}
 		return a.load(cmd.Context(), &f, o, args[0], args[1])
 	})
-	c.Flags().StringVar(&f.format, "input-format", "", "csv or jsonl (default: from the file's name or its first bytes)")
+	c.Flags().StringVar(&f.format, "input-format", "", "csv, jsonl, or carbondata (default: from the file's name or its first bytes)")
 	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "character that separates CSV fields; \\t is a tab, the default for .tsv files")
 	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the CSV file has no header; its first line is a row")
-	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns)")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns); of CarbonData the columns to load (default: all)")
+	whereFlag(c, &f.where)
+	c.Flags().Lookup("where").Usage = "of CarbonData only the rows that match `EXPR`; see: oribi help expr"
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
 	c.Flags().IntVar(&f.batch, "batch", 1000, "maximum number of rows per atomic batch")
 	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "skip invalid and duplicate rows, and write their lines to this file; - is stdout")
-	c.Flags().BoolVar(&f.create, "create", false, "create the table, with types inferred from the file; requires --key")
+	c.Flags().BoolVar(&f.create, "create", false, "create the table, with types inferred from the file; requires --key, except for CarbonData that table export wrote")
 	c.Flags().StringSliceVar(&f.key, "key", nil, "with --create: the key columns")
 	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and create nothing")
@@ -70,35 +73,18 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	if o.Delimiter, err = parseDelimiter(f.delimiter); err != nil {
 		return o, usage(err)
 	}
-	ofCSV := ""
-	for _, name := range []string{"delimiter", "no-header", "columns"} {
-		if given(name) {
-			ofCSV = name
-		}
-	}
-	switch name := strings.TrimSuffix(file, ".gz"); {
-	case f.format == "csv", f.format == "tsv":
-		o.Format = load.CSV
-	case f.format == "jsonl", f.format == "json":
-		o.Format = load.JSONL
-	case given("input-format"):
-		return o, usage(fmt.Errorf("--input-format: unknown format %q: want csv or jsonl%s", f.format, unreadable(f.format)))
-	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".json"):
-		o.Format = load.JSONL
-	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"), ofCSV != "":
-		o.Format = load.CSV
+	if o.Format, err = f.formatOf(file, given); err != nil {
+		return o, err
 	}
 	if o.Format == load.CSV && !given("delimiter") && (f.format == "tsv" || f.format == "" && strings.HasSuffix(strings.TrimSuffix(file, ".gz"), ".tsv")) {
 		o.Delimiter = '\t'
 	}
 	switch {
-	case o.Format == load.JSONL && ofCSV != "":
-		return o, usage(fmt.Errorf("--%s is for CSV, not for JSON", ofCSV))
 	case o.Mode == 0:
 		return o, usage(fmt.Errorf("--mode: unknown mode %q%s", f.mode, nearest.Hint(f.mode, nearest.Keys(loadModes))))
 	case o.Rows < 1:
 		return o, usage(fmt.Errorf("--batch: want at least 1, not %d", o.Rows))
-	case f.create && len(f.key) == 0:
+	case f.create && len(f.key) == 0 && o.Format != load.Batches:
 		return o, usage(errors.New("--create requires --key with the key columns"))
 	case !f.create && given("key"):
 		return o, usage(errors.New("--key is only for --create: the table already has a key"))
@@ -117,6 +103,53 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	return o, nil
 }
 
+// formatOf returns the format that the flags and the file's name determine, 0 if they do not. It
+// refuses flags of other formats.
+func (f *loadFlags) formatOf(file string, given func(flag string) bool) (load.Format, error) {
+	ofCSV := ""
+	for _, name := range []string{"delimiter", "no-header"} {
+		if given(name) {
+			ofCSV = name
+		}
+	}
+	form := load.Format(0)
+	switch name := strings.TrimSuffix(file, ".gz"); {
+	case f.format == "csv", f.format == "tsv":
+		form = load.CSV
+	case f.format == "jsonl", f.format == "json":
+		form = load.JSONL
+	case f.format == "carbondata":
+		form = load.Batches
+	case given("input-format"):
+		return 0, usage(fmt.Errorf("--input-format: unknown format %q: want csv, jsonl, or carbondata%s", f.format, unreadable(f.format)))
+	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".json"):
+		form = load.JSONL
+	case strings.HasSuffix(file, ".carbondata"), file != "-" && isDirectory(file):
+		form = load.Batches
+	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"), ofCSV != "", given("columns"):
+		form = load.CSV
+	}
+	switch {
+	case form == load.JSONL && ofCSV == "" && given("columns"):
+		ofCSV = "columns"
+		fallthrough
+	case form == load.JSONL && ofCSV != "":
+		return 0, usage(fmt.Errorf("--%s is for CSV, not for JSON", ofCSV))
+	case form == load.Batches && ofCSV != "":
+		return 0, usage(fmt.Errorf("--%s is for CSV, not for CarbonData", ofCSV))
+	case form == load.Batches && file == "-":
+		return 0, usage(errors.New("CarbonData is loaded from a file or folder, not from stdin"))
+	case form != load.Batches && given("where"):
+		return 0, usage(errors.New("--where is for CarbonData"))
+	}
+	return form, nil
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
 func parseDelimiter(word string) (byte, error) {
 	if word == `\t` {
 		word = "\t"
@@ -129,7 +162,7 @@ func parseDelimiter(word string) (byte, error) {
 
 // load runs a load and reports how many rows are in the table, also after an error.
 func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table string) error {
-	in, err := a.openLoad(ctx, o.Name)
+	in, err := a.openLoad(ctx, f, &o)
 	if err != nil {
 		return err
 	}
@@ -142,7 +175,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 			return err
 		}
 		if !f.create {
-			if o.Table, err = loadTarget(store, table); err == nil && o.Columns != nil {
+			if o.Table, err = loadTarget(store, table); err == nil && o.Columns != nil && in.carbon == nil {
 				_, err = chosen(o.Table.Schema(), "columns", o.Columns, true)
 			}
 			if err != nil {
@@ -163,7 +196,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 			}
 		}
 		defer in.bar.Stop()
-		o.Progress = in.bar.Count
+		o.Progress = in.count
 		begun = true
 		result, err = load.Run(ctx, in, o)
 		if f.create && result.Rows == 0 {
@@ -177,7 +210,11 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	}
 	report := ""
 	if f.create && result.Rows == 0 && err == nil {
-		report = fmt.Sprintf("table %q was not created: the file has no rows\n", table)
+		why := "the file has no rows"
+		if len(f.where) > 0 {
+			why = "no rows match --where"
+		}
+		report = fmt.Sprintf("table %q was not created: %s\n", table, why)
 	}
 	if result.Skipped > 0 {
 		report += fmt.Sprintf("skipped %d rows, the first: %s\n", result.Skipped, message(result.FirstBad, exitFailed))
@@ -220,18 +257,24 @@ type loadInput struct {
 	bar  *progress.Bar
 
 	whole bool // a file, not a stream
+
+	carbon *carbondata.Table // instead of Reader and file
 }
 
-func (a *app) openLoad(ctx context.Context, name string) (*loadInput, error) {
+func (a *app) openLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error) {
+	if o.Format == load.Batches {
+		return a.openCarbonLoad(ctx, f, o)
+	}
+	name := o.Name
 	in := &loadInput{app: a, name: name, bar: a.bar(progress.Options{What: "load", Unit: progress.Bytes, Counted: "rows"})}
-	f, err := a.openCounted(name, in.bar)
+	file, err := a.openCounted(name, in.bar)
 	if err != nil {
 		in.bar.Stop()
 		return nil, err
 	}
-	in.file, in.Reader = f, f
+	in.file, in.Reader = file, file
 	if info, err := os.Stat(name); name == "-" || err != nil || !info.Mode().IsRegular() {
-		in.Reader = interruptible(ctx, f)
+		in.Reader = interruptible(ctx, file)
 	} else {
 		in.whole = true
 	}
@@ -243,9 +286,21 @@ func (in *loadInput) close() {
 	in.file.Close() // it was only read: nothing can be lost
 }
 
+// count shows how many rows have been loaded.
+func (in *loadInput) count(rows int64) {
+	if in.carbon != nil {
+		in.bar.Set(rows)
+		return
+	}
+	in.bar.Count(rows)
+}
+
 // sniff looks at the first bytes of an input. It refuses binary files and, unless the command line
 // gives the format, detects it: JSON begins with an object or an array.
 func (in *loadInput) sniff(o *load.Options) error {
+	if in.carbon != nil {
+		return nil
+	}
 	head, err := in.head()
 	if err == nil {
 		err = refuseBinary(head)
@@ -303,7 +358,7 @@ func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *loa
 
 // dryRun prints the schema of the table that createFor would create.
 func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
-	in, err := a.openLoad(ctx, o.Name)
+	in, err := a.openLoad(ctx, f, &o)
 	if err != nil {
 		return err
 	}
@@ -323,6 +378,34 @@ func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
 // inferSchema infers the columns of an input and prints their types. It reads a file completely,
 // but only the beginning of a stream.
 func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options) (*schema.Schema, error) {
+	columns, key, err := infer.Known(o.Fields), f.key, error(nil)
+	if in.carbon != nil {
+		key, err = carbonKey(in.carbon, f, o)
+	} else {
+		columns, err = a.inferText(ctx, in, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range f.types {
+		name, typeName, err := pair(text)
+		if err == nil {
+			err = columns.Decide(name, typeName)
+		}
+		if err != nil {
+			return nil, usage(fmt.Errorf("--type: %w", err))
+		}
+	}
+	s, err := columns.Schema(key)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--create: %w", err))
+	}
+	_, err = fmt.Fprintf(a.stderr, "types: %s\n", columns.Reasons(s))
+	return s, err
+}
+
+// inferText infers the columns of CSV or JSON.
+func (a *app) inferText(ctx context.Context, in *loadInput, o *load.Options) (*infer.Columns, error) {
 	look := infer.Options{Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
 	bar := a.bar(progress.Options{What: "look", Unit: progress.Bytes})
 	defer bar.Stop()
@@ -351,22 +434,7 @@ func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *l
 		return nil, err
 	}
 	in.Reader = io.MultiReader(&seen, in.Reader)
-	for _, text := range f.types {
-		name, typeName, err := pair(text)
-		if err == nil {
-			err = columns.Decide(name, typeName)
-		}
-		if err != nil {
-			return nil, usage(fmt.Errorf("--type: %w", err))
-		}
-	}
-	s, err := columns.Schema(f.key)
-	if err != nil {
-		return nil, usage(fmt.Errorf("--create: %w", err))
-	}
-	bar.Stop()
-	_, err = fmt.Fprintf(a.stderr, "types: %s\n", columns.Reasons(s))
-	return s, err
+	return columns, nil
 }
 
 // unreadable ends a message about a format that load does not support.

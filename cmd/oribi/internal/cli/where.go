@@ -20,7 +20,7 @@ func whereFlag(c *cobra.Command, list *[]string) {
 func whereOption(s *schema.Schema, expressions []string) (oribi.CountOption, error) {
 	var all []oribi.Predicate
 	for _, expression := range expressions {
-		e, err := where.Parse(s, expression)
+		e, err := where.Parse(s.Columns, expression)
 		if err != nil {
 			return nil, usage(fmt.Errorf("--where: %w", err))
 		}

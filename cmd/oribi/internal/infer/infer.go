@@ -42,6 +42,16 @@ type column struct {
 	decided *schema.Column // the type that the caller chose; nil = none
 }
 
+// Known returns columns whose types are known, with the names and types of the given ones.
+func Known(columns []schema.Column) *Columns {
+	c := &Columns{}
+	for _, decided := range columns {
+		decided.Nullable = false
+		c.columns = append(c.columns, column{name: decided.Name, decided: &decided})
+	}
+	return c
+}
+
 // looked is how many values of a string column are examined to find out whether some of them fit
 // another type.
 const looked = 1000

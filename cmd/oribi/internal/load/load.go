@@ -1,4 +1,4 @@
-// Package load fills a table from a file of rows: CSV or JSON Lines.
+// Package load fills a table from a file of rows: CSV or JSON Lines, or from record batches.
 //
 // One goroutine reads and parses records into vectors; another commits them in write batches of up
 // to Options.Rows rows or 4 MiB. Each batch is atomic. A malformed record or an existing key ends
@@ -13,9 +13,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"sync"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Format is a format of input.
@@ -25,6 +29,7 @@ type Format uint8
 const (
 	CSV Format = iota + 1
 	JSONL
+	Batches // Options.Batches instead of text
 )
 
 // Options are the options of a load.
@@ -47,6 +52,11 @@ type Options struct {
 	// Of JSON: string columns accept numbers, true and false as text.
 	Scalars bool
 
+	// Of Batches: the rows, and the columns of each batch. The loader reads the batches in another
+	// goroutine, which ends before Run does.
+	Batches iter.Seq2[*batch.RecordBatch, error]
+	Fields  []schema.Column
+
 	SkipBad  io.Writer        // receives bad records and those with existing keys; nil = they end the load
 	Progress func(rows int64) // called periodically with the number of committed rows; may be nil
 }
@@ -62,10 +72,10 @@ type Result struct {
 // Maximum bytes of a batch; a single row may be larger.
 const maxBatchBytes = 4 << 20
 
-// Run loads the rows of in.
+// Run loads the rows of in, or those of o.Batches.
 //
 // Errors: *apply.LineError for a bad record, a duplicate key and an input that cannot be read;
-// that of ctx, between two batches; those of the store. With all of them the result counts the rows
+// those of o.Batches; that of ctx, between two batches; those of the store. With all of them the result counts the rows
 // in the table, unless these could not be made durable: then Rows is −1.
 func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
 	limits := ingestLimits{}
@@ -77,8 +87,14 @@ func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
 
 func run(ctx context.Context, in io.Reader, o Options, limits ingestLimits) (Result, error) {
 	l := &loader{o: &o, limits: limits, batch: o.Store.NewBatch(), ready: make(chan *rows, rowsAhead), spare: make(chan *rows, rowsAhead+2), stop: make(chan struct{})}
-	defer close(l.stop)
-	go l.parse(in)
+	var parsing sync.WaitGroup
+	parsing.Go(func() { l.parse(in) })
+	defer func() {
+		close(l.stop)
+		if o.Format == Batches { // text may come from a pipe, and its reader not end
+			parsing.Wait()
+		}
+	}()
 	err := l.commitAll(ctx)
 	// An empty batch is published after all others, and durable with them.
 	l.batch.Reset()
@@ -119,16 +135,25 @@ type badRow struct{ cause error }
 func (b *badRow) Error() string { return b.cause.Error() }
 
 func (l *loader) at(line int, err error) *apply.LineError {
-	return &apply.LineError{Name: l.o.Name, Line: line, Err: err}
+	return &apply.LineError{Name: l.o.Name, Line: line, Row: l.o.Format == Batches, Err: err}
 }
 
 // parse parses the input into rows until it ends or the load is canceled.
 func (l *loader) parse(in io.Reader) {
 	m := newMaker(l.o.Table.Schema(), l.o.Mode, l.o.SkipBad != nil)
 	var s source
-	if l.o.Format == JSONL {
+	switch l.o.Format {
+	case JSONL:
 		s = jsonRows(in, m, l.o)
-	} else {
+	case Batches:
+		b, err := batchRows(m, l.o)
+		if err != nil {
+			l.hand(&rows{err: fmt.Errorf("%s: %w", l.o.Name, err)})
+			return
+		}
+		defer b.close()
+		s = b
+	default:
 		c, err := csvRows(in, m, l.o)
 		if s = c; err != nil {
 			l.hand(&rows{err: l.at(s.line(), err)})
@@ -171,6 +196,8 @@ func (l *loader) fill(r *rows, s source) {
 		switch {
 		case err == io.EOF:
 			r.err = err
+		case !ok && l.o.Format == Batches:
+			r.err = err // it says where
 		case !ok:
 			r.err = l.at(s.line(), err)
 		case l.o.SkipBad == nil:

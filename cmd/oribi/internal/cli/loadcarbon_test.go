@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/carbondata"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/corpustest"
+)
+
+func newStore(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "store")
+	succeed(t, "store", "init", dir)
+	return dir
+}
+
+// cells returns the values in the lines of rows: a list for each column.
+func cells(t *testing.T, columns int, lines []string) [][]string {
+	t.Helper()
+	list := make([][]string, columns)
+	for _, line := range lines {
+		i := 0
+		for w := jsonin.Walk([]byte(line)); w.Next(); i++ {
+			list[i] = append(list[i], string(w.Value))
+		}
+	}
+	return list
+}
+
+// Folders of the corpus in which some column can be a key.
+func TestLoadOfGoldenCarbonData(t *testing.T) {
+	store := newStore(t)
+	seen, loaded := 0, 0
+	eachGoldenCarbon(t, func(t *testing.T, g *goldenCarbon) {
+		if seen++; testing.Short() && (g.Part != nil || seen%4 != 0) {
+			t.Skip("loads few folders")
+		}
+		lines := g.expected(t)
+		var columns []string
+		var values [][]string
+		key := -1
+		for i, list := range cells(t, len(g.Columns), lines) {
+			c, err := carbonlines.ParseType(g.Columns[i][1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			table, ok := c.TableType()
+			if !ok {
+				out, errs, code := command(nil, "table", "load", store, "x", g.dir, "--create", "--key", g.Columns[0][0], "--dry-run")
+				if code != exitFailed || !strings.Contains(errs, `column "`) || !strings.Contains(errs, "--columns") || out != "" {
+					t.Errorf("a column %s: exit code %d: %s", g.Columns[i][1], code, errs)
+				}
+				continue
+			}
+			if key < 0 && table.Type.Keyable() && !slices.Contains(list, "null") {
+				distinct := slices.Compact(slices.Sorted(slices.Values(list)))
+				if len(distinct) == len(list) && c.Type != carbondata.Varchar {
+					key = len(columns)
+				}
+			}
+			if slices.ContainsFunc(list, func(value string) bool { return len(value) > 64<<10 }) {
+				continue // larger than a cell may be
+			}
+			columns, values = append(columns, g.Columns[i][0]), append(values, list)
+		}
+		if key < 0 {
+			return
+		}
+		loaded++
+		var want []string
+		for row := range lines {
+			text := ""
+			for i, name := range columns {
+				text += "," + strconv.Quote(name) + ":" + values[i][row]
+			}
+			want = append(want, "{"+text[1:]+"}")
+		}
+		names, keys := strings.Join(columns, ","), columns[key]
+		if g.Name == "lineitem" {
+			keys = "l_orderkey,l_linenumber" // no column is distinct in all rows
+		}
+		_, errs, code := command(nil, "table", "load", store, g.Name, g.dir, "--create", "--key", keys, "--columns", names)
+		if code != 0 || !strings.HasSuffix(errs, "\nloaded "+strconv.Itoa(g.Rows)+" rows\n") {
+			t.Fatalf("exit code %d: %s", code, errs)
+		}
+		got := strings.Split(strings.TrimSuffix(succeed(t, "table", "scan", store, g.Name, "--columns", names), "\n"), "\n")
+		// Otherwise the next commands would replay its rows.
+		succeed(t, "table", "drop", store, g.Name, "--yes")
+		if g.Part != nil { // of which want is a part
+			part := map[string]bool{}
+			for _, line := range want {
+				part[line] = true
+			}
+			got = slices.DeleteFunc(got, func(line string) bool { return !part[line] })
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		same(t, "rows", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	})
+	if loaded < 10 || loaded < 40 && !testing.Short() {
+		t.Errorf("%d folders were loaded", loaded)
+	}
+}
+
+func TestLoadOfMalformedCarbonDataLeavesNoTable(t *testing.T) {
+	store := newStore(t)
+	dir := filepath.Join(corpustest.Dir(t), "golden", "carbondata", "malformed")
+	for _, name := range []string{"array-count-huge", "number-short", "lv-missing-row", "snappy-cut", "dict-count", "rle-huge"} {
+		folder := filepath.Join(dir, name)
+		key, _, _ := strings.Cut(strings.TrimPrefix(succeed(t, "carbondata", "schema", folder), `{"name":"`), `"`)
+		_, errs, code := command(nil, "table", "load", store, "t", folder, "--create", "--key", key)
+		if code != exitDamage || !strings.Contains(errs, name) || !strings.HasSuffix(errs, "\nloaded 0 rows\n") {
+			t.Errorf("%s: exit code %d: %s", name, code, errs)
+		}
+		if list := succeed(t, "table", "list", store); list != "" {
+			t.Errorf("%s: %s", name, list)
+		}
+	}
+}
+
+func TestLoadOfSelectedCarbonData(t *testing.T) {
+	store := newStore(t)
+	folder := filepath.Join(corpustest.Dir(t), "golden", "carbondata", "map")
+	want := succeed(t, "carbondata", "dump", folder, "--columns", "id", "--where", "id < 7 and n is not null")
+	if _, errs, code := command(nil, "table", "load", store, "t", folder, "--create", "--key", "id", "--columns", "id", "--where", "id < 7", "--where", "n is not null", "--type", "id=uint8"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	if want == "" {
+		t.Error("no row is selected: this test sees nothing")
+	}
+	same(t, "rows", succeed(t, "table", "scan", store, "t"), want)
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"--columns id --create --dry-run", "--create requires --key", exitUsage},
+		{"--create --key id", `column "m": tables have no type for MAP<STRING,INT>`, exitFailed},
+		{"--columns id,x", `--columns: column "x": no such column`, exitUsage},
+		{"--columns id --where x=1", `--where: column "x": no such column`, exitUsage},
+		{"--columns id --where m=1", `--where: column "m"`, exitUsage},
+		{"--delimiter ;", "--delimiter is for CSV, not for CarbonData", exitUsage},
+		{"--no-header", "--no-header is for CSV, not for CarbonData", exitUsage},
+		{"--columns id --input-format csv", "is a directory", exitFailed},
+		{"--columns id --batch 0", "--batch: want at least 1", exitUsage},
+		{"--columns id", `row 1: column "id": key 0: key exists`, exitFailed},
+		{"--columns id --create --key id", "exists already", exitFailed},
+	} {
+		args := append([]string{"table", "load", store, "t", folder}, strings.Fields(c.args)...)
+		out, errs, code := command(nil, args...)
+		if code != c.code || !strings.Contains(errs, c.want) || out != "" {
+			t.Errorf("%s: exit code %d: %s, want %s", c.args, code, errs, c.want)
+		}
+	}
+	_, errs, code := command(nil, "table", "load", store, "t", folder, "--columns", "id", "--mode", "insert_ignore", "--where", "id < 9")
+	if code != 0 || !strings.HasPrefix(errs, "loaded ") || !strings.HasSuffix(errs, " were there\n") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	for _, file := range []string{"x.csv", "x.jsonl"} {
+		if _, errs, code := command(nil, "table", "load", store, "t", file, "--where", "id=1"); code != exitUsage || !strings.Contains(errs, "--where is for CarbonData") {
+			t.Errorf("--where for %s: exit code %d: %s", file, code, errs)
+		}
+	}
+}
+
+func TestInterruptedLoadOfCarbonData(t *testing.T) {
+	store := newStore(t)
+	folder := filepath.Join(corpustest.Dir(t), "golden", "carbondata", "pages-many")
+	key, _, _ := strings.Cut(strings.TrimPrefix(succeed(t, "carbondata", "schema", folder), `{"name":"`), `"`)
+	for asked := 1; ; asked += 1 + asked/4 {
+		table := fmt.Sprint("t", asked)
+		var stderr bytes.Buffer
+		a := &app{stdout: &stdout{out: &bytes.Buffer{}}, stderr: &stderr}
+		code := a.run(newCountdown(asked), []string{"table", "load", store, table, folder, "--create", "--key", key, "--batch", "50"})
+		lines := strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
+		loaded, ok := strings.CutSuffix(strings.TrimPrefix(lines[len(lines)-1], "loaded "), " rows")
+		if ok && loaded != "0" {
+			same(t, "rows", succeed(t, "table", "count", store, table), loaded+"\n")
+		} else if strings.Contains(succeed(t, "table", "list", store), `"`+table+`"`) {
+			t.Errorf("canceled at check %d: a table without rows is left: %s", asked, stderr.String())
+		}
+		if code == 0 {
+			if asked < 5 {
+				t.Errorf("load checks only %d times", asked)
+			}
+			return
+		}
+		if code != exitInterrupted || !strings.Contains(stderr.String(), "oribi: interrupted\n") {
+			t.Fatalf("canceled at check %d: exit code %d: %s", asked, code, stderr.String())
+		}
+	}
+}
