@@ -8,8 +8,8 @@
 //
 // Each peer of each workload runs in its own process, and rounds are interleaved. The answers of
 // the peers are compared. A floor is met by the figure or by the ratio to the named peer. Peers
-// that need large modules, or a server, are in duckdb, arrow, kudu and hbase; run builds them if
-// they take part.
+// that need large modules, or a server, are in duckdb, arrow, kudu, hbase and carbondata; run
+// builds them if they take part.
 package main
 
 import (

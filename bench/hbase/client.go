@@ -1,10 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -17,49 +13,27 @@ import (
 // requires.
 var flags = []string{"-Xmx1g", "--add-opens", "java.base/java.nio=ALL-UNNAMED", "--add-opens", "java.base/java.lang=ALL-UNNAMED"}
 
-// client reads one HFile.
-type client struct{ *process.Program }
-
 // open starts the client on a file, with a block cache unless cacheBytes is 0.
-func open(home, log, file string, cacheBytes int) (*client, error) {
-	classpath, err := os.ReadFile(filepath.Join(home, classpathFile))
+func open(home, log, file string, cacheBytes int) (*process.Program, error) {
+	java, err := process.Java(home, flags...)
 	if err != nil {
 		return nil, err
 	}
-	p, err := process.StartProgram("HBase's reader", log, exec.Command("java", append(flags, "-cp", string(classpath), "Client")...))
+	p, err := process.StartProgram("HBase's reader", log, java)
 	if err != nil {
 		return nil, err
 	}
-	c := &client{p}
-	if _, err := c.numbers(0, "open", file, strconv.Itoa(cacheBytes)); err != nil {
-		c.End()
+	if _, err := p.Numbers(0, "open", file, strconv.Itoa(cacheBytes)); err != nil {
+		p.End()
 		return nil, err
 	}
-	return c, nil
-}
-
-// numbers sends a request and returns the n numbers of the answer.
-func (c *client) numbers(n int, words ...string) ([]int64, error) {
-	got, err := c.Ask(nil, words...)
-	if err != nil {
-		return nil, err
-	}
-	if len(got) != n {
-		return nil, fmt.Errorf("%s: an answer of %d words, want %d", words[0], len(got), n)
-	}
-	numbers := make([]int64, n)
-	for i := range numbers {
-		if numbers[i], err = strconv.ParseInt(got[i], 10, 64); err != nil {
-			return nil, fmt.Errorf("%s: %w", words[0], err)
-		}
-	}
-	return numbers, nil
+	return p, nil
 }
 
 // measure measures the reader on the file of a case.
 func measure(c work.HFileCase, run func(env *harness.Env, file string, home string) (harness.Measurement, error)) func(env *harness.Env) (harness.Measurement, error) {
 	return func(env *harness.Env) (harness.Measurement, error) {
-		home, err := homeOfProgram()
+		home, err := process.Home()
 		if err != nil {
 			return harness.Measurement{}, err
 		}
@@ -75,16 +49,16 @@ func scan(env *harness.Env, file, home string) (m harness.Measurement, err error
 	}
 	defer c.End()
 	env.Watch([]int{c.Cmd.Process.Pid})
-	whole, err := c.numbers(2, "check")
+	whole, err := c.Numbers(2, "check")
 	if err != nil {
 		return m, err
 	}
-	if _, err := c.numbers(3, "scan", "2", millis(warmTimes*work.HFileEnough(env))); err != nil {
+	if _, err := c.Numbers(3, "scan", "2", millis(warmTimes*work.HFileEnough(env))); err != nil {
 		return m, err
 	}
 	var got []int64
 	if _, err := env.Clock(func() (err error) {
-		got, err = c.numbers(3, "scan", "2", millis(work.HFileEnough(env)))
+		got, err = c.Numbers(3, "scan", "2", millis(work.HFileEnough(env)))
 		return err
 	}); err != nil {
 		return m, err
@@ -116,13 +90,13 @@ func get(env *harness.Env, file, home string) (m harness.Measurement, err error)
 	}, "rows", strconv.Itoa(len(rows))); err != nil {
 		return m, err
 	}
-	warm, err := c.numbers(2, "warm", millis(warmTimes*work.HFileEnough(env)))
+	warm, err := c.Numbers(2, "warm", millis(warmTimes*work.HFileEnough(env)))
 	if err != nil {
 		return m, err
 	}
 	var got []int64
 	if _, err := env.Clock(func() (err error) {
-		got, err = c.numbers(2, "get", "16", millis(work.HFileEnough(env)))
+		got, err = c.Numbers(2, "get", "16", millis(work.HFileEnough(env)))
 		return err
 	}); err != nil {
 		return m, err

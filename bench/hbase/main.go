@@ -6,10 +6,13 @@
 package main
 
 import (
+	"embed"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/oribi-db/oribi/bench/harness"
+	"github.com/oribi-db/oribi/bench/process"
 	"github.com/oribi-db/oribi/bench/work"
 )
 
@@ -24,17 +27,20 @@ func main() {
 	os.Exit(2)
 }
 
+// program is the client's source and its Maven dependencies.
+//
+//go:embed client
+var program embed.FS
+
 // ready downloads and compiles what the peer needs.
 func ready(*harness.Env) error {
-	home, err := homeOfProgram()
+	home, err := process.Home()
 	if err != nil {
 		return err
 	}
-	return install(home)
-}
-
-// homeOfProgram is the directory, next to this program, that ready fills.
-func homeOfProgram() (string, error) {
-	self, err := os.Executable()
-	return self + ".files", err
+	client, err := fs.Sub(program, "client")
+	if err != nil {
+		return err
+	}
+	return process.InstallJava(home, client)
 }

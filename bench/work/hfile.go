@@ -58,7 +58,7 @@ func HFileEnough(env *harness.Env) time.Duration { return 2 * enough(env) }
 
 func hfileScan(c HFileCase, more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: c.Scan(), About: "scan all cells of an HFile, four per row, " + c.form() + ", blocks of 64 KiB, checksums verified, from the page cache, one thread",
+		Name: c.Scan(), About: "scan all cells of an HFile, four per row, " + c.form() + ", blocks of 64 KiB, checksums verified, from the page cache, one caller",
 		Unit: "cells/s", More: true, MemoryLimit: peakLimit, Inputs: c.write,
 		Peers: append([]harness.Peer{
 			{Name: "oribi", Ours: true, Measure: c.scanOurs},
@@ -238,7 +238,7 @@ func (c HFileCase) scanOurs(env *harness.Env) (m harness.Measurement, err error)
 		}
 		return s, nil
 	}, func() (s cellSum, err error) {
-		cursor := r.NewCursor(hfile.CursorOptions{})
+		cursor := r.NewCursor(hfile.CursorOptions{ReadAhead: true})
 		defer cursor.Close()
 		for ok := cursor.First(); ok; ok = cursor.Next() {
 			c := cursor.Cell()

@@ -37,7 +37,12 @@ func nestedMore() []More {
 	for _, c := range HFileCases {
 		more = append(more, More{c.Scan(), harness.Peer{Name: "hbase", Module: "hbase"}}, More{c.Get(), harness.Peer{Name: "hbase", Module: "hbase"}})
 	}
-	return more
+	for _, c := range CarbonReads {
+		for _, name := range CarbonReaders {
+			more = append(more, More{c.Workload, harness.Peer{Name: name, Module: CarbonPeer}})
+		}
+	}
+	return append(more, More{CarbonWrite, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}}, More{CarbonSize, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}})
 }
 
 // All returns the list of workloads. A nested module passes its drivers and peers, which replace
@@ -72,6 +77,10 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	for _, c := range HFileCases {
 		out = append(out, hfileGet(c, of(c.Get())))
 	}
+	for _, c := range CarbonReads {
+		out = append(out, carbonRead(c, of(c.Workload)))
+	}
+	out = append(out, carbonWrite(of(CarbonWrite)), carbonSize(of(CarbonSize)))
 	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), scanChecksums(), open(), openMany(), replay(), getStart(),
 		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }
