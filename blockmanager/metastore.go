@@ -59,12 +59,12 @@ func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 		DisableTableStats:           true, // an abandoned Pebble would try forever to compute them
 		Logger:                      log,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
-		EventListener: &pebble.EventListener{
+	}
+	if mode != metaRead { // to a reader, which does no background work, each call returns its error
+		opts.EventListener = &pebble.EventListener{
 			BackgroundError: func(err error) { s.poison.set(fmt.Errorf("metadata: background: %w", err)) },
-			DataCorruption: func(i pebble.DataCorruptionInfo) {
-				s.poison.set(fault.Corruptf("metadata: %s: %v", i.Path, i.Details))
-			},
-		},
+			DataCorruption:  func(i pebble.DataCorruptionInfo) { s.poison.set(corruption(&i)) },
+		}
 	}
 	err := s.run(func() (err error) {
 		s.db, err = pebble.Open(o.metaDir(), opts)
@@ -81,7 +81,10 @@ func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 // metaError classifies the errors of an open or a scan.
 func metaError(err error) error {
 	var number syscall.Errno
+	i := pebble.ExtractDataCorruptionInfo(err)
 	switch {
+	case i != nil:
+		return corruption(i)
 	case errors.Is(err, fault.ErrCorrupt), errors.Is(err, fault.ErrUnsupported), errors.Is(err, fs.ErrPermission),
 		errors.Is(err, fault.ErrPoisoned), errors.Is(err, fault.ErrNoSpace):
 		return err
@@ -92,6 +95,11 @@ func metaError(err error) error {
 	default:
 		return fault.Corruptf("%v", err)
 	}
+}
+
+// corruption returns the error for a corrupt file.
+func corruption(i *pebble.DataCorruptionInfo) error {
+	return fault.Corruptf("%s: %v", i.Path, i.Details)
 }
 
 // run calls fn in its own goroutine and waits for it or for the poison.
@@ -186,8 +194,7 @@ func (s *metaStore) flush() error {
 // descriptors.
 func (s *metaStore) close() error {
 	var err error
-	// A reader's Pebble is always closed: it writes nothing, and would stay in memory.
-	if s.mode == metaRead || !s.poison.is() {
+	if !s.poison.is() {
 		if err = s.run(s.db.Close); err == nil {
 			return nil
 		}
