@@ -132,7 +132,7 @@ func (w *walker) openEncoded() error {
 		}
 		w.tagBytes = nil
 	}
-	w.keys = nil
+	w.keys = w.buf
 	return nil
 }
 

@@ -72,6 +72,11 @@ func cint(b []byte, p int) (v, next int) {
 	if p < len(b) && b[p] < 0x80 {
 		return int(b[p]), p + 1
 	}
+	return longCint(b, p)
+}
+
+// longCint is cint for numbers of two bytes and more; the compiler inlines the shorter one.
+func longCint(b []byte, p int) (v, next int) {
 	u := uint64(0)
 	for shift := 0; shift < 35 && p < len(b); shift += 7 {
 		c := b[p]
@@ -122,11 +127,14 @@ func (w *walker) stepPrefix() bool {
 // grow makes buf at least n bytes long and keeps the first keep bytes.
 func (w *walker) grow(keep, n int) {
 	if n > len(w.buf) {
-		buf := make([]byte, n+n/4+64)
-		copy(buf, w.buf[:keep])
-		w.buf = buf
+		w.replaceBuf(keep, n)
 	}
-	w.keys = w.buf
+}
+
+func (w *walker) replaceBuf(keep, n int) {
+	buf := make([]byte, n+n/4+64)
+	copy(buf, w.buf[:keep])
+	w.buf, w.keys = buf, buf
 }
 
 // finish reads what follows the value, at p, and makes the cell the current one.
@@ -154,8 +162,10 @@ func (w *walker) finish(b []byte, p int) bool {
 		plain += cellTagsLen + n
 	}
 	if w.layout.sequence != noSequence {
-		n := w.setSequence(b[p:])
-		if n == 0 {
+		n := 1
+		if p < len(b) && b[p] == 0 {
+			w.sequence = 0
+		} else if n = w.setSequence(b[p:]); n == 0 {
 			return w.fail(badSequence)
 		}
 		p += n
@@ -381,14 +391,17 @@ func (w *walker) mergeKey(b []byte, p, keyLen, shared int) int {
 		w.fail(badLengths)
 		return 0
 	}
-	w.grow(from, keyLen)
-	w.row, w.keyLen = row, keyLen
-	w.family = keyRowLen + row + keyFamilyLen
-	w.qualifier = w.family + family
-	w.suffix = suffix
+	start := keyRowLen + row + keyFamilyLen // of the family
+	if start == w.family {
+		w.grow(start+family, keyLen) // the family is already there
+	} else {
+		w.grow(from, keyLen)
+		w.family, w.qualifier = start, start+family
+		w.buf[start-keyFamilyLen] = byte(family)
+		copy(w.buf[start:], w.common)
+	}
+	w.row, w.keyLen, w.suffix = row, keyLen, suffix
 	copy(w.buf[from:from+rest], b[p:])
-	w.buf[w.family-keyFamilyLen] = byte(family)
-	copy(w.buf[w.family:], w.common)
 	copy(w.buf[w.qualifier:suffix], b[p+rest:])
 	return p + rest + qualifier
 }
