@@ -1,0 +1,119 @@
+package encoding
+
+import (
+	"bytes"
+	"math/bits"
+)
+
+// A chunk's bits are stored in rows, here called planes: plane i contains bit i of every cell (see
+// transpose.go). A view lists the planes of a chunk, so that cells can be compared, added up and
+// decoded from where the planes are: in the LZ4 stream if it contains them whole, otherwise in the
+// unpacked rows.
+
+// maxPlanes is the number of planes of the widest cells.
+const maxPlanes = 8 * maxWidth
+
+// planeView lists the planes of consecutive cells of one chunk: which of them are constant, and
+// where the others are. It aliases base and refs and changes neither.
+type planeView struct {
+	base  []byte     // the chunk's stream, or its unpacked rows
+	row   int        // bytes of a plane: cells / 8
+	width int        // bytes of a cell, as stored; there are 8·width planes
+	ones  [2]uint64  // bit i: plane i is all ones
+	refs  []planeRef // the planes that are neither all zeros nor all ones, ascending
+}
+
+// planeRef is the position of one plane. Adjacent planes that are equal may share a position.
+type planeRef struct {
+	at    uint16 // offset in base; a stream has at most 8226 bytes
+	plane uint8
+}
+
+// viewRows returns the view of n cells whose unpacked rows are given. n is a positive multiple of
+// 8. refs is memory for the result.
+func viewRows(rows []byte, n, width int, refs *[maxPlanes]planeRef) planeView {
+	row := n / 8
+	v := planeView{base: rows[:n*width], row: row, width: width}
+	k := 0
+	for i := range 8 * width {
+		at := i * row
+		p := rows[at : at+row]
+		switch c := p[0]; {
+		case (c == 0 || c == 0xff) && (row == 1 || bytes.Equal(p[1:], p[:row-1])):
+			v.ones[i>>6] |= uint64(c&1) << (i & 63)
+			continue
+		case k > 0 && int(refs[k-1].plane) == i-1 && bytes.Equal(p, rows[at-row:at]):
+			at = int(refs[k-1].at)
+		}
+		refs[k] = planeRef{at: uint16(at), plane: uint8(i)}
+		k++
+	}
+	v.refs = refs[:k]
+	return v
+}
+
+// part returns the view of n cells of v from cell skip on, a multiple of 8. Bits of the planes
+// beyond the n cells are arbitrary.
+func (v planeView) part(skip, n int) planeView {
+	v.base, v.row = v.base[skip/8:], (n+7)/8
+	return v
+}
+
+// mixed returns a bit for each plane in refs.
+func (v *planeView) mixed() (m [2]uint64) {
+	n := len(v.refs)
+	if n == 0 {
+		return m
+	}
+	first, last := v.refs[0].plane, v.refs[n-1].plane
+	if last < 64 && int(last-first) == n-1 { // most views: small numbers, or a sign that repeats
+		m[0] = ^uint64(0) >> (64 - n) << first
+		return m
+	}
+	for _, r := range v.refs {
+		m[r.plane>>6] |= 1 << (r.plane & 63)
+	}
+	return m
+}
+
+// signRun returns the index of the ref from which on all planes up to the top are equal to the top
+// plane: the cells, in two's complement, are extended from there. It returns len(v.refs) if the top
+// plane is constant.
+func (v *planeView) signRun() int {
+	n := len(v.refs)
+	if n == 0 || int(v.refs[n-1].plane) != 8*v.width-1 {
+		return n
+	}
+	// Equal planes are adjacent, so that the refs with this position are the last ones.
+	lo, hi, at := 0, n-1, v.refs[n-1].at
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if v.refs[mid].at == at {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// word returns the bits of 64 cells in a plane, from byte i of the plane on. Bits beyond the plane
+// are arbitrary.
+func (v *planeView) word(r planeRef, i int) uint64 { return load64(v.base[int(r.at)+i:]) }
+
+// cell returns cell i. The bits above the stored width are 0.
+func (v *planeView) cell(i int) (c [2]uint64) {
+	c = v.ones
+	for _, r := range v.refs {
+		c[r.plane>>6] |= uint64(v.base[int(r.at)+i>>3]>>(i&7)&1) << (r.plane & 63)
+	}
+	return c
+}
+
+// highestBit returns the number of the highest 1 in x, or -1.
+func highestBit(x [2]uint64) int {
+	if x[1] != 0 {
+		return 64 + bits.Len64(x[1]) - 1
+	}
+	return bits.Len64(x[0]) - 1
+}
