@@ -177,17 +177,54 @@ func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
 	r := newRand(t)
 	for _, n := range []int{0, 1, 2, 14, 15, 16, 269, 270, 271, 524, 525, 526, 8192, 70000} {
 		src := sample(r, n)
-		block := appendLiteralBlock(nil, src)
+		block := AppendLZ4Sequence(nil, src, 0, 0)
 		got := make([]byte, n)
 		if err := LZ4DecompressExact(got, block); err != nil || !bytes.Equal(got, src) {
 			t.Errorf("%d bytes do not come back: %v", n, err)
 		}
 	}
-	if got := appendLiteralBlock(nil, []byte("ab")); !bytes.Equal(got, fromHex(t, "20 61 62")) {
+	if got := AppendLZ4Sequence(nil, []byte("ab"), 0, 0); !bytes.Equal(got, fromHex(t, "20 61 62")) {
 		t.Errorf("two bytes give %x", got)
 	}
-	if got := appendLiteralBlock(nil, make([]byte, 15)); !bytes.HasPrefix(got, fromHex(t, "f0 00")) {
+	if got := AppendLZ4Sequence(nil, make([]byte, 15), 0, 0); !bytes.HasPrefix(got, fromHex(t, "f0 00")) {
 		t.Errorf("15 bytes give %x", got)
+	}
+}
+
+// Blocks of the C library are parsed into sequences that, appended again, give the same block, and
+// malformed ones are refused.
+func TestLZ4SequencesAreParsedAndWritten(t *testing.T) {
+	zeros := AppendLZ4Sequence(AppendLZ4Sequence(nil, make([]byte, 1), 1, 14), make([]byte, 5), 0, 0)
+	if want := fromHex(t, "1a 00 01 00 50 00 00 00 00 00"); !bytes.Equal(zeros, want) {
+		t.Errorf("20 zeros are %x, want %x", zeros, want)
+	}
+	parse := func(block []byte) (again []byte, ok bool) {
+		for at := 0; ; {
+			s, ok := ParseLZ4Sequence(block, at)
+			if !ok {
+				return nil, false
+			}
+			if again = AppendLZ4Sequence(again, block[s.From:s.To], s.Offset, s.Match); s.Match == 0 {
+				return again, s.End == len(block)
+			}
+			at = s.End
+		}
+	}
+	r := newRand(t)
+	for range 50 {
+		block := LZ4CompressChunk(nil, sample(r, r.IntN(9000)))
+		if again, ok := parse(block); !ok || !bytes.Equal(again, block) {
+			t.Fatalf("%x is parsed as %x, %v", block, again, ok)
+		}
+		cut := block[:r.IntN(len(block))]
+		if again, ok := parse(cut); ok && !bytes.Equal(again, cut) {
+			t.Fatalf("%x is parsed as %x", cut, again)
+		}
+	}
+	for _, text := range []string{"", "f0", "f0 ff", "20 61", "10 61 01", "1f 61 01 00", "1f 61 01 00 ff", "14 61"} {
+		if s, ok := ParseLZ4Sequence(fromHex(t, text), 0); ok {
+			t.Errorf("%q is parsed as %v", text, s)
+		}
 	}
 }
 

@@ -12,18 +12,29 @@ import (
 // maxLZ4Input is the longest buffer that the C library packs (LZ4_MAX_INPUT_SIZE).
 const maxLZ4Input = 0x7e000000
 
-// A block of literals alone: what an LZ4 stream is when no match was found. n is the length.
+// An LZ4 block is a series of sequences. All except the last have a match: bytes that are copied
+// from the output, offset bytes back. l is the number of literals, m that of the match.
 //
 //	offset  width     field    meaning
-//	0       1         token    high nibble: n, or 15 for 15 and more; low nibble 0
-//	1       0 or more more     only for n ≥ 15: n − 15 as bytes ff and one byte below ff
-//	…       n         literals
+//	0       1         token    high nibble: l, or 15 for 15 and more; low nibble: the same of m − 4, 0 in the last sequence
+//	1       0 or more more     only for l ≥ 15: l − 15 as bytes ff and one byte below ff
+//	…       l         literals
+//	…       2         offset   1 to 65535; may be less than m; absent from the last sequence
+//	…       0 or more more     only for m − 4 ≥ 15: m − 19 as bytes ff and one byte below ff
 //
-// Two bytes 61 62: 20 61 62. 15 bytes begin f0 00.
+// Two bytes 61 62: 20 61 62. 15 bytes begin f0 00. 20 bytes 00 that end with five literals: 1a 00 01 00
+// 50 00 00 00 00 00.
+//
+// Kudu's reader requires that the last 5 bytes of the output are literals, and that a match begins at
+// least 12 bytes before the end of the output.
 const (
 	literalNibble = 4    // shift of the literal length in the token; file format: never change
 	longLength    = 15   // nibble that says "more bytes of length follow"; file format: never change
 	moreLength    = 0xff // length byte that says the same; file format: never change
+
+	LZ4MinMatch     = 4  // bytes of the shortest match; file format: never change
+	LZ4LastLiterals = 5  // file format: never change
+	LZ4LastMatch    = 12 // file format: never change
 )
 
 var lz4Compressors = sync.Pool{New: func() any { return new(lz4.CompressorCCompat) }}
@@ -41,22 +52,85 @@ func LZ4CompressChunk(dst, src []byte) []byte {
 	if err != nil || packed == 0 {
 		// The library says that this cannot happen with a dst of this length. Should it, a
 		// longer block is better than a flush that cannot end.
-		return appendLiteralBlock(dst, src)
+		return AppendLZ4Sequence(dst, src, 0, 0)
 	}
 	return dst[:n+packed]
 }
 
-// appendLiteralBlock appends src as an LZ4 block that holds no match.
-func appendLiteralBlock(dst, src []byte) []byte {
-	n := len(src)
-	dst = append(dst, byte(min(n, longLength)<<literalNibble))
-	if n >= longLength {
-		for n -= longLength; n >= moreLength; n -= moreLength {
-			dst = append(dst, moreLength)
-		}
-		dst = append(dst, byte(n))
+// AppendLZ4Sequence appends a sequence to an LZ4 block. match is the length of the match, at least
+// LZ4MinMatch; 0 makes it the last sequence. The caller observes the rules for the end of a block.
+func AppendLZ4Sequence(dst, literals []byte, offset, match int) []byte {
+	n, m := len(literals), max(match-LZ4MinMatch, 0)
+	dst = append(dst, byte(min(n, longLength)<<literalNibble|min(m, longLength)))
+	dst = appendMoreLength(dst, n)
+	dst = append(dst, literals...)
+	if match == 0 {
+		return dst
 	}
-	return append(dst, src...)
+	return appendMoreLength(append(dst, byte(offset), byte(offset>>8)), m)
+}
+
+// appendMoreLength appends what a nibble does not contain of a length.
+func appendMoreLength(dst []byte, n int) []byte {
+	if n < longLength {
+		return dst
+	}
+	for n -= longLength; n >= moreLength; n -= moreLength {
+		dst = append(dst, moreLength)
+	}
+	return append(dst, byte(n))
+}
+
+// LZ4Sequence is one sequence of an LZ4 block: the literals are bytes [From, To) of the block. The
+// last sequence has no match; then Match is 0.
+type LZ4Sequence struct{ From, To, Offset, Match, End int }
+
+// ParseLZ4Sequence returns the sequence at byte at of a block, which ends at byte End. It reports
+// whether the block contains all of it. It does not check Offset.
+func ParseLZ4Sequence(block []byte, at int) (s LZ4Sequence, ok bool) {
+	if at >= len(block) {
+		return s, false
+	}
+	token := int(block[at])
+	at++
+	n := token >> literalNibble
+	if n == longLength {
+		if n, at = moreLengthAt(block, at); at == 0 {
+			return s, false
+		}
+	}
+	if n > len(block)-at {
+		return s, false
+	}
+	s.From, s.To, s.End = at, at+n, at+n
+	m := token & longLength
+	if s.End == len(block) {
+		return s, m == 0
+	}
+	if len(block)-s.End < 2 {
+		return s, false
+	}
+	s.Offset = int(block[s.End]) | int(block[s.End+1])<<8
+	s.End += 2
+	if m == longLength {
+		if m, s.End = moreLengthAt(block, s.End); s.End == 0 {
+			return s, false
+		}
+	}
+	s.Match = m + LZ4MinMatch
+	return s, true
+}
+
+// moreLengthAt returns a length whose nibble is 15 and the end of its other bytes, 0 if the block
+// ends before. The length is less than 255 times that of the block.
+func moreLengthAt(block []byte, at int) (n, end int) {
+	for n = longLength; at < len(block); at++ {
+		n += int(block[at])
+		if block[at] != moreLength {
+			return n, at + 1
+		}
+	}
+	return 0, 0
 }
 
 // LZ4DecompressExact unpacks the LZ4 block src into dst, which must have the exact length of the

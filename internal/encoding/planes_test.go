@@ -1,0 +1,273 @@
+package encoding
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
+)
+
+// planeRows returns the rows of a chunk of integers, padded with zeros.
+func planeRows(width int, values ...int64) []byte {
+	var cells []byte
+	for _, v := range values {
+		cell := binary.LittleEndian.AppendUint64(nil, uint64(v))
+		cells = append(cells, append(cell, bytes.Repeat(cell[7:], 8)...)[:width]...)
+	}
+	cells = append(cells, make([]byte, -len(values)&7*width)...)
+	rows := make([]byte, len(cells))
+	shuffle(rows, cells, len(cells)/width, width)
+	return rows
+}
+
+// unpackRows decompresses a chunk of planes; ok is false if the block is invalid.
+func unpackRows(src []byte, row, width int) (rows []byte, ok bool) {
+	rows = make([]byte, 8*width*row)
+	return rows, compress.LZ4DecompressExact(rows, src) == nil
+}
+
+// checkRecognized compares the planes that recognize finds with the rows of the chunk.
+func checkRecognized(src, rows []byte, row, width int, refs []planeRef, ones [2]uint64) error {
+	for i := range 8 * width {
+		want := rows[i*row : (i+1)*row]
+		got := make([]byte, row)
+		if ones[i/64]>>(i%64)&1 != 0 {
+			got = bytes.Repeat([]byte{0xff}, row)
+		}
+		if len(refs) > 0 && int(refs[0].plane) == i {
+			if ones[i/64]>>(i%64)&1 != 0 {
+				return fmt.Errorf("plane %d is constant, and has a ref", i)
+			}
+			got, refs = src[refs[0].at:][:row], refs[1:]
+		}
+		if !bytes.Equal(got, want) {
+			return fmt.Errorf("plane %d of %d bytes is %.40x, want %.40x", i, row, got, want)
+		}
+	}
+	if len(refs) > 0 {
+		return fmt.Errorf("%d refs left", len(refs))
+	}
+	return nil
+}
+
+// planeVectors are the vectors of planes spec §2: a stream, or its length and CRC-32C.
+func planeVectors() (vectors []planeVector) {
+	steps := func(from int64, n int) (values []int64) {
+		for i := range n {
+			values = append(values, int64(i*37%1000)+from)
+		}
+		return values
+	}
+	repeat := func(v int64, n int) []int64 { return slices.Repeat([]int64{v}, n) }
+	a := []int64{-3, -2, -1, 0, 1, 2, 3, 4, 5, -6, 7, 8, 9, 10, 11, -12}
+	eight := []int64{1, 2, 3, 4, 5, 6, 7, 8}
+	return []planeVector{
+		{4, []int64{1, 2, 3}, "3f 05 06 00 01 00 05 50 00 00 00 00 00", 13, 0xd652e522, false},
+		{8, eight, "5f 55 66 78 80 00 01 00 23 50 00 00 00 00 00", 15, 0, false},
+		{16, eight, "5f 55 66 78 80 00 01 00 63 50 00 00 00 00 00", 15, 0, false},
+		{8, a, "af 55 55 66 66 87 85 07 7a 07 82 02 00 5e 50 82 07 82 07 82", 20, 0xf89d1472, false},
+		{2, repeat(0, 8), "16 00 01 00 50 00 00 00 00 00", 10, 0, false},
+		{8, repeat(-1, 8), "1f ff 01 00 27 50 ff ff ff ff ff", 11, 0, false},
+		{1, append(repeat(5, 31), 7), "da ff ff ff ff 00 00 00 80 ff ff ff ff 00 01 00 50 00 00 00 00 00", 22, 0, false},
+		{2, append(append(slices.Clone(a), repeat(0, 15)...), -1),
+			"ff 05 55 55 00 80 66 66 00 80 87 85 00 80 07 7a 00 80 07 82 00 80 04 00 14 50 80 07 82 00 80", 31, 0, false},
+		{8, steps(0, 1024), "", 1323, 0xe69a1e61, true},
+		{8, steps(-500, 1024), "", 1322, 0xc4fba6d5, true},
+		{4, steps(-500, 1024), "", 1305, 0x58019a77, true},
+	}
+}
+
+type planeVector struct {
+	width  int
+	values []int64
+	stream string
+	size   int
+	crc    uint32 // 0 = not given
+	real   bool   // the chunk is stored in real LZ4
+}
+
+func TestPlaneStreamsMatchTheSpec(t *testing.T) {
+	for i, v := range planeVectors() {
+		rows := planeRows(v.width, v.values...)
+		row := len(rows) / (8 * v.width)
+		got := appendPlanes([]byte("before"), rows, row)[6:]
+		if v.stream != "" && !bytes.Equal(got, unhex(t, v.stream)) {
+			t.Errorf("vector %d: % x, want %s", i, got, v.stream)
+		}
+		if len(got) != v.size || v.crc != 0 && coding.CRC32C(got) != v.crc {
+			t.Errorf("vector %d: %d bytes with CRC %08x, want %d, %08x", i, len(got), coding.CRC32C(got), v.size, v.crc)
+		}
+		if back, ok := unpackRows(got, row, v.width); !ok || !bytes.Equal(back, rows) {
+			t.Errorf("vector %d: decompressed %v", i, ok)
+		}
+		refs, ones, ok := recognize(got, row, v.width, nil)
+		if !ok {
+			t.Fatalf("vector %d is not recognized", i)
+		}
+		if err := checkRecognized(got, rows, row, v.width, refs, ones); err != nil {
+			t.Errorf("vector %d: %v", i, err)
+		}
+		switch i {
+		case 8: // planes 0–9 at offsets 6, 134, 262, …
+			for k := range 10 {
+				if refs[k] != (planeRef{uint16(6 + 128*k), uint8(k)}) {
+					t.Errorf("vector %d: ref %d is %v", i, k, refs[k])
+				}
+			}
+		case 9: // planes 9–63 all at offset 1158
+			for k := 9; k < 64; k++ {
+				if refs[k] != (planeRef{1158, uint8(k)}) {
+					t.Errorf("vector %d: ref %d is %v", i, k, refs[k])
+				}
+			}
+		}
+	}
+}
+
+// randomRows returns planes that are constant, equal to the one before, or random.
+func randomRows(rng *rand.Rand, row, width int) (rows []byte) {
+	kinds := 1 + rng.IntN(5)
+	for range 8 * width {
+		plane := bytes.Repeat([]byte{byte(-rng.IntN(2))}, row)
+		switch k := rng.IntN(kinds); {
+		case k == 1 && len(rows) > 0, k == 2 && len(rows) > 0:
+			copy(plane, rows[len(rows)-row:])
+		case k == 3:
+			for i := range plane {
+				plane[i] = byte(rng.Uint32())
+			}
+		case k == 4:
+			plane[rng.IntN(row)] ^= 1 << rng.IntN(8)
+		}
+		rows = append(rows, plane...)
+	}
+	return rows
+}
+
+// Every stream of appendPlanes is recognized, is decompressed by LZ4, and is not longer than
+// stated; of real LZ4 blocks the recognizer finds the same planes or none.
+func TestRecognizerFindsPlanes(t *testing.T) {
+	rng := seedtest.Rand(t)
+	found, blocks := 0, 0
+	for range 3000 {
+		width := []int{1, 2, 4, 8, 16}[rng.IntN(5)]
+		row := []int{chunkBytes / (8 * width), 1 + rng.IntN(chunkBytes/(8*width)), 1 + rng.IntN(12)}[rng.IntN(3)]
+		rows := randomRows(rng, row, width)
+		before := []planeRef{{7, 200}, {9, 0}}
+		for k, src := range [][]byte{appendPlanes(nil, rows, row), compress.LZ4CompressChunk(nil, rows)} {
+			if back, ok := unpackRows(src, row, width); !ok || !bytes.Equal(back, rows) {
+				t.Fatalf("width %d, planes of %d bytes, stream %d: decompressed %v", width, row, k, ok)
+			}
+			if k == 0 {
+				checkEnd(t, src)
+				if len(src) > len(rows)+34 {
+					t.Fatalf("width %d, planes of %d bytes: a stream of %d", width, row, len(src))
+				}
+			} else {
+				blocks++
+			}
+			refs, ones, ok := recognize(src, row, width, before)
+			if !ok {
+				if k == 0 {
+					t.Fatalf("width %d, planes of %d bytes: not recognized: %.60x", width, row, src)
+				}
+				if len(refs) != len(before) {
+					t.Fatal("refs of a stream that was not recognized")
+				}
+				continue
+			}
+			if found += k; !slices.Equal(refs[:2], before) {
+				t.Fatal("the refs before have changed")
+			}
+			if err := checkRecognized(src, rows, row, width, refs[2:], ones); err != nil {
+				t.Fatalf("width %d, stream %d: %v", width, k, err)
+			}
+		}
+	}
+	if found < blocks/4 {
+		t.Errorf("%d of %d real LZ4 blocks were recognized", found, blocks)
+	}
+}
+
+// checkEnd checks the rules for the end of an LZ4 block that Kudu enforces. Source: cfile spec
+// §4.5.
+func checkEnd(t *testing.T, block []byte) {
+	t.Helper()
+	begin, out := 0, 0 // of the last match; end of the output
+	for at := 0; at < len(block); {
+		s, ok := compress.ParseLZ4Sequence(block, at)
+		if !ok {
+			t.Fatal("an invalid block")
+		}
+		if out += s.To - s.From; s.Match == 0 {
+			if begin > 0 && (out < begin+12 || s.To-s.From < 5) {
+				t.Fatalf("the last match begins at %d of %d, %d literals follow", begin, out, s.To-s.From)
+			}
+			return
+		}
+		begin = out
+		out, at = out+s.Match, s.End
+	}
+	t.Fatal("no last sequence")
+}
+
+// FuzzRecognize passes an LZ4 block to the recognizer: if it finds the planes, the block must
+// decompress to the same. The input is also used as planes.
+func FuzzRecognize(f *testing.F) {
+	for i, v := range planeVectors() {
+		rows := planeRows(v.width, v.values...)
+		row := len(rows) / (8 * v.width)
+		f.Add(uint8(log2(v.width)), uint16(row-1), appendPlanes(nil, rows, row))
+		if i > 7 {
+			f.Add(uint8(log2(v.width)), uint16(row-1), compress.LZ4CompressChunk(nil, rows))
+		}
+	}
+	f.Add(uint8(0), uint16(0), []byte{0x80, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add(uint8(0), uint16(0), []byte{0x84, 1, 2, 3, 4, 5, 6, 7, 8})
+	fuzztest.Run(f, func(t *testing.T, log uint8, size uint16, input []byte) {
+		width := 1 << (log % 5)
+		row := 1 + int(size)%(chunkBytes/(8*width))
+		if refs, ones, ok := recognize(input, row, width, nil); ok {
+			rows, ok := unpackRows(input, row, width)
+			if !ok {
+				t.Fatalf("recognized, but not decompressed: %x", input)
+			}
+			if err := checkRecognized(input, rows, row, width, refs, ones); err != nil {
+				t.Fatal(err)
+			}
+		}
+		row = min(row, len(input)/(8*width))
+		if row == 0 {
+			return
+		}
+		rows := input[:8*width*row]
+		src := appendPlanes(nil, rows, row)
+		back, ok := unpackRows(src, row, width)
+		if !ok || !bytes.Equal(back, rows) {
+			t.Fatal("the stream of planes is not decompressed to them")
+		}
+		checkEnd(t, src)
+		refs, ones, ok := recognize(src, row, width, nil)
+		if !ok {
+			t.Fatal("the stream of planes is not recognized")
+		}
+		if err := checkRecognized(src, rows, row, width, refs, ones); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// log2 returns the logarithm of a width.
+func log2(width int) (log int) {
+	for ; width > 1; width /= 2 {
+		log++
+	}
+	return log
+}

@@ -1,0 +1,41 @@
+package encoding
+
+import (
+	"bytes"
+
+	"github.com/oribi-db/oribi/internal/compress"
+)
+
+// A chunk's rows are 8·width planes: plane i has bit i of every cell, 8·byte + bit. The functions
+// here write them as an LZ4 block in which each plane that is not constant is one piece, so that
+// a reader finds it without decompressing the block (see recognize.go). Constant planes, and
+// repetitions of a plane, become matches. Every match ends with a plane, except the last match if
+// the rules for the end of an LZ4 block shorten it. Source: planes spec §2.
+
+// appendPlanes appends planes of row bytes each as one LZ4 block, at most 34 bytes longer than rows.
+func appendPlanes(dst, rows []byte, row int) []byte {
+	literal := 0 // what comes before this is in dst
+	for at := 0; at < len(rows); {
+		plane := rows[at : at+row]
+		end := at + row
+		for end < len(rows) && bytes.Equal(rows[end:end+row], plane) {
+			end += row
+		}
+		offset, from := row, at+row
+		if constantRow(plane) {
+			offset, from = 1, at+1
+		}
+		stop := min(end, len(rows)-compress.LZ4LastLiterals)
+		if stop-from >= compress.LZ4MinMatch && from <= len(rows)-compress.LZ4LastMatch {
+			dst = compress.AppendLZ4Sequence(dst, rows[literal:from], offset, stop-from)
+			literal = stop
+		}
+		at = end
+	}
+	return compress.AppendLZ4Sequence(dst, rows[literal:], 0, 0)
+}
+
+// constantRow reports whether all bits of a plane are equal.
+func constantRow(plane []byte) bool {
+	return plane[0]+1 <= 1 && bytes.Equal(plane[1:], plane[:len(plane)-1])
+}
