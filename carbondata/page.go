@@ -68,7 +68,7 @@ type page struct {
 	offsets []uint32 // of the strings in data, and the end of the last
 	prefix  int      // bytes of a string's length
 	dict    *dictionary
-	codes   []uint32 // of formSurrogates, indexes in dict: of the entries, or of the runs if there are ends
+	codes   []uint32 // of formSurrogates, indexes in dict: of the entries, or of the runs if there are ends; nil before findCodes
 	ends    []uint32 // of formSurrogates with runs: the entries after each; nil without runs and with row IDs
 	inverse []uint16 // from row to entry; nil: the same
 
@@ -253,7 +253,10 @@ func (p *page) decode(compressor string, data, runs []byte, m *memory) (err erro
 	p.numbers.data = p.data
 	switch p.form {
 	case formSurrogates:
-		return p.findCodes(m)
+		if err := m.take(offsetBytes * max(entries, len(p.inverse))); err != nil || p.ends == nil && p.inverse == nil {
+			return err
+		}
+		return p.findCodes()
 	case formElements:
 		return p.checkElements()
 	case formFields:

@@ -22,7 +22,11 @@ func (p *page) value(row int) (any, error) {
 	}
 	switch p.form {
 	case formSurrogates:
-		return p.dict.value(p.column.Type, p.code(i)), nil
+		code, err := p.code(i)
+		if err != nil {
+			return nil, err
+		}
+		return p.dict.value(p.column.Type, code), nil
 	case formDates:
 		return date(binary.BigEndian.Uint32(p.data[i*dateLen:])), nil
 	case formStrings:

@@ -87,23 +87,25 @@ func expandRuns(dst, data []byte, width int, runs []byte, n int) ([]byte, error)
 	return b, nil
 }
 
-// findCodes finds the surrogates in the dictionary.
-func (p *page) findCodes(m *memory) error {
+// findCodes finds all surrogates in the dictionary, unless that has been done. A page without runs
+// and row IDs does without until all codes are needed: a filter on other columns selects few rows.
+func (p *page) findCodes() error {
+	if p.codes != nil {
+		return nil
+	}
 	n := len(p.data) / surrogateLen
 	size := n
 	if p.inverse != nil {
 		size = p.rows
 	}
-	if err := m.take(offsetBytes * size); err != nil {
-		return err
-	}
 	if cap(p.buffers.codes) < size {
 		p.buffers.codes = make([]uint32, size)
 	}
-	p.codes = p.buffers.codes[:size]
-	if i := p.dict.codes(p.codes[:n], p.data); i >= 0 {
-		return fault.Corruptf("entry %d: surrogate %x is not in the dictionary", i, p.data[i*surrogateLen:(i+1)*surrogateLen])
+	codes := p.buffers.codes[:size]
+	if err := p.codesFrom(codes[:n], 0); err != nil {
+		return err
 	}
+	p.codes = codes
 	if p.ends == nil || p.inverse == nil {
 		return nil
 	}
@@ -122,12 +124,26 @@ func (p *page) findCodes(m *memory) error {
 	return nil
 }
 
+// codesFrom sets dst to the codes of the surrogates in the data, from surrogate i on.
+func (p *page) codesFrom(dst []uint32, i int) error {
+	if bad := p.dict.codes(dst, p.data[i*surrogateLen:]); bad >= 0 {
+		i += bad
+		return fault.Corruptf("entry %d: surrogate %x is not in the dictionary", i, p.data[i*surrogateLen:(i+1)*surrogateLen])
+	}
+	return nil
+}
+
 // code returns the code of an entry.
-func (p *page) code(entry int) uint32 {
-	if p.ends != nil {
+func (p *page) code(entry int) (uint32, error) {
+	switch {
+	case p.codes == nil:
+		var code [1]uint32
+		err := p.codesFrom(code[:], entry)
+		return code[0], err
+	case p.ends != nil:
 		entry = p.runOf(entry)
 	}
-	return p.codes[entry]
+	return p.codes[entry], nil
 }
 
 // runOf returns the index of the run that an entry is in.

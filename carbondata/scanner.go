@@ -215,7 +215,9 @@ func (c *scanColumn) arrayMemory(row int) int {
 		bytes = int(p.offsets[first+count] - p.offsets[first])
 	case formSurrogates:
 		for i := first; i < first+count; i++ {
-			bytes += len(p.dict.words.Words[p.code(i)])
+			if code, err := p.code(i); err == nil { // or fill fails
+				bytes += len(p.dict.words.Words[code])
+			}
 		}
 	}
 	return count + bytes/elementBytes

@@ -64,6 +64,9 @@ func (s *pages) test(i int, sel batch.Bitmap, from, to int) error {
 		p := &c.cells.page
 		switch {
 		case s.pruner.matches[i] != nil && p.inverse == nil && len(p.nulls) == 0:
+			if err := p.findCodes(); err != nil {
+				return inside(err, "column %q: page %d", c.column.Name, s.page)
+			}
 			p.filterCodes(s.pruner.matches[i], sel, from, to)
 			return nil
 		case p.form == formStrings && p.inverse != nil && searchable(&l.test) && !s.pruner.disabled:

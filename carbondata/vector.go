@@ -46,7 +46,7 @@ func (c *cells) fill(v *batch.Vector, at, from, to int) error {
 	var err error
 	switch p.form {
 	case formSurrogates:
-		p.fillCodes(v, at, from, to)
+		err = p.fillCodes(v, at, from, to)
 	case formStrings:
 		p.fillStrings(v, at, from, to)
 	case formDates:
@@ -90,9 +90,13 @@ func setNull(v *batch.Vector, i int) {
 	}
 }
 
-func (p *page) fillCodes(v *batch.Vector, at, from, to int) {
+func (p *page) fillCodes(v *batch.Vector, at, from, to int) error {
 	codes := v.Codes[at : at+to-from]
 	switch {
+	case p.codes == nil:
+		if err := p.codesFrom(codes, from); err != nil {
+			return err
+		}
 	case p.ends != nil:
 		for row, k := from, p.runOf(from); row < to; k++ {
 			end := min(to, int(p.ends[k]))
@@ -108,13 +112,14 @@ func (p *page) fillCodes(v *batch.Vector, at, from, to int) {
 		}
 	}
 	if p.dict.nulls == nil {
-		return
+		return nil
 	}
 	for i, code := range codes {
 		if p.dict.nulls.Get(int(code)) {
 			v.NeedPresent().Clear(at + i)
 		}
 	}
+	return nil
 }
 
 func (p *page) fillStrings(v *batch.Vector, at, from, to int) {

@@ -114,7 +114,9 @@ func (v *verifier) blocklet(ctx context.Context, b *blocklet) error {
 			c := &v.columns[i]
 			err := c.checkPage(p, rows)
 			for k := range c.used {
-				c.used[k].add()
+				if err == nil {
+					err = c.used[k].add()
+				}
 			}
 			if err != nil {
 				return inside(err, "column %q: page %d", c.cells.column.Name, p)
@@ -160,10 +162,15 @@ func appendUsed(list []usedWords, c *cells) []usedWords {
 }
 
 // add marks the words of the current page.
-func (u *usedWords) add() {
-	for _, code := range u.cells.page.codes {
+func (u *usedWords) add() error {
+	p := &u.cells.page
+	if err := p.findCodes(); err != nil {
+		return err
+	}
+	for _, code := range p.codes {
 		u.words.Set(int(code))
 	}
+	return nil
 }
 
 func (u *usedWords) check() error {
