@@ -2,7 +2,7 @@ package encoding
 
 import (
 	"bytes"
-	"math/bits"
+	"encoding/binary"
 )
 
 // A chunk's bits are stored in rows, here called planes: plane i contains bit i of every cell (see
@@ -19,7 +19,7 @@ type planeView struct {
 	base  []byte     // the chunk's stream, or its unpacked rows
 	row   int        // bytes of a plane: cells / 8
 	width int        // bytes of a cell, as stored; there are 8·width planes
-	ones  [2]uint64  // bit i: plane i is all ones
+	ones  uint128    // bit i: plane i is all ones
 	refs  []planeRef // the planes that are neither all zeros nor all ones, ascending
 }
 
@@ -60,7 +60,7 @@ func (v planeView) part(skip, n int) planeView {
 }
 
 // mixed returns a bit for each plane in refs.
-func (v *planeView) mixed() (m [2]uint64) {
+func (v *planeView) mixed() (m uint128) {
 	n := len(v.refs)
 	if n == 0 {
 		return m
@@ -99,21 +99,19 @@ func (v *planeView) signRun() int {
 
 // word returns the bits of 64 cells in a plane, from byte i of the plane on. Bits beyond the plane
 // are arbitrary.
-func (v *planeView) word(r planeRef, i int) uint64 { return load64(v.base[int(r.at)+i:]) }
+func (v *planeView) word(r planeRef, i int) uint64 {
+	b := v.base[int(r.at)+i:]
+	if len(b) >= 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return load64(b)
+}
 
 // cell returns cell i. The bits above the stored width are 0.
-func (v *planeView) cell(i int) (c [2]uint64) {
+func (v *planeView) cell(i int) (c uint128) {
 	c = v.ones
 	for _, r := range v.refs {
 		c[r.plane>>6] |= uint64(v.base[int(r.at)+i>>3]>>(i&7)&1) << (r.plane & 63)
 	}
 	return c
-}
-
-// highestBit returns the number of the highest 1 in x, or -1.
-func highestBit(x [2]uint64) int {
-	if x[1] != 0 {
-		return 64 + bits.Len64(x[1]) - 1
-	}
-	return bits.Len64(x[0]) - 1
 }

@@ -50,10 +50,10 @@ func viewOf(cells []byte, n, width int) planeView {
 }
 
 // cellAt returns cell i as two words, the bits above its width 0.
-func cellAt(cells []byte, i, width int) [2]uint64 {
+func cellAt(cells []byte, i, width int) uint128 {
 	var c [maxWidth]byte
 	copy(c[:], cells[i*width:(i+1)*width])
-	return [2]uint64{binary.LittleEndian.Uint64(c[:]), binary.LittleEndian.Uint64(c[8:])}
+	return uint128{binary.LittleEndian.Uint64(c[:]), binary.LittleEndian.Uint64(c[8:])}
 }
 
 // viewSizes returns numbers of cells that fill a chunk, or end at, before and after whole words.

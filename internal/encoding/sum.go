@@ -1,0 +1,190 @@
+package encoding
+
+import (
+	"math/bits"
+
+	"github.com/oribi-db/oribi/batch"
+)
+
+// Sum is the exact sum of integers or of products of two integers. The zero Sum is 0. It is added
+// to by any number of calls and read at the end. Not safe for concurrent use.
+//
+// A call adds, for each plane, how many selected cells have its bit. These counts are multiplied by
+// their powers of two when the sum is read: once, not once for each chunk.
+type Sum struct {
+	whole       [3]uint64 // two's complement, lowest word first
+	plus, minus *tallies  // nil: all 0
+}
+
+// tallies are the numbers of bits that weigh 2^0, 2^1 and so on. Each is in four parts, so that
+// code that counts in wide registers need not add them.
+type tallies [maxPlanes][4]uint64
+
+// side returns the tallies of positive or negative weights.
+func (s *Sum) side(negative bool) *tallies {
+	side := &s.plus
+	if negative {
+		side = &s.minus
+	}
+	if *side == nil {
+		*side = new(tallies)
+	}
+	return *side
+}
+
+// Words returns the sum as an integer of 192 bits in two's complement, lowest word first. It cannot
+// overflow: the product of two integers has at most 128 bits, and there are at most 2^32 rows in a
+// file.
+func (s *Sum) Words() [3]uint64 {
+	for k, side := range [2]*tallies{s.plus, s.minus} {
+		if side == nil {
+			continue
+		}
+		for p := range side {
+			t := &side[p]
+			if n := t[0] + t[1] + t[2] + t[3]; n != 0 {
+				s.addMultiple(uint128{n}, p, k == 1)
+			}
+		}
+		clear(side[:])
+	}
+	return s.whole
+}
+
+// Int128 returns the sum, or false if it has more than 128 bits.
+func (s *Sum) Int128() (batch.Int128, bool) {
+	w := s.Words()
+	v := batch.Int128{Lo: w[0], Hi: int64(w[1])}
+	return v, w[2] == uint64(v.Hi>>63)
+}
+
+// addMultiple adds x·2^shift, or subtracts it.
+func (s *Sum) addMultiple(x uint128, shift int, subtract bool) {
+	w := [4]uint64{x[0], x[1]}
+	for ; shift >= 64; shift -= 64 {
+		w = [4]uint64{0, w[0], w[1], w[2]}
+	}
+	flip := uint64(0)
+	if subtract {
+		flip = allOnes
+	}
+	carry, low := flip&1, uint64(0)
+	for i := range s.whole {
+		part := w[i]<<shift | low>>1>>(63-shift)
+		low = w[i]
+		s.whole[i], carry = bits.Add64(s.whole[i], part^flip, carry)
+	}
+}
+
+// sum adds ±2^shift times the selected cells to total. Signed cells are in two's complement: their
+// top bit has a negative weight, and so has a run of equal bits up to the top as a whole, that of
+// its lowest bit.
+func (v *planeView) sum(total *Sum, signed bool, sel []uint64, shift int, negative bool) {
+	refs := v.refs
+	if signed {
+		run := v.signRun()
+		if refs = v.refs[:run]; run < len(v.refs) {
+			v.tally(total.side(!negative), v.refs[run:run+1], sel, shift)
+		}
+	}
+	if len(refs) > 0 {
+		v.tally(total.side(negative), refs, sel, shift)
+	}
+	if v.ones == (uint128{}) {
+		return
+	}
+	n := uint64(batch.Bitmap(sel).Count())
+	for i, w := range v.ones {
+		total.addMultiple(uint128{w}.times(n), shift+64*i, negative)
+	}
+	if signed && v.ones.bit(8*v.width-1) != 0 {
+		total.addMultiple(uint128{n}, shift+8*v.width, !negative)
+	}
+}
+
+// tallyWords is tally with 64-bit words, for every machine. It begins with a word of sel.
+func (v *planeView) tallyWords(t *tallies, refs []planeRef, sel []uint64, shift, begin int) {
+	for _, r := range refs {
+		n := 0
+		for i := begin; i < len(sel); i++ {
+			n += bits.OnesCount64(v.word(r, 8*i) & sel[i])
+		}
+		t[int(r.plane)+shift][0] += uint64(n)
+	}
+}
+
+// mask writes to dst those of the selected cells that have the bit of plane r.
+func (v *planeView) mask(dst, sel []uint64, r planeRef) {
+	for i, w := range sel {
+		dst[i] = w & v.word(r, 8*i)
+	}
+}
+
+// addProducts adds the products of the selected cells of a and b, which have the same number of
+// cells, of at most 8 bytes each: for each bit j of b, 2^j times the sum of those cells of a that
+// have it in b. buf is memory as long as sel.
+func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel, buf []uint64) {
+	if len(a.refs) < len(b.refs) {
+		a, b, signedA, signedB = b, a, signedB, signedA
+	}
+	refs, ones := b.refs, b.ones[0]
+	if signedB {
+		if run := b.signRun(); run < len(refs) {
+			b.mask(buf, sel, refs[run])
+			a.sum(total, signedA, buf, int(refs[run].plane), true)
+			refs = refs[:run]
+		} else if absent := 64 - 8*b.width; ones<<absent>>63 != 0 {
+			k := 64 - absent - bits.LeadingZeros64(^(ones << absent)) // the lowest of the ones up to the top
+			a.sum(total, signedA, sel, k, true)
+			ones &= lowBits(k)
+		}
+	}
+	for ; ones != 0; ones &= ones - 1 {
+		a.sum(total, signedA, sel, bits.TrailingZeros64(ones), false)
+	}
+	for _, r := range refs {
+		b.mask(buf, sel, r)
+		a.sum(total, signedA, buf, int(r.plane), false)
+	}
+}
+
+// extreme returns the least or the greatest of the selected cells, of which there is at least one,
+// in unsigned order. left and buf are memory as long as sel.
+func (v *planeView) extreme(greatest, signed bool, sel, left, buf []uint64) uint128 {
+	refs, x := v.refs, v.ones
+	copy(left, sel)
+	top := 8*v.width - 1
+	run := len(refs)
+	if signed {
+		run = v.signRun()
+	}
+	for k := min(run, len(refs)-1); k >= 0; k-- {
+		r := refs[k]
+		want := greatest != (k == run) // the better value of the bit
+		flip := allOnes
+		if want {
+			flip = 0
+		}
+		some := uint64(0)
+		for i, w := range left {
+			buf[i] = w & (v.word(r, 8*i) ^ flip)
+			some |= buf[i]
+		}
+		if some != 0 {
+			left, buf = buf, left
+		}
+		if (some != 0) == want {
+			x = x.or(bit128(int(r.plane)))
+		}
+	}
+	if run < len(refs) {
+		// The bits above repeat this one.
+		if k := int(refs[run].plane); x.bit(k) != 0 {
+			x = x.or(low128(top + 1).andNot(low128(k)))
+		}
+	}
+	if signed {
+		x = x.xor(bit128(top))
+	}
+	return x
+}
