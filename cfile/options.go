@@ -37,8 +37,9 @@ type WriterOptions struct {
 
 	// Exact writes exactly what Kudu's writer writes: no zone map, and cblocks that end where Kudu
 	// ends them. One call of Append then corresponds to one batch in Kudu, which some encodings
-	// never split. Otherwise no cblock has more than 2^20 rows, and large appends are processed
-	// 4096 rows at a time.
+	// never split. Otherwise no cblock has more than 2^20 rows, large appends are processed 4096
+	// rows at a time, and bitshuffled values and dictionary codes, whose LZ4 streams have another
+	// form, take up to 18 % more bytes and are read faster. Kudu reads both.
 	Exact bool
 }
 

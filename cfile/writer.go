@@ -59,7 +59,7 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if err := o.resolve(); err != nil {
 		return nil, err
 	}
-	values, err := encoding.NewBuilder(encoding.BuilderOptions{Type: o.Type, Encoding: o.Encoding, BlockBytes: o.BlockBytes, StringBytes: o.StringBytes, RestartInterval: o.RestartInterval})
+	values, err := encoding.NewBuilder(encoding.BuilderOptions{Type: o.Type, Encoding: o.Encoding, BlockBytes: o.BlockBytes, StringBytes: o.StringBytes, RestartInterval: o.RestartInterval, Exact: o.Exact})
 	if err != nil {
 		return nil, fmt.Errorf("cfile: %w", err)
 	}

@@ -27,6 +27,9 @@ import (
 //	0       4      n        bytes of the next field, BIG-endian
 //	4       n      rows     one LZ4 block of the cells' bits in rows (see transpose.go)
 //
+// The LZ4 block may be any. Ours has one of two forms: planes (see planestream.go), or what the C
+// library writes, as Kudu does.
+//
 // int32 1, 2, 3 from row 0: 00 00 00 00 03 00 00 00 25 00 00 00 08 00 00 00 04 00 00 00 00 00 00 0d
 // 3f 05 06 00 01 00 05 50 00 00 00 00 00
 const (

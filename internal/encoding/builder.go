@@ -20,9 +20,11 @@ type BuilderOptions struct {
 	BlockBytes      int             // approximate size of a payload, at least 512; 0 = 256 KiB
 	StringBytes     int             // the same for payloads of byte strings that are not codes; 0 = BlockBytes
 	RestartInterval int             // PREFIX: number of values between restarts; 0 = 16
+	Exact           bool            // Kudu's bytes; otherwise readers decode the chunks of BIT_SHUFFLE and DICT faster
 }
 
-// Builder builds payloads that are identical to those of Kudu for the same batches.
+// Builder builds payloads that contain the same values as those of Kudu for the same batches, and
+// with BuilderOptions.Exact are identical to them.
 //
 // Use: Append until it takes fewer cells than offered or Full returns true, then Finish and Reset.
 // PLAIN of fixed width and RLE check the size only between calls of Append and may exceed it by a
@@ -81,11 +83,11 @@ func NewBuilder(o BuilderOptions) (Builder, error) {
 	case schema.RLE:
 		b = &rleBuilder{typ: o.Type, blockBytes: o.BlockBytes}
 	case schema.Bitshuffle:
-		b = &shuffleBuilder{typ: o.Type, capacity: o.BlockBytes / o.Type.Width()}
+		b = &shuffleBuilder{typ: o.Type, capacity: o.BlockBytes / o.Type.Width(), exact: o.Exact}
 	case schema.Prefix:
 		b = &prefixBuilder{blockBytes: o.StringBytes, interval: o.RestartInterval}
 	case schema.Dictionary:
-		b = newDictBuilder(o.BlockBytes, o.StringBytes)
+		b = newDictBuilder(&o)
 	default:
 		switch o.Type.Physical() {
 		case schema.Bool:

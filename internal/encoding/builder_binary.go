@@ -135,10 +135,10 @@ type dictBuilder struct {
 	known  []int32
 }
 
-func newDictBuilder(blockBytes, stringBytes int) *dictBuilder {
+func newDictBuilder(o *BuilderOptions) *dictBuilder {
 	b := &dictBuilder{index: make(map[string]uint32), mode: modeCodes}
-	b.codes = shuffleBuilder{typ: schema.Uint32, capacity: blockBytes / schema.Uint32.Width()}
-	b.plain.blockBytes, b.words.blockBytes = stringBytes, blockBytes
+	b.codes = shuffleBuilder{typ: schema.Uint32, capacity: o.BlockBytes / schema.Uint32.Width(), exact: o.Exact}
+	b.plain.blockBytes, b.words.blockBytes = o.StringBytes, o.BlockBytes
 	b.plain.Reset()
 	b.words.Reset()
 	return b

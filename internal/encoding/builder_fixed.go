@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -133,8 +132,10 @@ func (b *rleBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
 type shuffleBuilder struct {
 	typ      schema.Type
 	capacity int    // values
+	exact    bool   // Kudu's bytes
 	cells    []byte // as given, full width
 	narrow   []byte // working memory for narrowed cells
+	chunks   chunkPacker
 }
 
 func (b *shuffleBuilder) Append(v *batch.Vector, from, to int) int {
@@ -168,6 +169,7 @@ func (b *shuffleBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
 	dst = append(dst, 0, 0, 0, 0) // the size, below
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(padded))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(width))
+	b.chunks.reset(b.exact)
 	rows, pad := rowsBuffers.Get().(*rowsBuffer), rowsBuffers.Get().(*rowsBuffer)
 	defer rowsBuffers.Put(rows)
 	defer rowsBuffers.Put(pad)
@@ -181,7 +183,7 @@ func (b *shuffleBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
 		}
 		shuffle(rows[:size], chunk, size/width, width)
 		at := len(dst)
-		dst = compress.LZ4CompressChunk(append(dst, 0, 0, 0, 0), rows[:size])
+		dst = b.chunks.append(append(dst, 0, 0, 0, 0), rows[:size], size/(8*width))
 		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-chunkHeaderLen))
 	}
 	binary.LittleEndian.PutUint32(dst[start+shuffleSizeOff:], uint32(len(dst)-start))

@@ -9,7 +9,7 @@
 //	PLAIN        bool             count, ordinal, bits
 //	PLAIN        byte strings     ordinal, count, bytes, offsets
 //	RLE          bool, integers   count, ordinal, runs
-//	BIT_SHUFFLE  fixed width      ordinal, count, bit rows in LZ4 chunks of 8 KiB
+//	BIT_SHUFFLE  fixed width      ordinal, count, bit rows (planes) in LZ4 chunks of 8 KiB
 //	PREFIX       byte strings     shared prefix length and suffix of each value, restart points
 //	DICT         byte strings     BIT_SHUFFLE of codes, or PLAIN once the dictionary is full
 //

@@ -67,12 +67,14 @@ func TestPayloadsMatchTheWorkedExamples(t *testing.T) {
 		{"empty prefix", schema.String, schema.Prefix, 0, 16, nil, "00 00 00 10 00 00 00 00 00"},
 		{"empty dict", schema.String, schema.Dictionary, 0, 0, nil, "01 00 00 00" + strings.Repeat("00", 8) + "14 00 00 00 00 00 00 00 01 00 00 00"},
 	} {
-		b := mustBuilder(t, BuilderOptions{Type: c.typ, Encoding: c.enc, RestartInterval: c.interval})
-		if n := b.Append(vectorOf(c.typ, c.cells), 0, len(c.cells)); n != len(c.cells) {
-			t.Fatalf("%s: took %d", c.name, n)
-		}
-		if got, want := b.Finish(nil, c.ord), unhex(t, c.want); !bytes.Equal(got, want) {
-			t.Errorf("%s:\n% x, want\n% x", c.name, got, want)
+		for _, exact := range []bool{false, true} {
+			b := mustBuilder(t, BuilderOptions{Type: c.typ, Encoding: c.enc, RestartInterval: c.interval, Exact: exact})
+			if n := b.Append(vectorOf(c.typ, c.cells), 0, len(c.cells)); n != len(c.cells) {
+				t.Fatalf("%s: took %d", c.name, n)
+			}
+			if got, want := b.Finish(nil, c.ord), unhex(t, c.want); !bytes.Equal(got, want) {
+				t.Errorf("%s, exact %v:\n% x, want\n% x", c.name, exact, got, want)
+			}
 		}
 	}
 }

@@ -25,7 +25,7 @@ var fuzzTypes = struct{ fixed, integers, binary, boolean []schema.Type }{
 var fuzzWords = stringCells("", "a", "ab", "b", "b\x00", "ba", "c", "\xff")
 
 // fuzz tests one encoding. The fuzzer chooses the type, options (restart interval, size of
-// payloads, batches, size of the dictionary, whether chunks are cached) and an input, which is used
+// payloads, batches, size of the dictionary, whether chunks are cached, Kudu's bytes or ours) and an input, which is used
 // in two ways:
 //
 //   - as a payload: Parse and Decode must return values or ErrCorrupt, and values decoded at once,
@@ -59,7 +59,8 @@ func fuzz(f *testing.F, enc schema.Encoding, types []schema.Type) {
 			p.Chunks, p.Limit = &chunkMap{m: map[int][]byte{}}, 1
 		}
 		fuzzPayload(t, p)
-		fuzzValues(t, BuilderOptions{Type: p.Type, Encoding: enc, BlockBytes: 512 << (options >> 6), RestartInterval: 1 + int(options&31)}, input)
+		fuzzValues(t, BuilderOptions{Type: p.Type, Encoding: enc, BlockBytes: 512 << (options >> 6),
+			RestartInterval: 1 + int(options&31), Exact: options&32 != 0}, input)
 	})
 }
 

@@ -89,7 +89,7 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 			if err := checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, r); err != nil {
 				t.Fatal(err)
 			}
-			w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: enc, RestartInterval: g.RestartInterval})
+			w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: enc, RestartInterval: g.RestartInterval, Exact: true})
 			if d, ok := w.(*dictBuilder); ok && g.Dictionary == nil {
 				d.mode = modePlain
 			}
@@ -121,7 +121,7 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 func checkGoldenArrays(t *testing.T, g *goldenBlock, typ schema.Type, enc schema.Encoding, payload []byte) {
 	var p ArrayPrologue
 	p.Reset()
-	w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: enc, RestartInterval: g.RestartInterval})
+	w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: enc, RestartInterval: g.RestartInterval, Exact: true})
 	var cells [][]byte
 	for _, value := range g.Values {
 		elements, ok := value.([]any)

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // planeRows returns the rows of a chunk of integers, padded with zeros.
@@ -69,18 +71,18 @@ func planeVectors() (vectors []planeVector) {
 	a := []int64{-3, -2, -1, 0, 1, 2, 3, 4, 5, -6, 7, 8, 9, 10, 11, -12}
 	eight := []int64{1, 2, 3, 4, 5, 6, 7, 8}
 	return []planeVector{
-		{4, []int64{1, 2, 3}, "3f 05 06 00 01 00 05 50 00 00 00 00 00", 13, 0xd652e522, false},
-		{8, eight, "5f 55 66 78 80 00 01 00 23 50 00 00 00 00 00", 15, 0, false},
-		{16, eight, "5f 55 66 78 80 00 01 00 63 50 00 00 00 00 00", 15, 0, false},
-		{8, a, "af 55 55 66 66 87 85 07 7a 07 82 02 00 5e 50 82 07 82 07 82", 20, 0xf89d1472, false},
-		{2, repeat(0, 8), "16 00 01 00 50 00 00 00 00 00", 10, 0, false},
-		{8, repeat(-1, 8), "1f ff 01 00 27 50 ff ff ff ff ff", 11, 0, false},
-		{1, append(repeat(5, 31), 7), "da ff ff ff ff 00 00 00 80 ff ff ff ff 00 01 00 50 00 00 00 00 00", 22, 0, false},
+		{4, []int64{1, 2, 3}, "3f 05 06 00 01 00 05 50 00 00 00 00 00", 13, 0xd652e522},
+		{8, eight, "5f 55 66 78 80 00 01 00 23 50 00 00 00 00 00", 15, 0},
+		{16, eight, "5f 55 66 78 80 00 01 00 63 50 00 00 00 00 00", 15, 0},
+		{8, a, "af 55 55 66 66 87 85 07 7a 07 82 02 00 5e 50 82 07 82 07 82", 20, 0xf89d1472},
+		{2, repeat(0, 8), "16 00 01 00 50 00 00 00 00 00", 10, 0},
+		{8, repeat(-1, 8), "1f ff 01 00 27 50 ff ff ff ff ff", 11, 0},
+		{1, append(repeat(5, 31), 7), "da ff ff ff ff 00 00 00 80 ff ff ff ff 00 01 00 50 00 00 00 00 00", 22, 0},
 		{2, append(append(slices.Clone(a), repeat(0, 15)...), -1),
-			"ff 05 55 55 00 80 66 66 00 80 87 85 00 80 07 7a 00 80 07 82 00 80 04 00 14 50 80 07 82 00 80", 31, 0, false},
-		{8, steps(0, 1024), "", 1323, 0xe69a1e61, true},
-		{8, steps(-500, 1024), "", 1322, 0xc4fba6d5, true},
-		{4, steps(-500, 1024), "", 1305, 0x58019a77, true},
+			"ff 05 55 55 00 80 66 66 00 80 87 85 00 80 07 7a 00 80 07 82 00 80 04 00 14 50 80 07 82 00 80", 31, 0},
+		{8, steps(0, 1024), "", 1323, 0xe69a1e61},
+		{8, steps(-500, 1024), "", 1322, 0xc4fba6d5},
+		{4, steps(-500, 1024), "", 1305, 0x58019a77},
 	}
 }
 
@@ -90,7 +92,6 @@ type planeVector struct {
 	stream string
 	size   int
 	crc    uint32 // 0 = not given
-	real   bool   // the chunk is stored in real LZ4
 }
 
 func TestPlaneStreamsMatchTheSpec(t *testing.T) {
@@ -216,6 +217,55 @@ func checkEnd(t *testing.T, block []byte) {
 		out, at = out+s.Match, s.End
 	}
 	t.Fatal("no last sequence")
+}
+
+// Of every eight chunks, the first decides by the sizes of both forms. Exact payloads have real LZ4
+// only.
+func TestChunksAreStoredInTheSmallerForm(t *testing.T) {
+	rng := seedtest.Rand(t)
+	const perChunk, chunks = chunkBytes / 8, 40
+	v := batch.NewVector(schema.Int64, perChunk*chunks+100)
+	for i := range batch.Values[int64](v) {
+		// Ascending numbers, which real LZ4 makes much smaller, and random ones.
+		x := int64(i / 3)
+		if rng.IntN(perChunk*5) == 0 || i/perChunk%16 >= 8 {
+			x = rng.Int64N(1000)
+		}
+		batch.Values[int64](v)[i] = x
+	}
+	for _, exact := range []bool{false, true} {
+		b := mustBuilder(t, BuilderOptions{Type: schema.Int64, Encoding: schema.Bitshuffle, BlockBytes: 1 << 20, Exact: exact})
+		b.AppendAll(v, 0, v.Len)
+		var block shuffled
+		if err := block.parse(b.Finish(nil, 0), schema.Int64, nil); err != nil {
+			t.Fatal(err)
+		}
+		var forms [2]int
+		real := exact
+		for i := range block.chunks {
+			n := block.chunkCells(i)
+			got := block.payload[block.chunks[i]+chunkHeaderLen:][:binary.BigEndian.Uint32(block.payload[block.chunks[i]:])]
+			rows, ok := unpackRows(got, n/8, 8)
+			if !ok {
+				t.Fatalf("chunk %d is not decompressed", i)
+			}
+			planes, lz4 := appendPlanes(nil, rows, n/8), compress.LZ4CompressChunk(nil, rows)
+			if i%8 == 0 && !exact {
+				real = 100*len(lz4) <= 85*len(planes)
+			}
+			if want := map[bool][]byte{false: planes, true: lz4}[real]; !bytes.Equal(got, want) {
+				t.Fatalf("exact %v: chunk %d has %d bytes, want %d", exact, i, len(got), len(want))
+			}
+			if real {
+				forms[1]++
+			} else {
+				forms[0]++
+			}
+		}
+		if !exact && (forms[0] == 0 || forms[1] == 0) {
+			t.Errorf("%v chunks in the two forms", forms)
+		}
+	}
 }
 
 // FuzzRecognize passes an LZ4 block to the recognizer: if it finds the planes, the block must

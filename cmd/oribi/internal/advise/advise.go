@@ -138,7 +138,7 @@ func (s *Sample) Trials(ctx context.Context, info cfile.Info) ([]Trial, error) {
 func (s *Sample) try(t *Trial, info cfile.Info) error {
 	var file block.Memory
 	o := cfile.WriterOptions{Type: info.Type, Encoding: t.Encoding, Compression: t.Compression, Nullable: info.Nullable,
-		Array: info.Array, NoChecksums: !info.Checksums, PositionalIndex: true, Exact: true}
+		Array: info.Array, NoChecksums: !info.Checksums, PositionalIndex: true}
 	var err error
 	if t.EncodeRate, err = s.rate(func() error {
 		file.Bytes = file.Bytes[:0]
