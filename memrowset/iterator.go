@@ -29,9 +29,18 @@ func (m *MemRowSet) newWalker(lower, upper []byte, descending bool) walker {
 
 // next returns up to max items, none at the end. They are valid until the next call.
 func (w *walker) next(max int) []item {
+	w.collect(max)
+	if n := len(w.items); n > 0 {
+		w.begun, w.last = true, w.items[n-1]
+	}
+	return w.items
+}
+
+// collect sets items to the next ones, up to max of them, and does not advance.
+func (w *walker) collect(max int) {
 	w.items = w.items[:0]
 	if w.ended {
-		return nil
+		return
 	}
 	take := func(it item) bool {
 		if w.begun && it == w.last {
@@ -52,10 +61,16 @@ func (w *walker) next(max int) []item {
 	if len(w.items) < max {
 		w.ended = true
 	}
-	if n := len(w.items); n > 0 {
-		w.begun, w.last = true, w.items[n-1]
+}
+
+// until moves the end of the walk to key; nil means no end. The key belongs to w.
+func (w *walker) until(key []byte) {
+	if w.descending {
+		w.lower, w.lowerPrefix = key, keyenc.Head(key)
+	} else {
+		w.upper, w.upperPrefix = key, keyenc.Head(key)
 	}
-	return w.items
+	w.ended = false
 }
 
 // seek skips items before key, in the walker's order, that were not returned yet.
@@ -115,6 +130,17 @@ func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descend
 // Seek skips rows that were not returned yet: those with keys below key, or above key if the
 // iterator descends. It never goes back.
 func (it *Iterator) Seek(key []byte) { it.seek(key) }
+
+// Until moves the end of the range to key, which must not be changed afterwards: the iterator
+// returns rows with keys below key or, if it descends, not below key. A nil key is no bound. The end
+// may move in either direction, so a caller can read a range in pieces.
+func (it *Iterator) Until(key []byte) { it.until(key) }
+
+// More reports whether a row is left in the range, which may be one that the snapshot does not see.
+func (it *Iterator) More() bool {
+	it.collect(1)
+	return len(it.items) > 0
+}
 
 // Next returns the keys and the images of the next visible rows, up to max of them, in the
 // iterator's order; nil, nil at the end. Both slices are valid until the next call; keys and images

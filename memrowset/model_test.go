@@ -240,6 +240,59 @@ func TestSeeksMatchTheModel(t *testing.T) {
 	})
 }
 
+// A range can be read in pieces, whose ends move forward, with seeks between them.
+func TestRangesInPiecesMatchTheModel(t *testing.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
+		h := drawHistory(rt, t)
+		snap := h.drawSnap(rt)
+		descending := rapid.Bool().Draw(rt, "descending")
+		ends := rapid.SliceOfN(rapid.IntRange(0, len(modelKeys)-1), 0, 4).Draw(rt, "ends")
+		slices.SortFunc(ends, func(a, b int) int { return strings.Compare(modelKeys[a], modelKeys[b]) })
+		if descending {
+			slices.Reverse(ends)
+		}
+		it := h.m.NewIterator(snap, nil, nil, descending)
+		max := rapid.IntRange(1, 3).Draw(rt, "max")
+		var got, want []string
+		piece := func(from, to *string) {
+			part := h.mo.scan(snap, from, to, descending)
+			if more := it.More(); len(part) > 0 && !more {
+				rt.Fatalf("no row is left before %q", part)
+			}
+			for keys, rows := it.Next(max); keys != nil; keys, rows = it.Next(max) {
+				for i := range keys {
+					got = append(got, fmt.Sprintf("%q %s", keys[i], show(h.m, rows[i], true)))
+				}
+			}
+			if it.More() {
+				rt.Fatal("a row is left after the last one")
+			}
+			if want = append(want, part...); !slices.Equal(got, want) {
+				rt.Fatalf("snap %d, ends %v, descending %t:\ngot  %q\nwant %q", snap, ends, descending, got, want)
+			}
+		}
+		var begin *string
+		for _, i := range ends {
+			it.Until([]byte(modelKeys[i]))
+			if descending {
+				piece(&modelKeys[i], begin)
+			} else {
+				piece(begin, &modelKeys[i])
+			}
+			begin = &modelKeys[i]
+			if rapid.Bool().Draw(rt, "seek") {
+				it.Seek([]byte(*begin)) // which skips nothing
+			}
+		}
+		it.Until(nil)
+		if descending {
+			piece(nil, begin)
+		} else {
+			piece(begin, nil)
+		}
+	})
+}
+
 // Histories returns every row from its insertion to any snapshot below the flush.
 func TestHistoriesMatchTheModel(t *testing.T) {
 	seedtest.Check(t, func(rt *rapid.T) {

@@ -7,17 +7,38 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Merge merges iterators for r, each in key order and with keys, into one iterator in key order,
-// which is descending if r is.
+// Part is an input of Merge that is opened when the merge reaches the range of its keys.
+type Part struct {
+	First, Last []byte // all its keys are in [First, Last]
+	Open        func() (Iterator, error)
+}
+
+// ends returns the bounds of the part's keys in the order of a scan.
+func (p *Part) ends(descending bool) (begin, end []byte) {
+	if descending {
+		return p.Last, p.First
+	}
+	return p.First, p.Last
+}
+
+// Merge merges iterators for r and parts, each in key order and with keys, into one iterator in key
+// order, which is descending if r is.
 //
 // A key must be selected in at most one input. Adjacent rows of one input are copied as a run. A
 // batch whose keys all come before those of the other inputs is returned without copying. The first
-// batch has up to r.FirstRows rows.
-func Merge(r *Request, inputs []Iterator) Iterator {
-	if len(inputs) == 1 {
+// batch has up to r.FirstRows rows. A part is opened when no row before its range is left; a batch
+// ends there.
+func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
+	if len(inputs) == 1 && len(parts) == 0 {
 		return inputs[0]
 	}
-	return &merge{columns: r.Projection(), descending: r.Descending(), rows: r.FirstRows(), inputs: slices.Clone(inputs)}
+	m := &merge{columns: r.Projection(), descending: r.Descending(), rows: r.FirstRows(), inputs: slices.Clone(inputs), parts: slices.Clone(parts)}
+	slices.SortStableFunc(m.parts, func(a, b Part) int {
+		x, _ := a.ends(m.descending)
+		y, _ := b.ends(m.descending)
+		return compare(x, y, m.descending)
+	})
+	return m
 }
 
 type merge struct {
@@ -25,6 +46,8 @@ type merge struct {
 	descending  bool
 	rows        int        // maximum rows of the next output batch
 	inputs      []Iterator // nil where an input is closed
+	parts       []Part     // not opened yet, in the order of the scan
+	seekKey     []byte     // the furthest key of Seek, for the parts
 	started     bool       // the inputs have returned their first batches
 	heads       []*head    // inputs with a selected row left, ordered by the key of that row
 	out         *batch.RecordBatch
@@ -77,6 +100,11 @@ func (m *merge) Next() bool {
 			return false
 		}
 	}
+	for m.reaches() {
+		if !m.open() {
+			return false
+		}
+	}
 	if len(m.heads) == 0 {
 		return false
 	}
@@ -87,12 +115,42 @@ func (m *merge) Next() bool {
 	return m.fill()
 }
 
+// reaches reports whether the first part may have the next row.
+func (m *merge) reaches() bool {
+	if len(m.parts) == 0 {
+		return false
+	}
+	begin, _ := m.parts[0].ends(m.descending)
+	return len(m.heads) == 0 || !m.before(m.heads[0].key(), begin)
+}
+
+// open opens the first part, unless Seek has passed over it. It returns false after an error.
+func (m *merge) open() bool {
+	p := m.parts[0]
+	m.parts = m.parts[1:]
+	if _, end := p.ends(m.descending); m.seekKey != nil && m.before(end, m.seekKey) {
+		return true
+	}
+	it, err := p.Open()
+	if err == nil {
+		m.inputs = append(m.inputs, it)
+		if m.seekKey != nil {
+			err = it.Seek(m.seekKey)
+		}
+	}
+	if err != nil {
+		m.err = err
+		return false
+	}
+	return m.reload(&head{it: it, index: len(m.inputs) - 1})
+}
+
 // outBytes is the approximate limit for the byte strings of an output batch. They alias memory of
 // the inputs, which stays in use after the inputs have advanced.
 const outBytes = 1 << 20
 
-// fill copies runs of rows to the output batch until it is full or the inputs end. It does not read
-// batches that the caller may not need.
+// fill copies runs of rows to the output batch until it is full, a part has to be opened, or the
+// inputs end. It does not read batches that the caller may not need.
 func (m *merge) fill() bool {
 	if m.out == nil {
 		m.out = batch.New(m.columns, 0)
@@ -100,7 +158,7 @@ func (m *merge) fill() bool {
 	m.out.Reset(0)
 	m.outKeys = m.outKeys[:0]
 	bytes := 0
-	for len(m.heads) > 0 && m.used == nil && len(m.outKeys) < m.rows && bytes < outBytes {
+	for len(m.heads) > 0 && m.used == nil && len(m.outKeys) < m.rows && bytes < outBytes && !m.reaches() {
 		h := m.heads[0]
 		end := m.runEnd(h)
 		for i, v := range m.out.Columns {
@@ -131,12 +189,20 @@ func (m *merge) fill() bool {
 }
 
 // runEnd returns the end of the run that starts at h.row: the keys of all selected rows in
-// [h.row, end) come before the next key of every other input. h is the first of m.heads.
+// [h.row, end) come before the next key of every other input and of every part. h is the first of
+// m.heads.
 func (m *merge) runEnd(h *head) int {
-	if len(m.heads) == 1 {
+	var bound []byte
+	if len(m.heads) > 1 {
+		bound = m.heads[1].key()
+	}
+	if len(m.parts) > 0 {
+		if begin, _ := m.parts[0].ends(m.descending); len(m.heads) == 1 || m.before(begin, bound) {
+			bound = begin
+		}
+	} else if len(m.heads) == 1 {
 		return h.b.Len
 	}
-	bound := m.heads[1].key()
 	end := h.row
 	for i := h.row; i >= 0 && m.before(h.keys[i], bound); i = h.b.Selection.Next(i + 1) {
 		end = i + 1
@@ -176,6 +242,7 @@ func (m *merge) Seek(key []byte) error {
 	if m.err != nil || m.closed {
 		return m.err
 	}
+	m.seekKey = further(m.seekKey, key, m.descending)
 	if !m.started {
 		for _, it := range m.inputs {
 			if m.err = it.Seek(key); m.err != nil {
@@ -227,7 +294,7 @@ func (m *merge) Keys() [][]byte {
 }
 
 func (m *merge) Close() error {
-	m.closed = true
+	m.closed, m.parts = true, nil
 	for _, it := range m.inputs {
 		if it == nil {
 			continue

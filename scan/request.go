@@ -96,13 +96,26 @@ func (r *Request) Keys() bool { return r.o.Keys }
 // Descending reports whether rows are in descending order of their keys.
 func (r *Request) Descending() bool { return r.o.Descending }
 
-// before reports whether key a comes before key b in the order of the scan.
-func before(a, b []byte, descending bool) bool {
+// WithKeys returns r with keys.
+func (r *Request) WithKeys() *Request {
+	if r.o.Keys {
+		return r
+	}
+	with := *r
+	with.o.Keys = true
+	return &with
+}
+
+// compare compares two keys in the order of the scan.
+func compare(a, b []byte, descending bool) int {
 	if descending {
 		a, b = b, a
 	}
-	return bytes.Compare(a, b) < 0
+	return bytes.Compare(a, b)
 }
+
+// before reports whether key a comes before key b in the order of the scan.
+func before(a, b []byte, descending bool) bool { return compare(a, b, descending) < 0 }
 
 // A scan that may need few rows starts with small batches, to avoid reading rows that the caller
 // does not use. Each batch is batchGrowth times as large as the one before; a long scan reaches

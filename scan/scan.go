@@ -71,13 +71,20 @@ func (c *concat) Batch() *batch.RecordBatch { return c.cur.Batch() }
 func (c *concat) Keys() [][]byte            { return c.cur.Keys() }
 
 func (c *concat) Seek(key []byte) error {
-	if c.seekKey == nil || before(c.seekKey, key, c.descending) {
-		c.seekKey = append([]byte{}, key...)
-	}
+	c.seekKey = further(c.seekKey, key, c.descending)
 	if c.cur != nil && c.err == nil {
 		c.err = c.cur.Seek(key)
 	}
 	return c.err
+}
+
+// further returns at, or a copy of key if that is further in the order of the scan. A nil at is the
+// beginning.
+func further(at, key []byte, descending bool) []byte {
+	if at == nil || before(at, key, descending) {
+		return append([]byte{}, key...)
+	}
+	return at
 }
 
 func (c *concat) Close() error {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -80,6 +81,7 @@ type fake struct {
 	failAt     int // index of the call of Next that fails; −1 = none
 	err        error
 
+	lazy   bool // it is the input of a part that was not opened yet
 	steps  int
 	at     int
 	b      *batch.RecordBatch
@@ -175,24 +177,44 @@ var errFake = errors.New("injected read error")
 func read(t *testing.T, it Iterator, withKeys bool) []row {
 	t.Helper()
 	var out []row
-	for it.Next() {
-		b, keys := it.Batch(), it.Keys()
-		if b.Selected() == 0 || b.Selection.Count() != b.Selection.CountRange(0, b.Len) || withKeys && len(keys) != b.Len {
-			t.Fatalf("batch of %d rows, %d of them selected, %d within, %d keys", b.Len, b.Selected(), b.Selection.CountRange(0, b.Len), len(keys))
-		}
-		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			r := row{cells: make([][]byte, len(b.Columns))}
-			for c, v := range b.Columns {
-				r.cells[c] = v.Cell(i)
-				if !v.Type.Variable() {
-					r.cells[c] = bytes.Clone(r.cells[c]) // only byte strings stay valid
-				}
+	for rows := range batches(t, it, withKeys) {
+		out = append(out, rows...)
+	}
+	return out
+}
+
+// batches is read batch by batch.
+func batches(t *testing.T, it Iterator, withKeys bool) iter.Seq[[]row] {
+	t.Helper()
+	return func(yield func([]row) bool) {
+		for it.Next() {
+			if !yield(rowsOf(t, it, withKeys)) {
+				return
 			}
-			if withKeys {
-				r.key = keys[i]
-			}
-			out = append(out, r)
 		}
+	}
+}
+
+// rowsOf returns the rows of the current batch, which it checks.
+func rowsOf(t *testing.T, it Iterator, withKeys bool) []row {
+	t.Helper()
+	var out []row
+	b, keys := it.Batch(), it.Keys()
+	if b.Selected() == 0 || b.Selection.Count() != b.Selection.CountRange(0, b.Len) || withKeys && len(keys) != b.Len {
+		t.Fatalf("batch of %d rows, %d of them selected, %d within, %d keys", b.Len, b.Selected(), b.Selection.CountRange(0, b.Len), len(keys))
+	}
+	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+		r := row{cells: make([][]byte, len(b.Columns))}
+		for c, v := range b.Columns {
+			r.cells[c] = v.Cell(i)
+			if !v.Type.Variable() {
+				r.cells[c] = bytes.Clone(r.cells[c]) // only byte strings stay valid
+			}
+		}
+		if withKeys {
+			r.key = keys[i]
+		}
+		out = append(out, r)
 	}
 	return out
 }
@@ -243,10 +265,37 @@ func iterators(fakes []*fake) []Iterator {
 	return out
 }
 
+// inputsOf returns iterators for some fakes and parts for the others. onOpen is called with the
+// beginning of a part, in the order of the scan, when it is opened.
+func inputsOf(r *rand.Rand, fakes []*fake, onOpen func(begin []byte)) (inputs []Iterator, parts []Part) {
+	for _, f := range fakes {
+		if len(f.rows) == 0 || r.IntN(3) == 0 {
+			inputs = append(inputs, f)
+			continue
+		}
+		first, last := f.rows[0].key, f.rows[len(f.rows)-1].key
+		begin := first
+		if f.descending {
+			first, last = last, first
+		}
+		f.lazy = true
+		parts = append(parts, Part{First: first, Last: last, Open: func() (Iterator, error) {
+			onOpen(begin)
+			f.lazy = false
+			return f, nil
+		}})
+	}
+	r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+	return inputs, parts
+}
+
+func ignoreOpen([]byte) {}
+
+// checkClosed checks how often the inputs were closed. Parts that were not opened were not closed.
 func checkClosed(t *testing.T, fakes []*fake, want int) {
 	t.Helper()
 	for i, f := range fakes {
-		if f.closed != want {
+		if f.closed != want && (f.closed > 0 || !f.lazy) {
 			t.Errorf("input %d was closed %d times, want %d", i, f.closed, want)
 		}
 	}
@@ -269,8 +318,17 @@ func TestMergeSorts(t *testing.T) {
 			descend(fakes, want)
 			order = allDescending
 		}
-		it := Merge(order, iterators(fakes))
-		got := read(t, it, true)
+		var got []row
+		inputs, parts := inputsOf(r, fakes, func(begin []byte) {
+			// All rows before the part have been returned.
+			if n := len(got); n < len(want) && before(want[n].key, begin, order.Descending()) {
+				t.Errorf("round %d: the part at %x is opened before row %x is returned", round, begin, want[n].key)
+			}
+		})
+		it := Merge(order, inputs, parts...)
+		for rows := range batches(t, it, true) {
+			got = append(got, rows...)
+		}
 		if err := it.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +350,8 @@ func TestSeekSkipsRows(t *testing.T) {
 			descend(fakes, want)
 			order = allDescending
 		}
-		it := Merge(order, iterators(fakes))
+		inputs, parts := inputsOf(r, fakes, ignoreOpen)
+		it := Merge(order, inputs, parts...)
 		if round%2 == 0 {
 			// The same rows, in inputs with ascending disjoint key ranges.
 			var chain []func() (Iterator, error)
@@ -399,6 +458,32 @@ func TestMergeContinuesMidBatch(t *testing.T) {
 	}
 }
 
+// A part that Seek passes over is never opened, and an error of its Open ends the merge.
+func TestMergeSkipsAndFailsToOpenParts(t *testing.T) {
+	part := func(from, to int, open func() (Iterator, error)) Part {
+		return Part{First: rowOf(from).key, Last: rowOf(to - 1).key, Open: open}
+	}
+	whole := func() int { return 1 << 20 }
+	for _, r := range []*Request{allColumns, allDescending} {
+		f := &fake{failAt: -1, sizes: whole, noise: func() bool { return false }, rows: []row{rowOf(10), rowOf(15)}}
+		skipped, broken := part(0, 10, nil), part(20, 30, func() (Iterator, error) { return nil, errFake })
+		if r.Descending() {
+			descend([]*fake{f}, nil)
+			skipped.Open, broken.Open = broken.Open, skipped.Open
+		}
+		want := f.rows[1:]
+		it := Merge(r, nil, broken, skipped, part(10, 16, func() (Iterator, error) { return f, nil }))
+		if err := it.Seek(want[0].key); err != nil {
+			t.Fatal(err)
+		}
+		compareRows(t, read(t, it, true), want)
+		if err := it.Close(); !errors.Is(err, errFake) {
+			t.Errorf("descending %t: %v, want the error of the last part", r.Descending(), err)
+		}
+		checkClosed(t, []*fake{f}, 1)
+	}
+}
+
 func TestMergeOfNoInputsIsEmpty(t *testing.T) {
 	it := Merge(allColumns, nil)
 	if it.Next() || it.Next() || it.Close() != nil || it.Close() != nil {
@@ -434,7 +519,8 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 100 {
 		fakes, _ := deal(r, 2+r.IntN(4), 40, 5)
-		it := Merge(allColumns, iterators(fakes))
+		inputs, parts := inputsOf(r, fakes, ignoreOpen)
+		it := Merge(allColumns, inputs, parts...)
 		for range r.IntN(8) {
 			it.Next()
 		}
@@ -456,7 +542,8 @@ func TestMergeReturnsInputErrors(t *testing.T) {
 		fakes, all := deal(r, 2+r.IntN(4), 40, 5)
 		broken := fakes[r.IntN(len(fakes))]
 		broken.failAt = r.IntN(4)
-		it := Merge(allColumns, iterators(fakes))
+		inputs, parts := inputsOf(r, fakes, ignoreOpen)
+		it := Merge(allColumns, inputs, parts...)
 		got := read(t, it, true)
 		reached := broken.err != nil
 		if err := it.Close(); errors.Is(err, errFake) != reached {

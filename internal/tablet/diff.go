@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -46,22 +45,15 @@ func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 	st := v.state
 	d := &Diff{table: v.table, state: st}
 	changed := map[*rowset.DiskRowSet]rowset.Changed{}
-	var sets [][]*rowset.DiskRowSet
+	var sets []*rowset.DiskRowSet
 	for _, set := range st.tree.Range(nil, o.Lower, o.Upper) {
 		if c, ok := set.Changed(v.snap, to); ok {
 			changed[set] = c
-			sets = append(sets, []*rowset.DiskRowSet{set})
+			sets = append(sets, set)
 		}
 	}
-	var mems []*memrowset.MemRowSet
-	for _, m := range st.mems {
-		if !v.snap.Sees(m.MaxTimestamp()) {
-			mems = append(mems, m)
-		}
-	}
-	groups := overlapping(sets, len(mems) > 0)
-	if len(groups) == 0 && len(mems) > 0 {
-		groups = append(groups, nil)
+	open := func(set *rowset.DiskRowSet, r *scan.Request) (scan.Iterator, error) {
+		return changed[set].NewIterator(r)
 	}
 	begin := func(snap mvcc.Snapshot) *side {
 		r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Columns: o.Columns, Lower: o.Lower, Upper: o.Upper, Snapshot: snap, Keys: true})
@@ -69,30 +61,18 @@ func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 			d.err = fmt.Errorf("table %q: %w", v.table, err)
 			return &side{}
 		}
-		var newMems []func() scan.Iterator
-		for _, mem := range mems {
-			newMems = append(newMems, func() scan.Iterator {
+		var mems []*memIterator
+		for _, mem := range st.mems {
+			if !v.snap.Sees(mem.MaxTimestamp()) {
 				m := st.newMemIterator(mem, r)
 				m.it.ChangedIn(v.snap, to)
-				return m
-			})
+				mems = append(mems, m)
+			}
 		}
-		return &side{it: inOrder(groups, newMems, changed, r), cells: make([][]byte, len(o.Columns))}
+		return &side{it: inOrder(r, sets, mems, open), cells: make([][]byte, len(o.Columns))}
 	}
 	d.before, d.after = begin(v.snap), begin(to)
 	return d
-}
-
-// inOrder concatenates the changed rows of groups of rowsets, which are in key order, each merged
-// with those of the MemRowSets.
-func inOrder(groups [][]*rowset.DiskRowSet, newMems []func() scan.Iterator, changed map[*rowset.DiskRowSet]rowset.Changed, r *scan.Request) scan.Iterator {
-	var chain []func() (scan.Iterator, error)
-	for _, g := range groups {
-		chain = append(chain, func() (scan.Iterator, error) {
-			return merge(g, newMems, func(d *rowset.DiskRowSet) (scan.Iterator, error) { return changed[d].NewIterator(r) }, r), nil
-		})
-	}
-	return scan.Concat(r, chain...)
 }
 
 // Next advances to the next row that differs, and reports whether there is one.

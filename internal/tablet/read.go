@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
-	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -138,99 +135,16 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	}
 	st := v.state
 	o.Schema, o.Snapshot = v.Schema, v.snap
-	groups := [][]*rowset.DiskRowSet{}
-	for _, d := range st.tree.Range(nil, o.Lower, o.Upper) {
-		groups = append(groups, []*rowset.DiskRowSet{d})
-	}
-	var r *scan.Request
-	var newMems []func() scan.Iterator
-	for _, m := range st.mems {
-		if m.Len() > 0 {
-			newMems = append(newMems, func() scan.Iterator { return st.newMemIterator(m, r) })
-		}
-	}
-	if ordered {
-		groups = overlapping(groups, len(newMems) > 0)
-		if len(newMems) > 0 && len(groups) == 0 {
-			groups = append(groups, nil)
-		}
-	}
-	var chain []func() (scan.Iterator, error)
-	if !ordered {
-		for _, newMem := range newMems {
-			chain = append(chain, func() (scan.Iterator, error) { return newMem(), nil })
-		}
-		newMems = nil
-	}
-	open := func(d *rowset.DiskRowSet) (scan.Iterator, error) { return d.NewIterator(r) }
-	for _, g := range groups {
-		o.Keys = o.Keys || len(g)+len(newMems) > 1
-		chain = append(chain, func() (scan.Iterator, error) { return merge(g, newMems, open, r), nil })
-	}
-	if o.Descending {
-		slices.Reverse(chain)
-	}
-	var err error
-	if r, err = scan.NewRequest(o); err != nil {
+	r, err := scan.NewRequest(o)
+	if err != nil {
 		v.Release()
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
-	return &stateIterator{Iterator: scan.Concat(r, chain...), state: st}, nil
-}
-
-// overlapping joins rowsets that overlap into groups, which are in key order. With rows in memory,
-// which may have any key, all rowsets are one group.
-func overlapping(sets [][]*rowset.DiskRowSet, withMem bool) [][]*rowset.DiskRowSet {
-	var out [][]*rowset.DiskRowSet
-	var reach []byte
-	for _, g := range sets {
-		m := g[0].Metadata()
-		if len(out) > 0 && (withMem || string(m.MinKey) <= string(reach)) {
-			out[len(out)-1] = append(out[len(out)-1], g[0])
-		} else {
-			out = append(out, g)
-		}
-		if string(m.MaxKey) > string(reach) {
-			reach = m.MaxKey
-		}
+	sets, mems := st.tree.Range(nil, o.Lower, o.Upper), st.memIterators(r)
+	if ordered {
+		return &stateIterator{Iterator: inOrder(r, sets, mems, openRowSet), state: st}, nil
 	}
-	return out
-}
-
-// merge scans a group of rowsets, and MemRowSets, in the order of r. Rowsets of the group that do
-// not overlap are concatenated, so the number of inputs of the merge is the group's height.
-func merge(group []*rowset.DiskRowSet, newMems []func() scan.Iterator, open func(*rowset.DiskRowSet) (scan.Iterator, error), r *scan.Request) scan.Iterator {
-	var inputs []scan.Iterator
-	for _, newMem := range newMems {
-		inputs = append(inputs, newMem())
-	}
-	for _, lane := range lanes(group) {
-		var chain []func() (scan.Iterator, error)
-		for _, d := range lane {
-			chain = append(chain, func() (scan.Iterator, error) { return open(d) })
-		}
-		if r.Descending() {
-			slices.Reverse(chain)
-		}
-		inputs = append(inputs, scan.Concat(r, chain...))
-	}
-	return scan.Merge(r, inputs)
-}
-
-// lanes divides rowsets, sorted by first key, into as few lists as possible without overlaps.
-func lanes(group []*rowset.DiskRowSet) [][]*rowset.DiskRowSet {
-	var out [][]*rowset.DiskRowSet
-next:
-	for _, d := range group {
-		for i, lane := range out {
-			if string(lane[len(lane)-1].Metadata().MaxKey) < string(d.Metadata().MinKey) {
-				out[i] = append(lane, d)
-				continue next
-			}
-		}
-		out = append(out, []*rowset.DiskRowSet{d})
-	}
-	return out
+	return &stateIterator{Iterator: anyOrder(r, sets, mems), state: st}, nil
 }
 
 // stateIterator is an iterator over a state, which it releases at Close.
@@ -246,76 +160,4 @@ func (h *stateIterator) Close() error {
 		h.state = nil
 	}
 	return err
-}
-
-// memIterator returns the rows of a MemRowSet in batches.
-type memIterator struct {
-	format *change.RowFormat
-	req    *scan.Request
-	it     *memrowset.Iterator
-	out    *batch.RecordBatch
-	images [][]byte // of the current batch's rows
-	eval   batch.FilterEval
-	test   func(*batch.Predicate, batch.Bitmap) error // filter
-	tested []*batch.Vector                            // by index in the schema: cells that the filter read
-	loaded []bool                                     // by index in the schema: tested was filled for the current batch
-	keys   [][]byte
-	rows   int // of the next batch, at most
-}
-
-func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
-	lower, upper := req.Bounds()
-	m := &memIterator{format: st.schema.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot(), lower, upper, req.Descending()), out: batch.New(req.Projection(), 0)}
-	if !req.Filter().All() {
-		n := len(req.Schema().Columns)
-		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter
-	}
-	return m
-}
-
-func (m *memIterator) Next() bool {
-	for {
-		keys, rows := m.it.Next(m.rows)
-		m.rows = scan.NextRows(m.rows)
-		if len(rows) == 0 {
-			return false
-		}
-		n := len(rows)
-		sel := m.out.Selection.Resize(n)
-		sel.SetRange(0, n)
-		m.out.Selection, m.out.Len, m.keys = sel, n, keys
-		m.images = rows
-		clear(m.loaded)
-		m.eval.Eval(m.req.Filter(), sel, m.test) // reads memory: no error
-		if !sel.Any() {
-			continue
-		}
-		for i, col := range m.req.Columns() {
-			m.format.Gather(rows, col, m.out.Columns[i])
-		}
-		return true
-	}
-}
-
-// filter clears the bits of the current batch's rows for which p is not true.
-func (m *memIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
-	col := m.req.Schema().IndexID(p.ID)
-	if m.tested[col] == nil {
-		m.tested[col] = &batch.Vector{Type: p.Type}
-	}
-	if !m.loaded[col] {
-		m.format.Gather(m.images, col, m.tested[col])
-		m.loaded[col] = true
-	}
-	p.Eval(m.tested[col], sel)
-	return nil
-}
-
-func (m *memIterator) Batch() *batch.RecordBatch { return m.out }
-func (m *memIterator) Keys() [][]byte            { return m.keys }
-func (m *memIterator) Close() error              { return nil }
-
-func (m *memIterator) Seek(key []byte) error {
-	m.it.Seek(key)
-	return nil
 }

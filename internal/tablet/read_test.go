@@ -87,7 +87,7 @@ func randomTable(t *testing.T, r *rand.Rand) (*testStore, versions) {
 				}
 			}
 		}
-		if r.IntN(5) > 0 {
+		if r.IntN(3) > 0 {
 			w.flush()
 		}
 	}
@@ -318,44 +318,28 @@ func boundsOf(t *testing.T, text string) (sets []*rowset.DiskRowSet) {
 	return sets
 }
 
-func numbersOf(groups [][]*rowset.DiskRowSet) string {
-	var out [][]uint64
-	for _, g := range groups {
-		var ids []uint64
-		for _, d := range g {
-			ids = append(ids, d.Metadata().ID)
-		}
-		out = append(out, ids)
-	}
-	return fmt.Sprint(out)
-}
-
-// The number of inputs of a merge is the height of its rowsets, and it includes only rowsets that
-// overlap.
-func TestRowSetsAreDividedIntoGroupsAndLanes(t *testing.T) {
-	for bounds, want := range map[string][2]string{
-		"":                    {"[]", "[]"},
-		"a-c":                 {"[[0]]", "[[0]]"},
-		"a-c d-f g-h":         {"[[0] [1] [2]]", "[[0 1 2]]"},
-		"a-c c-f g-h":         {"[[0 1] [2]]", "[[0 2] [1]]"},
-		"a-z b-c d-e f-g":     {"[[0 1 2 3]]", "[[0] [1 2 3]]"},
-		"a-d b-e c-f e-g":     {"[[0 1 2 3]]", "[[0 3] [1] [2]]"},
-		"a-b a-b a-b":         {"[[0 1 2]]", "[[0] [1] [2]]"},
-		"a-m b-c n-o n-z p-q": {"[[0 1] [2 3 4]]", "[[0 2 4] [1 3]]"},
+// Only rowsets that overlap are merged.
+func TestOverlappingRowSetsAreGroups(t *testing.T) {
+	for bounds, want := range map[string]string{
+		"":                    "[]",
+		"a-c":                 "[[0]]",
+		"a-c d-f g-h":         "[[0] [1] [2]]",
+		"a-c c-f g-h":         "[[0 1] [2]]",
+		"a-z b-c d-e f-g":     "[[0 1 2 3]]",
+		"a-d b-e c-f e-g":     "[[0 1 2 3]]",
+		"a-b a-b a-b":         "[[0 1 2]]",
+		"a-m b-c n-o n-z p-q": "[[0 1] [2 3 4]]",
 	} {
-		sets := boundsOf(t, bounds)
-		var single [][]*rowset.DiskRowSet
-		for _, d := range sets {
-			single = append(single, []*rowset.DiskRowSet{d})
+		var got [][]uint64
+		for _, g := range overlapping(boundsOf(t, bounds)) {
+			var ids []uint64
+			for _, d := range g.sets {
+				ids = append(ids, d.Metadata().ID)
+			}
+			got = append(got, ids)
 		}
-		if got := numbersOf(overlapping(slices.Clone(single), false)); got != want[0] {
-			t.Errorf("%s: groups %s, want %s", bounds, got, want[0])
-		}
-		if got := numbersOf(lanes(sets)); got != want[1] {
-			t.Errorf("%s: lanes %s, want %s", bounds, got, want[1])
-		}
-		if got := overlapping(single, true); len(sets) > 0 && len(got) != 1 {
-			t.Errorf("%s: %s with rows in memory", bounds, numbersOf(got))
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: groups %v, want %s", bounds, got, want)
 		}
 	}
 }

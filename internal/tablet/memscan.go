@@ -1,0 +1,107 @@
+package tablet
+
+import (
+	"bytes"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// memIterator returns the rows of a MemRowSet in batches, with their keys.
+type memIterator struct {
+	format *change.RowFormat
+	req    *scan.Request
+	it     *memrowset.Iterator
+	out    *batch.RecordBatch
+	images [][]byte // of the current batch's rows
+	eval   batch.FilterEval
+	test   func(*batch.Predicate, batch.Bitmap) error // filter
+	tested []*batch.Vector                            // by index in the schema: cells that the filter read
+	loaded []bool                                     // by index in the schema: tested was filled for the current batch
+	keys   [][]byte
+	rows   int // of the next batch, at most
+}
+
+// memIterators returns iterators over the MemRowSets that are not empty.
+func (st *tabletState) memIterators(r *scan.Request) (mems []*memIterator) {
+	for _, m := range st.mems {
+		if m.Len() > 0 {
+			mems = append(mems, st.newMemIterator(m, r))
+		}
+	}
+	return mems
+}
+
+func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
+	lower, upper := req.Bounds()
+	m := &memIterator{format: st.schema.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot(), lower, upper, req.Descending()), out: batch.New(req.Projection(), 0)}
+	if !req.Filter().All() {
+		n := len(req.Schema().Columns)
+		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter
+	}
+	return m
+}
+
+func (m *memIterator) Next() bool {
+	for {
+		keys, rows := m.it.Next(m.rows)
+		m.rows = scan.NextRows(m.rows)
+		if len(rows) == 0 {
+			return false
+		}
+		n := len(rows)
+		sel := m.out.Selection.Resize(n)
+		sel.SetRange(0, n)
+		m.out.Selection, m.out.Len, m.keys = sel, n, keys
+		m.images = rows
+		clear(m.loaded)
+		m.eval.Eval(m.req.Filter(), sel, m.test) // reads memory: no error
+		if !sel.Any() {
+			continue
+		}
+		for i, col := range m.req.Columns() {
+			m.format.Gather(rows, col, m.out.Columns[i])
+		}
+		return true
+	}
+}
+
+// until moves the end of the range to key, or to the end of the request's range if key is nil or
+// outside of it, and reports whether a row is left, which may be one that the snapshot does not see.
+// See memrowset.Iterator.Until.
+func (m *memIterator) until(key []byte) bool {
+	lower, upper := m.req.Bounds()
+	switch {
+	case m.req.Descending() && (key == nil || lower != nil && bytes.Compare(lower, key) > 0):
+		key = lower
+	case !m.req.Descending() && (key == nil || upper != nil && bytes.Compare(upper, key) < 0):
+		key = upper
+	}
+	m.it.Until(key)
+	return m.it.More()
+}
+
+// filter clears the bits of the current batch's rows for which p is not true.
+func (m *memIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
+	col := m.req.Schema().IndexID(p.ID)
+	if m.tested[col] == nil {
+		m.tested[col] = &batch.Vector{Type: p.Type}
+	}
+	if !m.loaded[col] {
+		m.format.Gather(m.images, col, m.tested[col])
+		m.loaded[col] = true
+	}
+	p.Eval(m.tested[col], sel)
+	return nil
+}
+
+func (m *memIterator) Batch() *batch.RecordBatch { return m.out }
+func (m *memIterator) Keys() [][]byte            { return m.keys }
+func (m *memIterator) Close() error              { return nil }
+
+func (m *memIterator) Seek(key []byte) error {
+	m.it.Seek(key)
+	return nil
+}
