@@ -1,6 +1,9 @@
 package batch
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Int128Of converts an int64.
 func Int128Of(v int64) Int128 { return Int128{Lo: uint64(v), Hi: v >> 63} }
@@ -39,6 +42,64 @@ func (v Int128) Cmp(o Int128) int {
 		return 1
 	}
 	return 0
+}
+
+// Add returns v + o, or false if that is out of range.
+func (v Int128) Add(o Int128) (Int128, bool) {
+	lo, carry := bits.Add64(v.Lo, o.Lo, 0)
+	hi, _ := bits.Add64(uint64(v.Hi), uint64(o.Hi), carry)
+	sum := Int128{Lo: lo, Hi: int64(hi)}
+	return sum, v.Negative() != o.Negative() || sum.Negative() == v.Negative()
+}
+
+// Mul returns v × o, or false if that is out of range.
+func (v Int128) Mul(o Int128) (Int128, bool) {
+	a, b := v.magnitude(), o.magnitude()
+	if a.Hi != 0 && b.Hi != 0 {
+		return Int128{}, false
+	}
+	hi, lo := bits.Mul64(a.Lo, b.Lo)
+	over1, cross1 := bits.Mul64(uint64(a.Hi), b.Lo)
+	over2, cross2 := bits.Mul64(a.Lo, uint64(b.Hi))
+	hi, carry1 := bits.Add64(hi, cross1, 0)
+	hi, carry2 := bits.Add64(hi, cross2, 0)
+	if over1|over2|carry1|carry2 != 0 {
+		return Int128{}, false
+	}
+	product := Int128{Lo: lo, Hi: int64(hi)}
+	if v.Negative() != o.Negative() {
+		negated := product.Neg()
+		return negated, negated.Negative() || negated == Int128{}
+	}
+	return product, !product.Negative()
+}
+
+// magnitude returns the bits of |v|, to be read as unsigned.
+func (v Int128) magnitude() Int128 {
+	if v.Negative() {
+		return v.Neg()
+	}
+	return v
+}
+
+// Float64 returns the float64 that is nearest to v.
+func (v Int128) Float64() float64 {
+	m := v.magnitude()
+	hi, lo := uint64(m.Hi), m.Lo
+	shift := bits.Len64(hi)
+	if shift > 0 {
+		// 64 bits round correctly if the lowest one reports whether any below it were 1.
+		rest := lo << (64 - shift)
+		lo = hi<<(64-shift) | lo>>shift
+		if rest != 0 {
+			lo |= 1
+		}
+	}
+	f := math.Ldexp(float64(lo), shift)
+	if v.Negative() {
+		f = -f
+	}
+	return f
 }
 
 // Mul10 returns 10 v, or false if that is out of range.

@@ -61,6 +61,18 @@ func TestInt128MatchesBigInt(t *testing.T) {
 		if got, ok := v.Mul10(); ok != inRange(product) || ok && bigOf(got).Cmp(product) != 0 {
 			t.Fatalf("10 × %s is %s, %t", v, got, ok)
 		}
+		sum := new(big.Int).Add(b, bigOf(o))
+		if got, ok := v.Add(o); ok != inRange(sum) || ok && bigOf(got).Cmp(sum) != 0 {
+			t.Fatalf("%s + %s is %s, %t", v, o, got, ok)
+		}
+		product = new(big.Int).Mul(b, bigOf(o))
+		if got, ok := v.Mul(o); ok != inRange(product) || ok && bigOf(got).Cmp(product) != 0 {
+			t.Fatalf("%s × %s is %s, %t", v, o, got, ok)
+		}
+		nearest, _ := new(big.Rat).SetInt(b).Float64()
+		if got := v.Float64(); got != nearest {
+			t.Fatalf("%s is near %v, want %v", v, got, nearest)
+		}
 		q, r := new(big.Int).QuoRem(b, ten, new(big.Int))
 		if gotQ, gotR := v.Div10(); bigOf(gotQ).Cmp(q) != 0 || gotR != r.Int64() {
 			t.Fatalf("%s / 10 is %s rest %d, want %s rest %s", v, gotQ, gotR, q, r)
