@@ -33,6 +33,8 @@ var (
 	ErrFuture = errors.New("timestamp is ahead of the clock")
 	// ErrConflict: a condition of a write batch is not met.
 	ErrConflict = errors.New("conflict")
+	// ErrOverflow: a number is out of range.
+	ErrOverflow = errors.New("out of range")
 	// ErrBatchTooLarge: a write batch over its size limit.
 	ErrBatchTooLarge = errors.New("write batch too large")
 	// ErrCorrupt: bytes on disk are not what was written.

@@ -40,11 +40,12 @@ var floors = map[string]int{
 	"cfile":           4,
 	"internal/record": 4,
 
-	"internal/encoding": 3,
-	"change":            3,
-	"internal/celltext": 3,
-	"internal/where":    4,
-	"scan":              3,
+	"internal/encoding":  3,
+	"change":             3,
+	"internal/celltext":  3,
+	"internal/where":     4,
+	"internal/aggregate": 3,
+	"scan":               3,
 
 	"batch":  2,
 	"keyenc": 2,

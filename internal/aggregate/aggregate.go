@@ -1,0 +1,386 @@
+// Package aggregate computes figures over the rows of record batches: counts, sums of columns and
+// of products of columns, minima and maxima, for all rows or for groups of rows with equal values.
+//
+//	a := aggregate.New(columns, keys, figures, limit)
+//	for … {
+//		err := a.Add(b) // the selected rows of a batch
+//	}
+//	for _, g := range a.Groups() {
+//		total, ok := a.IntSum(g, 0).Int128()
+//	}
+//
+// Results do not depend on the order of the rows. Integers, and the unscaled integers of decimals,
+// are added exactly (IntSum). So are floats, whose sum is rounded when it is read (FloatSum).
+//
+// An Aggregator is not safe for concurrent use.
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Kind is a kind of figure.
+type Kind uint8
+
+// The kinds. A cell that is NULL does not count, nor does a product with such a cell.
+const (
+	CountRows  Kind = iota + 1
+	CountCells      // of Column
+	Sum             // of the products of Terms
+	Min             // of Column, whose type is not Array
+	Max
+)
+
+// Figure is what to compute for each group.
+type Figure struct {
+	Kind   Kind
+	Column int    // of the batch
+	Terms  []Term // of numeric columns, at least one
+}
+
+// Aggregator computes figures.
+type Aggregator struct {
+	columns  []column
+	products []*product
+	groups   groups
+	limit    int64
+
+	rows    []int64 // by group
+	states  []*state
+	figures []*state // by figure; equal figures have the same state
+
+	selected rows
+	counts   []int64 // by group: rows of the current batch; nil if there are many groups
+	scratch  []int64
+}
+
+// state is what is known of a figure so far.
+type state struct {
+	kind    Kind
+	column  int
+	product *product // of a sum
+
+	cells   []int64    // by group, of CountCells
+	ints    []IntSum   // by group, of a sum of integers
+	floats  []FloatSum // by group, of a sum of floats
+	extreme *extreme   // of Min and Max
+}
+
+// New returns an Aggregator for batches of columns. keys are the indexes of the columns by whose
+// values the rows are grouped. limit bounds the memory of the groups, in bytes.
+func New(columns []schema.Column, keys []int, figures []Figure, limit int64) *Aggregator {
+	a := &Aggregator{columns: make([]column, len(columns)), limit: limit}
+	for i := range columns {
+		a.columns[i].typ, a.columns[i].scale = columns[i].Type, columns[i].Scale
+	}
+	for _, c := range keys {
+		a.groups.columns = append(a.groups.columns, newKeyColumn(c, columns[c].Type, limit))
+	}
+	a.groups.pairs = make([]numbers, max(len(keys)-1, 0))
+	for i := range figures {
+		a.figures = append(a.figures, a.state(&figures[i]))
+	}
+	if len(keys) == 0 {
+		a.reserve(1)
+	}
+	return a
+}
+
+// state returns the state of a figure, that of an equal one if there is one.
+func (a *Aggregator) state(f *Figure) *state {
+	s := &state{kind: f.Kind, column: f.Column}
+	switch f.Kind {
+	case CountRows:
+		s.column = 0
+	case Sum:
+		s.column, s.product = 0, a.product(f.Terms)
+	case Min, Max:
+		s.extreme = &extreme{column: f.Column, typ: a.columns[f.Column].typ, max: f.Kind == Max}
+	}
+	for _, o := range a.states {
+		if o.kind == s.kind && o.column == s.column && o.product == s.product {
+			return o
+		}
+	}
+	a.states = append(a.states, s)
+	return s
+}
+
+// product returns the product of terms.
+func (a *Aggregator) product(terms []Term) (p *product) {
+	floats := slices.ContainsFunc(terms, func(t Term) bool {
+		typ := a.columns[t.Column].typ
+		return typ == schema.Float || typ == schema.Double
+	})
+	for _, t := range terms {
+		i := slices.IndexFunc(a.products, func(o *product) bool { return o.before == p && o.term == t && o.floats == floats })
+		if i < 0 {
+			i = len(a.products)
+			a.products = append(a.products, &product{before: p, term: t, floats: floats})
+		}
+		p = a.products[i]
+	}
+	return p
+}
+
+// Add takes the selected rows of a batch, whose columns are those of New. Errors: ErrOverflow for a
+// product that does not fit 128 bits; an untyped error if the groups take more memory than allowed.
+// After an error, the Aggregator cannot be used any more.
+func (a *Aggregator) Add(b *batch.RecordBatch) error {
+	r := &a.selected
+	if r.take(b); r.n == 0 {
+		return nil
+	}
+	ids := a.groups.number(b, r)
+	a.reserve(a.groups.count())
+	if n := a.bytes(); n > a.limit {
+		return fmt.Errorf("%d groups and more take more than %d MiB of memory", a.groups.count(), a.limit>>20)
+	}
+	a.countRows(ids)
+	for i := range a.columns {
+		a.columns[i].loaded, a.columns[i].tested = false, false
+	}
+	for _, p := range a.products {
+		p.done = false
+	}
+	for _, s := range a.states {
+		if err := a.add(s, b, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reserve makes room for n groups.
+func (a *Aggregator) reserve(n int) {
+	a.rows = extended(a.rows, n)
+	for _, s := range a.states {
+		switch {
+		case s.kind == CountCells:
+			s.cells = extended(s.cells, n)
+		case s.kind == Sum && s.product.floats:
+			s.floats = extended(s.floats, n)
+		case s.kind == Sum:
+			s.ints = extended(s.ints, n)
+		case s.extreme != nil:
+			s.extreme.reserve(n)
+		}
+	}
+}
+
+// bytes returns about how much memory the groups take.
+func (a *Aggregator) bytes() int64 {
+	const perCount, perInts, perFloats, perExtreme = 8, 32, 128, 32
+	each, more := int64(perCount), a.groups.bytes()
+	for _, s := range a.states {
+		switch {
+		case s.kind == Sum && s.product.floats:
+			each += perFloats
+		case s.kind == Sum:
+			each += perInts
+		case s.extreme != nil:
+			each += perExtreme
+			more += s.extreme.size
+		default:
+			each += perCount
+		}
+	}
+	return more + each*int64(len(a.rows))
+}
+
+// countRows counts the rows of each group.
+func (a *Aggregator) countRows(ids []uint32) {
+	a.counts = nil
+	switch {
+	case ids == nil:
+		a.rows[0] += int64(a.selected.n)
+	case len(a.rows) > len(ids): // passing over all groups would take longer
+		for _, g := range ids {
+			a.rows[g]++
+		}
+	default:
+		a.scratch = grown(a.scratch, 2*len(a.rows))
+		a.counts = a.scratch[:len(a.rows)]
+		clear(a.counts)
+		for _, g := range ids {
+			a.counts[g]++
+		}
+		for g, n := range a.counts {
+			a.rows[g] += n
+		}
+	}
+}
+
+// add updates the state of a figure.
+func (a *Aggregator) add(s *state, b *batch.RecordBatch, ids []uint32) error {
+	switch s.kind {
+	case CountCells:
+		c := &a.columns[s.column]
+		c.loadValid(b.Columns[s.column], &a.selected)
+		a.addCounts(s.cells, c.valid, c.count, ids)
+	case Min, Max:
+		c := &a.columns[s.column]
+		c.loadValid(b.Columns[s.column], &a.selected)
+		if c.count > 0 {
+			s.extreme.add(b.Columns[s.column], c.valid, &a.selected, ids)
+		}
+	case Sum:
+		for p := s.product; p != nil; p = p.before {
+			i := p.term.Column
+			a.columns[i].load(b.Columns[i], &a.selected)
+		}
+		if err := s.product.eval(a.columns, a.selected.n); err != nil {
+			return err
+		}
+		a.addSums(s, ids)
+	}
+	return nil
+}
+
+// addCounts counts the values by group: those of rows j with valid[j] = 1, or all if valid is nil.
+// count is their number.
+func (a *Aggregator) addCounts(counts []int64, valid []uint8, count int64, ids []uint32) {
+	switch {
+	case ids == nil:
+		counts[0] += count
+	case valid != nil:
+		for j, g := range ids {
+			counts[g] += int64(valid[j])
+		}
+	case a.counts != nil:
+		for g, n := range a.counts {
+			counts[g] += n
+		}
+	default:
+		for _, g := range ids {
+			counts[g]++
+		}
+	}
+}
+
+// addSums adds the values of a product.
+func (a *Aggregator) addSums(s *state, ids []uint32) {
+	p, n := s.product, uint64(a.selected.n)
+	switch {
+	case p.floats:
+		for j, v := range p.float {
+			if p.valid == nil || p.valid[j] != 0 {
+				s.floats[group(ids, j)].Add(v)
+			}
+		}
+	case p.ints == nil:
+		for j, v := range p.wide {
+			if p.valid == nil || p.valid[j] != 0 {
+				s.ints[group(ids, j)].Add(v, 1)
+			}
+		}
+	case ids == nil && p.most > 0 && p.most <= math.MaxInt64/n:
+		s.ints[0].Add(batch.Int128Of(sumSmall(p.ints)), p.count)
+	case ids == nil:
+		s.ints[0].Add(sumInts(p.ints), p.count)
+	case a.counts == nil || p.bound() > math.MaxInt64/n:
+		for j, v := range p.ints {
+			if p.valid == nil || p.valid[j] != 0 {
+				s.ints[ids[j]].Add(batch.Int128Of(v), 1)
+			}
+		}
+	default:
+		a.addSmall(s, ids)
+	}
+}
+
+// group returns the group of row j.
+func group(ids []uint32, j int) uint32 {
+	if ids == nil {
+		return 0
+	}
+	return ids[j]
+}
+
+// addSmall adds integers whose sums fit 64 bits to few groups.
+func (a *Aggregator) addSmall(s *state, ids []uint32) {
+	p := s.product
+	sums := a.scratch[len(a.counts):][:len(a.counts)]
+	clear(sums)
+	for j, v := range p.ints[:len(ids)] {
+		sums[ids[j]] += v
+	}
+	counts := a.counts
+	if p.valid != nil {
+		for j, g := range ids {
+			s.ints[g].n += int64(p.valid[j])
+		}
+		counts = nil
+	}
+	for g, v := range sums {
+		s.ints[g].Add(batch.Int128Of(v), 0)
+	}
+	for g, n := range counts {
+		s.ints[g].n += n
+	}
+}
+
+// Groups returns the groups, in ascending order of their keys, with NULL after all other values.
+// Floats are in the order of numbers, with NaN last. Without keys, there is one group, even if no
+// row was added.
+func (a *Aggregator) Groups() []int {
+	if len(a.groups.columns) == 0 {
+		return []int{0}
+	}
+	width := len(a.groups.columns)
+	var list []int
+	var keys []uint32 // of all groups
+	for g, n := range a.rows {
+		keys = a.groups.key(keys, uint32(g))
+		if n > 0 {
+			list = append(list, g)
+		}
+	}
+	slices.SortFunc(list, func(x, y int) int {
+		return a.groups.compare(keys[x*width:][:width], keys[y*width:][:width])
+	})
+	return list
+}
+
+// Key returns the cells of a group's key, nil for NULL.
+func (a *Aggregator) Key(group int) [][]byte {
+	var few [8]uint32
+	var cells [][]byte
+	for i, number := range a.groups.key(few[:0], uint32(group)) {
+		cells = append(cells, a.groups.columns[i].cell(number))
+	}
+	return cells
+}
+
+// Count returns the number of rows of a group, for a figure of kind CountRows, or of cells, for
+// CountCells.
+func (a *Aggregator) Count(group, figure int) int64 {
+	if s := a.figures[figure]; s.kind == CountCells {
+		return s.cells[group]
+	}
+	return a.rows[group]
+}
+
+// IntSum returns the sum of a figure of kind Sum, or nil if it is a sum of floats.
+func (a *Aggregator) IntSum(group, figure int) *IntSum {
+	if s := a.figures[figure]; s.ints != nil {
+		return &s.ints[group]
+	}
+	return nil
+}
+
+// FloatSum returns the sum of a figure of kind Sum, or nil if it is not a sum of floats.
+func (a *Aggregator) FloatSum(group, figure int) *FloatSum {
+	if s := a.figures[figure]; s.floats != nil {
+		return &s.floats[group]
+	}
+	return nil
+}
+
+// Cell returns the cell of a figure of kind Min or Max, nil if all cells are NULL.
+func (a *Aggregator) Cell(group, figure int) []byte { return a.figures[figure].extreme.cell(group) }
