@@ -26,6 +26,9 @@
 // predicate names columns, not a table, and is bound when the read begins. UpdateWhere,
 // DeleteWhere, DeleteRange, Truncate, and RestoreTo change many rows in one call.
 //
+// Table.Aggregate computes counts, exact sums, sums of products, averages, minima, and maxima, for
+// all rows or, with GroupBy, for groups of them.
+//
 // Table.History returns all versions of a row, and Table.Diff the rows that differ between two
 // timestamps. A Snapshot keeps a state readable while it is open. Table.Alter changes columns and
 // settings while the table is in use. Batch.If makes a write batch depend on the state of a row.

@@ -22,6 +22,7 @@ var (
 	ErrTooOld        = fault.ErrTooOld        // a read below the history floor
 	ErrFuture        = fault.ErrFuture        // a timestamp ahead of the clock
 	ErrConflict      = fault.ErrConflict      // a condition of a write batch is not met
+	ErrOverflow      = fault.ErrOverflow      // a sum of integers or decimals, or a product, is out of range
 	ErrBatchTooLarge = fault.ErrBatchTooLarge // a write batch over its limit
 	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk differ from what was written
 	ErrUnsupported   = fault.ErrUnsupported   // a feature or a format that this program does not know

@@ -553,6 +553,11 @@ func (t *Table) bound(tableSchema *tablet.TableSchema, key any) ([]byte, error) 
 // write batches are in flight that it must not count yet.
 func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 	o := collect(opts)
+	return t.count(ctx, &o)
+}
+
+// count is Count. It changes o.
+func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 	if !o.asOf && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
 		if err := t.store.enter(); err != nil {
 			return 0, err
@@ -567,7 +572,7 @@ func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 		}
 	}
 	o.columns, o.all, o.order = nil, false, anyOrder
-	sc := &Scan{t: t, ctx: ctx, o: o}
+	sc := &Scan{t: t, ctx: ctx, o: *o}
 	var n int64
 	for b, err := range sc.Batches() {
 		if err != nil {

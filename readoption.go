@@ -33,7 +33,14 @@ type (
 	// CountOption is an option of Table.Count: Where, From, To, Prefix, AsOf, At, Latest.
 	CountOption interface {
 		TypedScanOption
+		AggregateOption
 		count()
+	}
+
+	// AggregateOption is an option of Table.Aggregate: GroupBy, and those of Table.Count.
+	AggregateOption interface {
+		option
+		aggregate()
 	}
 
 	// DiffOption is an option of Table.Diff: Columns, From, To, Prefix.
@@ -75,9 +82,10 @@ type option interface{ apply(*readOptions) }
 type (
 	readOption    func(*readOptions) // all reads of a state
 	columnsOption func(*readOptions) // all reads of untyped rows
-	rangeOption   func(*readOptions) // scans, counts, diffs
-	whereOption   func(*readOptions) // scans, counts
+	rangeOption   func(*readOptions) // scans, counts, aggregates, diffs
+	whereOption   func(*readOptions) // scans, counts, aggregates
 	rowsOption    func(*readOptions) // scans
+	groupOption   func(*readOptions) // aggregates
 )
 
 func (f readOption) apply(o *readOptions)    { f(o) }
@@ -85,10 +93,12 @@ func (f columnsOption) apply(o *readOptions) { f(o) }
 func (f rangeOption) apply(o *readOptions)   { f(o) }
 func (f whereOption) apply(o *readOptions)   { f(o) }
 func (f rowsOption) apply(o *readOptions)    { f(o) }
+func (f groupOption) apply(o *readOptions)   { f(o) }
 
 func (readOption) get()        {}
 func (readOption) scan()       {}
 func (readOption) typedScan()  {}
+func (readOption) aggregate()  {}
 func (readOption) count()      {}
 func (readOption) read()       {}
 func (columnsOption) get()     {}
@@ -97,11 +107,14 @@ func (columnsOption) diff()    {}
 func (columnsOption) columns() {}
 func (rangeOption) scan()      {}
 func (rangeOption) typedScan() {}
+func (rangeOption) aggregate() {}
 func (rangeOption) count()     {}
 func (rangeOption) diff()      {}
 func (whereOption) scan()      {}
 func (whereOption) typedScan() {}
+func (whereOption) aggregate() {}
 func (whereOption) count()     {}
+func (groupOption) aggregate() {}
 func (rowsOption) scan()       {}
 func (rowsOption) typedScan()  {}
 
@@ -118,6 +131,7 @@ type readOptions struct {
 	prefix   any
 	limit    int64 // below 0: none
 	order    order
+	groupBy  []string
 	fit      func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
 }
 
@@ -213,3 +227,12 @@ func Desc() TypedScanOption { return rowsOption(func(o *readOptions) { o.order =
 
 // AnyOrder lets a scan return rows in the cheapest order instead of key order.
 func AnyOrder() TypedScanOption { return rowsOption(func(o *readOptions) { o.order = anyOrder }) }
+
+// GroupBy makes Table.Aggregate compute its aggregates for each group of rows that are equal in the
+// given columns, which may have any type. NULL is a value like any other. So are NaN, and zero of
+// either sign. If GroupBy is given more than once, the rows are grouped by the columns of all of
+// them. Errors of the read: ErrNoColumn; ErrSchema for a name given twice.
+func GroupBy(columns ...string) AggregateOption {
+	columns = slices.Clone(columns)
+	return groupOption(func(o *readOptions) { o.groupBy = append(o.groupBy, columns...) })
+}

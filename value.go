@@ -15,6 +15,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -39,6 +40,12 @@ func (d Decimal) String() string {
 		return fmt.Sprintf("%ve%d", d.Unscaled, -d.Scale)
 	}
 	return string(celltext.AppendDecimal(nil, d.Unscaled, d.Scale))
+}
+
+// float returns the float64 that is nearest to d.
+func (d Decimal) float() float64 {
+	f, _ := strconv.ParseFloat(d.String(), 64) // a number out of range is an infinity
+	return f
 }
 
 // rescale returns the unscaled value of d at another scale, or an error if it is not exact.
@@ -317,11 +324,25 @@ func appendFloatAsInteger(buf *[]byte, c *schema.Column, f float64) ([]byte, err
 	return appendInteger(buf, c, v)
 }
 
-// appendFloatAsDecimal appends the decimal cell of a float of size bits: the shortest decimal
-// number for which the float is the nearest one. For a constant, this is the number in the source.
+// appendFloatAsDecimal appends the decimal cell of a float of size bits, as shortestDecimal returns
+// it.
 func appendFloatAsDecimal(buf *[]byte, c *schema.Column, f float64, size int) ([]byte, error) {
-	if math.IsInf(f, 0) || f != f {
+	d, err := shortestDecimal(f, size)
+	if err != nil {
 		return nil, fmt.Errorf("%v cannot be represented as %s", f, c.TypeName())
+	}
+	v, err := d.rescale(c.Scale)
+	if err != nil || !v.FitsDigits(c.Precision) {
+		return nil, fmt.Errorf("%v cannot be represented exactly as %s", f, c.TypeName())
+	}
+	return appendWidth(buf, v, c.Type.Width()), nil
+}
+
+// shortestDecimal returns the shortest decimal number for which a float of size bits is the nearest
+// one. For a constant, this is the number in the source. The scale may be negative.
+func shortestDecimal(f float64, size int) (Decimal, error) {
+	if math.IsInf(f, 0) || f != f {
+		return Decimal{}, fmt.Errorf("%v is not a decimal number: %w", f, fault.ErrSchema)
 	}
 	var memory [32]byte
 	text := strconv.AppendFloat(memory[:0], f, 'e', -1, size) // -d.ddde±dd
@@ -329,21 +350,16 @@ func appendFloatAsDecimal(buf *[]byte, c *schema.Column, f float64, size int) ([
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	unscaled, err := strconv.ParseInt(whole+fraction, 10, 64)
 	if err != nil {
-		return nil, err
+		return Decimal{}, err
 	}
 	power, err := strconv.Atoi(exponent)
 	if err != nil {
-		return nil, err
+		return Decimal{}, err
 	}
-	d := NewDecimal(unscaled, len(fraction)-power)
 	if unscaled == 0 {
-		d.Scale = 0
+		return Decimal{}, nil
 	}
-	v, err := d.rescale(c.Scale)
-	if err != nil || !v.FitsDigits(c.Precision) {
-		return nil, fmt.Errorf("%v cannot be represented exactly as %s", f, c.TypeName())
-	}
-	return appendWidth(buf, v, c.Type.Width()), nil
+	return NewDecimal(unscaled, len(fraction)-power), nil
 }
 
 const secondsPerDay = 86400

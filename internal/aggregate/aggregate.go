@@ -139,7 +139,7 @@ func (a *Aggregator) Add(b *batch.RecordBatch) error {
 	ids := a.groups.number(b, r)
 	a.reserve(a.groups.count())
 	if n := a.bytes(); n > a.limit {
-		return fmt.Errorf("%d groups and more take more than %d MiB of memory", a.groups.count(), a.limit>>20)
+		return fmt.Errorf("the groups take more than %d MiB of memory: %d groups so far", a.limit>>20, a.groups.count())
 	}
 	a.countRows(ids)
 	for i := range a.columns {

@@ -41,7 +41,7 @@ func (r *rows) row(j int) int {
 // if all of them fit, else in wide. The cells of NULLs are 0.
 type column struct {
 	typ    schema.Type
-	scale  int // of decimals
+	scale  int  // of decimals
 	loaded bool // the numbers below are those of the current batch
 	tested bool // valid and count are
 	ints   []int64

@@ -42,6 +42,10 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 	get := func(key any, opts ...oribi.GetOption) func() error {
 		return func() error { return errOf(table.Get(ctx, key, opts...)) }
 	}
+	sum := func(a oribi.Aggregate, opts ...oribi.AggregateOption) func() error {
+		return func() error { return errOf(table.Aggregate(ctx, []oribi.Aggregate{a}, opts...)) }
+	}
+	times := func(v any) oribi.Aggregate { return oribi.SumOfProduct(oribi.Col("v").Times(v)) }
 	create := func(s *schema.Schema, opts ...oribi.TableOption) func() error {
 		return func() error { return errOf(store.CreateTable(fmt.Sprint("bad", time.Now().UnixNano()), s, opts...)) }
 	}
@@ -120,6 +124,21 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"Where InFilter nil":        {true, where(oribi.InFilter("v", nil))},
 		"Where InFilter zero":       {true, where(oribi.InFilter("v", &bloom.BloomFilter{}))},
 		"Where Cell short":          {true, where(oribi.Eq("v", oribi.Cell{1}))},
+		"Aggregate nothing":         {false, func() error { return errOf(table.Aggregate(ctx, nil, nil)) }},
+		"Aggregate zero":            {true, sum(oribi.Aggregate{})},
+		"Aggregate no terms":        {true, sum(oribi.SumOfProduct())},
+		"Aggregate a zero term":     {true, sum(oribi.SumOfProduct(oribi.Term{}))},
+		"Aggregate no column":       {true, sum(oribi.SumOf(""))},
+		"Aggregate times nil":       {true, sum(times(nil))},
+		"Aggregate times NaN":       {true, sum(times(math.NaN()))},
+		"Aggregate times 1e300":     {true, sum(times(1e300))},
+		"Aggregate times 1e-300":    {true, sum(times(1e-300))},
+		"Aggregate a huge scale":    {true, sum(times(oribi.NewDecimal(1, math.MaxInt)))},
+		"Aggregate a low scale":     {true, sum(times(oribi.NewDecimal(1, math.MinInt)))},
+		"Aggregate huge scales":     {true, sum(oribi.SumOfProduct(oribi.Col("v").Plus(oribi.NewDecimal(1, math.MaxInt)).Times(oribi.NewDecimal(1, math.MaxInt))))},
+		"GroupBy no name":           {true, sum(oribi.CountRows(), oribi.GroupBy(""))},
+		"GroupBy nothing":           {false, sum(oribi.CountRows(), oribi.GroupBy())},
+		"GroupBy twice":             {true, sum(oribi.CountRows(), oribi.GroupBy("k"), oribi.GroupBy("k"))},
 		"Insert nil table":          {true, commit(func(b *oribi.Batch) { b.Insert(nil, oribi.Row{"k": 9, "v": 1}) })},
 		"Insert nil row":            {true, commit(func(b *oribi.Batch) { b.Insert(table, nil) })},
 		"Insert unknown op":         {true, commit(func(b *oribi.Batch) { b.Row(99, table, oribi.Row{"k": 9, "v": 1}) })},

@@ -72,6 +72,10 @@ func readCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, type
 		{"Table.Explain", place, func() error { return errOf(table.Explain(ctx, 1)) }},
 		{"Table.Count", place, func() error { return errOf(table.Count(ctx)) }},
 		{"Table.Count of some", place, func() error { return errOf(table.Count(ctx, oribi.Where(oribi.Eq("v", 1)))) }},
+		{"Table.Aggregate", place, func() error { return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()})) }},
+		{"Table.Aggregate of groups", place, func() error {
+			return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.SumOf("v")}, oribi.GroupBy("k")))
+		}},
 		{"Table.Scan", place, func() error { return lastErr(table.Scan(ctx).Rows()) }},
 		{"Scan.Batches", place, func() error { return lastErr(table.Scan(ctx).Batches()) }},
 		{"Table.History", place, func() error { return lastErr(table.History(ctx, 1)) }},

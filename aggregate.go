@@ -1,0 +1,151 @@
+package oribi
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/oribi-db/oribi/internal/tablet"
+)
+
+// Aggregate is a value that Table.Aggregate computes from rows: CountRows, CountOf, SumOf,
+// SumOfProduct, MinOf, MaxOf, and AvgOf return aggregates. An Aggregate names columns but no table.
+// It can be used with any number of tables and by several goroutines at once.
+//
+// NULLs are left out, as in SQL. Of rows without any other value, the sum, average, minimum, and
+// maximum are NULL, and the count is 0.
+type Aggregate struct {
+	kind   aggregateKind
+	column string
+	terms  []Term // of a sum of products
+}
+
+type aggregateKind uint8
+
+const (
+	countRows aggregateKind = iota + 1
+	countOf
+	sumOf
+	minOf
+	maxOf
+	avgOf
+)
+
+var aggregateNames = map[aggregateKind]string{countOf: "count", sumOf: "sum", minOf: "min", maxOf: "max", avgOf: "avg"}
+
+// CountRows returns the aggregate that is the number of rows, an int64.
+func CountRows() Aggregate { return Aggregate{kind: countRows} }
+
+// CountOf returns the aggregate that is the number of rows in which the column is not NULL, an
+// int64.
+func CountOf(column string) Aggregate { return Aggregate{kind: countOf, column: column} }
+
+// SumOf returns the aggregate that is the sum of a column of integers, decimals, or floats. The sum
+// of integers is an Int128 and that of decimals a Decimal with the scale of the column. Both are
+// exact; ErrOverflow if the sum does not fit 128 bits, or a decimal has more than 38 digits. The
+// sum of floats is a float64, the one that is nearest to the exact sum, whatever the order of the
+// rows; it is NaN if a value is NaN.
+func SumOf(column string) Aggregate { return SumOfProduct(Col(column)) }
+
+// SumOfProduct returns the aggregate that is the sum of the product of terms, of which there is at
+// least one:
+//
+//	SumOfProduct(Col("l_extendedprice"), Col("l_discount").Neg().Plus(1))
+//
+// A product with a NULL is NULL. Products of integers and decimals are exact, and so is their sum,
+// which has the scales of all terms together: an Int128 if there are only integers, else a Decimal.
+// ErrOverflow if a product, from the first term to any other, or the sum is out of range. If there
+// is a float, the terms and products are computed with float64, which rounds; their sum is as that
+// of SumOf.
+func SumOfProduct(terms ...Term) Aggregate { return Aggregate{kind: sumOf, terms: slices.Clone(terms)} }
+
+// MinOf returns the aggregate that is the least value of a column of any type but array, as a Go
+// value as in Row. Of floats, −0 is below +0 and NaN is above +Inf. It is NaN only if all values
+// are.
+func MinOf(column string) Aggregate { return Aggregate{kind: minOf, column: column} }
+
+// MaxOf returns the aggregate that is the greatest value of a column, in the same order as MinOf.
+func MaxOf(column string) Aggregate { return Aggregate{kind: maxOf, column: column} }
+
+// AvgOf returns the aggregate that is the average of a column of integers, decimals, or floats: the
+// exact sum, which cannot overflow, divided by the number of values. Of integers and floats it is
+// the nearest float64. Of decimals it is a Decimal with six more digits after the point than the
+// column, less if there would be more than 38 digits, rounded half away from zero.
+func AvgOf(column string) Aggregate {
+	return Aggregate{kind: avgOf, column: column, terms: []Term{Col(column)}}
+}
+
+// String returns a in the syntax of SQL.
+func (a Aggregate) String() string {
+	if a.kind == countRows {
+		return "count(*)"
+	}
+	argument := quoteName(a.column)
+	if a.kind == sumOf {
+		texts := make([]string, len(a.terms))
+		for i, t := range a.terms {
+			texts[i] = t.String()
+		}
+		if argument = strings.Join(texts, " * "); len(texts) == 1 {
+			argument = strings.TrimSuffix(strings.TrimPrefix(argument, "("), ")")
+		}
+	}
+	return aggregateNames[a.kind] + "(" + argument + ")"
+}
+
+// groupMemory is the part of Options.MemoryLimit that the groups of an aggregate may take.
+const groupMemory = 4
+
+// Aggregate computes aggregates over the rows that the options select, or over each group of them:
+//
+//	result, err := orders.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows(), oribi.SumOf("price")},
+//		oribi.GroupBy("country"), oribi.Where(oribi.Gt("qty", 10)))
+//	for _, g := range result.Groups {
+//		fmt.Println(g.Key[0], g.Values[0], g.Values[1])
+//	}
+//
+// Without aggregates, the result is the groups: the distinct values of the columns of GroupBy.
+//
+// The result is computed from one state of the table, and is the same whatever is flushed or
+// compacted.
+//
+// Errors: ErrNoColumn; ErrSchema for a column whose type the aggregate does not take; ErrOverflow;
+// an error if the groups take more than a quarter of Options.MemoryLimit; those of Scan.
+func (t *Table) Aggregate(ctx context.Context, aggregates []Aggregate, opts ...AggregateOption) (*AggregateResult, error) {
+	o := collect(opts)
+	if len(o.groupBy) == 0 && !slices.ContainsFunc(aggregates, func(a Aggregate) bool { return a.kind != countRows }) {
+		return t.aggregateRows(ctx, aggregates, &o)
+	}
+	p := &aggregation{aggregates: aggregates, by: o.groupBy, limit: t.store.opts.MemoryLimit / groupMemory}
+	o.fit = func(tableSchema *tablet.TableSchema) ([]int, error) {
+		indexes, err := p.bind(tableSchema)
+		return indexes, t.errorf(err)
+	}
+	o.order = anyOrder
+	sc := &Scan{t: t, ctx: ctx, o: o}
+	for b, err := range sc.Batches() {
+		if err == nil {
+			err = t.errorf(p.engine.Add(b))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	result, err := p.result()
+	return result, t.errorf(err)
+}
+
+// aggregateRows returns the result of aggregates that are all CountRows.
+func (t *Table) aggregateRows(ctx context.Context, aggregates []Aggregate, o *readOptions) (*AggregateResult, error) {
+	n, err := t.count(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	result, group := &AggregateResult{}, Group{}
+	for range aggregates {
+		result.Columns = append(result.Columns, countColumn("count"))
+		group.Values = append(group.Values, Value{n})
+	}
+	result.Groups = []Group{group}
+	return result, nil
+}

@@ -1,0 +1,301 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// aggregateTable creates a table with key k and columns of all kinds that aggregates treat
+// differently.
+func aggregateTable(t *testing.T, o *oribi.Options) (*oribi.Store, *oribi.Table) {
+	t.Helper()
+	if o == nil {
+		o = &oribi.Options{}
+	}
+	o.FS, o.Clock, o.Manual = vfs.NewMem(), mvcc.NewLogicalClock(1), true
+	store, err := oribi.Open("/store", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	table, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64},
+		schema.Column{Name: "i", Type: schema.Int64, Nullable: true},
+		schema.Column{Name: "u", Type: schema.Uint64, Nullable: true},
+		schema.Column{Name: "w", Type: schema.Int128, Nullable: true},
+		schema.Column{Name: "d", Type: schema.Decimal64, Precision: 15, Scale: 2, Nullable: true},
+		schema.Column{Name: "e", Type: schema.Decimal128, Precision: 38, Scale: 2, Nullable: true},
+		schema.Column{Name: "f", Type: schema.Double, Nullable: true},
+		schema.Column{Name: "g", Type: schema.Float, Nullable: true},
+		schema.Column{Name: "s", Type: schema.String, Nullable: true},
+		schema.Column{Name: "b", Type: schema.Bool, Nullable: true},
+		schema.Column{Name: "day", Type: schema.Date, Nullable: true},
+		schema.Column{Name: "a", Type: schema.Array, Element: schema.Int32, Nullable: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, table
+}
+
+// insert commits rows with keys 0, 1, ….
+func insert(t *testing.T, store *oribi.Store, table *oribi.Table, rows ...oribi.Row) {
+	t.Helper()
+	b := store.NewBatch()
+	for i, row := range rows {
+		row["k"] = i
+		b.Insert(table, row)
+	}
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// aggregated returns the groups as text, one per line.
+func aggregated(t *testing.T, table *oribi.Table, aggregates []oribi.Aggregate, opts ...oribi.AggregateOption) string {
+	t.Helper()
+	r, err := table.Aggregate(t.Context(), aggregates, opts...)
+	if err != nil {
+		return err.Error()
+	}
+	var lines []string
+	for _, g := range r.Groups {
+		lines = append(lines, strings.Trim(fmt.Sprint(g.Key), "[]")+fmt.Sprint(g.Values))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestAggregateOfNullsIsNull(t *testing.T) {
+	store, table := aggregateTable(t, nil)
+	all := []oribi.Aggregate{oribi.CountRows(), oribi.CountOf("i"), oribi.CountOf("k"), oribi.SumOf("i"), oribi.SumOf("d"), oribi.SumOf("f"),
+		oribi.MinOf("s"), oribi.MaxOf("i"), oribi.AvgOf("i"), oribi.AvgOf("d"), oribi.AvgOf("f"), oribi.SumOfProduct(oribi.Col("i"), oribi.Col("k"))}
+	const none = "NULL NULL NULL NULL NULL NULL NULL NULL NULL]"
+	if got := aggregated(t, table, all); got != "[0 0 0 "+none {
+		t.Errorf("without rows: %s", got)
+	}
+	if got := aggregated(t, table, all, oribi.GroupBy("s")); got != "" {
+		t.Errorf("groups without rows: %s", got)
+	}
+	insert(t, store, table, oribi.Row{}, oribi.Row{"s": ""}, oribi.Row{})
+	if got, want := aggregated(t, table, all, oribi.GroupBy("s")), "[1 0 1 NULL NULL NULL  NULL NULL NULL NULL NULL]\n<nil>[2 0 2 "+none; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAggregateValuesHaveDocumentedTypes(t *testing.T) {
+	store, table := aggregateTable(t, nil)
+	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	insert(t, store, table,
+		oribi.Row{"i": 1, "u": uint64(math.MaxUint64), "d": 1.25, "e": 1, "f": 0.1, "g": 0.5, "s": "x", "b": true, "day": day},
+		oribi.Row{"i": 2, "u": 1, "d": -7.75, "e": 2, "f": 0.2, "g": 0.25, "s": "é", "b": false, "day": day.AddDate(0, 0, 1)},
+		oribi.Row{"i": 4, "u": 1, "d": 0.01, "e": 2, "f": 0.7, "g": 1, "s": "a"})
+	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{
+		oribi.CountOf("b"), oribi.SumOf("i"), oribi.SumOf("u"), oribi.SumOf("d"), oribi.SumOf("f"), oribi.SumOf("g"),
+		oribi.AvgOf("i"), oribi.AvgOf("u"), oribi.AvgOf("d"), oribi.AvgOf("e"), oribi.AvgOf("f"),
+		oribi.MinOf("u"), oribi.MaxOf("d"), oribi.MinOf("g"), oribi.MaxOf("s"), oribi.MaxOf("b"), oribi.MinOf("day"),
+		oribi.SumOfProduct(oribi.Col("i").Times(0.5)), oribi.SumOfProduct(oribi.Col("d"), oribi.Col("i").Neg().Plus(oribi.NewDecimal(1, 1))),
+		oribi.SumOfProduct(oribi.Col("d"), oribi.Col("f"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decimal := func(unscaled int64, scale int) any { return oribi.NewDecimal(unscaled, scale) }
+	for i, want := range []any{
+		int64(2), batch.Int128Of(7), batch.Int128{Lo: 1, Hi: 1}, decimal(-649, 2), 1.0, 1.75,
+		7.0 / 3, (math.MaxUint64 + 2.0) / 3, decimal(-216333333, 8), decimal(167, 2), 1.0 / 3,
+		uint64(1), decimal(125, 2), float32(0.25), "é", true, day,
+		decimal(35, 1), decimal(-1125+14725-39, 3), -1.4180000000000001} { // the last one is the sum of rounded products
+		if got := r.Groups[0].Values[i].Any(); got != want {
+			t.Errorf("%s is %v (%T), want %v (%T)", r.Columns[i].Name, got, got, want, want)
+		}
+	}
+	b, err := r.Batch()
+	if err != nil || b.Len != 1 {
+		t.Fatalf("%d rows, %v", b.Len, err)
+	}
+	for i, v := range b.Columns {
+		if err := v.Validate(); err != nil || v.IsNull(0) {
+			t.Errorf("column %s of the batch: NULL %v, %v", b.Schema[i].Name, v.IsNull(0), err)
+		}
+	}
+}
+
+func TestAggregateValueConversions(t *testing.T) {
+	store, table := aggregateTable(t, nil)
+	insert(t, store, table, oribi.Row{"u": uint64(math.MaxUint64), "d": 1.5, "f": 2.5, "s": "x"})
+	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("u"), oribi.SumOf("d"), oribi.SumOf("f"), oribi.MinOf("s"), oribi.SumOf("i"), oribi.CountRows()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range r.Groups[0].Values {
+		i, err1 := v.Int64()
+		d, err2 := v.Decimal()
+		f, err3 := v.Float64()
+		got = append(got, fmt.Sprint(v, v.IsNull(), i, err1, d, err2, f, err3))
+	}
+	want := []string{
+		"18446744073709551615 false -1 oribi: 18446744073709551615 as int64: out of range 18446744073709551615 <nil> 1.8446744073709552e+19 <nil>",
+		"1.50 false 0 oribi: the value, a oribi.Decimal, is not an integer 1.50 <nil> 1.5 <nil>",
+		"2.5 false 0 oribi: the value, a float64, is not an integer 0 oribi: the value, a float64, is not a decimal 2.5 <nil>",
+		"x false 0 oribi: the value, a string, is not an integer 0 oribi: the value, a string, is not a decimal 0 oribi: the value, a string, is not a number",
+		"NULL true 0 oribi: the value is NULL 0 oribi: the value is NULL 0 oribi: the value is NULL",
+		"1 false 1 <nil> 1 <nil> 1 <nil>"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAggregateOverflow(t *testing.T) {
+	store, table := aggregateTable(t, nil)
+	most := batch.Int128{Lo: math.MaxUint64, Hi: math.MaxInt64}
+	digits := oribi.Decimal{Unscaled: batch.Pow10(38).Neg(), Scale: 2}
+	digits.Unscaled, _ = digits.Unscaled.Add(batch.Int128Of(1))
+	insert(t, store, table, oribi.Row{"w": most, "e": digits, "i": 1}, oribi.Row{"w": 1, "e": oribi.NewDecimal(-1, 2)}, oribi.Row{"w": -1})
+	for name, c := range map[string]struct {
+		a    oribi.Aggregate
+		want string // "": ErrOverflow
+	}{
+		"sum in between": {oribi.SumOf("w"), most.String()},
+		"decimal":        {oribi.SumOf("e"), ""},
+		"average":        {oribi.AvgOf("e"), "-500000000000000000000000000000000000.00"},
+		"product":        {oribi.SumOfProduct(oribi.Col("w"), oribi.Col("w")), ""},
+		"term":           {oribi.SumOfProduct(oribi.Col("w").Plus(1)), ""},
+		"constants":      {oribi.SumOfProduct(oribi.Col("w").Times(most).Times(10)), ""},
+		"NULL in time":   {oribi.SumOfProduct(oribi.Col("i"), oribi.Col("w"), oribi.Col("w").Neg().Plus(most)), "0"},
+	} {
+		r, err := table.Aggregate(t.Context(), []oribi.Aggregate{c.a})
+		switch {
+		case c.want == "" && !errors.Is(err, oribi.ErrOverflow):
+			t.Errorf("%s: %v, want ErrOverflow", name, err)
+		case c.want != "" && (err != nil || r.Groups[0].Values[0].String() != c.want):
+			t.Errorf("%s: %v, %v, want %s", name, r, err, c.want)
+		}
+	}
+	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("w")}, oribi.Where(oribi.Ge("k", 0), oribi.Le("k", 1))); !errors.Is(err, oribi.ErrOverflow) {
+		t.Errorf("sum: %v, want ErrOverflow", err)
+	}
+}
+
+func TestAggregateErrorsNameTableAndColumn(t *testing.T) {
+	store, table := aggregateTable(t, &oribi.Options{MemoryLimit: 16 << 20})
+	for want, c := range map[string]struct {
+		is   error
+		a    oribi.Aggregate
+		opts []oribi.AggregateOption
+	}{
+		`oribi: table "t": sum(x): column "x": no such column; there is`:                         {oribi.ErrNoColumn, oribi.SumOf("x"), nil},
+		`oribi: table "t": count(x): column "x": no such column; there is`:                       {oribi.ErrNoColumn, oribi.CountOf("x"), nil},
+		`oribi: table "t": group by: column "x": no such column; there is`:                       {oribi.ErrNoColumn, oribi.SumOf("i"), []oribi.AggregateOption{oribi.GroupBy("k", "x")}},
+		`oribi: table "t": group by: column "k" appears twice`:                                   {oribi.ErrSchema, oribi.SumOf("i"), []oribi.AggregateOption{oribi.GroupBy("k", "k")}},
+		`oribi: table "t": sum(s): column "s": type string cannot be added`:                      {oribi.ErrSchema, oribi.SumOf("s"), nil},
+		`oribi: table "t": avg(day): column "day": type date cannot be added`:                    {oribi.ErrSchema, oribi.AvgOf("day"), nil},
+		`oribi: table "t": min(a): type`:                                                         {oribi.ErrSchema, oribi.MinOf("a"), nil},
+		`oribi: table "t": sum(k): column "k": a string is not a constant of a term`:             {oribi.ErrSchema, oribi.SumOfProduct(oribi.Col("k").Plus("1")), nil},
+		`oribi: table "t": sum(d * (0.00000000000000000000000000000000000001 + d)): 40 decimals`: {oribi.ErrSchema, oribi.SumOfProduct(oribi.Col("d"), oribi.Col("d").Plus(oribi.NewDecimal(1, 38))), nil},
+	} {
+		_, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows(), c.a}, c.opts...)
+		if !errors.Is(err, c.is) || !strings.HasPrefix(fmt.Sprint(err), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	b := store.NewBatch()
+	for i := range 100 {
+		b.Insert(table, oribi.Row{"k": i, "s": strings.Repeat("x", 60_000) + fmt.Sprint(i)})
+		if i%50 == 49 {
+			if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := table.Aggregate(t.Context(), nil, oribi.GroupBy("s")); !strings.Contains(fmt.Sprint(err), `oribi: table "t": `) || !strings.Contains(fmt.Sprint(err), "more than 4 MiB of memory") {
+		t.Errorf("too many groups: %v", err)
+	}
+}
+
+func TestAggregateGroupsAreInOrder(t *testing.T) {
+	store, table := aggregateTable(t, nil)
+	zero := 0.0
+	insert(t, store, table,
+		oribi.Row{"f": math.NaN(), "a": []int32{2}}, oribi.Row{"f": -zero, "u": 1}, oribi.Row{"f": 1, "b": true, "u": uint64(math.MaxUint64)},
+		oribi.Row{"f": math.Inf(1), "b": false, "a": []int32{2}}, oribi.Row{"f": math.Copysign(0, -1), "d": 1}, oribi.Row{"d": -1},
+		oribi.Row{"f": -math.NaN(), "a": []int32{}})
+	count := []oribi.Aggregate{oribi.CountRows()}
+	for column, want := range map[string]string{
+		"f": "0[2] 1[1] +Inf[1] NaN[2] <nil>[1]",
+		"u": "1[1] 18446744073709551615[1] <nil>[5]",
+		"b": "false[1] true[1] <nil>[5]",
+		"d": "-1.00[1] 1.00[1] <nil>[5]",
+		"a": "[1] 2[2] <nil>[4]",
+	} {
+		if got := strings.ReplaceAll(aggregated(t, table, count, oribi.GroupBy(column)), "\n", " "); got != want {
+			t.Errorf("by %s: %s, want %s", column, got, want)
+		}
+	}
+	if got, want := aggregated(t, table, nil, oribi.GroupBy("f"), oribi.GroupBy("b"), oribi.Where(oribi.Ge("f", 0))), "0 <nil>[]\n1 true[]\n+Inf false[]"; got != want {
+		t.Errorf("distinct values:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The answer as of a timestamp is the same in memory, in files, after changes, and after the schema
+// has changed.
+func TestAggregateReadsOneState(t *testing.T) {
+	ctx := t.Context()
+	store, table := aggregateTable(t, nil)
+	insert(t, store, table, oribi.Row{"i": 1, "s": "x"}, oribi.Row{"i": 20, "s": "y"}, oribi.Row{"i": 300, "s": "x"})
+	first := store.Visible()
+	sn, err := store.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sn.Close()
+	sums := []oribi.Aggregate{oribi.SumOf("i"), oribi.CountRows()}
+	check := func(when string) {
+		t.Helper()
+		for _, at := range []oribi.ReadOption{oribi.AsOf(first), oribi.At(sn)} {
+			if got := aggregated(t, table, sums, oribi.GroupBy("s"), at); got != "x[301 2]\ny[20 1]" {
+				t.Errorf("%s: %s", when, got)
+			}
+		}
+	}
+	check("in memory")
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check("in a file")
+	b := store.NewBatch()
+	b.Update(table, oribi.Row{"k": 0, "i": 5000, "s": "z"})
+	b.Delete(table, oribi.Row{"k": 1})
+	b.Insert(table, oribi.Row{"k": 9, "i": 60000, "s": "x"})
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check("with changes")
+	if got := aggregated(t, table, sums, oribi.GroupBy("s")); got != "x[60300 2]\nz[5000 1]" {
+		t.Errorf("the newest state: %s", got)
+	}
+	if got := aggregated(t, table, sums, oribi.From(1), oribi.To(9)); got != "[300 1]" {
+		t.Errorf("a range: %s", got)
+	}
+	if got := aggregated(t, table, sums, oribi.Prefix(9), oribi.Where(oribi.Eq("s", "x"))); got != "[60000 1]" {
+		t.Errorf("a prefix: %s", got)
+	}
+	if err := table.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check("after a compaction")
+	if err := table.Alter(ctx, oribi.RenameColumn("i", "n"), oribi.AddColumn(schema.Column{Name: "m", Type: schema.Int32, Default: []byte{7, 0, 0, 0}})); err != nil {
+		t.Fatal(err)
+	}
+	if got := aggregated(t, table, []oribi.Aggregate{oribi.SumOf("n"), oribi.SumOf("m")}, oribi.GroupBy("s"), oribi.AsOf(first)); got != "x[301 14]\ny[20 7]" {
+		t.Errorf("after an alteration: %s", got)
+	}
+}
