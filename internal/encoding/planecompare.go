@@ -100,11 +100,10 @@ func keepAll(sel []uint64, keep bool) {
 	}
 }
 
-// compareWords is comparePlanes with 64-bit words, for every machine. It begins with a word of sel.
-func (v *planeView) compareWords(op comparison, refs []planeRef, x *uint128, flip bool, sel []uint64, begin int) {
+// compareWords is comparePlanes with 64-bit words, for every machine.
+func (v *planeView) compareWords(op comparison, refs []planeRef, x *uint128, flip bool, sel []uint64) {
 	last := len(refs) - 1
-	for i := begin; i < len(sel); i++ {
-		s := sel[i]
+	for i, s := range sel {
 		below, equal := uint64(0), s
 		for k := last; k >= 0 && equal != 0; k-- {
 			r := refs[k]

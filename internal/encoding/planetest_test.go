@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -89,8 +90,17 @@ func checkTest(p *batch.Predicate, v *planeView, cells []byte, n int, sel []uint
 	if !test.compile(p, p.Type) {
 		return fmt.Errorf("not a test on planes")
 	}
-	got := append(batch.Bitmap(nil), sel...)
+	// Words after the selection show whether the kernels stop at its end.
+	memory := slices.Grow(slices.Clone(sel), 2*stripWords)[:len(sel)+2*stripWords]
+	after := memory[len(sel):]
+	for i := range after {
+		after[i] = 0x5555555555555555
+	}
+	got := memory[:len(sel)]
 	test.filter(v, got, new(selections))
+	if slices.ContainsFunc(after, func(w uint64) bool { return w != 0x5555555555555555 }) {
+		return fmt.Errorf("%s: %d cells of %d bytes: wrote after the selection", p.Op, n, v.width)
+	}
 	for i := range sel {
 		var want uint64
 		for j := 64 * i; j < min(n, 64*i+64); j++ {

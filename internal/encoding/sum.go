@@ -76,24 +76,27 @@ func (s *Sum) addMultiple(x uint128, shift int, subtract bool) {
 	}
 }
 
-// sum adds ±2^shift times the selected cells to total. Signed cells are in two's complement: their
-// top bit has a negative weight, and so has a run of equal bits up to the top as a whole, that of
-// its lowest bit.
-func (v *planeView) sum(total *Sum, signed bool, sel []uint64, shift int, negative bool) {
+// sum adds ±2^shift times the selected cells to total, but only those with a 1 in with, a plane of
+// as many cells, unless that is nil. Signed cells are in two's complement: their top bit has a
+// negative weight, and so has a run of equal bits up to the top as a whole, that of its lowest bit.
+func (v *planeView) sum(total *Sum, signed bool, sel []uint64, with []byte, shift int, negative bool) {
 	refs := v.refs
 	if signed {
 		run := v.signRun()
 		if refs = v.refs[:run]; run < len(v.refs) {
-			v.tally(total.side(!negative), v.refs[run:run+1], sel, shift)
+			v.tally(total.side(!negative), v.refs[run:run+1], sel, with, shift)
 		}
 	}
 	if len(refs) > 0 {
-		v.tally(total.side(negative), refs, sel, shift)
+		v.tally(total.side(negative), refs, sel, with, shift)
 	}
 	if v.ones == (uint128{}) {
 		return
 	}
-	n := uint64(batch.Bitmap(sel).Count())
+	n := uint64(0)
+	for i, w := range sel {
+		n += uint64(bits.OnesCount64(w & planeWord(with, i)))
+	}
 	for i, w := range v.ones {
 		total.addMultiple(uint128{w}.times(n), shift+64*i, negative)
 	}
@@ -102,89 +105,49 @@ func (v *planeView) sum(total *Sum, signed bool, sel []uint64, shift int, negati
 	}
 }
 
-// tallyWords is tally with 64-bit words, for every machine. It begins with a word of sel.
-func (v *planeView) tallyWords(t *tallies, refs []planeRef, sel []uint64, shift, begin int) {
-	for _, r := range refs {
-		n := 0
-		for i := begin; i < len(sel); i++ {
-			n += bits.OnesCount64(v.word(r, 8*i) & sel[i])
-		}
-		t[int(r.plane)+shift][0] += uint64(n)
+// planeWord returns word i of a plane. A nil plane is all ones.
+func planeWord(plane []byte, i int) uint64 {
+	if plane == nil {
+		return allOnes
 	}
+	return load64(plane[8*i:])
 }
 
-// mask writes to dst those of the selected cells that have the bit of plane r.
-func (v *planeView) mask(dst, sel []uint64, r planeRef) {
-	for i, w := range sel {
-		dst[i] = w & v.word(r, 8*i)
+// tallyWords is tally with 64-bit words, for every machine. It begins with a word of sel.
+func (v *planeView) tallyWords(t *tallies, refs []planeRef, sel []uint64, with []byte, shift, begin int) {
+	for i := begin; i < len(sel); i++ {
+		w := sel[i] & planeWord(with, i)
+		if w == 0 {
+			continue
+		}
+		for _, r := range refs {
+			t[int(r.plane)+shift][0] += uint64(bits.OnesCount64(v.word(r, 8*i) & w))
+		}
 	}
 }
 
 // addProducts adds the products of the selected cells of a and b, which have the same number of
 // cells, of at most 8 bytes each: for each bit j of b, 2^j times the sum of those cells of a that
-// have it in b. buf is memory as long as sel.
-func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel, buf []uint64) {
+// have it in b.
+func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint64) {
 	if len(a.refs) < len(b.refs) {
 		a, b, signedA, signedB = b, a, signedB, signedA
 	}
 	refs, ones := b.refs, b.ones[0]
 	if signedB {
 		if run := b.signRun(); run < len(refs) {
-			b.mask(buf, sel, refs[run])
-			a.sum(total, signedA, buf, int(refs[run].plane), true)
+			a.sum(total, signedA, sel, b.base[refs[run].at:], int(refs[run].plane), true)
 			refs = refs[:run]
 		} else if absent := 64 - 8*b.width; ones<<absent>>63 != 0 {
 			k := 64 - absent - bits.LeadingZeros64(^(ones << absent)) // the lowest of the ones up to the top
-			a.sum(total, signedA, sel, k, true)
+			a.sum(total, signedA, sel, nil, k, true)
 			ones &= lowBits(k)
 		}
 	}
 	for ; ones != 0; ones &= ones - 1 {
-		a.sum(total, signedA, sel, bits.TrailingZeros64(ones), false)
+		a.sum(total, signedA, sel, nil, bits.TrailingZeros64(ones), false)
 	}
 	for _, r := range refs {
-		b.mask(buf, sel, r)
-		a.sum(total, signedA, buf, int(r.plane), false)
+		a.sum(total, signedA, sel, b.base[r.at:], int(r.plane), false)
 	}
-}
-
-// extreme returns the least or the greatest of the selected cells, of which there is at least one,
-// in unsigned order. left and buf are memory as long as sel.
-func (v *planeView) extreme(greatest, signed bool, sel, left, buf []uint64) uint128 {
-	refs, x := v.refs, v.ones
-	copy(left, sel)
-	top := 8*v.width - 1
-	run := len(refs)
-	if signed {
-		run = v.signRun()
-	}
-	for k := min(run, len(refs)-1); k >= 0; k-- {
-		r := refs[k]
-		want := greatest != (k == run) // the better value of the bit
-		flip := allOnes
-		if want {
-			flip = 0
-		}
-		some := uint64(0)
-		for i, w := range left {
-			buf[i] = w & (v.word(r, 8*i) ^ flip)
-			some |= buf[i]
-		}
-		if some != 0 {
-			left, buf = buf, left
-		}
-		if (some != 0) == want {
-			x = x.or(bit128(int(r.plane)))
-		}
-	}
-	if run < len(refs) {
-		// The bits above repeat this one.
-		if k := int(refs[run].plane); x.bit(k) != 0 {
-			x = x.or(low128(top + 1).andNot(low128(k)))
-		}
-	}
-	if signed {
-		x = x.xor(bit128(top))
-	}
-	return x
 }

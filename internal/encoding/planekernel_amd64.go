@@ -1,0 +1,68 @@
+//go:build !purego
+
+package encoding
+
+import "unsafe"
+
+// comparePlanes is compare after the constant planes have been considered: it visits all refs. flip
+// inverts the highest of them.
+func (v *planeView) comparePlanes(op comparison, refs []planeRef, x *uint128, flip bool, sel []uint64) {
+	if !wide || v.row < blockBytes {
+		v.compareWords(op, refs, x, flip, sel)
+		return
+	}
+	inverted := uint64(0)
+	if flip {
+		inverted = allOnes
+	}
+	compareWide(&sel[0], &v.base[0], &refs[0], len(refs), v.row, x, &op, inverted)
+}
+
+// tally adds to t, for each plane, the number of selected cells that have its bit, and that of with
+// unless that is nil. Plane i counts as bit i+shift.
+func (v *planeView) tally(t *tallies, refs []planeRef, sel []uint64, with []byte, shift int) {
+	done := 0
+	if wide && v.row >= blockBytes {
+		done = v.row &^ (blockBytes - 1)
+		mask := (*byte)(unsafe.Pointer(&sel[0])) // no further condition
+		if with != nil {
+			mask = &with[0]
+		}
+		tallyWide(&t[shift], &v.base[0], &refs[0], len(refs), done, &sel[0], mask)
+	}
+	if done < v.row {
+		v.tallyWords(t, refs, sel, with, shift, done/8)
+	}
+}
+
+// keepBest clears the bits of left whose cells are not the greatest or the least. left is part of a
+// selection, begins at one of its words and is not 0. inverted is XORed with the highest plane.
+func (v *planeView) keepBest(left []uint64, refs []planeRef, begin int, greatest bool, inverted uint64) {
+	if !wide || v.row-8*begin < 8*stripWords {
+		v.keepBestWords(left, refs, begin, greatest, inverted)
+		return
+	}
+	others := uint64(0)
+	if !greatest {
+		others = allOnes
+	}
+	keepBestWide(&left[0], &v.base[8*begin], &refs[0], len(refs), inverted, others)
+}
+
+// compareWide is compareWords in registers of 32 bytes, for n refs and planes of at least 32 bytes.
+// inverted is XORed with the highest plane.
+//
+//go:noescape
+func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison, inverted uint64)
+
+// tallyWide adds to t[p], for each plane p in n refs, the number of selected cells among the first
+// 8·row that have its bit and that of mask. row is a positive multiple of 32.
+//
+//go:noescape
+func tallyWide(t *[4]uint64, base *byte, refs *planeRef, n, row int, sel *uint64, mask *byte)
+
+// keepBestWide is keepBestWords for 16 words. inverted is XORed with the highest of n planes, others
+// with the others.
+//
+//go:noescape
+func keepBestWide(left *uint64, base *byte, refs *planeRef, n int, inverted, others uint64)

@@ -1,0 +1,21 @@
+//go:build !amd64 || purego
+
+package encoding
+
+// comparePlanes is compare after the constant planes have been considered: it visits all refs. flip
+// inverts the highest of them.
+func (v *planeView) comparePlanes(op comparison, refs []planeRef, x *uint128, flip bool, sel []uint64) {
+	v.compareWords(op, refs, x, flip, sel)
+}
+
+// tally adds to t, for each plane, the number of selected cells that have its bit, and that of with
+// unless that is nil. Plane i counts as bit i+shift.
+func (v *planeView) tally(t *tallies, refs []planeRef, sel []uint64, with []byte, shift int) {
+	v.tallyWords(t, refs, sel, with, shift, 0)
+}
+
+// keepBest clears the bits of left whose cells are not the greatest or the least. left is part of a
+// selection, begins at one of its words and is not 0. inverted is XORed with the highest plane.
+func (v *planeView) keepBest(left []uint64, refs []planeRef, begin int, greatest bool, inverted uint64) {
+	v.keepBestWords(left, refs, begin, greatest, inverted)
+}
