@@ -36,14 +36,14 @@ func FillVectors(columns []*batch.Vector, items []Item) {
 	}
 }
 
-// FromBatch sets the item to a row of a batch with all columns of lineitem.
-func FromBatch(b *batch.RecordBatch, i int, it *Item) {
+// Batch sets the item to a row of a batch with all columns of lineitem.
+func (d *Decoder) Batch(b *batch.RecordBatch, i int, it *Item) {
 	long := func(col int) int64 { return batch.Values[int64](b.Columns[col])[i] }
 	short := func(col int) int32 { return batch.Values[int32](b.Columns[col])[i] }
-	text := func(col int) string { return string(b.Columns[col].Cell(i)) }
+	word := func(col int) string { return d.Word(b.Columns[col].Cell(i)) }
 	*it = Item{OrderKey: long(0), LineNumber: short(1), PartKey: long(2), SuppKey: long(3), Quantity: long(4), ExtendedPrice: long(5),
-		Discount: long(6), Tax: long(7), ReturnFlag: text(8), LineStatus: text(9), ShipDate: short(10), CommitDate: short(11),
-		ReceiptDate: short(12), ShipInstruct: text(13), ShipMode: text(14), Comment: text(15)}
+		Discount: long(6), Tax: long(7), ReturnFlag: word(8), LineStatus: word(9), ShipDate: short(10), CommitDate: short(11),
+		ReceiptDate: short(12), ShipInstruct: word(13), ShipMode: word(14), Comment: string(b.Columns[15].Cell(i))}
 }
 
 // AppendCells appends the two key cells of a row, one after the other: 8 and 4 bytes.
@@ -55,13 +55,13 @@ func AppendCells(dst []byte, k Key) []byte {
 // AppendLong appends the cell of an int64 or a decimal.
 func AppendLong(dst []byte, v int64) []byte { return binary.LittleEndian.AppendUint64(dst, uint64(v)) }
 
-// FromCells sets the item to the row with the given cells of all columns of lineitem.
-func FromCells(cells [][]byte, it *Item) {
+// Cells sets the item to the row with the given cells of all columns of lineitem.
+func (d *Decoder) Cells(cells [][]byte, it *Item) {
 	long := func(col int) int64 { return int64(binary.LittleEndian.Uint64(cells[col])) }
 	short := func(col int) int32 { return int32(binary.LittleEndian.Uint32(cells[col])) }
 	*it = Item{OrderKey: long(0), LineNumber: short(1), PartKey: long(2), SuppKey: long(3), Quantity: long(4), ExtendedPrice: long(5),
-		Discount: long(6), Tax: long(7), ReturnFlag: string(cells[8]), LineStatus: string(cells[9]), ShipDate: short(10), CommitDate: short(11),
-		ReceiptDate: short(12), ShipInstruct: string(cells[13]), ShipMode: string(cells[14]), Comment: string(cells[15])}
+		Discount: long(6), Tax: long(7), ReturnFlag: d.Word(cells[8]), LineStatus: d.Word(cells[9]), ShipDate: short(10), CommitDate: short(11),
+		ReceiptDate: short(12), ShipInstruct: d.Word(cells[13]), ShipMode: d.Word(cells[14]), Comment: string(cells[15])}
 }
 
 // Day returns the date that is the given number of days after 1970-01-01.

@@ -69,7 +69,7 @@ func (it *Item) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// Decoder decodes rows of key-value stores. It interns strings that occur often. Its zero value is
+// Decoder decodes rows of key-value stores and of batches. It interns strings that occur often. Its zero value is
 // ready for use.
 type Decoder struct{ words map[string]string }
 

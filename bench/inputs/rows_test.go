@@ -129,7 +129,7 @@ func TestRowsRoundTripInThreeForms(t *testing.T) {
 			cells[c] = columns[c].Cell(i)
 		}
 		var got Item
-		if FromCells(cells, &got); got != want {
+		if new(Decoder).Cells(cells, &got); got != want {
 			t.Fatalf("row %d from its cells: %+v, want %+v", i, got, want)
 		}
 		if fromRow(want.Row(), &got); got != want {

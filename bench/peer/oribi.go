@@ -51,6 +51,7 @@ type oribiLineitem struct {
 	set     []bool
 	cells   [][]byte
 	buf     []byte
+	decoder inputs.Decoder
 }
 
 func openOribi(dir string) (Lineitem, error) {
@@ -119,7 +120,7 @@ func (o *oribiLineitem) Get(key inputs.Key, it *inputs.Item) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	inputs.FromCells(cells, it)
+	o.decoder.Cells(cells, it)
 	return true, nil
 }
 
@@ -139,7 +140,7 @@ func (o *oribiLineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) er
 	var it inputs.Item
 	for _, row := range rows {
 		if row != nil {
-			inputs.FromCells(row, &it)
+			o.decoder.Cells(row, &it)
 			use(&it)
 		}
 	}
@@ -153,7 +154,7 @@ func (o *oribiLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item))
 			return err
 		}
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			inputs.FromBatch(b, i, &it)
+			o.decoder.Batch(b, i, &it)
 			use(&it)
 		}
 	}

@@ -39,8 +39,9 @@ func (c *checksum) String() string { return fmt.Sprintf("%d rows %016x", c.rows,
 func (c *checksum) addBatch(b *batch.RecordBatch) {
 	var key, value []byte
 	var it inputs.Item
+	var d inputs.Decoder
 	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-		inputs.FromBatch(b, i, &it)
+		d.Batch(b, i, &it)
 		key, value = it.AppendKey(key[:0]), it.AppendValue(value[:0])
 		c.add(key, value)
 	}
