@@ -84,6 +84,18 @@ func (v *Vector) Reset(n int) {
 	v.Bytes = v.Bytes[:n]
 }
 
+// Drop makes v an empty vector of no type that refers to no cell, for use as any column after Type
+// is set. It keeps v's memory if that has at most limit bytes.
+func (v *Vector) Drop(limit int) {
+	const header = 24 // bytes of a slice
+	if cap(v.Data)+header*cap(v.Bytes)+4*cap(v.Codes)+8*cap(v.presentBuf) > limit {
+		*v = Vector{}
+		return
+	}
+	clear(v.Bytes[:cap(v.Bytes)])
+	*v = Vector{Data: v.Data[:0], Bytes: v.Bytes[:0], Codes: v.Codes[:0], presentBuf: v.presentBuf[:0]}
+}
+
 // growAligned returns a slice of n bytes that begins at a multiple of 8 bytes, in b's memory if
 // that is large enough.
 func growAligned(b []byte, n int) []byte {

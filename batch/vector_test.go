@@ -183,6 +183,43 @@ func TestAppendRunCopiesFixedAliasesStrings(t *testing.T) {
 	}
 }
 
+// A vector that was dropped is used for columns of any type, like a new one.
+func TestDroppedVectorIsLikeNew(t *testing.T) {
+	types := []schema.Type{schema.Int8, schema.String, schema.Int64, schema.Binary, schema.Int128}
+	r := seedtest.Rand(t)
+	var v Vector
+	for range 200 {
+		v.Type = types[r.IntN(len(types))]
+		n := r.IntN(40)
+		v.Reset(0)
+		var want [][]byte
+		for range n {
+			cell := make([]byte, v.Type.Width())
+			for k := range cell {
+				cell[k] = byte(r.Uint32())
+			}
+			if r.IntN(4) == 0 {
+				cell = nil
+			}
+			v.AppendCell(cell)
+			want = append(want, cell)
+		}
+		if v.Len != n || v.Validate() != nil {
+			t.Fatalf("%d cells, want %d: %v", v.Len, n, v.Validate())
+		}
+		for i := range want {
+			if !bytes.Equal(v.Cell(i), want[i]) || v.IsNull(i) != (want[i] == nil) {
+				t.Fatalf("%s: cell %d is %x, want %x", v.Type, i, v.Cell(i), want[i])
+			}
+		}
+		limit := r.IntN(2) * 300
+		v.Drop(limit)
+		if v.Len != 0 || v.Present != nil || cap(v.Data) > limit || limit == 0 && v.Bytes != nil {
+			t.Fatalf("a dropped vector of %d cells, %d bytes", v.Len, cap(v.Data))
+		}
+	}
+}
+
 func TestValuesAliasesData(t *testing.T) {
 	v := NewVector(schema.Int32, 3)
 	values := Values[int32](v)

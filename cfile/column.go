@@ -18,7 +18,6 @@ type ColumnReader struct {
 
 	r    *Reader
 	held [2]heldBlock // newest first
-	get  func(bs []BlockPointer, i int) (*dataBlock, error)
 
 	strings []byte // memory of byte strings of a Transient reader
 
@@ -40,10 +39,12 @@ type heldBlock struct {
 const maxHeld = 512 << 10
 
 // NewColumnReader returns a ColumnReader with no position.
-func (r *Reader) NewColumnReader() *ColumnReader {
-	c := &ColumnReader{r: r}
-	c.get = c.load
-	return c
+func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
+
+// Reset makes c a reader of r with no position, as NewColumnReader does, and keeps the memory of
+// Select. If r is nil, c can only be reset; it then keeps no cblock in memory.
+func (c *ColumnReader) Reset(r *Reader) {
+	*c = ColumnReader{r: r, sel: c.sel, present: c.present, dense: c.dense}
 }
 
 // load returns data cblock i.
@@ -64,13 +65,19 @@ func (c *ColumnReader) load(bs []BlockPointer, i int) (*dataBlock, error) {
 	return b, nil
 }
 
-// read frees held[0] and reads data cblock i, reusing memory if no caller can see it.
-func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, error) {
-	oldest := c.held[1]
+// shift frees held[0] for another cblock and returns one that is no longer held.
+func (c *ColumnReader) shift() (oldest heldBlock) {
+	oldest = c.held[1]
 	c.held[1], c.held[0] = c.held[0], heldBlock{}
 	if b := c.held[1].b; b != nil && b.bytes > maxHeld {
 		oldest, c.held[1] = c.held[1], heldBlock{}
 	}
+	return oldest
+}
+
+// read frees held[0] and reads data cblock i, reusing memory if no caller can see it.
+func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, error) {
+	oldest := c.shift()
 	key := cache.Key{Block: c.r.id, Offset: uint64(bs[i].Offset), Part: partWhole}
 	if c.r.cache != nil {
 		if v, ok := c.r.cache.Get(key); ok {
@@ -107,21 +114,35 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	if b := c.held[0].b; b != nil && ord == b.first+int64(b.rows) && !c.r.info.PositionalIndex {
 		return c.following(b)
 	}
-	return c.r.findRow(ord, c.get)
+	return c.r.findRow(ord, c.load)
 }
 
-// Cached reports whether the cblock of row ord is available without reading the file.
-func (c *ColumnReader) Cached(ord batch.Ordinal) bool {
-	for k := range c.held {
-		if b := c.held[k].b; b != nil && uint64(int64(ord)-b.first) < uint64(b.rows) {
-			return true
-		}
-	}
-	if int64(ord) >= c.r.info.Rows {
+// Cached reports whether the cblocks of the first and the last of cells [ord, ord+n), clipped to
+// the end of the file, are available without reading it.
+func (c *ColumnReader) Cached(ord batch.Ordinal, n int) bool {
+	if n = c.clip(ord, n); n == 0 {
 		return true
 	}
-	_, b := c.r.cached(int64(ord))
-	return b != nil
+	last := int64(ord) + int64(n) - 1
+	first := c.hold(int64(ord))
+	return first != nil && (last < first.first+int64(first.rows) || c.hold(last) != nil)
+}
+
+// hold returns the cblock of row ord, which is below the number of rows, if that needs no read, and
+// keeps it for the next call of block; otherwise it returns nil.
+func (c *ColumnReader) hold(ord int64) *dataBlock {
+	for k := range c.held {
+		if b := c.held[k].b; b != nil && uint64(ord-b.first) < uint64(b.rows) {
+			return b
+		}
+	}
+	x, b := c.r.cached(ord)
+	if b == nil || c.r.checkOrdinal(x, b) != nil {
+		return nil // block returns the error
+	}
+	c.shift()
+	c.held[0].b = b
+	return b
 }
 
 // Fetch reads the cblocks of the first and the last of cells [ord, ord+n), clipped to the end of
@@ -147,7 +168,7 @@ func (c *ColumnReader) following(b *dataBlock) (*dataBlock, error) {
 	if i >= len(bs) {
 		return nil, c.r.corruptf("rows end at %d, want %d", want, c.r.info.Rows)
 	}
-	next, err := c.get(bs, i)
+	next, err := c.load(bs, i)
 	if err == nil && next.first != want {
 		err = c.r.corruptf("cblock at byte %d begins with row %d, want %d", bs[i].Offset, next.first, want)
 	}

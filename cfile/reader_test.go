@@ -495,15 +495,20 @@ func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 	}
 
 	f.cache.Evict(f.id)
+	var c ColumnReader // also after another file
 	for range 100 {
-		c, got := f.NewColumnReader(), &batch.Vector{Type: schema.Int32}
+		if c.Reset(nil); c.held != [2]heldBlock{} {
+			t.Fatal("Reset keeps a cblock")
+		}
+		c.Reset(f)
+		got := &batch.Vector{Type: schema.Int32}
 		c.Transient = r.IntN(2) == 0
 		row, n := batch.Ordinal(r.IntN(v.Len)), 1+r.IntN(100)
 		if err := c.Fetch(row, n); err != nil {
 			t.Fatal(err)
 		}
 		before := src.reads.Load()
-		if last := min(int(row)+n, v.Len) - 1; !c.Cached(row) || !c.Cached(batch.Ordinal(last)) {
+		if last := min(int(row)+n, v.Len) - 1; !c.Cached(row, last+1-int(row)) {
 			t.Fatalf("rows %d and %d were fetched but are not held", row, last)
 		}
 		if k, err := c.ReadVector(row, n, got); err != nil || src.reads.Load() != before {

@@ -59,7 +59,14 @@ type columnUpdates struct {
 // NewWindow returns a Window as of snap, prepared for no rows. It excludes stores that do not apply
 // to snap, so if there are no others the window costs nothing.
 func (t *Tracker) NewWindow(snap mvcc.Snapshot) *Window {
-	w := &Window{snap: snap}
+	w := new(Window)
+	w.Reset(t, snap)
+	return w
+}
+
+// Reset does what NewWindow does, in the memory of w.
+func (w *Window) Reset(t *Tracker, snap mvcc.Snapshot) {
+	*w = Window{snap: snap}
 	for _, f := range t.Undo {
 		if f.undoRelevant(snap) {
 			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema()}, true})
@@ -73,7 +80,6 @@ func (t *Tracker) NewWindow(snap mvcc.Snapshot) *Window {
 	if t.Mem.relevant(snap) {
 		w.mem = t.Mem
 	}
-	return w
 }
 
 // Prepare collects the changes of rows [from, from+n) that apply, store by store starting next to

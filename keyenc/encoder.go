@@ -105,6 +105,11 @@ func (e *Encoder) Decode(key []byte) (cells [][]byte, err error) {
 	return cells, nil
 }
 
+// AppendInteger appends the cell of a key of one column of fixed width. key must have that width.
+func (e *Encoder) AppendInteger(dst, key []byte) []byte {
+	return appendIntegerCell(dst, key, e.columns[0].signed)
+}
+
 // appendIntegerCell converts a big-endian key field to a little-endian cell.
 func appendIntegerCell(dst, field []byte, signed bool) []byte {
 	for i := len(field) - 1; i >= 0; i-- {

@@ -39,7 +39,7 @@ func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
 		}
 	}
 	var err error
-	b.rows, err = d.windowOf(slices.Clone(cols), d.Tracker())
+	b.rows, err = d.windowOf(func() []int { return slices.Clone(cols) }, d.Tracker())
 	return b, err
 }
 

@@ -22,31 +22,19 @@ import (
 // data if the snapshot sees no change of the column in the window; if a row is left, the projected
 // columns are read and changes applied to them. Source: tablet spec §8.5.
 type Iterator struct {
-	d        *DiskRowSet
-	req      *scan.Request
-	cols     []int // the request's
-	deltas   *delta.Tracker
-	window   *delta.Window
-	span     *delta.Span   // only rows with a change in span are returned; nil: all rows are
-	changed  batch.Bitmap  // rows of the window with a change in span
-	rows     batch.Ordinal // size of a whole window; 0 before the first
-	part     batch.Ordinal // size of the next window, if smaller than rows
-	cold     []int         // columns that this window must read from the disk
-	next     batch.Ordinal // rows [next, end) are still to be read
-	end      batch.Ordinal
-	out      *batch.RecordBatch
-	readers  []*cfile.ColumnReader // by index in the schema, made when first needed
-	vectors  []*batch.Vector       // by index in the schema: the columns read in this window
-	loaded   []bool
-	again    []bool // by index in the schema: the column is tested, and then tested again or read
-	passed   []bool // by index in the schema: its test left rows in the last window
-	eval     batch.FilterEval
-	test     func(*batch.Predicate, batch.Bitmap) error // filter, on the window of n rows at from
-	from     batch.Ordinal
-	n        int
-	keys     [][]byte
-	err      error
-	released bool
+	d       *DiskRowSet
+	req     *scan.Request
+	deltas  *delta.Tracker
+	span    *delta.Span   // only rows with a change in span are returned; nil: all rows are
+	rows    batch.Ordinal // size of a whole window; 0 before the first
+	part    batch.Ordinal // size of the next window, if smaller than rows
+	next    batch.Ordinal // rows [next, end) are still to be read
+	end     batch.Ordinal
+	from    batch.Ordinal // the current window: n rows at from
+	n       int
+	test    func(*batch.Predicate, batch.Bitmap) error // filter, if the request has one
+	err     error
+	*memory // nil after Close
 }
 
 // NewIterator scans the rowset for a request. It takes a reference that Close releases.
@@ -59,10 +47,7 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	if got := len(req.Schema().Columns); got != n {
 		return nil, fmt.Errorf("rowset %d: request on a schema of %d columns, the rowset has %d: %w", d.Metadata().ID, got, n, fault.ErrSchema)
 	}
-	it := &Iterator{d: d, req: req, cols: req.Columns(), deltas: deltas, end: batch.Ordinal(d.Metadata().Rows),
-		readers: make([]*cfile.ColumnReader, n), vectors: make([]*batch.Vector, n), loaded: make([]bool, n)}
-	it.again, it.passed = readAgain(d.Schema, req), make([]bool, n)
-	it.test = it.filter
+	it := &Iterator{d: d, req: req, deltas: deltas, end: batch.Ordinal(d.Metadata().Rows)}
 	rows := req.Rows()
 	if it.next = rows.From; rows.To != 0 {
 		it.end = min(it.end, rows.To)
@@ -82,8 +67,12 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 		}
 		it.end = min(it.end, end)
 	}
-	it.window = deltas.NewWindow(req.Snapshot())
-	it.out = &batch.RecordBatch{Schema: req.Projection(), Columns: make([]*batch.Vector, len(it.cols))}
+	it.memory = newMemory(n, req)
+	it.window.Reset(deltas, req.Snapshot())
+	if !req.Filter().All() {
+		it.test = it.filter
+		it.setAgain()
+	}
 	d.Ref()
 	return it, nil
 }
@@ -107,11 +96,14 @@ func (it *Iterator) Seek(key []byte) error {
 
 // Next reads the next window that has a row in the result.
 func (it *Iterator) Next() bool {
-	if it.rows == 0 && it.err == nil && !it.released {
-		it.rows, it.err = it.d.windowOf(it.columns(), it.deltas)
+	if it.memory == nil {
+		return false
+	}
+	if it.rows == 0 && it.err == nil {
+		it.rows, it.err = it.d.windowOf(it.columnsRead, it.deltas)
 		it.part = batch.Ordinal(it.req.FirstRows())
 	}
-	for it.err == nil && !it.released && it.next < it.end {
+	for it.err == nil && it.next < it.end {
 		from, to := it.advance()
 		var any bool
 		if any, it.err = it.read(from, int(to-from)); any && it.err == nil {
@@ -140,34 +132,30 @@ func (it *Iterator) advance() (from, to batch.Ordinal) {
 	return from, to
 }
 
-// readAgain returns, for each column, whether it is read again after its first test.
-func readAgain(s *schema.Schema, req *scan.Request) []bool {
-	again, tested := make([]bool, len(s.Columns)), make([]bool, len(s.Columns))
-	for _, col := range req.Columns() {
-		again[col] = true
+// setAgain sets, for each column, whether it is read again after its first test.
+func (it *Iterator) setAgain() {
+	for _, col := range it.req.Columns() {
+		it.column(col).again = true
 	}
-	for p := range req.Filter().Tests() {
-		if col := s.IndexID(p.ID); tested[col] {
-			again[col] = true
-		} else {
-			tested[col] = true
-		}
+	for p := range it.req.Filter().Tests() {
+		c := it.column(it.d.Schema.IndexID(p.ID))
+		c.again, c.tested = c.again || c.tested, true
 	}
-	return again
 }
 
-// columns returns the columns that a window may read. A column may occur twice.
-func (it *Iterator) columns() []int {
-	cols := slices.Clone(it.cols)
+// columnsRead returns the columns that a window may read, in the memory of it.cold. A column may
+// occur twice.
+func (it *Iterator) columnsRead() []int {
+	it.cold = append(it.cold[:0], it.req.Columns()...)
 	for p := range it.req.Filter().Tests() {
-		cols = append(cols, it.d.Schema.IndexID(p.ID))
+		it.cold = append(it.cold, it.d.Schema.IndexID(p.ID))
 	}
 	if it.req.Keys() {
 		for i := range it.d.Schema.Keys {
-			cols = append(cols, i)
+			it.cold = append(it.cold, i)
 		}
 	}
-	return cols
+	return it.cold
 }
 
 // read fills the output from rows [from, from+n) and reports whether a row is left.
@@ -183,23 +171,24 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	if err := it.window.Prepare(from, n); err != nil {
 		return false, err
 	}
-	clear(it.loaded)
+	for _, c := range it.used {
+		c.loaded = false
+	}
 	it.window.ApplyDeletes(sel)
 	if !sel.Any() {
 		return false, nil
 	}
 	it.from, it.n = from, n
-	if err := it.eval.Eval(it.req.Filter(), sel, it.test); err != nil {
-		return false, err
-	}
-	if !sel.Any() {
-		return false, nil
+	if it.test != nil {
+		if err := it.eval.Eval(it.req.Filter(), sel, it.test); err != nil || !sel.Any() {
+			return false, err
+		}
 	}
 	if err := it.fetch(from, n); err != nil {
 		return false, err
 	}
-	for i, col := range it.cols {
-		v, err := it.column(col, from, n)
+	for i, col := range it.req.Columns() {
+		v, err := it.load(col, from, n)
 		if err != nil {
 			return false, err
 		}
@@ -216,7 +205,7 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 		return nil
 	}
 	it.cold = it.cold[:0]
-	for _, col := range it.cols {
+	for _, col := range it.req.Columns() {
 		if err := it.addCold(col, from, n); err != nil {
 			return err
 		}
@@ -228,6 +217,14 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 	}
 	if len(it.cold) < 2 {
 		return nil
+	}
+	return it.fetchCold(from, n)
+}
+
+// fetchCold reads the columns in it.cold.
+func (it *Iterator) fetchCold(from batch.Ordinal, n int) error {
+	for _, col := range it.cold {
+		it.column(col) // adds it: not to be done concurrently
 	}
 	return spread(len(it.cold), readsTogether, func(k int) error {
 		r, err := it.reader(it.cold[k])
@@ -241,12 +238,12 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 // addCold adds col to it.cold if it must be read from the disk.
 func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 	c := &it.d.columns[col]
-	if it.loaded[col] || c.block == 0 || slices.Contains(it.cold, col) {
+	if c.block == 0 || it.column(col).loaded || slices.Contains(it.cold, col) {
 		return nil
 	}
 	if c.file.val.Load() != nil {
 		r, err := it.reader(col)
-		if err != nil || r.Cached(from) && r.Cached(from+batch.Ordinal(n)-1) {
+		if err != nil || r.Cached(from, n) {
 			return err
 		}
 	}
@@ -262,8 +259,9 @@ func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	from, n := it.from, it.n
 	col := it.d.Schema.IndexID(p.ID)
-	decode := it.loaded[col] || it.again[col] && it.passed[col]
-	defer func() { it.passed[col] = sel.Any() }()
+	c := it.column(col)
+	decode := c.loaded || c.again && c.passed
+	defer func() { c.passed = sel.Any() }()
 	if !decode && !it.window.Touches(p.ID) {
 		r, err := it.reader(col)
 		if err != nil {
@@ -275,7 +273,7 @@ func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 			}
 		}
 	}
-	v, err := it.column(col, from, n)
+	v, err := it.load(col, from, n)
 	if err != nil {
 		return err
 	}
@@ -285,34 +283,35 @@ func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 
 // reader returns the column's reader; nil if the rowset has no such column.
 func (it *Iterator) reader(col int) (*cfile.ColumnReader, error) {
-	if it.readers[col] == nil {
+	c := it.column(col)
+	if !c.open {
 		f, err := it.d.File(col)
 		if err != nil || f == nil {
 			return nil, err
 		}
-		it.readers[col] = f.NewColumnReader()
+		c.reader.Reset(f)
+		c.open = true
 	}
-	return it.readers[col], nil
+	return &c.reader, nil
 }
 
-// column returns the column's cells in this window with changes applied. It reads them once per
+// load returns the column's cells in this window with changes applied. It reads them once per
 // window.
-func (it *Iterator) column(col int, from batch.Ordinal, n int) (*batch.Vector, error) {
-	if it.vectors[col] == nil {
-		it.vectors[col] = &batch.Vector{Type: it.d.Schema.Columns[col].Type}
-	}
-	v := it.vectors[col]
-	if it.loaded[col] {
+func (it *Iterator) load(col int, from batch.Ordinal, n int) (*batch.Vector, error) {
+	read := it.column(col)
+	v := &read.vector
+	if read.loaded {
 		return v, nil
 	}
 	c := &it.d.Schema.Columns[col]
+	v.Type = c.Type
 	if err := it.base(col, c, from, n, v); err != nil {
 		return nil, err
 	}
 	if it.window.Touches(c.ID) {
 		it.window.ApplyColumn(c.ID, v)
 	}
-	it.loaded[col] = true
+	read.loaded = true
 	return v, nil
 }
 
@@ -335,7 +334,7 @@ func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 	}
 	cols := make([]*batch.Vector, it.d.Schema.Keys)
 	for i := range cols {
-		v, err := it.column(i, from, n)
+		v, err := it.load(i, from, n)
 		if err != nil {
 			return err
 		}
@@ -345,16 +344,17 @@ func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 	return nil
 }
 
-// Batch returns the current window.
-func (it *Iterator) Batch() *batch.RecordBatch { return it.out }
+// Batch returns the current window, which is valid until the next call of Next, Seek or Close.
+func (it *Iterator) Batch() *batch.RecordBatch { return &it.out }
 
 // Keys returns the encoded keys of the current window's rows.
 func (it *Iterator) Keys() [][]byte { return it.keys }
 
 // Close releases the rowset.
 func (it *Iterator) Close() error {
-	if !it.released {
-		it.released = true
+	if it.memory != nil {
+		it.memory.release()
+		it.memory = nil
 		it.d.Unref()
 	}
 	return it.err

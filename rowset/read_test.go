@@ -259,7 +259,7 @@ func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer it.Close()
-	end, part := len(w.rows), 64
+	end, part := len(w.rows), 16
 	for it.Next() {
 		from := max(end-part, (end-1)/batch.WindowRows*batch.WindowRows)
 		if n := it.Batch().Len; n != end-from || !bytes.Equal(it.Keys()[0], w.rows[end-1].key) || !bytes.Equal(it.Keys()[n-1], w.rows[from].key) {

@@ -346,11 +346,7 @@ func (d *DiskRowSet) seekInteger(index *cfile.Reader, key []byte) (row batch.Ord
 		}
 		key = bound
 	}
-	cells, err := d.encoder.Decode(key)
-	if err != nil {
-		return 0, false, err
-	}
-	row, exact, err = index.Seek(cells[0])
+	row, exact, err = index.Seek(d.encoder.AppendInteger(make([]byte, 0, width), key))
 	return row, exact && whole, err
 }
 

@@ -25,15 +25,15 @@ func windowRows(bytes, rows int64) batch.Ordinal {
 	return batch.Ordinal(n)
 }
 
-// windowOf returns the window for reading columns, which are indexes in the schema, with their
-// changes; it sorts cols. If rows may be long, it opens the columns' files to learn their sizes.
-// Errors: ErrCorrupt.
-func (d *DiskRowSet) windowOf(cols []int, deltas *delta.Tracker) (batch.Ordinal, error) {
+// windowOf returns the window for reading columns with their changes. If rows may be long, it calls
+// columns, which returns a list of indexes in the schema that may be changed, and opens the columns'
+// files to learn their sizes. Errors: ErrCorrupt.
+func (d *DiskRowSet) windowOf(columns func() []int, deltas *delta.Tracker) (batch.Ordinal, error) {
 	m := d.Metadata()
 	if whole := windowRows(m.Bytes, m.Rows); whole == batch.WindowRows {
 		return whole, nil
 	}
-	bytes := int64(0)
+	cols, bytes := columns(), int64(0)
 	slices.Sort(cols)
 	for _, col := range slices.Compact(cols) {
 		f, err := d.File(col)

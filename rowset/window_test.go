@@ -116,7 +116,7 @@ func TestWindowsGrow(t *testing.T) {
 		upper  int
 		window []int
 	}{
-		{"a limit of a row", 1, 1000, -1, []int{64, 256, 1024, 4096 - 2344, 4096}},
+		{"a limit of a row", 1, 1000, -1, []int{16, 64, 256, 1024, 4096 - 2360, 4096}},
 		{"a limit", 100, 4000, -1, []int{96, 400, 1600, 8192 - 4096 - 2000, 4096}},
 		{"a limit beyond a window", 1 << 40, 4000, -1, []int{96, 4096}},
 		{"a limit and an upper bound", 100, 1000, 1330, []int{100, 230}},

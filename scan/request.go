@@ -3,7 +3,6 @@ package scan
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -36,9 +35,13 @@ type Options struct {
 type RowRange struct{ From, To batch.Ordinal }
 
 // Request is one scan of a set of rows. It is immutable, so iterators and goroutines may share it.
-type Request struct{ o Options }
+type Request struct {
+	o          Options
+	projection []schema.Column
+}
 
-// NewRequest checks options and returns a Request. The bounds must not be changed afterwards.
+// NewRequest checks options and returns a Request. Columns and bounds must not be changed
+// afterwards.
 // Errors: ErrSchema for columns and predicates that do not match the schema; an untyped error for a
 // negative limit or row range.
 func NewRequest(o Options) (*Request, error) {
@@ -68,8 +71,32 @@ func NewRequest(o Options) (*Request, error) {
 	if o.Rows.To != 0 && o.Rows.To < o.Rows.From {
 		return nil, fmt.Errorf("scan: rows [%d, %d)", o.Rows.From, o.Rows.To)
 	}
-	o.Columns = slices.Clone(o.Columns)
-	return &Request{o}, nil
+	return &Request{o, projection(&o)}, nil
+}
+
+// projection returns the columns of the batches.
+func projection(o *Options) []schema.Column {
+	if isAll(o.Columns, len(o.Schema.Columns)) {
+		return o.Schema.Columns
+	}
+	out := make([]schema.Column, len(o.Columns))
+	for i, c := range o.Columns {
+		out[i] = o.Schema.Columns[c]
+	}
+	return out
+}
+
+// isAll reports whether columns are 0 to n−1.
+func isAll(columns []int, n int) bool {
+	if len(columns) != n {
+		return false
+	}
+	for i, c := range columns {
+		if i != c {
+			return false
+		}
+	}
+	return true
 }
 
 // Schema returns the schema of the rows.
@@ -122,7 +149,8 @@ func before(a, b []byte, descending bool) bool { return compare(a, b, descending
 // full batches after a few thousand rows.
 const (
 	openRows    = 128 // first batch of a scan with a bound at its beginning but none at its end
-	leastRows   = 64  // minimum for any first batch: decoders process this many cells per step
+	leastRows   = 16  // minimum for any first batch
+	leastTested = 64  // minimum if there is a filter: predicates test this many cells per step
 	batchGrowth = 4
 )
 
@@ -134,8 +162,10 @@ func (r *Request) FirstRows() int {
 		first, last = last, first
 	}
 	switch {
-	case r.o.Limit > 0:
+	case r.o.Limit > 0 && r.o.Filter.All():
 		return int(min(max(r.o.Limit, leastRows), batch.WindowRows))
+	case r.o.Limit > 0:
+		return int(min(max(r.o.Limit, leastTested), batch.WindowRows))
 	case first != nil && last == nil:
 		return openRows
 	}
@@ -145,11 +175,5 @@ func (r *Request) FirstRows() int {
 // NextRows returns how many rows a set of rows should read after a batch of n.
 func NextRows(n int) int { return min(batchGrowth*n, batch.WindowRows) }
 
-// Projection returns the columns of the batches.
-func (r *Request) Projection() []schema.Column {
-	out := make([]schema.Column, len(r.o.Columns))
-	for i, c := range r.o.Columns {
-		out[i] = r.o.Schema.Columns[c]
-	}
-	return out
-}
+// Projection returns the columns of the batches. Read-only.
+func (r *Request) Projection() []schema.Column { return r.projection }

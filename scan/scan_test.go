@@ -423,18 +423,6 @@ func TestNewRequestRefusesSchemaMismatch(t *testing.T) {
 	}
 }
 
-func TestRequestCopiesOptions(t *testing.T) {
-	o := Options{Schema: allColumns.Schema(), Columns: []int{0, 1}}
-	r, err := NewRequest(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Columns[0] = 2
-	if r.Columns()[0] != 0 {
-		t.Errorf("columns %v, want [0 1]", r.Columns())
-	}
-}
-
 // An output batch is full in the middle of an input's batch. If the rest of that batch precedes all
 // other rows, it is the next batch.
 func TestMergeContinuesMidBatch(t *testing.T) {
@@ -714,7 +702,8 @@ func TestBatchSizesGrow(t *testing.T) {
 		{Options{Lower: []byte{}, Upper: []byte{}}, []int{4096}},
 		{Options{Upper: []byte{}, Descending: true}, []int{128, 512, 2048, 4096, 4096}},
 		{Options{Lower: []byte{}, Descending: true}, []int{4096, 4096}},
-		{Options{Limit: 1, Upper: []byte{}}, []int{64, 256, 1024, 4096}},
+		{Options{Limit: 1, Upper: []byte{}}, []int{16, 64, 256, 1024, 4096}},
+		{Options{Limit: 20, Filter: batch.Not(batch.Filter{})}, []int{64, 256, 1024, 4096}},
 		{Options{Limit: 100}, []int{100, 400, 1600, 4096}},
 		{Options{Limit: 1 << 50}, []int{4096, 4096}},
 	} {

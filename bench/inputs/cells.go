@@ -36,14 +36,61 @@ func FillVectors(columns []*batch.Vector, items []Item) {
 	}
 }
 
-// Batch sets the item to a row of a batch with all columns of lineitem.
-func (d *Decoder) Batch(b *batch.RecordBatch, i int, it *Item) {
-	long := func(col int) int64 { return batch.Values[int64](b.Columns[col])[i] }
-	short := func(col int) int32 { return batch.Values[int32](b.Columns[col])[i] }
-	word := func(col int) string { return d.Word(b.Columns[col].Cell(i)) }
-	*it = Item{OrderKey: long(0), LineNumber: short(1), PartKey: long(2), SuppKey: long(3), Quantity: long(4), ExtendedPrice: long(5),
-		Discount: long(6), Tax: long(7), ReturnFlag: word(8), LineStatus: word(9), ShipDate: short(10), CommitDate: short(11),
-		ReceiptDate: short(12), ShipInstruct: word(13), ShipMode: word(14), Comment: string(b.Columns[15].Cell(i))}
+// Batch calls use with each selected row of a batch with all columns of lineitem.
+func (d *Decoder) Batch(b *batch.RecordBatch, use func(it *Item)) {
+	var long [8][]int64
+	for i, col := range [...]int{0, 2, 3, 4, 5, 6, 7} {
+		long[i] = batch.Values[int64](b.Columns[col])
+	}
+	var short [4][]int32
+	for i, col := range [...]int{1, 10, 11, 12} {
+		short[i] = batch.Values[int32](b.Columns[col])
+	}
+	var words [4]words
+	for i, col := range [...]int{8, 9, 13, 14} {
+		words[i] = d.wordsOf(b.Columns[col])
+	}
+	comments := b.Columns[15]
+	var it Item
+	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+		it.OrderKey, it.PartKey, it.SuppKey, it.Quantity = long[0][i], long[1][i], long[2][i], long[3][i]
+		it.ExtendedPrice, it.Discount, it.Tax = long[4][i], long[5][i], long[6][i]
+		it.LineNumber, it.ShipDate, it.CommitDate, it.ReceiptDate = short[0][i], short[1][i], short[2][i], short[3][i]
+		it.ReturnFlag, it.LineStatus, it.ShipInstruct, it.ShipMode = words[0].at(i), words[1].at(i), words[2].at(i), words[3].at(i)
+		it.Comment = string(comments.Cell(i))
+		use(&it)
+	}
+}
+
+// words are the interned strings of a vector.
+type words struct {
+	d     *Decoder
+	v     *batch.Vector
+	known []string // of the words of v's dictionary; nil if it has none
+}
+
+func (d *Decoder) wordsOf(v *batch.Vector) words {
+	if v.Dict == nil {
+		return words{d: d, v: v}
+	}
+	known, ok := d.dictionaries[v.Dict]
+	if !ok {
+		if d.dictionaries == nil {
+			d.dictionaries = map[*batch.Dictionary][]string{}
+		}
+		for _, w := range v.Dict.Words {
+			known = append(known, d.Word(w))
+		}
+		d.dictionaries[v.Dict] = known
+	}
+	return words{v: v, known: known}
+}
+
+func (w *words) at(i int) string {
+	if w.known != nil {
+		return w.known[w.v.Codes[i]]
+	}
+	return w.d.Word(w.v.Cell(i))
 }
 
 // AppendCells appends the two key cells of a row, one after the other: 8 and 4 bytes.

@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+
+	"github.com/oribi-db/oribi/batch"
 )
 
 // The rows of a workload are stored in a binary file, since parsing text would take longer than
@@ -71,7 +73,10 @@ func (it *Item) AppendValue(dst []byte) []byte {
 
 // Decoder decodes rows of key-value stores and of batches. It interns strings that occur often. Its zero value is
 // ready for use.
-type Decoder struct{ words map[string]string }
+type Decoder struct {
+	words        map[string]string
+	dictionaries map[*batch.Dictionary][]string // their words, interned
+}
 
 var errShort = errors.New("a row is truncated")
 

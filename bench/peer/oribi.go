@@ -148,15 +148,11 @@ func (o *oribiLineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) er
 }
 
 func (o *oribiLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item)) error {
-	var it inputs.Item
 	for b, err := range o.table.Scan(context.Background(), oribi.From(oribi.Key{from.OrderKey, from.LineNumber}), oribi.Limit(int64(n))).Batches() {
 		if err != nil {
 			return err
 		}
-		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			o.decoder.Batch(b, i, &it)
-			use(&it)
-		}
+		o.decoder.Batch(b, use)
 	}
 	return nil
 }

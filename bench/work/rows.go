@@ -24,8 +24,9 @@ func appendText[T string | []byte](dst []byte, s T) []byte {
 
 // checksum is independent of the order of keys and values.
 type checksum struct {
-	sum  uint64
-	rows int64
+	sum     uint64
+	rows    int64
+	decoder inputs.Decoder
 }
 
 func (c *checksum) add(key, value []byte) {
@@ -38,13 +39,10 @@ func (c *checksum) String() string { return fmt.Sprintf("%d rows %016x", c.rows,
 // addBatch adds the rows of a batch with all columns of lineitem.
 func (c *checksum) addBatch(b *batch.RecordBatch) {
 	var key, value []byte
-	var it inputs.Item
-	var d inputs.Decoder
-	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-		d.Batch(b, i, &it)
+	c.decoder.Batch(b, func(it *inputs.Item) {
 		key, value = it.AppendKey(key[:0]), it.AppendValue(value[:0])
 		c.add(key, value)
-	}
+	})
 }
 
 // typedItem is a row for TableOf.

@@ -1,0 +1,105 @@
+package rowset
+
+import (
+	"sync"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// memory is what an iterator needs apart from itself. It is kept for later iterators, of any
+// rowset: making vectors and readers for each column would take longer than a scan of a few rows.
+type memory struct {
+	out     batch.RecordBatch // the current window
+	keys    [][]byte          // of its rows
+	window  delta.Window
+	columns []*scanColumn // by index in the schema; nil: not used yet
+	used    []*scanColumn // those of columns
+	spare   []*scanColumn // for further ones
+	cold    []int         // columns that the current window must read from the disk
+	changed batch.Bitmap  // rows of the window with a change in the iterator's span
+	eval    batch.FilterEval
+}
+
+// scanColumn is one column of a scan.
+type scanColumn struct {
+	reader cfile.ColumnReader
+	open   bool         // reader is that of the column's file
+	vector batch.Vector // cells in the current window
+	loaded bool         // vector has them
+	tested bool         // the filter has a predicate on the column
+	again  bool         // the column is tested, and then tested again or read
+	passed bool         // its test left rows in the last window
+}
+
+// Limits of the memory that is kept, apart from that of an iterator's window of up to 4096 bits.
+const (
+	maxKeptColumns = 64      // of one iterator
+	maxKeptVector  = 8 << 10 // bytes of a column: 340 byte strings, 1024 numbers of 8 bytes
+)
+
+// memories keeps as many memories as iterators have been open at a time, until the garbage
+// collector drops them.
+var memories = sync.Pool{New: func() any { return new(memory) }}
+
+// newMemory returns memory for a request on a schema of n columns. The iterator calls release at
+// its end.
+func newMemory(n int, req *scan.Request) *memory {
+	m := memories.Get().(*memory)
+	m.columns = resized(m.columns, n)
+	m.out.Schema, m.out.Columns = req.Projection(), resized(m.out.Columns, len(req.Columns()))
+	return m
+}
+
+// resized returns n zero values, in the memory of s if that is large enough.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// column returns a column by its index in the schema.
+func (m *memory) column(col int) *scanColumn {
+	c := m.columns[col]
+	if c == nil {
+		if n := len(m.spare); n > 0 {
+			c, m.spare = m.spare[n-1], m.spare[:n-1]
+		} else {
+			c = new(scanColumn)
+		}
+		m.columns[col] = c
+		m.used = append(m.used, c)
+	}
+	return c
+}
+
+// release keeps m for the next iterator. Nothing of the last batch is valid from here on, except
+// the memory of byte strings, which m does not own.
+func (m *memory) release() {
+	for _, c := range m.used {
+		if invariant.Enabled {
+			for i := range c.vector.Data {
+				c.vector.Data[i] = 0xdd // a batch that is used too long shows
+			}
+		}
+		c.reader.Reset(nil)
+		c.vector.Drop(maxKeptVector)
+		*c = scanColumn{reader: c.reader, vector: c.vector}
+	}
+	if len(m.used) > maxKeptColumns {
+		m.used = nil
+	}
+	clear(m.columns)
+	clear(m.out.Columns)
+	*m = memory{
+		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
+		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed, eval: m.eval,
+	}
+	memories.Put(m)
+}
