@@ -9,34 +9,37 @@ import (
 )
 
 const (
-	maxReaders = 4       // goroutines that read columns of one page
-	manyBytes  = 1 << 16 // compressed; less is not worth a goroutine
+	maxProcs  = 4       // goroutines that read columns of one page, or pages, at most
+	manyBytes = 1 << 16 // compressed; less is not worth a goroutine
 )
+
+// parallel returns how many goroutines may read at once.
+func parallel() int { return min(runtime.GOMAXPROCS(0), maxProcs) }
 
 // readColumns reads the current page of columns, unless that has been done: several at once where
 // the memory that they take is known before.
-func (s *pages) readColumns(columns []*scanColumn) error {
+func (r *pageReader) readColumns(columns []*scanColumn) error {
 	var known []*scanColumn
-	readers, bytes, need := min(runtime.GOMAXPROCS(0), maxReaders), 0, 0
-	if readers > 1 {
+	bytes, need := 0, 0
+	if r.procs > 1 {
 		for _, c := range columns {
 			if c.read || c.cells == nil || slices.Contains(known, c) {
 				continue
 			}
-			if n, ok := c.cells.need(s.page, s.rows); ok && need+n <= s.memory.left {
+			if n, ok := c.cells.need(r.page, r.rows); ok && need+n <= r.memory.left {
 				c.need, need = n, need+n
-				bytes += c.cells.chunk.pages[s.page].data
+				bytes += c.cells.chunk.pages[r.page].data
 				known = append(known, c)
 			}
 		}
 	}
 	if len(known) > 1 && bytes >= manyBytes {
-		if err := s.readTogether(known, min(readers, len(known))); err != nil {
+		if err := r.readTogether(known, min(r.procs, len(known))); err != nil {
 			return err
 		}
 	}
 	for _, c := range columns {
-		if err := s.readColumn(c); err != nil {
+		if err := r.readColumn(c); err != nil {
 			return err
 		}
 	}
@@ -44,8 +47,8 @@ func (s *pages) readColumns(columns []*scanColumn) error {
 }
 
 // readTogether reads the current page of columns in some goroutines, long pages first.
-func (s *pages) readTogether(columns []*scanColumn, readers int) error {
-	data := func(c *scanColumn) int { return c.cells.chunk.pages[s.page].data }
+func (r *pageReader) readTogether(columns []*scanColumn, readers int) error {
+	data := func(c *scanColumn) int { return c.cells.chunk.pages[r.page].data }
 	slices.SortFunc(columns, func(a, b *scanColumn) int { return cmp.Compare(data(b), data(a)) })
 	errs := make([]error, len(columns))
 	var next atomic.Int64
@@ -57,25 +60,25 @@ func (s *pages) readTogether(columns []*scanColumn, readers int) error {
 			}
 			c := columns[i]
 			m := memory{c.need}
-			errs[i] = c.cells.readPage(s.file.File, s.page, s.rows, &m, scratch)
+			errs[i] = c.cells.readPage(r.file.File, r.page, r.rows, &m, scratch)
 			c.need -= m.left
 		}
 	}
-	for len(s.others) < readers-1 {
-		s.others = append(s.others, nil)
+	for len(r.others) < readers-1 {
+		r.others = append(r.others, nil)
 	}
 	var wait sync.WaitGroup
 	for i := range readers - 1 {
-		wait.Go(func() { read(&s.others[i]) })
+		wait.Go(func() { read(&r.others[i]) })
 	}
-	read(&s.scratch)
+	read(&r.scratch)
 	wait.Wait()
 	for i, c := range columns {
 		if errs[i] != nil {
 			return errs[i]
 		}
 		c.read = true
-		if err := s.memory.take(c.need); err != nil {
+		if err := r.memory.take(c.need); err != nil {
 			return err
 		}
 	}

@@ -81,8 +81,8 @@ func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
 // filter that is not of its column's type, ErrCorrupt, ErrUnsupported, those of package os and of
 // ctx.
 //
-// Memory: one page of each column, and headers and dictionaries of one blocklet; at most 32 times
-// the largest file and 32 MiB.
+// Memory: a page of each column, up to four pages where CPUs read ahead, and headers and dictionaries
+// of one blocklet; at most 32 times the largest file and 32 MiB.
 func (t *Table) Rows(ctx context.Context, o ScanOptions) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		if err := t.rows(ctx, o, yield); err != nil {
@@ -96,6 +96,7 @@ func (t *Table) rows(ctx context.Context, o ScanOptions, yield func([]any, error
 	if err != nil {
 		return err
 	}
+	defer s.stop()
 	for {
 		if more, err := s.next(ctx); err != nil || !more {
 			return err

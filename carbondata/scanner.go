@@ -243,6 +243,7 @@ func (s *Scanner) Stats() ScanStats { return *s.pages.stats }
 // may be called twice.
 func (s *Scanner) Close() error {
 	s.closed = true
+	s.pages.stop()
 	s.pages = &pages{stats: s.pages.stats}
 	return s.err
 }

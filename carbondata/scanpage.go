@@ -2,38 +2,62 @@ package carbondata
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/oribi-db/oribi/batch"
 )
 
-// pages reads the columns of a scan, page by page, and selects rows. It reads the columns of the
-// filter before the others, and the others only if the filter selects rows of the page.
+// pages reads the columns of a scan, page by page, and selects rows.
 type pages struct {
-	table   *Table
+	table       *Table
+	stats       *ScanStats
+	nextFile    int
+	fileRead    bool // counted in stats
+	*pageReader      // that of the current page
+
+	// See readAhead.
+	readers []*pageReader // all; the first reads headers and dictionaries
+	free    []*pageReader // of them: those that do nothing
+	ahead   []*pageReader // of them: those of the pages after the current one, in order
+	last    int           // the last page that a reader was given
+}
+
+// pageReader reads one page after another of a scan's columns, and selects rows. It reads the
+// columns of the filter before the others, and the others only if the filter selects rows of the
+// page.
+type pageReader struct {
 	filter  *boundFilter  // nil: none
 	pruner  pruner        // if there is a filter
 	columns []*scanColumn // those of the filter first; each once
 	tested  int           // how many are those of the filter
 	result  []*scanColumn // the columns of the result
-	stats   *ScanStats
 
-	nextFile int
 	file     *tableFile // nil: none is open
-	fileRead bool       // counted in stats
 	blocklet int        // of file; −1 before the first
 	page     int        // of the blocklet; −1 before the first
 
 	rows      int          // of the page
 	selection batch.Bitmap // of the page's rows
+	judged    bool         // the page's bounds do not say that no row is selected
 
 	limit   int      // memory of the file
-	headers int      // what the headers and dictionaries of the blocklet have left of it
+	keep    int      // memory of former pages that may be used again
+	headers int      // what the headers and dictionaries of the blocklet have left of the limit
 	memory  memory   // of the page
 	scratch []byte   // a page as it is in the file
 	others  [][]byte // the same for goroutines
+	procs   int      // goroutines that read columns, at most
 	eval    batch.FilterEval
 	window  int // rows that the filter is evaluated on at once
+
+	running sync.WaitGroup // a goroutine that reads the page
+	taken   int            // memory that the page takes, at most
+	err     error          // of the page
 }
+
+// keptShare is the part of the limit that memory of former pages may take.
+const keptShare = 8
 
 // scanColumn is a column of a scan.
 type scanColumn struct {
@@ -56,42 +80,43 @@ func (t *Table) pages(o ScanOptions) (*pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &pages{table: t, stats: o.Stats}
+	r := new(pageReader)
+	s := &pages{table: t, stats: o.Stats, pageReader: r, readers: []*pageReader{r}}
 	if s.stats == nil {
 		s.stats = new(ScanStats)
 	}
 	*s.stats = t.extent()
-	if s.filter, err = t.bind(o.Filter); err != nil {
+	if r.filter, err = t.bind(o.Filter); err != nil {
 		return nil, err
 	}
 	in := map[int]*scanColumn{}
 	add := func(place int) *scanColumn {
 		if in[place] == nil {
 			in[place] = &scanColumn{column: &t.columns[place], place: place}
-			s.columns = append(s.columns, in[place])
+			r.columns = append(r.columns, in[place])
 		}
 		return in[place]
 	}
-	if s.filter != nil {
-		for _, place := range s.filter.columns {
+	if r.filter != nil {
+		for _, place := range r.filter.columns {
 			add(place)
 		}
 	}
-	if s.tested = len(s.columns); s.filter != nil {
-		s.pruner = newPruner(s.filter)
-		s.pruner.disabled = o.noPruning
+	if r.tested = len(r.columns); r.filter != nil {
+		r.pruner = newPruner(r.filter)
+		r.pruner.disabled = o.noPruning
 		if err := t.checkedIndex(); err != nil {
 			return nil, err
 		}
 	}
 	for _, place := range places {
-		s.result = append(s.result, add(place))
+		r.result = append(r.result, add(place))
 	}
-	if s.filter != nil {
-		for _, l := range s.filter.leaves {
-			s.columns[l.column].vector.Type = l.test.Type
+	if r.filter != nil {
+		for _, l := range r.filter.leaves {
+			r.columns[l.column].vector.Type = l.test.Type
 		}
-		s.window = windowRows(s.columns[:s.tested])
+		r.window = windowRows(r.columns[:r.tested])
 	}
 	return s, nil
 }
@@ -138,6 +163,7 @@ func (s *pages) next(ctx context.Context) (bool, error) {
 		}
 		selected, err := s.nextPage()
 		if err != nil {
+			s.stop()
 			return false, s.inside(err)
 		}
 		if selected {
@@ -150,6 +176,7 @@ func (s *pages) next(ctx context.Context) (bool, error) {
 func (s *pages) openFile(f *tableFile) {
 	s.file, s.fileRead, s.blocklet, s.page = f, false, -1, -1
 	s.limit = f.memoryLimit()
+	s.keep = s.limit / keptShare / len(s.readers)
 	for _, c := range s.columns {
 		c.cells, c.missing = nil, s.table.missing[c.place]
 		if k := f.columns[c.place]; k >= 0 {
@@ -158,35 +185,62 @@ func (s *pages) openFile(f *tableFile) {
 	}
 }
 
-// nextPage moves to the next page of the file, or closes the file after the last one. It reports
-// whether rows of the page are selected.
+// nextPage moves to the next page of the file, or to the next blocklet, or closes the file after the
+// last one. It reports whether rows of the page are selected.
 func (s *pages) nextPage() (selected bool, err error) {
-	if s.page++; s.blocklet < 0 || s.page == s.file.blocklets[s.blocklet].pages {
-		if s.blocklet++; s.blocklet == len(s.file.blocklets) {
-			s.file = nil
-			return false, nil
-		}
-		s.page = -1
-		return false, s.openBlocklet()
+	if s.blocklet < 0 || s.page == s.file.blocklets[s.blocklet].pages-1 {
+		return false, s.nextBlocklet()
 	}
-	s.rows = s.file.blocklets[s.blocklet].pageRows[s.page]
-	s.selection = s.selection.Resize(s.rows)
-	s.selection.SetRange(0, s.rows)
-	s.file.deleted.remove(pagePlace{s.blocklet, s.page}, s.selection)
-	if !s.selection.Any() {
-		return false, nil
+	s.free, s.taken = append(s.free, s.pageReader), 0
+	s.readAhead()
+	if len(s.ahead) > 0 {
+		s.pageReader = s.ahead[0]
+		s.ahead = slices.Delete(s.ahead, 0, 1)
+		s.running.Wait()
+	} else {
+		s.free = s.free[:len(s.free)-1]
+		s.last++
+		s.page, s.procs = s.last, parallel()
+		s.err = s.read()
 	}
-	s.beginPage()
-	if err := s.selectRows(); err != nil || !s.selection.Any() {
-		return false, err
+	s.taken = s.headers - s.memory.left
+	if s.judged {
+		s.stats.PagesRead++
 	}
-	if err := s.openColumns(&s.memory, s.columns[s.tested:]); err != nil {
-		return false, err
+	return s.selection.Any(), s.err
+}
+
+// nextBlocklet moves to the next blocklet of the file, or closes the file after the last one.
+func (s *pages) nextBlocklet() error {
+	file, blocklet := s.file, s.blocklet+1
+	s.pageReader = s.readers[0]
+	s.free = append(s.free[:0], s.readers[1:]...)
+	s.file, s.blocklet, s.page, s.last = file, blocklet, -1, -1
+	if s.blocklet == len(s.file.blocklets) {
+		s.file = nil
+		return nil
 	}
-	if err := s.readColumns(s.result); err != nil {
-		return false, err
+	return s.openBlocklet()
+}
+
+// read reads the page if rows of it are selected.
+func (r *pageReader) read() error {
+	r.rows = r.file.blocklets[r.blocklet].pageRows[r.page]
+	r.selection = r.selection.Resize(r.rows)
+	r.selection.SetRange(0, r.rows)
+	r.judged = false
+	r.file.deleted.remove(pagePlace{r.blocklet, r.page}, r.selection)
+	if !r.selection.Any() {
+		return nil
 	}
-	return true, nil
+	r.beginPage()
+	if err := r.selectRows(); err != nil || !r.selection.Any() {
+		return err
+	}
+	if err := r.openColumns(&r.memory, r.columns[r.tested:]); err != nil {
+		return err
+	}
+	return r.readColumns(r.result)
 }
 
 // openBlocklet reads the headers of the filter's columns, unless the bounds of the blocklet say that
@@ -218,38 +272,38 @@ func (s *pages) openBlocklet() error {
 
 // openColumns reads the headers and dictionaries of columns in the blocklet, unless that has been
 // done.
-func (s *pages) openColumns(m *memory, columns []*scanColumn) error {
-	before := m.left
+func (r *pageReader) openColumns(m *memory, columns []*scanColumn) error {
 	for _, c := range columns {
 		if c.open || c.cells == nil {
 			continue
 		}
 		c.open = true
-		if err := c.cells.open(s.file.File, &s.file.blocklets[s.blocklet], m); err != nil {
+		before := m.left
+		if err := c.cells.open(r.file.File, &r.file.blocklets[r.blocklet], m); err != nil {
 			return inside(err, "column %q", c.column.Name)
 		}
+		r.headers -= before - m.left
 	}
-	s.headers -= before - m.left
 	return nil
 }
 
 // beginPage prepares the columns for a page. Memory of former pages is used again unless it is so
 // much that a page with other long columns could take too much with it.
-func (s *pages) beginPage() {
-	s.memory.left = s.headers
-	held := cap(s.scratch)
-	for _, b := range s.others {
+func (r *pageReader) beginPage() {
+	r.memory.left = r.headers
+	held := cap(r.scratch)
+	for _, b := range r.others {
 		held += cap(b)
 	}
-	for _, c := range s.columns {
+	for _, c := range r.columns {
 		c.read = false
 		if c.cells != nil {
 			held += c.cells.size()
 		}
 	}
-	if held > s.limit/8 {
-		s.scratch, s.others = nil, nil
-		for _, c := range s.columns {
+	if held > r.keep {
+		r.scratch, r.others = nil, nil
+		for _, c := range r.columns {
 			if c.cells != nil {
 				c.cells.release()
 			}
@@ -258,12 +312,12 @@ func (s *pages) beginPage() {
 }
 
 // readColumn reads the current page of a column, unless that has been done.
-func (s *pages) readColumn(c *scanColumn) error {
+func (r *pageReader) readColumn(c *scanColumn) error {
 	if c.read || c.cells == nil {
 		return nil
 	}
 	c.read = true
-	return c.cells.readPage(s.file.File, s.page, s.rows, &s.memory, &s.scratch)
+	return c.cells.readPage(r.file.File, r.page, r.rows, &r.memory, &r.scratch)
 }
 
 // value returns the value of a row, see cells.value.

@@ -16,28 +16,28 @@ func windowRows(columns []*scanColumn) int {
 }
 
 // selectRows clears the bits of the rows that the filter does not select.
-func (s *pages) selectRows() error {
-	if s.filter == nil {
-		s.stats.PagesRead++
+func (r *pageReader) selectRows() error {
+	if r.filter == nil {
+		r.judged = true
 		return nil
 	}
-	v, err := s.pruner.pageBounds(s.columns, s.page, s.rows)
+	v, err := r.pruner.pageBounds(r.columns, r.page, r.rows)
 	if err != nil || v == none {
-		clear(s.selection)
+		clear(r.selection)
 		return err
 	}
-	s.stats.PagesRead++
+	r.judged = true
 	if v == all {
 		return nil
 	}
-	for from := 0; from < s.rows; from += s.window {
-		to := min(from+s.window, s.rows)
-		window := s.selection[from/64 : (to+63)/64]
-		for _, c := range s.columns[:s.tested] {
+	for from := 0; from < r.rows; from += r.window {
+		to := min(from+r.window, r.rows)
+		window := r.selection[from/64 : (to+63)/64]
+		for _, c := range r.columns[:r.tested] {
 			c.filled = false
 		}
-		err := s.eval.Eval(&s.filter.rows, window, func(p *batch.Predicate, sel batch.Bitmap) error {
-			return s.test(int(p.ID), sel, from, to)
+		err := r.eval.Eval(&r.filter.rows, window, func(p *batch.Predicate, sel batch.Bitmap) error {
+			return r.test(int(p.ID), sel, from, to)
 		})
 		if err != nil {
 			return err
@@ -47,37 +47,37 @@ func (s *pages) selectRows() error {
 }
 
 // test clears the bits of the rows in [from, to) that do not pass test i of the filter.
-func (s *pages) test(i int, sel batch.Bitmap, from, to int) error {
-	switch s.pruner.page[i] {
+func (r *pageReader) test(i int, sel batch.Bitmap, from, to int) error {
+	switch r.pruner.page[i] {
 	case none:
 		clear(sel)
 		return nil
 	case all:
 		return nil
 	}
-	l := &s.filter.leaves[i]
-	c := s.columns[l.column]
-	if err := s.readColumn(c); err != nil {
+	l := &r.filter.leaves[i]
+	c := r.columns[l.column]
+	if err := r.readColumn(c); err != nil {
 		return err
 	}
 	if c.cells != nil {
 		p := &c.cells.page
 		switch {
-		case s.pruner.matches[i] != nil && p.inverse == nil && len(p.nulls) == 0:
+		case r.pruner.matches[i] != nil && p.inverse == nil && len(p.nulls) == 0:
 			if err := p.findCodes(); err != nil {
-				return inside(err, "column %q: page %d", c.column.Name, s.page)
+				return inside(err, "column %q: page %d", c.column.Name, r.page)
 			}
-			p.filterCodes(s.pruner.matches[i], sel, from, to)
+			p.filterCodes(r.pruner.matches[i], sel, from, to)
 			return nil
-		case p.form == formStrings && p.inverse != nil && searchable(&l.test) && !s.pruner.disabled:
+		case p.form == formStrings && p.inverse != nil && searchable(&l.test) && !r.pruner.disabled:
 			p.search(&l.test, sel, from, to)
 			return nil
 		}
 	}
-	if err := s.fillWindow(c, from, to); err != nil {
+	if err := r.fillWindow(c, from, to); err != nil {
 		return err
 	}
-	match := s.pruner.matches[i]
+	match := r.pruner.matches[i]
 	if match == nil {
 		l.test.Eval(&c.vector, sel)
 		return nil
@@ -90,16 +90,16 @@ func (s *pages) test(i int, sel batch.Bitmap, from, to int) error {
 }
 
 // fillWindow decodes rows [from, to) of a column of the filter.
-func (s *pages) fillWindow(c *scanColumn, from, to int) error {
+func (r *pageReader) fillWindow(c *scanColumn, from, to int) error {
 	if c.filled {
 		return nil
 	}
 	c.filled = true
 	if c.vector.Type == schema.Array {
-		return c.fillNulls(from, to, s.memory.elements())
+		return c.fillNulls(from, to, r.memory.elements())
 	}
 	c.begin(&c.vector, to-from)
-	return inside(c.fill(&c.vector, 0, from, to), "column %q: page %d", c.column.Name, s.page)
+	return inside(c.fill(&c.vector, 0, from, to), "column %q: page %d", c.column.Name, r.page)
 }
 
 // fillNulls fills the vector of a column that is tested for NULL only.
