@@ -467,34 +467,53 @@ func (s *Store) interrupted(ctx context.Context) error {
 
 // start returns the iterator over the rows of the scan.
 func (sc *Scan) start() (scan.Iterator, error) {
-	t := sc.t
-	if err := t.store.enter(); err != nil {
+	s := sc.t.store
+	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	defer t.store.leave()
-	v, err := t.view(sc.ctx, &sc.o, true)
+	defer s.leave()
+	v, o, err := sc.open()
 	if err != nil {
 		return nil, err
 	}
-	o, err := sc.request(v.TableSchema)
+	var it scan.Iterator
+	if sc.o.workers > 1 {
+		p, err := newPartsScan(s, v, o, sc.o.workers)
+		if err != nil {
+			return nil, err
+		}
+		it = &partsIterator{scan.Parallel(p.parts, p.workers), p}
+	} else {
+		rows, err := v.Scan(o, sc.o.order != anyOrder)
+		if err != nil {
+			v.unpin()
+			return nil, fmt.Errorf("oribi: %w", err)
+		}
+		it = &pinnedScan{Iterator: rows, view: v}
+	}
+	if sc.o.limit >= 0 {
+		it = scan.Limit(it, sc.o.limit)
+	}
+	return it, nil
+}
+
+// open returns the table as the scan sees it, and what the scan asks of it. The store was entered.
+func (sc *Scan) open() (v view, o scan.Options, err error) {
+	if v, err = sc.t.view(sc.ctx, &sc.o, true); err != nil {
+		return v, o, err
+	}
+	if o, err = sc.request(v.TableSchema); err == nil && sc.o.workers > 1 && sc.o.order != anyOrder {
+		err = sc.errorf(errWorkersOrder)
+	}
 	if err != nil {
 		v.Release()
-		return nil, err
+		return v, o, err
 	}
 	o.Limit, o.Keys, o.Descending = max(sc.o.limit, 0), sc.keys, sc.o.order == descendingOrder
 	if next := append(slices.Clip(sc.after), 0); sc.after != nil && bytes.Compare(next, o.Lower) > 0 {
 		o.Lower = next
 	}
-	rows, err := v.Scan(o, sc.o.order != anyOrder)
-	if err != nil {
-		v.unpin()
-		return nil, fmt.Errorf("oribi: %w", err)
-	}
-	var it scan.Iterator = &pinnedScan{Iterator: rows, view: v}
-	if sc.o.limit >= 0 {
-		it = scan.Limit(it, sc.o.limit)
-	}
-	return it, nil
+	return v, o, nil
 }
 
 // pinnedScan pins the history that it reads until it is closed.
@@ -572,15 +591,26 @@ func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 		}
 	}
 	o.columns, o.all, o.order = nil, false, anyOrder
-	sc := &Scan{t: t, ctx: ctx, o: *o}
-	var n int64
-	for b, err := range sc.Batches() {
-		if err != nil {
-			return 0, err
-		}
-		n += int64(b.Selected())
+	return (&Scan{t: t, ctx: ctx, o: *o}).count()
+}
+
+// count returns the number of rows.
+func (sc *Scan) count() (int64, error) {
+	p, err := sc.startParts()
+	if err != nil {
+		return 0, err
 	}
-	return n, nil
+	defer p.close()
+	counts := make([]int64, p.workers)
+	err = p.each(sc.ctx, func(worker int, b *batch.RecordBatch) error {
+		counts[worker] += int64(b.Selected())
+		return nil
+	})
+	n := int64(0)
+	for _, c := range counts {
+		n += c
+	}
+	return n, sc.errorf(err)
 }
 
 // published returns the number of live rows. ok reports whether the counters show the published

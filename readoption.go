@@ -30,7 +30,7 @@ type (
 		typedScan()
 	}
 
-	// CountOption is an option of Table.Count: Where, From, To, Prefix, AsOf, At, Latest.
+	// CountOption is an option of Table.Count: Where, From, To, Prefix, AsOf, At, Latest, Workers.
 	CountOption interface {
 		TypedScanOption
 		AggregateOption
@@ -132,6 +132,7 @@ type readOptions struct {
 	limit    int64 // below 0: none
 	order    order
 	groupBy  []string
+	workers  int                                                  // goroutines of a scan in any order; 0 and 1: the caller's alone
 	fit      func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
 }
 

@@ -3,7 +3,8 @@
 // A Request consists of columns, a filter, a key range, a direction and a snapshot. Each set of
 // rows (MemRowSet, DiskRowSet) returns an Iterator over batches for it, in ascending or descending
 // order of the keys. Concat chains iterators whose key ranges follow one another in that order,
-// Merge merges iterators with overlapping key ranges, and Limit stops after a number of rows.
+// Merge merges iterators with overlapping key ranges, Parallel reads parts of the rows in several
+// goroutines, and Limit stops after a number of rows.
 //
 // Iterators are not safe for concurrent use. A batch and the list of its keys are valid until the
 // next call of Next or Seek. Byte strings in it, and the keys themselves, are never overwritten.

@@ -24,6 +24,7 @@ const (
 	Delta                  // changes not yet flushed to rows on disk
 	Cache                  // cblocks and decoded chunks that could be read again
 	Compaction             // buffers of flushes and compactions
+	Scan                   // goroutines of scans
 	Metadata               // indexes in memory, footers, Pebble
 	Kinds                  // count of the kinds
 )
@@ -38,6 +39,8 @@ func (k Kind) String() string {
 		return "cache"
 	case Compaction:
 		return "compaction"
+	case Scan:
+		return "scan"
 	case Metadata:
 		return "metadata"
 	}

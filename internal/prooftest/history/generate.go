@@ -405,7 +405,7 @@ func (g *Generator) scan(r *Runner, t *model.Table) script.Read {
 	rd.Columns = g.columns(t)
 	switch g.r.IntN(4) {
 	case 0, 2:
-		rd.Any = true
+		rd.Any, rd.Workers = true, g.r.IntN(4)
 	case 3:
 		rd.Desc = true
 	}

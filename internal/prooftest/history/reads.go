@@ -191,6 +191,8 @@ func scanOptions(t *oribi.Table, rd *script.Read) []oribi.ScanOption {
 		opts = append(opts, oribi.Limit(rd.Limit))
 	}
 	switch {
+	case rd.Any && rd.Workers > 0:
+		opts = append(opts, oribi.Workers(rd.Workers))
 	case rd.Any:
 		opts = append(opts, oribi.AnyOrder())
 	case rd.Desc:

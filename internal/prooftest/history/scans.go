@@ -152,7 +152,7 @@ func (r *Runner) count(st *script.Step) error {
 	if err != nil {
 		return err
 	}
-	n, err := t.Count(r.ctx, countOptions(t, rd)...)
+	n, err := t.Count(r.ctx, append(countOptions(t, rd), oribi.Workers(max(1, rd.Workers)))...)
 	if done, err := r.ended(rd, may, err); done || err != nil {
 		return err
 	}

@@ -156,7 +156,7 @@ func (f fields) step() Step {
 	for _, key := range f.many {
 		st.Keys = append(st.Keys, parseCells(key))
 	}
-	r.Any, r.Desc, r.Values = f.bool("any"), f.bool("desc"), f.bool("values")
+	r.Any, r.Workers, r.Desc, r.Values = f.bool("any"), f.int("workers"), f.bool("desc"), f.bool("values")
 	r.Key, r.From, r.To = parseCells(f.named["key"]), parseCells(f.named["from"]), parseCells(f.named["to"])
 	if list := f.named["columns"]; list != "*" {
 		r.Columns = []int{}

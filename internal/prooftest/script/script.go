@@ -105,8 +105,8 @@ func printColumn(b *strings.Builder, word string, c *schema.Column) {
 }
 
 func (r *Read) print(b *strings.Builder) {
-	fmt.Fprintf(b, " asof=%v at=%d columns=%s key=%s from=%s to=%s limit=%d any=%v desc=%v values=%v", r.AsOf, uint64(r.At), columnsText(r.Columns),
-		CellsText(r.Key, nil, ","), CellsText(r.From, nil, ","), CellsText(r.To, nil, ","), r.Limit, r.Any, r.Desc, r.Values)
+	fmt.Fprintf(b, " asof=%v at=%d columns=%s key=%s from=%s to=%s limit=%d any=%v workers=%d desc=%v values=%v", r.AsOf, uint64(r.At), columnsText(r.Columns),
+		CellsText(r.Key, nil, ","), CellsText(r.From, nil, ","), CellsText(r.To, nil, ","), r.Limit, r.Any, r.Workers, r.Desc, r.Values)
 	printTests(b, r.Tests)
 }
 

@@ -107,6 +107,7 @@ type Read struct {
 	From, To [][]byte // bounds [From, To): cells of the first key columns; nil = no bound
 	Limit    int64    // maximum number of rows; −1 = no limit
 	Any      bool     // rows may come in any order
+	Workers  int      // goroutines of a read in any order; 0 = the caller's alone
 	Desc     bool     // Find: rows come in descending order
 	Values   bool     // read Go values, not cells
 }

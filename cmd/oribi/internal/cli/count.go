@@ -42,7 +42,7 @@ func (a *app) tableCount() *cobra.Command {
 				}
 				return a.printBatch(values, form)
 			}
-			n, err := t.Count(cmd.Context(), state, where)
+			n, err := t.Count(cmd.Context(), state, where, oribi.Workers(0))
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,127 @@
+package scan
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// fakeParts returns rows [0, n) in parts of a few rows, and the fakes that were opened.
+func fakeParts(n int) (parts []Opener, opened func() []*fake) {
+	var fakes []*fake
+	var used []atomic.Bool
+	for first := 0; first < n; first += 7 {
+		f := &fake{sizes: func() int { return 3 }, noise: func() bool { return false }, failAt: -1}
+		for i := first; i < min(n, first+7); i++ {
+			f.rows = append(f.rows, rowOf(i))
+		}
+		fakes = append(fakes, f)
+	}
+	used = make([]atomic.Bool, len(fakes))
+	for i, f := range fakes {
+		parts = append(parts, func() (Iterator, error) {
+			if used[i].Swap(true) {
+				return nil, errors.New("opened twice")
+			}
+			return f, nil
+		})
+	}
+	return parts, func() []*fake {
+		var out []*fake
+		for i, f := range fakes {
+			if used[i].Load() {
+				out = append(out, f)
+			}
+		}
+		return out
+	}
+}
+
+func TestParallelReturnsAllRowsOnce(t *testing.T) {
+	for workers := range 6 {
+		parts, opened := fakeParts(200)
+		it := Parallel(parts, workers)
+		got := read(t, it, true)
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(got, func(a, b row) int { return bytes.Compare(a.key, b.key) })
+		var want []row
+		for i := range 200 {
+			want = append(want, rowOf(i))
+		}
+		compareRows(t, got, want)
+		for i, f := range opened() {
+			if f.closed != 1 {
+				t.Errorf("%d workers: part %d closed %d times", workers, i, f.closed)
+			}
+		}
+	}
+}
+
+func TestParallelClosedEarlyClosesOpenParts(t *testing.T) {
+	for steps := range 20 {
+		parts, opened := fakeParts(200)
+		it := Parallel(parts, 4)
+		for range steps {
+			if !it.Next() {
+				t.Fatal("no batch")
+			}
+		}
+		if err := errors.Join(it.Close(), it.Close()); err != nil || it.Next() {
+			t.Fatal("closed:", err)
+		}
+		for i, f := range opened() {
+			if f.closed != 1 {
+				t.Errorf("after %d batches: part %d closed %d times", steps, i, f.closed)
+			}
+		}
+	}
+}
+
+func TestParallelReturnsErrorOfPart(t *testing.T) {
+	for failing := range 29 {
+		parts, opened := fakeParts(200)
+		f, _ := parts[failing]()
+		f.(*fake).failAt = 1
+		parts[failing] = func() (Iterator, error) { return f, nil }
+		it := Parallel(parts, 3)
+		for it.Next() {
+		}
+		if err := it.Close(); !errors.Is(err, errFake) {
+			t.Errorf("part %d: %v", failing, err)
+		}
+		for i, f := range opened() {
+			if f.closed != 1 {
+				t.Errorf("part %d fails: part %d closed %d times", failing, i, f.closed)
+			}
+		}
+	}
+}
+
+func TestEachVisitsAllPartsOnce(t *testing.T) {
+	parts, opened := fakeParts(200)
+	rows := make([]int, 4) // by worker: the race detector sees calls of one worker that overlap
+	err := Each(parts, 4, func(worker int, it Iterator) error {
+		for it.Next() {
+			rows[worker] += it.Batch().Selected()
+		}
+		return nil
+	})
+	if sum := rows[0] + rows[1] + rows[2] + rows[3]; err != nil || sum != 200 {
+		t.Errorf("%d rows, %v", sum, err)
+	}
+	if n := len(opened()); n != len(parts) {
+		t.Errorf("%d of %d parts", n, len(parts))
+	}
+}
+
+func TestEachStopsAtFirstError(t *testing.T) {
+	parts, opened := fakeParts(2000)
+	err := Each(parts, 2, func(int, Iterator) error { return errFake })
+	if n := len(opened()); !errors.Is(err, errFake) || n > 2 {
+		t.Errorf("%d parts, %v", n, err)
+	}
+}

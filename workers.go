@@ -1,0 +1,115 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// Workers reads in n goroutines, of which the caller's is one; a value below 1 means one for each
+// processor that Go uses. It includes AnyOrder: the rows come in no order, and not in the same
+// order each time. Of the rows in memory, each goroutine takes those of one MemRowSet, of the
+// others 65,536 of a rowset at a time. There are fewer goroutines if there is less to read, or if
+// their memory, about 600 KiB for each column, would exceed a quarter of Options.MemoryLimit.
+// Errors of the read: one for Workers together with Desc.
+func Workers(n int) CountOption {
+	if n < 1 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	return whereOption(func(o *readOptions) { o.workers, o.order = n, anyOrder })
+}
+
+// workerColumnBytes is the memory that a goroutine of a scan may need for a column, apart from the
+// cache: two cblocks that the cache has already dropped, and a window of cells.
+const workerColumnBytes = 2<<18 + 16*batch.WindowRows
+
+var errWorkersOrder = errors.New("Desc with Workers: rows in key order are read by one goroutine")
+
+// partsScan is a scan whose parts several goroutines share.
+type partsScan struct {
+	store   *Store
+	view    view
+	parts   []scan.Opener
+	workers int
+	bytes   int64 // reserved for all workers but the first
+}
+
+// startParts begins the scan, as start does.
+func (sc *Scan) startParts() (*partsScan, error) {
+	s := sc.t.store
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	v, o, err := sc.open()
+	if err != nil {
+		return nil, err
+	}
+	return newPartsScan(s, v, o, sc.o.workers)
+}
+
+// newPartsScan divides a scan into parts. It takes over the view.
+func newPartsScan(s *Store, v view, o scan.Options, workers int) (*partsScan, error) {
+	parts, err := v.Parts(o)
+	if err != nil {
+		v.Release()
+		return nil, fmt.Errorf("oribi: %w", err)
+	}
+	columns := len(o.Columns)
+	for range o.Filter.Tests() {
+		columns++
+	}
+	each := max(1, int64(columns)) * workerColumnBytes
+	workers = max(1, min(workers, len(parts)))
+	if limit := s.budget.Limit(); limit > 0 {
+		workers = int(min(int64(workers), max(1, limit/4/each)))
+	}
+	p := &partsScan{store: s, view: v, parts: parts, workers: workers, bytes: int64(workers-1) * each}
+	s.budget.Reserve(budget.Scan, p.bytes)
+	return p, nil
+}
+
+// each calls f for the batches of the scan, in up to p.workers goroutines. Calls with the same
+// worker, in [0, p.workers), never overlap.
+func (p *partsScan) each(ctx context.Context, f func(worker int, b *batch.RecordBatch) error) error {
+	return scan.Each(p.parts, p.workers, func(worker int, it scan.Iterator) error {
+		if err := p.store.interrupted(ctx); err != nil {
+			return err
+		}
+		for it.Next() {
+			if err := f(worker, it.Batch()); err != nil {
+				return err
+			}
+			if err := p.store.interrupted(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// close ends the scan. No goroutine uses it any longer.
+func (p *partsScan) close() {
+	p.view.Release()
+	p.store.budget.Release(budget.Scan, p.bytes)
+}
+
+// partsIterator returns the rows of a scan of parts.
+type partsIterator struct {
+	scan.Iterator
+	parts *partsScan // nil: closed
+}
+
+func (it *partsIterator) Close() error {
+	err := it.Iterator.Close()
+	if it.parts != nil {
+		it.parts.close()
+		it.parts = nil
+	}
+	return err
+}
