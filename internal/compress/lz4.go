@@ -1,6 +1,7 @@
 package compress
 
 import (
+	"encoding/binary"
 	"slices"
 	"sync"
 
@@ -124,7 +125,12 @@ func ParseLZ4Sequence(block []byte, at int) (s LZ4Sequence, ok bool) {
 // moreLengthAt returns a length whose nibble is 15 and the end of its other bytes, 0 if the block
 // ends before. The length is less than 255 times that of the block.
 func moreLengthAt(block []byte, at int) (n, end int) {
-	for n = longLength; at < len(block); at++ {
+	n = longLength
+	for len(block)-at >= 8 && binary.LittleEndian.Uint64(block[at:]) == ^uint64(0) {
+		n += 8 * moreLength
+		at += 8
+	}
+	for ; at < len(block); at++ {
 		n += int(block[at])
 		if block[at] != moreLength {
 			return n, at + 1

@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -62,8 +61,9 @@ type shuffled struct {
 	// it until it puts it back, so that concurrent calls do not share it.
 	kept atomic.Pointer[chunkBuffer]
 
-	asked atomic.Uint64 // the chunks of the last reads of few cells: 15 bits of each index, after a 1, newest lowest
-	end   atomic.Uint32 // after the last value of the last call of decode
+	walk  atomic.Pointer[planeWalk] // of a block that stays in the cache, once it was scanned
+	asked atomic.Uint64             // the chunks of the last reads of few cells: 15 bits of each index, after a 1, newest lowest
+	end   atomic.Uint32             // after the last value of the last call of decode
 }
 
 // chunkBuffer is one decoded chunk.
@@ -75,7 +75,7 @@ type chunkBuffer struct {
 
 var chunkBuffers = sync.Pool{New: func() any { return new(chunkBuffer) }}
 
-// rowsBuffer is one chunk of rows; unshuffle reads up to 8 bytes beyond them.
+// rowsBuffer is one chunk of rows, and memory for words that begin in the last one.
 type rowsBuffer [chunkBytes + laneBytes]byte
 
 var rowsBuffers = sync.Pool{New: func() any { return new(rowsBuffer) }}
@@ -142,11 +142,14 @@ func (b *shuffled) findChunks() error {
 func (b *shuffled) Ordinal() batch.Ordinal { return b.ordinal }
 func (b *shuffled) Len() int               { return b.count }
 
-// Footprint includes the chunk that the block may keep.
+// Footprint includes the chunk and the walk that the block may keep.
 func (b *shuffled) Footprint() int {
 	n := int(unsafe.Sizeof(*b) + unsafe.Sizeof(chunkBuffer{}))
 	if len(b.chunks) > inlineChunks {
 		n += 4 * cap(b.chunks)
+	}
+	if b.cache != nil {
+		n += walkBytes(len(b.chunks), b.width)
 	}
 	return n
 }
@@ -158,23 +161,13 @@ func (b *shuffled) chunkCells(i int) int {
 
 // decodeChunk decodes chunk i into dst, of chunkCells(i) × width bytes.
 func (b *shuffled) decodeChunk(i int, dst []byte) error {
-	rows := rowsBuffers.Get().(*rowsBuffer)
-	defer rowsBuffers.Put(rows)
-	if err := b.unpack(i, rows[:len(dst)]); err != nil {
-		return err
+	buf := viewBuffers.Get().(*viewBuffer)
+	defer viewBuffers.Put(buf)
+	v, err := b.view(i, buf)
+	if err == nil {
+		v.cells(dst)
 	}
-	unshuffle(dst, rows[:], len(dst)/b.width, b.width)
-	return nil
-}
-
-// unpack decompresses the bit rows of chunk i, which have as many bytes as its cells.
-func (b *shuffled) unpack(i int, rows []byte) error {
-	packed := b.payload[b.chunks[i]:]
-	packed = packed[chunkHeaderLen : chunkHeaderLen+int(binary.BigEndian.Uint32(packed))]
-	if err := compress.LZ4DecompressExact(rows, packed); err != nil {
-		return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %v", i, len(b.chunks), err)
-	}
-	return nil
+	return err
 }
 
 // take makes the cells of chunk i available until the next call of give, with the buffer to pass to
@@ -265,16 +258,15 @@ func (b *shuffled) decodePart(i, skip int, dst []byte, goesOn bool) error {
 	return nil
 }
 
-// gatherCells writes cells of chunk i, which is not decoded, to dst, starting with cell i.
+// gatherCells writes cells of chunk i, which is not decoded, to dst, starting with cell skip.
 func (b *shuffled) gatherCells(i, skip int, dst []byte) error {
-	n := b.chunkCells(i)
-	rows := rowsBuffers.Get().(*rowsBuffer)
-	defer rowsBuffers.Put(rows)
-	if err := b.unpack(i, rows[:n*b.width]); err != nil {
-		return err
+	buf := viewBuffers.Get().(*viewBuffer)
+	defer viewBuffers.Put(buf)
+	v, err := b.viewOne(i, buf)
+	if err == nil {
+		v.someCells(dst, skip)
 	}
-	unshuffleSome(dst, rows[:], n, b.width, skip)
-	return nil
+	return err
 }
 
 // decode32 writes values [from, from+n) of a uint32 payload, narrowed or not, to dst, and returns
@@ -403,26 +395,19 @@ func (b *shuffled) near(c int) (cells []byte, buf *chunkBuffer, err error) {
 	return nil, nil, nil
 }
 
-// gather reads value i, whose chunk is not decoded, from one bit of each row.
+// gather reads value i, whose chunk is not decoded, from one bit of each plane.
 func (b *shuffled) gather(i int, cell []byte) error {
-	c := i >> b.shift
-	n := b.chunkCells(c)
-	buf := rowsBuffers.Get().(*rowsBuffer)
-	defer rowsBuffers.Put(buf)
-	rows := buf[:n*b.width]
-	if err := b.unpack(c, rows); err != nil {
+	buf := viewBuffers.Get().(*viewBuffer)
+	defer viewBuffers.Put(buf)
+	v, err := b.viewOne(i>>b.shift, buf)
+	if err != nil {
 		return err
 	}
-	i &= 1<<b.shift - 1
-	at, bit := i>>3, i&7
-	for k := range cell {
-		var v byte
-		for j := range 8 {
-			v |= rows[at] >> bit & 1 << j
-			at += n / 8
-		}
-		cell[k] = v
-	}
+	words := v.cell(i & (1<<b.shift - 1))
+	var wide [maxWidth]byte
+	binary.LittleEndian.PutUint64(wide[:], words[0])
+	binary.LittleEndian.PutUint64(wide[8:], words[1])
+	copy(cell, wide[:])
 	return nil
 }
 

@@ -36,15 +36,15 @@ func unpackRows(src []byte, row, width int) (rows []byte, ok bool) {
 }
 
 // checkRecognized compares the planes that recognize finds with the rows of the chunk.
-func checkRecognized(src, rows []byte, row, width int, refs []planeRef, ones [2]uint64) error {
+func checkRecognized(src, rows []byte, row, width int, refs []planeRef, ones uint128) error {
 	for i := range 8 * width {
 		want := rows[i*row : (i+1)*row]
 		got := make([]byte, row)
-		if ones[i/64]>>(i%64)&1 != 0 {
+		if ones.bit(i) != 0 {
 			got = bytes.Repeat([]byte{0xff}, row)
 		}
 		if len(refs) > 0 && int(refs[0].plane) == i {
-			if ones[i/64]>>(i%64)&1 != 0 {
+			if ones.bit(i) != 0 {
 				return fmt.Errorf("plane %d is constant, and has a ref", i)
 			}
 			got, refs = src[refs[0].at:][:row], refs[1:]

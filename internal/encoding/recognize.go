@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/oribi-db/oribi/internal/compress"
 )
@@ -21,7 +22,7 @@ type recognizer struct {
 	row, planes int
 	refs        []planeRef // of the planes before plane, after those of other chunks
 	first       int        // index in refs of the first ref of this chunk
-	ones        [2]uint64  // bit i: plane i is all ones
+	ones        uint128    // bit i: plane i is all ones
 
 	plane int // the output ends in this plane, after
 	part  int // so many bytes of it
@@ -33,11 +34,11 @@ type recognizer struct {
 // in ascending order, and returns the bit set of those that are all ones. src is an LZ4 block of
 // 8·width planes of row bytes. ok is false if the planes are not found, or if the block is invalid;
 // then refs is returned as it was.
-func recognize(src []byte, row, width int, refs []planeRef) (_ []planeRef, ones [2]uint64, ok bool) {
+func recognize(src []byte, row, width int, refs []planeRef) (_ []planeRef, ones uint128, ok bool) {
 	if len(src) > maxRecognized {
 		return refs, ones, false
 	}
-	r := recognizer{src: src, row: row, planes: 8 * width, refs: refs, first: len(refs), alias: -1, last: 1}
+	r := recognizer{src: src, row: row, planes: 8 * width, refs: slices.Grow(refs, 8*width), first: len(refs), alias: -1, last: 1}
 	if !r.run() {
 		return refs, ones, false
 	}
@@ -79,9 +80,14 @@ func (r *recognizer) literals(from, to int) bool {
 	if to-from > (r.planes-r.plane)*r.row {
 		return false
 	}
-	for ; to-from >= r.row; from += r.row {
-		r.refs = append(r.refs, planeRef{at: uint16(from), plane: uint8(r.plane)})
-		r.plane++
+	if k := (to - from) / r.row; k > 0 {
+		r.refs = r.refs[:len(r.refs)+k]
+		added := r.refs[len(r.refs)-k:]
+		for i := range added {
+			added[i] = planeRef{at: uint16(from + i*r.row), plane: uint8(r.plane + i)}
+		}
+		r.plane += k
+		from += k * r.row
 	}
 	r.last = r.src[to-1]
 	if from < to {
@@ -144,21 +150,20 @@ func (r *recognizer) source(offset, m int) (c byte, ok bool) {
 			return 0, false
 		}
 	}
-	ones := r.ones
+	ones, set := r.ones, planeSet(lo, hi)
 	if hi > r.plane {
 		if r.alias >= 0 {
 			return 0, false
 		}
 		if r.last != 0 {
-			ones = withPlanes(ones, r.plane, hi)
+			ones = ones.or(bit128(r.plane))
 		}
 	}
-	set := withPlanes([2]uint64{}, lo, hi)
-	switch set {
-	case [2]uint64{ones[0] & set[0], ones[1] & set[1]}:
-		return 0xff, true
-	case [2]uint64{set[0] &^ ones[0], set[1] &^ ones[1]}:
+	switch ones.and(set) {
+	case uint128{}:
 		return 0, true
+	case set:
+		return 0xff, true
 	}
 	return 0, false
 }
@@ -172,7 +177,7 @@ func (r *recognizer) constant(n int, c byte) bool {
 		return false
 	}
 	if c != 0 {
-		r.ones = withPlanes(r.ones, r.plane, r.plane+k)
+		r.ones = r.ones.or(planeSet(r.plane, r.plane+k))
 	}
 	r.plane += k
 	return true
@@ -185,20 +190,12 @@ func (r *recognizer) repeat(at, n int) bool {
 		return false
 	}
 	for ; n >= r.row; n -= r.row {
-		r.refs = append(r.refs, planeRef{at: uint16(at), plane: uint8(r.plane)})
+		r.refs = append(r.refs, planeRef{at: uint16(at), plane: uint8(r.plane)}) // there is room
 		r.plane++
 	}
 	r.part, r.alias = n, at
 	return true
 }
 
-// withPlanes returns a bit set of planes with planes [from, to) added.
-func withPlanes(set [2]uint64, from, to int) [2]uint64 {
-	for i := range set {
-		lo, hi := max(from-64*i, 0), min(to-64*i, 64)
-		if lo < hi {
-			set[i] |= ^uint64(0) >> (64 - (hi - lo)) << lo
-		}
-	}
-	return set
-}
+// planeSet returns the bit set of planes [from, to).
+func planeSet(from, to int) uint128 { return low128(to).andNot(low128(from)) }

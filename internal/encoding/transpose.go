@@ -3,15 +3,15 @@ package encoding
 import "encoding/binary"
 
 // Bitshuffle converts N cells of B bytes, N a multiple of 8, into 8·B rows of N bits: row 8k+b
-// contains bit b of byte k of every cell, cell e in bit e mod 8 of byte e/8 of the row. The eight
-// rows of one byte of the cells are called a plane. If numbers are small, the planes of their high
-// bytes are all 0, or all ff.
+// contains bit b of byte k of every cell, cell e in bit e mod 8 of byte e/8 of the row. A row is
+// also called a plane, and the eight planes of one byte of the cells an octet. If numbers are small,
+// the planes of their high bits are all 0, or all ff.
 //
 // 64 cells are converted at a time, in 64-bit words, in two steps, each of which is its own
 // inverse:
 //
-//	rows                                words of a plane                     cells
-//	word b of plane k:   transposeBits  word j: byte g is     transposeBytes  word: the bytes of one
+//	planes                              words of an octet                    cells
+//	word b of octet k:   transposeBits  word j: byte g is     transposeBytes  word: the bytes of one
 //	bits b of byte k,    ───────────▶   byte k of cell 8g+j   ────────────▶   or more cells in order
 //	for 64 cells         ◀───────────                         ◀────────────
 //
@@ -104,144 +104,16 @@ func transposeBytes(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint
 	return a0, a1, a2, a3, a4, a5, a6, a7
 }
 
-// laneWords contains the words between the two steps, word j of plane k at j·width + k.
+// laneWords contains the words between the two steps, word j of octet k at j·width + k.
 type laneWords [8 * maxWidth]uint64
 
-// planes records which planes of a chunk differ from a constant.
-type planes struct {
-	mixed  [maxWidth]uint8 // planes that have both bits, ascending
-	mixedN int
-	ones   uint32 // bit k: plane k is all ones; neither mixed nor ones is all zeros
-}
-
-// findPlanes examines the rows of a chunk. It reads few words of a mixed plane.
-func findPlanes(src []byte, planeBytes, width int) (p planes) {
-	for k := range width {
-		switch constantByte(src[k*planeBytes : (k+1)*planeBytes]) {
-		case 0:
-		case 0xff:
-			p.ones |= 1 << k
-		default:
-			p.mixed[p.mixedN] = uint8(k)
-			p.mixedN++
-		}
-	}
-	return p
-}
-
-// constantByte returns 0 or 0xff if all bytes are that, otherwise 1. len(b) is a multiple of 8.
-func constantByte(b []byte) byte {
-	first := binary.LittleEndian.Uint64(b)
-	if first+1 > 1 {
-		return 1
-	}
-	le := binary.LittleEndian
-	for ; len(b) >= 64; b = b[64:] {
-		c := b[:64]
-		if (le.Uint64(c)^first)|(le.Uint64(c[8:])^first)|(le.Uint64(c[16:])^first)|(le.Uint64(c[24:])^first)|
-			(le.Uint64(c[32:])^first)|(le.Uint64(c[40:])^first)|(le.Uint64(c[48:])^first)|(le.Uint64(c[56:])^first) != 0 {
-			return 1
-		}
-	}
-	for ; len(b) >= 8; b = b[8:] {
-		if le.Uint64(b) != first {
-			return 1
-		}
-	}
-	return byte(first)
-}
-
-// unshuffle converts the rows src back into n cells of the given width in dst. len(dst) is n·width,
-// and src has the same length and at least 8 more bytes of capacity, since rows are read by words.
-// n is a positive multiple of 8.
-func unshuffle(dst, src []byte, n, width int) {
-	src = src[:n*width+laneBytes]
-	p := findPlanes(src, n, width) // a plane is 8 rows of n/8 bytes
-	if !unshuffleWide(dst, src, n, width, &p) {
-		unshuffleWords(dst, src, n, width, &p)
-	}
-}
-
-// unshuffleWords is unshuffle with 64-bit words, for every machine.
-func unshuffleWords(dst, src []byte, n, width int, p *planes) {
-	row := n / 8
-	var w laneWords
-	for k := range width {
-		if p.ones>>k&1 != 0 {
-			for j := range 8 {
-				w[j*width+k] = ^uint64(0)
-			}
-		}
-	}
-	// If planes 4 to 7 are all constant, half of the second step can be omitted.
-	narrow := width == 8 && (p.mixedN == 0 || p.mixed[p.mixedN-1] < 4)
-	high := w[4]&maskBytes4 | w[5]&maskBytes5 | w[6]&maskBytes6 | w[7]&maskBytes7
-	base := 0
-	for ; base+laneBytes <= row; base += laneBytes {
-		loadPlanes(&w, src, base, row, width, p)
-		out := dst[base*8*width:]
-		if narrow {
-			storeNarrow((*[64 * 8]byte)(out), &w, high)
-		} else {
-			storeCells(out, &w, width)
-		}
-	}
-	if base < row {
-		// Bits of the last words beyond their rows become cells that are not copied.
-		loadPlanes(&w, src, base, row, width, p)
-		var last [laneCells * maxWidth]byte
-		storeCells(last[:], &w, width)
-		copy(dst[base*8*width:], last[:(row-base)*8*width])
-	}
-}
-
-// The bytes of an 8-byte cell that come from planes 4 to 7.
+// The bytes of an 8-byte cell that come from octets 4 to 7.
 const (
 	maskBytes4 = 0xff << 32
 	maskBytes5 = 0xff << 40
 	maskBytes6 = 0xff << 48
 	maskBytes7 = 0xff << 56
 )
-
-// unshuffleSome writes only the cells from a given one on, as many as fit in dst, of n in src. It
-// converts the lanes that contain them, all planes of each. The requirements on src and n are those
-// of unshuffle.
-func unshuffleSome(dst, src []byte, n, width, from int) {
-	src = src[:n*width+laneBytes]
-	p := planes{mixedN: width}
-	for k := range width {
-		p.mixed[k] = uint8(k)
-	}
-	var w laneWords
-	var lane [laneCells * maxWidth]byte
-	for skip := from % laneCells * width; len(dst) > 0; skip = 0 {
-		loadPlanes(&w, src, from/laneCells*laneBytes, n/8, width, &p)
-		storeCells(lane[:], &w, width)
-		k := copy(dst, lane[skip:laneCells*width])
-		dst = dst[k:]
-		from += k / width
-	}
-}
-
-// loadPlanes does the first step for the mixed planes: 8 bytes of each row, starting at byte base
-// of the row.
-func loadPlanes(w *laneWords, src []byte, base, row, width int, p *planes) {
-	for _, k := range p.mixed[:p.mixedN] {
-		s := src[int(k)*8*row+base:]
-		a0 := binary.LittleEndian.Uint64(s)
-		a1 := binary.LittleEndian.Uint64(s[row:])
-		a2 := binary.LittleEndian.Uint64(s[2*row:])
-		a3 := binary.LittleEndian.Uint64(s[3*row:])
-		a4 := binary.LittleEndian.Uint64(s[4*row:])
-		a5 := binary.LittleEndian.Uint64(s[5*row:])
-		a6 := binary.LittleEndian.Uint64(s[6*row:])
-		a7 := binary.LittleEndian.Uint64(s[7*row:])
-		a0, a1, a2, a3, a4, a5, a6, a7 = transposeBits(a0, a1, a2, a3, a4, a5, a6, a7)
-		o := w[k:]
-		o[0], o[width], o[2*width], o[3*width] = a0, a1, a2, a3
-		o[4*width], o[5*width], o[6*width], o[7*width] = a4, a5, a6, a7
-	}
-}
 
 // storeCells does the second step and writes 64 cells.
 func storeCells(out []byte, w *laneWords, width int) {
@@ -303,7 +175,7 @@ func shuffle(dst, src []byte, n, width int) {
 		}
 		for k := range width {
 			if set[k] != 0 {
-				storePlane(dst[k*8*row:(k+1)*8*row], &w, k, base, row, width)
+				storeOctet(dst[k*8*row:(k+1)*8*row], &w, k, base, row, width)
 			}
 		}
 	}
@@ -333,7 +205,7 @@ func seenBits(src []byte, width int) (set [maxWidth]byte) {
 	return set
 }
 
-// loadCells is the inverse of the second step of unshuffle for 64 cells.
+// loadCells is the inverse of storeCells.
 func loadCells(w *laneWords, cells []byte, width int) {
 	cells = cells[:laneCells*width]
 	step := 8 * width
@@ -349,7 +221,7 @@ func loadCells(w *laneWords, cells []byte, width int) {
 }
 
 // loadNarrow is loadCells for cells of 8 bytes whose upper four bytes are 0. It computes the words
-// of planes 0 to 3.
+// of octets 0 to 3.
 func loadNarrow(w *laneWords, cells *[64 * 8]byte) {
 	for m := range 8 {
 		s := cells[8*m:]
@@ -365,14 +237,14 @@ func loadNarrow(w *laneWords, cells *[64 * 8]byte) {
 	}
 }
 
-// storePlane is the inverse of the first step for plane k: 8 bytes of each of its rows, starting at
+// storeOctet is the inverse of the first step for octet k: 8 bytes of each of its planes, starting at
 // byte base.
-func storePlane(plane []byte, w *laneWords, k, base, row, width int) {
+func storeOctet(octet []byte, w *laneWords, k, base, row, width int) {
 	s := w[k:]
 	a0, a1, a2, a3, a4, a5, a6, a7 := transposeBits(
 		s[0], s[width], s[2*width], s[3*width], s[4*width], s[5*width], s[6*width], s[7*width])
 	if row-base >= laneBytes {
-		o := plane[base:]
+		o := octet[base:]
 		binary.LittleEndian.PutUint64(o, a0)
 		binary.LittleEndian.PutUint64(o[row:], a1)
 		binary.LittleEndian.PutUint64(o[2*row:], a2)
@@ -386,6 +258,6 @@ func storePlane(plane []byte, w *laneWords, k, base, row, width int) {
 	var buf [8]byte
 	for b, word := range [8]uint64{a0, a1, a2, a3, a4, a5, a6, a7} {
 		binary.LittleEndian.PutUint64(buf[:], word)
-		copy(plane[b*row+base:(b+1)*row], buf[:])
+		copy(octet[b*row+base:(b+1)*row], buf[:])
 	}
 }

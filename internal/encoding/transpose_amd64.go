@@ -11,47 +11,38 @@ import (
 // wide reports whether the machine has registers of 32 bytes (AVX2).
 var wide = cpu.X86.HasAVX2
 
-// planeBuffer contains the planes of a chunk as bytes: plane k at k·n, byte e that of cell e.
-type planeBuffer [chunkBytes]byte
+// octetBuffer contains the bytes of a chunk's cells: byte k of cell e, of n, at k·n + e.
+type octetBuffer [chunkBytes]byte
 
-var planeBuffers = sync.Pool{New: func() any { return new(planeBuffer) }}
+var octetBuffers = sync.Pool{New: func() any { return new(octetBuffer) }}
 
-// blockBytes is the number of bytes of each row that planeBytes processes at once.
+// blockBytes is the number of bytes of each plane that octetBytes processes at once.
 const blockBytes = 32
 
-// unshuffleWide is unshuffle for chunks whose rows are whole blocks, which are all except the last
-// one of a payload, and cells of up to 8 bytes. It does the two steps in 32-byte registers: first
-// it converts each mixed plane to the bytes of its cells in order, then it interleaves these. It
-// reports whether it did the work.
-func unshuffleWide(dst, src []byte, n, width int, p *planes) bool {
-	row := n / 8
-	if !wide || row == 0 || row%blockBytes != 0 || width > 8 || n*width > chunkBytes {
+// cellsWide is cells for planes that are whole blocks, which are those of all chunks except the last
+// one of a payload, and cells of up to 8 bytes. It does the two steps in 32-byte registers: first it
+// converts each octet to the bytes of its cells in order, then it interleaves these. It reports
+// whether it did the work.
+func (v *planeView) cellsWide(dst []byte) bool {
+	n, width := 8*v.row, v.width
+	if !wide || n == 0 || v.row%blockBytes != 0 || width > 8 || n*width > chunkBytes {
 		return false
 	}
-	dst, src = dst[:n*width], src[:n*width]
+	dst = dst[:n*width]
 	if width == 1 {
-		if p.mixedN > 0 {
-			planeBytes(&dst[0], &src[0], row, row/blockBytes)
-		} else {
-			setPlane(dst, byte(0-p.ones&1))
-		}
+		v.octetBytes(dst, 0, v.refs)
 		return true
 	}
-	buf := planeBuffers.Get().(*planeBuffer)
-	defer planeBuffers.Put(buf)
-	narrow := width == 8 && (p.mixedN == 0 || p.mixed[p.mixedN-1] < 4)
+	buf := octetBuffers.Get().(*octetBuffer)
+	defer octetBuffers.Put(buf)
+	refs := v.refs
+	narrow := width == 8 && (len(refs) == 0 || refs[len(refs)-1].plane < 32)
 	made := width
 	if narrow {
 		made = 4
 	}
-	mixed := p.mixed[:p.mixedN]
 	for k := range made {
-		if len(mixed) > 0 && int(mixed[0]) == k {
-			mixed = mixed[1:]
-			planeBytes(&buf[k*n], &src[k*n], row, row/blockBytes)
-		} else {
-			setPlane(buf[k*n:(k+1)*n], byte(0-p.ones>>k&1))
-		}
+		refs = v.octetBytes(buf[k*n:(k+1)*n], k, refs)
 	}
 	switch {
 	case width == 2:
@@ -59,45 +50,53 @@ func unshuffleWide(dst, src []byte, n, width int, p *planes) bool {
 	case width == 4:
 		join4(&dst[0], &buf[0], n)
 	case narrow:
-		var high uint32
-		for k := range 4 {
-			high |= uint32(byte(0-p.ones>>(4+k)&1)) << (8 * k)
-		}
-		joinNarrow(&dst[0], &buf[0], n, high)
+		joinNarrow(&dst[0], &buf[0], n, uint32(v.ones[0]>>32))
 	default:
 		join8(&dst[0], &buf[0], n)
 	}
 	return true
 }
 
-// setPlane sets all bytes of a plane to v.
-func setPlane(b []byte, v byte) {
-	if v == 0 {
+// octetBytes sets dst to byte k of the cells. refs are those from byte k on; it returns the rest.
+func (v *planeView) octetBytes(dst []byte, k int, refs []planeRef) []planeRef {
+	var o octet
+	rest, c, mixed := v.octet(&o, k, refs)
+	if mixed {
+		octetBytes(&dst[0], &o, v.row/blockBytes)
+	} else {
+		setAll(dst, c)
+	}
+	return rest
+}
+
+// setAll sets all bytes of b to c.
+func setAll(b []byte, c byte) {
+	if c == 0 {
 		clear(b)
 	} else {
-		fill(b, []byte{v})
+		fill(b, []byte{c})
 	}
 }
 
-// planeBytes converts a plane, 8 rows of row bytes, into the bytes of its cells: blocks times 32
-// bytes of each row become blocks times 256 bytes.
+// octetBytes converts an octet into the bytes of the cells: blocks times 32 bytes of each plane
+// become blocks times 256 bytes.
 //
 //go:noescape
-func planeBytes(dst, src *byte, row, blocks int)
+func octetBytes(dst *byte, o *octet, blocks int)
 
-// join2, join4 and join8 weave that many planes of n bytes, back to back, into n cells. n is a
+// join2, join4 and join8 weave that many series of n bytes, back to back, into n cells. n is a
 // multiple of 32, not 0.
 //
 //go:noescape
-func join2(dst, planes *byte, n int)
+func join2(dst, src *byte, n int)
 
 //go:noescape
-func join4(dst, planes *byte, n int)
+func join4(dst, src *byte, n int)
 
 //go:noescape
-func join8(dst, planes *byte, n int)
+func join8(dst, src *byte, n int)
 
-// joinNarrow weaves four planes into cells of 8 bytes whose upper four are high.
+// joinNarrow weaves four series into cells of 8 bytes whose upper four are high.
 //
 //go:noescape
-func joinNarrow(dst, planes *byte, n int, high uint32)
+func joinNarrow(dst, src *byte, n int, high uint32)

@@ -18,14 +18,20 @@
 	VMOVDQU    Y9, lo(DI)       \
 	VMOVDQU    Y11, hi(DI)
 
-// func planeBytes(dst, src *byte, row, blocks int)
-TEXT ·planeBytes(SB), NOSPLIT, $0-32
+// func octetBytes(dst *byte, o *octet, blocks int)
+TEXT ·octetBytes(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ row+16(FP), DX
-	MOVQ blocks+24(FP), CX
-	LEAQ (DX)(DX*2), R8              // three rows
-	LEAQ (SI)(DX*4), R9              // row 4
+	MOVQ o+8(FP), AX
+	MOVQ blocks+16(FP), CX
+	MOVQ 0(AX), SI                   // the planes
+	MOVQ 8(AX), DX
+	MOVQ 16(AX), R8
+	MOVQ 24(AX), R9
+	MOVQ 32(AX), R10
+	MOVQ 40(AX), R11
+	MOVQ 48(AX), R12
+	MOVQ 56(AX), R13
+	XORQ BX, BX                      // offset in the planes
 	MOVQ $0x0f0f0f0f0f0f0f0f, AX
 	VMOVQ AX, X13
 	VPBROADCASTQ X13, Y13
@@ -36,15 +42,15 @@ TEXT ·planeBytes(SB), NOSPLIT, $0-32
 	VMOVQ AX, X15
 	VPBROADCASTQ X15, Y15
 
-plane:
-	VMOVDQU (SI), Y0
-	VMOVDQU (SI)(DX*1), Y1
-	VMOVDQU (SI)(DX*2), Y2
-	VMOVDQU (SI)(R8*1), Y3
-	VMOVDQU (R9), Y4
-	VMOVDQU (R9)(DX*1), Y5
-	VMOVDQU (R9)(DX*2), Y6
-	VMOVDQU (R9)(R8*1), Y7
+block:
+	VMOVDQU (SI)(BX*1), Y0
+	VMOVDQU (DX)(BX*1), Y1
+	VMOVDQU (R8)(BX*1), Y2
+	VMOVDQU (R9)(BX*1), Y3
+	VMOVDQU (R10)(BX*1), Y4
+	VMOVDQU (R11)(BX*1), Y5
+	VMOVDQU (R12)(BX*1), Y6
+	VMOVDQU (R13)(BX*1), Y7
 
 	// Bits: byte g of register j becomes the byte of cell 8g+j.
 	SWAP(4, Y13, Y0, Y4)
@@ -90,18 +96,17 @@ plane:
 	VPUNPCKHDQ Y4, Y0, Y0
 	STORE2(Y2, Y0, 96, 224)
 
-	ADDQ $32, SI
-	ADDQ $32, R9
+	ADDQ $32, BX
 	ADDQ $256, DI
 	DECQ CX
-	JNZ  plane
+	JNZ  block
 	VZEROUPPER
 	RET
 
-// func join2(dst, planes *byte, n int)
+// func join2(dst, src *byte, n int)
 TEXT ·join2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
-	MOVQ planes+8(FP), SI
+	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), DX
 	MOVQ DX, CX
 
@@ -118,7 +123,7 @@ two:
 	VZEROUPPER
 	RET
 
-// JOIN4 makes of 32 bytes of each of four planes, from p on, 32 words of 4 bytes in a, b, c and d.
+// JOIN4 makes of 32 bytes of each of four series, from p on, 32 words of 4 bytes in a, b, c and d.
 #define JOIN4(p, a, b, c, d) \
 	VMOVDQU (p), Y8             \
 	VMOVDQU (p)(DX*1), Y9       \
@@ -133,10 +138,10 @@ two:
 	VPUNPCKLWD Y11, d, c        \
 	VPUNPCKHWD Y11, d, d
 
-// func join4(dst, planes *byte, n int)
+// func join4(dst, src *byte, n int)
 TEXT ·join4(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
-	MOVQ planes+8(FP), SI
+	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), DX
 	MOVQ DX, CX
 	LEAQ (DX)(DX*2), R8
@@ -158,10 +163,10 @@ four:
 	VPUNPCKHDQ b, a, Y10 \
 	STORE2(Y8, Y10, lo, hi)
 
-// func join8(dst, planes *byte, n int)
+// func join8(dst, src *byte, n int)
 TEXT ·join8(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
-	MOVQ planes+8(FP), SI
+	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), DX
 	MOVQ DX, CX
 	LEAQ (DX)(DX*2), R8
@@ -182,10 +187,10 @@ eight:
 	VZEROUPPER
 	RET
 
-// func joinNarrow(dst, planes *byte, n int, high uint32)
+// func joinNarrow(dst, src *byte, n int, high uint32)
 TEXT ·joinNarrow(SB), NOSPLIT, $0-28
 	MOVQ dst+0(FP), DI
-	MOVQ planes+8(FP), SI
+	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), DX
 	MOVL high+24(FP), AX
 	MOVQ DX, CX

@@ -52,28 +52,40 @@ func TestShuffleMatchesItsDefinition(t *testing.T) {
 				if !bytes.Equal(got[:len(src)], want) {
 					t.Fatalf("width %d, %d cells: shuffled wrong", width, n)
 				}
-				back := bytes.Repeat([]byte{0x5a}, len(src)+8)
-				unshuffle(back[:len(src)], got, n, width)
-				if !bytes.Equal(back[:len(src)], src) {
-					t.Fatalf("width %d, %d cells: unshuffled wrong", width, n)
+				var refs [maxPlanes]planeRef
+				checkCells(t, r, viewRows(got, n, width, &refs), src)
+				stream := appendPlanes(nil, want, n/8)
+				found, ones, ok := recognize(stream, n/8, width, nil)
+				if !ok {
+					t.Fatalf("width %d, %d cells: planes not recognized", width, n)
 				}
-				words, p := bytes.Repeat([]byte{0x5a}, len(src)+8), findPlanes(got, n, width)
-				unshuffleWords(words[:len(src)], got[:len(src)+laneBytes], n, width, &p)
-				if !bytes.Equal(words, back) {
-					t.Fatalf("width %d, %d cells: unshuffled in two ways, with two results", width, n)
-				}
-				from := r.IntN(n)
-				to := from + r.IntN(n-from+1)
-				some := bytes.Repeat([]byte{0x5a}, len(src)+8)
-				unshuffleSome(some[:(to-from)*width], got, n, width, from)
-				if k := (to - from) * width; !bytes.Equal(some[:k], src[from*width:to*width]) || some[k] != 0x5a {
-					t.Fatalf("width %d, %d cells: cells [%d,%d) unshuffled wrong", width, n, from, to)
-				}
-				if !bytes.Equal(back[len(src):], bytes.Repeat([]byte{0x5a}, 8)) {
-					t.Fatalf("width %d, %d cells: wrote beyond the cells", width, n)
-				}
+				checkCells(t, r, planeView{base: stream, row: n / 8, width: width, ones: ones, refs: found}, src)
 			}
 		}
+	}
+}
+
+// checkCells compares the cells of a view, all and some, with src.
+func checkCells(t *testing.T, r *rand.Rand, v planeView, src []byte) {
+	t.Helper()
+	n, width := 8*v.row, v.width
+	for name, decode := range map[string]func([]byte){
+		"cells": v.cells, "someCells": func(dst []byte) { v.someCells(dst, 0) },
+	} {
+		got := bytes.Repeat([]byte{0x5a}, len(src)+8)
+		if decode(got[:len(src)]); !bytes.Equal(got[:len(src)], src) {
+			t.Fatalf("width %d, %d cells: %s are wrong", width, n, name)
+		}
+		if !bytes.Equal(got[len(src):], bytes.Repeat([]byte{0x5a}, 8)) {
+			t.Fatalf("width %d, %d cells: %s are written beyond the memory", width, n, name)
+		}
+	}
+	from := r.IntN(n)
+	to := from + r.IntN(n-from+1)
+	some := bytes.Repeat([]byte{0x5a}, len(src)+8)
+	v.someCells(some[:(to-from)*width], from)
+	if k := (to - from) * width; !bytes.Equal(some[:k], src[from*width:to*width]) || some[k] != 0x5a {
+		t.Fatalf("width %d, %d cells: cells [%d,%d) are wrong", width, n, from, to)
 	}
 }
 
@@ -87,15 +99,35 @@ func BenchmarkUnshuffle(b *testing.B) {
 			}
 		}
 		rows := make([]byte, 8192+8)
+		shuffle(rows[:8192], src, n, c.width)
 		b.Run(fmt.Sprintf("shuffle/width=%d/bytes=%d", c.width, c.bytes), func(b *testing.B) {
 			for b.Loop() {
 				shuffle(rows[:8192], src, n, c.width)
 			}
 			b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "cells/s")
 		})
+		var refs [maxPlanes]planeRef
 		b.Run(fmt.Sprintf("unshuffle/width=%d/bytes=%d", c.width, c.bytes), func(b *testing.B) {
 			for b.Loop() {
-				unshuffle(src, rows, n, c.width)
+				v := viewRows(rows, n, c.width, &refs)
+				v.cells(src)
+			}
+			b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "cells/s")
+		})
+		stream := appendPlanes(nil, rows[:8192], n/8)
+		b.Run(fmt.Sprintf("recognize/width=%d/bytes=%d", c.width, c.bytes), func(b *testing.B) {
+			for b.Loop() {
+				if _, _, ok := recognize(stream, n/8, c.width, refs[:0]); !ok {
+					b.Fatal("no planes")
+				}
+			}
+			b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "cells/s")
+		})
+		found, ones, _ := recognize(stream, n/8, c.width, refs[:0])
+		v := planeView{base: stream, row: n / 8, width: c.width, ones: ones, refs: found}
+		b.Run(fmt.Sprintf("cells/width=%d/bytes=%d", c.width, c.bytes), func(b *testing.B) {
+			for b.Loop() {
+				v.cells(src)
 			}
 			b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "cells/s")
 		})

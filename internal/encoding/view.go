@@ -33,18 +33,28 @@ type planeRef struct {
 // 8. refs is memory for the result.
 func viewRows(rows []byte, n, width int, refs *[maxPlanes]planeRef) planeView {
 	row := n / 8
-	v := planeView{base: rows[:n*width], row: row, width: width}
+	rows = rows[:n*width]
+	v := planeView{base: rows, row: row, width: width}
 	k := 0
-	for i := range 8 * width {
+	var before uint64 // the first bytes of the plane before
+	for i := 0; i < 8*width; i++ {
 		at := i * row
 		p := rows[at : at+row]
-		switch c := p[0]; {
-		case (c == 0 || c == 0xff) && (row == 1 || bytes.Equal(p[1:], p[:row-1])):
-			v.ones[i>>6] |= uint64(c&1) << (i & 63)
+		word := load64(p)
+		if word != 0 && word+1 != 1<<(8*min(row, 8)) {
+			// The first bytes show that the plane is not constant.
+		} else if i&7 == 0 && constantRow(rows[at:at+n]) {
+			v.ones[i>>6] |= word & 0xff << (i & 63)
+			i += 7
 			continue
-		case k > 0 && int(refs[k-1].plane) == i-1 && bytes.Equal(p, rows[at-row:at]):
+		} else if constantRow(p) {
+			v.ones[i>>6] |= word & 1 << (i & 63)
+			continue
+		}
+		if k > 0 && word == before && int(refs[k-1].plane) == i-1 && bytes.Equal(p, rows[at-row:at]) {
 			at = int(refs[k-1].at)
 		}
+		before = word
 		refs[k] = planeRef{at: uint16(at), plane: uint8(i)}
 		k++
 	}

@@ -1,0 +1,107 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/oribi-db/oribi/internal/compress"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// planeWalk has the views of the chunks of a payload in which planes were recognized, so that
+// a payload in the cache is searched for them once. Immutable.
+type planeWalk struct {
+	chunks []walkedChunk
+	refs   []planeRef // of all chunks
+}
+
+// walkedChunk is the view of one chunk. Its refs are refs[first:first+n] of the walk.
+type walkedChunk struct {
+	ones  uint128
+	first uint32
+	n     uint8
+	found bool // false if the chunk must be decompressed
+}
+
+// walkBytes returns the maximum memory of a walk.
+func walkBytes(chunks, width int) int {
+	return int(unsafe.Sizeof(planeWalk{})) + chunks*int(unsafe.Sizeof(walkedChunk{})+uintptr(8*width)*unsafe.Sizeof(planeRef{}))
+}
+
+// viewBuffer is memory for the view of one chunk.
+type viewBuffer struct {
+	refs [maxPlanes]planeRef
+	rows rowsBuffer
+}
+
+var viewBuffers = sync.Pool{New: func() any { return new(viewBuffer) }}
+
+// view returns the planes of chunk i, with those of its padding. The result is valid until buf is
+// used again. It aliases the payload, or buf if the chunk had to be decompressed.
+//
+// If the block stays in a cache, the first call finds the planes of all chunks and keeps them.
+func (b *shuffled) view(i int, buf *viewBuffer) (planeView, error) {
+	w := b.walk.Load()
+	if w == nil && b.cache != nil {
+		b.walk.CompareAndSwap(nil, b.newWalk())
+		w = b.walk.Load()
+	}
+	return b.viewIn(w, i, buf)
+}
+
+// viewOne is view for a read of few cells, which does not pay for the planes of all chunks.
+func (b *shuffled) viewOne(i int, buf *viewBuffer) (planeView, error) {
+	return b.viewIn(b.walk.Load(), i, buf)
+}
+
+// viewIn is view with a walk; nil if there is none.
+func (b *shuffled) viewIn(w *planeWalk, i int, buf *viewBuffer) (planeView, error) {
+	n := b.chunkCells(i)
+	v := planeView{base: b.stream(i), row: n / 8, width: b.width}
+	found := false
+	if w != nil {
+		c := &w.chunks[i]
+		v.ones, v.refs, found = c.ones, w.refs[c.first:][:c.n], c.found
+	} else {
+		v.refs, v.ones, found = recognize(v.base, v.row, v.width, buf.refs[:0])
+	}
+	if found {
+		return v, nil
+	}
+	rows := buf.rows[:n*b.width]
+	if err := b.unpack(i, rows); err != nil {
+		return planeView{}, err
+	}
+	return viewRows(rows, n, b.width, &buf.refs), nil
+}
+
+// newWalk finds the planes of all chunks.
+func (b *shuffled) newWalk() *planeWalk {
+	w := &planeWalk{chunks: make([]walkedChunk, len(b.chunks))}
+	var memory [inlineChunks * 64]planeRef
+	refs := memory[:0]
+	for i := range w.chunks {
+		c := &w.chunks[i]
+		first := len(refs)
+		refs, c.ones, c.found = recognize(b.stream(i), b.chunkCells(i)/8, b.width, refs)
+		c.first, c.n = uint32(first), uint8(len(refs)-first)
+	}
+	w.refs = slices.Clone(refs)
+	return w
+}
+
+// stream returns the LZ4 block of chunk i.
+func (b *shuffled) stream(i int) []byte {
+	s := b.payload[b.chunks[i]:]
+	return s[chunkHeaderLen:][:binary.BigEndian.Uint32(s)]
+}
+
+// unpack decompresses the bit rows of chunk i, which have as many bytes as its cells.
+func (b *shuffled) unpack(i int, rows []byte) error {
+	if err := compress.LZ4DecompressExact(rows, b.stream(i)); err != nil {
+		return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %v", i, len(b.chunks), err)
+	}
+	return nil
+}
