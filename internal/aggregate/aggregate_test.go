@@ -2,8 +2,6 @@ package aggregate_test
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/aggregate"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -137,9 +136,8 @@ func TestAggregatorMatchesLoopOverCells(t *testing.T) {
 				break
 			}
 		}
-		wanted, fits := expected(in, keys, figures)
 		switch {
-		case !fits:
+		case !productsFit(in, figures):
 			if overflows++; !errors.Is(err, fault.ErrOverflow) {
 				t.Fatalf("seed %d: a product that does not fit: %v", n, err)
 			}
@@ -147,18 +145,18 @@ func TestAggregatorMatchesLoopOverCells(t *testing.T) {
 		case err != nil:
 			t.Fatalf("seed %d: %v", n, err)
 		}
-		list := a.Groups()
+		list, wanted := a.Groups(), model.GroupRows(in.columns, in.rows, keys)
 		groups += len(list)
 		if len(list) != len(wanted) {
 			t.Fatalf("seed %d: %d groups, want %d", n, len(list), len(wanted))
 		}
 		for i, g := range list {
-			if got, want := a.Key(g), wanted[i].key; !slices.EqualFunc(got, want, equalCells) {
+			if got, want := a.Key(g), wanted[i].Key; !slices.EqualFunc(got, want, equalCells) {
 				t.Fatalf("seed %d: group %d has key %x, want %x", n, i, got, want)
 			}
 			for k, f := range figures {
-				if got, want := text(a, g, k, f.Kind), wanted[i].figure(in.columns, f); got != want {
-					t.Fatalf("seed %d: group %x of %v: %+v is %s, want %s", n, wanted[i].key, in.columns, f, got, want)
+				if got, want := text(a, g, k, f.Kind), expected(wanted[i], in.columns, f); got != want {
+					t.Fatalf("seed %d: group %x of %v: %+v is %s, want %s", n, wanted[i].Key, in.columns, f, got, want)
 				}
 			}
 		}
@@ -193,132 +191,28 @@ func text(a *aggregate.Aggregator, g, k int, kind aggregate.Kind) string {
 	return fmt.Sprint(s.Count(), s.Big(), ok)
 }
 
-// oracleGroup is a group of rows.
-type oracleGroup struct {
-	key  [][]byte
-	rows [][][]byte
-}
-
-// expected groups rows, and reports whether all products fit 128 bits.
-func expected(in *input, keys []int, figures []aggregate.Figure) (list []*oracleGroup, fits bool) {
-	fits = true
-	byKey := map[string]*oracleGroup{}
-	if len(keys) == 0 {
-		list = append(list, &oracleGroup{})
-		byKey[""] = list[0]
-	}
+// productsFit reports whether all products of integers fit 128 bits.
+func productsFit(in *input, figures []aggregate.Figure) bool {
 	for _, row := range in.rows {
-		var key [][]byte
-		name := ""
-		for _, k := range keys {
-			cell := normal(in.columns[k].Type, row[k])
-			key = append(key, cell)
-			name += fmt.Sprintf("%x %t ", cell, cell == nil)
-		}
-		g := byKey[name]
-		if g == nil {
-			g = &oracleGroup{key: key}
-			byKey[name], list = g, append(list, g)
-		}
-		g.rows = append(g.rows, row)
 		for _, f := range figures {
-			if f.Kind == aggregate.Sum && !isFloat(in.columns, f) {
-				_, _, ok := product(f, row, in.columns)
-				fits = fits && ok
+			if f.Kind != aggregate.Sum || isFloat(in.columns, f) {
+				continue
+			}
+			if _, _, fits := product(f, row, in.columns); !fits {
+				return false
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b *oracleGroup) int {
-		for i, k := range keys {
-			if order := compare(in.columns[k].Type, a.key[i], b.key[i]); order != 0 {
-				return order
-			}
-		}
-		return 0
-	})
-	return list, fits
+	return true
 }
 
-// normal returns the cell of the value that stands for all that are in one group with it.
-func normal(t schema.Type, cell []byte) []byte {
-	switch f := floatOf(t, cell); {
-	case cell == nil || t != schema.Float && t != schema.Double:
-		return cell
-	case f != f && t == schema.Float:
-		return binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
-	case f != f:
-		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.NaN()))
-	case f == 0:
-		return make([]byte, t.Width())
-	}
-	return cell
-}
-
-// compare orders NULL after all values and NaN after all numbers, and −0 before +0.
-func compare(t schema.Type, a, b []byte) int {
-	switch {
-	case a == nil || b == nil:
-		return cmp.Compare(bit(a == nil), bit(b == nil))
-	case t == schema.Float || t == schema.Double:
-		x, y := floatOf(t, a), floatOf(t, b)
-		if x != x || y != y {
-			return cmp.Compare(bit(x != x), bit(y != y))
-		}
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(bit(math.Signbit(y)), bit(math.Signbit(x))))
-	}
-	return batch.Compare(t, a, b)
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func floatOf(t schema.Type, cell []byte) float64 {
-	switch {
-	case cell == nil:
-	case t == schema.Float:
-		return float64(math.Float32frombits(binary.LittleEndian.Uint32(cell)))
-	case t == schema.Double:
-		return math.Float64frombits(binary.LittleEndian.Uint64(cell))
-	}
-	return 0
-}
-
-func intOf(t schema.Type, cell []byte) *big.Int {
-	v := new(big.Int)
-	for i := len(cell) - 1; i >= 0; i-- {
-		v.Or(v.Lsh(v, 8), big.NewInt(int64(cell[i])))
-	}
-	switch t {
-	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64, schema.Bool:
-		return v
-	}
-	if cell[len(cell)-1] >= 0x80 {
-		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*len(cell))))
-	}
-	return v
+func isFloat(columns []schema.Column, f aggregate.Figure) bool {
+	return slices.ContainsFunc(f.Terms, func(t aggregate.Term) bool { return model.IsFloat(columns[t.Column].Type) })
 }
 
 func bigOf(v batch.Int128) *big.Int {
 	b := new(big.Int).Lsh(big.NewInt(v.Hi), 64)
 	return b.Add(b, new(big.Int).SetUint64(v.Lo))
-}
-
-// fits128 reports whether v is in the range of 128 bits.
-func fits128(v *big.Int) bool {
-	if v.Sign() < 0 {
-		v = new(big.Int).Not(v)
-	}
-	return v.BitLen() < 128
-}
-
-func isFloat(columns []schema.Column, f aggregate.Figure) bool {
-	return slices.ContainsFunc(f.Terms, func(t aggregate.Term) bool {
-		return columns[t.Column].Type == schema.Float || columns[t.Column].Type == schema.Double
-	})
 }
 
 // product returns the product of integers in a row, and whether it is a value and fits. It is
@@ -329,11 +223,11 @@ func product(f aggregate.Figure, row [][]byte, columns []schema.Column) (v *big.
 		if row[term.Column] == nil {
 			return nil, false, true
 		}
-		x := intOf(columns[term.Column].Type, row[term.Column])
+		x := model.IntOf(columns[term.Column].Type, row[term.Column])
 		x.Mul(x, bigOf(term.Slope))
-		fits := fits128(x)
+		fits := model.Fits128(x)
 		x.Add(x, bigOf(term.Offset))
-		if v.Mul(v, x); !fits || !fits128(x) || !fits128(v) {
+		if v.Mul(v, x); !fits || !model.Fits128(x) || !model.Fits128(v) {
 			return nil, false, false
 		}
 	}
@@ -347,9 +241,11 @@ func floatProduct(f aggregate.Figure, row [][]byte, columns []schema.Column) (v 
 		if row[term.Column] == nil {
 			return 0, false
 		}
-		x := floatOf(c.Type, row[term.Column])
-		if c.Type != schema.Float && c.Type != schema.Double {
-			whole, _ := new(big.Rat).SetInt(intOf(c.Type, row[term.Column])).Float64()
+		var x float64
+		if model.IsFloat(c.Type) {
+			x = model.FloatOf(c.Type, row[term.Column])
+		} else {
+			whole, _ := new(big.Rat).SetInt(model.IntOf(c.Type, row[term.Column])).Float64()
 			x = whole / math.Pow10(c.Scale)
 		}
 		if x = term.FloatOffset + float64(term.FloatSlope*x); i > 0 {
@@ -360,71 +256,35 @@ func floatProduct(f aggregate.Figure, row [][]byte, columns []schema.Column) (v 
 	return v, true
 }
 
-// figure returns a figure of the group as text.
-func (g *oracleGroup) figure(columns []schema.Column, f aggregate.Figure) string {
-	var best []byte
-	cells := 0
-	for _, row := range g.rows {
-		cell := row[f.Column]
-		if cell == nil {
-			continue
-		}
-		cells++
-		if f.Kind != aggregate.Min && f.Kind != aggregate.Max {
-			continue
-		}
-		order := 0
-		if best != nil {
-			order = compare(columns[f.Column].Type, cell, best)
-		}
-		if best == nil || order < 0 && f.Kind == aggregate.Min || order > 0 && f.Kind == aggregate.Max {
-			best = cell
-		}
-	}
-	switch {
-	case f.Kind == aggregate.CountRows:
-		return fmt.Sprint(len(g.rows))
-	case f.Kind == aggregate.CountCells:
-		return fmt.Sprint(cells)
-	case f.Kind != aggregate.Sum:
-		if v := floatOf(columns[f.Column].Type, best); v != v {
-			best = normal(columns[f.Column].Type, best)
-		}
+// expected returns a figure of a group as text.
+func expected(g *model.Group, columns []schema.Column, f aggregate.Figure) string {
+	switch f.Kind {
+	case aggregate.CountRows:
+		return fmt.Sprint(len(g.Rows))
+	case aggregate.CountCells:
+		return fmt.Sprint(g.Count(f.Column))
+	case aggregate.Min, aggregate.Max:
+		best := g.Extreme(columns[f.Column].Type, f.Column, f.Kind == aggregate.Max)
 		return fmt.Sprintf("%x %t", best, best == nil)
-	case isFloat(columns, f):
-		return g.floatSum(columns, f)
+	}
+	if isFloat(columns, f) {
+		var sum model.FloatSum
+		for _, row := range g.Rows {
+			if v, valid := floatProduct(f, row, columns); valid {
+				sum.Add(v)
+			}
+		}
+		if sum.N == 0 {
+			return "NULL"
+		}
+		return fmt.Sprint(sum.N, sum.Over(1), sum.Over(sum.N))
 	}
 	n, sum := 0, new(big.Int)
-	for _, row := range g.rows {
+	for _, row := range g.Rows {
 		if v, valid, _ := product(f, row, columns); valid {
 			n++
 			sum.Add(sum, v)
 		}
 	}
-	return fmt.Sprint(n, sum, fits128(sum))
-}
-
-func (g *oracleGroup) floatSum(columns []schema.Column, f aggregate.Figure) string {
-	n, sum, special := int64(0), new(big.Rat), 0.0
-	for _, row := range g.rows {
-		v, valid := floatProduct(f, row, columns)
-		if !valid {
-			continue
-		}
-		n++
-		if math.IsInf(v, 0) || v != v {
-			special += v
-			continue
-		}
-		sum.Add(sum, new(big.Rat).SetFloat64(v))
-	}
-	if n == 0 {
-		return "NULL"
-	}
-	if special != 0 {
-		return fmt.Sprint(n, special, special)
-	}
-	total, _ := sum.Float64()
-	mean, _ := sum.Quo(sum, new(big.Rat).SetInt64(n)).Float64()
-	return fmt.Sprint(n, total, mean)
+	return fmt.Sprint(n, sum, model.Fits128(sum))
 }

@@ -146,7 +146,7 @@ func firstDifference(got, wanted []string) string {
 	return ""
 }
 
-// count counts rows.
+// count counts rows and computes aggregates over them.
 func (r *Runner) count(st *script.Step) error {
 	rd, t, may, err := r.reading(st)
 	if err != nil {
@@ -156,8 +156,12 @@ func (r *Runner) count(st *script.Step) error {
 	if done, err := r.ended(rd, may, err); done || err != nil {
 		return err
 	}
-	if wanted := int64(len(r.Model.Tables[st.Table].Matching(rd))); n != wanted {
+	matching := r.Model.Tables[st.Table].Matching(rd)
+	if wanted := int64(len(matching)); n != wanted {
 		return fmt.Errorf("counted %d rows, want %d", n, wanted)
+	}
+	if done, err := r.ended(rd, may, r.aggregate(t, rd, matching)); done || err != nil {
+		return err
 	}
 	r.answered(n)
 	return nil
