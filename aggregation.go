@@ -71,6 +71,7 @@ func countColumn(name string) schema.Column { return schema.Column{Name: name, T
 
 // figure sets f to what the engine computes for a, and returns the column of the result.
 func (p *aggregation) figure(s *schema.Schema, a *Aggregate, f *aggregate.Figure) (out schema.Column, err error) {
+	f.Name = a.String()
 	switch a.kind {
 	case countRows:
 		f.Kind = aggregate.CountRows

@@ -38,6 +38,7 @@ const (
 
 // Figure is what to compute for each group.
 type Figure struct {
+	Name   string // for errors
 	Kind   Kind
 	Column int    // of the batch
 	Terms  []Term // of numeric columns, at least one
@@ -61,6 +62,7 @@ type Aggregator struct {
 
 // state is what is known of a figure so far.
 type state struct {
+	name    string
 	kind    Kind
 	column  int
 	product *product // of a sum
@@ -93,7 +95,7 @@ func New(columns []schema.Column, keys []int, figures []Figure, limit int64) *Ag
 
 // state returns the state of a figure, that of an equal one if there is one.
 func (a *Aggregator) state(f *Figure) *state {
-	s := &state{kind: f.Kind, column: f.Column}
+	s := &state{name: f.Name, kind: f.Kind, column: f.Column}
 	switch f.Kind {
 	case CountRows:
 		s.column = 0
@@ -235,7 +237,7 @@ func (a *Aggregator) add(s *state, b *batch.RecordBatch, ids []uint32) error {
 			a.columns[i].load(b.Columns[i], &a.selected)
 		}
 		if err := s.product.eval(a.columns, a.selected.n); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		a.addSums(s, ids)
 	}

@@ -16,7 +16,7 @@ const (
 	number       // digits, with sign, point and exponent as written
 	text         // string in single quotes; text excludes them
 	hexText      // 0x…; text includes the prefix
-	symbol       // = == != <> < <= > >= ( ) ,
+	symbol       // = == != <> < <= > >= ( ) , and in arithmetic + - *
 )
 
 type token struct {
@@ -36,8 +36,9 @@ func (t token) String() string {
 func (t token) is(keyword string) bool { return t.kind == word && strings.EqualFold(t.text, keyword) }
 
 type lexer struct {
-	input string
-	pos   int
+	input      string
+	pos        int
+	arithmetic bool // + - * are symbols, and no sign is part of a number
 }
 
 func isLetter(b byte) bool { return b == '_' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
@@ -73,13 +74,16 @@ func (l *lexer) next() (token, error) {
 		l.pos += 2
 		l.pass(isHex)
 		return l.ended(token{hexText, l.input[from:l.pos], from})
-	case isDigit(b), b == '-' && isDigit(l.peek(1)):
+	case isDigit(b), b == '-' && isDigit(l.peek(1)) && !l.arithmetic:
 		l.passNumber()
 		return l.ended(token{number, l.input[from:l.pos], from})
 	case b == '\'':
 		return l.enclosed(text)
 	case b == '"':
 		return l.enclosed(quoted)
+	case l.arithmetic && strings.IndexByte("+-*", b) >= 0:
+		l.pos++
+		return token{symbol, l.input[from:l.pos], from}, nil
 	case strings.IndexByte("=<>(),", b) >= 0, b == '!' && l.peek(1) == '=':
 		l.pos++
 		if next := l.peek(0); next == '=' && strings.IndexByte("!=<>", b) >= 0 || b == '<' && next == '>' {

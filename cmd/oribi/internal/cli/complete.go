@@ -107,6 +107,9 @@ func completeFlags(root *cobra.Command) {
 		if verb.Name() == "export" {
 			completers["format"], completers["long-string-columns"] = words("carbondata"), completeColumns
 		}
+		if verb.Name() == "agg" {
+			completers["by"] = completeColumns
+		}
 		for name, complete := range completers {
 			if verb.Flags().Lookup(name) != nil {
 				_ = verb.RegisterFlagCompletionFunc(name, complete) // the flag exists
@@ -126,6 +129,11 @@ func flagCompleters() map[string]completer {
 		"history":  words("forever", "7d"),
 		"columns":  completeColumns,
 		"by":       completeColumn,
+		"count-of": completeColumn,
+		"sum":      completeColumn,
+		"avg":      completeColumn,
+		"min":      completeColumn,
+		"max":      completeColumn,
 		"drop":     completeColumn,
 		"where":    completeWhere,
 		"from-key": words(),

@@ -16,6 +16,7 @@ var examples = map[string]string{
 	"oribi table scan":        `oribi table scan S tree --columns path,size --where "size > 100000 and path >= 'src/'" --limit 5`,
 	"oribi table get":         `oribi table get S tree '{"path":"CMakeLists.txt"}'`,
 	"oribi table count":       `oribi table count S tree --where "mode = '100755'"`,
+	"oribi table agg":         `oribi table agg S tree --by mode --count --sum size --max path`,
 	"oribi table history":     `oribi table history S tree '"CMakeLists.txt"' --format csv`,
 	"oribi table diff":        `oribi table diff S tree --from -1h --to latest --format jsonl | head -3`,
 	"oribi table put":         `oribi table put S tree '{"path":"new.txt","mode":"100644","blob":"0","size":1,"seq":5001}'`,

@@ -79,6 +79,21 @@ for the first moment of the day. Write a column name that is not a plain word
 "in quotes". not binds more tightly than and, and binds more tightly than or.
 As in SQL, a comparison with NULL is neither true nor false; use is null.
 `},
+	{"sum", "what --sum of table agg adds up", `The argument of --sum is a column, or factors with * between them:
+
+  quantity
+  price * quantity
+  price * (1 - discount) * (1 + tax)
+
+A factor is a column, or in parentheses a column and a number, added or
+subtracted: (1 - tax), (tax - 1), (100 - 2 * tax). Numbers have no exponent.
+Write a column name that is not a plain word "in quotes", unless it is the
+whole argument.
+
+A sum of integers or decimals is exact, with all decimals of its factors, or an
+error if it has more than 38 digits. A sum of a product with a float is rounded.
+NULLs are left out; the sum of nothing is NULL.
+`},
 	{"ts", "TS, a point in time", `A TS is one of
 
   7353486357494956032         a timestamp returned by the store

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/where"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// aggregateFlag is a flag that adds an aggregate to a list, which several flags share.
+type aggregateFlag struct {
+	name string
+	list *[]requested
+}
+
+// requested is an aggregate of the command line.
+type requested struct {
+	flag, argument string
+}
+
+func (f *aggregateFlag) Set(argument string) error {
+	if *f.list = append(*f.list, requested{f.name, argument}); f.name == "count" && argument != "true" {
+		return errors.New("takes no value")
+	}
+	return nil
+}
+
+func (f *aggregateFlag) String() string { return "" }
+
+func (f *aggregateFlag) Type() string {
+	if f.name == "count" {
+		return "bool" // needs no value
+	}
+	return "string"
+}
+
+func (a *app) tableAgg() *cobra.Command {
+	var at, format string
+	var by, expressions []string
+	var list []requested
+	c := a.verb("agg DIR NAME", "Print counts, sums, averages, minima, and maxima, for all rows or by groups", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		state, err := asOf(cmd.Context(), at)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 && len(by) == 0 {
+			return seeHelp(cmd, usage(errors.New("nothing to compute: want --count, --sum, --avg, --min, --max, or --by")))
+		}
+		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+			aggregates, err := aggregatesOf(t.Schema(), list)
+			if err != nil {
+				return usage(err)
+			}
+			condition, err := whereOption(t.Schema(), expressions)
+			if err != nil {
+				return err
+			}
+			options := []oribi.AggregateOption{state, condition}
+			if cmd.Flags().Changed("by") {
+				columns, err := chosen(t.Schema(), "by", by, true)
+				if err != nil {
+					return err
+				}
+				options = append(options, oribi.GroupBy(names(columns)...))
+			}
+			result, err := t.Aggregate(cmd.Context(), aggregates, options...)
+			if errors.Is(err, oribi.ErrSchema) {
+				return usage(err) // a type that cannot be added or compared
+			}
+			if err != nil {
+				return err
+			}
+			for i, r := range list {
+				result.Columns[len(result.Columns)-len(list)+i].Name = r.name()
+			}
+			rows, err := result.Batch()
+			if err != nil {
+				return err
+			}
+			return a.printBatch(rows, form)
+		})
+	})
+	for _, f := range []struct{ name, usage string }{
+		{"count", "the number of rows"},
+		{"count-of", "the number of rows whose `column` is not NULL"},
+		{"sum", "the sum of a column, or of a product such as 'price * (1 - discount)'; see: oribi help sum"},
+		{"avg", "the average of a `column`"},
+		{"min", "the least value of a `column`"},
+		{"max", "the greatest value of a `column`"},
+	} {
+		flag := c.Flags().VarPF(&aggregateFlag{f.name, &list}, f.name, "", f.usage)
+		if f.name == "count" {
+			flag.NoOptDefVal = "true"
+		}
+	}
+	c.Flags().StringSliceVar(&by, "by", nil, "compute them for each group of rows that are equal in these columns")
+	asOfFlag(c, &at)
+	whereFlag(c, &expressions)
+	formatFlag(c, &format)
+	return c
+}
+
+// aggregatesOf returns the aggregates that the flags request.
+func aggregatesOf(s *schema.Schema, list []requested) (out []oribi.Aggregate, err error) {
+	for i, r := range list {
+		if slices.Contains(list[:i], r) {
+			return nil, fmt.Errorf("--%s: %q appears twice", r.flag, r.argument)
+		}
+		a, err := r.aggregate(s)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", r.flag, err)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// name returns the name of the column of the result.
+func (r *requested) name() string {
+	switch r.flag {
+	case "count":
+		return "count"
+	case "count-of":
+		return "count(" + r.argument + ")"
+	}
+	return r.flag + "(" + r.argument + ")"
+}
+
+// aggregate returns the aggregate of one flag.
+func (r *requested) aggregate(s *schema.Schema) (a oribi.Aggregate, err error) {
+	switch r.flag {
+	case "count":
+		return oribi.CountRows(), nil
+	case "sum":
+		factors, err := where.ParseProduct(s.Columns, r.argument)
+		var terms []oribi.Term
+		for _, f := range factors {
+			terms = append(terms, oribi.Col(f.Column.Name).Times(oribi.Decimal(f.Slope)).Plus(oribi.Decimal(f.Offset)))
+		}
+		return oribi.SumOfProduct(terms...), err
+	}
+	if s.Index(r.argument) < 0 {
+		return a, fmt.Errorf("column %q: %w", r.argument, s.NoColumn(r.argument))
+	}
+	of := map[string]func(column string) oribi.Aggregate{"count-of": oribi.CountOf, "avg": oribi.AvgOf, "min": oribi.MinOf, "max": oribi.MaxOf}
+	return of[r.flag](r.argument), nil
+}
