@@ -139,12 +139,18 @@ func (b *dictBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at
 		return false, nil
 	}
 	match := p.EvalWords(b.dict)
-	switch match.Count() {
+	count := match.Count()
+	switch count {
 	case 0:
 		sel.ClearRange(at, at+n)
 		return true, nil
 	case len(b.dict.Words):
 		return true, nil
+	}
+	w := planeWorks.Get().(*planeWork)
+	defer planeWorks.Put(w)
+	if w.test.compileCodes(match, len(b.dict.Words), count) {
+		return true, b.codes.filter(w, from, n, sel, at)
 	}
 	return true, b.eachCodes(from, n, func(codes []uint32) {
 		batch.FilterCodes(codes, match, sel, at)

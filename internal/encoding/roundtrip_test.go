@@ -153,6 +153,9 @@ func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand
 	}
 	from, at := r.IntN(len(cells)+1), r.IntN(100)
 	n := r.IntN(len(cells) - from + 1)
+	if r.IntN(3) == 0 { // whole words of the selection, as in most scans
+		from, at, n = from&^63, at&^63, n&^63
+	}
 	sel := batch.MakeBitmap(at + n + 70)
 	for i := range at + n + 70 {
 		if r.IntN(5) > 0 {

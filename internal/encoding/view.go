@@ -65,7 +65,9 @@ func viewRows(rows []byte, n, width int, refs *[maxPlanes]planeRef) planeView {
 // part returns the view of n cells of v from cell skip on, a multiple of 8. Bits of the planes
 // beyond the n cells are arbitrary.
 func (v planeView) part(skip, n int) planeView {
-	v.base, v.row = v.base[skip/8:], (n+7)/8
+	if v.row = (n + 7) / 8; len(v.refs) > 0 { // otherwise base may be shorter than a plane
+		v.base = v.base[skip/8:]
+	}
 	return v
 }
 
