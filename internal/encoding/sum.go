@@ -14,7 +14,11 @@ import (
 type Sum struct {
 	whole       [3]uint64 // two's complement, lowest word first
 	plus, minus *tallies  // nil: all 0
+	n           int64
 }
+
+// Count returns how many values were added.
+func (s *Sum) Count() int64 { return s.n }
 
 // tallies are the numbers of bits that weigh 2^0, 2^1 and so on. Each is in four parts, so that
 // code that counts in wide registers need not add them.

@@ -1,0 +1,89 @@
+package encoding
+
+import "github.com/oribi-db/oribi/batch"
+
+// NumberBlock is a block that computes with selected values without decoding them. Bit at+i of a
+// selection is for value from+i. If handled is false, the block cannot compute with its values, or
+// not in this way, and nothing has changed. After an error, results are undefined.
+type NumberBlock interface {
+	Block
+	// Sum adds the selected ones of values [from, from+n), integers, to total.
+	Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (handled bool, err error)
+	// SumProducts adds the products of values [from, from+n) with values [otherFrom, otherFrom+n) of
+	// other, integers of at most 64 bits, to total. The selection is for both.
+	SumProducts(from int, other Block, otherFrom, n int, sel batch.Bitmap, at int, total *Sum) (handled bool, err error)
+	// AppendExtreme appends the least or the greatest of the selected ones of values [from, from+n)
+	// to dst, as a cell, or nothing if none is selected. Of floats, −0 is below +0; NaN is appended
+	// only if there is nothing else.
+	AppendExtreme(dst []byte, greatest bool, from, n int, sel batch.Bitmap, at int) (_ []byte, handled bool, err error)
+}
+
+func (b *shuffled) Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (bool, error) {
+	if float(b.typ) {
+		return false, nil
+	}
+	w := planeWorks.Get().(*planeWork)
+	defer planeWorks.Put(w)
+	signed := signed(b.typ)
+	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64) {
+		total.n += int64(batch.Bitmap(cells).Count())
+		v.sum(total, signed, cells, nil, 0, false)
+	})
+}
+
+// eachView calls f for the chunks of values [from, from+n) in which some are selected, with a view
+// and the selection of its cells, which f must not change. at is the bit of value from in sel.
+func (b *shuffled) eachView(w *planeWork, from, n int, sel batch.Bitmap, at int, f func(v *planeView, cells []uint64)) error {
+	for n > 0 {
+		k := b.restOfChunk(from, n)
+		if anyBit(sel, at, at+k) {
+			v, err := b.viewPart(from, k, &w.view)
+			if err != nil {
+				return err
+			}
+			f(&v, w.align(from, k, sel, at))
+		}
+		from, n, at = from+k, n-k, at+k
+	}
+	return nil
+}
+
+func (b *shuffled) SumProducts(from int, other Block, otherFrom, n int, sel batch.Bitmap, at int, total *Sum) (bool, error) {
+	o, ok := other.(*shuffled)
+	// The views must begin with the same value, in a whole byte.
+	if !ok || float(b.typ) || float(o.typ) || b.width > 8 || o.width > 8 || (from-otherFrom)&7 != 0 {
+		return false, nil
+	}
+	w, views := planeWorks.Get().(*planeWork), viewBuffers.Get().(*viewBuffer)
+	defer planeWorks.Put(w)
+	defer viewBuffers.Put(views)
+	for n > 0 {
+		k := o.restOfChunk(otherFrom, b.restOfChunk(from, n))
+		if anyBit(sel, at, at+k) {
+			v, err := b.viewPart(from, k, &w.view)
+			if err != nil {
+				return false, err
+			}
+			factors, err := o.viewPart(otherFrom, k, views)
+			if err != nil {
+				return false, err
+			}
+			cells := w.align(from, k, sel, at)
+			total.n += int64(batch.Bitmap(cells).Count())
+			addProducts(total, &v, &factors, signed(b.typ), signed(o.typ), cells)
+		}
+		from, otherFrom, n, at = from+k, otherFrom+k, n-k, at+k
+	}
+	return true, nil
+}
+
+func (b *shuffled) AppendExtreme(dst []byte, greatest bool, from, n int, sel batch.Bitmap, at int) ([]byte, bool, error) {
+	w := planeWorks.Get().(*planeWork)
+	defer planeWorks.Put(w)
+	best := best{greatest: greatest, signed: signed(b.typ), float: float(b.typ)}
+	err := b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64) { best.add(v, cells, &w.selections) })
+	if err != nil {
+		return dst, false, err
+	}
+	return best.appendCell(dst, b.typ.Width()), true, nil
+}
