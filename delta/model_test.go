@@ -316,6 +316,26 @@ func (w *world) checkRows(t *rapid.T, snap mvcc.Snapshot) {
 
 func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
+// checkTouched checks that ApplyColumn overwrites the cells that AddTouched names.
+func (w *world) checkTouched(t *rapid.T, win *Window, id schema.ColumnID, v *batch.Vector) {
+	touched := batch.MakeBitmap(v.Len)
+	win.AddTouched(id, touched)
+	var marks [2]*batch.Vector // with different cells: what is equal in both was overwritten
+	for k := range marks {
+		marks[k] = batch.NewVector(v.Type, v.Len)
+		mark := bytes.Repeat([]byte{0x5a + byte(k)}, max(v.Type.Width(), 3))
+		for i := range v.Len {
+			marks[k].SetCell(i, mark)
+		}
+		win.ApplyColumn(id, marks[k])
+	}
+	for i := range v.Len {
+		if overwritten := sameCell(marks[0].Cell(i), marks[1].Cell(i)); overwritten != touched.Get(i) {
+			t.Fatalf("column %d, row %d of the window: touched %v, overwritten %v", id, i, touched.Get(i), overwritten)
+		}
+	}
+}
+
 // checkWindow compares one prepared window with the model, column by column.
 func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Snapshot, from, n int) {
 	if err := win.Prepare(batch.Ordinal(from), n); err != nil {
@@ -352,6 +372,7 @@ func (w *world) checkWindow(t *rapid.T, win *Window, snap mvcc.Snapshot, from, n
 				v.SetCell(i, w.rows[row].at(w.base[row]).cells[c.ID])
 			}
 		}
+		w.checkTouched(t, win, c.ID, v)
 		win.ApplyColumn(c.ID, v)
 		for i := range n {
 			row := from + i

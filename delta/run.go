@@ -118,6 +118,19 @@ func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 	}
 }
 
+// addTouchedOf is AddTouched for one run.
+func (w *Window) addTouchedOf(r *run, id schema.ColumnID, rows batch.Bitmap) {
+	known, sets := -1, false // a shape, and whether it sets the column
+	for _, p := range w.picks[r.from:r.to] {
+		if at := int(r.b.shape[p.delta]); at != known {
+			known, sets = at, r.b.shapes[at].index(id) >= 0
+		}
+		if sets && !(w.deleted && w.dead.Get(int(p.row))) {
+			rows.Set(int(p.row))
+		}
+	}
+}
+
 // index returns the last index of the column in the shape; −1 if it has none.
 func (s *shape) index(id schema.ColumnID) int {
 	for i := len(s.ids) - 1; i >= 0; i-- {

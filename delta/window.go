@@ -193,6 +193,21 @@ func (w *Window) Empty() bool { return !w.some }
 // maps and encoded data may decide a predicate; deletes do not matter for that.
 func (w *Window) Touches(id schema.ColumnID) bool { return w.find(id) >= 0 }
 
+// AddTouched sets bit i of rows for each row from+i whose cell ApplyColumn overwrites. rows has at
+// least n bits.
+func (w *Window) AddTouched(id schema.ColumnID, rows batch.Bitmap) {
+	i := w.find(id)
+	if i < 0 {
+		return
+	}
+	for k := range w.runs {
+		w.addTouchedOf(&w.runs[k], id, rows)
+	}
+	for _, row := range w.columns[i].rows {
+		rows.Set(int(row))
+	}
+}
+
 // ApplyDeletes clears the bits of rows that do not exist as of the snapshot; bit i of sel, which
 // has at least n bits, is row from+i. It sets no bit and does not change bits beyond the window.
 func (w *Window) ApplyDeletes(sel batch.Bitmap) {

@@ -19,8 +19,8 @@ import (
 // each window as an ascending scan does, then reverses its rows.
 //
 // In each window, in this order: deletes clear bits of the selection; the filter runs, on encoded
-// data if the snapshot sees no change of the column in the window; if a row is left, the projected
-// columns are read and changes applied to them. Source: tablet spec §8.5.
+// data except for the rows in which the snapshot sees a change of the column; if a row is left, the
+// projected columns are read and changes applied to them. Source: tablet spec §8.5.
 type Iterator struct {
 	d       *DiskRowSet
 	req     *scan.Request
@@ -251,26 +251,19 @@ func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 	return nil
 }
 
-// filter clears the bits of the window's rows for which p is not true. Encoded data may be tested
-// only if the snapshot sees no change of the column in this window. It is not tested if the column
-// is read again later and its test left rows in the previous window: the column will then most
-// likely be decoded for this window too, and unpacking it twice costs more than testing the decoded
-// cells.
+// filter clears the bits of the window's rows for which p is not true. Encoded data is not tested
+// if the column is read again later and its test left rows in the previous window: the column will
+// then most likely be decoded for this window too, and unpacking it twice costs more than testing
+// the decoded cells.
 func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	from, n := it.from, it.n
 	col := it.d.Schema.IndexID(p.ID)
 	c := it.column(col)
 	decode := c.loaded || c.again && c.passed
 	defer func() { c.passed = sel.Any() }()
-	if !decode && !it.window.Touches(p.ID) {
-		r, err := it.reader(col)
-		if err != nil {
+	if !decode {
+		if handled, err := it.selectEncoded(col, p, sel); handled || err != nil {
 			return err
-		}
-		if r != nil {
-			if handled, err := r.Select(from, n, p, sel); handled || err != nil {
-				return err
-			}
 		}
 	}
 	v, err := it.load(col, from, n)
@@ -279,6 +272,54 @@ func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	}
 	p.Eval(v, sel)
 	return nil
+}
+
+// selectEncoded is filter on encoded data. Rows whose cell was changed are tested by their new
+// cells. If handled is false, sel is unchanged.
+func (it *Iterator) selectEncoded(col int, p *batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
+	r, err := it.reader(col)
+	if err != nil || r == nil {
+		return false, err
+	}
+	if !it.window.Touches(p.ID) {
+		return r.Select(it.from, it.n, p, sel)
+	}
+	touched, few := it.touchedRows(p.ID)
+	if !few {
+		return false, nil
+	}
+	it.rest = append(it.rest[:0], sel...) // the rows whose cell is the stored one
+	it.rest.AndNot(touched)
+	touched.And(sel)
+	if handled, err = r.Select(it.from, it.n, p, it.rest); !handled || err != nil {
+		return false, err
+	}
+	if touched.Any() {
+		p.Eval(it.changedCells(col), touched)
+	}
+	for i, passed := range touched {
+		sel[i] = it.rest[i] | passed
+	}
+	return true, nil
+}
+
+// touchedRows returns the rows of the window whose cell of the column was changed, valid until the
+// next call, and reports whether they are so few that encoded data is worth using for the others.
+func (it *Iterator) touchedRows(id schema.ColumnID) (rows batch.Bitmap, few bool) {
+	it.touched = it.touched.Resize(it.n)
+	it.window.AddTouched(id, it.touched)
+	return it.touched, it.touched.Count() <= it.n/4
+}
+
+// changedCells returns a vector that has only those cells of the window that were changed. The
+// others are undefined. It is valid until the column is read.
+func (it *Iterator) changedCells(col int) *batch.Vector {
+	c := &it.d.Schema.Columns[col]
+	v := &it.column(col).vector
+	v.Type = c.Type
+	v.Reset(it.n)
+	it.window.ApplyColumn(c.ID, v)
+	return v
 }
 
 // reader returns the column's reader; nil if the rowset has no such column.

@@ -21,6 +21,8 @@ type memory struct {
 	spare   []*scanColumn // for further ones
 	cold    []int         // columns that the current window must read from the disk
 	changed batch.Bitmap  // rows of the window with a change in the iterator's span
+	touched batch.Bitmap  // see touchedRows
+	rest    batch.Bitmap  // rows that a predicate tests on encoded data
 	eval    batch.FilterEval
 }
 
@@ -99,7 +101,8 @@ func (m *memory) release() {
 	clear(m.out.Columns)
 	*m = memory{
 		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
-		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed, eval: m.eval,
+		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed,
+		touched: m.touched, rest: m.rest, eval: m.eval,
 	}
 	memories.Put(m)
 }
