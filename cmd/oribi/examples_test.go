@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -42,23 +42,21 @@ func TestHelpExamples(t *testing.T) {
 	must(t, strings.NewReader(`{"city":"Oslo","n":1}`), "carbondata", "write", "--schema", filepath.Join(ground, "columns.jsonl"), "--values", "-", filepath.Join(ground, "C"))
 	for verb, example := range cli.Examples() {
 		t.Run(verb, func(t *testing.T) {
-			t.Parallel()
 			if example == "" {
 				t.Fatal("the help of this verb has no example")
 			}
-			if out := must(t, nil, append([]string{"help"}, strings.Fields(verb)[1:]...)...); !strings.Contains(out, "Example:\n  "+example+"\n") {
-				t.Errorf("the help does not show the example: %s", out)
+			var help, out bytes.Buffer
+			shell(t, verb+" --help", &help, &help)
+			if !strings.Contains(help.String(), "Example:\n  "+example+"\n") {
+				t.Errorf("the help does not show the example: %s", help.String())
 			}
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(ground)); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("sh", "-c", example)
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
-			out, err := cmd.CombinedOutput()
-			if err != nil || strings.Contains(string(out), "oribi: ") {
-				t.Errorf("%s: %v: %s", example, err, out)
+			t.Chdir(dir)
+			if code := shell(t, example, &out, &out); code != 0 || strings.Contains(out.String(), "oribi: ") {
+				t.Errorf("%s: exit code %d: %s", example, code, out.String())
 			}
 		})
 	}

@@ -2,18 +2,15 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
-
-	"github.com/creack/pty"
 )
 
 // commandName is a name for the test binary. Under this name it runs the command, so that the
@@ -31,6 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
+	debug.SetGCPercent(400) // the heap of the tests is small, and most of it is garbage
 	// A binary built with -race sleeps for a second before it exits, unless configured otherwise;
 	// the scripts run hundreds of them.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
@@ -121,21 +119,14 @@ func scrubSize(text string) string {
 	return "#"
 }
 
-func (s *step) run(t *testing.T, dir string) []string {
-	cmd := exec.Command("sh", "-c", strings.Join(s.command, "\n"))
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+// run runs a step in the current directory and returns what follows it in the script.
+func (s *step) run(t *testing.T) []string {
 	var out, errs bytes.Buffer
-	var err error
+	line, code := strings.Join(s.command, "\n"), 0
 	if s.terminal {
-		cmd.Env = append(cmd.Env, "NO_COLOR=1")
-		err = onTerminal(&out, cmd)
+		code = shellOnTerminal(t, line, &out)
 	} else {
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		err = cmd.Run()
-	}
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		t.Fatal(err)
+		code = shell(t, line, &out, &errs)
 	}
 	var got []string
 	add := func(mark, text string) {
@@ -153,27 +144,17 @@ func (s *step) run(t *testing.T, dir string) []string {
 	}
 	add("", out.String())
 	add("! ", errs.String())
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
+	if code != 0 {
 		got = append(got, fmt.Sprintf("= %d", code))
 	}
 	return got
 }
 
-// onTerminal runs a command on a pseudo terminal and appends its output to out, with plain line
-// ends.
-func onTerminal(out *bytes.Buffer, cmd *exec.Cmd) error {
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 80, Rows: 24})
-	if err != nil {
-		return err
-	}
-	defer terminal.Close()
-	shown, _ := io.ReadAll(terminal) // ends in an error when the other end is closed, as terminals do
-	out.Write(bytes.ReplaceAll(shown, []byte("\r\n"), []byte("\n")))
-	return cmd.Wait()
-}
+// scriptVariable is the environment variable of a process that runs one script.
+const scriptVariable = "ORIBI_TEST_SCRIPT"
 
-// TestScripts runs testdata/*.txt with the real command. ORIBI_REWRITE=1 rewrites the scripts with
-// the actual output instead.
+// TestScripts runs testdata/*.txt. ORIBI_REWRITE=1 rewrites the scripts with the actual output
+// instead. Each script has a process of its own, whose current directory is that of the script.
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts are for sh")
@@ -183,27 +164,53 @@ func TestScripts(t *testing.T) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
+		short := strings.TrimSuffix(filepath.Base(name), ".txt")
+		t.Run(short, func(t *testing.T) {
+			if os.Getenv(scriptVariable) == short {
+				runScript(t, name)
+				return
+			}
 			t.Parallel()
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			dir := t.TempDir()
-			var rewritten bytes.Buffer
-			for _, s := range parseScript(string(text)) {
-				got := s.run(t, dir)
-				fmt.Fprint(&rewritten, joined("", s.comment), s.mark(), s.command[0], "\n", joined("> ", s.command[1:]), joined("", got))
-				if os.Getenv("ORIBI_REWRITE") == "" && joined("", got) != joined("", s.want) {
-					t.Errorf("%s:%d: %s\ngot\n%swant\n%s", name, s.line, s.command[0], joined("\t", got), joined("\t", s.want))
-				}
-			}
-			if os.Getenv("ORIBI_REWRITE") != "" {
-				if err := os.WriteFile(name, rewritten.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+			cmd := exec.Command(testProgram(t), "-test.run=^TestScripts$/^"+short+"$")
+			cmd.Env = append(os.Environ(), scriptVariable+"="+short, "NO_COLOR=1")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// testProgram returns the path of the test binary.
+func testProgram(t *testing.T) string {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func runScript(t *testing.T, name string) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	var rewritten bytes.Buffer
+	for _, s := range parseScript(string(text)) {
+		got := s.run(t)
+		fmt.Fprint(&rewritten, joined("", s.comment), s.mark(), s.command[0], "\n", joined("> ", s.command[1:]), joined("", got))
+		if os.Getenv("ORIBI_REWRITE") == "" && joined("", got) != joined("", s.want) {
+			t.Errorf("%s:%d: %s\ngot\n%swant\n%s", name, s.line, s.command[0], joined("\t", got), joined("\t", s.want))
+		}
+	}
+	if os.Getenv("ORIBI_REWRITE") != "" {
+		if err := os.WriteFile(name, rewritten.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

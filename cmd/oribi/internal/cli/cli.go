@@ -42,6 +42,11 @@ func Main(args []string, in, out, errs *os.File) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	return Run(ctx, args, in, out, errs)
+}
+
+// Run is Main without the handling of signals: the run ends when ctx is canceled.
+func Run(ctx context.Context, args []string, in, out, errs *os.File) int {
 	a := &app{stdin: in, stdout: &stdout{out: out}, stderr: errs, file: out, errFile: errs}
 	return a.run(ctx, args)
 }
