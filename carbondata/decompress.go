@@ -34,6 +34,7 @@ const (
 	trustRatio  = 16
 	trustBytes  = 4096
 	growFactor  = 8
+	growSpare   = 8  // a buffer that was too small is replaced by one with an 8th to spare
 	snappyRatio = 22 // most bytes that one byte can become: a copy of 64 bytes takes 3
 )
 
@@ -57,6 +58,9 @@ func unsnappy(dst, src []byte, limit int) ([]byte, error) {
 	n, err := snappy.DecodedLen(src)
 	if err != nil || n > limit || n > snappyRatio*len(src) {
 		return nil, fault.Corruptf("snappy: %d bytes from %d, at most %d are expected (%v)", n, len(src), limit, err)
+	}
+	if 0 < cap(dst) && cap(dst) < n {
+		dst = make([]byte, 0, n+n/growSpare)
 	}
 	b, err := snappy.Decode(dst[:0], src)
 	if err != nil {

@@ -215,8 +215,12 @@ func readAt(src block.Source, offset int64, n int) ([]byte, error) {
 
 // readInto is readAt into the memory of buffer, which it replaces by a larger one if necessary.
 func readInto(buffer *[]byte, src block.Source, offset int64, n int) ([]byte, error) {
-	if cap(*buffer) < n {
+	switch {
+	case cap(*buffer) >= n:
+	case *buffer == nil:
 		*buffer = make([]byte, n)
+	default:
+		*buffer = make([]byte, n+n/growSpare)
 	}
 	b := (*buffer)[:n]
 	if n, err := src.ReadAt(b, offset); n < len(b) {
