@@ -336,3 +336,19 @@ func wideText(v any) string {
 	}
 	return fmt.Sprint(v)
 }
+
+// TestColumnsOfOneIDAreRefused gives two columns of a table, or of its file, one ID.
+func TestColumnsOfOneIDAreRefused(t *testing.T) {
+	columns := func(second string) []Column {
+		return []Column{{Name: "a", ID: "1", Type: Int}, {Name: "b", ID: second, Type: Int}}
+	}
+	for second, refused := range map[string]bool{"1": true, "2": false} {
+		table := &Table{byID: true, columns: columns("2"), files: []tableFile{{File: &File{columns: columns(second)}}}}
+		if err := table.match(); errors.Is(err, ErrCorrupt) != refused {
+			t.Errorf("IDs 1 and %s in a file: %v", second, err)
+		}
+		if err := uniqueIDs(columns(second)); errors.Is(err, ErrCorrupt) != refused {
+			t.Errorf("IDs 1 and %s in a table: %v", second, err)
+		}
+	}
+}

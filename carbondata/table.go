@@ -185,6 +185,11 @@ func (t *Table) match() error {
 // the SDK, which has names as IDs, can be in a segment that was added to the table: then by name
 // too.
 func (t *Table) matchFile(f *tableFile) error {
+	if t.byID {
+		if err := uniqueIDs(f.File.columns); err != nil {
+			return err
+		}
+	}
 	ids, names := map[string]int{}, map[string]int{}
 	for k := range f.File.columns {
 		c := &f.File.columns[k]
@@ -214,6 +219,21 @@ func (t *Table) matchFile(f *tableFile) error {
 			return fault.Unsupportedf("column %q is %s, and %s in the file", c.Name, c.TypeName(), there.inFile().TypeName())
 		}
 		f.columns = append(f.columns, k)
+	}
+	return nil
+}
+
+// uniqueIDs checks that no two columns have the same ID: one of them would be read as the other.
+func uniqueIDs(columns []Column) error {
+	names := map[string]string{}
+	for i := range columns {
+		c := &columns[i]
+		if name, ok := names[c.ID]; ok && c.ID != "" && !c.invisible {
+			return fault.Corruptf("columns %q and %q have the ID %q", name, c.Name, c.ID)
+		}
+		if !c.invisible {
+			names[c.ID] = c.Name
+		}
 	}
 	return nil
 }

@@ -207,6 +207,9 @@ func (t *Table) openTransactional(dir string) error {
 	if err == nil {
 		t.columns, err = parseSchema(b)
 	}
+	if err == nil {
+		err = uniqueIDs(t.columns)
+	}
 	if err != nil {
 		return inside(err, "schema file")
 	}
