@@ -3,59 +3,72 @@ package batch
 import (
 	"math/bits"
 	"slices"
+	"unsafe"
 )
 
-// Reverse reverses the order of the rows, in place: row i becomes row Len−1−i and stays selected or
-// not. Byte strings are moved, not copied.
-func (b *RecordBatch) Reverse() {
-	for i, v := range b.Columns {
-		if !slices.Contains(b.Columns[:i], v) {
-			v.reverse()
-		}
-	}
-	b.Selection.reverse(b.Len)
-}
-
-func (v *Vector) reverse() {
+// Reverse reverses the order of the cells, in place: cell i becomes cell Len−1−i. Byte strings are
+// moved, not copied.
+func (v *Vector) Reverse() {
 	if v.Present != nil {
-		v.Present.reverse(v.Len)
+		v.Present.Reverse(v.Len)
 	}
 	switch {
 	case v.Elements != nil:
 		v.reverseArrays()
 	case v.Dict != nil:
-		reverseCells(v.Codes)
+		codes := v.Codes
+		reverseCells(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), 4*len(codes)), 4)
 	case v.Type.Variable():
-		slices.Reverse(v.Bytes)
+		reverseStrings(v.Bytes)
 	default:
-		v.reverseFixed()
+		width := v.Type.Width()
+		reverseCells(v.Data[:v.Len*width], width)
 	}
 }
 
-func (v *Vector) reverseFixed() {
-	switch v.Type.Width() {
+// reverseCells reverses the order of cells of the given width, a power of two up to 16.
+func reverseCells(data []byte, width int) {
+	data = reverseEnds(data, width)
+	switch n := len(data) / width; width {
 	case 1:
-		reverseCells(Raw[uint8](v))
+		reverseFours(data)
 	case 2:
-		reverseCells(Raw[uint16](v))
+		reverseFours(cellSlice[uint16](data, n))
 	case 4:
-		reverseCells(Raw[uint32](v))
+		reverseFours(cellSlice[uint32](data, n))
 	case 8:
-		reverseCells(Raw[uint64](v))
+		reverseFours(cellSlice[uint64](data, n))
 	case 16:
-		reverseCells(Raw[Int128](v))
+		slices.Reverse(cellSlice[[2]uint64](data, n))
 	}
 }
 
-// reverseCells is like slices.Reverse but swaps four cells from each end at a time, which takes
-// half the time for cells of up to 8 bytes.
-func reverseCells[T Fixed](s []T) {
+// reverseFours is like slices.Reverse but swaps four cells from each end at a time, which takes
+// half the time.
+func reverseFours[T uint8 | uint16 | uint32 | uint64](s []T) {
 	for len(s) >= 8 {
 		a, b := (*[4]T)(s), (*[4]T)(s[len(s)-4:])
 		a0, a1, a2, a3 := a[0], a[1], a[2], a[3]
 		a[0], a[1], a[2], a[3] = b[3], b[2], b[1], b[0]
 		b[0], b[1], b[2], b[3] = a3, a2, a1, a0
 		s = s[4 : len(s)-4]
+	}
+	slices.Reverse(s)
+}
+
+// cellSlice returns n cells of data, which is aligned for them, as Vector.Data is.
+func cellSlice[T any](data []byte, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
+}
+
+// reverseStrings is like slices.Reverse but swaps two strings from each end at a time.
+func reverseStrings(s [][]byte) {
+	for len(s) >= 4 {
+		a, b := (*[2][]byte)(s), (*[2][]byte)(s[len(s)-2:])
+		a0, a1 := a[0], a[1]
+		a[0], a[1] = b[1], b[0]
+		b[0], b[1] = a1, a0
+		s = s[2 : len(s)-2]
 	}
 	slices.Reverse(s)
 }
@@ -72,8 +85,8 @@ func (v *Vector) reverseArrays() {
 	v.Offsets, v.Elements, v.elementsBuf = offsets, elements, elements
 }
 
-// reverse reverses the order of the n bits of b.
-func (b Bitmap) reverse(n int) {
+// Reverse reverses the order of the first n bits of b, which has no others set.
+func (b Bitmap) Reverse(n int) {
 	if b.Count() == n {
 		return // the common case: all bits are ones
 	}

@@ -31,7 +31,7 @@ func TestReverseReversesRows(t *testing.T) {
 			want, selected = append(want, rowText(b, i)), append(selected, b.Selection.Get(i))
 		}
 		for round := range 2 {
-			b.Reverse()
+			reverse(b)
 			slices.Reverse(want)
 			slices.Reverse(selected)
 			if b.Len != n || b.Selected() != b.Selection.CountRange(0, n) {
@@ -51,13 +51,31 @@ func TestReverseReversesRows(t *testing.T) {
 	}
 }
 
-func TestReverseDuplicateColumn(t *testing.T) {
-	v := NewVector(schema.Int8, 4)
-	copy(v.Data, []byte{1, 2, 3, 4})
-	b := &RecordBatch{Columns: []*Vector{v, v}, Len: 4, Selection: Bitmap{0b1000}}
-	b.Reverse()
-	if !slices.Equal(v.Data, []byte{4, 3, 2, 1}) || b.Selection[0] != 0b0001 {
-		t.Errorf("%v, selection %b", v.Data, b.Selection[0])
+// reverse reverses the rows of b.
+func reverse(b *RecordBatch) {
+	for _, v := range b.Columns {
+		v.Reverse()
+	}
+	b.Selection.Reverse(b.Len)
+}
+
+// Every length is divided into another number of blocks.
+func TestReverseReversesCellsOfAnyNumber(t *testing.T) {
+	r := seedtest.Rand(t)
+	for _, width := range []int{1, 2, 4, 8, 16} {
+		for n := range 300 {
+			data := growAligned(nil, n*width)
+			for i := range data {
+				data[i] = byte(r.Uint32())
+			}
+			var want []byte
+			for cell := range slices.Chunk(slices.Clone(data), width) {
+				want = append(slices.Clone(cell), want...)
+			}
+			if reverseCells(data, width); !slices.Equal(data, want) {
+				t.Fatalf("%d cells of %d bytes: got %x, want %x", n, width, data, want)
+			}
+		}
 	}
 }
 
@@ -65,7 +83,7 @@ func TestReverseReversesBits(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 300).Draw(t, "bits")
 		b, want := drawBitmap(t, n, "bit")
-		b.reverse(n)
+		b.Reverse(n)
 		slices.Reverse(want)
 		if !slices.Equal(bools(b, n), want) || b.Count() != want.count(0, n) {
 			t.Fatalf("%v, want %v", bools(b, n), want)

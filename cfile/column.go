@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -230,6 +231,32 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 	}
 	shorten(dst, n)
 	return n, nil
+}
+
+// ReadBackward reads cells [ord, ord+n), which the file has, into dst in descending order. It does so
+// only where this is faster than to read and then reverse them: otherwise handled is false and dst
+// undefined. See ReadVector for dst and errors.
+func (c *ColumnReader) ReadBackward(ord batch.Ordinal, n int, dst *batch.Vector) (handled bool, err error) {
+	if !c.r.info.Type.Variable() || c.r.info.Array || c.Transient || c.clip(ord, n) < n {
+		return false, nil
+	}
+	dst.Reset(n)
+	for at := 0; at < n; {
+		row := int64(ord) + int64(at)
+		b, err := c.block(row)
+		if err != nil {
+			return false, err
+		}
+		values, ok := b.values.(encoding.BackwardBlock)
+		if !ok || b.nullable {
+			return false, nil
+		}
+		from := int(row - b.first)
+		k := min(n-at, b.rows-from)
+		at += k
+		values.DecodeBackward(from, k, dst, n-at)
+	}
+	return true, nil
 }
 
 // copies reports whether byte strings are copied, so that cblocks can be read into reused memory.

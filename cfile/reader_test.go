@@ -89,6 +89,47 @@ func TestWindowsAreClippedAtTheEnd(t *testing.T) {
 	}
 }
 
+// Plain byte strings, which dictionary files have too, are read backward.
+func TestReadBackwardReversesReadVector(t *testing.T) {
+	rng := seedtest.Rand(t)
+	for _, enc := range []schema.Encoding{schema.Plain, schema.Dictionary, schema.Prefix} {
+		for _, nulls := range []float64{0, 0.01} {
+			cells, handledCount := randomCells(rng, schema.String, 3000, nulls), 0
+			r := open(t, writeSteps(t, rng, WriterOptions{Type: schema.String, Encoding: enc, Nullable: nulls > 0, PositionalIndex: true, BlockBytes: 512}, cells), nil)
+			c, got, want := r.NewColumnReader(), &batch.Vector{Type: schema.String}, &batch.Vector{Type: schema.String}
+			for range 60 {
+				from := rng.IntN(len(cells))
+				n := 1 + rng.IntN(min(len(cells)-from, 200))
+				if enc != schema.Prefix {
+					if _, err := c.ReadVector(batch.Ordinal(from), n, want); err != nil {
+						t.Fatal(err)
+					}
+					want.Reverse()
+				}
+				handled, err := c.ReadBackward(batch.Ordinal(from), n, got)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !handled {
+					continue
+				}
+				handledCount++
+				for i := range n {
+					if !bytes.Equal(got.Cell(i), want.Cell(i)) || got.Cell(i) == nil {
+						t.Fatalf("%v: rows [%d,+%d): cell %d is %q, want %q", enc, from, n, i, got.Cell(i), want.Cell(i))
+					}
+				}
+			}
+			if (handledCount > 0) != (enc != schema.Prefix) {
+				t.Errorf("%v: %d reads", enc, handledCount)
+			}
+			if handled, err := c.ReadBackward(2900, 101, got); handled || err != nil {
+				t.Errorf("%v: a read past the end: %t, %v", enc, handled, err)
+			}
+		}
+	}
+}
+
 // Byte strings of a reader are never overwritten. Those of a transient reader are valid until its
 // next call.
 func TestByteStringsStayValid(t *testing.T) {

@@ -22,19 +22,20 @@ import (
 // data except for the rows in which the snapshot sees a change of the column; if a row is left, the
 // projected columns are read and changes applied to them. Source: tablet spec §8.5.
 type Iterator struct {
-	d       *DiskRowSet
-	req     *scan.Request
-	deltas  *delta.Tracker
-	span    *delta.Span   // only rows with a change in span are returned; nil: all rows are
-	rows    batch.Ordinal // size of a whole window; 0 before the first
-	part    batch.Ordinal // size of the next window, if smaller than rows
-	next    batch.Ordinal // rows [next, end) are still to be read
-	end     batch.Ordinal
-	from    batch.Ordinal // the current window: n rows at from
-	n       int
-	test    func(*batch.Predicate, batch.Bitmap) error // filter, if the request has one
-	err     error
-	*memory // nil after Close
+	d        *DiskRowSet
+	req      *scan.Request
+	deltas   *delta.Tracker
+	span     *delta.Span   // only rows with a change in span are returned; nil: all rows are
+	rows     batch.Ordinal // size of a whole window; 0 before the first
+	part     batch.Ordinal // size of the next window, if smaller than rows
+	returned int64         // rows up to now
+	next     batch.Ordinal // rows [next, end) are still to be read
+	end      batch.Ordinal
+	from     batch.Ordinal // the current window: n rows at from
+	n        int
+	test     func(*batch.Predicate, batch.Bitmap) error // filter, if the request has one
+	err      error
+	*memory  // nil after Close
 }
 
 // NewIterator scans the rowset for a request. It takes a reference that Close releases.
@@ -108,9 +109,9 @@ func (it *Iterator) Next() bool {
 		var any bool
 		if any, it.err = it.read(from, int(to-from)); any && it.err == nil {
 			if it.req.Descending() {
-				it.out.Reverse()
-				slices.Reverse(it.keys)
+				it.out.Selection.Reverse(it.out.Len)
 			}
+			it.returned += int64(it.out.Selected())
 			return true
 		}
 	}
@@ -121,11 +122,12 @@ func (it *Iterator) Next() bool {
 // parts of a window grow, and none crosses the end of its window.
 func (it *Iterator) advance() (from, to batch.Ordinal) {
 	from, to = it.next, it.end
+	part := batch.Ordinal(it.req.LimitRows(int(it.part), it.returned))
 	if it.req.Descending() {
-		from = max(from, (to-1)/it.rows*it.rows, to-min(to, it.part))
+		from = max(from, (to-1)/it.rows*it.rows, to-min(to, part))
 		it.end = from
 	} else {
-		to = min(to, (from/it.rows+1)*it.rows, from+it.part)
+		to = min(to, (from/it.rows+1)*it.rows, from+part)
 		it.next = to
 	}
 	it.part = batch.Ordinal(scan.NextRows(int(it.part)))
@@ -172,7 +174,7 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 		return false, err
 	}
 	for _, c := range it.used {
-		c.loaded = false
+		c.loaded, c.reversed = false, false
 	}
 	it.window.ApplyDeletes(sel)
 	if !sel.Any() {
@@ -188,7 +190,7 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 		return false, err
 	}
 	for i, col := range it.req.Columns() {
-		v, err := it.load(col, from, n)
+		v, err := it.result(col, from, n)
 		if err != nil {
 			return false, err
 		}
@@ -375,7 +377,7 @@ func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 	}
 	cols := make([]*batch.Vector, it.d.Schema.Keys)
 	for i := range cols {
-		v, err := it.load(i, from, n)
+		v, err := it.result(i, from, n)
 		if err != nil {
 			return err
 		}

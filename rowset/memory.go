@@ -28,13 +28,14 @@ type memory struct {
 
 // scanColumn is one column of a scan.
 type scanColumn struct {
-	reader cfile.ColumnReader
-	open   bool         // reader is that of the column's file
-	vector batch.Vector // cells in the current window
-	loaded bool         // vector has them
-	tested bool         // the filter has a predicate on the column
-	again  bool         // the column is tested, and then tested again or read
-	passed bool         // its test left rows in the last window
+	reader   cfile.ColumnReader
+	open     bool         // reader is that of the column's file
+	vector   batch.Vector // cells in the current window
+	loaded   bool         // vector has them
+	reversed bool         // vector has them in descending order
+	tested   bool         // the filter has a predicate on the column
+	again    bool         // the column is tested, and then tested again or read
+	passed   bool         // its test left rows in the last window
 }
 
 // Limits of the memory that is kept, apart from that of an iterator's window of up to 4096 bits.

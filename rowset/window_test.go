@@ -109,6 +109,10 @@ func TestWindowsGrow(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)
 	w := newTestRowSet(t, r, s, manyRows)
 	n := len(w.rows)
+	everyRow := batch.Predicate{ID: 1, Type: schema.Int32, Op: batch.NotNull} // without a filter, a window has about as many rows as the limit leaves
+	if err := everyRow.Prepare(); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name   string
 		limit  int64
@@ -116,7 +120,7 @@ func TestWindowsGrow(t *testing.T) {
 		upper  int
 		window []int
 	}{
-		{"a limit of a row", 1, 1000, -1, []int{16, 64, 256, 1024, 4096 - 2360, 4096}},
+		{"a limit of a row", 1, 1000, -1, []int{64, 256, 1024, 4096 - 2344, 4096}},
 		{"a limit", 100, 4000, -1, []int{96, 400, 1600, 8192 - 4096 - 2000, 4096}},
 		{"a limit beyond a window", 1 << 40, 4000, -1, []int{96, 4096}},
 		{"a limit and an upper bound", 100, 1000, 1330, []int{100, 230}},
@@ -125,7 +129,7 @@ func TestWindowsGrow(t *testing.T) {
 		{"neither", 0, -1, -1, []int{4096, 4096}},
 		{"a limit from the start", 500, -1, -1, []int{500, 2000, 4096 - 2500, 4096}},
 	} {
-		req := scan.Options{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Before(w.end), Limit: c.limit}
+		req := scan.Options{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Before(w.end), Limit: c.limit, Filter: batch.Test(everyRow)}
 		if c.lower >= 0 {
 			req.Lower = w.rows[c.lower].key
 		}
@@ -146,6 +150,30 @@ func TestWindowsGrow(t *testing.T) {
 				t.Errorf("%s: window %d has rows [%d,%d), want %d of them", c.name, i, from, at, want)
 				break
 			}
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Without a filter, a scan reads no more than its limit needs, in either direction.
+func TestWindowsEndAtTheLimit(t *testing.T) {
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
+	w := newTestRowSet(t, seedtest.Rand(t), s, manyRows)
+	for _, descending := range []bool{false, true} {
+		const limit = 1000
+		it, err := newIterator(w.set, scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Limit: limit, Descending: descending})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, read := 0, 0
+		for rows < limit && it.Next() {
+			rows += it.Batch().Selected()
+			read += it.Batch().Len
+		}
+		if rows < limit || rows > limit+64 {
+			t.Errorf("descending %t: %d rows of %d, limit %d", descending, rows, read, limit)
 		}
 		if err := it.Close(); err != nil {
 			t.Fatal(err)

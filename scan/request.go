@@ -175,5 +175,15 @@ func (r *Request) FirstRows() int {
 // NextRows returns how many rows a set of rows should read after a batch of n.
 func NextRows(n int) int { return min(batchGrowth*n, batch.WindowRows) }
 
+// LimitRows returns how many of n rows a set of rows should read if it has returned that many
+// before: if the request's limit leaves fewer than n, about as many as it leaves. With a filter, it
+// is not known how many rows have to be read.
+func (r *Request) LimitRows(n int, returned int64) int {
+	if left := r.o.Limit - returned; left > 0 && r.o.Filter.All() {
+		return int(min(int64(n), max(left, leastRows)))
+	}
+	return n
+}
+
 // Projection returns the columns of the batches. Read-only.
 func (r *Request) Projection() []schema.Column { return r.projection }

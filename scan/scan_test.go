@@ -691,6 +691,30 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 	}
 }
 
+// A set of rows reads about as many rows as the limit leaves, if that is known.
+func TestBatchSizesEndAtTheLimit(t *testing.T) {
+	p := batch.Predicate{ID: 0, Type: schema.Int64, Op: batch.NotNull}
+	if err := p.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o        Options
+		returned int64
+		want     int
+	}{
+		{Options{}, 0, 4096},
+		{Options{Limit: 5000}, 0, 4096},
+		{Options{Limit: 5000}, 4096, 904},
+		{Options{Limit: 5000}, 4990, 16},
+		{Options{Limit: 5000}, 5000, 4096},
+		{Options{Limit: 5000, Filter: batch.Test(p)}, 4096, 4096},
+	} {
+		if got := request(c.o).LimitRows(4096, c.returned); got != c.want {
+			t.Errorf("limit %d after %d rows: %d rows, want %d", c.o.Limit, c.returned, got, c.want)
+		}
+	}
+}
+
 // Batches of a long scan grow to the full size.
 func TestBatchSizesGrow(t *testing.T) {
 	for _, c := range []struct {

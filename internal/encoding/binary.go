@@ -159,6 +159,16 @@ func (b *binaryBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 	return nil
 }
 
+// DecodeBackward is Decode with the values in descending order.
+func (b *binaryBlock) DecodeBackward(from, n int, dst *batch.Vector, at int) {
+	out := dst.Bytes[at : at+n]
+	start := b.offsets[from]
+	for i, end := range b.offsets[from+1 : from+1+n] {
+		out[n-1-i] = b.payload[start:end:end]
+		start = end
+	}
+}
+
 func (b *binaryBlock) Seek(target []byte) (int, bool, error) {
 	lo, hi := 0, b.Len()
 	for lo < hi {

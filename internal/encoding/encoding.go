@@ -63,6 +63,15 @@ type Block interface {
 	Footprint() int
 }
 
+// BackwardBlock is a Block that decodes values in descending order as fast as in ascending order.
+// Others are decoded, then reversed.
+type BackwardBlock interface {
+	Block
+
+	// DecodeBackward decodes values [from, from+n) into cells [at, at+n) of dst, the last one first.
+	DecodeBackward(from, n int, dst *batch.Vector, at int)
+}
+
 // CodeBlock is a block of dictionary codes. A reader can take a vector from it in dictionary form.
 // A DICT block in plain mode is not a CodeBlock.
 type CodeBlock interface {
