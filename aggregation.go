@@ -271,8 +271,7 @@ func (r *AggregateResult) Batch() (*batch.RecordBatch, error) {
 			} else {
 				v = g.Values[k-len(g.Key)].v
 			}
-			buf = buf[:0]
-			cell, err := appendValue(&buf, &r.Columns[k], v)
+			cell, err := appendValue(buf[:0], &r.Columns[k], v)
 			if err != nil {
 				return nil, callErr("column "+r.Columns[k].Name, err)
 			}

@@ -96,8 +96,7 @@ func RenameColumn(from, to string) Change {
 // Go value as in Row.
 func SetDefault(column string, value any) Change {
 	return setColumn(column, func(c *schema.Column) error {
-		var buf []byte
-		cell, err := appendValue(&buf, c, value)
+		cell, err := appendValue(nil, c, value)
 		if err != nil {
 			return fmt.Errorf("default: %w: %w", err, fault.ErrSchema)
 		}

@@ -24,7 +24,7 @@ func arrayCell(c *schema.Column, v any) ([]byte, error) {
 		return nil, fmt.Errorf("a %T does not fit type %s", v, c.TypeName())
 	}
 	element := c.Elements()
-	return buildArray(c, r, func(buf []byte, e reflect.Value) ([]byte, error) { return appendValue(&buf, &element, e.Interface()) })
+	return buildArray(c, r, func(buf []byte, e reflect.Value) ([]byte, error) { return appendValue(buf, &element, e.Interface()) })
 }
 
 // buildArray returns the cell of an array with the elements of a slice. put returns the cell of one

@@ -165,7 +165,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 		return
 	}
 	found := 0
-	p.value = p.value[:0]
+	p.reserveValues(len(p.cells))
 	for i := range p.cells {
 		c := &p.schema.Schema.Columns[i]
 		v, ok := row[c.Name]
@@ -175,16 +175,15 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 		}
 		found++
 		start := len(p.value)
-		cell, err := appendValue(&p.value, c, v)
+		cell, err := appendValue(p.value[start:start], c, v)
 		if err != nil {
 			b.fail(t, c.Name, err)
 			return
 		}
-		if c.Type.Variable() {
-			p.cells[i] = cell
-		} else if cell != nil {
-			p.cells[i] = p.value[start:len(p.value):len(p.value)]
+		if cell != nil && !c.Type.Variable() {
+			p.value = p.value[:start+len(cell)]
 		}
+		p.cells[i] = cell
 	}
 	if found < len(row) {
 		for name := range row {

@@ -236,8 +236,7 @@ func (c *rowsChange) updateList() (change.List, error) {
 			continue
 		}
 		found++
-		var buf []byte
-		cell, err := appendValue(&buf, column, v)
+		cell, err := appendValue(nil, column, v)
 		switch {
 		case err != nil:
 		case i < s.Keys:

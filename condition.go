@@ -101,7 +101,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 		return nil, err
 	}
 	defer t.done(v)
-	k, err := t.keyCells(v.Schema, key, false)
+	encoded, err := t.appendKey(nil, v.TableSchema, key, false)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,6 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	if err != nil {
 		return nil, err
 	}
-	encoded := v.Encoder.AppendKey(nil, k)
 	cells, found, err := v.Get(encoded, v.All, nil)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: %w", err)

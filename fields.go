@@ -313,7 +313,7 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 	case schema.Date, schema.Timestamp:
 		if t == reflect.TypeFor[time.Time]() {
 			f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
-				return appendTime(&buf, c.Type, *v.Addr().Interface().(*time.Time))
+				return appendTime(buf, c.Type, *v.Addr().Interface().(*time.Time))
 			}
 			f.take = func(v reflect.Value, cell []byte) error {
 				*v.Addr().Interface().(*time.Time) = timeOf(c.Type, cell)
@@ -323,7 +323,7 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 		}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
-			return appendDecimal(&buf, c, *v.Addr().Interface().(*Decimal))
+			return appendDecimal(buf, c, *v.Addr().Interface().(*Decimal))
 		}
 		f.take = func(v reflect.Value, cell []byte) error {
 			*v.Addr().Interface().(*Decimal) = Decimal{Unscaled: wide(cell), Scale: c.Scale}
@@ -332,7 +332,7 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 		return t == reflect.TypeFor[Decimal]()
 	case schema.Int128:
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
-			return appendInteger(&buf, c, *v.Addr().Interface().(*Int128))
+			return appendInteger(buf, c, *v.Addr().Interface().(*Int128))
 		}
 		f.take = func(v reflect.Value, cell []byte) error {
 			*v.Addr().Interface().(*Int128) = wide(cell)
@@ -344,14 +344,14 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 	case schema.Array:
 		return f.chooseArray(c, t)
 	case schema.Bool:
-		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendBool(&buf, v.Bool()), nil }
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendBool(buf, v.Bool()), nil }
 		f.take = func(v reflect.Value, cell []byte) error {
 			v.SetBool(cell[0] != 0)
 			return nil
 		}
 		return t.Kind() == reflect.Bool
 	case schema.Float, schema.Double:
-		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendFloat(&buf, c.Type, v.Float()) }
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendFloat(buf, c.Type, v.Float()) }
 		f.take = func(v reflect.Value, cell []byte) error {
 			if c.Type == schema.Float {
 				v.SetFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(cell))))
@@ -425,7 +425,7 @@ func (f *field) chooseInteger(c *schema.Column, t reflect.Type) bool {
 	switch {
 	case z.CanInt():
 		f.put = func(buf []byte, v reflect.Value) ([]byte, error) {
-			return appendInteger(&buf, c, batch.Int128Of(v.Int()))
+			return appendInteger(buf, c, batch.Int128Of(v.Int()))
 		}
 		if unsigned {
 			f.take = func(v reflect.Value, cell []byte) error {
@@ -440,7 +440,7 @@ func (f *field) chooseInteger(c *schema.Column, t reflect.Type) bool {
 		}
 		return t.Bits() >= width
 	case z.CanUint() && unsigned:
-		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendInteger(&buf, c, Int128{Lo: v.Uint()}) }
+		f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendInteger(buf, c, Int128{Lo: v.Uint()}) }
 		f.take = func(v reflect.Value, cell []byte) error {
 			v.SetUint(wide(cell).Lo & mask)
 			return nil

@@ -99,14 +99,12 @@ func (t *Table) encodeKeys(v *view, keys []any) (encoded [][]byte, order []int, 
 	ends := make([]int, len(keys))
 	var buf []byte
 	for i, key := range keys {
-		k, err := t.keyCells(v.Schema, key, false)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w (key %d of %d)", err, i, len(keys))
-		}
 		if i == 1 {
 			buf = slices.Grow(buf, len(buf)*(len(keys)-1)) // most keys have the same length
 		}
-		buf = v.Encoder.AppendKey(buf, k)
+		if buf, err = t.appendKey(buf, v.TableSchema, key, false); err != nil {
+			return nil, nil, fmt.Errorf("%w (key %d of %d)", err, i, len(keys))
+		}
 		ends[i], order[i] = len(buf), i
 	}
 	start := 0

@@ -146,11 +146,10 @@ func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.Ro
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	k, err := t.keyCells(v.Schema, key, false)
+	encoded, err := t.appendKey(nil, v.TableSchema, key, false)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	encoded := v.Encoder.AppendKey(nil, k)
 	h, err := v.History(encoded, since, cols)
 	if err != nil {
 		return nil, nil, nil, callErr(fmt.Sprintf("history: table %q", t.tab.Name()), err)
@@ -235,7 +234,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	if v, err = t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, nil, nil, err
 	}
-	req, err := sc.request(v.TableSchema)
+	req, err := sc.request(v.TableSchema, new(bounds))
 	if err != nil {
 		v.Release()
 		v.unpin()

@@ -335,8 +335,7 @@ func predicateCell(c *schema.Column, v any) ([]byte, error) {
 			return nil, fmt.Errorf("%s is not a date: its time of day is not midnight", t.Format(time.RFC3339Nano))
 		}
 	}
-	var buf []byte
-	return appendValue(&buf, c, v)
+	return appendValue(nil, c, v)
 }
 
 // String returns p in the syntax of SQL. A Bloom filter prints as filter(n bits) and a Cell as

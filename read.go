@@ -25,10 +25,10 @@ type Key []any
 // maxWidth is the largest width of a cell of fixed width, in bytes.
 const maxWidth = 16
 
-// keyCells returns the cells of a key that is given as a Go value, a Key, a Row, or cells
+// appendKey appends the encoding of a key that is given as a Go value, a Key, a Row, or cells
 // ([][]byte). If prefix is set, the key may lack its last columns.
-func (t *Table) keyCells(s *schema.Schema, key any, prefix bool) ([][]byte, error) {
-	var values []any
+func (t *Table) appendKey(dst []byte, tableSchema *tablet.TableSchema, key any, prefix bool) ([]byte, error) {
+	s := tableSchema.Schema
 	switch k := key.(type) {
 	case [][]byte:
 		if len(k) == 0 || len(k) > s.Keys || len(k) < s.Keys && !prefix {
@@ -39,43 +39,60 @@ func (t *Table) keyCells(s *schema.Schema, key any, prefix bool) ([][]byte, erro
 				return nil, err
 			}
 		}
-		return k, nil
+		return tableSchema.Encoder.AppendPrefix(dst, k), nil
 	case Row:
-		for i := 0; i < s.Keys && len(values) < len(k); i++ {
-			v, ok := k[s.Columns[i].Name]
-			if !ok {
-				return nil, t.keyRowError(s, k)
-			}
-			values = append(values, v)
+		values, err := t.keyValues(s, k)
+		if err != nil {
+			return nil, err
 		}
-		if len(values) != len(k) {
-			return nil, t.keyRowError(s, k)
-		}
+		return t.appendKeyOf(dst, tableSchema, values, prefix)
 	case Key:
-		values = k
-	default:
-		values = []any{key}
+		return t.appendKeyOf(dst, tableSchema, k, prefix)
 	}
+	return t.appendKeyOf(dst, tableSchema, []any{key}, prefix)
+}
+
+// keyValues returns the values of a Row that is a key or its first columns.
+func (t *Table) keyValues(s *schema.Schema, key Row) (values []any, err error) {
+	for i := 0; i < s.Keys && len(values) < len(key); i++ {
+		v, ok := key[s.Columns[i].Name]
+		if !ok {
+			return nil, t.keyRowError(s, key)
+		}
+		values = append(values, v)
+	}
+	if len(values) != len(key) {
+		return nil, t.keyRowError(s, key)
+	}
+	return values, nil
+}
+
+// appendKeyOf is appendKey for the values of the key columns.
+func (t *Table) appendKeyOf(dst []byte, tableSchema *tablet.TableSchema, values []any, prefix bool) ([]byte, error) {
+	s := tableSchema.Schema
 	if len(values) == 0 || len(values) > s.Keys || len(values) < s.Keys && !prefix {
 		return nil, t.keyError("", fmt.Errorf("%d values, the key has %d columns", len(values), s.Keys))
 	}
-	cells := make([][]byte, len(values))
-	buf := make([]byte, 0, maxWidth*len(values)) // never moved: cells point into it
 	for i, v := range values {
-		free := buf[len(buf):]
-		cell, err := appendValue(&free, &s.Columns[i], v)
+		cell, err := appendValue(scratch(dst), &s.Columns[i], v)
 		if err != nil {
 			return nil, t.keyError(s.Columns[i].Name, err)
 		}
-		if err := t.checkKeyCell(&s.Columns[i], cell); err != nil {
-			return nil, err
+		if cell == nil {
+			return nil, t.keyError(s.Columns[i].Name, errNullKey)
 		}
-		if buf = buf[:len(buf)+len(free)]; len(free) > 0 {
-			cell = cell[:len(cell):len(cell)]
-		}
-		cells[i] = cell
+		dst = tableSchema.Encoder.AppendCell(dst, i, cell)
 	}
-	return cells, nil
+	return dst, nil
+}
+
+// scratch returns memory for a cell that is about to be appended to dst: the end of dst's memory, if
+// that has room for both.
+func scratch(dst []byte) []byte {
+	if at := cap(dst) - maxWidth; at >= len(dst)+maxWidth {
+		return dst[at:at]
+	}
+	return make([]byte, 0, maxWidth)
 }
 
 // keyRowError returns the error for a Row that is not a key: it has a column that is not in the
@@ -97,9 +114,11 @@ func (t *Table) keyRowError(s *schema.Schema, key Row) error {
 	return nil // unreachable: key is a key
 }
 
+var errNullKey = errors.New("NULL in a column that is not nullable")
+
 func (t *Table) checkKeyCell(c *schema.Column, cell []byte) error {
 	if cell == nil {
-		return t.keyError(c.Name, fmt.Errorf("NULL in a column that is not nullable"))
+		return t.keyError(c.Name, errNullKey)
 	}
 	if err := checkCell(c, cell); err != nil {
 		return t.keyError(c.Name, err)
@@ -318,12 +337,11 @@ func (o *readOptions) columnsOf(tableSchema *tablet.TableSchema, cols []int) []s
 
 // get appends the cells of one row to dst.
 func (t *Table) get(v view, key any, columns []int, dst [][]byte) ([][]byte, error) {
-	k, err := t.keyCells(v.Schema, key, false)
-	if err != nil {
+	look := &lookup{tab: t.tab}
+	var err error
+	if look.key, err = t.appendKey(look.few[:0], v.TableSchema, key, false); err != nil {
 		return nil, err
 	}
-	look := &lookup{tab: t.tab}
-	look.key = v.Encoder.AppendKey(look.few[:0], k)
 	cells, found, err := v.Get(look.key, columns, dst)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: %w", err)
@@ -361,11 +379,11 @@ func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace
 		return Trace{}, err
 	}
 	defer t.done(v)
-	k, err := t.keyCells(v.Schema, key, false)
+	encoded, err := t.appendKey(nil, v.TableSchema, key, false)
 	if err != nil {
 		return Trace{}, err
 	}
-	tr, err := v.Explain(v.Encoder.AppendKey(nil, k))
+	tr, err := v.Explain(encoded)
 	return tr, t.errorf(err)
 }
 
@@ -382,7 +400,9 @@ type Scan struct {
 // Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step
 // or any later one: those of the options, ErrCorrupt, ErrClosed, ctx.Err().
 func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
-	return &Scan{t: t, ctx: ctx, o: collect(opts)}
+	sc := &Scan{t: t, ctx: ctx}
+	collectInto(&sc.o, opts)
+	return sc
 }
 
 // Batches runs the scan and yields its rows in record batches. A batch is valid until the next
@@ -472,11 +492,12 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		return nil, err
 	}
 	defer s.leave()
-	v, o, err := sc.open()
+	run := &pinnedScan{}
+	v, o, err := sc.open(&run.bounds)
 	if err != nil {
 		return nil, err
 	}
-	var it scan.Iterator
+	var it scan.Iterator = run
 	if sc.o.workers > 1 {
 		p, err := newPartsScan(s, v, o, sc.o.workers)
 		if err != nil {
@@ -484,12 +505,11 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		}
 		it = &partsIterator{scan.Parallel(p.parts, p.workers), p}
 	} else {
-		rows, err := v.Scan(o, sc.o.order != anyOrder)
-		if err != nil {
+		run.view = v
+		if run.Iterator, err = v.Scan(o, sc.o.order != anyOrder); err != nil {
 			v.unpin()
 			return nil, fmt.Errorf("oribi: %w", err)
 		}
-		it = &pinnedScan{Iterator: rows, view: v}
 	}
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)
@@ -497,12 +517,13 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	return it, nil
 }
 
-// open returns the table as the scan sees it, and what the scan asks of it. The store was entered.
-func (sc *Scan) open() (v view, o scan.Options, err error) {
+// open returns the table as the scan sees it, and what the scan asks of it, with bounds that may be
+// in the memory of b. The store was entered.
+func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 	if v, err = sc.t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, o, err
 	}
-	if o, err = sc.request(v.TableSchema); err == nil && sc.o.workers > 1 && sc.o.order != anyOrder {
+	if o, err = sc.request(v.TableSchema, b); err == nil && sc.o.workers > 1 && sc.o.order != anyOrder {
 		err = sc.errorf(errWorkersOrder)
 	}
 	if err != nil {
@@ -510,8 +531,10 @@ func (sc *Scan) open() (v view, o scan.Options, err error) {
 		return v, o, err
 	}
 	o.Limit, o.Keys, o.Descending = max(sc.o.limit, 0), sc.keys, sc.o.order == descendingOrder
-	if next := append(slices.Clip(sc.after), 0); sc.after != nil && bytes.Compare(next, o.Lower) > 0 {
-		o.Lower = next
+	if sc.after != nil {
+		if next := append(slices.Clip(sc.after), 0); bytes.Compare(next, o.Lower) > 0 {
+			o.Lower = next
+		}
 	}
 	return v, o, nil
 }
@@ -519,8 +542,12 @@ func (sc *Scan) open() (v view, o scan.Options, err error) {
 // pinnedScan pins the history that it reads until it is closed.
 type pinnedScan struct {
 	scan.Iterator
-	view view
+	view   view
+	bounds bounds
 }
+
+// bounds is memory for the encoded bounds of a key range. Most keys fit.
+type bounds struct{ lower, upper [40]byte }
 
 func (s *pinnedScan) Close() error {
 	err := s.Iterator.Close()
@@ -528,8 +555,9 @@ func (s *pinnedScan) Close() error {
 	return err
 }
 
-// request resolves the names in the options by the schema of the read.
-func (sc *Scan) request(tableSchema *tablet.TableSchema) (req scan.Options, err error) {
+// request resolves the names in the options by the schema of the read. The bounds of the result
+// may be in the memory of b.
+func (sc *Scan) request(tableSchema *tablet.TableSchema, b *bounds) (req scan.Options, err error) {
 	t := sc.t
 	if req.Columns, err = t.project(tableSchema, &sc.o); err != nil {
 		return req, err
@@ -537,13 +565,13 @@ func (sc *Scan) request(tableSchema *tablet.TableSchema) (req scan.Options, err 
 	if req.Filter, err = t.bind(tableSchema.Schema, sc.o.where); err != nil {
 		return req, err
 	}
-	if req.Lower, err = t.bound(tableSchema, sc.o.lower); err != nil {
+	if req.Lower, err = t.bound(b.lower[:0], tableSchema, sc.o.lower); err != nil {
 		return req, err
 	}
-	if req.Upper, err = t.bound(tableSchema, sc.o.upper); err != nil || sc.o.prefix == nil {
+	if req.Upper, err = t.bound(b.upper[:0], tableSchema, sc.o.upper); err != nil || sc.o.prefix == nil {
 		return req, err
 	}
-	prefix, err := t.bound(tableSchema, sc.o.prefix)
+	prefix, err := t.bound([]byte{}, tableSchema, sc.o.prefix)
 	if err != nil {
 		return req, err
 	}
@@ -556,16 +584,13 @@ func (sc *Scan) request(tableSchema *tablet.TableSchema) (req scan.Options, err 
 	return req, nil
 }
 
-// bound encodes a bound of a key range; it returns nil if there is none.
-func (t *Table) bound(tableSchema *tablet.TableSchema, key any) ([]byte, error) {
+// bound encodes a bound of a key range, in the memory of buf if that is large enough; it returns
+// nil if there is none.
+func (t *Table) bound(buf []byte, tableSchema *tablet.TableSchema, key any) ([]byte, error) {
 	if key == nil {
 		return nil, nil
 	}
-	cells, err := t.keyCells(tableSchema.Schema, key, true)
-	if err != nil {
-		return nil, err
-	}
-	return tableSchema.Encoder.AppendPrefix([]byte{}, cells), nil
+	return t.appendKey(buf, tableSchema, key, true)
 }
 
 // Count returns the number of rows. Without options, it adds up counters and reads no rows, unless

@@ -149,13 +149,19 @@ func collect[O option](opts []O) readOptions {
 	if len(opts) == 0 {
 		return readOptions{all: true, limit: -1}
 	}
-	o := readOptions{all: true, limit: -1} // escapes: a read without options does not pay for that
+	var o readOptions // escapes: a read without options does not pay for that
+	collectInto(&o, opts)
+	return o
+}
+
+// collectInto is collect for a caller that has the memory.
+func collectInto[O option](o *readOptions, opts []O) {
+	*o = readOptions{all: true, limit: -1}
 	for _, opt := range opts {
 		if any(opt) != nil {
-			opt.apply(&o)
+			opt.apply(o)
 		}
 	}
-	return o
 }
 
 // Columns chooses the columns to read, in the given order. Without names, a read returns no columns

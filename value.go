@@ -76,9 +76,9 @@ func (d Decimal) rescale(scale int) (Int128, error) {
 type Cell []byte
 
 // appendValue checks a Go value against a column and returns its cell. The cell of a byte string is
-// v itself, not copied if it is a []byte. The bytes of a cell of fixed width are appended to *buf.
-// nil is NULL.
-func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) {
+// v itself, not copied if it is a []byte. A cell of fixed width is in the memory of buf, which is
+// empty, if that is large enough. nil is NULL.
+func appendValue(buf []byte, c *schema.Column, v any) (cell []byte, err error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ func appendValue(buf *[]byte, c *schema.Column, v any) (cell []byte, err error) 
 
 // byKind is appendValue for cells, pointers, and named types, which it converts to their underlying
 // types.
-func byKind(buf *[]byte, c *schema.Column, v any) ([]byte, error) {
+func byKind(buf []byte, c *schema.Column, v any) ([]byte, error) {
 	if cell, ok := v.(Cell); ok {
 		if err := checkCell(c, cell); err != nil || cell == nil {
 			return nil, err
@@ -167,8 +167,7 @@ func byKind(buf *[]byte, c *schema.Column, v any) ([]byte, error) {
 		if c.Type.Variable() {
 			return cell, nil
 		}
-		*buf = append(*buf, cell...)
-		return *buf, nil
+		return append(buf, cell...), nil
 	}
 	r := reflect.ValueOf(v)
 	switch k := r.Kind(); {
@@ -249,32 +248,29 @@ func checkText(c *schema.Column, text []byte) error {
 	return nil
 }
 
-func appendBool(buf *[]byte, b bool) []byte {
+func appendBool(buf []byte, b bool) []byte {
 	var x byte
 	if b {
 		x = 1
 	}
-	*buf = append(*buf, x)
-	return *buf
+	return append(buf, x)
 }
 
 // appendFloat appends the cell of a float. For type float, it rounds to the nearest float32, and
 // refuses a finite number that is too large for one.
-func appendFloat(buf *[]byte, t schema.Type, f float64) ([]byte, error) {
+func appendFloat(buf []byte, t schema.Type, f float64) ([]byte, error) {
 	if t == schema.Double {
-		*buf = binary.LittleEndian.AppendUint64(*buf, math.Float64bits(f))
-		return *buf, nil
+		return binary.LittleEndian.AppendUint64(buf, math.Float64bits(f)), nil
 	}
 	near := float32(f)
 	if math.IsInf(float64(near), 0) && !math.IsInf(f, 0) {
 		return nil, fmt.Errorf("%v is out of range for %s", f, t)
 	}
-	*buf = binary.LittleEndian.AppendUint32(*buf, math.Float32bits(near))
-	return *buf, nil
+	return binary.LittleEndian.AppendUint32(buf, math.Float32bits(near)), nil
 }
 
 // appendIntegerAsFloat appends the cell of an integer that a float of type t can represent exactly.
-func appendIntegerAsFloat(buf *[]byte, t schema.Type, v Int128) ([]byte, error) {
+func appendIntegerAsFloat(buf []byte, t schema.Type, v Int128) ([]byte, error) {
 	digits := 53
 	if t == schema.Float {
 		digits = 24
@@ -311,7 +307,7 @@ func exactFloat(v Int128, digits int) (f float64, ok bool) {
 }
 
 // appendFloatAsInteger appends the integer cell of a float that has no fraction.
-func appendFloatAsInteger(buf *[]byte, c *schema.Column, f float64) ([]byte, error) {
+func appendFloatAsInteger(buf []byte, c *schema.Column, f float64) ([]byte, error) {
 	if math.Trunc(f) != f || math.Abs(f) >= 1<<127 { // NaN is not equal to itself
 		return nil, fmt.Errorf("%v cannot be represented exactly as %s", f, c.TypeName())
 	}
@@ -326,7 +322,7 @@ func appendFloatAsInteger(buf *[]byte, c *schema.Column, f float64) ([]byte, err
 
 // appendFloatAsDecimal appends the decimal cell of a float of size bits, as shortestDecimal returns
 // it.
-func appendFloatAsDecimal(buf *[]byte, c *schema.Column, f float64, size int) ([]byte, error) {
+func appendFloatAsDecimal(buf []byte, c *schema.Column, f float64, size int) ([]byte, error) {
 	d, err := shortestDecimal(f, size)
 	if err != nil {
 		return nil, fmt.Errorf("%v cannot be represented as %s", f, c.TypeName())
@@ -364,7 +360,7 @@ func shortestDecimal(f float64, size int) (Decimal, error) {
 
 const secondsPerDay = 86400
 
-func appendTime(buf *[]byte, t schema.Type, v time.Time) ([]byte, error) {
+func appendTime(buf []byte, t schema.Type, v time.Time) ([]byte, error) {
 	if t == schema.Timestamp {
 		us := v.UnixMicro()
 		switch at := time.UnixMicro(us); {
@@ -374,8 +370,7 @@ func appendTime(buf *[]byte, t schema.Type, v time.Time) ([]byte, error) {
 		default:
 			return nil, fmt.Errorf("time %v is out of range", v)
 		}
-		*buf = binary.LittleEndian.AppendUint64(*buf, uint64(us))
-		return *buf, nil
+		return binary.LittleEndian.AppendUint64(buf, uint64(us)), nil
 	}
 	_, offset := v.Zone()
 	local := v.Unix() + int64(offset) // where this overflows, it becomes a day out of range on the other side
@@ -386,11 +381,10 @@ func appendTime(buf *[]byte, t schema.Type, v time.Time) ([]byte, error) {
 	if days < schema.MinDate || days > schema.MaxDate {
 		return nil, fmt.Errorf("date %s is not between 0001-01-01 and 9999-12-31", v.Format(time.DateOnly))
 	}
-	*buf = binary.LittleEndian.AppendUint32(*buf, uint32(int32(days)))
-	return *buf, nil
+	return binary.LittleEndian.AppendUint32(buf, uint32(int32(days))), nil
 }
 
-func appendDecimal(buf *[]byte, c *schema.Column, d Decimal) ([]byte, error) {
+func appendDecimal(buf []byte, c *schema.Column, d Decimal) ([]byte, error) {
 	v, err := d.rescale(c.Scale)
 	if err != nil {
 		return nil, err
@@ -401,7 +395,7 @@ func appendDecimal(buf *[]byte, c *schema.Column, d Decimal) ([]byte, error) {
 	return appendWidth(buf, v, c.Type.Width()), nil
 }
 
-func appendInteger(buf *[]byte, c *schema.Column, v Int128) ([]byte, error) {
+func appendInteger(buf []byte, c *schema.Column, v Int128) ([]byte, error) {
 	if !fits(c.Type, v) {
 		return nil, fmt.Errorf("%v is out of range for %s", v, c.TypeName())
 	}
@@ -422,12 +416,11 @@ func fits(t schema.Type, v Int128) bool {
 	return v.Hi == int64(v.Lo)>>63 && int64(v.Lo)<<shift>>shift == int64(v.Lo)
 }
 
-func appendWidth(buf *[]byte, v Int128, width int) []byte {
+func appendWidth(buf []byte, v Int128, width int) []byte {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], v.Lo)
 	binary.LittleEndian.PutUint64(b[8:], uint64(v.Hi))
-	*buf = append(*buf, b[:width]...)
-	return *buf
+	return append(buf, b[:width]...)
 }
 
 // checkCell checks the bytes of a cell against its column: the width, and the range of the type.

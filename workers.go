@@ -46,7 +46,7 @@ func (sc *Scan) startParts() (*partsScan, error) {
 		return nil, err
 	}
 	defer s.leave()
-	v, o, err := sc.open()
+	v, o, err := sc.open(new(bounds))
 	if err != nil {
 		return nil, err
 	}

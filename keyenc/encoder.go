@@ -57,17 +57,22 @@ func (e *Encoder) AppendKey(dst []byte, cells [][]byte) []byte {
 // ("abc", …).
 func (e *Encoder) AppendPrefix(dst []byte, cells [][]byte) []byte {
 	for i, cell := range cells {
-		c := &e.columns[i]
-		switch {
-		case c.width != 0:
-			dst = appendInteger(dst, cell, c.signed)
-		case c.last:
-			dst = append(dst, cell...)
-		default:
-			dst = appendTerminated(dst, cell)
-		}
+		dst = e.AppendCell(dst, i, cell)
 	}
 	return dst
+}
+
+// AppendCell appends the encoding of key column i. The key consists of those of all key columns, one
+// after another.
+func (e *Encoder) AppendCell(dst []byte, i int, cell []byte) []byte {
+	c := &e.columns[i]
+	switch {
+	case c.width != 0:
+		return appendInteger(dst, cell, c.signed)
+	case c.last:
+		return append(dst, cell...)
+	}
+	return appendTerminated(dst, cell)
 }
 
 // Decode decodes a key into one cell for each key column. The caller owns the cells. It returns

@@ -437,8 +437,12 @@ func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, 
 		dst = append(dst, cell)
 	}
 	if cold != nil {
-		if err := d.readCold(dst[before:], row, cols, cold); err != nil {
+		cells, err := d.readCold(row, cols, cold) // not into dst, which may be on the stack
+		if err != nil {
 			return nil, err
+		}
+		for k, i := range cold {
+			dst[before+i] = cells[k]
 		}
 	}
 	return dst, nil
@@ -460,14 +464,15 @@ func (d *DiskRowSet) Key(row batch.Ordinal) ([]byte, error) {
 // memory: the disk gets several requests at a time, and all CPUs verify and decompress.
 const readsTogether = 8
 
-// readCold sets cells[i] to the cell of a row's column cols[i] for all i in cold.
-func (d *DiskRowSet) readCold(cells [][]byte, row batch.Ordinal, cols, cold []int) error {
+// readCold returns the cells of a row's columns cols[i] for all i in cold.
+func (d *DiskRowSet) readCold(row batch.Ordinal, cols, cold []int) ([][]byte, error) {
 	workers := readsTogether
 	if d.opts.Cache == nil {
 		workers = 1 // everything is always read
 	}
-	return spread(len(cold), workers, func(k int) (err error) {
-		cells[cold[k]], err = d.cell(row, cols[cold[k]])
+	cells := make([][]byte, len(cold))
+	return cells, spread(len(cold), workers, func(k int) (err error) {
+		cells[k], err = d.cell(row, cols[cold[k]])
 		return err
 	})
 }
