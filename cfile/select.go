@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -131,22 +132,25 @@ func (c *ColumnReader) selectValues(b *dataBlock, from, k int, p *batch.Predicat
 		return true, nil
 	}
 	if m > 0 {
-		dense := c.dense.Resize(m)
-		c.dense = dense
-		dense.SetRange(0, m)
-		if handled, err := b.values.Select(p, v, m, dense, 0); err != nil || !handled {
-			return false, err
-		}
-		j := 0
-		for i := present.Next(0); i >= 0; i = present.Next(i + 1) {
-			if !dense.Get(j) {
-				present.Clear(i)
+		values := c.selectedValues(present, m, c.sel, at, k)
+		if values.Any() {
+			if handled, err := b.values.Select(p, v, m, values, 0); err != nil || !handled {
+				return false, err
 			}
-			j++
 		}
+		encoding.ExpandBits(present, values, present)
 	}
 	clearZeroBits(c.sel, at, present, k)
 	return true, nil
+}
+
+// selectedValues returns the selection of the m values of k rows whose bits in sel start at bit at.
+// present has a bit for each of these rows. The result is valid until the next call.
+func (c *ColumnReader) selectedValues(present batch.Bitmap, m int, sel batch.Bitmap, at, k int) batch.Bitmap {
+	c.dense = c.dense.Resize(k)
+	encoding.CopyBits(c.dense, sel, at, k)
+	encoding.CompressBits(c.dense, c.dense, present)
+	return c.dense[:(m+63)/64]
 }
 
 // presentBits returns one bit for each of rows [from, from+k) of b, 1 = not NULL.

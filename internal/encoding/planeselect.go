@@ -77,11 +77,8 @@ func (w *planeWork) align(from, n int, sel batch.Bitmap, at int) []uint64 {
 	}
 	lead := from & 7
 	cells := w.sel[:(lead+n+63)/64]
-	for i := range cells {
-		cells[i] = bitsAt(sel, at-lead+64*i)
-	}
+	CopyBits(cells, sel, at-lead, lead+n)
 	cells[0] &^= lowBits(lead)
-	cells[len(cells)-1] &= allOnes >> (-(lead + n) & 63)
 	return cells
 }
 
@@ -99,18 +96,6 @@ func aligned(from, n, at int) bool { return (from&7 | at&63 | n&63) == 0 }
 func anyBit(m batch.Bitmap, from, to int) bool {
 	i := m.Next(from)
 	return i >= 0 && i < to
-}
-
-// bitsAt returns 64 bits of m from bit at on, which may be negative. Bits outside of m are 0.
-func bitsAt(m batch.Bitmap, at int) (w uint64) {
-	i, shift := at>>6, uint(at)&63
-	if i >= 0 && i < len(m) {
-		w = m[i] >> shift
-	}
-	if i+1 < len(m) {
-		w |= m[i+1] << 1 << (63 - shift)
-	}
-	return w
 }
 
 // keepBits clears those of bits [at, at+n) of dst for which bits [from, from+n) of keep are 0.
