@@ -3,6 +3,8 @@ package encoding
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/oribi-db/oribi/schema"
 )
 
 // stripWords is the number of words of a selection in which extremes are found at once.
@@ -71,41 +73,43 @@ func (v *planeView) keepBestWords(left []uint64, refs []planeRef, begin int, gre
 	}
 }
 
-// best is the least or the greatest of the numbers added so far.
-type best struct {
-	greatest bool
-	signed   bool
-	float    bool
-	x        uint128 // in unsigned order; of a negative float, all bits are inverted
-	ok       bool    // there is a number
-	nan      uint128
-	isNaN    bool // there is a NaN
+// Extreme is the least of the numbers added so far, or the greatest if Greatest is set. All numbers
+// are of one type. Of floats, −0 is below +0, and NaN counts only if there is no number. The zero
+// Extreme is empty. Not safe for concurrent use.
+type Extreme struct {
+	Greatest bool
+
+	typ   schema.Type
+	x     uint128 // in unsigned order; of a negative float, all bits are inverted
+	ok    bool    // there is a number
+	nan   uint128
+	isNaN bool // there is a NaN
 }
 
 // add adds the selected cells of v.
-func (b *best) add(v *planeView, sel []uint64, s *selections) {
-	if b.float {
-		b.addFloats(v, sel, s)
-	} else if x, ok := v.extreme(b.greatest, b.signed, sel); ok {
-		b.put(x)
+func (e *Extreme) add(v *planeView, sel []uint64, s *selections) {
+	if float(e.typ) {
+		e.addFloats(v, sel, s)
+	} else if x, ok := v.extreme(e.Greatest, signed(e.typ), sel); ok {
+		e.put(x)
 	}
 }
 
 // put adds a number in unsigned order.
-func (b *best) put(x uint128) {
-	if order := x.compare(b.x); !b.ok || order != 0 && order > 0 == b.greatest {
-		b.x, b.ok = x, true
+func (e *Extreme) put(x uint128) {
+	if order := x.compare(e.x); !e.ok || order != 0 && order > 0 == e.Greatest {
+		e.x, e.ok = x, true
 	}
 }
 
-func (b *best) addFloats(v *planeView, sel []uint64, s *selections) {
+func (e *Extreme) addFloats(v *planeView, sel []uint64, s *selections) {
 	top := bit128(8*v.width - 1)
 	magnitude, positive, negative := v.split(sel, s)
 	infinity := infinityOf(v.width)
 	magnitude.compare(lessEqual, infinity, false, positive)
 	magnitude.compare(lessEqual, infinity, false, negative)
 	better, worse, isNegative := positive, negative, false
-	if !b.greatest {
+	if !e.Greatest {
 		better, worse, isNegative = negative, positive, true
 	}
 	// The extreme of the better sign has the greatest magnitude, that of the other sign the least.
@@ -117,29 +121,31 @@ func (b *best) addFloats(v *planeView, sel []uint64, s *selections) {
 	i := firstBit(sel)
 	switch {
 	case ok && isNegative:
-		b.put(top.dec().andNot(x))
+		e.put(top.dec().andNot(x))
 	case ok:
-		b.put(x.or(top))
+		e.put(x.or(top))
 	case i >= 0:
-		b.nan, b.isNaN = v.cell(i), true
+		e.nan, e.isNaN = v.cell(i), true
 	}
 }
 
-// appendCell appends the result as a cell of width bytes, or nothing if no number was added.
-func (b *best) appendCell(dst []byte, width int) []byte {
-	x, top := b.x, bit128(8*width-1)
+// Cell returns the number as a cell, or nil if there is none.
+func (e *Extreme) Cell() []byte {
+	if !e.ok && !e.isNaN {
+		return nil
+	}
+	width := e.typ.Width()
+	x, top := e.x, bit128(8*width-1)
 	switch {
-	case !b.ok && b.isNaN:
-		x = b.nan
-	case !b.ok:
-		return dst
-	case b.float && x.and(top) == uint128{}:
+	case !e.ok:
+		x = e.nan
+	case float(e.typ) && x.and(top) == uint128{}:
 		x = low128(8 * width).andNot(x)
-	case b.float || b.signed:
+	case float(e.typ) || signed(e.typ):
 		x = x.xor(top)
 	}
 	var cell [maxWidth]byte
 	binary.LittleEndian.PutUint64(cell[:], x[0])
 	binary.LittleEndian.PutUint64(cell[8:], x[1])
-	return append(dst, cell[:width]...)
+	return cell[:width]
 }

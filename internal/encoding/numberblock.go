@@ -10,12 +10,11 @@ type NumberBlock interface {
 	// Sum adds the selected ones of values [from, from+n), integers, to total.
 	Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (handled bool, err error)
 	// SumProducts adds the products of values [from, from+n) with values [otherFrom, otherFrom+n) of
-	// other, integers of at most 64 bits, to total. The selection is for both.
+	// other, integers of at most 64 bits, to total. The selection is for both. from and otherFrom are
+	// equal modulo 8.
 	SumProducts(from int, other Block, otherFrom, n int, sel batch.Bitmap, at int, total *Sum) (handled bool, err error)
-	// AppendExtreme appends the least or the greatest of the selected ones of values [from, from+n)
-	// to dst, as a cell, or nothing if none is selected. Of floats, −0 is below +0; NaN is appended
-	// only if there is nothing else.
-	AppendExtreme(dst []byte, greatest bool, from, n int, sel batch.Bitmap, at int) (_ []byte, handled bool, err error)
+	// Extreme adds the selected ones of values [from, from+n) to e.
+	Extreme(from, n int, sel batch.Bitmap, at int, e *Extreme) (handled bool, err error)
 }
 
 func (b *shuffled) Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (bool, error) {
@@ -77,13 +76,9 @@ func (b *shuffled) SumProducts(from int, other Block, otherFrom, n int, sel batc
 	return true, nil
 }
 
-func (b *shuffled) AppendExtreme(dst []byte, greatest bool, from, n int, sel batch.Bitmap, at int) ([]byte, bool, error) {
+func (b *shuffled) Extreme(from, n int, sel batch.Bitmap, at int, e *Extreme) (bool, error) {
 	w := planeWorks.Get().(*planeWork)
 	defer planeWorks.Put(w)
-	best := best{greatest: greatest, signed: signed(b.typ), float: float(b.typ)}
-	err := b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64) { best.add(v, cells, &w.selections) })
-	if err != nil {
-		return dst, false, err
-	}
-	return best.appendCell(dst, b.typ.Width()), true, nil
+	e.typ = b.typ
+	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64) { e.add(v, cells, &w.selections) })
 }

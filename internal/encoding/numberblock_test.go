@@ -108,7 +108,7 @@ func floatOf(cell []byte) float64 {
 	return math.Float64frombits(x)
 }
 
-// checkExtreme compares AppendExtreme with a loop over the cells.
+// checkExtreme compares Extreme with a loop over the cells.
 func checkExtreme(t *testing.T, b NumberBlock, typ schema.Type, cells []byte, from, n int, sel batch.Bitmap, at int) {
 	t.Helper()
 	for _, greatest := range []bool{false, true} {
@@ -119,7 +119,13 @@ func checkExtreme(t *testing.T, b NumberBlock, typ schema.Type, cells []byte, fr
 				want = cell
 			}
 		}
-		got, handled, err := b.AppendExtreme(nil, greatest, from, n, sel, at)
+		e := Extreme{Greatest: greatest}
+		// In two calls, the second of which continues.
+		handled, err := b.Extreme(from, n/3, sel, at, &e)
+		if err == nil && handled {
+			handled, err = b.Extreme(from+n/3, n-n/3, sel, at+n/3, &e)
+		}
+		got := e.Cell()
 		if err != nil || !handled {
 			t.Fatalf("extreme of %s: handled %v, %v", typ, handled, err)
 		}

@@ -1,10 +1,6 @@
 package encoding
 
-import (
-	"math/bits"
-
-	"github.com/oribi-db/oribi/batch"
-)
+import "math/bits"
 
 // Sum is the exact sum of integers or of products of two integers. The zero Sum is 0. It is added
 // to by any number of calls and read at the end. Not safe for concurrent use.
@@ -53,13 +49,6 @@ func (s *Sum) Words() [3]uint64 {
 		clear(side[:])
 	}
 	return s.whole
-}
-
-// Int128 returns the sum, or false if it has more than 128 bits.
-func (s *Sum) Int128() (batch.Int128, bool) {
-	w := s.Words()
-	v := batch.Int128{Lo: w[0], Hi: int64(w[1])}
-	return v, w[2] == uint64(v.Hi>>63)
 }
 
 // addMultiple adds x·2^shift, or subtracts it.
