@@ -31,17 +31,33 @@ func onlyBlock(t *testing.T, text, language string) (before, block, after string
 	return before + open, block + "\n", "```\n" + after
 }
 
-// fastLink omits symbols and debugging information, as go run does.
-const fastLink = "-s -w"
+// programDir is the environment variable with the directory of a program, and inDirectory a part of
+// the program that changes to it.
+const (
+	programDir  = "ORIBI_TEST_DIR"
+	inDirectory = `package main
 
-// goCommand runs the go command in the root directory of the module.
-func goCommand(t *testing.T, args ...string) {
+import "os"
+
+func init() {
+	if err := os.Chdir(os.Getenv("` + programDir + `")); err != nil {
+		panic(err)
+	}
+}
+`
+)
+
+// goCommand runs the go command in the root directory of the module and returns its output. Unlike
+// go build, go run keeps linked programs in the build cache.
+func goCommand(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("go", args...)
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", programDir+"="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
+	return string(out)
 }
 
 // TestReadmeProgramRuns builds the program of the README as a package of this module that exists
@@ -52,15 +68,19 @@ func TestReadmeProgramRuns(t *testing.T) {
 	_, program, _ := onlyBlock(t, text, "go")
 	before, want, after := onlyBlock(t, text, "text")
 	dir := t.TempDir()
-	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "internal", "readme", "main.go"): source}})
+	replace := map[string]string{}
+	for name, source := range map[string]string{"main.go": program, "dir.go": inDirectory} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root, "internal", "readme", name)] = file
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,21 +89,14 @@ func TestReadmeProgramRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if testing.Short() {
-		goCommand(t, "build", "-overlay", overlayFile, "./internal/readme", "./internal/fault") // with two packages nothing is linked
+		goCommand(t, "", "build", "-overlay", overlayFile, "./internal/readme", "./internal/fault") // with two packages nothing is linked
 		return
 	}
-	binary := filepath.Join(dir, "program.exe")
-	goCommand(t, "build", "-ldflags", fastLink, "-overlay", overlayFile, "-o", binary, "./internal/readme")
-	cmd := exec.Command(binary)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if string(out) != want {
+	out := goCommand(t, t.TempDir(), "run", "-overlay", overlayFile, "./internal/readme")
+	if out != want {
 		t.Errorf("the program prints:\n%s\nthe README says:\n%s", out, want)
 		if os.Getenv("ORIBI_REWRITE") != "" {
-			if err := os.WriteFile("README.md", []byte(before+string(out)+after), 0o644); err != nil {
+			if err := os.WriteFile("README.md", []byte(before+out+after), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -104,12 +117,9 @@ func TestExamplePrograms(t *testing.T) {
 		dir := filepath.Dir(program)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			want := page(t, filepath.Join(dir, "output.txt"))
-			// Unlike go build, go run keeps linked programs in the build cache.
-			cmd := exec.Command("go", "run", "./"+filepath.ToSlash(dir), filepath.Join(t.TempDir(), "store"))
-			cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
-			got, err := cmd.CombinedOutput()
-			if err != nil || string(got) != want {
-				t.Errorf("%v: it prints\n%swant, in output.txt,\n%s", err, got, want)
+			got := goCommand(t, "", "run", "./"+filepath.ToSlash(dir), filepath.Join(t.TempDir(), "store"))
+			if got != want {
+				t.Errorf("it prints\n%swant, in output.txt,\n%s", got, want)
 			}
 		})
 	}

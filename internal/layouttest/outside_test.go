@@ -1,6 +1,7 @@
 package layouttest
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,33 +10,41 @@ import (
 )
 
 // TestAnotherModuleWritesAndReadsEveryFormat builds and runs testdata/outside as a separate module,
-// which can import only the public packages. Its go.mod is ours with another module path, so that
-// it needs no further downloads.
+// which can import only the public packages. Its go.mod, which exists only in an overlay, is ours
+// with another module path, so that it needs no further downloads. In its fixed directory the
+// program stays in the build cache.
 func TestAnotherModuleWritesAndReadsEveryFormat(t *testing.T) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("no go command to build with")
 	}
 	root, dir := moduleRoot(t), t.TempDir()
-	copyFile := func(to, from string, edit func(string) string) {
-		t.Helper()
-		data, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, to), []byte(edit(string(data))), 0o600)
-		}
+	outside := filepath.Join(root, "internal", "layouttest", "testdata", "outside")
+	replace := map[string]string{}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			t.Fatal(err)
 		}
+		text := string(data)
+		if name == "go.mod" {
+			text = strings.Replace(text, "module "+modulePath, "module example.com/outside", 1) +
+				"\nrequire " + modulePath + " v0.0.0\n\nreplace " + modulePath + " => " + root + "\n"
+		}
+		replace[filepath.Join(outside, name)] = filepath.Join(dir, name)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	same := func(s string) string { return s }
-	copyFile("main.go", filepath.Join("testdata", "outside", "main.go"), same)
-	copyFile("go.sum", filepath.Join(root, "go.sum"), same)
-	copyFile("go.mod", filepath.Join(root, "go.mod"), func(s string) string {
-		return strings.Replace(s, "module "+modulePath, "module example.com/outside", 1) +
-			"\nrequire " + modulePath + " v0.0.0\n\nreplace " + modulePath + " => " + root + "\n"
-	})
-	cmd := exec.Command(goCommand, "run", ".")
-	cmd.Dir = dir
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(goCommand, "run", "-overlay", filepath.Join(dir, "overlay.json"), ".")
+	cmd.Dir = outside
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

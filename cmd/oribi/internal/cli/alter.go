@@ -181,3 +181,6 @@ func pair(text string) (name, value string, err error) {
 	}
 	return name, value, nil
 }
+
+// This compiles only if package when, which does not import the store, has the same constant.
+var _ = [1]struct{}{}[when.Forever-oribi.HistoryForever]

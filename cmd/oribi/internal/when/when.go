@@ -20,7 +20,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -28,8 +27,8 @@ import (
 // Latest is the point after every write.
 const Latest = mvcc.Max
 
-// Forever is an age without end.
-const Forever = oribi.HistoryForever
+// Forever is an age without end, oribi.HistoryForever.
+const Forever = time.Duration(-1)
 
 // afterLast is the first microsecond that hybrid time cannot represent, in the year 2112.
 const afterLast = int64(1) << 52

@@ -1,4 +1,4 @@
-package carbondata_test
+package oribi_test
 
 import (
 	"context"
@@ -38,7 +38,8 @@ func copyTable(ctx context.Context, table *oribi.Table, folder string) error {
 	return w.Close()
 }
 
-func ExampleWriter_AppendBatch() {
+// All rows of a table are written to a folder of CarbonData.
+func Example_carbonData() {
 	type city struct {
 		Name   string `oribi:"city,key"`
 		People int64  `oribi:"people"`

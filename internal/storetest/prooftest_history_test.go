@@ -1,9 +1,10 @@
-package history
+package storetest
 
 import (
 	"testing"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 )
 
@@ -12,9 +13,9 @@ import (
 // pages and batches a power cut loses.
 func TestScriptRoundTripsThroughText(t *testing.T) {
 	for seed := range uint64(6) {
-		settings := RandomSettings(seed)
+		settings := history.RandomSettings(seed)
 		settings.NoCrashes = true
-		r := Explore(settings, func(c Counts) bool { return c.Steps < 60 })
+		r := history.Explore(settings, func(c history.Counts) bool { return c.Steps < 60 })
 		if r.Err != nil {
 			t.Fatalf("seed %d: %v", seed, r.Err)
 		}
@@ -26,7 +27,7 @@ func TestScriptRoundTripsThroughText(t *testing.T) {
 		if got := s.String(); got != text {
 			t.Fatalf("seed %d: %s\nis not\n%s", seed, got, text)
 		}
-		if again := Run(s); again.Err != nil || again.Counts != r.Counts {
+		if again := history.Run(s); again.Err != nil || again.Counts != r.Counts {
 			t.Errorf("seed %d: %+v, %v, want %+v", seed, again.Counts, again.Err, r.Counts)
 		}
 	}
@@ -35,13 +36,12 @@ func TestScriptRoundTripsThroughText(t *testing.T) {
 	}
 }
 
-// Shrink reduces a failing history to the steps that it needs: here a write of a certain key and an
-// unknown step.
+// Shrink reduces a failing history to the steps that it needs: here to an unknown step.
 func TestShrinkKeepsOnlyFailingSteps(t *testing.T) {
-	r := Explore(RandomSettings(3), func(c Counts) bool { return c.Steps < 40 })
+	r := history.Explore(history.RandomSettings(3), func(c history.Counts) bool { return c.Steps < 40 })
 	s := &script.Script{Settings: r.Script.Settings, Steps: append(r.Script.Steps[:30:30], script.Step{Kind: "nonsense"})}
 	s.Steps = append(s.Steps, r.Script.Steps[30:]...)
-	if short := Shrink(s, 10*time.Second); len(short.Steps) != 1 || short.Steps[0].Kind != "nonsense" {
+	if short := history.Shrink(s, 10*time.Second); len(short.Steps) != 1 || short.Steps[0].Kind != "nonsense" {
 		t.Errorf("what is left:\n%s", short)
 	}
 }

@@ -1,29 +1,30 @@
-package model
+package storetest
 
 import (
 	"bytes"
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// twoColumns returns a model with one table: an int8 key k and two int8 columns, v without a
+// modelOfTwoColumns returns a model with one table: an int8 key k and two int8 columns, v without a
 // default and d with the default 9. None is nullable.
-func twoColumns(t *testing.T) *Model {
+func modelOfTwoColumns(t *testing.T) *model.Model {
 	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "v", Type: schema.Int8},
 		{Name: "d", Type: schema.Int8, Default: []byte{9}}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := NewModel()
+	m := model.NewModel()
 	m.Create("t", s)
 	return m
 }
 
-func op(ask oribi.Op, cells ...byte) script.Op {
+func scriptOp(ask oribi.Op, cells ...byte) script.Op {
 	o := script.Op{Ask: ask, Table: "t", Cells: make([][]byte, 3), Set: make([]bool, 3)}
 	for i, c := range cells {
 		o.Cells[i], o.Set[i] = []byte{c}, true
@@ -41,27 +42,27 @@ func TestModelMatchesTheResultTable(t *testing.T) {
 		refused bool
 		cause   error
 	}{
-		{op(oribi.OpInsert, 1, 5), false, []byte{5, 9}, false, nil},
-		{op(oribi.OpInsert, 1, 5), true, nil, true, oribi.ErrKeyExists},
-		{op(oribi.OpInsertIgnore, 1, 5), true, []byte{2, 3}, false, nil},
-		{op(oribi.OpInsert, 1), false, nil, true, nil},
-		{op(oribi.OpUpsert, 1, 5), false, []byte{5, 9}, false, nil},
-		{op(oribi.OpUpsert, 1, 5), true, []byte{5, 3}, false, nil},
-		{op(oribi.OpUpsert, 1), true, []byte{2, 3}, false, nil},
-		{op(oribi.OpUpsert, 1), false, nil, true, nil},
-		{op(oribi.OpUpsertIgnore, 1, 5), true, []byte{5, 3}, false, nil},
-		{op(oribi.OpUpdate, 1, 5), true, []byte{5, 3}, false, nil},
-		{op(oribi.OpUpdate, 1, 5), false, nil, true, oribi.ErrNotFound},
-		{op(oribi.OpUpdate, 1), true, nil, true, nil},
-		{op(oribi.OpUpdateIgnore, 1, 5), false, nil, false, nil},
-		{op(oribi.OpDelete, 1), true, nil, false, nil},
-		{op(oribi.OpDelete, 1), false, nil, true, oribi.ErrNotFound},
-		{op(oribi.OpDelete, 1, 5), true, nil, true, nil},
-		{op(oribi.OpDeleteIgnore, 1), false, nil, false, nil},
+		{scriptOp(oribi.OpInsert, 1, 5), false, []byte{5, 9}, false, nil},
+		{scriptOp(oribi.OpInsert, 1, 5), true, nil, true, oribi.ErrKeyExists},
+		{scriptOp(oribi.OpInsertIgnore, 1, 5), true, []byte{2, 3}, false, nil},
+		{scriptOp(oribi.OpInsert, 1), false, nil, true, nil},
+		{scriptOp(oribi.OpUpsert, 1, 5), false, []byte{5, 9}, false, nil},
+		{scriptOp(oribi.OpUpsert, 1, 5), true, []byte{5, 3}, false, nil},
+		{scriptOp(oribi.OpUpsert, 1), true, []byte{2, 3}, false, nil},
+		{scriptOp(oribi.OpUpsert, 1), false, nil, true, nil},
+		{scriptOp(oribi.OpUpsertIgnore, 1, 5), true, []byte{5, 3}, false, nil},
+		{scriptOp(oribi.OpUpdate, 1, 5), true, []byte{5, 3}, false, nil},
+		{scriptOp(oribi.OpUpdate, 1, 5), false, nil, true, oribi.ErrNotFound},
+		{scriptOp(oribi.OpUpdate, 1), true, nil, true, nil},
+		{scriptOp(oribi.OpUpdateIgnore, 1, 5), false, nil, false, nil},
+		{scriptOp(oribi.OpDelete, 1), true, nil, false, nil},
+		{scriptOp(oribi.OpDelete, 1), false, nil, true, oribi.ErrNotFound},
+		{scriptOp(oribi.OpDelete, 1, 5), true, nil, true, nil},
+		{scriptOp(oribi.OpDeleteIgnore, 1), false, nil, false, nil},
 	} {
-		m := twoColumns(t)
+		m := modelOfTwoColumns(t)
 		if c.live {
-			m.Commit(m.Resolve([]script.Op{op(oribi.OpInsert, 1, 2, 3)}, false), 1)
+			m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpInsert, 1, 2, 3)}, false), 1)
 		}
 		o := m.Resolve([]script.Op{c.op}, false)
 		if (o.Refused == 0) != c.refused || o.Cause != c.cause {
@@ -79,10 +80,10 @@ func TestModelMatchesTheResultTable(t *testing.T) {
 }
 
 func TestModelKeepsVersionsAndTruncatesCommits(t *testing.T) {
-	m := twoColumns(t)
-	m.Commit(m.Resolve([]script.Op{op(oribi.OpInsert, 1, 2)}, false), 10)
-	m.Commit(m.Resolve([]script.Op{op(oribi.OpDelete, 1), op(oribi.OpInsert, 1, 3), op(oribi.OpUpdate, 1, 4)}, false), 20)
-	m.Commit(m.Resolve([]script.Op{op(oribi.OpDelete, 1)}, false), 30)
+	m := modelOfTwoColumns(t)
+	m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpInsert, 1, 2)}, false), 10)
+	m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpDelete, 1), scriptOp(oribi.OpInsert, 1, 3), scriptOp(oribi.OpUpdate, 1, 4)}, false), 20)
+	m.Commit(m.Resolve([]script.Op{scriptOp(oribi.OpDelete, 1)}, false), 30)
 	v := func(ts mvcc.Timestamp) int {
 		if row := m.Tables["t"].Row([][]byte{{1}}, ts); row != nil {
 			return int(row[1][0])
