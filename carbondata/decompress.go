@@ -53,7 +53,12 @@ func decompress(dst []byte, codec string, src []byte, limit int) ([]byte, error)
 }
 
 // unsnappy uses a decoder that is much faster than the strict one, and that reads a copy from
-// offset 0, which no encoder of Snappy writes, as a copy from the offset before.
+// offset 0, which no encoder of Snappy writes, as a copy from the offset before. Only Verify looks for
+// these: that takes 0.8 to 0.9 of the time of the decoder.
+//
+// A decoder in Go like that of inflate, without branches between literals and copies, took 0.92 of
+// the time for text, where the library's assembly mispredicts, but 1.7 to 2.1 of it for dates and
+// surrogates.
 func unsnappy(dst, src []byte, limit int) ([]byte, error) {
 	n, err := snappy.DecodedLen(src)
 	if err != nil || n > limit || n > snappyRatio*len(src) {

@@ -21,6 +21,7 @@ type File struct {
 	segment    segmentInfo
 	headerEnd  int64
 	footer     int64
+	strict     bool // pages of Snappy are checked for copies from offset 0
 }
 
 // FileInfo describes a data file.

@@ -88,3 +88,24 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestVerifyFindsRepeats has a page of two equal strings, the second a copy of the first in one
+// piece or in two, of which the second is from offset 0.
+func TestVerifyFindsRepeats(t *testing.T) {
+	text := "\x10\x1c\x00\x00\x00\x04abcd" // 16 bytes; a literal of 8
+	page := func() anyStruct {
+		return anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}, pageEncoders: anyListOf(i32(int(encVarchar)))}
+	}
+	for copies, bad := range map[string]bool{"\x11\x08": false, "\x01\x08\x01\x00": true} {
+		data := wideFile(1, 2, anyStruct{columnType: i32(int(Varchar)), columnDimension: true}, page(), []byte(text+copies))
+		for row, err := range openBytes(t, data).Rows(t.Context()) {
+			if err != nil || row[0] != "abcd" {
+				t.Errorf("%x: %v %v", copies, row, err)
+			}
+		}
+		err := verifyFile(data)
+		if got := err != nil && strings.Contains(err.Error(), "offset 0"); got != bad || bad && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%x: %v", copies, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package carbondata
 import (
 	"math/bits"
 
+	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -147,7 +148,13 @@ func (p *page) read(f *File, c *cells, i, n int, m *memory, scratch *[]byte) err
 	} else if len(rowIDs) > 0 {
 		return fault.Corruptf("row IDs without INVERTED_INDEX")
 	}
-	return p.decode(h.compressor, data, runs, m)
+	if err := p.decode(h.compressor, data, runs, m); err != nil {
+		return err
+	}
+	if f.strict && (h.compressor == "" || h.compressor == nameSnappy) && compress.SnappyRepeats(data) {
+		return fault.Corruptf("snappy: a copy from offset 0")
+	}
+	return nil
 }
 
 // choose determines the form of the page.

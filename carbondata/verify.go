@@ -17,6 +17,8 @@ import (
 // blocklet, column, page, and row. Errors: ErrCorrupt, ErrUnsupported, those of package os and of
 // ctx.
 //
+// Pages of Snappy must not have copies from offset 0, which other reads take for an extension.
+//
 // The format has no checksums: Verify does not find a value that was changed into another one that
 // could be there.
 //
@@ -69,6 +71,9 @@ type usedWords struct {
 func nullOrders() []rowOrder { return []rowOrder{{nullText: true}, {}} }
 
 func (v *verifier) verify(ctx context.Context) error {
+	strict := *v.file
+	strict.strict = true
+	v.file = &strict
 	f := v.file
 	for i := range f.columns {
 		c := &f.columns[i]

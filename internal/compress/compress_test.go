@@ -171,6 +171,19 @@ func TestSnappyRefusesExtensions(t *testing.T) {
 	if err := Snappy.Decompress(dst, stream); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("an extended stream was read: %v", err)
 	}
+	if !SnappyRepeats(stream) {
+		t.Error("an extended stream has no repeat")
+	}
+	random := make([]byte, 70000) // long literals
+	rnd := seedtest.Rand(t)
+	for i := range random {
+		random[i] = byte(rnd.Uint32())
+	}
+	for _, src := range [][]byte{nil, src, random[:1], random[:61], random[:300], random, append(random, src...)} {
+		if stream, err := Snappy.Compress(nil, src); err != nil || SnappyRepeats(stream) {
+			t.Errorf("%d bytes: a stream of Snappy has a repeat, %v", len(src), err)
+		}
+	}
 }
 
 func TestLiteralBlockIsAnLZ4Block(t *testing.T) {
