@@ -62,6 +62,14 @@ func viewRows(rows []byte, n, width int, refs *[maxPlanes]planeRef) planeView {
 	return v
 }
 
+// viewAllRows is viewRows without the search for constant and equal planes, for reads of few cells.
+func viewAllRows(rows []byte, n, width int, refs *[maxPlanes]planeRef) planeView {
+	for i := range 8 * width {
+		refs[i] = planeRef{at: uint16(i * (n / 8)), plane: uint8(i)}
+	}
+	return planeView{base: rows[:n*width], row: n / 8, width: width, refs: refs[:8*width]}
+}
+
 // part returns the view of n cells of v from cell skip on, a multiple of 8. Bits of the planes
 // beyond the n cells are arbitrary.
 func (v planeView) part(skip, n int) planeView {

@@ -71,6 +71,7 @@ func (v *planeView) someCells(dst []byte, from int) {
 	// If bytes 4 to 7 are all constant, half of the second step can be omitted.
 	narrow := width == 8 && (n == 0 || mixed[n-1] < 4)
 	high := w[4]&maskBytes4 | w[5]&maskBytes5 | w[6]&maskBytes6 | w[7]&maskBytes7
+	var lane [laneCells * maxWidth]byte
 	skip := from % laneCells * width
 	for base := from / laneCells * laneBytes; len(dst) > 0; base += laneBytes {
 		for i := range n {
@@ -85,7 +86,6 @@ func (v *planeView) someCells(dst []byte, from int) {
 			dst = dst[laneCells*width:]
 		default:
 			// Bits of the last words beyond their rows become cells that are not copied.
-			var lane [laneCells * maxWidth]byte
 			storeCells(lane[:], &w, width)
 			dst, skip = dst[copy(dst, lane[skip:laneCells*width]):], 0
 		}
@@ -95,18 +95,24 @@ func (v *planeView) someCells(dst []byte, from int) {
 // load does the first step for 8 bytes of each plane, or those that are left, starting at byte base:
 // it sets every width-th word of w.
 func (o *octet) load(w []uint64, base, row, width int) {
-	var a [8]uint64
+	var a0, a1, a2, a3, a4, a5, a6, a7 uint64
 	if base+laneBytes <= row {
-		for j, p := range o {
-			a[j] = binary.LittleEndian.Uint64(unsafe.Slice(p, row)[base:])
-		}
+		a0, a1, a2, a3 = wordAt(o[0], base, row), wordAt(o[1], base, row), wordAt(o[2], base, row), wordAt(o[3], base, row)
+		a4, a5, a6, a7 = wordAt(o[4], base, row), wordAt(o[5], base, row), wordAt(o[6], base, row), wordAt(o[7], base, row)
 	} else {
-		for j, p := range o {
-			a[j] = load64(unsafe.Slice(p, row)[base:])
-		}
+		a0, a1, a2, a3 = lastWord(o[0], base, row), lastWord(o[1], base, row), lastWord(o[2], base, row), lastWord(o[3], base, row)
+		a4, a5, a6, a7 = lastWord(o[4], base, row), lastWord(o[5], base, row), lastWord(o[6], base, row), lastWord(o[7], base, row)
 	}
-	a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7] = transposeBits(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7])
+	a0, a1, a2, a3, a4, a5, a6, a7 = transposeBits(a0, a1, a2, a3, a4, a5, a6, a7)
 	w = w[:7*width+1]
-	w[0], w[width], w[2*width], w[3*width] = a[0], a[1], a[2], a[3]
-	w[4*width], w[5*width], w[6*width], w[7*width] = a[4], a[5], a[6], a[7]
+	w[0], w[width], w[2*width], w[3*width] = a0, a1, a2, a3
+	w[4*width], w[5*width], w[6*width], w[7*width] = a4, a5, a6, a7
 }
+
+// wordAt returns bytes [i, i+8) of a plane of row bytes.
+func wordAt(plane *byte, i, row int) uint64 {
+	return binary.LittleEndian.Uint64(unsafe.Slice(plane, row)[i:])
+}
+
+// lastWord returns the bytes of a plane of row bytes from byte i on, fewer than 8.
+func lastWord(plane *byte, i, row int) uint64 { return load64(unsafe.Slice(plane, row)[i:]) }

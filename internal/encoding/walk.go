@@ -48,18 +48,28 @@ func (b *shuffled) view(i int, buf *viewBuffer) (planeView, error) {
 		b.walk.CompareAndSwap(nil, b.newWalk())
 		w = b.walk.Load()
 	}
-	return b.viewIn(w, i, buf)
+	v, rows, err := b.findView(w, i, buf)
+	if rows != nil {
+		v = viewRows(rows, 8*v.row, v.width, &buf.refs)
+	}
+	return v, err
 }
 
-// viewOne is view for a read of few cells, which does not pay for the planes of all chunks.
+// viewOne is view for a read of few cells, which does not pay for the planes of all chunks. Planes
+// in refs may be constant.
 func (b *shuffled) viewOne(i int, buf *viewBuffer) (planeView, error) {
-	return b.viewIn(b.walk.Load(), i, buf)
+	v, rows, err := b.findView(b.walk.Load(), i, buf)
+	if rows != nil {
+		v = viewAllRows(rows, 8*v.row, v.width, &buf.refs)
+	}
+	return v, err
 }
 
-// viewIn is view with a walk; nil if there is none.
-func (b *shuffled) viewIn(w *planeWalk, i int, buf *viewBuffer) (planeView, error) {
+// findView returns the view of chunk i if its planes are recognized, in w unless that is nil.
+// Otherwise it returns the decompressed rows, in buf.
+func (b *shuffled) findView(w *planeWalk, i int, buf *viewBuffer) (v planeView, rows []byte, err error) {
 	n := b.chunkCells(i)
-	v := planeView{base: b.stream(i), row: n / 8, width: b.width}
+	v = planeView{base: b.stream(i), row: n / 8, width: b.width}
 	found := false
 	if w != nil {
 		c := &w.chunks[i]
@@ -68,13 +78,13 @@ func (b *shuffled) viewIn(w *planeWalk, i int, buf *viewBuffer) (planeView, erro
 		v.refs, v.ones, found = recognize(v.base, v.row, v.width, buf.refs[:0])
 	}
 	if found {
-		return v, nil
+		return v, nil, nil
 	}
-	rows := buf.rows[:n*b.width]
+	rows = buf.rows[:n*b.width]
 	if err := b.unpack(i, rows); err != nil {
-		return planeView{}, err
+		return v, nil, err
 	}
-	return viewRows(rows, n, b.width, &buf.refs), nil
+	return v, rows, nil
 }
 
 // newWalk finds the planes of all chunks.
