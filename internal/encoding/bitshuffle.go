@@ -405,8 +405,7 @@ func (b *shuffled) gather(i int, cell []byte) error {
 	}
 	words := v.cell(i & (1<<b.shift - 1))
 	var wide [maxWidth]byte
-	binary.LittleEndian.PutUint64(wide[:], words[0])
-	binary.LittleEndian.PutUint64(wide[8:], words[1])
+	words.put(&wide)
 	copy(cell, wide[:])
 	return nil
 }

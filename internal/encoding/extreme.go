@@ -1,7 +1,6 @@
 package encoding
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"github.com/oribi-db/oribi/schema"
@@ -145,7 +144,6 @@ func (e *Extreme) Cell() []byte {
 		x = x.xor(top)
 	}
 	var cell [maxWidth]byte
-	binary.LittleEndian.PutUint64(cell[:], x[0])
-	binary.LittleEndian.PutUint64(cell[8:], x[1])
+	x.put(&cell)
 	return cell[:width]
 }

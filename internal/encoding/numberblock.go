@@ -36,11 +36,10 @@ func (b *shuffled) eachView(w *planeWork, from, n int, sel batch.Bitmap, at int,
 	for n > 0 {
 		k := b.restOfChunk(from, n)
 		if anyBit(sel, at, at+k) {
-			v, err := b.viewPart(from, k, &w.view)
-			if err != nil {
+			if err := b.viewPart(&w.part, from, k, &w.view); err != nil {
 				return err
 			}
-			f(&v, w.align(from, k, sel, at))
+			f(&w.part, w.align(from, k, sel, at))
 		}
 		from, n, at = from+k, n-k, at+k
 	}
@@ -56,20 +55,19 @@ func (b *shuffled) SumProducts(from int, other Block, otherFrom, n int, sel batc
 	w, views := planeWorks.Get().(*planeWork), viewBuffers.Get().(*viewBuffer)
 	defer planeWorks.Put(w)
 	defer viewBuffers.Put(views)
+	var factors planeView
 	for n > 0 {
 		k := o.restOfChunk(otherFrom, b.restOfChunk(from, n))
 		if anyBit(sel, at, at+k) {
-			v, err := b.viewPart(from, k, &w.view)
-			if err != nil {
+			if err := b.viewPart(&w.part, from, k, &w.view); err != nil {
 				return false, err
 			}
-			factors, err := o.viewPart(otherFrom, k, views)
-			if err != nil {
+			if err := o.viewPart(&factors, otherFrom, k, views); err != nil {
 				return false, err
 			}
 			cells := w.align(from, k, sel, at)
 			total.n += int64(batch.Bitmap(cells).Count())
-			addProducts(total, &v, &factors, signed(b.typ), signed(o.typ), cells)
+			addProducts(total, &w.part, &factors, signed(b.typ), signed(o.typ), cells)
 		}
 		from, otherFrom, n, at = from+k, otherFrom+k, n-k, at+k
 	}

@@ -101,7 +101,7 @@ func betterCell(typ schema.Type, greatest bool, a, b []byte) bool {
 
 // floatOf returns a cell as a number.
 func floatOf(cell []byte) float64 {
-	x := number128(cell)[0]
+	x := number128(cell).lo
 	if len(cell) == 4 {
 		return float64(math.Float32frombits(uint32(x)))
 	}

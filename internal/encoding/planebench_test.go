@@ -54,3 +54,44 @@ func BenchmarkPlanes(b *testing.B) {
 		run("max", func(v *planeView) { v.extreme(true, true, every) })
 	}
 }
+
+// BenchmarkNumberBlock computes on blocks of 32768 values in windows, like a scan. The blocks are
+// parsed once and have found their planes, as in a cache.
+func BenchmarkNumberBlock(b *testing.B) {
+	for _, c := range []struct {
+		typ  schema.Type
+		bits int
+	}{{schema.Int64, 4}, {schema.Int64, 11}, {schema.Int64, 18}, {schema.Int64, 24}, {schema.Int32, 14}} {
+		const n = 32768
+		cells := benchCells(c.typ, n, c.bits)
+		w := mustBuilder(b, BuilderOptions{Type: c.typ, Encoding: schema.Bitshuffle, BlockBytes: 16 << 20})
+		w.Append(vectorOf(c.typ, cells), 0, n)
+		block, err := Parse(Params{Type: c.typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0), Chunks: &chunkMap{m: map[int][]byte{}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		numbers, sel := block.(NumberBlock), batch.MakeBitmap(batch.WindowRows)
+		run := func(op string, f func(from int) (bool, error)) {
+			b.Run(fmt.Sprintf("op=%s/type=%s/bits=%d", op, c.typ, c.bits), func(b *testing.B) {
+				for b.Loop() {
+					for from := 0; from < n; from += batch.WindowRows {
+						sel.SetRange(0, batch.WindowRows)
+						if ok, err := f(from); !ok || err != nil {
+							b.Fatal(ok, err)
+						}
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/value")
+			})
+		}
+		p := &batch.Predicate{Type: c.typ, Op: batch.Lt, Values: [][]byte{cells[0]}}
+		run("<", func(from int) (bool, error) { return block.Select(p, from, batch.WindowRows, sel, 0) })
+		var total Sum
+		run("sum", func(from int) (bool, error) { return numbers.Sum(from, batch.WindowRows, sel, 0, &total) })
+		run("product", func(from int) (bool, error) {
+			return numbers.SumProducts(from, block, from, batch.WindowRows, sel, 0, &total)
+		})
+		greatest := Extreme{Greatest: true}
+		run("max", func(from int) (bool, error) { return numbers.Extreme(from, batch.WindowRows, sel, 0, &greatest) })
+	}
+}

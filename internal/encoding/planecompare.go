@@ -111,7 +111,7 @@ func (v *planeView) compareWords(op comparison, refs []planeRef, x *uint128, fli
 			if flip && k == last {
 				p = ^p
 			}
-			if x[r.plane>>6&1]>>(r.plane&63)&1 != 0 {
+			if x.bit(int(r.plane)) != 0 {
 				below |= equal &^ p
 				equal &= p
 			} else {

@@ -9,6 +9,7 @@ import (
 // planeWork is the memory of a computation on the planes of a payload.
 type planeWork struct {
 	test planeTest
+	part planeView // of the values at hand; here, since calls of functions would move it to the heap
 	view viewBuffer
 	sel  [maxWords]uint64
 	selections
@@ -36,17 +37,15 @@ func (b *shuffled) filter(w *planeWork, from, n int, sel batch.Bitmap, at int) e
 	for n > 0 {
 		k := b.restOfChunk(from, n)
 		if anyBit(sel, at, at+k) {
-			v, err := b.viewPart(from, k, &w.view)
-			if err == nil {
-				cells := w.align(from, k, sel, at)
-				if err = w.test.checkCodes(&v, cells, &w.selections); err == nil {
-					w.test.filter(&v, cells, &w.selections)
-					w.alignBack(from, k, sel, at)
-				}
-			}
-			if err != nil {
+			if err := b.viewPart(&w.part, from, k, &w.view); err != nil {
 				return err
 			}
+			cells := w.align(from, k, sel, at)
+			if err := w.test.checkCodes(&w.part, cells, &w.selections); err != nil {
+				return err
+			}
+			w.test.filter(&w.part, cells, &w.selections)
+			w.alignBack(from, k, sel, at)
 		}
 		from, n, at = from+k, n-k, at+k
 	}
@@ -58,15 +57,16 @@ func (b *shuffled) restOfChunk(from, n int) int {
 	return min(n, 1<<b.shift-from&(1<<b.shift-1))
 }
 
-// viewPart returns the view of values [from, from+n), which are in one chunk, and of up to 7 values
+// viewPart sets v to the view of values [from, from+n), which are in one chunk, and of up to 7 values
 // before them: it begins with a whole byte of the planes. It is valid until buf is used again.
-func (b *shuffled) viewPart(from, n int, buf *viewBuffer) (planeView, error) {
-	v, err := b.view(from>>b.shift, buf)
-	if err != nil {
-		return planeView{}, err
+func (b *shuffled) viewPart(v *planeView, from, n int, buf *viewBuffer) (err error) {
+	if *v, err = b.view(from>>b.shift, buf); err != nil {
+		return err
 	}
-	lead := from & 7
-	return v.part(from&(1<<b.shift-1)-lead, lead+n), nil
+	if lead := from & 7; lead+n < 8*v.row {
+		*v = v.part(from&(1<<b.shift-1)-lead, lead+n)
+	}
+	return nil
 }
 
 // align returns bits [at, at+n) of sel as a selection of the cells of viewPart(from, n): part of

@@ -92,7 +92,7 @@ func (t *planeTest) compileCodes(match batch.Bitmap, n, count int) bool {
 			if len(t.spans) == maxCodeSpans {
 				return false
 			}
-			t.spans = append(t.spans, span{uint128{uint64(i)}, uint128{uint64(end - 1)}})
+			t.spans = append(t.spans, span{uint128{lo: uint64(i)}, uint128{lo: uint64(end - 1)}})
 		}
 		i = end
 	}
@@ -101,13 +101,13 @@ func (t *planeTest) compileCodes(match batch.Bitmap, n, count int) bool {
 
 // checkCodes returns an error if a selected cell is not a valid code.
 func (t *planeTest) checkCodes(v *planeView, sel []uint64, s *selections) error {
-	if t.codes == 0 || v.ones.or(v.mixed())[0] < t.codes {
+	if t.codes == 0 || v.ones.or(v.mixed()).lo < t.codes {
 		return nil
 	}
 	bad := s.rest[:copy(s.rest[:], sel)]
-	v.compare(greaterEqual, uint128{t.codes}, false, bad)
+	v.compare(greaterEqual, uint128{lo: t.codes}, false, bad)
 	if i := firstBit(bad); i >= 0 {
-		return fault.Corruptf("encoding: dict: code %d, the dictionary has %d words", v.cell(i)[0], t.codes)
+		return fault.Corruptf("encoding: dict: code %d, the dictionary has %d words", v.cell(i).lo, t.codes)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func number128(cell []byte) (x uint128) {
 	if len(cell) == 16 {
 		return uint128{binary.LittleEndian.Uint64(cell), binary.LittleEndian.Uint64(cell[8:])}
 	}
-	return uint128{load64(cell)}
+	return uint128{lo: load64(cell)}
 }
 
 // addNumbers adds the integers x for which "x op value" is true.
@@ -192,9 +192,9 @@ func (t *planeTest) addFloats(op batch.Operator, value []byte) {
 // infinityOf returns the magnitude of infinity in floats of width bytes. That of NaNs is greater.
 func infinityOf(width int) uint128 {
 	if width == 4 {
-		return uint128{0x7f800000}
+		return uint128{lo: 0x7f800000}
 	}
-	return uint128{0x7ff0 << 48}
+	return uint128{lo: 0x7ff0 << 48}
 }
 
 // mirror returns the operator that has op's result if both sides are negated.

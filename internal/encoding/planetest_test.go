@@ -53,8 +53,8 @@ func specialFloats(r *rand.Rand, cells []byte, n int, typ schema.Type) {
 // wideCell returns cell i of the given stored width as a cell of the type.
 func wideCell(cells []byte, i, width int, typ schema.Type) []byte {
 	c := cellAt(cells, i, width)
-	b := binary.LittleEndian.AppendUint64(nil, c[0])
-	return binary.LittleEndian.AppendUint64(b, c[1])[:typ.Width()]
+	b := binary.LittleEndian.AppendUint64(nil, c.lo)
+	return binary.LittleEndian.AppendUint64(b, c.hi)[:typ.Width()]
 }
 
 // randomTest returns a predicate with values that occur, that almost occur, or that are arbitrary.

@@ -43,7 +43,7 @@ func (s *Sum) Words() [3]uint64 {
 		for p := range side {
 			t := &side[p]
 			if n := t[0] + t[1] + t[2] + t[3]; n != 0 {
-				s.addMultiple(uint128{n}, p, k == 1)
+				s.addMultiple(uint128{lo: n}, p, k == 1)
 			}
 		}
 		clear(side[:])
@@ -53,7 +53,7 @@ func (s *Sum) Words() [3]uint64 {
 
 // addMultiple adds x·2^shift, or subtracts it.
 func (s *Sum) addMultiple(x uint128, shift int, subtract bool) {
-	w := [4]uint64{x[0], x[1]}
+	w := [4]uint64{x.lo, x.hi}
 	for ; shift >= 64; shift -= 64 {
 		w = [4]uint64{0, w[0], w[1], w[2]}
 	}
@@ -90,11 +90,10 @@ func (v *planeView) sum(total *Sum, signed bool, sel []uint64, with []byte, shif
 	for i, w := range sel {
 		n += uint64(bits.OnesCount64(w & planeWord(with, i)))
 	}
-	for i, w := range v.ones {
-		total.addMultiple(uint128{w}.times(n), shift+64*i, negative)
-	}
+	total.addMultiple(uint128{lo: v.ones.lo}.times(n), shift, negative)
+	total.addMultiple(uint128{lo: v.ones.hi}.times(n), shift+64, negative)
 	if signed && v.ones.bit(8*v.width-1) != 0 {
-		total.addMultiple(uint128{n}, shift+8*v.width, !negative)
+		total.addMultiple(uint128{lo: n}, shift+8*v.width, !negative)
 	}
 }
 
@@ -126,7 +125,7 @@ func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint6
 	if len(a.refs) < len(b.refs) {
 		a, b, signedA, signedB = b, a, signedB, signedA
 	}
-	refs, ones := b.refs, b.ones[0]
+	refs, ones := b.refs, b.ones.lo
 	if signedB {
 		if run := b.signRun(); run < len(refs) {
 			a.sum(total, signedA, sel, b.base[refs[run].at:], int(refs[run].plane), true)

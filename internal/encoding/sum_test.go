@@ -12,8 +12,8 @@ import (
 // bigOf returns cell i as an integer.
 func bigOf(cells []byte, i, width int, signed bool) *big.Int {
 	c := cellAt(cells, i, width)
-	v := new(big.Int).SetUint64(c[1])
-	v.Or(v.Lsh(v, 64), new(big.Int).SetUint64(c[0]))
+	v := new(big.Int).SetUint64(c.hi)
+	v.Or(v.Lsh(v, 64), new(big.Int).SetUint64(c.lo))
 	if signed && v.Bit(8*width-1) != 0 {
 		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*width)))
 	}
@@ -61,9 +61,7 @@ func checkAggregates(t *testing.T, cells []byte, v *planeView, n int, signed boo
 			got = got.xor(bit128(8*v.width - 1))
 		}
 		var c [16]byte
-		for i := range c {
-			c[i] = byte(got[i/8] >> (i % 8 * 8))
-		}
+		got.put(&c)
 		if bigOf(c[:], 0, 16, false).Cmp(bigOf(c[:v.width], 0, v.width, false)) != 0 || bigOf(c[:], 0, v.width, signed).Cmp(x) != 0 {
 			t.Fatalf("%d cells of %d bytes, signed %v: extreme %d is %x, want %d", n, v.width, signed, k, got, x)
 		}

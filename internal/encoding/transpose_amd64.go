@@ -50,7 +50,7 @@ func (v *planeView) cellsWide(dst []byte) bool {
 	case width == 4:
 		join4(&dst[0], &buf[0], n)
 	case narrow:
-		joinNarrow(&dst[0], &buf[0], n, uint32(v.ones[0]>>32))
+		joinNarrow(&dst[0], &buf[0], n, uint32(v.ones.lo>>32))
 	default:
 		join8(&dst[0], &buf[0], n)
 	}

@@ -44,11 +44,11 @@ func viewRows(rows []byte, n, width int, refs *[maxPlanes]planeRef) planeView {
 		if word != 0 && word+1 != 1<<(8*min(row, 8)) {
 			// The first bytes show that the plane is not constant.
 		} else if i&7 == 0 && constantRow(rows[at:at+n]) {
-			v.ones[i>>6] |= word & 0xff << (i & 63)
+			v.ones = v.ones.or(shift128(word&0xff, i))
 			i += 7
 			continue
 		} else if constantRow(p) {
-			v.ones[i>>6] |= word & 1 << (i & 63)
+			v.ones = v.ones.or(shift128(word&1, i))
 			continue
 		}
 		if k > 0 && word == before && int(refs[k-1].plane) == i-1 && bytes.Equal(p, rows[at-row:at]) {
@@ -87,11 +87,11 @@ func (v *planeView) mixed() (m uint128) {
 	}
 	first, last := v.refs[0].plane, v.refs[n-1].plane
 	if last < 64 && int(last-first) == n-1 { // most views: small numbers, or a sign that repeats
-		m[0] = ^uint64(0) >> (64 - n) << first
+		m.lo = allOnes >> (64 - n) << first
 		return m
 	}
 	for _, r := range v.refs {
-		m[r.plane>>6] |= 1 << (r.plane & 63)
+		m = m.or(bit128(int(r.plane)))
 	}
 	return m
 }
@@ -131,7 +131,7 @@ func (v *planeView) word(r planeRef, i int) uint64 {
 func (v *planeView) cell(i int) (c uint128) {
 	c = v.ones
 	for _, r := range v.refs {
-		c[r.plane>>6] |= uint64(v.base[int(r.at)+i>>3]>>(i&7)&1) << (r.plane & 63)
+		c = c.or(shift128(uint64(v.base[int(r.at)+i>>3]>>(i&7)&1), int(r.plane)))
 	}
 	return c
 }

@@ -23,7 +23,7 @@ func (v *planeView) octet(o *octet, k int, refs []planeRef) (rest []planeRef, co
 		}
 		return refs[8:], 0, true
 	}
-	constant = byte(v.ones[k>>3] >> (8 * (k & 7)))
+	constant = byte(v.ones.word(8*k) >> (8 * (k & 7)))
 	if len(refs) == 0 || int(refs[0].plane) >= end {
 		return refs, constant, false
 	}

@@ -112,7 +112,7 @@ func TestWalkPassesBadChunks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := view.cell(0)[0], binary.LittleEndian.Uint64(v.Cell(i<<10)); got != want {
+		if got, want := view.cell(0).lo, binary.LittleEndian.Uint64(v.Cell(i<<10)); got != want {
 			t.Errorf("chunk %d begins with %d, want %d", i, got, want)
 		}
 	}
