@@ -17,7 +17,6 @@ package aggregate
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
@@ -55,9 +54,15 @@ type Aggregator struct {
 	states  []*state
 	figures []*state // by figure; equal figures have the same state
 
+	// Of the current batch.
 	selected rows
-	counts   []int64 // by group: rows of the current batch; nil if there are many groups
+	ids      []uint32 // group of each row; nil: not known, or there are no keys
+	slots    []uint32 // number of each row, below len(of); nil: there are too many, or no keys
+	of       []uint32 // group of each slot that has rows
+	counts   []int64  // rows of each slot
 	scratch  []int64
+	idBuf    []uint32
+	ofBuf    []uint32
 }
 
 // state is what is known of a figure so far.
@@ -138,12 +143,10 @@ func (a *Aggregator) Add(b *batch.RecordBatch) error {
 	if r.take(b); r.n == 0 {
 		return nil
 	}
-	ids := a.groups.number(b, r)
-	a.reserve(a.groups.count())
+	a.assign(b)
 	if n := a.bytes(); n > a.limit {
 		return fmt.Errorf("the groups take more than %d MiB of memory: %d groups so far", a.limit>>20, a.groups.count())
 	}
-	a.countRows(ids)
 	for i := range a.columns {
 		a.columns[i].loaded, a.columns[i].tested = false, false
 	}
@@ -151,7 +154,7 @@ func (a *Aggregator) Add(b *batch.RecordBatch) error {
 		p.done = false
 	}
 	for _, s := range a.states {
-		if err := a.add(s, b, ids); err != nil {
+		if err := a.add(s, b); err != nil {
 			return err
 		}
 	}
@@ -193,138 +196,6 @@ func (a *Aggregator) bytes() int64 {
 		}
 	}
 	return more + each*int64(len(a.rows))
-}
-
-// countRows counts the rows of each group.
-func (a *Aggregator) countRows(ids []uint32) {
-	a.counts = nil
-	switch {
-	case ids == nil:
-		a.rows[0] += int64(a.selected.n)
-	case len(a.rows) > len(ids): // passing over all groups would take longer
-		for _, g := range ids {
-			a.rows[g]++
-		}
-	default:
-		a.scratch = grown(a.scratch, 2*len(a.rows))
-		a.counts = a.scratch[:len(a.rows)]
-		clear(a.counts)
-		for _, g := range ids {
-			a.counts[g]++
-		}
-		for g, n := range a.counts {
-			a.rows[g] += n
-		}
-	}
-}
-
-// add updates the state of a figure.
-func (a *Aggregator) add(s *state, b *batch.RecordBatch, ids []uint32) error {
-	switch s.kind {
-	case CountCells:
-		c := &a.columns[s.column]
-		c.loadValid(b.Columns[s.column], &a.selected)
-		a.addCounts(s.cells, c.valid, c.count, ids)
-	case Min, Max:
-		c := &a.columns[s.column]
-		c.loadValid(b.Columns[s.column], &a.selected)
-		if c.count > 0 {
-			s.extreme.add(b.Columns[s.column], c.valid, &a.selected, ids)
-		}
-	case Sum:
-		for p := s.product; p != nil; p = p.before {
-			i := p.term.Column
-			a.columns[i].load(b.Columns[i], &a.selected)
-		}
-		if err := s.product.eval(a.columns, a.selected.n); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		a.addSums(s, ids)
-	}
-	return nil
-}
-
-// addCounts counts the values by group: those of rows j with valid[j] = 1, or all if valid is nil.
-// count is their number.
-func (a *Aggregator) addCounts(counts []int64, valid []uint8, count int64, ids []uint32) {
-	switch {
-	case ids == nil:
-		counts[0] += count
-	case valid != nil:
-		for j, g := range ids {
-			counts[g] += int64(valid[j])
-		}
-	case a.counts != nil:
-		for g, n := range a.counts {
-			counts[g] += n
-		}
-	default:
-		for _, g := range ids {
-			counts[g]++
-		}
-	}
-}
-
-// addSums adds the values of a product.
-func (a *Aggregator) addSums(s *state, ids []uint32) {
-	p, n := s.product, uint64(a.selected.n)
-	switch {
-	case p.floats:
-		for j, v := range p.float {
-			if p.valid == nil || p.valid[j] != 0 {
-				s.floats[group(ids, j)].Add(v)
-			}
-		}
-	case p.ints == nil:
-		for j, v := range p.wide {
-			if p.valid == nil || p.valid[j] != 0 {
-				s.ints[group(ids, j)].Add(v, 1)
-			}
-		}
-	case ids == nil && p.most > 0 && p.most <= math.MaxInt64/n:
-		s.ints[0].Add(batch.Int128Of(sumSmall(p.ints)), p.count)
-	case ids == nil:
-		s.ints[0].Add(sumInts(p.ints), p.count)
-	case a.counts == nil || p.bound() > math.MaxInt64/n:
-		for j, v := range p.ints {
-			if p.valid == nil || p.valid[j] != 0 {
-				s.ints[ids[j]].Add(batch.Int128Of(v), 1)
-			}
-		}
-	default:
-		a.addSmall(s, ids)
-	}
-}
-
-// group returns the group of row j.
-func group(ids []uint32, j int) uint32 {
-	if ids == nil {
-		return 0
-	}
-	return ids[j]
-}
-
-// addSmall adds integers whose sums fit 64 bits to few groups.
-func (a *Aggregator) addSmall(s *state, ids []uint32) {
-	p := s.product
-	sums := a.scratch[len(a.counts):][:len(a.counts)]
-	clear(sums)
-	for j, v := range p.ints[:len(ids)] {
-		sums[ids[j]] += v
-	}
-	counts := a.counts
-	if p.valid != nil {
-		for j, g := range ids {
-			s.ints[g].n += int64(p.valid[j])
-		}
-		counts = nil
-	}
-	for g, v := range sums {
-		s.ints[g].Add(batch.Int128Of(v), 0)
-	}
-	for g, n := range counts {
-		s.ints[g].n += n
-	}
 }
 
 // Groups returns the groups, in ascending order of their keys, with NULL after all other values.

@@ -30,21 +30,25 @@ type input struct {
 // column; byte strings are sometimes in dictionary form.
 func randomInput(r *rand.Rand, few bool) *input {
 	in := &input{columns: make([]schema.Column, 1+r.IntN(4))}
+	types := values.AllTypes
+	if r.IntN(3) == 0 {
+		types = []schema.Type{schema.String, schema.Binary, schema.Int8, schema.Int64}
+	}
 	pools := make([][][]byte, len(in.columns))
 	for i := range in.columns {
 		c := &in.columns[i]
-		c.Name, c.Type, c.Nullable = string(rune('a'+i)), values.AllTypes[r.IntN(len(values.AllTypes))], r.IntN(2) == 0
+		c.Name, c.Type, c.Nullable = string(rune('a'+i)), types[r.IntN(len(types))], r.IntN(3) == 0
 		values.RandomAttributes(r, c)
 		for range 6 {
 			pools[i] = append(pools[i], values.RandomCell(r, c))
 		}
 	}
 	for range 1 + r.IntN(3) {
-		n := 1 + r.IntN(40)
+		n := 1 + r.IntN(100)
 		b := batch.New(in.columns, n)
 		for i, v := range b.Columns {
-			if in.columns[i].Type.Variable() && r.IntN(2) == 0 {
-				words := slices.Clone(pools[i])
+			if in.columns[i].Type.Variable() && r.IntN(3) > 0 {
+				words := slices.Clone(pools[i])[:1+r.IntN(len(pools[i]))]
 				r.Shuffle(len(words), func(a, b int) { words[a], words[b] = words[b], words[a] })
 				v.UseCodes(&batch.Dictionary{Words: words}, n)
 				for k := range v.Codes {
@@ -65,7 +69,7 @@ func randomInput(r *rand.Rand, few bool) *input {
 				}
 			}
 		}
-		for k := 0; k < n && r.IntN(2) == 0; k++ {
+		for k := 0; k < n && r.IntN(4) > 0; k++ {
 			b.Selection.Clear(r.IntN(n))
 		}
 		for k := range b.Rows() {

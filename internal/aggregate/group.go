@@ -77,21 +77,10 @@ func (k *keyColumn) numberText(cell []byte) uint32 {
 
 // numberCodes looks up each word of a dictionary once.
 func (k *keyColumn) numberCodes(v *batch.Vector, r *rows, numbers []uint32) {
-	if k.dict != v.Dict {
-		k.dict = v.Dict
-		k.codes = grown(k.codes, len(v.Dict.Words))
-		clear(k.codes)
-	}
-	codes := k.codes
 	for j := range numbers {
-		i := r.row(j)
-		code := v.Codes[i]
-		n := codes[code]
-		if n == 0 && !v.IsNull(i) {
-			n = k.numberText(v.Cell(i))
-			codes[code] = n
+		if i := r.row(j); !v.IsNull(i) {
+			numbers[j] = k.word(v.Dict, v.Codes[i])
 		}
-		numbers[j] = n
 	}
 }
 
@@ -150,6 +139,26 @@ func (k *keyColumn) compare(a, b uint32) int {
 	return batch.Compare(k.typ, []byte(k.values[a]), []byte(k.values[b]))
 }
 
+// word returns the number of the word with a code. The code after the last word is that of NULL.
+func (k *keyColumn) word(d *batch.Dictionary, code uint32) uint32 {
+	if int(code) == len(d.Words) {
+		return 0
+	}
+	if k.dict != d {
+		k.dict = d
+		k.codes = grown(k.codes, len(d.Words))
+		clear(k.codes)
+	}
+	if k.codes[code] == 0 {
+		cell := d.Words[code]
+		if cell == nil {
+			cell = []byte{}
+		}
+		k.codes[code] = k.numberText(cell)
+	}
+	return k.codes[code]
+}
+
 // groups numbers the distinct keys of rows.
 type groups struct {
 	columns []*keyColumn
@@ -185,11 +194,8 @@ func (g *groups) bytes() (n int64) {
 	return n
 }
 
-// number returns the group of each selected row, nil if there is one group only.
+// number returns the group of each selected row.
 func (g *groups) number(b *batch.RecordBatch, r *rows) []uint32 {
-	if len(g.columns) == 0 {
-		return nil
-	}
 	g.ids, g.next = grown(g.ids, r.n), grown(g.next, r.n)
 	g.columns[0].number(b.Columns[g.columns[0].column], r, g.ids)
 	for i, k := range g.columns[1:] {
@@ -198,13 +204,85 @@ func (g *groups) number(b *batch.RecordBatch, r *rows) []uint32 {
 		last, number := ^uint64(0), uint32(0)
 		for j, second := range g.next {
 			pair := uint64(g.ids[j])<<32 | uint64(second)
-			if pair != last {
+			if pair != last { // equal rows are often next to each other
 				last, number = pair, pairs.number(pair)
 			}
 			g.ids[j] = number
 		}
 	}
 	return g.ids
+}
+
+// slots returns a number below n for each selected row, made of the codes of dictionaries, which
+// needs no look-up for each row. Rows of different groups have different numbers. It returns nil if
+// a column is not in dictionary form, or n would be above the number of rows.
+func (g *groups) slots(b *batch.RecordBatch, r *rows) (slots []uint32, n int) {
+	n = 1
+	for _, k := range g.columns {
+		v := b.Columns[k.column]
+		if v.Dict == nil || n*codesOf(v) > r.n {
+			return nil, 0
+		}
+		n *= codesOf(v)
+	}
+	if v := b.Columns[g.columns[0].column]; len(g.columns) == 1 && r.all && v.Present == nil {
+		return v.Codes[:r.n], n
+	}
+	g.ids = grown(g.ids, r.n)
+	clear(g.ids)
+	for _, k := range g.columns {
+		v := b.Columns[k.column]
+		codes, null := uint32(codesOf(v)), uint32(len(v.Dict.Words))
+		if r.all && v.Present == nil {
+			for j, code := range v.Codes[:len(g.ids)] {
+				g.ids[j] = g.ids[j]*codes + code
+			}
+			continue
+		}
+		if v.Present == nil {
+			for j, i := range r.at[:len(g.ids)] {
+				g.ids[j] = g.ids[j]*codes + v.Codes[i]
+			}
+			continue
+		}
+		for j := range g.ids {
+			i := r.row(j)
+			code := v.Codes[i]
+			if v.IsNull(i) {
+				code = null
+			}
+			g.ids[j] = g.ids[j]*codes + code
+		}
+	}
+	return g.ids, n
+}
+
+// codesOf returns how many codes the cells of v can have, one of them for NULL.
+func codesOf(v *batch.Vector) int {
+	if v.Present != nil {
+		return len(v.Dict.Words) + 1
+	}
+	return len(v.Dict.Words)
+}
+
+// group returns the group of the rows that have a number which slots returned.
+func (g *groups) group(b *batch.RecordBatch, slot uint32) uint32 {
+	below := uint32(1) // product of the codes of the columns after
+	for _, k := range g.columns {
+		below *= uint32(codesOf(b.Columns[k.column]))
+	}
+	var number uint32
+	for i, k := range g.columns {
+		v := b.Columns[k.column]
+		below /= uint32(codesOf(v))
+		word := k.word(v.Dict, slot/below)
+		if slot %= below; i == 0 {
+			number = word
+		} else {
+			number = g.pairs[i-1].number(uint64(number)<<32 | uint64(word))
+		}
+	}
+	return number
 }
 
 // key appends the numbers of a group's values to dst.

@@ -45,27 +45,25 @@ func (s *IntSum) Big() *big.Int {
 	return v.Or(v, new(big.Int).SetUint64(s.lo))
 }
 
-// joined returns high × 2^32 + low.
-func joined(high int64, low uint64) batch.Int128 {
-	lo, carry := bits.Add64(uint64(high)<<32, low, 0)
-	return batch.Int128{Lo: lo, Hi: high>>32 + int64(carry)}
-}
-
 // sumInts returns the sum of values, of which there are less than 2^31.
+//
+// The sum of the values' high halves, v >> 32, cannot overflow. It determines the sum up to the sum
+// of their low halves, which is between 0 and 2^63. The rest follows from the sum modulo 2^64.
 func sumInts(values []int64) batch.Int128 {
-	// The halves of the values are added separately, which cannot overflow. Two chains of each
-	// keep the adders busy.
-	var low0, low1 uint64
-	var high0, high1 int64
-	for ; len(values) >= 2; values = values[2:] {
-		a, b := values[0], values[1]
-		low0, high0 = low0+uint64(uint32(a)), high0+a>>32
-		low1, high1 = low1+uint64(uint32(b)), high1+b>>32
+	var low0, low1, high0, high1 int64
+	for ; len(values) >= 8; values = values[8:] {
+		v := (*[8]int64)(values)
+		low0 += v[0] + v[2] + v[4] + v[6]
+		low1 += v[1] + v[3] + v[5] + v[7]
+		high0 += v[0]>>32 + v[2]>>32 + v[4]>>32 + v[6]>>32
+		high1 += v[1]>>32 + v[3]>>32 + v[5]>>32 + v[7]>>32
 	}
-	for _, a := range values {
-		low0, high0 = low0+uint64(uint32(a)), high0+a>>32
+	for _, v := range values {
+		low0, high0 = low0+v, high0+v>>32
 	}
-	return joined(high0+high1, low0+low1)
+	high := high0 + high1
+	lo, carry := bits.Add64(uint64(high)<<32, uint64(low0+low1)-uint64(high)<<32, 0)
+	return batch.Int128{Lo: lo, Hi: high>>32 + int64(carry)}
 }
 
 // sumSmall returns the sum of values whose partial sums all fit.
@@ -80,11 +78,15 @@ func sumSmall(values []int64) int64 {
 	return s0 + s1 + s2 + s3
 }
 
-// mostOf returns the largest magnitude among values.
+// mostOf returns a power of 2 that no magnitude among values is above.
 func mostOf(values []int64) uint64 {
-	var low, high int64
-	for _, v := range values {
-		low, high = min(low, v), max(high, v)
+	var all int64 // the bits that differ from the sign
+	for ; len(values) >= 4; values = values[4:] {
+		v := (*[4]int64)(values)
+		all |= (v[0] ^ v[0]>>63) | (v[1] ^ v[1]>>63) | (v[2] ^ v[2]>>63) | (v[3] ^ v[3]>>63)
 	}
-	return max(uint64(high), -uint64(low))
+	for _, v := range values {
+		all |= v ^ v>>63
+	}
+	return 1 << bits.Len64(uint64(all))
 }

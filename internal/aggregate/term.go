@@ -73,7 +73,7 @@ func (p *product) eval(columns []column, n int) error {
 		p.evalFloats(c, n)
 	case p.before == nil && p.term.plain(p.floats):
 		p.ints, p.wide, p.most = c.ints, c.wide, c.most
-	case !p.evalInts(c, n):
+	case !p.evalInts(columns, n):
 		p.err = p.evalWide(c, n)
 	}
 	return p.err
@@ -98,16 +98,17 @@ func (p *product) joinValid(c *column, n int) {
 	p.valid = p.validBuf
 }
 
-// bound returns a number that no magnitude of ints is above.
-func (p *product) bound() uint64 {
+// bound returns a number that no magnitude of ints, of the product of columns, is above.
+func (p *product) bound(columns []column) uint64 {
 	if p.most == 0 {
-		p.most = mostOf(p.ints)
+		p.most = columns[p.term.Column].bound() // the term is the column
 	}
 	return p.most
 }
 
 // evalInts computes with integers of 64 bits. It returns false if these may overflow.
-func (p *product) evalInts(c *column, n int) bool {
+func (p *product) evalInts(columns []column, n int) bool {
+	c := &columns[p.term.Column]
 	if c.ints == nil || p.before != nil && p.before.ints == nil {
 		return false
 	}
@@ -118,7 +119,7 @@ func (p *product) evalInts(c *column, n int) bool {
 	over, most := bits.Mul64(abs(slope), c.bound())
 	most, carry := bits.Add64(most, abs(offset), 0)
 	if p.before != nil && over|carry == 0 {
-		over, most = bits.Mul64(most, p.before.bound())
+		over, most = bits.Mul64(most, p.before.bound(columns))
 	}
 	if over|carry != 0 || most > math.MaxInt64 {
 		return false
