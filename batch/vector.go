@@ -93,7 +93,9 @@ func (v *Vector) Drop(limit int) {
 		return
 	}
 	clear(v.Bytes[:cap(v.Bytes)])
-	*v = Vector{Data: v.Data[:0], Bytes: v.Bytes[:0], Codes: v.Codes[:0], presentBuf: v.presentBuf[:0]}
+	v.Type, v.Len, v.Present, v.Dict = 0, 0, nil, nil
+	v.Data, v.Bytes, v.Codes, v.presentBuf = v.Data[:0], v.Bytes[:0], v.Codes[:0], v.presentBuf[:0]
+	v.Elements, v.Offsets, v.elementsBuf, v.packed = nil, nil, nil, nil
 }
 
 // growAligned returns a slice of n bytes that begins at a multiple of 8 bytes, in b's memory if

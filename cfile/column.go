@@ -45,7 +45,7 @@ func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 // Reset makes c a reader of r with no position, as NewColumnReader does, and keeps the memory of
 // Select. If r is nil, c can only be reset; it then keeps no cblock in memory.
 func (c *ColumnReader) Reset(r *Reader) {
-	*c = ColumnReader{r: r, sel: c.sel, present: c.present, dense: c.dense}
+	c.r, c.held, c.Transient, c.strings = r, [2]heldBlock{}, false, nil
 }
 
 // load returns data cblock i.

@@ -28,14 +28,19 @@ type memory struct {
 
 // scanColumn is one column of a scan.
 type scanColumn struct {
-	reader   cfile.ColumnReader
-	open     bool         // reader is that of the column's file
-	vector   batch.Vector // cells in the current window
-	loaded   bool         // vector has them
-	reversed bool         // vector has them in descending order
-	tested   bool         // the filter has a predicate on the column
-	again    bool         // the column is tested, and then tested again or read
-	passed   bool         // its test left rows in the last window
+	reader cfile.ColumnReader
+	vector batch.Vector // cells in the current window
+	columnState
+}
+
+// columnState is zero for a column that is not used yet.
+type columnState struct {
+	open     bool // reader is that of the column's file
+	loaded   bool // vector has the cells of the current window
+	reversed bool // vector has them in descending order
+	tested   bool // the filter has a predicate on the column
+	again    bool // the column is tested, and then tested again or read
+	passed   bool // its test left rows in the last window
 }
 
 // Limits of the memory that is kept, apart from that of an iterator's window of up to 4096 bits.
@@ -93,7 +98,7 @@ func (m *memory) release() {
 		}
 		c.reader.Reset(nil)
 		c.vector.Drop(maxKeptVector)
-		*c = scanColumn{reader: c.reader, vector: c.vector}
+		c.columnState = columnState{}
 	}
 	if len(m.used) > maxKeptColumns {
 		m.used = nil

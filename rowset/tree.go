@@ -13,8 +13,9 @@ import (
 // overlap, otherwise as many as overlap. This is simpler than Kudu's interval tree and as fast on
 // layouts after compactions.
 type Tree struct {
-	Sets  []*DiskRowSet // by first key
-	reach [][]byte      // reach[i] is the greatest last key of Sets[:i+1]
+	Sets     []*DiskRowSet // by first key
+	reach    [][]byte      // reach[i] is the greatest last key of Sets[:i+1]
+	overlaps bool          // some of Sets overlap
 }
 
 // NewTree orders rowsets. It takes no references.
@@ -25,8 +26,10 @@ func NewTree(sets []*DiskRowSet) *Tree {
 	})
 	var last []byte
 	for i, d := range t.Sets {
-		if i == 0 || bytes.Compare(d.Metadata().MaxKey, last) > 0 {
-			last = d.Metadata().MaxKey
+		m := d.Metadata()
+		t.overlaps = t.overlaps || i > 0 && bytes.Compare(m.MinKey, last) <= 0
+		if i == 0 || bytes.Compare(m.MaxKey, last) > 0 {
+			last = m.MaxKey
 		}
 		t.reach[i] = last
 	}
@@ -64,4 +67,20 @@ func (t *Tree) Range(dst []*DiskRowSet, lower, upper []byte) []*DiskRowSet {
 		}
 	}
 	return dst
+}
+
+// Disjoint returns what Range does, as a part of Sets, if no rowsets of the tree overlap; otherwise
+// ok is false.
+func (t *Tree) Disjoint(lower, upper []byte) (sets []*DiskRowSet, ok bool) {
+	if t.overlaps {
+		return nil, false
+	}
+	from, to := 0, len(t.Sets)
+	if lower != nil {
+		from = sort.Search(to, func(i int) bool { return bytes.Compare(t.reach[i], lower) >= 0 })
+	}
+	if upper != nil {
+		to = max(from, sort.Search(to, func(i int) bool { return bytes.Compare(t.Sets[i].Metadata().MinKey, upper) >= 0 }))
+	}
+	return t.Sets[from:to:to], true
 }

@@ -98,8 +98,27 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 			if got := numbers(tree.Range(nil, lower, upper)); !slices.Equal(got, want) {
 				t.Fatalf("range [%x, %x): rowsets %v, want %v", lower, upper, got, want)
 			}
+			some, ok := tree.Disjoint(lower, upper)
+			if ok && !slices.Equal(numbers(some), want) {
+				t.Fatalf("disjoint rowsets of [%x, %x): %v, want %v", lower, upper, numbers(some), want)
+			}
+			if ok != disjoint(tree.Sets) {
+				t.Fatalf("disjoint %t of %v", ok, numbers(tree.Sets))
+			}
 		}
 	}
+}
+
+// disjoint compares each rowset with each other.
+func disjoint(sets []*DiskRowSet) bool {
+	for i, a := range sets {
+		for _, b := range sets[i+1:] {
+			if bytes.Compare(a.Metadata().MinKey, b.Metadata().MaxKey) <= 0 && bytes.Compare(b.Metadata().MinKey, a.Metadata().MaxKey) <= 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Rowsets that do not overlap are looked up by binary search: only the one that can have the key is

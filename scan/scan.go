@@ -7,7 +7,8 @@
 // goroutines, and Limit stops after a number of rows.
 //
 // Iterators are not safe for concurrent use. A batch and the list of its keys are valid until the
-// next call of Next or Seek. Byte strings in it, and the keys themselves, are never overwritten.
+// next call of Next, Seek or Close. Byte strings in it, and the keys themselves, are never
+// overwritten.
 package scan
 
 import "github.com/oribi-db/oribi/batch"
@@ -16,7 +17,7 @@ import "github.com/oribi-db/oribi/batch"
 // that error and may be called twice.
 type Iterator interface {
 	Next() bool
-	// Batch returns the current batch, which is valid until the next call of Next or Seek.
+	// Batch returns the current batch, which is valid until the next call of Next, Seek or Close.
 	Batch() *batch.RecordBatch
 	// Keys returns the encoded keys of the current batch's rows, if the request asks for keys.
 	// Those of unselected rows may be nil.
@@ -30,53 +31,86 @@ type Iterator interface {
 
 // Concat chains iterators for r. It creates each one after the previous one has ended.
 func Concat(r *Request, make ...func() (Iterator, error)) Iterator {
-	return &concat{descending: r.Descending(), rest: make}
+	c := &concat{rest: make}
+	c.Init(r, c)
+	return c
 }
 
 type concat struct {
+	Sequence
+	rest []func() (Iterator, error)
+}
+
+func (c *concat) Open() (Iterator, error) {
+	if len(c.rest) == 0 {
+		return nil, nil
+	}
+	next := c.rest[0]
+	c.rest = c.rest[1:]
+	return next()
+}
+
+// Source returns the iterators of a Sequence.
+type Source interface {
+	// Open returns the next iterator, nil at the end.
+	Open() (Iterator, error)
+}
+
+// Sequence is an Iterator that chains those of a source, as Concat does, without an allocation of
+// its own: it is part of the source.
+type Sequence struct {
+	source     Source // nil at the end
 	descending bool
-	rest       []func() (Iterator, error)
 	cur        Iterator
 	seekKey    []byte // the furthest key of Seek, for the remaining iterators
 	err        error
 }
 
-func (c *concat) Next() bool {
-	for c.err == nil {
-		if c.cur == nil {
-			if len(c.rest) == 0 {
-				return false
-			}
-			next := c.rest[0]
-			c.rest = c.rest[1:]
-			if c.cur, c.err = next(); c.err != nil {
-				c.cur = nil
-				return false
-			}
-			if c.seekKey != nil {
-				if c.err = c.cur.Seek(c.seekKey); c.err != nil {
-					return false
-				}
-			}
+// Init makes s an iterator for r over the iterators of source, whose key ranges follow one another
+// in the order of r.
+func (s *Sequence) Init(r *Request, source Source) {
+	*s = Sequence{source: source, descending: r.Descending()}
+}
+
+func (s *Sequence) Next() bool {
+	for s.err == nil {
+		if s.cur == nil && !s.open() {
+			return false
 		}
-		if c.cur.Next() {
+		if s.cur.Next() {
 			return true
 		}
-		c.err = c.cur.Close()
-		c.cur = nil
+		s.err = s.cur.Close()
+		s.cur = nil
 	}
 	return false
 }
 
-func (c *concat) Batch() *batch.RecordBatch { return c.cur.Batch() }
-func (c *concat) Keys() [][]byte            { return c.cur.Keys() }
-
-func (c *concat) Seek(key []byte) error {
-	c.seekKey = further(c.seekKey, key, c.descending)
-	if c.cur != nil && c.err == nil {
-		c.err = c.cur.Seek(key)
+// open opens the next iterator. It returns false at the end and after an error.
+func (s *Sequence) open() bool {
+	if s.source == nil {
+		return false
 	}
-	return c.err
+	it, err := s.source.Open()
+	if err != nil || it == nil {
+		s.source, s.err = nil, err
+		return false
+	}
+	if s.cur = it; s.seekKey != nil {
+		s.err = it.Seek(s.seekKey)
+	}
+	return s.err == nil
+}
+
+func (s *Sequence) Batch() *batch.RecordBatch { return s.cur.Batch() }
+func (s *Sequence) Keys() [][]byte            { return s.cur.Keys() }
+
+func (s *Sequence) Seek(key []byte) error {
+	s.seekKey = further(s.seekKey, key, s.descending)
+	if s.cur != nil && s.err == nil {
+		s.err = s.cur.Seek(key)
+	}
+	return s.err
 }
 
 // further returns at, or a copy of key if that is further in the order of the scan. A nil at is the
@@ -88,15 +122,15 @@ func further(at, key []byte, descending bool) []byte {
 	return at
 }
 
-func (c *concat) Close() error {
-	c.rest = nil
-	if c.cur != nil {
-		if err := c.cur.Close(); c.err == nil {
-			c.err = err
+func (s *Sequence) Close() error {
+	s.source = nil
+	if s.cur != nil {
+		if err := s.cur.Close(); s.err == nil {
+			s.err = err
 		}
-		c.cur = nil
+		s.cur = nil
 	}
-	return c.err
+	return s.err
 }
 
 // Limit ends an iterator after n rows.

@@ -188,7 +188,9 @@ func getMany(all []peer.Driver) harness.Workload {
 
 // rangeScan reads consecutive rows.
 func rangeScan(all []peer.Driver) harness.Workload {
-	return ranges("range", all, rangeRows)
+	w := ranges("range", all, rangeRows)
+	w.Floors = []harness.Floor{{Peer: "oribi", Against: "bbolt", Ratio: 1.2}}
+	return w
 }
 
 // shortRange reads so few rows that the beginning of the scan takes most of the time. Peers in

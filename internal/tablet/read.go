@@ -140,7 +140,13 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		v.Release()
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
-	sets, mems := st.tree.Range(nil, o.Lower, o.Upper), st.memIterators(r)
+	mems := st.memIterators(r)
+	if len(mems) == 0 {
+		if sets, ok := st.tree.Disjoint(o.Lower, o.Upper); ok {
+			return newSetScan(r, sets, st), nil
+		}
+	}
+	sets := st.tree.Range(nil, o.Lower, o.Upper)
 	if ordered {
 		return &stateIterator{Iterator: inOrder(r, sets, mems, openRowSet), state: st}, nil
 	}
