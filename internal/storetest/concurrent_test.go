@@ -157,7 +157,7 @@ func TestSnapshotsShowWholeBatches(t *testing.T) {
 		works.Add(1)
 		return moveRows(table, r)
 	})
-	c.work(proofTime(500 * time.Millisecond))
+	c.work(proofTime(300 * time.Millisecond))
 	t.Logf("%d commits, %d scans, %d flushes and compactions", commits.Load(), scans.Load(), works.Load())
 	if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("verify: %+v", f) }); err != nil {
 		t.Error(err)
@@ -412,7 +412,7 @@ func TestRowsAreLinearizable(t *testing.T) {
 		return err
 	})
 	c.each(1, func(r *rand.Rand) error { return moveRows(table, r) })
-	c.work(proofTime(400 * time.Millisecond))
+	c.work(proofTime(300 * time.Millisecond))
 	if result := porcupine.CheckOperationsTimeout(register, history, minute); result != porcupine.Ok {
 		t.Errorf("%d operations: %v", len(history), result)
 	}

@@ -19,7 +19,7 @@ func TestFaultsLoseNoAcknowledgedBatch(t *testing.T) {
 	}
 	list := trace.Rotated(seed)
 	rand.New(rand.NewPCG(seed, 2)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	all, most := len(list), 60
+	all, most := len(list), 40
 	switch {
 	case *forFlag > 0:
 		most = 400

@@ -94,7 +94,7 @@ func scriptText(s *script.Script) string {
 // flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
 // at the newest and at past timestamps, must equal that of a map from key to versions.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(700*time.Millisecond), 1500, history.RandomSettings)
+	explore(t, seedtest.Seed(t), proofTime(600*time.Millisecond), 1500, history.RandomSettings)
 }
 
 // The same with flushes and compactions in the background too, at times that are not repeatable.
@@ -123,7 +123,7 @@ func TestRandomHistoriesOnDiskMatchTheModel(t *testing.T) {
 // and cblocks, encodings, policies, background work or none, batches synced or not, rows never or
 // constantly compacted. All give the same answers, refusals and timestamps.
 func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
-	seed, steps := seedtest.Seed(t), int64(250)
+	seed, steps := seedtest.Seed(t), int64(160)
 	if testing.Short() {
 		steps = 120
 	}

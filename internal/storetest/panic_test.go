@@ -273,7 +273,7 @@ func TestStoreWorksAfterAPanicInACallersCode(t *testing.T) {
 			s := newPanicStore(t)
 			met := map[string]int{}
 			for name, source := range sources {
-				for n, panicked := int64(1), true; panicked && n <= 12; n++ { // a step adds rowsets, so the next one has more to compact
+				for n, panicked := int64(1), true; panicked && n <= 8; n++ { // a step adds rowsets, so the next one has more to compact
 					s.use()
 					p := source(s)
 					if panicked = p.during(n, func() { c.do(panickingContext{context.Background(), &s.context}, s) }); panicked {

@@ -25,7 +25,7 @@ import (
 // They must contain all acknowledged batches, then a prefix of the rest, each batch whole.
 func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(1500 * time.Millisecond))
+	end := time.Now().Add(proofTime(800 * time.Millisecond))
 	var total crash.CrashCounts
 	for ; time.Now().Before(end); seed++ {
 		script, counts, err := crash.RandomCrashes(seed).Run()
