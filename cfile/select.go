@@ -33,6 +33,13 @@ func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel 
 	return true, nil
 }
 
+// SelectsFast reports whether Select, where it handles the predicate, takes less time than testing
+// decoded values: whether it is worthwhile for rows that are decoded afterwards.
+func (c *ColumnReader) SelectsFast() bool {
+	e := c.r.info.Encoding
+	return e == schema.Bitshuffle || e == schema.Dictionary
+}
+
 // selectBlock is Select for those rows in [row, row+n) that are in the same cblock as row. k is
 // their number; their bits start at bit at.
 func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, p *batch.Predicate, at int) (k int, handled bool, err error) {

@@ -254,14 +254,20 @@ func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 }
 
 // filter clears the bits of the window's rows for which p is not true. Encoded data is not tested
-// if the column is read again later and its test left rows in the previous window: the column will
-// then most likely be decoded for this window too, and unpacking it twice costs more than testing
-// the decoded cells.
+// if the column is read again later and its test left rows in the previous window, unless that is
+// fast: the column will then most likely be decoded for this window too.
 func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	from, n := it.from, it.n
 	col := it.d.Schema.IndexID(p.ID)
 	c := it.column(col)
-	decode := c.loaded || c.again && c.passed
+	decode := c.loaded
+	if c.again && c.passed && !decode {
+		r, err := it.reader(col)
+		if err != nil {
+			return err
+		}
+		decode = r != nil && !r.SelectsFast()
+	}
 	defer func() { c.passed = sel.Any() }()
 	if !decode {
 		if handled, err := it.selectEncoded(col, p, sel); handled || err != nil {
