@@ -268,6 +268,89 @@ func TestChunksAreStoredInTheSmallerForm(t *testing.T) {
 	}
 }
 
+// randomBlock returns an LZ4 block of about 8·width planes, whose sequences begin and end at planes
+// more often than by chance, and whose bytes are often constant or those of the plane before.
+func randomBlock(rng *rand.Rand, row, width int) (block []byte) {
+	size := 8 * width * row
+	if rng.IntN(8) == 0 {
+		size += rng.IntN(2*row+1) - row
+	}
+	var out []byte
+	length := func() int {
+		rest := row - len(out)%row // of the plane
+		return []int{0, 1, rest, rest + row*rng.IntN(3), rest + rng.IntN(row), row, rng.IntN(3*row + 1)}[rng.IntN(7)]
+	}
+	literals := func(n int) []byte {
+		b := make([]byte, max(n, 0))
+		kind, c := rng.IntN(4), byte(-rng.IntN(2))
+		for i := range b {
+			switch from := len(out) + i - row; {
+			case kind == 0:
+				b[i] = byte(rng.Uint32())
+			case kind == 1 && from >= 0 && from < len(out):
+				b[i] = out[from]
+			case kind > 1:
+				b[i] = c
+			}
+		}
+		if len(b) > 0 && rng.IntN(8) == 0 {
+			b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+		}
+		return b
+	}
+	for len(out) < size {
+		lit := literals(min(length(), size-len(out)))
+		offset := []int{1, 1, row, row, 1 + rng.IntN(len(lit)+1), row * (1 + rng.IntN(4)), 1 + rng.IntN(len(out)+len(lit)+1)}[rng.IntN(7)]
+		out = append(out, lit...)
+		n := max(length(), compress.LZ4MinMatch)
+		if len(out)+n > size && rng.IntN(32) > 0 || offset > len(out) && rng.IntN(32) > 0 {
+			out = out[:len(out)-len(lit)]
+			if rng.IntN(4) == 0 {
+				break
+			}
+			continue
+		}
+		block = compress.AppendLZ4Sequence(block, lit, offset, n)
+		for range n {
+			out = append(out, append(out, 0)[max(len(out)-offset, 0)])
+		}
+	}
+	block = compress.AppendLZ4Sequence(block, literals(size-len(out)), 0, 0)
+	if rng.IntN(16) == 0 {
+		block[rng.IntN(len(block))] ^= 1 << rng.IntN(8)
+	}
+	return block
+}
+
+// If planes are recognized in a block, well-formed or not, the block is decompressed to them.
+func TestRecognizerAgreesWithLZ4(t *testing.T) {
+	rng := seedtest.Rand(t)
+	yes := 0
+	for range 60_000 {
+		width, row := []int{1, 1, 2, 2, 16}[rng.IntN(5)], 1+rng.IntN(12)
+		src := randomBlock(rng, row, width)
+		refs, ones, ok := recognize(src, row, width, nil)
+		if !ok {
+			continue
+		}
+		yes++
+		rows, ok := unpackRows(src, row, width)
+		if !ok {
+			t.Fatalf("%d planes of %d bytes are recognized in %x, which is not decompressed", 8*width, row, src)
+		}
+		if err := checkRecognized(src, rows, row, width, refs, ones); err != nil {
+			t.Fatalf("%x: %v", src, err)
+		}
+	}
+	if yes < 3000 {
+		t.Errorf("planes are recognized in %d blocks only", yes)
+	}
+}
+
+// matchesBeyondTheEnd is a block for 128 planes whose first match ends after them, in the next plane.
+var matchesBeyondTheEnd = compress.AppendLZ4Sequence(
+	compress.AppendLZ4Sequence(compress.AppendLZ4Sequence(nil, []byte{0xff, 0xff}, 1, 255), nil, 1, 4), make([]byte, 5), 0, 0)
+
 // FuzzRecognize passes an LZ4 block to the recognizer: if it finds the planes, the block must
 // decompress to the same. The input is also used as planes.
 func FuzzRecognize(f *testing.F) {
@@ -279,6 +362,7 @@ func FuzzRecognize(f *testing.F) {
 			f.Add(uint8(log2(v.width)), uint16(row-1), compress.LZ4CompressChunk(nil, rows))
 		}
 	}
+	f.Add(uint8(4), uint16(1), matchesBeyondTheEnd)
 	f.Add(uint8(0), uint16(0), []byte{0x80, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(uint8(0), uint16(0), []byte{0x84, 1, 2, 3, 4, 5, 6, 7, 8})
 	fuzztest.Run(f, func(t *testing.T, log uint8, size uint16, input []byte) {

@@ -121,7 +121,10 @@ func (r *recognizer) resume(b []byte) bool {
 // at byte end of src.
 func (r *recognizer) match(n, end, offset, m int) bool {
 	begun := r.part > 0
-	if constant := !begun || r.alias < 0; constant && offset-1 < n && offset > 0 && r.last+1 <= 1 {
+	if begun && r.alias >= 0 {
+		return false // only literals continue such a plane
+	}
+	if offset-1 < n && offset > 0 && r.last+1 <= 1 {
 		// Only literals are copied, which may be the beginning of a constant plane.
 		if b := r.src[end-offset : end]; offset == 1 || b[0] == r.last && bytes.Equal(b[1:], b[:offset-1]) {
 			return r.constant(m, r.last)
@@ -133,7 +136,7 @@ func (r *recognizer) match(n, end, offset, m int) bool {
 		}
 	}
 	c, ok := r.source(offset, m)
-	return ok && (!begun || r.alias < 0 && r.last == c) && r.constant(m, c)
+	return ok && (!begun || r.last == c) && r.constant(m, c)
 }
 
 // source returns the byte that a match copies if it copies from constant planes of one kind only,
@@ -151,13 +154,8 @@ func (r *recognizer) source(offset, m int) (c byte, ok bool) {
 		}
 	}
 	ones, set := r.ones, planeSet(lo, hi)
-	if hi > r.plane {
-		if r.alias >= 0 {
-			return 0, false
-		}
-		if r.last != 0 {
-			ones = ones.or(bit128(r.plane))
-		}
+	if hi > r.plane && r.last != 0 {
+		ones = ones.or(bit128(r.plane))
 	}
 	switch ones.and(set) {
 	case uint128{}:
@@ -170,12 +168,11 @@ func (r *recognizer) source(offset, m int) (c byte, ok bool) {
 
 // constant continues the output with n bytes c, 0 or 0xff. If a plane has begun, it consists of c.
 func (r *recognizer) constant(n int, c byte) bool {
-	n += r.part
-	k := n / r.row
-	r.part, r.alias, r.last = n-k*r.row, -1, c
-	if k > r.planes-r.plane {
+	if n += r.part; n > (r.planes-r.plane)*r.row {
 		return false
 	}
+	k := n / r.row
+	r.part, r.alias, r.last = n-k*r.row, -1, c
 	if c != 0 {
 		r.ones = r.ones.or(planeSet(r.plane, r.plane+k))
 	}
