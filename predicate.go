@@ -60,7 +60,7 @@ const (
 	isPrefix
 	isNull
 	isNotNull
-	isInFilter
+	isInBloom
 )
 
 // Eq returns a predicate that is true if the column equals value.
@@ -104,12 +104,50 @@ func IsNull(column string) Predicate { return Predicate{kind: isNull, column: co
 // NotNull returns a predicate that is true if the column is not NULL.
 func NotNull(column string) Predicate { return Predicate{kind: isNotNull, column: column} }
 
-// InFilter returns a predicate that is true if the column's value was added to a Bloom filter, or
-// is one of the filter's false positives. Values are added as cells of the column's type (see
-// batch.Vector.Cell). A NaN is never in a filter; a zero is if either zero was added. The filter
-// must not be modified afterwards.
-func InFilter(column string, filter *bloom.BloomFilter) Predicate {
-	return Predicate{kind: isInFilter, column: column, filter: filter}
+// InBloom returns a predicate that is true if the column's value was added to a Bloom filter. It is
+// also true for some values that were not added, the false positives. It is never true for NULL.
+// Values are added to the filter as BloomBytes returns them. The filter must not be modified
+// afterwards.
+//
+// Table.Scan, TableOf.Scan, and ScanAs test fewer rows while a filter excludes little: after each
+// sample of 4096 tested rows of which more than 90 % pass, all rows with a value pass without a
+// test, except in every 16th batch, which is the next sample. So no row of a value in the filter is
+// ever missing, but there are more false positives than the filter has by itself. Which ones depends
+// on how the rows are stored, and two scans of the same state may return different ones. To get the
+// same rows each time, test those of the result again: filter.Test(bytes).
+//
+// All else tests each row and gives exactly the filter's own answers: Not(InBloom(…)), which is true
+// for values that certainly were not added, but not for false positives; Count and Aggregate; and
+// the predicates of changes and conditions.
+func InBloom(column string, filter *bloom.BloomFilter) Predicate {
+	return Predicate{kind: isInBloom, column: column, filter: filter}
+}
+
+// BloomBytes returns the bytes that InBloom looks up for a value of a column. They are those of the
+// column's type:
+//
+//	bool                       1 byte, 0 or 1
+//	integers                   little-endian, in the width of the column's type
+//	float, double              IEEE 754, little-endian; −0 as +0
+//	decimal(p,s)               the unscaled integer, little-endian: 4 bytes for p up to 9, 8 up to 18, 16 above
+//	date                       days since 1970-01-01, 4 bytes, little-endian
+//	timestamp                  microseconds since 1970-01-01, 8 bytes, little-endian
+//	string, varchar, binary    the bytes
+//
+// They are also the cells of batches and of GetCells, so a filter can be filled from the result of
+// another scan: filter.Add(vector.Cell(i)). A filter for a column serves all columns of the same
+// type; for decimals, of the same scale, too.
+//
+// Errors: ErrSchema for a value that does not fit the column, for nil, and for arrays.
+func BloomBytes(column *schema.Column, value any) ([]byte, error) {
+	cell, err := predicateCell(column, value)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: column %q: value %s: %w: %w", column.Name, clip(literal(value)), err, fault.ErrSchema)
+	}
+	if isFloat(column.Type) && batch.Compare(column.Type, cell, make([]byte, 8)) == 0 && cell[len(cell)-1] == 0x80 {
+		cell = make([]byte, len(cell))
+	}
+	return bytes.Clone(cell), nil
 }
 
 // And returns a predicate that is true if all predicates are. Without predicates, it is true for
@@ -165,6 +203,11 @@ func freeze(v any) any {
 
 // bind resolves the columns of predicates in a schema and returns a filter for their conjunction.
 func (t *Table) bind(s *schema.Schema, predicates []Predicate) (batch.Filter, error) {
+	return t.bindTo(binder{Schema: s}, predicates)
+}
+
+// bindTo is bind for a filter that may have more false positives, if s.mayRest is set.
+func (t *Table) bindTo(s binder, predicates []Predicate) (batch.Filter, error) {
 	if len(predicates) == 0 {
 		return batch.Filter{}, nil
 	}
@@ -176,12 +219,18 @@ func (t *Table) bind(s *schema.Schema, predicates []Predicate) (batch.Filter, er
 	return f, nil
 }
 
+// binder is a schema in which predicates are resolved.
+type binder struct {
+	*schema.Schema
+	mayRest bool // InBloom may rest (see batch.Predicate.MayRest)
+}
+
 // filterOf returns a filter that is true for the rows for which p is true or, if negated is set,
 // false.
 //
 // A batch.Filter has two truth values, SQL has three. So filterOf pushes negation down to the
 // comparisons, which exclude NULLs with a separate test.
-func (p *Predicate) filterOf(s *schema.Schema, negated bool) (batch.Filter, error) {
+func (p *Predicate) filterOf(s binder, negated bool) (batch.Filter, error) {
 	switch p.kind {
 	case isNot:
 		return p.children[0].filterOf(s, !negated)
@@ -206,7 +255,7 @@ func (p *Predicate) filterOf(s *schema.Schema, negated bool) (batch.Filter, erro
 	if i < 0 {
 		return batch.Filter{}, fmt.Errorf("column %q: %w", p.column, s.NoColumn(p.column))
 	}
-	f, err := p.testOf(&s.Columns[i], negated)
+	f, err := p.testOf(&s.Columns[i], negated, s.mayRest && !negated && p.kind == isInBloom)
 	if err != nil {
 		return f, fmt.Errorf("column %q: %w: %w", p.column, err, fault.ErrSchema)
 	}
@@ -247,13 +296,13 @@ func joinEqualities(alternatives []Predicate) []Predicate {
 // operators to their opposites.
 var (
 	columnTests = map[predicateKind]batch.Operator{isEq: batch.Eq, isNe: batch.Ne, isLt: batch.Lt, isLe: batch.Le, isGt: batch.Gt,
-		isGe: batch.Ge, isIn: batch.In, isNull: batch.IsNull, isNotNull: batch.NotNull, isInFilter: batch.InFilter}
+		isGe: batch.Ge, isIn: batch.In, isNull: batch.IsNull, isNotNull: batch.NotNull, isInBloom: batch.InFilter}
 	opposites = map[batch.Operator]batch.Operator{batch.Eq: batch.Ne, batch.Ne: batch.Eq, batch.Lt: batch.Ge, batch.Ge: batch.Lt,
 		batch.Gt: batch.Le, batch.Le: batch.Gt, batch.IsNull: batch.NotNull, batch.NotNull: batch.IsNull}
 )
 
-// testOf is filterOf for a predicate on column c.
-func (p *Predicate) testOf(c *schema.Column, negated bool) (batch.Filter, error) {
+// testOf is filterOf for a predicate on column c, which may rest.
+func (p *Predicate) testOf(c *schema.Column, negated, mayRest bool) (batch.Filter, error) {
 	cells := make([][]byte, len(p.values))
 	for i, v := range p.values {
 		var err error
@@ -263,7 +312,7 @@ func (p *Predicate) testOf(c *schema.Column, negated bool) (batch.Filter, error)
 	}
 	var tests []batch.Filter
 	add := func(op batch.Operator, values ...[]byte) error {
-		test := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: op, Values: values, Filter: p.filter}
+		test := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: op, Values: values, Filter: p.filter, MayRest: mayRest}
 		err := test.Prepare()
 		tests = append(tests, batch.Test(test))
 		return err
@@ -319,7 +368,7 @@ func clip(text string) string {
 // for which op is not. A NaN is neither below a value nor at least equal to it.
 func exactOpposite(t schema.Type, op batch.Operator) bool {
 	ordered := op == batch.Lt || op == batch.Le || op == batch.Gt || op == batch.Ge
-	return !ordered || t != schema.Float && t != schema.Double
+	return !ordered || !isFloat(t)
 }
 
 // predicateCell returns a predicate's value as a cell.
@@ -338,7 +387,7 @@ func predicateCell(c *schema.Column, v any) ([]byte, error) {
 	return appendValue(nil, c, v)
 }
 
-// String returns p in the syntax of SQL. A Bloom filter prints as filter(n bits) and a Cell as
+// String returns p in the syntax of SQL. A Bloom filter prints as bloom(n bits) and a Cell as
 // hexadecimal bytes.
 func (p Predicate) String() string {
 	var b strings.Builder
@@ -376,12 +425,12 @@ func (p *Predicate) write(b *strings.Builder) {
 		} else {
 			fmt.Fprintf(b, "starts_with(%s, %s)", name, literal(p.values[0]))
 		}
-	case isInFilter:
+	case isInBloom:
 		bits := uint(0)
 		if p.filter != nil {
 			bits = p.filter.Cap()
 		}
-		fmt.Fprintf(b, "%s IN filter(%d bits)", name, bits)
+		fmt.Fprintf(b, "%s IN bloom(%d bits)", name, bits)
 	default:
 		b.WriteString(name)
 		b.WriteString(comparisonTexts[p.kind])

@@ -393,6 +393,7 @@ type Scan struct {
 	ctx context.Context
 	o   readOptions
 
+	rows  bool   // the caller gets the rows: InBloom may rest
 	keys  bool   // the iterator returns the rows' keys, too
 	after []byte // encoded: the scan reads only rows with keys above it; nil: all
 }
@@ -400,7 +401,7 @@ type Scan struct {
 // Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step
 // or any later one: those of the options, ErrCorrupt, ErrClosed, ctx.Err().
 func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
-	sc := &Scan{t: t, ctx: ctx}
+	sc := &Scan{t: t, ctx: ctx, rows: true}
 	collectInto(&sc.o, opts)
 	return sc
 }
@@ -562,7 +563,7 @@ func (sc *Scan) request(tableSchema *tablet.TableSchema, b *bounds) (req scan.Op
 	if req.Columns, err = t.project(tableSchema, &sc.o); err != nil {
 		return req, err
 	}
-	if req.Filter, err = t.bind(tableSchema.Schema, sc.o.where); err != nil {
+	if req.Filter, err = t.bindTo(binder{tableSchema.Schema, sc.rows}, sc.o.where); err != nil {
 		return req, err
 	}
 	if req.Lower, err = t.bound(b.lower[:0], tableSchema, sc.o.lower); err != nil {

@@ -408,7 +408,7 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq
 		var bound *binding
 		var cells [][]byte
 		var zero T
-		sc := &Scan{t: t.Table, ctx: ctx}
+		sc := &Scan{t: t.Table, ctx: ctx, rows: true}
 		collectInto(&sc.o, opts)
 		sc.o.fit = t.fit(&bound)
 		for b, err := range sc.Batches() {

@@ -103,11 +103,12 @@ type FilterEval struct {
 
 // Eval clears the bits of sel for which f is not true and sets none. test does the same for one
 // predicate; Eval calls it only with a bitmap that has a bit set, which avoids reading columns that
-// cannot change the result. Eval returns the first error of test.
+// cannot change the result, and for a predicate that rests with another one on the same column (see
+// Predicate.MayRest). Eval returns the first error of test.
 func (e *FilterEval) Eval(f *Filter, sel Bitmap, test func(p *Predicate, sel Bitmap) error) error {
 	switch f.kind {
 	case filterTest:
-		return test(f.test, sel)
+		return f.test.eval(sel, test)
 	case filterNot:
 		passed := e.copyOf(sel)
 		defer e.release(passed)

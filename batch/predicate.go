@@ -61,7 +61,13 @@ type Predicate struct {
 	Values [][]byte
 	Filter *bloom.BloomFilter // for InFilter; nil for other operators
 
+	// MayRest allows FilterEval to pass all cells except NULLs, instead of testing them, while nearly
+	// all pass the test. It is for InFilter only, and for filters that are not negated: the result
+	// then has more false positives.
+	MayRest bool
+
 	words *wordCache // set by Prepare; shared by copies
+	rest  *resting   // set by Prepare if MayRest is; shared by copies
 }
 
 // Prepare checks p and makes its evaluation faster: it replaces the values of In by a sorted copy
@@ -75,6 +81,9 @@ func (p *Predicate) Prepare() error {
 		p.Values = sortCells(p.Type, p.Values)
 	}
 	p.words = new(wordCache)
+	if p.MayRest {
+		p.rest = newResting(p)
+	}
 	return nil
 }
 
@@ -96,6 +105,8 @@ func (p *Predicate) check() error {
 		return fmt.Errorf("arrays are tested for NULL only, not by %s: %w", p.Op, fault.ErrSchema)
 	case (p.Op == InFilter) != (p.Filter != nil):
 		return fmt.Errorf("%s, with a filter: %v: %w", p.Op, p.Filter != nil, fault.ErrSchema)
+	case p.MayRest && p.Op != InFilter:
+		return fmt.Errorf("%s is exact: %w", p.Op, fault.ErrSchema)
 	case p.Op == InFilter && p.Filter.Cap() == 0:
 		return fmt.Errorf("an empty filter: %w", fault.ErrSchema)
 	}

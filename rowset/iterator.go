@@ -259,6 +259,9 @@ func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	from, n := it.from, it.n
 	col := it.d.Schema.IndexID(p.ID)
+	if p.Op == batch.NotNull && !it.d.Schema.Columns[col].Nullable {
+		return nil
+	}
 	c := it.column(col)
 	decode := c.loaded
 	if c.again && c.passed && !decode {

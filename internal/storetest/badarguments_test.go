@@ -121,8 +121,8 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"Where prefix nil":          {true, where(oribi.HasPrefix("v", nil))},
 		"Where Between nil":         {true, where(oribi.Between("v", nil, nil))},
 		"Where Between reversed":    {false, where(oribi.Between("v", 2, 1))},
-		"Where InFilter nil":        {true, where(oribi.InFilter("v", nil))},
-		"Where InFilter zero":       {true, where(oribi.InFilter("v", &bloom.BloomFilter{}))},
+		"Where InBloom nil":         {true, where(oribi.InBloom("v", nil))},
+		"Where InBloom zero":        {true, where(oribi.InBloom("v", &bloom.BloomFilter{}))},
 		"Where Cell short":          {true, where(oribi.Eq("v", oribi.Cell{1}))},
 		"Aggregate nothing":         {false, func() error { return errOf(table.Aggregate(ctx, nil, nil)) }},
 		"Aggregate zero":            {true, sum(oribi.Aggregate{})},
@@ -251,7 +251,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		}},
 		"texts": {false, func() error {
 			_ = fmt.Sprint(oribi.ChangeKind(99).String(), oribi.Op(99).String(), oribi.Decimal{Scale: math.MaxInt}.String(), oribi.Decimal{Scale: math.MinInt}.String(),
-				oribi.Predicate{}.String(), oribi.InFilter("v", nil).String(), oribi.HasPrefix("", nil).String(), oribi.In[any]("x", nil, func() {}).String())
+				oribi.Predicate{}.String(), oribi.InBloom("v", nil).String(), oribi.HasPrefix("", nil).String(), oribi.In[any]("x", nil, func() {}).String())
 			return nil
 		}},
 	} {

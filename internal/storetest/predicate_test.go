@@ -161,7 +161,7 @@ func randomTextCondition(r *rand.Rand) condition {
 	case 2:
 		filter := bloom.New(1<<16, 4) // so large that no false positives occur here
 		filter.AddString(text)
-		return comparison("s", oribi.InFilter("s", filter), func(v any) bool { return v == text })
+		return comparison("s", oribi.InBloom("s", filter), func(v any) bool { return v == text })
 	}
 	return comparison("s", oribi.Ge("s", text), func(v any) bool { return v.(string) >= text })
 }
@@ -263,7 +263,7 @@ func TestPredicateReadsLikeSQL(t *testing.T) {
 		{oribi.Eq("s", "a\nb\u202e\""), `s = E'a\nb\u202e"'`},
 		{oribi.Eq("b", oribi.Cell{1, 2}), "b = X'0102'"},
 		{oribi.Eq("n", nil), "n = NULL"},
-		{oribi.InFilter("n", bloom.New(64, 1)), "n IN filter(64 bits)"},
+		{oribi.InBloom("n", bloom.New(64, 1)), "n IN bloom(64 bits)"},
 	} {
 		if got := c.p.String(); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
@@ -296,7 +296,7 @@ func TestPredicateErrorsComeWithTheRead(t *testing.T) {
 		{oribi.Eq("n", nil), oribi.ErrSchema, "use IsNull"},
 		{oribi.In[any]("n", 1, nil), oribi.ErrSchema, "use IsNull"},
 		{oribi.HasPrefix("n", 1), oribi.ErrSchema, "int32 has no prefixes"},
-		{oribi.InFilter("n", nil), oribi.ErrSchema, "filter"},
+		{oribi.InBloom("n", nil), oribi.ErrSchema, "filter"},
 		{oribi.Eq("s", "\xff"), oribi.ErrSchema, "UTF-8"},
 		{oribi.Eq("n", oribi.Cell{1}), oribi.ErrSchema, "a cell of 1 bytes"},
 	} {

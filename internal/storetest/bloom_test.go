@@ -1,0 +1,211 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bits-and-blooms/bloom/v3"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// BloomBytes returns the bytes of the cells that a scan returns.
+func TestBloomBytesAreCells(t *testing.T) {
+	columns := []schema.Column{
+		{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Bool}, {Name: "i8", Type: schema.Int8}, {Name: "u32", Type: schema.Uint32},
+		{Name: "f", Type: schema.Float}, {Name: "d", Type: schema.Double}, {Name: "small", Type: schema.Decimal32, Precision: 9, Scale: 2},
+		{Name: "large", Type: schema.Decimal128, Precision: 38, Scale: 2}, {Name: "date", Type: schema.Date}, {Name: "time", Type: schema.Timestamp},
+		{Name: "s", Type: schema.String}, {Name: "bin", Type: schema.Binary},
+	}
+	s, err := schema.New(columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := oribi.Open("/bloom", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table, err := store.CreateTable("t", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	row := oribi.Row{"k": -5, "b": true, "i8": -1, "u32": 7, "f": 1.5, "d": -2.25, "small": oribi.NewDecimal(150, 2), "large": oribi.NewDecimal(-3, 0),
+		"date": day, "time": day.Add(time.Second), "s": "text", "bin": []byte{0, 1}}
+	b := store.NewBatch()
+	b.Insert(table, row)
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for b, err := range table.Scan(t.Context()).Batches() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range b.Schema {
+			got, err := oribi.BloomBytes(&c, row[c.Name])
+			if err != nil || string(got) != string(b.Columns[i].Cell(0)) {
+				t.Errorf("%s: %x, %v, want %x", c.Name, got, err, b.Columns[i].Cell(0))
+			}
+		}
+	}
+	minusZero := oribi.Cell{0, 0, 0, 0, 0, 0, 0, 0x80}
+	if got, err := oribi.BloomBytes(&columns[5], minusZero); err != nil || string(got) != string(make([]byte, 8)) {
+		t.Errorf("-0: %x, %v", got, err)
+	}
+	for _, bad := range []any{nil, "x", 1 << 40} {
+		if _, err := oribi.BloomBytes(&columns[2], bad); !errors.Is(err, oribi.ErrSchema) {
+			t.Errorf("%v: %v, want ErrSchema", bad, err)
+		}
+	}
+}
+
+// bloomRow has a column of few values, one of many, and one with NULLs.
+type bloomRow struct {
+	K    int64   `oribi:"k,key"`
+	Few  string  `oribi:"few"`
+	Many int32   `oribi:"many"`
+	Null *string `oribi:"null"`
+}
+
+// Scans return every row that the filter passes, and some others while it rests. Counts, negations
+// and deletes are exactly the filter's own answers.
+func TestInBloomMatchesItsFilter(t *testing.T) {
+	const n = 30_000
+	r := seedtest.Rand(t)
+	store, err := oribi.Open("/bloom", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table, err := oribi.OpenTable[bloomRow](store, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []bloomRow
+	b := store.NewBatch()
+	for i := range n {
+		row := bloomRow{K: int64(i), Few: fmt.Sprint(r.IntN(50)), Many: r.Int32N(1000)}
+		if text := fmt.Sprint(r.IntN(2000)); r.IntN(3) > 0 {
+			row.Null = &text
+		}
+		rows = append(rows, row)
+		table.Upsert(b, row)
+		if i == n*3/4 || i == n-1 {
+			if _, err := b.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			b.Reset()
+		}
+		if i == n*3/4 {
+			if err := table.Table.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	column := func(name string) *schema.Column {
+		return &table.Table.Schema().Columns[table.Table.Schema().Index(name)]
+	}
+	rested := 0
+	for _, c := range []struct {
+		column string
+		share  int // percent of the values that are added
+		value  func(row bloomRow) any
+	}{
+		{"few", 40, func(row bloomRow) any { return row.Few }},
+		{"few", 96, func(row bloomRow) any { return row.Few }},
+		{"many", 30, func(row bloomRow) any { return row.Many }},
+		{"many", 97, func(row bloomRow) any { return row.Many }},
+		{"null", 97, func(row bloomRow) any {
+			if row.Null == nil {
+				return nil
+			}
+			return *row.Null
+		}},
+	} {
+		filter := bloom.NewWithEstimates(1000, 0.05)
+		for v := range 2000 {
+			if r.IntN(100) >= c.share || c.column == "few" && v >= 50 || c.column == "many" && v >= 1000 {
+				continue
+			}
+			value := any(fmt.Sprint(v))
+			if c.column == "many" {
+				value = v
+			}
+			bytes, err := oribi.BloomBytes(column(c.column), value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			filter.Add(bytes)
+		}
+		passes := func(row bloomRow) (value, passes bool) {
+			v := c.value(row)
+			if v == nil {
+				return false, false
+			}
+			bytes, err := oribi.BloomBytes(column(c.column), v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return true, filter.Test(bytes)
+		}
+		var want, negated, notNull []int64
+		for _, row := range rows {
+			value, passed := passes(row)
+			if passed {
+				want = append(want, row.K)
+			} else if value {
+				negated = append(negated, row.K)
+			}
+			if value {
+				notNull = append(notNull, row.K)
+			}
+		}
+		p := oribi.InBloom(c.column, filter)
+		keys := func(p oribi.Predicate) (keys []int64) {
+			for row, err := range table.Scan(t.Context(), oribi.Where(p)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				keys = append(keys, row.K)
+			}
+			return keys
+		}
+		got := keys(p)
+		for _, k := range want {
+			if _, ok := slices.BinarySearch(got, k); !ok {
+				t.Fatalf("%s: row %d is missing", p, k)
+			}
+		}
+		for _, k := range got {
+			if _, ok := slices.BinarySearch(notNull, k); !ok {
+				t.Fatalf("%s: row %d is NULL", p, k)
+			}
+		}
+		if len(got) > len(want) {
+			rested++
+			if 10*len(want) < 9*len(notNull) {
+				t.Errorf("%s: %d rows of %d pass, the scan returns %d", p, len(want), len(notNull), len(got))
+			}
+		}
+		if got := keys(oribi.Not(p)); !slices.Equal(got, negated) {
+			t.Errorf("NOT %s: %d rows, want %d", p, len(got), len(negated))
+		}
+		if got := keys(oribi.And(oribi.Lt("k", 100), oribi.Or(oribi.Eq("k", 7), oribi.Not(oribi.Not(p))))); len(got) > 100 || !slices.Contains(got, 7) {
+			t.Errorf("%s in a tree: %v", p, got)
+		}
+		count, err := table.Table.Count(t.Context(), oribi.Where(p))
+		if err != nil || count != int64(len(want)) {
+			t.Errorf("%s: Count returns %d, want %d, %v", p, count, len(want), err)
+		}
+	}
+	if rested == 0 {
+		t.Error("no filter rested")
+	}
+}
