@@ -21,6 +21,9 @@
 // allocation depends on a count in the payload alone. A Block is immutable and safe for concurrent
 // use; a Builder is not.
 //
+// BIT_SHUFFLE values and dictionary codes are tested, added up, and searched for extremes on their bit
+// planes, without decoding them (Block.Select, NumberBlock).
+//
 // Returned slices alias the payload, which must not be reused while they are in use.
 //
 // Simpler than Kudu: a block has no cursor; every call names its range. The cost is a short search

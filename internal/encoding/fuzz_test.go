@@ -112,6 +112,13 @@ func fuzzPayload(t *testing.T, p Params) {
 			t.Fatalf("value %d: selected %v", i, sel.Get(i))
 		}
 	}
+	if numbers, ok := block.(NumberBlock); ok {
+		cells := v.Data[:n*p.Type.Width()]
+		from := n / 3
+		sel.SetRange(0, n)
+		checkSum(t, numbers, p.Type, cells, from, n-from, sel, from)
+		checkExtreme(t, numbers, p.Type, cells, from, n-from, sel, from)
+	}
 	// For unsorted values Seek only promises to end.
 	if p.Type.Keyable() {
 		if _, _, err := block.Seek(v.Cell(n / 2)); err != nil && !errors.Is(err, fault.ErrCorrupt) {
