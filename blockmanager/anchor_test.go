@@ -21,7 +21,7 @@ import (
 // or without a kill and a repair in between.
 func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 	r := seedtest.Rand(t)
-	runs := 3
+	runs := 2
 	if testing.Short() {
 		runs = 1
 	}

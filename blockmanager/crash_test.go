@@ -133,7 +133,7 @@ func (c *crashState) check(t *testing.T, o Options) (*storeModel, error) {
 // open for writing, not reuse an ID, free all dead space, and still show the same.
 func TestEveryCrashLeavesACommittedState(t *testing.T) {
 	r := seedtest.Rand(t)
-	runs, steps := 3, 10
+	runs, steps := 3, 8
 	if testing.Short() {
 		runs, steps = 1, 8
 	}
@@ -176,7 +176,7 @@ func TestCrashDuringRepairLeavesTheSameState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rounds := 12
+	rounds := 8
 	if testing.Short() {
 		rounds = 3
 	}

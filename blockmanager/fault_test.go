@@ -38,7 +38,7 @@ func TestEveryFailureLeavesACommittedState(t *testing.T) {
 		}
 		s.m = m
 		if err = m.Writable(); err == nil {
-			for i := 0; i < 12 && err == nil; i++ {
+			for i := 0; i < 9 && err == nil; i++ {
 				err = s.step()
 			}
 		}

@@ -72,7 +72,7 @@ func flips() int {
 	case testing.Short():
 		return 5
 	}
-	return 16
+	return 10
 }
 
 // TestFlippedBitsInBlocksAreErrors flips bits in the blocks of files with CRC checksums.

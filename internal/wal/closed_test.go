@@ -99,7 +99,7 @@ func TestEveryChangedByteOfClosedLogIsFound(t *testing.T) {
 // or says ErrCorrupt; in the second case Verify finds something too, in the first only if a single
 // bit was repaired. It prints which bytes may be damaged without an error.
 func TestDamageNeverTruncatesClosedLogSilently(t *testing.T) {
-	first, count := seeds(60, 12)
+	first, count := seeds(40, 8)
 	sum := flips{}
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
 		h := newHistory(t, seed)

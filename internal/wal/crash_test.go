@@ -35,7 +35,7 @@ func seeds(full, short int64) (first, count int64) {
 // power fails. Afterwards the log must open and contain a prefix of the appended records, with all
 // that Sync acknowledged, and after a kill also all that Append acknowledged.
 func TestRandomHistoriesSurviveCrashes(t *testing.T) {
-	first, count := seeds(400, 60)
+	first, count := seeds(250, 40)
 	crashes := 0
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
 		h := newHistory(t, seed)
