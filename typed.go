@@ -408,6 +408,7 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq
 		var bound *binding
 		var cells [][]byte
 		var zero T
+		row := new(T) // each row in turn
 		sc := &Scan{t: t.Table, ctx: ctx, rows: true}
 		collectInto(&sc.o, opts)
 		sc.o.fit = t.fit(&bound)
@@ -421,12 +422,12 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq
 				for _, v := range b.Columns {
 					cells = append(cells, v.Cell(i))
 				}
-				var row T
-				if err := t.read(bound, &row, cells); err != nil {
+				*row = zero
+				if err := t.read(bound, row, cells); err != nil {
 					yield(zero, err)
 					return
 				}
-				if !yield(row, nil) {
+				if !yield(*row, nil) {
 					return
 				}
 				if err := sc.interrupted(); err != nil {
