@@ -123,13 +123,13 @@ func (t *Table) Aggregate(ctx context.Context, aggregates []Aggregate, opts ...A
 	}
 	o.order = anyOrder
 	sc := &Scan{t: t, ctx: ctx, o: o}
-	for b, err := range sc.Batches() {
-		if err == nil {
-			err = t.errorf(p.engine.Add(b))
-		}
-		if err != nil {
-			return nil, err
-		}
+	parts, err := sc.startParts()
+	if err != nil {
+		return nil, err
+	}
+	defer parts.close()
+	if err := p.run(ctx, parts); err != nil {
+		return nil, t.errorf(err)
 	}
 	result, err := p.result()
 	return result, t.errorf(err)

@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/big"
@@ -10,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/aggregate"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -19,7 +21,9 @@ type aggregation struct {
 	by         []string
 	limit      int64 // bytes of the groups
 
-	engine  *aggregate.Aggregator // set by bind
+	keys    []int                 // set by bind
+	figures []aggregate.Figure    // set by bind
+	engine  *aggregate.Aggregator // of all rows, set by run
 	read    []schema.Column       // columns of the batches
 	indexes []int                 // of these in the table's schema
 	columns []schema.Column       // of the result
@@ -28,28 +32,46 @@ type aggregation struct {
 // bind finds the columns of the aggregates in a schema and returns the indexes of those to read.
 func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 	s := tableSchema.Schema
-	keys := make([]int, len(p.by))
+	p.keys, p.figures = make([]int, len(p.by)), make([]aggregate.Figure, len(p.aggregates))
 	for i, name := range p.by {
 		if slices.Contains(p.by[:i], name) {
 			return nil, fmt.Errorf("group by: column %q appears twice: %w", name, fault.ErrSchema)
 		}
 		var err error
-		if keys[i], err = p.column(s, name); err != nil {
+		if p.keys[i], err = p.column(s, name); err != nil {
 			return nil, fmt.Errorf("group by: %w", err)
 		}
 	}
 	p.columns = slices.Clone(p.read)
-	figures := make([]aggregate.Figure, len(p.aggregates))
 	for i := range p.aggregates {
 		a := &p.aggregates[i]
-		c, err := p.figure(s, a, &figures[i])
+		c, err := p.figure(s, a, &p.figures[i])
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", a, err)
 		}
 		p.columns = append(p.columns, c)
 	}
-	p.engine = aggregate.New(p.read, keys, figures, p.limit)
 	return p.indexes, nil
+}
+
+// run computes the figures of a scan. Each worker has an engine; they are merged at the end.
+func (p *aggregation) run(ctx context.Context, parts *partsScan) error {
+	engines := make([]*aggregate.Aggregator, parts.workers)
+	for i := range engines {
+		engines[i] = aggregate.New(p.read, p.keys, p.figures, p.limit/int64(len(engines)))
+	}
+	err := parts.each(ctx, func(worker int, it scan.Iterator) {
+		if o, ok := it.(scan.Offerer); ok && engines[worker].FromWindows() {
+			o.Offer(engines[worker].AddWindow)
+		}
+	}, func(worker int, b *batch.RecordBatch) error { return engines[worker].Add(b) })
+	p.engine = engines[0]
+	for _, e := range engines[1:] {
+		if err == nil {
+			err = p.engine.Merge(e)
+		}
+	}
+	return err
 }
 
 // column returns the index in the batches of a column to read.

@@ -628,7 +628,7 @@ func (sc *Scan) count() (int64, error) {
 	}
 	defer p.close()
 	counts := make([]int64, p.workers)
-	err = p.each(sc.ctx, func(worker int, b *batch.RecordBatch) error {
+	err = p.each(sc.ctx, nil, func(worker int, b *batch.RecordBatch) error {
 		counts[worker] += int64(b.Selected())
 		return nil
 	})

@@ -74,10 +74,14 @@ func newPartsScan(s *Store, v view, o scan.Options, workers int) (*partsScan, er
 	return p, nil
 }
 
-// each calls f for the batches of the scan, in up to p.workers goroutines. Calls with the same
-// worker, in [0, p.workers), never overlap.
-func (p *partsScan) each(ctx context.Context, f func(worker int, b *batch.RecordBatch) error) error {
+// each calls f for the batches of the scan, in up to p.workers goroutines, and begin, unless that is
+// nil, for each part before its batches. Calls with the same worker, in [0, p.workers), never
+// overlap.
+func (p *partsScan) each(ctx context.Context, begin func(worker int, it scan.Iterator), f func(worker int, b *batch.RecordBatch) error) error {
 	return scan.Each(p.parts, p.workers, func(worker int, it scan.Iterator) error {
+		if begin != nil {
+			begin(worker, it)
+		}
 		if err := p.store.interrupted(ctx); err != nil {
 			return err
 		}

@@ -1,12 +1,40 @@
 package batch
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
+
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Int128Of converts an int64.
 func Int128Of(v int64) Int128 { return Int128{Lo: uint64(v), Hi: v >> 63} }
+
+// Int128OfCell returns the value of a cell of type t: an integer of up to 128 bits, a date, a
+// timestamp, or the unscaled integer of a decimal.
+func Int128OfCell(t schema.Type, cell []byte) Int128 {
+	little := binary.LittleEndian
+	switch t.Physical() {
+	case schema.Uint8:
+		return Int128{Lo: uint64(cell[0])}
+	case schema.Int8:
+		return Int128Of(int64(int8(cell[0])))
+	case schema.Uint16:
+		return Int128{Lo: uint64(little.Uint16(cell))}
+	case schema.Int16:
+		return Int128Of(int64(int16(little.Uint16(cell))))
+	case schema.Uint32:
+		return Int128{Lo: uint64(little.Uint32(cell))}
+	case schema.Int32:
+		return Int128Of(int64(int32(little.Uint32(cell))))
+	case schema.Uint64:
+		return Int128{Lo: little.Uint64(cell)}
+	case schema.Int64:
+		return Int128Of(int64(little.Uint64(cell)))
+	}
+	return Int128{Lo: little.Uint64(cell), Hi: int64(little.Uint64(cell[8:]))}
+}
 
 // Pow10 returns 10^n for n from 0 to 38.
 func Pow10(n int) Int128 {

@@ -118,6 +118,19 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	return c.r.findRow(ord, c.load)
 }
 
+// Words returns the words of the column's dictionary if it has one of up to most words, which may
+// lack values of cblocks that are not in dictionary form; otherwise nil. Read-only.
+func (c *ColumnReader) Words(most int) ([][]byte, error) {
+	if c.r.info.Encoding != schema.Dictionary || c.r.info.Array {
+		return nil, nil
+	}
+	d, err := c.r.dictionary()
+	if err != nil || d == nil || len(d.Words) > most {
+		return nil, err
+	}
+	return d.Words, nil
+}
+
 // Cached reports whether the cblocks of the first and the last of cells [ord, ord+n), clipped to
 // the end of the file, are available without reading it.
 func (c *ColumnReader) Cached(ord batch.Ordinal, n int) bool {

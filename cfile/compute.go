@@ -13,6 +13,16 @@ type Sum struct{ sum encoding.Sum }
 // Words returns the sum in 192 bits of two's complement, lowest word first. It cannot overflow.
 func (s *Sum) Words() [3]uint64 { return s.sum.Words() }
 
+// Int128 returns the sum, or false if it has more than 128 bits.
+func (s *Sum) Int128() (batch.Int128, bool) {
+	w := s.Words()
+	v := batch.Int128{Lo: w[0], Hi: int64(w[1])}
+	return v, w[2] == uint64(v.Hi>>63)
+}
+
+// Reset empties the sum. It keeps memory for later calls.
+func (s *Sum) Reset() { s.sum.Reset() }
+
 // Count returns how many values, or products, were added.
 func (s *Sum) Count() int64 { return s.sum.Count() }
 

@@ -36,6 +36,9 @@ type Iterator struct {
 	test     func(*batch.Predicate, batch.Bitmap) error // filter, if the request has one
 	err      error
 	*memory  // nil after Close
+
+	consumer scan.Consumer // nil: none
+	taken    bool          // it took the last window
 }
 
 // NewIterator scans the rowset for a request. It takes a reference that Close releases.
@@ -93,6 +96,13 @@ func (it *Iterator) Seek(key []byte) error {
 		it.end = min(it.end, row)
 	}
 	return nil
+}
+
+// Offer offers the windows to c before their columns are read.
+func (it *Iterator) Offer(c scan.Consumer) {
+	if it.memory != nil {
+		it.consumer, it.encoded.it = c, it
+	}
 }
 
 // Next reads the next window that has a row in the result.
@@ -186,6 +196,12 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 			return false, err
 		}
 	}
+	if it.consumer != nil {
+		var err error
+		if it.taken, err = it.consumer(&it.encoded); it.taken || err != nil {
+			return false, err
+		}
+	}
 	if err := it.fetch(from, n); err != nil {
 		return false, err
 	}
@@ -264,7 +280,7 @@ func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	}
 	c := it.column(col)
 	decode := c.loaded
-	if c.again && c.passed && !decode {
+	if c.again && c.passed && !decode && !it.taken {
 		r, err := it.reader(col)
 		if err != nil {
 			return err
@@ -322,14 +338,16 @@ func (it *Iterator) touchedRows(id schema.ColumnID) (rows batch.Bitmap, few bool
 	return it.touched, it.touched.Count() <= it.n/4
 }
 
-// changedCells returns a vector that has only those cells of the window that were changed. The
-// others are undefined. It is valid until the column is read.
+// changedCells returns a vector with those cells of the window that were changed. The others are
+// undefined. It is valid until the column is read.
 func (it *Iterator) changedCells(col int) *batch.Vector {
-	c := &it.d.Schema.Columns[col]
-	v := &it.column(col).vector
-	v.Type = c.Type
-	v.Reset(it.n)
-	it.window.ApplyColumn(c.ID, v)
+	c, read := &it.d.Schema.Columns[col], it.column(col)
+	v := &read.vector
+	if !read.loaded { // else v has all cells
+		v.Type = c.Type
+		v.Reset(it.n)
+		it.window.ApplyColumn(c.ID, v)
+	}
 	return v
 }
 

@@ -24,6 +24,7 @@ type memory struct {
 	touched batch.Bitmap  // see touchedRows
 	rest    batch.Bitmap  // rows that a predicate tests on encoded data
 	eval    batch.FilterEval
+	encoded encoded
 }
 
 // scanColumn is one column of a scan.
@@ -103,12 +104,14 @@ func (m *memory) release() {
 	if len(m.used) > maxKeptColumns {
 		m.used = nil
 	}
+	clear(m.encoded.splits)
+	m.encoded.it, m.encoded.splits = nil, m.encoded.splits[:0]
 	clear(m.columns)
 	clear(m.out.Columns)
 	*m = memory{
 		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
 		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed,
-		touched: m.touched, rest: m.rest, eval: m.eval,
+		touched: m.touched, rest: m.rest, eval: m.eval, encoded: m.encoded,
 	}
 	memories.Put(m)
 }

@@ -46,7 +46,7 @@ func aggregates(q Question) (list []oribi.Aggregate, by []string) {
 // Query uses Table.Aggregate, except where a program that adds up the batches of a scan is faster.
 func (o *oribiLineitem) Query(q Question) (*Answer, error) {
 	switch q {
-	case Sum, Group, Q1:
+	case Q1:
 		return o.scanned(q)
 	}
 	return o.aggregated(q)

@@ -54,6 +54,10 @@ type Aggregator struct {
 	states  []*state
 	figures []*state // by figure; equal figures have the same state
 
+	parts   []windowPart // of one window
+	refused int          // windows that are not tried
+	pause   int          // their number after the last window that could not be taken
+
 	// Of the current batch.
 	selected rows
 	ids      []uint32 // group of each row; nil: not known, or there are no keys
@@ -144,8 +148,8 @@ func (a *Aggregator) Add(b *batch.RecordBatch) error {
 		return nil
 	}
 	a.assign(b)
-	if n := a.bytes(); n > a.limit {
-		return fmt.Errorf("the groups take more than %d MiB of memory: %d groups so far", a.limit>>20, a.groups.count())
+	if err := a.checkMemory(); err != nil {
+		return err
 	}
 	for i := range a.columns {
 		a.columns[i].loaded, a.columns[i].tested = false, false
@@ -176,6 +180,14 @@ func (a *Aggregator) reserve(n int) {
 			s.extreme.reserve(n)
 		}
 	}
+}
+
+// checkMemory returns an error if the groups take more memory than allowed.
+func (a *Aggregator) checkMemory() error {
+	if n := a.bytes(); n > a.limit {
+		return fmt.Errorf("the groups take more than %d MiB of memory: %d groups so far", a.limit>>20, a.groups.count())
+	}
+	return nil
 }
 
 // bytes returns about how much memory the groups take.

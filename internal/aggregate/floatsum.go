@@ -143,3 +143,22 @@ func (s *FloatSum) over(n int64) float64 {
 	f, _ := new(big.Rat).SetFrac(v, by).Float64()
 	return f
 }
+
+// merge adds the values of o.
+func (s *FloatSum) merge(o *FloatSum) {
+	s.n += o.n
+	s.nans = s.nans || o.nans
+	s.infs[0], s.infs[1] = s.infs[0] || o.infs[0], s.infs[1] || o.infs[1]
+	if len(o.digits) == 0 {
+		return
+	}
+	s.carry()
+	o.carry() // each digit is then below that of a value
+	s.reach(o.low)
+	i := s.reach(o.low + int32(len(o.digits)) - 3)
+	i -= len(o.digits) - 3
+	for k, d := range o.digits {
+		s.digits[i+k] += d
+	}
+	s.dirty++
+}

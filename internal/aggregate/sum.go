@@ -90,3 +90,12 @@ func mostOf(values []int64) uint64 {
 	}
 	return 1 << bits.Len64(uint64(all))
 }
+
+// merge adds the values of o.
+func (s *IntSum) merge(o *IntSum) {
+	var carry uint64
+	s.lo, carry = bits.Add64(s.lo, o.lo, 0)
+	s.mid, carry = bits.Add64(s.mid, o.mid, carry)
+	s.hi += o.hi + int64(carry)
+	s.n += o.n
+}

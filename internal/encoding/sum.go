@@ -10,7 +10,18 @@ import "math/bits"
 type Sum struct {
 	whole       [3]uint64 // two's complement, lowest word first
 	plus, minus *tallies  // nil: all 0
+	top         int       // all tallies from here on are 0
 	n           int64
+}
+
+// Reset makes s 0. It keeps memory for later calls.
+func (s *Sum) Reset() {
+	for _, side := range [2]*tallies{s.plus, s.minus} {
+		if side != nil {
+			clear(side[:s.top])
+		}
+	}
+	s.whole, s.top, s.n = [3]uint64{}, 0, 0
 }
 
 // Count returns how many values were added.
@@ -20,8 +31,9 @@ func (s *Sum) Count() int64 { return s.n }
 // code that counts in wide registers need not add them.
 type tallies [maxPlanes][4]uint64
 
-// side returns the tallies of positive or negative weights.
-func (s *Sum) side(negative bool) *tallies {
+// side returns the tallies of positive or negative weights, to change those up to 2^most.
+func (s *Sum) side(negative bool, most int) *tallies {
+	s.top = max(s.top, most+1)
 	side := &s.plus
 	if negative {
 		side = &s.minus
@@ -40,14 +52,15 @@ func (s *Sum) Words() [3]uint64 {
 		if side == nil {
 			continue
 		}
-		for p := range side {
+		for p := range s.top {
 			t := &side[p]
 			if n := t[0] + t[1] + t[2] + t[3]; n != 0 {
 				s.addMultiple(uint128{lo: n}, p, k == 1)
 			}
 		}
-		clear(side[:])
+		clear(side[:s.top])
 	}
+	s.top = 0
 	return s.whole
 }
 
@@ -77,11 +90,11 @@ func (v *planeView) sum(total *Sum, signed bool, sel []uint64, with []byte, shif
 	if signed {
 		run := v.signRun()
 		if refs = v.refs[:run]; run < len(v.refs) {
-			v.tally(total.side(!negative), v.refs[run:run+1], sel, with, shift)
+			v.tally(total.side(!negative, shift+int(v.refs[run].plane)), v.refs[run:run+1], sel, with, shift)
 		}
 	}
 	if len(refs) > 0 {
-		v.tally(total.side(negative), refs, sel, with, shift)
+		v.tally(total.side(negative, shift+int(refs[len(refs)-1].plane)), refs, sel, with, shift)
 	}
 	if v.ones == (uint128{}) {
 		return

@@ -44,7 +44,7 @@ var floors = map[string]int{
 	"change":             3,
 	"internal/celltext":  3,
 	"internal/where":     4,
-	"internal/aggregate": 3,
+	"internal/aggregate": 4,
 	"scan":               3,
 
 	"batch":  2,

@@ -19,14 +19,31 @@ import (
 type figure struct {
 	aggregate oribi.Aggregate
 	want      func(g *model.Group) (v any, fits bool)
+	decoded   bool // needs values that are decoded
 }
 
 // aggregate computes aggregates of all columns over the rows of a read, in groups by its first two
 // columns.
 func (r *Runner) aggregate(t *oribi.Table, rd *script.Read, rows [][][]byte) error {
+	all := figures(t.Schema())
+	if err := r.compareAggregates(t, rd, rows, rd.Columns[:min(2, len(rd.Columns))], all); err != nil {
+		return err
+	}
+	// A single figure without groups is computed from stored values, if the encoding allows it.
+	stored := slices.DeleteFunc(all, func(f figure) bool { return f.decoded })
+	for k := range 3 {
+		at := (3*int(r.Counts.Reads) + k) % len(stored)
+		if err := r.compareAggregates(t, rd, rows, nil, stored[at:at+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareAggregates compares figures in groups by some columns with the model.
+func (r *Runner) compareAggregates(t *oribi.Table, rd *script.Read, rows [][][]byte, by []int, figures []figure) error {
 	s := t.Schema()
-	by := rd.Columns[:min(2, len(rd.Columns))]
-	var options []oribi.AggregateOption
+	options := []oribi.AggregateOption{oribi.Workers(max(1, rd.Workers))}
 	for _, o := range countOptions(t, rd) {
 		options = append(options, o)
 	}
@@ -34,7 +51,6 @@ func (r *Runner) aggregate(t *oribi.Table, rd *script.Read, rows [][][]byte) err
 		options = append(options, oribi.GroupBy(s.Columns[c].Name))
 	}
 	groups := model.GroupRows(s.Columns, rows, by)
-	figures := figures(s)
 	fits := slices.DeleteFunc(slices.Clone(figures), func(f figure) bool {
 		return slices.ContainsFunc(groups, func(g *model.Group) bool { _, fits := f.want(g); return !fits })
 	})
@@ -76,7 +92,9 @@ func aggregatesOf(figures []figure) (list []oribi.Aggregate) {
 
 // figures returns aggregates of all columns of a schema.
 func figures(s *schema.Schema) (list []figure) {
-	add := func(a oribi.Aggregate, want func(g *model.Group) (any, bool)) { list = append(list, figure{a, want}) }
+	add := func(a oribi.Aggregate, want func(g *model.Group) (any, bool)) {
+		list = append(list, figure{aggregate: a, want: want})
+	}
 	add(oribi.CountRows(), func(g *model.Group) (any, bool) { return int64(len(g.Rows)), true })
 	for i := range s.Columns {
 		c := &s.Columns[i]
@@ -84,11 +102,15 @@ func figures(s *schema.Schema) (list []figure) {
 		if c.Type == schema.Array {
 			continue
 		}
+		at := len(list)
 		add(oribi.MinOf(c.Name), func(g *model.Group) (any, bool) { return values.GoValue(c, g.Extreme(c.Type, i, false)), true })
 		add(oribi.MaxOf(c.Name), func(g *model.Group) (any, bool) { return values.GoValue(c, g.Extreme(c.Type, i, true)), true })
 		if model.IsFloat(c.Type) {
 			add(oribi.SumOf(c.Name), func(g *model.Group) (any, bool) { return floatSum(g, c, i, false), true })
 			add(oribi.AvgOf(c.Name), func(g *model.Group) (any, bool) { return floatSum(g, c, i, true), true })
+		}
+		for k := range list[at:] {
+			list[at+k].decoded = c.Type.Variable() || model.IsFloat(c.Type) || c.Type == schema.Bool
 		}
 	}
 	numeric := numbers(s)

@@ -29,7 +29,7 @@ func conversion(from, to *schema.Column) (converter, error) {
 		}
 		return func(dst []byte, to *schema.Column, cell []byte) ([]byte, error) {
 			at := len(dst)
-			if dst = appendInteger(dst, to.Type, integer(from.Type, cell)); integer(to.Type, dst[at:]) != integer(from.Type, cell) {
+			if dst = appendInteger(dst, to.Type, batch.Int128OfCell(from.Type, cell)); batch.Int128OfCell(to.Type, dst[at:]) != batch.Int128OfCell(from.Type, cell) {
 				return dst, outOfRange(from, to, cell)
 			}
 			return dst, nil
@@ -84,30 +84,6 @@ func floatToDouble(dst []byte, _ *schema.Column, cell []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(f))), nil
 }
 
-// integer returns the value of an integer or decimal cell.
-func integer(t schema.Type, cell []byte) batch.Int128 {
-	little := binary.LittleEndian
-	switch t.Physical() {
-	case schema.Uint8:
-		return batch.Int128{Lo: uint64(cell[0])}
-	case schema.Int8:
-		return batch.Int128Of(int64(int8(cell[0])))
-	case schema.Uint16:
-		return batch.Int128{Lo: uint64(little.Uint16(cell))}
-	case schema.Int16:
-		return batch.Int128Of(int64(int16(little.Uint16(cell))))
-	case schema.Uint32:
-		return batch.Int128{Lo: uint64(little.Uint32(cell))}
-	case schema.Int32:
-		return batch.Int128Of(int64(int32(little.Uint32(cell))))
-	case schema.Uint64:
-		return batch.Int128{Lo: little.Uint64(cell)}
-	case schema.Int64:
-		return batch.Int128Of(int64(little.Uint64(cell)))
-	}
-	return batch.Int128{Lo: little.Uint64(cell), Hi: int64(little.Uint64(cell[8:]))}
-}
-
 // appendInteger appends as many low bytes of a value as cells of type t have.
 func appendInteger(dst []byte, t schema.Type, v batch.Int128) []byte {
 	at := len(dst)
@@ -122,7 +98,7 @@ func outOfRange(from, to *schema.Column, cell []byte) error {
 
 func decimalConversion(from *schema.Column) converter {
 	return func(dst []byte, to *schema.Column, cell []byte) ([]byte, error) {
-		v, ok := integer(from.Type, cell), true
+		v, ok := batch.Int128OfCell(from.Type, cell), true
 		for scale := from.Scale; scale < to.Scale && ok; scale++ {
 			v, ok = v.Mul10()
 		}

@@ -1,0 +1,195 @@
+package aggregate
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// Computing with windows: figures are computed from stored values, without reading columns. The
+// columns of a window are those of the batches.
+
+// FromWindows reports whether all figures can be computed from windows, as far as that does not
+// depend on the data: sums of integers and of products of two, counts, extremes of numbers, and keys
+// that may be dictionaries.
+func (a *Aggregator) FromWindows() bool {
+	for _, k := range a.groups.columns {
+		if !k.typ.Variable() {
+			return false
+		}
+	}
+	for _, s := range a.states {
+		switch {
+		case s.extreme != nil && s.extreme.typ.Variable():
+			return false
+		case s.kind == Sum && !s.product.fromWindows():
+			return false
+		}
+	}
+	return true
+}
+
+// maxFactor bounds offsets and slopes of terms. With slopes of 1 and −1, products of two terms then
+// fit 128 bits.
+const maxFactor = 1 << 40
+
+// fromWindows reports whether p is a term, or the product of two, that cannot overflow.
+func (p *product) fromWindows() bool {
+	slope := int64(maxFactor)
+	if p.before != nil {
+		slope = 1
+	}
+	if p.floats || p.before != nil && p.before.before != nil {
+		return false
+	}
+	for ; p != nil; p = p.before {
+		if !small(p.term.Offset, maxFactor) || !small(p.term.Slope, slope) {
+			return false
+		}
+	}
+	return true
+}
+
+// small reports whether the magnitude of v is at most limit.
+func small(v batch.Int128, limit int64) bool {
+	x := int64(v.Lo)
+	return v == batch.Int128Of(x) && -limit <= x && x <= limit
+}
+
+// windowPart is what one window adds to a state of one group.
+type windowPart struct {
+	group uint32
+	state *state // nil: to the rows of the group
+	sum   batch.Int128
+	n     int64
+	cell  []byte
+}
+
+// AddWindow takes the selected rows of a window, or returns false if it cannot compute all figures
+// from stored values; a is unchanged then. Errors are those of Add.
+func (a *Aggregator) AddWindow(w scan.Window) (taken bool, err error) {
+	if a.refused > 0 {
+		a.refused--
+		return false, nil
+	}
+	a.parts = a.parts[:0]
+	if taken, err = a.splitWindow(w, nil, w.Selection()); !taken || err != nil {
+		a.refused = a.pause
+		a.pause = min(2*a.pause+1, maxPause)
+		return false, err
+	}
+	a.pause = 0
+	a.reserve(a.groups.count())
+	for i := range a.parts {
+		p := &a.parts[i]
+		switch s := p.state; {
+		case s == nil:
+			a.rows[p.group] += p.n
+		case s.kind == CountCells:
+			s.cells[p.group] += p.n
+		case s.kind == Sum:
+			s.ints[p.group].Add(p.sum, p.n)
+		case p.cell != nil:
+			s.extreme.addCell(p.group, p.cell)
+		}
+	}
+	return true, a.checkMemory()
+}
+
+// maxPause is the largest number of windows that are not tried after one that could not be taken.
+const maxPause = 63
+
+// splitWindow divides rows by the columns of the key from len(key) on, and adds what each group gets
+// to a.parts.
+func (a *Aggregator) splitWindow(w scan.Window, key [][]byte, rows batch.Bitmap) (ok bool, err error) {
+	if len(key) == len(a.groups.columns) {
+		return a.addRows(w, a.groups.of(key), rows)
+	}
+	all := true
+	ok, err = w.Split(a.groups.columns[len(key)].column, rows, func(cell []byte, rows batch.Bitmap) error {
+		if all {
+			var err error
+			all, err = a.splitWindow(w, append(key, cell), rows)
+			return err
+		}
+		return nil
+	})
+	return ok && all, err
+}
+
+// addRows adds to a.parts what rows add to a group.
+func (a *Aggregator) addRows(w scan.Window, group uint32, rows batch.Bitmap) (ok bool, err error) {
+	a.parts = append(a.parts, windowPart{group: group, n: int64(rows.Count())})
+	for _, s := range a.states {
+		p := windowPart{group: group, state: s}
+		switch s.kind {
+		case CountRows:
+			continue
+		case CountCells:
+			p.n, ok, err = w.Count(s.column, rows)
+		case Sum:
+			p.sum, p.n, ok, err = s.product.ofWindow(w, rows)
+		default:
+			p.cell, ok, err = w.Extreme(s.extreme.column, s.extreme.max, rows)
+		}
+		if !ok || err != nil {
+			return false, err
+		}
+		a.parts = append(a.parts, p)
+	}
+	return true, nil
+}
+
+// ofWindow returns the sum of the product over rows.
+func (p *product) ofWindow(w scan.Window, rows batch.Bitmap) (sum batch.Int128, n int64, ok bool, err error) {
+	t := &p.term
+	if p.before == nil {
+		x, n, ok, err := w.Sum(t.Column, rows)
+		if !ok || err != nil {
+			return sum, 0, false, err
+		}
+		sum, ok = total(term{t.Slope, x}, term{t.Offset, batch.Int128Of(n)})
+		return sum, n, ok, nil
+	}
+	u := &p.before.term
+	xy, n, ok, err := w.SumProducts(u.Column, t.Column, rows)
+	if !ok || err != nil {
+		return sum, 0, false, err
+	}
+	none := batch.Int128{}
+	factor, _ := t.Slope.Mul(u.Slope) // factors are small
+	terms := [4]term{{factor, xy}}
+	if t.Offset != none { // (a + b x)(c + d y) = ac + bc x + ad y + bd xy; SumProducts refuses NULLs
+		x, _, ok, err := w.Sum(u.Column, rows)
+		if !ok || err != nil {
+			return sum, 0, false, err
+		}
+		factor, _ := t.Offset.Mul(u.Slope)
+		terms[1] = term{factor, x}
+	}
+	if u.Offset != none {
+		y, _, ok, err := w.Sum(t.Column, rows)
+		if !ok || err != nil {
+			return sum, 0, false, err
+		}
+		factor, _ := u.Offset.Mul(t.Slope)
+		terms[2] = term{factor, y}
+	}
+	factor, _ = u.Offset.Mul(t.Offset)
+	terms[3] = term{factor, batch.Int128Of(n)}
+	sum, ok = total(terms[:]...)
+	return sum, n, ok, nil
+}
+
+// term is a factor and what it is multiplied by.
+type term struct{ factor, x batch.Int128 }
+
+// total returns the sum of the products, or false if one or the sum does not fit.
+func total(terms ...term) (sum batch.Int128, ok bool) {
+	for _, t := range terms {
+		x, fits := t.factor.Mul(t.x)
+		if sum, ok = sum.Add(x); !fits || !ok {
+			return sum, false
+		}
+	}
+	return sum, true
+}

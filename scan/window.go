@@ -1,0 +1,38 @@
+package scan
+
+import "github.com/oribi-db/oribi/batch"
+
+// Window is a range of rows of a DiskRowSet, of which some are selected, before their columns are
+// read. It computes with stored values, without decoding them. Columns are indexes of the request's
+// columns.
+//
+// rows are rows of Selection, which are the rows of the answer. If ok is false, the window cannot
+// compute the answer from stored values: the columns must be read. Not safe for concurrent use.
+type Window interface {
+	// Selection returns the rows for which the filter is true. Read-only, and valid until the
+	// iterator moves.
+	Selection() batch.Bitmap
+	// Count returns the number of cells that are not NULL.
+	Count(column int, rows batch.Bitmap) (n int64, ok bool, err error)
+	// Sum adds up the cells of a column of integers. n is the number of cells that are not NULL.
+	Sum(column int, rows batch.Bitmap) (sum batch.Int128, n int64, ok bool, err error)
+	// SumProducts adds up the products of two columns of integers. n is the number of rows in which
+	// neither is NULL.
+	SumProducts(a, b int, rows batch.Bitmap) (sum batch.Int128, n int64, ok bool, err error)
+	// Extreme returns the least or the greatest cell of a column of numbers, nil if all are NULL.
+	// Floats are ordered as by aggregates: NaN is the answer only if all cells are NaN or NULL.
+	Extreme(column int, greatest bool, rows batch.Bitmap) (cell []byte, ok bool, err error)
+	// Split calls f for each distinct cell of a column that has few, with the rows that have it; nil
+	// is NULL. It stops at the first error of f. The arguments of f are valid during the call.
+	Split(column int, rows batch.Bitmap, f func(cell []byte, rows batch.Bitmap) error) (ok bool, err error)
+}
+
+// Consumer takes a window and returns true, or wants it as a batch and returns false.
+type Consumer func(w Window) (taken bool, err error)
+
+// Offerer is an iterator that can offer its windows to a consumer before it reads columns. Next
+// does not return windows that the consumer takes.
+type Offerer interface {
+	Iterator
+	Offer(c Consumer)
+}
