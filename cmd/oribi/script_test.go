@@ -28,7 +28,9 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
-	debug.SetGCPercent(400) // the heap of the tests is small, and most of it is garbage
+	// The heap of the tests is small, and most of it is garbage.
+	debug.SetGCPercent(400)
+	os.Setenv("GOGC", "400")
 	// A binary built with -race sleeps for a second before it exits, unless configured otherwise;
 	// the scripts run hundreds of them.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
