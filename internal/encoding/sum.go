@@ -52,12 +52,16 @@ func (s *Sum) Words() [3]uint64 {
 		if side == nil {
 			continue
 		}
+		small := uint64(0) // the sum of multiples below 2^57, at most 58 of them
 		for p := range s.top {
 			t := &side[p]
-			if n := t[0] + t[1] + t[2] + t[3]; n != 0 {
+			if n := t[0] + t[1] + t[2] + t[3]; p+bits.Len64(n) <= 57 {
+				small += n << p
+			} else if n != 0 {
 				s.addMultiple(uint128{lo: n}, p, k == 1)
 			}
 		}
+		s.addMultiple(uint128{lo: small}, 0, k == 1)
 		clear(side[:s.top])
 	}
 	s.top = 0
