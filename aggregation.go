@@ -54,8 +54,19 @@ func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 	return p.indexes, nil
 }
 
-// run computes the figures of a scan. Each worker has an engine; they are merged at the end.
+// run computes the figures of a scan. If the groups of several workers take too much memory, since
+// each may have all of them, it starts again with one.
 func (p *aggregation) run(ctx context.Context, parts *partsScan) error {
+	err := p.runWorkers(ctx, parts)
+	if errors.Is(err, aggregate.ErrMemory) && parts.workers > 1 {
+		parts.workers = 1
+		err = p.runWorkers(ctx, parts)
+	}
+	return err
+}
+
+// runWorkers gives each worker an engine, and merges them at the end.
+func (p *aggregation) runWorkers(ctx context.Context, parts *partsScan) error {
 	engines := make([]*aggregate.Aggregator, parts.workers)
 	for i := range engines {
 		engines[i] = aggregate.New(p.read, p.keys, p.figures, p.limit/int64(len(engines)))

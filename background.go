@@ -220,7 +220,7 @@ func (s *Store) deltaLimit() int64 { return min(maxDeltaBytes, s.opts.MemoryLimi
 // set.
 func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	hard := s.opts.MemoryLimit / 2
-	over := func() bool { return s.budget.Used()+b.bytes > hard }
+	over := func() bool { return s.budget.Used()-s.budget.UsedBy(budget.Scan)+b.bytes > hard } // a flush frees no memory of scans
 	if !over() {
 		return nil
 	}

@@ -524,7 +524,7 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 	if v, err = sc.t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, o, err
 	}
-	if o, err = sc.request(v.TableSchema, b); err == nil && sc.o.workers > 1 && sc.o.order != anyOrder {
+	if o, err = sc.request(v.TableSchema, b); err == nil && sc.o.workers > 0 && sc.o.order != anyOrder {
 		err = sc.errorf(errWorkersOrder)
 	}
 	if err != nil {

@@ -15,13 +15,18 @@ import (
 // processor that Go uses. It includes AnyOrder: the rows come in no order, and not in the same
 // order each time. Of the rows in memory, each goroutine takes those of one MemRowSet, of the
 // others 65,536 of a rowset at a time. There are fewer goroutines if there is less to read, or if
-// their memory, about 600 KiB for each column, would exceed a quarter of Options.MemoryLimit.
+// the memory of all scans, about 600 KiB for each goroutine and column, would exceed a quarter of
+// Options.MemoryLimit.
 // Errors of the read: one for Workers together with Desc.
 func Workers(n int) CountOption {
 	if n < 1 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	return whereOption(func(o *readOptions) { o.workers, o.order = n, anyOrder })
+	return whereOption(func(o *readOptions) {
+		if o.workers = n; o.order != descendingOrder {
+			o.order = anyOrder
+		}
+	})
 }
 
 // workerColumnBytes is the memory that a goroutine of a scan may need for a column, apart from the
@@ -67,7 +72,7 @@ func newPartsScan(s *Store, v view, o scan.Options, workers int) (*partsScan, er
 	each := max(1, int64(columns)) * workerColumnBytes
 	workers = max(1, min(workers, len(parts)))
 	if limit := s.budget.Limit(); limit > 0 {
-		workers = int(min(int64(workers), max(1, limit/4/each)))
+		workers = int(min(int64(workers), max(1, (limit/4-s.budget.UsedBy(budget.Scan))/each)))
 	}
 	p := &partsScan{store: s, view: v, parts: parts, workers: workers, bytes: int64(workers-1) * each}
 	s.budget.Reserve(budget.Scan, p.bytes)

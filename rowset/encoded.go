@@ -167,6 +167,7 @@ func (w *encoded) Split(i int, rows batch.Bitmap, f func(cell []byte, rows batch
 		return false, err
 	}
 	others := append(w.others[:0], rows...)
+	w.others = nil // f may split the rows further
 	defer func() { w.others = others }()
 	for k, p := range s.tests {
 		members := append(w.members[:0], others...)
@@ -175,7 +176,7 @@ func (w *encoded) Split(i int, rows batch.Bitmap, f func(cell []byte, rows batch
 		}
 		if members.Any() {
 			others.AndNot(members)
-			w.members = nil // f may split the rows further
+			w.members = nil
 			err := f(s.cell(k), members)
 			if w.members = members; err != nil {
 				return false, err
@@ -185,7 +186,7 @@ func (w *encoded) Split(i int, rows batch.Bitmap, f func(cell []byte, rows batch
 			break
 		}
 	}
-	return true, nil
+	return !others.Any(), nil // a cblock that is not in dictionary form may have other values
 }
 
 // cell returns the value of test k, nil for NULL.

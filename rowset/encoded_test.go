@@ -158,7 +158,15 @@ func (c *windowCheck) checkExtremes(e *encoded, i int, rows batch.Bitmap) error 
 	return nil
 }
 
+// checkSplit splits rows by a column, and the parts by a second one.
 func (c *windowCheck) checkSplit(e *encoded, i int, rows batch.Bitmap) error {
+	return c.checkSplits(e, i, rows, func(part batch.Bitmap) error {
+		part = append(batch.Bitmap{}, part...)
+		return c.checkSplits(e, c.r.IntN(len(c.req.Columns)), part, func(batch.Bitmap) error { return nil })
+	})
+}
+
+func (c *windowCheck) checkSplits(e *encoded, i int, rows batch.Bitmap, inner func(part batch.Bitmap) error) error {
 	left := append(batch.Bitmap{}, rows...)
 	ok, err := e.Split(i, rows, func(cell []byte, members batch.Bitmap) error {
 		for _, got := range c.values(e, i, members) {
@@ -170,7 +178,7 @@ func (c *windowCheck) checkSplit(e *encoded, i int, rows batch.Bitmap) error {
 		if left.AndNot(members); before-left.Count() != members.Count() {
 			return errWindow
 		}
-		return nil
+		return inner(members)
 	})
 	if err != nil || ok && left.Any() {
 		return errors.Join(errWindow, err)
@@ -209,8 +217,10 @@ func TestWindowsComputeWhatTheModelDoes(t *testing.T) {
 	withTestRowSets(t, test)
 	r := seedtest.Rand(t)
 	words := schema.Column{ID: 2, Name: "words", Type: schema.String, Encoding: schema.Dictionary, Nullable: true}
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, words}, 1)
-	for range 5 {
+	names := words
+	names.ID, names.Name = 3, "names"
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, words, names}, 1)
+	for range 20 {
 		test(t, r, newTestRowSet(t, r, s, 12))
 	}
 	for i, n := range count {

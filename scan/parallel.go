@@ -47,28 +47,38 @@ func Each(parts []Opener, n int, f func(worker int, it Iterator) error) error {
 				return
 			}
 			if err == nil {
-				err = f(worker, it)
-				if e := it.Close(); err == nil {
-					err = e
-				}
+				err = use(it, worker, f)
 			}
 			if errs[worker] = err; err != nil {
 				q.empty()
 			}
 		}
 	}
-	var wg sync.WaitGroup
+	var others sync.WaitGroup
 	for i := 1; i < n; i++ {
-		wg.Go(func() { work(i) })
+		others.Go(func() { work(i) })
 	}
-	work(0)
-	wg.Wait()
+	func() {
+		defer others.Wait() // also if f panics
+		defer q.empty()
+		work(0)
+	}()
 	for _, err := range errs {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// use calls f for an iterator and closes it.
+func use(it Iterator, worker int, f func(worker int, it Iterator) error) (err error) {
+	defer func() {
+		if e := it.Close(); err == nil {
+			err = e
+		}
+	}()
+	return f(worker, it)
 }
 
 // Parallel returns the rows of all parts in one iterator, in any order. They are read by n

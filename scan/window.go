@@ -20,7 +20,7 @@ type Window interface {
 	// neither is NULL.
 	SumProducts(a, b int, rows batch.Bitmap) (sum batch.Int128, n int64, ok bool, err error)
 	// Extreme returns the least or the greatest cell of a column of numbers, nil if all are NULL.
-	// Floats are ordered as by aggregates: NaN is the answer only if all cells are NaN or NULL.
+	// −0 is below +0; NaN is the answer only if all cells are NaN or NULL.
 	Extreme(column int, greatest bool, rows batch.Bitmap) (cell []byte, ok bool, err error)
 	// Split calls f for each distinct cell of a column that has few, with the rows that have it; nil
 	// is NULL. It stops at the first error of f. The arguments of f are valid during the call.
@@ -33,6 +33,6 @@ type Consumer func(w Window) (taken bool, err error)
 // Offerer is an iterator that can offer its windows to a consumer before it reads columns. Next
 // does not return windows that the consumer takes.
 type Offerer interface {
-	Iterator
+	// Offer sets the consumer, which is offered all windows that Next has not read yet.
 	Offer(c Consumer)
 }

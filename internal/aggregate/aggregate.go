@@ -16,6 +16,7 @@
 package aggregate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -42,6 +43,9 @@ type Figure struct {
 	Column int    // of the batch
 	Terms  []Term // of numeric columns, at least one
 }
+
+// ErrMemory means that the groups take more memory than allowed.
+var ErrMemory = errors.New("too much memory for the groups")
 
 // Aggregator computes figures.
 type Aggregator struct {
@@ -185,7 +189,7 @@ func (a *Aggregator) reserve(n int) {
 // checkMemory returns an error if the groups take more memory than allowed.
 func (a *Aggregator) checkMemory() error {
 	if n := a.bytes(); n > a.limit {
-		return fmt.Errorf("the groups take more than %d MiB of memory: %d groups so far", a.limit>>20, a.groups.count())
+		return fmt.Errorf("%w: more than %d MiB, %d groups so far", ErrMemory, a.limit>>20, a.groups.count())
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Computing with windows: figures are computed from stored values, without reading columns. The
@@ -21,19 +22,21 @@ func (a *Aggregator) FromWindows() bool {
 		switch {
 		case s.extreme != nil && s.extreme.typ.Variable():
 			return false
-		case s.kind == Sum && !s.product.fromWindows():
+		case s.kind == Max && (s.extreme.typ == schema.Float || s.extreme.typ == schema.Double):
+			return false // NaN is the greatest value here, and the last choice of a window
+		case s.kind == Sum && !s.product.fromWindows(a.columns):
 			return false
 		}
 	}
 	return true
 }
 
-// maxFactor bounds offsets and slopes of terms. With slopes of 1 and −1, products of two terms then
-// fit 128 bits.
+// maxFactor bounds offsets and slopes of terms. Products of two terms of int64 with slopes of 1 and
+// −1 then fit 128 bits.
 const maxFactor = 1 << 40
 
 // fromWindows reports whether p is a term, or the product of two, that cannot overflow.
-func (p *product) fromWindows() bool {
+func (p *product) fromWindows(columns []column) bool {
 	slope := int64(maxFactor)
 	if p.before != nil {
 		slope = 1
@@ -42,7 +45,11 @@ func (p *product) fromWindows() bool {
 		return false
 	}
 	for ; p != nil; p = p.before {
-		if !small(p.term.Offset, maxFactor) || !small(p.term.Slope, slope) {
+		offset := int64(maxFactor)
+		if slope == 1 && columns[p.term.Column].typ.Physical() == schema.Uint64 {
+			offset = 0
+		}
+		if !small(p.term.Offset, offset) || !small(p.term.Slope, slope) {
 			return false
 		}
 	}
@@ -65,7 +72,7 @@ type windowPart struct {
 }
 
 // AddWindow takes the selected rows of a window, or returns false if it cannot compute all figures
-// from stored values; a is unchanged then. Errors are those of Add.
+// from stored values; it has then added nothing to a, except perhaps groups without rows. Errors are those of Add.
 func (a *Aggregator) AddWindow(w scan.Window) (taken bool, err error) {
 	if a.refused > 0 {
 		a.refused--

@@ -29,11 +29,11 @@ func (r *Runner) aggregate(t *oribi.Table, rd *script.Read, rows [][][]byte) err
 	if err := r.compareAggregates(t, rd, rows, rd.Columns[:min(2, len(rd.Columns))], all); err != nil {
 		return err
 	}
-	// A single figure without groups is computed from stored values, if the encoding allows it.
+	// A single figure is computed from stored values, if the encoding allows it.
 	stored := slices.DeleteFunc(all, func(f figure) bool { return f.decoded })
 	for k := range 3 {
 		at := (3*int(r.Counts.Reads) + k) % len(stored)
-		if err := r.compareAggregates(t, rd, rows, nil, stored[at:at+1]); err != nil {
+		if err := r.compareAggregates(t, rd, rows, rd.Columns[:min(k, len(rd.Columns))], stored[at:at+1]); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func figures(s *schema.Schema) (list []figure) {
 			add(oribi.AvgOf(c.Name), func(g *model.Group) (any, bool) { return floatSum(g, c, i, true), true })
 		}
 		for k := range list[at:] {
-			list[at+k].decoded = c.Type.Variable() || model.IsFloat(c.Type) || c.Type == schema.Bool
+			list[at+k].decoded = c.Type.Variable()
 		}
 	}
 	numeric := numbers(s)
