@@ -72,6 +72,7 @@ func (s *Sequence) Init(r *Request, source Source) {
 	*s = Sequence{source: source, descending: r.Descending()}
 }
 
+// Next moves to the next batch. It opens the next iterator of the source when one has ended.
 func (s *Sequence) Next() bool {
 	for s.err == nil {
 		if s.cur == nil && !s.open() {
@@ -102,9 +103,13 @@ func (s *Sequence) open() bool {
 	return s.err == nil
 }
 
+// Batch returns the current batch.
 func (s *Sequence) Batch() *batch.RecordBatch { return s.cur.Batch() }
-func (s *Sequence) Keys() [][]byte            { return s.cur.Keys() }
 
+// Keys returns the encoded keys of the current batch's rows.
+func (s *Sequence) Keys() [][]byte { return s.cur.Keys() }
+
+// Seek skips rows of the current iterator, and of those that the source opens later.
 func (s *Sequence) Seek(key []byte) error {
 	s.seekKey = further(s.seekKey, key, s.descending)
 	if s.cur != nil && s.err == nil {
@@ -122,6 +127,7 @@ func further(at, key []byte, descending bool) []byte {
 	return at
 }
 
+// Close closes the current iterator. The source opens no other one.
 func (s *Sequence) Close() error {
 	s.source = nil
 	if s.cur != nil {

@@ -45,7 +45,7 @@ type Figure struct {
 }
 
 // ErrMemory means that the groups take more memory than allowed.
-var ErrMemory = errors.New("too much memory for the groups")
+var ErrMemory = errors.New("the groups take too much memory")
 
 // Aggregator computes figures.
 type Aggregator struct {
@@ -189,7 +189,7 @@ func (a *Aggregator) reserve(n int) {
 // checkMemory returns an error if the groups take more memory than allowed.
 func (a *Aggregator) checkMemory() error {
 	if n := a.bytes(); n > a.limit {
-		return fmt.Errorf("%w: more than %d MiB, %d groups so far", ErrMemory, a.limit>>20, a.groups.count())
+		return fmt.Errorf("%w: more than %d MiB for %d groups", ErrMemory, a.limit>>20, a.groups.count())
 	}
 	return nil
 }

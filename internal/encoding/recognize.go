@@ -33,14 +33,14 @@ type recognizer struct {
 // recognize appends the refs of a chunk's planes that are neither all zeros nor all ones to refs,
 // in ascending order, and returns the bit set of those that are all ones. src is an LZ4 block of
 // 8·width planes of row bytes. ok is false if the planes are not found, or if the block is invalid;
-// then refs is returned as it was.
+// then none is appended.
 func recognize(src []byte, row, width int, refs []planeRef) (_ []planeRef, ones uint128, ok bool) {
-	if len(src) > maxRecognized {
+	if len(src) == 0 || len(src) > maxRecognized {
 		return refs, ones, false
 	}
 	r := recognizer{src: src, row: row, planes: 8 * width, refs: slices.Grow(refs, 8*width), first: len(refs), alias: -1, last: 1}
 	if !r.run() {
-		return refs, ones, false
+		return r.refs[:r.first], ones, false // in the grown memory: the next chunk needs it too
 	}
 	return r.refs, r.ones, true
 }

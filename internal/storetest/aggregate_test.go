@@ -216,7 +216,7 @@ func TestAggregateErrorsNameTableAndColumn(t *testing.T) {
 			}
 		}
 	}
-	if _, err := table.Aggregate(t.Context(), nil, oribi.GroupBy("s")); !strings.Contains(fmt.Sprint(err), `oribi: table "t": `) || !strings.Contains(fmt.Sprint(err), "more than 4 MiB of memory") {
+	if _, err := table.Aggregate(t.Context(), nil, oribi.GroupBy("s")); !strings.Contains(fmt.Sprint(err), `oribi: table "t": `) || !strings.Contains(fmt.Sprint(err), "too much memory: more than 4 MiB") {
 		t.Errorf("too many groups: %v", err)
 	}
 }
