@@ -22,6 +22,17 @@ var OribiSmall = Driver{Name: "oribi-small", Ours: true, Can: KV | Shared,
 
 const smallBlock = 4 << 10
 
+// OribiTwo is the engine with queries in two goroutines.
+var OribiTwo = Driver{Name: "oribi-2", Ours: true, Lineitem: func(dir string) (Lineitem, error) {
+	l, err := openOribi(dir)
+	if err != nil {
+		return nil, err
+	}
+	o := l.(*oribiLineitem)
+	o.parallel = []oribi.AggregateOption{oribi.Workers(2)}
+	return o, nil
+}}
+
 // oribiTable opens a store with one table. It creates both if they do not exist.
 func oribiTable(dir, name string, columns func() (*schema.Schema, error)) (*oribi.Store, *oribi.Table, error) {
 	store, err := oribi.Open(dir, &oribi.Options{MemoryLimit: CacheBytes})
@@ -52,6 +63,8 @@ type oribiLineitem struct {
 	cells   [][]byte
 	buf     []byte
 	decoder inputs.Decoder
+
+	parallel []oribi.AggregateOption // of queries
 }
 
 func openOribi(dir string) (Lineitem, error) {

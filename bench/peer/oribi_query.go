@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/bench/inputs"
@@ -47,7 +48,9 @@ func aggregates(q Question) (list []oribi.Aggregate, by []string) {
 func (o *oribiLineitem) Query(q Question) (*Answer, error) {
 	switch q {
 	case Q1:
-		return o.scanned(q)
+		if o.parallel == nil {
+			return o.scanned(q)
+		}
 	}
 	return o.aggregated(q)
 }
@@ -55,7 +58,8 @@ func (o *oribiLineitem) Query(q Question) (*Answer, error) {
 // aggregated answers a query with Table.Aggregate.
 func (o *oribiLineitem) aggregated(q Question) (*Answer, error) {
 	list, by := aggregates(q)
-	result, err := o.table.Aggregate(context.Background(), list, oribi.GroupBy(by...), oribi.Where(predicates(q)...))
+	options := append(slices.Clone(o.parallel), oribi.GroupBy(by...), oribi.Where(predicates(q)...))
+	result, err := o.table.Aggregate(context.Background(), list, options...)
 	if err != nil {
 		return nil, err
 	}
