@@ -26,6 +26,8 @@ type Layout struct {
 type Choice struct {
 	RowSets []uint64
 	Why     string
+	// Quality is how much the merge is worth, by a measure of the policy; 0 if it has none.
+	Quality float64
 }
 
 // Policy chooses what a merging compaction should rewrite.
