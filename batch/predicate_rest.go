@@ -35,7 +35,9 @@ func (p *Predicate) eval(sel Bitmap, test func(p *Predicate, sel Bitmap) error) 
 	}
 	before := sel.Count()
 	err := test(p, sel)
-	r.count(int64(before), int64(sel.Count()))
+	if err == nil {
+		r.count(int64(before), int64(sel.Count()))
+	}
 	return err
 }
 

@@ -234,3 +234,34 @@ func BenchmarkRuns(b *testing.B) {
 		return sum, err
 	})
 }
+
+// BenchmarkSelect tests all rows of a cached column of random numbers in windows. Of one bit, there
+// is one plane to compare, so that nearly all of the time is the work that each window, cblock and
+// chunk takes whatever it contains. With two predicates, the second one tests the rows that are left.
+func BenchmarkSelect(b *testing.B) {
+	for _, bits := range []int{1, 18} {
+		v, rng := batch.NewVector(schema.Int64, benchRows), rand.New(rand.NewPCG(1, 2))
+		for i := range batch.Values[int64](v) {
+			batch.Values[int64](v)[i] = rng.Int64N(1 << bits)
+		}
+		r := open(b, writeAll(b, WriterOptions{Type: schema.Int64, PositionalIndex: true}, v), cache.New(64<<20))
+		p := &batch.Predicate{Type: schema.Int64, Op: batch.Lt, Values: [][]byte{binary.LittleEndian.AppendUint64(nil, 1<<bits*3/4)}}
+		if err := p.Prepare(); err != nil {
+			b.Fatal(err)
+		}
+		for _, window := range []int{batch.WindowRows, 16 * batch.WindowRows} {
+			b.Run(fmt.Sprintf("bits=%d/window=%d", bits, window), func(b *testing.B) {
+				sel, c := batch.MakeBitmap(window), r.NewColumnReader()
+				for b.Loop() {
+					for at := 0; at < benchRows; at += window {
+						sel.SetRange(0, window)
+						if handled, err := c.Select(batch.Ordinal(at), window, p, sel); !handled || err != nil {
+							b.Fatal(handled, err)
+						}
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(benchRows/batch.WindowRows), "ns/4096-rows")
+			})
+		}
+	}
+}

@@ -186,6 +186,9 @@ func (w *Window) find(id schema.ColumnID) int {
 	return slices.IndexFunc(w.columns[:w.used], func(c columnUpdates) bool { return c.id == id })
 }
 
+// Unchanged reports whether no change applies in any window.
+func (w *Window) Unchanged() bool { return len(w.files) == 0 && w.mem == nil }
+
 // Empty reports whether no change applies in the window, so that base cells are unchanged.
 func (w *Window) Empty() bool { return !w.some }
 

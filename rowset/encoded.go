@@ -11,6 +11,7 @@ import (
 // encoded is the current window of an iterator, as a scan.Window.
 type encoded struct {
 	it      *Iterator
+	sel     batch.Bitmap // of the window's rows, those for which the filter is true
 	sum     cfile.Sum
 	rows    batch.Bitmap // of a column's cells, those that are computed with as they are stored
 	splits  []split      // by column of the request
@@ -29,7 +30,7 @@ type split struct {
 const maxSplit = 16
 
 // Selection returns the selected rows.
-func (w *encoded) Selection() batch.Bitmap { return w.it.out.Selection }
+func (w *encoded) Selection() batch.Bitmap { return w.sel }
 
 // column returns the column of the schema and its reader, nil if the rowset has no such column.
 func (w *encoded) column(i int) (col int, c *schema.Column, r *cfile.ColumnReader, err error) {

@@ -16,7 +16,8 @@ import (
 // Iterator scans one rowset in windows of row IDs [4096 k, 4096 (k+1)). It reads a window in parts
 // if rows are long, if a key bound is inside the window, and at the beginning of a scan that may
 // need only a few rows. A descending scan reads the windows from the last to the first; it reads
-// each window as an ascending scan does, then reverses its rows.
+// each window as an ascending scan does, then reverses its rows. A consumer is offered more rows at
+// once (see lookAhead).
 //
 // In each window, in this order: deletes clear bits of the selection; the filter runs, on encoded
 // data except for the rows in which the snapshot sees a change of the column; if a row is left, the
@@ -115,6 +116,10 @@ func (it *Iterator) Next() bool {
 		it.part = batch.Ordinal(it.req.FirstRows())
 	}
 	for it.err == nil && it.next < it.end {
+		if it.looksAhead() {
+			it.lookAhead()
+			continue
+		}
 		from, to := it.advance()
 		var any bool
 		if any, it.err = it.read(from, int(to-from)); any && it.err == nil {
@@ -190,11 +195,9 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	if !sel.Any() {
 		return false, nil
 	}
-	it.from, it.n = from, n
-	if it.test != nil {
-		if err := it.eval.Eval(it.req.Filter(), sel, it.test); err != nil || !sel.Any() {
-			return false, err
-		}
+	it.from, it.n, it.encoded.sel = from, n, sel
+	if any, err := it.choose(sel); err != nil || !any {
+		return false, err
 	}
 	if it.consumer != nil {
 		var err error
@@ -269,6 +272,19 @@ func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 	return nil
 }
 
+// choose clears the bits of the window's rows for which the filter is not true, and reports whether
+// any is left.
+func (it *Iterator) choose(sel batch.Bitmap) (bool, error) {
+	if it.ahead.has(it.from, it.n) {
+		it.ahead.selection(it.from, it.n, sel)
+	} else if it.test != nil {
+		if err := it.eval.Eval(it.req.Filter(), sel, it.test); err != nil {
+			return false, err
+		}
+	}
+	return sel.Any(), nil
+}
+
 // filter clears the bits of the window's rows for which p is not true. Encoded data is not tested
 // if the column is read again later and its test left rows in the previous window, unless that is
 // fast: the column will then most likely be decoded for this window too.
@@ -292,6 +308,9 @@ func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 		if handled, err := it.selectEncoded(col, p, sel); handled || err != nil {
 			return err
 		}
+	}
+	if n > batch.WindowRows {
+		return errDecode // lookAhead's
 	}
 	v, err := it.load(col, from, n)
 	if err != nil {

@@ -25,6 +25,7 @@ type memory struct {
 	rest    batch.Bitmap  // rows that a predicate tests on encoded data
 	eval    batch.FilterEval
 	encoded encoded
+	ahead   ahead
 }
 
 // scanColumn is one column of a scan.
@@ -44,7 +45,8 @@ type columnState struct {
 	passed   bool // its test left rows in the last window
 }
 
-// Limits of the memory that is kept, apart from that of an iterator's window of up to 4096 bits.
+// Limits of the memory that is kept, apart from that of an iterator's selections of up to aheadRows
+// bits.
 const (
 	maxKeptColumns = 64      // of one iterator
 	maxKeptVector  = 8 << 10 // bytes of a column: 340 byte strings, 1024 numbers of 8 bytes
@@ -105,13 +107,13 @@ func (m *memory) release() {
 		m.used = nil
 	}
 	clear(m.encoded.splits)
-	m.encoded.it, m.encoded.splits = nil, m.encoded.splits[:0]
+	m.encoded.it, m.encoded.sel, m.encoded.splits = nil, nil, m.encoded.splits[:0]
 	clear(m.columns)
 	clear(m.out.Columns)
 	*m = memory{
 		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
 		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed,
-		touched: m.touched, rest: m.rest, eval: m.eval, encoded: m.encoded,
+		touched: m.touched, rest: m.rest, eval: m.eval, encoded: m.encoded, ahead: ahead{sel: m.ahead.sel},
 	}
 	memories.Put(m)
 }

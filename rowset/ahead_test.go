@@ -1,0 +1,150 @@
+package rowset
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// aheadColumns are those of rows without changes. Row i has i and one of seven words.
+var aheadColumns = []schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "word", Type: schema.String, Encoding: schema.Dictionary}}
+
+func aheadCell(row int, id schema.ColumnID) []byte {
+	if id == 1 {
+		return binary.LittleEndian.AppendUint64(nil, uint64(row))
+	}
+	return fmt.Appendf(nil, "word %d", row%7)
+}
+
+// aheadSet writes n rows.
+func aheadSet(t *testing.T, n int) *DiskRowSet {
+	t.Helper()
+	d, s := newDisk(), mustSchema(aheadColumns, 1)
+	w, err := NewWriter(d, s, 17)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := &change.Rows{Batch: batch.New(s.Columns, n)}
+	for i := range n {
+		for c, v := range rows.Batch.Columns {
+			v.SetCell(i, aheadCell(i, aheadColumns[c].ID))
+		}
+		rows.Keys = append(rows.Keys, binary.BigEndian.AppendUint64(nil, uint64(i)|1<<63))
+	}
+	if err := w.Append(rows); err != nil {
+		t.Fatal(err)
+	}
+	row, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := Open(s, row, Options{Blocks: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(set.Unref)
+	return set
+}
+
+// A consumer is offered many rows at once. Those that it does not take are offered again in windows,
+// and those that it does not take then are read. A filter that needs decoded cells is tested in
+// windows.
+func TestConsumersSeeEachRowOnce(t *testing.T) {
+	const n = aheadRows + 3*batch.WindowRows/2
+	set, r := aheadSet(t, n), seedtest.Rand(t)
+	compare := func(op batch.Operator, id schema.ColumnID, rows ...int) batch.Filter {
+		p := batch.Predicate{ID: id, Type: aheadColumns[id-1].Type, Op: op}
+		for _, row := range rows {
+			p.Values = append(p.Values, aheadCell(row, id))
+		}
+		return test(p)
+	}
+	cells := make([][2][]byte, n)
+	for i := range cells {
+		cells[i] = [2][]byte{aheadCell(i, 1), aheadCell(i, 2)}
+	}
+	many := r.Perm(n)[:200] // more than are compared with stored values
+	sizes := map[string]int{}
+	for round := range 35 {
+		filter := []batch.Filter{
+			{},
+			compare(batch.Ge, 1, r.IntN(n)),
+			batch.And(compare(batch.Lt, 1, r.IntN(n)), compare(batch.Ne, 2, r.IntN(7))),
+			batch.Or(compare(batch.In, 1, r.IntN(n), r.IntN(n), r.IntN(n)), batch.Not(compare(batch.Le, 2, r.IntN(7)))),
+			compare(batch.In, 1, many...),
+			batch.And(compare(batch.Eq, 2, r.IntN(7)), compare(batch.In, 1, many...)),
+			compare(batch.Lt, 1, 0),
+		}[round%7]
+		req := scan.Options{Schema: set.Schema, Columns: []int{0}, Filter: filter, Snapshot: mvcc.Everything}
+		if r.IntN(3) > 0 {
+			req.Rows = scan.RowRange{From: batch.Ordinal(r.IntN(n)), To: n - batch.Ordinal(r.IntN(100))}
+			req.Rows.To = max(req.Rows.To, req.Rows.From)
+		}
+		it, err := newIterator(set, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, taking := batch.MakeBitmap(n), r.IntN(4)
+		see := func(from batch.Ordinal, sel batch.Bitmap) {
+			for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
+				if seen.Get(int(from) + i) {
+					t.Fatalf("round %d: row %d twice", round, int(from)+i)
+				}
+				seen.Set(int(from) + i)
+			}
+		}
+		it.Offer(func(w scan.Window) (bool, error) {
+			taken := taking > 1 || taking == 1 && r.IntN(2) == 0
+			switch {
+			case it.n > batch.WindowRows:
+				sizes["many rows"]++
+				taken = taken && taking < 3
+			case taken:
+				sizes["taken windows"]++
+			}
+			if taken {
+				see(it.from, w.Selection())
+			}
+			return taken, nil
+		})
+		for it.Next() {
+			b := it.Batch()
+			if b.Len > batch.WindowRows {
+				t.Fatalf("a batch of %d rows", b.Len)
+			}
+			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+				if got := binary.LittleEndian.Uint64(b.Columns[0].Cell(i)); got != uint64(it.from)+uint64(i) {
+					t.Fatalf("round %d: row %d is %d", round, int(it.from)+i, got)
+				}
+			}
+			see(it.from, b.Selection)
+			sizes["batches"]++
+		}
+		if it.ahead.off {
+			sizes["filters that need cells"]++
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			want := i >= int(req.Rows.From) && (req.Rows.To == 0 || i < int(req.Rows.To)) &&
+				filter.EvalRow(func(id schema.ColumnID) []byte { return cells[i][id-1] })
+			if seen.Get(i) != want {
+				t.Fatalf("round %d, rows %v: row %d is selected: %v, want %v", round, req.Rows, i, !want, want)
+			}
+		}
+	}
+	for _, what := range []string{"many rows", "taken windows", "batches", "filters that need cells"} {
+		if sizes[what] == 0 {
+			t.Errorf("no %s", what)
+		}
+	}
+	t.Log(sizes)
+}
