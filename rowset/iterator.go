@@ -196,6 +196,7 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 		return false, nil
 	}
 	it.from, it.n, it.encoded.sel = from, n, sel
+	it.place.reset(n)
 	if any, err := it.choose(sel); err != nil || !any {
 		return false, err
 	}
@@ -421,13 +422,9 @@ func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 	if !it.req.Keys() {
 		return nil
 	}
-	cols := make([]*batch.Vector, it.d.Schema.Keys)
-	for i := range cols {
-		v, err := it.result(i, from, n)
-		if err != nil {
-			return err
-		}
-		cols[i] = v
+	cols, err := it.keyColumns()
+	if err != nil {
+		return err
 	}
 	it.keys = change.AppendVectorKeys(it.keys[:0:0], it.d.encoder, cols, 0, n)
 	return nil
@@ -436,8 +433,14 @@ func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 // Batch returns the current window, which is valid until the next call of Next, Seek or Close.
 func (it *Iterator) Batch() *batch.RecordBatch { return &it.out }
 
-// Keys returns the encoded keys of the current window's rows.
-func (it *Iterator) Keys() [][]byte { return it.keys }
+// Keys returns the encoded keys of the current window's rows, nil if the request does not ask for
+// them.
+func (it *Iterator) Keys() [][]byte {
+	if !it.req.Keys() {
+		return nil
+	}
+	return it.keys
+}
 
 // Close releases the rowset.
 func (it *Iterator) Close() error {

@@ -15,6 +15,7 @@ import (
 type memory struct {
 	out     batch.RecordBatch // the current window
 	keys    [][]byte          // of its rows
+	place   place
 	window  delta.Window
 	columns []*scanColumn // by index in the schema; nil: not used yet
 	used    []*scanColumn // those of columns
@@ -106,6 +107,7 @@ func (m *memory) release() {
 	if len(m.used) > maxKeptColumns {
 		m.used = nil
 	}
+	m.place.release()
 	clear(m.encoded.splits)
 	m.encoded.it, m.encoded.sel, m.encoded.splits = nil, nil, m.encoded.splits[:0]
 	clear(m.columns)
@@ -113,7 +115,7 @@ func (m *memory) release() {
 	*m = memory{
 		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
 		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed,
-		touched: m.touched, rest: m.rest, eval: m.eval, encoded: m.encoded, ahead: ahead{sel: m.ahead.sel},
+		touched: m.touched, rest: m.rest, eval: m.eval, encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place,
 	}
 	memories.Put(m)
 }

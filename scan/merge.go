@@ -21,8 +21,9 @@ func (p *Part) ends(descending bool) (begin, end []byte) {
 	return p.First, p.Last
 }
 
-// Merge merges iterators for r and parts, each in key order and with keys, into one iterator in key
-// order, which is descending if r is.
+// Merge merges iterators for r and parts, each in key order, into one iterator in key order, which
+// is descending if r is. Each input is a Searcher or returns keys. The result has keys if r asks for
+// them; all inputs then return them.
 //
 // A key must be selected in at most one input. Adjacent rows of one input are copied as a run. A
 // batch whose keys all come before those of the other inputs is returned without copying. The first
@@ -32,7 +33,7 @@ func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
 	if len(inputs) == 1 && len(parts) == 0 {
 		return inputs[0]
 	}
-	m := &merge{columns: r.Projection(), descending: r.Descending(), rows: r.FirstRows(), inputs: slices.Clone(inputs), parts: slices.Clone(parts)}
+	m := &merge{columns: r.Projection(), descending: r.Descending(), withKeys: r.Keys(), rows: r.FirstRows(), inputs: slices.Clone(inputs), parts: slices.Clone(parts)}
 	slices.SortStableFunc(m.parts, func(a, b Part) int {
 		x, _ := a.ends(m.descending)
 		y, _ := b.ends(m.descending)
@@ -44,6 +45,7 @@ func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
 type merge struct {
 	columns     []schema.Column
 	descending  bool
+	withKeys    bool
 	rows        int        // maximum rows of the next output batch
 	inputs      []Iterator // nil where an input is closed
 	parts       []Part     // not opened yet, in the order of the scan
@@ -63,14 +65,19 @@ func (m *merge) before(a, b []byte) bool { return before(a, b, m.descending) }
 
 // head is an input and the position in its current batch.
 type head struct {
-	it    Iterator
-	index int // index of it in merge.inputs
-	b     *batch.RecordBatch
-	keys  [][]byte
-	row   int // the next selected row
+	it       Iterator
+	index    int      // index of it in merge.inputs
+	searcher Searcher // it; nil: its batches have keys
+	b        *batch.RecordBatch
+	keys     [][]byte
+	row      int    // the next selected row
+	key      []byte // its key; nil: not known
 }
 
-func (h *head) key() []byte { return h.keys[h.row] }
+func newHead(it Iterator, index int) *head {
+	searcher, _ := it.(Searcher)
+	return &head{it: it, index: index, searcher: searcher}
+}
 
 // load reads the next batch. It returns false at the end of the input.
 func (h *head) load() bool {
@@ -78,8 +85,67 @@ func (h *head) load() bool {
 		return false
 	}
 	h.b, h.keys = h.it.Batch(), h.it.Keys()
-	h.row = h.b.Selection.Next(0)
+	h.move(h.b.Selection.Next(0))
 	return true
+}
+
+// move moves h to a row of its batch; −1 is its end.
+func (h *head) move(row int) {
+	h.row, h.key = row, nil
+	if row >= 0 && h.searcher == nil {
+		h.key = h.keys[row]
+	}
+}
+
+// keyOf returns the key of h's row. It sets m.err after an error.
+func (m *merge) keyOf(h *head) []byte {
+	if h.key == nil && h.searcher != nil {
+		key, err := h.searcher.KeyAt(h.row)
+		m.fail(err)
+		h.key = key
+	}
+	return h.key
+}
+
+func (m *merge) fail(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+}
+
+// search returns the index of the first row of h's batch, from h.row on, that is selected and whose
+// key is not before key, or the end of the batch. Rows that are not selected may have no key.
+func (m *merge) search(h *head, key []byte) int {
+	if h.searcher != nil {
+		i, err := h.searcher.Search(h.row, key)
+		m.fail(err)
+		return i
+	}
+	i := h.row
+	for i >= 0 && m.before(h.keys[i], key) {
+		i = h.b.Selection.Next(i + 1)
+	}
+	if i < 0 {
+		return h.b.Len
+	}
+	return i
+}
+
+// startsBefore reports whether h's row is before key.
+func (m *merge) startsBefore(h *head, key []byte) bool {
+	if h.key != nil || h.searcher == nil {
+		return m.before(h.key, key)
+	}
+	return m.search(h, key) > h.row
+}
+
+// less reports whether the row of a is before that of b. Their keys differ, since both are selected.
+// It makes no key if one is known.
+func (m *merge) less(a, b *head) bool {
+	if b.key == nil && a.key != nil {
+		return !m.startsBefore(b, a.key)
+	}
+	return m.startsBefore(a, m.keyOf(b))
 }
 
 func (m *merge) Next() bool {
@@ -89,7 +155,7 @@ func (m *merge) Next() bool {
 	if !m.started {
 		m.started = true
 		for i, it := range m.inputs {
-			if !m.reload(&head{it: it, index: i}) {
+			if !m.reload(newHead(it, i)) {
 				return false
 			}
 		}
@@ -105,14 +171,24 @@ func (m *merge) Next() bool {
 			return false
 		}
 	}
-	if len(m.heads) == 0 {
+	if len(m.heads) == 0 || m.err != nil {
 		return false
 	}
-	if h := m.heads[0]; h.row == h.b.Selection.Next(0) && m.runEnd(h) == h.b.Len {
+	h := m.heads[0]
+	passes := m.passes(h)
+	if m.err != nil {
+		return false
+	}
+	if passes {
 		m.heads, m.used, m.passThrough = m.heads[1:], h, true
 		return true
 	}
 	return m.fill()
+}
+
+// passes reports whether the batch of h, the first of m.heads, is returned without copying.
+func (m *merge) passes(h *head) bool {
+	return h.row == h.b.Selection.Next(0) && m.runEnd(h) == h.b.Len
 }
 
 // reaches reports whether the first part may have the next row.
@@ -121,7 +197,7 @@ func (m *merge) reaches() bool {
 		return false
 	}
 	begin, _ := m.parts[0].ends(m.descending)
-	return len(m.heads) == 0 || !m.before(m.heads[0].key(), begin)
+	return len(m.heads) == 0 || !m.startsBefore(m.heads[0], begin)
 }
 
 // open opens the first part, unless Seek has passed over it. It returns false after an error.
@@ -142,12 +218,16 @@ func (m *merge) open() bool {
 		m.err = err
 		return false
 	}
-	return m.reload(&head{it: it, index: len(m.inputs) - 1})
+	return m.reload(newHead(it, len(m.inputs)-1))
 }
 
 // outBytes is the approximate limit for the byte strings of an output batch. They alias memory of
 // the inputs, which stays in use after the inputs have advanced.
 const outBytes = 1 << 20
+
+// leastPassed is the number of rows from which on a batch ends the one that is being filled, if it
+// can be returned without copying.
+const leastPassed = 256
 
 // fill copies runs of rows to the output batch until it is full, a part has to be opened, or the
 // inputs end. It does not read batches that the caller may not need.
@@ -158,34 +238,48 @@ func (m *merge) fill() bool {
 	m.out.Reset(0)
 	m.outKeys = m.outKeys[:0]
 	bytes := 0
-	for len(m.heads) > 0 && m.used == nil && len(m.outKeys) < m.rows && bytes < outBytes && !m.reaches() {
+	for len(m.heads) > 0 && m.used == nil && m.out.Len < m.rows && bytes < outBytes && !m.reaches() {
 		h := m.heads[0]
+		if h.b.Len >= leastPassed && m.out.Len > 0 && m.passes(h) {
+			break
+		}
 		end := m.runEnd(h)
-		for i, v := range m.out.Columns {
-			before := len(v.Bytes)
-			v.AppendSelected(h.b.Columns[i], h.b.Selection, h.row, end)
-			for _, cell := range v.Bytes[min(before, len(v.Bytes)):] {
-				bytes += len(cell)
-			}
+		if m.err != nil {
+			return false
 		}
-		for i := h.row; i >= 0 && i < end; i = h.b.Selection.Next(i + 1) {
-			m.outKeys = append(m.outKeys, h.keys[i])
-		}
+		bytes += m.copyRun(h, end)
 		m.heads = m.heads[1:]
-		switch h.row = h.b.Selection.Next(end); {
+		h.move(h.b.Selection.Next(end))
+		switch {
 		case h.row >= 0:
 			m.insert(h)
-		case len(m.outKeys) >= m.rows:
+		case m.out.Len >= m.rows:
 			m.used = h
-		case !m.reload(h):
-			return false
+		default:
+			m.reload(h)
 		}
 	}
 	m.rows = NextRows(m.rows)
-	m.out.Len = len(m.outKeys)
 	m.out.Selection = m.out.Selection.Resize(m.out.Len)
 	m.out.Selection.SetRange(0, m.out.Len)
-	return true
+	return m.err == nil
+}
+
+// copyRun appends the selected rows of h in [h.row, end) to the output batch, and returns the length
+// of their byte strings.
+func (m *merge) copyRun(h *head, end int) (bytes int) {
+	for i, v := range m.out.Columns {
+		before := len(v.Bytes)
+		v.AppendSelected(h.b.Columns[i], h.b.Selection, h.row, end)
+		for _, cell := range v.Bytes[min(before, len(v.Bytes)):] {
+			bytes += len(cell)
+		}
+	}
+	m.out.Len += h.b.Selection.CountRange(h.row, end)
+	for i := h.row; m.withKeys && i >= 0 && i < end; i = h.b.Selection.Next(i + 1) {
+		m.outKeys = append(m.outKeys, h.keys[i])
+	}
+	return bytes
 }
 
 // runEnd returns the end of the run that starts at h.row: the keys of all selected rows in
@@ -194,7 +288,7 @@ func (m *merge) fill() bool {
 func (m *merge) runEnd(h *head) int {
 	var bound []byte
 	if len(m.heads) > 1 {
-		bound = m.heads[1].key()
+		bound = m.keyOf(m.heads[1])
 	}
 	if len(m.parts) > 0 {
 		if begin, _ := m.parts[0].ends(m.descending); len(m.heads) == 1 || m.before(begin, bound) {
@@ -203,10 +297,7 @@ func (m *merge) runEnd(h *head) int {
 	} else if len(m.heads) == 1 {
 		return h.b.Len
 	}
-	end := h.row
-	for i := h.row; i >= 0 && m.before(h.keys[i], bound); i = h.b.Selection.Next(i + 1) {
-		end = i + 1
-	}
+	end := m.search(h, bound)
 	if h.b.Selection.Next(end) < 0 {
 		return h.b.Len
 	}
@@ -216,7 +307,7 @@ func (m *merge) runEnd(h *head) int {
 // insert inserts h into the heads, which are few enough for a linear search.
 func (m *merge) insert(h *head) {
 	i := 0
-	for i < len(m.heads) && m.before(m.heads[i].key(), h.key()) {
+	for i < len(m.heads) && m.less(m.heads[i], h) {
 		i++
 	}
 	m.heads = append(m.heads, nil)
@@ -229,7 +320,7 @@ func (m *merge) insert(h *head) {
 func (m *merge) reload(h *head) bool {
 	if h.load() {
 		m.insert(h)
-		return true
+		return m.err == nil
 	}
 	m.inputs[h.index] = nil
 	m.err = h.it.Close()
@@ -257,19 +348,17 @@ func (m *merge) Seek(key []byte) error {
 			return m.err
 		}
 	}
-	for len(m.heads) > 0 && m.before(m.heads[0].key(), key) {
+	for m.err == nil && len(m.heads) > 0 && m.startsBefore(m.heads[0], key) {
 		h := m.heads[0]
 		m.heads = m.heads[1:]
-		for h.row >= 0 && m.before(h.key(), key) {
-			h.row = h.b.Selection.Next(h.row + 1)
-		}
+		h.move(h.b.Selection.Next(m.search(h, key)))
 		if h.row >= 0 {
 			m.insert(h)
-		} else if m.seek(h, key); m.err != nil {
-			return m.err
+		} else if m.err == nil {
+			m.seek(h, key)
 		}
 	}
-	return nil
+	return m.err
 }
 
 // seek moves h, whose batch has no row left, to the first batch with a key at or after key.

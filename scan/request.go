@@ -123,16 +123,6 @@ func (r *Request) Keys() bool { return r.o.Keys }
 // Descending reports whether rows are in descending order of their keys.
 func (r *Request) Descending() bool { return r.o.Descending }
 
-// WithKeys returns r with keys.
-func (r *Request) WithKeys() *Request {
-	if r.o.Keys {
-		return r
-	}
-	with := *r
-	with.o.Keys = true
-	return &with
-}
-
 // compare compares two keys in the order of the scan.
 func compare(a, b []byte, descending bool) int {
 	if descending {

@@ -29,6 +29,17 @@ type Iterator interface {
 	Close() error
 }
 
+// Searcher is an iterator whose rows are in key order and that finds and makes keys of single rows.
+// Merge needs few keys of an input that has long runs of rows, so the request need not ask for keys.
+type Searcher interface {
+	Iterator
+	// KeyAt returns the encoded key of row i of the current batch. It is never overwritten.
+	KeyAt(i int) ([]byte, error)
+	// Search returns the index of the first row of the current batch, from index from on, whose key
+	// is not before key in the order of the scan; the number of rows if there is none.
+	Search(from int, key []byte) (int, error)
+}
+
 // Concat chains iterators for r. It creates each one after the previous one has ended.
 func Concat(r *Request, make ...func() (Iterator, error)) Iterator {
 	c := &concat{rest: make}

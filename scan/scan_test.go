@@ -23,11 +23,18 @@ var columns = []schema.Column{
 	{ID: 2, Name: "b", Type: schema.Int8, Nullable: true},
 }
 
-// allColumns requests all columns; allDescending does so in descending order.
+// allColumns requests all columns with keys; allDescending does so in descending order.
 var (
-	allColumns    = request(Options{Columns: []int{0, 1, 2}})
-	allDescending = request(Options{Columns: []int{0, 1, 2}, Descending: true})
+	allColumns    = request(Options{Columns: []int{0, 1, 2}, Keys: true})
+	allDescending = request(Options{Columns: []int{0, 1, 2}, Keys: true, Descending: true})
 )
+
+// withoutKeys returns r without keys.
+func withoutKeys(r *Request) *Request {
+	o := r.o
+	o.Keys = false
+	return request(o)
+}
 
 // request returns a request on columns.
 func request(o Options) *Request {
@@ -78,7 +85,8 @@ type fake struct {
 	descending bool       // the order of rows
 	sizes      func() int // rows of the next batch that are selected, at least 1
 	noise      func() bool
-	failAt     int // index of the call of Next that fails; −1 = none
+	failAt     int  // index of the call of Next that fails; −1 = none
+	failSearch bool // a search after failAt calls of Next fails instead
 	err        error
 
 	lazy   bool // it is the input of a part that was not opened yet
@@ -92,7 +100,7 @@ type fake struct {
 
 func (f *fake) Next() bool {
 	f.spoil()
-	if f.steps == f.failAt {
+	if f.steps == f.failAt && !f.failSearch {
 		f.err = errFake
 	}
 	if f.err != nil || f.closed > 0 || f.at >= len(f.rows) {
@@ -156,6 +164,29 @@ func (f *fake) spoil() {
 
 func (f *fake) Batch() *batch.RecordBatch { return f.b }
 func (f *fake) Keys() [][]byte            { return f.keys }
+
+// searching is a fake that finds keys instead of returning all of them.
+type searching struct{ *fake }
+
+func (s *searching) Keys() [][]byte { return nil }
+
+func (s *searching) KeyAt(i int) ([]byte, error) { return s.keys[i], s.searchErr() }
+
+func (s *searching) Search(from int, key []byte) (int, error) {
+	i := from
+	for i < len(s.keys) && (!s.b.Selection.Get(i) || before(s.keys[i], key, s.descending)) {
+		i++
+	}
+	return i, s.searchErr()
+}
+
+// searchErr returns the error of a search.
+func (s *searching) searchErr() error {
+	if s.failSearch && s.steps == s.failAt {
+		s.err = errFake
+	}
+	return s.err
+}
 
 func (f *fake) Seek(key []byte) error {
 	f.spoil()
@@ -265,12 +296,17 @@ func iterators(fakes []*fake) []Iterator {
 	return out
 }
 
-// inputsOf returns iterators for some fakes and parts for the others. onOpen is called with the
-// beginning of a part, in the order of the scan, when it is opened.
-func inputsOf(r *rand.Rand, fakes []*fake, onOpen func(begin []byte)) (inputs []Iterator, parts []Part) {
+// inputsOf returns iterators for some fakes and parts for the others. If lazy is set, most of them
+// are searching. onOpen is called with the beginning of a part, in the order of the scan, when it is
+// opened.
+func inputsOf(r *rand.Rand, fakes []*fake, lazy bool, onOpen func(begin []byte)) (inputs []Iterator, parts []Part) {
 	for _, f := range fakes {
+		var it Iterator = f
+		if lazy && r.IntN(4) > 0 {
+			it = &searching{f}
+		}
 		if len(f.rows) == 0 || r.IntN(3) == 0 {
-			inputs = append(inputs, f)
+			inputs = append(inputs, it)
 			continue
 		}
 		first, last := f.rows[0].key, f.rows[len(f.rows)-1].key
@@ -282,7 +318,7 @@ func inputsOf(r *rand.Rand, fakes []*fake, onOpen func(begin []byte)) (inputs []
 		parts = append(parts, Part{First: first, Last: last, Open: func() (Iterator, error) {
 			onOpen(begin)
 			f.lazy = false
-			return f, nil
+			return it, nil
 		}})
 	}
 	r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
@@ -318,19 +354,28 @@ func TestMergeSorts(t *testing.T) {
 			descend(fakes, want)
 			order = allDescending
 		}
+		lazy := r.IntN(2) == 0
+		if lazy {
+			order = withoutKeys(order)
+		}
 		var got []row
-		inputs, parts := inputsOf(r, fakes, func(begin []byte) {
+		inputs, parts := inputsOf(r, fakes, lazy, func(begin []byte) {
 			// All rows before the part have been returned.
 			if n := len(got); n < len(want) && before(want[n].key, begin, order.Descending()) {
 				t.Errorf("round %d: the part at %x is opened before row %x is returned", round, begin, want[n].key)
 			}
 		})
 		it := Merge(order, inputs, parts...)
-		for rows := range batches(t, it, true) {
+		for rows := range batches(t, it, !lazy) {
 			got = append(got, rows...)
 		}
 		if err := it.Close(); err != nil {
 			t.Fatal(err)
+		}
+		for i := range want {
+			if lazy {
+				want[i].key = nil
+			}
 		}
 		compareRows(t, got, want)
 		checkClosed(t, fakes, 1)
@@ -350,7 +395,11 @@ func TestSeekSkipsRows(t *testing.T) {
 			descend(fakes, want)
 			order = allDescending
 		}
-		inputs, parts := inputsOf(r, fakes, ignoreOpen)
+		lazy := round%3 == 0
+		if lazy {
+			order = withoutKeys(order)
+		}
+		inputs, parts := inputsOf(r, fakes, lazy, ignoreOpen)
 		it := Merge(order, inputs, parts...)
 		if round%2 == 0 {
 			// The same rows, in inputs with ascending disjoint key ranges.
@@ -378,8 +427,8 @@ func TestSeekSkipsRows(t *testing.T) {
 			}
 			sel := it.Batch().Selection
 			for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-				if len(want) == 0 || !bytes.Equal(it.Keys()[i], want[0].key) {
-					t.Fatalf("round %d: key %x, %d rows left", round, it.Keys()[i], len(want))
+				if n := it.Batch().Columns[0].Cell(i); len(want) == 0 || !bytes.Equal(n, want[0].cells[0]) {
+					t.Fatalf("round %d: row %x, %d rows left", round, n, len(want))
 				}
 				want = want[1:]
 			}
@@ -507,8 +556,8 @@ func TestMergeClosedEarlyClosesAllInputsOnce(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 100 {
 		fakes, _ := deal(r, 2+r.IntN(4), 40, 5)
-		inputs, parts := inputsOf(r, fakes, ignoreOpen)
-		it := Merge(allColumns, inputs, parts...)
+		inputs, parts := inputsOf(r, fakes, true, ignoreOpen)
+		it := Merge(withoutKeys(allColumns), inputs, parts...)
 		for range r.IntN(8) {
 			it.Next()
 		}
@@ -529,10 +578,10 @@ func TestMergeReturnsInputErrors(t *testing.T) {
 	for range 200 {
 		fakes, all := deal(r, 2+r.IntN(4), 40, 5)
 		broken := fakes[r.IntN(len(fakes))]
-		broken.failAt = r.IntN(4)
-		inputs, parts := inputsOf(r, fakes, ignoreOpen)
-		it := Merge(allColumns, inputs, parts...)
-		got := read(t, it, true)
+		broken.failAt, broken.failSearch = r.IntN(4), r.IntN(2) == 0
+		inputs, parts := inputsOf(r, fakes, true, ignoreOpen)
+		it := Merge(withoutKeys(allColumns), inputs, parts...)
+		got := read(t, it, false)
 		reached := broken.err != nil
 		if err := it.Close(); errors.Is(err, errFake) != reached {
 			t.Fatalf("error %v, reached %t", err, reached)
@@ -542,6 +591,9 @@ func TestMergeReturnsInputErrors(t *testing.T) {
 		}
 		if !reached && len(got) != len(all) {
 			t.Fatalf("%d rows without error, want %d", len(got), len(all))
+		}
+		for i := range all {
+			all[i].key = nil
 		}
 		compareRows(t, got, all[:len(got)])
 		checkClosed(t, fakes, 1)
@@ -672,7 +724,7 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 			f.rows = append(f.rows, rowOf(i))
 			want = append(want, rowOf(i))
 		}
-		it := Limit(Merge(request(Options{Columns: []int{0, 1, 2}, Limit: int64(n)}), iterators(fakes)), int64(n))
+		it := Limit(Merge(request(Options{Columns: []int{0, 1, 2}, Keys: true, Limit: int64(n)}), iterators(fakes)), int64(n))
 		compareRows(t, read(t, it, true), want[:n])
 		for i, f := range fakes {
 			used := 0

@@ -72,7 +72,7 @@ func anyOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator) s
 //
 // Groups of overlapping rowsets divide the key space into ranges. Within a range, the rowsets and
 // those MemRowSets that have rows there are merged. A rowset alone in its range is not merged with
-// anything: it need not return keys, and its batches are not copied.
+// anything, and its batches are not copied.
 //
 //	keys                    ├───────────────────────────────────────▶
 //	rowsets                   ├─0─┤     ├──1──┤     ├─3─┤
@@ -83,7 +83,6 @@ func anyOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator) s
 // The iterator of a MemRowSet continues from range to range, so a scan makes a single one. A rowset
 // is opened when the scan reaches its first key or, in a descending scan, its last key.
 func inOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator, open func(*rowset.DiskRowSet, *scan.Request) (scan.Iterator, error)) scan.Iterator {
-	withKeys := r.WithKeys()
 	var chain []func() (scan.Iterator, error)
 	// add adds the range up to end, exclusive or, in a descending scan, inclusive; nil is the end of
 	// the scan's range.
@@ -101,9 +100,9 @@ func inOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator, op
 			var parts []scan.Part
 			for _, d := range group {
 				m := d.Metadata()
-				parts = append(parts, scan.Part{First: m.MinKey, Last: m.MaxKey, Open: func() (scan.Iterator, error) { return open(d, withKeys) }})
+				parts = append(parts, scan.Part{First: m.MinKey, Last: m.MaxKey, Open: func() (scan.Iterator, error) { return open(d, r) }})
 			}
-			return scan.Merge(withKeys, inputs, parts...), nil
+			return scan.Merge(r, inputs, parts...), nil
 		})
 	}
 	groups := overlapping(sets)

@@ -1,0 +1,89 @@
+package rowset
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Searches and keys match the model, however often a window is used.
+func TestSearchesMatchTheModel(t *testing.T) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
+		for _, snap := range w.snapshots(r) {
+			o := w.randomRequest(r, snap)
+			it, err := newIterator(w.set, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := w.randomKey(r)
+			for it.Next() {
+				first, n := it.from, it.Batch().Len
+				keyOf := func(i int) []byte {
+					if o.Descending {
+						i = n - 1 - i
+					}
+					return w.rows[int(first)+i].key
+				}
+				for range r.IntN(1 + 3*maxUses(n)) {
+					i := r.IntN(n)
+					if got, err := it.KeyAt(i); err != nil || !bytes.Equal(got, keyOf(i)) {
+						t.Fatalf("row %d of %d at %d: key %x, %v, want %x", i, n, first, got, err, keyOf(i))
+					}
+					want := i
+					for want < n && (bytes.Compare(keyOf(want), key) < 0) != o.Descending && !bytes.Equal(keyOf(want), key) {
+						want++
+					}
+					if got, err := it.Search(i, key); err != nil || got != want {
+						t.Fatalf("key %x from row %d of %d: row %d, %v, want %d", key, i, n, got, err, want)
+					}
+					switch r.IntN(3) {
+					case 0:
+						key = w.randomKey(r)
+					case 1:
+						key = w.rows[r.IntN(len(w.rows))].key
+					}
+				}
+			}
+			if err := it.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A few searches in a window read no key column of it, some more make no further keys, and only very
+// many make all of them.
+func TestFewSearchesMakeFewKeys(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "v", Type: schema.Int32}}, 1), 2000)
+	for _, descending := range []bool{false, true} {
+		for _, c := range []struct {
+			searches   int
+			read, made bool
+		}{{maxSeeks, false, false}, {maxSeeks + 10, true, false}, {maxUses(len(w.rows)) + 1, true, true}} {
+			it, err := newIterator(w.set, scan.Options{Schema: w.schema, Snapshot: mvcc.Everything, Descending: descending})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !it.Next() || it.n != len(w.rows) {
+				t.Fatalf("window of %d rows, want %d", it.n, len(w.rows))
+			}
+			for i := range c.searches {
+				if _, err := it.Search(0, w.rows[1+i*(len(w.rows)-2)/c.searches].key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if read, made := it.place.columns != nil, it.place.made; read != c.read || made != c.made {
+				t.Errorf("%d searches, descending %t: key columns read %t, all keys made %t", c.searches, descending, read, made)
+			}
+			if err := it.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
