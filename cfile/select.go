@@ -37,7 +37,7 @@ func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel 
 // decoded values: whether it is worthwhile for rows that are decoded afterwards.
 func (c *ColumnReader) SelectsFast() bool {
 	e := c.r.info.Encoding
-	return e == schema.Bitshuffle || e == schema.Dictionary
+	return e == schema.Bitshuffle || c.r.info.Type.Variable()
 }
 
 // selectBlock is Select for those rows in [row, row+n) that are in the same cblock as row. k is

@@ -187,10 +187,8 @@ func (b *binaryBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, 
 	if selectAll(p, n, sel, at) {
 		return true, nil
 	}
-	for i := sel.Next(at); i >= 0 && i < at+n; i = sel.Next(i + 1) {
-		if !p.EvalCell(b.cell(from + i - at)) {
-			sel.Clear(i)
-		}
-	}
+	var t stringTest
+	t.compile(p)
+	t.filter(b.payload, b.offsets[from:from+n+1], sel, at)
 	return true, nil
 }

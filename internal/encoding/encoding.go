@@ -22,7 +22,9 @@
 // use; a Builder is not.
 //
 // BIT_SHUFFLE values and dictionary codes are tested, added up, and searched for extremes on their bit
-// planes, without decoding them (Block.Select, NumberBlock).
+// planes, without decoding them (Block.Select, NumberBlock). Byte strings are tested in the payload:
+// in PLAIN mostly by their length or their first eight bytes, in PREFIX by what an entry adds to the
+// value before it.
 //
 // Returned slices alias the payload, which must not be reused while they are in use.
 //

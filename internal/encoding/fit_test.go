@@ -69,12 +69,21 @@ func TestConsecutiveWindowsDecodeEntriesOnce(t *testing.T) {
 	block := parsed.(*prefixBlock)
 	windows := make([]*batch.Vector, 0, values/window+1)
 	walked := 0
+	walk := func(to int) {
+		p := block.nearest(to)
+		block.keep(&p)
+		walked += to - p.next
+	}
+	test, sel := &batch.Predicate{Type: schema.Binary, Op: batch.Lt, Values: [][]byte{v.Cell(values / 2)}}, batch.MakeBitmap(window)
 	for from := 0; from < values; from += window {
 		n := min(window, values-from)
+		walk(from)
+		if handled, err := block.Select(test, from, n, sel, 0); !handled || err != nil {
+			t.Fatal(handled, err)
+		}
+		walk(from)
 		block.Fit(from, n, 1)
-		p := block.nearest(from)
-		block.keep(&p)
-		walked += from - p.next
+		walk(from)
 		got := batch.NewVector(schema.Binary, n)
 		if err := block.Decode(from, n, got, 0); err != nil {
 			t.Fatal(err)

@@ -90,28 +90,17 @@ func fuzzPayload(t *testing.T, p Params) {
 			}
 		}
 	}
-	test := &batch.Predicate{Type: p.Type, Op: batch.Ge}
 	for i := range n {
 		cell, err := block.Cell(i)
 		if err != nil || !bytes.Equal(cell, v.Cell(i)) {
 			t.Fatalf("cell %d: %x, %v; decoded %x", i, cell, err, v.Cell(i))
 		}
-		test.Values = [][]byte{cell}
 	}
 	if n == 0 {
 		return
 	}
+	fuzzSelect(t, block, v)
 	sel := batch.MakeBitmap(n)
-	sel.SetRange(0, n)
-	handled, err := block.Select(test, 0, n, sel, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range n {
-		if handled && sel.Get(i) != test.EvalCell(v.Cell(i)) {
-			t.Fatalf("value %d: selected %v", i, sel.Get(i))
-		}
-	}
 	if numbers, ok := block.(NumberBlock); ok {
 		cells := v.Data[:n*p.Type.Width()]
 		from := n / 3
@@ -123,6 +112,30 @@ func fuzzPayload(t *testing.T, p Params) {
 	if p.Type.Keyable() {
 		if _, _, err := block.Seek(v.Cell(n / 2)); err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Fatal(err)
+		}
+	}
+}
+
+// fuzzSelect tests the values of a block, of which v has the first ones, by comparisons with some of
+// them.
+func fuzzSelect(t *testing.T, block Block, v *batch.Vector) {
+	sel := batch.MakeBitmap(v.Len)
+	for op := batch.Eq; op <= batch.In; op++ {
+		for _, from := range []int{0, v.Len / 3} {
+			test := &batch.Predicate{Type: v.Type, Op: op, Values: [][]byte{v.Cell(v.Len / (1 + int(op)))}}
+			if op == batch.In {
+				test.Values = append(test.Values, v.Cell(v.Len-1))
+			}
+			sel.SetRange(0, v.Len)
+			handled, err := block.Select(test, from, v.Len-from, sel, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range v.Len {
+				if want := !handled || i < from || test.EvalCell(v.Cell(i)); sel.Get(i) != want {
+					t.Fatalf("%s %x: value %d, %x: selected %v", op, test.Values, i, v.Cell(i), sel.Get(i))
+				}
+			}
 		}
 	}
 }

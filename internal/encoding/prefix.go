@@ -296,8 +296,3 @@ func commonPrefix(a, b []byte) int {
 	}
 	return n
 }
-
-// Select leaves the values to the caller, since each value depends on the previous one.
-func (b *prefixBlock) Select(p *batch.Predicate, _, n int, sel batch.Bitmap, at int) (bool, error) {
-	return selectAll(p, n, sel, at), nil
-}

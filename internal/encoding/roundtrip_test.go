@@ -138,7 +138,16 @@ func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand
 		if len(cells) == 0 || r.IntN(4) == 0 {
 			return randomCells(r, typ, 1)[0]
 		}
-		return cells[r.IntN(len(cells))]
+		cell := cells[r.IntN(len(cells))]
+		if typ.Variable() { // or a byte string that is close to it
+			switch r.IntN(4) {
+			case 0:
+				return cell[:r.IntN(len(cell)+1)]
+			case 1:
+				return append(bytes.Clone(cell), "\x00\xff"[r.IntN(2)])
+			}
+		}
+		return cell
 	}
 	switch {
 	case p.Op <= batch.Ge:
@@ -157,8 +166,9 @@ func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand
 		from, at, n = from&^63, at&^63, n&^63
 	}
 	sel := batch.MakeBitmap(at + n + 70)
+	few := r.IntN(3) == 0
 	for i := range at + n + 70 {
-		if r.IntN(5) > 0 {
+		if r.IntN(5) > 0 && (!few || i%100 == 0) {
 			sel.Set(i)
 		}
 	}

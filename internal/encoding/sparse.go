@@ -136,12 +136,10 @@ func (b *sparseBinary) Select(p *batch.Predicate, from, n int, sel batch.Bitmap,
 	if selectAll(p, n, sel, at) {
 		return true, nil
 	}
+	var t stringTest
+	t.compile(p)
 	b.each(from, n, func(w *offsetWindow, skip, k int) {
-		for i := sel.Next(at); i >= 0 && i < at+k; i = sel.Next(i + 1) {
-			if !p.EvalCell(b.value(w, skip+i-at)) {
-				sel.Clear(i)
-			}
-		}
+		t.filter(b.payload, w[skip:skip+k+1], sel, at)
 		at += k
 	})
 	return true, nil
