@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,23 +90,36 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsRepeats has a page of two equal strings, the second a copy of the first in one
-// piece or in two, of which the second is from offset 0.
+// TestVerifyFindsRepeats has pages of two equal values, the second a copy of the first in one piece or
+// in two, of which the second is from offset 0. Of strings, reads refuse that too.
 func TestVerifyFindsRepeats(t *testing.T) {
-	text := "\x10\x1c\x00\x00\x00\x04abcd" // 16 bytes; a literal of 8
-	page := func() anyStruct {
-		return anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}, pageEncoders: anyListOf(i32(int(encVarchar)))}
-	}
-	for copies, bad := range map[string]bool{"\x11\x08": false, "\x01\x08\x01\x00": true} {
-		data := wideFile(1, 2, anyStruct{columnType: i32(int(Varchar)), columnDimension: true}, page(), []byte(text+copies))
-		for row, err := range openBytes(t, data).Rows(t.Context()) {
-			if err != nil || row[0] != "abcd" {
-				t.Errorf("%x: %v %v", copies, row, err)
+	const repeat, copied = "\x01\x08\x01\x00", "\x11\x08"
+	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}}
+	texts, numbers := maps.Clone(page), maps.Clone(page)
+	texts[pageEncoders] = anyListOf(i32(int(encVarchar)))
+	numbers[pageEncoders], numbers[pageMetas] = anyListOf(i32(int(encDirectCompress))), anyListOf([]byte(longMeta))
+	for _, c := range []struct {
+		typ   Type
+		page  anyStruct
+		first string // 8 bytes
+		want  any    // nil: a read refuses repeats
+	}{
+		{Varchar, texts, "\x00\x00\x00\x04abcd", nil},
+		{Long, numbers, "\x07\x00\x00\x00\x00\x00\x00\x00", int64(7)},
+	} {
+		for copies, bad := range map[string]bool{copied: false, repeat: true} {
+			data := wideFile(1, 2, anyStruct{columnType: i32(int(c.typ)), columnDimension: c.typ == Varchar}, c.page, []byte("\x10\x1c"+c.first+copies))
+			for row, err := range openBytes(t, data).Rows(t.Context()) {
+				if refused := bad && c.want == nil; refused != errors.Is(err, ErrCorrupt) || !refused && err != nil {
+					t.Errorf("%v: %x: %v", c.typ, copies, err)
+				}
+				if bad && c.want != nil && row[0] != c.want {
+					t.Errorf("%v: %x: %v", c.typ, copies, row)
+				}
 			}
-		}
-		err := verifyFile(data)
-		if got := err != nil && strings.Contains(err.Error(), "offset 0"); got != bad || bad && !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%x: %v", copies, err)
+			if err := verifyFile(data); bad != errors.Is(err, ErrCorrupt) || !bad && err != nil {
+				t.Errorf("%v: %x: %v", c.typ, copies, err)
+			}
 		}
 	}
 }

@@ -101,6 +101,9 @@ func wideFile(columns, n int, column, page anyStruct, data []byte) []byte {
 	return dataFileOf(n, chunks)
 }
 
+// longMeta is encoder meta of LONGs of 8 bytes.
+var longMeta = "\x00\x00\x07\x04\xff\xff\xff\xff\xff\xff\xff\xff\x07\x00\x00\x00\x00\x00" + string(make([]byte, 3*8)) + "\x00\x00"
+
 // TestManyColumnsTakeLittleMemory reads files whose pages are small in the file and too large for
 // memory, together.
 func TestManyColumnsTakeLittleMemory(t *testing.T) {
@@ -120,7 +123,6 @@ func TestManyColumnsTakeLittleMemory(t *testing.T) {
 	varchar := anyStruct{columnType: i32(int(Varchar)), columnDimension: true}
 	long := anyStruct{columnType: i32(int(Long)), columnDimension: false}
 	const rows = 32000
-	longMeta := "\x00\x00\x07\x04\xff\xff\xff\xff\xff\xff\xff\xff\x07\x00\x00\x00\x00\x00" + string(make([]byte, 3*8)) + "\x00\x00"
 	text := append([]byte{0, 0x40, 0, 0}, make([]byte, 4<<20)...) // one string of 4 MiB
 	for name, c := range map[string]struct {
 		data    []byte

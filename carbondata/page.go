@@ -238,7 +238,14 @@ func (p *page) decode(compressor string, data, runs []byte, m *memory) (err erro
 			return m.take(width * p.rows)
 		}
 	}
-	if p.data, err = decompress(p.buffers.data, compressor, data, limit); err != nil {
+	unpack := decompress
+	if width == 0 {
+		if err := m.take(len(data)); err != nil {
+			return err
+		}
+		limit, unpack = m.left, decompressText
+	}
+	if p.data, err = unpack(p.buffers.data, compressor, data, limit); err != nil {
 		return err
 	}
 	p.buffers.data = p.data

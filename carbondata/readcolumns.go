@@ -95,7 +95,7 @@ func (c *cells) need(i, n int) (bytes int, known bool) {
 	case len(c.children) > 0:
 		return 0, false
 	case c.dict == nil && (c.column.Type == String || c.column.Type == Varchar || c.column.Type == Binary):
-		return bytes + snappyRatio*h.data, h.compressor == "" || h.compressor == nameSnappy
+		return bytes + (1+snappyRatio)*h.data, h.compressor == "" || h.compressor == nameSnappy
 	}
 	return bytes, true
 }
