@@ -19,8 +19,8 @@ func (f *File) Changes(s *schema.Schema, use func(d change.Delta) error) error {
 		if !more || err != nil {
 			return err
 		}
-		for i := range c.block.rows {
-			if err := use(c.block.delta(i)); err != nil {
+		for d := range c.block.entriesOf(0, c.block.entries) {
+			if err := use(d); err != nil {
 				return err
 			}
 		}

@@ -49,8 +49,8 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 	to := uint64(from) + uint64(n)
 	for i := range c.undos {
 		err := c.undos[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
-			for ; i < j; i++ {
-				c.undo = append(c.undo, b.delta(i))
+			for d := range b.entriesOf(i, j) {
+				c.undo = append(c.undo, d)
 			}
 		})
 		if err != nil {
@@ -83,9 +83,9 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 }
 
 func (c *Collector) takeRedos(b *deltaBlock, i, j int) {
-	for ; i < j; i++ {
-		if c.snap.Sees(b.ts[i]) {
-			c.redo = append(c.redo, b.delta(i))
+	for d := range b.entriesOf(i, j) {
+		if c.snap.Sees(d.TS) {
+			c.redo = append(c.redo, d)
 		}
 	}
 }

@@ -11,17 +11,38 @@ import (
 type cursor struct {
 	file   *File
 	schema *schema.Schema // see Tracker.Schema
+	order  order          // of a row's changes, checked
 
 	begun bool        // false before the first window and after an error
 	block *deltaBlock // the current one; nil at the beginning and after the last
 	at    int         // number of block
 	next  int         // number of the cblock that load reads next
-	pos   int         // the first delta of block that no window has returned
+	pos   int         // the first entry of block that no window has returned
 	low   uint64      // all rows below were in earlier windows
 	key   []byte
 }
 
-// scan calls yield for the deltas of rows [from, to) in file order: deltas [i, j) of one cblock
+// order is the order of timestamps that a reader of a file requires within each row.
+type order int8
+
+const (
+	anyOrder order = iota
+	redoOrder
+	undoOrder
+)
+
+// check returns an error if the changes of a row in b are not in that order. Errors: ErrCorrupt.
+func (o order) check(b *deltaBlock) error {
+	switch {
+	case o == redoOrder && !b.ascending:
+		return fault.Corruptf("redos of a row are not in the order of their timestamps")
+	case o == undoOrder && !b.descending:
+		return fault.Corruptf("undos of a row are not in the reverse order of their timestamps")
+	}
+	return nil
+}
+
+// scan calls yield for the deltas of rows [from, to) in file order: entries [i, j) of one cblock
 // after another. Errors: ErrCorrupt.
 func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) error {
 	if from >= to || from > maxRow {
@@ -35,7 +56,7 @@ func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) erro
 		if i < j {
 			yield(b, i, j)
 		}
-		if c.pos = j; j < len(b.rows) {
+		if c.pos = j; j < b.entries {
 			break // the next one belongs to a later window
 		}
 		more, err = c.load()
@@ -48,7 +69,7 @@ func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) erro
 // index if the window follows the previous one, or begins in the current cblock or after the end of
 // the file.
 func (c *cursor) move(row uint64) error {
-	ahead := c.block == nil || uint64(c.block.lastRow()) >= row
+	ahead := c.block == nil || uint64(c.block.high) >= row
 	if c.begun && (row == c.low || row > c.low && ahead) {
 		return nil
 	}
@@ -84,10 +105,14 @@ func (c *cursor) load() (more bool, err error) {
 		c.block = nil
 		return false, err
 	}
-	c.at, c.next = c.next, c.next+1
-	if first := c.block.rows[0]; before != nil && c.at == at+1 && first < before.lastRow() {
+	if err := c.order.check(c.block); err != nil {
 		c.block = nil
-		return false, c.file.damaged(fault.Corruptf("row %d after row %d", first, before.lastRow()))
+		return false, c.file.damaged(err)
+	}
+	c.at, c.next = c.next, c.next+1
+	if first := c.block.low; before != nil && c.at == at+1 && first < before.high {
+		c.block = nil
+		return false, c.file.damaged(fault.Corruptf("row %d after row %d", first, before.high))
 	}
 	return true, nil
 }

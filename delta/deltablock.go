@@ -1,32 +1,45 @@
 package delta
 
 import (
+	"iter"
 	"slices"
 	"sort"
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// deltaBlock is a parsed data cblock of a File, as the cache stores it. Delta i changes row rows[i]
-// at ts[i], and its list is lists[starts[i]:starts[i+1]]. Rows do not descend. A deltaBlock is
-// immutable and shared by all readers. However many deltas it has, it contains few pointers for the
-// garbage collector to visit.
+// deltaBlock is a parsed data cblock of a File, as the cache stores it. It is immutable and shared
+// by all readers.
 //
-// Most lists set the same columns as other lists. shapes[shape[i]] is the shape of delta i, which
-// makes reading the list itself unnecessary.
+// Reads of the past search many deltas for a few, so they are in little memory: in addition to its
+// list, a delta takes one or two bytes if timestamps are repeated, else up to eight more. All
+// integers and lists of a block are in one piece of memory, which has no pointers.
+//
+// The deltas of a row are adjacent. Entry k is the k-th row with deltas: it has row ID rows.at(k)
+// and the deltas [first.at(k), first.at(k+1)). Row IDs ascend.
+//
+// Delta i has the list lists[starts.at(i):starts.at(i+1)]. Most lists set the same columns as other
+// lists. shapes[shape.at(i)] is the shape of the list, which makes reading it unnecessary. The
+// delta's timestamp is keys.at(i), or times[keys.at(i)] if times is not empty; times ascend.
 type deltaBlock struct {
-	rows   []uint32
-	ts     []mvcc.Timestamp
-	starts []uint32 // one more than rows
-	shape  []uint32
-	shapes []shape
-	lists  []byte
+	entries, deltas int
 
+	rows, first         packed // by entry; first has one more
+	starts, keys, shape packed // by delta; starts has one more
+	times               []mvcc.Timestamp
+	lists               []byte // in the memory of the packed lists
+
+	low, high  uint32         // the first and the last row
+	oldest     mvcc.Timestamp // of all deltas
+	newest     mvcc.Timestamp
+	ascending  bool // no timestamp is lower than that of the row's previous delta
+	descending bool // none is higher
+
+	shapes        []shape
 	columns       []schema.ColumnID // of all lists, ascending
 	hasNonUpdates bool              // some delta is not an update
 
@@ -38,162 +51,22 @@ type deltaBlock struct {
 type shape struct {
 	kind change.Kind
 	ids  []schema.ColumnID // in the order of the list
-	set  batch.Bitmap      // bit i: ids has the block's columns[i]
+	set  batch.Bitmap      // bit i: ids has the block's columns[i]; nil in a block of too many shapes
+	all  bool              // ids has all of the block's columns
 }
 
-// parseBlock parses the cells of a cblock and checks the lists against s. It also returns the size
-// of the deltaBlock in bytes. Errors: ErrCorrupt.
-func parseBlock(cells [][]byte, s *schema.Schema) (*deltaBlock, int64, error) {
-	n, size := len(cells), 0
-	for _, cell := range cells {
-		size += len(cell)
-	}
-	b := &deltaBlock{rows: make([]uint32, n), ts: make([]mvcc.Timestamp, n), starts: make([]uint32, n+1), shape: make([]uint32, n),
-		lists: make([]byte, 0, size)}
-	m := shaper{b: b, schema: s}
-	last := uint32(0)
-	for i, cell := range cells {
-		d, err := parseDelta(cell)
-		if err == nil && d.Row < last {
-			err = fault.Corruptf("row %d after row %d", d.Row, last)
-		}
-		if err == nil {
-			b.shape[i], err = m.take(d.List)
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		last = d.Row
-		b.rows[i], b.ts[i] = d.Row, d.TS
-		b.lists = append(b.lists, d.List...)
-		b.starts[i+1] = uint32(len(b.lists))
-	}
-	b.checked.Store(s)
-	return b, int64(n*deltaBytes+cap(b.lists)+m.finish()) + blockBytes, nil
-}
-
+// Sizes in memory, in bytes.
 const (
-	deltaBytes = 4 + 8 + 4 + 4 // of a delta without its list
-	blockBytes = 256
-	shapeBytes = 64 // without its columns
+	blockBytes = 640 // of a deltaBlock without what it points to
+	shapeBytes = 72  // of a shape without its columns
 )
-
-// shaper finds the shapes of the lists of a block, and checks the lists.
-type shaper struct {
-	b      *deltaBlock
-	schema *schema.Schema
-	rules  [][]rule          // for each shape and column, the requirements on its cells
-	known  map[string]uint32 // by kind and columns, as bytes
-	last   [4]uint32         // by kind, 1 + the shape of the previous list of that kind; 0 = none
-}
-
-// rule contains the schema's requirements on the cells of a column.
-type rule struct {
-	width   int // −1 = any
-	null    bool
-	array   bool // they are arrays of element
-	element schema.Type
-}
-
-// take checks a list and returns its shape. Errors: ErrCorrupt.
-func (m *shaper) take(list change.List) (uint32, error) {
-	if kind := int(list.Kind()); kind < len(m.last) && m.last[kind] > 0 {
-		if at := m.last[kind] - 1; m.fits(at, list) {
-			return at, nil
-		}
-	}
-	if err := list.Check(m.schema); err != nil {
-		return 0, err
-	}
-	var ids []schema.ColumnID
-	key := []byte{byte(list.Kind())}
-	columns := list.Columns()
-	for id, _, ok := columns.Next(); ok; id, _, ok = columns.Next() {
-		ids = append(ids, id)
-		key = append(key, byte(id), byte(id>>8), byte(id>>16), byte(id>>24))
-	}
-	at, ok := m.known[string(key)]
-	if !ok {
-		at = m.add(list.Kind(), ids, string(key))
-	}
-	m.last[list.Kind()] = at + 1
-	return at, nil
-}
-
-// add adds a shape.
-func (m *shaper) add(kind change.Kind, ids []schema.ColumnID, key string) uint32 {
-	rules := make([]rule, len(ids))
-	for i, id := range ids {
-		rules[i] = rule{width: -1, null: true}
-		if at := m.schema.IndexID(id); at >= 0 {
-			c := &m.schema.Columns[at]
-			rules[i].null, rules[i].array, rules[i].element = c.Nullable, c.Type == schema.Array, c.Element
-			if !c.Type.Variable() {
-				rules[i].width = c.Type.Width()
-			}
-		}
-	}
-	if m.known == nil {
-		m.known = map[string]uint32{}
-	}
-	at := uint32(len(m.rules))
-	m.known[key] = at
-	m.rules = append(m.rules, rules)
-	m.b.shapes = append(m.b.shapes, shape{kind: kind, ids: ids})
-	m.b.hasNonUpdates = m.b.hasNonUpdates || kind != change.Update
-	return at
-}
-
-// fits reports whether a list has the shape and passes List.Check.
-func (m *shaper) fits(at uint32, list change.List) bool {
-	ids, rules := m.b.shapes[at].ids, m.rules[at]
-	columns := list.Columns()
-	for i := range ids {
-		id, cell, ok := columns.Next()
-		if !ok || id != ids[i] {
-			return false
-		}
-		if cell == nil {
-			ok = rules[i].null
-		} else {
-			ok = rules[i].width < 0 || rules[i].width == len(cell)
-			ok = ok && (!rules[i].array || schema.CheckArray(rules[i].element, cell) == nil)
-		}
-		if !ok {
-			return false
-		}
-	}
-	return columns.Left() == 0
-}
-
-// finish sets the fields that depend on all shapes, and returns their size in bytes.
-func (m *shaper) finish() (size int) {
-	b := m.b
-	for i := range b.shapes {
-		b.columns = append(b.columns, b.shapes[i].ids...)
-	}
-	slices.Sort(b.columns)
-	b.columns = slices.Clip(slices.Compact(b.columns))
-	words := len(batch.MakeBitmap(len(b.columns)))
-	sets := make([]uint64, words*len(b.shapes))
-	for i := range b.shapes {
-		s := &b.shapes[i]
-		s.set = batch.Bitmap(sets[i*words : (i+1)*words : (i+1)*words])
-		for _, id := range s.ids {
-			at, _ := slices.BinarySearch(b.columns, id)
-			s.set.Set(at)
-		}
-		size += shapeBytes + 4*len(s.ids)
-	}
-	return size + 8*len(sets) + 4*cap(b.columns)
-}
 
 // check returns an error unless the lists fit s. Errors: ErrCorrupt.
 func (b *deltaBlock) check(s *schema.Schema) error {
 	if b.checked.Load() == s {
 		return nil
 	}
-	for i := range b.rows {
+	for i := range b.deltas {
 		if err := b.list(i).Check(s); err != nil {
 			return err
 		}
@@ -202,37 +75,112 @@ func (b *deltaBlock) check(s *schema.Schema) error {
 	return nil
 }
 
+func (b *deltaBlock) row(k int) uint32 { return uint32(b.rows.at(k)) }
+
+// of returns the deltas [i, j) of entry k.
+func (b *deltaBlock) of(k int) (i, j int) { return int(b.first.at(k)), int(b.first.at(k + 1)) }
+
 func (b *deltaBlock) list(i int) change.List {
-	end := b.starts[i+1]
-	return change.List(b.lists[b.starts[i]:end:end])
+	end := b.starts.at(i + 1)
+	return change.List(b.lists[b.starts.at(i):end:end])
 }
 
-func (b *deltaBlock) delta(i int) change.Delta {
-	return change.Delta{Row: b.rows[i], TS: b.ts[i], List: b.list(i)}
+func (b *deltaBlock) ts(i int) mvcc.Timestamp {
+	key := b.keys.at(i)
+	if len(b.times) > 0 {
+		return b.times[key]
+	}
+	return mvcc.Timestamp(key)
 }
 
-// lastRow returns the row of the last delta.
-func (b *deltaBlock) lastRow() uint32 { return b.rows[len(b.rows)-1] }
+// entriesOf iterates over the deltas of entries [k, end).
+func (b *deltaBlock) entriesOf(k, end int) iter.Seq[change.Delta] {
+	return func(yield func(change.Delta) bool) {
+		for ; k < end; k++ {
+			row := b.row(k)
+			for i, j := b.of(k); i < j; i++ {
+				if !yield(change.Delta{Row: row, TS: b.ts(i), List: b.list(i)}) {
+					return
+				}
+			}
+		}
+	}
+}
 
-// atOrAfter returns the index of the first delta at or after index from whose row is at or after
-// row.
+// atOrAfter returns the first entry at or after entry from whose row is at or after row.
 func (b *deltaBlock) atOrAfter(from int, row uint64) int {
-	rows := b.rows[from:]
-	if len(rows) == 0 || uint64(rows[0]) >= row {
+	switch {
+	case uint64(b.high) < row:
+		return b.entries
+	case from >= b.entries || b.rows.at(from) >= row:
 		return from
 	}
-	if uint64(rows[len(rows)-1]) < row {
-		return len(b.rows)
+	lo, hi := from, b.entries-1 // lo is before the result, hi is not
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) >> 1); b.rows.at(mid) < row {
+			lo = mid
+		} else {
+			hi = mid
+		}
 	}
-	return from + sort.Search(len(rows), func(i int) bool { return uint64(rows[i]) >= row })
+	return hi
 }
 
-// covers reports whether seen contains all columns of the shape.
+// keyBound returns the number below which the keys of those timestamps are that snap sees.
+func (b *deltaBlock) keyBound(snap mvcc.Snapshot) uint64 {
+	if len(b.times) == 0 {
+		return uint64(snap)
+	}
+	return uint64(sort.Search(len(b.times), func(i int) bool { return !snap.Sees(b.times[i]) }))
+}
+
+// appliedEnd returns the end of those of an entry's deltas [i, j) that apply, which come first: as
+// redos those with keys below bound, as undos the others. It tries guess first.
+func (b *deltaBlock) appliedEnd(i, j, guess int, bound uint64, undo bool) int {
+	guess = min(guess, j)
+	if guess > i {
+		if (b.keys.at(guess-1) < bound) != undo {
+			i = guess
+		} else {
+			j = guess - 1
+		}
+	}
+	if guess == i && guess < j {
+		if (b.keys.at(guess) < bound) != undo {
+			i = guess + 1
+		} else {
+			j = guess
+		}
+	}
+	for i < j { // those before i apply, those from j on do not
+		if mid := int(uint(i+j) >> 1); (b.keys.at(mid) < bound) != undo {
+			i = mid + 1
+		} else {
+			j = mid
+		}
+	}
+	return j
+}
+
+// covers reports whether seen is known to contain all columns of the shape.
 func (s *shape) covers(seen batch.Bitmap) bool {
+	if s.set == nil {
+		return false
+	}
 	for i, w := range s.set {
 		if w&^seen[i] != 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// index returns the last index of the column in the shape; −1 if it has none.
+func (s *shape) index(id schema.ColumnID) int {
+	for i, at := range slices.Backward(s.ids) {
+		if at == id {
+			return i
+		}
+	}
+	return -1
 }

@@ -194,6 +194,27 @@ func TestEveryReaderReportsBadCells(t *testing.T) {
 	}
 }
 
+// TestWindowsReportChangesOutOfOrder reads changes of one row that are in the order of redos and in
+// that of undos, as both. Windows search for the first change that does not apply.
+func TestWindowsReportChangesOutOfOrder(t *testing.T) {
+	at := func(ts mvcc.Timestamp) []byte { return append(appendKey(nil, 3, ts), setInt(11, 1)...) }
+	redos := openFile(t, craft(t, craftOptions(), wideStats(t), at(5), at(6)))
+	undos := openFile(t, craft(t, craftOptions(), wideStats(t), at(6), at(5)))
+	for _, c := range []struct {
+		tracker Tracker
+		want    error
+	}{
+		{Tracker{Redo: []*File{redos}}, nil},
+		{Tracker{Undo: []*File{undos}}, nil},
+		{Tracker{Redo: []*File{undos}}, fault.ErrCorrupt},
+		{Tracker{Undo: []*File{redos}}, fault.ErrCorrupt},
+	} {
+		if err := c.tracker.NewWindow(mvcc.Before(6)).Prepare(0, 10); !errors.Is(err, c.want) {
+			t.Errorf("%d files of undos, %d of redos: %v, want %v", len(c.tracker.Undo), len(c.tracker.Redo), err, c.want)
+		}
+	}
+}
+
 // TestEveryReaderReportsBadArrays writes a malformed array after a valid one, in lists that set the
 // same columns.
 func TestEveryReaderReportsBadArrays(t *testing.T) {

@@ -28,13 +28,14 @@ func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error)
 			return err
 		}
 		if more {
+			h.begin()
 			heads = append(heads, h)
 		}
 	}
 	heap.Init(&heads)
 	for len(heads) > 0 {
 		h := heads[0]
-		if err := use(h.block.delta(h.pos)); err != nil {
+		if err := use(change.Delta{Row: h.row, TS: h.ts, List: h.block.list(h.delta)}); err != nil {
 			return err
 		}
 		more, err := h.step()
@@ -50,29 +51,41 @@ func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error)
 	return nil
 }
 
-// mergeHead is a file of a merge; its next delta is delta pos of its block.
+// mergeHead is a file of a merge.
 type mergeHead struct {
 	cursor
-	age int // index of the file: of equal keys, that of the older file comes first
+	age   int // index of the file: of equal keys, that of the older file comes first
+	delta int // the next one, in entry pos of the block
+	end   int // of the entry
+	row   uint32
+	ts    mvcc.Timestamp
+}
+
+// begin moves to the first delta of entry pos.
+func (h *mergeHead) begin() {
+	h.delta, h.end = h.block.of(h.pos)
+	h.row, h.ts = h.block.row(h.pos), h.block.ts(h.delta)
 }
 
 // step advances to the next delta of the file. Errors: ErrCorrupt, also if the file is not in
 // order.
 func (h *mergeHead) step() (more bool, err error) {
-	row, ts := h.head()
-	if h.pos++; h.pos == len(h.block.rows) {
-		if more, err = h.load(); !more || err != nil {
-			return false, err
+	row, ts := h.row, h.ts
+	if h.delta++; h.delta < h.end {
+		h.ts = h.block.ts(h.delta)
+	} else {
+		if h.pos++; h.pos == h.block.entries {
+			if more, err = h.load(); !more || err != nil {
+				return false, err
+			}
 		}
+		h.begin()
 	}
-	if r, t := h.head(); r == row && t < ts {
-		return false, h.file.damaged(fault.Corruptf("row %d: change at %d after one at %d", row, uint64(t), uint64(ts)))
+	if h.row == row && h.ts < ts {
+		return false, h.file.damaged(fault.Corruptf("row %d: change at %d after one at %d", row, uint64(h.ts), uint64(ts)))
 	}
 	return true, nil
 }
-
-// head returns the delta key of the next delta.
-func (h *mergeHead) head() (uint32, mvcc.Timestamp) { return h.block.rows[h.pos], h.block.ts[h.pos] }
 
 // mergeHeap has the file with the next delta on top.
 type mergeHeap []*mergeHead
@@ -80,9 +93,8 @@ type mergeHeap []*mergeHead
 func (m mergeHeap) Len() int { return len(m) }
 
 func (m mergeHeap) Less(i, j int) bool {
-	rowA, a := m[i].head()
-	rowB, b := m[j].head()
-	return cmp.Or(cmp.Compare(rowA, rowB), cmp.Compare(a, b), cmp.Compare(m[i].age, m[j].age)) < 0
+	a, b := m[i], m[j]
+	return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.ts, b.ts), cmp.Compare(a.age, b.age)) < 0
 }
 
 func (m mergeHeap) Swap(i, j int) { m[i], m[j] = m[j], m[i] }

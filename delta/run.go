@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"slices"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/schema"
@@ -10,6 +12,7 @@ import (
 type run struct {
 	b        *deltaBlock
 	from, to int
+	shape    int // of all picks; −1 if they have several
 }
 
 // pick is a delta whose cells are applied. Of the deltas of a row in a cblock, those are omitted
@@ -22,99 +25,129 @@ type pick struct {
 	column uint32 // … and its index in the list
 }
 
-// addRun adds the deltas [i, j) of a cblock that apply to the snapshot.
-func (w *Window) addRun(b *deltaBlock, i, j int, undo bool) {
+// addRun adds those deltas of entries [k, end) of a cblock that apply to the snapshot.
+func (w *Window) addRun(b *deltaBlock, k, end int, undo bool) {
+	oldest, newest := applies(b.oldest, w.snap, undo), applies(b.newest, w.snap, undo)
+	if !oldest && !newest {
+		return
+	}
 	w.seen = w.seen.Resize(len(b.columns))
 	w.met = w.met.Resize(len(b.shapes))
-	r := run{b: b, from: len(w.picks)}
-	for i < j {
-		end := i + 1
-		for end < j && b.rows[end] == b.rows[i] {
-			end++
+	r := run{b: b, from: len(w.picks), shape: -1}
+	w.entryRows = b.rows.read(w.entryRows, k, end-k)
+	w.entryFirst = b.first.read(w.entryFirst, k, end-k+1)
+	bound, applied, from := b.keyBound(w.snap), 0, uint32(w.from)
+	next, ends := int(w.entryFirst[0]), w.entryFirst[1:]
+	for k, row := range w.entryRows {
+		i, j := next, int(ends[k])
+		next = j
+		if !oldest || !newest {
+			j = b.appliedEnd(i, j, i+applied, bound, undo)
+			if applied = j - i; applied == 0 {
+				continue
+			}
 		}
-		w.addRow(b, i, end, undo)
-		i = end
+		w.some = true
+		at := b.shape.at(j - 1)
+		s := &b.shapes[at]
+		// The last delta determines whether the row exists, since a row that does not exist is
+		// neither updated nor deleted.
+		if s.kind == change.Delete || b.hasNonUpdates && w.deleted {
+			w.setDead(int(row-from), s.kind == change.Delete)
+		}
+		if s.all {
+			w.take(b, row-from, j-1, at)
+		} else if len(b.columns) > 0 {
+			w.takeColumns(b, row-from, i, j)
+		}
 	}
-	if r.to = len(w.picks); r.to > r.from {
-		w.runs = append(w.runs, r)
+	if r.to = len(w.picks); r.to == r.from {
+		return
 	}
 	for i := w.met.Next(0); i >= 0; i = w.met.Next(i + 1) {
 		for _, id := range b.shapes[i].ids {
 			w.column(id)
 		}
+		r.shape = i
 	}
+	if w.met.Count() > 1 {
+		r.shape = -1
+	}
+	w.runs = append(w.runs, r)
 }
 
-// addRow adds those of deltas [i, j) that apply; they are all deltas of one row in the cblock.
-func (w *Window) addRow(b *deltaBlock, i, j int, undo bool) {
-	row := uint32(uint64(b.rows[i]) - w.from)
-	existenceKnown, first, before := !b.hasNonUpdates, len(w.picks), false
-	taken := -1 // a shape whose columns newer deltas of the row have already set; −1 = none
+// takeColumns adds deltas [i, j) of a row to the picks, without those whose columns are all set by
+// later ones.
+func (w *Window) takeColumns(b *deltaBlock, row uint32, i, j int) {
+	clear(w.seen)
+	first := len(w.picks)
 	for k := j - 1; k >= i; k-- {
-		if int(b.shape[k]) == taken || !applies(b.ts[k], w.snap, undo) {
-			continue
-		}
-		w.some = true
-		at := b.shape[k]
+		at := b.shape.at(k)
 		s := &b.shapes[at]
-		if !existenceKnown && s.kind != change.Update {
-			existenceKnown = true
-			w.setDead(int(row), s.kind == change.Delete)
-		}
-		if len(s.ids) == 0 || before && s.covers(w.seen) {
+		if len(s.ids) == 0 || s.covers(w.seen) {
 			continue
 		}
-		if s.kind == change.Update {
-			taken = int(at)
+		w.take(b, row, k, at)
+		if s.all {
+			break
 		}
-		if !before {
-			before = true
-			copy(w.seen, s.set)
-		} else {
-			for i, word := range s.set {
-				w.seen[i] |= word
-			}
+		for i, word := range s.set {
+			w.seen[i] |= word
 		}
-		w.met.Set(int(at))
-		w.picks = append(w.picks, pick{row: row, delta: uint32(k), off: b.starts[k] + 1})
 	}
 	// They were found newest first, and are applied oldest first.
-	for l, r := first, len(w.picks)-1; l < r; l, r = l+1, r-1 {
-		w.picks[l], w.picks[r] = w.picks[r], w.picks[l]
-	}
+	slices.Reverse(w.picks[first:])
+}
+
+// take adds delta k, of that shape, to the picks.
+func (w *Window) take(b *deltaBlock, row uint32, k int, shape uint64) {
+	w.met.Set(int(shape))
+	w.picks = append(w.picks, pick{row: row, delta: uint32(k), off: uint32(b.starts.at(k)) + 1})
 }
 
 // applyRun overwrites cells of v with the cells of a column in the run.
 func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 	b, width := r.b, v.Type.Width()
-	known, index := -1, -1 // a shape, and the index of the column in it
-	for i := r.from; i < r.to; i++ {
-		p := &w.picks[i]
+	known, index := r.shape, -1 // a shape, and the index of the column in it
+	if known >= 0 {
+		index = b.shapes[known].index(id)
+		if index < 0 {
+			return
+		}
+	}
+	picks := w.picks[r.from:r.to]
+	for i := range picks {
+		p := &picks[i]
 		if w.deleted && w.dead.Get(int(p.row)) {
 			continue
 		}
-		if at := int(b.shape[p.delta]); at != known {
-			known, index = at, b.shapes[at].index(id)
-		}
-		if index < 0 {
-			continue
+		if r.shape < 0 {
+			if at := int(b.shape.at(int(p.delta))); at != known {
+				known, index = at, b.shapes[at].index(id)
+			}
+			if index < 0 {
+				continue
+			}
 		}
 		// Most columns are the next one in their list, with ID and size of one byte each, and not
 		// NULL.
-		if l := b.lists[p.off:]; p.column == uint32(index) && l[0] < 0x80 && int(l[1]) == width+1 && width > 1 {
-			at := int(p.row) * width
-			if cell, place := l[2:2+width], v.Data[at:at+width]; width == 8 {
-				*(*[8]byte)(place) = [8]byte(cell)
-			} else {
-				copy(place, cell)
-			}
-			if v.Present != nil {
-				v.Present.Set(int(p.row))
-			}
-			p.off, p.column = p.off+uint32(width)+2, p.column+1
+		l := b.lists[p.off:]
+		if p.column != uint32(index) || l[0] >= 0x80 || int(l[1]) != width+1 || width <= 1 {
+			v.SetCell(int(p.row), p.cell(b, index))
 			continue
 		}
-		v.SetCell(int(p.row), p.cell(b, index))
+		switch l, at := l[2:], int(p.row)*width; width {
+		case 8:
+			*(*[8]byte)(v.Data[at:]) = [8]byte(l)
+		case 4:
+			*(*[4]byte)(v.Data[at:]) = [4]byte(l)
+		default:
+			copy(v.Data[at:at+width], l[:width])
+		}
+		if v.Present != nil {
+			v.Present.Set(int(p.row))
+		}
+		p.off, p.column = p.off+uint32(width)+2, p.column+1
 	}
 }
 
@@ -122,7 +155,7 @@ func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 func (w *Window) addTouchedOf(r *run, id schema.ColumnID, rows batch.Bitmap) {
 	known, sets := -1, false // a shape, and whether it sets the column
 	for _, p := range w.picks[r.from:r.to] {
-		if at := int(r.b.shape[p.delta]); at != known {
+		if at := int(r.b.shape.at(int(p.delta))); at != known {
 			known, sets = at, r.b.shapes[at].index(id) >= 0
 		}
 		if sets && !(w.deleted && w.dead.Get(int(p.row))) {
@@ -131,23 +164,13 @@ func (w *Window) addTouchedOf(r *run, id schema.ColumnID, rows batch.Bitmap) {
 	}
 }
 
-// index returns the last index of the column in the shape; −1 if it has none.
-func (s *shape) index(id schema.ColumnID) int {
-	for i := len(s.ids) - 1; i >= 0; i-- {
-		if s.ids[i] == id {
-			return i
-		}
-	}
-	return -1
-}
-
 // cell returns the cell of the column with that index in the list. Columns are mostly read in the
 // order of the list.
 func (p *pick) cell(b *deltaBlock, index int) []byte {
 	if uint32(index) < p.column {
-		p.off, p.column = b.starts[p.delta]+1, 0
+		p.off, p.column = uint32(b.starts.at(int(p.delta)))+1, 0
 	}
-	end := b.starts[p.delta+1]
+	end := uint32(b.starts.at(int(p.delta) + 1))
 	columns := change.ColumnsAt(b.lists[p.off:end:end])
 	for {
 		_, cell, _ := columns.Next()

@@ -40,9 +40,9 @@ func (s *Span) SetChanged(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	to := uint64(from) + uint64(n)
 	for i := range s.files {
 		err := s.files[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
-			for ; i < j; i++ {
-				if ts := b.ts[i]; !s.from.Sees(ts) && s.to.Sees(ts) {
-					rows.Set(int(uint64(b.rows[i]) - uint64(from)))
+			for d := range b.entriesOf(i, j) {
+				if !s.from.Sees(d.TS) && s.to.Sees(d.TS) {
+					rows.Set(int(uint64(d.Row) - uint64(from)))
 				}
 			}
 		})

@@ -29,8 +29,7 @@ func (f *File) Verify(s *schema.Schema, rows uint64, undo bool) error {
 	var bad error
 	c := cursor{file: f, schema: s}
 	err := c.scan(0, maxRow+1, func(b *deltaBlock, i, j int) {
-		for ; i < j; i++ {
-			d := b.delta(i)
+		for d := range b.entriesOf(i, j) {
 			switch {
 			case bad != nil:
 				return
@@ -75,8 +74,8 @@ func Dump(w io.Writer, data []byte) error {
 	}
 	c := cursor{file: f, schema: noSchema}
 	err = c.scan(0, maxRow+1, func(b *deltaBlock, i, j int) {
-		for ; i < j; i++ {
-			dumpDelta(out, b.delta(i))
+		for d := range b.entriesOf(i, j) {
+			dumpDelta(out, d)
 		}
 	})
 	out.End()

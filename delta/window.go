@@ -41,6 +41,8 @@ type Window struct {
 	lists []change.List
 	seen  batch.Bitmap
 	met   batch.Bitmap
+
+	entryRows, entryFirst []uint32 // scratch: of the current entries
 }
 
 type windowFile struct {
@@ -69,12 +71,12 @@ func (w *Window) Reset(t *Tracker, snap mvcc.Snapshot) {
 	*w = Window{snap: snap}
 	for _, f := range t.Undo {
 		if f.undoRelevant(snap) {
-			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema()}, true})
+			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), order: undoOrder}, true})
 		}
 	}
 	for _, f := range t.Redo {
 		if f.redoRelevant(snap) {
-			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema()}, false})
+			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), order: redoOrder}, false})
 		}
 	}
 	if t.Mem.relevant(snap) {

@@ -1,0 +1,106 @@
+package delta
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// packed is a list of integers, stored as their differences to a straight line, each in the same
+// number of bits. Integers that ascend evenly, such as the positions of lists of equal length, take
+// no bit; timestamps take as many bits as the greatest difference between two.
+//
+// Integer i is base + i × slope / 65536 + difference i.
+type packed struct {
+	base, slope uint64 // base wraps around
+	width, mask uint64 // bits of a difference; the highest number that they can contain
+	offset      int    // of the differences in the memory that they share with other lists
+	data        []byte // from there to the end of the memory, at least 8 bytes after the last difference
+}
+
+// packedPad is the number of bytes that must follow the last list in memory.
+const packedPad = 8
+
+func (p *packed) at(i int) uint64 {
+	bit := uint64(i) * p.width
+	return p.base + uint64(i)*p.slope>>16 + binary.LittleEndian.Uint64(p.data[bit>>3:])>>(bit&7)&p.mask
+}
+
+// read returns integers [i, i+n), which must be below 1<<32, in the memory of dst if that is large
+// enough.
+func (p *packed) read(dst []uint32, i, n int) []uint32 {
+	dst = slices.Grow(dst[:0], n)[:n]
+	line, bit := uint64(i)*p.slope, uint64(i)*p.width
+	if p.width == 0 {
+		for k := range dst {
+			dst[k] = uint32(p.base + line>>16)
+			line += p.slope
+		}
+		return dst
+	}
+	base, slope, width, mask, data := p.base, p.slope, p.width, p.mask, p.data
+	for k := range dst {
+		dst[k] = uint32(base + line>>16 + binary.LittleEndian.Uint64(data[bit>>3:])>>(bit&7)&mask)
+		line, bit = line+slope, bit+width
+	}
+	return dst
+}
+
+// attach sets the memory to which pack appended the differences.
+func (p *packed) attach(memory []byte) { p.data = memory[p.offset:] }
+
+// pack appends the differences of values to a line of the given slope.
+func pack[T uint32 | uint64](memory []byte, values []T, slope uint64) (packed, []byte) {
+	p := packed{slope: slope, offset: len(memory)}
+	if len(values) == 0 {
+		return p, memory
+	}
+	// The differences are signed, and base is the least of them.
+	least, most := int64(values[0]), int64(values[0])
+	if slope == 0 {
+		low, high := values[0], values[0] // unsigned: they may exceed an int64
+		for _, v := range values {
+			low, high = min(low, v), max(high, v)
+		}
+		least, most = int64(low), int64(high)
+	} else {
+		for i, v := range values {
+			d := int64(uint64(v) - uint64(i)*slope>>16)
+			least, most = min(least, d), max(most, d)
+		}
+	}
+	p.base = uint64(least)
+	p.width = uint64(bits.Len64(uint64(most) - uint64(least)))
+	if p.width > 57 {
+		p.width = 64 // at reads 8 bytes, of which up to 7 bits belong to the previous integer
+	}
+	p.mask = 1<<p.width - 1 // all ones for 64, since a shift by 64 gives 0
+	memory = growBytes(memory, (len(values)*int(p.width)+7)/8+packedPad)
+	data := memory[p.offset:]
+	for i, v := range values {
+		bit := uint64(i) * p.width
+		place := data[bit>>3:]
+		d := uint64(v) - uint64(i)*slope>>16 - p.base
+		binary.LittleEndian.PutUint64(place, binary.LittleEndian.Uint64(place)|d<<(bit&7))
+	}
+	return p, memory[:len(memory)-packedPad]
+}
+
+// slopeOf returns the slope of a line through the first and the last of ascending values.
+func slopeOf(values []uint32) uint64 {
+	n := len(values)
+	if n < 2 {
+		return 0
+	}
+	return uint64(values[n-1]-values[0]) << 16 / uint64(n-1)
+}
+
+// growBytes appends n zeros.
+func growBytes(b []byte, n int) []byte {
+	size := len(b) + n
+	if size <= cap(b) {
+		clear(b[len(b):size])
+		return b[:size]
+	}
+	return append(b, make([]byte, n)...)
+}
