@@ -22,8 +22,8 @@ type ColumnReader struct {
 
 	strings []byte // memory of byte strings of a Transient reader
 
-	// Memory of Select.
-	sel     batch.Bitmap // of the window
+	// Memory of SelectAll.
+	tests   []*batch.Predicate
 	present batch.Bitmap // of the rows of one cblock
 	dense   batch.Bitmap // of its values
 }
@@ -43,9 +43,10 @@ const maxHeld = 512 << 10
 func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 
 // Reset makes c a reader of r with no position, as NewColumnReader does, and keeps the memory of
-// Select. If r is nil, c can only be reset; it then keeps no cblock in memory.
+// SelectAll. If r is nil, c can only be reset; it then keeps no cblock in memory.
 func (c *ColumnReader) Reset(r *Reader) {
 	c.r, c.held, c.Transient, c.strings = r, [2]heldBlock{}, false, nil
+	clear(c.tests[:cap(c.tests)])
 }
 
 // load returns data cblock i.

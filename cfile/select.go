@@ -6,30 +6,39 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Select clears the bits of those cells that do not match p, without decoding them: it uses the
-// zone map, the presence of rows and encoded values. Bit i of sel is for row ord+i.
+// Select clears the bits of those cells that do not match p, without decoding them: it uses the zone
+// map, the presence of rows and encoded values. Bit i of sel is for row ord+i.
 //
 // n is the number of rows and the length of sel; bits of rows after the end of the file do not
-// change. If some cblock must be decoded for the test, handled is false and sel is unchanged. p
-// should be prepared. Source: cfile spec §10.5.
+// change. If some cblock must be decoded for the test, handled is false: bits of some cells that do
+// not match may have been cleared. p should be prepared. Source: cfile spec §10.5.
 func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
+	one := [1]*batch.Predicate{p}
+	return c.SelectAll(ord, n, one[:], sel)
+}
+
+// SelectAll is Select for several predicates: it clears the bits of those cells that do not match all
+// of them. Comparisons of numbers with a least and a greatest value take little longer than one.
+func (c *ColumnReader) SelectAll(ord batch.Ordinal, n int, ps []*batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
 	n = c.clip(ord, n)
-	if c.r.info.Array && p.Op != batch.IsNull && p.Op != batch.NotNull {
-		return false, nil
+	if c.r.info.Array {
+		for _, p := range ps {
+			if p.Op != batch.IsNull && p.Op != batch.NotNull {
+				return false, nil
+			}
+		}
 	}
-	c.sel = append(c.sel[:0], sel...)
 	z, err := c.r.ZoneMap()
 	if err != nil {
 		return false, err
 	}
 	for at := 0; at < n; {
-		k, handled, err := c.selectBlock(int64(ord)+int64(at), n-at, z, p, at)
+		k, handled, err := c.selectBlock(int64(ord)+int64(at), n-at, z, ps, sel, at)
 		if err != nil || !handled {
 			return false, err
 		}
 		at += k
 	}
-	copy(sel, c.sel)
 	return true, nil
 }
 
@@ -40,17 +49,27 @@ func (c *ColumnReader) SelectsFast() bool {
 	return e == schema.Bitshuffle || c.r.info.Type.Variable()
 }
 
-// selectBlock is Select for those rows in [row, row+n) that are in the same cblock as row. k is
+// selectBlock is SelectAll for those rows in [row, row+n) that are in the same cblock as row. k is
 // their number; their bits start at bit at.
-func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, p *batch.Predicate, at int) (k int, handled bool, err error) {
+func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Predicate, sel batch.Bitmap, at int) (k int, handled bool, err error) {
+	c.tests = append(c.tests[:0], ps...)
 	if z != nil {
 		e := z.entryOf(row)
 		k = min(n, e.FirstRow+e.Rows-int(row))
-		if !e.mayMatch(z.Type, p) {
-			c.sel.ClearRange(at, at+k)
+		if i := sel.Next(at); i < 0 || i >= at+k {
 			return k, true, nil
 		}
-		if e.allMatch(z.Type, p) || c.sel.CountRange(at, at+k) == 0 {
+		c.tests = c.tests[:0] // those that the zone map does not decide
+		for _, p := range ps {
+			if !e.mayMatch(z.Type, p) {
+				sel.ClearRange(at, at+k)
+				return k, true, nil
+			}
+			if !e.allMatch(z.Type, p) {
+				c.tests = append(c.tests, p)
+			}
+		}
+		if len(c.tests) == 0 {
 			return k, true, nil
 		}
 	}
@@ -60,7 +79,7 @@ func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, p *batch.Predic
 	}
 	from := int(row - b.first)
 	k = min(n, b.rows-from)
-	handled, err = c.selectValues(b, from, k, p, at)
+	handled, err = c.selectValues(b, from, k, c.tests, sel, at)
 	if err != nil {
 		err = c.wrap(b, err)
 	}
@@ -114,41 +133,67 @@ func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
 	return !e.mayMatch(t, &opposite)
 }
 
-// selectValues tests rows [from, from+k) of b, whose bits start at bit at.
-func (c *ColumnReader) selectValues(b *dataBlock, from, k int, p *batch.Predicate, at int) (bool, error) {
+// selectValues tests rows [from, from+k) of b, whose bits start at bit at. It changes ps.
+func (c *ColumnReader) selectValues(b *dataBlock, from, k int, ps []*batch.Predicate, sel batch.Bitmap, at int) (handled bool, err error) {
 	v, m := b.span(from, k)
-	if m == k {
+	var present batch.Bitmap // nil: all rows
+	if m < k {
+		present = c.presentBits(b, from, k)
+	}
+	nulls := true // NULL passes
+	ofValues := ps[:0]
+	for _, p := range ps {
 		if p.Op == batch.IsNull {
-			c.sel.ClearRange(at, at+k)
-			return true, nil
+			clearPresent(sel, at, present, k)
+			continue
 		}
-		if p.Op == batch.NotNull {
-			return true, nil
+		if nulls = false; p.Op != batch.NotNull {
+			ofValues = append(ofValues, p)
 		}
-		return b.values.Select(p, v, m, c.sel, at)
 	}
-	present := c.presentBits(b, from, k)
-	switch p.Op {
-	case batch.NotNull:
-		clearZeroBits(c.sel, at, present, k)
-		return true, nil
-	case batch.IsNull:
-		for i := present.Next(0); i >= 0; i = present.Next(i + 1) {
-			c.sel.Clear(at + i)
-		}
+	switch {
+	case present == nil && len(ofValues) > 0:
+		return selectAll(b.values, ofValues, v, m, sel, at)
+	case present == nil || nulls:
 		return true, nil
 	}
-	if m > 0 {
-		values := c.selectedValues(present, m, c.sel, at, k)
+	if m > 0 && len(ofValues) > 0 {
+		values := c.selectedValues(present, m, sel, at, k)
 		if values.Any() {
-			if handled, err := b.values.Select(p, v, m, values, 0); err != nil || !handled {
+			if handled, err := selectAll(b.values, ofValues, v, m, values, 0); err != nil || !handled {
 				return false, err
 			}
 		}
 		encoding.ExpandBits(present, values, present)
 	}
-	clearZeroBits(c.sel, at, present, k)
+	clearZeroBits(sel, at, present, k)
 	return true, nil
+}
+
+// selectAll clears those of bits [at, at+n) of sel whose values, from value from of b on, do not match
+// all of ps.
+func selectAll(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error) {
+	if numbers, ok := b.(encoding.NumberBlock); ok && len(ps) > 1 {
+		if handled, err := numbers.SelectAll(ps, from, n, sel, at); handled || err != nil {
+			return handled, err
+		}
+	}
+	for _, p := range ps {
+		if handled, err := b.Select(p, from, n, sel, at); err != nil || !handled {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// clearPresent clears those of bits [at, at+n) of sel whose rows are present, all if present is nil.
+func clearPresent(sel batch.Bitmap, at int, present batch.Bitmap, n int) {
+	if present == nil {
+		sel.ClearRange(at, at+n)
+	}
+	for i := present.Next(0); i >= 0; i = present.Next(i + 1) {
+		sel.Clear(at + i)
+	}
 }
 
 // selectedValues returns the selection of the m values of k rows whose bits in sel start at bit at.

@@ -7,6 +7,9 @@ import "github.com/oribi-db/oribi/batch"
 // not in this way, and nothing has changed. After an error, results are undefined.
 type NumberBlock interface {
 	Block
+	// SelectAll is Select for all predicates of a list that is not empty: bits remain for values that
+	// match all of them.
+	SelectAll(ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error)
 	// Sum adds the selected ones of values [from, from+n), integers, to total.
 	Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (handled bool, err error)
 	// SumProducts adds the products of values [from, from+n) with values [otherFrom, otherFrom+n) of
@@ -24,22 +27,29 @@ func (b *shuffled) Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (bool,
 	w := planeWorks.Get().(*planeWork)
 	defer planeWorks.Put(w)
 	signed := signed(b.typ)
-	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64) {
-		total.n += int64(batch.Bitmap(cells).Count())
-		v.sum(total, signed, cells, nil, 0, false)
+	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64, count int) {
+		total.n += int64(count)
+		if v.width <= 8 && count <= maxGathered {
+			few := v.gather(signed)
+			few.sum(total, cells)
+		} else {
+			v.sum(total, signed, cells, count, nil, 0, false)
+		}
 	})
 }
 
-// eachView calls f for the chunks of values [from, from+n) in which some are selected, with a view
-// and the selection of its cells, which f must not change. at is the bit of value from in sel.
-func (b *shuffled) eachView(w *planeWork, from, n int, sel batch.Bitmap, at int, f func(v *planeView, cells []uint64)) error {
+// eachView calls f for the chunks of values [from, from+n) in which some are selected, with a view,
+// and the selection of its cells, which f must not change, and their number. at is the bit of value
+// from in sel.
+func (b *shuffled) eachView(w *planeWork, from, n int, sel batch.Bitmap, at int, f func(v *planeView, cells []uint64, count int)) error {
 	for n > 0 {
 		k := b.restOfChunk(from, n)
-		if anyBit(sel, at, at+k) {
+		cells := w.align(from, k, sel, at)
+		if count := onesIn(cells); count > 0 {
 			if err := b.viewPart(&w.part, from, k, &w.view); err != nil {
 				return err
 			}
-			f(&w.part, w.align(from, k, sel, at))
+			f(&w.part, cells, count)
 		}
 		from, n, at = from+k, n-k, at+k
 	}
@@ -58,16 +68,16 @@ func (b *shuffled) SumProducts(from int, other Block, otherFrom, n int, sel batc
 	var factors planeView
 	for n > 0 {
 		k := o.restOfChunk(otherFrom, b.restOfChunk(from, n))
-		if anyBit(sel, at, at+k) {
+		cells := w.align(from, k, sel, at)
+		if count := onesIn(cells); count > 0 {
 			if err := b.viewPart(&w.part, from, k, &w.view); err != nil {
 				return false, err
 			}
 			if err := o.viewPart(&factors, otherFrom, k, views); err != nil {
 				return false, err
 			}
-			cells := w.align(from, k, sel, at)
-			total.n += int64(batch.Bitmap(cells).Count())
-			addProducts(total, &w.part, &factors, signed(b.typ), signed(o.typ), cells)
+			total.n += int64(count)
+			addProducts(total, &w.part, &factors, signed(b.typ), signed(o.typ), cells, count)
 		}
 		from, otherFrom, n, at = from+k, otherFrom+k, n-k, at+k
 	}
@@ -78,5 +88,5 @@ func (b *shuffled) Extreme(from, n int, sel batch.Bitmap, at int, e *Extreme) (b
 	w := planeWorks.Get().(*planeWork)
 	defer planeWorks.Put(w)
 	e.typ = b.typ
-	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64) { e.add(v, cells, &w.selections) })
+	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64, _ int) { e.add(v, cells, &w.selections) })
 }

@@ -49,8 +49,8 @@ func BenchmarkPlanes(b *testing.B) {
 			})
 		}
 		var total Sum
-		run("sum", func(v *planeView) { v.sum(&total, true, every, nil, 0, false) })
-		run("product", func(v *planeView) { addProducts(&total, v, &views[0], true, true, every) })
+		run("sum", func(v *planeView) { v.sum(&total, true, every, n, nil, 0, false) })
+		run("product", func(v *planeView) { addProducts(&total, v, &views[0], true, true, every, n) })
 		run("max", func(v *planeView) { v.extreme(true, true, every) })
 	}
 }

@@ -2,7 +2,11 @@
 
 package encoding
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/oribi-db/oribi/batch"
+)
 
 // comparePlanes is compare after the constant planes have been considered: it visits all refs. flip
 // inverts the highest of them.
@@ -16,6 +20,15 @@ func (v *planeView) comparePlanes(op comparison, refs []planeRef, x *uint128, fl
 		inverted = allOnes
 	}
 	compareWide(&sel[0], &v.base[0], &refs[0], len(refs), v.row, x, &op, inverted)
+}
+
+// betweenPlanes is between after the constant planes have been considered: it visits all refs.
+func (v *planeView) betweenPlanes(refs []planeRef, lo, hi *uint128, sel []uint64) {
+	if !wide || v.row < 8*stripWords {
+		v.betweenWords(refs, lo, hi, sel)
+		return
+	}
+	betweenWide(&sel[0], &v.base[0], &refs[0], len(refs), v.row, lo, hi)
 }
 
 // tally adds to t, for each plane, the number of selected cells that have its bit, and that of with
@@ -49,11 +62,29 @@ func (v *planeView) keepBest(left []uint64, refs []planeRef, begin int, greatest
 	keepBestWide(&left[0], &v.base[8*begin], &refs[0], len(refs), inverted, others)
 }
 
+// onesIn returns the number of ones.
+func onesIn(words []uint64) int {
+	if !wide || len(words) == 0 { // machines with wide registers count bits too
+		return batch.Bitmap(words).Count()
+	}
+	return countWords(&words[0], len(words))
+}
+
+// countWords returns the number of ones in n words, n > 0.
+//
+//go:noescape
+func countWords(words *uint64, n int) int
+
 // compareWide is compareWords in registers of 32 bytes, for n refs and planes of at least 32 bytes.
 // inverted is XORed with the highest plane.
 //
 //go:noescape
 func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison, inverted uint64)
+
+// betweenWide is betweenWords in registers of 32 bytes, for n refs and planes of at least 128 bytes.
+//
+//go:noescape
+func betweenWide(sel *uint64, base *byte, refs *planeRef, n, row int, lo, hi *uint128)
 
 // tallyWide adds to t[p], for each plane p in n refs, the number of selected cells among the first
 // 8·row that have its bit and that of mask. row is a positive multiple of 32.

@@ -335,3 +335,39 @@ worse:
 	VMOVDQU Y3, 96(DI)
 	VZEROUPPER
 	RET
+
+// func countWords(words *uint64, n int) int
+TEXT ·countWords(SB), NOSPLIT, $0-24
+	MOVQ words+0(FP), SI
+	MOVQ n+8(FP), CX
+	XORQ AX, AX
+	SUBQ $4, CX
+	JLT  rest
+
+four:
+	POPCNTQ (SI), R8
+	POPCNTQ 8(SI), R9
+	POPCNTQ 16(SI), R10
+	POPCNTQ 24(SI), R11
+	ADDQ    R8, AX
+	ADDQ    R9, R10
+	ADDQ    R11, AX
+	ADDQ    R10, AX
+	ADDQ    $32, SI
+	SUBQ    $4, CX
+	JGE     four
+
+rest:
+	ADDQ $4, CX
+	JZ   finish
+
+one:
+	POPCNTQ (SI), R8
+	ADDQ    R8, AX
+	ADDQ    $8, SI
+	DECQ    CX
+	JNZ     one
+
+finish:
+	MOVQ AX, ret+16(FP)
+	RET

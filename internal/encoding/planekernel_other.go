@@ -2,10 +2,17 @@
 
 package encoding
 
+import "github.com/oribi-db/oribi/batch"
+
 // comparePlanes is compare after the constant planes have been considered: it visits all refs. flip
 // inverts the highest of them.
 func (v *planeView) comparePlanes(op comparison, refs []planeRef, x *uint128, flip bool, sel []uint64) {
 	v.compareWords(op, refs, x, flip, sel)
+}
+
+// betweenPlanes is between after the constant planes have been considered: it visits all refs.
+func (v *planeView) betweenPlanes(refs []planeRef, lo, hi *uint128, sel []uint64) {
+	v.betweenWords(refs, lo, hi, sel)
 }
 
 // tally adds to t, for each plane, the number of selected cells that have its bit, and that of with
@@ -19,3 +26,6 @@ func (v *planeView) tally(t *tallies, refs []planeRef, sel []uint64, with []byte
 func (v *planeView) keepBest(left []uint64, refs []planeRef, begin int, greatest bool, inverted uint64) {
 	v.keepBestWords(left, refs, begin, greatest, inverted)
 }
+
+// onesIn returns the number of ones.
+func onesIn(words []uint64) int { return batch.Bitmap(words).Count() }

@@ -20,12 +20,17 @@ var planeWorks = sync.Pool{New: func() any { return new(planeWork) }}
 // Select tests planes and decodes no cell. It leaves predicates that are not comparisons with a few
 // numbers to the caller.
 func (b *shuffled) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
-	if selectAll(p, n, sel, at) {
+	one := [1]*batch.Predicate{p}
+	return b.SelectAll(one[:], from, n, sel, at)
+}
+
+func (b *shuffled) SelectAll(ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
+	if len(ps) == 1 && selectAll(ps[0], n, sel, at) {
 		return true, nil
 	}
 	w := planeWorks.Get().(*planeWork)
 	defer planeWorks.Put(w)
-	if !w.test.compile(p, b.typ) {
+	if !w.test.compileAll(ps, b.typ) {
 		return false, nil
 	}
 	return true, b.filter(w, from, n, sel, at)
@@ -60,7 +65,11 @@ func (b *shuffled) restOfChunk(from, n int) int {
 // viewPart sets v to the view of values [from, from+n), which are in one chunk, and of up to 7 values
 // before them: it begins with a whole byte of the planes. It is valid until buf is used again.
 func (b *shuffled) viewPart(v *planeView, from, n int, buf *viewBuffer) (err error) {
-	if *v, err = b.view(from>>b.shift, buf); err != nil {
+	i := from >> b.shift
+	if w := b.walk.Load(); w != nil && w.chunks[i].found {
+		c := &w.chunks[i]
+		v.base, v.row, v.width, v.ones, v.refs = b.stream(i), b.chunkCells(i)/8, b.width, c.ones, w.refs[c.first:][:c.n]
+	} else if *v, err = b.view(i, buf); err != nil {
 		return err
 	}
 	if lead := from & 7; lead+n < 8*v.row {

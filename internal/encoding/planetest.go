@@ -30,6 +30,46 @@ type planeTest struct {
 	codes  uint64  // numbers from here on are not valid; 0: all are
 }
 
+// compileAll sets t to the test of all of ps, at least one. It reports whether they are tests on
+// numbers that t can represent together.
+func (t *planeTest) compileAll(ps []*batch.Predicate, typ schema.Type) bool {
+	if !t.compile(ps[0], typ) {
+		return false
+	}
+	for _, p := range ps[1:] {
+		var o planeTest
+		if t.invert || !o.compile(p, typ) || o.invert {
+			return false
+		}
+		t.spans, t.minus = intersect(t.spans, o.spans), intersect(t.minus, o.minus)
+	}
+	return true
+}
+
+// intersect returns the numbers that are both in a and in b, which are sorted and disjoint, in the
+// memory of a if there is one span.
+func intersect(a, b []span) []span {
+	var both []span
+	if len(a) == 1 && len(b) == 1 {
+		both = a[:0]
+	}
+	for len(a) > 0 && len(b) > 0 {
+		s, o := a[0], b[0]
+		if s.lo.compare(o.lo) < 0 {
+			s.lo = o.lo
+		}
+		if s.hi.compare(o.hi) <= 0 {
+			a = a[1:]
+		} else {
+			s.hi, b = o.hi, b[1:]
+		}
+		if s.lo.compare(s.hi) <= 0 {
+			both = append(both, s)
+		}
+	}
+	return both
+}
+
 // compile sets t to the test of p. It reports whether p is a test on numbers that t can represent.
 func (t *planeTest) compile(p *batch.Predicate, typ schema.Type) bool {
 	width := typ.Width()
@@ -320,8 +360,7 @@ func (v *planeView) withinOne(x *span, t *planeTest, invert bool, sel []uint64, 
 		}
 		return
 	default:
-		v.compare(greaterEqual, x.lo, t.signed, sel)
-		v.compare(lessEqual, x.hi, t.signed, sel)
+		v.between(x.lo, x.hi, t.signed, sel)
 		return
 	}
 	if invert {

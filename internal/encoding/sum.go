@@ -68,6 +68,18 @@ func (s *Sum) Words() [3]uint64 {
 	return s.whole
 }
 
+// add adds x, or subtracts it.
+func (s *Sum) add(x uint128, subtract bool) {
+	flip := uint64(0)
+	if subtract {
+		flip = allOnes
+	}
+	w, carry := &s.whole, flip&1
+	w[0], carry = bits.Add64(w[0], x.lo^flip, carry)
+	w[1], carry = bits.Add64(w[1], x.hi^flip, carry)
+	w[2], _ = bits.Add64(w[2], flip, carry)
+}
+
 // addMultiple adds x·2^shift, or subtracts it.
 func (s *Sum) addMultiple(x uint128, shift int, subtract bool) {
 	w := [4]uint64{x.lo, x.hi}
@@ -89,7 +101,8 @@ func (s *Sum) addMultiple(x uint128, shift int, subtract bool) {
 // sum adds ±2^shift times the selected cells to total, but only those with a 1 in with, a plane of
 // as many cells, unless that is nil. Signed cells are in two's complement: their top bit has a
 // negative weight, and so has a run of equal bits up to the top as a whole, that of its lowest bit.
-func (v *planeView) sum(total *Sum, signed bool, sel []uint64, with []byte, shift int, negative bool) {
+// count is the number of the selected cells.
+func (v *planeView) sum(total *Sum, signed bool, sel []uint64, count int, with []byte, shift int, negative bool) {
 	refs := v.refs
 	if signed {
 		run := v.signRun()
@@ -103,9 +116,12 @@ func (v *planeView) sum(total *Sum, signed bool, sel []uint64, with []byte, shif
 	if v.ones == (uint128{}) {
 		return
 	}
-	n := uint64(0)
-	for i, w := range sel {
-		n += uint64(bits.OnesCount64(w & planeWord(with, i)))
+	n := uint64(count)
+	if with != nil {
+		n = 0
+		for i, w := range sel {
+			n += uint64(bits.OnesCount64(w & load64(with[8*i:])))
+		}
 	}
 	total.addMultiple(uint128{lo: v.ones.lo}.times(n), shift, negative)
 	total.addMultiple(uint128{lo: v.ones.hi}.times(n), shift+64, negative)
@@ -135,28 +151,38 @@ func (v *planeView) tallyWords(t *tallies, refs []planeRef, sel []uint64, with [
 	}
 }
 
-// addProducts adds the products of the selected cells of a and b, which have the same number of
-// cells, of at most 8 bytes each: for each bit j of b, 2^j times the sum of those cells of a that
-// have it in b.
-func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint64) {
+// addProducts adds the products of the selected cells of a and b, count of them. The views have the
+// same number of cells, of at most 8 bytes each.
+func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint64, count int) {
+	x, y := a.gather(signedA), b.gather(signedB)
+	if p, q := len(x.refs), len(y.refs); count*(p+q) <= maxGathered*p*q {
+		x.addProducts(total, &y, sel)
+		return
+	}
+	addPlaneProducts(total, a, b, signedA, signedB, sel, count)
+}
+
+// addPlaneProducts is addProducts without single cells: for each bit j of b, it adds 2^j times the sum
+// of those cells of a that have it in b.
+func addPlaneProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint64, count int) {
 	if len(a.refs) < len(b.refs) {
 		a, b, signedA, signedB = b, a, signedB, signedA
 	}
 	refs, ones := b.refs, b.ones.lo
 	if signedB {
 		if run := b.signRun(); run < len(refs) {
-			a.sum(total, signedA, sel, b.base[refs[run].at:], int(refs[run].plane), true)
+			a.sum(total, signedA, sel, count, b.base[refs[run].at:], int(refs[run].plane), true)
 			refs = refs[:run]
 		} else if absent := 64 - 8*b.width; ones<<absent>>63 != 0 {
 			k := 64 - absent - bits.LeadingZeros64(^(ones << absent)) // the lowest of the ones up to the top
-			a.sum(total, signedA, sel, nil, k, true)
+			a.sum(total, signedA, sel, count, nil, k, true)
 			ones &= lowBits(k)
 		}
 	}
 	for ; ones != 0; ones &= ones - 1 {
-		a.sum(total, signedA, sel, nil, bits.TrailingZeros64(ones), false)
+		a.sum(total, signedA, sel, count, nil, bits.TrailingZeros64(ones), false)
 	}
 	for _, r := range refs {
-		a.sum(total, signedA, sel, b.base[r.at:], int(r.plane), false)
+		a.sum(total, signedA, sel, count, b.base[r.at:], int(r.plane), false)
 	}
 }

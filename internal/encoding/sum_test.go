@@ -45,9 +45,16 @@ func checkAggregates(t *testing.T, cells []byte, v *planeView, n int, signed boo
 		}
 	}
 	var s Sum
-	v.sum(&s, signed, sel, nil, 0, false)
+	v.sum(&s, signed, sel, onesIn(sel), nil, 0, false)
 	if got := bigSum(&s); got.Cmp(want) != 0 {
 		t.Fatalf("%d cells of %d bytes, signed %v: sum %d, want %d", n, v.width, signed, got, want)
+	}
+	if v.width <= 8 {
+		s.Reset()
+		g := v.gather(signed)
+		if g.sum(&s, sel); bigSum(&s).Cmp(want) != 0 {
+			t.Fatalf("%d cells of %d bytes, signed %v: sum of gathered cells %d, want %d", n, v.width, signed, bigSum(&s), want)
+		}
 	}
 	for k, x := range []*big.Int{least, greatest} {
 		got, ok := v.extreme(k == 1, signed, sel)
@@ -76,10 +83,16 @@ func checkProducts(t *testing.T, cells [2][]byte, views [2]planeView, n int, sig
 		x := bigOf(cells[0], i, views[0].width, signed[0])
 		want.Add(want, x.Mul(x, bigOf(cells[1], i, views[1].width, signed[1])))
 	}
-	var s Sum
-	addProducts(&s, &views[0], &views[1], signed[0], signed[1], sel)
-	if got := bigSum(&s); got.Cmp(want) != 0 {
-		t.Fatalf("%d cells of %d and %d bytes, signed %v: sum of products %d, want %d", n, views[0].width, views[1].width, signed, got, want)
+	x, y := views[0].gather(signed[0]), views[1].gather(signed[1])
+	for k, add := range []func(s *Sum){
+		func(s *Sum) { addProducts(s, &views[0], &views[1], signed[0], signed[1], sel, onesIn(sel)) },
+		func(s *Sum) { addPlaneProducts(s, &views[0], &views[1], signed[0], signed[1], sel, onesIn(sel)) },
+		func(s *Sum) { x.addProducts(s, &y, sel) },
+	} {
+		var s Sum
+		if add(&s); bigSum(&s).Cmp(want) != 0 {
+			t.Fatalf("%d cells of %d and %d bytes, signed %v, way %d: sum of products %d, want %d", n, views[0].width, views[1].width, signed, k, bigSum(&s), want)
+		}
 	}
 }
 
@@ -119,7 +132,7 @@ func TestSumGoesOnAfterItIsRead(t *testing.T) {
 		n := 64
 		cells, sel := viewCells(r, n, 8), randomSelection(r, n)
 		v := viewOf(cells, n, 8)
-		v.sum(&s, true, sel, nil, 0, false)
+		v.sum(&s, true, sel, onesIn(sel), nil, 0, false)
 		for i := batch.Bitmap(sel).Next(0); i >= 0; i = batch.Bitmap(sel).Next(i + 1) {
 			want.Add(want, bigOf(cells, i, 8, true))
 		}
