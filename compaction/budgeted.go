@@ -13,13 +13,13 @@ import (
 // Merging a set of rowsets replaces their spans by one row of rowsets side by side, from the first
 // to the last of their keys. So the depth falls by
 //
-//	  sum of the widths of the rowsets
-//	- distance from the first From to the last To   times 1.003, so that a set that does not
-//	                                                overlap is not worth its cost
-//	+ SmallRowSets × (1 - Bytes/TargetBytes)        for each rowset below TargetBytes, so that
-//	                                                small ones are merged even side by side
+//	sum of the widths of the rowsets
+//	- 1.003 × distance from the first From to the last To
+//	+ SmallRowSets × (1 - Bytes/Layout.RowSetBytes) for each small rowset
 //
-// which is the quality of a choice. The zero value is ready to use.
+// which is the quality of a choice. The factor 1.003 makes sets that do not overlap not worth their
+// cost, unless some of their rowsets are much smaller than those that the merge writes. The zero
+// value is ready to use.
 //
 // Finding the best set is a knapsack problem for each pair of a first and a last rowset. A first
 // pass bounds the quality of the sets that begin with each rowset, and finds good ones. A second
@@ -31,8 +31,6 @@ import (
 // The set never exceeds the budget. Rowsets above the budget and rowsets that are not well-formed
 // (see Spans) are not considered. Source: tablet spec §16, with sizes in bytes instead of MiB.
 type Budgeted struct {
-	// TargetBytes is the size from which a rowset is not small. Default: 32 MiB.
-	TargetBytes int64
 	// SmallRowSets is what merging an empty rowset with its neighbors is worth, as a share of the
 	// key space. It must be less than MinQuality, or a table of small rowsets would be rewritten
 	// again and again. Default: 0.009; negative means nothing.
@@ -48,9 +46,6 @@ const (
 
 // filled returns a copy with the defaults filled in.
 func (b Budgeted) filled() Budgeted {
-	if b.TargetBytes == 0 {
-		b.TargetBytes = 32 << 20
-	}
 	switch {
 	case b.SmallRowSets == 0:
 		b.SmallRowSets = 0.009
@@ -67,9 +62,6 @@ func (b Budgeted) filled() Budgeted {
 func (b Budgeted) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if b.TargetBytes < 0 {
-		bad("TargetBytes is %d, want a size", b.TargetBytes)
-	}
 	finite := func(name string, v float64) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			bad("%s is %v, want a number", name, v)

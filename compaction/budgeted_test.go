@@ -108,7 +108,7 @@ func bestOfAll(b Budgeted, l Layout, budgets []int64) []float64 {
 	sets[0] = set{from: 1}
 	best := make([]float64, len(budgets))
 	for i, r := range l.RowSets {
-		value := spans[i].Width() + b.SmallRowSets*max(0, 1-float64(r.Bytes)/float64(b.TargetBytes))
+		value := spans[i].Width() + b.SmallRowSets*max(0, 1-float64(r.Bytes)/(32*mib))
 		for _, s := range sets[:len(sets):len(sets)] {
 			s = set{s.bytes + r.Bytes, s.value + value, min(s.from, spans[i].From), max(s.to, spans[i].To)}
 			sets = append(sets, s)
@@ -237,7 +237,7 @@ func TestBudgetedEndsOnHostileLayouts(t *testing.T) {
 
 func TestBudgetedValidatesItsOptions(t *testing.T) {
 	nan := math.NaN()
-	for _, b := range []Budgeted{{TargetBytes: -1}, {SmallRowSets: 0.01}, {SmallRowSets: 0.5, MinQuality: 0.5}, {MinQuality: -1}, {MinQuality: nan},
+	for _, b := range []Budgeted{{SmallRowSets: 0.01}, {SmallRowSets: 0.5, MinQuality: 0.5}, {MinQuality: -1}, {MinQuality: nan},
 		{SmallRowSets: nan}, {MinQuality: math.Inf(1)}, {SmallRowSets: -1, MinQuality: -0.5}} {
 		if err := b.Validate(); err == nil {
 			t.Errorf("%+v is valid", b)
@@ -246,7 +246,7 @@ func TestBudgetedValidatesItsOptions(t *testing.T) {
 			t.Errorf("%+v picks %v", b, c.RowSets)
 		}
 	}
-	for _, b := range []Budgeted{{}, {SmallRowSets: -1}, {SmallRowSets: 0.4, MinQuality: 0.5}, {TargetBytes: 1}} {
+	for _, b := range []Budgeted{{}, {SmallRowSets: -1}, {SmallRowSets: 0.4, MinQuality: 0.5}} {
 		if err := b.Validate(); err != nil {
 			t.Errorf("%+v: %v", b, err)
 		}

@@ -64,9 +64,6 @@ type endpoint struct {
 	last bool
 }
 
-// wellFormed reports whether a policy considers the rowset.
-func (r *RowSetInfo) wellFormed() bool { return r.Bytes >= 0 && bytes.Compare(r.MinKey, r.MaxKey) <= 0 }
-
 // density is the number of bytes per key of the rowsets over the current key.
 //
 // A key is a number only next to a prefix: its 8 bytes after it. Rowsets with the same common prefix

@@ -2,8 +2,10 @@ package compaction
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"sort"
+	"math"
+	"slices"
 )
 
 // RowSetInfo describes a rowset to a policy.
@@ -18,8 +20,9 @@ type RowSetInfo struct {
 
 // Layout contains the rowsets of one table, ordered by first key.
 type Layout struct {
-	Table   string
-	RowSets []RowSetInfo
+	Table       string
+	RowSetBytes int64 // size at which a merge starts a new rowset; 0 = 32 MiB
+	RowSets     []RowSetInfo
 }
 
 // Choice contains the IDs of the rowsets to merge, and the reason in one sentence.
@@ -48,48 +51,96 @@ func (None) Pick(Layout, int64) Choice { return Choice{} }
 // them.
 //
 // It takes the key that most rowsets cover, if at least Depth do, and of these rowsets the smallest
-// first, until the budget is used up. Depth 0 means 4.
+// first, until the budget is used up. Depth 0 means 4. Rowsets that are not well-formed (see Spans)
+// are not considered.
 type Overlap struct{ Depth int }
 
-// Pick finds the deepest key and the rowsets over it.
+// Pick finds the deepest key and the rowsets over it, in time O(n log n).
 func (o Overlap) Pick(layout Layout, budget int64) Choice {
 	least := o.Depth
 	if least <= 0 {
 		least = 4
 	}
-	cover := deepest(layout.RowSets)
+	cover := deepest(layout, layout.usable(math.MaxInt64))
 	if len(cover) < max(least, 2) {
 		return Choice{}
 	}
-	sort.SliceStable(cover, func(i, j int) bool { return cover[i].Bytes < cover[j].Bytes })
-	c := Choice{Why: fmt.Sprintf("%d rowsets cover one key", len(cover))}
-	var used int64
-	for _, r := range cover {
-		if used += r.Bytes; used > budget && len(c.RowSets) >= 2 {
-			break
+	slices.SortStableFunc(cover, layout.smaller)
+	c := layout.choice(within(layout, cover, budget))
+	if len(c.RowSets) < 2 { // two, even above the budget
+		c = layout.choice(cover[:2])
+	}
+	c.Why = fmt.Sprintf("%d rowsets cover one key", len(cover))
+	return c
+}
+
+// The functions below refer to rowsets by their indexes in a layout.
+
+// wellFormed reports whether policies consider the rowset.
+func (r *RowSetInfo) wellFormed() bool { return r.Bytes >= 0 && bytes.Compare(r.MinKey, r.MaxKey) <= 0 }
+
+// usable returns the rowsets that a policy may choose: those that are well-formed and have at most
+// budget bytes; of several with one ID only the first.
+func (l Layout) usable(budget int64) []int {
+	seen := make(map[uint64]bool, len(l.RowSets))
+	sets := make([]int, 0, len(l.RowSets))
+	for i := range l.RowSets {
+		r := &l.RowSets[i]
+		if !seen[r.ID] && r.wellFormed() && r.Bytes <= budget {
+			sets = append(sets, i)
 		}
-		c.RowSets = append(c.RowSets, r.ID)
+		seen[r.ID] = true
+	}
+	return sets
+}
+
+func (l Layout) smaller(a, b int) int { return cmp.Compare(l.RowSets[a].Bytes, l.RowSets[b].Bytes) }
+
+// choice returns the choice of sets, in their order.
+func (l Layout) choice(sets []int) (c Choice) {
+	for _, i := range sets {
+		c.RowSets = append(c.RowSets, l.RowSets[i].ID)
 	}
 	return c
 }
 
-// deepest returns the rowsets over a key that the most rowsets cover. The rowsets are ordered by
-// first key. The depth can increase only at a first key, so only first keys are considered.
-func deepest(sets []RowSetInfo) []RowSetInfo {
-	var open, best []RowSetInfo
-	for _, r := range sets {
-		kept := open[:0:0]
-		for _, x := range open {
-			if bytes.Compare(x.MaxKey, r.MinKey) >= 0 {
-				kept = append(kept, x)
-			}
+// within returns as many sets as the budget allows, from the first on.
+func within(l Layout, sets []int, budget int64) []int {
+	for n, i := range sets {
+		if l.RowSets[i].Bytes > budget {
+			return sets[:n]
 		}
-		open = append(kept, r)
-		if len(open) > len(best) {
-			best = append([]RowSetInfo(nil), open...)
+		budget -= l.RowSets[i].Bytes
+	}
+	return sets
+}
+
+// deepest returns those of sets that are over the first key that the most of them cover, in their
+// order. The depth increases only at first keys, so only those are considered.
+func deepest(l Layout, sets []int) []int {
+	firsts, lasts := make([][]byte, len(sets)), make([][]byte, len(sets))
+	for k, i := range sets {
+		firsts[k], lasts[k] = l.RowSets[i].MinKey, l.RowSets[i].MaxKey
+	}
+	slices.SortFunc(firsts, bytes.Compare)
+	slices.SortFunc(lasts, bytes.Compare)
+	var place []byte
+	ended, most := 0, 0
+	for k, key := range firsts {
+		for bytes.Compare(lasts[ended], key) < 0 {
+			ended++
+		}
+		if depth := k + 1 - ended; depth > most {
+			most, place = depth, key
 		}
 	}
-	return best
+	var cover []int
+	for _, i := range sets {
+		if r := &l.RowSets[i]; bytes.Compare(r.MinKey, place) <= 0 && bytes.Compare(place, r.MaxKey) <= 0 {
+			cover = append(cover, i)
+		}
+	}
+	return cover
 }
 
 // Groups splits a layout into groups of rowsets that overlap, directly or through others. Merging

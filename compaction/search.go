@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/oribi-db/oribi/rowset"
 )
 
 // Limits of a search, in steps: a step looks at one rowset, or extends one set by it.
@@ -53,15 +55,18 @@ type search struct {
 
 func newSearch(b Budgeted, layout Layout, budget int64) *search {
 	s := &search{options: b, layout: layout, budget: uint64(budget), quality: b.MinQuality}
-	seen := make(map[uint64]bool, len(layout.RowSets))
-	for i, span := range Spans(layout) {
+	spans := Spans(layout)
+	full := float64(layout.RowSetBytes)
+	if full <= 0 {
+		full = rowset.DefaultTargetBytes
+	}
+	for _, i := range layout.usable(budget) {
 		r := &layout.RowSets[i]
-		c := candidate{Span: span, bytes: uint64(max(r.Bytes, 1)), set: i}
-		c.value = span.Width() + b.SmallRowSets*max(0, 1-float64(r.Bytes)/float64(b.TargetBytes))
-		if r.wellFormed() && !seen[r.ID] && c.value > 0 && c.bytes <= s.budget {
+		c := candidate{Span: spans[i], bytes: uint64(max(r.Bytes, 1)), set: i}
+		c.value = c.Width() + b.SmallRowSets*max(0, 1-float64(r.Bytes)/full)
+		if c.value > 0 {
 			s.all = append(s.all, c)
 		}
-		seen[r.ID] = true
 	}
 	slices.SortStableFunc(s.all, func(a, b candidate) int { return cmp.Compare(a.To, b.To) })
 	s.greedy.budget, s.exact.budget = s.budget, s.budget
@@ -118,14 +123,15 @@ func (s *search) choice() Choice {
 		return Choice{}
 	}
 	slices.SortFunc(s.best, func(a, b int) int { return cmp.Compare(s.all[a].set, s.all[b].set) })
-	c := Choice{Quality: s.quality}
-	bytes := int64(0)
+	var sets []int
+	bytes := uint64(0)
 	for _, i := range s.best {
-		r := &s.layout.RowSets[s.all[i].set]
-		c.RowSets = append(c.RowSets, r.ID)
-		bytes += r.Bytes
+		sets = append(sets, s.all[i].set)
+		bytes += s.all[i].bytes
 	}
-	c.Why = fmt.Sprintf("merging %d rowsets of %d bytes lowers the depth by %.3f", len(c.RowSets), bytes, s.quality)
+	c := s.layout.choice(sets)
+	c.Quality = s.quality
+	c.Why = fmt.Sprintf("merging %d rowsets of %d bytes lowers the depth by %.3f", len(sets), bytes, s.quality)
 	return c
 }
 

@@ -35,7 +35,7 @@ func (t *Tablet) begin() (*job, error) {
 		return nil, err
 	}
 	c := t.opts.Store.NewCreation()
-	return &job{t: t, st: st, edit: Edit{Created: []*blockmanager.Creation{c}}, creation: c, before: st.info(t.Name()), start: time.Now()}, nil
+	return &job{t: t, st: st, edit: Edit{Created: []*blockmanager.Creation{c}}, creation: c, before: t.info(st), start: time.Now()}, nil
 }
 
 // beginBlocked starts a job that blocks the table's writers until it ends, and waits until

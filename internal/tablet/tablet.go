@@ -348,11 +348,11 @@ func (t *Tablet) Info() compaction.Layout {
 		return compaction.Layout{Table: t.Name()}
 	}
 	defer st.release()
-	return st.info(t.Name())
+	return t.info(st)
 }
 
-func (st *tabletState) info(table string) compaction.Layout {
-	out := compaction.Layout{Table: table}
+func (t *Tablet) info(st *tabletState) compaction.Layout {
+	out := compaction.Layout{Table: t.Name(), RowSetBytes: t.opts.TargetBytes}
 	for _, d := range st.tree.Sets {
 		out.RowSets = append(out.RowSets, describe(d.Metadata()))
 	}

@@ -1,0 +1,25 @@
+package compaction
+
+import "maps"
+
+// named lists the policies with their defaults.
+var named = map[string]Policy{
+	"none":     None{},
+	"overlap":  Overlap{},
+	"budgeted": Budgeted{},
+	"tiered":   Tiered{},
+	"leveled":  Leveled{},
+}
+
+// Named returns the policies of this package with their defaults, by name: none, overlap, budgeted,
+// tiered, and leveled.
+func Named() map[string]Policy { return maps.Clone(named) }
+
+// Validate reports what is wrong with a policy's options: it calls the policy's method Validate if
+// there is one.
+func Validate(p Policy) error {
+	if v, ok := p.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}
