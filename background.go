@@ -184,15 +184,10 @@ func (b *background) compactor() {
 		}
 		for _, t := range b.s.sortedTables() {
 			b.compactDeltas(t)
-			for b.ctx.Err() == nil {
-				choice := b.s.opts.Policy.Pick(t.tab.Info(), min(maxCompaction, b.s.opts.MemoryLimit))
-				if len(choice.RowSets) < 2 {
-					break
-				}
-				if !b.run("compaction", t, func() error { return t.tab.Merge(b.ctx, choice) }) {
-					break
-				}
-			}
+			b.run("compaction", t, func() error {
+				_, err := t.tab.MergeBy(b.ctx, b.s.opts.Policy, min(maxCompaction, b.s.opts.MemoryLimit))
+				return err
+			})
 		}
 		b.s.rewriteSparse(b.ctx)
 	}

@@ -2,6 +2,7 @@ package oribi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -44,12 +45,31 @@ func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
 	})
 }
 
-// Merge rewrites the rowsets that a policy chose. Writers wait and errors are as for Flush.
+// Merge rewrites the rowsets that a policy chose; a choice of none does nothing. A choice that
+// Choice.Check refuses is an error, and an event with that error. It may refuse an older choice, if
+// background work has replaced a rowset since the Layout of which it was made. Writers wait and
+// errors are as for Flush; ErrNotFound for a rowset that the table does not have.
 func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
 	_, err := t.work(ctx, "merge", func(ctx context.Context) (CompactionResult, error) {
 		return CompactionResult{}, t.tab.Merge(ctx, c)
 	})
 	return err
+}
+
+// MergeBy merges the rowsets that a policy picks until it picks none, as is done in the background
+// with Options.Policy. budget is the number of bytes that it passes to the policy. It does not flush
+// memory. It also ends when the policy picks only rowsets that the merge before has written. Writers
+// wait and errors are as for Merge; a panic of the policy is an error.
+func (t *Table) MergeBy(ctx context.Context, p compaction.Policy, budget int64) (CompactionResult, error) {
+	return t.work(ctx, "merge", func(ctx context.Context) (CompactionResult, error) {
+		if p == nil {
+			return CompactionResult{}, errors.New("no policy")
+		}
+		if err := compaction.Validate(p); err != nil {
+			return CompactionResult{}, fmt.Errorf("policy: %w", err)
+		}
+		return t.tab.MergeBy(ctx, p, budget)
+	})
 }
 
 func (t *Table) work(ctx context.Context, what string, do func(context.Context) (CompactionResult, error)) (CompactionResult, error) {

@@ -66,7 +66,8 @@ type Options struct {
 	// Manual leaves flushes and compactions to the caller, except for flushes that the memory limit
 	// forces.
 	Manual bool
-	// Policy chooses what to merge in the background. Default: compaction.Overlap{}.
+	// Policy chooses what to merge in the background. compaction.Named lists those that there are.
+	// Default: compaction.Overlap{}.
 	Policy compaction.Policy
 	// FlushBytes is the size at which a MemRowSet is flushed. Default: 64 MiB, or a quarter of
 	// MemoryLimit if that is less.
@@ -107,6 +108,11 @@ func (o *Options) Validate() error {
 	}
 	if n := o.LogSegmentBytes; n != 0 && (n < minSegmentBytes || n > maxSegmentBytes) {
 		bad("LogSegmentBytes is %d, want %d to %d", n, minSegmentBytes, maxSegmentBytes)
+	}
+	if o.Policy != nil {
+		if err := compaction.Validate(o.Policy); err != nil {
+			bad("Policy: %w", err)
+		}
 	}
 	if o.ReadOnly && o.ErrorIfExists {
 		bad("ReadOnly and ErrorIfExists exclude one another")

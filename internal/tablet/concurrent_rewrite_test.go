@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
@@ -187,12 +186,13 @@ var jobs = map[string]func(l *rowHistories, ctx context.Context) error{
 	"flush":        func(l *rowHistories, ctx context.Context) error { _, err := l.tab.Flush(ctx); return err },
 	"flush deltas": func(l *rowHistories, ctx context.Context) error { _, err := l.tab.FlushDeltas(ctx); return err },
 	"compact":      func(l *rowHistories, ctx context.Context) error { _, err := l.tab.Compact(ctx); return err },
-	"merge": func(l *rowHistories, ctx context.Context) error {
-		c := compaction.Choice{}
+	"merge": func(l *rowHistories, ctx context.Context) (err error) {
+		var all []uint64 // one rowset too, which Merge refuses
 		for _, m := range l.tab.RowSetMetadata() {
-			c.RowSets = append(c.RowSets, m.ID)
+			all = append(all, m.ID)
 		}
-		return l.tab.Merge(ctx, c)
+		l.tab.exclusively(func() { _, err = l.tab.mergeSets(ctx, all, "", true) })
+		return err
 	},
 }
 

@@ -3,6 +3,8 @@ package tablet
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -27,29 +29,100 @@ func (t *Tablet) compact(ctx context.Context) (compaction.Result, error) {
 		for i := range group {
 			ids[i] = group[i].ID
 		}
-		n, err := t.mergeSets(ctx, ids, requested, len(group) > 1)
+		e, err := t.mergeSets(ctx, ids, requested, len(group) > 1)
 		if err != nil {
 			return res, err
 		}
-		res.BytesWritten += n
+		res.BytesWritten += e.BytesWritten
 	}
 	res.RowSetsAfter = len(t.Info().RowSets)
 	return res, nil
 }
 
-// Merge rewrites the chosen rowsets into others that do not overlap. The table's writers wait for
-// the metadata commit only.
+// Merge rewrites the chosen rowsets into others that do not overlap. A choice of none does nothing;
+// one that Choice.Check refuses is a merge that fails. The table's writers wait for the metadata
+// commit only.
 func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) (err error) {
-	t.exclusively(func() { _, err = t.mergeSets(ctx, c.RowSets, c.Why, true) })
+	t.exclusively(func() {
+		var layout compaction.Layout
+		if layout, err = t.layout(); err == nil && len(c.RowSets) > 0 {
+			_, err = t.mergeChoice(ctx, c, layout, nil)
+		}
+	})
 	return err
 }
 
-// mergeSets is Merge under the work lock. bytes is the number of bytes written. Without force, it
-// does nothing if a rewrite would change no rowset.
-func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (bytes int64, err error) {
+// MergeBy merges what a policy picks, until it picks nothing, or only rowsets that the merge before
+// has written, which another merge would write again. Errors: those of a merge; ErrNotFound if the
+// policy picks a rowset that the table does not have.
+func (t *Tablet) MergeBy(ctx context.Context, p compaction.Policy, budget int64) (res compaction.Result, err error) {
+	res.RowSetsBefore = len(t.Info().RowSets)
+	var written []uint64
+	for err == nil {
+		var e *Edit
+		// Other jobs of the table may run between two merges.
+		t.exclusively(func() { e, err = t.mergeOnce(ctx, p, budget, written) })
+		if e == nil {
+			break
+		}
+		res.BytesWritten += e.BytesWritten
+		written = nil
+		for _, a := range e.Added {
+			written = append(written, a.Row.ID)
+		}
+	}
+	res.RowSetsAfter = len(t.Info().RowSets)
+	return res, err
+}
+
+// mergeOnce performs one merge of MergeBy. It returns nil if there is nothing to merge. The choice
+// is made under the work lock, so that no other job replaces the rowsets before they are merged.
+func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64, written []uint64) (*Edit, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	layout, err := t.layout()
+	if err != nil {
+		return nil, err
+	}
+	c, err := t.pick(p, layout, budget)
+	if err == nil && !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !slices.Contains(written, id) }) {
+		return nil, nil
+	}
+	return t.mergeChoice(ctx, c, layout, err)
+}
+
+// pick calls a policy, whose code is the caller's: a panic is an error.
+func (t *Tablet) pick(p compaction.Policy, layout compaction.Layout, budget int64) (c compaction.Choice, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			c, err = compaction.Choice{Why: fmt.Sprintf("a pick of %T", p)}, fmt.Errorf("policy %T: panic: %v", p, r)
+			t.opts.Logger.Error("policy panicked", slog.String("table", layout.Table), slog.Any("err", err), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	layout.RowSets = slices.Clone(layout.RowSets) // the policy may keep or change it
+	return p.Pick(layout, budget), nil
+}
+
+// mergeChoice merges what was chosen from layout, the table's current one. If picking has failed or
+// the choice cannot be carried out, it sends the event of a merge that failed.
+func (t *Tablet) mergeChoice(ctx context.Context, c compaction.Choice, layout compaction.Layout, failed error) (*Edit, error) {
+	if failed == nil {
+		failed = c.Check(layout)
+	}
+	if failed != nil {
+		t.events = append(t.events, compaction.Event{Kind: compaction.Merge, Table: layout.Table, Why: c.Why, Before: layout, After: layout, Err: failed})
+		return nil, failed
+	}
+	return t.mergeSets(ctx, c.RowSets, c.Why, true)
+}
+
+// mergeSets merges rowsets under the work lock and returns the edit. Without force, it does nothing
+// if a rewrite would change no rowset.
+func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (*Edit, error) {
 	j, err := t.begin()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer j.end()
 	e := &j.edit
@@ -62,7 +135,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 		}
 	}
 	if len(e.Removed) == 0 || !force {
-		return 0, nil
+		return e, nil
 	}
 	err = j.freeze(ctx, func() {
 		for _, d := range e.Removed {
@@ -70,7 +143,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 		}
 	})
 	if err != nil {
-		return 0, err
+		return e, err
 	}
 	err = j.writeMerged(ctx)
 	if err == nil {
@@ -80,7 +153,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 		err = j.commit()
 	}
 	j.record(err)
-	return e.BytesWritten, err
+	return e, err
 }
 
 // writeMerged rewrites the removed rowsets as of the cutover point.

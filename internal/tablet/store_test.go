@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"testing"
@@ -110,7 +111,7 @@ func (w *testStore) open() {
 		})
 	}
 	if err == nil {
-		w.tab, err = Open(Options{Store: w, TargetBytes: 4 << 10, GrowMem: func(n int64) { w.memory += n }, Progress: func(string, int64, int64) { once(&w.onRead) },
+		w.tab, err = Open(Options{Store: w, Logger: slog.New(slog.DiscardHandler), TargetBytes: 4 << 10, GrowMem: func(n int64) { w.memory += n }, Progress: func(string, int64, int64) { once(&w.onRead) },
 			RowSets: rowset.Options{Blocks: blocks{w.m}, Cache: cache.New(1 << 20), Grow: func(int64) { once(&w.onGrow) }}}, row, sets)
 	}
 	if err != nil {

@@ -343,12 +343,18 @@ func (st *tabletState) memEndsBefore(key []byte) bool {
 
 // Info returns the rowsets' bounds and sizes, in order of first keys.
 func (t *Tablet) Info() compaction.Layout {
+	l, _ := t.layout()
+	return l
+}
+
+// layout is Info with the error that there is after the table was dropped or the store closed.
+func (t *Tablet) layout() (compaction.Layout, error) {
 	st, err := t.acquire()
 	if err != nil {
-		return compaction.Layout{Table: t.Name()}
+		return compaction.Layout{Table: t.Name()}, err
 	}
 	defer st.release()
-	return t.info(st)
+	return t.info(st), nil
 }
 
 func (t *Tablet) info(st *tabletState) compaction.Layout {

@@ -330,5 +330,9 @@ func (r *Runner) merge(t *oribi.Table, mask uint64) error {
 		return nil
 	}
 	r.Counts.Merges++
-	return t.Merge(r.ctx, c)
+	err := t.Merge(r.ctx, c)
+	if r.Script.Settings.Background && errors.Is(err, oribi.ErrNotFound) {
+		return nil // background work has replaced one of the rowsets
+	}
+	return err
 }

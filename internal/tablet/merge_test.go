@@ -1,0 +1,117 @@
+package tablet
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/compaction"
+)
+
+// policyFunc is a policy that is a function.
+type policyFunc func(compaction.Layout) compaction.Choice
+
+func (f policyFunc) Pick(l compaction.Layout, _ int64) compaction.Choice { return f(l) }
+
+func choose(ids ...uint64) policyFunc {
+	return func(compaction.Layout) compaction.Choice {
+		return compaction.Choice{RowSets: ids, Why: "a test"}
+	}
+}
+
+// threeRowSets flushes rowsets 1 to 3, which overlap.
+func threeRowSets(t *testing.T) *testStore {
+	w := newTestStore(t, testSchema)
+	for i := range 3 {
+		w.mustCommit(w.op(Insert, i, i, ""), w.op(Insert, 100+i, i, ""))
+		w.flush()
+	}
+	w.events = nil
+	return w
+}
+
+// What a policy must not choose is an event with an error. The table stays as it was and can be
+// merged.
+func TestPoliciesThatFailAreReported(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		policy policyFunc
+		want   string
+		err    error
+	}{
+		{"unknown", choose(1, 77), "rowset 77", compaction.ErrNotFound},
+		{"twice", choose(1, 2, 1), "rowset 1 is chosen twice", nil},
+		{"one", choose(2), "a merge of 1 rowsets, want two or more", nil},
+		{"panic", func(l compaction.Layout) compaction.Choice { panic(l.Table + ": planned") }, "planned", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := threeRowSets(t)
+			rows := w.scan(latest, true)
+			_, err := w.tab.MergeBy(t.Context(), test.policy, 1<<20)
+			if err == nil || !strings.Contains(err.Error(), test.want) || test.err != nil && !errors.Is(err, test.err) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+			if len(w.events) != 1 {
+				t.Fatalf("%d events", len(w.events))
+			}
+			e := w.events[0]
+			if e.Kind != compaction.Merge || e.Why == "" || !errors.Is(e.Err, err) || len(e.Before.RowSets) != 3 || len(e.After.RowSets) != 3 || len(e.Inputs)+len(e.Outputs) > 0 {
+				t.Errorf("%+v", e)
+			}
+			if got := w.scan(latest, true); !slices.Equal(got, rows) {
+				t.Errorf("got %v, want %v", got, rows)
+			}
+			res, err := w.tab.MergeBy(t.Context(), compaction.Leveled{}, 1<<20)
+			if err != nil || res.RowSetsBefore != 3 || res.RowSetsAfter != 1 || res.BytesWritten == 0 {
+				t.Errorf("%+v, %v", res, err)
+			}
+			w.checkStored()
+		})
+	}
+}
+
+// A choice that was made of an older layout is refused as a whole.
+func TestMergeRefusesRowSetsThatAreGone(t *testing.T) {
+	w := threeRowSets(t)
+	old := compaction.Choice{RowSets: []uint64{1, 2}}
+	if err := w.tab.Merge(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	old.RowSets[0] = 3
+	if err := w.tab.Merge(t.Context(), old); !errors.Is(err, compaction.ErrNotFound) || len(w.events) != 2 || w.events[1].Err == nil {
+		t.Errorf("%v, events %v", err, w.events)
+	}
+	if n := len(w.tab.Info().RowSets); n != 2 {
+		t.Errorf("%d rowsets, want 2", n)
+	}
+	if err := w.tab.Merge(t.Context(), compaction.Choice{}); err != nil || len(w.events) != 2 {
+		t.Errorf("%v, %d events", err, len(w.events))
+	}
+}
+
+// A policy that always merges all rowsets ends, although the merge writes more than one.
+func TestMergeByEndsWhenItWouldRepeatItself(t *testing.T) {
+	w := newTestStore(t, testSchema)
+	for i := range 2 {
+		var ops []Op
+		for k := range 3000 {
+			ops = append(ops, w.op(Insert, 2*k+i, k, strings.Repeat("x", 50)))
+		}
+		w.mustCommit(ops...)
+		w.flush()
+	}
+	w.events = nil
+	calls := 0
+	res, err := w.tab.MergeBy(t.Context(), policyFunc(func(l compaction.Layout) (c compaction.Choice) {
+		for _, r := range l.RowSets {
+			c.RowSets = append(c.RowSets, r.ID)
+		}
+		clear(l.RowSets) // the layout is the policy's own
+		calls++
+		return c
+	}), 1<<20)
+	if err != nil || calls != 2 || len(w.events) != 1 || res.RowSetsAfter < 2 || len(w.events[0].Before.RowSets[0].MinKey) == 0 {
+		t.Errorf("%+v, %v, %d picks, %d events", res, err, calls, len(w.events))
+	}
+}
