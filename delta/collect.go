@@ -28,8 +28,8 @@ func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
 		c.undos = append(c.undos, cursor{file: f, schema: t.schema()})
 	}
 	for _, f := range t.Redo {
-		if f.redoRelevant(snap) {
-			c.redos = append(c.redos, cursor{file: f, schema: t.schema()})
+		if need := (filter{kind: redos, to: snap}); f.has(need) {
+			c.redos = append(c.redos, cursor{file: f, schema: t.schema(), filter: need})
 		}
 	}
 	if t.Mem.relevant(snap) {

@@ -11,35 +11,17 @@ import (
 type cursor struct {
 	file   *File
 	schema *schema.Schema // see Tracker.Schema
-	order  order          // of a row's changes, checked
+	filter filter         // the deltas that the reader needs; it may get others too
 
-	begun bool        // false before the first window and after an error
-	block *deltaBlock // the current one; nil at the beginning and after the last
-	at    int         // number of block
-	next  int         // number of the cblock that load reads next
-	pos   int         // the first entry of block that no window has returned
-	low   uint64      // all rows below were in earlier windows
-	key   []byte
-}
-
-// order is the order of timestamps that a reader of a file requires within each row.
-type order int8
-
-const (
-	anyOrder order = iota
-	redoOrder
-	undoOrder
-)
-
-// check returns an error if the changes of a row in b are not in that order. Errors: ErrCorrupt.
-func (o order) check(b *deltaBlock) error {
-	switch {
-	case o == redoOrder && !b.ascending:
-		return fault.Corruptf("redos of a row are not in the order of their timestamps")
-	case o == undoOrder && !b.descending:
-		return fault.Corruptf("undos of a row are not in the reverse order of their timestamps")
-	}
-	return nil
+	begun     bool        // false before the first window and after an error
+	current   bool        // there is a current cblock: false at the beginning and after the last
+	block     *deltaBlock // the current one; nil if the filter has none of its deltas
+	low, high uint32      // its first and its last row
+	at        int         // its number
+	next      int         // number of the cblock that load reads next
+	pos       int         // the first entry of block that no window has returned
+	done      uint64      // all rows below were in earlier windows
+	key       []byte
 }
 
 // scan calls yield for the deltas of rows [from, to) in file order: entries [i, j) of one cblock
@@ -49,19 +31,21 @@ func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) erro
 		return nil
 	}
 	err := c.move(from)
-	for more := c.block != nil; more && err == nil; {
-		b := c.block
-		i := b.atOrAfter(c.pos, from)
-		j := b.atOrAfter(i, to)
-		if i < j {
-			yield(b, i, j)
+	for more := c.current; more && err == nil; {
+		if b := c.block; b != nil {
+			i := b.atOrAfter(c.pos, from)
+			j := b.atOrAfter(i, to)
+			if i < j {
+				yield(b, i, j)
+			}
+			c.pos = j
 		}
-		if c.pos = j; j < b.entries {
-			break // the next one belongs to a later window
+		if uint64(c.high) >= to {
+			break // the next delta belongs to a later window
 		}
 		more, err = c.load()
 	}
-	c.low, c.begun = to, err == nil // so that the next window returns the error too, and does not continue after it
+	c.done, c.begun = to, err == nil // so that the next window returns the error too, and does not continue after it
 	return err
 }
 
@@ -69,8 +53,8 @@ func (c *cursor) scan(from, to uint64, yield func(b *deltaBlock, i, j int)) erro
 // index if the window follows the previous one, or begins in the current cblock or after the end of
 // the file.
 func (c *cursor) move(row uint64) error {
-	ahead := c.block == nil || uint64(c.block.high) >= row
-	if c.begun && (row == c.low || row > c.low && ahead) {
+	ahead := !c.current || uint64(c.high) >= row
+	if c.begun && (row == c.done || row > c.done && ahead) {
 		return nil
 	}
 	// The deltas of row, if there are any, begin in the last cblock whose first delta has a smaller
@@ -85,34 +69,51 @@ func (c *cursor) move(row uint64) error {
 	return err
 }
 
-// load reads the next cblock; more is false at the end of the file. Errors: ErrCorrupt.
+// load moves to the next cblock; more is false at the end of the file. Errors: ErrCorrupt.
 func (c *cursor) load() (more bool, err error) {
 	c.pos = 0
 	n, err := c.file.cells.DataBlocks()
 	if err != nil {
 		return false, c.file.wrap(err)
 	}
-	before, at := c.block, c.at
-	if before != nil && c.next == at {
+	if c.current && c.next == c.at {
 		c.next++
 		return true, nil // the index led to the current cblock
 	}
+	follows, before := c.current && c.next == c.at+1, c.high
+	c.current = false
 	if c.next >= n {
 		c.block = nil
 		return false, nil
 	}
-	if c.block, err = c.file.block(c.next, c.schema); err != nil {
+	if err := c.read(n); err != nil {
 		c.block = nil
 		return false, err
 	}
-	if err := c.order.check(c.block); err != nil {
+	if follows && c.low < before {
 		c.block = nil
-		return false, c.file.damaged(err)
+		return false, c.file.damaged(fault.Corruptf("row %d after row %d", c.low, before))
 	}
+	c.current = true
 	c.at, c.next = c.next, c.next+1
-	if first := c.block.low; before != nil && c.at == at+1 && first < before.high {
-		c.block = nil
-		return false, c.file.damaged(fault.Corruptf("row %d after row %d", first, before.high))
-	}
 	return true, nil
+}
+
+// read reads the next one of n cblocks, unless it is known that the filter has none of its deltas.
+func (c *cursor) read(n int) (err error) {
+	var skip bool
+	bounds := &c.file.boundsOf(n)[c.next]
+	if c.low, c.high, skip = bounds.excluded(c.filter); skip {
+		c.block = nil
+		return nil
+	}
+	if c.block, err = c.file.block(c.next, c.schema); err != nil {
+		return err
+	}
+	c.low, c.high = c.block.low, c.block.high
+	bounds.note(c.block)
+	if err := c.filter.check(c.block); err != nil {
+		return c.file.damaged(err)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
@@ -20,6 +21,8 @@ type File struct {
 	cells *cfile.Reader
 	stats Stats
 	size  int64
+
+	bounds atomic.Pointer[[]cblockBounds] // of the data cblocks; nil before the first read
 }
 
 // OpenFile opens a delta file. src must stay open while the File is in use. Errors: ErrUnsupported
@@ -59,11 +62,8 @@ func (f *File) Len() int64 { return f.cells.Rows() }
 // Bytes returns the size of the file.
 func (f *File) Bytes() int64 { return f.size }
 
-// redoRelevant reports whether a redo of the file may apply to snap.
-func (f *File) redoRelevant(snap mvcc.Snapshot) bool { return snap.Sees(f.stats.Min) }
-
-// undoRelevant reports whether an undo of the file may apply to snap.
-func (f *File) undoRelevant(snap mvcc.Snapshot) bool { return !snap.Sees(f.stats.Max) }
+// has reports whether the file may have changes of a filter.
+func (f *File) has(changes filter) bool { return !changes.excludes(f.stats.Min, f.stats.Max) }
 
 // damaged adds the block's number to an error.
 func (f *File) damaged(err error) error { return fmt.Errorf("delta: block %d: %w", f.ID, err) }

@@ -20,8 +20,8 @@ func (t *Tracker) NewSpan(from, to mvcc.Snapshot) *Span {
 	s := &Span{from: from, to: to}
 	for _, list := range [2][]*File{t.Undo, t.Redo} {
 		for _, f := range list {
-			if !from.Sees(f.stats.Max) && to.Sees(f.stats.Min) {
-				s.files = append(s.files, cursor{file: f, schema: t.schema()})
+			if need := (filter{kind: between, from: from, to: to}); f.has(need) {
+				s.files = append(s.files, cursor{file: f, schema: t.schema(), filter: need})
 			}
 		}
 	}

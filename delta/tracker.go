@@ -74,14 +74,14 @@ func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) erro
 		t.Mem.rowBack(row, snap, r)
 	}
 	for _, f := range slices.Backward(t.Redo) {
-		if f.redoRelevant(snap) {
+		if f.has(filter{kind: redos, to: snap}) {
 			if err := t.fileRow(f, row, snap, false, r); err != nil {
 				return err
 			}
 		}
 	}
 	for _, f := range slices.Backward(t.Undo) {
-		if f.undoRelevant(snap) {
+		if f.has(filter{kind: undos, to: snap}) {
 			if err := t.fileRow(f, row, snap, true, r); err != nil {
 				return err
 			}

@@ -70,13 +70,13 @@ func (t *Tracker) NewWindow(snap mvcc.Snapshot) *Window {
 func (w *Window) Reset(t *Tracker, snap mvcc.Snapshot) {
 	*w = Window{snap: snap}
 	for _, f := range t.Undo {
-		if f.undoRelevant(snap) {
-			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), order: undoOrder}, true})
+		if need := (filter{kind: undos, to: snap}); f.has(need) {
+			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), filter: need}, true})
 		}
 	}
 	for _, f := range t.Redo {
-		if f.redoRelevant(snap) {
-			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), order: redoOrder}, false})
+		if need := (filter{kind: redos, to: snap}); f.has(need) {
+			w.files = append(w.files, windowFile{cursor{file: f, schema: t.schema(), filter: need}, false})
 		}
 	}
 	if t.Mem.relevant(snap) {
