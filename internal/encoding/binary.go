@@ -169,6 +169,13 @@ func (b *binaryBlock) DecodeBackward(from, n int, dst *batch.Vector, at int) {
 	}
 }
 
+// DecodeSelected decodes values whose bits are set.
+func (b *binaryBlock) DecodeSelected(from, n int, sel batch.Bitmap, selAt int, dst *batch.Vector, at int) {
+	for i := sel.Next(selAt); i >= 0 && i < selAt+n; i = sel.Next(i + 1) {
+		dst.Bytes[at+i-selAt] = b.cell(from + i - selAt)
+	}
+}
+
 func (b *binaryBlock) Seek(target []byte) (int, bool, error) {
 	lo, hi := 0, b.Len()
 	for lo < hi {

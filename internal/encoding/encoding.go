@@ -77,6 +77,15 @@ type BackwardBlock interface {
 	DecodeBackward(from, n int, dst *batch.Vector, at int)
 }
 
+// SparseBlock is a Block of byte strings that decodes some values faster than all.
+type SparseBlock interface {
+	Block
+
+	// DecodeSelected decodes those of values [from, from+n) whose bits in [selAt, selAt+n) of sel are 1
+	// into cells [at, at+n) of dst. The cells of the other values do not change.
+	DecodeSelected(from, n int, sel batch.Bitmap, selAt int, dst *batch.Vector, at int)
+}
+
 // CodeBlock is a block of dictionary codes. A reader can take a vector from it in dictionary form.
 // A DICT block in plain mode is not a CodeBlock.
 type CodeBlock interface {

@@ -100,6 +100,18 @@ func fuzzPayload(t *testing.T, p Params) {
 		return
 	}
 	fuzzSelect(t, block, v)
+	if sparse, ok := block.(SparseBlock); ok {
+		some, got := batch.MakeBitmap(n), batch.NewVector(p.Type, n)
+		for i := n / 7; i < n; i += 1 + n/5 {
+			some.Set(i)
+		}
+		sparse.DecodeSelected(0, n, some, 0, got, 0)
+		for i := some.Next(0); i >= 0; i = some.Next(i + 1) {
+			if !bytes.Equal(got.Cell(i), v.Cell(i)) {
+				t.Fatalf("value %d alone %x, as a whole %x", i, got.Cell(i), v.Cell(i))
+			}
+		}
+	}
 	sel := batch.MakeBitmap(n)
 	if numbers, ok := block.(NumberBlock); ok {
 		cells := v.Data[:n*p.Type.Width()]

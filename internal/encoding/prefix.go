@@ -154,12 +154,17 @@ func (b *prefixBlock) Footprint() int {
 // where the last call ended.
 func (b *prefixBlock) cursorAt(i int) prefixCursor {
 	p := b.nearest(i)
+	b.advance(&p, i)
+	return p
+}
+
+// advance moves a cursor forward to value i.
+func (b *prefixBlock) advance(p *prefixCursor, i int) {
 	for ; p.next < i; p.next++ {
 		shared, unshared, end, _ := b.entry(p.pos)
 		p.value = append(p.value[:shared], b.payload[end-unshared:end]...)
 		p.pos = end
 	}
-	return p
 }
 
 // nearest returns the last known cursor at or before value i, where i is at most Len.
@@ -227,6 +232,31 @@ func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 		b.keep(&prefixCursor{next: from + n, pos: pos, value: bytes.Clone(previous)}) // out may alias the memory of p
 	}
 	return nil
+}
+
+// DecodeSelected walks from the restarts before selected values, and copies these to a buffer.
+func (b *prefixBlock) DecodeSelected(from, n int, sel batch.Bitmap, selAt int, dst *batch.Vector, at int) {
+	var p prefixCursor
+	var buf []byte
+	for s := sel.Next(selAt); s >= 0 && s < selAt+n; s = sel.Next(s + 1) {
+		i := from + s - selAt
+		if p.pos == 0 || i/b.interval > p.next/b.interval {
+			value := p.value
+			if p = b.nearest(i); p.value == nil {
+				p.value = value
+			}
+		}
+		b.advance(&p, i+1)
+		if cap(buf)-len(buf) < len(p.value) {
+			buf = make([]byte, 0, max(2*cap(buf), len(p.value), 1024)) // earlier values keep their memory
+		}
+		start := len(buf)
+		buf = append(buf, p.value...)
+		dst.Bytes[at+s-selAt] = buf[start:len(buf):len(buf)]
+	}
+	if p.pos != 0 {
+		b.keep(&p)
+	}
 }
 
 // Seek does a binary search over the restarts, then walks the entries between the last one whose

@@ -50,6 +50,7 @@ func TestSelectOfStringsAgreesWithValues(t *testing.T) {
 				t.Run(fmt.Sprintf("enc=%v/interval=%d/limit=%d/n=%d/sorted=%v", c.enc, c.interval, c.limit, n, sorted), func(t *testing.T) {
 					for range 40 {
 						checkSelect(t, block, schema.Binary, cells, r)
+						checkDecodeSelected(t, block, cells, r)
 					}
 				})
 			}
@@ -72,6 +73,37 @@ func TestSelectHandlesComparisonsOfStrings(t *testing.T) {
 			if handled, err := block.Select(&batch.Predicate{Type: schema.String, Op: op, Values: cells[1:2]}, 0, len(cells), sel, 0); !handled || err != nil {
 				t.Errorf("%v %v: handled %v, %v", enc, op, handled, err)
 			}
+		}
+	}
+}
+
+// checkDecodeSelected compares the values that DecodeSelected decodes, and checks that it decodes no
+// others.
+func checkDecodeSelected(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
+	t.Helper()
+	sparse, ok := b.(SparseBlock)
+	if !ok {
+		return
+	}
+	from, selAt, at := r.IntN(len(cells)), r.IntN(100), r.IntN(20)
+	n := r.IntN(len(cells) - from + 1)
+	sel := batch.MakeBitmap(selAt + n + 70)
+	for i, rare := 0, 1+r.IntN(60); i < selAt+n+70; i += 1 + r.IntN(rare) {
+		sel.Set(i)
+	}
+	v := batch.NewVector(schema.Binary, at+n+1)
+	other := []byte("other")
+	for i := range v.Bytes {
+		v.Bytes[i] = other
+	}
+	sparse.DecodeSelected(from, n, sel, selAt, v, at)
+	for i, got := range v.Bytes {
+		want := other
+		if k := i - at; k >= 0 && k < n && sel.Get(selAt+k) {
+			want = cells[from+k]
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatalf("values [%d, %d): cell %d is %q, want %q", from, from+n, i, got, want)
 		}
 	}
 }

@@ -1,0 +1,59 @@
+package cfile
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// ReadSelected reads the same cells as ReadVector where a bit is set.
+func TestReadSelectedAgreesWithCells(t *testing.T) {
+	rng := seedtest.Rand(t)
+	for _, enc := range []schema.Encoding{schema.Plain, schema.Prefix, schema.Dictionary} {
+		handledCount := 0
+		for _, share := range []float64{0, 0.3, 1} {
+			cells := randomCells(rng, schema.String, 3000, share)
+			o := WriterOptions{Type: schema.String, Encoding: enc, Nullable: true, PositionalIndex: true, BlockBytes: 2048}
+			c := open(t, writeSteps(t, rng, o, cells), nil).NewColumnReader()
+			for range 60 {
+				if readSelectedOnce(t, rng, c, cells) {
+					handledCount++
+				}
+			}
+		}
+		if handledCount == 0 { // the dictionary is full after the first cblocks
+			t.Errorf("%v: no read of selected cells only", enc)
+		}
+	}
+}
+
+func readSelectedOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, cells [][]byte) bool {
+	t.Helper()
+	at := rng.IntN(len(cells))
+	n := min(1+rng.IntN(1500), len(cells)-at)
+	sel := batch.MakeBitmap(n)
+	for i := rng.IntN(50); i < n; i += 1 + rng.IntN(50) {
+		sel.Set(i)
+	}
+	v := &batch.Vector{Type: schema.String}
+	handled, err := c.ReadSelected(batch.Ordinal(at), n, sel, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !handled {
+		return false
+	}
+	if v.Len != n || len(v.Bytes) != n {
+		t.Fatalf("%d of %d cells", v.Len, n)
+	}
+	for i := range n {
+		if want := cells[at+i]; sel.Get(i) && (!bytes.Equal(v.Cell(i), want) || v.IsNull(i) != (want == nil)) {
+			t.Fatalf("row %d: %q, want %q", at+i, v.Cell(i), want)
+		}
+	}
+	return true
+}
