@@ -82,6 +82,9 @@ func readDictionary(c *chunk, typ Type, m *memory) (*dictionary, error) {
 	}
 	data, err := decompress(nil, compressor, h.data, m.left)
 	if err == nil {
+		err = m.unpacked(len(d.used)+len(data), 0)
+	}
+	if err == nil {
 		err = m.take(len(data) + n*offsetBytes)
 	}
 	if err != nil {

@@ -158,7 +158,7 @@ func FuzzChunk(f *testing.F) {
 			typed(t, err)
 		}
 		if c.dictionary != nil {
-			_, err := readDictionary(&c, String, &memory{1 << 20})
+			_, err := readDictionary(&c, String, &memory{left: 1 << 20})
 			typed(t, err)
 		}
 	})
@@ -184,7 +184,7 @@ func FuzzPage(f *testing.F) {
 				return
 			}
 		}
-		if !typed(t, p.decode(nameSnappy, snappyLiteral(data), runs, &memory{1 << 20})) {
+		if !typed(t, p.decode(nameSnappy, snappyLiteral(data), runs, &memory{left: 1 << 20})) {
 			return
 		}
 		for i := range p.rows {

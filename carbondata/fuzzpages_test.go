@@ -49,7 +49,7 @@ func storedPages(f *testing.F) (list []storedPage) {
 			columns, _ = flatten(columns, nil, &file.columns[i], "")
 		}
 		for i, c := range columns {
-			chunk, err := file.readChunk(&file.blocklets[0], i, &memory{1 << 24})
+			chunk, err := file.readChunk(&file.blocklets[0], i, &memory{left: 1 << 24})
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func storedPages(f *testing.F) (list []storedPage) {
 
 // values decodes a page and all its values.
 func values(t *testing.T, p *page, data []byte) {
-	if !typed(t, p.decode(nameSnappy, snappyLiteral(data), nil, &memory{1 << 20})) {
+	if !typed(t, p.decode(nameSnappy, snappyLiteral(data), nil, &memory{left: 1 << 20})) {
 		return
 	}
 	for i := range p.rows {
@@ -164,7 +164,7 @@ func FuzzDictionary(f *testing.F) {
 			return
 		}
 		h := &dictionaryHeader{encoders: []encoding{encDirectCompress}, meta: meta, values: snappyLiteral(used), data: snappyLiteral(words)}
-		d, err := readDictionary(&chunk{pages: make([]pageHeader, 1), dictionary: h}, c.Type, &memory{1 << 20})
+		d, err := readDictionary(&chunk{pages: make([]pageHeader, 1), dictionary: h}, c.Type, &memory{left: 1 << 20})
 		if !typed(t, err) {
 			return
 		}

@@ -165,7 +165,7 @@ func TestExamplesOfPages(t *testing.T) {
 		if err := p.choose(&pageHeader{encoders: e.enc}, false); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.decode(nameSnappy, snappyLiteral(hexExample(t, e.file, e.after)), nil, &memory{1 << 20}); err != nil {
+		if err := p.decode(nameSnappy, snappyLiteral(hexExample(t, e.file, e.after)), nil, &memory{left: 1 << 20}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := p.value(0)
@@ -197,7 +197,7 @@ func TestExamplesOfPages(t *testing.T) {
 	used, data := hexExample(t, "dictionary.go", "in a VARCHAR column: values"), hexExample(t, "dictionary.go", "values 04, data")
 	meta := slices.Concat([]byte{0, 0, byte(inByteArray), kindLongValue}, make([]byte, metaFixedLen-2))
 	d, err := readDictionary(&chunk{pages: make([]pageHeader, 1), dictionary: &dictionaryHeader{encoders: []encoding{encDirectCompress}, meta: meta,
-		values: snappyLiteral(used), data: snappyLiteral(data)}}, Varchar, &memory{1 << 20})
+		values: snappyLiteral(used), data: snappyLiteral(data)}}, Varchar, &memory{left: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

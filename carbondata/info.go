@@ -288,7 +288,7 @@ func (f *tableFile) info(sums *infoSums) (d DataFileInfo, err error) {
 		}
 		d.Columns = append(d.Columns, FileColumnInfo{names[i], typ, c.dimension, c.Sort, c.Ordinal, len(c.Children), encodingList(c.encoders)})
 	}
-	left := memory{f.memoryLimit()}
+	left := memory{left: f.memoryLimit()}
 	for n := range f.blocklets {
 		b := &f.blocklets[n]
 		info := BlockletInfo{Rows: b.rows, Pages: b.pages, PageRows: b.pageRows, DimensionsEnd: b.dimensions, MeasuresEnd: b.measures}
@@ -323,7 +323,7 @@ func (c *Column) boundOrNull(b []byte) any {
 // chunkInfo describes column i of a blocklet. left limits the bits of nulls and dictionaries that
 // it decompresses, for all columns of a file together: else that could take quadratic time.
 func (f *File) chunkInfo(b *blocklet, i int, sums *infoSums, left *memory) (info ChunkInfo, err error) {
-	m := memory{f.memoryLimit()}
+	m := memory{left: f.memoryLimit()}
 	c, err := f.readChunk(b, i, &m)
 	if err != nil {
 		return info, err

@@ -1,10 +1,18 @@
 package carbondata
 
-import "github.com/oribi-db/oribi/internal/fault"
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
 
 // memory limits what a scan has in memory of one file: the headers and dictionaries of a blocklet,
 // and a page of each column with what is computed from it. Source: carbondata spec §17.
-type memory struct{ left int }
+type memory struct {
+	left int
+	work *work // nil: not limited
+}
 
 // memoryLimit returns the limit for a file.
 func (f *File) memoryLimit() int { return memoryFor(f.src.Size()) }
@@ -27,6 +35,37 @@ func (m *memory) elements() int { return (max(m.left, 0) + rowBytes) / elementBy
 func (m *memory) take(n int) error {
 	if m.left -= n; m.left < 0 {
 		return fault.Unsupportedf("a page of all columns takes more memory than one of a file of this size may")
+	}
+	return nil
+}
+
+// work limits the bytes that a scan uncompresses from one file, and so its time. Zstandard makes 128 KiB
+// of 4 bytes: without a limit, a damaged file of a megabyte could keep a CPU busy for minutes, with
+// pages that each fit into memory. A cell of a page is free up to cellWork bytes: rows that the file has
+// may take time. Rows of longer text are limited, by far more than any real file has.
+//
+// It is safe for concurrent use.
+type work struct{ left atomic.Int64 }
+
+const (
+	cellWork  = 64
+	minWork   = 1 << 30
+	workRatio = 1024 // about what gzip makes of a byte, at most
+)
+
+// newWork returns the limit for a file.
+func (f *File) newWork() *work {
+	w := new(work)
+	w.left.Store(int64(min(minWork+workRatio*float64(f.src.Size()), math.MaxInt64/2)))
+	return w
+}
+
+// unpacked uses the limit of work for n bytes of some cells.
+func (m *memory) unpacked(n, cells int) error {
+	// A page inside complex columns may have more cells than rows, at no cost to the file.
+	n -= cellWork * min(cells, maxPageRows)
+	if m.work != nil && n > 0 && m.work.left.Add(-int64(n)) < 0 {
+		return fault.Unsupportedf("its pages become more bytes than those of a file of this size may")
 	}
 	return nil
 }

@@ -65,7 +65,11 @@ func newChunk(column, page anyStruct, n int, data []byte) storedChunk {
 }
 
 // dataFileOf returns a data file with n rows in one page. All columns are dimensions, or none.
-func dataFileOf(n int, chunks []storedChunk) []byte {
+func dataFileOf(n int, chunks []storedChunk) []byte { return repeatedFile(n, 1, chunks) }
+
+// repeatedFile is dataFileOf with the same blocklet several times. If that is not once, the measures end
+// where the blocklet begins.
+func repeatedFile(n, times int, chunks []storedChunk) []byte {
 	var schema, offsets, lengths []any
 	for _, c := range chunks {
 		schema = append(schema, c.column)
@@ -82,10 +86,18 @@ func dataFileOf(n int, chunks []storedChunk) []byte {
 	if chunks[0].column[columnDimension] == false {
 		dimensions = offsets[0].(anyInt).v
 	}
+	measures := any(i64(end))
+	if times != 1 {
+		measures = offsets[0]
+	}
+	var indexes, blocklets []any
+	for range times {
+		indexes = append(indexes, anyStruct{})
+		blocklets = append(blocklets, anyStruct{blockletRows: i32(n), blockletOffsets: anyListOf(offsets...), blockletLengths: anyListOf(lengths...),
+			blockletDimensions: i64(dimensions), blockletMeasures: measures, blockletPages: i32(1), blockletPageRows: anyListOf(i32(n))})
+	}
 	file = appendAny(file, anyStruct{
-		footerRows: i64(int64(n)), footerSegment: anyStruct{1: i32(len(chunks))}, footerIndexes: anyListOf(anyStruct{}),
-		footerBlocklets: anyListOf(anyStruct{blockletRows: i32(n), blockletOffsets: anyListOf(offsets...), blockletLengths: anyListOf(lengths...),
-			blockletDimensions: i64(dimensions), blockletMeasures: i64(end), blockletPages: i32(1), blockletPageRows: anyListOf(i32(n))}),
+		footerRows: i64(int64(n * times)), footerSegment: anyStruct{1: i32(len(chunks))}, footerIndexes: anyListOf(indexes...), footerBlocklets: anyListOf(blocklets...),
 	})
 	return binary.BigEndian.AppendUint64(file, uint64(end))
 }

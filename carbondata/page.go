@@ -249,6 +249,9 @@ func (p *page) decode(compressor string, data, runs []byte, m *memory) (err erro
 		return err
 	}
 	p.buffers.data = p.data
+	if err := m.unpacked(len(p.data), p.rows); err != nil {
+		return err
+	}
 	if err := m.take(len(p.data)); err != nil {
 		return err
 	}

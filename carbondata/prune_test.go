@@ -121,7 +121,7 @@ func TestColumnsOfOtherPagesAreNotRead(t *testing.T) {
 	if err := table.match(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := f.readChunk(&f.blocklets[0], f.columns[slices.IndexFunc(f.columns, func(c Column) bool { return c.Name == "c" })].first, &memory{1 << 20})
+	c, err := f.readChunk(&f.blocklets[0], f.columns[slices.IndexFunc(f.columns, func(c Column) bool { return c.Name == "c" })].first, &memory{left: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

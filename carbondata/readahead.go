@@ -99,6 +99,7 @@ func (r *pageReader) follow(first *pageReader, page int) {
 		return
 	}
 	r.file, r.blocklet, r.limit, r.headers = first.file, first.blocklet, first.limit, first.headers
+	r.memory.work = first.memory.work
 	for i, c := range r.columns {
 		from := first.columns[i]
 		if c.missing = from.missing; from.cells == nil {

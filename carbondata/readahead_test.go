@@ -165,7 +165,7 @@ func TestDamagedPageAmongPagesAhead(t *testing.T) {
 		rows += n
 	}
 	place := slices.IndexFunc(f.columns, func(c Column) bool { return c.Name == "text" })
-	c, err := f.readChunk(&f.blocklets[blocklet], f.columns[place].first, &memory{1 << 20})
+	c, err := f.readChunk(&f.blocklets[blocklet], f.columns[place].first, &memory{left: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func (r *pageReader) readTogether(columns []*scanColumn, readers int) error {
 				return
 			}
 			c := columns[i]
-			m := memory{c.need}
+			m := memory{left: c.need, work: r.memory.work}
 			errs[i] = c.cells.readPage(r.file.File, r.page, r.rows, &m, scratch)
 			c.need -= m.left
 		}

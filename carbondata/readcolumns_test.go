@@ -31,7 +31,7 @@ func TestDamagedPageAmongManyColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := f.readChunk(&f.blocklets[1], f.columns[table.files[0].columns[place]].first, &memory{1 << 20})
+	c, err := f.readChunk(&f.blocklets[1], f.columns[table.files[0].columns[place]].first, &memory{left: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

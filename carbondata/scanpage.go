@@ -175,7 +175,7 @@ func (s *pages) next(ctx context.Context) (bool, error) {
 // openFile begins to read a file.
 func (s *pages) openFile(f *tableFile) {
 	s.file, s.fileRead, s.blocklet, s.page = f, false, -1, -1
-	s.limit = f.memoryLimit()
+	s.limit, s.memory.work = f.memoryLimit(), f.newWork()
 	s.keep = s.limit / keptShare / len(s.readers)
 	for _, c := range s.columns {
 		c.cells, c.missing = nil, s.table.missing[c.place]

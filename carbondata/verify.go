@@ -43,6 +43,7 @@ type verifier struct {
 	keys    []int      // sort columns, in the order of the file; nil: the rows are not sorted
 	orders  []rowOrder // one of them must be that of the rows
 	scratch []byte     // a page as it is in the file
+	work    *work
 }
 
 // rowOrder is an order of rows by the sort columns. Nulls are first, except that CarbonData's own
@@ -73,7 +74,7 @@ func nullOrders() []rowOrder { return []rowOrder{{nullText: true}, {}} }
 func (v *verifier) verify(ctx context.Context) error {
 	strict := *v.file
 	strict.strict = true
-	v.file = &strict
+	v.file, v.work = &strict, strict.newWork()
 	f := v.file
 	for i := range f.columns {
 		c := &f.columns[i]
@@ -94,7 +95,7 @@ func (v *verifier) verify(ctx context.Context) error {
 }
 
 func (v *verifier) blocklet(ctx context.Context, b *blocklet) error {
-	m := memory{v.file.memoryLimit()}
+	m := memory{left: v.file.memoryLimit(), work: v.work}
 	for i := range v.columns {
 		if err := v.columns[i].open(v.file, b, &m); err != nil {
 			return inside(err, "column %q", v.file.columns[i].Name)

@@ -163,7 +163,7 @@ func TestVerifyFindsUnusedWords(t *testing.T) {
 	f := openBytes(t, data)
 	b := &f.blocklets[0]
 	for i := range b.offsets {
-		c, err := f.readChunk(b, i, &memory{1 << 20})
+		c, err := f.readChunk(b, i, &memory{left: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
