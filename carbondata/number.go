@@ -6,7 +6,6 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // Encoder meta: how the numbers of a page are stored. Integers are big-endian. Source: carbondata
@@ -278,21 +277,18 @@ func (n *numbers) value(i int) (any, error) {
 // decimal returns a DECIMAL of the file as one of the column's scale.
 func (n *numbers) decimal(v batch.Int128) (any, error) {
 	v, err := rescale(v, n.digits)
-	if err == nil && !fitsDecimal(schema.DecimalType(n.precision), v) {
-		err = fault.Corruptf("a value out of the range of a DECIMAL of %d digits", n.precision)
+	if err == nil {
+		err = n.checkDecimal(v)
 	}
 	return v, err
 }
 
-// fitsDecimal reports whether v is in the range of a DECIMAL type of a table.
-func fitsDecimal(t schema.Type, v batch.Int128) bool {
-	switch t {
-	case schema.Decimal32:
-		return v == batch.Int128Of(int64(int32(v.Lo)))
-	case schema.Decimal64:
-		return v == batch.Int128Of(int64(v.Lo))
+// checkDecimal returns an error if v has more digits than the column.
+func (n *numbers) checkDecimal(v batch.Int128) error {
+	if !v.FitsDigits(n.precision) {
+		return fault.Corruptf("%v is out of the range of a DECIMAL of %d digits", v, n.precision)
 	}
-	return true
+	return nil
 }
 
 // integer returns v as a value of an integer type, BOOLEAN, or TIMESTAMP.

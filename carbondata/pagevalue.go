@@ -3,6 +3,7 @@ package carbondata
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -110,8 +111,11 @@ func splitStrings(dst []uint32, data []byte, prefix, n int) ([]uint32, error) {
 	}
 	offsets := dst[:n+1]
 	offsets[0] = 0
-	at := 0
-	for i := range n {
+	i, at := 0, 0
+	if prefix == lengthLen {
+		i, at = splitShort(offsets, data)
+	}
+	for ; i < n; i++ {
 		if len(data)-at < prefix {
 			return nil, fault.Corruptf("string %d begins at byte %d of %d", i, at, len(data))
 		}
@@ -130,4 +134,22 @@ func splitStrings(dst []uint32, data []byte, prefix, n int) ([]uint32, error) {
 		return nil, fault.Corruptf("%d bytes after the last string", len(data)-at)
 	}
 	return offsets, nil
+}
+
+// splitShort sets offsets, but the first, to the ends of strings in data whose lengths have two bytes. It
+// stops before one that is too long, and returns its index and where it begins.
+func splitShort(offsets []uint32, data []byte) (i, at int) {
+	ends := offsets[1:]
+	for i = range ends {
+		if uint(at+lengthLen) > uint(len(data)) {
+			return i, at
+		}
+		end := at + lengthLen + int(binary.BigEndian.Uint16(data[at:at+lengthLen]))
+		if end > len(data) || end-at > lengthLen+math.MaxInt16 {
+			return i, at
+		}
+		ends[i] = uint32(end)
+		at = end
+	}
+	return len(ends), at
 }

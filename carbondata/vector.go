@@ -190,14 +190,15 @@ func setValue(v *batch.Vector, i int, value any) error {
 	case []byte:
 		v.Bytes[i] = x
 	case batch.Int128:
-		return setDecimal(v, i, x)
+		setDecimal(v, i, x)
 	default:
 		return fault.Unsupportedf("a value of type %T", value)
 	}
 	return nil
 }
 
-func setDecimal(v *batch.Vector, i int, x batch.Int128) error {
+// setDecimal sets a cell to a DECIMAL, which has no more digits than the column.
+func setDecimal(v *batch.Vector, i int, x batch.Int128) {
 	switch v.Type {
 	case schema.Decimal32:
 		batch.Raw[int32](v)[i] = int32(x.Lo)
@@ -206,10 +207,6 @@ func setDecimal(v *batch.Vector, i int, x batch.Int128) error {
 	default:
 		batch.Raw[batch.Int128](v)[i] = x
 	}
-	if !fitsDecimal(v.Type, x) {
-		return fault.Corruptf("a value out of the range of %s", v.Type)
-	}
-	return nil
 }
 
 // fillArrays decodes arrays of one dimension.

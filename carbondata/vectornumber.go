@@ -5,11 +5,14 @@ import (
 	"math"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
 )
 
-// chunkCells is the number of cells that are decoded at once: their integers fit into the cache.
-const chunkCells = 512
+// Cells that are decoded at once.
+const (
+	chunkCells = 512 // their integers fit into the cache
+	fewCells   = 16  // of the rows that a filter leaves
+)
 
 // fillNumbers decodes the numbers of rows [from, to).
 func (p *page) fillNumbers(v *batch.Vector, at, from, to int) error {
@@ -25,9 +28,20 @@ func (p *page) fillNumbers(v *batch.Vector, at, from, to int) error {
 	case n.typ == Decimal && n.enc == encDirectCompress:
 		return p.fillDecimals(v, at, from, to)
 	}
+	if to-from <= fewCells {
+		var buffer [fewCells]int64
+		return p.fillIntegers(v, at, from, to, buffer[:])
+	}
 	var buffer [chunkCells]int64
+	return p.fillIntegers(v, at, from, to, buffer[:])
+}
+
+// fillIntegers decodes the numbers of rows [from, to) that are stored as integers, as many at once as
+// there are in buffer.
+func (p *page) fillIntegers(v *batch.Vector, at, from, to int, buffer []int64) error {
+	n := &p.numbers
 	for from < to {
-		chunk := buffer[:min(to-from, chunkCells)]
+		chunk := buffer[:min(to-from, len(buffer))]
 		if p.inverse == nil {
 			n.load(chunk, from)
 		} else {
@@ -40,7 +54,11 @@ func (p *page) fillNumbers(v *batch.Vector, at, from, to int) error {
 				chunk[i] = n.max - s
 			}
 		}
-		if bad := n.store8(v, at, chunk); bad >= 0 {
+		bad := n.store8(v, at, chunk)
+		if n.typ == Decimal {
+			bad = n.longDecimal(chunk)
+		}
+		if bad >= 0 {
 			// A number that a null has in its place need not be in the range.
 			for i, x := range chunk[bad:] {
 				if row := from + bad + i; !p.isNull(row) {
@@ -61,9 +79,10 @@ func (p *page) fillDecimals(v *batch.Vector, at, from, to int) error {
 	for row := from; row < to; row++ {
 		i := p.entry(row)
 		x := batch.Int128(int128(n.data[i*n.width : (i+1)*n.width]))
-		if err := setDecimal(v, at+row-from, x); err != nil && !p.isNull(row) {
+		if err := n.checkDecimal(x); err != nil && !p.isNull(row) {
 			return inside(err, "row %d", row)
 		}
+		setDecimal(v, at+row-from, x)
 	}
 	return nil
 }
@@ -101,11 +120,14 @@ func (n *numbers) load(dst []int64, from int) {
 			dst[i] = int64(int16(le.Uint16(b[2*i:])))
 		}
 	case 3:
-		last := len(dst) - 1
-		for i := range dst[:last] {
-			dst[i] = int64(int32(binary.BigEndian.Uint32(b[3*i:])) >> 8)
+		i := 0
+		for ; i+3 <= len(dst); i += 2 { // two numbers in the eight bytes that are loaded
+			two := int64(binary.BigEndian.Uint64(b[3*i:]))
+			dst[i], dst[i+1] = two>>40, two<<24>>40
 		}
-		dst[last] = n.stored(from + last)
+		for ; i < len(dst); i++ {
+			dst[i] = n.stored(from + i)
+		}
 	case 4:
 		for i := range dst {
 			dst[i] = int64(int32(le.Uint32(b[4*i:])))
@@ -210,10 +232,25 @@ func floats[T float32 | float64](dst []T, src []int64, n *numbers) {
 	}
 }
 
+// longDecimal returns the index of an unscaled DECIMAL with more digits than the column, and −1 if
+// there is none; none before it has more.
+func (n *numbers) longDecimal(src []int64) int {
+	if schema.DecimalType(n.precision) == schema.Decimal128 {
+		return -1 // an int64 does not have that many
+	}
+	most := batch.Pow10(n.precision).Lo - 1
+	for i, x := range src {
+		if uint64(x)+most > 2*most {
+			return i
+		}
+	}
+	return -1
+}
+
 // check returns an error if x is not in the range of the column's type.
 func (n *numbers) check(x int64) error {
 	if n.typ == Decimal {
-		return fault.Corruptf("%d is out of the range of the DECIMAL", x)
+		return n.checkDecimal(batch.Int128Of(x))
 	}
 	_, err := integer(n.typ, x)
 	return err
