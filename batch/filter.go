@@ -62,6 +62,24 @@ func join(kind filterKind, filters []Filter) Filter {
 // All reports whether f is empty and therefore true for every row.
 func (f *Filter) All() bool { return f.kind == filterAnd && len(f.children) == 0 }
 
+// Conjuncts yields filters that are all true where f is: those of an And, otherwise f. Read-only.
+func (f *Filter) Conjuncts() iter.Seq[*Filter] {
+	return func(yield func(*Filter) bool) {
+		if f.kind != filterAnd {
+			yield(f)
+			return
+		}
+		for i := range f.children {
+			if !yield(&f.children[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Predicate returns the predicate that f consists of, nil if it is a tree.
+func (f *Filter) Predicate() *Predicate { return f.test }
+
 // Tests yields the predicates of f, in the order of the tree.
 func (f *Filter) Tests() iter.Seq[*Predicate] {
 	return func(yield func(*Predicate) bool) { f.tests(yield) }

@@ -49,6 +49,18 @@ func (c *ColumnReader) SelectsFast() bool {
 	return e == schema.Bitshuffle || c.r.info.Type.Variable()
 }
 
+// SelectCost returns about how much time Select takes for a row, compared with other files.
+func (r *Reader) SelectCost() int {
+	switch width := r.info.Type.Width(); r.info.Encoding {
+	case schema.Dictionary:
+		return 1 // codes have few bits
+	case schema.Bitshuffle:
+		return width
+	default:
+		return 100 + width
+	}
+}
+
 // selectBlock is SelectAll for those rows in [row, row+n) that are in the same cblock as row. k is
 // their number; their bits start at bit at.
 func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Predicate, sel batch.Bitmap, at int) (k int, handled bool, err error) {

@@ -44,17 +44,16 @@ func (it *Iterator) lookAhead() {
 		c.loaded, c.reversed = false, false
 	}
 	it.from, it.n, it.encoded.sel = from, n, a.sel
-	if it.test != nil {
-		switch err := it.eval.Eval(it.req.Filter(), a.sel, it.test); {
-		case errors.Is(err, errDecode):
-			a.off = true
-			return
-		case err != nil:
-			it.err = err
-			return
-		}
+	any, err := it.choose(a.sel)
+	switch {
+	case errors.Is(err, errDecode):
+		a.off = true
+		return
+	case err != nil:
+		it.err = err
+		return
 	}
-	if a.sel.Any() {
+	if any {
 		if it.taken, it.err = it.consumer(&it.encoded); !it.taken {
 			a.from, a.to = from, to
 			return

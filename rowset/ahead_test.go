@@ -81,7 +81,8 @@ func TestConsumersSeeEachRowOnce(t *testing.T) {
 			compare(batch.In, 1, many...),
 			batch.And(compare(batch.Eq, 2, r.IntN(7)), compare(batch.In, 1, many...)),
 			compare(batch.Lt, 1, 0),
-		}[round%7]
+			batch.And(compare(batch.Ge, 1, r.IntN(n)), compare(batch.Ne, 2, r.IntN(7)), compare(batch.Lt, 1, r.IntN(n))),
+		}[round%8]
 		req := scan.Options{Schema: set.Schema, Columns: []int{0}, Filter: filter, Snapshot: mvcc.Everything}
 		if r.IntN(3) > 0 {
 			req.Rows = scan.RowRange{From: batch.Ordinal(r.IntN(n)), To: n - batch.Ordinal(r.IntN(100))}

@@ -34,7 +34,7 @@ type Iterator struct {
 	end      batch.Ordinal
 	from     batch.Ordinal // the current window: n rows at from
 	n        int
-	test     func(*batch.Predicate, batch.Bitmap) error // filter, if the request has one
+	test     func(*batch.Predicate, batch.Bitmap) error // filterOne, if the request has a filter
 	err      error
 	*memory  // nil after Close
 
@@ -75,8 +75,8 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	it.memory = newMemory(n, req)
 	it.window.Reset(deltas, req.Snapshot())
 	if !req.Filter().All() {
-		it.test = it.filter
-		it.setAgain()
+		it.test = it.filterOne
+		it.planFilter()
 	}
 	d.Ref()
 	return it, nil
@@ -147,17 +147,6 @@ func (it *Iterator) advance() (from, to batch.Ordinal) {
 	}
 	it.part = batch.Ordinal(scan.NextRows(int(it.part)))
 	return from, to
-}
-
-// setAgain sets, for each column, whether it is read again after its first test.
-func (it *Iterator) setAgain() {
-	for _, col := range it.req.Columns() {
-		it.column(col).again = true
-	}
-	for p := range it.req.Filter().Tests() {
-		c := it.column(it.d.Schema.IndexID(p.ID))
-		c.again, c.tested = c.again || c.tested, true
-	}
 }
 
 // columnsRead returns the columns that a window may read, in the memory of it.cold. A column may
@@ -271,83 +260,6 @@ func (it *Iterator) addCold(col int, from batch.Ordinal, n int) error {
 	}
 	it.cold = append(it.cold, col)
 	return nil
-}
-
-// choose clears the bits of the window's rows for which the filter is not true, and reports whether
-// any is left.
-func (it *Iterator) choose(sel batch.Bitmap) (bool, error) {
-	if it.ahead.has(it.from, it.n) {
-		it.ahead.selection(it.from, it.n, sel)
-	} else if it.test != nil {
-		if err := it.eval.Eval(it.req.Filter(), sel, it.test); err != nil {
-			return false, err
-		}
-	}
-	return sel.Any(), nil
-}
-
-// filter clears the bits of the window's rows for which p is not true. Encoded data is not tested
-// if the column is read again later and its test left rows in the previous window, unless that is
-// fast: the column will then most likely be decoded for this window too.
-func (it *Iterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
-	from, n := it.from, it.n
-	col := it.d.Schema.IndexID(p.ID)
-	if p.Op == batch.NotNull && !it.d.Schema.Columns[col].Nullable {
-		return nil
-	}
-	c := it.column(col)
-	decode := c.loaded
-	if c.again && c.passed && !decode && !it.taken {
-		r, err := it.reader(col)
-		if err != nil {
-			return err
-		}
-		decode = r != nil && !r.SelectsFast()
-	}
-	defer func() { c.passed = sel.Any() }()
-	if !decode {
-		if handled, err := it.selectEncoded(col, p, sel); handled || err != nil {
-			return err
-		}
-	}
-	if n > batch.WindowRows {
-		return errDecode // lookAhead's
-	}
-	v, err := it.load(col, from, n)
-	if err != nil {
-		return err
-	}
-	p.Eval(v, sel)
-	return nil
-}
-
-// selectEncoded is filter on encoded data. Rows whose cell was changed are tested by their new
-// cells. If handled is false, sel is unchanged.
-func (it *Iterator) selectEncoded(col int, p *batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
-	r, err := it.reader(col)
-	if err != nil || r == nil {
-		return false, err
-	}
-	if !it.window.Touches(p.ID) {
-		return r.Select(it.from, it.n, p, sel)
-	}
-	touched, few := it.touchedRows(p.ID)
-	if !few {
-		return false, nil
-	}
-	it.rest = append(it.rest[:0], sel...) // the rows whose cell is the stored one
-	it.rest.AndNot(touched)
-	touched.And(sel)
-	if handled, err = r.Select(it.from, it.n, p, it.rest); !handled || err != nil {
-		return false, err
-	}
-	if touched.Any() {
-		p.Eval(it.changedCells(col), touched)
-	}
-	for i, passed := range touched {
-		sel[i] = it.rest[i] | passed
-	}
-	return true, nil
 }
 
 // touchedRows returns the rows of the window whose cell of the column was changed, valid until the

@@ -17,13 +17,16 @@ type memory struct {
 	keys    [][]byte          // of its rows
 	place   place
 	window  delta.Window
-	columns []*scanColumn // by index in the schema; nil: not used yet
-	used    []*scanColumn // those of columns
-	spare   []*scanColumn // for further ones
-	cold    []int         // columns that the current window must read from the disk
-	changed batch.Bitmap  // rows of the window with a change in the iterator's span
-	touched batch.Bitmap  // see touchedRows
-	rest    batch.Bitmap  // rows that a predicate tests on encoded data
+	columns []*scanColumn       // by index in the schema; nil: not used yet
+	used    []*scanColumn       // those of columns
+	spare   []*scanColumn       // for further ones
+	cold    []int               // columns that the current window must read from the disk
+	changed batch.Bitmap        // rows of the window with a change in the iterator's span
+	touched batch.Bitmap        // see touchedRows
+	rest    batch.Bitmap        // rows that a predicate tests on encoded data
+	tests   []columnTests       // of the filter, see planFilter
+	others  []batch.Filter      // its other parts
+	one     [1]*batch.Predicate // see filterOne
 	eval    batch.FilterEval
 	encoded encoded
 	ahead   ahead
@@ -108,6 +111,10 @@ func (m *memory) release() {
 		m.used = nil
 	}
 	m.place.release()
+	for i := range m.tests {
+		clear(m.tests[i].ps)
+	}
+	clear(m.others)
 	clear(m.encoded.splits)
 	m.encoded.it, m.encoded.sel, m.encoded.splits = nil, nil, m.encoded.splits[:0]
 	clear(m.columns)
@@ -115,7 +122,7 @@ func (m *memory) release() {
 	*m = memory{
 		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
 		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed,
-		touched: m.touched, rest: m.rest, eval: m.eval, encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place,
+		touched: m.touched, rest: m.rest, tests: m.tests[:0], others: m.others[:0], eval: m.eval, encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place,
 	}
 	memories.Put(m)
 }
