@@ -124,14 +124,12 @@ func (s *search) choice() Choice {
 	}
 	slices.SortFunc(s.best, func(a, b int) int { return cmp.Compare(s.all[a].set, s.all[b].set) })
 	var sets []int
-	bytes := uint64(0)
 	for _, i := range s.best {
 		sets = append(sets, s.all[i].set)
-		bytes += s.all[i].bytes
 	}
 	c := s.layout.choice(sets)
 	c.Quality = s.quality
-	c.Why = fmt.Sprintf("merging %d rowsets of %d bytes lowers the depth by %.3f", len(sets), bytes, s.quality)
+	c.Why = fmt.Sprintf("merging %d rowsets lowers the depth by %.3f", len(sets), s.quality)
 	return c
 }
 

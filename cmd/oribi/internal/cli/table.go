@@ -74,16 +74,34 @@ func (a *app) tableFlush() *cobra.Command {
 }
 
 func (a *app) tableCompact() *cobra.Command {
-	var kind string
+	var kind, format string
+	var f policyFlags
 	c := a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap, or run another kind of compaction", func(cmd *cobra.Command, args []string) error {
 		work, ok := compactions[kind]
 		if !ok {
 			return usage(fmt.Errorf("--kind: unknown kind %q%s", kind, nearest.Hint(kind, nearest.Keys(compactions))))
 		}
+		if err := f.parse(cmd); err != nil {
+			return err
+		}
+		switch {
+		case f.dryRun:
+			form, err := a.format(format)
+			if err != nil {
+				return err
+			}
+			return withTable(args[0], args[1], reading, func(t *oribi.Table) error { return a.printPicks(t.Layout(), &f, form) })
+		case f.policy != nil:
+			work = flushed(func(t *oribi.Table, ctx context.Context) (oribi.CompactionResult, error) {
+				return t.MergeBy(ctx, f.policy, f.budget)
+			})
+		}
 		return a.work(cmd.Context(), "compact", args, work)
 	})
 	c.Flags().StringVar(&kind, "kind", "merge", "merge rowsets; apply deltas to the base files (major); merge delta files (minor);\n"+
 		"remove expired history (undo-gc)")
+	f.add(c)
+	formatFlag(c, &format)
 	return c
 }
 

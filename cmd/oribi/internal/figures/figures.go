@@ -1,7 +1,12 @@
 // Package figures formats numbers for people: "1,234,567", "1.5 MiB".
 package figures
 
-import "strconv"
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
 
 // Thousands formats n with commas.
 func Thousands(n int64) string {
@@ -25,3 +30,17 @@ func Size(n int64) string {
 }
 
 const units = "KMGTPE"
+
+// ParseSize parses a number of bytes: an integer and B, KB, MB, or GB, in powers of 1024.
+func ParseSize(text string) (int64, error) {
+	digits := strings.TrimRight(text, "BKMG")
+	scale := map[string]int64{"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}[text[len(digits):]]
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || scale == 0 {
+		return 0, fmt.Errorf("%q is not a size: want an integer and B, KB, MB, or GB", text)
+	}
+	if int64(n) > math.MaxInt64/scale {
+		return 0, fmt.Errorf("%s is too large", text)
+	}
+	return int64(n) * scale, nil
+}

@@ -18,3 +18,16 @@ func TestSizesAndThousands(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{"0B": 0, "17B": 17, "3KB": 3 << 10, "128MB": 128 << 20, "2GB": 2 << 30, "8589934591GB": 8589934591 << 30} {
+		if got, err := ParseSize(text); got != want || err != nil {
+			t.Errorf("%s: %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "B", "MB", "17", "-1B", "+1B", "1.5GB", "1 MB", "1mb", "1BM", "1TB", "8589934592GB", "9223372036854775808B", "1KBB", "0x1B"} {
+		if got, err := ParseSize(text); err == nil {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+}
