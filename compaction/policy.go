@@ -16,6 +16,9 @@ type RowSetInfo struct {
 	LiveRows       int64
 	Bytes          int64 // of all files
 	Redos, Undos   int   // delta files
+	// RedoBytes and UndoBytes are the parts of Bytes in delta files; 0 in an Event's Inputs
+	// and Outputs.
+	RedoBytes, UndoBytes int64
 }
 
 // Layout contains the rowsets of one table, ordered by first key.

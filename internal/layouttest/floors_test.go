@@ -24,7 +24,8 @@ var floors = map[string]int{
 
 	"": 9, // the root package, oribi
 
-	"internal/tablet": 8,
+	"internal/tablet":    8,
+	"internal/layoutsvg": 8,
 
 	"compaction":    7,
 	"internal/meta": 7,

@@ -360,7 +360,15 @@ func (t *Tablet) layout() (compaction.Layout, error) {
 func (t *Tablet) info(st *tabletState) compaction.Layout {
 	out := compaction.Layout{Table: t.Name(), RowSetBytes: t.opts.TargetBytes}
 	for _, d := range st.tree.Sets {
-		out.RowSets = append(out.RowSets, describe(d.Metadata()))
+		s := d.State()
+		r := describe(s.Meta)
+		for _, f := range s.Deltas.Redo {
+			r.RedoBytes += f.Bytes()
+		}
+		for _, f := range s.Deltas.Undo {
+			r.UndoBytes += f.Bytes()
+		}
+		out.RowSets = append(out.RowSets, r)
 	}
 	return out
 }

@@ -27,6 +27,7 @@ var examples = map[string]string{
 	"oribi table alter":       `oribi table alter S tree --add '{"name":"owner","type":"string","nullable":true}' --default size=0`,
 	"oribi table flush":       `oribi table flush S tree`,
 	"oribi table compact":     `oribi table compact S tree`,
+	"oribi table layout":      `oribi table layout S tree --svg tree.svg --policy budgeted --budget 128MB`,
 	"oribi table load":        `oribi table load S parts rows.csv --create --key id`,
 	"oribi table export":      `oribi table export S tree FOLDER --format carbondata`,
 	"oribi table extract":     `oribi table extract S tree LOOSE`,

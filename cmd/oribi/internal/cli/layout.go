@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/layoutsvg"
+	"github.com/oribi-db/oribi/keyenc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func (a *app) tableLayout() *cobra.Command {
+	var format, svg string
+	var f policyFlags
+	c := a.verb("layout DIR NAME", "Print where a table's rowsets are in the key space, one line per rowset", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		if svg == "" && (f.name != "" || cmd.Flags().Changed("budget")) {
+			return usage(errors.New("--policy and --budget need --svg"))
+		}
+		if f.name == "" {
+			f.name = "overlap"
+		}
+		if err := f.parse(cmd); err != nil {
+			return err
+		}
+		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+			if svg == "" {
+				return a.printLayout(t.Layout(), t.Schema(), form)
+			}
+			return drawLayout(t, svg, &f)
+		})
+	})
+	formatFlag(c, &format)
+	c.Flags().StringVar(&svg, "svg", "", "draw the rowsets to this new file instead")
+	c.Flags().StringVar(&f.name, "policy", "", "policy whose next pick --svg marks: none, overlap (the default), budgeted, tiered, or leveled")
+	f.addBudget(c)
+	return c
+}
+
+// drawLayout writes a picture of the layout to a new file.
+func drawLayout(t *oribi.Table, name string, f *policyFlags) error {
+	s := t.Schema()
+	encoder := keyenc.NewEncoder(s)
+	layout := t.Layout()
+	options := layoutsvg.Options{Policy: f.name, Pick: f.policy.Pick(layout, f.budget), Key: func(key []byte) string {
+		cells, err := encoder.Decode(key)
+		if err != nil {
+			return fmt.Sprintf("0x%x", key)
+		}
+		var text []byte
+		for i, cell := range cells {
+			if i > 0 {
+				text = append(text, ", "...)
+			}
+			text = celltext.AppendText(text, &s.Columns[i], cell)
+		}
+		return string(text)
+	}}
+	return newFile(name, func(out io.Writer) error { return layoutsvg.Write(out, layout, options) })
+}
+
+// printLayout prints one line per rowset, ordered by first key.
+func (a *app) printLayout(layout compaction.Layout, s *schema.Schema, form output.Format) error {
+	var numbers []schema.Column
+	for _, name := range []string{"rows", "live", "bytes", "redo_bytes", "undo_bytes", "height"} {
+		numbers = append(numbers, schema.Column{Name: name, Type: schema.Int64})
+	}
+	keys := s.Columns[:s.Keys]
+	r := a.records(form, []output.Group{
+		{Columns: []schema.Column{{Name: "rowset", Type: schema.Int64}}},
+		{Name: "from", Columns: keys}, {Name: "to", Columns: keys},
+		{Columns: []schema.Column{{Name: "width", Type: schema.String}}, Raw: true},
+		{Columns: numbers},
+	}, "bytes", "redo_bytes", "undo_bytes")
+	integer := func(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
+	encoder := keyenc.NewEncoder(s)
+	spans, heights := compaction.Spans(layout), heights(layout)
+	for i := range layout.RowSets {
+		set := &layout.RowSets[i]
+		from, err := encoder.Decode(set.MinKey)
+		if err != nil {
+			return r.end(i > 0, fmt.Errorf("rowset %d: first key: %w", set.ID, err))
+		}
+		to, err := encoder.Decode(set.MaxKey)
+		if err != nil {
+			return r.end(i > 0, fmt.Errorf("rowset %d: last key: %w", set.ID, err))
+		}
+		r.add([][]byte{integer(int64(set.ID))}, 1)
+		r.add(from, len(keys))
+		r.add(to, len(keys))
+		r.add([][]byte{strconv.AppendFloat(nil, rounded(spans[i].Width(), 6), 'f', -1, 64), integer(set.Rows), integer(set.LiveRows),
+			integer(set.Bytes), integer(set.RedoBytes), integer(set.UndoBytes), integer(int64(heights[i]))}, 7)
+		if err := r.write(); err != nil {
+			return r.end(true, err)
+		}
+	}
+	return r.end(true, nil)
+}
+
+// heights returns, for each rowset of a layout that is ordered by first key, the number of rowsets
+// over that key of it that most rowsets are over. The number increases only at first keys.
+func heights(layout compaction.Layout) []int {
+	sets := layout.RowSets
+	lasts := make([][]byte, len(sets))
+	for i := range sets {
+		lasts[i] = sets[i].MaxKey
+	}
+	slices.SortFunc(lasts, bytes.Compare)
+	over := make([]int, len(sets)) // the first key of each rowset
+	ended := 0
+	for i, end := 0, 0; i < len(sets); i++ {
+		for end <= i || end < len(sets) && bytes.Equal(sets[end].MinKey, sets[i].MinKey) {
+			end++
+		}
+		for ended < len(lasts) && bytes.Compare(lasts[ended], sets[i].MinKey) < 0 {
+			ended++
+		}
+		over[i] = end - ended
+	}
+	most := make([]int, len(sets))
+	for i := range sets {
+		for k := i; k < len(sets) && bytes.Compare(sets[k].MinKey, sets[i].MaxKey) <= 0; k++ {
+			most[i] = max(most[i], over[k])
+		}
+	}
+	return most
+}
