@@ -67,7 +67,8 @@ func (c Cells) Cell(i int) ([]byte, error) {
 // ParsedBlock returns the result of parse on all cells of data cblock i, one of DataBlocks. The
 // result comes from the cache, which keeps it instead of the cblock, so parse must be a pure
 // function of the cblock. Its argument first is the row of the first cell; it returns the result
-// and the result's size in bytes. The vector and its cells are valid during the call only.
+// and the result's size in bytes, or a negative size for a result that the cache must not keep. The
+// vector and its cells are valid during the call only.
 func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch.Vector) (v any, bytes int64, err error)) (any, error) {
 	bs, err := r.blocks()
 	if err != nil {
@@ -98,7 +99,7 @@ func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch
 	if err != nil {
 		return nil, r.at(p, err)
 	}
-	if r.cache != nil {
+	if r.cache != nil && bytes >= 0 {
 		r.cache.Put(key, v, bytes)
 	}
 	return v, nil

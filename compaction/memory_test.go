@@ -116,14 +116,14 @@ func mergeToNowhere(t testing.TB, sets []*rowset.DiskRowSet) uint64 {
 }
 
 // With the garbage collector off, the memory of a merge is all that it allocates. Windows of inputs
-// and outputs, and the offsets of byte strings, are reused, so more rows allocate little: what is
-// left is delta cblocks and indexes.
+// and outputs, the offsets of byte strings, and delta cblocks are reused, so more rows allocate
+// little: what is left is indexes.
 func TestMergeReusesItsMemory(t *testing.T) {
 	if invariant.Enabled || invariant.Race {
 		t.Skip("the checks of this build allocate memory for each row")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	const rows, maxBytes = 40_000, 52 // a row has about 94
+	const rows, maxBytes = 40_000, 8 // a row has about 94
 	few := mergeToNowhere(t, overlapping(t, 3, rows))
 	many := mergeToNowhere(t, overlapping(t, 3, 2*rows))
 	perRow := int64(many-few) / (3 * rows)

@@ -6,30 +6,37 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
 // Collector reads all changes of all columns, for compactions, window by window of row IDs. It is
 // cheapest when windows ascend. Not for concurrent use.
 type Collector struct {
-	snap  mvcc.Snapshot
-	undos []cursor
-	redos []cursor
-	mem   *MemStore // nil if snap sees none of its changes
+	snap   mvcc.Snapshot
+	lender *blockLender // nil if lists stay valid
+	undos  []cursor
+	redos  []cursor
+	mem    *MemStore // nil if snap sees none of its changes
 
 	undo, redo []change.Delta
 	rows       []memRow
 }
 
-// NewCollector returns a Collector of all undos and of the redos with timestamps below snap.
+// NewCollector returns a Collector of all undos and of the redos with timestamps below snap. It
+// reuses the memory of cblocks and puts none into the cache.
 func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
-	c := &Collector{snap: snap}
+	return t.newCollector(snap, new(blockLender))
+}
+
+func (t *Tracker) newCollector(snap mvcc.Snapshot, lender *blockLender) *Collector {
+	c := &Collector{snap: snap, lender: lender}
 	for _, f := range t.Undo {
-		c.undos = append(c.undos, cursor{file: f, schema: t.schema()})
+		c.undos = append(c.undos, cursor{file: f, schema: t.schema(), lender: lender})
 	}
 	for _, f := range t.Redo {
 		if need := (filter{kind: redos, to: snap}); f.has(need) {
-			c.redos = append(c.redos, cursor{file: f, schema: t.schema(), filter: need})
+			c.redos = append(c.redos, cursor{file: f, schema: t.schema(), filter: need, lender: lender})
 		}
 	}
 	if t.Mem.relevant(snap) {
@@ -40,12 +47,15 @@ func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
 
 // Collect returns the changes of rows [from, from+n): undos by row, newest first; redos by row,
 // oldest first; changes of one row and timestamp in the order in which they are applied. Delta.Row
-// is the row ID. Both slices are valid until the next call, the lists in them as long as they are
-// referenced. Errors: ErrCorrupt.
+// is the row ID. Both slices and the lists in them are valid until the next call. Errors:
+// ErrCorrupt.
 func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delta, err error) {
 	clear(c.undo)
 	clear(c.redo)
 	c.undo, c.redo = c.undo[:0], c.redo[:0]
+	if c.lender != nil {
+		c.lender.takeBack(c.undos, c.redos)
+	}
 	to := uint64(from) + uint64(n)
 	for i := range c.undos {
 		err := c.undos[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
@@ -97,7 +107,50 @@ func sortStable(deltas []change.Delta, order func(a, b change.Delta) int) {
 	}
 }
 
-// Collect calls Collector.Collect on a new Collector. The slices belong to the caller.
+// Collect calls Collector.Collect on a new Collector that uses the cache. The slices belong to the
+// caller; the lists are never overwritten.
 func (t *Tracker) Collect(from batch.Ordinal, n int, snap mvcc.Snapshot) (undo, redo []change.Delta, err error) {
-	return t.NewCollector(snap).Collect(from, n)
+	return t.newCollector(snap, nil).Collect(from, n)
+}
+
+// blockLender lends the memory of deltaBlocks to the cursors of one Collector.
+type blockLender struct {
+	lent, free []*deltaBlock
+}
+
+// lend returns memory for a cblock.
+func (l *blockLender) lend() *deltaBlock {
+	b := new(deltaBlock)
+	if n := len(l.free); n > 0 {
+		b, l.free = l.free[n-1], l.free[:n-1]
+	}
+	l.lent = append(l.lent, b)
+	return b
+}
+
+// takeBack frees all blocks except the current ones of cursors.
+func (l *blockLender) takeBack(cursors ...[]cursor) {
+	lent := l.lent
+	l.lent = l.lent[:0]
+	for _, b := range lent {
+		if isCurrent(b, cursors) {
+			l.lent = append(l.lent, b)
+			continue
+		}
+		if invariant.Enabled {
+			for i := range b.lists {
+				b.lists[i] = 0xdd // a list that is used too long shows
+			}
+		}
+		l.free = append(l.free, b)
+	}
+}
+
+func isCurrent(b *deltaBlock, cursors [][]cursor) bool {
+	for _, list := range cursors {
+		if slices.ContainsFunc(list, func(c cursor) bool { return c.block == b }) {
+			return true
+		}
+	}
+	return false
 }

@@ -12,6 +12,7 @@ type cursor struct {
 	file   *File
 	schema *schema.Schema // see Tracker.Schema
 	filter filter         // the deltas that the reader needs; it may get others too
+	lender *blockLender   // of the memory for cblocks that are not in the cache; nil puts them there
 
 	begun     bool        // false before the first window and after an error
 	current   bool        // there is a current cblock: false at the beginning and after the last
@@ -107,7 +108,7 @@ func (c *cursor) read(n int) (err error) {
 		c.block = nil
 		return nil
 	}
-	if c.block, err = c.file.block(c.next, c.schema); err != nil {
+	if c.block, err = c.file.block(c.next, c.schema, c.lender); err != nil {
 		return err
 	}
 	c.low, c.high = c.block.low, c.block.high

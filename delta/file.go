@@ -71,10 +71,16 @@ func (f *File) damaged(err error) error { return fmt.Errorf("delta: block %d: %w
 // wrap adds the package's name to an error that names the block.
 func (f *File) wrap(err error) error { return fmt.Errorf("delta: %w", err) }
 
-// block returns data cblock i, from the cache if possible, checked against s. Errors: ErrCorrupt.
-func (f *File) block(i int, s *schema.Schema) (*deltaBlock, error) {
+// block returns data cblock i, from the cache if possible, checked against s. If it is not in the
+// cache, it is parsed in memory of lender, unless that is nil; then it is put into the cache.
+// Errors: ErrCorrupt.
+func (f *File) block(i int, s *schema.Schema, lender *blockLender) (*deltaBlock, error) {
 	v, err := f.cells.ParsedBlock(i, func(_ batch.Ordinal, cells *batch.Vector) (any, int64, error) {
-		return parseBlock(cells.Bytes[:cells.Len], s)
+		if lender == nil {
+			return parseBlock(new(deltaBlock), cells.Bytes[:cells.Len], s)
+		}
+		b, _, err := parseBlock(lender.lend(), cells.Bytes[:cells.Len], s)
+		return b, -1, err
 	})
 	if err != nil {
 		return nil, f.wrap(err)

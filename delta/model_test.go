@@ -452,11 +452,20 @@ func (w *world) checkCollect(t *rapid.T, snap mvcc.Snapshot) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		undo, redo = append(undo, u...), append(redo, r...)
+		undo, redo = appendClones(undo, u), appendClones(redo, r)
 		from += n
 	}
 	sameDeltas(t, "undo", undo, w.undos(0, w.end))
 	sameDeltas(t, "redo", redo, w.redos(0, min(mvcc.Timestamp(snap), w.end)))
+}
+
+// appendClones appends deltas with copies of their lists.
+func appendClones(dst, deltas []change.Delta) []change.Delta {
+	for _, d := range deltas {
+		d.List = slices.Clone(d.List)
+		dst = append(dst, d)
+	}
+	return dst
 }
 
 func sameDeltas(t fataler, what string, got, want []change.Delta) {

@@ -64,8 +64,9 @@ func TestPackedIntegers(t *testing.T) {
 }
 
 // TestParsedBlockHasTheDeltas compares parsed cblocks with their cells: few and many timestamps,
-// close together and far apart.
+// close together and far apart. All are parsed in the same memory.
 func TestParsedBlockHasTheDeltas(t *testing.T) {
+	reused := new(deltaBlock)
 	seedtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 700).Draw(t, "n")
 		times := rapid.SampledFrom([]uint64{1, 7, 250, 260, 1 << 30, math.MaxUint64}).Draw(t, "times")
@@ -86,7 +87,7 @@ func TestParsedBlockHasTheDeltas(t *testing.T) {
 			deltas = append(deltas, d)
 			cells = append(cells, append(appendKey(nil, d.Row, d.TS), d.List...))
 		}
-		b, _, err := parseBlock(cells, testSchema)
+		b, _, err := parseBlock(reused, cells, testSchema)
 		if err != nil {
 			t.Fatal(err)
 		}

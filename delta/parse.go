@@ -26,12 +26,11 @@ const maxParser = 1 << 16
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// parseBlock parses the cells of a cblock and checks the lists against s. It also returns the size
-// of the deltaBlock in bytes. Errors: ErrCorrupt.
-func parseBlock(cells [][]byte, s *schema.Schema) (*deltaBlock, int64, error) {
+// parseBlock parses the cells of a cblock into b, whose memory it reuses, and checks the lists
+// against s. It also returns the size of the deltaBlock in bytes. Errors: ErrCorrupt.
+func parseBlock(b *deltaBlock, cells [][]byte, s *schema.Schema) (*deltaBlock, int64, error) {
 	p := parsers.Get().(*parser)
 	defer p.release()
-	b := new(deltaBlock)
 	if err := p.parse(b, cells, s); err != nil {
 		return nil, 0, err
 	}
@@ -54,13 +53,13 @@ func (b *deltaBlock) size() int64 {
 	return int64(size)
 }
 
-// parse sets *b, which is zero.
+// parse sets *b, in its memory.
 func (p *parser) parse(b *deltaBlock, cells [][]byte, s *schema.Schema) error {
 	n := len(cells)
 	p.rows, p.first, p.memory = p.rows[:0], p.first[:0], p.memory[:0]
 	p.starts, p.shape, p.ts = slices.Grow(p.starts[:0], n+1), slices.Grow(p.shape[:0], n), slices.Grow(p.ts[:0], n)
 	p.shaper = shaper{b: b, schema: s}
-	b.ascending, b.descending = true, true
+	*b = deltaBlock{lists: b.lists[:0], times: b.times[:0], shapes: b.shapes[:0], columns: b.columns[:0], ascending: true, descending: true}
 	if err := p.take(b, cells); err != nil {
 		return err
 	}
@@ -112,10 +111,10 @@ func (p *parser) pack(b *deltaBlock) {
 	b.first, memory = pack(memory, p.first, slopeOf(p.first))
 	b.starts, memory = pack(memory, p.starts, slopeOf(p.starts))
 	b.shape, memory = pack(memory, p.shape, 0)
-	b.times = p.times.replace(p.ts)
+	b.times = p.times.replace(b.times, p.ts)
 	b.keys, memory = pack(memory, p.ts, 0)
 	p.memory = growBytes(memory, packedPad)
-	memory = slices.Clone(p.memory)
+	memory = append(b.lists, p.memory...)
 	for _, list := range [...]*packed{&b.rows, &b.first, &b.starts, &b.shape, &b.keys} {
 		list.attach(memory)
 	}
@@ -132,10 +131,10 @@ type timeSet struct {
 // maxTimes is the maximum number of different timestamps that are numbered.
 const maxTimes = 256
 
-// replace replaces timestamps by their positions among the different ones, which it returns in
-// ascending order. If there are so many that this takes more memory, it returns none and changes
-// nothing.
-func (s *timeSet) replace(ts []uint64) []mvcc.Timestamp {
+// replace replaces timestamps by their positions among the different ones, which it appends to dst
+// in ascending order. If there are so many that this takes more memory, it appends none and replaces
+// nothing. dst is empty.
+func (s *timeSet) replace(dst []mvcc.Timestamp, ts []uint64) []mvcc.Timestamp {
 	clear(s.slots[:])
 	s.times = s.times[:0]
 	last := uint64(0)
@@ -146,24 +145,24 @@ func (s *timeSet) replace(ts []uint64) []mvcc.Timestamp {
 		last = t
 		if at := s.slot(t); s.slots[at] == 0 {
 			if len(s.times) == maxTimes || 4*len(s.times) > len(ts) {
-				return nil
+				return dst
 			}
 			s.times = append(s.times, t)
 			s.slots[at] = uint16(len(s.times))
 		}
 	}
-	sorted := make([]mvcc.Timestamp, len(s.times))
-	for i, t := range s.times {
-		sorted[i] = mvcc.Timestamp(t)
+	dst = slices.Grow(dst, len(s.times))
+	for _, t := range s.times {
+		dst = append(dst, mvcc.Timestamp(t))
 	}
-	slices.Sort(sorted)
-	for k, t := range sorted {
+	slices.Sort(dst)
+	for k, t := range dst {
 		s.rank[s.slots[s.slot(uint64(t))]-1] = uint64(k)
 	}
 	for i, t := range ts {
 		ts[i] = s.rank[s.slots[s.slot(t)]-1]
 	}
-	return sorted
+	return dst
 }
 
 // slot returns the slot of a timestamp: its own, or the free one where it belongs.
@@ -274,7 +273,7 @@ func (m *shaper) finish() {
 		b.columns = append(b.columns, b.shapes[i].ids...)
 	}
 	slices.Sort(b.columns)
-	b.columns = slices.Clip(slices.Compact(b.columns))
+	b.columns = slices.Compact(b.columns)
 	words := len(batch.MakeBitmap(len(b.columns)))
 	if words*len(b.shapes) > maxSets {
 		return
