@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/vfs"
-	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // column makes a column.
@@ -286,116 +284,6 @@ func TestAppendRefusesValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantRows(t, readFolder(t, dir), [][]any{{int32(1), c.good}, {int32(4), c.good}})
-	}
-}
-
-// faultyFS is a file system in which calls fail.
-type faultyFS struct{ *faultfs.FS }
-
-func (f faultyFS) Create(name string) (folderFile, error) { return f.FS.Create(name) }
-
-// TestFailedWritesLeaveNothing fails each call to the disk that changes something, before, in the
-// middle, and after its work.
-func TestFailedWritesLeaveNothing(t *testing.T) {
-	for _, when := range []faultfs.When{faultfs.Before, faultfs.Middle, faultfs.After} {
-		for n := 0; ; n++ {
-			mem := vfs.NewMem()
-			if err := mem.Mkdir("/d"); err != nil {
-				t.Fatal(err)
-			}
-			disk := faultfs.New(mem)
-			fault := disk.Fail(faultfs.Rule{Ops: faultfs.Changes, Skip: n, When: when})
-			err := func() error {
-				w, err := create(faultyFS{disk}, "/d/out", []Column{column("a", Int), column("s", String)}, WriterOptions{PageRows: 2, BlockletBytes: 1, FileBytes: 400})
-				if err != nil {
-					return err
-				}
-				defer w.Abort()
-				for i := range 7 {
-					if err := w.Append([]any{int32(i), "text"}); err != nil {
-						return err
-					}
-				}
-				return w.Close()
-			}()
-			names, listErr := mem.List("/d")
-			if listErr != nil {
-				t.Fatal(listErr)
-			}
-			call, failed := fault.First()
-			if !failed {
-				if err != nil || len(names) != 1 || n < 12 {
-					t.Errorf("%d calls: %v, %q", n, err, names)
-				}
-				break
-			}
-			if err == nil || len(names) != 0 {
-				t.Errorf("call %d, %v, failed: %v, files %q", n, call, err, names)
-			}
-		}
-	}
-}
-
-// TestAbortTriesAgain removes files that a failed call could not remove.
-func TestAbortTriesAgain(t *testing.T) {
-	mem := vfs.NewMem()
-	if err := mem.Mkdir("/d"); err != nil {
-		t.Fatal(err)
-	}
-	disk := faultfs.New(mem)
-	w, err := create(faultyFS{disk}, "/d/out", []Column{column("a", Int)}, WriterOptions{PageRows: 1, BlockletBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Sync, faultfs.Remove}, Times: 2})
-	if err := w.Append([]any{int32(1)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err == nil {
-		t.Error("Close succeeded")
-	}
-	if names, err := mem.List("/d"); err != nil || len(names) != 1 {
-		t.Errorf("%q, %v", names, err)
-	}
-	if err := w.Abort(); err != nil {
-		t.Error(err)
-	}
-	if names, err := mem.List("/d"); err != nil || len(names) != 0 {
-		t.Errorf("%q, %v", names, err)
-	}
-}
-
-// TestFailedSortsLeaveNothing fails each call of a writer that sorts after it has written files.
-func TestFailedSortsLeaveNothing(t *testing.T) {
-	for n := 0; ; n++ {
-		parent, temp := t.TempDir(), t.TempDir()
-		disk := faultfs.New(vfs.OS)
-		fault := disk.Fail(faultfs.Rule{Ops: faultfs.Changes, Skip: n})
-		err := func() error {
-			o := WriterOptions{SortColumns: []string{"a"}, PageRows: 2, BlockletBytes: 1, FileBytes: 300, TempDir: temp, SortMemory: 1}
-			w, err := create(faultyFS{disk}, filepath.Join(parent, "out"), []Column{column("a", Int)}, o)
-			if err != nil {
-				return err
-			}
-			defer w.Abort()
-			for _, i := range []int32{1, 2, 3, 4, 5, 0, 7} {
-				if err := w.Append([]any{i}); err != nil {
-					return err
-				}
-			}
-			return w.Close()
-		}()
-		names := append(namesIn(t, parent), namesIn(t, temp)...)
-		call, failed := fault.First()
-		if !failed {
-			if err != nil || len(names) != 1 || n < 20 {
-				t.Errorf("%d calls: %v, %q", n, err, names)
-			}
-			break
-		}
-		if err == nil || len(names) != 0 {
-			t.Errorf("call %d, %v, failed: %v, files %q", n, call, err, names)
-		}
 	}
 }
 
