@@ -1,6 +1,7 @@
 package process
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,17 +19,23 @@ const (
 	classpathFile = "classpath"
 )
 
+// requests is the class that the programs in Java share.
+//
+//go:embed java/Requests.java
+var requests embed.FS
+
 // Home returns the directory, next to this program, for what InstallJava makes.
 func Home() (string, error) {
 	self, err := os.Executable()
 	return self + ".files", err
 }
 
-// InstallJava compiles a program in Java: all its sources, and those that its pom.xml unpacks.
+// InstallJava compiles a program in Java: all its sources, class Requests, and what its pom.xml
+// unpacks.
 // Maven downloads the program's dependencies and caches them. Errors name what is missing.
 func InstallJava(home string, program fs.FS) error {
 	sources, classes, jars := filepath.Join(home, sourcesDir), filepath.Join(home, classesDir), filepath.Join(home, "jars")
-	if err := errors.Join(os.RemoveAll(home), os.MkdirAll(home, 0o755), os.CopyFS(sources, program)); err != nil {
+	if err := errors.Join(os.RemoveAll(home), os.MkdirAll(home, 0o755), os.CopyFS(sources, program), os.CopyFS(sources, requests)); err != nil {
 		return err
 	}
 	maven := exec.Command("mvn", "-q", "-B", "-ntp", "generate-sources", "dependency:build-classpath", "-Dmdep.outputFile="+jars)

@@ -1,7 +1,5 @@
 import java.io.BufferedReader;
 import java.io.FileReader;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -28,11 +26,8 @@ import org.apache.carbondata.store.CarbonRowReadSupport;
 
 /**
  * Reads and writes lineitem with CarbonData's own SDK, and measures the time.
- *
- * <p>A request is a line of words on stdin, the answer a line on stdout that begins with "ok", or "error" with the reason, after which the program
- * ends, as it does at the end of stdin.
  */
-final class Client {
+final class Client implements Requests.Client {
   /** Columns of lineitem in the order of the text file; of the others, the types follow. */
   private static final String[] COLUMNS = {"l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount",
     "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"};
@@ -50,27 +45,15 @@ final class Client {
   private String filterColumn;
   private long filterMost;
 
-  public static void main(String[] args) throws Exception {
-    PrintStream stdout = System.out;
-    System.setOut(System.err); // libraries must not write between the answers
-    CarbonProperties.getInstance().addProperty(CarbonCommonConstants.CARBON_DATE_FORMAT, "yyyy-MM-dd");
-    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    Client c = new Client();
-    try {
-      for (String line; (line = in.readLine()) != null; ) {
-        stdout.println("ok " + c.answer(line.split(" ")));
-        stdout.flush();
-      }
-    } catch (Throwable e) {
-      e.printStackTrace();
-      stdout.println("error " + e.toString().replace('\n', ' '));
-      stdout.flush();
-      Runtime.getRuntime().halt(1);
-    }
-    Runtime.getRuntime().halt(0);
+  public static void main(String[] args) {
+    Requests.serve(() -> {
+      CarbonProperties.getInstance().addProperty(CarbonCommonConstants.CARBON_DATE_FORMAT, "yyyy-MM-dd");
+      return new Client();
+    });
   }
 
-  private String answer(String[] q) throws Exception {
+  @Override
+  public String answer(String[] q, BufferedReader in) throws Exception {
     switch (q[0]) {
       case "rows": // FILE of lineitem as text, to be written later; answered by the number of rows
         return load(q[1]);

@@ -1,8 +1,6 @@
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Random;
 import java.util.zip.CRC32C;
@@ -21,11 +19,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * Reads an HFile with HBase's own reader, and measures the time.
- *
- * <p>A request is a line of words on stdin, the answer a line on stdout that begins with "ok", or "error" with the reason, after which the program
- * ends, as it does at the end of stdin.
  */
-final class Client {
+final class Client implements Requests.Client {
   private static final int BLOCK_BYTES = 64 << 10;
 
   private final Configuration conf = HBaseConfiguration.create();
@@ -34,25 +29,12 @@ final class Client {
   private long sum;
   private long cells;
 
-  public static void main(String[] args) throws Exception {
-    PrintStream stdout = System.out;
-    System.setOut(System.err); // libraries must not write between the answers
-    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    Client c = new Client();
-    try {
-      for (String line; (line = in.readLine()) != null; ) {
-        stdout.println("ok " + c.answer(line.split(" "), in));
-        stdout.flush();
-      }
-    } catch (Throwable e) {
-      stdout.println("error " + e.toString().replace('\n', ' '));
-      stdout.flush();
-      Runtime.getRuntime().halt(1);
-    }
-    Runtime.getRuntime().halt(0);
+  public static void main(String[] args) {
+    Requests.serve(Client::new);
   }
 
-  private String answer(String[] q, BufferedReader in) throws IOException {
+  @Override
+  public String answer(String[] q, BufferedReader in) throws IOException {
     switch (q[0]) {
       case "open": // FILE, BYTES of the block cache, 0 for none
         open(q[1], Long.parseLong(q[2]));
