@@ -10,7 +10,7 @@ import (
 // Part is an input of Merge that is opened when the merge reaches the range of its keys.
 type Part struct {
 	First, Last []byte // all its keys are in [First, Last]
-	Open        func() (Iterator, error)
+	Open        Opener
 }
 
 // ends returns the bounds of the part's keys in the order of a scan.

@@ -8,9 +8,6 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// Opener opens an iterator over some of the rows of a scan, a part.
-type Opener func() (Iterator, error)
-
 // errNoOrder is the error of Seek on an iterator whose rows are in no order.
 var errNoOrder = errors.New("scan: seek in a scan without order")
 

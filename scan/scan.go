@@ -40,24 +40,25 @@ type Searcher interface {
 	Search(from int, key []byte) (int, error)
 }
 
-// Concat chains iterators for r. It creates each one after the previous one has ended.
-func Concat(r *Request, make ...func() (Iterator, error)) Iterator {
-	c := &concat{rest: make}
-	c.Init(r, c)
-	return c
+// Opener opens an iterator over some of the rows of a scan.
+type Opener func() (Iterator, error)
+
+// Concat chains iterators for r. It opens each one after the previous one has ended.
+func Concat(r *Request, openers ...Opener) Iterator {
+	s := &Sequence{}
+	s.Init(r, (*list)(&openers))
+	return s
 }
 
-type concat struct {
-	Sequence
-	rest []func() (Iterator, error)
-}
+// list is a Source of openers.
+type list []Opener
 
-func (c *concat) Open() (Iterator, error) {
-	if len(c.rest) == 0 {
+func (l *list) Open() (Iterator, error) {
+	if len(*l) == 0 {
 		return nil, nil
 	}
-	next := c.rest[0]
-	c.rest = c.rest[1:]
+	next := (*l)[0]
+	*l = (*l)[1:]
 	return next()
 }
 
@@ -67,8 +68,8 @@ type Source interface {
 	Open() (Iterator, error)
 }
 
-// Sequence is an Iterator that chains those of a source, as Concat does, without an allocation of
-// its own: it is part of the source.
+// Sequence is an Iterator that chains those of a source: Concat's, or part of the source, which
+// then needs no memory of its own for it.
 type Sequence struct {
 	source     Source // nil at the end
 	descending bool

@@ -403,7 +403,7 @@ func TestSeekSkipsRows(t *testing.T) {
 		it := Merge(order, inputs, parts...)
 		if round%2 == 0 {
 			// The same rows, in inputs with ascending disjoint key ranges.
-			var chain []func() (Iterator, error)
+			var chain []Opener
 			fakes = fakes[:1]
 			for from, n := 0, 0; from < len(want); from += n {
 				n = min(1+r.IntN(50), len(want)-from)
@@ -611,7 +611,7 @@ func TestMergeOfOneInputReturnsIt(t *testing.T) {
 
 // concatOf chains the fakes and counts those created in made.
 func concatOf(fakes []*fake, made *int) Iterator {
-	var makers []func() (Iterator, error)
+	var makers []Opener
 	for _, f := range fakes {
 		makers = append(makers, func() (Iterator, error) {
 			*made++

@@ -55,7 +55,7 @@ func (s *setScan) Close() error {
 // anyOrder returns the rows of MemRowSets, then those of rowsets, one after another; last to first
 // if r descends.
 func anyOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator) scan.Iterator {
-	var chain []func() (scan.Iterator, error)
+	var chain []scan.Opener
 	for _, m := range mems {
 		chain = append(chain, func() (scan.Iterator, error) { return m, nil })
 	}
@@ -83,7 +83,7 @@ func anyOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator) s
 // The iterator of a MemRowSet continues from range to range, so a scan makes a single one. A rowset
 // is opened when the scan reaches its first key or, in a descending scan, its last key.
 func inOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator, open func(*rowset.DiskRowSet, *scan.Request) (scan.Iterator, error)) scan.Iterator {
-	var chain []func() (scan.Iterator, error)
+	var chain []scan.Opener
 	// add adds the range up to end, exclusive or, in a descending scan, inclusive; nil is the end of
 	// the scan's range.
 	add := func(group []*rowset.DiskRowSet, end []byte) {
