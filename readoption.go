@@ -37,6 +37,24 @@ type (
 		count()
 	}
 
+	// CursorOption is an option of Table.Cursor: Columns, Where, From, To, Prefix, AsOf, At, Latest.
+	CursorOption interface {
+		option
+		cursor()
+	}
+
+	// TypedCursorOption is an option of TableOf.Cursor: any option of Table.Cursor except Columns.
+	TypedCursorOption interface {
+		CursorOption
+		typedCursor()
+	}
+
+	// WhereOption is an option of every read that selects rows by predicates: Where.
+	WhereOption interface {
+		CountOption
+		TypedCursorOption
+	}
+
 	// AggregateOption is an option of Table.Aggregate: GroupBy, and those of Table.Count.
 	AggregateOption interface {
 		option
@@ -54,6 +72,7 @@ type (
 	ReadOption interface {
 		GetOption
 		CountOption
+		TypedCursorOption
 		read()
 	}
 
@@ -61,6 +80,7 @@ type (
 	// option of TableOf.Diff.
 	RangeOption interface {
 		CountOption
+		TypedCursorOption
 		DiffOption
 		BulkOption
 	}
@@ -70,6 +90,7 @@ type (
 	ColumnsOption interface {
 		GetOption
 		ScanOption
+		CursorOption
 		DiffOption
 		columns()
 	}
@@ -82,8 +103,8 @@ type option interface{ apply(*readOptions) }
 type (
 	readOption    func(*readOptions) // all reads of a state
 	columnsOption func(*readOptions) // all reads of untyped rows
-	rangeOption   func(*readOptions) // scans, counts, aggregates, diffs
-	whereOption   func(*readOptions) // scans, counts, aggregates
+	rangeOption   func(*readOptions) // scans, cursors, counts, aggregates, diffs
+	whereOption   func(*readOptions) // scans, cursors, counts, aggregates
 	rowsOption    func(*readOptions) // scans
 	groupOption   func(*readOptions) // aggregates
 )
@@ -95,28 +116,35 @@ func (f whereOption) apply(o *readOptions)   { f(o) }
 func (f rowsOption) apply(o *readOptions)    { f(o) }
 func (f groupOption) apply(o *readOptions)   { f(o) }
 
-func (readOption) get()        {}
-func (readOption) scan()       {}
-func (readOption) typedScan()  {}
-func (readOption) aggregate()  {}
-func (readOption) count()      {}
-func (readOption) read()       {}
-func (columnsOption) get()     {}
-func (columnsOption) scan()    {}
-func (columnsOption) diff()    {}
-func (columnsOption) columns() {}
-func (rangeOption) scan()      {}
-func (rangeOption) typedScan() {}
-func (rangeOption) aggregate() {}
-func (rangeOption) count()     {}
-func (rangeOption) diff()      {}
-func (whereOption) scan()      {}
-func (whereOption) typedScan() {}
-func (whereOption) aggregate() {}
-func (whereOption) count()     {}
-func (groupOption) aggregate() {}
-func (rowsOption) scan()       {}
-func (rowsOption) typedScan()  {}
+func (readOption) get()          {}
+func (readOption) scan()         {}
+func (readOption) typedScan()    {}
+func (readOption) aggregate()    {}
+func (readOption) count()        {}
+func (readOption) read()         {}
+func (readOption) cursor()       {}
+func (readOption) typedCursor()  {}
+func (columnsOption) get()       {}
+func (columnsOption) scan()      {}
+func (columnsOption) diff()      {}
+func (columnsOption) columns()   {}
+func (columnsOption) cursor()    {}
+func (rangeOption) scan()        {}
+func (rangeOption) typedScan()   {}
+func (rangeOption) aggregate()   {}
+func (rangeOption) count()       {}
+func (rangeOption) diff()        {}
+func (rangeOption) cursor()      {}
+func (rangeOption) typedCursor() {}
+func (whereOption) scan()        {}
+func (whereOption) typedScan()   {}
+func (whereOption) aggregate()   {}
+func (whereOption) count()       {}
+func (whereOption) cursor()      {}
+func (whereOption) typedCursor() {}
+func (groupOption) aggregate()   {}
+func (rowsOption) scan()         {}
+func (rowsOption) typedScan()    {}
 
 // readOptions are the options of one read.
 type readOptions struct {
@@ -200,7 +228,7 @@ func Latest() ReadOption {
 
 // Where selects the rows for which all predicates are true. If it is given more than once, the
 // predicates of all of them must be true. Without predicates, it selects all rows.
-func Where(predicates ...Predicate) CountOption {
+func Where(predicates ...Predicate) WhereOption {
 	predicates = slices.Clone(predicates)
 	return whereOption(func(o *readOptions) { o.where = append(o.where, predicates...) })
 }

@@ -118,6 +118,23 @@ func (b Bitmap) Next(i int) int {
 	return -1
 }
 
+// Prev returns the position of the last 1 bit at or before i, which may be -1, or -1.
+func (b Bitmap) Prev(i int) int {
+	if i < 0 {
+		return -1
+	}
+	w := i >> 6
+	if x := b[w] << (63 - uint(i)&63); x != 0 {
+		return i - bits.LeadingZeros64(x)
+	}
+	for w--; w >= 0; w-- {
+		if b[w] != 0 {
+			return w<<6 + 63 - bits.LeadingZeros64(b[w])
+		}
+	}
+	return -1
+}
+
 // And clears the bits of b that are 0 in o, which is as long.
 func (b Bitmap) And(o Bitmap) {
 	for i := range b {

@@ -90,6 +90,13 @@ func TestBitmapRangesMatchSingleBits(t *testing.T) {
 			if got, want := b.Next(from), pic.next(from); got != want {
 				t.Fatalf("next one from %d at %d, want %d", from, got, want)
 			}
+			want := min(to, n-1)
+			for want >= 0 && !pic[want] {
+				want--
+			}
+			if got := b.Prev(min(to, n-1)); got != want {
+				t.Fatalf("last one up to %d at %d, want %d", min(to, n-1), got, want)
+			}
 		}
 		if b.Count() != pic.count(0, n) || b.Any() != (pic.count(0, n) > 0) {
 			t.Fatalf("%d ones, any %t, want %d", b.Count(), b.Any(), pic.count(0, n))

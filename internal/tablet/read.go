@@ -56,6 +56,12 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 	return View{TableSchema: st.schema, table: t.Name(), state: st, snap: snap}, nil
 }
 
+// Ref returns another reference to the state, which is released separately.
+func (v View) Ref() View {
+	v.state.refs.Add(1)
+	return v
+}
+
 // Release releases the state.
 func (v View) Release() { v.state.release() }
 

@@ -1,0 +1,376 @@
+package oribi
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Cursor moves among the rows of a table in key order, in both directions. All moves see the state
+// of the first one. Not safe for concurrent use.
+//
+// A cursor is on a row, before the first row, or after the last one. At the beginning it is before
+// the first row. Each move returns true if the cursor is on a row afterwards. If it returns false,
+// there is no such row, or the cursor has ended with an error, which Err returns:
+//
+//	c := table.Cursor(ctx)
+//	defer c.Close()
+//	for ok := c.Seek("m"); ok; ok = c.Next() {
+//		use(c.Row())
+//	}
+//	err := c.Err()
+//
+// A move to a distant row reads 16 rows there, and more with each further read in the same
+// direction. Moves to and fro among rows in memory read nothing.
+type Cursor struct {
+	scan    Scan // what the cursor reads
+	begun   bool // view, request, columns and keys are set
+	closed  bool
+	view    view
+	bounds  bounds
+	request scan.Options
+	columns []schema.Column // those that the caller asked for, the first ones of the request
+	all     []int           // their indexes
+	keys    []int           // the key columns, by index in the request
+
+	at    position
+	on    direction     // the side with the current row
+	row   int           // in its batch
+	sides [2]cursorSide // by direction
+	cells [][]byte      // of the current row, if valid is set
+	valid bool
+	key   []byte // of the last Seek
+	last  []byte // of the last call of keyAt
+	err   error
+}
+
+// direction is one in which a cursor reads.
+type direction int
+
+const (
+	forward direction = iota
+	backward
+)
+
+// position is where a cursor is.
+type position int
+
+const (
+	beforeFirst position = iota
+	onRow
+	afterLast
+)
+
+// end returns the position after all rows in direction d.
+func (d direction) end() position {
+	if d == forward {
+		return afterLast
+	}
+	return beforeFirst
+}
+
+// cursorSide is an iterator and its current batch, which has its rows in the order of the iterator.
+// If a cursor has one in both directions, there is no row between the first rows of the two.
+type cursorSide struct {
+	it scan.Iterator      // nil: none
+	b  *batch.RecordBatch // not nil if it is not
+}
+
+// cursorRows is the number of rows that a cursor reads at first.
+const cursorRows = 16
+
+// Cursor returns a cursor over the rows that the options select. It reads nothing yet. The caller
+// closes it: until then it keeps the history that it sees, as a running scan does.
+func (t *Table) Cursor(ctx context.Context, opts ...CursorOption) *Cursor {
+	c := &Cursor{scan: Scan{t: t, ctx: ctx}}
+	collectInto(&c.scan.o, opts)
+	return c
+}
+
+// First moves to the first row.
+func (c *Cursor) First() bool { return c.ready() && c.jump(forward, nil) }
+
+// Last moves to the last row.
+func (c *Cursor) Last() bool { return c.ready() && c.jump(backward, nil) }
+
+// Seek moves to the first row whose key is not below key: the values of the key columns or of the
+// first ones, or a single Key. If there is none, the cursor is after the last row.
+// Errors: ErrRow for a key that does not fit.
+func (c *Cursor) Seek(key ...any) bool {
+	if !c.encode(key) {
+		return false
+	}
+	if i, ok := c.find(); ok {
+		return c.enter(forward, i)
+	}
+	return c.jump(forward, c.key)
+}
+
+// SeekBefore moves to the last row whose key is below key, which is given as in Seek. If there is
+// none, the cursor is before the first row.
+func (c *Cursor) SeekBefore(key ...any) bool {
+	if !c.encode(key) {
+		return false
+	}
+	if i, ok := c.find(); ok {
+		if i = c.sides[forward].b.Selection.Prev(i - 1); i >= 0 {
+			return c.enter(forward, i)
+		}
+	}
+	return c.jump(backward, c.key)
+}
+
+// Next moves to the next row: from before the first row to the first one.
+func (c *Cursor) Next() bool { return c.step(forward) }
+
+// Prev moves to the previous row: from after the last row to the last one.
+func (c *Cursor) Prev() bool { return c.step(backward) }
+
+// Row returns the current row, nil if the cursor is not on a row.
+func (c *Cursor) Row() Row {
+	if c.at != onRow {
+		return nil
+	}
+	for len(c.all) < len(c.columns) {
+		c.all = append(c.all, len(c.all))
+	}
+	return newRow(c.columns, c.all, c.Cells())
+}
+
+// Key returns the key of the current row, nil if the cursor is not on a row.
+func (c *Cursor) Key() Key {
+	if c.at != onRow {
+		return nil
+	}
+	b, key := c.sides[c.on].b, make(Key, len(c.keys))
+	for i, col := range c.keys {
+		key[i] = valueOf(&c.view.Schema.Columns[i], b.Columns[col].Cell(c.row))
+	}
+	return key
+}
+
+// Cells returns the cells of the current row, nil for NULL, in the order of Columns or of the
+// schema; nil if the cursor is not on a row. They are valid until the next move; byte strings may be
+// kept.
+func (c *Cursor) Cells() [][]byte {
+	if c.at != onRow {
+		return nil
+	}
+	if !c.valid {
+		b := c.sides[c.on].b
+		c.cells = c.cells[:0]
+		for i := range c.columns {
+			c.cells = append(c.cells, b.Columns[i].Cell(c.row))
+		}
+		c.valid = true
+	}
+	return c.cells
+}
+
+// Err returns the error with which the cursor ended: one of the options, ErrRow, ErrCorrupt,
+// ErrClosed after the store was closed, or ctx.Err().
+func (c *Cursor) Err() error { return c.err }
+
+// Close ends the cursor and returns the error of Err. It may be called twice.
+func (c *Cursor) Close() error {
+	c.drop(forward)
+	c.drop(backward)
+	if c.begun && !c.closed {
+		c.view.Release()
+	}
+	c.closed, c.at = true, beforeFirst
+	return c.err
+}
+
+// fail ends the cursor with an error, unless err is nil.
+func (c *Cursor) fail(err error) {
+	if err != nil && c.err == nil {
+		c.err = c.scan.errorf(err)
+	}
+	if c.err != nil {
+		c.at = beforeFirst
+	}
+}
+
+// ready begins a move. It returns false if the cursor has ended.
+func (c *Cursor) ready() bool {
+	if c.err != nil || c.closed {
+		return false
+	}
+	if !c.begun {
+		if c.err = c.begin(); c.err != nil {
+			return false
+		}
+	}
+	c.fail(c.scan.interrupted())
+	c.valid = false
+	return c.err == nil
+}
+
+// begin acquires the state of the table and resolves the options.
+func (c *Cursor) begin() error {
+	t := c.scan.t
+	if err := t.store.enter(); err != nil {
+		return err
+	}
+	defer t.store.leave()
+	v, o, err := c.scan.open(&c.bounds)
+	if err != nil {
+		return err
+	}
+	c.view, c.begun = v, true
+	c.columns = c.scan.o.columnsOf(v.TableSchema, o.Columns)
+	for i := range v.Schema.Keys {
+		at := slices.Index(o.Columns, i)
+		if at < 0 {
+			at = len(o.Columns)
+			o.Columns = append(slices.Clip(o.Columns), i)
+		}
+		c.keys = append(c.keys, at)
+	}
+	o.Limit = cursorRows
+	c.request = o
+	return nil
+}
+
+// encode begins a move to a key. It returns false if the cursor has ended.
+func (c *Cursor) encode(key []any) bool {
+	if !c.ready() {
+		return false
+	}
+	var one any = Key(key)
+	if len(key) == 1 {
+		one = key[0]
+	}
+	k, err := c.scan.t.appendKey(c.key[:0], c.view.TableSchema, one, true)
+	if err != nil {
+		c.err, c.at = err, beforeFirst
+		return false
+	}
+	c.key = k
+	return true
+}
+
+// step moves to the next row in direction d.
+func (c *Cursor) step(d direction) bool {
+	switch {
+	case !c.ready() || c.at == d.end():
+		return false
+	case c.at != onRow:
+		return c.jump(d, nil)
+	}
+	b := c.sides[c.on].b
+	if c.on == d {
+		if i := b.Selection.Next(c.row + 1); i >= 0 {
+			return c.enter(d, i)
+		}
+		c.drop(1 - d)
+		return c.err == nil && c.advance(d)
+	}
+	if i := b.Selection.Prev(c.row - 1); i >= 0 {
+		return c.enter(c.on, i)
+	}
+	if next := c.sides[d].b; next != nil {
+		return c.enter(d, next.Selection.Next(0))
+	}
+	from := c.keyAt(c.on, c.row)
+	if d == forward {
+		from = append(from, 0) // the least key above
+	}
+	return c.open(d, from)
+}
+
+// enter makes a row of a side's batch the current one.
+func (c *Cursor) enter(d direction, row int) bool {
+	c.at, c.on, c.row = onRow, d, row
+	return true
+}
+
+// jump moves to the first row in direction d from a key on, inclusive forward and exclusive
+// backward; nil is the end of the range.
+func (c *Cursor) jump(d direction, key []byte) bool {
+	c.drop(forward)
+	c.drop(backward)
+	return c.err == nil && c.open(d, key)
+}
+
+// open is jump while the other side stays: its first row is next to key.
+func (c *Cursor) open(d direction, key []byte) bool {
+	s := c.scan.t.store
+	if err := s.enter(); err != nil {
+		c.fail(err)
+		return false
+	}
+	defer s.leave()
+	o := c.request
+	switch {
+	case d == backward:
+		if o.Descending = true; key != nil && (o.Upper == nil || bytes.Compare(key, o.Upper) < 0) {
+			o.Upper = bytes.Clone(key)
+		}
+	case bytes.Compare(key, o.Lower) > 0:
+		o.Lower = bytes.Clone(key)
+	}
+	it, err := c.view.Ref().Scan(o, true)
+	if err != nil {
+		c.fail(err)
+		return false
+	}
+	c.sides[d].it = it
+	return c.advance(d)
+}
+
+// advance moves to the next batch of a side.
+func (c *Cursor) advance(d direction) bool {
+	s := &c.sides[d]
+	if s.it.Next() {
+		s.b = s.it.Batch()
+		return c.enter(d, s.b.Selection.Next(0))
+	}
+	c.at = d.end()
+	c.drop(d)
+	return false
+}
+
+// drop closes a side.
+func (c *Cursor) drop(d direction) {
+	if s := &c.sides[d]; s.it != nil {
+		c.fail(s.it.Close())
+		*s = cursorSide{}
+	}
+}
+
+// keyAt returns the encoded key of a row of a side's batch, valid until the next call.
+func (c *Cursor) keyAt(d direction, row int) []byte {
+	c.last = c.last[:0]
+	for i, col := range c.keys {
+		c.last = c.view.Encoder.AppendCell(c.last, i, c.sides[d].b.Columns[col].Cell(row))
+	}
+	return c.last
+}
+
+// find returns the first row of the forward side's batch that is not below c.key, if the key is
+// within the range of the batch's keys.
+func (c *Cursor) find() (row int, ok bool) {
+	b := c.sides[forward].b
+	if b == nil {
+		return 0, false
+	}
+	low, high := b.Selection.Next(0), b.Selection.Prev(b.Len-1)
+	if bytes.Compare(c.keyAt(forward, low), c.key) > 0 || bytes.Compare(c.keyAt(forward, high), c.key) < 0 {
+		return 0, false
+	}
+	for low < high { // the row is in [low, high]
+		mid := b.Selection.Prev((low + high) / 2)
+		if bytes.Compare(c.keyAt(forward, mid), c.key) < 0 {
+			low = b.Selection.Next(mid + 1)
+		} else {
+			high = mid
+		}
+	}
+	return high, true
+}
