@@ -27,15 +27,36 @@ func (b *shuffled) Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (bool,
 	w := planeWorks.Get().(*planeWork)
 	defer planeWorks.Put(w)
 	signed := signed(b.typ)
-	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64, count int) {
-		total.n += int64(count)
-		if v.width <= 8 && count <= maxGathered {
-			few := v.gather(signed)
-			few.sum(total, cells)
-		} else {
-			v.sum(total, signed, cells, count, nil, 0, false)
+	for n > 0 {
+		k := b.restOfChunk(from, n)
+		if chunks := b.runOf(from, n, at); chunks > 1 {
+			k = chunks << b.shift
+			cells := sel[at>>6 : (at+k)>>6]
+			if count := onesIn(cells); count > 2*maxGathered*chunks {
+				if err := b.viewRun(&w.part, from, chunks, &w.view); err != nil {
+					return true, err
+				}
+				total.n += int64(count)
+				w.part.sum(total, signed, cells, count, nil, 0, false)
+				from, n, at = from+k, n-k, at+k
+				continue
+			}
 		}
-	})
+		err := b.eachView(w, from, k, sel, at, func(v *planeView, cells []uint64, count int) {
+			total.n += int64(count)
+			if v.width <= 8 && count <= maxGathered {
+				few := v.gather(signed)
+				few.sum(total, cells)
+			} else {
+				v.sum(total, signed, cells, count, nil, 0, false)
+			}
+		})
+		if err != nil {
+			return true, err
+		}
+		from, n, at = from+k, n-k, at+k
+	}
+	return true, nil
 }
 
 // eachView calls f for the chunks of values [from, from+n) in which some are selected, with a view,

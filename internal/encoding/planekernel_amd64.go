@@ -19,7 +19,8 @@ func (v *planeView) comparePlanes(op comparison, refs []planeRef, x *uint128, fl
 	if flip {
 		inverted = allOnes
 	}
-	compareWide(&sel[0], &v.base[0], &refs[0], len(refs), v.row, x, &op, inverted)
+	run := v.run()
+	compareWide(&sel[0], &v.base[0], &refs[0], len(refs), v.row, x, &op, inverted, &run)
 }
 
 // betweenPlanes is between after the constant planes have been considered: it visits all refs.
@@ -28,7 +29,8 @@ func (v *planeView) betweenPlanes(refs []planeRef, lo, hi *uint128, sel []uint64
 		v.betweenWords(refs, lo, hi, sel)
 		return
 	}
-	betweenWide(&sel[0], &v.base[0], &refs[0], len(refs), v.row, lo, hi)
+	run := v.run()
+	betweenWide(&sel[0], &v.base[0], &refs[0], len(refs), v.row, lo, hi, &run)
 }
 
 // tally adds to t, for each plane, the number of selected cells that have its bit, and that of with
@@ -41,7 +43,8 @@ func (v *planeView) tally(t *tallies, refs []planeRef, sel []uint64, with []byte
 		if with != nil {
 			mask = &with[0]
 		}
-		tallyWide(&t[shift], &v.base[0], &refs[0], len(refs), done, &sel[0], mask)
+		run := v.run()
+		tallyWide(&t[shift], &v.base[0], &refs[0], len(refs), done, &sel[0], mask, &run)
 	}
 	if done < v.row {
 		v.tallyWords(t, refs, sel, with, shift, done/8)
@@ -70,6 +73,26 @@ func onesIn(words []uint64) int {
 	return countWords(&words[0], len(words))
 }
 
+// chunkRun is what a kernel needs to go on with the chunks after the first one. It changes it.
+type chunkRun struct {
+	chunks  int     // that are left, with the current one
+	stride  int     // bytes of the refs of a chunk
+	next    int     // the current one
+	payload *byte   // of the block
+	offsets *uint32 // of the chunks in the payload
+}
+
+// run returns the run of v for a kernel, whose refs are part of those of v.
+func (v *planeView) run() (r chunkRun) {
+	if v.offsets != nil {
+		r = chunkRun{chunks: len(v.offsets), stride: len(v.refs) * int(unsafe.Sizeof(planeRef{})), payload: &v.payload[0], offsets: &v.offsets[0]}
+	}
+	return r
+}
+
+// runs is whether kernels compute on several chunks in one call.
+var runs = wide
+
 // countWords returns the number of ones in n words, n > 0.
 //
 //go:noescape
@@ -79,18 +102,18 @@ func countWords(words *uint64, n int) int
 // inverted is XORed with the highest plane.
 //
 //go:noescape
-func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison, inverted uint64)
+func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison, inverted uint64, run *chunkRun)
 
 // betweenWide is betweenWords in registers of 32 bytes, for n refs and planes of at least 128 bytes.
 //
 //go:noescape
-func betweenWide(sel *uint64, base *byte, refs *planeRef, n, row int, lo, hi *uint128)
+func betweenWide(sel *uint64, base *byte, refs *planeRef, n, row int, lo, hi *uint128, run *chunkRun)
 
 // tallyWide adds to t[p], for each plane p in n refs, the number of selected cells among the first
 // 8·row that have its bit and that of mask. row is a positive multiple of 32.
 //
 //go:noescape
-func tallyWide(t *[4]uint64, base *byte, refs *planeRef, n, row int, sel *uint64, mask *byte)
+func tallyWide(t *[4]uint64, base *byte, refs *planeRef, n, row int, sel *uint64, mask *byte, run *chunkRun)
 
 // keepBestWide is keepBestWords for 16 words. inverted is XORed with the highest of n planes, others
 // with the others.

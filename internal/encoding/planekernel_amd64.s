@@ -1,6 +1,7 @@
 //go:build !purego
 
 #include "textflag.h"
+#include "planechunks_amd64.h"
 
 // NEXT loads a planeRef: R9 becomes the address of the plane at offset R11, R10 its number. Register
 // R13 becomes the word of the value, at R8, that has the plane's bit.
@@ -28,12 +29,12 @@
 	VPAND   offset(DI)(R11*1), below, below \
 	VMOVDQU below, offset(DI)(R11*1)
 
-// func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison, inverted uint64)
+// func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison, inverted uint64, run *chunkRun)
 //
 // Cells are compared in strips of 1024, in registers below (Y0 to Y3) and equal (Y4 to Y7), or of
 // 256 if there are fewer than 1024. The last strip may overlap the one before, since comparing twice
 // changes nothing.
-TEXT ·compareWide(SB), NOSPLIT, $0-64
+TEXT ·compareWide(SB), NOSPLIT, $0-72
 	MOVQ sel+0(FP), DI
 	MOVQ base+8(FP), SI
 	MOVQ refs+16(FP), CX
@@ -177,6 +178,14 @@ next32:
 	JMP  strip32
 
 finish:
+	MOVQ run+64(FP), R9
+	NEXTCHUNK(CX, BX, return)
+	ADDQ DX, DI
+	CMPQ DX, $128
+	JGE  strip
+	JMP  strip32
+
+return:
 	VZEROUPPER
 	RET
 
@@ -203,8 +212,8 @@ GLOBL nibbleBits<>(SB), RODATA|NOPTR, $32
 	VPADDQ  (DI)(R10*1), a, a   \
 	VMOVDQU a, (DI)(R10*1)
 
-// func tallyWide(t *[4]uint64, base *byte, refs *planeRef, n, row int, sel *uint64, mask *byte)
-TEXT ·tallyWide(SB), NOSPLIT, $0-56
+// func tallyWide(t *[4]uint64, base *byte, refs *planeRef, n, row int, sel *uint64, mask *byte, run *chunkRun)
+TEXT ·tallyWide(SB), NOSPLIT, $0-64
 	MOVQ t+0(FP), DI
 	MOVQ base+8(FP), SI
 	MOVQ refs+16(FP), BX
@@ -219,6 +228,8 @@ TEXT ·tallyWide(SB), NOSPLIT, $0-56
 	VPXOR Y13, Y13, Y13
 	LEAQ  (BX)(CX*4), CX             // after the last ref
 	XORQ  R11, R11
+
+chunk:
 	SUBQ  $128, DX
 	JLT   rest
 
@@ -287,6 +298,13 @@ plane32:
 	JMP  block
 
 finish:
+	MOVQ run+56(FP), R9
+	NEXTCHUNK(BX, CX, return)
+	ADDQ DX, R8
+	ADDQ DX, R13
+	JMP  chunk
+
+return:
 	VZEROUPPER
 	RET
 

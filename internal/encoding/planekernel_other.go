@@ -29,3 +29,6 @@ func (v *planeView) keepBest(left []uint64, refs []planeRef, begin int, greatest
 
 // onesIn returns the number of ones.
 func onesIn(words []uint64) int { return batch.Bitmap(words).Count() }
+
+// runs is whether kernels compute on several chunks in one call.
+const runs = false

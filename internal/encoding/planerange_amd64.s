@@ -1,6 +1,7 @@
 //go:build !purego
 
 #include "textflag.h"
+#include "planechunks_amd64.h"
 
 // NEXT loads a planeRef: R9 becomes the address of the plane at offset R11, R10 its number.
 #define NEXT \
@@ -46,11 +47,11 @@
 	VPOR    passed, low, low  \
 	VMOVDQU low, offset(DI)(R11*1)
 
-// func betweenWide(sel *uint64, base *byte, refs *planeRef, n, row int, lo, hi *uint128)
+// func betweenWide(sel *uint64, base *byte, refs *planeRef, n, row int, lo, hi *uint128, run *chunkRun)
 //
 // Cells are tested in strips of 1024, in registers low (Y0 to Y3), high (Y4 to Y7) and passed (Y8 to
 // Y11). The last strip may overlap the one before, since testing twice changes nothing.
-TEXT ·betweenWide(SB), NOSPLIT, $0-56
+TEXT ·betweenWide(SB), NOSPLIT, $0-64
 	MOVQ sel+0(FP), DI
 	MOVQ base+8(FP), SI
 	MOVQ refs+16(FP), CX
@@ -175,5 +176,11 @@ next:
 	JMP  strip
 
 finish:
+	MOVQ run+56(FP), R9
+	NEXTCHUNK(CX, BX, return)
+	ADDQ DX, DI
+	JMP  strip
+
+return:
 	VZEROUPPER
 	RET

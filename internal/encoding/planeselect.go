@@ -39,8 +39,23 @@ func (b *shuffled) SelectAll(ps []*batch.Predicate, from, n int, sel batch.Bitma
 // filter clears those of bits [at, at+n) of sel whose values, from value from on, do not pass
 // w.test.
 func (b *shuffled) filter(w *planeWork, from, n int, sel batch.Bitmap, at int) error {
+	chunks := 0 // that are tested one by one
 	for n > 0 {
 		k := b.restOfChunk(from, n)
+		if chunks == 0 {
+			if chunks = b.runOf(from, n, at); chunks > 1 {
+				done, err := b.filterRun(w, from, chunks, sel, at)
+				if err != nil {
+					return err
+				}
+				if done {
+					k = chunks << b.shift
+					from, n, at, chunks = from+k, n-k, at+k, 0
+					continue
+				}
+			}
+		}
+		chunks--
 		if anyBit(sel, at, at+k) {
 			if err := b.viewPart(&w.part, from, k, &w.view); err != nil {
 				return err
@@ -57,6 +72,26 @@ func (b *shuffled) filter(w *planeWork, from, n int, sel batch.Bitmap, at int) e
 	return nil
 }
 
+// filterRun is filter for a run of chunks. It reports whether w.test is one pass over their planes.
+func (b *shuffled) filterRun(w *planeWork, from, chunks int, sel batch.Bitmap, at int) (done bool, err error) {
+	n := chunks << b.shift
+	if !w.test.once() {
+		return false, nil
+	}
+	if !anyBit(sel, at, at+n) {
+		return true, nil
+	}
+	v := &w.part
+	if err := b.viewRun(v, from, chunks, &w.view); err != nil {
+		return false, err
+	}
+	if w.test.codes != 0 && v.ones.or(v.mixed()).lo >= w.test.codes {
+		return false, nil
+	}
+	w.test.filter(v, sel[at>>6:(at+n)>>6], &w.selections)
+	return true, nil
+}
+
 // restOfChunk returns how many of values [from, from+n) are in the same chunk as value from.
 func (b *shuffled) restOfChunk(from, n int) int {
 	return min(n, 1<<b.shift-from&(1<<b.shift-1))
@@ -69,6 +104,7 @@ func (b *shuffled) viewPart(v *planeView, from, n int, buf *viewBuffer) (err err
 	if w := b.walk.Load(); w != nil && w.chunks[i].found {
 		c := &w.chunks[i]
 		v.base, v.row, v.width, v.ones, v.refs = b.stream(i), b.chunkCells(i)/8, b.width, c.ones, w.refs[c.first:][:c.n]
+		v.offsets = nil
 	} else if *v, err = b.view(i, buf); err != nil {
 		return err
 	}

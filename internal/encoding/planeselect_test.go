@@ -1,8 +1,10 @@
 package encoding
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -62,5 +64,70 @@ func TestSelectRefusesCodesBeyondTheDictionary(t *testing.T) {
 				t.Errorf("%s, %d of 7 words: handled %v, %v", op, words, handled, err)
 			}
 		}
+	}
+}
+
+// Chunks with the same planes are tested and added up in one call, which other chunks interrupt.
+func TestRunsOfChunksAgreeWithCells(t *testing.T) {
+	r := seedtest.Rand(t)
+	longest := 0
+	for round := range 10 {
+		typ := []schema.Type{schema.Int64, schema.Uint32, schema.Date, schema.Int16, schema.Decimal64}[round%5]
+		chunk := chunkBytes / typ.Width()
+		n := 5*chunk + r.IntN(2*chunk)
+		cells, numbers := make([][]byte, n), make([]int64, n)
+		significant := 5 + r.IntN(8)
+		for i := range cells {
+			x := r.Int64N(1 << significant)
+			if round%3 == 0 && i/chunk == 2 && signed(typ) {
+				x -= 3
+			}
+			numbers[i], cells[i] = x, binary.LittleEndian.AppendUint64(nil, uint64(x))[:typ.Width()]
+		}
+		w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle, BlockBytes: 1 << 20})
+		w.Append(vectorOf(typ, cells), 0, n)
+		block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0), Chunks: &chunkMap{m: map[int][]byte{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := block.(*shuffled)
+		for range 4 {
+			from, at := chunk*r.IntN(3), 64*r.IntN(3)
+			k := n - from - r.IntN(chunk)
+			if r.IntN(4) == 0 {
+				from, at = from+8*r.IntN(3), at+r.IntN(3)
+				k -= 20
+			}
+			sel := batch.Bitmap(randomSelection(r, at+k+100))
+			ps := []*batch.Predicate{{Type: typ, Op: batch.Operator(1 + r.IntN(6)), Values: [][]byte{cells[r.IntN(n)]}}}
+			if r.IntN(2) == 0 {
+				ps = []*batch.Predicate{{Type: typ, Op: batch.Ge, Values: [][]byte{cells[r.IntN(n)]}}, {Type: typ, Op: batch.Lt, Values: [][]byte{cells[r.IntN(n)]}}}
+			}
+			got, want := slices.Clone(sel), int64(0)
+			handled, err := b.SelectAll(ps, from, k, got, at)
+			if !handled || err != nil {
+				t.Fatal(handled, err)
+			}
+			longest = max(longest, b.runOf(from, k, at))
+			for i := range at + k + 100 {
+				pass, inside := sel.Get(i), i >= at && i < at+k
+				if pass && inside {
+					want += numbers[from+i-at]
+					for _, p := range ps {
+						pass = pass && p.EvalCell(cells[from+i-at])
+					}
+				}
+				if got.Get(i) != pass {
+					t.Fatalf("%s %s %x: values from %d, bit %d from %d: %v", typ, ps[0].Op, ps[0].Values, from, i, at, !pass)
+				}
+			}
+			var s Sum
+			if _, err := b.Sum(from, k, sel, at, &s); err != nil || bigSum(&s).Int64() != want || s.Count() != int64(sel.CountRange(at, at+k)) {
+				t.Fatalf("%s: values from %d: sum %d of %d, want %d, %v", typ, from, bigSum(&s), s.Count(), want, err)
+			}
+		}
+	}
+	if runs && longest < 3 {
+		t.Errorf("runs of up to %d chunks", longest)
 	}
 }

@@ -270,6 +270,11 @@ func joinSpans(spans []span) []span {
 	return spans[:n+1]
 }
 
+// once reports whether filter does one pass over the planes and needs no memory for its results.
+func (t *planeTest) once() bool {
+	return !t.float && len(t.spans) == 1 && (!t.invert || t.spans[0].lo == t.spans[0].hi)
+}
+
 // maxWords is the number of words of a selection of a chunk.
 const maxWords = chunkBytes / 64
 

@@ -21,6 +21,10 @@ type planeView struct {
 	width int        // bytes of a cell, as stored; there are 8·width planes
 	ones  uint128    // bit i: plane i is all ones
 	refs  []planeRef // the planes that are neither all zeros nor all ones, ascending
+
+	// Of a run of chunks with the same planes, whose selection continues after that of the first one.
+	offsets []uint32 // of the chunks in payload; nil: only one chunk
+	payload []byte
 }
 
 // planeRef is the position of one plane. Adjacent planes that are equal may share a position.

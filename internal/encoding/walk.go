@@ -23,6 +23,7 @@ type walkedChunk struct {
 	first uint32
 	n     uint8
 	found bool // false if the chunk must be decompressed
+	alike bool // it has the same constant and mixed planes as the chunk before, as many cells, and a constant top plane
 }
 
 // walkBytes returns the maximum memory of a walk.
@@ -97,9 +98,51 @@ func (b *shuffled) newWalk() *planeWalk {
 		first := len(refs)
 		refs, c.ones, c.found = recognize(b.stream(i), b.chunkCells(i)/8, b.width, refs)
 		c.first, c.n = uint32(first), uint8(len(refs)-first)
+		if i > 0 {
+			c.alike = b.alike(&w.chunks[i-1], c, refs, i)
+		}
 	}
 	w.refs = slices.Clone(refs)
 	return w
+}
+
+// alike reports whether chunk i, whose views is d, is like the one before, whose view is c.
+func (b *shuffled) alike(c, d *walkedChunk, refs []planeRef, i int) bool {
+	if !c.found || !d.found || c.ones != d.ones || c.n != d.n || b.chunkCells(i-1) != b.chunkCells(i) {
+		return false
+	}
+	x, y := refs[c.first:][:c.n], refs[d.first:]
+	for k := range x {
+		if x[k].plane != y[k].plane {
+			return false
+		}
+	}
+	return c.n == 0 || int(x[c.n-1].plane) < 8*b.width-1
+}
+
+// runOf returns the number of chunks from that of value from on that are alike, contain only values
+// in [from, from+n), and correspond to whole words of a selection from bit at on; at least 1.
+func (b *shuffled) runOf(from, n, at int) int {
+	w := b.walk.Load()
+	if size := 1 << b.shift; !runs || w == nil || b.width > 8 || (from&(size-1)|at&63) != 0 || n < 2*size {
+		return 1
+	}
+	i := from >> b.shift
+	end := i + 1
+	for end < i+n>>b.shift && w.chunks[end].alike {
+		end++
+	}
+	return end - i
+}
+
+// viewRun sets v to the view of a run of chunks from that of value from on.
+func (b *shuffled) viewRun(v *planeView, from, chunks int, buf *viewBuffer) error {
+	if err := b.viewPart(v, from, 1<<b.shift, buf); err != nil || chunks == 1 {
+		return err
+	}
+	i := from >> b.shift
+	v.offsets, v.payload = b.chunks[i:i+chunks], b.payload
+	return nil
 }
 
 // stream returns the LZ4 block of chunk i.
