@@ -1,5 +1,5 @@
-// NEXTCHUNK moves to the next chunk of the run that is R9, or to end: SI becomes the address of its stream,
-// and the given registers move to its refs.
+// NEXTCHUNK moves to the next chunk of the chunkRun at R9: SI becomes the address of its stream, and
+// refs and last move to its refs. After the last chunk it jumps to end.
 #define NEXTCHUNK(refs, last, end) \
 	DECQ    (R9)             \
 	JLE     end              \
