@@ -76,12 +76,14 @@ func pack[T uint32 | uint64](memory []byte, values []T, slope uint64) (packed, [
 	}
 	p.mask = 1<<p.width - 1 // all ones for 64, since a shift by 64 gives 0
 	memory = growBytes(memory, (len(values)*int(p.width)+7)/8+packedPad)
-	data := memory[p.offset:]
-	for i, v := range values {
-		bit := uint64(i) * p.width
-		place := data[bit>>3:]
-		d := uint64(v) - uint64(i)*slope>>16 - p.base
-		binary.LittleEndian.PutUint64(place, binary.LittleEndian.Uint64(place)|d<<(bit&7))
+	if place := memory[p.offset:]; p.width > 0 {
+		rest, n := uint64(0), uint64(0) // n < 8 bits that do not fill a byte
+		for i, v := range values {
+			rest |= (uint64(v) - uint64(i)*slope>>16 - p.base) << n
+			n += p.width
+			binary.LittleEndian.PutUint64(place, rest)
+			place, rest, n = place[n>>3:], rest>>(n&^7), n&7
+		}
 	}
 	return p, memory[:len(memory)-packedPad]
 }

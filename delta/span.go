@@ -39,10 +39,14 @@ func (s *Span) Empty() bool { return len(s.files) == 0 && s.mem == nil }
 func (s *Span) SetChanged(from batch.Ordinal, n int, rows batch.Bitmap) error {
 	to := uint64(from) + uint64(n)
 	for i := range s.files {
-		err := s.files[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
-			for d := range b.entriesOf(i, j) {
-				if !s.from.Sees(d.TS) && s.to.Sees(d.TS) {
-					rows.Set(int(uint64(d.Row) - uint64(from)))
+		err := s.files[i].scan(uint64(from), to, func(b *deltaBlock, k, end int) {
+			low, high := b.keyBound(s.from), b.keyBound(s.to)
+			for ; k < end; k++ {
+				for i, j := b.of(k); i < j; i++ {
+					if key := b.keys.at(i); key >= low && key < high {
+						rows.Set(int(uint64(b.row(k)) - uint64(from)))
+						break
+					}
 				}
 			}
 		})
