@@ -114,6 +114,20 @@ func TestSpansMatchExactArithmetic(t *testing.T) {
 	}
 }
 
+// The first and last key of a rowset may be close, and differ in the first byte of their numbers all
+// the same.
+func TestSpansOfKeysThatDifferInTheEighthByte(t *testing.T) {
+	key := func(first byte, others ...byte) []byte { return append([]byte{first}, others...) }
+	middle := key(1, 255, 255, 255, 255, 255, 255, 252)
+	l := Layout{RowSets: []RowSetInfo{
+		{ID: 1, MinKey: key(1, 255, 255, 255, 255, 255, 255, 240), MaxKey: key(2, 0, 0, 0, 0, 0, 0, 0), Bytes: 16},
+		{ID: 2, MinKey: middle, MaxKey: middle, Bytes: 16},
+	}}
+	if got, want := Spans(l), []Span{{0, 1}, {0.75, 0.75}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // Bytes per key that differ by many orders of magnitude leave no rounding errors in later spans.
 func TestSpansOfNarrowRowSetsDoNotDisturbOthers(t *testing.T) {
 	l := Layout{RowSets: []RowSetInfo{

@@ -16,6 +16,7 @@ func TestLeveledMergesWhatOverlapsInALevel(t *testing.T) {
 	}{
 		{"no rowset", "", Leveled{}, 100, nil, 0},
 		{"side by side", "1:a-c=10 2:d-f=10 3:g-i=10", Leveled{}, 100, nil, 0},
+		{"overlap before a neighbor", "1:a-e=10 2:a-e=10 3:e-i=10", Leveled{}, 100, []uint64{1, 2}, 2. / 3},
 		{"two of a level", "1:a-z=10 2:a-z=10", Leveled{}, 100, []uint64{1, 2}, 1},
 		{"two levels", "1:a-z=95 2:a-z=5", Leveled{}, 100, nil, 0},
 		{"two levels for a smaller ratio", "1:a-z=80 2:a-z=20", Leveled{Ratio: 4}, 100, nil, 0},

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -50,6 +51,18 @@ func TestLevelsAreSharesOfTheDataBetweenTheKeys(t *testing.T) {
 		got, count := levels(l, Spans(l), 10)
 		if !slices.Equal(got, want) || count != max(0, slices.Max(got)+1) {
 			t.Errorf("%s: %v, %d levels, want %v", layout, got, count, want)
+		}
+	}
+}
+
+// Rounding does not put a share that is exactly at a limit below it.
+func TestLevelsOfSharesAtTheLimit(t *testing.T) {
+	for ratio := int64(2); ratio <= 30; ratio++ {
+		for want, all := 0, ratio; want < 4; want, all = want+1, all*ratio {
+			l := layoutOf(fmt.Sprintf("1:a-z=%d 2:a-z=1", all-1))
+			if got, _ := levels(l, Spans(l), float64(ratio)); got[1] != want {
+				t.Errorf("a share of 1/%d is level %d for the ratio %d, want %d", all, got[1], ratio, want)
+			}
 		}
 	}
 }
