@@ -77,8 +77,11 @@ func (p *aggregation) runWorkers(ctx context.Context, parts *partsScan) error {
 		}
 	}, func(worker int, b *batch.RecordBatch) error { return engines[worker].Add(b) })
 	p.engine = engines[0]
-	for _, e := range engines[1:] {
+	for i, e := range engines {
 		if err == nil {
+			err = e.Flush()
+		}
+		if err == nil && i > 0 {
 			err = p.engine.Merge(e)
 		}
 	}

@@ -17,6 +17,7 @@ type encoded struct {
 	splits  []split      // by column of the request
 	members batch.Bitmap // rows of one value in Split
 	others  batch.Bitmap // rows that no value was found for
+	strips
 }
 
 // split is what Split knows of a column.
@@ -229,4 +230,16 @@ func (w *encoded) splitOf(i int, c *schema.Column, r *cfile.ColumnReader) (*spli
 		return nil, nil
 	}
 	return s, nil
+}
+
+// release keeps w for the window of another iterator.
+func (w *encoded) release() {
+	clear(w.splits)
+	clear(w.infos)
+	clear(w.columns[:cap(w.columns)])
+	w.indexer.Release()
+	for i := range w.vectors {
+		w.vectors[i].Drop(maxKeptVector)
+	}
+	w.it, w.sel, w.splits, w.infos, w.columns = nil, nil, w.splits[:0], w.infos[:0], w.columns[:0]
 }

@@ -1,9 +1,12 @@
 package rowset
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -17,7 +20,7 @@ type windowCheck struct {
 	w     *testRowSet
 	r     *rand.Rand
 	req   *scan.Options
-	count [5]int // answers by kind: Count, Sum, SumProducts, Extreme, Split
+	count [6]int // answers by kind: Count, Sum, SumProducts, Extreme, Split, Strips
 	take  bool
 	rows  int
 }
@@ -52,7 +55,87 @@ func (c *windowCheck) consume(win scan.Window) (bool, error) {
 			}
 		}
 	}
+	for range 3 {
+		if err := c.checkStrips(e, rows); err != nil {
+			return false, err
+		}
+	}
 	return c.take, nil
+}
+
+// checkStrips reads strips of random columns.
+func (c *windowCheck) checkStrips(e *encoded, rows batch.Bitmap) error {
+	x := &scan.Index{}
+	for i := range c.req.Columns {
+		info, err := e.Describe(i)
+		if err != nil {
+			return err
+		}
+		if info.Coded && x.Bits+info.Bits <= 15 && c.r.IntN(2) == 0 {
+			x.Codes = append(x.Codes, scan.IndexColumn{Column: i, Shift: x.Bits, ColumnInfo: info})
+			x.Bits += info.Bits
+		}
+		if info.Integers && c.r.IntN(2) == 0 {
+			x.Values = append(x.Values, i)
+		}
+	}
+	var got, want []string
+	ok, err := e.Strips(x, rows, func(s *scan.Strip) error {
+		for at, index := range s.Index {
+			if index>>x.Bits != 0 {
+				continue
+			}
+			line := ""
+			for _, code := range x.Codes {
+				line += cellText(codedCell(c.schemaColumn(code.Column).Type, &code, index))
+			}
+			for _, values := range s.Values {
+				line += fmt.Sprint(values[at], " ")
+			}
+			got = append(got, line)
+		}
+		return nil
+	})
+	if err != nil || !ok {
+		return errors.Join(err, map[bool]error{true: errWindow}[len(got) > 0])
+	}
+	columns := map[int][][]byte{}
+	for i := range c.req.Columns {
+		columns[i] = c.values(e, i, rows)
+	}
+	for at := range rows.Count() {
+		line := ""
+		for _, code := range x.Codes {
+			line += cellText(columns[code.Column][at])
+		}
+		for _, i := range x.Values {
+			line += fmt.Sprint(batch.Int128OfCell(c.schemaColumn(i).Type, columns[i][at]), " ")
+		}
+		want = append(want, line)
+	}
+	if !slices.Equal(got, want) {
+		return errWindow
+	}
+	c.answered(5, ok && len(x.Codes) > 0 && len(x.Values) > 0)
+	return nil
+}
+
+func cellText(cell []byte) string { return fmt.Sprintf("%v %x ", cell == nil, cell) }
+
+func (c *windowCheck) schemaColumn(i int) *schema.Column {
+	return &c.w.schema.Columns[c.req.Columns[i]]
+}
+
+// codedCell returns the cell of a code.
+func codedCell(t schema.Type, c *scan.IndexColumn, index uint16) []byte {
+	code := index >> c.Shift & (1<<c.Bits - 1)
+	switch {
+	case code&c.Null != 0:
+		return nil
+	case c.Words != nil:
+		return c.Words[code]
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(code))[:t.Width()]
 }
 
 func (c *windowCheck) checkCount(e *encoded, i int, rows batch.Bitmap) error {
@@ -190,7 +273,7 @@ func (c *windowCheck) checkSplits(e *encoded, i int, rows batch.Bitmap, inner fu
 // Windows compute what the model does, whatever is stored, NULL, changed, deleted or filtered. A
 // consumer that takes all of them leaves no batch.
 func TestWindowsComputeWhatTheModelDoes(t *testing.T) {
-	var count [5]int
+	var count [6]int
 	test := func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for _, snap := range w.snapshots(r) {
 			req := w.randomRequest(r, snap)

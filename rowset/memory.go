@@ -115,8 +115,7 @@ func (m *memory) release() {
 		clear(m.tests[i].ps)
 	}
 	clear(m.others)
-	clear(m.encoded.splits)
-	m.encoded.it, m.encoded.sel, m.encoded.splits = nil, nil, m.encoded.splits[:0]
+	m.encoded.release()
 	clear(m.columns)
 	clear(m.out.Columns)
 	*m = memory{

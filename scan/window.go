@@ -25,6 +25,44 @@ type Window interface {
 	// Split calls f for each distinct cell of a column that has few, with the rows that have it; nil
 	// is NULL. It stops at the first error of f. The arguments of f are valid during the call.
 	Split(column int, rows batch.Bitmap, f func(cell []byte, rows batch.Bitmap) error) (ok bool, err error)
+	// Describe describes the cells of a column in all windows of the rowset.
+	Describe(column int) (ColumnInfo, error)
+	// Strips calls f for successive parts of rows, with the codes of some columns and the cells of
+	// others. If ok is false, it has not called f. It stops at the first error of f.
+	Strips(x *Index, rows batch.Bitmap, f func(s *Strip) error) (ok bool, err error)
+}
+
+// ColumnInfo describes the stored cells of a column.
+type ColumnInfo struct {
+	// Coded is set if each cell has a code, a small integer.
+	Coded bool
+	Bits  int      // of a code, at most 16
+	Words [][]byte // the cell of each code; nil: the code of a cell is its integer. Read-only
+	Null  uint16   // the code of NULL, one bit that no other code has; 0: there are no NULLs
+
+	// Integers is set if the cells are integers whose magnitudes are at most Most, and not NULL.
+	Integers bool
+	Most     uint64
+}
+
+// Index describes what Strips reads.
+type Index struct {
+	Codes  []IndexColumn // columns whose codes make up the index of a row
+	Bits   int           // of an index, at most 15
+	Values []int         // columns of integers
+}
+
+// IndexColumn is a column whose codes are bits [Shift, Shift+Bits) of the indexes.
+type IndexColumn struct {
+	Column int
+	Shift  int
+	ColumnInfo
+}
+
+// Strip is part of the rows of a window, valid until f returns.
+type Strip struct {
+	Index  []uint16  // of each row; 1<<Bits or more if the row is not selected
+	Values [][]int64 // the cells of each column of values, of all rows; undefined if not selected
 }
 
 // Consumer takes a window and returns true, or wants it as a batch and returns false.

@@ -44,19 +44,8 @@ func aggregates(q Question) (list []oribi.Aggregate, by []string) {
 	return []oribi.Aggregate{oribi.SumOf("l_extendedprice"), oribi.CountRows()}, nil
 }
 
-// Query uses Table.Aggregate, except where a program that adds up the batches of a scan is faster.
+// Query uses Table.Aggregate.
 func (o *oribiLineitem) Query(q Question) (*Answer, error) {
-	switch q {
-	case Q1:
-		if o.parallel == nil {
-			return o.scanned(q)
-		}
-	}
-	return o.aggregated(q)
-}
-
-// aggregated answers a query with Table.Aggregate.
-func (o *oribiLineitem) aggregated(q Question) (*Answer, error) {
 	list, by := aggregates(q)
 	options := append(slices.Clone(o.parallel), oribi.GroupBy(by...), oribi.Where(predicates(q)...))
 	result, err := o.table.Aggregate(context.Background(), list, options...)

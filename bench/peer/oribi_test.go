@@ -6,7 +6,7 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// Each query has the same answer from Table.Aggregate and from a scan, whichever Query uses.
+// Each query has the same answer from Table.Aggregate and from a scan.
 func TestAggregatesMatchScans(t *testing.T) {
 	l, err := openOribi(t.TempDir())
 	if err != nil {
@@ -22,7 +22,7 @@ func TestAggregatesMatchScans(t *testing.T) {
 	}
 	o := l.(*oribiLineitem)
 	for _, q := range []Question{Sum, Group, Q1} {
-		a, err := o.aggregated(q)
+		a, err := o.Query(q)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -59,8 +60,10 @@ type Aggregator struct {
 	figures []*state // by figure; equal figures have the same state
 
 	parts   []windowPart // of one window
-	refused int          // windows that are not tried
-	pause   int          // their number after the last window that could not be taken
+	table   *table       // nil: no window was tabulated
+	infos   []scan.ColumnInfo
+	refused int // windows that are not tried
+	pause   int // their number after the last window that could not be taken
 
 	// Of the current batch.
 	selected rows

@@ -12,7 +12,10 @@ import (
 // FromWindows reports whether all figures can be computed from windows, as far as that does not
 // depend on the data: sums of integers and of products of two, counts, extremes of numbers, and keys
 // that may be dictionaries.
-func (a *Aggregator) FromWindows() bool {
+func (a *Aggregator) FromWindows() bool { return a.tabulates() || a.splits() }
+
+// splits reports whether all figures can be computed by splitting windows.
+func (a *Aggregator) splits() bool {
 	for _, k := range a.groups.columns {
 		if !k.typ.Variable() {
 			return false
@@ -78,13 +81,57 @@ func (a *Aggregator) AddWindow(w scan.Window) (taken bool, err error) {
 		a.refused--
 		return false, nil
 	}
+	if taken, err = a.takeWindow(w); taken || err != nil {
+		a.pause = 0
+		return taken, err
+	}
+	a.refused = a.pause
+	a.pause = min(2*a.pause+1, maxPause)
+	return false, nil
+}
+
+// takeWindow is AddWindow for a window that is tried.
+func (a *Aggregator) takeWindow(w scan.Window) (taken bool, err error) {
+	tabulates, splits := a.tabulates(), a.splits()
+	if tabulates && splits {
+		if splits, err = a.splitsFaster(w); err != nil {
+			return false, err
+		}
+	}
+	if splits {
+		if taken, err = a.addSplit(w); taken || err != nil {
+			return taken, err
+		}
+	}
+	if tabulates {
+		return a.tabulate(w)
+	}
+	return false, nil
+}
+
+// manySplits is the number of groups and figures from which on one pass over the values of all groups
+// is faster than one for each group and figure.
+const manySplits = 5
+
+// splitsFaster reports whether splitting a window is faster than tabulating it.
+func (a *Aggregator) splitsFaster(w scan.Window) (bool, error) {
+	parts := len(a.states)
+	for _, k := range a.groups.columns {
+		info, err := w.Describe(k.column)
+		if err != nil || info.Words == nil {
+			return false, err
+		}
+		parts *= len(info.Words)
+	}
+	return len(a.groups.columns) == 0 || parts < manySplits, nil
+}
+
+// addSplit takes a window by splitting it.
+func (a *Aggregator) addSplit(w scan.Window) (taken bool, err error) {
 	a.parts = a.parts[:0]
 	if taken, err = a.splitWindow(w, nil, w.Selection()); !taken || err != nil {
-		a.refused = a.pause
-		a.pause = min(2*a.pause+1, maxPause)
 		return false, err
 	}
-	a.pause = 0
 	a.reserve(a.groups.count())
 	for i := range a.parts {
 		p := &a.parts[i]
@@ -200,3 +247,7 @@ func total(terms ...term) (sum batch.Int128, ok bool) {
 	}
 	return sum, true
 }
+
+// Flush adds what windows have added to the groups. It must be called after the last one, before
+// the results are read or merged. Errors are those of Add.
+func (a *Aggregator) Flush() error { return a.flushTable() }

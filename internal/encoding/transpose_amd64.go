@@ -4,6 +4,7 @@ package encoding
 
 import (
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/cpu"
 )
@@ -67,6 +68,28 @@ func (v *planeView) octetBytes(dst []byte, k int, refs []planeRef) []planeRef {
 		setAll(dst, c)
 	}
 	return rest
+}
+
+// cellsWide writes the bytes of the cells of whole blocks to dst and returns the number of bytes of
+// each plane that it has converted.
+func (o *octet) cellsWide(dst []byte, row int) (done int) {
+	if !wide || row < blockBytes {
+		return 0
+	}
+	done = row &^ (blockBytes - 1)
+	octetBytes(&dst[:8*done][0], o, done/blockBytes)
+	return done
+}
+
+// join16 makes integers of len(dst) low bytes and as many high bytes after them, and returns how many
+// it has made: all or none.
+func join16(dst []uint16, src []byte) (done int) {
+	if n := len(dst); wide && n > 0 && n%blockBytes == 0 {
+		src = src[:2*n]
+		join2((*byte)(unsafe.Pointer(&dst[0])), &src[0], n)
+		return n
+	}
+	return 0
 }
 
 // setAll sets all bytes of b to c.
