@@ -26,16 +26,26 @@ func (s *Sum) Reset() { s.sum.Reset() }
 // Count returns how many values, or products, were added.
 func (s *Sum) Count() int64 { return s.sum.Count() }
 
-// Extreme is the least of the numbers that any number of calls have added, all of one type, or the
-// greatest. The zero Extreme is an empty minimum. Not safe for concurrent use.
-type Extreme struct{ extreme encoding.Extreme }
+// Extreme is the least of the numbers or byte strings that any number of calls have added, all of one
+// type, or the greatest. The zero Extreme is an empty minimum. Not safe for concurrent use.
+type Extreme struct {
+	extreme encoding.Extreme
+	strings encoding.StringExtreme
+}
 
-// Maximum returns an empty Extreme of the greatest number.
-func Maximum() *Extreme { return &Extreme{encoding.Extreme{Greatest: true}} }
+// Maximum returns an empty Extreme of the greatest number or byte string.
+func Maximum() *Extreme {
+	return &Extreme{encoding.Extreme{Greatest: true}, encoding.StringExtreme{Greatest: true}}
+}
 
-// Cell returns the number as a cell of the column's type, or nil if there is none. Of floats, −0 is
-// below +0, and NaN is returned only if there is no number.
-func (e *Extreme) Cell() []byte { return e.extreme.Cell() }
+// Cell returns the cell, or nil if there is none. It is valid until another one is added. Of floats,
+// −0 is below +0, and NaN is returned only if there is no number.
+func (e *Extreme) Cell() []byte {
+	if cell := e.strings.Cell(); cell != nil {
+		return cell
+	}
+	return e.extreme.Cell()
+}
 
 // Sum adds those of rows [ord, ord+n) to total whose bits in sel are 1 and that are not NULL,
 // without decoding them. Bit i of sel is for row ord+i. Rows after the end of the file do not count.
@@ -52,8 +62,11 @@ func (c *ColumnReader) Sum(ord batch.Ordinal, n int, sel batch.Bitmap, total *Su
 	})
 }
 
-// Extreme is Sum for a minimum or a maximum, of integers or floats.
+// Extreme is Sum for a minimum or a maximum, of integers or floats in BIT_SHUFFLE or of byte strings.
 func (c *ColumnReader) Extreme(ord batch.Ordinal, n int, sel batch.Bitmap, e *Extreme) (handled bool, err error) {
+	if c.r.info.Type.Variable() && !c.r.info.Array {
+		return true, c.extremeString(ord, n, sel, &e.strings)
+	}
 	if !c.computes() {
 		return false, nil
 	}

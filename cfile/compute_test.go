@@ -158,6 +158,9 @@ func TestOtherColumnsAreNotComputed(t *testing.T) {
 			func() (bool, error) { return c.SumProducts(0, 100, c, sel, &total) },
 			func() (bool, error) { return c.Extreme(0, 100, sel, new(Extreme)) },
 		} {
+			if i == 2 && o.Type.Variable() {
+				continue
+			}
 			if handled, err := f(); handled || err != nil {
 				t.Errorf("%v in %v, function %d: handled %v, %v", o.Type, o.Encoding, i, handled, err)
 			}

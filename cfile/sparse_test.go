@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -28,6 +29,28 @@ func TestReadSelectedAgreesWithCells(t *testing.T) {
 		if handledCount == 0 { // the dictionary is full after the first cblocks
 			t.Errorf("%v: no read of selected cells only", enc)
 		}
+	}
+}
+
+// Readers of a file share the parsed cblocks in the cache, whose size includes the offsets of the values.
+func TestOffsetsOfCachedCblocksAreParsedOnce(t *testing.T) {
+	cells := randomCells(seedtest.Rand(t), schema.String, 3000, 0)
+	o := WriterOptions{Type: schema.String, Encoding: schema.Plain, PositionalIndex: true}
+	r := open(t, writeAll(t, o, vectorOf(schema.String, cells)), cache.New(1<<20))
+	var blocks [2]*dataBlock
+	for i := range blocks {
+		b, err := r.NewColumnReader().block(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks[i] = b
+	}
+	b, size := blocks[0], 0
+	for _, cell := range cells[:b.rows] {
+		size += len(cell) + 4
+	}
+	if b != blocks[1] || b.bytes < int64(size) {
+		t.Errorf("same cblock: %v; %d bytes for %d rows, want at least %d", b == blocks[1], b.bytes, b.rows, size)
 	}
 }
 

@@ -137,7 +137,7 @@ func (w *encoded) SumProducts(i, j int, rows batch.Bitmap) (sum batch.Int128, n 
 	return sum, w.sum.Count(), ok, nil
 }
 
-// Extreme returns the least or greatest number.
+// Extreme returns the least or greatest number or byte string.
 func (w *encoded) Extreme(i int, greatest bool, rows batch.Bitmap) (cell []byte, ok bool, err error) {
 	_, c, r, err := w.column(i)
 	if r == nil || err != nil {

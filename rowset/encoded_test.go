@@ -223,11 +223,11 @@ func (c *windowCheck) checkExtremes(e *encoded, i int, rows batch.Bitmap) error 
 		if err != nil {
 			return err
 		}
-		if !ok || !c.integers(i) { // the tests of cfile compare floats
+		t := c.w.schema.Columns[c.req.Columns[i]].Type
+		if !ok || !c.integers(i) && !t.Variable() { // the tests of cfile compare floats
 			continue
 		}
 		var want []byte
-		t := c.w.schema.Columns[c.req.Columns[i]].Type
 		for _, cell := range c.values(e, i, rows) {
 			if cell != nil && (want == nil || batch.Compare(t, cell, want) > 0 == greatest) {
 				want = cell

@@ -19,7 +19,7 @@ type Window interface {
 	// SumProducts adds up the products of two columns of integers. n is the number of rows in which
 	// neither is NULL.
 	SumProducts(a, b int, rows batch.Bitmap) (sum batch.Int128, n int64, ok bool, err error)
-	// Extreme returns the least or the greatest cell of a column of numbers, nil if all are NULL.
+	// Extreme returns the least or the greatest cell of a column of numbers or byte strings, nil if all are NULL.
 	// −0 is below +0; NaN is the answer only if all cells are NaN or NULL.
 	Extreme(column int, greatest bool, rows batch.Bitmap) (cell []byte, ok bool, err error)
 	// Split calls f for each distinct cell of a column that has few, with the rows that have it; nil

@@ -10,7 +10,7 @@ import (
 // columns of a window are those of the batches.
 
 // FromWindows reports whether all figures can be computed from windows, as far as that does not
-// depend on the data: sums of integers and of products of two, counts, extremes of numbers, and keys
+// depend on the data: sums of integers and of products of two, counts, extremes, and keys
 // that may be dictionaries.
 func (a *Aggregator) FromWindows() bool { return a.tabulates() || a.splits() }
 
@@ -23,8 +23,6 @@ func (a *Aggregator) splits() bool {
 	}
 	for _, s := range a.states {
 		switch {
-		case s.extreme != nil && s.extreme.typ.Variable():
-			return false
 		case s.kind == Max && (s.extreme.typ == schema.Float || s.extreme.typ == schema.Double):
 			return false // NaN is the greatest value here, and the last choice of a window
 		case s.kind == Sum && !s.product.fromWindows(a.columns):

@@ -113,6 +113,18 @@ func fuzzPayload(t *testing.T, p Params) {
 		}
 	}
 	sel := batch.MakeBitmap(n)
+	if texts, ok := block.(StringBlock); ok {
+		e, want := &StringExtreme{Greatest: n%2 == 0}, []byte(nil)
+		for i := n / 3; i < n; i += 2 {
+			sel.Set(i)
+			if cell := v.Cell(i); want == nil || bytes.Compare(cell, want) > 0 == e.Greatest {
+				want = cell
+			}
+		}
+		if err := texts.ExtremeString(n/3, n-n/3, sel, n/3, e); err != nil || !bytes.Equal(e.Cell(), want) {
+			t.Fatalf("extreme %x, %v, want %x", e.Cell(), err, want)
+		}
+	}
 	if numbers, ok := block.(NumberBlock); ok {
 		cells := v.Data[:n*p.Type.Width()]
 		from := n / 3
