@@ -123,7 +123,7 @@ func (t *Table) Aggregate(ctx context.Context, aggregates []Aggregate, opts ...A
 	}
 	o.order = anyOrder
 	sc := &Scan{t: t, ctx: ctx, o: o}
-	parts, err := sc.startParts()
+	parts, err := sc.startParts("aggregated")
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,7 @@ func (p *aggregation) run(ctx context.Context, parts *partsScan) error {
 	err := p.runWorkers(ctx, parts)
 	if errors.Is(err, aggregate.ErrMemory) && parts.workers > 1 {
 		parts.workers = 1
+		parts.explain.restart()
 		err = p.runWorkers(ctx, parts)
 	}
 	return err

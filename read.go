@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -493,10 +494,15 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		return nil, err
 	}
 	defer s.leave()
+	begin := time.Now()
 	run := &pinnedScan{}
 	v, o, err := sc.open(&run.bounds)
 	if err != nil {
 		return nil, err
+	}
+	var x *explaining
+	if sc.o.explain != nil {
+		x = sc.newExplaining(v.TableSchema, &o)
 	}
 	var it scan.Iterator = run
 	if sc.o.workers > 1 {
@@ -505,6 +511,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 			return nil, err
 		}
 		it = &partsIterator{scan.Parallel(p.parts, p.workers), p}
+		x.workers(p.workers)
 	} else {
 		run.view = v
 		if run.Iterator, err = v.Scan(o, sc.o.order != anyOrder); err != nil {
@@ -514,6 +521,10 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	}
 	if sc.o.limit >= 0 {
 		it = scan.Limit(it, sc.o.limit)
+	}
+	if x != nil {
+		x.timed(begin)
+		it = &explainedScan{Iterator: it, x: x, limit: sc.o.limit}
 	}
 	return it, nil
 }
@@ -603,6 +614,7 @@ func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 
 // count is Count. It changes o.
 func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
+	begin := time.Now()
 	if !o.asOf && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
 		if err := t.store.enter(); err != nil {
 			return 0, err
@@ -613,6 +625,9 @@ func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 			return 0, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 		}
 		if ok {
+			if e := o.explain; e != nil {
+				*e = Explanation{Table: t.tab.Name(), Returned: n, Complete: true, FromCounters: true, Time: time.Since(begin), verb: "counted"}
+			}
 			return n, nil
 		}
 	}
@@ -622,7 +637,7 @@ func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 
 // count returns the number of rows.
 func (sc *Scan) count() (int64, error) {
-	p, err := sc.startParts()
+	p, err := sc.startParts("counted")
 	if err != nil {
 		return 0, err
 	}

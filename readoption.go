@@ -30,7 +30,8 @@ type (
 		typedScan()
 	}
 
-	// CountOption is an option of Table.Count: Where, From, To, Prefix, AsOf, At, Latest, Workers.
+	// CountOption is an option of Table.Count: Where, From, To, Prefix, AsOf, At, Latest, Workers,
+	// Explain.
 	CountOption interface {
 		TypedScanOption
 		AggregateOption
@@ -160,6 +161,7 @@ type readOptions struct {
 	limit    int64 // below 0: none
 	order    order
 	groupBy  []string
+	explain  *Explanation                                         // set when the read ends; nil: none
 	workers  int                                                  // goroutines of a scan in any order; 0 and 1: the caller's alone
 	fit      func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/budget"
@@ -41,11 +42,13 @@ type partsScan struct {
 	view    view
 	parts   []scan.Opener
 	workers int
-	bytes   int64 // reserved for all workers but the first
+	bytes   int64       // reserved for all workers but the first
+	explain *explaining // nil: nothing is explained
 }
 
-// startParts begins the scan, as start does.
-func (sc *Scan) startParts() (*partsScan, error) {
+// startParts begins the scan, as start does. verb says what is done with the rows.
+func (sc *Scan) startParts(verb string) (*partsScan, error) {
+	begin := time.Now()
 	s := sc.t.store
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -55,7 +58,18 @@ func (sc *Scan) startParts() (*partsScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPartsScan(s, v, o, sc.o.workers)
+	var x *explaining
+	if sc.o.explain != nil {
+		x = sc.newExplaining(v.TableSchema, &o)
+		x.e.verb = verb
+	}
+	p, err := newPartsScan(s, v, o, sc.o.workers)
+	if err != nil {
+		return nil, err
+	}
+	p.explain = x
+	x.timed(begin)
+	return p, nil
 }
 
 // newPartsScan divides a scan into parts. It takes over the view.
@@ -83,7 +97,8 @@ func newPartsScan(s *Store, v view, o scan.Options, workers int) (*partsScan, er
 // nil, for each part before its batches. Calls with the same worker, in [0, p.workers), never
 // overlap.
 func (p *partsScan) each(ctx context.Context, begin func(worker int, it scan.Iterator), f func(worker int, b *batch.RecordBatch) error) error {
-	return scan.Each(p.parts, p.workers, func(worker int, it scan.Iterator) error {
+	start := time.Now()
+	err := scan.Each(p.parts, p.workers, func(worker int, it scan.Iterator) error {
 		if begin != nil {
 			begin(worker, it)
 		}
@@ -100,12 +115,21 @@ func (p *partsScan) each(ctx context.Context, begin func(worker int, it scan.Ite
 		}
 		return nil
 	})
+	if x := p.explain; x != nil {
+		x.timed(start)
+		x.workers(p.workers)
+		x.complete = err == nil
+	}
+	return err
 }
 
 // close ends the scan. No goroutine uses it any longer.
 func (p *partsScan) close() {
 	p.view.Release()
 	p.store.budget.Release(budget.Scan, p.bytes)
+	if p.explain != nil {
+		p.explain.finish(-1)
+	}
 }
 
 // partsIterator returns the rows of a scan of parts.

@@ -96,6 +96,7 @@ func (c *ColumnReader) readArrays(ord batch.Ordinal, n int, dst *batch.Vector) (
 		if err != nil {
 			return 0, c.wrap(b, err)
 		}
+		c.decoded(b.index, k)
 		if k < want {
 			break
 		}

@@ -22,6 +22,8 @@ type ColumnReader struct {
 
 	strings []byte // memory of byte strings of a Transient reader
 
+	counts *Counts // nil: nothing is counted
+
 	// Memory of SelectAll.
 	tests   []*batch.Predicate
 	present batch.Bitmap // of the rows of one cblock
@@ -42,10 +44,10 @@ const maxHeld = 512 << 10
 // NewColumnReader returns a ColumnReader with no position.
 func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 
-// Reset makes c a reader of r with no position, as NewColumnReader does, and keeps the memory of
-// SelectAll. If r is nil, c can only be reset; it then keeps no cblock in memory.
+// Reset makes c a reader of r with no position that counts nothing, as NewColumnReader does, and
+// keeps the memory of SelectAll. If r is nil, c can only be reset; it then keeps no cblock in memory.
 func (c *ColumnReader) Reset(r *Reader) {
-	c.r, c.held, c.Transient, c.strings = r, [2]heldBlock{}, false, nil
+	c.r, c.held, c.Transient, c.strings, c.counts = r, [2]heldBlock{}, false, nil, nil
 	clear(c.tests[:cap(c.tests)])
 }
 
@@ -269,6 +271,7 @@ func (c *ColumnReader) ReadBackward(ord batch.Ordinal, n int, dst *batch.Vector)
 		k := min(n-at, b.rows-from)
 		at += k
 		values.DecodeBackward(from, k, dst, n-at)
+		c.decoded(b.index, k)
 	}
 	return true, nil
 }
@@ -326,6 +329,7 @@ func shorten(v *batch.Vector, n int) {
 // It chooses the dictionary form at the first cell, and leaves it at the first cblock that has no
 // codes.
 func (c *ColumnReader) decode(b *dataBlock, from, k int, dst *batch.Vector, at, n int) error {
+	c.decoded(b.index, k)
 	if b.codes != nil && len(b.codes.Dict().Words) > 0 {
 		if at == 0 {
 			dst.UseCodes(b.codes.Dict(), n)

@@ -104,6 +104,7 @@ func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap, 
 		if m < k {
 			values, begin = c.selectedValues(c.presentBits(b, from, k), m, sel, at, k), 0
 		}
+		c.use(b.index, batch.BlockStored)
 		if err := f(b.values.(encoding.NumberBlock), v, m, values, begin); err != nil {
 			return c.wrap(b, err)
 		}
@@ -139,6 +140,8 @@ func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader
 	return true, c.eachPair(ord, n, other, func(b, o *dataBlock, row int64, at, k int) error {
 		v, _ := b.span(int(row-b.first), k)
 		w, _ := o.span(int(row-o.first), k)
+		c.use(b.index, batch.BlockStored)
+		other.use(o.index, batch.BlockStored)
 		_, err := b.values.(encoding.NumberBlock).SumProducts(v, o.values, w, k, sel, at, &total.sum)
 		if err != nil {
 			err = c.wrap(b, err)

@@ -28,6 +28,9 @@ func (c *ColumnReader) SelectAll(ord batch.Ordinal, n int, ps []*batch.Predicate
 			}
 		}
 	}
+	if c.counts != nil {
+		c.counts.pending = batch.TestCounts{}
+	}
 	z, err := c.r.ZoneMap()
 	if err != nil {
 		return false, err
@@ -38,6 +41,9 @@ func (c *ColumnReader) SelectAll(ord batch.Ordinal, n int, ps []*batch.Predicate
 			return false, err
 		}
 		at += k
+	}
+	if c.counts != nil {
+		c.counts.Test.Add(&c.counts.pending)
 	}
 	return true, nil
 }
@@ -66,7 +72,8 @@ func (r *Reader) SelectCost() int {
 func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Predicate, sel batch.Bitmap, at int) (k int, handled bool, err error) {
 	c.tests = append(c.tests[:0], ps...)
 	if z != nil {
-		e := z.entryOf(row)
+		entry := z.entryOf(row)
+		e := &z.Entries[entry]
 		k = min(n, e.FirstRow+e.Rows-int(row))
 		if i := sel.Next(at); i < 0 || i >= at+k {
 			return k, true, nil
@@ -74,6 +81,7 @@ func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Pre
 		c.tests = c.tests[:0] // those that the zone map does not decide
 		for _, p := range ps {
 			if !e.mayMatch(z.Type, p) {
+				c.byZoneMap(entry, sel, at, k)
 				sel.ClearRange(at, at+k)
 				return k, true, nil
 			}
@@ -82,6 +90,7 @@ func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Pre
 			}
 		}
 		if len(c.tests) == 0 {
+			c.byZoneMap(entry, sel, at, k)
 			return k, true, nil
 		}
 	}
@@ -91,15 +100,19 @@ func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Pre
 	}
 	from := int(row - b.first)
 	k = min(n, b.rows-from)
-	handled, err = c.selectValues(b, from, k, c.tests, sel, at)
+	if c.counts != nil {
+		handled, err = c.selectCounted(b, from, k, c.tests, sel, at)
+	} else {
+		handled, err = c.selectValues(b, from, k, c.tests, sel, at)
+	}
 	if err != nil {
 		err = c.wrap(b, err)
 	}
 	return k, handled, err
 }
 
-// entryOf returns the entry of a row.
-func (z *ZoneMap) entryOf(row int64) *ZoneEntry {
+// entryOf returns the index of the entry of a row.
+func (z *ZoneMap) entryOf(row int64) int {
 	lo, hi := 0, len(z.Entries)
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
@@ -109,7 +122,7 @@ func (z *ZoneMap) entryOf(row int64) *ZoneEntry {
 			hi = mid
 		}
 	}
-	return &z.Entries[lo]
+	return lo
 }
 
 // allMatch reports whether all rows of e certainly match p. It covers the cases that are cheap to
@@ -165,14 +178,14 @@ func (c *ColumnReader) selectValues(b *dataBlock, from, k int, ps []*batch.Predi
 	}
 	switch {
 	case present == nil && len(ofValues) > 0:
-		return selectAll(b.values, ofValues, v, m, sel, at)
+		return c.selectAll(b.values, ofValues, v, m, sel, at)
 	case present == nil || nulls:
 		return true, nil
 	}
 	if m > 0 && len(ofValues) > 0 {
 		values := c.selectedValues(present, m, sel, at, k)
 		if values.Any() {
-			if handled, err := selectAll(b.values, ofValues, v, m, values, 0); err != nil || !handled {
+			if handled, err := c.selectAll(b.values, ofValues, v, m, values, 0); err != nil || !handled {
 				return false, err
 			}
 		}
@@ -184,7 +197,10 @@ func (c *ColumnReader) selectValues(b *dataBlock, from, k int, ps []*batch.Predi
 
 // selectAll clears those of bits [at, at+n) of sel whose values, from value from of b on, do not match
 // all of ps.
-func selectAll(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error) {
+func (c *ColumnReader) selectAll(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error) {
+	if c.counts != nil {
+		return c.selectAllCounted(b, ps, from, n, sel, at)
+	}
 	if numbers, ok := b.(encoding.NumberBlock); ok && len(ps) > 1 {
 		if handled, err := numbers.SelectAll(ps, from, n, sel, at); handled || err != nil {
 			return handled, err

@@ -36,6 +36,9 @@ func (c *ColumnReader) ReadSelected(ord batch.Ordinal, n int, sel batch.Bitmap, 
 		if left -= copied; fit < k || left < 0 {
 			return false, nil
 		}
+		if c.counts != nil {
+			c.decoded(b.index, sel.CountRange(at, at+k))
+		}
 		v, m := b.span(from, k)
 		if m == k {
 			values.DecodeSelected(v, k, sel, at, dst, at)

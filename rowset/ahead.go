@@ -44,9 +44,11 @@ func (it *Iterator) lookAhead() {
 		c.loaded, c.reversed = false, false
 	}
 	it.from, it.n, it.encoded.sel = from, n, a.sel
+	it.counting.mark()
 	any, err := it.choose(a.sel)
 	switch {
 	case errors.Is(err, errDecode):
+		it.counting.undo()
 		a.off = true
 		return
 	case err != nil:
@@ -59,6 +61,7 @@ func (it *Iterator) lookAhead() {
 			return
 		}
 	}
+	it.counting.tookAhead(n, a.sel)
 	it.next = to
 }
 

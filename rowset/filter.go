@@ -79,7 +79,7 @@ func (it *Iterator) choose(sel batch.Bitmap) (bool, error) {
 	}
 	for i := range it.tests {
 		t := &it.tests[i]
-		if err := it.filter(t.col, t.ps, sel); err != nil || !sel.Any() {
+		if err := it.filterAll(t, sel); err != nil || !sel.Any() {
 			return false, err
 		}
 	}
@@ -89,6 +89,22 @@ func (it *Iterator) choose(sel batch.Bitmap) (bool, error) {
 		}
 	}
 	return sel.Any(), nil
+}
+
+// filterAll is filter for the tests of a column. If the scan counts, they are made one by one.
+func (it *Iterator) filterAll(t *columnTests, sel batch.Bitmap) error {
+	if it.counting == nil {
+		return it.filter(t.col, t.ps, sel)
+	}
+	for _, p := range t.ps {
+		if !sel.Any() {
+			break
+		}
+		if err := it.countedFilter(p, sel); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // filterOne is filter for one predicate.
@@ -123,6 +139,7 @@ func (it *Iterator) filter(col int, ps []*batch.Predicate, sel batch.Bitmap) err
 	if it.n > batch.WindowRows {
 		return errDecode // lookAhead's
 	}
+	it.counting.decodes()
 	v, err := it.load(col, it.from, it.n)
 	if err != nil {
 		return err

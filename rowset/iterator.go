@@ -40,6 +40,8 @@ type Iterator struct {
 
 	consumer scan.Consumer // nil: none
 	taken    bool          // it took the last window
+
+	counting *counting // nil: nothing is counted
 }
 
 // NewIterator scans the rowset for a request. It takes a reference that Close releases.
@@ -77,6 +79,9 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	if !req.Filter().All() {
 		it.test = it.filterOne
 		it.planFilter()
+	}
+	if it.counting = it.newCounting(); it.counting != nil && it.test != nil {
+		it.test = it.countedFilter
 	}
 	d.Ref()
 	return it, nil
@@ -181,6 +186,7 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 		c.loaded, c.reversed = false, false
 	}
 	it.window.ApplyDeletes(sel)
+	it.counting.visible(n, sel)
 	if !sel.Any() {
 		return false, nil
 	}
@@ -189,9 +195,11 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 	if any, err := it.choose(sel); err != nil || !any {
 		return false, err
 	}
+	it.counting.selected(sel)
 	if it.consumer != nil {
 		var err error
 		if it.taken, err = it.consumer(&it.encoded); it.taken || err != nil {
+			it.counting.taken(sel)
 			return false, err
 		}
 	}
@@ -293,6 +301,9 @@ func (it *Iterator) reader(col int) (*cfile.ColumnReader, error) {
 		}
 		c.reader.Reset(f)
 		c.open = true
+		if err := it.counting.open(col, &c.reader); err != nil {
+			return nil, err
+		}
 	}
 	return &c.reader, nil
 }
@@ -357,6 +368,7 @@ func (it *Iterator) Keys() [][]byte {
 // Close releases the rowset.
 func (it *Iterator) Close() error {
 	if it.memory != nil {
+		it.count()
 		it.memory.release()
 		it.memory = nil
 		it.d.Unref()

@@ -28,6 +28,9 @@ type Options struct {
 	// Limit is the number of rows that the caller will read, if known; 0 means all. It only
 	// determines the sizes of batches; the function Limit enforces a limit.
 	Limit int64
+
+	// Stats counts what the scan does; nil disables it.
+	Stats *Stats
 }
 
 // RowRange is the row IDs [From, To) of a DiskRowSet. A To of 0 means no upper bound; the zero

@@ -132,6 +132,12 @@ func (b *dictBlock) Seek(target []byte) (int, bool, error) {
 // Select tests words, each once, and then codes. A few values of a large dictionary that is not
 // known to the predicate are left to the caller, who tests the words that occur.
 func (b *dictBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
+	return b.SelectCounted(p, from, n, sel, at, nil)
+}
+
+// SelectCounted is Select. If c is not nil, it counts the values that the dictionary or constant
+// planes of the codes decide.
+func (b *dictBlock) SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil
 	}
@@ -140,6 +146,9 @@ func (b *dictBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at
 	}
 	match := p.EvalWords(b.dict)
 	count := match.Count()
+	if c != nil && (count == 0 || count == len(b.dict.Words)) {
+		c.Dictionary += int64(sel.CountRange(at, at+n))
+	}
 	switch count {
 	case 0:
 		sel.ClearRange(at, at+n)
@@ -150,7 +159,7 @@ func (b *dictBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at
 	w := planeWorks.Get().(*planeWork)
 	defer planeWorks.Put(w)
 	if w.test.compileCodes(match, len(b.dict.Words), count) {
-		return true, b.codes.filter(w, from, n, sel, at)
+		return true, b.codes.filter(w, from, n, sel, at, c)
 	}
 	return true, b.eachCodes(from, n, func(codes []uint32) {
 		batch.FilterCodes(codes, match, sel, at)

@@ -68,6 +68,14 @@ type Block interface {
 	Footprint() int
 }
 
+// CountingBlock is a Block that reports which values its Select need not look at.
+type CountingBlock interface {
+	Block
+	// SelectCounted does what Select does. It also adds the selected values that the dictionary or
+	// constant planes decide to c.Dictionary and c.Planes.
+	SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) (handled bool, err error)
+}
+
 // BackwardBlock is a Block that decodes values in descending order as fast as in ascending order.
 // Others are decoded, then reversed.
 type BackwardBlock interface {

@@ -90,6 +90,7 @@ func (v *planeView) compare(op comparison, x uint128, signed bool, sel []uint64)
 		keepAll(sel, op.all(0))
 		return
 	}
+	v.visited = true
 	v.comparePlanes(op, refs, &x, flip, sel)
 }
 

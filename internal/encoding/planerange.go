@@ -37,6 +37,7 @@ func (v *planeView) between(lo, hi uint128, signed bool, sel []uint64) {
 	for len(refs) > 0 && int(refs[0].plane) < lowest {
 		refs = refs[1:]
 	}
+	v.visited = v.visited || len(refs) > 0
 	switch {
 	case len(refs) == 0:
 	case lo == ones:

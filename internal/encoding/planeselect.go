@@ -25,6 +25,17 @@ func (b *shuffled) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at 
 }
 
 func (b *shuffled) SelectAll(ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (bool, error) {
+	return b.selectCounted(ps, from, n, sel, at, nil)
+}
+
+// SelectCounted is Select. It counts the values that constant planes decide.
+func (b *shuffled) SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) (bool, error) {
+	one := [1]*batch.Predicate{p}
+	return b.selectCounted(one[:], from, n, sel, at, c)
+}
+
+// selectCounted is SelectAll. If c is not nil, it counts the values that constant planes decide.
+func (b *shuffled) selectCounted(ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) (bool, error) {
 	if len(ps) == 1 && selectAll(ps[0], n, sel, at) {
 		return true, nil
 	}
@@ -33,16 +44,16 @@ func (b *shuffled) SelectAll(ps []*batch.Predicate, from, n int, sel batch.Bitma
 	if !w.test.compileAll(ps, b.typ) {
 		return false, nil
 	}
-	return true, b.filter(w, from, n, sel, at)
+	return true, b.filter(w, from, n, sel, at, c)
 }
 
 // filter clears those of bits [at, at+n) of sel whose values, from value from on, do not pass
-// w.test.
-func (b *shuffled) filter(w *planeWork, from, n int, sel batch.Bitmap, at int) error {
+// w.test. If c is not nil, it counts the values that constant planes decide.
+func (b *shuffled) filter(w *planeWork, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) error {
 	chunks := 0 // that are tested one by one
 	for n > 0 {
 		k := b.restOfChunk(from, n)
-		if chunks == 0 {
+		if chunks == 0 && c == nil {
 			if chunks = b.runOf(from, n, at); chunks > 1 {
 				done, err := b.filterRun(w, from, chunks, sel, at)
 				if err != nil {
@@ -64,7 +75,15 @@ func (b *shuffled) filter(w *planeWork, from, n int, sel batch.Bitmap, at int) e
 			if err := w.test.checkCodes(&w.part, cells, &w.selections); err != nil {
 				return err
 			}
+			selected := 0
+			if c != nil {
+				selected = batch.Bitmap(cells).Count()
+			}
+			w.part.visited = false
 			w.test.filter(&w.part, cells, &w.selections)
+			if c != nil && !w.part.visited {
+				c.Planes += int64(selected)
+			}
 			w.alignBack(from, k, sel, at)
 		}
 		from, n, at = from+k, n-k, at+k

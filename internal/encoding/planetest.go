@@ -292,6 +292,7 @@ func (t *planeTest) filter(v *planeView, sel []uint64, s *selections) {
 	magnitude, positive, negative := v.split(sel, s)
 	magnitude.within(t.spans, t, false, positive, s)
 	magnitude.within(t.minus, t, false, negative, s)
+	v.visited = v.visited || magnitude.visited
 	for i := range sel {
 		passed := positive[i] | negative[i]
 		if t.invert {
@@ -309,7 +310,7 @@ func (v *planeView) split(sel []uint64, s *selections) (magnitude planeView, pos
 	magnitude = *v
 	magnitude.ones = v.ones.andNot(bit128(top))
 	if n := len(v.refs); n > 0 && int(v.refs[n-1].plane) == top {
-		magnitude.refs = v.refs[:n-1]
+		magnitude.refs, v.visited = v.refs[:n-1], true
 		for i, w := range sel {
 			p := v.word(v.refs[n-1], 8*i)
 			positive[i], negative[i] = w&^p, w&p

@@ -22,6 +22,8 @@ type planeView struct {
 	ones  uint128    // bit i: plane i is all ones
 	refs  []planeRef // the planes that are neither all zeros nor all ones, ascending
 
+	visited bool // compare or split has visited planes in refs
+
 	// Of a run of chunks with the same planes, whose selection continues after that of the first one.
 	offsets []uint32 // of the chunks in payload; nil: only one chunk
 	payload []byte

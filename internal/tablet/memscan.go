@@ -21,7 +21,8 @@ type memIterator struct {
 	tested []*batch.Vector                            // by index in the schema: cells that the filter read
 	loaded []bool                                     // by index in the schema: tested was filled for the current batch
 	keys   [][]byte
-	rows   int // of the next batch, at most
+	rows   int          // of the next batch, at most
+	counts *scan.Counts // nil: nothing is counted
 }
 
 // memIterators returns iterators over the MemRowSets that are not empty.
@@ -41,6 +42,9 @@ func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Reques
 		n := len(req.Schema().Columns)
 		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter
 	}
+	if m.counts = req.NewCounts(); m.counts != nil && m.test != nil {
+		m.test = m.countedFilter
+	}
 	return m
 }
 
@@ -58,6 +62,9 @@ func (m *memIterator) Next() bool {
 		m.images = rows
 		clear(m.loaded)
 		m.eval.Eval(m.req.Filter(), sel, m.test) // reads memory: no error
+		if m.counts != nil {
+			m.count(sel)
+		}
 		if !sel.Any() {
 			continue
 		}
@@ -97,9 +104,41 @@ func (m *memIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	return nil
 }
 
+// countedFilter is filter for an iterator that counts.
+func (m *memIterator) countedFilter(p *batch.Predicate, sel batch.Bitmap) error {
+	t, rests := m.counts.Test(p)
+	n := int64(sel.Count())
+	t.Tested += n
+	if rests {
+		t.Untested += n
+	} else {
+		t.Memory += n
+	}
+	err := m.filter(p, sel)
+	t.Passed += int64(sel.Count())
+	return err
+}
+
+// count counts the rows of the current batch, of which those in sel passed the filter.
+func (m *memIterator) count(sel batch.Bitmap) {
+	n, selected := int64(m.out.Len), int64(sel.Count())
+	c := &m.counts.Rows
+	c.Memory += n
+	c.Excluded += n - selected
+	c.Selected += selected
+}
+
 func (m *memIterator) Batch() *batch.RecordBatch { return m.out }
 func (m *memIterator) Keys() [][]byte            { return m.keys }
-func (m *memIterator) Close() error              { return nil }
+
+// Close may be followed by further calls of Next: a scan in key order closes m after each range of
+// keys.
+func (m *memIterator) Close() error {
+	if m.counts != nil {
+		m.counts.Add()
+	}
+	return nil
+}
 
 func (m *memIterator) Seek(key []byte) error {
 	m.it.Seek(key)

@@ -22,6 +22,9 @@ func (v View) Parts(o scan.Options) ([]scan.Opener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
+	if o.Stats != nil {
+		o.Stats.Layout = st.layoutOf(o.Lower, o.Upper)
+	}
 	var parts []scan.Opener
 	for _, m := range st.mems {
 		if m.Len() > 0 {

@@ -146,6 +146,9 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		v.Release()
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
+	if o.Stats != nil {
+		o.Stats.Layout = st.layoutOf(o.Lower, o.Upper)
+	}
 	mems := st.memIterators(r)
 	if len(mems) == 0 {
 		if sets, ok := st.tree.Disjoint(o.Lower, o.Upper); ok {
@@ -157,6 +160,25 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		return &stateIterator{Iterator: inOrder(r, sets, mems, openRowSet), state: st}, nil
 	}
 	return &stateIterator{Iterator: anyOrder(r, sets, mems), state: st}, nil
+}
+
+// layoutOf describes the rowsets for a scan of the keys [lower, upper).
+func (st *tabletState) layoutOf(lower, upper []byte) (l scan.Layout) {
+	for _, m := range st.mems {
+		if m.Len() > 0 {
+			l.MemRowSets++
+		}
+	}
+	for _, d := range st.tree.Sets {
+		l.RowSets++
+		l.FileRows += d.Metadata().Rows
+	}
+	l.Outside, l.OutsideRows = l.RowSets, l.FileRows
+	for _, d := range st.tree.Range(nil, lower, upper) {
+		l.Outside--
+		l.OutsideRows -= d.Metadata().Rows
+	}
+	return l
 }
 
 // stateIterator is an iterator over a state, which it releases at Close.
