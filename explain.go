@@ -115,7 +115,11 @@ type ColumnCounts struct {
 // fails before it reads rows, or does not run, *e does not change. Counting costs a few percent of
 // the time of the read. A nil e has no effect.
 func Explain(e *Explanation) CountOption {
-	return whereOption(func(o *readOptions) { o.explain = e })
+	return whereOption(func(o *readOptions) {
+		if e != nil {
+			o.explain = e
+		}
+	})
 }
 
 // Explain runs the scan to its end and describes what it did, without returning the rows. To get
@@ -155,7 +159,7 @@ func (sc *Scan) newExplaining(tableSchema *tablet.TableSchema, o *scan.Options) 
 	x.e = Explanation{Table: sc.t.tab.Name(), Workers: 1, verb: "returned"}
 	if len(sc.o.where) > 0 {
 		p := And(sc.o.where...)
-		x.e.Where = p.String()
+		x.e.Where = p.readable(x.schema).String()
 	}
 	for p := range o.Filter.Tests() {
 		x.tests = append(x.tests, PredicateCounts{Predicate: testText(x.schema, p), Column: p.Column})
@@ -283,6 +287,21 @@ func testText(s *schema.Schema, p *batch.Predicate) string {
 	return name + " " + p.Op.String() + " " + cellText(c, p.Values[0])
 }
 
+// readable returns p with the values of columns in place of cells, for String.
+func (p *Predicate) readable(s *schema.Schema) Predicate {
+	out := *p
+	out.values, out.children = slices.Clone(p.values), slices.Clone(p.children)
+	for i, v := range p.values {
+		if cell, ok := v.(Cell); ok {
+			out.values[i] = shownValue(&s.Columns[s.Index(p.column)], cell)
+		}
+	}
+	for i := range p.children {
+		out.children[i] = p.children[i].readable(s)
+	}
+	return out
+}
+
 // listText returns the values of a list, of which it leaves out some if there are many.
 func listText(c *schema.Column, cells [][]byte) string {
 	const most = 8
@@ -301,10 +320,13 @@ func listText(c *schema.Column, cells [][]byte) string {
 }
 
 // cellText returns a cell in the syntax of SQL, shortened.
-func cellText(c *schema.Column, cell []byte) string {
+func cellText(c *schema.Column, cell []byte) string { return clip(literal(shownValue(c, cell))) }
+
+// shownValue returns the value of a cell, of a date its text without a time of day.
+func shownValue(c *schema.Column, cell []byte) any {
 	v := valueOf(c, cell)
 	if t, ok := v.(time.Time); ok && c.Type == schema.Date {
-		v = t.Format(time.DateOnly)
+		return t.Format(time.DateOnly)
 	}
-	return clip(literal(v))
+	return v
 }

@@ -43,6 +43,7 @@ func (a *app) tableAgg() *cobra.Command {
 	var at, format string
 	var by, expressions []string
 	var list []requested
+	var explain bool
 	c := a.verb("agg DIR NAME", "Print counts, sums, averages, minima, and maxima, for all rows or by groups", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
@@ -64,7 +65,8 @@ func (a *app) tableAgg() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			options := []oribi.AggregateOption{state, condition}
+			e := explanation(explain)
+			options := []oribi.AggregateOption{state, condition, oribi.Explain(e)}
 			if cmd.Flags().Changed("by") {
 				columns, err := chosen(t.Schema(), "by", by, true)
 				if err != nil {
@@ -86,7 +88,11 @@ func (a *app) tableAgg() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printBatch(rows, form)
+			if err := a.printBatch(rows, form); err != nil {
+				return err
+			}
+			a.printExplanation(e)
+			return nil
 		})
 	})
 	for _, f := range []struct{ name, usage string }{
@@ -106,6 +112,7 @@ func (a *app) tableAgg() *cobra.Command {
 	asOfFlag(c, &at)
 	whereFlag(c, &expressions)
 	formatFlag(c, &format)
+	explainFlag(c, &explain)
 	return c
 }
 

@@ -14,6 +14,7 @@ import (
 func (a *app) tableCount() *cobra.Command {
 	var at, by, format string
 	var expressions []string
+	var explain bool
 	c := a.verb("count DIR NAME", "Print the number of rows", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
@@ -28,28 +29,38 @@ func (a *app) tableCount() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			e := explanation(explain)
 			if cmd.Flags().Changed("by") {
 				column, err := chosen(t.Schema(), "by", []string{by}, true)
 				if err != nil {
 					return err
 				}
-				values, err := countValues(cmd.Context(), t, column[0].Name, state, where)
+				values, err := countValues(cmd.Context(), t, column[0].Name, state, where, oribi.Explain(e))
+				if err == nil {
+					err = a.printBatch(values, form)
+				}
 				if err != nil {
 					return err
 				}
-				return a.printBatch(values, form)
+				a.printExplanation(e)
+				return nil
 			}
-			n, err := t.Count(cmd.Context(), state, where, oribi.Workers(0))
+			n, err := t.Count(cmd.Context(), state, where, oribi.Workers(0), oribi.Explain(e))
+			if err == nil {
+				err = a.printf("%d\n", n)
+			}
 			if err != nil {
 				return err
 			}
-			return a.printf("%d\n", n)
+			a.printExplanation(e)
+			return nil
 		})
 	})
 	asOfFlag(c, &at)
 	whereFlag(c, &expressions)
 	c.Flags().StringVar(&by, "by", "", "count the rows of each value of this `column`, most frequent first")
 	formatFlag(c, &format)
+	explainFlag(c, &explain)
 	return c
 }
 

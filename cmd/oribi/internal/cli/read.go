@@ -92,6 +92,7 @@ type selectFlags struct {
 	order          string
 	reverse        bool
 	limit          int64
+	explain        bool
 }
 
 func (a *app) tableScan() *cobra.Command {
@@ -109,6 +110,7 @@ func (a *app) tableScan() *cobra.Command {
 	c.Flags().StringVar(&f.order, "order", "key", "key, or any, which is faster")
 	c.Flags().BoolVar(&f.reverse, "reverse", false, "print the rows in descending key order; --limit takes the last ones")
 	c.Flags().Int64Var(&f.limit, "limit", 0, "maximum number of rows to print")
+	explainFlag(c, &f.explain)
 	return c
 }
 
@@ -158,8 +160,32 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 		if f.limit > 0 {
 			options = append(options, oribi.Limit(f.limit))
 		}
-		return a.printRows(t.Scan(ctx, options...), form, columns)
+		e := explanation(f.explain)
+		if err := a.printRows(t.Scan(ctx, append(options, oribi.Explain(e))...), form, columns); err != nil {
+			return err
+		}
+		a.printExplanation(e)
+		return nil
 	})
+}
+
+func explainFlag(c *cobra.Command, explain *bool) {
+	c.Flags().BoolVar(explain, "explain", false, "print on stderr what was read, skipped, and tested")
+}
+
+// explanation returns memory for the explanation of a read, nil if it is not wanted.
+func explanation(explain bool) *oribi.Explanation {
+	if !explain {
+		return nil
+	}
+	return new(oribi.Explanation)
+}
+
+// printExplanation prints the explanation of a read on stderr, unless it is nil.
+func (a *app) printExplanation(e *oribi.Explanation) {
+	if e != nil {
+		fmt.Fprint(a.stderr, e)
+	}
 }
 
 // addBounds adds the key range that the flags give.
