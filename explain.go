@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ type Explanation struct {
 
 	RowSets    RowSetCounts
 	Rows       RowCounts
-	Predicates []PredicateCounts // in the order of evaluation
+	Predicates []PredicateCounts // in the order of evaluation: those that tested more rows first
 	Columns    []ColumnCounts    // those that the read needs, in the order of the schema
 
 	verb string // what was done with the rows: returned, counted, aggregated
@@ -210,6 +211,8 @@ func (x *explaining) finish(returned int64) {
 	for i := range e.Predicates {
 		e.Predicates[i].set(&s.Tests[i])
 	}
+	// Each test reduces the rows that are left for the next one.
+	slices.SortStableFunc(e.Predicates, func(a, b PredicateCounts) int { return cmp.Compare(b.Tested, a.Tested) })
 	for i := range x.schema.Columns {
 		c := &x.schema.Columns[i]
 		if counts := s.Columns[c.ID]; counts != nil {

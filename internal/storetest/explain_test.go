@@ -165,9 +165,9 @@ func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Time
 			rowSets: oribi.RowSetCounts{Memory: 1, Disk: 2, Read: 2},
 			rows:    oribi.RowCounts{Disk: 12000, Outside: 3000, Invisible: 20, Excluded: 6489, Decoded: 2491},
 			predicates: []oribi.PredicateCounts{
-				{Predicate: "n >= 4000", Column: "n", Tested: 8980, Passed: 7980, ZoneMap: 7956, Stored: 1024},
-				{Predicate: "n <= 9000", Column: "n", Tested: 7980, Passed: 4981, ZoneMap: 6956, Stored: 1024},
-				{Predicate: "word = 'red'", Column: "word", Tested: 4981, Passed: 2491, Stored: 4981},
+				{Predicate: "word = 'red'", Column: "word", Tested: 8980, Passed: 4490, Stored: 8980},
+				{Predicate: "n >= 4000", Column: "n", Tested: 4490, Passed: 3990, ZoneMap: 3978, Stored: 512},
+				{Predicate: "n <= 9000", Column: "n", Tested: 3990, Passed: 2491, ZoneMap: 3478, Stored: 512},
 			},
 		},
 		"dictionary": {
@@ -193,11 +193,11 @@ func explainCountsWhatScansDo(t *testing.T, table *oribi.Table, before mvcc.Time
 				{Predicate: "n >= 12100", Column: "n", Tested: 12280, Passed: 200, ZoneMap: 11970, Changed: 10, Memory: 300},
 			},
 		},
-		"nothing left": { // the second predicate is not tested
+		"nothing left": { // NOT NULL, which costs least, is tested first
 			opts:       []oribi.ScanOption{oribi.Columns(), oribi.To(4000), oribi.Where(oribi.Lt("n", 0), oribi.NotNull("word"))},
 			rowSets:    oribi.RowSetCounts{Memory: 1, Disk: 2, Outside: 1, Read: 1},
 			rows:       oribi.RowCounts{Disk: 12000, Outside: 8000, Excluded: 4000},
-			predicates: []oribi.PredicateCounts{{Predicate: "n < 0", Column: "n", Tested: 4000, ZoneMap: 3990, Changed: 10}, {Predicate: "word IS NOT NULL", Column: "word"}},
+			predicates: []oribi.PredicateCounts{{Predicate: "n < 0", Column: "n", Tested: 4000, ZoneMap: 3990, Changed: 10}, {Predicate: "word IS NOT NULL", Column: "word", Tested: 4000, Passed: 4000, Schema: 4000}},
 			columns:    []oribi.ColumnCounts{{Column: "n", Blocks: 10, Outside: 6, ZoneMap: 4}, {Column: "word", Blocks: 5, Outside: 3, Skipped: 2}},
 		},
 		"schema": {
