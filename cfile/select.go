@@ -72,7 +72,7 @@ func (r *Reader) SelectCost() int {
 func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Predicate, sel batch.Bitmap, at int) (k int, handled bool, err error) {
 	c.tests = append(c.tests[:0], ps...)
 	if z != nil {
-		entry := z.entryOf(row)
+		entry := z.entryIndex(row)
 		e := &z.Entries[entry]
 		k = min(n, e.FirstRow+e.Rows-int(row))
 		if i := sel.Next(at); i < 0 || i >= at+k {
@@ -111,8 +111,11 @@ func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Pre
 	return k, handled, err
 }
 
-// entryOf returns the index of the entry of a row.
-func (z *ZoneMap) entryOf(row int64) int {
+// entryOf returns the entry of a row.
+func (z *ZoneMap) entryOf(row int64) *ZoneEntry { return &z.Entries[z.entryIndex(row)] }
+
+// entryIndex returns the index of the entry of a row.
+func (z *ZoneMap) entryIndex(row int64) int {
 	lo, hi := 0, len(z.Entries)
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
