@@ -104,7 +104,7 @@ type ColumnCounts struct {
 	Blocks  int64
 	Outside int64 // no row of it is in the key range
 	Skipped int64 // no row of it was left, or the read ended before
-	ZoneMap int64 // its bounds decided a predicate; it was not read
+	ZoneMap int64 // its bounds decided a predicate or an extreme; it was not read
 	Stored  int64 // read, and tested or computed with as it is stored
 	Decoded int64 // read, and some or all of its cells decoded
 
@@ -113,8 +113,8 @@ type ColumnCounts struct {
 
 // Explain makes a read set *e to an explanation of what it did, when it ends: for a scan at the end
 // of the loop over its rows, also if the loop was left early or there was an error. If the read
-// fails before it reads rows, or does not run, *e does not change. Counting costs a few percent of
-// the time of the read. A nil e has no effect.
+// fails before it reads rows, or does not run, *e does not change. A read that is explained is slower:
+// it tests predicates one by one. A nil e has no effect.
 func Explain(e *Explanation) CountOption {
 	return whereOption(func(o *readOptions) {
 		if e != nil {

@@ -40,7 +40,7 @@ type BlockUse uint8
 const (
 	BlockOutside BlockUse = iota // nothing: it has no row of the scan's range
 	BlockSkipped                 // nothing: no row of it was left, or the scan ended before
-	BlockZoneMap                 // decided a predicate by its bounds, without reading it
+	BlockZoneMap                 // decided a predicate or an extreme by its bounds, without reading it
 	BlockStored                  // computed with its values as they are stored
 	BlockDecoded                 // decoded some of its cells
 	BlockUses                    // the number of uses

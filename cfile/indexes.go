@@ -174,6 +174,7 @@ func (x *Indexer) read(ord batch.Ordinal, columns []IndexColumn, missing int, ds
 		if err != nil {
 			return err
 		}
+		c.Reader.use(b.index, batch.BlockStored)
 		if b.nullable {
 			cells |= 1 << i
 			continue

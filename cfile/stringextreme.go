@@ -19,14 +19,21 @@ func (c *ColumnReader) extremeString(ord batch.Ordinal, n int, sel batch.Bitmap,
 		row := int64(ord) + int64(at)
 		k := n - at
 		if z != nil {
-			entry := z.entryOf(row)
+			i := z.entryIndex(row)
+			entry := &z.Entries[i]
 			k = min(k, entry.FirstRow+entry.Rows-int(row))
 			selected := sel.CountRange(at, at+k)
-			if selected == 0 || !entry.mayImprove(e) {
+			bound, exact := entry.extreme(e.Greatest)
+			switch {
+			case selected == 0:
 				at += k
 				continue
-			}
-			if bound, exact := entry.extreme(e.Greatest); exact && selected == entry.Rows {
+			case !entry.mayImprove(e):
+				c.use(i, batch.BlockZoneMap)
+				at += k
+				continue
+			case exact && selected == entry.Rows:
+				c.use(i, batch.BlockZoneMap)
 				e.Add(bound)
 				at += k
 				continue
@@ -38,6 +45,7 @@ func (c *ColumnReader) extremeString(ord batch.Ordinal, n int, sel batch.Bitmap,
 		}
 		from := int(row - b.first)
 		k = min(k, b.rows-from)
+		c.use(b.index, batch.BlockStored)
 		if err := c.extremeOfBlock(b, from, k, sel, at, e); err != nil {
 			return c.wrap(b, err)
 		}

@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 	table, before := explainTable(t)
 	for name, test := range map[string]func(t *testing.T, table *oribi.Table, before mvcc.Timestamp){
 		"CountsWhatScansDo": explainCountsWhatScansDo, "CountsPartsOfScans": explainCountsPartsOfScans,
-		"CountsAndAggregates": explainOfCountsAndAggregates, "CountsRestingFilters": explainCountsRestingFilters, "RandomScans": explainOfRandomScans,
+		"CountsAndAggregates": explainOfCountsAndAggregates, "GroupsAndExtremes": explainOfGroupsAndExtremes, "CountsRestingFilters": explainCountsRestingFilters, "RandomScans": explainOfRandomScans,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, table, before) })
 	}
@@ -280,6 +280,32 @@ func explainOfCountsAndAggregates(t *testing.T, table *oribi.Table, _ mvcc.Times
 	checkSums(t, &e)
 	if err == nil && !reflect.DeepEqual(e.Columns[1], oribi.ColumnCounts{Column: "wide", Blocks: 2, Stored: 2}) {
 		t.Errorf("columns of a sum: %+v", e.Columns)
+	}
+}
+
+// Groups and extremes that are computed with stored values count their cblocks too.
+func explainOfGroupsAndExtremes(t *testing.T, table *oribi.Table, _ mvcc.Timestamp) {
+	var e oribi.Explanation
+	used := func() (c oribi.ColumnCounts) {
+		for _, column := range e.Columns {
+			c.Blocks += column.Blocks
+			c.Outside += column.Outside
+			c.Skipped += column.Skipped
+			c.Decoded += column.Decoded
+		}
+		return c
+	}
+	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide"), oribi.MaxOf("word")}, oribi.Explain(&e)); err != nil {
+		t.Fatal(err)
+	}
+	if checkSums(t, &e); e.Rows.Stored == 0 || used().Skipped > 0 {
+		t.Errorf("extremes: %+v", e)
+	}
+	if _, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.SumOf("wide")}, oribi.GroupBy("word"), oribi.Explain(&e)); err != nil {
+		t.Fatal(err)
+	}
+	if checkSums(t, &e); e.Rows.Stored == 0 || used().Skipped > 0 {
+		t.Errorf("groups: %+v", e)
 	}
 }
 
