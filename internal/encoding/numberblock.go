@@ -46,7 +46,7 @@ func (b *shuffled) Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (bool,
 			total.n += int64(count)
 			if v.width <= 8 && count <= maxGathered {
 				few := v.gather(signed)
-				few.sum(total, cells)
+				few.sum(total, &w.group, cells)
 			} else {
 				v.sum(total, signed, cells, count, nil, 0, false)
 			}
@@ -98,7 +98,7 @@ func (b *shuffled) SumProducts(from int, other Block, otherFrom, n int, sel batc
 				return false, err
 			}
 			total.n += int64(count)
-			addProducts(total, &w.part, &factors, signed(b.typ), signed(o.typ), cells, count)
+			addProducts(total, &w.part, &factors, signed(b.typ), signed(o.typ), cells, count, &w.group)
 		}
 		from, otherFrom, n, at = from+k, otherFrom+k, n-k, at+k
 	}

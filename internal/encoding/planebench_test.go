@@ -1,6 +1,7 @@
 package encoding
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -50,8 +51,45 @@ func BenchmarkPlanes(b *testing.B) {
 		}
 		var total Sum
 		run("sum", func(v *planeView) { v.sum(&total, true, every, n, nil, 0, false) })
-		run("product", func(v *planeView) { addProducts(&total, v, &views[0], true, true, every, n) })
+		run("product", func(v *planeView) { addProducts(&total, v, &views[0], true, true, every, n, new(cellGroup)) })
 		run("max", func(v *planeView) { v.extreme(true, true, every) })
+	}
+}
+
+// BenchmarkProductsOfFew multiplies a few selected cells of chunks of 1024, from views that are made
+// before, in both ways.
+func BenchmarkProductsOfFew(b *testing.B) {
+	const n = chunkBytes / 8
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, planes := range [][2]int{{4, 24}, {8, 8}, {24, 40}} {
+		var views [2]planeView
+		for k := range views {
+			var cells []byte
+			for range n {
+				cells = binary.LittleEndian.AppendUint64(cells, r.Uint64()>>(64-planes[k]))
+			}
+			views[k] = viewOf(cells, n, 8)
+		}
+		for _, selected := range []int{1, 4, 20, 100} {
+			sel := batch.MakeBitmap(n)
+			for sel.Count() < selected {
+				sel.Set(r.IntN(n))
+			}
+			var total Sum
+			var group cellGroup
+			name := fmt.Sprintf("planes=%dx%d/selected=%d/way=", planes[0], planes[1], selected)
+			b.Run(name+"cells", func(b *testing.B) {
+				for b.Loop() {
+					x, y := views[0].gather(true), views[1].gather(true)
+					x.addProducts(&total, &y, &group, sel)
+				}
+			})
+			b.Run(name+"planes", func(b *testing.B) {
+				for b.Loop() {
+					addPlaneProducts(&total, &views[0], &views[1], true, true, sel, selected)
+				}
+			})
+		}
 	}
 }
 

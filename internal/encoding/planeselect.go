@@ -8,10 +8,11 @@ import (
 
 // planeWork is the memory of a computation on the planes of a payload.
 type planeWork struct {
-	test planeTest
-	part planeView // of the values at hand; here, since calls of functions would move it to the heap
-	view viewBuffer
-	sel  [maxWords]uint64
+	test  planeTest
+	part  planeView // of the values at hand; here, since calls of functions would move it to the heap
+	view  viewBuffer
+	group cellGroup
+	sel   [maxWords]uint64
 	selections
 }
 

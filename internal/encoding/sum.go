@@ -152,11 +152,11 @@ func (v *planeView) tallyWords(t *tallies, refs []planeRef, sel []uint64, with [
 }
 
 // addProducts adds the products of the selected cells of a and b, count of them. The views have the
-// same number of cells, of at most 8 bytes each.
-func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint64, count int) {
+// same number of cells, of at most 8 bytes each. c is working memory.
+func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint64, count int, c *cellGroup) {
 	x, y := a.gather(signedA), b.gather(signedB)
-	if p, q := len(x.refs), len(y.refs); count*(p+q) <= maxGathered*p*q {
-		x.addProducts(total, &y, sel)
+	if gathers(count, len(x.refs), len(y.refs)) {
+		x.addProducts(total, &y, c, sel)
 		return
 	}
 	addPlaneProducts(total, a, b, signedA, signedB, sel, count)

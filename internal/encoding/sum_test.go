@@ -52,7 +52,7 @@ func checkAggregates(t *testing.T, cells []byte, v *planeView, n int, signed boo
 	if v.width <= 8 {
 		s.Reset()
 		g := v.gather(signed)
-		if g.sum(&s, sel); bigSum(&s).Cmp(want) != 0 {
+		if g.sum(&s, new(cellGroup), sel); bigSum(&s).Cmp(want) != 0 {
 			t.Fatalf("%d cells of %d bytes, signed %v: sum of gathered cells %d, want %d", n, v.width, signed, bigSum(&s), want)
 		}
 	}
@@ -85,9 +85,11 @@ func checkProducts(t *testing.T, cells [2][]byte, views [2]planeView, n int, sig
 	}
 	x, y := views[0].gather(signed[0]), views[1].gather(signed[1])
 	for k, add := range []func(s *Sum){
-		func(s *Sum) { addProducts(s, &views[0], &views[1], signed[0], signed[1], sel, onesIn(sel)) },
+		func(s *Sum) {
+			addProducts(s, &views[0], &views[1], signed[0], signed[1], sel, onesIn(sel), new(cellGroup))
+		},
 		func(s *Sum) { addPlaneProducts(s, &views[0], &views[1], signed[0], signed[1], sel, onesIn(sel)) },
-		func(s *Sum) { x.addProducts(s, &y, sel) },
+		func(s *Sum) { x.addProducts(s, &y, new(cellGroup), sel) },
 	} {
 		var s Sum
 		if add(&s); bigSum(&s).Cmp(want) != 0 {
