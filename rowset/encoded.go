@@ -13,10 +13,13 @@ type encoded struct {
 	it      *Iterator
 	sel     batch.Bitmap // of the window's rows, those for which the filter is true
 	sum     cfile.Sum
-	rows    batch.Bitmap // of a column's cells, those that are computed with as they are stored
-	splits  []split      // by column of the request
-	members batch.Bitmap // rows of one value in Split
-	others  batch.Bitmap // rows that no value was found for
+	rows    batch.Bitmap     // of a column's cells, those that are computed with as they are stored
+	splits  []split          // by column of the request
+	members batch.Bitmap     // rows of one value in Split
+	others  batch.Bitmap     // rows that no value was found for
+	parts   [][]batch.Bitmap // rows of each value, for each Split within another
+	depth   int              // of the current Split
+	codes   cfile.CodeSplit
 	strips
 }
 
@@ -168,6 +171,9 @@ func (w *encoded) Split(i int, rows batch.Bitmap, f func(cell []byte, rows batch
 	if s == nil || err != nil {
 		return false, err
 	}
+	if ok, err := w.splitByCode(r, s, rows, f); ok || err != nil {
+		return ok, err
+	}
 	others := append(w.others[:0], rows...)
 	w.others = nil // f may split the rows further
 	defer func() { w.others = others }()
@@ -189,6 +195,43 @@ func (w *encoded) Split(i int, rows batch.Bitmap, f func(cell []byte, rows batch
 		}
 	}
 	return !others.Any(), nil // a cblock that is not in dictionary form may have other values
+}
+
+// splitByCode is Split for a part of a file that has codes and no NULLs, which are read once for all
+// values. If ok is false, it has not called f.
+func (w *encoded) splitByCode(r *cfile.ColumnReader, s *split, rows batch.Bitmap, f func(cell []byte, rows batch.Bitmap) error) (ok bool, err error) {
+	if w.depth == len(w.parts) {
+		w.parts = append(w.parts, nil)
+	}
+	for len(w.parts[w.depth]) < len(s.words) {
+		w.parts[w.depth] = append(w.parts[w.depth], nil)
+	}
+	words, parts := s.words, w.parts[w.depth][:len(s.words)]
+	for k := range parts {
+		parts[k] = append(parts[k][:0], rows...)
+	}
+	if ok, err = r.SplitWords(w.it.from, w.it.n, parts, &w.codes); !ok || err != nil {
+		return false, err
+	}
+	w.depth++ // f may split the rows further
+	defer func() { w.depth-- }()
+	for k, members := range parts {
+		if members.Any() {
+			if err := f(words[k], members); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// InPlanes looks at the first row.
+func (w *encoded) InPlanes(i int) (bool, error) {
+	_, _, r, err := w.column(i)
+	if r == nil || err != nil {
+		return false, err
+	}
+	return r.InPlanes(w.it.from)
 }
 
 // cell returns the value of test k, nil for NULL.
@@ -238,6 +281,7 @@ func (w *encoded) release() {
 	clear(w.infos)
 	clear(w.columns[:cap(w.columns)])
 	w.indexer.Release()
+	w.codes.Release()
 	for i := range w.vectors {
 		w.vectors[i].Drop(maxKeptVector)
 	}

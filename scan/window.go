@@ -25,6 +25,9 @@ type Window interface {
 	// Split calls f for each distinct cell of a column that has few, with the rows that have it; nil
 	// is NULL. It stops at the first error of f. The arguments of f are valid during the call.
 	Split(column int, rows batch.Bitmap, f func(cell []byte, rows batch.Bitmap) error) (ok bool, err error)
+	// InPlanes reports whether Sum is likely to compute with a column of integers as it is stored,
+	// without decompressing it.
+	InPlanes(column int) (bool, error)
 	// Describe describes the cells of a column in all windows of the rowset.
 	Describe(column int) (ColumnInfo, error)
 	// Strips calls f for successive parts of rows, with the codes of some columns and the cells of

@@ -1,0 +1,50 @@
+package cfile
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/encoding"
+)
+
+// CodeSplit is the memory of SplitWords. The zero CodeSplit is ready for use. Not safe for concurrent
+// use.
+type CodeSplit struct{ split encoding.CodeSplit }
+
+// Release makes x forget all files.
+func (x *CodeSplit) Release() { x.split.Release() }
+
+// SplitWords clears those of bits [0, n) of parts[k] whose cells, from row ord on, are not word k of
+// the dictionary. Before, the parts are equal, one for each of Words. Rows after the end of the file do
+// not count. ok is false, and parts are undefined, if a cblock may have NULLs or is not in dictionary
+// form. Errors: ErrCorrupt.
+func (c *ColumnReader) SplitWords(ord batch.Ordinal, n int, parts []batch.Bitmap, x *CodeSplit) (ok bool, err error) {
+	n = c.clip(ord, n)
+	for at := 0; at < n; {
+		row := int64(ord) + int64(at)
+		b, err := c.block(row)
+		if err != nil {
+			return false, err
+		}
+		if b.codes == nil || b.nullable {
+			return false, nil
+		}
+		from := int(row - b.first)
+		k := min(n-at, b.rows-from)
+		if ok, err := x.split.Split(b.values, from, k, parts, at); err != nil {
+			return false, c.wrap(b, err)
+		} else if !ok {
+			return false, nil
+		}
+		at += k
+	}
+	return true, nil
+}
+
+// InPlanes reports whether the integers from row ord on, in the file, are computed with as they are
+// stored, without decompressing them. It looks at the first ones only.
+func (c *ColumnReader) InPlanes(ord batch.Ordinal) (bool, error) {
+	b, err := c.block(int64(ord))
+	if err != nil || b.nullable {
+		return false, err
+	}
+	return encoding.InPlanes(b.values, int(int64(ord)-b.first)), nil
+}
