@@ -91,13 +91,18 @@ func isFloat(t schema.Type) bool {
 // [from, from+n) of b, with a selection from bit at on.
 func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap, f func(b encoding.NumberBlock, from, n int, sel batch.Bitmap, at int) error) error {
 	n = c.clip(ord, n)
-	for at := 0; at < n; {
-		row := int64(ord) + int64(at)
-		b, err := c.block(row)
+	at := 0
+	for {
+		next := sel.Next(at)
+		if next < 0 || next >= n {
+			return nil // cblocks without a selected row are not read
+		}
+		b, err := c.block(int64(ord) + int64(next))
 		if err != nil {
 			return err
 		}
-		from := int(row - b.first)
+		at = max(at, int(b.first-int64(ord)))
+		from := int(int64(ord) + int64(at) - b.first)
 		k := min(n-at, b.rows-from)
 		v, m := b.span(from, k)
 		values, begin := sel, at
@@ -110,7 +115,6 @@ func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap, 
 		}
 		at += k
 	}
-	return nil
 }
 
 // SumProducts adds the products of rows [ord, ord+n) of the two columns whose bits in sel are 1 to
@@ -118,7 +122,7 @@ func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap, 
 // count.
 //
 // handled is false and total unchanged if a column has no integers of at most 64 bits, or not in
-// BIT_SHUFFLE; if one of the rows is NULL, selected or not; or if, because of earlier NULLs, bits of
+// BIT_SHUFFLE; if a row of a cblock with a selected row is NULL; or if, because of earlier NULLs, bits of
 // the two columns are not in the same places of bytes. After an error, total is undefined.
 func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader, sel batch.Bitmap, total *Sum) (handled bool, err error) {
 	for _, r := range []*ColumnReader{c, other} {
@@ -128,7 +132,7 @@ func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader
 	}
 	n = other.clip(ord, c.clip(ord, n))
 	handled = true
-	err = c.eachPair(ord, n, other, func(b, o *dataBlock, row int64, _, k int) error {
+	err = c.eachPair(ord, n, other, sel, func(b, o *dataBlock, row int64, _, k int) error {
 		v, m := b.span(int(row-b.first), k)
 		w, l := o.span(int(row-o.first), k)
 		handled = handled && m == k && l == k && (v-w)&7 == 0
@@ -137,7 +141,7 @@ func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader
 	if err != nil || !handled {
 		return false, err
 	}
-	return true, c.eachPair(ord, n, other, func(b, o *dataBlock, row int64, at, k int) error {
+	return true, c.eachPair(ord, n, other, sel, func(b, o *dataBlock, row int64, at, k int) error {
 		v, _ := b.span(int(row-b.first), k)
 		w, _ := o.span(int(row-o.first), k)
 		c.use(b.index, batch.BlockStored)
@@ -150,24 +154,29 @@ func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader
 	})
 }
 
-// eachPair calls f for the cblocks of the two columns that contain rows [ord, ord+n): k rows from
-// row ord+at on are in b and o.
-func (c *ColumnReader) eachPair(ord batch.Ordinal, n int, other *ColumnReader, f func(b, o *dataBlock, row int64, at, k int) error) error {
-	for at := 0; at < n; {
-		row := int64(ord) + int64(at)
-		b, err := c.block(row)
+// eachPair calls f for the cblocks of the two columns that contain selected rows of [ord, ord+n): k
+// rows from row ord+at on are in b and o.
+func (c *ColumnReader) eachPair(ord batch.Ordinal, n int, other *ColumnReader, sel batch.Bitmap, f func(b, o *dataBlock, row int64, at, k int) error) error {
+	at := 0
+	for {
+		next := sel.Next(at)
+		if next < 0 || next >= n {
+			return nil
+		}
+		b, err := c.block(int64(ord) + int64(next))
 		if err != nil {
 			return err
 		}
-		o, err := other.block(row)
+		o, err := other.block(int64(ord) + int64(next))
 		if err != nil {
 			return err
 		}
+		row := max(int64(ord)+int64(at), b.first, o.first)
+		at = int(row - int64(ord))
 		k := min(n-at, b.rows-int(row-b.first), o.rows-int(row-o.first))
 		if err := f(b, o, row, at, k); err != nil {
 			return err
 		}
 		at += k
 	}
-	return nil
 }

@@ -179,7 +179,10 @@ func (x *Indexer) read(ord batch.Ordinal, columns []IndexColumn, missing int, ds
 			cells |= 1 << i
 			continue
 		}
-		if c.Bits == 0 || c.Null == 1 {
+		if c.codeBits() == 0 {
+			if c.Words != nil {
+				cells |= 1 << i // which checks that the only word has all codes
+			}
 			continue
 		}
 		from, added := int(int64(ord)-b.first), false

@@ -136,7 +136,7 @@ func (it *Iterator) filter(col int, ps []*batch.Predicate, sel batch.Bitmap) err
 			return err
 		}
 	}
-	if it.n > batch.WindowRows {
+	if it.n > int(it.rows) {
 		return errDecode // lookAhead's
 	}
 	it.counting.decodes()

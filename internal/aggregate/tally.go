@@ -46,7 +46,7 @@ func (t *table) makeTallies() {
 			// 2^rowBits values have a sum below 2^(shift−1), and their number is below 2^(63−shift).
 			rowBits := (62 - valueBits) / 2
 			shift = valueBits + rowBits + 1
-			t.limit = min(t.limit, 1<<(63-shift)-1)
+			t.limit = min(t.limit, 1<<rowBits, 1<<(63-shift)-1)
 		}
 		t.limit = min(t.limit, 1<<(62-valueBits))
 		newTally(shift)

@@ -234,10 +234,12 @@ func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 	return nil
 }
 
-// DecodeSelected walks from the restarts before selected values, and copies these to a buffer.
+// DecodeSelected walks from the restarts before selected values, and copies these to a buffer. Values
+// that begin the value before them share its memory: any number of them may be as long as they like
+// in a short payload (see Fit).
 func (b *prefixBlock) DecodeSelected(from, n int, sel batch.Bitmap, selAt int, dst *batch.Vector, at int) {
 	var p prefixCursor
-	var buf []byte
+	var buf, last []byte
 	for s := sel.Next(selAt); s >= 0 && s < selAt+n; s = sel.Next(s + 1) {
 		i := from + s - selAt
 		if p.pos == 0 || i/b.interval > p.next/b.interval {
@@ -247,12 +249,16 @@ func (b *prefixBlock) DecodeSelected(from, n int, sel batch.Bitmap, selAt int, d
 			}
 		}
 		b.advance(&p, i+1)
-		if cap(buf)-len(buf) < len(p.value) {
-			buf = make([]byte, 0, max(2*cap(buf), len(p.value), 1024)) // earlier values keep their memory
+		if !bytes.HasPrefix(last, p.value) || last == nil {
+			if cap(buf)-len(buf) < len(p.value) {
+				buf = make([]byte, 0, max(2*cap(buf), len(p.value), 1024)) // earlier values keep their memory
+			}
+			start := len(buf)
+			buf = append(buf, p.value...)
+			last = buf[start:]
 		}
-		start := len(buf)
-		buf = append(buf, p.value...)
-		dst.Bytes[at+s-selAt] = buf[start:len(buf):len(buf)]
+		last = last[:len(p.value):len(p.value)]
+		dst.Bytes[at+s-selAt] = last
 	}
 	if p.pos != 0 {
 		b.keep(&p)

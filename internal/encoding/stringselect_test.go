@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -104,6 +105,35 @@ func checkDecodeSelected(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
 		}
 		if !bytes.Equal(got, want) {
 			t.Fatalf("values [%d, %d): cell %d is %q, want %q", from, from+n, i, got, want)
+		}
+	}
+}
+
+// Values of a short payload may be long, if each is the one before: selected ones share its memory.
+func TestSelectedLongValuesTakeLittleMemory(t *testing.T) {
+	const long, n = 1 << 16, 4096
+	b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, RestartInterval: n, BlockBytes: 1 << 30})
+	v, zeros := batch.NewVector(schema.Binary, n), make([]byte, long)
+	for i := range v.Bytes {
+		v.Bytes[i] = zeros[:long-i/16] // each value begins the one before
+	}
+	b.AppendAll(v, 0, n)
+	block, err := Parse(Params{Type: schema.Binary, Encoding: schema.Prefix, Payload: b.Finish(nil, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sel := batch.MakeBitmap(n)
+	for i := 0; i < n; i += 8 {
+		sel.Set(i)
+	}
+	got := batch.NewVector(schema.Binary, n)
+	allocated := memtest.Allocated(func() { block.(SparseBlock).DecodeSelected(0, n, sel, 0, got, 0) })
+	if allocated > 4*long {
+		t.Errorf("%d bytes allocated", allocated)
+	}
+	for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
+		if !bytes.Equal(got.Bytes[i], v.Bytes[i]) || cap(got.Bytes[i]) != len(got.Bytes[i]) {
+			t.Fatalf("value %d: %d bytes, want %d", i, len(got.Bytes[i]), len(v.Bytes[i]))
 		}
 	}
 }
