@@ -43,8 +43,8 @@ type Cursor struct {
 	sides [2]cursorSide // by direction
 	cells [][]byte      // of the current row, if valid is set
 	valid bool
-	key   []byte // of the last Seek
-	last  []byte // of the last call of keyAt
+	key   []byte // of the last Seek; never nil
+	last  []byte // of the last call of keyAt; never nil
 	err   error
 }
 
@@ -223,6 +223,7 @@ func (c *Cursor) begin() error {
 		return err
 	}
 	c.view, c.begun = v, true
+	c.key, c.last = []byte{}, []byte{} // never nil, which is no bound: the key of "" has no bytes
 	c.columns = c.scan.o.columnsOf(v.TableSchema, o.Columns)
 	for i := range v.Schema.Keys {
 		at := slices.Index(o.Columns, i)
@@ -291,7 +292,7 @@ func (c *Cursor) enter(d direction, row int) bool {
 }
 
 // jump moves to the first row in direction d from a key on, inclusive forward and exclusive
-// backward; nil is the end of the range.
+// backward; nil, unlike an empty key, is the end of the range.
 func (c *Cursor) jump(d direction, key []byte) bool {
 	c.drop(forward)
 	c.drop(backward)

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // cursorModel is a cursor over a sorted slice: at is the index of the current row, −1 before the
@@ -194,6 +195,43 @@ func TestCursorEndsWithErrors(t *testing.T) {
 		}
 		if err := test.c.Close(); !errors.Is(err, test.want) {
 			t.Errorf("Close returned %v", err)
+		}
+	}
+}
+
+// The encoded key of "" has no bytes, which is a bound nevertheless: in memory and on disk, with
+// and without such a row.
+func TestCursorAtTheEmptyKey(t *testing.T) {
+	type word struct {
+		W string `oribi:"w,key"`
+	}
+	store, err := oribi.Open("/words", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, words := range [][]string{{"a", "b"}, {"", "a", "b"}} {
+		table, err := oribi.OpenTable[word](store, fmt.Sprint("words", len(words)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range words {
+			mustPut(t, table, word{w})
+		}
+		for _, place := range []string{"memory", "disk"} {
+			typed, plain := table.Cursor(t.Context()), table.Table.Cursor(t.Context())
+			if typed.SeekBefore("") || plain.SeekBefore("") {
+				t.Errorf("%q in %s: SeekBefore the empty key is at %v and %v", words, place, typed.Row(), plain.Row())
+			}
+			if !plain.Next() || plain.Key()[0] != words[0] || plain.Prev() {
+				t.Errorf("%q in %s: after the first row is %v", words, place, plain.Row())
+			}
+			if !plain.Seek("") || plain.Key()[0] != words[0] || plain.Prev() {
+				t.Errorf("%q in %s: Seek the empty key, then Prev, is at %v", words, place, plain.Row())
+			}
+			if err := errors.Join(typed.Close(), plain.Close(), table.Table.Flush(t.Context())); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
