@@ -1,6 +1,9 @@
 package compaction
 
-import "maps"
+import (
+	"fmt"
+	"maps"
+)
 
 // named lists the policies with their defaults.
 var named = map[string]Policy{
@@ -16,8 +19,13 @@ var named = map[string]Policy{
 func Named() map[string]Policy { return maps.Clone(named) }
 
 // Validate reports what is wrong with a policy's options: it calls the policy's method Validate if
-// there is one.
-func Validate(p Policy) error {
+// there is one. A panic there, as of a nil pointer in p, is an error.
+func Validate(p Policy) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("policy %T: panic: %v", p, r)
+		}
+	}()
 	if v, ok := p.(interface{ Validate() error }); ok {
 		return v.Validate()
 	}

@@ -210,6 +210,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"Merge nothing":                {false, func() error { return scratch.Merge(ctx, compaction.Choice{}) }},
 		"Merge unknown rowsets":        {true, func() error { return scratch.Merge(ctx, compaction.Choice{RowSets: []uint64{998, 999}}) }},
 		"MergeBy nil":                  {true, func() error { return errOf(scratch.MergeBy(ctx, nil, 1<<20)) }},
+		"MergeBy nil pointer":          {true, func() error { return errOf(scratch.MergeBy(ctx, (*compaction.Budgeted)(nil), 1<<20)) }},
 		"MergeBy impossible":           {true, func() error { return errOf(scratch.MergeBy(ctx, compaction.Tiered{Runs: -1}, 1<<20)) }},
 		"MergeBy no budget":            {false, func() error { return errOf(scratch.MergeBy(ctx, compaction.Budgeted{}, -1)) }},
 		"CompactMajor no name":         {true, func() error { return errOf(scratch.CompactMajor(ctx, "")) }},
@@ -228,6 +229,9 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 		"AdvanceClock 0":               {false, func() error { return store.AdvanceClock(0) }},
 		"Verify nil report and option": {false, func() error { return store.Verify(ctx, nil, nil, oribi.VerifyProgress(nil)) }},
 		"Open no name":                 {true, func() error { return errOf(oribi.Open("", nil)) }},
+		"Open policy nil pointer": {true, func() error {
+			return errOf(oribi.Open("/nil", &oribi.Options{FS: vfs.NewMem(), Policy: (*compaction.Tiered)(nil)}))
+		}},
 		"Open huge limits": {false, func() error {
 			s, err := oribi.Open("/huge", &oribi.Options{FS: vfs.NewMem(), MemoryLimit: math.MaxInt64, FlushBytes: math.MaxInt64, RowSetBytes: math.MaxInt64})
 			if err != nil {
