@@ -58,8 +58,9 @@ func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
 
 // MergeBy merges the rowsets that a policy picks until it picks none, as is done in the background
 // with Options.Policy. budget is the number of bytes that it passes to the policy. It does not flush
-// memory. It also ends when the policy picks only rowsets that the merge before has written. Writers
-// wait and errors are as for Merge; a panic of the policy is an error.
+// memory. It also ends when the policy picks only rowsets that this call has written and whose merges
+// have left neither fewer rowsets nor fewer overlaps. Writers wait and errors are as for Merge; a
+// panic of the policy is an error.
 func (t *Table) MergeBy(ctx context.Context, p compaction.Policy, budget int64) (CompactionResult, error) {
 	return t.work(ctx, "merge", func(ctx context.Context) (CompactionResult, error) {
 		if p == nil {

@@ -1,9 +1,11 @@
 package tablet
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"slices"
 
@@ -52,32 +54,66 @@ func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) (err error) {
 	return err
 }
 
-// MergeBy merges what a policy picks, until it picks nothing, or only rowsets that the merge before
-// has written, which another merge would write again. Errors: those of a merge; ErrNotFound if the
-// policy picks a rowset that the table does not have.
+// MergeBy merges what a policy picks, until it picks nothing, or only rowsets that the merges of
+// this call have written without making the layout simpler. Errors: those of a merge; ErrNotFound if
+// the policy picks a rowset that the table does not have.
 func (t *Tablet) MergeBy(ctx context.Context, p compaction.Policy, budget int64) (res compaction.Result, err error) {
 	res.RowSetsBefore = len(t.Info().RowSets)
-	var written []uint64
+	r := round{rowsets: math.MaxInt, overlaps: math.MaxInt}
 	for err == nil {
 		var e *Edit
 		// Other jobs of the table may run between two merges.
-		t.exclusively(func() { e, err = t.mergeOnce(ctx, p, budget, written) })
+		t.exclusively(func() { e, err = t.mergeOnce(ctx, p, budget, &r) })
 		if e == nil {
 			break
 		}
 		res.BytesWritten += e.BytesWritten
-		written = nil
-		for _, a := range e.Added {
-			written = append(written, a.Row.ID)
-		}
+		r.wrote(e)
 	}
 	res.RowSetsAfter = len(t.Info().RowSets)
 	return res, err
 }
 
+// round is what MergeBy knows of its merges, so that it ends for any policy. Each merge takes a
+// rowset that is not in written, and puts its own there; what it takes away from there only lowers
+// one of two numbers.
+type round struct {
+	written  []uint64 // since one of the numbers was lowered, and by the last merge
+	last     int      // how many of these the last merge has written, at the end
+	rowsets  int      // the least number of rowsets so far
+	overlaps int      // the least number of pairs of rowsets that overlap
+}
+
+// wrote adds the rowsets of a merge.
+func (r *round) wrote(e *Edit) {
+	for _, a := range e.Added {
+		r.written = append(r.written, a.Row.ID)
+	}
+	r.last = len(e.Added)
+}
+
+// observe forgets the merges before the last one if the layout has become simpler.
+func (r *round) observe(l compaction.Layout) {
+	overlaps := 0
+	for i := range l.RowSets {
+		for k := i + 1; k < len(l.RowSets) && bytes.Compare(l.RowSets[k].MinKey, l.RowSets[i].MaxKey) <= 0; k++ {
+			overlaps++
+		}
+	}
+	if len(l.RowSets) < r.rowsets || overlaps < r.overlaps {
+		r.written = slices.Clone(r.written[len(r.written)-r.last:])
+	}
+	r.rowsets, r.overlaps = min(r.rowsets, len(l.RowSets)), min(r.overlaps, overlaps)
+}
+
+// repeats reports whether a choice is only of rowsets that would be written again for nothing.
+func (r *round) repeats(c compaction.Choice) bool {
+	return !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !slices.Contains(r.written, id) })
+}
+
 // mergeOnce performs one merge of MergeBy. It returns nil if there is nothing to merge. The choice
 // is made under the work lock, so that no other job replaces the rowsets before they are merged.
-func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64, written []uint64) (*Edit, error) {
+func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64, r *round) (*Edit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -85,8 +121,9 @@ func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int6
 	if err != nil {
 		return nil, err
 	}
+	r.observe(layout)
 	c, err := t.pick(p, layout, budget)
-	if err == nil && !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !slices.Contains(written, id) }) {
+	if err == nil && r.repeats(c) {
 		return nil, nil
 	}
 	return t.mergeChoice(ctx, c, layout, err)
@@ -100,7 +137,11 @@ func (t *Tablet) pick(p compaction.Policy, layout compaction.Layout, budget int6
 			t.opts.Logger.Error("policy panicked", slog.String("table", layout.Table), slog.Any("err", err), slog.String("stack", string(debug.Stack())))
 		}
 	}()
-	layout.RowSets = slices.Clone(layout.RowSets) // the policy may keep or change it
+	layout.RowSets = slices.Clone(layout.RowSets) // the policy may keep or change it, keys included
+	for i := range layout.RowSets {
+		r := &layout.RowSets[i]
+		r.MinKey, r.MaxKey = bytes.Clone(r.MinKey), bytes.Clone(r.MaxKey)
+	}
 	return p.Pick(layout, budget), nil
 }
 

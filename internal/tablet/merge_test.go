@@ -2,6 +2,7 @@ package tablet
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -113,5 +114,68 @@ func TestMergeByEndsWhenItWouldRepeatItself(t *testing.T) {
 	}), 1<<20)
 	if err != nil || calls != 2 || len(w.events) != 1 || res.RowSetsAfter < 2 || len(w.events[0].Before.RowSets[0].MinKey) == 0 {
 		t.Errorf("%+v, %v, %d picks, %d events", res, err, calls, len(w.events))
+	}
+}
+
+// A layout is the policy's or the caller's own: changing its keys changes neither the table nor
+// what an event says.
+func TestLayoutsShareNothingWithTheTable(t *testing.T) {
+	w := threeRowSets(t)
+	rows, want := w.scan(latest, true), w.tab.Info()
+	scribble := func(l compaction.Layout) {
+		for _, r := range l.RowSets {
+			r.MinKey[0] ^= 0xff
+			r.MaxKey[0] ^= 0xff
+		}
+	}
+	scribble(w.tab.Info())
+	_, err := w.tab.MergeBy(t.Context(), policyFunc(func(l compaction.Layout) compaction.Choice {
+		scribble(l)
+		return compaction.Choice{RowSets: []uint64{77}}
+	}), 1<<20)
+	if err == nil || len(w.events) != 1 {
+		t.Fatalf("%v, %d events", err, len(w.events))
+	}
+	for name, got := range map[string]compaction.Layout{"table": w.tab.Info(), "event": w.events[0].Before} {
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+	if got := w.scan(latest, true); !slices.Equal(got, rows) {
+		t.Errorf("got %v, want %v", got, rows)
+	}
+	w.checkStored()
+}
+
+// Policies that merge what they have merged before end, whichever rowsets they take in turn.
+func TestMergeByEndsWhenPoliciesAlternate(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		w := newTestStore(t, testSchema)
+		for i := range 4 {
+			var ops []Op
+			for k := range 1500 {
+				ops = append(ops, w.op(Insert, 4*k+i, k, strings.Repeat("x", 50)))
+			}
+			w.mustCommit(ops...)
+			w.flush()
+		}
+		calls := 0
+		res, err := w.tab.MergeBy(t.Context(), policyFunc(func(l compaction.Layout) (c compaction.Choice) {
+			if calls++; calls > 50 || len(l.RowSets) < 2 {
+				return c
+			}
+			var ids []uint64
+			for _, r := range l.RowSets {
+				ids = append(ids, r.ID)
+			}
+			slices.Sort(ids)
+			if c.RowSets = ids[:2]; !first {
+				c.RowSets = ids[len(ids)-2:]
+			}
+			return c
+		}), 1<<20)
+		if err != nil || calls > 50 {
+			t.Errorf("first %v: %+v, %v, %d picks", first, res, err, calls)
+		}
 	}
 }

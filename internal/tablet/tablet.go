@@ -26,6 +26,7 @@
 package tablet
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -373,8 +374,9 @@ func (t *Tablet) info(st *tabletState) compaction.Layout {
 	return out
 }
 
+// describe returns what a layout has of m. It is the caller's: nothing in it is shared with m.
 func describe(m *rowset.Metadata) compaction.RowSetInfo {
-	return compaction.RowSetInfo{ID: m.ID, MinKey: m.MinKey, MaxKey: m.MaxKey, Rows: m.Rows, LiveRows: m.LiveRows,
+	return compaction.RowSetInfo{ID: m.ID, MinKey: bytes.Clone(m.MinKey), MaxKey: bytes.Clone(m.MaxKey), Rows: m.Rows, LiveRows: m.LiveRows,
 		Bytes: m.Bytes, Redos: len(m.Redo), Undos: len(m.Undo)}
 }
 
