@@ -34,6 +34,7 @@ func (c *ColumnReader) SplitWords(ord batch.Ordinal, n int, parts []batch.Bitmap
 		} else if !ok {
 			return false, nil
 		}
+		c.use(b.index, batch.BlockStored)
 		at += k
 	}
 	return true, nil
