@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -85,6 +86,8 @@ func (a *app) tableCompact() *cobra.Command {
 			return err
 		}
 		switch {
+		case !f.dryRun && cmd.Flags().Changed("format"):
+			return usage(errors.New("--format needs --dry-run"))
 		case f.dryRun:
 			form, err := a.format(format)
 			if err != nil {
