@@ -408,9 +408,9 @@ func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
 }
 
 // Batches runs the scan and yields its rows in record batches. A batch is valid until the next step
-// or the end of the loop, after which later scans reuse its memory; its byte strings may be kept. The rows of the result are those whose bit in Selection is 1.
-// Arrays come as cells (see schema.ArrayElements and batch.Vector.AppendUnpacked). An error comes
-// as the last step.
+// or the end of the loop, after which later scans reuse its memory; its byte strings may be kept.
+// The rows of the result are those whose bit in Selection is 1. Arrays come as cells (see
+// schema.ArrayElements and batch.Vector.AppendUnpacked). An error comes as the last step.
 func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
 	return func(yield func(*batch.RecordBatch, error) bool) {
 		it, err := sc.start()

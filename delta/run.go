@@ -38,8 +38,8 @@ func (w *Window) addRun(b *deltaBlock, k, end int, undo bool) {
 	w.entryFirst = b.first.read(w.entryFirst, k, end-k+1)
 	bound, applied, from := b.keyBound(w.snap), 0, uint32(w.from)
 	next, ends := int(w.entryFirst[0]), w.entryFirst[1:]
-	for k, row := range w.entryRows {
-		i, j := next, int(ends[k])
+	for e, row := range w.entryRows {
+		i, j := next, int(ends[e])
 		next = j
 		if !oldest || !newest {
 			j = b.appliedEnd(i, j, i+applied, bound, undo)
@@ -50,8 +50,8 @@ func (w *Window) addRun(b *deltaBlock, k, end int, undo bool) {
 		w.some = true
 		at := b.shape.at(j - 1)
 		s := &b.shapes[at]
-		// The last delta determines whether the row exists, since a row that does not exist is
-		// neither updated nor deleted.
+		// The last delta determines whether the row exists. This assumes what writers ensure: a row
+		// that does not exist is neither updated nor deleted, so no update comes right after a delete.
 		if s.kind == change.Delete || b.hasNonUpdates && w.deleted {
 			w.setDead(int(row-from), s.kind == change.Delete)
 		}

@@ -14,7 +14,7 @@ import (
 // very many, all keys of the window are made at once, and those of the next one without delay.
 type place struct {
 	sought  []byte          // the last key that was searched; empty: none
-	at      batch.Ordinal   // the rows below at, or from at on in a descending scan, are before it
+	at      batch.Ordinal   // the rows below at, or from at on in a descending scan, come before sought
 	uses    int             // keys of this window that were made or searched
 	columns []*batch.Vector // the key columns of this window; nil: not read
 	made    bool            // Iterator.keys has all keys of this window
@@ -146,7 +146,7 @@ func (it *Iterator) keyColumns() ([]*batch.Vector, error) {
 	return cols, nil
 }
 
-// gallop is Search after readKeys: its steps double, so a key that is near costs little.
+// gallop is Search after prepare: its steps double, so a key that is near costs little.
 func (it *Iterator) gallop(from int, key []byte) int {
 	step := 1
 	for from+step <= it.n && it.isBefore(from+step-1, key) {

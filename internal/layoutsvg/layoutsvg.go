@@ -42,7 +42,7 @@ const (
 	plotHeight = 640 // shared by the lanes, unless that makes them too high or too low
 	mostLane   = 28  // height of a lane
 	leastLane  = 1.5
-	mostHeight = 12000 // of the plot, also if lanes are lower than leastLane then
+	mostHeight = 12000 // of the plot, even if that makes lanes lower than leastLane
 	leastWidth = 1.2   // of a box
 	digitWidth = 7.2   // of a label
 )
@@ -161,13 +161,13 @@ func (p *picture) head() {
 	p.print("<title>Layout of table %s</title>\n%s", name, style)
 	p.print(`<rect width="%d" height="%s" fill="#fff"/>`+"\n", width, number(total))
 	p.print(`<text class="title" x="%d" y="34">Table %s</text>`+"\n", left, escaped(cut(p.layout.Table, 80)))
-	bytes, depth := 0.0, 0.0
+	stored, depth := 0.0, 0.0
 	for i := range p.spans {
-		bytes += float64(p.layout.RowSets[i].Bytes)
+		stored += float64(p.layout.RowSets[i].Bytes)
 		depth += p.spans[i].Width()
 	}
 	p.print(`<text x="%d" y="56">%s, %s, height at most %d, depth (average height) %.2f</text>`+"\n",
-		left, plural(len(p.spans), "rowset"), size(bytes), p.count, depth)
+		left, plural(len(p.spans), "rowset"), size(stored), p.count, depth)
 	switch pick := p.options.Pick; {
 	case len(pick.RowSets) > 0:
 		p.print(`<text x="%d" y="76">Next pick of %s: %s (%s)</text>`+"\n", left, escaped(p.options.Policy), plural(len(pick.RowSets), "rowset"), escaped(cut(pick.Why, 100)))
