@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/invariant"
 )
 
 // goldenFilter is a line of filters.jsonl: a filter and the rows that it selects, as pairs of the
@@ -61,7 +62,7 @@ func TestGoldenFilters(t *testing.T) {
 			}
 		}
 	})
-	if total < 612 {
+	if total < 612 && !invariant.Race { // see goldenFolders
 		t.Errorf("%d filters", total)
 	}
 }
