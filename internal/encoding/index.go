@@ -86,8 +86,15 @@ func (x *Index) Add(b Block, from, n, shift, bits int) (ok bool, err error) {
 		return false, err
 	}
 	refs := v.refs
-	if v.ones.hi != 0 || v.ones.lo>>bits != 0 || len(refs) > 0 && int(refs[len(refs)-1].plane) >= bits {
+	if v.ones.hi != 0 || v.ones.lo>>bits != 0 {
 		return false, nil
+	}
+	for len(refs) > 0 && int(refs[len(refs)-1].plane) >= bits {
+		at := refs[len(refs)-1].at
+		if p := v.base[at:][:v.row]; p[0] != 0 || !constantRow(p) { // an LZ4 block ends with literals, also of zeros
+			return false, nil
+		}
+		refs = refs[:len(refs)-1]
 	}
 	for i := range bits {
 		if v.ones.lo>>i&1 != 0 {

@@ -119,6 +119,7 @@ func TestIndexRefusesWideValues(t *testing.T) {
 func FuzzIndex(f *testing.F) {
 	f.Add(uint8(3), uint8(4), uint16(300), []byte("\x01\x02\x03\x04\x05\x06\x07\x08\xff"))
 	f.Add(uint8(0), uint8(15), uint16(2000), []byte{0, 0, 0, 1})
+	f.Add(uint8(3), uint8(4), uint16(18), []byte("\x01\x02\x03\x04\x05\x06\a\b\xff")) // ends with literals of zeros
 	fuzztest.Run(f, func(t *testing.T, first, second uint8, size uint16, input []byte) {
 		bits := []int{int(first % 8), int(second % 9)}
 		n, at := 1+int(size)%5000, 0
