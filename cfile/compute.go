@@ -122,8 +122,8 @@ func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap, 
 // count.
 //
 // handled is false and total unchanged if a column has no integers of at most 64 bits, or not in
-// BIT_SHUFFLE; if a row of a cblock with a selected row is NULL; or if, because of earlier NULLs, bits of
-// the two columns are not in the same places of bytes. After an error, total is undefined.
+// BIT_SHUFFLE; if a row of a cblock with a selected row is NULL; or if, because of earlier NULLs,
+// bits of the two columns are not in the same places of bytes. After an error, total is undefined.
 func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader, sel batch.Bitmap, total *Sum) (handled bool, err error) {
 	for _, r := range []*ColumnReader{c, other} {
 		if t := r.r.info.Type; !r.computes() || isFloat(t) || t.Width() > 8 {

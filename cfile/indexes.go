@@ -181,7 +181,7 @@ func (x *Indexer) read(ord batch.Ordinal, columns []IndexColumn, missing int, ds
 		}
 		if c.codeBits() == 0 {
 			if c.Words != nil {
-				cells |= 1 << i // which checks that the only word has all codes
+				cells |= 1 << i // which checks that all codes are that of the only word
 			}
 			continue
 		}

@@ -75,7 +75,8 @@ type windowPart struct {
 }
 
 // AddWindow takes the selected rows of a window, or returns false if it cannot compute all figures
-// from stored values; it has then added nothing to a, except perhaps groups without rows. Errors are those of Add.
+// from stored values; it has then added nothing to a, except perhaps groups without rows. Errors are
+// those of Add.
 func (a *Aggregator) AddWindow(w scan.Window) (taken bool, err error) {
 	if a.refused > 0 {
 		a.refused--

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 // StringBlock is a Block of byte strings that finds the extreme of selected values without decoding
@@ -44,7 +45,7 @@ func (e *StringExtreme) better(order int) bool {
 
 // Add adds a byte string.
 func (e *StringExtreme) Add(value []byte) {
-	key := keyOf(value)
+	key := keyenc.Head(value)
 	if e.ok && (key != e.key && key > e.key != e.Greatest || key == e.key && !e.better(bytes.Compare(value, e.value))) {
 		return
 	}
@@ -113,6 +114,6 @@ func (b *prefixBlock) ExtremeString(from, n int, sel batch.Bitmap, at int, e *St
 	}
 	p.next += n
 	b.keep(&p)
-	e.key = keyOf(e.value)
+	e.key = keyenc.Head(e.value)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 // stringTest is a predicate on byte strings, in a form that is fast on payloads. A value passes if it
@@ -23,23 +24,12 @@ type stringTest struct {
 // bound is a place in the order of byte strings: before a value, or just after it.
 type bound struct {
 	value []byte
-	key   uint64 // of value, see keyOf
+	key   uint64 // of value, see keyenc.Head
 	after bool
 }
 
-// keyOf returns the first eight bytes of a byte string as a number, with zeros after its end. A
-// smaller key belongs to a smaller byte string.
-func keyOf(value []byte) uint64 {
-	if len(value) >= 8 {
-		return binary.BigEndian.Uint64(value)
-	}
-	var padded [8]byte
-	copy(padded[:], value)
-	return binary.BigEndian.Uint64(padded[:])
-}
-
-func before(value []byte) bound { return bound{value: value, key: keyOf(value)} }
-func after(value []byte) bound  { return bound{value: value, key: keyOf(value), after: true} }
+func before(value []byte) bound { return bound{value: value, key: keyenc.Head(value)} }
+func after(value []byte) bound  { return bound{value: value, key: keyenc.Head(value), after: true} }
 
 // compile sets t to a predicate other than IsNull and NotNull.
 func (t *stringTest) compile(p *batch.Predicate) {
