@@ -14,6 +14,7 @@ const (
 	MajorDelta Kind = "major"       // redos of a rowset were applied to its base data
 	UndoGC     Kind = "undo-gc"     // undo files and rowsets of deleted rows below the history floor were dropped
 	Ingest     Kind = "ingest"      // rows in key order were written to rowsets without going through memory
+	Stall      Kind = "stall"       // a writer waited for memory; not a job
 )
 
 // Result summarizes a flush or compaction of a table.
@@ -23,14 +24,24 @@ type Result struct {
 	BytesWritten  int64 // to new files
 }
 
-// Event reports one flush, compaction or ingest that was committed or has failed. An alteration
-// that flushes memory is reported as the flush.
+// Event reports that a job of a table, a flush, compaction or ingest, begins, or that it was
+// committed or has failed. An alteration that flushes memory is reported as the flush. An event of
+// kind Stall reports that a writer begins or ends to wait for memory.
+//
+// Each job and each stall has two events, the first with Begin set. A merge that cannot begin,
+// because of a mistake of the policy, has only the second.
 type Event struct {
+	// Begin reports that the job or the stall begins. Outputs, After, the counts of rows and bytes,
+	// Duration and Err are not set.
+	Begin bool
+	Job   uint64    // number of the job or the stall since the store was opened, from 1
+	Time  time.Time // when it began or ended
 	Kind  Kind
-	Table string
+	Table string // of a stall: the first table of the write batch
 	Why   string // in one sentence
 
-	// Inputs are the rowsets that were replaced or removed; none for a flush or an ingest.
+	// Inputs are the rowsets that are replaced or removed; none for a flush or an ingest. When an
+	// undo GC begins, they are those with files to drop.
 	Inputs []RowSetInfo
 	// Outputs are the new rowsets and those with new files. After a failure they are those that
 	// were written before it.
@@ -38,9 +49,10 @@ type Event struct {
 
 	RowsRead     int64
 	RowsWritten  int64
+	BytesRead    int64 // of the files that were read, whole files; none for a flush or an ingest
 	BytesWritten int64 // to new files
 	Duration     time.Duration
-	Before       Layout // when the job began
+	Before       Layout // when the job began; of a stall neither layout has rowsets
 	After        Layout // when it ended
 	Err          error  // nil if it was committed
 }
