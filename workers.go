@@ -14,10 +14,9 @@ import (
 
 // Workers reads in n goroutines, of which the caller's is one; a value below 1 means one for each
 // processor that Go uses. It includes AnyOrder: the rows come in no order, and not in the same
-// order each time. Of the rows in memory, each goroutine takes those of one MemRowSet, of the
-// others 65,536 of a rowset at a time. There are fewer goroutines if there is less to read, or if
-// the memory of all scans, about 600 KiB for each goroutine and column, would exceed a quarter of
-// Options.MemoryLimit.
+// order each time. A goroutine takes up to 4,096 rows in memory or 65,536 rows of a file at
+// a time. There are fewer goroutines if there is less to read, or if the memory of all scans, about
+// 600 KiB for each goroutine and column, would exceed a quarter of Options.MemoryLimit.
 // Errors of the read: one for Workers together with Desc.
 func Workers(n int) CountOption {
 	if n < 1 {

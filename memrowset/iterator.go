@@ -114,7 +114,8 @@ func (w *walker) walk(take func(it item) bool) {
 type Iterator struct {
 	walker
 	snap mvcc.Snapshot
-	span *span // only rows with a change in it are returned; nil = all rows
+	span *span   // only rows with a change in it are returned; nil = all rows
+	from *Shared // where the rows come from instead of the walker; nil = none
 	keys [][]byte
 	rows [][]byte
 	buf  []byte // images built for this call
@@ -125,6 +126,15 @@ type Iterator struct {
 // later, since they are at or above snap.
 func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descending bool) *Iterator {
 	return &Iterator{walker: m.newWalker(lower, upper, descending), snap: snap}
+}
+
+// more returns up to max items that no other iterator of the same rows has.
+func (it *Iterator) more(max int) []item {
+	if it.from != nil {
+		it.items = it.from.take(it.items[:0], max)
+		return it.items
+	}
+	return it.next(max)
 }
 
 // Seek skips rows that were not returned yet: those with keys below key, or above key if the
@@ -148,7 +158,7 @@ func (it *Iterator) More() bool {
 func (it *Iterator) Next(max int) (keys, rows [][]byte) {
 	it.keys, it.rows, it.buf = it.keys[:0], it.rows[:0], nil
 	for len(it.rows) < max {
-		items := it.next(max - len(it.rows))
+		items := it.more(max - len(it.rows))
 		if len(items) == 0 {
 			break
 		}

@@ -188,6 +188,40 @@ func TestScansMatchTheModel(t *testing.T) {
 	})
 }
 
+// Iterators that divide the rows return each of them once, each iterator in key order.
+func TestSharesMatchTheModel(t *testing.T) {
+	seedtest.Check(t, func(rt *rapid.T) {
+		h := drawHistory(rt, t)
+		snap := h.drawSnap(rt)
+		bounds := rapid.SliceOfN(rapid.IntRange(0, len(modelKeys)-1), 2, 2).Draw(rt, "bounds")
+		lower, upper := modelKeys[bounds[0]], modelKeys[bounds[1]]
+		shared := h.m.Share(snap, []byte(lower), []byte(upper))
+		if rapid.Bool().Draw(rt, "inserts while iterating") {
+			h.m.Insert([]byte("inserted later"), h.ts+5, 99, image(h.m, "inserted later", 1, "x"))
+		}
+		iterators := make([]*Iterator, rapid.IntRange(1, 3).Draw(rt, "iterators"))
+		for i := range iterators {
+			iterators[i] = shared.NewIterator()
+		}
+		max := rapid.IntRange(1, 3).Draw(rt, "max")
+		var got []string
+		for ended := 0; ended < len(iterators); {
+			it := iterators[rapid.IntRange(0, len(iterators)-1).Draw(rt, "next")]
+			keys, rows := it.Next(max)
+			if keys == nil {
+				ended++ // no other iterator has rows either
+			}
+			for i := range keys {
+				got = append(got, fmt.Sprintf("%q %s", keys[i], show(h.m, rows[i], true)))
+			}
+		}
+		// They take turns, so together they are in key order too.
+		if want := h.mo.scan(snap, &lower, &upper, false); !slices.Equal(got, want) {
+			rt.Fatalf("snap %d [%q, %q):\ngot  %q\nwant %q", snap, lower, upper, got, want)
+		}
+	})
+}
+
 // Seek skips rows in either direction; it never goes back, and never leaves the bounds.
 func TestSeeksMatchTheModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

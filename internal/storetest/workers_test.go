@@ -11,8 +11,13 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// workersTable returns a table of 150,000 ingested rows, several parts of one rowset, and one row
-// in memory.
+// workersRows is the number of rows of workersTable, k from 0 on, of which the first are ingested.
+const (
+	workersRows   = 159_000
+	ingestedOfAll = 150_000
+)
+
+// workersTable returns a table with several parts of one rowset, and of rows in memory.
 func workersTable(t *testing.T) *oribi.Table {
 	t.Helper()
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever, Manual: true})
@@ -21,7 +26,7 @@ func workersTable(t *testing.T) *oribi.Table {
 	}
 	t.Cleanup(func() { store.Close() })
 	table := numbersTable(t, store, "numbers")
-	keys := make([]int64, 150_000)
+	keys := make([]int64, ingestedOfAll)
 	for i := range keys {
 		keys[i] = int64(i)
 	}
@@ -29,7 +34,9 @@ func workersTable(t *testing.T) *oribi.Table {
 		t.Fatal(err)
 	}
 	b := store.NewBatch()
-	b.Insert(table, oribi.Row{"k": len(keys), "v": 10 * len(keys)})
+	for k := len(keys); k < workersRows; k++ {
+		b.Insert(table, oribi.Row{"k": k, "v": 10 * k})
+	}
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +46,7 @@ func workersTable(t *testing.T) *oribi.Table {
 func TestWorkersReadEachRowOnce(t *testing.T) {
 	table := workersTable(t)
 	for _, workers := range []int{-1, 0, 1, 2, 3, 100} {
-		seen := make([]int, 150_001)
+		seen := make([]int, workersRows)
 		for b, err := range table.Scan(t.Context(), oribi.Workers(workers)).Batches() {
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +64,7 @@ func TestWorkersReadEachRowOnce(t *testing.T) {
 			}
 		}
 		n, err := table.Count(t.Context(), oribi.Workers(workers), oribi.From(1000), oribi.Where(oribi.Ne("v", 20_000)))
-		if err != nil || n != 149_000 {
+		if err != nil || n != workersRows-1001 {
 			t.Fatalf("%d workers: %d rows, %v", workers, n, err)
 		}
 	}

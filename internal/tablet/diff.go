@@ -64,9 +64,9 @@ func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 		var mems []*memIterator
 		for _, mem := range st.mems {
 			if !v.snap.Sees(mem.MaxTimestamp()) {
-				m := st.newMemIterator(mem, r)
-				m.it.ChangedIn(v.snap, to)
-				mems = append(mems, m)
+				it := mem.NewIterator(snap, o.Lower, o.Upper, false)
+				it.ChangedIn(v.snap, to)
+				mems = append(mems, st.newMemIterator(it, r))
 			}
 		}
 		return &side{it: inOrder(r, sets, mems, open), cells: make([][]byte, len(o.Columns))}

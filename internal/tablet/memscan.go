@@ -29,15 +29,15 @@ type memIterator struct {
 func (st *tabletState) memIterators(r *scan.Request) (mems []*memIterator) {
 	for _, m := range st.mems {
 		if m.Len() > 0 {
-			mems = append(mems, st.newMemIterator(m, r))
+			lower, upper := r.Bounds()
+			mems = append(mems, st.newMemIterator(m.NewIterator(r.Snapshot(), lower, upper, r.Descending()), r))
 		}
 	}
 	return mems
 }
 
-func (st *tabletState) newMemIterator(mem *memrowset.MemRowSet, req *scan.Request) *memIterator {
-	lower, upper := req.Bounds()
-	m := &memIterator{format: st.schema.RowFormat, req: req, rows: req.FirstRows(), it: mem.NewIterator(req.Snapshot(), lower, upper, req.Descending()), out: batch.New(req.Projection(), 0)}
+func (st *tabletState) newMemIterator(it *memrowset.Iterator, req *scan.Request) *memIterator {
+	m := &memIterator{format: st.schema.RowFormat, req: req, rows: req.FirstRows(), it: it, out: batch.New(req.Projection(), 0)}
 	if !req.Filter().All() {
 		n := len(req.Schema().Columns)
 		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter

@@ -11,8 +11,9 @@ import (
 // at about the same time, and so many that opening the columns again costs little.
 const partRows = 16 * batch.WindowRows
 
-// Parts returns a scan without order as parts that can be read concurrently: the rows of a
-// MemRowSet, or a range of rows of a rowset. v must not be released while one of them is in use.
+// Parts returns a scan without order as parts that can be read concurrently: a share of the rows of
+// a MemRowSet, or a range of rows of a rowset. The parts of a MemRowSet divide its rows a window at
+// a time: one alone returns all of them, and a part that is opened late may return none. v must not be released while one of them is in use.
 // Like Scan, it ignores the schema and the snapshot in the options. Errors: those of
 // scan.NewRequest.
 func (v View) Parts(o scan.Options) ([]scan.Opener, error) {
@@ -27,8 +28,13 @@ func (v View) Parts(o scan.Options) ([]scan.Opener, error) {
 	}
 	var parts []scan.Opener
 	for _, m := range st.mems {
-		if m.Len() > 0 {
-			parts = append(parts, func() (scan.Iterator, error) { return st.newMemIterator(m, r), nil })
+		n := (m.Len() + batch.WindowRows - 1) / batch.WindowRows
+		if n == 0 {
+			continue
+		}
+		rows := m.Share(v.snap, o.Lower, o.Upper)
+		for range n {
+			parts = append(parts, func() (scan.Iterator, error) { return st.newMemIterator(rows.NewIterator(), r), nil })
 		}
 	}
 	for _, d := range st.tree.Range(nil, o.Lower, o.Upper) {
