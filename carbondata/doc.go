@@ -60,7 +60,9 @@
 // file systems. Index files are read in transactional tables, and before a
 // scan with a filter.
 //
-// A Table and a File are safe for concurrent use. Rows belong to the caller.
+// A Table and a File are safe for concurrent use. Rows belong to the caller. Scans read pages, and a
+// Writer adds and encodes columns, in up to four goroutines; what they return and write does not
+// depend on how many there are.
 //
 // # Writing
 //

@@ -2,19 +2,8 @@ package carbondata
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 )
-
-const (
-	maxProcs  = 4       // goroutines that read columns of one page, or pages, at most
-	manyBytes = 1 << 16 // compressed; less is not worth a goroutine
-)
-
-// parallel returns how many goroutines may read at once.
-func parallel() int { return min(runtime.GOMAXPROCS(0), maxProcs) }
 
 // readColumns reads the current page of columns, unless that has been done: several at once where
 // the memory that they take is known before.
@@ -50,29 +39,20 @@ func (r *pageReader) readColumns(columns []*scanColumn) error {
 func (r *pageReader) readTogether(columns []*scanColumn, readers int) error {
 	data := func(c *scanColumn) int { return c.cells.chunk.pages[r.page].data }
 	slices.SortFunc(columns, func(a, b *scanColumn) int { return cmp.Compare(data(b), data(a)) })
-	errs := make([]error, len(columns))
-	var next atomic.Int64
-	read := func(scratch *[]byte) {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= len(columns) {
-				return
-			}
-			c := columns[i]
-			m := memory{left: c.need, work: r.memory.work}
-			errs[i] = c.cells.readPage(r.file.File, r.page, r.rows, &m, scratch)
-			c.need -= m.left
-		}
-	}
 	for len(r.others) < readers-1 {
 		r.others = append(r.others, nil)
 	}
-	var wait sync.WaitGroup
-	for i := range readers - 1 {
-		wait.Go(func() { read(&r.others[i]) })
-	}
-	read(&r.scratch)
-	wait.Wait()
+	errs := make([]error, len(columns))
+	together(len(columns), readers, func(worker, i int) {
+		scratch := &r.scratch
+		if worker > 0 {
+			scratch = &r.others[worker-1]
+		}
+		c := columns[i]
+		m := memory{left: c.need, work: r.memory.work}
+		errs[i] = c.cells.readPage(r.file.File, r.page, r.rows, &m, scratch)
+		c.need -= m.left
+	})
 	for i, c := range columns {
 		if errs[i] != nil {
 			return errs[i]

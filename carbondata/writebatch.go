@@ -78,10 +78,13 @@ func (w *Writer) appendBatch(b *batch.RecordBatch) error {
 		if err != nil {
 			return err
 		}
-		for i, c := range w.schema.columns {
-			if err := sources[i].add(c, rows[:n]); err != nil {
+		if err := eachColumn(w.schema.columns, n, func(i int) error {
+			if err := sources[i].add(w.schema.columns[i], rows[:n]); err != nil {
 				return inColumn(w.columns[i].Name, err)
 			}
+			return nil
+		}); err != nil {
+			return err
 		}
 		from := w.rows
 		w.rows += n

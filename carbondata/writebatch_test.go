@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,23 +73,81 @@ func TestBatchesAreWrittenAsRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := writeFolder(t, r.columns, o, rows)
-		names := namesIn(t, dir)
-		if want := namesIn(t, other); strings.Join(names, " ") != strings.Join(want, " ") {
-			t.Fatalf("files %q, want %q", names, want)
+		if differ := differentFile(t, dir, other); differ != "" {
+			t.Fatalf("seed %d: %s differs", seed, differ)
 		}
-		for _, name := range names {
-			a, err := os.ReadFile(filepath.Join(dir, name))
+	}
+}
+
+// differentFile returns the name of a file of which two folders have different ones, or "".
+func differentFile(t *testing.T, dir, other string) string {
+	t.Helper()
+	names := namesIn(t, dir)
+	if want := namesIn(t, other); strings.Join(names, " ") != strings.Join(want, " ") {
+		t.Fatalf("files %q, want %q", names, want)
+	}
+	for _, name := range names {
+		a, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(other, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a, b) {
+			return name
+		}
+	}
+	return ""
+}
+
+// TestProcessorsDoNotChangeFiles writes the same rows with one and with more processors. Then it
+// adds rows of which two columns have values that are refused: the error names the first.
+func TestProcessorsDoNotChangeFiles(t *testing.T) {
+	for seed, compressor := range []string{nameSnappy, nameZstd, nameGzip} {
+		r := randomTableRows(uint64(seed))
+		columns := append([]Column{column("a", Timestamp), column("b", String)}, r.columns...)
+		rows := make([][]any, manyCells/len(columns)+100)
+		for i := range rows {
+			rows[i] = append([]any{Micros(1000 * i), "text"}, r.row()...)
+		}
+		b := recordBatch(t, columns, rows)
+		bad := recordBatch(t, columns, rows)
+		bad.Columns[0].SetCell(7, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		bad.Columns[1].SetCell(3, []byte(nullText))
+		first := ""
+		withProcs(func(procs int) {
+			dir := filepath.Join(t.TempDir(), "out")
+			w, err := Create(dir, columns, WriterOptions{Compressor: compressor, BlockletBytes: 100_000, Task: "1", Time: time.UnixMilli(1)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := os.ReadFile(filepath.Join(other, name))
-			if err != nil {
+			defer w.Abort()
+			for range 3 {
+				if err := w.AppendBatch(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(a, b) {
-				t.Fatalf("seed %d: %s differs", seed, name)
+			if first == "" {
+				first = dir
+			} else if differ := differentFile(t, dir, first); differ != "" {
+				t.Errorf("%s, %d processors: %s differs", compressor, procs, differ)
 			}
-		}
+			if w, err = Create(dir+"2", columns, WriterOptions{Compressor: compressor}); err != nil {
+				t.Fatal(err)
+			}
+			defer w.Abort()
+			if err := w.AppendBatch(b); err != nil { // from now on, b has more text than a
+				t.Fatal(err)
+			}
+			if refused, ok := errors.AsType[*RowError](w.AppendBatch(bad)); !ok || refused.Column != "a" || refused.Row != 7 {
+				t.Errorf("%d processors: %v", procs, refused)
+			}
+		})
 	}
 }
 

@@ -3,18 +3,25 @@ package carbondata
 import (
 	"bytes"
 	"fmt"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressor writes what decompress reads, see the table above nameSnappy.
+// compressor writes what decompress reads, see the table above nameSnappy. It is safe for concurrent
+// use.
 type compressor struct {
 	name string
 	zstd *zstd.Encoder
-	gzip *gzip.Writer
-	buf  bytes.Buffer
+	gzip sync.Pool // of *gzipBuffer
+}
+
+// gzipBuffer compresses into its memory.
+type gzipBuffer struct {
+	w   *gzip.Writer
+	out bytes.Buffer
 }
 
 // zstdLevel is the level of the SDK.
@@ -28,13 +35,13 @@ func newCompressor(name string) (*compressor, error) {
 		// The SDK needs the size of the content in each frame: a single segment has it, also if it
 		// is short or empty. Pages of numbers have few matches, but not all bytes are as frequent.
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(zstdLevel)), zstd.WithEncoderCRC(false),
-			zstd.WithEncoderConcurrency(1), zstd.WithAllLitEntropyCompression(true), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))
+			zstd.WithEncoderConcurrency(parallel()), zstd.WithAllLitEntropyCompression(true), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))
 		if err != nil {
 			return nil, err
 		}
 		c.zstd = e
 	case nameGzip:
-		c.gzip = gzip.NewWriter(&c.buf)
+		c.gzip.New = func() any { return &gzipBuffer{w: gzip.NewWriter(nil)} }
 	default:
 		return nil, fmt.Errorf("compressor %q: want %s, %s, or %s", name, nameSnappy, nameZstd, nameGzip)
 	}
@@ -49,13 +56,15 @@ func (c *compressor) compress(src []byte) ([]byte, error) {
 	case nameZstd:
 		return bytes.Clone(c.zstd.EncodeAll(src, nil)), nil
 	}
-	c.buf.Reset()
-	c.gzip.Reset(&c.buf)
-	if _, err := c.gzip.Write(src); err != nil {
+	b := c.gzip.Get().(*gzipBuffer)
+	defer c.gzip.Put(b)
+	b.out.Reset()
+	b.w.Reset(&b.out)
+	if _, err := b.w.Write(src); err != nil {
 		return nil, err
 	}
-	if err := c.gzip.Close(); err != nil {
+	if err := b.w.Close(); err != nil {
 		return nil, err
 	}
-	return bytes.Clone(c.buf.Bytes()), nil
+	return bytes.Clone(b.out.Bytes()), nil
 }

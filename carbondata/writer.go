@@ -135,10 +135,10 @@ func (w *Writer) endPage(last bool) error {
 		w.last = append(w.last, v)
 	}
 	size, coded := int64(0), int64(0)
+	if err := eachColumn(w.schema.chunks, w.rows, func(i int) error { return w.schema.chunks[i].encodePage() }); err != nil {
+		return err
+	}
 	for _, c := range w.schema.chunks {
-		if err := c.encodePage(); err != nil {
-			return err
-		}
 		size += int64(c.next.size())
 		coded = max(coded, c.coded)
 	}
