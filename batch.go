@@ -76,6 +76,7 @@ type Batch struct {
 	n      int   // operations so far
 	bytes  int64 // keys and bodies
 	record record.Writer
+	writes []*tablet.Write // memory of Commit
 
 	committed bool        // and nothing was added since: Commit returns ErrCommitted
 	err       error       // with which the whole batch fails

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
@@ -113,7 +112,9 @@ func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimi
 
 // commit carries out b in the steps resolve, log, apply, and publish.
 func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
-	writes, err := prepareAll(b.tables, partial)
+	writes, err := prepareAll(b.tables, b.writes[:0], partial)
+	b.writes = writes[:0]
+	defer clear(writes)
 	if err != nil {
 		seen := s.lastLSN.Load()
 		for _, w := range writes {
@@ -182,11 +183,14 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 			return 0, err
 		}
 	} else {
-		op.Ready()
+		visible := op.Ready()
 		halfDone = false
+		if visible {
+			return ts, nil
+		}
 	}
 	// The batch is in the log: from here on ctx has no effect.
-	return ts, s.pub.WaitLSN(context.WithoutCancel(ctx), lsn)
+	return ts, s.pub.WaitLSN(context.Background(), lsn)
 }
 
 // errPanic poisons a store in which a panic has ended a commit that was half done.
@@ -211,9 +215,10 @@ func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 }
 
 // prepareAll resolves the operations on each table, in the order of the tables' numbers. All
-// batches use this order, so they cannot deadlock. The caller releases writes, also after an error.
-func prepareAll(tables []*tableOps, partial bool) (writes []*tablet.Write, err error) {
-	sort.Slice(tables, func(i, j int) bool { return tables[i].table.tab.Number < tables[j].table.tab.Number })
+// batches use this order, so they cannot deadlock. It appends to writes, which the caller releases,
+// also after an error.
+func prepareAll(tables []*tableOps, writes []*tablet.Write, partial bool) (_ []*tablet.Write, err error) {
+	slices.SortFunc(tables, func(a, b *tableOps) int { return cmp.Compare(a.table.tab.Number, b.table.tab.Number) })
 	done := false
 	defer func() {
 		if !done { // a panic passes through
@@ -227,11 +232,7 @@ func prepareAll(tables []*tableOps, partial bool) (writes []*tablet.Write, err e
 		if len(p.ops) == 0 {
 			continue
 		}
-		prepare := p.table.tab.Prepare
-		if partial {
-			prepare = p.table.tab.PreparePartial
-		}
-		w, err := prepare(p.ops, p.schema)
+		w, err := p.table.tab.Prepare(p.ops, p.schema, partial)
 		if err != nil {
 			first = earlier(first, err)
 			continue
@@ -257,15 +258,14 @@ func earlier(a, b error) error {
 // append assigns a timestamp and an LSN to a batch and appends its record to the log. If later is
 // set, the caller syncs the log next, so the record need not be written to the operating system
 // before.
-func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN, *mvcc.Op, error) {
+func (s *Store) append(rec *record.Writer, later bool) (ts mvcc.Timestamp, at lsn.LSN, op mvcc.Op, err error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
 	if err := s.poisoned(); err != nil {
-		return 0, 0, nil, err
+		return 0, 0, op, err
 	}
-	ts, err := s.clock.Now()
-	if err != nil {
-		return 0, 0, nil, err
+	if ts, err = s.clock.Now(); err != nil {
+		return 0, 0, op, err
 	}
 	rec.SetTimestamp(ts)
 	confirmed := s.blocks.ConfirmedEpoch()
@@ -276,17 +276,16 @@ func (s *Store) append(rec *record.Writer, later bool) (mvcc.Timestamp, lsn.LSN,
 	if later {
 		write = s.log.AppendLater
 	}
-	lsn, err := write(rec.Bytes())
-	if err != nil {
+	if at, err = write(rec.Bytes()); err != nil {
 		if !isNoSpace(err) {
 			s.poison(err)
 		}
-		return 0, 0, nil, err
+		return 0, 0, op, err
 	}
 	s.loggedEpoch = confirmed
-	op := s.pub.Start(lsn, ts)
-	s.lastLSN.Store(lsn)
-	return ts, lsn, op, nil
+	op = s.pub.Start(at, ts)
+	s.lastLSN.Store(at)
+	return ts, at, op, nil
 }
 
 // now returns a timestamp that no batch has, and the LSN of the last batch with a lower one.

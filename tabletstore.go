@@ -54,7 +54,7 @@ func (ts tabletStore) AppendEmpty() (at mvcc.Timestamp, lsn lsn.LSN, publish fun
 		return 0, 0, nil, err
 	}
 	synced = true
-	return at, lsn, op.Ready, nil
+	return at, lsn, func() { op.Ready() }, nil
 }
 
 // HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or

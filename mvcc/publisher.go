@@ -3,6 +3,7 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ type Publisher struct {
 	visible atomic.Uint64 // Timestamp; written under mu, read without
 
 	mu      sync.Mutex
-	pending []*Op // started and not yet published, by LSN
+	pending []pending // started and not yet published, by LSN
 	lastLSN lsn.LSN
 	lastTS  Timestamp
 	durable lsn.LSN // every batch up to this LSN is durable
@@ -38,9 +39,12 @@ type Publisher struct {
 type Op struct {
 	publisher *Publisher
 	lsn       lsn.LSN
-	ts        Timestamp
+}
 
-	// Guarded by publisher.mu.
+// pending is the state of a write batch that is not published.
+type pending struct {
+	lsn     lsn.LSN
+	ts      Timestamp
 	ready   bool
 	applied bool          // and ready when it is durable
 	done    chan struct{} // closed at publication, or when that has become impossible; nil until someone waits
@@ -55,8 +59,7 @@ func NewPublisher(visible Timestamp, lastLSN lsn.LSN) *Publisher {
 
 // Start registers the write batch with the given LSN and timestamp. Both must be above those of all
 // earlier batches, so the caller calls Start in the critical section that assigns them.
-func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) *Op {
-	op := &Op{publisher: p, lsn: lsn, ts: ts}
+func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) Op {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if lsn <= p.lastLSN || ts <= p.lastTS {
@@ -64,34 +67,41 @@ func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) *Op {
 			lsn, uint64(ts), p.lastLSN, uint64(p.lastTS)))
 	}
 	p.lastLSN, p.lastTS = lsn, ts
-	p.pending = append(p.pending, op)
-	return op
+	p.pending = append(p.pending, pending{lsn: lsn, ts: ts})
+	return Op{p, lsn}
+}
+
+// find returns the state of o. The caller holds mu.
+func (o Op) find() *pending {
+	p := o.publisher.pending
+	i := sort.Search(len(p), func(i int) bool { return p[i].lsn >= o.lsn })
+	if i == len(p) || p[i].lsn != o.lsn || p[i].ready || p[i].applied {
+		panic(fmt.Sprintf("mvcc: batch at lsn %d is ready twice", o.lsn))
+	}
+	return &p[i]
 }
 
 // Ready records that the batch is applied, and durable if that was requested. It publishes no
-// batch, or this one and later ones that waited for it. It must be called once.
-func (o *Op) Ready() {
+// batch, or this one and later ones that waited for it. It must be called once. visible reports
+// whether the batch is published.
+func (o Op) Ready() (visible bool) {
 	p := o.publisher
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o.ready {
-		panic(fmt.Sprintf("mvcc: batch at lsn %d is ready twice", o.lsn))
-	}
-	o.ready = true
+	o.find().ready = true
 	p.publish()
+	return p.stopped == nil && (len(p.pending) == 0 || p.pending[0].lsn > o.lsn)
 }
 
 // Applied records that the batch is applied. The batch is ready once Durable has reached its LSN.
 // It must be called once, and Ready must not be called.
-func (o *Op) Applied() {
+func (o Op) Applied() {
 	p := o.publisher
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o.ready || o.applied {
-		panic(fmt.Sprintf("mvcc: batch at lsn %d is ready twice", o.lsn))
-	}
-	if o.applied = true; o.lsn <= p.durable {
-		o.ready = true
+	op := o.find()
+	if op.applied = true; o.lsn <= p.durable {
+		op.ready = true
 		p.publish()
 	}
 }
@@ -102,7 +112,8 @@ func (p *Publisher) Durable(lsn lsn.LSN) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.durable = max(p.durable, lsn)
-	for _, op := range p.pending {
+	for i := range p.pending {
+		op := &p.pending[i]
 		if op.lsn > lsn {
 			break
 		}
@@ -130,8 +141,7 @@ func (p *Publisher) publish() {
 			close(op.done)
 		}
 	}
-	clear(p.pending[:n])
-	p.pending = p.pending[n:]
+	p.pending = slices.Delete(p.pending, 0, n)
 }
 
 // Visible returns the newest timestamp that readers may see: every batch at or below it is
@@ -152,7 +162,7 @@ func (p *Publisher) FirstUnpublished() lsn.LSN {
 // WaitLSN waits until every batch started so far with an LSN of at most lsn is published. Errors:
 // ctx.Err(); ErrPoisoned; ErrClosed.
 func (p *Publisher) WaitLSN(ctx context.Context, lsn lsn.LSN) error {
-	return p.wait(ctx, func(op *Op) bool { return op.lsn > lsn })
+	return p.wait(ctx, func(op *pending) bool { return op.lsn > lsn })
 }
 
 // WaitTimestamp waits until every batch started so far with a timestamp of at most ts is published.
@@ -168,14 +178,14 @@ func (p *Publisher) WaitTimestamp(ctx context.Context, ts Timestamp) error {
 	if ts <= p.Visible() {
 		return nil
 	}
-	return p.wait(ctx, func(op *Op) bool { return op.ts > ts })
+	return p.wait(ctx, func(op *pending) bool { return op.ts > ts })
 }
 
 // wait waits for the last pending batch for which beyond is false. Pending batches are in order, so
 // all earlier ones are published with it.
-func (p *Publisher) wait(ctx context.Context, beyond func(*Op) bool) error {
+func (p *Publisher) wait(ctx context.Context, beyond func(*pending) bool) error {
 	p.mu.Lock()
-	i := sort.Search(len(p.pending), func(i int) bool { return beyond(p.pending[i]) })
+	i := sort.Search(len(p.pending), func(i int) bool { return beyond(&p.pending[i]) })
 	if i == 0 {
 		p.mu.Unlock()
 		return nil
@@ -184,21 +194,21 @@ func (p *Publisher) wait(ctx context.Context, beyond func(*Op) bool) error {
 		p.mu.Unlock()
 		return err
 	}
-	op := p.pending[i-1]
+	op := &p.pending[i-1]
 	if op.done == nil {
 		op.done = make(chan struct{})
 	}
-	done := op.done
+	done, lsn := op.done, op.lsn
 	p.mu.Unlock()
 
 	select {
 	case <-done:
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the write batch at lsn %d: %w", op.lsn, context.Cause(ctx))
+		return fmt.Errorf("waiting for the write batch at lsn %d: %w", lsn, context.Cause(ctx))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped != nil && (len(p.pending) > 0 && op.lsn >= p.pending[0].lsn) {
+	if p.stopped != nil && (len(p.pending) > 0 && lsn >= p.pending[0].lsn) {
 		return p.stopped
 	}
 	return nil

@@ -29,7 +29,7 @@ func TestNewPublisherHasEverythingPublished(t *testing.T) {
 
 func TestGapDelaysVisibility(t *testing.T) {
 	p := NewPublisher(0, 0)
-	ops := []*Op{p.Start(1, 10), p.Start(2, 20), p.Start(5, 50)}
+	ops := []Op{p.Start(1, 10), p.Start(2, 20), p.Start(5, 50)}
 	steps := []struct {
 		ready   int
 		visible Timestamp
@@ -49,7 +49,7 @@ func TestPublisherMatchesModel(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		p := NewPublisher(0, 0)
 		type batch struct {
-			op      *Op
+			op      Op
 			lsn     lsn.LSN
 			ts      Timestamp
 			ready   bool
@@ -121,10 +121,10 @@ func waiting(wait func() error) <-chan error {
 }
 
 // awaitWaiter returns once a goroutine waits for op.
-func awaitWaiter(op *Op) {
+func awaitWaiter(op Op) {
 	for {
 		op.publisher.mu.Lock()
-		waits := op.done != nil
+		waits := op.find().done != nil
 		op.publisher.mu.Unlock()
 		if waits {
 			return
@@ -236,16 +236,16 @@ func TestVisibleBatchesAreAPrefixInTime(t *testing.T) {
 	p := NewPublisher(0, 0)
 	var mu sync.Mutex // the critical section that assigns LSN and timestamp
 	var next lsn.LSN
-	applied := make([]bool, batches+1) // by timestamp; synchronized only by Ready and Visible
+	applied := make([]bool, batches+1) // by timestamp, which is the LSN; synchronized only by Ready and Visible
 	var wg sync.WaitGroup
 	for w := range workers {
 		rnd := rand.New(rand.NewPCG(seed, uint64(w)))
 		wg.Go(func() {
-			var mine []*Op
+			var mine []Op
 			finish := func(keep int) {
 				for len(mine) > keep {
 					i := rnd.IntN(len(mine))
-					applied[mine[i].ts] = true
+					applied[mine[i].lsn] = true
 					mine[i].Ready()
 					mine[i] = mine[len(mine)-1]
 					mine = mine[:len(mine)-1]

@@ -69,10 +69,10 @@ type keyed struct {
 // findAll finds the position of each key, in the order of the keys: neighbors share filters, key
 // index cblocks and branches of trees, each a cache miss in random order. It sets w.order and
 // w.before. The position of a key with several operations is that of the first.
-func (w *Write) findAll(probes []bloom.Probe) ([]position, error) {
-	w.order = make([]keyed, len(w.ops))
+func (w *Write) findAll() ([]position, error) {
+	w.order = slices.Grow(w.order, len(w.ops))
 	for i := range w.ops {
-		w.order[i] = keyed{keyenc.Head(w.ops[i].Key), int32(i)}
+		w.order = append(w.order, keyed{keyenc.Head(w.ops[i].Key), int32(i)})
 	}
 	slices.SortFunc(w.order, func(a, b keyed) int {
 		if a.head != b.head {
@@ -80,7 +80,7 @@ func (w *Write) findAll(probes []bloom.Probe) ([]position, error) {
 		}
 		return cmp.Or(bytes.Compare(w.ops[a.op].Key, w.ops[b.op].Key), cmp.Compare(a.op, b.op))
 	})
-	w.before = make([]int32, len(w.ops))
+	w.before = slices.Grow(w.before, len(w.ops))[:len(w.ops)]
 	positions := make([]position, len(w.ops))
 	for k := range w.order {
 		i := w.order[k].op
@@ -92,7 +92,7 @@ func (w *Write) findAll(probes []bloom.Probe) ([]position, error) {
 		}
 		w.before[i] = -1
 		var err error
-		if positions[i], err = w.state.find(probes[i]); err != nil {
+		if positions[i], err = w.state.find(w.probes[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func (w *Write) findAll(probes []bloom.Probe) ([]position, error) {
 
 // nth returns the index of the k-th operation in key order.
 func (w *Write) nth(k int) int {
-	if w.order == nil {
+	if len(w.order) == 0 {
 		return k
 	}
 	return int(w.order[k].op)

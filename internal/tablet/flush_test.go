@@ -311,7 +311,7 @@ func (s *concurrentTestStore) CommitMeta(t *Tablet, edit blockmanager.Edit, firs
 func (s *concurrentTestStore) Event(compaction.Event) {}
 
 func (s *concurrentTestStore) commit(ops ...Op) error {
-	write, err := s.tab.Prepare(ops, s.tab.Schema())
+	write, err := s.tab.Prepare(ops, s.tab.Schema(), false)
 	if err != nil {
 		return err
 	}

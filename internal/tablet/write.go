@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
@@ -72,14 +73,32 @@ type Write struct {
 	state   *tabletState
 	ops     []Op
 	targets []target
+	probes  []bloom.Probe
 	locked  []uint16 // stripes, ascending
-	order   []keyed  // operations in key order, those on one key in batch order; nil = ops is already sorted
+	order   []keyed  // operations in key order, those on one key in batch order; empty = ops is already sorted
 	before  []int32  // for each operation, the one before it on the same key, −1 = none; set with order
 	lists   []byte   // change lists made of upserts: the chunk being filled
 	column  string   // the column that the last error of decide is about
 	partial bool     // refused operations are left out
 	serial  bool     // t.autoMu is held
 	Refused []*change.RowError
+}
+
+// writes has released Writes, whose slices are empty but keep their memory.
+var writes = sync.Pool{New: func() any { return new(Write) }}
+
+// maxKeptOps is the number of operations up to which the memory of a Write is kept.
+const maxKeptOps = 1 << 10
+
+// recycle makes a released Write available to later write batches.
+func (w *Write) recycle() {
+	if cap(w.targets) > maxKeptOps || cap(w.order) > maxKeptOps || cap(w.lists) > listChunk {
+		return
+	}
+	clear(w.targets)
+	clear(w.probes)
+	*w = Write{targets: w.targets[:0], probes: w.probes[:0], locked: w.locked[:0], order: w.order[:0], before: w.before[:0], lists: w.lists[:0]}
+	writes.Put(w)
 }
 
 // target is the resolved form of an operation: what it changes, and where.
@@ -95,19 +114,12 @@ const stripeCount = 1 << 12
 // the newest applied state and the earlier operations of the batch. It stops at the first row error
 // and returns a *change.RowError. No lock is held then, and nothing has changed.
 //
+// With partial, it leaves out refused operations and lists them in Refused instead. A Check that
+// fails refuses the whole batch nevertheless.
+//
 // ops are encoded by tableSchema; operations of an older version of the schema are converted. ops
 // belong to the Write until Release.
-func (t *Tablet) Prepare(ops []Op, tableSchema *TableSchema) (*Write, error) {
-	return t.prepare(ops, tableSchema, false)
-}
-
-// PreparePartial is like Prepare, but leaves out refused operations and lists them in Refused. A
-// Check that fails refuses the whole batch.
-func (t *Tablet) PreparePartial(ops []Op, tableSchema *TableSchema) (*Write, error) {
-	return t.prepare(ops, tableSchema, true)
-}
-
-func (t *Tablet) prepare(ops []Op, tableSchema *TableSchema, partial bool) (*Write, error) {
+func (t *Tablet) Prepare(ops []Op, tableSchema *TableSchema, partial bool) (*Write, error) {
 	w, err := t.beginWrite()
 	if err != nil {
 		return nil, err
@@ -129,7 +141,8 @@ func (t *Tablet) prepare(ops []Op, tableSchema *TableSchema, partial bool) (*Wri
 // beginWrite keeps the state from being replaced until Release.
 func (t *Tablet) beginWrite() (*Write, error) {
 	t.gate.RLock()
-	w := &Write{t: t}
+	w := writes.Get().(*Write)
+	w.t = t
 	var err error
 	if t.dropped.Load() {
 		err = t.errDropped()
@@ -138,6 +151,7 @@ func (t *Tablet) beginWrite() (*Write, error) {
 	}
 	if err != nil {
 		t.gate.RUnlock()
+		w.recycle()
 		return nil, err
 	}
 	return w, nil
@@ -172,7 +186,7 @@ func (w *Write) MaxTimestamp() mvcc.Timestamp { return w.state.maxTimestamp() }
 
 // Resolve resolves the operations as Prepare does. After an error the caller still calls Release.
 func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
-	w.ops, w.targets = ops, make([]target, len(ops))
+	w.ops, w.targets = ops, slices.Grow(w.targets, len(ops))[:len(ops)]
 	if len(ops) == 0 {
 		return nil
 	}
@@ -184,31 +198,30 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 	if err := w.assign(); err != nil {
 		return err
 	}
-	probes := make([]bloom.Probe, len(ops))
+	w.probes = slices.Grow(w.probes, len(ops))
 	for i := range ops {
-		probes[i] = bloom.MakeProbe(ops[i].Key)
+		w.probes = append(w.probes, bloom.MakeProbe(ops[i].Key))
 	}
-	if w.locked == nil {
-		w.lock(probes)
+	if len(w.locked) == 0 { // else all rows are locked
+		w.lock()
 	}
-	return w.resolve(probes)
+	return w.resolve()
 }
 
 // lock takes the stripes of all keys in ascending order. The caller takes tables in the order of
 // their numbers, so two batches never wait for each other.
-func (w *Write) lock(probes []bloom.Probe) {
-	stripes := make([]uint16, len(probes))
-	for i := range probes {
-		stripes[i] = uint16(probes[i].Hash() % stripeCount)
+func (w *Write) lock() {
+	for i := range w.probes {
+		w.locked = append(w.locked, uint16(w.probes[i].Hash()%stripeCount))
 	}
-	slices.Sort(stripes)
-	w.locked = slices.Compact(stripes)
+	slices.Sort(w.locked)
+	w.locked = slices.Compact(w.locked)
 	for _, s := range w.locked {
 		w.t.stripes[s].Lock()
 	}
 }
 
-// Release unlocks the rows and allows the state to be replaced. It is called once.
+// Release unlocks the rows and allows the state to be replaced. w must not be used afterwards.
 func (w *Write) Release() {
 	for _, s := range w.locked {
 		w.t.stripes[s].Unlock()
@@ -218,10 +231,11 @@ func (w *Write) Release() {
 	}
 	w.state.release()
 	w.t.gate.RUnlock()
+	w.recycle()
 }
 
 // resolve decides the operations in the order of the batch.
-func (w *Write) resolve(probes []bloom.Probe) error {
+func (w *Write) resolve() error {
 	var positions []position // where each operation's key is, first before the operation, then after it; nil if all keys differ
 	var err error
 	appends := false // all keys of the batch come after those of the table
@@ -229,7 +243,7 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 		// Loads in key order append to the table. No other batch can insert these keys: their rows
 		// are locked.
 		appends = w.state.endsBefore(w.ops[0].Key)
-	} else if positions, err = w.findAll(probes); err != nil {
+	} else if positions, err = w.findAll(); err != nil {
 		return fmt.Errorf("table %q: %w", w.t.Name(), err)
 	}
 	for i := range w.ops {
@@ -243,7 +257,7 @@ func (w *Write) resolve(probes []bloom.Probe) error {
 			}
 			p = positions[j]
 		case !appends:
-			if p, err = w.state.find(probes[i]); err != nil {
+			if p, err = w.state.find(w.probes[i]); err != nil {
 				return fmt.Errorf("table %q: %w", w.t.Name(), err)
 			}
 		}
