@@ -464,18 +464,27 @@ const insertRun = 256
 // insert applies the run of inserts that begins at the k-th operation in key order, and returns its
 // length. The keys of a run differ: between two inserts of a key there is a delete of it.
 func (w *Write) insert(k int, ts mvcc.Timestamp, lsn lsn.LSN) int {
-	var keys, rows [insertRun][]byte
-	n := 0
-	for n < insertRun && k+n < len(w.ops) {
-		i := w.nth(k + n)
-		if w.targets[i].kind != change.Insert {
-			break
-		}
-		keys[n], rows[n] = w.ops[i].Key, w.ops[i].Body
+	n := 1
+	for n < insertRun && k+n < len(w.ops) && w.targets[w.nth(k+n)].kind == change.Insert {
 		n++
 	}
-	w.state.mem.InsertMany(keys[:n], ts, lsn, rows[:n])
+	if n == 1 {
+		op := &w.ops[w.nth(k)]
+		w.state.mem.Insert(op.Key, ts, lsn, op.Body)
+		return 1
+	}
+	w.insertMany(k, n, ts, lsn)
 	return n
+}
+
+// insertMany inserts the n rows of a run, at most insertRun.
+func (w *Write) insertMany(k, n int, ts mvcc.Timestamp, lsn lsn.LSN) {
+	var keys, rows [insertRun][]byte
+	for i := range n {
+		op := &w.ops[w.nth(k+i)]
+		keys[i], rows[i] = op.Key, op.Body
+	}
+	w.state.mem.InsertMany(keys[:n], ts, lsn, rows[:n])
 }
 
 var deleteList = change.List(change.AppendDelete(nil))
