@@ -13,7 +13,9 @@ import (
 // version is one copy of a row, folded: its newest cells, the changes that lead back from them, and
 // the DELETE that ended it.
 type version struct {
+	head    *head          // whose row it is
 	cells   [][]byte       // by index in the schema; nil for NULL
+	changed []bool         // cells that redos set; nil if it does not matter
 	undo    []change.Delta // newest first
 	deleted *change.Delta  // the DELETE that no REINSERT followed; nil for a live row
 
@@ -75,6 +77,8 @@ func (f *folder) reuse() {
 // v.cells in place. v.undo is unchanged if no redo makes an undo; otherwise it is in v's own
 // memory. Source: tablet spec §13.4.
 func (f *folder) fold(v *version, redo []change.Delta) error {
+	before := f.updates
+	clear(v.changed)
 	fresh := f.fresh[:0] // oldest first
 	for i := range redo {
 		m := &redo[i]
@@ -96,6 +100,9 @@ func (f *folder) fold(v *version, redo []change.Delta) error {
 	f.fresh = fresh
 	if len(fresh) == 0 {
 		return nil
+	}
+	for i := range v.changed {
+		v.changed[i] = f.setBy[i] > before
 	}
 	slices.Reverse(fresh)
 	v.folded = append(append(v.folded[:0], fresh...), v.undo...)

@@ -49,27 +49,36 @@ var memorySchema = mustSchema([]schema.Column{
 // overlapping returns rowsets of memorySchema whose keys alternate. Every fourth row has a redo.
 func overlapping(t testing.TB, sets, rows int) (out []*rowset.DiskRowSet) {
 	for set := range sets {
-		d := newDisk()
-		w, err := rowset.NewWriter(d, memorySchema, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		var parts []*change.Rows
 		for from := 0; from < rows; from += batch.WindowRows {
-			if err := w.Append(memoryRows(from, min(from+batch.WindowRows, rows), set, sets)); err != nil {
-				t.Fatal(err)
-			}
+			parts = append(parts, memoryRows(from, min(from+batch.WindowRows, rows), set, sets))
 		}
-		row, err := w.Finish()
-		if err != nil {
-			t.Fatal(err)
-		}
-		opened, err := rowset.Open(memorySchema, row, rowset.Options{Blocks: d})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, opened)
+		out = append(out, writeRowSet(t, memorySchema, parts))
 	}
 	return out
+}
+
+// writeRowSet writes a rowset to memory and opens it.
+func writeRowSet(t testing.TB, s *schema.Schema, parts []*change.Rows) *rowset.DiskRowSet {
+	d := newDisk()
+	w, err := rowset.NewWriter(d, s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range parts {
+		if err := w.Append(rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := rowset.Open(s, row, rowset.Options{Blocks: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
 }
 
 func memoryRows(from, to, set, sets int) *change.Rows {
@@ -93,7 +102,7 @@ func memoryRows(from, to, set, sets int) *change.Rows {
 }
 
 // mergeToNowhere merges rowsets and returns the number of bytes that were allocated.
-func mergeToNowhere(t testing.TB, sets []*rowset.DiskRowSet) uint64 {
+func mergeToNowhere(t testing.TB, s *schema.Schema, sets []*rowset.DiskRowSet) uint64 {
 	var inputs []Input
 	for _, d := range sets {
 		h, err := d.Histories(mvcc.Everything)
@@ -102,10 +111,10 @@ func mergeToNowhere(t testing.TB, sets []*rowset.DiskRowSet) uint64 {
 		}
 		inputs = append(inputs, h)
 	}
-	w := rowset.NewRollingWriter(&discard{}, memorySchema, func() uint64 { return 1 }, 1<<40)
+	w := rowset.NewRollingWriter(&discard{}, s, func() uint64 { return 1 }, 1<<40)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Run(context.Background(), Job{Schema: memorySchema, Inputs: inputs, Writer: w}); err != nil {
+	if _, err := Run(context.Background(), Job{Schema: s, Inputs: inputs, Writer: w}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Finish(); err != nil {
@@ -124,21 +133,11 @@ func TestMergeReusesItsMemory(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	const rows, maxBytes = 40_000, 8 // a row has about 94
-	few := mergeToNowhere(t, overlapping(t, 3, rows))
-	many := mergeToNowhere(t, overlapping(t, 3, 2*rows))
+	few := mergeToNowhere(t, memorySchema, overlapping(t, 3, rows))
+	many := mergeToNowhere(t, memorySchema, overlapping(t, 3, 2*rows))
 	perRow := int64(many-few) / (3 * rows)
 	t.Logf("%d KiB for %d rows, %d bytes for each further one", few>>10, 3*rows, perRow)
 	if perRow > maxBytes {
 		t.Errorf("each row allocates %d bytes, want at most %d", perRow, maxBytes)
 	}
-}
-
-func BenchmarkMerge(b *testing.B) {
-	const sets, rows = 3, 80_000
-	inputs := overlapping(b, sets, rows)
-	b.ReportAllocs()
-	for b.Loop() {
-		mergeToNowhere(b, inputs)
-	}
-	b.ReportMetric(float64(sets*rows*b.N)/b.Elapsed().Seconds(), "rows/s")
 }

@@ -15,26 +15,52 @@ const outBytes = 1 << 20
 // at or above the history floor needs: undos at or below the floor, and rows deleted there.
 //
 // Rows come in key order in one of three forms, from fastest to slowest: appendAll, a complete
-// window of an input; appendRun, rows without redos; appendRow, one folded row.
-//
-// The pending rows are copies, except for byte strings, keys and change lists, which belong to the
-// inputs and the folder. The merger calls flush before one of these reuses its memory.
+// window of an input; appendRow, a row without redos whose key no other input has; appendFolded,
+// one folded row.
 type output struct {
 	writer  *rowset.RollingWriter
 	floor   mvcc.Timestamp
-	pending change.Rows
-	bytes   int   // of byte strings and change lists in pending
+	window  window
+	number  int64 // of the window, from 1
+	gather  gatherer
 	written int64 // rows
 }
 
+// window is up to batch.WindowRows rows of the output. Their cells are still in the rows of the
+// inputs: flush gathers them column by column. The merger calls flush before an input overwrites
+// such rows.
+type window struct {
+	keys       [][]byte
+	undo, redo []change.Delta
+	parts      []part
+	patches    [][]patch // by column: cells that differ from those of the inputs
+	bytes      int       // of byte strings and change lists
+}
+
+// part is a run of rows of one input. Row from+i is row to[i] of the window; dropped: of none.
+type part struct {
+	columns []*batch.Vector
+	from    int
+	to      []uint32
+	apart   bool // the rows are not adjacent in the window, or one of them is dropped
+}
+
+const dropped = batch.WindowRows
+
+// patch is the cell of a row that redos changed; nil for NULL.
+type patch struct {
+	row  uint32
+	cell []byte
+}
+
 func newOutput(s *schema.Schema, floor mvcc.Timestamp, w *rowset.RollingWriter) output {
-	return output{writer: w, floor: floor, pending: change.Rows{Batch: batch.New(s.Columns, 0)}}
+	return output{writer: w, floor: floor, number: 1, window: window{patches: make([][]patch, len(s.Columns))}, gather: newGatherer(s)}
 }
 
 // appendAll appends all rows of an input window, without copying, if the floor drops none of their
 // data. Otherwise it returns false and appends nothing.
 func (o *output) appendAll(rows *change.Rows) (done bool, err error) {
-	if len(o.pending.Keys) > 0 || len(rows.Redo) > 0 {
+	if len(rows.Redo) > 0 {
 		return false, nil
 	}
 	for i := range rows.Undo {
@@ -42,91 +68,96 @@ func (o *output) appendAll(rows *change.Rows) (done bool, err error) {
 			return false, nil
 		}
 	}
+	if err := o.flush(); err != nil {
+		return false, err
+	}
 	return true, o.write(rows)
 }
 
-// room returns how many more rows can be appended before the output is full.
-func (o *output) room() int { return batch.WindowRows - len(o.pending.Keys) }
-
-// appendRun appends rows [from, to), which have no redos, at most room of them. undo is the undos
-// of these rows.
-func (o *output) appendRun(rows *change.Rows, from, to int, undo []change.Delta) error {
-	base := uint32(len(o.pending.Keys)) - uint32(from)
-	for i, v := range o.pending.Batch.Columns {
-		before := len(v.Bytes)
-		v.AppendRun(rows.Batch.Columns[i], from, to)
-		for _, cell := range v.Bytes[min(before, len(v.Bytes)):] {
-			o.bytes += len(cell)
-		}
-	}
-	o.pending.Keys = append(o.pending.Keys, rows.Keys[from:to]...)
-	for len(undo) > 0 {
-		n := sameRow(undo)
-		o.appendUndos(undo[:n], undo[0].Row+base)
-		undo = undo[n:]
-	}
-	return o.flushFull()
+// full reports whether the window must be flushed before another row is appended.
+func (o *output) full() bool {
+	return len(o.window.keys) == batch.WindowRows || o.window.bytes >= outBytes
 }
 
-// appendRow appends one folded row, unless it was deleted at or below the floor, where no read can
-// see it.
-func (o *output) appendRow(key []byte, v *version) error {
+// appendRow appends a row of an input, which has no redos. undo is its undos.
+func (o *output) appendRow(h *head, row int, key []byte, undo []change.Delta) {
+	w := &o.window
+	at := uint32(len(w.keys))
+	o.place(h, row, at)
+	w.keys = append(w.keys, key)
+	w.bytes += h.bytes
+	if len(undo) > 0 {
+		o.appendUndos(undo, at)
+	}
+}
+
+// appendFolded appends a folded row and returns its position in the window. It drops a row that was
+// deleted at or below the floor, where no read can see it.
+func (o *output) appendFolded(key []byte, v *version) uint32 {
 	if v.deleted != nil && v.deleted.TS <= o.floor {
-		return nil
+		return dropped
 	}
-	row := uint32(len(o.pending.Keys))
-	for i, col := range o.pending.Batch.Columns {
-		col.AppendCell(v.cells[i])
-		o.bytes += len(v.cells[i])
+	w := &o.window
+	at := uint32(len(w.keys))
+	w.keys = append(w.keys, key)
+	for i, cell := range v.cells {
+		w.bytes += len(cell)
+		if v.changed[i] {
+			w.patches[i] = append(w.patches[i], patch{at, cell})
+		}
 	}
-	o.pending.Keys = append(o.pending.Keys, key)
-	o.appendUndos(v.undo, row)
+	o.appendUndos(v.undo, at)
 	if v.deleted != nil {
-		o.pending.Redo = append(o.pending.Redo, change.Delta{Row: row, TS: v.deleted.TS, List: deleteList})
+		w.redo = append(w.redo, change.Delta{Row: at, TS: v.deleted.TS, List: deleteList})
 	}
-	return o.flushFull()
+	return at
+}
+
+// place records where the next row of an input goes. No row of the input's rows is left out.
+func (o *output) place(h *head, row int, at uint32) {
+	w := &o.window
+	if h.used != o.number {
+		h.used, h.part = o.number, len(w.parts)
+		if h.part < cap(w.parts) {
+			w.parts = w.parts[:h.part+1]
+		} else {
+			w.parts = append(w.parts, part{})
+		}
+		p := &w.parts[h.part]
+		p.columns, p.from, p.to, p.apart = h.rows.Batch.Columns, row, append(p.to[:0], at), at == dropped
+		return
+	}
+	p := &w.parts[h.part]
+	p.apart = p.apart || at != p.to[len(p.to)-1]+1
+	p.to = append(p.to, at)
 }
 
 // appendUndos appends the undos of one row, newest first, that reads at or above the floor need: an
 // undo at ts leads to the state before ts, which such a read needs only if ts is above the floor.
 func (o *output) appendUndos(undo []change.Delta, row uint32) {
-	for _, d := range undo {
+	w := &o.window
+	for i := range undo {
+		d := &undo[i]
 		if d.TS <= o.floor {
 			return
 		}
-		d.Row = row
-		o.bytes += len(d.List)
-		o.pending.Undo = append(o.pending.Undo, d)
+		w.bytes += len(d.List)
+		w.undo = append(w.undo, change.Delta{Row: row, TS: d.TS, List: d.List})
 	}
 }
 
-// sameRow returns how many of the first changes are of the row of the first.
-func sameRow(list []change.Delta) int {
-	n := 1
-	for n < len(list) && list[n].Row == list[0].Row {
-		n++
-	}
-	return n
-}
-
-func (o *output) flushFull() error {
-	if o.room() > 0 && o.bytes < outBytes {
-		return nil
-	}
-	return o.flush()
-}
-
-// flush writes the pending rows.
+// flush writes the rows of the window and begins a new one.
 func (o *output) flush() error {
-	p := &o.pending
-	if len(p.Keys) == 0 {
-		return nil
+	w := &o.window
+	var err error
+	if len(w.keys) > 0 {
+		err = o.write(&change.Rows{Batch: o.gather.rows(w), Keys: w.keys, Undo: w.undo, Redo: w.redo})
 	}
-	p.Batch.Len = len(p.Keys)
-	err := o.write(p)
-	p.Batch.Reset(0)
-	p.Keys, p.Undo, p.Redo = p.Keys[:0], p.Undo[:0], p.Redo[:0]
-	o.bytes = 0
+	o.number++
+	w.keys, w.undo, w.redo, w.parts, w.bytes = w.keys[:0], w.undo[:0], w.redo[:0], w.parts[:0], 0
+	for i := range w.patches {
+		w.patches[i] = w.patches[i][:0]
+	}
 	return err
 }
 
