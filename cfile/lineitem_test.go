@@ -2,84 +2,21 @@ package cfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"path/filepath"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/coding"
-	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/lineitemtest"
 	"github.com/oribi-db/oribi/schema"
 )
-
-// lineitemColumns are the columns of TPC-H's lineitem in the order of its text file, with the types
-// of a table.
-var lineitemColumns = []struct {
-	name string
-	typ  schema.Type
-}{
-	{"l_orderkey", schema.Int64}, {"l_partkey", schema.Int64}, {"l_suppkey", schema.Int64}, {"l_linenumber", schema.Int32},
-	{"l_quantity", schema.Decimal64}, {"l_extendedprice", schema.Decimal64}, {"l_discount", schema.Decimal64}, {"l_tax", schema.Decimal64},
-	{"l_returnflag", schema.String}, {"l_linestatus", schema.String},
-	{"l_shipdate", schema.Date}, {"l_commitdate", schema.Date}, {"l_receiptdate", schema.Date},
-	{"l_shipinstruct", schema.String}, {"l_shipmode", schema.String}, {"l_comment", schema.String},
-}
-
-// lineitemRows is the number of rows of lineitem to load.
-const lineitemRows = 600_000
-
-// loadLineitem loads the columns of lineitem.
-func loadLineitem(tb testing.TB, rows int) []*batch.Vector {
-	tb.Helper()
-	text := corpustest.Read(tb, filepath.Join(corpustest.Dir(tb), "data/lineitem-600k.tbl"))
-	lines := bytes.Split(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\n'})
-	lines = lines[:min(rows, len(lines))]
-	columns := make([]*batch.Vector, len(lineitemColumns))
-	for c, column := range lineitemColumns {
-		columns[c] = batch.NewVector(column.typ, len(lines))
-	}
-	for i, line := range lines {
-		fields := bytes.Split(line, []byte{'|'})
-		if len(fields) < len(columns) {
-			tb.Fatalf("line %d has %d fields", i+1, len(fields))
-		}
-		for c, v := range columns {
-			v.SetCell(i, lineitemCell(tb, v.Type, fields[c]))
-		}
-	}
-	return columns
-}
-
-func lineitemCell(tb testing.TB, t schema.Type, field []byte) []byte {
-	switch t {
-	case schema.String:
-		return field
-	case schema.Date:
-		day, err := time.Parse(time.DateOnly, string(field))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return binary.LittleEndian.AppendUint32(nil, uint32(day.Unix()/86400))
-	case schema.Decimal64:
-		whole, cents, _ := bytes.Cut(field, []byte{'.'})
-		field = append(append(bytes.Clone(whole), cents...), "00"[len(cents):]...)
-	}
-	v, err := strconv.ParseInt(string(field), 10, 64)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:t.Width()]
-}
 
 // BenchmarkLineitem writes each column of lineitem as a table does, numbers also compressed. It
 // then reads the whole file in windows: decoded, as dictionary codes, and materialized. It uses one
 // core, a file in memory, and no cache.
 func BenchmarkLineitem(b *testing.B) {
-	columns := loadLineitem(b, lineitemRows)
+	columns := lineitemtest.Load(b, lineitemtest.Rows)
 	for c, v := range columns {
 		o := WriterOptions{Type: v.Type, PositionalIndex: true}
 		codecs := []schema.Compression{schema.NoCompression, schema.LZ4}
@@ -87,7 +24,7 @@ func BenchmarkLineitem(b *testing.B) {
 			codecs = []schema.Compression{schema.LZ4} // the default of strings
 		}
 		for _, o.Compression = range codecs {
-			b.Run(fmt.Sprintf("column=%s/type=%v/codec=%v", lineitemColumns[c].name, v.Type, o.Compression), func(b *testing.B) {
+			b.Run(fmt.Sprintf("column=%s/type=%v/codec=%v", lineitemtest.Columns[c].Name, v.Type, o.Compression), func(b *testing.B) {
 				benchColumn(b, o, v)
 			})
 		}
@@ -95,7 +32,7 @@ func BenchmarkLineitem(b *testing.B) {
 	for _, name := range []int{3, 10} { // l_linenumber, l_shipdate
 		v := columns[name]
 		o := WriterOptions{Type: v.Type, Encoding: schema.RLE, PositionalIndex: true}
-		b.Run(fmt.Sprintf("column=%s/type=%v/enc=rle", lineitemColumns[name].name, v.Type), func(b *testing.B) { benchColumn(b, o, v) })
+		b.Run(fmt.Sprintf("column=%s/type=%v/enc=rle", lineitemtest.Columns[name].Name, v.Type), func(b *testing.B) { benchColumn(b, o, v) })
 	}
 }
 

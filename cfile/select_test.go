@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -252,5 +254,27 @@ func TestSelectDoesNotReadExcludedCblocks(t *testing.T) {
 	handled, err := r.NewColumnReader().Select(0, 200000, p, sel)
 	if !handled || err != nil || sel.Any() || src.reads.Load() != before {
 		t.Errorf("handled %v, %v, %d rows left, %d reads", handled, err, sel.Count(), src.reads.Load()-before)
+	}
+}
+
+// The extremes of byte strings are those of comparing each, up to the length of a bound.
+func TestZoneBoundsAreExtremes(t *testing.T) {
+	r := seedtest.Rand(t)
+	cut := func(b []byte) []byte { return b[:min(len(b), zoneBoundLen+1)] }
+	for range 200 {
+		cells := make([][]byte, 1+r.IntN(20))
+		for i := range cells {
+			cells[i] = make([]byte, r.IntN(40))
+			for k := range cells[i] {
+				cells[i][k] = byte(r.IntN(2) * 0xff)
+			}
+		}
+		lo, hi := extremeStrings(cells)
+		if want := cut(slices.MinFunc(cells, bytes.Compare)); !bytes.Equal(lo, want) {
+			t.Fatalf("the least of %x is %x, want %x", cells, lo, want)
+		}
+		if want := cut(slices.MaxFunc(cells, bytes.Compare)); !bytes.Equal(hi, want) {
+			t.Fatalf("the greatest of %x is %x, want %x", cells, hi, want)
+		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/oribi-db/oribi/internal/invariant"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/keyenc"
-	"github.com/oribi-db/oribi/schema"
 )
 
 const (
@@ -37,6 +36,7 @@ type Writer struct {
 	o      WriterOptions
 	out    framer
 	values encoding.Builder
+	words  encoding.DictionaryBuilder // values, if they are one
 
 	ordinals, keys *treeBuilder            // nil = not requested
 	zone           *zoneBuilder            // nil = none
@@ -64,6 +64,7 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 		return nil, fmt.Errorf("cfile: %w", err)
 	}
 	w := &Writer{o: o, values: values}
+	w.words, _ = values.(encoding.DictionaryBuilder)
 	w.out = framer{sink: sink, codec: compress.Codec(o.Compression), checksums: !o.NoChecksums}
 	if o.PositionalIndex {
 		w.ordinals = newTreeBuilder(&w.out, o.IndexBlockBytes)
@@ -193,7 +194,7 @@ func (w *Writer) appendPresent(v *batch.Vector, from, to int) error {
 	for from < to {
 		n := w.values.Append(v, from, to)
 		if w.zone != nil {
-			w.zone.add(v, from, from+n)
+			w.addZone(v, from, from+n)
 		}
 		w.addPresence(n, true)
 		from += n
@@ -269,7 +270,7 @@ func (w *Writer) finishBlock() error {
 		return err
 	}
 	if w.zone != nil {
-		w.zone.close(crc)
+		w.closeZone(crc)
 	}
 	if w.ordinals != nil {
 		var key [ordinalKeyLen]byte
@@ -343,8 +344,8 @@ func (w *Writer) finish() error {
 		}
 		footer.ValidxInfo = &kudupb.BTreeInfoPB{RootBlock: root.message()}
 	}
-	if d, ok := w.values.(encoding.DictionaryBuilder); ok && w.o.Encoding == schema.Dictionary {
-		p, _, err := w.out.writeBlock(d.FinishDictionary(w.buf[:0]))
+	if w.words != nil {
+		p, _, err := w.out.writeBlock(w.words.FinishDictionary(w.buf[:0]))
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ type zoneBuilder struct {
 	nan         bool
 	some        bool   // min and max are valid
 	min, max    []byte // in sort order of the values; of byte strings at most one byte more than a bound
+
+	words [][]byte // memory
 }
 
 // add adds cells [from, to) of v, none of them NULL.
@@ -59,6 +61,16 @@ func (z *zoneBuilder) add(v *batch.Vector, from, to int) {
 	}
 }
 
+// addWords adds byte strings whose rows are counted already.
+func (z *zoneBuilder) addWords(words [][]byte) {
+	if len(words) == 0 {
+		return
+	}
+	lo, hi := extremeStrings(words)
+	z.widen(lo)
+	z.widen(hi)
+}
+
 // addRepeat adds n rows of one cell, which is neither NULL nor a float.
 func (z *zoneBuilder) addRepeat(cell []byte, n int) {
 	var buf [16]byte
@@ -89,27 +101,46 @@ func (z *zoneBuilder) widen(v []byte) {
 	z.some = true
 }
 
+// addStrings adds byte strings, at least one.
 func (z *zoneBuilder) addStrings(v *batch.Vector, from, to int) {
-	cell := func(i int) []byte {
-		if v.Dict != nil {
-			return v.Dict.Words[v.Codes[i]]
+	cells := v.Bytes
+	if v.Dict != nil {
+		for i := from; i < to; i++ {
+			z.words = append(z.words, v.Dict.Words[v.Codes[i]])
 		}
-		return v.Bytes[i]
+		cells, from, to = z.words, 0, len(z.words)
 	}
-	// Only as many bytes as a bound has, and one more, matter: byte strings that agree in these
-	// need not be distinguished.
-	clip := func(b []byte) []byte { return b[:min(len(b), zoneBoundLen+1)] }
-	lo := clip(cell(from))
-	hi := lo
-	for i := from + 1; i < to; i++ {
-		if b := clip(cell(i)); string(b) < string(lo) {
-			lo = b
-		} else if string(b) > string(hi) {
-			hi = b
-		}
-	}
+	lo, hi := extremeStrings(cells[from:to])
 	z.widen(lo)
 	z.widen(hi)
+	z.dropWords()
+}
+
+// dropWords empties the memory of words, which belong to others.
+func (z *zoneBuilder) dropWords() {
+	clear(z.words)
+	z.words = z.words[:0]
+}
+
+// extremeStrings returns the least and the greatest of byte strings, at least one, cut to as many
+// bytes as a bound has, and one more. Strings that agree in these need not be distinguished.
+func extremeStrings(cells [][]byte) (lo, hi []byte) {
+	clip := func(b []byte) []byte { return b[:min(len(b), zoneBoundLen+1)] }
+	lo = clip(cells[0])
+	hi = lo
+	least, greatest := keyenc.Head(lo), keyenc.Head(hi)
+	for _, cell := range cells[1:] {
+		head := keyenc.Head(cell)
+		if head > least && head < greatest {
+			continue // nearly all
+		}
+		if b := clip(cell); string(b) < string(lo) {
+			lo, least = b, head
+		} else if string(b) > string(hi) {
+			hi, greatest = b, head
+		}
+	}
+	return lo, hi
 }
 
 // close finishes the open cblock, whose stored form has the given CRC.
@@ -120,6 +151,27 @@ func (z *zoneBuilder) close(crc uint32) {
 }
 
 func (z *zoneBuilder) reset() { z.rows, z.nulls, z.nan, z.some = 0, 0, false, false }
+
+// addZone adds cells [from, to) of v, which were appended, to the zone map. Of dictionary codes it
+// only counts the rows: the bounds are those of the words that the cblock has at its end.
+func (w *Writer) addZone(v *batch.Vector, from, to int) {
+	if w.words != nil && w.words.Coded() {
+		w.zone.rows += uint32(to - from)
+		return
+	}
+	w.zone.add(v, from, to)
+}
+
+// closeZone adds the open cblock, whose stored form has the given CRC.
+func (w *Writer) closeZone(crc uint32) {
+	z := w.zone
+	if w.words != nil && w.words.Coded() {
+		z.words = w.words.AppendUsed(z.words[:0])
+		z.addWords(z.words)
+		z.dropWords()
+	}
+	z.close(crc)
+}
 
 // appendEntry appends the entry of the open cblock.
 func (z *zoneBuilder) appendEntry(dst []byte, crc uint32) []byte {

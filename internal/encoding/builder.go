@@ -59,6 +59,11 @@ type DictionaryBuilder interface {
 	FinishDictionary(dst []byte) []byte
 	// Words returns the number of words so far.
 	Words() int
+	// Coded reports whether the payload consists of codes. It changes only in Reset.
+	Coded() bool
+	// AppendUsed appends the distinct words of a payload of codes, each once, to dst. They are valid
+	// until the next call of another method.
+	AppendUsed(dst [][]byte) [][]byte
 }
 
 // NewBuilder returns a builder, for DICT a DictionaryBuilder. It returns ErrUnsupported if the type

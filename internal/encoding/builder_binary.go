@@ -6,7 +6,6 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/coding"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // binaryBuilder makes PLAIN payloads of byte strings.
@@ -44,6 +43,15 @@ func (b *binaryBuilder) add(value []byte) {
 	b.size += (bits.Len32(offset)+7)/8 + len(value)
 	b.offsets = append(b.offsets, offset)
 	b.values = append(b.values, value...)
+}
+
+// value returns value i, which is valid until the next change of b.
+func (b *binaryBuilder) value(i int) []byte {
+	from, to := int(b.offsets[i])-binaryHeaderLen, len(b.values)
+	if i+1 < len(b.offsets) {
+		to = int(b.offsets[i+1]) - binaryHeaderLen
+	}
+	return b.values[from:to:to]
 }
 
 func (b *binaryBuilder) Full() bool { return b.size > b.blockBytes }
@@ -119,144 +127,3 @@ func (b *prefixBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
 	}
 	return binary.LittleEndian.AppendUint32(dst, uint32(len(b.restarts)))
 }
-
-// dictBuilder makes DICT payloads: codes until the dictionary is full, PLAIN from then on.
-type dictBuilder struct {
-	ends
-	codes shuffleBuilder
-	plain binaryBuilder
-	words binaryBuilder // the dictionary
-	index map[string]uint32
-	mode  uint32
-
-	// The last dictionary that a vector had, and our codes of its words, −1 if unknown: a
-	// compaction passes codes of the same dictionary for a whole file.
-	source *batch.Dictionary
-	known  []int32
-}
-
-func newDictBuilder(o *BuilderOptions) *dictBuilder {
-	b := &dictBuilder{index: make(map[string]uint32), mode: modeCodes}
-	b.codes = shuffleBuilder{typ: schema.Uint32, capacity: o.BlockBytes / schema.Uint32.Width(), exact: o.Exact}
-	b.plain.blockBytes, b.words.blockBytes = o.StringBytes, o.BlockBytes
-	b.plain.Reset()
-	b.words.Reset()
-	return b
-}
-
-func (b *dictBuilder) Append(v *batch.Vector, from, to int) int {
-	if b.mode == modePlain {
-		return b.plain.Append(v, from, to)
-	}
-	before, i := b.Len(), from
-	for i < to {
-		// The word is added before the room for its code is checked, as in Kudu: a word may be in
-		// the dictionary although its code did not fit in the payload.
-		code, ok := b.code(v, i, false)
-		if !ok || b.codes.Full() {
-			break
-		}
-		b.codes.appendCode(code)
-		i++
-	}
-	b.note(before, v, from, i)
-	return i - from
-}
-
-// AppendAll adds words even to a full dictionary.
-func (b *dictBuilder) AppendAll(v *batch.Vector, from, to int) {
-	if b.mode == modePlain {
-		b.plain.AppendAll(v, from, to)
-		return
-	}
-	before := b.Len()
-	for i := from; i < to; i++ {
-		code, _ := b.code(v, i, true)
-		b.codes.appendCode(code)
-	}
-	b.note(before, v, from, to)
-}
-
-// code returns the code of cell i, which is added to the dictionary if necessary. It returns false
-// if the dictionary is full and overfill is false.
-func (b *dictBuilder) code(v *batch.Vector, i int, overfill bool) (uint32, bool) {
-	if v.Dict == nil {
-		return b.lookup(v.Bytes[i], overfill)
-	}
-	if b.source != v.Dict {
-		b.source, b.known = v.Dict, b.known[:0]
-		for range v.Dict.Words {
-			b.known = append(b.known, -1)
-		}
-	}
-	c := v.Codes[i]
-	if code := b.known[c]; code >= 0 {
-		return uint32(code), true
-	}
-	code, ok := b.lookup(v.Dict.Words[c], overfill)
-	if ok {
-		b.known[c] = int32(code)
-	}
-	return code, ok
-}
-
-func (b *dictBuilder) lookup(word []byte, overfill bool) (uint32, bool) {
-	if code, ok := b.index[string(word)]; ok {
-		return code, true
-	}
-	if b.words.Full() && !overfill {
-		return 0, false
-	}
-	code := uint32(b.words.Len())
-	b.words.add(word)
-	b.index[string(word)] = code
-	return code, true
-}
-
-func (b *dictBuilder) Full() bool {
-	if b.mode == modePlain {
-		return b.plain.Full()
-	}
-	return b.codes.Full() || b.words.Full()
-}
-
-func (b *dictBuilder) Len() int {
-	if b.mode == modePlain {
-		return b.plain.Len()
-	}
-	return b.codes.Len()
-}
-
-func (b *dictBuilder) First() []byte {
-	if b.mode == modePlain {
-		return b.plain.First()
-	}
-	return b.first
-}
-
-func (b *dictBuilder) Last() []byte {
-	if b.mode == modePlain {
-		return b.plain.Last()
-	}
-	return b.last
-}
-
-// Reset switches to plain payloads if the dictionary is full.
-func (b *dictBuilder) Reset() {
-	if b.mode == modeCodes && b.words.Full() {
-		b.mode, b.index, b.source, b.known = modePlain, nil, nil, nil
-	}
-	b.codes.Reset()
-	b.plain.Reset()
-}
-
-func (b *dictBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
-	dst = binary.LittleEndian.AppendUint32(dst, b.mode)
-	if b.mode == modePlain {
-		return b.plain.Finish(dst, ord)
-	}
-	return b.codes.Finish(dst, ord)
-}
-
-func (b *dictBuilder) FinishDictionary(dst []byte) []byte { return b.words.Finish(dst, 0) }
-func (b *dictBuilder) Words() int                         { return b.words.Len() }
