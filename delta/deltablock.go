@@ -39,6 +39,8 @@ type deltaBlock struct {
 	ascending  bool // no timestamp is lower than that of the row's previous delta
 	descending bool // none is higher
 
+	depths depths
+
 	shapes        []shape
 	columns       []schema.ColumnID // of all lists, ascending
 	hasNonUpdates bool              // some delta is not an update
@@ -57,8 +59,9 @@ type shape struct {
 
 // Sizes in memory, in bytes.
 const (
-	blockBytes = 640 // of a deltaBlock without what it points to
+	blockBytes = 680 // of a deltaBlock without what it points to
 	shapeBytes = 72  // of a shape without its columns
+	depthBytes = 24  // of a depth
 )
 
 // check returns an error unless the lists fit s. Errors: ErrCorrupt.

@@ -19,14 +19,16 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// testSchema has a column of each relevant kind: not nullable, nullable with fixed width, nullable
+// testSchema has a column of each relevant kind: not nullable, nullable with fixed widths, nullable
 // byte string.
 var testSchema = func() *schema.Schema {
 	s, err := schema.New([]schema.Column{
 		{ID: 10, Name: "key", Type: schema.Int64},
 		{ID: 11, Name: "a", Type: schema.Int32},
 		{ID: 12, Name: "b", Type: schema.String, Nullable: true},
+		{ID: 13, Name: "d", Type: schema.Int64, Nullable: true},
 		{ID: 300, Name: "c", Type: schema.Int8, Nullable: true},
+		{ID: 9<<7 | 5, Name: "e", Type: schema.Int64, Nullable: true}, // its ID is two bytes, of which the second looks like the size of a cell
 	}, 1)
 	if err != nil {
 		panic(err)
@@ -119,7 +121,7 @@ type world struct {
 
 func drawCells(t *rapid.T, all bool) map[schema.ColumnID][]byte {
 	cells := map[schema.ColumnID][]byte{}
-	pick := rapid.IntRange(1, 7).Draw(t, "columns")
+	pick := rapid.IntRange(1, 31).Draw(t, "columns")
 	if all || pick&1 != 0 {
 		cells[11] = []byte{rapid.Byte().Draw(t, "a"), 1, 2, 3}
 	}
@@ -132,6 +134,11 @@ func drawCells(t *rapid.T, all bool) map[schema.ColumnID][]byte {
 	}
 	if all || pick&4 != 0 {
 		cells[300] = [][]byte{nil, {0}, {5}}[rapid.IntRange(0, 2).Draw(t, "c")]
+	}
+	for i, id := range []schema.ColumnID{13, 9<<7 | 5} {
+		if all || pick&(8<<i) != 0 {
+			cells[id] = [][]byte{nil, {7: 1}, {1, 2, 3, 4, 5, 6, 7, 8}}[rapid.IntRange(0, 2).Draw(t, "wide")]
+		}
 	}
 	return cells
 }

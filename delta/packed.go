@@ -39,9 +39,35 @@ func (p *packed) read(dst []uint32, i, n int) []uint32 {
 		return dst
 	}
 	base, slope, width, mask, data := p.base, p.slope, p.width, p.mask, p.data
-	for k := range dst {
+	k := 0
+	for ; k < n && (bit&7 != 0 || n-k < 8 || width > 8); k++ {
 		dst[k] = uint32(base + line>>16 + binary.LittleEndian.Uint64(data[bit>>3:])>>(bit&7)&mask)
 		line, bit = line+slope, bit+width
+	}
+	for ; n-k >= 8; k += 8 { // eight differences of width bits are in width bytes
+		word := binary.LittleEndian.Uint64(data[bit>>3:])
+		for j, eight := 0, dst[k:k+8]; j < len(eight); j++ {
+			eight[j] = uint32(base + line>>16 + word&mask)
+			line, word = line+slope, word>>width
+		}
+		bit += 8 * width
+	}
+	for ; k < n; k++ {
+		dst[k] = uint32(base + line>>16 + binary.LittleEndian.Uint64(data[bit>>3:])>>(bit&7)&mask)
+		line, bit = line+slope, bit+width
+	}
+	return dst
+}
+
+// gather returns integers at[k]+more for all k, which must be below 1<<32, in the memory of dst if
+// that is large enough.
+func (p *packed) gather(dst, at []uint32, more int) []uint32 {
+	dst = slices.Grow(dst[:0], len(at))[:len(at)]
+	base, slope, width, mask, data := p.base, p.slope, p.width, p.mask, p.data
+	for k, i := range at {
+		i := uint64(i) + uint64(more)
+		bit := i * width
+		dst[k] = uint32(base + i*slope>>16 + binary.LittleEndian.Uint64(data[bit>>3:])>>(bit&7)&mask)
 	}
 	return dst
 }

@@ -46,7 +46,7 @@ func (p *parser) release() {
 
 // size returns the memory of the block in bytes.
 func (b *deltaBlock) size() int64 {
-	size := blockBytes + cap(b.lists) + 8*cap(b.times) + 4*cap(b.columns)
+	size := blockBytes + cap(b.lists) + 8*cap(b.times) + 4*cap(b.columns) + depthBytes*cap(b.depths.list)
 	for i := range b.shapes {
 		size += shapeBytes + 4*len(b.shapes[i].ids) + 8*len(b.shapes[i].set)
 	}
@@ -59,7 +59,7 @@ func (p *parser) parse(b *deltaBlock, cells [][]byte, s *schema.Schema) error {
 	p.rows, p.first, p.memory = p.rows[:0], p.first[:0], p.memory[:0]
 	p.starts, p.shape, p.ts = slices.Grow(p.starts[:0], n+1), slices.Grow(p.shape[:0], n), slices.Grow(p.ts[:0], n)
 	p.shaper = shaper{b: b, schema: s}
-	*b = deltaBlock{lists: b.lists[:0], times: b.times[:0], shapes: b.shapes[:0], columns: b.columns[:0], ascending: true, descending: true}
+	*b = deltaBlock{lists: b.lists[:0], times: b.times[:0], depths: b.depths, shapes: b.shapes[:0], columns: b.columns[:0], ascending: true, descending: true}
 	if err := p.take(b, cells); err != nil {
 		return err
 	}
@@ -67,6 +67,7 @@ func (p *parser) parse(b *deltaBlock, cells [][]byte, s *schema.Schema) error {
 	b.entries, b.deltas = len(p.rows), n
 	b.low, b.high = p.rows[0], p.rows[b.entries-1]
 	b.oldest, b.newest = mvcc.Timestamp(slices.Min(p.ts)), mvcc.Timestamp(slices.Max(p.ts))
+	b.depths.set(p.first, p.ts, p.shape)
 	p.pack(b)
 	p.shaper.finish()
 	b.checked.Store(s)

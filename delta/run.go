@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
@@ -34,6 +35,70 @@ func (w *Window) addRun(b *deltaBlock, k, end int, undo bool) {
 	w.seen = w.seen.Resize(len(b.columns))
 	w.met = w.met.Resize(len(b.shapes))
 	r := run{b: b, from: len(w.picks), shape: -1}
+	w.addEntriesOf(b, k, end, undo, oldest && newest)
+	if r.to = len(w.picks); r.to == r.from {
+		return
+	}
+	for i := w.met.Next(0); i >= 0; i = w.met.Next(i + 1) {
+		for _, id := range b.shapes[i].ids {
+			w.column(id)
+		}
+		r.shape = i
+	}
+	if w.met.Count() > 1 {
+		r.shape = -1
+	}
+	w.runs = append(w.runs, r)
+}
+
+// addEntriesOf adds the deltas that apply of entries [k, end), of which at least one does; all says
+// that all do.
+func (w *Window) addEntriesOf(b *deltaBlock, k, end int, undo, all bool) {
+	inner, last := min(max(k, 1), end), min(max(b.entries-1, k), end) // those in between count in b.depths
+	if last <= inner {
+		w.addEntries(b, k, end, undo, all)
+		return
+	}
+	n, known := b.depths.applied(w.snap, undo)
+	at := b.depths.same(n)
+	if !known || n > 0 && (at < 0 || !b.shapes[at].all) {
+		w.addEntries(b, k, end, undo, all)
+		return
+	}
+	w.addEntries(b, k, inner, undo, all)
+	if n > 0 {
+		w.addSame(b, inner, last, n, at)
+	}
+	w.addEntries(b, last, end, undo, all)
+}
+
+// addSame adds delta n−1 of each of the entries [k, end), which replaces those before it. All have
+// the same shape.
+func (w *Window) addSame(b *deltaBlock, k, end, n, at int) {
+	w.some = true
+	w.met.Set(at)
+	w.entryRows = b.rows.read(w.entryRows, k, end-k)
+	w.entryFirst = b.first.read(w.entryFirst, k, end-k)
+	w.entryStarts = b.starts.gather(w.entryStarts, w.entryFirst, n-1)
+	from, rows := uint32(w.from), w.entryRows
+	if s := &b.shapes[at]; s.kind == change.Delete || b.hasNonUpdates && w.deleted {
+		for _, row := range rows {
+			w.setDead(int(row-from), s.kind == change.Delete)
+		}
+	}
+	w.picks = slices.Grow(w.picks, len(rows))
+	picks, first, starts := w.picks[len(w.picks):][:len(rows)], w.entryFirst[:len(rows)], w.entryStarts[:len(rows)]
+	for e := range picks {
+		picks[e] = pick{row: rows[e] - from, delta: first[e] + uint32(n-1), off: starts[e] + 1}
+	}
+	w.picks = w.picks[:len(w.picks)+len(rows)]
+}
+
+// addEntries adds the deltas that apply of entries [k, end); all says that all do.
+func (w *Window) addEntries(b *deltaBlock, k, end int, undo, all bool) {
+	if k == end {
+		return
+	}
 	w.entryRows = b.rows.read(w.entryRows, k, end-k)
 	w.entryFirst = b.first.read(w.entryFirst, k, end-k+1)
 	bound, applied, from := b.keyBound(w.snap), 0, uint32(w.from)
@@ -41,7 +106,7 @@ func (w *Window) addRun(b *deltaBlock, k, end int, undo bool) {
 	for e, row := range w.entryRows {
 		i, j := next, int(ends[e])
 		next = j
-		if !oldest || !newest {
+		if !all {
 			j = b.appliedEnd(i, j, i+applied, bound, undo)
 			if applied = j - i; applied == 0 {
 				continue
@@ -61,19 +126,6 @@ func (w *Window) addRun(b *deltaBlock, k, end int, undo bool) {
 			w.takeColumns(b, row-from, i, j)
 		}
 	}
-	if r.to = len(w.picks); r.to == r.from {
-		return
-	}
-	for i := w.met.Next(0); i >= 0; i = w.met.Next(i + 1) {
-		for _, id := range b.shapes[i].ids {
-			w.column(id)
-		}
-		r.shape = i
-	}
-	if w.met.Count() > 1 {
-		r.shape = -1
-	}
-	w.runs = append(w.runs, r)
 }
 
 // takeColumns adds deltas [i, j) of a row to the picks, without those whose columns are all set by
@@ -116,6 +168,9 @@ func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 		}
 	}
 	picks := w.picks[r.from:r.to]
+	if known >= 0 && !w.deleted && width == 8 {
+		picks = picks[applyPlain(picks, b.lists, uint32(index), v):]
+	}
 	for i := range picks {
 		p := &picks[i]
 		if w.deleted && w.dead.Get(int(p.row)) {
@@ -149,6 +204,26 @@ func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 		}
 		p.off, p.column = p.off+uint32(width)+2, p.column+1
 	}
+}
+
+// applyPlain is applyRun for cells of eight bytes that are the next ones in their lists, with ID and
+// size of one byte each. It returns the number of picks before the first one that is not.
+func applyPlain(picks []pick, lists []byte, index uint32, v *batch.Vector) int {
+	const width = 8
+	data, present := v.Data, v.Present
+	for i := range picks {
+		p := &picks[i]
+		l := lists[p.off:]
+		if p.column != index || len(l) < width+2 || binary.LittleEndian.Uint16(l)&0xff80 != (width+1)<<8 {
+			return i
+		}
+		binary.LittleEndian.PutUint64(data[int(p.row)*width:], binary.LittleEndian.Uint64(l[2:]))
+		if present != nil {
+			present.Set(int(p.row))
+		}
+		p.off, p.column = p.off+width+2, index+1
+	}
+	return len(picks)
 }
 
 // addTouchedOf is AddTouched for one run.

@@ -42,7 +42,7 @@ type Window struct {
 	seen  batch.Bitmap
 	met   batch.Bitmap
 
-	entryRows, entryFirst []uint32 // scratch: of the current entries
+	entryRows, entryFirst, entryStarts []uint32 // scratch: of the current entries
 }
 
 type windowFile struct {
