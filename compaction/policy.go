@@ -172,6 +172,10 @@ func deepest(l Layout, sets []int) []int {
 	return cover
 }
 
+// MaxHeight returns the number of rowsets over the key that most rowsets are over. Rowsets that are
+// not well-formed (see Spans) do not count. It takes time O(n log n) in the number of rowsets.
+func (l Layout) MaxHeight() int { return len(deepest(l, l.usable(math.MaxInt64))) }
+
 // Groups splits a layout into groups of rowsets that overlap, directly or through others. Merging
 // each group separately leaves no overlap. A rowset that overlaps no other is its own group.
 func Groups(layout Layout) [][]RowSetInfo {

@@ -21,6 +21,7 @@ var floors = map[string]int{
 	"examples/settings": 11,
 
 	"internal/prooftest": 10,
+	"lab":                10,
 
 	"": 9, // the root package, oribi
 
@@ -71,6 +72,7 @@ var floors = map[string]int{
 	"internal/compress":   0,
 	"internal/corpustest": 0,
 	"internal/dump":       0,
+	"internal/figures":    0,
 	"internal/nearest":    0,
 	"internal/fuzztest":   0,
 	"internal/seedtest":   0,

@@ -91,7 +91,7 @@ func completeArgs(arguments []string) completer {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		case "NAME":
 			return tableNames(args), cobra.ShellCompDirectiveNoFileComp
-		case "FILE", "KEYS", "OUT", "PATH":
+		case "FILE", "KEYS", "LAYOUT", "OUT", "PATH", "SPEC":
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -11,11 +11,11 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/distinct"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/figures"
 	"github.com/oribi-db/oribi/schema"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/figures"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/figures"
 )
 
 // memoryLimit is the memory limit of stores that the command opens, in bytes.

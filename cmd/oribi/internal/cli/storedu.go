@@ -5,8 +5,8 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/figures"
 	"github.com/oribi-db/oribi/schema"
 )
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
+	"github.com/oribi-db/oribi/internal/figures"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
+	"github.com/oribi-db/oribi/internal/figures"
 )
 
 // readBack reopens the store read-only, and checks and explains its content.

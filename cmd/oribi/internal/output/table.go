@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/figures"
 	"github.com/oribi-db/oribi/schema"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/figures"
+	"github.com/oribi-db/oribi/internal/figures"
 )
 
 // line returns the text to show at a time, one column narrower than the terminal, since in the last

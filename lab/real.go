@@ -1,0 +1,119 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// realTable is a table of a store in a temporary directory. Its clock advances by a second with each
+// operation, so a history of n operations is one of n seconds.
+type realTable struct {
+	ctx   context.Context
+	dir   string
+	store *oribi.Store
+	table *oribi.Table
+	batch *oribi.Batch
+	value []byte
+	r     *random
+	ops   int64
+}
+
+const (
+	batchRows  = 500
+	leastLimit = 256 << 20 // memory limit of the store
+)
+
+// clockStart is the time of the first operation.
+var clockStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// openReal creates a store in an empty directory, which it removes when it is closed.
+func openReal(ctx context.Context, s *Spec, w *Workload, dir string, listener func(compaction.Event)) (*realTable, error) {
+	t := &realTable{ctx: ctx, dir: dir, value: make([]byte, w.ValueBytes), r: newRandom(s.Seed, "values")}
+	history := oribi.HistoryForever
+	if w.History > 0 {
+		history = time.Duration(w.History) * time.Second
+	}
+	clock := mvcc.NewHybridClock(func() time.Time { return clockStart.Add(time.Duration(t.ops) * time.Second) })
+	var err error
+	t.store, err = oribi.Open(dir, &oribi.Options{ErrorIfExists: true, Manual: true, History: history, Clock: clock, Listener: listener,
+		MemoryLimit: max(leastLimit, 16*int64(s.FlushBytes)), RowSetBytes: int64(s.RowSetBytes)})
+	if err != nil {
+		return nil, err
+	}
+	columns, err := schema.New([]schema.Column{{Name: "key", Type: schema.Int64}, {Name: "value", Type: schema.Binary}}, 1)
+	if err == nil {
+		t.table, err = t.store.CreateTable("lab", columns)
+	}
+	t.batch = t.store.NewBatch()
+	if err != nil {
+		t.store.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *realTable) apply(o op) error {
+	t.ops++
+	if o.kind != opDelete {
+		for i := range t.value {
+			t.value[i] = byte(t.r.Uint32())
+		}
+	}
+	row := oribi.Row{"key": o.key, "value": t.value}
+	switch o.kind {
+	case opInsert:
+		t.batch.Insert(t.table, row)
+	case opUpdate:
+		t.batch.Update(t.table, row)
+	case opDelete:
+		t.batch.Delete(t.table, oribi.Row{"key": o.key})
+	}
+	if t.batch.Len() < batchRows {
+		return nil
+	}
+	return t.commit()
+}
+
+func (t *realTable) commit() error {
+	if t.batch.Len() == 0 {
+		return nil
+	}
+	_, err := t.batch.Commit(t.ctx, oribi.NoSync)
+	t.batch.Reset()
+	return err
+}
+
+func (t *realTable) flush() error {
+	if err := t.commit(); err != nil {
+		return err
+	}
+	return t.table.Flush(t.ctx)
+}
+
+func (t *realTable) layout() compaction.Layout { return t.table.Layout() }
+
+func (t *realTable) merge(c compaction.Choice) error { return t.table.Merge(t.ctx, c) }
+
+func (t *realTable) deltas(kind compaction.Kind, _ string) error {
+	var err error
+	switch kind {
+	case compaction.UndoGC:
+		_, err = t.table.CollectUndos(t.ctx)
+	case compaction.MinorDelta:
+		_, err = t.table.CompactMinor(t.ctx)
+	case compaction.MajorDelta:
+		_, err = t.table.CompactMajor(t.ctx)
+	}
+	return err
+}
+
+func (t *realTable) close() error {
+	return cmp.Or(t.store.Close(), os.RemoveAll(t.dir))
+}

@@ -1,0 +1,201 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/oribi-db/oribi/compaction"
+)
+
+// simulation is a table of which only the bounds and sizes of rowsets are known.
+//
+// A row that was changed since the last flush is in one of the rowsets over its key; which one is
+// drawn at random, each as likely as it has rows near the key.
+type simulation struct {
+	model    Model
+	value    float64 // bytes of a value
+	rowset   float64 // bytes at which a rowset is full
+	history  int64   // operations, 0 = forever
+	r        *random
+	listener func(compaction.Event)
+
+	sets  []*simSet // ordered by first key, then by ID
+	id    uint64    // of the rowset made last
+	ops   int64     // operations so far
+	mem   map[int64]memRow
+	index *simIndex // of sets; nil after a change of them
+}
+
+const simulated = "simulated" // name of the table
+
+// memRow is a row of the MemRowSet.
+type memRow struct {
+	changes int32 // updates and deletes after the insert
+	deleted bool
+}
+
+func newSimulation(s *Spec, w *Workload, listener func(compaction.Event)) *simulation {
+	return &simulation{model: fitted, value: float64(w.ValueBytes), rowset: float64(s.RowSetBytes), history: w.History,
+		r: newRandom(s.Seed, "rowset of a row"), listener: listener, mem: map[int64]memRow{}}
+}
+
+// floor returns the number of operations whose history is not needed.
+func (s *simulation) floor() int64 {
+	if s.history == 0 {
+		return 0
+	}
+	return max(0, s.ops-s.history)
+}
+
+func (s *simulation) layout() compaction.Layout {
+	l := compaction.Layout{Table: simulated, RowSetBytes: int64(s.rowset), RowSets: make([]compaction.RowSetInfo, len(s.sets))}
+	for i, set := range s.sets {
+		l.RowSets[i] = set.info(&s.model)
+	}
+	return l
+}
+
+func (s *simulation) close() error { return nil }
+
+// keyOf returns an encoded key of type int64.
+func keyOf(key int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(key)^1<<63) }
+
+// keyFrom returns the key of keyOf.
+func keyFrom(key []byte) int64 { return int64(binary.BigEndian.Uint64(key) ^ 1<<63) }
+
+func (s *simulation) apply(o op) error {
+	s.ops++
+	row, inMemory := s.mem[o.key]
+	switch {
+	case o.kind == opInsert:
+		if inMemory {
+			row.changes++ // it was deleted
+		}
+		row.deleted = false
+		s.mem[o.key] = row
+		return nil
+	case inMemory && !row.deleted:
+		row.changes++
+		row.deleted = o.kind == opDelete
+		s.mem[o.key] = row
+		return nil
+	}
+	if s.index == nil {
+		s.index = newSimIndex(s.sets)
+	}
+	set := s.index.rowset(o.key, s.r)
+	if set == nil {
+		return fmt.Errorf("no rowset has the row %d", o.key)
+	}
+	if o.kind == opUpdate {
+		set.memUpdates++
+	} else {
+		set.memDeletes++
+		set.live = max(0, set.live-1)
+	}
+	return nil
+}
+
+// flush writes the rows and changes in memory.
+func (s *simulation) flush() error {
+	s.flushRows()
+	s.flushDeltas()
+	return nil
+}
+
+func (s *simulation) flushRows() {
+	if len(s.mem) == 0 {
+		return
+	}
+	keys := slices.Sorted(maps.Keys(s.mem))
+	var outputs []*simSet
+	m := &s.model
+	var set *simSet
+	for _, key := range keys {
+		if set == nil || set.base+set.undoBytes(m) >= s.rowset {
+			s.id++
+			set = &simSet{id: s.id, min: keyOf(key), base: m.RowSet, undoFiles: 1, undos: []aged{{op: s.ops}}, deletes: []aged{{op: s.ops}}}
+			outputs = append(outputs, set)
+		}
+		row := s.mem[key]
+		set.rows++
+		set.max = keyOf(key)
+		set.base += m.Row + m.Value*s.value
+		undo := m.Birth + float64(row.changes)*(m.Undo+m.Value*s.value)
+		if row.deleted {
+			set.deletes[0].n++
+		} else {
+			set.live++
+		}
+		set.undos[0].n += undo
+	}
+	for _, set := range outputs {
+		set.fold(m, s.value)
+		set.changed = s.ops
+	}
+	clear(s.mem)
+	s.replace(nil, outputs)
+	s.report(compaction.Flush, "", nil, outputs, int64(len(keys)))
+}
+
+func (s *simulation) flushDeltas() {
+	m := &s.model
+	var changed []*simSet
+	written := 0.0
+	for _, set := range s.sets {
+		if set.memUpdates+set.memDeletes == 0 {
+			continue
+		}
+		file := m.RedoFile + float64(set.memUpdates)*(m.Redo+m.Value*s.value) + float64(set.memDeletes)*m.Delete
+		set.redoBytes += file
+		written += file
+		set.redos++
+		set.updates, set.changed = set.updates+set.memUpdates, s.ops
+		set.deletes = joinAges(set.deletes, []aged{{s.ops, float64(set.memDeletes)}})
+		set.memUpdates, set.memDeletes = 0, 0
+		changed = append(changed, set)
+	}
+	if changed != nil {
+		s.event(compaction.DeltaFlush, "", nil, changed, 0, round(written))
+	}
+}
+
+// replace removes and adds rowsets.
+func (s *simulation) replace(old, new []*simSet) {
+	if len(old) > 0 {
+		gone := make(map[*simSet]bool, len(old))
+		for _, set := range old {
+			gone[set] = true
+		}
+		s.sets = slices.DeleteFunc(s.sets, func(set *simSet) bool { return gone[set] })
+	}
+	s.sets = append(s.sets, new...)
+	slices.SortStableFunc(s.sets, func(a, b *simSet) int {
+		return cmp.Or(bytes.Compare(a.min, b.min), cmp.Compare(a.id, b.id))
+	})
+	s.index = nil
+}
+
+// report sends an event about new rowsets.
+func (s *simulation) report(kind compaction.Kind, why string, inputs, outputs []*simSet, rows int64) {
+	var n int64
+	for _, set := range outputs {
+		n += set.info(&s.model).Bytes
+	}
+	s.event(kind, why, inputs, outputs, rows, n)
+}
+
+func (s *simulation) event(kind compaction.Kind, why string, inputs, outputs []*simSet, rows, written int64) {
+	infos := func(sets []*simSet) (list []compaction.RowSetInfo) {
+		for _, set := range sets {
+			list = append(list, set.info(&s.model))
+		}
+		return list
+	}
+	s.listener(compaction.Event{Kind: kind, Table: simulated, Why: why, Inputs: infos(inputs), Outputs: infos(outputs),
+		RowsRead: rows, RowsWritten: rows, BytesWritten: written})
+}
