@@ -31,7 +31,11 @@ type Result struct {
 	Frames           []Frame // some of the layouts
 	WrittenByFlushes int64   // bytes
 	events           bytes.Buffer
+	log              *compaction.EventLog // writes to events
 }
+
+// Table returns the name of the run in events.jsonl: the labels of the workload and of the policy.
+func (r *Result) Table() string { return r.Workload + "/" + r.Policy }
 
 // Frame is the layout at one point of a run, after the merges.
 type Frame struct {
@@ -156,6 +160,9 @@ func (x *experiment) open(ctx context.Context) error {
 
 // observe counts what a flush or compaction has written.
 func (x *experiment) observe(e compaction.Event) {
+	if e.Begin {
+		return
+	}
 	x.written += e.BytesWritten
 	switch e.Kind {
 	case compaction.Flush, compaction.DeltaFlush, compaction.Ingest:
@@ -166,13 +173,17 @@ func (x *experiment) observe(e compaction.Event) {
 		x.credit -= float64(e.BytesWritten)
 		x.last = e.Outputs
 	}
-	x.result.record(x.step, &e)
+	e.Table = x.result.Table()
+	e.Before, e.After = compaction.Layout{}, compaction.Layout{} // the inputs and outputs say enough
+	x.result.log.Record(e)
 }
 
 func (x *experiment) run(ctx context.Context, done func(n int64)) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	x.every, x.frameEvery = 1, 1
+	x.result.log = compaction.NewEventLog(&x.result.events)
 	if err := x.open(ctx); err != nil {
 		return err
 	}
@@ -181,15 +192,14 @@ func (x *experiment) run(ctx context.Context, done func(n int64)) (err error) {
 			err = closed
 		}
 	}()
-	x.every, x.frameEvery = 1, 1
 	if err = x.source.run(ctx, x, done); err != nil {
 		return err
 	}
 	x.finish()
-	return nil
+	return x.result.log.Err()
 }
 
-// flush flushes and compacts, and samples unless there are many samples.
+// flush flushes and compacts.
 func (x *experiment) flush(ctx context.Context) error {
 	if err := x.table.flush(); err != nil {
 		return err
@@ -197,6 +207,11 @@ func (x *experiment) flush(ctx context.Context) error {
 	if x.perRow == 0 {
 		x.perRow = basePerRow(x.table.layout())
 	}
+	return x.settle(ctx)
+}
+
+// settle compacts after a flush, and samples unless there are many samples.
+func (x *experiment) settle(ctx context.Context) error {
 	if err := x.maintain(ctx); err != nil {
 		return err
 	}
@@ -260,10 +275,7 @@ func (x *experiment) mergeAll(ctx context.Context, most int64) error {
 		if len(c.RowSets) == 0 {
 			return nil
 		}
-		again := true
-		for _, id := range c.RowSets {
-			again = again && own[id]
-		}
+		again := !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !own[id] })
 		if err := x.table.merge(c); err != nil {
 			return err
 		}

@@ -2,11 +2,11 @@ package lab
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/oribi-db/oribi/compaction"
 )
@@ -25,9 +25,11 @@ type simulation struct {
 
 	sets  []*simSet // ordered by first key, then by ID
 	id    uint64    // of the rowset made last
+	job   uint64    // of the last event
 	ops   int64     // operations so far
 	mem   map[int64]memRow
-	index *simIndex // of sets; nil after a change of them
+	index *simIndex               // of sets; nil after a change of them
+	seen  []compaction.RowSetInfo // what policies see of sets; nil after a change
 }
 
 const simulated = "simulated" // name of the table
@@ -51,12 +53,15 @@ func (s *simulation) floor() int64 {
 	return max(0, s.ops-s.history)
 }
 
+// layout returns what policies see. The caller must not change it.
 func (s *simulation) layout() compaction.Layout {
-	l := compaction.Layout{Table: simulated, RowSetBytes: int64(s.rowset), RowSets: make([]compaction.RowSetInfo, len(s.sets))}
-	for i, set := range s.sets {
-		l.RowSets[i] = set.info(&s.model)
+	if s.seen == nil {
+		s.seen = make([]compaction.RowSetInfo, len(s.sets))
+		for i, set := range s.sets {
+			s.seen[i] = *set.info(&s.model)
+		}
 	}
-	return l
+	return compaction.Layout{Table: simulated, RowSetBytes: int64(s.rowset), RowSets: s.seen}
 }
 
 func (s *simulation) close() error { return nil }
@@ -96,6 +101,7 @@ func (s *simulation) apply(o op) error {
 	} else {
 		set.memDeletes++
 		set.live = max(0, set.live-1)
+		set.seen, s.seen = nil, nil
 	}
 	return nil
 }
@@ -157,27 +163,33 @@ func (s *simulation) flushDeltas() {
 		set.updates, set.changed = set.updates+set.memUpdates, s.ops
 		set.deletes = joinAges(set.deletes, []aged{{s.ops, float64(set.memDeletes)}})
 		set.memUpdates, set.memDeletes = 0, 0
+		set.seen = nil
 		changed = append(changed, set)
 	}
 	if changed != nil {
+		s.seen = nil
 		s.event(compaction.DeltaFlush, "", nil, changed, 0, round(written))
 	}
 }
 
-// replace removes and adds rowsets.
+// replace removes rowsets, and adds others that are in order.
 func (s *simulation) replace(old, new []*simSet) {
-	if len(old) > 0 {
-		gone := make(map[*simSet]bool, len(old))
-		for _, set := range old {
-			gone[set] = true
-		}
-		s.sets = slices.DeleteFunc(s.sets, func(set *simSet) bool { return gone[set] })
+	gone := make(map[uint64]bool, len(old))
+	for _, set := range old {
+		gone[set.id] = true
 	}
-	s.sets = append(s.sets, new...)
-	slices.SortStableFunc(s.sets, func(a, b *simSet) int {
-		return cmp.Or(bytes.Compare(a.min, b.min), cmp.Compare(a.id, b.id))
-	})
-	s.index = nil
+	all := make([]*simSet, 0, len(s.sets)+len(new))
+	for _, set := range s.sets {
+		if len(gone) > 0 && gone[set.id] {
+			continue
+		}
+		for len(new) > 0 && bytes.Compare(new[0].min, set.min) < 0 {
+			all, new = append(all, new[0]), new[1:]
+		}
+		all = append(all, set)
+	}
+	s.sets = append(all, new...)
+	s.index, s.seen = nil, nil
 }
 
 // report sends an event about new rowsets.
@@ -192,10 +204,11 @@ func (s *simulation) report(kind compaction.Kind, why string, inputs, outputs []
 func (s *simulation) event(kind compaction.Kind, why string, inputs, outputs []*simSet, rows, written int64) {
 	infos := func(sets []*simSet) (list []compaction.RowSetInfo) {
 		for _, set := range sets {
-			list = append(list, set.info(&s.model))
+			list = append(list, *set.info(&s.model))
 		}
 		return list
 	}
-	s.listener(compaction.Event{Kind: kind, Table: simulated, Why: why, Inputs: infos(inputs), Outputs: infos(outputs),
+	s.job++
+	s.listener(compaction.Event{Job: s.job, Time: clockStart.Add(time.Duration(s.ops) * time.Second), Kind: kind, Table: simulated, Why: why, Inputs: infos(inputs), Outputs: infos(outputs),
 		RowsRead: rows, RowsWritten: rows, BytesWritten: written})
 }

@@ -1,10 +1,6 @@
 package lab
 
-import (
-	"slices"
-
-	"github.com/oribi-db/oribi/compaction"
-)
+import "github.com/oribi-db/oribi/compaction"
 
 // deltas compacts the delta files of all rowsets.
 func (s *simulation) deltas(kind compaction.Kind, why string) error {
@@ -29,9 +25,11 @@ func (s *simulation) deltas(kind compaction.Kind, why string) error {
 		default:
 			continue
 		}
+		set.seen = nil
 		changed = append(changed, set)
 	}
 	if changed != nil {
+		s.seen = nil
 		s.event(kind, why, nil, changed, 0, round(written))
 	}
 	return nil
@@ -49,14 +47,12 @@ func (s *simulation) collectUndos() {
 		case set.live == 0 && set.memUpdates+set.memDeletes == 0 && set.changed < floor:
 			gone = append(gone, set)
 		case set.undoFiles > 0 && (len(set.undos) == 0 || set.undos[len(set.undos)-1].op < floor):
-			set.undos, set.undoFiles = nil, 0
+			set.undos, set.undoFiles, set.seen = nil, 0, nil
 			changed = append(changed, set)
 		}
 	}
 	if gone != nil || changed != nil {
-		if gone != nil {
-			s.replace(slices.Clone(gone), nil)
-		}
+		s.replace(gone, nil)
 		s.event(compaction.UndoGC, "", gone, changed, 0, 0)
 	}
 }

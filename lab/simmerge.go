@@ -37,7 +37,7 @@ func (s *simulation) joined(inputs []*simSet) *simSet {
 	m, floor := &s.model, s.floor()
 	all := new(simSet)
 	for _, in := range inputs {
-		set := *in
+		set := *in // fold changes it
 		set.fold(m, s.value)
 		kept := since(floor, set.deletes)
 		if gone := min(set.rows, round(amount(set.deletes)-amount(kept))); gone > 0 {

@@ -24,6 +24,8 @@ type simSet struct {
 	undoFiles int
 
 	memUpdates, memDeletes int64 // in the delta mem store
+
+	seen *compaction.RowSetInfo // what policies see; nil after a change
 }
 
 // aged is an amount of something whose newest part was made after so many operations.
@@ -96,11 +98,14 @@ func (s *simSet) undoBytes(m *Model) float64 {
 }
 
 // info returns what a policy sees of the rowset.
-func (s *simSet) info(m *Model) compaction.RowSetInfo {
-	undo := s.undoBytes(m)
-	return compaction.RowSetInfo{ID: s.id, MinKey: s.min, MaxKey: s.max, Rows: s.rows, LiveRows: s.live,
-		Bytes: round(s.base) + round(s.redoBytes) + round(undo), Redos: s.redos, Undos: s.undoFiles,
-		RedoBytes: round(s.redoBytes), UndoBytes: round(undo)}
+func (s *simSet) info(m *Model) *compaction.RowSetInfo {
+	if s.seen == nil {
+		undo := s.undoBytes(m)
+		s.seen = &compaction.RowSetInfo{ID: s.id, MinKey: s.min, MaxKey: s.max, Rows: s.rows, LiveRows: s.live,
+			Bytes: round(s.base) + round(s.redoBytes) + round(undo), Redos: s.redos, Undos: s.undoFiles,
+			RedoBytes: round(s.redoBytes), UndoBytes: round(undo)}
+	}
+	return s.seen
 }
 
 func round(x float64) int64 { return int64(math.Round(x)) }
@@ -109,7 +114,11 @@ func round(x float64) int64 { return int64(math.Round(x)) }
 // undos; deletes stay.
 func (s *simSet) fold(m *Model, value float64) {
 	if s.updates > 0 {
-		s.undos = joinAges(s.undos, []aged{{s.changed, float64(s.updates) * (m.Undo + m.Value*value)}})
+		old := float64(s.updates) * (m.Undo + m.Value*value)
+		if *m == (Model{}) { // rowsets of a log: an old value is as large as the new one
+			old = s.redoBytes
+		}
+		s.undos = joinAges(s.undos, []aged{{s.changed, old}})
 		s.undoFiles++
 	}
 	s.updates, s.redos, s.redoBytes = 0, 0, 0

@@ -20,7 +20,7 @@ func (w *Workload) source() (source, error) {
 		return operations{w}, nil
 	}
 	if w.Events != "" {
-		return readArrivals(w.Events)
+		return readEvents(w.Events, w.Table)
 	}
 	f, err := os.Open(w.Layout)
 	if err != nil {

@@ -68,6 +68,7 @@ type Workload struct {
 
 	Layout string `json:"layout,omitempty"` // replay: file of a layout
 	Events string `json:"events,omitempty"` // replay: file of an event log
+	Table  string `json:"table,omitempty"`  // replay of an event log: the table; default: the first one
 	Merges int64  `json:"merges,omitempty"` // replay of a layout: number of merges at most
 }
 

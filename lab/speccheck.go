@@ -191,6 +191,8 @@ func (w *Workload) check(at string, engine Engine) error {
 			return fmt.Errorf(`%s: replay has no rows: want the engine "simulated"`, at)
 		case w.Events != "" && w.Merges != 0:
 			return fmt.Errorf("%s.merges: only with a layout", at)
+		case w.Layout != "" && w.Table != "":
+			return fmt.Errorf("%s.table: only with events", at)
 		}
 	}
 	return rangesOf(at, w.fields())

@@ -30,7 +30,7 @@ var kinds = []kind{
 	{About{"old-deletes", "inserts of random keys, each deleted when it is the oldest of so many; history is short"},
 		common, newOldDeletes},
 	{About{"replay", "the rowsets of a real table, from a layout or an event log, with merges of another policy"},
-		[]string{"layout", "events", "merges"}, nil},
+		[]string{"layout", "events", "table", "merges"}, nil},
 }
 
 func with(names []string, more ...string) []string {

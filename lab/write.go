@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,18 +17,21 @@ import (
 // directory. progress is as for Results. Errors: fs.ErrExist if out exists; those of reading files
 // that the spec names; ctx.Err().
 func Run(ctx context.Context, spec *Spec, out string, progress func(done, of int64)) error {
-	if _, err := os.Lstat(out); err == nil {
-		return &fs.PathError{Op: "mkdir", Path: out, Err: fs.ErrExist}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Mkdir(out, 0o777); err != nil { // before the experiments, which take time
 		return err
 	}
+	err := run(ctx, spec, out, progress)
+	if err != nil {
+		os.RemoveAll(out)
+	}
+	return err
+}
+
+func run(ctx context.Context, spec *Spec, out string, progress func(done, of int64)) error {
 	s := *spec
 	s.fill()
 	results, err := Results(ctx, &s, progress)
 	if err != nil {
-		return err
-	}
-	if err := os.Mkdir(out, 0o777); err != nil {
 		return err
 	}
 	for _, f := range []struct {
@@ -42,7 +43,6 @@ func Run(ctx context.Context, spec *Spec, out string, progress func(done, of int
 		{"events.jsonl", func(w io.Writer) error { return writeEvents(w, results) }},
 	} {
 		if err := writeFile(filepath.Join(out, f.name), f.write); err != nil {
-			os.RemoveAll(out)
 			return err
 		}
 	}

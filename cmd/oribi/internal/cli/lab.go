@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -18,9 +16,6 @@ import (
 
 func (a *app) labRun() *cobra.Command {
 	return a.verb("run SPEC OUT", "Run workloads with compaction policies and write a report", func(cmd *cobra.Command, args []string) error {
-		if _, err := os.Lstat(args[1]); err == nil { // before anything else, since the experiments take time
-			return &fs.PathError{Op: "mkdir", Path: args[1], Err: fs.ErrExist}
-		}
 		spec, err := a.readSpec(args[0])
 		if err != nil {
 			return err

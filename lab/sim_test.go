@@ -1,0 +1,152 @@
+package lab
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/seedtest"
+)
+
+// checkSim checks what is true of every simulated table: rowsets are in order, their numbers make
+// sense, and the live rows are those of the operations.
+func checkSim(t *testing.T, s *simulation, live int64) {
+	t.Helper()
+	l := s.layout()
+	var sum int64
+	for i := range l.RowSets {
+		r := &l.RowSets[i]
+		if i > 0 && bytes.Compare(l.RowSets[i-1].MinKey, r.MinKey) > 0 {
+			t.Fatalf("%d begins at %x, the next at %x", l.RowSets[i-1].ID, l.RowSets[i-1].MinKey, r.MinKey)
+		}
+		if bytes.Compare(r.MinKey, r.MaxKey) > 0 || r.LiveRows < 0 || r.LiveRows > r.Rows || r.Bytes < r.RedoBytes+r.UndoBytes || r.RedoBytes < 0 {
+			t.Fatalf("%+v", r)
+		}
+		sum += r.LiveRows
+	}
+	for _, row := range s.mem {
+		if !row.deleted {
+			sum++
+		}
+	}
+	if sum != live {
+		t.Fatalf("%d live rows, want %d", sum, live)
+	}
+}
+
+func TestSimulationKeepsAllRows(t *testing.T) {
+	for _, name := range []string{"uniform", "zipf", "time-series", "hot-updates", "old-deletes"} {
+		t.Run(name, func(t *testing.T) {
+			r := seedtest.Rand(t)
+			spec := &Spec{RowSetBytes: 8 << 10, Workloads: []Workload{{Name: name, Keys: 2000, Operations: 6000}}}
+			spec.fill()
+			w := &spec.Workloads[0]
+			written := int64(0)
+			s := newSimulation(spec, w, func(e compaction.Event) { written += e.BytesWritten })
+			var ops stream
+			for _, k := range kinds {
+				if k.Name == name {
+					ops = k.stream(w, r)
+				}
+			}
+			live := int64(0)
+			for i := range w.Operations {
+				o := ops.next()
+				live += [3]int64{1, 0, -1}[o.kind]
+				if err := s.apply(o); err != nil {
+					t.Fatal(err)
+				}
+				if i%300 != 299 {
+					continue
+				}
+				s.flush()
+				checkSim(t, s, live)
+				for _, kind := range []compaction.Kind{compaction.UndoGC, compaction.MinorDelta, compaction.MajorDelta}[:r.IntN(4)] {
+					s.deltas(kind, "")
+					checkSim(t, s, live)
+				}
+				if c := (compaction.Overlap{}).Pick(s.layout(), 1<<20); len(c.RowSets) > 0 {
+					checkMerge(t, s, c)
+					checkSim(t, s, live)
+				}
+			}
+			if written < 1500*w.ValueBytes {
+				t.Errorf("%d bytes written", written)
+			}
+		})
+	}
+}
+
+// checkMerge merges and checks that the outputs are side by side within the inputs.
+func checkMerge(t *testing.T, s *simulation, c compaction.Choice) {
+	t.Helper()
+	var in, out compaction.Event
+	s.listener = func(e compaction.Event) { in, out = e, e }
+	before := depth(s.layout())
+	if err := s.merge(c); err != nil {
+		t.Fatal(err)
+	}
+	var first, last []byte
+	for _, r := range in.Inputs {
+		if first == nil || bytes.Compare(r.MinKey, first) < 0 {
+			first = r.MinKey
+		}
+		if bytes.Compare(r.MaxKey, last) > 0 {
+			last = r.MaxKey
+		}
+	}
+	for i, r := range out.Outputs {
+		if bytes.Compare(r.MinKey, first) < 0 || bytes.Compare(r.MaxKey, last) > 0 || i > 0 && bytes.Compare(out.Outputs[i-1].MaxKey, r.MinKey) >= 0 {
+			t.Fatalf("%+v of %x to %x", out.Outputs, first, last)
+		}
+	}
+	if after := depth(s.layout()); after > before {
+		t.Fatalf("depth %v, then %v", before, after)
+	}
+}
+
+// Rows that are older than the history leave no bytes.
+func TestSimulationForgetsHistory(t *testing.T) {
+	spec := &Spec{Workloads: []Workload{{Name: "old-deletes", Keys: 1000, Operations: 20000, History: 500}}}
+	spec.fill()
+	run := func(history int64) int64 {
+		w := spec.Workloads[0]
+		w.History = history
+		s := newSimulation(spec, &w, func(compaction.Event) {})
+		ops := newOldDeletes(&w, nil)
+		for range w.Operations {
+			s.apply(ops.next())
+			if s.ops%500 == 0 {
+				s.flush()
+				s.deltas(compaction.UndoGC, "")
+				var all compaction.Choice
+				for _, r := range s.layout().RowSets {
+					all.RowSets = append(all.RowSets, r.ID)
+				}
+				if len(all.RowSets) > 1 {
+					if err := s.merge(all); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		return measure(s.layout(), nil).Bytes
+	}
+	short, forever := run(500), run(0)
+	if short*4 > forever {
+		t.Errorf("%d bytes with a short history, %d with all of it", short, forever)
+	}
+}
+
+// A choice that the engine would refuse is an error.
+func TestSimulationRefusesWrongChoices(t *testing.T) {
+	spec := &Spec{Workloads: []Workload{{Name: "uniform"}}}
+	spec.fill()
+	s := newSimulation(spec, &spec.Workloads[0], func(compaction.Event) {})
+	if err := s.merge(compaction.Choice{RowSets: []uint64{1, 2}}); err == nil {
+		t.Error("merged rowsets that there are not")
+	}
+	if err := s.apply(op{opUpdate, 7}); err == nil {
+		t.Error("updated a row that there is not")
+	}
+}
