@@ -17,10 +17,12 @@ type ColumnReader struct {
 	// the next call of ReadVector, except in columns of arrays or in prefix encoding.
 	Transient bool
 
+	// Strings is the memory of the byte strings of a Transient reader, which ReadVector overwrites. A
+	// caller that needs them for longer sets it to other memory, or to nil, before the next call.
+	Strings []byte
+
 	r    *Reader
 	held [2]heldBlock // newest first
-
-	strings []byte // memory of byte strings of a Transient reader
 
 	counts *Counts // nil: nothing is counted
 
@@ -47,7 +49,7 @@ func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 // Reset makes c a reader of r with no position that counts nothing, as NewColumnReader does, and
 // keeps the memory of SelectAll. If r is nil, c can only be reset; it then keeps no cblock in memory.
 func (c *ColumnReader) Reset(r *Reader) {
-	c.r, c.held, c.Transient, c.strings, c.counts = r, [2]heldBlock{}, false, nil, nil
+	c.r, c.held, c.Transient, c.Strings, c.counts = r, [2]heldBlock{}, false, nil, nil
 	clear(c.tests[:cap(c.tests)])
 }
 
@@ -217,7 +219,7 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 		return c.readArrays(ord, n, dst)
 	}
 	dst.Reset(n)
-	c.strings = c.strings[:0]
+	c.Strings = c.Strings[:0]
 	left := readCopied
 	for at := 0; at < n; {
 		row := int64(ord) + int64(at)
@@ -295,20 +297,20 @@ func (c *ColumnReader) reused(b *dataBlock) bool {
 	return false
 }
 
-// copyStrings replaces cells with copies in c.strings.
+// copyStrings replaces cells with copies in c.Strings.
 func (c *ColumnReader) copyStrings(cells [][]byte) {
 	n := 0
 	for _, cell := range cells {
 		n += len(cell)
 	}
-	if cap(c.strings)-len(c.strings) < n {
-		c.strings = make([]byte, 0, max(n, 2*cap(c.strings))) // earlier copies keep their memory
+	if cap(c.Strings)-len(c.Strings) < n {
+		c.Strings = make([]byte, 0, max(n, 2*cap(c.Strings))) // earlier copies keep their memory
 	}
 	for i, cell := range cells {
 		if len(cell) > 0 {
-			from := len(c.strings)
-			c.strings = append(c.strings, cell...)
-			cells[i] = c.strings[from:len(c.strings):len(c.strings)]
+			from := len(c.Strings)
+			c.Strings = append(c.Strings, cell...)
+			cells[i] = c.Strings[from:len(c.Strings):len(c.Strings)]
 		}
 	}
 }

@@ -11,8 +11,7 @@
 // redo files into one, Major applies the redos of some columns to the base, and DropUndos drops
 // undo files that are below the history floor. PickDeltas chooses among them.
 //
-// Run reads inputs as of one snapshot, with concurrent writers. It is for one goroutine. Source:
-// tablet spec §13.
+// Run reads inputs as of one snapshot, with concurrent writers. Source: tablet spec §13.
 //
 // Simpler than Kudu: there is no second phase here that reads the inputs again for concurrent
 // changes. The stores record such changes in change logs, and the caller catches up from these.
@@ -41,6 +40,14 @@ type Bounded interface {
 	First() []byte
 }
 
+// Keeper is an Input whose rows stay valid for longer: Keeps returns how many results of Next are
+// valid at a time, the last one included. With two, Run reads further rows while earlier ones are
+// written.
+type Keeper interface {
+	Input
+	Keeps() int
+}
+
 // Job is one flush or merging compaction.
 type Job struct {
 	Schema *schema.Schema
@@ -56,11 +63,18 @@ type Job struct {
 // Stats counts the rows of one Run, ghosts included.
 type Stats struct{ RowsRead, RowsWritten int64 }
 
-// Run rewrites the inputs into the job's writer, which the caller finishes. It needs memory for one
-// window of each input and one of the output, and reuses it for all windows. Errors: ctx.Err();
-// ErrCorrupt if histories contradict each other.
+// Run rewrites the inputs into the job's writer, which the caller finishes. It reads and merges rows
+// while a goroutine writes others, which has ended when Run returns. It needs memory for one window
+// of each input (two of a Keeper) and one of the output, and reuses it for all windows. What it
+// writes does not depend on the number of processors. Errors: ctx.Err(); ErrCorrupt if histories
+// contradict each other.
 func Run(ctx context.Context, job Job) (Stats, error) {
-	m := &merger{job: job, folder: newFolder(job.Schema), out: newOutput(job.Schema, job.Floor, job.Writer)}
+	m := &merger{job: job, folder: newFolder(job.Schema)}
+	m.out = newOutput(job.Schema, job.Floor, job.Writer, &m.folder)
 	err := m.run(ctx)
-	return Stats{RowsRead: m.read, RowsWritten: m.out.written}, err
+	written, e := m.out.close()
+	if err == nil {
+		err = e
+	}
+	return Stats{RowsRead: m.read, RowsWritten: written}, err
 }

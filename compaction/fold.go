@@ -23,7 +23,7 @@ type version struct {
 }
 
 // folder applies redos to cells and makes undos from them. The lists that it makes are in its
-// buffers and are valid until reuse.
+// buffers, which their user takes and returns.
 type folder struct {
 	schema  *schema.Schema
 	index   func(schema.ColumnID) int // of a cell; negative for columns that are ignored
@@ -62,15 +62,25 @@ func (f *folder) list(start int) change.List {
 	return change.List(f.lists[start:len(f.lists):len(f.lists)])
 }
 
-// bytes returns about how many bytes the lists take that were made since reuse.
+// bytes returns about how many bytes the lists take that were made since take.
 func (f *folder) bytes() int { return len(f.full)*listBufferBytes + len(f.lists) }
 
-// reuse invalidates all lists and reuses their memory.
-func (f *folder) reuse() {
-	for _, b := range f.full {
+// take appends the buffers of all lists that were made since the last call to dst. Their memory
+// remains unchanged until reuse.
+func (f *folder) take(dst [][]byte) [][]byte {
+	if len(f.lists) > 0 {
+		f.full, f.lists = append(f.full, f.lists), nil
+	}
+	dst = append(dst, f.full...)
+	f.full = f.full[:0]
+	return dst
+}
+
+// reuse invalidates the lists in buffers and reuses their memory.
+func (f *folder) reuse(buffers [][]byte) {
+	for _, b := range buffers {
 		f.spare = append(f.spare, b[:0])
 	}
-	f.full, f.lists = f.full[:0], f.lists[:0]
 }
 
 // fold applies redos, oldest first, to v.cells and inserts their undos before v.undo. It changes

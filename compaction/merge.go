@@ -15,7 +15,7 @@ type merger struct {
 	job    Job
 	tree   tree // of the inputs with rows left
 	folder folder
-	out    output
+	out    *output
 	read   int64 // rows
 
 	// Reused for each key.
@@ -31,7 +31,10 @@ type copied struct {
 
 func (m *merger) run(ctx context.Context) error {
 	for _, in := range m.job.Inputs {
-		h := &head{in: in}
+		h := &head{in: in, keeps: 1}
+		if k, ok := in.(Keeper); ok {
+			h.keeps = k.Keeps()
+		}
 		if b, ok := in.(Bounded); ok {
 			h.first = b.First()
 		} else if more, err := m.load(h); err != nil || !more {
@@ -51,14 +54,7 @@ func (m *merger) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return m.flush()
-}
-
-// flush writes the current window. After it the inputs and the folder may reuse their memory.
-func (m *merger) flush() error {
-	err := m.out.flush()
-	m.folder.reuse()
-	return err
+	return m.out.flush()
 }
 
 // next reads a head's next rows; a head without any leaves the tree.
@@ -77,11 +73,12 @@ func (m *merger) next(h *head) error {
 
 // load reads a head's next rows and reports whether there are any.
 func (m *merger) load(h *head) (bool, error) {
-	if h.used == m.out.number {
-		// The current window refers to the rows that Next overwrites.
-		if err := m.flush(); err != nil {
-			return false, err
-		}
+	overwritten := h.used // the last window that refers to rows that Next overwrites
+	if h.keeps > 1 {
+		overwritten = h.before
+	}
+	if err := m.out.wait(overwritten); err != nil {
+		return false, err
 	}
 	rows, err := h.in.Next()
 	if err != nil || rows == nil {
@@ -94,7 +91,7 @@ func (m *merger) load(h *head) (bool, error) {
 	if _, bounded := h.in.(Bounded); bounded && h.rows == nil && !bytes.Equal(rows.Keys[0], h.first) {
 		return false, fault.Corruptf("the first key of a rowset is %x, its metadata contain %x", rows.Keys[0], h.first)
 	}
-	*h = head{in: h.in, rows: rows, bytes: stringBytes(rows)}
+	*h = head{in: h.in, keeps: h.keeps, rows: rows, bytes: stringBytes(rows), before: h.used}
 	return true, nil
 }
 
@@ -141,8 +138,8 @@ func (m *merger) step() error {
 			return m.join(copied{h, row}, key, prefix)
 		}
 		m.out.appendRow(h, row, key, h.undosBefore(row+1))
-		if m.out.full() {
-			if err := m.flush(); err != nil {
+		if m.out.isFull() {
+			if err := m.out.flush(); err != nil {
 				return err
 			}
 		}
@@ -158,7 +155,7 @@ func (m *merger) all(h *head) (done bool, err error) {
 	if o := m.tree.second(); o != nil && bytes.Compare(last, o.key()) >= 0 {
 		return false, nil
 	}
-	if done, err = m.out.appendAll(h.rows); !done || err != nil {
+	if done, err = m.out.appendAll(h); !done || err != nil {
 		return done, err
 	}
 	return true, m.next(h)
@@ -205,8 +202,8 @@ func (m *merger) join(first copied, key []byte, prefix uint64) error {
 	if err := m.fold(key); err != nil {
 		return err
 	}
-	if m.out.full() || m.folder.bytes() >= outBytes { // lists that the output dropped count too
-		if err := m.flush(); err != nil {
+	if m.out.isFull() {
+		if err := m.out.flush(); err != nil {
 			return err
 		}
 	}

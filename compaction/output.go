@@ -17,24 +17,41 @@ const outBytes = 1 << 20
 // Rows come in key order in one of three forms, from fastest to slowest: appendAll, a complete
 // window of an input; appendRow, a row without redos whose key no other input has; appendFolded,
 // one folded row.
+//
+// A goroutine gathers and writes full windows, while the merger reads further rows and finds the
+// order of the next window. The writer gets the same windows in the same order whatever the number
+// of processors.
 type output struct {
+	floor  mvcc.Timestamp
+	folder *folder
+	window *window   // the current one
+	spare  []*window // their memory
+	number int64     // of the current window, from 1
+	done   int64     // the number of the last window that was written
+
+	full    chan *window  // to the goroutine
+	written chan *window  // from it, with their errors
+	ended   chan struct{} // closed by it
 	writer  *rowset.RollingWriter
-	floor   mvcc.Timestamp
-	window  window
-	number  int64 // of the window, from 1
 	gather  gatherer
-	written int64 // rows
+	rows    int64 // written
 }
 
-// window is up to batch.WindowRows rows of the output. Their cells are still in the rows of the
-// inputs: flush gathers them column by column. The merger calls flush before an input overwrites
-// such rows.
+// windows is the number of windows in memory, without the cells of their rows: the current one, the
+// one being written, and one between the two.
+const windows = 3
+
+// window is up to batch.WindowRows rows of the output. Their cells are in the rows of the inputs
+// until they are gathered, column by column.
 type window struct {
+	all        *change.Rows // the rows, if they are those of an input's window
 	keys       [][]byte
 	undo, redo []change.Delta
 	parts      []part
 	patches    [][]patch // by column: cells that differ from those of the inputs
 	bytes      int       // of byte strings and change lists
+	lists      [][]byte  // buffers of the folder that it refers to
+	err        error     // of writing it
 }
 
 // part is a run of rows of one input. Row from+i is row to[i] of the window; dropped: of none.
@@ -53,35 +70,45 @@ type patch struct {
 	cell []byte
 }
 
-func newOutput(s *schema.Schema, floor mvcc.Timestamp, w *rowset.RollingWriter) output {
-	return output{writer: w, floor: floor, number: 1, window: window{patches: make([][]patch, len(s.Columns))}, gather: newGatherer(s)}
+// newOutput starts the goroutine, which close ends.
+func newOutput(s *schema.Schema, floor mvcc.Timestamp, w *rowset.RollingWriter, f *folder) *output {
+	o := &output{floor: floor, folder: f, number: 1, writer: w, gather: newGatherer(s),
+		full: make(chan *window, windows), written: make(chan *window, windows), ended: make(chan struct{})}
+	for range windows {
+		o.spare = append(o.spare, &window{patches: make([][]patch, len(s.Columns))})
+	}
+	o.window, o.spare = o.spare[0], o.spare[1:]
+	go o.writeAll()
+	return o
 }
 
 // appendAll appends all rows of an input window, without copying, if the floor drops none of their
 // data. Otherwise it returns false and appends nothing.
-func (o *output) appendAll(rows *change.Rows) (done bool, err error) {
-	if len(rows.Redo) > 0 {
+func (o *output) appendAll(h *head) (done bool, err error) {
+	if len(h.rows.Redo) > 0 {
 		return false, nil
 	}
-	for i := range rows.Undo {
-		if rows.Undo[i].TS <= o.floor {
+	for i := range h.rows.Undo {
+		if h.rows.Undo[i].TS <= o.floor {
 			return false, nil
 		}
 	}
 	if err := o.flush(); err != nil {
 		return false, err
 	}
-	return true, o.write(rows)
+	h.used, h.part = o.number, -1
+	o.window.all = h.rows
+	return true, o.flush()
 }
 
-// full reports whether the window must be flushed before another row is appended.
-func (o *output) full() bool {
-	return len(o.window.keys) == batch.WindowRows || o.window.bytes >= outBytes
+// isFull reports whether the window must be flushed before another row is appended.
+func (o *output) isFull() bool {
+	return len(o.window.keys) == batch.WindowRows || o.window.bytes >= outBytes || o.folder.bytes() >= outBytes // lists that were dropped count too
 }
 
 // appendRow appends a row of an input, which has no redos. undo is its undos.
 func (o *output) appendRow(h *head, row int, key []byte, undo []change.Delta) {
-	w := &o.window
+	w := o.window
 	at := uint32(len(w.keys))
 	o.place(h, row, at)
 	w.keys = append(w.keys, key)
@@ -97,7 +124,7 @@ func (o *output) appendFolded(key []byte, v *version) uint32 {
 	if v.deleted != nil && v.deleted.TS <= o.floor {
 		return dropped
 	}
-	w := &o.window
+	w := o.window
 	at := uint32(len(w.keys))
 	w.keys = append(w.keys, key)
 	for i, cell := range v.cells {
@@ -115,7 +142,7 @@ func (o *output) appendFolded(key []byte, v *version) uint32 {
 
 // place records where the next row of an input goes. No row of the input's rows is left out.
 func (o *output) place(h *head, row int, at uint32) {
-	w := &o.window
+	w := o.window
 	if h.used != o.number {
 		h.used, h.part = o.number, len(w.parts)
 		if h.part < cap(w.parts) {
@@ -135,7 +162,7 @@ func (o *output) place(h *head, row int, at uint32) {
 // appendUndos appends the undos of one row, newest first, that reads at or above the floor need: an
 // undo at ts leads to the state before ts, which such a read needs only if ts is above the floor.
 func (o *output) appendUndos(undo []change.Delta, row uint32) {
-	w := &o.window
+	w := o.window
 	for i := range undo {
 		d := &undo[i]
 		if d.TS <= o.floor {
@@ -146,24 +173,91 @@ func (o *output) appendUndos(undo []change.Delta, row uint32) {
 	}
 }
 
-// flush writes the rows of the window and begins a new one.
+// flush passes the window to the goroutine and begins a new one.
 func (o *output) flush() error {
-	w := &o.window
-	var err error
-	if len(w.keys) > 0 {
-		err = o.write(&change.Rows{Batch: o.gather.rows(w), Keys: w.keys, Undo: w.undo, Redo: w.redo})
+	w := o.window
+	if len(w.keys) == 0 && w.all == nil && len(w.parts) == 0 {
+		return nil
 	}
+	w.lists = o.folder.take(w.lists)
+	o.full <- w
 	o.number++
-	w.keys, w.undo, w.redo, w.parts, w.bytes = w.keys[:0], w.undo[:0], w.redo[:0], w.parts[:0], 0
+	for len(o.spare) == 0 {
+		if err := o.receive(); err != nil {
+			return err
+		}
+	}
+	n := len(o.spare) - 1
+	o.window, o.spare = o.spare[n], o.spare[:n]
+	return nil
+}
+
+// wait returns when the window with that number is written. The merger calls it before the rows that
+// the window refers to are overwritten.
+func (o *output) wait(number int64) error {
+	if number == o.number {
+		if err := o.flush(); err != nil {
+			return err
+		}
+	}
+	for o.done < number {
+		if err := o.receive(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive waits until the next window is written.
+func (o *output) receive() error {
+	w := <-o.written
+	o.done++
+	o.folder.reuse(w.lists)
+	w.reset()
+	o.spare = append(o.spare, w)
+	return w.err
+}
+
+// close waits until all windows are written, ends the goroutine, and returns the number of rows that
+// were written. It must be called once, whatever happened.
+func (o *output) close() (rows int64, err error) {
+	err = o.wait(o.number - 1)
+	close(o.full)
+	<-o.ended
+	return o.rows, err
+}
+
+// reset makes w an empty window and keeps its memory and its error.
+func (w *window) reset() {
+	w.all, w.keys, w.undo, w.redo, w.parts, w.bytes, w.lists = nil, w.keys[:0], w.undo[:0], w.redo[:0], w.parts[:0], 0, w.lists[:0]
 	for i := range w.patches {
 		w.patches[i] = w.patches[i][:0]
 	}
-	return err
 }
 
-// write passes rows to the writer, which does not retain them. All rows reach the writer through
-// here.
-func (o *output) write(rows *change.Rows) error {
-	o.written += int64(len(rows.Keys))
+// writeAll writes windows until there are no more. After an error it writes none.
+func (o *output) writeAll() {
+	defer close(o.ended)
+	var err error
+	for w := range o.full {
+		if err == nil {
+			err = o.write(w)
+		}
+		w.err = err
+		o.written <- w
+	}
+}
+
+// write passes the rows of a window to the writer, which does not retain them. All rows reach the
+// writer through here.
+func (o *output) write(w *window) error {
+	rows := w.all
+	if rows == nil {
+		if len(w.keys) == 0 {
+			return nil
+		}
+		rows = &change.Rows{Batch: o.gather.rows(w), Keys: w.keys, Undo: w.undo, Redo: w.redo}
+	}
+	o.rows += int64(len(rows.Keys))
 	return o.writer.Append(rows)
 }

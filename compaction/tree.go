@@ -10,15 +10,17 @@ import (
 
 // head is an input and the position in its current rows.
 type head struct {
-	in    Input
-	first []byte       // of a bounded input until it is read
-	rows  *change.Rows // nil: not read yet
-	row   int          // the next row; len(rows.Keys): the next rows must be read
-	undo  int          // index in rows.Undo of the first undo of row or a later one
-	redo  int
-	bytes int   // of the byte strings of an average row
-	used  int64 // the number of the last window that refers to rows
-	part  int   // index of the part of rows in that window
+	in     Input
+	keeps  int          // see Keeper
+	first  []byte       // of a bounded input until it is read
+	rows   *change.Rows // nil: not read yet
+	row    int          // the next row; len(rows.Keys): the next rows must be read
+	undo   int          // index in rows.Undo of the first undo of row or a later one
+	redo   int
+	bytes  int   // of the byte strings of an average row
+	used   int64 // the number of the last window of the output that refers to rows
+	part   int   // index of the part of rows in that window
+	before int64 // the number of the last window that refers to earlier rows
 }
 
 // ended reports whether the next rows must be read to know the next key.

@@ -19,8 +19,9 @@ type Collector struct {
 	redos  []cursor
 	mem    *MemStore // nil if snap sees none of its changes
 
-	undo, redo []change.Delta
-	rows       []memRow
+	undo, redo         []change.Delta // the result of the last call
+	lastUndo, lastRedo []change.Delta // of the call before
+	rows               []memRow
 }
 
 // NewCollector returns a Collector of all undos and of the redos with timestamps below snap. It
@@ -47,9 +48,11 @@ func (t *Tracker) newCollector(snap mvcc.Snapshot, lender *blockLender) *Collect
 
 // Collect returns the changes of rows [from, from+n): undos by row, newest first; redos by row,
 // oldest first; changes of one row and timestamp in the order in which they are applied. Delta.Row
-// is the row ID. Both slices and the lists in them are valid until the next call. Errors:
+// is the row ID. Both slices and the lists in them are valid until the second next call. Errors:
 // ErrCorrupt.
 func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delta, err error) {
+	c.undo, c.lastUndo = c.lastUndo, c.undo
+	c.redo, c.lastRedo = c.lastRedo, c.redo
 	clear(c.undo)
 	clear(c.redo)
 	c.undo, c.redo = c.undo[:0], c.redo[:0]
@@ -115,7 +118,9 @@ func (t *Tracker) Collect(from batch.Ordinal, n int, snap mvcc.Snapshot) (undo, 
 
 // blockLender lends the memory of deltaBlocks to the cursors of one Collector.
 type blockLender struct {
-	lent, free []*deltaBlock
+	lent []*deltaBlock // since the last call of Collect, or current then
+	last []*deltaBlock // others that lists of that call refer to
+	free []*deltaBlock
 }
 
 // lend returns memory for a cblock.
@@ -128,21 +133,25 @@ func (l *blockLender) lend() *deltaBlock {
 	return b
 }
 
-// takeBack frees all blocks except the current ones of cursors.
+// takeBack frees all blocks except the current ones of cursors and those that the last lists may
+// refer to.
 func (l *blockLender) takeBack(cursors ...[]cursor) {
-	lent := l.lent
-	l.lent = l.lent[:0]
-	for _, b := range lent {
-		if isCurrent(b, cursors) {
-			l.lent = append(l.lent, b)
-			continue
-		}
+	for _, b := range l.last {
 		if invariant.Enabled {
 			for i := range b.lists {
 				b.lists[i] = 0xdd // a list that is used too long shows
 			}
 		}
 		l.free = append(l.free, b)
+	}
+	lent := l.lent
+	l.lent, l.last = l.lent[:0], l.last[:0]
+	for _, b := range lent {
+		if isCurrent(b, cursors) {
+			l.lent = append(l.lent, b)
+		} else {
+			l.last = append(l.last, b)
+		}
 	}
 }
 

@@ -17,18 +17,33 @@ type BaseReader struct {
 	d       *DiskRowSet
 	cols    []int // by index in the schema
 	readers []*cfile.ColumnReader
-	vectors []*batch.Vector // of the last window, reused
-	rows    batch.Ordinal   // of a window
+	windows []baseWindow  // memory, used in turn
+	rows    batch.Ordinal // of a window
 	next    batch.Ordinal
+}
+
+// baseWindow is the memory of a window.
+type baseWindow struct {
+	vectors []*batch.Vector // by index in cols
+	strings [][]byte
 }
 
 // NewBaseReader starts at the first row; cols are indexes in the schema. It opens their files,
 // which stay open until the rowset is closed. The caller holds a reference to the rowset. Errors:
 // ErrCorrupt.
-func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) {
-	b := &BaseReader{d: d, cols: cols, readers: make([]*cfile.ColumnReader, len(cols)), vectors: make([]*batch.Vector, len(cols))}
+func (d *DiskRowSet) NewBaseReader(cols []int) (*BaseReader, error) { return d.newBaseReader(cols, 1) }
+
+// newBaseReader returns a BaseReader whose windows are valid until as many further calls of Next.
+func (d *DiskRowSet) newBaseReader(cols []int, windows int) (*BaseReader, error) {
+	b := &BaseReader{d: d, cols: cols, readers: make([]*cfile.ColumnReader, len(cols))}
+	for range windows {
+		w := baseWindow{strings: make([][]byte, len(cols))}
+		for _, col := range cols {
+			w.vectors = append(w.vectors, &batch.Vector{Type: d.Schema.Columns[col].Type})
+		}
+		b.windows = append(b.windows, w)
+	}
 	for i, col := range cols {
-		b.vectors[i] = &batch.Vector{Type: d.Schema.Columns[col].Type}
 		f, err := d.File(col)
 		if err != nil {
 			return nil, err
@@ -52,16 +67,23 @@ func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int,
 	if n <= 0 {
 		return nil, from, 0, nil
 	}
+	w := b.windows[0]
+	copy(b.windows, b.windows[1:])
+	b.windows[len(b.windows)-1] = w
 	for i, col := range b.cols {
-		c := &b.d.Schema.Columns[col]
-		if b.readers[i] == nil {
-			b.vectors[i].Fill(n, c.ReadDefault)
-		} else if err := readFull(b.readers[i], b.d, c, from, n, b.vectors[i]); err != nil {
+		c, r := &b.d.Schema.Columns[col], b.readers[i]
+		if r == nil {
+			w.vectors[i].Fill(n, c.ReadDefault)
+			continue
+		}
+		r.Strings = w.strings[i]
+		if err := readFull(r, b.d, c, from, n, w.vectors[i]); err != nil {
 			return nil, from, 0, err
 		}
+		w.strings[i] = r.Strings
 	}
 	b.next += batch.Ordinal(n)
-	return b.vectors, from, n, nil
+	return w.vectors, from, n, nil
 }
 
 // readFull reads exactly n cells; a file with fewer cells is corrupt.

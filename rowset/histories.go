@@ -12,8 +12,12 @@ import (
 type Histories struct {
 	base    *BaseReader
 	changes *delta.Collector
-	rows    change.Rows // reused
+	rows    [keptWindows]change.Rows // memory, used in turn
+	turn    int
 }
+
+// keptWindows is the number of windows of Histories that are valid at a time.
+const keptWindows = 2
 
 // Histories returns an iterator that begins at the first row and omits redos that snap does not
 // see. The caller must have a reference to the rowset.
@@ -22,25 +26,33 @@ func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 	for i := range all {
 		all[i] = i
 	}
-	base, err := d.NewBaseReader(all)
+	base, err := d.newBaseReader(all, keptWindows)
 	if err != nil {
 		return nil, err
 	}
-	return &Histories{base: base, changes: d.Tracker().NewCollector(snap), rows: change.Rows{Batch: &batch.RecordBatch{}}}, nil
+	h := &Histories{base: base, changes: d.Tracker().NewCollector(snap)}
+	for i := range h.rows {
+		h.rows[i].Batch = &batch.RecordBatch{}
+	}
+	return h, nil
 }
 
 // First returns the key of the first row.
 func (h *Histories) First() []byte { return h.base.d.Metadata().MinKey }
 
+// Keeps returns the number of windows that are valid at a time, the last one included.
+func (h *Histories) Keeps() int { return keptWindows }
+
 // Next returns up to one window of rows, nil at the end. The rows, with keys, cells and lists, are
-// valid until the next call.
+// valid until the second next call.
 func (h *Histories) Next() (*change.Rows, error) {
 	vectors, from, n, err := h.base.Next()
 	if err != nil || n == 0 {
 		return nil, err
 	}
 	d := h.base.d
-	rows := &h.rows
+	rows := &h.rows[h.turn]
+	h.turn = (h.turn + 1) % len(h.rows)
 	rows.Batch.Columns, rows.Batch.Len = vectors, n
 	rows.Keys = change.AppendVectorKeys(rows.Keys[:0], d.encoder, vectors, 0, n)
 	if rows.Undo, rows.Redo, err = h.changes.Collect(from, n); err != nil {

@@ -398,6 +398,7 @@ func TestScansDoNotSeeLaterChanges(t *testing.T) {
 	after.Close()
 }
 
+// Each window is checked after the next one was read, since two are valid.
 func TestHistoriesHaveAllVersions(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		for _, snap := range w.snapshots(r) {
@@ -406,18 +407,21 @@ func TestHistoriesHaveAllVersions(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := 0
+			var last *change.Rows // before at
 			for {
 				rows, err := h.Next()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if rows == nil {
+				if last != nil {
+					w.checkHistories(t, last, at-len(last.Keys), snap)
+				}
+				if last = rows; rows == nil {
 					break
 				}
 				if n := len(rows.Keys); n == 0 || n != rows.Batch.Len || at+n > len(w.rows) {
 					t.Fatalf("%d keys, %d rows at row %d of %d", n, rows.Batch.Len, at, len(w.rows))
 				}
-				w.checkHistories(t, rows, at, snap)
 				at += len(rows.Keys)
 			}
 			if at != len(w.rows) {
