@@ -219,6 +219,7 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	if !over() {
 		return nil
 	}
+	defer s.stall(b)()
 	flush := func(t *Table) error {
 		// Other writers may have waited for the same flush, which is usually enough for all of
 		// them.

@@ -79,6 +79,7 @@ func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timest
 		return 0, err
 	}
 	defer s.leave()
+	begin := s.counters.now()
 	var o commitOptions
 	for _, opt := range opts {
 		if opt != nil {
@@ -103,7 +104,11 @@ func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timest
 	if err := s.makeSpace(ctx, b); err != nil {
 		return 0, err
 	}
-	return s.commit(ctx, b, !o.noSync, o.partial)
+	ts, err := s.commit(ctx, b, !o.noSync, o.partial)
+	if err == nil {
+		s.counters.committed(begin, b.changes, b.bytes, !o.noSync)
+	}
+	return ts, err
 }
 
 const maxBatchBytes = 256 << 20

@@ -31,17 +31,21 @@ func (s *Store) Info() (Info, error) {
 		return Info{}, err
 	}
 	defer s.leave()
-	st := s.blocks.Stats()
-	info := Info{UUID: hex.EncodeToString(s.instance.id[:]), Format: formatNumber, Snapshots: s.pins.list(),
-		Bytes: Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logTail.Report().Bytes}}
-	if s.log != nil {
-		info.Bytes.Log = s.log.Bytes()
-	}
+	info := Info{UUID: hex.EncodeToString(s.instance.id[:]), Format: formatNumber, Snapshots: s.pins.list(), Bytes: s.sizes()}
 	for _, t := range s.sortedTables() {
 		info.Tables++
 		info.RowSets += len(t.tab.RowSetMetadata())
 	}
 	return info, nil
+}
+
+func (s *Store) sizes() Sizes {
+	st := s.blocks.Stats()
+	sizes := Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logTail.Report().Bytes}
+	if s.log != nil {
+		sizes.Log = s.log.Bytes()
+	}
+	return sizes
 }
 
 // Visible returns the newest published timestamp, which a read without AsOf sees.

@@ -55,8 +55,11 @@ type Options struct {
 	Clock mvcc.Clock
 	// Logger receives messages on recovery and background work. Default: nothing is logged.
 	Logger *slog.Logger
-	// Listener is called after each flush, compaction and ingest, in the goroutine that did it,
-	// with no lock of the table held. It must not call Close, which waits for it. Default: none.
+	// Listener is called after each flush, compaction and ingest, with no lock of the table held, and
+	// in the goroutine of a writer when it begins and when it ends to wait for memory (see
+	// compaction.Stall). Calls may be concurrent. It may use the store, but must not call Close,
+	// which waits for it, and should not write when a wait begins: that writer would wait, too.
+	// Default: none.
 	Listener func(Event)
 	// Progress is called periodically with the number of rows that a flush or a merging compaction
 	// has read so far. It runs in the goroutine that does the work, with locks of the table held:

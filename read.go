@@ -137,6 +137,7 @@ type view struct {
 	tablet.View
 	pins *pins // nil: nothing is pinned
 	ts   mvcc.Timestamp
+	get  time.Duration // when a read of one row began that is timed; else 0
 }
 
 func (v *view) Release() {
@@ -269,13 +270,18 @@ func (t *Table) read(ctx context.Context, o *readOptions) (view, error) {
 	if err := ctx.Err(); err != nil {
 		return view{}, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 	}
+	get := t.store.counters.beginGet()
 	v, err := t.view(ctx, o, false)
 	begun = err == nil
+	v.get = get
 	return v, err
 }
 
 func (t *Table) done(v view) {
 	v.Release()
+	if c := t.store.counters; v.get != 0 {
+		c.getTime.Record(c.now() - v.get)
+	}
 	t.store.leave()
 }
 
@@ -495,6 +501,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	}
 	defer s.leave()
 	begin := time.Now()
+	defer func() { s.counters.scans.Record(time.Since(begin)) }()
 	run := &pinnedScan{}
 	v, o, err := sc.open(&run.bounds)
 	if err != nil {

@@ -329,6 +329,19 @@ func (p *pins) close(sn *Snapshot) {
 	p.unpinLocked(sn.ts)
 }
 
+// count returns the number of open reads and snapshots, and their oldest timestamp; 0 for none.
+func (p *pins) count() (reads, snapshots int, oldest mvcc.Timestamp) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, n := range p.at {
+		reads += n
+	}
+	if reads > 0 {
+		oldest = p.lowest()
+	}
+	return reads - len(p.snapshots), len(p.snapshots), oldest
+}
+
 // list returns the open snapshots, oldest first.
 func (p *pins) list() []SnapshotInfo {
 	p.mu.Lock()

@@ -55,6 +55,8 @@ type Store struct {
 	tablesMu sync.RWMutex
 	tables   map[string]*Table
 
+	lastJob    atomic.Uint64 // number of the newest job or stall
+	counters   *counters
 	pins       *pins
 	budget     *budget.Budget
 	spare      atomic.Int64 // bytes that may be written before the free space is checked again

@@ -83,6 +83,7 @@ func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
 }
 
 func (ts tabletStore) Event(e compaction.Event) {
+	ts.s.counters.job(&e)
 	ts.s.opts.Logger.Debug("compaction", slog.String("kind", string(e.Kind)), slog.String("table", e.Table),
 		slog.Int64("bytes", e.BytesWritten), slog.Duration("took", e.Duration), slog.Any("err", e.Err))
 	if ts.s.opts.Listener != nil {

@@ -53,6 +53,7 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 		return nil, err
 	}
 	defer s.leave()
+	defer func() { s.counters.scans.Record(time.Since(begin)) }()
 	v, o, err := sc.open(new(bounds))
 	if err != nil {
 		return nil, err

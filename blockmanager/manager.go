@@ -157,6 +157,25 @@ type Stats struct {
 	MetadataBytes int64 // of the files in meta/
 }
 
+// Pinned counts the dropped blocks whose space cannot be reclaimed yet, since readers have them open.
+type Pinned struct {
+	Blocks int
+	Bytes  int64
+}
+
+// Pinned returns how much open readers keep from being reclaimed. It visits all dropped blocks.
+func (m *Manager) Pinned() (p Pinned) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, d := range m.state.dead {
+		if !d.punched && d.block != nil && d.block.refs.Load() > 0 {
+			p.Blocks++
+			p.Bytes += d.length
+		}
+	}
+	return p
+}
+
 // Stats computes the statistics. It visits all blocks and lists meta/.
 func (m *Manager) Stats() Stats {
 	m.mu.RLock()

@@ -28,6 +28,8 @@ package cache
 import (
 	"math/bits"
 	"sync/atomic"
+
+	"github.com/oribi-db/oribi/internal/metrics"
 )
 
 // Key identifies a value: its block, its byte offset there, and the part.
@@ -51,6 +53,7 @@ type Cache struct {
 	shards []shard
 	shift  uint // of a hash, to its shard
 	limit  atomic.Int64
+	hits   *metrics.Counter
 }
 
 // New returns a cache of at most limitBytes, including 192 bytes of overhead for each entry. A
@@ -61,7 +64,7 @@ func New(limitBytes int64) *Cache {
 	for n < maxShards && int64(2*n)*minShardBytes <= limitBytes {
 		n *= 2
 	}
-	c := &Cache{shards: make([]shard, n), shift: 64 - uint(bits.TrailingZeros(uint(n)))}
+	c := &Cache{shards: make([]shard, n), shift: 64 - uint(bits.TrailingZeros(uint(n))), hits: metrics.NewCounter()}
 	for i := range c.shards {
 		c.shards[i].init()
 	}
@@ -88,10 +91,21 @@ func (c *Cache) shard(h uint64) *shard {
 // Get returns the value of k, if present.
 func (c *Cache) Get(k Key) (any, bool) {
 	h := k.hash()
-	if e := c.shard(h).find(h, k); e != nil {
+	s := c.shard(h)
+	if e := s.find(h, k); e != nil {
+		c.hits.Add(1)
 		return e.value, true
 	}
+	s.misses.Add(1) // the caller reads the value from a file, which takes much longer
 	return nil, false
+}
+
+// Lookups returns the number of Gets that found their value, and of those that did not.
+func (c *Cache) Lookups() (hits, misses int64) {
+	for i := range c.shards {
+		misses += c.shards[i].misses.Load()
+	}
+	return c.hits.Load(), misses
 }
 
 // Put adds a value with the given size in bytes. If k is already present, the older value stays.

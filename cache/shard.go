@@ -35,6 +35,8 @@ type shard struct {
 	table atomic.Pointer[table]
 	used  atomic.Int64
 
+	misses atomic.Int64
+
 	mu     sync.Mutex
 	limit  int64
 	count  int // live entries

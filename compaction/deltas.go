@@ -25,6 +25,29 @@ type DeltaJob struct {
 	Creation rowset.Creation
 	// Floor is the lowest timestamp at which the result must be readable; Min keeps everything.
 	Floor mvcc.Timestamp
+	// Begin is called if there is something to do, before it is done, with the sum of the sizes of
+	// the files that will be read, in bytes. Nil disables it.
+	Begin func(bytes int64)
+}
+
+// begin calls job.Begin for a compaction that reads the redos and some of the columns, by their
+// indexes.
+func (job *DeltaJob) begin(cols []int) error {
+	if job.Begin == nil {
+		return nil
+	}
+	bytes := sizeOf(job.State.Deltas.Redo)
+	for _, c := range cols {
+		f, err := job.Set.File(c)
+		if err != nil {
+			return err
+		}
+		if f != nil { // the rowset was written after the column was added
+			bytes += f.Info().Bytes
+		}
+	}
+	job.Begin(bytes)
+	return nil
 }
 
 // Minor merges several redo files into one; it returns nil if there are fewer than two. It keeps
@@ -34,6 +57,9 @@ func Minor(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) {
 	files := job.State.Deltas.Redo
 	if len(files) < 2 {
 		return nil, nil
+	}
+	if err := job.begin(nil); err != nil {
+		return nil, err
 	}
 	out := deltaFile{creation: job.Creation}
 	rows := job.State.Meta.Rows

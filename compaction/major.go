@@ -41,6 +41,9 @@ func Major(ctx context.Context, job DeltaJob, cols []int) (*rowset.Metadata, err
 			return nil, nil
 		}
 	}
+	if err := job.begin(cols); err != nil {
+		return nil, err
+	}
 	m, err := newMajor(job, cols)
 	if err != nil {
 		return nil, err

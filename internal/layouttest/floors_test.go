@@ -67,6 +67,7 @@ var floors = map[string]int{
 	"internal/arena":      0,
 	"block":               0,
 	"internal/budget":     0,
+	"internal/metrics":    0,
 	"internal/cityhash":   0,
 	"internal/coding":     0,
 	"internal/compress":   0,

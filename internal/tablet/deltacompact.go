@@ -133,7 +133,7 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 // rewriteDeltas writes the new files of the rowset; nil when there is nothing to do.
 func (j *job) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (*rowset.Metadata, error) {
 	t, e, d := j.t, &j.edit, j.edit.Replaced[0].Set
-	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.creation}
+	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.creation, Begin: func(bytes int64) { e.BytesRead = bytes }}
 	if c.Kind == compaction.MinorDelta {
 		return compaction.Minor(ctx, run)
 	}

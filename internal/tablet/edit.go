@@ -40,7 +40,8 @@ type Edit struct {
 	Created []*blockmanager.Creation // the blocks of Added and Replaced
 	Confirm bool                     // the log cannot restore the effect
 
-	RowsRead, RowsWritten, BytesWritten int64
+	RowsRead, RowsWritten   int64
+	BytesRead, BytesWritten int64 // of whole files
 }
 
 // Added is a new rowset.
@@ -288,7 +289,8 @@ func (e *Edit) reopened(st *tabletState) (sets []*rowset.DiskRowSet) {
 // event returns the event for the edit, whether it was committed or not. The job adds what the edit
 // does not contain.
 func (e *Edit) event() compaction.Event {
-	ev := compaction.Event{Kind: e.Kind, Why: e.Why, RowsRead: e.RowsRead, RowsWritten: e.RowsWritten, BytesWritten: e.BytesWritten}
+	ev := compaction.Event{Kind: e.Kind, Why: e.Why, RowsRead: e.RowsRead, RowsWritten: e.RowsWritten,
+		BytesRead: e.BytesRead, BytesWritten: e.BytesWritten}
 	for _, d := range e.Removed {
 		ev.Inputs = append(ev.Inputs, describe(d.Metadata()))
 	}

@@ -208,6 +208,7 @@ func (j *job) writeMerged(ctx context.Context) error {
 		}
 		inputs = append(inputs, h)
 		rows += d.Metadata().Rows
+		j.edit.BytesRead += d.Metadata().Bytes
 	}
 	return j.writeRows(ctx, inputs, rows, j.at.lsn)
 }

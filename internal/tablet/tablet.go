@@ -96,8 +96,9 @@ type Tablet struct {
 	// autoMu or by the exclusive gate.
 	auto int64
 
-	mu    sync.RWMutex
-	state *tabletState
+	mu      sync.RWMutex
+	state   *tabletState
+	retired retired
 
 	schema   atomic.Pointer[TableSchema] // of cur
 	metadata atomic.Pointer[meta.Table]  // the last committed row
@@ -115,6 +116,8 @@ type tabletState struct {
 	tree   *rowset.Tree
 	floor  mvcc.Timestamp // reads below are refused
 	refs   atomic.Int64
+
+	retired *retired // set when the state was replaced
 }
 
 // frozen is a MemRowSet that takes no more inserts, with the cutover point at which it was frozen.
@@ -202,6 +205,7 @@ func (st *tabletState) release() {
 	if st.refs.Add(-1) > 0 {
 		return
 	}
+	st.retired.remove(st)
 	for _, d := range st.tree.Sets {
 		d.Unref()
 	}
@@ -217,6 +221,7 @@ func (t *Tablet) install(st *tabletState) {
 	}
 	t.mu.Unlock()
 	if old != nil {
+		t.retired.add(old)
 		old.release()
 	}
 }

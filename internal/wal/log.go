@@ -32,6 +32,7 @@ type Log struct {
 	nextLSN lsn.Atomic
 	durable lsn.Atomic
 	bytes   atomic.Int64
+	written atomic.Int64          // bytes of records
 	spare   atomic.Int64          // bytes written ahead
 	syncs   atomic.Int64          // that Sync led
 	dead    atomic.Pointer[error] // why the log is poisoned
@@ -115,6 +116,7 @@ func (l *Log) AppendParts(parts ...[]byte) (lsn.LSN, error) {
 	lsn := pos.next
 	pos.next++
 	l.bytes.Add(pos.off - l.at.off)
+	l.written.Add(pos.off - l.at.off)
 	l.at = pos
 	if l.ahead.end > 0 {
 		l.spare.Store(max(0, l.ahead.end-pos.off))
@@ -199,6 +201,13 @@ func (l *Log) Durable() lsn.LSN { return l.durable.Load() }
 
 // Bytes returns the length of all segments together.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
+
+// Written returns the number of bytes of records, with their frames, that were appended since the log
+// was opened.
+func (l *Log) Written() int64 { return l.written.Load() }
+
+// Syncs returns how often Sync has synced a segment.
+func (l *Log) Syncs() int64 { return l.syncs.Load() }
 
 // Poisoned returns the error that every call returns from now on, nil if there is none. It wraps
 // ErrPoisoned and the first cause.

@@ -1,0 +1,37 @@
+package oribi
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/oribi-db/oribi/compaction"
+)
+
+// stall reports that the writer of b begins to wait for memory. The caller calls done when the wait
+// has ended. No lock is held in between, so that the listener may use the store.
+func (s *Store) stall(b *Batch) (done func()) {
+	ev := Event{Begin: true, Job: s.lastJob.Add(1), Time: time.Now(), Kind: compaction.Stall,
+		Why: fmt.Sprintf("%d bytes of memory are used, writers wait at %d", s.budget.Used(), s.opts.MemoryLimit/2)}
+	if len(b.tables) > 0 {
+		ev.Table = b.tables[0].table.Name()
+	}
+	c := s.counters
+	c.stalls.Add(1)
+	c.stalled.Add(1)
+	s.listen(ev)
+	return func() {
+		c.stalled.Add(-1)
+		begin := ev.Time
+		ev.Begin, ev.Time = false, time.Now()
+		ev.Duration = ev.Time.Sub(begin)
+		c.stallTime.Add(int64(ev.Duration))
+		s.listen(ev)
+	}
+}
+
+// listen calls the listener, if there is one.
+func (s *Store) listen(e Event) {
+	if s.opts.Listener != nil {
+		s.opts.Listener(e)
+	}
+}
