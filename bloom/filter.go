@@ -120,14 +120,24 @@ func usualMayContain(bitmap *[DefaultBlockBytes]byte, hashes int, h, step uint32
 // add sets the bits of a hash.
 func (f *filter) add(hash uint64) {
 	h, step := uint32(hash), uint32(hash>>32)
+	if len(f.bitmap) == DefaultBlockBytes {
+		usualAdd((*[DefaultBlockBytes]byte)(f.bitmap), f.hashes, h, step)
+		return
+	}
 	bits := uint32(8 * len(f.bitmap))
-	powerOfTwo := bits&(bits-1) == 0 // true for the usual size: a mask replaces the division
 	for range f.hashes {
-		p := h & (bits - 1)
-		if !powerOfTwo {
-			p = h % bits
-		}
+		p := h % bits
 		f.bitmap[p>>3] |= 1 << (p & 7)
+		h += step
+	}
+}
+
+// usualAdd is add for the usual size, see usualMayContain.
+func usualAdd(bitmap *[DefaultBlockBytes]byte, hashes int, h, step uint32) {
+	const bits = 8 * DefaultBlockBytes
+	for range hashes {
+		p := h % bits
+		bitmap[p>>3] |= 1 << (p & 7)
 		h += step
 	}
 }

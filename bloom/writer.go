@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 // Writer writes a bloom file. It is for use by one goroutine. The first error is kept and returned
@@ -50,23 +51,35 @@ func NewWriter(sink block.Sink, o Options) (*Writer, error) {
 
 // Add adds an encoded key and copies what it retains. Keys must not descend: a lookup would miss a
 // key in the wrong filter. Source: cfile spec §9.4.
-func (w *Writer) Add(key []byte) error {
-	switch {
-	case w.err != nil:
-		return w.err
-	case w.done:
+func (w *Writer) Add(key []byte) error { return w.AddAll([][]byte{key}) }
+
+// AddAll is Add for each of the keys.
+func (w *Writer) AddAll(keys [][]byte) error {
+	if w.err == nil && w.done {
 		return errors.New("bloom: Add after Finish")
-	case w.total > 0 && bytes.Compare(key, w.last) < 0:
-		w.err = fmt.Errorf("bloom: key %x after %x, want ascending keys", key, w.last)
-		return w.err
+	}
+	for len(keys) > 0 && w.err == nil {
+		n := min(w.sizing.Keys-w.keys, len(keys))
+		w.err = w.addSome(keys[:n])
+		keys = keys[n:]
+	}
+	return w.err
+}
+
+// addSome adds keys for which the filter has room, at least one.
+func (w *Writer) addSome(keys [][]byte) error {
+	if err := w.checkOrder(keys); err != nil {
+		return err
 	}
 	if w.keys == 0 {
-		w.first = append(w.first[:0], key...)
+		w.first = append(w.first[:0], keys[0]...)
 	}
-	w.last = append(w.last[:0], key...)
-	w.filter.add(MakeProbe(key).hash)
-	w.keys++
-	w.total++
+	w.last = append(w.last[:0], keys[len(keys)-1]...)
+	for _, key := range keys {
+		w.filter.add(MakeProbe(key).hash)
+	}
+	w.keys += len(keys)
+	w.total += int64(len(keys))
 	if w.keys < w.sizing.Keys {
 		return nil
 	}
@@ -77,11 +90,24 @@ func (w *Writer) Add(key []byte) error {
 	return err
 }
 
+// checkOrder returns an error if keys descend.
+func (w *Writer) checkOrder(keys [][]byte) error {
+	last := w.last
+	head := keyenc.Head(last)
+	for i, key := range keys {
+		next := keyenc.Head(key)
+		if next <= head && (i > 0 || w.total > 0) && bytes.Compare(key, last) < 0 {
+			return fmt.Errorf("bloom: key %x after %x, want ascending keys", key, last)
+		}
+		last, head = key, next
+	}
+	return nil
+}
+
 // closeFilter writes the filter and starts an empty one.
 func (w *Writer) closeFilter() error {
 	if err := w.file.AppendBlock([][]byte{w.header, w.filter.bitmap}, w.first, w.full); err != nil {
-		w.err = fmt.Errorf("bloom: %w", err)
-		return w.err
+		return fmt.Errorf("bloom: %w", err)
 	}
 	clear(w.filter.bitmap)
 	w.keys = 0
@@ -102,8 +128,8 @@ func (w *Writer) Finish() error {
 	}
 	w.done = true
 	if w.keys > 0 {
-		if err := w.closeFilter(); err != nil {
-			return err
+		if w.err = w.closeFilter(); w.err != nil {
+			return w.err
 		}
 	}
 	if err := w.file.Finish(); err != nil {

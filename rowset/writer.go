@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
@@ -48,6 +45,7 @@ type Writer struct {
 	index    output[*cfile.Writer] // compound keys only
 	undo     output[*delta.Writer] // created by the first undo
 	redo     output[*delta.Writer] // created by the first redo
+	parts    parts
 	row      Metadata
 	keys     *batch.Vector // the keys of one Append as a vector, for the index
 	lastKey  []byte
@@ -76,6 +74,7 @@ func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 		return nil, err
 	}
 	w.row.Bloom = w.filter.sink.ID()
+	w.parts = newParts(len(w.columns) + otherParts)
 	if s.SingleKey() {
 		return w, nil
 	}
@@ -132,23 +131,10 @@ func (w *Writer) Append(rows *change.Rows) error {
 	if w.row.Rows+int64(n) > MaxRows {
 		return fmt.Errorf("rowset %d: more than %d rows", w.row.ID, int64(MaxRows))
 	}
-	if err := appendDeltas(w, &w.undo, true, rows.Undo, first); err != nil {
+	if err := w.createDeltas(rows); err != nil {
 		return err
 	}
-	if err := appendDeltas(w, &w.redo, false, rows.Redo, first); err != nil {
-		return err
-	}
-	err := parallel(len(w.columns)+1, func(i int) error {
-		if i == len(w.columns) {
-			return w.appendKeys(rows.Keys)
-		}
-		c := &w.schema.Columns[i]
-		if err := appendColumn(w.columns[i].w, c, rows.Batch.Columns[i]); err != nil {
-			return fmt.Errorf("column %q: %w", c.Name, err)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := w.parts.run(func(i int) error { return w.appendPart(i, rows, first) }); err != nil {
 		return err
 	}
 	if w.row.Rows == 0 {
@@ -158,6 +144,57 @@ func (w *Writer) Append(rows *change.Rows) error {
 	w.row.Rows += int64(n)
 	w.row.LiveRows += int64(n) - int64(countDeletes(rows.Redo))
 	return nil
+}
+
+// The parts of a rowset after those of its columns.
+const (
+	filterPart = iota
+	indexPart
+	deltaPart
+	otherParts
+)
+
+// appendPart adds rows to one of the parts; first is the row ID of the first.
+func (w *Writer) appendPart(i int, rows *change.Rows, first uint32) error {
+	if i < len(w.columns) {
+		c := &w.schema.Columns[i]
+		if err := appendColumn(w.columns[i].w, c, rows.Batch.Columns[i]); err != nil {
+			return fmt.Errorf("column %q: %w", c.Name, err)
+		}
+		return nil
+	}
+	switch i - len(w.columns) {
+	case filterPart:
+		return w.filter.w.AddAll(rows.Keys)
+	case indexPart:
+		return w.appendIndex(rows.Keys)
+	}
+	if err := appendDeltas(w.undo.w, rows.Undo, first); err != nil {
+		return err
+	}
+	return appendDeltas(w.redo.w, rows.Redo, first)
+}
+
+// finishPart finishes the files of one of the parts.
+func (w *Writer) finishPart(i int) (err error) {
+	if i < len(w.columns) {
+		return w.columns[i].w.Finish()
+	}
+	switch i - len(w.columns) {
+	case filterPart:
+		return w.filter.w.Finish()
+	case indexPart:
+		if w.index.sink != nil {
+			err = w.index.w.Finish()
+		}
+		return err
+	}
+	for _, p := range []output[*delta.Writer]{w.undo, w.redo} {
+		if err == nil && p.sink != nil {
+			_, err = p.w.Finish()
+		}
+	}
+	return err
 }
 
 // checkColumns checks the number, types and lengths of the columns. The writers of the files
@@ -194,41 +231,51 @@ func (w *Writer) checkOrder(keys [][]byte) {
 	}
 }
 
-// appendKeys adds keys to the bloom file and to the key index.
-func (w *Writer) appendKeys(keys [][]byte) error {
-	for _, k := range keys {
-		if err := w.filter.w.Add(k); err != nil {
-			return err
-		}
-	}
+// appendIndex adds keys to the key index, if there is one.
+func (w *Writer) appendIndex(keys [][]byte) error {
 	if w.index.sink == nil {
 		return nil
 	}
 	w.keys.Reset(0)
 	w.keys.Len, w.keys.Bytes = len(keys), keys
-	return w.index.w.Append(w.keys)
+	err := w.index.w.Append(w.keys)
+	w.keys.Bytes = nil
+	return err
 }
 
-func appendDeltas(w *Writer, p *output[*delta.Writer], undo bool, list []change.Delta, first uint32) error {
-	if len(list) == 0 {
-		return nil
+// createDeltas creates the files of undos and redos when the first of them come.
+func (w *Writer) createDeltas(rows *change.Rows) (err error) {
+	create := func(undo bool) (output[*delta.Writer], []block.ID, error) {
+		p, err := newOutput(w.creation, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, undo) })
+		if err != nil {
+			return p, nil, err
+		}
+		return p, []block.ID{p.sink.ID()}, nil
 	}
-	if p.sink == nil {
-		var err error
-		if *p, err = newOutput(w.creation, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, undo) }); err != nil {
+	if len(rows.Undo) > 0 && w.undo.sink == nil {
+		if w.undo, w.row.Undo, err = create(true); err != nil {
 			return err
 		}
-		if undo {
-			w.row.Undo = []block.ID{p.sink.ID()}
-		} else {
-			w.row.Redo = []block.ID{p.sink.ID()}
-			w.row.LastDurableDMS = 0
+	}
+	if len(rows.Redo) > 0 && w.redo.sink == nil {
+		if w.redo, w.row.Redo, err = create(false); err != nil {
+			return err
+		}
+		w.row.LastDurableDMS = 0
+	}
+	for _, list := range [2][]change.Delta{rows.Undo, rows.Redo} {
+		for i := range list {
+			w.row.MaxTimestamp = max(w.row.MaxTimestamp, list[i].TS)
 		}
 	}
+	return nil
+}
+
+// appendDeltas adds changes whose rows are relative to first.
+func appendDeltas(w *delta.Writer, list []change.Delta, first uint32) error {
 	for _, d := range list {
 		d.Row += first
-		w.row.MaxTimestamp = max(w.row.MaxTimestamp, d.TS)
-		if err := p.w.Append(d); err != nil {
+		if err := w.Append(d); err != nil {
 			return err
 		}
 	}
@@ -259,19 +306,7 @@ func (w *Writer) Finish() (*Metadata, error) {
 	}
 	bounds.AddMetadata(minKeyPair, w.row.MinKey)
 	bounds.AddMetadata(maxKeyPair, w.row.MaxKey)
-	err := parallel(len(w.columns), func(i int) error { return w.columns[i].w.Finish() })
-	if err == nil {
-		err = w.filter.w.Finish()
-	}
-	if err == nil && w.index.sink != nil {
-		err = w.index.w.Finish()
-	}
-	for _, p := range []output[*delta.Writer]{w.undo, w.redo} {
-		if err == nil && p.sink != nil {
-			_, err = p.w.Finish()
-		}
-	}
-	if err != nil {
+	if err := w.parts.run(w.finishPart); err != nil {
 		return nil, err
 	}
 	for _, sink := range w.sinks() {
@@ -296,33 +331,6 @@ func (w *Writer) sinks() []block.Sink {
 		}
 	}
 	return sinks
-}
-
-// parallel calls f for 0 to n-1 on as many goroutines as there are CPUs and returns the error with
-// the lowest index.
-func parallel(n int, f func(i int) error) error { return spread(n, runtime.GOMAXPROCS(0), f) }
-
-// spread is parallel with at most the given number of goroutines.
-func spread(n, workers int, f func(i int) error) error {
-	errs := make([]error, n)
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			errs[i] = f(i)
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(n, workers) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // CheckBounds compares the bounds in the metadata with those in the key file.
