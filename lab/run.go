@@ -335,6 +335,9 @@ func (x *experiment) finish() {
 	if n := len(r.Frames); n == 0 || r.Frames[n-1].Operations != x.step {
 		r.Frames = append(r.Frames, Frame{x.step, x.table.layout()})
 	}
+	for len(r.Frames) > maxFrames {
+		r.Frames = halved(r.Frames)
+	}
 	r.WrittenByFlushes = x.flushed
 }
 

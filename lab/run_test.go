@@ -92,7 +92,7 @@ func TestRunWritesAFolder(t *testing.T) {
 	if last != 2000 {
 		t.Errorf("%d operations are reported", last)
 	}
-	for _, name := range []string{"runs.csv", "events.jsonl", "spec.json"} {
+	for _, name := range []string{"report.html", "runs.csv", "events.jsonl", "spec.json"} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

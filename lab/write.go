@@ -39,6 +39,7 @@ func run(ctx context.Context, spec *Spec, out string, progress func(done, of int
 		write func(w io.Writer) error
 	}{
 		{"spec.json", func(w io.Writer) error { return writeSpec(w, &s) }},
+		{"report.html", func(w io.Writer) error { return WriteReport(w, &s, results) }},
 		{"runs.csv", func(w io.Writer) error { return WriteCSV(w, results) }},
 		{"events.jsonl", func(w io.Writer) error { return writeEvents(w, results) }},
 	} {
