@@ -59,9 +59,9 @@ func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 func (p *aggregation) run(ctx context.Context, parts *partsScan) error {
 	err := p.runWorkers(ctx, parts)
 	if errors.Is(err, aggregate.ErrMemory) && parts.workers > 1 {
-		parts.workers = 1
-		parts.explain.restart()
-		err = p.runWorkers(ctx, parts)
+		if err = parts.restart(); err == nil {
+			err = p.runWorkers(ctx, parts)
+		}
 	}
 	return err
 }

@@ -39,7 +39,8 @@ var errWorkersOrder = errors.New("Desc with Workers: rows in key order are read 
 type partsScan struct {
 	store   *Store
 	view    view
-	parts   []scan.Opener
+	options scan.Options
+	parts   []scan.Opener // of one call of each
 	workers int
 	bytes   int64       // reserved for all workers but the first
 	explain *explaining // nil: nothing is explained
@@ -88,7 +89,7 @@ func newPartsScan(s *Store, v view, o scan.Options, workers int) (*partsScan, er
 	if limit := s.budget.Limit(); limit > 0 {
 		workers = int(min(int64(workers), max(1, (limit/4-s.budget.UsedBy(budget.Scan))/each)))
 	}
-	p := &partsScan{store: s, view: v, parts: parts, workers: workers, bytes: int64(workers-1) * each}
+	p := &partsScan{store: s, view: v, options: o, parts: parts, workers: workers, bytes: int64(workers-1) * each}
 	s.budget.Reserve(budget.Scan, p.bytes)
 	return p, nil
 }
@@ -120,6 +121,14 @@ func (p *partsScan) each(ctx context.Context, begin func(worker int, it scan.Ite
 		x.workers(p.workers)
 		x.complete = err == nil
 	}
+	return err
+}
+
+// restart makes p read all rows once more, in one goroutine.
+func (p *partsScan) restart() (err error) {
+	p.workers = 1
+	p.explain.restart()
+	p.parts, err = p.view.Parts(p.options)
 	return err
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -101,5 +102,24 @@ func TestWorkersStop(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "Workers") {
 		t.Errorf("Workers with Desc: %v", err)
+	}
+}
+
+// Groups that exceed the share of a goroutine, but not that of one alone, are computed again by one.
+func TestWorkersBeginAgainIfGroupsTakeTooMuchMemory(t *testing.T) {
+	const rows = 6000 // in memory: two windows
+	store, table := aggregateTable(t, &oribi.Options{MemoryLimit: 16 << 20})
+	b := store.NewBatch()
+	for i := range rows {
+		b.Insert(table, oribi.Row{"k": i, "s": fmt.Sprintf("%0500d", i)})
+		if b.Len() == 1000 {
+			if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows()}, oribi.GroupBy("s"), oribi.Workers(2))
+	if err != nil || len(r.Groups) != rows {
+		t.Fatalf("%d groups, %v, want %d", len(r.Groups), err, rows)
 	}
 }
