@@ -71,7 +71,7 @@ func (c *counters) committed(begin time.Duration, rows int, bytes int64, sync bo
 	c.commits[i].Record(c.now() - begin)
 }
 
-// job counts a job that has ended.
+// job counts an event of a job.
 func (c *counters) job(e *Event) {
 	i := slices.Index(jobKinds, e.Kind)
 	if i < 0 {
@@ -80,6 +80,11 @@ func (c *counters) job(e *Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := &c.jobs[i]
+	if e.Begin {
+		j.Running++
+		return
+	}
+	j.Running--
 	if e.Err != nil {
 		j.Failed++
 	} else {

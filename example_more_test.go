@@ -169,6 +169,9 @@ func ExampleTable_Merge() {
 	store, err := oribi.Open("/store", &oribi.Options{
 		FS: vfs.NewMem(), Manual: true,
 		Listener: func(e oribi.Event) {
+			if e.Begin {
+				return
+			}
 			fmt.Printf("%s: %d rowsets before, %d after: %s\n", e.Kind, len(e.Before.RowSets), len(e.After.RowSets), e.Why)
 		},
 	})

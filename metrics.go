@@ -46,9 +46,10 @@ type Metrics struct {
 // JobMetrics counts the jobs of one kind: flushes, compactions, ingests. See Event for what a job
 // is.
 type JobMetrics struct {
-	Kind   compaction.Kind
-	Done   int64 // committed
-	Failed int64 // ended with an error, also if it was canceled
+	Kind    compaction.Kind
+	Running int64 // that have begun and whose end was not yet reported to the listener
+	Done    int64 // committed
+	Failed  int64 // ended with an error, also if it was canceled
 
 	// The sums over jobs that have ended, failed ones included.
 	RowsRead     int64

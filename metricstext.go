@@ -96,6 +96,7 @@ func (m Metrics) writeJobs(t *metrics.Text) {
 	sum := func(name, help string, value func(j *JobMetrics) int64) {
 		family(name, "counter", help, func(j *JobMetrics) { t.Int(value(j), "kind", string(j.Kind)) })
 	}
+	family("oribi_jobs_running", "gauge", "Flushes, compactions and ingests that run.", func(j *JobMetrics) { t.Int(j.Running, "kind", string(j.Kind)) })
 	family("oribi_jobs_total", "counter", "Flushes, compactions and ingests that have ended.", func(j *JobMetrics) {
 		t.Int(j.Done, "kind", string(j.Kind), "result", "done")
 		t.Int(j.Failed, "kind", string(j.Kind), "result", "failed")

@@ -55,11 +55,13 @@ type Options struct {
 	Clock mvcc.Clock
 	// Logger receives messages on recovery and background work. Default: nothing is logged.
 	Logger *slog.Logger
-	// Listener is called after each flush, compaction and ingest, with no lock of the table held, and
-	// in the goroutine of a writer when it begins and when it ends to wait for memory (see
-	// compaction.Stall). Calls may be concurrent. It may use the store, but must not call Close,
-	// which waits for it, and should not write when a wait begins: that writer would wait, too.
-	// Default: none.
+	// Listener is called when a flush, compaction or ingest begins and after it has ended, and when a
+	// writer begins and ends to wait for memory (compaction.Stall). Each has two events with one
+	// number, the first with Event.Begin set. Calls may be concurrent; those of one number are not.
+	//
+	// At the end of a job or a wait no lock is held: Listener may use the store in any way except
+	// Close, which waits for it. With Event.Begin the job or the writer waits for Listener, which may
+	// read, but must not write, flush or compact: it would wait for the job. Default: none.
 	Listener func(Event)
 	// Progress is called periodically with the number of rows that a flush or a merging compaction
 	// has read so far. It runs in the goroutine that does the work, with locks of the table held:

@@ -82,13 +82,17 @@ func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
 	return mvcc.FromTime(now.Time().Add(-time.Duration(historySec) * time.Second))
 }
 
+func (ts tabletStore) NextJob() uint64 { return ts.s.lastJob.Add(1) }
+
 func (ts tabletStore) Event(e compaction.Event) {
 	ts.s.counters.job(&e)
+	if e.Begin {
+		ts.s.listen(e)
+		return
+	}
 	ts.s.opts.Logger.Debug("compaction", slog.String("kind", string(e.Kind)), slog.String("table", e.Table),
 		slog.Int64("bytes", e.BytesWritten), slog.Duration("took", e.Duration), slog.Any("err", e.Err))
-	if ts.s.opts.Listener != nil {
-		ts.s.opts.Listener(e)
-	}
+	ts.s.listen(e)
 }
 
 // CommitMeta adds to edit what every metadata commit contains, commits it, installs it in memory,

@@ -23,12 +23,16 @@ import (
 )
 
 // ingestStore opens a store that has a table numbers with small rowsets. It also returns the events
-// that the listener received.
+// that the listener received at the ends of jobs.
 func ingestStore(t *testing.T, fsys vfs.FS) (*oribi.Store, *oribi.Table, *[]oribi.Event) {
 	t.Helper()
 	var events []oribi.Event
 	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 13,
-		Listener: func(e oribi.Event) { events = append(events, e) }})
+		Listener: func(e oribi.Event) {
+			if !e.Begin {
+				events = append(events, e)
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

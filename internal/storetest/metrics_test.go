@@ -32,16 +32,22 @@ func errorOf[T any](_ T, err error) error { return err }
 
 // jobSums adds up events by kind.
 type jobSums struct {
-	mu   sync.Mutex
-	jobs map[compaction.Kind]oribi.JobMetrics
+	mu    sync.Mutex
+	jobs  map[compaction.Kind]oribi.JobMetrics
+	begun map[uint64]compaction.Kind // by number, until the end
 }
 
 func (s *jobSums) add(e oribi.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Begin {
+		s.begun[e.Job] = e.Kind
 		return
 	}
+	if s.begun[e.Job] != e.Kind {
+		e.Kind = "an end without a beginning"
+	}
+	delete(s.begun, e.Job)
 	j := s.jobs[e.Kind]
 	if j.Kind = e.Kind; e.Err != nil {
 		j.Failed++
@@ -57,18 +63,35 @@ func (s *jobSums) add(e oribi.Event) {
 }
 
 // The counts of jobs are the sums of their events; each kind of job is done once or more, and a merge
-// fails.
+// fails. A listener may read when a job begins and write when it has ended.
 func TestMetricsCountJobs(t *testing.T) {
 	ctx := context.Background()
-	sums := &jobSums{jobs: map[compaction.Kind]oribi.JobMetrics{}}
+	sums := &jobSums{jobs: map[compaction.Kind]oribi.JobMetrics{}, begun: map[uint64]compaction.Kind{}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second, RowSetBytes: 1 << 13, Listener: sums.add,
-		Clock: mvcc.NewHybridClock(func() time.Time { return now })})
+	var store *oribi.Store
+	var table *oribi.Table
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, History: time.Second, RowSetBytes: 1 << 13,
+		Clock: mvcc.NewHybridClock(func() time.Time { return now }), Listener: func(e oribi.Event) {
+			sums.add(e)
+			if _, err := table.GetMany(ctx, []any{1}); err != nil {
+				t.Error(err)
+			}
+			running := int64(0)
+			for _, j := range metricsOf(t, store).Jobs {
+				running += j.Running
+			}
+			if e.Begin != (running == 1) {
+				t.Errorf("%d jobs run, begin %t", running, e.Begin)
+			}
+			if !e.Begin {
+				putNumbers(t, store, table, 10, func(k int) int { return k })
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	table := numbersTable(t, store, "t")
+	table = numbersTable(t, store, "t")
 	putNumbers(t, store, table, 2000, func(k int) int { return k })
 	steps := []func() error{
 		func() error { return table.Flush(ctx) },
@@ -94,6 +117,9 @@ func TestMetricsCountJobs(t *testing.T) {
 		t.Error("no error")
 	}
 	m := metricsOf(t, store)
+	if len(sums.begun) != 0 {
+		t.Errorf("jobs %v have not ended", sums.begun)
+	}
 	if len(m.Jobs) != 7 {
 		t.Errorf("%d kinds", len(m.Jobs))
 	}

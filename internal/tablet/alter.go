@@ -57,6 +57,9 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	} else if len(e.Replaced) > 0 {
 		e.Kind, e.Why = compaction.DeltaFlush, "the schema changes"
 	}
+	if e.Kind != "" {
+		j.announce()
+	}
 	if err = j.writeMemory(ctx); err == nil {
 		err = j.commit()
 	}

@@ -120,6 +120,9 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 	switch {
 	case err != nil:
 		err = fmt.Errorf("table %q: rowset %d: %w", t.Name(), c.RowSet, err)
+		if j.number == 0 { // it failed before there was anything to do
+			j.announce()
+		}
 	case row == nil:
 		return 0, nil
 	default:
@@ -133,7 +136,10 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 // rewriteDeltas writes the new files of the rowset; nil when there is nothing to do.
 func (j *job) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (*rowset.Metadata, error) {
 	t, e, d := j.t, &j.edit, j.edit.Replaced[0].Set
-	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.creation, Begin: func(bytes int64) { e.BytesRead = bytes }}
+	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.creation, Begin: func(bytes int64) {
+		e.BytesRead = bytes
+		j.announce()
+	}}
 	if c.Kind == compaction.MinorDelta {
 		return compaction.Minor(ctx, run)
 	}
@@ -186,6 +192,7 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	if len(e.Removed)+len(e.Replaced) == 0 {
 		return 0, nil
 	}
+	j.announce()
 	err = j.commitFiles()
 	j.record(err)
 	return e.BytesWritten, err

@@ -89,6 +89,7 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction
 	default:
 		return res, left, nil
 	}
+	j.announce()
 	err = j.writeMemory(ctx)
 	if err == nil {
 		err = j.catchUp(ctx)

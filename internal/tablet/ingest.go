@@ -212,6 +212,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	e.Created = append(e.Created, in.creation)
 	e.Confirm, e.AutoIncrement = true, in.auto
 	e.add(in.out, lsn)
+	j.announce()
 	if err = rowset.WriteInserts(j.creation, in.out, ts); err != nil {
 		err = fmt.Errorf("table %q: %w", t.Name(), err)
 	} else {

@@ -26,6 +26,8 @@ type job struct {
 	done     bool                   // the edit is committed
 	before   compaction.Layout
 	start    time.Time
+	number   uint64 // in events; 0 until the job is announced
+	recorded bool   // there is an event of its end
 }
 
 // begin starts a job without blocking writers. The caller calls end.
@@ -193,6 +195,7 @@ func (st *tabletState) openReplaced(sets []*rowset.DiskRowSet) {
 // locks are released.
 func (j *job) record(err error) {
 	ev := j.edit.event()
+	ev.Job, ev.Time, j.recorded = j.number, time.Now(), true
 	ev.Table, ev.Before, ev.After = j.t.Name(), j.before, j.t.Info()
 	ev.Duration, ev.Err = time.Since(j.start), err
 	j.t.events = append(j.t.events, ev)
@@ -200,6 +203,7 @@ func (j *job) record(err error) {
 
 // end ends the job and discards everything that was not committed.
 func (j *job) end() {
+	j.recordPanic()
 	for _, m := range j.logging {
 		m.StopChangeLog()
 	}

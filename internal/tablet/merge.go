@@ -152,7 +152,7 @@ func (t *Tablet) mergeChoice(ctx context.Context, c compaction.Choice, layout co
 		failed = c.Check(layout)
 	}
 	if failed != nil {
-		t.events = append(t.events, compaction.Event{Kind: compaction.Merge, Table: layout.Table, Why: c.Why, Before: layout, After: layout, Err: failed})
+		t.events = append(t.events, t.refused(c, layout, failed))
 		return nil, failed
 	}
 	return t.mergeSets(ctx, c.RowSets, c.Why, true)
@@ -186,6 +186,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 	if err != nil {
 		return e, err
 	}
+	j.announce()
 	err = j.writeMerged(ctx)
 	if err == nil {
 		err = j.catchUp(ctx)

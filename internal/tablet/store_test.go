@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -55,7 +56,9 @@ type testStore struct {
 	log   [][]byte
 	floor mvcc.Timestamp // returned by HistoryFloor
 
-	events      []compaction.Event
+	events      []compaction.Event          // at the ends of jobs
+	running     map[uint64]compaction.Event // at the beginnings of jobs that have not ended, by number
+	jobs        uint64                      // that have begun
 	waitErr     error
 	commitErr   error
 	appendErr   error
@@ -186,7 +189,30 @@ func (w *testStore) NewCreation() *blockmanager.Creation {
 	return c
 }
 
-func (w *testStore) Event(e compaction.Event) { w.events = append(w.events, e) }
+func (w *testStore) NextJob() uint64 {
+	w.jobs++
+	return w.jobs
+}
+
+// Event keeps the events at the ends of jobs. Each must have had its beginning, once.
+func (w *testStore) Event(e compaction.Event) {
+	if e.Begin {
+		if _, running := w.running[e.Job]; running || e.Job == 0 || e.Outputs != nil || e.After.RowSets != nil || e.Err != nil {
+			w.t.Errorf("begin %+v", e)
+		}
+		if w.running == nil {
+			w.running = map[uint64]compaction.Event{}
+		}
+		w.running[e.Job] = e
+		return
+	}
+	if b, ok := w.running[e.Job]; !ok || b.Kind != e.Kind || b.Table != e.Table || b.Why != e.Why || !reflect.DeepEqual(b.Inputs, e.Inputs) || e.Time.Before(b.Time) {
+		w.t.Errorf("end %+v\nof %+v", e, b)
+	}
+	delete(w.running, e.Job)
+	w.events = append(w.events, e)
+}
+
 func (w *testStore) CommitMeta(_ *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
 	once(&w.onCommit)
 	if w.commitErr != nil {

@@ -64,7 +64,10 @@ type Store interface {
 	// HistoryFloor returns the earliest timestamp at which t may still be read: by a retention in
 	// seconds (−1 = forever), by the snapshots that pin history, and by the floor in t's metadata.
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
-	// Event is called after each flush, compaction or ingest.
+	// NextJob returns the number of a new job.
+	NextJob() uint64
+	// Event is called when a flush, compaction or ingest begins, in the middle of it, and after it has
+	// ended, without any lock.
 	Event(compaction.Event)
 }
 
