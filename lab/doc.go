@@ -9,7 +9,7 @@
 //	err = lab.Run(ctx, spec, "out")    // report.html, runs.csv, events.jsonl, spec.json
 //
 // There are two engines. The engine "simulated" has no rows: it knows the bounds and sizes of
-// rowsets, and computes what flushes and merges would write (see Model). The engine "real" runs the
+// rowsets, and computes what flushes and merges would write. The engine "real" runs the
 // same operations on a store in a temporary directory. Both are driven by the same loop:
 //
 //	operations … → flush, when FlushBytes have been written

@@ -70,7 +70,7 @@ func readEvents(name, table string) (*eventReplay, error) {
 func (r *eventReplay) steps() int64 { return int64(len(r.events)) }
 
 func (r *eventReplay) prepare(s *simulation) {
-	s.model = Model{}
+	s.costs = costs{}
 	if r.rowset > 0 {
 		s.rowset = float64(r.rowset)
 	}

@@ -16,7 +16,7 @@ import (
 // A row that was changed since the last flush is in one of the rowsets over its key; which one is
 // drawn at random, each as likely as it has rows near the key.
 type simulation struct {
-	model    Model
+	costs    costs
 	value    float64 // bytes of a value
 	rowset   float64 // bytes at which a rowset is full
 	history  int64   // operations, 0 = forever
@@ -41,7 +41,7 @@ type memRow struct {
 }
 
 func newSimulation(s *Spec, w *Workload, listener func(compaction.Event)) *simulation {
-	return &simulation{model: fitted, value: float64(w.ValueBytes), rowset: float64(s.RowSetBytes), history: w.History,
+	return &simulation{costs: fitted, value: float64(w.ValueBytes), rowset: float64(s.RowSetBytes), history: w.History,
 		r: newRandom(s.Seed, "rowset of a row"), listener: listener, mem: map[int64]memRow{}}
 }
 
@@ -58,7 +58,7 @@ func (s *simulation) layout() compaction.Layout {
 	if s.seen == nil {
 		s.seen = make([]compaction.RowSetInfo, len(s.sets))
 		for i, set := range s.sets {
-			s.seen[i] = *set.info(&s.model)
+			s.seen[i] = *set.info(&s.costs)
 		}
 	}
 	return compaction.Layout{Table: simulated, RowSetBytes: int64(s.rowset), RowSets: s.seen}
@@ -119,10 +119,10 @@ func (s *simulation) flushRows() {
 	}
 	keys := slices.Sorted(maps.Keys(s.mem))
 	var outputs []*simSet
-	m := &s.model
+	m := &s.costs
 	var set *simSet
 	for _, key := range keys {
-		if set == nil || set.base+set.undoBytes(m) >= s.rowset {
+		if set == nil || m.full(set.rows, set.base+set.undoBytes(m), s.rowset) {
 			s.id++
 			set = &simSet{id: s.id, min: keyOf(key), base: m.RowSet, undoFiles: 1, undos: []aged{{op: s.ops}}, deletes: []aged{{op: s.ops}}}
 			outputs = append(outputs, set)
@@ -130,8 +130,8 @@ func (s *simulation) flushRows() {
 		row := s.mem[key]
 		set.rows++
 		set.max = keyOf(key)
-		set.base += m.Row + m.Value*s.value
-		undo := m.Birth + float64(row.changes)*(m.Undo+m.Value*s.value)
+		set.base += m.row(s.value)
+		undo := m.Birth + float64(row.changes)*m.change(s.value)
 		if row.deleted {
 			set.deletes[0].n++
 		} else {
@@ -149,14 +149,14 @@ func (s *simulation) flushRows() {
 }
 
 func (s *simulation) flushDeltas() {
-	m := &s.model
+	m := &s.costs
 	var changed []*simSet
 	written := 0.0
 	for _, set := range s.sets {
 		if set.memUpdates+set.memDeletes == 0 {
 			continue
 		}
-		file := m.RedoFile + float64(set.memUpdates)*(m.Redo+m.Value*s.value) + float64(set.memDeletes)*m.Delete
+		file := m.DeltaFile + float64(set.memUpdates)*m.change(s.value) + float64(set.memDeletes)*m.Delete
 		set.redoBytes += file
 		written += file
 		set.redos++
@@ -196,7 +196,7 @@ func (s *simulation) replace(old, new []*simSet) {
 func (s *simulation) report(kind compaction.Kind, why string, inputs, outputs []*simSet, rows int64) {
 	var n int64
 	for _, set := range outputs {
-		n += set.info(&s.model).Bytes
+		n += set.info(&s.costs).Bytes
 	}
 	s.event(kind, why, inputs, outputs, rows, n)
 }
@@ -204,7 +204,7 @@ func (s *simulation) report(kind compaction.Kind, why string, inputs, outputs []
 func (s *simulation) event(kind compaction.Kind, why string, inputs, outputs []*simSet, rows, written int64) {
 	infos := func(sets []*simSet) (list []compaction.RowSetInfo) {
 		for _, set := range sets {
-			list = append(list, *set.info(&s.model))
+			list = append(list, *set.info(&s.costs))
 		}
 		return list
 	}

@@ -8,13 +8,13 @@ func (s *simulation) deltas(kind compaction.Kind, why string) error {
 		s.collectUndos()
 		return nil
 	}
-	m := &s.model
+	m := &s.costs
 	var changed []*simSet
 	written := 0.0
 	for _, set := range s.sets {
 		switch {
 		case kind == compaction.MinorDelta && set.redos > 1:
-			set.redoBytes -= float64(set.redos-1) * m.RedoFile
+			set.redoBytes -= float64(set.redos-1) * m.DeltaFile
 			set.redos = 1
 			written += set.redoBytes
 		case kind == compaction.MajorDelta && set.updates > 0:

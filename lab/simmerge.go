@@ -34,7 +34,7 @@ func (s *simulation) merge(c compaction.Choice) error {
 // joined returns one rowset with the rows of the inputs, redos applied, without rows and undos that
 // history no longer needs.
 func (s *simulation) joined(inputs []*simSet) *simSet {
-	m, floor := &s.model, s.floor()
+	m, floor := &s.costs, s.floor()
 	all := new(simSet)
 	for _, in := range inputs {
 		set := *in // fold changes it
@@ -42,7 +42,7 @@ func (s *simulation) joined(inputs []*simSet) *simSet {
 		kept := since(floor, set.deletes)
 		if gone := min(set.rows, round(amount(set.deletes)-amount(kept))); gone > 0 {
 			set.rows -= gone
-			all.base -= float64(gone) * (m.Row + m.Value*s.value)
+			all.base -= float64(gone) * m.row(s.value)
 		}
 		all.rows, all.live = all.rows+set.rows, all.live+set.live
 		all.deletes, all.changed = joinAges(all.deletes, kept), max(all.changed, set.changed)
@@ -59,12 +59,12 @@ const maxOutputs = 10_000
 
 // split divides a rowset into rowsets of the size at which a writer starts a new one.
 func (s *simulation) split(all *simSet, keys *keyShares) []*simSet {
-	m := &s.model
+	m := &s.costs
 	total := all.base + amount(all.undos)
 	if all.rows == 0 && s.value > 0 {
 		return nil
 	}
-	full := max(1, s.rowset-m.RowSet-m.UndoFile, total/maxOutputs)
+	full := max(m.fullBytes(total/float64(max(all.rows, 1)), max(s.rowset-m.RowSet-m.DeltaFile, s.rowset/2)), total/maxOutputs)
 	count := int64(max(1, math.Ceil(total/full-1e-9)))
 	if all.rows > 0 {
 		count = min(count, all.rows)

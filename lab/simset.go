@@ -93,12 +93,12 @@ func share(part float64, list []aged) (out []aged) {
 }
 
 // undoBytes returns the size of the undo files.
-func (s *simSet) undoBytes(m *Model) float64 {
-	return m.UndoFile*float64(s.undoFiles) + amount(s.undos)
+func (s *simSet) undoBytes(m *costs) float64 {
+	return m.DeltaFile*float64(s.undoFiles) + amount(s.undos)
 }
 
 // info returns what a policy sees of the rowset.
-func (s *simSet) info(m *Model) *compaction.RowSetInfo {
+func (s *simSet) info(m *costs) *compaction.RowSetInfo {
 	if s.seen == nil {
 		undo := s.undoBytes(m)
 		s.seen = &compaction.RowSetInfo{ID: s.id, MinKey: s.min, MaxKey: s.max, Rows: s.rows, LiveRows: s.live,
@@ -112,10 +112,10 @@ func round(x float64) int64 { return int64(math.Round(x)) }
 
 // fold applies the redos to the base, as a major delta compaction and a merge do. Updates become
 // undos; deletes stay.
-func (s *simSet) fold(m *Model, value float64) {
+func (s *simSet) fold(m *costs, value float64) {
 	if s.updates > 0 {
-		old := float64(s.updates) * (m.Undo + m.Value*value)
-		if *m == (Model{}) { // rowsets of a log: an old value is as large as the new one
+		old := float64(s.updates) * m.change(value)
+		if *m == (costs{}) { // rowsets of a log: an old value is as large as the new one
 			old = s.redoBytes
 		}
 		s.undos = joinAges(s.undos, []aged{{s.changed, old}})
@@ -123,6 +123,6 @@ func (s *simSet) fold(m *Model, value float64) {
 	}
 	s.updates, s.redos, s.redoBytes = 0, 0, 0
 	if n := amount(s.deletes); n > 0 {
-		s.redos, s.redoBytes = 1, m.RedoFile+m.Delete*n
+		s.redos, s.redoBytes = 1, m.DeltaFile+m.Delete*n
 	}
 }

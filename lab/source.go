@@ -92,7 +92,7 @@ func (l *layoutReplay) prepare(s *simulation) {
 		s.sets = append(s.sets, &simSet{id: r.ID, min: r.MinKey, max: r.MaxKey, base: float64(r.Bytes)})
 		s.rowset = max(s.rowset, float64(r.Bytes))
 	}
-	s.model = Model{}
+	s.costs = costs{}
 	s.id = uint64(len(l.layout.RowSets))
 }
 
