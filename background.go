@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/maintenance"
+	"github.com/oribi-db/oribi/internal/tablet"
 )
 
 // Bounds of what may wait to be flushed or compacted.
@@ -22,30 +23,42 @@ const (
 	syncAfter     = 4 << 20     // bytes by which the log grows before the syncer syncs it
 )
 
-// background flushes and compacts unless Options.Manual is set, and confirms the newest metadata
-// when the store is idle.
+// background runs the store's maintenance: one goroutine lists the operations that are due, has
+// package maintenance choose among them, and starts each in a goroutine of its own, up to
+// Options.MaintenanceWorkers at once. Another goroutine syncs the log of write batches that do not
+// wait for it. With Options.Manual only the metadata is confirmed, once a second.
 //
-// It has three goroutines: one for flushes and confirmation; one for compactions, so that a long
-// compaction of one table does not delay the flush of another; and one that syncs the log of write
-// batches that do not wait for it. With Options.Manual only the first runs, and only confirms.
+// Listing is cheap: what depends on the layout of a table is computed once for each version of it.
+// The policy, which is the caller's code and may be slow, is asked by a worker.
 type background struct {
-	s       *Store
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
-	flush   chan struct{} // a flush may be due
-	compact chan struct{} // a compaction may be due
-	sync    chan struct{} // a sync of the log is due
-	synced  atomic.Int64  // length of the log when that was last begun
+	s      *Store
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	wake   chan struct{} // operations may be due, or a worker is free
+	sync   chan struct{} // a sync of the log is due
+	synced atomic.Int64  // length of the log when that was last begun
+	noted  atomic.Bool   // a commit has woken the scheduler since the last operation ended: memory or log is over a limit of the store
+
+	mu         sync.Mutex // guards the fields below; no file is touched while it is held
+	counts     maintenance.Counts
+	rewriting  int           // running operations of kinds that do not free memory, and planning
+	planning   bool          // the policy is being asked
+	paused     int           // calls of PauseBackgroundWork without their end
+	ended      chan struct{} // closed and replaced when an operation ends
+	tables     map[uint32]*tableWork
+	backoff    maintenance.Backoff
+	confirmDue bool      // it is time to confirm the metadata
+	sparse     bool      // blocks were dropped since no container was sparse
+	looked     time.Time // when history was last looked through
 }
 
 func startBackground(s *Store) *background {
-	b := &background{s: s, flush: make(chan struct{}, 1), compact: make(chan struct{}, 1), sync: make(chan struct{}, 1)}
+	b := &background{s: s, wake: make(chan struct{}, 1), sync: make(chan struct{}, 1), ended: make(chan struct{}), tables: map[uint32]*tableWork{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	b.done.Go(b.flusher)
+	b.done.Go(b.scheduler)
 	if !s.opts.Manual {
 		b.done.Go(b.syncer)
-		b.done.Go(b.compactor)
 	}
 	return b
 }
@@ -63,8 +76,9 @@ func wake(c chan struct{}) {
 	}
 }
 
-// check wakes the flusher if a write batch has brought a table to its limit, and the syncer if the
-// log has grown.
+// check wakes the scheduler if a write batch has brought a table or the store to a limit, and the
+// syncer if the log has grown. It wakes the scheduler once until an operation ends: a table stays
+// above its limit while it is flushed.
 func (b *background) check(tables []*tableOps) {
 	if b.s.opts.Manual {
 		return
@@ -76,20 +90,42 @@ func (b *background) check(tables []*tableOps) {
 		b.synced.Store(length)
 	}
 	for _, p := range tables {
-		if mem, _ := p.table.tab.MemBytes(); mem >= b.s.opts.FlushBytes {
-			wake(b.flush)
-			return
+		t := p.table
+		if t.noted.Load() {
+			continue
+		}
+		if mem, _ := t.tab.MemBytes(); mem >= b.s.opts.FlushBytes && t.noted.CompareAndSwap(false, true) {
+			wake(b.wake)
 		}
 	}
-	if b.s.budget.UsedBy(budget.Delta) >= b.s.deltaLimit() || b.s.log.Bytes() >= maxLogBytes {
-		wake(b.flush)
+	if !b.noted.Load() && b.s.overLimit() && b.noted.CompareAndSwap(false, true) {
+		wake(b.wake)
 	}
 }
 
-// wakeCompactor runs the policy on layouts that changed without a flush.
-func (b *background) wakeCompactor() {
+// overLimit reports whether memory or log should be freed, whatever the sizes of single tables.
+func (s *Store) overLimit() bool {
+	mem, soft := s.memoryPressure()
+	return mem > soft || s.budget.UsedBy(budget.Delta) >= s.deltaLimit() || s.log.Bytes() >= maxLogBytes
+}
+
+// softShare is the share of the memory for rows and changes above which they are flushed before
+// anything else is done, in percent. Source: tablet spec §17.
+const softShare = 60
+
+// memoryPressure returns the bytes of rows and changes in memory, and above how many of them memory
+// is short: a share of what they may have before writers wait, see makeRoom.
+func (s *Store) memoryPressure() (mem, soft int64) {
+	mem = s.budget.UsedBy(budget.MemRowSet) + s.budget.UsedBy(budget.Delta)
+	other := s.budget.Used() - s.budget.UsedBy(budget.Scan) - mem
+	return mem, max(0, s.opts.MemoryLimit/2-other) / 100 * softShare
+}
+
+// poke looks for operations that are due after the layout of a table has changed, or after a job of
+// a caller has ended.
+func (b *background) poke() {
 	if !b.s.opts.Manual {
-		wake(b.compact)
+		wake(b.wake)
 	}
 }
 
@@ -112,28 +148,163 @@ func (b *background) syncer() {
 	}
 }
 
-func (b *background) flusher() {
+// scheduler starts operations when they become due. It also looks once a second: for what has
+// become due by time, and for what had to wait for a job of a caller.
+func (b *background) scheduler() {
 	tick := time.NewTicker(confirmAfter)
 	defer tick.Stop()
+	b.schedule(time.Now())
 	for {
 		select {
 		case <-b.ctx.Done():
 			return
-		case <-tick.C:
-			b.confirm()
-		case <-b.flush:
-			b.flushDue()
-			wake(b.compact)
+		case now := <-tick.C:
+			b.mu.Lock()
+			b.confirmDue = true
+			b.mu.Unlock()
+			b.schedule(now)
+		case <-b.wake:
+			b.schedule(time.Now())
 		}
 	}
 }
 
+// schedule starts operations as long as one is due and a worker is free.
+func (b *background) schedule(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.ctx.Err() == nil && b.paused == 0 && b.s.poisoned() == nil {
+		ops := b.list(now, !b.s.opts.Manual)
+		if i := b.choose(ops); i >= 0 {
+			op := ops[i]
+			b.begin(op)
+			b.done.Go(func() { b.carryOut(b.ctx, op) })
+			continue
+		}
+		if b.s.opts.Manual || b.rewriting >= b.s.opts.MaintenanceWorkers-1 || b.running() >= b.s.opts.MaintenanceWorkers {
+			return
+		}
+		if tables := b.beginPlanning(); len(tables) > 0 {
+			b.done.Go(func() {
+				b.plan(tables)
+				wake(b.wake)
+			})
+		}
+		return
+	}
+}
+
+func (b *background) state() maintenance.State {
+	mem, soft := b.s.memoryPressure()
+	return maintenance.State{Workers: b.s.opts.MaintenanceWorkers, Running: b.running(), Rewriting: b.rewriting,
+		Memory: mem, SoftMemory: soft, LogTarget: maxLogBytes}
+}
+
+// running returns how many workers are busy.
+func (b *background) running() int {
+	if b.planning {
+		return b.counts.Running + 1
+	}
+	return b.counts.Running
+}
+
+// begin counts an operation that is about to run.
+func (b *background) begin(op operation) {
+	b.counts.Started(op.Kind)
+	if !op.Kind.FreesMemory() {
+		b.rewriting++
+	}
+	if w := b.tables[op.Table]; w != nil && op.Kind == maintenance.Merge {
+		w.merging = true
+	}
+	if op.Kind == maintenance.LogGC {
+		b.confirmDue = false
+	}
+}
+
+// carryOut runs an operation that begin has counted. It logs a failure, and remembers it so that the
+// operation is not repeated in vain.
+func (b *background) carryOut(ctx context.Context, op operation) error {
+	start := time.Now()
+	bytes, err := b.perform(ctx, op)
+	result := maintenance.Done
+	switch {
+	case err == nil && bytes == 0 && op.Kind == maintenance.LogGC:
+		result = maintenance.Canceled
+	case err == nil:
+	case ctx.Err() != nil, errors.Is(err, context.Canceled), errors.Is(err, fault.ErrNoTable), errors.Is(err, fault.ErrClosed):
+		result = maintenance.Canceled
+	default:
+		result = maintenance.Failed
+		attrs := []any{slog.Any("err", err)}
+		if op.table != nil {
+			attrs = append(attrs, slog.String("table", op.table.tab.Name()))
+		}
+		b.s.opts.Logger.Error(string(op.Kind)+" failed", attrs...)
+	}
+	end := time.Now()
+	b.mu.Lock()
+	b.counts.Ended(op.Kind, result, bytes, end.Sub(start))
+	if !op.Kind.FreesMemory() {
+		b.rewriting--
+	}
+	b.learn(op, result, err, end)
+	b.end()
+	b.mu.Unlock()
+	b.noted.Store(false)
+	if op.table != nil {
+		op.table.noted.Store(false)
+	}
+	wake(b.wake)
+	return err
+}
+
+// end wakes those who wait for operations to end.
+func (b *background) end() {
+	close(b.ended)
+	b.ended = make(chan struct{})
+}
+
+// learn updates what is known of a table from how an operation on it ended.
+func (b *background) learn(op operation, result maintenance.Result, err error, now time.Time) {
+	job := maintenance.Job{Kind: op.Kind, Table: op.Table}
+	w := b.tables[op.Table]
+	switch {
+	case result == maintenance.Canceled:
+	case result == maintenance.Done:
+		b.backoff.Succeeded(job)
+		b.sparse = b.sparse || op.Kind != maintenance.LogGC && op.Kind != maintenance.Reclaim
+		if w != nil && op.table.tab.Version() == op.version {
+			w.futile[op.Kind] = op.version
+		}
+	case errors.Is(err, fault.ErrCorrupt) && w != nil && len(op.rowsets()) > 0:
+		w.exclude(op.rowsets(), err)
+	default:
+		b.backoff.Failed(job, now)
+	}
+	if w != nil && op.Kind == maintenance.Merge {
+		w.merging = false
+	}
+}
+
+// exclude leaves the damaged rowset out of compactions: the one that err names, or else all that
+// were read. They are rewritten again after the next open.
+func (w *tableWork) exclude(rowsets []uint64, err error) {
+	if id, ok := tablet.DamagedRowSet(err); ok {
+		rowsets = []uint64{id}
+	}
+	for _, id := range rowsets {
+		w.damaged[id] = true
+	}
+	w.planned, w.seen = 0, 0
+}
+
 // confirm makes the anchor refuse older metadata, if it does not yet, and removes the log segments
 // that this frees.
-func (b *background) confirm() {
+func (b *background) confirm() error {
 	s := b.s
-	if s.poisoned() != nil {
-		return
+	if err := s.poisoned(); err != nil {
+		return err
 	}
 	err := s.blocks.Confirm()
 	if err == nil {
@@ -142,69 +313,7 @@ func (b *background) confirm() {
 	if err != nil && !isNoSpace(err) {
 		s.poison(err)
 	}
-}
-
-// flushDue flushes every table that has reached its limit. If the log is too long, it then flushes
-// whatever pins the log.
-func (b *background) flushDue() {
-	s := b.s
-	deltas := s.budget.UsedBy(budget.Delta) >= s.deltaLimit()
-	for _, t := range s.sortedTables() {
-		mem, changes := t.tab.MemBytes()
-		if mem >= s.opts.FlushBytes || deltas && changes > 0 {
-			b.run("flush", t, func() error { _, err := t.tab.Flush(b.ctx); return err })
-		}
-	}
-	for range 2 {
-		if s.log.Bytes() < maxLogBytes {
-			return
-		}
-		var oldest *Table
-		for _, t := range s.sortedTables() {
-			if oldest == nil || t.tab.FirstLSN() < oldest.tab.FirstLSN() {
-				oldest = t
-			}
-		}
-		if oldest != nil {
-			b.run("flush", oldest, func() error { _, err := oldest.tab.Flush(b.ctx); return err })
-		}
-		b.confirm()
-	}
-}
-
-func (b *background) compactor() {
-	tick := time.NewTicker(historyAfter)
-	defer tick.Stop()
-	for {
-		select {
-		case <-b.ctx.Done():
-			return
-		case <-b.compact:
-		case <-tick.C: // more history is too old
-		}
-		for _, t := range b.s.sortedTables() {
-			b.compactDeltas(t)
-			b.run("compaction", t, func() error {
-				_, err := t.tab.MergeBy(b.ctx, b.s.opts.Policy, min(maxCompaction, b.s.opts.MemoryLimit))
-				return err
-			})
-		}
-		b.s.rewriteSparse(b.ctx)
-	}
-}
-
-// run performs one step and logs its failure. A table that was dropped during the step is not a
-// failure.
-func (b *background) run(what string, t *Table, step func() error) bool {
-	err := step()
-	switch {
-	case err == nil:
-		return true
-	case errors.Is(err, context.Canceled), errors.Is(err, fault.ErrNoTable), errors.Is(err, fault.ErrClosed):
-	default:
-		b.s.opts.Logger.Error(what+" failed", slog.String("table", t.tab.Name()), slog.Any("err", err))
-	}
-	return false
+	return err
 }
 
 // deltaLimit bounds the delta mem stores of all tables together.
@@ -220,6 +329,7 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	defer s.stall(b)()
+	defer s.background.poke()
 	flush := func(t *Table) error {
 		// Other writers may have waited for the same flush, which is usually enough for all of
 		// them.
@@ -246,18 +356,4 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		}
 	}
 	return nil
-}
-
-// compactDeltas runs delta compactions of a table until the policy chooses none.
-func (b *background) compactDeltas(t *Table) {
-	for b.ctx.Err() == nil {
-		infos, err := t.tab.Deltas()
-		if err != nil {
-			return // the table was dropped or the store closed
-		}
-		choice := compaction.PickDeltas(infos)
-		if choice.Kind == "" || !b.run("delta compaction", t, func() error { return t.tab.CompactDeltas(b.ctx, choice) }) {
-			return
-		}
-	}
 }

@@ -82,6 +82,7 @@ func (t *Table) work(ctx context.Context, what string, do func(context.Context) 
 	err := ctx.Err()
 	if err == nil {
 		r, err = do(ctx)
+		t.store.background.poke()
 	}
 	if err != nil {
 		return r, callErr(fmt.Sprintf("%s table %q", what, t.tab.Name()), err)

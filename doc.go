@@ -104,6 +104,7 @@
 //
 // Locks are acquired in this order, top to bottom:
 //
+//	background.mu        what the scheduler knows; of tablet work it only looks whether it is free
 //	tablet work          one flush or compaction of a table, or end of an ingest, at a time
 //	tablet gate          shared from resolve to apply; exclusive at the cutover point and in the
 //	                     commit of a flush or compaction, in Alter and Drop, and at the end of an

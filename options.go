@@ -25,6 +25,7 @@ const (
 	maxCellBytes       = 4 << 20
 	minSegmentBytes    = 4 << 10
 	maxSegmentBytes    = 1 << 30
+	minWorkers         = 2
 )
 
 // Options configure Open. A nil *Options and zero fields mean the defaults. Open copies them.
@@ -69,11 +70,20 @@ type Options struct {
 	Progress func(table string, rows, of int64)
 
 	// Manual leaves flushes and compactions to the caller, except for flushes that the memory limit
-	// forces.
+	// forces. Store.StepBackgroundWork carries out what is due.
 	Manual bool
+	// Schedule chooses which background operation starts next, for experiments and tests: it returns
+	// an index in ops, which is not empty, or a negative number to start none now. It is called with
+	// a lock held: it must be quick and must not use the store. Default: what docs/compaction.md
+	// describes.
+	Schedule func(ops []BackgroundOp) int
 	// Policy chooses what to merge in the background. compaction.Named lists those that there are.
 	// Default: compaction.Overlap{}.
 	Policy compaction.Policy
+	// MaintenanceWorkers is the number of flushes, compactions and other background operations that
+	// run at once. One of them only flushes and removes log, so that a long compaction of one table
+	// does not delay the flush of another. Default 2, at least 2.
+	MaintenanceWorkers int
 	// FlushBytes is the size at which a MemRowSet is flushed. Default: 64 MiB, or a quarter of
 	// MemoryLimit if that is less.
 	FlushBytes int64
@@ -110,6 +120,9 @@ func (o *Options) Validate() error {
 	}
 	if o.FlushBytes < 0 || o.RowSetBytes < 0 {
 		bad("FlushBytes and RowSetBytes cannot be negative")
+	}
+	if n := o.MaintenanceWorkers; n != 0 && n < minWorkers {
+		bad("MaintenanceWorkers is %d, want at least %d", n, minWorkers)
 	}
 	if n := o.LogSegmentBytes; n != 0 && (n < minSegmentBytes || n > maxSegmentBytes) {
 		bad("LogSegmentBytes is %d, want %d to %d", n, minSegmentBytes, maxSegmentBytes)
@@ -149,6 +162,9 @@ func (o *Options) filled() Options {
 	}
 	set(&c.MemoryLimit, defaultMemoryLimit)
 	set(&c.FlushBytes, min(maxFlushBytes, c.MemoryLimit/4))
+	if c.MaintenanceWorkers == 0 {
+		c.MaintenanceWorkers = minWorkers
+	}
 	if c.CellLimit == 0 {
 		c.CellLimit = defaultCellBytes
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -27,7 +28,8 @@ type blockID = block.ID
 type Table struct {
 	store *Store
 	tab   *tablet.Tablet
-	views sync.Map // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
+	noted atomic.Bool // a commit has woken the scheduler since the last operation on the table ended: it is over FlushBytes
+	views sync.Map    // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
 // TableOption is an option of CreateTable: History, Comment. The zero TableOption has no effect.

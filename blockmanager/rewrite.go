@@ -65,16 +65,7 @@ func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	live := map[*container]int64{}
-	for _, b := range m.state.blocks {
-		live[b.in] += alignUp(b.length, m.state.format.blockSize)
-	}
-	for _, other := range m.state.containers {
-		if m.sparse(other, live[other]) && (c == nil || live[other]*c.row.next < live[c]*other.row.next) {
-			c = other
-		}
-	}
-	if c == nil {
+	if c, _ = m.sparsest(); c == nil {
 		return nil, nil
 	}
 	c.acquired = true
@@ -88,6 +79,33 @@ func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 		return strings.Compare(string(blockKey(a.id)), string(blockKey(b.id)))
 	})
 	return c, blocks
+}
+
+// Sparse returns how many bytes of the container that Rewrite would empty next are used, and how many
+// of these are live blocks, which it would copy; 0 if there is no sparse container.
+func (m *Manager) Sparse() (live, used int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, live := m.sparsest()
+	if c == nil {
+		return 0, 0
+	}
+	return live, c.row.next
+}
+
+// sparsest returns the sparsest container and the bytes of its live blocks; nil if none is sparse. The
+// caller holds mu.
+func (m *Manager) sparsest() (c *container, bytes int64) {
+	live := map[*container]int64{}
+	for _, b := range m.state.blocks {
+		live[b.in] += alignUp(b.length, m.state.format.blockSize)
+	}
+	for _, other := range m.state.containers {
+		if m.sparse(other, live[other]) && (c == nil || live[other]*c.row.next < live[c]*other.row.next) {
+			c = other
+		}
+	}
+	return c, live[c]
 }
 
 // sparse reports whether c, of which so many bytes are live, is worth emptying. The caller holds

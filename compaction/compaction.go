@@ -9,7 +9,7 @@
 //
 // Delta compactions rewrite files of one rowset whose rows keep their IDs: Minor merges several
 // redo files into one, Major applies the redos of some columns to the base, and DropUndos drops
-// undo files that are below the history floor. PickDeltas chooses among them.
+// undo files that are below the history floor. PickDeltas chooses those that are due.
 //
 // Run reads inputs as of one snapshot, with concurrent writers. Source: tablet spec §13.
 //

@@ -99,6 +99,21 @@ func widestAtDeepest(sets []int, spans []Span) int {
 	return widest
 }
 
+// Gain returns by how much merging the rowsets of a choice lowers the depth of the table; see Spans.
+// It can be negative: a merge of rowsets that are far apart spans what is between them.
+func (c Choice) Gain(layout Layout) float64 {
+	var sets []int
+	for i := range layout.RowSets {
+		if slices.Contains(c.RowSets, layout.RowSets[i].ID) {
+			sets = append(sets, i)
+		}
+	}
+	if len(sets) == 0 {
+		return 0
+	}
+	return gain(Spans(layout), sets)
+}
+
 // gain returns by how much merging sets lowers the depth.
 func gain(spans []Span, sets []int) (sum float64) {
 	from, to := 1.0, 0.0

@@ -2,10 +2,12 @@ package compaction
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // DeltaInfo describes a rowset to the rules for delta compactions.
@@ -14,21 +16,29 @@ type DeltaInfo struct {
 	BaseBytes  int64 // of all files but redos and undos
 	RedoBytes  int64 // of the redo files
 	Redos      int   // redo files
-	Updates    bool  // a redo changes a column; otherwise all redos are DELETEs
+	Columns    int   // columns that redos change; 0: all redos are DELETEs
+	OfColumns  int   // columns that have a file
 	StaleUndos int   // undo files that no readable snapshot needs
+	StaleBytes int64 // of these files
 	Gone       bool  // no readable snapshot sees any of its rows
 }
 
 // DescribeDeltas returns the DeltaInfo of a rowset; floor is the history floor.
 func DescribeDeltas(s *rowset.State, floor mvcc.Timestamp) DeltaInfo {
-	in := DeltaInfo{RowSet: s.Meta.ID, RedoBytes: sizeOf(s.Deltas.Redo), Redos: len(s.Deltas.Redo), Gone: Gone(s, floor)}
+	in := DeltaInfo{RowSet: s.Meta.ID, RedoBytes: sizeOf(s.Deltas.Redo), Redos: len(s.Deltas.Redo), OfColumns: len(s.Meta.Columns), Gone: Gone(s, floor)}
 	in.BaseBytes = s.Meta.Bytes - in.RedoBytes - sizeOf(s.Deltas.Undo)
+	var updated []schema.ColumnID
 	for _, f := range s.Deltas.Redo {
-		in.Updates = in.Updates || len(f.Stats().Columns) > 0
+		for _, c := range f.Stats().Columns {
+			updated = append(updated, c.ID)
+		}
 	}
+	slices.Sort(updated)
+	in.Columns = len(slices.Compact(updated))
 	for _, f := range s.Deltas.Undo {
 		if stale(f, floor) {
 			in.StaleUndos++
+			in.StaleBytes += f.Bytes()
 		}
 	}
 	return in
@@ -40,48 +50,68 @@ func stale(f *delta.File, floor mvcc.Timestamp) bool { return f.Stats().Max <= f
 
 // DeltaChoice is a delta compaction and its reason, in one sentence.
 type DeltaChoice struct {
-	Kind    Kind     // MinorDelta, MajorDelta or UndoGC; "" = nothing to do
+	Kind    Kind     // MinorDelta, MajorDelta or UndoGC
 	RowSet  uint64   // not for UndoGC, which covers all rowsets
 	Columns []string // of a major compaction; none = all that redos change
 	Why     string
+
+	Quality float64 // how much faster it makes reads, at most 1; 0 for UndoGC
+	Bytes   int64   // that it reads and writes, estimated; 0 for UndoGC
+	Frees   int64   // bytes of the files that UndoGC removes
 }
 
 const (
-	maxRedos      = 8 // number of redo files of a rowset above which they are merged into one
-	redoBaseRatio = 3 // redos larger than 1/3 of the base are folded into it
+	maxRedos      = 8   // number of redo files of a rowset above which they are merged into one
+	redosQuality  = 100 // number of redo files whose merge has quality 1
+	redoBaseRatio = 3   // redos larger than 1/3 of the base are folded into it
 )
 
-// PickDeltas chooses the delta compaction that helps reads most for its cost. First come removals
-// of files, which rewrite nothing; then the rowset whose redos are the largest share of its base,
-// if they are more than a third; then the one with the most redo files, if they are more than
-// eight. It does not choose the same again until more has been written. Source: tablet spec §14.3,
-// with other limits.
-func PickDeltas(infos []DeltaInfo) DeltaChoice {
+// PickDeltas chooses the delta compactions that are due, at most one of each kind: the removal of
+// files, which rewrites nothing; of the rowsets whose redos are more than a third of their base, the
+// one with the largest share; of the others with more than eight redo files, the one with the most.
+// It does not choose the same again until more has been written. Source: tablet spec §14.3, with
+// other limits.
+func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 	var major, minor *DeltaInfo
-	files, sets := 0, 0
+	files, sets, frees := 0, 0, int64(0)
 	for i := range infos {
 		in := &infos[i]
 		files += in.StaleUndos
+		frees += in.StaleBytes
 		if in.Gone {
 			sets++
+			frees += in.BaseBytes + in.RedoBytes
 		}
-		if in.Updates && in.RedoBytes > in.BaseBytes/redoBaseRatio && (major == nil || in.share() > major.share()) {
-			major = in
-		}
-		if in.Redos > maxRedos && (minor == nil || in.Redos > minor.Redos) {
+		switch {
+		case in.Gone:
+		case in.Columns > 0 && in.RedoBytes > in.BaseBytes/redoBaseRatio:
+			if major == nil || in.share() > major.share() {
+				major = in
+			}
+		case in.Redos > maxRedos && (minor == nil || in.Redos > minor.Redos):
 			minor = in
 		}
 	}
-	switch {
-	case files+sets > 0:
-		return DeltaChoice{Kind: UndoGC, Why: fmt.Sprintf("history no longer holds %d undo files and %d rowsets", files, sets)}
-	case major != nil:
-		return DeltaChoice{Kind: MajorDelta, RowSet: major.RowSet, Why: fmt.Sprintf("%d bytes of redos beside %d of base", major.RedoBytes, major.BaseBytes)}
-	case minor != nil:
-		return DeltaChoice{Kind: MinorDelta, RowSet: minor.RowSet, Why: fmt.Sprintf("%d redo files", minor.Redos)}
+	if files+sets > 0 {
+		picked = append(picked, DeltaChoice{Kind: UndoGC, Frees: frees, Why: fmt.Sprintf("history no longer holds %d undo files and %d rowsets", files, sets)})
 	}
-	return DeltaChoice{}
+	if major != nil {
+		picked = append(picked, DeltaChoice{Kind: MajorDelta, RowSet: major.RowSet, Quality: min(1, major.share()), Bytes: major.majorBytes(),
+			Why: fmt.Sprintf("%d bytes of redos beside %d of base", major.RedoBytes, major.BaseBytes)})
+	}
+	if minor != nil {
+		picked = append(picked, DeltaChoice{Kind: MinorDelta, RowSet: minor.RowSet, Quality: min(1, float64(minor.Redos)/redosQuality), Bytes: 2 * minor.RedoBytes,
+			Why: fmt.Sprintf("%d redo files", minor.Redos)})
+	}
+	return picked
 }
 
 // share returns the ratio of the size of the redos to that of the base.
 func (in *DeltaInfo) share() float64 { return float64(in.RedoBytes) / float64(max(in.BaseBytes, 1)) }
+
+// majorBytes estimates what a major compaction of all changed columns reads and writes. Columns
+// count as equally large.
+func (in *DeltaInfo) majorBytes() int64 {
+	base := in.BaseBytes / int64(max(in.OfColumns, 1)) * int64(min(in.Columns, in.OfColumns))
+	return 2 * (base + in.RedoBytes) // the redos become undos
+}

@@ -1,41 +1,48 @@
 package compaction
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 func TestPickDeltasChoosesTheLargestGain(t *testing.T) {
-	third := DeltaInfo{RowSet: 3, BaseBytes: 300, RedoBytes: 100, Redos: 1, Updates: true}
-	more := DeltaInfo{RowSet: 4, BaseBytes: 300, RedoBytes: 101, Redos: 1, Updates: true}
-	most := DeltaInfo{RowSet: 5, BaseBytes: 30, RedoBytes: 15, Redos: 9, Updates: true}
+	third := DeltaInfo{RowSet: 3, BaseBytes: 300, RedoBytes: 100, Redos: 1, Columns: 1, OfColumns: 1}
+	more := DeltaInfo{RowSet: 4, BaseBytes: 300, RedoBytes: 101, Redos: 1, Columns: 1, OfColumns: 1}
+	most := DeltaInfo{RowSet: 5, BaseBytes: 30, RedoBytes: 15, Redos: 9, Columns: 1, OfColumns: 1}
+	large := DeltaInfo{RowSet: 12, BaseBytes: 30, RedoBytes: 90, Redos: 1, Columns: 2, OfColumns: 3}
 	deletes := DeltaInfo{RowSet: 6, BaseBytes: 300, RedoBytes: 900, Redos: 2}
-	eight := DeltaInfo{RowSet: 7, BaseBytes: 9000, RedoBytes: 8, Redos: 8, Updates: true}
+	eight := DeltaInfo{RowSet: 7, BaseBytes: 9000, RedoBytes: 8, Redos: 8, Columns: 1, OfColumns: 1}
 	nine := DeltaInfo{RowSet: 8, BaseBytes: 9000, RedoBytes: 9, Redos: 9}
-	ten := DeltaInfo{RowSet: 9, BaseBytes: 9000, RedoBytes: 9, Redos: 10, Updates: true}
-	stale := DeltaInfo{RowSet: 10, BaseBytes: 9000, StaleUndos: 2}
+	ten := DeltaInfo{RowSet: 9, BaseBytes: 9000, RedoBytes: 9, Redos: 10, Columns: 1, OfColumns: 1}
+	stale := DeltaInfo{RowSet: 10, BaseBytes: 9000, StaleUndos: 2, StaleBytes: 70}
 	gone := DeltaInfo{RowSet: 11, BaseBytes: 9000, Redos: 1, Gone: true}
+	major := DeltaChoice{Kind: MajorDelta, RowSet: 4, Why: "101 bytes of redos beside 300 of base", Quality: 101.0 / 300, Bytes: 802}
+	minor := DeltaChoice{Kind: MinorDelta, RowSet: 9, Why: "10 redo files", Quality: 0.1, Bytes: 18}
 	for _, test := range []struct {
-		name   string
-		infos  []DeltaInfo
-		kind   Kind
-		rowset uint64
-		why    string
+		name  string
+		infos []DeltaInfo
+		want  []DeltaChoice
 	}{
-		{"no rowset", nil, "", 0, ""},
-		{"no deltas", []DeltaInfo{{RowSet: 1, BaseBytes: 100}}, "", 0, ""},
-		{"an empty base", []DeltaInfo{{RowSet: 1}}, "", 0, ""},
-		{"a third is not more than a third", []DeltaInfo{third}, "", 0, ""},
-		{"more than a third", []DeltaInfo{third, more}, MajorDelta, 4, "101 bytes of redos beside 300 of base"},
-		{"the largest share", []DeltaInfo{more, most, more}, MajorDelta, 5, "15 bytes of redos beside 30 of base"},
-		{"deletes cannot be brought into the base", []DeltaInfo{deletes}, "", 0, ""},
-		{"eight files are not too many", []DeltaInfo{eight}, "", 0, ""},
-		{"too many files", []DeltaInfo{eight, nine, ten, nine}, MinorDelta, 9, "10 redo files"},
-		{"too many files of deletes", []DeltaInfo{nine}, MinorDelta, 8, "9 redo files"},
-		{"a major one comes before a minor one", []DeltaInfo{ten, more}, MajorDelta, 4, "101 bytes of redos beside 300 of base"},
-		{"what costs nothing comes first", []DeltaInfo{more, ten, stale, gone}, UndoGC, 0, "history no longer holds 2 undo files and 1 rowsets"},
+		{"no rowset", nil, nil},
+		{"no deltas", []DeltaInfo{{RowSet: 1, BaseBytes: 100}}, nil},
+		{"an empty base", []DeltaInfo{{RowSet: 1}}, nil},
+		{"a third is not more than a third", []DeltaInfo{third}, nil},
+		{"more than a third", []DeltaInfo{third, more}, []DeltaChoice{major}},
+		{"the largest share", []DeltaInfo{more, most, more}, []DeltaChoice{{Kind: MajorDelta, RowSet: 5, Why: "15 bytes of redos beside 30 of base", Quality: 0.5, Bytes: 90}}},
+		{"more redos than base", []DeltaInfo{large}, []DeltaChoice{{Kind: MajorDelta, RowSet: 12, Why: "90 bytes of redos beside 30 of base", Quality: 1, Bytes: 2 * (90 + 20)}}},
+		{"deletes cannot be brought into the base", []DeltaInfo{deletes}, nil},
+		{"eight files are not too many", []DeltaInfo{eight}, nil},
+		{"too many files", []DeltaInfo{eight, nine, ten, nine}, []DeltaChoice{minor}},
+		{"too many files of deletes", []DeltaInfo{nine}, []DeltaChoice{{Kind: MinorDelta, RowSet: 8, Why: "9 redo files", Quality: 0.09, Bytes: 18}}},
+		{"of one rowset only the major one", []DeltaInfo{most}, []DeltaChoice{{Kind: MajorDelta, RowSet: 5, Why: "15 bytes of redos beside 30 of base", Quality: 0.5, Bytes: 90}}},
+		{"one of each kind", []DeltaInfo{more, ten, stale, gone}, []DeltaChoice{
+			{Kind: UndoGC, Why: "history no longer holds 2 undo files and 1 rowsets", Frees: 70 + 9000}, major, minor}},
+		{"of a rowset that is removed nothing else", []DeltaInfo{{RowSet: 1, BaseBytes: 30, RedoBytes: 60, Redos: 10, Columns: 1, Gone: true}}, []DeltaChoice{
+			{Kind: UndoGC, Why: "history no longer holds 0 undo files and 1 rowsets", Frees: 90}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := PickDeltas(test.infos)
-			if got.Kind != test.kind || got.RowSet != test.rowset || got.Why != test.why || len(got.Columns) > 0 {
-				t.Errorf("%+v", got)
+			if got := PickDeltas(test.infos); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("%+v, want %+v", got, test.want)
 			}
 		})
 	}

@@ -242,18 +242,18 @@ func (x *experiment) maintain(ctx context.Context) error {
 	if err := x.mergeAll(ctx, 1<<30); err != nil {
 		return err
 	}
-	choice := compaction.PickDeltas(deltaInfos(x.table.layout()))
-	if choice.Kind == "" {
+	picked := compaction.PickDeltas(deltaInfos(x.table.layout()))
+	if len(picked) == 0 {
 		return nil
 	}
-	return x.table.deltas(choice.Kind, choice.Why)
+	return x.table.deltas(picked[0].Kind, picked[0].Why)
 }
 
 // deltaInfos describes the rowsets of a layout to the rules for delta compactions.
 func deltaInfos(l compaction.Layout) []compaction.DeltaInfo {
 	infos := make([]compaction.DeltaInfo, len(l.RowSets))
 	for i, r := range l.RowSets {
-		infos[i] = compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Updates: r.Redos > 0}
+		infos[i] = compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1)}
 	}
 	return infos
 }

@@ -12,10 +12,13 @@ import (
 )
 
 // faultyPolicy makes another mistake each time.
-type faultyPolicy struct{ calls atomic.Int64 }
+type faultyPolicy struct {
+	calls atomic.Int64
+	only  string // the table; empty for all
+}
 
 func (p *faultyPolicy) Pick(l compaction.Layout, budget int64) compaction.Choice {
-	if len(l.RowSets) < 2 {
+	if len(l.RowSets) < 2 || p.only != "" && l.Table != p.only {
 		return compaction.Choice{}
 	}
 	ids := []uint64{l.RowSets[0].ID, l.RowSets[1].ID}

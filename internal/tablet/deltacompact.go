@@ -55,16 +55,17 @@ func (t *Tablet) CollectUndos(ctx context.Context) (res compaction.Result, err e
 	return res, err
 }
 
-// CompactDeltas runs a chosen delta compaction. It does nothing if the rowset no longer exists.
-func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (err error) {
+// CompactDeltas runs a chosen delta compaction and returns the number of bytes written. It does
+// nothing if the rowset no longer exists.
+func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
 	t.exclusively(func() {
 		if c.Kind == compaction.UndoGC {
-			_, err = t.collectUndos(ctx, c.Why)
+			bytes, err = t.collectUndos(ctx, c.Why)
 		} else {
-			_, err = t.compactDeltas(ctx, c)
+			bytes, err = t.compactDeltas(ctx, c)
 		}
 	})
-	return err
+	return bytes, err
 }
 
 // eachRowSet calls work for each rowset in turn; each makes its own commit.
@@ -119,7 +120,7 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 	row, err := j.rewriteDeltas(ctx, c)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("table %q: rowset %d: %w", t.Name(), c.RowSet, err)
+		err = fmt.Errorf("table %q: %w", t.Name(), inRowSet(c.RowSet, err))
 		if j.number == 0 { // it failed before there was anything to do
 			j.announce()
 		}
@@ -196,18 +197,4 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	err = j.commitFiles()
 	j.record(err)
 	return e.BytesWritten, err
-}
-
-// Deltas returns the descriptions of the rowsets from which the rules choose delta compactions.
-func (t *Tablet) Deltas() (infos []compaction.DeltaInfo, err error) {
-	st, err := t.acquire()
-	if err != nil {
-		return nil, err
-	}
-	defer st.release()
-	floor := t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
-	for _, d := range st.tree.Sets {
-		infos = append(infos, compaction.DescribeDeltas(d.State(), floor))
-	}
-	return infos, nil
 }

@@ -205,9 +205,9 @@ func (j *job) writeMerged(ctx context.Context) error {
 	for _, d := range j.edit.Removed {
 		h, err := d.Histories(j.at.snap)
 		if err != nil {
-			return fmt.Errorf("table %q: %w", j.t.Name(), err)
+			return fmt.Errorf("table %q: %w", j.t.Name(), inRowSet(d.Metadata().ID, err))
 		}
-		inputs = append(inputs, h)
+		inputs = append(inputs, mergeInput{h, d.Metadata().ID})
 		rows += d.Metadata().Rows
 		j.edit.BytesRead += d.Metadata().Bytes
 	}

@@ -102,6 +102,7 @@ type Tablet struct {
 	mu      sync.RWMutex
 	state   *tabletState
 	retired retired
+	version atomic.Uint64 // of the state
 
 	schema   atomic.Pointer[TableSchema] // of cur
 	metadata atomic.Pointer[meta.Table]  // the last committed row
@@ -219,6 +220,7 @@ func (t *Tablet) install(st *tabletState) {
 	t.mu.Lock()
 	old := t.state
 	t.state = st
+	t.version.Add(1)
 	if st != nil {
 		t.schema.Store(st.schema)
 	}

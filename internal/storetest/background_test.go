@@ -1,0 +1,387 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/prooftest/files"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// backgroundSteps carries out background work until none is due, at most limit operations, and returns their
+// kinds. It fails the test after an error, unless fails accepts it.
+func backgroundSteps(t *testing.T, store *oribi.Store, limit int, fails func(error) bool) (kinds []string) {
+	t.Helper()
+	for {
+		op, ran, err := store.StepBackgroundWork(context.Background())
+		if err != nil && (fails == nil || !fails(err)) {
+			t.Fatal(err)
+		}
+		if !ran {
+			return kinds
+		}
+		if kinds = append(kinds, op.Kind); len(kinds) > limit {
+			t.Fatalf("more than %d operations: %v", limit, kinds)
+		}
+	}
+}
+
+// insertNumbers writes rows with keys from, from+by, from+2·by, …
+func insertNumbers(t *testing.T, store *oribi.Store, table *oribi.Table, from, by, rows int) {
+	t.Helper()
+	b := store.NewBatch()
+	for i := range rows {
+		b.Insert(table, oribi.Row{"k": from + i*by, "v": i})
+	}
+	if _, err := b.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program goes through background work step by step: a full memory store is flushed, and its
+// rowsets are merged when four cover a key. Each step is the same in each run.
+func TestStepsOfBackgroundWork(t *testing.T) {
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, History: oribi.HistoryForever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
+	insertNumbers(t, store, a, 0, 1, 10)
+	if kinds := backgroundSteps(t, store, 0, nil); len(kinds) > 0 {
+		t.Errorf("ten rows in memory: %v", kinds)
+	}
+	for i := range 4 {
+		insertNumbers(t, store, a, 1000+i, 4, 2000)
+		insertNumbers(t, store, b, i, 1000, 10)
+		want := []string{"flush"}
+		if i == 3 {
+			want = []string{"flush", "merge"}
+		}
+		if kinds := backgroundSteps(t, store, 9, nil); !slices.Equal(kinds, want) {
+			t.Errorf("round %d: %v, want %v", i, kinds, want)
+		}
+	}
+	for _, table := range []*oribi.Table{a, b} {
+		st, err := table.Stats(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[*oribi.Table]int{a: 1, b: 0}[table]; st.RowSets != want {
+			t.Errorf("%d rowsets, want %d", st.RowSets, want)
+		}
+	}
+}
+
+// allRowSets merges all rowsets, whatever they are.
+type allRowSets struct{ calls atomic.Int64 }
+
+func (p *allRowSets) Pick(l compaction.Layout, budget int64) (c compaction.Choice) {
+	p.calls.Add(1)
+	if len(l.RowSets) > 1 {
+		for i := range l.RowSets {
+			c.RowSets = append(c.RowSets, l.RowSets[i].ID)
+		}
+	}
+	return c
+}
+
+// A policy that picks all rowsets, of which a merge makes as many again, does not make background work
+// merge them for ever, but once for each flush.
+func TestNoMergeIsRepeatedInVain(t *testing.T) {
+	var policy allRowSets
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 12, RowSetBytes: 1 << 12, Policy: &policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	for i := range 4 {
+		insertNumbers(t, store, table, i, 4, 12_000)
+		kinds := backgroundSteps(t, store, 5, nil)
+		merges := slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k != "merge" })
+		if kinds[0] != "flush" || len(merges) == 0 || len(merges) > 2 {
+			t.Errorf("flush %d: %v", i, kinds)
+		}
+		calls := policy.calls.Load()
+		if more := backgroundSteps(t, store, 0, nil); len(more) > 0 || policy.calls.Load() > calls {
+			t.Errorf("flush %d: the policy is asked again about the same layout", i)
+		}
+	}
+	st, err := table.Stats(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.RowSets < 8 {
+		t.Errorf("%d rowsets, want at least 8", st.RowSets)
+	}
+	// Many deleted rows are a reason to merge again.
+	b := store.NewBatch()
+	for k := range 8000 {
+		b.Delete(table, oribi.Row{"k": k})
+	}
+	if _, err := b.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if kinds := backgroundSteps(t, store, 5, nil); !slices.Contains(kinds, "merge") {
+		t.Errorf("after deletes: %v", kinds)
+	}
+}
+
+// A merge that finds a damaged block is reported once. The damaged rowset stays in service and is left
+// out of further merges until the store is opened again; the others are merged.
+func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
+	ctx, mem := context.Background(), vfs.NewMem()
+	var failed []oribi.Event
+	opts := &oribi.Options{FS: mem, Manual: true, FlushBytes: 1 << 20, Policy: compaction.Overlap{Depth: 2}, Listener: func(e oribi.Event) {
+		if e.Err != nil {
+			failed = append(failed, e)
+		}
+	}}
+	store, err := oribi.Open("/store", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "s", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flushed := 0
+	flush := func(text string) {
+		t.Helper()
+		b := store.NewBatch()
+		for i := range 20 {
+			b.Insert(table, oribi.Row{"k": 100*i + flushed, "s": text})
+		}
+		flushed++
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"good", "good", "to be damaged", "good"} {
+		flush(text)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	flipIn(t, mem, "/store/data", "to be damaged")
+	damaged := func(err error) bool {
+		return errors.Is(err, oribi.ErrCorrupt) && strings.Contains(err.Error(), "rowset 2: ")
+	}
+	for opened := range 2 {
+		if store, err = oribi.Open("/store", opts); err == nil {
+			table, err = store.Table("t")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed = nil
+		if opened == 1 {
+			flush("good")
+		}
+		if kinds := backgroundSteps(t, store, 2, damaged); !slices.Equal(kinds, []string{"merge", "merge"}) {
+			t.Errorf("open %d: %v, want a merge that fails and one that succeeds", opened, kinds)
+		}
+		if len(failed) != 1 || !damaged(failed[0].Err) {
+			t.Errorf("open %d: events %v, want one with the damage", opened, failed)
+		}
+		for range 3 {
+			flush("good")
+			if kinds := backgroundSteps(t, store, 1, nil); !slices.Equal(kinds, []string{"merge"}) {
+				t.Errorf("open %d: after a flush %v", opened, kinds)
+			}
+		}
+		if st, err := table.Stats(false); err != nil || st.RowSets != 2 {
+			t.Errorf("open %d: %d rowsets, %v, want the damaged one and the others in one", opened, st.RowSets, err)
+		}
+		for k := range flushed {
+			_, err := table.Get(ctx, oribi.Row{"k": k})
+			if (k == 2) != errors.Is(err, oribi.ErrCorrupt) || k != 2 && err != nil {
+				t.Errorf("key %d: %v", k, err)
+			}
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// flipIn changes one byte of the first file in dir that contains text, within the text.
+func flipIn(t *testing.T, mem *vfs.Mem, dir, text string) {
+	t.Helper()
+	names, err := mem.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		data, err := files.ReadFile(mem, filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(data, []byte(text))
+		if at < 0 {
+			continue
+		}
+		f, err := mem.Open(filepath.Join(dir, name), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteAt([]byte{data[at] ^ 1}, int64(at)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("no file contains %q", text)
+}
+
+// A mistake of a policy is reported once for each layout, and does not keep other work from being
+// done.
+func TestFaultyPolicyIsAskedOncePerLayout(t *testing.T) {
+	var policy faultyPolicy
+	var failed []oribi.Event
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 14, Policy: &policy, Listener: func(e oribi.Event) {
+		if e.Err != nil {
+			failed = append(failed, e)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
+	for i := range 2 {
+		insertNumbers(t, store, a, i, 10, 10)
+		if err := a.Flush(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy.only = "a"
+	for i, want := range []string{"not found", "is chosen twice", "1 rowsets", plannedPanic} {
+		insertNumbers(t, store, b, i, 10, 2000)
+		if kinds := backgroundSteps(t, store, 1, nil); !slices.Equal(kinds, []string{"flush"}) {
+			t.Errorf("mistake %d: %v, want the flush of the other table", i, kinds)
+		}
+		if len(failed) != i+1 || failed[i].Table != "a" || failed[i].Kind != compaction.Merge || !strings.Contains(failed[i].Err.Error(), want) {
+			t.Fatalf("mistake %d: %v, want one event more, with %q", i, failed, want)
+		}
+		insertNumbers(t, store, a, 100+i, 10, 1)
+		if err := a.Flush(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A long merge of one table delays neither the flush of another nor, as long as that needs no
+// rewriting, anything else.
+func TestFlushDoesNotWaitForMergeOfAnotherTable(t *testing.T) {
+	ctx := context.Background()
+	merging, release := make(chan struct{}), make(chan struct{})
+	flushed := make(chan struct{}, 100)
+	var once atomic.Bool
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 14, Policy: compaction.Overlap{Depth: 2},
+		Progress: func(table string, rows, of int64) {
+			if table == "a" && of == 20 && once.CompareAndSwap(false, true) { // the merge: a flush has ten rows
+				close(merging)
+				<-release
+			}
+		},
+		Listener: func(e oribi.Event) {
+			if e.Table == "b" && e.Kind == compaction.Flush && !e.Begin {
+				flushed <- struct{}{}
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
+	for i := range 2 {
+		insertNumbers(t, store, a, i, 10, 10)
+		if err := a.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within(t, minute, func() {
+		<-merging
+		insertNumbers(t, store, b, 0, 1, 3000)
+		<-flushed
+	})
+	paused := make(chan error)
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := store.PauseBackgroundWork(canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("a pause while a merge runs, with a canceled context: %v", err)
+	}
+	go func() {
+		_, err := store.PauseBackgroundWork(ctx)
+		paused <- err
+	}()
+	close(release)
+	within(t, minute, func() {
+		if err := <-paused; err != nil {
+			t.Error(err)
+		}
+	})
+	if st, err := a.Stats(false); err != nil || st.RowSets != 1 {
+		t.Errorf("after the pause: %d rowsets, %v, want the merged one", st.RowSets, err)
+	}
+}
+
+// While background work is paused, a program carries it out itself; then it continues.
+func TestPausedBackgroundWork(t *testing.T) {
+	ctx := context.Background()
+	flushed := make(chan string, 100)
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), FlushBytes: 1 << 14, Listener: func(e oribi.Event) {
+		if !e.Begin {
+			flushed <- fmt.Sprint(e.Kind, " ", e.Table)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	first, err := store.PauseBackgroundWork(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := store.PauseBackgroundWork(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first()
+	first() // counts once
+	insertNumbers(t, store, table, 0, 1, 3000)
+	op, ran, err := store.StepBackgroundWork(ctx)
+	if !ran || err != nil || op.Kind != "flush" || op.Table != "t" || op.Memory < 1<<14 || op.Cost != op.Memory || op.Log <= 0 {
+		t.Errorf("%+v, %v, %v, want the flush that is due", op, ran, err)
+	}
+	if got := <-flushed; got != "flush t" || len(flushed) > 0 {
+		t.Errorf("events %s and %d more", got, len(flushed))
+	}
+	insertNumbers(t, store, table, 10_000, 1, 3000)
+	second()
+	within(t, minute, func() { <-flushed })
+}

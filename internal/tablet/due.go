@@ -1,0 +1,198 @@
+package tablet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// This file is what background work asks of a table: what is due, what it would cost, and what may
+// run now.
+
+// Version returns a number that changes with each change of the table's rowsets, schema or
+// MemRowSets.
+func (t *Tablet) Version() uint64 { return t.version.Load() }
+
+// MayRun reports whether a job of a kind that reads some rowsets could begin now, without waiting for
+// other jobs of the table. The answer may be outdated when the caller has it: then the job waits.
+func (t *Tablet) MayRun(kind compaction.Kind, rowsets []uint64) bool {
+	if !t.work.TryLock() {
+		return false
+	}
+	t.work.Unlock()
+	return true
+}
+
+// FirstLSNs returns the lowest LSN of an operation in the MemRowSets, and of one in the delta mem
+// stores; lsn.Max if there is none.
+func (t *Tablet) FirstLSNs() (rows, changes lsn.LSN) {
+	st, err := t.acquire()
+	if err != nil {
+		return lsn.Max, lsn.Max
+	}
+	defer st.release()
+	deltas := make([]*delta.MemStore, len(st.tree.Sets))
+	for i, d := range st.tree.Sets {
+		deltas[i] = d.Tracker().Mem
+	}
+	return firstLSN(st.mems, nil), firstLSN(nil, deltas)
+}
+
+// Deltas returns the descriptions of the rowsets from which the rules choose delta compactions,
+// those that skip reports left out. nil skips none.
+func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo, err error) {
+	st, err := t.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer st.release()
+	floor := t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	for _, d := range st.tree.Sets {
+		s := d.State()
+		if skip == nil || !skip(s.Meta.ID) {
+			infos = append(infos, compaction.DescribeDeltas(s, floor))
+		}
+	}
+	return infos, nil
+}
+
+// MergePlan is a merge that a policy has picked. The zero plan is to merge nothing.
+type MergePlan struct {
+	compaction.Choice
+	Gain  float64 // by how much it improves reads, above 0
+	Bytes int64   // of the rowsets
+}
+
+// leastGain is the gain of a merge that a policy picks although the depth does not fall: a policy
+// may have its reasons.
+const leastGain = 0.01
+
+// Merges plans and runs the merges of one table in the background, one at a time, so that they end
+// for any policy: a merge that has left neither fewer rowsets nor fewer overlaps is not repeated
+// until other rowsets come in, or until many rows are deleted. The zero value is ready to use. It is
+// not safe for concurrent use.
+type Merges struct {
+	round round
+	known map[uint64]bool // rowsets at the last look, and those written since; nil: there was none
+	live  int64           // live rows when the round began
+}
+
+// deletedShare is the share of the live rows that must be deleted for rowsets to be merged again.
+const deletedShare = 8
+
+// begin begins a new round if the layout has changed other than by the merges of m.
+func (m *Merges) begin(l compaction.Layout) {
+	live, fresh := int64(0), m.known == nil
+	known := make(map[uint64]bool, len(l.RowSets))
+	for i := range l.RowSets {
+		r := &l.RowSets[i]
+		live += r.LiveRows
+		known[r.ID] = true
+		fresh = fresh || !m.known[r.ID]
+	}
+	if fresh || live < m.live-m.live/deletedShare {
+		m.round, m.live = round{rowsets: math.MaxInt, overlaps: math.MaxInt}, live
+	}
+	m.known = known
+}
+
+// Plan asks the policy what to merge. Rowsets that skip reports are not shown to it. A choice that
+// cannot be carried out, and a panic, are sent as the event of a merge that failed, and returned.
+// The policy is called without a lock.
+func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id uint64) bool) (MergePlan, error) {
+	layout, err := t.layout()
+	if err != nil {
+		return MergePlan{}, err
+	}
+	m.begin(layout)
+	m.round.observe(layout)
+	layout.RowSets = slices.DeleteFunc(layout.RowSets, func(r compaction.RowSetInfo) bool { return skip != nil && skip(r.ID) })
+	c, err := t.pick(p, layout, budget)
+	if err == nil && m.round.repeats(c) { // or the choice is none
+		return MergePlan{}, nil
+	}
+	if err == nil {
+		err = c.Check(layout)
+	}
+	if err != nil {
+		t.opts.Store.Event(t.refused(c, layout, err))
+		return MergePlan{}, err
+	}
+	plan := MergePlan{Choice: c, Gain: c.Quality}
+	if !(plan.Gain > 0) { // NaN too
+		plan.Gain = max(c.Gain(layout), leastGain)
+	}
+	for i := range layout.RowSets {
+		if slices.Contains(c.RowSets, layout.RowSets[i].ID) {
+			plan.Bytes += layout.RowSets[i].Bytes
+		}
+	}
+	return plan, nil
+}
+
+// Run carries out a plan, and returns the number of bytes written. It does nothing if another job
+// has replaced one of the rowsets since.
+func (m *Merges) Run(ctx context.Context, t *Tablet, plan MergePlan) (bytes int64, err error) {
+	t.exclusively(func() {
+		var layout compaction.Layout
+		if layout, err = t.layout(); err != nil || plan.Check(layout) != nil {
+			return
+		}
+		var e *Edit
+		if e, err = t.mergeSets(ctx, plan.RowSets, plan.Why, true); err == nil {
+			bytes = e.BytesWritten
+			m.round.wrote(e)
+			for _, a := range e.Added {
+				m.known[a.Row.ID] = true
+			}
+		}
+	})
+	return bytes, err
+}
+
+// DamagedRowSet returns the rowset in which a rewrite has found damage; ok is false if err does not
+// say which.
+func DamagedRowSet(err error) (id uint64, ok bool) {
+	var e *rowSetError
+	if errors.As(err, &e) {
+		return e.id, true
+	}
+	return 0, false
+}
+
+// rowSetError is an error of reading a rowset.
+type rowSetError struct {
+	id  uint64
+	err error
+}
+
+func (e *rowSetError) Error() string { return fmt.Sprintf("rowset %d: %v", e.id, e.err) }
+
+func (e *rowSetError) Unwrap() error { return e.err }
+
+// inRowSet returns err as an error of reading a rowset; nil for nil.
+func inRowSet(id uint64, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &rowSetError{id, err}
+}
+
+// mergeInput is a rowset as the input of a merge.
+type mergeInput struct {
+	*rowset.Histories
+	id uint64
+}
+
+func (in mergeInput) Next() (*change.Rows, error) {
+	rows, err := in.Histories.Next()
+	return rows, inRowSet(in.id, err)
+}

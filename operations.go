@@ -1,0 +1,251 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/maintenance"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/lsn"
+)
+
+// operation is an operation that could run, with what is needed to run it.
+type operation struct {
+	maintenance.Operation
+	table   *Table                 // nil for LogGC and Reclaim
+	version uint64                 // of the table for which the operation was listed
+	deltas  compaction.DeltaChoice // Minor, Major, UndoGC
+	plan    tablet.MergePlan       // Merge
+}
+
+// rowsets returns the rowsets that the operation reads from disk.
+func (op *operation) rowsets() []uint64 {
+	switch op.Kind {
+	case maintenance.Merge:
+		return op.plan.RowSets
+	case maintenance.Minor, maintenance.Major:
+		return []uint64{op.deltas.RowSet}
+	}
+	return nil
+}
+
+// tableWork is what the scheduler knows of a table. A version of 0 is that of no table.
+type tableWork struct {
+	merges  tablet.Merges
+	merging bool // a merge runs, or is being planned: merges is in use
+
+	planned uint64 // version of the table for which plan was made
+	plan    tablet.MergePlan
+	seen    uint64 // version of the table of which deltas are
+	deltas  []compaction.DeltaChoice
+
+	damaged map[uint64]bool             // rowsets in which a rewrite has found damage
+	futile  map[maintenance.Kind]uint64 // version of the table that an operation has left as it was
+
+	first lsn.LSN   // the oldest operation in memory; lsn.Max = none
+	since time.Time // when it was first seen
+}
+
+func (w *tableWork) isDamaged(id uint64) bool { return w.damaged[id] }
+
+// list returns the operations that could run, those on tables only if tables is set. The caller
+// holds b.mu.
+func (b *background) list(now time.Time, tables bool) (ops []operation) {
+	if now.Sub(b.looked) >= historyAfter {
+		b.looked = now
+		for _, w := range b.tables {
+			w.seen = 0
+			clear(w.futile)
+		}
+	}
+	if tables {
+		current := b.s.sortedTables()
+		b.forgetDropped(current)
+		for _, t := range current {
+			ops = append(ops, b.listTable(t, now)...)
+		}
+		ops = append(ops, b.listReclaim()...)
+	}
+	ops = append(ops, b.listLogGC(tables)...)
+	for i := range ops {
+		op := &ops[i]
+		op.Blocked = b.backoff.Delayed(maintenance.Job{Kind: op.Kind, Table: op.Table}, now) ||
+			op.table != nil && (b.tables[op.Table].futile[op.Kind] == op.version || !op.table.tab.MayRun(compaction.Kind(op.Kind), op.rowsets())) ||
+			op.table == nil && b.counts.Of(op.Kind).Running > 0
+	}
+	return ops
+}
+
+// listLogGC returns the removal of log segments. Without tables, it waits until it is time to confirm
+// the metadata.
+func (b *background) listLogGC(tables bool) []operation {
+	free := b.s.log.Bytes() - b.s.log.BytesFrom(b.s.blocks.LogStart())
+	if !b.confirmDue && (free <= 0 || !tables) {
+		return nil
+	}
+	return []operation{{Operation: maintenance.Operation{Kind: maintenance.LogGC, Log: max(free, 1)}}}
+}
+
+// listReclaim returns the emptying of the sparsest container.
+func (b *background) listReclaim() []operation {
+	if !b.sparse {
+		return nil
+	}
+	live, used := b.s.blocks.Sparse()
+	if used == 0 {
+		b.sparse = false
+		return nil
+	}
+	return []operation{{Operation: maintenance.Operation{Kind: maintenance.Reclaim, Data: used - live, Cost: live}}}
+}
+
+// forgetDropped removes what is known of tables that no longer exist.
+func (b *background) forgetDropped(current []*Table) {
+	if len(b.tables) <= len(current) {
+		return // those created since the last call are not known yet
+	}
+	for number := range b.tables {
+		if !slices.ContainsFunc(current, func(t *Table) bool { return t.tab.Number == number }) {
+			delete(b.tables, number)
+			b.backoff.Forget(number)
+		}
+	}
+}
+
+// of returns what is known of a table.
+func (b *background) of(t *Table) *tableWork {
+	w := b.tables[t.tab.Number]
+	if w == nil {
+		w = &tableWork{damaged: map[uint64]bool{}, futile: map[maintenance.Kind]uint64{}, first: lsn.Max}
+		b.tables[t.tab.Number] = w
+	}
+	return w
+}
+
+// listTable returns the operations on a table.
+func (b *background) listTable(t *Table, now time.Time) []operation {
+	w, version := b.of(t), t.tab.Version()
+	ops := b.listFlushes(t, w, now)
+	if w.seen != version {
+		infos, err := t.tab.Deltas(w.isDamaged)
+		if err != nil {
+			return nil // the table was dropped or the store closed
+		}
+		w.deltas, w.seen = compaction.PickDeltas(infos), version
+	}
+	for _, c := range w.deltas {
+		ops = append(ops, operation{deltas: c, Operation: maintenance.Operation{Kind: maintenance.Kind(c.Kind), Gain: c.Quality, Cost: c.Bytes, Data: c.Frees}})
+	}
+	if w.planned == version && len(w.plan.RowSets) > 0 && !w.merging {
+		ops = append(ops, operation{plan: w.plan, Operation: maintenance.Operation{Kind: maintenance.Merge, Gain: w.plan.Gain, Cost: 2 * w.plan.Bytes}})
+	}
+	for i := range ops {
+		ops[i].table, ops[i].version, ops[i].Table = t, version, t.tab.Number
+	}
+	return ops
+}
+
+// listFlushes returns the flush and the delta flush of a table.
+func (b *background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []operation) {
+	s := b.s
+	mem, deltas := t.tab.MemBytes()
+	rows, changes := t.tab.FirstLSNs()
+	first := min(rows, changes)
+	if first != w.first {
+		w.first, w.since = first, now
+	}
+	if first == lsn.Max {
+		return nil
+	}
+	gain := maintenance.FlushGain(mem+deltas, s.opts.FlushBytes, now.Sub(w.since))
+	ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.Flush, Memory: mem + deltas, Cost: mem + deltas,
+		Log: s.log.BytesFrom(first), Gain: gain, Full: mem >= s.opts.FlushBytes}})
+	if changes != lsn.Max {
+		ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.DeltaFlush, Memory: deltas, Cost: deltas,
+			Log: s.log.BytesFrom(changes) - s.log.BytesFrom(max(rows, changes)), Full: s.budget.UsedBy(budget.Delta) >= s.deltaLimit()}})
+	}
+	return ops
+}
+
+// beginPlanning returns the tables of which the policy has not seen the present layout. If there are
+// any, it counts a rewriting operation that runs, and the caller calls plan.
+func (b *background) beginPlanning() (tables []*Table) {
+	if b.planning {
+		return nil
+	}
+	for _, t := range b.s.sortedTables() {
+		w := b.of(t)
+		if w.planned != t.tab.Version() && !w.merging && t.tab.MayRun(compaction.Merge, nil) {
+			w.merging = true
+			tables = append(tables, t)
+		}
+	}
+	if len(tables) > 0 {
+		b.planning = true
+		b.rewriting++
+	}
+	return tables
+}
+
+// plan asks the policy what to merge in each of the tables that beginPlanning has returned.
+func (b *background) plan(tables []*Table) {
+	for _, t := range tables {
+		b.mu.Lock()
+		w := b.of(t)
+		damaged := make(map[uint64]bool, len(w.damaged))
+		for id := range w.damaged {
+			damaged[id] = true
+		}
+		b.mu.Unlock()
+		version := t.tab.Version()
+		var p tablet.MergePlan
+		var err error
+		if b.ctx.Err() == nil {
+			p, err = w.merges.Plan(t.tab, b.s.opts.Policy, min(maxCompaction, b.s.opts.MemoryLimit), func(id uint64) bool { return damaged[id] })
+		}
+		if err != nil && !errors.Is(err, fault.ErrNoTable) && !errors.Is(err, fault.ErrClosed) {
+			b.s.opts.Logger.Error("policy failed", slog.String("table", t.tab.Name()), slog.Any("err", err))
+		}
+		b.mu.Lock()
+		w.plan, w.planned, w.merging = p, version, false // after an error the policy is asked again when the layout has changed
+		b.mu.Unlock()
+	}
+	b.mu.Lock()
+	b.planning = false
+	b.rewriting--
+	b.end()
+	b.mu.Unlock()
+}
+
+// perform runs an operation and returns the number of bytes that it wrote to new files, or for LogGC
+// the number of bytes that it removed.
+func (b *background) perform(ctx context.Context, op operation) (bytes int64, err error) {
+	switch op.Kind {
+	case maintenance.Flush:
+		r, err := op.table.tab.Flush(ctx)
+		return r.BytesWritten, err
+	case maintenance.DeltaFlush:
+		r, err := op.table.tab.FlushDeltas(ctx)
+		return r.BytesWritten, err
+	case maintenance.Minor, maintenance.Major, maintenance.UndoGC:
+		return op.table.tab.CompactDeltas(ctx, op.deltas)
+	case maintenance.Merge:
+		b.mu.Lock()
+		w := b.of(op.table)
+		b.mu.Unlock()
+		return w.merges.Run(ctx, op.table.tab, op.plan)
+	case maintenance.Reclaim:
+		_, err := b.s.blocks.Rewrite(ctx)
+		return op.Cost, err
+	default: // maintenance.LogGC
+		before := b.s.log.Bytes()
+		err := b.confirm()
+		return max(0, before-b.s.log.Bytes()), err
+	}
+}
