@@ -36,6 +36,7 @@ func lineitemInMemory(b *testing.B, rows int) (*schema.Schema, *memrowset.MemRow
 type memory struct{ it *memrowset.HistoryIterator }
 
 func (m memory) Next() (*change.Rows, error) { return m.it.Next(batch.WindowRows) }
+func (m memory) Keeps() int                  { return m.it.Keeps() }
 
 // BenchmarkFlush flushes 200,000 rows of lineitem to files whose bytes are dropped.
 func BenchmarkFlush(b *testing.B) {

@@ -376,6 +376,7 @@ type flushInput struct {
 }
 
 func (f flushInput) Next() (*change.Rows, error) { return f.it.Next(f.max) }
+func (f flushInput) Keeps() int                  { return f.it.Keeps() }
 
 // The outputs of a flush have the same content as the MemRowSet at every snapshot.
 func TestFlushChangesNoAnswer(t *testing.T) {

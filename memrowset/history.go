@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -12,8 +13,17 @@ import (
 // needs no Close.
 type HistoryIterator struct {
 	walker
-	snap   mvcc.Snapshot
-	out    change.Rows
+	snap    mvcc.Snapshot
+	windows [keptWindows]window // used in turn
+	turn    int
+}
+
+// keptWindows is the number of results of Next that are valid at a time.
+const keptWindows = 2
+
+// window is the memory of one result of Next.
+type window struct {
+	rows   change.Rows
 	images [][]byte
 	buf    []byte // reinserts, which are stored as images
 }
@@ -23,8 +33,15 @@ var deleteList = change.List(change.AppendDelete(nil))
 // Histories returns an iterator, in key order, over all rows that were inserted below snap, with
 // their changes below snap. The set is frozen, or all batches below snap have been applied.
 func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
-	return &HistoryIterator{walker: m.newWalker(nil, nil, false), snap: snap, out: change.Rows{Batch: batch.New(m.schema.Columns, 0)}}
+	it := &HistoryIterator{walker: m.newWalker(nil, nil, false), snap: snap}
+	for i := range it.windows {
+		it.windows[i].rows.Batch = batch.New(m.schema.Columns, 0)
+	}
+	return it
 }
+
+// Keeps returns how many results of Next are valid at a time, the last one included.
+func (it *HistoryIterator) Keeps() int { return keptWindows }
 
 // Next returns the next rows, up to max of them; nil at the end. The error is always nil; other
 // inputs of a flush or compaction read files.
@@ -32,70 +49,83 @@ func (m *MemRowSet) Histories(snap mvcc.Snapshot) *HistoryIterator {
 // Base cells are those of the insertion. Undo has a DELETE at the insertion's timestamp for each
 // row; Redo has all later changes, a REINSERT with all non-key columns. A row that only existed
 // within one batch is omitted: no read ever sees it, and two deletes at one timestamp could not be
-// distinguished later. The Rows are valid until the next call; keys, lists of updates and byte
-// strings are never overwritten. Source: tablet spec §13.4.
+// distinguished later. The Rows are valid until the next call but one, see Keeps; keys, lists of
+// updates and byte strings are never overwritten. Source: tablet spec §13.4.
 func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
-	it.out.Keys, it.out.Undo, it.out.Redo = it.out.Keys[:0], it.out.Undo[:0], it.out.Redo[:0]
-	it.images = it.images[:0]
-	it.buf = nil // lists of the last call alias it
-	for len(it.images) < max {
-		items := it.next(max - len(it.images))
+	w := &it.windows[it.turn]
+	it.turn = (it.turn + 1) % keptWindows
+	out := &w.rows
+	out.Keys, out.Undo, out.Redo = out.Keys[:0], out.Undo[:0], out.Redo[:0]
+	w.images = w.images[:0]
+	w.buf = nil // lists of earlier rows alias it
+	for len(w.images) < max {
+		items := it.next(max - len(w.images))
 		if len(items) == 0 {
 			break
 		}
 		for _, at := range items {
-			it.add(at)
+			it.add(w, at)
 		}
 	}
-	if len(it.images) == 0 {
+	if len(w.images) == 0 {
 		return nil, nil
 	}
-	b := it.out.Batch
-	b.Reset(len(it.images))
-	for i, v := range b.Columns {
-		it.m.rowFormat.Gather(it.images, i, v)
+	out.Batch.Reset(len(w.images))
+	for i, v := range out.Batch.Columns {
+		it.m.rowFormat.Gather(w.images, i, v)
 	}
-	return &it.out, nil
+	return out, nil
 }
 
-// add adds one row to the output if it is in the snapshot.
-func (it *HistoryIterator) add(at item) {
+// add adds one row to the window if it is in the snapshot.
+func (it *HistoryIterator) add(w *window, at item) {
 	h := it.m.header(at.ref)
 	inserted := h.ts()
 	if !it.snap.Sees(inserted) {
 		return
 	}
-	row := uint32(len(it.images))
-	first := len(it.out.Redo)
-	for ref := it.m.newest(at.ref); ref != 0; {
+	out := &w.rows
+	row := uint32(len(w.images))
+	if ref := it.m.newest(at.ref); ref != 0 && !it.addChanges(w, row, ref, inserted) {
+		return
+	}
+	w.images = append(w.images, h.image())
+	out.Keys = append(out.Keys, h.key())
+	out.Undo = append(out.Undo, change.Delta{Row: row, TS: inserted, List: deleteList})
+}
+
+// addChanges adds the changes of a row that the snapshot sees, of which ref is the newest. It returns
+// false if the row only existed within one batch.
+func (it *HistoryIterator) addChanges(w *window, row uint32, ref arena.Ref, inserted mvcc.Timestamp) bool {
+	out := &w.rows
+	first := len(out.Redo)
+	for ref != 0 {
 		l := it.m.link(ref)
 		if it.snap.Sees(l.ts()) {
-			it.out.Redo = append(it.out.Redo, change.Delta{Row: row, TS: l.ts(), List: it.list(l)})
+			out.Redo = append(out.Redo, change.Delta{Row: row, TS: l.ts(), List: it.list(w, l)})
 		}
 		ref = l.older()
 	}
-	changes := it.out.Redo[first:] // newest first
+	changes := out.Redo[first:] // newest first
 	if len(changes) > 0 && changes[0].TS == inserted && changes[0].List.Kind() == change.Delete {
 		// Timestamps ascend along the chain: all changes are between the insertion and the last
 		// one.
-		it.out.Redo = it.out.Redo[:first]
-		return
+		out.Redo = out.Redo[:first]
+		return false
 	}
 	slices.Reverse(changes)
-	it.images = append(it.images, h.image())
-	it.out.Keys = append(it.out.Keys, h.key())
-	it.out.Undo = append(it.out.Undo, change.Delta{Row: row, TS: inserted, List: deleteList})
+	return true
 }
 
 // list returns a link's change as files contain it.
-func (it *HistoryIterator) list(l link) change.List {
+func (it *HistoryIterator) list(w *window, l link) change.List {
 	switch l.kind() {
 	case change.Delete:
 		return deleteList
 	case change.Reinsert:
-		from := len(it.buf)
-		it.buf = it.m.rowFormat.AppendReinsert(it.buf, l.image())
-		return change.List(it.buf[from:len(it.buf):len(it.buf)])
+		from := len(w.buf)
+		w.buf = it.m.rowFormat.AppendReinsert(w.buf, l.image())
+		return change.List(w.buf[from:len(w.buf):len(w.buf)])
 	}
 	return l.list()
 }

@@ -336,14 +336,22 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 		it := h.m.Histories(snap)
 		seen := map[string]bool{}
 		last := ""
+		var kept []*change.Rows // the results that are still valid, oldest first
 		for {
 			rows, err := it.Next(max)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if rows == nil {
+			if rows != nil {
+				if kept = append(kept, rows); len(kept) < it.Keeps() {
+					continue
+				}
+			}
+			if len(kept) == 0 {
 				break
 			}
+			ended := rows == nil
+			rows, kept = kept[0], kept[1:]
 			if rows.Batch.Len > max || len(rows.Keys) != rows.Batch.Len || len(rows.Undo) != rows.Batch.Len {
 				rt.Fatalf("%d rows, %d keys, %d undos, at most %d", rows.Batch.Len, len(rows.Keys), len(rows.Undo), max)
 			}
@@ -354,6 +362,9 @@ func TestHistoriesMatchTheModel(t *testing.T) {
 				last = string(key)
 				seen[last] = true
 				h.checkRow(rt, rows, i, snap)
+			}
+			if ended {
+				break
 			}
 		}
 		for key, versions := range h.mo {

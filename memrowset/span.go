@@ -37,10 +37,11 @@ func (m *MemRowSet) History(key []byte, snap mvcc.Snapshot) (image []byte, undo,
 	if ref == 0 {
 		return nil, nil, nil
 	}
+	var w window
 	it := HistoryIterator{walker: walker{m: m}, snap: snap}
-	it.add(item{keyenc.Head(key), ref})
-	if len(it.images) == 0 {
+	it.add(&w, item{keyenc.Head(key), ref})
+	if len(w.images) == 0 {
 		return nil, nil, nil
 	}
-	return it.images[0], it.out.Undo, it.out.Redo
+	return w.images[0], w.rows.Undo, w.rows.Redo
 }

@@ -217,3 +217,4 @@ type memInput struct{ it *memrowset.HistoryIterator }
 const memInputRows = 4096
 
 func (m *memInput) Next() (*change.Rows, error) { return m.it.Next(memInputRows) }
+func (m *memInput) Keeps() int                  { return m.it.Keeps() }
