@@ -37,7 +37,9 @@ type container struct {
 	refs atomic.Int64 // open sources
 	file *sharedFile  // for reading; nil for a dead one from before the open
 
-	end int64 // where the next block begins; owned by the Creation that acquired it
+	// Owned by the Creation that acquired it.
+	end     int64 // where the next block begins
+	unnamed bool  // the file is new: the directory was not synced since
 
 	ioMu     sync.Mutex // one call at a time of what is not ReadAt and WriteAt
 	wfile    vfs.File   // for writing; nil until needed; may be file.f
@@ -103,32 +105,25 @@ func checkContainer(o *Options, id containerID, f vfs.File, last int64) error {
 	return nil
 }
 
-// createContainer creates a new container: file and header page, both durable. Errors: ErrNoSpace,
-// after which no file is left. fatal reports whether a sync failed.
-func createContainer(o *Options, blockSize int64) (c *container, fatal bool, err error) {
-	c = &container{window: firstWindow}
+// createContainer creates a new container: file and header page, which become durable when a Creation
+// that writes to it is synced. Errors: ErrNoSpace, after which no file is left.
+func createContainer(o *Options, blockSize int64) (*container, error) {
+	c := &container{window: firstWindow, unnamed: true}
 	rand.Read(c.id[:])
 	c.end = alignUp(headerLen, blockSize)
 	c.row = containerRow{state: containerOpen, next: c.end}
 	path := o.dataPath(c.name())
 	f, err := o.FS.Create(path)
 	if err != nil {
-		return nil, false, fmt.Errorf("container %s: %w", c.id, err)
+		return nil, fmt.Errorf("container %s: %w", c.id, err)
 	}
 	if _, err := f.WriteAt(encodeHeader(o.Instance, c.id), 0); err != nil {
 		f.Close()
 		o.FS.Remove(path) // if it stays, Writable removes it
-		return nil, false, fmt.Errorf("container %s: header page: %w", c.id, err)
-	}
-	if err = f.Sync(); err == nil {
-		err = o.FS.SyncDir(o.dataDir())
-	}
-	if err != nil {
-		f.Close()
-		return nil, true, fmt.Errorf("container %s: sync: %w", c.id, err)
+		return nil, fmt.Errorf("container %s: header page: %w", c.id, err)
 	}
 	c.wfile, c.file, c.reserved = f, newSharedFile(f), c.end
-	return c, false, nil
+	return c, nil
 }
 
 // writer returns the file, open for writing. The caller holds ioMu.

@@ -131,7 +131,8 @@ func (c *Creation) acquire() (*container, error) {
 	return in, nil
 }
 
-// Sync makes all finished blocks durable: one sync per container. No sink may be open.
+// Sync makes all finished blocks durable: one sync per container, and one of the directory if a
+// container is new. No sink may be open.
 // A failure poisons.
 func (c *Creation) Sync() error {
 	c.mu.Lock()
@@ -148,19 +149,34 @@ func (c *Creation) Sync() error {
 	if c.m.closed.Load() {
 		return fmt.Errorf("blockmanager: sync: %w", fault.ErrClosed)
 	}
-	errs := make(chan error, len(c.dirty))
-	for in := range c.dirty {
-		go func() { errs <- in.sync(&c.m.o) }()
-	}
-	var err error
-	for range c.dirty {
-		err = errors.Join(err, <-errs)
-	}
-	if err != nil {
+	if err := c.syncDirty(); err != nil {
 		return c.m.fail(err)
+	}
+	for in := range c.dirty {
+		in.unnamed = false
 	}
 	clear(c.dirty)
 	return nil
+}
+
+// syncDirty syncs the containers that were written to, and the directory if one of them is new, all
+// at once. The caller holds mu.
+func (c *Creation) syncDirty() (err error) {
+	o := &c.m.o
+	errs, n, unnamed := make(chan error, len(c.dirty)+1), 0, false
+	for in := range c.dirty {
+		unnamed = unnamed || in.unnamed
+		n++
+		go func() { errs <- in.sync(o) }()
+	}
+	if unnamed {
+		n++
+		go func() { errs <- o.FS.SyncDir(o.dataDir()) }()
+	}
+	for range n {
+		err = errors.Join(err, <-errs)
+	}
+	return err
 }
 
 // Blocks returns the finished blocks, in the order in which they were finished.
@@ -266,10 +282,8 @@ func (m *Manager) acquireContainer() (*container, error) {
 	if err := m.poison.err(); err != nil {
 		return nil, err
 	}
-	c, fatal, err := createContainer(&m.o, m.state.format.blockSize)
-	if fatal && !m.closed.Load() {
-		return nil, m.fail(err)
-	} else if err != nil {
+	c, err := createContainer(&m.o, m.state.format.blockSize)
+	if err != nil {
 		return nil, fmt.Errorf("blockmanager: %w", err)
 	}
 	m.mu.Lock()

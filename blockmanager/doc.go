@@ -34,10 +34,10 @@
 //
 // # Order of writes
 //
-//  1. New container: file, header page, fsync, fsync of data/. A crash here leaves a file that no
-//     row names; Writable removes it.
-//  2. Blocks, then one fdatasync per container (Creation.Sync). A crash here leaves bytes above the
-//     last committed block.
+//  1. New container: file, header page. A crash here leaves a file that no row names; Writable
+//     removes it.
+//  2. Blocks, then one fdatasync per container, and an fsync of data/ if one is new, at the same time
+//     (Creation.Sync). A crash here leaves bytes above the last committed block.
 //  3. Anchor: an intent with the next epoch, its hash and the hash before; fdatasync. A crash here
 //     leaves an intent without its commit: the old metadata has the previous hash and is accepted.
 //     This intent confirms the epoch before it: what only older metadata needed may be removed.
