@@ -10,13 +10,18 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // realTable is a table of a store in a temporary directory. Its clock advances by a second with each
 // operation, so a history of n operations is one of n seconds.
 type realTable struct {
-	ctx   context.Context
-	dir   string
+	ctx     context.Context
+	dir     string
+	options oribi.Options
+	files   *countFS
+	last    mvcc.Timestamp // of the last commit
+
 	store *oribi.Store
 	table *oribi.Table
 	batch *oribi.Batch
@@ -35,28 +40,45 @@ var clockStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // openReal creates a store in an empty directory, which it removes when it is closed.
 func openReal(ctx context.Context, s *Spec, w *Workload, dir string, listener func(compaction.Event)) (*realTable, error) {
-	t := &realTable{ctx: ctx, dir: dir, value: make([]byte, w.ValueBytes), r: newRandom(s.Seed, "values")}
+	t := &realTable{ctx: ctx, dir: dir, value: make([]byte, w.ValueBytes), r: newRandom(s.Seed, "values"), files: &countFS{FS: vfs.OS}}
 	history := oribi.HistoryForever
 	if w.History > 0 {
 		history = time.Duration(w.History) * time.Second
 	}
 	clock := mvcc.NewHybridClock(func() time.Time { return clockStart.Add(time.Duration(t.ops) * time.Second) })
+	t.options = oribi.Options{Manual: true, History: history, Clock: clock, Listener: listener, FS: t.files,
+		MemoryLimit: max(leastLimit, 16*int64(s.FlushBytes)), RowSetBytes: int64(s.RowSetBytes)}
 	var err error
-	t.store, err = oribi.Open(dir, &oribi.Options{ErrorIfExists: true, Manual: true, History: history, Clock: clock, Listener: listener,
-		MemoryLimit: max(leastLimit, 16*int64(s.FlushBytes)), RowSetBytes: int64(s.RowSetBytes)})
-	if err != nil {
+	if t.store, err = oribi.Open(dir, &t.options); err != nil {
 		return nil, err
 	}
 	columns, err := schema.New([]schema.Column{{Name: "key", Type: schema.Int64}, {Name: "value", Type: schema.Binary}}, 1)
 	if err == nil {
-		t.table, err = t.store.CreateTable("lab", columns)
+		t.table, err = t.store.CreateTable(tableName, columns)
 	}
-	t.batch = t.store.NewBatch()
 	if err != nil {
 		t.store.Close()
 		return nil, err
 	}
+	t.batch = t.store.NewBatch()
 	return t, nil
+}
+
+const tableName = "lab"
+
+// reopen closes the store and opens it again, with an empty cache.
+func (t *realTable) reopen() error {
+	if err := t.store.Close(); err != nil {
+		return err
+	}
+	var err error
+	if t.store, err = oribi.Open(t.dir, &t.options); err == nil {
+		t.table, err = t.store.Table(tableName)
+	}
+	if err == nil {
+		t.batch = t.store.NewBatch()
+	}
+	return err
 }
 
 func (t *realTable) apply(o op) error {
@@ -85,7 +107,8 @@ func (t *realTable) commit() error {
 	if t.batch.Len() == 0 {
 		return nil
 	}
-	_, err := t.batch.Commit(t.ctx, oribi.NoSync)
+	ts, err := t.batch.Commit(t.ctx, oribi.NoSync)
+	t.last = ts
 	t.batch.Reset()
 	return err
 }
@@ -115,5 +138,9 @@ func (t *realTable) deltas(kind compaction.Kind, _ string) error {
 }
 
 func (t *realTable) close() error {
-	return cmp.Or(t.store.Close(), os.RemoveAll(t.dir))
+	var err error
+	if t.store != nil { // nil after a failed reopen
+		err = t.store.Close()
+	}
+	return cmp.Or(err, os.RemoveAll(t.dir))
 }

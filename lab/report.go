@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // of the template
 	"fmt"
 	"html/template"
@@ -31,9 +32,16 @@ type reportWorkload struct {
 	ID, Label, About string
 	Columns          []string
 	Rows             []reportRow
+	Reads            []reportTable
 	Plots            []plot
 	Layouts          []reportLayouts
 	LastFrame        int
+}
+
+type reportTable struct {
+	Title   string
+	Columns []string
+	Rows    []reportRow
 }
 
 type reportRow struct {
@@ -141,6 +149,7 @@ func workloadReport(i int, w *Workload, runs []*Result) reportWorkload {
 	for _, m := range measures {
 		out.Plots = append(out.Plots, plotOf(runs, m))
 	}
+	out.Reads = readTables(runs[0].Reads)
 	tallest := 1
 	for _, r := range runs {
 		for _, f := range r.Frames {
@@ -166,6 +175,32 @@ func workloadReport(i int, w *Workload, runs []*Result) reportWorkload {
 	return out
 }
 
+// readTables returns what reads cost, by stage and version.
+func readTables(costs []ReadCost) []reportTable {
+	if len(costs) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(costs, func(a, b ReadCost) int { return cmp.Compare(a.Version, b.Version) }).Version
+	table := func(title string, text func(c *ReadCost) string) reportTable {
+		t := reportTable{Title: title}
+		for v := range last {
+			t.Columns = append(t.Columns, fmt.Sprintf("version %d", v+1))
+		}
+		for i := range costs {
+			c := &costs[i]
+			if i == 0 || costs[i-1].Stage != c.Stage {
+				t.Rows = append(t.Rows, reportRow{Policy: c.Stage, Cells: make([]cell, last)})
+			}
+			t.Rows[len(t.Rows)-1].Cells[c.Version-1].Text = text(c)
+		}
+		return t
+	}
+	return []reportTable{
+		table("Bytes that a scan reads as of each version", func(c *ReadCost) string { return figures.Size(c.ScanBytes) }),
+		table(fmt.Sprintf("Bytes that %d reads by key read as of each version", VersionGets), func(c *ReadCost) string { return figures.Size(c.GetBytes) }),
+	}
+}
+
 // describe returns what a workload does and how much.
 func describe(w *Workload) string {
 	var about string
@@ -179,6 +214,9 @@ func describe(w *Workload) string {
 		return about + " Event log: " + w.Events + "."
 	case w.Layout != "":
 		return about + " Layout: " + w.Layout + "."
+	}
+	if w.Versions > 0 {
+		return fmt.Sprintf("%s %s rows, %d versions, values of %d bytes.", about, figures.Thousands(w.Keys), w.Versions, w.ValueBytes)
 	}
 	history := "History is kept forever."
 	if w.History > 0 {

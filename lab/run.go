@@ -28,8 +28,9 @@ type table interface {
 type Result struct {
 	Workload, Policy string // labels
 	Samples          []Sample
-	Frames           []Frame // some of the layouts
-	WrittenByFlushes int64   // bytes
+	Frames           []Frame    // some of the layouts
+	Reads            []ReadCost // of the workload versions
+	WrittenByFlushes int64      // bytes
 	events           bytes.Buffer
 	log              *compaction.EventLog // writes to events
 }

@@ -16,10 +16,12 @@ type source interface {
 
 // source returns the source of a workload.
 func (w *Workload) source() (source, error) {
-	if w.Name != "replay" {
+	switch {
+	case w.Name == "versions":
+		return versions{w}, nil
+	case w.Name != "replay":
 		return operations{w}, nil
-	}
-	if w.Events != "" {
+	case w.Events != "":
 		return readEvents(w.Events, w.Table)
 	}
 	f, err := os.Open(w.Layout)

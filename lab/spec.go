@@ -66,6 +66,8 @@ type Workload struct {
 	Late   float64 `json:"late,omitempty"`   // time-series: share of the rows that are inserted late
 	Series int64   `json:"series,omitempty"` // time-series: number of series; their rows are apart
 
+	Versions int64 `json:"versions,omitempty"` // versions: of each row
+
 	Layout string `json:"layout,omitempty"` // replay: file of a layout
 	Events string `json:"events,omitempty"` // replay: file of an event log
 	Table  string `json:"table,omitempty"`  // replay of an event log: the table; default: the first one

@@ -2,6 +2,8 @@ package lab
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -93,6 +95,9 @@ func TestSpecErrorsNameThePlace(t *testing.T) {
 		{workload(`"name":"replay","layout":"a","table":"t"`), "workloads[1].table: only with events"},
 		{workload(`"name":"replay","layout":"a","merges":0`), "workloads[1].merges: 0: want at least 1"},
 		{`{"engine":"real","workloads":[{"name":"replay","layout":"a"}],"policies":[{"name":"none"}]}`, `workloads[0]: replay has no rows: want the engine "simulated"`},
+		{workload(`"name":"versions"`), `workloads[1]: versions reads rows: want the engine "real"`},
+		{`{"engine":"real","workloads":[{"name":"versions","versions":1}],"policies":[{"name":"none"}]}`, "workloads[0].versions: 1: want at least 2, at most 1000"},
+		{`{"engine":"real","workloads":[{"name":"versions","operations":9}],"policies":[{"name":"none"}]}`, "workloads[0].operations: the workload versions has no such field"},
 		{policy(`"name":"budget"`), `policies[0].name: unknown policy "budget"`},
 		{policy(`"name":"none","depth":3`), "policies[0].depth: the policy none has no such field"},
 		{policy(`"name":"none","budget":"16 MB"`), `policies[0].budget: "16 MB" is not a size`},
@@ -121,5 +126,29 @@ func TestPoliciesAndWorkloadsAreThoseOfSpecs(t *testing.T) {
 	}
 	if len(options) != len(Policies()) || len(Workloads()) != len(kinds) {
 		t.Errorf("%v, %v", Policies(), Workloads())
+	}
+}
+
+// The specs of docs/lab.md are valid.
+func TestSpecsOfThePageAreValid(t *testing.T) {
+	names, err := filepath.Glob("../docs/lab/*.json")
+	if err != nil || len(names) < 8 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	page, err := os.ReadFile("../docs/lab.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			_, err = ParseSpec(text)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(string(page), "](lab/"+filepath.Base(name)+")") {
+			t.Errorf("docs/lab.md does not link %s", name)
+		}
 	}
 }

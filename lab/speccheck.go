@@ -27,6 +27,7 @@ var limits = map[string]struct {
 	"hot":           {0, 1, true},
 	"late":          {0, 0.5, false},
 	"series":        {1, 1e5, false},
+	"versions":      {2, 1000, false},
 	"merges":        {1, 1e6, false},
 	"depth":         {2, 1e6, false},
 	"runs":          {2, 1e6, false},
@@ -95,6 +96,13 @@ func (w *Workload) fill() {
 		if w.Events == "" {
 			setDefault(&w.Merges, 100)
 		}
+		return
+	}
+	if w.Name == "versions" {
+		setDefault(&w.Keys, 10_000)
+		setDefault(&w.Versions, 8)
+		setDefault(&w.ValueBytes, 100)
+		setDefault(&w.History, 2*w.Keys*w.Versions)
 		return
 	}
 	setDefault(&w.Keys, 100_000)
@@ -182,6 +190,9 @@ func (w *Workload) check(at string, engine Engine) error {
 	}
 	if name := unused(w.fields(), append([]string{"name", "label"}, kinds[i].fields...)); name != "" {
 		return fmt.Errorf("%s.%s: the workload %s has no such field", at, name, w.Name)
+	}
+	if w.Name == "versions" && engine != Real {
+		return fmt.Errorf(`%s: versions reads rows: want the engine "real"`, at)
 	}
 	if w.Name == "replay" {
 		switch {

@@ -178,7 +178,7 @@ func (s *Spec) fields() map[string]any {
 
 func (w *Workload) fields() map[string]any {
 	return map[string]any{"name": &w.Name, "label": &w.Label, "keys": &w.Keys, "operations": &w.Operations, "value_bytes": &w.ValueBytes, "history": &w.History,
-		"theta": &w.Theta, "hot": &w.Hot, "late": &w.Late, "series": &w.Series, "layout": &w.Layout, "events": &w.Events, "table": &w.Table, "merges": &w.Merges}
+		"theta": &w.Theta, "hot": &w.Hot, "late": &w.Late, "series": &w.Series, "versions": &w.Versions, "layout": &w.Layout, "events": &w.Events, "table": &w.Table, "merges": &w.Merges}
 }
 
 func (p *Policy) fields() map[string]any {

@@ -29,6 +29,8 @@ var kinds = []kind{
 		with(common, "hot"), newHotUpdates},
 	{About{"old-deletes", "inserts of random keys, each deleted when it is the oldest of so many; history is short"},
 		common, newOldDeletes},
+	{About{"versions", "several versions of all rows, and reads of each version after each kind of compaction; the policy makes no difference"},
+		[]string{"keys", "versions", "value_bytes", "history"}, nil},
 	{About{"replay", "the rowsets of a real table, from a layout or an event log, with merges of another policy"},
 		[]string{"layout", "events", "table", "merges"}, nil},
 }

@@ -9,11 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
 // Run runs the experiments of a spec and writes their results to a new directory: report.html,
-// runs.csv, events.jsonl, and the spec with its defaults, spec.json. After an error there is no
+// runs.csv, events.jsonl, the spec with its defaults, spec.json, and of the workload versions
+// reads.csv. After an error there is no
 // directory. progress is as for Results. Errors: fs.ErrExist if out exists; those of reading files
 // that the spec names; ctx.Err().
 func Run(ctx context.Context, spec *Spec, out string, progress func(done, of int64)) error {
@@ -47,7 +49,10 @@ func run(ctx context.Context, spec *Spec, out string, progress func(done, of int
 			return err
 		}
 	}
-	return nil
+	if !slices.ContainsFunc(results, func(r *Result) bool { return len(r.Reads) > 0 }) {
+		return nil
+	}
+	return writeFile(filepath.Join(out, "reads.csv"), func(w io.Writer) error { return writeReads(w, results) })
 }
 
 func writeFile(name string, write func(w io.Writer) error) (err error) {
@@ -97,6 +102,23 @@ func WriteCSV(w io.Writer, results []*Result) error {
 			out.Write([]string{r.Workload, r.Policy, fmt.Sprint(s.Operations), fmt.Sprint(s.RowSets), decimal(s.Height), fmt.Sprint(s.MaxHeight),
 				decimal(s.WriteAmplification), decimal(s.ReadAmplification), decimal(s.SpaceAmplification),
 				fmt.Sprint(s.PendingBytes), fmt.Sprint(s.Bytes), fmt.Sprint(s.WrittenBytes), fmt.Sprint(s.LiveRows), fmt.Sprint(s.Merges)})
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// writeReads writes what reads have read, one line per stage and version.
+func writeReads(w io.Writer, results []*Result) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"workload", "policy", "stage", "version", "rows", "scan_reads", "scan_bytes", "get_reads", "get_bytes"})
+	for _, r := range results {
+		for _, c := range r.Reads {
+			line := []string{r.Workload, r.Policy, c.Stage}
+			for _, n := range []int64{c.Version, c.Rows, c.ScanReads, c.ScanBytes, c.GetReads, c.GetBytes} {
+				line = append(line, strconv.FormatInt(n, 10))
+			}
+			out.Write(line)
 		}
 	}
 	out.Flush()
