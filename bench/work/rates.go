@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/bench/inputs"
+	"github.com/oribi-db/oribi/compaction"
 )
 
 // rates measures background work when nothing else runs. Pebble works on the same rows; its
@@ -24,6 +25,9 @@ func rates() []harness.Workload {
 		make("merge", "8 overlapping flushes of lineitem (at most 200,000 rows), merged",
 			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, mergeStep, rate) }},
 			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, mergeStep, rate) }}),
+		make("merge-disjoint", "8 flushes of lineitem (at most 200,000 rows) that do not overlap, merged to one rowset",
+			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, disjointStep, rate) }},
+			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, disjointStep, rate) }}),
 		make("delta-compact", "major delta compaction of one column, of which a tenth of the rows was changed and flushed; rows of the table per second",
 			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, deltaStep, rate) }},
 			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, deltaStep, rate) }}),
@@ -33,6 +37,7 @@ func rates() []harness.Workload {
 const (
 	flushStep = iota
 	mergeStep
+	disjointStep
 	deltaStep
 
 	ratesRows   = 200_000
@@ -41,7 +46,7 @@ const (
 )
 
 // ratesItems contains the rows and the number of parts in which they are written: row i is in part
-// i mod parts.
+// i mod parts. For parts that do not overlap the rows are in an order in which these are runs of rows.
 func ratesItems(env *harness.Env, step int) (all []inputs.Item, parts int, err error) {
 	for it, err := range some(env.Input(rowsFile), ratesRows) {
 		if err != nil {
@@ -49,11 +54,18 @@ func ratesItems(env *harness.Env, step int) (all []inputs.Item, parts int, err e
 		}
 		all = append(all, *it)
 	}
-	parts = 1
-	if step == mergeStep {
-		parts = mergeParts
+	switch step {
+	case mergeStep:
+		return all, mergeParts, nil
+	case disjointStep:
+		n := len(all) / mergeParts
+		dealt := make([]inputs.Item, n*mergeParts)
+		for i := range dealt {
+			dealt[i] = all[i%mergeParts*n+i/mergeParts]
+		}
+		return dealt, mergeParts, nil
 	}
-	return all, parts, nil
+	return all, 1, nil
 }
 
 // inParts passes each part to use, in chunks.
@@ -108,8 +120,11 @@ func rateOribi(env *harness.Env, step int, measure measured) (m harness.Measurem
 		return err
 	}
 	work, end := func() error { return t.Compact(ctx) }, func() error { return t.Flush(ctx) }
-	if step == flushStep {
+	switch step {
+	case flushStep:
 		work, end = end, func() error { return nil }
+	case disjointStep:
+		work = func() error { return mergeAll(ctx, t) }
 	}
 	err = inParts(all, parts, put, end)
 	if err == nil && step == deltaStep {
@@ -127,6 +142,15 @@ func rateOribi(env *harness.Env, step int, measure measured) (m harness.Measurem
 	}
 	m.Checksum, err = checkStore(t)
 	return m, err
+}
+
+// mergeAll merges all rowsets of a table, also those that do not overlap.
+func mergeAll(ctx context.Context, t *oribi.Table) error {
+	var c compaction.Choice
+	for _, r := range t.Layout().RowSets {
+		c.RowSets = append(c.RowSets, r.ID)
+	}
+	return t.Merge(ctx, c)
 }
 
 // changeTax sets l_tax in every tenth row.
