@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
@@ -218,7 +219,7 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 	if c.r.info.Array {
 		return c.readArrays(ord, n, dst)
 	}
-	dst.Reset(n)
+	dst.Reset(0)
 	c.Strings = c.Strings[:0]
 	left := readCopied
 	for at := 0; at < n; {
@@ -332,15 +333,17 @@ func shorten(v *batch.Vector, n int) {
 // codes.
 func (c *ColumnReader) decode(b *dataBlock, from, k int, dst *batch.Vector, at, n int) error {
 	c.decoded(b.index, k)
-	if b.codes != nil && len(b.codes.Dict().Words) > 0 {
-		if at == 0 {
-			dst.UseCodes(b.codes.Dict(), n)
-		}
-		if dst.Dict != nil {
-			return b.decodeCodes(from, k, dst, at)
-		}
-	} else if dst.Dict != nil {
+	codes := b.codes != nil && len(b.codes.Dict().Words) > 0
+	switch {
+	case at == 0 && codes:
+		dst.UseCodes(b.codes.Dict(), n)
+	case at == 0:
+		dst.Reset(n)
+	case dst.Dict != nil && !codes:
 		leaveCodes(dst, at, n)
+	}
+	if dst.Dict != nil {
+		return b.decodeCodes(from, k, dst, at)
 	}
 	return b.decode(from, k, dst, at)
 }
@@ -348,6 +351,7 @@ func (c *ColumnReader) decode(b *dataBlock, from, k int, dst *batch.Vector, at, 
 // leaveCodes converts the first at of n cells from codes to byte strings.
 func leaveCodes(v *batch.Vector, at, n int) {
 	present := v.Present
+	v.Bytes = slices.Grow(v.Bytes[:0], n)
 	v.Len, v.Codes = at, v.Codes[:at]
 	v.Materialize()
 	v.Len, v.Bytes, v.Present = n, v.Bytes[:n], present

@@ -1,8 +1,10 @@
 package compaction
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -85,8 +87,7 @@ func memoryRows(from, to, set, sets int) *change.Rows {
 	rows := &change.Rows{Batch: batch.New(memorySchema.Columns, 0)}
 	for i := from; i < to; i++ {
 		row, mixed := uint32(i-from), i*7919%1000003
-		cells := [][]byte{fmt.Appendf(nil, "%08d", i*sets+set), fmt.Appendf(nil, "%08d", mixed), fmt.Appendf(nil, "%08x", i),
-			fmt.Appendf(nil, "the text of row %d of rowset %d is %d, and it is not short", i, set, mixed)}
+		cells := [][]byte{fmt.Appendf(nil, "%08d", i*sets+set), fmt.Appendf(nil, "%08d", mixed), fmt.Appendf(nil, "%08x", i), memoryText(i, set)}
 		for c, cell := range cells {
 			rows.Batch.Columns[c].AppendCell(cell)
 		}
@@ -99,6 +100,10 @@ func memoryRows(from, to, set, sets int) *change.Rows {
 	}
 	rows.Batch.Len = len(rows.Keys)
 	return rows
+}
+
+func memoryText(i, set int) []byte {
+	return fmt.Appendf(nil, "the text of row %d of rowset %d is %d, and it is not short", i, set, i*7919%1000003)
 }
 
 // mergeToNowhere merges rowsets and returns the number of bytes that were allocated.
@@ -124,6 +129,66 @@ func mergeToNowhere(t testing.TB, s *schema.Schema, sets []*rowset.DiskRowSet) u
 	return after.TotalAlloc - before.TotalAlloc
 }
 
+// A merge writes the right cells, and the same bytes whatever the number of processors. With one
+// processor it reads as far ahead of the writer as it can.
+func TestMergeWritesTheSameOnAnyNumberOfProcessors(t *testing.T) {
+	for _, sets := range []int{1, 3} {
+		const rows = 13_000 // of which the texts of the last are not in the dictionary
+		inputs := overlapping(t, sets, rows/sets)
+		var first *disk
+		for _, procs := range []int{1, 5} {
+			res, err := mergeOn(procs, inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.rows) < 2 || res.stats.RowsWritten != int64(rows/sets*sets) {
+				t.Fatalf("%d rowsets, %+v", len(res.rows), res.stats)
+			}
+			if first != nil {
+				if !reflect.DeepEqual(first.blocks, res.disk.blocks) {
+					t.Errorf("%d inputs, %d processors: not the blocks that one processor writes", sets, procs)
+				}
+				continue
+			}
+			first = res.disk
+			if err := checkMemoryRows(res, sets); err != nil {
+				t.Errorf("%d inputs: %v", sets, err)
+			}
+		}
+	}
+}
+
+// checkMemoryRows checks keys and texts of the merge of overlapping rowsets.
+func checkMemoryRows(res *result, sets int) error {
+	k := 0
+	return res.histories(func(r *change.Rows, at int, undo, _ []change.Delta) error {
+		i, set := k/sets, k%sets
+		text := memoryText(i, set)
+		if i%4 == set%4 {
+			text = fmt.Appendf(nil, "another text, %d", i)
+		}
+		if key, got := fmt.Sprintf("%08d", k), r.Batch.Columns[3].Cell(at); string(r.Keys[at]) != key || !bytes.Equal(got, text) || len(undo) < 1 {
+			return fmt.Errorf("row %d: key %s, %q, %d undos, want key %s, %q", k, r.Keys[at], got, len(undo), key, text)
+		}
+		k++
+		return nil
+	})
+}
+
+// mergeOn merges rowsets of memorySchema with a number of processors.
+func mergeOn(procs int, sets []*rowset.DiskRowSet) (*result, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	var inputs []Input
+	for _, d := range sets {
+		h, err := d.Histories(mvcc.Everything)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, h)
+	}
+	return run(memorySchema, mvcc.Min, 100_000, inputs...)
+}
+
 // With the garbage collector off, the memory of a merge is all that it allocates. Windows of inputs
 // and outputs, the offsets of byte strings, and delta cblocks are reused, so more rows allocate
 // little: what is left is indexes.
@@ -139,5 +204,37 @@ func TestMergeReusesItsMemory(t *testing.T) {
 	t.Logf("%d KiB for %d rows, %d bytes for each further one", few>>10, 3*rows, perRow)
 	if perRow > maxBytes {
 		t.Errorf("each row allocates %d bytes, want at most %d", perRow, maxBytes)
+	}
+}
+
+// The estimate of an input's memory is above what reading it allocates, apart from the growth of that
+// memory, and not far above.
+func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
+	if invariant.Enabled || invariant.Race {
+		t.Skip("the checks of this build allocate memory for each row")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	for name, set := range map[string]*rowset.DiskRowSet{"few": overlapping(t, 1, 100)[0], "changed": overlapping(t, 1, 12_000)[0], "orders": orderSets(t, 1, 12_000, false)[0]} {
+		estimate, err := set.HistoriesBytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		h, err := set.Histories(mvcc.Everything)
+		for rows := (*change.Rows)(nil); err == nil; {
+			if rows, err = h.Next(); rows == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		allocated := int64(after.TotalAlloc - before.TotalAlloc)
+		t.Logf("%s: estimate %d KiB, allocated %d KiB", name, estimate>>10, allocated>>10)
+		if allocated > 2*estimate || estimate > 4*allocated {
+			t.Errorf("%s: the estimate is %d KiB, reading allocated %d KiB", name, estimate>>10, allocated>>10)
+		}
 	}
 }

@@ -62,6 +62,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 	to := uint64(from) + uint64(n)
 	for i := range c.undos {
 		err := c.undos[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
+			c.undo = slices.Grow(c.undo, int(b.first.at(j)-b.first.at(i)))
 			for d := range b.entriesOf(i, j) {
 				c.undo = append(c.undo, d)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // Column has the cells of one key column, none of them NULL, in one of the two forms of a decoded
@@ -88,6 +89,7 @@ var zero = []byte{0}
 // appendFixed encodes keys that all have the same width.
 func (e *Encoder) appendFixed(dst [][]byte, columns []Column, from, to int) [][]byte {
 	n, w := to-from, e.fixed
+	dst = slices.Grow(dst, n)
 	buf := make([]byte, n*w)
 	off := 0
 	for k := range e.columns {

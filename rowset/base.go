@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
@@ -70,20 +71,26 @@ func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int,
 	w := b.windows[0]
 	copy(b.windows, b.windows[1:])
 	b.windows[len(b.windows)-1] = w
-	for i, col := range b.cols {
-		c, r := &b.d.Schema.Columns[col], b.readers[i]
-		if r == nil {
-			w.vectors[i].Fill(n, c.ReadDefault)
-			continue
-		}
-		r.Strings = w.strings[i]
-		if err := readFull(r, b.d, c, from, n, w.vectors[i]); err != nil {
-			return nil, from, 0, err
-		}
-		w.strings[i] = r.Strings
+	// Half of the processors read, for a merge writes other rows meanwhile.
+	err = spread(len(b.cols), runtime.GOMAXPROCS(0)/2, func(i int) error { return b.read(w, i, from, n) })
+	if err != nil {
+		return nil, from, 0, err
 	}
 	b.next += batch.Ordinal(n)
 	return w.vectors, from, n, nil
+}
+
+// read reads rows [from, from+n) of column i of b.cols.
+func (b *BaseReader) read(w baseWindow, i int, from batch.Ordinal, n int) error {
+	c, r := &b.d.Schema.Columns[b.cols[i]], b.readers[i]
+	if r == nil {
+		w.vectors[i].Fill(n, c.ReadDefault)
+		return nil
+	}
+	r.Strings = w.strings[i]
+	err := readFull(r, b.d, c, from, n, w.vectors[i])
+	w.strings[i] = r.Strings
+	return err
 }
 
 // readFull reads exactly n cells; a file with fewer cells is corrupt.

@@ -1,6 +1,8 @@
 package rowset
 
 import (
+	"unsafe"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
@@ -36,6 +38,33 @@ func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 	}
 	return h, nil
 }
+
+// HistoriesBytes estimates the memory that the rowset's Histories needs, for windows of rows and for
+// the cblocks that the columns' readers keep. Errors: ErrCorrupt.
+func (d *DiskRowSet) HistoriesBytes() (int64, error) {
+	m := d.Metadata()
+	var cols []int
+	row := int64(unsafe.Sizeof([]byte{})) // the key
+	for i := range d.Schema.Columns {
+		cols = append(cols, i)
+		if t := d.Schema.Columns[i].Type; t.Variable() {
+			row += int64(unsafe.Sizeof([]byte{}))
+		} else {
+			row += int64(t.Width())
+		}
+	}
+	rows, err := d.windowOf(func() []int { return cols }, d.Tracker())
+	if err != nil {
+		return 0, err
+	}
+	n := min(int64(rows), m.Rows)
+	row += int64(unsafe.Sizeof(change.Delta{})) + 2*m.Bytes/max(m.Rows, 1)
+	kept := min(keptBytes*int64(len(cols)), 3*m.Bytes) // as stored, and decompressed to about twice that
+	return kept + keptWindows*n*row, nil
+}
+
+// keptBytes is about how much memory the reader of a column needs: two cblocks, each of them twice.
+const keptBytes = 4 * (256 << 10)
 
 // First returns the key of the first row.
 func (h *Histories) First() []byte { return h.base.d.Metadata().MinKey }
