@@ -128,7 +128,7 @@ func (t *Table) Aggregate(ctx context.Context, aggregates []Aggregate, opts ...A
 		return nil, err
 	}
 	defer parts.close()
-	if err := p.run(ctx, parts); err != nil {
+	if err := p.run(parts); err != nil {
 		return nil, t.errorf(err)
 	}
 	result, err := p.result()

@@ -1,7 +1,6 @@
 package oribi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/big"
@@ -56,23 +55,23 @@ func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 
 // run computes the figures of a scan. If the groups of several workers take too much memory, since
 // each may have all of them, it starts again with one.
-func (p *aggregation) run(ctx context.Context, parts *partsScan) error {
-	err := p.runWorkers(ctx, parts)
+func (p *aggregation) run(parts *partsScan) error {
+	err := p.runWorkers(parts)
 	if errors.Is(err, aggregate.ErrMemory) && parts.workers > 1 {
 		if err = parts.restart(); err == nil {
-			err = p.runWorkers(ctx, parts)
+			err = p.runWorkers(parts)
 		}
 	}
 	return err
 }
 
 // runWorkers gives each worker an engine, and merges them at the end.
-func (p *aggregation) runWorkers(ctx context.Context, parts *partsScan) error {
+func (p *aggregation) runWorkers(parts *partsScan) error {
 	engines := make([]*aggregate.Aggregator, parts.workers)
 	for i := range engines {
 		engines[i] = aggregate.New(p.read, p.keys, p.figures, p.limit/int64(len(engines)))
 	}
-	err := parts.each(ctx, func(worker int, it scan.Iterator) {
+	err := parts.each(func(worker int, it scan.Iterator) {
 		if o, ok := it.(scan.Offerer); ok && engines[worker].FromWindows() {
 			o.Offer(engines[worker].AddWindow)
 		}

@@ -513,7 +513,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	}
 	var it scan.Iterator = run
 	if sc.o.workers > 1 {
-		p, err := newPartsScan(s, v, o, sc.o.workers)
+		p, err := sc.newPartsScan(v, o)
 		if err != nil {
 			return nil, err
 		}
@@ -650,7 +650,7 @@ func (sc *Scan) count() (int64, error) {
 	}
 	defer p.close()
 	counts := make([]int64, p.workers)
-	err = p.each(sc.ctx, nil, func(worker int, b *batch.RecordBatch) error {
+	err = p.each(nil, func(worker int, b *batch.RecordBatch) error {
 		counts[worker] += int64(b.Selected())
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
@@ -44,6 +45,25 @@ type partsScan struct {
 	workers int
 	bytes   int64       // reserved for all workers but the first
 	explain *explaining // nil: nothing is explained
+	ctx     context.Context
+	failed  atomic.Pointer[error] // the first error of a goroutine; nil: none
+}
+
+// errStopped is the error of goroutines of a scan that was closed.
+var errStopped = errors.New("the scan is closed")
+
+// fail makes the goroutines take no more rows. It returns the first error of all.
+func (p *partsScan) fail(err error) error {
+	p.failed.CompareAndSwap(nil, &err)
+	return *p.failed.Load()
+}
+
+// pause returns the error with which a goroutine ends before it takes more rows, nil for none.
+func (p *partsScan) pause() error {
+	if err := p.failed.Load(); err != nil {
+		return *err
+	}
+	return p.store.interrupted(p.ctx)
 }
 
 // startParts begins the scan, as start does. verb says what is done with the rows.
@@ -64,7 +84,7 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 		x = sc.newExplaining(v.TableSchema, &o)
 		x.e.verb = verb
 	}
-	p, err := newPartsScan(s, v, o, sc.o.workers)
+	p, err := sc.newPartsScan(v, o)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +93,12 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 	return p, nil
 }
 
-// newPartsScan divides a scan into parts. It takes over the view.
-func newPartsScan(s *Store, v view, o scan.Options, workers int) (*partsScan, error) {
-	parts, err := v.Parts(o)
-	if err != nil {
+// newPartsScan divides the scan into parts. It takes over the view.
+func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
+	s := sc.t.store
+	p := &partsScan{store: s, view: v, options: o, ctx: sc.ctx}
+	var err error
+	if p.parts, err = v.Parts(o, p.pause); err != nil {
 		v.Release()
 		return nil, fmt.Errorf("oribi: %w", err)
 	}
@@ -85,11 +107,11 @@ func newPartsScan(s *Store, v view, o scan.Options, workers int) (*partsScan, er
 		columns++
 	}
 	each := max(1, int64(columns)) * workerColumnBytes
-	workers = max(1, min(workers, len(parts)))
+	workers := max(1, min(sc.o.workers, len(p.parts)))
 	if limit := s.budget.Limit(); limit > 0 {
 		workers = int(min(int64(workers), max(1, (limit/4-s.budget.UsedBy(budget.Scan))/each)))
 	}
-	p := &partsScan{store: s, view: v, options: o, parts: parts, workers: workers, bytes: int64(workers-1) * each}
+	p.workers, p.bytes = workers, int64(workers-1)*each
 	s.budget.Reserve(budget.Scan, p.bytes)
 	return p, nil
 }
@@ -97,22 +119,14 @@ func newPartsScan(s *Store, v view, o scan.Options, workers int) (*partsScan, er
 // each calls f for the batches of the scan, in up to p.workers goroutines, and begin, unless that is
 // nil, for each part before its batches. Calls with the same worker, in [0, p.workers), never
 // overlap.
-func (p *partsScan) each(ctx context.Context, begin func(worker int, it scan.Iterator), f func(worker int, b *batch.RecordBatch) error) error {
+func (p *partsScan) each(begin func(worker int, it scan.Iterator), f func(worker int, b *batch.RecordBatch) error) error {
 	start := time.Now()
 	err := scan.Each(p.parts, p.workers, func(worker int, it scan.Iterator) error {
 		if begin != nil {
 			begin(worker, it)
 		}
-		if err := p.store.interrupted(ctx); err != nil {
-			return err
-		}
-		for it.Next() {
-			if err := f(worker, it.Batch()); err != nil {
-				return err
-			}
-			if err := p.store.interrupted(ctx); err != nil {
-				return err
-			}
+		if err := p.use(worker, it, f); err != nil {
+			return p.fail(err)
 		}
 		return nil
 	})
@@ -124,11 +138,28 @@ func (p *partsScan) each(ctx context.Context, begin func(worker int, it scan.Ite
 	return err
 }
 
+// use calls f for the batches of a part.
+func (p *partsScan) use(worker int, it scan.Iterator, f func(worker int, b *batch.RecordBatch) error) error {
+	if err := p.pause(); err != nil {
+		return err
+	}
+	for it.Next() {
+		if err := f(worker, it.Batch()); err != nil {
+			return err
+		}
+		if err := p.pause(); err != nil {
+			return err
+		}
+	}
+	return it.Close()
+}
+
 // restart makes p read all rows once more, in one goroutine.
 func (p *partsScan) restart() (err error) {
 	p.workers = 1
+	p.failed.Store(nil)
 	p.explain.restart()
-	p.parts, err = p.view.Parts(p.options)
+	p.parts, err = p.view.Parts(p.options, p.pause)
 	return err
 }
 
@@ -148,6 +179,9 @@ type partsIterator struct {
 }
 
 func (it *partsIterator) Close() error {
+	if it.parts != nil {
+		it.parts.fail(errStopped)
+	}
 	err := it.Iterator.Close()
 	if it.parts != nil {
 		it.parts.close()

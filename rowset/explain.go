@@ -21,14 +21,16 @@ func (it *Iterator) newCounting() *counting {
 	if counts == nil {
 		return nil
 	}
-	rows := it.req.Rows()
-	if rows.To == 0 {
-		rows.To = batch.Ordinal(it.d.Metadata().Rows)
-	}
-	c := &counting{Counts: counts, from: it.next, end: max(it.next, it.end), columns: make([]cfile.Counts, len(it.d.Schema.Columns))}
-	c.Rows.Outside = int64(rows.To-rows.From) - int64(c.end-c.from)
+	c := &counting{Counts: counts, from: it.low, end: max(it.low, it.high), columns: make([]cfile.Counts, len(it.d.Schema.Columns))}
 	c.AddRowSet(it.d.Metadata().ID)
 	return c
+}
+
+// outside counts n rows of a range of the iterator that are outside of the request's range.
+func (c *counting) outside(n int) {
+	if c != nil {
+		c.Rows.Outside += int64(n)
+	}
 }
 
 // visible counts a window of n rows, of which the snapshot sees those in sel.

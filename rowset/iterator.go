@@ -32,6 +32,8 @@ type Iterator struct {
 	returned int64         // rows up to now
 	next     batch.Ordinal // rows [next, end) are still to be read
 	end      batch.Ordinal
+	low      batch.Ordinal // rows [low, high) are those with keys in the request's range
+	high     batch.Ordinal
 	from     batch.Ordinal // the current window: n rows at from
 	n        int
 	test     func(*batch.Predicate, batch.Bitmap) error // filterOne, if the request has a filter
@@ -54,25 +56,10 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	if got := len(req.Schema().Columns); got != n {
 		return nil, fmt.Errorf("rowset %d: request on a schema of %d columns, the rowset has %d: %w", d.Metadata().ID, got, n, fault.ErrSchema)
 	}
-	it := &Iterator{d: d, req: req, deltas: deltas, end: batch.Ordinal(d.Metadata().Rows)}
-	rows := req.Rows()
-	if it.next = rows.From; rows.To != 0 {
-		it.end = min(it.end, rows.To)
-	}
-	lower, upper := req.Bounds()
-	if lower != nil {
-		from, _, err := d.seek(lower)
-		if err != nil {
-			return nil, err
-		}
-		it.next = max(it.next, from)
-	}
-	if upper != nil {
-		end, _, err := d.seek(upper)
-		if err != nil {
-			return nil, err
-		}
-		it.end = min(it.end, end)
+	it := &Iterator{d: d, req: req, deltas: deltas}
+	var err error
+	if it.low, it.high, err = d.rowsWithin(req.Bounds()); err != nil {
+		return nil, err
 	}
 	it.memory = newMemory(n, req)
 	it.window.Reset(deltas, req.Snapshot())
@@ -83,8 +70,52 @@ func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Ite
 	if it.counting = it.newCounting(); it.counting != nil && it.test != nil {
 		it.test = it.countedFilter
 	}
+	if req.Share() == nil {
+		rows := req.Rows()
+		if rows.To == 0 {
+			rows.To = batch.Ordinal(d.Metadata().Rows)
+		}
+		it.take(rows)
+	}
 	d.Ref()
 	return it, nil
+}
+
+// rowsWithin returns the rows [low, high) whose keys are in [lower, upper); a nil bound is open.
+func (d *DiskRowSet) rowsWithin(lower, upper []byte) (low, high batch.Ordinal, err error) {
+	high = batch.Ordinal(d.Metadata().Rows)
+	if lower != nil {
+		if low, _, err = d.seek(lower); err != nil {
+			return 0, 0, err
+		}
+	}
+	if upper != nil {
+		if high, _, err = d.seek(upper); err != nil {
+			return 0, 0, err
+		}
+	}
+	return low, high, nil
+}
+
+// take makes the rows of a range that have keys in the request's range the next ones.
+func (it *Iterator) take(rows scan.RowRange) {
+	it.next, it.end = max(rows.From, it.low), min(rows.To, it.high)
+	it.counting.outside(int(rows.To-rows.From) - int(max(it.next, it.end)-it.next))
+}
+
+// takeMore takes further rows of a share, and reports whether there are any.
+func (it *Iterator) takeMore() bool {
+	share := it.req.Share()
+	for share != nil && it.err == nil {
+		rows, ok, err := share.Next()
+		if it.err = err; !ok {
+			return false
+		}
+		if it.take(rows); it.next < it.end {
+			return true
+		}
+	}
+	return false
 }
 
 // Seek skips the rows that were not returned yet and whose keys are below key, or above key in a
@@ -120,7 +151,7 @@ func (it *Iterator) Next() bool {
 		it.rows, it.err = it.d.windowOf(it.columnsRead, it.deltas)
 		it.part = batch.Ordinal(it.req.FirstRows())
 	}
-	for it.err == nil && it.next < it.end {
+	for it.err == nil && (it.next < it.end || it.takeMore()) {
 		if it.looksAhead() {
 			it.lookAhead()
 			continue

@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -18,6 +19,7 @@ type Options struct {
 	Lower    []byte        // encoded key, inclusive; nil for no bound
 	Upper    []byte        // encoded key, exclusive; nil for no bound
 	Rows     RowRange      // for scans of one DiskRowSet
+	Share    *RowShare     // for scans of one DiskRowSet without order, instead of Rows; nil: none
 	Snapshot mvcc.Snapshot // the changes visible to the scan
 	Keys     bool          // return encoded keys, which Merge requires
 
@@ -36,6 +38,39 @@ type Options struct {
 // RowRange is the row IDs [From, To) of a DiskRowSet. A To of 0 means no upper bound; the zero
 // value means all rows.
 type RowRange struct{ From, To batch.Ordinal }
+
+// RowShare divides the rows of a DiskRowSet among iterators. Each takes a range of them, and another
+// one when it has read it, so it opens the columns once and all end at about the same time. It is
+// safe for concurrent use.
+type RowShare struct {
+	rows, step uint64
+	pause      func() error
+	taken      atomic.Uint64 // ranges
+}
+
+// NewRowShare returns a share of rows [0, rows) in ranges of step rows. pause is called before a
+// range is taken; its errors end an iterator.
+func NewRowShare(rows, step batch.Ordinal, pause func() error) *RowShare {
+	return &RowShare{rows: uint64(rows), step: uint64(step), pause: pause}
+}
+
+// Next returns the next range, or false if there is none.
+func (s *RowShare) Next() (r RowRange, ok bool, err error) {
+	if s.Empty() {
+		return r, false, nil
+	}
+	if err := s.pause(); err != nil {
+		return r, false, err
+	}
+	from := (s.taken.Add(1) - 1) * s.step
+	if from >= s.rows {
+		return r, false, nil
+	}
+	return RowRange{batch.Ordinal(from), batch.Ordinal(min(s.rows, from+s.step))}, true, nil
+}
+
+// Empty reports whether all ranges have been taken.
+func (s *RowShare) Empty() bool { return s.taken.Load()*s.step >= s.rows }
 
 // Request is one scan of a set of rows. It is immutable, so iterators and goroutines may share it.
 type Request struct {
@@ -70,6 +105,9 @@ func NewRequest(o Options) (*Request, error) {
 	}
 	if o.Limit < 0 {
 		return nil, fmt.Errorf("scan: limit %d", o.Limit)
+	}
+	if o.Share != nil && (o.Descending || o.Rows != (RowRange{})) {
+		return nil, fmt.Errorf("scan: shared rows in descending order, or in a range")
 	}
 	if o.Rows.To != 0 && o.Rows.To < o.Rows.From {
 		return nil, fmt.Errorf("scan: rows [%d, %d)", o.Rows.From, o.Rows.To)
@@ -113,6 +151,9 @@ func (r *Request) Filter() *batch.Filter { return &r.o.Filter }
 
 // Bounds returns the range [lower, upper) of encoded keys; nil for no bound. Read-only.
 func (r *Request) Bounds() (lower, upper []byte) { return r.o.Lower, r.o.Upper }
+
+// Share returns the share from which the iterator takes its rows, nil if it reads the range Rows.
+func (r *Request) Share() *RowShare { return r.o.Share }
 
 // Rows returns the range of row IDs.
 func (r *Request) Rows() RowRange { return r.o.Rows }

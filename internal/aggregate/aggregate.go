@@ -55,9 +55,10 @@ type Aggregator struct {
 	groups   groups
 	limit    int64
 
-	rows    []int64 // by group
-	states  []*state
-	figures []*state // by figure; equal figures have the same state
+	rows      []int64 // by group; of windows only if needsRows
+	needsRows bool    // there are keys, or figures that count rows
+	states    []*state
+	figures   []*state // by figure; equal figures have the same state
 
 	parts   []windowPart // of one window
 	table   *table       // nil: no window was tabulated
@@ -106,6 +107,7 @@ func New(columns []schema.Column, keys []int, figures []Figure, limit int64) *Ag
 	if len(keys) == 0 {
 		a.reserve(1)
 	}
+	a.needsRows = len(keys) > 0 || slices.ContainsFunc(figures, func(f Figure) bool { return f.Kind == CountRows })
 	return a
 }
 

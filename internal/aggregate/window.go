@@ -208,7 +208,9 @@ func (a *Aggregator) splitWindow(w scan.Window, key [][]byte, rows batch.Bitmap)
 
 // addRows adds to a.parts what rows add to a group.
 func (a *Aggregator) addRows(w scan.Window, group uint32, rows batch.Bitmap) (ok bool, err error) {
-	a.parts = append(a.parts, windowPart{group: group, n: int64(rows.Count())})
+	if a.needsRows {
+		a.parts = append(a.parts, windowPart{group: group, n: int64(rows.Count())})
+	}
 	for _, s := range a.states {
 		p := windowPart{group: group, state: s}
 		switch s.kind {

@@ -7,16 +7,19 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// partRows is the number of rows of a rowset in one part of a scan: few enough that goroutines end
-// at about the same time, and so many that opening the columns again costs little.
+// partRows is the number of rows of a rowset that a part of a scan takes at a time: few enough that
+// goroutines end at about the same time, and as many as are offered to a consumer at once.
 const partRows = 16 * batch.WindowRows
 
-// Parts returns a scan without order as parts that can be read concurrently: a share of the rows of
-// a MemRowSet, or a range of rows of a rowset. The parts of a MemRowSet divide its rows a window at
-// a time: one alone returns all of them, and a part that is opened late may return none. v must not be released while one of them is in use.
-// Like Scan, it ignores the schema and the snapshot in the options. Errors: those of
+// Parts returns a scan without order as parts that can be read concurrently. They divide the rows of
+// a MemRowSet, a window at a time, or those of a rowset: one part alone returns all of them, and a
+// part that is opened late may return none. So the parts can be read once. v must not be released
+// while one of them is in use. pause is called before a part takes rows of a rowset; its errors end
+// it.
+//
+// Like Scan, Parts ignores the schema and the snapshot in the options. Errors: those of
 // scan.NewRequest.
-func (v View) Parts(o scan.Options) ([]scan.Opener, error) {
+func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 	st := v.state
 	o.Schema, o.Snapshot, o.Rows = v.Schema, v.snap, scan.RowRange{}
 	r, err := scan.NewRequest(o)
@@ -39,13 +42,16 @@ func (v View) Parts(o scan.Options) ([]scan.Opener, error) {
 	}
 	for _, d := range st.tree.Range(nil, o.Lower, o.Upper) {
 		rows := batch.Ordinal(d.Metadata().Rows)
-		for from := batch.Ordinal(0); from < rows; from += min(partRows, rows-from) {
+		o := o
+		o.Share = scan.NewRowShare(rows, partRows, pause)
+		r, err := scan.NewRequest(o)
+		if err != nil {
+			return nil, fmt.Errorf("table %q: %w", v.table, err)
+		}
+		for range (rows + partRows - 1) / partRows {
 			parts = append(parts, func() (scan.Iterator, error) {
-				o := o
-				o.Rows = scan.RowRange{From: from, To: from + min(partRows, rows-from)}
-				r, err := scan.NewRequest(o)
-				if err != nil {
-					return nil, err
+				if o.Share.Empty() {
+					return scan.Concat(r), nil
 				}
 				return d.NewIterator(r)
 			})
