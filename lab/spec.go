@@ -20,7 +20,7 @@ const (
 // Spec describes experiments. ParseSpec reads one and fills in the defaults, which are those of
 // fields of value 0.
 type Spec struct {
-	Seed   uint64 `json:"seed"` // of the workloads' random numbers; default 1
+	Seed   uint64 `json:"seed"` // of the workloads' random numbers
 	Engine Engine `json:"engine"`
 	// FlushBytes is how many bytes of rows are written between two flushes. Default 1 MiB.
 	FlushBytes Size `json:"flush_bytes"`

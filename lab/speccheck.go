@@ -75,7 +75,6 @@ func setDefault[T comparable](field *T, value T) {
 
 // fill fills in the defaults.
 func (s *Spec) fill() {
-	setDefault(&s.Seed, 1)
 	setDefault(&s.Engine, Simulated)
 	setDefault(&s.FlushBytes, 1<<20)
 	setDefault(&s.RowSetBytes, 1<<20)
