@@ -116,6 +116,7 @@ func (m *major) window() (more bool, err error) {
 		}
 		redo = redo[end:]
 	}
+	m.folder.reuse(m.folder.take(nil)) // the undos are in their file
 	return true, m.out.Append(vectors)
 }
 

@@ -238,3 +238,32 @@ func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
 		}
 	}
 }
+
+// A major compaction reuses the memory of undos when those of a window are in their file.
+func TestMajorReusesItsMemory(t *testing.T) {
+	d := overlapping(t, 1, 8*batch.WindowRows)[0]
+	m, err := newMajor(DeltaJob{Set: d, State: d.State(), Creation: &discard{}}, UpdatedColumns(memorySchema, d.Tracker()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, windows := 0, 0
+	for {
+		more, err := m.window()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+		buffers := len(m.folder.full) + len(m.folder.spare)
+		if windows++; windows == 1 {
+			first = buffers
+		}
+		if buffers > first+1 {
+			t.Fatalf("%d buffers of undos after %d windows, %d after the first", buffers, windows, first)
+		}
+	}
+	if windows < 8 || m.seen == 0 {
+		t.Errorf("%d windows, %d changes", windows, m.seen)
+	}
+}
