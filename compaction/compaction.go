@@ -68,13 +68,15 @@ type Stats struct{ RowsRead, RowsWritten int64 }
 // of each input (two of a Keeper) and one of the output, and reuses it for all windows. What it
 // writes does not depend on the number of processors. Errors: ctx.Err(); ErrCorrupt if histories
 // contradict each other.
-func Run(ctx context.Context, job Job) (Stats, error) {
+func Run(ctx context.Context, job Job) (stats Stats, err error) {
 	m := &merger{job: job, folder: newFolder(job.Schema)}
 	m.out = newOutput(job.Schema, job.Floor, job.Writer, &m.folder)
-	err := m.run(ctx)
-	written, e := m.out.close()
-	if err == nil {
-		err = e
-	}
-	return Stats{RowsRead: m.read, RowsWritten: written}, err
+	defer func() { // also if an input panics
+		written, e := m.out.close()
+		if err == nil {
+			err = e
+		}
+		stats = Stats{RowsRead: m.read, RowsWritten: written}
+	}()
+	return stats, m.run(ctx)
 }

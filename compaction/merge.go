@@ -18,8 +18,9 @@ type merger struct {
 	out    *output
 	read   int64 // rows
 
-	// Reused for each key.
+	// Reused for each key, or each window.
 	copies   []copied
+	last     []byte // the last key of the rows before those that are loaded
 	versions []version
 }
 
@@ -80,9 +81,15 @@ func (m *merger) load(h *head) (bool, error) {
 	if err := m.out.wait(overwritten); err != nil {
 		return false, err
 	}
+	if h.rows != nil {
+		m.last = append(m.last[:0], h.rows.Keys[len(h.rows.Keys)-1]...)
+	}
 	rows, err := h.in.Next()
 	if err != nil || rows == nil {
 		return false, err
+	}
+	if h.rows != nil && bytes.Compare(m.last, rows.Keys[0]) >= 0 {
+		return false, fault.Corruptf("key %x of a rowset comes after key %x", rows.Keys[0], m.last)
 	}
 	m.read += int64(len(rows.Keys))
 	if m.job.Progress != nil {
@@ -196,6 +203,9 @@ func (m *merger) join(first copied, key []byte, prefix uint64) error {
 		}
 		i := m.tree.first()
 		h := m.tree.heads[i]
+		if slices.ContainsFunc(m.copies, func(c copied) bool { return c.h == h }) {
+			return fault.Corruptf("key %x is twice in one rowset", key)
+		}
 		m.copies = append(m.copies, copied{h, h.row})
 		m.tree.advance(i)
 	}

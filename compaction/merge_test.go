@@ -3,13 +3,16 @@ package compaction
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -298,3 +301,54 @@ func TestMergeMatchesMergeByRow(t *testing.T) {
 		}
 	}
 }
+
+// An input whose keys do not ascend is refused: within a window, if a key that needs a look at its
+// changes follows itself, and from one window to the next.
+func TestMergeRefusesKeysTwice(t *testing.T) {
+	once := func(key string, undo, deleted mvcc.Timestamp) *change.Rows {
+		return oneRow(key, 1, 1, []change.Delta{deletion(undo)}, []change.Delta{deletion(deleted)}).rows[0]
+	}
+	twice := once("a", 1, 5)
+	next := once("a", 11, 15)
+	twice.Keys = append(twice.Keys, next.Keys...)
+	for i, col := range twice.Batch.Columns {
+		col.AppendCell(next.Batch.Columns[i].Cell(0))
+	}
+	twice.Batch.Len = 2
+	for _, list := range [2]struct{ dst, src *[]change.Delta }{{&twice.Undo, &next.Undo}, {&twice.Redo, &next.Redo}} {
+		d := (*list.src)[0]
+		d.Row = 1
+		*list.dst = append(*list.dst, d)
+	}
+	for name, in := range map[string]*listInput{
+		"one window":  {rows: []*change.Rows{twice}},
+		"two windows": {rows: []*change.Rows{once("a", 1, 5), once("a", 11, 15)}},
+		"descending":  {rows: []*change.Rows{once("b", 1, 5), once("a", 11, 15)}},
+	} {
+		if _, err := run(testSchema, mvcc.Min, 0, in); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+	}
+}
+
+// An input that panics leaves no goroutine behind.
+func TestPanicOfAnInputEndsTheMerge(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 10 {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			run(testSchema, mvcc.Min, 0, oneRow("a", 1, 1, nil, nil), panicInput{})
+		}()
+	}
+	if n := runtime.NumGoroutine(); n >= before+10 {
+		t.Errorf("%d goroutines, %d before", n, before)
+	}
+}
+
+type panicInput struct{}
+
+func (panicInput) Next() (*change.Rows, error) { panic("an input") }
