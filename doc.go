@@ -70,8 +70,12 @@
 // for the next flush. Close waits for running calls; an open scan returns ErrClosed at its next
 // step.
 //
-// Options.Listener is called while no lock of the table is held. It may use the store, but must not
-// close it.
+// # Watching a store
+//
+// Store.Metrics returns what the store has done and what it uses, and Metrics.WriteTo writes it as
+// Prometheus text. Options.Listener is called when flushes, compactions and ingests begin and end,
+// and when writers wait for memory; it may use the store, within the limits that are documented
+// there. compaction.NewEventLog is a listener that writes a log.
 //
 // # Lifetime of slices
 //
