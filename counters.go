@@ -14,7 +14,7 @@ import (
 type counters struct {
 	opened time.Time
 
-	gets    *metrics.Counter
+	gets    metrics.Counter
 	getTime *metrics.Histogram // of one in getSample calls
 	scans   *metrics.Histogram
 	commits [2]*metrics.Histogram // without and with a sync
@@ -38,7 +38,7 @@ var jobKinds = []compaction.Kind{compaction.Flush, compaction.DeltaFlush, compac
 const getSample = 32
 
 func newCounters() *counters {
-	c := &counters{opened: time.Now(), gets: metrics.NewCounter(), getTime: metrics.NewHistogram(), scans: metrics.NewHistogram()}
+	c := &counters{opened: time.Now(), getTime: metrics.NewHistogram(), scans: metrics.NewHistogram()}
 	for i := range c.commits {
 		c.commits[i] = metrics.NewHistogram()
 	}

@@ -53,7 +53,7 @@ type Cache struct {
 	shards []shard
 	shift  uint // of a hash, to its shard
 	limit  atomic.Int64
-	hits   *metrics.Counter
+	hits   metrics.Counter
 }
 
 // New returns a cache of at most limitBytes, including 192 bytes of overhead for each entry. A
@@ -64,7 +64,7 @@ func New(limitBytes int64) *Cache {
 	for n < maxShards && int64(2*n)*minShardBytes <= limitBytes {
 		n *= 2
 	}
-	c := &Cache{shards: make([]shard, n), shift: 64 - uint(bits.TrailingZeros(uint(n))), hits: metrics.NewCounter()}
+	c := &Cache{shards: make([]shard, n), shift: 64 - uint(bits.TrailingZeros(uint(n)))}
 	for i := range c.shards {
 		c.shards[i].init()
 	}

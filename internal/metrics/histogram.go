@@ -21,7 +21,7 @@ const (
 	maxShards = 16
 )
 
-// shards returns how many shards to use, a power of two.
+// shards returns how many shards a histogram has, a power of two.
 func shards() int {
 	n := 1
 	for n < 2*runtime.GOMAXPROCS(0) && n < maxShards {
@@ -38,19 +38,16 @@ func shard(n int) uint64 {
 	return page * 0x9e3779b97f4a7c15 >> 32 & uint64(n-1)
 }
 
-// Counter is a number that only rises. See NewCounter.
-type Counter struct{ cells []counterCell }
+// Counter is a number that only rises. The zero value is ready to use.
+type Counter struct{ cells [maxShards]counterCell }
 
 type counterCell struct {
 	n atomic.Int64
 	_ [cacheLine - 8]byte
 }
 
-// NewCounter returns a Counter at zero.
-func NewCounter() *Counter { return &Counter{make([]counterCell, shards())} }
-
 // Add adds n and returns the sum of one shard, from which a caller may choose every k-th event.
-func (c *Counter) Add(n int64) (ofShard int64) { return c.cells[shard(len(c.cells))].n.Add(n) }
+func (c *Counter) Add(n int64) (ofShard int64) { return c.cells[shard(maxShards)].n.Add(n) }
 
 // Load returns the sum.
 func (c *Counter) Load() (sum int64) {

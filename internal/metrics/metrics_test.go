@@ -32,7 +32,7 @@ func randomDuration(r *rand.Rand) time.Duration { return time.Duration(r.Uint64(
 func TestConcurrentRecordsAreAllCounted(t *testing.T) {
 	const goroutines, each = 8, 2000
 	seed := seedtest.Seed(t)
-	h, c := NewHistogram(), NewCounter()
+	h, c := NewHistogram(), new(Counter)
 	want := make([]int64, Buckets)
 	var wantSum time.Duration
 	for g := range goroutines {
@@ -75,7 +75,7 @@ func TestConcurrentRecordsAreAllCounted(t *testing.T) {
 }
 
 func TestRecordingAllocatesNothing(t *testing.T) {
-	h, c := NewHistogram(), NewCounter()
+	h, c := NewHistogram(), new(Counter)
 	if n := testing.AllocsPerRun(100, func() { h.Record(time.Millisecond); c.Add(1) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -133,7 +133,7 @@ func BenchmarkHistogram(b *testing.B) {
 }
 
 func BenchmarkCounter(b *testing.B) {
-	c := NewCounter()
+	c := new(Counter)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			c.Add(1)
