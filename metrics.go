@@ -6,6 +6,7 @@ import (
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/maintenance"
 	"github.com/oribi-db/oribi/internal/metrics"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -16,7 +17,8 @@ import (
 type Metrics struct {
 	Uptime time.Duration // since the store was opened
 
-	Jobs []JobMetrics // by kind: each kind once, always in the same order
+	Jobs        []JobMetrics // by kind: each kind once, always in the same order
+	Maintenance MaintenanceMetrics
 
 	Log    LogMetrics
 	Memory MemoryMetrics
@@ -57,6 +59,30 @@ type JobMetrics struct {
 	BytesRead    int64 // of files that were read, whole files; 0 for flushes and ingests
 	BytesWritten int64 // to new files
 	Duration     time.Duration
+}
+
+// MaintenanceMetrics describes background work. All is zero in a store that is opened read-only.
+type MaintenanceMetrics struct {
+	Workers int  // Options.MaintenanceWorkers: so many operations may run at once
+	Running int  // operations that run
+	Queued  int  // operations that are due and wait for a worker or for another job, when last looked
+	Paused  bool // see Store.PauseBackgroundWork
+
+	Operations []OperationMetrics // by kind: each kind once, always in the same order
+}
+
+// OperationMetrics counts the background operations of one kind: of those of compaction.Kind that
+// run in the background, which JobMetrics counts too, or one of
+//
+//	log-gc   the metadata is confirmed and segments of the log are removed
+//	reclaim  live blocks are copied out of a container that has few of them
+type OperationMetrics struct {
+	Kind         string
+	Running      int
+	Done         int64
+	Failed       int64         // without those that were canceled
+	BytesWritten int64         // to new files, by those that are done
+	Duration     time.Duration // of all that have ended
 }
 
 // LogMetrics describes the log. Its size is Sizes.Log.
@@ -194,6 +220,9 @@ func (s *Store) Metrics() (Metrics, error) {
 	c.mu.Lock()
 	m.Jobs = append(m.Jobs, c.jobs...)
 	c.mu.Unlock()
+	if s.background != nil {
+		m.Maintenance = s.background.metrics()
+	}
 	used := s.budget.UsedBy
 	m.Memory = MemoryMetrics{Limit: s.opts.MemoryLimit, Rows: used(budget.MemRowSet), Changes: used(budget.Delta),
 		Compactions: used(budget.Compaction), Scans: used(budget.Scan), Cache: s.cache.Used()}
@@ -208,6 +237,19 @@ func (s *Store) Metrics() (Metrics, error) {
 	m.addTables(s.sortedTables())
 	m.amplify()
 	return m, nil
+}
+
+func (b *background) metrics() MaintenanceMetrics {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := &b.counts
+	m := MaintenanceMetrics{Workers: b.s.opts.MaintenanceWorkers, Running: c.Running, Queued: c.Queued, Paused: c.Paused}
+	for _, kind := range maintenance.Kinds() {
+		n := c.Of(kind)
+		m.Operations = append(m.Operations, OperationMetrics{Kind: string(kind), Running: n.Running, Done: n.Done, Failed: n.Failed,
+			BytesWritten: n.BytesWritten, Duration: n.Time})
+	}
+	return m
 }
 
 // addTables adds the tables, and what depends on their layouts.

@@ -36,6 +36,7 @@ func (m Metrics) WriteTo(w io.Writer) (n int64, err error) {
 	t.Family("oribi_uptime_seconds", "gauge", "Time since the store was opened.")
 	t.Seconds(m.Uptime)
 	m.writeJobs(t)
+	m.Maintenance.write(t)
 
 	counter("oribi_log_written_bytes_total", "Bytes of records appended to the log.", m.Log.BytesWritten)
 	counter("oribi_log_syncs_total", "Syncs of the log.", m.Log.Syncs)
@@ -106,6 +107,34 @@ func (m Metrics) writeJobs(t *metrics.Text) {
 	sum("oribi_job_read_bytes_total", "Bytes of the files read by jobs.", func(j *JobMetrics) int64 { return j.BytesRead })
 	sum("oribi_job_written_bytes_total", "Bytes of the files written by jobs.", func(j *JobMetrics) int64 { return j.BytesWritten })
 	family("oribi_job_seconds_total", "counter", "Durations of jobs.", func(j *JobMetrics) { t.Seconds(j.Duration, "kind", string(j.Kind)) })
+}
+
+func (m *MaintenanceMetrics) write(t *metrics.Text) {
+	gauge := func(name, help string, value int) {
+		t.Family(name, "gauge", help)
+		t.Int(int64(value))
+	}
+	gauge("oribi_maintenance_workers", "Options.MaintenanceWorkers.", m.Workers)
+	gauge("oribi_maintenance_running", "Background operations that run.", m.Running)
+	gauge("oribi_maintenance_queued", "Background operations that are due and wait.", m.Queued)
+	paused := 0
+	if m.Paused {
+		paused = 1
+	}
+	gauge("oribi_maintenance_paused", "1 if background work is paused, else 0.", paused)
+	t.Family("oribi_maintenance_operations_total", "counter", "Background operations that have ended.")
+	for _, o := range m.Operations {
+		t.Int(o.Done, "kind", o.Kind, "result", "done")
+		t.Int(o.Failed, "kind", o.Kind, "result", "failed")
+	}
+	t.Family("oribi_maintenance_written_bytes_total", "counter", "Bytes of the files written by background operations.")
+	for _, o := range m.Operations {
+		t.Int(o.BytesWritten, "kind", o.Kind)
+	}
+	t.Family("oribi_maintenance_seconds_total", "counter", "Durations of background operations.")
+	for _, o := range m.Operations {
+		t.Seconds(o.Duration, "kind", o.Kind)
+	}
 }
 
 func (m Metrics) writeTables(t *metrics.Text) {

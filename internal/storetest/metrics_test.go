@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"strconv"
@@ -532,4 +533,55 @@ func find(families map[string]*family, sample string) (float64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// Background work is counted: a table that has reached the size of a flush is flushed. A read-only
+// store has none.
+func TestMetricsCountBackgroundWork(t *testing.T) {
+	ctx := context.Background()
+	flushed := make(chan bool, 100)
+	fsys := vfs.NewMem()
+	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, FlushBytes: 1 << 10, Listener: func(e oribi.Event) {
+		if e.Kind == compaction.Flush && !e.Begin {
+			flushed <- true
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	putNumbers(t, store, table, 1000, func(k int) int { return k })
+	within(t, minute, func() { <-flushed })
+	resume, err := store.PauseBackgroundWork(ctx) // waits for the operation
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := metricsOf(t, store).Maintenance
+	if !m.Paused || m.Running != 0 || m.Workers < 2 || len(m.Operations) < 7 {
+		t.Errorf("%+v", m)
+	}
+	for _, o := range m.Operations {
+		if o.Kind == string(compaction.Flush) && (o.Done == 0 || o.BytesWritten == 0 || o.Duration == 0) || o.Running != 0 || o.Failed != 0 {
+			t.Errorf("%+v", o)
+		}
+	}
+	resume()
+	if m := metricsOf(t, store).Maintenance; m.Paused {
+		t.Errorf("%+v", m)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := oribi.Open("/store", &oribi.Options{FS: fsys, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if m := metricsOf(t, reader); m.Maintenance.Workers != 0 || m.Disk.Log == 0 || len(m.Tables) != 1 {
+		t.Errorf("%+v", m)
+	}
+	if _, err := metricsOf(t, reader).WriteTo(io.Discard); err != nil {
+		t.Error(err)
+	}
 }
