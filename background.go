@@ -355,5 +355,11 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 			return err
 		}
 	}
+	// Only changes of rowsets that are being compacted are left.
+	for _, t := range s.sortedTables() {
+		if err := t.tab.FlushCompacted(ctx, over); err != nil && !errors.Is(err, fault.ErrNoTable) {
+			return err
+		}
+	}
 	return nil
 }

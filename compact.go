@@ -12,8 +12,9 @@ import (
 type CompactionResult = compaction.Result
 
 // Flush writes the table's memory to disk: new rows to rowsets, changes to delta files. What other
-// goroutines write during the flush stays in memory. The table's writers wait for the metadata
-// commit at the end; readers do not wait. Errors: ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned;
+// goroutines write during the flush stays in memory, and so do changes of rowsets that are being
+// compacted, for which it does not wait. The table's writers wait for the metadata commit at the
+// end; readers do not wait. Errors: ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned;
 // ErrClosed.
 func (t *Table) Flush(ctx context.Context) error {
 	_, err := t.FlushResult(ctx)
@@ -26,7 +27,8 @@ func (t *Table) FlushResult(ctx context.Context) (CompactionResult, error) {
 }
 
 // Compact flushes the table, then merges rowsets until none overlap and all changes that can be
-// part of the base data are. Old versions stay readable as far as the table's history goes. When
+// part of the base data are. It waits for running flushes and compactions of the table, and later
+// ones wait for it. Old versions stay readable as far as the table's history goes. When
 // Compact returns, the replaced files take no space, except those that running reads use. Writers
 // wait and errors are as for Flush.
 func (t *Table) Compact(ctx context.Context) error {
@@ -45,7 +47,8 @@ func (t *Table) CompactResult(ctx context.Context) (CompactionResult, error) {
 	})
 }
 
-// Merge rewrites the rowsets that a policy chose; a choice of none does nothing. A choice that
+// Merge rewrites the rowsets that a policy chose; a choice of none does nothing. Memory can be
+// flushed in the meantime, and other rowsets compacted. A choice that
 // Choice.Check refuses is an error, and an event with that error. It may refuse an older choice, if
 // background work has replaced a rowset since the Layout of which it was made. Writers wait and
 // errors are as for Flush; ErrNotFound for a rowset that the table does not have.

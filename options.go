@@ -58,15 +58,18 @@ type Options struct {
 	Logger *slog.Logger
 	// Listener is called when a flush, compaction or ingest begins and after it has ended, and when a
 	// writer begins and ends to wait for memory (compaction.Stall). Each has two events with one
-	// number, the first with Event.Begin set. Calls may be concurrent; those of one number are not.
+	// number, the first with Event.Begin set. Calls may be concurrent; those of one number are not,
+	// and those at the ends of jobs of one table are one after another, in the order of the commits,
+	// in the goroutine that did the job or one that did a concurrent one.
 	//
 	// At the end of a job or a wait no lock is held: Listener may use the store in any way except
 	// Close, which waits for it. With Event.Begin the job or the writer waits for Listener, which may
 	// read, but must not write, flush or compact: it would wait for the job. Default: none.
 	Listener func(Event)
 	// Progress is called periodically with the number of rows that a flush or a merging compaction
-	// has read so far. It runs in the goroutine that does the work, with locks of the table held:
-	// it must be quick and must not use the store. Default: none.
+	// has read so far. It runs in the goroutine that does the work, and must be quick and must not
+	// use the store. Jobs of different tables run concurrently, and so do a flush and merges of one
+	// table. Default: none.
 	Progress func(table string, rows, of int64)
 
 	// Manual leaves flushes and compactions to the caller, except for flushes that the memory limit

@@ -219,8 +219,8 @@ func (s *Store) DropTable(name string) error {
 }
 
 // Rename renames the table, durably. Handles, running reads, write batches, and the table's history
-// stay valid. Rename does nothing if the table already has that name. It waits for a running flush
-// or compaction of the table, and then makes one metadata commit.
+// stay valid. Rename does nothing if the table already has that name. It waits for running
+// flushes and compactions of the table, and then makes one metadata commit.
 //
 // Errors: ErrExists if another table has that name; ErrSchema for a name that no table can have;
 // ErrNoTable if the table was dropped; ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.

@@ -39,8 +39,9 @@ type Choice struct {
 // Policy chooses what a merging compaction should rewrite.
 type Policy interface {
 	// Pick returns rowsets to merge (two or more, or none), and the reason. It sees bounds and
-	// sizes but no files, and must not use the table, whose other flushes and compactions may wait
-	// for it. It may be called from several goroutines. The input should stay below budget bytes; a choice above it is allowed if nothing smaller
+	// sizes but no files, and must not use the table. It does not see rowsets that other compactions
+	// are rewriting. It may be called from several goroutines. The input should stay below budget
+	// bytes; a choice above it is allowed if nothing smaller
 	// helps. Pick is called again after each merge until it returns none.
 	//
 	// A choice that Choice.Check refuses and a panic are reported as a merge that failed.

@@ -25,12 +25,11 @@ import (
 //
 // A crash before the commit leaves the old schema and the log; a crash after it leaves the new
 // schema, and replay skips the operations of the old one. Source: design §4.1, §5.
-func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) error) (err error) {
-	t.exclusively(func() { err = t.alter(ctx, edit) })
-	return err
+func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) error) error {
+	return t.exclusively(ctx, func() error { return t.alter(ctx, edit) })
 }
 
-// alter is Alter under the work lock, which protects the metadata row from other changes.
+// alter is Alter for the owner of the table, which protects the metadata row from other changes.
 func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) error {
 	old := t.Metadata()
 	row := *old

@@ -15,7 +15,7 @@ func (j *job) announce() {
 	j.number = j.t.opts.Store.NextJob()
 	ev := j.edit.event()
 	j.t.opts.Store.Event(compaction.Event{Begin: true, Job: j.number, Time: time.Now(), Kind: ev.Kind, Table: j.t.Name(), Why: ev.Why,
-		Inputs: ev.Inputs, Before: j.before})
+		Inputs: ev.Inputs, Before: j.t.Info()})
 }
 
 var errPanic = errors.New("a panic ended the job")

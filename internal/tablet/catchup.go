@@ -204,7 +204,7 @@ func (c *catchUp) open() (err error) {
 		for _, a := range c.j.edit.Added {
 			rows = append(rows, a.Row)
 		}
-		c.files, err = c.j.t.openUncommitted(c.j.creation, c.j.st.schema, rows)
+		c.files, err = c.j.t.openUncommitted(c.j.creation, c.j.schema, rows)
 	}
 	return err
 }

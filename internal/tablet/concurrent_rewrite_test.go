@@ -191,8 +191,7 @@ var jobs = map[string]func(l *rowHistories, ctx context.Context) error{
 		for _, m := range l.tab.RowSetMetadata() {
 			all = append(all, m.ID)
 		}
-		l.tab.exclusively(func() { _, err = l.tab.mergeSets(ctx, all, "", true) })
-		return err
+		return l.tab.compacting(ctx, all, func() error { _, err = l.tab.mergeSets(ctx, all, "", true); return err })
 	},
 }
 

@@ -15,9 +15,9 @@ import (
 // store, so it needs no cutover point: concurrent changes go to the delta mem store, which stays,
 // and the included LSN stays:
 //
-//	work lock   ├──────────────────────────────────────────────┤   no flush, no other compaction
-//	gate                                          ├────────────┤   writers wait for the metadata commit
-//	            read redos and base, write blocks   commit, install
+//	claims      ├──────────────────────────────────────────────┤   no delta flush, no other compaction
+//	gate                                          ├────────────┤   of the rowset; writers wait for the
+//	            read redos and base, write blocks   commit, install  metadata commit
 //
 // The rowset's successor takes over the delta mem store as it is when the gate is held. Running
 // readers keep the old rowset, whose files stay open.
@@ -47,41 +47,33 @@ const requested = "requested"
 // CollectUndos drops history older than the history floor, as far as possible without rewriting
 // files: whole undo files, and rowsets in which every row is deleted.
 func (t *Tablet) CollectUndos(ctx context.Context) (res compaction.Result, err error) {
-	t.exclusively(func() {
-		res.RowSetsBefore = len(t.Info().RowSets)
-		res.BytesWritten, err = t.collectUndos(ctx, requested)
-		res.RowSetsAfter = len(t.Info().RowSets)
-	})
+	res.RowSetsBefore = len(t.Info().RowSets)
+	res.BytesWritten, err = t.collectUndos(ctx, requested)
+	res.RowSetsAfter = len(t.Info().RowSets)
 	return res, err
 }
 
 // CompactDeltas runs a chosen delta compaction and returns the number of bytes written. It does
 // nothing if the rowset no longer exists.
 func (t *Tablet) CompactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
-	t.exclusively(func() {
-		if c.Kind == compaction.UndoGC {
-			bytes, err = t.collectUndos(ctx, c.Why)
-		} else {
-			bytes, err = t.compactDeltas(ctx, c)
-		}
-	})
-	return bytes, err
+	if c.Kind == compaction.UndoGC {
+		return t.collectUndos(ctx, c.Why)
+	}
+	return t.compactDeltas(ctx, c)
 }
 
 // eachRowSet calls work for each rowset in turn; each makes its own commit.
 func (t *Tablet) eachRowSet(work func(id uint64) (int64, error)) (res compaction.Result, err error) {
-	t.exclusively(func() {
-		sets := t.Info().RowSets
-		res.RowSetsBefore = len(sets)
-		for _, s := range sets {
-			var n int64
-			if n, err = work(s.ID); err != nil {
-				break
-			}
-			res.BytesWritten += n
+	sets := t.Info().RowSets
+	res.RowSetsBefore = len(sets)
+	for _, s := range sets {
+		var n int64
+		if n, err = work(s.ID); err != nil {
+			break
 		}
-		res.RowSetsAfter = len(t.Info().RowSets)
-	})
+		res.BytesWritten += n
+	}
+	res.RowSetsAfter = len(t.Info().RowSets)
 	return res, err
 }
 
@@ -102,9 +94,18 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 	return cols, nil
 }
 
-// compactDeltas runs a minor or major compaction of one rowset, under the work lock, and returns
-// the number of bytes written.
+// compactDeltas runs a minor or major compaction of one rowset and returns the number of bytes
+// written.
 func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
+	err = t.compacting(ctx, []uint64{c.RowSet}, func() error {
+		bytes, err = t.rewriteDeltas(ctx, c)
+		return err
+	})
+	return bytes, err
+}
+
+// rewriteDeltas is compactDeltas for the owner of the rowset.
+func (t *Tablet) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
 	j, err := t.begin()
 	if err != nil {
 		return 0, err
@@ -117,7 +118,8 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 	e := &j.edit
 	e.Kind, e.Why = c.Kind, c.Why
 	e.Replaced = []Replaced{{Set: j.st.tree.Sets[i]}}
-	row, err := j.rewriteDeltas(ctx, c)
+	j.detach()
+	row, err := j.writeDeltaFiles(ctx, c)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("table %q: %w", t.Name(), inRowSet(c.RowSet, err))
@@ -134,8 +136,8 @@ func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 	return e.BytesWritten, err
 }
 
-// rewriteDeltas writes the new files of the rowset; nil when there is nothing to do.
-func (j *job) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (*rowset.Metadata, error) {
+// writeDeltaFiles writes the new files of the rowset; nil when there is nothing to do.
+func (j *job) writeDeltaFiles(ctx context.Context, c compaction.DeltaChoice) (*rowset.Metadata, error) {
 	t, e, d := j.t, &j.edit, j.edit.Replaced[0].Set
 	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.creation, Begin: func(bytes int64) {
 		e.BytesRead = bytes
@@ -169,11 +171,20 @@ func (j *job) commitFiles() error {
 	return j.commit()
 }
 
-// collectUndos is CollectUndos under the work lock: one commit for all rowsets.
+// collectUndos makes one commit for all rowsets that no other compaction owns.
 func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	err = t.compactingRest(ctx, func(ids []uint64) error {
+		bytes, err = t.dropUndos(ids, why)
+		return err
+	})
+	return bytes, err
+}
+
+// dropUndos is collectUndos for the owner of rowsets.
+func (t *Tablet) dropUndos(ids []uint64, why string) (bytes int64, err error) {
 	j, err := t.begin()
 	if err != nil {
 		return 0, err
@@ -184,6 +195,9 @@ func (t *Tablet) collectUndos(ctx context.Context, why string) (bytes int64, err
 	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
 	for _, d := range j.st.tree.Sets {
 		s := d.State()
+		if !slices.Contains(ids, s.Meta.ID) {
+			continue
+		}
 		if compaction.Gone(s, e.Floor) {
 			e.Removed = append(e.Removed, d)
 		} else if row := compaction.DropUndos(s, e.Floor); row != nil {

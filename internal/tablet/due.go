@@ -24,11 +24,8 @@ func (t *Tablet) Version() uint64 { return t.version.Load() }
 // MayRun reports whether a job of a kind that reads some rowsets could begin now, without waiting for
 // other jobs of the table. The answer may be outdated when the caller has it: then the job waits.
 func (t *Tablet) MayRun(kind compaction.Kind, rowsets []uint64) bool {
-	if !t.work.TryLock() {
-		return false
-	}
-	t.work.Unlock()
-	return true
+	flush := kind == compaction.Flush || kind == compaction.DeltaFlush
+	return t.claims.free(flush, kind == compaction.UndoGC, rowsets)
 }
 
 // FirstLSNs returns the lowest LSN of an operation in the MemRowSets, and of one in the delta mem
@@ -47,7 +44,7 @@ func (t *Tablet) FirstLSNs() (rows, changes lsn.LSN) {
 }
 
 // Deltas returns the descriptions of the rowsets from which the rules choose delta compactions,
-// those that skip reports left out. nil skips none.
+// without those that compactions own or that skip reports. nil skips none.
 func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo, err error) {
 	st, err := t.acquire()
 	if err != nil {
@@ -55,9 +52,10 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 	}
 	defer st.release()
 	floor := t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	owned := t.claims.compactedIDs()
 	for _, d := range st.tree.Sets {
 		s := d.State()
-		if skip == nil || !skip(s.Meta.ID) {
+		if !owned[s.Meta.ID] && (skip == nil || !skip(s.Meta.ID)) {
 			infos = append(infos, compaction.DescribeDeltas(s, floor))
 		}
 	}
@@ -104,7 +102,7 @@ func (m *Merges) begin(l compaction.Layout) {
 	m.known = known
 }
 
-// Plan asks the policy what to merge. Rowsets that skip reports are not shown to it. A choice that
+// Plan asks the policy what to merge. Rowsets that compactions own or that skip reports are not shown to it. A choice that
 // cannot be carried out, and a panic, are sent as the event of a merge that failed, and returned.
 // The policy is called without a lock.
 func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id uint64) bool) (MergePlan, error) {
@@ -114,6 +112,7 @@ func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id
 	}
 	m.begin(layout)
 	m.round.observe(layout)
+	layout, _ = t.unowned(layout)
 	layout.RowSets = slices.DeleteFunc(layout.RowSets, func(r compaction.RowSetInfo) bool { return skip != nil && skip(r.ID) })
 	c, err := t.pick(p, layout, budget)
 	if err == nil && m.round.repeats(c) { // or the choice is none
@@ -141,19 +140,21 @@ func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id
 // Run carries out a plan, and returns the number of bytes written. It does nothing if another job
 // has replaced one of the rowsets since.
 func (m *Merges) Run(ctx context.Context, t *Tablet, plan MergePlan) (bytes int64, err error) {
-	t.exclusively(func() {
-		var layout compaction.Layout
-		if layout, err = t.layout(); err != nil || plan.Check(layout) != nil {
-			return
+	err = t.compacting(ctx, plan.RowSets, func() error {
+		layout, err := t.layout()
+		if err != nil || plan.Check(layout) != nil {
+			return err
 		}
-		var e *Edit
-		if e, err = t.mergeSets(ctx, plan.RowSets, plan.Why, true); err == nil {
-			bytes = e.BytesWritten
-			m.round.wrote(e)
-			for _, a := range e.Added {
-				m.known[a.Row.ID] = true
-			}
+		e, err := t.mergeSets(ctx, plan.RowSets, plan.Why, true)
+		if err != nil {
+			return err
 		}
+		bytes = e.BytesWritten
+		m.round.wrote(e)
+		for _, a := range e.Added {
+			m.known[a.Row.ID] = true
+		}
+		return nil
 	})
 	return bytes, err
 }

@@ -30,12 +30,11 @@ import (
 // files. Each file is read and verified in full before it is copied. No flush or compaction of the
 // table runs concurrently. If Extract fails, it removes dir. Errors: those of Flush; os.ErrExist if
 // dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
-func (t *Tablet) Extract(ctx context.Context, dir string) (err error) {
-	t.exclusively(func() { err = t.extract(ctx, dir) })
-	return err
+func (t *Tablet) Extract(ctx context.Context, dir string) error {
+	return t.exclusively(ctx, func() error { return t.extract(ctx, dir) })
 }
 
-// extract is Extract under the work lock.
+// extract is Extract for the owner of the table.
 func (t *Tablet) extract(ctx context.Context, dir string) (err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

@@ -14,48 +14,64 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Flush writes the MemRowSet to new rowsets and every delta mem store to a delta file, in one
-// metadata commit. The table's writers wait for that commit only. Flush does nothing if there is
-// nothing in memory.
+// Flush writes the MemRowSet to new rowsets and the delta mem stores to delta files, in one metadata
+// commit. The table's writers wait for that commit only. Flush does nothing if there is nothing in
+// memory. It does not wait for compactions: the delta mem stores of the rowsets that these replace
+// stay in memory.
 func (t *Tablet) Flush(ctx context.Context) (res compaction.Result, err error) {
-	t.exclusively(func() { res, err = t.flush(ctx) })
-	return res, err
-}
-
-// FlushIf waits until no other flush or compaction of the table runs, and then flushes if due
-// returns true.
-func (t *Tablet) FlushIf(ctx context.Context, due func() bool) (err error) {
-	t.exclusively(func() {
-		if due() {
-			_, err = t.flush(ctx)
-		}
+	err = t.flushing(ctx, func() error {
+		res, err = t.flush(ctx)
+		return err
 	})
-	return err
-}
-
-// FlushDeltas writes every delta mem store to a delta file; the MemRowSet stays in memory. The
-// table's writers wait for the metadata commit only.
-func (t *Tablet) FlushDeltas(ctx context.Context) (res compaction.Result, err error) {
-	t.exclusively(func() { res, _, err = t.flushOnce(ctx, (*job).takeDeltas) })
 	return res, err
 }
 
-// exclusively calls work with the work lock held. Events are sent after all locks are released, so
-// a listener may use the table.
-func (t *Tablet) exclusively(work func()) {
-	t.work.Lock()
-	var events []compaction.Event
-	func() {
-		defer t.work.Unlock()
-		work()
-		events, t.events = t.events, nil
-	}()
-	for _, e := range events {
-		t.opts.Store.Event(e)
-	}
+// FlushIf waits until no other flush of the table runs, and then flushes if due returns true.
+func (t *Tablet) FlushIf(ctx context.Context, due func() bool) error {
+	return t.flushing(ctx, func() error {
+		if !due() {
+			return nil
+		}
+		_, err := t.flush(ctx)
+		return err
+	})
 }
 
-// flush is Flush under the work lock.
+// FlushCompacted flushes, if due returns true, what a flush has left to compactions: it waits until
+// those have ended that own rowsets with changes in memory.
+func (t *Tablet) FlushCompacted(ctx context.Context, due func() bool) error {
+	st, err := t.acquire()
+	if err != nil {
+		return err
+	}
+	owned := t.claims.compactedIDs()
+	var left []uint64
+	for _, d := range st.tree.Sets {
+		if id := d.Metadata().ID; owned[id] && !d.Tracker().Mem.Empty() {
+			left = append(left, id)
+		}
+	}
+	st.release()
+	if len(left) == 0 || !due() {
+		return nil
+	}
+	if err := t.claims.waitCompacted(ctx, left); err != nil {
+		return err
+	}
+	return t.FlushIf(ctx, due)
+}
+
+// FlushDeltas writes the delta mem stores to delta files as Flush does; the MemRowSet stays in
+// memory. The table's writers wait for the metadata commit only.
+func (t *Tablet) FlushDeltas(ctx context.Context) (res compaction.Result, err error) {
+	err = t.flushing(ctx, func() error {
+		res, _, err = t.flushOnce(ctx, (*job).takeDeltas)
+		return err
+	})
+	return res, err
+}
+
+// flush is Flush for the owner of the MemRowSets.
 func (t *Tablet) flush(ctx context.Context) (compaction.Result, error) {
 	res, left, err := t.flushOnce(ctx, (*job).takeMemory)
 	if err == nil && left {
@@ -125,13 +141,13 @@ func (j *job) takeMemory() {
 	j.takeDeltas()
 }
 
-// takeDeltas takes the delta mem stores that are not empty. Writers are blocked.
+// takeDeltas takes the delta mem stores that are not empty, except those of rowsets that
+// compactions own. Writers are blocked.
 func (j *job) takeDeltas() {
-	for _, d := range j.st.tree.Sets {
-		if !d.Tracker().Mem.Empty() {
-			j.startChangeLog(d)
-			j.edit.Replaced = append(j.edit.Replaced, Replaced{Set: d, Flush: true})
-		}
+	changed := func(d *rowset.DiskRowSet) bool { return !d.Tracker().Mem.Empty() }
+	for _, d := range j.t.claims.takeFlushed(j.st.tree.Sets, changed) {
+		j.startChangeLog(d)
+		j.edit.Replaced = append(j.edit.Replaced, Replaced{Set: d, Flush: true})
 	}
 }
 
@@ -155,7 +171,7 @@ func (j *job) writeMemory(ctx context.Context) error {
 // writeRows rewrites inputs into new rowsets. rows is the number of rows of the inputs, with
 // ghosts, and included the LSN as of which they are read.
 func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int64, included lsn.LSN) error {
-	t, e, s := j.t, &j.edit, j.st.schema.Schema
+	t, e, s := j.t, &j.edit, j.schema.Schema
 	w := rowset.NewRollingWriter(j.creation, s, t.newRowSetID, t.opts.TargetBytes)
 	run := compaction.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w}
 	if progress := t.opts.Progress; progress != nil {

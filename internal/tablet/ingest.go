@@ -167,14 +167,15 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	if err = in.checkConcurrent(ctx); err != nil {
 		return 0, err
 	}
-	t.exclusively(func() {
-		if err = in.checkConcurrent(ctx); err != nil {
-			return
+	err = t.exclusively(ctx, func() error {
+		if err := in.checkConcurrent(ctx); err != nil {
+			return err
 		}
-		var lsn lsn.LSN
-		if ts, lsn, err = in.install(ctx); err == nil {
-			err = t.opts.Store.Wait(context.WithoutCancel(ctx), lsn)
+		at, lsn, err := in.install(ctx)
+		if err == nil {
+			ts, err = at, t.opts.Store.Wait(context.WithoutCancel(ctx), lsn)
 		}
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -182,7 +183,7 @@ func (in *Ingest) Finish(ctx context.Context) (ts mvcc.Timestamp, err error) {
 	return ts, nil
 }
 
-// install is the last part of Finish, under the work lock.
+// install is the last part of Finish, for the owner of the table.
 func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, err error) {
 	t := in.t
 	j, err := t.beginBlocked(ctx)

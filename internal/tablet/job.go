@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/blockmanager"
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
@@ -13,18 +12,21 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// job is a running flush, compaction, ingest or alteration. It owns the work lock and has what all
-// of these need to compute an Edit from a state of the table and to install the next state.
+// job is a running flush, compaction, ingest or alteration. Its caller has the claims on the parts
+// of the table that it replaces. It has what all jobs need to compute an Edit from a state of the
+// table and to install the next state.
 type job struct {
 	t        *Tablet
-	st       *tabletState           // while writers are blocked, the current one
+	schema   *TableSchema
+	st       *tabletState           // while writers are blocked, the current one; nil after detach
+	kept     []*rowset.DiskRowSet   // rowsets that the job reads without a state
 	edit     Edit                   // filled in step by step, complete at commit
 	creation *blockmanager.Creation // one of edit.Created
 	at       cutover                // the point as of which memory is written
 	logging  []*delta.MemStore      // stores whose change logs end with the job
 	blocked  bool                   // the gate is held
 	done     bool                   // the edit is committed
-	before   compaction.Layout
+	report   *report                // of the committed edit
 	start    time.Time
 	number   uint64 // in events; 0 until the job is announced
 	recorded bool   // there is an event of its end
@@ -37,7 +39,7 @@ func (t *Tablet) begin() (*job, error) {
 		return nil, err
 	}
 	c := t.opts.Store.NewCreation()
-	return &job{t: t, st: st, edit: Edit{Created: []*blockmanager.Creation{c}}, creation: c, before: t.info(st), start: time.Now()}, nil
+	return &job{t: t, schema: st.schema, st: st, edit: Edit{Created: []*blockmanager.Creation{c}}, creation: c, start: time.Now()}, nil
 }
 
 // beginBlocked starts a job that blocks the table's writers until it ends, and waits until
@@ -68,8 +70,9 @@ func (t *Tablet) beginBlocked(ctx context.Context) (*job, error) {
 	return j, nil
 }
 
-// blockWriters takes the gate and continues with the current state. The rowsets that the
-// job replaces are still in it: only the owner of the work lock replaces rowsets.
+// blockWriters takes the gate and continues with the current state. Other jobs may have replaced
+// other parts of the table. The rowsets and the frozen MemRowSet that the job replaces are still in
+// it, and so is the schema: only their owner replaces them.
 func (j *job) blockWriters() error {
 	j.t.gate.Lock()
 	j.blocked = true
@@ -77,9 +80,38 @@ func (j *job) blockWriters() error {
 	if err != nil {
 		return err
 	}
-	j.st.release()
+	j.release()
 	j.st = st
 	return nil
+}
+
+// detach releases the job's state, except for the rowsets that the job replaces. A merge may take
+// long; its state would keep what concurrent jobs have replaced since: the memory of MemRowSets,
+// and the space of files.
+func (j *job) detach() {
+	for _, d := range j.edit.Removed {
+		d.Ref()
+		j.kept = append(j.kept, d)
+	}
+	for i := range j.edit.Replaced {
+		d := j.edit.Replaced[i].Set
+		d.Ref()
+		j.kept = append(j.kept, d)
+	}
+	j.st.release()
+	j.st = nil
+}
+
+// release releases the job's state, or what detach has kept of it.
+func (j *job) release() {
+	if j.st != nil {
+		j.st.release()
+		j.st = nil
+	}
+	for _, d := range j.kept {
+		d.Unref()
+	}
+	j.kept = nil
 }
 
 func (j *job) unblockWriters() {
@@ -100,9 +132,9 @@ func (j *job) cut() error {
 // starts the change logs of the stores that the job replaces. freeze returns when everything up to
 // L is durable and published:
 //
-//	work lock  ├───────────────────────────────────────────────────────────────────┤   no other job
-//	gate         ├─┤                                                  ├────────────┤    writers wait
-//	              ▲     write and sync the outputs      catch up in      last round,
+//	claims     ├───────────────────────────────────────────────────────────────────┤   no other job
+//	gate         ├─┤                                                  ├────────────┤    of these parts
+//	              ▲     write and sync the outputs      catch up in      last round,    writers wait
 //	              L     as of L                         rounds           commit, install
 //
 // With the gate held, every write batch of the table that is in the log has been applied. So the
@@ -121,13 +153,35 @@ func (j *job) cut() error {
 //
 // A failure before the commit leaves the frozen MemRowSet next to the new one: the next flush
 // writes it first, as of the L at which it was frozen. The delta mem stores were never replaced;
-// their change logs end. Source: design §5, tablet spec §13.1–§13.3.
+// their change logs end.
+//
+// A flush may run inside a merge, or cross its beginning or end:
+//
+//	merge of A, B into C   ├─ L1 ───────────────────────────────────────── commit ─┤
+//	flush into D                     ├─ L2 ─────────────── commit ─┤
+//
+// Each has its own rowsets, stores and change logs, so their edits commute: the result is that of
+// one job after the other, in either order. What they share is
+//
+//   - the table's metadata row. Each commit computes it, with the gate held, from the row of the one
+//     before. Flushed LSN, floor and counters only rise.
+//   - log_start. Each commit asks the state that is current then for its first LSN. It contains the
+//     delta mem stores of A and B until the merge is installed, and the frozen MemRowSet until the
+//     flush is. So the log keeps every change that a running job has caught up, or will.
+//   - replay, which compares an LSN with the included LSNs of the rowsets that have the key and,
+//     for an insert, with the flushed LSN. These need not rise from one commit to the next. A row of
+//     A that was deleted and inserted again between L1 and L2 is in C and D; the log's DELETE is
+//     above L1, so it is applied to C; its INSERT is not above L2, so D has it. Later changes find
+//     the key deleted in C.
+//
+// Source: design §5, tablet spec §13.1–§13.3.
 func (j *job) freeze(ctx context.Context, take func()) error {
 	if err := j.cut(); err != nil {
 		return err
 	}
 	take()
 	j.unblockWriters()
+	j.detach()
 	return j.t.opts.Store.Wait(ctx, j.at.lsn)
 }
 
@@ -137,7 +191,8 @@ func (j *job) startChangeLog(d *rowset.DiskRowSet) {
 	j.logging = append(j.logging, d.StartChangeLog())
 }
 
-// commit carries out the edit, in metadata and then in memory. Writers are blocked.
+// commit carries out the edit, in metadata and then in memory. Writers are blocked until it has
+// succeeded.
 func (j *job) commit() error {
 	t, e := j.t, &j.edit
 	if err := j.creation.Sync(); err != nil { // most jobs have synced their blocks with concurrent writers
@@ -156,7 +211,8 @@ func (j *job) commit() error {
 	if err := t.opts.Store.CommitMeta(t, e.metadata(row), first, func() error { return j.install(row) }); err != nil {
 		return err
 	}
-	j.st.openReplaced(e.reopened(j.st))
+	j.unblockWriters()
+	j.st.openReplaced(e.reopened(j.st)) // the job still owns the rowsets that replace them
 	return nil
 }
 
@@ -165,10 +221,14 @@ func (j *job) commit() error {
 func (j *job) install(row *meta.Table) error {
 	t, e := j.t, &j.edit
 	j.done = true
+	before := states(j.st)
 	dropped := e.dropped(j.st)
 	next, err := e.apply(j.st, t.opts.RowSets)
 	if err != nil {
 		return err
+	}
+	if e.Kind != "" {
+		j.report = t.reports.reserve(before, states(next))
 	}
 	t.metadata.Store(row)
 	t.auto = max(t.auto, row.AutoIncrement)
@@ -191,14 +251,21 @@ func (st *tabletState) openReplaced(sets []*rowset.DiskRowSet) {
 	}
 }
 
-// record saves the event of the edit, which was committed or failed with err, to be sent after the
-// locks are released.
+// record saves the event of the edit, which was committed or failed with err, to be sent when the
+// job has ended.
 func (j *job) record(err error) {
+	t := j.t
 	ev := j.edit.event()
 	ev.Job, ev.Time, j.recorded = j.number, time.Now(), true
-	ev.Table, ev.Before, ev.After = j.t.Name(), j.before, j.t.Info()
-	ev.Duration, ev.Err = time.Since(j.start), err
-	j.t.events = append(j.t.events, ev)
+	ev.Table, ev.Duration, ev.Err = t.Name(), time.Since(j.start), err
+	if j.report == nil {
+		now := t.Info()
+		ev.Before, ev.After = now, now
+		t.reports.add(ev)
+		return
+	}
+	ev.Before, ev.After = t.describe(j.report.before), t.describe(j.report.after)
+	t.reports.complete(j.report, ev)
 }
 
 // end ends the job and discards everything that was not committed.
@@ -211,7 +278,7 @@ func (j *job) end() {
 		j.creation.Abort()
 		j.edit.release()
 	}
-	j.st.release()
+	j.release()
 	if j.blocked {
 		j.unblockWriters()
 	}

@@ -15,9 +15,13 @@ import (
 )
 
 // Compact flushes, then merges until no rowsets overlap and no redos are left, except the DELETEs
-// of rows that history still contains and the redos of concurrent changes.
+// of rows that history still contains and the redos of concurrent changes. No other job of the table
+// runs concurrently.
 func (t *Tablet) Compact(ctx context.Context) (res compaction.Result, err error) {
-	t.exclusively(func() { res, err = t.compact(ctx) })
+	err = t.exclusively(ctx, func() error {
+		res, err = t.compact(ctx)
+		return err
+	})
 	return res, err
 }
 
@@ -44,14 +48,19 @@ func (t *Tablet) compact(ctx context.Context) (compaction.Result, error) {
 // Merge rewrites the chosen rowsets into others that do not overlap. A choice of none does nothing;
 // one that Choice.Check refuses is a merge that fails. The table's writers wait for the metadata
 // commit only.
-func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) (err error) {
-	t.exclusively(func() {
-		var layout compaction.Layout
-		if layout, err = t.layout(); err == nil && len(c.RowSets) > 0 {
-			_, err = t.mergeChoice(ctx, c, layout, nil)
+func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) error {
+	return t.compacting(ctx, c.RowSets, func() error {
+		layout, err := t.layout()
+		if err != nil || len(c.RowSets) == 0 {
+			return err
 		}
+		if err := c.Check(layout); err != nil {
+			t.refuse(c, layout, err)
+			return err
+		}
+		_, err = t.mergeSets(ctx, c.RowSets, c.Why, true)
+		return err
 	})
-	return err
 }
 
 // MergeBy merges what a policy picks, until it picks nothing, or only rowsets that the merges of
@@ -62,9 +71,7 @@ func (t *Tablet) MergeBy(ctx context.Context, p compaction.Policy, budget int64)
 	r := round{rowsets: math.MaxInt, overlaps: math.MaxInt}
 	for err == nil {
 		var e *Edit
-		// Other jobs of the table may run between two merges.
-		t.exclusively(func() { e, err = t.mergeOnce(ctx, p, budget, &r) })
-		if e == nil {
+		if e, err = t.mergeOnce(ctx, p, budget, &r); e == nil {
 			break
 		}
 		res.BytesWritten += e.BytesWritten
@@ -111,22 +118,67 @@ func (r *round) repeats(c compaction.Choice) bool {
 	return !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !slices.Contains(r.written, id) })
 }
 
-// mergeOnce performs one merge of MergeBy. It returns nil if there is nothing to merge. The choice
-// is made under the work lock, so that no other job replaces the rowsets before they are merged.
-func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64, r *round) (*Edit, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// mergeOnce performs one merge of MergeBy. It returns nil if there is nothing to merge.
+//
+// The policy does not see rowsets that other compactions own. If it then picks nothing, mergeOnce
+// waits for these compactions, and asks it again. It also asks again if another compaction has taken
+// a rowset between the pick and the merge.
+func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64, r *round) (e *Edit, err error) {
+	for again := true; again; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		layout, err := t.layout()
+		if err != nil {
+			return nil, err
+		}
+		r.observe(layout)
+		free, owned := t.unowned(layout)
+		c, err := t.pick(p, free, budget)
+		switch {
+		case err == nil && r.repeats(c) && len(owned) == 0:
+			return nil, nil
+		case err == nil && r.repeats(c):
+			if err := t.claims.waitCompacted(ctx, owned); err != nil {
+				return nil, err
+			}
+			continue
+		case err == nil:
+			err = c.Check(free)
+		}
+		if err != nil {
+			t.refuse(c, layout, err)
+			t.sendEvents()
+			return nil, err
+		}
+		err = t.compacting(ctx, c.RowSets, func() error {
+			layout, err := t.layout()
+			if again = err == nil && c.Check(layout) != nil; again || err != nil {
+				return err
+			}
+			e, err = t.mergeSets(ctx, c.RowSets, c.Why, true)
+			return err
+		})
+		if err != nil {
+			return e, err
+		}
 	}
-	layout, err := t.layout()
-	if err != nil {
-		return nil, err
+	return e, nil
+}
+
+// unowned returns a layout without the rowsets that compactions own, and the IDs of those.
+func (t *Tablet) unowned(layout compaction.Layout) (free compaction.Layout, owned []uint64) {
+	compacted := t.claims.compactedIDs()
+	free = layout
+	free.RowSets = nil
+	for _, r := range layout.RowSets {
+		if compacted[r.ID] {
+			owned = append(owned, r.ID)
+		} else {
+			free.RowSets = append(free.RowSets, r)
+		}
 	}
-	r.observe(layout)
-	c, err := t.pick(p, layout, budget)
-	if err == nil && r.repeats(c) {
-		return nil, nil
-	}
-	return t.mergeChoice(ctx, c, layout, err)
+	return free, owned
 }
 
 // pick calls a policy, whose code is the caller's: a panic is an error.
@@ -145,21 +197,13 @@ func (t *Tablet) pick(p compaction.Policy, layout compaction.Layout, budget int6
 	return p.Pick(layout, budget), nil
 }
 
-// mergeChoice merges what was chosen from layout, the table's current one. If picking has failed or
-// the choice cannot be carried out, it sends the event of a merge that failed.
-func (t *Tablet) mergeChoice(ctx context.Context, c compaction.Choice, layout compaction.Layout, failed error) (*Edit, error) {
-	if failed == nil {
-		failed = c.Check(layout)
-	}
-	if failed != nil {
-		t.events = append(t.events, t.refused(c, layout, failed))
-		return nil, failed
-	}
-	return t.mergeSets(ctx, c.RowSets, c.Why, true)
+// refuse saves the event of a merge that failed because of its choice, which was made from layout.
+func (t *Tablet) refuse(c compaction.Choice, layout compaction.Layout, err error) {
+	t.reports.add(t.refused(c, layout, err))
 }
 
-// mergeSets merges rowsets under the work lock and returns the edit. Without force, it does nothing
-// if a rewrite would change no rowset.
+// mergeSets merges rowsets for their owner and returns the edit. Without force, it does nothing if a
+// rewrite would change no rowset.
 func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (*Edit, error) {
 	j, err := t.begin()
 	if err != nil {

@@ -366,17 +366,30 @@ func rowCells(b *batch.RecordBatch, i int) [][]byte {
 	return cells
 }
 
-// checkFree fails if a lock of the table is held: gate, work, or a stripe.
+// checkFree fails if a lock of the table is held, if a job owns a part of it or keeps a rowset, or if
+// an event was not sent.
 func (w *testStore) checkFree() {
 	w.t.Helper()
 	if !w.tab.gate.TryLock() {
 		w.t.Fatal("the gate is held")
 	}
 	w.tab.gate.Unlock()
-	if !w.tab.work.TryLock() {
-		w.t.Fatal("the work lock is held")
+	if c := &w.tab.claims; c.flushing || c.exclusive != noExclusion || len(c.flushed)+len(c.compacted) > 0 || c.changed != nil {
+		w.t.Fatalf("flush %t, exclusion %d, flushed %v, compacted %v", c.flushing, c.exclusive, c.flushed, c.compacted)
 	}
-	w.tab.work.Unlock()
+	if st := w.tab.state; st != nil {
+		if n := st.refs.Load(); n != 1 {
+			w.t.Fatalf("the state has %d references", n)
+		}
+		for _, d := range st.tree.Sets {
+			if d.Shared() {
+				w.t.Fatalf("rowset %d has other references than the state's", d.Metadata().ID)
+			}
+		}
+	}
+	if n := len(w.tab.reports.list); n > 0 {
+		w.t.Fatalf("%d events were not sent", n)
+	}
 	for i := range w.tab.stripes {
 		if !w.tab.stripes[i].TryLock() {
 			w.t.Fatalf("stripe %d is held", i)

@@ -8,7 +8,7 @@
 //
 // Locks, in this order:
 //
-//	work     one job at a time: flush, compaction, alteration, drop, end of an Ingest
+//	claims   the parts of the table that jobs replace: jobs of different parts run concurrently
 //	gate     shared by write batches, from Prepare to the end of Apply; exclusive while the state is
 //	         replaced: briefly when a flush or merging compaction begins, and for the commit at the
 //	         end of these, of a delta compaction and of an Ingest. Alter and Drop hold it longer
@@ -79,8 +79,8 @@ type Options struct {
 	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
 	Logger      *slog.Logger
 
-	// Progress is called during a flush or merge with the number of rows read and their total. It
-	// is called with the work lock held, in an Alter with the gate too. nil disables it.
+	// Progress is called during a flush or merge with the number of rows read and their total, in
+	// an Alter with the gate held. nil disables it.
 	Progress func(table string, rows, of int64)
 }
 
@@ -89,8 +89,8 @@ type Tablet struct {
 	opts   Options
 	Number uint32
 
-	work    sync.Mutex
-	events  []compaction.Event // not yet sent; guarded by work
+	claims  claims
+	reports reports
 	gate    sync.RWMutex
 	stripes [stripeCount]sync.Mutex
 
@@ -236,8 +236,10 @@ func (t *Tablet) Close() { t.install(nil) }
 
 // Drop blocks writers, calls remove to remove the rowsets from the metadata, and closes the table.
 func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
-	t.work.Lock()
-	defer t.work.Unlock()
+	return t.exclusively(context.Background(), func() error { return t.drop(remove) })
+}
+
+func (t *Tablet) drop(remove func(sets []*rowset.Metadata) error) error {
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	if t.dropped.Load() {
@@ -273,15 +275,15 @@ func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 //
 // Errors: ErrNoTable if the table was dropped; those of commit.
 func (t *Tablet) Rename(name string, commit func(row *meta.Table, install func()) error) error {
-	// Without the work lock, a flush could commit a copy of the old row after the new one.
-	t.work.Lock()
-	defer t.work.Unlock()
-	if t.dropped.Load() {
-		return t.errDropped()
-	}
-	row := *t.Metadata()
-	row.Name = name
-	return commit(&row, func() { t.metadata.Store(&row) })
+	// A concurrent flush could commit a copy of the old row after the new one.
+	return t.exclusively(context.Background(), func() error {
+		if t.dropped.Load() {
+			return t.errDropped()
+		}
+		row := *t.Metadata()
+		row.Name = name
+		return commit(&row, func() { t.metadata.Store(&row) })
+	})
 }
 
 // Name returns the table's last committed name.
@@ -365,13 +367,23 @@ func (t *Tablet) layout() (compaction.Layout, error) {
 		return compaction.Layout{Table: t.Name()}, err
 	}
 	defer st.release()
-	return t.info(st), nil
+	return t.describe(states(st)), nil
 }
 
-func (t *Tablet) info(st *tabletState) compaction.Layout {
+// states returns the states of the rowsets, in order of first keys. They are immutable; a flush
+// gives a rowset another one.
+func states(st *tabletState) []*rowset.State {
+	out := make([]*rowset.State, len(st.tree.Sets))
+	for i, d := range st.tree.Sets {
+		out[i] = d.State()
+	}
+	return out
+}
+
+// describe returns the layout of rowsets in these states.
+func (t *Tablet) describe(sets []*rowset.State) compaction.Layout {
 	out := compaction.Layout{Table: t.Name(), RowSetBytes: t.opts.TargetBytes}
-	for _, d := range st.tree.Sets {
-		s := d.State()
+	for _, s := range sets {
 		r := describe(s.Meta)
 		for _, f := range s.Deltas.Redo {
 			r.RedoBytes += f.Bytes()
