@@ -55,8 +55,9 @@ func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	w := &it.windows[it.turn]
 	it.turn = (it.turn + 1) % keptWindows
 	out := &w.rows
-	out.Keys, out.Undo, out.Redo = out.Keys[:0], out.Undo[:0], out.Redo[:0]
-	w.images = w.images[:0]
+	n := min(max, it.m.Len())
+	out.Keys, out.Undo, out.Redo = slices.Grow(out.Keys[:0], n), slices.Grow(out.Undo[:0], n), out.Redo[:0]
+	w.images = slices.Grow(w.images[:0], n)
 	w.buf = nil // lists of earlier rows alias it
 	for len(w.images) < max {
 		items := it.next(max - len(w.images))

@@ -38,10 +38,9 @@ func AppendOrderedUvarint(dst []byte, v uint64) []byte {
 		return append(dst, orderedTag3, byte(v>>8), byte(v))
 	}
 	width := max(3, (bits.Len64(v)+7)/8)
-	var be [8]byte
-	binary.BigEndian.PutUint64(be[:], v)
+	end := len(dst) + 1 + width
 	dst = append(dst, byte(orderedBase+width))
-	return append(dst, be[8-width:]...)
+	return binary.BigEndian.AppendUint64(dst, v<<(64-8*width))[:end] // faster than as many bytes as needed
 }
 
 // OrderedUvarint reads a number that AppendOrderedUvarint wrote; n is the number of bytes read.

@@ -70,8 +70,7 @@ func (b *dictBuilder) appendCodes(v *batch.Vector, from, to int, overfill bool) 
 		return from
 	}
 	n := len(b.codes.cells)
-	cells := slices.Grow(b.codes.cells, 4*(to-from))[:n+4*(to-from)]
-	out, i := cells[n:], from
+	out, i := b.codes.extend(4*(to-from)), from
 	if v.Dict == nil {
 		for _, cell := range v.Bytes[from:to] {
 			code, ok := b.words.code(cell, overfill)
@@ -97,7 +96,7 @@ func (b *dictBuilder) appendCodes(v *batch.Vector, from, to int, overfill bool) 
 			i++
 		}
 	}
-	b.codes.cells = cells[:n+4*(i-from)]
+	b.codes.cells = b.codes.cells[:n+4*(i-from)]
 	return i
 }
 

@@ -146,12 +146,23 @@ func (b *shuffleBuilder) Append(v *batch.Vector, from, to int) int {
 
 func (b *shuffleBuilder) AppendAll(v *batch.Vector, from, to int) {
 	w := b.typ.Width()
-	b.cells = append(b.cells, v.Data[from*w:to*w]...)
+	copy(b.extend((to-from)*w), v.Data[from*w:to*w])
 }
 
-// appendCode appends one dictionary code.
-func (b *shuffleBuilder) appendCode(code uint32) {
-	b.cells = binary.LittleEndian.AppendUint32(b.cells, code)
+// extend appends n bytes of cells, which the caller fills. The memory of a payload that is not small
+// is allocated at once.
+func (b *shuffleBuilder) extend(n int) []byte {
+	from, to := len(b.cells), len(b.cells)+n
+	if to > cap(b.cells) {
+		full := b.capacity * b.typ.Width()
+		size := max(to, 2*cap(b.cells))
+		if size > full/8 {
+			size = max(size, full)
+		}
+		b.cells = append(make([]byte, 0, size), b.cells...)
+	}
+	b.cells = b.cells[:to]
+	return b.cells[from:]
 }
 
 func (b *shuffleBuilder) Full() bool    { return b.Len() >= b.capacity }
