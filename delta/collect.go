@@ -62,10 +62,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 	to := uint64(from) + uint64(n)
 	for i := range c.undos {
 		err := c.undos[i].scan(uint64(from), to, func(b *deltaBlock, i, j int) {
-			c.undo = slices.Grow(c.undo, int(b.first.at(j)-b.first.at(i)))
-			for d := range b.entriesOf(i, j) {
-				c.undo = append(c.undo, d)
-			}
+			c.undo = b.appendEntries(c.undo, i, j, mvcc.Everything)
 		})
 		if err != nil {
 			return nil, nil, err
@@ -97,11 +94,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 }
 
 func (c *Collector) takeRedos(b *deltaBlock, i, j int) {
-	for d := range b.entriesOf(i, j) {
-		if c.snap.Sees(d.TS) {
-			c.redo = append(c.redo, d)
-		}
-	}
+	c.redo = b.appendEntries(c.redo, i, j, c.snap)
 }
 
 // sortStable sorts deltas that are mostly sorted, since those of each store are.

@@ -110,6 +110,24 @@ func (b *deltaBlock) entriesOf(k, end int) iter.Seq[change.Delta] {
 	}
 }
 
+// appendEntries appends the deltas of entries [k, end) that snap sees.
+func (b *deltaBlock) appendEntries(dst []change.Delta, k, end int, snap mvcc.Snapshot) []change.Delta {
+	i := int(b.first.at(k))
+	start := b.starts.at(i)
+	dst = slices.Grow(dst, int(b.first.at(end))-i)
+	for ; k < end; k++ {
+		row := b.row(k)
+		for j := int(b.first.at(k + 1)); i < j; i++ {
+			next := b.starts.at(i + 1)
+			if ts := b.ts(i); snap.Sees(ts) {
+				dst = append(dst, change.Delta{Row: row, TS: ts, List: change.List(b.lists[start:next:next])})
+			}
+			start = next
+		}
+	}
+	return dst
+}
+
 // atOrAfter returns the first entry at or after entry from whose row is at or after row.
 func (b *deltaBlock) atOrAfter(from int, row uint64) int {
 	switch {
