@@ -38,6 +38,9 @@ func Open(dir string, o *Options) (*Store, error) {
 	s.dir = resolve(s.opts.FS, dir)
 	s.clock = s.opts.Clock
 	s.budget = budget.New(s.opts.MemoryLimit)
+	if s.opts.CompactionBandwidth > 0 {
+		s.throttle = newBandwidth(s.opts.CompactionBandwidth, s.overLimit).wait
+	}
 	s.cache = cache.New(s.opts.MemoryLimit / 4)
 	if err := s.open(); err != nil {
 		s.abandon()
@@ -302,6 +305,7 @@ func (s *Store) tabletOptions() tablet.Options {
 		TargetBytes: s.opts.RowSetBytes,
 		Logger:      s.opts.Logger,
 		Progress:    s.opts.Progress,
+		Throttle:    s.throttle,
 	}
 }
 

@@ -241,6 +241,11 @@ func (b *background) perform(ctx context.Context, op operation) (bytes int64, er
 		b.mu.Unlock()
 		return w.merges.Run(ctx, op.table.tab, op.plan)
 	case maintenance.Reclaim:
+		if b.s.throttle != nil {
+			if err := b.s.throttle(ctx, op.Cost); err != nil {
+				return 0, err
+			}
+		}
 		_, err := b.s.blocks.Rewrite(ctx)
 		return op.Cost, err
 	default: // maintenance.LogGC

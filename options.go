@@ -87,6 +87,10 @@ type Options struct {
 	// run at once. One of them only flushes and removes log, so that a long compaction of one table
 	// does not delay the flush of another. Default 2, at least 2.
 	MaintenanceWorkers int
+	// CompactionBandwidth is how many bytes per second merges and delta compactions write, those by
+	// call included. Flushes are not limited, and compactions are not while memory or the log is over
+	// its limit. Default: no limit.
+	CompactionBandwidth int64
 	// FlushBytes is the size at which a MemRowSet is flushed. Default: 64 MiB, or a quarter of
 	// MemoryLimit if that is less.
 	FlushBytes int64
@@ -123,6 +127,9 @@ func (o *Options) Validate() error {
 	}
 	if o.FlushBytes < 0 || o.RowSetBytes < 0 {
 		bad("FlushBytes and RowSetBytes cannot be negative")
+	}
+	if o.CompactionBandwidth < 0 {
+		bad("CompactionBandwidth is %d, want bytes per second", o.CompactionBandwidth)
 	}
 	if n := o.MaintenanceWorkers; n != 0 && n < minWorkers {
 		bad("MaintenanceWorkers is %d, want at least %d", n, minWorkers)

@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sort"
@@ -61,6 +62,7 @@ type Store struct {
 	budget     *budget.Budget
 	spare      atomic.Int64 // bytes that may be written before the free space is checked again
 	background *background
+	throttle   func(ctx context.Context, bytes int64) error // of what compactions write; nil: no limit
 }
 
 // enter begins a call; leave ends it.

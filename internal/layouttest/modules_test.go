@@ -16,6 +16,7 @@ var productModules = map[string][]string{
 	"github.com/zeebo/xxh3":               {"blockmanager", "internal/wal"},                           // checksums of blocks and frames
 	"google.golang.org/protobuf":          {"internal", "bloom", "cfile", "delta", "rowset", "hfile"}, // messages of the formats
 	"golang.org/x/sys":                    {"vfs", "internal/encoding"},                               // fallocate, hole punching, locks; processor features
+	"golang.org/x/time":                   {""},                                                       // limit of the bandwidth of compactions
 	"golang.org/x/term":                   {command},                                                  // detection of terminals
 	"github.com/spf13/cobra":              {command},                                                  // verbs and flags
 	"github.com/spf13/pflag":              {command},                                                  // cobra's flags: the kinds of flag errors, for our error texts

@@ -139,7 +139,7 @@ func (t *Tablet) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 // writeDeltaFiles writes the new files of the rowset; nil when there is nothing to do.
 func (j *job) writeDeltaFiles(ctx context.Context, c compaction.DeltaChoice) (*rowset.Metadata, error) {
 	t, e, d := j.t, &j.edit, j.edit.Replaced[0].Set
-	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.creation, Begin: func(bytes int64) {
+	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.output(ctx), Begin: func(bytes int64) {
 		e.BytesRead = bytes
 		j.announce()
 	}}

@@ -172,7 +172,7 @@ func (j *job) writeMemory(ctx context.Context) error {
 // ghosts, and included the LSN as of which they are read.
 func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int64, included lsn.LSN) error {
 	t, e, s := j.t, &j.edit, j.schema.Schema
-	w := rowset.NewRollingWriter(j.creation, s, t.newRowSetID, t.opts.TargetBytes)
+	w := rowset.NewRollingWriter(j.output(ctx), s, t.newRowSetID, t.opts.TargetBytes)
 	run := compaction.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w}
 	if progress := t.opts.Progress; progress != nil {
 		run.Progress = func(n int64) { progress(t.Name(), n, rows) }

@@ -82,6 +82,10 @@ type Options struct {
 	// Progress is called during a flush or merge with the number of rows read and their total, in
 	// an Alter with the gate held. nil disables it.
 	Progress func(table string, rows, of int64)
+
+	// Throttle is called before so many bytes are written to a new file of a merge or a delta
+	// compaction, and waits until they may be. Its errors end the job. nil disables it.
+	Throttle func(ctx context.Context, bytes int64) error
 }
 
 // Tablet is one table.

@@ -12,6 +12,7 @@ type Counts struct {
 	Flushes          int64
 	Merges           int64
 	DeltaCompactions int64
+	Maintained       int64 // background operations of steps
 	Reopenings       int64 // without crash
 	Crashes          int64
 	Lost             int64 // batches lost by power cuts
@@ -30,6 +31,7 @@ func (c *Counts) Add(o Counts) {
 	c.Flushes += o.Flushes
 	c.Merges += o.Merges
 	c.DeltaCompactions += o.DeltaCompactions
+	c.Maintained += o.Maintained
 	c.Reopenings += o.Reopenings
 	c.Crashes += o.Crashes
 	c.Lost += o.Lost

@@ -40,7 +40,7 @@ func NewGenerator(o script.Settings) *Generator {
 		g.o.Keys = 300
 	}
 	g.Weight = []Weighted{{script.Write, 500}, {script.Ingest, 25}, {script.UpdateWhere, 14}, {script.DeleteWhere, 8}, {script.DeleteRange, 7}, {script.Truncate, 4}, {script.Restore, 12}, {script.Get, 200}, {script.Find, 150}, {script.Count, 40}, {script.Many, 30}, {script.Versions, 60}, {script.Diff, 60}, {script.Flush, 40}, {script.Merge, 20}, {script.Compact, 4},
-		{script.Deltas, 15}, {script.Minor, 10}, {script.Major, 20}, {script.UndoGC, 6},
+		{script.Deltas, 15}, {script.Minor, 10}, {script.Major, 20}, {script.UndoGC, 6}, {script.Maintain, 20},
 		{script.Check, 6}, {script.Hold, 2}, {script.Reopen, 4}, {script.ReadOnly, 2}, {script.Verify, 1}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 15}, {script.Rename, 6}}
 	if !o.NoCrashes {
 		g.Weight = append(g.Weight, Weighted{script.Kill, 5}, Weighted{script.Cut, 5}, Weighted{script.Tear, 6})
@@ -68,6 +68,7 @@ func RandomSettings(seed uint64) script.Settings {
 	if r.IntN(3) > 0 {
 		o.Segment = 1 << (12 + r.IntN(6))
 	}
+	o.Policy = []string{"", "none", "overlap2", "budgeted", "tiered", "leveled"}[r.IntN(6)]
 	return o
 }
 
@@ -126,7 +127,7 @@ func (g *Generator) Next(r *Runner) script.Step {
 		}
 	case script.Find, script.Count:
 		st.Read = g.scan(r, r.Model.Tables[name])
-	case script.Merge, script.Major, script.Tear:
+	case script.Merge, script.Major, script.Tear, script.Maintain:
 		st.Mask = g.r.Uint64() & g.r.Uint64()
 	case script.Tick:
 		st.Time = g.tick()
@@ -136,7 +137,7 @@ func (g *Generator) Next(r *Runner) script.Step {
 		st.Read = g.read(r)
 	}
 	switch st.Kind {
-	case script.Check, script.Verify, script.Tick, script.Reopen, script.ReadOnly, script.Kill, script.Cut, script.Tear:
+	case script.Check, script.Verify, script.Maintain, script.Tick, script.Reopen, script.ReadOnly, script.Kill, script.Cut, script.Tear:
 		st.Table = ""
 	}
 	return st

@@ -15,6 +15,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/crashfs"
@@ -47,6 +49,8 @@ type Runner struct {
 	Wall    *Wall
 	Store   *oribi.Store
 	ctx     context.Context
+
+	choices *rand.Rand // of background operations; nil: the store's own
 
 	passed mvcc.Timestamp // no timestamp above it has passed the clock since the store was opened
 
@@ -118,6 +122,10 @@ func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
 	o := &r.Script.Settings
 	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever,
 		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
+	if r.choices = nil; o.Shuffled || !o.Background {
+		r.choices = values.NewRand(o.Seed)
+		opts.Schedule = r.schedule
+	}
 	if o.Manual() {
 		opts.Progress = r.progress
 	}
@@ -133,11 +141,11 @@ func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
 }
 
 func policyNamed(name string) compaction.Policy {
-	switch name {
-	case "":
+	if name == "" {
 		return nil
-	case "none":
-		return compaction.None{}
+	}
+	if p, ok := compaction.Named()[name]; ok {
+		return p
 	}
 	var o compaction.Overlap
 	if _, err := fmt.Sscanf(name, "overlap%d", &o.Depth); err != nil {
@@ -240,6 +248,8 @@ func (r *Runner) step(st *script.Step) error {
 		return r.history(st)
 	case script.Diff:
 		return r.diff(st)
+	case script.Maintain:
+		return r.maintain(st)
 	case script.Flush, script.Compact, script.Merge, script.Deltas, script.Minor, script.Major, script.UndoGC:
 		return r.rewrite(st)
 	case script.Tick:

@@ -28,7 +28,7 @@ func BulkSettings(seed uint64) script.Settings {
 // BackgroundSettings returns the settings of a history with background flushes and compactions.
 func BackgroundSettings(seed uint64) script.Settings {
 	o := RandomSettings(seed)
-	o.Background, o.FlushBytes = true, 1<<14
+	o.Background, o.FlushBytes, o.Shuffled = true, 1<<14, seed%2 == 1
 	return o
 }
 

@@ -34,6 +34,9 @@ func Variants() []Variant {
 	background := func(policy string, flush int64) func(*script.Settings) {
 		return func(o *script.Settings) { o.Background, o.Policy, o.FlushBytes = true, policy, flush }
 	}
+	shuffled := func(policy string) func(*script.Settings) {
+		return func(o *script.Settings) { o.Background, o.Shuffled, o.Policy, o.FlushBytes = true, true, policy, 1<<13 }
+	}
 	return []Variant{
 		{Name: "unchanged"},
 		{Name: "small MemRowSets", adapt: func(o *script.Settings) { o.FlushBytes = 1 << 12 }},
@@ -45,6 +48,9 @@ func Variants() []Variant {
 		{Name: "background work", adapt: background("", 1<<14)},
 		{Name: "background work without merges", adapt: background("none", 1<<13)},
 		{Name: "background work, merges at depth 2", adapt: background("overlap2", 1<<12)},
+		{Name: "background work at random, budgeted merges", adapt: shuffled("budgeted")},
+		{Name: "background work at random, tiered merges", adapt: shuffled("tiered")},
+		{Name: "background work at random, leveled merges", adapt: shuffled("leveled")},
 		{Name: "every batch synced", write: func(st *script.Step) { st.Sync = true }},
 		{Name: "no batch synced", write: func(st *script.Step) { st.Sync = false }},
 		{Name: "small cblocks", column: func(c *schema.Column) { c.BlockBytes = 512 }},
@@ -70,7 +76,7 @@ func (v *Variant) Of(s *script.Script) *script.Script {
 			st = script.Step{Kind: script.Reopen}
 		case script.Create, script.Alter:
 			v.relay(&st)
-		case script.Flush, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major, script.UndoGC:
+		case script.Flush, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major, script.UndoGC, script.Maintain:
 			if v.moves == never {
 				continue
 			}

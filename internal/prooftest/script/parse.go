@@ -125,7 +125,7 @@ func (f fields) duration(name string) time.Duration {
 
 func (f fields) settings() Settings {
 	return Settings{Seed: f.uint64("seed"), Hybrid: f.bool("hybrid"), History: f.duration("history"), FlushBytes: f.int64("flush"),
-		RowSetBytes: f.int64("rowset"), Segment: f.int64("segment"), Memory: f.int64("memory"), Policy: f.named["policy"], Background: f.bool("background"), Keys: f.int("keys"),
+		RowSetBytes: f.int64("rowset"), Segment: f.int64("segment"), Memory: f.int64("memory"), Policy: f.named["policy"], Background: f.bool("background"), Shuffled: f.bool("shuffled"), Keys: f.int("keys"),
 		Batch: f.int("batch")}
 }
 

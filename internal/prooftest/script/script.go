@@ -17,7 +17,7 @@ import (
 // its bytes in hex, "null", or "-" if it is not set. A list of cells or columns is separated by
 // commas; "*" is a nil list.
 //
-//	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 segment=0 memory=0 policy= background=false keys=300 batch=1
+//	settings seed=7 hybrid=false history=0s flush=65536 rowset=8192 segment=0 memory=0 policy= background=false shuffled=false keys=300 batch=1
 //	create t0 keys=1
 //	  column a type=INT32 encoding=0 compression=1 block=512 precision=0 scale=0 length=0 null=false immutable=false default=-
 //	alter t0
@@ -37,8 +37,8 @@ import (
 func (s *Script) String() string {
 	var b strings.Builder
 	o := &s.Settings
-	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s background=%v keys=%d batch=%d\n",
-		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background, o.Keys, o.Batch)
+	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s background=%v shuffled=%v keys=%d batch=%d\n",
+		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background, o.Shuffled, o.Keys, o.Batch)
 	for i := range s.Steps {
 		s.Steps[i].print(&b)
 	}
@@ -77,7 +77,7 @@ func (st *Step) print(b *strings.Builder) {
 		for _, key := range st.Keys {
 			fmt.Fprintf(b, " many=%s", CellsText(key, nil, ","))
 		}
-	case Merge, Major, Tear:
+	case Merge, Major, Tear, Maintain:
 		fmt.Fprintf(b, " mask=%d", st.Mask)
 	case Tick:
 		fmt.Fprintf(b, " time=%v", st.Time)

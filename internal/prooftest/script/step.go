@@ -54,6 +54,7 @@ const (
 	Minor    Kind = "minor"    // minor delta compaction of each rowset
 	Major    Kind = "major"    // major delta compaction of some columns
 	UndoGC   Kind = "undogc"   // drop undos older than the history floor
+	Maintain Kind = "maintain" // carry out some of the background operations that could run
 	Tick     Kind = "tick"     // set the wall clock forward or back
 	Verify   Kind = "verify"   // run Verify
 	Hold     Kind = "hold"     // take a snapshot and keep it past the retention and through rewrites
@@ -79,7 +80,7 @@ type Step struct {
 	During  Kind           // Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor or Major; "" = commit alone
 	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff; bulk calls: the rows, or the timestamp of a Restore
 	Keys    [][][]byte     // Many
-	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear: the seed
+	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the seed
 	Size    int            // Ingest: rows per record batch; 0 = 1. Bulk calls: bytes per write batch; 0 = one write batch
 	Stop    int            // Bulk calls with Size: the write batches after which the call is canceled, and made again for the rest; 0 = none
 	Time    time.Duration  // Tick: how far to move the clock; negative = back
@@ -129,8 +130,9 @@ type Settings struct {
 	RowSetBytes int64
 	Segment     int64  // size of a log segment in bytes; 0 = the store's default
 	Memory      int64  // memory limit in bytes; 0 = the store's default
-	Policy      string // background compaction policy: none, or overlap and the depth; "" = the store's default
+	Policy      string // compaction policy of background work: a name of compaction.Named, or overlap and the depth; "" = the store's default
 	Background  bool   // flush and compact in the background too; runs are then not repeatable
+	Shuffled    bool   // background operations are chosen at random; steps of kind Maintain do so without Background too
 	NoCrashes   bool   // the generator makes no kills or power cuts
 	Keys        int    // approximate number of different keys in a table; 0 = 300
 	Batch       int    // factor on the size of generated write batches; 0 = 1
