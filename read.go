@@ -587,19 +587,20 @@ func (sc *Scan) request(tableSchema *tablet.TableSchema, b *bounds) (req scan.Op
 	if req.Lower, err = t.bound(b.lower[:0], tableSchema, sc.o.lower); err != nil {
 		return req, err
 	}
-	if req.Upper, err = t.bound(b.upper[:0], tableSchema, sc.o.upper); err != nil || sc.o.prefix == nil {
+	if req.Upper, err = t.bound(b.upper[:0], tableSchema, sc.o.upper); err != nil {
 		return req, err
+	}
+	if len(sc.o.where) > 0 {
+		boundByFilter(tableSchema, &req)
+	}
+	if sc.o.prefix == nil {
+		return req, nil
 	}
 	prefix, err := t.bound([]byte{}, tableSchema, sc.o.prefix)
 	if err != nil {
 		return req, err
 	}
-	if bytes.Compare(prefix, req.Lower) > 0 {
-		req.Lower = prefix
-	}
-	if end := keyenc.PrefixEnd(prefix); end != nil && (req.Upper == nil || bytes.Compare(end, req.Upper) < 0) {
-		req.Upper = end
-	}
+	narrow(&req, prefix, keyenc.PrefixEnd(prefix))
 	return req, nil
 }
 

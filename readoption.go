@@ -230,6 +230,9 @@ func Latest() ReadOption {
 
 // Where selects the rows for which all predicates are true. If it is given more than once, the
 // predicates of all of them must be true. Without predicates, it selects all rows.
+//
+// Comparisons of the first key columns that must all be true bound the keys that are read, as From
+// and To do.
 func Where(predicates ...Predicate) WhereOption {
 	predicates = slices.Clone(predicates)
 	return whereOption(func(o *readOptions) { o.where = append(o.where, predicates...) })
