@@ -106,8 +106,13 @@ func (b *background) check(tables []*tableOps) {
 // overLimit reports whether memory or log should be freed, whatever the sizes of single tables.
 func (s *Store) overLimit() bool {
 	mem, soft := s.memoryPressure()
-	return mem > soft || s.budget.UsedBy(budget.Delta) >= s.deltaLimit() || s.log.Bytes() >= maxLogBytes
+	return mem > soft || s.budget.UsedBy(budget.Delta) >= s.deltaLimit() || s.log.Bytes() >= s.logTarget()
 }
+
+// logTarget returns the length of the log above which whatever pins it is flushed. A flush frees
+// whole segments only, and not the newest: if that alone were above the target, each write batch
+// would be flushed.
+func (s *Store) logTarget() int64 { return max(maxLogBytes, 2*s.opts.LogSegmentBytes) }
 
 // softShare is the share of the memory for rows and changes above which they are flushed before
 // anything else is done, in percent. Source: tablet spec §17.
@@ -197,7 +202,7 @@ func (b *background) schedule(now time.Time) {
 func (b *background) state() maintenance.State {
 	mem, soft := b.s.memoryPressure()
 	return maintenance.State{Workers: b.s.opts.MaintenanceWorkers, Running: b.running(), Rewriting: b.rewriting,
-		Memory: mem, SoftMemory: soft, LogTarget: maxLogBytes}
+		Memory: mem, SoftMemory: soft, LogTarget: b.s.logTarget()}
 }
 
 // running returns how many workers are busy.

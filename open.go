@@ -303,6 +303,7 @@ func (s *Store) tabletOptions() tablet.Options {
 		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: s.budget.Grower(budget.Delta)},
 		GrowMem:     s.budget.Grower(budget.MemRowSet),
 		TargetBytes: s.opts.RowSetBytes,
+		MergeBytes:  s.opts.MemoryLimit / 2,
 		Logger:      s.opts.Logger,
 		Progress:    s.opts.Progress,
 		Throttle:    s.throttle,

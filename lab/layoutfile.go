@@ -48,6 +48,9 @@ func ReadLayout(in io.Reader, name string) (compaction.Layout, error) {
 		l.RowSets = append(l.RowSets, set)
 	}
 	if err := lines.Err(); err != nil {
+		if !errors.Is(err, bufio.ErrTooLong) {
+			return l, fmt.Errorf("%s: after line %d: %w", name, number, err)
+		}
 		return l, &lineError{name, number + 1, err}
 	}
 	slices.SortStableFunc(l.RowSets, func(a, b compaction.RowSetInfo) int { return bytes.Compare(a.MinKey, b.MinKey) })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/oribi-db/oribi"
@@ -27,7 +28,7 @@ type realTable struct {
 	batch *oribi.Batch
 	value []byte
 	r     *random
-	ops   int64
+	ops   atomic.Int64 // the clock reads it in any goroutine
 }
 
 const (
@@ -45,7 +46,7 @@ func openReal(ctx context.Context, s *Spec, w *Workload, dir string, listener fu
 	if w.History > 0 {
 		history = time.Duration(w.History) * time.Second
 	}
-	clock := mvcc.NewHybridClock(func() time.Time { return clockStart.Add(time.Duration(t.ops) * time.Second) })
+	clock := mvcc.NewHybridClock(func() time.Time { return clockStart.Add(time.Duration(t.ops.Load()) * time.Second) })
 	t.options = oribi.Options{Manual: true, History: history, Clock: clock, Listener: listener, FS: t.files,
 		MemoryLimit: max(leastLimit, 16*int64(s.FlushBytes)), RowSetBytes: int64(s.RowSetBytes)}
 	var err error
@@ -82,7 +83,7 @@ func (t *realTable) reopen() error {
 }
 
 func (t *realTable) apply(o op) error {
-	t.ops++
+	t.ops.Add(1)
 	if o.kind != opDelete {
 		for i := range t.value {
 			t.value[i] = byte(t.r.Uint32())

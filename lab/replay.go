@@ -44,16 +44,10 @@ func readEvents(name, table string) (*eventReplay, error) {
 		}
 		if !begun {
 			begun = true
-			r.first = e.Before.RowSets
+			r.first = ordered(e.Before.RowSets)
 		}
 		r.rowset = max(r.rowset, e.After.RowSetBytes)
-		grown := e.Outputs[:0:0]
-		for _, set := range e.Outputs {
-			if bytes.Compare(set.MinKey, set.MaxKey) <= 0 {
-				grown = append(grown, set)
-			}
-		}
-		if e.Outputs = grown; e.Kind == compaction.Flush || e.Kind == compaction.Ingest || e.Kind == compaction.DeltaFlush {
+		if e.Outputs = ordered(e.Outputs); e.Kind == compaction.Flush || e.Kind == compaction.Ingest || e.Kind == compaction.DeltaFlush {
 			e.Before, e.After = compaction.Layout{}, compaction.Layout{}
 			r.events = append(r.events, e)
 		}
@@ -65,6 +59,18 @@ func readEvents(name, table string) (*eventReplay, error) {
 		return nil, fmt.Errorf("%s: no flushes", name)
 	}
 	return r, nil
+}
+
+// ordered returns the rowsets that have keys, by their first key. A log from elsewhere may have them
+// in any order.
+func ordered(sets []compaction.RowSetInfo) (out []compaction.RowSetInfo) {
+	for _, set := range sets {
+		if bytes.Compare(set.MinKey, set.MaxKey) <= 0 {
+			out = append(out, set)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b compaction.RowSetInfo) int { return bytes.Compare(a.MinKey, b.MinKey) })
+	return out
 }
 
 func (r *eventReplay) steps() int64 { return int64(len(r.events)) }

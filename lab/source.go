@@ -49,6 +49,9 @@ func (o operations) run(ctx context.Context, x *experiment, done func(int64)) er
 	}
 	unflushed, reported := int64(0), int64(0)
 	for range w.Operations {
+		if x.step%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		next := ops.next()
 		if err := x.table.apply(next); err != nil {
 			return err

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -150,5 +151,24 @@ func TestSpecsOfThePageAreValid(t *testing.T) {
 		if !strings.Contains(string(page), "](lab/"+filepath.Base(name)+")") {
 			t.Errorf("docs/lab.md does not link %s", name)
 		}
+	}
+}
+
+// Results of all experiments are kept in memory, so their number is limited.
+func TestSpecWithTooManyExperiments(t *testing.T) {
+	var workloads, policies []string
+	for i := range 40 {
+		workloads = append(workloads, fmt.Sprintf(`{"name":"uniform","label":"w%d","keys":10,"operations":10}`, i))
+		policies = append(policies, fmt.Sprintf(`{"name":"none","label":"p%d"}`, i))
+	}
+	parse := func(n int) error {
+		_, err := ParseSpec(fmt.Appendf(nil, `{"workloads":[%s],"policies":[%s]}`, strings.Join(workloads, ","), strings.Join(policies[:n], ",")))
+		return err
+	}
+	if err := parse(40); err == nil || !strings.Contains(err.Error(), "1600 experiments") {
+		t.Errorf("%v, want an error with 1600 experiments", err)
+	}
+	if err := parse(25); err != nil {
+		t.Error(err)
 	}
 }

@@ -36,6 +36,9 @@ var limits = map[string]struct {
 	"min_quality":   {0, 1e6, true},
 }
 
+// maxExperiments is the greatest number of experiments of a spec: their results are kept in memory.
+const maxExperiments = 1000
+
 // inRange reports what is wrong with the value of a field.
 func inRange(name string, field any) error {
 	limit, limited := limits[name]
@@ -132,6 +135,9 @@ func (s *Spec) check() error {
 	}
 	if len(s.Policies) == 0 {
 		return errors.New("policies: want at least one")
+	}
+	if n := len(s.Workloads) * len(s.Policies); n > maxExperiments {
+		return fmt.Errorf("policies: %d experiments (workloads times policies): want at most %d", n, maxExperiments)
 	}
 	labels := map[string]string{}
 	for i := range s.Workloads {

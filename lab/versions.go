@@ -49,7 +49,7 @@ func (v versions) run(ctx context.Context, x *experiment, done func(int64)) erro
 		{"major", func() error { return t.deltas(compaction.MajorDelta, "") }},
 		{"merge", func() error { return t.table.Compact(ctx) }},
 		{"undo-gc", func() error {
-			t.ops += v.w.History + 1 // all versions but the newest are older than the history
+			t.ops.Add(v.w.History + 1) // all versions but the newest are older than the history
 			times = []mvcc.Timestamp{newest}
 			return t.deltas(compaction.UndoGC, "")
 		}},

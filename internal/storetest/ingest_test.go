@@ -398,12 +398,12 @@ func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 		}
 		half := len(chosen) / 2
 		_, _, err := table.Ingest(ctx, steps(nil, rows(chosen[:half], value), rows(chosen[half:], value)))
+		ingests.Add(1)
 		if errors.Is(err, oribi.ErrKeyExists) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		ingests.Add(1)
 		return claim(value, chosen)
 	})
 	c.work(proofTime(300 * time.Millisecond))

@@ -176,6 +176,13 @@ func (c *claims) beginCompactionOfRest(ctx context.Context, ids []uint64) (taken
 	return taken, c.waitFlushed(ctx, taken)
 }
 
+// adopt takes, for a running compaction, rowsets that are not part of the table yet.
+func (c *claims) adopt(ids []uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.takeCompacted(ids)
+}
+
 func (c *claims) takeCompacted(ids []uint64) {
 	if c.compacted == nil {
 		c.compacted = map[uint64]bool{}

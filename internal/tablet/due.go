@@ -102,9 +102,9 @@ func (m *Merges) begin(l compaction.Layout) {
 	m.known = known
 }
 
-// Plan asks the policy what to merge. Rowsets that compactions own or that skip reports are not shown to it. A choice that
-// cannot be carried out, and a panic, are sent as the event of a merge that failed, and returned.
-// The policy is called without a lock.
+// Plan asks the policy what to merge. It does not show it rowsets that compactions own or that skip
+// reports. A choice that cannot be carried out, and a panic, are sent as the event of a merge that
+// failed, and returned. The policy is called without a lock.
 func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id uint64) bool) (MergePlan, error) {
 	layout, err := t.layout()
 	if err != nil {

@@ -202,9 +202,10 @@ func (t *Tablet) refuse(c compaction.Choice, layout compaction.Layout, err error
 	t.reports.add(t.refused(c, layout, err))
 }
 
-// mergeSets merges rowsets for their owner and returns the edit. Without force, it does nothing if a
-// rewrite would change no rowset.
-func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (*Edit, error) {
+// mergeStep merges rowsets for their owner and returns the edit. Without force, it does nothing if a
+// rewrite would change no rowset. added, unless it is nil, is called with the IDs of the rowsets that
+// it has written, before they become part of the table.
+func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force bool, added func(ids []uint64)) (*Edit, error) {
 	j, err := t.begin()
 	if err != nil {
 		return nil, err
@@ -232,6 +233,13 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 	}
 	j.announce()
 	err = j.writeMerged(ctx)
+	if err == nil && added != nil {
+		written := make([]uint64, len(e.Added))
+		for i, a := range e.Added {
+			written[i] = a.Row.ID
+		}
+		added(written)
+	}
 	if err == nil {
 		err = j.catchUp(ctx)
 	}

@@ -1,0 +1,106 @@
+package tablet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// mergeSets merges rowsets for their owner and returns the edit, of which BytesWritten counts all
+// steps. Without force, it does nothing if a rewrite would change no rowset.
+//
+// If reading all of them would take more memory than Options.MergeBytes, some are merged first:
+//
+//	rowsets   a b c d e                 over one key, of which three fit
+//	step 1    a b c  → f g              f and g do not overlap: one of them is read at a time
+//	step 2    d e f g → h i
+//
+// Each step is a merge of its own, with a commit and an event.
+func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (*Edit, error) {
+	var written int64
+	var between []uint64 // rowsets written by a step for a later one
+	defer func() { t.claims.endCompaction(between) }()
+	for {
+		step, err := t.fitting(ids)
+		if err != nil {
+			return nil, err
+		}
+		last := len(step) == len(ids)
+		var added func([]uint64)
+		if !last {
+			added = func(ids []uint64) {
+				between = append(between, ids...)
+				t.claims.adopt(ids)
+			}
+		}
+		e, err := t.mergeStep(ctx, step, why, force || !last, added)
+		if e != nil {
+			written += e.BytesWritten
+			e.BytesWritten = written
+		}
+		if last || err != nil {
+			return e, err
+		}
+		force = true
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id uint64) bool { return slices.Contains(step, id) })
+		for _, a := range e.Added {
+			ids = append(ids, a.Row.ID)
+		}
+	}
+}
+
+// fitting returns those of the rowsets that should be merged first, since reading all of them needs
+// too much memory: at least two, which overlap. It returns ids if all of them fit.
+//
+// A merge has as many rowsets in memory as are over one key, see compaction.Bounded.
+func (t *Tablet) fitting(ids []uint64) ([]uint64, error) {
+	st, err := t.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer st.release()
+	if t.opts.MergeBytes <= 0 {
+		return ids, nil
+	}
+	var sets []*rowset.DiskRowSet
+	for _, d := range st.tree.Sets {
+		if slices.Contains(ids, d.Metadata().ID) {
+			sets = append(sets, d)
+		}
+	}
+	slices.SortFunc(sets, func(a, b *rowset.DiskRowSet) int {
+		return cmp.Or(bytes.Compare(a.Metadata().MinKey, b.Metadata().MinKey), cmp.Compare(a.Metadata().ID, b.Metadata().ID))
+	})
+	var over []*rowset.DiskRowSet // that contain the first key of the next one
+	var needs []int64
+	total := int64(0)
+	for _, d := range sets {
+		for i := len(over) - 1; i >= 0; i-- {
+			if bytes.Compare(over[i].Metadata().MaxKey, d.Metadata().MinKey) < 0 {
+				total -= needs[i]
+				over, needs = slices.Delete(over, i, i+1), slices.Delete(needs, i, i+1)
+			}
+		}
+		need, err := d.HistoriesBytes()
+		if err != nil {
+			return nil, fmt.Errorf("table %q: %w", t.Name(), inRowSet(d.Metadata().ID, err))
+		}
+		if total+need > t.opts.MergeBytes && len(over) >= 2 {
+			return idsOf(over), nil
+		}
+		over, needs, total = append(over, d), append(needs, need), total+need
+	}
+	return ids, nil
+}
+
+func idsOf(sets []*rowset.DiskRowSet) []uint64 {
+	ids := make([]uint64, len(sets))
+	for i, d := range sets {
+		ids[i] = d.Metadata().ID
+	}
+	return ids
+}

@@ -1,0 +1,59 @@
+package tablet
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/compaction"
+)
+
+// A merge of overlapping rowsets takes several steps if they do not fit into memory, and gives the
+// same rows. A step has more than two rowsets over one key only if they fit.
+func TestMergeInSteps(t *testing.T) {
+	const sets, rows = 12, 30
+	for _, fit := range []int{0, 1, 2, 3, 7, 11, 12, 1000} { // rowsets; 0 means any number
+		t.Run(fmt.Sprint(fit), func(t *testing.T) {
+			w := newTestStore(t, testSchema)
+			for s := range sets {
+				var ops []Op
+				for i := range rows {
+					ops = append(ops, w.op(Insert, i*sets+s, s, "some text"))
+				}
+				w.mustCommit(ops...)
+				w.flush()
+			}
+			want := w.scan(latest, true)
+			most := int64(0)
+			var all []uint64
+			for _, d := range w.tab.state.tree.Sets {
+				n, err := d.HistoriesBytes()
+				if err != nil {
+					t.Fatal(err)
+				}
+				most, all = max(most, n), append(all, d.Metadata().ID)
+			}
+			w.tab.opts.MergeBytes = int64(fit) * most
+			w.events = nil
+			if err := w.tab.Merge(t.Context(), compaction.Choice{RowSets: all, Why: "a test"}); err != nil {
+				t.Fatal(err)
+			}
+			if one := fit == 0 || fit >= sets; (len(w.events) == 1) != one {
+				t.Errorf("%d steps", len(w.events))
+			}
+			for i, e := range w.events {
+				l := compaction.Layout{RowSets: e.Inputs}
+				if n := l.MaxHeight(); fit > 0 && n > max(2, fit) || e.Kind != compaction.Merge || e.Err != nil {
+					t.Errorf("step %d: %v, %d rowsets over one key; %v", i, e.Kind, n, e.Err)
+				}
+			}
+			if got := w.scan(latest, true); !slices.Equal(got, want) {
+				t.Errorf("%d rows after the merge, want %d", len(got), len(want))
+			}
+			if h := w.tab.Info().MaxHeight(); h != 1 {
+				t.Errorf("height %d after the merge", h)
+			}
+			w.checkFree()
+		})
+	}
+}
