@@ -48,6 +48,7 @@ type background struct {
 	ended      chan struct{} // closed and replaced when an operation ends
 	tables     map[uint32]*tableWork
 	backoff    maintenance.Backoff
+	owned      int64     // bytes of changes that flushes leave to compactions, as of the last list
 	confirmDue bool      // it is time to confirm the metadata
 	sparse     bool      // blocks were dropped since no container was sparse
 	looked     time.Time // when history was last looked through
@@ -166,10 +167,22 @@ func (b *background) scheduler() {
 		case now := <-tick.C:
 			b.mu.Lock()
 			b.confirmDue = true
+			b.lookAgain()
 			b.mu.Unlock()
 			b.schedule(now)
 		case <-b.wake:
 			b.schedule(time.Now())
+		}
+	}
+}
+
+// lookAgain makes the rules and the policy look again at tables of which they have not seen all
+// rowsets: the compactions that owned these may have ended without a new layout. The caller holds
+// b.mu.
+func (b *background) lookAgain() {
+	for _, w := range b.tables {
+		if w.hidden {
+			w.hidden, w.planned, w.seen = false, 0, 0
 		}
 	}
 }
@@ -202,7 +215,7 @@ func (b *background) schedule(now time.Time) {
 func (b *background) state() maintenance.State {
 	mem, soft := b.s.memoryPressure()
 	return maintenance.State{Workers: b.s.opts.MaintenanceWorkers, Running: b.running(), Rewriting: b.rewriting,
-		Memory: mem, SoftMemory: soft, LogTarget: b.s.logTarget()}
+		Memory: mem - b.owned, SoftMemory: soft, LogTarget: b.s.logTarget()}
 }
 
 // running returns how many workers are busy.
@@ -279,7 +292,8 @@ func (b *background) learn(op operation, result maintenance.Result, err error, n
 	case result == maintenance.Done:
 		b.backoff.Succeeded(job)
 		b.sparse = b.sparse || op.Kind != maintenance.LogGC && op.Kind != maintenance.Reclaim
-		if w != nil && op.table.tab.Version() == op.version {
+		// What a flush would write does not depend on the version alone.
+		if w != nil && op.Kind != maintenance.Flush && op.Kind != maintenance.DeltaFlush && op.table.tab.Version() == op.version {
 			w.futile[op.Kind] = op.version
 		}
 	case errors.Is(err, fault.ErrCorrupt) && w != nil && len(op.rowsets()) > 0:

@@ -46,7 +46,8 @@ type tableWork struct {
 	deltas  []compaction.DeltaChoice
 
 	damaged map[uint64]bool             // rowsets in which a rewrite has found damage
-	futile  map[maintenance.Kind]uint64 // version of the table that an operation has left as it was
+	futile  map[maintenance.Kind]uint64 // version of the table that an operation other than a flush has left as it was
+	hidden  bool                        // the policy was not shown all rowsets: running compactions owned some
 
 	first lsn.LSN   // the oldest operation in memory; lsn.Max = none
 	since time.Time // when it was first seen
@@ -64,6 +65,7 @@ func (b *background) list(now time.Time, tables bool) (ops []operation) {
 			clear(w.futile)
 		}
 	}
+	b.owned = 0
 	if tables {
 		current := b.s.sortedTables()
 		b.forgetDropped(current)
@@ -154,21 +156,22 @@ func (b *background) listTable(t *Table, now time.Time) []operation {
 // listFlushes returns the flush and the delta flush of a table.
 func (b *background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []operation) {
 	s := b.s
-	mem, deltas := t.tab.MemBytes()
-	rows, changes := t.tab.FirstLSNs()
-	first := min(rows, changes)
+	u := t.tab.Unflushed()
+	b.owned += u.Owned
+	first := min(u.FirstRow, u.FirstChange)
 	if first != w.first {
 		w.first, w.since = first, now
 	}
 	if first == lsn.Max {
 		return nil
 	}
-	gain := maintenance.FlushGain(mem+deltas, s.opts.FlushBytes, now.Sub(w.since))
-	ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.Flush, Memory: mem + deltas, Cost: mem + deltas,
-		Log: s.log.BytesFrom(first), Gain: gain, Full: mem >= s.opts.FlushBytes}})
-	if changes != lsn.Max {
-		ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.DeltaFlush, Memory: deltas, Cost: deltas,
-			Log: s.log.BytesFrom(changes) - s.log.BytesFrom(max(rows, changes)), Full: s.budget.UsedBy(budget.Delta) >= s.deltaLimit()}})
+	memory := u.Rows + u.Changes
+	gain := maintenance.FlushGain(memory, s.opts.FlushBytes, now.Sub(w.since))
+	ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.Flush, Memory: memory, Cost: memory,
+		Log: s.log.BytesFrom(first), Gain: gain, Full: u.Rows >= s.opts.FlushBytes}})
+	if u.FirstChange != lsn.Max {
+		ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.DeltaFlush, Memory: u.Changes, Cost: u.Changes,
+			Log: s.log.BytesFrom(u.FirstChange) - s.log.BytesFrom(max(u.FirstRow, u.FirstChange)), Full: s.budget.UsedBy(budget.Delta)-u.Owned >= s.deltaLimit()}})
 	}
 	return ops
 }
@@ -205,15 +208,16 @@ func (b *background) plan(tables []*Table) {
 		b.mu.Unlock()
 		version := t.tab.Version()
 		var p tablet.MergePlan
+		var hidden bool
 		var err error
 		if b.ctx.Err() == nil {
-			p, err = w.merges.Plan(t.tab, b.s.opts.Policy, min(maxCompaction, b.s.opts.MemoryLimit), func(id uint64) bool { return damaged[id] })
+			p, hidden, err = w.merges.Plan(t.tab, b.s.opts.Policy, min(maxCompaction, b.s.opts.MemoryLimit), func(id uint64) bool { return damaged[id] })
 		}
 		if err != nil && !errors.Is(err, fault.ErrNoTable) && !errors.Is(err, fault.ErrClosed) {
 			b.s.opts.Logger.Error("policy failed", slog.String("table", t.tab.Name()), slog.Any("err", err))
 		}
 		b.mu.Lock()
-		w.plan, w.planned, w.merging = p, version, false // after an error the policy is asked again when the layout has changed
+		w.plan, w.planned, w.hidden, w.merging = p, version, hidden, false // after an error the policy is asked again when the layout has changed
 		b.mu.Unlock()
 	}
 	b.mu.Lock()

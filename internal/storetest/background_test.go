@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -384,4 +385,71 @@ func TestPausedBackgroundWork(t *testing.T) {
 	insertNumbers(t, store, table, 10_000, 1, 3000)
 	second()
 	within(t, minute, func() { <-flushed })
+}
+
+// While rowsets are merged, their changes stay in memory, however many there are. They cause no
+// flushes; full MemRowSets are flushed as always.
+func TestBackgroundFlushesDuringMerge(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, MemoryLimit: 64 << 20, FlushBytes: 4 << 20, Policy: compaction.None{},
+		Listener: func(e oribi.Event) {
+			if e.Kind == compaction.Merge && e.Begin {
+				close(begun)
+				<-release
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	end := sync.OnceFunc(func() { close(release) })
+	defer end()
+	table, err := store.CreateTable("t", mustSchema(t, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "v", Type: schema.String}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(first, rows, bytes int) {
+		t.Helper()
+		b := store.NewBatch()
+		for k := range rows {
+			b.Upsert(table, oribi.Row{"k": first + k, "v": strings.Repeat("x", bytes)})
+		}
+		if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ids []uint64
+	for _, first := range []int{0, 500} {
+		put(first, 400, 10)
+		if err := table.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range table.Layout().RowSets {
+		ids = append(ids, r.ID)
+	}
+	merged := make(chan error)
+	go func() { merged <- table.Merge(t.Context(), compaction.Choice{RowSets: ids, Why: "a test"}) }()
+	<-begun
+	for range 6 { // together more than the share of the memory limit above which memory is flushed
+		put(0, 400, 10<<10)
+	}
+	if kinds := backgroundSteps(t, store, 0, nil); len(kinds) > 0 {
+		t.Errorf("changes of merged rowsets: %v", kinds)
+	}
+	put(2000, 20, 10)
+	if kinds := backgroundSteps(t, store, 0, nil); len(kinds) > 0 {
+		t.Errorf("and a few new rows: %v", kinds)
+	}
+	put(3000, 450, 10<<10)
+	if kinds := backgroundSteps(t, store, 1, nil); !slices.Equal(kinds, []string{"flush"}) {
+		t.Errorf("and a full MemRowSet: %v, want a flush", kinds)
+	}
+	end()
+	if err := <-merged; err != nil {
+		t.Fatal(err)
+	}
+	if n, err := table.Count(t.Context()); n != 1270 || err != nil {
+		t.Errorf("%d rows, %v", n, err)
+	}
 }

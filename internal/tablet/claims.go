@@ -111,7 +111,12 @@ func (c *claims) exclude(ctx context.Context) error {
 
 // include ends what exclude has begun.
 func (c *claims) include() {
-	c.release(func() { c.exclusive, c.flushed = noExclusion, nil })
+	c.release(func() {
+		c.exclusive = noExclusion
+		if !c.flushing { // else a running flush owns them, and exclude has failed
+			c.flushed = nil
+		}
+	})
 }
 
 // beginFlush takes the MemRowSets.

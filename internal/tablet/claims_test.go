@@ -190,3 +190,21 @@ func TestJobThatGivesUpWaitingOwnsNothing(t *testing.T) {
 		s.want("second flush")
 	})
 }
+
+// An exclusive job that is canceled while it waits for a flush leaves the flush its rowsets.
+func TestCanceledExclusiveJobTakesNothingFromFlush(t *testing.T) {
+	testClaims(t, func(s *claimScript) {
+		s.flush("flush")
+		s.want("flush")
+		s.c.flushed = map[uint64]bool{5: true}
+		ctx, cancel := context.WithCancel(s.t.Context())
+		s.exclude(ctx, "exclusive")
+		s.want("flush")
+		cancel()
+		s.want("exclusive: context canceled", "flush")
+		s.running = s.running[1:]
+		delete(s.end, "exclusive")
+		s.compact(s.t.Context(), "merge", 5)
+		s.want("flush") // the merge waits
+	})
+}

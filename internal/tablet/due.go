@@ -28,19 +28,39 @@ func (t *Tablet) MayRun(kind compaction.Kind, rowsets []uint64) bool {
 	return t.claims.free(flush, kind == compaction.UndoGC, rowsets)
 }
 
-// FirstLSNs returns the lowest LSN of an operation in the MemRowSets, and of one in the delta mem
-// stores; lsn.Max if there is none.
-func (t *Tablet) FirstLSNs() (rows, changes lsn.LSN) {
+// Unflushed is what a flush that begins now would write.
+type Unflushed struct {
+	Rows, Changes         int64   // bytes of the MemRowSets and of delta mem stores
+	FirstRow, FirstChange lsn.LSN // the lowest LSNs in them; lsn.Max = none
+
+	Owned int64 // bytes of the delta mem stores that a flush leaves to compactions
+}
+
+// Unflushed describes the memory of the table. It is zero if the table was dropped or closed.
+func (t *Tablet) Unflushed() Unflushed {
+	u := Unflushed{FirstRow: lsn.Max, FirstChange: lsn.Max}
 	st, err := t.acquire()
 	if err != nil {
-		return lsn.Max, lsn.Max
+		return u
 	}
 	defer st.release()
-	deltas := make([]*delta.MemStore, len(st.tree.Sets))
-	for i, d := range st.tree.Sets {
-		deltas[i] = d.Tracker().Mem
+	for _, m := range st.mems {
+		u.Rows += m.Bytes()
 	}
-	return firstLSN(st.mems, nil), firstLSN(nil, deltas)
+	owned := t.claims.compactedIDs()
+	var changed []*delta.MemStore
+	for _, d := range st.tree.Sets {
+		switch m := d.Tracker().Mem; {
+		case m.Empty():
+		case owned[d.Metadata().ID]:
+			u.Owned += m.Bytes()
+		default:
+			u.Changes += m.Bytes()
+			changed = append(changed, m)
+		}
+	}
+	u.FirstRow, u.FirstChange = firstLSN(st.mems, nil), firstLSN(nil, changed)
+	return u
 }
 
 // Deltas returns the descriptions of the rowsets from which the rules choose delta compactions,
@@ -103,29 +123,30 @@ func (m *Merges) begin(l compaction.Layout) {
 }
 
 // Plan asks the policy what to merge. It does not show it rowsets that compactions own or that skip
-// reports. A choice that cannot be carried out, and a panic, are sent as the event of a merge that
+// reports; hidden reports whether there are any that compactions own. A choice that cannot be carried out, and a panic, are sent as the event of a merge that
 // failed, and returned. The policy is called without a lock.
-func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id uint64) bool) (MergePlan, error) {
+func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id uint64) bool) (plan MergePlan, hidden bool, err error) {
 	layout, err := t.layout()
 	if err != nil {
-		return MergePlan{}, err
+		return plan, false, err
 	}
 	m.begin(layout)
 	m.round.observe(layout)
-	layout, _ = t.unowned(layout)
+	layout, owned := t.unowned(layout)
+	hidden = len(owned) > 0
 	layout.RowSets = slices.DeleteFunc(layout.RowSets, func(r compaction.RowSetInfo) bool { return skip != nil && skip(r.ID) })
 	c, err := t.pick(p, layout, budget)
 	if err == nil && m.round.repeats(c) { // or the choice is none
-		return MergePlan{}, nil
+		return plan, hidden, nil
 	}
 	if err == nil {
 		err = c.Check(layout)
 	}
 	if err != nil {
 		t.opts.Store.Event(t.refused(c, layout, err))
-		return MergePlan{}, err
+		return plan, hidden, err
 	}
-	plan := MergePlan{Choice: c, Gain: c.Quality}
+	plan = MergePlan{Choice: c, Gain: c.Quality}
 	if !(plan.Gain > 0) { // NaN too
 		plan.Gain = max(c.Gain(layout), leastGain)
 	}
@@ -134,7 +155,7 @@ func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id
 			plan.Bytes += layout.RowSets[i].Bytes
 		}
 	}
-	return plan, nil
+	return plan, hidden, nil
 }
 
 // Run carries out a plan, and returns the number of bytes written. It does nothing if another job

@@ -110,9 +110,9 @@ func (e *Edit) tableRow(row *meta.Table, nextRowSet uint64) *meta.Table {
 		next = *e.Alter.row
 	}
 	next.NextRowSetID = nextRowSet
-	next.HistoryFloor = max(next.HistoryFloor, e.Floor)
-	next.FlushedLSN = max(next.FlushedLSN, e.FlushedLSN)
-	next.AutoIncrement = max(next.AutoIncrement, e.AutoIncrement)
+	next.HistoryFloor = max(row.HistoryFloor, next.HistoryFloor, e.Floor)
+	next.FlushedLSN = max(row.FlushedLSN, next.FlushedLSN, e.FlushedLSN)
+	next.AutoIncrement = max(row.AutoIncrement, next.AutoIncrement, e.AutoIncrement)
 	return &next
 }
 

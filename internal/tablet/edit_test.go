@@ -467,3 +467,26 @@ func TestReleaseOfAnUncommittedEditKeepsTheState(t *testing.T) {
 		t.Errorf("first LSN of the state %d, want 9", got)
 	}
 }
+
+// An alteration that first flushes much memory does not lower the history floor that the flush has
+// raised, even if it lengthens the history.
+func TestAlterKeepsTheFloorOfItsFlush(t *testing.T) {
+	w := newTestStore(t, testSchema)
+	var ops []Op
+	for k := range 1000 {
+		ops = append(ops, w.op(Insert, k, 1, strings.Repeat("x", 2000)))
+	}
+	w.mustCommit(ops...)
+	w.mustCommit(w.op(Update, 1, 2, "b"))
+	w.floor = timestampOf(w.lsn)
+	if err := w.tab.Alter(t.Context(), func(row *meta.Table) error { row.HistorySec = 3600; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	n := w.reopened(0)
+	if floor := n.tab.Metadata().HistoryFloor; floor != w.floor {
+		t.Errorf("history begins at %d, want %d", floor, w.floor)
+	}
+	if _, err := n.tab.View(Snapshot{At: mvcc.AsOf(timestampOf(1))}); !errors.Is(err, fault.ErrTooOld) {
+		t.Errorf("a read before the floor: %v, want ErrTooOld", err)
+	}
+}

@@ -49,6 +49,7 @@ func (t *Tablet) compact(ctx context.Context) (compaction.Result, error) {
 // one that Choice.Check refuses is a merge that fails. The table's writers wait for the metadata
 // commit only.
 func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) error {
+	c.RowSets = slices.Clone(c.RowSets)
 	return t.compacting(ctx, c.RowSets, func() error {
 		layout, err := t.layout()
 		if err != nil || len(c.RowSets) == 0 {
@@ -194,7 +195,9 @@ func (t *Tablet) pick(p compaction.Policy, layout compaction.Layout, budget int6
 		r := &layout.RowSets[i]
 		r.MinKey, r.MaxKey = bytes.Clone(r.MinKey), bytes.Clone(r.MaxKey)
 	}
-	return p.Pick(layout, budget), nil
+	c = p.Pick(layout, budget)
+	c.RowSets = slices.Clone(c.RowSets) // a policy may use its slice again
+	return c, nil
 }
 
 // refuse saves the event of a merge that failed because of its choice, which was made from layout.

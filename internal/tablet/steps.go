@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/oribi-db/oribi/rowset"
@@ -87,7 +86,7 @@ func (t *Tablet) fitting(ids []uint64) ([]uint64, error) {
 		}
 		need, err := d.HistoriesBytes()
 		if err != nil {
-			return nil, fmt.Errorf("table %q: %w", t.Name(), inRowSet(d.Metadata().ID, err))
+			need = 0 // the merge will report the damage
 		}
 		if total+need > t.opts.MergeBytes && len(over) >= 2 {
 			return idsOf(over), nil
