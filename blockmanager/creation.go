@@ -159,22 +159,20 @@ func (c *Creation) Sync() error {
 	return nil
 }
 
-// syncDirty syncs the containers that were written to, and the directory if one of them is new, all
-// at once. The caller holds mu.
+// syncDirty syncs the containers that were written to, all at once, and then the directory if one of
+// them is new: after a failure nothing else is synced. The caller holds mu.
 func (c *Creation) syncDirty() (err error) {
 	o := &c.m.o
-	errs, n, unnamed := make(chan error, len(c.dirty)+1), 0, false
+	errs, unnamed := make(chan error, len(c.dirty)), false
 	for in := range c.dirty {
 		unnamed = unnamed || in.unnamed
-		n++
 		go func() { errs <- in.sync(o) }()
 	}
-	if unnamed {
-		n++
-		go func() { errs <- o.FS.SyncDir(o.dataDir()) }()
-	}
-	for range n {
+	for range c.dirty {
 		err = errors.Join(err, <-errs)
+	}
+	if err == nil && unnamed {
+		err = o.FS.SyncDir(o.dataDir())
 	}
 	return err
 }
