@@ -36,7 +36,7 @@
 //
 //  1. New container: file, header page. A crash here leaves a file that no row names; Writable
 //     removes it.
-//  2. Blocks, then one fdatasync per container, and an fsync of data/ if one is new, at the same time
+//  2. Blocks, then one fdatasync per container, then an fsync of data/ if one is new
 //     (Creation.Sync). A crash here leaves bytes above the last committed block.
 //  3. Anchor: an intent with the next epoch, its hash and the hash before; fdatasync. A crash here
 //     leaves an intent without its commit: the old metadata has the previous hash and is accepted.
