@@ -16,7 +16,7 @@ import (
 
 // Bounds of what may wait to be flushed or compacted.
 const (
-	maxLogBytes   = 128 << 20 // above it, whatever pins the oldest segment is flushed
+	maxLogBytes   = 128 << 20 // see logTarget
 	maxCompaction = 256 << 20 // bytes of input that one background compaction should stay below, if the memory limit is not less
 	confirmAfter  = time.Second
 	historyAfter  = time.Minute // after which an idle store looks for history that has become too old

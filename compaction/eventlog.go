@@ -46,8 +46,8 @@ const maxEventLine = 64 << 20
 //	redos, undos           number  of delta files
 //	redo_bytes, undo_bytes number
 //
-// Numbers are not negative and below 2^63, redos and undos below 2^31. A line has at most 64 MiB. For example, the event of a
-// flush that wrote two rows:
+// Numbers are not negative and below 2^63, redos and undos below 2^31. A line has at most 64 MiB.
+// For example, the event of a flush that wrote two rows:
 //
 //	{"time":"2026-11-23T07:00:00.25Z","job":1,"kind":"flush","table":"t","why":"the MemRowSet is flushed",
 //	"outputs":[{"id":1,"min":"0x80000001","max":"0x80000002","rows":2,"live_rows":2,"bytes":900,"redos":0,

@@ -19,8 +19,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// backgroundSteps carries out background work until none is due, at most limit operations, and returns their
-// kinds. It fails the test after an error, unless fails accepts it.
+// backgroundSteps carries out background work until none is due, at most limit operations, and
+// returns their kinds. It fails the test after an error, unless fails accepts it.
 func backgroundSteps(t *testing.T, store *oribi.Store, limit int, fails func(error) bool) (kinds []string) {
 	t.Helper()
 	for {

@@ -123,8 +123,9 @@ func (m *Merges) begin(l compaction.Layout) {
 }
 
 // Plan asks the policy what to merge. It does not show it rowsets that compactions own or that skip
-// reports; hidden reports whether there are any that compactions own. A choice that cannot be carried out, and a panic, are sent as the event of a merge that
-// failed, and returned. The policy is called without a lock.
+// reports; hidden reports whether there are any that compactions own. A choice that cannot be carried
+// out, and a panic, are sent as the event of a merge that failed, and returned. The policy is called
+// without a lock.
 func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id uint64) bool) (plan MergePlan, hidden bool, err error) {
 	layout, err := t.layout()
 	if err != nil {

@@ -82,7 +82,7 @@ func (t *Tablet) MergeBy(ctx context.Context, p compaction.Policy, budget int64)
 	return res, err
 }
 
-// round is what MergeBy knows of its merges, so that it ends for any policy. Each merge takes a
+// round is what MergeBy, or Merges, knows of its merges, so that it ends for any policy. Each merge takes a
 // rowset that is not in written, and puts its own there; what it takes away from there only lowers
 // one of two numbers.
 type round struct {

@@ -57,14 +57,14 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 //
 // A merge has as many rowsets in memory as are over one key, see compaction.Bounded.
 func (t *Tablet) fitting(ids []uint64) ([]uint64, error) {
+	if t.opts.MergeBytes <= 0 {
+		return ids, nil
+	}
 	st, err := t.acquire()
 	if err != nil {
 		return nil, err
 	}
 	defer st.release()
-	if t.opts.MergeBytes <= 0 {
-		return ids, nil
-	}
 	var sets []*rowset.DiskRowSet
 	for _, d := range st.tree.Sets {
 		if slices.Contains(ids, d.Metadata().ID) {
