@@ -48,9 +48,12 @@ type changeLog struct {
 	apply func(from int) (next int, err error)
 }
 
-// catchUp syncs what the job has written and catches up. It returns with writers blocked and every
-// change applied.
+// catchUp waits for the log, syncs what the job has written, and catches up. It returns with writers
+// blocked and every change applied.
 func (j *job) catchUp(ctx context.Context) error {
+	if err := j.awaitLog(); err != nil {
+		return err
+	}
 	if err := j.creation.Sync(); err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ct
 		l.crash()
 	}
 	ctx := &betweenRounds{Context: context.Background()}
-	l.onWait = func() {
+	l.onBegin = func() {
 		step()
 		if reading {
 			l.onRead = step
@@ -220,7 +220,7 @@ func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ct
 	kill = func() { l.crash(); l.onCommit = kill }
 	l.onCommit = kill
 	err := work(l, ctx)
-	l.onWait, l.onRead, l.onGrow, l.onCommit, ctx.hook = nil, nil, nil, nil, nil
+	l.onBegin, l.onRead, l.onGrow, l.onCommit, ctx.hook = nil, nil, nil, nil, nil
 	if steps < 2 {
 		l.t.Fatalf("%d steps of concurrent writes", steps)
 	}
@@ -334,7 +334,7 @@ func TestLogStartCountsCaughtUpChanges(t *testing.T) {
 				if name != "flush" {
 					l.mustCommit(l.op(Update, 1, 2, "x"))
 				}
-				l.onWait = func() { l.mustCommit(l.op(Update, 1, 3, "y"), l.op(Delete, 2, 0, "")) }
+				l.onBegin = func() { l.mustCommit(l.op(Update, 1, 3, "y"), l.op(Delete, 2, 0, "")) }
 				if err := work(l, t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -103,7 +103,7 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction
 	case len(e.Replaced) > 0:
 		e.Kind, e.Why = compaction.DeltaFlush, "the delta mem stores are flushed"
 	default:
-		return res, left, nil
+		return res, left, j.awaitLog()
 	}
 	j.announce()
 	err = j.writeMemory(ctx)

@@ -75,10 +75,10 @@ func (l *interleaving) step(j *steppedJob) {
 		l.checkCrash()
 		l.onCommit = commit
 	}
-	l.onWait, l.onRead, l.onCommit = stop, stop, commit
+	l.onBegin, l.onRead, l.onCommit = stop, stop, commit
 	l.onGrow = func() { l.current.catchUp = true }
 	_, more := j.resume()
-	l.onWait, l.onRead, l.onCommit, l.onGrow, l.commitErr = nil, nil, nil, nil, nil
+	l.onBegin, l.onRead, l.onCommit, l.onGrow, l.commitErr = nil, nil, nil, nil, nil
 	l.current = nil
 	if more {
 		return

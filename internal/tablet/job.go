@@ -23,6 +23,7 @@ type job struct {
 	edit     Edit                   // filled in step by step, complete at commit
 	creation *blockmanager.Creation // one of edit.Created
 	at       cutover                // the point as of which memory is written
+	logged   chan error             // receives the result of freeze's wait for the log; nil: awaited, or none
 	logging  []*delta.MemStore      // stores whose change logs end with the job
 	blocked  bool                   // the gate is held
 	done     bool                   // the edit is committed
@@ -129,11 +130,12 @@ func (j *job) cut() error {
 }
 
 // freeze sets the cutover point L as of which memory is written. take, called with writers blocked,
-// starts the change logs of the stores that the job replaces. freeze returns when everything up to
-// L is durable and published:
+// starts the change logs of the stores that the job replaces. After it, the outputs are written while
+// the log is synced; catchUp begins when everything up to L is durable and published:
 //
 //	claims     ├───────────────────────────────────────────────────────────────────┤   no other job
 //	gate         ├─┤                                                  ├────────────┤    of these parts
+//	log            ├──────┤ sync up to L
 //	              ▲     write and sync the outputs      catch up in      last round,    writers wait
 //	              L     as of L                         rounds           commit, install
 //
@@ -182,7 +184,20 @@ func (j *job) freeze(ctx context.Context, take func()) error {
 	take()
 	j.unblockWriters()
 	j.detach()
-	return j.t.opts.Store.Wait(ctx, j.at.lsn)
+	logged := make(chan error, 1)
+	go func() { logged <- j.t.opts.Store.Wait(ctx, j.at.lsn) }()
+	j.logged = logged
+	return nil
+}
+
+// awaitLog waits until everything up to the cutover point is durable and published.
+func (j *job) awaitLog() error {
+	if j.logged == nil {
+		return nil
+	}
+	err := <-j.logged
+	j.logged = nil
+	return err
 }
 
 // startChangeLog makes the delta mem store of d log its changes until the job ends. Writers are
@@ -271,6 +286,7 @@ func (j *job) record(err error) {
 // end ends the job and discards everything that was not committed.
 func (j *job) end() {
 	j.recordPanic()
+	j.awaitLog() // an error does not matter any more
 	for _, m := range j.logging {
 		m.StopChangeLog()
 	}

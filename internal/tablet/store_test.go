@@ -62,7 +62,8 @@ type testStore struct {
 	waitErr     error
 	commitErr   error
 	appendErr   error
-	onWait      func() // called by the next Wait
+	onWait      func() // called by the next Wait; not while a flush or merge runs, whose Wait is concurrent
+	onBegin     func() // called when a flush, compaction or ingest next begins, after its cutover point
 	onRead      func() // called when a flush or merge next reports progress
 	onGrow      func() // called when delta mem stores, or a change log, next take memory
 	onCommit    func() // called before the next metadata commit
@@ -204,6 +205,7 @@ func (w *testStore) Event(e compaction.Event) {
 			w.running = map[uint64]compaction.Event{}
 		}
 		w.running[e.Job] = e
+		once(&w.onBegin)
 		return
 	}
 	if b, ok := w.running[e.Job]; !ok || b.Kind != e.Kind || b.Table != e.Table || b.Why != e.Why || !reflect.DeepEqual(b.Inputs, e.Inputs) || e.Time.Before(b.Time) {
