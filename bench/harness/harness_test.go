@@ -101,20 +101,6 @@ func spoiling(name string) Peer {
 	return p
 }
 
-// counting is a peer whose answer is the number of rounds that its state has seen.
-func counting(name string) Peer {
-	p := fake(name, "")
-	p.Measure = func(env *Env) (m Measurement, err error) {
-		text, err := os.ReadFile(env.Path("left"))
-		if err != nil {
-			return m, err
-		}
-		took, err := env.Clock(func() error { return os.WriteFile(env.Path("left"), append(text, 'x'), 0o600) })
-		return Measurement{Value: took.Seconds(), Checksum: fmt.Sprint(len(text))}, err
-	}
-	return p
-}
-
 var fakes = []Workload{
 	{Name: "plain", Peers: []Peer{fake("a", "same"), fake("b", "same")}},
 	{Name: "fresh", Fresh: true, Peers: []Peer{fake("a", "same"), commandPeer()}},
@@ -125,8 +111,6 @@ var fakes = []Workload{
 	{Name: "half", Peers: []Peer{dying("a", 1), fake("b", "same")}},
 	{Name: "group-1", Group: "g", Peers: []Peer{fake("a", "same"), sharing("a2", "a")}},
 	{Name: "group-2", Group: "g", Copies: true, Peers: []Peer{spoiling("a")}},
-	{Name: "moving-1", Group: "m", Changing: true, Peers: []Peer{counting("a"), counting("b"), dying("c", 0)}},
-	{Name: "moving-2", Group: "m", Changing: true, Peers: []Peer{counting("a"), counting("b"), counting("c")}},
 	{Name: "again", Of: "plain", Peers: []Peer{fake("a", "same")}, Derive: func(m Measurement) Measurement {
 		m.Value = 7
 		return m
@@ -380,22 +364,9 @@ func TestGroupIsPreparedOnceAndCopiesDoNotChangeIt(t *testing.T) {
 	}
 }
 
-func TestChangingGroupContinuesWithoutAFailedPeer(t *testing.T) {
-	r, _, err := runFakes(t, []string{"moving-1", "moving-2"}, 2)
-	if err == nil || strings.Contains(err.Error(), "answers") {
-		t.Errorf("got %v", err)
-	}
-	if got := r.Workloads[1].Peers[1].Rounds[1].Checksum; got != "3" {
-		t.Errorf("the last round of the second workload saw %s earlier rounds, want 3", got)
-	}
-	if c := r.Workloads[1].Peers[2]; c.Failed == "" || len(c.Rounds) != 0 {
-		t.Errorf("a peer continued on a spoiled state: %+v", c)
-	}
-}
-
 func TestSelectKeepsOurPeers(t *testing.T) {
 	for _, c := range []struct{ peers, want string }{
-		{"b", "plain a b, unequal a b, half a b, moving-1 a b, moving-2 a b"},
+		{"b", "plain a b, unequal a b, half a b"},
 		{"far", "nested a far-1"},
 	} {
 		got, err := Select(fakes, []string{c.peers})
@@ -434,7 +405,7 @@ func timed(more bool, ours, other []float64) *Report {
 	if other != nil {
 		w.Peers = append(w.Peers, PeerResult{Peer: "other", Rounds: rounds(other)})
 	}
-	w.compare(false)
+	w.compare()
 	return &Report{Scale: "hour", Workloads: []WorkloadResult{w}}
 }
 

@@ -131,8 +131,8 @@ func freeBytes(dir string) (n int64, known bool) {
 	return int64(s.Bavail) * s.Bsize, true
 }
 
-// DropCache asks the system to evict the files in dir from the page cache.
-func DropCache(dir string) error {
+// dropCache asks the system to evict the files in dir from the page cache.
+func dropCache(dir string) error {
 	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err

@@ -26,8 +26,8 @@ func (*Env) writtenBytes() int64 { return 0 }
 
 func allocated(info os.FileInfo) int64 { return info.Size() }
 
-// DropCache does nothing on this system.
-func DropCache(string) error { return nil }
+// dropCache does nothing on this system.
+func dropCache(string) error { return nil }
 
 type around struct{}
 

@@ -76,25 +76,22 @@ func (r *Report) Met() bool {
 	return true
 }
 
-// compare computes the medians. It returns an error if two peers, or two rounds of a workload that
-// does not change its state, gave different answers.
-func (w *WorkloadResult) compare(changing bool) error {
+// compare computes the medians. It returns an error if two peers, or two rounds, gave different
+// answers.
+func (w *WorkloadResult) compare() error {
 	for i := range w.Peers {
 		w.Peers[i].Median = median(w.Peers[i].values(""))
 	}
-	first, who := map[int]string{}, map[int]string{}
+	first, who := "", ""
 	for i := range w.Peers {
-		for round, m := range w.Peers[i].Rounds {
-			if !changing {
-				round = 0
-			}
+		for _, m := range w.Peers[i].Rounds {
 			switch {
-			case m.Checksum == "" || m.Checksum == first[round]:
-			case first[round] != "":
-				w.Differ = fmt.Sprintf("%s: %s answers %s, but %s answers %s", w.Workload, w.Peers[i].Peer, m.Checksum, who[round], first[round])
+			case m.Checksum == "" || m.Checksum == first:
+			case first != "":
+				w.Differ = fmt.Sprintf("%s: %s answers %s, but %s answers %s", w.Workload, w.Peers[i].Peer, m.Checksum, who, first)
 				return errors.New(w.Differ)
 			default:
-				first[round], who[round] = m.Checksum, w.Peers[i].Peer
+				first, who = m.Checksum, w.Peers[i].Peer
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -64,7 +65,7 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 			state.removeAll(workloads)
 			return r, fmt.Errorf("%s: %w; the results of earlier workloads are kept", w.Name, context.Cause(ctx))
 		}
-		errs = append(errs, err, m.result.compare(w.Changing))
+		errs = append(errs, err, m.result.compare())
 		m.result.judge(w, r)
 		r.Workloads = append(r.Workloads, m.result)
 		if c.Keep != nil {
@@ -211,9 +212,6 @@ func (m *measuring) note(peer int, err error) {
 	}
 	if err != nil && m.ctx.Err() == nil {
 		m.result.Peers[peer].Failed = err.Error()
-		if m.w.Changing && m.states[peer] != "" {
-			m.failed[m.states[peer]] = err // the others must not continue with the state that it left
-		}
 	}
 }
 
@@ -249,18 +247,41 @@ func (m *measuring) make(peer int, s spec) error {
 	return err
 }
 
-// again gives a peer the initial state of a round.
-func (m *measuring) again(peer int) error {
+// again gives a peer the initial state of a round, on disk and in the page cache.
+func (m *measuring) again(peer int) (err error) {
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()
 	}
-	switch s := m.specs[peer]; {
+	s := m.specs[peer]
+	switch {
 	case m.w.Copies:
-		return copyDir(s.Env.Dir, m.states[peer])
+		err = copyDir(s.Env.Dir, m.states[peer])
 	case m.w.Fresh:
-		return m.make(peer, s)
+		err = m.make(peer, s)
 	}
-	return nil
+	switch {
+	case err != nil:
+		return err
+	case m.w.Cold:
+		return dropCache(s.Env.Dir)
+	}
+	return fillCache(s.Env.Dir)
+}
+
+// fillCache reads the files in dir, so that the page cache contains them.
+func fillCache(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteTo(io.Discard)
+		return err
+	})
 }
 
 // copyDir makes a directory a copy of another, and syncs it.

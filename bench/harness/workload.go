@@ -32,11 +32,11 @@ type Workload struct {
 	// the first of them is used for all workloads of a run.
 	Group string
 	// Copies makes each round begin with a copy of the group's state. Without it, a round must not
-	// change the state, unless Changing is set.
+	// change the state.
 	Copies bool
-	// Changing means that a round starts from what earlier rounds left: only answers of the same
-	// round are compared.
-	Changing bool
+	// Cold means that the page cache contains nothing of the peer's directory when a round begins.
+	// Otherwise it contains all of it, as far as it fits.
+	Cold bool
 	// Of names an earlier workload that does the same work. If that ran with all peers of this one,
 	// Derive computes the rounds of this workload from its rounds, and nothing runs twice.
 	Of     string

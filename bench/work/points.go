@@ -120,7 +120,7 @@ func measureGets(env *harness.Env, d *peer.Driver, n int, call peer.Call, line i
 func getCold(all []peer.Driver) harness.Workload {
 	return harness.Workload{
 		Name: "get-cold", About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d keys in random order, once each, right after opening, with nothing in the page cache", coldKeys),
-		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
+		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs, Cold: true,
 		Peers: tablePeers(local(all), peer.Point, measureCold)}
 }
 
@@ -130,9 +130,6 @@ func measureCold(env *harness.Env, d *peer.Driver) (m harness.Measurement, err e
 		return m, err
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
-	if err := harness.DropCache(env.Dir); err != nil {
-		return m, err
-	}
 	return withTable(env, d, func(l peer.Lineitem) (m harness.Measurement, err error) {
 		var into inputs.Item
 		var sum int64

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -17,8 +17,7 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// ycsbGroup is the state that all YCSB workloads use, one after another: each finds what the
-// earlier ones left.
+// ycsbGroup is the state from which all YCSB workloads start.
 const ycsbGroup = "ycsb"
 
 // Kinds of YCSB operations.
@@ -43,7 +42,7 @@ type ycsbMix struct {
 	other  int
 	kind   uint8
 	base   uint8 // kind of the operations that are not reads
-	part   int   // number of operations relative to other mixes
+	part   int   // other mixes have this many times the operations
 }
 
 var ycsbMixes = []ycsbMix{
@@ -55,31 +54,49 @@ var ycsbMixes = []ycsbMix{
 	{"f", "50 % reads, 50 % reads followed by an update of a field", 50, ycsbModify, ycsbRead, 1},
 }
 
-// ycsb returns the mixes A to F, each with three distributions of records.
+// ycsb returns the mixes A to F, each with three distributions of records, warm and cold.
 func ycsb(all []peer.Driver) (out []harness.Workload) {
 	for _, mix := range ycsbMixes {
 		for _, choice := range []string{"uniform", "zipf", "latest"} {
-			w := harness.Workload{
-				Name:  "ycsb-" + mix.letter + "-" + choice,
-				About: fmt.Sprintf("YCSB %s: %s; records of 10 fields of 100 bytes, chosen %s; one thread, no sync", mix.letter, mix.about, ycsbChoices[choice]),
-				Unit:  "operations/s", More: true, MemoryLimit: peakLimit, Group: ycsbGroup, Changing: true,
-			}
-			if mix.letter == "b" || mix.letter == "c" || mix.letter == "d" {
-				for _, name := range []string{peer.Oribi.Name, peer.OribiSmall.Name} {
-					w.Floors = append(w.Floors, harness.Floor{Peer: name, Against: harness.BestPeer, Ratio: 1.5, Least: true})
-				}
-			}
-			if choice == "zipf" {
-				w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: "oribi", Workload: "ycsb-" + mix.letter + "-uniform", Ratio: 1, Least: true})
-			}
-			for _, d := range drivers(all, peer.KV) {
-				w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: func(env *harness.Env) error { return prepareYCSB(env, &d) },
-					Measure: func(env *harness.Env) (harness.Measurement, error) { return measureYCSB(env, &d, &mix, choice) }})
-			}
-			out = append(out, w)
+			out = append(out, ycsbWorkload(all, mix, choice, false), ycsbWorkload(all, mix, choice, true))
 		}
 	}
 	return out
+}
+
+func ycsbWorkload(all []peer.Driver, mix ycsbMix, choice string, cold bool) harness.Workload {
+	name, state := "ycsb-"+mix.letter+"-"+choice, "after a warm-up"
+	if cold {
+		name, state = name+ycsbCold, "right after opening, with nothing in the page cache"
+	}
+	w := harness.Workload{
+		Name:  name,
+		About: fmt.Sprintf("YCSB %s: %s; records of 10 fields of 100 bytes, chosen %s; %s; one thread, no sync", mix.letter, mix.about, ycsbChoices[choice], state),
+		Unit:  "operations/s", More: true, MemoryLimit: peakLimit, Group: ycsbGroup, Copies: mix.other > 0, Cold: cold,
+		Floors: ycsbFloors(mix.letter),
+	}
+	if choice == "zipf" && !cold {
+		w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: "oribi", Workload: "ycsb-" + mix.letter + "-uniform", Ratio: 1, Least: true})
+	}
+	for _, d := range drivers(all, peer.KV) {
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: func(env *harness.Env) error { return prepareYCSB(env, &d) },
+			Measure: func(env *harness.Env) (harness.Measurement, error) { return measureYCSB(env, &d, &mix, choice, cold) }})
+	}
+	return w
+}
+
+// ycsbCold ends the names of the workloads that start with empty caches.
+const ycsbCold = "-cold"
+
+// ycsbFloors returns the goals of a mix.
+func ycsbFloors(letter string) []harness.Floor {
+	switch letter {
+	case "b", "c", "d":
+		return []harness.Floor{{Peer: peer.OribiSmall.Name, Against: "pebble", Ratio: 1.5, Least: true}, {Peer: peer.OribiSmall.Name, Against: "bbolt", Ratio: 1, Least: true}}
+	case "e":
+		return []harness.Floor{{Peer: peer.OribiSmall.Name, Against: harness.BestPeer, Ratio: 1, Least: true}}
+	}
+	return []harness.Floor{{Peer: peer.OribiSmall.Name, Against: "pebble", Ratio: 1, Least: true}}
 }
 
 var ycsbChoices = map[string]string{"uniform": "evenly", "zipf": "by Zipf 0.99, scattered over the keys", "latest": "by Zipf 0.99, newest most often"}
@@ -109,9 +126,6 @@ func ycsbValue(dst []byte, seed uint64, n int) []byte {
 	return dst[:n]
 }
 
-// countFile contains the number of records, next to the store.
-const countFile = "count"
-
 func openRecords(env *harness.Env, d *peer.Driver, sync bool) (peer.Records, error) {
 	dir := env.Path(storeDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -131,15 +145,10 @@ func prepareYCSB(env *harness.Env, d *peer.Driver) error {
 	if err != nil {
 		return err
 	}
-	n := ycsbRecords(env)
-	err = putRecords(r, n)
-	if err == nil {
+	if err = putRecords(r, ycsbRecords(env)); err == nil {
 		err = r.Settle()
 	}
-	if err = closeAll(err, r); err != nil {
-		return err
-	}
-	return os.WriteFile(env.Path(countFile), strconv.AppendInt(nil, int64(n), 10), 0o600)
+	return closeAll(err, r)
 }
 
 // putRecords writes records 0 to n−1 in the order of their keys. After a compaction the state is
@@ -195,9 +204,9 @@ func (z *zipf) draw(r *rand.Rand) uint64 {
 	return min(uint64(z.n*math.Pow(z.eta*u-z.eta+1, z.alpha)), uint64(z.n)-1)
 }
 
-// ycsbOps generates the operations of a round, which are the same for all peers.
-func ycsbOps(mix *ycsbMix, choice string, n, records, round int) []ycsbOp {
-	r := rand.New(rand.NewPCG(uint64(round)+1, scatter(uint64(mix.letter[0])<<8|uint64(choice[0]))))
+// ycsbOps generates the operations, which are the same for all peers and rounds.
+func ycsbOps(mix *ycsbMix, choice string, n, records int) []ycsbOp {
+	r := rand.New(rand.NewPCG(1, scatter(uint64(mix.letter[0])<<8|uint64(choice[0]))))
 	ops := make([]ycsbOp, n)
 	z := newZipf(records)
 	next := uint64(records)
@@ -221,39 +230,44 @@ func ycsbOps(mix *ycsbMix, choice string, n, records, round int) []ycsbOp {
 	return ops
 }
 
-func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string) (m harness.Measurement, err error) {
-	text, err := os.ReadFile(env.Path(countFile))
-	if err != nil {
-		return m, err
+// ycsbCounts returns how many operations of a round are executed before the clock starts, so that
+// caches are full, and how many are measured.
+func ycsbCounts(env *harness.Env, mix *ycsbMix, cold bool) (warmUp, measured int) {
+	n := env.Scale.Gets / mix.part
+	if cold {
+		return 0, max(200, n/40)
 	}
-	records, err := strconv.Atoi(string(text))
-	if err != nil {
-		return m, err
-	}
-	ops := ycsbOps(mix, choice, max(200, env.Scale.Gets/40/mix.part), records, env.Round)
+	return n, max(200, n/4)
+}
+
+func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string, cold bool) (m harness.Measurement, err error) {
+	warmUp, n := ycsbCounts(env, mix, cold)
+	ops := ycsbOps(mix, choice, warmUp+n, ycsbRecords(env))
 	r, err := openRecords(env, d, false)
 	if err != nil {
 		return m, err
 	}
 	run := ycsbRun{records: r}
+	if err := run.all(ops[:warmUp], 0); err != nil {
+		return m, closeAll(err, r)
+	}
+	run.sum = 0
+	half := warmUp + n/2
+	var first time.Duration
 	took, err := env.Clock(func() error {
-		for i := range ops {
-			if err := run.do(&ops[i], uint64(env.Round)<<32|uint64(i)); err != nil {
-				return err
-			}
+		begin := time.Now()
+		if err := run.all(ops[warmUp:half], warmUp); err != nil {
+			return err
 		}
-		return nil
+		first = time.Since(begin)
+		return run.all(ops[half:], half)
 	})
 	if err = closeAll(err, r); err != nil {
 		return m, err
 	}
-	for i := range ops {
-		if ops[i].kind == ycsbInsert {
-			records++
-		}
-	}
-	m.Value, m.Checksum = float64(len(ops))/took.Seconds(), fmt.Sprintf("%d records %016x", records, run.sum)
-	return m, os.WriteFile(env.Path(countFile), strconv.AppendInt(nil, int64(records), 10), 0o600)
+	m.Value, m.Checksum = float64(n)/took.Seconds(), fmt.Sprintf("%016x", run.sum)
+	m.Metrics = map[string]float64{"second/first half": (took - first).Seconds() / first.Seconds()}
+	return m, nil
 }
 
 // ycsbRun executes operations and returns a checksum of what it reads.
@@ -261,6 +275,16 @@ type ycsbRun struct {
 	records    peer.Records
 	key, value []byte
 	sum        uint64
+}
+
+// all executes operations; first is the number of the first one.
+func (y *ycsbRun) all(ops []ycsbOp, first int) error {
+	for i := range ops {
+		if err := y.do(&ops[i], uint64(first+i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var errNoRecord = errors.New("a record is missing")
