@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/parallel"
 	"github.com/oribi-db/oribi/scan"
 )
 
@@ -121,14 +123,18 @@ func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
 // overlap.
 func (p *partsScan) each(begin func(worker int, it scan.Iterator), f func(worker int, b *batch.RecordBatch) error) error {
 	start := time.Now()
-	err := scan.Each(p.parts, p.workers, func(worker int, it scan.Iterator) error {
-		if begin != nil {
-			begin(worker, it)
+	err := parallel.Each(len(p.parts), p.workers, func(worker, i int) error {
+		it, err := p.parts[i]()
+		if err == nil {
+			if begin != nil {
+				begin(worker, it)
+			}
+			err = cmp.Or(p.use(worker, it, f), it.Close())
 		}
-		if err := p.use(worker, it, f); err != nil {
-			return p.fail(err)
+		if err != nil {
+			err = p.fail(err)
 		}
-		return nil
+		return err
 	})
 	if x := p.explain; x != nil {
 		x.timed(start)
@@ -151,7 +157,7 @@ func (p *partsScan) use(worker int, it scan.Iterator, f func(worker int, b *batc
 			return err
 		}
 	}
-	return it.Close()
+	return nil
 }
 
 // restart makes p read all rows once more, in one goroutine.

@@ -48,7 +48,7 @@ func (s *pages) stop() {
 
 // freeReader returns a reader that does nothing, or nil if there are as many as may be.
 func (s *pages) freeReader() *pageReader {
-	most := parallel()
+	most := procs()
 	if most == 1 {
 		return nil
 	}

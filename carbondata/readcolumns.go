@@ -3,6 +3,8 @@ package carbondata
 import (
 	"cmp"
 	"slices"
+
+	"github.com/oribi-db/oribi/internal/parallel"
 )
 
 // readColumns reads the current page of columns, unless that has been done: several at once where
@@ -42,21 +44,21 @@ func (r *pageReader) readTogether(columns []*scanColumn, readers int) error {
 	for len(r.others) < readers-1 {
 		r.others = append(r.others, nil)
 	}
-	errs := make([]error, len(columns))
-	together(len(columns), readers, func(worker, i int) {
+	err := parallel.Each(len(columns), readers, func(worker, i int) error {
 		scratch := &r.scratch
 		if worker > 0 {
 			scratch = &r.others[worker-1]
 		}
 		c := columns[i]
 		m := memory{left: c.need, work: r.memory.work}
-		errs[i] = c.cells.readPage(r.file.File, r.page, r.rows, &m, scratch)
+		err := c.cells.readPage(r.file.File, r.page, r.rows, &m, scratch)
 		c.need -= m.left
+		return err
 	})
-	for i, c := range columns {
-		if errs[i] != nil {
-			return errs[i]
-		}
+	if err != nil {
+		return err
+	}
+	for _, c := range columns {
 		c.read = true
 		if err := r.memory.take(c.need); err != nil {
 			return err

@@ -200,7 +200,7 @@ func (s *pages) nextPage() (selected bool, err error) {
 	} else {
 		s.free = s.free[:len(s.free)-1]
 		s.last++
-		s.page, s.procs = s.last, parallel()
+		s.page, s.procs = s.last, procs()
 		s.err = s.read()
 	}
 	s.taken = s.headers - s.memory.left

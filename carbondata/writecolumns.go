@@ -3,6 +3,8 @@ package carbondata
 import (
 	"cmp"
 	"slices"
+
+	"github.com/oribi-db/oribi/internal/parallel"
 )
 
 // manyCells is how many values are worth several goroutines.
@@ -13,15 +15,15 @@ const manyCells = 1 << 13
 // another column changes, so several goroutines call it if there is enough to do, for the columns
 // with the most text first. The files are the same however many there are.
 func eachColumn(columns []*columnWriter, rows int, f func(i int) error) error {
-	procs := 1
+	workers := 1
 	if rows*len(columns) >= manyCells {
-		procs = parallel()
+		workers = procs()
 	}
 	order := make([]int, len(columns))
 	for i := range order {
 		order[i] = i
 	}
-	if procs > 1 {
+	if workers > 1 {
 		text := make([]int, len(columns))
 		for i, c := range columns {
 			text[i] = c.textMemory()
@@ -29,6 +31,9 @@ func eachColumn(columns []*columnWriter, rows int, f func(i int) error) error {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(text[b], text[a]) })
 	}
 	errs := make([]error, len(columns))
-	together(len(columns), procs, func(_, i int) { errs[order[i]] = f(order[i]) })
+	parallel.Each(len(columns), workers, func(_, i int) error {
+		errs[order[i]] = f(order[i])
+		return nil // so that f is called for all, whatever their order
+	})
 	return cmp.Or(errs...)
 }

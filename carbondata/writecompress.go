@@ -35,7 +35,7 @@ func newCompressor(name string) (*compressor, error) {
 		// The SDK needs the size of the content in each frame: a single segment has it, also if it
 		// is short or empty. Pages of numbers have few matches, but not all bytes are as frequent.
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(zstdLevel)), zstd.WithEncoderCRC(false),
-			zstd.WithEncoderConcurrency(parallel()), zstd.WithAllLitEntropyCompression(true), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))
+			zstd.WithEncoderConcurrency(procs()), zstd.WithAllLitEntropyCompression(true), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/parallel"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -72,7 +73,7 @@ func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int,
 	copy(b.windows, b.windows[1:])
 	b.windows[len(b.windows)-1] = w
 	// Half of the processors read, for a merge writes other rows meanwhile.
-	err = spread(len(b.cols), runtime.GOMAXPROCS(0)/2, func(i int) error { return b.read(w, i, from, n) })
+	err = parallel.Each(len(b.cols), runtime.GOMAXPROCS(0)/2, func(_, i int) error { return b.read(w, i, from, n) })
 	if err != nil {
 		return nil, from, 0, err
 	}
@@ -161,7 +162,7 @@ func newColumnOutput(c Creation, s *schema.Schema, i int) (output[*cfile.Writer]
 
 // Append adds cells; vectors[i] is that of cols[i], and all have the same length.
 func (w *BaseWriter) Append(vectors []*batch.Vector) error {
-	return parallel(len(w.outputs), func(i int) error {
+	return onCPUs(len(w.outputs), func(i int) error {
 		c := &w.schema.Columns[w.cols[i]]
 		if err := appendColumn(w.outputs[i].w, c, vectors[i]); err != nil {
 			return fmt.Errorf("column %q: %w", c.Name, err)
@@ -172,7 +173,7 @@ func (w *BaseWriter) Append(vectors []*batch.Vector) error {
 
 // Finish finishes all files. blocks[i] is that of cols[i]; bytes is their total size.
 func (w *BaseWriter) Finish() (blocks []ColumnBlock, bytes int64, err error) {
-	if err := parallel(len(w.outputs), func(i int) error { return w.outputs[i].w.Finish() }); err != nil {
+	if err := onCPUs(len(w.outputs), func(i int) error { return w.outputs[i].w.Finish() }); err != nil {
 		return nil, 0, err
 	}
 	for i, p := range w.outputs {

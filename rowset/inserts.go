@@ -27,7 +27,7 @@ func WriteInserts(c Creation, rows []*Metadata, ts mvcc.Timestamp) error {
 				return err
 			}
 		}
-		err := parallel(len(some), func(i int) error {
+		err := onCPUs(len(some), func(i int) error {
 			for n := range uint32(some[i].Rows) {
 				if err := files[i].w.Append(change.Delta{Row: n, TS: ts, List: deleteList}); err != nil {
 					return err

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/parallel"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -276,7 +277,7 @@ func (it *Iterator) fetchCold(from batch.Ordinal, n int) error {
 	for _, col := range it.cold {
 		it.column(col) // adds it: not to be done concurrently
 	}
-	return spread(len(it.cold), readsTogether, func(k int) error {
+	return parallel.Each(len(it.cold), readsTogether, func(_, k int) error {
 		r, err := it.reader(it.cold[k])
 		if err != nil || r == nil {
 			return err

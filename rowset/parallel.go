@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/parallel"
 )
 
 // parts are pieces of work that are done in parallel, again and again. Those that have taken longest
@@ -28,38 +28,17 @@ func newParts(n int) parts {
 // run calls f for each part, in parallel, and returns the error of the first part that has one.
 func (p *parts) run(f func(i int) error) error {
 	slices.SortStableFunc(p.order, func(i, j int) int { return cmp.Compare(p.took[j], p.took[i]) })
-	parallel(len(p.order), func(k int) error {
+	onCPUs(len(p.order), func(k int) error {
 		i, start := p.order[k], time.Now()
 		p.errs[i] = f(i)
 		p.took[i] += time.Since(start)
-		return nil
+		return nil // so that f is called for all, whatever their order
 	})
 	return cmp.Or(p.errs...)
 }
 
-// parallel calls f for 0 to n-1 on as many goroutines as there are CPUs and returns the error with
-// the lowest index.
-func parallel(n int, f func(i int) error) error { return spread(n, runtime.GOMAXPROCS(0), f) }
-
-// spread is parallel with at most the given number of goroutines.
-func spread(n, workers int, f func(i int) error) error {
-	errs := make([]error, n)
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			errs[i] = f(i)
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(n, workers) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// onCPUs calls f for 0 to n-1 in as many goroutines as there are CPUs and returns the error with the
+// lowest index.
+func onCPUs(n int, f func(i int) error) error {
+	return parallel.Each(n, runtime.GOMAXPROCS(0), func(_, i int) error { return f(i) })
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/parallel"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -471,7 +472,7 @@ func (d *DiskRowSet) readCold(row batch.Ordinal, cols, cold []int) ([][]byte, er
 		workers = 1 // everything is always read
 	}
 	cells := make([][]byte, len(cold))
-	return cells, spread(len(cold), workers, func(k int) (err error) {
+	return cells, parallel.Each(len(cold), workers, func(_, k int) (err error) {
 		cells[k], err = d.cell(row, cols[cold[k]])
 		return err
 	})

@@ -29,55 +29,6 @@ func (q *queue) next() (Iterator, error) {
 // empty ends the queue.
 func (q *queue) empty() { q.taken.Store(int64(len(q.parts))) }
 
-// Each scans parts in n goroutines, of which the caller's is one, and calls f for each part with
-// the number of the goroutine, in [0, n). f advances the iterator, to its end or not; Each closes
-// it. After the first error, which Each returns, no part is begun. Calls with the same number never
-// overlap.
-func Each(parts []Opener, n int, f func(worker int, it Iterator) error) error {
-	q := queue{parts: parts}
-	n = max(1, min(n, len(parts)))
-	errs := make([]error, n)
-	work := func(worker int) {
-		for errs[worker] == nil {
-			it, err := q.next()
-			if err == nil && it == nil {
-				return
-			}
-			if err == nil {
-				err = use(it, worker, f)
-			}
-			if errs[worker] = err; err != nil {
-				q.empty()
-			}
-		}
-	}
-	var others sync.WaitGroup
-	for i := 1; i < n; i++ {
-		others.Go(func() { work(i) })
-	}
-	func() {
-		defer others.Wait() // also if f panics
-		defer q.empty()
-		work(0)
-	}()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// use calls f for an iterator and closes it.
-func use(it Iterator, worker int, f func(worker int, it Iterator) error) (err error) {
-	defer func() {
-		if e := it.Close(); err == nil {
-			err = e
-		}
-	}()
-	return f(worker, it)
-}
-
 // Parallel returns the rows of all parts in one iterator, in any order. They are read by n
 // goroutines, of which the caller of Next is one: if no other has a batch ready, it reads one
 // itself. Each of them keeps one part open and one batch in memory. Close ends the others and waits

@@ -100,28 +100,3 @@ func TestParallelReturnsErrorOfPart(t *testing.T) {
 		}
 	}
 }
-
-func TestEachVisitsAllPartsOnce(t *testing.T) {
-	parts, opened := fakeParts(200)
-	rows := make([]int, 4) // by worker: the race detector sees calls of one worker that overlap
-	err := Each(parts, 4, func(worker int, it Iterator) error {
-		for it.Next() {
-			rows[worker] += it.Batch().Selected()
-		}
-		return nil
-	})
-	if sum := rows[0] + rows[1] + rows[2] + rows[3]; err != nil || sum != 200 {
-		t.Errorf("%d rows, %v", sum, err)
-	}
-	if n := len(opened()); n != len(parts) {
-		t.Errorf("%d of %d parts", n, len(parts))
-	}
-}
-
-func TestEachStopsAtFirstError(t *testing.T) {
-	parts, opened := fakeParts(2000)
-	err := Each(parts, 2, func(int, Iterator) error { return errFake })
-	if n := len(opened()); !errors.Is(err, errFake) || n > 2 {
-		t.Errorf("%d parts, %v", n, err)
-	}
-}

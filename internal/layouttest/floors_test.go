@@ -80,6 +80,7 @@ var floors = map[string]int{
 	"internal/memtest":    0,
 	"internal/invariant":  0,
 	"internal/kudupb":     0,
+	"internal/parallel":   0,
 
 	"internal/maintenance": 0,
 

@@ -1,0 +1,104 @@
+package parallel
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestEachCallsEachIndexOnce(t *testing.T) {
+	for n := range 20 {
+		for workers := range 6 {
+			seen := make([]int, n)
+			calls := make([]int, max(workers, 1)) // by worker: the race detector sees calls of one worker that overlap
+			err := Each(n, workers, func(worker, i int) error {
+				seen[i]++
+				calls[worker]++
+				return nil
+			})
+			total := 0
+			for _, c := range calls {
+				total += c
+			}
+			if err != nil || total != n {
+				t.Errorf("%d calls, %d workers: %d calls, error %v", n, workers, total, err)
+			}
+			for i, times := range seen {
+				if times != 1 {
+					t.Errorf("%d calls, %d workers: index %d %d times", n, workers, i, times)
+				}
+			}
+		}
+	}
+}
+
+func TestEachReturnsErrorOfLowestIndexAndStops(t *testing.T) {
+	const n = 1000
+	for workers := range 5 {
+		for _, first := range []int{0, 1, 7} {
+			var calls atomic.Int64
+			want := fmt.Errorf("index %d", first)
+			err := Each(n, workers, func(_, i int) error {
+				switch calls.Add(1); {
+				case i == first:
+					return want
+				case i > first:
+					return errors.New("a later one")
+				}
+				return nil
+			})
+			if err != want {
+				t.Errorf("%d workers: error %v, want %v", workers, err, want)
+			}
+			if got := calls.Load(); got > int64(first+max(workers, 1)) {
+				t.Errorf("%d workers: %d calls, the first error at index %d", workers, got, first)
+			}
+		}
+	}
+}
+
+// TestRunWaitsOnlyForGoroutinesThatHaveBegun returns from f(0) before or after other goroutines have
+// begun.
+func TestRunWaitsOnlyForGoroutinesThatHaveBegun(t *testing.T) {
+	for meet := range 4 {
+		var begun sync.WaitGroup
+		begun.Add(meet)
+		var working, ended atomic.Int64
+		Run(4, func(worker int) {
+			working.Add(1)
+			defer ended.Add(1)
+			if worker == 0 {
+				begun.Wait()
+			} else if worker <= meet {
+				begun.Done()
+			}
+		})
+		if b, e := working.Load(), ended.Load(); b != e || b < int64(meet)+1 {
+			t.Errorf("%d goroutines have begun, %d ended, at least %d in all", b, e, meet+1)
+		}
+	}
+}
+
+func TestRunWaitsForOthersAfterPanic(t *testing.T) {
+	begun, panicked := make(chan struct{}), make(chan struct{})
+	var ended atomic.Bool
+	func() {
+		defer func() {
+			if v := recover(); v != "panicked" || !ended.Load() {
+				t.Errorf("recovered %v, the other goroutine ended: %v", v, ended.Load())
+			}
+		}()
+		Run(2, func(worker int) {
+			if worker == 0 {
+				<-begun
+				defer close(panicked)
+				panic("panicked")
+			}
+			close(begun)
+			<-panicked
+			ended.Store(true)
+		})
+	}()
+}
