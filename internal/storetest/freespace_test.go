@@ -131,26 +131,38 @@ func TestDroppedBlocksAreFreedWhenDropReturns(t *testing.T) {
 // Without hole punching, containers with little live data are emptied in the background, without a
 // call by the program.
 func TestBackgroundFreesSpaceWithoutHolePunching(t *testing.T) {
+	const batches = 4
 	ctx := context.Background()
 	disk := newSolidFS(vfs.NewMem())
-	store, err := oribi.Open("/store", &oribi.Options{FS: disk, FlushBytes: 1 << 20, Policy: compaction.Overlap{Depth: 2}})
+	merged := make(chan struct{}, batches)
+	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Policy: compaction.Overlap{Depth: 2}, Listener: func(e oribi.Event) {
+		if e.Kind == compaction.Merge && !e.Begin {
+			merged <- struct{}{}
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
 	table := numbersTable(t, store, "numbers")
 	rng := rand.New(rand.NewPCG(1, 1))
-	for n := range 4 {
+	for n := range batches {
 		b := store.NewBatch()
 		for k := range 50_000 {
-			b.Insert(table, oribi.Row{"k": 4*k + n, "v": int64(rng.Uint64())}) // the rowsets overlap, so they are merged
+			b.Insert(table, oribi.Row{"k": batches*k + n, "v": int64(rng.Uint64())}) // the rowsets overlap, so they are merged
 		}
 		if _, err := b.Commit(ctx); err != nil {
 			t.Fatal(err)
 		}
+		if err := table.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 { // merged one by one, they leave more dead data than live data
+			within(t, minute, func() { <-merged })
+		}
 	}
 	within(t, minute, func() { <-disk.removed })
-	if n, err := table.Count(ctx); err != nil || n != 200_000 {
+	if n, err := table.Count(ctx); err != nil || n != batches*50_000 {
 		t.Errorf("%d rows, %v", n, err)
 	}
 }
