@@ -13,9 +13,8 @@ type CompactionResult = compaction.Result
 
 // Flush writes the table's memory to disk: new rows to rowsets, changes to delta files. What other
 // goroutines write during the flush stays in memory, and so do changes of rowsets that are being
-// compacted, for which it does not wait. The table's writers wait for the metadata commit at the
-// end; readers do not wait. Errors: ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned;
-// ErrClosed.
+// compacted, for which it does not wait. Neither writers nor readers of the table wait for the disk.
+// Errors: ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Flush(ctx context.Context) error {
 	_, err := t.FlushResult(ctx)
 	return err

@@ -110,11 +110,12 @@
 //
 //	background.mu        what the scheduler knows; of tablet work it only looks whether it is free
 //	tablet work          one flush or compaction of a table, or end of an ingest, at a time
-//	tablet gate          shared from resolve to apply; exclusive at the cutover point and in the
-//	                     commit of a flush or compaction, in Alter and Drop, and at the end of an
-//	                     ingest; for several tables in the order of their numbers
+//	tablet gate          shared from resolve to apply; exclusive at the cutover point of a flush or
+//	                     merge and after its metadata commit, in the commit of a delta compaction, in
+//	                     Alter and Drop, and at the end of an ingest; for several tables in the order
+//	                     of their numbers
 //	tablet row stripes   in ascending order; for several tables in the order of their numbers
-//	Store.metaMu         one metadata commit at a time, from computing log_start to publication
+//	Store.metaMu         one metadata commit at a time, from computing log_start on
 //	Store.tablesMu       the map of tables
 //	tablet mu            the pointer to a table's state; no I/O while it is held
 //	Store.appendMu       timestamp, LSN, log frame, and position in the order of publication

@@ -48,8 +48,7 @@ type Store struct {
 	lastLSN     lsn.Atomic
 	promised    atomic.Uint64 // highest timestamp without a batch that later batches must be above
 
-	// metaMu serializes metadata commits, from the computation of log_start to publication in
-	// memory.
+	// metaMu serializes metadata commits, from the computation of log_start on.
 	metaMu sync.Mutex
 	stored meta.Store // under metaMu
 

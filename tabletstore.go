@@ -95,33 +95,49 @@ func (ts tabletStore) Event(e compaction.Event) {
 	ts.s.listen(e)
 }
 
-// CommitMeta adds to edit what every metadata commit contains, commits it, installs it in memory,
+// CommitMeta adds to the edit what every metadata commit contains, commits it, installs it in memory,
 // and removes the log segments that the confirmed metadata does not need.
+func (ts tabletStore) CommitMeta(c tablet.MetaCommit) error {
+	s := ts.s
+	if err := s.commitMeta(&c); err != nil {
+		return err
+	}
+	failed := errPanic
+	defer func() {
+		if failed != nil { // memory does not show what the metadata says
+			s.poison(failed)
+		}
+	}()
+	if failed = c.Install(); failed != nil {
+		return failed
+	}
+	return s.log.Release(s.blocks.ConfirmedLogStart())
+}
+
+// commitMeta is CommitMeta up to the commit.
 //
 // It finds log_start in this order, so that it misses no operation: first the first unpublished
 // LSN, then the lowest LSN in the memory stores. An operation that is not in a store when
-// CommitMeta asks it was not applied, so not published, so its LSN is not below the first
-// unpublished one.
-func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
-	s := ts.s
+// commitMeta asks it was not applied, so not published, so its LSN is not below the first
+// unpublished one. A table whose last commit is not installed yet has all stores from before it.
+func (s *Store) commitMeta(c *tablet.MetaCommit) error {
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
 	start := s.pub.FirstUnpublished()
 	for _, other := range s.sortedTables() {
-		if other.tab != t {
+		if other.tab != c.Table {
 			start = min(start, other.tab.FirstLSN())
 		}
 	}
-	if t != nil {
-		start = min(start, first())
-	}
-	edit.LogStart = start
+	start = min(start, c.First())
 	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
 	// again, to batches that replay passes over.
 	if err := s.log.Sync(start - 1); err != nil {
 		s.poison(err)
 		return err
 	}
+	edit := c.Edit()
+	edit.LogStart = start
 	row := s.stored
 	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
 	row.LogEnd = max(row.LogEnd, s.log.Durable())
@@ -133,14 +149,6 @@ func (ts tabletStore) CommitMeta(t *tablet.Tablet, edit blockmanager.Edit, first
 		return err
 	}
 	s.stored = row
-	failed := errPanic
-	defer func() {
-		if failed != nil { // memory does not show what the metadata says
-			s.poison(failed)
-		}
-	}()
-	if failed = install(); failed != nil {
-		return failed
-	}
-	return s.log.Release(s.blocks.ConfirmedLogStart())
+	c.Committed()
+	return nil
 }

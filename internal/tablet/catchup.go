@@ -10,14 +10,15 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/rowset"
 )
 
 const (
 	// lastRound limits the changes that the last round applies. That round blocks writers and takes
-	// a few µs per change, so its time is about that of the commit that follows.
-	lastRound = 256
+	// a few µs per change.
+	lastRound = 64
 	// maxRounds limits the number of rounds. If writers are as fast as catching up, the number of
 	// remaining changes never falls to lastRound.
 	maxRounds = 12
@@ -48,40 +49,91 @@ type changeLog struct {
 	apply func(from int) (next int, err error)
 }
 
-// catchUp waits for the log, syncs what the job has written, and catches up. It returns with writers
-// blocked and every change applied.
-func (j *job) catchUp(ctx context.Context) error {
+// finish commits the edit of a job that freeze began, in metadata and then in memory. Writers
+// continue, except while they are blocked for the last round and the new state.
+func (j *job) finish(ctx context.Context) error {
 	if err := j.awaitLog(); err != nil {
 		return err
 	}
 	if err := j.creation.Sync(); err != nil {
 		return err
 	}
-	for _, d := range j.edit.Removed {
-		d.OpenFiles() // commit needs them open, which may take a while
-	}
 	c := catchUp{j: j, added: map[uint64]*Added{}}
 	c.addLogs()
 	defer c.close()
+	err := c.rounds(ctx.Err)
+	if err == nil {
+		err = c.commit()
+	}
+	if err != nil {
+		return fmt.Errorf("table %q: %w", j.t.Name(), err)
+	}
+	return nil
+}
+
+// rounds catches up until few changes are left. It ends with the first error of proceed, which it
+// calls after each round.
+func (c *catchUp) rounds(proceed func() error) error {
 	for round := 0; ; round++ {
 		n, err := c.round()
 		if err == nil {
-			err = ctx.Err()
+			err = proceed()
 		}
 		if err != nil {
-			return fmt.Errorf("table %q: %w", j.t.Name(), err)
+			return err
 		}
 		if n <= lastRound || round == maxRounds {
-			break
+			return nil
 		}
+	}
+}
+
+// commit commits the edit. The log is kept from the first change on that is in a store of the edit,
+// or that is not caught up yet: after a kill, replay applies both to the new files.
+func (c *catchUp) commit() error {
+	j := c.j
+	applied := j.t.applied()
+	st, err := j.t.acquire()
+	if err != nil {
+		return err
+	}
+	defer st.release()
+	if _, err := c.round(); err != nil { // now all changes up to applied are caught up
+		return err
+	}
+	first := func() lsn.LSN { return min(j.edit.firstLSN(st), applied+1) }
+	return j.commitMeta(first, c.publish)
+}
+
+// publish replaces the table's state after the metadata commit. It catches up what was changed in the
+// meantime, and blocks writers for the last round.
+func (c *catchUp) publish() error {
+	j := c.j
+	if err := j.edit.open(j.schema.Schema, j.t.opts.RowSets); err != nil {
+		return err
+	}
+	c.useAdded()
+	if err := c.rounds(func() error { return nil }); err != nil {
+		return err
 	}
 	if err := j.blockWriters(); err != nil {
 		return err
 	}
 	if _, err := c.round(); err != nil {
-		return fmt.Errorf("table %q: %w", j.t.Name(), err)
+		return err
 	}
+	if err := j.install(); err != nil {
+		return err
+	}
+	j.unblockWriters()
 	return nil
+}
+
+// applied returns an LSN up to which every operation on the table in the log has been applied.
+func (t *Tablet) applied() lsn.LSN {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	return t.opts.Store.LastLSN()
 }
 
 func (c *catchUp) addLogs() {
@@ -198,6 +250,17 @@ func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func(
 		return known[number], nil
 	}
 	return outputPosition{}, fault.Corruptf("key %s was changed but is in no output", c.j.t.KeyText(k))
+}
+
+// useAdded makes the rowsets that the edit has opened after the commit those in which rows are found.
+func (c *catchUp) useAdded() {
+	closeUncommitted(c.files)
+	var sets []*rowset.DiskRowSet
+	for _, a := range c.j.edit.Added {
+		a.set.Ref()
+		sets = append(sets, a.set)
+	}
+	c.files = rowset.NewTree(sets)
 }
 
 // open opens the added rowsets, unless they are open.

@@ -9,7 +9,7 @@ import (
 )
 
 // claims records which parts of a table its running jobs own. Jobs that own different parts run
-// concurrently; each commits under the gate, an edit of the state that is current then.
+// concurrently; each makes an edit of the state that is current when it ends.
 //
 //	flush          owns the MemRowSets, and the rowsets whose delta mem stores it writes
 //	compaction     owns the rowsets that it replaces

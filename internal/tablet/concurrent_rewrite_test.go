@@ -196,7 +196,7 @@ var jobs = map[string]func(l *rowHistories, ctx context.Context) error{
 }
 
 // runWithWrites runs a job, with one step of writes after its cutover point, one while it reads
-// rows, and two between or during rounds of catching up. After each step, and before the commit, it
+// rows, two between or during rounds of catching up, and one after the metadata commit. After each step, and before the commit, it
 // checks the table as restored after a kill.
 func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ctx context.Context) error) error {
 	l.t.Helper()
@@ -218,9 +218,9 @@ func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ct
 	}
 	var kill func()
 	kill = func() { l.crash(); l.onCommit = kill }
-	l.onCommit = kill
+	l.onCommit, l.onInstall = kill, step
 	err := work(l, ctx)
-	l.onBegin, l.onRead, l.onGrow, l.onCommit, ctx.hook = nil, nil, nil, nil, nil
+	l.onBegin, l.onRead, l.onGrow, l.onCommit, l.onInstall, ctx.hook = nil, nil, nil, nil, nil, nil
 	if steps < 2 {
 		l.t.Fatalf("%d steps of concurrent writes", steps)
 	}
@@ -313,41 +313,66 @@ func (w *testStore) checkEmpty() {
 	}
 }
 
-// The log is kept from the first change that was caught up, even if nothing else is in memory.
-func TestLogStartCountsCaughtUpChanges(t *testing.T) {
+// The log is kept from the first change on that was made during a job, before or after its commit,
+// even if nothing else is in memory.
+func TestLogStartCountsConcurrentChanges(t *testing.T) {
+	points := map[string]func(w *testStore) *func(){
+		"begin":   func(w *testStore) *func() { return &w.onBegin },
+		"commit":  func(w *testStore) *func() { return &w.onCommit },
+		"install": func(w *testStore) *func() { return &w.onInstall },
+	}
 	for name, work := range jobs {
-		for _, kept := range []bool{false, true} { // whether a failed flush has left a MemRowSet
-			t.Run(fmt.Sprintf("%s/kept=%t", name, kept), func(t *testing.T) {
-				l := &rowHistories{testStore: newTestStore(t, testSchema)}
-				l.mustCommit(l.op(Insert, 1, 1, "x"), l.op(Insert, 2, 1, "x"))
-				if name != "flush" {
-					l.flush()
-				}
-				if kept {
-					l.mustCommit(l.op(Insert, 3, 1, "x"))
-					l.commitErr = errNo
-					if _, err := l.tab.Flush(t.Context()); !errors.Is(err, errNo) {
+		for point, hook := range points {
+			for _, kept := range []bool{false, true} { // whether a failed flush has left a MemRowSet
+				t.Run(fmt.Sprintf("%s/%s/kept=%t", name, point, kept), func(t *testing.T) {
+					l := changedTable(t, name != "flush", kept)
+					killed := func() {
+						n := l.reopened(0)
+						if got, want := fmt.Sprint(n.scan(latest, true)), fmt.Sprint(l.scan(latest, true)); got != want {
+							t.Errorf("after a kill %s, before it %s", got, want)
+						}
+					}
+					l.onInstall = killed
+					*hook(l.testStore) = func() {
+						l.mustCommit(l.op(Update, 1, 3, "y"), l.op(Delete, 2, 0, ""))
+						killed()
+					}
+					if err := work(l, t.Context()); err != nil {
 						t.Fatal(err)
 					}
-					l.commitErr = nil
-				}
-				if name != "flush" {
-					l.mustCommit(l.op(Update, 1, 2, "x"))
-				}
-				l.onBegin = func() { l.mustCommit(l.op(Update, 1, 3, "y"), l.op(Delete, 2, 0, "")) }
-				if err := work(l, t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				n := l.reopened(0)
-				if got, want := fmt.Sprint(n.scan(latest, true)), fmt.Sprint(l.scan(latest, true)); got != want || n.get(1, latest) != `1: 3 "y" 7` || n.get(2, latest) != "" {
-					t.Errorf("after a kill %s, before it %s", got, want)
-				}
-				if start, first := l.m.LogStart(), l.tab.FirstLSN(); start != first && (first != lsn.Max || start != l.lsn+1) {
-					t.Errorf("the log is kept from %d on, the first LSN in memory is %d", start, first)
-				}
-			})
+					killed()
+					if l.get(1, latest) != `1: 3 "y" 7` || l.get(2, latest) != "" {
+						t.Errorf("rows %q", l.scan(latest, true))
+					}
+					if start, first := l.m.LogStart(), l.tab.FirstLSN(); start != first && (first != lsn.Max || start != l.lsn+1) {
+						t.Errorf("the log is kept from %d on, the first LSN in memory is %d", start, first)
+					}
+				})
+			}
 		}
 	}
+}
+
+// changedTable returns a table with rows 1 and 2, in memory or on disk with a change in memory, and
+// with a row 3 in a MemRowSet that a failed flush has left, if kept is true.
+func changedTable(t *testing.T, flushed, kept bool) *rowHistories {
+	l := &rowHistories{testStore: newTestStore(t, testSchema)}
+	l.mustCommit(l.op(Insert, 1, 1, "x"), l.op(Insert, 2, 1, "x"))
+	if flushed {
+		l.flush()
+	}
+	if kept {
+		l.mustCommit(l.op(Insert, 3, 1, "x"))
+		l.commitErr = errNo
+		if _, err := l.tab.Flush(t.Context()); !errors.Is(err, errNo) {
+			t.Fatal(err)
+		}
+		l.commitErr = nil
+	}
+	if flushed {
+		l.mustCommit(l.op(Update, 1, 2, "x"))
+	}
+	return l
 }
 
 // A table with a frozen MemRowSet, which a failed flush has left, can be dropped, closed and

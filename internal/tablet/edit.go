@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Edit is one change of a table's state: the effect of a flush, a compaction, an ingest or an
@@ -48,6 +49,8 @@ type Edit struct {
 type Added struct {
 	Row *rowset.Metadata
 	Mem *delta.MemStore // changes of its rows that Row's files do not contain; nil = none
+
+	set *rowset.DiskRowSet // nil until open, and after apply
 }
 
 // Replaced is a rowset that gets another metadata row: the same rows in other files.
@@ -59,6 +62,8 @@ type Replaced struct {
 	// Without it, the rowset keeps its delta mem store.
 	Flush bool
 	Mem   *delta.MemStore // nil = none yet
+
+	file *delta.File // the last file of Row.Redo; nil until open
 }
 
 // alteration is the part of an Edit that only Alter makes.
@@ -198,8 +203,43 @@ func (e *Edit) release() {
 	}
 }
 
+// open opens the new files of the edit with o, those that are not open yet. The metadata commit has
+// happened. The caller calls apply or closeAdded.
+func (e *Edit) open(s *schema.Schema, o rowset.Options) (err error) {
+	for i := range e.Added {
+		a := &e.Added[i]
+		if a.set != nil {
+			continue
+		}
+		if a.set, err = rowset.Open(s, a.Row, o); err != nil {
+			a.set = nil
+			return err
+		}
+	}
+	for i := range e.Replaced {
+		r := &e.Replaced[i]
+		if !r.Flush || r.file != nil {
+			continue
+		}
+		if r.file, err = r.Set.OpenDelta(r.Row.Redo[len(r.Row.Redo)-1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeAdded closes the rowsets that open has opened, unless a state has them.
+func (e *Edit) closeAdded() {
+	for i := range e.Added {
+		if a := &e.Added[i]; a.set != nil {
+			a.set.Unref()
+			a.set = nil
+		}
+	}
+}
+
 // apply returns the state after the edit of st, with one reference. The metadata commit has
-// happened. New rowsets are opened with o. After an error st is unchanged.
+// happened. Rowsets that are not open are opened with o. After an error st is unchanged.
 //
 // Rowsets that are flushed are part of both states: their delta stores are replaced in place, so
 // that their files stay open.
@@ -213,12 +253,16 @@ func (e *Edit) apply(st *tabletState, o rowset.Options) (*tabletState, error) {
 		for _, d := range opened {
 			d.Unref() // the state has references of its own
 		}
+		e.closeAdded()
 	}()
 	add := func(d *rowset.DiskRowSet, err error) error {
 		if err == nil {
 			opened, sets = append(opened, d), append(sets, d)
 		}
 		return err
+	}
+	if err := e.open(tableSchema.Schema, o); err != nil {
+		return nil, err
 	}
 	trackers := make(map[*Replaced]*delta.Tracker)
 	replaced := e.replaced()
@@ -236,7 +280,7 @@ func (e *Edit) apply(st *tabletState, o rowset.Options) (*tabletState, error) {
 		case !edited:
 			sets = append(sets, d)
 		case r.Flush:
-			trackers[r], err = r.tracker()
+			trackers[r] = r.tracker()
 			sets = append(sets, d)
 		default:
 			err = add(d.Successor(r.Row))
@@ -246,12 +290,9 @@ func (e *Edit) apply(st *tabletState, o rowset.Options) (*tabletState, error) {
 		}
 	}
 	for _, a := range e.Added {
-		d, err := rowset.Open(tableSchema.Schema, a.Row, o)
-		if err := add(d, err); err != nil {
-			return nil, err
-		}
+		sets = append(sets, a.set)
 		if a.Mem != nil {
-			d.Adopt(a.Mem)
+			a.set.Adopt(a.Mem)
 		}
 	}
 	for r, t := range trackers {
@@ -262,14 +303,10 @@ func (e *Edit) apply(st *tabletState, o rowset.Options) (*tabletState, error) {
 }
 
 // tracker returns the delta stores of a flushed rowset.
-func (r *Replaced) tracker() (*delta.Tracker, error) {
-	file, err := r.Set.OpenDelta(r.Row.Redo[len(r.Row.Redo)-1])
-	if err != nil {
-		return nil, err
-	}
+func (r *Replaced) tracker() *delta.Tracker {
 	t := *r.Set.Tracker()
-	t.Redo, t.Mem = append(slices.Clone(t.Redo), file), r.Mem
-	return &t, nil
+	t.Redo, t.Mem = append(slices.Clone(t.Redo), r.file), r.Mem
+	return &t
 }
 
 // reopened returns the rowsets of st that apply replaces with newly opened ones that share some of

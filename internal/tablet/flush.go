@@ -15,7 +15,7 @@ import (
 )
 
 // Flush writes the MemRowSet to new rowsets and the delta mem stores to delta files, in one metadata
-// commit. The table's writers wait for that commit only. Flush does nothing if there is nothing in
+// commit. The table's writers wait briefly for the new state. Flush does nothing if there is nothing in
 // memory. It does not wait for compactions: the delta mem stores of the rowsets that these replace
 // stay in memory.
 func (t *Tablet) Flush(ctx context.Context) (res compaction.Result, err error) {
@@ -62,7 +62,7 @@ func (t *Tablet) FlushCompacted(ctx context.Context, due func() bool) error {
 }
 
 // FlushDeltas writes the delta mem stores to delta files as Flush does; the MemRowSet stays in
-// memory. The table's writers wait for the metadata commit only.
+// memory. The table's writers wait briefly for the new state.
 func (t *Tablet) FlushDeltas(ctx context.Context) (res compaction.Result, err error) {
 	err = t.flushing(ctx, func() error {
 		res, _, err = t.flushOnce(ctx, (*job).takeDeltas)
@@ -108,10 +108,7 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction
 	j.announce()
 	err = j.writeMemory(ctx)
 	if err == nil {
-		err = j.catchUp(ctx)
-	}
-	if err == nil {
-		err = j.commit()
+		err = j.finish(ctx)
 	}
 	j.record(err)
 	if err == nil {

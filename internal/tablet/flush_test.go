@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
@@ -299,12 +298,16 @@ type concurrentTestStore struct {
 
 func (s *concurrentTestStore) LastLSN() lsn.LSN { return s.last.Load() }
 
-func (s *concurrentTestStore) CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
-	edit.LogStart = min(s.last.Load()+1, first())
+func (s *concurrentTestStore) CommitMeta(c MetaCommit) error {
+	last := s.last.Load()
+	first := c.First()
+	edit := c.Edit()
+	edit.LogStart = min(last+1, first)
 	if err := s.m.Commit(edit); err != nil {
 		return err
 	}
-	return install()
+	c.Committed()
+	return c.Install()
 }
 
 func (s *concurrentTestStore) Event(compaction.Event) {}

@@ -18,7 +18,7 @@ import (
 
 // interleaving runs jobs of one table, of which only one runs at a time. Each job stops at every
 // point where it holds no lock: after its cutover point, after each window that it has read, between
-// rounds of catching up. The test chooses which job continues, writes in between, and checks the
+// rounds of catching up, after its metadata commit. The test chooses which job continues, writes in between, and checks the
 // table as restored after a kill there.
 type interleaving struct {
 	*rowHistories
@@ -73,12 +73,21 @@ func (l *interleaving) step(j *steppedJob) {
 			l.commitErr = errNo
 		}
 		l.checkCrash()
+		if len(l.steps)%2 == 0 && !l.blocked() { // this is not caught up before the commit
+			l.steps = append(l.steps, "write")
+			l.nextStep()
+		}
 		l.onCommit = commit
 	}
-	l.onBegin, l.onRead, l.onCommit = stop, stop, commit
+	stopUnblocked := func() {
+		if !l.blocked() {
+			stop()
+		}
+	}
+	l.onBegin, l.onRead, l.onCommit, l.onInstall = stop, stop, commit, stopUnblocked
 	l.onGrow = func() { l.current.catchUp = true }
 	_, more := j.resume()
-	l.onBegin, l.onRead, l.onCommit, l.onGrow, l.commitErr = nil, nil, nil, nil, nil
+	l.onBegin, l.onRead, l.onCommit, l.onInstall, l.onGrow, l.commitErr = nil, nil, nil, nil, nil, nil
 	l.current = nil
 	if more {
 		return
@@ -88,6 +97,15 @@ func (l *interleaving) step(j *steppedJob) {
 	if !errors.Is(j.err, errNo) && (j.err != nil || j.fails) {
 		l.t.Fatalf("%s: %v", j.name, j.err)
 	}
+}
+
+// blocked reports whether the current job blocks writers, as a delta compaction does.
+func (l *interleaving) blocked() bool {
+	if l.tab.gate.TryLock() {
+		l.tab.gate.Unlock()
+		return false
+	}
+	return true
 }
 
 // checkCrash compares the newest rows, in the table as restored after a kill, with the model. While a

@@ -26,7 +26,7 @@ type job struct {
 	logged   chan error             // receives the result of freeze's wait for the log; nil: awaited, or none
 	logging  []*delta.MemStore      // stores whose change logs end with the job
 	blocked  bool                   // the gate is held
-	done     bool                   // the edit is committed
+	done     bool                   // the edit is committed, in metadata at least
 	report   *report                // of the committed edit
 	start    time.Time
 	number   uint64 // in events; 0 until the job is announced
@@ -131,13 +131,13 @@ func (j *job) cut() error {
 
 // freeze sets the cutover point L as of which memory is written. take, called with writers blocked,
 // starts the change logs of the stores that the job replaces. After it, the outputs are written while
-// the log is synced; catchUp begins when everything up to L is durable and published:
+// the log is synced; finish begins when everything up to L is durable and published:
 //
-//	claims     ├───────────────────────────────────────────────────────────────────┤   no other job
-//	gate         ├─┤                                                  ├────────────┤    of these parts
-//	log            ├──────┤ sync up to L
-//	              ▲     write and sync the outputs      catch up in      last round,    writers wait
-//	              L     as of L                         rounds           commit, install
+//	claims   ├─────────────────────────────────────────────────────────────────────────┤   no other job
+//	gate       ├─┤                                                              ├──────┤   of these parts
+//	log          ├──────┤ sync up to L
+//	            ▲     write and sync the outputs   catch up in   commit to    catch  last round,
+//	            L     as of L                      rounds        metadata     up     install
 //
 // With the gate held, every write batch of the table that is in the log has been applied. So the
 // stores contain all batches of the table with LSNs up to L, which at.snap sees, and no later ones.
@@ -149,7 +149,7 @@ func (j *job) cut() error {
 //	                    delta mem store
 //
 // and the outputs, written as of at.snap, contain none of them. The stores that are replaced log
-// such changes, and catchUp applies them to the delta mem stores of the outputs. The included LSN
+// such changes, and finish applies them to the delta mem stores of the outputs. The included LSN
 // of the outputs is L, and so is the table's flushed LSN after a flush. Replay therefore applies
 // the same changes to the outputs, and later inserts to a MemRowSet.
 //
@@ -165,11 +165,11 @@ func (j *job) cut() error {
 // Each has its own rowsets, stores and change logs, so their edits commute: the result is that of
 // one job after the other, in either order. What they share is
 //
-//   - the table's metadata row. Each commit computes it, with the gate held, from the row of the one
-//     before. Flushed LSN, floor and counters only rise.
-//   - log_start. Each commit asks the state that is current then for its first LSN. It contains the
-//     delta mem stores of A and B until the merge is installed, and the frozen MemRowSet until the
-//     flush is. So the log keeps every change that a running job has caught up, or will.
+//   - the table's metadata row. Each commit computes it from the row of the one before; no other
+//     commit runs in between. Flushed LSN, floor and counters only rise.
+//   - log_start. Each commit asks a state that was current shortly before for its first LSN. It
+//     contains the delta mem stores of A and B until the merge is installed, and the frozen MemRowSet
+//     until the flush is. So the log keeps every change that a running job has caught up, or will.
 //   - replay, which compares an LSN with the included LSNs of the rowsets that have the key and,
 //     for an insert, with the flushed LSN. These need not rise from one commit to the next. A row of
 //     A that was deleted and inserted again between L1 and L2 is in C and D; the log's DELETE is
@@ -206,9 +206,20 @@ func (j *job) startChangeLog(d *rowset.DiskRowSet) {
 	j.logging = append(j.logging, d.StartChangeLog())
 }
 
-// commit carries out the edit, in metadata and then in memory. Writers are blocked until it has
-// succeeded.
+// commit carries out the edit of a job that has blocked writers, in metadata and then in memory.
+// Writers are blocked until it has succeeded.
 func (j *job) commit() error {
+	err := j.commitMeta(func() lsn.LSN { return j.edit.firstLSN(j.st) }, j.install)
+	if err != nil {
+		return err
+	}
+	j.unblockWriters()
+	j.st.openReplaced(j.edit.reopened(j.st)) // the job still owns the rowsets that replace them
+	return nil
+}
+
+// commitMeta carries out the edit in metadata and calls install, which does so in memory.
+func (j *job) commitMeta(first func() lsn.LSN, install func() error) error {
 	t, e := j.t, &j.edit
 	if err := j.creation.Sync(); err != nil { // most jobs have synced their blocks with concurrent writers
 		return err
@@ -221,21 +232,26 @@ func (j *job) commit() error {
 	for _, d := range e.Removed {
 		d.OpenFiles() // readers of earlier states may not have opened every file yet
 	}
-	row := e.tableRow(t.Metadata(), t.nextID.Load())
-	first := func() lsn.LSN { return e.firstLSN(j.st) }
-	if err := t.opts.Store.CommitMeta(t, e.metadata(row), first, func() error { return j.install(row) }); err != nil {
-		return err
-	}
-	j.unblockWriters()
-	j.st.openReplaced(e.reopened(j.st)) // the job still owns the rowsets that replace them
-	return nil
+	var row *meta.Table
+	return t.opts.Store.CommitMeta(MetaCommit{
+		Table: t,
+		Edit: func() blockmanager.Edit {
+			row = e.tableRow(t.Metadata(), t.nextID.Load())
+			return e.metadata(row)
+		},
+		First: first,
+		Committed: func() {
+			j.done = true
+			t.metadata.Store(row)
+		},
+		Install: install,
+	})
 }
 
-// install replaces the table's state after the metadata commit. An error means that memory no
-// longer agrees with the metadata, and the store poisons itself.
-func (j *job) install(row *meta.Table) error {
+// install replaces the table's state after the metadata commit, with writers blocked. An error means
+// that memory no longer agrees with the metadata, and the store poisons itself.
+func (j *job) install() error {
 	t, e := j.t, &j.edit
-	j.done = true
 	before := states(j.st)
 	dropped := e.dropped(j.st)
 	next, err := e.apply(j.st, t.opts.RowSets)
@@ -245,8 +261,7 @@ func (j *job) install(row *meta.Table) error {
 	if e.Kind != "" {
 		j.report = t.reports.reserve(before, states(next))
 	}
-	t.metadata.Store(row)
-	t.auto = max(t.auto, row.AutoIncrement)
+	t.auto = max(t.auto, t.Metadata().AutoIncrement)
 	t.install(next)
 	for _, m := range dropped {
 		m.Release()
@@ -290,6 +305,7 @@ func (j *job) end() {
 	for _, m := range j.logging {
 		m.StopChangeLog()
 	}
+	j.edit.closeAdded()
 	if !j.done {
 		j.creation.Abort()
 		j.edit.release()

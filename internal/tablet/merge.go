@@ -46,8 +46,8 @@ func (t *Tablet) compact(ctx context.Context) (compaction.Result, error) {
 }
 
 // Merge rewrites the chosen rowsets into others that do not overlap. A choice of none does nothing;
-// one that Choice.Check refuses is a merge that fails. The table's writers wait for the metadata
-// commit only.
+// one that Choice.Check refuses is a merge that fails. The table's writers wait briefly for
+// the new state.
 func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) error {
 	c.RowSets = slices.Clone(c.RowSets)
 	return t.compacting(ctx, c.RowSets, func() error {
@@ -244,10 +244,7 @@ func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force 
 		added(written)
 	}
 	if err == nil {
-		err = j.catchUp(ctx)
-	}
-	if err == nil {
-		err = j.commit()
+		err = j.finish(ctx)
 	}
 	j.record(err)
 	return e, err

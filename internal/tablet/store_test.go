@@ -67,6 +67,7 @@ type testStore struct {
 	onRead      func() // called when a flush or merge next reports progress
 	onGrow      func() // called when delta mem stores, or a change log, next take memory
 	onCommit    func() // called before the next metadata commit
+	onInstall   func() // called after the next metadata commit, before the state is replaced
 	confirmed   bool   // whether the last metadata commit was confirmed
 	unpublished int    // empty batches that were not published
 	noBlocks    bool   // no block can be written
@@ -215,17 +216,22 @@ func (w *testStore) Event(e compaction.Event) {
 	w.events = append(w.events, e)
 }
 
-func (w *testStore) CommitMeta(_ *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error {
+func (w *testStore) CommitMeta(c MetaCommit) error {
 	once(&w.onCommit)
 	if w.commitErr != nil {
 		return w.commitErr
 	}
+	last := w.lsn
+	first := c.First()
+	edit := c.Edit()
 	w.confirmed = edit.Confirm
-	edit.LogStart = min(w.lsn+1, first())
+	edit.LogStart = min(last+1, first)
 	if err := w.m.Commit(edit); err != nil {
 		return err
 	}
-	return install()
+	c.Committed()
+	once(&w.onInstall)
+	return c.Install()
 }
 
 func int32Cell(v int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(v)) }

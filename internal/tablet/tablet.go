@@ -10,8 +10,9 @@
 //
 //	claims   the parts of the table that jobs replace: jobs of different parts run concurrently
 //	gate     shared by write batches, from Prepare to the end of Apply; exclusive while the state is
-//	         replaced: briefly when a flush or merging compaction begins, and for the commit at the
-//	         end of these, of a delta compaction and of an Ingest. Alter and Drop hold it longer
+//	         replaced: briefly when a flush or merging compaction begins and after its metadata
+//	         commit, and for the commit of a delta compaction and of an Ingest. Alter and Drop hold it
+//	         longer
 //	autoMu   orders the assignment of auto-incrementing values; held until the end of Apply
 //	stripes  row locks, one for each stripe of keys, acquired in ascending order
 //	mu       the pointer to the current tabletState; no I/O while it is held
@@ -21,7 +22,7 @@
 // (MemRowSets, delta mem stores) take changes; a reader's snapshot determines which ones it sees.
 //
 // Every change of the state is an Edit. Writers continue while a flush or merging compaction writes
-// its files: see freeze for its beginning, catchUp for its end. Source: design §5–§7, tablet spec
+// its files and commits: see freeze for its beginning, finish for its end. Source: design §5–§7, tablet spec
 // §12, §13.
 package tablet
 
@@ -56,9 +57,8 @@ type Store interface {
 	// LSN, and returns when the LSN is durable. No later batch becomes visible before publish has
 	// been called. The caller must call publish once, whether its commit succeeded or not.
 	AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
-	// CommitMeta makes a metadata commit. It calls first for the lowest LSN in t's memory stores
-	// after the edit (lsn.Max = none), and install after the commit, before the next one begins.
-	CommitMeta(t *Tablet, edit blockmanager.Edit, first func() lsn.LSN, install func() error) error
+	// CommitMeta makes a metadata commit. If Install fails, the store poisons itself.
+	CommitMeta(c MetaCommit) error
 	// NewCreation returns a new set of blocks.
 	NewCreation() *blockmanager.Creation
 	// HistoryFloor returns the earliest timestamp at which t may still be read: by a retention in
@@ -69,6 +69,20 @@ type Store interface {
 	// Event is called when a flush, compaction or ingest begins, in the middle of it, and after it has
 	// ended, without any lock.
 	Event(compaction.Event)
+}
+
+// MetaCommit is a metadata commit of a table. Its functions are called in this order:
+type MetaCommit struct {
+	Table *Tablet
+	// First returns the lowest LSN that replay needs for the table after the edit; lsn.Max = none.
+	First func() lsn.LSN
+	// Edit returns the edit. No other metadata commit runs between its call and that of Committed.
+	Edit func() blockmanager.Edit
+	// Committed is called after the commit.
+	Committed func()
+	// Install makes the edit visible to readers and writers of the table. No lock of the store is
+	// held, so metadata commits of others may come before it has returned.
+	Install func() error
 }
 
 // Options are shared by all tablets of a store.
