@@ -16,6 +16,8 @@ type counters struct {
 
 	gets    metrics.Counter
 	getTime *metrics.Histogram // of one in getSample calls
+	keys    atomic.Int64       // of calls of GetMany
+	getMany *metrics.Histogram // of these calls
 	scans   *metrics.Histogram
 	commits [2]*metrics.Histogram // without and with a sync
 
@@ -38,7 +40,7 @@ var jobKinds = []compaction.Kind{compaction.Flush, compaction.DeltaFlush, compac
 const getSample = 32
 
 func newCounters() *counters {
-	c := &counters{opened: time.Now(), getTime: metrics.NewHistogram(), scans: metrics.NewHistogram()}
+	c := &counters{opened: time.Now(), getTime: metrics.NewHistogram(), getMany: metrics.NewHistogram(), scans: metrics.NewHistogram()}
 	for i := range c.commits {
 		c.commits[i] = metrics.NewHistogram()
 	}
@@ -60,7 +62,13 @@ func (c *counters) beginGet() time.Duration {
 	return c.now()
 }
 
-// committed counts a write batch whose Commit began at begin and has succeeded.
+// gotMany counts a GetMany of n keys that began at begin and has succeeded.
+func (c *counters) gotMany(begin time.Duration, n int) {
+	c.keys.Add(int64(n))
+	c.getMany.Record(c.now() - begin)
+}
+
+// committed counts a write batch whose commit began at begin and has succeeded.
 func (c *counters) committed(begin time.Duration, rows int, bytes int64, sync bool) {
 	i := 0
 	if sync {

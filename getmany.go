@@ -69,6 +69,7 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 		return nil, err
 	}
 	defer t.store.leave()
+	begin := t.store.counters.now()
 	v, err := t.view(ctx, &o, true)
 	if err != nil {
 		return nil, err
@@ -90,6 +91,7 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 			return nil, callErr("", err)
 		}
 	}
+	t.store.counters.gotMany(begin, len(keys))
 	return o.columnsOf(v.TableSchema, cols), nil
 }
 

@@ -117,13 +117,13 @@ type StallMetrics struct {
 	Duration time.Duration // of the waits that have ended, added up
 }
 
-// CommitMetrics describes write batches that were committed by Batch.Commit and what it is part of.
-// Bulk calls that replace a table's content (Truncate, RestoreTo) are not counted.
+// CommitMetrics describes write batches that were committed, by Batch.Commit or by a bulk call. The
+// duration of a bulk call's commit begins when its rows were read.
 type CommitMetrics struct {
 	Rows  int64 // that were changed
 	Bytes int64 // of the write batches, as Batch.Bytes counts them
 
-	NoSync Histogram // durations of successful calls of Commit with NoSync, waits for memory included
+	NoSync Histogram // durations of successful commits with NoSync, waits for memory included
 	Sync   Histogram // of those without
 }
 
@@ -131,6 +131,8 @@ type CommitMetrics struct {
 type ReadMetrics struct {
 	Gets      int64     // calls of Get, GetCells and other reads of one row
 	Get       Histogram // durations of one in 32 of these calls
+	Keys      int64     // keys that calls of GetMany and GetManyCells looked up
+	GetMany   Histogram // durations of these calls
 	ScanBegin Histogram // durations from the begin of a scan to its first step: options, bounds, iterators
 }
 
@@ -230,7 +232,8 @@ func (s *Store) Metrics() (Metrics, error) {
 	m.Cache.Hits, m.Cache.Misses = s.cache.Lookups()
 	m.Stalls = StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(), Duration: time.Duration(c.stallTime.Load())}
 	m.Commits = CommitMetrics{Rows: c.rows.Load(), Bytes: c.bytes.Load(), NoSync: loadHistogram(c.commits[0]), Sync: loadHistogram(c.commits[1])}
-	m.Reads = ReadMetrics{Gets: c.gets.Load(), Get: loadHistogram(c.getTime), ScanBegin: loadHistogram(c.scans)}
+	m.Reads = ReadMetrics{Gets: c.gets.Load(), Get: loadHistogram(c.getTime), Keys: c.keys.Load(), GetMany: loadHistogram(c.getMany),
+		ScanBegin: loadHistogram(c.scans)}
 	m.Pins.Reads, m.Pins.Snapshots, m.Pins.Oldest = s.pins.count()
 	pinned := s.blocks.Pinned()
 	m.Pins.Blocks, m.Pins.Bytes = pinned.Blocks, pinned.Bytes

@@ -64,12 +64,15 @@ func (m Metrics) WriteTo(w io.Writer) (n int64, err error) {
 
 	counter("oribi_commit_rows_total", "Rows changed by committed write batches.", m.Commits.Rows)
 	counter("oribi_commit_bytes_total", "Bytes of committed write batches.", m.Commits.Bytes)
-	t.Family("oribi_commit_seconds", "histogram", "Durations of Commit.")
+	t.Family("oribi_commit_seconds", "histogram", "Durations of commits.")
 	m.Commits.NoSync.write(t, "sync", "false")
 	m.Commits.Sync.write(t, "sync", "true")
 	counter("oribi_gets_total", "Reads of one row.", m.Reads.Gets)
 	t.Family("oribi_get_seconds", "histogram", "Durations of one in "+strconv.Itoa(getSample)+" reads of one row.")
 	m.Reads.Get.write(t)
+	counter("oribi_get_many_keys_total", "Keys that reads of several rows by key looked up.", m.Reads.Keys)
+	t.Family("oribi_get_many_seconds", "histogram", "Durations of reads of several rows by key.")
+	m.Reads.GetMany.write(t)
 	t.Family("oribi_scan_begin_seconds", "histogram", "Durations of the beginnings of scans.")
 	m.Reads.ScanBegin.write(t)
 

@@ -164,6 +164,7 @@ func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal
 func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
 	s := t.store
 	at, err := read()
+	begin := s.counters.now() // as in the other bulk calls, the commit begins when the rows are known
 	if err == nil {
 		err = s.makeRoom(ctx, b) // which may flush, so it comes before the rows are locked
 	}
@@ -204,5 +205,6 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 	if err != nil {
 		return BulkResult{}, err
 	}
+	s.counters.committed(begin, b.changes, b.bytes, sync)
 	return BulkResult{Rows: int64(b.changes), Timestamp: ts}, nil
 }

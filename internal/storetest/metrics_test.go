@@ -217,6 +217,58 @@ func TestMetricsCountCommitsAndReads(t *testing.T) {
 	}
 }
 
+// Calls that replace the whole content are one commit each, and a read of many keys is one read. What
+// fails is not counted.
+func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
+	ctx := context.Background()
+	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	putNumbers(t, store, table, 10, func(k int) int { return k })
+	full := store.Visible()
+	before := metricsOf(t, store).Commits
+	counted := func(rows, noSync, sync int64) {
+		t.Helper()
+		c := metricsOf(t, store).Commits
+		if c.Rows-before.Rows != rows || c.NoSync.Count-before.NoSync.Count != noSync || c.Sync.Count-before.Sync.Count != sync || rows > 0 && c.Bytes <= before.Bytes {
+			t.Errorf("%+v, before %+v: want %d rows, %d and %d commits", c, before, rows, noSync, sync)
+		}
+		before = c
+	}
+	if _, err := table.Truncate(ctx, oribi.NoSync); err != nil {
+		t.Fatal(err)
+	}
+	counted(10, 1, 0)
+	if _, err := table.RestoreTo(ctx, full); err != nil {
+		t.Fatal(err)
+	}
+	counted(10, 0, 1)
+	if _, err := table.Truncate(ctx, oribi.PieceBytes(1)); err != nil {
+		t.Fatal(err)
+	}
+	counted(10, 0, 10)
+	if _, err := table.RestoreTo(ctx, full+1<<40); err == nil {
+		t.Error("restored to the future")
+	}
+	counted(0, 0, 0)
+
+	if rows, err := table.GetMany(ctx, []any{1, 2, 99}, oribi.AsOf(full)); err != nil || rows[0] == nil || rows[2] != nil {
+		t.Fatal(rows, err)
+	}
+	if _, _, err := table.GetManyCells(ctx, []any{1, 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.GetMany(ctx, []any{"a"}); err == nil {
+		t.Error("a key of another type")
+	}
+	if r := metricsOf(t, store).Reads; r.Keys != 5 || r.GetMany.Count != 2 || r.GetMany.Sum <= 0 || r.Gets != 0 {
+		t.Errorf("%+v, want 5 keys of 2 calls", r)
+	}
+}
+
 func TestHistogramQuantiles(t *testing.T) {
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
 	if err != nil {
@@ -502,7 +554,7 @@ func TestMetricsAsPrometheusText(t *testing.T) {
 			t.Errorf("%s: %s with %d samples", name, f.kind, len(f.samples))
 		}
 	}
-	for name, labels := range map[string][]string{"oribi_get_seconds": {""}, "oribi_scan_begin_seconds": {""}, "oribi_commit_seconds": {`sync="true",`, `sync="false",`}} {
+	for name, labels := range map[string][]string{"oribi_get_seconds": {""}, "oribi_get_many_seconds": {""}, "oribi_scan_begin_seconds": {""}, "oribi_commit_seconds": {`sync="true",`, `sync="false",`}} {
 		for _, l := range labels {
 			if err := families[name].checkHistogram(l); err != nil {
 				t.Errorf("%s %s: %v", name, l, err)
