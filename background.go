@@ -11,7 +11,6 @@ import (
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/maintenance"
-	"github.com/oribi-db/oribi/internal/tablet"
 )
 
 // Bounds of what may wait to be flushed or compacted.
@@ -246,6 +245,7 @@ func (b *background) carryOut(ctx context.Context, op operation) error {
 	start := time.Now()
 	bytes, err := b.perform(ctx, op)
 	result := maintenance.Done
+	var damaged []uint64
 	switch {
 	case err == nil && bytes == 0 && op.Kind == maintenance.LogGC:
 		result = maintenance.Canceled
@@ -259,6 +259,9 @@ func (b *background) carryOut(ctx context.Context, op operation) error {
 			attrs = append(attrs, slog.String("table", op.table.tab.Name()))
 		}
 		b.s.opts.Logger.Error(string(op.Kind)+" failed", attrs...)
+		if sets := op.rowsets(); len(sets) > 0 {
+			damaged = op.table.tab.Damaged(ctx, err, sets)
+		}
 	}
 	end := time.Now()
 	b.mu.Lock()
@@ -266,7 +269,7 @@ func (b *background) carryOut(ctx context.Context, op operation) error {
 	if !op.Kind.FreesMemory() {
 		b.rewriting--
 	}
-	b.learn(op, result, err, end)
+	b.learn(op, result, damaged, end)
 	b.end()
 	b.mu.Unlock()
 	b.noted.Store(false)
@@ -283,8 +286,9 @@ func (b *background) end() {
 	b.ended = make(chan struct{})
 }
 
-// learn updates what is known of a table from how an operation on it ended.
-func (b *background) learn(op operation, result maintenance.Result, err error, now time.Time) {
+// learn updates what is known of a table from how an operation on it ended, and which of the rowsets
+// that it read are damaged.
+func (b *background) learn(op operation, result maintenance.Result, damaged []uint64, now time.Time) {
 	job := maintenance.Job{Kind: op.Kind, Table: op.Table}
 	w := b.tables[op.Table]
 	switch {
@@ -296,8 +300,8 @@ func (b *background) learn(op operation, result maintenance.Result, err error, n
 		if w != nil && op.Kind != maintenance.Flush && op.Kind != maintenance.DeltaFlush && op.table.tab.Version() == op.version {
 			w.futile[op.Kind] = op.version
 		}
-	case errors.Is(err, fault.ErrCorrupt) && w != nil && len(op.rowsets()) > 0:
-		w.exclude(op.rowsets(), err)
+	case len(damaged) > 0 && w != nil:
+		w.exclude(damaged)
 	default:
 		b.backoff.Failed(job, now)
 	}
@@ -306,12 +310,8 @@ func (b *background) learn(op operation, result maintenance.Result, err error, n
 	}
 }
 
-// exclude leaves the damaged rowset out of compactions: the one that err names, or else all that
-// were read. They are rewritten again after the next open.
-func (w *tableWork) exclude(rowsets []uint64, err error) {
-	if id, ok := tablet.DamagedRowSet(err); ok {
-		rowsets = []uint64{id}
-	}
+// exclude leaves damaged rowsets out of compactions until the store is opened again.
+func (w *tableWork) exclude(rowsets []uint64) {
 	for _, id := range rowsets {
 		w.damaged[id] = true
 	}

@@ -16,6 +16,11 @@ import (
 // It calls found for each damaged rowset, with the block if it is known, and calls checked after
 // each rowset; checked may be nil.
 func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
+	return t.check(ctx, func(uint64) bool { return true }, found, checked)
+}
+
+// check is Check for the rowsets whose IDs want reports.
+func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
 	st, err := t.acquire()
 	if err != nil {
 		return err
@@ -26,6 +31,9 @@ func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id bl
 			return err
 		}
 		m := d.Metadata()
+		if !want(m.ID) {
+			continue
+		}
 		id, err := d.CheckFiles()
 		if err == nil {
 			err = checkRows(ctx, d)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"log/slog"
 	"slices"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -117,7 +119,7 @@ func (m *Merges) begin(l compaction.Layout) {
 		fresh = fresh || !m.known[r.ID]
 	}
 	if fresh || live < m.live-m.live/deletedShare {
-		m.round, m.live = round{rowsets: math.MaxInt, overlaps: math.MaxInt}, live
+		m.round, m.live = newRound(), live
 	}
 	m.known = known
 }
@@ -181,14 +183,23 @@ func (m *Merges) Run(ctx context.Context, t *Tablet, plan MergePlan) (bytes int6
 	return bytes, err
 }
 
-// DamagedRowSet returns the rowset in which a rewrite has found damage; ok is false if err does not
-// say which.
-func DamagedRowSet(err error) (id uint64, ok bool) {
+// Damaged returns which of the rowsets of a rewrite that failed with err are damaged: the one that
+// err names, or else those in which a check finds damage. The check reads the rowsets in full. There
+// may be none: the damage was in what the rewrite has written, or the bytes were read wrongly once.
+func (t *Tablet) Damaged(ctx context.Context, err error, ids []uint64) (damaged []uint64) {
+	if !errors.Is(err, fault.ErrCorrupt) {
+		return nil
+	}
 	var e *rowSetError
 	if errors.As(err, &e) {
-		return e.id, true
+		return []uint64{e.id}
 	}
-	return 0, false
+	err = t.check(ctx, func(id uint64) bool { return slices.Contains(ids, id) },
+		func(m *rowset.Metadata, _ block.ID, _ error) { damaged = append(damaged, m.ID) }, nil)
+	if err != nil {
+		t.opts.Logger.Error("no check for damage", slog.String("table", t.Name()), slog.Any("err", err))
+	}
+	return damaged
 }
 
 // rowSetError is an error of reading a rowset.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"sort"
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/mvcc"
@@ -69,7 +70,7 @@ func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) error {
 // the policy picks a rowset that the table does not have.
 func (t *Tablet) MergeBy(ctx context.Context, p compaction.Policy, budget int64) (res compaction.Result, err error) {
 	res.RowSetsBefore = len(t.Info().RowSets)
-	r := round{rowsets: math.MaxInt, overlaps: math.MaxInt}
+	r := newRound()
 	for err == nil {
 		var e *Edit
 		if e, err = t.mergeOnce(ctx, p, budget, &r); e == nil {
@@ -86,37 +87,44 @@ func (t *Tablet) MergeBy(ctx context.Context, p compaction.Policy, budget int64)
 // rowset that is not in written, and puts its own there; what it takes away from there only lowers
 // one of two numbers.
 type round struct {
-	written  []uint64 // since one of the numbers was lowered, and by the last merge
-	last     int      // how many of these the last merge has written, at the end
-	rowsets  int      // the least number of rowsets so far
-	overlaps int      // the least number of pairs of rowsets that overlap
+	written  map[uint64]bool // since one of the numbers was lowered, and by the last merge
+	last     []uint64        // by the last merge
+	rowsets  int             // the least number of rowsets so far
+	overlaps int             // the least number of pairs of rowsets that overlap
+}
+
+func newRound() round {
+	return round{written: map[uint64]bool{}, rowsets: math.MaxInt, overlaps: math.MaxInt}
 }
 
 // wrote adds the rowsets of a merge.
 func (r *round) wrote(e *Edit) {
+	r.last = nil
 	for _, a := range e.Added {
-		r.written = append(r.written, a.Row.ID)
+		r.last = append(r.last, a.Row.ID)
+		r.written[a.Row.ID] = true
 	}
-	r.last = len(e.Added)
 }
 
 // observe forgets the merges before the last one if the layout has become simpler.
 func (r *round) observe(l compaction.Layout) {
 	overlaps := 0
-	for i := range l.RowSets {
-		for k := i + 1; k < len(l.RowSets) && bytes.Compare(l.RowSets[k].MinKey, l.RowSets[i].MaxKey) <= 0; k++ {
-			overlaps++
-		}
+	for i := range l.RowSets { // they are ordered by MinKey
+		later := l.RowSets[i+1:]
+		overlaps += sort.Search(len(later), func(k int) bool { return bytes.Compare(later[k].MinKey, l.RowSets[i].MaxKey) > 0 })
 	}
 	if len(l.RowSets) < r.rowsets || overlaps < r.overlaps {
-		r.written = slices.Clone(r.written[len(r.written)-r.last:])
+		clear(r.written)
+		for _, id := range r.last {
+			r.written[id] = true
+		}
 	}
 	r.rowsets, r.overlaps = min(r.rowsets, len(l.RowSets)), min(r.overlaps, overlaps)
 }
 
 // repeats reports whether a choice is only of rowsets that would be written again for nothing.
 func (r *round) repeats(c compaction.Choice) bool {
-	return !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !slices.Contains(r.written, id) })
+	return !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !r.written[id] })
 }
 
 // mergeOnce performs one merge of MergeBy. It returns nil if there is nothing to merge.

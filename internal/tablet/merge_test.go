@@ -1,6 +1,7 @@
 package tablet
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // policyFunc is a policy that is a function.
@@ -176,6 +178,31 @@ func TestMergeByEndsWhenPoliciesAlternate(t *testing.T) {
 		}), 1<<20)
 		if err != nil || calls > 50 {
 			t.Errorf("first %v: %+v, %v, %d picks", first, res, err, calls)
+		}
+	}
+}
+
+// A round counts the pairs of rowsets that overlap, ordered by first key as in a layout.
+func TestRoundCountsOverlaps(t *testing.T) {
+	random := seedtest.Rand(t)
+	for range 200 {
+		var l compaction.Layout
+		for range random.IntN(12) {
+			from := random.IntN(20)
+			l.RowSets = append(l.RowSets, compaction.RowSetInfo{MinKey: []byte{byte(from)}, MaxKey: []byte{byte(from + random.IntN(8))}})
+		}
+		slices.SortFunc(l.RowSets, func(a, b compaction.RowSetInfo) int { return bytes.Compare(a.MinKey, b.MinKey) })
+		want := 0
+		for i, a := range l.RowSets {
+			for _, b := range l.RowSets[:i] {
+				if bytes.Compare(a.MinKey, b.MaxKey) <= 0 && bytes.Compare(b.MinKey, a.MaxKey) <= 0 {
+					want++
+				}
+			}
+		}
+		r := newRound()
+		if r.observe(l); r.overlaps != want {
+			t.Fatalf("%d overlaps of %+v, want %d", r.overlaps, l.RowSets, want)
 		}
 	}
 }

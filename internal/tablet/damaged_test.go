@@ -1,0 +1,79 @@
+package tablet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/prooftest/files"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// flip changes a byte of a text, which is in one file of the store.
+func (w *testStore) flip(text string) {
+	w.t.Helper()
+	names, err := w.fs.List(worldDir + "/data")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	flipped := 0
+	for _, name := range names {
+		name = filepath.Join(worldDir, "data", name)
+		data, err := files.ReadFile(w.fs, name)
+		at := bytes.Index(data, []byte(text))
+		if err != nil || at < 0 {
+			continue // a directory
+		}
+		f, err := w.fs.Open(name, true)
+		if err == nil {
+			_, err = f.WriteAt([]byte{data[at] ^ 1}, int64(at))
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		flipped++
+	}
+	if flipped != 1 {
+		w.t.Fatalf("%d files contain %q", flipped, text)
+	}
+}
+
+// An error that does not name a rowset blames those inputs in which there is damage, and no others.
+func TestDamageOfAnUnnamedRowSetIsFound(t *testing.T) {
+	columns := slices.Clone(testSchema.Columns)
+	columns[2].Encoding, columns[2].Compression = schema.Plain, schema.NoCompression
+	s, err := schema.New(columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newTestStore(t, s)
+	var all []uint64
+	for i := range 4 {
+		w.mustCommit(w.op(Insert, i, i, fmt.Sprintf("text of rowset %d", i)))
+		w.flush()
+		all = append(all, w.tab.Info().RowSets[i].ID)
+	}
+	w.flip("text of rowset 1")
+	w.flip("text of rowset 3")
+	w = w.reopened(0)
+	nameless := fmt.Errorf("merge: %w", fault.ErrCorrupt)
+	for _, test := range []struct {
+		err       error
+		ids, want []uint64
+	}{
+		{nameless, all[:3], all[1:2]},
+		{nameless, all, []uint64{all[1], all[3]}},
+		{nameless, []uint64{all[0], all[2], 1 << 40}, nil},
+		{fmt.Errorf("merge: %w", inRowSet(all[2], fault.ErrCorrupt)), all, all[2:3]},
+		{errors.New("merge: the disk is full"), all, nil},
+	} {
+		if got := w.tab.Damaged(t.Context(), test.err, test.ids); !slices.Equal(got, test.want) {
+			t.Errorf("%v: %v of %v, want %v", test.err, got, test.ids, test.want)
+		}
+	}
+}
