@@ -1,10 +1,6 @@
 package compaction
 
-import (
-	"bytes"
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // Span is where a rowset is in the key space, measured by data: From is the share of the table's
 // bytes that are below the rowset's keys, To the share that are not above them. Both are in [0, 1].
@@ -22,30 +18,18 @@ func (s Span) Width() float64 { return s.To - s.From }
 //
 // The sum of all widths is the table's depth: the number of rowsets over a key, on average.
 //
-// It takes time O(n log n) in the number of rowsets. Source: tablet spec §16.2.
+// It takes time O(n log n) in the number of rowsets, and less if Layout.Replace has made the layout.
+// Source: tablet spec §16.2.
 func Spans(layout Layout) []Span {
+	p := layout.profile()
+	p.fill(layout.RowSets)
 	spans := make([]Span, len(layout.RowSets))
-	ends := make([]endpoint, 0, 2*len(spans))
-	for i := range layout.RowSets {
-		if r := &layout.RowSets[i]; r.wellFormed() {
-			ends = append(ends, endpoint{r.MinKey, i, false}, endpoint{r.MaxKey, i, true})
-		}
-	}
-	// Endpoints of one key have no data between them, so their order does not matter.
-	slices.SortStableFunc(ends, func(a, b endpoint) int { return bytes.Compare(a.key, b.key) })
-
-	active := newDensity(layout.RowSets)
 	total := 0.0
-	for i, e := range ends {
-		if i > 0 {
-			total += active.between(ends[i-1].key, e.key)
-		}
-		if e.last {
+	for i, e := range p.ends {
+		if total += p.bytes[i]; e.last {
 			spans[e.set].To = total
-			active.remove(e.set)
 		} else {
 			spans[e.set].From = total
-			active.add(e.set)
 		}
 	}
 	for i := range spans {
@@ -55,13 +39,6 @@ func Spans(layout Layout) []Span {
 		}
 	}
 	return spans
-}
-
-// endpoint is the first or last key of a rowset, given by its index.
-type endpoint struct {
-	key  []byte
-	set  int
-	last bool
 }
 
 // density is the number of bytes per key of the rowsets over the current key.
@@ -80,47 +57,60 @@ type endpoint struct {
 // If p and q have l bytes in common, prefixes shorter than l-7 do not distinguish them, and there
 // are none longer than l. So at most 8 sums contribute.
 type density struct {
-	perKey []float64 // of each rowset
-	length []int     // of each rowset's prefix
-	leaf   []int     // of each rowset in its sum
-	sums   map[int]sumTree
+	sets []setDensity // by index in the layout
+	sums []sumTree    // by length of the prefix
 }
 
-func newDensity(sets []RowSetInfo) *density {
-	d := &density{perKey: make([]float64, len(sets)), length: make([]int, len(sets)), leaf: make([]int, len(sets)), sums: map[int]sumTree{}}
-	counts := map[int]int{}
+// setDensity is what one rowset adds.
+type setDensity struct {
+	perKey float64 // bytes per key; 0 if it adds nothing
+	length int32   // of its prefix
+	leaf   int32   // in the sum of this length
+}
+
+// newDensity returns the density where none of the rowsets is over the current key. Those for
+// which use returns false never will be.
+func newDensity(sets []RowSetInfo, use func(set int) bool) *density {
+	d := &density{sets: make([]setDensity, len(sets))}
+	var counts []int32 // by length
 	for i := range sets {
 		r := &sets[i]
-		n := commonPrefix(r.MinKey, r.MaxKey)
-		keys := numberAfter(r.MaxKey, n) - numberAfter(r.MinKey, n)
-		if !r.wellFormed() || keys == 0 {
+		if !use(i) {
 			continue
 		}
-		d.perKey[i] = float64(r.Bytes) / float64(keys)
-		d.length[i], d.leaf[i] = n, counts[n]
+		n := commonPrefix(r.MinKey, r.MaxKey)
+		keys := numberAfter(r.MaxKey, n) - numberAfter(r.MinKey, n)
+		if keys == 0 {
+			continue
+		}
+		for len(counts) <= n {
+			counts = append(counts, 0)
+		}
+		d.sets[i] = setDensity{float64(r.Bytes) / float64(keys), int32(n), counts[n]}
 		counts[n]++
 	}
+	d.sums = make([]sumTree, len(counts))
 	for n, count := range counts {
-		d.sums[n] = newSumTree(count)
+		d.sums[n] = newSumTree(int(count))
 	}
 	return d
 }
 
-func (d *density) add(set int)    { d.put(set, d.perKey[set]) }
+func (d *density) add(set int)    { d.put(set, d.sets[set].perKey) }
 func (d *density) remove(set int) { d.put(set, 0) }
 
 func (d *density) put(set int, perKey float64) {
-	if d.perKey[set] > 0 {
-		d.sums[d.length[set]].put(d.leaf[set], perKey)
+	if s := &d.sets[set]; s.perKey > 0 {
+		d.sums[s.length].put(int(s.leaf), perKey)
 	}
 }
 
 // between returns the number of bytes from key p to key q, between which no rowset begins or ends.
 func (d *density) between(p, q []byte) (n float64) {
 	l := commonPrefix(p, q)
-	for length := max(0, l-7); length <= l; length++ {
-		if sum, ok := d.sums[length]; ok && sum.total() > 0 {
-			n += sum.total() * float64(numberAfter(q, length)-numberAfter(p, length))
+	for length := max(0, l-7); length <= min(l, len(d.sums)-1); length++ {
+		if sum := d.sums[length].total(); sum > 0 {
+			n += sum * float64(numberAfter(q, length)-numberAfter(p, length))
 		}
 	}
 	return n
@@ -155,7 +145,12 @@ type sumTree []float64 // node i is the sum of nodes 2i and 2i+1; the leaves are
 
 func newSumTree(leaves int) sumTree { return make(sumTree, 2*leaves) }
 
-func (t sumTree) total() float64 { return t[1] }
+func (t sumTree) total() float64 {
+	if len(t) == 0 {
+		return 0
+	}
+	return t[1]
+}
 
 func (t sumTree) put(leaf int, x float64) {
 	i := len(t)/2 + leaf

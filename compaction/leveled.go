@@ -1,7 +1,6 @@
 package compaction
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -43,15 +42,24 @@ func (l Leveled) Pick(layout Layout, budget int64) Choice {
 	}
 	spans := Spans(layout)
 	of, count := levels(layout, spans, l.filled().Ratio)
-	byLevel := make([][]int, count)
+	usable := make([]bool, len(spans))
 	for _, i := range layout.usable(budget) {
-		if spans[i].Width() > 0 {
-			byLevel[of[i]] = append(byLevel[of[i]], i)
+		usable[i] = spans[i].Width() > 0
+	}
+	byLevel := make([]level, count)
+	for _, e := range layout.profile().ends {
+		if !usable[e.set] {
+			continue
+		}
+		if l := &byLevel[of[e.set]]; e.last {
+			l.ends = append(l.ends, spans[e.set].To)
+		} else {
+			l.sets = append(l.sets, e.set)
 		}
 	}
-	for level, sets := range slices.Backward(byLevel) {
-		slices.SortStableFunc(sets, func(a, b int) int { return cmp.Compare(spans[a].From, spans[b].From) })
-		widest := widestAtDeepest(sets, spans)
+	for n, level := range slices.Backward(byLevel) {
+		sets := level.sets
+		widest := level.widestAtDeepest(spans)
 		if widest < 0 {
 			continue
 		}
@@ -64,24 +72,25 @@ func (l Leveled) Pick(layout Layout, budget int64) Choice {
 		if sets := within(layout, chosen, budget); len(sets) >= 2 {
 			c := layout.choice(sets)
 			c.Quality = gain(spans, sets)
-			c.Why = fmt.Sprintf("%d rowsets of level %d overlap", len(chosen), level)
+			c.Why = fmt.Sprintf("%d rowsets of level %d overlap", len(chosen), n)
 			return c
 		}
 	}
 	return Choice{}
 }
 
-// widestAtDeepest returns the widest rowset over the place that most of sets span, -1 if none
-// overlap. The sets are ordered by From.
-func widestAtDeepest(sets []int, spans []Span) int {
-	ends := make([]float64, len(sets))
-	for k, i := range sets {
-		ends[k] = spans[i].To
-	}
-	slices.Sort(ends)
+// level has the rowsets of a level that a merge may take.
+type level struct {
+	sets []int     // by From
+	ends []float64 // their To, ascending
+}
+
+// widestAtDeepest returns the widest rowset over the place that most of the level span, -1 if none
+// overlap.
+func (l *level) widestAtDeepest(spans []Span) int {
 	ended, depth, place := 0, 1, 0.0
-	for k, i := range sets {
-		for ends[ended] <= spans[i].From {
+	for k, i := range l.sets {
+		for l.ends[ended] <= spans[i].From {
 			ended++
 		}
 		if k+1-ended > depth {
@@ -90,7 +99,7 @@ func widestAtDeepest(sets []int, spans []Span) int {
 	}
 	widest := -1
 	if depth > 1 {
-		for _, i := range sets {
+		for _, i := range l.sets {
 			if spans[i].From <= place && place < spans[i].To && (widest < 0 || spans[i].Width() > spans[widest].Width()) {
 				widest = i
 			}

@@ -29,6 +29,7 @@ func levels(layout Layout, spans []Span, ratio float64) (of []int, count int) {
 		}
 	}
 	of = make([]int, len(spans))
+	log := math.Log(ratio)
 	for i := range of {
 		r := &layout.RowSets[i]
 		if !r.wellFormed() {
@@ -38,7 +39,7 @@ func levels(layout Layout, spans []Span, ratio float64) (of []int, count int) {
 		// The inverse of the share; a rowset with one key has all the data between its keys. What is
 		// below a limit only by rounding is not.
 		inverse := spans[i].Width() * total / float64(max(r.Bytes, 1))
-		of[i] = int(max(0, math.Ceil(math.Log(inverse)/math.Log(ratio)-1e-9)-1))
+		of[i] = int(max(0, math.Ceil(math.Log(inverse)/log-1e-9)-1))
 		count = max(count, of[i]+1)
 	}
 	return of, count

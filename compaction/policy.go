@@ -26,6 +26,8 @@ type Layout struct {
 	Table       string
 	RowSetBytes int64 // size at which a merge starts a new rowset; 0 = 32 MiB
 	RowSets     []RowSetInfo
+
+	known *profile // of RowSets, from Replace; nil: not known
 }
 
 // Choice contains the IDs of the rowsets to merge, and the reason in one sentence.
@@ -54,19 +56,24 @@ func (c Choice) Check(layout Layout) error {
 	if len(c.RowSets) < 2 {
 		return fmt.Errorf("a merge of %d rowsets, want two or more", len(c.RowSets))
 	}
-	left := make(map[uint64]bool, len(layout.RowSets))
+	known := make(map[uint64]bool, len(c.RowSets)) // false: chosen, but not found yet
+	for _, id := range c.RowSets {
+		known[id] = false
+	}
 	for i := range layout.RowSets {
-		left[layout.RowSets[i].ID] = true
+		if _, chosen := known[layout.RowSets[i].ID]; chosen {
+			known[layout.RowSets[i].ID] = true
+		}
 	}
 	for _, id := range c.RowSets {
-		first, known := left[id]
+		found, first := known[id]
 		switch {
-		case !known:
-			return fmt.Errorf("rowset %d: %w", id, ErrNotFound)
 		case !first:
 			return fmt.Errorf("rowset %d is chosen twice", id)
+		case !found:
+			return fmt.Errorf("rowset %d: %w", id, ErrNotFound)
 		}
-		left[id] = false
+		delete(known, id)
 	}
 	return nil
 }
@@ -91,10 +98,12 @@ func (o Overlap) Pick(layout Layout, budget int64) Choice {
 	if least <= 0 {
 		least = 4
 	}
-	cover := deepest(layout, layout.usable(math.MaxInt64))
-	if len(cover) < max(least, 2) {
+	one := make([]int, len(layout.RowSets))
+	place := layout.deepest(layout.only(one, layout.usable(math.MaxInt64)), 1)[0]
+	if place.depth < max(least, 2) {
 		return Choice{}
 	}
+	cover := layout.cover(one, 0, place.key)
 	slices.SortStableFunc(cover, layout.smaller)
 	c := layout.choice(within(layout, cover, budget))
 	if len(c.RowSets) < 2 { // two, even above the budget
@@ -112,14 +121,13 @@ func (r *RowSetInfo) wellFormed() bool { return r.Bytes >= 0 && bytes.Compare(r.
 // usable returns the rowsets that a policy may choose: those that are well-formed and have at most
 // budget bytes; of several with one ID only the first.
 func (l Layout) usable(budget int64) []int {
-	seen := make(map[uint64]bool, len(l.RowSets))
+	seen := newIDSet(len(l.RowSets))
 	sets := make([]int, 0, len(l.RowSets))
 	for i := range l.RowSets {
 		r := &l.RowSets[i]
-		if !seen[r.ID] && r.wellFormed() && r.Bytes <= budget {
+		if seen.add(r.ID) && r.wellFormed() && r.Bytes <= budget {
 			sets = append(sets, i)
 		}
-		seen[r.ID] = true
 	}
 	return sets
 }
@@ -145,37 +153,59 @@ func within(l Layout, sets []int, budget int64) []int {
 	return sets
 }
 
-// deepest returns those of sets that are over the first key that the most of them cover, in their
-// order. The depth increases only at first keys, so only those are considered.
-func deepest(l Layout, sets []int) []int {
-	firsts, lasts := make([][]byte, len(sets)), make([][]byte, len(sets))
-	for k, i := range sets {
-		firsts[k], lasts[k] = l.RowSets[i].MinKey, l.RowSets[i].MaxKey
+// only makes group 0 of sets, and -1 of all others. It returns group, which has an element for each
+// rowset.
+func (l Layout) only(group []int, sets []int) []int {
+	for i := range group {
+		group[i] = -1
 	}
-	slices.SortFunc(firsts, bytes.Compare)
-	slices.SortFunc(lasts, bytes.Compare)
-	var place []byte
-	ended, most := 0, 0
-	for k, key := range firsts {
-		for bytes.Compare(lasts[ended], key) < 0 {
-			ended++
-		}
-		if depth := k + 1 - ended; depth > most {
-			most, place = depth, key
-		}
-	}
-	var cover []int
 	for _, i := range sets {
-		if r := &l.RowSets[i]; bytes.Compare(r.MinKey, place) <= 0 && bytes.Compare(place, r.MaxKey) <= 0 {
-			cover = append(cover, i)
+		group[i] = 0
+	}
+	return group
+}
+
+// place is a key and how many rowsets are over it.
+type place struct {
+	key   []byte
+	depth int
+}
+
+// deepest returns, for each of some groups of rowsets, the first key that the most of the group are
+// over. Rowset i is in group[i], or in none if that is negative. The depth increases only at first
+// keys, so only those are considered.
+func (l Layout) deepest(group []int, groups int) []place {
+	best, depth := make([]place, groups), make([]int, groups)
+	for _, e := range l.profile().ends {
+		g := group[e.set]
+		switch {
+		case g < 0:
+		case e.last:
+			depth[g]--
+		default:
+			if depth[g]++; depth[g] > best[g].depth {
+				best[g] = place{e.key, depth[g]}
+			}
 		}
 	}
-	return cover
+	return best
+}
+
+// cover returns the rowsets of a group that are over a key, in their order.
+func (l Layout) cover(group []int, g int, key []byte) (sets []int) {
+	for i := range l.RowSets {
+		if r := &l.RowSets[i]; group[i] == g && bytes.Compare(r.MinKey, key) <= 0 && bytes.Compare(key, r.MaxKey) <= 0 {
+			sets = append(sets, i)
+		}
+	}
+	return sets
 }
 
 // MaxHeight returns the number of rowsets over the key that most rowsets are over. Rowsets that are
 // not well-formed (see Spans) do not count. It takes time O(n log n) in the number of rowsets.
-func (l Layout) MaxHeight() int { return len(deepest(l, l.usable(math.MaxInt64))) }
+func (l Layout) MaxHeight() int {
+	return l.deepest(l.only(make([]int, len(l.RowSets)), l.usable(math.MaxInt64)), 1)[0].depth
+}
 
 // Groups splits a layout into groups of rowsets that overlap, directly or through others. Merging
 // each group separately leaves no overlap. A rowset that overlaps no other is its own group.

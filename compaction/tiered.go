@@ -45,23 +45,23 @@ func (t Tiered) Validate() error {
 
 // Pick begins with the tier of the smallest rowsets per key. It takes those over the key that most
 // of the tier cover, the smallest first, within the budget; none if the options are not valid. The
-// quality is the number of rowsets less over that key. It takes time O(n log n) for each tier that
-// the layout has.
+// quality is the number of rowsets less over that key. It takes time O(n log n), and O(n) for each tier of which several rowsets are over one key but too large for the
+// budget.
 func (t Tiered) Pick(layout Layout, budget int64) Choice {
 	if t.Validate() != nil {
 		return Choice{}
 	}
 	t = t.filled()
 	of, count := levels(layout, Spans(layout), t.Ratio)
-	tiers := make([][]int, count)
+	tiers := make([]int, len(of))
 	for _, i := range layout.usable(budget) {
-		tiers[of[i]] = append(tiers[of[i]], i)
+		tiers[i] = 1 + of[i]
 	}
-	for tier, sets := range slices.Backward(tiers) {
-		cover := deepest(layout, sets)
-		if len(cover) < t.Runs {
+	for tier, place := range slices.Backward(layout.deepest(tiers, 1+count)[1:]) {
+		if place.depth < t.Runs {
 			continue
 		}
+		cover := layout.cover(tiers, 1+tier, place.key)
 		slices.SortStableFunc(cover, layout.smaller)
 		if sets := within(layout, cover, budget); len(sets) >= 2 {
 			c := layout.choice(sets)

@@ -28,8 +28,8 @@ type simulation struct {
 	job   uint64    // of the last event
 	ops   int64     // operations so far
 	mem   map[int64]memRow
-	index *simIndex               // of sets; nil after a change of them
-	seen  []compaction.RowSetInfo // what policies see of sets; nil after a change
+	index *simIndex          // of sets; nil after a change of them
+	seen  *compaction.Layout // what policies see of sets; nil after a change other than by replace
 }
 
 const simulated = "simulated" // name of the table
@@ -56,12 +56,10 @@ func (s *simulation) floor() int64 {
 // layout returns what policies see. The caller must not change it.
 func (s *simulation) layout() compaction.Layout {
 	if s.seen == nil {
-		s.seen = make([]compaction.RowSetInfo, len(s.sets))
-		for i, set := range s.sets {
-			s.seen[i] = *set.info(&s.costs)
-		}
+		l := compaction.Layout{Table: simulated, RowSetBytes: int64(s.rowset)}.Replace(nil, s.infos(s.sets))
+		s.seen = &l
 	}
-	return compaction.Layout{Table: simulated, RowSetBytes: int64(s.rowset), RowSets: s.seen}
+	return *s.seen
 }
 
 func (s *simulation) close() error { return nil }
@@ -174,9 +172,13 @@ func (s *simulation) flushDeltas() {
 
 // replace removes rowsets, and adds others that are in order.
 func (s *simulation) replace(old, new []*simSet) {
-	gone := make(map[uint64]bool, len(old))
-	for _, set := range old {
-		gone[set.id] = true
+	gone, ids := make(map[uint64]bool, len(old)), make([]uint64, len(old))
+	for i, set := range old {
+		gone[set.id], ids[i] = true, set.id
+	}
+	if s.seen != nil {
+		l := s.seen.Replace(ids, s.infos(new))
+		s.seen = &l
 	}
 	all := make([]*simSet, 0, len(s.sets)+len(new))
 	for _, set := range s.sets {
@@ -189,7 +191,15 @@ func (s *simulation) replace(old, new []*simSet) {
 		all = append(all, set)
 	}
 	s.sets = append(all, new...)
-	s.index, s.seen = nil, nil
+	s.index = nil
+}
+
+// infos returns what policies see of rowsets.
+func (s *simulation) infos(sets []*simSet) (list []compaction.RowSetInfo) {
+	for _, set := range sets {
+		list = append(list, *set.info(&s.costs))
+	}
+	return list
 }
 
 // report sends an event about new rowsets.
@@ -202,13 +212,7 @@ func (s *simulation) report(kind compaction.Kind, why string, inputs, outputs []
 }
 
 func (s *simulation) event(kind compaction.Kind, why string, inputs, outputs []*simSet, rows, written int64) {
-	infos := func(sets []*simSet) (list []compaction.RowSetInfo) {
-		for _, set := range sets {
-			list = append(list, *set.info(&s.costs))
-		}
-		return list
-	}
 	s.job++
-	s.listener(compaction.Event{Job: s.job, Time: clockStart.Add(time.Duration(s.ops) * time.Second), Kind: kind, Table: simulated, Why: why, Inputs: infos(inputs), Outputs: infos(outputs),
+	s.listener(compaction.Event{Job: s.job, Time: clockStart.Add(time.Duration(s.ops) * time.Second), Kind: kind, Table: simulated, Why: why, Inputs: s.infos(inputs), Outputs: s.infos(outputs),
 		RowsRead: rows, RowsWritten: rows, BytesWritten: written})
 }

@@ -52,6 +52,9 @@ func (s *simulation) collectUndos() {
 		}
 	}
 	if gone != nil || changed != nil {
+		if changed != nil {
+			s.seen = nil
+		}
 		s.replace(gone, nil)
 		s.event(compaction.UndoGC, "", gone, changed, 0, 0)
 	}

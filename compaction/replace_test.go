@@ -1,0 +1,129 @@
+package compaction
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
+)
+
+// splitLayout returns rowsets side by side between two keys, or of random keys.
+func splitLayout(r *rand.Rand, id *uint64, from, to uint64, n int) (sets []RowSetInfo) {
+	ends := make([]uint64, 2*n)
+	for i := range ends {
+		ends[i] = from + r.Uint64N(to-from)
+	}
+	slices.Sort(ends)
+	key := func(k uint64) []byte { return binary.BigEndian.AppendUint64([]byte("key"), k) }
+	for i := range n {
+		*id++
+		sets = append(sets, RowSetInfo{ID: *id, MinKey: key(ends[2*i]), MaxKey: key(ends[2*i+1]), Bytes: 1 + r.Int64N(mib)})
+	}
+	return sets
+}
+
+// A layout that was made by replacing rowsets is the same to all as one that was made at once.
+func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
+	r := seedtest.Rand(t)
+	id := uint64(0)
+	l := Layout{Table: "t", RowSetBytes: mib}
+	for range 120 {
+		if r.IntN(3) == 0 {
+			l = l.Replace(nil, splitLayout(r, &id, 0, 1<<62, 1+r.IntN(9)))
+		}
+		if r.IntN(8) == 0 { // some others, which a policy would not choose
+			hostile := hostileLayout(r).RowSets
+			slices.SortStableFunc(hostile, func(a, b RowSetInfo) int { return slices.Compare(a.MinKey, b.MinKey) })
+			l = l.Replace([]uint64{1 << 50}, hostile)
+		}
+		fresh := Layout{Table: l.Table, RowSetBytes: l.RowSetBytes, RowSets: slices.Clone(l.RowSets)}
+		if !slices.IsSortedFunc(l.RowSets, func(a, b RowSetInfo) int { return slices.Compare(a.MinKey, b.MinKey) }) {
+			t.Fatal("not ordered by first key")
+		}
+		if got, want := l.MaxHeight(), fresh.MaxHeight(); got != want {
+			t.Fatalf("height %d, want %d", got, want)
+		}
+		if r.IntN(2) == 0 { // else several changes are computed at once
+			want := Spans(fresh)
+			for i, s := range Spans(l) {
+				if math.Abs(s.From-want[i].From) > 1e-12 || math.Abs(s.To-want[i].To) > 1e-12 {
+					t.Fatalf("span %d of %d: %v, want %v", i, len(want), s, want[i])
+				}
+			}
+		}
+		for name, p := range Named() {
+			got, want := p.Pick(l, 4*mib), p.Pick(fresh, 4*mib)
+			if !slices.Equal(got.RowSets, want.RowSets) || math.Abs(got.Quality-want.Quality) > 1e-9 {
+				t.Fatalf("%s picks %+v, want %+v", name, got, want)
+			}
+			if name != []string{"overlap", "tiered", "leveled", "budgeted"}[r.IntN(4)] || len(got.RowSets) == 0 {
+				continue
+			}
+			var span keyRange
+			for i := range l.RowSets {
+				if slices.Contains(got.RowSets, l.RowSets[i].ID) {
+					span.add(&l.RowSets[i])
+				}
+			}
+			if first, last := numberAfter(span.first, 3), numberAfter(span.last, 3); len(span.first) == 11 && first < last {
+				l = l.Replace(got.RowSets, splitLayout(r, &id, first, last, 1+r.IntN(len(got.RowSets))))
+				break
+			}
+		}
+	}
+	if len(l.RowSets) < 50 {
+		t.Errorf("%d rowsets at the end", len(l.RowSets))
+	}
+}
+
+// A merge of a few rowsets makes a few spans known anew, however many there are.
+func TestReplaceKeepsWhatIsKnownOfOtherKeys(t *testing.T) {
+	const sets, merges = 10_000, 50
+	r := seedtest.Rand(t)
+	id := uint64(0)
+	var l Layout
+	for part := range uint64(sets / 4) { // four over each key
+		for range 4 {
+			l.RowSets = append(l.RowSets, splitLayout(r, &id, part<<32, (part+1)<<32, 1)...)
+		}
+	}
+	slices.SortFunc(l.RowSets, func(a, b RowSetInfo) int { return slices.Compare(a.MinKey, b.MinKey) })
+	l = l.Replace(nil, nil)
+	Spans(l)
+	before := l.known.swept
+	if before < 2*sets-1 {
+		t.Fatalf("%d endpoints of %d rowsets", before, sets)
+	}
+	for range merges {
+		c := Tiered{Runs: 2, Ratio: 1000}.Pick(l, 1<<40)
+		if len(c.RowSets) < 2 || len(c.RowSets) > 8 {
+			t.Fatalf("%+v", c)
+		}
+		i := slices.IndexFunc(l.RowSets, func(r RowSetInfo) bool { return slices.Contains(c.RowSets, r.ID) })
+		part := numberAfter(l.RowSets[i].MinKey, 3) >> 32
+		l = l.Replace(c.RowSets, splitLayout(r, &id, part<<32, (part+1)<<32, 2))
+	}
+	Spans(l)
+	if n := l.known.swept - before; n > 24*merges {
+		t.Errorf("%d merges of a few rowsets: %d endpoints are visited", merges, n)
+	}
+}
+
+// RowSets that the caller has changed as a whole are not taken for those that are known.
+func TestSpansOfChangedRowSets(t *testing.T) {
+	r := seedtest.Rand(t)
+	id := uint64(0)
+	l := Layout{}.Replace(nil, splitLayout(r, &id, 0, 1<<60, 9))
+	Spans(l)
+	for _, sets := range [][]RowSetInfo{nil, l.RowSets[1:], l.RowSets[:3], slices.Clone(l.RowSets), {{ID: 9, MinKey: []byte("a"), MaxKey: []byte("b"), Bytes: 1}}} {
+		changed := l
+		changed.RowSets = sets
+		if got, want := Spans(changed), Spans(Layout{RowSets: sets}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
