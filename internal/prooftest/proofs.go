@@ -65,7 +65,12 @@ func Proofs() []Proof {
 			r.Alone = false
 			return r
 		}},
-		{"crashes", "Kills, power cuts and torn power cuts at random disk changes. Each resulting store is opened and compared.", crashesOne},
+		{"crashes", "Kills, power cuts and torn power cuts at random disk changes. Each resulting store is opened and compared.", func(seed uint64, _ string) Result {
+			return crashesOne(crash.RandomCrashes(seed))
+		}},
+		{"inside", "Like crashes, with flushes and writes inside merges and delta compactions of the same table.", func(seed uint64, _ string) Result {
+			return crashesOne(crash.RandomInside(seed))
+		}},
 		{"states", "Crashes at random disk changes. Many possible disk states are opened: each unsynced change lost, kept or torn, or a sync ignored.", statesOne},
 		{"recovery", "Crashes at every disk change of a recovery, and of the recovery after that.", recoveryOne},
 		{"sequences", "All sequences of three operations on a table of three keys, with a crash at every disk change.", sequencesOne},
@@ -87,9 +92,9 @@ func tallies(c *history.Counts) []Tally {
 		{c.Flushes, "flushes"}, {c.Merges, "merges"}, {c.Crashes, "crashes"}}
 }
 
-func crashesOne(seed uint64, _ string) Result {
-	script, c, err := crash.RandomCrashes(seed).Run()
-	return Result{Err: err, Script: script, Tallies: []Tally{{1, "histories"}, {c.Changes, "disk changes"}, {c.Kills, "kills"},
+func crashesOne(x crash.Crashes) Result {
+	script, c, err := x.Run()
+	return Result{Err: err, Script: script, Tallies: []Tally{{1, "histories"}, {c.Inside, "flushes inside compactions"}, {c.Changes, "disk changes"}, {c.Kills, "kills"},
 		{c.Cuts, "power cuts"}, {c.Torn, "torn power cuts"}, {c.Steps, "steps after recovery"}}}
 }
 

@@ -24,17 +24,28 @@ import (
 // recovered. The remaining files must open, for reading without changing any file and for writing.
 // They must contain all acknowledged batches, then a prefix of the rest, each batch whole.
 func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
-	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(800 * time.Millisecond))
-	var total crash.CrashCounts
-	for ; time.Now().Before(end); seed++ {
-		script, counts, err := crash.RandomCrashes(seed).Run()
+	crashAnywhere(t, proofTime(800*time.Millisecond), crash.RandomCrashes)
+}
+
+// The same, while flushes run inside compactions of the same table.
+func TestCrashesInsideCompactionsLeaveAcknowledgedBatches(t *testing.T) {
+	if total := crashAnywhere(t, proofTime(300*time.Millisecond), crash.RandomInside); total.Inside == 0 {
+		t.Error("no flush inside a compaction")
+	}
+}
+
+func crashAnywhere(t *testing.T, within time.Duration, history func(seed uint64) crash.Crashes) (total crash.CrashCounts) {
+	t.Helper()
+	end := time.Now().Add(within)
+	for seed := seedtest.Seed(t); time.Now().Before(end); seed++ {
+		script, counts, err := history(seed).Run()
 		total.Add(counts)
 		if err != nil {
 			t.Fatal(failure(seed, err, script))
 		}
 	}
 	t.Logf("%+v", total)
+	return total
 }
 
 // The creation of a store is interrupted before each file operation and in the middle of each

@@ -27,6 +27,8 @@ type Crashes struct {
 	Steps    int // of the history
 	// Every is the average number of disk changes per simulated crash; 1 = a crash at each change.
 	Every int
+	// Inside makes flushes run inside compactions of the same table.
+	Inside bool
 	// After is the number of steps that run on a recovered store. They run after one crash in four.
 	After int
 }
@@ -41,6 +43,7 @@ type CrashCounts struct {
 	Lost     int64 // batches missing after recovery
 	InFlight int64 // unacknowledged batches found after recovery
 	Steps    int64 // run after recovery
+	Inside   int64 // flushes inside compactions
 }
 
 // Add adds o to c.
@@ -53,6 +56,7 @@ func (c *CrashCounts) Add(o CrashCounts) {
 	c.Lost += o.Lost
 	c.InFlight += o.InFlight
 	c.Steps += o.Steps
+	c.Inside += o.Inside
 }
 
 // Run runs the history. Before some changes of the disk, and in the middle of some writes, it takes
@@ -74,7 +78,7 @@ func (c Crashes) Run() (*script.Script, CrashCounts, error) {
 	o := c.Settings
 	o.NoCrashes = true
 	x.r = history.NewCrashRunner(o, disk)
-	x.g = history.NewGenerator(o)
+	x.g = c.generator(o)
 	disk.OnOperation(x.picture)
 	for range c.Steps {
 		if !x.r.Do(x.g.Next(x.r)) {
@@ -82,13 +86,20 @@ func (c Crashes) Run() (*script.Script, CrashCounts, error) {
 		}
 	}
 	x.r.Close()
-	x.counts.Changes = int64(disk.Operations())
+	x.counts.Changes, x.counts.Inside = int64(disk.Operations()), x.r.Counts.Inside
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err != nil {
 		return x.r.Script, x.counts, x.err
 	}
 	return x.r.Script, x.counts, x.r.Err
+}
+
+func (c *Crashes) generator(o script.Settings) *history.Generator {
+	if c.Inside {
+		return history.NewInside(o)
+	}
+	return history.NewGenerator(o)
 }
 
 type crashRun struct {
@@ -158,7 +169,7 @@ func (x *crashRun) compare(at *crashfs.Point, kind script.Kind, seed uint64) err
 func (x *crashRun) goOn(r *history.Runner, seed uint64) error {
 	o := r.Script.Settings
 	o.NoCrashes, o.Seed = false, seed
-	g := history.NewGenerator(o)
+	g := x.c.generator(o)
 	g.Pools = maps.Clone(x.g.Pools)
 	for range x.c.After {
 		x.counts.Steps++
@@ -181,4 +192,10 @@ func RandomCrashes(seed uint64) Crashes {
 		c.Steps, c.Every = 12, 4
 	}
 	return c
+}
+
+// RandomInside returns a history for a seed in which flushes run inside compactions. One disk change
+// in ten is a crash.
+func RandomInside(seed uint64) Crashes {
+	return Crashes{Settings: history.InsideSettings(seed), Steps: 120, Every: 10, After: 12, Inside: true}
 }

@@ -276,7 +276,7 @@ func (p *pieces) Err() error {
 func (g *Generator) bulk(r *Runner, t *model.Table, st *script.Step) {
 	st.Sync = g.r.IntN(3) == 0
 	if g.r.IntN(4) == 0 {
-		st.Mask = g.r.Uint64() & g.r.Uint64()
+		st.Mask = g.mask()
 		st.During = g.rewrite()
 	}
 	if st.Kind == script.Restore {
@@ -326,7 +326,18 @@ func (g *Generator) set(t *model.Table) script.Op {
 // rewrite returns a kind of step that rewrites a table, for a batch in the middle of it.
 func (g *Generator) rewrite() script.Kind {
 	kinds := []script.Kind{script.Flush, script.Flush, script.Flush, script.Flush, script.Merge, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major}
+	if g.inside {
+		kinds = []script.Kind{script.Merge, script.Merge, script.Merge, script.Minor, script.Major}
+	}
 	return kinds[g.r.IntN(len(kinds))]
+}
+
+// mask returns the mask of a step that writes in the middle of a rewrite.
+func (g *Generator) mask() uint64 {
+	if g.inside { // of most rowsets, with any flushes inside
+		return (g.r.Uint64()|g.r.Uint64())&(1<<56-1) | g.r.Uint64()<<56
+	}
+	return g.r.Uint64() & g.r.Uint64()
 }
 
 // rename renames a table, in the store and then in the model. Handles of the table stay valid.

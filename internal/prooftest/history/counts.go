@@ -12,6 +12,7 @@ type Counts struct {
 	Flushes          int64
 	Merges           int64
 	DeltaCompactions int64
+	Inside           int64 // flushes inside compactions
 	Maintained       int64 // background operations of steps
 	Reopenings       int64 // without crash
 	Crashes          int64
@@ -31,6 +32,7 @@ func (c *Counts) Add(o Counts) {
 	c.Flushes += o.Flushes
 	c.Merges += o.Merges
 	c.DeltaCompactions += o.DeltaCompactions
+	c.Inside += o.Inside
 	c.Maintained += o.Maintained
 	c.Reopenings += o.Reopenings
 	c.Crashes += o.Crashes

@@ -18,6 +18,8 @@ import (
 // neither. It also comes after background rewrites, whose progress is not known, and after a
 // rewrite with memory nearly full, where the batch would wait for the flush that waits for the
 // batch.
+//
+// Bits 59 to 61 of the mask flush the table inside a compaction, before and after the batch.
 func (r *Runner) during(st *script.Step) error {
 	var err error
 	write := func() {
@@ -31,10 +33,18 @@ func (r *Runner) during(st *script.Step) error {
 	}
 	inside := false
 	if r.Script.Settings.Manual() {
-		r.middle.set(st, func() { inside = true; write() })
+		r.middle.set(st, func() {
+			inside = true
+			for _, do := range []func(){func() { err = r.flushInside(st, 59) }, write, func() { err = r.flushInside(st, 60) }} {
+				if err == nil {
+					do()
+				}
+			}
+		})
 	}
 	failed := r.rewrite(&script.Step{Kind: st.During, Table: st.Table, Mask: st.Mask})
 	r.middle.set(st, nil)
+	r.inside = false
 	switch {
 	case err != nil:
 		return err
@@ -44,6 +54,29 @@ func (r *Runner) during(st *script.Step) error {
 		write()
 	}
 	return err
+}
+
+// flushInside flushes the step's table, or its changes only, if the rewrite is a compaction of some
+// rowsets and a bit of the step's mask is set. The other rewrites exclude flushes.
+func (r *Runner) flushInside(st *script.Step, bit int) error {
+	switch st.During {
+	case script.Merge, script.Minor, script.Major:
+	default:
+		return nil
+	}
+	if st.Mask>>bit&1 == 0 {
+		return nil
+	}
+	kind := script.Flush
+	if st.Mask>>61&1 != 0 {
+		kind = script.Deltas
+	}
+	if err := r.rewrite(&script.Step{Kind: kind, Table: st.Table}); err != nil {
+		return fmt.Errorf("%s inside: %w", kind, err)
+	}
+	r.inside = true
+	r.Counts.Inside++
+	return r.compareNow(st.Table)
 }
 
 // middle is a function to call once in the middle of a rewrite. The goroutines of the rewrite

@@ -23,8 +23,9 @@ type Generator struct {
 	made   int                   // tables so far
 	Pools  map[string][][][]byte // per table name: keys to choose from
 	Weight []Weighted
-	tables int // number of tables to create first; 0 = 1
-	widest int // columns of a new table; 0 = no limit
+	tables int  // number of tables to create first; 0 = 1
+	widest int  // columns of a new table; 0 = no limit
+	inside bool // one write in four is in the middle of a compaction, most with a flush
 }
 
 // Weighted is a kind of step with its share of all steps.
@@ -95,11 +96,11 @@ func (g *Generator) Next(r *Runner) script.Step {
 	case script.Alter:
 		st.Alter = g.alterations(r.Model.Tables[name])
 	case script.Write:
-		if g.r.IntN(16) > 0 {
+		if !g.inside && g.r.IntN(16) > 0 || g.inside && g.r.IntN(4) > 0 {
 			return g.Write(r, names)
 		}
 		st = g.Write(r, []string{name})
-		st.Table, st.Mask = name, g.r.Uint64()&g.r.Uint64()
+		st.Table, st.Mask = name, g.mask()
 		st.During = g.rewrite()
 		return st
 	case script.Rename:

@@ -32,6 +32,23 @@ func BackgroundSettings(seed uint64) script.Settings {
 	return o
 }
 
+// InsideSettings returns the settings of a history for NewInside.
+func InsideSettings(seed uint64) script.Settings {
+	o := SmallSettings(seed)
+	o.Background = false
+	o.Policy = "none" // the history chooses
+	return o
+}
+
+// NewInside returns a generator of histories in which flushes run inside compactions of the same
+// table.
+func NewInside(o script.Settings) *Generator {
+	g := NewGenerator(o)
+	g.inside = true
+	g.Weight = append(g.Weight, Weighted{script.Flush, 120}, Weighted{script.Deltas, 40}) // for compactions to have something to do
+	return g
+}
+
 // TraceSettings returns the settings of a history whose crash states are opened; log segments are
 // small.
 func TraceSettings(seed uint64) script.Settings {

@@ -301,8 +301,8 @@ func (r *Runner) compactDeltas(t *oribi.Table, st *script.Step) (err error) {
 		r.Counts.DeltaCompactions++
 		_, err = t.CollectUndos(r.ctx)
 	}
-	if r.Script.Settings.Background {
-		return err // background work changes rowsets
+	if r.Script.Settings.Background || r.inside {
+		return err // background work, or a flush inside, changes rowsets
 	}
 	if n := len(t.Layout().RowSets); err == nil && n != before && (st.Kind != script.UndoGC || n > before) {
 		return fmt.Errorf("%d rowsets before, %d after", before, n)

@@ -80,7 +80,7 @@ type Step struct {
 	During  Kind           // Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor or Major; "" = commit alone
 	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff; bulk calls: the rows, or the timestamp of a Restore
 	Keys    [][][]byte     // Many
-	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the seed
+	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit, 59 to 61 flushes inside a Merge, Minor or Major; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the seed
 	Size    int            // Ingest: rows per record batch; 0 = 1. Bulk calls: bytes per write batch; 0 = one write batch
 	Stop    int            // Bulk calls with Size: the write batches after which the call is canceled, and made again for the rest; 0 = none
 	Time    time.Duration  // Tick: how far to move the clock; negative = back
