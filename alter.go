@@ -13,7 +13,7 @@ import (
 
 // Change is one alteration of a table, an argument of Alter: AddColumn, DropColumn, RenameColumn,
 // SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
-// SetComment, SetHistory. A nil Change has no effect.
+// SetComment, SetHistory, SetRowFile. A nil Change has no effect.
 type Change func(*draft) error
 
 // draft is the table's next metadata row while Alter builds it.
@@ -148,6 +148,13 @@ func SetComment(text string) Change {
 // time restores nothing: a read of history that was already dropped stays ErrTooOld.
 func SetHistory(keep time.Duration) Change {
 	return func(d *draft) error { return History(keep).apply(d.row) }
+}
+
+// SetRowFile changes whether rows are stored a second time, as with the table option RowFile. On:
+// flushes and compactions write row files from then on; Compact writes them for all rows. Off: all
+// row files are removed at once.
+func SetRowFile(on bool) Change {
+	return func(d *draft) error { return RowFile(on).apply(d.row) }
 }
 
 func setColumn(name string, set func(*schema.Column) error) Change {

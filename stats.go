@@ -15,7 +15,10 @@ type Stats struct {
 	RowSets  int
 	Bytes    int64 // of all files
 	MemBytes int64 // rows and changes not yet flushed
-	Columns  []ColumnStats
+	RowFiles int   // rowsets with a row file
+
+	RowFileBytes int64 // of all row files, included in Bytes
+	Columns      []ColumnStats
 }
 
 // ColumnStats contains the size, encodings, and compressions of a column. If the schema leaves the
@@ -61,6 +64,10 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 	}
 	for _, m := range sets {
 		st.Bytes += m.Bytes
+		if m.RowFile != 0 {
+			st.RowFiles++
+			st.RowFileBytes += m.RowFileBytes
+		}
 		if !perColumn {
 			continue
 		}

@@ -64,6 +64,27 @@ func (c Cells) Cell(i int) ([]byte, error) {
 	return cell, nil
 }
 
+// VisitData calls visit with data cblock i, one of DataBlocks, and the row of its first cell. It
+// reads the cblock into memory that is used again: the cells are valid during the call only. The
+// cache is neither asked nor filled, so this is for cblocks of which a caller needs one cell and
+// keeps a copy. Errors: ErrCorrupt, with block and byte offset; visit's.
+func (r *Reader) VisitData(i int, visit func(first batch.Ordinal, cells Cells) error) error {
+	bs, err := r.blocks()
+	if err != nil {
+		return err
+	}
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	b, err := r.readData(i, bs[i], s)
+	if err == nil {
+		err = r.checkFits(b, bs[i])
+	}
+	if err != nil {
+		return err
+	}
+	return visit(batch.Ordinal(b.first), Cells{r, b, bs[i]})
+}
+
 // ParsedBlock returns the result of parse on all cells of data cblock i, one of DataBlocks. The
 // result comes from the cache, which keeps it instead of the cblock, so parse must be a pure
 // function of the cblock. Its argument first is the row of the first cell; it returns the result

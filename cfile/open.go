@@ -57,6 +57,7 @@ func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 		r.pairs = append(r.pairs, Pair{m.GetKey(), m.GetValue()})
 	}
 	r.headerPairs = len(header.GetMetadata())
+	r.info.Keyed = r.isKeyed()
 	return r, r.takePointers(footer)
 }
 

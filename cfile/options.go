@@ -32,6 +32,10 @@ type WriterOptions struct {
 	// the encoded cell.
 	IndexKey func(cell []byte) []byte
 
+	// Keyed makes a value index of the keys with which the cells begin, see AppendKeyed. Type is
+	// schema.Binary; the keys ascend.
+	Keyed bool
+
 	NoChecksums    bool
 	HeaderMetadata []Pair
 
@@ -63,6 +67,12 @@ func (o *WriterOptions) resolve() error {
 	}
 	if _, err := compress.Lookup(int32(o.Compression)); err != nil {
 		return fault.Unsupportedf("cfile: compression %d", int32(o.Compression))
+	}
+	if o.Keyed {
+		if o.Type != schema.Binary || o.Nullable || o.Array {
+			return fault.Unsupportedf("cfile: cells with keys in a column of %v (nullable: %v, arrays: %v)", o.Type, o.Nullable, o.Array)
+		}
+		o.ValueIndex, o.IndexKey = true, keyOf
 	}
 	if o.ValueIndex && o.Array {
 		return fault.Unsupportedf("cfile: value index of a column of arrays")

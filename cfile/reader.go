@@ -28,6 +28,7 @@ type Info struct {
 	PositionalIndex bool
 	ValueIndex      bool
 	ZoneMap         bool
+	Keyed           bool // cells begin with keys, which the value index has; see AppendKeyed
 }
 
 // Reader is an open file. Its methods may be called concurrently; their results must not be
@@ -281,8 +282,8 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	if r.info.Nullable {
-		return 0, false, fault.Unsupportedf("cfile: block %v: cannot seek in a nullable column", r.src.ID())
+	if r.info.Nullable || r.info.Keyed {
+		return 0, false, fault.Unsupportedf("cfile: block %v: cannot seek in a nullable column, or in cells with keys", r.src.ID())
 	}
 	if len(x.blocks) == 0 {
 		return 0, false, nil

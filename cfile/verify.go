@@ -116,6 +116,7 @@ func (r *Reader) verifyRaw(bs []BlockPointer) error {
 type verifier struct {
 	r        *Reader
 	keys     *valueIndex // nil = no ascending value index
+	keyed    bool        // cells begin with their keys
 	zone     *zoneBuilder
 	row      int64
 	prev     []byte // encoded previous value
@@ -128,7 +129,7 @@ type verifier struct {
 
 // verifyValues decodes all cblocks.
 func (r *Reader) verifyValues(bs []BlockPointer) error {
-	f := &verifier{r: r, v: batch.Vector{Type: r.info.Type}}
+	f := &verifier{r: r, keyed: r.info.Keyed, v: batch.Vector{Type: r.info.Type}}
 	if _, unsorted := r.Metadata(DeltaStatsKey); r.info.ValueIndex && !unsorted {
 		x, err := r.valueIndex()
 		if err != nil {
@@ -260,8 +261,17 @@ func (f *verifier) window(i int, first bool) error {
 
 // checkKey checks that a cell is not below the one before; first is set if it begins cblock i.
 func (f *verifier) checkKey(i int, first bool, cell []byte) error {
-	f.key = keyenc.AppendKeyCell(f.key[:0], f.r.info.Type, cell, true)
-	if f.some && bytes.Compare(f.prev, f.key) > 0 {
+	most := 0 // values may be equal, keys of cells may not
+	if f.keyed {
+		key, _, err := SplitKeyed(cell)
+		if err != nil {
+			return err
+		}
+		f.key, most = append(f.key[:0], key...), -1
+	} else {
+		f.key = keyenc.AppendKeyCell(f.key[:0], f.r.info.Type, cell, true)
+	}
+	if f.some && bytes.Compare(f.prev, f.key) > most {
 		return fault.Corruptf("value %x follows %x in a file with a value index", f.key, f.prev)
 	}
 	if first {

@@ -78,6 +78,9 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	} else if !o.Exact && !o.NoChecksums && (o.PositionalIndex || o.ValueIndex) {
 		w.zone = &zoneBuilder{t: o.Type}
 	}
+	if o.Keyed {
+		w.AddMetadata(keyedPair, []byte{keyedVersion})
+	}
 	header, err := appendHeader(nil, o.HeaderMetadata, !o.NoChecksums)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,8 @@ type DeltaJob struct {
 	Creation rowset.Creation
 	// Floor is the lowest timestamp at which the result must be readable; Min keeps everything.
 	Floor mvcc.Timestamp
+	// RowFile makes Major write a row file. Without it, the result has none.
+	RowFile bool
 	// Begin is called if there is something to do, before it is done, with the sum of the sizes of
 	// the files that will be read, in bytes. Nil disables it.
 	Begin func(bytes int64)

@@ -24,7 +24,8 @@ import (
 // DELETEs stay redos, and so do REINSERTs, without these columns: a REINSERT without columns is
 // still a REINSERT. (Stores of this engine have no REINSERT in redos.) The undo of a REINSERT's
 // cells is therefore an UPDATE: no read sees the cells of a row while it is deleted. Changes to
-// columns that are not in the schema are dropped.
+// columns that are not in the schema are dropped. A row file has cells of the columns, so it is
+// written anew, from all columns, or dropped.
 //
 // Simpler than Kudu: it reads one window of rows at a time, with all their redos in memory. Errors:
 // ctx.Err(); ErrCorrupt. Source: tablet spec §14.2, §13.4.
@@ -41,7 +42,7 @@ func Major(ctx context.Context, job DeltaJob, cols []int) (*rowset.Metadata, err
 			return nil, nil
 		}
 	}
-	if err := job.begin(cols); err != nil {
+	if err := job.begin(job.columnsRead(cols)); err != nil {
 		return nil, err
 	}
 	m, err := newMajor(job, cols)
@@ -74,9 +75,10 @@ type major struct {
 	undo   deltaFile
 	redo   deltaFile
 
-	cells [][]byte       // of one row, by index in cols
-	fresh []change.Delta // undos of one row, oldest first
-	seen  int64          // deltas read
+	picked []*batch.Vector // of cols, in a window of all columns
+	cells  [][]byte        // of one row, by index in cols
+	fresh  []change.Delta  // undos of one row, oldest first
+	seen   int64           // deltas read
 }
 
 func newMajor(job DeltaJob, cols []int) (*major, error) {
@@ -88,18 +90,28 @@ func newMajor(job DeltaJob, cols []int) (*major, error) {
 	// The redos in files, without the undos and the delta mem store.
 	m.redos = (&delta.Tracker{Schema: s, Redo: job.State.Deltas.Redo}).NewCollector(mvcc.Everything)
 	var err error
-	if m.base, err = job.Set.NewBaseReader(cols); err != nil {
+	if m.base, err = job.Set.NewBaseReader(job.columnsRead(cols)); err != nil {
 		return nil, err
 	}
-	m.out, err = rowset.NewBaseWriter(job.Creation, s, cols)
+	if m.out, err = rowset.NewBaseWriter(job.Creation, s, cols); err == nil && job.RowFile {
+		err = m.out.AddRowFile(job.State.Meta.Columns)
+	}
 	return m, err
 }
 
 // window processes the next rows; more is false at the end.
 func (m *major) window() (more bool, err error) {
-	vectors, from, n, err := m.base.Next()
+	all, from, n, err := m.base.Next()
 	if err != nil || n == 0 {
 		return false, err
+	}
+	vectors := all
+	if m.job.RowFile {
+		m.picked = m.picked[:0]
+		for _, col := range m.cols {
+			m.picked = append(m.picked, all[col])
+		}
+		vectors = m.picked
 	}
 	_, redo, err := m.redos.Collect(from, n)
 	if err != nil {
@@ -117,6 +129,9 @@ func (m *major) window() (more bool, err error) {
 		redo = redo[end:]
 	}
 	m.folder.reuse(m.folder.take(nil)) // the undos are in their file
+	if m.job.RowFile {
+		return true, m.out.AppendRows(all)
+	}
 	return true, m.out.Append(vectors)
 }
 
@@ -185,7 +200,8 @@ func (m *major) finish() (*rowset.Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	row.Bytes += bytes - sizeOf(old.Deltas.Redo)
+	row.RowFile, row.RowFileBytes = m.out.RowFile()
+	row.Bytes += bytes + row.RowFileBytes - old.Meta.RowFileBytes - sizeOf(old.Deltas.Redo)
 	for i, b := range blocks {
 		at := slices.IndexFunc(row.Columns, func(c rowset.ColumnBlock) bool { return c.ID == b.ID })
 		if at < 0 { // the rowset was written before the column was added
@@ -208,4 +224,16 @@ func (m *major) finish() (*rowset.Metadata, error) {
 	}
 	row.Undo = append(undo, row.Undo...)
 	return &row, nil
+}
+
+// columnsRead returns the columns that Major reads to rewrite cols: all of them for a row file.
+func (job *DeltaJob) columnsRead(cols []int) []int {
+	if !job.RowFile {
+		return cols
+	}
+	all := make([]int, len(job.Set.Schema.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/parallel"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -124,6 +126,10 @@ type BaseWriter struct {
 	creation Creation
 	cols     []int // by index in the schema
 	outputs  []output[*cfile.Writer]
+	rows     output[*rowFileWriter] // see AddRowFile
+	encoder  *keyenc.Encoder
+	keys     [][]byte
+	picked   []*batch.Vector
 }
 
 // NewBaseWriter begins a file for each of cols, which are indexes in the schema.
@@ -137,6 +143,28 @@ func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error
 		w.outputs = append(w.outputs, p)
 	}
 	return w, nil
+}
+
+// AddRowFile makes w also write a row file. Columns that w does not write stay in blocks. AddRowFile
+// is called before the first AppendRows.
+func (w *BaseWriter) AddRowFile(blocks []ColumnBlock) (err error) {
+	blocks = slices.Clone(blocks)
+	for k, i := range w.cols {
+		fresh := ColumnBlock{ID: w.schema.Columns[i].ID, Block: w.outputs[k].sink.ID()}
+		blocks = slices.DeleteFunc(blocks, func(b ColumnBlock) bool { return b.ID == fresh.ID })
+		blocks = append(blocks, fresh)
+	}
+	w.encoder = keyenc.NewEncoder(w.schema)
+	w.rows, err = newRowFile(w.creation, w.schema, change.NewRowFormat(w.schema), blocks)
+	return err
+}
+
+// RowFile returns the block and the size of the finished row file; 0 if there is none.
+func (w *BaseWriter) RowFile() (id block.ID, bytes int64) {
+	if w.rows.sink == nil {
+		return 0, 0
+	}
+	return w.rows.sink.ID(), w.rows.sink.Size()
 }
 
 // stringBlockBytes is the default size of a cblock of byte strings, without codes. A read of one
@@ -160,9 +188,31 @@ func newColumnOutput(c Creation, s *schema.Schema, i int) (output[*cfile.Writer]
 	return p, nil
 }
 
-// Append adds cells; vectors[i] is that of cols[i], and all have the same length.
-func (w *BaseWriter) Append(vectors []*batch.Vector) error {
-	return onCPUs(len(w.outputs), func(i int) error {
+// Append adds cells; vectors[i] is that of cols[i], and all have the same length. It is for a
+// BaseWriter without a row file.
+func (w *BaseWriter) Append(vectors []*batch.Vector) error { return w.append(vectors, nil) }
+
+// AppendRows adds rows; vectors are those of all columns in schema order, and all have the same
+// length.
+func (w *BaseWriter) AppendRows(vectors []*batch.Vector) error {
+	w.picked = w.picked[:0]
+	for _, i := range w.cols {
+		w.picked = append(w.picked, vectors[i])
+	}
+	w.keys = change.AppendVectorKeys(w.keys[:0], w.encoder, vectors, 0, vectors[0].Len)
+	return w.append(w.picked, vectors)
+}
+
+// append adds cells to the columns' files, and rows to the row file unless all is nil.
+func (w *BaseWriter) append(vectors, all []*batch.Vector) error {
+	n := len(w.outputs)
+	if all != nil {
+		n++
+	}
+	return onCPUs(n, func(i int) error {
+		if i == len(w.outputs) {
+			return w.rows.w.append(w.keys, all)
+		}
 		c := &w.schema.Columns[w.cols[i]]
 		if err := appendColumn(w.outputs[i].w, c, vectors[i]); err != nil {
 			return fmt.Errorf("column %q: %w", c.Name, err)
@@ -173,6 +223,14 @@ func (w *BaseWriter) Append(vectors []*batch.Vector) error {
 
 // Finish finishes all files. blocks[i] is that of cols[i]; bytes is their total size.
 func (w *BaseWriter) Finish() (blocks []ColumnBlock, bytes int64, err error) {
+	if w.rows.sink != nil {
+		if err = w.rows.w.file.Finish(); err == nil {
+			err = w.creation.Finish(w.rows.sink)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
 	if err := onCPUs(len(w.outputs), func(i int) error { return w.outputs[i].w.Finish() }); err != nil {
 		return nil, 0, err
 	}

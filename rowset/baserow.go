@@ -79,7 +79,14 @@ func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 	}
 	all := d.rowFormat.AppendRow(bytes.Clone(p.Key), cells)
 	n := len(p.Key)
-	d.opts.Cache.Put(d.rowKey(p), &baseRow{rowFormat: d.rowFormat, row: row, key: all[:n:n], image: all[n:]}, int64(cap(all))+baseRowBytes)
+	d.keepBaseRow(p, &baseRow{rowFormat: d.rowFormat, row: row, key: all[:n:n], image: all[n:]})
+}
+
+// keepBaseRow adds a row to the cache.
+func (d *DiskRowSet) keepBaseRow(p bloom.Probe, b *baseRow) {
+	if size := len(b.key) + cap(b.image); d.opts.Cache != nil && size <= maxBaseRow {
+		d.opts.Cache.Put(d.rowKey(p), b, int64(size)+baseRowBytes)
+	}
 }
 
 // isWhole reports whether cols are all columns in schema order.

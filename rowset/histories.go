@@ -24,11 +24,7 @@ const keptWindows = 2
 // Histories returns an iterator that begins at the first row and omits redos that snap does not
 // see. The caller must have a reference to the rowset.
 func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
-	all := make([]int, len(d.Schema.Columns))
-	for i := range all {
-		all[i] = i
-	}
-	base, err := d.newBaseReader(all, keptWindows)
+	base, err := d.newBaseReader(allColumns(len(d.columns)), keptWindows)
 	if err != nil {
 		return nil, err
 	}

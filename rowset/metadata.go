@@ -33,6 +33,7 @@ type Metadata struct {
 	Undo           []block.ID // newest first
 	Bloom          block.ID
 	KeyIndex       block.ID // 0 if the key is one column, whose file is also the key index
+	RowFile        block.ID // 0 if there is none
 	MinKey, MaxKey []byte   // encoded keys of the first and last row
 	LiveRows       int64    // rows whose newest change in the files is not a delete
 	Rows           int64    // of the base data
@@ -40,6 +41,7 @@ type Metadata struct {
 	IncludedLSN    lsn.LSN  // inclusive: the files contain exactly the operations on its rows up to here
 	MaxTimestamp   mvcc.Timestamp
 	Bytes          int64 // of all its blocks
+	RowFileBytes   int64 // of the row file
 }
 
 // Blocks appends the IDs of all blocks of the rowset to dst.
@@ -55,6 +57,9 @@ func (r *Metadata) Blocks(dst []block.ID) []block.ID {
 	if r.KeyIndex != 0 {
 		dst = append(dst, r.KeyIndex)
 	}
+	if r.RowFile != 0 {
+		dst = append(dst, r.RowFile)
+	}
 	return dst
 }
 
@@ -67,6 +72,8 @@ func (r *Metadata) Encode() []byte {
 		BaseRows:     uint64(r.Rows),
 		MaxTimestamp: uint64(r.MaxTimestamp),
 		Bytes:        uint64(r.Bytes),
+		RowFile:      uint64(r.RowFile),
+		RowFileBytes: uint64(r.RowFileBytes),
 	})
 }
 
@@ -130,6 +137,8 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 		IncludedLSN:    lsn.LSN(m.IncludedLsn),
 		MaxTimestamp:   mvcc.Timestamp(m.MaxTimestamp),
 		Bytes:          int64(m.Bytes),
+		RowFile:        block.ID(m.RowFile),
+		RowFileBytes:   int64(m.RowFileBytes),
 	}
 	for _, c := range d.Columns {
 		r.Columns = append(r.Columns, ColumnBlock{ID: schema.ColumnID(c.GetColumnId()), Block: block.ID(c.GetBlock().GetId())})
@@ -141,8 +150,8 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 		return nil, fault.Corruptf("metadata: rowset %d: %d of %d rows live", r.ID, r.LiveRows, m.BaseRows)
 	case r.LastDurableDMS < -1:
 		return nil, fault.Corruptf("metadata: rowset %d: last durable DMS %d", r.ID, r.LastDurableDMS)
-	case m.Bytes > math.MaxInt64:
-		return nil, fault.Corruptf("metadata: rowset %d: %d bytes", r.ID, m.Bytes)
+	case m.Bytes > math.MaxInt64 || m.RowFileBytes > m.Bytes:
+		return nil, fault.Corruptf("metadata: rowset %d: %d bytes, %d of them in the row file", r.ID, m.Bytes, m.RowFileBytes)
 	case r.MinKey == nil || r.MaxKey == nil || bytes.Compare(r.MinKey, r.MaxKey) > 0:
 		return nil, fault.Corruptf("metadata: rowset %d: bounds missing or not in order", r.ID)
 	}

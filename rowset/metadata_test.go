@@ -23,12 +23,12 @@ import (
 // The example of tablet spec §11.1, with bounds, which it lacks, and our fields after Kudu's.
 func TestMetadataMatchesTheWorkedExample(t *testing.T) {
 	r := Metadata{Columns: []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}}, Undo: []block.ID{4}, Bloom: 3,
-		MinKey: []byte{0x80}, MaxKey: []byte{0x81}, LiveRows: 2, Rows: 3, LastDurableDMS: -1, IncludedLSN: 5, MaxTimestamp: 6, Bytes: 7}
+		MinKey: []byte{0x80}, MaxKey: []byte{0x81}, LiveRows: 2, Rows: 3, LastDurableDMS: -1, IncludedLSN: 5, MaxTimestamp: 6, Bytes: 7, RowFile: 8, RowFileBytes: 6}
 	want, err := hex.DecodeString(strings.Join(strings.Fields(`
 		0a 4b
 		  08 00 10 ff ff ff ff ff ff ff ff ff 01 1a 0d 12 09 09 01 00 00 00 00 00 00 00 20 0a 1a 0d 12 09 09 02 00 00 00 00 00 00 00 20 0b
 		  2a 0b 12 09 09 04 00 00 00 00 00 00 00 32 09 09 03 00 00 00 00 00 00 00 42 01 80 4a 01 81 50 02
-		10 05  18 03  21 06 00 00 00 00 00 00 00  28 07`), ""))
+		10 05  18 03  21 06 00 00 00 00 00 00 00  28 07  30 08  38 06`), ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +60,9 @@ func drawMetadata(rt *rapid.T) *Metadata {
 	r.LiveRows = rapid.Int64Range(0, r.Rows).Draw(rt, "live")
 	if rapid.Bool().Draw(rt, "compound key") {
 		r.KeyIndex = draw("index", 1, 1)[0]
+	}
+	if rapid.Bool().Draw(rt, "row file") {
+		r.RowFile, r.RowFileBytes = draw("rows", 1, 1)[0], rapid.Int64Range(0, r.Bytes).Draw(rt, "row file bytes")
 	}
 	for i, b := range draw("columns", 1, 5) {
 		r.Columns = append(r.Columns, ColumnBlock{ID: schema.ColumnID(100 - i), Block: b})

@@ -356,6 +356,11 @@ func (w *testRowSet) write(t testing.TB, r *rand.Rand, born mvcc.Timestamp) *Met
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r.IntN(2) == 0 {
+		if err := out.AddRowFile(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for from := 0; from < len(w.rows); {
 		to := min(len(w.rows), from+1+r.IntN(r.IntN(2)*5000+20))
 		if err := out.Append(w.chunk(from, to, born)); err != nil {

@@ -11,6 +11,8 @@ const DefaultTargetBytes = 32 << 20
 // RollingWriter writes rows to one rowset after another. It starts a new one when the current one
 // reaches the target size.
 type RollingWriter struct {
+	RowFiles bool // write a row file for each rowset; set before the first Append
+
 	schema *schema.Schema
 	create Creation
 	nextID func() uint64
@@ -41,6 +43,11 @@ func (r *RollingWriter) Append(rows *change.Rows) error {
 		var err error
 		if r.cur, err = NewWriter(r.create, r.schema, r.nextID()); err != nil {
 			return err
+		}
+		if r.RowFiles {
+			if err = r.cur.AddRowFile(); err != nil {
+				return err
+			}
 		}
 	}
 	return r.cur.Append(rows)

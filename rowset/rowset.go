@@ -53,6 +53,10 @@ type Options struct {
 	Blocks Blocks
 	Cache  *cache.Cache  // of cblocks; nil = none
 	Grow   func(n int64) // called with the bytes that delta mem stores allocate; nil disables it
+
+	// Damaged is called once for a rowset whose row file, in block id, cannot be read. Its rows are
+	// read from the columns instead. nil disables it.
+	Damaged func(rowset uint64, id block.ID, err error)
 }
 
 // DiskRowSet is an open rowset.
@@ -66,6 +70,9 @@ type DiskRowSet struct {
 	newest    block.ID          // of the columns' blocks
 	index     lazy[*cfile.Reader]
 	filter    lazy[*bloom.Reader]
+	rows      lazy[*rowFile]
+	rowsOff   atomic.Bool // the row file does not open
+	rowsNoted atomic.Bool // Options.Damaged was called
 
 	// state is replaced by flushes of deltas and delta compactions, which hold the tablet's locks.
 	// Readers load it once.
@@ -286,6 +293,9 @@ func (d *DiskRowSet) OpenFiles() {
 	}
 	d.KeyFile()
 	d.Filter()
+	if d.Metadata().RowFile != 0 {
+		d.rowFile()
+	}
 }
 
 // Tracker returns the current list of delta stores.
@@ -400,6 +410,11 @@ func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]
 	var image []byte
 	if b := d.cachedRow(p); b != nil {
 		row, image = b.row, b.imageFor(d.rowFormat)
+	} else if b, found, ok := d.storedRow(p); ok {
+		if !found {
+			return dst, false, nil
+		}
+		row, image = b.row, b.image
 	} else if row, found, err = d.search(p); err != nil || !found {
 		return dst, false, err
 	}
@@ -553,6 +568,11 @@ func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 	}
 	if err != nil {
 		return d.Metadata().Bloom, err
+	}
+	if id := d.Metadata().RowFile; id != 0 {
+		if err := d.checkRowFile(); err != nil {
+			return id, err
+		}
 	}
 	t := d.Tracker()
 	for i, f := range append(append([]*delta.File{}, t.Undo...), t.Redo...) {

@@ -42,9 +42,10 @@ type Writer struct {
 	creation Creation
 	columns  []output[*cfile.Writer]
 	filter   output[*bloom.Writer]
-	index    output[*cfile.Writer] // compound keys only
-	undo     output[*delta.Writer] // created by the first undo
-	redo     output[*delta.Writer] // created by the first redo
+	index    output[*cfile.Writer]  // compound keys only
+	undo     output[*delta.Writer]  // created by the first undo
+	redo     output[*delta.Writer]  // created by the first redo
+	rows     output[*rowFileWriter] // see AddRowFile
 	parts    parts
 	row      Metadata
 	keys     *batch.Vector // the keys of one Append as a vector, for the index
@@ -87,6 +88,14 @@ func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 	}
 	w.row.KeyIndex = w.index.sink.ID()
 	return w, nil
+}
+
+// AddRowFile makes w also write a row file. It is called before the first Append.
+func (w *Writer) AddRowFile() (err error) {
+	if w.rows, err = newRowFile(w.creation, w.schema, change.NewRowFormat(w.schema), w.row.Columns); err == nil {
+		w.row.RowFile = w.rows.sink.ID()
+	}
+	return err
 }
 
 func newOutput[W any](c Creation, make func(block.Sink) (W, error)) (output[W], error) {
@@ -150,6 +159,7 @@ func (w *Writer) Append(rows *change.Rows) error {
 const (
 	filterPart = iota
 	indexPart
+	rowFilePart
 	deltaPart
 	otherParts
 )
@@ -168,6 +178,11 @@ func (w *Writer) appendPart(i int, rows *change.Rows, first uint32) error {
 		return w.filter.w.AddAll(rows.Keys)
 	case indexPart:
 		return w.appendIndex(rows.Keys)
+	case rowFilePart:
+		if w.rows.sink == nil {
+			return nil
+		}
+		return w.rows.w.append(rows.Keys, rows.Batch.Columns)
 	}
 	if err := appendDeltas(w.undo.w, rows.Undo, first); err != nil {
 		return err
@@ -186,6 +201,11 @@ func (w *Writer) finishPart(i int) (err error) {
 	case indexPart:
 		if w.index.sink != nil {
 			err = w.index.w.Finish()
+		}
+		return err
+	case rowFilePart:
+		if w.rows.sink != nil {
+			err = w.rows.w.file.Finish()
 		}
 		return err
 	}
@@ -315,17 +335,20 @@ func (w *Writer) Finish() (*Metadata, error) {
 		}
 		w.row.Bytes += sink.Size()
 	}
+	if w.rows.sink != nil {
+		w.row.RowFileBytes = w.rows.sink.Size()
+	}
 	row := w.row
 	return &row, nil
 }
 
 // sinks returns the blocks created so far.
 func (w *Writer) sinks() []block.Sink {
-	sinks := make([]block.Sink, 0, len(w.columns)+4)
+	sinks := make([]block.Sink, 0, len(w.columns)+otherParts+1)
 	for i := range w.columns {
 		sinks = append(sinks, w.columns[i].sink)
 	}
-	for _, s := range []block.Sink{w.filter.sink, w.index.sink, w.undo.sink, w.redo.sink} {
+	for _, s := range []block.Sink{w.filter.sink, w.index.sink, w.rows.sink, w.undo.sink, w.redo.sink} {
 		if s != nil {
 			sinks = append(sinks, s)
 		}

@@ -40,6 +40,7 @@ type TableRow struct {
 	Number           uint32                 `protobuf:"varint,11,opt,name=number,proto3" json:"number,omitempty"`                                                // of the table within the store, part of its rowsets' keys
 	Comment          string                 `protobuf:"bytes,12,opt,name=comment,proto3" json:"comment,omitempty"`
 	AutoIncrement    int64                  `protobuf:"varint,13,opt,name=auto_increment,json=autoIncrement,proto3" json:"auto_increment,omitempty"` // the highest value that inserts up to flushed_lsn, and ingests, have in that column
+	RowFile          bool                   `protobuf:"varint,14,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                   // new rowsets get a row file
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -165,14 +166,23 @@ func (x *TableRow) GetAutoIncrement() int64 {
 	return 0
 }
 
+func (x *TableRow) GetRowFile() bool {
+	if x != nil {
+		return x.RowFile
+	}
+	return false
+}
+
 // RowSetRow is one rowset of a table.
 type RowSetRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          *RowSetDataPB          `protobuf:"bytes,1,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	IncludedLsn   uint64                 `protobuf:"varint,2,opt,name=included_lsn,json=includedLsn,proto3" json:"included_lsn,omitempty"`     // inclusive: of the operations on its rows those up to here are in its files
-	BaseRows      uint64                 `protobuf:"varint,3,opt,name=base_rows,json=baseRows,proto3" json:"base_rows,omitempty"`              // rows of the base, deleted ones among them
-	MaxTimestamp  uint64                 `protobuf:"fixed64,4,opt,name=max_timestamp,json=maxTimestamp,proto3" json:"max_timestamp,omitempty"` // highest timestamp in its files
-	Bytes         uint64                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`                                    // of all its blocks
+	IncludedLsn   uint64                 `protobuf:"varint,2,opt,name=included_lsn,json=includedLsn,proto3" json:"included_lsn,omitempty"`      // inclusive: of the operations on its rows those up to here are in its files
+	BaseRows      uint64                 `protobuf:"varint,3,opt,name=base_rows,json=baseRows,proto3" json:"base_rows,omitempty"`               // rows of the base, deleted ones among them
+	MaxTimestamp  uint64                 `protobuf:"fixed64,4,opt,name=max_timestamp,json=maxTimestamp,proto3" json:"max_timestamp,omitempty"`  // highest timestamp in its files
+	Bytes         uint64                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`                                     // of all its blocks
+	RowFile       uint64                 `protobuf:"varint,6,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                  // block of the row file; 0: there is none
+	RowFileBytes  uint64                 `protobuf:"varint,7,opt,name=row_file_bytes,json=rowFileBytes,proto3" json:"row_file_bytes,omitempty"` // its size
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -238,6 +248,20 @@ func (x *RowSetRow) GetMaxTimestamp() uint64 {
 func (x *RowSetRow) GetBytes() uint64 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *RowSetRow) GetRowFile() uint64 {
+	if x != nil {
+		return x.RowFile
+	}
+	return 0
+}
+
+func (x *RowSetRow) GetRowFileBytes() uint64 {
+	if x != nil {
+		return x.RowFileBytes
 	}
 	return 0
 }
@@ -315,7 +339,7 @@ var File_oribi_store_meta_proto protoreflect.FileDescriptor
 
 const file_oribi_store_meta_proto_rawDesc = "" +
 	"\n" +
-	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xd5\x03\n" +
+	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xf0\x03\n" +
 	"\bTableRow\x121\n" +
 	"\x06schema\x18\x01 \x01(\v2\x14.oribi.kudu.SchemaPBH\x00R\x06schema\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -331,14 +355,17 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	" \x01(\x04R\fnextRowsetId\x12\x16\n" +
 	"\x06number\x18\v \x01(\rR\x06number\x12\x18\n" +
 	"\acomment\x18\f \x01(\tR\acomment\x12%\n" +
-	"\x0eauto_increment\x18\r \x01(\x03R\rautoIncrementB\t\n" +
-	"\a_schema\"\xc2\x01\n" +
+	"\x0eauto_increment\x18\r \x01(\x03R\rautoIncrement\x12\x19\n" +
+	"\brow_file\x18\x0e \x01(\bR\arowFileB\t\n" +
+	"\a_schema\"\x83\x02\n" +
 	"\tRowSetRow\x121\n" +
 	"\x04data\x18\x01 \x01(\v2\x18.oribi.kudu.RowSetDataPBH\x00R\x04data\x88\x01\x01\x12!\n" +
 	"\fincluded_lsn\x18\x02 \x01(\x04R\vincludedLsn\x12\x1b\n" +
 	"\tbase_rows\x18\x03 \x01(\x04R\bbaseRows\x12#\n" +
 	"\rmax_timestamp\x18\x04 \x01(\x06R\fmaxTimestamp\x12\x14\n" +
-	"\x05bytes\x18\x05 \x01(\x04R\x05bytesB\a\n" +
+	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\x12\x19\n" +
+	"\brow_file\x18\x06 \x01(\x04R\arowFile\x12$\n" +
+	"\x0erow_file_bytes\x18\a \x01(\x04R\frowFileBytesB\a\n" +
 	"\x05_data\"\x91\x01\n" +
 	"\bStoreRow\x12.\n" +
 	"\x13default_history_sec\x18\x01 \x01(\x03R\x11defaultHistorySec\x12\x1d\n" +

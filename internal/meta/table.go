@@ -53,6 +53,7 @@ type Table struct {
 	FlushedLSN    lsn.LSN         // rowsets have exactly the inserts up to it, except dropped rows // inclusive
 	NextRowSetID  uint64
 	Comment       string // valid UTF-8
+	RowFile       bool   // new rowsets get a row file
 	AutoIncrement int64  // highest value of the auto-incrementing column among ingested rows and inserts up to FlushedLSN
 }
 
@@ -72,6 +73,7 @@ func (t *Table) Encode() []byte {
 		Number:           t.Number,
 		Comment:          t.Comment,
 		AutoIncrement:    t.AutoIncrement,
+		RowFile:          t.RowFile,
 	})
 }
 
@@ -102,6 +104,7 @@ func DecodeTable(value []byte) (*Table, error) {
 		NextRowSetID:  m.NextRowsetId,
 		Comment:       m.Comment,
 		AutoIncrement: m.AutoIncrement,
+		RowFile:       m.RowFile,
 	}
 	if err := schema.CheckName(t.Name); err != nil {
 		return nil, fault.Corruptf("metadata: table %d: %v", t.Number, err)

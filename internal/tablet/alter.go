@@ -11,7 +11,7 @@ import (
 )
 
 // Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes
-// Schema, NextColumnID, HistorySec and Comment. If it returns an error, nothing changes. Readers
+// Schema, NextColumnID, HistorySec, RowFile and Comment. If it returns an error, nothing changes. Readers
 // continue with the schema that they began with. The table's writers wait while the rest of memory,
 // about 1 MiB, is written and committed. Schemas change rarely, and writers would have to start
 // over with the new schema anyway.
@@ -60,12 +60,40 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 		j.announce()
 	}
 	if err = j.writeMemory(ctx); err == nil {
+		if !row.RowFile {
+			j.dropRowFiles()
+		}
 		err = j.commit()
 	}
 	if e.Kind != "" {
 		j.record(err)
 	}
 	return err
+}
+
+// dropRowFiles makes the edit remove the row files of all rowsets. What they contain is in the
+// columns too.
+func (j *job) dropRowFiles() {
+	e := &j.edit
+	replaced := e.replaced()
+	var rest []Replaced
+	for _, d := range j.st.tree.Sets {
+		m := d.Metadata()
+		if r := replaced[d]; r != nil {
+			m = r.Row
+		}
+		if m.RowFile == 0 {
+			continue
+		}
+		row := *m
+		row.RowFile, row.RowFileBytes, row.Bytes = 0, 0, m.Bytes-m.RowFileBytes
+		if r := replaced[d]; r != nil {
+			r.Row = &row
+		} else {
+			rest = append(rest, Replaced{Set: d, Row: &row})
+		}
+	}
+	e.Replaced = append(e.Replaced, rest...)
 }
 
 // maxBlockedBytes limits how much of memory Alter writes with writers blocked. Writes that are

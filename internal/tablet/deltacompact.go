@@ -152,6 +152,7 @@ func (j *job) writeDeltaFiles(ctx context.Context, c compaction.DeltaChoice) (*r
 	}
 	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
 	run.Floor = e.Floor
+	run.RowFile = t.Metadata().RowFile
 	row, err := compaction.Major(ctx, run, cols)
 	if row != nil {
 		e.RowsRead, e.RowsWritten = row.Rows, row.Rows

@@ -73,6 +73,15 @@ type alteration struct {
 	mem    *memrowset.MemRowSet
 }
 
+// rowFiles reports whether the rowsets that the edit adds have row files. row is the table's row
+// before the edit.
+func (e *Edit) rowFiles(row *meta.Table) bool {
+	if e.Alter != nil {
+		row = e.Alter.row
+	}
+	return row.RowFile
+}
+
 // add adds new rowsets, which contain the operations on their rows up to LSN included.
 func (e *Edit) add(rows []*rowset.Metadata, included lsn.LSN) {
 	for _, m := range rows {

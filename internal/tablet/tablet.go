@@ -34,6 +34,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
@@ -169,6 +170,10 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 		if o.RowSets.Grow != nil {
 			o.RowSets.Grow(n)
 		}
+	}
+	t.opts.RowSets.Damaged = func(rowSet uint64, id block.ID, err error) {
+		t.opts.Logger.Error("row file damaged: rows are read from the columns", slog.String("table", t.Name()), slog.Uint64("rowset", rowSet),
+			slog.Uint64("block", uint64(id)), slog.Any("err", err))
 	}
 	var open []*rowset.DiskRowSet
 	for _, m := range sets {

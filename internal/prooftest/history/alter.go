@@ -74,6 +74,9 @@ func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) script.Al
 	if len(columns) >= maxAltered && what == "add" {
 		what = "drop"
 	}
+	if r.IntN(6) == 0 {
+		return script.Alteration{What: script.RowFiles, Column: r.IntN(2)}
+	}
 	a := script.Alteration{What: what}
 	switch what {
 	case "add":

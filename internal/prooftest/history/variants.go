@@ -18,6 +18,8 @@ type Variant struct {
 	column func(c *schema.Column)
 	write  func(st *script.Step)
 	moves  moves
+
+	rowFiles bool
 }
 
 // moves is the schedule of flushes and compactions.
@@ -54,6 +56,7 @@ func Variants() []Variant {
 		{Name: "every batch synced", write: func(st *script.Step) { st.Sync = true }},
 		{Name: "no batch synced", write: func(st *script.Step) { st.Sync = false }},
 		{Name: "small cblocks", column: func(c *schema.Column) { c.BlockBytes = 512 }},
+		{Name: "row files", rowFiles: true},
 		{Name: "default columns", column: func(c *schema.Column) {
 			c.BlockBytes, c.Encoding, c.Compression = 0, schema.Auto, schema.DefaultCompression
 		}},
@@ -102,6 +105,7 @@ func (v *Variant) Of(s *script.Script) *script.Script {
 
 // relay changes the encodings of columns.
 func (v *Variant) relay(st *script.Step) {
+	st.RowFile = st.RowFile || v.rowFiles
 	if v.column == nil {
 		return
 	}

@@ -43,7 +43,7 @@ func (r *Runner) create(st *script.Step) error {
 		return want(err, oribi.ErrExists)
 	}
 	return r.define(st.Table, func() error {
-		_, err := r.Store.CreateTable(st.Table, st.Schema)
+		_, err := r.Store.CreateTable(st.Table, st.Schema, oribi.RowFile(st.RowFile))
 		return err
 	}, func() { r.Model.Create(st.Table, st.Schema) })
 }

@@ -13,12 +13,15 @@ import (
 // Alteration is one alteration of a table's schema. It names a column by its index in the schema
 // that the alterations before it leave.
 type Alteration struct {
-	What   string        // add, drop, rename, default
-	Column int           // drop, rename, default: index of the column
+	What   string        // add, drop, rename, default, rowfile
+	Column int           // drop, rename, default: index of the column; rowfile: 1 = on
 	Name   string        // rename: the new name
 	Cell   []byte        // default: the new default; nil = none
 	Add    schema.Column // add: the new column
 }
+
+// RowFiles is the alteration that turns row files on or off.
+const RowFiles = "rowfile"
 
 // Change returns the alteration as an argument of Table.Alter, for a table with the given columns.
 func (a *Alteration) Change(columns []schema.Column) oribi.Change {
@@ -29,6 +32,8 @@ func (a *Alteration) Change(columns []schema.Column) oribi.Change {
 		return oribi.DropColumn(columns[a.Column].Name)
 	case "rename":
 		return oribi.RenameColumn(columns[a.Column].Name, a.Name)
+	case RowFiles:
+		return oribi.SetRowFile(a.Column == 1)
 	}
 	return oribi.SetDefaultCell(columns[a.Column].Name, a.Cell)
 }
@@ -63,8 +68,8 @@ func (a *Alteration) print(b *strings.Builder) {
 		printColumn(b, "add", &a.Add)
 	case "rename":
 		fmt.Fprintf(b, "\n  rename %d %s", a.Column, a.Name)
-	case "drop":
-		fmt.Fprintf(b, "\n  drop %d", a.Column)
+	case "drop", RowFiles:
+		fmt.Fprintf(b, "\n  %s %d", a.What, a.Column)
 	default:
 		fmt.Fprintf(b, "\n  default %d %s", a.Column, cellText(a.Cell, a.Cell != nil))
 	}
@@ -77,7 +82,7 @@ func (f fields) alteration() (a Alteration, ok bool) {
 	case "add":
 		a.Add = f.column()
 		return a, true
-	case "drop", "rename", "default":
+	case "drop", "rename", "default", RowFiles:
 	default:
 		return a, false
 	}

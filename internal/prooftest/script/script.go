@@ -52,7 +52,7 @@ func (st *Step) print(b *strings.Builder) {
 	}
 	switch st.Kind {
 	case Create:
-		fmt.Fprintf(b, " keys=%d", st.Schema.Keys)
+		fmt.Fprintf(b, " keys=%d rowfile=%v", st.Schema.Keys, st.RowFile)
 		for i := range st.Schema.Columns {
 			printColumn(b, "column", &st.Schema.Columns[i])
 		}

@@ -71,6 +71,7 @@ type Step struct {
 	Kind    Kind
 	Table   string
 	Schema  *schema.Schema // Create
+	RowFile bool           // Create
 	Alter   []Alteration   // Alter
 	Name    string         // Rename: the new name
 	Ops     []Op           // Write; Ingest: inserts that all set the same columns; UpdateWhere: one update without a key

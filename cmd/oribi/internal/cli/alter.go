@@ -60,6 +60,12 @@ var alterFlags = []struct {
 		age, err := when.ParseAge(text)
 		return oribi.SetHistory(age), err
 	}},
+	{"row-file", "store each row a second time, for reads by key: on or off", func(_ *schema.Editor, text string) (oribi.Change, error) {
+		if text != "on" && text != "off" {
+			return nil, fmt.Errorf("%q: want on or off", text)
+		}
+		return oribi.SetRowFile(text == "on"), nil
+	}},
 }
 
 func (a *app) tableAlter() *cobra.Command {
@@ -67,7 +73,7 @@ func (a *app) tableAlter() *cobra.Command {
 	var yes bool
 	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all or none", func(cmd *cobra.Command, args []string) error {
 		if len(list) == 0 {
-			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --default, --encoding, --compression, or --history"))
+			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --default, --encoding, --compression, --history, or --row-file"))
 		}
 		return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
 			if err := keepHistory(t, cmd, yes); err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strings"
 
@@ -51,7 +52,7 @@ func (a *app) tableList() *cobra.Command {
 func described(t *oribi.Table) *schemafile.Table {
 	s, p := t.Schema(), t.Properties()
 	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
-		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor)}
+		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor), RowFile: p.RowFile}
 }
 
 func (a *app) tableDescribe() *cobra.Command {
@@ -94,6 +95,9 @@ func (a *app) describeTable(t *oribi.Table) error {
 	f.plain("on disk", figures.Size(stats.Bytes))
 	f.plain("in memory", figures.Size(stats.MemBytes))
 	f.text("history", when.FormatAge(p.History))
+	if p.RowFile || stats.RowFiles > 0 {
+		f.text("row files", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.RowFileBytes), stats.RowFiles, stats.RowSets))
+	}
 	if p.Comment != "" {
 		f.text("comment", p.Comment)
 	}

@@ -262,6 +262,9 @@ func callerFields(f *fields, key, value []byte) error {
 		f.plain("history_floor", uint64(t.HistoryFloor))
 		f.plain("flushed_lsn", uint64(t.FlushedLSN))
 		f.plain("next_rowset", t.NextRowSetID)
+		if t.RowFile {
+			f.plain("row_file", true)
+		}
 	case meta.RowSetRow:
 		r, err := rowset.DecodeMetadata(value)
 		if err != nil {
@@ -286,6 +289,9 @@ func callerFields(f *fields, key, value []byte) error {
 		f.plain("undo", blockList(r.Undo))
 		f.plain("bloom", uint64(r.Bloom))
 		f.plain("key_index", uint64(r.KeyIndex))
+		if r.RowFile != 0 {
+			f.plain("row_file", uint64(r.RowFile))
+		}
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func createTable(store *oribi.Store, name string, t *schemafile.Table) error {
 	if err != nil {
 		return err
 	}
-	options := []oribi.TableOption{oribi.Comment(t.Comment)}
+	options := []oribi.TableOption{oribi.Comment(t.Comment), oribi.RowFile(t.RowFile)}
 	if t.History != 0 {
 		options = append(options, oribi.History(t.History))
 	}

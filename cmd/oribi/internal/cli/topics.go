@@ -46,6 +46,7 @@ nullable, no default, encoding auto, compression default.
   encodings      auto plain rle bitshuffle dict prefix
   compressions   default none snappy lz4 zlib
   history        how long old versions are kept: forever, 7d, 15m
+  row_file       true: each row is also stored as one piece, for reads by key
 
 oribi table describe DIR NAME --format json prints a table's schema in this
 form, and oribi table load DIR NAME FILE --create --key COLUMN --dry-run that

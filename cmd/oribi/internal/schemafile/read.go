@@ -5,7 +5,7 @@
 //	  {"name":"path","type":"string","key":true},
 //	  {"name":"size","type":"int64","nullable":true,"default":0,
 //	   "encoding":"auto","compression":"default","block_size":0,"comment":"bytes"}],
-//	 "history":"7d","comment":"one row a file"}
+//	 "history":"7d","comment":"one row a file","row_file":true}
 //
 // Fields that only describe adds (id, name, schema_version, history_floor, and each column's id)
 // are ignored. Any other unknown field is an error.
@@ -31,6 +31,7 @@ type Table struct {
 	Keys    int             // the first Keys columns are the key
 	History time.Duration   // 0 = not given, when.Forever = all
 	Comment string
+	RowFile bool
 
 	// Fields that only describe prints; Read ignores them.
 	Name          string
@@ -58,9 +59,11 @@ func Read(text []byte) (*Table, error) {
 			err = t.readHistory(w.Value)
 		case "comment":
 			t.Comment, err = readString(w.Value)
+		case "row_file":
+			t.RowFile, err = readBool(w.Value)
 		case "id", "name", "schema_version", "history_floor":
 		default:
-			return nil, fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, []string{"columns", "history", "comment"}))
+			return nil, fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, []string{"columns", "history", "comment", "row_file"}))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)

@@ -20,6 +20,9 @@ func Append(dst []byte, t *Table) []byte {
 	if t.Comment != "" {
 		dst = appendString(append(dst, `,"comment":`...), t.Comment)
 	}
+	if t.RowFile {
+		dst = append(dst, `,"row_file":true`...)
+	}
 	dst = append(dst, `,"columns":[`...)
 	for i := range t.Columns {
 		if i > 0 {

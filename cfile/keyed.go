@@ -1,0 +1,87 @@
+package cfile
+
+import (
+	"bytes"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// A cell of a file with WriterOptions.Keyed is a key and a value. The keys ascend, and the value
+// index has them. The footer's pair oribi.keyed, one byte 1, marks such a file.
+//
+//	width  field
+//	1–5    length of the key, base 128
+//	…      key
+//	rest   value
+//
+// "ab" with value "xyz": 02 61 62 78 79 7a
+const (
+	keyedPair    = "oribi.keyed" // file format: never change
+	keyedVersion = 1             // file format: never change
+)
+
+// AppendKeyed appends a cell of a file with WriterOptions.Keyed.
+func AppendKeyed(dst, key, value []byte) []byte {
+	dst = coding.AppendUvarint32(dst, uint32(len(key)))
+	return append(append(dst, key...), value...)
+}
+
+// SplitKeyed splits a cell of a file with WriterOptions.Keyed; key and value alias it. Errors:
+// ErrCorrupt.
+func SplitKeyed(cell []byte) (key, value []byte, err error) {
+	n, used, ok := coding.Uvarint32(cell)
+	if !ok || uint64(n) > uint64(len(cell)-used) {
+		return nil, nil, fault.Corruptf("malformed key in a cell of %d bytes", len(cell))
+	}
+	end := used + int(n)
+	return cell[used:end:end], cell[end:], nil
+}
+
+// keyOf is WriterOptions.IndexKey of files with WriterOptions.Keyed.
+func keyOf(cell []byte) []byte {
+	key, _, _ := SplitKeyed(cell)
+	return key
+}
+
+// isKeyed reports whether the file was written with WriterOptions.Keyed.
+func (r *Reader) isKeyed() bool {
+	v, ok := r.Metadata(keyedPair)
+	return ok && bytes.Equal(v, []byte{keyedVersion}) && r.info.Type == schema.Binary && r.info.ValueIndex && !r.info.Nullable
+}
+
+// VisitKey calls visit with the value of a key in a Keyed file and its row; not if there is none. It
+// reads one cblock into memory that is used again: the value is valid during the call only. The
+// cache is neither asked nor filled, so this is for files of which a caller needs one value and
+// keeps a copy. Errors: ErrCorrupt, with block and byte offset; visit's.
+func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte) error) error {
+	i, err := r.FindData(key)
+	if err != nil || i < 0 {
+		return err
+	}
+	return r.VisitData(i, func(first batch.Ordinal, cells Cells) error {
+		lo, hi := 0, cells.Len() // the key is in [lo, hi), if anywhere
+		for lo < hi {
+			mid := int(uint(lo+hi) >> 1)
+			cell, err := cells.Cell(mid)
+			if err != nil {
+				return err
+			}
+			at, value, err := SplitKeyed(cell)
+			if err != nil {
+				return r.at(cells.p, err)
+			}
+			switch c := bytes.Compare(at, key); {
+			case c == 0:
+				return visit(first+batch.Ordinal(mid), value)
+			case c < 0:
+				lo = mid + 1
+			default:
+				hi = mid
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,97 @@
+package cfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// keyedFile writes cells to a Keyed file.
+func keyedFile(t *testing.T, cells [][]byte) *Reader {
+	t.Helper()
+	sink := &block.Memory{Number: 1}
+	w, err := NewWriter(sink, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, BlockBytes: 512, PositionalIndex: true, Keyed: true, Exact: true})
+	if err == nil {
+		err = w.Append(&batch.Vector{Type: schema.Binary, Len: len(cells), Bytes: cells})
+	}
+	if err == nil {
+		err = w.Finish()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(sink, ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// randomKeyed returns keys in order, some of them prefixes of others, and their cells.
+func randomKeyed(r *rand.Rand, n int) (keys []string, cells [][]byte) {
+	for range n {
+		keys = append(keys, strings.Repeat(string(rune('a'+r.IntN(4))), r.IntN(5))+fmt.Sprint(r.IntN(n)))
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	for i, k := range keys {
+		cells = append(cells, AppendKeyed(nil, []byte(k), bytes.Repeat([]byte{byte(i)}, r.IntN(300))))
+	}
+	return keys, cells
+}
+
+func TestVisitKeyFindsEachKey(t *testing.T) {
+	if got := AppendKeyed(nil, []byte("ab"), []byte("xyz")); string(got) != "\x02abxyz" {
+		t.Errorf("cell % x", got)
+	}
+	r := seedtest.Rand(t)
+	for _, n := range []int{0, 1, 7, 500} {
+		keys, cells := randomKeyed(r, n)
+		f := keyedFile(t, cells)
+		if err := f.Verify(); err != nil {
+			t.Fatalf("%d keys: %v", n, err)
+		}
+		for _, probe := range append(slices.Clone(keys), "", "a", "zz", "bb1", "5") {
+			want, exists := slices.BinarySearch(keys, probe)
+			found := false
+			err := f.VisitKey([]byte(probe), func(row batch.Ordinal, value []byte) error {
+				found = true
+				if int(row) != want || !bytes.Equal(AppendKeyed(nil, []byte(probe), value), cells[row]) {
+					t.Errorf("%q: row %d, value %x", probe, row, value)
+				}
+				return nil
+			})
+			if err != nil || found != exists {
+				t.Errorf("%q: found %t, %v, want %t", probe, found, err, exists)
+			}
+		}
+	}
+}
+
+func TestVerifyFindsKeysThatDoNotAscend(t *testing.T) {
+	r := seedtest.Rand(t)
+	_, cells := randomKeyed(r, 200)
+	i := 1 + r.IntN(len(cells)-1)
+	cells[i] = slices.Clone(cells[i-1])
+	if err := keyedFile(t, cells).Verify(); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("a key twice: %v", err)
+	}
+	cells[i] = []byte{200} // a length of two bytes, cut
+	if err := keyedFile(t, cells).Verify(); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("a malformed key: %v", err)
+	}
+	_, err := NewWriter(&block.Memory{}, WriterOptions{Type: schema.String, Keyed: true})
+	if !errors.Is(err, fault.ErrUnsupported) {
+		t.Errorf("a column of strings: %v", err)
+	}
+}

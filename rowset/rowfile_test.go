@@ -1,0 +1,243 @@
+package rowset
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The examples above rowFilePair.
+func TestRowFileMatchesTheWorkedExamples(t *testing.T) {
+	s := mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "s", Type: schema.String}}, 1)
+	cell := cfile.AppendKeyed(nil, []byte{0x80, 0, 0, 7}, change.NewRowFormat(s).AppendRow(nil, [][]byte{{7, 0, 0, 0}, []byte("hi")}))
+	if want := unhex(t, "04 80 00 00 07 07 00 00 00 02 00 00 00 68 69"); !bytes.Equal(cell, want) {
+		t.Errorf("cell % x, want % x", cell, want)
+	}
+	s = mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "s", Type: schema.String, Nullable: true}}, 1)
+	pair := appendRowColumns(nil, s, []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}})
+	if want := unhex(t, "01 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 00 00 00 00"); !bytes.Equal(pair, want) {
+		t.Errorf("pair % x, want % x", pair, want)
+	}
+}
+
+// stored writes the rows of w with a row file to a new disk.
+func (w *testRowSet) stored(t testing.TB, r *rand.Rand) *Metadata {
+	t.Helper()
+	w.disk = newDisk()
+	for {
+		if row := w.write(t, r, w.end); row.RowFile != 0 {
+			return row
+		}
+	}
+}
+
+// checkGets reads each row at some snapshots and compares it with the model.
+func (w *testRowSet) checkGets(t *testing.T, r *rand.Rand, set *DiskRowSet) {
+	t.Helper()
+	for _, snap := range w.snapshots(r) {
+		for range 30 {
+			i := r.IntN(len(w.rows))
+			cols := allOf(w.schema)
+			if r.IntN(2) == 0 {
+				cols = w.randomColumns(r)
+			}
+			m := &w.rows[i]
+			want, live := m.at(m.before(snap))
+			cells, got, err := set.Get(bloom.MakeProbe(m.key), snap, cols, nil)
+			if err != nil || got != live {
+				t.Fatalf("row %d at %d: live %t, %v, want %t", i, snap, got, err, live)
+			}
+			for k, col := range cols {
+				if live && !sameCell(cells[k], want[col]) {
+					t.Fatalf("row %d at %d: column %d is %x, want %x", i, snap, col, cells[k], want[col])
+				}
+			}
+			if _, found, err := set.Get(bloom.MakeProbe(append(bytes.Clone(m.key), 'x')), snap, cols, nil); found || err != nil {
+				t.Fatalf("a key that is longer than that of row %d: found %t, %v", i, found, err)
+			}
+		}
+	}
+}
+
+// With a row file, reads by key open neither the columns nor the key index.
+func TestRowFileAnswersAlone(t *testing.T) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
+		row := w.stored(t, r)
+		for _, c := range row.Columns {
+			delete(w.disk.blocks, c.Block)
+		}
+		delete(w.disk.blocks, row.KeyIndex)
+		for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
+			set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: c, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.checkGets(t, r, set)
+			set.Unref()
+		}
+	})
+}
+
+// A byte of the row file is flipped: all rows are still read, if necessary from the columns, and
+// damage is reported at most once.
+func TestDamagedRowFileIsNotNeeded(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
+		{ID: 3, Name: "c", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 2), 60)
+	row := w.stored(t, r)
+	file := w.disk.blocks[row.RowFile]
+	reported := 0
+	for range 40 {
+		at, mask, noted := r.IntN(len(file.Bytes)), byte(1)<<r.IntN(8), 0
+		file.Bytes[at] ^= mask
+		set, err := Open(w.schema, row, Options{Blocks: w.disk, Damaged: func(id uint64, b block.ID, err error) {
+			if noted++; id != row.ID || b != row.RowFile || !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+				t.Errorf("rowset %d, block %d: %v", id, b, err)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.checkGets(t, r, set)
+		if set.Unref(); noted > 1 {
+			t.Errorf("byte %d: reported %d times", at, noted)
+		}
+		reported += noted
+		file.Bytes[at] ^= mask
+	}
+	if reported == 0 {
+		t.Error("no damage was reported")
+	}
+}
+
+// After columns were dropped, added and moved, the images of the file are those of the old schema.
+func TestRowFileSurvivesAlterations(t *testing.T) {
+	r := seedtest.Rand(t)
+	old := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Array, Element: schema.String, Nullable: true},
+		{ID: 3, Name: "b", Type: schema.String, Nullable: true}}, 1)
+	w := newTestRowSet(t, r, old, 40)
+	row := w.stored(t, r)
+	row.Undo, row.Redo = nil, nil // only base data
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "b", Type: schema.String, Nullable: true},
+		{ID: 4, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 5, Name: "d", Type: schema.String, ReadDefault: []byte("dflt")}}, 1)
+	read := func(row *Metadata, damaged func(uint64, block.ID, error)) (rows [][][]byte) {
+		set, err := Open(s, row, Options{Blocks: w.disk, Damaged: damaged})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer set.Unref()
+		for i := range w.rows {
+			cells, found, err := set.Get(bloom.MakeProbe(w.rows[i].key), mvcc.Everything, allOf(s), nil)
+			if err != nil || !found {
+				t.Fatalf("row %d: %t, %v", i, found, err)
+			}
+			rows = append(rows, cells)
+		}
+		return rows
+	}
+	without := *row
+	without.RowFile = 0
+	want := read(&without, nil)
+	same := func(got [][][]byte) bool {
+		for i := range got {
+			for c := range got[i] {
+				if !sameCell(got[i][c], want[i][c]) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	if !same(read(row, func(_ uint64, _ block.ID, err error) { t.Error(err) })) {
+		t.Error("other rows than from the columns")
+	}
+	// A file of other columns does not answer.
+	moved := *row
+	moved.Columns = append([]ColumnBlock{}, row.Columns...)
+	w.disk.blocks[999] = w.disk.blocks[row.Columns[2].Block]
+	moved.Columns[2].Block = 999
+	noted := 0
+	if !same(read(&moved, func(uint64, block.ID, error) { noted++ })) || noted != 1 {
+		t.Errorf("with a file of other columns: reported %d times", noted)
+	}
+}
+
+// The check of a rowset compares the row file with the columns.
+func TestCheckFilesComparesRowFiles(t *testing.T) {
+	r := seedtest.Rand(t)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1)
+	w := newTestRowSet(t, r, s, 50)
+	row := w.stored(t, r)
+	if _, _, err := check(s, row, w.disk); err != nil {
+		t.Fatal(err)
+	}
+	rows := w.chunk(0, len(w.rows), w.end)
+	rows.Batch.Columns[1].Bytes[13] = append(bytes.Clone(rows.Batch.Columns[1].Bytes[13]), 'x')
+	out, err := newRowFile(w.disk, s, change.NewRowFormat(s), row.Columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = out.w.append(rows.Keys, rows.Batch.Columns); err == nil {
+		err = out.w.file.Finish()
+	}
+	if err == nil {
+		err = w.disk.Finish(out.sink)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *row
+	other.RowFile = out.sink.ID()
+	if id, _, err := check(s, &other, w.disk); id != other.RowFile || !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "row 13") {
+		t.Errorf("block %d: %v", id, err)
+	}
+}
+
+func FuzzRowFilePair(f *testing.F) {
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String, Nullable: true}}, 1)
+	image := change.NewRowFormat(s).AppendRow(nil, [][]byte{{1, 2, 3, 4}, nil})
+	f.Add(appendRowColumns(nil, s, []ColumnBlock{{ID: 1, Block: 7}}), image)
+	f.Add([]byte{1, 0}, []byte{})
+	f.Fuzz(func(t *testing.T, pair, image []byte) {
+		columns, blocks, err := parseRowColumns(pair)
+		if err != nil {
+			if !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if len(columns) != len(blocks) || len(columns) > schema.MaxColumns {
+			t.Fatalf("%d columns, %d blocks", len(columns), len(blocks))
+		}
+		format := change.NewRowFormat(&schema.Schema{Columns: columns})
+		if format.Check(image) != nil {
+			return
+		}
+		cells := format.AppendCells(nil, image)
+		if back := format.AppendRow(nil, cells); !bytes.Equal(back, image) {
+			t.Fatalf("image %x, its cells make %x", image, back)
+		}
+	})
+}

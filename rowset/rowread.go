@@ -1,0 +1,241 @@
+package rowset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// rowFile is the open row file of a rowset. It is immutable.
+//
+// Its images have the columns that the table had when it was written. A column that was dropped
+// since is ignored; a column that was added since, which no file of the rowset has, is the default.
+type rowFile struct {
+	file   *cfile.Reader
+	format *change.RowFormat // of the images in the file
+	source []int             // by index in the rowset's schema: the column of format, −1 = the default; nil: both are the same
+}
+
+// rowFile returns the open row file. Errors: ErrCorrupt if it does not fit the rowset's other files.
+func (d *DiskRowSet) rowFile() (*rowFile, error) {
+	if v := d.rows.val.Load(); v != nil {
+		return *v, nil
+	}
+	return d.rows.get(func() (*rowFile, error) {
+		id := d.Metadata().RowFile
+		return openBlock(d, id, func(src block.Source) (*rowFile, error) {
+			// Without the cache: the rows that are read from a cblock are cached, not the cblock.
+			r, err := cfile.Open(src, cfile.ReaderOptions{})
+			if err == nil {
+				var f *rowFile
+				if f, err = d.newRowFile(r); err == nil {
+					return f, nil
+				}
+			}
+			return nil, fmt.Errorf("block %d: the row file: %w", id, err)
+		})
+	})
+}
+
+// newRowFile compares a row file with the rowset.
+func (d *DiskRowSet) newRowFile(r *cfile.Reader) (*rowFile, error) {
+	m, info := d.Metadata(), r.Info()
+	if !info.Keyed || !info.PositionalIndex || info.Rows != m.Rows {
+		return nil, fault.Corruptf("has type %s, keys %t, %d rows, want %d", info.Type, info.Keyed, info.Rows, m.Rows)
+	}
+	pair, _ := r.Metadata(rowFilePair)
+	columns, blocks, err := parseRowColumns(pair)
+	if err != nil {
+		return nil, err
+	}
+	f := &rowFile{file: r, format: change.NewRowFormat(&schema.Schema{Columns: columns}), source: make([]int, len(d.columns))}
+	same := len(columns) == len(d.columns)
+	index := make(map[schema.ColumnID]int, len(columns))
+	for i := range columns {
+		if _, twice := index[columns[i].ID]; twice {
+			return nil, fault.Corruptf("has column %d twice", columns[i].ID)
+		}
+		index[columns[i].ID] = i
+		if columns[i].Type == schema.Array && d.Schema.IndexID(columns[i].ID) < 0 {
+			columns[i].Type = schema.Binary // of a dropped column; nothing has the type of the elements
+		}
+	}
+	for i := range d.columns {
+		c, at, has := &d.Schema.Columns[i], -1, block.ID(0)
+		if k, ok := index[c.ID]; ok {
+			if at, has = k, blocks[k]; columns[k].Type != c.Type || columns[k].Nullable != c.Nullable {
+				return nil, fault.Corruptf("has column %q with type %s, nullable %t", c.Name, columns[k].Type, columns[k].Nullable)
+			}
+			columns[k].Element = c.Element
+		}
+		if has != d.columns[i].block {
+			return nil, fault.Corruptf("repeats block %d of column %q, the rowset has block %d", has, c.Name, d.columns[i].block)
+		}
+		f.source[i], same = at, same && at == i
+	}
+	if same {
+		f.source, f.format = nil, d.rowFormat
+	}
+	return f, nil
+}
+
+// storedRow returns the row with an encoded key from the row file and keeps it in the cache. ok is
+// false if there is no row file that can be read: the columns have the row too.
+func (d *DiskRowSet) storedRow(p bloom.Probe) (b *baseRow, found, ok bool) {
+	if d.Metadata().RowFile == 0 || d.rowsOff.Load() {
+		return nil, false, false
+	}
+	filter, err := d.Filter()
+	if err != nil {
+		return nil, false, false // the caller gets the same error
+	}
+	if may, err := filter.MayContain(p); err != nil || !may {
+		return nil, false, err == nil
+	}
+	f, err := d.rowFile()
+	if err != nil {
+		d.rowsOff.Store(true)
+	} else if b, err = d.findStored(f, p.Key); err == nil {
+		if b != nil {
+			d.keepBaseRow(p, b)
+		}
+		return b, b != nil, true
+	}
+	d.noteDamage(err)
+	return nil, false, false
+}
+
+// noteDamage reports that the row file cannot be read.
+func (d *DiskRowSet) noteDamage(err error) {
+	if d.opts.Damaged != nil && d.rowsNoted.CompareAndSwap(false, true) {
+		m := d.Metadata()
+		d.opts.Damaged(m.ID, m.RowFile, err)
+	}
+}
+
+// findStored returns the row with an encoded key, nil if there is none. It reads one cblock.
+func (d *DiskRowSet) findStored(f *rowFile, key []byte) (b *baseRow, err error) {
+	err = f.file.VisitKey(key, func(row batch.Ordinal, image []byte) error {
+		b, err = d.makeBaseRow(f, row, key, image)
+		return err
+	})
+	return b, err
+}
+
+// makeBaseRow returns a copy of a row in the format of the rowset's schema.
+func (d *DiskRowSet) makeBaseRow(f *rowFile, row batch.Ordinal, key, image []byte) (*baseRow, error) {
+	if err := f.format.Check(image); err != nil {
+		return nil, fmt.Errorf("rowset %d: row %d of the row file: %w", d.Metadata().ID, row, err)
+	}
+	n := len(key)
+	var all []byte
+	if f.source == nil {
+		all = make([]byte, n+len(image))
+		copy(all[copy(all, key):], image)
+	} else {
+		all = d.rowFormat.AppendRow(bytes.Clone(key), d.convert(f, image, make([][]byte, 0, len(f.source))))
+	}
+	return &baseRow{rowFormat: d.rowFormat, row: row, key: all[:n:n], image: all[n:]}, nil
+}
+
+// convert appends the cells of an image in the order of the rowset's schema. They alias the image.
+func (d *DiskRowSet) convert(f *rowFile, image []byte, dst [][]byte) [][]byte {
+	for col, at := range f.source {
+		if at < 0 {
+			dst = append(dst, d.Schema.Columns[col].ReadDefault)
+		} else {
+			dst = append(dst, f.format.Cell(image, at))
+		}
+	}
+	return dst
+}
+
+// checkRowFile verifies the row file and compares each of its rows with the columns.
+func (d *DiskRowSet) checkRowFile() error {
+	f, err := d.rowFile()
+	if err != nil {
+		return err
+	}
+	if err := f.file.Verify(); err != nil {
+		return err
+	}
+	n, err := f.file.DataBlocks()
+	if err != nil {
+		return err
+	}
+	c := rowComparison{d: d, f: f}
+	if c.base, err = d.NewBaseReader(allColumns(len(d.columns))); err != nil {
+		return nil // a column is damaged, not the row file
+	}
+	for i := range n {
+		if err := f.file.VisitData(i, c.block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowComparison compares a row file with the columns.
+type rowComparison struct {
+	d       *DiskRowSet
+	f       *rowFile
+	base    *BaseReader
+	vectors []*batch.Vector // rows [from, from+n)
+	from    batch.Ordinal
+	n       int
+	keys    [][]byte
+	cells   [][]byte
+	row     []byte
+}
+
+// block compares the rows of a cblock, which follow those of the last one.
+func (c *rowComparison) block(first batch.Ordinal, cells cfile.Cells) error {
+	for i := range cells.Len() {
+		row := first + batch.Ordinal(i)
+		for int(row-c.from) >= c.n {
+			var err error
+			if c.vectors, c.from, c.n, err = c.base.Next(); err != nil || c.n == 0 {
+				return errors.Join(err, fault.Corruptf("row %d: the columns end at row %d", row, c.from))
+			}
+			c.keys = change.AppendVectorKeys(c.keys[:0], c.d.encoder, c.vectors, 0, c.n)
+		}
+		cell, err := cells.Cell(i)
+		if err != nil {
+			return err
+		}
+		key, image, err := cfile.SplitKeyed(cell)
+		if err != nil {
+			return err
+		}
+		b, err := c.d.makeBaseRow(c.f, row, key, image)
+		if err != nil {
+			return err
+		}
+		c.cells = c.cells[:0]
+		for _, v := range c.vectors {
+			c.cells = append(c.cells, v.Cell(int(row-c.from)))
+		}
+		c.row = c.d.rowFormat.AppendRow(c.row[:0], c.cells)
+		if !bytes.Equal(b.key, c.keys[row-c.from]) || !bytes.Equal(b.image, c.row) {
+			return fault.Corruptf("rowset %d: row %d of the row file differs from the columns", c.d.Metadata().ID, row)
+		}
+	}
+	return nil
+}
+
+// allColumns returns 0, 1, …, n−1.
+func allColumns(n int) []int {
+	cols := make([]int, n)
+	for i := range cols {
+		cols[i] = i
+	}
+	return cols
+}
