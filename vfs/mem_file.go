@@ -80,6 +80,49 @@ func (f *memFile) Preallocate(off, n int64) error {
 	return f.change("preallocate", off, max(n, 0), func(*content) {})
 }
 
+// Map implements Mapper.
+func (f *memFile) Map(off, n int64) (Window, error) {
+	f.m.mu.RLock()
+	defer f.m.mu.RUnlock()
+	err := f.check(true)
+	if err == nil && (off < 0 || n <= 0 || f.n.data.size < off+n) {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return nil, pathError("map", f.name, err)
+	}
+	return &memWindow{f.m, f.n, f.name, off, off + n}, nil
+}
+
+// memWindow is a window. It outlives the opening of the file.
+type memWindow struct {
+	m        *Mem
+	n        *memNode
+	name     string
+	off, end int64
+}
+
+func (w *memWindow) Copy(b []byte, off int64) error {
+	end := off + int64(len(b))
+	if off < w.off || end > w.end {
+		return pathError("copy", w.name, fs.ErrInvalid)
+	}
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
+	if end > w.n.data.size {
+		return pathError("copy", w.name, errShorter)
+	}
+	w.n.data.writeAt(b, off)
+	return nil
+}
+
+func (w *memWindow) Close() error {
+	w.end = w.off
+	return nil
+}
+
+var errShorter = errors.New("the file ends before the window")
+
 func (f *memFile) Size() (int64, error) {
 	f.m.mu.RLock()
 	defer f.m.mu.RUnlock()

@@ -11,8 +11,8 @@ import (
 // OS is the real file system.
 //
 // It opens nothing but regular files and follows no symbolic link at the end of a name. On linux a
-// Sync is fdatasync, Preallocate and PunchHole are fallocate; elsewhere a Sync is whatever reaches
-// the medium, Preallocate does nothing and PunchHole is ErrUnsupported.
+// Sync is fdatasync, Preallocate and PunchHole are fallocate, and files are a Mapper; elsewhere a
+// Sync is whatever reaches the medium, Preallocate does nothing and PunchHole is ErrUnsupported.
 var OS FS = osFS{}
 
 type osFS struct{}

@@ -14,6 +14,8 @@
 //   - the last write is torn: any number of its first sectors of 512 bytes are there, with all
 //     other writes or with none;
 //   - any subset, any sectors of a write;
+//   - of the bytes copied into windows, each page is lost alone, kept alone, without its last copy,
+//     or as after any number of its copies;
 //   - the disk acknowledged a flush and forgot it.
 //
 // In all of these states but the last, a store must open with all batches that it acknowledged as
@@ -32,8 +34,8 @@
 //
 // A rename within a directory is one operation. A rename to another directory is two: one name is
 // added, one removed. Reserved space is not content. The text in a lock file is informative:
-// writing it is not an operation, and it is never lost. Reading, listing and locking are not
-// operations either.
+// writing it is not an operation, and it is never lost. Reading, listing, locking and mapping are
+// not operations either.
 package crashfs
 
 import (
@@ -45,12 +47,12 @@ import (
 )
 
 // Operation is one call that changes a file system or makes changes durable: create, mkdir, remove,
-// rename, syncdir, write, sync, truncate, preallocate, punch.
+// rename, syncdir, write, sync, truncate, preallocate, punch, copy (into a window).
 type Operation struct {
 	N    int // how many there were before, halves counted
 	Op   string
 	Name string // of a rename the new one
-	Half bool   // the first half of a write is done
+	Half bool   // the first half of a write or copy is done
 
 	fsys *FS
 }
@@ -62,7 +64,7 @@ func (c Operation) Point() *Point { return c.fsys.journal.point() }
 // FS is the file system. It is safe for concurrent use; operations are serialized. Its exported
 // fields must be set before it is used.
 type FS struct {
-	// Halves splits each write of two or more bytes into two operations.
+	// Halves splits each write and each copy of two or more bytes into two operations.
 	Halves bool
 	// ForgetFlushes is how many of the last flushes that changed something States may show as
 	// forgotten by the disk.
@@ -223,32 +225,58 @@ type file struct {
 }
 
 func (f *file) WriteAt(b []byte, off int64) (int, error) {
-	f.fsys.turn.Lock()
-	defer f.fsys.turn.Unlock()
-	if err := f.fsys.announce("write", f.name, false); err != nil {
-		return 0, err
-	}
-	half := 0
-	if f.fsys.Halves && len(b) > 1 {
-		half = len(b) / 2
-		if n, err := f.put(b[:half], off); err != nil {
-			return n, err
-		}
-		if err := f.fsys.announce("write", f.name, true); err != nil {
-			return half, err
-		}
-	}
-	n, err := f.put(b[half:], off+int64(half))
-	return half + n, err
+	return f.put(write, b, off, f.File.WriteAt)
 }
 
-// put writes and notes it. The caller holds the turn.
-func (f *file) put(b []byte, off int64) (int, error) {
-	n, err := f.File.WriteAt(b, off)
-	if err == nil && n > 0 {
-		f.fsys.journal.add(&op{kind: write, node: f.node, off: off, data: slices.Clone(b)})
+// put writes b in one or two operations.
+func (f *file) put(kind kind, b []byte, off int64, do func(b []byte, off int64) (int, error)) (done int, err error) {
+	f.fsys.turn.Lock()
+	defer f.fsys.turn.Unlock()
+	parts := [][]byte{b}
+	if f.fsys.Halves && len(b) > 1 {
+		parts = [][]byte{b[:len(b)/2], b[len(b)/2:]}
 	}
-	return n, err
+	for i, part := range parts {
+		if err := f.fsys.announce(string(kind), f.name, i > 0); err != nil {
+			return done, err
+		}
+		n, err := do(part, off+int64(done))
+		if err == nil && n > 0 {
+			f.fsys.journal.add(&op{kind: kind, node: f.node, off: off + int64(done), data: slices.Clone(part)})
+		}
+		if done += n; err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// Map implements vfs.Mapper.
+func (f *file) Map(off, n int64) (vfs.Window, error) {
+	inner, err := vfs.Map(f.File, off, n)
+	if err != nil {
+		return nil, err
+	}
+	return &window{inner, f, off, off + n}, nil
+}
+
+type window struct {
+	vfs.Window
+	f        *file
+	off, end int64
+}
+
+func (w *window) Copy(b []byte, off int64) error {
+	if off < w.off || off+int64(len(b)) > w.end {
+		return w.Window.Copy(b, off) // which refuses all of it
+	}
+	_, err := w.f.put(copied, b, off, func(b []byte, off int64) (int, error) {
+		if err := w.Window.Copy(b, off); err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	})
+	return err
 }
 
 func (f *file) Sync() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -101,7 +102,7 @@ func TestRandomStatesKeepWholeSectors(t *testing.T) {
 	put(t, f, strings.Repeat("2", 2*sector), sector)
 	point, seen := fsys.Point(), map[string]bool{}
 	for seed := range uint64(300) {
-		text := read(t, point.now.build(point.now.pending, someOf(seed)), "/a")
+		text := read(t, point.now.build(point.now.pending, someOf(point.now.pending, seed)), "/a")
 		if len(text) != 4*sector {
 			t.Fatalf("%d bytes", len(text))
 		}
@@ -116,6 +117,46 @@ func TestRandomStatesKeepWholeSectors(t *testing.T) {
 	}
 	if len(seen) != 4 || !seen["1111"] || !seen["1221"] || !seen["1121"] || !seen["1211"] {
 		t.Errorf("seen: %v", seen)
+	}
+}
+
+// A power cut leaves each page that bytes were copied into as it was at any time since the sync,
+// whatever the other pages are.
+func TestEachPageOfAWindowIsWrittenAtAnyTime(t *testing.T) {
+	fsys, f := start(t)
+	put(t, f, string(make([]byte, 2*page)), 0)
+	must1(t, f.Sync())
+	w, err := vfs.Map(f, 0, 2*page)
+	must1(t, err)
+	for i, text := range []string{"1", "2", "3"} {
+		must1(t, w.Copy([]byte(text), page-2+int64(i))) // the third is in the second page
+	}
+	must1(t, w.Copy([]byte("4"), page-3), w.Close())
+	point, random := fsys.Point(), map[string]bool{}
+	key := func(m *vfs.Mem) string { return read(t, m, "/a")[page-3 : page+1] }
+	for seed := range uint64(300) {
+		random[key(point.now.build(point.now.pending, eachPage(point.now.pending, func(_ pageOf, n int) int {
+			return rand.New(rand.NewPCG(seed, uint64(n))).IntN(n + 1)
+		})))] = true
+	}
+	states := map[string]bool{}
+	for s := range point.States(1, 0) {
+		if !s.FlushForgotten {
+			states[key(s.Image)] = true
+		}
+	}
+	for a, first := range []string{"\x00\x00\x00", "\x001\x00", "\x0012", "412"} {
+		for b, second := range []string{"\x00", "3"} {
+			got := key(point.Pages(func(page int64, n int) int { return []int{a, b}[page] }))
+			if want := first + second; got != want || !random[want] {
+				t.Errorf("%d and %d copies: %q, want %q, at random: %v", a, b, got, want, random[want])
+			}
+		}
+	}
+	for _, want := range []string{"\x00\x00\x003", "412\x00", "\x00123"} {
+		if !states[want] {
+			t.Errorf("no state %q", want)
+		}
 	}
 }
 

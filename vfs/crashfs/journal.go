@@ -23,6 +23,7 @@ type kind string
 
 const (
 	write    kind = "write"
+	copied   kind = "copy" // a write into a window
 	truncate kind = "truncate"
 	punch    kind = "punch"
 	link     kind = "name"   // a directory gets a name
@@ -35,9 +36,9 @@ type op struct {
 	seq    int
 	kind   kind
 	node   node   // the file; of names, the directory
-	off    int64  // write, punch; the new length of truncate
+	off    int64  // write, copied, punch; the new length of truncate
 	length int64  // punch
-	data   []byte // write
+	data   []byte // write, copied
 
 	name, to string // of names
 	child    node   // what the name leads to
@@ -45,10 +46,13 @@ type op struct {
 
 func (o *op) names() bool { return o.kind == link || o.kind == unlink || o.kind == move }
 
+// writes reports whether the operation writes bytes.
+func (o *op) writes() bool { return o.kind == write || o.kind == copied }
+
 func (o *op) String() string {
 	switch o.kind {
-	case write:
-		return fmt.Sprintf("write %d of %d bytes at %d", o.seq, len(o.data), o.off)
+	case write, copied:
+		return fmt.Sprintf("%s %d of %d bytes at %d", o.kind, o.seq, len(o.data), o.off)
 	case truncate:
 		return fmt.Sprintf("truncate %d to %d", o.seq, o.off)
 	case punch:
@@ -75,7 +79,7 @@ func (o *op) rename(names map[string]node) {
 // apply applies an operation on content.
 func (o *op) apply(f vfs.File) (err error) {
 	switch o.kind {
-	case write:
+	case write, copied:
 		_, err = f.WriteAt(o.data, o.off)
 	case truncate:
 		err = f.Truncate(o.off)

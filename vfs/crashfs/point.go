@@ -41,7 +41,9 @@ func (p *Point) Cut() *vfs.Mem { return p.now.build(nil, keepAll) }
 
 // Random returns a state after a power cut in which a random part of the unsynced operations is
 // lost.
-func (p *Point) Random(r *rand.Rand) *vfs.Mem { return p.now.build(p.now.pending, someOf(r.Uint64())) }
+func (p *Point) Random(r *rand.Rand) *vfs.Mem {
+	return p.now.build(p.now.pending, someOf(p.now.pending, r.Uint64()))
+}
 
 // Resume returns the file system as the next process finds it after a kill: everything is present,
 // and what was not durable still is not.
@@ -57,8 +59,9 @@ func (p *Point) Resume() *FS {
 // part describes how much of an operation is kept.
 type part struct {
 	how  how
-	n    int    // prefix: bytes
-	seed uint64 // sectors
+	n    int                   // prefix: bytes
+	seed uint64                // sectors
+	keep func(page int64) bool // pages
 }
 
 type how int
@@ -69,30 +72,109 @@ const (
 	length      // of a write: the file has its length, but the bytes are zeros
 	prefix      // of a write: its first bytes
 	sectors     // of a write: any of its sectors
+	pages       // of a copy: what is in some pages
 )
 
-// sector is the unit that a disk writes entirely or not at all.
-const sector = 512
+// sector is the unit that a disk writes entirely or not at all; page is the unit in which a system
+// writes what was copied into a window, as it is at that time.
+const (
+	sector = 512
+	page   = 4096
+)
 
 func keepAll(*op) part { return part{} }
 
 func keepNone(*op) part { return part{how: none} }
 
-// someOf keeps random operations and random parts of writes. The seed determines each decision.
-func someOf(seed uint64) func(*op) part {
-	kept := rand.New(rand.NewPCG(seed, 0)).IntN(5) // about this many of four
+// someOf keeps random operations and random parts of writes; of what was copied into windows, for
+// one half of the seeds, each page as it was at a random time. The seed determines each decision.
+func someOf(ops []*op, seed uint64) func(*op) part {
+	first := rand.New(rand.NewPCG(seed, 0))
+	kept := first.IntN(5) // about this many of four
+	pages := keepAll
+	if byPage := first.IntN(2) == 0; byPage {
+		pages = eachPage(ops, func(_ pageOf, n int) int { return first.IntN(n + 1) })
+	}
 	return func(o *op) part {
 		r := rand.New(rand.NewPCG(seed, uint64(o.seq)))
+		if c := pages(o); c.how != all {
+			return c
+		}
 		switch {
 		case r.IntN(4) < kept:
 			return part{}
-		case o.kind == write && r.IntN(3) == 0:
+		case o.writes() && r.IntN(3) == 0:
 			return part{how: sectors, seed: r.Uint64()}
-		case o.kind == write && r.IntN(4) == 0:
+		case o.writes() && r.IntN(4) == 0:
 			return part{how: length}
 		}
 		return part{how: none}
 	}
+}
+
+// pageOf is a page of a file.
+type pageOf struct {
+	node node
+	page int64
+}
+
+// copies returns the numbers of the operations that copied bytes into each page, ascending, and the
+// pages in the order of their first copy.
+func copies(ops []*op) (into map[pageOf][]int, order []pageOf) {
+	into = map[pageOf][]int{}
+	for _, o := range ops {
+		if o.kind != copied {
+			continue
+		}
+		_ = o.pieces(page, func(at, _ int64) error {
+			p := pageOf{o.node, at / page}
+			if len(into[p]) == 0 {
+				order = append(order, p)
+			}
+			into[p] = append(into[p], o.seq)
+			return nil
+		})
+	}
+	return into, order
+}
+
+// eachPage keeps of each page that bytes were copied into the first choose(page, n) of its n
+// copies, and all other operations.
+func eachPage(ops []*op, choose func(p pageOf, n int) int) func(*op) part {
+	into, order := copies(ops)
+	last := map[pageOf]int{} // the number of the last copy that is kept
+	for _, p := range order {
+		if n := choose(p, len(into[p])); n > 0 {
+			last[p] = into[p][n-1]
+		}
+	}
+	return func(o *op) part {
+		if o.kind != copied {
+			return part{}
+		}
+		return part{how: pages, keep: func(page int64) bool { return o.seq <= last[pageOf{o.node, page}] }}
+	}
+}
+
+// Pages returns a state after a power cut in which each page that bytes were copied into, since the
+// last sync of its file, has the first choose(page, n) of its n copies. Everything else is present.
+func (p *Point) Pages(choose func(page int64, n int) int) *vfs.Mem {
+	ops := p.now.pending
+	return p.now.build(ops, eachPage(ops, func(p pageOf, n int) int { return choose(p.page, n) }))
+}
+
+// pieces calls fn with the ranges into which multiples of size divide a write, up to the first
+// error.
+func (o *op) pieces(size int64, fn func(at, next int64) error) error {
+	end := o.off + int64(len(o.data))
+	for at := o.off; at < end; {
+		next := min(end, (at/size+1)*size)
+		if err := fn(at, next); err != nil {
+			return err
+		}
+		at = next
+	}
+	return nil
 }
 
 // put applies part of an operation to content.
@@ -104,9 +186,20 @@ func (o *op) put(f vfs.File, c part) error {
 		return o.apply(f)
 	}
 	end := o.off + int64(len(o.data))
-	if c.how == prefix {
-		_, err := f.WriteAt(o.data[:c.n], o.off)
+	write := func(at, next int64) error {
+		_, err := f.WriteAt(o.data[at-o.off:next-o.off], at)
 		return err
+	}
+	switch c.how {
+	case prefix:
+		return write(o.off, o.off+int64(c.n))
+	case pages:
+		return o.pieces(page, func(at, next int64) error {
+			if !c.keep(at / page) {
+				return nil
+			}
+			return write(at, next)
+		})
 	}
 	r := rand.New(rand.NewPCG(c.seed, 1))
 	if c.how == length || r.IntN(2) == 0 {
@@ -121,16 +214,12 @@ func (o *op) put(f vfs.File, c part) error {
 	if c.how == length {
 		return nil
 	}
-	for at := o.off; at < end; {
-		next := min(end, (at/sector+1)*sector)
+	return o.pieces(sector, func(at, next int64) error {
 		if r.IntN(2) == 0 {
-			if _, err := f.WriteAt(o.data[at-o.off:next-o.off], at); err != nil {
-				return err
-			}
+			return nil
 		}
-		at = next
-	}
-	return nil
+		return write(at, next)
+	})
 }
 
 // build returns a file system with the durable content of the picture and the chosen parts of ops.

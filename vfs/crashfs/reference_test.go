@@ -59,7 +59,7 @@ func (a *account) replay(lost map[int]byte) (names map[int]map[string]int, conte
 		}
 		c := content[e.of]
 		switch e.kind {
-		case write:
+		case write, copied:
 			grow(e.of, e.off+int64(len(e.data)))
 			if c = content[e.of]; lost[i] != 'z' {
 				content[e.of] = c[:e.off] + e.data + c[e.off+int64(len(e.data)):]
@@ -129,7 +129,7 @@ func (a *account) possible() map[string]bool {
 			return
 		}
 		for _, how := range "knz" {
-			if lost[waiting[i]] = byte(how); how != 'z' || a.events[waiting[i]].kind == write {
+			if lost[waiting[i]] = byte(how); how != 'z' || a.events[waiting[i]].kind == write || a.events[waiting[i]].kind == copied {
 				choose(i+1, lost)
 			}
 		}
@@ -165,7 +165,7 @@ func (a *account) promised() map[string]string {
 			continue
 		}
 		out[fmt.Sprint("names and ", w)] = keep(func(i int) bool { return i == w || names(i) })
-		if a.events[w].kind == write {
+		if k := a.events[w].kind; k == write || k == copied {
 			out[fmt.Sprint("zeros for ", w)] = a.text(map[int]byte{w: 'z'})
 		}
 	}
@@ -229,6 +229,20 @@ func (w *world) step() {
 		e := event{kind: punch, of: of, off: w.r.Int64N(1200), n: w.r.Int64N(300)}
 		add(e)
 		err = w.open[of].PunchHole(e.off, e.n)
+	case what == 8:
+		e := event{kind: copied, of: of, off: sector*w.r.Int64N(3) + w.r.Int64N(500), data: strings.Repeat(string(rune('A'+w.r.IntN(26))), 1+w.r.IntN(12))}
+		end := e.off + int64(len(e.data))
+		if _, content := w.a.replay(nil); int64(len(content[of])) < end {
+			add(event{kind: truncate, of: of, off: end})
+			if err = w.open[of].Truncate(end); err != nil {
+				break
+			}
+		}
+		add(e)
+		var win vfs.Window
+		if win, err = vfs.Map(w.open[of], e.off, int64(len(e.data))); err == nil {
+			err = win.Copy([]byte(e.data), e.off)
+		}
 	default: // within a sector
 		e := event{kind: write, of: of, off: sector*w.r.Int64N(3) + w.r.Int64N(500), data: strings.Repeat(string(rune('a'+w.r.IntN(26))), 1+w.r.IntN(12))}
 		add(e)

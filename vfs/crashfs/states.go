@@ -97,12 +97,12 @@ func (p *Point) kept(seed uint64) (out []plan) {
 			continue
 		}
 		add("all names and "+o.String(), only(func(other *op) bool { return other == o || other.names() }))
-		if o.kind == write {
+		if o.writes() {
 			add("all, zeros for "+o.String(), instead(this, part{how: length}))
 		}
 	}
 	for i, o := range slices.Backward(ops) {
-		if o.kind == write {
+		if o.writes() {
 			for _, n := range borders(o) {
 				torn := part{how: prefix, n: n}
 				add(fmt.Sprintf("all, %d bytes of %s", n, o), instead(func(other *op) bool { return other == ops[i] }, torn))
@@ -116,10 +116,41 @@ func (p *Point) kept(seed uint64) (out []plan) {
 			break
 		}
 	}
+	p.pages(add)
 	for i := range Randoms {
-		add(fmt.Sprintf("random %d", i), someOf(seed+uint64(i)))
+		add(fmt.Sprintf("random %d", i), someOf(ops, seed+uint64(i)))
 	}
 	return out
+}
+
+// pages adds the plans in which one page that bytes were copied into differs from the others.
+func (p *Point) pages(add func(name string, choose func(*op) part)) {
+	ops := p.now.pending
+	_, order := copies(ops)
+	for _, this := range order {
+		without := func(name string, choose func(same bool, n int) int) {
+			add(fmt.Sprintf("%s page %d of file %d", name, this.page, this.node.n),
+				eachPage(ops, func(p pageOf, n int) int { return choose(p == this, n) }))
+		}
+		without("all but", func(same bool, n int) int {
+			if same {
+				return 0
+			}
+			return n
+		})
+		without("of what was copied only", func(same bool, n int) int {
+			if same {
+				return n
+			}
+			return 0
+		})
+		without("all but the last copy into", func(same bool, n int) int {
+			if same {
+				return n - 1
+			}
+			return n
+		})
+	}
 }
 
 // forgotten returns the plans for a disk that lost one of the last flushes, and possibly later
@@ -148,7 +179,7 @@ func (p *Point) forgotten(seed uint64) (out []plan) {
 		add("nothing since", keepNone)
 		add("all else", except(flushed))
 		for k := range Randoms {
-			add(fmt.Sprintf("random %d", k), someOf(seed+uint64(k)))
+			add(fmt.Sprintf("random %d", k), someOf(ops, seed+uint64(k)))
 		}
 	}
 	return out

@@ -198,6 +198,34 @@ func (f *file) PunchHole(off, n int64) error {
 		func() error { return f.File.PunchHole(off, n/2) })
 }
 
+// Map implements vfs.Mapper.
+func (f *file) Map(off, n int64) (vfs.Window, error) {
+	var inner vfs.Window
+	err := f.f.run(Call{Op: Map, Name: f.name, Off: off, Len: n}, func() (err error) {
+		inner, err = vfs.Map(f.File, off, n)
+		return err
+	}, nil)
+	if err != nil {
+		if inner != nil {
+			inner.Close() // the call failed after it
+		}
+		return nil, err
+	}
+	return &window{inner, f}, nil
+}
+
+// window is a window on a file.
+type window struct {
+	vfs.Window
+	file *file
+}
+
+// Copy implements vfs.Window.
+func (w *window) Copy(b []byte, off int64) error {
+	return w.file.f.run(Call{Op: Copy, Name: w.file.name, Off: off, Len: int64(len(b))}, func() error { return w.Window.Copy(b, off) },
+		func() error { return w.Window.Copy(b[:len(b)/2], off) })
+}
+
 // Close implements vfs.File. Even if it fails, the underlying file is closed, as in the operating
 // system.
 func (f *file) Close() error { return f.f.end(Call{Op: Close, Name: f.name}, f.File.Close) }

@@ -47,6 +47,8 @@ const (
 	Truncate    Op = "truncate"
 	Preallocate Op = "preallocate"
 	Punch       Op = "punch"
+	Map         Op = "map"
+	Copy        Op = "copy" // into a window
 	Close       Op = "close"
 	LockWrite   Op = "lockwrite" // of the text in a lock file
 	LockRead    Op = "lockread"
@@ -56,10 +58,10 @@ const (
 
 // Changes lists the kinds that change what is on the disk or make it durable, except Lock, which
 // may create a file.
-var Changes = []Op{Create, Mkdir, Remove, Rename, SyncDir, Write, Sync, Truncate, Preallocate, Punch, LockWrite}
+var Changes = []Op{Create, Mkdir, Remove, Rename, SyncDir, Write, Sync, Truncate, Preallocate, Punch, Copy, LockWrite}
 
 // Looks lists the kinds that inspect or open what exists.
-var Looks = []Op{Open, List, Stat, Lock, Size, LockRead, LockCheck}
+var Looks = []Op{Open, List, Stat, Lock, Size, Map, LockRead, LockCheck}
 
 // Call is one call.
 type Call struct {
@@ -69,8 +71,8 @@ type Call struct {
 	To   string // Rename: the new name
 	// Exclusive reports whether an Open is for writing, or a Lock exclusive.
 	Exclusive bool
-	// Off and Len are the range of Read, Write, Preallocate and Punch. Of Truncate Len is the new
-	// size.
+	// Off and Len are the range of Read, Write, Preallocate, Punch, Map and Copy. Of Truncate Len is
+	// the new size.
 	Off, Len int64
 }
 

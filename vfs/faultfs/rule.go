@@ -18,7 +18,7 @@ const (
 	// After: the call has its full effect and fails nevertheless. A file that was opened is closed,
 	// a lock that was acquired is released.
 	After
-	// Middle: a Read, Write, Preallocate, Punch or Truncate processes half of its bytes; other
+	// Middle: a Read, Write, Copy, Preallocate, Punch or Truncate processes half of its bytes; other
 	// calls have no effect.
 	Middle
 )

@@ -29,6 +29,8 @@ func Conform(t *testing.T, fresh func(t *testing.T) (v vfs.FS, dir string)) {
 		{"an open file outlives its name", outlives},
 		{"a punched hole reads as zeros", holes},
 		{"random changes match a byte slice", randomChanges},
+		{"a copy into a window is a write", windows},
+		{"a copy after the end of the file fails", shorter},
 		{"locks exclude one another", locks},
 		{"a lock follows the file and not the name", lockedFile},
 	} {
@@ -275,6 +277,85 @@ func randomChanges(t *testing.T, v vfs.FS, dir string) {
 		if got := text(t, f); got != string(want) {
 			t.Fatalf("content differs: %d bytes, want %d", len(got), len(want))
 		}
+	}
+}
+
+// window opens a window, or skips the test if the file system has none.
+func window(t *testing.T, f vfs.File, off, n int64) vfs.Window {
+	t.Helper()
+	w, err := vfs.Map(f, off, n)
+	if errors.Is(err, fault.ErrUnsupported) {
+		t.Skip(err)
+	}
+	must(t, err)
+	return w
+}
+
+// windows writes at random, by copies into windows and by WriteAt, and compares with a byte slice.
+func windows(t *testing.T, v vfs.FS, dir string) {
+	rng := seedtest.Rand(t)
+	name := filepath.Join(dir, "a")
+	f := put(t, v, name, "before")
+	defer f.Close()
+	want := []byte("before")
+	for range 20 {
+		off, n := rng.Int64N(30000), 1+rng.Int64N(20000)
+		if missing := off + n - int64(len(want)); missing > 0 {
+			if _, err := vfs.Map(f, off, n); err == nil {
+				t.Error("a window after the end of the file")
+			}
+			_, err := f.WriteAt(make([]byte, missing), int64(len(want)))
+			must(t, err)
+			want = append(want, make([]byte, missing)...)
+		}
+		w := window(t, f, off, n)
+		for i := range 20 {
+			at := off + rng.Int64N(n)
+			b := bytes.Repeat([]byte{byte(rng.Uint32())}, int(min(rng.Int64N(6000), off+n-at)))
+			if i%5 == 4 {
+				_, err := f.WriteAt(b, at)
+				must(t, err)
+			} else {
+				must(t, w.Copy(b, at))
+			}
+			copy(want[at:], b)
+		}
+		if rng.IntN(2) == 0 {
+			must(t, f.Sync())
+		}
+		if textOf(t, v, name) != string(want) {
+			t.Fatal("content differs")
+		}
+		for _, at := range []int64{off - 1, off + n - 1} {
+			wantIs(t, "copy to the outside of a window", w.Copy([]byte("ab"), at), fs.ErrInvalid)
+		}
+		must(t, w.Close())
+	}
+	_, err := vfs.Map(f, 0, 0)
+	wantIs(t, "an empty window", err, fs.ErrInvalid)
+	r, err := v.Open(name, false)
+	must(t, err)
+	defer r.Close()
+	if _, err := vfs.Map(r, 0, 10); err == nil {
+		t.Error("a window on a file that is open for reading only")
+	}
+}
+
+func shorter(t *testing.T, v vfs.FS, dir string) {
+	f := put(t, v, filepath.Join(dir, "a"), "")
+	defer f.Close()
+	must(t, f.Truncate(1<<17))
+	w := window(t, f, 0, 1<<17)
+	must(t, w.Copy([]byte("x"), 1<<16))
+	must(t, f.Truncate(100))
+	err := w.Copy([]byte("x"), 1<<16)
+	if err == nil || errors.Is(err, vfs.ErrNoSpace) {
+		t.Errorf("copy after the end: %v", err)
+	}
+	must(t, w.Copy([]byte("y"), 50))
+	must(t, w.Close())
+	if got := text(t, f); got != string(make([]byte, 50))+"y"+string(make([]byte, 49)) {
+		t.Errorf("content %q", got)
 	}
 }
 
