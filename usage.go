@@ -71,11 +71,12 @@ type usageWalk struct {
 	s          *Store
 	containers map[string]blockmanager.Usage
 	newest     string // log segment
-	spare      int64  // bytes of it that are written ahead
+	spare      int64  // bytes of it that are zeros for later records
 	sum        DiskUsage
 }
 
-// logSpare returns the name of the newest log segment and how many of its bytes are written ahead.
+// logSpare returns the name of the newest log segment and how many of its bytes are zeros for later
+// records.
 func (s *Store) logSpare() (name string, bytes int64) {
 	if s.log == nil {
 		name, bytes = s.logTail.Spare()

@@ -7,7 +7,7 @@ import (
 )
 
 // ahead writes zeros after the newest record, for later records, while records are synced a few at
-// a time.
+// a time. Windows (see mapped) need zeros too.
 //
 // A sync of a file that has grown makes the file system also write its journal, which records where
 // the new bytes are; a sync of overwritten bytes does not:
@@ -52,10 +52,13 @@ func (r *aheadRules) length(syncs, bytes int64) int64 {
 	return n
 }
 
-// zeros are one page. A kernel that gets more at a time may keep it in the page cache as one piece,
-// and then writes, or counts as written, all of that piece for each record that overwrites a part
-// of it: linux 6.18 does so on ext4, up to 1 MiB for a record.
-var zeros [4 << 10]byte
+// zeros are written at most this many at a time. A kernel that gets more than a page may keep it in
+// the page cache as one piece, and then writes, or counts as written, all of that piece for each
+// record that overwrites a part of it: linux 6.18 does so on ext4, up to 1 MiB for a record. So
+// zeros for records that are synced one by one are written page by page (aheadPiece).
+var zeros [windowPiece]byte
+
+const aheadPiece = 4 << 10
 
 // writeAhead writes zeros after the last record if there are none for the next one, of at most n
 // bytes, and if it is worthwhile. On a full disk it writes none.
@@ -73,30 +76,30 @@ func (l *Log) writeAhead(n int64) error {
 		return nil
 	}
 	a.syncs, a.bytes = syncs, 0
-	end := l.at.off + length
-	for off := max(l.at.off, a.end); off < end; {
-		part := zeros[off%int64(len(zeros)):]
-		part = part[:min(int64(len(part)), end-off)]
-		if _, err := l.f.WriteAt(part, off); err != nil {
-			return l.noAhead(err)
-		}
-		off += int64(len(part))
-	}
-	a.end = end
-	return nil
+	full, err := l.writeZeros(l.at.off, l.at.off+length, aheadPiece)
+	a.full = full
+	return err
 }
 
-// noAhead cuts off zeros that did not fit on the disk.
-func (l *Log) noAhead(err error) error {
-	if !errors.Is(err, fault.ErrNoSpace) {
-		return l.poison("write ahead", err)
+// writeZeros writes zeros up to end, except where they are already. All frames are before off. Each
+// write ends at a multiple of piece. If the disk is full it cuts off all zeros.
+func (l *Log) writeZeros(off, end, piece int64) (full bool, err error) {
+	for at := max(off, l.ahead.end); at < end; {
+		next := min(end, (at/piece+1)*piece)
+		if _, err := l.f.WriteAt(zeros[:next-at], at); errors.Is(err, fault.ErrNoSpace) {
+			return true, l.cut(off)
+		} else if err != nil {
+			return false, l.poison("write ahead", err)
+		}
+		at = next
 	}
-	l.ahead.full = true
-	return l.cut(l.at.off)
+	l.ahead.end = max(l.ahead.end, end)
+	return false, nil
 }
 
 // cut cuts off the bytes after end in the newest segment.
 func (l *Log) cut(end int64) error {
+	l.closeWindow() // a copy after the end of the file would fail
 	l.ahead.end = end
 	if err := l.f.Truncate(end); err != nil {
 		return l.poison("cut", err)

@@ -59,7 +59,8 @@ type history struct {
 	fs  *faultfs.FS
 	log *Log
 
-	ahead aheadRules
+	ahead   aheadRules
+	windows windowRules
 
 	payloads []string // by LSN, from 1; the last may be in flight
 	appended lsn.LSN  // highest LSN that Append or AppendLater returned
@@ -79,9 +80,12 @@ type history struct {
 var errCrashed = errors.New("test: crashed")
 
 func newHistory(t *testing.T, seed int64) *history {
-	h := &history{t: t, rng: rand.New(rand.NewSource(seed)), mem: emptyMem(t), logStart: 1}
+	h := &history{t: t, rng: rand.New(rand.NewSource(seed)), mem: emptyMem(t), logStart: 1, windows: noWindows}
 	if seed%2 == 0 {
 		h.ahead = soonAhead
+	}
+	if seed%3 > 0 {
+		h.windows = soonWindows
 	}
 	must(t, Create(h.options(h.mem), 1))
 	h.start()
@@ -90,7 +94,7 @@ func newHistory(t *testing.T, seed int64) *history {
 
 func (h *history) options(v vfs.FS) Options {
 	o := small(v)
-	o.ahead = h.ahead
+	o.ahead, o.windows = h.ahead, h.windows
 	return o
 }
 

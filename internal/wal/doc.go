@@ -22,14 +22,17 @@
 //	record  = one frame, or several in a row with the same LSN and parts 0, 1, 2, …; incomplete without the last
 //
 // The byte tables are above headerLen, frameLen and footerLen. A record is in one segment. The
-// newest segment may end in zeros while its writer has it open and syncs record by record (see
-// ahead); Close removes them. A segment contains the number and length of its predecessor and the
-// hash over its headers, so a missing, swapped or foreign segment is detected.
+// newest segment may end in zeros while its writer has it open, for records that are synced one by
+// one (see ahead) or copied (see mapped); Close removes them. A segment contains the number and
+// length of its predecessor and the hash over its headers, so a missing, swapped or foreign segment
+// is detected.
 //
 // # Order of writes, and what a crash leaves
 //
-//  1. Frames are written, then synced. A crash before the sync leaves any part of what was not
-//     synced: a torn tail, which is removed.
+//  1. Frames are written or copied, then synced. A crash before the sync leaves any part of what
+//     was not synced, for instance the third frame without the second: a torn tail from the first
+//     frame on that is not complete. It is removed, and the removal synced, before the next frame
+//     is written.
 //  2. At the end of a segment, and at Close, once all frames are synced, the footer is written and
 //     synced. A crash before that sync leaves any part of the footer after complete frames: a torn
 //     tail without a record, with or without the zeros that are removed after the footer is written.
@@ -46,6 +49,19 @@
 // closed therefore never loses a record silently to a damaged byte: a bad frame is ErrCorrupt, a
 // bad footer a torn tail without a record. Only after a kill is a bad last frame indistinguishable
 // from a torn one.
+//
+// Frames that are not synced
+//
+//	LSN        5        6        7        8          durable in the frames: 4
+//	page       │   n        │   n+1      │   n+2
+//	disk       written        zeros        written   a power cut
+//	replay     5              ▲ stops: LSN 6 is not complete, and no later frame says that 6 was durable
+//	Repair     5        0 0 0 0 0 0 0 0 0 0 0 0      cut, then synced: 7 and 8 are gone for good
+//	Append     5        6'                           of the same length as 6: only zeros follow
+//
+// Without the sync of the cut a second power cut could leave 6' and then the old 7, a frame with
+// the right LSN at the right place. After a kill nothing is missing, since all of it is in the
+// system's cache.
 //
 // A single flipped bit is repaired: the CRC gives its position and a hash confirms it (bitflip.go).
 // Replay returns the record as it was written, Repair writes the bit back, Verify reports it.

@@ -142,7 +142,7 @@ func (d *segmentDump) footer(f footer) {
 func (d *segmentDump) garbage(problem string) {
 	if zero(d.data[d.off:]) {
 		d.Section("zeros after the end")
-		d.field(len(d.data)-d.off, "written ahead")
+		d.field(len(d.data)-d.off, "for later records")
 		d.End()
 		return
 	}

@@ -16,7 +16,7 @@ import (
 // Writers contend in the kernel: a write that changes the file's time occasionally waits for a
 // commit of the file system's journal, and all callers of Append wait with it. Only frames that
 // overwrite zeros are buffered: they need no new space on the disk. All frames before one that is
-// written, or about to be synced, are written before it.
+// written, copied, or about to be synced, are written before it.
 type later struct {
 	held bool // a frame was buffered since the last that was not; used by Append only
 
@@ -28,7 +28,7 @@ type later struct {
 	spare []byte     // the previous buf; guarded by writing
 }
 
-// put writes a frame at off, after all earlier frames, or buffers it.
+// put writes a frame at off, after all earlier frames, copies it there, or buffers it.
 func (l *Log) put(b []byte, off int64) error {
 	a := &l.later
 	if l.isLater && off+int64(len(b)) <= l.ahead.end {
@@ -46,6 +46,11 @@ func (l *Log) put(b []byte, off int64) error {
 			return err
 		}
 		a.held = false
+	}
+	if !l.isLater {
+		if copied, err := l.copyFrame(b, off); copied || err != nil {
+			return err
+		}
 	}
 	_, err := l.f.WriteAt(b, off)
 	return err

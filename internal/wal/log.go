@@ -28,12 +28,13 @@ type Log struct {
 	at       border // its end
 	isSealed bool   // its footer is written and synced, the next one is not begun
 	ahead    ahead
+	mapped   mapped
 
 	nextLSN lsn.Atomic
 	durable lsn.Atomic
 	bytes   atomic.Int64
 	written atomic.Int64          // bytes of records
-	spare   atomic.Int64          // bytes written ahead
+	spare   atomic.Int64          // zeros after the last record
 	syncs   atomic.Int64          // that Sync led
 	dead    atomic.Pointer[error] // why the log is poisoned
 	closed  atomic.Bool

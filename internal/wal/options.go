@@ -34,7 +34,8 @@ type Options struct {
 	// of Sync returns. It must not call the log.
 	Durable func(upTo lsn.LSN)
 
-	ahead aheadRules // zero = defaultAhead
+	ahead   aheadRules  // zero = defaultAhead
+	windows windowRules // zero = defaultWindows
 
 	// Logger reports torn tails, removed files and poison. nil disables it.
 	Logger *slog.Logger
@@ -50,6 +51,9 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.ahead == (aheadRules{}) {
 		o.ahead = defaultAhead
+	}
+	if o.windows == (windowRules{}) {
+		o.windows = defaultWindows
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -236,8 +236,8 @@ func (r *reader) checkFooter(f footer) error {
 	case f != want:
 		return &damage{r.name, r.at.off, fmt.Sprintf("footer %+v, want %+v", f, want), true}
 	case f.bytes != r.win.size:
-		// A crash may leave this: bytes of a record that did not fit on the disk, or zeros written
-		// ahead, cut off again, but the cut not synced yet.
+		// A crash may leave this: bytes of a record that did not fit on the disk, or zeros for later
+		// records, cut off again, but the cut not synced yet.
 		if last, err := r.lastByte(f.bytes); err != nil {
 			return err
 		} else if last > f.bytes {

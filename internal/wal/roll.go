@@ -118,6 +118,7 @@ func (l *Log) seal() error {
 	if _, err := l.f.WriteAt(foot.encode(l.seed), l.at.off); err != nil {
 		return l.undo(err)
 	}
+	l.closeWindow()
 	if l.ahead.end > foot.bytes {
 		if err := l.cut(foot.bytes); err != nil {
 			return err
@@ -165,6 +166,7 @@ func (l *Log) begin() error {
 	l.sealed = append(l.sealed, sealedSegment{segmentName(l.number), l.at.next - 1, h.prev.length})
 	l.f, l.number, l.isSealed = f, h.number, false
 	l.ahead.end, l.ahead.full = headerLen, false
+	l.mapped.full = false
 	l.at = border{off: headerLen, next: h.first, chain: xxh3.Hash(h.encode())}
 	l.bytes.Add(headerLen)
 	return nil

@@ -188,6 +188,7 @@ func (l *Log) Close() error {
 	if l.closeErr == nil && !l.isSealed && l.at.frames > 0 { // otherwise all records are durable already
 		l.closeErr = l.seal()
 	}
+	l.closeWindow()
 	l.closed.Store(true)
 	if err := l.f.Close(); err != nil && l.closeErr == nil {
 		l.closeErr = fmt.Errorf("wal: close: %w", err)

@@ -18,7 +18,7 @@ const (
 	EntrySegment EntryKind = iota // the header of a segment
 	EntryRecord                   // a complete record
 	EntryFooter                   // the footer of a sealed segment
-	EntryTail                     // what a crash left at the end of the log, or zeros written ahead
+	EntryTail                     // what a crash left at the end of the log, or zeros for later records
 	EntryDamage                   // bytes that are not what a writer left
 )
 
@@ -211,7 +211,7 @@ func (w *walker) resume(r *reader, d *damage) error {
 		if end, err := r.lastByte(from); err != nil {
 			return err
 		} else if end == from {
-			return w.rest(r, from, "zeros written ahead")
+			return w.rest(r, from, "zeros for later records")
 		}
 		if w.newest && durable < r.at.next {
 			return w.rest(r, from, d.problem)

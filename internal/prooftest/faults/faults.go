@@ -40,7 +40,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{Name: "before", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes}},
 		{Name: "after", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes, When: faultfs.After}},
-		{Name: "middle", family: "middle", rule: faultfs.Rule{Ops: ops{faultfs.Write, faultfs.Truncate, faultfs.Preallocate, faultfs.Punch, faultfs.LockWrite}, When: faultfs.Middle}},
+		{Name: "middle", family: "middle", rule: faultfs.Rule{Ops: ops{faultfs.Write, faultfs.Copy, faultfs.Truncate, faultfs.Preallocate, faultfs.Punch, faultfs.LockWrite}, When: faultfs.Middle}},
 		{Name: "ever", family: "change", rule: faultfs.Rule{Ops: faultfs.Changes, Times: faultfs.Forever}},
 		{Name: "full", family: "full", rule: faultfs.Rule{Ops: takesSpace, Times: fullFor, Err: faultfs.ErrSpace}},
 		{Name: "full-middle", family: "middle", rule: faultfs.Rule{Ops: ops{faultfs.Write}, When: faultfs.Middle, Err: faultfs.ErrSpace}},
