@@ -99,17 +99,18 @@ func sizeOf(files []*delta.File) (n int64) {
 	return n
 }
 
-// DropUndos returns the rowset's metadata without the undo files that no read at floor or later
-// needs; nil if all are needed.
+// DropUndos returns the rowset's metadata without the undo files and births that no read at floor or
+// later needs; nil if all are needed.
 //
 // Undo files may overlap in time, after major compactions of some columns, so each file is
 // considered separately. DropUndos does no I/O. Source: tablet spec §14.4.
 func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
-	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) {
+	staleBirth := func(b delta.Birth) bool { return b.TS <= floor }
+	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) && !slices.ContainsFunc(s.Deltas.Births, staleBirth) {
 		return nil
 	}
 	row := *s.Meta
-	row.Undo = nil
+	row.Undo, row.Births = nil, slices.DeleteFunc(slices.Clone(row.Births), staleBirth)
 	for _, f := range s.Deltas.Undo {
 		if stale(f, floor) {
 			row.Bytes -= f.Bytes()

@@ -15,6 +15,7 @@ import (
 type Collector struct {
 	snap   mvcc.Snapshot
 	lender *blockLender // nil if lists stay valid
+	births []Birth
 	undos  []cursor
 	redos  []cursor
 	mem    *MemStore // nil if snap sees none of its changes
@@ -31,7 +32,7 @@ func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
 }
 
 func (t *Tracker) newCollector(snap mvcc.Snapshot, lender *blockLender) *Collector {
-	c := &Collector{snap: snap, lender: lender}
+	c := &Collector{snap: snap, lender: lender, births: t.Births}
 	for _, f := range t.Undo {
 		c.undos = append(c.undos, cursor{file: f, schema: t.schema(), lender: lender})
 	}
@@ -67,6 +68,9 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 		if err != nil {
 			return nil, nil, err
 		}
+	}
+	for _, b := range birthsOf(c.births, uint64(from), to) {
+		c.undo = b.AppendUndos(c.undo, uint64(from), to)
 	}
 	for i := range c.redos {
 		if err := c.redos[i].scan(uint64(from), to, c.takeRedos); err != nil {

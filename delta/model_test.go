@@ -114,7 +114,8 @@ func listOf(kind change.Kind, cells map[schema.ColumnID][]byte) change.List {
 // world is a rowset: the histories of its rows, and the same as base cells and delta stores.
 type world struct {
 	rows    []history
-	base    []int // number of events of each row that the base includes
+	base    []int  // number of events of each row that the base includes
+	born    []bool // rows with a birth
 	tracker *Tracker
 	end     mvcc.Timestamp // above every event
 }
@@ -190,16 +191,28 @@ func drawWorld(t *rapid.T) *world {
 			base-- // a deleted row keeps its last cells in the base, and the delete is a redo
 		}
 		w.base = append(w.base, base)
+		w.born = append(w.born, rapid.Bool().Draw(t, "born"))
 	}
 	w.store(t, undoCut, cuts)
 	return w
 }
 
-// store returns the tracker: undos before and after undoCut, redos between the cuts.
+// store makes the tracker: births, undos before and after undoCut, redos between the cuts.
 func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp) {
 	tr := &Tracker{Schema: testSchema}
+	for row, h := range w.rows {
+		if last := len(tr.Births) - 1; !w.born[row] {
+		} else if last >= 0 && tr.Births[last].TS == h[0].ts && tr.Births[last].end() == uint64(row) {
+			tr.Births[last].Rows++
+		} else {
+			tr.Births = append(tr.Births, Birth{First: uint32(row), Rows: 1, TS: h[0].ts})
+		}
+	}
+	if err := CheckBirths(tr.Births, int64(len(w.rows))); err != nil {
+		t.Fatal(err)
+	}
 	for _, part := range [][2]mvcc.Timestamp{{undoCut, cuts[0]}, {0, undoCut}} {
-		tr.Undo = appendFile(t, tr.Undo, w.undos(part[0], part[1]), true)
+		tr.Undo = appendFile(t, tr.Undo, w.undos(part[0], part[1], w.born), true)
 	}
 	for _, part := range [][2]mvcc.Timestamp{{0, cuts[1]}, {cuts[1], cuts[2]}, {cuts[2], cuts[3]}} {
 		tr.Redo = appendFile(t, tr.Redo, w.redos(part[0], part[1]), false)
@@ -208,12 +221,13 @@ func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp)
 	w.tracker = tr
 }
 
-// undos returns the undos of the events of the base in [from, to), in file order.
-func (w *world) undos(from, to mvcc.Timestamp) []change.Delta {
+// undos returns the undos of the events of the base in [from, to), in file order, but not those of
+// the inserts of rows that are born.
+func (w *world) undos(from, to mvcc.Timestamp, born []bool) []change.Delta {
 	var out []change.Delta
 	for row, h := range w.rows {
 		for n := w.base[row] - 1; n >= 0; n-- {
-			if h[n].ts >= from && h[n].ts < to {
+			if h[n].ts >= from && h[n].ts < to && (n > 0 || born == nil || !born[row]) {
 				out = append(out, change.Delta{Row: uint32(row), TS: h[n].ts, List: h.undo(n)})
 			}
 		}
@@ -462,7 +476,7 @@ func (w *world) checkCollect(t *rapid.T, snap mvcc.Snapshot) {
 		undo, redo = appendClones(undo, u), appendClones(redo, r)
 		from += n
 	}
-	sameDeltas(t, "undo", undo, w.undos(0, w.end))
+	sameDeltas(t, "undo", undo, w.undos(0, w.end, nil))
 	sameDeltas(t, "redo", redo, w.redos(0, min(mvcc.Timestamp(snap), w.end)))
 }
 

@@ -11,6 +11,7 @@ type Span struct {
 	from, to mvcc.Snapshot
 	files    []cursor
 	mem      *MemStore // nil if it has no change in the span
+	births   []Birth   // in the span
 	rows     []memRow
 }
 
@@ -28,11 +29,16 @@ func (t *Tracker) NewSpan(from, to mvcc.Snapshot) *Span {
 	if m := t.Mem; m != nil && m.meets(from, to) {
 		s.mem = m
 	}
+	for _, b := range t.Births {
+		if !from.Sees(b.TS) && to.Sees(b.TS) {
+			s.births = append(s.births, b)
+		}
+	}
 	return s
 }
 
 // Empty reports whether the statistics show that no store has a change in the span.
-func (s *Span) Empty() bool { return len(s.files) == 0 && s.mem == nil }
+func (s *Span) Empty() bool { return len(s.files) == 0 && s.mem == nil && s.births == nil }
 
 // SetChanged sets bit i of rows for each row from+i of [from, from+n) that has a change in the
 // span. It is cheapest when windows ascend. Errors: ErrCorrupt.
@@ -62,6 +68,10 @@ func (s *Span) SetChanged(from batch.Ordinal, n int, rows batch.Bitmap) error {
 				rows.Set(int(r.row - from))
 			}
 		}
+	}
+	for _, b := range birthsOf(s.births, uint64(from), to) {
+		lo, hi := b.within(uint64(from), to)
+		rows.SetRange(int(lo-uint64(from)), int(hi-uint64(from)))
 	}
 	return nil
 }

@@ -19,9 +19,10 @@ type Tracker struct {
 	// values.
 	Schema *schema.Schema
 
-	Undo []*File   // newest first
-	Redo []*File   // oldest first
-	Mem  *MemStore // takes new changes; nil if there are none
+	Births []Birth   // see CheckBirths; older than all undos
+	Undo   []*File   // newest first
+	Redo   []*File   // oldest first
+	Mem    *MemStore // takes new changes; nil if there are none
 }
 
 // noSchema has no columns.
@@ -78,6 +79,11 @@ func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) erro
 			if err := t.fileRow(f, row, snap, false, r); err != nil {
 				return err
 			}
+		}
+	}
+	for _, b := range birthsOf(t.Births, uint64(row), uint64(row)+1) {
+		if applies(b.TS, snap, true) {
+			r.applyBack(deleteList)
 		}
 	}
 	for _, f := range slices.Backward(t.Undo) {

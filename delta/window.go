@@ -26,6 +26,8 @@ type Window struct {
 	files []windowFile // those that apply to snap: undos newest first, redos oldest first
 	mem   *MemStore    // nil if none of its changes applies to snap
 
+	births []Birth // nil if none applies to snap
+
 	from    uint64
 	n       int
 	some    bool   // some change applies in this window
@@ -82,13 +84,19 @@ func (w *Window) Reset(t *Tracker, snap mvcc.Snapshot) {
 	if t.Mem.relevant(snap) {
 		w.mem = t.Mem
 	}
+	if slices.ContainsFunc(t.Births, w.unborn) {
+		w.births = t.Births
+	}
 }
+
+// unborn reports whether the rows of b do not exist yet as of the snapshot.
+func (w *Window) unborn(b Birth) bool { return applies(b.TS, w.snap, true) }
 
 // Prepare collects the changes of rows [from, from+n) that apply, store by store starting next to
 // the base. Errors: ErrCorrupt; in that case the window is prepared for no rows.
 func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	w.clear()
-	if len(w.files) == 0 && w.mem == nil {
+	if w.Unchanged() {
 		return nil
 	}
 	w.from, w.n = uint64(from), n
@@ -103,6 +111,13 @@ func (w *Window) Prepare(from batch.Ordinal, n int) error {
 	}
 	if w.mem != nil {
 		w.addMem(w.mem, to)
+	}
+	for _, b := range birthsOf(w.births, w.from, to) {
+		if lo, hi := b.within(w.from, to); w.unborn(b) {
+			w.some = true
+			w.setDead(int(lo-w.from), true)
+			w.dead.SetRange(int(lo-w.from), int(hi-w.from))
+		}
 	}
 	return nil
 }
@@ -189,7 +204,7 @@ func (w *Window) find(id schema.ColumnID) int {
 }
 
 // Unchanged reports whether no change applies in any window.
-func (w *Window) Unchanged() bool { return len(w.files) == 0 && w.mem == nil }
+func (w *Window) Unchanged() bool { return len(w.files) == 0 && w.mem == nil && w.births == nil }
 
 // Empty reports whether no change applies in the window, so that base cells are unchanged.
 func (w *Window) Empty() bool { return !w.some }

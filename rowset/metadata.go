@@ -2,11 +2,13 @@ package rowset
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/lsn"
@@ -29,8 +31,9 @@ type ColumnBlock struct {
 type Metadata struct {
 	ID             uint64
 	Columns        []ColumnBlock
-	Redo           []block.ID // oldest first
-	Undo           []block.ID // newest first
+	Redo           []block.ID    // oldest first
+	Undo           []block.ID    // newest first
+	Births         []delta.Birth // of rows that were inserted together; older than all undos in files
 	Bloom          block.ID
 	KeyIndex       block.ID // 0 if the key is one column, whose file is also the key index
 	RowFile        block.ID // 0 if there is none
@@ -74,6 +77,7 @@ func (r *Metadata) Encode() []byte {
 		Bytes:        uint64(r.Bytes),
 		RowFile:      uint64(r.RowFile),
 		RowFileBytes: uint64(r.RowFileBytes),
+		Births:       birthMessages(r.Births),
 	})
 }
 
@@ -139,6 +143,7 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 		Bytes:          int64(m.Bytes),
 		RowFile:        block.ID(m.RowFile),
 		RowFileBytes:   int64(m.RowFileBytes),
+		Births:         births(m.Births),
 	}
 	for _, c := range d.Columns {
 		r.Columns = append(r.Columns, ColumnBlock{ID: schema.ColumnID(c.GetColumnId()), Block: block.ID(c.GetBlock().GetId())})
@@ -158,7 +163,26 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 	if err := r.checkBlocks(); err != nil {
 		return nil, err
 	}
+	if err := delta.CheckBirths(r.Births, r.Rows); err != nil {
+		return nil, fmt.Errorf("metadata: rowset %d: %w", r.ID, err)
+	}
 	return r, nil
+}
+
+func birthMessages(births []delta.Birth) []*kudupb.BirthRow {
+	var out []*kudupb.BirthRow
+	for _, b := range births {
+		out = append(out, &kudupb.BirthRow{First: b.First, Rows: b.Rows, Timestamp: uint64(b.TS)})
+	}
+	return out
+}
+
+func births(ms []*kudupb.BirthRow) []delta.Birth {
+	var out []delta.Birth
+	for _, m := range ms {
+		out = append(out, delta.Birth{First: m.First, Rows: m.Rows, TS: mvcc.Timestamp(m.Timestamp)})
+	}
+	return out
 }
 
 func deltaBlocks(ms []*kudupb.DeltaDataPB) []block.ID {

@@ -48,7 +48,8 @@ type Writer struct {
 	rows     output[*rowFileWriter] // see AddRowFile
 	parts    parts
 	row      Metadata
-	keys     *batch.Vector // the keys of one Append as a vector, for the index
+	keys     *batch.Vector  // the keys of one Append as a vector, for the index
+	undos    []change.Delta // scratch
 	lastKey  []byte
 }
 
@@ -140,10 +141,11 @@ func (w *Writer) Append(rows *change.Rows) error {
 	if w.row.Rows+int64(n) > MaxRows {
 		return fmt.Errorf("rowset %d: more than %d rows", w.row.ID, int64(MaxRows))
 	}
-	if err := w.createDeltas(rows); err != nil {
+	undos := w.takeBirths(rows.Undo, first)
+	if err := w.createDeltas(undos, rows.Redo); err != nil {
 		return err
 	}
-	if err := w.parts.run(func(i int) error { return w.appendPart(i, rows, first) }); err != nil {
+	if err := w.parts.run(func(i int) error { return w.appendPart(i, rows, undos, first) }); err != nil {
 		return err
 	}
 	if w.row.Rows == 0 {
@@ -164,8 +166,8 @@ const (
 	otherParts
 )
 
-// appendPart adds rows to one of the parts; first is the row ID of the first.
-func (w *Writer) appendPart(i int, rows *change.Rows, first uint32) error {
+// appendPart adds rows, with these undos, to one of the parts; first is the row ID of the first.
+func (w *Writer) appendPart(i int, rows *change.Rows, undos []change.Delta, first uint32) error {
 	if i < len(w.columns) {
 		c := &w.schema.Columns[i]
 		if err := appendColumn(w.columns[i].w, c, rows.Batch.Columns[i]); err != nil {
@@ -184,7 +186,7 @@ func (w *Writer) appendPart(i int, rows *change.Rows, first uint32) error {
 		}
 		return w.rows.w.append(rows.Keys, rows.Batch.Columns)
 	}
-	if err := appendDeltas(w.undo.w, rows.Undo, first); err != nil {
+	if err := appendDeltas(w.undo.w, undos, first); err != nil {
 		return err
 	}
 	return appendDeltas(w.redo.w, rows.Redo, first)
@@ -263,8 +265,20 @@ func (w *Writer) appendIndex(keys [][]byte) error {
 	return err
 }
 
+// takeBirths adds the births among undos to the metadata and returns the other undos.
+func (w *Writer) takeBirths(undos []change.Delta, first uint32) (rest []change.Delta) {
+	w.row.Births, rest = delta.MakeBirths(w.row.Births, undos, w.undos, first)
+	if len(rest) < len(undos) {
+		w.undos = rest
+		for _, d := range undos {
+			w.row.MaxTimestamp = max(w.row.MaxTimestamp, d.TS)
+		}
+	}
+	return rest
+}
+
 // createDeltas creates the files of undos and redos when the first of them come.
-func (w *Writer) createDeltas(rows *change.Rows) (err error) {
+func (w *Writer) createDeltas(undos, redos []change.Delta) (err error) {
 	create := func(undo bool) (output[*delta.Writer], []block.ID, error) {
 		p, err := newOutput(w.creation, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, undo) })
 		if err != nil {
@@ -272,18 +286,18 @@ func (w *Writer) createDeltas(rows *change.Rows) (err error) {
 		}
 		return p, []block.ID{p.sink.ID()}, nil
 	}
-	if len(rows.Undo) > 0 && w.undo.sink == nil {
+	if len(undos) > 0 && w.undo.sink == nil {
 		if w.undo, w.row.Undo, err = create(true); err != nil {
 			return err
 		}
 	}
-	if len(rows.Redo) > 0 && w.redo.sink == nil {
+	if len(redos) > 0 && w.redo.sink == nil {
 		if w.redo, w.row.Redo, err = create(false); err != nil {
 			return err
 		}
 		w.row.LastDurableDMS = 0
 	}
-	for _, list := range [2][]change.Delta{rows.Undo, rows.Redo} {
+	for _, list := range [2][]change.Delta{undos, redos} {
 		for i := range list {
 			w.row.MaxTimestamp = max(w.row.MaxTimestamp, list[i].TS)
 		}

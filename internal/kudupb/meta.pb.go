@@ -183,6 +183,7 @@ type RowSetRow struct {
 	Bytes         uint64                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`                                     // of all its blocks
 	RowFile       uint64                 `protobuf:"varint,6,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                  // block of the row file; 0: there is none
 	RowFileBytes  uint64                 `protobuf:"varint,7,opt,name=row_file_bytes,json=rowFileBytes,proto3" json:"row_file_bytes,omitempty"` // its size
+	Births        []*BirthRow            `protobuf:"bytes,8,rep,name=births,proto3" json:"births,omitempty"`                                    // ascending, disjoint
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -266,6 +267,75 @@ func (x *RowSetRow) GetRowFileBytes() uint64 {
 	return 0
 }
 
+func (x *RowSetRow) GetBirths() []*BirthRow {
+	if x != nil {
+		return x.Births
+	}
+	return nil
+}
+
+// BirthRow is a range of rows of a rowset that were inserted at the same time. It stands for an UNDO
+// DELETE of each row, which Kudu stores.
+type BirthRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         uint32                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"` // row ID
+	Rows          uint32                 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`   // how many
+	Timestamp     uint64                 `protobuf:"fixed64,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BirthRow) Reset() {
+	*x = BirthRow{}
+	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BirthRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BirthRow) ProtoMessage() {}
+
+func (x *BirthRow) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BirthRow.ProtoReflect.Descriptor instead.
+func (*BirthRow) Descriptor() ([]byte, []int) {
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *BirthRow) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *BirthRow) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *BirthRow) GetTimestamp() uint64 {
+	if x != nil {
+		return x.Timestamp
+	}
+	return 0
+}
+
 // StoreRow is what belongs to the store as a whole.
 type StoreRow struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -279,7 +349,7 @@ type StoreRow struct {
 
 func (x *StoreRow) Reset() {
 	*x = StoreRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	mi := &file_oribi_store_meta_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -291,7 +361,7 @@ func (x *StoreRow) String() string {
 func (*StoreRow) ProtoMessage() {}
 
 func (x *StoreRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	mi := &file_oribi_store_meta_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -304,7 +374,7 @@ func (x *StoreRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRow.ProtoReflect.Descriptor instead.
 func (*StoreRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{2}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *StoreRow) GetDefaultHistorySec() int64 {
@@ -357,7 +427,7 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\acomment\x18\f \x01(\tR\acomment\x12%\n" +
 	"\x0eauto_increment\x18\r \x01(\x03R\rautoIncrement\x12\x19\n" +
 	"\brow_file\x18\x0e \x01(\bR\arowFileB\t\n" +
-	"\a_schema\"\x83\x02\n" +
+	"\a_schema\"\xb2\x02\n" +
 	"\tRowSetRow\x121\n" +
 	"\x04data\x18\x01 \x01(\v2\x18.oribi.kudu.RowSetDataPBH\x00R\x04data\x88\x01\x01\x12!\n" +
 	"\fincluded_lsn\x18\x02 \x01(\x04R\vincludedLsn\x12\x1b\n" +
@@ -365,8 +435,13 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\rmax_timestamp\x18\x04 \x01(\x06R\fmaxTimestamp\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\x12\x19\n" +
 	"\brow_file\x18\x06 \x01(\x04R\arowFile\x12$\n" +
-	"\x0erow_file_bytes\x18\a \x01(\x04R\frowFileBytesB\a\n" +
-	"\x05_data\"\x91\x01\n" +
+	"\x0erow_file_bytes\x18\a \x01(\x04R\frowFileBytes\x12-\n" +
+	"\x06births\x18\b \x03(\v2\x15.oribi.store.BirthRowR\x06birthsB\a\n" +
+	"\x05_data\"R\n" +
+	"\bBirthRow\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\rR\x05first\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows\x12\x1c\n" +
+	"\ttimestamp\x18\x03 \x01(\x06R\ttimestamp\"\x91\x01\n" +
 	"\bStoreRow\x12.\n" +
 	"\x13default_history_sec\x18\x01 \x01(\x03R\x11defaultHistorySec\x12\x1d\n" +
 	"\n" +
@@ -387,22 +462,24 @@ func file_oribi_store_meta_proto_rawDescGZIP() []byte {
 	return file_oribi_store_meta_proto_rawDescData
 }
 
-var file_oribi_store_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_oribi_store_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_oribi_store_meta_proto_goTypes = []any{
 	(*TableRow)(nil),     // 0: oribi.store.TableRow
 	(*RowSetRow)(nil),    // 1: oribi.store.RowSetRow
-	(*StoreRow)(nil),     // 2: oribi.store.StoreRow
-	(*SchemaPB)(nil),     // 3: oribi.kudu.SchemaPB
-	(*RowSetDataPB)(nil), // 4: oribi.kudu.RowSetDataPB
+	(*BirthRow)(nil),     // 2: oribi.store.BirthRow
+	(*StoreRow)(nil),     // 3: oribi.store.StoreRow
+	(*SchemaPB)(nil),     // 4: oribi.kudu.SchemaPB
+	(*RowSetDataPB)(nil), // 5: oribi.kudu.RowSetDataPB
 }
 var file_oribi_store_meta_proto_depIdxs = []int32{
-	3, // 0: oribi.store.TableRow.schema:type_name -> oribi.kudu.SchemaPB
-	4, // 1: oribi.store.RowSetRow.data:type_name -> oribi.kudu.RowSetDataPB
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 0: oribi.store.TableRow.schema:type_name -> oribi.kudu.SchemaPB
+	5, // 1: oribi.store.RowSetRow.data:type_name -> oribi.kudu.RowSetDataPB
+	2, // 2: oribi.store.RowSetRow.births:type_name -> oribi.store.BirthRow
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_oribi_store_meta_proto_init() }
@@ -420,7 +497,7 @@ func file_oribi_store_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_oribi_store_meta_proto_rawDesc), len(file_oribi_store_meta_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -10,7 +10,10 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -24,7 +27,7 @@ import (
 //	dir/rowset-N/adhoc.cfile      key index of a compound key
 //	dir/rowset-N/bloom.bloom
 //	dir/rowset-N/redo-I.delta     oldest first
-//	dir/rowset-N/undo-I.delta     newest first
+//	dir/rowset-N/undo-I.delta     newest first; the last has the deletes that births stand for
 //
 // Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server can open these
 // files. Each file is read and verified in full before it is copied. No flush or compaction of the
@@ -160,7 +163,52 @@ func (e *extractor) rowSet(dir string, d *rowset.DiskRowSet, m *rowset.Metadata)
 	for i, id := range m.Undo {
 		put(id, fmt.Sprintf("undo-%d.delta", i))
 	}
+	if err == nil && len(m.Births) > 0 { // the oldest undos
+		err = e.births(filepath.Join(dir, fmt.Sprintf("undo-%d.delta", len(m.Undo))), m.Births)
+	}
 	return err
+}
+
+// births writes the undo file that births stand for.
+func (e *extractor) births(name string, births []delta.Birth) error {
+	return e.write(name, func(file io.Writer) error {
+		w, err := delta.NewWriter(&fileSink{Writer: file}, true)
+		if err != nil {
+			return err
+		}
+		var undos []change.Delta
+		for _, b := range births {
+			for from := uint64(b.First); from < uint64(b.First)+uint64(b.Rows); from += batch.WindowRows {
+				if err := e.ctx.Err(); err != nil {
+					return err
+				}
+				undos = b.AppendUndos(undos[:0], from, from+batch.WindowRows)
+				for _, d := range undos {
+					if err := w.Append(d); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		_, err = w.Finish()
+		return err
+	})
+}
+
+// fileSink is the block of a file outside the store.
+type fileSink struct {
+	io.Writer
+	size int64
+}
+
+func (s *fileSink) ID() block.ID { return 0 }
+
+func (s *fileSink) Size() int64 { return s.size }
+
+func (s *fileSink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	s.size += int64(n)
+	return n, err
 }
 
 func (e *extractor) copy(id block.ID, name string) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -215,11 +216,11 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	e.Confirm, e.AutoIncrement = true, in.auto
 	e.add(in.out, lsn)
 	j.announce()
-	if err = rowset.WriteInserts(j.creation, in.out, ts); err != nil {
-		err = fmt.Errorf("table %q: %w", t.Name(), err)
-	} else {
-		err = j.commit()
+	for _, m := range in.out {
+		m.Births = []delta.Birth{{Rows: uint32(m.Rows), TS: ts}}
+		m.MaxTimestamp = ts
 	}
+	err = j.commit()
 	j.record(err)
 	return ts, lsn, err
 }
@@ -230,7 +231,7 @@ func (in *Ingest) Abort() {
 	in.creation.Abort()
 }
 
-// openFiles opens the new rowsets. They have bloom files and key indexes, but no undo files yet.
+// openFiles opens the new rowsets. They have bloom files and key indexes, but no births yet.
 func (in *Ingest) openFiles() (err error) {
 	in.files, err = in.t.openUncommitted(in.creation, in.Schema, in.out)
 	return err

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -166,7 +169,7 @@ func TestIngestConflictsWithAnAlteration(t *testing.T) {
 	w.checkFree()
 }
 
-// The metadata of ingested rowsets agrees with the files: each row has an undo at the timestamp of
+// The metadata of ingested rowsets agrees with the files, and all rows are born at the timestamp of
 // the ingest.
 func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	w := newTestStore(t, testSchema)
@@ -182,7 +185,8 @@ func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	var rows int64
 	for _, m := range w.tab.RowSetMetadata() {
 		rows += m.Rows
-		if m.LiveRows != m.Rows || m.MaxTimestamp != ts || m.IncludedLSN != w.lsn || len(m.Undo) != 1 || len(m.Redo) != 0 {
+		if m.LiveRows != m.Rows || m.MaxTimestamp != ts || m.IncludedLSN != w.lsn || len(m.Undo)+len(m.Redo) != 0 ||
+			!slices.Equal(m.Births, []delta.Birth{{Rows: uint32(m.Rows), TS: ts}}) {
 			t.Errorf("rowset %+v", m)
 		}
 	}
@@ -207,5 +211,49 @@ func TestIngestFindsAKeyInsertedBeforeTheGate(t *testing.T) {
 	w.checkFree()
 	if _, err := w.ingest(2, 2, 4); err != nil || !w.confirmed {
 		t.Errorf("without the key: %v, confirmed %v", err, w.confirmed)
+	}
+}
+
+// An extracted rowset has an undo file with the deletes that its births stand for.
+func TestExtractWritesTheUndosOfBirths(t *testing.T) {
+	w := newTestStore(t, testSchema)
+	keys := make([]int, 5000) // more than a window
+	for i := range keys {
+		keys[i] = i
+	}
+	ts, err := w.ingest(1, keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := w.tab.Extract(context.Background(), dir); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for i := range w.tab.RowSetMetadata() {
+		src, err := block.OpenFile(filepath.Join(dir, fmt.Sprintf("rowset-%d", i), "undo-0.delta"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		f, err := delta.OpenFile(src, cfile.ReaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := uint32(0)
+		err = f.Changes(nil, func(d change.Delta) error {
+			if d.Row != next || d.TS != ts || d.List.Kind() != change.Delete {
+				t.Fatalf("rowset %d: undo %d is %+v", i, next, d)
+			}
+			next++
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows += int(next)
+	}
+	if rows != len(keys) {
+		t.Errorf("%d undos, want %d", rows, len(keys))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
@@ -287,6 +288,7 @@ func callerFields(f *fields, key, value []byte) error {
 		f.plain("columns", "["+strings.Join(columns, ",")+"]")
 		f.plain("redo", blockList(r.Redo))
 		f.plain("undo", blockList(r.Undo))
+		f.plain("births", birthList(r.Births))
 		f.plain("bloom", uint64(r.Bloom))
 		f.plain("key_index", uint64(r.KeyIndex))
 		if r.RowFile != 0 {
@@ -300,6 +302,15 @@ func blockList(ids []block.ID) string {
 	text := make([]string, len(ids))
 	for i, id := range ids {
 		text[i] = fmt.Sprint(uint64(id))
+	}
+	return "[" + strings.Join(text, ",") + "]"
+}
+
+// birthList returns births as JSON.
+func birthList(births []delta.Birth) string {
+	text := make([]string, len(births))
+	for i, b := range births {
+		text[i] = fmt.Sprintf(`{"first":%d,"rows":%d,"ts":%d}`, b.First, b.Rows, uint64(b.TS))
 	}
 	return "[" + strings.Join(text, ",") + "]"
 }
