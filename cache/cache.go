@@ -20,7 +20,8 @@
 // value enters a short queue with a tenth of the bytes. If no Get returns it before it reaches the
 // end, it is dropped and only its hash is kept. If a Get does, or if it is put again soon after, it
 // enters the main queue, where each Get gives it one more round. A full scan therefore passes
-// through the short queue and does not displace the values that point reads use.
+// through the short queue and does not displace the values that point reads use. A full cache takes
+// a value of PutAgain at its second call only, directly into the main queue.
 //
 // Simpler than Kudu: one policy, no persistent memory, no pinned entries.
 package cache
@@ -115,6 +116,15 @@ func (c *Cache) Put(k Key, v any, bytes int64) {
 	c.shard(h).put(h, k, v, bytes+entryBytes)
 }
 
+// PutAgain is like Put for a value that pays only if it is used again: once the cache is full, it
+// takes the value at the second call for k, if that comes soon enough.
+func (c *Cache) PutAgain(k Key, v any, bytes int64) {
+	h := k.hash()
+	if s := c.shard(h); s.admits(h, bytes+entryBytes) {
+		s.put(h, k, v, bytes+entryBytes)
+	}
+}
+
 // Evict removes all values of a block.
 func (c *Cache) Evict(block uint64) {
 	for i := range c.shards {
@@ -130,6 +140,9 @@ func (c *Cache) Used() int64 {
 	}
 	return n
 }
+
+// Full reports whether more than seven eighths of the limit are in use.
+func (c *Cache) Full() bool { return 8*c.Used() > 7*c.Limit() }
 
 // Limit returns the current limit.
 func (c *Cache) Limit() int64 { return c.limit.Load() }

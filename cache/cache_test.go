@@ -217,3 +217,32 @@ func BenchmarkGet(b *testing.B) {
 		})
 	}
 }
+
+// A full cache takes a value of PutAgain at the second call for its key, if other keys did not make
+// it forget the first.
+func TestPutAgainTakesValuesAtTheSecondCall(t *testing.T) {
+	const size = 1 << 10
+	c := New(100 * (size + entryBytes))
+	key := func(i int) Key { return Key{Block: 1, Offset: uint64(i)} }
+	for i := range 100 {
+		c.PutAgain(key(i), i, size)
+		if _, ok := c.Get(key(i)); !ok {
+			t.Fatalf("value %d was declined, with room for it", i)
+		}
+	}
+	for i := 100; i < 130; i++ {
+		c.PutAgain(key(i), i, size)
+		if _, ok := c.Get(key(i)); ok {
+			t.Fatalf("value %d was taken at the first call", i)
+		}
+	}
+	for i := 100; i < 130; i++ {
+		c.PutAgain(key(i), i, size)
+		if v, ok := c.Get(key(i)); !ok || v != i {
+			t.Fatalf("value %d was declined at the second call", i)
+		}
+	}
+	if c.Used() > c.Limit() {
+		t.Errorf("%d bytes used of %d", c.Used(), c.Limit())
+	}
+}

@@ -63,6 +63,12 @@ func (g *ghosts) add(h uint64, entries int) {
 	g.set[h] = struct{}{}
 }
 
+// has reports whether h is remembered.
+func (g *ghosts) has(h uint64) bool {
+	_, ok := g.set[h]
+	return ok
+}
+
 // take reports whether h is remembered, and removes it.
 func (g *ghosts) take(h uint64) bool {
 	if _, ok := g.set[h]; !ok {

@@ -108,6 +108,18 @@ func (s *shard) put(h uint64, k Key, v any, size int64) {
 	}
 }
 
+// admits reports whether a value for the hash should be put: there is room for it, or it was dropped
+// or declined recently. Otherwise it remembers the hash.
+func (s *shard) admits(h uint64, size int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used.Load()+size <= s.limit || s.recent.has(h) {
+		return true
+	}
+	s.recent.add(h, s.count)
+	return false
+}
+
 // store puts e into the table. It first grows or cleans a table that is three quarters full.
 func (s *shard) store(e *entry) {
 	t := s.table.Load()

@@ -43,7 +43,7 @@ func (k *chunkCache) Get(i int) []byte {
 func (k *chunkCache) Put(i int, decoded []byte) {
 	key := k.key
 	key.Part = uint32(i) + 1
-	k.cache.Put(key, decoded, int64(cap(decoded)))
+	k.cache.PutAgain(key, decoded, int64(cap(decoded)))
 }
 
 // Parts of a cblock in the cache other than its decoded chunks, of which there are far fewer.

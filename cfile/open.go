@@ -28,6 +28,9 @@ type ReaderOptions struct {
 // tailBytes is the size of the first read at the end of the file. Nearly every footer fits.
 const tailBytes = 512
 
+// headBytes is the size of the first read at the beginning. Nearly every header fits.
+const headBytes = 128
+
 // Open reads and checks the header and the footer of a file. Index trees, dictionary and zone map
 // are read on first use.
 //
@@ -108,10 +111,11 @@ func (r *Reader) openFooter() (*kudupb.CFileFooterPB, error) {
 
 // openHeader reads the header and sets dataStart.
 func (r *Reader) openHeader() (*kudupb.CFileHeaderPB, error) {
-	prelude := make([]byte, preludeLen)
-	if err := r.readAt(prelude, 0); err != nil {
+	whole := make([]byte, min(r.size, headBytes))
+	if err := r.readAt(whole, 0); err != nil {
 		return nil, err
 	}
+	prelude := whole[:preludeLen]
 	switch versionOf(prelude[:magicLen]) {
 	case r.version:
 	case 0:
@@ -130,9 +134,11 @@ func (r *Reader) openHeader() (*kudupb.CFileHeaderPB, error) {
 	if r.dataStart > r.dataEnd {
 		return nil, r.corruptf("header: message of %d bytes runs into the footer", length)
 	}
-	whole := make([]byte, r.dataStart)
-	if err := r.readAt(whole, 0); err != nil {
-		return nil, err
+	if int64(len(whole)) < r.dataStart {
+		whole = make([]byte, r.dataStart)
+		if err := r.readAt(whole, 0); err != nil {
+			return nil, err
+		}
 	}
 	covered := whole[:preludeLen+length]
 	if r.info.Checksums {

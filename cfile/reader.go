@@ -152,7 +152,7 @@ func (r *Reader) blockAt(bs []BlockPointer, i int) (*dataBlock, error) {
 	}
 	b, err := r.readData(i, bs[i], nil)
 	if err == nil {
-		r.cache.Put(key, b, b.bytes)
+		r.cache.PutAgain(key, b, b.bytes) // a whole cblock for one cell
 	}
 	return b, err
 }

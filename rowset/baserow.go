@@ -12,7 +12,7 @@ import (
 // After a full-row read, the row is kept in the cache as one piece, under its key: its row ID and
 // its base cells as a row image, neither of which deltas change. The next read then needs one cache
 // lookup instead of those of the bloom file, the key index and each column. If many scattered rows
-// of a rowset are read repeatedly, each of them takes a few hundred bytes instead of a decoded
+// of a rowset are read repeatedly (a full cache keeps a row at its second read), each of them takes a few hundred bytes instead of a decoded
 // chunk of 8 KiB per column.
 
 // rowPart is the part number of base rows in the cache. The block of the key is the newest of the
@@ -85,7 +85,7 @@ func (d *DiskRowSet) keepRow(p bloom.Probe, row batch.Ordinal, cells [][]byte) {
 // keepBaseRow adds a row to the cache.
 func (d *DiskRowSet) keepBaseRow(p bloom.Probe, b *baseRow) {
 	if size := len(b.key) + cap(b.image); d.opts.Cache != nil && size <= maxBaseRow {
-		d.opts.Cache.Put(d.rowKey(p), b, int64(size)+baseRowBytes)
+		d.opts.Cache.PutAgain(d.rowKey(p), b, int64(size)+baseRowBytes)
 	}
 }
 
