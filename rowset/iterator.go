@@ -235,6 +235,7 @@ func (it *Iterator) read(from batch.Ordinal, n int) (bool, error) {
 			return false, err
 		}
 	}
+	it.loadStored(from, n)
 	if err := it.fetch(from, n); err != nil {
 		return false, err
 	}
@@ -255,6 +256,14 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 	if n >= batch.WindowRows/2 || it.d.opts.Cache == nil {
 		return nil
 	}
+	if err := it.addAllCold(from, n); err != nil || len(it.cold) < 2 {
+		return err
+	}
+	return it.fetchCold(from, n)
+}
+
+// addAllCold sets it.cold to the columns that the window returns and that must be read from the disk.
+func (it *Iterator) addAllCold(from batch.Ordinal, n int) error {
 	it.cold = it.cold[:0]
 	for _, col := range it.req.Columns() {
 		if err := it.addCold(col, from, n); err != nil {
@@ -266,10 +275,7 @@ func (it *Iterator) fetch(from batch.Ordinal, n int) error {
 			return err
 		}
 	}
-	if len(it.cold) < 2 {
-		return nil
-	}
-	return it.fetchCold(from, n)
+	return nil
 }
 
 // fetchCold reads the columns in it.cold.

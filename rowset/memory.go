@@ -30,6 +30,7 @@ type memory struct {
 	eval    batch.FilterEval
 	encoded encoded
 	ahead   ahead
+	stored  storedRows
 }
 
 // scanColumn is one column of a scan.
@@ -116,12 +117,13 @@ func (m *memory) release() {
 	}
 	clear(m.others)
 	m.encoded.release()
+	m.stored.release()
 	clear(m.columns)
 	clear(m.out.Columns)
 	*m = memory{
 		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
 		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed,
-		touched: m.touched, rest: m.rest, tests: m.tests[:0], others: m.others[:0], eval: m.eval, encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place,
+		touched: m.touched, rest: m.rest, tests: m.tests[:0], others: m.others[:0], eval: m.eval, encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place, stored: m.stored,
 	}
 	memories.Put(m)
 }

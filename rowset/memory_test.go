@@ -72,6 +72,7 @@ func TestShortScanAllocatesLittle(t *testing.T) {
 	w := newTestRowSet(t, seedtest.Rand(t), s, 200)
 	m := *w.set.Metadata()
 	m.Undo, m.Redo = nil, nil
+	m.RowFile = 0 // its cblocks are not cached
 	set, err := Open(s, &m, Options{Blocks: w.disk, Cache: cache.New(64 << 20)})
 	if err != nil {
 		t.Fatal(err)

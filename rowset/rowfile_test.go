@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -238,6 +239,47 @@ func FuzzRowFilePair(f *testing.F) {
 		cells := format.AppendCells(nil, image)
 		if back := format.AppendRow(nil, cells); !bytes.Equal(back, image) {
 			t.Fatalf("image %x, its cells make %x", image, back)
+		}
+	})
+}
+
+// A scan of few rows and all columns reads the row file and no cblock of a column.
+func TestShortScansReadTheRowFile(t *testing.T) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
+		row := w.stored(t, r)
+		if row.Rows > maxStoredRows || len(w.schema.Columns) < 2 {
+			return
+		}
+		for _, c := range row.Columns {
+			file := w.disk.blocks[c.Block]
+			f, err := cfile.Open(file, cfile.ReaderOptions{Arrays: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocks, err := f.BlockPointers()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range blocks {
+				file.Bytes[p.Offset] ^= 1
+			}
+		}
+		set, err := Open(w.schema, row, Options{Blocks: w.disk, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer set.Unref()
+		for _, snap := range w.snapshots(r) {
+			for _, descending := range []bool{false, true} {
+				o := scan.Options{Schema: w.schema, Columns: allOf(w.schema), Snapshot: snap, Keys: true, Descending: descending}
+				it, err := newIterator(set, o)
+				if err == nil {
+					err = w.compare(o, it)
+				}
+				if err != nil {
+					t.Fatalf("at %d, descending %t: %v", snap, descending, err)
+				}
+			}
 		}
 	})
 }

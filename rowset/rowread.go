@@ -87,10 +87,33 @@ func (d *DiskRowSet) newRowFile(r *cfile.Reader) (*rowFile, error) {
 	return f, nil
 }
 
+// column returns the column of the images that is column col of the rowset's schema; −1: there is none.
+func (f *rowFile) column(col int) int {
+	if f.source == nil {
+		return col
+	}
+	return f.source[col]
+}
+
+// openStored returns the row file, nil if there is none that can be read.
+func (d *DiskRowSet) openStored() *rowFile {
+	if d.Metadata().RowFile == 0 || d.rowsOff.Load() {
+		return nil
+	}
+	f, err := d.rowFile()
+	if err != nil {
+		d.rowsOff.Store(true)
+		d.noteDamage(err)
+		return nil
+	}
+	return f
+}
+
 // storedRow returns the row with an encoded key from the row file and keeps it in the cache. ok is
 // false if there is no row file that can be read: the columns have the row too.
 func (d *DiskRowSet) storedRow(p bloom.Probe) (b *baseRow, found, ok bool) {
-	if d.Metadata().RowFile == 0 || d.rowsOff.Load() {
+	f := d.openStored()
+	if f == nil {
 		return nil, false, false
 	}
 	filter, err := d.Filter()
@@ -100,17 +123,14 @@ func (d *DiskRowSet) storedRow(p bloom.Probe) (b *baseRow, found, ok bool) {
 	if may, err := filter.MayContain(p); err != nil || !may {
 		return nil, false, err == nil
 	}
-	f, err := d.rowFile()
-	if err != nil {
-		d.rowsOff.Store(true)
-	} else if b, err = d.findStored(f, p.Key); err == nil {
-		if b != nil {
-			d.keepBaseRow(p, b)
-		}
-		return b, b != nil, true
+	if b, err = d.findStored(f, p.Key); err != nil {
+		d.noteDamage(err)
+		return nil, false, false
 	}
-	d.noteDamage(err)
-	return nil, false, false
+	if b != nil {
+		d.keepBaseRow(p, b)
+	}
+	return b, b != nil, true
 }
 
 // noteDamage reports that the row file cannot be read.
