@@ -12,7 +12,7 @@ import (
 )
 
 // Oribi is the engine with its defaults.
-var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared, Lineitem: openOribi,
+var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared, Lineitem: func(dir string) (Lineitem, error) { return openOribi(dir) },
 	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, 0) }}
 
 // OribiSmall is the engine with blocks of smallBlock bytes, which suit single-record reads of more
@@ -21,6 +21,13 @@ var OribiSmall = Driver{Name: "oribi-small", Ours: true, Can: KV | Shared,
 	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, smallBlock) }}
 
 const smallBlock = 4 << 10
+
+// OribiRows is the engine with row files: a read by key reads one piece of one file.
+var OribiRows = Driver{Name: "oribi-rows", Ours: true, Can: Sorted | Point | KV,
+	Lineitem: func(dir string) (Lineitem, error) { return openOribi(dir, oribi.RowFile(true)) },
+	Records: func(dir string, sync bool) (Records, error) {
+		return openOribiRecords(dir, sync, 0, oribi.RowFile(true))
+	}}
 
 // OribiTwo is the engine with queries in two goroutines.
 var OribiTwo = Driver{Name: "oribi-2", Ours: true, Lineitem: func(dir string) (Lineitem, error) {
@@ -34,7 +41,7 @@ var OribiTwo = Driver{Name: "oribi-2", Ours: true, Lineitem: func(dir string) (L
 }}
 
 // oribiTable opens a store with one table. It creates both if they do not exist.
-func oribiTable(dir, name string, columns func() (*schema.Schema, error)) (*oribi.Store, *oribi.Table, error) {
+func oribiTable(dir, name string, columns func() (*schema.Schema, error), options ...oribi.TableOption) (*oribi.Store, *oribi.Table, error) {
 	store, err := oribi.Open(dir, &oribi.Options{MemoryLimit: CacheBytes})
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +50,7 @@ func oribiTable(dir, name string, columns func() (*schema.Schema, error)) (*orib
 	if errors.Is(err, oribi.ErrNoTable) {
 		var s *schema.Schema
 		if s, err = columns(); err == nil {
-			t, err = store.CreateTable(name, s)
+			t, err = store.CreateTable(name, s, options...)
 		}
 	}
 	if err != nil {
@@ -67,8 +74,8 @@ type oribiLineitem struct {
 	parallel []oribi.AggregateOption // of queries
 }
 
-func openOribi(dir string) (Lineitem, error) {
-	store, t, err := oribiTable(dir, "lineitem", inputs.LineitemSchema)
+func openOribi(dir string, options ...oribi.TableOption) (Lineitem, error) {
+	store, t, err := oribiTable(dir, "lineitem", inputs.LineitemSchema, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,8 @@ func recordSchema(blockBytes int32) (*schema.Schema, error) {
 	return schema.New(columns, 1)
 }
 
-func openOribiRecords(dir string, sync bool, blockBytes int32) (Records, error) {
-	store, t, err := oribiTable(dir, "records", func() (*schema.Schema, error) { return recordSchema(blockBytes) })
+func openOribiRecords(dir string, sync bool, blockBytes int32, options ...oribi.TableOption) (Records, error) {
+	store, t, err := oribiTable(dir, "records", func() (*schema.Schema, error) { return recordSchema(blockBytes) }, options...)
 	if err != nil {
 		return nil, err
 	}

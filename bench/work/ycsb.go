@@ -92,11 +92,11 @@ const ycsbCold = "-cold"
 func ycsbFloors(letter string) []harness.Floor {
 	switch letter {
 	case "b", "c", "d":
-		return []harness.Floor{{Peer: peer.OribiSmall.Name, Against: "pebble", Ratio: 1.5, Least: true}, {Peer: peer.OribiSmall.Name, Against: "bbolt", Ratio: 1, Least: true}}
+		return []harness.Floor{{Peer: peer.OribiRows.Name, Against: "pebble", Ratio: 1.5, Least: true}, {Peer: peer.OribiRows.Name, Against: "bbolt", Ratio: 1, Least: true}}
 	case "e":
-		return []harness.Floor{{Peer: peer.OribiSmall.Name, Against: harness.BestPeer, Ratio: 1, Least: true}}
+		return []harness.Floor{{Peer: peer.OribiRows.Name, Against: harness.BestPeer, Ratio: 1, Least: true}}
 	}
-	return []harness.Floor{{Peer: peer.OribiSmall.Name, Against: "pebble", Ratio: 1, Least: true}}
+	return []harness.Floor{{Peer: peer.OribiRows.Name, Against: "pebble", Ratio: 1, Least: true}}
 }
 
 var ycsbChoices = map[string]string{"uniform": "evenly", "zipf": "by Zipf 0.99, scattered over the keys", "latest": "by Zipf 0.99, newest most often"}
