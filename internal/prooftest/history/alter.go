@@ -61,6 +61,9 @@ func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
 		columns, _ = a.Apply(columns, nil)
 		out = append(out, a)
 	}
+	if len(out) == 3 {
+		out = append(out, script.Alteration{What: script.RowFiles, Column: len(columns) % 2})
+	}
 	return out
 }
 
@@ -73,9 +76,6 @@ func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) script.Al
 	}
 	if len(columns) >= maxAltered && what == "add" {
 		what = "drop"
-	}
-	if r.IntN(6) == 0 {
-		return script.Alteration{What: script.RowFiles, Column: r.IntN(2)}
 	}
 	a := script.Alteration{What: what}
 	switch what {

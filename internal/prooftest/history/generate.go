@@ -192,7 +192,7 @@ func (g *Generator) create(r *Runner) script.Step {
 		}
 	}
 	g.Pools[name] = pool
-	return script.Step{Kind: script.Create, Table: name, Schema: s, RowFile: g.r.IntN(2) == 0}
+	return script.Step{Kind: script.Create, Table: name, Schema: s, RowFile: g.made%2 == 1}
 }
 
 // key returns one of the table's keys; the first ones are more frequent.

@@ -285,7 +285,7 @@ func (r *Runner) compactDeltas(t *oribi.Table, st *script.Step) (err error) {
 		_, err = t.FlushDeltas(r.ctx)
 	case script.Minor:
 		r.Counts.DeltaCompactions++
-		if _, err = t.CompactMinor(r.ctx); err == nil && !r.Script.Settings.Background {
+		if _, err = t.CompactMinor(r.ctx); err == nil && !r.Script.Settings.Background && !r.inside {
 			err = checkRowSets(t, func(s compaction.RowSetInfo) bool { return s.Redos <= 1 })
 		}
 	case script.Major:
