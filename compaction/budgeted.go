@@ -35,7 +35,9 @@ type Budgeted struct {
 	// key space. It must be less than MinQuality, or a table of small rowsets would be rewritten
 	// again and again. Default: 0.009; negative means nothing.
 	SmallRowSets float64
-	// MinQuality is the quality below which nothing is merged. Default: 0.01.
+	// MinQuality is the quality below which nothing is merged. As in Kudu it is a depth, whatever the
+	// size of the table, though a merge of the same bytes lowers the depth of a table of twice the
+	// size by half as much. Default: 0.01.
 	MinQuality float64
 }
 
