@@ -66,7 +66,13 @@ type reportLayouts struct {
 	Frames        []frame
 }
 
-type frame struct{ About, Kind, Path string }
+type frame struct {
+	About, Kind, Path string
+	Print             bool // on paper too, where nothing moves
+}
+
+// printed is the number of layouts of a run on paper.
+const printed = 4
 
 // measureOf is a measure that is plotted and compared.
 type measureOf struct {
@@ -164,10 +170,11 @@ func workloadReport(i int, w *Workload, runs []*Result) reportWorkload {
 	}
 	for k, r := range runs {
 		l := reportLayouts{Policy: r.Policy, Class: class(k)}
-		for _, f := range r.Frames {
+		n := len(r.Frames)
+		for i, f := range r.Frames {
 			path, kind := picture(f.Layout, tallest)
 			about := fmt.Sprintf("After %s %s: %s rowsets, at most %d over a key", figures.Thousands(f.Operations), unit, figures.Thousands(int64(len(f.Layout.RowSets))), f.Layout.MaxHeight())
-			l.Frames = append(l.Frames, frame{about, kind, path})
+			l.Frames = append(l.Frames, frame{about, kind, path, (i+1)*printed/n > i*printed/n})
 		}
 		out.LastFrame = max(out.LastFrame, len(l.Frames)-1)
 		out.Layouts = append(out.Layouts, l)

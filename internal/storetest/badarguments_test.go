@@ -297,7 +297,7 @@ func TestBadArgumentsDoNotPanic(t *testing.T) {
 	closed.Close()
 }
 
-func mustSchema(t *testing.T, columns ...schema.Column) *schema.Schema {
+func mustSchema(t testing.TB, columns ...schema.Column) *schema.Schema {
 	t.Helper()
 	s, err := schema.New(columns, 1)
 	if err != nil {
