@@ -13,7 +13,6 @@ func withSyncPeers(w harness.Workload, all []peer.Driver, writers int) harness.W
 	can := peer.KV
 	if writers > 1 {
 		can |= peer.Shared
-		w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: "pebble", Ratio: 2.4, Least: true}) // the goal
 	}
 	for _, d := range drivers(all, can) {
 		if d.Ours || d.Name == "pebble" {

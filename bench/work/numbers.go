@@ -14,21 +14,24 @@ const numbersTable = "numbers"
 // createNumbers creates a store with an empty table of an int64 key k and an int64 v, without
 // background work.
 func createNumbers(dir string, o oribi.Options) (*oribi.Store, *oribi.Table, error) {
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
-	if err != nil {
-		return nil, nil, err
-	}
 	o.Manual = true
 	store, err := oribi.Open(dir, &o)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := store.CreateTable(numbersTable, s)
+	t, err := createNumbersIn(store)
 	if err != nil {
-		store.Close()
-		return nil, nil, err
+		return nil, nil, closeAll(err, store)
 	}
 	return store, t, nil
+}
+
+func createNumbersIn(store *oribi.Store) (*oribi.Table, error) {
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
+	if err != nil {
+		return nil, err
+	}
+	return store.CreateTable(numbersTable, s)
 }
 
 // putNumbers writes v(k) for the keys 0, step, 2×step, … below n, in write batches of batchRows,

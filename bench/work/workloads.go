@@ -69,7 +69,11 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	out = append(out, upsert(ds), updateColumn(ds), writeAmplification(ds))
 	out = append(out, ycsb(ds)...)
 	out = append(out, travel()...)
-	out = append(out, withSyncPeers(syncOne(), ds, 1), withSyncPeers(syncMany(), ds, syncWriters), commitOne())
+	out = append(out, withSyncPeers(syncOne(), ds, 1))
+	for _, writers := range syncWriters {
+		out = append(out, withSyncPeers(syncMany(writers), ds, writers))
+	}
+	out = append(out, commitOne())
 	out = append(append(out, rates()...), stalls()...)
 	for _, c := range HFileCases {
 		out = append(out, hfileScan(c, of(c.Scan())))
