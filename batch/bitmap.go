@@ -101,6 +101,15 @@ func (b Bitmap) Any() bool {
 	return false
 }
 
+// AnyRange reports whether a bit in [from, to) is 1.
+func (b Bitmap) AnyRange(from, to int) bool {
+	if from >= to {
+		return false
+	}
+	i := b[:(to+63)>>6].Next(from)
+	return i >= 0 && i < to
+}
+
 // Next returns the position of the first 1 bit at or after i, or -1.
 func (b Bitmap) Next(i int) int {
 	w := i >> 6

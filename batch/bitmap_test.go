@@ -87,6 +87,9 @@ func TestBitmapRangesMatchSingleBits(t *testing.T) {
 			if got, want := b.CountRange(from, to), pic.count(from, to); got != want {
 				t.Fatalf("%d ones in [%d, %d), want %d", got, from, to, want)
 			}
+			if got, want := b.AnyRange(from, to), pic.count(from, to) > 0; got != want {
+				t.Fatalf("a one in [%d, %d): %t, want %t", from, to, got, want)
+			}
 			if got, want := b.Next(from), pic.next(from); got != want {
 				t.Fatalf("next one from %d at %d, want %d", from, got, want)
 			}

@@ -14,20 +14,27 @@ func (x *CodeSplit) Release() { x.split.Release() }
 
 // SplitWords clears those of bits [0, n) of parts[k] whose cells, from row ord on, are not word k of
 // the dictionary. Before, the parts are equal, one for each of Words. Rows after the end of the file do
-// not count. ok is false, and parts are undefined, if a cblock may have NULLs or is not in dictionary
-// form. Errors: ErrCorrupt.
+// not count. ok is false, and parts are undefined, if there is no part, or a cblock with a bit that is 1
+// may have NULLs or is not in dictionary form. Errors: ErrCorrupt.
 func (c *ColumnReader) SplitWords(ord batch.Ordinal, n int, parts []batch.Bitmap, x *CodeSplit) (ok bool, err error) {
+	if len(parts) == 0 {
+		return false, nil
+	}
 	n = c.clip(ord, n)
-	for at := 0; at < n; {
-		row := int64(ord) + int64(at)
-		b, err := c.block(row)
+	for at := 0; ; {
+		next := parts[0].Next(at)
+		if next < 0 || next >= n {
+			return true, nil
+		}
+		b, err := c.block(int64(ord) + int64(next))
 		if err != nil {
 			return false, err
 		}
 		if b.codes == nil || b.nullable {
 			return false, nil
 		}
-		from := int(row - b.first)
+		at = max(at, int(b.first-int64(ord)))
+		from := int(int64(ord) + int64(at) - b.first)
 		k := min(n-at, b.rows-from)
 		if ok, err := x.split.Split(b.values, from, k, parts, at); err != nil {
 			return false, c.wrap(b, err)
@@ -37,7 +44,6 @@ func (c *ColumnReader) SplitWords(ord batch.Ordinal, n int, parts []batch.Bitmap
 		c.use(b.index, batch.BlockStored)
 		at += k
 	}
-	return true, nil
 }
 
 // InPlanes reports whether the integers from row ord on, in the file, are computed with as they are

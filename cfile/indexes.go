@@ -85,20 +85,20 @@ func comparableInteger(bound []byte, t schema.Type) int64 {
 	return int64(v)
 }
 
-// Coded reports whether cells [ord, ord+n), clipped to the end of the file, have codes: it is false if
-// one of their cblocks in a column with a dictionary is not in dictionary form.
-func (c *ColumnReader) Coded(ord batch.Ordinal, n int) (bool, error) {
+// Coded reports whether those of cells [ord, ord+n) whose bits in sel are 1 have codes: it is false if
+// one of their cblocks in a column with a dictionary is not in dictionary form. Bit i of sel is for
+// cell ord+i. Cells after the end of the file do not count.
+func (c *ColumnReader) Coded(ord batch.Ordinal, n int, sel batch.Bitmap) (bool, error) {
 	if c.r.info.Encoding != schema.Dictionary {
 		return true, nil
 	}
 	n = c.clip(ord, n)
-	for at := 0; at < n; {
-		row := int64(ord) + int64(at)
-		b, err := c.block(row)
+	for at := sel.Next(0); at >= 0 && at < n; {
+		b, err := c.block(int64(ord) + int64(at))
 		if err != nil || b.codes == nil {
 			return false, err
 		}
-		at += b.rows - int(row-b.first)
+		at = sel.Next(int(b.first + int64(b.rows) - int64(ord)))
 	}
 	return true, nil
 }
@@ -127,11 +127,18 @@ func (x *Indexer) Release() {
 	x.vector.Drop(0)
 }
 
-// Read sets dst to the indexes of rows [ord, ord+len(dst)), up to IndexRows, which the files have and
-// which are Coded. Rows whose bits in sel, from bit at on, are 0 get an index with a 1 in bit
+// Read sets dst to the indexes of rows [ord, ord+len(dst)), up to IndexRows, which the files have.
+// Those whose bits in sel, from bit at on, are 1 are Coded. The others get an index with a 1 in bit
 // missing, above the columns.
 func (x *Indexer) Read(ord batch.Ordinal, columns []IndexColumn, sel batch.Bitmap, at, missing int, dst []uint16) error {
 	for len(dst) > 0 {
+		if k := unselected(sel, at, len(dst)); k > 0 {
+			for i := range dst[:k] {
+				dst[i] = 1 << missing
+			}
+			ord, at, dst = ord+batch.Ordinal(k), at+k, dst[k:]
+			continue
+		}
 		n, err := x.span(ord, columns, len(dst))
 		if err != nil {
 			return err
@@ -144,6 +151,17 @@ func (x *Indexer) Read(ord batch.Ordinal, columns []IndexColumn, sel batch.Bitma
 		ord, at, dst = ord+batch.Ordinal(n), at+n, dst[n:]
 	}
 	return nil
+}
+
+// unselected returns how many of n rows, from the first one on, are not selected, in whole words. Rows
+// that begin with a whole byte of the planes then still do so after those.
+func unselected(sel batch.Bitmap, at, n int) int {
+	switch next := sel.Next(at); {
+	case next < 0 || next >= at+n:
+		return n
+	default:
+		return (next - at) &^ 63
+	}
 }
 
 // span returns how many of n rows are in the same cblock and chunk of each column.

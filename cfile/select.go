@@ -75,7 +75,7 @@ func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Pre
 		entry := z.entryIndex(row)
 		e := &z.Entries[entry]
 		k = min(n, e.FirstRow+e.Rows-int(row))
-		if i := sel.Next(at); i < 0 || i >= at+k {
+		if !sel.AnyRange(at, at+k) {
 			return k, true, nil
 		}
 		c.tests = c.tests[:0] // those that the zone map does not decide

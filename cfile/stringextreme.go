@@ -15,24 +15,20 @@ func (c *ColumnReader) extremeString(ord batch.Ordinal, n int, sel batch.Bitmap,
 		return err
 	}
 	n = c.clip(ord, n)
-	for at := 0; at < n; {
+	for at := sel.Next(0); at >= 0 && at < n; at = sel.Next(at) {
 		row := int64(ord) + int64(at)
 		k := n - at
 		if z != nil {
 			i := z.entryIndex(row)
 			entry := &z.Entries[i]
 			k = min(k, entry.FirstRow+entry.Rows-int(row))
-			selected := sel.CountRange(at, at+k)
 			bound, exact := entry.extreme(e.Greatest)
 			switch {
-			case selected == 0:
-				at += k
-				continue
 			case !entry.mayImprove(e):
 				c.use(i, batch.BlockZoneMap)
 				at += k
 				continue
-			case exact && selected == entry.Rows:
+			case exact && sel.CountRange(at, at+k) == entry.Rows:
 				c.use(i, batch.BlockZoneMap)
 				e.Add(bound)
 				at += k

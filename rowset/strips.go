@@ -71,7 +71,7 @@ func (w *encoded) Strips(x *scan.Index, rows batch.Bitmap, f func(s *scan.Strip)
 	w.index = slices.Grow(w.index[:0], cfile.IndexRows)[:cfile.IndexRows]
 	for at := 0; at < w.it.n; at += cfile.IndexRows {
 		n := min(cfile.IndexRows, w.it.n-at)
-		if i := rows.Next(at); i < 0 || i >= at+n {
+		if !rows.AnyRange(at, at+n) {
 			continue
 		}
 		w.strip.Index = w.index[:n]
@@ -104,7 +104,7 @@ func (w *encoded) prepareStrips(x *scan.Index, rows batch.Bitmap) (ok bool, err 
 		if r == nil || err != nil {
 			return false, err
 		}
-		if ok, err := r.Coded(w.it.from, w.it.n); !ok || err != nil {
+		if ok, err := r.Coded(w.it.from, w.it.n, rows); !ok || err != nil {
 			return false, err
 		}
 		codes := cfile.Codes{Bits: c.Bits, Words: c.Words, Null: c.Null}

@@ -23,7 +23,7 @@ func (x *CodeSplit) Split(b Block, from, n int, parts []batch.Bitmap, at int) (o
 	w.test.codes = uint64(len(parts))
 	for k := 0; n > 0; from, n, at = from+k, n-k, at+k {
 		k = d.codes.restOfChunk(from, n)
-		if !anyBit(parts[0], at, at+k) {
+		if !parts[0].AnyRange(at, at+k) {
 			continue
 		}
 		lead := from & 7

@@ -68,7 +68,7 @@ func (b *shuffled) filter(w *planeWork, from, n int, sel batch.Bitmap, at int, c
 			}
 		}
 		chunks--
-		if anyBit(sel, at, at+k) {
+		if sel.AnyRange(at, at+k) {
 			if err := b.viewPart(&w.part, from, k, &w.view); err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (b *shuffled) filterRun(w *planeWork, from, chunks int, sel batch.Bitmap, a
 	if !w.test.once() {
 		return false, nil
 	}
-	if !anyBit(sel, at, at+n) {
+	if !sel.AnyRange(at, at+n) {
 		return true, nil
 	}
 	v := &w.part
@@ -156,12 +156,6 @@ func (w *planeWork) alignBack(from, n int, sel batch.Bitmap, at int) {
 
 // aligned reports whether whole words of a selection, from bit at on, correspond to n values.
 func aligned(from, n, at int) bool { return (from&7 | at&63 | n&63) == 0 }
-
-// anyBit reports whether one of the bits [from, to) is 1.
-func anyBit(m batch.Bitmap, from, to int) bool {
-	i := m.Next(from)
-	return i >= 0 && i < to
-}
 
 // keepBits clears those of bits [at, at+n) of dst for which bits [from, from+n) of keep are 0.
 func keepBits(dst batch.Bitmap, at int, keep []uint64, from, n int) {

@@ -53,6 +53,7 @@ func (e *StringExtreme) Add(value []byte) {
 }
 
 func (b *binaryBlock) ExtremeString(from, n int, sel batch.Bitmap, at int, e *StringExtreme) error {
+	sel = sel[:(at+n+63)/64]
 	for i := sel.Next(at); i >= 0 && i < at+n; i = sel.Next(i + 1) {
 		e.Add(b.cell(from + i - at))
 	}
@@ -61,6 +62,7 @@ func (b *binaryBlock) ExtremeString(from, n int, sel batch.Bitmap, at int, e *St
 
 func (b *sparseBinary) ExtremeString(from, n int, sel batch.Bitmap, at int, e *StringExtreme) error {
 	b.each(from, n, func(w *offsetWindow, skip, k int) {
+		sel := sel[:(at+k+63)/64]
 		for i := sel.Next(at); i >= 0 && i < at+k; i = sel.Next(i + 1) {
 			e.Add(b.value(w, skip+i-at))
 		}
@@ -73,6 +75,7 @@ func (b *sparseBinary) ExtremeString(from, n int, sel batch.Bitmap, at int, e *S
 func (b *dictBlock) ExtremeString(from, n int, sel batch.Bitmap, at int, e *StringExtreme) error {
 	occurs := batch.MakeBitmap(len(b.dict.Words))
 	err := b.eachCodes(from, n, func(codes []uint32) {
+		sel := sel[:(at+len(codes)+63)/64]
 		for i := sel.Next(at); i >= 0 && i < at+len(codes); i = sel.Next(i + 1) {
 			occurs.Set(int(codes[i-at]))
 		}

@@ -1,0 +1,122 @@
+package cfile
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// codedRows is the number of rows at the beginning of a partlyCoded file that have codes.
+const codedRows = 4000
+
+// partlyCoded writes a column of few words and then of many, which are in cblocks without codes.
+func partlyCoded(t *testing.T, rng *rand.Rand) (c *ColumnReader, cells [][]byte) {
+	t.Helper()
+	for range codedRows {
+		cells = append(cells, []byte{'a' + byte(rng.IntN(5))})
+	}
+	for range 1000 {
+		cells = append(cells, []byte(randomString(rng)), bytes.Repeat([]byte{byte(rng.IntN(256))}, 40))
+	}
+	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, BlockBytes: 1024}
+	return open(t, writeSteps(t, rng, o, cells), cache.New(1<<20)).NewColumnReader(), cells
+}
+
+// fewRanges returns a selection of rows [ord, ord+n) that leaves out most cblocks.
+func fewRanges(rng *rand.Rand, n int) batch.Bitmap {
+	sel := batch.MakeBitmap(n)
+	for range rng.IntN(4) {
+		from := rng.IntN(n)
+		for i := from; i < min(n, from+rng.IntN(200)); i += 1 + rng.IntN(3) {
+			sel.Set(i)
+		}
+	}
+	return sel
+}
+
+// checkUse fails if cblocks without a selected row were read, or others were not.
+func checkUse(t *testing.T, c *ColumnReader, counts *Counts, ord, n int, sel batch.Bitmap) {
+	t.Helper()
+	bs, err := c.r.blocks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range bs {
+		b, err := c.load(bs, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := min(max(int(b.first)-ord, 0), n)
+		read := sel.AnyRange(from, min(max(int(b.first)+b.rows-ord, 0), n))
+		if used := counts.Blocks[i] == batch.BlockStored; used != read {
+			t.Fatalf("cblock %d, rows [%d, %d) of [%d, %d): read: %t, want %t", i, b.first, int(b.first)+b.rows, ord, ord+n, used, read)
+		}
+	}
+}
+
+func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
+	rng := seedtest.Rand(t)
+	c, cells := partlyCoded(t, rng)
+	words, err := c.Words(1 << 16)
+	if err != nil || !slices.ContainsFunc(words, func(w []byte) bool { return string(w) == "c" }) {
+		t.Fatalf("%q, %v", words, err)
+	}
+	codes, coded, err := c.Codes()
+	if err != nil || !coded {
+		t.Fatal(coded, err)
+	}
+	var x CodeSplit
+	var indexer Indexer
+	for range 50 {
+		// Rows without codes follow, and are not selected.
+		ord := rng.IntN(codedRows - 1000)
+		n := rng.IntN(len(cells)+1-ord) + 1
+		sel := fewRanges(rng, min(n, codedRows-1000-ord))
+		sel = append(sel, make(batch.Bitmap, (n+63)/64)...)
+		var counts Counts
+		if err := c.Count(&counts, 0, batch.Ordinal(len(cells))); err != nil {
+			t.Fatal(err)
+		}
+		parts := make([]batch.Bitmap, len(words))
+		for k := range parts {
+			parts[k] = slices.Clone(sel)
+		}
+		if ok, err := c.SplitWords(batch.Ordinal(ord), n, parts, &x); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		for k, part := range parts {
+			for i := range min(n, len(cells)-ord) {
+				if want := sel.Get(i) && bytes.Equal(cells[ord+i], words[k]); part.Get(i) != want {
+					t.Fatalf("row %d, word %q: %t", ord+i, words[k], !want)
+				}
+			}
+		}
+		checkUse(t, c, &counts, ord, n, sel)
+
+		if ok, err := c.Coded(batch.Ordinal(ord), n, sel); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		n = min(n, IndexRows, len(cells)-ord)
+		index, columns := make([]uint16, n), []IndexColumn{{Reader: c, Codes: codes}}
+		if err := indexer.Read(batch.Ordinal(ord), columns, sel, 0, codes.Bits, index); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range index {
+			if missing := got>>codes.Bits != 0; missing == sel.Get(i) || !missing && !bytes.Equal(words[got], cells[ord+i]) {
+				t.Fatalf("row %d: index %d, selected: %t", ord+i, got, sel.Get(i))
+			}
+		}
+	}
+	c.counts = nil
+	all := batch.MakeBitmap(len(cells))
+	all.SetRange(0, len(cells))
+	if ok, err := c.Coded(0, len(cells), all); ok || err != nil {
+		t.Errorf("all rows have codes: %t, %v", ok, err)
+	}
+}
