@@ -68,20 +68,24 @@ func (p *aggregation) run(parts *partsScan) error {
 // runWorkers gives each worker an engine, and merges them at the end.
 func (p *aggregation) runWorkers(parts *partsScan) error {
 	engines := make([]*aggregate.Aggregator, parts.workers)
-	for i := range engines {
-		engines[i] = aggregate.New(p.read, p.keys, p.figures, p.limit/int64(len(engines)))
+	begin := func(worker int) {
+		engines[worker] = aggregate.New(p.read, p.keys, p.figures, p.limit/int64(len(engines)))
 	}
+	begin(0)
 	err := parts.each(func(worker int, it scan.Iterator) {
+		if engines[worker] == nil {
+			begin(worker)
+		}
 		if o, ok := it.(scan.Offerer); ok && engines[worker].FromWindows() {
 			o.Offer(engines[worker].AddWindow)
 		}
 	}, func(worker int, b *batch.RecordBatch) error { return engines[worker].Add(b) })
 	p.engine = engines[0]
 	for i, e := range engines {
-		if err == nil {
+		if err == nil && e != nil {
 			err = e.Flush()
 		}
-		if err == nil && i > 0 {
+		if err == nil && e != nil && i > 0 {
 			err = p.engine.Merge(e)
 		}
 	}

@@ -44,11 +44,53 @@ type partsScan struct {
 	view    view
 	options scan.Options
 	parts   []scan.Opener // of one call of each
+	columns int           // of the batches and of tests
 	workers int
 	bytes   int64       // reserved for all workers but the first
 	explain *explaining // nil: nothing is explained
 	ctx     context.Context
 	failed  atomic.Pointer[error] // the first error of a goroutine; nil: none
+
+	// Of the caller's goroutine, until others help.
+	helped atomic.Bool // others help; true in a scan whose goroutines begin together
+	help   func()      // starts the others
+	begun  time.Time
+	steps  int // parts of p.parts, or ranges of rows, that were begun
+}
+
+// Waking a processor takes some 40 µs, during which the caller works alone, and costs the caller
+// about five.
+const (
+	manyParts = 12                    // times columns: others help from the beginning; 0.8 million rows of a column take 60 µs or more
+	worthHelp = 30 * time.Microsecond // of work that is left, for others to help in a scan of less
+)
+
+// begin is called when the caller's goroutine begins.
+func (p *partsScan) begin(help func()) {
+	p.help, p.begun, p.steps = help, time.Now(), 0
+	p.helped.Store(p.workers == 1)
+	if p.workers > 1 && len(p.parts)*p.columns >= manyParts {
+		p.wake()
+	}
+}
+
+// wake starts the other goroutines.
+func (p *partsScan) wake() {
+	p.helped.Store(true)
+	p.help()
+}
+
+// step is called before a part of the scan is begun. It starts the other goroutines if enough work
+// is left, to judge by the time that the caller has taken so far.
+func (p *partsScan) step() error {
+	if p.helped.Load() {
+		return p.pause()
+	}
+	if left := len(p.parts) - p.steps; p.steps > 0 && time.Since(p.begun)*time.Duration(left)/time.Duration(p.steps) >= worthHelp {
+		p.wake()
+	}
+	p.steps++
+	return p.pause()
 }
 
 // errStopped is the error of goroutines of a scan that was closed.
@@ -98,17 +140,17 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 // newPartsScan divides the scan into parts. It takes over the view.
 func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
 	s := sc.t.store
-	p := &partsScan{store: s, view: v, options: o, ctx: sc.ctx}
+	p := &partsScan{store: s, view: v, options: o, columns: len(o.Columns), ctx: sc.ctx}
+	p.helped.Store(true)
 	var err error
-	if p.parts, err = v.Parts(o, p.pause); err != nil {
+	if p.parts, err = v.Parts(o, p.step); err != nil {
 		v.Release()
 		return nil, fmt.Errorf("oribi: %w", err)
 	}
-	columns := len(o.Columns)
 	for range o.Filter.Tests() {
-		columns++
+		p.columns++
 	}
-	each := max(1, int64(columns)) * workerColumnBytes
+	each := max(1, int64(p.columns)) * workerColumnBytes
 	workers := max(1, min(sc.o.workers, len(p.parts)))
 	if limit := s.budget.Limit(); limit > 0 {
 		workers = int(min(int64(workers), max(1, (limit/4-s.budget.UsedBy(budget.Scan))/each)))
@@ -123,7 +165,7 @@ func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
 // overlap.
 func (p *partsScan) each(begin func(worker int, it scan.Iterator), f func(worker int, b *batch.RecordBatch) error) error {
 	start := time.Now()
-	err := parallel.Each(len(p.parts), p.workers, func(worker, i int) error {
+	err := parallel.EachLate(len(p.parts), p.workers, p.begin, func(worker, i int) error {
 		it, err := p.parts[i]()
 		if err == nil {
 			if begin != nil {
@@ -146,7 +188,7 @@ func (p *partsScan) each(begin func(worker int, it scan.Iterator), f func(worker
 
 // use calls f for the batches of a part.
 func (p *partsScan) use(worker int, it scan.Iterator, f func(worker int, b *batch.RecordBatch) error) error {
-	if err := p.pause(); err != nil {
+	if err := p.step(); err != nil {
 		return err
 	}
 	for it.Next() {
@@ -165,7 +207,7 @@ func (p *partsScan) restart() (err error) {
 	p.workers = 1
 	p.failed.Store(nil)
 	p.explain.restart()
-	p.parts, err = p.view.Parts(p.options, p.pause)
+	p.parts, err = p.view.Parts(p.options, p.step)
 	return err
 }
 

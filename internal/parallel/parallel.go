@@ -7,39 +7,48 @@ import (
 	"sync/atomic"
 )
 
-// Run calls f in up to n goroutines at the same time: f(0) in the caller's, and each of f(1) to
-// f(n−1) in one of its own. It returns when all calls have returned. Goroutines that have not begun
-// when f(0) returns do not call f at all: f(0) must return, unless it panics, only when no work is
-// left to begin.
+// Run calls f in up to n goroutines at the same time: f(0, help) in the caller's, and each of
+// f(1, nil) to f(n−1, nil) in one of its own, which begins after f(0, help) has called help. It returns
+// when all calls have returned. Goroutines that have not begun when f(0, help) returns do not call f at
+// all: it must return, unless it panics, only when no work is left to begin.
 //
-// So a call whose work takes less time than waking a processor does not wait for one.
-func Run(n int, f func(worker int)) {
-	if n <= 1 {
-		f(0)
-		return
-	}
-	c := &crew{f: f}
-	for worker := 1; worker < n; worker++ {
-		go c.help(worker)
-	}
+// So a call whose work takes less time than waking a processor does not wait for one. help itself
+// takes some microseconds if it wakes one. It does nothing when called again.
+func Run(n int, f func(worker int, help func())) {
+	c := &crew{f: f, n: n}
 	defer c.wait() // also if f panics
-	f(0)
+	f(0, c.start)
 }
 
 // crew is the goroutines of one Run.
 type crew struct {
-	f func(worker int)
+	f func(worker int, help func())
+	n int // 1 or less: there are no others, or they were started
 
 	mu      sync.Mutex
 	over    bool // no goroutine begins any longer
 	working sync.WaitGroup
 }
 
+// start starts the goroutines.
+func (c *crew) start() {
+	if c.n <= 1 {
+		return
+	}
+	for worker := 1; worker < c.n; worker++ {
+		go c.help(worker)
+	}
+	c.n = 1
+	// The goroutine that was started last is the next one of this processor. Others take it only after
+	// a sleep of some 50 µs, in case this one blocks soon. Here, that is one with nothing to do.
+	go func() {}()
+}
+
 // help is the goroutine of a worker.
 func (c *crew) help(worker int) {
 	if c.begin() {
 		defer c.working.Done()
-		c.f(worker)
+		c.f(worker, nil)
 	}
 }
 
@@ -66,10 +75,19 @@ func (c *crew) wait() {
 // [0, workers), never overlap. After an error no call begins. Each returns the error of the lowest
 // i that has one, which is the same however many workers there are: the calls before it had begun.
 func Each(n, workers int, f func(worker, i int) error) error {
+	return EachLate(n, workers, func(help func()) { help() }, f)
+}
+
+// EachLate is Each with other goroutines that begin after worker 0 has called help. It first calls
+// begin, which may call help or keep it for later.
+func EachLate(n, workers int, begin func(help func()), f func(worker, i int) error) error {
 	var next atomic.Int64
 	errs := make([]error, n)
-	Run(min(n, workers), func(worker int) {
+	Run(min(n, workers), func(worker int, help func()) {
 		defer next.Store(int64(n)) // after an error or a panic; otherwise no call is left anyway
+		if worker == 0 {
+			begin(help)
+		}
 		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 			if errs[i] = f(worker, i); errs[i] != nil {
 				return

@@ -66,17 +66,47 @@ func TestRunWaitsOnlyForGoroutinesThatHaveBegun(t *testing.T) {
 		var begun sync.WaitGroup
 		begun.Add(meet)
 		var working, ended atomic.Int64
-		Run(4, func(worker int) {
+		Run(4, func(worker int, help func()) {
 			working.Add(1)
 			defer ended.Add(1)
 			if worker == 0 {
+				help()
+				help()
 				begun.Wait()
 			} else if worker <= meet {
 				begun.Done()
 			}
 		})
-		if b, e := working.Load(), ended.Load(); b != e || b < int64(meet)+1 {
-			t.Errorf("%d goroutines have begun, %d ended, at least %d in all", b, e, meet+1)
+		if b, e := working.Load(), ended.Load(); b != e || b < int64(meet)+1 || b > 4 {
+			t.Errorf("%d goroutines have begun, %d ended, want %d to 4", b, e, meet+1)
+		}
+	}
+}
+
+func TestEachLateBeginsOthersWithHelp(t *testing.T) {
+	for after := range 5 {
+		begun := make(chan struct{})
+		var help func()
+		workers := make([]int, 10) // by index
+		err := EachLate(len(workers), 2, func(h func()) { help = h }, func(worker, i int) error {
+			workers[i] = worker
+			switch {
+			case worker == 1:
+				close(begun)
+				return errors.New("enough")
+			case i == after:
+				help()
+				<-begun
+			}
+			return nil
+		})
+		if err == nil {
+			t.Fatal("no error of worker 1")
+		}
+		for i, worker := range workers {
+			if want := i == after+1; want != (worker == 1) {
+				t.Errorf("help in call %d: call %d has worker %d", after, i, worker)
+			}
 		}
 	}
 }
@@ -90,8 +120,9 @@ func TestRunWaitsForOthersAfterPanic(t *testing.T) {
 				t.Errorf("recovered %v, the other goroutine ended: %v", v, ended.Load())
 			}
 		}()
-		Run(2, func(worker int) {
+		Run(2, func(worker int, help func()) {
 			if worker == 0 {
+				help()
 				<-begun
 				defer close(panicked)
 				panic("panicked")
