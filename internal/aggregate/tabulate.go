@@ -39,12 +39,13 @@ type table struct {
 	keys   int // the first columns of the index are those of the key
 	infos  []scan.ColumnInfo
 	values []tableValue // what is added up
-	of     []int        // by state: index in values, -1: none
+	of     []int        // by state: index in values or, of a minimum or maximum, in extremes; -1: none
 	limit  int          // rows that can be added up without overflow
 	rows   int          // that are added up
 
-	tallies []tally // of the values, or of the number of rows if there are none
-	strip   []int64
+	tallies  []tally // of the values, or of the number of rows if there are none
+	extremes []tableExtreme
+	strip    []int64
 }
 
 // tableValue is the product of terms of columns that are not in the index, of which there is at least
@@ -64,28 +65,11 @@ func (a *Aggregator) tabulates() bool {
 		}
 	}
 	for _, s := range a.states {
-		if s.kind == Min || s.kind == Max || s.kind == Sum && !s.product.tabulates() {
+		if s.extreme != nil && !s.extreme.tabulates() || s.kind == Sum && !s.product.tabulates() {
 			return false
 		}
 	}
 	return true
-}
-
-func (p *product) tabulates() bool {
-	for ; p != nil; p = p.before {
-		if p.floats || !small(p.term.Offset, maxTableFactor) || !small(p.term.Slope, maxTableFactor) {
-			return false
-		}
-	}
-	return true
-}
-
-// terms returns the factors.
-func (p *product) terms() (list []Term) {
-	for ; p != nil; p = p.before {
-		list = append(list, p.term)
-	}
-	return list
 }
 
 // tabulate takes a window as AddWindow does.
@@ -137,7 +121,7 @@ func (a *Aggregator) newTable(infos []scan.ColumnInfo, rows int) *table {
 	t := &table{infos: infos, keys: len(a.groups.columns)}
 	var others []int // columns of products
 	for _, s := range a.states {
-		if s.kind == CountCells && !slices.Contains(others, s.column) {
+		if (s.kind == CountCells || s.extreme != nil) && !slices.Contains(others, s.column) {
 			others = append(others, s.column)
 		}
 		for p := s.product; p != nil; p = p.before {
@@ -178,7 +162,7 @@ func (a *Aggregator) newTable(infos []scan.ColumnInfo, rows int) *table {
 			return nil
 		}
 	}
-	if (len(t.values)+1)<<t.index.Bits > maxTableSums {
+	if (len(t.values)+len(t.extremes)+1)<<t.index.Bits > maxTableSums {
 		return nil
 	}
 	t.makeTallies()
@@ -203,6 +187,8 @@ func (t *table) addState(s *state) bool {
 		return true
 	case CountCells:
 		return t.indexColumn(s.column) != nil
+	case Min, Max:
+		return t.addExtreme(s)
 	}
 	var v tableValue
 	factor := uint64(1)
@@ -229,12 +215,7 @@ func (t *table) addState(s *state) bool {
 		if !info.Integers {
 			return false
 		}
-		at := slices.Index(t.index.Values, term.Column)
-		if at < 0 {
-			at = len(t.index.Values)
-			t.index.Values = append(t.index.Values, term.Column)
-		}
-		v.at = append(v.at, at)
+		v.at = append(v.at, t.valueOf(term.Column))
 		most, ok := info.Most, true
 		if len(v.terms) > 1 {
 			most, ok = term.most(info.Most)
@@ -252,6 +233,16 @@ func (t *table) addState(s *state) bool {
 	t.of[len(t.of)-1] = len(t.values)
 	t.values = append(t.values, v)
 	return true
+}
+
+// valueOf returns the position of a column in index.Values, where it adds it.
+func (t *table) valueOf(column int) int {
+	at := slices.Index(t.index.Values, column)
+	if at < 0 {
+		at = len(t.index.Values)
+		t.index.Values = append(t.index.Values, column)
+	}
+	return at
 }
 
 // equal reports whether v and o have the same cells.
@@ -324,6 +315,9 @@ func (a *Aggregator) flushTable() error {
 	for i := range t.tallies {
 		clear(t.tallies[i].bins)
 	}
+	for i := range t.extremes {
+		t.extremes[i].clear()
+	}
 	return a.checkMemory()
 }
 
@@ -336,6 +330,9 @@ func (t *table) flush(s *state, group uint32, x int, n int64, value int) {
 		if !isNull(t.indexColumn(s.column), x) {
 			s.cells[group] += n
 		}
+		return
+	case Min, Max:
+		t.flushExtreme(s, group, x, value)
 		return
 	}
 	factor, last := batch.Int128Of(1), Term{Slope: batch.Int128Of(1)}
@@ -375,7 +372,7 @@ func cellOfCode(typ schema.Type, c *scan.IndexColumn, x int) ([]byte, error) {
 	case isNull(c, x):
 		return nil, nil
 	case c.Words == nil:
-		return cellOf(typ, keyOfInteger(typ, code)), nil
+		return cellOf(typ, keyOfInteger(typ, int64(code))), nil
 	case code >= len(c.Words):
 		return nil, fault.Corruptf("code %d, the dictionary has %d words", code, len(c.Words))
 	case c.Words[code] == nil:
@@ -384,10 +381,10 @@ func cellOfCode(typ schema.Type, c *scan.IndexColumn, x int) ([]byte, error) {
 	return c.Words[code], nil
 }
 
-// keyOfInteger returns the key of a cell that is a small integer.
-func keyOfInteger(typ schema.Type, v int) int64 {
+// keyOfInteger returns the key of a cell that is an integer.
+func keyOfInteger(typ schema.Type, v int64) int64 {
 	if typ.Physical() == schema.Uint64 {
-		return int64(v) ^ signBit
+		return v ^ signBit
 	}
-	return int64(v)
+	return v
 }

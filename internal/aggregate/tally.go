@@ -71,6 +71,10 @@ func (t *table) add(s *scan.Strip) error {
 			y.add(s.Index, t.valuesOf(&t.values[i], s.Values), countOne(y.shift))
 		}
 	}
+	for i := range t.extremes {
+		e := &t.extremes[i]
+		e.add(s.Index, s.Values[e.at])
+	}
 	return nil
 }
 

@@ -53,6 +53,24 @@ type product struct {
 	validBuf []uint8
 }
 
+// tabulates reports whether tables can have the factors.
+func (p *product) tabulates() bool {
+	for ; p != nil; p = p.before {
+		if p.floats || !small(p.term.Offset, maxTableFactor) || !small(p.term.Slope, maxTableFactor) {
+			return false
+		}
+	}
+	return true
+}
+
+// terms returns the factors.
+func (p *product) terms() (list []Term) {
+	for ; p != nil; p = p.before {
+		list = append(list, p.term)
+	}
+	return list
+}
+
 // eval computes the products of the selected rows, whose columns are loaded, once per batch.
 func (p *product) eval(columns []column, n int) error {
 	if p.done {

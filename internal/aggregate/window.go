@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/scan"
@@ -95,8 +96,15 @@ func (a *Aggregator) AddWindow(w scan.Window) (taken bool, err error) {
 func (a *Aggregator) takeWindow(w scan.Window) (taken bool, err error) {
 	tabulates, splits := a.tabulates(), a.splits()
 	if tabulates && splits {
-		if splits, err = a.splitsFaster(w); err != nil {
+		faster, err := a.splitsFaster(w)
+		if err != nil {
 			return false, err
+		}
+		if !faster {
+			if taken, err = a.tabulate(w); taken || err != nil {
+				return taken, err
+			}
+			tabulates, splits = false, a.hasExtremes() // which a table may lack because of NULLs
 		}
 	}
 	if splits {
@@ -110,17 +118,23 @@ func (a *Aggregator) takeWindow(w scan.Window) (taken bool, err error) {
 	return false, nil
 }
 
+// hasExtremes reports whether a figure is a minimum or a maximum.
+func (a *Aggregator) hasExtremes() bool {
+	return slices.ContainsFunc(a.states, func(s *state) bool { return s.extreme != nil })
+}
+
 // manySplits is the number of groups and figures from which on one pass over the values of all groups
 // is faster than one for each group and figure, if the figures are not all sums of columns.
 const manySplits = 5
 
 // What it takes to add up a row, in units of 0.003 ns.
 const (
-	splitCost = 15  // for each group
-	sumCost   = 5   // for each group and sum, and 1 for each plane of the column
-	indexCost = 100 // of a table, which needs no pass for each group
-	tallyCost = 250 // for each sum of a table, or for a count
-	cellCost  = 180 // for each sum of a table
+	splitCost   = 15  // for each group
+	sumCost     = 5   // for each group and sum, and 1 for each plane of the column
+	extremeCost = 20  // for each group and minimum or maximum, apart from what a sum takes
+	indexCost   = 100 // of a table, which needs no pass for each group
+	tallyCost   = 250 // for each sum, minimum or maximum of a table, or for a count
+	cellCost    = 180 // for each sum, minimum or maximum of a table
 )
 
 // splitsFaster reports whether splitting a window is faster than tabulating it.
@@ -142,13 +156,17 @@ func (a *Aggregator) splitsFaster(w scan.Window) (bool, error) {
 	}
 	split, sums := splitCost, 0
 	for _, s := range a.states {
-		if s.kind == CountRows {
+		column := s.column
+		switch {
+		case s.kind == CountRows:
 			continue
-		}
-		if s.kind != Sum || s.product.before != nil {
+		case s.extreme != nil:
+			split += extremeCost
+		case s.kind != Sum || s.product.before != nil:
 			return false, nil
+		default:
+			column = s.product.term.Column
 		}
-		column := s.product.term.Column
 		info, err := w.Describe(column)
 		if err != nil || !info.Integers {
 			return false, err

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/big"
@@ -53,12 +54,28 @@ func storedRow(r *rand.Rand, k, rows int) oribi.Row {
 	return row
 }
 
-// storedQuery is a sum of products in groups.
+// storedQuery is sums of products, minima, and maxima in groups.
 type storedQuery struct {
-	by    []string
-	terms [][]oribi.Term
-	exact [][]func(x int64) int64
-	names [][]string
+	by       []string
+	terms    [][]oribi.Term
+	exact    [][]func(x int64) int64
+	names    [][]string
+	extremes []storedExtreme
+}
+
+// storedExtreme is the least or the greatest cell of a column.
+type storedExtreme struct {
+	name string
+	max  bool
+}
+
+// better reports whether a cell replaces the best one so far, nil for none.
+func (e *storedExtreme) better(typ schema.Type, cell, best []byte) bool {
+	if best == nil || cell == nil {
+		return best == nil
+	}
+	order := batch.Compare(typ, cell, best)
+	return order > 0 == e.max && order != 0
 }
 
 // add adds a product of columns, of which each is plus more, and negated if it is after the first.
@@ -75,15 +92,15 @@ func (q *storedQuery) add(more int64, names ...string) {
 	q.terms, q.exact, q.names = append(q.terms, terms), append(q.exact, exact), append(q.names, names)
 }
 
-// scanned computes the query from the rows of a scan: for each group, the number of rows, then, for
-// each product, the sum and the number of values.
+// scanned computes the query from the rows of a scan: for each group, the number of rows, the sums of
+// the products, and the cells of the extremes.
 func (q *storedQuery) scanned(t *testing.T, table *oribi.Table, where ...oribi.Predicate) map[string]string {
 	t.Helper()
 	columns := map[string]int{}
 	for i := range storedColumns {
 		columns[storedColumns[i].Name] = i
 	}
-	counts, sums, values := map[string]int{}, map[string][]*big.Int{}, map[string][]int{}
+	counts, sums, values, best := map[string]int{}, map[string][]*big.Int{}, map[string][]int{}, map[string][][]byte{}
 	for b, err := range table.Scan(t.Context(), oribi.Where(where...)).Batches() {
 		if err != nil {
 			t.Fatal(err)
@@ -93,10 +110,16 @@ func (q *storedQuery) scanned(t *testing.T, table *oribi.Table, where ...oribi.P
 			for _, name := range q.by {
 				key += fmt.Sprintf("%x|", b.Columns[columns[name]].Cell(i))
 			}
-			if counts[key]++; sums[key] == nil {
-				values[key] = make([]int, len(q.terms))
+			if counts[key]++; best[key] == nil {
+				values[key], best[key] = make([]int, len(q.terms)), make([][]byte, len(q.extremes))
 				for range q.terms {
 					sums[key] = append(sums[key], new(big.Int))
+				}
+			}
+			for e := range q.extremes {
+				v := b.Columns[columns[q.extremes[e].name]]
+				if cell := v.Cell(i); q.extremes[e].better(v.Type, cell, best[key][e]) {
+					best[key][e] = bytes.Clone(cell)
 				}
 			}
 		product:
@@ -124,6 +147,9 @@ func (q *storedQuery) scanned(t *testing.T, table *oribi.Table, where ...oribi.P
 				line += sum.String()
 			}
 		}
+		for _, cell := range best[key] {
+			line += fmt.Sprintf(" %x", cell)
+		}
 		out[key] = line
 	}
 	return out
@@ -136,6 +162,13 @@ func (q *storedQuery) check(t *testing.T, table *oribi.Table, where ...oribi.Pre
 	list := []oribi.Aggregate{oribi.CountRows()}
 	for _, terms := range q.terms {
 		list = append(list, oribi.SumOfProduct(terms...))
+	}
+	for _, e := range q.extremes {
+		if e.max {
+			list = append(list, oribi.MaxOf(e.name))
+		} else {
+			list = append(list, oribi.MinOf(e.name))
+		}
 	}
 	for _, workers := range []int{1, 3} {
 		result, err := table.Aggregate(t.Context(), list, oribi.GroupBy(q.by...), oribi.Where(where...), oribi.Workers(workers))
@@ -154,7 +187,11 @@ func (q *storedQuery) check(t *testing.T, table *oribi.Table, where ...oribi.Pre
 			for k := range q.by {
 				key += fmt.Sprintf("%x|", b.Columns[k].Cell(i))
 			}
-			if got := strings.Trim(fmt.Sprint(g.Values), "[]"); got != want[key] {
+			got := strings.Trim(fmt.Sprint(g.Values[:1+len(q.terms)]), "[]")
+			for e := range q.extremes {
+				got += fmt.Sprintf(" %x", b.Columns[len(q.by)+1+len(q.terms)+e].Cell(i))
+			}
+			if got != want[key] {
 				t.Fatalf("%v by %v, group %v: %s, want %s", list, q.by, g.Key, got, want[key])
 			}
 		}
@@ -227,8 +264,12 @@ func checkStored(t *testing.T, r *rand.Rand, table *oribi.Table) {
 	keys := []string{"word", "flag", "many", "n", "b", "day", "neg", "u", "tax"}
 	products := [][]string{{"price"}, {"disc"}, {"null"}, {"neg"}, {"price", "disc"}, {"price", "disc", "tax"}, {"null", "disc", "tax"}, {"price", "u", "null"},
 		{"neg", "n", "tax"}, {"big"}, {"big", "tax"}, {"price", "null", "disc", "tax"}}
+	extremes := []string{"many", "n", "b", "day", "neg", "u", "disc", "tax", "price", "null", "big"}
 	for round := range 20 {
 		q := storedQuery{}
+		for range r.IntN(3) {
+			q.extremes = append(q.extremes, storedExtreme{extremes[r.IntN(len(extremes))], r.IntN(2) == 0})
+		}
 		for range r.IntN(3) {
 			if key := keys[r.IntN(len(keys))]; !slices.Contains(q.by, key) {
 				q.by = append(q.by, key)
