@@ -37,7 +37,6 @@ type background struct {
 	wake   chan struct{} // operations may be due, or a worker is free
 	sync   chan struct{} // a sync of the log is due
 	synced atomic.Int64  // length of the log when that was last begun
-	maxLog int64         // maxLogBytes; less in a test
 	noted  atomic.Bool   // a commit has woken the scheduler since the last operation ended: memory or log is over a limit of the store
 
 	mu         sync.Mutex // guards the fields below; no file is touched while it is held
@@ -55,7 +54,8 @@ type background struct {
 }
 
 func startBackground(s *Store) *background {
-	b := &background{s: s, maxLog: maxLogBytes, wake: make(chan struct{}, 1), sync: make(chan struct{}, 1), ended: make(chan struct{}), tables: map[uint32]*tableWork{}}
+	s.maxLog = maxLogBytes
+	b := &background{s: s, wake: make(chan struct{}, 1), sync: make(chan struct{}, 1), ended: make(chan struct{}), tables: map[uint32]*tableWork{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.done.Go(b.scheduler)
 	if !s.opts.Manual {
@@ -113,7 +113,7 @@ func (s *Store) overLimit() bool {
 // logTarget returns the length of the log above which whatever pins it is flushed. A flush frees
 // whole segments only, and not the newest: if that alone were above the target, each write batch
 // would be flushed.
-func (s *Store) logTarget() int64 { return max(s.background.maxLog, 2*s.opts.LogSegmentBytes) }
+func (s *Store) logTarget() int64 { return max(s.maxLog, 2*s.opts.LogSegmentBytes) }
 
 // softShare is the share of the memory for rows and changes above which they are flushed before
 // anything else is done, in percent. Source: tablet spec §17.

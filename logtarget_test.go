@@ -17,7 +17,9 @@ func TestLargeLogSegmentsCauseFewFlushes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	store.background.maxLog = maxLog
+	store.background.mu.Lock() // the scheduler reads it
+	store.maxLog = maxLog
+	store.background.mu.Unlock()
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -61,6 +61,7 @@ type Store struct {
 	budget     *budget.Budget
 	spare      atomic.Int64 // bytes that may be written before the free space is checked again
 	background *background
+	maxLog     int64                                        // maxLogBytes; less in a test
 	throttle   func(ctx context.Context, bytes int64) error // of what compactions write; nil: no limit
 }
 
