@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
@@ -221,7 +222,7 @@ func FuzzRowFilePair(f *testing.F) {
 	image := change.NewRowFormat(s).AppendRow(nil, [][]byte{{1, 2, 3, 4}, nil})
 	f.Add(appendRowColumns(nil, s, []ColumnBlock{{ID: 1, Block: 7}}), image)
 	f.Add([]byte{1, 0}, []byte{})
-	f.Fuzz(func(t *testing.T, pair, image []byte) {
+	fuzztest.Run(f, func(t *testing.T, pair, image []byte) {
 		columns, blocks, err := parseRowColumns(pair)
 		if err != nil {
 			if !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
