@@ -106,7 +106,7 @@ func sizeOf(files []*delta.File) (n int64) {
 // considered separately. DropUndos does no I/O. Source: tablet spec §14.4.
 func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
 	staleBirth := func(b delta.Birth) bool { return b.TS <= floor }
-	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) && !slices.ContainsFunc(s.Deltas.Births, staleBirth) {
+	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) && !slices.ContainsFunc(s.Meta.Births, staleBirth) {
 		return nil
 	}
 	row := *s.Meta

@@ -20,7 +20,10 @@ type DeltaInfo struct {
 	OfColumns  int   // columns that have a file
 	StaleUndos int   // undo files that no readable snapshot needs
 	StaleBytes int64 // of these files
-	Gone       bool  // no readable snapshot sees any of its rows
+	// StaleBirths is the number of births, if no readable snapshot needs any of them; otherwise 0,
+	// for they are not worth a commit one by one.
+	StaleBirths int
+	Gone        bool // no readable snapshot sees any of its rows
 }
 
 // DescribeDeltas returns the DeltaInfo of a rowset; floor is the history floor.
@@ -41,6 +44,9 @@ func DescribeDeltas(s *rowset.State, floor mvcc.Timestamp) DeltaInfo {
 			in.StaleBytes += f.Bytes()
 		}
 	}
+	if !slices.ContainsFunc(s.Meta.Births, func(b delta.Birth) bool { return b.TS > floor }) {
+		in.StaleBirths = len(s.Meta.Births)
+	}
 	return in
 }
 
@@ -57,13 +63,14 @@ type DeltaChoice struct {
 
 	Quality float64 // how much faster it makes reads, at most 1; 0 for UndoGC
 	Bytes   int64   // that it reads and writes, estimated; 0 for UndoGC
-	Frees   int64   // bytes of the files that UndoGC removes
+	Frees   int64   // bytes of the files and the metadata that UndoGC removes
 }
 
 const (
 	maxRedos      = 8   // number of redo files of a rowset above which they are merged into one
 	redosQuality  = 100 // number of redo files whose merge has quality 1
 	redoBaseRatio = 3   // redos larger than 1/3 of the base are folded into it
+	birthBytes    = 18  // of a birth in the metadata, about
 )
 
 // PickDeltas chooses the delta compactions that are due, at most one of each kind: the removal of
@@ -73,10 +80,12 @@ const (
 // other limits.
 func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 	var major, minor *DeltaInfo
-	files, sets, frees := 0, 0, int64(0)
+	files, births, sets, frees := 0, 0, 0, int64(0)
 	for i := range infos {
 		in := &infos[i]
 		files += in.StaleUndos
+		births += in.StaleBirths
+		frees += int64(in.StaleBirths) * birthBytes
 		frees += in.StaleBytes
 		if in.Gone {
 			sets++
@@ -92,8 +101,8 @@ func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 			minor = in
 		}
 	}
-	if files+sets > 0 {
-		picked = append(picked, DeltaChoice{Kind: UndoGC, Frees: frees, Why: fmt.Sprintf("history no longer holds %d undo files and %d rowsets", files, sets)})
+	if files+births+sets > 0 {
+		picked = append(picked, DeltaChoice{Kind: UndoGC, Frees: frees, Why: fmt.Sprintf("history no longer holds %d undo files, %d births and %d rowsets", files, births, sets)})
 	}
 	if major != nil {
 		picked = append(picked, DeltaChoice{Kind: MajorDelta, RowSet: major.RowSet, Quality: min(1, major.share()), Bytes: major.majorBytes(),

@@ -36,9 +36,11 @@ func TestPickDeltasChoosesTheLargestGain(t *testing.T) {
 		{"too many files of deletes", []DeltaInfo{nine}, []DeltaChoice{{Kind: MinorDelta, RowSet: 8, Why: "9 redo files", Quality: 0.09, Bytes: 18}}},
 		{"of one rowset only the major one", []DeltaInfo{most}, []DeltaChoice{{Kind: MajorDelta, RowSet: 5, Why: "15 bytes of redos beside 30 of base", Quality: 0.5, Bytes: 90}}},
 		{"one of each kind", []DeltaInfo{more, ten, stale, gone}, []DeltaChoice{
-			{Kind: UndoGC, Why: "history no longer holds 2 undo files and 1 rowsets", Frees: 70 + 9000}, major, minor}},
+			{Kind: UndoGC, Why: "history no longer holds 2 undo files, 0 births and 1 rowsets", Frees: 70 + 9000}, major, minor}},
+		{"births", []DeltaInfo{{RowSet: 1, BaseBytes: 100, StaleBirths: 3}}, []DeltaChoice{
+			{Kind: UndoGC, Why: "history no longer holds 0 undo files, 3 births and 0 rowsets", Frees: 54}}},
 		{"of a rowset that is removed nothing else", []DeltaInfo{{RowSet: 1, BaseBytes: 30, RedoBytes: 60, Redos: 10, Columns: 1, Gone: true}}, []DeltaChoice{
-			{Kind: UndoGC, Why: "history no longer holds 0 undo files and 1 rowsets", Frees: 90}}},
+			{Kind: UndoGC, Why: "history no longer holds 0 undo files, 0 births and 1 rowsets", Frees: 90}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := PickDeltas(test.infos); !reflect.DeepEqual(got, test.want) {

@@ -16,7 +16,7 @@ type Birth struct {
 }
 
 // MaxBirths is the maximum number of births of one rowset.
-const MaxBirths = 1024
+const MaxBirths = 256
 
 // CheckBirths returns an error unless births are those of a rowset with so many rows: ascending,
 // disjoint, at most MaxBirths. Errors: ErrCorrupt.

@@ -32,7 +32,7 @@ func (t *Tracker) NewCollector(snap mvcc.Snapshot) *Collector {
 }
 
 func (t *Tracker) newCollector(snap mvcc.Snapshot, lender *blockLender) *Collector {
-	c := &Collector{snap: snap, lender: lender, births: t.Births}
+	c := &Collector{snap: snap, lender: lender, births: t.births}
 	for _, f := range t.Undo {
 		c.undos = append(c.undos, cursor{file: f, schema: t.schema(), lender: lender})
 	}

@@ -200,17 +200,19 @@ func drawWorld(t *rapid.T) *world {
 // store makes the tracker: births, undos before and after undoCut, redos between the cuts.
 func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp) {
 	tr := &Tracker{Schema: testSchema}
+	var births []Birth
 	for row, h := range w.rows {
-		if last := len(tr.Births) - 1; !w.born[row] {
-		} else if last >= 0 && tr.Births[last].TS == h[0].ts && tr.Births[last].end() == uint64(row) {
-			tr.Births[last].Rows++
+		if last := len(births) - 1; !w.born[row] {
+		} else if last >= 0 && births[last].TS == h[0].ts && births[last].end() == uint64(row) {
+			births[last].Rows++
 		} else {
-			tr.Births = append(tr.Births, Birth{First: uint32(row), Rows: 1, TS: h[0].ts})
+			births = append(births, Birth{First: uint32(row), Rows: 1, TS: h[0].ts})
 		}
 	}
-	if err := CheckBirths(tr.Births, int64(len(w.rows))); err != nil {
+	if err := CheckBirths(births, int64(len(w.rows))); err != nil {
 		t.Fatal(err)
 	}
+	tr.SetBirths(births)
 	for _, part := range [][2]mvcc.Timestamp{{undoCut, cuts[0]}, {0, undoCut}} {
 		tr.Undo = appendFile(t, tr.Undo, w.undos(part[0], part[1], w.born), true)
 	}

@@ -29,7 +29,7 @@ func (t *Tracker) NewSpan(from, to mvcc.Snapshot) *Span {
 	if m := t.Mem; m != nil && m.meets(from, to) {
 		s.mem = m
 	}
-	for _, b := range t.Births {
+	for _, b := range t.birthsSince(from) {
 		if !from.Sees(b.TS) && to.Sees(b.TS) {
 			s.births = append(s.births, b)
 		}

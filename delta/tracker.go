@@ -19,10 +19,29 @@ type Tracker struct {
 	// values.
 	Schema *schema.Schema
 
-	Births []Birth   // see CheckBirths; older than all undos
-	Undo   []*File   // newest first
-	Redo   []*File   // oldest first
-	Mem    *MemStore // takes new changes; nil if there are none
+	Undo []*File   // newest first
+	Redo []*File   // oldest first
+	Mem  *MemStore // takes new changes; nil if there are none
+
+	births []Birth
+	newest mvcc.Timestamp // of births
+}
+
+// SetBirths sets the births of the rows, which apply after all undos in files. They must be as
+// CheckBirths requires. It is called before the Tracker is used.
+func (t *Tracker) SetBirths(births []Birth) {
+	t.births, t.newest = births, mvcc.Min
+	for _, b := range births {
+		t.newest = max(t.newest, b.TS)
+	}
+}
+
+// birthsSince returns the births, nil if snap sees them all.
+func (t *Tracker) birthsSince(snap mvcc.Snapshot) []Birth {
+	if len(t.births) == 0 || snap.Sees(t.newest) {
+		return nil
+	}
+	return t.births
 }
 
 // noSchema has no columns.
@@ -81,7 +100,7 @@ func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) erro
 			}
 		}
 	}
-	for _, b := range birthsOf(t.Births, uint64(row), uint64(row)+1) {
+	for _, b := range birthsOf(t.birthsSince(snap), uint64(row), uint64(row)+1) {
 		if applies(b.TS, snap, true) {
 			r.applyBack(deleteList)
 		}

@@ -26,7 +26,7 @@ type Window struct {
 	files []windowFile // those that apply to snap: undos newest first, redos oldest first
 	mem   *MemStore    // nil if none of its changes applies to snap
 
-	births []Birth // nil if none applies to snap
+	births []Birth // nil if none applies to snap; otherwise some may not
 
 	from    uint64
 	n       int
@@ -84,13 +84,8 @@ func (w *Window) Reset(t *Tracker, snap mvcc.Snapshot) {
 	if t.Mem.relevant(snap) {
 		w.mem = t.Mem
 	}
-	if slices.ContainsFunc(t.Births, w.unborn) {
-		w.births = t.Births
-	}
+	w.births = t.birthsSince(snap)
 }
-
-// unborn reports whether the rows of b do not exist yet as of the snapshot.
-func (w *Window) unborn(b Birth) bool { return applies(b.TS, w.snap, true) }
 
 // Prepare collects the changes of rows [from, from+n) that apply, store by store starting next to
 // the base. Errors: ErrCorrupt; in that case the window is prepared for no rows.
@@ -113,7 +108,7 @@ func (w *Window) Prepare(from batch.Ordinal, n int) error {
 		w.addMem(w.mem, to)
 	}
 	for _, b := range birthsOf(w.births, w.from, to) {
-		if lo, hi := b.within(w.from, to); w.unborn(b) {
+		if lo, hi := b.within(w.from, to); applies(b.TS, w.snap, true) {
 			w.some = true
 			w.setDead(int(lo-w.from), true)
 			w.dead.SetRange(int(lo-w.from), int(hi-w.from))

@@ -166,6 +166,11 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 	if err := delta.CheckBirths(r.Births, r.Rows); err != nil {
 		return nil, fmt.Errorf("metadata: rowset %d: %w", r.ID, err)
 	}
+	for _, b := range r.Births {
+		if b.TS > r.MaxTimestamp {
+			return nil, fault.Corruptf("metadata: rowset %d: a birth at %d, after the newest change at %d", r.ID, uint64(b.TS), uint64(r.MaxTimestamp))
+		}
+	}
 	return r, nil
 }
 

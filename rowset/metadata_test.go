@@ -64,7 +64,7 @@ func drawMetadata(rt *rapid.T) *Metadata {
 	for end := int64(0); end < r.Rows && rapid.Bool().Draw(rt, "birth"); {
 		first := rapid.Int64Range(end, r.Rows-1).Draw(rt, "first")
 		end = rapid.Int64Range(first+1, r.Rows).Draw(rt, "end")
-		r.Births = append(r.Births, delta.Birth{First: uint32(first), Rows: uint32(end - first), TS: mvcc.Timestamp(rapid.Uint64().Draw(rt, "born"))})
+		r.Births = append(r.Births, delta.Birth{First: uint32(first), Rows: uint32(end - first), TS: mvcc.Timestamp(rapid.Uint64Range(0, uint64(r.MaxTimestamp)).Draw(rt, "born"))})
 	}
 	if rapid.Bool().Draw(rt, "compound key") {
 		r.KeyIndex = draw("index", 1, 1)[0]
@@ -100,20 +100,21 @@ func TestDecodeMetadataRefusesImpossibleValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]func(r *Metadata){
-		"no rows":                func(r *Metadata) { r.Rows = 0 },
-		"too many rows":          func(r *Metadata) { r.Rows = MaxRows + 1 },
-		"more live than rows":    func(r *Metadata) { r.LiveRows = 2 },
-		"negative live rows":     func(r *Metadata) { r.LiveRows = -1 },
-		"crossed bounds":         func(r *Metadata) { r.MinKey = []byte("c") },
-		"no columns":             func(r *Metadata) { r.Columns = nil },
-		"column twice":           func(r *Metadata) { r.Columns[1].ID = 1 },
-		"block twice":            func(r *Metadata) { r.Undo[0] = 1 },
-		"no bloom":               func(r *Metadata) { r.Bloom = 0 },
-		"column without block":   func(r *Metadata) { r.Columns[0].Block = 0 },
-		"negative column id":     func(r *Metadata) { r.Columns[0].ID = -1 },
-		"negative bytes":         func(r *Metadata) { r.Bytes = -1 },
-		"birth of later rows":    func(r *Metadata) { r.Births = []delta.Birth{{First: 1, Rows: 1}} },
-		"last durable DMS of -2": func(r *Metadata) { r.LastDurableDMS = -2 },
+		"no rows":                 func(r *Metadata) { r.Rows = 0 },
+		"too many rows":           func(r *Metadata) { r.Rows = MaxRows + 1 },
+		"more live than rows":     func(r *Metadata) { r.LiveRows = 2 },
+		"negative live rows":      func(r *Metadata) { r.LiveRows = -1 },
+		"crossed bounds":          func(r *Metadata) { r.MinKey = []byte("c") },
+		"no columns":              func(r *Metadata) { r.Columns = nil },
+		"column twice":            func(r *Metadata) { r.Columns[1].ID = 1 },
+		"block twice":             func(r *Metadata) { r.Undo[0] = 1 },
+		"no bloom":                func(r *Metadata) { r.Bloom = 0 },
+		"column without block":    func(r *Metadata) { r.Columns[0].Block = 0 },
+		"negative column id":      func(r *Metadata) { r.Columns[0].ID = -1 },
+		"negative bytes":          func(r *Metadata) { r.Bytes = -1 },
+		"birth of later rows":     func(r *Metadata) { r.Births = []delta.Birth{{First: 1, Rows: 1}} },
+		"birth after all changes": func(r *Metadata) { r.Births = []delta.Birth{{Rows: 1, TS: 1}} },
+		"last durable DMS of -2":  func(r *Metadata) { r.LastDurableDMS = -2 },
 	}
 	for name, bend := range cases {
 		r := good()

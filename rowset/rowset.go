@@ -141,7 +141,8 @@ func Open(s *schema.Schema, m *Metadata, o Options) (*DiskRowSet, error) {
 	if !s.SingleKey() && m.KeyIndex == 0 {
 		return nil, fault.Corruptf("rowset %d: no key index", m.ID)
 	}
-	t := &delta.Tracker{Schema: s, Births: m.Births}
+	t := &delta.Tracker{Schema: s}
+	t.SetBirths(m.Births)
 	err := d.openDeltas(&t.Undo, m.Undo)
 	if err == nil {
 		err = d.openDeltas(&t.Redo, m.Redo)

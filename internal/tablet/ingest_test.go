@@ -257,3 +257,21 @@ func TestExtractWritesTheUndosOfBirths(t *testing.T) {
 		t.Errorf("%d undos, want %d", rows, len(keys))
 	}
 }
+
+// Undo GC removes births once none of them is needed.
+func TestUndoGCRemovesBirths(t *testing.T) {
+	w := newTestStore(t, testSchema)
+	ts, err := w.ingest(1, 1, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, floor := range []mvcc.Timestamp{ts - 1, ts} {
+		w.floor = floor
+		if _, err := w.tab.CollectUndos(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.tab.RowSetMetadata()[0]; (len(m.Births) == 1) != (floor < ts) {
+			t.Errorf("floor %d, insert at %d: births %v", uint64(floor), uint64(ts), m.Births)
+		}
+	}
+}
