@@ -3,6 +3,7 @@ package tablet
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
@@ -71,9 +72,11 @@ func (j *job) finish(ctx context.Context) error {
 	return nil
 }
 
-// rounds catches up until few changes are left. It ends with the first error of proceed, which it
-// calls after each round.
+// rounds catches up until few changes are left, or until a round had no fewer than the one before:
+// then writers are faster, and each further round would be longer. It ends with the first error of
+// proceed, which it calls after each round.
 func (c *catchUp) rounds(proceed func() error) error {
+	last := math.MaxInt
 	for round := 0; ; round++ {
 		n, err := c.round()
 		if err == nil {
@@ -82,9 +85,10 @@ func (c *catchUp) rounds(proceed func() error) error {
 		if err != nil {
 			return err
 		}
-		if n <= lastRound || round == maxRounds {
+		if n <= lastRound || n >= last || round == maxRounds {
 			return nil
 		}
+		last = n
 	}
 }
 
