@@ -73,6 +73,11 @@ func (r *Reader) VisitData(i int, visit func(first batch.Ordinal, cells Cells) e
 	if err != nil {
 		return err
 	}
+	return r.visit(bs, i, visit)
+}
+
+// visit is VisitData for data cblock i of the list bs.
+func (r *Reader) visit(bs []BlockPointer, i int, visit func(first batch.Ordinal, cells Cells) error) error {
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	b, err := r.readData(i, bs[i], s)

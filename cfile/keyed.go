@@ -57,11 +57,16 @@ func (r *Reader) isKeyed() bool {
 // cache is neither asked nor filled, so this is for files of which a caller needs one value and
 // keeps a copy. Errors: ErrCorrupt, with block and byte offset; visit's.
 func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte) error) error {
-	i, err := r.FindData(key)
+	x, err := r.valueIndex()
+	if err != nil {
+		return err
+	}
+	i, err := r.find(x, key)
 	if err != nil || i < 0 {
 		return err
 	}
-	return r.VisitData(i, func(first batch.Ordinal, cells Cells) error {
+	// Only Verify compares the two indexes: the ordinal index may list other cblocks, or fewer.
+	return r.visit(x.blocks, i, func(first batch.Ordinal, cells Cells) error {
 		lo, hi := 0, cells.Len() // the key is in [lo, hi), if anywhere
 		for lo < hi {
 			mid := int(uint(lo+hi) >> 1)

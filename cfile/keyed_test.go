@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,18 +10,22 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// keyedFile writes cells to a Keyed file.
+// keyedFile writes cells to a Keyed file whose indexes have several leaves.
 func keyedFile(t *testing.T, cells [][]byte) *Reader {
 	t.Helper()
 	sink := &block.Memory{Number: 1}
-	w, err := NewWriter(sink, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, BlockBytes: 512, PositionalIndex: true, Keyed: true, Exact: true})
+	w, err := NewWriter(sink, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, BlockBytes: 512, IndexBlockBytes: 100,
+		PositionalIndex: true, Keyed: true, Exact: true})
 	if err == nil {
 		err = w.Append(&batch.Vector{Type: schema.Binary, Len: len(cells), Bytes: cells})
 	}
@@ -75,6 +80,49 @@ func TestVisitKeyFindsEachKey(t *testing.T) {
 				t.Errorf("%q: found %t, %v, want %t", probe, found, err, exists)
 			}
 		}
+	}
+}
+
+// The ordinal index lists fewer cblocks than the value index, which alone finds keys.
+func TestVisitKeyNeedsNoOrdinalIndex(t *testing.T) {
+	keys, cells := randomKeyed(seedtest.Rand(t), 500)
+	src := keyedFile(t, cells).src.(*block.Memory)
+	f := open(t, src, nil)
+	x, err := f.ordinalIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := slices.IndexFunc(x.nodes, func(p BlockPointer) bool { return p.Offset < f.ordinalRoot.Offset })
+	changeFooter(t, src, func(footer *kudupb.CFileFooterPB) { footer.PosidxInfo.RootBlock = x.nodes[leaf].message() })
+	f = open(t, src, nil)
+	if err := f.Verify(); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("Verify: %v", err)
+	}
+	for i, key := range keys {
+		found := false
+		err := f.VisitKey([]byte(key), func(row batch.Ordinal, _ []byte) error {
+			found = int(row) == i
+			return nil
+		})
+		if err != nil || !found {
+			t.Fatalf("key %d of %d: found %t, %v", i, len(keys), found, err)
+		}
+	}
+}
+
+// changeFooter replaces the footer of a file with checksums.
+func changeFooter(t *testing.T, src *block.Memory, change func(*kudupb.CFileFooterPB)) {
+	t.Helper()
+	end := len(src.Bytes) - len(magicV2) - 4
+	start := end - int(binary.LittleEndian.Uint32(src.Bytes[len(src.Bytes)-4:]))
+	var footer kudupb.CFileFooterPB
+	err := proto.Unmarshal(src.Bytes[start:end], &footer)
+	if err == nil {
+		change(&footer)
+		src.Bytes, err = appendFooter(src.Bytes[:start-4], &footer, true)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
