@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
@@ -197,11 +198,27 @@ func TestCheckFilesComparesRowFiles(t *testing.T) {
 	}
 	rows := w.chunk(0, len(w.rows), w.end)
 	rows.Batch.Columns[1].Bytes[13] = append(bytes.Clone(rows.Batch.Columns[1].Bytes[13]), 'x')
-	out, err := newRowFile(w.disk, s, change.NewRowFormat(s), row.Columns)
-	if err != nil {
-		t.Fatal(err)
+	other := w.withRowFile(t, row, rows, schema.Plain)
+	if id, _, err := check(s, other, w.disk); id != other.RowFile || !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "row 13") {
+		t.Errorf("block %d: %v", id, err)
 	}
-	if err = out.w.append(rows.Keys, rows.Batch.Columns); err == nil {
+}
+
+// withRowFile returns the metadata of the rowset with another row file.
+func (w *testRowSet) withRowFile(t *testing.T, row *Metadata, rows *change.Rows, e schema.Encoding) *Metadata {
+	t.Helper()
+	out, err := newOutput(w.disk, func(sink block.Sink) (*rowFileWriter, error) {
+		file, err := cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Binary, Encoding: e, Compression: schema.NoCompression,
+			PositionalIndex: true, Keyed: true, Exact: true})
+		if err == nil {
+			file.AddMetadata(rowFilePair, appendRowColumns(nil, w.schema, row.Columns))
+		}
+		return &rowFileWriter{file: file, format: change.NewRowFormat(w.schema), vector: batch.Vector{Type: schema.Binary}}, err
+	})
+	if err == nil {
+		err = out.w.append(rows.Keys, rows.Batch.Columns)
+	}
+	if err == nil {
 		err = out.w.file.Finish()
 	}
 	if err == nil {
@@ -212,8 +229,30 @@ func TestCheckFilesComparesRowFiles(t *testing.T) {
 	}
 	other := *row
 	other.RowFile = out.sink.ID()
-	if id, _, err := check(s, &other, w.disk); id != other.RowFile || !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "row 13") {
-		t.Errorf("block %d: %v", id, err)
+	return &other
+}
+
+// A row file that is not plain, which no writer writes, is damaged: the columns answer.
+func TestRowFilesArePlain(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1), 50)
+	row := w.stored(t, r)
+	for _, e := range []schema.Encoding{schema.Dictionary, schema.Prefix} {
+		noted := 0
+		other := w.withRowFile(t, row, w.chunk(0, len(w.rows), w.end), e)
+		set, err := Open(w.schema, other, Options{Blocks: w.disk, Damaged: func(uint64, block.ID, error) { noted++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := scan.Options{Schema: w.schema, Columns: allOf(w.schema), Snapshot: mvcc.Everything, Keys: true}
+		it, err := newIterator(set, o)
+		if err == nil {
+			err = w.compare(o, it)
+		}
+		if err != nil || noted != 1 {
+			t.Errorf("%s: %v, reported %d times", e, err, noted)
+		}
+		set.Unref()
 	}
 }
 

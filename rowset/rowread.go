@@ -48,8 +48,8 @@ func (d *DiskRowSet) rowFile() (*rowFile, error) {
 // newRowFile compares a row file with the rowset.
 func (d *DiskRowSet) newRowFile(r *cfile.Reader) (*rowFile, error) {
 	m, info := d.Metadata(), r.Info()
-	if !info.Keyed || !info.PositionalIndex || info.Rows != m.Rows {
-		return nil, fault.Corruptf("has type %s, keys %t, %d rows, want %d", info.Type, info.Keyed, info.Rows, m.Rows)
+	if !info.Keyed || !info.PositionalIndex || info.Encoding != schema.Plain || info.Rows != m.Rows {
+		return nil, fault.Corruptf("has type %s, encoding %s, keys %t, %d rows, want %d", info.Type, info.Encoding, info.Keyed, info.Rows, m.Rows)
 	}
 	pair, _ := r.Metadata(rowFilePair)
 	columns, blocks, err := parseRowColumns(pair)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -74,8 +75,11 @@ func (it *Iterator) readStored(f *rowFile, from batch.Ordinal, n int) error {
 	if err != nil {
 		return err
 	}
+	if got != n {
+		return fault.Corruptf("rowset %d: rows [%d,%d) of the row file: only %d can be read", it.d.Metadata().ID, from, int(from)+n, got)
+	}
 	s.images = s.images[:0]
-	for i := range got {
+	for i := range n {
 		_, image, err := cfile.SplitKeyed(s.cells.Bytes[i])
 		if err == nil {
 			err = f.format.Check(image)
