@@ -24,8 +24,9 @@ type Mapper interface {
 // time since the last Sync: the system writes them in any order.
 type Window interface {
 	// Copy copies b to offset off of the file; all of it must be in the window. An error means that
-	// the system could not provide the memory: a failing disk, or a file that has become shorter.
-	// Part of b may have been copied. No error is ErrNoSpace.
+	// the system could not provide the memory: a failing disk, a full one if the file system copies
+	// on write, or a file that has become shorter. The error does not say which. File.Size does, or
+	// File.WriteAt of the same range. Part of b may have been copied.
 	Copy(b []byte, off int64) error
 	// Close releases the memory. The file must not be truncated to less than the end of the window
 	// before. Copy must not be called any more.

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
@@ -19,14 +20,16 @@ import (
 // time, as it may with writes: frames that are not synced may be missing before others that are
 // there. The package documentation says how replay and Repair treat that.
 //
-// A copy that fails, because of a failing disk or a file that someone has cut off, poisons the log.
-// If there are no windows, all frames are written.
+// A copy can fail because of a failing disk, because the disk of a file system that copies on write is
+// full, or because someone has cut off the file. The last poisons the log. Otherwise the frame and those
+// after it are written, and the write's error says what is wrong; a full disk does not poison. If there
+// are no windows, all frames are written.
 type mapped struct {
 	window vfs.Window // nil = none
 	end    int64      // of the window
 	small  int64      // records that a window would have taken, before the first one
 	length int64      // of the next window
-	full   bool       // the disk has no room for a window, or mapping it failed: not again in this segment
+	full   bool       // the disk has no room for a window, or mapping it or a copy failed: not again in this segment
 	never  bool       // the file system has no windows
 }
 
@@ -58,9 +61,26 @@ func (l *Log) copyFrame(b []byte, off int64) (copied bool, err error) {
 		}
 	}
 	if err := m.window.Copy(b, off); err != nil {
-		return false, l.poison("append", err)
+		return false, l.copyFailed(err)
 	}
 	return true, nil
+}
+
+// copyFailed ends the use of windows in this segment after a failed copy, of which some bytes may be in
+// the file: the write of the same frame overwrites them. It poisons the log if the file has been cut off,
+// since the write would make it long enough again, with zeros in place of records.
+func (l *Log) copyFailed(cause error) error {
+	l.o.Logger.Warn("copying into a window on the log", "number", l.number, "error", cause)
+	l.closeWindow()
+	l.mapped.full = true
+	size, err := l.f.Size()
+	if err != nil {
+		return l.poison("append", errors.Join(cause, err))
+	}
+	if size < l.mapped.end {
+		return l.poison("append", fmt.Errorf("%d bytes of the segment are left, of at least %d: %w", size, l.mapped.end, cause))
+	}
+	return nil
 }
 
 // openWindow replaces the window by one that begins at off and has room for n bytes, if it is

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -86,28 +85,74 @@ func TestRepairCutsWindowOfKilledWriter(t *testing.T) {
 	}
 }
 
-func TestFailedCopyPoisons(t *testing.T) {
+// A frame whose copy fails is written, and so are the next ones in the segment.
+func TestFailedCopyIsWritten(t *testing.T) {
 	for _, cause := range []error{faultfs.ErrIO, faultfs.ErrSpace} {
 		for _, when := range []faultfs.When{faultfs.Before, faultfs.Middle, faultfs.After} {
 			m := emptyMem(t)
 			disk := faultfs.New(m)
 			l := mappedLog(t, disk)
 			must(t, l.Sync(20))
-			failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy}, Err: cause, When: when})
-			_, err := l.Append([]byte("x"))
-			wantIs(t, "Append", err, fault.ErrPoisoned)
-			if failed.Failures() != 1 || isFull(err) {
-				t.Errorf("%v: %d copies failed", err, failed.Failures())
+			failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy}, Err: cause, When: when, Times: faultfs.Forever})
+			for i := range 10 {
+				appendAll(t, l, text(20+i, 30))
 			}
-			wantIs(t, "Close", l.Close(), fault.ErrPoisoned)
-			if _, got, err := replay(small(m), 1); err != nil || len(got) < 20 {
-				t.Errorf("%d records, %v", len(got), err)
+			if failed.Failures() != 1 {
+				t.Errorf("%d copies failed", failed.Failures())
+			}
+			killed := m.Clone()
+			must(t, l.Close())
+			for _, left := range []*vfs.Mem{killed, m.Crash()} {
+				tail, got, err := replay(small(left), 1)
+				if err != nil || len(got) != 30 || tail.Report().TornBytes != 0 {
+					t.Fatalf("%v, %v: %d records, %v", cause, when, len(got), err)
+				}
 			}
 		}
 	}
 }
 
-func isFull(err error) bool { return strings.Contains(fmt.Sprintf("%T", err), "noSpace") }
+// If the disk has no space for the write either, the record is undone, and may be appended again.
+func TestCopyOnFullDiskIsUndone(t *testing.T) {
+	for _, when := range []faultfs.When{faultfs.Before, faultfs.Middle, faultfs.After} {
+		m := emptyMem(t)
+		disk := faultfs.New(m)
+		l := mappedLog(t, disk)
+		bytes := l.Bytes()
+		failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy, faultfs.Write}, Err: faultfs.ErrSpace, When: when, Times: 3})
+		for range 2 {
+			_, err := l.Append([]byte("x"))
+			wantIs(t, "Append", err, fault.ErrNoSpace)
+			must(t, l.Poisoned())
+			if n := int64(len(readFile(t, m, segmentPath(1)))); n != bytes || l.Bytes() != bytes {
+				t.Errorf("%v: the file has %d bytes, want %d", when, n, bytes)
+			}
+		}
+		if failed.Failures() != 3 {
+			t.Errorf("%d calls failed", failed.Failures())
+		}
+		appendAll(t, l, "y")
+		must(t, l.Close())
+		if _, got, err := replay(small(m.Crash()), 1); err != nil || len(got) != 21 || got[21] != "y" {
+			t.Errorf("%v: %d records, %v", when, len(got), err)
+		}
+	}
+}
+
+// A write that fails after a failed copy poisons the log.
+func TestFailedWriteAfterFailedCopyPoisons(t *testing.T) {
+	m := emptyMem(t)
+	disk := faultfs.New(m)
+	l := mappedLog(t, disk)
+	must(t, l.Sync(20))
+	disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy, faultfs.Write}, When: faultfs.Middle, Times: 2})
+	_, err := l.Append([]byte("x"))
+	wantIs(t, "Append", err, fault.ErrPoisoned)
+	wantIs(t, "Close", l.Close(), fault.ErrPoisoned)
+	if _, got, err := replay(small(m), 1); err != nil || len(got) != 20 {
+		t.Errorf("%d records, %v", len(got), err)
+	}
+}
 
 // Without room for a window, records are written as usual, and no zeros remain.
 func TestFullDiskPreventsWindows(t *testing.T) {
@@ -161,7 +206,8 @@ func TestRecordsAreWrittenWithoutWindows(t *testing.T) {
 	}
 }
 
-// A page that the system cannot provide is an error of Append, not the end of the process.
+// A segment that has been cut off poisons the log. The page that is missing is an error of Append, not
+// the end of the process, and the record is not written after a gap.
 func TestLostPageOfWindowPoisons(t *testing.T) {
 	dir := t.TempDir()
 	l := create(t, Options{FS: vfs.OS, Dir: dir, windows: windowRules{after: 1, frame: 2 << 10, least: 1 << 20, most: 1 << 20}})
@@ -176,6 +222,9 @@ func TestLostPageOfWindowPoisons(t *testing.T) {
 	_, err := l.Append([]byte(text(10, 1000)))
 	wantIs(t, "Append", err, fault.ErrPoisoned)
 	wantIs(t, "Close", l.Close(), fault.ErrPoisoned)
+	if info, err := os.Stat(filepath.Join(dir, segmentName(1))); err != nil || info.Size() != headerLen {
+		t.Errorf("the file was written afterwards: %v, %v", info, err)
+	}
 }
 
 // pageHistory is a log on a crashable disk, whose unsynced frames are in a window.

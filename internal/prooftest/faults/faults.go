@@ -28,8 +28,8 @@ func (k *Kind) full() bool {
 
 func (k *Kind) ever() bool { return k.rule.Times == faultfs.Forever }
 
-// takesSpace lists the calls that fail on a full disk.
-var takesSpace = []faultfs.Op{faultfs.Create, faultfs.Mkdir, faultfs.Write, faultfs.Preallocate, faultfs.LockWrite}
+// takesSpace lists the calls that fail on a full disk; Copy does on file systems that copy on write.
+var takesSpace = []faultfs.Op{faultfs.Create, faultfs.Mkdir, faultfs.Write, faultfs.Copy, faultfs.Preallocate, faultfs.LockWrite}
 
 // fullFor is the number of calls that fail on a disk that is full temporarily.
 const fullFor = 3
