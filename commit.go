@@ -15,7 +15,9 @@ import (
 )
 
 // CommitOption is an option of Batch.Commit: NoSync, AllowPartial. A nil option has no effect.
-type CommitOption interface{ commit(*commitOptions) }
+type CommitOption interface {
+	commit(commitOptions) commitOptions
+}
 
 type commitOptions struct {
 	noSync, partial bool
@@ -27,8 +29,15 @@ type (
 	allowPartial bool
 )
 
-func (noSync) commit(o *commitOptions)       { o.noSync = true }
-func (allowPartial) commit(o *commitOptions) { o.partial = true }
+func (noSync) commit(o commitOptions) commitOptions {
+	o.noSync = true
+	return o
+}
+
+func (allowPartial) commit(o commitOptions) commitOptions {
+	o.partial = true
+	return o
+}
 
 // NoSync makes Commit return when the batch is visible and written to the operating system. The
 // batch then survives a kill of the process, but not a power failure. Close makes it durable.
@@ -83,7 +92,7 @@ func (b *Batch) tryCommit(ctx context.Context, opts []CommitOption) (mvcc.Timest
 	var o commitOptions
 	for _, opt := range opts {
 		if opt != nil {
-			opt.commit(&o)
+			o = opt.commit(o)
 		}
 	}
 	if err := b.Err(); err != nil && !o.partial {

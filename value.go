@@ -459,53 +459,6 @@ func wide(cell []byte) Int128 {
 	return Int128{Lo: binary.LittleEndian.Uint64(cell), Hi: int64(binary.LittleEndian.Uint64(cell[8:]))}
 }
 
-// checkVector checks the cells of a vector as checkCell does, and returns the first row that is not
-// valid.
-func checkVector(c *schema.Column, v *batch.Vector, limit int) (row int, err error) {
-	if v.Present != nil && !c.Nullable {
-		for i := range v.Len {
-			if v.IsNull(i) {
-				return i, errors.New("NULL in a column that is not nullable")
-			}
-		}
-	}
-	if c.AutoIncrement {
-		for i := range v.Len {
-			if err := checkAutoCell(v.Cell(i)); err != nil {
-				return i, err
-			}
-		}
-	}
-	simple := !c.Type.Variable() && c.Type != schema.Bool && c.Type != schema.Date && !c.Type.Decimal()
-	if simple {
-		return 0, nil
-	}
-	if c.Type == schema.Decimal64 && v.Present == nil {
-		if bound := batch.Pow10(c.Precision).Lo; allBelow(batch.Values[int64](v), int64(bound)) {
-			return 0, nil
-		}
-	}
-	for i := range v.Len {
-		cell := v.Cell(i)
-		if len(cell) > limit {
-			return i, fmt.Errorf("%d bytes, limit %d", len(cell), limit)
-		}
-		if err := checkCell(c, cell); err != nil {
-			return i, err
-		}
-	}
-	return 0, nil
-}
-
-func allBelow(values []int64, bound int64) bool {
-	for _, x := range values {
-		if x >= bound || x <= -bound {
-			return false
-		}
-	}
-	return true
-}
-
 // isText reports whether a column's values are strings in Go.
 func isText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
 

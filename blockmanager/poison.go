@@ -3,7 +3,7 @@ package blockmanager
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -13,29 +13,26 @@ import (
 // A failed fsync leaves pages that look clean but are not on disk, so no later success proves
 // anything: the first cause stays, and all later writes are refused with it.
 type poison struct {
-	mu    sync.Mutex
-	cause error         // unchanged
-	ch    chan struct{} // closed with the first cause
+	cause atomic.Pointer[error] // unchanged
+	ch    chan struct{}         // closed with the first cause
 }
 
 func newPoison() *poison { return &poison{ch: make(chan struct{})} }
 
 // set records cause if it is the first, and returns the result of err.
 func (p *poison) set(cause error) error {
-	p.mu.Lock()
-	if p.cause == nil {
-		p.cause = cause
+	if p.cause.CompareAndSwap(nil, &cause) {
 		close(p.ch)
 	}
-	p.mu.Unlock()
 	return p.err()
 }
 
 // first returns the first cause unchanged, or nil.
 func (p *poison) first() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.cause
+	if cause := p.cause.Load(); cause != nil {
+		return *cause
+	}
+	return nil
 }
 
 // err returns the first cause, wrapped in ErrPoisoned, or nil.

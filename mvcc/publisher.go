@@ -74,7 +74,10 @@ func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) Op {
 // find returns the state of o. The caller holds mu.
 func (o Op) find() *pending {
 	p := o.publisher.pending
-	i := sort.Search(len(p), func(i int) bool { return p[i].lsn >= o.lsn })
+	i := len(p) - 1
+	if i < 0 || p[i].lsn != o.lsn { // else it is the newest, as with a single writer
+		i = sort.Search(len(p), func(i int) bool { return p[i].lsn >= o.lsn })
+	}
 	if i == len(p) || p[i].lsn != o.lsn || p[i].ready || p[i].applied {
 		panic(fmt.Sprintf("mvcc: batch at lsn %d is ready twice", o.lsn))
 	}
