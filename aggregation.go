@@ -288,8 +288,8 @@ type AggregateResult struct {
 	// count, sum(price).
 	Columns []schema.Column
 	// Groups are in ascending order of their keys, with NULL after all other values, and NaN after
-	// all numbers. Arrays are in the order of their bytes. Without GroupBy, there is one group, even
-	// if there are no rows.
+	// all numbers. Arrays are in the order of their bytes. Without GroupBy, there is one group,
+	// even if there are no rows.
 	Groups []Group
 }
 

@@ -240,8 +240,8 @@ func (b *background) begin(op operation) {
 	}
 }
 
-// carryOut runs an operation that begin has counted. It logs a failure, and remembers it so that the
-// operation is not repeated in vain.
+// carryOut runs an operation that begin has counted. It logs a failure, and remembers it so that
+// the operation is not repeated in vain.
 func (b *background) carryOut(ctx context.Context, op operation) error {
 	start := time.Now()
 	bytes, err := b.perform(ctx, op)
@@ -287,8 +287,8 @@ func (b *background) end() {
 	b.ended = make(chan struct{})
 }
 
-// learn updates what is known of a table from how an operation on it ended, and which of the rowsets
-// that it read are damaged.
+// learn updates what is known of a table from how an operation on it ended, and which of the
+// rowsets that it read are damaged.
 func (b *background) learn(op operation, result maintenance.Result, damaged []uint64, now time.Time) {
 	job := maintenance.Job{Kind: op.Kind, Table: op.Table}
 	w := b.tables[op.Table]

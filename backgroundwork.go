@@ -31,11 +31,11 @@ func (op *operation) public() BackgroundOp {
 	return out
 }
 
-// PauseBackgroundWork waits until no background operation runs, and keeps others from starting until
-// resume is called. Pauses may overlap: work continues when all are over. Flushes that the memory
-// limit forces, and calls such as Flush and Compact, are not paused. A second call of resume does
-// nothing. It must not be called by Options.Listener. Errors: ctx.Err(), after which nothing is
-// paused; ErrReadOnly; ErrPoisoned; ErrClosed.
+// PauseBackgroundWork waits until no background operation runs, and keeps others from starting
+// until resume is called. Pauses may overlap: work continues when all are over. Flushes that the
+// memory limit forces, and calls such as Flush and Compact, are not paused. A second call of resume
+// does nothing. It must not be called by Options.Listener. Errors: ctx.Err(), after which nothing
+// is paused; ErrReadOnly; ErrPoisoned; ErrClosed.
 func (s *Store) PauseBackgroundWork(ctx context.Context) (resume func(), err error) {
 	if err := s.enterWriting(); err != nil {
 		return nil, err
@@ -77,9 +77,9 @@ func (s *Store) PauseBackgroundWork(ctx context.Context) (resume func(), err err
 	}, nil
 }
 
-// StepBackgroundWork carries out the operation that background work would start next, and returns it.
-// ran is false if none is due. With Options.Manual, or while background work is paused, a program
-// can so go through it step by step. Errors: those of the operation, such as ErrCorrupt and
+// StepBackgroundWork carries out the operation that background work would start next, and returns
+// it. ran is false if none is due. With Options.Manual, or while background work is paused, a
+// program can so go through it step by step. Errors: those of the operation, such as ErrCorrupt and
 // ErrNoSpace; ctx.Err(); ErrReadOnly; ErrPoisoned; ErrClosed.
 func (s *Store) StepBackgroundWork(ctx context.Context) (op BackgroundOp, ran bool, err error) {
 	if err := s.enterWriting(); err != nil {
@@ -116,7 +116,8 @@ func (b *background) next() (operation, bool) {
 	return ops[i], true
 }
 
-// choose returns the index of the operation to start; −1 for none. It counts the others that are due.
+// choose returns the index of the operation to start; −1 for none. It counts the others that are
+// due.
 func (b *background) choose(ops []operation) int {
 	state := b.state()
 	list := make([]maintenance.Operation, len(ops))

@@ -21,7 +21,8 @@ func fakeBandwidth(perSecond int64, urgent func() bool) (*bandwidth, func() time
 	return w, func() time.Duration { return now.Sub(start) }
 }
 
-// Whatever the sizes of the writes, they take the time that the bandwidth gives them, less one burst.
+// Whatever the sizes of the writes, they take the time that the bandwidth gives them, less one
+// burst.
 func TestBandwidthLimitsBytesPerSecond(t *testing.T) {
 	const perSecond, total = 10 << 20, 64 << 20
 	for _, size := range []int64{1000, 64 << 10, 1 << 20, 5 << 20, total} {

@@ -13,8 +13,8 @@ type CompactionResult = compaction.Result
 
 // Flush writes the table's memory to disk: new rows to rowsets, changes to delta files. What other
 // goroutines write during the flush stays in memory, and so do changes of rowsets that are being
-// compacted, for which it does not wait. Neither writers nor readers of the table wait for the disk.
-// Errors: ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// compacted, for which it does not wait. Neither writers nor readers of the table wait for the
+// disk. Errors: ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Flush(ctx context.Context) error {
 	_, err := t.FlushResult(ctx)
 	return err
@@ -59,10 +59,10 @@ func (t *Table) Merge(ctx context.Context, c compaction.Choice) error {
 }
 
 // MergeBy merges the rowsets that a policy picks until it picks none, as is done in the background
-// with Options.Policy. budget is the number of bytes that it passes to the policy. It does not flush
-// memory. It also ends when the policy picks only rowsets that this call has written and whose merges
-// have left neither fewer rowsets nor fewer overlaps. Writers wait and errors are as for Merge; a
-// panic of the policy is an error.
+// with Options.Policy. budget is the number of bytes that it passes to the policy. It does not
+// flush memory. It also ends when the policy picks only rowsets that this call has written and
+// whose merges have left neither fewer rowsets nor fewer overlaps. Writers wait and errors are as
+// for Merge; a panic of the policy is an error.
 func (t *Table) MergeBy(ctx context.Context, p compaction.Policy, budget int64) (CompactionResult, error) {
 	return t.work(ctx, "merge", func(ctx context.Context) (CompactionResult, error) {
 		if p == nil {

@@ -50,8 +50,8 @@ func newCounters() *counters {
 	return c
 }
 
-// now returns the time since the store was opened, from the monotonic clock alone: it takes half the
-// time of time.Now.
+// now returns the time since the store was opened, from the monotonic clock alone: it takes half
+// the time of time.Now.
 func (c *counters) now() time.Duration { return time.Since(c.opened) }
 
 // beginGet counts a Get. It returns when the call began if it is to be timed, else 0.

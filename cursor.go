@@ -154,8 +154,8 @@ func (c *Cursor) Key() Key {
 }
 
 // Cells returns the cells of the current row, nil for NULL, in the order of Columns or of the
-// schema; nil if the cursor is not on a row. They are valid until the next move; byte strings may be
-// kept.
+// schema; nil if the cursor is not on a row. They are valid until the next move; byte strings may
+// be kept.
 func (c *Cursor) Cells() [][]byte {
 	if c.at != onRow {
 		return nil

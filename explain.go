@@ -13,9 +13,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Explanation describes what a scan, a count, or an aggregate did: what it read, what it skipped and
-// why, and how it tested each predicate. The option Explain and Scan.Explain return one. Counts are
-// exact: where a field says so, the parts add up to the whole.
+// Explanation describes what a scan, a count, or an aggregate did: what it read, what it skipped
+// and why, and how it tested each predicate. The option Explain and Scan.Explain return one. Counts
+// are exact: where a field says so, the parts add up to the whole.
 type Explanation struct {
 	Table string
 	Where string // the predicates in the syntax of SQL; empty without predicates
@@ -113,8 +113,8 @@ type ColumnCounts struct {
 
 // Explain makes a read set *e to an explanation of what it did, when it ends: for a scan at the end
 // of the loop over its rows, also if the loop was left early or there was an error. If the read
-// fails before it reads rows, or does not run, *e does not change. A read that is explained is slower:
-// it tests predicates one by one. A nil e has no effect.
+// fails before it reads rows, or does not run, *e does not change. A read that is explained is
+// slower: it tests predicates one by one. A nil e has no effect.
 func Explain(e *Explanation) CountOption {
 	return whereOption(func(o *readOptions) {
 		if e != nil {
@@ -189,8 +189,8 @@ func (x *explaining) restart() {
 	}
 }
 
-// finish sets the explanation, after all iterators were closed. If returned is negative, all selected
-// rows were returned.
+// finish sets the explanation, after all iterators were closed. If returned is negative, all
+// selected rows were returned.
 func (x *explaining) finish(returned int64) {
 	s := x.stats
 	if returned < 0 {

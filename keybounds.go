@@ -31,8 +31,8 @@ func boundByFilter(tableSchema *tablet.TableSchema, o *scan.Options) {
 	}
 }
 
-// narrow makes [lower, upper) the bounds of the scan, as far as it is not bounded more tightly. A nil
-// bound is none.
+// narrow makes [lower, upper) the bounds of the scan, as far as it is not bounded more tightly. A
+// nil bound is none.
 func narrow(o *scan.Options, lower, upper []byte) {
 	if bytes.Compare(lower, o.Lower) > 0 {
 		o.Lower = lower
@@ -43,8 +43,8 @@ func narrow(o *scan.Options, lower, upper []byte) {
 }
 
 // columnBounds returns bounds of the keys whose column i passes the tests that the filter is a
-// conjunction of, if the columns before it are encoded as prefix. equal is the prefix with column i,
-// nil unless its value is known.
+// conjunction of, if the columns before it are encoded as prefix. equal is the prefix with column
+// i, nil unless its value is known.
 func columnBounds(tableSchema *tablet.TableSchema, o *scan.Options, i int, prefix []byte) (lower, upper, equal []byte) {
 	id := tableSchema.Schema.Columns[i].ID
 	within := scan.Options{}
@@ -53,8 +53,8 @@ func columnBounds(tableSchema *tablet.TableSchema, o *scan.Options, i int, prefi
 		if p == nil || p.ID != id || len(p.Values) == 0 {
 			continue
 		}
-		// Encoded keys are in the order of their columns, so those with at most this value begin with
-		// it or come before it.
+		// Encoded keys are in the order of their columns, so those with at most this value begin
+		// with it or come before it.
 		encode := func(cell []byte) []byte {
 			return tableSchema.Encoder.AppendCell(bytes.Clone(prefix), i, cell)
 		}

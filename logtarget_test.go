@@ -8,8 +8,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A log whose segments are longer than it should become is flushed once in a segment or two. A flush
-// does not make the newest segment shorter, so it must not be due again after the next write batch.
+// A log whose segments are longer than it should become is flushed once in a segment or two. A
+// flush does not make the newest segment shorter, so it must not be due again after the next write
+// batch.
 func TestLargeLogSegmentsCauseFewFlushes(t *testing.T) {
 	const maxLog, segment, batch, batches = 8 << 10, 64 << 10, 1 << 10, 500
 	store, err := Open("/store", &Options{FS: vfs.NewMem(), Manual: true, LogSegmentBytes: segment})

@@ -11,9 +11,9 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Metrics describes what a store has done since it was opened, and what it uses now. Its figures are
-// read one after the other: with concurrent calls they may be from slightly different times. WriteTo
-// writes them in the text format of Prometheus.
+// Metrics describes what a store has done since it was opened, and what it uses now. Its figures
+// are read one after the other: with concurrent calls they may be from slightly different times.
+// WriteTo writes them in the text format of Prometheus.
 type Metrics struct {
 	Uptime time.Duration // since the store was opened
 
@@ -29,8 +29,8 @@ type Metrics struct {
 	// compaction.Spans computes it from the bounds and sizes of its rowsets, averaged over all
 	// tables by the bytes of their rowsets. 1 means that no rowsets overlap; 0 that there are none.
 	ReadAmplification float64
-	// WriteAmplification is (LogMetrics.BytesWritten + the sum of JobMetrics.BytesWritten) divided by
-	// (CommitMetrics.Bytes + JobMetrics.BytesWritten of ingests). It may be below 1: files are
+	// WriteAmplification is (LogMetrics.BytesWritten + the sum of JobMetrics.BytesWritten) divided
+	// by (CommitMetrics.Bytes + JobMetrics.BytesWritten of ingests). It may be below 1: files are
 	// compressed. 0 if nothing was written.
 	WriteAmplification float64
 	// SpaceAmplification is the sum of Disk divided by the bytes of the newest rows in files: the
@@ -207,8 +207,8 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// Metrics returns what the store has done and what it uses. It takes time in proportion to the number
-// of blocks and rowsets, reads no file, and blocks no other call for longer than that.
+// Metrics returns what the store has done and what it uses. It takes time in proportion to the
+// number of blocks and rowsets, reads no file, and blocks no other call for longer than that.
 func (s *Store) Metrics() (Metrics, error) {
 	if err := s.enter(); err != nil {
 		return Metrics{}, err

@@ -84,8 +84,8 @@ func (b *background) list(now time.Time, tables bool) (ops []operation) {
 	return ops
 }
 
-// listLogGC returns the removal of log segments. Without tables, it waits until it is time to confirm
-// the metadata.
+// listLogGC returns the removal of log segments. Without tables, it waits until it is time to
+// confirm the metadata.
 func (b *background) listLogGC(tables bool) []operation {
 	free := b.s.log.Bytes() - b.s.log.BytesFrom(b.s.blocks.LogStart())
 	if !b.confirmDue && (free <= 0 || !tables) {
@@ -176,8 +176,8 @@ func (b *background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []o
 	return ops
 }
 
-// beginPlanning returns the tables of which the policy has not seen the present layout. If there are
-// any, it counts a rewriting operation that runs, and the caller calls plan.
+// beginPlanning returns the tables of which the policy has not seen the present layout. If there
+// are any, it counts a rewriting operation that runs, and the caller calls plan.
 func (b *background) beginPlanning() (tables []*Table) {
 	if b.planning {
 		return nil
@@ -227,8 +227,8 @@ func (b *background) plan(tables []*Table) {
 	b.mu.Unlock()
 }
 
-// perform runs an operation and returns the number of bytes that it wrote to new files, or for LogGC
-// the number of bytes that it removed.
+// perform runs an operation and returns the number of bytes that it wrote to new files, or for
+// LogGC the number of bytes that it removed.
 func (b *background) perform(ctx context.Context, op operation) (bytes int64, err error) {
 	switch op.Kind {
 	case maintenance.Flush:

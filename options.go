@@ -56,15 +56,15 @@ type Options struct {
 	Clock mvcc.Clock
 	// Logger receives messages on recovery and background work. Default: nothing is logged.
 	Logger *slog.Logger
-	// Listener is called when a flush, compaction or ingest begins and after it has ended, and when a
-	// writer begins and ends to wait for memory (compaction.Stall). Each has two events with one
+	// Listener is called when a flush, compaction or ingest begins and after it has ended, and when
+	// a writer begins and ends to wait for memory (compaction.Stall). Each has two events with one
 	// number, the first with Event.Begin set. Calls may be concurrent; those of one number are not,
-	// and those at the ends of jobs of one table are one after another, in the order of the commits,
-	// in the goroutine that did the job or one that did a concurrent one.
+	// and those at the ends of jobs of one table are one after another, in the order of the
+	// commits, in the goroutine that did the job or one that did a concurrent one.
 	//
 	// At the end of a job or a wait no lock is held: Listener may use the store in any way except
-	// Close, which waits for it. With Event.Begin the job or the writer waits for Listener, which may
-	// read, but must not write, flush or compact: it would wait for the job. Default: none.
+	// Close, which waits for it. With Event.Begin the job or the writer waits for Listener, which
+	// may read, but must not write, flush or compact: it would wait for the job. Default: none.
 	Listener func(Event)
 	// Progress is called periodically with the number of rows that a flush or a merging compaction
 	// has read so far. It runs in the goroutine that does the work, and must be quick and must not
@@ -75,10 +75,10 @@ type Options struct {
 	// Manual leaves flushes and compactions to the caller, except for flushes that the memory limit
 	// forces. Store.StepBackgroundWork carries out what is due.
 	Manual bool
-	// Schedule chooses which background operation starts next, for experiments and tests: it returns
-	// an index in ops, which is not empty, or a negative number to start none now. It is called with
-	// a lock held: it must be quick and must not use the store. Default: what docs/compaction.md
-	// describes.
+	// Schedule chooses which background operation starts next, for experiments and tests: it
+	// returns an index in ops, which is not empty, or a negative number to start none now. It is
+	// called with a lock held: it must be quick and must not use the store. Default: what
+	// docs/compaction.md describes.
 	Schedule func(ops []BackgroundOp) int
 	// Policy chooses what to merge in the background. compaction.Named lists those that there are.
 	// Default: compaction.Overlap{}.
@@ -88,8 +88,8 @@ type Options struct {
 	// does not delay the flush of another. Default 2, at least 2.
 	MaintenanceWorkers int
 	// CompactionBandwidth is how many bytes per second merges and delta compactions write, those by
-	// call included. Flushes are not limited, and compactions are not while memory or the log is over
-	// its limit. Default: no limit.
+	// call included. Flushes are not limited, and compactions are not while memory or the log is
+	// over its limit. Default: no limit.
 	CompactionBandwidth int64
 	// FlushBytes is the size at which a MemRowSet is flushed. Default: 64 MiB, or a quarter of
 	// MemoryLimit if that is less.

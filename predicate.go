@@ -112,13 +112,13 @@ func NotNull(column string) Predicate { return Predicate{kind: isNotNull, column
 // Table.Scan, TableOf.Scan, and ScanAs test fewer rows while a filter excludes little: after each
 // sample of 4096 tested rows of which more than 90 % pass, all rows with a value pass without a
 // test, except in every 16th batch, which is the next sample. So no row of a value in the filter is
-// ever missing, but there are more false positives than the filter has by itself. Which ones depends
-// on how the rows are stored, and two scans of the same state may return different ones. To get the
-// same rows each time, test those of the result again: filter.Test(bytes).
+// ever missing, but there are more false positives than the filter has by itself. Which ones
+// depends on how the rows are stored, and two scans of the same state may return different ones. To
+// get the same rows each time, test those of the result again: filter.Test(bytes).
 //
-// All else tests each row and gives exactly the filter's own answers: Not(InBloom(…)), which is true
-// for values that certainly were not added, but not for false positives; Count and Aggregate; and
-// the predicates of changes and conditions.
+// All else tests each row and gives exactly the filter's own answers: Not(InBloom(…)), which is
+// true for values that certainly were not added, but not for false positives; Count and Aggregate;
+// and the predicates of changes and conditions.
 func InBloom(column string, filter *bloom.BloomFilter) Predicate {
 	return Predicate{kind: isInBloom, column: column, filter: filter}
 }

@@ -87,8 +87,8 @@ func (t *Table) appendKeyOf(dst []byte, tableSchema *tablet.TableSchema, values 
 	return dst, nil
 }
 
-// scratch returns memory for a cell that is about to be appended to dst: the end of dst's memory, if
-// that has room for both.
+// scratch returns memory for a cell that is about to be appended to dst: the end of dst's memory,
+// if that has room for both.
 func scratch(dst []byte) []byte {
 	if at := cap(dst) - maxWidth; at >= len(dst)+maxWidth {
 		return dst[at:at]

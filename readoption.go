@@ -38,7 +38,8 @@ type (
 		count()
 	}
 
-	// CursorOption is an option of Table.Cursor: Columns, Where, From, To, Prefix, AsOf, At, Latest.
+	// CursorOption is an option of Table.Cursor: Columns, Where, From, To, Prefix, AsOf, At,
+	// Latest.
 	CursorOption interface {
 		option
 		cursor()

@@ -32,7 +32,8 @@ type Table struct {
 	views sync.Map    // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
-// TableOption is an option of CreateTable: History, Comment, RowFile. The zero TableOption has no effect.
+// TableOption is an option of CreateTable: History, Comment, RowFile. The zero TableOption has no
+// effect.
 type TableOption struct{ apply func(*meta.Table) error }
 
 // History keeps old versions of the table's rows for d, or HistoryForever. The default is that of
@@ -62,8 +63,8 @@ func Comment(text string) TableOption {
 // RowFile makes the table store each row a second time, as one piece next to the other rows: a read
 // of a row then reads one place of a file instead of one for each column. A read of rows that are
 // not in memory takes a tenth of the time, and the table about twice the space; flushes and
-// compactions write as much more. It pays for tables of many columns that are larger than memory and
-// are read by key.
+// compactions write as much more. It pays for tables of many columns that are larger than memory
+// and are read by key.
 func RowFile(on bool) TableOption {
 	return TableOption{func(t *meta.Table) error { t.RowFile = on; return nil }}
 }

@@ -160,8 +160,8 @@ func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
 	return p, nil
 }
 
-// each calls f for the batches of the scan, in up to p.workers goroutines, and begin, unless that is
-// nil, for each part before its batches. Calls with the same worker, in [0, p.workers), never
+// each calls f for the batches of the scan, in up to p.workers goroutines, and begin, unless that
+// is nil, for each part before its batches. Calls with the same worker, in [0, p.workers), never
 // overlap.
 func (p *partsScan) each(begin func(worker int, it scan.Iterator), f func(worker int, b *batch.RecordBatch) error) error {
 	start := time.Now()

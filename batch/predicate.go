@@ -61,9 +61,9 @@ type Predicate struct {
 	Values [][]byte
 	Filter *bloom.BloomFilter // for InFilter; nil for other operators
 
-	// MayRest allows FilterEval to pass all cells except NULLs, instead of testing them, while nearly
-	// all pass the test. It is for InFilter only, and for filters that are not negated: the result
-	// then has more false positives.
+	// MayRest allows FilterEval to pass all cells except NULLs, instead of testing them, while
+	// nearly all pass the test. It is for InFilter only, and for filters that are not negated: the
+	// result then has more false positives.
 	MayRest bool
 
 	words *wordCache // set by Prepare; shared by copies

@@ -21,8 +21,8 @@ func TestInFilterRestsWhileItExcludesLittle(t *testing.T) {
 	}
 	f := Test(p)
 	var e FilterEval
-	// run evaluates the filter on a batch in which added cells were added and others not, and row 0 is
-	// NULL. It returns how many of the others pass.
+	// run evaluates the filter on a batch in which added cells were added and others not, and row 0
+	// is NULL. It returns how many of the others pass.
 	run := func(added int) (falsePositives int) {
 		v := NewVector(schema.Int32, n)
 		for i := range n {

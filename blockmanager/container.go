@@ -105,8 +105,8 @@ func checkContainer(o *Options, id containerID, f vfs.File, last int64) error {
 	return nil
 }
 
-// createContainer creates a new container: file and header page, which become durable when a Creation
-// that writes to it is synced. Errors: ErrNoSpace, after which no file is left.
+// createContainer creates a new container: file and header page, which become durable when a
+// Creation that writes to it is synced. Errors: ErrNoSpace, after which no file is left.
 func createContainer(o *Options, blockSize int64) (*container, error) {
 	c := &container{window: firstWindow, unnamed: true}
 	rand.Read(c.id[:])

@@ -159,8 +159,8 @@ func (c *Creation) Sync() error {
 	return nil
 }
 
-// syncDirty syncs the containers that were written to, all at once, and then the directory if one of
-// them is new: after a failure nothing else is synced. The caller holds mu.
+// syncDirty syncs the containers that were written to, all at once, and then the directory if one
+// of them is new: after a failure nothing else is synced. The caller holds mu.
 func (c *Creation) syncDirty() (err error) {
 	o := &c.m.o
 	errs, unnamed := make(chan error, len(c.dirty)), false

@@ -157,7 +157,8 @@ type Stats struct {
 	MetadataBytes int64 // of the files in meta/
 }
 
-// Pinned counts the dropped blocks whose space cannot be reclaimed yet, since readers have them open.
+// Pinned counts the dropped blocks whose space cannot be reclaimed yet, since readers have them
+// open.
 type Pinned struct {
 	Blocks int
 	Bytes  int64

@@ -81,8 +81,8 @@ func (m *Manager) takeSparse() (c *container, blocks []*liveBlock) {
 	return c, blocks
 }
 
-// Sparse returns how many bytes of the container that Rewrite would empty next are used, and how many
-// of these are live blocks, which it would copy; 0 if there is no sparse container.
+// Sparse returns how many bytes of the container that Rewrite would empty next are used, and how
+// many of these are live blocks, which it would copy; 0 if there is no sparse container.
 func (m *Manager) Sparse() (live, used int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,8 +93,8 @@ func (m *Manager) Sparse() (live, used int64) {
 	return live, c.row.next
 }
 
-// sparsest returns the sparsest container and the bytes of its live blocks; nil if none is sparse. The
-// caller holds mu.
+// sparsest returns the sparsest container and the bytes of its live blocks; nil if none is sparse.
+// The caller holds mu.
 func (m *Manager) sparsest() (c *container, bytes int64) {
 	live := map[*container]int64{}
 	for _, b := range m.state.blocks {

@@ -108,8 +108,8 @@ func (s *shard) put(h uint64, k Key, v any, size int64) {
 	}
 }
 
-// admits reports whether a value for the hash should be put: there is room for it, or it was dropped
-// or declined recently. Otherwise it remembers the hash.
+// admits reports whether a value for the hash should be put: there is room for it, or it was
+// dropped or declined recently. Otherwise it remembers the hash.
 func (s *shard) admits(h uint64, size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A filter uses bounds only if no value of the column can be outside of them. It does not use them if
-// one of these holds. Source: carbondata spec §7.8, §9.
+// A filter uses bounds only if no value of the column can be outside of them. It does not use them
+// if one of these holds. Source: carbondata spec §7.8, §9.
 //
 //   - The flag of presence is false. Or there is no flag, as in files of SDK 1.4, and the minimum is
 //     empty, as with nulls there. Or the maximum is empty.

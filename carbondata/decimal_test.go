@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// decimalPage returns a file with a DECIMAL of the given digits, two of them after the point, in a page of
-// values. The last row is NULL if null is set.
+// decimalPage returns a file with a DECIMAL of the given digits, two of them after the point, in a
+// page of values. The last row is NULL if null is set.
 func decimalPage(precision int, values []batch.Int128, null bool) []byte {
 	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}}
 	enc, store, width := encAdaptive, inLong, inLong.width()

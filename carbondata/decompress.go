@@ -65,9 +65,9 @@ func decompressText(dst []byte, codec string, src []byte, limit int) ([]byte, er
 }
 
 // unsnappy uses a decoder that is much faster than the strict one, and that reads a copy from
-// offset 0, which no encoder of Snappy writes, as a copy from the offset before. Only Verify looks for
-// these: that takes 0.8 to 0.9 of the time of the decoder. In strings, which compress.UnpackText unpacks,
-// every read finds them.
+// offset 0, which no encoder of Snappy writes, as a copy from the offset before. Only Verify looks
+// for these: that takes 0.8 to 0.9 of the time of the decoder. In strings, which
+// compress.UnpackText unpacks, every read finds them.
 func unsnappy(dst, src []byte, limit int) ([]byte, error) {
 	n, err := snappyLen(src, limit)
 	if err != nil {

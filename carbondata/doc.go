@@ -60,8 +60,8 @@
 // file systems. Index files are read in transactional tables, and before a
 // scan with a filter.
 //
-// A Table and a File are safe for concurrent use. Rows belong to the caller. Scans read pages, and a
-// Writer adds and encodes columns, in up to four goroutines; what they return and write does not
+// A Table and a File are safe for concurrent use. Rows belong to the caller. Scans read pages, and
+// a Writer adds and encodes columns, in up to four goroutines; what they return and write does not
 // depend on how many there are.
 //
 // # Writing
@@ -72,8 +72,9 @@
 //	err = w.Close()                          // the folder appears
 //
 // The files are those of the SDK 2.3 with the same options: the same columns, pages, encodings, and
-// blocklets, except where its choices lose values, or its bounds are wrong. Names are in lower case.
-// Rows may come in any order: with sort columns they are sorted, through temporary files if need be.
+// blocklets, except where its choices lose values, or its bounds are wrong. Names are in lower
+// case. Rows may come in any order: with sort columns they are sorted, through temporary files if
+// need be.
 //
 // Values that CarbonData reads as other values are refused: a NULL in a VARCHAR, no bytes in a
 // BINARY, an array or a map of exactly one NULL, a struct of only NULLs, the text "@NU#LL$!", text

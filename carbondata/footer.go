@@ -342,8 +342,8 @@ func (f *File) readFooter(from, start, end int64) error {
 		if err != nil {
 			return inside(err, "blocklet %d", i)
 		}
-		// Not bl.measures, which can be before the end if there are none: blocklets of the same bytes would
-		// take a time without limit.
+		// Not bl.measures, which can be before the end if there are none: blocklets of the same
+		// bytes would take a time without limit.
 		from = bl.end(f.chunks-1, f.dimensions)
 		rows += int64(bl.rows)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fuzztest"
 )
 
-// FuzzHeader fuzzes the header before the other bytes of a file. The footer's positions stay right if
-// the header keeps its length.
+// FuzzHeader fuzzes the header before the other bytes of a file. The footer's positions stay right
+// if the header keeps its length.
 func FuzzHeader(f *testing.F) {
 	for _, folder := range []string{"one-column-string", "one-row", "nested-deep"} {
 		data := goldenFile(f, folder)

@@ -319,8 +319,8 @@ func checkIndex(path string, files map[string]*File) error {
 	return nil
 }
 
-// checkedIndex is checkIndexes for scans with filters, of which only the first reads the files. Open
-// has done it in a transactional table.
+// checkedIndex is checkIndexes for scans with filters, of which only the first reads the files.
+// Open has done it in a transactional table.
 func (t *Table) checkedIndex() error {
 	if t.byID {
 		return nil

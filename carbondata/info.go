@@ -311,7 +311,8 @@ func (f *tableFile) info(sums *infoSums) (d DataFileInfo, err error) {
 	return d, nil
 }
 
-// boundOrNull returns a minimum or maximum as a value, nil if it is that of a NULL or cannot be used.
+// boundOrNull returns a minimum or maximum as a value, nil if it is that of a NULL or cannot be
+// used.
 func (c *Column) boundOrNull(b []byte) any {
 	v, usable := c.boundValue(b)
 	if !usable || v == nullText || v == Days(dateNull-dateZero) {

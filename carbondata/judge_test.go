@@ -62,8 +62,8 @@ func TestSDKReadsRandomFolders(t *testing.T) {
 	t.Logf("%d filters passed %d rows", filters, found)
 }
 
-// compareFilter compares the rows that pass a filter, in the SDK and in this package, with the right
-// answer. It returns the number of rows.
+// compareFilter compares the rows that pass a filter, in the SDK and in this package, with the
+// right answer. It returns the number of rows.
 func (f *randomFolder) compareFilter(t *testing.T, j *sdkReader, filter plainFilter, rows [][]any, lines []string) int {
 	t.Helper()
 	table, err := Open(f.dir)

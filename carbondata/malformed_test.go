@@ -90,8 +90,8 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsRepeats has pages of two equal values, the second a copy of the first in one piece or
-// in two, of which the second is from offset 0. Of strings, reads refuse that too.
+// TestVerifyFindsRepeats has pages of two equal values, the second a copy of the first in one piece
+// or in two, of which the second is from offset 0. Of strings, reads refuse that too.
 func TestVerifyFindsRepeats(t *testing.T) {
 	const repeat, copied = "\x01\x08\x01\x00", "\x11\x08"
 	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}}

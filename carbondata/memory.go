@@ -17,8 +17,8 @@ type memory struct {
 // memoryLimit returns the limit for a file.
 func (f *File) memoryLimit() int { return memoryFor(f.src.Size()) }
 
-// memoryFor returns the limit for a number of bytes, so that reading them takes no more than 32 times
-// their size and 32 MiB, whatever a codec could produce from them.
+// memoryFor returns the limit for a number of bytes, so that reading them takes no more than 32
+// times their size and 32 MiB, whatever a codec could produce from them.
 func memoryFor(size int64) int { return int(min(24<<20+28*size, 1<<31-1)) }
 
 // elementBytes is the memory of a Go value in a row, or of an element, a field, or a pair, with its
@@ -39,10 +39,11 @@ func (m *memory) take(n int) error {
 	return nil
 }
 
-// work limits the bytes that a scan uncompresses from one file, and so its time. Zstandard makes 128 KiB
-// of 4 bytes: without a limit, a damaged file of a megabyte could keep a CPU busy for minutes, with
-// pages that each fit into memory. A cell of a page is free up to cellWork bytes: rows that the file has
-// may take time. Rows of longer text are limited, by far more than any real file has.
+// work limits the bytes that a scan uncompresses from one file, and so its time. Zstandard makes
+// 128 KiB of 4 bytes: without a limit, a damaged file of a megabyte could keep a CPU busy for
+// minutes, with pages that each fit into memory. A cell of a page is free up to cellWork bytes:
+// rows that the file has may take time. Rows of longer text are limited, by far more than any real
+// file has.
 //
 // It is safe for concurrent use.
 type work struct{ left atomic.Int64 }

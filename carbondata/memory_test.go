@@ -67,8 +67,8 @@ func newChunk(column, page anyStruct, n int, data []byte) storedChunk {
 // dataFileOf returns a data file with n rows in one page. All columns are dimensions, or none.
 func dataFileOf(n int, chunks []storedChunk) []byte { return repeatedFile(n, 1, chunks) }
 
-// repeatedFile is dataFileOf with the same blocklet several times. If that is not once, the measures end
-// where the blocklet begins.
+// repeatedFile is dataFileOf with the same blocklet several times. If that is not once, the
+// measures end where the blocklet begins.
 func repeatedFile(n, times int, chunks []storedChunk) []byte {
 	var schema, offsets, lengths []any
 	for _, c := range chunks {

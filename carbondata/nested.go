@@ -14,8 +14,8 @@ const (
 	fieldsLen   = 2 // file format: never change
 )
 
-// element returns which elements of the child belong to a row: [first, first+count). An empty row has
-// first 0, whatever the page says.
+// element returns which elements of the child belong to a row: [first, first+count). An empty row
+// has first 0, whatever the page says.
 func (p *page) element(row int) (first, count int) {
 	b := p.data[row*elementsLen:]
 	if count = int(int32(binary.BigEndian.Uint32(b))); count == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// TestEmptyArraysBeginAnywhere decodes arrays without elements whose index of the first is not in the
-// page of the elements.
+// TestEmptyArraysBeginAnywhere decodes arrays without elements whose index of the first is not in
+// the page of the elements.
 func TestEmptyArraysBeginAnywhere(t *testing.T) {
 	column := Column{Name: "a", Type: Array, Children: []Column{{Name: "val", Type: String, nested: true}}}
 	words := batch.Dictionary{Words: [][]byte{[]byte("x")}}

@@ -11,8 +11,8 @@ import (
 // longer than all others together, and the filter's columns come before the rest.
 //
 // The readers share the headers and dictionaries of the blocklet, which do not change once all
-// columns are open. Nothing is read ahead before that, nor if it is not known before how much memory
-// a page takes: all pages together take no more than one of them may.
+// columns are open. Nothing is read ahead before that, nor if it is not known before how much
+// memory a page takes: all pages together take no more than one of them may.
 func (s *pages) readAhead() {
 	first := s.readers[0]
 	count := s.file.blocklets[s.blocklet].pages

@@ -37,8 +37,8 @@ func withProcs(f func(procs int)) {
 	}
 }
 
-// TestReadAheadChangesNothing compares scans with one and with more CPUs: rows and statistics, while
-// pages are read ahead.
+// TestReadAheadChangesNothing compares scans with one and with more CPUs: rows and statistics,
+// while pages are read ahead.
 func TestReadAheadChangesNothing(t *testing.T) {
 	dir, columns := manyPages(t)
 	table, err := Open(dir)

@@ -81,9 +81,9 @@ func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
 // filter that is not of its column's type, ErrCorrupt, ErrUnsupported, those of package os and of
 // ctx.
 //
-// Memory: a page of each column, up to four pages where CPUs read ahead, and headers and dictionaries
-// of one blocklet; at most 32 times the largest file and 32 MiB. Time: a file whose pages become more
-// than 1024 times its size, 1 GiB, and 64 bytes for each cell is ErrUnsupported.
+// Memory: a page of each column, up to four pages where CPUs read ahead, and headers and
+// dictionaries of one blocklet; at most 32 times the largest file and 32 MiB. Time: a file whose
+// pages become more than 1024 times its size, 1 GiB, and 64 bytes for each cell is ErrUnsupported.
 func (t *Table) Rows(ctx context.Context, o ScanOptions) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		if err := t.rows(ctx, o, yield); err != nil {

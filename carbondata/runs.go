@@ -109,8 +109,8 @@ func (p *page) findCodes() error {
 	if p.ends == nil || p.inverse == nil {
 		return nil
 	}
-	// Row IDs need the codes of all entries. The runs move to their places from the last to the first:
-	// no run begins before its index.
+	// Row IDs need the codes of all entries. The runs move to their places from the last to the
+	// first: no run begins before its index.
 	for k := n - 1; k >= 0; k-- {
 		code, start := p.codes[k], 0
 		if k > 0 {

@@ -185,8 +185,8 @@ func (s *pages) openFile(f *tableFile) {
 	}
 }
 
-// nextPage moves to the next page of the file, or to the next blocklet, or closes the file after the
-// last one. It reports whether rows of the page are selected.
+// nextPage moves to the next page of the file, or to the next blocklet, or closes the file after
+// the last one. It reports whether rows of the page are selected.
 func (s *pages) nextPage() (selected bool, err error) {
 	if s.blocklet < 0 || s.page == s.file.blocklets[s.blocklet].pages-1 {
 		return false, s.nextBlocklet()
@@ -243,8 +243,8 @@ func (r *pageReader) read() error {
 	return r.readColumns(r.result)
 }
 
-// openBlocklet reads the headers of the filter's columns, unless the bounds of the blocklet say that
-// no row is selected. Then it skips the blocklet.
+// openBlocklet reads the headers of the filter's columns, unless the bounds of the blocklet say
+// that no row is selected. Then it skips the blocklet.
 func (s *pages) openBlocklet() error {
 	b := &s.file.blocklets[s.blocklet]
 	s.headers = s.limit

@@ -28,8 +28,8 @@ func TestOpenDoesNotWaitForPipes(t *testing.T) {
 	}
 }
 
-// TestHugeFilesAreNotReadAtOnce makes files that are read at once into sparse ones of a terabyte, and
-// into pipes.
+// TestHugeFilesAreNotReadAtOnce makes files that are read at once into sparse ones of a terabyte,
+// and into pipes.
 func TestHugeFilesAreNotReadAtOnce(t *testing.T) {
 	for _, c := range []struct{ folder, file string }{
 		{"table", "db/t/Metadata/tablestatus"},

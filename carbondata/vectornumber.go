@@ -36,8 +36,8 @@ func (p *page) fillNumbers(v *batch.Vector, at, from, to int) error {
 	return p.fillIntegers(v, at, from, to, buffer[:])
 }
 
-// fillIntegers decodes the numbers of rows [from, to) that are stored as integers, as many at once as
-// there are in buffer.
+// fillIntegers decodes the numbers of rows [from, to) that are stored as integers, as many at once
+// as there are in buffer.
 func (p *page) fillIntegers(v *batch.Vector, at, from, to int, buffer []int64) error {
 	n := &p.numbers
 	for from < to {

@@ -218,8 +218,8 @@ func dropColumn(header anyStruct) {
 	header[indexColumns] = columns
 }
 
-// TestVerifyOfChangedFolders changes single bytes: Verify and Info return nil or an error of the two
-// kinds.
+// TestVerifyOfChangedFolders changes single bytes: Verify and Info return nil or an error of the
+// two kinds.
 func TestVerifyOfChangedFolders(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	rounds := 120

@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/block"
 )
 
-// longRows writes a folder of pages of ten rows of a number and a text, and returns it with the bytes that
-// its pages of text become, without those that are free.
+// longRows writes a folder of pages of ten rows of a number and a text, and returns it with the
+// bytes that its pages of text become, without those that are free.
 func longRows(t *testing.T, pages, length int) (folder string, bytes int64) {
 	folder = filepath.Join(t.TempDir(), "folder")
 	w, err := Create(folder, []Column{{Name: "n", Type: Long}, {Name: "text", Type: Varchar}}, WriterOptions{Compressor: nameZstd, PageRows: 10, NoLocalDictionary: true})
@@ -30,8 +30,8 @@ func longRows(t *testing.T, pages, length int) (folder string, bytes int64) {
 	return folder, int64(10 * pages * (longLengthLen + length - cellWork))
 }
 
-// TestScansCountWhatTheyUncompress scans and verifies a file, and then again with a limit that its pages
-// exceed at some point.
+// TestScansCountWhatTheyUncompress scans and verifies a file, and then again with a limit that its
+// pages exceed at some point.
 func TestScansCountWhatTheyUncompress(t *testing.T) {
 	const pages, length = 12, 2000
 	folder, bytes := longRows(t, pages, length)
@@ -75,8 +75,8 @@ func TestScansCountWhatTheyUncompress(t *testing.T) {
 	}
 }
 
-// TestBlockletsDoNotShareBytes has a chunk in several blocklets: a small file would contain any number
-// of rows, and take any time.
+// TestBlockletsDoNotShareBytes has a chunk in several blocklets: a small file would contain any
+// number of rows, and take any time.
 func TestBlockletsDoNotShareBytes(t *testing.T) {
 	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}, pageEncoders: anyListOf(i32(int(encVarchar)))}
 	column := anyStruct{columnName: []byte("c"), columnID: []byte("c"), columnOrdinal: i32(0), columnType: i32(int(Varchar)), columnDimension: true}

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressor writes what decompress reads, see the table above nameSnappy. It is safe for concurrent
-// use.
+// compressor writes what decompress reads, see the table above nameSnappy. It is safe for
+// concurrent use.
 type compressor struct {
 	name string
 	zstd *zstd.Encoder

@@ -239,7 +239,8 @@ func (s *fileSchema) arrange() {
 			}
 		}
 	}
-	// The names of elements are counted in the user's order, those of the parents of children first.
+	// The names of elements are counted in the user's order, those of the parents of children
+	// first.
 	number, ids := 0, map[string]int{}
 	for _, w := range s.columns {
 		w.name(w.Name, w.Name, &number, ids)

@@ -235,9 +235,9 @@ func BenchmarkRuns(b *testing.B) {
 	})
 }
 
-// BenchmarkSelect tests all rows of a cached column of random numbers in windows. Numbers of one bit
-// have one plane to compare, so that nearly all of the time is the work that each window, cblock and
-// chunk takes whatever it contains.
+// BenchmarkSelect tests all rows of a cached column of random numbers in windows. Numbers of one
+// bit have one plane to compare, so that nearly all of the time is the work that each window,
+// cblock and chunk takes whatever it contains.
 func BenchmarkSelect(b *testing.B) {
 	for _, bits := range []int{1, 18} {
 		v, rng := batch.NewVector(schema.Int64, benchRows), rand.New(rand.NewPCG(1, 2))

@@ -5,17 +5,17 @@ import (
 	"github.com/oribi-db/oribi/internal/encoding"
 )
 
-// CodeSplit is the memory of SplitWords. The zero CodeSplit is ready for use. Not safe for concurrent
-// use.
+// CodeSplit is the memory of SplitWords. The zero CodeSplit is ready for use. Not safe for
+// concurrent use.
 type CodeSplit struct{ split encoding.CodeSplit }
 
 // Release makes x forget all files.
 func (x *CodeSplit) Release() { x.split.Release() }
 
-// SplitWords clears those of bits [0, n) of parts[k] whose cells, from row ord on, are not word k of
-// the dictionary. Before, the parts are equal, one for each of Words. Rows after the end of the file do
-// not count. ok is false, and parts are undefined, if there is no part, or a cblock with a bit that is 1
-// may have NULLs or is not in dictionary form. Errors: ErrCorrupt.
+// SplitWords clears those of bits [0, n) of parts[k] whose cells, from row ord on, are not word k
+// of the dictionary. Before, the parts are equal, one for each of Words. Rows after the end of the
+// file do not count. ok is false, and parts are undefined, if there is no part, or a cblock with a
+// bit that is 1 may have NULLs or is not in dictionary form. Errors: ErrCorrupt.
 func (c *ColumnReader) SplitWords(ord batch.Ordinal, n int, parts []batch.Bitmap, x *CodeSplit) (ok bool, err error) {
 	if len(parts) == 0 {
 		return false, nil

@@ -18,8 +18,8 @@ type ColumnReader struct {
 	// the next call of ReadVector, except in columns of arrays or in prefix encoding.
 	Transient bool
 
-	// Strings is the memory of the byte strings of a Transient reader, which ReadVector overwrites. A
-	// caller that needs them for longer sets it to other memory, or to nil, before the next call.
+	// Strings is the memory of the byte strings of a Transient reader, which ReadVector overwrites.
+	// A caller that needs them for longer sets it to other memory, or to nil, before the next call.
 	Strings []byte
 
 	r    *Reader
@@ -48,7 +48,8 @@ const maxHeld = 512 << 10
 func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 
 // Reset makes c a reader of r with no position that counts nothing, as NewColumnReader does, and
-// keeps the memory of SelectAll. If r is nil, c can only be reset; it then keeps no cblock in memory.
+// keeps the memory of SelectAll. If r is nil, c can only be reset; it then keeps no cblock in
+// memory.
 func (c *ColumnReader) Reset(r *Reader) {
 	c.r, c.held, c.Transient, c.Strings, c.counts = r, [2]heldBlock{}, false, nil, nil
 	clear(c.tests[:cap(c.tests)])
@@ -252,9 +253,9 @@ func (c *ColumnReader) ReadVector(ord batch.Ordinal, n int, dst *batch.Vector) (
 	return n, nil
 }
 
-// ReadBackward reads cells [ord, ord+n), which the file has, into dst in descending order. It does so
-// only where this is faster than to read and then reverse them: otherwise handled is false and dst
-// undefined. See ReadVector for dst and errors.
+// ReadBackward reads cells [ord, ord+n), which the file has, into dst in descending order. It does
+// so only where this is faster than to read and then reverse them: otherwise handled is false and
+// dst undefined. See ReadVector for dst and errors.
 func (c *ColumnReader) ReadBackward(ord batch.Ordinal, n int, dst *batch.Vector) (handled bool, err error) {
 	if !c.r.info.Type.Variable() || c.r.info.Array || c.Transient || c.clip(ord, n) < n {
 		return false, nil

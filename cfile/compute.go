@@ -26,8 +26,8 @@ func (s *Sum) Reset() { s.sum.Reset() }
 // Count returns how many values, or products, were added.
 func (s *Sum) Count() int64 { return s.sum.Count() }
 
-// Extreme is the least of the numbers or byte strings that any number of calls have added, all of one
-// type, or the greatest. The zero Extreme is an empty minimum. Not safe for concurrent use.
+// Extreme is the least of the numbers or byte strings that any number of calls have added, all of
+// one type, or the greatest. The zero Extreme is an empty minimum. Not safe for concurrent use.
 type Extreme struct {
 	extreme encoding.Extreme
 	strings encoding.StringExtreme
@@ -38,8 +38,8 @@ func Maximum() *Extreme {
 	return &Extreme{encoding.Extreme{Greatest: true}, encoding.StringExtreme{Greatest: true}}
 }
 
-// Cell returns the cell, or nil if there is none. It is valid until another one is added. Of floats,
-// −0 is below +0, and NaN is returned only if there is no number.
+// Cell returns the cell, or nil if there is none. It is valid until another one is added. Of
+// floats, −0 is below +0, and NaN is returned only if there is no number.
 func (e *Extreme) Cell() []byte {
 	if cell := e.strings.Cell(); cell != nil {
 		return cell
@@ -48,7 +48,8 @@ func (e *Extreme) Cell() []byte {
 }
 
 // Sum adds those of rows [ord, ord+n) to total whose bits in sel are 1 and that are not NULL,
-// without decoding them. Bit i of sel is for row ord+i. Rows after the end of the file do not count.
+// without decoding them. Bit i of sel is for row ord+i. Rows after the end of the file do not
+// count.
 //
 // If the column has no integers, or not in BIT_SHUFFLE, handled is false and total unchanged. After
 // an error, total is undefined.
@@ -62,7 +63,8 @@ func (c *ColumnReader) Sum(ord batch.Ordinal, n int, sel batch.Bitmap, total *Su
 	})
 }
 
-// Extreme is Sum for a minimum or a maximum, of integers or floats in BIT_SHUFFLE or of byte strings.
+// Extreme is Sum for a minimum or a maximum, of integers or floats in BIT_SHUFFLE or of byte
+// strings.
 func (c *ColumnReader) Extreme(ord batch.Ordinal, n int, sel batch.Bitmap, e *Extreme) (handled bool, err error) {
 	if c.r.info.Type.Variable() && !c.r.info.Array {
 		return true, c.extremeString(ord, n, sel, &e.strings)
@@ -118,8 +120,8 @@ func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap, 
 }
 
 // SumProducts adds the products of rows [ord, ord+n) of the two columns whose bits in sel are 1 to
-// total, without decoding them. Bit i of sel is for row ord+i. Rows after the end of the file do not
-// count.
+// total, without decoding them. Bit i of sel is for row ord+i. Rows after the end of the file do
+// not count.
 //
 // handled is false and total unchanged if a column has no integers of at most 64 bits, or not in
 // BIT_SHUFFLE; if a row of a cblock with a selected row is NULL; or if, because of earlier NULLs,

@@ -85,9 +85,9 @@ func comparableInteger(bound []byte, t schema.Type) int64 {
 	return int64(v)
 }
 
-// Coded reports whether those of cells [ord, ord+n) whose bits in sel are 1 have codes: it is false if
-// one of their cblocks in a column with a dictionary is not in dictionary form. Bit i of sel is for
-// cell ord+i. Cells after the end of the file do not count.
+// Coded reports whether those of cells [ord, ord+n) whose bits in sel are 1 have codes: it is false
+// if one of their cblocks in a column with a dictionary is not in dictionary form. Bit i of sel is
+// for cell ord+i. Cells after the end of the file do not count.
 func (c *ColumnReader) Coded(ord batch.Ordinal, n int, sel batch.Bitmap) (bool, error) {
 	if c.r.info.Encoding != schema.Dictionary {
 		return true, nil
@@ -113,8 +113,8 @@ type IndexColumn struct {
 // IndexRows is the greatest number of indexes that an Indexer reads at once.
 const IndexRows = encoding.IndexRows
 
-// Indexer makes 16-bit integers of the codes of several columns, one for each row. The zero Indexer is
-// ready for use. Not safe for concurrent use.
+// Indexer makes 16-bit integers of the codes of several columns, one for each row. The zero Indexer
+// is ready for use. Not safe for concurrent use.
 type Indexer struct {
 	index  encoding.Index
 	vector batch.Vector
@@ -153,8 +153,8 @@ func (x *Indexer) Read(ord batch.Ordinal, columns []IndexColumn, sel batch.Bitma
 	return nil
 }
 
-// unselected returns how many of n rows, from the first one on, are not selected, in whole words. Rows
-// that begin with a whole byte of the planes then still do so after those.
+// unselected returns how many of n rows, from the first one on, are not selected, in whole words.
+// Rows that begin with a whole byte of the planes then still do so after those.
 func unselected(sel batch.Bitmap, at, n int) int {
 	switch next := sel.Next(at); {
 	case next < 0 || next >= at+n:
@@ -258,8 +258,8 @@ func codeOf(v *batch.Vector, i int) uint64 {
 	return CodeOf(v.Cell(i))
 }
 
-// CodeOf returns the code of a cell whose code is its integer. It is too large for any column if the
-// cell is below 0.
+// CodeOf returns the code of a cell whose code is its integer. It is too large for any column if
+// the cell is below 0.
 func CodeOf(cell []byte) uint64 {
 	var wide [8]byte
 	copy(wide[:], cell)

@@ -36,8 +36,8 @@ func TestKuduReadsPlanes(t *testing.T) {
 	}
 }
 
-// planeCells returns n cells. Each run of them has numbers of another range: none but one, a few low
-// bits, negative ones, ascending ones.
+// planeCells returns n cells. Each run of them has numbers of another range: none but one, a few
+// low bits, negative ones, ascending ones.
 func planeCells(rng *rand.Rand, typ schema.Type, n int) (cells [][]byte) {
 	for len(cells) < n {
 		bits, negative, step := rng.IntN(65), rng.IntN(2) == 0, rng.IntN(2)

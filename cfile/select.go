@@ -6,8 +6,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Select clears the bits of those cells that do not match p, without decoding them: it uses the zone
-// map, the presence of rows and encoded values. Bit i of sel is for row ord+i.
+// Select clears the bits of those cells that do not match p, without decoding them: it uses the
+// zone map, the presence of rows and encoded values. Bit i of sel is for row ord+i.
 //
 // n is the number of rows and the length of sel; bits of rows after the end of the file do not
 // change. If some cblock must be decoded for the test, handled is false: bits of some cells that do
@@ -17,8 +17,9 @@ func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel 
 	return c.SelectAll(ord, n, one[:], sel)
 }
 
-// SelectAll is Select for several predicates: it clears the bits of those cells that do not match all
-// of them. Comparisons of numbers with a least and a greatest value take little longer than one.
+// SelectAll is Select for several predicates: it clears the bits of those cells that do not match
+// all of them. Comparisons of numbers with a least and a greatest value take little longer than
+// one.
 func (c *ColumnReader) SelectAll(ord batch.Ordinal, n int, ps []*batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
 	n = c.clip(ord, n)
 	if c.r.info.Array {
@@ -198,8 +199,8 @@ func (c *ColumnReader) selectValues(b *dataBlock, from, k int, ps []*batch.Predi
 	return true, nil
 }
 
-// selectAll clears those of bits [at, at+n) of sel whose values, from value from of b on, do not match
-// all of ps.
+// selectAll clears those of bits [at, at+n) of sel whose values, from value from of b on, do not
+// match all of ps.
 func (c *ColumnReader) selectAll(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error) {
 	if c.counts != nil {
 		return c.selectAllCounted(b, ps, from, n, sel, at)
@@ -217,7 +218,8 @@ func (c *ColumnReader) selectAll(b encoding.Block, ps []*batch.Predicate, from, 
 	return true, nil
 }
 
-// clearPresent clears those of bits [at, at+n) of sel whose rows are present, all if present is nil.
+// clearPresent clears those of bits [at, at+n) of sel whose rows are present, all if present is
+// nil.
 func clearPresent(sel batch.Bitmap, at int, present batch.Bitmap, n int) {
 	if present == nil {
 		sel.ClearRange(at, at+n)

@@ -48,8 +48,8 @@ func randomPredicate(t testing.TB, rng *rand.Rand, typ schema.Type, cells [][]by
 	return p
 }
 
-// SelectAll clears exactly the rows that do not match all predicates, cell by cell, and no others if
-// it does not handle the predicates.
+// SelectAll clears exactly the rows that do not match all predicates, cell by cell, and no others
+// if it does not handle the predicates.
 func TestSelectClearsRowsThatDoNotMatch(t *testing.T) {
 	handledCount := 0
 	seed := uint64(0)

@@ -5,11 +5,13 @@ import (
 	"github.com/oribi-db/oribi/internal/encoding"
 )
 
-// fewSelected is the part of rows, one in so many, up to which ReadSelected reads selected cells only.
+// fewSelected is the part of rows, one in so many, up to which ReadSelected reads selected cells
+// only.
 const fewSelected = 8
 
-// ReadSelected reads those of cells [ord, ord+n), which the file has, whose bits in sel are 1 into dst,
-// a vector of n cells. Bit i of sel is for cell ord+i. The other cells are empty byte strings or NULL.
+// ReadSelected reads those of cells [ord, ord+n), which the file has, whose bits in sel are 1 into
+// dst, a vector of n cells. Bit i of sel is for cell ord+i. The other cells are empty byte strings
+// or NULL.
 //
 // It does so only for byte strings, and only where that is faster than to read all cells: otherwise
 // handled is false and dst undefined. See ReadVector for dst and errors.

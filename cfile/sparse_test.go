@@ -32,7 +32,8 @@ func TestReadSelectedAgreesWithCells(t *testing.T) {
 	}
 }
 
-// Readers of a file share the parsed cblocks in the cache, whose size includes the offsets of the values.
+// Readers of a file share the parsed cblocks in the cache, whose size includes the offsets of the
+// values.
 func TestOffsetsOfCachedCblocksAreParsedOnce(t *testing.T) {
 	cells := randomCells(seedtest.Rand(t), schema.String, 3000, 0)
 	o := WriterOptions{Type: schema.String, Encoding: schema.Plain, PositionalIndex: true}

@@ -23,10 +23,10 @@ import (
 //
 // Finding the best set is a knapsack problem for each pair of a first and a last rowset. A first
 // pass bounds the quality of the sets that begin with each rowset, and finds good ones. A second
-// pass finds the best ones where the bound is above the best quality so far. It stops after a number
-// of steps, but not while a bound is more than 5 % above that. In the worst case the first pass takes
-// time O(n² log n) in the number of rowsets; from 8,000 rowsets on it may stop before it has looked
-// at all of them, and returns the best set that it has found.
+// pass finds the best ones where the bound is above the best quality so far. It stops after a
+// number of steps, but not while a bound is more than 5 % above that. In the worst case the first
+// pass takes time O(n² log n) in the number of rowsets; from 8,000 rowsets on it may stop before it
+// has looked at all of them, and returns the best set that it has found.
 //
 // The set never exceeds the budget. Rowsets above the budget and rowsets that are not well-formed
 // (see Spans) are not considered. Source: tablet spec §16, with sizes in bytes instead of MiB.
@@ -35,9 +35,9 @@ type Budgeted struct {
 	// key space. It must be less than MinQuality, or a table of small rowsets would be rewritten
 	// again and again. Default: 0.009; negative means nothing.
 	SmallRowSets float64
-	// MinQuality is the quality below which nothing is merged. As in Kudu it is a depth, whatever the
-	// size of the table, though a merge of the same bytes lowers the depth of a table of twice the
-	// size by half as much. Default: 0.01.
+	// MinQuality is the quality below which nothing is merged. As in Kudu it is a depth, whatever
+	// the size of the table, though a merge of the same bytes lowers the depth of a table of twice
+	// the size by half as much. Default: 0.01.
 	MinQuality float64
 }
 
@@ -77,8 +77,9 @@ func (b Budgeted) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Pick returns a set of rowsets whose merge lowers the depth most, by first key; none if that is not
-// worth MinQuality, if less than two rowsets are below the budget, or if the options are not valid.
+// Pick returns a set of rowsets whose merge lowers the depth most, by first key; none if that is
+// not worth MinQuality, if less than two rowsets are below the budget, or if the options are not
+// valid.
 func (b Budgeted) Pick(layout Layout, budget int64) Choice {
 	if budget <= 0 || b.Validate() != nil {
 		return Choice{}

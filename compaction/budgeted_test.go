@@ -16,7 +16,8 @@ import (
 
 const mib = 1 << 20
 
-// The scores of the specification, which are those of Kudu's own policy. A size is in units of MiB/48.
+// The scores of the specification, which are those of Kudu's own policy. A size is in units of
+// MiB/48.
 func TestBudgetedReturnsTheScoresOfKudu(t *testing.T) {
 	for _, test := range []struct {
 		layout  string

@@ -63,10 +63,10 @@ type Job struct {
 // Stats counts the rows of one Run, ghosts included.
 type Stats struct{ RowsRead, RowsWritten int64 }
 
-// Run rewrites the inputs into the job's writer, which the caller finishes. It reads and merges rows
-// while a goroutine writes others, which has ended when Run returns. It needs memory for one window
-// of each input (two of a Keeper) and one of the output, and reuses it for all windows. What it
-// writes does not depend on the number of processors. Errors: ctx.Err(); ErrCorrupt if histories
+// Run rewrites the inputs into the job's writer, which the caller finishes. It reads and merges
+// rows while a goroutine writes others, which has ended when Run returns. It needs memory for one
+// window of each input (two of a Keeper) and one of the output, and reuses it for all windows. What
+// it writes does not depend on the number of processors. Errors: ctx.Err(); ErrCorrupt if histories
 // contradict each other.
 func Run(ctx context.Context, job Job) (stats Stats, err error) {
 	m := &merger{job: job, folder: newFolder(job.Schema)}

@@ -99,8 +99,8 @@ func sizeOf(files []*delta.File) (n int64) {
 	return n
 }
 
-// DropUndos returns the rowset's metadata without the undo files and births that no read at floor or
-// later needs; nil if all are needed.
+// DropUndos returns the rowset's metadata without the undo files and births that no read at floor
+// or later needs; nil if all are needed.
 //
 // Undo files may overlap in time, after major compactions of some columns, so each file is
 // considered separately. DropUndos does no I/O. Source: tablet spec §14.4.

@@ -18,8 +18,8 @@ func (s Span) Width() float64 { return s.To - s.From }
 //
 // The sum of all widths is the table's depth: the number of rowsets over a key, on average.
 //
-// It takes time O(n log n) in the number of rowsets, and less if Layout.Replace has made the layout.
-// Source: tablet spec §16.2.
+// It takes time O(n log n) in the number of rowsets, and less if Layout.Replace has made the
+// layout. Source: tablet spec §16.2.
 func Spans(layout Layout) []Span {
 	p := layout.profile()
 	p.fill(layout.RowSets)

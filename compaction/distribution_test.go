@@ -114,8 +114,8 @@ func TestSpansMatchExactArithmetic(t *testing.T) {
 	}
 }
 
-// The first and last key of a rowset may be close, and differ in the first byte of their numbers all
-// the same.
+// The first and last key of a rowset may be close, and differ in the first byte of their numbers
+// all the same.
 func TestSpansOfKeysThatDifferInTheEighthByte(t *testing.T) {
 	key := func(first byte, others ...byte) []byte { return append([]byte{first}, others...) }
 	middle := key(1, 255, 255, 255, 255, 255, 255, 252)

@@ -28,9 +28,9 @@ type Result struct {
 // committed or has failed. An alteration that flushes memory is reported as the flush. An event of
 // kind Stall reports that a writer begins or ends to wait for memory.
 //
-// Each job and each stall has two events, the first with Begin set. A job without anything to do has
-// none. An ingest begins when its rows are written and are to be committed. Events share memory:
-// what slices in them refer to must not be changed.
+// Each job and each stall has two events, the first with Begin set. A job without anything to do
+// has none. An ingest begins when its rows are written and are to be committed. Events share
+// memory: what slices in them refer to must not be changed.
 type Event struct {
 	// Begin reports that the job or the stall begins. Outputs, After, the counts of rows and bytes,
 	// Duration and Err are not set.

@@ -14,8 +14,8 @@ import (
 // maxEventLine is the largest length of a line of an event log, in bytes.
 const maxEventLine = 64 << 20
 
-// EventLog writes events as JSON Lines: one object for each event, without blanks. Its method Record
-// is a listener:
+// EventLog writes events as JSON Lines: one object for each event, without blanks. Its method
+// Record is a listener:
 //
 //	events := compaction.NewEventLog(file)
 //	store, err := oribi.Open(dir, &oribi.Options{Listener: events.Record})
@@ -63,8 +63,8 @@ type EventLog struct {
 	err  error
 }
 
-// NewEventLog returns a log that writes to w: one call of Write for each event, with a whole line. w
-// may be a file that already contains events.
+// NewEventLog returns a log that writes to w: one call of Write for each event, with a whole line.
+// w may be a file that already contains events.
 func NewEventLog(w io.Writer) *EventLog { return &EventLog{w: w} }
 
 // Record writes one event. After a failed write it writes nothing more; Err returns the error.
@@ -100,9 +100,9 @@ func (l *EventLog) Err() error {
 // first error.
 //
 // Errors: ErrCorrupt, with the line, for text that is not such a log: not an object, a member that
-// is unknown, repeated, missing or of the wrong type, an unknown kind, or a line of more than 64 MiB;
-// io.ErrUnexpectedEOF if the last line has no end, as after a crash of the writer; those of r. It
-// needs memory for one event, in proportion to its line.
+// is unknown, repeated, missing or of the wrong type, an unknown kind, or a line of more than 64
+// MiB; io.ErrUnexpectedEOF if the last line has no end, as after a crash of the writer; those of r.
+// It needs memory for one event, in proportion to its line.
 func ReadEvents(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		in := bufio.NewReader(r)

@@ -17,8 +17,8 @@ func newGatherer(s *schema.Schema) gatherer {
 	return gatherer{batch: batch.New(s.Columns, 0), joined: make([]joined, len(s.Columns))}
 }
 
-// rows returns the cells of the window's rows, valid until the next call. Byte strings alias those of
-// the inputs and of the patches.
+// rows returns the cells of the window's rows, valid until the next call. Byte strings alias those
+// of the inputs and of the patches.
 func (g *gatherer) rows(w *window) *batch.RecordBatch {
 	g.batch.Len = len(w.keys)
 	for i := range g.batch.Columns {
@@ -125,8 +125,8 @@ func (p *part) copyNulls(dst *batch.Vector, i int) {
 	}
 }
 
-// maxJoined is the number of words up to which dictionaries are joined. The codes of more words save
-// the writer little: it looks up each word once.
+// maxJoined is the number of words up to which dictionaries are joined. The codes of more words
+// save the writer little: it looks up each word once.
 const maxJoined = 1 << 14
 
 // joined is a dictionary with the words of several others, one after another. A word that is in two

@@ -8,9 +8,9 @@ import (
 // Leveled merges rowsets of one level until no two of them overlap: leveled compaction, as in
 // LevelDB and RocksDB. The level of a rowset shows in its share of the data between its keys.
 //
-// A read by key looks into one rowset of each level, so this policy reads least. A byte is rewritten
-// about Ratio/2 times for each level. It suits tables that are mostly read by key. The zero value is
-// ready to use.
+// A read by key looks into one rowset of each level, so this policy reads least. A byte is
+// rewritten about Ratio/2 times for each level. It suits tables that are mostly read by key. The
+// zero value is ready to use.
 type Leveled struct {
 	// Ratio is the ratio between the sizes of two levels: 1.5 to 1000. Default: 10.
 	Ratio float64
@@ -108,8 +108,8 @@ func (l *level) widestAtDeepest(spans []Span) int {
 	return widest
 }
 
-// Gain returns by how much merging the rowsets of a choice lowers the depth of the table; see Spans.
-// It can be negative: a merge of rowsets that are far apart spans what is between them.
+// Gain returns by how much merging the rowsets of a choice lowers the depth of the table; see
+// Spans. It can be negative: a merge of rowsets that are far apart spans what is between them.
 func (c Choice) Gain(layout Layout) float64 {
 	var sets []int
 	for i := range layout.RowSets {

@@ -14,9 +14,9 @@ import "math"
 //	run 3   ├─45─┤├─45──┤├─45─┤├─45────┤  45 %, in four
 //	run 4   ├──45─┤├─45─┤├─45──┤├─45───┤  45 %
 //
-// each rowset of run 2 has 9 % of the data between its keys, however large it is. With the ratio 10,
-// shares of at least 10 % are level 0, of at least 1 % level 1: runs 3 and 4 are one level.
-// A flush makes a rowset of a high level; merges of n rowsets that span the same keys add up their
+// each rowset of run 2 has 9 % of the data between its keys, however large it is. With the ratio
+// 10, shares of at least 10 % are level 0, of at least 1 % level 1: runs 3 and 4 are one level. A
+// flush makes a rowset of a high level; merges of n rowsets that span the same keys add up their
 // shares, so levels fall.
 //
 // Unlike in stores of runs, any rowsets of a level may be merged, not only those of neighboring
@@ -36,8 +36,8 @@ func levels(layout Layout, spans []Span, ratio float64) (of []int, count int) {
 			of[i] = -1
 			continue
 		}
-		// The inverse of the share; a rowset with one key has all the data between its keys. What is
-		// below a limit only by rounding is not.
+		// The inverse of the share; a rowset with one key has all the data between its keys. What
+		// is below a limit only by rounding is not.
 		inverse := spans[i].Width() * total / float64(max(r.Bytes, 1))
 		of[i] = int(max(0, math.Ceil(math.Log(inverse)/log-1e-9)-1))
 		count = max(count, of[i]+1)

@@ -207,8 +207,8 @@ func TestMergeReusesItsMemory(t *testing.T) {
 	}
 }
 
-// The estimate of an input's memory is above what reading it allocates, apart from the growth of that
-// memory, and not far above.
+// The estimate of an input's memory is above what reading it allocates, apart from the growth of
+// that memory, and not far above.
 func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
 	if invariant.Enabled || invariant.Race {
 		t.Skip("the checks of this build allocate memory for each row")

@@ -60,8 +60,8 @@ func wideCell(r *rand.Rand, c *schema.Column) []byte {
 	return append([]byte{byte(r.IntN(200))}, make([]byte, c.Type.Width()-1)...)
 }
 
-// wideKey returns key cells, of which many have encodings with the same first 8 bytes, and some have
-// none of the string.
+// wideKey returns key cells, of which many have encodings with the same first 8 bytes, and some
+// have none of the string.
 func wideKey(r *rand.Rand, keys int) [][]byte {
 	n := r.IntN(keys)
 	return [][]byte{[]byte("the same letters")[:r.IntN(17)], {byte(n), byte(n >> 8)}}
@@ -99,8 +99,8 @@ func randomCopies(r *rand.Rand, s *schema.Schema, key [][]byte, n int) (out []co
 	return out
 }
 
-// copiesInput returns the copies in windows of random sizes, with byte strings as codes in some, and
-// overwrites each window at the next call.
+// copiesInput returns the copies in windows of random sizes, with byte strings as codes in some,
+// and overwrites each window at the next call.
 type copiesInput struct {
 	r      *rand.Rand
 	schema *schema.Schema

@@ -192,8 +192,8 @@ func (o *output) flush() error {
 	return nil
 }
 
-// wait returns when the window with that number is written. The merger calls it before the rows that
-// the window refers to are overwritten.
+// wait returns when the window with that number is written. The merger calls it before the rows
+// that the window refers to are overwritten.
 func (o *output) wait(number int64) error {
 	if number == o.number {
 		if err := o.flush(); err != nil {
@@ -218,8 +218,8 @@ func (o *output) receive() error {
 	return w.err
 }
 
-// close waits until all windows are written, ends the goroutine, and returns the number of rows that
-// were written. It must be called once, whatever happened.
+// close waits until all windows are written, ends the goroutine, and returns the number of rows
+// that were written. It must be called once, whatever happened.
 func (o *output) close() (rows int64, err error) {
 	err = o.wait(o.number - 1)
 	close(o.full)

@@ -41,17 +41,18 @@ type Choice struct {
 // Policy chooses what a merging compaction should rewrite.
 type Policy interface {
 	// Pick returns rowsets to merge (two or more, or none), and the reason. It sees bounds and
-	// sizes but no files, and must not use the table. It does not see rowsets that other compactions
-	// are rewriting. It may be called from several goroutines. The input should stay below budget
-	// bytes; a choice above it is allowed if nothing smaller
-	// helps. Pick is called again after each merge until it returns none.
+	// sizes but no files, and must not use the table. It does not see rowsets that other
+	// compactions are rewriting. It may be called from several goroutines. The input should stay
+	// below budget bytes; a choice above it is allowed if nothing smaller helps. Pick is called
+	// again after each merge until it returns none.
 	//
 	// A choice that Choice.Check refuses and a panic are reported as a merge that failed.
 	Pick(layout Layout, budget int64) Choice
 }
 
-// Check reports why a table with this layout cannot be merged as c says: c does not name two or more
-// rowsets, each once, that the layout has. Errors: ErrNotFound for a rowset that it does not have.
+// Check reports why a table with this layout cannot be merged as c says: c does not name two or
+// more rowsets, each once, that the layout has. Errors: ErrNotFound for a rowset that it does not
+// have.
 func (c Choice) Check(layout Layout) error {
 	if len(c.RowSets) < 2 {
 		return fmt.Errorf("a merge of %d rowsets, want two or more", len(c.RowSets))

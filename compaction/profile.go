@@ -15,10 +15,10 @@ type endpoint struct {
 	last bool
 }
 
-// profile is the distribution of the data of a layout over its keys: the endpoints of its well-formed
-// rowsets, and the bytes between each two neighbors. A merge changes it only between the first and
-// the last key of what it replaces. So Layout.Replace keeps the rest, and the bytes between are added
-// up when they are needed.
+// profile is the distribution of the data of a layout over its keys: the endpoints of its
+// well-formed rowsets, and the bytes between each two neighbors. A merge changes it only between
+// the first and the last key of what it replaces. So Layout.Replace keeps the rest, and the bytes
+// between are added up when they are needed.
 //
 //	endpoints     a   b     c d   e    f   g  h
 //	replaced            ├─────────┤
@@ -142,8 +142,8 @@ func (p *profile) sweep(sets []RowSetInfo, from, to int) {
 	p.swept += to - from
 }
 
-// Replace returns the layout after a merge, or a flush: without the rowsets whose IDs are in old, and
-// with others, which are ordered by first key. IDs that the layout does not have are ignored.
+// Replace returns the layout after a merge, or a flush: without the rowsets whose IDs are in old,
+// and with others, which are ordered by first key. IDs that the layout does not have are ignored.
 //
 // Spans and the policies take less time for it than for a layout of the same rowsets that was made
 // otherwise: what they need to know of the keys that no replaced rowset spans is taken over. So the
@@ -183,8 +183,9 @@ func (l Layout) Replace(old []uint64, others []RowSetInfo) Layout {
 	return out
 }
 
-// replaced returns the profile of a layout of which some rowsets were replaced. index has the indexes
-// that the others have now, added are the new endpoints, and all that changed is in the key range.
+// replaced returns the profile of a layout of which some rowsets were replaced. index has the
+// indexes that the others have now, added are the new endpoints, and all that changed is in the key
+// range.
 func (p *profile) replaced(sets []RowSetInfo, index []int, added []endpoint, changed *keyRange) *profile {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,8 +234,8 @@ func (k *keyRange) add(r *RowSetInfo) {
 	k.some = true
 }
 
-// idSet is a set of the IDs of rowsets: an open-addressed table. ID 0 is stored apart, since 0 marks
-// a free place.
+// idSet is a set of the IDs of rowsets: an open-addressed table. ID 0 is stored apart, since 0
+// marks a free place.
 type idSet struct {
 	table []uint64 // its length is a power of 2
 	zero  bool

@@ -28,8 +28,8 @@ type candidate struct {
 // density returns the value per byte.
 func (c *candidate) density() float64 { return c.value / float64(c.bytes) }
 
-// search looks for the set with the best quality. A set belongs to its first candidate, the one with
-// the lowest From:
+// search looks for the set with the best quality. A set belongs to its first candidate, the one
+// with the lowest From:
 //
 //	first          ├──────────────┤
 //	others             ├────┤ ├────────┤           From is not below that of first
@@ -134,8 +134,8 @@ func (s *search) choice() Choice {
 }
 
 // others calls visit with each candidate that a set may have that begins with first, by ascending
-// To, and with what the union of the set costs if it ends there. It stops where no set can be better
-// than the best one, or when visit returns false.
+// To, and with what the union of the set costs if it ends there. It stops where no set can be
+// better than the best one, or when visit returns false.
 func (s *search) others(first int, steps *int, visit func(i int, cost float64) bool) {
 	f := &s.all[first]
 	start, _ := slices.BinarySearchFunc(s.all, f.From, func(c candidate, from float64) int { return cmp.Compare(c.To, from) })

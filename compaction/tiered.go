@@ -45,8 +45,8 @@ func (t Tiered) Validate() error {
 
 // Pick begins with the tier of the smallest rowsets per key. It takes those over the key that most
 // of the tier cover, the smallest first, within the budget; none if the options are not valid. The
-// quality is the number of rowsets less over that key. It takes time O(n log n), and O(n) for each tier of which several rowsets are over one key but too large for the
-// budget.
+// quality is the number of rowsets less over that key. It takes time O(n log n), and O(n) for each
+// tier of which several rowsets are over one key but too large for the budget.
 func (t Tiered) Pick(layout Layout, budget int64) Choice {
 	if t.Validate() != nil {
 		return Choice{}

@@ -34,10 +34,10 @@ func (h *head) key() []byte {
 	return h.rows.Keys[h.row]
 }
 
-// tree finds the input with the lowest next key: it is a loser tree. Leaf i is heads[i], at position
-// len(heads)+i; node n > 0 is the parent of positions 2n and 2n+1. Each node contains the head that
-// lost there, so the next winner is found in one comparison for each level. Most comparisons are of
-// the first 8 bytes of keys.
+// tree finds the input with the lowest next key: it is a loser tree. Leaf i is heads[i], at
+// position len(heads)+i; node n > 0 is the parent of positions 2n and 2n+1. Each node contains the
+// head that lost there, so the next winner is found in one comparison for each level. Most
+// comparisons are of the first 8 bytes of keys.
 //
 //	node   1            the winner over all is in losers[0]
 //	      / \

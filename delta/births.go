@@ -96,8 +96,8 @@ func MakeBirths(births []Birth, undos, rest []change.Delta, first uint32) ([]Bir
 // about as much space in the metadata as their undos in a file.
 const minBirth = 128
 
-// firstBirth returns the birth of the first rows of undos and the number of their undos; without rows if
-// the first row has none, with the number of that row's undos.
+// firstBirth returns the birth of the first rows of undos and the number of their undos; without
+// rows if the first row has none, with the number of that row's undos.
 func firstBirth(undos []change.Delta) (b Birth, n int) {
 	for i := range undos {
 		d := &undos[i]

@@ -3,9 +3,9 @@ package delta
 import "github.com/oribi-db/oribi/mvcc"
 
 // depths describes the deltas of a block by their position among those of their row: list[0] the
-// first of each row, list[1] the second of those with more than one. A program that changes all rows,
-// one after another, gives the deltas of each time one position. Reads of times between them then
-// need not look at the timestamps of the rows.
+// first of each row, list[1] the second of those with more than one. A program that changes all
+// rows, one after another, gives the deltas of each time one position. Reads of times between them
+// then need not look at the timestamps of the rows.
 //
 // The first and the last entry do not count, because neighboring cblocks may contain deltas of the
 // same rows.
@@ -20,7 +20,8 @@ type depth struct {
 	shape          int // of all of them; −1 if they have several
 }
 
-// maxDepths limits the memory of depths. A cblock with 16 changes of each row has about 3000 deltas.
+// maxDepths limits the memory of depths. A cblock with 16 changes of each row has about 3000
+// deltas.
 const maxDepths = 32
 
 // set describes deltas by entry, with their timestamps and shapes. Entry k has the deltas
@@ -48,8 +49,8 @@ func (d *depths) set(first []uint32, ts []uint64, shapes []uint32) {
 	}
 }
 
-// applied returns n if it is known that of each entry that counts the first n deltas apply, or all if
-// there are fewer.
+// applied returns n if it is known that of each entry that counts the first n deltas apply, or all
+// if there are fewer.
 func (d *depths) applied(snap mvcc.Snapshot, undo bool) (n int, known bool) {
 	for _, at := range d.list {
 		oldest, newest := applies(at.oldest, snap, undo), applies(at.newest, snap, undo)

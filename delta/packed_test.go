@@ -13,7 +13,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// TestPackedIntegers packs lists one after another into the same memory, ascending ones near a line.
+// TestPackedIntegers packs lists one after another into the same memory, ascending ones near a
+// line.
 func TestPackedIntegers(t *testing.T) {
 	seedtest.Check(t, func(t *rapid.T) {
 		var memory []byte

@@ -133,8 +133,8 @@ type timeSet struct {
 const maxTimes = 256
 
 // replace replaces timestamps by their positions among the different ones, which it appends to dst
-// in ascending order. If there are so many that this takes more memory, it appends none and replaces
-// nothing. dst is empty.
+// in ascending order. If there are so many that this takes more memory, it appends none and
+// replaces nothing. dst is empty.
 func (s *timeSet) replace(dst []mvcc.Timestamp, ts []uint64) []mvcc.Timestamp {
 	clear(s.slots[:])
 	s.times = s.times[:0]
@@ -263,8 +263,8 @@ func (m *shaper) fits(at uint32, list change.List) bool {
 	return columns.Left() == 0
 }
 
-// maxSets limits the memory of the sets of columns, in words. A cblock with thousands of columns and
-// of shapes would otherwise take as much as their product.
+// maxSets limits the memory of the sets of columns, in words. A cblock with thousands of columns
+// and of shapes would otherwise take as much as their product.
 const maxSets = 1 << 14
 
 // finish sets the fields that depend on all shapes.

@@ -116,7 +116,8 @@ func (w *Window) addEntries(b *deltaBlock, k, end int, undo, all bool) {
 		at := b.shape.at(j - 1)
 		s := &b.shapes[at]
 		// The last delta determines whether the row exists. This assumes what writers ensure: a row
-		// that does not exist is neither updated nor deleted, so no update comes right after a delete.
+		// that does not exist is neither updated nor deleted, so no update comes right after a
+		// delete.
 		if s.kind == change.Delete || b.hasNonUpdates && w.deleted {
 			w.setDead(int(row-from), s.kind == change.Delete)
 		}
@@ -206,8 +207,8 @@ func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 	}
 }
 
-// applyPlain is applyRun for cells of eight bytes that are the next ones in their lists, with ID and
-// size of one byte each. It returns the number of picks before the first one that is not.
+// applyPlain is applyRun for cells of eight bytes that are the next ones in their lists, with ID
+// and size of one byte each. It returns the number of picks before the first one that is not.
 func applyPlain(picks []pick, lists []byte, index uint32, v *batch.Vector) int {
 	const width = 8
 	data, present := v.Data, v.Present

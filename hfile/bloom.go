@@ -38,8 +38,8 @@ type BloomInfo struct {
 	Comparator  string // as in the file: a Java class; "" except with kind BloomRowCol
 }
 
-// filters are the Bloom filters of a Reader that have been parsed. Those of HBase are in blocks that
-// Open reads, that of Hudi in a meta block.
+// filters are the Bloom filters of a Reader that have been parsed. Those of HBase are in blocks
+// that Open reads, that of Hudi in a meta block.
 type filters struct {
 	general, deletes atomic.Pointer[BloomFilter]
 	hudi             atomic.Pointer[HudiBloom]

@@ -86,7 +86,8 @@ func corpusBytes(t *testing.T, s string) []byte {
 	return b
 }
 
-// The chunks of each filter are those of HBase, and so is the metadata with HBase's offsets of them.
+// The chunks of each filter are those of HBase, and so is the metadata with HBase's offsets of
+// them.
 func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 	compared := 0
 	bloomFiles(t, func(t *testing.T, g bloomFile, r *Reader) {

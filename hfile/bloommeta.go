@@ -23,11 +23,11 @@ import (
 //
 // A chunk, the payload of a block BLMFBLK2, contains bits: bit p is bit p mod 8 of byte p/8. A key
 // sets the bits |(h1 + i·h2) rem n| of its chunk for i from 0 to hashes-1, where n is the number of
-// bits, h1 the hash of the key with seed 0, and h2 that with seed h1. All arithmetic has 32 bits and
-// wraps around; rem has the sign of the dividend.
+// bits, h1 the hash of the key with seed 0, and h2 that with seed h1. All arithmetic has 32 bits
+// and wraps around; rem has the sign of the dividend.
 //
-// ROW, 7 Murmur hashes, one chunk of 8 bytes in a block of 45 bytes at byte 15876, which starts with
-// row "r" and contains 5 of at most 6 keys:
+// ROW, 7 Murmur hashes, one chunk of 8 bytes in a block of 45 bytes at byte 15876, which starts
+// with row "r" and contains 5 of at most 6 keys:
 //
 //	00 00 00 03 | 00 00 00 00 00 00 00 08 | 00 00 00 07 | 00 00 00 01 | 00 00 00 00 00 00 00 05
 //	00 00 00 00 00 00 00 06 | 00 00 00 01 | 00 | 00 00 00 00 00 00 3e 04 00 00 00 2d 01 72

@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// Sizes of a chunk that HBase chooses by default. Source: measured on HBase's own files; the spec has none.
+// Sizes of a chunk that HBase chooses by default. Source: measured on HBase's own files; the spec
+// has none.
 const (
 	bloomErrorRate  = 0.01 // of false positives in a full chunk
 	bloomBlockBytes = 128 << 10
@@ -57,9 +58,9 @@ type bloomChunk struct {
 	keys  int
 }
 
-// newBloomBuilder returns a builder for a filter of the given kind, not BloomNone. blockBytes is the
-// size of a chunk, rounded up to a multiple of 128; 0 is HBase's default of 128 KiB. prefixBytes is
-// the length of the prefixes of kind BloomRowPrefix.
+// newBloomBuilder returns a builder for a filter of the given kind, not BloomNone. blockBytes is
+// the size of a chunk, rounded up to a multiple of 128; 0 is HBase's default of 128 KiB.
+// prefixBytes is the length of the prefixes of kind BloomRowPrefix.
 func newBloomBuilder(kind BloomKind, hash BloomHash, blockBytes, prefixBytes int) (*bloomBuilder, error) {
 	if blockBytes == 0 {
 		blockBytes = bloomBlockBytes

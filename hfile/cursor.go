@@ -123,8 +123,8 @@ func (c *Cursor) entry(level int) indexEntry {
 // leaf returns the entry of the current data block.
 func (c *Cursor) leaf() indexEntry { return c.entry(len(c.levels) - 1) }
 
-// leafAfter returns the entry of the data block that is i+1 after the current one, if the same block
-// of the index has it.
+// leafAfter returns the entry of the data block that is i+1 after the current one, if the same
+// block of the index has it.
 func (c *Cursor) leafAfter(i int) (indexEntry, bool) {
 	level := len(c.levels) - 1
 	l := &c.levels[level]

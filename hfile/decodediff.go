@@ -44,8 +44,8 @@ import (
 // Each cell ends with the length of its tags (cint) and the tags, in files with tags, and the
 // sequence ID (vint), in files with sequence IDs.
 //
-// FAST_DIFF, row "r", family "f", qualifier "q", timestamp 1, Put, value "v", sequence ID 0, and the
-// same cell with timestamp 0 (flags: 7 shared bytes, lengths, type, and value as before):
+// FAST_DIFF, row "r", family "f", qualifier "q", timestamp 1, Put, value "v", sequence ID 0, and
+// the same cell with timestamp 0 (flags: 7 shared bytes, lengths, type, and value as before):
 //
 //	00 0f 01 00  00 01 72 01 66 71 00 00 00 00 00 00 00 01 04  76  00
 //	7f 06  00  00

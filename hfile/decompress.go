@@ -29,7 +29,8 @@ import (
 //	0       4      length   bytes of the group, uncompressed, big-endian; 0 in an empty group
 //	4       …      members  until their output adds up to length
 //
-// A member: its length (4, big-endian) and a raw Snappy block, a raw LZ4 block, or Zstandard frames.
+// A member: its length (4, big-endian) and a raw Snappy block, a raw LZ4 block, or Zstandard
+// frames.
 //
 // Four bytes "aaaa" in LZ4, one group of one member, without an empty group after it:
 //

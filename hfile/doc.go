@@ -15,10 +15,10 @@
 // its type and sizes, and ends with checksums of its stored bytes.
 //
 // The index has a key for each data block. It is one block, or a tree: leaf blocks are stored
-// between the data blocks, intermediate blocks after them, the root near the end. A key of the index
-// may be shorter than the first key of its block: it is after the last key of the block before.
-// Meta blocks contain what users store under a name. File info has named values of a few bytes. The
-// trailer, at the end, says where all of that is:
+// between the data blocks, intermediate blocks after them, the root near the end. A key of the
+// index may be shorter than the first key of its block: it is after the last key of the block
+// before. Meta blocks contain what users store under a name. File info has named values of a few
+// bytes. The trailer, at the end, says where all of that is:
 //
 //	data blocks, leaf blocks, chunks of Bloom filters, in the order of the keys
 //	meta blocks, intermediate blocks of the index
@@ -36,8 +36,8 @@
 //	61 62 63                 payload
 //	8f e9 ee ca              checksum of the 36 bytes
 //
-// Each part has such a table, with an example in hex, above the constants that fix it; docs/formats.md
-// links them.
+// Each part has such a table, with an example in hex, above the constants that fix it;
+// docs/formats.md links them.
 //
 // # Reading
 //
@@ -78,8 +78,8 @@
 // of each level of the index and one data block, or a few if it reads ahead. Verify checks
 // everything, also what the entries say about index, counts, file info, and Bloom filters.
 //
-// Checksums of type CRC-32 and CRC-32C cover every byte of a block, so every changed bit in it is an
-// error. The trailer has no checksum: a change there is an error, or does not change any answer.
+// Checksums of type CRC-32 and CRC-32C cover every byte of a block, so every changed bit in it is
+// an error. The trailer has no checksum: a change there is an error, or does not change any answer.
 // Hudi's native writer uses checksums of type NULL, which contain nothing: in its files a changed
 // value cannot be found.
 //

@@ -148,8 +148,8 @@ var vintInfo = []InfoEntry{
 	{[]byte(infoMaxMemstoreTS), []byte{0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
 }
 
-// exercise reads the file in data in all ways. Errors must be ErrCorrupt or ErrUnsupported. In a file
-// that Verify accepts there are none, every key is found, and seeks are the same with a cache.
+// exercise reads the file in data in all ways. Errors must be ErrCorrupt or ErrUnsupported. In a
+// file that Verify accepts there are none, every key is found, and seeks are the same with a cache.
 func exercise(t *testing.T, data []byte) {
 	const limit = 1 << 20
 	typed := func(err error) bool {
@@ -267,7 +267,8 @@ func FuzzTrailer(f *testing.F) {
 	})
 }
 
-// FuzzBlock fuzzes the header after the type, and the stored payload, of a meta block in each codec.
+// FuzzBlock fuzzes the header after the type, and the stored payload, of a meta block in each
+// codec.
 func FuzzBlock(f *testing.F) {
 	payload := bytes.Repeat([]byte("payload "), 20)
 	for _, codec := range []Codec{None, GZ, Snappy, LZ4, Zstd} {
@@ -342,7 +343,8 @@ func FuzzDiffCells(f *testing.F)       { fuzzCells(f, EncodingDiff) }
 func FuzzFastDiffCells(f *testing.F)   { fuzzCells(f, EncodingFastDiff) }
 func FuzzRowIndexV1Cells(f *testing.F) { fuzzCells(f, EncodingRowIndexV1) }
 
-// FuzzIndex fuzzes the payloads of a root, an intermediate, and a leaf block, after two data blocks.
+// FuzzIndex fuzzes the payloads of a root, an intermediate, and a leaf block, after two data
+// blocks.
 func FuzzIndex(f *testing.F) {
 	two := func() *rawFile {
 		file := oneCell()

@@ -268,8 +268,8 @@ next:
 }
 
 // rowForAdd returns the row that the next key goes to, and counts that key. When the newest row has
-// its number of keys, it adds a row; when there are rows for maxKeys keys, it takes all rows in turn
-// instead, as Hudi does.
+// its number of keys, it adds a row; when there are rows for maxKeys keys, it takes all rows in
+// turn instead, as Hudi does.
 func (f *HudiBloom) rowForAdd() int {
 	if !f.dynamic {
 		return 0

@@ -13,9 +13,9 @@ type costs struct {
 	Change     float64 // of redos per update, and of undos per update that was applied to the base, besides the value
 	DeltaValue float64 // of redos and undos per byte of such a value
 
-	// A writer looks at the size of a rowset after so many rows, and does not see the bytes that wait
-	// to be written. Neither matters where rowsets have the default size; 0 = it looks after each row
-	// and sees all.
+	// A writer looks at the size of a rowset after so many rows, and does not see the bytes that
+	// wait to be written. Neither matters where rowsets have the default size; 0 = it looks after
+	// each row and sees all.
 	Batch  int64
 	Buffer float64
 }

@@ -1,8 +1,8 @@
 // Package lab compares compaction policies by experiments.
 //
-// An experiment runs a workload, which is a sequence of inserts, updates and deletes, against a table
-// whose merges a policy chooses. A Spec lists workloads and policies; Run runs each workload with
-// each policy and writes what it measured to a directory:
+// An experiment runs a workload, which is a sequence of inserts, updates and deletes, against a
+// table whose merges a policy chooses. A Spec lists workloads and policies; Run runs each workload
+// with each policy and writes what it measured to a directory:
 //
 //	spec, err := lab.ParseSpec(text)   // JSON
 //	if err != nil { … }
@@ -18,8 +18,9 @@
 //	             → a delta compaction, if redos are large or many
 //	             → a sample of the measures
 //
-// A simulated run depends on its spec only: two runs write the same runs.csv, byte for byte, whatever
-// the number of processors. A real run does not: a store's files differ by some bytes in size.
+// A simulated run depends on its spec only: two runs write the same runs.csv, byte for byte,
+// whatever the number of processors. A real run does not: a store's files differ by some bytes in
+// size.
 //
 // The functions of this package are safe for concurrent use.
 package lab

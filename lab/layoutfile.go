@@ -20,10 +20,10 @@ var ErrLine = errors.New("bad line")
 
 const maxLine = 1 << 20 // bytes of a line of a layout
 
-// ReadLayout reads a layout from text: one rowset per line, with its size in units of 2^20 bytes, its
-// first key and its last key, separated by tabs. Empty lines and lines that begin with # are skipped.
-// The rowsets are ordered by first key and numbered by line. An error names the line and matches
-// ErrLine unless reading failed.
+// ReadLayout reads a layout from text: one rowset per line, with its size in units of 2^20 bytes,
+// its first key and its last key, separated by tabs. Empty lines and lines that begin with # are
+// skipped. The rowsets are ordered by first key and numbered by line. An error names the line and
+// matches ErrLine unless reading failed.
 func ReadLayout(in io.Reader, name string) (compaction.Layout, error) {
 	l := compaction.Layout{Table: name}
 	lines := bufio.NewScanner(in)

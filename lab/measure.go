@@ -108,7 +108,8 @@ func newEnds(sets []compaction.RowSetInfo, key func(*compaction.RowSetInfo) []by
 	return e
 }
 
-// before returns the number of keys below key, or not above it, and the redo files of their rowsets.
+// before returns the number of keys below key, or not above it, and the redo files of their
+// rowsets.
 func (e *ends) before(key []byte, inclusive bool) (n, redos int) {
 	n = sort.Search(len(e.keys), func(i int) bool {
 		c := bytes.Compare(e.keys[i], key)

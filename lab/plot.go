@@ -140,8 +140,8 @@ func stacked(spans []compaction.Span) (lanes []int, count int) {
 	return lanes, len(ends)
 }
 
-// picture draws a layout: a path of boxes, or of the height over the keys. tallest is the height that
-// fills the picture.
+// picture draws a layout: a path of boxes, or of the height over the keys. tallest is the height
+// that fills the picture.
 func picture(l compaction.Layout, tallest int) (path, kind string) {
 	spans := compaction.Spans(l)
 	lane := min(mostLane, pictureHeight/float64(max(tallest, 1)))

@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// realTable is a table of a store in a temporary directory. Its clock advances by a second with each
-// operation, so a history of n operations is one of n seconds.
+// realTable is a table of a store in a temporary directory. Its clock advances by a second with
+// each operation, so a history of n operations is one of n seconds.
 type realTable struct {
 	ctx     context.Context
 	dir     string

@@ -61,8 +61,8 @@ func readEvents(name, table string) (*eventReplay, error) {
 	return r, nil
 }
 
-// ordered returns the rowsets that have keys, by their first key. A log from elsewhere may have them
-// in any order.
+// ordered returns the rowsets that have keys, by their first key. A log from elsewhere may have
+// them in any order.
 func ordered(sets []compaction.RowSetInfo) (out []compaction.RowSetInfo) {
 	for _, set := range sets {
 		if bytes.Compare(set.MinKey, set.MaxKey) <= 0 {

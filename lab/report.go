@@ -118,8 +118,8 @@ func (m *measureOf) value(r *Result) float64 {
 	return sum / float64(len(r.Samples))
 }
 
-// WriteReport writes one HTML page that compares the results of a spec. It refers to nothing outside
-// of it, and is readable without scripts.
+// WriteReport writes one HTML page that compares the results of a spec. It refers to nothing
+// outside of it, and is readable without scripts.
 func WriteReport(w io.Writer, spec *Spec, results []*Result) error {
 	s := *spec
 	s.fill()

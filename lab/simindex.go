@@ -5,10 +5,10 @@ import (
 	"sort"
 )
 
-// simIndex finds the rowsets over a key. It is a tree over the first keys of the rowsets: the leaves
-// are the intervals between two of them, and a rowset is in the largest nodes of which it spans each
-// leaf, at most two of a level. So the rowsets over a key are those of the nodes on the way from its
-// leaf to the root, except for some that end within the leaf.
+// simIndex finds the rowsets over a key. It is a tree over the first keys of the rowsets: the
+// leaves are the intervals between two of them, and a rowset is in the largest nodes of which it
+// spans each leaf, at most two of a level. So the rowsets over a key are those of the nodes on the
+// way from its leaf to the root, except for some that end within the leaf.
 type simIndex struct {
 	firsts []int64     // ascending
 	nodes  []indexNode // node i is above nodes 2i and 2i+1; the leaves are the second half

@@ -82,8 +82,8 @@ func (x *experiment) touch(key int64) {
 	}
 }
 
-// layoutReplay begins with a layout, whose rowsets are merged one choice after the other. The time of
-// the samples is the number of merges.
+// layoutReplay begins with a layout, whose rowsets are merged one choice after the other. The time
+// of the samples is the number of merges.
 type layoutReplay struct {
 	layout compaction.Layout
 	merges int64

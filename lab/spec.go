@@ -74,8 +74,8 @@ type Workload struct {
 	Merges int64  `json:"merges,omitempty"` // replay of a layout: number of merges at most
 }
 
-// Policy is a policy of package compaction with its options. A field of value 0 means the default of
-// the policy.
+// Policy is a policy of package compaction with its options. A field of value 0 means the default
+// of the policy.
 type Policy struct {
 	Name   string `json:"name"`
 	Label  string `json:"label"`  // in the report; default: the name

@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/internal/nearest"
 )
 
-// ParseSpec reads a spec from JSON and fills in the defaults. Unknown fields, fields that a workload
-// or policy does not have, and impossible values are errors that name the place:
+// ParseSpec reads a spec from JSON and fills in the defaults. Unknown fields, fields that a
+// workload or policy does not have, and impossible values are errors that name the place:
 //
 //	workloads[1].theta: 12: want a number above 0, at most 10
 func ParseSpec(text []byte) (*Spec, error) {

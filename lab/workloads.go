@@ -164,8 +164,8 @@ func (h *hotUpdates) next() op {
 	return op{opUpdate, h.r.Int64N(h.keys)}
 }
 
-// oldDeletes inserts so many rows, or as many as half of the operations, and then deletes the oldest
-// row before it inserts the next one.
+// oldDeletes inserts so many rows, or as many as half of the operations, and then deletes the
+// oldest row before it inserts the next one.
 type oldDeletes struct{ keys, inserted, deleted int64 }
 
 func newOldDeletes(w *Workload, r *random) stream {

@@ -7,7 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// Each workload inserts a row only if there is none of its key, and changes only rows that there are.
+// Each workload inserts a row only if there is none of its key, and changes only rows that there
+// are.
 func TestWorkloadsChangeOnlyExistingRows(t *testing.T) {
 	for _, k := range kinds {
 		if k.stream == nil {

@@ -91,7 +91,8 @@ func writeEvents(w io.Writer, results []*Result) error {
 var csvHeader = []string{"workload", "policy", "operations", "rowsets", "height", "max_height", "write_amplification", "read_amplification",
 	"space_amplification", "pending_bytes", "bytes", "written_bytes", "live_rows", "merges"}
 
-// WriteCSV writes the samples of all runs, one per line, after a line with the names of the columns.
+// WriteCSV writes the samples of all runs, one per line, after a line with the names of the
+// columns.
 func WriteCSV(w io.Writer, results []*Result) error {
 	out := csv.NewWriter(w)
 	out.Write(csvHeader) // Error reports a failed write, here and below

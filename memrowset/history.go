@@ -95,8 +95,8 @@ func (it *HistoryIterator) add(w *window, at item) {
 	out.Undo = append(out.Undo, change.Delta{Row: row, TS: inserted, List: deleteList})
 }
 
-// addChanges adds the changes of a row that the snapshot sees, of which ref is the newest. It returns
-// false if the row only existed within one batch.
+// addChanges adds the changes of a row that the snapshot sees, of which ref is the newest. It
+// returns false if the row only existed within one batch.
 func (it *HistoryIterator) addChanges(w *window, row uint32, ref arena.Ref, inserted mvcc.Timestamp) bool {
 	out := &w.rows
 	first := len(out.Redo)

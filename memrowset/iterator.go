@@ -142,8 +142,8 @@ func (it *Iterator) more(max int) []item {
 func (it *Iterator) Seek(key []byte) { it.seek(key) }
 
 // Until moves the end of the range to key, which must not be changed afterwards: the iterator
-// returns rows with keys below key or, if it descends, not below key. A nil key is no bound. The end
-// may move in either direction, so a caller can read a range in pieces.
+// returns rows with keys below key or, if it descends, not below key. A nil key is no bound. The
+// end may move in either direction, so a caller can read a range in pieces.
 func (it *Iterator) Until(key []byte) { it.until(key) }
 
 // More reports whether a row is left in the range, which may be one that the snapshot does not see.

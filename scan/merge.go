@@ -22,8 +22,8 @@ func (p *Part) ends(descending bool) (begin, end []byte) {
 }
 
 // Merge merges iterators for r and parts, each in key order, into one iterator in key order, which
-// is descending if r is. Each input is a Searcher or returns keys. The result has keys if r asks for
-// them; all inputs then return them.
+// is descending if r is. Each input is a Searcher or returns keys. The result has keys if r asks
+// for them; all inputs then return them.
 //
 // A key must be selected in at most one input. Adjacent rows of one input are copied as a run. A
 // batch whose keys all come before those of the other inputs is returned without copying. The first
@@ -139,8 +139,8 @@ func (m *merge) startsBefore(h *head, key []byte) bool {
 	return m.search(h, key) > h.row
 }
 
-// less reports whether the row of a is before that of b. Their keys differ, since both are selected.
-// It makes no key if one is known.
+// less reports whether the row of a is before that of b. Their keys differ, since both are
+// selected. It makes no key if one is known.
 func (m *merge) less(a, b *head) bool {
 	if b.key == nil && a.key != nil {
 		return !m.startsBefore(b, a.key)
@@ -265,8 +265,8 @@ func (m *merge) fill() bool {
 	return m.err == nil
 }
 
-// copyRun appends the selected rows of h in [h.row, end) to the output batch, and returns the length
-// of their byte strings.
+// copyRun appends the selected rows of h in [h.row, end) to the output batch, and returns the
+// length of their byte strings.
 func (m *merge) copyRun(h *head, end int) (bytes int) {
 	for i, v := range m.out.Columns {
 		before := len(v.Bytes)

@@ -39,9 +39,9 @@ type Options struct {
 // value means all rows.
 type RowRange struct{ From, To batch.Ordinal }
 
-// RowShare divides the rows of a DiskRowSet among iterators. Each takes a range of them, and another
-// one when it has read it, so it opens the columns once and all end at about the same time. It is
-// safe for concurrent use.
+// RowShare divides the rows of a DiskRowSet among iterators. Each takes a range of them, and
+// another one when it has read it, so it opens the columns once and all end at about the same time.
+// It is safe for concurrent use.
 type RowShare struct {
 	rows, step uint64
 	pause      func() error

@@ -30,7 +30,8 @@ type Iterator interface {
 }
 
 // Searcher is an iterator whose rows are in key order and that finds and makes keys of single rows.
-// Merge needs few keys of an input that has long runs of rows, so the request need not ask for keys.
+// Merge needs few keys of an input that has long runs of rows, so the request need not ask for
+// keys.
 type Searcher interface {
 	Iterator
 	// KeyAt returns the encoded key of row i of the current batch. It is never overwritten.

@@ -297,8 +297,8 @@ func iterators(fakes []*fake) []Iterator {
 }
 
 // inputsOf returns iterators for some fakes and parts for the others. If lazy is set, most of them
-// are searching. onOpen is called with the beginning of a part, in the order of the scan, when it is
-// opened.
+// are searching. onOpen is called with the beginning of a part, in the order of the scan, when it
+// is opened.
 func inputsOf(r *rand.Rand, fakes []*fake, lazy bool, onOpen func(begin []byte)) (inputs []Iterator, parts []Part) {
 	for _, f := range fakes {
 		var it Iterator = f

@@ -8,8 +8,8 @@ import (
 )
 
 // Stats counts what the iterators of a scan do. Each iterator counts for itself and adds its Counts
-// when it is closed, so iterators in several goroutines may share Stats. The fields may be read when
-// all iterators are closed.
+// when it is closed, so iterators in several goroutines may share Stats. The fields may be read
+// when all iterators are closed.
 type Stats struct {
 	Layout  Layout
 	Rows    RowCounts
@@ -142,8 +142,8 @@ func (c *Counts) AddRowSet(id uint64) {
 	c.stats.read[id] = true
 }
 
-// AddColumn adds what was done with a column of a rowset: the number of cells decoded and the use of
-// each cblock.
+// AddColumn adds what was done with a column of a rowset: the number of cells decoded and the use
+// of each cblock.
 func (c *Counts) AddColumn(rowset uint64, id schema.ColumnID, decoded int64, uses []batch.BlockUse) {
 	s := c.stats
 	s.mu.Lock()

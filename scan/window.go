@@ -19,11 +19,11 @@ type Window interface {
 	// SumProducts adds up the products of two columns of integers. n is the number of rows in which
 	// neither is NULL.
 	SumProducts(a, b int, rows batch.Bitmap) (sum batch.Int128, n int64, ok bool, err error)
-	// Extreme returns the least or the greatest cell of a column of numbers or byte strings, nil if all are NULL.
-	// −0 is below +0; NaN is the answer only if all cells are NaN or NULL.
+	// Extreme returns the least or the greatest cell of a column of numbers or byte strings, nil if
+	// all are NULL. −0 is below +0; NaN is the answer only if all cells are NaN or NULL.
 	Extreme(column int, greatest bool, rows batch.Bitmap) (cell []byte, ok bool, err error)
-	// Split calls f for each distinct cell of a column that has few, with the rows that have it; nil
-	// is NULL. It stops at the first error of f. The arguments of f are valid during the call.
+	// Split calls f for each distinct cell of a column that has few, with the rows that have it;
+	// nil is NULL. It stops at the first error of f. The arguments of f are valid during the call.
 	Split(column int, rows batch.Bitmap, f func(cell []byte, rows batch.Bitmap) error) (ok bool, err error)
 	// InPlanes reports whether Sum is likely to compute with a column of integers as it is stored,
 	// without decompressing it.

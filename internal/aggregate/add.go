@@ -9,8 +9,8 @@ import (
 
 // assign finds the groups of the selected rows, and counts these.
 //
-// Rows have slots if there are few groups, or dictionaries with few words: sums of a batch are added
-// up by slot, and then once to the groups.
+// Rows have slots if there are few groups, or dictionaries with few words: sums of a batch are
+// added up by slot, and then once to the groups.
 func (a *Aggregator) assign(b *batch.RecordBatch) {
 	r := &a.selected
 	a.ids, a.slots, a.of = nil, nil, nil

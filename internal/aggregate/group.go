@@ -59,8 +59,8 @@ func (k *keyColumn) number(v *batch.Vector, r *rows, numbers []uint32) {
 	}
 }
 
-// numberText returns the number of a cell, 0 for NULL, and for any cell when the texts take too much
-// memory.
+// numberText returns the number of a cell, 0 for NULL, and for any cell when the texts take too
+// much memory.
 func (k *keyColumn) numberText(cell []byte) uint32 {
 	if cell == nil || k.size > k.most {
 		return 0

@@ -7,9 +7,9 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// IntSum is the exact sum of integers of up to 128 bits, and how many were added. It has 192 bits, so
-// only the final result can be out of range, whatever the order of the values. The zero IntSum is
-// empty.
+// IntSum is the exact sum of integers of up to 128 bits, and how many were added. It has 192 bits,
+// so only the final result can be out of range, whatever the order of the values. The zero IntSum
+// is empty.
 type IntSum struct {
 	lo, mid uint64
 	hi      int64

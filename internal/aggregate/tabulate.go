@@ -48,8 +48,8 @@ type table struct {
 	strip    []int64
 }
 
-// tableValue is the product of terms of columns that are not in the index, of which there is at least
-// one. If it is only one, it is the cell itself.
+// tableValue is the product of terms of columns that are not in the index, of which there is at
+// least one. If it is only one, it is the cell itself.
 type tableValue struct {
 	terms []Term
 	at    []int  // columns, as positions in index.Values
@@ -115,8 +115,8 @@ func sameInfo(a, b scan.ColumnInfo) bool {
 		len(a.Words) == len(b.Words) && unsafe.SliceData(a.Words) == unsafe.SliceData(b.Words)
 }
 
-// newTable returns a table for columns, nil if there can be none, or if it is too large for the number
-// of rows in a window.
+// newTable returns a table for columns, nil if there can be none, or if it is too large for the
+// number of rows in a window.
 func (a *Aggregator) newTable(infos []scan.ColumnInfo, rows int) *table {
 	t := &table{infos: infos, keys: len(a.groups.columns)}
 	var others []int // columns of products
@@ -364,8 +364,8 @@ func (t *table) flush(s *state, group uint32, x int, n int64, value int) {
 // isNull reports whether the cell of a column is NULL in rows with index x.
 func isNull(c *scan.IndexColumn, x int) bool { return x>>c.Shift&int(c.Null) != 0 }
 
-// cellOfCode returns the cell of a column in rows with index x, nil for NULL. Errors: ErrCorrupt for a
-// code beyond a dictionary.
+// cellOfCode returns the cell of a column in rows with index x, nil for NULL. Errors: ErrCorrupt
+// for a code beyond a dictionary.
 func cellOfCode(typ schema.Type, c *scan.IndexColumn, x int) ([]byte, error) {
 	code := x >> c.Shift & (1<<c.Bits - 1)
 	switch {

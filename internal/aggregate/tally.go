@@ -43,7 +43,8 @@ func (t *table) makeTallies() {
 	for i := range t.values {
 		valueBits, shift := bits.Len64(t.values[i].most), 0
 		if i == 0 && valueBits <= maxCountedBits {
-			// 2^rowBits values have a sum below 2^(shift−1), and their number is below 2^(63−shift).
+			// 2^rowBits values have a sum below 2^(shift−1), and their number is below
+			// 2^(63−shift).
 			rowBits := (62 - valueBits) / 2
 			shift = valueBits + rowBits + 1
 			t.limit = min(t.limit, 1<<rowBits, 1<<(63-shift)-1)

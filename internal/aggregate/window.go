@@ -76,8 +76,8 @@ type windowPart struct {
 }
 
 // AddWindow takes the selected rows of a window, or returns false if it cannot compute all figures
-// from stored values; it has then added nothing to a, except perhaps groups without rows. Errors are
-// those of Add.
+// from stored values; it has then added nothing to a, except perhaps groups without rows. Errors
+// are those of Add.
 func (a *Aggregator) AddWindow(w scan.Window) (taken bool, err error) {
 	if a.refused > 0 {
 		a.refused--
@@ -123,8 +123,8 @@ func (a *Aggregator) hasExtremes() bool {
 	return slices.ContainsFunc(a.states, func(s *state) bool { return s.extreme != nil })
 }
 
-// manySplits is the number of groups and figures from which on one pass over the values of all groups
-// is faster than one for each group and figure, if the figures are not all sums of columns.
+// manySplits is the number of groups and figures from which on one pass over the values of all
+// groups is faster than one for each group and figure, if the figures are not all sums of columns.
 const manySplits = 5
 
 // What it takes to add up a row, in units of 0.003 ns.
@@ -206,8 +206,8 @@ func (a *Aggregator) addSplit(w scan.Window) (taken bool, err error) {
 // maxPause is the largest number of windows that are not tried after one that could not be taken.
 const maxPause = 63
 
-// splitWindow divides rows by the columns of the key from len(key) on, and adds what each group gets
-// to a.parts.
+// splitWindow divides rows by the columns of the key from len(key) on, and adds what each group
+// gets to a.parts.
 func (a *Aggregator) splitWindow(w scan.Window, key [][]byte, rows batch.Bitmap) (ok bool, err error) {
 	if len(key) == len(a.groups.columns) {
 		return a.addRows(w, a.groups.of(key), rows)

@@ -121,8 +121,8 @@ func makeTable(table []uint32, index uint, lens []uint8, entries []uint32) bool 
 		return true
 	}
 
-	// Codes are read from their first bit, which is the lowest one of an index. With each further bit
-	// the table doubles, since the codes so far do not depend on it.
+	// Codes are read from their first bit, which is the lowest one of an index. With each further
+	// bit the table doubles, since the codes so far do not depend on it.
 	code, symbols := uint(0), sorted[:codes]
 	for l := uint(1); l <= index; l++ {
 		half := uint(1) << (l - 1)

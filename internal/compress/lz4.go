@@ -23,11 +23,11 @@ const maxLZ4Input = 0x7e000000
 //	…       2         offset   1 to 65535; may be less than m; absent from the last sequence
 //	…       0 or more more     only for m − 4 ≥ 15: m − 19 as bytes ff and one byte below ff
 //
-// Two bytes 61 62: 20 61 62. 15 bytes begin f0 00. 20 bytes 00 that end with five literals: 1a 00 01 00
-// 50 00 00 00 00 00.
+// Two bytes 61 62: 20 61 62. 15 bytes begin f0 00. 20 bytes 00 that end with five literals: 1a 00
+// 01 00 50 00 00 00 00 00.
 //
-// Kudu's reader requires that the last 5 bytes of the output are literals, and that a match begins at
-// least 12 bytes before the end of the output.
+// Kudu's reader requires that the last 5 bytes of the output are literals, and that a match begins
+// at least 12 bytes before the end of the output.
 const (
 	literalNibble = 4    // shift of the literal length in the token; file format: never change
 	longLength    = 15   // nibble that says "more bytes of length follow"; file format: never change

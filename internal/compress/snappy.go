@@ -3,8 +3,8 @@ package compress
 import "encoding/binary"
 
 // SnappyRepeats reports whether a raw Snappy block contains a copy from offset 0. The fast decoder,
-// which must have accepted the block, reads that as S2 does, as a copy from the offset before. Snappy
-// has no such copies, and a damaged block can. Source: Snappy's format_description.txt.
+// which must have accepted the block, reads that as S2 does, as a copy from the offset before.
+// Snappy has no such copies, and a damaged block can. Source: Snappy's format_description.txt.
 func SnappyRepeats(src []byte) bool {
 	const (
 		literal, copy1, copy2 = 0, 1, 2

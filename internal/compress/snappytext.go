@@ -30,8 +30,8 @@ const (
 )
 
 var (
-	// snappyElements has the length of each element, and from the 9th bit on what the tag contains of the
-	// offset. A literal has the offset snappyNear, a long one 0.
+	// snappyElements has the length of each element, and from the 9th bit on what the tag contains
+	// of the offset. A literal has the offset snappyNear, a long one 0.
 	snappyElements [256]uint32
 	snappySizes    [256]uint8                                       // bytes of an element, without those of a long literal
 	snappyOffsets  = [...]uint32{0, 1<<8 - 1, 1<<16 - 1, 1<<32 - 1} // masks of the offset after the tag
@@ -60,13 +60,14 @@ func init() {
 
 var errSnappy = fault.Corruptf("compress: snappy: malformed")
 
-// UnpackText unpacks a raw Snappy block, in the memory of dst if that is large enough for the content
-// and the block. It refuses also the blocks that SnappyRepeats reports.
+// UnpackText unpacks a raw Snappy block, in the memory of dst if that is large enough for the
+// content and the block. It refuses also the blocks that SnappyRepeats reports.
 //
-// In compressed text, literals and copies follow each other in no order. The library's decoder branches
-// on them, which the CPU cannot predict, and takes 1.5 times as long. Here input and output are in one
-// buffer, so that both are copies, from places that are computed without a branch. Of numbers and dates,
-// where literals and copies alternate, this takes up to twice as long as the library.
+// In compressed text, literals and copies follow each other in no order. The library's decoder
+// branches on them, which the CPU cannot predict, and takes 1.5 times as long. Here input and
+// output are in one buffer, so that both are copies, from places that are computed without a
+// branch. Of numbers and dates, where literals and copies alternate, this takes up to twice as long
+// as the library.
 func UnpackText(dst, src []byte) ([]byte, error) {
 	length, header := binary.Uvarint(src)
 	if header <= 0 || header > binary.MaxVarintLen32 || length > uint64(Snappy.MaxRatio()*len(src)) {
@@ -91,16 +92,16 @@ func UnpackText(dst, src []byte) ([]byte, error) {
 	}
 }
 
-// snappyFast unpacks elements from b[s:] to b[d:n], and returns new d and s. It ends before an element
-// that is a long literal, or a copy from nearby or from before the start, and near the ends of input and
-// output.
+// snappyFast unpacks elements from b[s:] to b[d:n], and returns new d and s. It ends before an
+// element that is a long literal, or a copy from nearby or from before the start, and near the ends
+// of input and output.
 func snappyFast(b []byte, d, n, s int) (int, int) {
 	if d < snappyNear {
 		return d, s
 	}
 	for end, srcEnd := n-snappyMost, len(b)-1-snappyMost; d <= end && s <= srcEnd; {
-		// The next element is found with two loads, of the tag and of its size. All else the CPU does
-		// meanwhile, if nothing here is a branch that it cannot predict.
+		// The next element is found with two loads, of the tag and of its size. All else the CPU
+		// does meanwhile, if nothing here is a branch that it cannot predict.
 		at, tag := s, b[s]
 		s += int(snappySizes[tag])
 		e := snappyElements[tag]

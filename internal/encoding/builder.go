@@ -61,8 +61,8 @@ type DictionaryBuilder interface {
 	Words() int
 	// Coded reports whether the payload consists of codes. It changes only in Reset.
 	Coded() bool
-	// AppendUsed appends the distinct words of a payload of codes, each once, to dst. They are valid
-	// until the next call of another method.
+	// AppendUsed appends the distinct words of a payload of codes, each once, to dst. They are
+	// valid until the next call of another method.
 	AppendUsed(dst [][]byte) [][]byte
 }
 

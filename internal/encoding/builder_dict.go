@@ -224,8 +224,8 @@ func (s *wordSlot) place() uint64 {
 	return high ^ low
 }
 
-// code returns the code of a word, which is added if necessary. It returns false if the list is full
-// and overfill is false.
+// code returns the code of a word, which is added if necessary. It returns false if the list is
+// full and overfill is false.
 func (t *wordTable) code(word []byte, overfill bool) (code uint32, ok bool) {
 	want := wordSlot{key: wordKey(word), len: uint32(len(word))}
 	for i, mask := want.place(), uint64(len(t.slots)-1); len(t.slots) > 0; i++ {

@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Words that differ in their length only, or in bytes at the end, in the middle, or after the eighth
-// have codes of their own, in the order in which they come, also from vectors of codes. The words of
-// each payload are those that it needs.
+// Words that differ in their length only, or in bytes at the end, in the middle, or after the
+// eighth have codes of their own, in the order in which they come, also from vectors of codes. The
+// words of each payload are those that it needs.
 func TestCodesOfSimilarWords(t *testing.T) {
 	r := seedtest.Rand(t)
 	var words [][]byte

@@ -149,8 +149,8 @@ func (b *shuffleBuilder) AppendAll(v *batch.Vector, from, to int) {
 	copy(b.extend((to-from)*w), v.Data[from*w:to*w])
 }
 
-// extend appends n bytes of cells, which the caller fills. The memory of a payload that is not small
-// is allocated at once.
+// extend appends n bytes of cells, which the caller fills. The memory of a payload that is not
+// small is allocated at once.
 func (b *shuffleBuilder) extend(n int) []byte {
 	from, to := len(b.cells), len(b.cells)+n
 	if to > cap(b.cells) {

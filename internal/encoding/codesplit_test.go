@@ -30,8 +30,8 @@ func codedWords(t *testing.T, words []byte) (block Block, dict *batch.Dictionary
 	return block, dict
 }
 
-// checkCodeSplit compares the parts of values [from, from+n), whose selection begins at bit at of sel,
-// with their words.
+// checkCodeSplit compares the parts of values [from, from+n), whose selection begins at bit at of
+// sel, with their words.
 func checkCodeSplit(t *testing.T, x *CodeSplit, block Block, dict *batch.Dictionary, words []byte, from, n int, sel batch.Bitmap, at int) {
 	t.Helper()
 	parts := make([]batch.Bitmap, len(dict.Words))

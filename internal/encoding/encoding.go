@@ -21,10 +21,10 @@
 // allocation depends on a count in the payload alone. A Block is immutable and safe for concurrent
 // use; a Builder is not.
 //
-// BIT_SHUFFLE values and dictionary codes are tested, added up, and searched for extremes on their bit
-// planes, without decoding them (Block.Select, NumberBlock). Byte strings are tested in the payload:
-// in PLAIN mostly by their length or their first eight bytes, in PREFIX by what an entry adds to the
-// value before it.
+// BIT_SHUFFLE values and dictionary codes are tested, added up, and searched for extremes on their
+// bit planes, without decoding them (Block.Select, NumberBlock). Byte strings are tested in the
+// payload: in PLAIN mostly by their length or their first eight bytes, in PREFIX by what an entry
+// adds to the value before it.
 //
 // Returned slices alias the payload, which must not be reused while they are in use.
 //
@@ -81,7 +81,8 @@ type CountingBlock interface {
 type BackwardBlock interface {
 	Block
 
-	// DecodeBackward decodes values [from, from+n) into cells [at, at+n) of dst, the last one first.
+	// DecodeBackward decodes values [from, from+n) into cells [at, at+n) of dst, the last one
+	// first.
 	DecodeBackward(from, n int, dst *batch.Vector, at int)
 }
 
@@ -89,8 +90,8 @@ type BackwardBlock interface {
 type SparseBlock interface {
 	Block
 
-	// DecodeSelected decodes those of values [from, from+n) whose bits in [selAt, selAt+n) of sel are 1
-	// into cells [at, at+n) of dst. The cells of the other values do not change.
+	// DecodeSelected decodes those of values [from, from+n) whose bits in [selAt, selAt+n) of sel
+	// are 1 into cells [at, at+n) of dst. The cells of the other values do not change.
 	DecodeSelected(from, n int, sel batch.Bitmap, selAt int, dst *batch.Vector, at int)
 }
 

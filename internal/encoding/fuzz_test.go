@@ -25,8 +25,8 @@ var fuzzTypes = struct{ fixed, integers, binary, boolean []schema.Type }{
 var fuzzWords = stringCells("", "a", "ab", "b", "b\x00", "ba", "c", "\xff")
 
 // fuzz tests one encoding. The fuzzer chooses the type, options (restart interval, size of
-// payloads, batches, size of the dictionary, whether chunks are cached, Kudu's bytes or ours) and an input, which is used
-// in two ways:
+// payloads, batches, size of the dictionary, whether chunks are cached, Kudu's bytes or ours) and
+// an input, which is used in two ways:
 //
 //   - as a payload: Parse and Decode must return values or ErrCorrupt, and values decoded at once,
 //     in part, cell by cell and through Select must agree;
@@ -140,8 +140,8 @@ func fuzzPayload(t *testing.T, p Params) {
 	}
 }
 
-// fuzzSelect tests the values of a block, of which v has the first ones, by comparisons with some of
-// them.
+// fuzzSelect tests the values of a block, of which v has the first ones, by comparisons with some
+// of them.
 func fuzzSelect(t *testing.T, block Block, v *batch.Vector) {
 	sel := batch.MakeBitmap(v.Len)
 	for op := batch.Eq; op <= batch.In; op++ {

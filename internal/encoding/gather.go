@@ -2,8 +2,8 @@ package encoding
 
 import "math/bits"
 
-// Sums and products of a few selected cells are computed from the cells, which are gathered from the
-// planes in groups. A cell is one bit of each plane:
+// Sums and products of a few selected cells are computed from the cells, which are gathered from
+// the planes in groups. A cell is one bit of each plane:
 //
 //	selection          0 0 1 0 0 0 0 1 1 0 …      cells 2, 7 and 8
 //	plane 0            1 0 1 1 1 0 1 0 1 0 …      1 0 1

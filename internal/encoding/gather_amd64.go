@@ -11,8 +11,9 @@ import (
 // permutes reports whether the machine selects 64 of 128 bytes in one instruction (AVX-512 VBMI).
 var permutes = wide && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI
 
-// maxGathered is the number of selected cells of a chunk up to which a sum is computed from the cells
-// and not from the number of selected bits in each plane. Wide registers count bits of planes fast.
+// maxGathered is the number of selected cells of a chunk up to which a sum is computed from the
+// cells and not from the number of selected bits in each plane. Wide registers count bits of planes
+// fast.
 var maxGathered = gatheredLimit()
 
 func gatheredLimit() int {
@@ -22,8 +23,8 @@ func gatheredLimit() int {
 	return 8
 }
 
-// gathers reports whether products of count cells are to be computed from cells of p and q planes, and
-// not from pairs of planes. The figures are from a comparison for 1 to 1000 of 1024 cells.
+// gathers reports whether products of count cells are to be computed from cells of p and q planes,
+// and not from pairs of planes. The figures are from a comparison for 1 to 1000 of 1024 cells.
 func gathers(count, p, q int) bool {
 	switch {
 	case permutes:
@@ -72,9 +73,9 @@ func (g *gatherer) permute(c *cellGroup, dst *[groupCells]uint64) {
 	}
 }
 
-// gatherOctets sets dst[64·k+i] to byte k of the cell whose bits are at bit shift[i] of byte at[i] of
-// the planes, for each k with a plane in n refs, n > 0. It reads those of the first 64 bytes of a
-// plane with a 1 in low, and those of the next 64 bytes with a 1 in high.
+// gatherOctets sets dst[64·k+i] to byte k of the cell whose bits are at bit shift[i] of byte at[i]
+// of the planes, for each k with a plane in n refs, n > 0. It reads those of the first 64 bytes of
+// a plane with a 1 in low, and those of the next 64 bytes with a 1 in high.
 //
 //go:noescape
 func gatherOctets(dst, base *byte, refs *planeRef, n int, at, shift *[groupCells]uint8, low, high uint64)

@@ -13,8 +13,8 @@ const IndexRows = 2048
 
 // Index makes a 16-bit integer for each of some rows, from the values of several columns that are
 // small integers: a column gets some of the bits. It takes the planes of these bits from where they
-// are stored, so that one conversion of 16 planes to integers serves all columns. The zero Index has
-// no columns; all integers are 0. Not safe for concurrent use.
+// are stored, so that one conversion of 16 planes to integers serves all columns. The zero Index
+// has no columns; all integers are 0. Not safe for concurrent use.
 type Index struct {
 	octets [2]octet
 	wide   bool // some bit above the lowest 8 is used
@@ -24,8 +24,8 @@ type Index struct {
 	used   int
 }
 
-// indexView is the view of the chunk that was used last for a column. Often the next rows are in the
-// same chunk, which then need not be decompressed again.
+// indexView is the view of the chunk that was used last for a column. Often the next rows are in
+// the same chunk, which then need not be decompressed again.
 type indexView struct {
 	block *shuffled
 	chunk int
@@ -75,8 +75,8 @@ func indexable(b Block) *shuffled {
 }
 
 // Add makes the lowest bits of values [from, from+n) of b, which IndexSpan allows, bits [shift,
-// shift+bits) of the indexes. It returns false, and has added nothing, if there is a cell, perhaps a
-// padding cell, that has more bits.
+// shift+bits) of the indexes. It returns false, and has added nothing, if there is a cell, perhaps
+// a padding cell, that has more bits.
 func (x *Index) Add(b Block, from, n, shift, bits int) (ok bool, err error) {
 	if x.used == len(x.views) {
 		x.views = append(x.views, new(indexView))

@@ -12,7 +12,8 @@ func compressWord(x, m uint64) uint64 {
 	return pext(x, m)
 }
 
-// expandWord is the inverse of compressWord: it moves the low bits of x to the places of the 1s in m.
+// expandWord is the inverse of compressWord: it moves the low bits of x to the places of the 1s in
+// m.
 func expandWord(x, m uint64) uint64 {
 	if !cpu.X86.HasBMI2 {
 		return expandRuns(x, m)

@@ -7,14 +7,14 @@ import "github.com/oribi-db/oribi/batch"
 // not in this way, and nothing has changed. After an error, results are undefined.
 type NumberBlock interface {
 	Block
-	// SelectAll is Select for all predicates of a list that is not empty: bits remain for values that
-	// match all of them.
+	// SelectAll is Select for all predicates of a list that is not empty: bits remain for values
+	// that match all of them.
 	SelectAll(ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error)
 	// Sum adds the selected ones of values [from, from+n), integers, to total.
 	Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (handled bool, err error)
-	// SumProducts adds the products of values [from, from+n) with values [otherFrom, otherFrom+n) of
-	// other, integers of at most 64 bits, to total. The selection is for both. from and otherFrom are
-	// equal modulo 8.
+	// SumProducts adds the products of values [from, from+n) with values [otherFrom, otherFrom+n)
+	// of other, integers of at most 64 bits, to total. The selection is for both. from and
+	// otherFrom are equal modulo 8.
 	SumProducts(from int, other Block, otherFrom, n int, sel batch.Bitmap, at int, total *Sum) (handled bool, err error)
 	// Extreme adds the selected ones of values [from, from+n) to e.
 	Extreme(from, n int, sel batch.Bitmap, at int, e *Extreme) (handled bool, err error)

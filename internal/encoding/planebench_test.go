@@ -56,8 +56,8 @@ func BenchmarkPlanes(b *testing.B) {
 	}
 }
 
-// BenchmarkProductsOfFew multiplies a few selected cells of chunks of 1024, from views that are made
-// before, in both ways.
+// BenchmarkProductsOfFew multiplies a few selected cells of chunks of 1024, from views that are
+// made before, in both ways.
 func BenchmarkProductsOfFew(b *testing.B) {
 	const n = chunkBytes / 8
 	r := rand.New(rand.NewPCG(1, 1))

@@ -104,7 +104,8 @@ func countWords(words *uint64, n int) int
 //go:noescape
 func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison, inverted uint64, run *chunkRun)
 
-// betweenWide is betweenWords in registers of 32 bytes, for n refs and planes of at least 128 bytes.
+// betweenWide is betweenWords in registers of 32 bytes, for n refs and planes of at least 128
+// bytes.
 //
 //go:noescape
 func betweenWide(sel *uint64, base *byte, refs *planeRef, n, row int, lo, hi *uint128, run *chunkRun)
@@ -115,8 +116,8 @@ func betweenWide(sel *uint64, base *byte, refs *planeRef, n, row int, lo, hi *ui
 //go:noescape
 func tallyWide(t *[4]uint64, base *byte, refs *planeRef, n, row int, sel *uint64, mask *byte, run *chunkRun)
 
-// keepBestWide is keepBestWords for 16 words. inverted is XORed with the highest of n planes, others
-// with the others.
+// keepBestWide is keepBestWords for 16 words. inverted is XORed with the highest of n planes,
+// others with the others.
 //
 //go:noescape
 func keepBestWide(left *uint64, base *byte, refs *planeRef, n int, inverted, others uint64)

@@ -2,13 +2,13 @@ package encoding
 
 import "math/bits"
 
-// between clears the bits of sel whose cells are not in [lo, hi]. Both are numbers in unsigned order,
-// as in compare.
+// between clears the bits of sel whose cells are not in [lo, hi]. Both are numbers in unsigned
+// order, as in compare.
 //
-// First, lo and hi become the nearest cells that the constant planes allow, so that only mixed planes
-// are visited. From the highest one down, while the bits of lo and hi are equal, other cells are
-// dropped. Where they differ, the cells are divided into low ones, which are to be compared with lo
-// only, and high ones, which are to be compared with hi:
+// First, lo and hi become the nearest cells that the constant planes allow, so that only mixed
+// planes are visited. From the highest one down, while the bits of lo and hi are equal, other cells
+// are dropped. Where they differ, the cells are divided into low ones, which are to be compared
+// with lo only, and high ones, which are to be compared with hi:
 //
 //	bit of lo   low            passed      bit of hi   high           passed
 //	1           &= p                       1           &= p           |= high &^ p

@@ -347,7 +347,8 @@ func TestRecognizerAgreesWithLZ4(t *testing.T) {
 	}
 }
 
-// matchesBeyondTheEnd is a block for 128 planes whose first match ends after them, in the next plane.
+// matchesBeyondTheEnd is a block for 128 planes whose first match ends after them, in the next
+// plane.
 var matchesBeyondTheEnd = compress.AppendLZ4Sequence(
 	compress.AppendLZ4Sequence(compress.AppendLZ4Sequence(nil, []byte{0xff, 0xff}, 1, 255), nil, 1, 4), make([]byte, 5), 0, 0)
 

@@ -117,8 +117,9 @@ func (b *shuffled) restOfChunk(from, n int) int {
 	return min(n, 1<<b.shift-from&(1<<b.shift-1))
 }
 
-// viewPart sets v to the view of values [from, from+n), which are in one chunk, and of up to 7 values
-// before them: it begins with a whole byte of the planes. It is valid until buf is used again.
+// viewPart sets v to the view of values [from, from+n), which are in one chunk, and of up to 7
+// values before them: it begins with a whole byte of the planes. It is valid until buf is used
+// again.
 func (b *shuffled) viewPart(v *planeView, from, n int, buf *viewBuffer) (err error) {
 	i := from >> b.shift
 	if w := b.walk.Load(); w != nil && w.chunks[i].found {

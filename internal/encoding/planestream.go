@@ -12,7 +12,8 @@ import (
 // repetitions of a plane, become matches. Every match ends with a plane, except the last match if
 // the rules for the end of an LZ4 block shorten it. Source: planes spec §2.
 
-// appendPlanes appends planes of row bytes each as one LZ4 block, at most 34 bytes longer than rows.
+// appendPlanes appends planes of row bytes each as one LZ4 block, at most 34 bytes longer than
+// rows.
 func appendPlanes(dst, rows []byte, row int) []byte {
 	literal := 0 // what comes before this is in dst
 	for at := 0; at < len(rows); {

@@ -302,8 +302,8 @@ func (t *planeTest) filter(v *planeView, sel []uint64, s *selections) {
 	}
 }
 
-// split separates the selected floats that are positive from those that are negative. It returns the
-// view of their magnitudes.
+// split separates the selected floats that are positive from those that are negative. It returns
+// the view of their magnitudes.
 func (v *planeView) split(sel []uint64, s *selections) (magnitude planeView, positive, negative []uint64) {
 	top := 8*v.width - 1
 	positive, negative = s.positive[:len(sel)], s.negative[:len(sel)]

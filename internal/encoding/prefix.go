@@ -234,9 +234,9 @@ func (b *prefixBlock) Decode(from, n int, dst *batch.Vector, at int) error {
 	return nil
 }
 
-// DecodeSelected walks from the restarts before selected values, and copies these to a buffer. Values
-// that begin the value before them share its memory: any number of them may be as long as they like
-// in a short payload (see Fit).
+// DecodeSelected walks from the restarts before selected values, and copies these to a buffer.
+// Values that begin the value before them share its memory: any number of them may be as long as
+// they like in a short payload (see Fit).
 func (b *prefixBlock) DecodeSelected(from, n int, sel batch.Bitmap, selAt int, dst *batch.Vector, at int) {
 	var p prefixCursor
 	var buf, last []byte

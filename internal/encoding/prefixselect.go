@@ -117,8 +117,8 @@ func (b *prefixBlock) filter(o *prefixOrder, differ bool, from, n int, sel batch
 	}
 }
 
-// walk compares the values of the n entries from pos on. next is the end of the last one. If n is at
-// most 64, bit i of passed is 1 if value i passes.
+// walk compares the values of the n entries from pos on. next is the end of the last one. If n is
+// at most 64, bit i of passed is 1 if value i passes.
 func (b *prefixBlock) walk(o *prefixOrder, pos, n int) (next int, passed uint64) {
 	payload, common, passes := b.payload, o.common, o.passes
 	for i := range n {

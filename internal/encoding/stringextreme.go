@@ -12,13 +12,13 @@ import (
 type StringBlock interface {
 	Block
 
-	// ExtremeString adds the selected ones of values [from, from+n) to e. Bit at+i of sel is for value
-	// from+i.
+	// ExtremeString adds the selected ones of values [from, from+n) to e. Bit at+i of sel is for
+	// value from+i.
 	ExtremeString(from, n int, sel batch.Bitmap, at int, e *StringExtreme) error
 }
 
-// StringExtreme is the least of the byte strings added so far, or the greatest if Greatest is set. The
-// zero StringExtreme is empty. Not safe for concurrent use.
+// StringExtreme is the least of the byte strings added so far, or the greatest if Greatest is set.
+// The zero StringExtreme is empty. Not safe for concurrent use.
 type StringExtreme struct {
 	Greatest bool
 
@@ -87,8 +87,9 @@ func (b *dictBlock) ExtremeString(from, n int, sel batch.Bitmap, at int, e *Stri
 	return err
 }
 
-// ExtremeString compares what entries add to the values before them, as prefixOrder does, but with a
-// value that changes: a better value shares with it the bytes that both share with the value before.
+// ExtremeString compares what entries add to the values before them, as prefixOrder does, but with
+// a value that changes: a better value shares with it the bytes that both share with the value
+// before.
 func (b *prefixBlock) ExtremeString(from, n int, sel batch.Bitmap, at int, e *StringExtreme) error {
 	if n == 0 {
 		return nil

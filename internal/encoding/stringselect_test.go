@@ -78,8 +78,8 @@ func TestSelectHandlesComparisonsOfStrings(t *testing.T) {
 	}
 }
 
-// checkDecodeSelected compares the values that DecodeSelected decodes, and checks that it decodes no
-// others.
+// checkDecodeSelected compares the values that DecodeSelected decodes, and checks that it decodes
+// no others.
 func checkDecodeSelected(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
 	t.Helper()
 	sparse, ok := b.(SparseBlock)

@@ -9,9 +9,9 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// stringTest is a predicate on byte strings, in a form that is fast on payloads. A value passes if it
-// is not below low and below high, where the test has these; if it equals value, or differs from it;
-// and if it passes rest. The zero stringTest passes everything.
+// stringTest is a predicate on byte strings, in a form that is fast on payloads. A value passes if
+// it is not below low and below high, where the test has these; if it equals value, or differs from
+// it; and if it passes rest. The zero stringTest passes everything.
 type stringTest struct {
 	low, high       bound
 	hasLow, hasHigh bool
@@ -120,8 +120,8 @@ func (t *stringTest) failed(payload []byte, offsets []uint32, selected uint64) (
 	return m
 }
 
-// lane returns those bits of selected whose values pass. It may load eight bytes from the beginning of
-// each: a payload of so many values ends with at least 80 bytes of offsets.
+// lane returns those bits of selected whose values pass. It may load eight bytes from the beginning
+// of each: a payload of so many values ends with at least 80 bytes of offsets.
 func (t *stringTest) lane(payload []byte, offsets *laneOffsets, selected uint64) uint64 {
 	if t.lengths != 0 {
 		likely := selected & laneLengths(offsets, t.lengths)
@@ -158,8 +158,8 @@ func laneLengths(offsets *laneOffsets, lengths uint64) (m uint64) {
 	return m
 }
 
-// laneExceeds returns a mask of the values that are below b, correct for those that are selected. The
-// first eight bytes decide for most values.
+// laneExceeds returns a mask of the values that are below b, correct for those that are selected.
+// The first eight bytes decide for most values.
 func (b *bound) laneExceeds(payload []byte, offsets *laneOffsets, selected uint64) (below uint64) {
 	equal, start := uint64(0), offsets[0]
 	for i, end := range offsets[1:] {

@@ -162,8 +162,8 @@ func addProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint6
 	addPlaneProducts(total, a, b, signedA, signedB, sel, count)
 }
 
-// addPlaneProducts is addProducts without single cells: for each bit j of b, it adds 2^j times the sum
-// of those cells of a that have it in b.
+// addPlaneProducts is addProducts without single cells: for each bit j of b, it adds 2^j times the
+// sum of those cells of a that have it in b.
 func addPlaneProducts(total *Sum, a, b *planeView, signedA, signedB bool, sel []uint64, count int) {
 	if len(a.refs) < len(b.refs) {
 		a, b, signedA, signedB = b, a, signedB, signedA

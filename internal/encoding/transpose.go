@@ -4,8 +4,8 @@ import "encoding/binary"
 
 // Bitshuffle converts N cells of B bytes, N a multiple of 8, into 8·B rows of N bits: row 8k+b
 // contains bit b of byte k of every cell, cell e in bit e mod 8 of byte e/8 of the row. A row is
-// also called a plane, and the eight planes of one byte of the cells an octet. If numbers are small,
-// the planes of their high bits are all 0, or all ff.
+// also called a plane, and the eight planes of one byte of the cells an octet. If numbers are
+// small, the planes of their high bits are all 0, or all ff.
 //
 // 64 cells are converted at a time, in 64-bit words, in two steps, each of which is its own
 // inverse:
@@ -237,8 +237,8 @@ func loadNarrow(w *laneWords, cells *[64 * 8]byte) {
 	}
 }
 
-// storeOctet is the inverse of the first step for octet k: 8 bytes of each of its planes, starting at
-// byte base.
+// storeOctet is the inverse of the first step for octet k: 8 bytes of each of its planes, starting
+// at byte base.
 func storeOctet(octet []byte, w *laneWords, k, base, row, width int) {
 	s := w[k:]
 	a0, a1, a2, a3, a4, a5, a6, a7 := transposeBits(

@@ -24,7 +24,8 @@ type planeView struct {
 
 	visited bool // compare or split has visited planes in refs
 
-	// Of a run of chunks with the same planes, whose selection continues after that of the first one.
+	// Of a run of chunks with the same planes, whose selection continues after that of the first
+	// one.
 	offsets []uint32 // of the chunks in payload; nil: only one chunk
 	payload []byte
 }

@@ -12,9 +12,9 @@ var zeroRow, oneRow = make([]byte, chunkBytes/8), bytes.Repeat([]byte{0xff}, chu
 // octet is the planes of one byte of the cells, from bit 0 on: pointers to row bytes each.
 type octet [8]*byte
 
-// octet sets o to the planes of byte k of the cells if not all of them are constant, and returns the
-// refs of the bytes after k. refs are those from byte k on. Otherwise it returns the value of the
-// byte in all cells, and mixed is false.
+// octet sets o to the planes of byte k of the cells if not all of them are constant, and returns
+// the refs of the bytes after k. refs are those from byte k on. Otherwise it returns the value of
+// the byte in all cells, and mixed is false.
 func (v *planeView) octet(o *octet, k int, refs []planeRef) (rest []planeRef, constant byte, mixed bool) {
 	base, row, end := v.base, v.row, 8*k+8
 	if len(refs) >= 8 && int(refs[7].plane) == end-1 { // no plane is constant
@@ -92,8 +92,8 @@ func (v *planeView) someCells(dst []byte, from int) {
 	}
 }
 
-// load does the first step for 8 bytes of each plane, or those that are left, starting at byte base:
-// it sets every width-th word of w.
+// load does the first step for 8 bytes of each plane, or those that are left, starting at byte
+// base: it sets every width-th word of w.
 func (o *octet) load(w []uint64, base, row, width int) {
 	var a0, a1, a2, a3, a4, a5, a6, a7 uint64
 	if base+laneBytes <= row {

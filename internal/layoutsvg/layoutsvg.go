@@ -1,9 +1,9 @@
 // Package layoutsvg draws the rowsets of a table as SVG.
 //
 // Each rowset is a box. Its horizontal extent is its span: what share of the table's data is below
-// and up to its keys. Boxes that have a key in common are stacked, so the height of the picture over
-// a key is the number of rowsets that a read of the key looks into. Hatched and dotted parts of a
-// box are the shares of redo and undo files in its bytes, and thick frames mark a choice of a
+// and up to its keys. Boxes that have a key in common are stacked, so the height of the picture
+// over a key is the number of rowsets that a read of the key looks into. Hatched and dotted parts
+// of a box are the shares of redo and undo files in its bytes, and thick frames mark a choice of a
 // policy, so that the picture is readable in print and without color.
 //
 // The output is one file without references, depends on its input only, and is well-formed for any

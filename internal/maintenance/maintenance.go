@@ -95,8 +95,9 @@ const fixedCost = 1 << 20
 // if none should start now. Of equal operations it takes the first.
 //
 // The first rule that finds one decides: log segments that can be removed; the largest memory store
-// while memory is short; the largest of those that are full; what holds back most of the log, if that
-// is LogTarget or more; what frees most disk space, less its cost; the largest gain for its cost.
+// while memory is short; the largest of those that are full; what holds back most of the log, if
+// that is LogTarget or more; what frees most disk space, less its cost; the largest gain for its
+// cost.
 func Choose(s State, ops []Operation) (int, Rule) {
 	for _, r := range []struct {
 		rule  Rule
@@ -176,7 +177,8 @@ func FlushGain(bytes, limit int64, age time.Duration) float64 {
 	return min(1, max(age.Seconds()/flushAt.Seconds(), float64(bytes)/float64(max(limit, 1))))
 }
 
-// Due reports whether Choose would take the operation if it were the only one and nothing blocked it.
+// Due reports whether Choose would take the operation if it were the only one and nothing blocked
+// it.
 func (s State) Due(o Operation) bool {
 	o.Blocked = false
 	s.Workers, s.Running, s.Rewriting = 2, 0, 0

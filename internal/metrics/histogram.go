@@ -57,8 +57,8 @@ func (c *Counter) Load() (sum int64) {
 	return sum
 }
 
-// The buckets of a Histogram. Their width grows with the duration: each power of two has eight, so a
-// bucket is at most an eighth of its bounds wide.
+// The buckets of a Histogram. Their width grows with the duration: each power of two has eight, so
+// a bucket is at most an eighth of its bounds wide.
 const (
 	lowBits = 6                                      // the first bucket is [0, 64 ns]
 	subBits = 3                                      // 8 buckets for each power of two

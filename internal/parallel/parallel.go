@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// Run calls f in up to n goroutines at the same time: f(0, help) in the caller's, and each of
-// f(1, nil) to f(n−1, nil) in one of its own, which begins after f(0, help) has called help. It returns
-// when all calls have returned. Goroutines that have not begun when f(0, help) returns do not call f at
-// all: it must return, unless it panics, only when no work is left to begin.
+// Run calls f in up to n goroutines at the same time: f(0, help) in the caller's, and each of f(1,
+// nil) to f(n−1, nil) in one of its own, which begins after f(0, help) has called help. It returns
+// when all calls have returned. Goroutines that have not begun when f(0, help) returns do not call
+// f at all: it must return, unless it panics, only when no work is left to begin.
 //
 // So a call whose work takes less time than waking a processor does not wait for one. help itself
 // takes some microseconds if it wakes one. It does nothing when called again.
@@ -39,8 +39,9 @@ func (c *crew) start() {
 		go c.help(worker)
 	}
 	c.n = 1
-	// The goroutine that was started last is the next one of this processor. Others take it only after
-	// a sleep of some 50 µs, in case this one blocks soon. Here, that is one with nothing to do.
+	// The goroutine that was started last is the next one of this processor. Others take it only
+	// after a sleep of some 50 µs, in case this one blocks soon. Here, that is one with nothing to
+	// do.
 	go func() {}()
 }
 

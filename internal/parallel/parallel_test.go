@@ -59,8 +59,8 @@ func TestEachReturnsErrorOfLowestIndexAndStops(t *testing.T) {
 	}
 }
 
-// TestRunWaitsOnlyForGoroutinesThatHaveBegun returns from f(0) before or after other goroutines have
-// begun.
+// TestRunWaitsOnlyForGoroutinesThatHaveBegun returns from f(0) before or after other goroutines
+// have begun.
 func TestRunWaitsOnlyForGoroutinesThatHaveBegun(t *testing.T) {
 	for meet := range 4 {
 		var begun sync.WaitGroup

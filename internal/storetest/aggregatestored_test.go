@@ -92,8 +92,8 @@ func (q *storedQuery) add(more int64, names ...string) {
 	q.terms, q.exact, q.names = append(q.terms, terms), append(q.exact, exact), append(q.names, names)
 }
 
-// scanned computes the query from the rows of a scan: for each group, the number of rows, the sums of
-// the products, and the cells of the extremes.
+// scanned computes the query from the rows of a scan: for each group, the number of rows, the sums
+// of the products, and the cells of the extremes.
 func (q *storedQuery) scanned(t *testing.T, table *oribi.Table, where ...oribi.Predicate) map[string]string {
 	t.Helper()
 	columns := map[string]int{}

@@ -97,8 +97,8 @@ func (p *allRowSets) Pick(l compaction.Layout, budget int64) (c compaction.Choic
 	return c
 }
 
-// A policy that picks all rowsets, of which a merge makes as many again, does not make background work
-// merge them for ever, but once for each flush.
+// A policy that picks all rowsets, of which a merge makes as many again, does not make background
+// work merge them for ever, but once for each flush.
 func TestNoMergeIsRepeatedInVain(t *testing.T) {
 	var policy allRowSets
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true, FlushBytes: 1 << 12, RowSetBytes: 1 << 12, Policy: &policy})
@@ -142,8 +142,8 @@ func TestNoMergeIsRepeatedInVain(t *testing.T) {
 	}
 }
 
-// A merge that finds a damaged block is reported once. The damaged rowset stays in service and is left
-// out of further merges until the store is opened again; the others are merged.
+// A merge that finds a damaged block is reported once. The damaged rowset stays in service and is
+// left out of further merges until the store is opened again; the others are merged.
 func TestDamagedRowSetIsLeftOutOfMerges(t *testing.T) {
 	ctx, mem := context.Background(), vfs.NewMem()
 	var failed []oribi.Event

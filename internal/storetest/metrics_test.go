@@ -63,8 +63,8 @@ func (s *jobSums) add(e oribi.Event) {
 	s.jobs[e.Kind] = j
 }
 
-// The counts of jobs are the sums of their events; each kind of job is done once or more, and a merge
-// fails. A listener may read when a job begins and write when it has ended.
+// The counts of jobs are the sums of their events; each kind of job is done once or more, and a
+// merge fails. A listener may read when a job begins and write when it has ended.
 func TestMetricsCountJobs(t *testing.T) {
 	ctx := context.Background()
 	sums := &jobSums{jobs: map[compaction.Kind]oribi.JobMetrics{}, begun: map[uint64]compaction.Kind{}}
@@ -217,8 +217,8 @@ func TestMetricsCountCommitsAndReads(t *testing.T) {
 	}
 }
 
-// Calls that replace the whole content are one commit each, and a read of many keys is one read. What
-// fails is not counted.
+// Calls that replace the whole content are one commit each, and a read of many keys is one read.
+// What fails is not counted.
 func TestMetricsCountBulkCallsAndReadsOfManyKeys(t *testing.T) {
 	ctx := context.Background()
 	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Manual: true})
@@ -369,7 +369,8 @@ func TestMetricsAmplification(t *testing.T) {
 	}
 }
 
-// A scan pins the files that a merge replaces; a snapshot pins undos that are older than the history.
+// A scan pins the files that a merge replaces; a snapshot pins undos that are older than the
+// history.
 func TestMetricsShowWhatReadsPin(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -12,8 +12,9 @@ import (
 )
 
 // An error of the operating system during Open is returned as that error: it does not turn into
-// ErrNotStore, ErrLocked or ErrCorrupt. Every disk operation of every way to open fails once with EIO. Those of
-// the ways that include others also fail with errors that Pebble and the store may take for answers.
+// ErrNotStore, ErrLocked or ErrCorrupt. Every disk operation of every way to open fails once with
+// EIO. Those of the ways that include others also fail with errors that Pebble and the store may
+// take for answers.
 func TestOpenReturnsFileSystemErrorsUnchanged(t *testing.T) {
 	closed, killed := storeTree(t)
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Writers that need more memory than there is wait for a flush. Each wait has an event when it begins
-// and one when it ends, and the listener may read the table that is being written.
+// Writers that need more memory than there is wait for a flush. Each wait has an event when it
+// begins and one when it ends, and the listener may read the table that is being written.
 func TestStallsHaveEventsAndAreCounted(t *testing.T) {
 	ctx := context.Background()
 	var (

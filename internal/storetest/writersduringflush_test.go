@@ -144,8 +144,8 @@ func TestWritersContinueUntilMemoryIsFull(t *testing.T) {
 	}
 }
 
-// A table is flushed while a merge of all its rowsets runs: writers of other rows do not wait for the
-// merge, although they fill the memory several times.
+// A table is flushed while a merge of all its rowsets runs: writers of other rows do not wait for
+// the merge, although they fill the memory several times.
 func TestWritersDoNotWaitForMerge(t *testing.T) {
 	const limit = 16 << 20
 	f := newFillTest(t, limit)

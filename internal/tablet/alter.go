@@ -11,10 +11,10 @@ import (
 )
 
 // Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes
-// Schema, NextColumnID, HistorySec, RowFile and Comment. If it returns an error, nothing changes. Readers
-// continue with the schema that they began with. The table's writers wait while the rest of memory,
-// about 1 MiB, is written and committed. Schemas change rarely, and writers would have to start
-// over with the new schema anyway.
+// Schema, NextColumnID, HistorySec, RowFile and Comment. If it returns an error, nothing changes.
+// Readers continue with the schema that they began with. The table's writers wait while the rest of
+// memory, about 1 MiB, is written and committed. Schemas change rarely, and writers would have to
+// start over with the new schema anyway.
 //
 // Memory is flushed first, at the latest in the metadata commit of the new row. So the files
 // contain every operation of an older schema that is in the log. Files identify columns by ID, so

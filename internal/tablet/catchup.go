@@ -109,8 +109,8 @@ func (c *catchUp) commit() error {
 	return j.commitMeta(first, c.publish)
 }
 
-// publish replaces the table's state after the metadata commit. It catches up what was changed in the
-// meantime, and blocks writers for the last round.
+// publish replaces the table's state after the metadata commit. It catches up what was changed in
+// the meantime, and blocks writers for the last round.
 func (c *catchUp) publish() error {
 	j := c.j
 	if err := j.edit.open(j.schema.Schema, j.t.opts.RowSets); err != nil {
@@ -256,7 +256,8 @@ func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func(
 	return outputPosition{}, fault.Corruptf("key %s was changed but is in no output", c.j.t.KeyText(k))
 }
 
-// useAdded makes the rowsets that the edit has opened after the commit those in which rows are found.
+// useAdded makes the rowsets that the edit has opened after the commit those in which rows are
+// found.
 func (c *catchUp) useAdded() {
 	closeUncommitted(c.files)
 	var sets []*rowset.DiskRowSet

@@ -196,8 +196,8 @@ var jobs = map[string]func(l *rowHistories, ctx context.Context) error{
 }
 
 // runWithWrites runs a job, with one step of writes after its cutover point, one while it reads
-// rows, two between or during rounds of catching up, and one after the metadata commit. After each step, and before the commit, it
-// checks the table as restored after a kill.
+// rows, two between or during rounds of catching up, and one after the metadata commit. After each
+// step, and before the commit, it checks the table as restored after a kill.
 func (l *rowHistories) runWithWrites(reading bool, work func(l *rowHistories, ctx context.Context) error) error {
 	l.t.Helper()
 	steps := 0

@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// withRedos returns a testStore with one rowset of n rows and some redo files: file i updates the rows
-// whose key is i modulo the number of files.
+// withRedos returns a testStore with one rowset of n rows and some redo files: file i updates the
+// rows whose key is i modulo the number of files.
 func withRedos(t *testing.T, n, redos int) *testStore {
 	t.Helper()
 	w := newTestStore(t, testSchema)

@@ -23,8 +23,9 @@ import (
 // MemRowSets.
 func (t *Tablet) Version() uint64 { return t.version.Load() }
 
-// MayRun reports whether a job of a kind that reads some rowsets could begin now, without waiting for
-// other jobs of the table. The answer may be outdated when the caller has it: then the job waits.
+// MayRun reports whether a job of a kind that reads some rowsets could begin now, without waiting
+// for other jobs of the table. The answer may be outdated when the caller has it: then the job
+// waits.
 func (t *Tablet) MayRun(kind compaction.Kind, rowsets []uint64) bool {
 	flush := kind == compaction.Flush || kind == compaction.DeltaFlush
 	return t.claims.free(flush, kind == compaction.UndoGC, rowsets)
@@ -97,8 +98,8 @@ const leastGain = 0.01
 
 // Merges plans and runs the merges of one table in the background, one at a time, so that they end
 // for any policy: a merge that has left neither fewer rowsets nor fewer overlaps is not repeated
-// until other rowsets come in, or until many rows are deleted. The zero value is ready to use. It is
-// not safe for concurrent use.
+// until other rowsets come in, or until many rows are deleted. The zero value is ready to use. It
+// is not safe for concurrent use.
 type Merges struct {
 	round round
 	known map[uint64]bool // rowsets at the last look, and those written since; nil: there was none
@@ -125,9 +126,9 @@ func (m *Merges) begin(l compaction.Layout) {
 }
 
 // Plan asks the policy what to merge. It does not show it rowsets that compactions own or that skip
-// reports; hidden reports whether there are any that compactions own. A choice that cannot be carried
-// out, and a panic, are sent as the event of a merge that failed, and returned. The policy is called
-// without a lock.
+// reports; hidden reports whether there are any that compactions own. A choice that cannot be
+// carried out, and a panic, are sent as the event of a merge that failed, and returned. The policy
+// is called without a lock.
 func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id uint64) bool) (plan MergePlan, hidden bool, err error) {
 	layout, err := t.layout()
 	if err != nil {
@@ -184,8 +185,9 @@ func (m *Merges) Run(ctx context.Context, t *Tablet, plan MergePlan) (bytes int6
 }
 
 // Damaged returns which of the rowsets of a rewrite that failed with err are damaged: the one that
-// err names, or else those in which a check finds damage. The check reads the rowsets in full. There
-// may be none: the damage was in what the rewrite has written, or the bytes were read wrongly once.
+// err names, or else those in which a check finds damage. The check reads the rowsets in full.
+// There may be none: the damage was in what the rewrite has written, or the bytes were read wrongly
+// once.
 func (t *Tablet) Damaged(ctx context.Context, err error, ids []uint64) (damaged []uint64) {
 	if !errors.Is(err, fault.ErrCorrupt) {
 		return nil

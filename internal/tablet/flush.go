@@ -14,10 +14,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Flush writes the MemRowSet to new rowsets and the delta mem stores to delta files, in one metadata
-// commit. The table's writers wait briefly for the new state. Flush does nothing if there is nothing in
-// memory. It does not wait for compactions: the delta mem stores of the rowsets that these replace
-// stay in memory.
+// Flush writes the MemRowSet to new rowsets and the delta mem stores to delta files, in one
+// metadata commit. The table's writers wait briefly for the new state. Flush does nothing if there
+// is nothing in memory. It does not wait for compactions: the delta mem stores of the rowsets that
+// these replace stay in memory.
 func (t *Tablet) Flush(ctx context.Context) (res compaction.Result, err error) {
 	err = t.flushing(ctx, func() error {
 		res, err = t.flush(ctx)

@@ -288,8 +288,8 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 	}
 }
 
-// concurrentTestStore is a testStore whose commit is safe for concurrent use: it assigns LSNs under a lock,
-// as the store does.
+// concurrentTestStore is a testStore whose commit is safe for concurrent use: it assigns LSNs under
+// a lock, as the store does.
 type concurrentTestStore struct {
 	*testStore
 	mu   sync.Mutex

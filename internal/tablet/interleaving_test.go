@@ -17,9 +17,9 @@ import (
 )
 
 // interleaving runs jobs of one table, of which only one runs at a time. Each job stops at every
-// point where it holds no lock: after its cutover point, after each window that it has read, between
-// rounds of catching up, after its metadata commit. The test chooses which job continues, writes in between, and checks the
-// table as restored after a kill there.
+// point where it holds no lock: after its cutover point, after each window that it has read,
+// between rounds of catching up, after its metadata commit. The test chooses which job continues,
+// writes in between, and checks the table as restored after a kill there.
 type interleaving struct {
 	*rowHistories
 	jobs    []*steppedJob
@@ -108,8 +108,8 @@ func (l *interleaving) blocked() bool {
 	return true
 }
 
-// checkCrash compares the newest rows, in the table as restored after a kill, with the model. While a
-// job commits, the table itself cannot be read, as the test is in the middle of it.
+// checkCrash compares the newest rows, in the table as restored after a kill, with the model. While
+// a job commits, the table itself cannot be read, as the test is in the middle of it.
 func (l *interleaving) checkCrash() {
 	l.t.Helper()
 	n := l.reopened(0)
@@ -157,8 +157,8 @@ func (l *interleaving) merge(name string, fails bool, ids []uint64) {
 	})
 }
 
-// concurrentJobs lists jobs that run concurrently. The table has rowsets with odd and with even IDs.
-// Both kinds have changes in memory, and so has the MemRowSet.
+// concurrentJobs lists jobs that run concurrently. The table has rowsets with odd and with even
+// IDs. Both kinds have changes in memory, and so has the MemRowSet.
 var concurrentJobs = map[string]func(l *interleaving){
 	"flush in a merge of all rowsets": func(l *interleaving) {
 		l.merge("merge", false, append(l.ids(0), l.ids(1)...))

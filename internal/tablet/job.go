@@ -130,8 +130,8 @@ func (j *job) cut() error {
 }
 
 // freeze sets the cutover point L as of which memory is written. take, called with writers blocked,
-// starts the change logs of the stores that the job replaces. After it, the outputs are written while
-// the log is synced; finish begins when everything up to L is durable and published:
+// starts the change logs of the stores that the job replaces. After it, the outputs are written
+// while the log is synced; finish begins when everything up to L is durable and published:
 //
 //	claims   ├─────────────────────────────────────────────────────────────────────────┤   no other job
 //	gate       ├─┤                                                              ├──────┤   of these parts
@@ -248,8 +248,8 @@ func (j *job) commitMeta(first func() lsn.LSN, install func() error) error {
 	})
 }
 
-// install replaces the table's state after the metadata commit, with writers blocked. An error means
-// that memory no longer agrees with the metadata, and the store poisons itself.
+// install replaces the table's state after the metadata commit, with writers blocked. An error
+// means that memory no longer agrees with the metadata, and the store poisons itself.
 func (j *job) install() error {
 	t, e := j.t, &j.edit
 	before := states(j.st)

@@ -76,8 +76,8 @@ func (m *memIterator) Next() bool {
 }
 
 // until moves the end of the range to key, or to the end of the request's range if key is nil or
-// outside of it, and reports whether a row is left, which may be one that the snapshot does not see.
-// See memrowset.Iterator.Until.
+// outside of it, and reports whether a row is left, which may be one that the snapshot does not
+// see. See memrowset.Iterator.Until.
 func (m *memIterator) until(key []byte) bool {
 	lower, upper := m.req.Bounds()
 	switch {

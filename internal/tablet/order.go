@@ -84,8 +84,8 @@ func anyOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator) s
 // is opened when the scan reaches its first key or, in a descending scan, its last key.
 func inOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*memIterator, open func(*rowset.DiskRowSet, *scan.Request) (scan.Iterator, error)) scan.Iterator {
 	var chain []scan.Opener
-	// add adds the range up to end, exclusive or, in a descending scan, inclusive; nil is the end of
-	// the scan's range.
+	// add adds the range up to end, exclusive or, in a descending scan, inclusive; nil is the end
+	// of the scan's range.
 	add := func(group []*rowset.DiskRowSet, end []byte) {
 		chain = append(chain, func() (scan.Iterator, error) {
 			var inputs []scan.Iterator

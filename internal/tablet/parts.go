@@ -11,9 +11,9 @@ import (
 // goroutines end at about the same time, and as many as are offered to a consumer at once.
 const partRows = 16 * batch.WindowRows
 
-// Parts returns a scan without order as parts that can be read concurrently. They divide the rows of
-// a MemRowSet, a window at a time, or those of a rowset: one part alone returns all of them, and a
-// part that is opened late may return none. So the parts can be read once. v must not be released
+// Parts returns a scan without order as parts that can be read concurrently. They divide the rows
+// of a MemRowSet, a window at a time, or those of a rowset: one part alone returns all of them, and
+// a part that is opened late may return none. So the parts can be read once. v must not be released
 // while one of them is in use. pause is called before a part takes rows of a rowset; its errors end
 // it.
 //

@@ -10,10 +10,10 @@ import (
 // reports sends the events of a table's jobs in the order of their commits, one at a time: the
 // layout before a job is that after the previous one, except for what failed.
 //
-// A committed job reserves its report with writers blocked, and completes it when it has no lock any
-// more: describing a large layout takes a while. Events are sent without any lock, so a listener may
-// use the table. An event may be sent by the goroutine of another job, after the job that it is
-// about has returned: if an earlier one is just being sent, or is not complete.
+// A committed job reserves its report with writers blocked, and completes it when it has no lock
+// any more: describing a large layout takes a while. Events are sent without any lock, so a
+// listener may use the table. An event may be sent by the goroutine of another job, after the job
+// that it is about has returned: if an earlier one is just being sent, or is not complete.
 type reports struct {
 	mu      sync.Mutex
 	list    []*report

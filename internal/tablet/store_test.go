@@ -374,8 +374,8 @@ func rowCells(b *batch.RecordBatch, i int) [][]byte {
 	return cells
 }
 
-// checkFree fails if a lock of the table is held, if a job owns a part of it or keeps a rowset, or if
-// an event was not sent.
+// checkFree fails if a lock of the table is held, if a job owns a part of it or keeps a rowset, or
+// if an event was not sent.
 func (w *testStore) checkFree() {
 	w.t.Helper()
 	if !w.tab.gate.TryLock() {

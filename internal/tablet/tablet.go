@@ -22,8 +22,8 @@
 // (MemRowSets, delta mem stores) take changes; a reader's snapshot determines which ones it sees.
 //
 // Every change of the state is an Edit. Writers continue while a flush or merging compaction writes
-// its files and commits: see freeze for its beginning, finish for its end. Source: design §5–§7, tablet spec
-// §12, §13.
+// its files and commits: see freeze for its beginning, finish for its end. Source: design §5–§7,
+// tablet spec §12, §13.
 package tablet
 
 import (
@@ -67,8 +67,8 @@ type Store interface {
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
 	// NextJob returns the number of a new job.
 	NextJob() uint64
-	// Event is called when a flush, compaction or ingest begins, in the middle of it, and after it has
-	// ended, without any lock.
+	// Event is called when a flush, compaction or ingest begins, in the middle of it, and after it
+	// has ended, without any lock.
 	Event(compaction.Event)
 }
 

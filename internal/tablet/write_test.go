@@ -19,8 +19,8 @@ import (
 
 var allAsks = []OpKind{Insert, Upsert, Update, Delete, InsertIgnore, UpsertIgnore, UpdateIgnore, DeleteIgnore}
 
-// keyPositions lists the positions that key 5 can have, live or as a ghost, with the row that is then
-// read.
+// keyPositions lists the positions that key 5 can have, live or as a ghost, with the row that is
+// then read.
 var keyPositions = []struct {
 	name string
 	make func(w *testStore)

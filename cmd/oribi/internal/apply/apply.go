@@ -139,8 +139,8 @@ func (r *runner) failed(n line, err error) error {
 	return &LineError{Name: r.options.Name, Line: n.number, Err: err}
 }
 
-// RowCause returns a row error without its position, which the caller adds if there is more than one
-// row. It returns other errors unchanged.
+// RowCause returns a row error without its position, which the caller adds if there is more than
+// one row. It returns other errors unchanged.
 func RowCause(err error) error {
 	row, ok := errors.AsType[*oribi.RowError](err)
 	if !ok {

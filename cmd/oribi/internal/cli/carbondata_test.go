@@ -48,8 +48,8 @@ func eachGoldenCarbon(t *testing.T, test func(t *testing.T, g *goldenCarbon)) {
 	}
 }
 
-// someGoldenCarbon is eachGoldenCarbon with half of the folders. The tests of package carbondata read
-// and write all of them.
+// someGoldenCarbon is eachGoldenCarbon with half of the folders. The tests of package carbondata
+// read and write all of them.
 func someGoldenCarbon(t *testing.T, test func(t *testing.T, g *goldenCarbon)) {
 	n := 0
 	eachGoldenCarbon(t, func(t *testing.T, g *goldenCarbon) {

@@ -98,8 +98,8 @@ func completeArgs(arguments []string) completer {
 	}
 }
 
-// completeFlags completes the values of the flags of all verbs. Cobra keeps these functions, and with
-// them all commands of root, until the process exits: a run calls this only to complete.
+// completeFlags completes the values of the flags of all verbs. Cobra keeps these functions, and
+// with them all commands of root, until the process exits: a run calls this only to complete.
 func completeFlags(root *cobra.Command) {
 	for _, verb := range leaves(root) {
 		completers := flagCompleters()

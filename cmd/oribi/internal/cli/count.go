@@ -64,8 +64,8 @@ func (a *app) tableCount() *cobra.Command {
 	return c
 }
 
-// countValues counts the rows of each value of a column. It returns one row per value, most frequent
-// first, then by value.
+// countValues counts the rows of each value of a column. It returns one row per value, most
+// frequent first, then by value.
 func countValues(ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption) (*batch.RecordBatch, error) {
 	result, err := t.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, append(options, oribi.GroupBy(column))...)
 	if err != nil {

@@ -55,8 +55,8 @@ func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options)
 	return &loadInput{app: a, name: o.Name, file: t, bar: bar, carbon: t, whole: true}, nil
 }
 
-// carbonKey returns the key columns of a table that is created for CarbonData: those of the flag, or
-// without it those that the files name.
+// carbonKey returns the key columns of a table that is created for CarbonData: those of the flag,
+// or without it those that the files name.
 func carbonKey(t *carbondata.Table, f *loadFlags, o *load.Options) ([]string, error) {
 	if len(f.key) > 0 {
 		return f.key, nil

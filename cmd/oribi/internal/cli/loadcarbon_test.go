@@ -35,8 +35,8 @@ func cells(t *testing.T, columns int, lines []string) [][]string {
 	return list
 }
 
-// Folders of the corpus in which some column can be a key: the first with each list of column types,
-// since the tests of package carbondata read all of them.
+// Folders of the corpus in which some column can be a key: the first with each list of column
+// types, since the tests of package carbondata read all of them.
 func TestLoadOfGoldenCarbonData(t *testing.T) {
 	store := newStore(t)
 	seen, loaded := map[string]bool{}, 0

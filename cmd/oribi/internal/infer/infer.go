@@ -236,8 +236,8 @@ func (c *column) column() schema.Column {
 	return n
 }
 
-// roomFor returns the precision of a decimal column for values of at most digits digits: the maximum for
-// the same number of bytes, so that larger values fit later.
+// roomFor returns the precision of a decimal column for values of at most digits digits: the
+// maximum for the same number of bytes, so that larger values fit later.
 func roomFor(digits int) int {
 	for _, precision := range []int{9, 18} {
 		if digits <= precision {

@@ -14,7 +14,8 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// ascendingText returns rows whose keys ascend from first, up to a disorder or fault, if there is one.
+// ascendingText returns rows whose keys ascend from first, up to a disorder or fault, if there is
+// one.
 func ascendingText(r *rand.Rand, first int) string {
 	var lines []string
 	k := first

@@ -75,8 +75,8 @@ const maxBatchBytes = 4 << 20
 // Run loads the rows of in, or those of o.Batches.
 //
 // Errors: *apply.LineError for a bad record, a duplicate key and an input that cannot be read;
-// those of o.Batches; that of ctx, between two batches; those of the store. With all of them the result counts the rows
-// in the table, unless these could not be made durable: then Rows is −1.
+// those of o.Batches; that of ctx, between two batches; those of the store. With all of them the
+// result counts the rows in the table, unless these could not be made durable: then Rows is −1.
 func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
 	limits := ingestLimits{}
 	if o.File {

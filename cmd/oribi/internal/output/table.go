@@ -138,7 +138,8 @@ func (r *tableRows) render(k int, cell []byte) heldCell {
 	return heldCell{length: len(r.text) - from, width: width, figure: figure}
 }
 
-// flush chooses the widths, unless they are chosen already, and prints the header and the buffered rows.
+// flush chooses the widths, unless they are chosen already, and prints the header and the buffered
+// rows.
 func (r *tableRows) flush(dst []byte) []byte {
 	if r.widths != nil {
 		return dst
