@@ -320,20 +320,19 @@ func (w *tableWork) exclude(rowsets []uint64) {
 }
 
 // confirm makes the anchor refuse older metadata, if it does not yet, and removes the log segments
-// that this frees.
+// that this frees. A segment that cannot be removed is an error and does not poison.
 func (b *background) confirm() error {
 	s := b.s
 	if err := s.poisoned(); err != nil {
 		return err
 	}
-	err := s.blocks.Confirm()
-	if err == nil {
-		err = s.log.Release(s.blocks.ConfirmedLogStart())
+	if err := s.blocks.Confirm(); err != nil {
+		if !isNoSpace(err) {
+			s.poison(err)
+		}
+		return err
 	}
-	if err != nil && !isNoSpace(err) {
-		s.poison(err)
-	}
-	return err
+	return s.log.Release(s.blocks.ConfirmedLogStart())
 }
 
 // deltaLimit bounds the delta mem stores of all tables together.

@@ -58,7 +58,7 @@ func (s *Store) trimLog() error {
 	err := s.blocks.Confirm()
 	if err == nil && s.blocks.ConfirmedLogStart() >= s.log.Next() {
 		if err = s.log.Roll(); err == nil {
-			err = s.log.Release(s.blocks.ConfirmedLogStart())
+			err = s.releaseLog()
 		}
 	}
 	if isNoSpace(err) {

@@ -2,11 +2,13 @@ package oribi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -111,7 +113,19 @@ func (ts tabletStore) CommitMeta(c tablet.MetaCommit) error {
 	if failed = c.Install(); failed != nil {
 		return failed
 	}
-	return s.log.Release(s.blocks.ConfirmedLogStart())
+	return s.releaseLog()
+}
+
+// releaseLog removes the log segments that the confirmed metadata does not need. A segment that cannot
+// be removed takes space and does no other harm, so that is a warning, and the next call tries again.
+// The error is that of a poisoned store.
+func (s *Store) releaseLog() error {
+	err := s.log.Release(s.blocks.ConfirmedLogStart())
+	if err == nil || errors.Is(err, fault.ErrPoisoned) {
+		return err
+	}
+	s.opts.Logger.Warn("removing log segments failed", slog.Any("err", err))
+	return nil
 }
 
 // commitMeta is CommitMeta up to the commit.

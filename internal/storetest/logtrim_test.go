@@ -2,11 +2,14 @@ package storetest
 
 import (
 	"bytes"
+	"log/slog"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // A store whose files contain all changes is opened without reading the old log or writing it
@@ -95,5 +98,54 @@ func TestLogSegmentsHaveTheConfiguredSize(t *testing.T) {
 	}
 	if len(names) < 4 {
 		t.Errorf("200 batches are in files %q", names)
+	}
+}
+
+// A log segment that cannot be removed is a warning: what has taken effect succeeds, and a later call
+// removes the segment.
+func TestSegmentThatCannotBeRemovedIsAWarning(t *testing.T) {
+	ctx := t.Context()
+	disk := faultfs.New(vfs.NewMem())
+	var log bytes.Buffer
+	warnings := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s, err := oribi.Open("/s", &oribi.Options{FS: disk, LogSegmentBytes: 4 << 10, Manual: true, Logger: warnings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, s, "numbers")
+	numbersTable(t, s, "other")
+	fillNumbers(t, s, table, 0, 300)
+	segments := func() int {
+		names, err := disk.List("/s/wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	before := segments()
+	var repaired atomic.Bool
+	fails := func(faultfs.Call) bool { return !repaired.Load() }
+	failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Remove}, Name: "*.wal", Match: fails, Times: faultfs.Forever})
+	if err := table.Flush(ctx); err != nil {
+		t.Errorf("flush: %v", err)
+	}
+	if err := table.Alter(ctx, oribi.SetComment("new")); err != nil || table.Properties().Comment != "new" {
+		t.Errorf("alter: %v, the comment is %q", err, table.Properties().Comment)
+	}
+	if err := s.DropTable("other"); err != nil {
+		t.Errorf("drop: %v", err)
+	}
+	if err := s.Poisoned(); err != nil || before < 3 || segments() < before || failed.Failures() == 0 {
+		t.Errorf("%d of %d segments, %d removals failed, poisoned: %v", segments(), before, failed.Failures(), err)
+	}
+	repaired.Store(true)
+	if err := table.Alter(ctx, oribi.SetComment("newer")); err != nil || segments() >= before {
+		t.Errorf("%d of %d segments are left, %v", segments(), before, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if !bytes.Contains(log.Bytes(), []byte("removing log segments")) {
+		t.Errorf("logged %q", &log)
 	}
 }
