@@ -65,7 +65,7 @@
 // time, and so is the result of a Scan. A scan sees one snapshot from its first row to its last,
 // whatever is flushed or compacted in between. Readers never wait for writers.
 //
-// A table's writers wait for the commit of a flush or compaction of the table, for the end of an
+// A table's writers wait for the commit of a delta compaction of the table, for the end of an
 // ingest, for an Alter while it writes the last of the memory, and, when memory is at its limit,
 // for the next flush. Close waits for running calls; an open scan returns ErrClosed at its next
 // step.

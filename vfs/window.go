@@ -22,6 +22,10 @@ type Mapper interface {
 //
 // Before a Sync, a power cut may leave any of the pages that were written, each as it was at any
 // time since the last Sync: the system writes them in any order.
+//
+// Unlike WriteAt, a copy that waits for the system may hold up the whole process, not only its
+// caller: the garbage collector cannot stop a goroutine inside a page fault. Copies wait, for
+// instance, while the file system is frozen for a snapshot.
 type Window interface {
 	// Copy copies b to offset off of the file; all of it must be in the window. An error means that
 	// the system could not provide the memory: a failing disk, a full one if the file system copies
