@@ -212,6 +212,9 @@ func runOn(d *disk, s *schema.Schema, floor mvcc.Timestamp, targetBytes int64, i
 		if id, err := d.CheckFiles(); err != nil {
 			return nil, fmt.Errorf("block %d: %w", id, err)
 		}
+		if err := d.CheckRowFile(); err != nil {
+			return nil, err
+		}
 		res.sets = append(res.sets, d)
 	}
 	return res, nil

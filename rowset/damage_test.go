@@ -25,7 +25,9 @@ func check(s *schema.Schema, row *Metadata, d *disk) (id block.ID, opened bool, 
 		return 0, false, err
 	}
 	defer set.Unref()
-	id, err = set.CheckFiles()
+	if id, err = set.CheckFiles(); err == nil {
+		id, err = row.RowFile, set.CheckRowFile()
+	}
 	if err == nil {
 		err = set.CheckBounds()
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -253,6 +254,73 @@ func TestRowFilesArePlain(t *testing.T) {
 			t.Errorf("%s: %v, reported %d times", e, err, noted)
 		}
 		set.Unref()
+	}
+}
+
+// An error that is not damage turns no row file off.
+func TestRowFileIsTriedAgain(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1), 50)
+	row := w.stored(t, r)
+	flaky := &flakyDisk{disk: w.disk}
+	set, err := Open(w.schema, row, Options{Blocks: flaky, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Unref()
+	flaky.fail = true
+	if set.openStored() != nil {
+		t.Fatal("the row file opened")
+	}
+	flaky.fail = false
+	for _, c := range row.Columns {
+		delete(w.disk.blocks, c.Block)
+	}
+	delete(w.disk.blocks, row.KeyIndex)
+	w.checkGets(t, r, set)
+}
+
+// Rows that were cached before a column was added are read from the row file.
+func TestRowFileAnswersForRowsOfAnOldSchema(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1), 50)
+	row := w.stored(t, r)
+	rows := cache.New(1 << 20)
+	wider := mustSchema(append(slices.Clone(w.schema.Columns), schema.Column{ID: 9, Name: "n", Type: schema.Int64, Nullable: true}), 1)
+	for _, s := range []*schema.Schema{w.schema, wider} {
+		set, err := Open(s, row, Options{Blocks: w.disk, Cache: rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := bloom.MakeProbe(w.rows[7].key)
+		if _, _, err := set.Get(p, mvcc.Everything, allOf(s), nil); err != nil || set.cachedRow(p) == nil {
+			t.Fatalf("with %d columns: %v", len(s.Columns), err)
+		}
+		set.Unref()
+		for _, c := range row.Columns {
+			delete(w.disk.blocks, c.Block)
+		}
+	}
+}
+
+// Damage of a column is not reported as damage of the row file.
+func TestCheckRowFileLeavesColumnsOut(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1), 50)
+	row := w.stored(t, r)
+	file := w.disk.blocks[row.Columns[1].Block]
+	for range 20 {
+		at := r.IntN(len(file.Bytes))
+		file.Bytes[at] ^= 1
+		set, err := Open(w.schema, row, Options{Blocks: w.disk})
+		if err == nil {
+			err = set.CheckRowFile()
+			set.Unref()
+		}
+		if err != nil {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+		file.Bytes[at] ^= 1
 	}
 }
 

@@ -95,14 +95,15 @@ func (f *rowFile) column(col int) int {
 	return f.source[col]
 }
 
-// openStored returns the row file, nil if there is none that can be read.
+// openStored returns the row file, nil if there is none that can be read. After an error that is
+// not damage, for instance too many open files, the next call tries again.
 func (d *DiskRowSet) openStored() *rowFile {
 	if d.Metadata().RowFile == 0 || d.rowsOff.Load() {
 		return nil
 	}
 	f, err := d.rowFile()
 	if err != nil {
-		d.rowsOff.Store(true)
+		d.rowsOff.Store(isDamage(err))
 		d.noteDamage(err)
 		return nil
 	}
@@ -133,12 +134,20 @@ func (d *DiskRowSet) storedRow(p bloom.Probe) (b *baseRow, found, ok bool) {
 	return b, b != nil, true
 }
 
-// noteDamage reports that the row file cannot be read.
+// noteDamage notes that the row file is damaged, if err says so, and reports it once.
 func (d *DiskRowSet) noteDamage(err error) {
-	if d.opts.Damaged != nil && d.rowsNoted.CompareAndSwap(false, true) {
+	if isDamage(err) && d.rowsNoted.CompareAndSwap(false, true) && d.opts.Damaged != nil {
 		m := d.Metadata()
 		d.opts.Damaged(m.ID, m.RowFile, err)
 	}
+}
+
+// RowFileDamaged reports whether a read or CheckRowFile has found damage in the row file.
+func (d *DiskRowSet) RowFileDamaged() bool { return d.rowsNoted.Load() }
+
+// isDamage reports whether err is about the bytes of a file: another try has the same result.
+func isDamage(err error) bool {
+	return errors.Is(err, fault.ErrCorrupt) || errors.Is(err, fault.ErrUnsupported)
 }
 
 // findStored returns the row with an encoded key, nil if there is none. It reads one cblock.
@@ -178,7 +187,17 @@ func (d *DiskRowSet) convert(f *rowFile, image []byte, dst [][]byte) [][]byte {
 	return dst
 }
 
-// checkRowFile verifies the row file and compares each of its rows with the columns.
+// CheckRowFile verifies the row file, if there is one, and compares each of its rows with the
+// columns. It does not report damage of the columns, which CheckFiles finds.
+func (d *DiskRowSet) CheckRowFile() error {
+	if d.Metadata().RowFile == 0 {
+		return nil
+	}
+	err := d.checkRowFile()
+	d.noteDamage(err)
+	return err
+}
+
 func (d *DiskRowSet) checkRowFile() error {
 	f, err := d.rowFile()
 	if err != nil {
@@ -192,15 +211,16 @@ func (d *DiskRowSet) checkRowFile() error {
 		return err
 	}
 	c := rowComparison{d: d, f: f}
-	if c.base, err = d.NewBaseReader(allColumns(len(d.columns))); err != nil {
-		return nil // a column is damaged, not the row file
-	}
-	for i := range n {
+	c.base, c.columns = d.NewBaseReader(allColumns(len(d.columns)))
+	for i := 0; i < n && c.columns == nil; i++ {
 		if err := f.file.VisitData(i, c.block); err != nil {
 			return err
 		}
 	}
-	return nil
+	if isDamage(c.columns) {
+		return nil
+	}
+	return c.columns
 }
 
 // rowComparison compares a row file with the columns.
@@ -208,6 +228,7 @@ type rowComparison struct {
 	d       *DiskRowSet
 	f       *rowFile
 	base    *BaseReader
+	columns error           // of base: the comparison ends
 	vectors []*batch.Vector // rows [from, from+n)
 	from    batch.Ordinal
 	n       int
@@ -221,9 +242,11 @@ func (c *rowComparison) block(first batch.Ordinal, cells cfile.Cells) error {
 	for i := range cells.Len() {
 		row := first + batch.Ordinal(i)
 		for int(row-c.from) >= c.n {
-			var err error
-			if c.vectors, c.from, c.n, err = c.base.Next(); err != nil || c.n == 0 {
-				return errors.Join(err, fault.Corruptf("row %d: the columns end at row %d", row, c.from))
+			if c.vectors, c.from, c.n, c.columns = c.base.Next(); c.columns != nil {
+				return nil
+			}
+			if c.n == 0 {
+				return fault.Corruptf("row %d: the columns end at row %d", row, c.from)
 			}
 			c.keys = change.AppendVectorKeys(c.keys[:0], c.d.encoder, c.vectors, 0, c.n)
 		}

@@ -54,8 +54,8 @@ type Options struct {
 	Cache  *cache.Cache  // of cblocks; nil = none
 	Grow   func(n int64) // called with the bytes that delta mem stores allocate; nil disables it
 
-	// Damaged is called once for a rowset whose row file, in block id, cannot be read. Its rows are
-	// read from the columns instead. nil disables it.
+	// Damaged is called once for a rowset whose row file, in block id, is damaged. Its rows are read
+	// from the columns instead. nil disables it.
 	Damaged func(rowset uint64, id block.ID, err error)
 }
 
@@ -71,8 +71,8 @@ type DiskRowSet struct {
 	index     lazy[*cfile.Reader]
 	filter    lazy[*bloom.Reader]
 	rows      lazy[*rowFile]
-	rowsOff   atomic.Bool // the row file does not open
-	rowsNoted atomic.Bool // Options.Damaged was called
+	rowsOff   atomic.Bool // the row file is damaged so that it does not open
+	rowsNoted atomic.Bool // the row file is damaged; Options.Damaged was called
 
 	// state is replaced by flushes of deltas and delta compactions, which hold the tablet's locks.
 	// Readers load it once.
@@ -409,15 +409,21 @@ func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	var row batch.Ordinal
 	var image []byte
-	if b := d.cachedRow(p); b != nil {
-		row, image = b.row, b.imageFor(d.rowFormat)
-	} else if b, found, ok := d.storedRow(p); ok {
-		if !found {
-			return dst, false, nil
+	cached := d.cachedRow(p)
+	if cached != nil {
+		row, image = cached.row, cached.imageFor(d.rowFormat)
+	}
+	if image == nil {
+		if b, found, ok := d.storedRow(p); ok {
+			if !found {
+				return dst, false, nil
+			}
+			row, image = b.row, b.image
+		} else if cached == nil {
+			if row, found, err = d.search(p); err != nil || !found {
+				return dst, false, err
+			}
 		}
-		row, image = b.row, b.image
-	} else if row, found, err = d.search(p); err != nil || !found {
-		return dst, false, err
 	}
 	var state delta.RowState
 	if err := d.Tracker().RowAt(row, snap, &state); err != nil || state.Deleted {
@@ -540,7 +546,8 @@ func (d *DiskRowSet) cell(row batch.Ordinal, col int) ([]byte, error) {
 	return cell, err
 }
 
-// CheckFiles reads and verifies every file. On an error id is the damaged block.
+// CheckFiles reads and verifies every file but the row file, which is redundant: see CheckRowFile.
+// On an error id is the damaged block.
 func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 	for i := range d.columns {
 		if d.columns[i].block == 0 {
@@ -569,11 +576,6 @@ func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 	}
 	if err != nil {
 		return d.Metadata().Bloom, err
-	}
-	if id := d.Metadata().RowFile; id != 0 {
-		if err := d.checkRowFile(); err != nil {
-			return id, err
-		}
 	}
 	t := d.Tracker()
 	for i, f := range append(append([]*delta.File{}, t.Undo...), t.Redo...) {

@@ -67,6 +67,9 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 		if id, err := set.CheckFiles(); err != nil {
 			t.Errorf("block %d: %v", id, err)
 		}
+		if err := set.CheckRowFile(); err != nil {
+			t.Error(err)
+		}
 		if err := set.CheckBounds(); err != nil {
 			t.Error(err)
 		}

@@ -13,14 +13,21 @@ import (
 
 // Check reads every rowset in full. It verifies the checksums and zone maps of its files, the order
 // of its keys, their agreement with bounds, key index and bloom file, its changes, and its counts.
-// It calls found for each damaged rowset, with the block if it is known, and calls checked after
-// each rowset; checked may be nil.
+// It calls found for each damaged rowset, with the block if it is known, and for each damaged row
+// file, then checked; checked may be nil.
 func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
-	return t.check(ctx, func(uint64) bool { return true }, found, checked)
+	return t.check(ctx, func(uint64) bool { return true }, found, func(d *rowset.DiskRowSet, m *rowset.Metadata) error {
+		err := damageOnly(d.CheckRowFile(), func(err error) { found(m, m.RowFile, err) })
+		if err == nil && checked != nil {
+			checked(m)
+		}
+		return err
+	})
 }
 
-// check is Check for the rowsets whose IDs want reports.
-func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
+// check is Check without row files, for the rowsets whose IDs want reports. It calls then, unless it
+// is nil, after each rowset.
+func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found func(m *rowset.Metadata, id block.ID, err error), then func(d *rowset.DiskRowSet, m *rowset.Metadata) error) error {
 	st, err := t.acquire()
 	if err != nil {
 		return err
@@ -38,18 +45,24 @@ func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found fun
 		if err == nil {
 			err = checkRows(ctx, d)
 		}
-		switch {
-		case err == nil:
-		case errors.Is(err, fault.ErrCorrupt), errors.Is(err, fault.ErrUnsupported):
-			found(m, id, err)
-		default:
-			return err
+		err = damageOnly(err, func(err error) { found(m, id, err) })
+		if err == nil && then != nil {
+			err = then(d, m)
 		}
-		if checked != nil {
-			checked(m)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// damageOnly calls found with an error that is damage, and returns any other.
+func damageOnly(err error, found func(err error)) error {
+	if errors.Is(err, fault.ErrCorrupt) || errors.Is(err, fault.ErrUnsupported) {
+		found(err)
+		return nil
+	}
+	return err
 }
 
 // checkRows reads a rowset's rows with all their versions and verifies their keys.

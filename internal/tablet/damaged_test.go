@@ -8,8 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -75,5 +79,46 @@ func TestDamageOfAnUnnamedRowSetIsFound(t *testing.T) {
 		if got := w.tab.Damaged(t.Context(), test.err, test.ids); !slices.Equal(got, test.want) {
 			t.Errorf("%v: %v of %v, want %v", test.err, got, test.ids, test.want)
 		}
+	}
+}
+
+// A damaged row file is a finding of its own. Extract does not need it, a rewrite that failed is not
+// to blame on it, and Compact writes it anew once it is known.
+func TestDamagedRowFile(t *testing.T) {
+	columns := slices.Clone(testSchema.Columns)
+	columns[2].Encoding, columns[2].Compression = schema.Plain, schema.NoCompression
+	s, err := schema.New(columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newTestStore(t, s, func(row *meta.Table) { row.RowFile = true })
+	w.mustCommit(w.op(Insert, 1, 1, "one"), w.op(Insert, 2, 2, "two"))
+	w.flush()
+	w.flip(string(cfile.AppendKeyed(nil, w.key(1), w.image(1, 1, "one"))))
+	both := w.reopened(0)
+	both.flip("onetwo")
+	w = w.reopened(0)
+	m := w.tab.RowSetMetadata()[0]
+	if got := w.tab.Damaged(t.Context(), fault.ErrCorrupt, []uint64{m.ID}); got != nil {
+		t.Errorf("damaged: %v", got)
+	}
+	if err := w.tab.Extract(t.Context(), filepath.Join(t.TempDir(), "out")); err != nil {
+		t.Errorf("Extract: %v", err)
+	}
+	w.checkFound(m.RowFile)
+	if _, err := w.tab.Compact(t.Context()); err != nil || w.tab.RowSetMetadata()[0].ID == m.ID {
+		t.Errorf("Compact: %v, the same rowset", err)
+	}
+	w.checkFound()
+	both.checkFound(m.Columns[2].Block, m.RowFile)
+}
+
+// checkFound checks which blocks are damaged.
+func (w *testStore) checkFound(want ...block.ID) {
+	w.t.Helper()
+	var got []block.ID
+	err := w.tab.Check(w.t.Context(), func(_ *rowset.Metadata, id block.ID, _ error) { got = append(got, id) }, nil)
+	if err != nil || !slices.Equal(got, want) {
+		w.t.Errorf("damaged blocks %v, %v, want %v", got, err, want)
 	}
 }

@@ -185,9 +185,9 @@ func (m *Merges) Run(ctx context.Context, t *Tablet, plan MergePlan) (bytes int6
 }
 
 // Damaged returns which of the rowsets of a rewrite that failed with err are damaged: the one that
-// err names, or else those in which a check finds damage. The check reads the rowsets in full.
-// There may be none: the damage was in what the rewrite has written, or the bytes were read wrongly
-// once.
+// err names, or else those in which a check finds damage. The check reads the rowsets in full,
+// except row files, which a rewrite does not read. There may be none: the damage was in what the
+// rewrite has written, or the bytes were read wrongly once.
 func (t *Tablet) Damaged(ctx context.Context, err error, ids []uint64) (damaged []uint64) {
 	if !errors.Is(err, fault.ErrCorrupt) {
 		return nil

@@ -228,7 +228,7 @@ func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force 
 	for _, d := range j.st.tree.Sets {
 		if slices.Contains(ids, d.Metadata().ID) {
 			e.Removed = append(e.Removed, d)
-			force = force || needsRewrite(d, e.Floor) || d.Metadata().RowFile == 0 && t.Metadata().RowFile
+			force = force || needsRewrite(d, e.Floor) || t.Metadata().RowFile && (d.Metadata().RowFile == 0 || d.RowFileDamaged())
 		}
 	}
 	if len(e.Removed) == 0 || !force {

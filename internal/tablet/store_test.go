@@ -80,10 +80,13 @@ func blockOptions(fs vfs.FS) blockmanager.Options {
 	return blockmanager.Options{FS: fs, Dir: worldDir, Instance: [16]byte{1, 2, 3}}
 }
 
-func newTestStore(t testing.TB, s *schema.Schema) *testStore {
+func newTestStore(t testing.TB, s *schema.Schema, changes ...func(*meta.Table)) *testStore {
 	t.Helper()
 	w := &testStore{t: t, fs: vfs.NewMem()}
 	row := &meta.Table{Number: 3, Name: "t", Schema: s, HistorySec: meta.KeepForever, NextRowSetID: 1, NextColumnID: 100}
+	for _, change := range changes {
+		change(row)
+	}
 	err := errors.Join(w.fs.Mkdir(worldDir), w.fs.SyncDir("/"),
 		blockmanager.Format(blockOptions(w.fs), []blockmanager.Row{{Key: meta.TableKey(3), Value: row.Encode()}}, 1))
 	if err != nil {
