@@ -23,7 +23,11 @@ func (q *queue) next() (Iterator, error) {
 	if i >= int64(len(q.parts)) {
 		return nil, nil
 	}
-	return q.parts[i]()
+	it, err := q.parts[i]()
+	if err != nil {
+		return nil, err // it may be a nil pointer in an interface
+	}
+	return it, nil
 }
 
 // empty ends the queue.

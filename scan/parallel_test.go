@@ -100,3 +100,22 @@ func TestParallelReturnsErrorOfPart(t *testing.T) {
 		}
 	}
 }
+
+// typedIterator is an Iterator whose nil pointer an opener may return with an error.
+type typedIterator struct{ Iterator }
+
+func (*typedIterator) Close() error { panic("an iterator that was never opened is closed") }
+
+func TestParallelReturnsTheErrorOfAnOpener(t *testing.T) {
+	broken := errors.New("broken")
+	fail := func() (Iterator, error) { return (*typedIterator)(nil), broken }
+	for n := range 3 {
+		p := Parallel([]Opener{fail, fail, fail}, 1+n)
+		if p.Next() {
+			t.Error("a batch of an iterator that was not opened")
+		}
+		if err := p.Close(); !errors.Is(err, broken) {
+			t.Errorf("%d goroutines: %v", 1+n, err)
+		}
+	}
+}
