@@ -58,8 +58,8 @@ type Store interface {
 	// LSN, and returns when the LSN is durable. No later batch becomes visible before publish has
 	// been called. The caller must call publish once, whether its commit succeeded or not.
 	AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
-	// CommitMeta makes a metadata commit. If Install fails, the store poisons itself. After any other
-	// error but ErrPoisoned the commit has not taken effect.
+	// CommitMeta makes a metadata commit. After an error the commit has not taken effect, unless the
+	// store is poisoned, as it is if Install fails: then it may have.
 	CommitMeta(c MetaCommit) error
 	// NewCreation returns a new set of blocks.
 	NewCreation() *blockmanager.Creation
