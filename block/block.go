@@ -35,6 +35,24 @@ type Sink interface {
 	Size() int64 // bytes written so far
 }
 
+// NewSink returns a Sink, with block ID 0, that writes to w: a new file outside a store.
+func NewSink(w io.Writer) Sink { return &writerSink{Writer: w} }
+
+type writerSink struct {
+	io.Writer
+	size int64
+}
+
+func (s *writerSink) ID() ID { return 0 }
+
+func (s *writerSink) Size() int64 { return s.size }
+
+func (s *writerSink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	s.size += int64(n)
+	return n, err
+}
+
 // Memory is a block in memory. It implements Sink and Source.
 type Memory struct {
 	Number ID

@@ -133,15 +133,7 @@ func freeBytes(dir string) (n int64, known bool) {
 
 // dropCache asks the system to evict the files in dir from the page cache.
 func dropCache(dir string) error {
-	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
+	return eachFile(dir, func(f *os.File) error {
 		if err := f.Sync(); err != nil {
 			return err
 		}

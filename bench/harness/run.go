@@ -270,6 +270,14 @@ func (m *measuring) again(peer int) (err error) {
 
 // fillCache reads the files in dir, so that the page cache contains them.
 func fillCache(dir string) error {
+	return eachFile(dir, func(f *os.File) error {
+		_, err := f.WriteTo(io.Discard)
+		return err
+	})
+}
+
+// eachFile calls use with each regular file in dir, open for reading.
+func eachFile(dir string, use func(f *os.File) error) error {
 	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -278,9 +286,7 @@ func fillCache(dir string) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		_, err = f.WriteTo(io.Discard)
-		return err
+		return errors.Join(use(f), f.Close())
 	})
 }
 
@@ -292,16 +298,7 @@ func copyDir(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
 	}
-	return filepath.WalkDir(to, func(name string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
-	})
+	return eachFile(to, (*os.File).Sync)
 }
 
 // round measures one round of one peer.

@@ -172,7 +172,7 @@ func (e *extractor) rowSet(dir string, d *rowset.DiskRowSet, m *rowset.Metadata)
 // births writes the undo file that births stand for.
 func (e *extractor) births(name string, births []delta.Birth) error {
 	return e.write(name, func(file io.Writer) error {
-		w, err := delta.NewWriter(&fileSink{Writer: file}, true)
+		w, err := delta.NewWriter(block.NewSink(file), true)
 		if err != nil {
 			return err
 		}
@@ -193,22 +193,6 @@ func (e *extractor) births(name string, births []delta.Birth) error {
 		_, err = w.Finish()
 		return err
 	})
-}
-
-// fileSink is the block of a file outside the store.
-type fileSink struct {
-	io.Writer
-	size int64
-}
-
-func (s *fileSink) ID() block.ID { return 0 }
-
-func (s *fileSink) Size() int64 { return s.size }
-
-func (s *fileSink) Write(p []byte) (int, error) {
-	n, err := s.Writer.Write(p)
-	s.size += int64(n)
-	return n, err
 }
 
 func (e *extractor) copy(id block.ID, name string) error {

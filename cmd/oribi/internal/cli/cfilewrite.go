@@ -89,21 +89,6 @@ func newFile(name string, fill func(out io.Writer) error) (err error) {
 	return out.Flush()
 }
 
-// fileSink is the block.Sink of a new loose file, whose block ID is 0.
-type fileSink struct {
-	io.Writer
-	size int64
-}
-
-func (s *fileSink) ID() block.ID { return 0 }
-func (s *fileSink) Size() int64  { return s.size }
-
-func (s *fileSink) Write(p []byte) (int, error) {
-	n, err := s.Writer.Write(p)
-	s.size += int64(n)
-	return n, err
-}
-
 // maxBatchBytes bounds the cells that are passed to a writer at once, which are all in memory.
 const maxBatchBytes = memoryLimit
 
@@ -120,7 +105,7 @@ type columnWriting struct {
 
 func (w *columnWriting) run(ctx context.Context, out io.Writer) (err error) {
 	o := w.spec.Options
-	if w.writer, err = cfile.NewWriter(&fileSink{Writer: out}, o); err != nil {
+	if w.writer, err = cfile.NewWriter(block.NewSink(out), o); err != nil {
 		return usage(err) // options that contradict each other
 	}
 	batchCells := w.spec.BatchCells
