@@ -25,6 +25,14 @@ type Source interface {
 	Size() int64 // length in bytes
 }
 
+// Tailed is a Source whose last bytes were read when it was opened.
+type Tailed interface {
+	Source
+	// TakeTail returns the last bytes of the block and forgets them; the next call returns nil. The
+	// caller may keep them.
+	TakeTail() []byte
+}
+
 // Sink receives the bytes of one new block, in order.
 //
 // A Sink is not safe for concurrent use. The written bytes become a block only in a later step of

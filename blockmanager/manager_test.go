@@ -409,6 +409,33 @@ func TestSourceFollowsReaderAt(t *testing.T) {
 	}
 }
 
+// The read that checks a block has its end, all of it if it is small, and is handed out once.
+func TestOpenBlockReadsTheTail(t *testing.T) {
+	r := seedtest.Rand(t)
+	m := openWriterOn(t, testOptions(nil))
+	defer m.Close()
+	for _, n := range []int{1, 511, 4096, tailWhole, tailWhole + 1, tailWhole + tailPage - 1, 3*tailWhole + 5} {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		src, err := m.OpenBlock(add(t, m, data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tail := src.(block.Tailed).TakeTail()
+		if !bytes.HasSuffix(data, tail) || len(tail) > tailWhole || len(tail) <= min(n, tailWhole)-tailPage || len(tail) == 0 {
+			t.Errorf("block of %d bytes: tail of %d, suffix %t", n, len(tail), bytes.HasSuffix(data, tail))
+		}
+		if src.(block.Tailed).TakeTail() != nil {
+			t.Errorf("block of %d bytes: the tail is there again", n)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // New IDs are above every assigned one, committed or not; a clean close wastes the reserved ones.
 func TestIDsAreNeverReused(t *testing.T) {
 	o := testOptions(nil)

@@ -18,7 +18,8 @@ type Source interface {
 	io.Closer
 }
 
-// OpenBlock opens a committed block, and checks by one read that it is that block.
+// OpenBlock opens a committed block, and checks by one read of its end that it is that block. The
+// Source is a block.Tailed.
 //
 // Errors: ErrNotFound; ErrCorrupt if the bytes there are not the block; ErrClosed.
 func (m *Manager) OpenBlock(id block.ID) (Source, error) {
@@ -78,20 +79,42 @@ type source struct {
 	b      *liveBlock
 	file   *sharedFile
 	closed atomic.Bool
+	tail   atomic.Pointer[[]byte] // see TakeTail
 }
 
 func (s *source) ID() block.ID { return s.b.id }
 func (s *source) Size() int64  { return s.b.length }
 
-// check compares the block's identity with its row.
+// A read of the end of a block takes all of a block of up to tailWhole bytes, otherwise the last
+// tailWhole, less the part before a page begins: footer, indexes and zone map of most column files.
+// The device needs about as long for four pages as for one.
+const (
+	tailWhole = 16 << 10
+	tailPage  = 4 << 10
+)
+
+// check compares the block's identity with its row. It keeps the bytes that it has read.
 func (s *source) check() error {
-	n := min(s.b.length, footerProbe)
-	footer := make([]byte, n)
-	if _, err := s.ReadAt(footer, s.b.length-n); err != nil {
+	from := int64(0)
+	if s.b.length > tailWhole {
+		from = alignUp(s.b.length-tailWhole, tailPage) // a block begins with a page
+	}
+	tail := make([]byte, s.b.length-from)
+	if _, err := s.ReadAt(tail, from); err != nil {
 		return err
 	}
+	footer := tail[max(0, len(tail)-footerProbe):]
 	if got := identity(s.m.o.Instance, s.b.id, &s.b.blockRow, footer); got != s.b.identity {
 		return s.corrupt("identity %016x, want %016x", got, s.b.identity)
+	}
+	s.tail.Store(&tail)
+	return nil
+}
+
+// TakeTail returns the last bytes of the block, which OpenBlock has read, and forgets them.
+func (s *source) TakeTail() []byte {
+	if tail := s.tail.Swap(nil); tail != nil {
+		return *tail
 	}
 	return nil
 }

@@ -230,6 +230,12 @@ func (r *Reader) unframe(form []byte, p BlockPointer) (stream []byte, n int, err
 
 // readAt fills b with the bytes at off. The caller has checked that the file is long enough.
 func (r *Reader) readAt(b []byte, off int64) error {
+	if from := off - (r.size - int64(len(r.tail))); from >= 0 && r.tail != nil {
+		copy(b, r.tail[from:])
+		return nil
+	} else if r.onlyTail {
+		return errOutsideTail
+	}
 	n, err := r.src.ReadAt(b, off)
 	if n == len(b) {
 		return nil

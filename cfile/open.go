@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"google.golang.org/protobuf/proto"
@@ -23,6 +24,10 @@ type ReaderOptions struct {
 	// Arrays allows columns of arrays. Without it Open returns ErrUnsupported for them, which
 	// protects callers that expect single cells.
 	Arrays bool
+	// NoHeader leaves the header unread, which saves a read of the other end of the file. It has
+	// nothing but a magic, which the footer has too, and pairs, which the Reader then lacks. Verify
+	// checks it.
+	NoHeader bool
 }
 
 // tailBytes is the size of the first read at the end of the file. Nearly every footer fits.
@@ -32,7 +37,7 @@ const tailBytes = 512
 const headBytes = 128
 
 // Open reads and checks the header and the footer of a file. Index trees, dictionary and zone map
-// are read on first use.
+// are read on first use, except those in the tail of a block.Tailed, which Open loads from there.
 //
 // src must stay open while the Reader is used; the Reader never closes it. Errors: ErrCorrupt;
 // ErrUnsupported for features, types, encodings and codecs that this package does not know. Source:
@@ -42,13 +47,19 @@ func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	if o.Cache != nil && src.ID() != 0 {
 		r.cache, r.id = o.Cache, uint64(src.ID())
 	}
+	if t, ok := src.(block.Tailed); ok {
+		r.tail = t.TakeTail()
+	}
 	footer, err := r.openFooter()
 	if err != nil {
 		return nil, err
 	}
-	header, err := r.openHeader()
-	if err != nil {
-		return nil, err
+	r.dataStart = preludeLen
+	header := new(kudupb.CFileHeaderPB)
+	if !o.NoHeader {
+		if header, err = r.openHeader(); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.takeFooter(footer); err != nil {
 		return nil, err
@@ -61,7 +72,51 @@ func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	}
 	r.headerPairs = len(header.GetMetadata())
 	r.info.Keyed = r.isKeyed()
-	return r, r.takePointers(footer)
+	if err := r.takePointers(footer); err != nil {
+		return nil, err
+	}
+	r.loadTail()
+	return r, nil
+}
+
+// errOutsideTail is the error of readAt for bytes that loadTail does not have.
+var errOutsideTail = errors.New("cfile: not in the tail")
+
+// maxExtension is the number of bytes by which extendTail extends the tail.
+const maxExtension = 64 << 10
+
+// extendTail reads on to the ordinal index if a dictionary, which comes after it, is so large that
+// the tail does not reach it: one read for the index, the dictionary and the zone map.
+func (r *Reader) extendTail() {
+	from, to := r.ordinalRoot.Offset, r.size-int64(len(r.tail))
+	if r.dictPointer.Size == 0 || !r.info.PositionalIndex || from >= to || to-from > maxExtension {
+		return
+	}
+	more := make([]byte, r.size-from)
+	if r.readAt(more[:to-from], from) == nil {
+		copy(more[to-from:], r.tail)
+		r.tail = more
+	}
+}
+
+// loadTail loads the indexes, the dictionary and the zone map that are in the tail of the file, and
+// forgets the tail. After an error, which is mostly that not all is there, they are read on first
+// use, with the same result if the file is damaged.
+func (r *Reader) loadTail() {
+	if r.tail == nil {
+		return
+	}
+	r.extendTail()
+	r.onlyTail = true
+	if r.info.ValueIndex {
+		r.valueIndex()
+	}
+	if r.info.PositionalIndex {
+		r.ordinalIndex()
+	}
+	r.ZoneMap()
+	r.dictionary()
+	r.tail, r.onlyTail = nil, false
 }
 
 // openFooter reads the footer and sets version, checksums and dataEnd.

@@ -44,6 +44,9 @@ type Reader struct {
 
 	dataStart, dataEnd int64 // range of bytes that may contain cblocks
 
+	tail     []byte // the last bytes of the file; nil after Open
+	onlyTail bool   // nothing else is to be read; false after Open
+
 	ordinalRoot, valueRoot, dictPointer, zonePointer BlockPointer // Size 0 = none
 
 	pairs       []Pair // header's, then footer's

@@ -41,6 +41,7 @@ const (
 	rowFileColumn  = 14           // file format: never change
 
 	rowFileBlockBytes = 4 << 10
+	rowFileIndexBytes = 1 << 20 // of an index node: each index is one node, read at once
 )
 
 // appendRowColumns appends the pair that describes the images: columns of s, in the blocks.
@@ -103,7 +104,7 @@ type rowFileWriter struct {
 func newRowFile(c Creation, s *schema.Schema, f *change.RowFormat, blocks []ColumnBlock) (output[*rowFileWriter], error) {
 	return newOutput(c, func(sink block.Sink) (*rowFileWriter, error) {
 		file, err := cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression,
-			BlockBytes: rowFileBlockBytes, PositionalIndex: true, Keyed: true, Exact: true})
+			BlockBytes: rowFileBlockBytes, IndexBlockBytes: rowFileIndexBytes, PositionalIndex: true, Keyed: true, Exact: true})
 		if err != nil {
 			return nil, err
 		}

@@ -169,7 +169,7 @@ func (d *DiskRowSet) openDeltas(dst *[]*delta.File, ids []block.ID) error {
 // OpenDelta opens a delta file of the rowset.
 func (d *DiskRowSet) OpenDelta(id block.ID) (*delta.File, error) {
 	return openBlock(d, id, func(src block.Source) (*delta.File, error) {
-		return delta.OpenFile(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+		return delta.OpenFile(src, cfile.ReaderOptions{Cache: d.opts.Cache, NoHeader: true})
 	})
 }
 
@@ -195,7 +195,7 @@ func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, er
 // in errors.
 func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.Info) error) (*cfile.Reader, error) {
 	return openBlock(d, id, func(src block.Source) (*cfile.Reader, error) {
-		r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache, Arrays: true})
+		r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache, Arrays: true, NoHeader: true})
 		if err != nil {
 			return nil, err
 		}
@@ -281,7 +281,7 @@ func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 	}
 	return d.filter.get(func() (*bloom.Reader, error) {
 		return openBlock(d, d.Metadata().Bloom, func(src block.Source) (*bloom.Reader, error) {
-			return bloom.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache})
+			return bloom.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache, NoHeader: true})
 		})
 	})
 }

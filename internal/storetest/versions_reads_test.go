@@ -13,11 +13,12 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// readsFS records which pages of containers are read.
+// readsFS records which pages of containers are read, and counts the reads.
 type readsFS struct {
 	vfs.FS
 	mu    sync.Mutex
 	pages map[string]bool
+	reads int
 }
 
 type readsFile struct {
@@ -36,6 +37,7 @@ func (f *readsFS) Open(name string, write bool) (vfs.File, error) {
 
 func (f *readsFile) ReadAt(p []byte, off int64) (int, error) {
 	f.fs.mu.Lock()
+	f.fs.reads++
 	for page := off / 4096; page*4096 < off+int64(len(p)); page++ { // blocks start at page boundaries
 		f.fs.pages[fmt.Sprint(f.name, " ", page)] = true
 	}

@@ -1,0 +1,120 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// wideStore makes a store with one rowset of a key and ten columns of 100 random bytes, in which
+// each column file has more than one cblock.
+func wideStore(t *testing.T, rows int, options ...oribi.TableOption) vfs.FS {
+	t.Helper()
+	r, mem, ctx := seedtest.Rand(t), vfs.NewMem(), context.Background()
+	store, err := oribi.Open("/wide", &oribi.Options{FS: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := []schema.Column{{Name: "k", Type: schema.Int64}}
+	for i := range 10 {
+		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i), Type: schema.Binary, BlockBytes: 16 << 10})
+	}
+	s, err := schema.New(columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("wide", s, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	for k := range rows {
+		row := oribi.Row{"k": k}
+		for _, c := range columns[1:] {
+			cell := make([]byte, 100)
+			for i := range cell {
+				cell[i] = byte(r.Uint32())
+			}
+			row[c.Name] = cell
+		}
+		b.Insert(table, row)
+	}
+	if _, err = b.Commit(ctx); err == nil {
+		err = table.Flush(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return mem
+}
+
+// openWide opens the store of wideStore. reads returns the number of reads of containers since its
+// last call.
+func openWide(t *testing.T, mem vfs.FS, o oribi.Options) (table *oribi.Table, reads func() int) {
+	t.Helper()
+	fsys := &readsFS{FS: mem, pages: map[string]bool{}}
+	o.FS, o.ReadOnly = fsys, true
+	store, err := oribi.Open("/wide", &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	if table, err = store.Table("wide"); err != nil {
+		t.Fatal(err)
+	}
+	reads = func() int {
+		fsys.mu.Lock()
+		defer fsys.mu.Unlock()
+		n := fsys.reads
+		fsys.reads = 0
+		return n
+	}
+	reads()
+	return table, reads
+}
+
+// A read by key of a table that was just opened opens the files that it needs, each with one read of
+// its end, and reads one cblock of each. With a row file it opens no column.
+func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
+	const rows = 1500
+	ctx := context.Background()
+	get := func(table *oribi.Table, k int) {
+		t.Helper()
+		if row, err := table.Get(ctx, k); err != nil || len(row["f9"].([]byte)) != 100 {
+			t.Fatalf("key %d: %d columns, %v", k, len(row), err)
+		}
+	}
+	t.Run("columns", func(t *testing.T) {
+		table, reads := openWide(t, wideStore(t, rows), oribi.Options{})
+		get(table, 700)
+		// The bloom file, the key column and ten others, each its end and one cblock. The ends of the
+		// ten take two reads, since their dictionaries are large.
+		if n := reads(); n > 2*2+3*10 {
+			t.Errorf("the first Get took %d reads, want at most 34", n)
+		}
+		get(table, 20)
+		if n := reads(); n > 11 {
+			t.Errorf("the second Get took %d reads, want one for each of 10 columns and at most one for the key", n)
+		}
+	})
+	t.Run("row file", func(t *testing.T) {
+		table, reads := openWide(t, wideStore(t, rows, oribi.RowFile(true)), oribi.Options{})
+		get(table, 700)
+		// The bloom file: its end and one filter. The row file: its end and one cblock.
+		if n := reads(); n > 4 {
+			t.Errorf("the first Get took %d reads, want at most 4", n)
+		}
+		get(table, 20)
+		if n := reads(); n != 1 {
+			t.Errorf("the second Get took %d reads, want one", n)
+		}
+	})
+}
