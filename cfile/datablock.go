@@ -60,6 +60,11 @@ func (r *Reader) readData(i int, p BlockPointer, s *scratch) (*dataBlock, error)
 	if err != nil {
 		return nil, err
 	}
+	return r.parse(i, p, payload, crc, s)
+}
+
+// parse parses data cblock i, at p, whose stored form has the given CRC.
+func (r *Reader) parse(i int, p BlockPointer, payload []byte, crc uint32, s *scratch) (*dataBlock, error) {
 	if err := r.checkZone(i, p, crc); err != nil {
 		return nil, err
 	}

@@ -77,6 +77,11 @@ func (f *framer) writeBlock(payload []byte) (BlockPointer, uint32, error) {
 			return BlockPointer{}, 0, err
 		}
 	}
+	return f.writeForm(form)
+}
+
+// writeForm writes a cblock whose bytes before the checksum are form, like writeBlock.
+func (f *framer) writeForm(form []byte) (BlockPointer, uint32, error) {
 	crc := uint32(0)
 	if f.checksums {
 		crc = coding.CRC32C(form)

@@ -253,6 +253,7 @@ func (w *Writer) addPresence(n int, present bool) {
 // §11.1.
 func (w *Writer) finishBlock() error {
 	if w.rows == 0 {
+		w.values.Reset() // AppendStored may have filled the dictionary
 		return nil
 	}
 	buf := w.buf[:0]
@@ -275,17 +276,8 @@ func (w *Writer) finishBlock() error {
 	if w.zone != nil {
 		w.closeZone(crc)
 	}
-	if w.ordinals != nil {
-		var key [ordinalKeyLen]byte
-		binary.BigEndian.PutUint32(key[:], uint32(w.first))
-		if err := w.ordinals.add(0, key[:], p); err != nil {
-			return err
-		}
-	}
-	if w.keys != nil {
-		if err := w.addKey(p); err != nil {
-			return err
-		}
+	if err := w.index(p, w.rows, w.end); err != nil {
+		return err
 	}
 	w.values.Reset()
 	w.first += int64(w.rows)
@@ -293,16 +285,43 @@ func (w *Writer) finishBlock() error {
 	return nil
 }
 
-// addKey adds the open cblock, now at p, to the value index. Source: cfile spec §8.4.
-func (w *Writer) addKey(p BlockPointer) error {
-	w.key = w.appendKey(w.key[:0], w.values.First())
+// end returns the first value of the open cblock for 0, the last one for any other value.
+func (w *Writer) end(i int) ([]byte, error) {
+	if i == 0 {
+		return w.values.First(), nil
+	}
+	return w.values.Last(), nil
+}
+
+// index adds the cblock at p, which has the next rows, to the indexes. cell returns its first cell,
+// or its last one.
+func (w *Writer) index(p BlockPointer, rows int, cell func(i int) ([]byte, error)) error {
+	if w.ordinals != nil {
+		var key [ordinalKeyLen]byte
+		binary.BigEndian.PutUint32(key[:], uint32(w.first))
+		if err := w.ordinals.add(0, key[:], p); err != nil {
+			return err
+		}
+	}
+	if w.keys == nil {
+		return nil
+	}
+	first, err := cell(0)
+	if err != nil {
+		return err
+	}
+	w.key = w.appendKey(w.key[:0], first)
 	key := w.key
 	if invariant.Enabled && w.o.IndexKey == nil && bytes.Compare(w.prevKey, key) > 0 {
 		panic(fmt.Sprintf("cfile: value %x follows %x in a file with a value index", key, w.prevKey))
 	}
 	if !w.o.FullIndexKeys {
+		last, err := cell(rows - 1)
+		if err != nil {
+			return err
+		}
 		key = separator(w.prevKey, key)
-		w.last = w.appendKey(w.last[:0], w.values.Last())
+		w.last = w.appendKey(w.last[:0], last)
 		w.prevKey, w.last = w.last, w.prevKey
 	}
 	return w.keys.add(0, key, p)

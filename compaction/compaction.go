@@ -48,6 +48,16 @@ type Keeper interface {
 	Keeps() int
 }
 
+// Storer is an Input of rows that are stored in a rowset. A stretch of them that no other input
+// overlaps, and that has no redos, is written as it is stored where possible, cblock by cblock.
+// NextStored is Next without cells. Complete adds the cells to the rows that NextStored returned
+// last.
+type Storer interface {
+	Input
+	NextStored() (*rowset.StoredRows, error)
+	Complete() error
+}
+
 // Job is one flush or merging compaction.
 type Job struct {
 	Schema *schema.Schema

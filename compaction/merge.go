@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/rowset"
 )
 
 // merger merges inputs by key. It finds the order of the rows by their keys; their cells are copied
@@ -33,6 +34,7 @@ type copied struct {
 func (m *merger) run(ctx context.Context) error {
 	for _, in := range m.job.Inputs {
 		h := &head{in: in, keeps: 1}
+		h.storer, _ = in.(Storer)
 		if k, ok := in.(Keeper); ok {
 			h.keeps = k.Keeps()
 		}
@@ -84,7 +86,7 @@ func (m *merger) load(h *head) (bool, error) {
 	if h.rows != nil {
 		m.last = append(m.last[:0], h.rows.Keys[len(h.rows.Keys)-1]...)
 	}
-	rows, err := h.in.Next()
+	rows, stored, err := h.nextRows()
 	if err != nil || rows == nil {
 		return false, err
 	}
@@ -98,8 +100,37 @@ func (m *merger) load(h *head) (bool, error) {
 	if _, bounded := h.in.(Bounded); bounded && h.rows == nil && !bytes.Equal(rows.Keys[0], h.first) {
 		return false, fault.Corruptf("the first key of a rowset is %x, its metadata contain %x", rows.Keys[0], h.first)
 	}
-	*h = head{in: h.in, keeps: h.keeps, rows: rows, bytes: stringBytes(rows), before: h.used}
+	*h = head{in: h.in, storer: h.storer, keeps: h.keeps, rows: rows, stored: stored, before: h.used}
+	if stored == nil {
+		h.bytes = stringBytes(rows)
+	}
 	return true, nil
+}
+
+// nextRows reads an input's next rows. Those of a Storer are stored ones.
+func (h *head) nextRows() (*change.Rows, *rowset.StoredRows, error) {
+	if h.storer == nil {
+		rows, err := h.in.Next()
+		return rows, nil, err
+	}
+	stored, err := h.storer.NextStored()
+	if err != nil || stored == nil {
+		return nil, nil, err
+	}
+	return stored.Rows, stored, nil
+}
+
+// complete reads the cells of h.rows if that was not done yet.
+func (h *head) complete() error {
+	if h.stored == nil {
+		return nil
+	}
+	h.stored = nil
+	if err := h.storer.Complete(); err != nil {
+		return err
+	}
+	h.bytes = stringBytes(h.rows)
+	return nil
 }
 
 // stringBytes returns the size of the byte strings of an average row.
@@ -131,6 +162,9 @@ func (m *merger) step() error {
 		}
 		if h.row == 0 {
 			if done, err := m.all(h); done || err != nil {
+				return err
+			}
+			if err := h.complete(); err != nil {
 				return err
 			}
 		}
@@ -181,7 +215,7 @@ func (m *merger) another(key []byte, prefix uint64) (bool, error) {
 			return false, nil
 		}
 		if h.rows != nil {
-			return true, nil
+			return true, h.complete()
 		}
 		if err := m.next(h); err != nil {
 			return false, err

@@ -1,8 +1,11 @@
 package compaction
 
 import (
+	"slices"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -14,8 +17,8 @@ const outBytes = 1 << 20
 // output is the stage through which every row of a merge reaches the writer. It drops what no read
 // at or above the history floor needs: undos at or below the floor, and rows deleted there.
 //
-// Rows come in key order in one of three forms, from fastest to slowest: appendAll, a complete
-// window of an input; appendRow, a row without redos whose key no other input has; appendFolded,
+// Rows come in key order in one of four forms, from fastest to slowest: appendAll, a complete window
+// of an input, either as it is stored or with its cells; appendRow, a row without redos whose key no other input has; appendFolded,
 // one folded row.
 //
 // A goroutine gathers and writes full windows, while the merger reads further rows and finds the
@@ -44,7 +47,8 @@ const windows = 3
 // window is up to batch.WindowRows rows of the output. Their cells are in the rows of the inputs
 // until they are gathered, column by column.
 type window struct {
-	all        *change.Rows // the rows, if they are those of an input's window
+	all        *change.Rows       // the rows, if they are those of an input's window
+	stored     *rowset.StoredRows // the same, as they are stored
 	keys       [][]byte
 	undo, redo []change.Delta
 	parts      []part
@@ -82,11 +86,15 @@ func newOutput(s *schema.Schema, floor mvcc.Timestamp, w *rowset.RollingWriter, 
 	return o
 }
 
-// appendAll appends all rows of an input window, without copying, if the floor drops none of their
-// data. Otherwise it returns false and appends nothing.
+// appendAll appends all rows of an input window, without copying, if they have no redos and, unless
+// they are stored ones, the floor drops none of their data. Otherwise it returns false and appends
+// nothing.
 func (o *output) appendAll(h *head) (done bool, err error) {
 	if len(h.rows.Redo) > 0 {
 		return false, nil
+	}
+	if h.stored != nil {
+		return true, o.appendStored(h)
 	}
 	for i := range h.rows.Undo {
 		if h.rows.Undo[i].TS <= o.floor {
@@ -99,6 +107,24 @@ func (o *output) appendAll(h *head) (done bool, err error) {
 	h.used, h.part = o.number, -1
 	o.window.all = h.rows
 	return true, o.flush()
+}
+
+// appendStored appends the rows of an input window, which have no redos, as they are stored.
+func (o *output) appendStored(h *head) error {
+	if err := o.flush(); err != nil {
+		return err
+	}
+	s := h.stored
+	if o.writer.RowFiles {
+		if err := h.complete(); err != nil {
+			return err
+		}
+	}
+	s.Undo = slices.DeleteFunc(s.Undo, func(d change.Delta) bool { return d.TS <= o.floor })
+	s.Births = slices.DeleteFunc(s.Births, func(b delta.Birth) bool { return b.TS <= o.floor })
+	h.used, h.part = o.number, -1
+	o.window.stored = s
+	return o.flush()
 }
 
 // isFull reports whether the window must be flushed before another row is appended.
@@ -176,7 +202,7 @@ func (o *output) appendUndos(undo []change.Delta, row uint32) {
 // flush passes the window to the goroutine and begins a new one.
 func (o *output) flush() error {
 	w := o.window
-	if len(w.keys) == 0 && w.all == nil && len(w.parts) == 0 {
+	if len(w.keys) == 0 && w.all == nil && w.stored == nil && len(w.parts) == 0 {
 		return nil
 	}
 	w.lists = o.folder.take(w.lists)
@@ -229,7 +255,8 @@ func (o *output) close() (rows int64, err error) {
 
 // reset makes w an empty window and keeps its memory and its error.
 func (w *window) reset() {
-	w.all, w.keys, w.undo, w.redo, w.parts, w.bytes, w.lists = nil, w.keys[:0], w.undo[:0], w.redo[:0], w.parts[:0], 0, w.lists[:0]
+	w.all, w.stored = nil, nil
+	w.keys, w.undo, w.redo, w.parts, w.bytes, w.lists = w.keys[:0], w.undo[:0], w.redo[:0], w.parts[:0], 0, w.lists[:0]
 	for i := range w.patches {
 		w.patches[i] = w.patches[i][:0]
 	}
@@ -251,6 +278,10 @@ func (o *output) writeAll() {
 // write passes the rows of a window to the writer, which does not retain them. All rows reach the
 // writer through here.
 func (o *output) write(w *window) error {
+	if w.stored != nil {
+		o.rows += int64(len(w.stored.Keys))
+		return o.writer.AppendStored(w.stored)
+	}
 	rows := w.all
 	if rows == nil {
 		if len(w.keys) == 0 {

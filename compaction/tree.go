@@ -6,16 +6,19 @@ import (
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/keyenc"
+	"github.com/oribi-db/oribi/rowset"
 )
 
 // head is an input and the position in its current rows.
 type head struct {
 	in     Input
-	keeps  int          // see Keeper
-	first  []byte       // of a bounded input until it is read
-	rows   *change.Rows // nil: not read yet
-	row    int          // the next row; len(rows.Keys): the next rows must be read
-	undo   int          // index in rows.Undo of the first undo of row or a later one
+	storer Storer             // in, if it is one
+	keeps  int                // see Keeper
+	first  []byte             // of a bounded input until it is read
+	rows   *change.Rows       // nil: not read yet
+	stored *rowset.StoredRows // rows, if their cells are not read yet
+	row    int                // the next row; len(rows.Keys): the next rows must be read
+	undo   int                // index in rows.Undo of the first undo of row or a later one
 	redo   int
 	bytes  int   // of the byte strings of an average row
 	used   int64 // the number of the last window of the output that refers to rows

@@ -3,6 +3,7 @@ package delta
 import (
 	"slices"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
@@ -70,7 +71,7 @@ func MakeBirths(births []Birth, undos, rest []change.Delta, first uint32) ([]Bir
 		b.First += first
 		last := len(births) - 1
 		switch {
-		case b.Rows > 0 && last >= 0 && births[last].TS == b.TS && births[last].end() == uint64(b.First):
+		case b.Rows > 0 && last >= 0 && b.follows(births[last]):
 			births[last].Rows += b.Rows
 		case b.Rows >= minBirth && last+1 < MaxBirths:
 			births = append(births, b)
@@ -90,6 +91,58 @@ func MakeBirths(births []Birth, undos, rest []change.Delta, first uint32) ([]Bir
 		return births, undos
 	}
 	return births, append(rest, undos[taken:]...)
+}
+
+// JoinBirths appends more, the births of later rows, to births, with row IDs increased by first. It
+// returns false, and appends nothing, if they would be too many. Unlike MakeBirths, it accepts those
+// of a few rows: they are parts of longer ones.
+func JoinBirths(births, more []Birth, first uint32) ([]Birth, bool) {
+	n := len(births) + len(more)
+	if len(births) > 0 && len(more) > 0 && more[0].after(first).follows(births[len(births)-1]) {
+		n--
+	}
+	if n > MaxBirths {
+		return births, false
+	}
+	for _, b := range more {
+		b = b.after(first)
+		if i := len(births) - 1; i >= 0 && b.follows(births[i]) {
+			births[i].Rows += b.Rows
+		} else {
+			births = append(births, b)
+		}
+	}
+	return births, true
+}
+
+// after returns b with row IDs increased by first.
+func (b Birth) after(first uint32) Birth {
+	b.First += first
+	return b
+}
+
+// follows reports whether the rows of b come right after those of a, with the same timestamp.
+func (b Birth) follows(a Birth) bool {
+	return a.Rows > 0 && a.TS == b.TS && a.end() == uint64(b.First)
+}
+
+// BirthsWithin appends the births of rows in [from, to) to dst, with row IDs relative to from.
+func BirthsWithin(dst, births []Birth, from batch.Ordinal, to int64) []Birth {
+	for _, b := range birthsOf(births, uint64(from), uint64(to)) {
+		lo, hi := b.within(uint64(from), uint64(to))
+		dst = append(dst, Birth{First: uint32(lo - uint64(from)), Rows: uint32(hi - lo), TS: b.TS})
+	}
+	return dst
+}
+
+// AddBirths adds the undos that births stand for to undos, which are sorted by row and within a row
+// newest first.
+func AddBirths(undos []change.Delta, births []Birth) []change.Delta {
+	for _, b := range births {
+		undos = b.AppendUndos(undos, 0, b.end())
+	}
+	sortUndos(undos)
+	return undos
 }
 
 // minBirth is the minimum number of rows of a birth that MakeBirths makes. Smaller ones would take

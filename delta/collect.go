@@ -47,6 +47,13 @@ func (t *Tracker) newCollector(snap mvcc.Snapshot, lender *blockLender) *Collect
 	return c
 }
 
+// TakeBirths makes c omit births and returns those of the rowset.
+func (c *Collector) TakeBirths() []Birth {
+	births := c.births
+	c.births = nil
+	return births
+}
+
 // Collect returns the changes of rows [from, from+n): undos by row, newest first; redos by row,
 // oldest first; changes of one row and timestamp in the order in which they are applied. Delta.Row
 // is the row ID. Both slices and the lists in them are valid until the second next call. Errors:
@@ -88,9 +95,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 	// must keep that order for equal timestamps. Files may overlap in time within a row if a
 	// compaction rewrote some columns earlier than others. They do not overlap for any single
 	// column, so changes of a column, deletes, and reinserts keep their relative order.
-	sortStable(c.undo, func(a, b change.Delta) int {
-		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(b.TS, a.TS))
-	})
+	sortUndos(c.undo)
 	sortStable(c.redo, func(a, b change.Delta) int {
 		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.TS, b.TS))
 	})
@@ -99,6 +104,13 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 
 func (c *Collector) takeRedos(b *deltaBlock, i, j int) {
 	c.redo = b.appendEntries(c.redo, i, j, c.snap)
+}
+
+// sortUndos sorts undos by row and within a row newest first.
+func sortUndos(undos []change.Delta) {
+	sortStable(undos, func(a, b change.Delta) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(b.TS, a.TS))
+	})
 }
 
 // sortStable sorts deltas that are mostly sorted, since those of each store are.

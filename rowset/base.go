@@ -66,21 +66,35 @@ func (d *DiskRowSet) newBaseReader(cols []int, windows int) (*BaseReader, error)
 // is that of cols[i]. The caller may modify the vectors, which are valid until the next call.
 // Errors: ErrCorrupt.
 func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int, err error) {
+	if vectors, from, n = b.advance(); n == 0 {
+		return nil, from, 0, nil
+	}
+	if err = b.readColumns(0, len(b.cols), from, n); err != nil {
+		return nil, from, 0, err
+	}
+	return vectors, from, n, nil
+}
+
+// advance moves to the next window and returns its vectors, without cells, and its rows [from,
+// from+n), none at the end.
+func (b *BaseReader) advance() (vectors []*batch.Vector, from batch.Ordinal, n int) {
 	from = b.next
 	n = int(min(b.d.Metadata().Rows-int64(from), int64(b.rows)))
 	if n <= 0 {
-		return nil, from, 0, nil
+		return nil, from, 0
 	}
 	w := b.windows[0]
 	copy(b.windows, b.windows[1:])
 	b.windows[len(b.windows)-1] = w
-	// Half of the processors read, for a merge writes other rows meanwhile.
-	err = parallel.Each(len(b.cols), runtime.GOMAXPROCS(0)/2, func(_, i int) error { return b.read(w, i, from, n) })
-	if err != nil {
-		return nil, from, 0, err
-	}
 	b.next += batch.Ordinal(n)
-	return w.vectors, from, n, nil
+	return w.vectors, from, n
+}
+
+// readColumns reads columns [low, high) of b.cols into the current window, rows [from, from+n).
+func (b *BaseReader) readColumns(low, high int, from batch.Ordinal, n int) error {
+	w := b.windows[len(b.windows)-1]
+	// Half of the processors read, for a merge writes other rows meanwhile.
+	return parallel.Each(high-low, runtime.GOMAXPROCS(0)/2, func(_, i int) error { return b.read(w, low+i, from, n) })
 }
 
 // read reads rows [from, from+n) of column i of b.cols.

@@ -14,8 +14,18 @@ import (
 type Histories struct {
 	base    *BaseReader
 	changes *delta.Collector
-	rows    [keptWindows]change.Rows // memory, used in turn
-	turn    int
+	births  []delta.Birth
+	windows [keptWindows]historyWindow // memory, used in turn
+	turn    int                        // the next one
+}
+
+// historyWindow is the memory of a window.
+type historyWindow struct {
+	rows   change.Rows
+	stored StoredRows
+	batch  batch.RecordBatch
+	births []delta.Birth  // memory
+	undo   []change.Delta // memory of undos with those of births
 }
 
 // keptWindows is the number of windows of Histories that are valid at a time.
@@ -29,9 +39,7 @@ func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 		return nil, err
 	}
 	h := &Histories{base: base, changes: d.Tracker().NewCollector(snap)}
-	for i := range h.rows {
-		h.rows[i].Batch = &batch.RecordBatch{}
-	}
+	h.births = h.changes.TakeBirths()
 	return h, nil
 }
 
@@ -71,15 +79,31 @@ func (h *Histories) Keeps() int { return keptWindows }
 // Next returns up to one window of rows, nil at the end. The rows, with keys, cells and lists, are
 // valid until the second next call.
 func (h *Histories) Next() (*change.Rows, error) {
-	vectors, from, n, err := h.base.Next()
-	if err != nil || n == 0 {
+	stored, err := h.NextStored()
+	if err != nil || stored == nil {
 		return nil, err
 	}
+	return stored.Rows, h.Complete()
+}
+
+// NextStored is Next without cells and with births apart from undos. It may return redos.
+func (h *Histories) NextStored() (*StoredRows, error) {
+	vectors, from, n := h.base.advance()
+	if n == 0 {
+		return nil, nil
+	}
 	d := h.base.d
-	rows := &h.rows[h.turn]
-	h.turn = (h.turn + 1) % len(h.rows)
-	rows.Batch.Columns, rows.Batch.Len = vectors, n
+	if err := h.base.readColumns(0, d.Schema.Keys, from, n); err != nil {
+		return nil, err
+	}
+	w := &h.windows[h.turn]
+	h.turn = (h.turn + 1) % len(h.windows)
+	w.batch.Columns, w.batch.Len = vectors, n
+	w.births = delta.BirthsWithin(w.births[:0], h.births, from, int64(from)+int64(n))
+	rows := &w.rows
+	rows.Batch = nil
 	rows.Keys = change.AppendVectorKeys(rows.Keys[:0], d.encoder, vectors, 0, n)
+	var err error
 	if rows.Undo, rows.Redo, err = h.changes.Collect(from, n); err != nil {
 		return nil, err
 	}
@@ -88,5 +112,21 @@ func (h *Histories) Next() (*change.Rows, error) {
 			list[i].Row -= uint32(from)
 		}
 	}
-	return rows, nil
+	w.stored = StoredRows{Rows: rows, Set: d, From: from, Births: w.births}
+	return &w.stored, nil
+}
+
+// Complete adds the cells to the rows that NextStored returned last, and the undos of the births,
+// which are not apart any more.
+func (h *Histories) Complete() error {
+	w := &h.windows[(h.turn+len(h.windows)-1)%len(h.windows)]
+	if err := h.base.readColumns(h.base.d.Schema.Keys, len(h.base.cols), w.stored.From, w.batch.Len); err != nil {
+		return err
+	}
+	w.rows.Batch = &w.batch
+	if len(w.stored.Births) > 0 {
+		w.undo = delta.AddBirths(append(w.undo[:0], w.rows.Undo...), w.stored.Births)
+		w.rows.Undo, w.stored.Births = w.undo, nil
+	}
+	return nil
 }

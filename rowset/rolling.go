@@ -34,23 +34,40 @@ func (r *RollingWriter) Append(rows *change.Rows) error {
 	if len(rows.Keys) == 0 {
 		return nil
 	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	return r.cur.Append(rows)
+}
+
+// AppendStored appends rows like Writer.AppendStored.
+func (r *RollingWriter) AppendStored(rows *StoredRows) error {
+	if len(rows.Keys) == 0 {
+		return nil
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	return r.cur.AppendStored(rows)
+}
+
+// begin starts a rowset if there is none or the current one has the target size.
+func (r *RollingWriter) begin() (err error) {
 	if r.cur != nil && r.cur.Bytes() >= r.target {
 		if err := r.roll(); err != nil {
 			return err
 		}
 	}
-	if r.cur == nil {
-		var err error
-		if r.cur, err = NewWriter(r.create, r.schema, r.nextID()); err != nil {
-			return err
-		}
-		if r.RowFiles {
-			if err = r.cur.AddRowFile(); err != nil {
-				return err
-			}
-		}
+	if r.cur != nil {
+		return nil
 	}
-	return r.cur.Append(rows)
+	if r.cur, err = NewWriter(r.create, r.schema, r.nextID()); err != nil {
+		return err
+	}
+	if r.RowFiles {
+		return r.cur.AddRowFile()
+	}
+	return nil
 }
 
 func (r *RollingWriter) roll() error {

@@ -51,6 +51,9 @@ type Writer struct {
 	keys     *batch.Vector  // the keys of one Append as a vector, for the index
 	undos    []change.Delta // scratch
 	lastKey  []byte
+
+	stored     []storedCells  // by column; nil before the first AppendStored
+	withBirths []change.Delta // scratch of AppendStored
 }
 
 // output is a file being written and the block that it is written to.
@@ -127,33 +130,51 @@ func (w *Writer) Bytes() int64 {
 // Errors: ErrSchema for columns that do not fit the schema or the number of keys, and for malformed
 // vectors; ErrCorrupt for cells that are not valid arrays; errors of the sinks.
 func (w *Writer) Append(rows *change.Rows) error {
-	n := len(rows.Keys)
-	if n == 0 {
+	if len(rows.Keys) == 0 {
 		return nil
 	}
 	if err := w.checkColumns(rows); err != nil {
 		return fmt.Errorf("rowset %d: %w: %w", w.row.ID, err, fault.ErrSchema)
 	}
+	first, err := w.begin(rows)
+	if err != nil {
+		return err
+	}
+	return w.append(rows, nil, w.takeBirths(rows.Undo, first), first)
+}
+
+// begin checks that rows can be appended and returns the row ID of the first.
+func (w *Writer) begin(rows *change.Rows) (first uint32, err error) {
 	if invariant.Enabled {
 		w.checkOrder(rows.Keys)
 	}
-	first := uint32(w.row.Rows)
-	if w.row.Rows+int64(n) > MaxRows {
-		return fmt.Errorf("rowset %d: more than %d rows", w.row.ID, int64(MaxRows))
+	if w.row.Rows+int64(len(rows.Keys)) > MaxRows {
+		return 0, fmt.Errorf("rowset %d: more than %d rows", w.row.ID, int64(MaxRows))
 	}
-	undos := w.takeBirths(rows.Undo, first)
+	return uint32(w.row.Rows), nil
+}
+
+// append adds rows, with these undos, to all files; first is the row ID of the first. stored is nil,
+// or where their cells are stored.
+func (w *Writer) append(rows *change.Rows, stored *StoredRows, undos []change.Delta, first uint32) error {
 	if err := w.createDeltas(undos, rows.Redo); err != nil {
 		return err
 	}
-	if err := w.parts.run(func(i int) error { return w.appendPart(i, rows, undos, first) }); err != nil {
+	err := w.parts.run(func(i int) error {
+		if i < len(w.columns) {
+			return w.appendCells(i, rows, stored)
+		}
+		return w.appendPart(i-len(w.columns), rows, undos, first)
+	})
+	if err != nil {
 		return err
 	}
 	if w.row.Rows == 0 {
 		w.row.MinKey = bytes.Clone(rows.Keys[0])
 	}
-	w.lastKey = append(w.lastKey[:0], rows.Keys[n-1]...)
-	w.row.Rows += int64(n)
-	w.row.LiveRows += int64(n) - int64(countDeletes(rows.Redo))
+	w.lastKey = append(w.lastKey[:0], rows.Keys[len(rows.Keys)-1]...)
+	w.row.Rows += int64(len(rows.Keys))
+	w.row.LiveRows += int64(len(rows.Keys)) - int64(countDeletes(rows.Redo))
 	return nil
 }
 
@@ -166,16 +187,10 @@ const (
 	otherParts
 )
 
-// appendPart adds rows, with these undos, to one of the parts; first is the row ID of the first.
+// appendPart adds rows, with these undos, to one of the parts after the columns; first is the row ID
+// of the first.
 func (w *Writer) appendPart(i int, rows *change.Rows, undos []change.Delta, first uint32) error {
-	if i < len(w.columns) {
-		c := &w.schema.Columns[i]
-		if err := appendColumn(w.columns[i].w, c, rows.Batch.Columns[i]); err != nil {
-			return fmt.Errorf("column %q: %w", c.Name, err)
-		}
-		return nil
-	}
-	switch i - len(w.columns) {
+	switch i {
 	case filterPart:
 		return w.filter.w.AddAll(rows.Keys)
 	case indexPart:
@@ -195,6 +210,9 @@ func (w *Writer) appendPart(i int, rows *change.Rows, undos []change.Delta, firs
 // finishPart finishes the files of one of the parts.
 func (w *Writer) finishPart(i int) (err error) {
 	if i < len(w.columns) {
+		if err := w.flushStored(i); err != nil {
+			return inColumn(&w.schema.Columns[i], err)
+		}
 		return w.columns[i].w.Finish()
 	}
 	switch i - len(w.columns) {
@@ -263,18 +281,6 @@ func (w *Writer) appendIndex(keys [][]byte) error {
 	err := w.index.w.Append(w.keys)
 	w.keys.Bytes = nil
 	return err
-}
-
-// takeBirths adds the births among undos to the metadata and returns the other undos.
-func (w *Writer) takeBirths(undos []change.Delta, first uint32) (rest []change.Delta) {
-	w.row.Births, rest = delta.MakeBirths(w.row.Births, undos, w.undos, first)
-	if len(rest) < len(undos) {
-		w.undos = rest
-		for _, d := range undos {
-			w.row.MaxTimestamp = max(w.row.MaxTimestamp, d.TS)
-		}
-	}
-	return rest
 }
 
 // createDeltas creates the files of undos and redos when the first of them come.

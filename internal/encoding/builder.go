@@ -64,6 +64,10 @@ type DictionaryBuilder interface {
 	// AppendUsed appends the distinct words of a payload of codes, each once, to dst. They are
 	// valid until the next call of another method.
 	AppendUsed(dst [][]byte) [][]byte
+	// Share reports whether payloads with the codes of d have the same values in this file: whether
+	// both dictionaries begin with the same words. It adds those words of d that are missing, if all of
+	// them fit.
+	Share(d *batch.Dictionary) bool
 }
 
 // NewBuilder returns a builder, for DICT a DictionaryBuilder. It returns ErrUnsupported if the type

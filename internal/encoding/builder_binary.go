@@ -36,13 +36,32 @@ func (b *binaryBuilder) AppendAll(v *batch.Vector, from, to int) {
 
 // add appends one value.
 func (b *binaryBuilder) add(value []byte) {
-	if len(b.offsets)%4 == 0 {
-		b.size++ // selector of a group
-	}
 	offset := uint32(binaryHeaderLen + len(b.values))
-	b.size += (bits.Len32(offset)+7)/8 + len(value)
+	b.size += sizeOf(len(b.offsets), offset, value)
 	b.offsets = append(b.offsets, offset)
 	b.values = append(b.values, value...)
+}
+
+// sizeOf returns how much value i, at offset, adds to binaryBuilder.size.
+func sizeOf(i int, offset uint32, value []byte) int {
+	size := (bits.Len32(offset)+7)/8 + len(value)
+	if i%4 == 0 {
+		size++ // selector of a group
+	}
+	return size
+}
+
+// fits reports whether Append would add all values.
+func (b *binaryBuilder) fits(values [][]byte) bool {
+	size, offset := b.size, binaryHeaderLen+len(b.values)
+	for i, value := range values {
+		if size > b.blockBytes {
+			return false
+		}
+		size += sizeOf(len(b.offsets)+i, uint32(offset), value)
+		offset += len(value)
+	}
+	return true
 }
 
 // value returns value i, which is valid until the next change of b.

@@ -24,7 +24,8 @@ type dictBuilder struct {
 	source *batch.Dictionary
 	known  []int32
 
-	used []bool // memory of AppendUsed
+	used   []bool            // memory of AppendUsed
+	shared *batch.Dictionary // the last one for which Share returned true
 }
 
 func newDictBuilder(o *BuilderOptions) *dictBuilder {
@@ -109,6 +110,23 @@ func (b *dictBuilder) use(d *batch.Dictionary) {
 	for range d.Words {
 		b.known = append(b.known, -1)
 	}
+}
+
+func (b *dictBuilder) Share(d *batch.Dictionary) bool {
+	if b.shared == d {
+		return true
+	}
+	have := b.words.list.Len()
+	for code, word := range d.Words[:min(have, len(d.Words))] {
+		if !bytes.Equal(b.words.list.value(code), word) {
+			return false
+		}
+	}
+	if len(d.Words) > have && (b.mode == modePlain || !b.words.add(d.Words[have:])) {
+		return false
+	}
+	b.shared = d
+	return true
 }
 
 func (b *dictBuilder) Coded() bool { return b.mode == modeCodes }
@@ -247,6 +265,21 @@ func (t *wordTable) code(word []byte, overfill bool) (code uint32, ok bool) {
 	}
 	t.insert(want)
 	return want.code - 1, true
+}
+
+// add adds words, which get the next codes. It returns false if the list has no room for all of
+// them, or if a word has a code already.
+func (t *wordTable) add(words [][]byte) bool {
+	if !t.list.fits(words) {
+		return false
+	}
+	for _, word := range words {
+		next := uint32(t.list.Len())
+		if code, _ := t.code(word, true); code != next {
+			return false
+		}
+	}
+	return true
 }
 
 // insert adds a word that is not in the table, which has room for it.

@@ -3,7 +3,6 @@ package tablet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -192,9 +191,9 @@ func (t *Tablet) Damaged(ctx context.Context, err error, ids []uint64) (damaged 
 	if !errors.Is(err, fault.ErrCorrupt) {
 		return nil
 	}
-	var e *rowSetError
+	var e *rowset.ReadError
 	if errors.As(err, &e) {
-		return []uint64{e.id}
+		return []uint64{e.ID}
 	}
 	err = t.check(ctx, func(id uint64) bool { return slices.Contains(ids, id) },
 		func(m *rowset.Metadata, _ block.ID, _ error) { damaged = append(damaged, m.ID) }, nil)
@@ -204,22 +203,12 @@ func (t *Tablet) Damaged(ctx context.Context, err error, ids []uint64) (damaged 
 	return damaged
 }
 
-// rowSetError is an error of reading a rowset.
-type rowSetError struct {
-	id  uint64
-	err error
-}
-
-func (e *rowSetError) Error() string { return fmt.Sprintf("rowset %d: %v", e.id, e.err) }
-
-func (e *rowSetError) Unwrap() error { return e.err }
-
 // inRowSet returns err as an error of reading a rowset; nil for nil.
 func inRowSet(id uint64, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &rowSetError{id, err}
+	return &rowset.ReadError{ID: id, Err: err}
 }
 
 // mergeInput is a rowset as the input of a merge.
@@ -232,3 +221,10 @@ func (in mergeInput) Next() (*change.Rows, error) {
 	rows, err := in.Histories.Next()
 	return rows, inRowSet(in.id, err)
 }
+
+func (in mergeInput) NextStored() (*rowset.StoredRows, error) {
+	rows, err := in.Histories.NextStored()
+	return rows, inRowSet(in.id, err)
+}
+
+func (in mergeInput) Complete() error { return inRowSet(in.id, in.Histories.Complete()) }

@@ -1,0 +1,208 @@
+package cfile
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Plan: files of every type, encoding and codec are appended to another file, cblocks as they are
+// stored where the file takes them, between cells that are encoded. It has the same cells as a file
+// of all cells, and its indexes and its zone map are right.
+func TestStoredBlocksHaveTheSameCells(t *testing.T) {
+	seed, taken := seedtest.Seed(t), map[schema.Encoding]int{}
+	for _, typ := range allTypes {
+		for _, enc := range allEncodings {
+			if !enc.Allowed(typ) {
+				continue
+			}
+			seed++
+			codecs := []schema.Compression{schema.NoCompression, schema.LZ4, schema.LZ4, schema.Zlib}
+			o := WriterOptions{Type: typ, Encoding: enc, Compression: codecs[seed%4], Nullable: seed%3 == 0, BlockBytes: 4096, PositionalIndex: true}
+			t.Run(fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/seed=%d", typ, enc, o.Compression, o.Nullable, seed), func(t *testing.T) {
+				taken[enc] += appendFiles(t, rand.New(rand.NewPCG(12, seed)), o)
+			})
+		}
+	}
+	for _, enc := range allEncodings {
+		if (taken[enc] == 0) != (enc == schema.Prefix) {
+			t.Errorf("%v: %d cblocks taken", enc, taken[enc])
+		}
+	}
+}
+
+// appendFiles appends three files to one, and returns the number of cblocks that were taken as they
+// were.
+func appendFiles(t *testing.T, rng *rand.Rand, o WriterOptions) (taken int) {
+	share := 0.0
+	if o.Nullable {
+		share = 0.2
+	}
+	cells := randomCells(rng, o.Type, 8000, share)
+	if !o.Nullable && o.Type.Keyable() {
+		cells = sortCells(o.Type, cells)
+		o.ValueIndex = true
+	}
+	out := &block.Memory{Number: 18}
+	w, err := NewWriter(out, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range 3 {
+		own := cells[part*len(cells)/3 : (part+1)*len(cells)/3]
+		n := rng.IntN(1 + len(own)/4)
+		if err := w.Append(vectorOf(o.Type, own[:n])); err != nil {
+			t.Fatal(err)
+		}
+		if own = own[n:]; len(own) > 0 {
+			taken += appendFile(t, w, open(t, writeSteps(t, rng, o, own), nil))
+		}
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, out, nil)
+	checkCells(t, r, cells, 1000)
+	if err := r.Verify(); err != nil {
+		t.Error(err)
+	}
+	return taken
+}
+
+// appendFile appends all cells of r.
+func appendFile(t *testing.T, w *Writer, r *Reader) (taken int) {
+	t.Helper()
+	for row := batch.Ordinal(0); int64(row) < r.Rows(); {
+		i, first, end, err := r.BlockOf(row)
+		if err != nil || first != row {
+			t.Fatalf("BlockOf(%d) = %d, %d, %d, %v", row, i, first, end, err)
+		}
+		b, err := r.Stored(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ok := false
+		if w.Takes(r) {
+			ok, err = w.AppendStored(b)
+		}
+		b.Release()
+		if ok {
+			taken++
+		} else if err == nil {
+			v := batch.NewVector(r.Info().Type, 0)
+			if _, err = r.NewColumnReader().ReadVector(row, int(end-row), v); err == nil {
+				err = w.Append(v)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		row = end
+	}
+	return taken
+}
+
+// words returns n cells, of which there are a few distinct ones, in an order that depends on shift.
+func words(n, distinct, shift int) [][]byte {
+	cells := make([][]byte, n)
+	for i := range cells {
+		cells[i] = fmt.Appendf(nil, "word %d", (i+shift)%distinct)
+	}
+	return cells
+}
+
+// Codes are taken if the dictionaries begin with the same words, and as long as they fit.
+func TestStoredCodesNeedTheSameDictionary(t *testing.T) {
+	rng := seedtest.Rand(t)
+	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, BlockBytes: 16 << 10}
+	for _, test := range []struct {
+		name   string
+		before [][]byte // cells of the file before
+		cells  [][]byte
+		taken  bool
+	}{
+		{"nothing before", nil, words(4000, 5, 0), true},
+		{"the same words", words(100, 5, 0), words(4000, 5, 0), true},
+		{"the first ones", words(100, 3, 0), words(4000, 5, 0), true},
+		{"more words", words(100, 5, 0), words(4000, 3, 0), true},
+		{"another order", words(100, 5, 0), words(4000, 5, 1), false},
+		{"a word later", words(100, 1, 0), slices.Concat(words(1, 1, 1), words(4000, 5, 0)), true},
+		{"the whole dictionary", nil, words(4000, 1500, 0), true},
+		{"too many words", nil, words(4000, 1000, 0), false},
+	} {
+		to := o
+		if test.name == "too many words" {
+			to.BlockBytes /= 2
+		}
+		w, err := NewWriter(&block.Memory{Number: 18}, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Append(vectorOf(o.Type, test.before)); err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, writeSteps(t, rng, o, test.cells), nil)
+		b, err := r.Stored(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
+			t.Errorf("%s: taken %v, %v", test.name, taken, err)
+		}
+		b.Release()
+		if err := w.Append(vectorOf(o.Type, words(3000, 3000, 7000))); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Small cblocks, and those of files with much larger ones, are encoded anew.
+func TestStoredBlocksHaveUsualSizes(t *testing.T) {
+	rng := seedtest.Rand(t)
+	o := WriterOptions{Type: schema.Int64, PositionalIndex: true}
+	for _, test := range []struct {
+		rows, from, to int
+		taken          bool
+	}{
+		{5000, 0, 0, false},
+		{9000, 0, 0, true},
+		{1000, 0, 16 << 10, true},
+		{9000, 0, 16 << 10, false},
+		{9000, 0, 64 << 10, true},
+	} {
+		from, to := o, o
+		from.BlockBytes, to.BlockBytes = test.from, test.to
+		r := open(t, writeSteps(t, rng, from, randomCells(rng, o.Type, test.rows, 0)), nil)
+		w, err := NewWriter(&block.Memory{Number: 18}, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := r.Stored(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
+			t.Errorf("%+v: taken %v, %v", test, taken, err)
+		}
+		b.Release()
+	}
+}
+
+func TestStoredFindsDamage(t *testing.T) {
+	src := writeSteps(t, seedtest.Rand(t), WriterOptions{Type: schema.Int64, PositionalIndex: true}, randomCells(seedtest.Rand(t), schema.Int64, 9000, 0))
+	src.Bytes[1000] ^= 1
+	if _, err := open(t, src, nil).Stored(0); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("%v, want ErrCorrupt", err)
+	}
+}
