@@ -99,7 +99,7 @@ func (l *Log) writeZeros(off, end, piece int64) (full bool, err error) {
 
 // cut cuts off the bytes after end in the newest segment.
 func (l *Log) cut(end int64) error {
-	l.closeWindow() // a copy after the end of the file would fail
+	l.closeWindow(&l.mapped.window) // a copy after the end of the file would fail
 	l.ahead.end = end
 	if err := l.f.Truncate(end); err != nil {
 		return l.poison("cut", err)

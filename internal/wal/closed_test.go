@@ -138,6 +138,12 @@ func (h *history) flipAll(sum *flips) {
 	must(h.t, err)
 	for i := range segs {
 		newest := i == len(segs)-1
+		beforeEmpty := false // nothing says that the footer had been durable, but the next header agrees with all records
+		if i == len(segs)-2 {
+			info, err := v.Stat(o.path(segs[i+1].name))
+			must(h.t, err)
+			beforeEmpty = info.Size() == headerLen
+		}
 		content := readFile(h.t, v, o.path(segs[i].name))
 		f, err := v.Open(o.path(segs[i].name), true)
 		must(h.t, err)
@@ -151,7 +157,7 @@ func (h *history) flipAll(sum *flips) {
 			must(h.t, err)
 			isLeftover := slices.ContainsFunc(tail.plan.leftovers, func(s segment) bool { return s.name == segs[i].name })
 			switch repaired, refused := h.flipped(v, fmt.Sprintf("%s byte %d mask %#02x", segs[i].name, off, mask),
-				isLeftover || newest && (len(content) == headerLen || off >= len(content)-footerLen)); {
+				isLeftover || newest && len(content) == headerLen || (newest || beforeEmpty) && off >= len(content)-footerLen); {
 			case repaired:
 				sum.repaired++
 			case refused:
@@ -160,7 +166,7 @@ func (h *history) flipAll(sum *flips) {
 				sum.ofLeftover++
 			case newest && len(content) == headerLen:
 				sum.ofEmptyHeader++
-			case newest && off >= len(content)-footerLen:
+			case (newest || beforeEmpty) && off >= len(content)-footerLen:
 				sum.ofFooter++
 			default:
 				h.t.Errorf("%s byte %d mask %#02x: not noticed", segs[i].name, off, mask)

@@ -230,9 +230,9 @@ func (h *history) failed(err error) {
 	case h.left == nil && errors.Is(err, fault.ErrNoSpace) && h.log.Poisoned() == nil:
 		h.payloads = h.payloads[:h.appended]
 		return
-	case h.left == nil && h.full && h.handed < h.appended && errors.Is(err, fault.ErrPoisoned):
-		// Acknowledged records found no space, although they overwrite zeros: the log ends as if
-		// the process were killed.
+	case h.left == nil && h.full && errors.Is(err, fault.ErrPoisoned):
+		// Acknowledged records, or a footer, found no space, although they overwrite zeros: the log
+		// ends as if the process were killed.
 		h.left, h.kill = h.mem.Clone(), true
 		h.crash()
 		h.start()

@@ -452,9 +452,10 @@ func TestReplayWritesNothing(t *testing.T) {
 		t.Errorf("%s of %s", op, name)
 		return nil
 	})
-	checkRefused(t, "footer is missing before segment 3", h, 1)
+	_, _, err := replay(small(h), 1) // segment 3 was begun, and nothing written to it, before 2 was sealed
+	must(t, err)
 	must(t, m.Remove(segmentPath(3)))
-	_, _, err := replay(small(h), 6)
+	_, _, err = replay(small(h), 6)
 	must(t, err)
 }
 

@@ -14,8 +14,8 @@
 // # On disk
 //
 // A directory contains segments 000000000001.wal, 000000000002.wal, …. Each is a header, frames,
-// and, once it is sealed, a footer; only the newest may lack the footer. All of these begin at
-// multiples of 8.
+// and, once it is sealed, a footer; only the newest may lack the footer, and the one before it until
+// the next sync. All of these begin at multiples of 8.
 //
 //	segment = header { frame } [ footer ] [ zeros ]
 //	frame   = frame header, payload, zeros up to a multiple of 8
@@ -33,22 +33,25 @@
 //     was not synced, for instance the third frame without the second: a torn tail from the first
 //     frame on that is not complete. It is removed, and the removal synced, before the next frame
 //     is written.
-//  2. At the end of a segment, and at Close, once all frames are synced, the footer is written and
-//     synced. A crash before that sync leaves any part of the footer after complete frames: a torn
-//     tail without a record, with or without the zeros that are removed after the footer is written.
-//     If the segment has room when the log is opened again, the next frame overwrites the footer.
-//  3. When there is another record to write, the next file is created, its header written and
-//     synced, and the directory synced. A crash before that leaves a file without a valid header,
-//     which cannot contain a frame: it is removed.
-//  4. Only then is the first frame written to the next file.
+//  2. When a record does not fit into the segment, the next file is created, and its header and the
+//     record are written to it. Nothing is synced, so that Append does not wait.
+//  3. The next sync first seals the full segment: it syncs that, writes the footer, cuts off the zeros
+//     after it, and syncs both. Then it syncs the directory and the newest segment. No record of the
+//     newest is durable before that. A crash may leave any part of the footer, and any part of the
+//     newest segment or nothing of it. If frames of the full segment are missing, the log ends before
+//     them, and the newest file is put away; so it is without a header.
+//  4. Close seals the newest segment. A crash before the last sync leaves any part of the footer after
+//     complete frames: a torn tail without a record, with or without the zeros. If the segment has room
+//     when the log is opened again, the next frame overwrites the footer.
 //
 // Each frame contains the highest LSN that was durable when it was written, and a footer means that
 // all records before it are durable. So the first bad frame of the newest segment is a torn tail,
 // unless a later frame or the footer proves that it had been synced. In that case it is damaged,
-// and the error is fault.ErrCorrupt. In other segments every bad frame is damage. A log that was
-// closed therefore never loses a record silently to a damaged byte: a bad frame is ErrCorrupt, a
-// bad footer a torn tail without a record. Only after a kill is a bad last frame indistinguishable
-// from a torn one.
+// and the error is fault.ErrCorrupt. The same is true of the segment before the newest as long as no
+// frame of the newest says that its own first record was durable, which it is only after step 3. In
+// other segments every bad frame is damage. A log that was closed therefore never loses a record
+// silently to a damaged byte: a bad frame is ErrCorrupt, a bad footer a torn tail without a record.
+// Only after a kill is a bad last frame indistinguishable from a torn one.
 //
 // Frames that are not synced
 //

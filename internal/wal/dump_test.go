@@ -15,6 +15,7 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 	appendAll(t, l, "hello")
 	must(t, l.Sync(1))
 	appendAll(t, l, "", "a record that is a little longer than one frame may be: 64 bytes!")
+	must(t, l.Sync(3))
 	appendToNext(t, l, "next segment")
 	must(t, l.Close())
 	sealed, newest := readFile(t, o.FS, segmentPath(1)), readFile(t, o.FS, segmentPath(2))

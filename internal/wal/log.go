@@ -42,8 +42,10 @@ type Log struct {
 	later     later
 	releasing sync.Mutex // one Release at a time
 
+	// Append writes to it and, holding mu, replaces it.
+	f vfs.File // of the newest segment
+
 	// Only who has the turn touches these.
-	f        vfs.File      // of the newest segment; Append writes to it, and is the one that replaces it
 	took     time.Duration // by the last sync
 	closeErr error
 
@@ -53,7 +55,8 @@ type Log struct {
 	expect  int64           // how many waited when the last turn ended
 	gathers bool            // who has the turn waits until as many wait again
 	full    chan bool       // receives a value when they do
-	sealed  []sealedSegment // segments but the newest, oldest first
+	old     *fullSegment    // the segment before the newest, until it is sealed; Append sets it, who has the turn clears it
+	sealed  []sealedSegment // the others but the newest, oldest first
 }
 
 // newLog returns a log that continues where t ends, in file f.

@@ -71,7 +71,7 @@ func (l *Log) copyFrame(b []byte, off int64) (copied bool, err error) {
 // since the write would make it long enough again, with zeros in place of records.
 func (l *Log) copyFailed(cause error) error {
 	l.o.Logger.Warn("copying into a window on the log", "number", l.number, "error", cause)
-	l.closeWindow()
+	l.closeWindow(&l.mapped.window)
 	l.mapped.full = true
 	size, err := l.f.Size()
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *Log) copyFailed(cause error) error {
 // worthwhile and possible.
 func (l *Log) openWindow(off, n int64) (err error) {
 	m, rules := &l.mapped, &l.o.windows
-	l.closeWindow()
+	l.closeWindow(&l.mapped.window)
 	if m.small++; m.small <= rules.after {
 		return nil
 	}
@@ -112,13 +112,13 @@ func (l *Log) openWindow(off, n int64) (err error) {
 	return nil
 }
 
-// closeWindow closes the window, if there is one. Its zeros remain.
-func (l *Log) closeWindow() {
-	w := l.mapped.window
-	if l.mapped.window = nil; w == nil {
+// closeWindow closes *w, if there is one, and sets it to nil. Its zeros remain.
+func (l *Log) closeWindow(w *vfs.Window) {
+	open := *w
+	if *w = nil; open == nil {
 		return
 	}
-	if err := w.Close(); err != nil { // all copies are in the file
-		l.o.Logger.Warn("closing a window on the log", "number", l.number, "error", err)
+	if err := open.Close(); err != nil { // all copies are in the file
+		l.o.Logger.Warn("closing a window on the log", "dir", l.o.Dir, "error", err)
 	}
 }

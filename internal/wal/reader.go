@@ -87,8 +87,10 @@ type reader struct {
 
 	at     border    // after the last complete record
 	foot   *footer   // set once met
+	synced lsn.LSN   // highest LSN that the frames before at, or the footer, record as durable
 	flips  []bitFlip // flipped bits that were repaired, its own header's first
 	record []byte    // of several parts
+	looked bool      // Verify has looked again whether the segment is sealed
 }
 
 // openReader returns a reader positioned after the header of seg.
@@ -158,6 +160,7 @@ func (r *reader) next() (lsn lsn.LSN, payload []byte, err error) {
 			r.record = append(r.record, body...)
 			payload = r.record
 		}
+		r.synced = max(r.synced, f.durable)
 		if f.last {
 			pos.next++
 			r.at = pos
@@ -244,7 +247,7 @@ func (r *reader) checkFooter(f footer) error {
 			return r.damaged(f.bytes, "%d bytes after the footer", last-f.bytes)
 		}
 	}
-	r.foot = &f
+	r.foot, r.synced = &f, max(r.synced, f.durable)
 	return io.EOF
 }
 

@@ -14,6 +14,9 @@ import (
 //
 //  0. Single flipped bits of all segments are repaired in place and synced. After a crash they are
 //     found again, or gone.
+//     The segment before the newest, unless a frame of the newest proves that it was sealed, is
+//     written again, synced, and gets its footer, which is synced too. After a crash it is complete
+//     again, with a footer or without.
 //  1. The torn tail is copied to a file .torn and synced. The log has not changed; an older .torn
 //     of that number is gone.
 //  2. The tail is cut, with the zeros that were written ahead; the rest is written again with the
@@ -24,8 +27,8 @@ import (
 //     may have come between the sync of its header and that of the directory. All records
 //     acknowledged from now on depend on it, and without it the next step could remove the only
 //     segment that shows where the log ends.
-//  4. Leftovers are removed, oldest first, then a newest file without a header. Some are found
-//     again.
+//  4. Leftovers are removed, oldest first, then a newest file without a header, or after lost
+//     records. Some are found again.
 //  5. If anything was removed, the directory is synced: a file without a header that a power cut
 //     restored later would follow a segment without a footer.
 //
@@ -71,6 +74,11 @@ func (t *Tail) repair(f vfs.File) error {
 	if err := t.writeRepairs(); err != nil {
 		return err
 	}
+	if t.full != nil {
+		if err := t.sealFull(); err != nil {
+			return err
+		}
+	}
 	if t.report.TornBytes > 0 {
 		if err := t.keepTorn(f); err != nil {
 			return err
@@ -89,6 +97,41 @@ func (t *Tail) repair(f vfs.File) error {
 		return err
 	}
 	return t.o.FS.SyncDir(t.o.Dir)
+}
+
+// sealFull seals the segment before the newest, durably: the process may have been killed before a
+// Sync did.
+func (t *Tail) sealFull() (err error) {
+	f, err := t.o.FS.Open(t.o.path(t.full.name), true)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	at, end := t.full.at, t.full.at.off
+	if t.full.foot != nil {
+		end = t.full.foot.bytes
+	}
+	if t.full.size > end {
+		if err := f.Truncate(end); err != nil {
+			return err
+		}
+	}
+	if err := copyRange(f, f, 0, 0, end); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil || t.full.foot != nil {
+		return err
+	}
+	last := at.next - 1
+	foot := footer{segment: t.full.number, last: last, durable: last, chain: at.chain, bytes: at.off + footerLen, frames: at.frames}
+	if _, err := f.WriteAt(foot.encode(seedCRC(t.o.Instance)), at.off); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 // keepTorn copies the torn tail for inspection by people. The copy stays until they remove it.
@@ -134,14 +177,19 @@ func copyRange(dst, src vfs.File, dstOff, srcOff, n int64) error {
 	return nil
 }
 
-// removeUseless removes the files that replay skipped, durably.
+// removeUseless removes the files that replay skipped, durably. The newest, if it has more than a
+// header, is kept for inspection, as a torn tail is.
 func (t *Tail) removeUseless() error {
 	useless := t.plan.leftovers
 	if t.plan.unfinished != nil {
 		useless = append(useless[:len(useless):len(useless)], *t.plan.unfinished)
 	}
-	for _, s := range useless {
-		if err := t.o.FS.Remove(t.o.path(s.name)); err != nil {
+	for i, s := range useless {
+		remove := func() error { return t.o.FS.Remove(t.o.path(s.name)) }
+		if i == len(t.plan.leftovers) && s.size > headerLen {
+			remove = func() error { return t.o.FS.Rename(t.o.path(s.name), t.o.path(tornName(s.number))) }
+		}
+		if err := remove(); err != nil {
 			return err
 		}
 		t.o.Logger.Info("log file of no use is removed", "file", s.name, "bytes", s.size)

@@ -28,6 +28,7 @@ type Tail struct {
 	o      Options
 	plan   plan
 	sealed []sealedSegment // live ones but the newest
+	full   *fullTail       // the one before the newest; nil if it is durable
 	newest segment
 	at     border  // in newest: after its last good record
 	foot   *footer // of newest, if it is sealed
@@ -35,6 +36,17 @@ type Tail struct {
 	report Report
 	used   bool
 }
+
+// fullTail is the segment before the newest. If no frame of the newest says that its first record was
+// durable, the process may have been killed before it had sealed this one, see fullSegment.
+type fullTail struct {
+	segment
+	at   border  // after its last record
+	foot *footer // nil = none
+}
+
+// sealed reports whether the segment has its footer, and nothing after it.
+func (f *fullTail) sealed() bool { return f.foot != nil && f.foot.bytes == f.size }
 
 // sealedSegment is a segment that Release may remove.
 type sealedSegment struct {
@@ -68,13 +80,21 @@ func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 	if t.plan, err = choose(segs, logStart); err != nil {
 		return nil, err
 	}
-	if err := t.checkUnfinished(); err != nil {
-		return nil, err
-	}
 	for i := range t.plan.live {
+		if i > 0 {
+			if ok, err := t.follow(&t.plan.live[i]); err != nil {
+				return nil, err
+			} else if !ok {
+				t.plan.unfinished, t.plan.live = &t.plan.live[i], t.plan.live[:i]
+				break
+			}
+		}
 		if err := t.readSegment(i, logStart, fn); err != nil {
 			return nil, err
 		}
+	}
+	if err := t.checkUnfinished(t.at.next); err != nil {
+		return nil, err
 	}
 	if t.at.next < logStart {
 		return nil, fault.Corruptf("wal: %s: log ends with LSN %d, but goes on from %d", t.newest.name, t.Last(), logStart)
@@ -83,7 +103,7 @@ func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 	if t.plan.unfinished != nil {
 		t.report.Leftovers++
 	}
-	t.report.Clean = t.report.TornBytes == 0 && t.report.SpareBytes == 0 && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
+	t.report.Clean = t.report.TornBytes == 0 && t.report.SpareBytes == 0 && (t.full == nil || t.full.sealed()) && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
 	for _, m := range t.flips {
 		o.Logger.Warn("a flipped bit of the log is repaired in memory", "file", m.file, "byte", m.off, "mask", m.mask)
 	}
@@ -94,38 +114,63 @@ func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 	return t, nil
 }
 
-// checkUnfinished checks that the newest file, if it has no good header, has no good frame either:
-// a header is synced before the first frame is written, so no crash can leave that.
-func (t *Tail) checkUnfinished() error {
+// checkUnfinished checks that no record of the newest file, if that is not used, was durable: the
+// header is synced with the first records, so no crash can leave that. The log ends before LSN next.
+func (t *Tail) checkUnfinished(next lsn.LSN) error {
 	seg := t.plan.unfinished
 	if seg == nil {
 		return nil
 	}
-	r, err := openReader(&t.o, seg)
+	synced, err := seg.synced(&t.o, next)
 	if err != nil {
 		return err
 	}
-	defer r.close()
-	_, found, err := r.proof(0)
-	if err != nil {
-		return err
-	}
-	if found {
-		return seg.wrong(0, "%s, but there are frames after it", seg.unreadable)
+	if synced {
+		return seg.wrong(0, "%s, but there are frames after it that had been synced", seg.unreadable)
 	}
 	return nil
+}
+
+// follow checks that seg continues where its predecessor, the newest segment of t, ends. ok is false
+// if the predecessor is not complete: a power cut took the end of it, and no record of seg was
+// durable.
+func (t *Tail) follow(seg *segment) (ok bool, err error) {
+	end := t.at.off + footerLen
+	err = seg.follows(link{number: t.newest.number, length: end, chain: t.at.chain}, t.at.next)
+	if err != nil {
+		lost, serr := seg.lost(&t.o, t.newest.number, t.foot, t.at.next)
+		if lost || serr != nil {
+			return false, serr
+		}
+		return false, err
+	}
+	t.full = &fullTail{t.newest, t.at, t.foot}
+	t.sealed = append(t.sealed, sealedSegment{t.newest.name, t.at.next - 1, end})
+	t.report.TornBytes, t.report.TornFile, t.report.SpareBytes = 0, "", 0 // a part of a footer is no tail
+	return true, nil
+}
+
+// endOf classifies the end of live segment i, where next returned err; see reader.end.
+func (t *Tail) endOf(i int, r *reader, err error) error {
+	if t.plan.newest(i) {
+		return r.end(err, false)
+	}
+	damaged := r.end(err, true)
+	next := t.plan.after(i)
+	if damaged == nil || next == nil {
+		return damaged
+	}
+	if synced, err := next.synced(&t.o, r.at.next); err != nil {
+		return err
+	} else if synced {
+		return damaged
+	}
+	return r.end(err, false)
 }
 
 // readSegment replays live segment i, the next in turn, and makes it the newest of t.
 func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) error) error {
 	seg := &t.plan.live[i]
-	if i > 0 {
-		l := link{number: t.newest.number, length: t.foot.bytes, chain: t.foot.chain}
-		if err := seg.follows(l, t.at.next); err != nil {
-			return err
-		}
-		t.sealed = append(t.sealed, sealedSegment{t.newest.name, t.foot.last, t.foot.bytes})
-	}
 	r, err := openReader(&t.o, seg)
 	if err != nil {
 		return err
@@ -134,7 +179,7 @@ func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) err
 	for {
 		lsn, payload, err := r.next()
 		if err != nil {
-			if err = r.end(err, t.plan.sealed(i)); err != nil {
+			if err = t.endOf(i, r, err); err != nil {
 				return err
 			}
 			break
@@ -147,6 +192,9 @@ func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) err
 		}
 	}
 	t.newest, t.at, t.foot = *seg, r.at, r.foot
+	if r.synced >= seg.head.first {
+		t.full = nil
+	}
 	for _, m := range r.flips {
 		if m.off < r.at.off || r.foot != nil { // else it is in the torn tail
 			t.flips = append(t.flips, m)

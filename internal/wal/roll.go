@@ -71,69 +71,85 @@ func (l *Log) Roll() error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	if l.at.frames == 0 {
-		return nil
+	if l.at.frames > 0 {
+		if err := l.roll(); err != nil {
+			return err
+		}
 	}
-	return l.roll()
+	return l.settle()
 }
 
-// roll seals the newest segment and begins the next. If the disk is full in between, the next call
-// continues from there.
+// fullSegment is a segment after which the newest was begun, and which is not sealed yet.
+//
+// Sealing takes several syncs, and the first one may have to write all of the segment. So that
+// Append does not wait for them, the next Sync does them, before that of the newest segment:
+//
+//	Append  …8 │ begins the next segment: 9, 10, 11 …
+//	Sync             │ sync 1–8, footer, sync │ directory │ sync 9–10 │
+//
+// No record of the newest segment counts as durable before the last of these syncs, so a power cut
+// may take all of it. Replay accepts a segment without a footer before the newest only if no frame
+// of the newest says that its first record was durable.
+type fullSegment struct {
+	f      vfs.File
+	window vfs.Window // nil = none
+	number uint64
+	at     border // its end
+	zeros  int64  // end of the zeros after it
+	sealed bool   // it has its footer; only the name of the newest segment is not durable
+}
+
+// roll begins the next segment. It does not wait for the disk, unless the segment before the newest
+// is not sealed yet. If the disk is full, nothing has changed.
 func (l *Log) roll() error {
-	l.turn(never)
-	defer l.pass()
-	if err := l.usable(); err != nil { // the sync that this call waited for may have failed
+	if err := l.settle(); err != nil {
 		return err
 	}
 	if !l.isSealed {
-		if err := l.seal(); err != nil {
+		if err := l.reserveFooter(); err != nil {
+			return err
+		}
+		if _, err := l.flush(); err != nil {
 			return err
 		}
 	}
 	return l.begin()
 }
 
-// seal makes all records durable, then writes the footer and syncs that. The caller has the turn.
-//
-// With one sync for both, the footer could not prove that the last records are durable, and no
-// later segment may exist that proves it: the next segment does not fit on the disk, or the process
-// is killed before it begins one; then the next open finds a sealed segment and Close has nothing
-// to add. A flipped byte in those records would be mistaken for a torn tail. The second sync costs
-// one for each 32 MiB.
-func (l *Log) seal() error {
-	last := l.at.next - 1
-	if _, err := l.flush(); err != nil {
+// settle waits until the segment before the newest, if it was not sealed, is sealed.
+func (l *Log) settle() error {
+	if !l.rolling() {
+		return nil
+	}
+	l.turn(never)
+	defer l.pass()
+	if err := l.usable(); err != nil || !l.rolling() { // the sync that this call waited for may have failed, or done it
 		return err
 	}
-	if l.Durable() < last {
-		if err := l.f.Sync(); err != nil {
-			return l.poison("sync", err)
-		}
-		l.advance(last)
+	return l.syncAll()
+}
+
+// rolling reports whether the segment before the newest is not sealed yet.
+func (l *Log) rolling() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.old != nil
+}
+
+// reserveFooter writes zeros in place of the footer, so that it finds space on the disk later.
+func (l *Log) reserveFooter() error {
+	from, end := max(l.at.off, l.ahead.end), l.at.off+footerLen
+	if from >= end {
+		return nil
 	}
-	foot := footer{
-		segment: l.number, last: last, durable: last, chain: l.at.chain,
-		bytes: l.at.off + footerLen, frames: l.at.frames,
-	}
-	if _, err := l.f.WriteAt(foot.encode(l.seed), l.at.off); err != nil {
+	if _, err := l.f.WriteAt(zeros[:end-from], from); err != nil {
 		return l.undo(err)
 	}
-	l.closeWindow()
-	if l.ahead.end > foot.bytes {
-		if err := l.cut(foot.bytes); err != nil {
-			return err
-		}
-	}
-	if err := l.f.Sync(); err != nil {
-		return l.poison("sync", err)
-	}
-	l.isSealed = true
-	l.spare.Store(0)
-	l.bytes.Add(footerLen)
+	l.ahead.end = end
 	return nil
 }
 
-// begin creates the segment after the newest, which is sealed, and makes it the newest.
+// begin creates the segment after the newest, and makes it the newest.
 func (l *Log) begin() error {
 	h := header{
 		instance: l.o.Instance, number: l.number + 1, first: l.at.next,
@@ -146,30 +162,90 @@ func (l *Log) begin() error {
 	if errors.Is(err, fault.ErrNoSpace) {
 		return fmt.Errorf("wal: begin segment %d: %w", h.number, err)
 	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = l.o.FS.SyncDir(l.o.Dir)
-	}
 	if err != nil {
-		if f != nil {
-			f.Close()
-		}
 		return l.poison(fmt.Sprintf("begin segment %d", h.number), err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.f.Close(); err != nil { // all of it is synced
-		l.o.Logger.Warn("closing a sealed log segment", "number", l.number, "error", err)
-	}
-	l.sealed = append(l.sealed, sealedSegment{segmentName(l.number), l.at.next - 1, h.prev.length})
+	l.old = &fullSegment{l.f, l.mapped.window, l.number, l.at, l.ahead.end, l.isSealed}
 	l.f, l.number, l.isSealed = f, h.number, false
 	l.ahead.end, l.ahead.full = headerLen, false
-	l.mapped.full = false
+	l.mapped.window, l.mapped.full = nil, false
 	l.at = border{off: headerLen, next: h.first, chain: xxh3.Hash(h.encode())}
+	l.spare.Store(0)
 	l.bytes.Add(headerLen)
 	return nil
+}
+
+// finish makes all records of s durable, then writes the footer and syncs that. The caller has the
+// turn.
+//
+// With one sync for both, the footer could not prove that the last records are durable, and no
+// later segment may exist that proves it: the process is closed, or killed before a record of the
+// next one is durable. A flipped byte in those records would be mistaken for a torn tail. The
+// second sync costs one for each 32 MiB.
+//
+// ErrNoSpace means that the footer does not fit. All other errors have poisoned the log.
+func (l *Log) finish(s *fullSegment) error {
+	last := s.at.next - 1
+	if l.Durable() < last {
+		if err := s.f.Sync(); err != nil {
+			return l.poison("sync", err)
+		}
+		l.advance(last)
+	}
+	foot := footer{
+		segment: s.number, last: last, durable: last, chain: s.at.chain,
+		bytes: s.at.off + footerLen, frames: s.at.frames,
+	}
+	if _, err := s.f.WriteAt(foot.encode(l.seed), s.at.off); errors.Is(err, fault.ErrNoSpace) {
+		return err
+	} else if err != nil {
+		return l.poison("seal", err)
+	}
+	l.closeWindow(&s.window)
+	if s.zeros > foot.bytes {
+		if err := s.f.Truncate(foot.bytes); err != nil {
+			return l.poison("cut", err)
+		}
+	}
+	if err := s.f.Sync(); err != nil {
+		return l.poison("sync", err)
+	}
+	l.bytes.Add(footerLen)
+	return nil
+}
+
+// sealOld seals the segment before the newest, and makes the name of the newest durable. The caller
+// has the turn, syncs the newest and then calls retire.
+func (l *Log) sealOld(s *fullSegment) error {
+	if !s.sealed {
+		if err := l.finish(s); err != nil {
+			return l.poison("seal", err)
+		}
+	}
+	if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
+		return l.poison(fmt.Sprintf("begin segment %d", s.number+1), err)
+	}
+	return nil
+}
+
+// retire makes s one of the sealed segments. The newest is durable with its header: only now may
+// Release remove s.
+func (l *Log) retire(s *fullSegment) {
+	l.mu.Lock()
+	l.sealed = append(l.sealed, sealedSegment{segmentName(s.number), s.at.next - 1, s.at.off + footerLen})
+	l.old = nil
+	l.mu.Unlock()
+	l.closeFull(s)
+}
+
+// closeFull closes the file of s.
+func (l *Log) closeFull(s *fullSegment) {
+	l.closeWindow(&s.window)
+	if err := s.f.Close(); err != nil { // all of it is synced, or the log is poisoned
+		l.o.Logger.Warn("closing a full log segment", "number", s.number, "error", err)
+	}
 }
 
 // Release unlinks segments whose LSNs are all below before, oldest first, but never the newest. The

@@ -93,12 +93,37 @@ func (s *segment) readHeader(o *Options) (problem string, err error) {
 type plan struct {
 	leftovers  []segment // entirely below the LSN that is needed
 	live       []segment // the rest; not empty
-	unfinished *segment  // a newest file without a good header
+	unfinished *segment  // a newest file without a good header, or begun after records that a power cut took
 }
 
-// sealed reports whether live segment i must have a footer: all but the newest, and the newest too
-// if another file was begun after it.
-func (p *plan) sealed(i int) bool { return i < len(p.live)-1 || p.unfinished != nil }
+// after returns the only file after live segment i; nil if there is none, or more than one. Such a
+// segment may lack its footer, see fullSegment.
+func (p *plan) after(i int) *segment {
+	switch rest := p.live[i+1:]; {
+	case len(rest) == 0:
+		return p.unfinished
+	case len(rest) == 1 && p.unfinished == nil:
+		return &rest[0]
+	}
+	return nil
+}
+
+// newest reports whether no file was begun after live segment i.
+func (p *plan) newest(i int) bool { return i == len(p.live)-1 && p.unfinished == nil }
+
+// synced reports whether a frame in s says that LSN next or a later one was durable.
+func (s *segment) synced(o *Options, next lsn.LSN) (bool, error) {
+	r, err := openReader(o, s)
+	if err != nil {
+		return false, err
+	}
+	defer r.close()
+	if r.win.size, err = r.win.f.Size(); err != nil { // a Log may have cut off zeros
+		return false, fmt.Errorf("wal: %s: %w", s.name, err)
+	}
+	durable, found, err := r.proof(0)
+	return found && durable >= next, err
+}
 
 // choose sorts segments by use. logStart is the lowest LSN that is needed.
 //
@@ -155,6 +180,17 @@ func (s *segment) follows(l link, next lsn.LSN) error {
 		return s.wrong(headerFirstOff, "begins with LSN %d, want %d", s.head.first, next)
 	}
 	return nil
+}
+
+// lost reports whether s was begun after records that a power cut took, so that it does not follow
+// what is left of them: segment number, which ends with foot, nil = none, and before LSN next. foot
+// may be of an earlier session; the lost frames had overwritten it.
+func (s *segment) lost(o *Options, number uint64, foot *footer, next lsn.LSN) (bool, error) {
+	if s.number != number+1 || foot != nil && s.head.prev.length <= foot.bytes {
+		return false, nil
+	}
+	synced, err := s.synced(o, next)
+	return !synced, err
 }
 
 // wrong returns the error of a fault that no crash can cause.

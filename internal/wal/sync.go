@@ -1,11 +1,13 @@
 package wal
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/lsn"
 )
 
@@ -18,8 +20,8 @@ import (
 //	caller B      sync(2)   wait ─────┐ leads for 2, 3, 4
 //	caller C        sync(4) wait ─────┘ returns with B
 //
-// A sync does not block Append, except when Append begins a new segment; and a new segment blocks
-// syncs. Errors: ErrPoisoned, ErrClosed.
+// A sync does not block Append, unless Append begins a segment while the one before the newest is
+// not sealed yet: the sync seals it. Errors: ErrPoisoned, ErrClosed.
 func (l *Log) Sync(upTo lsn.LSN) error {
 	if err := l.usable(); err != nil {
 		return err
@@ -47,18 +49,34 @@ func (l *Log) Sync(upTo lsn.LSN) error {
 // lead syncs all appended records, in the caller's turn.
 func (l *Log) lead() error {
 	l.gather()
+	return l.syncAll()
+}
+
+// syncAll is lead, at once.
+func (l *Log) syncAll() error {
 	upTo, err := l.flush()
 	if err != nil {
 		return err
 	}
+	l.mu.Lock()
+	f, old := l.f, l.old // Append may replace them now: what it appends to another file is above upTo
+	l.mu.Unlock()
+	if old != nil {
+		if err := l.sealOld(old); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
-	err = l.f.Sync()
+	err = f.Sync()
 	l.took = time.Since(began)
 	l.syncs.Add(1)
 	if err != nil {
 		return l.poison("sync", err)
 	}
 	l.advance(upTo)
+	if old != nil {
+		l.retire(old)
+	}
 	return nil
 }
 
@@ -185,13 +203,35 @@ func (l *Log) Close() error {
 		return l.closeErr
 	}
 	l.closeErr = l.Poisoned()
+	if l.closeErr == nil && l.rolling() {
+		l.closeErr = l.syncAll()
+	}
 	if l.closeErr == nil && !l.isSealed && l.at.frames > 0 { // otherwise all records are durable already
 		l.closeErr = l.seal()
 	}
-	l.closeWindow()
+	if l.old != nil {
+		l.closeFull(l.old)
+	}
+	l.closeWindow(&l.mapped.window)
 	l.closed.Store(true)
 	if err := l.f.Close(); err != nil && l.closeErr == nil {
 		l.closeErr = fmt.Errorf("wal: close: %w", err)
 	}
 	return l.closeErr
+}
+
+// seal seals the newest segment. The caller has the turn. If the footer does not fit, all records are
+// durable.
+func (l *Log) seal() error {
+	if _, err := l.flush(); err != nil {
+		return err
+	}
+	err := l.finish(&fullSegment{f: l.f, window: l.mapped.window, number: l.number, at: l.at, zeros: l.ahead.end})
+	l.mapped.window = nil
+	if errors.Is(err, fault.ErrNoSpace) {
+		return l.undo(err)
+	}
+	l.isSealed = err == nil
+	l.spare.Store(0)
+	return err
 }

@@ -55,6 +55,8 @@ type verifier struct {
 	// The link that the current segment must have to its predecessor; none if its number is 0.
 	link link
 	next lsn.LSN
+	foot *footer // of the predecessor; nil = none
+	open bool    // the current segment may lack its footer
 }
 
 // report calls finding with err, found in s.
@@ -78,7 +80,7 @@ func (v *verifier) segment(i int) {
 		return
 	case s.unreadable != "" && newest:
 		t := Tail{o: *v.o, plan: plan{unfinished: s}}
-		if err := t.checkUnfinished(); err != nil {
+		if err := t.checkUnfinished(next); err != nil {
 			v.report(s, err)
 		}
 		return
@@ -88,15 +90,28 @@ func (v *verifier) segment(i int) {
 	}
 	switch {
 	case before.number == s.number-1 && before.number > 0:
-		if err := s.follows(before, next); err != nil {
+		if err := v.follows(s, before, next, newest); err != nil {
 			v.report(s, err)
 		}
 	case v.base >= 0 && i > v.base && v.segs[i-1].number != s.number-1:
 		v.finding(s.name, 0, fmt.Sprintf("segment %d is missing", s.number-1))
 	}
-	if err := v.records(s, newest); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := v.records(i); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		v.report(s, err)
 	}
+}
+
+// follows checks that s continues where its predecessor ends, or was begun after lost records.
+func (v *verifier) follows(s *segment, before link, next lsn.LSN, newest bool) error {
+	err := s.follows(before, next)
+	if err == nil || !newest {
+		return err
+	}
+	lost, serr := s.lost(v.o, before.number, v.foot, next)
+	if lost || serr != nil {
+		return serr
+	}
+	return err
 }
 
 // there reports whether the flipped bit is still in the file: a record that a Log is writing may
@@ -144,8 +159,39 @@ func (r *reader) shrunk() bool {
 	return true
 }
 
-// records reads all of s.
-func (v *verifier) records(s *segment, newest bool) error {
+// end classifies the end of the i-th segment, see reader.end. It sets v.open if that segment may
+// lack its footer.
+func (v *verifier) end(i int, r *reader, err error) error {
+	if v.open {
+		return r.end(err, false)
+	}
+	damaged := r.end(err, true)
+	if damaged == nil || i < len(v.segs)-2 {
+		return damaged
+	}
+	synced, serr := v.segs[i+1].synced(v.o, r.at.next)
+	switch {
+	case serr != nil:
+		return serr
+	case !synced:
+		v.open = true
+		return r.end(err, false)
+	case r.looked:
+		return damaged
+	}
+	// A Log may have sealed it since.
+	r.looked = true
+	if r.win.size, err = r.win.f.Size(); err != nil {
+		return err
+	}
+	r.win.forget()
+	return errGrown
+}
+
+// records reads all of the i-th segment.
+func (v *verifier) records(i int) error {
+	s, newest := &v.segs[i], i == len(v.segs)-1
+	v.open = newest
 	r, err := openReader(v.o, s)
 	if err != nil {
 		return err
@@ -155,21 +201,28 @@ func (v *verifier) records(s *segment, newest bool) error {
 		for err == nil {
 			_, _, err = r.next()
 		}
-		if err = r.end(err, !newest); err == nil {
+		if err = v.end(i, r, err); err == nil {
 			break
 		}
-		if err == errGrown || newest && errors.Is(err, io.ErrUnexpectedEOF) && r.shrunk() {
+		if err == errGrown || v.open && errors.Is(err, io.ErrUnexpectedEOF) && r.shrunk() {
 			err = nil
 		}
 	}
-	if ferr := v.flips(r, newest); ferr != nil {
+	if len(r.flips) > 0 && !v.open && i == len(v.segs)-2 { // of a footer that was not synced?
+		synced, serr := v.segs[i+1].synced(v.o, r.at.next)
+		if serr != nil {
+			return serr
+		}
+		v.open = !synced
+	}
+	if ferr := v.flips(r, v.open); ferr != nil {
 		return ferr
 	}
 	if err != nil {
 		return err
 	}
-	if r.foot != nil {
-		v.link, v.next = link{s.number, r.foot.bytes, r.foot.chain}, r.at.next
+	if v.foot = r.foot; r.foot != nil || v.open {
+		v.link, v.next = link{s.number, r.at.off + footerLen, r.at.chain}, r.at.next
 	}
 	if newest && r.at.next < v.logStart {
 		v.finding(s.name, r.at.off, fmt.Sprintf("log ends with LSN %d, but goes on from %d", r.at.next-1, v.logStart))

@@ -60,6 +60,9 @@ func Walk(o Options, fn func(*Entry) error) error {
 	}
 	for i := range segs {
 		w := walker{o: o, seg: &segs[i], newest: i == len(segs)-1, fn: fn}
+		if i == len(segs)-2 {
+			w.next = &segs[i+1]
+		}
 		if err := w.walk(); err != nil {
 			return err
 		}
@@ -72,6 +75,7 @@ type walker struct {
 	o      Options
 	seg    *segment
 	newest bool
+	next   *segment // the newest, if this is the one before
 	fn     func(*Entry) error
 	stop   error // of fn
 	broken bool  // damage is before the next part: the chain hash is not known
@@ -81,6 +85,16 @@ func (w *walker) give(e *Entry) error {
 	e.File = w.seg.name
 	w.stop = w.fn(e)
 	return w.stop
+}
+
+// open reports whether the segment may lack its footer, or a part of its end: it is the newest, or
+// the one before and no record of the newest was durable, which would follow LSN next.
+func (w *walker) open(next lsn.LSN) bool {
+	if w.next == nil {
+		return w.newest
+	}
+	synced, err := w.next.synced(&w.o, next)
+	return err == nil && !synced
 }
 
 // walk returns the error of fn.
@@ -172,7 +186,7 @@ func (w *walker) record(r *reader) error {
 			return w.rest(r, f.bytes, fmt.Sprintf("%d zeros after the footer", rest))
 		}
 		return io.EOF
-	case err == io.EOF && !w.newest:
+	case err == io.EOF && !w.open(r.at.next):
 		if err := w.give(&Entry{Kind: EntryDamage, Offset: from.off, Problem: "footer is missing"}); err != nil {
 			return err
 		}
@@ -191,7 +205,7 @@ func (w *walker) flip(f *bitFlip) error {
 // rest gives the bytes from off to the end of the file, which are no frames.
 func (w *walker) rest(r *reader, off int64, problem string) error {
 	kind := EntryDamage
-	if w.newest {
+	if w.open(r.at.next) {
 		kind = EntryTail
 	}
 	if err := w.give(&Entry{Kind: kind, Offset: off, Bytes: r.win.size - off, Problem: problem}); err != nil {
@@ -213,7 +227,7 @@ func (w *walker) resume(r *reader, d *damage) error {
 		} else if end == from {
 			return w.rest(r, from, "zeros for later records")
 		}
-		if w.newest && durable < r.at.next {
+		if durable < r.at.next && w.open(r.at.next) {
 			return w.rest(r, from, d.problem)
 		}
 	}
