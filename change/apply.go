@@ -2,8 +2,14 @@ package change
 
 // AppendReinsert appends the list that inserts row again after a delete: all its non-key columns in
 // schema order. Source: tablet spec §5.2.
-func (f *RowFormat) AppendReinsert(dst []byte, row []byte) []byte {
-	dst = AppendUpdateHeader(dst, Reinsert)
+func (f *RowFormat) AppendReinsert(dst, row []byte) []byte { return f.appendAll(dst, Reinsert, row) }
+
+// AppendUpdate appends the update that files contain in place of a replacement by row: all its
+// non-key columns in schema order.
+func (f *RowFormat) AppendUpdate(dst, row []byte) []byte { return f.appendAll(dst, Update, row) }
+
+func (f *RowFormat) appendAll(dst []byte, kind Kind, row []byte) []byte {
+	dst = AppendUpdateHeader(dst, kind)
 	for i := f.schema.Keys; i < len(f.columns); i++ {
 		dst = AppendColumn(dst, f.schema.Columns[i].ID, f.Cell(row, i))
 	}

@@ -4,8 +4,11 @@
 //
 //   - a List is one change to an existing row (update, delete, reinsert): Kudu's RowChangeList,
 //     byte for byte, as delta files, memory stores and log records contain it;
-//   - a row image is one row with all its cells, in the RowFormat of the schema. The MemRowSet and
-//     log records store it. Access to one cell does not read the others.
+//   - a row image is one row with all its cells, in the RowFormat of the schema. Memory stores and
+//     log records contain it. Access to one cell does not read the others.
+//
+// A change to all cells of a row that stays is an image in memory and in the log, as a List of kind
+// Replace, and an update of all non-key columns in delta files.
 //
 // A cell is the bytes of one value: nil for NULL, Width bytes little-endian for a type of fixed
 // width, the bytes themselves (not nil, even when empty) for a byte string.
@@ -26,8 +29,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Kind is the kind of an operation or a List. The first three are the type bytes of a List. Log
-// records contain all but Reinsert.
+// Kind is the kind of an operation or a List. The first three are the type bytes of a List in a
+// file. Log records contain all but Reinsert, stores in memory all but Insert.
 type Kind uint8
 
 // Kinds. File format: never change the numbers.
@@ -36,9 +39,10 @@ const (
 	Delete   Kind = 2 // deletes the row
 	Reinsert Kind = 3 // inserts a deleted row again, with all its non-key cells
 	Insert   Kind = 4 // inserts a new row; in log records only
+	Replace  Kind = 5 // sets all non-key cells; in log records and in memory, never in delta files
 )
 
-var kindNames = [...]string{Update: "update", Delete: "delete", Reinsert: "reinsert", Insert: "insert"}
+var kindNames = [...]string{Update: "update", Delete: "delete", Reinsert: "reinsert", Insert: "insert", Replace: "replace"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && k != 0 {

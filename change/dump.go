@@ -9,6 +9,9 @@ import (
 // String describes the list in one line, with an error if its bytes are malformed.
 func (l List) String() string {
 	s := l.Kind().String()
+	if l.Kind() == Replace {
+		return fmt.Sprintf("%s, image of %d bytes", s, len(l.Image()))
+	}
 	r := l.Columns()
 	for {
 		id, cell, ok := r.Next()

@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// List is one change to one row: an update, a delete or a reinsert. Source: tablet spec §5.
+// List is one change to one row: an update, a delete, a reinsert, or, in memory only, a replacement.
+// Source: tablet spec §5.
 //
 //	width  field
 //	1      kind: 1 update, 2 delete, 3 reinsert
@@ -19,6 +20,9 @@ import (
 //
 // If a column occurs twice, the last value counts. Update of column 11 (INT32) to 5 and of column
 // 12 (STRING) to NULL: 01 0b 05 05 00 00 00 0c 00
+//
+// A replacement is the byte 5 and a row image, of which the non-key cells count. It has no columns
+// to be read one by one: Columns and Find are for the other kinds, and Check refuses it.
 type List []byte
 
 // AppendDelete appends the list of a delete.
@@ -47,6 +51,12 @@ func (l List) Kind() Kind {
 	}
 	return Kind(l[0])
 }
+
+// AppendReplace appends the list that sets all non-key cells of a row to those of an image.
+func AppendReplace(dst, image []byte) []byte { return append(append(dst, byte(Replace)), image...) }
+
+// Image returns the row image in a list of kind Replace.
+func (l List) Image() []byte { return l[1:len(l):len(l)] }
 
 // Columns returns a reader of the columns that l sets, in their order in l.
 func (l List) Columns() ListReader {

@@ -266,7 +266,7 @@ func TestRowSetOfOldDeletesIsDropped(t *testing.T) {
 	if Gone(dead.State(), 10) {
 		t.Error("a rowset with a live row is gone")
 	}
-	mem := delta.NewMemStore(nil)
+	mem := delta.NewMemStore(nil, nil)
 	state.Deltas = &delta.Tracker{Redo: state.Deltas.Redo, Mem: mem}
 	if !Gone(state, 10) {
 		t.Error("a store without a change keeps a rowset")

@@ -27,11 +27,11 @@ func BenchmarkMemStoreApply(b *testing.B) {
 	} {
 		b.Run("rows="+name, func(b *testing.B) {
 			rnd := rand.New(rand.NewPCG(1, 2))
-			m := NewMemStore(nil)
+			m := NewMemStore(nil, nil)
 			i := 0
 			for b.Loop() {
 				if i&(benchRows-1) == 0 {
-					m = NewMemStore(nil) // as large as a store gets before it is flushed
+					m = NewMemStore(nil, nil) // as large as a store gets before it is flushed
 				}
 				m.Apply(batch.Ordinal(row(rnd, i)), mvcc.Timestamp(i+1), lsn.LSN(i+1), list)
 				i++

@@ -22,6 +22,7 @@ type Collector struct {
 
 	undo, redo         []change.Delta // the result of the last call
 	lastUndo, lastRedo []change.Delta // of the call before
+	buf, lastBuf       []byte         // lists in redo and lastRedo that are not in a store as they are
 	rows               []memRow
 }
 
@@ -61,6 +62,7 @@ func (c *Collector) TakeBirths() []Birth {
 func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delta, err error) {
 	c.undo, c.lastUndo = c.lastUndo, c.undo
 	c.redo, c.lastRedo = c.lastRedo, c.redo
+	c.buf, c.lastBuf = c.lastBuf[:0], c.buf
 	clear(c.undo)
 	clear(c.redo)
 	c.undo, c.redo = c.undo[:0], c.redo[:0]
@@ -88,7 +90,7 @@ func (c *Collector) Collect(from batch.Ordinal, n int) (undo, redo []change.Delt
 		c.rows = m.appendRows(c.rows[:0], from, to)
 		for _, r := range c.rows {
 			ref := newestBefore(m.changes, r.newest, c.snap)
-			c.redo = appendChanges(c.redo, m.changes, uint32(r.row), ref)
+			c.redo, c.buf = m.appendChanges(c.redo, c.buf, r.row, ref)
 		}
 	}
 	// The stores and the changes in each are in the order in which they are applied, and sorting

@@ -310,7 +310,7 @@ func TestIrrelevantStoresCostNothing(t *testing.T) {
 	}
 	undo, undoReads := file(someUpdates(500, 2, 100), true)
 	redo, redoReads := file(someUpdates(500, 2, 1000), false)
-	mem := NewMemStore(nil)
+	mem := NewMemStore(nil, nil)
 	mem.Apply(4, 2000, 1, setInt(11, 1))
 	for _, c := range []struct {
 		name    string
@@ -443,7 +443,7 @@ func FuzzCell(f *testing.F) {
 }
 
 func ExampleTracker() {
-	mem := NewMemStore(nil)
+	mem := NewMemStore(nil, nil)
 	name := func(s string) change.List {
 		return change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 12, []byte(s))
 	}

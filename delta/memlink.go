@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/mvcc"
@@ -11,8 +12,8 @@ import (
 )
 
 // foldEvery is the number of changes of one row between two folds. A reader of the newest state
-// follows at most this many links. A fold costs one additional list of all columns that have
-// changed.
+// follows at most this many links, fewer if it meets a replacement. A fold costs one additional
+// list of all columns that have changed.
 const foldEvery = 64
 
 // link is one change of one row, in the arena of a MemStore. The links of a row are chained from
@@ -24,9 +25,10 @@ const foldEvery = 64
 //	                       └──── previous fold ──┘            * folded
 //
 // A folded link also has a list with the newest value of every column that changed up to and
-// including this link, so no older link need be read. It also refers to the previous folded link,
-// so a reader of an old snapshot skips a thousand newer changes in about sixteen steps. Links never
-// change once a reader can reach them.
+// including this link, so no older link need be read: an update, or a replacement if one of the
+// changes is. A folded link that is a replacement needs no such list. A folded link also refers to
+// the previous folded link, so a reader of an old snapshot skips a thousand newer changes in about
+// sixteen steps. Links never change once a reader can reach them.
 type link struct {
 	store *arena.Arena
 	b     []byte // from the link's first byte; the lengths in it determine its end
@@ -61,8 +63,8 @@ func (l link) list() change.List { return l.b[linkList:l.listEnd():l.listEnd()] 
 
 func (l link) listEnd() int { return linkList + int(binary.LittleEndian.Uint32(l.b[linkLen:])) }
 
-// fold returns all changes up to and including this link as one update, empty if none of them is an
-// update. l must be folded.
+// fold returns all changes up to and including this link as one update or replacement, empty if
+// none of them is an update, or if the link is a replacement. l must be folded.
 func (l link) fold() change.List {
 	f := l.b[l.listEnd():]
 	end := foldList + int(binary.LittleEndian.Uint32(f[foldLen:]))
@@ -75,7 +77,8 @@ func (l link) prevFold() arena.Ref {
 }
 
 // addLink adds a link before newest, which is 0 for the first change of a row.
-func addLink(store *arena.Arena, newest arena.Ref, ts mvcc.Timestamp, list change.List) arena.Ref {
+func (m *MemStore) addLink(newest arena.Ref, ts mvcc.Timestamp, list change.List) arena.Ref {
+	store := m.changes
 	var number uint32 = 1
 	if newest != 0 {
 		number = (linkAt(store, newest).number() + 1) % foldEvery
@@ -84,7 +87,7 @@ func addLink(store *arena.Arena, newest arena.Ref, ts mvcc.Timestamp, list chang
 	var fold change.List
 	var before arena.Ref
 	if number == 0 {
-		before, fold = foldOf(store, newest, list)
+		before, fold = m.foldOf(newest, list)
 		size += foldList + len(fold)
 	}
 	ref, b := store.Alloc(size)
@@ -102,26 +105,33 @@ func addLink(store *arena.Arena, newest arena.Ref, ts mvcc.Timestamp, list chang
 	return ref
 }
 
-// foldOf combines list and all changes from newest back into one update, and returns the folded
-// link that it started from. A delete sets no column; it can only be the last change of its row.
-func foldOf(store *arena.Arena, newest arena.Ref, list change.List) (before arena.Ref, fold change.List) {
-	lists := [foldEvery + 1]change.List{list}
-	n := 1
-	for ref := newest; ref != 0; {
-		l := linkAt(store, ref)
+// foldOf combines list and all changes from newest back into one list, and returns the previous
+// folded link. A delete sets no column; it can only be the last change of its row.
+func (m *MemStore) foldOf(newest arena.Ref, list change.List) (before arena.Ref, fold change.List) {
+	before = newest
+	for before != 0 {
+		l := linkAt(m.changes, before)
 		if l.folded() {
-			before = ref
-			lists[n] = l.fold()
-			n++
 			break
 		}
-		lists[n] = l.list()
-		n++
-		ref = l.prev()
+		before = l.prev()
 	}
+	var few [foldEvery + 1]change.List
+	lists := append(appendState(few[:0], m.changes, newest), list) // oldest first
+	switch first := lists[0]; {
+	case list.Kind() == change.Replace:
+		return before, nil
+	case first.Kind() == change.Replace:
+		return before, m.format.Apply([]byte{byte(change.Replace)}, first.Image(), lists[1:]...)
+	}
+	return before, combine(lists)
+}
+
+// combine returns updates, oldest first, as one, empty if there is none.
+func combine(lists []change.List) (fold change.List) {
 	// From the newest list to the oldest: the first value found is the newest.
 	seen := make(map[schema.ColumnID]bool)
-	for _, l := range lists[:n] {
+	for _, l := range slices.Backward(lists) {
 		for columns := l.Columns(); ; {
 			id, _, ok := columns.Next()
 			if !ok {
@@ -138,7 +148,7 @@ func foldOf(store *arena.Arena, newest arena.Ref, list change.List) (before aren
 			fold = change.AppendColumn(fold, id, cell)
 		}
 	}
-	return before, fold
+	return fold
 }
 
 // newestBefore returns the newest link with a timestamp below snap, 0 if there is none.
@@ -161,12 +171,16 @@ func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Snapshot) arena.R
 }
 
 // appendState appends the lists that determine the state of a row as of the link ref, oldest first:
-// the nearest fold and all later changes.
+// the nearest fold or replacement and all later changes.
 func appendState(dst []change.List, store *arena.Arena, ref arena.Ref) []change.List {
 	from := len(dst)
 	for ref != 0 {
 		l := linkAt(store, ref)
 		list := l.list()
+		if list.Kind() == change.Replace {
+			dst = append(dst, list)
+			break
+		}
 		if !l.folded() {
 			dst = append(dst, list)
 			ref = l.prev()
@@ -184,14 +198,21 @@ func appendState(dst []change.List, store *arena.Arena, ref arena.Ref) []change.
 	return dst
 }
 
-// appendChanges appends every change of a row up to the link ref, oldest first.
-func appendChanges(dst []change.Delta, store *arena.Arena, row uint32, ref arena.Ref) []change.Delta {
+// appendChanges appends every change of a row up to the link ref, oldest first, as files contain
+// them. The updates that take the place of replacements are appended to buf.
+func (m *MemStore) appendChanges(dst []change.Delta, buf []byte, row batch.Ordinal, ref arena.Ref) ([]change.Delta, []byte) {
 	from := len(dst)
 	for ref != 0 {
-		l := linkAt(store, ref)
-		dst = append(dst, change.Delta{Row: row, TS: l.ts(), List: l.list()})
+		l := linkAt(m.changes, ref)
+		list := l.list()
+		if list.Kind() == change.Replace {
+			at := len(buf)
+			buf = m.format.AppendUpdate(buf, list.Image())
+			list = buf[at:len(buf):len(buf)]
+		}
+		dst = append(dst, change.Delta{Row: uint32(row), TS: l.ts(), List: list})
 		ref = l.prev()
 	}
 	slices.Reverse(dst[from:])
-	return dst
+	return dst, buf
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// MemStore contains the changes of one rowset that are not in a file yet: updates and deletes,
-// forward in time. A deleted row is never reinserted in its rowset, so a delete is the last change
-// of its row.
+// MemStore contains the changes of one rowset that are not in a file yet: updates, replacements and
+// deletes, forward in time. A deleted row is never reinserted in its rowset, so a delete is the last
+// change of its row.
 //
 // Readers and writers may run concurrently, provided that changes of one row are applied one after
 // another in the order of their timestamps; the row lock ensures this. A store is discarded as a
@@ -26,7 +26,8 @@ import (
 // and no sequence numbers to distinguish the changes of one batch. The cost: every change of a row
 // is reached through its entry.
 type MemStore struct {
-	changes *arena.Arena // links; written with mu held, read without it
+	format  *change.RowFormat // of the images in replacements
+	changes *arena.Arena      // links; written with mu held, read without it
 	grow    func(n int64)
 
 	mu        sync.RWMutex
@@ -48,10 +49,12 @@ type memRow struct {
 
 const memTreeDegree = 32
 
-// NewMemStore returns an empty store. grow is called with the bytes allocated for changes, and on
-// Release with minus their sum; nil disables it.
-func NewMemStore(grow func(n int64)) *MemStore {
+// NewMemStore returns an empty store. format is that of the images in replacements; nil means that
+// there are none. grow is called with the bytes allocated for changes, and on Release with minus
+// their sum; nil disables it.
+func NewMemStore(format *change.RowFormat, grow func(n int64)) *MemStore {
 	return &MemStore{
+		format:  format,
 		changes: arena.New(grow),
 		grow:    grow,
 		rows:    btree.NewG(memTreeDegree, func(a, b memRow) bool { return a.row < b.row }),
@@ -63,7 +66,7 @@ func NewMemStore(grow func(n int64)) *MemStore {
 // a delete of its row, and on one older than the row's newest, which are bugs of the caller.
 func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
 	kind := list.Kind()
-	if kind != change.Update && kind != change.Delete {
+	if kind != change.Update && kind != change.Delete && (kind != change.Replace || m.format == nil) {
 		panic(fmt.Sprintf("delta: %v of row %d given to a mem store", kind, row))
 	}
 	m.mu.Lock()
@@ -76,7 +79,7 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list
 				kind, row, uint64(ts), l.list().Kind(), uint64(l.ts())))
 		}
 	}
-	newest := addLink(m.changes, old.newest, ts, list)
+	newest := m.addLink(old.newest, ts, list)
 	m.rows.ReplaceOrInsert(memRow{row, newest})
 	if m.changeLog != nil {
 		m.changeLog.Add(logEntry{row, newest, lsn})
@@ -173,6 +176,10 @@ func (m *MemStore) rowBack(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) {
 	}
 	var few [8]change.List // most rows have fewer changes
 	for _, list := range slices.Backward(appendState(few[:0], m.changes, ref)) {
+		if list.Kind() == change.Replace {
+			r.replaceBack(m.format, list.Image())
+			return
+		}
 		r.applyBack(list)
 	}
 }
@@ -193,17 +200,18 @@ func (m *MemStore) appendRows(dst []memRow, from batch.Ordinal, to uint64) []mem
 }
 
 // Each calls yield for every change in a snapshot, by row, the changes of a row oldest first, which
-// is the order of a redo file. It stops at the first error and returns it. Lists are read-only and
-// never overwritten.
+// is the order of a redo file. A replacement is an update of all non-key columns. It stops at the
+// first error and returns it. Lists are read-only, and valid until yield returns.
 //
 // All changes in the snapshot must have been applied. Later changes may be applied concurrently.
 func (m *MemStore) Each(snap mvcc.Snapshot, yield func(change.Delta) error) error {
 	var rows []memRow
 	var changes []change.Delta
+	var buf []byte
 	for from, more := uint64(0), true; more; {
 		rows, more = m.appendSome(rows[:0], from, batch.WindowRows)
 		for _, r := range rows {
-			changes = appendChanges(changes[:0], m.changes, uint32(r.row), newestBefore(m.changes, r.newest, snap))
+			changes, buf = m.appendChanges(changes[:0], buf[:0], r.row, newestBefore(m.changes, r.newest, snap))
 			for _, d := range changes {
 				if err := yield(d); err != nil {
 					return err

@@ -28,7 +28,7 @@ func intOf(cell []byte) int {
 
 func TestMemStoreCountsItsChanges(t *testing.T) {
 	var grown int64
-	m := NewMemStore(func(n int64) { grown += n })
+	m := NewMemStore(nil, func(n int64) { grown += n })
 	if m.FirstLSN() != 0 || m.Len() != 0 || m.Bytes() != 0 || m.Deleted() != 0 || m.MaxTimestamp() != mvcc.Min || m.relevant(mvcc.Everything) {
 		t.Error("an empty store holds something")
 	}
@@ -52,7 +52,7 @@ func TestMemStoreCountsItsChanges(t *testing.T) {
 }
 
 func TestMemStoreCopiesLists(t *testing.T) {
-	m := NewMemStore(nil)
+	m := NewMemStore(nil, nil)
 	list := setInt(11, 5)
 	m.Apply(1, 10, 1, list)
 	clear(list)
@@ -66,7 +66,7 @@ func TestMemStoreCopiesLists(t *testing.T) {
 // TestHotRowReadsAtEverySnapshot changes one row so often that it is folded many times over.
 func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 	const changes = 1000
-	m := NewMemStore(nil)
+	m := NewMemStore(nil, nil)
 	for i := range changes {
 		// Column 11 always, the others sometimes; two changes share each timestamp.
 		list := setInt(11, i)
@@ -105,7 +105,7 @@ func TestHotRowReadsAtEverySnapshot(t *testing.T) {
 // TestDeleteOfAFoldedRowIsSeen places the delete at each change near a fold.
 func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 	for updates := foldEvery - 3; updates <= foldEvery+2; updates++ {
-		m := NewMemStore(nil)
+		m := NewMemStore(nil, nil)
 		for i := range updates {
 			m.Apply(1, mvcc.Timestamp(i+1), lsn.LSN(i+1), setInt(11, i))
 		}
@@ -123,7 +123,7 @@ func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 // TestHotRowIsReadFromFewChangeLists checks that the number of lists that are read for a hot row,
 // newest or old, does not grow with its changes.
 func TestHotRowIsReadFromFewChangeLists(t *testing.T) {
-	m := NewMemStore(nil)
+	m := NewMemStore(nil, nil)
 	const changes = 64 * 500
 	for i := range changes {
 		m.Apply(0, mvcc.Timestamp(i+1), lsn.LSN(i+1), setInt(11, i))
@@ -141,7 +141,7 @@ func TestHotRowIsReadFromFewChangeLists(t *testing.T) {
 }
 
 func TestEachVisitsChangesInFileOrder(t *testing.T) {
-	m := NewMemStore(nil)
+	m := NewMemStore(nil, nil)
 	const rows = 3*batch.WindowRows + 5 // more than are copied under one lock
 	lsn := lsn.LSN(0)
 	for pass := range 2 {
@@ -179,7 +179,7 @@ func TestMemStoreRefusesImpossibleChanges(t *testing.T) {
 		"deleted row":     func(m *MemStore) { m.Apply(2, 50, 9, setInt(11, 0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := NewMemStore(nil)
+			m := NewMemStore(nil, nil)
 			m.Apply(1, 10, 1, setInt(11, 0))
 			m.Apply(2, 10, 1, drop())
 			defer func() {
@@ -199,7 +199,7 @@ func TestMemStoreRefusesImpossibleChanges(t *testing.T) {
 // reader sees of a row must be a prefix of its changes.
 func TestWritersAndReadersAtOnce(t *testing.T) {
 	const writers, rowsEach, changes = 4, 20, 200
-	m := NewMemStore(nil)
+	m := NewMemStore(nil, nil)
 	var writing, reading sync.WaitGroup
 	for w := range writers {
 		writing.Go(func() {
@@ -261,7 +261,7 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 // LSN; earlier ones are not. The change log is counted as memory of the store.
 func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 	var grown int64
-	m := NewMemStore(func(n int64) { grown += n })
+	m := NewMemStore(nil, func(n int64) { grown += n })
 	m.Apply(7, 5, 1, setInt(11, 1))
 	before := grown
 	m.StartChangeLog()
@@ -309,7 +309,7 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 
 // Each returns the changes in its snapshot, although later changes are applied concurrently.
 func TestEachIgnoresLaterChanges(t *testing.T) {
-	m := NewMemStore(nil)
+	m := NewMemStore(nil, nil)
 	m.Apply(1, 5, 1, setInt(11, 1))
 	m.Apply(2, 6, 2, setInt(11, 2))
 	m.Apply(1, 7, 3, setInt(11, 3))
@@ -323,5 +323,73 @@ func TestEachIgnoresLaterChanges(t *testing.T) {
 		}); err != nil || strings.Join(got, " ") != want {
 			t.Errorf("snap %d: %v, %v, want %s", uint64(snap), got, err, want)
 		}
+	}
+}
+
+// TestReplacementsNearFolds replaces a row at each change near a fold, and compares every snapshot
+// with the same store that got updates of all columns.
+func TestReplacementsNearFolds(t *testing.T) {
+	cells := func(i int) map[schema.ColumnID][]byte {
+		return map[schema.ColumnID][]byte{11: {byte(i), byte(i >> 8), 0, 0}, 12: []byte(fmt.Sprint(i)), 13: nil, 300: {byte(i)}, 9<<7 | 5: {7: byte(i)}}
+	}
+	for at := foldEvery - 2; at <= foldEvery+1; at++ {
+		lists, images := NewMemStore(nil, nil), NewMemStore(testFormat, nil)
+		const changes = 3*foldEvery + 5
+		for i := 1; i <= changes; i++ {
+			list := setInt(11, 1000+i)
+			if i == 5 || i == at || i == at+foldEvery+1 {
+				list = listOf(change.Update, cells(i))
+			}
+			lists.Apply(3, mvcc.Timestamp(i), lsn.LSN(i), list)
+			images.Apply(3, mvcc.Timestamp(i), lsn.LSN(i), replacement(list))
+		}
+		for snap := mvcc.Snapshot(1); snap <= changes+1; snap++ {
+			var want, got RowState
+			lists.rowBack(3, snap, &want)
+			images.rowBack(3, snap, &got)
+			for _, c := range testSchema.Columns[1:] {
+				a, aok := want.Cell(c.ID)
+				b, bok := got.Cell(c.ID)
+				if aok != bok || !sameCell(a, b) {
+					t.Fatalf("replaced at %d, snapshot %d: column %d is %x %v, want %x %v", at, snap, c.ID, b, bok, a, aok)
+				}
+			}
+		}
+		if want, got := eachOf(t, lists), eachOf(t, images); got != want {
+			t.Errorf("replaced at %d: changes for a file\n%s\nwant\n%s", at, got, want)
+		}
+		if ref := images.newest(3); len(appendState(nil, images.changes, ref)) > foldEvery {
+			t.Errorf("replaced at %d: %d lists", at, len(appendState(nil, images.changes, ref)))
+		}
+	}
+}
+
+func eachOf(t *testing.T, m *MemStore) (text string) {
+	t.Helper()
+	err := m.Each(mvcc.Everything, func(d change.Delta) error {
+		text += fmt.Sprintf("%d %d %s\n", d.Row, uint64(d.TS), d.List)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestReplacementEndsTheWayBack(t *testing.T) {
+	m := NewMemStore(testFormat, nil)
+	for i := range 50 {
+		m.Apply(1, mvcc.Timestamp(i+1), lsn.LSN(i+1), setInt(11, i))
+	}
+	image := testFormat.AppendRow(nil, [][]byte{{7: 0}, {7, 0, 0, 0}, nil, nil, nil, nil})
+	m.Apply(1, 100, 100, change.AppendReplace(nil, image))
+	m.Apply(1, 101, 101, setInt(300, 1))
+	if lists := appendState(nil, m.changes, m.newest(1)); len(lists) != 2 {
+		t.Errorf("%d lists make the state, want 2", len(lists))
+	}
+	var r RowState
+	m.rowBack(1, mvcc.Everything, &r)
+	if !r.complete(&Stats{Columns: make([]ColumnUpdates, 9)}) {
+		t.Error("older stores are still read")
 	}
 }

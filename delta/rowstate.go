@@ -13,12 +13,15 @@ type RowState struct {
 	existenceKnown bool // a change has determined whether the row exists
 	columns        []schema.ColumnID
 	cells          [][]byte // as long as columns
+
+	format *change.RowFormat // if it is not nil, image sets the other non-key cells
+	image  []byte
 }
 
 // Reset removes all changes and keeps the memory.
 func (r *RowState) Reset() {
 	clear(r.cells) // so that they do not keep cblocks in memory
-	r.Deleted, r.existenceKnown, r.columns, r.cells = false, false, r.columns[:0], r.cells[:0]
+	*r = RowState{columns: r.columns[:0], cells: r.cells[:0]}
 }
 
 // Cell returns the value that the changes set in a column, nil for NULL. If none of them sets it,
@@ -29,11 +32,17 @@ func (r *RowState) Cell(id schema.ColumnID) (cell []byte, ok bool) {
 			return r.cells[i], true
 		}
 	}
+	if r.format != nil {
+		s := r.format.Schema()
+		if i := s.IndexID(id); i >= s.Keys {
+			return r.format.Cell(r.image, i), true
+		}
+	}
 	return nil, false
 }
 
 // Changed reports whether the changes have any effect.
-func (r *RowState) Changed() bool { return r.Deleted || len(r.columns) > 0 }
+func (r *RowState) Changed() bool { return r.Deleted || len(r.columns) > 0 || r.format != nil }
 
 // applyBack applies a change that is older than all changes applied so far, so it sets only what
 // those have not set. The newest change determines whether the row exists, since a row that does
@@ -43,11 +52,19 @@ func (r *RowState) applyBack(list change.List) {
 	if !r.existenceKnown {
 		r.existenceKnown, r.Deleted = true, kind == change.Delete
 	}
+	if r.format != nil {
+		return
+	}
 	known := len(r.columns)
 	columns := list.Columns()
 	for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {
 		r.set(id, cell, known)
 	}
+}
+
+// replaceBack is applyBack for a replacement by an image: no older change has an effect.
+func (r *RowState) replaceBack(format *change.RowFormat, image []byte) {
+	r.existenceKnown, r.format, r.image = true, format, image
 }
 
 // set sets the cell of a column unless the column is one of the first known columns. If a list sets
@@ -67,6 +84,9 @@ func (r *RowState) set(id schema.ColumnID, cell []byte, known int) {
 
 // complete reports whether no older change in a file with statistics s can have an effect on r.
 func (r *RowState) complete(s *Stats) bool {
+	if r.format != nil {
+		return true
+	}
 	if !r.existenceKnown || len(r.columns) < len(s.Columns) {
 		return false
 	}

@@ -38,7 +38,7 @@ func TestTrackerReturnsItsNewestTimestamp(t *testing.T) {
 	}
 	undos := appendFile(t, nil, someUpdates(3, 1, 500), true)
 	redos := appendFile(t, nil, someUpdates(3, 1, 40), false)
-	mem := NewMemStore(nil)
+	mem := NewMemStore(nil, nil)
 	tr := &Tracker{Undo: undos, Redo: redos, Mem: mem}
 	if ts := tr.MaxTimestamp(); ts != 42 {
 		t.Errorf("newest change at %d, want 42: undos do not count", uint64(ts))

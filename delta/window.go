@@ -30,9 +30,10 @@ type Window struct {
 
 	from    uint64
 	n       int
-	some    bool   // some change applies in this window
-	runs    []run  // of files, in the order in which they are applied
-	picks   []pick // of runs
+	some    bool       // some change applies in this window
+	runs    []run      // of files, in the order in which they are applied
+	picks   []pick     // of runs
+	images  []rowImage // of rows that the mem store replaces; applied between runs and columns
 	columns []columnUpdates
 	used    int // columns that have a slot for this window: columns[:used]
 	hint    int // the column slot after that of the previous change
@@ -52,8 +53,14 @@ type windowFile struct {
 	undo bool
 }
 
+// rowImage sets all non-key cells of a row.
+type rowImage struct {
+	row   uint32 // within the window
+	image []byte // in the format of the mem store
+}
+
 // columnUpdates are the changes of the mem store to one column, in order; if a row occurs twice,
-// the last one applies. A column that only files change has none.
+// the last one applies. A column that only files change or images set has none.
 type columnUpdates struct {
 	id    schema.ColumnID
 	rows  []uint32 // within the window
@@ -125,20 +132,32 @@ func (w *Window) clear() {
 		c.rows, c.cells = c.rows[:0], c.cells[:0]
 	}
 	clear(w.runs)
-	w.runs, w.picks = w.runs[:0], w.picks[:0]
+	w.runs, w.picks, w.images = w.runs[:0], w.picks[:0], w.images[:0]
 	w.from, w.n, w.used, w.hint, w.some, w.deleted = 0, 0, 0, 0, false, false
 }
 
-// addMem adds the changes of a mem store that apply: for each row the nearest fold and the changes
-// after it.
+// addMem adds the changes of a mem store that apply: for each row the nearest fold or replacement
+// and the changes after it.
 func (w *Window) addMem(m *MemStore, to uint64) {
 	w.rows = m.appendRows(w.rows[:0], batch.Ordinal(w.from), to)
 	for _, r := range w.rows {
 		ref := newestBefore(m.changes, r.newest, w.snap)
 		w.lists = appendState(w.lists[:0], m.changes, ref)
 		for _, list := range w.lists {
-			w.add(int(uint64(r.row)-w.from), list)
+			row := int(uint64(r.row) - w.from)
+			if list.Kind() == change.Replace {
+				w.images = append(w.images, rowImage{uint32(row), list.Image()})
+				continue
+			}
+			w.add(row, list)
 		}
+	}
+	if len(w.images) == 0 {
+		return
+	}
+	w.some = true
+	for s, i := m.format.Schema(), m.format.Schema().Keys; i < len(s.Columns); i++ {
+		w.column(s.Columns[i].ID)
 	}
 }
 
@@ -218,9 +237,26 @@ func (w *Window) AddTouched(id schema.ColumnID, rows batch.Bitmap) {
 	for k := range w.runs {
 		w.addTouchedOf(&w.runs[k], id, rows)
 	}
+	if w.imageColumn(id) >= 0 {
+		for k := range w.images {
+			rows.Set(int(w.images[k].row))
+		}
+	}
 	for _, row := range w.columns[i].rows {
 		rows.Set(int(row))
 	}
+}
+
+// imageColumn returns the index in images of a column that they set, −1 if they do not.
+func (w *Window) imageColumn(id schema.ColumnID) int {
+	if len(w.images) == 0 {
+		return -1
+	}
+	s := w.mem.format.Schema()
+	if i := s.IndexID(id); i >= s.Keys {
+		return i
+	}
+	return -1
 }
 
 // ApplyDeletes clears the bits of rows that do not exist as of the snapshot; bit i of sel, which
@@ -246,6 +282,12 @@ func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
 	}
 	for k := range w.runs {
 		w.applyRun(&w.runs[k], id, v)
+	}
+	if at := w.imageColumn(id); at >= 0 {
+		for k := range w.images {
+			r := &w.images[k]
+			v.SetCell(int(r.row), w.mem.format.Cell(r.image, at))
+		}
 	}
 	c := &w.columns[i]
 	for k, row := range c.rows {

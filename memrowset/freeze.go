@@ -16,7 +16,7 @@ type logEntry struct {
 
 const logEntryBytes = 24
 
-// LoggedChange is a change that was applied after Freeze: an UPDATE or a DELETE.
+// LoggedChange is a change that was applied after Freeze: an update, a replacement or a delete.
 type LoggedChange struct {
 	Row  uint64 // identifies the row in the set
 	Key  []byte
@@ -51,7 +51,7 @@ func (m *MemRowSet) LoggedChanges(from int, use func(LoggedChange) error) (next 
 		for _, n := range some {
 			l := m.link(n.link)
 			list := deleteList
-			if l.kind() == change.Update {
+			if l.kind() != change.Delete {
 				list = l.list()
 			}
 			if err := use(LoggedChange{uint64(n.row), m.header(n.row).key(), l.ts(), n.lsn, list}); err != nil {

@@ -25,7 +25,7 @@ const keptWindows = 2
 type window struct {
 	rows   change.Rows
 	images [][]byte
-	buf    []byte // reinserts, which are stored as images
+	buf    []byte // lists of changes that are stored as images
 }
 
 var deleteList = change.List(change.AppendDelete(nil))
@@ -47,7 +47,8 @@ func (it *HistoryIterator) Keeps() int { return keptWindows }
 // inputs of a flush or compaction read files.
 //
 // Base cells are those of the insertion. Undo has a DELETE at the insertion's timestamp for each
-// row; Redo has all later changes, a REINSERT with all non-key columns. A row that only existed
+// row; Redo has all later changes, a REINSERT with all non-key columns and a replacement as the
+// UPDATE of all of them. A row that only existed
 // within one batch is omitted: no read ever sees it, and two deletes at one timestamp could not be
 // distinguished later. The Rows are valid until the next call but one, see Keeps; keys, lists of
 // updates and byte strings are never overwritten. Source: tablet spec §13.4.
@@ -123,10 +124,14 @@ func (it *HistoryIterator) list(w *window, l link) change.List {
 	switch l.kind() {
 	case change.Delete:
 		return deleteList
-	case change.Reinsert:
-		from := len(w.buf)
-		w.buf = it.m.rowFormat.AppendReinsert(w.buf, l.image())
-		return change.List(w.buf[from:len(w.buf):len(w.buf)])
+	case change.Update:
+		return l.list()
 	}
-	return l.list()
+	from := len(w.buf)
+	if l.kind() == change.Reinsert {
+		w.buf = it.m.rowFormat.AppendReinsert(w.buf, l.image())
+	} else {
+		w.buf = it.m.rowFormat.AppendUpdate(w.buf, l.image())
+	}
+	return change.List(w.buf[from:len(w.buf):len(w.buf)])
 }

@@ -13,8 +13,9 @@
 //
 // One atomic store links a change into the chain. Readers therefore follow the links without a
 // lock. A scan that began earlier may see either link, and its snapshot decides which changes it
-// uses. Of every 16 consecutive updates the last has the full row image after it, so reading the
-// newest state of a row costs the same however many versions it has.
+// uses. Of every 16 consecutive updates the last has the full row image after it, and so has every
+// replacement of a row, so reading the newest state of a row costs the same however many versions
+// it has.
 //
 // Readers use only snapshots all of whose batches have been applied, so the result does not depend
 // on when they read.
@@ -172,8 +173,9 @@ func (m *MemRowSet) reinsert(ref arena.Ref, key []byte, ts mvcc.Timestamp, row [
 	m.live.Add(1)
 }
 
-// Mutate adds an UPDATE or DELETE to a row, at ts by the log record lsn, and copies list. If the
-// key is absent or a ghost, it returns false and does nothing.
+// Mutate adds an update, a replacement or a delete to a row, at ts by the log record lsn, and copies
+// list. The key cells in the image of a replacement are those of the row. If the key is absent or a
+// ghost, it returns false and does nothing.
 func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) bool {
 	ref := m.find(key)
 	if ref == 0 {
@@ -190,6 +192,8 @@ func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list chan
 		m.ghosts.Add(1)
 	case change.Update:
 		m.update(ref, newest, ts, list)
+	case change.Replace:
+		m.addLink(ref, newest, ts, kind, list[:1], list.Image())
 	default:
 		panic(fmt.Sprintf("memrowset: mutation %x of key %x", list, key))
 	}

@@ -108,8 +108,11 @@ func (h *history) step(rt *rapid.T) {
 	default:
 		next.kind = change.Update
 		list := set(next.n, next.s)
-		if rapid.Bool().Draw(rt, "one column") {
+		switch rapid.IntRange(0, 2).Draw(rt, "form") {
+		case 0:
 			next.s, list = now.s, set(next.n, "-")
+		case 1: // also an update of all columns for those who read history
+			list = change.AppendReplace(nil, image(h.m, key, next.n, next.s))
 		}
 		if !h.m.Mutate([]byte(key), h.ts, lsn, list) {
 			rt.Fatalf("update of %q: not found", key)

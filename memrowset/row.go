@@ -32,9 +32,10 @@ const (
 //	8       8      ref of the link before it in time, 0 if it is the first
 //	16      4      length of the list
 //	20      4      length of the image
-//	24      1      kind: update, delete, reinsert
+//	24      1      kind: update, delete, reinsert, replace
 //	25      1      updates since the last full image, this one among them; 0 if this link has one
-//	26             the list of an update; the image after a reinsert, and after every 16th update
+//	26             the list of an update, the first byte of that of a replacement; the image after a
+//	               reinsert, a replacement, and every 16th update
 const (
 	linkLen       = 26
 	imageInterval = 16
@@ -83,6 +84,9 @@ func (l link) sinceImage() int    { return int(l[25]) }
 
 func (l link) list() change.List {
 	n := binary.LittleEndian.Uint32(l[16:])
+	if l.kind() == change.Replace {
+		n += binary.LittleEndian.Uint32(l[20:])
+	}
 	return change.List(l[linkLen : linkLen+n : linkLen+n])
 }
 

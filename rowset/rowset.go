@@ -390,7 +390,7 @@ func (d *DiskRowSet) makeMem() *delta.Tracker {
 	defer d.memMu.Unlock()
 	t := *d.Tracker()
 	if t.Mem == nil {
-		t.Mem = delta.NewMemStore(d.opts.Grow)
+		t.Mem = delta.NewMemStore(d.rowFormat, d.opts.Grow)
 		d.state.Store(&State{Meta: d.Metadata(), Deltas: &t})
 	}
 	return d.Tracker()

@@ -22,7 +22,7 @@ func Dump(w io.Writer, payload []byte) error {
 	d.Field(1, payload[1:2], "flags")
 	d.Field(timestampOff, payload[timestampOff:recordCountOff], "timestamp %d", uint64(h.Timestamp))
 	d.Field(recordCountOff, payload[recordCountOff:recordHeadLen], "operations")
-	r := reader{rest: payload[recordHeadLen:end:end], size: end}
+	r := newReader(payload, end)
 	at := func() int64 { return int64(r.size - len(r.rest)) }
 	for len(r.rest) > 0 {
 		from := at()
@@ -54,8 +54,8 @@ func Dump(w io.Writer, payload []byte) error {
 // describe says in a line what an operation does.
 func describe(op Op) string {
 	switch op.Kind {
-	case change.Insert:
-		return fmt.Sprintf("insert key %x, image of %d bytes", op.Key, len(op.Body))
+	case change.Insert, change.Replace:
+		return fmt.Sprintf("%s key %x, image of %d bytes", op.Kind, op.Key, len(op.Body))
 	case change.Update:
 		return fmt.Sprintf("key %x: %s", op.Key, change.List(op.Body))
 	}

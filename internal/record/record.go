@@ -19,16 +19,17 @@ import (
 type Op struct {
 	Table         uint32      // number of the table in its store
 	SchemaVersion uint32      // by which Body is to be read; one and the same for all operations of a table in one record
-	Kind          change.Kind // Insert, Update or Delete
+	Kind          change.Kind // Insert, Update, Delete or Replace
 	Key           []byte      // encoded primary key
-	Body          []byte      // Insert: row image; Update: List; Delete: nil
+	Body          []byte      // Insert, Replace: row image; Update: List; Delete: nil
 }
 
 // Record of one committed write batch: the payload of a log record.
 //
 //	offset  width  field
 //	0       1      version, 1
-//	1       1      flags that a reader must know: 1 = the last field is there; other bits are 0
+//	1       1      flags that a reader must know: 1 = the last field is there, 2 = an operation has
+//	               kind 5; other bits are 0
 //	2       8      timestamp of the batch
 //	10      4      number of operations
 //	14             runs of operations on one table, in the order of the batch; a table may have several:
@@ -36,11 +37,12 @@ type Op struct {
 //	        1–5    schema version of the table, varint
 //	        4      number of operations of the run, at least 1
 //	               the operations:
-//	        1      kind: 1 update, 2 delete, 4 insert
+//	        1      kind: 1 update, 2 delete, 4 insert, 5 replacement of a row that exists
 //	        1–5    length of the encoded key, varint
 //	               the encoded key
 //	        1–5    length of the body, varint; not for a delete
-//	               the body: row image of an insert, List of an update; not for a delete
+//	               the body: row image of an insert or a replacement, List of an update; not for a
+//	               delete. The key cells in the image of a replacement are those of the row
 //	size-8  8      with flag 1: epoch, at least 1, that the metadata had for good when the record was written
 //
 // Timestamp 0x1000, on table 3, schema version 0: update of key 80 00 00 07 with 01 0b 05 05 00 00
@@ -54,9 +56,17 @@ type Op struct {
 // The same with confirmed epoch 5: byte 1 is 01, and the operations are followed by
 //
 //	05 00 00 00 00 00 00 00
+//
+// Timestamp 0x1001, on table 3, schema version 0: the row with key 80 00 00 07 is replaced by
+// (INT32 7, INT32 5):
+//
+//	01 02 01 10 00 00 00 00 00 00 01 00 00 00
+//	03 00 01 00 00 00
+//	05 04 80 00 00 07 08 07 00 00 00 05 00 00 00
 const (
 	formatVersion  = 1  // file format: never change
 	flagEpoch      = 1  // file format: never change
+	flagReplace    = 2  // file format: never change
 	timestampOff   = 2  // file format: never change
 	recordCountOff = 10 // file format: never change
 	recordHeadLen  = 14 // file format: never change
@@ -108,6 +118,9 @@ func (w *Writer) Add(op Op) {
 		w.runAt = len(w.buf)
 		w.buf = binary.LittleEndian.AppendUint32(w.buf, 0)
 	}
+	if op.Kind == change.Replace {
+		w.buf[1] |= flagReplace
+	}
 	w.ops++
 	w.runOps++
 	binary.LittleEndian.PutUint32(w.buf[recordCountOff:], w.ops)
@@ -145,7 +158,7 @@ func split(payload []byte) (h Head, end int, err error) {
 	if end < recordHeadLen {
 		return h, 0, fault.Corruptf("write batch record: %d bytes, want at least %d", end, recordHeadLen)
 	}
-	if payload[0] != formatVersion || payload[1]&^flagEpoch != 0 {
+	if payload[0] != formatVersion || payload[1]&^(flagEpoch|flagReplace) != 0 {
 		return h, 0, fault.Unsupportedf("write batch record: version %d, flags %02x", payload[0], payload[1])
 	}
 	h.Timestamp = mvcc.Timestamp(binary.LittleEndian.Uint64(payload[timestampOff:]))
@@ -163,15 +176,15 @@ func split(payload []byte) (h Head, end int, err error) {
 
 // Decode reads a record and calls fn for its operations in order, up to the first error of fn. Key
 // and body alias payload. Bodies are not checked: the caller passes an insert's to
-// change.RowFormat.Check and an update's to change.List.Check, with the schema of the given
-// version. Errors: ErrCorrupt, ErrUnsupported, those of fn.
+// change.RowFormat.Check, likewise a replacement's, and an update's to change.List.Check, with the
+// schema of the given version. Errors: ErrCorrupt, ErrUnsupported, those of fn.
 func Decode(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
 	h, end, err := split(payload)
 	if err != nil {
 		return 0, err
 	}
 	want := binary.LittleEndian.Uint32(payload[recordCountOff:])
-	d := reader{rest: payload[recordHeadLen:end:end], size: end}
+	d := newReader(payload, end)
 	ops := uint32(0)
 	for len(d.rest) > 0 {
 		table, version, n, err := d.run()
@@ -198,8 +211,13 @@ func Decode(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
 
 // reader takes a record apart.
 type reader struct {
-	rest []byte
-	size int // where the operations end
+	rest     []byte
+	size     int  // where the operations end
+	replaces bool // flagReplace is set
+}
+
+func newReader(payload []byte, end int) reader {
+	return reader{rest: payload[recordHeadLen:end:end], size: end, replaces: payload[1]&flagReplace != 0}
 }
 
 func (d *reader) corrupt(what string) error {
@@ -252,7 +270,10 @@ func (d *reader) op() (op Op, err error) {
 		return op, d.corrupt("kind of an operation")
 	}
 	op.Kind = change.Kind(d.rest[0])
-	if op.Kind != change.Update && op.Kind != change.Delete && op.Kind != change.Insert {
+	switch {
+	case op.Kind == change.Update, op.Kind == change.Delete, op.Kind == change.Insert:
+	case op.Kind == change.Replace && d.replaces:
+	default:
 		return op, d.corrupt("kind of an operation")
 	}
 	d.rest = d.rest[1:]

@@ -62,6 +62,37 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	}
 }
 
+const replaceRecord = `
+	01 02 01 10 00 00 00 00 00 00 01 00 00 00
+	03 00 01 00 00 00
+	05 04 80 00 00 07 08 07 00 00 00 05 00 00 00`
+
+// TestReplacementMatchesTheWorkedExample also checks that a record without a replacement after it
+// can be read by programs that do not know replacements.
+func TestReplacementMatchesTheWorkedExample(t *testing.T) {
+	ops := []Op{{Table: 3, Kind: change.Replace, Key: []byte{0x80, 0, 0, 7}, Body: []byte{7, 0, 0, 0, 5, 0, 0, 0}}}
+	var w Writer
+	w.Begin(0x1001)
+	w.Add(ops[0])
+	if want := unhex(t, replaceRecord); !bytes.Equal(w.Bytes(), want) {
+		t.Errorf("got  % x\nwant % x", w.Bytes(), want)
+	}
+	if got, ts := decode(t, unhex(t, replaceRecord)); ts != 0x1001 || !reflect.DeepEqual(got, ops) {
+		t.Errorf("got %d %+v", ts, got)
+	}
+	w.Require(5)
+	if h, err := DecodeHead(w.Bytes()); h != (Head{0x1001, 5}) || err != nil {
+		t.Errorf("with an epoch: %+v, %v", h, err)
+	}
+	w.Begin(0x1000)
+	for _, op := range workedOps() {
+		w.Add(op)
+	}
+	if want := unhex(t, workedRecord); !bytes.Equal(w.Bytes(), want) {
+		t.Errorf("without replacements: got % x\nwant % x", w.Bytes(), want)
+	}
+}
+
 func decode(t testing.TB, payload []byte) (ops []Op, ts mvcc.Timestamp) {
 	t.Helper()
 	ts, err := Decode(payload, func(op Op) error { ops = append(ops, op); return nil })
@@ -73,7 +104,7 @@ func decode(t testing.TB, payload []byte) (ops []Op, ts mvcc.Timestamp) {
 
 func drawOp(rt *rapid.T) Op {
 	op := Op{Table: rapid.SampledFrom([]uint32{0, 1, 127, 128, 1<<32 - 1}).Draw(rt, "table"),
-		Kind: rapid.SampledFrom([]change.Kind{change.Insert, change.Update, change.Delete}).Draw(rt, "kind"),
+		Kind: rapid.SampledFrom([]change.Kind{change.Insert, change.Update, change.Delete, change.Replace}).Draw(rt, "kind"),
 		Key:  append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(rt, "key")...)}
 	op.SchemaVersion = op.Table % 3
 	if op.Kind != change.Delete {
@@ -124,7 +155,10 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 		want    error
 	}{
 		"newer version":     {"02 00" + strings.Repeat("00", 12), fault.ErrUnsupported},
-		"unknown flag":      {"01 02" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"unknown flag":      {"01 04" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"unknown flags":     {"01 07" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"kind 5, no flag":   {strings.Replace(replaceRecord, "01 02", "01 00", 1), fault.ErrCorrupt},
+		"kind 6":            {strings.Replace(replaceRecord, "05 04 80", "06 04 80", 1), fault.ErrCorrupt},
 		"epoch cut short":   {"01 01" + strings.Repeat("00", 12) + "05 00 00 00 00 00 00", fault.ErrCorrupt},
 		"epoch 0":           {"01 01" + strings.Repeat("00", 20), fault.ErrCorrupt},
 		"empty run":         {"01 00" + strings.Repeat("00", 12) + "03 00 00 00 00 00", fault.ErrCorrupt},
@@ -168,6 +202,13 @@ func TestDumpNamesEveryField(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
+	if err := Dump(&out, unhex(t, replaceRecord)); err != nil {
+		t.Fatal(err)
+	}
+	if line := "replace key 80000007, image of 8 bytes\n"; !strings.Contains(out.String(), line) {
+		t.Errorf("got\n%s\nwant a line with\n%s", out.String(), line)
+	}
+	out.Reset()
 	if err := Dump(&out, unhex(t, recordWithEpoch)); err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +220,7 @@ func TestDumpNamesEveryField(t *testing.T) {
 const recordWithEpoch = "01 01 00 10 00 00 00 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00"
 
 func FuzzDecode(f *testing.F) {
+	f.Add(unhex(f, replaceRecord))
 	f.Add(unhex(f, workedRecord))
 	f.Add(unhex(f, recordWithEpoch))
 	fuzztest.Run(f, func(t *testing.T, payload []byte) {

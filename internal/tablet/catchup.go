@@ -188,7 +188,7 @@ func (c *catchUp) addFlushed(r *Replaced) {
 	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
 		return m.LoggedChanges(from, func(n delta.LoggedChange) error {
 			if r.Mem == nil {
-				r.Mem = delta.NewMemStore(c.j.t.opts.RowSets.Grow)
+				r.Mem = delta.NewMemStore(c.j.schema.RowFormat, c.j.t.opts.RowSets.Grow)
 			}
 			r.Mem.Apply(n.Row, n.TS, n.LSN, n.List)
 			return nil
@@ -247,7 +247,7 @@ func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func(
 		}
 		a := c.added[d.Metadata().ID]
 		if a.Mem == nil {
-			a.Mem = delta.NewMemStore(c.j.t.opts.RowSets.Grow)
+			a.Mem = delta.NewMemStore(c.j.schema.RowFormat, c.j.t.opts.RowSets.Grow)
 		}
 		known[number] = outputPosition{a.Mem, row}
 		c.growPositions(1)

@@ -103,7 +103,7 @@ func (w *Write) cellsBefore(i int) (cells [][]byte, err error) {
 			continue
 		}
 		switch to.kind {
-		case change.Insert:
+		case change.Insert, change.Replace:
 			cells = tableSchema.RowFormat.AppendCells(nil, w.ops[j].Body)
 		case change.Update:
 			tableSchema.set(cells, to.list)

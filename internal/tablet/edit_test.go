@@ -105,7 +105,7 @@ func (f *editFixture) open(m *rowset.Metadata) *rowset.DiskRowSet {
 
 // deltaStore returns a delta mem store with one change.
 func (f *editFixture) deltaStore(lsn lsn.LSN) *delta.MemStore {
-	m := delta.NewMemStore(func(int64) {})
+	m := delta.NewMemStore(nil, func(int64) {})
 	m.Apply(2, timestampOf(lsn), lsn, deleteList)
 	return m
 }
@@ -454,7 +454,7 @@ func TestReleaseOfAnUncommittedEditKeepsTheState(t *testing.T) {
 	f := newEditFixture(t)
 	grown := int64(0)
 	caughtUp := func() *delta.MemStore {
-		m := delta.NewMemStore(func(n int64) { grown += n })
+		m := delta.NewMemStore(nil, func(n int64) { grown += n })
 		m.Apply(1, mvcc.Timestamp(200), 20, deleteList)
 		return m
 	}

@@ -20,7 +20,7 @@ import (
 func (w *testStore) resolved(kind change.Kind, k, a int, s string) record.Op {
 	op := record.Op{Table: 3, Kind: kind, Key: w.key(k)}
 	switch kind {
-	case change.Insert:
+	case change.Insert, change.Replace:
 		op.Body = w.image(k, a, s)
 	case change.Update:
 		op.Body = w.op(Update, k, a, s).Body
@@ -76,6 +76,10 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 		{"delete, insert, update", []step{{change.Delete, 5, 5}, {change.Insert, 5, 6}, {change.Update, 5, 7}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 1, 2},
 		{"insert and update in memory", []step{{change.Insert, 9, 5}, {change.Update, 9, 6}, {change.Delete, 9, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 2},
 		{"update of a row that never existed", []step{{change.Update, 77, 5}, {change.Delete, 77, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"replacement that is included", []step{{change.Replace, 5, 4}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"replacement after it", []step{{change.Replace, 5, 5}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 0, 2},
+		{"replacement in memory", []step{{change.Insert, 9, 5}, {change.Replace, 9, 6}, {change.Update, 9, 7}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 3},
+		{"replacement of a ghost", []step{{change.Delete, 5, 5}, {change.Replace, 5, 6}}, ``, `6: 1 "x" 7`, 0, 1},
 		{"update of a ghost", []step{{change.Delete, 5, 5}, {change.Update, 5, 6}, {change.Delete, 5, 7}}, ``, `6: 1 "x" 7`, 0, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -161,6 +165,7 @@ func TestReplayRefusesImpossibleOperations(t *testing.T) {
 		"another schema":           {Table: 3, SchemaVersion: 1, Kind: change.Delete, Key: w.key(5)},
 		"bytes that are not a key": {Table: 3, Kind: change.Delete, Key: []byte{1, 2}},
 		"a truncated row image":    {Table: 3, Kind: change.Insert, Key: w.key(6), Body: w.image(6, 1, "x")[:5]},
+		"a truncated replacement":  {Table: 3, Kind: change.Replace, Key: w.key(5), Body: w.image(5, 1, "x")[:5]},
 		"an update of no column":   {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1}},
 		"an update of the key":     {Table: 3, Kind: change.Update, Key: w.key(5), Body: change.AppendColumn([]byte{1}, 1, int64Cell(6))},
 		"a delete as an update":    {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1, 2, 9}},

@@ -19,8 +19,9 @@ type TableSchema struct {
 	Encoder   *keyenc.Encoder   // of keys; the encoding is the same in all versions
 	All       []int             // indexes of all columns: 0, 1, …
 
-	immutable bool // the schema has an immutable column
-	auto      int  // index of the auto-incrementing column; −1 = none
+	immutable   bool // the schema has an immutable column
+	replaceable bool // an upsert of all columns replaces a row: it can set each non-key column, and there is one
+	auto        int  // index of the auto-incrementing column; −1 = none
 }
 
 func newTableSchema(s *schema.Schema, version uint32) *TableSchema {
@@ -30,6 +31,7 @@ func newTableSchema(s *schema.Schema, version uint32) *TableSchema {
 		sc.All[i] = i
 		sc.immutable = sc.immutable || s.Columns[i].Immutable
 	}
+	sc.replaceable = !sc.immutable && s.Keys < len(s.Columns)
 	return sc
 }
 

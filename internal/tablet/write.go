@@ -78,6 +78,7 @@ type Write struct {
 	order   []keyed  // operations in key order, those on one key in batch order; empty = ops is already sorted
 	before  []int32  // for each operation, the one before it on the same key, −1 = none; set with order
 	lists   []byte   // change lists made of upserts: the chunk being filled
+	list    []byte   // scratch of Apply
 	column  string   // the column that the last error of decide is about
 	partial bool     // refused operations are left out
 	serial  bool     // t.autoMu is held
@@ -92,12 +93,12 @@ const maxKeptOps = 1 << 10
 
 // recycle makes a released Write available to later write batches.
 func (w *Write) recycle() {
-	if cap(w.targets) > maxKeptOps || cap(w.order) > maxKeptOps || cap(w.lists) > listChunk {
+	if cap(w.targets) > maxKeptOps || cap(w.order) > maxKeptOps || cap(w.lists) > listChunk || cap(w.list) > listChunk {
 		return
 	}
 	clear(w.targets)
 	clear(w.probes)
-	*w = Write{targets: w.targets[:0], probes: w.probes[:0], locked: w.locked[:0], order: w.order[:0], before: w.before[:0], lists: w.lists[:0]}
+	*w = Write{targets: w.targets[:0], probes: w.probes[:0], locked: w.locked[:0], order: w.order[:0], before: w.before[:0], lists: w.lists[:0], list: w.list[:0]}
 	writes.Put(w)
 }
 
@@ -307,6 +308,10 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 		case op.Kind == InsertIgnore:
 			return p, nil
 		}
+		if op.Set == nil && w.state.schema.replaceable {
+			to.kind = change.Replace
+			return p, nil
+		}
 		if to.list, err = w.updateOf(op); to.list != nil {
 			to.kind = change.Update
 		}
@@ -422,7 +427,7 @@ func (w *Write) Record(r *record.Writer) {
 		switch to.kind {
 		case 0:
 			continue
-		case change.Insert:
+		case change.Insert, change.Replace:
 			op.Body = w.ops[i].Body
 		case change.Update:
 			op.Body = to.list
@@ -449,6 +454,9 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 			continue
 		case change.Delete:
 			list = deleteList
+		case change.Replace:
+			w.list = change.AppendReplace(w.list[:0], w.ops[i].Body)
+			list = w.list
 		}
 		if at := to.at; at.mem == nil {
 			at.set.Apply(at.row, ts, lsn, list)
@@ -492,7 +500,7 @@ var deleteList = change.List(change.AppendDelete(nil))
 // Replay applies one operation of the log, unless the files contain it:
 //
 //	INSERT at l          l ≤ flushed LSN: the files contain it; else into the MemRowSet
-//	UPDATE, DELETE at l  to the MemRowSet if the key is live there; else to the rowset with
+//	other changes at l   to the MemRowSet if the key is live there; else to the rowset with
 //	                     included LSN < l in which it is live; else the files contain it
 //
 // A rowset whose included LSN is l or higher already contains l and possibly later operations, and
@@ -511,7 +519,9 @@ func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	if err != nil {
 		return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 	}
-	if op.Kind == change.Insert {
+	list := deleteList
+	switch op.Kind {
+	case change.Insert:
 		if st.schema.auto >= 0 {
 			t.auto = max(t.auto, autoValue(key[st.schema.auto]))
 		}
@@ -526,13 +536,16 @@ func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 		}
 		st.mem.Insert(op.Key, ts, lsn, op.Body)
 		return nil
-	}
-	list := deleteList
-	if op.Kind == change.Update {
+	case change.Update:
 		list = change.List(op.Body)
 		if err := list.Check(st.schema.Schema); err != nil {
 			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 		}
+	case change.Replace:
+		if err := st.schema.RowFormat.Check(op.Body); err != nil {
+			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
+		}
+		list = change.AppendReplace(nil, op.Body)
 	}
 	if st.mem.Mutate(op.Key, ts, lsn, list) {
 		return nil
