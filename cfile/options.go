@@ -36,6 +36,9 @@ type WriterOptions struct {
 	// schema.Binary; the keys ascend.
 	Keyed bool
 
+	// NoWords writes a file in dictionary encoding as if its dictionary were full at once.
+	NoWords bool
+
 	NoChecksums    bool
 	HeaderMetadata []Pair
 

@@ -137,6 +137,9 @@ func (w *Writer) AppendStored(c *StoredBlock) (taken bool, err error) {
 		return false, w.fail(err)
 	}
 	w.first += int64(c.b.rows)
+	if c.b.codes != nil {
+		w.coded += int64(c.b.rows)
+	}
 	return true, nil
 }
 

@@ -37,6 +37,7 @@ type Writer struct {
 	out    framer
 	values encoding.Builder
 	words  encoding.DictionaryBuilder // values, if they are one
+	coded  int64                      // rows in cblocks of codes
 
 	ordinals, keys *treeBuilder            // nil = not requested
 	zone           *zoneBuilder            // nil = none
@@ -59,7 +60,7 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if err := o.resolve(); err != nil {
 		return nil, err
 	}
-	values, err := encoding.NewBuilder(encoding.BuilderOptions{Type: o.Type, Encoding: o.Encoding, BlockBytes: o.BlockBytes, StringBytes: o.StringBytes, RestartInterval: o.RestartInterval, Exact: o.Exact})
+	values, err := encoding.NewBuilder(encoding.BuilderOptions{Type: o.Type, Encoding: o.Encoding, BlockBytes: o.BlockBytes, StringBytes: o.StringBytes, RestartInterval: o.RestartInterval, Exact: o.Exact, NoWords: o.NoWords})
 	if err != nil {
 		return nil, fmt.Errorf("cfile: %w", err)
 	}
@@ -93,6 +94,15 @@ func (w *Writer) Rows() int64 { return w.first + int64(w.rows) }
 
 // Bytes returns the number of bytes written, without the open cblock.
 func (w *Writer) Bytes() int64 { return w.out.offset }
+
+// VainDictionary reports whether the file has a dictionary that was not worth its work: it has many
+// words, which occur less than twice on average.
+func (w *Writer) VainDictionary() bool {
+	return w.words != nil && !w.o.NoWords && w.words.Words() >= vainWords && w.coded < 2*int64(w.words.Words())
+}
+
+// vainWords is the least number of words of a dictionary that is not worth its work.
+const vainWords = 1000
 
 // AddMetadata adds a pair to the footer.
 func (w *Writer) AddMetadata(key string, value []byte) {
@@ -269,6 +279,9 @@ func (w *Writer) finishBlock() error {
 	}
 	buf = w.values.Finish(buf, batch.Ordinal(w.first))
 	w.buf = buf
+	if w.words != nil && w.words.Coded() {
+		w.coded += int64(w.rows)
+	}
 	p, crc, err := w.out.writeBlock(buf)
 	if err != nil {
 		return err

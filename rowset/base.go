@@ -150,7 +150,7 @@ type BaseWriter struct {
 func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error) {
 	w := &BaseWriter{schema: s, creation: c, cols: cols}
 	for _, i := range cols {
-		p, err := newColumnOutput(c, s, i)
+		p, err := newColumnOutput(c, s, i, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -186,14 +186,16 @@ func (w *BaseWriter) RowFile() (id block.ID, bytes int64) {
 // uncached row would cost 2.5 MiB. The LZ4 window is at most 64 KiB.
 const stringBlockBytes = 32 << 10
 
-func newColumnOutput(c Creation, s *schema.Schema, i int) (output[*cfile.Writer], error) {
+func newColumnOutput(c Creation, s *schema.Schema, i int, words *Dictionaries) (output[*cfile.Writer], error) {
 	col := &s.Columns[i]
 	stringBytes := int(col.BlockBytes)
 	if stringBytes == 0 {
 		stringBytes = stringBlockBytes
 	}
+	encoding := col.Encoding.Resolve(col.Stored())
 	p, err := newOutput(c, func(sink block.Sink) (*cfile.Writer, error) {
-		return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Stored(), Encoding: col.Encoding, Compression: col.Compression.Resolve(col.Stored()),
+		return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Stored(), Encoding: encoding, Compression: col.Compression.Resolve(col.Stored()),
+			NoWords:  encoding == schema.Dictionary && words.skip(col.ID),
 			Nullable: col.Nullable, Array: col.Type == schema.Array, BlockBytes: int(col.BlockBytes), StringBytes: stringBytes, PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()})
 	})
 	if err != nil {

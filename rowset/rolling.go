@@ -11,7 +11,8 @@ const DefaultTargetBytes = 32 << 20
 // RollingWriter writes rows to one rowset after another. It starts a new one when the current one
 // reaches the target size.
 type RollingWriter struct {
-	RowFiles bool // write a row file for each rowset; set before the first Append
+	RowFiles     bool          // write a row file for each rowset; set before the first Append
+	Dictionaries *Dictionaries // of the table; nil: unknown
 
 	schema *schema.Schema
 	create Creation
@@ -61,7 +62,7 @@ func (r *RollingWriter) begin() (err error) {
 	if r.cur != nil {
 		return nil
 	}
-	if r.cur, err = NewWriter(r.create, r.schema, r.nextID()); err != nil {
+	if r.cur, err = newWriter(r.create, r.schema, r.nextID(), r.Dictionaries); err != nil {
 		return err
 	}
 	if r.RowFiles {

@@ -40,6 +40,7 @@ const (
 type Writer struct {
 	schema   *schema.Schema
 	creation Creation
+	words    *Dictionaries
 	columns  []output[*cfile.Writer]
 	filter   output[*bloom.Writer]
 	index    output[*cfile.Writer]  // compound keys only
@@ -64,10 +65,14 @@ type output[W any] struct {
 
 // NewWriter starts a rowset with the given number.
 func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
-	w := &Writer{schema: s, creation: c, keys: &batch.Vector{Type: schema.Binary}}
+	return newWriter(c, s, id, nil)
+}
+
+func newWriter(c Creation, s *schema.Schema, id uint64, words *Dictionaries) (*Writer, error) {
+	w := &Writer{schema: s, creation: c, words: words, keys: &batch.Vector{Type: schema.Binary}}
 	w.row.ID, w.row.LastDurableDMS = id, -1
 	for i := range s.Columns {
-		p, err := newColumnOutput(c, s, i)
+		p, err := newColumnOutput(c, s, i, words)
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +218,9 @@ func (w *Writer) finishPart(i int) (err error) {
 		if err := w.flushStored(i); err != nil {
 			return inColumn(&w.schema.Columns[i], err)
 		}
-		return w.columns[i].w.Finish()
+		err := w.columns[i].w.Finish()
+		w.words.note(w.schema.Columns[i].ID, w.columns[i].w)
+		return err
 	}
 	switch i - len(w.columns) {
 	case filterPart:

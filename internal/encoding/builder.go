@@ -20,6 +20,7 @@ type BuilderOptions struct {
 	BlockBytes      int             // approximate size of a payload, at least 512; 0 = 256 KiB
 	StringBytes     int             // the same for payloads of byte strings that are not codes; 0 = BlockBytes
 	RestartInterval int             // PREFIX: number of values between restarts; 0 = 16
+	NoWords         bool            // DICT: make PLAIN payloads only
 	Exact           bool            // Kudu's bytes; otherwise readers decode the chunks of BIT_SHUFFLE and DICT faster
 }
 

@@ -30,6 +30,9 @@ type dictBuilder struct {
 
 func newDictBuilder(o *BuilderOptions) *dictBuilder {
 	b := &dictBuilder{mode: modeCodes}
+	if o.NoWords {
+		b.mode = modePlain
+	}
 	b.codes = shuffleBuilder{typ: schema.Uint32, capacity: o.BlockBytes / schema.Uint32.Width(), exact: o.Exact}
 	b.plain.blockBytes, b.words.list.blockBytes = o.StringBytes, o.BlockBytes
 	b.plain.Reset()
@@ -122,7 +125,7 @@ func (b *dictBuilder) Share(d *batch.Dictionary) bool {
 			return false
 		}
 	}
-	if len(d.Words) > have && (b.mode == modePlain || !b.words.add(d.Words[have:])) {
+	if len(d.Words) > have && !b.words.add(d.Words[have:]) {
 		return false
 	}
 	b.shared = d

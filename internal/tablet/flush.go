@@ -170,7 +170,7 @@ func (j *job) writeMemory(ctx context.Context) error {
 func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int64, included lsn.LSN) error {
 	t, e, s := j.t, &j.edit, j.schema.Schema
 	w := rowset.NewRollingWriter(j.output(ctx), s, t.newRowSetID, t.opts.TargetBytes)
-	w.RowFiles = e.rowFiles(t.Metadata())
+	w.RowFiles, w.Dictionaries = e.rowFiles(t.Metadata()), &t.dictionaries
 	run := compaction.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w}
 	if progress := t.opts.Progress; progress != nil {
 		run.Progress = func(n int64) { progress(t.Name(), n, rows) }

@@ -83,7 +83,7 @@ func (t *Tablet) BeginIngest() (*Ingest, error) {
 	in.Schema = st.schema
 	in.creation = t.opts.Store.NewCreation()
 	in.writer = rowset.NewRollingWriter(in.creation, st.schema.Schema, t.newRowSetID, t.opts.TargetBytes)
-	in.writer.RowFiles = t.Metadata().RowFile
+	in.writer.RowFiles, in.writer.Dictionaries = t.Metadata().RowFile, &t.dictionaries
 	return in, nil
 }
 

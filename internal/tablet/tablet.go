@@ -130,6 +130,8 @@ type Tablet struct {
 	nextID   atomic.Uint64               // of rowsets
 	dropped  atomic.Bool
 	deltaMem atomic.Int64 // bytes in delta mem stores
+
+	dictionaries rowset.Dictionaries
 }
 
 // tabletState is one immutable state of the table.
