@@ -39,6 +39,13 @@ func (p *parts) run(f func(i int) error) error {
 
 // onCPUs calls f for 0 to n-1 in as many goroutines as there are CPUs and returns the error with the
 // lowest index.
+//
+// A goroutine that commits a write batch and has been preempted, or has returned from a system call,
+// would wait for one of these to be preempted in turn, after 10 ms. So they let others run before each
+// call of f, most of which take less than a millisecond.
 func onCPUs(n int, f func(i int) error) error {
-	return parallel.Each(n, runtime.GOMAXPROCS(0), func(_, i int) error { return f(i) })
+	return parallel.Each(n, runtime.GOMAXPROCS(0), func(_, i int) error {
+		runtime.Gosched()
+		return f(i)
+	})
 }

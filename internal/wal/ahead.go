@@ -2,6 +2,8 @@ package wal
 
 import (
 	"errors"
+	"sync"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
 )
@@ -21,11 +23,19 @@ import (
 // records that were not synced. The zeros of a killed writer are not a torn tail; Repair cuts them
 // off, so that no old frame is ever after new ones. Seal cuts them off too: a sealed segment has
 // its exact length.
+//
+// A sync of many bytes first writes zeros too, in the goroutine of its caller: while the file system
+// finds space on the disk for those bytes, a write that makes the file longer waits for it, and all
+// callers of Append with it, for 5 to 13 ms.
 type ahead struct {
-	end   int64 // of the zeros in the newest segment; there are none if it is not after the last record
 	syncs int64 // of the log, when zeros were last written or judged not worthwhile
 	bytes int64 // of records since
 	full  bool  // the disk has no room for zeros: not again in this segment
+
+	extending sync.Mutex   // held by who makes the newest file longer or shorter, or replaces it
+	end       atomic.Int64 // of the newest file; between the last record and it are zeros
+	written   int64        // Log.written at the last sync; whose turn it is touches it
+	none      atomic.Bool  // the disk has no room for the zeros of a sync: not again in this segment
 }
 
 // aheadRules say when zeros are written. Lengths are bytes.
@@ -34,10 +44,14 @@ type aheadRules struct {
 	least int64 // zeros to begin with
 	most  int64 // in one go: an append and a sync take longer for it
 	serve int64 // syncs, at least, that the zeros must last for
+	large int64 // length of records from which on a sync writes zeros first; 0 = never
 }
 
+// A sync of many bytes writes zeros for this part of their length.
+const syncShare = 8
+
 // The zeros for 1 MiB are written in a millisecond, and synced together with the current record.
-var defaultAhead = aheadRules{syncs: 8, least: 64 << 10, most: 1 << 20, serve: 16}
+var defaultAhead = aheadRules{syncs: 8, least: 64 << 10, most: 1 << 20, serve: 16, large: 1 << 20}
 
 // length returns how many zeros to write after so many syncs for so many bytes, 0 if it is not
 // worthwhile. It doubles each time.
@@ -64,7 +78,7 @@ const aheadPiece = 4 << 10
 // bytes, and if it is worthwhile. On a full disk it writes none.
 func (l *Log) writeAhead(n int64) error {
 	a := &l.ahead
-	if a.bytes += n; l.at.off+n <= a.end || a.full {
+	if a.bytes += n; l.at.off+n <= a.end.Load() || a.full {
 		return nil
 	}
 	syncs := l.syncs.Load()
@@ -84,33 +98,100 @@ func (l *Log) writeAhead(n int64) error {
 // writeZeros writes zeros up to end, except where they are already. All frames are before off. Each
 // write ends at a multiple of piece. If the disk is full it cuts off all zeros.
 func (l *Log) writeZeros(off, end, piece int64) (full bool, err error) {
-	for at := max(off, l.ahead.end); at < end; {
+	l.ahead.extending.Lock()
+	defer l.ahead.extending.Unlock()
+	if full, err = l.extend(end, piece); full {
+		err = l.cutTo(off)
+	}
+	return full, err
+}
+
+// extend writes zeros from the end of the newest file up to end. The caller holds ahead.extending.
+func (l *Log) extend(end, piece int64) (full bool, err error) {
+	for at := l.ahead.end.Load(); at < end; at = l.ahead.end.Load() {
 		next := min(end, (at/piece+1)*piece)
 		if _, err := l.f.WriteAt(zeros[:next-at], at); errors.Is(err, fault.ErrNoSpace) {
-			return true, l.cut(off)
+			return true, nil
 		} else if err != nil {
 			return false, l.poison("write ahead", err)
 		}
-		at = next
+		l.ahead.end.Store(next)
 	}
-	l.ahead.end = max(l.ahead.end, end)
 	return false, nil
+}
+
+// extendForSync writes zeros for the records that are appended during a sync of many bytes. Other
+// calls may extend the file before each piece, and wait for one piece at most.
+func (l *Log) extendForSync() error {
+	a := &l.ahead
+	written := l.written.Load()
+	bytes := written - a.written
+	if a.written = written; l.o.ahead.large == 0 || bytes < l.o.ahead.large || a.none.Load() {
+		return nil
+	}
+	for left := max(l.o.ahead.least, min(bytes/syncShare, l.o.ahead.most)) - l.spareBytes(); left > 0; left -= aheadPiece {
+		if err := l.extendByPiece(); err != nil || a.none.Load() {
+			return err
+		}
+	}
+	return nil
+}
+
+// extendByPiece writes one piece of zeros at the end of the newest file, unless the segment has no
+// room.
+func (l *Log) extendByPiece() error {
+	a := &l.ahead
+	a.extending.Lock()
+	defer a.extending.Unlock()
+	from := a.end.Load()
+	full, err := l.extend(min(from+aheadPiece, l.o.SegmentBytes), aheadPiece)
+	if !full {
+		return err
+	}
+	a.none.Store(true)
+	return l.truncate(from)
+}
+
+// writeLonger writes a frame at off that may end after the end of the file.
+func (l *Log) writeLonger(b []byte, off int64) error {
+	l.ahead.extending.Lock()
+	defer l.ahead.extending.Unlock()
+	if _, err := l.f.WriteAt(b, off); err != nil {
+		return err
+	}
+	l.ahead.end.Store(max(l.ahead.end.Load(), off+int64(len(b))))
+	return nil
 }
 
 // cut cuts off the bytes after end in the newest segment.
 func (l *Log) cut(end int64) error {
+	l.ahead.extending.Lock()
+	defer l.ahead.extending.Unlock()
+	return l.cutTo(end)
+}
+
+// cutTo is cut for a caller that holds ahead.extending.
+func (l *Log) cutTo(end int64) error {
 	l.closeWindow(&l.mapped.window) // a copy after the end of the file would fail
-	l.ahead.end = end
+	return l.truncate(end)
+}
+
+// truncate is cutTo for a caller that cuts off zeros that it has just written: no window is over them.
+func (l *Log) truncate(end int64) error {
 	if err := l.f.Truncate(end); err != nil {
 		return l.poison("cut", err)
 	}
+	l.ahead.end.Store(end)
 	return nil
 }
+
+// spareBytes returns how many zeros are after the last record.
+func (l *Log) spareBytes() int64 { return max(0, l.ahead.end.Load()-l.tail.Load()) }
 
 // Spare returns the number of the newest segment and how many bytes at its end are zeros for later
 // records. Close cuts them off.
 func (l *Log) Spare() (segment string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return segmentName(l.number), l.spare.Load()
+	return segmentName(l.number), l.spareBytes()
 }

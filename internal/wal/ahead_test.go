@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -289,7 +290,7 @@ func TestFailedWriteAheadPoisons(t *testing.T) {
 		}
 		return nil
 	})
-	l.ahead.end = l.at.off
+	l.ahead.end.Store(l.at.off)
 	must(t, l.Sync(10))
 	l.ahead.syncs -= 5
 	_, err := l.Append(nil)
@@ -383,6 +384,53 @@ func TestCrashWhileZerosAreCutOff(t *testing.T) {
 				}
 				break
 			}
+		}
+	}
+}
+
+// Syncs of many bytes write zeros after the records, while others are appended. None of these is
+// overwritten, and what is appended during a sync needs no longer file.
+func TestSyncsWriteZerosDuringAppends(t *testing.T) {
+	m := emptyMem(t)
+	o := Options{FS: m, Dir: testDir, Instance: exampleInstance, SegmentBytes: 40_000, ahead: aheadRules{syncs: 1 << 40, least: 3000, most: 9000, serve: 1, large: 1000}, windows: soonWindows}
+	l := create(t, o)
+	appendAll(t, l, text(0, 2000))
+	must(t, l.Sync(1))
+	if _, spare := l.Spare(); spare < 3000 {
+		t.Errorf("%d zeros after a sync of 2,000 bytes, want 3,000 at least", spare)
+	}
+	var syncing sync.WaitGroup
+	over := make(chan struct{})
+	syncing.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				noError(t, l.Sync(l.Next()-1))
+			}
+		}
+	})
+	rng := rand.New(rand.NewSource(1))
+	payloads := []string{text(0, 2000)}
+	for i := range 600 {
+		p := text(i, rng.Intn(1200))
+		payloads = append(payloads, p)
+		if i%3 == 0 {
+			_, err := l.AppendLater([]byte(p))
+			must(t, err)
+		} else {
+			appendAll(t, l, p)
+		}
+	}
+	close(over)
+	syncing.Wait()
+	must(t, l.Sync(l.Next()-1))
+	_, got, err := replay(small(m.Crash()), 1)
+	must(t, err)
+	for i, p := range payloads {
+		if got[lsn.LSN(i+1)] != p {
+			t.Fatalf("LSN %d: other bytes than were appended", i+1)
 		}
 	}
 }

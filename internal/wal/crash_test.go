@@ -83,6 +83,7 @@ func newHistory(t *testing.T, seed int64) *history {
 	h := &history{t: t, rng: rand.New(rand.NewSource(seed)), mem: emptyMem(t), logStart: 1, windows: noWindows}
 	if seed%2 == 0 {
 		h.ahead = soonAhead
+		h.ahead.large = 300
 	}
 	if seed%3 > 0 {
 		h.windows = soonWindows

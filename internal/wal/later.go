@@ -31,7 +31,7 @@ type later struct {
 // put writes a frame at off, after all earlier frames, copies it there, or buffers it.
 func (l *Log) put(b []byte, off int64) error {
 	a := &l.later
-	if l.isLater && off+int64(len(b)) <= l.ahead.end {
+	if l.isLater && off+int64(len(b)) <= l.ahead.end.Load() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if len(a.buf) == 0 {
@@ -51,6 +51,9 @@ func (l *Log) put(b []byte, off int64) error {
 		if copied, err := l.copyFrame(b, off); copied || err != nil {
 			return err
 		}
+	}
+	if off+int64(len(b)) > l.ahead.end.Load() {
+		return l.writeLonger(b, off)
 	}
 	_, err := l.f.WriteAt(b, off)
 	return err

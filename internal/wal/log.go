@@ -34,7 +34,7 @@ type Log struct {
 	durable lsn.Atomic
 	bytes   atomic.Int64
 	written atomic.Int64          // bytes of records
-	spare   atomic.Int64          // zeros after the last record
+	tail    atomic.Int64          // end of the last record in the newest segment, or of its footer
 	syncs   atomic.Int64          // that Sync led
 	dead    atomic.Pointer[error] // why the log is poisoned
 	closed  atomic.Bool
@@ -67,6 +67,8 @@ func newLog(t *Tail, f vfs.File) *Log {
 		l.isSealed = true
 		size = t.foot.bytes
 	}
+	l.tail.Store(size)
+	l.ahead.end.Store(size)
 	for _, s := range t.sealed {
 		size += s.bytes
 	}
@@ -122,9 +124,7 @@ func (l *Log) AppendParts(parts ...[]byte) (lsn.LSN, error) {
 	l.bytes.Add(pos.off - l.at.off)
 	l.written.Add(pos.off - l.at.off)
 	l.at = pos
-	if l.ahead.end > 0 {
-		l.spare.Store(max(0, l.ahead.end-pos.off))
-	}
+	l.tail.Store(pos.off)
 	if cap(l.buf) > maxKeptBuf {
 		l.buf = nil
 	}

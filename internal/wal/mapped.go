@@ -97,6 +97,9 @@ func (l *Log) openWindow(off, n int64) (err error) {
 	}
 	m.length = max(m.length, rules.least)
 	length := min(m.length, l.o.SegmentBytes-off)
+	if spare := l.ahead.end.Load() - off; spare >= max(n, rules.least) { // written by a sync
+		length = min(spare, rules.most)
+	}
 	if length < n { // the end of the segment
 		return nil
 	}

@@ -138,15 +138,16 @@ func (l *Log) rolling() bool {
 
 // reserveFooter writes zeros in place of the footer, so that it finds space on the disk later.
 func (l *Log) reserveFooter() error {
-	from, end := max(l.at.off, l.ahead.end), l.at.off+footerLen
-	if from >= end {
-		return nil
+	l.ahead.extending.Lock()
+	defer l.ahead.extending.Unlock()
+	full, err := l.extend(l.at.off+footerLen, windowPiece)
+	if full {
+		if err := l.cutTo(l.at.off); err != nil {
+			return err
+		}
+		return fmt.Errorf("wal: append: %w", fault.ErrNoSpace)
 	}
-	if _, err := l.f.WriteAt(zeros[:end-from], from); err != nil {
-		return l.undo(err)
-	}
-	l.ahead.end = end
-	return nil
+	return err
 }
 
 // begin creates the segment after the newest, and makes it the newest.
@@ -165,14 +166,18 @@ func (l *Log) begin() error {
 	if err != nil {
 		return l.poison(fmt.Sprintf("begin segment %d", h.number), err)
 	}
+	l.ahead.extending.Lock()
+	defer l.ahead.extending.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.old = &fullSegment{l.f, l.mapped.window, l.number, l.at, l.ahead.end, l.isSealed}
+	l.old = &fullSegment{l.f, l.mapped.window, l.number, l.at, l.ahead.end.Load(), l.isSealed}
 	l.f, l.number, l.isSealed = f, h.number, false
-	l.ahead.end, l.ahead.full = headerLen, false
+	l.ahead.end.Store(headerLen)
+	l.ahead.full = false
+	l.ahead.none.Store(false)
 	l.mapped.window, l.mapped.full = nil, false
 	l.at = border{off: headerLen, next: h.first, chain: xxh3.Hash(h.encode())}
-	l.spare.Store(0)
+	l.tail.Store(headerLen)
 	l.bytes.Add(headerLen)
 	return nil
 }

@@ -66,6 +66,9 @@ func (l *Log) syncAll() error {
 			return err
 		}
 	}
+	if err := l.extendForSync(); err != nil {
+		return err
+	}
 	began := time.Now()
 	err = f.Sync()
 	l.took = time.Since(began)
@@ -226,12 +229,14 @@ func (l *Log) seal() error {
 	if _, err := l.flush(); err != nil {
 		return err
 	}
-	err := l.finish(&fullSegment{f: l.f, window: l.mapped.window, number: l.number, at: l.at, zeros: l.ahead.end})
+	err := l.finish(&fullSegment{f: l.f, window: l.mapped.window, number: l.number, at: l.at, zeros: l.ahead.end.Load()})
 	l.mapped.window = nil
 	if errors.Is(err, fault.ErrNoSpace) {
 		return l.undo(err)
 	}
-	l.isSealed = err == nil
-	l.spare.Store(0)
+	if l.isSealed = err == nil; l.isSealed {
+		l.tail.Store(l.at.off + footerLen)
+		l.ahead.end.Store(l.at.off + footerLen)
+	}
 	return err
 }
