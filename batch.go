@@ -84,6 +84,8 @@ type Batch struct {
 	outcomes  []*RowError // rows that the last Commit left out
 	assigned  []Assigned  // values that the last Commit assigned
 	changes   int         // operations of the last Commit that changed something
+
+	check func() error // of a transaction, see changes
 }
 
 // tableOps contains a batch's operations on one table.

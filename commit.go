@@ -174,9 +174,9 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 		return 0, err
 	}
 	if rec.Len() == 0 {
-		return s.emptyCommit(ctx, sync, release)
+		return s.emptyCommit(ctx, sync, b.check, release)
 	}
-	ts, lsn, op, err := s.append(rec, sync)
+	ts, lsn, op, err := s.append(rec, sync, changes{writes: writes, check: b.check})
 	if err != nil {
 		return 0, err
 	}
@@ -269,14 +269,26 @@ func earlier(a, b error) error {
 	return a
 }
 
+// changes is what transactions have to do with a batch that enters the log.
+type changes struct {
+	writes []*tablet.Write // the keys that it changes
+	table  uint32          // instead: a table of which it changes keys that are not listed; 0: none
+	check  func() error    // of a transaction: nothing that it has read has changed; nil: none
+}
+
 // append assigns a timestamp and an LSN to a batch and appends its record to the log. If later is
 // set, the caller syncs the log next, so the record need not be written to the operating system
 // before.
-func (s *Store) append(rec *record.Writer, later bool) (ts mvcc.Timestamp, at lsn.LSN, op mvcc.Op, err error) {
+func (s *Store) append(rec *record.Writer, later bool, c changes) (ts mvcc.Timestamp, at lsn.LSN, op mvcc.Op, err error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
 	if err := s.poisoned(); err != nil {
 		return 0, 0, op, err
+	}
+	if c.check != nil {
+		if err := c.check(); err != nil {
+			return 0, 0, op, err
+		}
 	}
 	if ts, err = s.clock.Now(); err != nil {
 		return 0, 0, op, err
@@ -297,15 +309,24 @@ func (s *Store) append(rec *record.Writer, later bool) (ts mvcc.Timestamp, at ls
 		return 0, 0, op, err
 	}
 	s.loggedEpoch = confirmed
+	if s.recent.Recording() {
+		s.noteChanges(ts, c)
+	}
 	op = s.pub.Start(at, ts)
 	s.lastLSN.Store(at)
 	return ts, at, op, nil
 }
 
 // now returns a timestamp that no batch has, and the LSN of the last batch with a lower one.
-func (s *Store) now() (ts mvcc.Timestamp, last lsn.LSN, err error) {
+// check is that of changes.
+func (s *Store) now(check func() error) (ts mvcc.Timestamp, last lsn.LSN, err error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
+	if check != nil {
+		if err := check(); err != nil {
+			return 0, 0, err
+		}
+	}
 	ts, err = s.clock.Now()
 	return ts, s.lastLSN.Load(), err
 }
@@ -313,8 +334,8 @@ func (s *Store) now() (ts mvcc.Timestamp, last lsn.LSN, err error) {
 // emptyCommit commits a batch that changes nothing: it returns a new timestamp when everything
 // before it is visible and, if sync is set, durable. It calls release, which unlocks the batch's
 // rows, after it has taken the timestamp, so that what the batch found is true as of it.
-func (s *Store) emptyCommit(ctx context.Context, sync bool, release func()) (mvcc.Timestamp, error) {
-	ts, last, err := s.now()
+func (s *Store) emptyCommit(ctx context.Context, sync bool, check func() error, release func()) (mvcc.Timestamp, error) {
+	ts, last, err := s.now(check)
 	release()
 	if err != nil {
 		return 0, err

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -34,7 +35,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o.filled(), tables: map[string]*Table{}, pins: newPins(), counters: newCounters(), idle: make(chan struct{}, 1)}
+	s := &Store{opts: o.filled(), tables: map[string]*Table{}, pins: newPins(), recent: conflict.NewLog(recentBytes), counters: newCounters(), idle: make(chan struct{}, 1)}
 	s.dir = resolve(s.opts.FS, dir)
 	s.clock = s.opts.Clock
 	s.budget = budget.New(s.opts.MemoryLimit)

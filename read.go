@@ -403,6 +403,7 @@ type Scan struct {
 	rows  bool   // the caller gets the rows: InBloom may rest
 	keys  bool   // the iterator returns the rows' keys, too
 	after []byte // encoded: the scan reads only rows with keys above it; nil: all
+	tx    *Tx    // the transaction of which the scan is a part; nil: none
 }
 
 // Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step
@@ -465,6 +466,7 @@ func (sc *Scan) Rows() iter.Seq2[Row, error] {
 					cells[c] = v.Cell(i)
 				}
 				if !yield(newRow(b.Schema, cols, cells), nil) {
+					sc.stop(b, i)
 					return
 				}
 				if err := sc.interrupted(); err != nil {
@@ -493,8 +495,21 @@ func (s *Store) interrupted(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// stop is called when the caller wants no row of a batch after row i. It removes these from the batch,
+// so that a transaction has not read them.
+func (sc *Scan) stop(b *batch.RecordBatch, i int) {
+	if sc.tx != nil {
+		b.Selection.ClearRange(i+1, b.Len)
+	}
+}
+
 // start returns the iterator over the rows of the scan.
 func (sc *Scan) start() (scan.Iterator, error) {
+	if sc.tx != nil {
+		if err := sc.tx.ready(sc.t); err != nil {
+			return nil, err
+		}
+	}
 	s := sc.t.store
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -521,7 +536,12 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		x.workers(p.workers)
 	} else {
 		run.view = v
-		if run.Iterator, err = v.Scan(o, sc.o.order != anyOrder); err != nil {
+		if sc.tx == nil {
+			run.Iterator, err = v.Scan(o, sc.o.order != anyOrder)
+		} else {
+			run.Iterator, err = sc.tx.scan(sc.t, v, o)
+		}
+		if err != nil {
 			v.unpin()
 			return nil, fmt.Errorf("oribi: %w", err)
 		}

@@ -55,6 +55,7 @@ type (
 	WhereOption interface {
 		CountOption
 		TypedCursorOption
+		TypedTxScanOption
 	}
 
 	// AggregateOption is an option of Table.Aggregate: GroupBy, and those of Table.Count.
@@ -83,8 +84,27 @@ type (
 	RangeOption interface {
 		CountOption
 		TypedCursorOption
+		TypedTxScanOption
 		DiffOption
 		BulkOption
+	}
+
+	// RowsOption is an option of every scan that yields rows: Desc, AnyOrder, Limit.
+	RowsOption interface {
+		TypedScanOption
+		TypedTxScanOption
+	}
+
+	// TxScanOption is an option of Tx.Scan: Columns, Where, From, To, Prefix, Desc, AnyOrder, Limit.
+	TxScanOption interface {
+		option
+		txScan()
+	}
+
+	// TypedTxScanOption is an option of TxOf.Scan: any option of Tx.Scan except Columns.
+	TypedTxScanOption interface {
+		TxScanOption
+		typedTxScan()
 	}
 
 	// ColumnsOption is an option of every read of untyped rows: Columns. It is the only option of
@@ -92,6 +112,7 @@ type (
 	ColumnsOption interface {
 		GetOption
 		ScanOption
+		TxScanOption
 		CursorOption
 		DiffOption
 		columns()
@@ -144,6 +165,13 @@ func (whereOption) aggregate()   {}
 func (whereOption) count()       {}
 func (whereOption) cursor()      {}
 func (whereOption) typedCursor() {}
+func (columnsOption) txScan()    {}
+func (rangeOption) txScan()      {}
+func (rangeOption) typedTxScan() {}
+func (whereOption) txScan()      {}
+func (whereOption) typedTxScan() {}
+func (rowsOption) txScan()       {}
+func (rowsOption) typedTxScan()  {}
 func (groupOption) aggregate()   {}
 func (rowsOption) scan()         {}
 func (rowsOption) typedScan()    {}
@@ -259,15 +287,15 @@ func To(key any) RangeOption { return rangeOption(func(o *readOptions) { o.upper
 func Prefix(key any) RangeOption { return rangeOption(func(o *readOptions) { o.prefix = key }) }
 
 // Limit ends a scan after n rows. Limit(0) reads no rows; a negative n means no limit.
-func Limit(n int64) TypedScanOption { return rowsOption(func(o *readOptions) { o.limit = n }) }
+func Limit(n int64) RowsOption { return rowsOption(func(o *readOptions) { o.limit = n }) }
 
 // Desc makes a scan return rows in descending key order, from the last row of the range to the
 // first. From, To, and Prefix select the same rows as without it; Limit(n) takes the n last of
 // them. Of Desc and AnyOrder, the last one given counts.
-func Desc() TypedScanOption { return rowsOption(func(o *readOptions) { o.order = descendingOrder }) }
+func Desc() RowsOption { return rowsOption(func(o *readOptions) { o.order = descendingOrder }) }
 
 // AnyOrder lets a scan return rows in the cheapest order instead of key order.
-func AnyOrder() TypedScanOption { return rowsOption(func(o *readOptions) { o.order = anyOrder }) }
+func AnyOrder() RowsOption { return rowsOption(func(o *readOptions) { o.order = anyOrder }) }
 
 // GroupBy makes Table.Aggregate compute its aggregates for each group of rows that are equal in the
 // given columns, which may have any type. NULL is a value like any other. So are NaN, and zero of

@@ -68,7 +68,7 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	if s.pins.openAbove(sn, s.sortedTables()) {
 		return sn, nil
 	}
-	ts, _, err := s.now()
+	ts, _, err := s.now(nil)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/wal"
@@ -42,6 +43,8 @@ type Store struct {
 	// appendMu is the critical section of a commit, which assigns timestamp, LSN, frame and
 	// publication order.
 	appendMu sync.Mutex
+	// recent is under appendMu.
+	recent *conflict.Log
 	// loggedEpoch is the newest confirmed epoch that a record of this session contains. Replay
 	// checks the metadata against it.
 	loggedEpoch uint64

@@ -405,35 +405,41 @@ func (t *TableOf[T]) fit(b **binding) func(*tablet.TableSchema) ([]int, error) {
 // Scan reads rows, as Table.Scan does, with the columns of the struct.
 func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var bound *binding
-		var cells [][]byte
-		var zero T
-		row := new(T) // each row in turn
 		sc := &Scan{t: t.Table, ctx: ctx, rows: true}
 		collectInto(&sc.o, opts)
-		sc.o.fit = t.fit(&bound)
-		for b, err := range sc.Batches() {
-			if err != nil {
+		t.scan(sc, yield)
+	}
+}
+
+// scan yields the rows of a scan.
+func (t *TableOf[T]) scan(sc *Scan, yield func(T, error) bool) {
+	var bound *binding
+	var cells [][]byte
+	var zero T
+	row := new(T) // each row in turn
+	sc.o.fit = t.fit(&bound)
+	for b, err := range sc.Batches() {
+		if err != nil {
+			yield(zero, err)
+			return
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			cells = cells[:0]
+			for _, v := range b.Columns {
+				cells = append(cells, v.Cell(i))
+			}
+			*row = zero
+			if err := t.read(bound, row, cells); err != nil {
 				yield(zero, err)
 				return
 			}
-			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-				cells = cells[:0]
-				for _, v := range b.Columns {
-					cells = append(cells, v.Cell(i))
-				}
-				*row = zero
-				if err := t.read(bound, row, cells); err != nil {
-					yield(zero, err)
-					return
-				}
-				if !yield(*row, nil) {
-					return
-				}
-				if err := sc.interrupted(); err != nil {
-					yield(zero, sc.errorf(err))
-					return
-				}
+			if !yield(*row, nil) {
+				sc.stop(b, i)
+				return
+			}
+			if err := sc.interrupted(); err != nil {
+				yield(zero, sc.errorf(err))
+				return
 			}
 		}
 	}

@@ -50,8 +50,9 @@ var floors = map[string]int{
 	"internal/aggregate":    4,
 	"scan":                  3,
 
-	"batch":  2,
-	"keyenc": 2,
+	"batch":             2,
+	"keyenc":            2,
+	"internal/conflict": 2,
 
 	"schema":       1,
 	"mvcc":         1,

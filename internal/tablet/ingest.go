@@ -203,7 +203,7 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
 	}
-	ts, lsn, publish, err := t.opts.Store.AppendEmpty()
+	ts, lsn, publish, err := t.opts.Store.AppendEmpty(t.Number)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -173,7 +173,7 @@ func (w *testStore) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor
 func (w *testStore) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
 
 // AppendEmpty logs an empty batch.
-func (w *testStore) AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
+func (w *testStore) AppendEmpty(uint32) (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	if w.appendErr != nil {
 		return 0, 0, nil, w.appendErr
 	}

@@ -54,10 +54,10 @@ type Store interface {
 	Wait(ctx context.Context, lsn lsn.LSN) error
 	// Visible returns the newest timestamp that reads see: all batches up to there are applied.
 	Visible() mvcc.Timestamp
-	// AppendEmpty appends an empty batch to the log, which gives an ingest its timestamp and its
-	// LSN, and returns when the LSN is durable. No later batch becomes visible before publish has
+	// AppendEmpty appends an empty batch to the log, which gives an ingest into a table its
+	// timestamp and its LSN, and returns when the LSN is durable. No later batch becomes visible before publish has
 	// been called. The caller must call publish once, whether its commit succeeded or not.
-	AppendEmpty() (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
+	AppendEmpty(table uint32) (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
 	// CommitMeta makes a metadata commit. After an error the commit has not taken effect, unless the
 	// store is poisoned, as it is if Install fails: then it may have.
 	CommitMeta(c MetaCommit) error

@@ -418,6 +418,18 @@ func (w *Write) Changes() int {
 	return n
 }
 
+// Keys yields the encoded keys of the rows that the operations change.
+func (w *Write) Keys(yield func(key []byte) bool) {
+	for i := range w.targets {
+		if w.targets[i].kind != 0 && !yield(w.ops[i].Key) {
+			return
+		}
+	}
+}
+
+// Table returns the number of the table.
+func (w *Write) Table() uint32 { return w.t.Number }
+
 // Record appends the resolved operations to a log record.
 func (w *Write) Record(r *record.Writer) {
 	op := record.Op{Table: w.t.Number, SchemaVersion: w.state.schema.Version}

@@ -1,0 +1,425 @@
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// txStore opens a store in memory with a table of two int64 columns, key k and value v.
+func txStore(t *testing.T) (*oribi.Store, *oribi.Table) {
+	t.Helper()
+	store, err := oribi.Open("/tx", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store, numbersTable(t, store, "numbers")
+}
+
+func number(k, v int64) oribi.Row { return oribi.Row{"k": k, "v": v} }
+
+// put commits rows of the given values.
+func put(t testing.TB, store *oribi.Store, table *oribi.Table, rows map[int64]int64) mvcc.Timestamp {
+	t.Helper()
+	b := store.NewBatch()
+	for k, v := range rows {
+		b.Upsert(table, number(k, v))
+	}
+	ts, err := b.Commit(context.Background(), oribi.NoSync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+func begin(t testing.TB, store *oribi.Store) *oribi.Tx {
+	t.Helper()
+	tx, err := store.Begin(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tx.Rollback)
+	return tx
+}
+
+// numbersOf collects rows of key k and value v.
+func numbersOf(rows iter.Seq2[oribi.Row, error]) (map[int64]int64, error) {
+	out := map[int64]int64{}
+	for row, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		out[row["k"].(int64)] = row["v"].(int64)
+	}
+	return out, nil
+}
+
+func TestTransactionReadsItsSnapshotAndItsWrites(t *testing.T) {
+	store, table := txStore(t)
+	put(t, store, table, map[int64]int64{1: 10, 2: 20, 3: 30})
+	tx := begin(t, store)
+	put(t, store, table, map[int64]int64{1: 11, 4: 40})
+	for _, step := range []struct {
+		do   func() error
+		want error
+	}{
+		{func() error { return tx.Insert(table, number(2, 0)) }, oribi.ErrKeyExists},
+		{func() error { return tx.Insert(table, number(5, 50)) }, nil},
+		{func() error { return tx.Insert(table, number(5, 51)) }, oribi.ErrKeyExists},
+		{func() error { return tx.Update(table, number(6, 60)) }, oribi.ErrNotFound},
+		{func() error { return tx.Update(table, number(5, 52)) }, nil},
+		{func() error { return tx.Delete(table, oribi.Row{"k": 3}) }, nil},
+		{func() error { return tx.Delete(table, oribi.Row{"k": 3}) }, oribi.ErrNotFound},
+		{func() error { return tx.Upsert(table, oribi.Row{"k": 7, "v": "text"}) }, oribi.ErrRow},
+	} {
+		if err := step.do(); !errors.Is(err, step.want) {
+			t.Errorf("error %v, want %v", err, step.want)
+		}
+	}
+	want := map[int64]int64{1: 10, 2: 20, 5: 52}
+	got, err := numbersOf(tx.Scan(table).Rows())
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("scan: %v, %v, want %v", got, err, want)
+	}
+	for k := range int64(8) {
+		row, err := tx.Get(table, k)
+		if v, ok := want[k]; ok != (err == nil) || ok && row["v"] != v || !ok && !errors.Is(err, oribi.ErrNotFound) {
+			t.Errorf("get of %d: %v, %v, want %d", k, row, err, v)
+		}
+	}
+}
+
+func TestTransactionConflictsWithChangesOfWhatItRead(t *testing.T) {
+	get := func(k int64) func(*oribi.Tx, *oribi.Table) error {
+		return func(tx *oribi.Tx, t *oribi.Table) error {
+			if _, err := tx.Get(t, k); !errors.Is(err, oribi.ErrNotFound) {
+				return err
+			}
+			return nil
+		}
+	}
+	scan := func(n int, opts ...oribi.TxScanOption) func(*oribi.Tx, *oribi.Table) error {
+		return func(tx *oribi.Tx, t *oribi.Table) error {
+			read := 0
+			for _, err := range tx.Scan(t, opts...).Rows() {
+				if read++; err != nil || read == n {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	nothing := func(*oribi.Tx, *oribi.Table) error { return nil }
+	cases := []struct {
+		name     string
+		read     func(*oribi.Tx, *oribi.Table) error
+		change   int64 // the key that another writer changes
+		conflict bool
+	}{
+		{"nothing", nothing, 20, false},
+		{"row", get(20), 20, true},
+		{"other row", get(20), 30, false},
+		{"row that does not exist", get(25), 25, true},
+		{"range", scan(-1, oribi.From(10), oribi.To(30)), 20, true},
+		{"phantom", scan(-1, oribi.From(10), oribi.To(30)), 25, true},
+		{"start of range", scan(-1, oribi.From(10), oribi.To(30)), 10, true},
+		{"end of range", scan(-1, oribi.From(10), oribi.To(30)), 30, false},
+		{"before range", scan(-1, oribi.From(10), oribi.To(30)), 9, false},
+		{"limit", scan(-1, oribi.From(10), oribi.Limit(2)), 20, true},
+		{"after limit", scan(-1, oribi.From(10), oribi.Limit(2)), 21, false},
+		{"end of loop", scan(2), 20, true},
+		{"after end of loop", scan(2), 21, false},
+		{"descending limit", scan(-1, oribi.Desc(), oribi.Limit(2)), 30, true},
+		{"after descending limit", scan(-1, oribi.Desc(), oribi.Limit(2)), 29, false},
+		{"no row", scan(-1, oribi.Limit(0)), 20, false},
+		{"whole table", scan(-1), 1000, true},
+	}
+	others := map[string]func(*testing.T, *oribi.Store, *oribi.Table, int64){
+		"commit": func(t *testing.T, s *oribi.Store, table *oribi.Table, k int64) {
+			put(t, s, table, map[int64]int64{k: -1})
+		},
+		"ingest": func(t *testing.T, s *oribi.Store, table *oribi.Table, k int64) {
+			if _, err := table.DeleteRange(context.Background(), k, k+1); err != nil {
+				t.Fatal(err)
+			}
+			column := func(v int64) *batch.Vector {
+				out := &batch.Vector{Type: schema.Int64}
+				out.AppendCell(binary.LittleEndian.AppendUint64(nil, uint64(v)))
+				return out
+			}
+			_, _, err := table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
+				yield([]*batch.Vector{column(k), column(-1)}, nil)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		"many": func(t *testing.T, s *oribi.Store, table *oribi.Table, k int64) {
+			put(t, s, table, map[int64]int64{k: -1})
+			b := s.NewBatch()
+			for i := range int64(300_000) { // more than the store remembers
+				b.Upsert(table, number(1_000_000+i%10, i))
+			}
+			if _, err := b.Commit(context.Background(), oribi.NoSync); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, other := range others {
+		for _, c := range cases {
+			if name == "many" && !slices.Contains([]string{"other row", "phantom", "after limit"}, c.name) {
+				continue
+			}
+			t.Run(name+"/"+c.name, func(t *testing.T) {
+				store, table := txStore(t)
+				put(t, store, table, map[int64]int64{10: 1, 20: 2, 30: 3, 40: 4})
+				tx := begin(t, store)
+				if err := c.read(tx, table); err != nil {
+					t.Fatal(err)
+				}
+				if err := tx.Upsert(table, number(500_000, 0)); err != nil {
+					t.Fatal(err)
+				}
+				other(t, store, table, c.change)
+				_, err := tx.Commit(oribi.NoSync)
+				if c.conflict && !errors.Is(err, oribi.ErrConflict) || !c.conflict && err != nil {
+					t.Errorf("commit: %v, want conflict: %v", err, c.conflict)
+				}
+				n, err := table.Count(context.Background(), oribi.From(500_000), oribi.To(500_001))
+				if want := map[bool]int64{false: 1}[c.conflict]; err != nil || n != want {
+					t.Errorf("%d rows of the transaction, %v, want %d", n, err, want)
+				}
+			})
+		}
+	}
+}
+
+func TestEndedTransactionsReturnErrors(t *testing.T) {
+	store, table := txStore(t)
+	ctx := context.Background()
+	tx := begin(t, store)
+	if err := tx.Upsert(table, number(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	_, getErr := tx.Get(table, 1)
+	_, scanErr := numbersOf(tx.Scan(table).Rows())
+	_, commitErr := tx.Commit()
+	for _, err := range []error{getErr, scanErr, commitErr, tx.Upsert(table, number(2, 2))} {
+		if !errors.Is(err, oribi.ErrTxEnded) {
+			t.Errorf("error %v, want ErrTxEnded", err)
+		}
+	}
+	tx.Rollback()
+
+	boom := errors.New("boom")
+	err := store.Update(ctx, func(tx *oribi.Tx) error {
+		if err := tx.Upsert(table, number(3, 3)); err != nil {
+			return err
+		}
+		return boom
+	})
+	if n, _ := table.Count(ctx); err != boom || n != 1 {
+		t.Errorf("update: %v, %d rows, want %v and 1 row", err, n, boom)
+	}
+	if info, err := store.Info(); err != nil || len(info.Snapshots) > 0 {
+		t.Errorf("snapshots %v, %v, want none", info.Snapshots, err)
+	}
+}
+
+// txRead is what a transaction has read: the rows of a range.
+type txRead struct {
+	from, to int64
+	rows     map[int64]int64
+}
+
+// TestCommittedTransactionsReadTheStateBeforeTheirCommit runs transactions that read keys and ranges
+// and write some keys, among write batches, ingests, flushes, and merges. Serializability in the
+// order of timestamps means that all that a transaction has read was still so when it committed: as
+// of one before its timestamp.
+func TestCommittedTransactionsReadTheStateBeforeTheirCommit(t *testing.T) {
+	store, table := txStore(t)
+	seed := seedtest.Seed(t)
+	ctx := context.Background()
+	const keys = 40
+	put(t, store, table, map[int64]int64{1: 1, 5: 5, 30: 30})
+	type outcome struct {
+		ts    mvcc.Timestamp
+		reads []txRead
+	}
+	var mu sync.Mutex
+	var outcomes []outcome
+	conflicts := 0
+	run := func(rng *rand.Rand) error {
+		tx, err := store.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		var reads []txRead
+		for range 1 + rng.IntN(3) {
+			from := rng.Int64N(keys)
+			r := txRead{from: from, to: from + 1, rows: map[int64]int64{}}
+			if rng.IntN(2) == 0 {
+				row, err := tx.Get(table, from)
+				if err != nil && !errors.Is(err, oribi.ErrNotFound) {
+					return err
+				}
+				if err == nil {
+					r.rows[from] = row["v"].(int64)
+				}
+			} else {
+				r.to = from + rng.Int64N(10)
+				if r.rows, err = numbersOf(tx.Scan(table, oribi.From(r.from), oribi.To(r.to)).Rows()); err != nil {
+					return err
+				}
+			}
+			reads = append(reads, r)
+		}
+		for range 1 + rng.IntN(3) {
+			k := rng.Int64N(keys)
+			if rng.IntN(4) == 0 {
+				err = tx.Row(oribi.OpDeleteIgnore, table, oribi.Row{"k": k})
+			} else {
+				err = tx.Upsert(table, number(k, rng.Int64N(1000)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		ts, err := tx.Commit(oribi.NoSync)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case errors.Is(err, oribi.ErrConflict):
+			conflicts++
+		case err != nil:
+			return err
+		default:
+			outcomes = append(outcomes, outcome{ts, reads})
+		}
+		return nil
+	}
+	var wg sync.WaitGroup
+	for g := range uint64(4) {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, g))
+			for i := range 300 {
+				var err error
+				switch n := rng.IntN(40); {
+				case n == 0 && g == 0:
+					err = table.Flush(ctx)
+				case n == 1 && g == 0:
+					err = table.Compact(ctx)
+				case n == 2:
+					_, err = table.DeleteRange(ctx, int64(i%keys), int64(i%keys+5))
+				default:
+					err = run(rng)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, o := range outcomes {
+		for _, r := range o.reads {
+			got, err := numbersOf(table.Scan(ctx, oribi.From(r.from), oribi.To(r.to), oribi.AsOf(o.ts-1)).Rows())
+			if err != nil || !maps.Equal(got, r.rows) {
+				t.Fatalf("transaction at %v read [%d, %d) as %v, it was %v, %v", o.ts, r.from, r.to, r.rows, got, err)
+			}
+		}
+	}
+	if len(outcomes) < 100 || conflicts == 0 {
+		t.Errorf("%d transactions committed, %d conflicted", len(outcomes), conflicts)
+	}
+}
+
+// TestScansOfATransactionMatchAMap compares scans in a transaction with a map, with rows of the
+// table and of the transaction in every order.
+func TestScansOfATransactionMatchAMap(t *testing.T) {
+	store, table := txStore(t)
+	rng := seedtest.Rand(t)
+	for range 40 {
+		model := map[int64]int64{}
+		if _, err := table.Truncate(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for range rng.IntN(30) {
+			model[rng.Int64N(60)] = rng.Int64N(10)
+		}
+		put(t, store, table, model)
+		if rng.IntN(2) == 0 {
+			if err := table.Flush(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx := begin(t, store)
+		for range rng.IntN(30) {
+			k, v := rng.Int64N(60), rng.Int64N(10)
+			var err error
+			if rng.IntN(3) == 0 {
+				err = tx.Row(oribi.OpDeleteIgnore, table, oribi.Row{"k": k})
+				delete(model, k)
+			} else {
+				err = tx.Upsert(table, number(k, v))
+				model[k] = v
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rng.IntN(4) == 0 {
+				checkScan(t, rng, tx, table, model)
+			}
+		}
+		checkScan(t, rng, tx, table, model)
+		tx.Rollback()
+	}
+}
+
+func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, model map[int64]int64) {
+	t.Helper()
+	from, to, least, limit, desc := rng.Int64N(60), rng.Int64N(70), rng.Int64N(10), rng.IntN(20), rng.IntN(2) == 0
+	opts := []oribi.TxScanOption{oribi.From(from), oribi.To(to), oribi.Where(oribi.Ge("v", least)), oribi.Limit(int64(limit))}
+	if desc {
+		opts = append(opts, oribi.Desc())
+	}
+	var want, got []string
+	keys := slices.Sorted(maps.Keys(model))
+	if desc {
+		slices.Reverse(keys)
+	}
+	for _, k := range keys {
+		if k >= from && k < to && model[k] >= least && len(want) < limit {
+			want = append(want, fmt.Sprint(k, model[k]))
+		}
+	}
+	for row, err := range tx.Scan(table, opts...).Rows() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(row["k"], row["v"]))
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("[%d, %d), v >= %d, limit %d, descending %v: %v, want %v", from, to, least, limit, desc, got, want)
+	}
+}

@@ -1,0 +1,383 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/conflict"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Tx is a transaction: reads of one state of all tables, and writes that are committed as one.
+// Transactions are serializable: those that commit have the results that they would have one after
+// the other, in the order of their timestamps.
+//
+// A transaction reads the state of its beginning with its own writes applied. It holds no locks:
+// other writers continue, and Commit fails with ErrConflict if one of them has changed a row that
+// the transaction has read, or a row in a range of keys that it has scanned, including rows that did
+// not exist. Inserts, updates, and deletes read whether their row exists; Upsert and DeleteIgnore
+// read nothing. A transaction that writes nothing never conflicts.
+//
+// Begin starts a transaction, and each one ends with Commit or Rollback. Store.Update does both, and
+// tries again after a conflict:
+//
+//	err := store.Update(ctx, func(tx *oribi.Tx) error {
+//		rows := accounts.In(tx)
+//		a, err := rows.Get("alice")
+//		if err != nil {
+//			return err
+//		}
+//		a.Balance -= 10
+//		return rows.Upsert(a)
+//	})
+//
+// A transaction must be used by one goroutine at a time. Its writes take memory until it ends, up to
+// the limit of a write batch, and so does what it has read.
+type Tx struct {
+	store    *Store
+	ctx      context.Context
+	snapshot *Snapshot
+	batch    *Batch
+	written  map[*Table]*writtenKeys
+	reads    conflict.ReadSet
+	checked  mvcc.Timestamp // nothing in reads has changed up to here
+	recorded bool           // the store records changes for the transaction
+	ended    bool
+}
+
+// ErrTxEnded is returned by the methods of a transaction that was committed or rolled back.
+var ErrTxEnded = errors.New("the transaction has ended")
+
+// recentBytes bounds the memory for the keys of recent write batches, which commits of transactions
+// look through. Longer transactions compare the states of their tables instead.
+const recentBytes = 16 << 20
+
+// Begin starts a transaction, which ends with Commit or Rollback. It reads the newest published
+// state. ctx applies to all its reads and to Commit. Until the transaction ends, no table drops
+// history that it reads.
+//
+// Errors: ErrClosed; ctx.Err().
+func (s *Store) Begin(ctx context.Context) (*Tx, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), written: map[*Table]*writtenKeys{}}
+	from, err := tx.record()
+	if err != nil {
+		return nil, fmt.Errorf("oribi: begin: %w", err)
+	}
+	if s.pub.Visible() >= from {
+		tx.snapshot, err = s.Snapshot(ctx)
+	} else {
+		tx.snapshot, err = s.SnapshotAt(ctx, from)
+	}
+	if err != nil {
+		tx.end()
+		return nil, err
+	}
+	tx.checked = tx.snapshot.ts
+	return tx, nil
+}
+
+// record makes the store record changes for the transaction, and returns the timestamp above which
+// it has all of them. A store that accepts no writes has none to record.
+func (tx *Tx) record() (mvcc.Timestamp, error) {
+	s := tx.store
+	if s.opts.ReadOnly || s.poisoned() != nil {
+		return 0, nil
+	}
+	s.appendMu.Lock()
+	defer s.appendMu.Unlock()
+	from, err := s.recent.Begin(s.clock.Now)
+	tx.recorded = err == nil
+	return from, err
+}
+
+// Update runs fn in a transaction and commits it. If the commit conflicts, Update waits for a short
+// time and runs fn again, in a new transaction, until ctx is canceled. fn must not have effects
+// that a second run would repeat. If fn returns an error or panics, nothing is changed.
+//
+// Errors: that of fn; those of Begin and Tx.Commit, except ErrConflict. If ctx ends after a
+// conflict, the error wraps both.
+func (s *Store) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) error {
+	for attempt := 0; ; attempt++ {
+		err := s.update(ctx, fn, opts)
+		if !errors.Is(err, errTxConflict) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return callErr("", fmt.Errorf("%w: %w", ctx.Err(), err))
+		case <-time.After(retryDelay(attempt)):
+		}
+	}
+}
+
+func (s *Store) update(ctx context.Context, fn func(*Tx) error, opts []TxOption) error {
+	tx, err := s.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	_, err = tx.Commit(opts...)
+	return err
+}
+
+// The delay before a transaction is tried again is random and doubles, between these bounds.
+const (
+	firstRetry = 50 * time.Microsecond
+	lastRetry  = 50 * time.Millisecond
+)
+
+func retryDelay(attempt int) time.Duration {
+	bound := min(firstRetry<<min(attempt, 16), lastRetry)
+	return rand.N(bound) + 1
+}
+
+// Timestamp returns the timestamp of the state that the transaction reads.
+func (tx *Tx) Timestamp() mvcc.Timestamp { return tx.snapshot.ts }
+
+// Rollback ends the transaction without an effect. After Commit or Rollback it does nothing.
+func (tx *Tx) Rollback() {
+	if !tx.ended {
+		tx.end()
+	}
+}
+
+func (tx *Tx) end() {
+	tx.ended = true
+	if tx.snapshot != nil {
+		tx.snapshot.Close()
+	}
+	tx.batch, tx.written = nil, nil
+	if s := tx.store; tx.recorded {
+		s.appendMu.Lock()
+		defer s.appendMu.Unlock()
+		s.recent.End()
+	}
+}
+
+// ready returns an error if the transaction cannot go on with a table.
+func (tx *Tx) ready(t *Table) error {
+	switch {
+	case tx.ended:
+		return callErr("", ErrTxEnded)
+	case t == nil || t.store != tx.store:
+		return fmt.Errorf("oribi: the table belongs to another store: %w", fault.ErrNoTable)
+	case tx.reads.Bytes() > tx.store.batchLimit():
+		return fmt.Errorf("oribi: what the transaction has read takes %d bytes, limit %d: %w", tx.reads.Bytes(), tx.store.batchLimit(), fault.ErrBatchTooLarge)
+	}
+	return nil
+}
+
+// Get reads a row, as Table.Get does. It does not see rows whose key contains an auto-incrementing
+// column that Commit has yet to assign. Errors: ErrTxEnded; ErrBatchTooLarge if the transaction has
+// read too much; those of Table.Get.
+func (tx *Tx) Get(t *Table, key any, opts ...ColumnsOption) (Row, error) {
+	o := collect(opts)
+	var row Row
+	err := tx.get(t, key, &o, func(v *view, cols []int, cells [][]byte) error {
+		row = newRow(v.Schema.Columns, cols, cells)
+		return nil
+	})
+	return row, err
+}
+
+// get reads a row and passes its cells of the columns that o chooses to found. Errors: ErrNotFound.
+func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []int, cells [][]byte) error) error {
+	if err := tx.ready(t); err != nil {
+		return err
+	}
+	At(tx.snapshot).apply(o)
+	v, err := t.read(tx.ctx, o)
+	if err != nil {
+		return err
+	}
+	defer t.done(v)
+	look := &lookup{tab: t.tab}
+	if look.key, err = t.appendKey(look.few[:0], v.TableSchema, key, false); err != nil {
+		return err
+	}
+	cols, err := t.project(v.TableSchema, o)
+	if err != nil {
+		return err
+	}
+	tx.reads.AddKey(t.tab.Number, look.key)
+	if !tx.wrote(t, look.key) {
+		cells, ok, err := v.Get(look.key, cols, nil)
+		switch {
+		case err != nil:
+			return fmt.Errorf("oribi: %w", err)
+		case !ok:
+			return look
+		}
+		return found(&v, cols, cells)
+	}
+	row, err := tx.row(t, &v, look.key)
+	if err != nil {
+		return err
+	}
+	if row == nil {
+		return look
+	}
+	cells := make([][]byte, len(cols))
+	for i, c := range cols {
+		cells[i] = row[c]
+	}
+	return found(&v, cols, cells)
+}
+
+// wrote reports whether the transaction has written the row with an encoded key.
+func (tx *Tx) wrote(t *Table, key []byte) bool {
+	w := tx.written[t]
+	return w != nil && w.has[string(key)]
+}
+
+// row returns all cells of a row with the transaction's own writes applied; nil if there is no row.
+func (tx *Tx) row(t *Table, v *view, key []byte) ([][]byte, error) {
+	cells, ok, err := v.Get(key, v.All, nil)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: %w", err)
+	}
+	if !ok {
+		cells = nil
+	}
+	return tx.batch.after(t, v.TableSchema, key, cells)
+}
+
+// Insert adds a row. Errors: ErrKeyExists if its key exists; those of Tx.Row.
+func (tx *Tx) Insert(t *Table, row Row) error { return tx.Row(OpInsert, t, row) }
+
+// Upsert adds a row, or sets the named columns of the row that exists. Errors: those of Tx.Row.
+func (tx *Tx) Upsert(t *Table, row Row) error { return tx.Row(OpUpsert, t, row) }
+
+// Update sets the named columns of a row. Errors: ErrNotFound if it does not exist; those of Tx.Row.
+func (tx *Tx) Update(t *Table, row Row) error { return tx.Row(OpUpdate, t, row) }
+
+// Delete deletes a row. key names the key columns only. Errors: ErrNotFound if it does not exist;
+// those of Tx.Row.
+func (tx *Tx) Delete(t *Table, key Row) error { return tx.Row(OpDelete, t, key) }
+
+// Row carries out one operation of any kind in the transaction. After an error the transaction is as
+// it was before, and may go on.
+//
+// Errors: ErrRow with ErrKeyExists, ErrNotFound, or the reason why the row does not fit;
+// ErrBatchTooLarge; ErrTxEnded; those of a read.
+func (tx *Tx) Row(op Op, t *Table, row Row) error {
+	return tx.add(t, func() { tx.batch.Row(op, t, row) })
+}
+
+// add adds the operations on a table that fill adds to the write batch, if none of them is refused.
+func (tx *Tx) add(t *Table, fill func()) error {
+	if err := tx.ready(t); err != nil {
+		return err
+	}
+	b := tx.batch
+	p := b.opsOf(t)
+	if p == nil {
+		return b.Err()
+	}
+	ops, n, size, refused := len(p.ops), b.n, b.bytes, len(b.refused)
+	fill()
+	err := b.Err()
+	if limit := tx.store.batchLimit(); err == nil && b.bytes > limit {
+		err = fmt.Errorf("oribi: transaction of %d bytes, limit %d: %w", b.bytes, limit, fault.ErrBatchTooLarge)
+	}
+	if err == nil {
+		err = tx.decide(t, p, ops)
+	}
+	if err != nil {
+		clear(p.ops[ops:])
+		p.ops, b.n, b.bytes, b.refused, b.err = p.ops[:ops], n, size, b.refused[:refused], nil
+		p.byKey, p.indexed = nil, 0
+		return err
+	}
+	w := tx.written[t]
+	if w == nil {
+		w = &writtenKeys{has: map[string]bool{}}
+		tx.written[t] = w
+	}
+	for i := range p.ops[ops:] {
+		w.add(p.ops[ops+i].Key)
+	}
+	return nil
+}
+
+// decide tests whether the operations p.ops[from:] are refused in the state that the transaction
+// sees, and adds to the read set what that depends on.
+func (tx *Tx) decide(t *Table, p *tableOps, from int) error {
+	all := p.ops
+	defer func() { p.ops = all }()
+	var v view
+	for i := from; i < len(all); i++ {
+		op := &all[i]
+		if blind(op) || op.Kind.Inserts() && p.schema.Schema.AutoIncrement() >= 0 {
+			continue
+		}
+		if v.pins == nil {
+			o := readOptions{}
+			At(tx.snapshot).apply(&o)
+			var err error
+			if v, err = t.read(tx.ctx, &o); err != nil {
+				return err
+			}
+			defer t.done(v)
+		}
+		tx.reads.AddKey(t.tab.Number, op.Key)
+		p.ops = all[:i] // those before op
+		cells, err := tx.row(t, &v, op.Key)
+		if err != nil {
+			return err
+		}
+		if p.schema != v.TableSchema {
+			op = tablet.Converted(op, p.schema, v.TableSchema)
+		}
+		if _, err := v.TableSchema.After(op, cells); err != nil {
+			return callErr("", &RowError{Row: i - from, Table: t.tab.Name(), Key: t.tab.KeyText(op.Key), Cause: err})
+		}
+	}
+	return nil
+}
+
+// blind reports whether an operation has the same effect whatever the row is.
+func blind(op *tablet.Op) bool {
+	return op.Check == nil && (op.Kind == tablet.DeleteIgnore || (op.Kind == tablet.Upsert || op.Kind == tablet.UpsertIgnore) && op.Lacks == "")
+}
+
+// writtenKeys are the encoded keys of the rows of a table that a transaction has written.
+type writtenKeys struct {
+	has    map[string]bool
+	keys   []string // all of them
+	sorted int      // how many keys were added when keys was sorted
+}
+
+func (w *writtenKeys) add(key []byte) {
+	if k := string(key); !w.has[k] {
+		w.has[k] = true
+		w.keys = append(w.keys, k)
+	}
+}
+
+// in returns a copy of the keys in a range of encoded keys, in order. A nil upper bound is none.
+func (w *writtenKeys) in(lower, upper []byte) []string {
+	if w.sorted < len(w.keys) {
+		slices.Sort(w.keys)
+		w.sorted = len(w.keys)
+	}
+	from, _ := slices.BinarySearch(w.keys, string(lower))
+	to := len(w.keys)
+	if upper != nil {
+		to, _ = slices.BinarySearch(w.keys, string(upper))
+	}
+	return slices.Clone(w.keys[from:max(from, to)])
+}

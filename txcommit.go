@@ -1,0 +1,167 @@
+package oribi
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oribi-db/oribi/internal/conflict"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// TxOption is an option of Tx.Commit and Store.Update: NoSync. A nil option has no effect.
+type TxOption interface {
+	CommitOption
+	tx()
+}
+
+func (noSync) tx() {}
+
+var (
+	// errTxConflict is the cause of an ErrConflict of a transaction.
+	errTxConflict = fmt.Errorf("changed by another writer since the transaction began: %w", fault.ErrConflict)
+	// errRecheck ends an attempt to commit: changes have come of which the keys are not known.
+	errRecheck = errors.New("the changes are not known")
+)
+
+// Commit ends the transaction and makes its writes visible at one timestamp, which it returns; that
+// of a transaction without writes is Timestamp. Without NoSync, they are durable when it returns.
+// After an error nothing has changed, except as Batch.Commit says.
+//
+// Errors: ErrConflict if what the transaction has read was changed by another writer since it began;
+// ErrTxEnded; those of Batch.Commit.
+func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
+	if tx.ended {
+		return 0, callErr("", ErrTxEnded)
+	}
+	defer tx.Rollback()
+	if tx.batch.Len() == 0 {
+		return tx.Timestamp(), nil
+	}
+	s := tx.store
+	if err := s.enterWriting(); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	commit := make([]CommitOption, 0, len(opts))
+	for _, o := range opts {
+		if o != nil {
+			commit = append(commit, o)
+		}
+	}
+	if !tx.reads.Empty() {
+		tx.batch.check = func() error { return tx.unchanged(s.recent.Since(tx.checked)) }
+	}
+	for {
+		if err := tx.validate(); err != nil {
+			return 0, callErr("commit", err)
+		}
+		ts, err := tx.batch.Commit(tx.ctx, commit...)
+		switch {
+		case err == nil:
+			return ts, nil
+		case errors.Is(err, fault.ErrRow):
+			// The row was refused in a state that is newer than what the transaction has seen.
+			if changed := tx.validate(); changed != nil {
+				err = callErr("commit", changed)
+			}
+		}
+		if !errors.Is(err, errRecheck) {
+			return 0, err
+		}
+	}
+}
+
+// validate returns an error if what the transaction has read was changed, as far as it can tell
+// before the commit: the rest, of write batches that come in between, is left to the commit.
+func (tx *Tx) validate() error {
+	s := tx.store
+	for !tx.reads.Empty() {
+		s.appendMu.Lock()
+		changes := s.recent.Since(tx.checked)
+		s.appendMu.Unlock()
+		err := tx.unchanged(changes)
+		switch {
+		case err == nil:
+			tx.checked = changes.Newest(tx.checked)
+			return nil
+		case err != errRecheck:
+			return err
+		}
+		if err := tx.compare(changes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged returns an error if one of the changes is of a key that the transaction has read, and
+// errRecheck if the changes do not tell.
+func (tx *Tx) unchanged(changes conflict.Changes) error {
+	if ch, ok := changes.In(&tx.reads); ok {
+		for _, t := range tx.store.sortedTables() {
+			if t.tab.Number == ch.Table {
+				return fmt.Errorf("table %q: key %s: %w", t.tab.Name(), t.tab.KeyText(ch.Key), errTxConflict)
+			}
+		}
+		return errTxConflict
+	}
+	if changes.Complete > tx.checked || len(changes.Unknown(&tx.reads)) > 0 {
+		return errRecheck
+	}
+	return nil
+}
+
+// compare compares what the transaction has read with a later state: that of the newest of the
+// changes whose keys are not known.
+func (tx *Tx) compare(changes conflict.Changes) error {
+	s := tx.store
+	upTo := max(tx.checked, changes.Complete)
+	for _, ts := range changes.Unknown(&tx.reads) {
+		upTo = max(upTo, ts)
+	}
+	if err := s.waitPublished(tx.ctx, upTo); err != nil {
+		return err
+	}
+	for _, t := range s.sortedTables() {
+		for _, r := range tx.reads.Ranges(t.tab.Number) {
+			if err := tx.compareRange(t, r, upTo); err != nil {
+				return err
+			}
+		}
+	}
+	tx.checked = upTo
+	return nil
+}
+
+// compareRange returns an error if a row of a range differs between the transaction's state and a
+// later one.
+func (tx *Tx) compareRange(t *Table, r conflict.Range, upTo mvcc.Timestamp) error {
+	var o readOptions
+	At(tx.snapshot).apply(&o)
+	v, err := t.view(tx.ctx, &o, true)
+	if err != nil {
+		return err
+	}
+	defer v.unpin()
+	d := v.Diff(scan.Options{Columns: v.All, Lower: r.Lower, Upper: r.Upper}, mvcc.AsOf(upTo))
+	defer d.Close()
+	if d.Next() {
+		return fmt.Errorf("table %q: key %s: %w", t.tab.Name(), t.tab.KeyText(d.Key()), errTxConflict)
+	}
+	return d.Close()
+}
+
+// noteChanges records what a batch changes for the transactions. The caller holds appendMu.
+func (s *Store) noteChanges(ts mvcc.Timestamp, c changes) {
+	if c.table != 0 {
+		s.recent.AddUnknown(ts, c.table)
+	}
+	for _, w := range c.writes {
+		for key := range w.Keys {
+			s.recent.Add(ts, w.Table(), key)
+		}
+	}
+	s.recent.Trim()
+}

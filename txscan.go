@@ -1,0 +1,255 @@
+package oribi
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/conflict"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Scan reads rows in key order, as Table.Scan does. What it reads is the range of keys up to the
+// last row that it yields, or the whole range if it yields all rows. Writes of the transaction that
+// come after the beginning of a scan may or may not appear in it.
+func (tx *Tx) Scan(t *Table, opts ...TxScanOption) *Scan {
+	sc := tx.newScan(t)
+	collectInto(&sc.o, opts)
+	At(tx.snapshot).apply(&sc.o)
+	return sc
+}
+
+func (tx *Tx) newScan(t *Table) *Scan { return &Scan{t: t, ctx: tx.ctx, rows: true, tx: tx} }
+
+// scan returns an iterator over the rows of a scan, which it adds to the read set.
+func (tx *Tx) scan(t *Table, v view, o scan.Options) (scan.Iterator, error) {
+	var own []string
+	if w := tx.written[t]; w != nil {
+		own = w.in(o.Lower, o.Upper)
+	}
+	if o.Descending {
+		slices.Reverse(own)
+	}
+	o.Keys = true
+	if len(own) > 0 {
+		o.Limit = 0 // of the rows on disk, more may be needed
+	}
+	it, err := v.Scan(o, true)
+	if err != nil {
+		return nil, err
+	}
+	if len(own) > 0 {
+		it = &ownWrites{base: it, tx: tx, table: t, view: view{View: v.Ref()}, o: o, own: own}
+	}
+	return &trackedScan{Iterator: it, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper), descending: o.Descending}, nil
+}
+
+// trackedScan narrows a range of a transaction's read set to what was read.
+type trackedScan struct {
+	scan.Iterator
+	reads      *conflict.Range
+	descending bool
+	begun      bool // Next has returned true
+	ended      bool // Next has returned false
+	closed     bool
+}
+
+func (s *trackedScan) Next() bool {
+	more := s.Iterator.Next()
+	s.begun, s.ended = s.begun || more, s.ended || !more
+	return more
+}
+
+func (s *trackedScan) Close() error {
+	if !s.closed && !s.ended {
+		s.narrow()
+	}
+	s.closed = true
+	return s.Iterator.Close()
+}
+
+// narrow removes the keys after the last selected row of the current batch.
+func (s *trackedScan) narrow() {
+	if !s.begun {
+		s.reads.Narrow([]byte{}, []byte{})
+		return
+	}
+	b := s.Batch()
+	last := s.Keys()[b.Selection.Prev(b.Len-1)]
+	if s.descending {
+		s.reads.Narrow(last, s.reads.Upper)
+	} else {
+		s.reads.Narrow(s.reads.Lower, append(bytes.Clone(last), 0))
+	}
+}
+
+// ownWrites applies the writes of a transaction to a scan in key order:
+//
+//	base           a   c   d   f
+//	own            b   d (deleted)
+//	batches        a | b | c   f      the rows of base without those that own has
+type ownWrites struct {
+	base  scan.Iterator
+	tx    *Tx
+	table *Table
+	view  view
+	o     scan.Options
+	own   []string // encoded keys that are not returned yet, in the order of the scan
+
+	b    *batch.RecordBatch // the current batch
+	keys [][]byte           // of its rows
+	rest batch.Bitmap       // rows of the base's batch that are not returned yet
+	held bool               // there is such a batch, with rows in rest
+	done bool               // the base has ended
+	mine *batch.RecordBatch // memory for rows of the transaction
+	err  error
+
+	closed bool
+}
+
+// ownRows is the maximum number of the transaction's rows in a batch.
+const ownRows = 256
+
+func (w *ownWrites) Batch() *batch.RecordBatch { return w.b }
+func (w *ownWrites) Keys() [][]byte            { return w.keys }
+
+func (w *ownWrites) Close() error {
+	if !w.closed {
+		w.closed = true
+		w.view.Release()
+	}
+	err := w.base.Close()
+	if w.err != nil {
+		err = w.err
+	}
+	return err
+}
+
+// before reports whether key a comes before b in the scan.
+func (w *ownWrites) before(a, b []byte) bool {
+	if w.o.Descending {
+		a, b = b, a
+	}
+	return bytes.Compare(a, b) < 0
+}
+
+func (w *ownWrites) Next() bool {
+	for w.err == nil {
+		if !w.load() {
+			return len(w.own) > 0 && w.mineUpTo(-1)
+		}
+		at := w.rest.Next(0)
+		if at < 0 {
+			w.held = false
+			continue
+		}
+		key := w.base.Keys()[at]
+		if len(w.own) == 0 || w.before(key, []byte(w.own[0])) {
+			w.theirs(at)
+			return true
+		}
+		if w.mineUpTo(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// load makes sure that there is a batch of the base, unless that has ended.
+func (w *ownWrites) load() bool {
+	if w.held || w.done {
+		return w.held
+	}
+	if w.held = w.base.Next(); w.held {
+		b := w.base.Batch()
+		w.rest = append(w.rest[:0], b.Selection...)
+	}
+	w.done = !w.held
+	return w.held
+}
+
+// theirs makes the rows of the base's batch from row at on the current batch, up to the next key of
+// the transaction.
+func (w *ownWrites) theirs(at int) {
+	w.b, w.keys = w.base.Batch(), w.base.Keys()
+	end := w.b.Len
+	if len(w.own) > 0 {
+		for i := at; i >= 0; i = w.rest.Next(i + 1) {
+			if !w.before(w.keys[i], []byte(w.own[0])) {
+				end = i
+				break
+			}
+		}
+	}
+	copy(w.b.Selection, w.rest)
+	w.b.Selection.ClearRange(end, w.b.Len)
+	w.rest.ClearRange(0, end)
+}
+
+// mineUpTo makes rows of the transaction the current batch: those up to row at of the base's batch,
+// which it removes if the transaction has written it; −1 is the end of the scan. They are at most
+// ownRows. It reports whether there are any that the scan selects.
+func (w *ownWrites) mineUpTo(at int) bool {
+	if w.mine == nil {
+		columns := make([]schema.Column, len(w.o.Columns))
+		for i, c := range w.o.Columns {
+			columns[i] = w.view.Schema.Columns[c]
+		}
+		w.mine = batch.New(columns, 0)
+	}
+	w.mine.Reset(0)
+	w.b, w.keys = w.mine, nil
+	for len(w.own) > 0 && len(w.keys) < ownRows {
+		k := []byte(w.own[0])
+		if at >= 0 {
+			switch key := w.base.Keys()[at]; {
+			case w.before(key, k):
+				return w.finish()
+			case bytes.Equal(key, k):
+				w.rest.Clear(at)
+			}
+		}
+		w.own = w.own[1:]
+		cells, err := w.tx.row(w.table, &w.view, k)
+		if err != nil {
+			w.err = err
+			return false
+		}
+		if cells == nil || !w.selects(cells) {
+			continue
+		}
+		for i, c := range w.o.Columns {
+			w.mine.Columns[i].AppendCell(cells[c])
+		}
+		w.keys = append(w.keys, k)
+	}
+	return w.finish()
+}
+
+// finish completes a batch of the transaction's rows, and reports whether it has any.
+func (w *ownWrites) finish() bool {
+	w.mine.Len = len(w.keys)
+	w.mine.Selection = w.mine.Selection.Resize(w.mine.Len)
+	w.mine.Selection.SetRange(0, w.mine.Len)
+	return w.mine.Len > 0
+}
+
+// selects reports whether the predicates of the scan are true for a row.
+func (w *ownWrites) selects(cells [][]byte) bool {
+	if w.o.Filter.All() {
+		return true
+	}
+	return w.o.Filter.EvalRow(func(id schema.ColumnID) []byte {
+		if i := w.view.Schema.IndexID(id); i >= 0 {
+			return cells[i]
+		}
+		return nil
+	})
+}
+
+// Seek is not supported: the scan of a transaction has no caller that needs it.
+func (w *ownWrites) Seek([]byte) error {
+	return fmt.Errorf("seek in the scan of a transaction that has written to the table")
+}

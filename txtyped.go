@@ -1,0 +1,55 @@
+package oribi
+
+import (
+	"iter"
+)
+
+// TxOf is a table with rows of type T in a transaction. See TableOf.In.
+type TxOf[T any] struct {
+	tx    *Tx
+	table *TableOf[T]
+}
+
+// In returns the table as a transaction sees it.
+func (t *TableOf[T]) In(tx *Tx) TxOf[T] { return TxOf[T]{tx, t} }
+
+// Get reads a row, as Tx.Get does.
+func (t TxOf[T]) Get(key any) (T, error) {
+	var row T
+	var b *binding
+	o := readOptions{fit: t.table.fit(&b)}
+	err := t.tx.get(t.table.Table, key, &o, func(_ *view, _ []int, cells [][]byte) error {
+		return t.table.read(b, &row, cells)
+	})
+	return row, err
+}
+
+// Scan reads rows in key order, as Tx.Scan does.
+func (t TxOf[T]) Scan(opts ...TypedTxScanOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		sc := t.tx.newScan(t.table.Table)
+		collectInto(&sc.o, opts)
+		At(t.tx.snapshot).apply(&sc.o)
+		t.table.scan(sc, yield)
+	}
+}
+
+// Insert adds rows. Errors: ErrKeyExists if the key of one exists; those of Tx.Row.
+func (t TxOf[T]) Insert(rows ...T) error { return t.Add(OpInsert, rows...) }
+
+// Upsert adds rows, or sets the struct's columns of those that exist. Errors: those of Tx.Row.
+func (t TxOf[T]) Upsert(rows ...T) error { return t.Add(OpUpsert, rows...) }
+
+// Update sets the struct's columns of rows. Errors: ErrNotFound if one does not exist; those of
+// Tx.Row.
+func (t TxOf[T]) Update(rows ...T) error { return t.Add(OpUpdate, rows...) }
+
+// Delete deletes the rows with the keys of the structs. It ignores other fields. Errors: ErrNotFound
+// if one does not exist; those of Tx.Row.
+func (t TxOf[T]) Delete(rows ...T) error { return t.Add(OpDelete, rows...) }
+
+// Add carries out one operation of any kind for each row, or none of them if one is refused. See
+// Tx.Row.
+func (t TxOf[T]) Add(op Op, rows ...T) error {
+	return t.tx.add(t.table.Table, func() { t.table.Add(op, t.tx.batch, rows...) })
+}
