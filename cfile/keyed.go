@@ -90,3 +90,30 @@ func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte
 		return nil
 	})
 }
+
+// VisitRow calls visit with the key and the value of a row of a Keyed file with a positional index,
+// under the conditions of VisitKey. Errors: ErrNotFound if row is after the last; ErrCorrupt, with
+// block and byte offset; visit's.
+func (r *Reader) VisitRow(row batch.Ordinal, visit func(key, value []byte) error) error {
+	if int64(row) >= r.info.Rows {
+		return r.errNotFound(row)
+	}
+	x, err := r.ordinalIndex()
+	if err != nil {
+		return err
+	}
+	return r.visit(x.blocks, x.find(uint32(row)), func(first batch.Ordinal, cells Cells) error {
+		if err := r.checkOrdinal(x, cells.b); err != nil {
+			return err
+		}
+		cell, err := cells.Cell(int(row - first))
+		if err != nil {
+			return err
+		}
+		key, value, err := SplitKeyed(cell)
+		if err != nil {
+			return r.at(cells.p, err)
+		}
+		return visit(key, value)
+	})
+}

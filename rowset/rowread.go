@@ -110,28 +110,32 @@ func (d *DiskRowSet) openStored() *rowFile {
 	return f
 }
 
-// storedRow returns the row with an encoded key from the row file and keeps it in the cache. ok is
-// false if there is no row file that can be read: the columns have the row too.
-func (d *DiskRowSet) storedRow(p bloom.Probe) (b *baseRow, found, ok bool) {
+// storedRow returns the row among candidates with an encoded key from the row file and keeps it in
+// the cache; nil if there is none. ok is false if there is no row file that can be read: the columns
+// have the row too.
+func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates) (b *baseRow, ok bool) {
 	f := d.openStored()
 	if f == nil {
-		return nil, false, false
+		return nil, false
 	}
-	filter, err := d.Filter()
+	if c.dir == nil {
+		filter, err := d.Filter()
+		if err != nil {
+			return nil, false // the caller gets the same error
+		}
+		if may, err := filter.MayContain(p); err != nil || !may {
+			return nil, err == nil
+		}
+	}
+	b, err := d.findStored(f, p.Key, c)
 	if err != nil {
-		return nil, false, false // the caller gets the same error
-	}
-	if may, err := filter.MayContain(p); err != nil || !may {
-		return nil, false, err == nil
-	}
-	if b, err = d.findStored(f, p.Key); err != nil {
 		d.noteDamage(err)
-		return nil, false, false
+		return nil, false
 	}
 	if b != nil {
 		d.keepBaseRow(p, b)
 	}
-	return b, b != nil, true
+	return b, true
 }
 
 // noteDamage notes that the row file is damaged, if err says so, and reports it once.
@@ -150,8 +154,22 @@ func isDamage(err error) bool {
 	return errors.Is(err, fault.ErrCorrupt) || errors.Is(err, fault.ErrUnsupported)
 }
 
-// findStored returns the row with an encoded key, nil if there is none. It reads one cblock.
-func (d *DiskRowSet) findStored(f *rowFile, key []byte) (b *baseRow, err error) {
+// findStored returns the row among candidates with an encoded key, nil if there is none. It reads
+// one cblock, except after a candidate with another key.
+func (d *DiskRowSet) findStored(f *rowFile, key []byte, c candidates) (b *baseRow, err error) {
+	if c.dir != nil && c.exact() {
+		for range maxTries {
+			err = f.file.VisitRow(c.row(), func(at, image []byte) error {
+				if bytes.Equal(at, key) {
+					b, err = d.makeBaseRow(f, c.row(), key, image)
+				}
+				return err
+			})
+			if err != nil || b != nil || !c.next() {
+				return b, err
+			}
+		}
+	}
 	err = f.file.VisitKey(key, func(row batch.Ordinal, image []byte) error {
 		b, err = d.makeBaseRow(f, row, key, image)
 		return err

@@ -71,6 +71,7 @@ type DiskRowSet struct {
 	index     lazy[*cfile.Reader]
 	filter    lazy[*bloom.Reader]
 	rows      lazy[*rowFile]
+	directory directory
 	rowsOff   atomic.Bool // the row file is damaged so that it does not open
 	rowsNoted atomic.Bool // the row file is damaged; Options.Damaged was called
 
@@ -274,6 +275,14 @@ func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
 	})
 }
 
+// keyBlock returns the block of KeyFile.
+func (d *DiskRowSet) keyBlock() block.ID {
+	if d.Schema.SingleKey() {
+		return d.columns[0].block
+	}
+	return d.Metadata().KeyIndex
+}
+
 // Filter returns the reader of the bloom file.
 func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 	if v := d.filter.val.Load(); v != nil {
@@ -311,17 +320,28 @@ func (d *DiskRowSet) SetStores(m *Metadata, t *delta.Tracker) {
 	d.state.Store(&State{Meta: m, Deltas: t})
 }
 
-// Find looks up an encoded key: in the cache, in the bloom file, then in the key index. The row may
-// be a ghost; see Live. Source: tablet spec §10.4.
+// Find looks up an encoded key: in the key directory, in the cache, in the bloom file, then in the
+// key index. The row may be a ghost; see Live. Source: tablet spec §10.4.
 func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
+	dir := d.keyDirectory()
+	if dir != nil && dir.Excludes(p.Hash()) {
+		return 0, false, nil
+	}
 	if b := d.cachedRow(p); b != nil {
 		return b.row, true, nil
 	}
-	return d.search(p)
+	c, ok := newCandidates(dir, p)
+	if !ok {
+		return 0, false, nil
+	}
+	return d.search(p, c)
 }
 
-// search is Find without the row cache.
-func (d *DiskRowSet) search(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
+// search is Find among candidates, without the row cache.
+func (d *DiskRowSet) search(p bloom.Probe, c candidates) (row batch.Ordinal, found bool, err error) {
+	if c.dir != nil {
+		return d.findCandidate(c, p.Key)
+	}
 	filter, err := d.Filter()
 	if err != nil {
 		return 0, false, err
@@ -329,7 +349,7 @@ func (d *DiskRowSet) search(p bloom.Probe) (row batch.Ordinal, found bool, err e
 	if may, err := filter.MayContain(p); err != nil || !may {
 		return 0, false, err
 	}
-	return d.seek(p.Key)
+	return d.seekExact(p.Key)
 }
 
 // seek finds the first row at or after an encoded key.
@@ -407,23 +427,9 @@ func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 // Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for
 // NULL. If there is no such row, found is false and dst is unchanged. Cells are never overwritten.
 func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
-	var row batch.Ordinal
-	var image []byte
-	cached := d.cachedRow(p)
-	if cached != nil {
-		row, image = cached.row, cached.imageFor(d.rowFormat)
-	}
-	if image == nil {
-		if b, found, ok := d.storedRow(p); ok {
-			if !found {
-				return dst, false, nil
-			}
-			row, image = b.row, b.image
-		} else if cached == nil {
-			if row, found, err = d.search(p); err != nil || !found {
-				return dst, false, err
-			}
-		}
+	row, image, found, err := d.locate(p)
+	if err != nil || !found {
+		return dst, false, err
 	}
 	var state delta.RowState
 	if err := d.Tracker().RowAt(row, snap, &state); err != nil || state.Deleted {
@@ -436,6 +442,36 @@ func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]
 		d.keepRow(p, row, cells[len(dst):])
 	}
 	return cells, true, nil
+}
+
+// locate looks up an encoded key. image is the row's base data, nil if it is to be read from the
+// columns.
+func (d *DiskRowSet) locate(p bloom.Probe) (row batch.Ordinal, image []byte, found bool, err error) {
+	dir := d.keyDirectory()
+	if dir != nil && dir.Excludes(p.Hash()) {
+		return 0, nil, false, nil
+	}
+	cached := d.cachedRow(p)
+	if cached != nil {
+		if image = cached.imageFor(d.rowFormat); image != nil {
+			return cached.row, image, true, nil
+		}
+	}
+	c, ok := newCandidates(dir, p)
+	if !ok {
+		return 0, nil, false, nil
+	}
+	if b, ok := d.storedRow(p, c); ok {
+		if b == nil {
+			return 0, nil, false, nil
+		}
+		return b.row, b.image, true, nil
+	}
+	if cached != nil {
+		return cached.row, nil, true, nil
+	}
+	row, found, err = d.search(p, c)
+	return row, nil, found, err
 }
 
 // appendCells appends cells of a row: from its changes, from image, or, if image is nil, from the
@@ -588,7 +624,7 @@ func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 
 // CheckKey looks up the key of a row, which the bloom file and the key index must find.
 func (d *DiskRowSet) CheckKey(key []byte, row int64) error {
-	at, found, err := d.Find(bloom.MakeProbe(key))
+	at, found, err := d.search(bloom.MakeProbe(key), candidates{})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ func (d *DiskRowSet) Successor(m *Metadata) (*DiskRowSet, error) {
 		return nil, err
 	}
 	n.encoder, n.rowFormat = d.encoder, d.rowFormat // cached base rows are identified by their format
+	n.directory.kept.Store(d.directory.kept.Load())
 	if mem := d.Tracker().Mem; mem != nil {
 		n.Adopt(mem)
 	}

@@ -40,6 +40,7 @@ var floors = map[string]int{
 	"carbondata": 5,
 
 	"cfile":           4,
+	"internal/keydir": 4,
 	"internal/record": 4,
 
 	"internal/encoding":     3,

@@ -13,7 +13,7 @@ var productModules = map[string][]string{
 	"github.com/pierrec/lz4/v4":           {"internal/compress", "hfile"},                             // LZ4
 	"github.com/klauspost/compress":       {"internal/compress", "hfile", "carbondata", command},      // Snappy, gzip, Zstandard; packed input files
 	"github.com/bits-and-blooms/bloom/v3": {"batch", ""},                                              // filters as predicates of scans; in tests an oracle
-	"github.com/zeebo/xxh3":               {"blockmanager", "internal/wal"},                           // checksums of blocks and frames
+	"github.com/zeebo/xxh3":               {"blockmanager", "internal/keydir", "internal/wal"},        // checksums of blocks and frames
 	"google.golang.org/protobuf":          {"internal", "bloom", "cfile", "delta", "rowset", "hfile"}, // messages of the formats
 	"golang.org/x/sys":                    {"vfs", "internal/encoding"},                               // fallocate, hole punching, locks; processor features
 	"golang.org/x/time":                   {""},                                                       // limit of the bandwidth of compactions

@@ -1,0 +1,156 @@
+package rowset
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/keydir"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// eagerDirectories makes all rowsets have key directories, with at most that many groups, until the
+// test ends.
+func eagerDirectories(t testing.TB, groups int64) {
+	keydir.Eager.Store(true)
+	groupLimit = groups
+	t.Cleanup(func() {
+		keydir.Eager.Store(false)
+		groupLimit = keydir.MaxGroups
+	})
+}
+
+func (w *testRowSet) hasDirectory(set *DiskRowSet) bool {
+	v, _ := set.opts.Cache.Get(set.directoryKey())
+	return v != nil
+}
+
+// absentKey returns a key that no row has, near one that a row has.
+func (w *testRowSet) absentKey(r *rand.Rand) []byte {
+	for {
+		key := bytes.Clone(w.rows[r.IntN(len(w.rows))].key)
+		if n := r.IntN(len(key) + 1); n == len(key) || r.IntN(4) == 0 {
+			key = append(key, byte(r.IntN(3)))
+		} else {
+			key[n] ^= 1 << r.IntN(8)
+		}
+		if w.indexOf(key) < 0 {
+			return key
+		}
+	}
+}
+
+func (w *testRowSet) indexOf(key []byte) int {
+	i, found := slices.BinarySearchFunc(w.rows, key, func(m modelRow, key []byte) int { return bytes.Compare(m.key, key) })
+	if !found {
+		return -1
+	}
+	return i
+}
+
+func TestKeyDirectoryFindsWhatTheKeyIndexFinds(t *testing.T) {
+	for _, groups := range []int64{keydir.MaxGroups, 4} {
+		eagerDirectories(t, groups)
+		withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
+			set := w.cached(t, cache.New(16<<20))
+			defer set.Unref()
+			for i := range w.rows {
+				p := bloom.MakeProbe(w.rows[i].key)
+				if row, found, err := set.Find(p); err != nil || !found || int(row) != i {
+					t.Fatalf("key %x: row %d, %t, %v, want %d", p.Key, row, found, err, i)
+				}
+				p = bloom.MakeProbe(w.absentKey(r))
+				if row, found, err := set.Find(p); err != nil || found {
+					t.Fatalf("key %x, which no row has: row %d, %t, %v", p.Key, row, found, err)
+				}
+			}
+			w.checkGets(t, r, set)
+			if !w.hasDirectory(set) {
+				t.Error("there is no directory")
+			}
+		})
+	}
+}
+
+// The hash of a key may be that of another: the directory's answer is compared with the key.
+func TestKeyDirectoryComparesKeys(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.Int64}}, 1), 300)
+	for _, row := range []*Metadata{w.set.Metadata(), w.stored(t, r)} {
+		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := keydir.New(300, 300) // of rows whose keys have one hash
+		key := w.absentKey(r)
+		p := bloom.MakeProbe(key)
+		for at := range int64(len(w.rows)) {
+			if !same.Add(p.Hash(), at) {
+				t.Fatalf("row %d does not fit", at)
+			}
+		}
+		set.opts.Cache.Put(set.directoryKey(), same, same.Size())
+		set.directory.kept.Store(true)
+		if row, found, err := set.Find(p); found || err != nil {
+			t.Errorf("an absent key is found in row %d, %v", row, err)
+		}
+		if _, found, err := set.Get(p, mvcc.Everything, []int{0, 1}, nil); found || err != nil {
+			t.Errorf("an absent key is read: %v", err)
+		}
+		set.Unref()
+	}
+}
+
+// A rowset counts lookups until a directory pays, and again after the directory was evicted.
+func TestKeyDirectoryIsMadeWhenItPays(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}}, 1), 400)
+	c := cache.New(16 << 20)
+	set := w.cached(t, c)
+	defer set.Unref()
+	for _, limit := range []int64{16 << 20, 16 << 20, 1000} {
+		c.SetLimit(0)
+		c.SetLimit(limit)
+		n := 0
+		for ; !w.hasDirectory(set) && n < 1000; n++ {
+			if _, found, err := set.Find(bloom.MakeProbe(w.absentKey(r))); found || err != nil {
+				t.Fatal(found, err)
+			}
+		}
+		want := len(w.rows) / lookupRows
+		if limit < 1<<20 {
+			want = 1000 // there is no room for it
+		}
+		if n != want {
+			t.Errorf("%d lookups before there is a directory of %d rows in a cache of %d bytes, want %d", n, len(w.rows), limit, want)
+		}
+	}
+}
+
+func TestLookupsOfAbsentKeysDoNotAllocate(t *testing.T) {
+	eagerDirectories(t, keydir.MaxGroups)
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.Int32}}, 2), 100)
+	set := w.cached(t, cache.New(16<<20))
+	defer set.Unref()
+	cols := allOf(w.schema)
+	p := bloom.MakeProbe(w.absentKey(r))
+	for range 2 {
+		n := testing.AllocsPerRun(10, func() {
+			_, found, err := set.Find(p)
+			_, got, err2 := set.Get(p, mvcc.Everything, cols, nil)
+			if found || got || err != nil || err2 != nil {
+				t.Error(found, got, err, err2)
+			}
+		})
+		if n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		p = bloom.MakeProbe(w.absentKey(r))
+	}
+}
