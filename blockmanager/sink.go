@@ -3,6 +3,7 @@ package blockmanager
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -14,6 +15,9 @@ import (
 // sync.
 const sinkBuffer = 256 << 10
 
+// sinkBuffers are buffers of that size that no sink uses.
+var sinkBuffers = sync.Pool{New: func() any { return new([sinkBuffer]byte) }}
+
 // sink takes the bytes of one block. From its first write to a container until it is finished or
 // dropped, no other sink writes there, so the block is contiguous.
 type sink struct {
@@ -24,7 +28,8 @@ type sink struct {
 	tail []byte // at least the last footerProbe bytes, or all of them
 	err  error  // the first error; nothing is written after it
 
-	buf     []byte // bytes from written on
+	buf     []byte            // bytes from written on
+	full    *[sinkBuffer]byte // memory of buf, unless that is small
 	in      *container
 	start   int64 // where the block begins in it
 	written int64
@@ -52,7 +57,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	s.size += int64(len(p))
 	n := len(p)
 	if len(s.buf)+len(p) < sinkBuffer {
-		s.buf = append(s.buf, p...)
+		s.keep(p)
 		return n, nil
 	}
 	if err := s.flush(); err != nil {
@@ -64,8 +69,26 @@ func (s *sink) Write(p []byte) (int, error) {
 		}
 		return n, nil
 	}
-	s.buf = append(s.buf, p...)
+	s.keep(p)
 	return n, nil
+}
+
+// keep appends p to the buffer, which has room for it. Only that of a block that is not small takes
+// the whole size at once: many small blocks may be written at the same time.
+func (s *sink) keep(p []byte) {
+	if n := len(s.buf) + len(p); s.full == nil && n > sinkBuffer/8 {
+		s.full = sinkBuffers.Get().(*[sinkBuffer]byte)
+		s.buf = append(s.full[:0], s.buf...)
+	}
+	s.buf = append(s.buf, p...)
+}
+
+// release drops the buffer.
+func (s *sink) release() {
+	if s.full != nil {
+		sinkBuffers.Put(s.full)
+	}
+	s.buf, s.full = nil, nil
 }
 
 func (s *sink) keepTail(p []byte) {
@@ -125,7 +148,8 @@ func (s *sink) finish() (blockRow, error) {
 	if err := s.flush(); err != nil {
 		return blockRow{}, err
 	}
-	s.err, s.buf = errSinkEnded, nil
+	s.err = errSinkEnded
+	s.release()
 	row := blockRow{container: s.in.id, off: s.start, length: s.size, sum: s.sum.Sum64()}
 	row.identity = identity(m.o.Instance, s.id, &row, s.tail[max(0, len(s.tail)-footerProbe):])
 	return row, nil
@@ -136,7 +160,7 @@ func (s *sink) drop() {
 	if s.err == nil {
 		s.err = errSinkEnded
 	}
-	s.buf = nil
+	s.release()
 	if s.in != nil {
 		s.c.mu.Lock()
 		defer s.c.mu.Unlock()

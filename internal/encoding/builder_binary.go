@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/oribi-db/oribi/batch"
@@ -99,34 +100,40 @@ type prefixBuilder struct {
 }
 
 func (b *prefixBuilder) Append(v *batch.Vector, from, to int) int {
-	before, i := b.n, from
-	for ; i < to && !b.Full(); i++ {
-		b.add(byteString(v, i))
-	}
-	b.note(before, v, from, i)
-	return i - from
+	return b.append(v, from, to, b.blockBytes)
 }
 
 func (b *prefixBuilder) AppendAll(v *batch.Vector, from, to int) {
-	before := b.n
-	for i := from; i < to; i++ {
-		b.add(byteString(v, i))
-	}
-	b.note(before, v, from, to)
+	b.append(v, from, to, math.MaxInt)
 }
 
-func (b *prefixBuilder) add(value []byte) {
-	shared := 0
-	if b.n%b.interval != 0 {
-		shared = commonPrefix(b.previous, value)
-	} else if b.n > 0 {
-		b.restarts = append(b.restarts, uint32(len(b.entries)))
+// append appends cells [from, to) of v until the entries have more than limit bytes. It returns how
+// many it appended.
+func (b *prefixBuilder) append(v *batch.Vector, from, to, limit int) int {
+	before, i, previous := b.n, from, b.previous
+	for ; i < to && len(b.entries) <= limit; i++ {
+		value := byteString(v, i)
+		shared := 0
+		if b.n%b.interval != 0 {
+			shared = commonPrefix(previous, value)
+		} else if b.n > 0 {
+			b.restarts = append(b.restarts, uint32(len(b.entries)))
+		}
+		if shared|(len(value)-shared) < 1<<7 {
+			b.entries = append(b.entries, byte(shared), byte(len(value)-shared)) // nearly all
+		} else {
+			b.entries = coding.AppendUvarint32(b.entries, uint32(shared))
+			b.entries = coding.AppendUvarint32(b.entries, uint32(len(value)-shared))
+		}
+		b.entries = append(b.entries, value[shared:]...)
+		previous = value
+		b.n++
 	}
-	b.entries = coding.AppendUvarint32(b.entries, uint32(shared))
-	b.entries = coding.AppendUvarint32(b.entries, uint32(len(value)-shared))
-	b.entries = append(b.entries, value[shared:]...)
-	b.previous = append(b.previous[:shared], value[shared:]...)
-	b.n++
+	if i > from {
+		b.previous = append(b.previous[:0], previous...)
+	}
+	b.note(before, v, from, i)
+	return i - from
 }
 
 func (b *prefixBuilder) Full() bool { return len(b.entries) > b.blockBytes }

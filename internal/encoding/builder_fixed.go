@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
@@ -207,20 +208,27 @@ func (b *shuffleBuilder) narrowed() (cells []byte, width int) {
 	if b.typ != schema.Uint32 {
 		return b.cells, b.typ.Width()
 	}
-	var seen uint32
-	for c := b.cells; len(c) > 0; c = c[4:] {
-		seen |= binary.LittleEndian.Uint32(c)
+	var seen uint64 // of pairs of cells
+	c := b.cells
+	for ; len(c) >= 8; c = c[8:] {
+		seen |= binary.LittleEndian.Uint64(c)
 	}
-	b.narrow = b.narrow[:0]
-	switch {
-	case seen <= 0xff:
-		for c := b.cells; len(c) > 0; c = c[4:] {
-			b.narrow = append(b.narrow, c[0])
+	seen |= seen >> 32
+	if len(c) > 0 {
+		seen |= uint64(binary.LittleEndian.Uint32(c))
+	}
+	n := len(b.cells) / 4
+	switch greatest := uint32(seen); {
+	case greatest <= 0xff:
+		b.narrow = slices.Grow(b.narrow[:0], n)[:n]
+		for i := range b.narrow {
+			b.narrow[i] = b.cells[4*i]
 		}
 		return b.narrow, 1
-	case seen <= 0xffff:
-		for c := b.cells; len(c) > 0; c = c[4:] {
-			b.narrow = append(b.narrow, c[0], c[1])
+	case greatest <= 0xffff:
+		b.narrow = slices.Grow(b.narrow[:0], 2*n)[:2*n]
+		for i := range n {
+			b.narrow[2*i], b.narrow[2*i+1] = b.cells[4*i], b.cells[4*i+1]
 		}
 		return b.narrow, 2
 	}
