@@ -116,6 +116,17 @@ func (t *Table) CompactMajor(ctx context.Context, columns ...string) (Compaction
 	return t.work(ctx, "major compaction", func(ctx context.Context) (CompactionResult, error) { return t.tab.CompactMajor(ctx, columns) })
 }
 
+// Recompress rewrites columns of rowsets on disk so that they take less space: those for which the
+// schema wants a form other than that of a flush, if the rewrite pays. By default, these are the
+// byte strings, in LZ4 by a slower compressor; a column with the compression schema.LZ4HC or
+// schema.Dense says more. Changes of these columns in redo files become part of them, as in
+// CompactMajor. Rows and their history stay as they are. Background work does the same with rowsets
+// at rest, see Options.RecompressAfter. It does not flush memory. Writers wait and errors are as for
+// CompactMinor.
+func (t *Table) Recompress(ctx context.Context) (CompactionResult, error) {
+	return t.work(ctx, "recompress", t.tab.Recompress)
+}
+
 // CollectUndos removes what is older than the table's history, as far as it can without a rewrite:
 // whole undo files, and rowsets in which every row is deleted. Writers wait and errors are as for
 // CompactMinor.

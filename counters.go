@@ -33,7 +33,7 @@ type counters struct {
 }
 
 // jobKinds are the kinds of jobs, in the order of Metrics.Jobs.
-var jobKinds = []compaction.Kind{compaction.Flush, compaction.DeltaFlush, compaction.Merge, compaction.MinorDelta, compaction.MajorDelta, compaction.UndoGC, compaction.Ingest}
+var jobKinds = []compaction.Kind{compaction.Flush, compaction.DeltaFlush, compaction.Merge, compaction.MinorDelta, compaction.MajorDelta, compaction.Recompress, compaction.UndoGC, compaction.Ingest}
 
 // getSample is of how many calls of Get one is timed: reading the clock twice takes longer than all
 // else that is counted.

@@ -29,6 +29,8 @@ type fieldTag struct {
 	typ  reflect.Type
 	name string // of the column
 	key  bool
+
+	compression schema.Compression
 }
 
 var rowTypes sync.Map // reflect.Type → *rowType: the tags of a type are parsed once
@@ -57,7 +59,7 @@ func (rt *rowType) collect(typ reflect.Type, path []int, text string) error {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		tag := fieldTag{path: append(slices.Clip(path), i), text: text + "." + f.Name, typ: f.Type}
-		name, option, err := parseTag(f)
+		name, options, err := parseTag(f)
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", tag.text, err)
@@ -70,7 +72,7 @@ func (rt *rowType) collect(typ reflect.Type, path []int, text string) error {
 			continue
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct && !isValue(f.Type.Elem()):
 			return fmt.Errorf("%s: an embedded pointer: embed the struct itself", tag.text)
-		case !f.IsExported() && name == "" && option == "":
+		case !f.IsExported() && name == "" && options == tagOptions{}:
 			continue
 		case !f.IsExported():
 			return fmt.Errorf("%s: the field has a tag but is not exported", tag.text)
@@ -82,29 +84,45 @@ func (rt *rowType) collect(typ reflect.Type, path []int, text string) error {
 				return fmt.Errorf("%s: column %q is also that of %s", tag.text, name, other.text)
 			}
 		}
-		tag.name, tag.key = name, option == "key"
+		tag.name, tag.key, tag.compression = name, options.key, options.compression
 		rt.tags = append(rt.tags, tag)
 	}
 	return nil
 }
 
-// parseTag returns the column's name, empty if the tag gives none, and the option, "key" or none.
-func parseTag(f reflect.StructField) (name, option string, err error) {
+// tagOptions is what follows the name in a tag.
+type tagOptions struct {
+	key         bool
+	compression schema.Compression
+}
+
+// parseTag returns the column's name, empty if the tag gives none, and the options.
+func parseTag(f reflect.StructField) (name string, o tagOptions, err error) {
 	tag, ok := f.Tag.Lookup("oribi")
 	if !ok {
 		if strings.Contains(strings.ToLower(string(f.Tag)), "oribi") {
-			return "", "", fmt.Errorf("malformed tag `%s`, want oribi:\"name\" or oribi:\"name,key\"", f.Tag)
+			return "", o, fmt.Errorf("malformed tag `%s`, want oribi:\"name\" or oribi:\"name,key\"", f.Tag)
 		}
-		return "", "", nil
+		return "", o, nil
 	}
-	name, option, found := strings.Cut(tag, ",")
-	if found && option != "key" {
-		return "", "", fmt.Errorf("tag option %q, want \"key\" or none", option)
-	}
+	name, rest, found := strings.Cut(tag, ",")
 	if name == "-" && found {
-		return "", "", fmt.Errorf("tag %q: a field that is no column cannot be a key", tag)
+		return "", o, fmt.Errorf("tag %q: a field that is no column has no options", tag)
 	}
-	return name, option, nil
+	for found {
+		var option string
+		switch option, rest, found = strings.Cut(rest, ","); option {
+		case "key":
+			o.key = true
+		case "lz4hc":
+			o.compression = schema.LZ4HC
+		case "dense":
+			o.compression = schema.Dense
+		default:
+			return "", o, fmt.Errorf("tag option %q, want \"key\", \"lz4hc\", or \"dense\"", option)
+		}
+	}
+	return name, o, nil
 }
 
 // isValue reports whether a struct type is the value of one column.
@@ -198,7 +216,7 @@ func SchemaOf[T any]() (*schema.Schema, error) {
 	keys := 0
 	for i := range rt.tags {
 		tag := &rt.tags[i]
-		c := schema.Column{Name: tag.name}
+		c := schema.Column{Name: tag.name, Compression: tag.compression}
 		ft := tag.typ
 		if ft.Kind() == reflect.Pointer {
 			c.Nullable, ft = true, ft.Elem()

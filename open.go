@@ -305,9 +305,11 @@ func (s *Store) tabletOptions() tablet.Options {
 		GrowMem:     s.budget.Grower(budget.MemRowSet),
 		TargetBytes: s.opts.RowSetBytes,
 		MergeBytes:  s.opts.MemoryLimit / 2,
-		Logger:      s.opts.Logger,
-		Progress:    s.opts.Progress,
-		Throttle:    s.throttle,
+
+		RecompressAfter: s.opts.RecompressAfter,
+		Logger:          s.opts.Logger,
+		Progress:        s.opts.Progress,
+		Throttle:        s.throttle,
 	}
 }
 

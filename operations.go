@@ -20,7 +20,7 @@ type operation struct {
 	maintenance.Operation
 	table   *Table                 // nil for LogGC and Reclaim
 	version uint64                 // of the table for which the operation was listed
-	deltas  compaction.DeltaChoice // Minor, Major, UndoGC
+	deltas  compaction.DeltaChoice // Minor, Major, Recompress, UndoGC
 	plan    tablet.MergePlan       // Merge
 }
 
@@ -29,7 +29,7 @@ func (op *operation) rowsets() []uint64 {
 	switch op.Kind {
 	case maintenance.Merge:
 		return op.plan.RowSets
-	case maintenance.Minor, maintenance.Major:
+	case maintenance.Minor, maintenance.Major, maintenance.Recompress:
 		return []uint64{op.deltas.RowSet}
 	}
 	return nil
@@ -237,7 +237,7 @@ func (b *background) perform(ctx context.Context, op operation) (bytes int64, er
 	case maintenance.DeltaFlush:
 		r, err := op.table.tab.FlushDeltas(ctx)
 		return r.BytesWritten, err
-	case maintenance.Minor, maintenance.Major, maintenance.UndoGC:
+	case maintenance.Minor, maintenance.Major, maintenance.Recompress, maintenance.UndoGC:
 		return op.table.tab.CompactDeltas(ctx, op.deltas)
 	case maintenance.Merge:
 		b.mu.Lock()

@@ -26,6 +26,8 @@ const (
 	minSegmentBytes    = 4 << 10
 	maxSegmentBytes    = 1 << 30
 	minWorkers         = 2
+
+	defaultRecompressAfter = 24 * time.Hour
 )
 
 // Options configure Open. A nil *Options and zero fields mean the defaults. Open copies them.
@@ -91,6 +93,11 @@ type Options struct {
 	// call included. Flushes are not limited, and compactions are not while memory or the log is
 	// over its limit. Default: no limit.
 	CompactionBandwidth int64
+	// RecompressAfter is the age at which background work rewrites a rowset to take less space, as
+	// Table.Recompress does: the time since its rows or changes were last written by a flush or
+	// compaction. Default: one day. A negative age disables it, and so does a Clock that is not a
+	// physical one.
+	RecompressAfter time.Duration
 	// FlushBytes is the size at which a MemRowSet is flushed. Default: 64 MiB, or a quarter of
 	// MemoryLimit if that is less.
 	FlushBytes int64
@@ -180,6 +187,9 @@ func (o *Options) filled() Options {
 	}
 	if c.History == 0 {
 		c.History = defaultHistory
+	}
+	if c.RecompressAfter == 0 {
+		c.RecompressAfter = defaultRecompressAfter
 	}
 	if c.Clock == nil {
 		c.Clock = mvcc.NewHybridClock(nil)

@@ -75,14 +75,29 @@ func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Time
 
 // historyFloor returns the timestamp at which history begins by its age.
 func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
-	if historySec < 0 || !c.Physical() {
+	if historySec < 0 {
 		return mvcc.Min
 	}
-	now, err := c.Now()
-	if err != nil {
+	now := present(c)
+	if now == 0 {
 		return mvcc.Min
 	}
 	return mvcc.FromTime(now.Time().Add(-time.Duration(historySec) * time.Second))
+}
+
+// Now is 0 for a clock that is not a physical one.
+func (ts tabletStore) Now() mvcc.Timestamp { return present(ts.s.clock) }
+
+// present returns the time of a physical clock, else 0.
+func present(c mvcc.Clock) mvcc.Timestamp {
+	if !c.Physical() {
+		return 0
+	}
+	now, err := c.Now()
+	if err != nil {
+		return 0
+	}
+	return now
 }
 
 func (ts tabletStore) NextJob() uint64 { return ts.s.lastJob.Add(1) }

@@ -24,6 +24,7 @@ import (
 //	Host string `oribi:"host,key"` // column host, which SchemaOf puts into the key
 //	Size int64  `oribi:"size"`     // column size
 //	Note string                    // column note: without a tag, the field's name in lower case
+//	Text string `oribi:"text,dense"` // column text; SchemaOf sets its compression: lz4hc or dense
 //	Memo string `oribi:"-"`        // no column
 //
 // The fields of an embedded struct are fields of the row. These are errors: an embedded pointer, a

@@ -48,6 +48,7 @@ func putCRC(dst, covered []byte) { binary.LittleEndian.PutUint32(dst, coding.CRC
 type framer struct {
 	sink      block.Sink
 	codec     compress.Codec
+	hard      bool // compress for reading
 	checksums bool
 	offset    int64 // bytes of the file so far
 	packed    []byte
@@ -97,7 +98,12 @@ func (f *framer) writeForm(form []byte) (BlockPointer, uint32, error) {
 // pack returns the stored form in version 2: compressed or, if that does not save a tenth, raw.
 func (f *framer) pack(payload []byte) ([]byte, error) {
 	out := binary.LittleEndian.AppendUint32(f.packed[:0], uint32(len(payload)))
-	out, err := f.codec.Compress(out, payload)
+	var err error
+	if f.hard {
+		out, err = f.codec.CompressHard(out, payload)
+	} else {
+		out, err = f.codec.Compress(out, payload)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cfile: block %v: %w", f.sink.ID(), err)
 	}

@@ -41,7 +41,7 @@ func kuduCases() (all []kuduCase) {
 			if !enc.Allowed(typ) {
 				continue
 			}
-			for _, codec := range []schema.Compression{schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib} {
+			for _, codec := range []schema.Compression{schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib, schema.LZ4HC, schema.Dense} {
 				for k := range 4 {
 					o := WriterOptions{Type: typ, Encoding: enc, Compression: codec, Nullable: k&1 != 0, PositionalIndex: true, Exact: k&2 != 0}
 					all = append(all, kuduCase{o, !o.Exact})

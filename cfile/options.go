@@ -11,9 +11,11 @@ import (
 // WriterOptions describes a file's content and layout. The zero value of a field selects its
 // default.
 type WriterOptions struct {
-	Type        schema.Type
-	Encoding    schema.Encoding    // Auto: the type's default
-	Compression schema.Compression // default: LZ4 for byte strings, none for all else
+	Type     schema.Type
+	Encoding schema.Encoding // Auto: the type's default
+	// Compression is the codec; default: LZ4 for byte strings, none for all else. With LZ4HC and
+	// Dense the codec is LZ4 or Zlib, and a better compression takes more time.
+	Compression schema.Compression
 	Nullable    bool
 	Array       bool // cells are arrays whose elements have type Type; Nullable applies to whole cells
 
@@ -48,6 +50,8 @@ type WriterOptions struct {
 	// rows at a time, and bitshuffled values and dictionary codes, whose LZ4 streams have another
 	// form, take up to 18 % more bytes and are read faster. Kudu reads both.
 	Exact bool
+
+	hard bool // Compression was LZ4HC or Dense
 }
 
 // Defaults of WriterOptions. Source: cfile spec §11.5.
@@ -67,6 +71,9 @@ func (o *WriterOptions) resolve() error {
 	o.Encoding, o.Compression = o.Encoding.Resolve(o.Type), o.Compression.Resolve(o.Type)
 	if !o.Encoding.Allowed(o.Type) {
 		return fault.Unsupportedf("cfile: encoding %v for type %v", o.Encoding, o.Type)
+	}
+	if codec := o.Compression.Codec(); codec != o.Compression {
+		o.Compression, o.hard = codec, true
 	}
 	if _, err := compress.Lookup(int32(o.Compression)); err != nil {
 		return fault.Unsupportedf("cfile: compression %d", int32(o.Compression))

@@ -66,7 +66,7 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	}
 	w := &Writer{o: o, values: values}
 	w.words, _ = values.(encoding.DictionaryBuilder)
-	w.out = framer{sink: sink, codec: compress.Codec(o.Compression), checksums: !o.NoChecksums}
+	w.out = framer{sink: sink, codec: compress.Codec(o.Compression), hard: o.hard, checksums: !o.NoChecksums}
 	if o.PositionalIndex {
 		w.ordinals = newTreeBuilder(&w.out, o.IndexBlockBytes)
 	}

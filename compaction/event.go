@@ -12,6 +12,7 @@ const (
 	Merge      Kind = "merge"       // rowsets were merged into others
 	MinorDelta Kind = "minor"       // the redo files of a rowset were merged into one
 	MajorDelta Kind = "major"       // redos of a rowset were applied to its base data
+	Recompress Kind = "recompress"  // columns of a rowset were rewritten to be smaller
 	UndoGC     Kind = "undo-gc"     // undo files and rowsets of deleted rows below the history floor were dropped
 	Ingest     Kind = "ingest"      // rows in key order were written to rowsets without going through memory
 	Stall      Kind = "stall"       // a writer waited for memory; not a job

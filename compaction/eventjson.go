@@ -161,7 +161,7 @@ func parseEvent(line []byte, e *Event) error {
 	return nil
 }
 
-var kinds = []Kind{Flush, DeltaFlush, Merge, MinorDelta, MajorDelta, UndoGC, Ingest, Stall}
+var kinds = []Kind{Flush, DeltaFlush, Merge, MinorDelta, MajorDelta, Recompress, UndoGC, Ingest, Stall}
 
 // object reads an object with some of the members: at least those that are required.
 func (p eventParser) object(members []member, required ...string) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -45,7 +46,13 @@ func Major(ctx context.Context, job DeltaJob, cols []int) (*rowset.Metadata, err
 	if err := job.begin(job.columnsRead(cols)); err != nil {
 		return nil, err
 	}
-	m, err := newMajor(job, cols)
+	return runMajor(ctx, job, cols, nil)
+}
+
+// runMajor is Major for exactly cols. options are those of their files, by index in cols; nil means
+// those of a flush.
+func runMajor(ctx context.Context, job DeltaJob, cols []int, options []cfile.WriterOptions) (*rowset.Metadata, error) {
+	m, err := newMajor(job, cols, options)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +88,7 @@ type major struct {
 	seen   int64           // deltas read
 }
 
-func newMajor(job DeltaJob, cols []int) (*major, error) {
+func newMajor(job DeltaJob, cols []int, options []cfile.WriterOptions) (*major, error) {
 	s := job.Set.Schema
 	m := &major{job: job, schema: s, cols: cols, undo: deltaFile{creation: job.Creation, undo: true}, redo: deltaFile{creation: job.Creation},
 		cells: make([][]byte, len(cols))}
@@ -93,7 +100,7 @@ func newMajor(job DeltaJob, cols []int) (*major, error) {
 	if m.base, err = job.Set.NewBaseReader(job.columnsRead(cols)); err != nil {
 		return nil, err
 	}
-	if m.out, err = rowset.NewBaseWriter(job.Creation, s, cols); err == nil && job.RowFile {
+	if m.out, err = rowset.NewBaseWriter(job.Creation, s, cols, options); err == nil && job.RowFile {
 		err = m.out.AddRowFile(job.State.Meta.Columns)
 	}
 	return m, err
@@ -196,6 +203,8 @@ func (m *major) finish() (*rowset.Metadata, error) {
 	}
 	row := *old.Meta
 	row.Columns = slices.Clone(row.Columns)
+	m.out.SetBounds(old.Meta)
+	row.SetForms(m.schema, m.cols, false)
 	blocks, bytes, err := m.out.Finish()
 	if err != nil {
 		return nil, err

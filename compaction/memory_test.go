@@ -242,7 +242,7 @@ func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
 // A major compaction reuses the memory of undos when those of a window are in their file.
 func TestMajorReusesItsMemory(t *testing.T) {
 	d := overlapping(t, 1, 8*batch.WindowRows)[0]
-	m, err := newMajor(DeltaJob{Set: d, State: d.State(), Creation: &discard{}}, UpdatedColumns(memorySchema, d.Tracker()))
+	m, err := newMajor(DeltaJob{Set: d, State: d.State(), Creation: &discard{}}, UpdatedColumns(memorySchema, d.Tracker()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,10 +24,15 @@ type DeltaInfo struct {
 	// for they are not worth a commit one by one.
 	StaleBirths int
 	Gone        bool // no readable snapshot sees any of its rows
+	// Unsettled is the number of columns that RecompressSet would look at; 0 if the rowset is not at
+	// rest.
+	Unsettled int
+	Written   mvcc.Timestamp // if Unsettled is not 0: when the base or the redos were last written; 0: unknown
 }
 
-// DescribeDeltas returns the DeltaInfo of a rowset; floor is the history floor.
-func DescribeDeltas(s *rowset.State, floor mvcc.Timestamp) DeltaInfo {
+// DescribeDeltas returns the DeltaInfo of a rowset of a table with that schema. floor is the history
+// floor. A rowset whose base and redos were written at or before rest may be at rest; 0: none is.
+func DescribeDeltas(s *rowset.State, table *schema.Schema, floor, rest mvcc.Timestamp) DeltaInfo {
 	in := DeltaInfo{RowSet: s.Meta.ID, RedoBytes: sizeOf(s.Deltas.Redo), Redos: len(s.Deltas.Redo), OfColumns: len(s.Meta.Columns), Gone: Gone(s, floor)}
 	in.BaseBytes = s.Meta.Bytes - in.RedoBytes - sizeOf(s.Deltas.Undo)
 	var updated []schema.ColumnID
@@ -38,6 +43,7 @@ func DescribeDeltas(s *rowset.State, floor mvcc.Timestamp) DeltaInfo {
 	}
 	slices.Sort(updated)
 	in.Columns = len(slices.Compact(updated))
+	in.describeRest(s, table, rest)
 	for _, f := range s.Deltas.Undo {
 		if stale(f, floor) {
 			in.StaleUndos++
@@ -56,12 +62,12 @@ func stale(f *delta.File, floor mvcc.Timestamp) bool { return f.Stats().Max <= f
 
 // DeltaChoice is a delta compaction and its reason, in one sentence.
 type DeltaChoice struct {
-	Kind    Kind     // MinorDelta, MajorDelta or UndoGC
+	Kind    Kind     // MinorDelta, MajorDelta, Recompress, or UndoGC
 	RowSet  uint64   // not for UndoGC, which covers all rowsets
 	Columns []string // of a major compaction; none = all that redos change
 	Why     string
 
-	Quality float64 // how much faster it makes reads, at most 1; 0 for UndoGC
+	Quality float64 // how much faster it makes reads, at most 1; 0 for UndoGC, next to nothing for Recompress
 	Bytes   int64   // that it reads and writes, estimated; 0 for UndoGC
 	Frees   int64   // bytes of the files and the metadata that UndoGC removes
 }
@@ -71,15 +77,17 @@ const (
 	redosQuality  = 100 // number of redo files whose merge has quality 1
 	redoBaseRatio = 3   // redos larger than 1/3 of the base are folded into it
 	birthBytes    = 18  // of a birth in the metadata, about
+
+	restQuality = 1e-6 // of recompressing a rowset: after everything else
 )
 
 // PickDeltas chooses the delta compactions that are due, at most one of each kind: the removal of
 // files, which rewrites nothing; of the rowsets whose redos are more than a third of their base,
 // the one with the largest share; of the others with more than eight redo files, the one with the
-// most. It does not choose the same again until more has been written. Source: tablet spec §14.3,
+// most; of the others at rest that RecompressSet would look at, the one that was written first. It does not choose the same again until more has been written. Source: tablet spec §14.3,
 // with other limits.
 func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
-	var major, minor *DeltaInfo
+	var major, minor, oldest *DeltaInfo
 	files, births, sets, frees := 0, 0, 0, int64(0)
 	for i := range infos {
 		in := &infos[i]
@@ -99,6 +107,8 @@ func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 			}
 		case in.Redos > maxRedos && (minor == nil || in.Redos > minor.Redos):
 			minor = in
+		case in.Unsettled > 0 && (oldest == nil || in.Written < oldest.Written):
+			oldest = in
 		}
 	}
 	if files+births+sets > 0 {
@@ -111,6 +121,10 @@ func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 	if minor != nil {
 		picked = append(picked, DeltaChoice{Kind: MinorDelta, RowSet: minor.RowSet, Quality: min(1, float64(minor.Redos)/redosQuality), Bytes: 2 * minor.RedoBytes,
 			Why: fmt.Sprintf("%d redo files", minor.Redos)})
+	}
+	if oldest != nil {
+		picked = append(picked, DeltaChoice{Kind: Recompress, RowSet: oldest.RowSet, Quality: restQuality, Bytes: oldest.recompressBytes(),
+			Why: fmt.Sprintf("at rest, %d columns", oldest.Unsettled)})
 	}
 	return picked
 }

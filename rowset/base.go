@@ -1,6 +1,7 @@
 package rowset
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -146,11 +147,16 @@ type BaseWriter struct {
 	picked   []*batch.Vector
 }
 
-// NewBaseWriter begins a file for each of cols, which are indexes in the schema.
-func NewBaseWriter(c Creation, s *schema.Schema, cols []int) (*BaseWriter, error) {
+// NewBaseWriter begins a file for each of cols, which are indexes in the schema. options are those
+// of their files, by index in cols; nil means those of a flush.
+func NewBaseWriter(c Creation, s *schema.Schema, cols []int, options []cfile.WriterOptions) (*BaseWriter, error) {
 	w := &BaseWriter{schema: s, creation: c, cols: cols}
-	for _, i := range cols {
-		p, err := newColumnOutput(c, s, i, nil)
+	for k, i := range cols {
+		o := columnOptions(s, i, nil)
+		if options != nil {
+			o = options[k]
+		}
+		p, err := newColumnOutput(c, s, i, o)
 		if err != nil {
 			return nil, err
 		}
@@ -173,6 +179,14 @@ func (w *BaseWriter) AddRowFile(blocks []ColumnBlock) (err error) {
 	return err
 }
 
+// SetBounds adds the bounds of the rowset to the file of the key column, if w writes a key of one
+// column.
+func (w *BaseWriter) SetBounds(m *Metadata) {
+	if k := slices.Index(w.cols, 0); k >= 0 && w.schema.SingleKey() {
+		addBounds(w.outputs[k].w, m)
+	}
+}
+
 // RowFile returns the block and the size of the finished row file; 0 if there is none.
 func (w *BaseWriter) RowFile() (id block.ID, bytes int64) {
 	if w.rows.sink == nil {
@@ -186,20 +200,19 @@ func (w *BaseWriter) RowFile() (id block.ID, bytes int64) {
 // uncached row would cost 2.5 MiB. The LZ4 window is at most 64 KiB.
 const stringBlockBytes = 32 << 10
 
-func newColumnOutput(c Creation, s *schema.Schema, i int, words *Dictionaries) (output[*cfile.Writer], error) {
-	col := &s.Columns[i]
-	stringBytes := int(col.BlockBytes)
-	if stringBytes == 0 {
-		stringBytes = stringBlockBytes
-	}
-	encoding := col.Encoding.Resolve(col.Stored())
-	p, err := newOutput(c, func(sink block.Sink) (*cfile.Writer, error) {
-		return cfile.NewWriter(sink, cfile.WriterOptions{Type: col.Stored(), Encoding: encoding, Compression: col.Compression.Resolve(col.Stored()),
-			NoWords:  encoding == schema.Dictionary && words.skip(col.ID),
-			Nullable: col.Nullable, Array: col.Type == schema.Array, BlockBytes: int(col.BlockBytes), StringBytes: stringBytes, PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()})
-	})
+// columnOptions returns how a flush or a merge writes column i of s.
+func columnOptions(s *schema.Schema, i int, words *Dictionaries) cfile.WriterOptions {
+	c := &s.Columns[i]
+	encoding := c.Encoding.Resolve(c.Stored())
+	return cfile.WriterOptions{Type: c.Stored(), Encoding: encoding, NoWords: encoding == schema.Dictionary && words.skip(c.ID),
+		Compression: c.Compression.Fast(), Nullable: c.Nullable, Array: c.Type == schema.Array,
+		BlockBytes: int(c.BlockBytes), StringBytes: cmp.Or(int(c.BlockBytes), stringBlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()}
+}
+
+func newColumnOutput(c Creation, s *schema.Schema, i int, o cfile.WriterOptions) (output[*cfile.Writer], error) {
+	p, err := newOutput(c, func(sink block.Sink) (*cfile.Writer, error) { return cfile.NewWriter(sink, o) })
 	if err != nil {
-		return p, fmt.Errorf("column %q: %w", col.Name, err)
+		return p, fmt.Errorf("column %q: %w", s.Columns[i].Name, err)
 	}
 	return p, nil
 }

@@ -45,6 +45,17 @@ type Metadata struct {
 	MaxTimestamp   mvcc.Timestamp
 	Bytes          int64 // of all its blocks
 	RowFileBytes   int64 // of the row file
+
+	// Forms are the columns that were rewritten to be smaller, or found to be small already.
+	Forms []Form
+	// Written is when the base data or the redos were last written; 0: unknown.
+	Written mvcc.Timestamp
+}
+
+// Form is the compression for which a column was rewritten: schema.LZ4HC or schema.Dense.
+type Form struct {
+	ID          schema.ColumnID
+	Compression schema.Compression
 }
 
 // Blocks appends the IDs of all blocks of the rowset to dst.
@@ -78,6 +89,8 @@ func (r *Metadata) Encode() []byte {
 		RowFile:      uint64(r.RowFile),
 		RowFileBytes: uint64(r.RowFileBytes),
 		Births:       birthMessages(r.Births),
+		Forms:        formMessages(r.Forms),
+		Written:      uint64(r.Written),
 	})
 }
 
@@ -144,6 +157,8 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 		RowFile:        block.ID(m.RowFile),
 		RowFileBytes:   int64(m.RowFileBytes),
 		Births:         births(m.Births),
+		Forms:          forms(m.Forms),
+		Written:        mvcc.Timestamp(m.Written),
 	}
 	for _, c := range d.Columns {
 		r.Columns = append(r.Columns, ColumnBlock{ID: schema.ColumnID(c.GetColumnId()), Block: block.ID(c.GetBlock().GetId())})
@@ -186,6 +201,24 @@ func births(ms []*kudupb.BirthRow) []delta.Birth {
 	var out []delta.Birth
 	for _, m := range ms {
 		out = append(out, delta.Birth{First: m.First, Rows: m.Rows, TS: mvcc.Timestamp(m.Timestamp)})
+	}
+	return out
+}
+
+func formMessages(forms []Form) []*kudupb.ColumnForm {
+	var out []*kudupb.ColumnForm
+	for _, f := range forms {
+		out = append(out, &kudupb.ColumnForm{Column: int32(f.ID), Compression: uint32(f.Compression)})
+	}
+	return out
+}
+
+// forms ignores nothing: a form of a newer version is one that this version does not want, so the
+// column is rewritten.
+func forms(ms []*kudupb.ColumnForm) []Form {
+	var out []Form
+	for _, m := range ms {
+		out = append(out, Form{ID: schema.ColumnID(m.Column), Compression: schema.Compression(m.Compression)})
 	}
 	return out
 }

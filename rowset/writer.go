@@ -72,7 +72,7 @@ func newWriter(c Creation, s *schema.Schema, id uint64, words *Dictionaries) (*W
 	w := &Writer{schema: s, creation: c, words: words, keys: &batch.Vector{Type: schema.Binary}}
 	w.row.ID, w.row.LastDurableDMS = id, -1
 	for i := range s.Columns {
-		p, err := newColumnOutput(c, s, i, words)
+		p, err := newColumnOutput(c, s, i, columnOptions(s, i, words))
 		if err != nil {
 			return nil, err
 		}
@@ -351,8 +351,7 @@ func (w *Writer) Finish() (*Metadata, error) {
 	if w.schema.SingleKey() {
 		bounds = w.columns[0].w
 	}
-	bounds.AddMetadata(minKeyPair, w.row.MinKey)
-	bounds.AddMetadata(maxKeyPair, w.row.MaxKey)
+	addBounds(bounds, &w.row)
 	if err := w.parts.run(w.finishPart); err != nil {
 		return nil, err
 	}
@@ -367,6 +366,12 @@ func (w *Writer) Finish() (*Metadata, error) {
 	}
 	row := w.row
 	return &row, nil
+}
+
+// addBounds adds the bounds of a rowset to its key file.
+func addBounds(w *cfile.Writer, m *Metadata) {
+	w.AddMetadata(minKeyPair, m.MinKey)
+	w.AddMetadata(maxKeyPair, m.MaxKey)
 }
 
 // sinks returns the blocks created so far.

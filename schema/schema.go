@@ -177,7 +177,7 @@ func (c *Column) check(key bool) error {
 		return fail("arrays of %s are not supported", c.Element)
 	case !c.Encoding.Allowed(c.Stored()):
 		return fail("encoding %s does not fit type %s", c.Encoding, c.Stored())
-	case c.Compression < 0 || int(c.Compression) >= len(compressionNames):
+	case !c.Compression.Valid():
 		return fail("unknown compression %d", int32(c.Compression))
 	case c.BlockBytes != 0 && (c.BlockBytes < minBlockBytes || c.BlockBytes > maxBlockBytes):
 		return fail("block size %d is not 0 and not between %d and %d", c.BlockBytes, minBlockBytes, maxBlockBytes)

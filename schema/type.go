@@ -209,21 +209,65 @@ const (
 	Zlib               Compression = 4
 )
 
-var compressionNames = [...]string{"DEFAULT_COMPRESSION", "NO_COMPRESSION", "SNAPPY", "LZ4", "ZLIB"}
+// Attributes of columns that Kudu does not have. They are no codecs: files have the one that Codec
+// returns. File format: never change the numbers.
+const (
+	LZ4HC Compression = 64 // LZ4 by a compressor that takes longer and finds more
+	Dense Compression = 65 // the smallest form that Kudu reads
+)
 
-// String returns Kudu's name of the codec.
+var compressionNames = map[Compression]string{DefaultCompression: "DEFAULT_COMPRESSION", NoCompression: "NO_COMPRESSION", Snappy: "SNAPPY",
+	LZ4: "LZ4", Zlib: "ZLIB", LZ4HC: "LZ4HC", Dense: "DENSE"}
+
+// Valid reports whether c is a compression that a column can have.
+func (c Compression) Valid() bool { return compressionNames[c] != "" }
+
+// Codec returns c as Kudu knows it: LZ4 for LZ4HC, Zlib for Dense, all else as it is.
+func (c Compression) Codec() Compression {
+	switch c {
+	case LZ4HC:
+		return LZ4
+	case Dense:
+		return Zlib
+	}
+	return c
+}
+
+// Fast returns the compression of files that are written once and soon merged with others: c, or
+// DefaultCompression for LZ4HC and Dense.
+func (c Compression) Fast() Compression {
+	if c == LZ4HC || c == Dense {
+		return DefaultCompression
+	}
+	return c
+}
+
+// Harder returns the compression of files that are rewritten to be smaller: LZ4HC or Dense, or
+// DefaultCompression if c rules out both. By default, that is LZ4HC for byte strings. The planes of
+// numbers are computed with as they are stored, so they stay.
+func (c Compression) Harder(t Type) Compression {
+	switch {
+	case c == LZ4HC || c == Dense:
+		return c
+	case c == DefaultCompression && t.Variable():
+		return LZ4HC
+	}
+	return DefaultCompression
+}
+
+// String returns Kudu's name of the codec, or one of the same form.
 func (c Compression) String() string {
-	if c >= 0 && int(c) < len(compressionNames) {
-		return compressionNames[c]
+	if s, ok := compressionNames[c]; ok {
+		return s
 	}
 	return fmt.Sprintf("compression %d", int32(c))
 }
 
-// CompressionByName returns the codec with the given Kudu name.
+// CompressionByName returns the compression whose String is name.
 func CompressionByName(name string) (Compression, bool) {
 	for c, s := range compressionNames {
 		if s == name {
-			return Compression(c), true
+			return c, true
 		}
 	}
 	return 0, false

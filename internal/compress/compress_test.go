@@ -84,6 +84,57 @@ func TestStreamsOfKuduUnpack(t *testing.T) {
 	}
 }
 
+// CompressHard finds more than Compress, and obeys the rules for the end of an LZ4 block.
+func TestCompressHard(t *testing.T) {
+	r := newRand(t)
+	for _, c := range codecs {
+		var easy, hard int
+		for _, n := range []int{0, 1, 4, 12, 13, 14, 15, 16, 17, 20, 100, 8192, 65535, 65536, 65537, 200000} {
+			for _, src := range [][]byte{sample(r, n), sample(r, n), bytes.Repeat([]byte{7}, n)} {
+				packed, err := c.CompressHard([]byte("x"), src)
+				got := make([]byte, n)
+				if err == nil {
+					err = c.Decompress(got, packed[1:])
+				}
+				if err != nil || !bytes.Equal(got, src) {
+					t.Fatalf("%v: %d bytes do not come back: %v", c, n, err)
+				}
+				fast, err := c.Compress(nil, src)
+				if err != nil {
+					t.Fatal(err)
+				}
+				easy, hard = easy+len(fast), hard+len(packed)-1
+				if c == LZ4 {
+					checkLZ4End(t, packed[1:], n)
+				}
+			}
+		}
+		if hard > easy || c == LZ4 && hard == easy {
+			t.Errorf("%v: %d bytes, %d with less effort", c, hard, easy)
+		}
+	}
+}
+
+// checkLZ4End checks what Kudu's reader requires of the end of a block of n bytes.
+func checkLZ4End(t *testing.T, block []byte, n int) {
+	t.Helper()
+	at, out, last := 0, 0, 0 // last: where the last match begins
+	for {
+		s, ok := ParseLZ4Sequence(block, at)
+		if !ok {
+			t.Fatalf("%d bytes: no sequence at byte %d", n, at)
+		}
+		out += s.To - s.From
+		if s.Match == 0 {
+			if literals := s.To - s.From; at > 0 && (literals < LZ4LastLiterals || n-last < LZ4LastMatch) {
+				t.Fatalf("%d bytes end with %d literals after a match at byte %d", n, literals, last)
+			}
+			return
+		}
+		last, out, at = out, out+s.Match, s.End
+	}
+}
+
 func TestRoundTripAppends(t *testing.T) {
 	r := newRand(t)
 	sizes := []int{0, 1, 2, 11, 12, 13, 14, 15, 16, 100, 269, 270, 271, 8192, 65535, 65547, 65548, 70000, 300000}

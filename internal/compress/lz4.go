@@ -58,6 +58,26 @@ func LZ4CompressChunk(dst, src []byte) []byte {
 	return dst[:n+packed]
 }
 
+// hcDepth is how many earlier places of the same four bytes LZ4 HC compares.
+const hcDepth = 64
+
+var lz4HCs = sync.Pool{New: func() any { return &lz4.CompressorHC{Level: hcDepth} }}
+
+// lz4CompressHard is LZ4CompressChunk with the longest match of each position, which takes more
+// time. The bytes may be those of no other compressor.
+func lz4CompressHard(dst, src []byte) []byte {
+	bound := lz4.CompressBlockBound(len(src))
+	dst = slices.Grow(dst, bound)
+	n := len(dst)
+	c := lz4HCs.Get().(*lz4.CompressorHC)
+	packed, err := c.CompressBlock(src, dst[n:n+bound])
+	lz4HCs.Put(c)
+	if err != nil || packed == 0 {
+		return LZ4CompressChunk(dst, src)
+	}
+	return dst[:n+packed]
+}
+
 // AppendLZ4Sequence appends a sequence to an LZ4 block. match is the length of the match, at least
 // LZ4MinMatch; 0 makes it the last sequence. The caller observes the rules for the end of a block.
 func AppendLZ4Sequence(dst, literals []byte, offset, match int) []byte {

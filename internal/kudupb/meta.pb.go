@@ -41,6 +41,7 @@ type TableRow struct {
 	Comment          string                 `protobuf:"bytes,12,opt,name=comment,proto3" json:"comment,omitempty"`
 	AutoIncrement    int64                  `protobuf:"varint,13,opt,name=auto_increment,json=autoIncrement,proto3" json:"auto_increment,omitempty"` // the highest value that inserts up to flushed_lsn, and ingests, have in that column
 	RowFile          bool                   `protobuf:"varint,14,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                   // new rowsets get a row file
+	Forms            []*ColumnForm          `protobuf:"bytes,15,rep,name=forms,proto3" json:"forms,omitempty"`                                       // columns with a compression that Kudu does not have
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -173,6 +174,66 @@ func (x *TableRow) GetRowFile() bool {
 	return false
 }
 
+func (x *TableRow) GetForms() []*ColumnForm {
+	if x != nil {
+		return x.Forms
+	}
+	return nil
+}
+
+// ColumnForm is how the cells of a column are stored beyond what Kudu's messages can say.
+type ColumnForm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Column        int32                  `protobuf:"varint,1,opt,name=column,proto3" json:"column,omitempty"`           // id
+	Compression   uint32                 `protobuf:"varint,2,opt,name=compression,proto3" json:"compression,omitempty"` // 64: LZ4HC, 65: dense
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ColumnForm) Reset() {
+	*x = ColumnForm{}
+	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ColumnForm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ColumnForm) ProtoMessage() {}
+
+func (x *ColumnForm) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ColumnForm.ProtoReflect.Descriptor instead.
+func (*ColumnForm) Descriptor() ([]byte, []int) {
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ColumnForm) GetColumn() int32 {
+	if x != nil {
+		return x.Column
+	}
+	return 0
+}
+
+func (x *ColumnForm) GetCompression() uint32 {
+	if x != nil {
+		return x.Compression
+	}
+	return 0
+}
+
 // RowSetRow is one rowset of a table.
 type RowSetRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -184,13 +245,15 @@ type RowSetRow struct {
 	RowFile       uint64                 `protobuf:"varint,6,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                  // block of the row file; 0: there is none
 	RowFileBytes  uint64                 `protobuf:"varint,7,opt,name=row_file_bytes,json=rowFileBytes,proto3" json:"row_file_bytes,omitempty"` // its size
 	Births        []*BirthRow            `protobuf:"bytes,8,rep,name=births,proto3" json:"births,omitempty"`                                    // ascending, disjoint
+	Forms         []*ColumnForm          `protobuf:"bytes,9,rep,name=forms,proto3" json:"forms,omitempty"`                                      // of the columns that were rewritten to be smaller
+	Written       uint64                 `protobuf:"fixed64,10,opt,name=written,proto3" json:"written,omitempty"`                               // timestamp when its base or redos were last written; 0: unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RowSetRow) Reset() {
 	*x = RowSetRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	mi := &file_oribi_store_meta_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -202,7 +265,7 @@ func (x *RowSetRow) String() string {
 func (*RowSetRow) ProtoMessage() {}
 
 func (x *RowSetRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	mi := &file_oribi_store_meta_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -215,7 +278,7 @@ func (x *RowSetRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowSetRow.ProtoReflect.Descriptor instead.
 func (*RowSetRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{1}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RowSetRow) GetData() *RowSetDataPB {
@@ -274,6 +337,20 @@ func (x *RowSetRow) GetBirths() []*BirthRow {
 	return nil
 }
 
+func (x *RowSetRow) GetForms() []*ColumnForm {
+	if x != nil {
+		return x.Forms
+	}
+	return nil
+}
+
+func (x *RowSetRow) GetWritten() uint64 {
+	if x != nil {
+		return x.Written
+	}
+	return 0
+}
+
 // BirthRow is a range of rows of a rowset that were inserted at the same time. It stands for an UNDO
 // DELETE of each row, which Kudu stores.
 type BirthRow struct {
@@ -287,7 +364,7 @@ type BirthRow struct {
 
 func (x *BirthRow) Reset() {
 	*x = BirthRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	mi := &file_oribi_store_meta_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -299,7 +376,7 @@ func (x *BirthRow) String() string {
 func (*BirthRow) ProtoMessage() {}
 
 func (x *BirthRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	mi := &file_oribi_store_meta_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -312,7 +389,7 @@ func (x *BirthRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BirthRow.ProtoReflect.Descriptor instead.
 func (*BirthRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{2}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *BirthRow) GetFirst() uint32 {
@@ -349,7 +426,7 @@ type StoreRow struct {
 
 func (x *StoreRow) Reset() {
 	*x = StoreRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[3]
+	mi := &file_oribi_store_meta_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -361,7 +438,7 @@ func (x *StoreRow) String() string {
 func (*StoreRow) ProtoMessage() {}
 
 func (x *StoreRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[3]
+	mi := &file_oribi_store_meta_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -374,7 +451,7 @@ func (x *StoreRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRow.ProtoReflect.Descriptor instead.
 func (*StoreRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{3}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StoreRow) GetDefaultHistorySec() int64 {
@@ -409,7 +486,7 @@ var File_oribi_store_meta_proto protoreflect.FileDescriptor
 
 const file_oribi_store_meta_proto_rawDesc = "" +
 	"\n" +
-	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xf0\x03\n" +
+	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\x9f\x04\n" +
 	"\bTableRow\x121\n" +
 	"\x06schema\x18\x01 \x01(\v2\x14.oribi.kudu.SchemaPBH\x00R\x06schema\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -426,8 +503,13 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\x06number\x18\v \x01(\rR\x06number\x12\x18\n" +
 	"\acomment\x18\f \x01(\tR\acomment\x12%\n" +
 	"\x0eauto_increment\x18\r \x01(\x03R\rautoIncrement\x12\x19\n" +
-	"\brow_file\x18\x0e \x01(\bR\arowFileB\t\n" +
-	"\a_schema\"\xb2\x02\n" +
+	"\brow_file\x18\x0e \x01(\bR\arowFile\x12-\n" +
+	"\x05forms\x18\x0f \x03(\v2\x17.oribi.store.ColumnFormR\x05formsB\t\n" +
+	"\a_schema\"F\n" +
+	"\n" +
+	"ColumnForm\x12\x16\n" +
+	"\x06column\x18\x01 \x01(\x05R\x06column\x12 \n" +
+	"\vcompression\x18\x02 \x01(\rR\vcompression\"\xfb\x02\n" +
 	"\tRowSetRow\x121\n" +
 	"\x04data\x18\x01 \x01(\v2\x18.oribi.kudu.RowSetDataPBH\x00R\x04data\x88\x01\x01\x12!\n" +
 	"\fincluded_lsn\x18\x02 \x01(\x04R\vincludedLsn\x12\x1b\n" +
@@ -436,7 +518,10 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\x12\x19\n" +
 	"\brow_file\x18\x06 \x01(\x04R\arowFile\x12$\n" +
 	"\x0erow_file_bytes\x18\a \x01(\x04R\frowFileBytes\x12-\n" +
-	"\x06births\x18\b \x03(\v2\x15.oribi.store.BirthRowR\x06birthsB\a\n" +
+	"\x06births\x18\b \x03(\v2\x15.oribi.store.BirthRowR\x06births\x12-\n" +
+	"\x05forms\x18\t \x03(\v2\x17.oribi.store.ColumnFormR\x05forms\x12\x18\n" +
+	"\awritten\x18\n" +
+	" \x01(\x06R\awrittenB\a\n" +
 	"\x05_data\"R\n" +
 	"\bBirthRow\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\rR\x05first\x12\x12\n" +
@@ -462,24 +547,27 @@ func file_oribi_store_meta_proto_rawDescGZIP() []byte {
 	return file_oribi_store_meta_proto_rawDescData
 }
 
-var file_oribi_store_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_oribi_store_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_oribi_store_meta_proto_goTypes = []any{
 	(*TableRow)(nil),     // 0: oribi.store.TableRow
-	(*RowSetRow)(nil),    // 1: oribi.store.RowSetRow
-	(*BirthRow)(nil),     // 2: oribi.store.BirthRow
-	(*StoreRow)(nil),     // 3: oribi.store.StoreRow
-	(*SchemaPB)(nil),     // 4: oribi.kudu.SchemaPB
-	(*RowSetDataPB)(nil), // 5: oribi.kudu.RowSetDataPB
+	(*ColumnForm)(nil),   // 1: oribi.store.ColumnForm
+	(*RowSetRow)(nil),    // 2: oribi.store.RowSetRow
+	(*BirthRow)(nil),     // 3: oribi.store.BirthRow
+	(*StoreRow)(nil),     // 4: oribi.store.StoreRow
+	(*SchemaPB)(nil),     // 5: oribi.kudu.SchemaPB
+	(*RowSetDataPB)(nil), // 6: oribi.kudu.RowSetDataPB
 }
 var file_oribi_store_meta_proto_depIdxs = []int32{
-	4, // 0: oribi.store.TableRow.schema:type_name -> oribi.kudu.SchemaPB
-	5, // 1: oribi.store.RowSetRow.data:type_name -> oribi.kudu.RowSetDataPB
-	2, // 2: oribi.store.RowSetRow.births:type_name -> oribi.store.BirthRow
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	5, // 0: oribi.store.TableRow.schema:type_name -> oribi.kudu.SchemaPB
+	1, // 1: oribi.store.TableRow.forms:type_name -> oribi.store.ColumnForm
+	6, // 2: oribi.store.RowSetRow.data:type_name -> oribi.kudu.RowSetDataPB
+	3, // 3: oribi.store.RowSetRow.births:type_name -> oribi.store.BirthRow
+	1, // 4: oribi.store.RowSetRow.forms:type_name -> oribi.store.ColumnForm
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_oribi_store_meta_proto_init() }
@@ -490,14 +578,14 @@ func file_oribi_store_meta_proto_init() {
 	file_oribi_kudu_common_proto_init()
 	file_oribi_kudu_tablet_proto_init()
 	file_oribi_store_meta_proto_msgTypes[0].OneofWrappers = []any{}
-	file_oribi_store_meta_proto_msgTypes[1].OneofWrappers = []any{}
+	file_oribi_store_meta_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_oribi_store_meta_proto_rawDesc), len(file_oribi_store_meta_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -192,13 +192,13 @@ func TestCountsAddUp(t *testing.T) {
 		c.Started(k)
 	}
 	c.Started(Merge)
-	if c.Running != 9 || c.Of(Merge).Running != 2 {
+	if c.Running != 10 || c.Of(Merge).Running != 2 {
 		t.Errorf("%+v", c)
 	}
 	c.Ended(Merge, Done, 100, time.Second)
 	c.Ended(Merge, Failed, 7, time.Second)
 	c.Ended(Flush, Canceled, 7, time.Second)
-	if m, f := c.Of(Merge), c.Of(Flush); m != (KindCounts{0, 1, 1, 100, 2 * time.Second}) || f != (KindCounts{Time: time.Second}) || c.Running != 6 {
+	if m, f := c.Of(Merge), c.Of(Flush); m != (KindCounts{0, 1, 1, 100, 2 * time.Second}) || f != (KindCounts{Time: time.Second}) || c.Running != 7 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -8,7 +8,7 @@ type Counts struct {
 	Queued  int // operations that are due and do not run yet
 	Running int
 	Paused  bool
-	kinds   [8]KindCounts
+	kinds   [9]KindCounts
 }
 
 // KindCounts counts the operations of one kind.

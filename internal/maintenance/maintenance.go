@@ -28,6 +28,7 @@ const (
 	DeltaFlush Kind = "delta-flush" // write only the delta mem stores
 	Minor      Kind = "minor"       // merge the redo files of a rowset into one
 	Major      Kind = "major"       // apply redos of a rowset to its base data
+	Recompress Kind = "recompress"  // rewrite columns of a rowset to be smaller
 	Merge      Kind = "merge"       // merge rowsets
 	UndoGC     Kind = "undo-gc"     // drop undo files and rowsets that history no longer contains
 	LogGC      Kind = "log-gc"      // confirm the metadata and remove log segments
@@ -36,7 +37,7 @@ const (
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
-	return []Kind{Flush, DeltaFlush, Minor, Major, Merge, UndoGC, LogGC, Reclaim}
+	return []Kind{Flush, DeltaFlush, Minor, Major, Recompress, Merge, UndoGC, LogGC, Reclaim}
 }
 
 // FreesMemory reports whether operations of the kind free memory or log rather than rewrite files.

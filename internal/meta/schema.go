@@ -1,6 +1,8 @@
 package meta
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -25,7 +27,7 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 		IsKey:          proto.Bool(key),
 		IsNullable:     proto.Bool(c.Nullable),
 		Encoding:       proto.Int32(int32(c.Encoding)),
-		Compression:    proto.Int32(int32(c.Compression)),
+		Compression:    proto.Int32(int32(c.Compression.Codec())),
 		CfileBlockSize: proto.Int32(c.BlockBytes),
 	}
 	m.ReadDefaultValue, m.WriteDefaultValue = c.ReadDefault, c.Default
@@ -114,4 +116,35 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 		Element:       element,
 		Comment:       m.GetComment(),
 	}, nil
+}
+
+// formMessages returns what Kudu's message of the schema cannot say: the columns whose compression
+// is LZ4HC or Dense.
+func formMessages(s *schema.Schema) (forms []*kudupb.ColumnForm) {
+	for i := range s.Columns {
+		if c := &s.Columns[i]; c.Compression != c.Compression.Codec() {
+			forms = append(forms, &kudupb.ColumnForm{Column: int32(c.ID), Compression: uint32(c.Compression)})
+		}
+	}
+	return forms
+}
+
+// withForms returns s with the compressions in forms. Those that a newer version has added are
+// ignored: the column keeps Kudu's codec. Errors: ErrCorrupt.
+func withForms(s *schema.Schema, forms []*kudupb.ColumnForm) (*schema.Schema, error) {
+	if len(forms) == 0 {
+		return s, nil
+	}
+	columns := slices.Clone(s.Columns)
+	for _, f := range forms {
+		i, k := s.IndexID(schema.ColumnID(f.Column)), schema.Compression(f.Compression)
+		if k != schema.LZ4HC && k != schema.Dense {
+			continue
+		}
+		if i < 0 || columns[i].Compression != k.Codec() {
+			return nil, fault.Corruptf("column %d is not one of %s", f.Column, k)
+		}
+		columns[i].Compression = k
+	}
+	return schema.New(columns, s.Keys)
 }

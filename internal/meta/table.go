@@ -2,6 +2,7 @@ package meta
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -74,6 +75,7 @@ func (t *Table) Encode() []byte {
 		Comment:          t.Comment,
 		AutoIncrement:    t.AutoIncrement,
 		RowFile:          t.RowFile,
+		Forms:            formMessages(t.Schema),
 	})
 }
 
@@ -125,6 +127,9 @@ func DecodeTable(value []byte) (*Table, error) {
 	var err error
 	if t.Schema, err = SchemaFromMessage(m.Schema); err != nil {
 		return nil, err
+	}
+	if t.Schema, err = withForms(t.Schema, m.Forms); err != nil {
+		return nil, fmt.Errorf("metadata: table %d: %w", t.Number, err)
 	}
 	for i := range t.Schema.Columns {
 		if c := &t.Schema.Columns[i]; c.ID >= t.NextColumnID {

@@ -116,6 +116,7 @@ func writeCalls(ctx context.Context, store *oribi.Store, table *oribi.Table, typ
 		{"Table.Compact", place, func() error { return table.Compact(ctx) }},
 		{"Table.CompactMinor", place, func() error { return errOf(table.CompactMinor(ctx)) }},
 		{"Table.CompactMajor", place, func() error { return errOf(table.CompactMajor(ctx)) }},
+		{"Table.Recompress", place, func() error { return errOf(table.Recompress(ctx)) }},
 		{"Table.CollectUndos", place, func() error { return errOf(table.CollectUndos(ctx)) }},
 		{"Table.Merge", place, func() error { return table.Merge(ctx, compaction.Choice{}) }},
 		{"Table.Extract", place, func() error { return table.Extract(ctx, "/extracted") }},

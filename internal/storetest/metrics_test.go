@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -102,6 +104,10 @@ func TestMetricsCountJobs(t *testing.T) {
 		func() error { return errorOf(table.FlushDeltas(ctx)) },
 		func() error { return errorOf(table.CompactMinor(ctx)) },
 		func() error { return errorOf(table.CompactMajor(ctx)) },
+		func() error {
+			err := table.Alter(ctx, oribi.SetCompression("v", schema.Dense))
+			return errors.Join(err, errorOf(table.Recompress(ctx)))
+		},
 		func() error { now = now.Add(time.Hour); return errorOf(table.CollectUndos(ctx)) },
 		func() error {
 			_, _, err := table.Ingest(ctx, steps(nil, numbers(5000, 5001)))
@@ -121,7 +127,7 @@ func TestMetricsCountJobs(t *testing.T) {
 	if len(sums.begun) != 0 {
 		t.Errorf("jobs %v have not ended", sums.begun)
 	}
-	if len(m.Jobs) != 7 {
+	if len(m.Jobs) != 8 {
 		t.Errorf("%d kinds", len(m.Jobs))
 	}
 	for _, j := range m.Jobs {
@@ -129,7 +135,7 @@ func TestMetricsCountJobs(t *testing.T) {
 			t.Errorf("%+v\nwant %+v", j, want)
 		}
 		switch j.Kind {
-		case compaction.Merge, compaction.MinorDelta, compaction.MajorDelta:
+		case compaction.Merge, compaction.MinorDelta, compaction.MajorDelta, compaction.Recompress:
 			if j.BytesRead == 0 || j.BytesWritten == 0 {
 				t.Errorf("%+v", j)
 			}

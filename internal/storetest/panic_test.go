@@ -239,6 +239,7 @@ func TestStoreWorksAfterAPanicInACallersCode(t *testing.T) {
 		{"compact", func(ctx context.Context, s *panicStore) { _ = s.a.Compact(ctx) }},
 		{"minor compaction", func(ctx context.Context, s *panicStore) { _, _ = s.a.CompactMinor(ctx) }},
 		{"major compaction", func(ctx context.Context, s *panicStore) { _, _ = s.a.CompactMajor(ctx) }},
+		{"recompression", func(ctx context.Context, s *panicStore) { _, _ = s.a.Recompress(ctx) }},
 		{"undo gc", func(ctx context.Context, s *panicStore) { _, _ = s.a.CollectUndos(ctx) }},
 		{"alter", func(ctx context.Context, s *panicStore) { _ = s.a.Alter(ctx, oribi.SetDefault("v", 7)) }},
 		{"rename", func(ctx context.Context, s *panicStore) { _ = s.a.Rename(ctx, "other") }},

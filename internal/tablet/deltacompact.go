@@ -41,6 +41,14 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compac
 	})
 }
 
+// Recompress rewrites the columns of each rowset that take less space in the form that the schema
+// wants of rowsets at rest.
+func (t *Tablet) Recompress(ctx context.Context) (res compaction.Result, err error) {
+	return t.eachRowSet(func(id uint64) (int64, error) {
+		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.Recompress, Why: requested})
+	})
+}
+
 // requested is the reason recorded for a compaction that a caller requested.
 const requested = "requested"
 
@@ -94,7 +102,7 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 	return cols, nil
 }
 
-// compactDeltas runs a minor or major compaction of one rowset and returns the number of bytes
+// compactDeltas runs a minor or major compaction of one rowset, or recompresses it, and returns the number of bytes
 // written.
 func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
 	err = t.compacting(ctx, []uint64{c.RowSet}, func() error {
@@ -153,7 +161,12 @@ func (j *job) writeDeltaFiles(ctx context.Context, c compaction.DeltaChoice) (*r
 	e.Floor = t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
 	run.Floor = e.Floor
 	run.RowFile = t.Metadata().RowFile
-	row, err := compaction.Major(ctx, run, cols)
+	var row *rowset.Metadata
+	if c.Kind == compaction.Recompress {
+		row, err = compaction.RecompressSet(ctx, run)
+	} else {
+		row, err = compaction.Major(ctx, run, cols)
+	}
 	if row != nil {
 		e.RowsRead, e.RowsWritten = row.Rows, row.Rows
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -74,11 +75,15 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 	}
 	defer st.release()
 	floor := t.opts.Store.HistoryFloor(t, t.Metadata().HistorySec)
+	rest := mvcc.Min
+	if now := t.opts.Store.Now(); now > 0 && t.opts.RecompressAfter >= 0 {
+		rest = mvcc.FromTime(now.Time().Add(-t.opts.RecompressAfter))
+	}
 	owned := t.claims.compactedIDs()
 	for _, d := range st.tree.Sets {
 		s := d.State()
 		if !owned[s.Meta.ID] && (skip == nil || !skip(s.Meta.ID)) {
-			infos = append(infos, compaction.DescribeDeltas(s, floor))
+			infos = append(infos, compaction.DescribeDeltas(s, d.Schema, floor, rest))
 		}
 	}
 	return infos, nil

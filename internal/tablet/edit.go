@@ -90,6 +90,18 @@ func (e *Edit) add(rows []*rowset.Metadata, included lsn.LSN) {
 	}
 }
 
+// stamp records in the rowsets whose base or redos are new that they were written now.
+func (e *Edit) stamp(now mvcc.Timestamp) {
+	for _, a := range e.Added {
+		a.Row.Written = now
+	}
+	for _, r := range e.Replaced {
+		if r.Flush || e.Kind == compaction.MinorDelta || e.Kind == compaction.MajorDelta {
+			r.Row.Written = now
+		}
+	}
+}
+
 // replaced returns the replacement of each rowset that the edit replaces, and nil for each one that
 // it removes.
 func (e *Edit) replaced() map[*rowset.DiskRowSet]*Replaced {

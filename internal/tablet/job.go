@@ -224,6 +224,7 @@ func (j *job) commitMeta(first func() lsn.LSN, install func() error) error {
 	if err := j.creation.Sync(); err != nil { // most jobs have synced their blocks with concurrent writers
 		return err
 	}
+	e.stamp(t.opts.Store.Now())
 	for _, c := range e.Created {
 		for _, info := range c.Blocks() {
 			e.BytesWritten += info.Length

@@ -56,6 +56,8 @@ type testStore struct {
 	log   [][]byte
 	floor mvcc.Timestamp // returned by HistoryFloor
 
+	present mvcc.Timestamp // returned by Now
+
 	events      []compaction.Event          // at the ends of jobs
 	running     map[uint64]compaction.Event // at the beginnings of jobs that have not ended, by number
 	jobs        uint64                      // that have begun
@@ -169,6 +171,8 @@ func once(hook *func()) {
 }
 
 func (w *testStore) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor }
+
+func (w *testStore) Now() mvcc.Timestamp { return w.present }
 
 func (w *testStore) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
 

@@ -33,6 +33,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
@@ -66,6 +67,8 @@ type Store interface {
 	// HistoryFloor returns the earliest timestamp at which t may still be read: by a retention in
 	// seconds (−1 = forever), by the snapshots that pin history, and by the floor in t's metadata.
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
+	// Now returns the present time; 0 if the clock is not a physical one.
+	Now() mvcc.Timestamp
 	// NextJob returns the number of a new job.
 	NextJob() uint64
 	// Event is called when a flush, compaction or ingest begins, in the middle of it, and after it
@@ -95,6 +98,9 @@ type Options struct {
 	TargetBytes int64         // size at which a flush or compaction starts a new rowset; 0 = 32 MiB
 	MergeBytes  int64         // memory that reading the rowsets of a merge should take at most; 0 = any
 	Logger      *slog.Logger
+
+	// RecompressAfter is the age at which a rowset is at rest; a negative one: none is.
+	RecompressAfter time.Duration
 
 	// Progress is called during a flush or merge with the number of rows read and their total, in
 	// an Alter with the gate held. nil disables it.

@@ -72,7 +72,7 @@ func (q *Sequences) steps(value byte, sync bool) (out []script.Step) {
 			out = append(out, writeKey(ask, key, value, sync))
 		}
 	}
-	for _, kind := range []script.Kind{script.Flush, script.Deltas, script.Compact, script.Minor, script.Major, script.UndoGC, script.Reopen} {
+	for _, kind := range []script.Kind{script.Flush, script.Deltas, script.Compact, script.Minor, script.Major, script.Recompress, script.UndoGC, script.Reopen} {
 		out = append(out, script.Step{Kind: kind, Table: onlyTable, Mask: 1 << 1})
 	}
 	set := writeKey(oribi.OpUpdate, 0, value, sync)

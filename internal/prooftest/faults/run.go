@@ -116,7 +116,7 @@ func (x *faultRun) step(st script.Step) bool {
 // changes reports whether a step must fail on a poisoned store.
 func changes(st *script.Step) bool {
 	switch st.Kind {
-	case script.Create, script.Drop, script.Alter, script.Rename, script.UpdateWhere, script.DeleteWhere, script.DeleteRange, script.Truncate, script.Restore, script.Ingest, script.Flush, script.Compact, script.Deltas, script.Minor, script.Major, script.UndoGC:
+	case script.Create, script.Drop, script.Alter, script.Rename, script.UpdateWhere, script.DeleteWhere, script.DeleteRange, script.Truncate, script.Restore, script.Ingest, script.Flush, script.Compact, script.Deltas, script.Minor, script.Major, script.Recompress, script.UndoGC:
 		return true
 	}
 	return false

@@ -325,9 +325,9 @@ func (g *Generator) set(t *model.Table) script.Op {
 
 // rewrite returns a kind of step that rewrites a table, for a batch in the middle of it.
 func (g *Generator) rewrite() script.Kind {
-	kinds := []script.Kind{script.Flush, script.Flush, script.Flush, script.Flush, script.Merge, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major}
+	kinds := []script.Kind{script.Flush, script.Flush, script.Flush, script.Flush, script.Merge, script.Merge, script.Compact, script.Deltas, script.Minor, script.Major, script.Recompress}
 	if g.inside {
-		kinds = []script.Kind{script.Merge, script.Merge, script.Merge, script.Minor, script.Major}
+		kinds = []script.Kind{script.Merge, script.Merge, script.Merge, script.Minor, script.Major, script.Recompress}
 	}
 	return kinds[g.r.IntN(len(kinds))]
 }

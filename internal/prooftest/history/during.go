@@ -60,7 +60,7 @@ func (r *Runner) during(st *script.Step) error {
 // rowsets and a bit of the step's mask is set. The other rewrites exclude flushes.
 func (r *Runner) flushInside(st *script.Step, bit int) error {
 	switch st.During {
-	case script.Merge, script.Minor, script.Major:
+	case script.Merge, script.Minor, script.Major, script.Recompress:
 	default:
 		return nil
 	}
@@ -93,7 +93,7 @@ func (m *middle) set(st *script.Step, do func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch m.do, m.rows = do, st.Mask>>56&1 == 0; st.During {
-	case script.Deltas, script.Minor, script.Major: // these do not report rows
+	case script.Deltas, script.Minor, script.Major, script.Recompress: // these do not report rows
 		m.rows = false
 	}
 	m.writes = st.Mask >> 57 & 3

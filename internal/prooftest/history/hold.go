@@ -26,7 +26,7 @@ func (r *Runner) hold(st *script.Step) error {
 	if h := r.Script.Settings.History; h > 0 {
 		r.Wall.move(h + time.Minute)
 	}
-	for _, kind := range []script.Kind{script.Flush, script.Major, script.Compact, script.UndoGC} {
+	for _, kind := range []script.Kind{script.Flush, script.Major, script.Recompress, script.Compact, script.UndoGC} {
 		if err := r.rewrite(&script.Step{Kind: kind, Table: st.Table}); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}

@@ -251,7 +251,7 @@ func (r *Runner) step(st *script.Step) error {
 		return r.diff(st)
 	case script.Maintain:
 		return r.maintain(st)
-	case script.Flush, script.Compact, script.Merge, script.Deltas, script.Minor, script.Major, script.UndoGC:
+	case script.Flush, script.Compact, script.Merge, script.Deltas, script.Minor, script.Major, script.Recompress, script.UndoGC:
 		return r.rewrite(st)
 	case script.Tick:
 		if st.Time < 0 { // the store's clock may have seen how late it was

@@ -297,6 +297,9 @@ func (r *Runner) compactDeltas(t *oribi.Table, st *script.Step) (err error) {
 			}
 		}
 		_, err = t.CompactMajor(r.ctx, names...)
+	case script.Recompress:
+		r.Counts.DeltaCompactions++
+		_, err = t.Recompress(r.ctx)
 	case script.UndoGC:
 		r.Counts.DeltaCompactions++
 		_, err = t.CollectUndos(r.ctx)

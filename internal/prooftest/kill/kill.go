@@ -167,10 +167,10 @@ func (l *killLife) step() error {
 	case n < 16:
 		_, err = l.tend("flush", "table", "flush", l.store, l.anyTable())
 	case n < 19:
-		kind := []string{"merge", "merge", "major", "minor", "undo-gc"}[l.rng.IntN(5)]
+		kind := []string{"merge", "merge", "major", "minor", "recompress", "undo-gc"}[l.rng.IntN(6)]
 		_, err = l.tend("compact", "table", "compact", l.store, l.anyTable(), "--kind", kind)
 	default:
-		change := []string{"compression s=zlib", "compression s=none", "encoding s=plain", "encoding s=dict", "encoding n=rle", "encoding n=plain"}[l.rng.IntN(6)]
+		change := []string{"compression s=zlib", "compression s=none", "compression s=dense", "encoding s=plain", "encoding s=dict", "encoding n=rle", "encoding n=plain"}[l.rng.IntN(7)]
 		flag, value, _ := strings.Cut(change, " ")
 		_, err = l.tend("alter", "table", "alter", l.store, l.anyTable(), "--"+flag, value)
 	}

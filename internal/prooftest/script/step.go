@@ -41,6 +41,8 @@ const (
 	Truncate    Kind = "truncate"    // delete all rows
 	Restore     Kind = "restoreto"   // change the content back to that at a timestamp
 
+	Recompress Kind = "recompress" // rewrite columns of each rowset to be smaller
+
 	Get      Kind = "get"      // read one row by key
 	Find     Kind = "scan"     // scan rows
 	Count    Kind = "count"    // count rows
@@ -78,10 +80,10 @@ type Step struct {
 	Sync    bool           // Write, bulk calls
 	Partial bool           // Write: refused rows are left out
 	As      string         // Write: the form in which operations are added to the batch: cells, rows, vectors
-	During  Kind           // Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor or Major; "" = commit alone
+	During  Kind           // Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor, Major or Recompress; "" = commit alone
 	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff; bulk calls: the rows, or the timestamp of a Restore
 	Keys    [][][]byte     // Many
-	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit, 59 to 61 flushes inside a Merge, Minor or Major; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the seed
+	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit, 59 to 61 flushes inside a Merge, Minor, Major or Recompress; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the seed
 	Size    int            // Ingest: rows per record batch; 0 = 1. Bulk calls: bytes per write batch; 0 = one write batch
 	Stop    int            // Bulk calls with Size: the write batches after which the call is canceled, and made again for the rest; 0 = none
 	Time    time.Duration  // Tick: how far to move the clock; negative = back

@@ -30,7 +30,7 @@ var (
 // Attributes of random columns. A column whose type does not allow the chosen encoding gets Auto.
 var (
 	encodings    = []schema.Encoding{schema.Auto, schema.Plain, schema.Prefix, schema.RLE, schema.Dictionary, schema.Bitshuffle}
-	compressions = []schema.Compression{schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib}
+	compressions = []schema.Compression{schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib, schema.LZ4HC, schema.Dense}
 	blockBytes   = []int32{0, 0, 512, 1024, 4096}
 )
 

@@ -102,7 +102,7 @@ func (a *app) tableCompact() *cobra.Command {
 		return a.work(cmd.Context(), "compact", args, work)
 	})
 	c.Flags().StringVar(&kind, "kind", "merge", "merge rowsets; apply deltas to the base files (major); merge delta files (minor);\n"+
-		"remove expired history (undo-gc)")
+		"remove expired history (undo-gc); rewrite columns to take less space (recompress)")
 	f.add(c)
 	formatFlag(c, &format)
 	return c
@@ -110,9 +110,10 @@ func (a *app) tableCompact() *cobra.Command {
 
 // compactions are the operations of table compact; each runs after a flush.
 var compactions = map[string]func(*oribi.Table, context.Context) (oribi.CompactionResult, error){
-	"merge":   (*oribi.Table).CompactResult,
-	"minor":   flushed((*oribi.Table).CompactMinor),
-	"undo-gc": flushed((*oribi.Table).CollectUndos),
+	"merge":      (*oribi.Table).CompactResult,
+	"minor":      flushed((*oribi.Table).CompactMinor),
+	"undo-gc":    flushed((*oribi.Table).CollectUndos),
+	"recompress": flushed((*oribi.Table).Recompress),
 	"major": flushed(func(t *oribi.Table, ctx context.Context) (oribi.CompactionResult, error) {
 		return t.CompactMajor(ctx)
 	}),

@@ -238,7 +238,7 @@ var encodings = map[string]schema.Encoding{"auto": schema.Auto, "plain": schema.
 	"bitshuffle": schema.Bitshuffle, "dict": schema.Dictionary, "prefix": schema.Prefix}
 
 var compressions = map[string]schema.Compression{"default": schema.DefaultCompression, "none": schema.NoCompression,
-	"snappy": schema.Snappy, "lz4": schema.LZ4, "zlib": schema.Zlib}
+	"snappy": schema.Snappy, "lz4": schema.LZ4, "zlib": schema.Zlib, "lz4hc": schema.LZ4HC, "dense": schema.Dense}
 
 func readName[V any](what string, value []byte, names map[string]V) (v V, err error) {
 	word, err := readString(value)

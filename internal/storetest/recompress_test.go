@@ -1,0 +1,109 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+type letter struct {
+	ID   int64 `oribi:"id,key"`
+	From string
+	Text string `oribi:"text,dense"`
+	Size int64  `oribi:"size,lz4hc"`
+}
+
+// Tags say how columns are stored at rest, and an open store rewrites a rowset a day after it was
+// written, unless that is disabled.
+func TestBackgroundRecompressesRowSetsAtRest(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	fs := vfs.NewMem()
+	open := func(after time.Duration) *oribi.Store {
+		t.Helper()
+		store, err := oribi.Open("/store", &oribi.Options{FS: fs, Manual: true, RecompressAfter: after,
+			Clock: mvcc.NewHybridClock(func() time.Time { return now })})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	store := open(0)
+	s, err := oribi.SchemaOf[letter]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("letters", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	for i := range 2000 {
+		b.Insert(table, oribi.Row{"id": i, "from": fmt.Sprint("someone", i%37), "size": i * i % 4096,
+			"text": fmt.Sprint("dear ", i*7919%1009, ", as of ", i*31%97, " we have no letters of yours")})
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	stored := func() (bytes int64, codecs [][]schema.Compression) {
+		t.Helper()
+		stats, err := table.Stats(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range stats.Columns {
+			codecs = append(codecs, c.Compressions)
+		}
+		return stats.Bytes, codecs
+	}
+	flushed, codecs := stored()
+	if got := codecs[2]; !slices.Equal(got, []schema.Compression{schema.LZ4}) {
+		t.Errorf("flushed with %v", got)
+	}
+	steps := func(after time.Duration, wait time.Duration, want int) {
+		t.Helper()
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(wait)
+		store = open(after)
+		if table, err = store.Table("letters"); err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, kind := range backgroundSteps(t, store, 9, nil) {
+			if kind == "recompress" {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%d recompressions at %v, want %d", got, now, want)
+		}
+	}
+	steps(0, 23*time.Hour, 0)
+	steps(-1, 2*time.Hour, 0)
+	steps(30*time.Hour, 0, 0)
+	steps(0, 0, 1)
+	steps(0, 100*time.Hour, 0)
+	defer store.Close()
+	small, codecs := stored()
+	if want := [][]schema.Compression{{schema.NoCompression}, {schema.LZ4}, {schema.Zlib}, {schema.LZ4}}; small >= flushed || !slices.EqualFunc(codecs, want, slices.Equal) {
+		t.Errorf("%d bytes, %v; %d bytes when flushed", small, codecs, flushed)
+	}
+	if err := store.Verify(ctx, nil); err != nil {
+		t.Error(err)
+	}
+	if i := slices.IndexFunc(table.Schema().Columns, func(c schema.Column) bool { return c.Compression == schema.Dense }); i != 2 {
+		t.Errorf("column %d is dense", i)
+	}
+}

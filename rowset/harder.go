@@ -1,0 +1,179 @@
+package rowset
+
+import (
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Files that are rewritten to be smaller have larger cblocks of byte strings: the window of LZ4 is 64
+// KiB, and zlib finds more in its window of 32 KiB the fewer times it begins anew.
+const (
+	lz4hcBlockBytes = 64 << 10
+	denseBlockBytes = 256 << 10
+)
+
+const (
+	// A column is rewritten if its sample has at most this percentage of the bytes.
+	worthPercent = 97
+	// The sample of a column: windows spread evenly over the rowset, until they have so many bytes.
+	sampleWindows = 16
+	sampleBytes   = 1 << 20
+)
+
+// Unsettled returns the columns, as indexes in the schema, whose files are not in the form that the
+// schema wants of a rowset at rest.
+func (m *Metadata) Unsettled(s *schema.Schema) (cols []int) {
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		has := func(b ColumnBlock) bool { return b.ID == c.ID }
+		if slices.ContainsFunc(m.Columns, has) && m.form(c.ID) != c.Compression.Harder(c.Stored()) {
+			cols = append(cols, i)
+		}
+	}
+	return cols
+}
+
+// form returns the compression for which a column was rewritten; DefaultCompression: it was not.
+func (m *Metadata) form(id schema.ColumnID) schema.Compression {
+	for _, f := range m.Forms {
+		if f.ID == id {
+			return f.Compression
+		}
+	}
+	return schema.DefaultCompression
+}
+
+// SetForms records that columns of s are in the form that the schema wants, or as a flush writes
+// them if settled is false.
+func (m *Metadata) SetForms(s *schema.Schema, cols []int, settled bool) {
+	m.Forms = slices.Clone(m.Forms)
+	for _, i := range cols {
+		c := &s.Columns[i]
+		m.Forms = slices.DeleteFunc(m.Forms, func(f Form) bool { return f.ID == c.ID })
+		if k := c.Compression.Harder(c.Stored()); settled && k != schema.DefaultCompression {
+			m.Forms = append(m.Forms, Form{ID: c.ID, Compression: k})
+		}
+	}
+}
+
+// Smallest returns how to write column i of the schema in the form that the schema wants of a rowset
+// at rest, and whether that is worth a rewrite of the file. It tries what there is to choose from on
+// a sample of the cells. The column has a file. Errors: ErrCorrupt.
+func (d *DiskRowSet) Smallest(i int) (o cfile.WriterOptions, worth bool, err error) {
+	c := &d.Schema.Columns[i]
+	forms := harderOptions(d.Schema, i)
+	if forms == nil || d.Metadata().form(c.ID) != schema.DefaultCompression {
+		return columnOptions(d.Schema, i, nil), true, nil // another form than that of the schema
+	}
+	f, err := d.File(i)
+	if err != nil {
+		return o, false, err
+	}
+	cells, err := d.sample(i, f)
+	if err != nil {
+		return o, false, err
+	}
+	now := columnOptions(d.Schema, i, nil)
+	now.Encoding, now.Compression = f.Info().Encoding, f.Info().Compression
+	least, err := sizeOf(c, now, cells)
+	if err != nil {
+		return o, false, err
+	}
+	least = least * worthPercent / 100
+	for _, form := range forms {
+		n, err := sizeOf(c, form, cells)
+		if err != nil {
+			return o, false, err
+		}
+		if n <= least {
+			o, worth, least = form, true, n*worthPercent/100
+		}
+	}
+	return o, worth, nil
+}
+
+// harderOptions returns the forms of column i that its compression allows for a rowset at rest, the
+// ones that are read faster first; nil if it rules them out.
+func harderOptions(s *schema.Schema, i int) []cfile.WriterOptions {
+	c := &s.Columns[i]
+	o := columnOptions(s, i, nil)
+	encodings, bytes := []schema.Encoding{o.Encoding}, lz4hcBlockBytes
+	switch o.Compression = c.Compression.Harder(c.Stored()); o.Compression {
+	case schema.DefaultCompression:
+		return nil
+	case schema.Dense:
+		bytes = denseBlockBytes
+		if c.Encoding == schema.Auto {
+			encodings = denseEncodings(c.Stored())
+		}
+	}
+	if c.BlockBytes == 0 {
+		o.StringBytes = bytes
+	}
+	forms := make([]cfile.WriterOptions, len(encodings))
+	for k := range forms {
+		forms[k] = o
+		forms[k].Encoding = encodings[k]
+	}
+	return forms
+}
+
+// denseEncodings returns the encodings of a type one of which is the smallest under zlib. Texts are
+// smaller in prefix encoding even if they share no prefixes: the lengths are next to the texts, where
+// the offsets of plain encoding are hardly compressed.
+func denseEncodings(t schema.Type) []schema.Encoding {
+	switch t.Physical() {
+	case schema.Binary:
+		return []schema.Encoding{schema.Dictionary, schema.Prefix}
+	case schema.Bool:
+		return []schema.Encoding{schema.RLE, schema.Plain}
+	}
+	return []schema.Encoding{schema.Bitshuffle, schema.Plain}
+}
+
+// sample reads cells of column i, whose file is f: windows of rows, in order.
+func (d *DiskRowSet) sample(i int, f *cfile.Reader) (cells []*batch.Vector, err error) {
+	c := &d.Schema.Columns[i]
+	window, err := d.windowOf(func() []int { return []int{i} }, d.Tracker())
+	if err != nil {
+		return nil, err
+	}
+	r := f.NewColumnReader()
+	r.Transient = true
+	rows := batch.Ordinal(d.Metadata().Rows)
+	step := max(window, rows/sampleWindows)
+	bytes := 0
+	for from := batch.Ordinal(0); from < rows && bytes < sampleBytes; from += step {
+		v := &batch.Vector{Type: c.Type}
+		r.Strings = nil // cells stay valid
+		if err := readFull(r, d, c, from, int(min(window, rows-from)), v); err != nil {
+			return nil, err
+		}
+		cells = append(cells, v)
+		bytes += v.Len * c.Type.Width()
+		for _, cell := range v.Bytes {
+			bytes += len(cell)
+		}
+	}
+	return cells, nil
+}
+
+// sizeOf returns the size of a file of cells of column c.
+func sizeOf(c *schema.Column, o cfile.WriterOptions, cells []*batch.Vector) (int64, error) {
+	var file block.Memory
+	w, err := cfile.NewWriter(&file, o)
+	if err != nil {
+		return 0, err
+	}
+	for _, v := range cells {
+		if err := appendColumn(w, c, v); err != nil {
+			return 0, err
+		}
+	}
+	err = w.Finish()
+	return file.Size(), err
+}
