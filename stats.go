@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -84,6 +85,34 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 		}
 	}
 	return st, nil
+}
+
+// CompressionAdvice says what other compressions of a column would save.
+type CompressionAdvice struct {
+	Column string
+	// LZ4HC and Dense are the shares of the bytes of its files that a rewrite for schema.LZ4HC and
+	// schema.Dense would save; 0 if it would not pay.
+	LZ4HC, Dense float64
+}
+
+// CompressionAdvice returns the advice for each column, in schema order. It compresses samples of
+// the table's largest rowset, up to a megabyte of each column. Errors: ctx.Err(); ErrCorrupt;
+// ErrClosed.
+func (t *Table) CompressionAdvice(ctx context.Context) ([]CompressionAdvice, error) {
+	if err := t.store.enter(); err != nil {
+		return nil, err
+	}
+	defer t.store.leave()
+	lz4hc, dense, err := t.tab.Savings(ctx)
+	if err != nil {
+		return nil, callErr("advise", err)
+	}
+	columns := t.Schema().Columns
+	advice := make([]CompressionAdvice, min(len(columns), len(lz4hc)))
+	for i := range advice {
+		advice[i] = CompressionAdvice{Column: columns[i].Name, LZ4HC: lz4hc[i], Dense: dense[i]}
+	}
+	return advice, nil
 }
 
 // columnInfo reads the description in a column file's footer.

@@ -19,6 +19,7 @@ const (
 const (
 	// A column is rewritten if its sample has at most this percentage of the bytes.
 	worthPercent = 97
+	leastAdvised = 64 << 10 // bytes of the smallest file for which there is advice
 	// The sample of a column: windows spread evenly over the rowset, until they have so many bytes.
 	sampleWindows = 16
 	sampleBytes   = 1 << 20
@@ -65,44 +66,109 @@ func (m *Metadata) SetForms(s *schema.Schema, cols []int, settled bool) {
 // a sample of the cells. The column has a file. Errors: ErrCorrupt.
 func (d *DiskRowSet) Smallest(i int) (o cfile.WriterOptions, worth bool, err error) {
 	c := &d.Schema.Columns[i]
-	forms := harderOptions(d.Schema, i)
-	if forms == nil || d.Metadata().form(c.ID) != schema.DefaultCompression {
-		return columnOptions(d.Schema, i, nil), true, nil // another form than that of the schema
+	forms := harderOptions(d.Schema, i, c.Compression)
+	if forms == nil {
+		return columnOptions(d.Schema, i, nil), true, nil
 	}
-	f, err := d.File(i)
+	x, err := d.newTrial(i)
 	if err != nil {
 		return o, false, err
 	}
-	cells, err := d.sample(i, f)
+	k, bytes, err := x.smallest(forms)
 	if err != nil {
 		return o, false, err
 	}
-	now := columnOptions(d.Schema, i, nil)
-	now.Encoding, now.Compression = f.Info().Encoding, f.Info().Compression
-	least, err := sizeOf(c, now, cells)
-	if err != nil {
-		return o, false, err
-	}
-	least = least * worthPercent / 100
-	for _, form := range forms {
-		n, err := sizeOf(c, form, cells)
-		if err != nil {
-			return o, false, err
-		}
-		if n <= least {
-			o, worth, least = form, true, n*worthPercent/100
-		}
-	}
-	return o, worth, nil
+	worth = d.Metadata().form(c.ID) != schema.DefaultCompression || pays(bytes, x.now)
+	return forms[k], worth, nil
 }
 
-// harderOptions returns the forms of column i that its compression allows for a rowset at rest, the
+// Savings returns the shares of the bytes of column i that a rewrite for schema.LZ4HC and for
+// schema.Dense would save, by a sample; 0 if it would not pay, as for a small file. The column has a
+// file. Errors: ErrCorrupt.
+func (d *DiskRowSet) Savings(i int) (lz4hc, dense float64, err error) {
+	if f, err := d.File(i); err != nil || f.Info().Bytes < leastAdvised {
+		return 0, 0, err
+	}
+	x, err := d.newTrial(i)
+	if err != nil {
+		return 0, 0, err
+	}
+	var shares [2]float64
+	for k, want := range [2]schema.Compression{schema.LZ4HC, schema.Dense} {
+		_, bytes, err := x.smallest(harderOptions(d.Schema, i, want))
+		if err != nil {
+			return 0, 0, err
+		}
+		if pays(bytes, x.now) {
+			shares[k] = 1 - float64(bytes)/float64(x.now)
+		}
+	}
+	return shares[0], shares[1], nil
+}
+
+// pays reports whether a column is rewritten whose sample takes bytes instead of now.
+func pays(bytes, now int64) bool { return bytes <= now*worthPercent/100 }
+
+// trial is a sample of the cells of a column.
+type trial struct {
+	column *schema.Column
+	cells  []*batch.Vector
+	now    int64 // bytes in the present form
+}
+
+func (d *DiskRowSet) newTrial(i int) (*trial, error) {
+	f, err := d.File(i)
+	if err != nil {
+		return nil, err
+	}
+	x := &trial{column: &d.Schema.Columns[i]}
+	if x.cells, err = d.sample(i, f); err != nil {
+		return nil, err
+	}
+	o := columnOptions(d.Schema, i, nil)
+	o.Encoding, o.Compression = f.Info().Encoding, f.Info().Compression
+	x.now, err = x.size(o)
+	return x, err
+}
+
+// smallest returns the index of the form that takes least space, and the bytes. An earlier form is
+// preferred to one that takes only a little less.
+func (x *trial) smallest(forms []cfile.WriterOptions) (best int, bytes int64, err error) {
+	for k, o := range forms {
+		n, err := x.size(o)
+		if err != nil {
+			return 0, 0, err
+		}
+		if k == 0 || pays(n, bytes) {
+			best, bytes = k, n
+		}
+	}
+	return best, bytes, nil
+}
+
+// size returns the size of a file of the sample.
+func (x *trial) size(o cfile.WriterOptions) (int64, error) {
+	var file block.Memory
+	w, err := cfile.NewWriter(&file, o)
+	if err != nil {
+		return 0, err
+	}
+	for _, v := range x.cells {
+		if err := appendColumn(w, x.column, v); err != nil {
+			return 0, err
+		}
+	}
+	err = w.Finish()
+	return file.Size(), err
+}
+
+// harderOptions returns the forms of column i that a compression allows for a rowset at rest, the
 // ones that are read faster first; nil if it rules them out.
-func harderOptions(s *schema.Schema, i int) []cfile.WriterOptions {
+func harderOptions(s *schema.Schema, i int, k schema.Compression) []cfile.WriterOptions {
 	c := &s.Columns[i]
 	o := columnOptions(s, i, nil)
 	encodings, bytes := []schema.Encoding{o.Encoding}, lz4hcBlockBytes
-	switch o.Compression = c.Compression.Harder(c.Stored()); o.Compression {
+	switch o.Compression = k.Harder(c.Stored()); o.Compression {
 	case schema.DefaultCompression:
 		return nil
 	case schema.Dense:
@@ -160,20 +226,4 @@ func (d *DiskRowSet) sample(i int, f *cfile.Reader) (cells []*batch.Vector, err 
 		}
 	}
 	return cells, nil
-}
-
-// sizeOf returns the size of a file of cells of column c.
-func sizeOf(c *schema.Column, o cfile.WriterOptions, cells []*batch.Vector) (int64, error) {
-	var file block.Memory
-	w, err := cfile.NewWriter(&file, o)
-	if err != nil {
-		return 0, err
-	}
-	for _, v := range cells {
-		if err := appendColumn(w, c, v); err != nil {
-			return 0, err
-		}
-	}
-	err = w.Finish()
-	return file.Size(), err
 }

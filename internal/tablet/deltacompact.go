@@ -1,6 +1,7 @@
 package tablet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -47,6 +48,36 @@ func (t *Tablet) Recompress(ctx context.Context) (res compaction.Result, err err
 	return t.eachRowSet(func(id uint64) (int64, error) {
 		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.Recompress, Why: requested})
 	})
+}
+
+// Savings returns the shares of bytes that recompressing each column for schema.LZ4HC and for
+// schema.Dense would save, by samples of the largest rowset; 0 if it would not pay.
+func (t *Tablet) Savings(ctx context.Context) (lz4hc, dense []float64, err error) {
+	st, err := t.acquire()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer st.release()
+	s := t.Schema().Schema
+	lz4hc, dense = make([]float64, len(s.Columns)), make([]float64, len(s.Columns))
+	if len(st.tree.Sets) == 0 {
+		return lz4hc, dense, nil
+	}
+	d := slices.MaxFunc(st.tree.Sets, func(a, b *rowset.DiskRowSet) int { return cmp.Compare(a.Metadata().Bytes, b.Metadata().Bytes) })
+	for i := range d.Schema.Columns {
+		f, err := d.File(i)
+		if err == nil {
+			err = ctx.Err()
+		}
+		k := s.IndexID(d.Schema.Columns[i].ID)
+		if err == nil && f != nil && k >= 0 {
+			lz4hc[k], dense[k], err = d.Savings(i)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("table %q: %w", t.Name(), err)
+		}
+	}
+	return lz4hc, dense, nil
 }
 
 // requested is the reason recorded for a compaction that a caller requested.

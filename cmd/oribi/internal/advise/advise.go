@@ -32,6 +32,11 @@ type Trial struct {
 	Compression schema.Compression
 	Current     bool  // the file uses this encoding and codec now
 	Bytes       int64 // of the file
+	// Advice is the compression with which the engine would store the column in this form at rest, if
+	// that takes less space than now: LZ4HC or Dense; DefaultCompression otherwise. Saves is the share
+	// of the file that it saves.
+	Advice schema.Compression
+	Saves  float64
 	// EncodeRate and DecodeRate are bytes of cells per second; one run has Sample.Bytes.
 	EncodeRate, DecodeRate float64
 }
@@ -108,7 +113,7 @@ func (s *Sample) copied(cell []byte) []byte {
 
 var (
 	encodings = [...]schema.Encoding{schema.Plain, schema.RLE, schema.Bitshuffle, schema.Dictionary, schema.Prefix}
-	codecs    = [...]schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy, schema.Zlib}
+	codecs    = [...]schema.Compression{schema.NoCompression, schema.LZ4, schema.LZ4HC, schema.Snappy, schema.Zlib}
 )
 
 // Trials tries every encoding and codec for a column of info's type, and sorts the results by file
@@ -131,7 +136,28 @@ func (s *Sample) Trials(ctx context.Context, info cfile.Info) ([]Trial, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Trial) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	recommend(all, info)
 	return all, nil
+}
+
+// leastSaving is the share of a file that advice saves at least, as the engine demands too.
+const leastSaving = 0.03
+
+// recommend fills in the advice of trials, which are sorted by size: LZ4 HC in the present encoding,
+// and zlib in the smallest one.
+func recommend(all []Trial, info cfile.Info) {
+	now := slices.IndexFunc(all, func(t Trial) bool { return t.Current })
+	if now < 0 {
+		return
+	}
+	for _, k := range [...]schema.Compression{schema.LZ4HC, schema.Dense} {
+		best := slices.IndexFunc(all, func(t Trial) bool {
+			return k == schema.LZ4HC && t.Compression == k && t.Encoding == info.Encoding || k == schema.Dense && t.Compression == schema.Zlib
+		})
+		if saves := 1 - float64(all[best].Bytes)/float64(all[now].Bytes); saves >= leastSaving {
+			all[best].Advice, all[best].Saves = k, saves
+		}
+	}
 }
 
 // try runs one trial.

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/advise"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -288,7 +289,7 @@ func verifyCFile(src block.Source) error {
 var adviceColumns = []schema.Column{
 	{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}, {Name: "current", Type: schema.Bool},
 	{Name: "rows", Type: schema.Int64}, {Name: "size", Type: schema.Int64}, {Name: "ratio", Type: schema.Double},
-	{Name: "encode_mb_s", Type: schema.Double}, {Name: "decode_mb_s", Type: schema.Double},
+	{Name: "encode_mb_s", Type: schema.Double}, {Name: "decode_mb_s", Type: schema.Double}, {Name: "advice", Type: schema.String, Nullable: true},
 }
 
 func (a *app) cfileAdvise() *cobra.Command {
@@ -320,7 +321,9 @@ func (a *app) cfileAdvise() *cobra.Command {
 
 Sizes are those of files with the cells of this one or, if it is large, with a sample of 16 MiB of
 its cells ("rows" is their number); cblocks have the default size. "ratio" is bytes of cells
-divided by bytes of file; the rates count bytes of cells, in memory. Dictionaries are read as codes.`
+divided by bytes of file; the rates count bytes of cells, in memory. Dictionaries are read as codes.
+"advice" is the compression of a schema file that stores the column in this form at rest, if that
+takes at least 3 % less space than now.`
 	formatFlag(c, &format)
 	return c
 }
@@ -339,6 +342,11 @@ func advice(s *advise.Sample, trials []advise.Trial) *batch.RecordBatch {
 		float(5, i, float64(s.Bytes)/float64(t.Bytes), 3)
 		float(6, i, t.EncodeRate/1e6, 1)
 		float(7, i, t.DecodeRate/1e6, 1)
+		var text []byte
+		if t.Advice != schema.DefaultCompression {
+			text = fmt.Appendf(nil, "%s saves %.0f %%", schemafile.CompressionName(t.Advice), 100*t.Saves)
+		}
+		b.Columns[8].SetCell(i, text)
 	}
 	return b
 }

@@ -159,6 +159,10 @@ func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format
 	if err != nil {
 		return err
 	}
+	advice, err := t.CompressionAdvice(ctx)
+	if err != nil {
+		return err
+	}
 	text := celltext.AppendJSON
 	if form == output.Table || form == output.CSV {
 		text = celltext.AppendText
@@ -169,7 +173,7 @@ func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format
 		{Columns: nullable([]schema.Column{{Name: "min", Type: schema.String}, {Name: "max", Type: schema.String}}), Raw: form != output.Table},
 		{Columns: []schema.Column{{Name: "bytes", Type: schema.Int64}, {Name: "raw_bytes", Type: schema.Int64},
 			{Name: "ratio", Type: schema.Double, Nullable: true}, {Name: "bytes_per_row", Type: schema.Double, Nullable: true}}},
-		{Columns: nullable([]schema.Column{{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}})},
+		{Columns: nullable([]schema.Column{{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}, {Name: "advice", Type: schema.String}})},
 	}
 	r := a.records(form, groups)
 	style, shown := a.style(), output.Flat(groups)
@@ -191,12 +195,30 @@ func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format
 		r.add([][]byte{int64Cell(v.nulls), int64Cell(v.distinct.Count())}, 2)
 		r.add(ends[:], 2)
 		r.add([][]byte{int64Cell(c.Bytes), int64Cell(v.bytes), quotient(v.bytes, c.Bytes), quotient(c.Bytes, stats.LiveRows)}, 4)
-		r.add([][]byte{joinNames(c.Encodings, schemafile.EncodingName), joinNames(c.Compressions, schemafile.CompressionName)}, 2)
+		r.add([][]byte{joinNames(c.Encodings, schemafile.EncodingName), joinNames(c.Compressions, schemafile.CompressionName), adviceText(&advice[i])}, 3)
 		if err := r.write(); err != nil {
 			return err
 		}
 	}
 	return r.end(true, nil)
+}
+
+// adviceText names the compressions that would take less space, with the share that they save; nil
+// for none.
+func adviceText(a *oribi.CompressionAdvice) (text []byte) {
+	for _, x := range []struct {
+		name  schema.Compression
+		saves float64
+	}{{schema.LZ4HC, a.LZ4HC}, {schema.Dense, a.Dense}} {
+		if x.saves <= 0 {
+			continue
+		}
+		if text != nil {
+			text = append(text, ", "...)
+		}
+		text = fmt.Appendf(text, "%s saves %.0f %%", schemafile.CompressionName(x.name), 100*x.saves)
+	}
+	return text
 }
 
 func int64Cell(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }

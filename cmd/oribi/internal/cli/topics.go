@@ -44,7 +44,8 @@ first, and there is at least one. The defaults are: not in the key, not
 nullable, no default, encoding auto, compression default.
 
   encodings      auto plain rle bitshuffle dict prefix
-  compressions   default none snappy lz4 zlib
+  compressions   default none snappy lz4 zlib; lz4hc and dense take less
+                 space, after table compact --kind recompress or a day
   history        how long old versions are kept: forever, 7d, 15m
   row_file       true: each row is also stored as one piece, for reads by key
 
