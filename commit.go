@@ -204,7 +204,7 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 		}
 	}
 	// The batch is in the log: from here on ctx has no effect.
-	return ts, s.pub.WaitLSN(context.Background(), lsn)
+	return ts, s.pub.WaitTimestamp(context.Background(), ts)
 }
 
 // errPanic poisons a store in which a panic has ended a commit that was half done.

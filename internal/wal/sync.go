@@ -131,17 +131,20 @@ func (l *Log) turn(upTo lsn.LSN) bool {
 
 // pass ends the caller's turn. It wakes the waiters that the turn served, each once, and gives the
 // turn to one of the others.
+//
+// It wakes them without the lock, since those that run at once take it for their next record, and
+// the one with the turn last: a scheduler runs the goroutine that was woken last first.
 func (l *Log) pass() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.gathers, l.expect = false, int64(len(l.waiting))
+	l.gathers, l.expect = false, min(int64(len(l.waiting)), gatherMost)
 	durable, ended := l.Durable(), l.usable() != nil
 	var next *waiter
+	served := make([]*waiter, 0, len(l.waiting))
 	left := l.waiting[:0]
 	for _, w := range l.waiting {
 		switch {
 		case w.upTo <= durable || ended && w.upTo < never:
-			w.wake <- false
+			served = append(served, w)
 		case next == nil:
 			next = w
 		default:
@@ -150,13 +153,25 @@ func (l *Log) pass() {
 	}
 	clear(l.waiting[len(left):])
 	l.waiting = left
-	if l.taken = next != nil; l.taken {
+	l.taken = next != nil
+	l.mu.Unlock()
+
+	for _, w := range served {
+		w.wake <- false
+	}
+	if next != nil {
 		next.wake <- true
 	}
 }
 
-// A leader waits for others before it syncs, at most the gatherShare-th part of what a sync takes.
-const gatherShare = 4
+// A leader waits for others before it syncs, at most the gatherShare-th part of what a sync takes,
+// and for at most gatherMost of them. With more writers than that, one half prepares records while
+// the records of the other are synced, which is no slower than to sync all of them together
+// afterwards.
+const (
+	gatherShare = 4
+	gatherMost  = 24
+)
 
 // gather waits briefly for the callers that waited during the last sync: most return at once with
 // their next record. Without it writers split into two halves, each waiting for the sync of the
