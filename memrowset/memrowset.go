@@ -27,6 +27,9 @@
 // Memory of rows is returned without copying and never written again: it is valid as long as it is
 // referenced. Functions that build an image document how long it is valid.
 //
+// A Bloom filter over the keys, unless they are mostly inserted in order, makes an insert of a new
+// key walk the tree once: the lookup before it mostly ends at the filter.
+//
 // Scans walk a copy-on-write clone of the tree. The first scan makes it, and all scans share it
 // until the next insert. A scan every 10 ms makes random inserts 1.3 to 1.7 times slower; a clone
 // for each insert would make them 3 to 10 times slower.
@@ -64,15 +67,18 @@ type MemRowSet struct {
 	rowFormat *change.RowFormat
 	grow      func(n int64)
 
-	mu   sync.RWMutex // guards tree and view; never held while anything waits
-	tree *btree.BTreeG[item]
-	view *btree.BTreeG[item] // clone for scans; nil when an insert made it stale
+	mu     sync.RWMutex // guards tree and view, and changes of filter; never held while anything waits
+	tree   *btree.BTreeG[item]
+	view   *btree.BTreeG[item] // clone for scans; nil when an insert made it stale
+	filter keyFilter           // of the keys in tree
 
 	alloc sync.Mutex // guards arena.Alloc; never held together with mu
 	arena *arena.Arena
 
 	probes    probes
 	changeLog atomic.Pointer[arena.Journal[logEntry]] // changes since Freeze; nil before
+
+	filterBytes atomic.Int64
 
 	rows     atomic.Int64 // in the tree, ghosts among them
 	live     atomic.Int64
@@ -116,11 +122,12 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byt
 	m.mu.Lock()
 	_, twice := m.tree.ReplaceOrInsert(item{keyenc.Head(key), ref})
 	m.view = nil
+	grown := m.addToFilter(key)
 	m.mu.Unlock()
 	if twice {
 		panic(fmt.Sprintf("memrowset: insert of live key %x", key))
 	}
-	m.added(1)
+	m.added(1, grown)
 	m.count(ts, lsn)
 }
 
@@ -139,23 +146,48 @@ func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn lsn.LSN, ro
 	for len(keys) > 0 {
 		n := min(insertRun, len(keys))
 		m.writeHeaders(items[:n], keys, ts, rows)
+		grown := int64(0)
 		m.mu.Lock()
 		for i, it := range items[:n] {
 			if _, twice := m.tree.ReplaceOrInsert(it); twice {
 				m.mu.Unlock()
 				panic(fmt.Sprintf("memrowset: insert of live key %x", keys[i]))
 			}
+			grown += m.addToFilter(keys[i])
 		}
 		m.view = nil
 		m.mu.Unlock()
-		m.added(n)
+		m.added(n, grown)
 		keys, rows = keys[n:], rows[n:]
 		m.count(ts, lsn)
 	}
 }
 
-// added counts n new rows and reports the tree's memory to grow, for many rows at a time.
-func (m *MemRowSet) added(n int) {
+// addToFilter adds the key of a row that has just come into the tree, or all keys if the filter begins
+// with it, and returns the bytes by which the filter has grown. The caller holds mu.
+func (m *MemRowSet) addToFilter(key []byte) (grown int64) {
+	switch {
+	case m.filter.exists():
+		return m.filter.add(hashKey(key))
+	case m.filter.worthwhile(m.tree.Len()):
+		var f keyFilter // readers must not see it before it is complete
+		m.tree.Ascend(func(it item) bool {
+			grown += f.add(hashKey(m.keyOf(it.ref)))
+			return true
+		})
+		m.filter.free = f.free
+		m.filter.parts.Store(f.parts.Load())
+	}
+	return grown
+}
+
+// added counts n new rows and reports the tree's memory to grow, for many rows at a time, and the
+// bytes by which the filter has grown.
+func (m *MemRowSet) added(n int, filter int64) {
+	if filter > 0 {
+		m.filterBytes.Add(filter)
+		m.grow(filter)
+	}
 	m.live.Add(int64(n))
 	rows := m.rows.Add(int64(n))
 	if steps := rows/treeGrowRows - (rows-int64(n))/treeGrowRows; steps > 0 {
@@ -257,7 +289,7 @@ func (m *MemRowSet) LiveRows() int64 { return m.live.Load() }
 
 // Bytes returns the memory of the set: the sum of the calls of grow, without the change log.
 func (m *MemRowSet) Bytes() int64 {
-	return m.arena.Size() + m.rows.Load()/treeGrowRows*(treeGrowRows*treeRowBytes)
+	return m.arena.Size() + m.filterBytes.Load() + m.rows.Load()/treeGrowRows*(treeGrowRows*treeRowBytes)
 }
 
 // FirstLSN returns the lowest LSN of all changes, 0 if there is none.

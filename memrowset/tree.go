@@ -94,13 +94,23 @@ func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 
 // find returns the header of the key's row; 0 if the key was never inserted.
 //
-// An empty set needs no lock. Rows are counted once they are in the tree, before their insert
-// returns. A reader that must see a row comes later, since it holds the row's lock or has a
-// snapshot from after the row's publication.
+// If there is a filter, most keys that are not in the set need neither the lock nor the tree. A key is
+// in the filter before its insert returns. A reader that must see a row comes later, since it holds the row's lock or has
+// a snapshot from after the row's publication.
 func (m *MemRowSet) find(key []byte) arena.Ref {
-	if m.rows.Load() == 0 {
+	filtered := m.filter.exists()
+	if m.rows.Load() == 0 || filtered && !m.filter.mayContain(hashKey(key)) {
 		return 0
 	}
+	ref := m.walkTo(key)
+	if ref == 0 && !filtered {
+		m.filter.missed.Add(1)
+	}
+	return ref
+}
+
+// walkTo is find in the tree.
+func (m *MemRowSet) walkTo(key []byte) arena.Ref {
 	probe := item{prefix: keyenc.Head(key)}
 	if slot, ok := m.probes.take(key); ok {
 		probe.ref = probeBit | arena.Ref(slot)
