@@ -21,10 +21,7 @@ import (
 // or without a kill and a repair in between.
 func TestEveryStateThatTheAnchorAcceptsIsComplete(t *testing.T) {
 	r := seedtest.Rand(t)
-	runs := 2
-	if testing.Short() {
-		runs = 1
-	}
+	runs := seedtest.Rounds(2, 1)
 	accepted, refused := 0, 0
 	for range runs {
 		o := testOptions(nil)

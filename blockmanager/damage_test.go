@@ -62,10 +62,7 @@ func flip(t *testing.T, f vfs.FS, name string, off int64) {
 func TestOneDamagedAnchorSlotIsRepaired(t *testing.T) {
 	o := testOptions(nil)
 	mem, want := filled(t, o, 6)
-	stride := 1
-	if testing.Short() {
-		stride = 97
-	}
+	stride := seedtest.Stride(97)
 	for off := int64(0); off < 2*slotLen; off += int64(stride) {
 		f := mem.Clone()
 		flip(t, f, "/store/"+anchorName, off)
@@ -240,10 +237,7 @@ func TestFlippedMetadataBitIsRefusedOrHarmless(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := seedtest.Rand(t)
-	rounds := 400
-	if testing.Short() {
-		rounds = 60
-	}
+	rounds := seedtest.Rounds(400, 60)
 	refused := 0
 	for range rounds {
 		f := mem.Clone()

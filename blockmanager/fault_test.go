@@ -20,10 +20,7 @@ var errDisk = faultfs.ErrIO
 func TestEveryFailureLeavesACommittedState(t *testing.T) {
 	r := seedtest.Rand(t)
 	seed := r.Uint64()
-	stride := 1
-	if testing.Short() {
-		stride = 7
-	}
+	stride := seedtest.Stride(7)
 	o := testOptions(nil)
 	base := formatted(t, o)
 	for n := 1; ; n += stride {

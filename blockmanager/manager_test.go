@@ -60,10 +60,7 @@ func agreesWithThePicture(t *testing.T, on func(vfs.FS) vfs.FS) {
 	o := testOptions(nil)
 	o.FS = on(formatted(t, o))
 	s := &script{r: r, now: newStoreModel()}
-	steps := 300
-	if testing.Short() {
-		steps = 60
-	}
+	steps := seedtest.Rounds(300, 60)
 	for range steps {
 		if s.m == nil {
 			s.m = openWriter(t, o)
@@ -542,10 +539,7 @@ func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 func TestConcurrentReadersWritersAndDrops(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	const writers, readers = 3, 3
-	rounds := 60
-	if testing.Short() {
-		rounds = 10
-	}
+	rounds := seedtest.Rounds(60, 10)
 	var current [writers]atomic.Uint64
 	content := func(id block.ID) []byte { return bytes.Repeat([]byte{byte(id), byte(id >> 8), 7}, 3000) }
 	var work, reading sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fuzztest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -266,10 +267,7 @@ func TestChangedBytesAreRefusedOrRead(t *testing.T) {
 			t.Errorf("%s: %v", folder, err)
 		}
 		refused := 0
-		rounds := 150
-		if testing.Short() {
-			rounds = 50
-		}
+		rounds := seedtest.Rounds(150, 50)
 		for round := range rounds {
 			data := bytes.Clone(good)
 			for range 1 + r.IntN(3) {

@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // TestRandomFoldersReadBack reads folders of ours: all rows, and those that pass filters.
 func TestRandomFoldersReadBack(t *testing.T) {
-	n := 40
-	if testing.Short() {
-		n = 12
-	}
+	n := seedtest.Rounds(40, 12)
 	randomFolders(t, n, func(t *testing.T, f *randomFolder) {
 		rows := f.readOurs(t)
 		lines := texts(rows)

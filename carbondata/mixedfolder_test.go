@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // mixedFolder writes several folders with the same columns, some of them left out, and other sort
@@ -56,10 +58,7 @@ func mixedFolder(t *testing.T, r *randomRows) string {
 // TestFilesOfMixedFolders compares filters, with and without bounds, dictionaries, and searches,
 // and batches with the rows of folders whose files differ.
 func TestFilesOfMixedFolders(t *testing.T) {
-	seeds := uint64(15)
-	if testing.Short() {
-		seeds = 3
-	}
+	seeds := seedtest.Rounds(uint64(15), 3)
 	for seed := range seeds {
 		r := newRandomRows(seed + 1000)
 		table, err := Open(mixedFolder(t, r))

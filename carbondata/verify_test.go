@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 func TestGoldenVerify(t *testing.T) {
@@ -222,10 +223,7 @@ func dropColumn(header anyStruct) {
 // two kinds.
 func TestVerifyOfChangedFolders(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	rounds := 120
-	if testing.Short() {
-		rounds = 24
-	}
+	rounds := seedtest.Rounds(120, 24)
 	for _, folder := range []string{"one-row", "primitives-nodict", "sort-three", "string-dict", "sort-types-inverted", "varchar-dict", "map", "decimal-narrow", "sdk-1.4.1-sorted", "table"} {
 		dir := copyFolder(t, folder)
 		var paths []string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -34,10 +35,7 @@ func randomTableRows(seed uint64) *randomRows {
 // TestBatchesAreWrittenAsRows writes the same rows by batches, with rows that are not selected, and
 // one by one: the files have the same bytes.
 func TestBatchesAreWrittenAsRows(t *testing.T) {
-	seeds := uint64(24)
-	if testing.Short() {
-		seeds = 12
-	}
+	seeds := seedtest.Rounds(uint64(24), 12)
 	for seed := range seeds {
 		r := randomTableRows(seed)
 		o := r.options()

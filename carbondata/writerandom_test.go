@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // randomRows makes columns and rows that a Writer accepts.
@@ -176,10 +177,7 @@ func (r *randomRows) options() WriterOptions {
 
 // TestWriterWritesRandomRows reads back rows of all types.
 func TestWriterWritesRandomRows(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 10
-	}
+	seeds := seedtest.Rounds(uint64(40), 10)
 	for seed := range seeds {
 		r := newRandomRows(seed)
 		o := r.options()

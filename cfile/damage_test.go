@@ -19,6 +19,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/memtest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -87,10 +88,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 		if err := readAll(src); err != nil {
 			t.Fatal(name, err)
 		}
-		bits := 8
-		if testing.Short() {
-			bits = 1
-		}
+		bits := seedtest.Rounds(8, 1)
 		for i := range src.Bytes {
 			for bit := range bits {
 				damaged := &block.Memory{Bytes: slices.Clone(src.Bytes)}
@@ -122,10 +120,7 @@ func TestEveryTruncationIsFound(t *testing.T) {
 // endless loop.
 func TestDamageWithoutChecksumsNeverPanics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 1))
-	rounds := 400
-	if testing.Short() {
-		rounds = 60
-	}
+	rounds := seedtest.Rounds(400, 60)
 	for _, typ := range []schema.Type{schema.String, schema.Int32, schema.Int64, schema.Bool, schema.Double, schema.Uint32} {
 		for _, enc := range allEncodings {
 			if !enc.Allowed(typ) {

@@ -399,10 +399,7 @@ func (t *table) flushDeltas(i int) error {
 // columns, and undo GC between the merges.
 func TestDeltaCompactionsChangeNoAnswer(t *testing.T) {
 	r := seedtest.Rand(t)
-	rounds := 35
-	if testing.Short() {
-		rounds = 15
-	}
+	rounds := seedtest.Rounds(35, 15)
 	for round := range rounds {
 		keys := 1 + r.IntN(12)
 		if round%35 == 34 {

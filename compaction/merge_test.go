@@ -239,10 +239,7 @@ func compareRow(want *copyOfRow, rows *change.Rows, i int, undo, redo []change.D
 // of one row after another.
 func TestMergeMatchesMergeByRow(t *testing.T) {
 	r := seedtest.Rand(t)
-	rounds := 40
-	if testing.Short() {
-		rounds = 8
-	}
+	rounds := seedtest.Rounds(40, 8)
 	for round := range rounds {
 		keys := 1 + r.IntN(40)
 		if round%8 == 6 {

@@ -336,10 +336,7 @@ func (t *table) checkForm(res *result) error {
 // and after each merge.
 func TestMergesChangeNoAnswer(t *testing.T) {
 	r := seedtest.Rand(t)
-	rounds := 80
-	if testing.Short() {
-		rounds = 20
-	}
+	rounds := seedtest.Rounds(80, 20)
 	for round := range rounds {
 		keys := 1 + r.IntN(12)
 		if round%40 == 39 {
@@ -381,10 +378,7 @@ func (f flushInput) Keeps() int                  { return f.it.Keeps() }
 // The outputs of a flush have the same content as the MemRowSet at every snapshot.
 func TestFlushChangesNoAnswer(t *testing.T) {
 	r := seedtest.Rand(t)
-	rounds := 100
-	if testing.Short() {
-		rounds = 25
-	}
+	rounds := seedtest.Rounds(100, 25)
 	for range rounds {
 		s := schemas[r.IntN(len(schemas))]
 		tab := &table{r: r, schema: s, floor: mvcc.Timestamp(r.IntN(2) * r.IntN(40))}

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/hfile"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // Random files go through the writer and the reader. What the reader answers is compared with a
@@ -461,10 +462,7 @@ func checkBlooms(t *testing.T, r *hfile.Reader, o hfile.WriterOptions, cells []h
 }
 
 func TestRandomFilesReadAsWritten(t *testing.T) {
-	files := 100
-	if testing.Short() {
-		files = 50
-	}
+	files := seedtest.Rounds(100, 50)
 	for seed := range uint64(files) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		o := randomOptions(rng)
@@ -550,10 +548,8 @@ func TestEveryFlippedBitOfABlockIsAnError(t *testing.T) {
 		end := blocksEnd(t, file)
 		damaged := bytes.Clone(file)
 		for at := range end {
-			for bit := range 8 {
-				if testing.Short() && bit != at%8 {
-					continue
-				}
+			for k := range seedtest.Rounds(8, 1) {
+				bit := (at + k) % 8
 				damaged[at] = file[at] ^ 1<<bit
 				r, err := hfile.Open(&block.Memory{Bytes: damaged}, hfile.ReaderOptions{})
 				if err == nil {
@@ -586,10 +582,8 @@ func TestFlippedBitsOfTheTrailerChangeNoAnswer(t *testing.T) {
 			if file[at] == 0 && at%256 != 0 {
 				continue // most of the trailer is padding
 			}
-			for bit := range 8 {
-				if testing.Short() && bit != at%8 {
-					continue
-				}
+			for k := range seedtest.Rounds(8, 1) {
+				bit := (at + k) % 8
 				damaged[at] = file[at] ^ 1<<bit
 				if !sameAnswers(t, damaged, o, want) {
 					t.Errorf("bit %d of byte %d of the trailer changes an answer", bit, at)

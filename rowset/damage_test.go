@@ -45,10 +45,7 @@ func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 	if _, _, err := check(w.schema, row, w.disk); err != nil {
 		t.Fatal(err)
 	}
-	step := 1
-	if testing.Short() {
-		step = 11
-	}
+	step := seedtest.Stride(11)
 	flips := 0
 	for _, number := range slices.Sorted(maps.Keys(w.disk.blocks)) {
 		b := w.disk.blocks[number]

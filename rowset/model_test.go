@@ -452,10 +452,7 @@ const manyRows = 7 * batch.WindowRows / 2
 // and some with more rows than a window.
 func withTestRowSets(t *testing.T, test func(t *testing.T, r *rand.Rand, w *testRowSet)) {
 	r := seedtest.Rand(t)
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := seedtest.Rounds(3, 1)
 	var keys [][]schema.Type
 	for _, typ := range keyTypes {
 		keys = append(keys, []schema.Type{typ})

@@ -1,5 +1,5 @@
 // Package seedtest provides the seed of random tests: the same one in each run, or that of the flag
-// -seed. Campaigns that draw new seeds are in internal/proof.
+// -seed; and the number of their rounds. Campaigns that draw new seeds are in internal/proof.
 //
 // It is for tests only.
 package seedtest

@@ -48,7 +48,7 @@ func TestFlippedBytesOfAClosedStoreNeverChangeAnAnswer(t *testing.T) {
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	c := makeClosedStore(t, rng)
-	tally := c.flipAll(t, c.places(t, rng), proofTime(500*time.Millisecond))
+	tally := c.flipAll(t, c.places(t, rng), proofTime(300*time.Millisecond))
 	for _, kind := range slices.Sorted(maps.Keys(tally)) {
 		t.Logf("%-16s %+v", kind, *tally[kind])
 	}

@@ -157,7 +157,7 @@ func TestSnapshotsShowWholeBatches(t *testing.T) {
 		works.Add(1)
 		return moveRows(table, r)
 	})
-	c.work(proofTime(300 * time.Millisecond))
+	c.work(proofTime(200 * time.Millisecond))
 	t.Logf("%d commits, %d scans, %d flushes and compactions", commits.Load(), scans.Load(), works.Load())
 	if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("verify: %+v", f) }); err != nil {
 		t.Error(err)
@@ -238,10 +238,7 @@ func TestConcurrentInsertsOfAKeyHaveOneWinner(t *testing.T) {
 // Close is called during reads, writes and compactions. Every call returns, with ErrClosed or its
 // usual result; every acknowledged batch is in the reopened store.
 func TestCloseWithConcurrentReadersWritersAndCompactions(t *testing.T) {
-	rounds := 4
-	if testing.Short() {
-		rounds = 2
-	}
+	rounds := seedtest.Rounds(4, 2)
 	for round := range rounds {
 		closeWhileRunning(t, 1+100*round)
 	}
@@ -412,7 +409,7 @@ func TestRowsAreLinearizable(t *testing.T) {
 		return err
 	})
 	c.each(1, func(r *rand.Rand) error { return moveRows(table, r) })
-	c.work(proofTime(300 * time.Millisecond))
+	c.work(proofTime(200 * time.Millisecond))
 	if result := porcupine.CheckOperationsTimeout(register, history, minute); result != porcupine.Ok {
 		t.Errorf("%d operations: %v", len(history), result)
 	}

@@ -17,7 +17,7 @@ import (
 // batch whole, and the store passes its own check.
 func TestCrashStatesContainAcknowledgedBatches(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(800 * time.Millisecond))
+	end := time.Now().Add(proofTime(400 * time.Millisecond))
 	var total crash.StateCounts
 	for ; time.Now().Before(end); seed++ {
 		s := crash.RandomStates(seed)
@@ -35,7 +35,7 @@ func TestCrashStatesContainAcknowledgedBatches(t *testing.T) {
 // for what was not durable, and all of it is durable once the store is open.
 func TestInterruptedRecoveryLosesNothing(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(500 * time.Millisecond))
+	end := time.Now().Add(proofTime(300 * time.Millisecond))
 	var total crash.RecoveryCounts
 	for ; time.Now().Before(end); seed++ {
 		script, counts, err := crash.RandomRecoveries(seed).Run(end)
@@ -52,7 +52,7 @@ func TestInterruptedRecoveryLosesNothing(t *testing.T) {
 // sequences of three.
 func TestSequencesOfOperationsSurviveCrashes(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(800 * time.Millisecond))
+	end := time.Now().Add(proofTime(400 * time.Millisecond))
 	q, err := crash.NewSequences(2, 4)
 	if err != nil {
 		t.Fatal(err)

@@ -93,10 +93,7 @@ func TestCursorMovesAsOverASortedSlice(t *testing.T) {
 		}
 		slices.SortFunc(m.rows, compareVisits)
 		c := visits.Cursor(t.Context(), append(opts, oribi.AsOf(at))...)
-		moves := 6000
-		if testing.Short() {
-			moves = 2000
-		}
+		moves := seedtest.Rounds(6000, 2000)
 		for i := range moves {
 			before := m.at
 			name, got, want := m.randomMove(r, c)

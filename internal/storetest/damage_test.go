@@ -43,7 +43,7 @@ func TestFlippedBytesNeverGiveWrongAnswers(t *testing.T) {
 // is unused. Each group of bits is tried in random order; a campaign tries them all.
 func TestEveryFlippedBitIsFoundRepairedOrUnused(t *testing.T) {
 	seed := seedtest.Seed(t)
-	end := time.Now().Add(proofTime(800 * time.Millisecond))
+	end := time.Now().Add(proofTime(400 * time.Millisecond))
 	var total damage.BitCounts
 	var b *damage.Bits
 	for last := uint64(math.MaxUint64); time.Now().Before(end); seed++ {

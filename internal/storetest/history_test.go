@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -231,10 +232,10 @@ func (s *treeStore) close() {
 }
 
 func treeCommits() int {
-	if testing.Short() {
-		return 1000
+	if *forFlag > 0 {
+		return 10699
 	}
-	return 10699
+	return seedtest.Rounds(10699, 1000)
 }
 
 // The history of a real source tree, one batch per commit: every state can be read, whether its

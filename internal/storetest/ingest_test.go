@@ -406,7 +406,7 @@ func TestConcurrentIngestsAndInsertsOfAKeyHaveOneWinner(t *testing.T) {
 		}
 		return claim(value, chosen)
 	})
-	c.work(proofTime(300 * time.Millisecond))
+	c.work(proofTime(200 * time.Millisecond))
 	for b, err := range table.Scan(ctx).Batches() {
 		if err != nil {
 			t.Fatal(err)

@@ -94,12 +94,12 @@ func scriptText(s *script.Script) string {
 // flushes, merges of any rowsets, clean reopenings, kills, power cuts, torn power cuts. Every read,
 // at the newest and at past timestamps, must equal that of a map from key to versions.
 func TestRandomHistoriesMatchTheModel(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(600*time.Millisecond), 1500, history.RandomSettings)
+	explore(t, seedtest.Seed(t), proofTime(300*time.Millisecond), 1500, history.RandomSettings)
 }
 
 // The same with flushes and compactions in the background too, at times that are not repeatable.
 func TestRandomHistoriesWithBackgroundWorkMatchTheModel(t *testing.T) {
-	explore(t, seedtest.Seed(t), proofTime(400*time.Millisecond), 1500, history.BackgroundSettings)
+	explore(t, seedtest.Seed(t), proofTime(250*time.Millisecond), 1500, history.BackgroundSettings)
 }
 
 // The same on the real file system, with its locks, syncs and holes, but without crashes, which it
@@ -127,7 +127,7 @@ func TestOneHistoryGivesEqualAnswersUnderAllOptions(t *testing.T) {
 	if testing.Short() {
 		steps = 120
 	}
-	end := time.Now().Add(proofTime(500 * time.Millisecond))
+	end := time.Now().Add(proofTime(300 * time.Millisecond))
 	var total history.Counts
 	for first := true; first || time.Now().Before(end); seed++ {
 		first = false

@@ -24,7 +24,7 @@ import (
 // recovered. The remaining files must open, for reading without changing any file and for writing.
 // They must contain all acknowledged batches, then a prefix of the rest, each batch whole.
 func TestCrashesAnywhereLeaveAcknowledgedBatches(t *testing.T) {
-	crashAnywhere(t, proofTime(800*time.Millisecond), crash.RandomCrashes)
+	crashAnywhere(t, proofTime(400*time.Millisecond), crash.RandomCrashes)
 }
 
 // The same, while flushes run inside compactions of the same table.
@@ -54,10 +54,7 @@ func crashAnywhere(t *testing.T, within time.Duration, history func(seed uint64)
 func TestInterruptedFormatStartsOver(t *testing.T) {
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 4))
-	every, limit := 1, 20
-	if testing.Short() {
-		every, limit = 12, 3
-	}
+	every, limit := seedtest.Stride(12), seedtest.Rounds(20, 3)
 	states := map[[16]byte]crashfs.State{}
 	disk := crashfs.New(vfs.NewMem())
 	disk.Halves = true

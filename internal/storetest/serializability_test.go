@@ -276,7 +276,7 @@ func TestBatchesOverListsAreStrictlySerializable(t *testing.T) {
 		return err
 	})
 	c.each(1, func(r *rand.Rand) error { return moveRows(table, r) })
-	c.work(proofTime(300 * time.Millisecond))
+	c.work(proofTime(200 * time.Millisecond))
 	last, err := readLists(table, 0, &clock)
 	if err != nil {
 		t.Fatal(err)

@@ -11,18 +11,16 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // Every version of a real history of 10,699 commits is still readable after a full compaction and a
 // reopening: the table as of a commit has the hash of a replay of the history, a sum over files
 // that does not depend on their order. With -proof.for all commits are read, otherwise one in 32.
 func TestEveryVersionIsReadAfterCompaction(t *testing.T) {
-	commits, every := 10699, 32
-	switch {
-	case *forFlag > 0:
-		every = 1
-	case testing.Short():
-		commits = 500
+	commits, every := seedtest.Rounds(10699, 500), 32
+	if *forFlag > 0 {
+		commits, every = 10699, 1
 	}
 	h := loadTree(t, commits)
 	s := newTreeStore(t, h)

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -334,10 +335,7 @@ func (s *concurrentTestStore) commit(ops ...Op) error {
 func TestWritersReadTheirWritesWhileRowSetsChange(t *testing.T) {
 	s := &concurrentTestStore{testStore: newTestStore(t, testSchema)}
 	s.tab.opts.Store = s
-	rounds := 150
-	if testing.Short() {
-		rounds = 40
-	}
+	rounds := seedtest.Rounds(150, 40)
 	var writers, worker sync.WaitGroup
 	done := make(chan struct{})
 	for g := range 3 {

@@ -209,10 +209,7 @@ var concurrentJobs = map[string]func(l *interleaving){
 // Jobs that replace different parts of a table run concurrently, in any order of their steps, with
 // writes in between. Nothing is lost or changed, in the table and after a kill at every point.
 func TestConcurrentJobsKeepTheTable(t *testing.T) {
-	orders := 6
-	if testing.Short() {
-		orders = 2
-	}
+	orders := seedtest.Rounds(6, 2)
 	for name, start := range concurrentJobs {
 		t.Run(name, func(t *testing.T) {
 			r := seedtest.Rand(t)

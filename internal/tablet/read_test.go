@@ -98,10 +98,7 @@ func randomTable(t *testing.T, r *rand.Rand) (*testStore, versions) {
 // or descending key order if requested.
 func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 	r := seedtest.Rand(t)
-	rounds := 60
-	if testing.Short() {
-		rounds = 12
-	}
+	rounds := seedtest.Rounds(60, 12)
 	for range rounds {
 		w, pic := randomTable(t, r)
 		for range 20 {

@@ -185,10 +185,7 @@ func TestReplayRefusesImpossibleOperations(t *testing.T) {
 // before.
 func TestReplayRestoresEverySnapshot(t *testing.T) {
 	r := seedtest.Rand(t)
-	rounds := 10
-	if testing.Short() {
-		rounds = 2
-	}
+	rounds := seedtest.Rounds(10, 2)
 	for range rounds {
 		w, pic := newTestStore(t, testSchema), versions{}
 		for range 25 {

@@ -145,10 +145,7 @@ func TestOperationsMatchTheResultTable(t *testing.T) {
 // changed.
 func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 	r := seedtest.Rand(t)
-	rounds := 25
-	if testing.Short() {
-		rounds = 5
-	}
+	rounds := seedtest.Rounds(25, 5)
 	for range rounds {
 		w, pic := newTestStore(t, testSchema), versions{}
 		for range 40 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -45,10 +46,8 @@ func TestEveryFlippedBitOfClosedLogIsRepaired(t *testing.T) {
 	for number := uint64(1); number <= 2; number++ {
 		content := readFile(t, m, segmentPath(number))
 		for off := range content {
-			for bit := range 8 {
-				if testing.Short() && bit != off%8 {
-					continue
-				}
+			for k := range seedtest.Rounds(8, 1) {
+				bit := (off + k) % 8
 				what := fmt.Sprintf("segment %d byte %d bit %d", number, off, bit)
 				v := m.Clone()
 				content[off] ^= 1 << bit
@@ -99,7 +98,7 @@ func TestEveryChangedByteOfClosedLogIsFound(t *testing.T) {
 // or says ErrCorrupt; in the second case Verify finds something too, in the first only if a single
 // bit was repaired. It prints which bytes may be damaged without an error.
 func TestDamageNeverTruncatesClosedLogSilently(t *testing.T) {
-	first, count := seeds(40, 8)
+	first, count := seeds(t, 40, 8)
 	sum := flips{}
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
 		h := newHistory(t, seed)

@@ -9,25 +9,20 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-var (
-	seedFlag  = flag.Int64("seed", 0, "run the random histories from this seed on")
-	seedsFlag = flag.Int64("seeds", 1, "how many, if -seed is given")
-)
+var seedsFlag = flag.Int64("seeds", 0, "how many random histories run, from -seed on; 0 takes the default")
 
 // seeds returns the first seed and the number of seeds to run.
-func seeds(full, short int64) (first, count int64) {
-	switch {
-	case *seedFlag != 0:
-		return *seedFlag, *seedsFlag
-	case testing.Short():
-		return 1, short
+func seeds(t *testing.T, full, short int64) (first, count int64) {
+	if *seedsFlag > 0 {
+		full, short = *seedsFlag, *seedsFlag
 	}
-	return 1, full
+	return int64(seedtest.Seed(t)), seedtest.Rounds(full, short)
 }
 
 // TestRandomHistoriesSurviveCrashes appends, syncs, releases and reopens, sometimes on a full disk.
@@ -35,7 +30,7 @@ func seeds(full, short int64) (first, count int64) {
 // power fails. Afterwards the log must open and contain a prefix of the appended records, with all
 // that Sync acknowledged, and after a kill also all that Append acknowledged.
 func TestRandomHistoriesSurviveCrashes(t *testing.T) {
-	first, count := seeds(250, 40)
+	first, count := seeds(t, 250, 40)
 	crashes := 0
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
 		h := newHistory(t, seed)

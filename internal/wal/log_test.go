@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -276,10 +277,7 @@ func TestSyncedRecordsSurvivePowerCutWithConcurrentWriters(t *testing.T) {
 		wg      sync.WaitGroup
 		want    sync.Map
 	)
-	n := 60
-	if testing.Short() {
-		n = 20
-	}
+	n := seedtest.Rounds(60, 20)
 	for w := range 8 {
 		wg.Go(func() {
 			for i := range n {
