@@ -105,6 +105,19 @@ func (m *MemStore) addLink(newest arena.Ref, ts mvcc.Timestamp, list change.List
 	return ref
 }
 
+// chain makes first, a link that addLink made as the first of its row and that no reader can have
+// reached, the one after newest. It returns the link, which is another one if it is folded.
+func (m *MemStore) chain(first, newest arena.Ref, ts mvcc.Timestamp, list change.List) arena.Ref {
+	number := (linkAt(m.changes, newest).number() + 1) % foldEvery
+	if number == 0 {
+		return m.addLink(newest, ts, list) // a fold makes it longer
+	}
+	b := m.changes.Bytes(first)
+	binary.LittleEndian.PutUint64(b[linkPrev:], uint64(newest))
+	binary.LittleEndian.PutUint32(b[linkNumber:], number)
+	return first
+}
+
 // foldOf combines list and all changes from newest back into one list, and returns the previous
 // folded link. A delete sets no column; it can only be the last change of its row.
 func (m *MemStore) foldOf(newest arena.Ref, list change.List) (before arena.Ref, fold change.List) {

@@ -71,16 +71,18 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	old, _ := m.rows.Get(memRow{row: row})
-	if old.newest != 0 {
+	// One walk of the tree: the link is made as the first of its row, and most are.
+	newest := m.addLink(0, ts, list)
+	if old, found := m.rows.ReplaceOrInsert(memRow{row, newest}); found {
 		l := linkAt(m.changes, old.newest)
 		if ts < l.ts() || l.list().Kind() == change.Delete {
 			panic(fmt.Sprintf("delta: %v of row %d at %d after its %v at %d",
 				kind, row, uint64(ts), l.list().Kind(), uint64(l.ts())))
 		}
+		if newest = m.chain(newest, old.newest, ts, list); linkAt(m.changes, newest).folded() {
+			m.rows.ReplaceOrInsert(memRow{row, newest})
+		}
 	}
-	newest := m.addLink(old.newest, ts, list)
-	m.rows.ReplaceOrInsert(memRow{row, newest})
 	if m.changeLog != nil {
 		m.changeLog.Add(logEntry{row, newest, lsn})
 	}
