@@ -23,10 +23,11 @@ import (
 //
 // Finding the best set is a knapsack problem for each pair of a first and a last rowset. A first
 // pass bounds the quality of the sets that begin with each rowset, and finds good ones. A second
-// pass finds the best ones where the bound is above the best quality so far. It stops after a
-// number of steps, but not while a bound is more than 5 % above that. In the worst case the first
-// pass takes time O(n² log n) in the number of rowsets; from 8,000 rowsets on it may stop before it
-// has looked at all of them, and returns the best set that it has found.
+// pass finds the best ones where the bound is above the best quality so far. Each stops after a
+// number of steps, but not while a bound is more than 5 % above that. Of a thousand rowsets or more,
+// those that begin next to each other are bounded together first. In the worst case the first pass
+// takes time O(n² log n) in the number of rowsets; from 8,000 rowsets on it may stop before it has
+// looked at all of them, and returns the best set that it has found.
 //
 // The set never exceeds the budget. Rowsets above the budget and rowsets that are not well-formed
 // (see Spans) are not considered. Source: tablet spec §16, with sizes in bytes instead of MiB.

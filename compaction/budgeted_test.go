@@ -218,6 +218,48 @@ func BenchmarkBudgeted(b *testing.B) {
 	}
 }
 
+// What is known of rowsets that begin next to each other before they are looked at one by one is true of
+// each, and rules most of them out if the budget is small against the table.
+func TestBudgetedBoundsGroups(t *testing.T) {
+	r := seedtest.Rand(t)
+	var l Layout
+	const rows, side = 60, 25 // rowsets over each key, rowsets side by side
+	for row := range uint64(rows) {
+		from := uint64(0)
+		for i := range uint64(side) {
+			to := (i + 1) * 1_000_000
+			if i+1 < side {
+				to += r.Uint64N(400_000)
+			}
+			l.RowSets = append(l.RowSets, RowSetInfo{ID: row*side + i, Bytes: 1000 + r.Int64N(200),
+				MinKey: binary.BigEndian.AppendUint64(nil, from), MaxKey: binary.BigEndian.AppendUint64(nil, to-1)})
+			from = to
+		}
+	}
+	const budget = 30_000
+	s := newSearch(Budgeted{}.filled(), l, budget)
+	s.boundGroups()
+	hopes := make([]float64, len(s.all))
+	for i := range s.all {
+		hopes[i] = s.all[i].hope
+	}
+	for i := range s.all {
+		s.quality, s.best = s.options.MinQuality, nil
+		s.boundFirst(i)
+		if worth := max(s.all[i].upper, s.quality); worth > s.options.MinQuality && worth > hopes[i]+1e-9 {
+			t.Fatalf("a set that begins with rowset %d may have quality %v, the group at most %v", s.all[i].set, worth, hopes[i])
+		}
+	}
+	all := s.boundSteps
+	s = newSearch(Budgeted{}.filled(), l, budget)
+	if c := s.choice(); c.Quality < 0.9 || bytesOf(l, c) > budget {
+		t.Errorf("quality %v, %d bytes", c.Quality, bytesOf(l, c))
+	}
+	if 3*s.boundSteps > all {
+		t.Errorf("%d steps, one by one %d", s.boundSteps, all)
+	}
+}
+
 // Layouts that would take the search too long get a good set.
 func TestBudgetedEndsOnHostileLayouts(t *testing.T) {
 	r := seedtest.Rand(t)

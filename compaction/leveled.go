@@ -123,6 +123,18 @@ func (c Choice) Gain(layout Layout) float64 {
 	return gain(Spans(layout), sets)
 }
 
+// leastWorth is the worth of a merge that a policy picks although the depth does not fall: a policy
+// may have its reasons.
+const leastWorth = 0.01
+
+// Worth returns how much a choice improves reads, above 0: its quality or, if it has none, its gain.
+func (c Choice) Worth(layout Layout) float64 {
+	if c.Quality > 0 { // not NaN
+		return c.Quality
+	}
+	return max(c.Gain(layout), leastWorth)
+}
+
 // gain returns by how much merging sets lowers the depth.
 func gain(spans []Span, sets []int) (sum float64) {
 	from, to := 1.0, 0.0

@@ -11,6 +11,7 @@ import (
 // Limits of a search, in steps: a step looks at one rowset, or extends one set by it.
 const (
 	maxBoundSteps = 64 << 20 // all pairs of 8,000 rowsets
+	fewBoundSteps = 1 << 20  // after it, only bounds above the tolerance count
 	fewExactSteps = 1 << 20  // after it, only bounds above the tolerance count
 	maxExactSteps = 16 << 20
 )
@@ -22,7 +23,8 @@ type candidate struct {
 	bytes uint64  // at least 1
 	set   int     // index in the layout
 	bound float64 // no set of candidates from here on, within the budget, has more value
-	upper float64 // no set that begins with this candidate has more quality
+	upper float64 // no set that begins with this candidate has more quality; 0 before the first pass
+	hope  float64 // likewise, known before; see boundGroups
 }
 
 // density returns the value per byte.
@@ -74,7 +76,7 @@ func newSearch(b Budgeted, layout Layout, budget int64) *search {
 	return s
 }
 
-// boundAll computes the bound of each candidate, and sorts firsts.
+// boundAll computes the bound of each candidate, and sorts firsts by descending From.
 func (s *search) boundAll() {
 	s.firsts = make([]int, len(s.all))
 	for i := range s.firsts {
@@ -92,12 +94,56 @@ func (s *search) boundAll() {
 			s.all[s.firsts[i]].bound = s.greedy.upper()
 		}
 	}
-	slices.SortStableFunc(s.firsts, func(a, b int) int { return cmp.Compare(s.promise(b), s.promise(a)) })
+	for i := range s.all {
+		s.all[i].hope = s.all[i].bound - unionCost*s.all[i].Width()
+	}
 }
 
-// promise bounds the quality of sets that begin with a candidate.
-func (s *search) promise(first int) float64 {
-	return s.all[first].bound - unionCost*s.all[first].Width()
+// groupFirsts is the number of first candidates that boundGroups looks at together, and manyFirsts
+// how many there are at least if it looks at all.
+const (
+	groupFirsts = 64
+	manyFirsts  = 16 * groupFirsts
+)
+
+// boundGroups bounds the quality of sets that begin with one of some candidates that begin next to
+// each other:
+//
+//	firsts       ├────┤
+//	              ├─────┤
+//	                 ├────┤
+//	last                    ├─────┤
+//	union            └────────────┘    at least
+//
+// The bound before is that of the best candidates from there on, wherever they are. It is much too
+// high for a budget that is small against the table: then those are not next to each other.
+// Candidates are in firsts by descending From.
+func (s *search) boundGroups() {
+	for at := 0; at < len(s.firsts); at += groupFirsts {
+		group := s.firsts[at:min(at+groupFirsts, len(s.firsts))]
+		low, high := s.all[group[len(group)-1]].From, s.all[group[0]].From
+		bound := s.all[group[len(group)-1]].bound
+		upper := 0.0
+		s.greedy.reset()
+		start, _ := slices.BinarySearchFunc(s.all, low, func(c candidate, from float64) int { return cmp.Compare(c.To, from) })
+		for i := start; i < len(s.all); i++ {
+			s.boundSteps++
+			c := &s.all[i]
+			if c.From < low {
+				continue
+			}
+			cost := unionCost * max(0, c.To-high)
+			if bound-cost <= max(upper, s.quality) {
+				upper = max(upper, bound-cost)
+				break
+			}
+			s.greedy.add(c, i)
+			upper = max(upper, s.greedy.upper()-cost)
+		}
+		for _, first := range group {
+			s.all[first].hope = min(s.all[first].hope, upper)
+		}
+	}
 }
 
 // choice runs both passes.
@@ -105,8 +151,14 @@ func (s *search) choice() Choice {
 	if len(s.all) < 2 {
 		return Choice{}
 	}
+	if len(s.firsts) >= manyFirsts {
+		s.boundFirst(slices.MaxFunc(s.firsts, func(a, b int) int { return cmp.Compare(s.all[a].hope, s.all[b].hope) }))
+		s.boundGroups()
+	}
+	slices.SortStableFunc(s.firsts, func(a, b int) int { return cmp.Compare(s.all[b].hope, s.all[a].hope) })
 	for _, first := range s.firsts {
-		if s.promise(first) <= s.quality || s.boundSteps > maxBoundSteps {
+		hope := s.all[first].hope
+		if hope <= s.quality || s.boundSteps > fewBoundSteps && hope <= s.quality*tolerance || s.boundSteps > maxBoundSteps {
 			break // nor is any later one better
 		}
 		s.boundFirst(first)

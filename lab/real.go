@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,7 @@ type realTable struct {
 	value []byte
 	r     *random
 	ops   atomic.Int64 // the clock reads it in any goroutine
+	due   string       // kind of the operation that compact carries out
 }
 
 const (
@@ -47,15 +49,15 @@ func openReal(ctx context.Context, s *Spec, w *Workload, dir string, listener fu
 		history = time.Duration(w.History) * time.Second
 	}
 	clock := mvcc.NewHybridClock(func() time.Time { return clockStart.Add(time.Duration(t.ops.Load()) * time.Second) })
-	t.options = oribi.Options{Manual: true, History: history, Clock: clock, Listener: listener, FS: t.files,
+	t.options = oribi.Options{Manual: true, Policy: compaction.None{}, Schedule: t.schedule, History: history, Clock: clock, Listener: listener, FS: t.files,
 		MemoryLimit: max(leastLimit, 16*int64(s.FlushBytes)), RowSetBytes: int64(s.RowSetBytes)}
 	var err error
 	if t.store, err = oribi.Open(dir, &t.options); err != nil {
 		return nil, err
 	}
-	columns, err := schema.New([]schema.Column{{Name: "key", Type: schema.Int64}, {Name: "value", Type: schema.Binary}}, 1)
+	table, err := schema.New([]schema.Column{{Name: "key", Type: schema.Int64}, {Name: "value", Type: schema.Binary}}, 1)
 	if err == nil {
-		t.table, err = t.store.CreateTable(tableName, columns)
+		t.table, err = t.store.CreateTable(tableName, table)
 	}
 	if err != nil {
 		t.store.Close()
@@ -136,6 +138,30 @@ func (t *realTable) deltas(kind compaction.Kind, _ string) error {
 		_, err = t.table.CompactMajor(t.ctx)
 	}
 	return err
+}
+
+// deltaInfos leaves out what only the store knows: history that is not needed. The experiment removes
+// that after each flush.
+func (t *realTable) deltaInfos() []compaction.DeltaInfo {
+	l := t.layout()
+	infos := make([]compaction.DeltaInfo, len(l.RowSets))
+	for i, r := range l.RowSets {
+		infos[i] = compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1), OfColumns: columns}
+	}
+	return infos
+}
+
+// compact lets the store carry out the operation of that kind that it lists. The rules are the same,
+// so it is that of the same rowset, unless all its redos are DELETEs.
+func (t *realTable) compact(c compaction.DeltaChoice) error {
+	t.due = string(c.Kind)
+	_, _, err := t.store.StepBackgroundWork(t.ctx)
+	return err
+}
+
+// schedule chooses the operation for compact.
+func (t *realTable) schedule(ops []oribi.BackgroundOp) int {
+	return slices.IndexFunc(ops, func(op oribi.BackgroundOp) bool { return op.Kind == t.due })
 }
 
 func (t *realTable) close() error {

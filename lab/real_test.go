@@ -7,7 +7,7 @@ import (
 )
 
 // realSpec has workloads with inserts, updates and deletes.
-const realSpec = `{"seed":7,"engine":"real","flush_bytes":"192KB","rowset_bytes":"256KB","workloads":[
+const realSpec = `{"seed":7,"engine":"real","flush_bytes":"192KB","rowset_bytes":"192KB","workloads":[
 	{"name":"uniform","keys":100000,"operations":22000},{"name":"old-deletes","keys":6000,"operations":16000,"history":2000}],
 	"policies":[{"name":"overlap","budget":"1MB"},{"name":"leveled","budget":"1MB"}]}`
 
@@ -25,7 +25,7 @@ func TestSimulationAgreesWithStores(t *testing.T) {
 		t.Errorf("the stores leave %v, %v", left, err)
 	}
 	granular := fitted
-	granular.Batch, granular.Buffer = 4096, 256<<10 // the writer of rowsets ends them between batches
+	granular.Batch, granular.Buffer = 4096, 32<<10 // the writer of rowsets ends them between batches
 	s.Engine = Simulated
 	simulated := simulatedWith(t, s, granular)
 	for i, r := range stores {

@@ -21,6 +21,10 @@ type table interface {
 	merge(c compaction.Choice) error
 	// deltas compacts the delta files of all rowsets, or drops those that history does not need.
 	deltas(kind compaction.Kind, why string) error
+	// deltaInfos describes the rowsets to the rules for delta compactions, and compact carries out
+	// what these choose.
+	deltaInfos() []compaction.DeltaInfo
+	compact(c compaction.DeltaChoice) error
 	close() error
 }
 
@@ -235,60 +239,57 @@ func basePerRow(l compaction.Layout) float64 {
 	return float64(n) / float64(rows)
 }
 
-// maintain does what the background work of a store does after a flush.
-func (x *experiment) maintain(ctx context.Context) error {
-	if err := x.table.deltas(compaction.UndoGC, ""); err != nil {
-		return err
-	}
-	if err := x.mergeAll(ctx, 1<<30); err != nil {
-		return err
-	}
-	picked := compaction.PickDeltas(deltaInfos(x.table.layout()))
-	if len(picked) == 0 {
-		return nil
-	}
-	return x.table.deltas(picked[0].Kind, picked[0].Why)
-}
-
-// deltaInfos describes the rowsets of a layout to the rules for delta compactions.
-func deltaInfos(l compaction.Layout) []compaction.DeltaInfo {
-	infos := make([]compaction.DeltaInfo, len(l.RowSets))
-	for i, r := range l.RowSets {
-		infos[i] = compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1)}
-	}
-	return infos
-}
-
-// mergeAll merges what the policy picks, at most so many times, until it picks nothing or the bytes
-// are used up. It also ends after a merge only of rowsets that it has written itself, unless that
-// merge has left fewer rowsets or less depth: otherwise some policies would never end.
+// mergeAll merges what the policy picks, at most so many times.
 func (x *experiment) mergeAll(ctx context.Context, most int64) error {
-	own := map[uint64]bool{}
-	before := x.table.layout()
+	m := merging{x: x}
 	for range most {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if x.spec.RewriteRatio > 0 && x.credit <= 0 {
-			return nil
-		}
-		c := x.policy.Pick(before, x.budget)
+		c := m.pick()
 		if len(c.RowSets) == 0 {
 			return nil
 		}
-		again := !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !own[id] })
-		if err := x.table.merge(c); err != nil {
+		if err := m.merge(c); err != nil {
 			return err
 		}
-		for _, r := range x.last {
-			own[r.ID] = true
-		}
-		after := x.table.layout()
-		if again && len(after.RowSets) >= len(before.RowSets) && depth(after) >= depth(before)-1e-9 {
-			return nil
-		}
-		before = after
 	}
+	return nil
+}
+
+// merging is merges until the policy picks nothing or the bytes are used up. It also ends after a
+// merge only of rowsets that it has written itself, unless that merge has left fewer rowsets or less
+// depth: otherwise some policies would never end.
+type merging struct {
+	x    *experiment
+	own  map[uint64]bool
+	over bool
+}
+
+// pick returns what the policy merges next, none at the end.
+func (m *merging) pick() compaction.Choice {
+	x := m.x
+	if m.over || x.spec.RewriteRatio > 0 && x.credit <= 0 {
+		return compaction.Choice{}
+	}
+	return x.policy.Pick(x.table.layout(), x.budget)
+}
+
+func (m *merging) merge(c compaction.Choice) error {
+	x := m.x
+	if m.own == nil {
+		m.own = map[uint64]bool{}
+	}
+	before := x.table.layout()
+	again := !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !m.own[id] })
+	if err := x.table.merge(c); err != nil {
+		return err
+	}
+	for _, r := range x.last {
+		m.own[r.ID] = true
+	}
+	after := x.table.layout()
+	m.over = again && len(after.RowSets) >= len(before.RowSets) && depth(after) >= depth(before)-1e-9
 	return nil
 }
 

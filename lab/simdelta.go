@@ -1,9 +1,56 @@
 package lab
 
-import "github.com/oribi-db/oribi/compaction"
+import (
+	"slices"
+
+	"github.com/oribi-db/oribi/compaction"
+)
+
+// columns is the number of columns of the table. Updates change one of them.
+const columns = 2
+
+// deltaInfos describes the rowsets to the rules for delta compactions.
+func (s *simulation) deltaInfos() []compaction.DeltaInfo {
+	infos := make([]compaction.DeltaInfo, len(s.sets))
+	for i, set := range s.sets {
+		infos[i] = compaction.DeltaInfo{RowSet: set.id, BaseBytes: round(set.base), RedoBytes: round(set.redoBytes), Redos: set.redos, OfColumns: columns,
+			Gone: s.gone(set)}
+		if set.updates > 0 {
+			infos[i].Columns = 1
+		}
+		if s.stale(set) {
+			infos[i].StaleUndos, infos[i].StaleBytes = set.undoFiles, round(set.undoBytes(&s.costs))
+		}
+	}
+	return infos
+}
+
+// gone reports whether no readable snapshot sees any row of the rowset.
+func (s *simulation) gone(set *simSet) bool {
+	return s.history > 0 && set.live == 0 && set.memUpdates+set.memDeletes == 0 && set.changed < s.floor()
+}
+
+// stale reports whether no readable snapshot needs the undo files of the rowset.
+func (s *simulation) stale(set *simSet) bool {
+	return s.history > 0 && set.undoFiles > 0 && (len(set.undos) == 0 || set.undos[len(set.undos)-1].op < s.floor())
+}
 
 // deltas compacts the delta files of all rowsets.
 func (s *simulation) deltas(kind compaction.Kind, why string) error {
+	return s.compactSets(kind, why, s.sets)
+}
+
+// compact carries out a delta compaction.
+func (s *simulation) compact(c compaction.DeltaChoice) error {
+	i := slices.IndexFunc(s.sets, func(set *simSet) bool { return set.id == c.RowSet })
+	if i < 0 { // undo GC
+		return s.deltas(c.Kind, c.Why)
+	}
+	return s.compactSets(c.Kind, c.Why, s.sets[i:i+1])
+}
+
+// compactSets compacts the delta files of some rowsets; undo GC is for all.
+func (s *simulation) compactSets(kind compaction.Kind, why string, sets []*simSet) error {
 	if kind == compaction.UndoGC {
 		s.collectUndos()
 		return nil
@@ -11,7 +58,7 @@ func (s *simulation) deltas(kind compaction.Kind, why string) error {
 	m := &s.costs
 	var changed []*simSet
 	written := 0.0
-	for _, set := range s.sets {
+	for _, set := range sets {
 		switch {
 		case kind == compaction.MinorDelta && set.redos > 1:
 			set.redoBytes -= float64(set.redos-1) * m.DeltaFile
@@ -37,16 +84,12 @@ func (s *simulation) deltas(kind compaction.Kind, why string) error {
 
 // collectUndos drops undo files and rowsets that history no longer needs.
 func (s *simulation) collectUndos() {
-	if s.history == 0 {
-		return
-	}
-	floor := s.floor()
 	var changed, gone []*simSet
 	for _, set := range s.sets {
 		switch {
-		case set.live == 0 && set.memUpdates+set.memDeletes == 0 && set.changed < floor:
+		case s.gone(set):
 			gone = append(gone, set)
-		case set.undoFiles > 0 && (len(set.undos) == 0 || set.undos[len(set.undos)-1].op < floor):
+		case s.stale(set):
 			set.undos, set.undoFiles, set.seen = nil, 0, nil
 			changed = append(changed, set)
 		}

@@ -96,10 +96,6 @@ type MergePlan struct {
 	Bytes int64   // of the rowsets
 }
 
-// leastGain is the gain of a merge that a policy picks although the depth does not fall: a policy
-// may have its reasons.
-const leastGain = 0.01
-
 // Merges plans and runs the merges of one table in the background, one at a time, so that they end
 // for any policy: a merge that has left neither fewer rowsets nor fewer overlaps is not repeated
 // until other rowsets come in, or until many rows are deleted. The zero value is ready to use. It
@@ -154,10 +150,7 @@ func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id
 		t.opts.Store.Event(t.refused(c, layout, err))
 		return plan, hidden, err
 	}
-	plan = MergePlan{Choice: c, Gain: c.Quality}
-	if !(plan.Gain > 0) { // NaN too
-		plan.Gain = max(c.Gain(layout), leastGain)
-	}
+	plan = MergePlan{Choice: c, Gain: c.Worth(layout)}
 	for i := range layout.RowSets {
 		if slices.Contains(c.RowSets, layout.RowSets[i].ID) {
 			plan.Bytes += layout.RowSets[i].Bytes
