@@ -82,6 +82,7 @@ func (b *BaseReader) advance() (vectors []*batch.Vector, from batch.Ordinal, n i
 	from = b.next
 	n = int(min(b.d.Metadata().Rows-int64(from), int64(b.rows)))
 	if n <= 0 {
+		b.readers, b.windows = nil, nil // the merge of other inputs may go on for long, and their cblocks take memory
 		return nil, from, 0
 	}
 	w := b.windows[0]
@@ -200,13 +201,28 @@ func (w *BaseWriter) RowFile() (id block.ID, bytes int64) {
 // uncached row would cost 2.5 MiB. The LZ4 window is at most 64 KiB.
 const stringBlockBytes = 32 << 10
 
+// columnBlockBytes returns the size of the cblocks of a column. Without a size in the schema, many
+// columns have smaller ones: a writer has one of each column in memory, and the same encoded, and a
+// compaction one or two of each column of each input. They have 16 MiB together, if they can have it
+// without being smaller than those of strings.
+func columnBlockBytes(s *schema.Schema, i int) int {
+	if n := int(s.Columns[i].BlockBytes); n > 0 {
+		return n
+	}
+	n := cfile.DefaultBlockBytes
+	for n > stringBlockBytes && n*len(s.Columns) > 16<<20 {
+		n /= 2
+	}
+	return n
+}
+
 // columnOptions returns how a flush or a merge writes column i of s.
 func columnOptions(s *schema.Schema, i int, words *Dictionaries) cfile.WriterOptions {
 	c := &s.Columns[i]
 	encoding := c.Encoding.Resolve(c.Stored())
 	return cfile.WriterOptions{Type: c.Stored(), Encoding: encoding, NoWords: encoding == schema.Dictionary && words.skip(c.ID),
 		Compression: c.Compression.Fast(), Nullable: c.Nullable, Array: c.Type == schema.Array,
-		BlockBytes: int(c.BlockBytes), StringBytes: cmp.Or(int(c.BlockBytes), stringBlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()}
+		BlockBytes: columnBlockBytes(s, i), StringBytes: cmp.Or(int(c.BlockBytes), stringBlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()}
 }
 
 func newColumnOutput(c Creation, s *schema.Schema, i int, o cfile.WriterOptions) (output[*cfile.Writer], error) {

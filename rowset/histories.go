@@ -48,9 +48,10 @@ func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 func (d *DiskRowSet) HistoriesBytes() (int64, error) {
 	m := d.Metadata()
 	var cols []int
-	row := int64(unsafe.Sizeof([]byte{})) // the key
+	row, kept := int64(unsafe.Sizeof([]byte{})), int64(0) // of the key
 	for i := range d.Schema.Columns {
 		cols = append(cols, i)
+		kept += keptBlocks * int64(columnBlockBytes(d.Schema, i))
 		if t := d.Schema.Columns[i].Type; t.Variable() {
 			row += int64(unsafe.Sizeof([]byte{}))
 		} else {
@@ -63,12 +64,13 @@ func (d *DiskRowSet) HistoriesBytes() (int64, error) {
 	}
 	n := min(int64(rows), m.Rows)
 	row += int64(unsafe.Sizeof(change.Delta{})) + 2*m.Bytes/max(m.Rows, 1)
-	kept := min(keptBytes*int64(len(cols)), 3*m.Bytes) // as stored, and decompressed to about twice that
+	kept = min(kept, 3*m.Bytes) // as stored, and decompressed to about twice that
 	return kept + keptWindows*n*row, nil
 }
 
-// keptBytes is about how much memory the reader of a column needs: two cblocks, each of them twice.
-const keptBytes = 4 * (256 << 10)
+// keptBlocks is about how many cblocks the reader of a column needs memory for: two, each of them
+// stored and decompressed.
+const keptBlocks = 4
 
 // First returns the key of the first row.
 func (h *Histories) First() []byte { return h.base.d.Metadata().MinKey }

@@ -16,51 +16,59 @@ import (
 // that is in use at the peak, in MiB, and how far it is above the memory limit. Run it with
 // -benchtime 1x and GODEBUG=gcstoptheworld=1; see memory.Store.Env.
 func BenchmarkMergeMemory(b *testing.B) {
-	const sets, rows, columns = 64, 1000, 300
 	for _, limit := range []int64{32 << 20, 64 << 20, 256 << 20} {
-		b.Run(fmt.Sprintf("limit=%dMiB", limit>>20), func(b *testing.B) {
-			store, err := oribi.Open(b.TempDir(), &oribi.Options{Manual: true, MemoryLimit: limit, Policy: compaction.None{}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer store.Close()
-			list := []schema.Column{{Name: "k", Type: schema.Int64}}
-			for i := range columns - 1 {
-				list = append(list, schema.Column{Name: fmt.Sprint("c", i), Type: schema.Int64})
-			}
-			table, err := store.CreateTable("t", mustSchema(b, list...))
-			if err != nil {
-				b.Fatal(err)
-			}
-			r := values.NewRand(1)
-			cells := make([][]byte, columns)
-			for set := range sets {
-				w := store.NewBatch()
-				for row := range rows {
-					for i := range cells {
-						cells[i] = binary.LittleEndian.AppendUint64(nil, r.Uint64())
-					}
-					cells[0] = binary.LittleEndian.AppendUint64(nil, uint64(row*sets+set))
-					w.Cells(oribi.OpInsert, table, cells, nil)
-				}
-				if _, err := w.Commit(b.Context(), oribi.NoSync); err != nil {
-					b.Fatal(err)
-				}
-				if err := table.Flush(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if l := table.Layout(); l.MaxHeight() != sets {
-				b.Fatalf("%d rowsets over a key", l.MaxHeight())
-			}
-			peak := memory.WatchLivePeak()
-			b.ResetTimer()
-			if err := table.Merge(b.Context(), everything(table.Layout())); err != nil {
-				b.Fatal(err)
-			}
-			bytes := peak.Stop()
-			b.ReportMetric(float64(bytes)/(1<<20), "MiB")
-			b.ReportMetric(float64(bytes-limit)/(1<<20), "MiB-above-limit")
-		})
+		b.Run(fmt.Sprintf("limit=%dMiB", limit>>20), func(b *testing.B) { mergeMemory(b, limit, schema.Int64, 8) })
 	}
+	b.Run("type=string/limit=64MiB", func(b *testing.B) { mergeMemory(b, 64<<20, schema.Binary, 20) })
+}
+
+// mergeMemory merges rowsets whose columns, except the key, have a type and random cells of some bytes.
+func mergeMemory(b *testing.B, limit int64, cell schema.Type, bytes int) {
+	const sets, rows, columns = 64, 1000, 300
+	store, err := oribi.Open(b.TempDir(), &oribi.Options{Manual: true, MemoryLimit: limit, Policy: compaction.None{}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	list := []schema.Column{{Name: "k", Type: schema.Int64}}
+	for i := range columns - 1 {
+		list = append(list, schema.Column{Name: fmt.Sprint("c", i), Type: cell})
+	}
+	table, err := store.CreateTable("t", mustSchema(b, list...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := values.NewRand(1)
+	cells := make([][]byte, columns)
+	for set := range sets {
+		w := store.NewBatch()
+		for row := range rows {
+			for i := range cells {
+				cells[i] = nil
+				for range (bytes + 7) / 8 {
+					cells[i] = binary.LittleEndian.AppendUint64(cells[i], r.Uint64())
+				}
+				cells[i] = cells[i][:bytes]
+			}
+			cells[0] = binary.LittleEndian.AppendUint64(nil, uint64(row*sets+set))
+			w.Cells(oribi.OpInsert, table, cells, nil)
+		}
+		if _, err := w.Commit(b.Context(), oribi.NoSync); err != nil {
+			b.Fatal(err)
+		}
+		if err := table.Flush(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if l := table.Layout(); l.MaxHeight() != sets {
+		b.Fatalf("%d rowsets over a key", l.MaxHeight())
+	}
+	peak := memory.WatchLivePeak()
+	b.ResetTimer()
+	if err := table.Merge(b.Context(), everything(table.Layout())); err != nil {
+		b.Fatal(err)
+	}
+	used := peak.Stop()
+	b.ReportMetric(float64(used)/(1<<20), "MiB")
+	b.ReportMetric(float64(used-limit)/(1<<20), "MiB-above-limit")
 }
