@@ -185,6 +185,10 @@ func harderOptions(s *schema.Schema, i int, k schema.Compression) []cfile.Writer
 		forms[k] = o
 		forms[k].Encoding = encodings[k]
 	}
+	if o.Compression == schema.LZ4HC && c.Encoding == schema.Auto && o.Encoding == schema.Dictionary {
+		o.NoWords = true // smaller for values that do not repeat, such as hashes
+		forms = append(forms, o)
+	}
 	return forms
 }
 

@@ -1,0 +1,143 @@
+package rowset
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// oneColumn writes a rowset with a column of cells besides the key, as a flush does.
+func oneColumn(t *testing.T, c schema.Column, cells [][]byte) *DiskRowSet {
+	t.Helper()
+	c.ID, c.Name = 2, "c"
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, c}, 1)
+	rows := &change.Rows{Batch: batch.New(s.Columns, len(cells))}
+	for i, cell := range cells {
+		rows.Batch.Columns[0].SetCell(i, binary.LittleEndian.AppendUint64(nil, uint64(i)))
+		rows.Batch.Columns[1].SetCell(i, cell)
+		rows.Keys = append(rows.Keys, binary.BigEndian.AppendUint64(nil, uint64(i)|1<<63))
+	}
+	d := newDisk()
+	w, err := NewWriter(d, s, 1)
+	if err == nil {
+		err = w.Append(rows)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := Open(s, row, Options{Blocks: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// sizeIn returns the size of a file of cells.
+func sizeIn(t *testing.T, o cfile.WriterOptions, cells [][]byte) int64 {
+	t.Helper()
+	var file block.Memory
+	v := batch.NewVector(o.Type, len(cells))
+	for i, cell := range cells {
+		v.SetCell(i, cell)
+	}
+	w, err := cfile.NewWriter(&file, o)
+	if err == nil {
+		err = w.Append(v)
+	}
+	if err == nil {
+		err = w.Finish()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Size()
+}
+
+// At rest, hashes take no more than 3 % more than in plain encoding without compression, in which
+// each has an offset of up to three bytes and a quarter.
+func TestHashesAtRestAreNotLargerThanPlain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(seedtest.Seed(t), 1))
+	for _, bytes := range []int{16, 32} {
+		for _, asHex := range []bool{false, true} {
+			for _, n := range []int{100, 3000, 20000} {
+				cells := make([][]byte, n)
+				for i := range cells {
+					for range bytes / 8 {
+						cells[i] = binary.LittleEndian.AppendUint64(cells[i], rng.Uint64())
+					}
+					if asHex {
+						cells[i] = hex.AppendEncode(nil, cells[i])
+					}
+				}
+				set := oneColumn(t, schema.Column{Type: schema.Binary}, cells)
+				o, worth, err := set.Smallest(1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !worth {
+					o = columnOptions(set.Schema, 1, nil)
+				}
+				plain := columnOptions(set.Schema, 1, nil)
+				plain.Encoding, plain.Compression = schema.Plain, schema.NoCompression
+				if got, want := sizeIn(t, o, cells), sizeIn(t, plain, cells); got > want*103/100+64 {
+					t.Errorf("%d hashes of %d bytes, hex %t: %d bytes, %d in plain encoding", n, bytes, asHex, got, want)
+				}
+				set.Unref()
+			}
+		}
+	}
+}
+
+// The form is that of the schema, in the encoding that is smallest for the column.
+func TestSmallestForm(t *testing.T) {
+	const n = 6000
+	text := func(i int) []byte {
+		return fmt.Append(nil, "the ", i*7919%1009, " quick foxes jump over ", i*i%9973, " dogs")
+	}
+	small := func(i int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(i%7)) }
+	rng := rand.New(rand.NewPCG(seedtest.Seed(t), 2))
+	random := func(int) []byte { return binary.LittleEndian.AppendUint32(nil, rng.Uint32()) }
+	word := func(int) []byte { return fmt.Append(nil, "word ", bits.TrailingZeros32(rng.Uint32())) }
+	for _, test := range []struct {
+		name   string
+		column schema.Column
+		cell   func(i int) []byte
+		worth  bool
+		want   schema.Encoding
+	}{
+		{"text", schema.Column{Type: schema.String}, text, true, schema.Dictionary},
+		{"dense text", schema.Column{Type: schema.String, Compression: schema.Dense}, text, true, schema.Prefix},
+		{"dense text in an encoding by name", schema.Column{Type: schema.String, Compression: schema.Dense, Encoding: schema.Plain}, text, true, schema.Plain},
+		{"dense words", schema.Column{Type: schema.String, Compression: schema.Dense}, word, true, schema.Dictionary},
+		{"dense small numbers", schema.Column{Type: schema.Int32, Compression: schema.Dense}, small, true, schema.Plain},
+		{"dense random numbers", schema.Column{Type: schema.Int32, Compression: schema.Dense}, random, false, 0},
+	} {
+		cells := make([][]byte, n)
+		for i := range cells {
+			cells[i] = test.cell(i)
+		}
+		set := oneColumn(t, test.column, cells)
+		o, worth, err := set.Smallest(1)
+		if err != nil || worth != test.worth || worth && (o.Encoding != test.want || o.Compression != test.column.Compression.Harder(test.column.Type)) {
+			t.Errorf("%s: %v, %v, %t, %v", test.name, o.Encoding, o.Compression, worth, err)
+		}
+		if now, then := sizeIn(t, columnOptions(set.Schema, 1, nil), cells), sizeIn(t, o, cells); worth && then >= now {
+			t.Errorf("%s: %d bytes, %d before", test.name, then, now)
+		}
+		set.Unref()
+	}
+}
