@@ -3,6 +3,7 @@ package cfile
 import (
 	"fmt"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
@@ -40,6 +41,9 @@ type WriterOptions struct {
 
 	// NoWords writes a file in dictionary encoding as if its dictionary were full at once.
 	NoWords bool
+	// Words are the first words of the dictionary, used or not, if they fit; nil for none. Files
+	// whose dictionaries begin with the same words can take codes from one another.
+	Words *batch.Dictionary
 
 	NoChecksums    bool
 	HeaderMetadata []Pair

@@ -65,7 +65,9 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 		return nil, fmt.Errorf("cfile: %w", err)
 	}
 	w := &Writer{o: o, values: values}
-	w.words, _ = values.(encoding.DictionaryBuilder)
+	if w.words, _ = values.(encoding.DictionaryBuilder); w.words != nil && o.Words != nil {
+		w.words.Share(o.Words)
+	}
 	w.out = framer{sink: sink, codec: compress.Codec(o.Compression), hard: o.hard, checksums: !o.NoChecksums}
 	if o.PositionalIndex {
 		w.ordinals = newTreeBuilder(&w.out, o.IndexBlockBytes)
@@ -94,15 +96,6 @@ func (w *Writer) Rows() int64 { return w.first + int64(w.rows) }
 
 // Bytes returns the number of bytes written, without the open cblock.
 func (w *Writer) Bytes() int64 { return w.out.offset }
-
-// VainDictionary reports whether the file has a dictionary that was not worth its work: it has many
-// words, which occur less than twice on average.
-func (w *Writer) VainDictionary() bool {
-	return w.words != nil && !w.o.NoWords && w.words.Words() >= vainWords && w.coded < 2*int64(w.words.Words())
-}
-
-// vainWords is the least number of words of a dictionary that is not worth its work.
-const vainWords = 1000
 
 // AddMetadata adds a pair to the footer.
 func (w *Writer) AddMetadata(key string, value []byte) {

@@ -219,10 +219,13 @@ func columnBlockBytes(s *schema.Schema, i int) int {
 // columnOptions returns how a flush or a merge writes column i of s.
 func columnOptions(s *schema.Schema, i int, words *Dictionaries) cfile.WriterOptions {
 	c := &s.Columns[i]
-	encoding := c.Encoding.Resolve(c.Stored())
-	return cfile.WriterOptions{Type: c.Stored(), Encoding: encoding, NoWords: encoding == schema.Dictionary && words.skip(c.ID),
-		Compression: c.Compression.Fast(), Nullable: c.Nullable, Array: c.Type == schema.Array,
-		BlockBytes: columnBlockBytes(s, i), StringBytes: cmp.Or(int(c.BlockBytes), stringBlockBytes), PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()}
+	o := cfile.WriterOptions{Type: c.Stored(), Encoding: c.Encoding.Resolve(c.Stored()), Compression: c.Compression.Fast(),
+		Nullable: c.Nullable, Array: c.Type == schema.Array, BlockBytes: columnBlockBytes(s, i), StringBytes: cmp.Or(int(c.BlockBytes), stringBlockBytes),
+		PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()}
+	if o.Encoding == schema.Dictionary {
+		o.Words, o.NoWords = words.next(c.ID)
+	}
+	return o
 }
 
 func newColumnOutput(c Creation, s *schema.Schema, i int, o cfile.WriterOptions) (output[*cfile.Writer], error) {

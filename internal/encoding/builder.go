@@ -58,8 +58,10 @@ type DictionaryBuilder interface {
 	// FinishDictionary appends the payload of the dictionary cblock. A file has that cblock even if
 	// the dictionary is empty.
 	FinishDictionary(dst []byte) []byte
-	// Words returns the number of words so far.
+	// Words returns the number of words so far, and Word one of them, valid until the next call of
+	// another method.
 	Words() int
+	Word(i int) []byte
 	// Coded reports whether the payload consists of codes. It changes only in Reset.
 	Coded() bool
 	// AppendUsed appends the distinct words of a payload of codes, each once, to dst. They are

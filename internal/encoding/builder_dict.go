@@ -125,10 +125,29 @@ func (b *dictBuilder) Share(d *batch.Dictionary) bool {
 			return false
 		}
 	}
-	if len(d.Words) > have && !b.words.add(d.Words[have:]) {
+	if len(d.Words) > have && !b.addWords(d.Words[have:]) {
 		return false
 	}
 	b.shared = d
+	return true
+}
+
+// addWords adds words, which get the next codes. It returns false if the dictionary has no room for
+// all of them, or has one already.
+func (b *dictBuilder) addWords(words [][]byte) bool {
+	if !b.words.list.fits(words) {
+		return false
+	}
+	for _, word := range words {
+		if b.mode == modePlain {
+			b.words.list.add(word) // it will not be looked up
+			continue
+		}
+		next := uint32(b.words.list.Len())
+		if code, _ := b.words.code(word, true); code != next {
+			return false
+		}
+	}
 	return true
 }
 
@@ -197,6 +216,8 @@ func (b *dictBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
 
 func (b *dictBuilder) FinishDictionary(dst []byte) []byte { return b.words.list.Finish(dst, 0) }
 func (b *dictBuilder) Words() int                         { return b.words.list.Len() }
+
+func (b *dictBuilder) Word(i int) []byte                  { return b.words.list.value(i) }
 
 // wordTable assigns codes to words in the order in which they are first looked up. It is an
 // open-addressed hash table whose slots contain no pointers. Codes do not depend on the hash, whose
@@ -268,21 +289,6 @@ func (t *wordTable) code(word []byte, overfill bool) (code uint32, ok bool) {
 	}
 	t.insert(want)
 	return want.code - 1, true
-}
-
-// add adds words, which get the next codes. It returns false if the list has no room for all of
-// them, or if a word has a code already.
-func (t *wordTable) add(words [][]byte) bool {
-	if !t.list.fits(words) {
-		return false
-	}
-	for _, word := range words {
-		next := uint32(t.list.Len())
-		if code, _ := t.code(word, true); code != next {
-			return false
-		}
-	}
-	return true
 }
 
 // insert adds a word that is not in the table, which has room for it.
