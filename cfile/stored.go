@@ -99,7 +99,7 @@ func (w *Writer) fits(c *StoredBlock) bool {
 // AppendStored appends all rows of a data cblock of a file that w Takes, as a cblock of their own.
 // It returns false, and appends nothing, if they should be encoded anew: because the cblock is
 // much smaller or larger than others of this file, or because its codes are those of another
-// dictionary. The cells are those that Append would append. c must not be used again but for
+// dictionary, or of a file with a value index. The cells are those that Append would append. c must not be used again but for
 // Release.
 func (w *Writer) AppendStored(c *StoredBlock) (taken bool, err error) {
 	if w.err != nil {
@@ -118,7 +118,9 @@ func (w *Writer) AppendStored(c *StoredBlock) (taken bool, err error) {
 			return false, nil
 		}
 	}
-	if c.b.codes != nil && !w.words.Share(c.b.codes.Dict()) {
+	// The dictionary of a file with a value index must be sorted like its values, for Seek. That of
+	// another file may have words that come after other values.
+	if c.b.codes != nil && (w.keys != nil || !w.words.Share(c.b.codes.Dict())) {
 		return false, nil
 	}
 	if err := w.finishBlock(); err != nil {

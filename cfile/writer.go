@@ -65,7 +65,7 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 		return nil, fmt.Errorf("cfile: %w", err)
 	}
 	w := &Writer{o: o, values: values}
-	if w.words, _ = values.(encoding.DictionaryBuilder); w.words != nil && o.Words != nil {
+	if w.words, _ = values.(encoding.DictionaryBuilder); w.words != nil && o.Words != nil && !o.ValueIndex {
 		w.words.Share(o.Words)
 	}
 	w.out = framer{sink: sink, codec: compress.Codec(o.Compression), hard: o.hard, checksums: !o.NoChecksums}
