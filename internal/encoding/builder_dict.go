@@ -217,7 +217,7 @@ func (b *dictBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
 func (b *dictBuilder) FinishDictionary(dst []byte) []byte { return b.words.list.Finish(dst, 0) }
 func (b *dictBuilder) Words() int                         { return b.words.list.Len() }
 
-func (b *dictBuilder) Word(i int) []byte                  { return b.words.list.value(i) }
+func (b *dictBuilder) Word(i int) []byte { return b.words.list.value(i) }
 
 // wordTable assigns codes to words in the order in which they are first looked up. It is an
 // open-addressed hash table whose slots contain no pointers. Codes do not depend on the hash, whose
