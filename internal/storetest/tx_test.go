@@ -293,6 +293,13 @@ func TestCommittedTransactionsReadTheStateBeforeTheirCommit(t *testing.T) {
 			}
 			reads = append(reads, r)
 		}
+		if rng.IntN(8) == 0 { // however the goroutines are scheduled, some transactions conflict
+			b := store.NewBatch()
+			b.Upsert(table, number(reads[0].from, rng.Int64N(1000)))
+			if _, err := b.Commit(ctx, oribi.NoSync); err != nil {
+				return err
+			}
+		}
 		for range 1 + rng.IntN(3) {
 			k := rng.Int64N(keys)
 			if rng.IntN(4) == 0 {
