@@ -99,6 +99,7 @@ type MemoryMetrics struct {
 	Changes     int64 // of rows on disk, not yet flushed
 	Compactions int64 // buffers of ingests
 	Scans       int64 // of goroutines of scans with Workers
+	Reads       int64 // of blocks that are being read, at most a sixteenth of Limit or one block
 	Cache       int64 // of cblocks, decoded chunks and rows
 }
 
@@ -227,7 +228,7 @@ func (s *Store) Metrics() (Metrics, error) {
 	}
 	used := s.budget.UsedBy
 	m.Memory = MemoryMetrics{Limit: s.opts.MemoryLimit, Rows: used(budget.MemRowSet), Changes: used(budget.Delta),
-		Compactions: used(budget.Compaction), Scans: used(budget.Scan), Cache: s.cache.Used()}
+		Compactions: used(budget.Compaction), Scans: used(budget.Scan), Reads: s.reads.Used(), Cache: s.cache.Used()}
 	m.Cache = CacheMetrics{Limit: s.cache.Limit()}
 	m.Cache.Hits, m.Cache.Misses = s.cache.Lookups()
 	m.Stalls = StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(), Duration: time.Duration(c.stallTime.Load())}

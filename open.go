@@ -21,6 +21,10 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
+// readsShare: 1/readsShare of the memory limit is for blocks that are being read, before they are in
+// the cache.
+const readsShare = 16
+
 // Open opens the store in dir. It creates a store if dir is empty, or if dir is missing and its
 // parent exists.
 //
@@ -43,6 +47,7 @@ func Open(dir string, o *Options) (*Store, error) {
 		s.throttle = newBandwidth(s.opts.CompactionBandwidth, s.overLimit).wait
 	}
 	s.cache = cache.New(s.opts.MemoryLimit / 4)
+	s.reads = budget.NewGate(s.opts.MemoryLimit / readsShare)
 	if err := s.open(); err != nil {
 		s.abandon()
 		if !errors.Is(err, fault.ErrNotStore) && (errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
@@ -301,7 +306,7 @@ func (s *Store) loadTable(row *meta.Table) error {
 func (s *Store) tabletOptions() tablet.Options {
 	return tablet.Options{
 		Store:       tabletStore{s},
-		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: s.budget.Grower(budget.Delta)},
+		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: s.budget.Grower(budget.Delta), Reads: s.reads},
 		GrowMem:     s.budget.Grower(budget.MemRowSet),
 		TargetBytes: s.opts.RowSetBytes,
 		MergeBytes:  s.opts.MemoryLimit / 2,

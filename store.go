@@ -30,6 +30,7 @@ type Store struct {
 	pub      *mvcc.Publisher
 	clock    mvcc.Clock
 	cache    *cache.Cache
+	reads    *budget.Gate // memory of blocks that are being read
 	recovery Recovery
 	logTail  *wal.Tail // as replay found it
 

@@ -24,6 +24,7 @@ type ColumnReader struct {
 
 	r    *Reader
 	held [2]heldBlock // newest first
+	run  blockRun
 
 	counts *Counts // nil: nothing is counted
 
@@ -51,7 +52,7 @@ func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 // keeps the memory of SelectAll. If r is nil, c can only be reset; it then keeps no cblock in
 // memory.
 func (c *ColumnReader) Reset(r *Reader) {
-	c.r, c.held, c.Transient, c.Strings, c.counts = r, [2]heldBlock{}, false, nil, nil
+	c.r, c.held, c.run, c.Transient, c.Strings, c.counts = r, [2]heldBlock{}, blockRun{}, false, nil, nil
 	clear(c.tests[:cap(c.tests)])
 }
 
@@ -98,6 +99,10 @@ func (c *ColumnReader) read(bs []BlockPointer, i int) (*dataBlock, *scratch, err
 			}
 			return b, nil, err
 		}
+	}
+	if i < c.run.until {
+		b, err := c.run.read(c.r, bs, i)
+		return b, nil, err
 	}
 	if c.r.info.Type.Variable() && !c.copies() {
 		b, err := c.r.readData(i, bs[i], nil) // vectors alias the payload

@@ -152,14 +152,16 @@ func sized(b *[]byte, n int) []byte {
 // If s is nil, the payload is new memory, which the caller may keep. Otherwise it aliases s and is
 // valid until s is used again. Source: cfile spec §3.5.
 func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint32, err error) {
-	if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
-		return nil, 0, r.corruptf("pointer to %v: want a cblock within bytes [%d,%d)", p, r.dataStart, r.dataEnd)
+	if err := r.checkPointer(p); err != nil {
+		return nil, 0, err
 	}
 	keep := s == nil
 	if keep {
 		s = scratches.Get().(*scratch)
 		defer s.release()
 	}
+	held := r.acquire(p)
+	defer func() { r.release(held) }()
 	var stored []byte
 	if keep && r.codec == compress.None {
 		stored = make([]byte, p.Size)
@@ -187,6 +189,7 @@ func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint
 		}
 		return stream, crc, nil
 	}
+	held += r.acquireMore(held, p, n)
 	if keep {
 		payload = make([]byte, n)
 	} else {
@@ -196,6 +199,52 @@ func (r *Reader) readBlock(p BlockPointer, s *scratch) (payload []byte, crc uint
 		return nil, 0, r.at(p, err)
 	}
 	return payload, crc, nil
+}
+
+// minLimited is the size of a read from which on it is bounded by Limiter. Smaller ones take little
+// memory, and not much longer than asking for it.
+const minLimited = 16 << 10
+
+// acquire acquires the memory to read the cblock at p: its stored form and, since the length of its
+// payload is not known yet, as much as the largest one so far. It returns the number of bytes.
+func (r *Reader) acquire(p BlockPointer) int64 {
+	if r.limit == nil || p.Size < minLimited {
+		return 0
+	}
+	n := int64(p.Size)
+	if r.codec != compress.None {
+		n += max(n, r.largest.Load())
+	}
+	r.limit.Acquire(n)
+	return n
+}
+
+// acquireMore acquires what is missing of the memory for a payload of n bytes.
+func (r *Reader) acquireMore(held int64, p BlockPointer, n int) int64 {
+	more := int64(p.Size) + int64(n) - held
+	if held == 0 || more <= 0 {
+		return 0
+	}
+	if old := r.largest.Load(); int64(n) > old {
+		r.largest.CompareAndSwap(old, int64(n))
+	}
+	r.limit.Add(more)
+	return more
+}
+
+// release releases n bytes of acquire and acquireMore.
+func (r *Reader) release(n int64) {
+	if n > 0 {
+		r.limit.Release(n)
+	}
+}
+
+// checkPointer returns an error for a pointer to what cannot be a cblock.
+func (r *Reader) checkPointer(p BlockPointer) error {
+	if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
+		return r.corruptf("pointer to %v: want a cblock within bytes [%d,%d)", p, r.dataStart, r.dataEnd)
+	}
+	return nil
 }
 
 // checkSum verifies the checksum of a stored cblock and returns the bytes before it.

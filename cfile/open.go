@@ -28,6 +28,16 @@ type ReaderOptions struct {
 	// nothing but a magic, which the footer has too, and pairs, which the Reader then lacks. Verify
 	// checks it.
 	NoHeader bool
+	// Limit bounds the memory of concurrent reads; nil = no bound.
+	Limit Limiter
+}
+
+// Limiter bounds the memory of cblocks that are being read and decompressed. A read acquires bytes
+// once, and releases all of them before the next read of the same goroutine.
+type Limiter interface {
+	Acquire(n int64) // may wait for a Release
+	Add(n int64)     // acquires further bytes, does not wait
+	Release(n int64)
 }
 
 // tailBytes is the size of the first read at the end of the file. Nearly every footer fits.
@@ -43,7 +53,7 @@ const headBytes = 128
 // ErrUnsupported for features, types, encodings and codecs that this package does not know. Source:
 // cfile spec §10.1, §12.3 items 1 to 21.
 func Open(src block.Source, o ReaderOptions) (*Reader, error) {
-	r := &Reader{src: src, size: src.Size()}
+	r := &Reader{src: src, size: src.Size(), limit: o.Limit}
 	if o.Cache != nil && src.ID() != 0 {
 		r.cache, r.id = o.Cache, uint64(src.ID())
 	}

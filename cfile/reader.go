@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,8 @@ type Reader struct {
 	size    int64
 	cache   *cache.Cache // nil = none
 	id      uint64       // in the cache
+	limit   Limiter      // nil = none
+	largest atomic.Int64 // payload read so far
 	version int
 	codec   compress.Codec
 	info    Info
@@ -228,7 +231,7 @@ func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.cellOf(b, ord)
+	return r.ownCell(b, ord)
 }
 
 // CachedCell is like Cell but never reads the file: ok is false if that would be necessary. Callers
@@ -273,6 +276,16 @@ func (r *Reader) cellOf(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
 		return nil, fmt.Errorf("cfile: block %v: row %d: %w", r.src.ID(), ord, err)
 	}
 	return cell, nil
+}
+
+// ownCell is cellOf for a cblock that the cache may not have kept: a small cell is copied, so that a
+// caller who keeps it does not keep the cblock.
+func (r *Reader) ownCell(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
+	cell, err := r.cellOf(b, ord)
+	if cell != nil && int64(len(cell))*spareOfKept < b.bytes {
+		cell = bytes.Clone(cell)
+	}
+	return cell, err
 }
 
 // Seek finds the first value at or after key in a file with a value index; exact reports whether it

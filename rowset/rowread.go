@@ -33,7 +33,7 @@ func (d *DiskRowSet) rowFile() (*rowFile, error) {
 		id := d.Metadata().RowFile
 		return openBlock(d, id, func(src block.Source) (*rowFile, error) {
 			// Without the cache: the rows that are read from a cblock are cached, not the cblock.
-			r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true})
+			r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true, Limit: d.opts.Reads})
 			if err == nil {
 				var f *rowFile
 				if f, err = d.newRowFile(r); err == nil {

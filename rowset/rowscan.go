@@ -71,6 +71,9 @@ func (it *Iterator) readStored(f *rowFile, from batch.Ordinal, n int) error {
 		s.reader.Reset(f.file)
 		s.cells.Type, s.open = schema.Binary, true
 	}
+	if err := s.reader.Expect(from, n); err != nil {
+		return err
+	}
 	got, err := s.reader.ReadVector(from, n, &s.cells)
 	if err != nil {
 		return err

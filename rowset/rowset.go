@@ -53,6 +53,7 @@ type Options struct {
 	Blocks Blocks
 	Cache  *cache.Cache  // of cblocks; nil = none
 	Grow   func(n int64) // called with the bytes that delta mem stores allocate; nil disables it
+	Reads  cfile.Limiter // of the memory of concurrent reads; nil = none
 
 	// Damaged is called once for a rowset whose row file, in block id, is damaged. Its rows are read
 	// from the columns instead. nil disables it.
@@ -170,8 +171,13 @@ func (d *DiskRowSet) openDeltas(dst *[]*delta.File, ids []block.ID) error {
 // OpenDelta opens a delta file of the rowset.
 func (d *DiskRowSet) OpenDelta(id block.ID) (*delta.File, error) {
 	return openBlock(d, id, func(src block.Source) (*delta.File, error) {
-		return delta.OpenFile(src, cfile.ReaderOptions{Cache: d.opts.Cache, NoHeader: true})
+		return delta.OpenFile(src, d.readerOptions())
 	})
+}
+
+// readerOptions returns the options of all files but the row file.
+func (d *DiskRowSet) readerOptions() cfile.ReaderOptions {
+	return cfile.ReaderOptions{Cache: d.opts.Cache, NoHeader: true, Limit: d.opts.Reads}
 }
 
 // openBlock opens a block and calls open for its content. Unless open fails, the block stays open
@@ -196,7 +202,9 @@ func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, er
 // in errors.
 func (d *DiskRowSet) openFile(id block.ID, what string, check func(info cfile.Info) error) (*cfile.Reader, error) {
 	return openBlock(d, id, func(src block.Source) (*cfile.Reader, error) {
-		r, err := cfile.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache, Arrays: true, NoHeader: true})
+		o := d.readerOptions()
+		o.Arrays = true
+		r, err := cfile.Open(src, o)
 		if err != nil {
 			return nil, err
 		}
@@ -290,7 +298,7 @@ func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 	}
 	return d.filter.get(func() (*bloom.Reader, error) {
 		return openBlock(d, d.Metadata().Bloom, func(src block.Source) (*bloom.Reader, error) {
-			return bloom.Open(src, cfile.ReaderOptions{Cache: d.opts.Cache, NoHeader: true})
+			return bloom.Open(src, d.readerOptions())
 		})
 	})
 }

@@ -11,9 +11,12 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// wideStore makes a store with one rowset of a key and ten columns of 100 random bytes, in which
-// each column file has more than one cblock.
-func wideStore(t *testing.T, rows int, options ...oribi.TableOption) vfs.FS {
+// wide describes the table of wideStore: rows of a key and columns with cells of random bytes, and
+// the size of cblocks.
+type wide struct{ rows, columns, cell, block int }
+
+// wideStore makes a store with a table of one rowset.
+func wideStore(t *testing.T, w wide, options ...oribi.TableOption) vfs.FS {
 	t.Helper()
 	r, mem, ctx := seedtest.Rand(t), vfs.NewMem(), context.Background()
 	store, err := oribi.Open("/wide", &oribi.Options{FS: mem, Manual: true})
@@ -21,8 +24,8 @@ func wideStore(t *testing.T, rows int, options ...oribi.TableOption) vfs.FS {
 		t.Fatal(err)
 	}
 	columns := []schema.Column{{Name: "k", Type: schema.Int64}}
-	for i := range 10 {
-		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i), Type: schema.Binary, BlockBytes: 16 << 10})
+	for i := range w.columns {
+		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i), Type: schema.Binary, BlockBytes: int32(w.block)})
 	}
 	s, err := schema.New(columns, 1)
 	if err != nil {
@@ -33,10 +36,10 @@ func wideStore(t *testing.T, rows int, options ...oribi.TableOption) vfs.FS {
 		t.Fatal(err)
 	}
 	b := store.NewBatch()
-	for k := range rows {
+	for k := range w.rows {
 		row := oribi.Row{"k": k}
 		for _, c := range columns[1:] {
-			cell := make([]byte, 100)
+			cell := make([]byte, w.cell)
 			for i := range cell {
 				cell[i] = byte(r.Uint32())
 			}
@@ -84,8 +87,7 @@ func openWide(t *testing.T, mem vfs.FS, o oribi.Options) (table *oribi.Table, re
 // A read by key of a table that was just opened opens the files that it needs, each with one read of
 // its end, and reads one cblock of each. With a row file it opens no column.
 func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
-	const rows = 1500
-	ctx := context.Background()
+	ctx, of := context.Background(), wide{rows: 1500, columns: 10, cell: 100, block: 16 << 10}
 	get := func(table *oribi.Table, k int) {
 		t.Helper()
 		if row, err := table.Get(ctx, k); err != nil || len(row["f9"].([]byte)) != 100 {
@@ -93,7 +95,7 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 		}
 	}
 	t.Run("columns", func(t *testing.T) {
-		table, reads := openWide(t, wideStore(t, rows), oribi.Options{})
+		table, reads := openWide(t, wideStore(t, of), oribi.Options{})
 		get(table, 700)
 		// The bloom file, the key column and ten others, each its end and one cblock. The ends of the
 		// ten take two reads, since their dictionaries are large.
@@ -106,7 +108,7 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 		}
 	})
 	t.Run("row file", func(t *testing.T) {
-		table, reads := openWide(t, wideStore(t, rows, oribi.RowFile(true)), oribi.Options{})
+		table, reads := openWide(t, wideStore(t, of, oribi.RowFile(true)), oribi.Options{})
 		get(table, 700)
 		// The bloom file: its end and one filter. The row file: its end and one cblock.
 		if n := reads(); n > 4 {

@@ -1,0 +1,75 @@
+package cfile
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Expected cells are read with one read for all of their cblocks, in pieces of up to 256 KiB, and
+// are the same as others. Damage in one of the cblocks is found.
+func TestExpectedCellsAreReadTogether(t *testing.T) {
+	rng := seedtest.Rand(t)
+	cells := randomCells(rng, schema.Binary, 10_000, 0)
+	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, PositionalIndex: true, BlockBytes: 2048, Exact: true}
+	src := &tailed{Memory: writeAll(t, o, vectorOf(schema.Binary, cells))}
+	r, err := Open(src, ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := r.ordinalIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytesOf := func(at, n int) (blocks int, size int64) { // the cblocks of cells [at, at+n)
+		from, to := x.find(uint32(at)), x.find(uint32(at+n-1))
+		return to - from + 1, x.blocks[to].end() - x.blocks[from].Offset
+	}
+	v, c := batch.Vector{Type: schema.Binary}, r.NewColumnReader()
+	several := 0
+	for range 60 {
+		at := rng.IntN(len(cells))
+		n := 1 + rng.IntN(min(len(cells)-at, 1+rng.IntN(8_000)))
+		c.Reset(r)
+		if err := c.Expect(batch.Ordinal(at), n+rng.IntN(2)*(len(cells)-at-n)/100); err != nil {
+			t.Fatal(err)
+		}
+		src.reads = 0
+		got, err := c.ReadVector(batch.Ordinal(at), n, &v)
+		if err != nil || got != n {
+			t.Fatalf("cells [%d,%d): %d, %v", at, at+n, got, err)
+		}
+		for i := range n {
+			if !bytes.Equal(v.Bytes[i], cells[at+i]) {
+				t.Fatalf("cell %d is %q, want %q", at+i, v.Bytes[i], cells[at+i])
+			}
+		}
+		blocks, size := bytesOf(at, n)
+		if most := 1 + int(size/(maxRun-2*2048)); src.reads > most {
+			t.Fatalf("cells [%d,%d), %d bytes in %d cblocks: %d reads, want at most %d", at, at+n, size, blocks, src.reads, most)
+		}
+		if blocks > 1 {
+			several++
+		}
+	}
+	if several < 12 {
+		t.Errorf("only %d reads of several cblocks", several)
+	}
+	third := x.blocks[3]
+	src.Bytes[third.Offset+10]++
+	c.Reset(r)
+	if err := c.Expect(0, len(cells)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ReadVector(0, int(x.first[3]), &v); err != nil {
+		t.Errorf("before the damage: %v", err)
+	}
+	if _, err := c.ReadVector(0, int(x.first[3])+1, &v); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("damage: %v", err)
+	}
+}
