@@ -55,6 +55,9 @@ func Open(dir string, o *Options) (*Store, error) {
 		}
 		return nil, fmt.Errorf("oribi: %s: %w", dir, err)
 	}
+	if n, err := s.blocks.ReadAhead(s.opts.ReadAheadBytes); err != nil {
+		s.opts.Logger.Warn("reading ahead failed", slog.Int64("bytes", n), slog.Any("err", err))
+	}
 	if !s.opts.ReadOnly {
 		s.background = startBackground(s)
 	}

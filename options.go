@@ -46,6 +46,11 @@ type Options struct {
 	// MemoryLimit bounds the memory of the store, in bytes: rows not yet flushed, cache, compaction
 	// buffers, metadata. Default 256 MiB, at least 16 MiB.
 	MemoryLimit int64
+	// ReadAheadBytes makes Open read all files of tables before it returns, if they have at most so
+	// many bytes, so that the first reads find them in the system's memory. That takes as long as
+	// reading a file of their size from one end to the other. It fills no memory of the store. An
+	// error is logged; reads that meet it return it. Default 0: nothing is read ahead.
+	ReadAheadBytes int64
 	// CellLimit bounds one cell, in bytes. Default 64 KiB, at most 4 MiB.
 	CellLimit int
 
@@ -132,8 +137,8 @@ func (o *Options) Validate() error {
 	if _, err := historySeconds(o.History); o.History != 0 && err != nil {
 		bad("%v", err)
 	}
-	if o.FlushBytes < 0 || o.RowSetBytes < 0 {
-		bad("FlushBytes and RowSetBytes cannot be negative")
+	if o.FlushBytes < 0 || o.RowSetBytes < 0 || o.ReadAheadBytes < 0 {
+		bad("FlushBytes, RowSetBytes and ReadAheadBytes cannot be negative")
 	}
 	if o.CompactionBandwidth < 0 {
 		bad("CompactionBandwidth is %d, want bytes per second", o.CompactionBandwidth)

@@ -120,3 +120,45 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 		}
 	})
 }
+
+// With ReadAheadBytes, Open reads every page of the files that reads of all rows need, once, unless
+// they are larger.
+func TestOpenReadsAhead(t *testing.T) {
+	mem := wideStore(t, wide{rows: 300, columns: 3, cell: 1000, block: 16 << 10}, oribi.RowFile(true))
+	pages := func(ahead int64, read bool) map[string]bool {
+		fsys := &readsFS{FS: mem, pages: map[string]bool{}}
+		store, err := oribi.Open("/wide", &oribi.Options{FS: fsys, ReadOnly: true, ReadAheadBytes: ahead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		if !read {
+			return fsys.pages
+		}
+		table, err := store.Table("wide")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := counted(t, table.Scan(context.Background()).Batches()); n == 0 {
+			t.Fatal("no rows")
+		}
+		for k := range 300 {
+			if _, err := table.Get(context.Background(), k); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return fsys.pages
+	}
+	plain, needed, all := pages(0, false), pages(0, true), pages(4<<20, false)
+	if len(plain) >= len(needed)/2 {
+		t.Errorf("Open reads %d pages, the rows need %d", len(plain), len(needed))
+	}
+	for page := range needed {
+		if !all[page] {
+			t.Errorf("page %s was not read ahead", page)
+		}
+	}
+	if few := pages(1<<20, false); len(few) != len(plain) {
+		t.Errorf("%d pages of a larger store were read, want %d", len(few), len(plain))
+	}
+}

@@ -26,7 +26,11 @@ func (a *app) storeDu() *cobra.Command {
 			if files {
 				return a.printUsageFiles(u.Files, form)
 			}
-			return a.printFields(usageFields(&u, form), form)
+			rowFiles, err := rowFileBytes(store)
+			if err != nil {
+				return err
+			}
+			return a.printFields(usageFields(&u, rowFiles, form), form)
 		})
 	})
 	c.Flags().BoolVar(&files, "files", false, "a line for each file and directory instead of sums")
@@ -34,20 +38,35 @@ func (a *app) storeDu() *cobra.Command {
 	return c
 }
 
-// usageFields returns the sums. The first is the total of the others.
-func usageFields(u *oribi.DiskUsage, form output.Format) *fields {
+// rowFileBytes returns the size of the row files of all tables.
+func rowFileBytes(store *oribi.Store) (bytes int64, err error) {
+	for _, t := range store.Tables() {
+		stats, err := t.Stats(false)
+		if err != nil {
+			return 0, err
+		}
+		bytes += stats.RowFileBytes
+	}
+	return bytes, nil
+}
+
+// usageFields returns the sums. The first is the total of the others, except for row files, which
+// are part of live blocks and are listed if there are any.
+func usageFields(u *oribi.DiskUsage, rowFiles int64, form output.Format) *fields {
 	var f fields
 	for _, part := range []struct {
 		name  string
 		bytes int64
 	}{
-		{"total", u.Total}, {"live", u.Live}, {"alignment", u.Alignment}, {"dead", u.Dead}, {"reserved", u.Reserved},
+		{"total", u.Total}, {"live", u.Live}, {"row_files", rowFiles}, {"alignment", u.Alignment}, {"dead", u.Dead}, {"reserved", u.Reserved},
 		{"headers", u.Headers}, {"log", u.Log}, {"torn", u.Torn}, {"metadata", u.Metadata}, {"directories", u.Directories},
 		{"leftovers", u.Leftovers}, {"foreign", u.Foreign}, {"other", u.Other},
 	} {
-		if form == output.Table {
+		switch {
+		case part.name == "row_files" && part.bytes == 0:
+		case form == output.Table:
 			f.plain(part.name, figures.Size(part.bytes))
-		} else {
+		default:
 			f.plain(part.name, part.bytes)
 		}
 	}
