@@ -19,7 +19,10 @@ type Stats struct {
 	RowFiles int   // rowsets with a row file
 
 	RowFileBytes int64 // of all row files, included in Bytes
-	Columns      []ColumnStats
+
+	KeyDirectories    int   // rowsets with a stored key directory
+	KeyDirectoryBytes int64 // of all of them, included in Bytes
+	Columns           []ColumnStats
 }
 
 // ColumnStats contains the size, encodings, and compressions of a column. If the schema leaves the
@@ -68,6 +71,10 @@ func (t *Table) Stats(perColumn bool) (Stats, error) {
 		if m.RowFile != 0 {
 			st.RowFiles++
 			st.RowFileBytes += m.RowFileBytes
+		}
+		if m.KeyDirectory != 0 {
+			st.KeyDirectories++
+			st.KeyDirectoryBytes += m.KeyDirectoryBytes
 		}
 		if !perColumn {
 			continue

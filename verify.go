@@ -89,7 +89,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
 	damaged := false
 	err := t.tab.Check(ctx, func(m *rowset.Metadata, id blockID, err error) {
-		if id == 0 || id != m.RowFile { // the scan below does not need row files
+		if id == 0 || id != m.RowFile && id != m.KeyDirectory { // which the scan below does not need
 			damaged = true
 		}
 		report(Finding{File: metaName, Block: uint64(id), Problem: fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name(), m.ID, err)})

@@ -2,29 +2,39 @@ package rowset
 
 import (
 	"bytes"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keydir"
 )
 
 // A key directory answers lookups of keys instead of the bloom file and the key index: an absent
 // key costs one cache line, a present one the comparison of one row's key. It is in the cache like
-// a cblock, and may be evicted. A rowset without one counts its lookups and makes it once they have
-// cost as much as making it will, so that it is never more than twice as expensive as the better
-// of the two: a rowset that few lookups reach gets none.
+// a cblock, and may be evicted. A rowset with a row file has it in a block too, others make it from
+// their keys. A rowset counts its lookups without a directory and gets it once they have cost as
+// much as that will, so that it is never more than twice as expensive as the better of the two: a
+// rowset that few lookups reach gets none.
 
-// lookupRows is the number of rows whose keys are read and hashed in the time that a lookup without
-// a directory takes longer than one with it: 150 to 400 ns, at 20 to 50 ns a row.
-const lookupRows = 8
+const (
+	// lookupRows is the number of rows whose keys are read and hashed in the time that a lookup
+	// without a directory takes longer than one with it: 150 to 400 ns, at 20 to 50 ns a row.
+	lookupRows = 8
 
-// directoryPart is the part number of key directories in the cache. The block of the key is that of
+	// lookupBytes is the number of bytes that are read and checked in the time that a lookup without
+	// a directory takes longer, if nothing is in memory: it reads two cblocks of 4 KiB, in two reads.
+	lookupBytes = 16 << 10
+)
+
+// directoryInCache is the part number of key directories in the cache. The block of the key is that of
 // the key index or the key column, which a rowset keeps for life.
-const directoryPart = 1<<32 - 3
+const directoryInCache = 1<<32 - 3
 
 // maxTries is the number of candidates of a directory that are tried before the key index is asked.
 // Chance leads to a second one for 1 in 400 keys; only keys chosen for that have more.
@@ -37,6 +47,7 @@ var groupLimit int64 = keydir.MaxGroups
 type directory struct {
 	kept    atomic.Bool  // it was put into the cache, and no lookup missed it since
 	off     atomic.Bool  // it cannot be made
+	damaged atomic.Bool  // its block is damaged; Options.Damaged was called
 	lookups atomic.Int64 // without one
 	making  sync.Mutex
 }
@@ -71,7 +82,7 @@ func (c *candidates) next() (ok bool) {
 
 // directoryKey returns the cache key of the key directory.
 func (d *DiskRowSet) directoryKey() cache.Key {
-	return cache.Key{Block: uint64(d.keyBlock()), Part: directoryPart}
+	return cache.Key{Block: uint64(d.keyBlock()), Part: directoryInCache}
 }
 
 // keyDirectory returns the key directory, nil if there is none in memory and it is not worth to
@@ -88,11 +99,20 @@ func (d *DiskRowSet) keyDirectory() *keydir.Directory {
 		k.lookups.Store(0) // it was evicted, and must pay again
 		k.kept.Store(false)
 	}
-	if n := k.lookups.Add(1); n < d.Metadata().Rows/lookupRows && !keydir.Eager.Load() || k.off.Load() || !k.making.TryLock() {
+	if n := k.lookups.Add(1); n < d.directoryPrice() && !keydir.Eager.Load() || k.off.Load() || !k.making.TryLock() {
 		return nil
 	}
 	defer k.making.Unlock()
 	return d.keepDirectory()
+}
+
+// directoryPrice returns the number of lookups that must be made before the directory is.
+func (d *DiskRowSet) directoryPrice() int64 {
+	m := d.Metadata()
+	if m.KeyDirectory != 0 && !d.directory.damaged.Load() {
+		return m.KeyDirectoryBytes / lookupBytes
+	}
+	return m.Rows / lookupRows
 }
 
 // keepDirectory makes the key directory and puts it into the cache. It returns nil if that is not
@@ -107,7 +127,7 @@ func (d *DiskRowSet) keepDirectory() *keydir.Directory {
 	if 8*keydir.Size(d.Metadata().Rows) > c.Limit() {
 		return nil
 	}
-	dir, err := d.buildDirectory()
+	dir, err := d.makeDirectory()
 	if err != nil || dir == nil {
 		k.off.Store(err == nil || isDamage(err))
 		return nil
@@ -117,34 +137,129 @@ func (d *DiskRowSet) keepDirectory() *keydir.Directory {
 	return dir
 }
 
+// makeDirectory reads the key directory, or builds it if it has no block that can be read.
+func (d *DiskRowSet) makeDirectory() (*keydir.Directory, error) {
+	if d.Metadata().KeyDirectory != 0 && !d.directory.damaged.Load() {
+		dir, err := d.readDirectory()
+		if !isDamage(err) {
+			return dir, err
+		}
+		d.noteDirectoryDamage(err)
+	}
+	return d.buildDirectory()
+}
+
+// readDirectory reads the block of the key directory, with one read.
+func (d *DiskRowSet) readDirectory() (*keydir.Directory, error) {
+	m := d.Metadata()
+	src, err := d.opts.Blocks.OpenBlock(m.KeyDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("rowset %d: %w", m.ID, err)
+	}
+	defer src.Close() // nothing was written, so an error does not matter
+	dir, err := keydir.Read(src, m.Rows, d.keyBlock())
+	if err != nil {
+		return nil, fmt.Errorf("rowset %d: %w", m.ID, err)
+	}
+	return dir, nil
+}
+
+// noteDirectoryDamage notes that the block of the key directory is damaged, and reports it once.
+func (d *DiskRowSet) noteDirectoryDamage(err error) {
+	if d.directory.damaged.CompareAndSwap(false, true) && d.opts.Damaged != nil {
+		m := d.Metadata()
+		d.opts.Damaged(m.ID, m.KeyDirectory, err)
+	}
+}
+
+// KeyDirectoryDamaged reports whether a lookup or CheckKeyDirectory has found damage in the block of
+// the key directory.
+func (d *DiskRowSet) KeyDirectoryDamaged() bool { return d.directory.damaged.Load() }
+
+// CheckKeyDirectory verifies the block of the key directory, if there is one, and looks up the key
+// of each row. It does not report damage of the columns, which CheckFiles finds.
+func (d *DiskRowSet) CheckKeyDirectory() error {
+	if d.Metadata().KeyDirectory == 0 {
+		return nil
+	}
+	dir, err := d.readDirectory()
+	if err == nil {
+		keys := d.eachKey(func(row int64, hash uint64) bool {
+			if !dir.Contains(hash, row) {
+				err = fault.Corruptf("rowset %d: the key directory in block %d does not have row %d", d.Metadata().ID, d.Metadata().KeyDirectory, row)
+			}
+			return err == nil
+		})
+		if keys != nil && !isDamage(keys) {
+			return keys
+		}
+	}
+	if isDamage(err) {
+		d.noteDirectoryDamage(err)
+	}
+	return err
+}
+
 // buildDirectory makes the key directory from the key columns; nil if the keys are such that it is
 // of no use.
 func (d *DiskRowSet) buildDirectory() (*keydir.Directory, error) {
-	cols := make([]int, d.Schema.Keys)
-	for i := range cols {
-		cols[i] = i
-	}
-	base, err := d.NewBaseReader(cols)
-	if err != nil {
+	dir, fits := keydir.New(d.Metadata().Rows, groupLimit), true
+	err := d.eachKey(func(row int64, hash uint64) bool {
+		fits = dir.Add(hash, row)
+		return fits
+	})
+	if err != nil || !fits {
 		return nil, err
 	}
-	dir := keydir.New(d.Metadata().Rows, groupLimit)
+	return dir, nil
+}
+
+// eachKey calls f with each row and the hash of its key until f returns false.
+func (d *DiskRowSet) eachKey(f func(row int64, hash uint64) bool) error {
+	base, err := d.NewBaseReader(allColumns(d.Schema.Keys))
+	if err != nil {
+		return err
+	}
 	var keys [][]byte
 	for {
 		vectors, from, n, err := base.Next()
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			return dir, nil
+		if err != nil || n == 0 {
+			return err
 		}
 		keys = change.AppendVectorKeys(keys[:0], d.encoder, vectors, 0, n)
 		for i, key := range keys {
-			if !dir.Add(bloom.MakeProbe(key).Hash(), int64(from)+int64(i)) {
-				return nil, nil
+			if !f(int64(from)+int64(i), bloom.MakeProbe(key).Hash()) {
+				return nil
 			}
 		}
 	}
+}
+
+// buildDirectory makes the key directory of a rowset with a row file.
+func (w *Writer) buildDirectory() {
+	if w.rows.sink == nil {
+		return
+	}
+	dir := keydir.New(int64(len(w.hashes)), groupLimit)
+	for row, hash := range w.hashes {
+		if !dir.Add(hash, int64(row)) {
+			return
+		}
+	}
+	w.hashes, w.keys = nil, dir
+}
+
+// writeDirectory writes the key directory into a new block.
+func (w *Writer) writeDirectory() (block.Sink, error) {
+	sink, err := w.creation.Create()
+	if err != nil {
+		return nil, err
+	}
+	keys := w.row.KeyIndex
+	if w.schema.SingleKey() {
+		keys = w.row.Columns[0].Block
+	}
+	return sink, w.keys.Write(sink, keys)
 }
 
 // findCandidate returns the row among the candidates that has a key.

@@ -2,12 +2,15 @@ package rowset
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
@@ -153,4 +156,97 @@ func TestLookupsOfAbsentKeysDoNotAllocate(t *testing.T) {
 		}
 		p = bloom.MakeProbe(w.absentKey(r))
 	}
+}
+
+// A directory in a block: every flipped bit is reported, once, and all keys are found all the same.
+func TestDamagedKeyDirectoryIsBuiltAgain(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String}}, 2), 30)
+	row := w.stored(t, r)
+	file := w.disk.blocks[row.KeyDirectory]
+	if row.KeyDirectoryBytes != file.Size() || file.Size() != keydir.Size(row.Rows) {
+		t.Fatalf("%d bytes, the metadata says %d", file.Size(), row.KeyDirectoryBytes)
+	}
+	for range 100 {
+		at, mask, noted := r.IntN(len(file.Bytes)), byte(1)<<r.IntN(8), 0
+		file.Bytes[at] ^= mask
+		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20), Damaged: func(id uint64, b block.ID, err error) {
+			if noted++; id != row.ID || b != row.KeyDirectory || !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+				t.Errorf("rowset %d, block %d: %v", id, b, err)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range w.rows {
+			if got, found, err := set.Find(bloom.MakeProbe(w.rows[i].key)); err != nil || !found || int(got) != i {
+				t.Fatalf("byte %d: row %d, %t, %v, want %d", at, got, found, err, i)
+			}
+			if _, found, err := set.Find(bloom.MakeProbe(w.absentKey(r))); err != nil || found {
+				t.Fatalf("byte %d: an absent key: %t, %v", at, found, err)
+			}
+		}
+		if err := set.CheckKeyDirectory(); !isDamage(err) {
+			t.Errorf("byte %d: %v", at, err)
+		}
+		if noted != 1 || !set.KeyDirectoryDamaged() || !w.hasDirectory(set) {
+			t.Errorf("byte %d: reported %d times, damaged %t, a directory: %t", at, noted, set.KeyDirectoryDamaged(), w.hasDirectory(set))
+		}
+		set.Unref()
+		file.Bytes[at] ^= mask
+	}
+}
+
+// A directory with a valid checksum and other rows is found by the check.
+func TestCheckKeyDirectoryFindsMissingRows(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String}}, 1), 50)
+	row := w.stored(t, r)
+	set, err := Open(w.schema, row, Options{Blocks: w.disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Unref()
+	if err := set.CheckKeyDirectory(); err != nil {
+		t.Fatal(err)
+	}
+	other := keydir.New(row.Rows, keydir.MaxGroups)
+	for i := range w.rows {
+		other.Add(bloom.MakeProbe(w.rows[i].key).Hash(), int64(i^1)%row.Rows)
+	}
+	file := w.disk.blocks[row.KeyDirectory]
+	file.Bytes = nil
+	if err := other.Write(file, set.keyBlock()); err != nil {
+		t.Fatal(err)
+	}
+	if err := set.CheckKeyDirectory(); !isDamage(err) {
+		t.Error(err)
+	}
+}
+
+// A rowset with a row file reads its directory with one read, and no other file for an absent key.
+func TestStoredKeyDirectoryAnswersAlone(t *testing.T) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
+		row := w.stored(t, r)
+		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer set.Unref()
+		eagerDirectories(t, keydir.MaxGroups)
+		directory := w.disk.blocks[row.KeyDirectory]
+		w.disk.blocks = map[block.ID]*block.Memory{row.KeyDirectory: directory}
+		for misses := 0; misses < 20; {
+			p := bloom.MakeProbe(w.absentKey(r))
+			if !set.keyDirectory().Excludes(p.Hash()) {
+				continue // the key is compared, or in the next bucket
+			}
+			misses++
+			_, found, err := set.Find(p)
+			_, got, err2 := set.Get(p, mvcc.Everything, allOf(w.schema), nil)
+			if found || got || err != nil || err2 != nil {
+				t.Fatal(found, got, err, err2)
+			}
+		}
+	})
 }

@@ -37,6 +37,7 @@ type Metadata struct {
 	Bloom          block.ID
 	KeyIndex       block.ID // 0 if the key is one column, whose file is also the key index
 	RowFile        block.ID // 0 if there is none
+	KeyDirectory   block.ID // 0 if there is none
 	MinKey, MaxKey []byte   // encoded keys of the first and last row
 	LiveRows       int64    // rows whose newest change in the files is not a delete
 	Rows           int64    // of the base data
@@ -45,6 +46,8 @@ type Metadata struct {
 	MaxTimestamp   mvcc.Timestamp
 	Bytes          int64 // of all its blocks
 	RowFileBytes   int64 // of the row file
+
+	KeyDirectoryBytes int64 // of the key directory
 
 	// Forms are the columns that were rewritten to be smaller, or found to be small already.
 	Forms []Form
@@ -56,6 +59,12 @@ type Metadata struct {
 type Form struct {
 	ID          schema.ColumnID
 	Compression schema.Compression
+}
+
+// DropRowFile removes the row file and the key directory, which repeat what other blocks have.
+func (r *Metadata) DropRowFile() {
+	r.Bytes -= r.RowFileBytes + r.KeyDirectoryBytes
+	r.RowFile, r.RowFileBytes, r.KeyDirectory, r.KeyDirectoryBytes = 0, 0, 0, 0
 }
 
 // Blocks appends the IDs of all blocks of the rowset to dst.
@@ -74,6 +83,9 @@ func (r *Metadata) Blocks(dst []block.ID) []block.ID {
 	if r.RowFile != 0 {
 		dst = append(dst, r.RowFile)
 	}
+	if r.KeyDirectory != 0 {
+		dst = append(dst, r.KeyDirectory)
+	}
 	return dst
 }
 
@@ -91,6 +103,8 @@ func (r *Metadata) Encode() []byte {
 		Births:       birthMessages(r.Births),
 		Forms:        formMessages(r.Forms),
 		Written:      uint64(r.Written),
+
+		KeyDirectory: uint64(r.KeyDirectory), KeyDirectoryBytes: uint64(r.KeyDirectoryBytes),
 	})
 }
 
@@ -159,6 +173,8 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 		Births:         births(m.Births),
 		Forms:          forms(m.Forms),
 		Written:        mvcc.Timestamp(m.Written),
+
+		KeyDirectory: block.ID(m.KeyDirectory), KeyDirectoryBytes: int64(m.KeyDirectoryBytes),
 	}
 	for _, c := range d.Columns {
 		r.Columns = append(r.Columns, ColumnBlock{ID: schema.ColumnID(c.GetColumnId()), Block: block.ID(c.GetBlock().GetId())})
@@ -170,8 +186,8 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 		return nil, fault.Corruptf("metadata: rowset %d: %d of %d rows live", r.ID, r.LiveRows, m.BaseRows)
 	case r.LastDurableDMS < -1:
 		return nil, fault.Corruptf("metadata: rowset %d: last durable DMS %d", r.ID, r.LastDurableDMS)
-	case m.Bytes > math.MaxInt64 || m.RowFileBytes > m.Bytes:
-		return nil, fault.Corruptf("metadata: rowset %d: %d bytes, %d of them in the row file", r.ID, m.Bytes, m.RowFileBytes)
+	case m.Bytes > math.MaxInt64 || m.RowFileBytes > m.Bytes || m.KeyDirectoryBytes > m.Bytes-m.RowFileBytes:
+		return nil, fault.Corruptf("metadata: rowset %d: %d bytes, %d of them in the row file, %d in the key directory", r.ID, m.Bytes, m.RowFileBytes, m.KeyDirectoryBytes)
 	case r.MinKey == nil || r.MaxKey == nil || bytes.Compare(r.MinKey, r.MaxKey) > 0:
 		return nil, fault.Corruptf("metadata: rowset %d: bounds missing or not in order", r.ID)
 	}

@@ -55,8 +55,8 @@ type Options struct {
 	Grow   func(n int64) // called with the bytes that delta mem stores allocate; nil disables it
 	Reads  cfile.Limiter // of the memory of concurrent reads; nil = none
 
-	// Damaged is called once for a rowset whose row file, in block id, is damaged. Its rows are read
-	// from the columns instead. nil disables it.
+	// Damaged is called once for a rowset whose row file or key directory, in block id, is damaged.
+	// What it contains is read from other files instead. nil disables it.
 	Damaged func(rowset uint64, id block.ID, err error)
 }
 
@@ -590,7 +590,8 @@ func (d *DiskRowSet) cell(row batch.Ordinal, col int) ([]byte, error) {
 	return cell, err
 }
 
-// CheckFiles reads and verifies every file but the row file, which is redundant: see CheckRowFile.
+// CheckFiles reads and verifies every file but the row file and the key directory, which are
+// redundant: see CheckRowFile and CheckKeyDirectory.
 // On an error id is the damaged block.
 func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
 	for i := range d.columns {

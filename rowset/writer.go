@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -47,9 +48,11 @@ type Writer struct {
 	undo     output[*delta.Writer]  // created by the first undo
 	redo     output[*delta.Writer]  // created by the first redo
 	rows     output[*rowFileWriter] // see AddRowFile
+	hashes   []uint64               // of all keys, if there is a row file
+	keys     *keydir.Directory      // of hashes; nil if they are such that it is of no use
 	parts    parts
 	row      Metadata
-	keys     *batch.Vector  // the keys of one Append as a vector, for the index
+	vector   *batch.Vector  // the keys of one Append, for the index
 	undos    []change.Delta // scratch
 	lastKey  []byte
 
@@ -69,7 +72,7 @@ func NewWriter(c Creation, s *schema.Schema, id uint64) (*Writer, error) {
 }
 
 func newWriter(c Creation, s *schema.Schema, id uint64, words *Dictionaries) (*Writer, error) {
-	w := &Writer{schema: s, creation: c, words: words, keys: &batch.Vector{Type: schema.Binary}}
+	w := &Writer{schema: s, creation: c, words: words, vector: &batch.Vector{Type: schema.Binary}}
 	w.row.ID, w.row.LastDurableDMS = id, -1
 	for i := range s.Columns {
 		p, err := newColumnOutput(c, s, i, columnOptions(s, i, words))
@@ -99,7 +102,8 @@ func newWriter(c Creation, s *schema.Schema, id uint64, words *Dictionaries) (*W
 	return w, nil
 }
 
-// AddRowFile makes w also write a row file. It is called before the first Append.
+// AddRowFile makes w also write a row file and a key directory. It is called before the first
+// Append.
 func (w *Writer) AddRowFile() (err error) {
 	if w.rows, err = newRowFile(w.creation, w.schema, change.NewRowFormat(w.schema), w.row.Columns); err == nil {
 		w.row.RowFile = w.rows.sink.ID()
@@ -124,6 +128,9 @@ func (w *Writer) Bytes() int64 {
 	var n int64
 	for _, s := range w.sinks() {
 		n += s.Size()
+	}
+	if w.rows.sink != nil {
+		n += keydir.Size(w.row.Rows)
 	}
 	return n
 }
@@ -188,6 +195,7 @@ const (
 	filterPart = iota
 	indexPart
 	rowFilePart
+	directoryPart
 	deltaPart
 	otherParts
 )
@@ -205,6 +213,14 @@ func (w *Writer) appendPart(i int, rows *change.Rows, undos []change.Delta, firs
 			return nil
 		}
 		return w.rows.w.append(rows.Keys, rows.Batch.Columns)
+	case directoryPart:
+		if w.rows.sink == nil {
+			return nil
+		}
+		for _, key := range rows.Keys {
+			w.hashes = append(w.hashes, bloom.MakeProbe(key).Hash())
+		}
+		return nil
 	}
 	if err := appendDeltas(w.undo.w, undos, first); err != nil {
 		return err
@@ -235,6 +251,9 @@ func (w *Writer) finishPart(i int) (err error) {
 			err = w.rows.w.file.Finish()
 		}
 		return err
+	case directoryPart:
+		w.buildDirectory()
+		return nil
 	}
 	for _, p := range []output[*delta.Writer]{w.undo, w.redo} {
 		if err == nil && p.sink != nil {
@@ -283,10 +302,10 @@ func (w *Writer) appendIndex(keys [][]byte) error {
 	if w.index.sink == nil {
 		return nil
 	}
-	w.keys.Reset(0)
-	w.keys.Len, w.keys.Bytes = len(keys), keys
-	err := w.index.w.Append(w.keys)
-	w.keys.Bytes = nil
+	w.vector.Reset(0)
+	w.vector.Len, w.vector.Bytes = len(keys), keys
+	err := w.index.w.Append(w.vector)
+	w.vector.Bytes = nil
 	return err
 }
 
@@ -355,7 +374,16 @@ func (w *Writer) Finish() (*Metadata, error) {
 	if err := w.parts.run(w.finishPart); err != nil {
 		return nil, err
 	}
-	for _, sink := range w.sinks() {
+	sinks := w.sinks()
+	if w.keys != nil {
+		sink, err := w.writeDirectory()
+		if err != nil {
+			return nil, err
+		}
+		sinks = append(sinks, sink)
+		w.row.KeyDirectory, w.row.KeyDirectoryBytes = sink.ID(), sink.Size()
+	}
+	for _, sink := range sinks {
 		if err := w.creation.Finish(sink); err != nil {
 			return nil, err
 		}

@@ -236,19 +236,21 @@ func (x *ColumnForm) GetCompression() uint32 {
 
 // RowSetRow is one rowset of a table.
 type RowSetRow struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          *RowSetDataPB          `protobuf:"bytes,1,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	IncludedLsn   uint64                 `protobuf:"varint,2,opt,name=included_lsn,json=includedLsn,proto3" json:"included_lsn,omitempty"`      // inclusive: of the operations on its rows those up to here are in its files
-	BaseRows      uint64                 `protobuf:"varint,3,opt,name=base_rows,json=baseRows,proto3" json:"base_rows,omitempty"`               // rows of the base, deleted ones among them
-	MaxTimestamp  uint64                 `protobuf:"fixed64,4,opt,name=max_timestamp,json=maxTimestamp,proto3" json:"max_timestamp,omitempty"`  // highest timestamp in its files
-	Bytes         uint64                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`                                     // of all its blocks
-	RowFile       uint64                 `protobuf:"varint,6,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                  // block of the row file; 0: there is none
-	RowFileBytes  uint64                 `protobuf:"varint,7,opt,name=row_file_bytes,json=rowFileBytes,proto3" json:"row_file_bytes,omitempty"` // its size
-	Births        []*BirthRow            `protobuf:"bytes,8,rep,name=births,proto3" json:"births,omitempty"`                                    // ascending, disjoint
-	Forms         []*ColumnForm          `protobuf:"bytes,9,rep,name=forms,proto3" json:"forms,omitempty"`                                      // of the columns that were rewritten to be smaller
-	Written       uint64                 `protobuf:"fixed64,10,opt,name=written,proto3" json:"written,omitempty"`                               // timestamp when its base or redos were last written; 0: unknown
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Data              *RowSetDataPB          `protobuf:"bytes,1,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	IncludedLsn       uint64                 `protobuf:"varint,2,opt,name=included_lsn,json=includedLsn,proto3" json:"included_lsn,omitempty"`                      // inclusive: of the operations on its rows those up to here are in its files
+	BaseRows          uint64                 `protobuf:"varint,3,opt,name=base_rows,json=baseRows,proto3" json:"base_rows,omitempty"`                               // rows of the base, deleted ones among them
+	MaxTimestamp      uint64                 `protobuf:"fixed64,4,opt,name=max_timestamp,json=maxTimestamp,proto3" json:"max_timestamp,omitempty"`                  // highest timestamp in its files
+	Bytes             uint64                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`                                                     // of all its blocks
+	RowFile           uint64                 `protobuf:"varint,6,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                                  // block of the row file; 0: there is none
+	RowFileBytes      uint64                 `protobuf:"varint,7,opt,name=row_file_bytes,json=rowFileBytes,proto3" json:"row_file_bytes,omitempty"`                 // its size
+	Births            []*BirthRow            `protobuf:"bytes,8,rep,name=births,proto3" json:"births,omitempty"`                                                    // ascending, disjoint
+	Forms             []*ColumnForm          `protobuf:"bytes,9,rep,name=forms,proto3" json:"forms,omitempty"`                                                      // of the columns that were rewritten to be smaller
+	Written           uint64                 `protobuf:"fixed64,10,opt,name=written,proto3" json:"written,omitempty"`                                               // timestamp when its base or redos were last written; 0: unknown
+	KeyDirectory      uint64                 `protobuf:"varint,11,opt,name=key_directory,json=keyDirectory,proto3" json:"key_directory,omitempty"`                  // block of the key directory; 0: there is none
+	KeyDirectoryBytes uint64                 `protobuf:"varint,12,opt,name=key_directory_bytes,json=keyDirectoryBytes,proto3" json:"key_directory_bytes,omitempty"` // its size
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *RowSetRow) Reset() {
@@ -347,6 +349,20 @@ func (x *RowSetRow) GetForms() []*ColumnForm {
 func (x *RowSetRow) GetWritten() uint64 {
 	if x != nil {
 		return x.Written
+	}
+	return 0
+}
+
+func (x *RowSetRow) GetKeyDirectory() uint64 {
+	if x != nil {
+		return x.KeyDirectory
+	}
+	return 0
+}
+
+func (x *RowSetRow) GetKeyDirectoryBytes() uint64 {
+	if x != nil {
+		return x.KeyDirectoryBytes
 	}
 	return 0
 }
@@ -509,7 +525,7 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\n" +
 	"ColumnForm\x12\x16\n" +
 	"\x06column\x18\x01 \x01(\x05R\x06column\x12 \n" +
-	"\vcompression\x18\x02 \x01(\rR\vcompression\"\xfb\x02\n" +
+	"\vcompression\x18\x02 \x01(\rR\vcompression\"\xd0\x03\n" +
 	"\tRowSetRow\x121\n" +
 	"\x04data\x18\x01 \x01(\v2\x18.oribi.kudu.RowSetDataPBH\x00R\x04data\x88\x01\x01\x12!\n" +
 	"\fincluded_lsn\x18\x02 \x01(\x04R\vincludedLsn\x12\x1b\n" +
@@ -521,7 +537,9 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\x06births\x18\b \x03(\v2\x15.oribi.store.BirthRowR\x06births\x12-\n" +
 	"\x05forms\x18\t \x03(\v2\x17.oribi.store.ColumnFormR\x05forms\x12\x18\n" +
 	"\awritten\x18\n" +
-	" \x01(\x06R\awrittenB\a\n" +
+	" \x01(\x06R\awritten\x12#\n" +
+	"\rkey_directory\x18\v \x01(\x04R\fkeyDirectory\x12.\n" +
+	"\x13key_directory_bytes\x18\f \x01(\x04R\x11keyDirectoryBytesB\a\n" +
 	"\x05_data\"R\n" +
 	"\bBirthRow\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\rR\x05first\x12\x12\n" +

@@ -71,8 +71,8 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 	return err
 }
 
-// dropRowFiles makes the edit remove the row files of all rowsets. What they contain is in the
-// columns too.
+// dropRowFiles makes the edit remove the row files and key directories of all rowsets. What they
+// contain is in other files too.
 func (j *job) dropRowFiles() {
 	e := &j.edit
 	replaced := e.replaced()
@@ -82,11 +82,11 @@ func (j *job) dropRowFiles() {
 		if r := replaced[d]; r != nil {
 			m = r.Row
 		}
-		if m.RowFile == 0 {
+		if m.RowFile == 0 && m.KeyDirectory == 0 {
 			continue
 		}
 		row := *m
-		row.RowFile, row.RowFileBytes, row.Bytes = 0, 0, m.Bytes-m.RowFileBytes
+		row.DropRowFile()
 		if r := replaced[d]; r != nil {
 			r.Row = &row
 		} else {

@@ -14,10 +14,13 @@ import (
 // Check reads every rowset in full. It verifies the checksums and zone maps of its files, the order
 // of its keys, their agreement with bounds, key index and bloom file, its changes, and its counts.
 // It calls found for each damaged rowset, with the block if it is known, and for each damaged row
-// file, then checked; checked may be nil.
+// file and key directory, then checked; checked may be nil.
 func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
 	return t.check(ctx, func(uint64) bool { return true }, found, func(d *rowset.DiskRowSet, m *rowset.Metadata) error {
 		err := damageOnly(d.CheckRowFile(), func(err error) { found(m, m.RowFile, err) })
+		if err == nil {
+			err = damageOnly(d.CheckKeyDirectory(), func(err error) { found(m, m.KeyDirectory, err) })
+		}
 		if err == nil && checked != nil {
 			checked(m)
 		}
@@ -25,7 +28,7 @@ func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id bl
 	})
 }
 
-// check is Check without row files, for the rowsets whose IDs want reports. It calls then, unless it
+// check is Check without row files and key directories, for the rowsets whose IDs want reports. It calls then, unless it
 // is nil, after each rowset.
 func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found func(m *rowset.Metadata, id block.ID, err error), then func(d *rowset.DiskRowSet, m *rowset.Metadata) error) error {
 	st, err := t.acquire()

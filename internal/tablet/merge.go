@@ -228,7 +228,7 @@ func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force 
 	for _, d := range j.st.tree.Sets {
 		if slices.Contains(ids, d.Metadata().ID) {
 			e.Removed = append(e.Removed, d)
-			force = force || needsRewrite(d, e.Floor) || t.Metadata().RowFile && (d.Metadata().RowFile == 0 || d.RowFileDamaged())
+			force = force || needsRewrite(d, e.Floor) || t.Metadata().RowFile && (d.Metadata().RowFile == 0 || d.RowFileDamaged() || d.KeyDirectoryDamaged())
 		}
 	}
 	if len(e.Removed) == 0 || !force {

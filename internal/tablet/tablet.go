@@ -181,7 +181,7 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 		}
 	}
 	t.opts.RowSets.Damaged = func(rowSet uint64, id block.ID, err error) {
-		t.opts.Logger.Error("row file damaged: rows are read from the columns", slog.String("table", t.Name()), slog.Uint64("rowset", rowSet),
+		t.opts.Logger.Error("row file or key directory damaged: other files are read instead", slog.String("table", t.Name()), slog.Uint64("rowset", rowSet),
 			slog.Uint64("block", uint64(id)), slog.Any("err", err))
 	}
 	var open []*rowset.DiskRowSet

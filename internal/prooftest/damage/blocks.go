@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
@@ -153,7 +154,9 @@ func (bb *bitBlocks) try(f Flip, id block.ID) (err error) {
 	}
 	switch id {
 	case set.row.Bloom, set.row.KeyIndex:
-		err = set.find(bb.m)
+		err = set.find(bb.m, nil)
+	case set.row.KeyDirectory: // which is read if there is a cache
+		err = set.find(bb.m, cache.New(1<<20))
 	default:
 		var sum [16]byte
 		if sum, _, err = set.read(bb.m); err == nil && sum != set.sum {
@@ -226,9 +229,10 @@ func addHistories(d *model.Digest, rows *change.Rows) {
 	}
 }
 
-// find looks up all keys through the bloom file and the key index.
-func (s *bitSet) find(m *blockmanager.Manager) error {
-	set, err := rowset.Open(s.schema, s.row, rowset.Options{Blocks: plainBlocks{m}})
+// find looks up all keys through the bloom file and the key index, or, with a cache, the key
+// directory.
+func (s *bitSet) find(m *blockmanager.Manager, c *cache.Cache) error {
+	set, err := rowset.Open(s.schema, s.row, rowset.Options{Blocks: plainBlocks{m}, Cache: c})
 	if err != nil {
 		return err
 	}

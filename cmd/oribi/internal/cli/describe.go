@@ -98,6 +98,9 @@ func (a *app) describeTable(t *oribi.Table) error {
 	if p.RowFile || stats.RowFiles > 0 {
 		f.text("row files", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.RowFileBytes), stats.RowFiles, stats.RowSets))
 	}
+	if stats.KeyDirectories > 0 {
+		f.text("key directories", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.KeyDirectoryBytes), stats.KeyDirectories, stats.RowSets))
+	}
 	if p.Comment != "" {
 		f.text("comment", p.Comment)
 	}

@@ -294,6 +294,9 @@ func callerFields(f *fields, key, value []byte) error {
 		if r.RowFile != 0 {
 			f.plain("row_file", uint64(r.RowFile))
 		}
+		if r.KeyDirectory != 0 {
+			f.plain("key_directory", uint64(r.KeyDirectory))
+		}
 	}
 	return nil
 }
