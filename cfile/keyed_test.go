@@ -83,6 +83,25 @@ func TestVisitKeyFindsEachKey(t *testing.T) {
 	}
 }
 
+func TestVisitRowFindsEachRow(t *testing.T) {
+	keys, cells := randomKeyed(seedtest.Rand(t), 500)
+	f := keyedFile(t, cells)
+	for row, key := range keys {
+		err := f.VisitRow(batch.Ordinal(row), func(at, value []byte) error {
+			if string(at) != key || !bytes.Equal(AppendKeyed(nil, at, value), cells[row]) {
+				t.Errorf("row %d: key %q, value %x, want key %q", row, at, value, key)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("row %d: %v", row, err)
+		}
+	}
+	if err := f.VisitRow(batch.Ordinal(len(keys)), nil); !errors.Is(err, fault.ErrNotFound) {
+		t.Errorf("a row after the last: %v", err)
+	}
+}
+
 // The ordinal index lists fewer cblocks than the value index, which alone finds keys.
 func TestVisitKeyNeedsNoOrdinalIndex(t *testing.T) {
 	keys, cells := randomKeyed(seedtest.Rand(t), 500)

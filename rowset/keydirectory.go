@@ -33,7 +33,7 @@ const (
 )
 
 // directoryInCache is the part number of key directories in the cache. The block of the key is that of
-// the key index or the key column, which a rowset keeps for life.
+// the bloom file, which a rowset keeps for life: a column may be rewritten.
 const directoryInCache = 1<<32 - 3
 
 // maxTries is the number of candidates of a directory that are tried before the key index is asked.
@@ -82,7 +82,7 @@ func (c *candidates) next() (ok bool) {
 
 // directoryKey returns the cache key of the key directory.
 func (d *DiskRowSet) directoryKey() cache.Key {
-	return cache.Key{Block: uint64(d.keyBlock()), Part: directoryInCache}
+	return cache.Key{Block: uint64(d.Metadata().Bloom), Part: directoryInCache}
 }
 
 // keyDirectory returns the key directory, nil if there is none in memory and it is not worth to
@@ -124,7 +124,7 @@ func (d *DiskRowSet) keepDirectory() *keydir.Directory {
 		k.kept.Store(true)
 		return v.(*keydir.Directory)
 	}
-	if 8*keydir.Size(d.Metadata().Rows) > c.Limit() {
+	if 10*keydir.Size(d.Metadata().Rows) > c.Limit() {
 		return nil
 	}
 	dir, err := d.makeDirectory()
@@ -157,7 +157,7 @@ func (d *DiskRowSet) readDirectory() (*keydir.Directory, error) {
 		return nil, fmt.Errorf("rowset %d: %w", m.ID, err)
 	}
 	defer src.Close() // nothing was written, so an error does not matter
-	dir, err := keydir.Read(src, m.Rows, d.keyBlock())
+	dir, err := keydir.Read(src, m.Rows, m.Bloom)
 	if err != nil {
 		return nil, fmt.Errorf("rowset %d: %w", m.ID, err)
 	}
@@ -255,11 +255,7 @@ func (w *Writer) writeDirectory() (block.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := w.row.KeyIndex
-	if w.schema.SingleKey() {
-		keys = w.row.Columns[0].Block
-	}
-	return sink, w.keys.Write(sink, keys)
+	return sink, w.keys.Write(sink, w.row.Bloom)
 }
 
 // findCandidate returns the row among the candidates that has a key.

@@ -216,7 +216,7 @@ func TestCheckKeyDirectoryFindsMissingRows(t *testing.T) {
 	}
 	file := w.disk.blocks[row.KeyDirectory]
 	file.Bytes = nil
-	if err := other.Write(file, set.keyBlock()); err != nil {
+	if err := other.Write(file, row.Bloom); err != nil {
 		t.Fatal(err)
 	}
 	if err := set.CheckKeyDirectory(); !isDamage(err) {

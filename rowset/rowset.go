@@ -283,14 +283,6 @@ func (d *DiskRowSet) KeyFile() (*cfile.Reader, error) {
 	})
 }
 
-// keyBlock returns the block of KeyFile.
-func (d *DiskRowSet) keyBlock() block.ID {
-	if d.Schema.SingleKey() {
-		return d.columns[0].block
-	}
-	return d.Metadata().KeyIndex
-}
-
 // Filter returns the reader of the bloom file.
 func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 	if v := d.filter.val.Load(); v != nil {

@@ -23,7 +23,7 @@ import (
 //	21      1      shift     k: a group is 2^k rows
 //	22      2      –         0
 //	24      8      rows      of the rowset, at least 1
-//	32      8      keys      block of the rowset's key index, or of its key column if that is one
+//	32      8      bloom     block of the rowset's bloom file, which it keeps for life
 //	40      8      buckets   n
 //	48      16     –         0
 //	64      64 n   slots     16 of 4 bytes in each bucket
@@ -34,7 +34,7 @@ import (
 // or 1 if they are 0. Its slot is in bucket ⌊H·n / 2^64⌋, or in one of the 31 after it, of which the
 // first follows the last, if each bucket before is full and the last two of its slots fall.
 //
-// One row with hash 8000000000000abc and the keys in block 7:
+// One row with hash 8000000000000abc and the bloom file in block 7:
 //
 //	6f 72 69 62 69 6b 65 79  01 00 00 00 00 00 00 00  00 00 00 00 01 00 00 00
 //	01 00 00 00 00 00 00 00  07 00 00 00 00 00 00 00  01 00 00 00 00 00 00 00
@@ -49,7 +49,7 @@ const (
 	hashCity   = 1 // file format: never change
 	shiftOff   = 21
 	rowsOff    = 24
-	keysOff    = 32
+	bloomOff   = 32
 	bucketsOff = 40
 	zeroOff    = 48
 	headerLen  = 64 // file format: never change
@@ -63,31 +63,31 @@ const (
 	checksumLen  = 8
 )
 
-// Write writes the directory of a rowset whose keys are in a block.
-func (d *Directory) Write(sink io.Writer, keys block.ID) error {
+// Write writes the directory of a rowset whose bloom file is in a block.
+func (d *Directory) Write(sink io.Writer, bloom block.ID) error {
 	le, b := binary.LittleEndian, d.block
 	copy(b, magic)
 	le.PutUint32(b[versionOff:], version)
 	b[hashOff], b[shiftOff] = hashCity, byte(d.shift)
 	le.PutUint64(b[rowsOff:], uint64(d.rows))
-	le.PutUint64(b[keysOff:], uint64(keys))
+	le.PutUint64(b[bloomOff:], uint64(bloom))
 	le.PutUint64(b[bucketsOff:], d.buckets)
 	_, err := sink.Write(le.AppendUint64(b, xxh3.Hash(b)))
 	return err
 }
 
-// Read reads the directory of a rowset with that many rows, whose keys are in a block, with one
-// read of src, and checks all of it. It allocates at most 72 bytes and 64 for each row. Errors:
+// Read reads the directory of a rowset with that many rows, whose bloom file is in a block,
+// with one read of src, and checks all of it. It allocates at most 72 bytes and 64 for each row. Errors:
 // ErrCorrupt; ErrUnsupported for a newer version; those of src.
-func Read(src block.Source, rows int64, keys block.ID) (*Directory, error) {
-	d, err := read(src, rows, keys)
+func Read(src block.Source, rows int64, bloom block.ID) (*Directory, error) {
+	d, err := read(src, rows, bloom)
 	if err != nil {
 		return nil, fmt.Errorf("key directory: block %d: %w", src.ID(), err)
 	}
 	return d, nil
 }
 
-func read(src block.Source, rows int64, keys block.ID) (*Directory, error) {
+func read(src block.Source, rows int64, bloom block.ID) (*Directory, error) {
 	size, smallest, largest := src.Size(), int64(headerLen+bucketLen+checksumLen), headerLen+bucketLen*rows+checksumLen
 	if size < smallest || size > largest || (size-smallest)%bucketLen != 0 {
 		return nil, fault.Corruptf("%d bytes for %d rows", size, rows)
@@ -100,13 +100,13 @@ func read(src block.Source, rows int64, keys block.ID) (*Directory, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case d.rows != rows || has != keys:
-		return nil, fault.Corruptf("of %d rows with their keys in block %d, want %d in block %d", d.rows, has, rows, keys)
+	case d.rows != rows || has != bloom:
+		return nil, fault.Corruptf("of %d rows with their bloom file in block %d, want %d in block %d", d.rows, has, rows, bloom)
 	}
 	return d, nil
 }
 
-// parse checks a block and returns the directory, which aliases it, and the block of the keys.
+// parse checks a block and returns the directory, which aliases it, and the block of the bloom file.
 func parse(b []byte) (*Directory, block.ID, error) {
 	if len(b) < headerLen+bucketLen+checksumLen {
 		return nil, 0, fault.Corruptf("%d bytes", len(b))
@@ -130,7 +130,7 @@ func parse(b []byte) (*Directory, block.ID, error) {
 	if err == nil && (used > d.rows || d.shift == 0 && used < d.rows) {
 		err = fault.Corruptf("%d slots for %d rows", used, d.rows)
 	}
-	return d, block.ID(le.Uint64(b[keysOff:])), err
+	return d, block.ID(le.Uint64(b[bloomOff:])), err
 }
 
 // checkSlots checks all slots and returns how many are in use.
@@ -157,7 +157,7 @@ func (d *Directory) checkSlots() (used int64, err error) {
 // Dump prints the block of a key directory to w byte by byte with the meaning of each field.
 // Errors: ErrCorrupt, ErrUnsupported; those of w.
 func Dump(w io.Writer, data []byte) error {
-	d, keys, err := parse(data)
+	d, bloom, err := parse(data)
 	if err != nil {
 		return fmt.Errorf("key directory: %w", err)
 	}
@@ -171,8 +171,8 @@ func Dump(w io.Writer, data []byte) error {
 	field(hashOff, shiftOff, "hash: CityHash64")
 	field(shiftOff, shiftOff+1, "rows in a group: %d", 1<<d.shift)
 	field(shiftOff+1, rowsOff, "zeros")
-	field(rowsOff, keysOff, "rows: %d", d.rows)
-	field(keysOff, bucketsOff, "block of the keys: %d", keys)
+	field(rowsOff, bloomOff, "rows: %d", d.rows)
+	field(bloomOff, bucketsOff, "block of the bloom file: %d", bloom)
 	field(bucketsOff, zeroOff, "buckets: %d", d.buckets)
 	field(zeroOff, headerLen, "zeros")
 	for i := range d.buckets {

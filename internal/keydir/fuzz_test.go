@@ -23,7 +23,7 @@ func FuzzRead(f *testing.F) {
 	fuzztest.Run(f, func(t *testing.T, b []byte, rows int64, hash uint64) {
 		b = binary.LittleEndian.AppendUint64(b[:len(b):len(b)], xxh3.Hash(b))
 		rows &= 1<<31 - 1
-		d, err := Read(&block.Memory{Bytes: b}, rows, keysBlock)
+		d, err := Read(&block.Memory{Bytes: b}, rows, bloomBlock)
 		for _, err := range []error{err, Dump(io.Discard, b)} {
 			if err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
 				t.Fatal(err)

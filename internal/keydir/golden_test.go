@@ -10,7 +10,7 @@ const golden = `key directory: 200 bytes, 2 buckets
   21      00                       rows in a group: 1
   22      00 00                    zeros
   24      12 00 00 00 00 00 00 00  rows: 18
-  32      07 00 00 00 00 00 00 00  block of the keys: 7
+  32      07 00 00 00 00 00 00 00  block of the bloom file: 7
   40      02 00 00 00 00 00 00 00  buckets: 2
   48      00 00 00 00 00 00 00 00  zeros
   56      00 00 00 00 00 00 00 00

@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-const keysBlock = 7
+const bloomBlock = 7
 
 // made returns a directory of hashes, by row, and the one that is read from its block.
 func made(t testing.TB, hashes []uint64, groups int64) (all []*Directory, src *block.Memory) {
@@ -25,13 +25,13 @@ func made(t testing.TB, hashes []uint64, groups int64) (all []*Directory, src *b
 		}
 	}
 	src = &block.Memory{Number: 9}
-	if err := d.Write(src, keysBlock); err != nil {
+	if err := d.Write(src, bloomBlock); err != nil {
 		t.Fatal(err)
 	}
 	if got := src.Size(); got != Size(d.rows) || got != d.Size() {
 		t.Fatalf("%d bytes, Size says %d and %d", got, Size(d.rows), d.Size())
 	}
-	again, err := Read(src, d.rows, keysBlock)
+	again, err := Read(src, d.rows, bloomBlock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestReadRefusesDamage(t *testing.T) {
 	_, src := made(t, randomHashes(r, 40), 16)
 	for bit := range 8 * len(src.Bytes) {
 		src.Bytes[bit/8] ^= 1 << (bit % 8)
-		if _, err := Read(src, 40, keysBlock); !errors.Is(err, fault.ErrCorrupt) {
+		if _, err := Read(src, 40, bloomBlock); !errors.Is(err, fault.ErrCorrupt) {
 			t.Fatalf("bit %d: %v", bit, err)
 		}
 		src.Bytes[bit/8] ^= 1 << (bit % 8)
@@ -171,17 +171,17 @@ func TestReadRefusesDamage(t *testing.T) {
 	whole := src.Bytes
 	for n := range whole {
 		src.Bytes = whole[:n]
-		if _, err := Read(src, 40, keysBlock); !errors.Is(err, fault.ErrCorrupt) {
+		if _, err := Read(src, 40, bloomBlock); !errors.Is(err, fault.ErrCorrupt) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 	}
 	src.Bytes = whole
 	for _, other := range []struct {
-		rows int64
-		keys block.ID
-	}{{0, keysBlock}, {39, keysBlock}, {41, keysBlock}, {40, keysBlock + 1}} {
-		if _, err := Read(src, other.rows, other.keys); !errors.Is(err, fault.ErrCorrupt) {
-			t.Errorf("as of %d rows with the keys in block %d: %v", other.rows, other.keys, err)
+		rows  int64
+		bloom block.ID
+	}{{0, bloomBlock}, {39, bloomBlock}, {41, bloomBlock}, {40, bloomBlock + 1}} {
+		if _, err := Read(src, other.rows, other.bloom); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("as of %d rows with the bloom file in block %d: %v", other.rows, other.bloom, err)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestReadRefusesDamage(t *testing.T) {
 func TestReadAllocatesForTheRowsOnly(t *testing.T) {
 	src := &block.Memory{Bytes: make([]byte, headerLen+64<<20+checksumLen)}
 	if n := memtest.Allocated(func() {
-		if _, err := Read(src, 1000, keysBlock); !errors.Is(err, fault.ErrCorrupt) {
+		if _, err := Read(src, 1000, bloomBlock); !errors.Is(err, fault.ErrCorrupt) {
 			t.Error(err)
 		}
 	}); n > 64<<10 {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
@@ -123,6 +124,7 @@ func (r *Runner) Options(fsys vfs.FS) *oribi.Options {
 	o := &r.Script.Settings
 	opts := &oribi.Options{FS: fsys, Manual: !o.Background, FlushBytes: o.FlushBytes, RowSetBytes: o.RowSetBytes, History: oribi.HistoryForever,
 		LogSegmentBytes: o.Segment, MemoryLimit: o.Memory, Policy: policyNamed(o.Policy)}
+	keydir.Eager.Store(o.Eager) // also for concurrent histories: no result depends on it
 	if r.choices = nil; o.Shuffled || !o.Background {
 		r.choices = values.NewRand(o.Seed)
 		opts.Schedule = r.schedule

@@ -126,7 +126,7 @@ func (f fields) duration(name string) time.Duration {
 func (f fields) settings() Settings {
 	return Settings{Seed: f.uint64("seed"), Hybrid: f.bool("hybrid"), History: f.duration("history"), FlushBytes: f.int64("flush"),
 		RowSetBytes: f.int64("rowset"), Segment: f.int64("segment"), Memory: f.int64("memory"), Policy: f.named["policy"], Background: f.bool("background"), Shuffled: f.bool("shuffled"), Keys: f.int("keys"),
-		Batch: f.int("batch")}
+		Batch: f.int("batch"), Eager: f.bool("eager")}
 }
 
 func (f fields) column() schema.Column {

@@ -37,8 +37,8 @@ import (
 func (s *Script) String() string {
 	var b strings.Builder
 	o := &s.Settings
-	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s background=%v shuffled=%v keys=%d batch=%d\n",
-		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background, o.Shuffled, o.Keys, o.Batch)
+	fmt.Fprintf(&b, "settings seed=%d hybrid=%v history=%v flush=%d rowset=%d segment=%d memory=%d policy=%s background=%v shuffled=%v keys=%d batch=%d eager=%v\n",
+		o.Seed, o.Hybrid, o.History, o.FlushBytes, o.RowSetBytes, o.Segment, o.Memory, o.Policy, o.Background, o.Shuffled, o.Keys, o.Batch, o.Eager)
 	for i := range s.Steps {
 		s.Steps[i].print(&b)
 	}

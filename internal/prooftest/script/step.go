@@ -136,6 +136,7 @@ type Settings struct {
 	Policy      string // compaction policy of background work: a name of compaction.Named, or overlap and the depth; "" = the store's default
 	Background  bool   // flush and compact in the background too; runs are then not repeatable
 	Shuffled    bool   // background operations are chosen at random; steps of kind Maintain do so without Background too
+	Eager       bool   // rowsets have their key directories from the first lookup on
 	NoCrashes   bool   // the generator makes no kills or power cuts
 	Keys        int    // approximate number of different keys in a table; 0 = 300
 	Batch       int    // factor on the size of generated write batches; 0 = 1
