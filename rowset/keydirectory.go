@@ -49,6 +49,7 @@ type directory struct {
 	off     atomic.Bool  // it cannot be made
 	damaged atomic.Bool  // its block is damaged; Options.Damaged was called
 	lookups atomic.Int64 // without one
+	block   lazy[block.Source]
 	making  sync.Mutex
 }
 
@@ -149,14 +150,20 @@ func (d *DiskRowSet) makeDirectory() (*keydir.Directory, error) {
 	return d.buildDirectory()
 }
 
+// directoryBlock opens the block of the key directory.
+func (d *DiskRowSet) directoryBlock() (block.Source, error) {
+	return d.directory.block.get(func() (block.Source, error) {
+		return openBlock(d, d.Metadata().KeyDirectory, func(src block.Source) (block.Source, error) { return src, nil })
+	})
+}
+
 // readDirectory reads the block of the key directory, with one read.
 func (d *DiskRowSet) readDirectory() (*keydir.Directory, error) {
 	m := d.Metadata()
-	src, err := d.opts.Blocks.OpenBlock(m.KeyDirectory)
+	src, err := d.directoryBlock()
 	if err != nil {
-		return nil, fmt.Errorf("rowset %d: %w", m.ID, err)
+		return nil, err
 	}
-	defer src.Close() // nothing was written, so an error does not matter
 	dir, err := keydir.Read(src, m.Rows, m.Bloom)
 	if err != nil {
 		return nil, fmt.Errorf("rowset %d: %w", m.ID, err)

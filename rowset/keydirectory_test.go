@@ -250,3 +250,19 @@ func TestStoredKeyDirectoryAnswersAlone(t *testing.T) {
 		}
 	})
 }
+
+// After OpenFiles, the blocks may be dropped: readers and checks continue.
+func TestOpenFilesOpensTheKeyDirectory(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String}}, 1), 50)
+	set, err := Open(w.schema, w.stored(t, r), Options{Blocks: w.disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Unref()
+	set.OpenFiles()
+	clear(w.disk.blocks)
+	if err := set.CheckKeyDirectory(); err != nil {
+		t.Error(err)
+	}
+}

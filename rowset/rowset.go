@@ -306,6 +306,9 @@ func (d *DiskRowSet) OpenFiles() {
 	if d.Metadata().RowFile != 0 {
 		d.rowFile()
 	}
+	if d.Metadata().KeyDirectory != 0 {
+		d.directoryBlock()
+	}
 }
 
 // Tracker returns the current list of delta stores.
