@@ -251,8 +251,8 @@ func TestStoredKeyDirectoryAnswersAlone(t *testing.T) {
 	})
 }
 
-// After OpenFiles, the blocks may be dropped: readers and checks continue.
-func TestOpenFilesOpensTheKeyDirectory(t *testing.T) {
+// After OpenFiles and OpenDropped, the blocks may be dropped: readers and checks continue.
+func TestOpenedFilesOutliveTheirBlocks(t *testing.T) {
 	r := seedtest.Rand(t)
 	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String}}, 1), 50)
 	set, err := Open(w.schema, w.stored(t, r), Options{Blocks: w.disk})
@@ -260,9 +260,17 @@ func TestOpenFilesOpensTheKeyDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer set.Unref()
+	next := *set.Metadata()
+	next.RowFile, next.KeyDirectory = 0, 0
+	set.OpenDropped(&next)
+	delete(w.disk.blocks, set.Metadata().KeyDirectory)
+	delete(w.disk.blocks, set.Metadata().RowFile)
+	if err := errors.Join(set.CheckKeyDirectory(), set.CheckRowFile()); err != nil {
+		t.Error(err)
+	}
 	set.OpenFiles()
 	clear(w.disk.blocks)
-	if err := set.CheckKeyDirectory(); err != nil {
-		t.Error(err)
+	if id, err := set.CheckFiles(); err != nil {
+		t.Errorf("block %d: %v", id, err)
 	}
 }

@@ -297,16 +297,31 @@ func (d *DiskRowSet) Filter() (*bloom.Reader, error) {
 
 // OpenFiles opens all files that are not open yet, so that readers can continue after the metadata
 // no longer refers to their blocks. If a file does not open, its reader gets the error.
-func (d *DiskRowSet) OpenFiles() {
+func (d *DiskRowSet) OpenFiles() { d.openFilesBut(nil) }
+
+// OpenDropped is OpenFiles of the files whose blocks next, the metadata of a successor, does not
+// have.
+func (d *DiskRowSet) OpenDropped(next *Metadata) { d.openFilesBut(next.Blocks(nil)) }
+
+// openFilesBut opens all files except those in some blocks.
+func (d *DiskRowSet) openFilesBut(blocks []block.ID) {
+	wanted := func(id block.ID) bool { return id != 0 && !slices.Contains(blocks, id) }
 	for i := range d.columns {
-		d.File(i)
+		if wanted(d.columns[i].block) {
+			d.File(i)
+		}
 	}
-	d.KeyFile()
-	d.Filter()
-	if d.Metadata().RowFile != 0 {
+	m := d.Metadata()
+	if wanted(m.KeyIndex) {
+		d.KeyFile()
+	}
+	if wanted(m.Bloom) {
+		d.Filter()
+	}
+	if wanted(m.RowFile) {
 		d.rowFile()
 	}
-	if d.Metadata().KeyDirectory != 0 {
+	if wanted(m.KeyDirectory) {
 		d.directoryBlock()
 	}
 }

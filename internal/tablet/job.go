@@ -230,8 +230,12 @@ func (j *job) commitMeta(first func() lsn.LSN, install func() error) error {
 			e.BytesWritten += info.Length
 		}
 	}
+	// Readers of earlier states may not have opened every file yet.
 	for _, d := range e.Removed {
-		d.OpenFiles() // readers of earlier states may not have opened every file yet
+		d.OpenFiles()
+	}
+	for _, r := range e.Replaced {
+		r.Set.OpenDropped(r.Row)
 	}
 	var row *meta.Table
 	return t.opts.Store.CommitMeta(MetaCommit{
