@@ -404,6 +404,8 @@ type Scan struct {
 	keys  bool   // the iterator returns the rows' keys, too
 	after []byte // encoded: the scan reads only rows with keys above it; nil: all
 	tx    *Tx    // the transaction of which the scan is a part; nil: none
+
+	tracked *trackedScan // the running scan of tx
 }
 
 // Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step
@@ -466,7 +468,7 @@ func (sc *Scan) Rows() iter.Seq2[Row, error] {
 					cells[c] = v.Cell(i)
 				}
 				if !yield(newRow(b.Schema, cols, cells), nil) {
-					sc.stop(b, i)
+					sc.stop(i)
 					return
 				}
 				if err := sc.interrupted(); err != nil {
@@ -495,11 +497,10 @@ func (s *Store) interrupted(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stop is called when the caller wants no row of a batch after row i. It removes these from the batch,
-// so that a transaction has not read them.
-func (sc *Scan) stop(b *batch.RecordBatch, i int) {
-	if sc.tx != nil {
-		b.Selection.ClearRange(i+1, b.Len)
+// stop is called when the caller wants no row of the current batch after row i.
+func (sc *Scan) stop(i int) {
+	if sc.tracked != nil {
+		sc.tracked.stop(i)
 	}
 }
 
@@ -539,7 +540,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 		if sc.tx == nil {
 			run.Iterator, err = v.Scan(o, sc.o.order != anyOrder)
 		} else {
-			run.Iterator, err = sc.tx.scan(sc.t, v, o)
+			run.Iterator, err = sc.tx.scan(sc, v, o)
 		}
 		if err != nil {
 			v.unpin()

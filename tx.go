@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Tx is a transaction: reads of one state of all tables, and writes that are committed as one.
@@ -21,8 +22,10 @@ import (
 // A transaction reads the state of its beginning with its own writes applied. It holds no locks:
 // other writers continue, and Commit fails with ErrConflict if one of them has changed a row that
 // the transaction has read, or a row in a range of keys that it has scanned, including rows that did
-// not exist. Inserts, updates, and deletes read whether their row exists; Upsert and DeleteIgnore
-// read nothing. A transaction that writes nothing never conflicts.
+// not exist. Inserts, updates, and deletes read whether their row exists, and so do upserts that may
+// be refused: those that lack a column that a new row needs, or set an immutable one. Other upserts
+// and OpDeleteIgnore read nothing. A transaction that writes nothing never conflicts. Changes of
+// schemas and dropped tables are not conflicts.
 //
 // Begin starts a transaction, and each one ends with Commit or Rollback. Store.Update does both, and
 // tries again after a conflict:
@@ -54,9 +57,15 @@ type Tx struct {
 // ErrTxEnded is returned by the methods of a transaction that was committed or rolled back.
 var ErrTxEnded = errors.New("the transaction has ended")
 
+// txName is the name of a transaction's snapshot in Store.Info.
+const txName = "transaction"
+
 // recentBytes bounds the memory for the keys of recent write batches, which commits of transactions
 // look through. Longer transactions compare the states of their tables instead.
 const recentBytes = 16 << 20
+
+// recentLimit returns the bound for a store with a memory limit.
+func recentLimit(memory int64) int64 { return min(recentBytes, memory/16) }
 
 // Begin starts a transaction, which ends with Commit or Rollback. It reads the newest published
 // state. ctx applies to all its reads and to Commit. Until the transaction ends, no table drops
@@ -74,9 +83,9 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
 	}
 	if s.pub.Visible() >= from {
-		tx.snapshot, err = s.Snapshot(ctx)
+		tx.snapshot, err = s.Snapshot(ctx, Named(txName))
 	} else {
-		tx.snapshot, err = s.SnapshotAt(ctx, from)
+		tx.snapshot, err = s.SnapshotAt(ctx, from, Named(txName))
 	}
 	if err != nil {
 		tx.end()
@@ -321,7 +330,7 @@ func (tx *Tx) decide(t *Table, p *tableOps, from int) error {
 	var v view
 	for i := from; i < len(all); i++ {
 		op := &all[i]
-		if blind(op) || op.Kind.Inserts() && p.schema.Schema.AutoIncrement() >= 0 {
+		if blind(op, p.schema.Schema) || op.Kind.Inserts() && p.schema.Schema.AutoIncrement() >= 0 {
 			continue
 		}
 		if v.pins == nil {
@@ -349,9 +358,21 @@ func (tx *Tx) decide(t *Table, p *tableOps, from int) error {
 	return nil
 }
 
-// blind reports whether an operation has the same effect whatever the row is.
-func blind(op *tablet.Op) bool {
-	return op.Check == nil && (op.Kind == tablet.DeleteIgnore || (op.Kind == tablet.Upsert || op.Kind == tablet.UpsertIgnore) && op.Lacks == "")
+// blind reports whether an operation is accepted whatever the row is, and leaves it in a state that
+// does not depend on whether it existed.
+func blind(op *tablet.Op, s *schema.Schema) bool {
+	switch {
+	case op.Check != nil || op.Lacks != "":
+		return false
+	case op.Kind == tablet.DeleteIgnore || op.Kind == tablet.UpsertIgnore:
+		return true
+	}
+	for i := range s.Columns {
+		if s.Columns[i].Immutable && (op.Set == nil || op.Set.Get(i)) {
+			return false
+		}
+	}
+	return op.Kind == tablet.Upsert
 }
 
 // writtenKeys are the encoded keys of the rows of a table that a transaction has written.

@@ -21,8 +21,8 @@ func (noSync) tx() {}
 var (
 	// errTxConflict is the cause of an ErrConflict of a transaction.
 	errTxConflict = fmt.Errorf("changed by another writer since the transaction began: %w", fault.ErrConflict)
-	// errRecheck ends an attempt to commit: changes have come of which the keys are not known.
-	errRecheck = errors.New("the changes are not known")
+	// errRecheck ends an attempt to commit: there are changes that have to be looked at.
+	errRecheck = errors.New("what was read may have changed")
 )
 
 // Commit ends the transaction and makes its writes visible at one timestamp, which it returns; that
@@ -51,7 +51,7 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 		}
 	}
 	if !tx.reads.Empty() {
-		tx.batch.check = func() error { return tx.unchanged(s.recent.Since(tx.checked)) }
+		tx.batch.check = tx.check
 	}
 	for {
 		if err := tx.validate(); err != nil {
@@ -96,6 +96,21 @@ func (tx *Tx) validate() error {
 	return nil
 }
 
+// check returns errRecheck if what the transaction has read may have changed since validate. It is
+// called in the critical section of the commit, so it does not look through many changes.
+func (tx *Tx) check() error {
+	changes := tx.store.recent.Since(tx.checked)
+	if changes.Len() > fewChanges || changes.Complete > tx.checked || len(changes.Unknown(&tx.reads)) > 0 {
+		return errRecheck
+	}
+	if _, ok := changes.In(&tx.reads); ok {
+		return errRecheck // validate finds it again
+	}
+	return nil
+}
+
+const fewChanges = 1000
+
 // unchanged returns an error if one of the changes is of a key that the transaction has read, and
 // errRecheck if the changes do not tell.
 func (tx *Tx) unchanged(changes conflict.Changes) error {
@@ -126,7 +141,11 @@ func (tx *Tx) compare(changes conflict.Changes) error {
 	}
 	for _, t := range s.sortedTables() {
 		for _, r := range tx.reads.Ranges(t.tab.Number) {
-			if err := tx.compareRange(t, r, upTo); err != nil {
+			err := s.interrupted(tx.ctx)
+			if err == nil {
+				err = tx.compareRange(t, r, upTo)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -155,13 +174,24 @@ func (tx *Tx) compareRange(t *Table, r conflict.Range, upTo mvcc.Timestamp) erro
 
 // noteChanges records what a batch changes for the transactions. The caller holds appendMu.
 func (s *Store) noteChanges(ts mvcc.Timestamp, c changes) {
+	n := 0
+	for _, w := range c.writes {
+		n += w.Changes()
+	}
+	list := s.recent.Room(n)
+	if !s.recent.Recording() {
+		return
+	}
 	if c.table != 0 {
 		s.recent.AddUnknown(ts, c.table)
 	}
 	for _, w := range c.writes {
+		if !list {
+			s.recent.AddUnknown(ts, w.Table())
+			continue
+		}
 		for key := range w.Keys {
 			s.recent.Add(ts, w.Table(), key)
 		}
 	}
-	s.recent.Trim()
 }

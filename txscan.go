@@ -23,8 +23,9 @@ func (tx *Tx) Scan(t *Table, opts ...TxScanOption) *Scan {
 
 func (tx *Tx) newScan(t *Table) *Scan { return &Scan{t: t, ctx: tx.ctx, rows: true, tx: tx} }
 
-// scan returns an iterator over the rows of a scan, which it adds to the read set.
-func (tx *Tx) scan(t *Table, v view, o scan.Options) (scan.Iterator, error) {
+// scan returns an iterator over the rows of sc, which it adds to the read set.
+func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
+	t := sc.t
 	var own []string
 	if w := tx.written[t]; w != nil {
 		own = w.in(o.Lower, o.Upper)
@@ -43,7 +44,8 @@ func (tx *Tx) scan(t *Table, v view, o scan.Options) (scan.Iterator, error) {
 	if len(own) > 0 {
 		it = &ownWrites{base: it, tx: tx, table: t, view: view{View: v.Ref()}, o: o, own: own}
 	}
-	return &trackedScan{Iterator: it, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper), descending: o.Descending}, nil
+	sc.tracked = &trackedScan{Iterator: it, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper), descending: o.Descending, left: sc.o.limit}
+	return sc.tracked, nil
 }
 
 // trackedScan narrows a range of a transaction's read set to what was read.
@@ -51,15 +53,38 @@ type trackedScan struct {
 	scan.Iterator
 	reads      *conflict.Range
 	descending bool
-	begun      bool // Next has returned true
-	ended      bool // Next has returned false
+	left       int64  // rows up to the limit of the scan; below 0: there is none
+	last       []byte // key of the last row that the caller gets of the current batch; nil: none yet
+	ended      bool   // Next has returned false
 	closed     bool
 }
 
 func (s *trackedScan) Next() bool {
-	more := s.Iterator.Next()
-	s.begun, s.ended = s.begun || more, s.ended || !more
-	return more
+	if !s.Iterator.Next() {
+		s.ended = true
+		return false
+	}
+	b := s.Batch()
+	last := b.Selection.Prev(b.Len - 1)
+	if s.left >= 0 && int64(b.Selected()) > s.left { // scan.Limit removes the rows after these
+		last = -1
+		for range s.left {
+			last = b.Selection.Next(last + 1)
+		}
+	}
+	if s.left >= 0 {
+		s.left = max(0, s.left-int64(b.Selected()))
+	}
+	s.stop(last)
+	return true
+}
+
+// stop notes that row i is the last that the caller gets of the current batch.
+func (s *trackedScan) stop(i int) {
+	if s.last == nil {
+		s.last = []byte{} // not nil, even if the key is empty
+	}
+	s.last = append(s.last[:0], s.Keys()[i]...)
 }
 
 func (s *trackedScan) Close() error {
@@ -70,18 +95,15 @@ func (s *trackedScan) Close() error {
 	return s.Iterator.Close()
 }
 
-// narrow removes the keys after the last selected row of the current batch.
+// narrow removes the keys after the last row from the range.
 func (s *trackedScan) narrow() {
-	if !s.begun {
+	switch {
+	case s.last == nil:
 		s.reads.Narrow([]byte{}, []byte{})
-		return
-	}
-	b := s.Batch()
-	last := s.Keys()[b.Selection.Prev(b.Len-1)]
-	if s.descending {
-		s.reads.Narrow(last, s.reads.Upper)
-	} else {
-		s.reads.Narrow(s.reads.Lower, append(bytes.Clone(last), 0))
+	case s.descending:
+		s.reads.Narrow(s.last, s.reads.Upper)
+	default:
+		s.reads.Narrow(s.reads.Lower, append(bytes.Clone(s.last), 0))
 	}
 }
 
@@ -136,6 +158,9 @@ func (w *ownWrites) before(a, b []byte) bool {
 }
 
 func (w *ownWrites) Next() bool {
+	if w.tx.ended {
+		w.err = ErrTxEnded
+	}
 	for w.err == nil {
 		if !w.load() {
 			return len(w.own) > 0 && w.mineUpTo(-1)

@@ -435,7 +435,7 @@ func (t *TableOf[T]) scan(sc *Scan, yield func(T, error) bool) {
 				return
 			}
 			if !yield(*row, nil) {
-				sc.stop(b, i)
+				sc.stop(i)
 				return
 			}
 			if err := sc.interrupted(); err != nil {

@@ -219,10 +219,18 @@ func (r *Reader) acquire(p BlockPointer) int64 {
 	return n
 }
 
-// acquireMore acquires what is missing of the memory for a payload of n bytes.
+// acquireMore acquires what is missing of the memory for a payload of n bytes. held is what acquire
+// has acquired; the read calls Acquire once, here or there, so reads do not wait for each other.
 func (r *Reader) acquireMore(held int64, p BlockPointer, n int) int64 {
+	if held == 0 { // nothing was acquired for the small stored form
+		if r.limit == nil || n < minLimited {
+			return 0
+		}
+		r.limit.Acquire(int64(n))
+		return int64(n)
+	}
 	more := int64(p.Size) + int64(n) - held
-	if held == 0 || more <= 0 {
+	if more <= 0 {
 		return 0
 	}
 	if old := r.largest.Load(); int64(n) > old {

@@ -97,8 +97,11 @@ func TestLogForgetsTheOldestChanges(t *testing.T) {
 	if changes.Complete != first-1 || first == 10 {
 		t.Errorf("complete above %d, the first change is at %d", changes.Complete, first)
 	}
+	if !log.Room(mostChanges) || log.Room(mostChanges+1) || !log.Recording() {
+		t.Error("the log of a transaction lists the keys of a large batch, or not those of a small one")
+	}
 	log.End()
-	if log.Trim(); log.Recording() {
+	if log.Room(1); log.Recording() {
 		t.Error("a log without transactions goes on recording")
 	}
 }

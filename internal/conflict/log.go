@@ -11,6 +11,8 @@
 package conflict
 
 import (
+	"sort"
+
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -53,6 +55,9 @@ const (
 	// idleBytes is how large the log becomes without transactions before it stops recording. Until
 	// then, the next transaction begins without waiting for the write batches in flight.
 	idleBytes = 256 << 10
+	// mostChanges is the number of changes of a batch from which on its keys are not listed: listing
+	// them would keep other writers waiting.
+	mostChanges = 16 << 10
 )
 
 // Begin registers a transaction, which calls End when it ends, and returns the timestamp above which
@@ -118,12 +123,13 @@ func (l *Log) forget() {
 	l.bytes -= c.size()
 }
 
-// Trim stops recording if there has been no transaction for a while. The caller calls it after it
-// has added a batch.
-func (l *Log) Trim() {
-	if l.open == 0 && l.bytes > idleBytes {
+// Room reports whether the keys of a batch of n changes should be added. If not, the caller adds its
+// tables as unknown. Without transactions, the log stops recording after a while.
+func (l *Log) Room(n int) bool {
+	if l.open == 0 && l.bytes+int64(n)*changeBytes > idleBytes {
 		*l = Log{limit: l.limit}
 	}
+	return n <= mostChanges
 }
 
 // Changes are the changes of a Log after a timestamp. They are not modified by later changes.
@@ -138,10 +144,7 @@ func (l *Log) Since(ts mvcc.Timestamp) Changes {
 	out := Changes{Complete: l.since}
 	for i := len(l.chunks) - 1; i >= 0; i-- {
 		part := l.chunks[i].changes
-		first := 0
-		if len(part) > 0 && part[0].Timestamp <= ts {
-			first = search(part, ts)
-		}
+		first := sort.Search(len(part), func(i int) bool { return part[i].Timestamp > ts })
 		if first < len(part) {
 			out.parts = append(out.parts, part[first:len(part):len(part)])
 		}
@@ -152,17 +155,13 @@ func (l *Log) Since(ts mvcc.Timestamp) Changes {
 	return out
 }
 
-// search returns the index of the first change after ts.
-func search(part []Change, ts mvcc.Timestamp) int {
-	low, high := 0, len(part)
-	for low < high {
-		if mid := (low + high) / 2; part[mid].Timestamp <= ts {
-			low = mid + 1
-		} else {
-			high = mid
-		}
+// Len returns the number of changes.
+func (c Changes) Len() int {
+	n := 0
+	for _, part := range c.parts {
+		n += len(part)
 	}
-	return low
+	return n
 }
 
 // Newest returns the timestamp of the newest of the changes, or ts if there are none.

@@ -2,7 +2,6 @@ package conflict
 
 import (
 	"bytes"
-	"iter"
 	"slices"
 	"sort"
 )
@@ -74,17 +73,6 @@ func (r *ReadSet) Empty() bool { return len(r.tables) == 0 }
 
 // Bytes returns about how much memory the set takes.
 func (r *ReadSet) Bytes() int64 { return r.bytes }
-
-// Tables returns the numbers of the tables that were read.
-func (r *ReadSet) Tables() iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		for table := range r.tables {
-			if !yield(table) {
-				return
-			}
-		}
-	}
-}
 
 // Ranges returns what was read of a table as disjoint ranges in ascending order. A key is the range
 // from it to the next possible key.

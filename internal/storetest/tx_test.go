@@ -124,6 +124,17 @@ func TestTransactionConflictsWithChangesOfWhatItRead(t *testing.T) {
 			return nil
 		}
 	}
+	firstBatch := func(tx *oribi.Tx, t *oribi.Table) error {
+		for b, err := range tx.Scan(t, oribi.From(10), oribi.Limit(3)).Batches() {
+			if err != nil {
+				return err
+			}
+			b.Selection.Clear(b.Selection.Next(0))
+			b.Compact()
+			break
+		}
+		return nil
+	}
 	nothing := func(*oribi.Tx, *oribi.Table) error { return nil }
 	cases := []struct {
 		name     string
@@ -148,6 +159,8 @@ func TestTransactionConflictsWithChangesOfWhatItRead(t *testing.T) {
 		{"after descending limit", scan(-1, oribi.Desc(), oribi.Limit(2)), 29, false},
 		{"no row", scan(-1, oribi.Limit(0)), 20, false},
 		{"whole table", scan(-1), 1000, true},
+		{"batch that its reader has changed", firstBatch, 30, true},
+		{"after a batch that its reader has changed", firstBatch, 31, false},
 	}
 	others := map[string]func(*testing.T, *oribi.Store, *oribi.Table, int64){
 		"commit": func(t *testing.T, s *oribi.Store, table *oribi.Table, k int64) {
@@ -206,6 +219,46 @@ func TestTransactionConflictsWithChangesOfWhatItRead(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestTransactionRefusesAnUpsertOfAnImmutableColumnAtOnce(t *testing.T) {
+	store, table := txStore(t)
+	put(t, store, table, map[int64]int64{1: 1})
+	if err := table.Alter(context.Background(), oribi.SetImmutable("v", true)); err != nil {
+		t.Fatal(err)
+	}
+	tx := begin(t, store)
+	if err := tx.Upsert(table, number(1, 2)); !errors.Is(err, oribi.ErrRow) {
+		t.Errorf("upsert of a row: %v, want ErrRow", err)
+	}
+	if err := tx.Upsert(table, number(2, 2)); err != nil {
+		t.Errorf("upsert of a new row: %v", err)
+	}
+	got, err := numbersOf(tx.Scan(table).Rows())
+	if want := (map[int64]int64{1: 1, 2: 2}); err != nil || !maps.Equal(got, want) {
+		t.Errorf("scan: %v, %v, want %v", got, err, want)
+	}
+	if _, err := tx.Commit(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestScanOfATransactionThatEndsReturnsAnError(t *testing.T) {
+	store, table := txStore(t)
+	put(t, store, table, map[int64]int64{1: 1, 3: 3})
+	tx := begin(t, store)
+	for _, k := range []int64{2, 4} {
+		if err := tx.Upsert(table, number(k, k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var last error
+	for _, last = range tx.Scan(table).Rows() {
+		tx.Rollback()
+	}
+	if !errors.Is(last, oribi.ErrTxEnded) {
+		t.Errorf("the scan ended with %v, want ErrTxEnded", last)
 	}
 }
 

@@ -40,7 +40,7 @@ type ahead struct {
 
 // aheadRules say when zeros are written. Lengths are bytes.
 type aheadRules struct {
-	syncs int64 // minimum number of syncs for the records since the last time; with fewer, no caller waits for syncs
+	syncs int64 // minimum number of syncs for the records since the last time; with fewer, none are written
 	least int64 // zeros to begin with
 	most  int64 // in one go: an append and a sync take longer for it
 	serve int64 // syncs, at least, that the zeros must last for
@@ -143,13 +143,13 @@ func (l *Log) extendByPiece() error {
 	a := &l.ahead
 	a.extending.Lock()
 	defer a.extending.Unlock()
-	from := a.end.Load()
-	full, err := l.extend(min(from+aheadPiece, l.o.SegmentBytes), aheadPiece)
+	full, err := l.extend(min(a.end.Load()+aheadPiece, l.o.SegmentBytes), aheadPiece)
 	if !full {
 		return err
 	}
 	a.none.Store(true)
-	return l.truncate(from)
+	// Zeros up to a.end stay: Append may have written records over them meanwhile.
+	return l.truncate(a.end.Load())
 }
 
 // writeLonger writes a frame at off that may end after the end of the file.
@@ -176,7 +176,7 @@ func (l *Log) cutTo(end int64) error {
 	return l.truncate(end)
 }
 
-// truncate is cutTo for a caller that cuts off zeros that it has just written: no window is over them.
+// truncate is cutTo for a caller that knows that no window is over the bytes after end.
 func (l *Log) truncate(end int64) error {
 	if err := l.f.Truncate(end); err != nil {
 		return l.poison("cut", err)

@@ -76,7 +76,7 @@ func (l *Log) syncAll() error {
 	if err != nil {
 		return l.poison("sync", err)
 	}
-	l.advance(upTo)
+	l.advance(max(upTo, l.Durable())) // the end of the full segment may be above upTo
 	if old != nil {
 		l.retire(old)
 	}

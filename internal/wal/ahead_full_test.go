@@ -1,0 +1,61 @@
+package wal
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// While a sync finds the disk full, between two pieces of its zeros, a record is written over the
+// first piece. The sync must not cut it off.
+func TestSyncOnAFullDiskKeepsRecordsAppendedMeanwhile(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		m := emptyMem(t)
+		h := faultfs.New(m)
+		o := Options{FS: h, Dir: testDir, Instance: exampleInstance, SegmentBytes: 400_000, windows: noWindows,
+			ahead: aheadRules{syncs: 1, least: 3000, most: 9000, serve: 1, large: 1000}}
+		l := create(t, o)
+		payloads := []string{text(0, 2000)}
+		appendAll(t, l, payloads[0])
+		add := func(n int, write func([]byte) (lsn.LSN, error)) {
+			payloads = append(payloads, text(len(payloads), n))
+			_, err := write([]byte(payloads[len(payloads)-1]))
+			must(t, err)
+		}
+		write := l.Append
+		if later {
+			write = l.AppendLater
+		}
+		writes := 0
+		hook(h, func(op, _ string) error {
+			if op != "write" || writes >= 2 {
+				return nil
+			}
+			if writes++; writes < 2 {
+				return nil
+			}
+			add(300, write)
+			return fmt.Errorf("test: %w", fault.ErrNoSpace)
+		})
+		must(t, l.Sync(1))
+		must(t, l.Sync(2))
+		for range 4 {
+			add(100, l.AppendLater)
+			must(t, l.Sync(lsn.LSN(len(payloads))))
+		}
+		o.FS = m.Crash()
+		_, got, err := replay(o, 1)
+		must(t, err)
+		for i, p := range payloads {
+			if got[lsn.LSN(i+1)] != p {
+				t.Errorf("later %v: LSN %d is lost", later, i+1)
+			}
+		}
+		if writes < 2 {
+			t.Errorf("the sync wrote %d pieces of zeros, want 2", writes)
+		}
+	}
+}
