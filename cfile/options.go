@@ -42,8 +42,8 @@ type WriterOptions struct {
 	// NoWords writes a file in dictionary encoding as if its dictionary were full at once.
 	NoWords bool
 	// Words are the first words of the dictionary, used or not, if they fit; nil for none. Files
-	// whose dictionaries begin with the same words can take codes from one another. They are ignored if the file has a value index, whose dictionary
-	// is sorted like the values.
+	// whose dictionaries begin with the same words can take codes from one another. They are ignored
+	// if the file has a value index, whose dictionary is sorted like the values.
 	Words *batch.Dictionary
 
 	NoChecksums    bool

@@ -14,9 +14,15 @@ import (
 // Release. Not safe for concurrent use.
 type StoredBlock struct {
 	r       *Reader
+	p       BlockPointer
 	b       *dataBlock
 	s       scratch // its memory
 	payload []byte
+
+	zone        *ZoneEntry // nil: the file has no zone map
+	first, last []byte     // values; only if the file has a value index
+
+	codes [batch.WindowRows]uint32 // memory
 }
 
 var storedBlocks = sync.Pool{New: func() any { return new(StoredBlock) }}
@@ -45,11 +51,17 @@ func (r *Reader) Stored(i int) (*StoredBlock, error) {
 	c := storedBlocks.Get().(*StoredBlock)
 	payload, crc, err := r.readBlock(x.blocks[i], &c.s)
 	if err == nil {
-		c.r, c.payload = r, payload
+		c.r, c.p, c.payload = r, x.blocks[i], payload
 		c.b, err = r.parse(i, x.blocks[i], payload, crc, &c.s)
 	}
 	if err == nil {
 		err = r.checkOrdinal(x, c.b)
+	}
+	if err == nil {
+		err = c.checkCodes()
+	}
+	if err == nil {
+		err = c.summarize()
 	}
 	if err != nil {
 		c.Release()
@@ -58,9 +70,61 @@ func (r *Reader) Stored(i int) (*StoredBlock, error) {
 	return c, nil
 }
 
+// checkCodes checks that all codes are in the file's dictionary: that of another file may have more
+// words.
+func (c *StoredBlock) checkCodes() error {
+	if c.b.codes == nil {
+		return nil
+	}
+	for i, n := 0, c.b.values.Len(); i < n; i += len(c.codes) {
+		k := min(n-i, len(c.codes))
+		if err := c.b.codes.Codes(i, k, c.codes[:k]); err != nil {
+			return c.at(err)
+		}
+	}
+	return nil
+}
+
+// summarize sets what the indexes of another file need.
+func (c *StoredBlock) summarize() error {
+	z, err := c.r.ZoneMap()
+	if err != nil {
+		return err
+	}
+	c.zone = nil
+	if z != nil {
+		c.zone = &z.Entries[c.b.index] // parse found it
+	}
+	n := c.b.values.Len()
+	if !c.r.info.ValueIndex || n == 0 {
+		return nil
+	}
+	first, err := c.b.values.Cell(0)
+	if err != nil {
+		return c.at(err)
+	}
+	last, err := c.b.values.Cell(n - 1)
+	if err != nil {
+		return c.at(err)
+	}
+	c.first, c.last = append(c.first[:0], first...), append(c.last[:0], last...)
+	return nil
+}
+
+// at returns an error of the cblock with its place.
+func (c *StoredBlock) at(err error) error { return c.r.at(c.p, err) }
+
+// end returns the first value for 0, the last one for any other value.
+func (c *StoredBlock) end(i int) ([]byte, error) {
+	if i == 0 {
+		return c.first, nil
+	}
+	return c.last, nil
+}
+
 // Release makes c invalid.
 func (c *StoredBlock) Release() {
-	c.r, c.b, c.payload = nil, nil, nil
+	c.r, c.b, c.payload, c.zone = nil, nil, nil, nil
 	if cap(c.s.stored)+cap(c.s.payload)+4*cap(c.s.offsets) <= maxPooled {
 		storedBlocks.Put(c)
 	}
@@ -81,8 +145,8 @@ func (w *Writer) Takes(r *Reader) bool {
 // bytes. Merges of small rowsets must not leave many small cblocks.
 const leastStoredRows = 2 * batch.WindowRows
 
-// fits reports whether a cblock has about the size that the file's own cblocks have.
-func (w *Writer) fits(c *StoredBlock) bool {
+// hasUsualSize reports whether a cblock has about the size that the file's own cblocks have.
+func (w *Writer) hasUsualSize(c *StoredBlock) bool {
 	size, limit, width := len(c.payload), w.o.BlockBytes, w.o.Type.Width()
 	switch {
 	case w.o.Type.Variable() && c.b.codes == nil:
@@ -97,30 +161,16 @@ func (w *Writer) fits(c *StoredBlock) bool {
 }
 
 // AppendStored appends all rows of a data cblock of a file that w Takes, as a cblock of their own.
-// It returns false, and appends nothing, if they should be encoded anew: because the cblock is
-// much smaller or larger than others of this file, or because its codes are those of another
-// dictionary, or of a file with a value index. The cells are those that Append would append. c must not be used again but for
-// Release.
+// It returns false, and appends nothing, if they should be encoded anew: because the cblock is much
+// smaller or larger than others of this file, because its codes are those of another dictionary, or
+// of a file with a value index, or because it has no codes while those of this file have. The cells
+// are those that Append would append. c must not be used again but for Release. Errors: those of
+// the sink.
 func (w *Writer) AppendStored(c *StoredBlock) (taken bool, err error) {
 	if w.err != nil {
 		return false, w.err
 	}
-	if w.Rows()+int64(c.b.rows) > maxRows || !w.fits(c) {
-		return false, nil
-	}
-	var entry ZoneEntry
-	if w.zone != nil {
-		z, err := c.r.ZoneMap()
-		if err != nil || z == nil {
-			return false, err
-		}
-		if entry = z.Entries[c.b.index]; entry.Rows != c.b.rows {
-			return false, nil
-		}
-	}
-	// The dictionary of a file with a value index must be sorted like its values, for Seek. That of
-	// another file may have words that come after other values.
-	if c.b.codes != nil && (w.keys != nil || !w.words.Share(c.b.codes.Dict())) {
+	if w.Rows()+int64(c.b.rows) > maxRows || !w.hasUsualSize(c) || !w.agrees(c) {
 		return false, nil
 	}
 	if err := w.finishBlock(); err != nil {
@@ -131,18 +181,35 @@ func (w *Writer) AppendStored(c *StoredBlock) (taken bool, err error) {
 		return false, w.fail(err)
 	}
 	if w.zone != nil {
+		entry := *c.zone
 		entry.crc = crc
 		w.zone.entries = entry.append(w.zone.entries)
 		w.zone.count++
 	}
-	if err := w.index(p, c.b.rows, c.b.values.Cell); err != nil {
+	if err := w.index(p, c.b.rows, c.end); err != nil {
 		return false, w.fail(err)
 	}
 	w.first += int64(c.b.rows)
 	if c.b.codes != nil {
-		w.coded += int64(c.b.rows)
+		w.coded += int64(c.b.values.Len())
 	}
 	return true, nil
+}
+
+// agrees reports whether the file's indexes and its dictionary can be those of c. It may add words
+// to the dictionary.
+func (w *Writer) agrees(c *StoredBlock) bool {
+	switch {
+	case w.zone != nil && (c.zone == nil || c.zone.Rows != c.b.rows), w.keys != nil && !c.r.info.ValueIndex:
+		return false
+	case w.words == nil:
+		return true
+	case c.b.codes == nil:
+		return !w.words.Coded() // a dictionary may be worth more here than in the file of c
+	}
+	// The dictionary of a file with a value index must be sorted like its values, for Seek. That of
+	// another file may have words that come after other values.
+	return w.keys == nil && w.words.Share(c.b.codes.Dict())
 }
 
 // writeStored writes a cblock with the ordinal of the next row, compressed as it is if possible.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/encoding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -172,6 +173,41 @@ func TestStoredCodesNeedTheSameDictionary(t *testing.T) {
 	}
 }
 
+// Cblocks without codes are not taken while the values may get codes.
+func TestStoredPlainBlocksGetCodes(t *testing.T) {
+	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, BlockBytes: 16 << 10, NoWords: true}
+	r := open(t, writeSteps(t, seedtest.Rand(t), o, words(4000, 5, 0)), nil)
+	for _, test := range []struct {
+		name    string
+		noWords bool
+		before  [][]byte
+		taken   bool
+	}{
+		{"no words yet", false, nil, false},
+		{"room in the dictionary", false, words(100, 5, 0), false},
+		{"a full dictionary", false, words(9000, 3000, 0), true},
+		{"no dictionary", true, nil, true},
+	} {
+		to := o
+		to.NoWords = test.noWords
+		w, err := NewWriter(&block.Memory{Number: 18}, to)
+		if err == nil {
+			err = w.Append(vectorOf(o.Type, test.before))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := r.Stored(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken, err := w.AppendStored(b); taken != test.taken || err != nil {
+			t.Errorf("%s: taken %v, %v", test.name, taken, err)
+		}
+		b.Release()
+	}
+}
+
 // Small cblocks, and those of files with much larger ones, are encoded anew.
 func TestStoredBlocksHaveUsualSizes(t *testing.T) {
 	rng := seedtest.Rand(t)
@@ -209,5 +245,43 @@ func TestStoredFindsDamage(t *testing.T) {
 	src.Bytes[1000] ^= 1
 	if _, err := open(t, src, nil).Stored(0); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("%v, want ErrCorrupt", err)
+	}
+}
+
+// twoWords writes another dictionary.
+type twoWords struct{ encoding.DictionaryBuilder }
+
+func (twoWords) FinishDictionary(dst []byte) []byte {
+	b, err := encoding.NewBuilder(encoding.BuilderOptions{Type: schema.String, Encoding: schema.Plain})
+	if err != nil {
+		panic(err)
+	}
+	b.Append(vectorOf(schema.String, words(2, 2, 0)), 0, 2)
+	return b.Finish(dst, 0)
+}
+
+// Codes are valid in the dictionary of their file: under another, they might be those of words.
+func TestStoredChecksCodes(t *testing.T) {
+	for _, distinct := range []int{2, 3} {
+		out := &block.Memory{Number: 17}
+		w, err := NewWriter(out, WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells := append(words(9000, 2, 0), words(distinct, distinct, 0)...)
+		if err := w.Append(vectorOf(schema.String, cells)); err != nil {
+			t.Fatal(err)
+		}
+		w.words = twoWords{w.words}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		b, err := open(t, out, nil).Stored(0)
+		if bad := distinct > 2; bad != errors.Is(err, fault.ErrCorrupt) || !bad && err != nil {
+			t.Errorf("%d words of 2: %v", distinct, err)
+		}
+		if err == nil {
+			b.Release()
+		}
 	}
 }

@@ -37,7 +37,7 @@ type Writer struct {
 	out    framer
 	values encoding.Builder
 	words  encoding.DictionaryBuilder // values, if they are one
-	coded  int64                      // rows in cblocks of codes
+	coded  int64                      // values in cblocks of codes
 
 	ordinals, keys *treeBuilder            // nil = not requested
 	zone           *zoneBuilder            // nil = none
@@ -270,11 +270,11 @@ func (w *Writer) finishBlock() error {
 		}
 		buf = encoding.AppendNullPrologue(buf, w.rows, present)
 	}
+	if w.words != nil && w.words.Coded() {
+		w.coded += int64(w.words.Len())
+	}
 	buf = w.values.Finish(buf, batch.Ordinal(w.first))
 	w.buf = buf
-	if w.words != nil && w.words.Coded() {
-		w.coded += int64(w.rows)
-	}
 	p, crc, err := w.out.writeBlock(buf)
 	if err != nil {
 		return err

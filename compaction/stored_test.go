@@ -204,14 +204,15 @@ func checkBlockBegins(t *testing.T, d *rowset.DiskRowSet, row batch.Ordinal) {
 	}
 }
 
-// Damage in a cblock is found by the merge that would copy it, which names the rowset.
+// Damage in a cblock is found by the merge that would copy it, which names the rowset. (The input
+// reads the columns of the key.)
 func TestStoredStretchWithDamage(t *testing.T) {
 	r := rand.New(rand.NewPCG(seedtest.Seed(t), 3))
 	for range 10 {
 		d := newDisk()
 		sets := []*rowset.DiskRowSet{storedSet(t, d, 1, 0, 3000, 1, 0, 0), storedSet(t, d, 2, 3000, 6000, 1, 0, 0)}
 		m := sets[1].Metadata()
-		b := d.blocks[m.Columns[r.IntN(len(m.Columns))].Block]
+		b := d.blocks[m.Columns[storedSchema.Keys+r.IntN(len(m.Columns)-storedSchema.Keys)].Block]
 		f, err := cfile.Open(b, cfile.ReaderOptions{Arrays: true})
 		if err != nil {
 			t.Fatal(err)
@@ -228,7 +229,7 @@ func TestStoredStretchWithDamage(t *testing.T) {
 		if !errors.Is(err, fault.ErrCorrupt) {
 			t.Fatalf("%v, want ErrCorrupt", err)
 		}
-		if errors.As(err, &read) && read.ID != 2 {
+		if !errors.As(err, &read) || read.ID != 2 {
 			t.Errorf("%v, want rowset 2", err)
 		}
 	}

@@ -26,8 +26,9 @@ type dictionaryUse struct {
 }
 
 const (
-	filesWithout = 15 // files of a column without a dictionary after one that was of no use
-	fewWords     = 64 // most words that are remembered
+	filesWithout = 15      // files of a column without a dictionary after one that was of no use
+	fewWords     = 64      // most words that are remembered
+	wordsBytes   = 4 << 10 // most bytes of them
 )
 
 // next returns the first words of the dictionary of a column's next file, nil for none. It reports
@@ -54,7 +55,7 @@ func (d *Dictionaries) note(id schema.ColumnID, w *cfile.Writer) {
 	if d == nil || !w.HasDictionary() {
 		return
 	}
-	u := &dictionaryUse{words: w.Words(fewWords)}
+	u := &dictionaryUse{words: w.Words(fewWords, wordsBytes)}
 	if w.VainDictionary() {
 		u.without = filesWithout
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// After a file whose words hardly repeat, the next files of that column have no dictionary, until one
-// tries again. Where there are few words, they have the same codes in all files. The cells are those
-// that were written.
+// After a file whose dictionary is full of words that hardly repeat, the next files of that column
+// have no dictionary, until one tries again. Where there are few words, they have the same codes in
+// all files. The cells are those that were written.
 func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
-	const n = 1200
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "word", Type: schema.String}, {ID: 3, Name: "text", Type: schema.String}, {ID: 4, Name: "few", Type: schema.String}}, 1)
+	const n, full = 1200, 1053 // words of 60 bytes in 64 KiB, with offsets
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "word", Type: schema.String}, {ID: 3, Name: "text", Type: schema.String, BlockBytes: 64 << 10}, {ID: 4, Name: "few", Type: schema.String},
+		{ID: 5, Name: "small", Type: schema.String}}, 1)
 	cell := func(row, col int) []byte {
 		switch col {
 		case 0:
@@ -25,8 +26,10 @@ func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 			return fmt.Append(nil, "word ", row%600)
 		case 3:
 			return fmt.Append(nil, "few ", (row+row/n)%5)
+		case 4:
+			return fmt.Append(nil, "small ", row)
 		}
-		return fmt.Append(nil, "text ", row)
+		return fmt.Appendf(nil, "text %055d", row)
 	}
 	d, ids, files := newDisk(), uint64(0), filesWithout+3
 	w := NewRollingWriter(d, s, func() uint64 { ids++; return ids }, 1)
@@ -52,7 +55,7 @@ func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for col, want := range []int{1: 600, 2: n, 3: 5} {
+		for col, want := range []int{1: 600, 2: full, 3: 5, 4: n} {
 			if col == 0 {
 				continue
 			}
@@ -69,6 +72,56 @@ func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 			if got, err := f.Cell(700); err != nil || !bytes.Equal(got, cell(file*n+700, col)) {
 				t.Errorf("file %d of column %d: %q, %v", file, col, got, err)
 			}
+		}
+	}
+}
+
+// Long words are not remembered: they would fill the dictionaries of later files.
+func TestDictionariesForgetLongWords(t *testing.T) {
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "c", Type: schema.String}}, 1)
+	for _, test := range []struct{ documents, bytes int }{{60, 6 << 10}, {5, 1 << 10}, {5, 6 << 10}} {
+		memory := new(Dictionaries)
+		for file := range 3 {
+			n := test.documents
+			if file > 0 {
+				n = 2000
+			}
+			rows := &change.Rows{Batch: batch.New(s.Columns, n)}
+			for i := range n {
+				cell := fmt.Append(nil, "word ", i%5)
+				if file == 0 {
+					cell = append(bytes.Repeat([]byte{'d'}, test.bytes), cell...)
+					cell = fmt.Append(cell, i)
+				}
+				rows.Batch.Columns[0].SetCell(i, binary.LittleEndian.AppendUint64(nil, uint64(i)))
+				rows.Batch.Columns[1].SetCell(i, cell)
+				rows.Keys = append(rows.Keys, binary.BigEndian.AppendUint64(nil, uint64(i)|1<<63))
+			}
+			d := newDisk()
+			w, err := newWriter(d, s, 1, memory)
+			if err == nil {
+				err = w.Append(rows)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			row, err := w.Finish()
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := Open(s, row, Options{Blocks: d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := set.File(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			words, err := f.NewColumnReader().Words(n)
+			if err != nil || file > 0 && (len(words) != 5 || string(words[0]) != "word 0") {
+				t.Errorf("%+v: file %d has %d words, %v", test, file, len(words), err)
+			}
+			set.Unref()
 		}
 	}
 }
