@@ -17,9 +17,9 @@ const outBytes = 1 << 20
 // output is the stage through which every row of a merge reaches the writer. It drops what no read
 // at or above the history floor needs: undos at or below the floor, and rows deleted there.
 //
-// Rows come in key order in one of four forms, from fastest to slowest: appendAll, a complete window
-// of an input, either as it is stored or with its cells; appendRow, a row without redos whose key no other input has; appendFolded,
-// one folded row.
+// Rows come in key order in one of three forms, from fastest to slowest: appendAll, a complete window
+// of an input, either as it is stored or with its cells; appendRow, a row without redos whose key no
+// other input has; appendFolded, one folded row.
 //
 // A goroutine gathers and writes full windows, while the merger reads further rows and finds the
 // order of the next window. The writer gets the same windows in the same order whatever the number
@@ -129,7 +129,8 @@ func (o *output) appendStored(h *head) error {
 
 // isFull reports whether the window must be flushed before another row is appended.
 func (o *output) isFull() bool {
-	return len(o.window.keys) == batch.WindowRows || o.window.bytes >= outBytes || o.folder.bytes() >= outBytes // lists that were dropped count too
+	// Lists that were dropped count too.
+	return len(o.window.keys) == batch.WindowRows || o.window.bytes >= outBytes || o.folder.bytes() >= outBytes
 }
 
 // appendRow appends a row of an input, which has no redos. undo is its undos.

@@ -84,8 +84,9 @@ const (
 // PickDeltas chooses the delta compactions that are due, at most one of each kind: the removal of
 // files, which rewrites nothing; of the rowsets whose redos are more than a third of their base,
 // the one with the largest share; of the others with more than eight redo files, the one with the
-// most; of the others at rest that RecompressSet would look at, the one that was written first. It does not choose the same again until more has been written. Source: tablet spec §14.3,
-// with other limits.
+// most; of the others at rest that RecompressSet would look at, the one that was written first. It
+// does not choose the same again until more has been written. Source: tablet spec §14.3, with other
+// limits.
 func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 	var major, minor, oldest *DeltaInfo
 	files, births, sets, frees := 0, 0, 0, int64(0)

@@ -229,8 +229,8 @@ func formMessages(forms []Form) []*kudupb.ColumnForm {
 	return out
 }
 
-// forms ignores nothing: a form of a newer version is one that this version does not want, so the
-// column is rewritten.
+// forms returns the forms of columns. A form that this version does not know differs from any that it
+// wants, so the column is rewritten.
 func forms(ms []*kudupb.ColumnForm) []Form {
 	var out []Form
 	for _, m := range ms {

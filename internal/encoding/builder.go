@@ -68,8 +68,8 @@ type DictionaryBuilder interface {
 	// valid until the next call of another method.
 	AppendUsed(dst [][]byte) [][]byte
 	// Share reports whether payloads with the codes of d have the same values in this file: whether
-	// both dictionaries begin with the same words. It adds those words of d that are missing, if all of
-	// them fit.
+	// both dictionaries begin with the same words. It adds those words of d that are missing, if all
+	// of them fit.
 	Share(d *batch.Dictionary) bool
 }
 

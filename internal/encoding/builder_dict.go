@@ -11,7 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// dictBuilder makes DICT payloads: codes until the dictionary is full, PLAIN from then on.
+// dictBuilder makes DICT payloads: codes until the dictionary is full, PLAIN from then on. A
+// file may have other DICT payloads between them, which it has copied: see Share.
 type dictBuilder struct {
 	ends
 	codes shuffleBuilder

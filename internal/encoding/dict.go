@@ -21,8 +21,10 @@ import (
 // Codes 0, 1, 0, 0 from row 0: 01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00
 // 00 00 00 00 09 80 02 00 00 00 00 00 00 00
 //
-// The dictionary is a separate cblock, one per file: a PLAIN payload of the words in the order of
-// their first occurrence. Once the dictionary is full, all later payloads of the file use mode 2.
+// The dictionary is a separate cblock, one per file: a PLAIN payload of the words, which are distinct.
+// Kudu writes them in the order of their first occurrence, and mode 2 once the dictionary is full. We
+// may begin with words that do not occur, and payloads of mode 1 may follow others: they are copied
+// from a file with the same first words.
 const (
 	dictModeLen = 4 // file format: never change
 	modeCodes   = 1 // file format: never change

@@ -11,7 +11,7 @@
 //	RLE          bool, integers   count, ordinal, runs
 //	BIT_SHUFFLE  fixed width      ordinal, count, bit rows (planes) in LZ4 chunks of 8 KiB
 //	PREFIX       byte strings     shared prefix length and suffix of each value, restart points
-//	DICT         byte strings     BIT_SHUFFLE of codes, or PLAIN once the dictionary is full
+//	DICT         byte strings     BIT_SHUFFLE of codes, or PLAIN
 //
 // Each format is specified above the constants in its file. To read, Parse a payload into a Block.
 // To write, fill a Builder from vectors and call Finish.

@@ -28,8 +28,8 @@ func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id bl
 	})
 }
 
-// check is Check without row files and key directories, for the rowsets whose IDs want reports. It calls then, unless it
-// is nil, after each rowset.
+// check is Check without row files and key directories, for the rowsets whose IDs want reports. It
+// calls then, unless it is nil, after each rowset.
 func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found func(m *rowset.Metadata, id block.ID, err error), then func(d *rowset.DiskRowSet, m *rowset.Metadata) error) error {
 	st, err := t.acquire()
 	if err != nil {

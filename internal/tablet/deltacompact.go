@@ -133,8 +133,8 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 	return cols, nil
 }
 
-// compactDeltas runs a minor or major compaction of one rowset, or recompresses it, and returns the number of bytes
-// written.
+// compactDeltas runs a minor or major compaction of one rowset, or recompresses it, and returns the
+// number of bytes written.
 func (t *Tablet) compactDeltas(ctx context.Context, c compaction.DeltaChoice) (bytes int64, err error) {
 	err = t.compacting(ctx, []uint64{c.RowSet}, func() error {
 		bytes, err = t.rewriteDeltas(ctx, c)
