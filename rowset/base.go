@@ -201,16 +201,19 @@ func (w *BaseWriter) RowFile() (id block.ID, bytes int64) {
 // uncached row would cost 2.5 MiB. The LZ4 window is at most 64 KiB.
 const stringBlockBytes = 32 << 10
 
+// columnsBytes is about how many bytes one cblock of each column has at most.
+const columnsBytes = 16 << 20
+
 // columnBlockBytes returns the size of the cblocks of a column. Without a size in the schema, many
 // columns have smaller ones: a writer has one of each column in memory, and the same encoded, and a
-// compaction one or two of each column of each input. They have 16 MiB together, if they can have it
+// compaction one or two of each column of each input. They have columnsBytes together, if they can have it
 // without being smaller than those of strings.
 func columnBlockBytes(s *schema.Schema, i int) int {
 	if n := int(s.Columns[i].BlockBytes); n > 0 {
 		return n
 	}
 	n := cfile.DefaultBlockBytes
-	for n > stringBlockBytes && n*len(s.Columns) > 16<<20 {
+	for n > stringBlockBytes && n*len(s.Columns) > columnsBytes {
 		n /= 2
 	}
 	return n

@@ -9,18 +9,27 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Files that are rewritten to be smaller have larger cblocks of byte strings: the window of LZ4 is 64
-// KiB, and zlib finds more in its window of 32 KiB the fewer times it begins anew.
-const (
-	lz4hcBlockBytes = 64 << 10
-	denseBlockBytes = 256 << 10
-)
+// restBlockBytes returns the size of the cblocks of byte strings, other than codes, of column i in a
+// file for a compression that is none of Fast. They are larger than those of a flush: the window of
+// LZ4 is 64 KiB, and zlib finds more in its window of 32 KiB the fewer times it begins anew. Many
+// columns have smaller ones, as in columnBlockBytes.
+func restBlockBytes(s *schema.Schema, i int, k schema.Compression) int {
+	if n := int(s.Columns[i].BlockBytes); n > 0 {
+		return n
+	}
+	n := 64 << 10
+	if k == schema.Dense {
+		n = 256 << 10
+	}
+	return max(stringBlockBytes, min(n, columnsBytes/len(s.Columns)))
+}
 
 const (
 	// A column is rewritten if its sample has at most this percentage of the bytes.
 	worthPercent = 97
 	leastAdvised = 64 << 10 // bytes of the smallest file for which there is advice
-	// The sample of a column: windows spread evenly over the rowset, until they have so many bytes.
+	// The sample of a column: the first rows of windows spread evenly over the rowset, and about
+	// how many bytes they have.
 	sampleWindows = 16
 	sampleBytes   = 1 << 20
 )
@@ -167,19 +176,16 @@ func (x *trial) size(o cfile.WriterOptions) (int64, error) {
 func harderOptions(s *schema.Schema, i int, k schema.Compression) []cfile.WriterOptions {
 	c := &s.Columns[i]
 	o := columnOptions(s, i, nil)
-	encodings, bytes := []schema.Encoding{o.Encoding}, lz4hcBlockBytes
+	encodings := []schema.Encoding{o.Encoding}
 	switch o.Compression = k.Harder(c.Stored()); o.Compression {
 	case schema.DefaultCompression:
 		return nil
 	case schema.Dense:
-		bytes = denseBlockBytes
 		if c.Encoding == schema.Auto {
 			encodings = denseEncodings(c.Stored())
 		}
 	}
-	if c.BlockBytes == 0 {
-		o.StringBytes = bytes
-	}
+	o.StringBytes = restBlockBytes(s, i, o.Compression)
 	forms := make([]cfile.WriterOptions, len(encodings))
 	for k := range forms {
 		forms[k] = o
@@ -205,7 +211,7 @@ func denseEncodings(t schema.Type) []schema.Encoding {
 	return []schema.Encoding{schema.Bitshuffle, schema.Plain}
 }
 
-// sample reads cells of column i, whose file is f: windows of rows, in order.
+// sample reads cells of column i, whose file is f: runs of rows, in order.
 func (d *DiskRowSet) sample(i int, f *cfile.Reader) (cells []*batch.Vector, err error) {
 	c := &d.Schema.Columns[i]
 	window, err := d.windowOf(func() []int { return []int{i} }, d.Tracker())
@@ -216,18 +222,35 @@ func (d *DiskRowSet) sample(i int, f *cfile.Reader) (cells []*batch.Vector, err 
 	r.Transient = true
 	rows := batch.Ordinal(d.Metadata().Rows)
 	step := max(window, rows/sampleWindows)
-	bytes := 0
-	for from := batch.Ordinal(0); from < rows && bytes < sampleBytes; from += step {
+	run := sampleBytes / max(int64((rows+step-1)/step), 1)
+	bytes, read := f.Info().Bytes, int64(rows) // for the first run, as stored
+	for from := batch.Ordinal(0); from < rows; from += step {
+		n := max(1, run*read/max(bytes, 1))
 		v := &batch.Vector{Type: c.Type}
 		r.Strings = nil // cells stay valid
-		if err := readFull(r, d, c, from, int(min(window, rows-from)), v); err != nil {
+		if err := readFull(r, d, c, from, int(min(n, int64(min(window, rows-from)))), v); err != nil {
 			return nil, err
 		}
 		cells = append(cells, v)
-		bytes += v.Len * c.Type.Width()
-		for _, cell := range v.Bytes {
-			bytes += len(cell)
+		if from == 0 {
+			bytes, read = 0, 0
 		}
+		bytes, read = bytes+vectorBytes(v), read+int64(v.Len)
 	}
 	return cells, nil
+}
+
+// vectorBytes returns the bytes of the cells.
+func vectorBytes(v *batch.Vector) int64 {
+	if v.Elements != nil {
+		return vectorBytes(v.Elements)
+	}
+	if w := v.Type.Width(); w > 0 {
+		return int64(v.Len) * int64(w)
+	}
+	n := int64(0)
+	for i := range v.Len {
+		n += int64(len(v.Cell(i)))
+	}
+	return n
 }

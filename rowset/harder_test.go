@@ -141,3 +141,54 @@ func TestSmallestForm(t *testing.T) {
 		set.Unref()
 	}
 }
+
+// The sample has rows of all parts of the rowset, however long they are, and about 1 MiB.
+func TestSampleIsSpread(t *testing.T) {
+	for _, test := range []struct{ n, length int }{{100_000, 60}, {3000, 4000}, {5000, 30}} {
+		cells := make([][]byte, test.n)
+		for i := range cells {
+			cells[i] = fmt.Appendf(nil, "%0*d", test.length, i)
+		}
+		set := oneColumn(t, schema.Column{Type: schema.String}, cells)
+		f, err := set.File(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sample, err := set.sample(1, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, bytes := 0, int64(0)
+		for _, v := range sample {
+			bytes += vectorBytes(v)
+			if _, err := fmt.Sscanf(string(v.Cell(v.Len-1)), "%d", &last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := vectorBytes(sample[0]) // of as many rows as their stored size suggests
+		if all := int64(test.n * test.length); last < test.n*3/4 || bytes-first > sampleBytes || bytes < min(all, sampleBytes)/4 {
+			t.Errorf("%+v: %d bytes, %d of them at first, up to row %d", test, bytes, first, last)
+		}
+		set.Unref()
+	}
+}
+
+// The cblocks of many columns at rest have 16 MiB together.
+func TestManyColumnsAtRest(t *testing.T) {
+	for _, test := range []struct {
+		columns int
+		k       schema.Compression
+		want    int
+	}{{2, schema.LZ4HC, 64 << 10}, {2, schema.Dense, 256 << 10}, {300, schema.LZ4HC, 16 << 20 / 300}, {300, schema.Dense, 16 << 20 / 300}} {
+		columns := []schema.Column{{ID: 1, Name: "k", Type: schema.Int64}}
+		for i := 1; i < test.columns; i++ {
+			columns = append(columns, schema.Column{ID: schema.ColumnID(i + 1), Name: fmt.Sprint("c", i), Type: schema.String})
+		}
+		s := mustSchema(columns, 1)
+		for _, o := range harderOptions(s, 1, test.k) {
+			if o.StringBytes != test.want {
+				t.Errorf("%+v: %d bytes", test, o.StringBytes)
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // Histories iterates over all rows of a rowset with all their versions, in key order, as input of a
@@ -48,10 +49,20 @@ func (d *DiskRowSet) Histories(snap mvcc.Snapshot) (*Histories, error) {
 func (d *DiskRowSet) HistoriesBytes() (int64, error) {
 	m := d.Metadata()
 	var cols []int
-	row, kept := int64(unsafe.Sizeof([]byte{})), int64(0) // of the key
+	row := int64(unsafe.Sizeof([]byte{})) // of the key
+	var kept, dense int64
 	for i := range d.Schema.Columns {
 		cols = append(cols, i)
-		kept += keptBlocks * int64(columnBlockBytes(d.Schema, i))
+		block := columnBlockBytes(d.Schema, i)
+		form := m.form(d.Schema.Columns[i].ID)
+		if form != schema.DefaultCompression {
+			block = max(block, restBlockBytes(d.Schema, i, form))
+		}
+		if form == schema.Dense {
+			dense += keptBlocks * int64(block)
+		} else {
+			kept += keptBlocks * int64(block)
+		}
 		if t := d.Schema.Columns[i].Type; t.Variable() {
 			row += int64(unsafe.Sizeof([]byte{}))
 		} else {
@@ -64,8 +75,8 @@ func (d *DiskRowSet) HistoriesBytes() (int64, error) {
 	}
 	n := min(int64(rows), m.Rows)
 	row += int64(unsafe.Sizeof(change.Delta{})) + 2*m.Bytes/max(m.Rows, 1)
-	kept = min(kept, 3*m.Bytes) // as stored, and decompressed to about twice that
-	return kept + keptWindows*n*row, nil
+	kept = min(kept, 3*m.Bytes) // as stored, and decompressed to about twice that, or far more if dense
+	return kept + dense + keptWindows*n*row, nil
 }
 
 // keptBlocks is about how many cblocks the reader of a column needs memory for: two, each of them
