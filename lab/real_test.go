@@ -11,11 +11,11 @@ const realSpec = `{"seed":7,"engine":"real","flush_bytes":"192KB","rowset_bytes"
 	{"name":"uniform","keys":100000,"operations":22000},{"name":"old-deletes","keys":6000,"operations":16000,"history":2000}],
 	"policies":[{"name":"overlap","budget":"1MB"},{"name":"leveled","budget":"1MB"}]}`
 
-// The simulation agrees with stores. Tolerated is a ratio of 1.1 of each measure, which is the
+// The simulation agrees with stores. Tolerated is a ratio of 1.15 of each measure, which is the
 // average over a run, or at its end for the write amplification. A difference in one choice of the
 // policy makes the layouts of the rest of a run differ.
 func TestSimulationAgreesWithStores(t *testing.T) {
-	const tolerated = 1.1
+	const tolerated = 1.15
 	s := parsed(t, realSpec)
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
