@@ -36,8 +36,7 @@ func (ts tabletStore) Wait(ctx context.Context, lsn lsn.LSN) error {
 func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 
 // AppendEmpty appends an empty batch and syncs it. It is that of an ingest, which changes any keys
-// of the table. Its record keeps the timestamp from being
-// assigned again until the metadata does.
+// of the table. Its record keeps the timestamp from being assigned again until the metadata does.
 func (ts tabletStore) AppendEmpty(table uint32) (at mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	s := ts.s
 	var rec record.Writer

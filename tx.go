@@ -308,7 +308,9 @@ func (tx *Tx) add(t *Table, fill func()) error {
 	if err != nil {
 		clear(p.ops[ops:])
 		p.ops, b.n, b.bytes, b.refused, b.err = p.ops[:ops], n, size, b.refused[:refused], nil
-		p.byKey, p.indexed = nil, 0
+		if p.indexed > ops { // only if one of several operations was refused
+			p.byKey, p.indexed = nil, 0
+		}
 		return err
 	}
 	w := tx.written[t]
