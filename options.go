@@ -84,8 +84,8 @@ type Options struct {
 	Manual bool
 	// Schedule chooses which background operation starts next, for experiments and tests: it
 	// returns an index in ops, which is not empty, or a negative number to start none now. It is
-	// called with a lock held: it must be quick and must not use the store. Default: what
-	// docs/compaction.md describes.
+	// called in any goroutine, one call at a time, with a lock held: it must be quick and must not
+	// use the store. Default: what docs/compaction.md describes.
 	Schedule func(ops []BackgroundOp) int
 	// Policy chooses what to merge in the background. compaction.Named lists those that there are.
 	// Default: compaction.Overlap{}.

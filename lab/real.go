@@ -30,7 +30,7 @@ type realTable struct {
 	value []byte
 	r     *random
 	ops   atomic.Int64 // the clock reads it in any goroutine
-	due   string       // kind of the operation that compact carries out
+	due   atomic.Value // string: kind of the operation that compact carries out; the store reads it in any goroutine
 }
 
 const (
@@ -154,14 +154,15 @@ func (t *realTable) deltaInfos() []compaction.DeltaInfo {
 // compact lets the store carry out the operation of that kind that it lists. The rules are the same,
 // so it is that of the same rowset, unless all its redos are DELETEs.
 func (t *realTable) compact(c compaction.DeltaChoice) error {
-	t.due = string(c.Kind)
+	t.due.Store(string(c.Kind))
 	_, _, err := t.store.StepBackgroundWork(t.ctx)
 	return err
 }
 
 // schedule chooses the operation for compact.
 func (t *realTable) schedule(ops []oribi.BackgroundOp) int {
-	return slices.IndexFunc(ops, func(op oribi.BackgroundOp) bool { return op.Kind == t.due })
+	due := t.due.Load()
+	return slices.IndexFunc(ops, func(op oribi.BackgroundOp) bool { return op.Kind == due })
 }
 
 func (t *realTable) close() error {
