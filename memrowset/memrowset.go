@@ -281,6 +281,19 @@ func (m *MemRowSet) Get(key []byte, snap mvcc.Snapshot, dst []byte) (row []byte,
 	return row, live
 }
 
+// Has reports whether there is a row with the key in snap.
+func (m *MemRowSet) Has(key []byte, snap mvcc.Snapshot) bool {
+	ref := m.find(key)
+	if ref == 0 || !snap.Sees(m.header(ref).ts()) {
+		return false
+	}
+	at := m.newest(ref)
+	for at != 0 && !snap.Sees(m.link(at).ts()) {
+		at = m.link(at).older()
+	}
+	return at == 0 || m.link(at).kind() != change.Delete
+}
+
 // Len returns the number of rows, including ghosts.
 func (m *MemRowSet) Len() int { return int(m.rows.Load()) }
 

@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
@@ -40,6 +41,9 @@ func (it *Iterator) loadStored(from batch.Ordinal, n int) {
 	}
 	if it.addAllCold(from, n) != nil || len(it.cold) < 2 || 2*len(it.cold) < len(it.d.columns) {
 		return // fetch returns the error
+	}
+	if slices.Max(it.cold) < it.d.Schema.Keys {
+		return // the other columns are not worth reading for the keys
 	}
 	f := it.d.openStored()
 	if f == nil {

@@ -462,6 +462,18 @@ func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]
 	return cells, true, nil
 }
 
+// Has reports whether there is a row with an encoded key, as of a snapshot. It reads no column but
+// those of the key, and no row file.
+func (d *DiskRowSet) Has(p bloom.Probe, snap mvcc.Snapshot) (bool, error) {
+	row, found, err := d.Find(p)
+	if err != nil || !found {
+		return false, err
+	}
+	var state delta.RowState
+	err = d.Tracker().RowAt(row, snap, &state)
+	return err == nil && !state.Deleted, err
+}
+
 // locate looks up an encoded key. image is the row's base data, nil if it is to be read from the
 // columns.
 func (d *DiskRowSet) locate(p bloom.Probe) (row batch.Ordinal, image []byte, found bool, err error) {

@@ -1,0 +1,183 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/invariant"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+type document struct {
+	Host string `oribi:"host,key"`
+	Path string `oribi:"path,key"`
+	Size int64  `oribi:"size"`
+}
+
+// openPages opens a store in memory with a table of pages.
+func openPages(t *testing.T, options ...oribi.TableOption) (*oribi.Store, *oribi.TableOf[document]) {
+	t.Helper()
+	store, err := oribi.Open("/pages", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	pages, err := oribi.OpenTable[document](store, "pages", options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, pages
+}
+
+// Has returns what Get finds: of rows in memory and in files, changed, deleted, inserted again, now
+// and at earlier timestamps, and in transactions.
+func TestHasFindsWhatGetFinds(t *testing.T) {
+	for _, rowFile := range []bool{false, true} {
+		t.Run(fmt.Sprint("row file=", rowFile), func(t *testing.T) {
+			r, ctx := seedtest.Rand(t), context.Background()
+			store, pages := openPages(t, oribi.RowFile(rowFile))
+			at := []oribi.ReadOption{oribi.Latest()}
+			key := func() oribi.Key { return oribi.Key{fmt.Sprint("host", r.IntN(3)), fmt.Sprint("/", r.IntN(40))} }
+			check := func() {
+				t.Helper()
+				k, opt := key(), at[r.IntN(len(at))]
+				_, missing := pages.Get(ctx, k, opt)
+				got, err := pages.Has(ctx, k, opt)
+				if err != nil || got != (missing == nil) || missing != nil && !errors.Is(missing, oribi.ErrNotFound) {
+					t.Fatalf("%v: has %t, %v; get: %v", k, got, err, missing)
+				}
+			}
+			for i := range 600 {
+				k := key()
+				p := document{k[0].(string), k[1].(string), int64(i)}
+				tx := begin(t, store)
+				rows := pages.In(tx)
+				var err error
+				if r.IntN(3) == 0 {
+					err = tx.Row(oribi.OpDeleteIgnore, pages.Table, oribi.Row{"host": p.Host, "path": p.Path})
+				} else {
+					err = rows.Upsert(p)
+				}
+				for _, k := range []oribi.Key{k, key()} {
+					_, missing := rows.Get(k)
+					if got, wrong := rows.Has(k); wrong != nil || got != (missing == nil) {
+						t.Fatalf("%v: the transaction has %t, %v; get: %v", k, got, wrong, missing)
+					}
+				}
+				var ts mvcc.Timestamp
+				if err == nil {
+					ts, err = tx.Commit(oribi.NoSync)
+				}
+				switch {
+				case err != nil:
+				case i%50 == 10:
+					at = append(at, oribi.AsOf(ts))
+				case i%70 == 20:
+					err = pages.Table.Flush(ctx)
+				case i%200 == 30:
+					err = pages.Table.Compact(ctx)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				check()
+				check()
+			}
+		})
+	}
+}
+
+func TestHasReturnsErrors(t *testing.T) {
+	store, pages := openPages(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	key := oribi.Key{"a", "/"}
+	tx := begin(t, store)
+	for _, c := range []struct {
+		name string
+		has  func() (bool, error)
+		want error
+	}{
+		{"key of another form", func() (bool, error) { return pages.Has(ctx, "a") }, oribi.ErrRow},
+		{"key of another form in a transaction", func() (bool, error) { return tx.Has(pages.Table, "a") }, oribi.ErrRow},
+		{"future", func() (bool, error) { return pages.Has(ctx, key, oribi.AsOf(mvcc.Last)) }, oribi.ErrFuture},
+		{"canceled", func() (bool, error) { cancel(); return pages.Has(ctx, key) }, context.Canceled},
+		{"ended transaction", func() (bool, error) { tx.Rollback(); return tx.Has(pages.Table, key) }, oribi.ErrTxEnded},
+		{"closed store", func() (bool, error) { store.Close(); return pages.Has(context.Background(), key) }, oribi.ErrClosed},
+	} {
+		if got, err := c.has(); got || !errors.Is(err, c.want) {
+			t.Errorf("%s: %t, %v, want %v", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestHasOfAnAbsentKeyDoesNotAllocate(t *testing.T) {
+	if invariant.Race {
+		t.Skip("the race detector drops values of pools")
+	}
+	ctx := context.Background()
+	store, pages := openPages(t)
+	b := store.NewBatch()
+	for i := range 500 {
+		pages.Insert(b, document{"host", fmt.Sprint("/", i), 0})
+	}
+	ts, err := b.Commit(ctx, oribi.NoSync)
+	if err == nil {
+		err = pages.Table.Flush(ctx)
+	}
+	if err == nil { // some rows in memory, some deleted in files
+		pages.Insert(b, document{"host", "/in memory", 1})
+		pages.Delete(b, document{Host: "host", Path: "/7"})
+		_, err = b.Commit(ctx, oribi.NoSync)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	asOf := []oribi.ReadOption{oribi.AsOf(ts)}
+	for _, path := range []string{"/x", "/in", "/in memory, too", "/499/" + strings.Repeat("long ", 30)} {
+		var key any = oribi.Key{"host", path}
+		for _, opts := range [][]oribi.ReadOption{nil, asOf} {
+			has := func() {
+				if got, err := pages.Has(ctx, key, opts...); got || err != nil {
+					t.Fatal(got, err)
+				}
+			}
+			for range 600 { // until there is a key directory
+				has()
+			}
+			if n := testing.AllocsPerRun(100, has); n != 0 {
+				t.Errorf("%q, %d options: %v allocations", path, len(opts), n)
+			}
+		}
+	}
+	if got, err := pages.Has(ctx, oribi.Key{"host", "/7"}); got || err != nil {
+		t.Errorf("a deleted row: %t, %v", got, err)
+	}
+	if got, err := pages.Has(ctx, oribi.Key{"host", "/7"}, asOf...); !got || err != nil {
+		t.Errorf("the row before: %t, %v", got, err)
+	}
+}
+
+// A transaction that has asked for a key conflicts with a change of its row, whether it existed or not.
+func TestHasIsARead(t *testing.T) {
+	for _, k := range []int64{1, 2} {
+		store, table := txStore(t)
+		put(t, store, table, map[int64]int64{1: 10})
+		tx := begin(t, store)
+		if got, err := tx.Has(table, k); err != nil || got != (k == 1) {
+			t.Fatal(got, err)
+		}
+		if err := tx.Upsert(table, number(3, 30)); err != nil {
+			t.Fatal(err)
+		}
+		put(t, store, table, map[int64]int64{k: 11})
+		if _, err := tx.Commit(oribi.NoSync); !errors.Is(err, oribi.ErrConflict) {
+			t.Errorf("key %d: %v, want a conflict", k, err)
+		}
+	}
+}
