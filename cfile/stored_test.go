@@ -248,15 +248,18 @@ func TestStoredFindsDamage(t *testing.T) {
 	}
 }
 
-// twoWords writes another dictionary.
-type twoWords struct{ encoding.DictionaryBuilder }
+// otherWords writes a dictionary of other words.
+type otherWords struct {
+	encoding.DictionaryBuilder
+	words [][]byte
+}
 
-func (twoWords) FinishDictionary(dst []byte) []byte {
+func (o otherWords) FinishDictionary(dst []byte) []byte {
 	b, err := encoding.NewBuilder(encoding.BuilderOptions{Type: schema.String, Encoding: schema.Plain})
 	if err != nil {
 		panic(err)
 	}
-	b.Append(vectorOf(schema.String, words(2, 2, 0)), 0, 2)
+	b.Append(vectorOf(schema.String, o.words), 0, len(o.words))
 	return b.Finish(dst, 0)
 }
 
@@ -272,7 +275,7 @@ func TestStoredChecksCodes(t *testing.T) {
 		if err := w.Append(vectorOf(schema.String, cells)); err != nil {
 			t.Fatal(err)
 		}
-		w.words = twoWords{w.words}
+		w.words = otherWords{w.words, words(2, 2, 0)}
 		if err := w.Finish(); err != nil {
 			t.Fatal(err)
 		}
@@ -282,6 +285,35 @@ func TestStoredChecksCodes(t *testing.T) {
 		}
 		if err == nil {
 			b.Release()
+		}
+	}
+}
+
+// Seek searches the dictionary of a file with a value index, so its words ascend, also those that no
+// cell has.
+func TestVerifyFindsWordsThatDoNotAscend(t *testing.T) {
+	for _, test := range []struct {
+		words [][]byte
+		bad   bool
+	}{
+		{[][]byte{[]byte("b"), []byte("c")}, false},
+		{[][]byte{[]byte("b"), []byte("a")}, true},
+		{[][]byte{[]byte("b"), []byte("b")}, true},
+	} {
+		out := &block.Memory{Number: 17}
+		w, err := NewWriter(out, WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, ValueIndex: true})
+		if err == nil {
+			err = w.Append(vectorOf(schema.String, [][]byte{[]byte("b"), []byte("b")}))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.words = otherWords{w.words, test.words}
+		if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(t, out, nil).Verify(); test.bad != errors.Is(err, fault.ErrCorrupt) || !test.bad && err != nil {
+			t.Errorf("words %q: %v", test.words, err)
 		}
 	}
 }

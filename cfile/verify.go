@@ -44,10 +44,31 @@ func (r *Reader) verify() error {
 	if r.info.Rows == 0 && len(bs) > 0 {
 		return r.verifyRaw(bs)
 	}
-	if _, err := r.dictionary(); err != nil {
+	if err := r.verifyDictionary(); err != nil {
 		return err
 	}
 	return r.verifyValues(bs)
+}
+
+// verifyDictionary checks that the words ascend if the file has a value index: Seek searches both.
+func (r *Reader) verifyDictionary() error {
+	d, err := r.dictionary()
+	if err != nil || d == nil || !r.ascends() {
+		return err
+	}
+	for i := 1; i < len(d.Words); i++ {
+		if bytes.Compare(d.Words[i-1], d.Words[i]) >= 0 {
+			return r.at(r.dictPointer, fault.Corruptf("word %d, %x, follows %x in a file with a value index", i, d.Words[i], d.Words[i-1]))
+		}
+	}
+	return nil
+}
+
+// ascends reports whether the values ascend: those of a file with a value index do, but for delta
+// files, whose index has the keys of changes.
+func (r *Reader) ascends() bool {
+	_, unsorted := r.Metadata(DeltaStatsKey)
+	return r.info.ValueIndex && !unsorted
 }
 
 // verifyIndexes checks that both trees list the same cblocks.
@@ -130,7 +151,7 @@ type verifier struct {
 // verifyValues decodes all cblocks.
 func (r *Reader) verifyValues(bs []BlockPointer) error {
 	f := &verifier{r: r, keyed: r.info.Keyed, v: batch.Vector{Type: r.info.Type}}
-	if _, unsorted := r.Metadata(DeltaStatsKey); r.info.ValueIndex && !unsorted {
+	if r.ascends() {
 		x, err := r.valueIndex()
 		if err != nil {
 			return err
