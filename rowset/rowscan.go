@@ -42,7 +42,7 @@ func (it *Iterator) loadStored(from batch.Ordinal, n int) {
 	if it.addAllCold(from, n) != nil || len(it.cold) < 2 || 2*len(it.cold) < len(it.d.columns) {
 		return // fetch returns the error
 	}
-	if slices.Max(it.cold) < it.d.Schema.Keys {
+	if keys := it.d.Schema.Keys; keys < len(it.d.columns) && slices.Max(it.cold) < keys {
 		return // the other columns are not worth reading for the keys
 	}
 	f := it.d.openStored()
