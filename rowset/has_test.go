@@ -37,11 +37,14 @@ func TestHasMatchesTheModel(t *testing.T) {
 	})
 }
 
-// Has and scans of key columns open neither the other columns nor the row file.
+// Has and scans of key columns open neither the other columns nor the row file, if there are others.
 func TestReadsOfKeysOpenNoOtherFile(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		row := w.stored(t, r)
 		keys := allOf(w.schema)[:w.schema.Keys]
+		if len(keys) == len(w.schema.Columns) {
+			return
+		}
 		for _, c := range row.Columns {
 			if w.schema.IndexID(c.ID) >= w.schema.Keys {
 				delete(w.disk.blocks, c.Block)
