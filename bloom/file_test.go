@@ -396,6 +396,36 @@ func TestReaderIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
+// Excludes answers from the cache alone: nothing before a filter was read, then as MayContain.
+func TestExcludesReadsNoFilter(t *testing.T) {
+	r := seedtest.Rand(t)
+	keys := randomKeys(r, 400)
+	data := write(t, Options{KeysPerBlock: 50}, keys)
+	excludes := func(reader *Reader, key []byte) bool {
+		got, err := reader.Excludes(MakeProbe(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	c := cache.New(1 << 20)
+	reader, uncached := open(t, data, c), open(t, data, nil)
+	for _, key := range append(randomKeys(r, 100), keys...) {
+		c.Evict(1)
+		before := bytes.Compare(key, keys[0]) < 0 // the index excludes it
+		if got := excludes(reader, key); got != before {
+			t.Errorf("%x: excluded %t before a filter was read, want %t", key, got, before)
+		}
+		may := ask(t, reader, key)
+		if got := excludes(reader, key); got == may {
+			t.Errorf("%x: excluded %t, may be present %t", key, got, may)
+		}
+		if got := excludes(uncached, key); got != before {
+			t.Errorf("%x: excluded %t without a cache, want %t", key, got, before)
+		}
+	}
+}
+
 // BenchmarkMayContain probes one filter, which then stays in the processor's cache, and the 256
 // filters of a file of 1 MiB at random, all in the cblock cache. hash=in makes the probe in each
 // iteration; hash=out makes it before, as for lookups in many files.

@@ -69,6 +69,20 @@ func (r *Reader) MayContain(p Probe) (bool, error) {
 	return f.mayContain(p.hash), nil
 }
 
+// Excludes reports whether the filter for p's key is in the cache and says that the key is absent.
+// It reads no filter. Errors: those of MayContain, from reading the index.
+func (r *Reader) Excludes(p Probe) (bool, error) {
+	at, ok, err := r.file.FindBlock(p.Key)
+	if err != nil {
+		return false, fmt.Errorf("bloom: %w", err)
+	}
+	if !ok {
+		return true, nil // before the first key
+	}
+	v, ok := r.file.CachedBlock(at)
+	return ok && !v.(*filter).mayContain(p.hash), nil
+}
+
 // filterAt returns the filter at an index pointer.
 func (r *Reader) filterAt(at cfile.BlockPointer) (*filter, error) {
 	if r.cached {

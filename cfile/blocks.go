@@ -197,6 +197,15 @@ func (r *Reader) ReadBlock(p BlockPointer, parse func(payload []byte) (any, erro
 	return v, nil
 }
 
+// CachedBlock is like ReadBlock but never reads the file: ok is false if the cache does not have the
+// cblock at p.
+func (r *Reader) CachedBlock(p BlockPointer) (v any, ok bool) {
+	if r.cache == nil {
+		return nil, false
+	}
+	return r.cache.Get(cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw})
+}
+
 // rawBytes is the approximate size of a parsed raw cblock, apart from its payload.
 const rawBytes = 64
 

@@ -125,7 +125,7 @@ func (d *DiskRowSet) keepDirectory() *keydir.Directory {
 		k.kept.Store(true)
 		return v.(*keydir.Directory)
 	}
-	if 10*keydir.Size(d.Metadata().Rows) > c.Limit() {
+	if !d.directoryFits() {
 		return nil
 	}
 	dir, err := d.makeDirectory()
@@ -136,6 +136,16 @@ func (d *DiskRowSet) keepDirectory() *keydir.Directory {
 	c.Put(d.directoryKey(), dir, dir.Size())
 	k.kept.Store(true)
 	return dir
+}
+
+// directoryFits reports whether the key directory takes at most its share of the cache.
+func (d *DiskRowSet) directoryFits() bool {
+	return 10*keydir.Size(d.Metadata().Rows) <= d.opts.Cache.Limit()
+}
+
+// expectsDirectory reports whether the key directory will be read after some lookups.
+func (d *DiskRowSet) expectsDirectory() bool {
+	return d.opts.Cache != nil && d.Metadata().KeyDirectory != 0 && !d.directory.damaged.Load() && !d.directory.off.Load() && d.directoryFits()
 }
 
 // makeDirectory reads the key directory, or builds it if it has no block that can be read.

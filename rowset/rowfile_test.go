@@ -104,6 +104,37 @@ func TestRowFileAnswersAlone(t *testing.T) {
 	})
 }
 
+// Before a rowset has its key directory, the row file answers without the bloom file, and a filter
+// that is in memory without the row file.
+func TestRowFileIsReadInsteadOfAFilter(t *testing.T) {
+	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
+		row, blocks := w.stored(t, r), w.disk.blocks
+		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(1 << 20), Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer set.Unref()
+		set.directory.making.Lock() // no lookup gets the directory
+		w.disk.blocks = map[block.ID]*block.Memory{row.RowFile: blocks[row.RowFile]}
+		w.checkGets(t, r, set)
+		w.disk.blocks = blocks
+		filter, err := set.Filter()
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(blocks[row.RowFile].Bytes) // open, but of no use any more
+		for range 20 {
+			p := bloom.MakeProbe(w.absentKey(r))
+			if may, err := filter.MayContain(p); may || err != nil {
+				continue
+			}
+			if _, found, err := set.Get(p, mvcc.Everything, allOf(w.schema), nil); found || err != nil {
+				t.Fatal(found, err)
+			}
+		}
+	})
+}
+
 // A byte of the row file is flipped: all rows are still read, if necessary from the columns, and
 // damage is reported at most once.
 func TestDamagedRowFileIsNotNeeded(t *testing.T) {

@@ -119,12 +119,8 @@ func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates) (b *baseRow, ok bool
 		return nil, false
 	}
 	if c.dir == nil {
-		filter, err := d.Filter()
-		if err != nil {
-			return nil, false // the caller gets the same error
-		}
-		if may, err := filter.MayContain(p); err != nil || !may {
-			return nil, err == nil
+		if excluded, err := d.excludes(p); err != nil || excluded {
+			return nil, err == nil // after an error the caller gets the same one
 		}
 	}
 	b, err := d.findStored(f, p.Key, c)
@@ -136,6 +132,24 @@ func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates) (b *baseRow, ok bool
 		d.keepBaseRow(p, b)
 	}
 	return b, true
+}
+
+// excludes reports whether the bloom file says that a key is absent. A filter that is not in memory
+// is not read if a key directory will soon answer instead: reading the cblock that has the row, if
+// there is one, takes as long and decides.
+func (d *DiskRowSet) excludes(p bloom.Probe) (bool, error) {
+	if d.expectsDirectory() {
+		if f := d.filter.val.Load(); f != nil {
+			return (*f).Excludes(p)
+		}
+		return false, nil
+	}
+	filter, err := d.Filter()
+	if err != nil {
+		return false, err
+	}
+	may, err := filter.MayContain(p)
+	return !may, err
 }
 
 // noteDamage notes that the row file is damaged, if err says so, and reports it once.
