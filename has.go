@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// keyRead is the memory of a Has: the buffer of the encoded key and the options escape.
+// keyRead is the memory of a Has or AppendCells: the buffer of the encoded key and the options escape.
 type keyRead struct {
 	o   readOptions
 	key []byte

@@ -394,7 +394,7 @@ func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace
 	return tr, t.errorf(err)
 }
 
-// Scan is a scan that has not begun yet. Batches or Rows runs it, once.
+// Scan is a scan that has not begun yet. Batches, Rows, or Cells runs it, once.
 type Scan struct {
 	t   *Table
 	ctx context.Context
@@ -451,30 +451,48 @@ func (sc *Scan) errorf(err error) error {
 func (sc *Scan) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var cols []int
-		var cells [][]byte
-		for b, err := range sc.Batches() {
+		sc.cells(func(b *batch.RecordBatch, cells [][]byte, err error) bool {
 			if err != nil {
-				yield(nil, err)
+				return yield(nil, err)
+			}
+			for c := len(cols); c < len(cells); c++ {
+				cols = append(cols, c)
+			}
+			return yield(newRow(b.Schema, cols, cells), nil)
+		})
+	}
+}
+
+// Cells is like Rows but yields the cells of each row, nil for NULL, in the order of Columns or of
+// the schema. The slice is valid until the next step. The byte strings in it may be kept, and must
+// not be modified.
+func (sc *Scan) Cells() iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		sc.cells(func(_ *batch.RecordBatch, cells [][]byte, err error) bool { return yield(cells, err) })
+	}
+}
+
+// cells runs the scan and calls yield with the cells of each row and the batch with the row, or with
+// an error as the last step.
+func (sc *Scan) cells(yield func(b *batch.RecordBatch, cells [][]byte, err error) bool) {
+	var cells [][]byte
+	for b, err := range sc.Batches() {
+		if err != nil {
+			yield(nil, nil, err)
+			return
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			cells = cells[:0]
+			for _, v := range b.Columns {
+				cells = append(cells, v.Cell(i))
+			}
+			if !yield(b, cells, nil) {
+				sc.stop(i)
 				return
 			}
-			if cols == nil {
-				for c := range b.Schema {
-					cols = append(cols, c)
-				}
-				cells = make([][]byte, len(cols))
-			}
-			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-				for c, v := range b.Columns {
-					cells[c] = v.Cell(i)
-				}
-				if !yield(newRow(b.Schema, cols, cells), nil) {
-					sc.stop(i)
-					return
-				}
-				if err := sc.interrupted(); err != nil {
-					yield(nil, sc.errorf(err))
-					return
-				}
+			if err := sc.interrupted(); err != nil {
+				yield(nil, nil, sc.errorf(err))
+				return
 			}
 		}
 	}

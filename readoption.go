@@ -91,19 +91,20 @@ type (
 
 	// RowsOption is an option of every scan that yields rows: Desc, AnyOrder, Limit.
 	RowsOption interface {
-		TypedScanOption
 		TypedTxScanOption
 	}
 
 	// TxScanOption is an option of Tx.Scan: Columns, Where, From, To, Prefix, Desc, AnyOrder, Limit.
+	// Table.Scan takes all of them.
 	TxScanOption interface {
-		option
+		ScanOption
 		txScan()
 	}
 
 	// TypedTxScanOption is an option of TxOf.Scan: any option of Tx.Scan except Columns.
 	TypedTxScanOption interface {
 		TxScanOption
+		TypedScanOption
 		typedTxScan()
 	}
 
@@ -111,7 +112,6 @@ type (
 	// Batch.Get.
 	ColumnsOption interface {
 		GetOption
-		ScanOption
 		TxScanOption
 		CursorOption
 		DiffOption

@@ -202,6 +202,17 @@ func (tx *Tx) Get(t *Table, key any, opts ...ColumnsOption) (Row, error) {
 	return row, err
 }
 
+// GetCells is like Get but returns the columns read and their cells, nil for NULL. They must not be
+// modified.
+func (tx *Tx) GetCells(t *Table, key any, opts ...ColumnsOption) (columns []schema.Column, cells [][]byte, err error) {
+	o := collect(opts)
+	err = tx.get(t, key, &o, func(v *view, cols []int, found [][]byte) error {
+		columns, cells = o.columnsOf(v.TableSchema, cols), found
+		return nil
+	})
+	return columns, cells, err
+}
+
 // get reads a row and passes its cells of the columns that o chooses to found. Errors: ErrNotFound.
 func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []int, cells [][]byte) error) error {
 	if err := tx.ready(t); err != nil {
@@ -284,6 +295,12 @@ func (tx *Tx) Delete(t *Table, key Row) error { return tx.Row(OpDelete, t, key) 
 // ErrBatchTooLarge; ErrTxEnded; those of a read.
 func (tx *Tx) Row(op Op, t *Table, row Row) error {
 	return tx.add(t, func() { tx.batch.Row(op, t, row) })
+}
+
+// Cells carries out one operation of any kind on a row that is given as cells, as Batch.Cells does.
+// Otherwise it is like Row.
+func (tx *Tx) Cells(op Op, t *Table, cells [][]byte, set []bool) error {
+	return tx.add(t, func() { tx.batch.Cells(op, t, cells, set) })
 }
 
 // add adds the operations on a table that fill adds to the write batch, if none of them is refused.

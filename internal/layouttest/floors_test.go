@@ -21,6 +21,7 @@ var floors = map[string]int{
 	"examples/settings": 11,
 
 	"internal/prooftest": 10,
+	"kv":                 10,
 	"lab":                10,
 
 	"": 9, // the root package, oribi
@@ -78,6 +79,7 @@ var floors = map[string]int{
 	"internal/figures":    0,
 	"internal/nearest":    0,
 	"internal/fuzztest":   0,
+	"internal/kvtest":     1,
 	"internal/seedtest":   0,
 	"internal/memtest":    0,
 	"internal/invariant":  0,

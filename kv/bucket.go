@@ -1,0 +1,186 @@
+package kv
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Bucket is an ordered set of keys, each with a value. It is safe for concurrent use.
+//
+// Its methods work without a transaction: each read sees the newest state, or that of an option
+// such as oribi.AsOf, and each write is committed when it returns. Tx.Bucket returns the bucket in a
+// transaction.
+type Bucket struct {
+	db *DB
+	t  *oribi.Table
+}
+
+// Pair is a key and its value. The slices may be kept and must not be modified.
+type Pair struct{ Key, Value []byte }
+
+// Name returns the bucket's name.
+func (b *Bucket) Name() string { return b.t.Name() }
+
+// Table returns the bucket's table.
+func (b *Bucket) Table() *oribi.Table { return b.t }
+
+// The columns that scans choose. The options are made once, since each takes memory.
+var (
+	onlyKey   = oribi.Columns("key")
+	bothParts = oribi.Columns("key", "value")
+)
+
+// Get returns the value of a key. It may be kept and must not be modified. Options are oribi.AsOf,
+// At, and Latest. Errors: ErrNotFound if there is no such key; those of Table.Get.
+func (b *Bucket) Get(ctx context.Context, key []byte, opts ...oribi.ReadOption) ([]byte, error) {
+	return get(ctx, b.t, key, opts...)
+}
+
+// get reads the whole row, since rows are cached and single columns of them are not.
+func get(ctx context.Context, t *oribi.Table, key []byte, opts ...oribi.ReadOption) ([]byte, error) {
+	var few [columnCount][]byte
+	cells, err := t.AppendCells(ctx, few[:0], notNil(key), opts...)
+	if err != nil {
+		return nil, err
+	}
+	return cells[valueColumn], nil
+}
+
+// Has reports whether there is a key. It does not read the value. Errors: those of Table.Has.
+func (b *Bucket) Has(ctx context.Context, key []byte, opts ...oribi.ReadOption) (bool, error) {
+	return b.t.Has(ctx, notNil(key), opts...)
+}
+
+// Put sets the value of a key. Without oribi.NoSync, it is durable when Put returns. ts is the
+// timestamp of the commit: a read with oribi.AsOf(ts) sees the value from then on. Errors: ErrRow
+// for a key or value that is too long; those of Batch.Commit.
+func (b *Bucket) Put(ctx context.Context, key, value []byte, opts ...oribi.TxOption) (ts mvcc.Timestamp, err error) {
+	return b.write(ctx, oribi.OpUpsert, [][]byte{notNil(key), notNil(value), nil}, opts)
+}
+
+// Delete removes a key, if it exists. Durability and ts are as for Put. Errors: those of
+// Batch.Commit.
+func (b *Bucket) Delete(ctx context.Context, key []byte, opts ...oribi.TxOption) (ts mvcc.Timestamp, err error) {
+	return b.write(ctx, oribi.OpDeleteIgnore, [][]byte{notNil(key), nil, nil}, opts)
+}
+
+// keptBytes is the size of the largest write whose batch is kept for the next one.
+const keptBytes = 64 << 10
+
+func (b *Bucket) write(ctx context.Context, op oribi.Op, cells [][]byte, opts []oribi.TxOption) (mvcc.Timestamp, error) {
+	var few [2]oribi.CommitOption
+	commit := few[:0]
+	for _, o := range opts {
+		commit = append(commit, o)
+	}
+	batch, _ := b.db.batches.Get().(*oribi.Batch)
+	if batch == nil {
+		batch = b.db.store.NewBatch()
+	}
+	batch.Cells(op, b.t, cells, nil)
+	size := batch.Bytes()
+	ts, err := batch.Commit(ctx, commit...)
+	if size <= keptBytes {
+		batch.Reset()
+		b.db.batches.Put(batch)
+	}
+	return ts, err
+}
+
+// Scan reads keys and their values, in the order of keys unless oribi.Desc or AnyOrder is given. It
+// takes the options of Table.Scan except Columns: From, To, and Prefix, with a []byte or a string;
+// Desc; Limit; AsOf and At; Where, with the columns key and value; and others. The state is that of
+// the first step, whatever is written during the scan.
+//
+// An error comes as the last step: those of Table.Scan.
+func (b *Bucket) Scan(ctx context.Context, opts ...oribi.TypedScanOption) iter.Seq2[Pair, error] {
+	return pairs(b.scan(ctx, bothParts, opts))
+}
+
+// Keys is like Scan but reads only the keys.
+func (b *Bucket) Keys(ctx context.Context, opts ...oribi.TypedScanOption) iter.Seq2[[]byte, error] {
+	return keys(b.scan(ctx, onlyKey, opts))
+}
+
+func (b *Bucket) scan(ctx context.Context, columns oribi.ScanOption, opts []oribi.TypedScanOption) *oribi.Scan {
+	all := append(make([]oribi.ScanOption, 0, 1+len(opts)), columns)
+	for _, o := range opts {
+		all = append(all, o)
+	}
+	return b.t.Scan(ctx, all...)
+}
+
+// pairs runs a scan of bothParts.
+func pairs(sc *oribi.Scan) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		for cells, err := range sc.Cells() {
+			var p Pair
+			if err == nil {
+				p = Pair{Key: cells[0], Value: cells[1]}
+			}
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
+}
+
+// keys runs a scan of onlyKey.
+func keys(sc *oribi.Scan) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for cells, err := range sc.Cells() {
+			var key []byte
+			if err == nil {
+				key = cells[0]
+			}
+			if !yield(key, err) {
+				return
+			}
+		}
+	}
+}
+
+// Version is one version of a key: its value from Timestamp on.
+type Version struct {
+	Timestamp mvcc.Timestamp // of the commit; 0 if the key was there before the history begins
+	Deleted   bool           // the key was deleted
+	Value     []byte         // nil if it was deleted. May be kept and must not be modified
+	Expires   time.Time      // when it expires; the zero Time: never
+}
+
+// History reads the versions of a key, newest first, as Table.History does: one for each timestamp
+// at which the value or the time of its expiry changed. A key that expires gets no version by that.
+//
+// An error comes as the only step: ErrNotFound if there is no version; those of Table.History.
+func (b *Bucket) History(ctx context.Context, key []byte, opts ...oribi.ReadOption) iter.Seq2[Version, error] {
+	all := append(make([]oribi.GetOption, 0, 1+len(opts)), oribi.Columns("value", "expires"))
+	for _, o := range opts {
+		all = append(all, o)
+	}
+	return func(yield func(Version, error) bool) {
+		for row, err := range b.t.History(ctx, notNil(key), all...) {
+			v := Version{Timestamp: row.Timestamp, Deleted: row.Kind == oribi.Deleted}
+			if row.Cells != nil {
+				v.Value = row.Cells[0]
+				if expires, ok := row.Row()["expires"].(time.Time); ok {
+					v.Expires = expires
+				}
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// notNil returns a byte string as a cell, which is nil only for NULL.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

@@ -1,0 +1,151 @@
+package kv
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Limits of keys and values, in bytes.
+const (
+	MaxKeyBytes   = schema.MaxKeyBytes // 16 KiB
+	MaxValueBytes = 4 << 20
+)
+
+// DB is the buckets of a store. It is safe for concurrent use.
+type DB struct {
+	store   *oribi.Store
+	owned   bool      // Close closes the store
+	batches sync.Pool // empty *oribi.Batch, for single writes
+}
+
+// Open opens the store in dir, or creates one, as oribi.Open does. If o leaves CellLimit open,
+// values may have up to MaxValueBytes. Errors: those of oribi.Open.
+func Open(dir string, o *oribi.Options) (*DB, error) {
+	var filled oribi.Options
+	if o != nil {
+		filled = *o
+	}
+	if filled.CellLimit == 0 {
+		filled.CellLimit = MaxValueBytes
+	}
+	store, err := oribi.Open(dir, &filled)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{store: store, owned: true}, nil
+}
+
+// In returns the buckets of an open store.
+func In(store *oribi.Store) *DB { return &DB{store: store} }
+
+// Store returns the store with the buckets.
+func (db *DB) Store() *oribi.Store { return db.store }
+
+// Close closes the store if Open has opened it, as Store.Close does. The store of In stays open.
+func (db *DB) Close() error {
+	if !db.owned {
+		return nil
+	}
+	return db.store.Close()
+}
+
+// Columns returns the columns of a bucket's table.
+func Columns() *schema.Schema { return columns }
+
+var columns = func() *schema.Schema {
+	s, err := schema.New([]schema.Column{
+		{Name: "key", Type: schema.Binary},
+		{Name: "value", Type: schema.Binary},
+		{Name: "expires", Type: schema.Timestamp, Nullable: true},
+	}, 1)
+	if err != nil {
+		panic(err) // unreachable: the schema is valid
+	}
+	return s
+}()
+
+// The columns of a bucket's table, by index.
+const (
+	keyColumn = iota
+	valueColumn
+	expiresColumn
+	columnCount
+)
+
+// isBucket reports whether a table has the columns of a bucket. How they are stored does not matter.
+func isBucket(t *oribi.Table) bool {
+	s := t.Schema()
+	if s.Keys != columns.Keys || len(s.Columns) != len(columns.Columns) {
+		return false
+	}
+	for i, want := range columns.Columns {
+		c := &s.Columns[i]
+		if c.Name != want.Name || c.Type != want.Type || c.Nullable != want.Nullable || c.Immutable {
+			return false
+		}
+	}
+	return true
+}
+
+// Bucket returns a bucket. Errors: ErrBucketNotFound; ErrNotBucket if another table has the name;
+// ErrClosed.
+func (db *DB) Bucket(name string) (*Bucket, error) {
+	t, err := db.store.Table(name)
+	if err != nil {
+		return nil, err
+	}
+	if !isBucket(t) {
+		return nil, notBucket(t)
+	}
+	return &Bucket{db, t}, nil
+}
+
+// CreateBucket creates a bucket, durably. Options are those of a table, such as oribi.History. The
+// creation is not part of any transaction.
+//
+// Errors: ErrBucketExists, also if another table has the name; those of Store.CreateTable.
+func (db *DB) CreateBucket(name string, opts ...oribi.TableOption) (*Bucket, error) {
+	t, err := db.store.CreateTable(name, columns, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &Bucket{db, t}, nil
+}
+
+// CreateBucketIfNotExists returns a bucket, which it creates as CreateBucket does if there is none
+// of that name. A bucket that exists keeps its settings. Errors: ErrNotBucket if another table has
+// the name; those of Store.CreateTable.
+func (db *DB) CreateBucketIfNotExists(name string, opts ...oribi.TableOption) (*Bucket, error) {
+	b, err := db.Bucket(name)
+	if !errors.Is(err, ErrBucketNotFound) {
+		return b, err
+	}
+	b, err = db.CreateBucket(name, opts...)
+	if errors.Is(err, ErrBucketExists) {
+		return db.Bucket(name) // another goroutine has created it
+	}
+	return b, err
+}
+
+// DeleteBucket removes a bucket with all its keys and their history, durably, as Store.DropTable
+// does. Errors: those of Bucket and Store.DropTable.
+func (db *DB) DeleteBucket(name string) error {
+	if _, err := db.Bucket(name); err != nil {
+		return err
+	}
+	return db.store.DropTable(name)
+}
+
+// Buckets returns all buckets, ordered by name. Other tables of the store are not among them.
+func (db *DB) Buckets() []*Bucket {
+	var buckets []*Bucket
+	for _, t := range db.store.Tables() {
+		if isBucket(t) {
+			buckets = append(buckets, &Bucket{db, t})
+		}
+	}
+	return buckets
+}
