@@ -16,6 +16,7 @@ var exampleFiles = map[string]string{
 	"schema.json": `{"columns":[{"name":"id","type":"int64","key":true},{"name":"name","type":"string","nullable":true}]}`,
 	"rows.jsonl":  `{"ops":[{"op":"upsert","table":"tree","row":{"path":"new/file","mode":"100644","blob":"0","size":1,"seq":5001}}]}`,
 	"rows.csv":    "id,name\n1,one\n2,two\n",
+	"pairs.csv":   "key,value\nuser/1,Ada\nuser/2,Bob\n",
 	"cells.jsonl": `{"row":"row1","family":"f","qualifier":"q","ts":1,"type":"Put","value":"one"}` + "\n" +
 		`{"row":"row2","family":"f","qualifier":"q","ts":1,"type":"Put","value":"two"}`,
 	"columns.jsonl": `{"name":"city","type":"STRING"}` + "\n" + `{"name":"n","type":"INT"}`,

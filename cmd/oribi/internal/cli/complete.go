@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/hfile"
 	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/kv"
 )
 
 // completion prints the script that a shell loads to complete commands.
@@ -104,7 +105,7 @@ func completeFlags(root *cobra.Command) {
 	for _, verb := range leaves(root) {
 		completers := flagCompleters()
 		maps.Copy(completers, nounCompleters(verb.Parent().Name()))
-		if verb.Name() == "export" {
+		if verb.CommandPath() == "oribi table export" {
 			completers["format"], completers["long-string-columns"] = words("carbondata"), completeColumns
 		}
 		if verb.Name() == "agg" {
@@ -159,6 +160,8 @@ func flagCompleters() map[string]completer {
 // there.
 func nounCompleters(noun string) map[string]completer {
 	switch noun {
+	case "kv":
+		return map[string]completer{"from": words(), "to": words(), "prefix": words(), "bucket": completeBucket, "input-format": words(nearest.Keys(kvFormats)...)}
 	case "carbondata":
 		return map[string]completer{"columns": completeCarbon(someColumns), "where": completeCarbon(testedColumn), "filter-json": words()}
 	case "hfile":
@@ -243,6 +246,16 @@ func tableNames(args []string) (list []string) {
 		}
 	})
 	return list
+}
+
+// completeBucket completes the name of a bucket.
+func completeBucket(_ *cobra.Command, args []string, _ string) (list []string, _ cobra.ShellCompDirective) {
+	glance(args, func(store *oribi.Store) {
+		for _, b := range kv.In(store).Buckets() {
+			list = append(list, b.Name())
+		}
+	})
+	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
 func columnNames(args []string) (list []string) {

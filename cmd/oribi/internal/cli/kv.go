@@ -1,0 +1,356 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/kvlines"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/kv"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// defaultBucket is the bucket of commands without --bucket.
+const defaultBucket = "default"
+
+func bucketFlag(c *cobra.Command, name *string) {
+	c.Flags().StringVar(name, "bucket", defaultBucket, "name of the bucket")
+}
+
+// kvBytes parses a key or value on the command line.
+func kvBytes(what, text string) ([]byte, error) {
+	b, err := kvlines.Parse(text)
+	if err != nil {
+		return nil, usage(fmt.Errorf("%s: %w", what, err))
+	}
+	return b, nil
+}
+
+// withBucket opens an existing bucket.
+func withBucket(dir, name string, readOnly bool, use func(*kv.Bucket) error) error {
+	return withOptions(dir, oribi.Options{ReadOnly: readOnly, CellLimit: kv.MaxValueBytes}, func(store *oribi.Store) error {
+		b, err := kv.In(store).Bucket(name)
+		if err != nil {
+			return bucketError(name, exitMissing, err)
+		}
+		return use(b)
+	})
+}
+
+// bucketError is the error for a bucket that cannot be opened, with an exit code for a table that is
+// not a bucket.
+func bucketError(name string, code int, err error) error {
+	switch {
+	case errors.Is(err, kv.ErrBucketNotFound):
+		return &failure{exitMissing, fmt.Errorf("bucket %q: no such bucket", name)}
+	case errors.Is(err, kv.ErrNotBucket):
+		return &failure{code, fmt.Errorf("bucket %q: the table of that name is not a bucket", name)}
+	}
+	return err
+}
+
+// makingBucket opens a bucket and makes it, and its store, if they are missing. Like those of "store
+// init", a new store keeps history forever.
+func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) (err error) {
+	db, err := kv.Open(dir, &oribi.Options{MemoryLimit: memoryLimit, History: oribi.HistoryForever})
+	if errors.Is(err, oribi.ErrNotStore) {
+		return &failure{exitFailed, err} // the directory has other content: nothing is missing
+	}
+	if err != nil {
+		return damageHint(dir, err)
+	}
+	defer func() { err = damageHint(dir, errors.Join(err, db.Close())) }()
+	b, err := db.CreateBucketIfNotExists(name)
+	if err != nil {
+		return bucketError(name, exitFailed, err)
+	}
+	return use(db, b)
+}
+
+func (a *app) kvPut() *cobra.Command {
+	var bucket string
+	c := a.verb("put DIR KEY VALUE", "Set the value of a key", func(cmd *cobra.Command, args []string) error {
+		key, err := kvBytes("KEY", args[1])
+		if err != nil {
+			return err
+		}
+		value, err := a.kvValue(args[2])
+		if err != nil {
+			return err
+		}
+		return makingBucket(args[0], bucket, func(_ *kv.DB, b *kv.Bucket) error {
+			_, err := b.Put(cmd.Context(), key, value)
+			if errors.Is(err, oribi.ErrRow) {
+				return usage(apply.RowCause(err))
+			}
+			return err
+		})
+	})
+	c.Long = c.Short + `. The store and the bucket are made if they are missing.
+
+KEY and VALUE are text, or bytes as 0x and hex. The VALUE - is all of stdin.`
+	bucketFlag(c, &bucket)
+	return c
+}
+
+// kvValue returns the value that an argument means.
+func (a *app) kvValue(text string) ([]byte, error) {
+	if text != "-" {
+		return kvBytes("VALUE", text)
+	}
+	value, err := io.ReadAll(io.LimitReader(a.stdin, kv.MaxValueBytes+1))
+	if err == nil && len(value) > kv.MaxValueBytes {
+		err = fmt.Errorf("longer than %d bytes", kv.MaxValueBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	return value, nil
+}
+
+func (a *app) kvDelete() *cobra.Command {
+	var bucket string
+	c := a.verb("delete DIR KEY", "Remove a key, if it exists", func(cmd *cobra.Command, args []string) error {
+		key, err := kvBytes("KEY", args[1])
+		if err != nil {
+			return err
+		}
+		return withBucket(args[0], bucket, writing, func(b *kv.Bucket) error {
+			_, err := b.Delete(cmd.Context(), key)
+			if errors.Is(err, oribi.ErrRow) {
+				return usage(apply.RowCause(err))
+			}
+			return err
+		})
+	})
+	bucketFlag(c, &bucket)
+	return c
+}
+
+func (a *app) kvGet() *cobra.Command {
+	var bucket, at string
+	var raw bool
+	c := a.verb("get DIR KEY", "Print the value of a key", func(cmd *cobra.Command, args []string) error {
+		key, err := kvBytes("KEY", args[1])
+		if err != nil {
+			return err
+		}
+		state, err := asOf(cmd.Context(), at)
+		if err != nil {
+			return err
+		}
+		return withBucket(args[0], bucket, reading, func(b *kv.Bucket) error {
+			value, err := b.Get(cmd.Context(), key, state)
+			if err != nil {
+				return noKey(b, key, err)
+			}
+			if !raw {
+				value = append(kvlines.AppendText(nil, value), '\n')
+			}
+			_, err = a.stdout.Write(value)
+			return err
+		})
+	})
+	c.Long = c.Short + `, and a newline.
+
+A value that is not text, or begins with 0x, is printed as 0x and hex.`
+	bucketFlag(c, &bucket)
+	asOfFlag(c, &at)
+	c.Flags().BoolVar(&raw, "raw", false, "print the bytes of the value and nothing else")
+	return c
+}
+
+// noKey names a key that does not exist as the command prints keys.
+func noKey(b *kv.Bucket, key []byte, err error) error {
+	if errors.Is(err, kv.ErrNotFound) {
+		return &failure{exitMissing, fmt.Errorf("bucket %q: key %s: not found", b.Name(), kvlines.AppendJSON(nil, key))}
+	}
+	return err
+}
+
+// kvRange are the flags of "kv scan" that choose keys.
+type kvRange struct {
+	prefix, from, to string
+	reverse          bool
+	limit            int64
+}
+
+func (f *kvRange) options(cmd *cobra.Command) ([]oribi.TypedScanOption, error) {
+	var options []oribi.TypedScanOption
+	for _, bound := range []struct {
+		flag, text string
+		option     func(key any) oribi.RangeOption
+	}{{"prefix", f.prefix, oribi.Prefix}, {"from", f.from, oribi.From}, {"to", f.to, oribi.To}} {
+		if !cmd.Flags().Changed(bound.flag) {
+			continue
+		}
+		b, err := kvBytes("--"+bound.flag, bound.text)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, bound.option(b))
+	}
+	if f.reverse {
+		options = append(options, oribi.Desc())
+	}
+	if cmd.Flags().Changed("limit") {
+		if f.limit < 1 {
+			return nil, usage(fmt.Errorf("--limit: want at least 1, not %d", f.limit))
+		}
+		options = append(options, oribi.Limit(f.limit))
+	}
+	return options, nil
+}
+
+func (a *app) kvScan() *cobra.Command {
+	var bucket, at, format string
+	var f kvRange
+	var keysOnly bool
+	c := a.verb("scan DIR", "Print keys and values, in the order of keys", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		state, err := asOf(cmd.Context(), at)
+		if err != nil {
+			return err
+		}
+		options, err := f.options(cmd)
+		if err != nil {
+			return err
+		}
+		options = append(options, state)
+		return withBucket(args[0], bucket, reading, func(b *kv.Bucket) error {
+			if keysOnly {
+				p := a.objects(form, keyValueColumns[:1])
+				return ended(printKeys(p, b, cmd, options), p)
+			}
+			p := a.objects(form, keyValueColumns)
+			return ended(printPairs(p, b, cmd, options), p)
+		})
+	})
+	bucketFlag(c, &bucket)
+	formatFlag(c, &format)
+	asOfFlag(c, &at)
+	c.Flags().StringVar(&f.prefix, "prefix", "", "print only keys that begin with this, 0x… for bytes")
+	c.Flags().StringVar(&f.from, "from", "", "first key, 0x… for bytes")
+	c.Flags().StringVar(&f.to, "to", "", "key before which to stop, 0x… for bytes")
+	c.Flags().BoolVar(&f.reverse, "reverse", false, "print the last key first; --limit takes the last ones")
+	c.Flags().Int64Var(&f.limit, "limit", 0, "maximum number of keys to print")
+	c.Flags().BoolVar(&keysOnly, "keys-only", false, "do not read and print values")
+	return c
+}
+
+func printPairs(p *objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.TypedScanOption) error {
+	var line []byte
+	for pair, err := range b.Scan(cmd.Context(), options...) {
+		if err != nil {
+			return err
+		}
+		line = kvlines.AppendJSON(append(line[:0], `{"key":`...), pair.Key)
+		line = kvlines.AppendJSON(append(line, `,"value":`...), pair.Value)
+		if err := p.print(append(line, '}')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printKeys(p *objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.TypedScanOption) error {
+	var line []byte
+	for key, err := range b.Keys(cmd.Context(), options...) {
+		if err != nil {
+			return err
+		}
+		line = kvlines.AppendJSON(append(line[:0], `{"key":`...), key)
+		if err := p.print(append(line, '}')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) kvHistory() *cobra.Command {
+	var bucket, format string
+	c := a.verb("history DIR KEY", "Print the versions of a key, newest first", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		key, err := kvBytes("KEY", args[1])
+		if err != nil {
+			return err
+		}
+		return withBucket(args[0], bucket, reading, func(b *kv.Bucket) error {
+			p := a.objects(form, textColumns([]string{"ts"}, "ts", "op", "value"))
+			var line []byte
+			for v, err := range b.History(cmd.Context(), key) {
+				if err != nil {
+					return noKey(b, key, ended(err, p))
+				}
+				line = appendVersion(line[:0], &v)
+				if err := p.print(line); err != nil {
+					return err
+				}
+			}
+			return p.Close()
+		})
+	})
+	c.Long = c.Short + `. A key that expires gets no version by that.
+
+The timestamp of a value that is older than the history that the bucket keeps is null.`
+	bucketFlag(c, &bucket)
+	formatFlag(c, &format)
+	return c
+}
+
+func appendVersion(line []byte, v *kv.Version) []byte {
+	line = append(line, `{"ts":`...)
+	if v.Timestamp == 0 {
+		line = append(line, "null"...)
+	} else {
+		line = strconv.AppendUint(line, uint64(v.Timestamp), 10)
+	}
+	if v.Deleted {
+		return append(line, `,"op":"delete","value":null}`...)
+	}
+	return append(kvlines.AppendJSON(append(line, `,"op":"put","value":`...), v.Value), '}')
+}
+
+func (a *app) kvBuckets() *cobra.Command {
+	var format string
+	c := a.verb("buckets DIR", "List buckets", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		return withStore(args[0], reading, func(store *oribi.Store) error { return a.printBuckets(cmd, kv.In(store).Buckets(), form) })
+	})
+	formatFlag(c, &format)
+	return c
+}
+
+func (a *app) printBuckets(cmd *cobra.Command, buckets []*kv.Bucket, form output.Format) error {
+	rows := batch.New([]schema.Column{{Name: "bucket", Type: schema.String}, {Name: "keys", Type: schema.Int64}, {Name: "bytes", Type: schema.Int64}}, len(buckets))
+	for i, b := range buckets {
+		keys, err := b.Table().Count(cmd.Context())
+		if err != nil {
+			return err
+		}
+		stats, err := b.Table().Stats(false)
+		if err != nil {
+			return err
+		}
+		rows.Columns[0].SetCell(i, []byte(b.Name()))
+		batch.Values[int64](rows.Columns[1])[i] = keys
+		batch.Values[int64](rows.Columns[2])[i] = stats.Bytes
+	}
+	return a.printBatch(rows, form, "bytes")
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/kvlines"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
+	"github.com/oribi-db/oribi/hfile"
+	"github.com/oribi-db/oribi/kv"
+)
+
+// pairs are the keys and values of an input.
+type pairs = iter.Seq2[kv.Pair, error]
+
+func (a *app) kvLoad() *cobra.Command {
+	var bucket, format string
+	c := a.verb("load DIR FILE", "Load keys and values from JSON, CSV, or an HFile", func(cmd *cobra.Command, args []string) error {
+		read, err := kvFormat(format, args[1])
+		if err != nil {
+			return err
+		}
+		rows, begun := int64(0), false
+		err = a.withPairs(cmd.Context(), args[1], read, func(in pairs, bar *progress.Bar) error {
+			return makingBucket(args[0], bucket, func(db *kv.DB, b *kv.Bucket) (err error) {
+				begun = true
+				rows, err = putAll(cmd.Context(), db, b, in, bar)
+				return err
+			})
+		})
+		if !begun || rows < 0 {
+			return err // there is nothing to report, or the number of rows is not known
+		}
+		report := fmt.Sprintf("loaded %d rows\n", rows)
+		if err != nil {
+			return &reportedError{err, report}
+		}
+		_, err = io.WriteString(a.stderr, report)
+		return err
+	})
+	c.Long = c.Short + `. The store and the bucket are made if they are missing. A later entry replaces an earlier one with the same key.
+
+JSON has the form that kv scan prints. CSV has a header with the names key and value. Of an HFile of HBase, which must have one column,
+the newest live version of each row is loaded.`
+	bucketFlag(c, &bucket)
+	c.Flags().StringVar(&format, "input-format", "", "csv, jsonl, or hfile (default: from the file's name or its first bytes)")
+	return c
+}
+
+// kvFormats are the formats of "kv load"; those with false are not text.
+var kvFormats = map[string]bool{"csv": true, "jsonl": true, "hfile": false}
+
+// kvFormat returns the format that the flag or the file's name determines; empty if they do not.
+func kvFormat(flag, file string) (string, error) {
+	if flag != "" {
+		if _, ok := kvFormats[flag]; !ok {
+			return "", usage(fmt.Errorf("--input-format: unknown format %q: want csv, jsonl, or hfile", flag))
+		}
+		return flag, nil
+	}
+	name := strings.TrimSuffix(file, ".gz")
+	for format := range kvFormats {
+		if strings.HasSuffix(name, "."+format) {
+			return format, nil
+		}
+	}
+	return "", nil
+}
+
+// withPairs opens an input and closes it after use returns.
+func (a *app) withPairs(ctx context.Context, name, format string, use func(pairs, *progress.Bar) error) error {
+	if format == "hfile" {
+		bar := a.bar(progress.Options{What: "load", Counted: "rows"})
+		defer bar.Stop()
+		return a.withHFile(ctx, name, func(r *hfile.Reader) error {
+			return use(kvlines.HFile(r), bar)
+		})
+	}
+	o := load.Options{Name: name}
+	if format == "csv" {
+		o.Format = load.CSV
+	} else if format == "jsonl" {
+		o.Format = load.JSONL
+	}
+	in, err := a.openLoad(ctx, &loadFlags{}, &o)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	empty := false
+	if o.Format == 0 {
+		head, err := in.head()
+		empty = err == nil && len(trimStart(head)) == 0
+	}
+	if err := in.sniff(&o); err != nil {
+		return err
+	}
+	if empty {
+		o.Format = load.JSONL // which needs no header
+	}
+	if o.Format == load.JSONL {
+		return use(kvlines.JSON(name, in), in.bar)
+	}
+	return use(kvlines.CSV(name, in), in.bar)
+}
+
+// Bounds of a write batch of a load.
+const (
+	kvLoadRows  = 1000
+	kvLoadBytes = 4 << 20
+)
+
+// putAll writes all pairs, and returns how many are in the bucket, durably; −1 if that is not known.
+// After an error, these are the pairs of the write batches before.
+func putAll(ctx context.Context, db *kv.DB, b *kv.Bucket, in pairs, bar *progress.Bar) (rows int64, err error) {
+	w := db.NewBatch()
+	commit := func() error {
+		n := int64(w.Len())
+		if n == 0 {
+			return nil
+		}
+		if _, err := w.Commit(ctx, oribi.NoSync); err != nil {
+			return err
+		}
+		w.Reset()
+		rows += n
+		bar.Count(rows)
+		return nil
+	}
+	for p, failed := range in {
+		if err = failed; err != nil {
+			break
+		}
+		w.Put(b, p.Key, p.Value)
+		if w.Len() >= kvLoadRows || w.Bytes() >= kvLoadBytes {
+			if err = commit(); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil {
+		err = commit()
+	}
+	// An empty batch is published after all others, and durable with them.
+	w.Reset()
+	if _, failed := w.Commit(context.WithoutCancel(ctx)); failed != nil {
+		return -1, errors.Join(err, failed)
+	}
+	return rows, err
+}
+
+func (a *app) kvExport() *cobra.Command {
+	var bucket, at string
+	c := a.verb("export DIR OUT", "Write keys and values to a new HFile, in Hudi's form", func(cmd *cobra.Command, args []string) error {
+		state, err := asOf(cmd.Context(), at)
+		if err != nil {
+			return err
+		}
+		rows := int64(0)
+		err = withBucket(args[0], bucket, reading, func(b *kv.Bucket) (err error) {
+			bar := a.bar(progress.Options{What: "export"})
+			defer bar.Stop()
+			rows, err = exportBucket(cmd.Context(), b, state, args[1], bar)
+			return err
+		})
+		if err == nil {
+			_, err = fmt.Fprintf(a.stderr, "exported %d rows\n", rows)
+		}
+		return err
+	})
+	bucketFlag(c, &bucket)
+	asOfFlag(c, &at)
+	return c
+}
+
+func exportBucket(ctx context.Context, b *kv.Bucket, state oribi.ReadOption, out string, bar *progress.Bar) (rows int64, err error) {
+	f, err := hfile.Create(out, hfile.WriterOptions{Like: hfile.Hudi})
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return 0, &fs.PathError{Op: "create", Path: out, Err: p.Err} // not the temporary name
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Abort() // does nothing after Finish
+	for p, err := range b.Scan(ctx, state) {
+		if err != nil {
+			return 0, err
+		}
+		if err := f.AppendKeyValue(p.Key, p.Value); err != nil {
+			return 0, fmt.Errorf("key %s: %w", kvlines.AppendJSON(nil, p.Key), err)
+		}
+		rows++
+		bar.Set(rows)
+	}
+	return rows, f.Finish()
+}

@@ -1,0 +1,149 @@
+// Package kvlines prints keys and values, and reads files of them.
+//
+// A byte string is printed as itself if it is UTF-8 without control characters and does not begin
+// with 0x, otherwise as 0x and lower-case hex. Input takes the same forms.
+//
+//	JSON    {"key":"user/1","value":"0x00ff"}, one object per line, or one array of them
+//	CSV     a header with the names key and value, in any order
+//	HFile   of Hudi: its keys and values; of HBase: rows with their newest live version
+package kvlines
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/hfilelines"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/kv"
+)
+
+// AppendText appends a byte string as it is printed.
+func AppendText(dst, b []byte) []byte {
+	if isText(b) {
+		return append(dst, b...)
+	}
+	return hex.AppendEncode(append(dst, "0x"...), b)
+}
+
+// AppendJSON appends what AppendText does as a JSON string.
+func AppendJSON(dst, b []byte) []byte {
+	if isText(b) {
+		return celltext.AppendQuoted(dst, b)
+	}
+	return append(hex.AppendEncode(append(dst, `"0x`...), b), '"')
+}
+
+// isText reports whether b is printed as itself.
+func isText(b []byte) bool {
+	if len(b) >= 2 && b[0] == '0' && b[1] == 'x' {
+		return false
+	}
+	for i := 0; i < len(b); {
+		c, size := rune(b[i]), 1
+		if c >= utf8.RuneSelf {
+			if c, size = utf8.DecodeRune(b[i:]); c == utf8.RuneError && size == 1 {
+				return false
+			}
+		}
+		if c < ' ' || c >= 0x7f && c <= 0x9f {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
+// Parse parses a byte string as AppendText appends it.
+func Parse(text string) ([]byte, error) { return hfilelines.ParseBytes(text) }
+
+// check refuses what no bucket takes.
+func check(p kv.Pair) error {
+	switch {
+	case len(p.Key) > kv.MaxKeyBytes:
+		return fmt.Errorf("a key of %d bytes, at most %d are allowed", len(p.Key), kv.MaxKeyBytes)
+	case len(p.Value) > kv.MaxValueBytes:
+		return fmt.Errorf("a value of %d bytes, at most %d are allowed", len(p.Value), kv.MaxValueBytes)
+	}
+	return nil
+}
+
+// entries yields what next returns until it returns io.EOF. Other errors are those of a line.
+func entries(name string, line func() int, next func() (kv.Pair, error)) iter.Seq2[kv.Pair, error] {
+	return func(yield func(kv.Pair, error) bool) {
+		for {
+			p, err := next()
+			if err == io.EOF {
+				return
+			}
+			if err == nil {
+				err = check(p)
+			}
+			if err != nil {
+				yield(kv.Pair{}, &apply.LineError{Name: name, Line: line(), Err: err})
+				return
+			}
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// JSON reads pairs from JSON. A pair is valid until the next step. name is that of the input, for
+// errors, which are *apply.LineError and come as the last step.
+func JSON(name string, in io.Reader) iter.Seq2[kv.Pair, error] {
+	r := hfilelines.NewReader(in)
+	return entries(name, r.Line, func() (kv.Pair, error) {
+		p, err := r.KeyValue()
+		return kv.Pair{Key: p.Key, Value: p.Value}, err
+	})
+}
+
+// CSV reads pairs from CSV, as JSON does from JSON.
+func CSV(name string, in io.Reader) iter.Seq2[kv.Pair, error] {
+	r := csvin.NewReader(in, ',')
+	key := -1 // index of its field
+	return entries(name, func() int { return r.Line }, func() (p kv.Pair, err error) {
+		if key < 0 {
+			if key, err = header(r); err != nil {
+				return p, err
+			}
+		}
+		if err := r.Next(); err != nil {
+			if bad, ok := errors.AsType[*csvin.BadRecord](err); ok {
+				err = bad.Cause
+			}
+			return p, err
+		}
+		fields := r.Fit(2)
+		if len(fields) != 2 {
+			return p, fmt.Errorf("want 2 fields, a key and a value, not %d", len(fields))
+		}
+		for i, to := range [2]*[]byte{&p.Key, &p.Value} {
+			if *to, err = Parse(string(fields[i^key].Text)); err != nil {
+				return p, fmt.Errorf("column %q: %w", [2]string{"key", "value"}[i], err)
+			}
+		}
+		return p, nil
+	})
+}
+
+// header reads the header and returns the index of the key.
+func header(r *csvin.Reader) (key int, err error) {
+	names, err := r.Header()
+	switch {
+	case err != nil:
+		return -1, err
+	case len(names) == 2 && names[0] == "key" && names[1] == "value":
+		return 0, nil
+	case len(names) == 2 && names[0] == "value" && names[1] == "key":
+		return 1, nil
+	}
+	return -1, fmt.Errorf("the header has the names %q, want key and value", names)
+}
