@@ -13,7 +13,7 @@ import (
 
 // Change is one alteration of a table, an argument of Alter: AddColumn, DropColumn, RenameColumn,
 // SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
-// SetComment, SetHistory, SetRowFile. A nil Change has no effect.
+// SetComment, SetHistory, SetRowFile, SetExpires. A nil Change has no effect.
 type Change func(*draft) error
 
 // draft is the table's next metadata row while Alter builds it.
@@ -81,9 +81,14 @@ func AddColumn(c schema.Column) Change {
 }
 
 // DropColumn removes a column that is not in the key, with all its values, also in earlier
-// versions.
+// versions. Rows must not expire by it, also not in the table's history.
 func DropColumn(name string) Change {
-	return func(d *draft) error { return d.schema.Drop(name) }
+	return func(d *draft) error {
+		if err := d.keepsExpiry(name); err != nil {
+			return err
+		}
+		return d.schema.Drop(name)
+	}
 }
 
 // RenameColumn renames a column.

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -85,7 +86,7 @@ type Batch struct {
 	assigned  []Assigned  // values that the last Commit assigned
 	changes   int         // operations of the last Commit that changed something
 
-	check func() error // of a transaction, see changes
+	check func(mvcc.Timestamp) error // of a transaction, see changes
 }
 
 // tableOps contains a batch's operations on one table.

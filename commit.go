@@ -124,8 +124,18 @@ const maxBatchBytes = 256 << 20
 
 func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimit/4) }
 
-// commit carries out b in the steps resolve, log, apply, and publish.
+// commit carries out b in the steps resolve, log, apply, and publish. If a row by which it was
+// decided expires in between, it is decided again.
 func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
+	for {
+		ts, err := s.commitOnce(ctx, b, sync, partial)
+		if err != errExpired {
+			return ts, err
+		}
+	}
+}
+
+func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
 	writes, err := prepareAll(b.tables, b.writes[:0], partial)
 	b.writes = writes[:0]
 	defer clear(writes)
@@ -174,7 +184,7 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 		return 0, err
 	}
 	if rec.Len() == 0 {
-		return s.emptyCommit(ctx, sync, b.check, release)
+		return s.emptyCommit(ctx, sync, changes{writes: writes, check: b.check}, release)
 	}
 	ts, lsn, op, err := s.append(rec, sync, changes{writes: writes, check: b.check})
 	if err != nil {
@@ -273,7 +283,32 @@ func earlier(a, b error) error {
 type changes struct {
 	writes []*tablet.Write // the keys that it changes
 	table  uint32          // instead: a table of which it changes keys that are not listed; 0: none
-	check  func() error    // of a transaction: nothing that it has read has changed; nil: none
+
+	// check returns an error if something that a transaction has read has changed before ts; nil: of
+	// no transaction.
+	check func(ts mvcc.Timestamp) error
+}
+
+// errExpired ends an attempt to commit: a row by which the batch was decided has expired.
+var errExpired = errors.New("a row has expired")
+
+// timestamp assigns the batch its timestamp, as of which it was decided correctly. The caller holds
+// appendMu.
+func (s *Store) timestamp(c *changes) (ts mvcc.Timestamp, err error) {
+	if ts, err = s.clock.Now(); err != nil {
+		return 0, err
+	}
+	if c.check != nil {
+		if err := c.check(ts); err != nil {
+			return 0, err
+		}
+	}
+	for _, w := range c.writes {
+		if w.Expired(ts) {
+			return 0, errExpired
+		}
+	}
+	return ts, nil
 }
 
 // append assigns a timestamp and an LSN to a batch and appends its record to the log. If later is
@@ -285,12 +320,7 @@ func (s *Store) append(rec *record.Writer, later bool, c changes) (ts mvcc.Times
 	if err := s.poisoned(); err != nil {
 		return 0, 0, op, err
 	}
-	if c.check != nil {
-		if err := c.check(); err != nil {
-			return 0, 0, op, err
-		}
-	}
-	if ts, err = s.clock.Now(); err != nil {
+	if ts, err = s.timestamp(&c); err != nil {
 		return 0, 0, op, err
 	}
 	rec.SetTimestamp(ts)
@@ -317,25 +347,20 @@ func (s *Store) append(rec *record.Writer, later bool, c changes) (ts mvcc.Times
 	return ts, at, op, nil
 }
 
-// now returns a timestamp that no batch has, and the LSN of the last batch with a lower one.
-// check is that of changes.
-func (s *Store) now(check func() error) (ts mvcc.Timestamp, last lsn.LSN, err error) {
+// now returns a timestamp that no batch has, and the LSN of the last batch with a lower one. c is
+// what would be committed at it, which changes nothing.
+func (s *Store) now(c changes) (ts mvcc.Timestamp, last lsn.LSN, err error) {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
-	if check != nil {
-		if err := check(); err != nil {
-			return 0, 0, err
-		}
-	}
-	ts, err = s.clock.Now()
+	ts, err = s.timestamp(&c)
 	return ts, s.lastLSN.Load(), err
 }
 
 // emptyCommit commits a batch that changes nothing: it returns a new timestamp when everything
 // before it is visible and, if sync is set, durable. It calls release, which unlocks the batch's
 // rows, after it has taken the timestamp, so that what the batch found is true as of it.
-func (s *Store) emptyCommit(ctx context.Context, sync bool, check func() error, release func()) (mvcc.Timestamp, error) {
-	ts, last, err := s.now(check)
+func (s *Store) emptyCommit(ctx context.Context, sync bool, c changes, release func()) (mvcc.Timestamp, error) {
+	ts, last, err := s.now(c)
 	release()
 	if err != nil {
 		return 0, err

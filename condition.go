@@ -116,7 +116,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	if !found {
 		cells = nil
 	}
-	if cells, err = b.after(t, v.TableSchema, encoded, cells); err != nil {
+	if cells, err = b.after(t, &v, encoded, cells); err != nil {
 		return nil, err
 	}
 	if cells == nil {
@@ -129,9 +129,10 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	return newRow(v.Schema.Columns, cols, out), nil
 }
 
-// after applies the batch's operations to a row with the given cells, in the schema of tableSchema,
-// and returns the result. nil means that the row does not exist.
-func (b *Batch) after(t *Table, tableSchema *tablet.TableSchema, key []byte, cells [][]byte) ([][]byte, error) {
+// after applies the batch's operations to a row with the given cells, as v sees it, and returns the
+// result. nil means that the row does not exist, or is expired as of v.
+func (b *Batch) after(t *Table, v *view, key []byte, cells [][]byte) ([][]byte, error) {
+	tableSchema := v.TableSchema
 	i := slices.IndexFunc(b.tables, func(p *tableOps) bool { return p.table == t })
 	if i < 0 {
 		return cells, nil
@@ -145,6 +146,9 @@ func (b *Batch) after(t *Table, tableSchema *tablet.TableSchema, key []byte, cel
 		var err error
 		if cells, err = tableSchema.After(op, cells); err != nil {
 			return nil, &RowError{Row: op.Index, Table: t.tab.Name(), Key: t.tab.KeyText(key), Cause: err}
+		}
+		if v.Expired(cells) {
+			cells = nil
 		}
 	}
 	return cells, nil

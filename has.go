@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/oribi-db/oribi/mvcc"
 )
 
 // keyRead is the memory of a Has or AppendCells: the buffer of the encoded key and the options escape.
@@ -76,7 +78,14 @@ func (tx *Tx) Has(t *Table, key any) (bool, error) {
 		cells, err := tx.row(t, &v, encoded)
 		return cells != nil, err
 	}
-	found, err := v.Has(encoded)
+	found := false
+	if v.Clock() < 0 {
+		found, err = v.Has(encoded)
+	} else {
+		var until mvcc.Timestamp
+		_, until, found, err = v.GetUntil(encoded, nil, nil)
+		tx.until = min(tx.until, until)
+	}
 	if err != nil {
 		return false, fmt.Errorf("oribi: %w", err)
 	}

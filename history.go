@@ -234,7 +234,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 	if v, err = t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, nil, nil, err
 	}
-	req, err := sc.request(v.TableSchema, new(bounds))
+	req, err := sc.request(&v, new(bounds))
 	if err != nil {
 		v.Release()
 		v.unpin()

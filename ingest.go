@@ -97,7 +97,7 @@ func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2
 		}
 	}
 	if into.Rows() == 0 {
-		return t.store.emptyCommit(ctx, true, nil, func() {})
+		return t.store.emptyCommit(ctx, true, changes{}, func() {})
 	}
 	return into.Finish(ctx)
 }

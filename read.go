@@ -166,9 +166,9 @@ func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, er
 		v.pins, v.ts = t.store.pins, o.at
 	case long:
 		v.pins = t.store.pins
-		v.ts = v.pins.pinLatest(t.tab.Number, t.store.pub.Visible())
+		v.ts = v.pins.pinLatest(t.tab.Number, t.newest())
 	default:
-		v.ts = t.store.pub.Visible()
+		v.ts = t.newest()
 	}
 	snap.At = mvcc.AsOf(v.ts)
 	if v.View, err = t.tab.View(snap); err != nil {
@@ -581,7 +581,7 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 	if v, err = sc.t.view(sc.ctx, &sc.o, true); err != nil {
 		return v, o, err
 	}
-	if o, err = sc.request(v.TableSchema, b); err == nil && sc.o.workers > 0 && sc.o.order != anyOrder {
+	if o, err = sc.request(&v, b); err == nil && sc.o.workers > 0 && sc.o.order != anyOrder {
 		err = sc.errorf(errWorkersOrder)
 	}
 	if err != nil {
@@ -613,10 +613,11 @@ func (s *pinnedScan) Close() error {
 	return err
 }
 
-// request resolves the names in the options by the schema of the read. The bounds of the result
+// request resolves the names in the options by the schema of the read, and excludes the rows that are
+// expired as of it. The bounds of the result
 // may be in the memory of b.
-func (sc *Scan) request(tableSchema *tablet.TableSchema, b *bounds) (req scan.Options, err error) {
-	t := sc.t
+func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
+	t, tableSchema := sc.t, v.TableSchema
 	if req.Columns, err = t.project(tableSchema, &sc.o); err != nil {
 		return req, err
 	}
@@ -632,6 +633,7 @@ func (sc *Scan) request(tableSchema *tablet.TableSchema, b *bounds) (req scan.Op
 	if len(sc.o.where) > 0 {
 		boundByFilter(tableSchema, &req)
 	}
+	req.Filter = v.Alive(req.Filter)
 	if sc.o.prefix == nil {
 		return req, nil
 	}
@@ -653,7 +655,7 @@ func (t *Table) bound(buf []byte, tableSchema *tablet.TableSchema, key any) ([]b
 }
 
 // Count returns the number of rows. Without options, it adds up counters and reads no rows, unless
-// write batches are in flight that it must not count yet.
+// rows of the table expire, or write batches are in flight that it must not count yet.
 func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 	o := collect(opts)
 	return t.count(ctx, &o)
@@ -662,7 +664,7 @@ func (t *Table) Count(ctx context.Context, opts ...CountOption) (int64, error) {
 // count is Count. It changes o.
 func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 	begin := time.Now()
-	if !o.asOf && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
+	if !o.asOf && !t.expires() && o.lower == nil && o.upper == nil && o.prefix == nil && len(o.where) == 0 {
 		if err := t.store.enter(); err != nil {
 			return 0, err
 		}

@@ -3,6 +3,7 @@ package oribi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -55,7 +56,8 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 // another RestoreTo can undo this one.
 //
 // The table keeps its present columns. A column that was dropped since ts does not return, and a
-// column that was added since gets the values that a read as of ts returns for it.
+// column that was added since gets the values that a read as of ts returns for it. Rows that have
+// expired since ts stay absent.
 //
 // Other writers of the table wait while the write batch is committed. If one of them has committed
 // since the difference to ts was read, they also wait while it is read again. What they commit
@@ -81,10 +83,13 @@ func (t *Table) restore(ctx context.Context, ts mvcc.Timestamp) (BulkResult, err
 	res, err := t.replace(ctx, b, true, func() (mvcc.Timestamp, error) {
 		b.Reset()
 		rows = 0
-		at := max(ts, s.pub.Visible())
+		at := max(ts, t.newest())
 		for d, err := range t.Diff(ctx, ts, at) {
 			if err != nil {
 				return 0, err
+			}
+			if d.Kind == Deleted && t.expiredAt(at, d.Columns, d.Before) {
+				continue // it would be absent again
 			}
 			if err := t.undo(b, &d); err != nil {
 				return 0, err
@@ -159,9 +164,20 @@ func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal
 //	read            at 7          │ at 8, again
 //	b                             └─ 9 ──
 //
-// If the table has changed since the state that read returned, replace calls read again with
-// writers blocked. In most cases it has not, and no writer waits for a long read.
+// If the table has changed since the state that read returned, or its rows expire, replace calls read
+// again with writers blocked. In most cases it has not, and no writer waits for a long read.
 func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
+	for {
+		res, err := t.replaceOnce(ctx, b, sync, read)
+		if err != errExpired {
+			return res, err
+		}
+	}
+}
+
+// replaceOnce is replace unless a row that was read has expired before the commit: then it returns
+// errExpired.
+func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
 	s := t.store
 	at, err := read()
 	begin := s.counters.now() // as in the other bulk calls, the commit begins when the rows are known
@@ -183,7 +199,7 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 			w.Release()
 		}
 	}()
-	if w.MaxTimestamp() > at {
+	if w.MaxTimestamp() > at || t.expires() {
 		if err = s.pub.WaitLSN(ctx, s.lastLSN.Load()); err == nil {
 			_, err = read()
 		}
@@ -194,7 +210,9 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 		for _, p := range b.tables {
 			ops, tableSchema = p.ops, p.schema
 		}
-		err = w.Resolve(ops, tableSchema)
+		if err = w.Resolve(ops, tableSchema); t.expires() && errors.Is(err, fault.ErrNotFound) {
+			err = errExpired
+		}
 	}
 	if err != nil {
 		return BulkResult{}, err

@@ -63,12 +63,13 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}
-	// All batches up to the visible timestamp are published, and later ones get a higher timestamp.
-	sn := s.newSnapshot(s.pub.Visible(), opts)
+	// All batches up to this timestamp are published, and later ones get a higher timestamp.
+	sn := s.newSnapshot(s.newest(), opts)
+	s.promise(sn.ts)
 	if s.pins.openAbove(sn, s.sortedTables()) {
 		return sn, nil
 	}
-	ts, _, err := s.now(nil)
+	ts, _, err := s.now(changes{})
 	if err != nil {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}

@@ -32,7 +32,7 @@ type Table struct {
 	views sync.Map    // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
-// TableOption is an option of CreateTable: History, Comment, RowFile. The zero TableOption has no
+// TableOption is an option of CreateTable: History, Comment, RowFile, Expires. The zero TableOption has no
 // effect.
 type TableOption struct{ apply func(*meta.Table) error }
 
@@ -294,13 +294,14 @@ type Properties struct {
 	SchemaVersion uint32
 	Comment       string
 	RowFile       bool
+	Expiry        Expiry
 }
 
 // Properties returns the table's settings.
 func (t *Table) Properties() Properties {
 	row := t.tab.Metadata()
 	p := Properties{ID: hex.EncodeToString(row.TableID[:]), History: HistoryForever, HistoryFloor: row.HistoryFloor, SchemaVersion: row.SchemaVersion, Comment: row.Comment,
-		RowFile: row.RowFile}
+		RowFile: row.RowFile, Expiry: expiryOf(row)}
 	if row.HistorySec >= 0 {
 		p.History = time.Duration(row.HistorySec) * time.Second
 	}

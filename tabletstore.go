@@ -33,6 +33,8 @@ func (ts tabletStore) Wait(ctx context.Context, lsn lsn.LSN) error {
 	return s.pub.WaitLSN(ctx, lsn)
 }
 
+func (ts tabletStore) Timestamp() (mvcc.Timestamp, error) { return ts.s.clock.Now() }
+
 func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 
 // AppendEmpty appends an empty batch and syncs it. It is that of an ingest, which changes any keys

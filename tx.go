@@ -22,7 +22,7 @@ import (
 // A transaction reads the state of its beginning with its own writes applied. It holds no locks:
 // other writers continue, and Commit fails with ErrConflict if one of them has changed a row that
 // the transaction has read, or a row in a range of keys that it has scanned, including rows that did
-// not exist. Inserts, updates, and deletes read whether their row exists, and so do upserts that may
+// not exist, and if a row that it has read has expired since. Inserts, updates, and deletes read whether their row exists, and so do upserts that may
 // be refused: those that lack a column that a new row needs, or set an immutable one. Other upserts
 // and OpDeleteIgnore read nothing. A transaction that writes nothing never conflicts. Changes of
 // schemas and dropped tables are not conflicts.
@@ -50,6 +50,7 @@ type Tx struct {
 	written  map[*Table]*writtenKeys
 	reads    conflict.ReadSet
 	checked  mvcc.Timestamp // nothing in reads has changed up to here
+	until    mvcc.Timestamp // as of here, or later, a row that was read is expired
 	recorded bool           // the store records changes for the transaction
 	ended    bool
 }
@@ -77,12 +78,12 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		return nil, err
 	}
 	defer s.leave()
-	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), written: map[*Table]*writtenKeys{}}
+	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), written: map[*Table]*writtenKeys{}, until: mvcc.Max}
 	from, err := tx.record()
 	if err != nil {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
 	}
-	if s.pub.Visible() >= from {
+	if s.newest() >= from {
 		tx.snapshot, err = s.Snapshot(ctx, Named(txName))
 	} else {
 		tx.snapshot, err = s.SnapshotAt(ctx, from, Named(txName))
@@ -234,13 +235,14 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 	}
 	tx.reads.AddKey(t.tab.Number, look.key)
 	if !tx.wrote(t, look.key) {
-		cells, ok, err := v.Get(look.key, cols, nil)
+		cells, until, ok, err := v.GetUntil(look.key, cols, nil)
 		switch {
 		case err != nil:
 			return fmt.Errorf("oribi: %w", err)
 		case !ok:
 			return look
 		}
+		tx.until = min(tx.until, until)
 		return found(&v, cols, cells)
 	}
 	row, err := tx.row(t, &v, look.key)
@@ -272,7 +274,10 @@ func (tx *Tx) row(t *Table, v *view, key []byte) ([][]byte, error) {
 	if !ok {
 		cells = nil
 	}
-	return tx.batch.after(t, v.TableSchema, key, cells)
+	tx.until = min(tx.until, v.Until(cells))
+	cells, err = tx.batch.after(t, v, key, cells)
+	tx.until = min(tx.until, v.Until(cells))
+	return cells, err
 }
 
 // Insert adds a row. Errors: ErrKeyExists if its key exists; those of Tx.Row.

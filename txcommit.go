@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -21,6 +22,8 @@ func (noSync) tx() {}
 var (
 	// errTxConflict is the cause of an ErrConflict of a transaction.
 	errTxConflict = fmt.Errorf("changed by another writer since the transaction began: %w", fault.ErrConflict)
+	// errTxExpired is the cause if a row that it has read has expired.
+	errTxExpired = fmt.Errorf("a row that was read has expired since: %w", errTxConflict)
 	// errRecheck ends an attempt to commit: there are changes that have to be looked at.
 	errRecheck = errors.New("what was read may have changed")
 )
@@ -50,7 +53,7 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 			commit = append(commit, o)
 		}
 	}
-	if !tx.reads.Empty() {
+	if !tx.reads.Empty() || tx.until < mvcc.Max {
 		tx.batch.check = tx.check
 	}
 	for {
@@ -77,6 +80,11 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 // before the commit: the rest, of write batches that come in between, is left to the commit.
 func (tx *Tx) validate() error {
 	s := tx.store
+	if tx.until < mvcc.Max {
+		if now, err := s.clock.Now(); err != nil || tx.until <= now {
+			return cmp.Or(err, errTxExpired)
+		}
+	}
 	for !tx.reads.Empty() {
 		s.appendMu.Lock()
 		changes := s.recent.Since(tx.checked)
@@ -96,9 +104,12 @@ func (tx *Tx) validate() error {
 	return nil
 }
 
-// check returns errRecheck if what the transaction has read may have changed since validate. It is
-// called in the critical section of the commit, so it does not look through many changes.
-func (tx *Tx) check() error {
+// check returns errRecheck if what the transaction has read may have changed between validate and
+// ts. It is called in the critical section of the commit, so it does not look through many changes.
+func (tx *Tx) check(ts mvcc.Timestamp) error {
+	if tx.until <= ts {
+		return errTxExpired
+	}
 	changes := tx.store.recent.Since(tx.checked)
 	if changes.Len() > fewChanges || changes.Complete > tx.checked || len(changes.Unknown(&tx.reads)) > 0 {
 		return errRecheck

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/conflict"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -34,6 +35,10 @@ func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 		slices.Reverse(own)
 	}
 	o.Keys = true
+	clock := v.Clock()
+	if clock >= 0 {
+		o.Columns = append(slices.Clip(o.Columns), clock)
+	}
 	if len(own) > 0 {
 		o.Limit = 0 // of the rows on disk, more may be needed
 	}
@@ -44,9 +49,36 @@ func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 	if len(own) > 0 {
 		it = &ownWrites{base: it, tx: tx, table: t, view: view{View: v.Ref()}, o: o, own: own}
 	}
+	if clock >= 0 {
+		it = &expiringRows{Iterator: it, tx: tx, view: v.View}
+	}
 	sc.tracked = &trackedScan{Iterator: it, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper), descending: o.Descending, left: sc.o.limit}
 	return sc.tracked, nil
 }
+
+// expiringRows are rows of a transaction's scan with one column more, by which they expire. It
+// removes the column.
+type expiringRows struct {
+	scan.Iterator
+	tx   *Tx
+	view tablet.View
+	b    batch.RecordBatch
+}
+
+func (r *expiringRows) Next() bool {
+	if !r.Iterator.Next() {
+		return false
+	}
+	r.b = *r.Iterator.Batch()
+	n := len(r.b.Columns) - 1
+	for i := r.b.Selection.Next(0); i >= 0; i = r.b.Selection.Next(i + 1) {
+		r.tx.until = min(r.tx.until, r.view.UntilCell(r.b.Columns[n].Cell(i)))
+	}
+	r.b.Columns, r.b.Schema = r.b.Columns[:n], r.b.Schema[:n]
+	return true
+}
+
+func (r *expiringRows) Batch() *batch.RecordBatch { return &r.b }
 
 // trackedScan narrows a range of a transaction's read set to what was read.
 type trackedScan struct {

@@ -162,6 +162,17 @@ func (p *Publisher) FirstUnpublished() lsn.LSN {
 	return p.pending[0].lsn
 }
 
+// Complete returns a timestamp up to which every batch is published that was started so far, and
+// reports whether any batch is left that is not: then it is the highest such timestamp.
+func (p *Publisher) Complete() (ts Timestamp, pending bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pending) == 0 {
+		return p.Visible(), false
+	}
+	return Before(p.pending[0].ts).Newest(), true
+}
+
 // WaitLSN waits until every batch started so far with an LSN of at most lsn is published. Errors:
 // ctx.Err(); ErrPoisoned; ErrClosed.
 func (p *Publisher) WaitLSN(ctx context.Context, lsn lsn.LSN) error {

@@ -24,8 +24,11 @@ const (
 
 // FromTime returns the first timestamp of t's microsecond: Min for times before 1970, Max for times
 // from the year 2112 on.
-func FromTime(t time.Time) Timestamp {
-	us := t.UnixMicro()
+func FromTime(t time.Time) Timestamp { return FromMicros(t.UnixMicro()) }
+
+// FromMicros returns the first timestamp of a microsecond since 1970: Min for those before, Max for
+// those from the year 2112 on.
+func FromMicros(us int64) Timestamp {
 	switch {
 	case us < 0:
 		return Min
@@ -40,6 +43,9 @@ func EndOf(t time.Time) Timestamp { return FromTime(t) | (1<<logicalBits - 1) }
 
 // Time returns the physical part.
 func (ts Timestamp) Time() time.Time { return time.UnixMicro(int64(ts >> logicalBits)).UTC() }
+
+// Micros returns the physical part in microseconds since 1970.
+func (ts Timestamp) Micros() int64 { return int64(ts >> logicalBits) }
 
 // String formats the number and its time.
 func (ts Timestamp) String() string {

@@ -42,6 +42,7 @@ type TableRow struct {
 	AutoIncrement    int64                  `protobuf:"varint,13,opt,name=auto_increment,json=autoIncrement,proto3" json:"auto_increment,omitempty"` // the highest value that inserts up to flushed_lsn, and ingests, have in that column
 	RowFile          bool                   `protobuf:"varint,14,opt,name=row_file,json=rowFile,proto3" json:"row_file,omitempty"`                   // new rowsets get a row file
 	Forms            []*ColumnForm          `protobuf:"bytes,15,rep,name=forms,proto3" json:"forms,omitempty"`                                       // columns with a compression that Kudu does not have
+	Expiry           []*ExpiryRow           `protobuf:"bytes,16,rep,name=expiry,proto3" json:"expiry,omitempty"`                                     // ascending in time; without any, rows do not expire
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -181,6 +182,90 @@ func (x *TableRow) GetForms() []*ColumnForm {
 	return nil
 }
 
+func (x *TableRow) GetExpiry() []*ExpiryRow {
+	if x != nil {
+		return x.Expiry
+	}
+	return nil
+}
+
+// ExpiryRow says when rows expire, as of the timestamps from its own to that of the next one.
+type ExpiryRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          uint64                 `protobuf:"fixed64,1,opt,name=from,proto3" json:"from,omitempty"`       // timestamp
+	None          bool                   `protobuf:"varint,2,opt,name=none,proto3" json:"none,omitempty"`        // rows do not expire; the fields below are not set
+	Column        int32                  `protobuf:"varint,3,opt,name=column,proto3" json:"column,omitempty"`    // id
+	Age           int64                  `protobuf:"varint,4,opt,name=age,proto3" json:"age,omitempty"`          // microseconds after the column's time
+	Stopped       uint64                 `protobuf:"fixed64,5,opt,name=stopped,proto3" json:"stopped,omitempty"` // no row expires after this timestamp; 0: they do
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpiryRow) Reset() {
+	*x = ExpiryRow{}
+	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpiryRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpiryRow) ProtoMessage() {}
+
+func (x *ExpiryRow) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpiryRow.ProtoReflect.Descriptor instead.
+func (*ExpiryRow) Descriptor() ([]byte, []int) {
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ExpiryRow) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *ExpiryRow) GetNone() bool {
+	if x != nil {
+		return x.None
+	}
+	return false
+}
+
+func (x *ExpiryRow) GetColumn() int32 {
+	if x != nil {
+		return x.Column
+	}
+	return 0
+}
+
+func (x *ExpiryRow) GetAge() int64 {
+	if x != nil {
+		return x.Age
+	}
+	return 0
+}
+
+func (x *ExpiryRow) GetStopped() uint64 {
+	if x != nil {
+		return x.Stopped
+	}
+	return 0
+}
+
 // ColumnForm is how the cells of a column are stored beyond what Kudu's messages can say.
 type ColumnForm struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -192,7 +277,7 @@ type ColumnForm struct {
 
 func (x *ColumnForm) Reset() {
 	*x = ColumnForm{}
-	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	mi := &file_oribi_store_meta_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -204,7 +289,7 @@ func (x *ColumnForm) String() string {
 func (*ColumnForm) ProtoMessage() {}
 
 func (x *ColumnForm) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[1]
+	mi := &file_oribi_store_meta_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -217,7 +302,7 @@ func (x *ColumnForm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnForm.ProtoReflect.Descriptor instead.
 func (*ColumnForm) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{1}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ColumnForm) GetColumn() int32 {
@@ -255,7 +340,7 @@ type RowSetRow struct {
 
 func (x *RowSetRow) Reset() {
 	*x = RowSetRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	mi := &file_oribi_store_meta_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -267,7 +352,7 @@ func (x *RowSetRow) String() string {
 func (*RowSetRow) ProtoMessage() {}
 
 func (x *RowSetRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[2]
+	mi := &file_oribi_store_meta_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -280,7 +365,7 @@ func (x *RowSetRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowSetRow.ProtoReflect.Descriptor instead.
 func (*RowSetRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{2}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RowSetRow) GetData() *RowSetDataPB {
@@ -380,7 +465,7 @@ type BirthRow struct {
 
 func (x *BirthRow) Reset() {
 	*x = BirthRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[3]
+	mi := &file_oribi_store_meta_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -392,7 +477,7 @@ func (x *BirthRow) String() string {
 func (*BirthRow) ProtoMessage() {}
 
 func (x *BirthRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[3]
+	mi := &file_oribi_store_meta_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -405,7 +490,7 @@ func (x *BirthRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BirthRow.ProtoReflect.Descriptor instead.
 func (*BirthRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{3}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BirthRow) GetFirst() uint32 {
@@ -442,7 +527,7 @@ type StoreRow struct {
 
 func (x *StoreRow) Reset() {
 	*x = StoreRow{}
-	mi := &file_oribi_store_meta_proto_msgTypes[4]
+	mi := &file_oribi_store_meta_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +539,7 @@ func (x *StoreRow) String() string {
 func (*StoreRow) ProtoMessage() {}
 
 func (x *StoreRow) ProtoReflect() protoreflect.Message {
-	mi := &file_oribi_store_meta_proto_msgTypes[4]
+	mi := &file_oribi_store_meta_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +552,7 @@ func (x *StoreRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRow.ProtoReflect.Descriptor instead.
 func (*StoreRow) Descriptor() ([]byte, []int) {
-	return file_oribi_store_meta_proto_rawDescGZIP(), []int{4}
+	return file_oribi_store_meta_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StoreRow) GetDefaultHistorySec() int64 {
@@ -502,7 +587,7 @@ var File_oribi_store_meta_proto protoreflect.FileDescriptor
 
 const file_oribi_store_meta_proto_rawDesc = "" +
 	"\n" +
-	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\x9f\x04\n" +
+	"\x16oribi/store/meta.proto\x12\voribi.store\x1a\x17oribi/kudu/common.proto\x1a\x17oribi/kudu/tablet.proto\"\xcf\x04\n" +
 	"\bTableRow\x121\n" +
 	"\x06schema\x18\x01 \x01(\v2\x14.oribi.kudu.SchemaPBH\x00R\x06schema\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -520,8 +605,15 @@ const file_oribi_store_meta_proto_rawDesc = "" +
 	"\acomment\x18\f \x01(\tR\acomment\x12%\n" +
 	"\x0eauto_increment\x18\r \x01(\x03R\rautoIncrement\x12\x19\n" +
 	"\brow_file\x18\x0e \x01(\bR\arowFile\x12-\n" +
-	"\x05forms\x18\x0f \x03(\v2\x17.oribi.store.ColumnFormR\x05formsB\t\n" +
-	"\a_schema\"F\n" +
+	"\x05forms\x18\x0f \x03(\v2\x17.oribi.store.ColumnFormR\x05forms\x12.\n" +
+	"\x06expiry\x18\x10 \x03(\v2\x16.oribi.store.ExpiryRowR\x06expiryB\t\n" +
+	"\a_schema\"w\n" +
+	"\tExpiryRow\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x06R\x04from\x12\x12\n" +
+	"\x04none\x18\x02 \x01(\bR\x04none\x12\x16\n" +
+	"\x06column\x18\x03 \x01(\x05R\x06column\x12\x10\n" +
+	"\x03age\x18\x04 \x01(\x03R\x03age\x12\x18\n" +
+	"\astopped\x18\x05 \x01(\x06R\astopped\"F\n" +
 	"\n" +
 	"ColumnForm\x12\x16\n" +
 	"\x06column\x18\x01 \x01(\x05R\x06column\x12 \n" +
@@ -565,27 +657,29 @@ func file_oribi_store_meta_proto_rawDescGZIP() []byte {
 	return file_oribi_store_meta_proto_rawDescData
 }
 
-var file_oribi_store_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_oribi_store_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_oribi_store_meta_proto_goTypes = []any{
 	(*TableRow)(nil),     // 0: oribi.store.TableRow
-	(*ColumnForm)(nil),   // 1: oribi.store.ColumnForm
-	(*RowSetRow)(nil),    // 2: oribi.store.RowSetRow
-	(*BirthRow)(nil),     // 3: oribi.store.BirthRow
-	(*StoreRow)(nil),     // 4: oribi.store.StoreRow
-	(*SchemaPB)(nil),     // 5: oribi.kudu.SchemaPB
-	(*RowSetDataPB)(nil), // 6: oribi.kudu.RowSetDataPB
+	(*ExpiryRow)(nil),    // 1: oribi.store.ExpiryRow
+	(*ColumnForm)(nil),   // 2: oribi.store.ColumnForm
+	(*RowSetRow)(nil),    // 3: oribi.store.RowSetRow
+	(*BirthRow)(nil),     // 4: oribi.store.BirthRow
+	(*StoreRow)(nil),     // 5: oribi.store.StoreRow
+	(*SchemaPB)(nil),     // 6: oribi.kudu.SchemaPB
+	(*RowSetDataPB)(nil), // 7: oribi.kudu.RowSetDataPB
 }
 var file_oribi_store_meta_proto_depIdxs = []int32{
-	5, // 0: oribi.store.TableRow.schema:type_name -> oribi.kudu.SchemaPB
-	1, // 1: oribi.store.TableRow.forms:type_name -> oribi.store.ColumnForm
-	6, // 2: oribi.store.RowSetRow.data:type_name -> oribi.kudu.RowSetDataPB
-	3, // 3: oribi.store.RowSetRow.births:type_name -> oribi.store.BirthRow
-	1, // 4: oribi.store.RowSetRow.forms:type_name -> oribi.store.ColumnForm
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	6, // 0: oribi.store.TableRow.schema:type_name -> oribi.kudu.SchemaPB
+	2, // 1: oribi.store.TableRow.forms:type_name -> oribi.store.ColumnForm
+	1, // 2: oribi.store.TableRow.expiry:type_name -> oribi.store.ExpiryRow
+	7, // 3: oribi.store.RowSetRow.data:type_name -> oribi.kudu.RowSetDataPB
+	4, // 4: oribi.store.RowSetRow.births:type_name -> oribi.store.BirthRow
+	2, // 5: oribi.store.RowSetRow.forms:type_name -> oribi.store.ColumnForm
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_oribi_store_meta_proto_init() }
@@ -596,14 +690,14 @@ func file_oribi_store_meta_proto_init() {
 	file_oribi_kudu_common_proto_init()
 	file_oribi_kudu_tablet_proto_init()
 	file_oribi_store_meta_proto_msgTypes[0].OneofWrappers = []any{}
-	file_oribi_store_meta_proto_msgTypes[2].OneofWrappers = []any{}
+	file_oribi_store_meta_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_oribi_store_meta_proto_rawDesc), len(file_oribi_store_meta_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -47,6 +47,7 @@ var floors = map[string]int{
 	"internal/encoding":     3,
 	"change":                3,
 	"internal/celltext":     3,
+	"internal/expiry":       3,
 	"internal/lineitemtest": 3,
 	"internal/where":        4,
 	"internal/aggregate":    4,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/lsn"
@@ -55,7 +56,8 @@ type Table struct {
 	NextRowSetID  uint64
 	Comment       string // valid UTF-8
 	RowFile       bool   // new rowsets get a row file
-	AutoIncrement int64  // highest value of the auto-incrementing column among ingested rows and inserts up to FlushedLSN
+	Expiry        expiry.Rules
+	AutoIncrement int64 // highest value of the auto-incrementing column among ingested rows and inserts up to FlushedLSN
 }
 
 // Encode returns the value of the table's row.
@@ -76,6 +78,7 @@ func (t *Table) Encode() []byte {
 		AutoIncrement:    t.AutoIncrement,
 		RowFile:          t.RowFile,
 		Forms:            formMessages(t.Schema),
+		Expiry:           expiryMessages(t.Expiry),
 	})
 }
 
@@ -135,6 +138,9 @@ func DecodeTable(value []byte) (*Table, error) {
 		if c := &t.Schema.Columns[i]; c.ID >= t.NextColumnID {
 			return nil, fault.Corruptf("metadata: table %d: column %q has id %d, the next one is %d", t.Number, c.Name, c.ID, t.NextColumnID)
 		}
+	}
+	if t.Expiry, err = expiryRules(t.Schema, m.Expiry); err != nil {
+		return nil, fmt.Errorf("metadata: table %d: %w", t.Number, err)
 	}
 	return t, nil
 }

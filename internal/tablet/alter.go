@@ -11,7 +11,8 @@ import (
 )
 
 // Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes
-// Schema, NextColumnID, HistorySec, RowFile and Comment. If it returns an error, nothing changes.
+// Schema, NextColumnID, HistorySec, RowFile, Comment and Expiry, to which it may add an entry from
+// mvcc.Max: one that begins with the alteration. If it returns an error, nothing changes.
 // Readers continue with the schema that they began with. The table's writers wait while the rest of
 // memory, about 1 MiB, is written and committed. Schemas change rarely, and writers would have to
 // start over with the new schema anyway.
@@ -45,10 +46,17 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 		return err
 	}
 	defer j.end()
+	if len(row.Expiry) > len(old.Expiry) {
+		publish, err := t.beginRule(&row)
+		if err != nil {
+			return err
+		}
+		defer publish()
+	}
 	j.takeMemory()
 	e := &j.edit
 	e.Confirm = true // the log does not contain schema changes
-	tableSchema := newTableSchema(row.Schema, row.SchemaVersion)
+	tableSchema := tableSchemaOf(&row)
 	e.Alter = &alteration{row: &row, schema: tableSchema, mem: t.newMem(tableSchema)}
 	if e.Frozen != nil {
 		e.Kind, e.Why = compaction.Flush, "the schema changes"

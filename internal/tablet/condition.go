@@ -39,13 +39,13 @@ func (c *Condition) holds(s *schema.Schema, cells [][]byte) bool {
 // check returns an error that wraps ErrConflict if the condition of operation i is not met. The
 // operation's key is at p. again reports whether the batch has an earlier operation on the key.
 func (w *Write) check(i int, p position, again bool) error {
-	c := w.ops[i].Check
+	c, exists := w.ops[i].Check, w.exists(p)
 	switch {
-	case c.Absent && p.live:
+	case c.Absent && exists:
 		return fmt.Errorf("condition not met: the row exists: %w", fault.ErrConflict)
 	case c.Absent:
 		return nil
-	case !p.live:
+	case !exists:
 		return fmt.Errorf("condition not met: the row does not exist: %w", fault.ErrConflict)
 	}
 	if c.Filter.All() {

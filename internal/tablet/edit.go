@@ -137,6 +137,7 @@ func (e *Edit) tableRow(row *meta.Table, nextRowSet uint64) *meta.Table {
 	}
 	next.NextRowSetID = nextRowSet
 	next.HistoryFloor = max(row.HistoryFloor, next.HistoryFloor, e.Floor)
+	next.Expiry = next.Expiry.Since(next.HistoryFloor)
 	next.FlushedLSN = max(row.FlushedLSN, next.FlushedLSN, e.FlushedLSN)
 	next.AutoIncrement = max(row.AutoIncrement, next.AutoIncrement, e.AutoIncrement)
 	return &next

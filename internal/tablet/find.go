@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -18,6 +19,8 @@ type position struct {
 	mem  *memrowset.MemRowSet // nil: it is in set
 	set  *rowset.DiskRowSet
 	row  batch.Ordinal
+
+	expires mvcc.Timestamp // as of when the row is expired; set if the table's rows expire
 }
 
 // find returns the position of the live version of a key: in the MemRowSets, else in the rowsets
@@ -92,7 +95,7 @@ func (w *Write) findAll() ([]position, error) {
 		}
 		w.before[i] = -1
 		var err error
-		if positions[i], err = w.state.find(w.probes[i]); err != nil {
+		if positions[i], err = w.find(w.probes[i]); err != nil {
 			return nil, err
 		}
 	}

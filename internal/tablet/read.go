@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -38,6 +39,10 @@ type View struct {
 	table string
 	state *tabletState
 	snap  mvcc.Snapshot
+
+	expires bool        // some rows may be expired as of snap: those for which expired is true
+	expired expiry.Test // on column clock
+	clock   int
 }
 
 // View acquires the current state of the table. The snapshot must have been taken before: a later
@@ -53,7 +58,9 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 		st.release()
 		return View{}, err
 	}
-	return View{TableSchema: st.schema, table: t.Name(), state: st, snap: snap}, nil
+	v := View{TableSchema: st.schema, table: t.Name(), state: st, snap: snap}
+	v.setExpired()
+	return v, nil
 }
 
 // Ref returns another reference to the state, which is released separately.
@@ -68,6 +75,15 @@ func (v View) Release() { v.state.release() }
 // Get appends the cells cols of the row with an encoded key to dst. If there is no such row, found
 // is false and dst is returned unchanged. Cells are never overwritten; a nil cell is NULL.
 func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
+	if !v.expires {
+		return v.stored(key, cols, dst)
+	}
+	cells, _, found, err = v.GetUntil(key, cols, dst)
+	return cells, found, err
+}
+
+// stored is Get of a row that may be expired.
+func (v View) stored(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	st := v.state
 	for _, m := range st.mems {
 		if row, live := m.Get(key, v.snap, nil); live {
@@ -95,9 +111,13 @@ func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found b
 	return dst, false, nil
 }
 
-// Has reports whether there is a row with an encoded key. It reads no other column, and allocates
-// nothing if there is none.
+// Has reports whether there is a row with an encoded key. It reads no other column, except that by
+// which rows expire, and allocates nothing if there is none.
 func (v View) Has(key []byte) (bool, error) {
+	if v.expires {
+		_, _, found, err := v.GetUntil(key, nil, nil)
+		return found, err
+	}
 	st := v.state
 	for _, m := range st.mems {
 		if m.Has(key, v.snap) {
@@ -126,7 +146,9 @@ func (v View) Has(key []byte) (bool, error) {
 func (v View) Explain(key []byte) (rowset.Trace, error) {
 	var tr rowset.Trace
 	for _, m := range v.state.mems {
-		if _, tr.InMemory = m.Get(key, v.snap, nil); tr.InMemory {
+		var row []byte
+		if row, tr.InMemory = m.Get(key, v.snap, nil); tr.InMemory {
+			tr.Expired = v.expires && v.expired.Expired(v.RowFormat.Cell(row, v.clock))
 			return tr, nil
 		}
 	}
@@ -146,7 +168,7 @@ func (v View) Explain(key []byte) (rowset.Trace, error) {
 			}
 		}
 		if step.Found {
-			if step.Live, err = d.Has(p, v.snap); err != nil {
+			if step.Live, step.Expired, err = v.liveIn(d, p); err != nil {
 				return tr, err
 			}
 		}
@@ -155,8 +177,19 @@ func (v View) Explain(key []byte) (rowset.Trace, error) {
 	return tr, nil
 }
 
+// liveIn reports whether a rowset has a live row with a key, and whether that is expired.
+func (v View) liveIn(d *rowset.DiskRowSet, p bloom.Probe) (live, expired bool, err error) {
+	if !v.expires {
+		live, err = d.Has(p, v.snap)
+		return live, false, err
+	}
+	cells, live, err := d.Get(p, v.snap, []int{v.clock}, nil)
+	return live, live && v.expired.Expired(cells[0]), err
+}
+
 // Scan returns the rows of a request: if ordered, in key order over all stores, which may descend;
-// otherwise one store after the other. The iterator releases v at Close.
+// otherwise one store after the other. The iterator releases v at Close. Rows that are expired are
+// among them, unless the filter excludes them (see Alive).
 //
 // Scan uses the schema and the snapshot of v and ignores those in the options. v is released if
 // Scan returns an error. Errors: those of scan.NewRequest. A range of row IDs is refused, because

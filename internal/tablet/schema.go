@@ -2,6 +2,8 @@ package tablet
 
 import (
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/expiry"
+	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -18,12 +20,21 @@ type TableSchema struct {
 	RowFormat *change.RowFormat // of row images
 	Encoder   *keyenc.Encoder   // of keys; the encoding is the same in all versions
 	All       []int             // indexes of all columns: 0, 1, …
+	Expiry    expiry.Rules      // when rows expire
 
 	immutable   bool // the schema has an immutable column
 	replaceable bool // an upsert of all columns replaces a row: it can set each non-key column, and there is one
 	auto        int  // index of the auto-incrementing column; −1 = none
 }
 
+// tableSchemaOf returns the schema in a table's metadata row.
+func tableSchemaOf(row *meta.Table) *TableSchema {
+	sc := newTableSchema(row.Schema, row.SchemaVersion)
+	sc.Expiry = row.Expiry
+	return sc
+}
+
+// newTableSchema returns the schema of a table whose rows do not expire.
 func newTableSchema(s *schema.Schema, version uint32) *TableSchema {
 	sc := &TableSchema{Schema: s, Version: version, RowFormat: change.NewRowFormat(s), Encoder: keyenc.NewEncoder(s), All: make([]int, len(s.Columns)),
 		auto: s.AutoIncrement()}

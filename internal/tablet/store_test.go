@@ -174,6 +174,8 @@ func (w *testStore) HistoryFloor(*Tablet, int64) mvcc.Timestamp { return w.floor
 
 func (w *testStore) Now() mvcc.Timestamp { return w.present }
 
+func (w *testStore) Timestamp() (mvcc.Timestamp, error) { return timestampOf(w.lsn), nil }
+
 func (w *testStore) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
 
 // AppendEmpty logs an empty batch.

@@ -69,6 +69,8 @@ type Store interface {
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
 	// Now returns the present time; 0 if the clock is not a physical one.
 	Now() mvcc.Timestamp
+	// Timestamp returns a timestamp above those of all write batches so far. Later ones are above it.
+	Timestamp() (mvcc.Timestamp, error)
 	// NextJob returns the number of a new job.
 	NextJob() uint64
 	// Event is called when a flush, compaction or ingest begins, in the middle of it, and after it
@@ -170,7 +172,7 @@ type cutover struct {
 // opened at once, all other files when they are needed.
 func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
 	t := &Tablet{opts: o, Number: row.Number}
-	tableSchema := newTableSchema(row.Schema, row.SchemaVersion)
+	tableSchema := tableSchemaOf(row)
 	t.metadata.Store(row)
 	t.auto = row.AutoIncrement
 	t.nextID.Store(row.NextRowSetID)

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
@@ -83,6 +84,12 @@ type Write struct {
 	partial bool     // refused operations are left out
 	serial  bool     // t.autoMu is held
 	Refused []*change.RowError
+
+	expires bool           // rows of the table expire, by rule
+	rule    expiry.Rule    // on column clock
+	clock   int            // see rule
+	now     mvcc.Timestamp // the operations are decided as of this time
+	until   mvcc.Timestamp // as of this time, or a later one, they may be decided in another way
 }
 
 // writes has released Writes, whose slices are empty but keep their memory.
@@ -106,8 +113,11 @@ func (w *Write) recycle() {
 type target struct {
 	kind change.Kind // 0 = nothing
 	list change.List // of an update
-	at   position    // of an update or delete
+	at   position    // of an update or delete; of an insert, if it is live, that of an expired row, which is deleted first
 }
+
+// overExpired reports whether the operation inserts a row in place of an expired one.
+func (to *target) overExpired() bool { return to.kind == change.Insert && to.at.live }
 
 const stripeCount = 1 << 12
 
@@ -199,6 +209,9 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 	if err := w.assign(); err != nil {
 		return err
 	}
+	if err := w.startExpiry(); err != nil {
+		return err
+	}
 	w.probes = slices.Grow(w.probes, len(ops))
 	for i := range ops {
 		w.probes = append(w.probes, bloom.MakeProbe(ops[i].Key))
@@ -258,7 +271,7 @@ func (w *Write) resolve() error {
 			}
 			p = positions[j]
 		case !appends:
-			if p, err = w.state.find(w.probes[i]); err != nil {
+			if p, err = w.find(w.probes[i]); err != nil {
 				return fmt.Errorf("table %q: %w", w.t.Name(), err)
 			}
 		}
@@ -295,14 +308,15 @@ func (w *Write) resolve() error {
 func (w *Write) decide(i int, p position) (after position, err error) {
 	op, to := &w.ops[i], &w.targets[i]
 	to.at = p
+	exists := w.exists(p)
 	switch op.Kind {
 	case Insert, InsertIgnore, Upsert, UpsertIgnore:
 		switch {
-		case !p.live && op.Lacks != "":
+		case !exists && op.Lacks != "":
 			return p, ErrNotSet
-		case !p.live:
-			*to = target{kind: change.Insert}
-			return position{live: true, mem: w.state.mem}, nil
+		case !exists:
+			to.kind = change.Insert
+			return position{live: true, mem: w.state.mem, expires: w.expiryOfRow(op.Body)}, nil
 		case op.Kind == Insert:
 			return p, fault.ErrKeyExists
 		case op.Kind == InsertIgnore:
@@ -310,10 +324,12 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 		}
 		if op.Set == nil && w.state.schema.replaceable {
 			to.kind = change.Replace
+			p.expires = w.expiryOfRow(op.Body)
 			return p, nil
 		}
 		if to.list, err = w.updateOf(op); to.list != nil {
 			to.kind = change.Update
+			p.expires = w.expiryAfter(p, to.list)
 		}
 		return p, err
 	case Update, UpdateIgnore:
@@ -322,14 +338,15 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 			w.column = column
 			return p, err
 		}
-		if p.live {
+		if exists {
 			if to.list = list; len(list) > 0 { // else its columns were dropped, or are immutable
 				to.kind = change.Update
+				p.expires = w.expiryAfter(p, list)
 			}
 			return p, nil
 		}
 	case Delete, DeleteIgnore:
-		if p.live {
+		if exists {
 			to.kind = change.Delete
 			return position{}, nil
 		}
@@ -440,6 +457,11 @@ func (w *Write) Record(r *record.Writer) {
 		case 0:
 			continue
 		case change.Insert, change.Replace:
+			if to.overExpired() {
+				op.Kind, op.Body = change.Delete, nil
+				r.Add(op)
+				op.Kind = to.kind
+			}
 			op.Body = w.ops[i].Body
 		case change.Update:
 			op.Body = to.list
@@ -470,11 +492,16 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 			w.list = change.AppendReplace(w.list[:0], w.ops[i].Body)
 			list = w.list
 		}
-		if at := to.at; at.mem == nil {
-			at.set.Apply(at.row, ts, lsn, list)
-		} else if !at.mem.Mutate(w.ops[i].Key, ts, lsn, list) {
-			panic(fmt.Sprintf("tablet: table %q: locked row %x is gone", w.t.Name(), w.ops[i].Key))
-		}
+		w.change(i, ts, lsn, list)
+	}
+}
+
+// change applies a change to the row of operation i, where Prepare has found it.
+func (w *Write) change(i int, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
+	if at := w.targets[i].at; at.mem == nil {
+		at.set.Apply(at.row, ts, lsn, list)
+	} else if !at.mem.Mutate(w.ops[i].Key, ts, lsn, list) {
+		panic(fmt.Sprintf("tablet: table %q: locked row %x is gone", w.t.Name(), w.ops[i].Key))
 	}
 }
 
@@ -482,10 +509,17 @@ func (w *Write) Apply(ts mvcc.Timestamp, lsn lsn.LSN) {
 const insertRun = 256
 
 // insert applies the run of inserts that begins at the k-th operation in key order, and returns its
-// length. The keys of a run differ: between two inserts of a key there is a delete of it.
+// length. The keys of a run differ: between two inserts of a key there is a delete of it, which an
+// insert in place of an expired row has at its beginning.
 func (w *Write) insert(k int, ts mvcc.Timestamp, lsn lsn.LSN) int {
+	if i := w.nth(k); w.targets[i].overExpired() {
+		w.change(i, ts, lsn, deleteList)
+	}
 	n := 1
-	for n < insertRun && k+n < len(w.ops) && w.targets[w.nth(k+n)].kind == change.Insert {
+	for n < insertRun && k+n < len(w.ops) {
+		if to := &w.targets[w.nth(k+n)]; to.kind != change.Insert || to.overExpired() {
+			break
+		}
 		n++
 	}
 	if n == 1 {

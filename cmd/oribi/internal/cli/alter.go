@@ -66,6 +66,7 @@ var alterFlags = []struct {
 		}
 		return oribi.SetRowFile(text == "on"), nil
 	}},
+	{"expires", "let rows expire by a timestamp column, after an age: c, c:7d, or none", readExpires},
 }
 
 func (a *app) tableAlter() *cobra.Command {
@@ -73,7 +74,7 @@ func (a *app) tableAlter() *cobra.Command {
 	var yes bool
 	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all or none", func(cmd *cobra.Command, args []string) error {
 		if len(list) == 0 {
-			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --default, --encoding, --compression, --history, or --row-file"))
+			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --default, --encoding, --compression, --history, --row-file, or --expires"))
 		}
 		return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
 			if err := keepHistory(t, cmd, yes); err != nil {
@@ -177,6 +178,16 @@ func readCompression(e *schema.Editor, text string) (oribi.Change, error) {
 		return nil, err
 	}
 	return oribi.SetCompression(name, codec), e.Set(name, func(c *schema.Column) error { c.Compression = codec; return nil })
+}
+
+func readExpires(e *schema.Editor, text string) (oribi.Change, error) {
+	x, err := schemafile.ParseExpires(text, func(name string) bool {
+		return e.Set(name, func(*schema.Column) error { return nil }) == nil
+	})
+	if x.Column == "" || err != nil {
+		return oribi.ClearExpires(), err
+	}
+	return oribi.SetExpires(x.Column, x.Age), nil
 }
 
 // pair splits name=value.

@@ -52,7 +52,7 @@ func (a *app) tableList() *cobra.Command {
 func described(t *oribi.Table) *schemafile.Table {
 	s, p := t.Schema(), t.Properties()
 	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
-		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor), RowFile: p.RowFile}
+		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor), RowFile: p.RowFile, Expires: schemafile.Expires(p.Expiry)}
 }
 
 func (a *app) tableDescribe() *cobra.Command {
@@ -95,6 +95,9 @@ func (a *app) describeTable(t *oribi.Table) error {
 	f.plain("on disk", figures.Size(stats.Bytes))
 	f.plain("in memory", figures.Size(stats.MemBytes))
 	f.text("history", when.FormatAge(p.History))
+	if p.Expiry.Column != "" {
+		f.text("expires", schemafile.Expires(p.Expiry).String())
+	}
 	if p.RowFile || stats.RowFiles > 0 {
 		f.text("row files", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.RowFileBytes), stats.RowFiles, stats.RowSets))
 	}

@@ -52,6 +52,9 @@ func createTable(store *oribi.Store, name string, t *schemafile.Table) error {
 	if t.History != 0 {
 		options = append(options, oribi.History(t.History))
 	}
+	if e := t.Expires; e.Column != "" {
+		options = append(options, oribi.Expires(e.Column, e.Age))
+	}
 	_, err = store.CreateTable(name, columns, options...)
 	return err
 }

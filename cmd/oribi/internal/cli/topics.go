@@ -48,6 +48,8 @@ nullable, no default, encoding auto, compression default.
                  space, after table compact --kind recompress or a day
   history        how long old versions are kept: forever, 7d, 15m
   row_file       true: each row is also stored as one piece, for reads by key
+  expires        {"column":"seen","age":"30d"}: rows are absent 30 days after the
+                 time in that column; without age, from that time on
 
 oribi table describe DIR NAME --format json prints a table's schema in this
 form, and oribi table load DIR NAME FILE --create --key COLUMN --dry-run that

@@ -5,7 +5,8 @@
 //	  {"name":"path","type":"string","key":true},
 //	  {"name":"size","type":"int64","nullable":true,"default":0,
 //	   "encoding":"auto","compression":"default","block_size":0,"comment":"bytes"}],
-//	 "history":"7d","comment":"one row a file","row_file":true}
+//	 "history":"7d","comment":"one row a file","row_file":true,
+//	 "expires":{"column":"seen","age":"30d"}}
 //
 // Fields that only describe adds (id, name, schema_version, history_floor, and each column's id)
 // are ignored. Any other unknown field is an error.
@@ -32,6 +33,7 @@ type Table struct {
 	History time.Duration   // 0 = not given, when.Forever = all
 	Comment string
 	RowFile bool
+	Expires Expires
 
 	// Fields that only describe prints; Read ignores them.
 	Name          string
@@ -61,9 +63,11 @@ func Read(text []byte) (*Table, error) {
 			t.Comment, err = readString(w.Value)
 		case "row_file":
 			t.RowFile, err = readBool(w.Value)
+		case "expires":
+			err = t.Expires.read(w.Value)
 		case "id", "name", "schema_version", "history_floor":
 		default:
-			return nil, fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, []string{"columns", "history", "comment", "row_file"}))
+			return nil, fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, []string{"columns", "history", "comment", "row_file", "expires"}))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
@@ -75,6 +79,11 @@ func Read(text []byte) (*Table, error) {
 	// New's other checks are about the columns as a whole.
 	if _, err := schema.New(slices.Clone(t.Columns), t.Keys); err != nil {
 		return nil, err
+	}
+	if t.Expires.Column != "" {
+		if err := t.Expires.check(t.Columns); err != nil {
+			return nil, fmt.Errorf("expires: %w", err)
+		}
 	}
 	return t, nil
 }

@@ -23,6 +23,9 @@ func Append(dst []byte, t *Table) []byte {
 	if t.RowFile {
 		dst = append(dst, `,"row_file":true`...)
 	}
+	if t.Expires.Column != "" {
+		dst = t.Expires.append(append(dst, `,"expires":`...))
+	}
 	dst = append(dst, `,"columns":[`...)
 	for i := range t.Columns {
 		if i > 0 {
