@@ -117,7 +117,7 @@ func BenchmarkInsertMany(b *testing.B) {
 // benchBare inserts only the keys into a tree, for comparison.
 func benchBare(b *testing.B, keys [][]byte) {
 	for b.Loop() {
-		t := btree.NewG(treeDegree, func(a, b []byte) bool { return bytes.Compare(a, b) < 0 })
+		t := btree.NewG(32, func(a, b []byte) bool { return bytes.Compare(a, b) < 0 })
 		for _, key := range keys {
 			t.ReplaceOrInsert(key)
 		}

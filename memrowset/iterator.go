@@ -3,16 +3,14 @@ package memrowset
 import (
 	"bytes"
 
-	"github.com/google/btree"
-
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// walker returns the items of one clone of the tree, in ascending or descending order.
+// walker returns the items of one snapshot of the tree, in ascending or descending order.
 type walker struct {
 	m            *MemRowSet
-	tree         *btree.BTreeG[item]
+	tree         *tree
 	lower, upper []byte // keys in [lower, upper); nil = no bound
 	lowerPrefix  uint64
 	upperPrefix  uint64
@@ -23,7 +21,7 @@ type walker struct {
 }
 
 func (m *MemRowSet) newWalker(lower, upper []byte, descending bool) walker {
-	return walker{m: m, tree: m.clone(), lower: bytes.Clone(lower), upper: bytes.Clone(upper),
+	return walker{m: m, tree: m.snapshot(), lower: bytes.Clone(lower), upper: bytes.Clone(upper),
 		lowerPrefix: keyenc.Head(lower), upperPrefix: keyenc.Head(upper), descending: descending}
 }
 
@@ -95,17 +93,17 @@ func (w *walker) seek(key []byte) {
 func (w *walker) walk(take func(it item) bool) {
 	switch {
 	case w.begun && w.descending:
-		w.tree.DescendLessOrEqual(w.last, take)
+		w.tree.descendFrom(w.last, take)
 	case w.begun:
-		w.tree.AscendGreaterOrEqual(w.last, take)
+		w.tree.ascendFrom(w.last, take)
 	case w.descending && w.upper != nil:
-		w.m.withProbe(w.upper, func(probe item) { w.tree.DescendLessOrEqual(probe, take) })
+		w.m.withProbe(w.upper, func(probe item) { w.tree.descendFrom(probe, take) })
 	case w.descending:
-		w.tree.Descend(take)
+		w.tree.descend(take)
 	case w.lower != nil:
-		w.m.withProbe(w.lower, func(probe item) { w.tree.AscendGreaterOrEqual(probe, take) })
+		w.m.withProbe(w.lower, func(probe item) { w.tree.ascendFrom(probe, take) })
 	default:
-		w.tree.Ascend(take)
+		w.tree.ascend(take)
 	}
 }
 

@@ -30,11 +30,11 @@
 // A Bloom filter over the keys, unless they are mostly inserted in order, makes an insert of a new
 // key walk the tree once: the lookup before it mostly ends at the filter.
 //
-// Scans walk a copy-on-write clone of the tree. The first scan makes it, and all scans share it
-// until the next insert. A scan every 10 ms makes random inserts 1.3 to 1.7 times slower; a clone
+// Scans walk a copy-on-write snapshot of the tree. The first scan makes it, and all scans share it
+// until the next insert. A scan every 10 ms makes random inserts 1.3 to 1.7 times slower; a snapshot
 // for each insert would make them 3 to 10 times slower.
 //
-// Source: tablet spec §9, §13.4. Simpler than Kudu: a plain B-tree with a lock instead of one with
+// Source: tablet spec §9, §13.4. Simpler than Kudu: a B+ tree with a lock instead of one with
 // optimistic locking and version numbers; one set for all inserts, none for transactions; history
 // is read from the newest version back, so reads far in the past visit all later changes.
 package memrowset
@@ -43,8 +43,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-
-	"github.com/google/btree"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/arena"
@@ -55,8 +53,7 @@ import (
 )
 
 const (
-	treeDegree   = 32 // measured: wider nodes make inserts a tenth faster, but copying them during scans costs more
-	treeRowBytes = 32 // memory of the tree per row: an item of 16 bytes in nodes half to full
+	treeRowBytes = 32 // memory of the tree per row: an item of 16 bytes in nodes that are half full to full
 	treeGrowRows = 256
 	insertRun    = 64 // rows that InsertMany adds while it holds the lock: about 10 µs
 )
@@ -68,9 +65,9 @@ type MemRowSet struct {
 	grow      func(n int64)
 
 	mu     sync.RWMutex // guards tree and view, and changes of filter; never held while anything waits
-	tree   *btree.BTreeG[item]
-	view   *btree.BTreeG[item] // clone for scans; nil when an insert made it stale
-	filter keyFilter           // of the keys in tree
+	tree   *tree
+	view   *tree     // snapshot for scans; nil when an insert made it stale
+	filter keyFilter // of the keys in tree
 
 	alloc sync.Mutex // guards arena.Alloc; never held together with mu
 	arena *arena.Arena
@@ -95,7 +92,7 @@ func New(s *schema.Schema, grow func(n int64)) *MemRowSet {
 		grow = func(int64) {}
 	}
 	m := &MemRowSet{schema: s, rowFormat: change.NewRowFormat(s), grow: grow, arena: arena.New(grow)}
-	m.tree = btree.NewG(treeDegree, m.less)
+	m.tree = newTree(m)
 	return m
 }
 
@@ -120,11 +117,11 @@ func (m *MemRowSet) Insert(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, row []byt
 	}
 	ref := m.writeHeader(key, ts, row)
 	m.mu.Lock()
-	_, twice := m.tree.ReplaceOrInsert(item{keyenc.Head(key), ref})
+	added := m.tree.insert(item{keyenc.Head(key), ref})
 	m.view = nil
 	grown := m.addToFilter(key)
 	m.mu.Unlock()
-	if twice {
+	if !added {
 		panic(fmt.Sprintf("memrowset: insert of live key %x", key))
 	}
 	m.added(1, grown)
@@ -149,7 +146,7 @@ func (m *MemRowSet) InsertMany(keys [][]byte, ts mvcc.Timestamp, lsn lsn.LSN, ro
 		grown := int64(0)
 		m.mu.Lock()
 		for i, it := range items[:n] {
-			if _, twice := m.tree.ReplaceOrInsert(it); twice {
+			if !m.tree.insert(it) {
 				m.mu.Unlock()
 				panic(fmt.Sprintf("memrowset: insert of live key %x", keys[i]))
 			}
@@ -169,9 +166,9 @@ func (m *MemRowSet) addToFilter(key []byte) (grown int64) {
 	switch {
 	case m.filter.exists():
 		return m.filter.add(hashKey(key))
-	case m.filter.worthwhile(m.tree.Len()):
+	case m.filter.worthwhile(m.tree.len):
 		var f keyFilter // readers must not see it before it is complete
-		m.tree.Ascend(func(it item) bool {
+		m.tree.ascend(func(it item) bool {
 			grown += f.add(hashKey(m.keyOf(it.ref)))
 			return true
 		})

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"sync/atomic"
 
-	"github.com/google/btree"
-
 	"github.com/oribi-db/oribi/internal/arena"
 	"github.com/oribi-db/oribi/keyenc"
 )
@@ -115,7 +113,7 @@ func (m *MemRowSet) walkTo(key []byte) arena.Ref {
 	if slot, ok := m.probes.take(key); ok {
 		probe.ref = probeBit | arena.Ref(slot)
 		m.mu.RLock()
-		found, _ := m.tree.Get(probe)
+		found, _ := m.tree.get(probe)
 		m.mu.RUnlock()
 		m.probes.drop(slot)
 		return found.ref
@@ -123,7 +121,7 @@ func (m *MemRowSet) walkTo(key []byte) arena.Ref {
 	m.mu.Lock()
 	m.probes.keys[spareProbe] = key
 	probe.ref = probeBit | spareProbe
-	found, _ := m.tree.Get(probe)
+	found, _ := m.tree.get(probe)
 	m.probes.keys[spareProbe] = nil
 	m.mu.Unlock()
 	return found.ref
@@ -133,12 +131,12 @@ func (m *MemRowSet) walkTo(key []byte) arena.Ref {
 func (m *MemRowSet) EndsBefore(key []byte) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	last, ok := m.tree.Max()
+	last, ok := m.tree.max()
 	return !ok || m.before(last, keyenc.Head(key), key)
 }
 
-// clone returns a read-only copy of the current tree. All scans between two inserts share one.
-func (m *MemRowSet) clone() *btree.BTreeG[item] {
+// snapshot returns a snapshot of the current tree. All scans between two inserts share one.
+func (m *MemRowSet) snapshot() *tree {
 	m.mu.RLock()
 	view := m.view
 	m.mu.RUnlock()
@@ -148,7 +146,7 @@ func (m *MemRowSet) clone() *btree.BTreeG[item] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.view == nil {
-		m.view = m.tree.Clone()
+		m.view = m.tree.snapshot()
 	}
 	return m.view
 }
