@@ -15,8 +15,12 @@ import (
 // sync.
 const sinkBuffer = 256 << 10
 
-// sinkBuffers are buffers of that size that no sink uses.
-var sinkBuffers = sync.Pool{New: func() any { return new([sinkBuffer]byte) }}
+// sinkPiece is the size of the pieces of which a buffer has as many as it needs: a wide table has
+// hundreds of sinks.
+const sinkPiece = 32 << 10
+
+// sinkPieces are pieces that no sink uses.
+var sinkPieces = sync.Pool{New: func() any { return new([sinkPiece]byte) }}
 
 // sink takes the bytes of one block. From its first write to a container until it is finished or
 // dropped, no other sink writes there, so the block is contiguous.
@@ -28,8 +32,9 @@ type sink struct {
 	tail []byte // at least the last footerProbe bytes, or all of them
 	err  error  // the first error; nothing is written after it
 
-	buf     []byte            // bytes from written on
-	full    *[sinkBuffer]byte // memory of buf, unless that is small
+	whole   []*[sinkPiece]byte // bytes from written on
+	last    []byte             // bytes after them, up to a piece
+	piece   *[sinkPiece]byte   // memory of last, unless the buffer is small
 	in      *container
 	start   int64 // where the block begins in it
 	written int64
@@ -56,7 +61,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	s.keepTail(p)
 	s.size += int64(len(p))
 	n := len(p)
-	if len(s.buf)+len(p) < sinkBuffer {
+	if s.buffered()+len(p) < sinkBuffer {
 		s.keep(p)
 		return n, nil
 	}
@@ -73,22 +78,44 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// keep appends p to the buffer, which has room for it. Only that of a block that is not small takes
-// the whole size at once: many small blocks may be written at the same time.
+// buffered returns the number of bytes in the buffer.
+func (s *sink) buffered() int { return len(s.whole)*sinkPiece + len(s.last) }
+
+// keep appends p to the buffer. The first piece grows with its bytes, since many small blocks may be
+// written at the same time.
 func (s *sink) keep(p []byte) {
-	if n := len(s.buf) + len(p); s.full == nil && n > sinkBuffer/8 {
-		s.full = sinkBuffers.Get().(*[sinkBuffer]byte)
-		s.buf = append(s.full[:0], s.buf...)
+	if s.piece == nil && len(s.last)+len(p) <= sinkPiece/2 {
+		s.last = append(s.last, p...)
+		return
 	}
-	s.buf = append(s.buf, p...)
+	for s.piece == nil || len(p) > 0 {
+		switch {
+		case s.piece == nil:
+			s.piece = sinkPieces.Get().(*[sinkPiece]byte)
+			s.last = append(s.piece[:0], s.last...)
+		case len(s.last) == sinkPiece:
+			s.whole, s.piece, s.last = append(s.whole, s.piece), nil, nil
+		default:
+			n := min(len(p), sinkPiece-len(s.last))
+			s.last, p = append(s.last, p[:n]...), p[n:]
+		}
+	}
 }
 
 // release drops the buffer.
 func (s *sink) release() {
-	if s.full != nil {
-		sinkBuffers.Put(s.full)
+	s.releaseWhole()
+	if s.piece != nil {
+		sinkPieces.Put(s.piece)
 	}
-	s.buf, s.full = nil, nil
+	s.last, s.piece = nil, nil
+}
+
+func (s *sink) releaseWhole() {
+	for _, p := range s.whole {
+		sinkPieces.Put(p)
+	}
+	s.whole = s.whole[:0]
 }
 
 func (s *sink) keepTail(p []byte) {
@@ -104,8 +131,14 @@ func (s *sink) keepTail(p []byte) {
 
 // flush writes the buffer.
 func (s *sink) flush() error {
-	err := s.put(s.buf)
-	s.buf = s.buf[:0]
+	for _, p := range s.whole {
+		if err := s.put(p[:]); err != nil {
+			return err
+		}
+	}
+	s.releaseWhole()
+	err := s.put(s.last)
+	s.last = s.last[:0]
 	return err
 }
 
@@ -144,7 +177,7 @@ func (s *sink) finish() (blockRow, error) {
 	}
 	m := s.c.m
 	pad := alignUp(s.size, m.state.format.blockSize) - s.size
-	s.buf = append(s.buf, make([]byte, pad)...)
+	s.keep(make([]byte, pad))
 	if err := s.flush(); err != nil {
 		return blockRow{}, err
 	}

@@ -35,7 +35,7 @@ func (w *Writer) finishZone() error {
 	if w.zone == nil {
 		return nil
 	}
-	p, _, err := w.out.writeBlock(w.zone.finish(w.buf[:0]))
+	p, _, err := w.out.writeBlock(w.zone.finish(nil))
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,18 @@ type framer struct {
 	hard      bool // compress for reading
 	checksums bool
 	offset    int64 // bytes of the file so far
-	packed    []byte
+}
+
+// buffers have the payload and the stored form of a cblock while it is written. They belong to no
+// file, since the files of many columns are written at a time.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// reuse returns a buffer to the pool, with the memory that it has grown to.
+func reuse(b *[]byte, grown []byte) {
+	if cap(grown) <= maxPooled {
+		*b = grown[:0]
+		buffers.Put(b)
+	}
 }
 
 // write writes b to the sink unchanged.
@@ -73,8 +84,10 @@ func (f *framer) writeBlock(payload []byte) (BlockPointer, uint32, error) {
 		if len(payload) > maxPayload {
 			return BlockPointer{}, 0, fmt.Errorf("cfile: block %v: cblock of %d bytes, at most %d can be compressed", f.sink.ID(), len(payload), maxPayload)
 		}
+		buf := buffers.Get().(*[]byte)
+		defer func() { reuse(buf, form) }()
 		var err error
-		if form, err = f.pack(payload); err != nil {
+		if form, err = f.pack(*buf, payload); err != nil {
 			return BlockPointer{}, 0, err
 		}
 	}
@@ -95,9 +108,10 @@ func (f *framer) writeForm(form []byte) (BlockPointer, uint32, error) {
 	return p, crc, f.write(form)
 }
 
-// pack returns the stored form in version 2: compressed or, if that does not save a tenth, raw.
-func (f *framer) pack(payload []byte) ([]byte, error) {
-	out := binary.LittleEndian.AppendUint32(f.packed[:0], uint32(len(payload)))
+// pack appends the stored form in version 2 to the empty buf: compressed or, if that does not save a
+// tenth, raw.
+func (f *framer) pack(buf, payload []byte) ([]byte, error) {
+	out := binary.LittleEndian.AppendUint32(buf, uint32(len(payload)))
 	var err error
 	if f.hard {
 		out, err = f.codec.CompressHard(out, payload)
@@ -110,7 +124,6 @@ func (f *framer) pack(payload []byte) ([]byte, error) {
 	if n := len(out) - frameLenV2; n >= len(payload) || n*minGainDen > len(payload)*minGainNum {
 		out = append(out[:frameLenV2], payload...)
 	}
-	f.packed = out
 	return out, nil
 }
 

@@ -50,7 +50,6 @@ type Writer struct {
 	hasNulls  bool
 	prevKey   []byte // value index: encoded last value of the cblock before
 	key, last []byte // memory of keys
-	buf       []byte // memory of a cblock
 	err       error
 }
 
@@ -259,7 +258,9 @@ func (w *Writer) finishBlock() error {
 		w.values.Reset() // AppendStored may have filled the dictionary
 		return nil
 	}
-	buf := w.buf[:0]
+	memory := buffers.Get().(*[]byte)
+	buf := *memory
+	defer func() { reuse(memory, buf) }()
 	if w.arrays != nil {
 		buf = w.arrays.Finish(buf)
 		w.arrays.Reset()
@@ -274,7 +275,6 @@ func (w *Writer) finishBlock() error {
 		w.coded += int64(w.words.Len())
 	}
 	buf = w.values.Finish(buf, batch.Ordinal(w.first))
-	w.buf = buf
 	p, crc, err := w.out.writeBlock(buf)
 	if err != nil {
 		return err
@@ -373,7 +373,7 @@ func (w *Writer) finish() error {
 		footer.ValidxInfo = &kudupb.BTreeInfoPB{RootBlock: root.message()}
 	}
 	if w.words != nil {
-		p, _, err := w.out.writeBlock(w.words.FinishDictionary(w.buf[:0]))
+		p, _, err := w.out.writeBlock(w.words.FinishDictionary(nil))
 		if err != nil {
 			return err
 		}

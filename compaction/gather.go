@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
@@ -14,13 +15,23 @@ type gatherer struct {
 }
 
 func newGatherer(s *schema.Schema) gatherer {
-	return gatherer{batch: batch.New(s.Columns, 0), joined: make([]joined, len(s.Columns))}
+	g := gatherer{batch: batch.New(s.Columns, 0), joined: make([]joined, len(s.Columns))}
+	for i := range g.joined {
+		g.joined[i].most = min(maxJoined, maxAllJoined/len(g.joined))
+	}
+	return g
 }
 
 // rows returns the cells of the window's rows, valid until the next call. Byte strings alias those
 // of the inputs and of the patches.
 func (g *gatherer) rows(w *window) *batch.RecordBatch {
-	g.batch.Len = len(w.keys)
+	n := len(w.keys)
+	g.batch.Len = n
+	for _, p := range w.parts {
+		for i, at := range p.to {
+			p.to[i] = min(at, uint32(n)) // dropped rows go to the cell after the last one
+		}
+	}
 	for i := range g.batch.Columns {
 		g.column(w, i)
 	}
@@ -30,7 +41,8 @@ func (g *gatherer) rows(w *window) *batch.RecordBatch {
 // column gathers column i.
 func (g *gatherer) column(w *window, i int) {
 	v, n := g.batch.Columns[i], len(w.keys)
-	v.Reset(dropped + 1) // one more cell, for rows that are dropped
+	cells := min(1<<bits.Len(uint(n)), batch.WindowRows+1) // at least one more, for rows that are dropped
+	v.Reset(cells)
 	switch width := v.Type.Width(); {
 	case width > 0:
 		for k := range w.parts {
@@ -39,7 +51,7 @@ func (g *gatherer) column(w *window, i int) {
 		v.Data = v.Data[:n*width]
 	case len(w.patches[i]) == 0 && g.joined[i].join(w.parts, i):
 		j := &g.joined[i]
-		v.UseCodes(j.dict, dropped+1)
+		v.UseCodes(j.dict, cells)
 		for k := range w.parts {
 			p := &w.parts[k]
 			p.copyCodes(v.Codes, p.columns[i].Codes, j.base(p.columns[i].Dict))
@@ -116,7 +128,7 @@ func (p *part) copyNulls(dst *batch.Vector, i int) {
 		return
 	}
 	for k, at := range p.to {
-		if at != dropped && !src.Get(p.from+k) {
+		if int(at) < dst.Len && !src.Get(p.from+k) {
 			dst.NeedPresent().Clear(int(at))
 			if dst.Type.Variable() && dst.Dict == nil {
 				dst.Bytes[at] = nil
@@ -125,13 +137,17 @@ func (p *part) copyNulls(dst *batch.Vector, i int) {
 	}
 }
 
-// maxJoined is the number of words up to which dictionaries are joined. The codes of more words
-// save the writer little: it looks up each word once.
-const maxJoined = 1 << 14
+// Dictionaries are joined up to maxJoined words in a column, and maxAllJoined in all columns. The
+// codes of more words save the writer little: it looks up each word once.
+const (
+	maxJoined    = 1 << 14
+	maxAllJoined = 1 << 18
+)
 
 // joined is a dictionary with the words of several others, one after another. A word that is in two
 // of them is in it twice. The inputs' codes, plus the position of their first word, are its codes.
 type joined struct {
+	most  int // words
 	dict  *batch.Dictionary
 	parts []*batch.Dictionary
 	bases []uint32
@@ -157,10 +173,10 @@ func (j *joined) join(parts []part, i int) bool {
 		words += len(parts[k].columns[i].Dict.Words)
 	}
 	switch {
-	case words > maxJoined:
+	case words > j.most:
 		return false
-	case j.dict != nil && words+len(j.dict.Words) > maxJoined:
-		*j = joined{}
+	case j.dict != nil && words+len(j.dict.Words) > j.most:
+		*j = joined{most: j.most}
 	}
 	next := &batch.Dictionary{} // a vector may still refer to the last one
 	if j.dict != nil {

@@ -14,21 +14,27 @@ import (
 //
 // If reading all of them would take more memory than Options.MergeBytes, some are merged first:
 //
-//	rowsets   a b c d e                 over one key, of which three fit
-//	step 1    a b c  → f g              f and g do not overlap: one of them is read at a time
-//	step 2    d e f g → h i
+//	rowsets   a b c d e f g             over one key, of which three fit
+//	step 1    a b c  → h i              h and i do not overlap: one of them is read at a time
+//	step 2    d e f  → j k              not with h and i, so each row is rewritten seldom
+//	step 3    g h i j k → l m n
 //
 // Each step is a merge of its own, with a commit and an event.
 func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force bool) (*Edit, error) {
 	var written int64
 	var between []uint64 // rowsets written by a step for a later one
 	defer func() { t.claims.endCompaction(between) }()
+	var next []uint64 // rowsets of between that wait until all of ids fit
 	for {
 		step, err := t.fitting(ids)
 		if err != nil {
 			return nil, err
 		}
 		last := len(step) == len(ids)
+		if last && len(next) > 0 {
+			ids, next = append(ids, next...), nil
+			continue
+		}
 		var added func([]uint64)
 		if !last {
 			added = func(ids []uint64) {
@@ -47,7 +53,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 		force = true
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id uint64) bool { return slices.Contains(step, id) })
 		for _, a := range e.Added {
-			ids = append(ids, a.Row.ID)
+			next = append(next, a.Row.ID)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package tablet
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -9,7 +10,8 @@ import (
 )
 
 // A merge of overlapping rowsets takes several steps if they do not fit into memory, and gives the
-// same rows. A step has more than two rowsets over one key only if they fit.
+// same rows. A step has more than two rowsets over one key only if they fit, and few steps rewrite
+// one row.
 func TestMergeInSteps(t *testing.T) {
 	const sets, rows = 12, 30
 	for _, fit := range []int{0, 1, 2, 3, 7, 11, 12, 1000} { // rowsets; 0 means any number
@@ -41,10 +43,20 @@ func TestMergeInSteps(t *testing.T) {
 			if one := fit == 0 || fit >= sets; (len(w.events) == 1) != one {
 				t.Errorf("%d steps", len(w.events))
 			}
+			read := int64(0)
 			for i, e := range w.events {
+				for _, in := range e.Inputs {
+					read += in.Rows
+				}
 				l := compaction.Layout{RowSets: e.Inputs}
 				if n := l.MaxHeight(); fit > 0 && n > max(2, fit) || e.Kind != compaction.Merge || e.Err != nil {
 					t.Errorf("step %d: %v, %d rowsets over one key; %v", i, e.Kind, n, e.Err)
+				}
+			}
+			if fit > 0 {
+				passes := math.Ceil(math.Log(sets)/math.Log(float64(max(2, fit)))) + 2 // merged rowsets are larger
+				if times := float64(read) / (sets * rows); times > passes {
+					t.Errorf("each row was rewritten %.1f times, want at most %v", times, passes)
 				}
 			}
 			if got := w.scan(latest, true); !slices.Equal(got, want) {
