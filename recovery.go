@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -13,10 +14,10 @@ import (
 // replay applies the log's write batches to memory, in LSN order from where the metadata needs
 // them. It writes nothing. It skips operations on tables that were dropped.
 func (s *Store) replay() (*wal.Tail, error) {
-	tables := map[uint32]*Table{}
+	tables := map[uint32]*tablet.Replayer{}
 	newest := s.stored.ClockHigh
 	for _, t := range s.tables {
-		tables[t.tab.Number] = t
+		tables[t.tab.Number] = t.tab.Replayer()
 		newest = max(newest, t.tab.MaxTimestamp())
 	}
 	last := mvcc.Min
@@ -36,15 +37,23 @@ func (s *Store) replay() (*wal.Tail, error) {
 		}
 		last = ts
 		s.recovery.Batches++
+		var current *tablet.Replayer
 		_, err = record.Decode(payload, func(op record.Op) error {
 			if t := tables[op.Table]; t != nil {
-				return t.tab.Replay(op, ts, lsn)
+				if current != t && current != nil {
+					current.Flush()
+				}
+				current = t
+				return t.Apply(op, ts, lsn)
 			}
 			if op.Table >= s.stored.NextTable {
 				return fault.Corruptf("log: lsn %d: table %d was never made", lsn, op.Table)
 			}
 			return nil
 		})
+		if current != nil {
+			current.Flush()
+		}
 		return err
 	})
 	if err != nil {

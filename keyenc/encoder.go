@@ -2,6 +2,7 @@ package keyenc
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
@@ -78,9 +79,15 @@ func (e *Encoder) AppendCell(dst []byte, i int, cell []byte) []byte {
 // Decode decodes a key into one cell for each key column. The caller owns the cells. It returns
 // ErrCorrupt for bytes that AppendKey never produces. Source: tablet spec §3.3.
 func (e *Encoder) Decode(key []byte) (cells [][]byte, err error) {
-	// The decoded cells together are never longer than the key, so buf is never reallocated.
-	buf := make([]byte, 0, len(key))
-	cells = make([][]byte, len(e.columns))
+	if cells, _, err = e.AppendCells(make([][]byte, 0, len(e.columns)), make([]byte, 0, len(key)), key); err != nil {
+		return nil, err
+	}
+	return cells, nil
+}
+
+// AppendCells is Decode that appends the cells to cells and their bytes to buf.
+func (e *Encoder) AppendCells(cells [][]byte, buf, key []byte) (_ [][]byte, _ []byte, err error) {
+	buf = slices.Grow(buf, len(key)) // the decoded cells together are never longer than the key
 	rest := key
 	for i := range e.columns {
 		c := &e.columns[i]
@@ -88,7 +95,7 @@ func (e *Encoder) Decode(key []byte) (cells [][]byte, err error) {
 		switch {
 		case c.width != 0:
 			if len(rest) < c.width {
-				return nil, fault.Corruptf("key: column %d at byte %d: %d bytes left, want %d", i, len(key)-len(rest), len(rest), c.width)
+				return cells, buf, fault.Corruptf("key: column %d at byte %d: %d bytes left, want %d", i, len(key)-len(rest), len(rest), c.width)
 			}
 			buf = appendIntegerCell(buf, rest[:c.width], c.signed)
 			rest = rest[c.width:]
@@ -98,16 +105,16 @@ func (e *Encoder) Decode(key []byte) (cells [][]byte, err error) {
 		default:
 			n := 0
 			if buf, n = appendUnescaped(buf, rest); n < 0 {
-				return nil, fault.Corruptf("key: column %d at byte %d: byte string has a malformed escape or no terminator", i, len(key)-len(rest))
+				return cells, buf, fault.Corruptf("key: column %d at byte %d: byte string has a malformed escape or no terminator", i, len(key)-len(rest))
 			}
 			rest = rest[n:]
 		}
-		cells[i] = buf[at:len(buf):len(buf)]
+		cells = append(cells, buf[at:len(buf):len(buf)])
 	}
 	if len(rest) > 0 {
-		return nil, fault.Corruptf("key: %d bytes after the last column", len(rest))
+		return cells, buf, fault.Corruptf("key: %d bytes after the last column", len(rest))
 	}
-	return cells, nil
+	return cells, buf, nil
 }
 
 // AppendInteger appends the cell of a key of one column of fixed width. key must have that width.

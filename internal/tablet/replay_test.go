@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,9 @@ func (w *testStore) resolved(kind change.Kind, k, a int, s string) record.Op {
 }
 
 func (w *testStore) replay(op record.Op, lsn lsn.LSN) error {
-	return w.tab.Replay(op, timestampOf(lsn), lsn)
+	r := w.tab.Replayer()
+	defer r.Flush()
+	return r.Apply(op, timestampOf(lsn), lsn)
 }
 
 // These are the cases of Replay's rule. Key 5 was inserted by lsn 1 and flushed with everything up
@@ -235,5 +238,44 @@ func (w *testStore) compareAll(pic versions) {
 	}
 	if got := w.tab.MaxTimestamp(); got < newest || got > timestampOf(w.lsn) {
 		w.t.Fatalf("newest timestamp %d, want %d to %d", got, newest, timestampOf(w.lsn))
+	}
+}
+
+// Operations of one record have the same effect together, in runs, as one at a time.
+func TestReplayOfRunsEqualsReplayOfOperations(t *testing.T) {
+	r := seedtest.Rand(t)
+	for range 8 {
+		w, one := newTestStore(t, testSchema), newTestStore(t, testSchema)
+		all := w.tab.Replayer()
+		live := map[int]bool{}
+		next := 0
+		for l := lsn.LSN(1); l <= 12; l++ {
+			for range 1 + r.IntN(40) {
+				kind, k := change.Insert, r.IntN(next+2)
+				if r.IntN(3) > 0 {
+					k = next // in key order
+				}
+				if next = max(next, k+1); live[k] {
+					kind = []change.Kind{change.Insert, change.Update, change.Replace, change.Delete}[r.IntN(8)/2]
+				}
+				op := w.resolved(kind, k, int(l), "new")
+				err, oneErr := all.Apply(op, timestampOf(l), l), one.replay(op, l)
+				if exists := live[k] && kind == change.Insert; errors.Is(err, fault.ErrCorrupt) != exists || errors.Is(oneErr, fault.ErrCorrupt) != exists {
+					t.Fatalf("%v of key %d, live %t: %v and %v", kind, k, live[k], err, oneErr)
+				}
+				live[k] = kind != change.Delete
+			}
+			all.Flush()
+			w.lsn, one.lsn = l, l
+			for back := lsn.LSN(0); back < l; back += 1 + lsn.LSN(r.IntN(5)) {
+				at := Snapshot{At: mvcc.AsOf(timestampOf(l - back))}
+				if got, want := w.scan(at, true), one.scan(at, true); !slices.Equal(got, want) {
+					t.Fatalf("at lsn %d as of %d: %q, want %q", l, l-back, got, want)
+				}
+			}
+			if w.tab.FirstLSN() != one.tab.FirstLSN() || w.tab.MaxTimestamp() != one.tab.MaxTimestamp() {
+				t.Fatalf("first lsn %d, want %d", w.tab.FirstLSN(), one.tab.FirstLSN())
+			}
+		}
 	}
 }

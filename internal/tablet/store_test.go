@@ -139,8 +139,10 @@ func (w *testStore) reopened(replayed lsn.LSN) *testStore {
 	if replayed == 0 {
 		replayed = n.m.LogStart()
 	}
+	r := n.tab.Replayer()
 	for lsn := replayed; lsn <= n.lsn; lsn++ {
-		_, err := record.Decode(n.log[lsn-1], func(op record.Op) error { return n.tab.Replay(op, timestampOf(lsn), lsn) })
+		_, err := record.Decode(n.log[lsn-1], func(op record.Op) error { return r.Apply(op, timestampOf(lsn), lsn) })
+		r.Flush()
 		if err != nil {
 			w.t.Fatalf("replay of lsn %d: %v", lsn, err)
 		}

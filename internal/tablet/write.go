@@ -14,7 +14,6 @@ import (
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -542,87 +541,3 @@ func (w *Write) insertMany(k, n int, ts mvcc.Timestamp, lsn lsn.LSN) {
 }
 
 var deleteList = change.List(change.AppendDelete(nil))
-
-// Replay applies one operation of the log, unless the files contain it:
-//
-//	INSERT at l          l ≤ flushed LSN: the files contain it; else into the MemRowSet
-//	other changes at l   to the MemRowSet if the key is live there; else to the rowset with
-//	                     included LSN < l in which it is live; else the files contain it
-//
-// A rowset whose included LSN is l or higher already contains l and possibly later operations, and
-// is not consulted. The files contain every operation of an older schema version. Replay does not
-// retain op. Errors: ErrCorrupt. Source: design §5.
-func (t *Tablet) Replay(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
-	st := t.state
-	row := t.Metadata()
-	if op.SchemaVersion < row.SchemaVersion && lsn <= row.FlushedLSN {
-		return nil
-	}
-	if op.SchemaVersion != row.SchemaVersion {
-		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name(), lsn, op.SchemaVersion, row.SchemaVersion)
-	}
-	key, err := st.schema.Encoder.Decode(op.Key)
-	if err != nil {
-		return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
-	}
-	list := deleteList
-	switch op.Kind {
-	case change.Insert:
-		if st.schema.auto >= 0 {
-			t.auto = max(t.auto, autoValue(key[st.schema.auto]))
-		}
-		switch {
-		case lsn <= row.FlushedLSN:
-			return nil
-		case !st.mem.EndsBefore(op.Key) && st.mem.Live(op.Key): // logs of loads in key order need no lookup
-			return fault.Corruptf("table %q: lsn %d inserts key %s, which exists", t.Name(), lsn, t.KeyText(op.Key))
-		}
-		if err := st.schema.RowFormat.Check(op.Body); err != nil {
-			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
-		}
-		st.mem.Insert(op.Key, ts, lsn, op.Body)
-		return nil
-	case change.Update:
-		list = change.List(op.Body)
-		if err := list.Check(st.schema.Schema); err != nil {
-			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
-		}
-	case change.Replace:
-		if err := st.schema.RowFormat.Check(op.Body); err != nil {
-			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
-		}
-		list = change.AppendReplace(nil, op.Body)
-	}
-	if st.mem.Mutate(op.Key, ts, lsn, list) {
-		return nil
-	}
-	return t.replayOnDisk(op.Key, ts, lsn, list)
-}
-
-func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) error {
-	p := bloom.MakeProbe(key)
-	var buf [8]*rowset.DiskRowSet
-	var at position
-	for _, d := range t.state.tree.Candidates(buf[:0], key) {
-		if d.Metadata().IncludedLSN >= lsn {
-			continue
-		}
-		row, found, err := d.Find(p)
-		if err == nil && found {
-			found, err = d.Live(row)
-		}
-		switch {
-		case err != nil:
-			return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
-		case !found:
-			continue
-		case at.live:
-			return fault.Corruptf("table %q: key %s is live in rowsets %d and %d", t.Name(), t.KeyText(key), at.set.Metadata().ID, d.Metadata().ID)
-		}
-		at = position{live: true, set: d, row: row}
-	}
-	if at.live {
-		at.set.Apply(at.row, ts, lsn, list)
-	}
-	return nil
-}
