@@ -79,10 +79,11 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 	}
 	defer s.leave()
 	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), written: map[*Table]*writtenKeys{}, until: mvcc.Max}
-	from, err := tx.record()
+	from, recorded, err := s.record()
 	if err != nil {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
 	}
+	tx.recorded = recorded
 	if s.newest() >= from {
 		tx.snapshot, err = s.Snapshot(ctx, Named(txName))
 	} else {
@@ -96,18 +97,22 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 	return tx, nil
 }
 
-// record makes the store record changes for the transaction, and returns the timestamp above which
-// it has all of them. A store that accepts no writes has none to record.
-func (tx *Tx) record() (mvcc.Timestamp, error) {
-	s := tx.store
+// record makes the store record changes until endRecord, and returns the timestamp above which it
+// has all of them. A store that accepts no writes has none to record.
+func (s *Store) record() (from mvcc.Timestamp, recorded bool, err error) {
 	if s.opts.ReadOnly || s.poisoned() != nil {
-		return 0, nil
+		return 0, false, nil
 	}
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
-	from, err := s.recent.Begin(s.clock.Now)
-	tx.recorded = err == nil
-	return from, err
+	from, err = s.recent.Begin(s.clock.Now)
+	return from, err == nil, err
+}
+
+func (s *Store) endRecord() {
+	s.appendMu.Lock()
+	defer s.appendMu.Unlock()
+	s.recent.End()
 }
 
 // Update runs fn in a transaction and commits it. If the commit conflicts, Update waits for a short
@@ -170,10 +175,8 @@ func (tx *Tx) end() {
 		tx.snapshot.Close()
 	}
 	tx.batch, tx.written = nil, nil
-	if s := tx.store; tx.recorded {
-		s.appendMu.Lock()
-		defer s.appendMu.Unlock()
-		s.recent.End()
+	if tx.recorded {
+		tx.store.endRecord()
 	}
 }
 

@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -36,6 +37,7 @@ func TestSpanFindsTheRowsChangedInIt(t *testing.T) {
 					}
 				}
 			}
+			checkEach(t, tr, at, after, upTo)
 			s := tr.NewSpan(mvcc.AsOf(after), mvcc.AsOf(upTo))
 			if any && s.Empty() {
 				t.Fatalf("(%d, %d]: empty", after, upTo)
@@ -57,6 +59,34 @@ func TestSpanFindsTheRowsChangedInIt(t *testing.T) {
 	for _, span := range [][2]mvcc.Timestamp{{0, 3}, {10, 19}, {25, 29}, {199, 300}, {15, 15}} {
 		if !tr.NewSpan(mvcc.AsOf(span[0]), mvcc.AsOf(span[1])).Empty() {
 			t.Errorf("(%d, %d] is not empty", span[0], span[1])
+		}
+	}
+}
+
+// checkEach compares the changes that a span visits with the timestamps of the changes of each row.
+func checkEach(t *testing.T, tr *Tracker, at map[int][]mvcc.Timestamp, after, upTo mvcc.Timestamp) {
+	t.Helper()
+	got := map[int][]mvcc.Timestamp{}
+	s := tr.NewSpan(mvcc.AsOf(after), mvcc.AsOf(upTo))
+	for _, from := range []batch.Ordinal{0, batch.WindowRows} {
+		err := s.Each(from, batch.WindowRows, func(row batch.Ordinal, ts mvcc.Timestamp) {
+			got[int(row)] = append(got[int(row)], ts)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for row, list := range at {
+		var want []mvcc.Timestamp
+		for _, ts := range list {
+			if ts > after && ts <= upTo {
+				want = append(want, ts)
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got[row])
+		if !slices.Equal(got[row], want) {
+			t.Fatalf("(%d, %d]: changes of row %d at %v, want %v", after, upTo, row, got[row], want)
 		}
 	}
 }

@@ -28,6 +28,40 @@ func (m *MemRowSet) changedIn(ref arena.Ref, s *span) bool {
 	return false
 }
 
+// EachChange calls visit with the key and the timestamp of each change, and insertion, that to sees
+// and from does not, in key order, up to its first error. All batches that to sees must have been
+// applied. Keys are never overwritten.
+func (m *MemRowSet) EachChange(from, to mvcc.Snapshot, visit func(key []byte, ts mvcc.Timestamp) error) error {
+	w := m.newWalker(nil, nil, false)
+	for items := w.next(walkItems); len(items) > 0; items = w.next(walkItems) {
+		for _, at := range items {
+			h := m.header(at.ref)
+			note := func(ts mvcc.Timestamp) error {
+				if from.Sees(ts) || !to.Sees(ts) {
+					return nil
+				}
+				return visit(h.key(), ts)
+			}
+			err := note(h.ts())
+			for ref := m.newest(at.ref); ref != 0 && err == nil; {
+				l := m.link(ref)
+				if from.Sees(l.ts()) {
+					break
+				}
+				err = note(l.ts())
+				ref = l.older()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// walkItems is the number of rows that EachChange looks at under one lock of the tree.
+const walkItems = 256
+
 // History returns the row of a key as it was inserted, as an image, with the undo of the insertion
 // and the redos below snap, oldest first, as Histories does. image is nil if Histories would not
 // return the row: it was not inserted below snap, or was inserted and deleted for good within one

@@ -31,8 +31,9 @@ type Publisher struct {
 	pending []pending // started and not yet published, by LSN
 	lastLSN lsn.LSN
 	lastTS  Timestamp
-	durable lsn.LSN // every batch up to this LSN is durable
-	stopped error   // why publication has stopped; nil while running
+	durable lsn.LSN       // every batch up to this LSN is durable
+	stopped error         // why publication has stopped; nil while running
+	news    chan struct{} // closed at the next publication, or when publication stops; nil until someone waits
 }
 
 // Op is one write batch between its start and its publication.
@@ -139,6 +140,7 @@ func (p *Publisher) publish() {
 	}
 	// Store visible first: a goroutine that is woken below must find its batch visible.
 	p.visible.Store(uint64(p.pending[n-1].ts))
+	p.announce()
 	for _, op := range p.pending[:n] {
 		if op.done != nil {
 			close(op.done)
@@ -228,6 +230,40 @@ func (p *Publisher) wait(ctx context.Context, beyond func(*pending) bool) error 
 	return nil
 }
 
+// WaitAbove waits until a batch with a timestamp above ts is published. Errors: ctx.Err();
+// ErrPoisoned; ErrClosed.
+func (p *Publisher) WaitAbove(ctx context.Context, ts Timestamp) error {
+	for {
+		p.mu.Lock()
+		if p.Visible() > ts {
+			p.mu.Unlock()
+			return nil
+		}
+		if err := p.stopped; err != nil {
+			p.mu.Unlock()
+			return err
+		}
+		if p.news == nil {
+			p.news = make(chan struct{})
+		}
+		news := p.news
+		p.mu.Unlock()
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for a write batch after %v: %w", ts, context.Cause(ctx))
+		}
+	}
+}
+
+// announce wakes the callers of WaitAbove. The caller holds mu.
+func (p *Publisher) announce() {
+	if p.news != nil {
+		close(p.news)
+		p.news = nil
+	}
+}
+
 // Poison stops publication permanently after a failed write: Visible no longer changes, and all
 // waits for unpublished batches, now or later, return ErrPoisoned wrapping cause. Only the first
 // Poison or Close has an effect.
@@ -243,6 +279,7 @@ func (p *Publisher) stop(why error) {
 		return
 	}
 	p.stopped = why
+	p.announce()
 	for _, op := range p.pending {
 		if op.done != nil {
 			close(op.done)

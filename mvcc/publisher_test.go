@@ -158,6 +158,59 @@ func TestWaitEndsAtPublicationNotAtReadiness(t *testing.T) {
 	c.Ready()
 }
 
+// awaitFollower returns once a goroutine waits in WaitAbove.
+func awaitFollower(p *Publisher) {
+	for waits := false; !waits; runtime.Gosched() {
+		p.mu.Lock()
+		waits = p.news != nil
+		p.mu.Unlock()
+	}
+}
+
+func TestWaitAboveEndsAtTheNextPublication(t *testing.T) {
+	p, ctx := NewPublisher(5, 1), context.Background()
+	if err := p.WaitAbove(ctx, 4); err != nil {
+		t.Fatal(err)
+	}
+	above := func(ts Timestamp) <-chan error {
+		done := waiting(func() error { return p.WaitAbove(ctx, ts) })
+		awaitFollower(p)
+		return done
+	}
+	a, b := p.Start(2, 10), p.Start(3, 20)
+	done := above(5)
+	b.Ready()
+	select {
+	case err := <-done:
+		t.Fatalf("the wait ended before a batch was published: %v", err)
+	default:
+	}
+	a.Ready()
+	if err := <-done; err != nil || p.Visible() != 20 {
+		t.Errorf("%v, visible %d, want 20", err, p.Visible())
+	}
+	done = above(25)
+	p.Start(4, 22).Ready()
+	awaitFollower(p) // 22 is not above 25: it waits again
+	p.Start(5, 30).Ready()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	done = above(30)
+	p.Poison(errors.New("disk on fire"))
+	if err := <-done; !errors.Is(err, fault.ErrPoisoned) {
+		t.Errorf("%v, want ErrPoisoned", err)
+	}
+	if err := p.WaitAbove(ctx, 30); !errors.Is(err, fault.ErrPoisoned) {
+		t.Errorf("%v, want ErrPoisoned", err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := NewPublisher(5, 1).WaitAbove(canceled, 5); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that of the context", err)
+	}
+}
+
 func TestWaitHonorsItsContext(t *testing.T) {
 	p := NewPublisher(0, 0)
 	op := p.Start(1, 10)

@@ -1,8 +1,11 @@
 package rowset
 
 import (
+	"cmp"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/scan"
 )
@@ -31,6 +34,31 @@ func (c Changed) NewIterator(req *scan.Request) (*Iterator, error) {
 		it.span = c.state.Deltas.NewSpan(c.from, c.to)
 	}
 	return it, err
+}
+
+// Each calls visit with the row and the timestamp of each change, up to its first error; a row may
+// come more than once. Rows that were inserted together come as births, whose rows do not come
+// unless they were changed otherwise too. Errors: those of visit; ErrCorrupt.
+func (c Changed) Each(visit func(row batch.Ordinal, ts mvcc.Timestamp) error, born func(delta.Birth) error) error {
+	span := c.state.Deltas.NewSpan(c.from, c.to)
+	for _, b := range span.Births() {
+		if err := born(b); err != nil {
+			return err
+		}
+	}
+	var wrong error
+	for from := int64(0); from < c.state.Meta.Rows; from += batch.WindowRows {
+		n := min(batch.WindowRows, c.state.Meta.Rows-from)
+		err := span.Each(batch.Ordinal(from), int(n), func(row batch.Ordinal, ts mvcc.Timestamp) {
+			if wrong == nil {
+				wrong = visit(row, ts)
+			}
+		})
+		if err = cmp.Or(err, wrong); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // selectChanged clears the bits of rows [from, from+n) without a change in the span.

@@ -155,6 +155,17 @@ func (l *Log) Since(ts mvcc.Timestamp) Changes {
 	return out
 }
 
+// All yields the changes, in the order of timestamps.
+func (c Changes) All(yield func(Change) bool) {
+	for i := len(c.parts) - 1; i >= 0; i-- {
+		for _, ch := range c.parts[i] {
+			if !yield(ch) {
+				return
+			}
+		}
+	}
+}
+
 // Len returns the number of changes.
 func (c Changes) Len() int {
 	n := 0
