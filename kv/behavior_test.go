@@ -7,6 +7,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/kvtest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -84,6 +85,7 @@ func TestBehaviorOfKeyValueStores(t *testing.T) {
 	kvtest.Run(t, kvtest.Subject{
 		EmptyKey: true,
 		Conflict: kv.ErrConflict,
+		Rand:     seedtest.Rand(t),
 		Open: func(t *testing.T) kvtest.Store {
 			if stores[t] == nil {
 				stores[t] = vfs.NewMem()

@@ -8,7 +8,7 @@ import (
 
 // Badger is Badger with its defaults and a block cache of CacheBytes, an eighth of which is for its
 // indexes.
-var Badger = kvDriver("badger", Load|Sorted|Write|Point|Query|KV|Shared, openBadger)
+var Badger = kvDriver("badger", Load|Sorted|Write|Point|Query|KV|Pairs|Shared, openBadger)
 
 type badgerKV struct{ db *badger.DB }
 
@@ -55,7 +55,7 @@ func (b *badgerKV) get(key []byte, use func(value []byte) error) (found bool, er
 	return found, err
 }
 
-func (b *badgerKV) scan(from []byte, use func(key, value []byte) (bool, error)) error {
+func (b *badgerKV) scan(from []byte, _ int, use func(key, value []byte) (bool, error)) error {
 	return b.db.View(func(tx *badger.Txn) error {
 		o := badger.DefaultIteratorOptions
 		it := tx.NewIterator(o)

@@ -9,7 +9,7 @@ import (
 
 // Bbolt is bbolt with one bucket. It has no cache. If writes are not synced, its file is synced
 // when it is closed.
-var Bbolt = kvDriver("bbolt", Load|Sorted|Write|Point|Query|KV|Shared, openBbolt)
+var Bbolt = kvDriver("bbolt", Load|Sorted|Write|Point|Query|KV|Pairs|Shared, openBbolt)
 
 var boltBucket = []byte("rows")
 
@@ -74,7 +74,7 @@ func (b *boltKV) get(key []byte, use func(value []byte) error) (found bool, err 
 	return found, err
 }
 
-func (b *boltKV) scan(from []byte, use func(key, value []byte) (bool, error)) error {
+func (b *boltKV) scan(from []byte, _ int, use func(key, value []byte) (bool, error)) error {
 	return b.db.View(func(tx *bolt.Tx) error {
 		c := tx.Bucket(boltBucket).Cursor()
 		for key, value := c.Seek(from); key != nil; key, value = c.Next() {

@@ -16,9 +16,9 @@ type kv interface {
 	put(keys, values [][]byte) error
 	// get calls use with the value of a key; use must not keep the value.
 	get(key []byte, use func(value []byte) error) (found bool, err error)
-	// scan calls use with each pair from a key on (nil = the first) until use returns false; use
-	// must not keep the pairs.
-	scan(from []byte, use func(key, value []byte) (bool, error)) error
+	// scan calls use with each pair from a key on (nil = the first) until use returns false, which it
+	// does at the latest after most pairs, if most is not 0. use must not keep the pairs.
+	scan(from []byte, most int, use func(key, value []byte) (bool, error)) error
 	// settle completes the background work of the store.
 	settle() error
 	Close() error
@@ -102,7 +102,7 @@ func (l *kvLineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error
 func (l *kvLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item)) error {
 	var it inputs.Item
 	l.buf = from.Append(l.buf[:0])
-	return l.scan(l.buf, func(key, value []byte) (bool, error) {
+	return l.scan(l.buf, n, func(key, value []byte) (bool, error) {
 		if err := l.decoder.Item(key, value, &it); err != nil {
 			return false, err
 		}
@@ -118,7 +118,7 @@ func (l *kvLineitem) Query(q Question) (*Answer, error) {
 	var it inputs.Item
 	var texts [5][]byte
 	needTexts := q == Group || q == Q1
-	err := l.scan(nil, func(_, value []byte) (bool, error) {
+	err := l.scan(nil, 0, func(_, value []byte) (bool, error) {
 		if len(value) < inputs.ShipDateAt+4 {
 			return false, errMissing
 		}
@@ -171,7 +171,7 @@ func (r *kvRecords) Update(key []byte, field int, value []byte) error {
 }
 
 func (r *kvRecords) Scan(from []byte, n int, use func(key, value []byte)) error {
-	return r.scan(from, func(key, value []byte) (bool, error) {
+	return r.scan(from, n, func(key, value []byte) (bool, error) {
 		use(key, value)
 		n--
 		return n > 0, nil

@@ -12,7 +12,7 @@ import (
 )
 
 // Pebble is Pebble with its defaults and a cache of CacheBytes.
-var Pebble = kvDriver("pebble", Load|Sorted|Write|Point|Query|KV|Shared, func(dir string, sync bool) (kv, error) { return openPebble(dir, sync) })
+var Pebble = kvDriver("pebble", Load|Sorted|Write|Point|Query|KV|Pairs|Shared, func(dir string, sync bool) (kv, error) { return openPebble(dir, sync) })
 
 // PebbleVersions is Pebble with CockroachDB's keys: each write adds a version, whose key includes a
 // timestamp.
@@ -94,7 +94,7 @@ func (p *pebbleKV) get(key []byte, use func(value []byte) error) (bool, error) {
 	return true, use(value)
 }
 
-func (p *pebbleKV) scan(from []byte, use func(key, value []byte) (bool, error)) error {
+func (p *pebbleKV) scan(from []byte, _ int, use func(key, value []byte) (bool, error)) error {
 	it, err := p.db.NewIter(&pebble.IterOptions{LowerBound: from})
 	if err != nil {
 		return err
@@ -258,6 +258,6 @@ func (v *Versions) get(key []byte, use func(value []byte) error) (found bool, er
 	return true, use(value)
 }
 
-func (v *Versions) scan(from []byte, use func(key, value []byte) (bool, error)) error {
+func (v *Versions) scan(from []byte, _ int, use func(key, value []byte) (bool, error)) error {
 	return v.ScanAt(from, v.now.Load(), use)
 }

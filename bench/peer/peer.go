@@ -38,6 +38,7 @@ const (
 	Point                  // Lineitem.Get, GetMany, Range
 	Query                  // Lineitem.Query
 	KV                     // Records
+	Pairs                  // Records with values of any size, which are read and replaced as a whole
 	Shared                 // Records supports several writing goroutines
 )
 

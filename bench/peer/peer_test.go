@@ -20,7 +20,7 @@ func TestAnswersOfPeersMatchTheRows(t *testing.T) {
 
 func TestPeersStoreRecords(t *testing.T) {
 	for _, d := range peer.Drivers() {
-		if d.Can&peer.KV == 0 {
+		if d.Can&(peer.KV|peer.Pairs) == 0 {
 			continue
 		}
 		t.Run(d.Name, func(t *testing.T) {

@@ -18,17 +18,22 @@ func withSyncPeers(w harness.Workload, all []peer.Driver, writers int) harness.W
 		if d.Ours || d.Name == "pebble" {
 			continue
 		}
-		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
-			r, err := openRecords(env, &d, true)
-			if err != nil {
-				return m, err
-			}
-			value := make([]byte, commitValue)
-			m, err = commits(env, writers, syncCount(env), func(_, k int) error {
-				return r.Put([][]byte{binary.BigEndian.AppendUint64(nil, uint64(k))}, [][]byte{value})
-			})
-			return m, closeAll(err, r)
-		}})
+		w.Peers = append(w.Peers, syncPeer(d, writers))
 	}
 	return w
+}
+
+// syncPeer commits rows of commitValue bytes, each durable when its commit returns.
+func syncPeer(d peer.Driver, writers int) harness.Peer {
+	return harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
+		r, err := openRecords(env, &d, true)
+		if err != nil {
+			return m, err
+		}
+		value := make([]byte, commitValue)
+		m, err = commits(env, writers, syncCount(env), func(_, k int) error {
+			return r.Put([][]byte{binary.BigEndian.AppendUint64(nil, uint64(k))}, [][]byte{value})
+		})
+		return m, closeAll(err, r)
+	}}
 }

@@ -145,15 +145,15 @@ func prepareYCSB(env *harness.Env, d *peer.Driver) error {
 	if err != nil {
 		return err
 	}
-	if err = putRecords(r, ycsbRecords(env)); err == nil {
+	if err = putRecords(r, ycsbRecords(env), peer.Fields*peer.FieldBytes); err == nil {
 		err = r.Settle()
 	}
 	return closeAll(err, r)
 }
 
-// putRecords writes records 0 to n−1 in the order of their keys. After a compaction the state is
-// the same as for any other order, and this order is much faster.
-func putRecords(r peer.Records, n int) error {
+// putRecords writes records 0 to n−1, each of so many bytes, in the order of their keys. After a
+// compaction the state is the same as for any other order, and this order is much faster.
+func putRecords(r peer.Records, n, bytes int) error {
 	const together = 1000
 	type record struct{ key, number uint64 } // numbers have leading zeros, so keys sort like numbers
 	records := make([]record, n)
@@ -165,7 +165,7 @@ func putRecords(r peer.Records, n int) error {
 	for some := range slices.Chunk(records, together) {
 		keys, values = keys[:0], values[:0]
 		for i := range some {
-			keys, values = append(keys, ycsbKey(nil, some[i].number)), append(values, ycsbValue(nil, some[i].number, peer.Fields*peer.FieldBytes))
+			keys, values = append(keys, ycsbKey(nil, some[i].number)), append(values, ycsbValue(nil, some[i].number, bytes))
 		}
 		if err := r.Put(keys, values); err != nil {
 			return err
@@ -247,7 +247,14 @@ func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string, 
 	if err != nil {
 		return m, err
 	}
-	run := ycsbRun{records: r}
+	return runYCSB(env, r, ops, warmUp, 0)
+}
+
+// runYCSB executes operations, of which the first ones are not measured, and closes the records. An
+// operation writes a value of so many bytes; 0 = YCSB's fields.
+func runYCSB(env *harness.Env, r peer.Records, ops []ycsbOp, warmUp, bytes int) (m harness.Measurement, err error) {
+	n := len(ops) - warmUp
+	run := ycsbRun{records: r, bytes: bytes}
 	if err := run.all(ops[:warmUp], 0); err != nil {
 		return m, closeAll(err, r)
 	}
@@ -273,6 +280,7 @@ func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string, 
 // ycsbRun executes operations and returns a checksum of what it reads.
 type ycsbRun struct {
 	records    peer.Records
+	bytes      int // of a value that is written as a whole; 0 = records have fields
 	key, value []byte
 	sum        uint64
 }
@@ -293,7 +301,7 @@ func (y *ycsbRun) do(o *ycsbOp, seed uint64) error {
 	y.key = ycsbKey(y.key, o.record)
 	switch o.kind {
 	case ycsbInsert:
-		y.value = ycsbValue(y.value, o.record, peer.Fields*peer.FieldBytes)
+		y.value = ycsbValue(y.value, o.record, cmp.Or(y.bytes, peer.Fields*peer.FieldBytes))
 		return y.records.Put([][]byte{y.key}, [][]byte{y.value})
 	case ycsbScan:
 		return y.records.Scan(y.key, int(o.rows), func(key, value []byte) { y.sum += xxh3.HashSeed(value, xxh3.Hash(key)) })
@@ -310,6 +318,10 @@ func (y *ycsbRun) do(o *ycsbOp, seed uint64) error {
 	}
 	if o.kind == ycsbRead {
 		return nil
+	}
+	if y.bytes > 0 {
+		y.value = ycsbValue(y.value, seed, y.bytes)
+		return y.records.Put([][]byte{y.key}, [][]byte{y.value})
 	}
 	y.value = ycsbValue(y.value, seed, peer.FieldBytes)
 	return y.records.Update(y.key, int(o.field), y.value)

@@ -84,7 +84,7 @@ func TestRecordsAreLoadedInKeyOrder(t *testing.T) {
 	}
 	slices.Sort(want)
 	var got putKeys
-	if err := putRecords(&got, n); err != nil || !slices.Equal(got.keys, want) {
+	if err := putRecords(&got, n, peer.Fields*peer.FieldBytes); err != nil || !slices.Equal(got.keys, want) {
 		t.Errorf("wrote %d keys, in order: %v; want %d; %v", len(got.keys), slices.IsSorted(got.keys), n, err)
 	}
 }

@@ -5,6 +5,7 @@ package kvtest
 
 import (
 	"errors"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -47,6 +48,8 @@ type Subject struct {
 	// Conflict is the error of a commit that a concurrent one has made impossible; nil if a
 	// transaction that writes waits until the one before has ended.
 	Conflict error
+	// Rand chooses random operations.
+	Rand *rand.Rand
 }
 
 // Run runs all tests.
