@@ -105,24 +105,12 @@ func TestTreeAgreesWithSortedKeys(t *testing.T) {
 // Items in order fill their leaves.
 func TestTreeOfAscendingKeysIsFull(t *testing.T) {
 	m := New(benchSchema(t), nil)
-	const rows = 100 * nodeItems
-	for i := range rows {
+	const leaves = 100
+	for i := range leaves * leafItems {
 		key := binary.BigEndian.AppendUint64(nil, uint64(i))
 		m.tree.insert(item{keyenc.Head(key), m.writeHeader(key, 1, nil)})
 	}
-	leaves := 0
-	var count func(n *node)
-	count = func(n *node) {
-		if n.children == nil {
-			leaves++
-			return
-		}
-		for _, c := range n.children[:n.n] {
-			count(c)
-		}
-	}
-	count(m.tree.root)
-	if leaves != rows/nodeItems {
-		t.Errorf("%d leaves, want %d", leaves, rows/nodeItems)
+	if n := m.tree.leaves.Len(); n != leaves {
+		t.Errorf("%d leaves, want %d", n, leaves)
 	}
 }
