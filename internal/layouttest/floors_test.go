@@ -99,11 +99,12 @@ var floors = map[string]int{
 var proofs = map[string]int{
 	"internal/prooftest": 5,
 
-	"internal/prooftest/crash":  4,
-	"internal/prooftest/damage": 4,
-	"internal/prooftest/faults": 4,
-	"internal/prooftest/kill":   4,
-	"internal/prooftest/memory": 4,
+	"internal/prooftest/crash":     4,
+	"internal/prooftest/damage":    4,
+	"internal/prooftest/faults":    4,
+	"internal/prooftest/isolation": 4,
+	"internal/prooftest/kill":      4,
+	"internal/prooftest/memory":    4,
 
 	"internal/prooftest/history": 3,
 

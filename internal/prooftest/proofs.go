@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/damage"
 	"github.com/oribi-db/oribi/internal/prooftest/faults"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/isolation"
 	"github.com/oribi-db/oribi/internal/prooftest/kill"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/vfs"
@@ -78,6 +79,7 @@ func Proofs() []Proof {
 		{"bits", "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must be found or repaired, or the bit unused.", bitsOne},
 		{"foreign", "One file of a store missing, truncated, extended, older, swapped or of another store. Every answer must be correct or report the damage.", foreignOne},
 		{"faults", "Every file system call of a trace fails, reads too, in every way a disk can fail. No acknowledged batch may be lost.", faultsOne},
+		{"isolation", "Concurrent transactions over lists and sets, with flushes and compactions. Some order of them must explain all that they have read.", isolationOne},
 		{"kill", "The real command killed repeatedly, at random times and at chosen system calls. No acknowledged batch may be lost.", killOne},
 	}
 }
@@ -219,6 +221,12 @@ func recoveryTallies(c *crash.RecoveryCounts) []Tally {
 func stateTallies(c *crash.StateCounts) []Tally {
 	return []Tally{{c.States, "states"}, {1, "histories"}, {c.Steps, "steps"}, {c.Changes, "disk changes"}, {c.Points, "crash points"}, {c.Opened, "opened"},
 		{c.Readers, "opened read-only"}, {c.IgnoredSync, "with ignored syncs"}, {c.Refused, "refused after ignored syncs"}, {c.Lost, "batches lost"}, {c.InFlight, "batches in flight found"}}
+}
+
+// isolationOne runs some thousand transactions.
+func isolationOne(seed uint64, _ string) Result {
+	c, err := isolation.Run(seed, 4000)
+	return Result{Err: err, Tallies: []Tally{{c.Transactions, "transactions"}, {c.Conflicts, "conflicts"}, {c.Reads, "reads"}, {c.Jobs, "flushes and compactions"}}}
 }
 
 // sequencesOfSeed is the number of sequences of one seed.

@@ -1,0 +1,321 @@
+// Package isolation runs concurrent transactions and checks, without regard to timestamps, that some
+// order of them explains all that they have read.
+//
+// Transactions read and append to lists, each in one row, and read, add to and delete from sets,
+// whose elements are rows that are read by ranges of keys. Each element is written once. So what a
+// read has seen determines which transactions came before it and which did not: a cycle of such
+// dependencies is a lost update, a write skew, a phantom, or the like. See check. At the same time,
+// rows are flushed and compacted.
+//
+// A seed determines what each goroutine does, not how they are scheduled.
+package isolation
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// yielding is a context that lets other goroutines run when it is asked for its error, which a
+// commit does between its steps.
+type yielding struct{ context.Context }
+
+func (c yielding) Err() error {
+	for range 4 {
+		runtime.Gosched()
+	}
+	return c.Context.Err()
+}
+
+// Counts is the work of a run.
+type Counts struct {
+	Transactions int64 // that were committed
+	Conflicts    int64
+	Reads        int64 // of committed transactions
+	Jobs         int64 // flushes and compactions
+}
+
+const (
+	lists   = 4
+	sets    = 3
+	writers = 4
+)
+
+// run is one run.
+type run struct {
+	store *oribi.Store
+	lists *oribi.Table // key list, value its elements
+	sets  *oribi.Table // key set and element
+
+	clock   atomic.Int64
+	element atomic.Int64
+
+	mu     sync.Mutex
+	txs    []transaction
+	counts Counts
+}
+
+// Run runs about so many transactions in some goroutines. The error says what no order of them
+// explains.
+func Run(seed uint64, transactions int) (Counts, error) {
+	r, err := open()
+	if err != nil {
+		return Counts{}, err
+	}
+	defer r.store.Close()
+	var wg sync.WaitGroup
+	errs := make([]error, writers)
+	for g := range writers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(g)))
+			for i := 0; i < transactions/writers && errs[g] == nil; i++ {
+				if g == 0 && i%20 == 19 {
+					errs[g] = r.job(rng)
+				} else {
+					errs[g] = r.transaction(rng)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return r.counts, err
+	}
+	last, err := r.last()
+	if err != nil {
+		return r.counts, err
+	}
+	return r.counts, check(r.txs, last)
+}
+
+func open() (*run, error) {
+	store, err := oribi.Open("/isolation", &oribi.Options{FS: vfs.NewMem(), Manual: true, RowSetBytes: 1 << 13})
+	if err != nil {
+		return nil, err
+	}
+	r := &run{store: store}
+	create := func(name string, columns []schema.Column, keys int) *oribi.Table {
+		var t *oribi.Table
+		s, e := schema.New(columns, keys)
+		if e == nil {
+			t, e = store.CreateTable(name, s)
+		}
+		err = errors.Join(err, e)
+		return t
+	}
+	r.lists = create("lists", []schema.Column{{Name: "list", Type: schema.Int32}, {Name: "elements", Type: schema.Binary}}, 1)
+	r.sets = create("sets", []schema.Column{{Name: "set", Type: schema.Int32}, {Name: "element", Type: schema.Int64}}, 2)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// job flushes or compacts a table.
+func (r *run) job(rng *rand.Rand) (err error) {
+	table, ctx := []*oribi.Table{r.lists, r.sets}[rng.IntN(2)], context.Background()
+	switch rng.IntN(4) {
+	case 0:
+		err = table.Compact(ctx)
+	case 1:
+		_, err = table.CompactMajor(ctx)
+	default:
+		err = table.Flush(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Jobs++
+	return err
+}
+
+// transaction runs one transaction of a few operations and records it if it commits.
+func (r *run) transaction(rng *rand.Rand) error {
+	t := transaction{begin: r.clock.Add(1), adds: map[element]int{}, append: map[element]int{}}
+	tx, err := r.store.Begin(yielding{context.Background()})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	for range 1 + rng.IntN(4) {
+		if err := r.operation(rng, tx, &t); err != nil {
+			return err
+		}
+		runtime.Gosched() // so that transactions overlap
+	}
+	_, err = tx.Commit(oribi.NoSync)
+	t.end = r.clock.Add(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case errors.Is(err, oribi.ErrConflict):
+		r.counts.Conflicts++
+		return nil
+	case err != nil:
+		return err
+	}
+	r.txs = append(r.txs, t)
+	r.counts.Transactions++
+	r.counts.Reads += int64(len(t.lists) + len(t.sets))
+	return nil
+}
+
+// operation does one operation of a transaction.
+func (r *run) operation(rng *rand.Rand, tx *oribi.Tx, t *transaction) error {
+	switch rng.IntN(6) {
+	case 0: // read
+		_, err := r.list(tx, t, rng.IntN(lists))
+		return err
+	case 1: // append
+		list := rng.IntN(lists)
+		seen, err := r.list(tx, t, list)
+		if err != nil {
+			return err
+		}
+		e := element(r.element.Add(1))
+		t.append[e] = list
+		var cell []byte
+		for _, old := range append(seen, e) {
+			cell = binary.BigEndian.AppendUint64(cell, uint64(old))
+		}
+		return tx.Upsert(r.lists, oribi.Row{"list": list, "elements": cell})
+	case 2: // delete the first element of a part of a set
+		set := rng.IntN(sets)
+		from := element(rng.Int64N(r.element.Load() + 1))
+		for e, err := range r.scan(tx, t, set, from, from+50) {
+			if err != nil {
+				return err
+			}
+			if _, own := t.adds[e]; own {
+				return nil // it would leave no trace
+			}
+			t.gone = append(t.gone, e)
+			return tx.Delete(r.sets, oribi.Row{"set": set, "element": int64(e)})
+		}
+		return nil
+	case 3: // add
+		set, e := rng.IntN(sets), element(r.element.Add(1))
+		t.adds[e] = set
+		return tx.Upsert(r.sets, oribi.Row{"set": set, "element": int64(e)})
+	}
+	set, from, n := rng.IntN(sets), element(0), element(1)<<40
+	if rng.IntN(2) == 0 { // the newest elements, and those to come
+		from = element(max(0, r.element.Load()-rng.Int64N(60)))
+	}
+	for _, err := range r.scan(tx, t, set, from, from+n) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list reads a list. The elements that the transaction itself has appended are not part of the read.
+func (r *run) list(tx *oribi.Tx, t *transaction, list int) (seen []element, err error) {
+	row, err := tx.Get(r.lists, list)
+	if err != nil && !errors.Is(err, oribi.ErrNotFound) {
+		return nil, err
+	}
+	if err == nil {
+		for cell := row["elements"].([]byte); len(cell) > 0; cell = cell[8:] {
+			seen = append(seen, element(binary.BigEndian.Uint64(cell)))
+		}
+	}
+	own := len(seen)
+	for own > 0 && isIn(t.append, seen[own-1]) {
+		own--
+	}
+	t.lists = append(t.lists, listRead{list, seen[:own:own]})
+	return seen, nil
+}
+
+func isIn(m map[element]int, e element) bool {
+	_, ok := m[e]
+	return ok
+}
+
+// scan reads the elements of a set in [from, to), and records the read up to where the loop ends. What
+// the transaction itself has added or deleted is not part of the read.
+func (r *run) scan(tx *oribi.Tx, t *transaction, set int, from, to element) func(func(element, error) bool) {
+	return func(yield func(element, error) bool) {
+		read := setRead{set: set, from: from, to: to, seen: map[element]bool{}}
+		for _, e := range t.gone {
+			read.seen[e] = true // it was there
+		}
+		for e := range read.seen {
+			if !r.within(t, &read, e) {
+				delete(read.seen, e)
+			}
+		}
+		for row, err := range tx.Scan(r.sets, oribi.From(oribi.Key{set, int64(from)}), oribi.To(oribi.Key{set, int64(to)})).Rows() {
+			if err != nil {
+				yield(0, err)
+				return
+			}
+			e := element(row["element"].(int64))
+			if !isIn(t.adds, e) {
+				read.seen[e] = true
+			}
+			if !yield(e, nil) {
+				read.to = e + 1
+				for gone := range read.seen {
+					if gone >= read.to {
+						delete(read.seen, gone)
+					}
+				}
+				break
+			}
+		}
+		t.sets = append(t.sets, read)
+	}
+}
+
+// within reports whether an element that the transaction has deleted is in the range of a read: one
+// of its reads has seen it there.
+func (r *run) within(t *transaction, read *setRead, e element) bool {
+	if e < read.from || e >= read.to {
+		return false
+	}
+	for _, s := range t.sets {
+		if s.set == read.set && s.seen[e] {
+			return true
+		}
+	}
+	return false
+}
+
+// last reads everything.
+func (r *run) last() (t transaction, err error) {
+	t.begin = r.clock.Add(1)
+	tx, err := r.store.Begin(context.Background())
+	if err != nil {
+		return t, err
+	}
+	defer tx.Rollback()
+	for list := range lists {
+		if _, err := r.list(tx, &t, list); err != nil {
+			return t, err
+		}
+	}
+	for set := range sets {
+		for _, err := range r.scan(tx, &t, set, 0, 1<<40) {
+			if err != nil {
+				return t, err
+			}
+		}
+	}
+	t.end = r.clock.Add(1)
+	if r.counts.Transactions == 0 {
+		return t, fmt.Errorf("no transaction was committed")
+	}
+	return t, nil
+}
