@@ -5,7 +5,6 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
-	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -14,12 +13,11 @@ import (
 // replay applies the log's write batches to memory, in LSN order from where the metadata needs
 // them. It writes nothing. It skips operations on tables that were dropped.
 func (s *Store) replay() (*wal.Tail, error) {
-	tables := map[uint32]*tablet.Replayer{}
 	newest := s.stored.ClockHigh
 	for _, t := range s.tables {
-		tables[t.tab.Number] = t.tab.Replayer()
 		newest = max(newest, t.tab.MaxTimestamp())
 	}
+	to := newReplayer(s)
 	last := mvcc.Min
 	epoch := s.blocks.Epoch()
 	tail, err := wal.Replay(s.logOptions(), s.blocks.LogStart(), func(lsn lsn.LSN, payload []byte) error {
@@ -37,25 +35,11 @@ func (s *Store) replay() (*wal.Tail, error) {
 		}
 		last = ts
 		s.recovery.Batches++
-		var current *tablet.Replayer
-		_, err = record.Decode(payload, func(op record.Op) error {
-			if t := tables[op.Table]; t != nil {
-				if current != t && current != nil {
-					current.Flush()
-				}
-				current = t
-				return t.Apply(op, ts, lsn)
-			}
-			if op.Table >= s.stored.NextTable {
-				return fault.Corruptf("log: lsn %d: table %d was never made", lsn, op.Table)
-			}
-			return nil
-		})
-		if current != nil {
-			current.Flush()
-		}
-		return err
+		return to.add(lsn, ts, payload)
 	})
+	if first := to.close(); first != nil { // it is of an earlier record than err
+		err = first
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,118 @@
+package oribi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Records of many chunks, and some longer than a chunk, are applied in order.
+func TestReplayOfLongLogs(t *testing.T) {
+	r := seedtest.Rand(t)
+	ctx := context.Background()
+	o := &Options{FS: vfs.NewMem(), Manual: true}
+	store, err := Open("/store", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Binary}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables [2]*Table
+	want := [2]map[int64][]byte{{}, {}}
+	for i := range tables {
+		if tables[i], err = store.CreateTable(fmt.Sprint("t", i), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := store.NewBatch()
+	batches := 0
+	for size := 0; size < 8*replayChunkBytes; batches++ {
+		value := make([]byte, 1+r.IntN(8<<10))
+		ops := 1 + r.IntN(4)
+		if r.IntN(40) == 0 {
+			value, ops = make([]byte, 50<<10), 8
+		}
+		for range ops {
+			i, k := r.IntN(2), int64(r.IntN(200))
+			if value[0] = byte(r.Uint32()); r.IntN(5) == 0 {
+				b.DeleteIgnore(tables[i], Row{"k": k})
+				delete(want[i], k)
+				continue
+			}
+			b.Upsert(tables[i], Row{"k": k, "v": value})
+			want[i][k] = bytes.Clone(value)
+			size += len(value)
+		}
+		if _, err := b.Commit(ctx, NoSync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if store, err = Open("/store", o); err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for i := range tables {
+		table, err := store.Table(fmt.Sprint("t", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for row, err := range table.Scan(ctx).Rows() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v, ok := want[i][row["k"].(int64)]; !ok || !bytes.Equal(v, row["v"].([]byte)) {
+				t.Errorf("table %d: key %d has a value of %d bytes, want %d", i, row["k"], len(row["v"].([]byte)), len(v))
+			}
+			rows++
+		}
+		if rows != len(want[i]) {
+			t.Errorf("table %d: %d rows, want %d", i, rows, len(want[i]))
+		}
+	}
+}
+
+// The error of the first record that cannot be applied is returned, at the latest at the end.
+func TestReplayerReturnsItsFirstError(t *testing.T) {
+	for _, bad := range []int{0, 3, 20, 99} {
+		to := newReplayer(&Store{stored: meta.Store{NextTable: 5}})
+		var failed error
+		for i := 0; i < 100 && failed == nil; i++ {
+			var w record.Writer
+			w.Begin(mvcc.Timestamp(i + 1))
+			op := record.Op{Table: 4, Kind: change.Delete, Key: make([]byte, 1<<10)}
+			if i >= bad {
+				op.Table = 5
+			}
+			for range 1 + i%30*5 {
+				w.Add(op)
+			}
+			failed = to.add(lsn.LSN(i+1), mvcc.Timestamp(i+1), w.Bytes())
+		}
+		err := to.close()
+		if failed != nil && failed != err {
+			t.Errorf("record %d: %v, at the end %v", bad, failed, err)
+		}
+		if !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), fmt.Sprintf("lsn %d:", bad+1)) {
+			t.Errorf("record %d: %v", bad, err)
+		}
+	}
+}
