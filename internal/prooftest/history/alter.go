@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -39,12 +40,21 @@ func (r *Runner) change(st *script.Step, do func() error) error {
 	if err := do(); err != nil {
 		return err
 	}
+	since := mvcc.Min // a rule by which rows expire has begun
+	if st.Kind == script.Alter {
+		t, err := r.Store.Table(st.Table)
+		if err != nil {
+			return err
+		}
+		since = t.Properties().Expiry.Since
+	}
 	r.State.Lock()
 	defer r.State.Unlock()
 	if r.Altering != st {
 		return fmt.Errorf("a change of table %s was accepted after one of %s had failed", st.Table, r.Altering.Table)
 	}
 	r.Altering = nil
+	r.Model.Since = since
 	r.Model.Change(st)
 	if st.Kind == script.Alter {
 		r.Model.Flushed(r.Model.Tables[st.Table], len(r.Model.Commits))
@@ -56,13 +66,25 @@ func (r *Runner) change(st *script.Step, do func() error) error {
 // dropped columns.
 func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
 	columns := slices.Clone(t.Schema.Columns)
+	dates := t.Dates(len(columns))
 	for range 1 + g.r.IntN(3) {
 		a := randomAlteration(g.r, columns, t.Schema.Keys)
+		for a.What == "drop" && dates[a.Column] {
+			a = randomAlteration(g.r, columns, t.Schema.Keys)
+		}
+		if dates = slices.Clone(dates); a.What == "drop" {
+			dates = slices.Delete(dates, a.Column, a.Column+1)
+		} else if a.What == "add" {
+			dates = append(dates, false)
+		}
 		columns, _ = a.Apply(columns, nil)
 		out = append(out, a)
 	}
 	if len(out) == 3 {
 		out = append(out, script.Alteration{What: script.RowFiles, Column: len(columns) % 2})
+	}
+	if g.o.Hybrid && g.r.IntN(2) == 0 {
+		out = append(out, g.expiryOf(columns))
 	}
 	return out
 }

@@ -119,6 +119,9 @@ func (p *Crashed) shown(s *oribi.Store) *model.Model {
 	}
 	if p.altered == nil {
 		p.altered = p.Model.Clone()
+		if t, err := s.Table(p.altering.Table); err == nil {
+			p.altered.Since = t.Properties().Expiry.Since
+		}
 		p.altered.Change(p.altering)
 	}
 	return p.altered

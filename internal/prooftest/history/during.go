@@ -8,6 +8,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -143,7 +144,7 @@ func (r *Runner) compareNow(table string) error {
 	if err != nil {
 		return err
 	}
-	if m := r.Model.Tables[table]; sum != m.Digest(r.Model.Newest()) {
+	if m := r.Model.Tables[table]; sum != m.Digest(mvcc.Max) {
 		return fmt.Errorf("during a rewrite the table shows %d rows that are not the newest", rows)
 	}
 	r.Counts.Rows += rows

@@ -193,7 +193,11 @@ func (g *Generator) create(r *Runner) script.Step {
 		}
 	}
 	g.Pools[name] = pool
-	return script.Step{Kind: script.Create, Table: name, Schema: s, RowFile: g.made%2 == 1}
+	st := script.Step{Kind: script.Create, Table: name, Schema: s, RowFile: g.made%2 == 1}
+	if g.o.Hybrid && g.r.IntN(2) == 0 {
+		g.expire(&st)
+	}
+	return st
 }
 
 // key returns one of the table's keys; the first ones are more frequent.
@@ -345,9 +349,9 @@ func (g *Generator) fill(t *model.Table, op *script.Op, key [][]byte, live bool,
 	}
 	for i := s.Keys; i < len(s.Columns); i++ {
 		if c := &s.Columns[i]; op.Set[i] && !(c.Nullable && g.r.IntN(4) == 0) {
-			op.Cells[i] = values.RandomCell(g.r, c)
+			op.Cells[i] = g.cell(t, i)
 		} else if op.Set[i] && !c.Nullable && !g.seldom(500) {
-			op.Cells[i] = values.RandomCell(g.r, c)
+			op.Cells[i] = g.cell(t, i)
 		}
 	}
 }

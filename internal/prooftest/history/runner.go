@@ -182,6 +182,7 @@ func (r *Runner) open() (err error) {
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
+	r.present()
 	return nil
 }
 
@@ -203,10 +204,28 @@ func (r *Runner) Do(st script.Step) bool {
 	}
 	r.Script.Steps = append(r.Script.Steps, st)
 	r.Counts.Steps++
+	r.present()
 	if err := r.Try(&st); err != nil {
 		r.Err = fmt.Errorf("step %d, %s %s: %w", len(r.Script.Steps), st.Kind, st.Table, err)
 	}
 	return r.Err == nil
+}
+
+// present sets the model's present time to that of the store.
+func (r *Runner) present() {
+	if r.Store == nil || len(r.Model.Tables) == 0 {
+		return
+	}
+	sn, err := r.Store.Snapshot(r.ctx)
+	if err != nil {
+		return // a step will find out
+	}
+	r.State.Lock()
+	r.Model.Now = sn.Timestamp()
+	r.State.Unlock()
+	r.passed = max(r.passed, sn.Timestamp())
+	r.Wall.pass(sn.Timestamp())
+	sn.Close()
 }
 
 // Try runs a step and converts a panic to an error, for the history to be shrunk and printed.

@@ -43,9 +43,18 @@ func (r *Runner) create(st *script.Step) error {
 		return want(err, oribi.ErrExists)
 	}
 	return r.define(st.Table, func() error {
-		_, err := r.Store.CreateTable(st.Table, st.Schema, oribi.RowFile(st.RowFile))
+		options := []oribi.TableOption{oribi.RowFile(st.RowFile)}
+		if st.Expires > 0 {
+			options = append(options, oribi.Expires(st.Schema.Columns[st.Expires-1].Name, st.Time))
+		}
+		_, err := r.Store.CreateTable(st.Table, st.Schema, options...)
 		return err
-	}, func() { r.Model.Create(st.Table, st.Schema) })
+	}, func() {
+		r.Model.Create(st.Table, st.Schema)
+		if st.Expires > 0 {
+			r.Model.Tables[st.Table].Expire(st.Expires-1, st.Time)
+		}
+	})
 }
 
 func (r *Runner) drop(st *script.Step) error {

@@ -36,6 +36,11 @@ func (m *Model) Alter(st *script.Step) {
 	}
 	t.Schema = s
 	clear(t.digests)
+	for i := range t.rules {
+		if t.rules[i].column >= 0 {
+			t.rules[i].column = slices.Index(source, t.rules[i].column)
+		}
+	}
 	for _, r := range t.Order {
 		for i := range r.Versions {
 			if old := r.Versions[i].cells; old != nil {
@@ -49,6 +54,11 @@ func (m *Model) Alter(st *script.Step) {
 				}
 				r.Versions[i].cells = cells
 			}
+		}
+	}
+	for i := range st.Alter {
+		if st.Alter[i].What == script.Expires {
+			t.setRule(&st.Alter[i], m.Since)
 		}
 	}
 }

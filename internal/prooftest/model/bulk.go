@@ -78,6 +78,9 @@ func (t *Table) Restored(ts mvcc.Timestamp) *Outcome {
 	o := &Outcome{Refused: -1}
 	for _, r := range t.Order {
 		then, now := r.At(ts), r.At(mvcc.Max)
+		if now == nil && then != nil && t.alive(then, mvcc.Max) == nil {
+			continue // it would be expired again
+		}
 		if (then == nil) != (now == nil) || string(AppendCells(nil, then)) != string(AppendCells(nil, now)) {
 			o.Changes = append(o.Changes, rowChange{t, KeyText(r.Key), r.Key, then})
 		}

@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
 )
 
 // Holds reports whether a row meets the condition op. A nil row does not exist.
@@ -23,8 +24,8 @@ func (t *Table) Holds(op *script.Op, row [][]byte) bool {
 // row. refused reports whether one of the operations would be refused. It skips conditions,
 // malformed operations, and operations on other keys or tables.
 func (t *Table) After(m *Model, key [][]byte, ops []script.Op) (row [][]byte, refused bool) {
-	if r := t.ByKey[KeyText(key)]; r != nil && len(r.Versions) > 0 {
-		row = r.Versions[len(r.Versions)-1].cells
+	if r := t.ByKey[KeyText(key)]; r != nil {
+		row = r.At(mvcc.Max)
 	}
 	for i := range ops {
 		op := &ops[i]
@@ -34,6 +35,7 @@ func (t *Table) After(m *Model, key [][]byte, ops []script.Op) (row [][]byte, re
 		if row, _, refused = t.Decide(op, row); refused {
 			return nil, true
 		}
+		row = t.alive(row, mvcc.Max)
 	}
 	return row, false
 }

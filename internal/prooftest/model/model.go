@@ -29,6 +29,10 @@ type Model struct {
 	Commits []Commit
 	// Durable is the number of commits that must survive a power cut: a prefix of Commits.
 	Durable int
+	// Now is the present time of the store's clock.
+	Now mvcc.Timestamp
+	// Since is when the newest rule by which rows expire began, for Change.
+	Since mvcc.Timestamp
 }
 
 // Table is one table of a Model.
@@ -42,12 +46,16 @@ type Table struct {
 
 	newest  mvcc.Timestamp              // of the last commit that changed the table
 	digests map[mvcc.Timestamp][16]byte // cache of Digest; no key is above newest
+
+	model *Model
+	rules []rule // by which rows expire, ascending in time
 }
 
 // Row is a key with its versions, oldest first.
 type Row struct {
 	Key      [][]byte
 	Versions []version
+	table    *Table
 }
 
 // version is the state of a row from a timestamp on; nil cells mark a deletion.
@@ -68,7 +76,7 @@ func NewModel() *Model { return &Model{Tables: map[string]*Table{}} }
 
 // Create adds a table.
 func (m *Model) Create(name string, s *schema.Schema) {
-	m.Tables[name] = &Table{Name: name, Schema: s, ByKey: map[string]*Row{}}
+	m.Tables[name] = &Table{Name: name, Schema: s, ByKey: map[string]*Row{}, model: m}
 }
 
 // Drop removes a table.
@@ -140,13 +148,14 @@ func (m *Model) Flushed(t *Table, n int) {
 
 // Clone returns a copy that shares only schemas and cells with m.
 func (m *Model) Clone() *Model {
-	c := &Model{Tables: map[string]*Table{}, Durable: m.Durable}
+	c := &Model{Tables: map[string]*Table{}, Durable: m.Durable, Now: m.Now}
 	tables, rows := map[*Table]*Table{}, map[*Row]*Row{}
 	for name, t := range m.Tables {
-		ct := &Table{Name: t.Name, Schema: t.Schema, highest: t.highest, ByKey: make(map[string]*Row, len(t.ByKey)), digests: maps.Clone(t.digests), newest: t.newest}
+		ct := &Table{Name: t.Name, Schema: t.Schema, highest: t.highest, ByKey: make(map[string]*Row, len(t.ByKey)), digests: maps.Clone(t.digests), newest: t.newest,
+			model: c, rules: slices.Clone(t.rules)}
 		c.Tables[name], tables[t] = ct, ct
 		for _, r := range t.Order {
-			cr := &Row{Key: r.Key, Versions: slices.Clone(r.Versions)}
+			cr := &Row{Key: r.Key, Versions: slices.Clone(r.Versions), table: ct}
 			ct.Order, rows[r] = append(ct.Order, cr), cr
 		}
 		for key, r := range t.ByKey {
@@ -193,7 +202,7 @@ func (m *Model) newestOf(t *Table, n int) mvcc.Timestamp {
 func (t *Table) row(key string, cells [][]byte) *Row {
 	r := t.ByKey[key]
 	if r == nil {
-		r = &Row{Key: cells[:t.Schema.Keys]}
+		r = &Row{Key: cells[:t.Schema.Keys], table: t}
 		t.ByKey[key] = r
 		i := sort.Search(len(t.Order), func(i int) bool { return CompareKeys(t.Schema, t.Order[i].Key, r.Key) > 0 })
 		t.Order = append(t.Order, nil)
@@ -203,13 +212,20 @@ func (t *Table) row(key string, cells [][]byte) *Row {
 	return r
 }
 
-// At returns the row's cells as of ts; nil when the row did not exist then.
+// At returns the row's cells as of ts; nil when the row did not exist then, or was expired. mvcc.Max
+// is the present time.
 func (r *Row) At(ts mvcc.Timestamp) [][]byte {
+	v := r.stored(ts)
+	return r.table.aliveSince(v, r.table.time(ts))
+}
+
+// stored returns the row's version as of ts, which may be expired.
+func (r *Row) stored(ts mvcc.Timestamp) version {
 	i := sort.Search(len(r.Versions), func(i int) bool { return r.Versions[i].TS > ts })
 	if i == 0 {
-		return nil
+		return version{}
 	}
-	return r.Versions[i-1].cells
+	return r.Versions[i-1]
 }
 
 // Rows returns the table's rows as of ts, in key order.
@@ -283,6 +299,9 @@ func (d *Digest) Sum() [16]byte { return d.h.Sum128().Bytes() }
 
 // Digest returns the hash of the table's rows as of ts, in key order.
 func (t *Table) Digest(ts mvcc.Timestamp) [16]byte {
+	if len(t.rules) > 0 {
+		return t.digestAt(ts, t.time(ts))
+	}
 	ts = min(ts, t.newest)
 	if sum, ok := t.digests[ts]; ok {
 		return sum

@@ -5,6 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
 )
 
 // Rebase returns a copy of an outcome for m, a clone of the model that o was made for. It leaves
@@ -75,9 +76,9 @@ func (m *Model) Resolve(ops []script.Op, partial bool) *Outcome {
 		j, seen := at[t.Name+"\x00"+key]
 		var row [][]byte
 		if seen {
-			row = o.Changes[j].row
-		} else if r := t.ByKey[key]; r != nil && len(r.Versions) > 0 {
-			row = r.Versions[len(r.Versions)-1].cells
+			row = t.alive(o.Changes[j].row, mvcc.Max)
+		} else if r := t.ByKey[key]; r != nil {
+			row = r.At(mvcc.Max)
 		}
 		if op.Condition() {
 			if !t.Holds(op, row) {

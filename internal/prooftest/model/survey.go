@@ -50,11 +50,19 @@ type Survey struct {
 	skip       map[mvcc.Timestamp]bool // too old, or ahead of the clock of a read-only store: no hash
 	Future     map[mvcc.Timestamp]bool // ahead of a writer's clock: no batch is at or above it
 	Rows       int64
+
+	now mvcc.Timestamp // the present time of the store
 }
 
 // SurveyStore reads all tables of a store at all the given timestamps.
 func SurveyStore(s *oribi.Store, timestamps []mvcc.Timestamp) (*Survey, error) {
 	v := &Survey{Timestamps: timestamps, Tables: map[string][][16]byte{}, skip: map[mvcc.Timestamp]bool{}, Future: map[mvcc.Timestamp]bool{}}
+	sn, err := s.Snapshot(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	v.now = sn.Timestamp()
+	sn.Close()
 	for _, t := range s.Tables() {
 		sums := make([][16]byte, len(timestamps))
 		for i, ts := range timestamps {
@@ -114,12 +122,24 @@ func (m *Model) Compare(v *Survey, n int, unsure string) error {
 			case v.skip[ts] || v.Future[ts]:
 				continue
 			}
-			if sum != t.Digest(min(ts, last)) {
+			if sum != t.digestIn(v, ts, last) {
 				return fmt.Errorf("table %s differs at %d", name, uint64(ts))
 			}
 		}
 	}
 	return nil
+}
+
+// digestIn returns the hash of the rows at a timestamp of a survey, without commits after last.
+func (t *Table) digestIn(v *Survey, ts, last mvcc.Timestamp) [16]byte {
+	stored := min(ts, last)
+	if len(t.rules) == 0 {
+		return t.Digest(stored)
+	}
+	if ts == mvcc.Max {
+		ts = v.now
+	}
+	return t.digestAt(stored, ts)
 }
 
 // Survivors returns how many commits a survey shows: at least n, at most all and the one in flight,

@@ -36,12 +36,18 @@ func (t *Table) Versions(key [][]byte, columns []int, since, upTo mvcc.Timestamp
 	if before != "" {
 		out = append(out, "0 base "+before)
 	}
-	for i, v := range r.Versions {
-		if v.TS <= since || v.TS > upTo || i+1 < len(r.Versions) && r.Versions[i+1].TS == v.TS {
+	times := r.expiries()
+	for _, v := range r.Versions {
+		times = append(times, v.TS)
+	}
+	slices.Sort(times)
+	upTo = t.time(upTo)
+	for _, ts := range times {
+		if ts <= since || ts > upTo {
 			continue
 		}
-		if now := text(v.TS); now != before {
-			out = append(out, fmt.Sprintf("%d %v %s", uint64(v.TS), kindOf(before != "", now != ""), now))
+		if now := text(ts); now != before {
+			out = append(out, fmt.Sprintf("%d %v %s", uint64(ts), kindOf(before != "", now != ""), now))
 			before = now
 		}
 	}

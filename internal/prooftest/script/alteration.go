@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/schema"
@@ -13,8 +14,9 @@ import (
 // Alteration is one alteration of a table's schema. It names a column by its index in the schema
 // that the alterations before it leave.
 type Alteration struct {
-	What   string        // add, drop, rename, default, rowfile
-	Column int           // drop, rename, default: index of the column; rowfile: 1 = on
+	What   string        // add, drop, rename, default, rowfile, expires
+	Column int           // drop, rename, default: index of the column; rowfile: 1 = on; expires: index of the column + 1, or 0 for none
+	Age    time.Duration // expires
 	Name   string        // rename: the new name
 	Cell   []byte        // default: the new default; nil = none
 	Add    schema.Column // add: the new column
@@ -22,6 +24,9 @@ type Alteration struct {
 
 // RowFiles is the alteration that turns row files on or off.
 const RowFiles = "rowfile"
+
+// Expires is the alteration that makes rows expire by another rule. It comes last.
+const Expires = "expires"
 
 // Change returns the alteration as an argument of Table.Alter, for a table with the given columns.
 func (a *Alteration) Change(columns []schema.Column) oribi.Change {
@@ -34,6 +39,11 @@ func (a *Alteration) Change(columns []schema.Column) oribi.Change {
 		return oribi.RenameColumn(columns[a.Column].Name, a.Name)
 	case RowFiles:
 		return oribi.SetRowFile(a.Column == 1)
+	case Expires:
+		if a.Column == 0 {
+			return oribi.ClearExpires()
+		}
+		return oribi.SetExpires(columns[a.Column-1].Name, a.Age)
 	}
 	return oribi.SetDefaultCell(columns[a.Column].Name, a.Cell)
 }
@@ -68,6 +78,8 @@ func (a *Alteration) print(b *strings.Builder) {
 		printColumn(b, "add", &a.Add)
 	case "rename":
 		fmt.Fprintf(b, "\n  rename %d %s", a.Column, a.Name)
+	case Expires:
+		fmt.Fprintf(b, "\n  %s %d %v", a.What, a.Column, a.Age)
 	case "drop", RowFiles:
 		fmt.Fprintf(b, "\n  %s %d", a.What, a.Column)
 	default:
@@ -82,7 +94,7 @@ func (f fields) alteration() (a Alteration, ok bool) {
 	case "add":
 		a.Add = f.column()
 		return a, true
-	case "drop", "rename", "default", RowFiles:
+	case "drop", "rename", "default", RowFiles, Expires:
 	default:
 		return a, false
 	}
@@ -94,6 +106,9 @@ func (f fields) alteration() (a Alteration, ok bool) {
 		a.Name = f.words[2]
 	case "default":
 		a.Cell, _ = parseCell(f.words[2])
+	case Expires:
+		a.Age, err = time.ParseDuration(f.words[2])
+		check(err)
 	}
 	return a, true
 }

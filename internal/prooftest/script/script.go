@@ -53,6 +53,9 @@ func (st *Step) print(b *strings.Builder) {
 	switch st.Kind {
 	case Create:
 		fmt.Fprintf(b, " keys=%d rowfile=%v", st.Schema.Keys, st.RowFile)
+		if st.Expires > 0 {
+			fmt.Fprintf(b, " expires=%d time=%v", st.Expires, st.Time)
+		}
 		for i := range st.Schema.Columns {
 			printColumn(b, "column", &st.Schema.Columns[i])
 		}

@@ -74,6 +74,7 @@ type Step struct {
 	Table   string
 	Schema  *schema.Schema // Create
 	RowFile bool           // Create
+	Expires int            // Create: rows expire Time after this column, its index + 1; 0 = they do not
 	Alter   []Alteration   // Alter
 	Name    string         // Rename: the new name
 	Ops     []Op           // Write; Ingest: inserts that all set the same columns; UpdateWhere: one update without a key
@@ -86,7 +87,7 @@ type Step struct {
 	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit, 59 to 61 flushes inside a Merge, Minor, Major or Recompress; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the seed
 	Size    int            // Ingest: rows per record batch; 0 = 1. Bulk calls: bytes per write batch; 0 = one write batch
 	Stop    int            // Bulk calls with Size: the write batches after which the call is canceled, and made again for the rest; 0 = none
-	Time    time.Duration  // Tick: how far to move the clock; negative = back
+	Time    time.Duration  // Tick: how far to move the clock; negative = back. Create with Expires: the age
 
 	Written bool // with During: the batch was committed, even if the step failed
 }
