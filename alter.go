@@ -13,7 +13,7 @@ import (
 
 // Change is one alteration of a table, an argument of Alter: AddColumn, DropColumn, RenameColumn,
 // SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
-// SetComment, SetHistory, SetRowFile, SetExpires. A nil Change has no effect.
+// SetComment, SetHistory, SetRowFile, SetExpires, ClearExpires. A nil Change has no effect.
 type Change func(*draft) error
 
 // draft is the table's next metadata row while Alter builds it.
@@ -45,24 +45,37 @@ func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	err := t.tab.Alter(ctx, func(row *meta.Table) (err error) {
-		d := draft{row: row, schema: row.Schema.Edit(row.NextColumnID)}
-		for _, c := range changes {
-			if c == nil {
-				continue
-			}
-			if err := c(&d); err != nil {
-				return err
-			}
-		}
-		row.NextColumnID = d.schema.NextID
-		row.Schema, err = d.schema.Schema()
-		return err
-	})
+	row := *t.tab.Metadata()
+	d, err := draftOf(&row, changes)
+	if err == nil && d.endsRule() {
+		err = t.purge(ctx) // of most rows, while writers continue
+	}
+	if err == nil {
+		err = t.tab.Alter(ctx, func(row *meta.Table) error {
+			_, err := draftOf(row, changes)
+			return err
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("oribi: alter table %q: %w", t.tab.Name(), err)
 	}
 	return nil
+}
+
+// draftOf applies changes to a metadata row.
+func draftOf(row *meta.Table, changes []Change) (d draft, err error) {
+	d = draft{row: row, schema: row.Schema.Edit(row.NextColumnID)}
+	for _, c := range changes {
+		if c == nil {
+			continue
+		}
+		if err := c(&d); err != nil {
+			return d, err
+		}
+	}
+	row.NextColumnID = d.schema.NextID
+	row.Schema, err = d.schema.Schema()
+	return d, err
 }
 
 // AddColumn adds a column after the last one. Existing rows have its default, or NULL. c.ID is

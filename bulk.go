@@ -132,7 +132,7 @@ func (t *Table) changeWhere(ctx context.Context, op Op, set Row, opts []BulkOpti
 // rowsChange is a bulk call: it commits one operation on each row that a scan finds.
 type rowsChange struct {
 	t   *Table
-	op  Op  // OpUpdateIgnore, OpDeleteIgnore
+	op  Op  // OpUpdateIgnore, OpDeleteIgnore, opPurge
 	set Row // of an update
 	o   bulkOptions
 	res BulkResult
@@ -171,7 +171,10 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	}
 	// The condition is tested under the row's lock: between the scan and the commit other writers
 	// may change the row.
-	op := tablet.Op{Kind: tablet.OpKind(c.op), Check: &tablet.Condition{Filter: filter}}
+	op := tablet.Op{Kind: tablet.OpKind(c.op)}
+	if c.op != opPurge {
+		op.Check = &tablet.Condition{Filter: filter}
+	}
 	if c.op == OpUpdateIgnore {
 		if op.Body, err = c.updateList(); err != nil {
 			return false, err
@@ -183,7 +186,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	}
 	o := c.o.read
 	o.columns, o.all = nil, false
-	sc := &Scan{t: c.t, ctx: ctx, o: o, keys: true, after: c.done}
+	sc := &Scan{t: c.t, ctx: ctx, o: o, keys: true, after: c.done, expired: c.op == opPurge}
 	it, err := sc.start()
 	if err != nil {
 		return false, err

@@ -1,14 +1,17 @@
 package oribi
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -17,6 +20,10 @@ import (
 type Expiry struct {
 	Column string        // a timestamp column; empty: rows do not expire
 	Age    time.Duration // after the time in the column
+
+	// Since is the timestamp from which on this is so. As of earlier ones, rows expire as they did
+	// then.
+	Since mvcc.Timestamp
 }
 
 // Expires makes rows absent from the time in a timestamp column on, plus an age, which may be 0. A
@@ -46,7 +53,8 @@ func Expires(column string, age time.Duration) TableOption {
 }
 
 // SetExpires makes rows expire, as with the table option Expires, from the alteration on: earlier
-// states do not change.
+// states do not change. If rows expire by another column or age so far, those that have expired stay
+// absent: the alteration deletes them first.
 func SetExpires(column string, age time.Duration) Change {
 	return func(d *draft) error {
 		return d.schema.Set(column, func(c *schema.Column) error {
@@ -59,7 +67,8 @@ func SetExpires(column string, age time.Duration) Change {
 	}
 }
 
-// ClearExpires makes rows not expire any more. Those that have expired stay absent.
+// ClearExpires makes rows not expire any more. Those that have expired stay absent: the alteration
+// deletes them first.
 func ClearExpires() Change { return func(d *draft) error { return d.setRule(nil) } }
 
 // keepsExpiry returns an error if rows expire by a column, or did so in the table's history.
@@ -74,13 +83,55 @@ func (d *draft) keepsExpiry(name string) error {
 
 // setRule makes a rule begin with the alteration; nil: rows do not expire.
 func (d *draft) setRule(rule *expiry.Rule) error {
-	if _, ok := d.row.Expiry.Current(); ok {
-		return fmt.Errorf("rows of the table expire already: %w", fault.ErrSchema)
-	} else if rule == nil {
+	rules := d.row.Expiry
+	if n := len(rules); n > 0 && rules[n-1].From == mvcc.Max { // of an earlier change
+		rules = rules[:n-1]
+	}
+	now, ok := rules.Current()
+	if ok != (rule != nil) || ok && now != *rule {
+		rules = rules.After(mvcc.Max, rule)
+	}
+	d.row.Expiry = rules
+	return nil
+}
+
+// endsRule reports whether the draft ends the rule by which rows expire now.
+func (d *draft) endsRule() bool {
+	n := len(d.row.Expiry)
+	if n == 0 || d.row.Expiry[n-1].From != mvcc.Max {
+		return false
+	}
+	_, ok := d.row.Expiry[:n-1].Current()
+	return ok
+}
+
+// opPurge is an operation of this package that deletes expired rows. No read changes by it.
+const opPurge = Op(tablet.Purge)
+
+// purge deletes the rows that have expired so far.
+func (t *Table) purge(ctx context.Context) error {
+	if !t.expires() {
 		return nil
 	}
-	d.row.Expiry = d.row.Expiry.After(mvcc.Max, rule)
-	return nil
+	c := rowsChange{t: t, op: opPurge, o: collectBulk([]BulkOption{InPieces()}), b: t.store.NewBatch()}
+	_, err := c.run(ctx)
+	return err
+}
+
+// purgeKeys deletes the rows with these encoded keys that have expired.
+func (t *Table) purgeKeys(ctx context.Context, keys [][]byte) error {
+	b := t.store.NewBatch()
+	p := b.opsOf(t)
+	if p == nil {
+		return b.err
+	}
+	for _, key := range keys {
+		p.ops = append(p.ops, tablet.Op{Kind: tablet.Purge, Index: b.n, Key: key})
+		b.n++
+		b.bytes += int64(len(key) + opOverhead)
+	}
+	_, err := b.Commit(ctx, NoSync)
+	return err
 }
 
 // ruleOf returns the rule for a column. Errors: ErrSchema.
@@ -101,11 +152,15 @@ func ruleOf(c *schema.Column, age time.Duration) (*expiry.Rule, error) {
 
 // expiryOf returns the rule of a table for users.
 func expiryOf(row *meta.Table) Expiry {
-	rule, ok := row.Expiry.Current()
-	if !ok {
-		return Expiry{}
+	var e Expiry
+	if n := len(row.Expiry); n > 0 {
+		e.Since = row.Expiry[n-1].From
 	}
-	return Expiry{row.Schema.Columns[row.Schema.IndexID(rule.Column)].Name, time.Duration(rule.Age) * time.Microsecond}
+	if rule, ok := row.Expiry.Current(); ok {
+		e.Column = row.Schema.Columns[row.Schema.IndexID(rule.Column)].Name
+		e.Age = time.Duration(min(rule.Age, math.MaxInt64/1000)) * time.Microsecond
+	}
+	return e
 }
 
 // expiredAt reports whether a row is expired as of ts, given cells of columns.
@@ -115,8 +170,11 @@ func (t *Table) expiredAt(ts mvcc.Timestamp, columns []schema.Column, cells [][]
 	return ok && i >= 0 && test.Expired(cells[i])
 }
 
-// expires reports whether rows of the table may expire.
-func (t *Table) expires() bool { return len(t.tab.Schema().Expiry) > 0 }
+// expires reports whether rows of the table expire.
+func (t *Table) expires() bool {
+	_, ok := t.tab.Schema().Expiry.Current()
+	return ok
+}
 
 // newest returns the timestamp at which reads of the newest state see the table: if its rows expire,
 // they do so as time passes, also while nothing is written.

@@ -58,6 +58,7 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.TableSchema) (iter
 		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), err)
 	}
 	defer into.Abort()
+	into.Purge = func(keys [][]byte) error { return t.purgeKeys(ctx, keys) }
 	ts := mvcc.Min
 	batches, err := make(into.Schema)
 	if err == nil && batches == nil {

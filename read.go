@@ -400,7 +400,9 @@ type Scan struct {
 	ctx context.Context
 	o   readOptions
 
-	rows  bool   // the caller gets the rows: InBloom may rest
+	rows    bool // the caller gets the rows: InBloom may rest
+	expired bool // it reads the rows that are expired, instead of the others
+
 	keys  bool   // the iterator returns the rows' keys, too
 	after []byte // encoded: the scan reads only rows with keys above it; nil: all
 	tx    *Tx    // the transaction of which the scan is a part; nil: none
@@ -633,7 +635,11 @@ func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	if len(sc.o.where) > 0 {
 		boundByFilter(tableSchema, &req)
 	}
-	req.Filter = v.Alive(req.Filter)
+	if sc.expired {
+		req.Filter = v.Gone(req.Filter)
+	} else {
+		req.Filter = v.Alive(req.Filter)
+	}
 	if sc.o.prefix == nil {
 		return req, nil
 	}

@@ -310,10 +310,14 @@ func (t *Table) Properties() Properties {
 
 // Extract flushes the table and copies the files of all its rowsets into dir, which it creates,
 // with a tablet.json that describes them. Apache Kudu's own programs read these files. The copy is
-// complete, with the table's history. If Extract fails, it removes dir. Errors: os.ErrExist if dir
+// complete, with the table's history. Rows that have expired are deleted first, since Kudu knows
+// nothing of their expiry. If Extract fails, it removes dir. Errors: os.ErrExist if dir
 // exists; ErrCorrupt; those of Flush.
 func (t *Table) Extract(ctx context.Context, dir string) error {
 	_, err := t.work(ctx, "extract", func(ctx context.Context) (CompactionResult, error) {
+		if err := t.purge(ctx); err != nil {
+			return CompactionResult{}, err
+		}
 		return CompactionResult{}, t.tab.Extract(ctx, dir)
 	})
 	return err

@@ -37,13 +37,11 @@ func (ts tabletStore) Timestamp() (mvcc.Timestamp, error) { return ts.s.clock.No
 
 func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 
-// AppendEmpty appends an empty batch and syncs it. It is that of an ingest, which changes any keys
-// of the table. Its record keeps the timestamp from being assigned again until the metadata does.
-func (ts tabletStore) AppendEmpty(table uint32) (at mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
+// Append appends a batch and syncs it. It may change any keys of the table: those of an ingest are not
+// in its record. The record keeps the timestamp from being assigned again until the metadata does.
+func (ts tabletStore) Append(rec *record.Writer, table uint32) (at mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	s := ts.s
-	var rec record.Writer
-	rec.Begin(0)
-	at, lsn, op, err := s.append(&rec, true, changes{table: table})
+	at, lsn, op, err := s.append(rec, true, changes{table: table})
 	if err != nil {
 		return 0, 0, nil, err
 	}

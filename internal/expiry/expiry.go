@@ -75,6 +75,28 @@ func (r Rules) At(ts mvcc.Timestamp) (t Test, ok bool) {
 	return Test{Rule: e.Rule, Limit: ts.Micros() - e.Age, stopped: e.Stopped != 0}, true
 }
 
+// LastChange returns the highest timestamp above after and up to upTo at which a row with these cells
+// may have expired, or may have come under another rule; after if there is none.
+func (r Rules) LastChange(cell func(schema.ColumnID) []byte, after, upTo mvcc.Timestamp) mvcc.Timestamp {
+	last := after
+	see := func(ts, from, end mvcc.Timestamp) {
+		if from <= ts && ts < end && ts <= upTo {
+			last = max(last, ts)
+		}
+	}
+	for i, e := range r {
+		end := mvcc.Max
+		if i+1 < len(r) {
+			end = r[i+1].From
+		}
+		see(e.From, e.From, end)
+		if !e.None && e.Stopped == 0 {
+			see(e.Expiry(cell(e.Column)), e.From, end)
+		}
+	}
+	return last
+}
+
 // After returns the rules after a change at ts, from which on rule is in force; nil: none is.
 // Earlier entries must begin before ts.
 func (r Rules) After(ts mvcc.Timestamp, rule *Rule) Rules {

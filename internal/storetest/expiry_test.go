@@ -294,8 +294,7 @@ func (s *sessions) tick() time.Time {
 }
 
 // TestCommitsDecideAsOfTheirOwnTimestamp commits write batches while their rows expire: the clock
-// moves between all of its steps. Of an insert and an update, one must succeed, and which one must
-// agree with the timestamp.
+// moves between all of its steps. Whether a delete finds its row has to agree with the timestamp.
 func TestCommitsDecideAsOfTheirOwnTimestamp(t *testing.T) {
 	ctx := context.Background()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
@@ -320,19 +319,13 @@ func TestCommitsDecideAsOfTheirOwnTimestamp(t *testing.T) {
 		if _, err := b.Commit(ctx); err != nil {
 			t.Fatal(err)
 		}
-		b.DeleteIgnore(table, oribi.Row{"k": k})
+		b.Delete(table, oribi.Row{"k": k})
 		b.Insert(table, oribi.Row{"k": -k - 1, "until": expires})
-		ts, err := b.Commit(ctx)
+		ts, err := b.Commit(ctx, oribi.AllowPartial)
 		if err != nil {
 			t.Fatal(err)
 		}
-		deleted := false
-		for v, err := range table.History(ctx, k) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			deleted = deleted || v.Timestamp == ts && v.Kind == oribi.Deleted
-		}
+		deleted := len(b.Refused()) == 0
 		expired := !ts.Time().Before(expires)
 		if expired {
 			late++
@@ -343,5 +336,88 @@ func TestCommitsDecideAsOfTheirOwnTimestamp(t *testing.T) {
 	}
 	if late == 0 || late == 200 {
 		t.Errorf("%d of 200 rows were deleted too late", late)
+	}
+}
+
+// TestExpiredRowsStayAbsentWhenTheRuleEnds changes and clears the rule of a table, with rows in
+// memory, in files, and in both, and compares the states of all times before and after.
+func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
+	ctx := context.Background()
+	s := newSessions(t, 0, oribi.History(oribi.HistoryForever))
+	var times []mvcc.Timestamp
+	var states []string
+	note := func() {
+		sn, err := s.store.Snapshot(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, sn.Timestamp())
+		states = append(states, s.content(oribi.AsOf(sn.Timestamp())))
+		sn.Close()
+	}
+	alter := func(c oribi.Change) {
+		t.Helper()
+		if err := s.table.Alter(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+		note()
+	}
+	s.put(1, 1, time.Second)
+	s.put(2, 2, time.Minute)
+	if err := s.table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.put(3, 3, time.Second)
+	s.put(4, 4, time.Minute)
+	note()
+	s.move(time.Second)
+	note()
+	alter(oribi.SetExpires("until", time.Hour))
+	alter(oribi.SetExpires("until", time.Second))
+	s.move(time.Minute)
+	note()
+	alter(oribi.ClearExpires())
+	s.move(time.Hour)
+	note()
+	if got := fmt.Sprint(states); got != "[1=1 2=2 3=3 4=4  2=2 4=4  2=2 4=4  2=2 4=4    ]" {
+		t.Errorf("states %s", got)
+	}
+	if err := s.table.Alter(ctx, oribi.DropColumn("until")); !errors.Is(err, oribi.ErrSchema) {
+		t.Errorf("drop of the column: %v", err)
+	}
+	if err := s.table.Alter(ctx, oribi.RenameColumn("until", "late"), oribi.SetExpires("late", time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.table.Properties().Expiry; e.Column != "late" || e.Age != time.Minute || e.Since <= times[len(times)-1] {
+		t.Errorf("expiry %+v", e)
+	}
+	for range 2 {
+		for i, at := range times {
+			if got := s.content(oribi.AsOf(at)); got != states[i] {
+				t.Errorf("state %d: %q, want %q", i, got, states[i])
+			}
+		}
+		if got := s.content(); got != "" {
+			t.Errorf("an hour later: %s", got)
+		}
+		if err := s.table.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.store.Close()
+		s.open()
+	}
+	text, at := historyOf(t, s.table, 1)
+	if text != "delete <nil>, insert 1, " || !at[0].Time().Equal(at[1].Time().Add(time.Second)) {
+		t.Errorf("history %s at %v", text, at)
+	}
+	diff := ""
+	for d, err := range s.table.Diff(ctx, times[0], times[1]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff += fmt.Sprintf("%v %v ", d.Kind, d.KeyRow()["k"])
+	}
+	if diff != "delete 1 delete 3 " {
+		t.Errorf("difference %s", diff)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -46,12 +47,12 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 		return err
 	}
 	defer j.end()
-	if len(row.Expiry) > len(old.Expiry) {
-		publish, err := t.beginRule(&row)
-		if err != nil {
+	if n := len(row.Expiry); n > 0 && row.Expiry[n-1].From == mvcc.Max {
+		c := ruleChange{j: j, row: &row}
+		defer c.end()
+		if err := c.changeRule(ctx); err != nil {
 			return err
 		}
-		defer publish()
 	}
 	j.takeMemory()
 	e := &j.edit

@@ -17,6 +17,9 @@ import (
 // locked until the batch is applied, so check and changes are one step.
 const Check OpKind = DeleteIgnore + 1
 
+// Purge is an operation that deletes a row if it is expired. Reads of the table do not change by it.
+const Purge OpKind = Check + 1
+
 // Condition is a condition on a row.
 type Condition struct {
 	Absent bool // the row does not exist; otherwise it exists and Filter is true for it

@@ -27,6 +27,17 @@ type Diff struct {
 	key           []byte
 	old, new      [][]byte
 	err           error
+
+	gone   *expiredRows // nil: no row expires between the two
+	joined difference   // the current row of the join, if waits is set
+	waits  bool
+	ended  bool // the join
+}
+
+// difference is a row that differs.
+type difference struct {
+	key      []byte
+	old, new [][]byte
 }
 
 // side is one of the two scans and its current row.
@@ -56,7 +67,8 @@ func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 		return changed[set].NewIterator(r)
 	}
 	begin := func(snap mvcc.Snapshot) *side {
-		r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Columns: o.Columns, Lower: o.Lower, Upper: o.Upper, Snapshot: snap, Keys: true})
+		r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Columns: o.Columns, Filter: v.asOf(snap).Alive(batch.Filter{}),
+			Lower: o.Lower, Upper: o.Upper, Snapshot: snap, Keys: true})
 		if err != nil {
 			d.err = fmt.Errorf("table %q: %w", v.table, err)
 			return &side{}
@@ -72,11 +84,47 @@ func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 		return &side{it: inOrder(r, sets, mems, open), cells: make([][]byte, len(o.Columns))}
 	}
 	d.before, d.after = begin(v.snap), begin(to)
+	if d.err == nil {
+		d.gone, d.err = v.newExpiredRows(o, to)
+	}
 	return d
 }
 
-// Next advances to the next row that differs, and reports whether there is one.
+// Next advances to the next row that differs, and reports whether there is one. It merges the rows
+// that were changed with those that have expired.
 func (d *Diff) Next() bool {
+	if d.gone == nil {
+		return d.nextChanged()
+	}
+	if !d.waits && !d.ended {
+		if d.waits = d.nextChanged(); d.waits {
+			d.joined = difference{d.key, d.old, d.new}
+		}
+		d.ended = !d.waits
+	}
+	if d.err == nil && d.gone.key == nil {
+		d.err = d.gone.next()
+	}
+	if d.err != nil {
+		return false
+	}
+	key := d.gone.key
+	switch {
+	case d.waits && (key == nil || bytes.Compare(d.joined.key, key) <= 0):
+		if key != nil && bytes.Equal(d.joined.key, key) {
+			d.gone.key = nil
+		}
+		d.waits, d.key, d.old, d.new = false, d.joined.key, d.joined.old, d.joined.new
+		return true
+	case key == nil:
+		return false
+	}
+	d.gone.key, d.key, d.old, d.new = nil, key, d.gone.cells, nil
+	return true
+}
+
+// nextChanged advances to the next row that was changed and differs.
+func (d *Diff) nextChanged() bool {
 	for d.err == nil && d.step() {
 		if !sameCells(d.old, d.new) {
 			return true
@@ -159,6 +207,11 @@ func (d *Diff) Close() error {
 			d.err = err
 		}
 		s.b = nil
+	}
+	if d.gone != nil {
+		if err := d.gone.it.Close(); d.err == nil {
+			d.err = err
+		}
 	}
 	if d.state != nil {
 		d.state.release()

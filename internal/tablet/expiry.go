@@ -6,8 +6,8 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
 )
 
 // setExpired sets which rows are expired as of the view's snapshot.
@@ -18,6 +18,14 @@ func (v *View) setExpired() {
 	if v.expired, v.expires = v.Expiry.At(v.snap.Newest()); v.expires {
 		v.clock = v.Schema.IndexID(v.expired.Column)
 	}
+}
+
+// asOf returns v as of another snapshot, which is not below the state's floor. It is not another
+// reference to the state.
+func (v View) asOf(snap mvcc.Snapshot) View {
+	v.snap, v.expires = snap, false
+	v.setExpired()
+	return v
 }
 
 // Expired reports whether a row with these cells, one for each column, is expired in the state that
@@ -32,6 +40,14 @@ func (v View) Alive(f batch.Filter) batch.Filter {
 		return f
 	}
 	return batch.And(f, v.expired.Alive(&v.Schema.Columns[v.clock]))
+}
+
+// Gone returns f for the rows that are expired.
+func (v View) Gone(f batch.Filter) batch.Filter {
+	if !v.expires {
+		return batch.Or()
+	}
+	return batch.And(f, v.expired.Gone(&v.Schema.Columns[v.clock]))
 }
 
 // GetUntil is Get that also returns the timestamp as of which the row is expired by the rule of the
@@ -73,6 +89,64 @@ func (v View) Clock() int {
 
 // UntilCell is Until for a row with that cell in the column Clock.
 func (v View) UntilCell(cell []byte) mvcc.Timestamp { return v.expired.Expiry(cell) }
+
+// expiredRows iterates over the rows that are expired as of a later snapshot and exist as of that of
+// a view, in key order.
+type expiredRows struct {
+	view View // as of the earlier snapshot
+	cols []int
+	it   scan.Iterator // the rows that are expired as of the later one
+	row  int           // of the current batch; below 0: there is none
+	done bool
+
+	key   []byte // of the current row; nil: none
+	cells [][]byte
+}
+
+// newExpiredRows returns the rows in the bounds of o that exist as of v, and are expired as of to; nil
+// if no rows expire.
+func (v View) newExpiredRows(o scan.Options, to mvcc.Snapshot) (*expiredRows, error) {
+	later := v.asOf(to)
+	if !later.expires {
+		return nil, nil
+	}
+	// Of a row that was not changed in between, both snapshots see the same cells.
+	filter := v.Alive(later.expired.Gone(&v.Schema.Columns[later.clock]))
+	r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Filter: filter, Lower: o.Lower, Upper: o.Upper, Snapshot: to, Keys: true})
+	if err != nil {
+		return nil, err
+	}
+	st := v.state
+	it := inOrder(r, st.tree.Range(nil, o.Lower, o.Upper), st.memIterators(r), openRowSet)
+	return &expiredRows{view: v, cols: o.Columns, it: it, row: -1}, nil
+}
+
+// next moves to the next row.
+func (e *expiredRows) next() error {
+	e.key = nil
+	for !e.done {
+		if e.row >= 0 {
+			e.row = e.it.Batch().Selection.Next(e.row + 1)
+		}
+		if e.row < 0 {
+			if !e.it.Next() {
+				e.done = true
+				return e.it.Close()
+			}
+			e.row = e.it.Batch().Selection.Next(0)
+		}
+		key := e.it.Keys()[e.row]
+		cells, found, err := e.view.Get(key, e.cols, e.cells[:0])
+		if err != nil {
+			return err
+		}
+		if e.cells = cells; found {
+			e.key = key
+			return nil
+		}
+	}
+	return nil
+}
 
 // startExpiry sets the time as of which the operations are decided, if the table's rows expire.
 func (w *Write) startExpiry() (err error) {
@@ -141,18 +215,4 @@ func (w *Write) expiryAfter(p position, list change.List) mvcc.Timestamp {
 		}
 	}
 	return p.expires
-}
-
-// beginRule gives the last entry of row.Expiry, which an Alter has added, its timestamp: that of an
-// empty batch. The caller calls publish when readers see the new rule: until then, none reads as of
-// the timestamp or a later one.
-func (t *Tablet) beginRule(row *meta.Table) (publish func(), err error) {
-	n := len(row.Expiry) - 1
-	ts, _, publish, err := t.opts.Store.AppendEmpty(t.Number)
-	if err != nil {
-		return nil, err
-	}
-	row.Expiry = slices.Clone(row.Expiry)
-	row.Expiry[n].From = ts
-	return publish, nil
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // RowHistory iterates over the versions of one key's row, newest first. A version is a timestamp at
 // which the chosen cells, or the existence of the row, differ from just before. So the result does
-// not depend on where flushes and compactions have moved the versions.
+// not depend on where flushes and compactions have moved the versions. The expiry of a row is one of
+// these timestamps.
 //
 // Each rowset that contains the key, and each MemRowSet, has a copy of the row with its own
 // history; at most one is live at any time. All copies move back in time together:
@@ -29,6 +31,9 @@ type RowHistory struct {
 	cols   []int
 	since  mvcc.Timestamp
 	table  string
+	schema *TableSchema
+	at     mvcc.Timestamp // the copies have been moved back to here, or to a state that was the same
+	alive  [][]byte       // all cells of the row there, even if it is expired; nil: no row
 
 	version [][]byte // cells of cols in the state that the copies have reached; nil: no row
 	base    bool     // the version at the beginning of history was returned
@@ -45,7 +50,7 @@ type RowVersion struct {
 // earlier time down to since. Of the older versions, only the newest is returned, as the state at
 // the beginning of the history. Cells are never overwritten. Errors: ErrCorrupt.
 func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory, error) {
-	h := &RowHistory{cols: cols, since: max(since, v.state.floor), table: v.table}
+	h := &RowHistory{cols: cols, since: max(since, v.state.floor), table: v.table, schema: v.TableSchema, at: v.snap.Newest()}
 	if err := h.collect(v, key); err != nil {
 		return nil, h.wrap(err)
 	}
@@ -101,36 +106,55 @@ func pastOf(d *rowset.DiskRowSet, probe bloom.Probe, snap mvcc.Snapshot) (*compa
 
 func (h *RowHistory) wrap(err error) error { return fmt.Errorf("table %q: %w", h.table, err) }
 
-// state returns the chosen cells of the copy that is live at the current time; nil if none is.
+// state returns the chosen cells of the copy that is live at the current time; nil if none is, or the
+// row is expired.
 func (h *RowHistory) state() (cells [][]byte, err error) {
+	h.alive = nil
 	for _, p := range h.copies {
 		all := p.Cells()
 		switch {
 		case all == nil:
 			continue
-		case cells != nil:
+		case h.alive != nil:
 			return nil, h.wrap(fault.Corruptf("one key is live in two rowsets"))
 		}
-		cells = make([][]byte, len(h.cols))
-		for i, c := range h.cols {
-			cells[i] = all[c]
-		}
+		h.alive = all
+	}
+	if h.alive == nil {
+		return nil, nil
+	}
+	if test, ok := h.schema.Expiry.At(h.at); ok && test.Expired(h.cell(test.Column)) {
+		return nil, nil
+	}
+	cells = make([][]byte, len(h.cols))
+	for i, c := range h.cols {
+		cells[i] = h.alive[c]
 	}
 	return cells, nil
 }
 
+// cell returns a cell of h.alive.
+func (h *RowHistory) cell(id schema.ColumnID) []byte { return h.alive[h.schema.Schema.IndexID(id)] }
+
 // Next returns the next older version; ok is false after the last one.
 func (h *RowHistory) Next() (v RowVersion, ok bool, err error) {
 	for {
-		ts := h.newest()
+		changed := h.newest()
+		ts := changed
+		if h.alive != nil {
+			ts = h.schema.Expiry.LastChange(h.cell, changed, h.at)
+		}
 		if ts <= h.since {
 			break
 		}
-		for _, p := range h.copies {
-			if err := p.Back(mvcc.Before(ts)); err != nil {
-				return v, false, h.wrap(err)
+		if ts == changed {
+			for _, p := range h.copies {
+				if err := p.Back(mvcc.Before(ts)); err != nil {
+					return v, false, h.wrap(err)
+				}
 			}
 		}
+		h.at = mvcc.Before(ts).Newest()
 		now := h.version
 		if h.version, err = h.state(); err != nil {
 			return v, false, err

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -48,6 +49,10 @@ import (
 // Source: design §4.2, §5, §7.
 type Ingest struct {
 	Schema *TableSchema // of the rows; read-only
+
+	// Purge commits deletes of rows that are expired, with these keys. The caller sets it if rows of
+	// the table expire.
+	Purge func(keys [][]byte) error
 
 	t        *Tablet
 	creation *blockmanager.Creation
@@ -125,27 +130,43 @@ func (in *Ingest) rowError(row int64, key []byte, cause error) error {
 	return &change.RowError{Row: int(row), Table: in.t.Name(), Key: in.t.KeyText(key), Cause: cause}
 }
 
-// checkAbsent returns an error for the first key that exists. The keys ascend.
+// checkAbsent returns an error for the first key that exists. The keys ascend. Those of expired rows
+// do not exist: it deletes these rows, which no reader sees.
 func (in *Ingest) checkAbsent(keys [][]byte) error {
+	expired, err := in.lookUp(keys)
+	if err == nil && len(expired) > 0 {
+		err = in.Purge(expired)
+	}
+	return err
+}
+
+// lookUp returns an error for the first of the keys that exists, and those that have an expired row.
+func (in *Ingest) lookUp(keys [][]byte) (expired [][]byte, err error) {
 	st, err := in.t.acquire()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer st.release()
 	first, last := keys[0], keys[len(keys)-1]
 	if st.memEndsBefore(first) && len(st.tree.Range(nil, first, append(bytes.Clone(last), 0))) == 0 {
-		return nil
+		return nil, nil
+	}
+	w := Write{t: in.t, state: st} // not locked: Finish looks up what was written since
+	if err := w.startExpiry(); err != nil {
+		return nil, err
 	}
 	for i, k := range keys {
-		p, err := st.find(bloom.MakeProbe(k))
-		if err != nil {
-			return fmt.Errorf("table %q: %w", in.t.Name(), err)
-		}
-		if p.live {
-			return in.rowError(in.rows+int64(i), k, fault.ErrKeyExists)
+		p, err := w.find(bloom.MakeProbe(k))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("table %q: %w", in.t.Name(), err)
+		case w.exists(p):
+			return nil, in.rowError(in.rows+int64(i), k, fault.ErrKeyExists)
+		case p.live:
+			expired = append(expired, k)
 		}
 	}
-	return nil
+	return expired, nil
 }
 
 // Finish commits the rows durably and returns their timestamp once they are visible. There must be
@@ -203,7 +224,9 @@ func (in *Ingest) install(ctx context.Context) (ts mvcc.Timestamp, lsn lsn.LSN, 
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
 	}
-	ts, lsn, publish, err := t.opts.Store.AppendEmpty(t.Number)
+	var rec record.Writer
+	rec.Begin(0)
+	ts, lsn, publish, err := t.opts.Store.Append(&rec, t.Number)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -180,14 +180,13 @@ func (w *testStore) Timestamp() (mvcc.Timestamp, error) { return timestampOf(w.l
 
 func (w *testStore) Visible() mvcc.Timestamp { return timestampOf(w.lsn) }
 
-// AppendEmpty logs an empty batch.
-func (w *testStore) AppendEmpty(uint32) (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
+// Append logs a batch.
+func (w *testStore) Append(rec *record.Writer, _ uint32) (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	if w.appendErr != nil {
 		return 0, 0, nil, w.appendErr
 	}
 	w.lsn++
-	var rec record.Writer
-	rec.Begin(timestampOf(w.lsn))
+	rec.SetTimestamp(timestampOf(w.lsn))
 	w.log = append(w.log, bytes.Clone(rec.Bytes()))
 	w.unpublished++
 	return timestampOf(w.lsn), w.lsn, func() { w.unpublished-- }, nil

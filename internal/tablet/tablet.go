@@ -41,6 +41,7 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
@@ -55,10 +56,11 @@ type Store interface {
 	Wait(ctx context.Context, lsn lsn.LSN) error
 	// Visible returns the newest timestamp that reads see: all batches up to there are applied.
 	Visible() mvcc.Timestamp
-	// AppendEmpty appends an empty batch to the log, which gives an ingest into a table its
-	// timestamp and its LSN, and returns when the LSN is durable. No later batch becomes visible before publish has
-	// been called. The caller must call publish once, whether its commit succeeded or not.
-	AppendEmpty(table uint32) (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
+	// Append appends a batch to the log whose operations on a table the caller applies, and returns
+	// when it is durable. An empty one gives an ingest its timestamp and its LSN. No later batch
+	// becomes visible before publish has been called. The caller must call publish once, whether its
+	// commit succeeded or not.
+	Append(rec *record.Writer, table uint32) (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
 	// CommitMeta makes a metadata commit. After an error the commit has not taken effect, unless the
 	// store is poisoned, as it is if Install fails: then it may have.
 	CommitMeta(c MetaCommit) error

@@ -32,7 +32,7 @@ const (
 	DeleteIgnore
 )
 
-var opKindNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore", "if"}
+var opKindNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore", "if", "purge"}
 
 func (k OpKind) String() string { return opKindNames[k] }
 
@@ -82,7 +82,9 @@ type Write struct {
 	column  string   // the column that the last error of decide is about
 	partial bool     // refused operations are left out
 	serial  bool     // t.autoMu is held
-	Refused []*change.RowError
+
+	exclusive bool // the gate is held by the caller
+	Refused   []*change.RowError
 
 	expires bool           // rows of the table expire, by rule
 	rule    expiry.Rule    // on column clock
@@ -243,7 +245,9 @@ func (w *Write) Release() {
 		w.t.autoMu.Unlock()
 	}
 	w.state.release()
-	w.t.gate.RUnlock()
+	if !w.exclusive {
+		w.t.gate.RUnlock()
+	}
 	w.recycle()
 }
 
@@ -346,6 +350,11 @@ func (w *Write) decide(i int, p position) (after position, err error) {
 		}
 	case Delete, DeleteIgnore:
 		if exists {
+			to.kind = change.Delete
+			return position{}, nil
+		}
+	case Purge:
+		if p.live && !exists {
 			to.kind = change.Delete
 			return position{}, nil
 		}

@@ -52,7 +52,11 @@ func (a *app) tableList() *cobra.Command {
 func described(t *oribi.Table) *schemafile.Table {
 	s, p := t.Schema(), t.Properties()
 	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
-		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor), RowFile: p.RowFile, Expires: schemafile.Expires(p.Expiry)}
+		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor), RowFile: p.RowFile, Expires: expiresOf(p)}
+}
+
+func expiresOf(p oribi.Properties) schemafile.Expires {
+	return schemafile.Expires{Column: p.Expiry.Column, Age: p.Expiry.Age}
 }
 
 func (a *app) tableDescribe() *cobra.Command {
@@ -96,7 +100,7 @@ func (a *app) describeTable(t *oribi.Table) error {
 	f.plain("in memory", figures.Size(stats.MemBytes))
 	f.text("history", when.FormatAge(p.History))
 	if p.Expiry.Column != "" {
-		f.text("expires", schemafile.Expires(p.Expiry).String())
+		f.text("expires", expiresOf(p).String())
 	}
 	if p.RowFile || stats.RowFiles > 0 {
 		f.text("row files", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.RowFileBytes), stats.RowFiles, stats.RowSets))
