@@ -351,6 +351,7 @@ func (f *follower) tableChanges(t *Table, ts mvcc.Timestamp, changes []conflict.
 func (f *follower) allChanges(t *Table, v tablet.View, ts mvcc.Timestamp, d Difference) error {
 	rows := v.Diff(scan.Options{Columns: v.All}, mvcc.AsOf(ts))
 	defer rows.Close()
+	rows.OnlyChanged()
 	for n := 0; rows.Next(); n++ {
 		if n%ctxEvery == 0 {
 			if err := f.store.interrupted(f.ctx); err != nil {

@@ -66,8 +66,5 @@ func (v View) Changes(to mvcc.Snapshot, note func(ts mvcc.Timestamp, key func() 
 
 // At returns another reference to the state of v, which reads it as of a later snapshot.
 func (v View) At(snap mvcc.Snapshot) View {
-	v = v.Ref()
-	v.snap = snap
-	v.setExpired()
-	return v
+	return v.Ref().asOf(snap)
 }

@@ -90,6 +90,17 @@ func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 	return d
 }
 
+// OnlyChanged leaves out rows that have expired between the two timestamps and were not changed. It is
+// called before Next.
+func (d *Diff) OnlyChanged() {
+	if d.gone != nil {
+		if err := d.gone.it.Close(); d.err == nil {
+			d.err = err
+		}
+		d.gone = nil
+	}
+}
+
 // Next advances to the next row that differs, and reports whether there is one. It merges the rows
 // that were changed with those that have expired.
 func (d *Diff) Next() bool {

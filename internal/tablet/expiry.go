@@ -23,7 +23,7 @@ func (v *View) setExpired() {
 // asOf returns v as of another snapshot, which is not below the state's floor. It is not another
 // reference to the state.
 func (v View) asOf(snap mvcc.Snapshot) View {
-	v.snap, v.expires = snap, false
+	v.snap = snap
 	v.setExpired()
 	return v
 }
