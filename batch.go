@@ -495,7 +495,7 @@ func (b *Batch) add(op Op, p *tableOps) {
 // checkAuto returns an error if the row sets, or does not set, an auto-incrementing column against
 // the rules of op. Such an error fails the whole batch. Source: tablet spec §12.6.
 func checkAuto(op Op, p *tableOps) error {
-	i := p.schema.Schema.AutoIncrement()
+	i := p.schema.AutoIncrement()
 	switch {
 	case i < 0:
 	case op.Inserts() && p.set[i]:

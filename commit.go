@@ -196,7 +196,9 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 		b.changes += w.Changes()
 		w.Assigned(func(row int, value int64) { b.assigned = append(b.assigned, Assigned{row, value}) })
 	}
-	slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })
+	if len(b.assigned) > 1 {
+		slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })
+	}
 	release()
 	s.background.check(b.tables)
 	if sync {
@@ -242,7 +244,9 @@ func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 // batches use this order, so they cannot deadlock. It appends to writes, which the caller releases,
 // also after an error.
 func prepareAll(tables []*tableOps, writes []*tablet.Write, partial bool) (_ []*tablet.Write, err error) {
-	slices.SortFunc(tables, func(a, b *tableOps) int { return cmp.Compare(a.table.tab.Number, b.table.tab.Number) })
+	if len(tables) > 1 {
+		slices.SortFunc(tables, func(a, b *tableOps) int { return cmp.Compare(a.table.tab.Number, b.table.tab.Number) })
+	}
 	done := false
 	defer func() {
 		if !done { // a panic passes through

@@ -46,5 +46,8 @@ func newTableSchema(s *schema.Schema, version uint32) *TableSchema {
 	return sc
 }
 
+// AutoIncrement returns the index of the auto-incrementing column, −1 if there is none.
+func (sc *TableSchema) AutoIncrement() int { return sc.auto }
+
 // Schema returns the table's current schema; of a closed table, its last one.
 func (t *Tablet) Schema() *TableSchema { return t.schema.Load() }

@@ -229,8 +229,10 @@ func (w *Write) lock() {
 	for i := range w.probes {
 		w.locked = append(w.locked, uint16(w.probes[i].Hash()%stripeCount))
 	}
-	slices.Sort(w.locked)
-	w.locked = slices.Compact(w.locked)
+	if len(w.locked) > 1 {
+		slices.Sort(w.locked)
+		w.locked = slices.Compact(w.locked)
+	}
 	for _, s := range w.locked {
 		w.t.stripes[s].Lock()
 	}
