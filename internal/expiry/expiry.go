@@ -53,6 +53,15 @@ func (r Rules) Current() (rule Rule, ok bool) {
 	return r[len(r)-1].Rule, true
 }
 
+// Final returns the test for rows that are expired as of every timestamp from floor on, if the table is
+// not altered. ok is false if no row is known to be.
+func (r Rules) Final(floor mvcc.Timestamp) (t Test, ok bool) {
+	if n := len(r); n == 0 || r[n-1].From > floor {
+		return t, false
+	}
+	return r.At(floor)
+}
+
 // at returns the index of the entry in force at ts; −1: none.
 func (r Rules) at(ts mvcc.Timestamp) int {
 	i := len(r) - 1

@@ -421,3 +421,49 @@ func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
 		t.Errorf("difference %s", diff)
 	}
 }
+
+// TestCompactionsDropExpiredRows compacts rows that have expired before the history floor, after it,
+// and that were changed after it; one is deleted while it is being dropped.
+func TestCompactionsDropExpiredRows(t *testing.T) {
+	ctx := context.Background()
+	for _, flushed := range []bool{false, true} {
+		s := newSessions(t, 0) // an hour of history
+		s.put(1, 1, time.Minute)
+		s.put(2, 2, 90*time.Minute)
+		s.put(3, 3, time.Minute)
+		s.put(4, 4, 0)
+		s.move(time.Second)
+		if flushed {
+			if err := s.table.Flush(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.put(3, 5, 100*time.Minute)
+		s.move(2 * time.Hour)
+		want := s.content()
+		if err := s.table.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.table.Compact(ctx); err != nil { // a redo is in the base now
+			t.Fatal(err)
+		}
+		st, err := s.table.Stats(false)
+		if err != nil || st.LiveRows != 3 {
+			t.Errorf("%d rows are stored, want 3: %v", st.LiveRows, err)
+		}
+		s.move(time.Hour)
+		s.put(2, 6, time.Hour)
+		if err := s.table.Compact(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if st, err = s.table.Stats(false); err != nil || st.LiveRows != 2 {
+			t.Errorf("%d rows are stored, want 2: %v", st.LiveRows, err)
+		}
+		if got := s.content(); want != "4=4 " || got != "2=6 4=4 " {
+			t.Errorf("%s, then %s", want, got)
+		}
+		if err := s.store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }); err != nil {
+			t.Error(err)
+		}
+	}
+}

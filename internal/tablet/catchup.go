@@ -9,10 +9,12 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -160,10 +162,8 @@ func (c *catchUp) addMemRowSet(m *memrowset.MemRowSet) {
 	known := map[uint64]outputPosition{}
 	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
 		return m.LoggedChanges(from, func(n memrowset.LoggedChange) error {
-			at, err := c.find(known, n.Row, func() ([]byte, error) { return n.Key, nil })
-			if err == nil {
-				at.mem.Apply(at.row, n.TS, n.LSN, n.List)
-			}
+			at, err := c.find(known, n.Row, n.List, func() ([]byte, error) { return n.Key, nil })
+			at.apply(n.TS, n.LSN, n.List)
 			return err
 		})
 	}})
@@ -174,10 +174,8 @@ func (c *catchUp) addRemoved(d *rowset.DiskRowSet) {
 	m := d.Tracker().Mem
 	c.logs = append(c.logs, changeLog{apply: func(from int) (int, error) {
 		return m.LoggedChanges(from, func(n delta.LoggedChange) error {
-			at, err := c.find(known, uint64(n.Row), func() ([]byte, error) { return d.Key(n.Row) })
-			if err == nil {
-				at.mem.Apply(at.row, n.TS, n.LSN, n.List)
-			}
+			at, err := c.find(known, uint64(n.Row), n.List, func() ([]byte, error) { return d.Key(n.Row) })
+			at.apply(n.TS, n.LSN, n.List)
 			return err
 		})
 	}})
@@ -209,10 +207,17 @@ func (c *catchUp) round() (n int, err error) {
 	return n, nil
 }
 
-// outputPosition is where an added rowset takes the changes of a row.
+// outputPosition is where an added rowset takes the changes of a row. The zero value is that of a row
+// that was dropped.
 type outputPosition struct {
 	mem *delta.MemStore
 	row batch.Ordinal
+}
+
+func (at outputPosition) apply(ts mvcc.Timestamp, lsn lsn.LSN, list change.List) {
+	if at.mem != nil {
+		at.mem.Apply(at.row, ts, lsn, list)
+	}
 }
 
 // positionBytes approximates the memory of an outputPosition in a map.
@@ -223,9 +228,10 @@ func (c *catchUp) growPositions(n int64) {
 	c.j.t.opts.RowSets.Grow(n * positionBytes)
 }
 
-// find returns the position of a row in the added rowsets. known maps the number that identifies a
-// row in its input to the position found for the row.
-func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func() ([]byte, error)) (outputPosition, error) {
+// find returns the position of a row in the added rowsets, to which list is applied. known maps the
+// number that identifies a row in its input to the position found for the row. A row that has expired
+// may not be there: the only change that it takes is a DELETE.
+func (c *catchUp) find(known map[uint64]outputPosition, number uint64, list change.List, key func() ([]byte, error)) (outputPosition, error) {
 	if at, ok := known[number]; ok {
 		return at, nil
 	}
@@ -252,6 +258,9 @@ func (c *catchUp) find(known map[uint64]outputPosition, number uint64, key func(
 		known[number] = outputPosition{a.Mem, row}
 		c.growPositions(1)
 		return known[number], nil
+	}
+	if c.j.schema.mayDrop() && isDelete(list) {
+		return outputPosition{}, nil
 	}
 	return outputPosition{}, fault.Corruptf("key %s was changed but is in no output", c.j.t.KeyText(k))
 }

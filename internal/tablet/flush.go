@@ -151,7 +151,7 @@ func (j *job) takeDeltas() {
 // writeMemory writes the memory stores that were taken.
 func (j *job) writeMemory(ctx context.Context) error {
 	if f := j.edit.Frozen; f != nil {
-		inputs := []compaction.Input{&memInput{it: f.mem.Histories(f.snap)}}
+		inputs := []compaction.Input{j.dropping(&memInput{it: f.mem.Histories(f.snap)})}
 		if err := j.writeRows(ctx, inputs, int64(f.mem.Len()), f.lsn); err != nil {
 			return err
 		}

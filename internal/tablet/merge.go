@@ -231,6 +231,11 @@ func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force 
 			force = force || needsRewrite(d, e.Floor) || t.Metadata().RowFile && (d.Metadata().RowFile == 0 || d.RowFileDamaged() || d.KeyDirectoryDamaged())
 		}
 	}
+	for i := 0; i < len(e.Removed) && !force; i++ {
+		if force, err = j.hasExpired(e.Removed[i]); err != nil {
+			return nil, err
+		}
+	}
 	if len(e.Removed) == 0 || !force {
 		return e, nil
 	}
@@ -267,7 +272,7 @@ func (j *job) writeMerged(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("table %q: %w", j.t.Name(), inRowSet(d.Metadata().ID, err))
 		}
-		inputs = append(inputs, mergeInput{h, d.Metadata().ID})
+		inputs = append(inputs, j.dropping(mergeInput{h, d.Metadata().ID}))
 		rows += d.Metadata().Rows
 		j.edit.BytesRead += d.Metadata().Bytes
 	}

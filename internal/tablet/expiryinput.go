@@ -1,0 +1,130 @@
+package tablet
+
+import (
+	"bytes"
+
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/expiry"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+)
+
+// expiringInput is the input of a flush or merge of a table whose rows expire. It adds a DELETE to
+// rows that have been expired, and unchanged, since the history floor or before, at the time of their
+// expiry. So the compaction drops them, as it does rows that were deleted then.
+//
+// The log may have a DELETE of such a row that is newer than the files, from an insert in its place.
+// Neither replay nor catching up then finds the row, and needs to.
+type expiringInput struct {
+	compaction.Input
+	test  expiry.Test
+	clock int
+	floor mvcc.Timestamp
+}
+
+// boundedInput is an expiringInput of a rowset.
+type boundedInput struct {
+	expiringInput
+	in mergeInput
+}
+
+func (in boundedInput) First() []byte { return in.in.First() }
+func (in boundedInput) Keeps() int    { return in.in.Keeps() }
+
+// dropping returns an input without the rows that no read at the edit's floor or later sees because
+// they are expired.
+func (j *job) dropping(in compaction.Input) compaction.Input {
+	if j.edit.Alter != nil {
+		return in // it may end the rule
+	}
+	test, ok := j.schema.Expiry.Final(j.edit.Floor)
+	if !ok {
+		return in
+	}
+	e := expiringInput{in, test, j.schema.Schema.IndexID(test.Column), j.edit.Floor}
+	if in, ok := in.(mergeInput); ok {
+		return boundedInput{e, in}
+	}
+	return e
+}
+
+func (e expiringInput) Next() (*change.Rows, error) {
+	rows, err := e.Input.Next()
+	if rows == nil || err != nil {
+		return rows, err
+	}
+	undo, redo := rows.Undo, rows.Redo
+	var added []change.Delta
+	cells := rows.Batch.Columns[e.clock]
+	for i := range rows.Keys {
+		row := uint32(i)
+		undo, redo = since(undo, row), since(redo, row)
+		changed := len(redo) > 0 && redo[0].Row == row
+		cell := cells.Cell(i)
+		if changed || !e.test.Expired(cell) {
+			continue
+		}
+		ts := e.test.Expiry(cell)
+		if len(undo) > 0 && undo[0].Row == row {
+			ts = max(ts, undo[0].TS) // the newest
+		}
+		if ts > e.floor {
+			continue
+		}
+		added = append(added, change.Delta{Row: row, TS: ts, List: deleteList})
+	}
+	if added == nil {
+		return rows, nil
+	}
+	out := *rows // as long valid as rows
+	out.Redo = mergeDeltas(added, rows.Redo)
+	return &out, nil
+}
+
+// since returns the deltas from the first one of a row, or a later row, on.
+func since(deltas []change.Delta, row uint32) []change.Delta {
+	for len(deltas) > 0 && deltas[0].Row < row {
+		deltas = deltas[1:]
+	}
+	return deltas
+}
+
+// mergeDeltas merges deltas of different rows by row.
+func mergeDeltas(a, b []change.Delta) []change.Delta {
+	out := make([]change.Delta, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if a[0].Row < b[0].Row {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// mayDrop reports whether compactions may drop rows because they are expired.
+func (sc *TableSchema) mayDrop() bool { return len(sc.Expiry) > 0 }
+
+// isDelete reports whether a change deletes a row.
+func isDelete(list change.List) bool { return bytes.Equal(list, deleteList) }
+
+// hasExpired reports whether a merge would drop rows of a rowset because they are expired.
+func (j *job) hasExpired(d *rowset.DiskRowSet) (bool, error) {
+	test, ok := j.schema.Expiry.Final(j.edit.Floor)
+	if !ok {
+		return false, nil
+	}
+	gone := test.Gone(&j.schema.Schema.Columns[j.schema.Schema.IndexID(test.Column)])
+	r, err := scan.NewRequest(scan.Options{Schema: d.Schema, Filter: gone, Snapshot: mvcc.AsOf(j.edit.Floor)})
+	if err != nil {
+		return false, err
+	}
+	it, err := d.NewIterator(r)
+	if err != nil {
+		return false, err
+	}
+	found := it.Next()
+	return found, it.Close()
+}
