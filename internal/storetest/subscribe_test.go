@@ -208,8 +208,10 @@ func (m *streamModel) read(after int, opts ...oribi.SubscribeOption) *streamRead
 	if after >= 0 {
 		from = m.times[after]
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), minute) // a batch that is missing is an error
+	m.t.Cleanup(cancel)
 	r := &streamReader{m: m, at: after + 1}
-	r.next, r.stop = iter.Pull2(m.store.Subscribe(context.Background(), from, opts...))
+	r.next, r.stop = iter.Pull2(m.store.Subscribe(ctx, from, opts...))
 	return r
 }
 

@@ -1,0 +1,170 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// eventsUntil returns the events of all write batches in (from, until].
+func eventsUntil(t *testing.T, store *oribi.Store, from, until mvcc.Timestamp, opts ...oribi.SubscribeOption) (events []string) {
+	t.Helper()
+	for b, err := range store.Subscribe(context.Background(), from, append(opts, oribi.Until(until))...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, eventsOf(b)...)
+	}
+	return events
+}
+
+// A subscription ends if the history that it needs was dropped, and one that has begun keeps it.
+func TestSubscriptionPinsHistory(t *testing.T) {
+	w := newFakeWall()
+	store, table := floorStore(t, w)
+	defer store.Close()
+	from := put(t, store, table, map[int64]int64{1: 1})
+	for v := int64(2); v < 6; v++ {
+		put(t, store, table, map[int64]int64{1: v})
+	}
+	next, stop := iter.Pull2(store.Subscribe(context.Background(), from))
+	age := func() mvcc.Timestamp {
+		w.move(2 * time.Hour)
+		ts := put(t, store, table, map[int64]int64{2: 1})
+		err := table.Flush(t.Context())
+		if err == nil {
+			err = table.Compact(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ts
+	}
+	for v := int64(2); v < 6; v++ {
+		b, err, _ := next()
+		if err != nil || b.Changes[0].AfterRow()["v"] != v {
+			t.Fatalf("%+v, %v, want value %d", b, err, v)
+		}
+		if v == 3 {
+			age()
+		}
+	}
+	stop()
+	age()
+	for _, err := range store.Subscribe(context.Background(), from) {
+		if !errors.Is(err, oribi.ErrTooOld) {
+			t.Errorf("%v, want ErrTooOld", err)
+		}
+	}
+}
+
+// Changes of schemas are no events. Rows come with the present columns, and those of a dropped table
+// no longer.
+func TestSubscriptionAfterSchemaChanges(t *testing.T) {
+	store, table := txStore(t)
+	other := numbersTable(t, store, "other")
+	from := put(t, store, table, map[int64]int64{1: 1}) - 1
+	put(t, store, other, map[int64]int64{1: 7})
+	err := table.Alter(t.Context(), oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int64, Nullable: true}))
+	if err == nil {
+		err = table.Rename(t.Context(), "renamed")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := put(t, store, table, map[int64]int64{1: 2})
+	all := []string{"renamed 1: none, 1", "other 1: none, 7", "renamed 1: 1, 2"}
+	if got := eventsUntil(t, store, from, until); !slices.Equal(got, all) {
+		t.Errorf("events %q, want %q", got, all)
+	}
+	if got := eventsUntil(t, store, from, until, oribi.OfTables(other)); !slices.Equal(got, all[1:2]) {
+		t.Errorf("events of one table %q, want %q", got, all[1:2])
+	}
+	if err := store.DropTable("other"); err != nil {
+		t.Fatal(err)
+	}
+	all = slices.Delete(all, 1, 2)
+	if got := eventsUntil(t, store, from, until); !slices.Equal(got, all) {
+		t.Errorf("events without the dropped table %q, want %q", got, all)
+	}
+	for b, err := range store.Subscribe(t.Context(), from, oribi.Until(until)) {
+		if err != nil || len(b.Changes[0].Columns) != 3 || len(b.Changes[0].After) != 3 {
+			t.Errorf("%+v, %v, want the present columns", b, err)
+		}
+	}
+}
+
+// Rows that expire make no events.
+func TestSubscriptionIgnoresExpiry(t *testing.T) {
+	w := newFakeWall()
+	store, err := oribi.Open("/expiring", &oribi.Options{FS: w.mem, Clock: mvcc.NewHybridClock(w.time), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}, {Name: "t", Type: schema.Timestamp}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("e", s, oribi.Expires("t", time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(v int64) mvcc.Timestamp {
+		b := store.NewBatch()
+		b.Upsert(table, oribi.Row{"k": 1, "v": v, "t": w.time()})
+		ts, err := b.Commit(t.Context(), oribi.NoSync)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ts
+	}
+	from := write(1) - 1
+	write(2)
+	w.move(2 * time.Hour)
+	if err := table.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until := write(3)
+	want := []string{"e 1: none, 1", "e 1: 1, 2", "e 1: none, 3"}
+	if got := eventsUntil(t, store, from, until); !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
+	}
+}
+
+// A subscription to a read-only store ends after the newest batch.
+func TestSubscriptionToAReadOnlyStore(t *testing.T) {
+	mem := vfs.NewMem()
+	store, err := oribi.Open("/stream", &oribi.Options{FS: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "t")
+	from := put(t, store, table, map[int64]int64{1: 1}) - 1
+	put(t, store, table, map[int64]int64{1: 2, 2: 2})
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if store, err = oribi.Open("/stream", &oribi.Options{FS: mem, ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var events []string
+	for b, err := range store.Subscribe(t.Context(), from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, eventsOf(b)...)
+	}
+	if want := []string{"t 1: none, 1", "t 1: 1, 2", "t 2: none, 2"}; !slices.Equal(events, want) {
+		t.Errorf("events %q, want %q", events, want)
+	}
+}
