@@ -37,6 +37,7 @@
 //	–                                 PrefetchValues = false    Keys
 //	–                                 db.NewWriteBatch          DB.NewBatch
 //	–                                 db.NewStreamWriter        Bucket.Load
+//	–                                 Entry.WithTTL             PutTTL
 //	–                                 AllVersions               Bucket.History
 //	–                                 NewTransactionAt(ts)      DB.ViewAt; oribi.AsOf for a single read
 //	NoSync                            SyncWrites = false        oribi.NoSync, for each commit

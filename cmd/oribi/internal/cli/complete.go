@@ -161,7 +161,7 @@ func flagCompleters() map[string]completer {
 func nounCompleters(noun string) map[string]completer {
 	switch noun {
 	case "kv":
-		return map[string]completer{"from": words(), "to": words(), "prefix": words(), "bucket": completeBucket, "input-format": words(nearest.Keys(kvFormats)...)}
+		return map[string]completer{"from": words(), "to": words(), "prefix": words(), "ttl": words("90s", "1h", "7d"), "bucket": completeBucket, "input-format": words(nearest.Keys(kvFormats)...)}
 	case "carbondata":
 		return map[string]completer{"columns": completeCarbon(someColumns), "where": completeCarbon(testedColumn), "filter-json": words()}
 	case "hfile":

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/kvlines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -75,8 +76,15 @@ func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) (err err
 }
 
 func (a *app) kvPut() *cobra.Command {
-	var bucket string
+	var bucket, ttl string
 	c := a.verb("put DIR KEY VALUE", "Set the value of a key", func(cmd *cobra.Command, args []string) error {
+		lasts := when.Forever
+		if cmd.Flags().Changed("ttl") {
+			var err error
+			if lasts, err = when.ParseAge(ttl); err != nil {
+				return usage(fmt.Errorf("--ttl: %w", err))
+			}
+		}
 		key, err := kvBytes("KEY", args[1])
 		if err != nil {
 			return err
@@ -86,7 +94,12 @@ func (a *app) kvPut() *cobra.Command {
 			return err
 		}
 		return makingBucket(args[0], bucket, func(_ *kv.DB, b *kv.Bucket) error {
-			_, err := b.Put(cmd.Context(), key, value)
+			var err error
+			if lasts == when.Forever {
+				_, err = b.Put(cmd.Context(), key, value)
+			} else {
+				_, err = b.PutTTL(cmd.Context(), key, value, lasts)
+			}
 			if errors.Is(err, oribi.ErrRow) {
 				return usage(apply.RowCause(err))
 			}
@@ -97,6 +110,7 @@ func (a *app) kvPut() *cobra.Command {
 
 KEY and VALUE are text, or bytes as 0x and hex. The VALUE - is all of stdin.`
 	bucketFlag(c, &bucket)
+	c.Flags().StringVar(&ttl, "ttl", "", "when the key expires: 90s, 5m, 2h, 7d from now (default: never)")
 	return c
 }
 
