@@ -296,8 +296,9 @@ func (tx *Tx) Update(t *Table, row Row) error { return tx.Row(OpUpdate, t, row) 
 // those of Tx.Row.
 func (tx *Tx) Delete(t *Table, key Row) error { return tx.Row(OpDelete, t, key) }
 
-// Row carries out one operation of any kind in the transaction. After an error the transaction is as
-// it was before, and may go on.
+// Row carries out one operation of any kind in the transaction. After an error the transaction has
+// the writes that it had before, and may go on. A refused operation counts as a read of its row: the
+// caller knows from the error whether the row existed.
 //
 // Errors: ErrRow with ErrKeyExists, ErrNotFound, or the reason why the row does not fit;
 // ErrBatchTooLarge; ErrTxEnded; those of a read.
