@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -67,7 +66,8 @@ type RowCounts struct {
 }
 
 // PredicateCounts describes one predicate of a read. A predicate such as Between that is tested in
-// two steps appears as two. Tested is the sum of the fields after Passed.
+// two steps appears as two. The test for expired rows is one of them, if rows of the table expire: its
+// text says so. Tested is the sum of the fields after Passed.
 type PredicateCounts struct {
 	Predicate string // in the syntax of SQL
 	Column    string
@@ -154,8 +154,8 @@ type explaining struct {
 }
 
 // newExplaining begins the explanation of a read of what o asks for, and makes o count.
-func (sc *Scan) newExplaining(tableSchema *tablet.TableSchema, o *scan.Options) *explaining {
-	x := &explaining{to: sc.o.explain, stats: scan.NewStats(&o.Filter), schema: tableSchema.Schema}
+func (sc *Scan) newExplaining(v *view, o *scan.Options) *explaining {
+	x := &explaining{to: sc.o.explain, stats: scan.NewStats(&o.Filter), schema: v.TableSchema.Schema}
 	o.Stats = x.stats
 	x.e = Explanation{Table: sc.t.tab.Name(), Workers: 1, verb: "returned"}
 	if len(sc.o.where) > 0 {
@@ -164,6 +164,9 @@ func (sc *Scan) newExplaining(tableSchema *tablet.TableSchema, o *scan.Options) 
 	}
 	for p := range o.Filter.Tests() {
 		x.tests = append(x.tests, PredicateCounts{Predicate: testText(x.schema, p), Column: p.Column})
+	}
+	if n := len(x.tests); v.Clock() >= 0 && n > 0 { // request has added it last
+		x.tests[n-1].Predicate += " (rows that expire)"
 	}
 	return x
 }

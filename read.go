@@ -545,7 +545,7 @@ func (sc *Scan) start() (scan.Iterator, error) {
 	}
 	var x *explaining
 	if sc.o.explain != nil {
-		x = sc.newExplaining(v.TableSchema, &o)
+		x = sc.newExplaining(&v, &o)
 	}
 	var it scan.Iterator = run
 	if sc.o.workers > 1 {

@@ -125,7 +125,7 @@ func (sc *Scan) startParts(verb string) (*partsScan, error) {
 	}
 	var x *explaining
 	if sc.o.explain != nil {
-		x = sc.newExplaining(v.TableSchema, &o)
+		x = sc.newExplaining(&v, &o)
 		x.e.verb = verb
 	}
 	p, err := sc.newPartsScan(v, o)

@@ -3,6 +3,7 @@ package schemafile
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi/schema"
 )
@@ -72,6 +73,29 @@ func TestReadRefusesInvalidSchemas(t *testing.T) {
 	} {
 		if _, err := Read([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.in, err, c.want)
+		}
+	}
+}
+
+// The rule by which rows expire is read as it was written, in a schema file and as an argument.
+func TestExpiresRoundTrip(t *testing.T) {
+	const columns = `,"columns":[{"name":"k","type":"string","key":true},{"name":"a:1h","type":"timestamp"},{"name":"n","type":"int64"}]}`
+	for _, e := range []Expires{{}, {Column: "a:1h"}, {Column: "a:1h", Age: 7 * 24 * time.Hour}, {Column: "a:1h", Age: 1500 * time.Millisecond}} {
+		table, err := Read([]byte(`{"history":"7d"` + columns))
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.Expires = e
+		if again, err := Read(Append(nil, table)); err != nil || again.Expires != e {
+			t.Errorf("%+v is read as %+v, %v", e, again, err)
+		}
+		if got, err := ParseExpires(e.String(), func(c string) bool { return c == "a:1h" }); err != nil || got != e {
+			t.Errorf("%v is read as %+v, %v", e, got, err)
+		}
+	}
+	for _, bad := range []string{`7`, `{}`, `{"column":"x"}`, `{"column":"n"}`, `{"column":"a:1h","age":"-1s"}`, `{"column":"a:1h","age":"forever"}`, `{"column":"a:1h","ago":"1s"}`} {
+		if table, err := Read([]byte(`{"expires":` + bad + columns)); err == nil {
+			t.Errorf("%s is read as %+v", bad, table.Expires)
 		}
 	}
 }
