@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -465,5 +466,39 @@ func TestCompactionsDropExpiredRows(t *testing.T) {
 		if err := s.store.Verify(ctx, func(f oribi.Finding) { t.Error(f) }); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestRuleEndsWhileRowsExpire clears the rule of a table whose rows expire meanwhile: the clock moves
+// between all steps. The state just before the end of the rule has to be that after it.
+func TestRuleEndsWhileRowsExpire(t *testing.T) {
+	ctx := context.Background()
+	s := &sessions{fakeWall: newFakeWall(), t: t}
+	store, err := oribi.Open("/sessions", &oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}, {Name: "until", Type: schema.Timestamp}}, 1)
+	if err == nil {
+		s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, begin := store.NewBatch(), s.time()
+	for k := range 100 {
+		b.Insert(s.table, oribi.Row{"k": k, "v": k, "until": begin.Add(time.Duration(k) * time.Microsecond)})
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.table.Alter(ctx, oribi.ClearExpires()); err != nil {
+		t.Fatal(err)
+	}
+	since := s.table.Properties().Expiry.Since
+	before, after := s.content(oribi.AsOf(since-1)), s.content()
+	if before != after || after == "" || strings.HasPrefix(after, "0=") {
+		t.Errorf("before the end of the rule: %s\nafter it: %s", before, after)
 	}
 }
