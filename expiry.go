@@ -33,8 +33,8 @@ type Expiry struct {
 // writes, which decide as of their own timestamp. So an insert of the key of an expired row
 // succeeds, an update is refused, and an upsert inserts a new row. A write batch of which a row
 // expires while it is being committed is decided again; a transaction that has read such a row is
-// refused with ErrConflict. What is stored does not change by it, and History has no version for it:
-// merges drop expired rows when the table's history no longer contains them.
+// refused with ErrConflict. History has a delete at the time of expiry. What is stored does not
+// change then: merges drop expired rows when the table's history no longer contains them.
 //
 // Rows that already expired when they were written are never visible.
 func Expires(column string, age time.Duration) TableOption {

@@ -161,7 +161,7 @@ func (b *Bucket) History(ctx context.Context, key []byte, opts ...oribi.ReadOpti
 	for _, o := range opts {
 		all = append(all, o)
 	}
-	return func(yield func(Version, error) bool) {
+	return withoutExpiry(func(yield func(Version, error) bool) {
 		for row, err := range b.t.History(ctx, notNil(key), all...) {
 			v := Version{Timestamp: row.Timestamp, Deleted: row.Kind == oribi.Deleted}
 			if row.Cells != nil {
@@ -174,7 +174,7 @@ func (b *Bucket) History(ctx context.Context, key []byte, opts ...oribi.ReadOpti
 				return
 			}
 		}
-	}
+	})
 }
 
 // notNil returns a byte string as a cell, which is nil only for NULL.

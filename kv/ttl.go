@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/oribi-db/oribi"
@@ -87,4 +88,30 @@ func (b *Batch) PutTTL(bucket *Bucket, key, value []byte, ttl time.Duration) {
 	}
 	b.expiring = append(b.expiring, bucket)
 	b.rows.Cells(oribi.OpUpsert, bucket.t, cells, nil)
+}
+
+// withoutExpiry returns the versions of a row except the deletes that say that it has expired.
+func withoutExpiry(versions iter.Seq2[Version, error]) iter.Seq2[Version, error] {
+	return func(yield func(Version, error) bool) {
+		var deleted *Version // not yielded yet: the version before it decides
+		for v, err := range versions {
+			if deleted != nil {
+				expired := err == nil && !v.Expires.IsZero() && mvcc.FromTime(v.Expires) == deleted.Timestamp
+				if !expired && !yield(*deleted, nil) {
+					return
+				}
+				deleted = nil
+			}
+			if err == nil && v.Deleted {
+				deleted = &v
+				continue
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+		if deleted != nil {
+			yield(*deleted, nil)
+		}
+	}
 }
