@@ -113,6 +113,8 @@ type follower struct {
 	tables   map[uint32]*Table
 	piece    *CommittedBatch
 	bytes    int // of piece
+	given    int // pieces
+	looked   int // keys
 }
 
 func (f *follower) run() error {
@@ -244,13 +246,8 @@ func (f *follower) step() error {
 	if err := f.batches(all, upTo); err != nil {
 		return err
 	}
-	next, err := f.pin(upTo)
-	if err != nil {
-		return err
-	}
-	f.snapshot.Close()
-	f.snapshot, f.done = next, upTo
-	return nil
+	f.done = upTo
+	return f.repin(upTo)
 }
 
 // batches yields the batches up to a timestamp, of which changes, by timestamp, says the keys.

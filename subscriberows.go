@@ -61,6 +61,11 @@ func (f *follower) tableChanges(t *Table, ts mvcc.Timestamp, changes []conflict.
 		if i > 0 && bytes.Equal(changes[i-1].Key, ch.Key) {
 			continue
 		}
+		if f.looked++; f.looked%ctxEvery == 0 {
+			if err := f.store.interrupted(f.ctx); err != nil {
+				return err
+			}
+		}
 		before, existed, err := v.Get(ch.Key, v.All, nil)
 		if err != nil {
 			return err
@@ -145,12 +150,25 @@ func (f *follower) add(t *Table, v *tablet.View, key []byte, d Difference) (err 
 // sliceBytes is the size of a slice without its elements.
 const sliceBytes = 24
 
+// pinEvery is the number of pieces after which the pin follows them, within a step too.
+const pinEvery = 64
+
 // give passes the current piece to the loop. Meanwhile the store may be closed, and the history is
 // pinned for a limited time.
 func (f *follower) give() error {
+	rest := f.piece.Timestamp // what is still to be read comes after
+	if f.piece.More {
+		rest--
+	}
+	if f.given++; f.given%pinEvery == 0 {
+		if err := f.repin(rest); err != nil {
+			return err
+		}
+	}
 	f.leave()
 	pinned := f.snapshot
 	idle := time.AfterFunc(maxIdle, func() { pinned.Close() })
+	defer idle.Stop()
 	more := f.yield(f.piece, nil)
 	inTime := idle.Stop()
 	if !more {
@@ -159,9 +177,19 @@ func (f *follower) give() error {
 	if err := f.enter(); err != nil || inTime {
 		return err
 	}
-	var err error
-	if f.snapshot, err = f.pin(pinned.ts); err != nil {
+	if err := f.repin(rest); err != nil {
 		return err
 	}
 	return f.check()
+}
+
+// repin pins the history above ts only.
+func (f *follower) repin(ts mvcc.Timestamp) error {
+	next, err := f.pin(ts)
+	if err != nil {
+		return err
+	}
+	f.snapshot.Close()
+	f.snapshot = next
+	return nil
 }

@@ -66,6 +66,31 @@ func TestSubscriptionPinsHistory(t *testing.T) {
 	}
 }
 
+// The pin follows a slow loop, also among batches that were all committed before its next step.
+func TestSubscriptionPinsOnlyWhatItHasToRead(t *testing.T) {
+	store, table := txStore(t)
+	next, stop := iter.Pull2(store.Subscribe(context.Background(), put(t, store, table, map[int64]int64{1: 0})))
+	defer stop()
+	const batches, behind = 500, 100
+	var all []mvcc.Timestamp
+	for v := range int64(batches) {
+		all = append(all, put(t, store, table, map[int64]int64{1: v + 1}))
+	}
+	for i, ts := range all {
+		b, err, _ := next()
+		if err != nil || b.Timestamp != ts {
+			t.Fatalf("%+v, %v, want batch %d", b, err, i)
+		}
+		info, err := store.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pinned := info.Snapshots[0].Timestamp; pinned > ts || i >= behind && pinned < all[i-behind] {
+			t.Fatalf("batch %d at %v: pinned above %v", i, ts, pinned)
+		}
+	}
+}
+
 // Changes of schemas are no events. Rows come with the present columns, and those of a dropped table
 // no longer.
 func TestSubscriptionAfterSchemaChanges(t *testing.T) {
