@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func (a *app) kvLoad() *cobra.Command {
 JSON has the form that kv scan prints. CSV has a header with the names key and value. Of an HFile of HBase, which must have one column,
 the newest live version of each row is loaded.`
 	bucketFlag(c, &bucket)
-	c.Flags().StringVar(&format, "input-format", "", "csv, jsonl, or hfile (default: from the file's name or its first bytes)")
+	c.Flags().StringVar(&format, "input-format", "", "csv, jsonl, or hfile (default: from the name of the file; without it, csv or jsonl from its first bytes)")
 	return c
 }
 
@@ -99,6 +100,9 @@ func (a *app) withPairs(ctx context.Context, name, format string, use func(pairs
 	empty := false
 	if o.Format == 0 {
 		head, err := in.head()
+		if bytes.HasPrefix(head, []byte("DATABLK*")) {
+			return fmt.Errorf("%s: this is an HFile: add --input-format hfile", name)
+		}
 		empty = err == nil && len(trimStart(head)) == 0
 	}
 	if err := in.sniff(&o); err != nil {
