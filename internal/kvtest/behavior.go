@@ -207,7 +207,7 @@ func testRanges(t *testing.T, s Subject) {
 			{Range{Prefix: "\xff", Descending: true}, "[\xff\xff=8 \xff=7]"},
 			{Range{Prefix: "b/", Descending: true, KeysOnly: true}, "[b/2 b/1]"},
 		} {
-			equal(t, fmt.Sprintf("%+q", c.r), scan(t, tx, c.r), c.want)
+			equal(t, fmt.Sprintf("%+v", c.r), scan(t, tx, c.r), c.want)
 		}
 		n := 0
 		if err := tx.Scan(Range{}, func(_, _ []byte) bool { n++; return n < 3 }); err != nil || n != 3 {
@@ -336,7 +336,7 @@ func testRandomOperations(t *testing.T, s Subject) {
 					*bound = word()
 				}
 			}
-			equal(t, fmt.Sprintf("%+q", r), scan(t, tx, r), expect(model, r))
+			equal(t, fmt.Sprintf("%+v", r), scan(t, tx, r), expect(model, r))
 		}
 		for range 5 {
 			compare(tx, model)
