@@ -87,6 +87,7 @@ type Batch struct {
 	changes   int         // operations of the last Commit that changed something
 
 	check func(mvcc.Timestamp) error // of a transaction, see changes
+	asOf  mvcc.Timestamp             // of another attempt to commit, see attempts
 }
 
 // tableOps contains a batch's operations on one table.

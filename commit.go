@@ -124,19 +124,43 @@ const maxBatchBytes = 256 << 20
 
 func (s *Store) batchLimit() int64 { return min(maxBatchBytes, s.opts.MemoryLimit/4) }
 
+// attempts are attempts to commit a batch of which rows expire. The first one decides as of the
+// present time. If it takes too long, the next ones decide as of a time ahead, to which the clock is
+// moved then, so that the rows that expire in between do not matter:
+//
+//	1  decided ────── e ──── commit        e: a row expires
+//	2                        decided ────── e ──── commit
+//	3                                              ├──────────── commit
+//	                                               └ decided as of here
+type attempts struct {
+	last   mvcc.Timestamp // at which an attempt has failed
+	margin mvcc.Timestamp
+}
+
+// next returns the time as of which the next attempt decides, after one that has failed at ts.
+func (a *attempts) next(ts mvcc.Timestamp) mvcc.Timestamp {
+	if a.last != 0 {
+		a.margin = min(2*max(a.margin, ts-a.last), mvcc.FromMicros(mvcc.MaxAhead.Microseconds()/2))
+	}
+	a.last = ts
+	return ts + a.margin
+}
+
 // commit carries out b in the steps resolve, log, apply, and publish. If a row by which it was
 // decided expires in between, it is decided again.
 func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
-	for {
+	defer func() { b.asOf = 0 }()
+	for a := (attempts{}); ; {
 		ts, err := s.commitOnce(ctx, b, sync, partial)
 		if err != errExpired {
 			return ts, err
 		}
+		b.asOf = a.next(ts)
 	}
 }
 
 func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (mvcc.Timestamp, error) {
-	writes, err := prepareAll(b.tables, b.writes[:0], partial)
+	writes, err := prepareAll(b, partial)
 	b.writes = writes[:0]
 	defer clear(writes)
 	if err != nil {
@@ -184,11 +208,11 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 		return 0, err
 	}
 	if rec.Len() == 0 {
-		return s.emptyCommit(ctx, sync, changes{writes: writes, check: b.check}, release)
+		return s.emptyCommit(ctx, sync, changes{writes: writes, check: b.check, asOf: b.asOf}, release)
 	}
-	ts, lsn, op, err := s.append(rec, sync, changes{writes: writes, check: b.check})
+	ts, lsn, op, err := s.append(rec, sync, changes{writes: writes, check: b.check, asOf: b.asOf})
 	if err != nil {
-		return 0, err
+		return ts, err
 	}
 	halfDone = true
 	for _, w := range writes {
@@ -241,9 +265,10 @@ func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 }
 
 // prepareAll resolves the operations on each table, in the order of the tables' numbers. All
-// batches use this order, so they cannot deadlock. It appends to writes, which the caller releases,
-// also after an error.
-func prepareAll(tables []*tableOps, writes []*tablet.Write, partial bool) (_ []*tablet.Write, err error) {
+// batches use this order, so they cannot deadlock. The caller releases the writes, also after an
+// error.
+func prepareAll(b *Batch, partial bool) (_ []*tablet.Write, err error) {
+	tables, writes := b.tables, b.writes[:0]
 	if len(tables) > 1 {
 		slices.SortFunc(tables, func(a, b *tableOps) int { return cmp.Compare(a.table.tab.Number, b.table.tab.Number) })
 	}
@@ -260,7 +285,7 @@ func prepareAll(tables []*tableOps, writes []*tablet.Write, partial bool) (_ []*
 		if len(p.ops) == 0 {
 			continue
 		}
-		w, err := p.table.tab.Prepare(p.ops, p.schema, partial)
+		w, err := p.table.tab.Prepare(p.ops, p.schema, partial, b.asOf)
 		if err != nil {
 			first = earlier(first, err)
 			continue
@@ -291,14 +316,20 @@ type changes struct {
 	// check returns an error if something that a transaction has read has changed before ts; nil: of
 	// no transaction.
 	check func(ts mvcc.Timestamp) error
+	asOf  mvcc.Timestamp // as of which it was decided, if that is ahead; else 0
 }
 
 // errExpired ends an attempt to commit: a row by which the batch was decided has expired.
 var errExpired = errors.New("a row has expired")
 
-// timestamp assigns the batch its timestamp, as of which it was decided correctly. The caller holds
-// appendMu.
+// timestamp assigns the batch its timestamp, as of which it was decided correctly. With errExpired,
+// it was not. The caller holds appendMu.
 func (s *Store) timestamp(c *changes) (ts mvcc.Timestamp, err error) {
+	if c.asOf > 0 {
+		if err := s.clock.Advance(c.asOf - 1); err != nil {
+			return 0, err
+		}
+	}
 	if ts, err = s.clock.Now(); err != nil {
 		return 0, err
 	}
@@ -309,7 +340,7 @@ func (s *Store) timestamp(c *changes) (ts mvcc.Timestamp, err error) {
 	}
 	for _, w := range c.writes {
 		if w.Expired(ts) {
-			return 0, errExpired
+			return ts, errExpired
 		}
 	}
 	return ts, nil
@@ -325,7 +356,7 @@ func (s *Store) append(rec *record.Writer, later bool, c changes) (ts mvcc.Times
 		return 0, 0, op, err
 	}
 	if ts, err = s.timestamp(&c); err != nil {
-		return 0, 0, op, err
+		return ts, 0, op, err
 	}
 	rec.SetTimestamp(ts)
 	confirmed := s.blocks.ConfirmedEpoch()
@@ -367,7 +398,7 @@ func (s *Store) emptyCommit(ctx context.Context, sync bool, c changes, release f
 	ts, last, err := s.now(c)
 	release()
 	if err != nil {
-		return 0, err
+		return ts, err
 	}
 	s.promise(ts)
 	if sync {

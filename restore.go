@@ -3,7 +3,6 @@ package oribi
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -130,11 +129,11 @@ func (t *Table) undo(b *Batch, d *Difference) error {
 	}
 	switch {
 	case d.Kind == Inserted:
-		b.Cells(OpDelete, t, before, nil)
+		b.Cells(OpDeleteIgnore, t, before, nil)
 	case d.Kind == Updated && !immutable:
-		b.Cells(OpUpdate, t, before, set)
+		b.Cells(OpUpdateIgnore, t, before, set)
 	case d.Kind == Updated: // only another row may have another value there
-		b.Cells(OpDelete, t, before, nil)
+		b.Cells(OpDeleteIgnore, t, before, nil)
 		fallthrough
 	default:
 		b.Cells(OpUpsert, t, before, nil)
@@ -167,16 +166,19 @@ func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal
 // If the table has changed since the state that read returned, or its rows expire, replace calls read
 // again with writers blocked. In most cases it has not, and no writer waits for a long read.
 func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
-	for {
+	defer func() { b.asOf = 0 }()
+	for a := (attempts{}); ; {
 		res, err := t.replaceOnce(ctx, b, sync, read)
 		if err != errExpired {
 			return res, err
 		}
+		b.asOf = a.next(res.Timestamp)
 	}
 }
 
 // replaceOnce is replace unless a row that was read has expired before the commit: then it returns
-// errExpired.
+// errExpired, and the timestamp at which it failed. The operations on rows that have expired by then
+// have no effect.
 func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
 	s := t.store
 	at, err := read()
@@ -210,9 +212,8 @@ func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func(
 		for _, p := range b.tables {
 			ops, tableSchema = p.ops, p.schema
 		}
-		if err = w.Resolve(ops, tableSchema); t.expires() && errors.Is(err, fault.ErrNotFound) {
-			err = errExpired
-		}
+		w.AsOf = b.asOf
+		err = w.Resolve(ops, tableSchema)
 	}
 	if err != nil {
 		return BulkResult{}, err
@@ -221,7 +222,7 @@ func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func(
 	w = nil // carryOut releases it
 	ts, err := s.carryOut(ctx, b, writes, sync)
 	if err != nil {
-		return BulkResult{}, err
+		return BulkResult{Timestamp: ts}, err
 	}
 	s.counters.committed(begin, b.changes, b.bytes, sync)
 	return BulkResult{Rows: int64(b.changes), Timestamp: ts}, nil

@@ -84,9 +84,8 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
 	}
 	tx.recorded = recorded
-	if s.newest() >= from {
-		tx.snapshot, err = s.Snapshot(ctx, Named(txName))
-	} else {
+	if tx.snapshot, err = s.Snapshot(ctx, Named(txName)); err == nil && tx.snapshot.ts < from {
+		tx.snapshot.Close()
 		tx.snapshot, err = s.SnapshotAt(ctx, from, Named(txName))
 	}
 	if err != nil {

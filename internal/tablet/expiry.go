@@ -155,6 +155,7 @@ func (w *Write) startExpiry() (err error) {
 	if w.rule, w.expires = sc.Expiry.Current(); w.expires {
 		w.clock = sc.Schema.IndexID(w.rule.Column)
 		w.now, err = w.t.opts.Store.Timestamp()
+		w.now = max(w.now, w.AsOf)
 	}
 	return err
 }
@@ -166,12 +167,18 @@ func (w *Write) find(probe bloom.Probe) (position, error) {
 		return p, err
 	}
 	if p.mem != nil {
-		row, _ := p.mem.NewestRow(probe.Key)
+		row, live := p.mem.NewestRow(probe.Key)
+		if !live {
+			return position{}, nil
+		}
 		p.expires = w.expiryOfRow(row)
 		return p, nil
 	}
 	var few [1][]byte
-	cells, _, err := p.set.Get(probe, mvcc.Everything, []int{w.clock}, few[:0])
+	cells, found, err := p.set.Get(probe, mvcc.Everything, []int{w.clock}, few[:0])
+	if err == nil && !found {
+		return position{}, nil
+	}
 	if err == nil {
 		p.expires = w.rule.Expiry(cells[0])
 	}

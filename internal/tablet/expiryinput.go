@@ -39,11 +39,15 @@ func (j *job) dropping(in compaction.Input) compaction.Input {
 	if j.edit.Alter != nil {
 		return in // it may end the rule
 	}
-	test, ok := j.schema.Expiry.Final(j.edit.Floor)
+	floor := j.edit.Floor
+	if f := j.edit.Frozen; f != nil { // an earlier attempt may have frozen it long ago
+		floor = min(floor, f.now)
+	}
+	test, ok := j.schema.Expiry.Final(floor)
 	if !ok {
 		return in
 	}
-	e := expiringInput{in, test, j.schema.Schema.IndexID(test.Column), j.edit.Floor}
+	e := expiringInput{in, test, j.schema.Schema.IndexID(test.Column), floor}
 	if in, ok := in.(mergeInput); ok {
 		return boundedInput{e, in}
 	}

@@ -314,7 +314,7 @@ func (s *concurrentTestStore) CommitMeta(c MetaCommit) error {
 func (s *concurrentTestStore) Event(compaction.Event) {}
 
 func (s *concurrentTestStore) commit(ops ...Op) error {
-	write, err := s.tab.Prepare(ops, s.tab.Schema(), false)
+	write, err := s.tab.Prepare(ops, s.tab.Schema(), false, 0)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,12 @@ func (j *job) cut() error {
 		return err
 	}
 	j.at = cutover{lsn: j.t.opts.Store.LastLSN(), snap: mvcc.AsOf(j.st.maxTimestamp()), auto: j.t.auto}
-	return nil
+	if len(j.st.schema.Expiry) == 0 {
+		return nil
+	}
+	var err error
+	j.at.now, err = j.t.opts.Store.Timestamp()
+	return err
 }
 
 // freeze sets the cutover point L as of which memory is written. take, called with writers blocked,

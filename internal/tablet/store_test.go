@@ -283,7 +283,7 @@ func (w *testStore) commit(ops ...Op) (changes int, err error) {
 	for i := range ops {
 		ops[i].Index = i
 	}
-	write, err := w.tab.Prepare(ops, w.tab.Schema(), false)
+	write, err := w.tab.Prepare(ops, w.tab.Schema(), false, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -165,9 +165,10 @@ type frozen struct {
 
 // cutover is a point between two write batches of the table.
 type cutover struct {
-	lsn  lsn.LSN       // the last LSN in the log at this point
-	snap mvcc.Snapshot // sees all batches before the point and none after it
-	auto int64         // the highest value of an auto-incrementing column that was inserted before it
+	lsn  lsn.LSN        // the last LSN in the log at this point
+	snap mvcc.Snapshot  // sees all batches before the point and none after it
+	auto int64          // the highest value of an auto-incrementing column that was inserted before it
+	now  mvcc.Timestamp // the time of the point, if rows expire: later changes may renew them
 }
 
 // Open returns the live state of a table, from its metadata rows. The rowsets' delta files are

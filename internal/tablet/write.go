@@ -86,6 +86,7 @@ type Write struct {
 	exclusive bool // the gate is held by the caller
 	Refused   []*change.RowError
 
+	AsOf    mvcc.Timestamp // the operations are decided as of this time, unless it has passed; set before Resolve
 	expires bool           // rows of the table expire, by rule
 	rule    expiry.Rule    // on column clock
 	clock   int            // see rule
@@ -130,13 +131,13 @@ const stripeCount = 1 << 12
 // fails refuses the whole batch nevertheless.
 //
 // ops are encoded by tableSchema; operations of an older version of the schema are converted. ops
-// belong to the Write until Release.
-func (t *Tablet) Prepare(ops []Op, tableSchema *TableSchema, partial bool) (*Write, error) {
+// belong to the Write until Release. asOf is Write.AsOf.
+func (t *Tablet) Prepare(ops []Op, tableSchema *TableSchema, partial bool, asOf mvcc.Timestamp) (*Write, error) {
 	w, err := t.beginWrite()
 	if err != nil {
 		return nil, err
 	}
-	w.partial = partial
+	w.partial, w.AsOf = partial, asOf
 	done := false
 	defer func() {
 		if !done {

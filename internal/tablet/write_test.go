@@ -290,7 +290,7 @@ func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 	}
 	for name, last := range map[string]Op{"key exists": w.op(Insert, 5, 1, ""), "not found": w.op(Update, 1000, 1, ""),
 		"not set": {Kind: Insert, Key: w.key(1001), Body: w.image(1001, 1, ""), Lacks: "a"}} {
-		if _, err := w.tab.Prepare(append(many, last), w.tab.Schema(), false); !errors.Is(err, fault.ErrRow) {
+		if _, err := w.tab.Prepare(append(many, last), w.tab.Schema(), false, 0); !errors.Is(err, fault.ErrRow) {
 			t.Errorf("%s: %v", name, err)
 		}
 		w.checkFree()
@@ -302,13 +302,13 @@ func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 	// A block that cannot be read is not a row error.
 	n := w.reopened(w.lsn + 1)
 	n.m.Close()
-	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}, n.tab.Schema(), false); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
+	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}, n.tab.Schema(), false, 0); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
 		t.Errorf("with unreadable blocks: %v", err)
 	}
 	n.checkFree()
 
 	w.tab.Close()
-	if _, err := w.tab.Prepare(many, w.tab.Schema(), false); !errors.Is(err, fault.ErrClosed) {
+	if _, err := w.tab.Prepare(many, w.tab.Schema(), false, 0); !errors.Is(err, fault.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	w.checkFree()
@@ -335,7 +335,7 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 	if err := w.tab.Drop(drop); err != nil || calls != 1 {
 		t.Errorf("%v, %d rowsets", err, calls)
 	}
-	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")}, w.tab.Schema(), false)
+	_, prepare := w.tab.Prepare([]Op{w.op(Insert, 7, 1, "")}, w.tab.Schema(), false, 0)
 	_, flush := w.tab.Flush(t.Context())
 	_, compact := w.tab.Compact(t.Context())
 	_, get := get(w.tab, w.key(5), latest, nil, nil)
@@ -419,7 +419,7 @@ func TestPrepareAllExcludesOtherWriteBatches(t *testing.T) {
 	}
 	prepared := make(chan *Write)
 	go func() {
-		other, err := w.tab.Prepare([]Op{w.op(Insert, 77, 1, "y")}, w.tab.Schema(), false)
+		other, err := w.tab.Prepare([]Op{w.op(Insert, 77, 1, "y")}, w.tab.Schema(), false, 0)
 		if err != nil {
 			t.Error(err)
 		}

@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// A flush is canceled. A row of its MemRowSet is renewed. When the flush is tried again, the row as
+// it was at the first attempt had expired before the history floor, but is still there.
+func TestRetriedFlushKeepsRenewedRows(t *testing.T) {
+	s := &sessions{fakeWall: newFakeWall(), t: t}
+	disk := faultfs.New(s.mem)
+	store, err := oribi.Open("/sessions", &oribi.Options{FS: disk, Clock: mvcc.NewHybridClock(s.time), History: time.Hour, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64, Nullable: true},
+		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.store = store
+	if s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0)); err != nil {
+		t.Fatal(err)
+	}
+	s.put(1, 1, time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	disk.Watch(func(faultfs.Call) error {
+		cancel()
+		return nil
+	})
+	if err := s.table.Flush(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v, want context.Canceled", err)
+	}
+	disk.Watch(func(faultfs.Call) error { return nil })
+	s.move(30 * time.Second)
+	s.put(1, 2, 3*time.Hour)
+	s.move(2 * time.Hour)
+	if err := s.table.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.content(); got != "1=2 " {
+		t.Errorf("after the flush: %s", got)
+	}
+}
+
+// An ingest looks up the keys of expired rows, whose locks it does not hold, while a writer replaces
+// the rows.
+func TestIngestNextToRenewals(t *testing.T) {
+	s := newSessions(t, 0)
+	const keys = 64
+	renew := func(opts ...oribi.CommitOption) error {
+		b := s.store.NewBatch()
+		for k := range keys {
+			b.Upsert(s.table, s.row(k, k, -time.Second))
+		}
+		_, err := b.Commit(t.Context(), opts...)
+		return err
+	}
+	s.put(keys, 0, 0)
+	if err := renew(); err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	done := make(chan error)
+	go func() {
+		var err error
+		for err == nil && !stop.Load() {
+			err = renew(oribi.NoSync)
+		}
+		done <- err
+	}()
+	for range 2000 {
+		columns := []*batch.Vector{batch.NewVector(schema.Int64, keys+1), batch.NewVector(schema.Int64, keys+1), batch.NewVector(schema.Timestamp, keys+1)}
+		for i := range keys + 1 {
+			batch.Values[int64](columns[0])[i] = int64(i)
+		}
+		if _, _, err := s.table.Ingest(t.Context(), once(columns)); !errors.Is(err, oribi.ErrKeyExists) {
+			t.Fatalf("%v, want ErrKeyExists: one row never expires", err)
+		}
+	}
+	stop.Store(true)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A row expires at each look at the clock. A commit that renews them all, and calls that replace the
+// whole table, end all the same, long before the last row has expired.
+func TestCommitsEndWhileRowsExpire(t *testing.T) {
+	const rows = 500
+	for name, change := range map[string]func(s *sessions) (mvcc.Timestamp, error){
+		"commit": func(s *sessions) (mvcc.Timestamp, error) {
+			b := s.store.NewBatch()
+			for k := range rows {
+				b.Upsert(s.table, s.row(k, k+1, time.Hour))
+			}
+			return b.Commit(t.Context())
+		},
+		"truncate": func(s *sessions) (mvcc.Timestamp, error) {
+			res, err := s.table.Truncate(t.Context())
+			return res.Timestamp, err
+		},
+		"restore": func(s *sessions) (mvcc.Timestamp, error) {
+			res, err := s.table.RestoreTo(t.Context(), mvcc.FromTime(s.time().Add(-time.Hour)))
+			return res.Timestamp, err
+		},
+	} {
+		s := &sessions{fakeWall: newFakeWall(), t: t}
+		s.mem = vfs.NewMem()
+		store, err := oribi.Open("/sessions", &oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64, Nullable: true},
+			{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.store = store
+		if s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0)); err != nil {
+			t.Fatal(err)
+		}
+		b := store.NewBatch()
+		s.move(2 * time.Hour)
+		start := s.time().Add(time.Minute)
+		for k := range rows {
+			b.Insert(s.table, oribi.Row{"k": k, "v": k, "until": start.Add(time.Duration(k) * time.Microsecond)})
+		}
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.move(start.Sub(s.time()))
+		ts, err := change(s)
+		if took := ts.Time().Sub(start); err != nil || took > rows/2*time.Microsecond {
+			t.Errorf("%s: %v, after %v of the clock", name, err, took)
+		}
+	}
+}
