@@ -16,9 +16,10 @@ var floors = map[string]int{
 	"cmd/oribi":      11,
 	"internal/proof": 11,
 
-	"examples/sales":    11,
-	"examples/sessions": 11,
-	"examples/settings": 11,
+	"examples/kvsessions": 11,
+	"examples/sales":      11,
+	"examples/sessions":   11,
+	"examples/settings":   11,
 
 	"internal/prooftest": 10,
 	"kv":                 10,
