@@ -68,7 +68,8 @@ func kuduScan(t *testing.T) string {
 	return filepath.Join(dir, "scan-rowset")
 }
 
-// servable reports whether a table has rows and Kudu's client supports all its types.
+// servable reports whether a table has rows, which never expire, and Kudu's client supports all its
+// types.
 func servable(table *oribi.Table) bool {
 	for _, c := range table.Schema().Columns {
 		switch c.Type {
@@ -79,7 +80,8 @@ func servable(table *oribi.Table) bool {
 			return false // Kudu fills it
 		}
 	}
-	return len(table.Layout().RowSets) > 0 && table.Properties().HistoryFloor == 0
+	p := table.Properties()
+	return len(table.Layout().RowSets) > 0 && p.HistoryFloor == 0 && p.Expiry == (oribi.Expiry{})
 }
 
 // kuduServes extracts a table and compares what Kudu reads from it at the timestamps of some

@@ -12,7 +12,9 @@ import (
 // those that could run, whether they are due or not.
 func (r *Runner) maintain(st *script.Step) error {
 	if !r.Script.Settings.Background {
+		r.choosing.Lock()
 		r.choices = values.NewRand(st.Mask)
+		r.choosing.Unlock()
 	}
 	for range 1 + st.Mask>>60&7 {
 		_, ran, err := r.Store.StepBackgroundWork(r.ctx)
@@ -27,11 +29,13 @@ func (r *Runner) maintain(st *script.Step) error {
 }
 
 // schedule is the store's Options.Schedule: it chooses any operation, or sometimes none. The store
-// calls it from one goroutine at a time. Log is removed once a second without background work too,
+// calls it in any goroutine. Log is removed once a second without background work too,
 // so in a run that must be repeatable that is not chosen.
 func (r *Runner) schedule(ops []oribi.BackgroundOp) int {
 	if !r.Script.Settings.Background {
 		ops = slices.DeleteFunc(ops, func(op oribi.BackgroundOp) bool { return op.Kind == "log-gc" }) // the last one
 	}
+	r.choosing.Lock()
+	defer r.choosing.Unlock()
 	return r.choices.IntN(len(ops)+1) - 1
 }

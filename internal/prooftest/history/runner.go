@@ -52,7 +52,9 @@ type Runner struct {
 	ctx     context.Context
 
 	choices *rand.Rand // of background operations; nil: the store's own
-	inside  bool       // the present rewrite has a flush inside
+
+	choosing sync.Mutex // guards choices while a store is open
+	inside   bool       // the present rewrite has a flush inside
 
 	passed mvcc.Timestamp // no timestamp above it has passed the clock since the store was opened
 
