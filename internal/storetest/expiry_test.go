@@ -288,7 +288,7 @@ func TestTransactionConflictsIfWhatItReadExpires(t *testing.T) {
 	}
 }
 
-// tickingWall is a clock that moves a microsecond with each look at it.
+// tick is a wall clock that moves a microsecond with each look at it.
 func (s *sessions) tick() time.Time {
 	s.move(time.Microsecond)
 	return s.time()

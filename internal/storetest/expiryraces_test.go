@@ -11,29 +11,33 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
-	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
+
+// create opens a new store with a table of sessions that expire at the time in until.
+func (s *sessions) create(o *oribi.Options) {
+	s.t.Helper()
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64, Nullable: true},
+		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
+	if err == nil {
+		s.store, err = oribi.Open("/sessions", o)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	store := s.store
+	s.t.Cleanup(func() { store.Close() })
+	if s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0)); err != nil {
+		s.t.Fatal(err)
+	}
+}
 
 // A flush is canceled. A row of its MemRowSet is renewed. When the flush is tried again, the row as
 // it was at the first attempt had expired before the history floor, but is still there.
 func TestRetriedFlushKeepsRenewedRows(t *testing.T) {
 	s := &sessions{fakeWall: newFakeWall(), t: t}
 	disk := faultfs.New(s.mem)
-	store, err := oribi.Open("/sessions", &oribi.Options{FS: disk, Clock: mvcc.NewHybridClock(s.time), History: time.Hour, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64, Nullable: true},
-		{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.store = store
-	if s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0)); err != nil {
-		t.Fatal(err)
-	}
+	s.create(&oribi.Options{FS: disk, Clock: mvcc.NewHybridClock(s.time), History: time.Hour, Manual: true})
 	s.put(1, 1, time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	disk.Watch(func(faultfs.Call) error {
@@ -118,22 +122,8 @@ func TestCommitsEndWhileRowsExpire(t *testing.T) {
 		},
 	} {
 		s := &sessions{fakeWall: newFakeWall(), t: t}
-		s.mem = vfs.NewMem()
-		store, err := oribi.Open("/sessions", &oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer store.Close()
-		columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64, Nullable: true},
-			{Name: "until", Type: schema.Timestamp, Nullable: true}}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.store = store
-		if s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0)); err != nil {
-			t.Fatal(err)
-		}
-		b := store.NewBatch()
+		s.create(&oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
+		b := s.store.NewBatch()
 		s.move(2 * time.Hour)
 		start := s.time().Add(time.Minute)
 		for k := range rows {
