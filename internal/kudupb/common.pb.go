@@ -746,11 +746,14 @@ func (x *PartitionPB) GetPartitionKeyEnd() []byte {
 	return nil
 }
 
-// Its fields (1, 2, 5) are kept as unknown ones: a tablet read offline has no use for them.
+// PartitionSchemaPB is how a table's rows are divided among its tablets.
 type PartitionSchemaPB struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state                  protoimpl.MessageState                     `protogen:"open.v1"`
+	HashSchema             []*PartitionSchemaPB_HashBucketSchemaPB    `protobuf:"bytes,1,rep,name=hash_schema,json=hashSchema" json:"hash_schema,omitempty"`
+	RangeSchema            *PartitionSchemaPB_RangeSchemaPB           `protobuf:"bytes,2,opt,name=range_schema,json=rangeSchema" json:"range_schema,omitempty"`
+	CustomHashSchemaRanges []*PartitionSchemaPB_RangeWithHashSchemaPB `protobuf:"bytes,5,rep,name=custom_hash_schema_ranges,json=customHashSchemaRanges" json:"custom_hash_schema_ranges,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *PartitionSchemaPB) Reset() {
@@ -781,6 +784,27 @@ func (x *PartitionSchemaPB) ProtoReflect() protoreflect.Message {
 // Deprecated: Use PartitionSchemaPB.ProtoReflect.Descriptor instead.
 func (*PartitionSchemaPB) Descriptor() ([]byte, []int) {
 	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PartitionSchemaPB) GetHashSchema() []*PartitionSchemaPB_HashBucketSchemaPB {
+	if x != nil {
+		return x.HashSchema
+	}
+	return nil
+}
+
+func (x *PartitionSchemaPB) GetRangeSchema() *PartitionSchemaPB_RangeSchemaPB {
+	if x != nil {
+		return x.RangeSchema
+	}
+	return nil
+}
+
+func (x *PartitionSchemaPB) GetCustomHashSchemaRanges() []*PartitionSchemaPB_RangeWithHashSchemaPB {
+	if x != nil {
+		return x.CustomHashSchemaRanges
+	}
+	return nil
 }
 
 type NestedDataTypePB_ArrayTypeDescriptor struct {
@@ -827,6 +851,253 @@ func (x *NestedDataTypePB_ArrayTypeDescriptor) GetType() int32 {
 	return 0
 }
 
+type PartitionSchemaPB_ColumnIdentifierPB struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Identifier:
+	//
+	//	*PartitionSchemaPB_ColumnIdentifierPB_Id
+	//	*PartitionSchemaPB_ColumnIdentifierPB_Name
+	Identifier    isPartitionSchemaPB_ColumnIdentifierPB_Identifier `protobuf_oneof:"identifier"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionSchemaPB_ColumnIdentifierPB) Reset() {
+	*x = PartitionSchemaPB_ColumnIdentifierPB{}
+	mi := &file_oribi_kudu_common_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionSchemaPB_ColumnIdentifierPB) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionSchemaPB_ColumnIdentifierPB) ProtoMessage() {}
+
+func (x *PartitionSchemaPB_ColumnIdentifierPB) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_kudu_common_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionSchemaPB_ColumnIdentifierPB.ProtoReflect.Descriptor instead.
+func (*PartitionSchemaPB_ColumnIdentifierPB) Descriptor() ([]byte, []int) {
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{6, 0}
+}
+
+func (x *PartitionSchemaPB_ColumnIdentifierPB) GetIdentifier() isPartitionSchemaPB_ColumnIdentifierPB_Identifier {
+	if x != nil {
+		return x.Identifier
+	}
+	return nil
+}
+
+func (x *PartitionSchemaPB_ColumnIdentifierPB) GetId() int32 {
+	if x != nil {
+		if x, ok := x.Identifier.(*PartitionSchemaPB_ColumnIdentifierPB_Id); ok {
+			return x.Id
+		}
+	}
+	return 0
+}
+
+func (x *PartitionSchemaPB_ColumnIdentifierPB) GetName() string {
+	if x != nil {
+		if x, ok := x.Identifier.(*PartitionSchemaPB_ColumnIdentifierPB_Name); ok {
+			return x.Name
+		}
+	}
+	return ""
+}
+
+type isPartitionSchemaPB_ColumnIdentifierPB_Identifier interface {
+	isPartitionSchemaPB_ColumnIdentifierPB_Identifier()
+}
+
+type PartitionSchemaPB_ColumnIdentifierPB_Id struct {
+	Id int32 `protobuf:"varint,1,opt,name=id,oneof"`
+}
+
+type PartitionSchemaPB_ColumnIdentifierPB_Name struct {
+	Name string `protobuf:"bytes,2,opt,name=name,oneof"`
+}
+
+func (*PartitionSchemaPB_ColumnIdentifierPB_Id) isPartitionSchemaPB_ColumnIdentifierPB_Identifier() {}
+
+func (*PartitionSchemaPB_ColumnIdentifierPB_Name) isPartitionSchemaPB_ColumnIdentifierPB_Identifier() {
+}
+
+type PartitionSchemaPB_RangeSchemaPB struct {
+	state         protoimpl.MessageState                  `protogen:"open.v1"`
+	Columns       []*PartitionSchemaPB_ColumnIdentifierPB `protobuf:"bytes,1,rep,name=columns" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionSchemaPB_RangeSchemaPB) Reset() {
+	*x = PartitionSchemaPB_RangeSchemaPB{}
+	mi := &file_oribi_kudu_common_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionSchemaPB_RangeSchemaPB) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionSchemaPB_RangeSchemaPB) ProtoMessage() {}
+
+func (x *PartitionSchemaPB_RangeSchemaPB) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_kudu_common_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionSchemaPB_RangeSchemaPB.ProtoReflect.Descriptor instead.
+func (*PartitionSchemaPB_RangeSchemaPB) Descriptor() ([]byte, []int) {
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{6, 1}
+}
+
+func (x *PartitionSchemaPB_RangeSchemaPB) GetColumns() []*PartitionSchemaPB_ColumnIdentifierPB {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+type PartitionSchemaPB_HashBucketSchemaPB struct {
+	state         protoimpl.MessageState                  `protogen:"open.v1"`
+	Columns       []*PartitionSchemaPB_ColumnIdentifierPB `protobuf:"bytes,1,rep,name=columns" json:"columns,omitempty"`
+	NumBuckets    *int32                                  `protobuf:"varint,2,req,name=num_buckets,json=numBuckets" json:"num_buckets,omitempty"`
+	Seed          *uint32                                 `protobuf:"varint,3,opt,name=seed" json:"seed,omitempty"`
+	HashAlgorithm *int32                                  `protobuf:"varint,4,opt,name=hash_algorithm,json=hashAlgorithm" json:"hash_algorithm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionSchemaPB_HashBucketSchemaPB) Reset() {
+	*x = PartitionSchemaPB_HashBucketSchemaPB{}
+	mi := &file_oribi_kudu_common_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionSchemaPB_HashBucketSchemaPB) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionSchemaPB_HashBucketSchemaPB) ProtoMessage() {}
+
+func (x *PartitionSchemaPB_HashBucketSchemaPB) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_kudu_common_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionSchemaPB_HashBucketSchemaPB.ProtoReflect.Descriptor instead.
+func (*PartitionSchemaPB_HashBucketSchemaPB) Descriptor() ([]byte, []int) {
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{6, 2}
+}
+
+func (x *PartitionSchemaPB_HashBucketSchemaPB) GetColumns() []*PartitionSchemaPB_ColumnIdentifierPB {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *PartitionSchemaPB_HashBucketSchemaPB) GetNumBuckets() int32 {
+	if x != nil && x.NumBuckets != nil {
+		return *x.NumBuckets
+	}
+	return 0
+}
+
+func (x *PartitionSchemaPB_HashBucketSchemaPB) GetSeed() uint32 {
+	if x != nil && x.Seed != nil {
+		return *x.Seed
+	}
+	return 0
+}
+
+func (x *PartitionSchemaPB_HashBucketSchemaPB) GetHashAlgorithm() int32 {
+	if x != nil && x.HashAlgorithm != nil {
+		return *x.HashAlgorithm
+	}
+	return 0
+}
+
+type PartitionSchemaPB_RangeWithHashSchemaPB struct {
+	state         protoimpl.MessageState                  `protogen:"open.v1"`
+	RangeBounds   []byte                                  `protobuf:"bytes,1,opt,name=range_bounds,json=rangeBounds" json:"range_bounds,omitempty"` // a RowOperationsPB: a lower and an upper bound
+	HashSchema    []*PartitionSchemaPB_HashBucketSchemaPB `protobuf:"bytes,2,rep,name=hash_schema,json=hashSchema" json:"hash_schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionSchemaPB_RangeWithHashSchemaPB) Reset() {
+	*x = PartitionSchemaPB_RangeWithHashSchemaPB{}
+	mi := &file_oribi_kudu_common_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionSchemaPB_RangeWithHashSchemaPB) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionSchemaPB_RangeWithHashSchemaPB) ProtoMessage() {}
+
+func (x *PartitionSchemaPB_RangeWithHashSchemaPB) ProtoReflect() protoreflect.Message {
+	mi := &file_oribi_kudu_common_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionSchemaPB_RangeWithHashSchemaPB.ProtoReflect.Descriptor instead.
+func (*PartitionSchemaPB_RangeWithHashSchemaPB) Descriptor() ([]byte, []int) {
+	return file_oribi_kudu_common_proto_rawDescGZIP(), []int{6, 3}
+}
+
+func (x *PartitionSchemaPB_RangeWithHashSchemaPB) GetRangeBounds() []byte {
+	if x != nil {
+		return x.RangeBounds
+	}
+	return nil
+}
+
+func (x *PartitionSchemaPB_RangeWithHashSchemaPB) GetHashSchema() []*PartitionSchemaPB_HashBucketSchemaPB {
+	if x != nil {
+		return x.HashSchema
+	}
+	return nil
+}
+
 var File_oribi_kudu_common_proto protoreflect.FileDescriptor
 
 const file_oribi_kudu_common_proto_rawDesc = "" +
@@ -871,8 +1142,29 @@ const file_oribi_kudu_common_proto_rawDesc = "" +
 	"\vPartitionPB\x12%\n" +
 	"\fhash_buckets\x18\x01 \x03(\x05B\x02\x10\x01R\vhashBuckets\x12.\n" +
 	"\x13partition_key_start\x18\x02 \x01(\fR\x11partitionKeyStart\x12*\n" +
-	"\x11partition_key_end\x18\x03 \x01(\fR\x0fpartitionKeyEnd\"\x1f\n" +
-	"\x11PartitionSchemaPBJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05*\xb2\x02\n" +
+	"\x11partition_key_end\x18\x03 \x01(\fR\x0fpartitionKeyEnd\"\xaa\x06\n" +
+	"\x11PartitionSchemaPB\x12Q\n" +
+	"\vhash_schema\x18\x01 \x03(\v20.oribi.kudu.PartitionSchemaPB.HashBucketSchemaPBR\n" +
+	"hashSchema\x12N\n" +
+	"\frange_schema\x18\x02 \x01(\v2+.oribi.kudu.PartitionSchemaPB.RangeSchemaPBR\vrangeSchema\x12n\n" +
+	"\x19custom_hash_schema_ranges\x18\x05 \x03(\v23.oribi.kudu.PartitionSchemaPB.RangeWithHashSchemaPBR\x16customHashSchemaRanges\x1aJ\n" +
+	"\x12ColumnIdentifierPB\x12\x10\n" +
+	"\x02id\x18\x01 \x01(\x05H\x00R\x02id\x12\x14\n" +
+	"\x04name\x18\x02 \x01(\tH\x00R\x04nameB\f\n" +
+	"\n" +
+	"identifier\x1a[\n" +
+	"\rRangeSchemaPB\x12J\n" +
+	"\acolumns\x18\x01 \x03(\v20.oribi.kudu.PartitionSchemaPB.ColumnIdentifierPBR\acolumns\x1a\xbc\x01\n" +
+	"\x12HashBucketSchemaPB\x12J\n" +
+	"\acolumns\x18\x01 \x03(\v20.oribi.kudu.PartitionSchemaPB.ColumnIdentifierPBR\acolumns\x12\x1f\n" +
+	"\vnum_buckets\x18\x02 \x02(\x05R\n" +
+	"numBuckets\x12\x12\n" +
+	"\x04seed\x18\x03 \x01(\rR\x04seed\x12%\n" +
+	"\x0ehash_algorithm\x18\x04 \x01(\x05R\rhashAlgorithm\x1a\x8d\x01\n" +
+	"\x15RangeWithHashSchemaPB\x12!\n" +
+	"\frange_bounds\x18\x01 \x01(\fR\vrangeBounds\x12Q\n" +
+	"\vhash_schema\x18\x02 \x03(\v20.oribi.kudu.PartitionSchemaPB.HashBucketSchemaPBR\n" +
+	"hashSchemaJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05*\xb2\x02\n" +
 	"\bDataType\x12\t\n" +
 	"\x05UINT8\x10\x00\x12\b\n" +
 	"\x04INT8\x10\x01\x12\n" +
@@ -939,30 +1231,40 @@ func file_oribi_kudu_common_proto_rawDescGZIP() []byte {
 }
 
 var file_oribi_kudu_common_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_oribi_kudu_common_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_oribi_kudu_common_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_oribi_kudu_common_proto_goTypes = []any{
-	(DataType)(0),                                // 0: oribi.kudu.DataType
-	(EncodingType)(0),                            // 1: oribi.kudu.EncodingType
-	(CompressionType)(0),                         // 2: oribi.kudu.CompressionType
-	(*ColumnTypeAttributesPB)(nil),               // 3: oribi.kudu.ColumnTypeAttributesPB
-	(*NestedDataTypePB)(nil),                     // 4: oribi.kudu.NestedDataTypePB
-	(*ColumnSchemaPB)(nil),                       // 5: oribi.kudu.ColumnSchemaPB
-	(*SchemaPB)(nil),                             // 6: oribi.kudu.SchemaPB
-	(*TableExtraConfigPB)(nil),                   // 7: oribi.kudu.TableExtraConfigPB
-	(*PartitionPB)(nil),                          // 8: oribi.kudu.PartitionPB
-	(*PartitionSchemaPB)(nil),                    // 9: oribi.kudu.PartitionSchemaPB
-	(*NestedDataTypePB_ArrayTypeDescriptor)(nil), // 10: oribi.kudu.NestedDataTypePB.ArrayTypeDescriptor
+	(DataType)(0),                                   // 0: oribi.kudu.DataType
+	(EncodingType)(0),                               // 1: oribi.kudu.EncodingType
+	(CompressionType)(0),                            // 2: oribi.kudu.CompressionType
+	(*ColumnTypeAttributesPB)(nil),                  // 3: oribi.kudu.ColumnTypeAttributesPB
+	(*NestedDataTypePB)(nil),                        // 4: oribi.kudu.NestedDataTypePB
+	(*ColumnSchemaPB)(nil),                          // 5: oribi.kudu.ColumnSchemaPB
+	(*SchemaPB)(nil),                                // 6: oribi.kudu.SchemaPB
+	(*TableExtraConfigPB)(nil),                      // 7: oribi.kudu.TableExtraConfigPB
+	(*PartitionPB)(nil),                             // 8: oribi.kudu.PartitionPB
+	(*PartitionSchemaPB)(nil),                       // 9: oribi.kudu.PartitionSchemaPB
+	(*NestedDataTypePB_ArrayTypeDescriptor)(nil),    // 10: oribi.kudu.NestedDataTypePB.ArrayTypeDescriptor
+	(*PartitionSchemaPB_ColumnIdentifierPB)(nil),    // 11: oribi.kudu.PartitionSchemaPB.ColumnIdentifierPB
+	(*PartitionSchemaPB_RangeSchemaPB)(nil),         // 12: oribi.kudu.PartitionSchemaPB.RangeSchemaPB
+	(*PartitionSchemaPB_HashBucketSchemaPB)(nil),    // 13: oribi.kudu.PartitionSchemaPB.HashBucketSchemaPB
+	(*PartitionSchemaPB_RangeWithHashSchemaPB)(nil), // 14: oribi.kudu.PartitionSchemaPB.RangeWithHashSchemaPB
 }
 var file_oribi_kudu_common_proto_depIdxs = []int32{
 	10, // 0: oribi.kudu.NestedDataTypePB.array:type_name -> oribi.kudu.NestedDataTypePB.ArrayTypeDescriptor
 	3,  // 1: oribi.kudu.ColumnSchemaPB.type_attributes:type_name -> oribi.kudu.ColumnTypeAttributesPB
 	4,  // 2: oribi.kudu.ColumnSchemaPB.nested_type:type_name -> oribi.kudu.NestedDataTypePB
 	5,  // 3: oribi.kudu.SchemaPB.columns:type_name -> oribi.kudu.ColumnSchemaPB
-	4,  // [4:4] is the sub-list for method output_type
-	4,  // [4:4] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	13, // 4: oribi.kudu.PartitionSchemaPB.hash_schema:type_name -> oribi.kudu.PartitionSchemaPB.HashBucketSchemaPB
+	12, // 5: oribi.kudu.PartitionSchemaPB.range_schema:type_name -> oribi.kudu.PartitionSchemaPB.RangeSchemaPB
+	14, // 6: oribi.kudu.PartitionSchemaPB.custom_hash_schema_ranges:type_name -> oribi.kudu.PartitionSchemaPB.RangeWithHashSchemaPB
+	11, // 7: oribi.kudu.PartitionSchemaPB.RangeSchemaPB.columns:type_name -> oribi.kudu.PartitionSchemaPB.ColumnIdentifierPB
+	11, // 8: oribi.kudu.PartitionSchemaPB.HashBucketSchemaPB.columns:type_name -> oribi.kudu.PartitionSchemaPB.ColumnIdentifierPB
+	13, // 9: oribi.kudu.PartitionSchemaPB.RangeWithHashSchemaPB.hash_schema:type_name -> oribi.kudu.PartitionSchemaPB.HashBucketSchemaPB
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_oribi_kudu_common_proto_init() }
@@ -973,13 +1275,17 @@ func file_oribi_kudu_common_proto_init() {
 	file_oribi_kudu_common_proto_msgTypes[1].OneofWrappers = []any{
 		(*NestedDataTypePB_Array)(nil),
 	}
+	file_oribi_kudu_common_proto_msgTypes[8].OneofWrappers = []any{
+		(*PartitionSchemaPB_ColumnIdentifierPB_Id)(nil),
+		(*PartitionSchemaPB_ColumnIdentifierPB_Name)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_oribi_kudu_common_proto_rawDesc), len(file_oribi_kudu_common_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   8,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

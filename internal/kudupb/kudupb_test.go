@@ -116,7 +116,7 @@ func TestDefaultsAreKudus(t *testing.T) {
 
 // Fields that a message does not declare are written back.
 func TestUndeclaredFieldsArePreserved(t *testing.T) {
-	wire := fromHex(t, "0a 04 0a 02 08 00 12 00")
+	wire := fromHex(t, "0a 08 0a 02 08 00 10 02 38 05 12 00 32 01 61") // fields 7 and 6
 	var p PartitionSchemaPB
 	if err := proto.Unmarshal(wire, &p); err != nil {
 		t.Fatal(err)
