@@ -2,7 +2,6 @@ package oribi
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/conflict"
@@ -23,11 +22,13 @@ func TestWindowsContainEachChangeOnce(t *testing.T) {
 			}
 			all = append(all, c)
 		}
-		name := func(c conflict.Change) string { return fmt.Sprint(c.Timestamp, c.Table, string(c.Key)) }
-		want := map[string]bool{}
-		for _, c := range all {
-			want[name(c)] = true
+		type change struct {
+			at      mvcc.Timestamp
+			table   uint32
+			key     string
+			unknown bool
 		}
+		name := func(c conflict.Change) change { return change{c.Timestamp, c.Table, string(c.Key), c.Unknown} }
 		const last = 60
 		limit := int64(1000 + rng.IntN(4000))
 		for done := mvcc.Timestamp(0); done < last; {
@@ -41,20 +42,18 @@ func TestWindowsContainEachChangeOnce(t *testing.T) {
 				}
 			}
 			w.sort()
-			any := map[string]bool{} // batches and tables of which any keys may have changed
+			unknown := func(c conflict.Change) change { return change{at: c.Timestamp, table: c.Table, unknown: true} }
+			listed := map[change]bool{}
 			for i, c := range w.changes {
 				if c.Timestamp <= done || c.Timestamp > w.upTo || i > 0 && c.Timestamp < w.changes[i-1].Timestamp {
 					t.Fatalf("a change at %v in the window (%v, %v]", c.Timestamp, done, w.upTo)
 				}
-				if c.Unknown {
-					any[fmt.Sprint(c.Timestamp, c.Table)] = true
-				}
+				listed[name(c)] = true
 			}
 			for _, c := range all {
-				listed := slices.ContainsFunc(w.changes, func(d conflict.Change) bool { return name(c) == name(d) })
 				inside := c.Timestamp > done && c.Timestamp <= w.upTo
-				if inside && !listed && !any[fmt.Sprint(c.Timestamp, c.Table)] || !inside && listed {
-					t.Fatalf("change %s in the window (%v, %v]: listed %t", name(c), done, w.upTo, listed)
+				if inside && !listed[name(c)] && !listed[unknown(c)] || !inside && listed[name(c)] {
+					t.Fatalf("change %v in the window (%v, %v]: listed %t", name(c), done, w.upTo, listed[name(c)])
 				}
 			}
 			if w.upTo <= done {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/prooftest/memory"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // These environment variables make the test program a phase of the memory test: the directory of
@@ -19,10 +20,10 @@ const (
 	peakFile    = "peak"
 )
 
-// memoryTest describes the store of the test: four times its memory limit, or ten times with
+// memoryTest describes the store of the test: a few times its memory limit, or ten times with
 // -proof.for.
 func memoryTest(dir string) memory.Store {
-	m := memory.Store{Dir: dir, Limit: 16 << 20, Times: 4}
+	m := memory.Store{Dir: dir, Limit: 16 << 20, Times: seedtest.Rounds[int64](4, 3)}
 	if *forFlag > 0 {
 		m.Times = 10
 	}

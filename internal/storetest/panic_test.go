@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
@@ -274,7 +275,7 @@ func TestStoreWorksAfterAPanicInACallersCode(t *testing.T) {
 			s := newPanicStore(t)
 			met := map[string]int{}
 			for name, source := range sources {
-				for n, panicked := int64(1), true; panicked && n <= 8; n++ { // a step adds rowsets, so the next one has more to compact
+				for n, panicked := int64(1), true; panicked && n <= seedtest.Rounds[int64](8, 3); n++ { // a step adds rowsets, so the next one has more to compact
 					s.use()
 					p := source(s)
 					if panicked = p.during(n, func() { c.do(panickingContext{context.Background(), &s.context}, s) }); panicked {

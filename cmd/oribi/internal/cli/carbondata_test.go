@@ -19,6 +19,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // goldenCarbon is what a test needs from a line of the manifest of CarbonData folders.
@@ -48,13 +49,13 @@ func eachGoldenCarbon(t *testing.T, test func(t *testing.T, g *goldenCarbon)) {
 	}
 }
 
-// someGoldenCarbon is eachGoldenCarbon with half of the folders. The tests of package carbondata
-// read and write all of them.
+// someGoldenCarbon is eachGoldenCarbon with a third of the folders, or all with $ORIBI_FULL. The
+// tests of package carbondata read and write all of them.
 func someGoldenCarbon(t *testing.T, test func(t *testing.T, g *goldenCarbon)) {
 	n := 0
 	eachGoldenCarbon(t, func(t *testing.T, g *goldenCarbon) {
-		if n++; n%2 == 0 {
-			t.Skip("half of the folders are enough here")
+		if n++; n%seedtest.Stride(3) != 0 {
+			t.Skip("a third of the folders is enough here")
 		}
 		test(t, g)
 	})
@@ -144,7 +145,7 @@ func appendGolden(t *testing.T, dst []byte, c *carbondata.Column, value []byte) 
 }
 
 func TestCarbonDumpPrintsGoldenRows(t *testing.T) {
-	eachGoldenCarbon(t, func(t *testing.T, g *goldenCarbon) {
+	someGoldenCarbon(t, func(t *testing.T, g *goldenCarbon) {
 		if g.Part == nil {
 			want := g.expected(t)
 			same(t, "dump", succeed(t, "carbondata", "dump", g.dir), strings.Join(append(want, ""), "\n"))
