@@ -326,3 +326,5 @@ func (s *Store) tabletOptions() tablet.Options {
 type openBlocks struct{ m *blockmanager.Manager }
 
 func (o openBlocks) OpenBlock(id blockID) (rowset.Block, error) { return o.m.OpenBlock(id) }
+
+func (o openBlocks) OpenTail(id blockID, n int64) (rowset.Block, error) { return o.m.OpenTail(id, n) }

@@ -433,6 +433,31 @@ func TestOpenBlockReadsTheTail(t *testing.T) {
 	}
 }
 
+// A caller gets as much of the end as it wants, or more up to the beginning of a page.
+func TestOpenTailReadsAsMuchAsWanted(t *testing.T) {
+	r := seedtest.Rand(t)
+	m := openWriterOn(t, testOptions(nil))
+	defer m.Close()
+	data := make([]byte, 5*tailWhole+77)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	id := add(t, m, data)
+	for _, n := range []int{0, 1, tailWhole, tailWhole + 1, 3*tailWhole + 1, len(data) - 1, len(data), 2 * len(data)} {
+		src, err := m.OpenTail(id, int64(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tail := src.(block.Tailed).TakeTail()
+		if !bytes.HasSuffix(data, tail) || len(tail) < min(n, len(data)) || len(tail) >= max(n, tailWhole)+tailPage {
+			t.Errorf("%d bytes wanted: tail of %d", n, len(tail))
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // New IDs are above every assigned one, committed or not; a clean close wastes the reserved ones.
 func TestIDsAreNeverReused(t *testing.T) {
 	o := testOptions(nil)

@@ -22,11 +22,14 @@ type Source interface {
 // Source is a block.Tailed.
 //
 // Errors: ErrNotFound; ErrCorrupt if the bytes there are not the block; ErrClosed.
-func (m *Manager) OpenBlock(id block.ID) (Source, error) {
+func (m *Manager) OpenBlock(id block.ID) (Source, error) { return m.OpenTail(id, 0) }
+
+// OpenTail is like OpenBlock, but the Source's tail has at least n bytes, or is the whole block.
+func (m *Manager) OpenTail(id block.ID, n int64) (Source, error) {
 	m.mu.RLock()
 	s, err := m.source(id, m.state.blocks[id])
 	m.mu.RUnlock()
-	return s.checked(err)
+	return s.checked(err, n)
 }
 
 // OpenBlock opens a finished block of the creation, committed or not. The source must be closed
@@ -44,7 +47,7 @@ func (c *Creation) OpenBlock(id block.ID) (Source, error) {
 	s, err := c.m.source(id, b)
 	c.m.mu.RUnlock()
 	c.mu.Unlock()
-	return s.checked(err)
+	return s.checked(err, 0)
 }
 
 // source returns a source of b, nil if there is no such block, and adds a reference. The caller
@@ -62,12 +65,13 @@ func (m *Manager) source(id block.ID, b *liveBlock) (*source, error) {
 	return &source{m: m, b: b, file: b.in.file}, nil
 }
 
-// checked returns s after comparing the bytes on disk with the block's identity.
-func (s *source) checked(err error) (Source, error) {
+// checked returns s after comparing the bytes on disk with the block's identity. Its tail has at
+// least n bytes, or is the whole block.
+func (s *source) checked(err error, n int64) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check(); err != nil {
+	if err := s.check(n); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -93,11 +97,12 @@ const (
 	tailPage  = 4 << 10
 )
 
-// check compares the block's identity with its row. It keeps the bytes that it has read.
-func (s *source) check() error {
+// check compares the block's identity with its row. It keeps the bytes that it has read, at least n
+// or the whole block.
+func (s *source) check(n int64) error {
 	from := int64(0)
-	if s.b.length > tailWhole {
-		from = alignUp(s.b.length-tailWhole, tailPage) // a block begins with a page
+	if s.b.length > max(n, tailWhole) {
+		from = min(alignUp(s.b.length-tailWhole, tailPage), (s.b.length-n)&^(tailPage-1)) // a block begins with a page
 	}
 	tail := make([]byte, s.b.length-from)
 	if _, err := s.ReadAt(tail, from); err != nil {

@@ -73,21 +73,24 @@ func (r *Reader) VisitData(i int, visit func(first batch.Ordinal, cells Cells) e
 	if err != nil {
 		return err
 	}
-	return r.visit(bs, i, visit)
+	return r.visit(i, bs[i], visit)
 }
 
-// visit is VisitData for data cblock i of the list bs.
-func (r *Reader) visit(bs []BlockPointer, i int, visit func(first batch.Ordinal, cells Cells) error) error {
+// unnumbered is the number of a data cblock that was found by its key.
+const unnumbered = -1
+
+// visit is VisitData for data cblock i, which is at p.
+func (r *Reader) visit(i int, p BlockPointer, visit func(first batch.Ordinal, cells Cells) error) error {
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	b, err := r.readData(i, bs[i], s)
+	b, err := r.readData(i, p, s)
 	if err == nil {
-		err = r.checkFits(b, bs[i])
+		err = r.checkFits(b, p)
 	}
 	if err != nil {
 		return err
 	}
-	return visit(batch.Ordinal(b.first), Cells{r, b, bs[i]})
+	return visit(batch.Ordinal(b.first), Cells{r, b, p})
 }
 
 // ParsedBlock returns the result of parse on all cells of data cblock i, one of DataBlocks. The

@@ -50,6 +50,10 @@ func (k *chunkCache) Put(i int, decoded []byte) {
 const (
 	partWhole = 0         // *dataBlock
 	partRaw   = 1<<32 - 1 // what the caller of ReadBlock parsed from a cblock that is not column data
+
+	// Package rowset has the two numbers between.
+	partNode     = 1<<32 - 4 // *node
+	partOrdinals = 1<<32 - 5 // *ordinalIndex
 )
 
 // readData reads and parses data cblock i, which is at p. If s is nil, the result may be kept;

@@ -45,6 +45,7 @@ type node struct {
 	offsets []byte // little-endian, 4 bytes for each entry
 	count   int
 	inner   bool
+	at      BlockPointer // of a node that Reader.node returns
 }
 
 // parseNode checks the trailer and the offsets of an index cblock; entry checks each entry. Source:
@@ -72,7 +73,7 @@ func parseNode(payload []byte) (node, error) {
 		return node{}, fault.Corruptf("index: %d entries do not fit in %d bytes", count, rest)
 	}
 	entries := rest - int(count)*indexOffsetLen
-	return node{payload[:entries:entries], payload[entries:rest], int(count), kind == inner}, nil
+	return node{payload: payload[:entries:entries], offsets: payload[entries:rest], count: int(count), inner: kind == inner}, nil
 }
 
 // bounds returns the position of entry i in the payload. Entries follow one another without gaps.

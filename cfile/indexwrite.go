@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -64,6 +65,13 @@ type treeBuilder struct {
 	nodeBytes int
 	levels    []*nodeBuilder // levels[0] has the leaves
 	buf       []byte
+
+	// With late, leaves are kept until finish, or until they have that many bytes, so that they are
+	// side by side.
+	late     int
+	kept     [][]byte // payloads of leaves
+	keptKeys [][]byte // their first keys
+	keptSize int
 }
 
 func newTreeBuilder(out *framer, nodeBytes int) *treeBuilder {
@@ -92,8 +100,43 @@ func (t *treeBuilder) write(level int) (p BlockPointer, err error) {
 	return p, err
 }
 
+// keep keeps the leaf.
+func (t *treeBuilder) keep() error {
+	b := t.levels[0]
+	leaf, err := b.finish(make([]byte, 0, b.estimate()), false)
+	if err != nil {
+		return err
+	}
+	t.kept, t.keptKeys = append(t.kept, leaf), append(t.keptKeys, bytes.Clone(b.first))
+	t.keptSize += len(leaf)
+	b.reset()
+	if t.keptSize < t.late {
+		return nil
+	}
+	return t.writeKept()
+}
+
+// writeKept writes the leaves that were kept and adds their pointers to the level above.
+func (t *treeBuilder) writeKept() error {
+	leaves, keys := t.kept, t.keptKeys
+	t.kept, t.keptKeys, t.keptSize = nil, nil, 0
+	for i, leaf := range leaves {
+		p, _, err := t.out.writeBlock(leaf)
+		if err == nil {
+			err = t.add(1, keys[i], p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // flush writes the node of a level and adds its pointer to the level above.
 func (t *treeBuilder) flush(level int) error {
+	if level == 0 && t.late > 0 {
+		return t.keep()
+	}
 	p, err := t.write(level)
 	if err != nil {
 		return err
@@ -105,6 +148,14 @@ func (t *treeBuilder) flush(level int) error {
 
 // finish writes all remaining nodes and returns the root.
 func (t *treeBuilder) finish() (BlockPointer, error) {
+	if t.late > 0 && len(t.levels[0].offsets) > 0 && (len(t.kept) > 0 || len(t.levels) > 1) {
+		if err := t.keep(); err != nil {
+			return BlockPointer{}, err
+		}
+	}
+	if err := t.writeKept(); err != nil {
+		return BlockPointer{}, err
+	}
 	for level := 0; level < len(t.levels)-1; level++ {
 		if len(t.levels[level].offsets) == 0 {
 			continue

@@ -53,20 +53,19 @@ func (r *Reader) isKeyed() bool {
 }
 
 // VisitKey calls visit with the value of a key in a Keyed file and its row; not if there is none. It
-// reads one cblock into memory that is used again: the value is valid during the call only. The
+// reads one cblock, apart from the index, into memory that is used again: the value is valid during the call only. The
 // cache is neither asked nor filled, so this is for files of which a caller needs one value and
 // keeps a copy. Errors: ErrCorrupt, with block and byte offset; visit's.
 func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte) error) error {
-	x, err := r.valueIndex()
-	if err != nil {
-		return err
+	if !r.info.ValueIndex {
+		return r.errNoValues()
 	}
-	i, err := r.find(x, key)
-	if err != nil || i < 0 {
+	p, ok, err := r.findNode(key)
+	if err != nil || !ok {
 		return err
 	}
 	// Only Verify compares the two indexes: the ordinal index may list other cblocks, or fewer.
-	return r.visit(x.blocks, i, func(first batch.Ordinal, cells Cells) error {
+	return r.visit(unnumbered, p, func(first batch.Ordinal, cells Cells) error {
 		lo, hi := 0, cells.Len() // the key is in [lo, hi), if anywhere
 		for lo < hi {
 			mid := int(uint(lo+hi) >> 1)
@@ -88,32 +87,5 @@ func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte
 			}
 		}
 		return nil
-	})
-}
-
-// VisitRow calls visit with the key and the value of a row of a Keyed file with a positional index,
-// under the conditions of VisitKey. Errors: ErrNotFound if row is after the last; ErrCorrupt, with
-// block and byte offset; visit's.
-func (r *Reader) VisitRow(row batch.Ordinal, visit func(key, value []byte) error) error {
-	if int64(row) >= r.info.Rows {
-		return r.errNotFound(row)
-	}
-	x, err := r.ordinalIndex()
-	if err != nil {
-		return err
-	}
-	return r.visit(x.blocks, x.find(uint32(row)), func(first batch.Ordinal, cells Cells) error {
-		if err := r.checkOrdinal(x, cells.b); err != nil {
-			return err
-		}
-		cell, err := cells.Cell(int(row - first))
-		if err != nil {
-			return err
-		}
-		key, value, err := SplitKeyed(cell)
-		if err != nil {
-			return r.at(cells.p, err)
-		}
-		return visit(key, value)
 	})
 }

@@ -23,8 +23,14 @@ import (
 // keyedFile writes cells to a Keyed file whose indexes have several leaves.
 func keyedFile(t *testing.T, cells [][]byte) *Reader {
 	t.Helper()
+	return keyedFileOf(t, cells, 100)
+}
+
+// keyedFileOf writes cells to a Keyed file with index nodes of a given size.
+func keyedFileOf(t *testing.T, cells [][]byte, nodeBytes int) *Reader {
+	t.Helper()
 	sink := &block.Memory{Number: 1}
-	w, err := NewWriter(sink, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, BlockBytes: 512, IndexBlockBytes: 100,
+	w, err := NewWriter(sink, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, BlockBytes: 512, IndexBlockBytes: nodeBytes,
 		PositionalIndex: true, Keyed: true, Exact: true})
 	if err == nil {
 		err = w.Append(&batch.Vector{Type: schema.Binary, Len: len(cells), Bytes: cells})
@@ -80,25 +86,6 @@ func TestVisitKeyFindsEachKey(t *testing.T) {
 				t.Errorf("%q: found %t, %v, want %t", probe, found, err, exists)
 			}
 		}
-	}
-}
-
-func TestVisitRowFindsEachRow(t *testing.T) {
-	keys, cells := randomKeyed(seedtest.Rand(t), 500)
-	f := keyedFile(t, cells)
-	for row, key := range keys {
-		err := f.VisitRow(batch.Ordinal(row), func(at, value []byte) error {
-			if string(at) != key || !bytes.Equal(AppendKeyed(nil, at, value), cells[row]) {
-				t.Errorf("row %d: key %q, value %x, want key %q", row, at, value, key)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatalf("row %d: %v", row, err)
-		}
-	}
-	if err := f.VisitRow(batch.Ordinal(len(keys)), nil); !errors.Is(err, fault.ErrNotFound) {
-		t.Errorf("a row after the last: %v", err)
 	}
 }
 

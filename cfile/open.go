@@ -21,6 +21,9 @@ type ReaderOptions struct {
 	// Cache keeps cblocks, decoded chunks and filters between reads. If it is nil, only the most
 	// recently used cblock is kept. Sources with ID 0, which names no block, are never cached.
 	Cache *cache.Cache
+	// Indexes keeps the indexes of a Keyed file between reads. They are large, since its cblocks are
+	// small. If it is nil, or the file is not Keyed, the Reader keeps them.
+	Indexes *cache.Cache
 	// Arrays allows columns of arrays. Without it Open returns ErrUnsupported for them, which
 	// protects callers that expect single cells.
 	Arrays bool
@@ -81,7 +84,9 @@ func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 		r.pairs = append(r.pairs, Pair{m.GetKey(), m.GetValue()})
 	}
 	r.headerPairs = len(header.GetMetadata())
-	r.info.Keyed = r.isKeyed()
+	if r.info.Keyed = r.isKeyed(); r.info.Keyed && src.ID() != 0 {
+		r.indexes, r.id = o.Indexes, uint64(src.ID())
+	}
 	if err := r.takePointers(footer); err != nil {
 		return nil, err
 	}
@@ -118,11 +123,15 @@ func (r *Reader) loadTail() {
 	}
 	r.extendTail()
 	r.onlyTail = true
-	if r.info.ValueIndex {
-		r.valueIndex()
-	}
-	if r.info.PositionalIndex {
-		r.ordinalIndex()
+	if r.indexes != nil {
+		r.loadNodes()
+	} else {
+		if r.info.ValueIndex {
+			r.valueIndex()
+		}
+		if r.info.PositionalIndex {
+			r.ordinalIndex()
+		}
 	}
 	r.ZoneMap()
 	r.dictionary()

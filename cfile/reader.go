@@ -38,6 +38,7 @@ type Reader struct {
 	src     block.Source
 	size    int64
 	cache   *cache.Cache // nil = none
+	indexes *cache.Cache // see ReaderOptions; nil = r has the indexes
 	id      uint64       // in the cache
 	limit   Limiter      // nil = none
 	largest atomic.Int64 // payload read so far
@@ -62,7 +63,8 @@ type Reader struct {
 	zones    atomic.Pointer[zones]
 	dict     atomic.Pointer[batch.Dictionary]
 
-	last atomic.Pointer[dataBlock] // without a cache: the cblock last read by Cell or Seek
+	last     atomic.Pointer[dataBlock] // without a cache: the cblock last read by Cell or Seek
+	lastNode atomic.Pointer[node]      // without a cache for indexes: the last result of node
 
 	keyLimitForTest int
 }
@@ -92,6 +94,9 @@ func (r *Reader) ordinalIndex() (*ordinalIndex, error) {
 	if x := r.ordinals.Load(); x != nil {
 		return x, nil
 	}
+	if r.indexes != nil {
+		return r.cachedOrdinals()
+	}
 	r.load.Lock()
 	defer r.load.Unlock()
 	if x := r.ordinals.Load(); x != nil {
@@ -110,7 +115,7 @@ func (r *Reader) valueIndex() (*valueIndex, error) {
 		return x, nil
 	}
 	if !r.info.ValueIndex {
-		return nil, fault.Unsupportedf("cfile: block %v: no value index", r.src.ID())
+		return nil, r.errNoValues()
 	}
 	r.load.Lock()
 	defer r.load.Unlock()
@@ -122,6 +127,10 @@ func (r *Reader) valueIndex() (*valueIndex, error) {
 		r.values.Store(x)
 	}
 	return x, err
+}
+
+func (r *Reader) errNoValues() error {
+	return fault.Unsupportedf("cfile: block %v: no value index", r.src.ID())
 }
 
 // blocks returns the data cblocks in row order, from whichever index the file has.

@@ -74,6 +74,9 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if o.ValueIndex {
 		w.keys = newTreeBuilder(&w.out, o.IndexBlockBytes)
 	}
+	if o.Keyed {
+		w.keys.nodeBytes, w.keys.late = min(o.IndexBlockBytes, keyedNodeBytes), maxLateLeaves
+	}
 	if o.Array {
 		w.arrays = new(encoding.ArrayPrologue)
 		w.arrays.Reset()

@@ -160,17 +160,18 @@ func (d *DiskRowSet) makeDirectory() (*keydir.Directory, error) {
 	return d.buildDirectory()
 }
 
-// directoryBlock opens the block of the key directory.
-func (d *DiskRowSet) directoryBlock() (block.Source, error) {
+// directoryBlock opens the block of the key directory and reads n bytes of its end with it.
+func (d *DiskRowSet) directoryBlock(n int64) (block.Source, error) {
 	return d.directory.block.get(func() (block.Source, error) {
-		return openBlock(d, d.Metadata().KeyDirectory, func(src block.Source) (block.Source, error) { return src, nil })
+		src, err := d.openTail(d.Metadata().KeyDirectory, n)
+		return openSource(d, src, err, func(src block.Source) (block.Source, error) { return src, nil })
 	})
 }
 
 // readDirectory reads the block of the key directory, with one read.
 func (d *DiskRowSet) readDirectory() (*keydir.Directory, error) {
 	m := d.Metadata()
-	src, err := d.directoryBlock()
+	src, err := d.directoryBlock(m.KeyDirectoryBytes)
 	if err != nil {
 		return nil, err
 	}

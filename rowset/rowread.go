@@ -31,9 +31,10 @@ func (d *DiskRowSet) rowFile() (*rowFile, error) {
 	}
 	return d.rows.get(func() (*rowFile, error) {
 		id := d.Metadata().RowFile
-		return openBlock(d, id, func(src block.Source) (*rowFile, error) {
+		src, err := d.openTail(id, d.rowFileTail())
+		return openSource(d, src, err, func(src block.Source) (*rowFile, error) {
 			// Without the cache: the rows that are read from a cblock are cached, not the cblock.
-			r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true, Limit: d.opts.Reads})
+			r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true, Limit: d.opts.Reads, Indexes: d.opts.Cache})
 			if err == nil {
 				var f *rowFile
 				if f, err = d.newRowFile(r); err == nil {
@@ -43,6 +44,32 @@ func (d *DiskRowSet) rowFile() (*rowFile, error) {
 			return nil, fmt.Errorf("block %d: the row file: %w", id, err)
 		})
 	})
+}
+
+// openTail opens a block and reads n bytes of its end with it, if possible, in one read.
+func (d *DiskRowSet) openTail(id block.ID, n int64) (Block, error) {
+	b, ok := d.opts.Blocks.(TailBlocks)
+	if !ok {
+		return d.opts.Blocks.OpenBlock(id)
+	}
+	if d.opts.Reads != nil {
+		d.opts.Reads.Acquire(n)
+		defer d.opts.Reads.Release(n)
+	}
+	return b.OpenTail(id, n)
+}
+
+// maxRowFileTail is how much of a row file is read at once when it is opened, at most.
+const maxRowFileTail = 1 << 20
+
+// rowFileTail returns about how many bytes at the end of the row file its value index takes, with
+// which a lookup reads nothing but the cblock of the row: an entry for each cblock, with the beginning
+// of a key, a pointer and an offset.
+func (d *DiskRowSet) rowFileTail() int64 {
+	const entry, footer = 12, 1 << 10
+	m := d.Metadata()
+	blocks := min(m.RowFileBytes/rowFileBlockBytes+1, m.Rows)
+	return min(blocks*int64(entry+max(len(m.MinKey), len(m.MaxKey)))+footer, m.RowFileBytes, maxRowFileTail)
 }
 
 // newRowFile compares a row file with the rowset.
@@ -110,8 +137,8 @@ func (d *DiskRowSet) openStored() *rowFile {
 	return f
 }
 
-// storedRow returns the row among candidates with an encoded key from the row file and keeps it in
-// the cache; nil if there is none. ok is false if there is no row file that can be read: the columns
+// storedRow returns the row with an encoded key, for which there are candidates, from the row file
+// and keeps it in the cache; nil if there is none. ok is false if there is no row file that can be read: the columns
 // have the row too.
 func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates) (b *baseRow, ok bool) {
 	f := d.openStored()
@@ -123,7 +150,7 @@ func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates) (b *baseRow, ok bool
 			return nil, err == nil // after an error the caller gets the same one
 		}
 	}
-	b, err := d.findStored(f, p.Key, c)
+	b, err := d.findStored(f, p.Key)
 	if err != nil {
 		d.noteDamage(err)
 		return nil, false
@@ -168,22 +195,8 @@ func isDamage(err error) bool {
 	return errors.Is(err, fault.ErrCorrupt) || errors.Is(err, fault.ErrUnsupported)
 }
 
-// findStored returns the row among candidates with an encoded key, nil if there is none. It reads
-// one cblock, except after a candidate with another key.
-func (d *DiskRowSet) findStored(f *rowFile, key []byte, c candidates) (b *baseRow, err error) {
-	if c.dir != nil && c.exact() {
-		for range maxTries {
-			err = f.file.VisitRow(c.row(), func(at, image []byte) error {
-				if bytes.Equal(at, key) {
-					b, err = d.makeBaseRow(f, c.row(), key, image)
-				}
-				return err
-			})
-			if err != nil || b != nil || !c.next() {
-				return b, err
-			}
-		}
-	}
+// findStored returns the row with an encoded key, nil if there is none. It reads one cblock.
+func (d *DiskRowSet) findStored(f *rowFile, key []byte) (b *baseRow, err error) {
 	err = f.file.VisitKey(key, func(row batch.Ordinal, image []byte) error {
 		b, err = d.makeBaseRow(f, row, key, image)
 		return err

@@ -42,6 +42,14 @@ type Blocks interface {
 	OpenBlock(id block.ID) (Block, error)
 }
 
+// TailBlocks are Blocks that read as much of a block's end at opening as the caller wants. Those of
+// Options may be.
+type TailBlocks interface {
+	Blocks
+	// OpenTail opens a block.Tailed whose tail has at least n bytes, or is the whole block.
+	OpenTail(id block.ID, n int64) (Block, error)
+}
+
 // Block is the bytes of one block until it is closed.
 type Block interface {
 	block.Source
@@ -184,6 +192,11 @@ func (d *DiskRowSet) readerOptions() cfile.ReaderOptions {
 // until the rowset is closed.
 func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, error)) (r R, err error) {
 	src, err := d.opts.Blocks.OpenBlock(id)
+	return openSource(d, src, err, open)
+}
+
+// openSource is openBlock of a block that was opened, or failed to open with err.
+func openSource[R any](d *DiskRowSet, src Block, err error, open func(block.Source) (R, error)) (r R, _ error) {
 	if err == nil {
 		if r, err = open(src); err != nil {
 			src.Close()
@@ -322,7 +335,7 @@ func (d *DiskRowSet) openFilesBut(blocks []block.ID) {
 		d.rowFile()
 	}
 	if wanted(m.KeyDirectory) {
-		d.directoryBlock()
+		d.directoryBlock(0)
 	}
 }
 

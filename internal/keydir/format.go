@@ -77,7 +77,7 @@ func (d *Directory) Write(sink io.Writer, bloom block.ID) error {
 }
 
 // Read reads the directory of a rowset with that many rows, whose bloom file is in a block,
-// with one read of src, and checks all of it. It allocates at most 72 bytes and 64 for each row. Errors:
+// with at most one read of src, and checks all of it. It allocates at most 72 bytes and 64 for each row. Errors:
 // ErrCorrupt; ErrUnsupported for a newer version; those of src.
 func Read(src block.Source, rows int64, bloom block.ID) (*Directory, error) {
 	d, err := read(src, rows, bloom)
@@ -92,8 +92,8 @@ func read(src block.Source, rows int64, bloom block.ID) (*Directory, error) {
 	if size < smallest || size > largest || (size-smallest)%bucketLen != 0 {
 		return nil, fault.Corruptf("%d bytes for %d rows", size, rows)
 	}
-	b := make([]byte, size)
-	if _, err := src.ReadAt(b, 0); err != nil && err != io.EOF {
+	b, err := whole(src)
+	if err != nil {
 		return nil, err
 	}
 	d, has, err := parse(b)
@@ -104,6 +104,20 @@ func read(src block.Source, rows int64, bloom block.ID) (*Directory, error) {
 		return nil, fault.Corruptf("of %d rows with their bloom file in block %d, want %d in block %d", d.rows, has, rows, bloom)
 	}
 	return d, nil
+}
+
+// whole returns the bytes of src, without another read if they are those that opening it has read.
+func whole(src block.Source) ([]byte, error) {
+	if t, ok := src.(block.Tailed); ok {
+		if b := t.TakeTail(); int64(len(b)) == src.Size() {
+			return b, nil
+		}
+	}
+	b := make([]byte, src.Size())
+	if _, err := src.ReadAt(b, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return b, nil
 }
 
 // parse checks a block and returns the directory, which aliases it, and the block of the bloom file.
