@@ -29,9 +29,11 @@ var floors = map[string]int{
 
 	"internal/tablet":    8,
 	"internal/layoutsvg": 8,
+	"kudu":               8,
 
-	"compaction":    7,
-	"internal/meta": 7,
+	"compaction":        7,
+	"internal/meta":     7,
+	"internal/rowunion": 7,
 
 	"rowset":    6,
 	"memrowset": 6,
@@ -58,14 +60,15 @@ var floors = map[string]int{
 	"keyenc":            2,
 	"internal/conflict": 2,
 
-	"schema":       1,
-	"mvcc":         1,
-	"blockmanager": 1,
-	"internal/wal": 1,
-	"cache":        1,
-	"vfs/crashfs":  1,
-	"vfs/faultfs":  1,
-	"vfs/vfstest":  1,
+	"schema":          1,
+	"mvcc":            1,
+	"blockmanager":    1,
+	"internal/wal":    1,
+	"internal/kudufs": 1,
+	"cache":           1,
+	"vfs/crashfs":     1,
+	"vfs/faultfs":     1,
+	"vfs/vfstest":     1,
 
 	"vfs":                 0,
 	"lsn":                 0,

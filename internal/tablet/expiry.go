@@ -116,9 +116,7 @@ func (v View) newExpiredRows(o scan.Options, to mvcc.Snapshot) (*expiredRows, er
 	if err != nil {
 		return nil, err
 	}
-	st := v.state
-	it := inOrder(r, st.tree.Range(nil, o.Lower, o.Upper), st.memIterators(r), openRowSet)
-	return &expiredRows{view: v, cols: o.Columns, it: it, row: -1, cells: make([][]byte, 0, len(o.Columns))}, nil // not nil, even of no columns
+	return &expiredRows{view: v, cols: o.Columns, it: v.state.union().Scan(r, true), row: -1, cells: make([][]byte, 0, len(o.Columns))}, nil // not nil, even of no columns
 }
 
 // next moves to the next row.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/rowunion"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -47,7 +48,7 @@ func newOpening(w *testStore, o scan.Options, onOpen func(m *rowset.Metadata)) *
 		w.t.Fatal(err)
 	}
 	op := &opening{}
-	op.Iterator = inOrder(r, v.state.tree.Range(nil, o.Lower, o.Upper), v.state.memIterators(r), func(d *rowset.DiskRowSet, r *scan.Request) (scan.Iterator, error) {
+	op.Iterator = rowunion.InOrder(r, v.state.tree.Range(nil, o.Lower, o.Upper), v.state.union().MemIterators(r), func(d *rowset.DiskRowSet, r *scan.Request) (scan.Iterator, error) {
 		m := d.Metadata()
 		onOpen(m)
 		op.opened = append(op.opened, m.ID)

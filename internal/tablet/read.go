@@ -209,26 +209,18 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	if o.Stats != nil {
 		o.Stats.Layout = st.layoutOf(o.Lower, o.Upper)
 	}
-	mems := st.memIterators(r)
-	if len(mems) == 0 {
+	u := st.union()
+	if u.InMemory() == 0 {
 		if sets, ok := st.tree.Disjoint(o.Lower, o.Upper); ok {
 			return newSetScan(r, sets, st), nil
 		}
 	}
-	sets := st.tree.Range(nil, o.Lower, o.Upper)
-	if ordered {
-		return &stateIterator{Iterator: inOrder(r, sets, mems, openRowSet), state: st}, nil
-	}
-	return &stateIterator{Iterator: anyOrder(r, sets, mems), state: st}, nil
+	return &stateIterator{Iterator: u.Scan(r, ordered), state: st}, nil
 }
 
 // layoutOf describes the rowsets for a scan of the keys [lower, upper).
 func (st *tabletState) layoutOf(lower, upper []byte) (l scan.Layout) {
-	for _, m := range st.mems {
-		if m.Len() > 0 {
-			l.MemRowSets++
-		}
-	}
+	l.MemRowSets = st.union().InMemory()
 	for _, d := range st.tree.Sets {
 		l.RowSets++
 		l.FileRows += d.Metadata().Rows

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/rowunion"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -328,9 +329,9 @@ func TestOverlappingRowSetsAreGroups(t *testing.T) {
 		"a-m b-c n-o n-z p-q": "[[0 1] [2 3 4]]",
 	} {
 		var got [][]uint64
-		for _, g := range overlapping(boundsOf(t, bounds)) {
+		for _, g := range rowunion.Overlapping(boundsOf(t, bounds)) {
 			var ids []uint64
-			for _, d := range g.sets {
+			for _, d := range g.Sets {
 				ids = append(ids, d.Metadata().ID)
 			}
 			got = append(got, ids)

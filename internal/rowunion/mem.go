@@ -1,4 +1,4 @@
-package tablet
+package rowunion
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// memIterator returns the rows of a MemRowSet in batches, with their keys.
-type memIterator struct {
+// MemIterator returns the rows of a MemRowSet in batches, with their keys. It is a scan.Iterator.
+type MemIterator struct {
 	format *change.RowFormat
 	req    *scan.Request
 	it     *memrowset.Iterator
@@ -25,19 +25,9 @@ type memIterator struct {
 	counts *scan.Counts // nil: nothing is counted
 }
 
-// memIterators returns iterators over the MemRowSets that are not empty.
-func (st *tabletState) memIterators(r *scan.Request) (mems []*memIterator) {
-	for _, m := range st.mems {
-		if m.Len() > 0 {
-			lower, upper := r.Bounds()
-			mems = append(mems, st.newMemIterator(m.NewIterator(r.Snapshot(), lower, upper, r.Descending()), r))
-		}
-	}
-	return mems
-}
-
-func (st *tabletState) newMemIterator(it *memrowset.Iterator, req *scan.Request) *memIterator {
-	m := &memIterator{format: st.schema.RowFormat, req: req, rows: req.FirstRows(), it: it, out: batch.New(req.Projection(), 0)}
+// NewMemIterator returns the rows of it, whose images are in format, for a request.
+func NewMemIterator(format *change.RowFormat, it *memrowset.Iterator, req *scan.Request) *MemIterator {
+	m := &MemIterator{format: format, req: req, rows: req.FirstRows(), it: it, out: batch.New(req.Projection(), 0)}
 	if !req.Filter().All() {
 		n := len(req.Schema().Columns)
 		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter
@@ -48,7 +38,8 @@ func (st *tabletState) newMemIterator(it *memrowset.Iterator, req *scan.Request)
 	return m
 }
 
-func (m *memIterator) Next() bool {
+// Next implements scan.Iterator.
+func (m *MemIterator) Next() bool {
 	for {
 		keys, rows := m.it.Next(m.rows)
 		m.rows = scan.NextRows(m.rows)
@@ -78,7 +69,7 @@ func (m *memIterator) Next() bool {
 // until moves the end of the range to key, or to the end of the request's range if key is nil or
 // outside of it, and reports whether a row is left, which may be one that the snapshot does not
 // see. See memrowset.Iterator.Until.
-func (m *memIterator) until(key []byte) bool {
+func (m *MemIterator) until(key []byte) bool {
 	lower, upper := m.req.Bounds()
 	switch {
 	case m.req.Descending() && (key == nil || lower != nil && bytes.Compare(lower, key) > 0):
@@ -91,7 +82,7 @@ func (m *memIterator) until(key []byte) bool {
 }
 
 // filter clears the bits of the current batch's rows for which p is not true.
-func (m *memIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
+func (m *MemIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 	col := m.req.Schema().IndexID(p.ID)
 	if m.tested[col] == nil {
 		m.tested[col] = &batch.Vector{Type: p.Type}
@@ -105,7 +96,7 @@ func (m *memIterator) filter(p *batch.Predicate, sel batch.Bitmap) error {
 }
 
 // countedFilter is filter for an iterator that counts.
-func (m *memIterator) countedFilter(p *batch.Predicate, sel batch.Bitmap) error {
+func (m *MemIterator) countedFilter(p *batch.Predicate, sel batch.Bitmap) error {
 	t, rests := m.counts.Test(p)
 	n := int64(sel.Count())
 	t.Tested += n
@@ -120,7 +111,7 @@ func (m *memIterator) countedFilter(p *batch.Predicate, sel batch.Bitmap) error 
 }
 
 // count counts the rows of the current batch, of which those in sel passed the filter.
-func (m *memIterator) count(sel batch.Bitmap) {
+func (m *MemIterator) count(sel batch.Bitmap) {
 	n, selected := int64(m.out.Len), int64(sel.Count())
 	c := &m.counts.Rows
 	c.Memory += n
@@ -128,19 +119,23 @@ func (m *memIterator) count(sel batch.Bitmap) {
 	c.Selected += selected
 }
 
-func (m *memIterator) Batch() *batch.RecordBatch { return m.out }
-func (m *memIterator) Keys() [][]byte            { return m.keys }
+// Batch implements scan.Iterator.
+func (m *MemIterator) Batch() *batch.RecordBatch { return m.out }
+
+// Keys implements scan.Iterator.
+func (m *MemIterator) Keys() [][]byte { return m.keys }
 
 // Close may be followed by further calls of Next: a scan in key order closes m after each range of
 // keys.
-func (m *memIterator) Close() error {
+func (m *MemIterator) Close() error {
 	if m.counts != nil {
 		m.counts.Add()
 	}
 	return nil
 }
 
-func (m *memIterator) Seek(key []byte) error {
+// Seek implements scan.Iterator.
+func (m *MemIterator) Seek(key []byte) error {
 	m.it.Seek(key)
 	return nil
 }

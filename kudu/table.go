@@ -1,0 +1,168 @@
+package kudu
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/rowunion"
+	"github.com/oribi-db/oribi/memrowset"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Table is the rows of a table that a directory has, or those of one tablet.
+type Table struct {
+	Name   string
+	Schema *schema.Schema // the last one of the table
+
+	tablets []*tablet
+	union   rowunion.Union
+}
+
+// openTable opens tablets of one table.
+func (d *Directory) openTable(ctx context.Context, from []*Tablet) (*Table, error) {
+	last := from[0]
+	for _, t := range from[1:] {
+		if t.super.GetSchemaVersion() > last.super.GetSchemaVersion() {
+			last = t
+		}
+	}
+	s, err := meta.SchemaFromMessage(last.super.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("tablet %s: %w", last.ID, err)
+	}
+	table := &Table{Name: last.Table, Schema: s}
+	var sets []*rowset.DiskRowSet
+	var mems []*memrowset.MemRowSet
+	for _, f := range from {
+		t, err := d.openTablet(ctx, f, s)
+		if err != nil {
+			table.Close()
+			return nil, err
+		}
+		table.tablets = append(table.tablets, t)
+		sets = append(sets, t.sets...)
+		mems = append(mems, t.mem)
+	}
+	// A key is in one tablet only, so the rows of all tablets are those of all their rowsets.
+	table.union = rowunion.Union{Tree: rowset.NewTree(sets), Mems: mems, Format: change.NewRowFormat(s)}
+	return table, nil
+}
+
+// Close closes the files of the table. Its iterators are closed before.
+func (t *Table) Close() error {
+	for _, tablet := range t.tablets {
+		tablet.close()
+	}
+	t.tablets = nil
+	return nil
+}
+
+// LiveRows returns the number of rows as of the newest operation, as the tablets count them.
+func (t *Table) LiveRows() (n int64) {
+	for _, tablet := range t.tablets {
+		n += tablet.liveRows()
+	}
+	return n
+}
+
+// Scan returns the rows of all tablets: if ordered, in order of the encoded primary key, which may
+// descend; otherwise in any order. It uses the table's schema, whatever o has. The caller closes the
+// iterator. Errors: those of scan.NewRequest.
+func (t *Table) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
+	o.Schema = t.Schema
+	r, err := scan.NewRequest(o)
+	if err != nil {
+		return nil, fmt.Errorf("kudu: table %q: %w", t.Name, err)
+	}
+	return t.union.Scan(r, ordered), nil
+}
+
+// Diff iterates over the rows that were changed between two times, in order of the encoded primary
+// key, as a diff scan of Kudu returns them: a row that was changed and changed back is among them; one
+// that exists at neither time is not. Not safe for concurrent use.
+type Diff struct {
+	table string
+	join  *rowunion.Join
+}
+
+// Diff returns the rows that have changes which to sees and from does not. cols are the columns of
+// After and Before, as indexes in the schema. The caller closes the Diff. Errors: ErrSchema if there
+// is no such column.
+func (t *Table) Diff(from, to mvcc.Snapshot, cols []int) (*Diff, error) {
+	from = min(from, to)
+	var r [2]*scan.Request
+	for i, snap := range [2]mvcc.Snapshot{from, to} {
+		var err error
+		if r[i], err = scan.NewRequest(scan.Options{Schema: t.Schema, Columns: cols, Filter: batch.Filter{}, Snapshot: snap, Keys: true}); err != nil {
+			return nil, fmt.Errorf("kudu: table %q: %w", t.Name, err)
+		}
+	}
+	return &Diff{t.Name, t.union.Changed(from, to, r[0], r[1])}, nil
+}
+
+// Next advances to the next row, and reports whether there is one.
+func (d *Diff) Next() bool { return d.join.Next() }
+
+// Key returns the encoded key of the current row. It is never overwritten.
+func (d *Diff) Key() []byte { return d.join.Key() }
+
+// Before returns the row's cells as of the earlier time; nil if there was no row. They are valid until
+// the next call of Next.
+func (d *Diff) Before() [][]byte { return d.join.Before() }
+
+// After returns the row's cells as of the later time; nil if there was no row. They are valid until
+// the next call of Next.
+func (d *Diff) After() [][]byte { return d.join.After() }
+
+// Close ends the iteration and returns its first error. It may be called twice.
+func (d *Diff) Close() error {
+	if err := d.join.Close(); err != nil {
+		return fmt.Errorf("kudu: table %q: %w", d.table, err)
+	}
+	return nil
+}
+
+// Version is the content of a row from one timestamp until its next version.
+type Version struct {
+	TS     mvcc.Timestamp // 0: it is older than the history that the files have
+	Cells  [][]byte       // of all columns; nil: the row was deleted
+	Before bool           // there was a row just before TS
+}
+
+// History calls yield with the versions of the row with an encoded key, newest first, until it returns
+// false. Cells are never overwritten. Errors: ErrNotFound if there has never been a row with the key,
+// as far as the files show; ErrCorrupt.
+func (t *Table) History(key []byte, yield func(Version) bool) error {
+	cols := make([]int, len(t.Schema.Columns))
+	for i := range cols {
+		cols[i] = i
+	}
+	h, err := t.union.History(rowunion.HistoryOptions{Key: key, Snapshot: mvcc.Everything, Cols: cols, NewPast: newPast})
+	if err != nil {
+		return fmt.Errorf("kudu: table %q: %w", t.Name, err)
+	}
+	if h.Copies() == 0 {
+		return fmt.Errorf("kudu: table %q: %w", t.Name, fault.ErrNotFound)
+	}
+	for {
+		v, ok, err := h.Next()
+		if err != nil {
+			return fmt.Errorf("kudu: table %q: %w", t.Name, err)
+		}
+		if !ok || !yield(Version{v.TS, v.Cells, v.Before}) {
+			return nil
+		}
+	}
+}
+
+func newPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (rowunion.Past, error) {
+	return compaction.NewPast(s, cells, undo, redo)
+}
