@@ -5,6 +5,7 @@
 package corpustest
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"io"
@@ -136,5 +137,30 @@ func moduleRoot(t testing.TB) string {
 			t.Fatal("no go.mod above the working directory")
 		}
 		dir = up
+	}
+}
+
+// File is a file of an archive.
+type File struct {
+	Name    string
+	Content []byte // nil for a directory
+}
+
+// Archive returns the files and directories of a compressed tar archive, in its order.
+func Archive(t testing.TB, path string) (files []File) {
+	t.Helper()
+	for r := tar.NewReader(bytes.NewReader(Read(t, path))); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return files
+		}
+		f := File{Name: h.Name}
+		if err == nil && h.Typeflag != tar.TypeDir {
+			f.Content, err = io.ReadAll(r)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		files = append(files, f)
 	}
 }

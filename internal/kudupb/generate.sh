@@ -7,5 +7,5 @@ rm -f ./*.pb.go
 protoc --proto_path=. \
 	--go_out=. --go_opt=module=github.com/oribi-db/oribi/internal/kudupb \
 	oribi/kudu/common.proto oribi/kudu/cfile.proto oribi/kudu/fs.proto oribi/kudu/tablet.proto \
-	oribi/kudu/quorum.proto \
+	oribi/kudu/quorum.proto oribi/kudu/consensus.proto oribi/kudu/log.proto \
 	oribi/store/meta.proto

@@ -43,9 +43,10 @@ var floors = map[string]int{
 	"hfile":      5,
 	"carbondata": 5,
 
-	"cfile":           4,
-	"internal/keydir": 4,
-	"internal/record": 4,
+	"cfile":            4,
+	"internal/keydir":  4,
+	"internal/record":  4,
+	"internal/kuduwal": 4,
 
 	"internal/encoding":     3,
 	"change":                3,

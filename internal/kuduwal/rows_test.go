@@ -1,0 +1,249 @@
+package kuduwal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/schema"
+)
+
+func testDecoder(t testing.TB) *Decoder {
+	t.Helper()
+	s, err := meta.SchemaFromMessage(testSchema())
+	must(t, err)
+	d, err := NewDecoder(s)
+	must(t, err)
+	return d
+}
+
+func request(t testing.TB, client *kudupb.SchemaPB, rows, indirect []byte) *kudupb.WriteRequestPB {
+	return &kudupb.WriteRequestPB{TabletId: []byte("t"), Schema: marshal(t, client), RowOperations: &kudupb.RowOperationsPB{Rows: rows, IndirectData: indirect}}
+}
+
+// The example in the comment above indirectLen.
+func TestRowIsTheDocumentedExample(t *testing.T) {
+	d := testDecoder(t)
+	rows := unhex(t, "01 03 00 ce 03 00 00 00 00 00 00 00 00 00 00 06 00 00 00 00 00 00 00")
+	n := 0
+	must(t, d.Each(request(t, testSchema(), rows, []byte("pewter")), func(r *Row) error {
+		n++
+		if want := unhex(t, "80 00 03 ce"); r.Kind != Insert || r.Ignore || r.Problem != "" || !bytes.Equal(r.Key, want) {
+			t.Errorf("%v, key % x, problem %q", r.Kind, r.Key, r.Problem)
+		}
+		image := d.Image(r, nil)
+		must(t, d.format.Check(image))
+		if cells := d.format.AppendCells(nil, image); binary.LittleEndian.Uint32(cells[0]) != 974 || string(cells[1]) != "pewter" || cells[2] != nil {
+			t.Errorf("cells %q", cells)
+		}
+		return nil
+	}))
+	if n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// row encodes an operation: values are int32 for k, string for fixed, int64 for free, nil for
+// unset, and the word NULL.
+func row(kind kudupb.RowOperationType, values ...any) (rows []byte) {
+	b := []byte{byte(kind), 0, 0}
+	for i, v := range values {
+		if v == nil {
+			continue
+		}
+		b[1] |= 1 << i
+		switch v := v.(type) {
+		case int:
+			if i == 0 {
+				b = binary.LittleEndian.AppendUint32(b, uint32(v))
+			} else {
+				b = binary.LittleEndian.AppendUint64(b, uint64(v))
+			}
+		case string: // always at the beginning of the indirect data
+			if v == "NULL" {
+				b[2] |= 1 << i
+				continue
+			}
+			b = binary.LittleEndian.AppendUint64(b, 0)
+			b = binary.LittleEndian.AppendUint64(b, uint64(len(v)))
+		}
+	}
+	return b
+}
+
+func TestRowsOfAllKinds(t *testing.T) {
+	for _, c := range []struct {
+		kind    kudupb.RowOperationType
+		values  []any
+		want    string // kind, then the list of changes
+		problem string
+	}{
+		{kudupb.RowOperationType_INSERT, []any{1, nil, "NULL"}, "insert", ""},
+		{kudupb.RowOperationType_INSERT_IGNORE, []any{1, "ab", 7}, "insert ignore", ""},
+		{kudupb.RowOperationType_UPSERT, []any{1, "ab", nil}, "upsert 01 01 03 61 62", ""},
+		{kudupb.RowOperationType_UPSERT, []any{1, nil, nil}, "upsert", ""},
+		{kudupb.RowOperationType_UPSERT_IGNORE, []any{1, "", nil}, "upsert ignore 01 01 01", ""},
+		{kudupb.RowOperationType_UPDATE, []any{1, "NULL", 5}, "update 01 01 00 02 09 05 00 00 00 00 00 00 00", ""},
+		{kudupb.RowOperationType_UPDATE_IGNORE, []any{1, nil, "NULL"}, "update ignore 01 02 00", ""},
+		{kudupb.RowOperationType_DELETE_ROW, []any{1}, "delete 02", ""},
+		{kudupb.RowOperationType_DELETE_IGNORE, []any{1}, "delete ignore 02", ""},
+		{kudupb.RowOperationType_UPDATE, []any{1}, "", "without a value"},
+		{kudupb.RowOperationType_UPDATE, []any{nil, "a"}, "", "key column k"},
+		{kudupb.RowOperationType_DELETE_ROW, []any{1, "a"}, "", "delete with a value"},
+		{kudupb.RowOperationType_INSERT, []any{"NULL", "a"}, "", "NULL in"},
+	} {
+		d := testDecoder(t)
+		must(t, d.Each(request(t, testSchema(), row(c.kind, c.values...), []byte("abc")), func(r *Row) error {
+			if c.problem != "" || r.Problem != "" {
+				if c.problem == "" || !strings.Contains(r.Problem, c.problem) {
+					t.Errorf("%v %v: problem %q, want %q", c.kind, c.values, r.Problem, c.problem)
+				}
+				return nil
+			}
+			got := r.Kind.String()
+			if r.Ignore {
+				got += " ignore"
+			}
+			if r.Kind != Insert {
+				list, ok := d.Change(r, nil)
+				if len(list) > 0 {
+					must(t, list.Check(d.last))
+					got += fmt.Sprintf(" % x", []byte(list))
+				}
+				if !ok {
+					got += " refused"
+				}
+			}
+			if got != c.want {
+				t.Errorf("%v %v: %q, want %q", c.kind, c.values, got, c.want)
+			}
+			return nil
+		}))
+	}
+}
+
+// The tablet's schema changed after the operation: columns are found by their IDs, dropped ones
+// vanish from images, and new ones have their read defaults.
+func TestRowsOfOlderSchemas(t *testing.T) {
+	old, err := meta.SchemaFromMessage(testSchema())
+	must(t, err)
+	m := testSchema()
+	m.Columns[2].Name = proto.String("renamed")
+	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(3), Name: proto.String("fixed"), Type: proto.Int32(int32(kudupb.DataType_STRING)),
+		ReadDefaultValue: []byte("before"), WriteDefaultValue: []byte("after")}
+	last, err := meta.SchemaFromMessage(m)
+	must(t, err)
+	d, err := NewDecoder(last)
+	must(t, err)
+	cells := func(client *kudupb.SchemaPB, values ...any) (out string) {
+		t.Helper()
+		must(t, d.Each(request(t, client, row(kudupb.RowOperationType_UPSERT, values...), []byte("abc")), func(r *Row) error {
+			image := d.Image(r, nil)
+			must(t, d.format.Check(image))
+			list, _ := d.Change(r, nil)
+			out = fmt.Sprintf("%q %q", d.format.AppendCells(nil, image)[1:], []byte(list))
+			return nil
+		}))
+		return out
+	}
+	if got, want := cells(m, 1, nil, "NULL"), `["after" ""] "\x01\x02\x00"`; got != want {
+		t.Errorf("newest schema: %s, want %s", got, want)
+	}
+	must(t, d.SetSchema(old))
+	if got, want := cells(testSchema(), 1, "abc", "NULL"), `["before" ""] "\x01\x01\x04abc\x02\x00"`; got != want {
+		t.Errorf("older schema: %s, want %s", got, want)
+	}
+	if err := d.Each(request(t, m, row(kudupb.RowOperationType_UPSERT, 1), nil), nil); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("a column of the newest schema in the older one: %v", err)
+	}
+	other := testSchema()
+	other.Columns[0].Type = proto.Int32(int32(kudupb.DataType_INT64))
+	o, err := meta.SchemaFromMessage(other)
+	must(t, err)
+	if err := d.SetSchema(o); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("another type of the key: %v", err)
+	}
+}
+
+func TestAutoIncrementAndImmutableColumns(t *testing.T) {
+	m := testSchema()
+	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(1), Name: proto.String(schema.AutoIncrementName), Type: proto.Int32(int32(kudupb.DataType_INT64)),
+		IsKey: proto.Bool(true), IsAutoIncrementing: proto.Bool(true)}
+	m.Columns[2].Immutable = proto.Bool(true)
+	s, err := meta.SchemaFromMessage(m)
+	must(t, err)
+	d, err := NewDecoder(s)
+	must(t, err)
+	run := func(counter int64, rows ...[]byte) (out []string, err error) {
+		w := request(t, m, bytes.Join(rows, nil), nil)
+		if counter >= 0 {
+			w.AutoIncrementingColumn = &kudupb.AutoIncrementingColumnPB{AutoIncrementingCounter: &counter}
+		}
+		err = d.Each(w, func(r *Row) error {
+			list, ok := d.Change(r, nil)
+			out = append(out, fmt.Sprintf("%d %d %v %s", r.Key[len(r.Key)-1], len(list), ok, r.Problem))
+			return nil
+		})
+		return out, err
+	}
+	insert := row(kudupb.RowOperationType_INSERT, 5)
+	upsert := row(kudupb.RowOperationType_UPSERT, 5, 30, 1)
+	ignore := row(kudupb.RowOperationType_UPSERT_IGNORE, 5, 8, 1)
+	for _, c := range []struct {
+		counter int64
+		rows    [][]byte
+		want    string
+	}{
+		{10, [][]byte{insert, insert, upsert, ignore, insert}, "11 0 true |12 0 true |30 0 false |8 0 true |31 0 true "},
+		{-1, [][]byte{insert}, "32 0 true "},
+		{3, [][]byte{insert}, "4 0 true "},
+	} {
+		got, err := run(c.counter, c.rows...)
+		if strings.Join(got, "|") != c.want || err != nil {
+			t.Errorf("got %q, %v, want %q", got, err, c.want)
+		}
+	}
+	for _, bad := range [][]byte{row(kudupb.RowOperationType_INSERT, 5, 7), row(kudupb.RowOperationType_UPSERT, 5)} {
+		if got, err := run(1, bad); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("% x: %q, %v", bad, got, err)
+		}
+	}
+	if _, err := run(1<<63-1, insert); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("no value left: %v", err)
+	}
+}
+
+func TestMalformedRequests(t *testing.T) {
+	good := row(kudupb.RowOperationType_INSERT, 1, "abc", 7)
+	long := bytes.Clone(good)
+	long[3+4+8]++
+	for _, c := range []struct {
+		name   string
+		change func(w *kudupb.WriteRequestPB)
+		err    error
+	}{
+		{"cut off", func(w *kudupb.WriteRequestPB) { w.RowOperations.Rows = good[:len(good)-1] }, fault.ErrCorrupt},
+		{"no bitmaps", func(w *kudupb.WriteRequestPB) { w.RowOperations.Rows = good[:2] }, fault.ErrCorrupt},
+		{"kind 0", func(w *kudupb.WriteRequestPB) { w.RowOperations.Rows = make([]byte, 20) }, fault.ErrCorrupt},
+		{"bound of a range", func(w *kudupb.WriteRequestPB) { w.RowOperations.Rows[0] = 6 }, fault.ErrCorrupt},
+		{"byte string too long", func(w *kudupb.WriteRequestPB) { w.RowOperations.Rows = long }, fault.ErrCorrupt},
+		{"no schema", func(w *kudupb.WriteRequestPB) { w.Schema = nil }, fault.ErrCorrupt},
+		{"malformed schema", func(w *kudupb.WriteRequestPB) { w.Schema = []byte{0xff} }, fault.ErrCorrupt},
+		{"many columns", func(w *kudupb.WriteRequestPB) { w.Schema = bytes.Repeat([]byte{10, 0}, 1000) }, fault.ErrCorrupt},
+		{"transaction", func(w *kudupb.WriteRequestPB) { w.TxnId = proto.Int64(3) }, fault.ErrUnsupported},
+	} {
+		w := request(t, testSchema(), bytes.Clone(good), []byte("abc"))
+		c.change(w)
+		if err := testDecoder(t).Each(w, func(*Row) error { return nil }); !errors.Is(err, c.err) {
+			t.Errorf("%s: got error %v, want %v", c.name, err, c.err)
+		}
+	}
+}
