@@ -18,7 +18,7 @@ type ChangedKeys struct {
 // change is after since. It may or may not see changes that are applied concurrently.
 func (m *MemRowSet) ChangedSince(since mvcc.Timestamp, first, last []byte) *ChangedKeys {
 	upper := append(bytes.Clone(last), 0) // the least key above last
-	return &ChangedKeys{walker: m.newWalker(first, upper, false), since: since}
+	return &ChangedKeys{walker: m.newWalker(bytes.Clone(first), upper, false), since: since}
 }
 
 // Next returns the next keys, up to max of them, in key order; nil at the end. The slice is valid

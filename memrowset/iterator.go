@@ -20,8 +20,9 @@ type walker struct {
 	items        []item // reused
 }
 
+// newWalker returns a walker over the items with keys in [lower, upper), which belong to it.
 func (m *MemRowSet) newWalker(lower, upper []byte, descending bool) walker {
-	return walker{m: m, tree: m.snapshot(), lower: bytes.Clone(lower), upper: bytes.Clone(upper),
+	return walker{m: m, tree: m.snapshot(), lower: lower, upper: upper,
 		lowerPrefix: keyenc.Head(lower), upperPrefix: keyenc.Head(upper), descending: descending}
 }
 
@@ -120,10 +121,23 @@ type Iterator struct {
 }
 
 // NewIterator returns an iterator over the rows with keys in [lower, upper) in snap; a nil bound is
-// open. All batches below snap have been applied. The iterator ignores rows that are inserted
-// later, since they are at or above snap.
+// open, and the others must not be changed. All batches below snap have been applied. The iterator
+// ignores rows that are inserted later, since they are at or above snap.
 func (m *MemRowSet) NewIterator(snap mvcc.Snapshot, lower, upper []byte, descending bool) *Iterator {
 	return &Iterator{walker: m.newWalker(lower, upper, descending), snap: snap}
+}
+
+// Reset makes it the iterator that m.NewIterator returns, and keeps its memory. If m is nil, it can
+// only be reset, and refers to no row.
+func (it *Iterator) Reset(m *MemRowSet, snap mvcc.Snapshot, lower, upper []byte, descending bool) {
+	clear(it.keys[:cap(it.keys)])
+	clear(it.rows[:cap(it.rows)])
+	items, keys, rows := it.items[:0], it.keys[:0], it.rows[:0]
+	*it = Iterator{snap: snap, keys: keys, rows: rows}
+	if m != nil {
+		it.walker = m.newWalker(lower, upper, descending)
+	}
+	it.items = items
 }
 
 // more returns up to max items that no other iterator of the same rows has.
@@ -143,12 +157,6 @@ func (it *Iterator) Seek(key []byte) { it.seek(key) }
 // returns rows with keys below key or, if it descends, not below key. A nil key is no bound. The
 // end may move in either direction, so a caller can read a range in pieces.
 func (it *Iterator) Until(key []byte) { it.until(key) }
-
-// More reports whether a row is left in the range, which may be one that the snapshot does not see.
-func (it *Iterator) More() bool {
-	it.collect(1)
-	return len(it.items) > 0
-}
 
 // Next returns the keys and the images of the next visible rows, up to max of them, in the
 // iterator's order; nil, nil at the end. Both slices are valid until the next call; keys and images

@@ -19,7 +19,7 @@ type Shared struct {
 	walker walker
 }
 
-// Share returns the rows with keys in [lower, upper) in snap, as NewIterator does.
+// Share returns the rows with keys in [lower, upper) in snap, under the conditions of NewIterator.
 func (m *MemRowSet) Share(snap mvcc.Snapshot, lower, upper []byte) *Shared {
 	return &Shared{snap: snap, walker: m.newWalker(lower, upper, false)}
 }

@@ -383,11 +383,10 @@ func (it *Iterator) makeKeys(from batch.Ordinal, n int) error {
 	if !it.req.Keys() {
 		return nil
 	}
-	cols, err := it.keyColumns()
-	if err != nil {
+	if err := it.needKeyColumns(); err != nil {
 		return err
 	}
-	it.keys = change.AppendVectorKeys(it.keys[:0:0], it.d.encoder, cols, 0, n)
+	it.keys = change.AppendVectorKeys(it.keys[:0:0], it.d.encoder, it.place.columns, 0, n)
 	return nil
 }
 

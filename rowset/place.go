@@ -10,13 +10,14 @@ import (
 
 // place finds keys among the rows of the current window, for a merge. It makes as few keys as the
 // merge needs, in three steps. The first keys are sought in the key index, which reads nothing of
-// the window. If several are in this window, its key columns are read and searched. If there are
+// the window. If several are in this window, or if the request has read its key columns anyway, those
+// are searched. If there are
 // very many, all keys of the window are made at once, and those of the next one without delay.
 type place struct {
 	sought  []byte          // the last key that was searched; empty: none
 	at      batch.Ordinal   // the rows below at, or from at on in a descending scan, come before sought
 	uses    int             // keys of this window that were made or searched
-	columns []*batch.Vector // the key columns of this window; nil: not read
+	columns []*batch.Vector // the key columns of this window; none: not read
 	made    bool            // Iterator.keys has all keys of this window
 	dense   bool            // the last window was used so often that all its keys were made
 	scratch []byte
@@ -32,29 +33,29 @@ const (
 // reset begins a window. The key that was searched last is kept: it may be after the window.
 func (p *place) reset(rows int) {
 	p.dense = p.uses > maxUses(rows)
-	p.uses, p.columns, p.made = 0, nil, false
+	p.uses, p.columns, p.made = 0, p.columns[:0], false
 }
 
 // maxUses returns how often keys of a window are used before all of them are made.
 func maxUses(rows int) int { return maxSeeks + rows/rowsPerSearch }
 
 // release forgets everything but memory.
-func (p *place) release() { *p = place{sought: p.sought[:0], scratch: p.scratch} }
+func (p *place) release() {
+	*p = place{sought: p.sought[:0], columns: p.columns[:0], scratch: p.scratch}
+}
 
 // prepare takes the next step if the keys of the current window were used often enough. Without
 // key columns and keys, they are to be sought in the key index.
-func (it *Iterator) prepare() (err error) {
+func (it *Iterator) prepare() error {
 	p := &it.place
 	p.uses++
 	switch all := p.dense || p.uses > maxUses(it.n); {
 	case p.made:
 	case it.req.Keys():
 		p.made = true
-	case all || p.uses > maxSeeks:
-		if p.columns == nil {
-			if p.columns, err = it.keyColumns(); err != nil {
-				return err
-			}
+	case all || p.uses > maxSeeks || it.hasKeyColumns():
+		if err := it.needKeyColumns(); err != nil {
+			return err
 		}
 		if all {
 			it.keys = change.AppendVectorKeys(it.keys[:0:0], it.d.encoder, p.columns, 0, it.n)
@@ -73,7 +74,7 @@ func (it *Iterator) KeyAt(i int) ([]byte, error) {
 	switch {
 	case it.place.made:
 		return it.keys[i], nil
-	case it.place.columns != nil:
+	case len(it.place.columns) > 0:
 		return it.appendKeyAt(nil, i), nil
 	}
 	return it.d.Key(it.rowAt(i))
@@ -98,7 +99,7 @@ func (it *Iterator) Search(from int, key []byte) (int, error) {
 		return 0, err
 	}
 	p.sought = p.sought[:0]
-	if p.made || p.columns != nil {
+	if p.made || len(p.columns) > 0 {
 		i := it.gallop(from, key)
 		if from < i && i < it.n { // else it is not known where the key is
 			p.sought, p.at = append(p.sought, key...), it.rowAt(i)
@@ -133,17 +134,31 @@ func (it *Iterator) placed() int {
 	return int(at - first)
 }
 
-// keyColumns returns the key columns of the current window, in the order of the scan.
-func (it *Iterator) keyColumns() ([]*batch.Vector, error) {
-	cols := make([]*batch.Vector, it.d.Schema.Keys)
-	for i := range cols {
+// needKeyColumns reads the key columns of the current window, in the order of the scan.
+func (it *Iterator) needKeyColumns() error {
+	if len(it.place.columns) > 0 {
+		return nil
+	}
+	cols := it.place.columns[:0]
+	for i := range it.d.Schema.Keys {
 		v, err := it.result(i, it.from, it.n)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		cols[i] = v
+		cols = append(cols, v)
 	}
-	return cols, nil
+	it.place.columns = cols
+	return nil
+}
+
+// hasKeyColumns reports whether all key columns of the current window have been read.
+func (it *Iterator) hasKeyColumns() bool {
+	for i := range it.d.Schema.Keys {
+		if c := it.columns[i]; c == nil || !c.loaded || it.req.Descending() && !c.reversed {
+			return false
+		}
+	}
+	return true
 }
 
 // gallop is Search after prepare: its steps double, so a key that is near costs little.

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
@@ -33,31 +34,103 @@ func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
 	if len(inputs) == 1 && len(parts) == 0 {
 		return inputs[0]
 	}
-	m := &merge{columns: r.Projection(), descending: r.Descending(), withKeys: r.Keys(), rows: r.FirstRows(), inputs: slices.Clone(inputs), parts: slices.Clone(parts)}
-	slices.SortStableFunc(m.parts, func(a, b Part) int {
-		x, _ := a.ends(m.descending)
-		y, _ := b.ends(m.descending)
-		return compare(x, y, m.descending)
-	})
+	m := &merge{columns: r.Projection(), descending: r.Descending(), withKeys: r.Keys(), rows: r.FirstRows(), mergeMemory: mergeMemories.Get().(*mergeMemory)}
+	m.inputs = append(m.inputs, inputs...)
+	m.left = append(m.left, parts...)
+	m.parts = m.left
+	if len(parts) > 1 {
+		slices.SortStableFunc(m.parts, func(a, b Part) int {
+			x, _ := a.ends(m.descending)
+			y, _ := b.ends(m.descending)
+			return compare(x, y, m.descending)
+		})
+	}
 	return m
 }
 
 type merge struct {
-	columns     []schema.Column
-	descending  bool
-	withKeys    bool
-	rows        int        // maximum rows of the next output batch
-	inputs      []Iterator // nil where an input is closed
-	parts       []Part     // not opened yet, in the order of the scan
-	seekKey     []byte     // the furthest key of Seek, for the parts
-	started     bool       // the inputs have returned their first batches
-	heads       []*head    // inputs with a selected row left, ordered by the key of that row
-	out         *batch.RecordBatch
-	outKeys     [][]byte
-	used        *head // input whose batch ends with the current batch
-	passThrough bool  // the current batch is the batch of used, not out
-	err         error
-	closed      bool
+	columns      []schema.Column
+	descending   bool
+	withKeys     bool
+	rows         int    // maximum rows of the next output batch
+	parts        []Part // not opened yet, in the order of the scan
+	seekKey      []byte // the furthest key of Seek, for the parts
+	started      bool   // the inputs have returned their first batches
+	used         *head  // input whose batch ends with the current batch
+	passThrough  bool   // the current batch is the batch of used, not out
+	err          error
+	*mergeMemory // nil after Close
+}
+
+// mergeMemory is what a merge needs apart from itself. It is kept for later ones: for a short scan,
+// it would take longer to make than to use.
+type mergeMemory struct {
+	inputs  []Iterator // nil where an input is closed
+	left    []Part
+	heads   []*head // inputs with a selected row left, ordered by the key of that row
+	made    []*head // all heads; those of inputs, by the same index, are in use
+	out     batch.RecordBatch
+	outKeys [][]byte
+	vectors []*batch.Vector // out.Columns, and others that earlier merges used
+}
+
+var mergeMemories = sync.Pool{New: func() any { return new(mergeMemory) }}
+
+// Limits of the memory that is kept.
+const (
+	maxKeptInputs = 64
+	maxKeptRows   = 256
+)
+
+// release keeps m for the next merge. Nothing of the last batch is valid from here on, except byte
+// strings, which m does not own.
+func (m *mergeMemory) release() {
+	if len(m.inputs) > maxKeptInputs || m.out.Len > maxKeptRows || cap(m.outKeys) > maxKeptRows {
+		return
+	}
+	for _, h := range m.made[:min(len(m.made), len(m.inputs))] {
+		*h = head{}
+	}
+	for _, v := range m.out.Columns {
+		v.Drop(maxKeptRows * 24)
+	}
+	clear(m.inputs)
+	clear(m.left)
+	clear(m.heads[:cap(m.heads)])
+	clear(m.outKeys[:cap(m.outKeys)])
+	*m = mergeMemory{inputs: m.inputs[:0], left: m.left[:0], heads: m.heads[:0], made: m.made, outKeys: m.outKeys[:0],
+		out: batch.RecordBatch{Selection: m.out.Selection}, vectors: m.vectors}
+	mergeMemories.Put(m)
+}
+
+// head returns a head for the input with an index, which is below the number of inputs.
+func (m *mergeMemory) head(index int) *head {
+	for len(m.made) <= index {
+		m.made = append(m.made, new(head))
+	}
+	h := m.made[index]
+	it := m.inputs[index]
+	searcher, _ := it.(Searcher)
+	*h = head{it: it, index: index, searcher: searcher}
+	return h
+}
+
+// removeFirst removes the first head.
+func (m *mergeMemory) removeFirst() { m.heads = slices.Delete(m.heads, 0, 1) }
+
+// resetOut makes out an empty batch of the given columns.
+func (m *mergeMemory) resetOut(columns []schema.Column) {
+	if m.out.Columns == nil {
+		for len(m.vectors) < len(columns) {
+			m.vectors = append(m.vectors, new(batch.Vector))
+		}
+		m.out.Schema, m.out.Columns = columns, m.vectors[:len(columns)]
+		for i, v := range m.out.Columns {
+			v.Type = columns[i].Type
+		}
+	}
+	m.out.Reset(0)
+	m.outKeys = m.outKeys[:0]
 }
 
 // before reports whether key a comes before key b in the order of the merge.
@@ -72,11 +145,6 @@ type head struct {
 	keys     [][]byte
 	row      int    // the next selected row
 	key      []byte // its key; nil: not known
-}
-
-func newHead(it Iterator, index int) *head {
-	searcher, _ := it.(Searcher)
-	return &head{it: it, index: index, searcher: searcher}
 }
 
 // load reads the next batch. It returns false at the end of the input.
@@ -149,13 +217,13 @@ func (m *merge) less(a, b *head) bool {
 }
 
 func (m *merge) Next() bool {
-	if m.err != nil || m.closed {
+	if m.err != nil || m.mergeMemory == nil {
 		return false
 	}
 	if !m.started {
 		m.started = true
-		for i, it := range m.inputs {
-			if !m.reload(newHead(it, i)) {
+		for i := range m.inputs {
+			if !m.reload(m.head(i)) {
 				return false
 			}
 		}
@@ -180,7 +248,8 @@ func (m *merge) Next() bool {
 		return false
 	}
 	if passes {
-		m.heads, m.used, m.passThrough = m.heads[1:], h, true
+		m.removeFirst()
+		m.used, m.passThrough = h, true
 		return true
 	}
 	return m.fill()
@@ -218,7 +287,7 @@ func (m *merge) open() bool {
 		m.err = err
 		return false
 	}
-	return m.reload(newHead(it, len(m.inputs)-1))
+	return m.reload(m.head(len(m.inputs) - 1))
 }
 
 // outBytes is the approximate limit for the byte strings of an output batch. They alias memory of
@@ -232,11 +301,7 @@ const leastPassed = 256
 // fill copies runs of rows to the output batch until it is full, a part has to be opened, or the
 // inputs end. It does not read batches that the caller may not need.
 func (m *merge) fill() bool {
-	if m.out == nil {
-		m.out = batch.New(m.columns, 0)
-	}
-	m.out.Reset(0)
-	m.outKeys = m.outKeys[:0]
+	m.resetOut(m.columns)
 	bytes := 0
 	for len(m.heads) > 0 && m.used == nil && m.out.Len < m.rows && bytes < outBytes && !m.reaches() {
 		h := m.heads[0]
@@ -248,7 +313,7 @@ func (m *merge) fill() bool {
 			return false
 		}
 		bytes += m.copyRun(h, end)
-		m.heads = m.heads[1:]
+		m.removeFirst()
 		h.move(h.b.Selection.Next(end))
 		switch {
 		case h.row >= 0:
@@ -330,7 +395,7 @@ func (m *merge) reload(h *head) bool {
 // Seek skips rows within the current batches of the inputs and seeks only those inputs whose batch
 // is exhausted.
 func (m *merge) Seek(key []byte) error {
-	if m.err != nil || m.closed {
+	if m.err != nil || m.mergeMemory == nil {
 		return m.err
 	}
 	m.seekKey = further(m.seekKey, key, m.descending)
@@ -350,7 +415,7 @@ func (m *merge) Seek(key []byte) error {
 	}
 	for m.err == nil && len(m.heads) > 0 && m.startsBefore(m.heads[0], key) {
 		h := m.heads[0]
-		m.heads = m.heads[1:]
+		m.removeFirst()
 		h.move(h.b.Selection.Next(m.search(h, key)))
 		if h.row >= 0 {
 			m.insert(h)
@@ -372,7 +437,7 @@ func (m *merge) Batch() *batch.RecordBatch {
 	if m.passThrough {
 		return m.used.b
 	}
-	return m.out
+	return &m.out
 }
 
 func (m *merge) Keys() [][]byte {
@@ -383,7 +448,9 @@ func (m *merge) Keys() [][]byte {
 }
 
 func (m *merge) Close() error {
-	m.closed, m.parts = true, nil
+	if m.mergeMemory == nil {
+		return m.err
+	}
 	for _, it := range m.inputs {
 		if it == nil {
 			continue
@@ -392,6 +459,7 @@ func (m *merge) Close() error {
 			m.err = err
 		}
 	}
-	m.inputs = nil
+	m.release()
+	m.mergeMemory, m.parts, m.used = nil, nil, nil
 	return m.err
 }

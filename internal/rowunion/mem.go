@@ -2,6 +2,7 @@ package rowunion
 
 import (
 	"bytes"
+	"sync"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
@@ -11,23 +12,39 @@ import (
 
 // MemIterator returns the rows of a MemRowSet in batches, with their keys. It is a scan.Iterator.
 type MemIterator struct {
-	format *change.RowFormat
-	req    *scan.Request
-	it     *memrowset.Iterator
-	out    *batch.RecordBatch
-	images [][]byte // of the current batch's rows
-	eval   batch.FilterEval
-	test   func(*batch.Predicate, batch.Bitmap) error // filter
-	tested []*batch.Vector                            // by index in the schema: cells that the filter read
-	loaded []bool                                     // by index in the schema: tested was filled for the current batch
-	keys   [][]byte
-	rows   int          // of the next batch, at most
-	counts *scan.Counts // nil: nothing is counted
+	format  *change.RowFormat
+	req     *scan.Request
+	it      *memrowset.Iterator
+	out     batch.RecordBatch
+	vectors []*batch.Vector // out.Columns, and others that earlier scans used
+	images  [][]byte        // of the current batch's rows
+	eval    batch.FilterEval
+	test    func(*batch.Predicate, batch.Bitmap) error // filter
+	tested  []*batch.Vector                            // by index in the schema: cells that the filter read
+	loaded  []bool                                     // by index in the schema: tested was filled for the current batch
+	keys    [][]byte
+	rows    int          // of the next batch, at most
+	counts  *scan.Counts // nil: nothing is counted
 }
+
+// keptMems are MemIterators that release has kept with their memory, for later scans.
+var keptMems = sync.Pool{New: func() any { return &MemIterator{it: new(memrowset.Iterator)} }}
+
+// maxKeptRows is the size of the largest batch whose memory is kept.
+const maxKeptRows = 256
 
 // NewMemIterator returns the rows of it, whose images are in format, for a request.
 func NewMemIterator(format *change.RowFormat, it *memrowset.Iterator, req *scan.Request) *MemIterator {
-	m := &MemIterator{format: format, req: req, rows: req.FirstRows(), it: it, out: batch.New(req.Projection(), 0)}
+	return (&MemIterator{it: it}).begin(format, req)
+}
+
+// begin makes m an iterator for a request over the rows of m.it.
+func (m *MemIterator) begin(format *change.RowFormat, req *scan.Request) *MemIterator {
+	m.format, m.req, m.rows, m.test = format, req, req.FirstRows(), nil
+	for len(m.vectors) < len(req.Columns()) {
+		m.vectors = append(m.vectors, new(batch.Vector))
+	}
+	m.out.Schema, m.out.Columns = req.Projection(), m.vectors[:len(req.Columns())]
 	if !req.Filter().All() {
 		n := len(req.Schema().Columns)
 		m.tested, m.loaded, m.test = make([]*batch.Vector, n), make([]bool, n), m.filter
@@ -37,6 +54,27 @@ func NewMemIterator(format *change.RowFormat, it *memrowset.Iterator, req *scan.
 	}
 	return m
 }
+
+// release keeps m for a later scan. Nothing of its last batch is valid from here on, except byte
+// strings, which are never overwritten.
+func (m *MemIterator) release() {
+	if m.out.Len > maxKeptRows || cap(m.keys) > maxKeptRows {
+		return
+	}
+	for _, v := range m.out.Columns {
+		v.Drop(maxKeptRows * 24)
+	}
+	m.it.Reset(nil, 0, nil, nil, false)
+	*m = MemIterator{it: m.it, vectors: m.vectors, out: batch.RecordBatch{Selection: m.out.Selection}, eval: m.eval}
+	keptMems.Put(m)
+}
+
+// startSmall makes the first batches small, for a scan that expects to find most rows elsewhere.
+func (m *MemIterator) startSmall() { m.rows = min(m.rows, smallBatch) }
+
+// smallBatch is the number of rows in the first batch of a MemRowSet next to rowsets: reading a row
+// takes a few cache misses, and of a short scan most rows are on disk.
+const smallBatch = 4
 
 // Next implements scan.Iterator.
 func (m *MemIterator) Next() bool {
@@ -67,9 +105,8 @@ func (m *MemIterator) Next() bool {
 }
 
 // until moves the end of the range to key, or to the end of the request's range if key is nil or
-// outside of it, and reports whether a row is left, which may be one that the snapshot does not
-// see. See memrowset.Iterator.Until.
-func (m *MemIterator) until(key []byte) bool {
+// outside of it. See memrowset.Iterator.Until.
+func (m *MemIterator) until(key []byte) {
 	lower, upper := m.req.Bounds()
 	switch {
 	case m.req.Descending() && (key == nil || lower != nil && bytes.Compare(lower, key) > 0):
@@ -78,7 +115,6 @@ func (m *MemIterator) until(key []byte) bool {
 		key = upper
 	}
 	m.it.Until(key)
-	return m.it.More()
 }
 
 // filter clears the bits of the current batch's rows for which p is not true.
@@ -120,7 +156,7 @@ func (m *MemIterator) count(sel batch.Bitmap) {
 }
 
 // Batch implements scan.Iterator.
-func (m *MemIterator) Batch() *batch.RecordBatch { return m.out }
+func (m *MemIterator) Batch() *batch.RecordBatch { return &m.out }
 
 // Keys implements scan.Iterator.
 func (m *MemIterator) Keys() [][]byte { return m.keys }

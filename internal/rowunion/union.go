@@ -30,7 +30,9 @@ func (u Union) MemIterators(r *scan.Request) (mems []*MemIterator) {
 	for _, m := range u.Mems {
 		if m.Len() > 0 {
 			lower, upper := r.Bounds()
-			mems = append(mems, NewMemIterator(u.Format, m.NewIterator(r.Snapshot(), lower, upper, r.Descending()), r))
+			it := keptMems.Get().(*MemIterator)
+			it.it.Reset(m, r.Snapshot(), lower, upper, r.Descending())
+			mems = append(mems, it.begin(u.Format, r))
 		}
 	}
 	return mems
@@ -40,7 +42,11 @@ func (u Union) MemIterators(r *scan.Request) (mems []*MemIterator) {
 // otherwise one set after another.
 func (u Union) Scan(r *scan.Request, ordered bool) scan.Iterator {
 	lower, upper := r.Bounds()
-	sets, mems := u.Tree.Range(nil, lower, upper), u.MemIterators(r)
+	sets, disjoint := u.Tree.Disjoint(lower, upper)
+	if !disjoint {
+		sets = u.Tree.Range(nil, lower, upper)
+	}
+	mems := u.MemIterators(r)
 	if ordered {
 		return InOrder(r, sets, mems, OpenRowSet)
 	}

@@ -329,9 +329,11 @@ func TestOverlappingRowSetsAreGroups(t *testing.T) {
 		"a-m b-c n-o n-z p-q": "[[0 1] [2 3 4]]",
 	} {
 		var got [][]uint64
-		for _, g := range rowunion.Overlapping(boundsOf(t, bounds)) {
+		for sets := boundsOf(t, bounds); len(sets) > 0; {
+			group := rowunion.Overlapping(sets)
+			sets = sets[len(group):]
 			var ids []uint64
-			for _, d := range g.Sets {
+			for _, d := range group {
 				ids = append(ids, d.Metadata().ID)
 			}
 			got = append(got, ids)
