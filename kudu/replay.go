@@ -1,6 +1,226 @@
 package kudu
 
-import "context"
+import (
+	"context"
+	"fmt"
 
-// replay adds to t what only its log has. It is called once, before any read.
-func replay(context.Context, *tablet) error { return nil }
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudufs"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduwal"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// replay adds to t what only its log has. It is called once, before any read. Source: tablet spec
+// §18.5.
+func replay(ctx context.Context, t *tablet) error {
+	dir, err := t.logDirectory()
+	if err != nil {
+		return err
+	}
+	p, err := newPlayer(ctx, t)
+	if err != nil {
+		return err
+	}
+	sum, err := kuduwal.Replay(t.fs.FS(), dir, kuduwal.Handler{Begin: p.begin, Apply: p.apply, Orphan: p.orphan})
+	if err != nil {
+		return err
+	}
+	if sum.Segments == 0 {
+		return fault.Corruptf("%s: no log segments", dir)
+	}
+	findings := append(sum.Findings, t.missingEntries(dir, sum)...)
+	for _, f := range findings {
+		t.warn(fmt.Sprintf("tablet %s: %v", t.id, f))
+	}
+	return p.pending(sum.Pending)
+}
+
+// logDirectory returns the directory with the tablet's log: that of an interrupted recovery if there
+// is one, since the other one then has an unfinished copy.
+func (t *tablet) logDirectory() (string, error) {
+	dir, recovery := t.fs.LogDirs(t.id)
+	segments, err := kuduwal.Segments(t.fs.FS(), recovery)
+	if err != nil {
+		return "", err
+	}
+	if len(segments) > 0 {
+		return recovery, nil
+	}
+	return dir, nil
+}
+
+// missingEntries returns what the beginning of the log shows about entries that are missing before
+// it.
+func (t *tablet) missingEntries(dir string, sum *kuduwal.Summary) []kuduwal.Finding {
+	find := func(format string, args ...any) []kuduwal.Finding {
+		return []kuduwal.Finding{{Path: dir, Offset: -1, Problem: fmt.Sprintf(format, args...)}}
+	}
+	if sum.First != nil {
+		if first := sum.First.GetIndex(); first > 1 && t.super.GetLastDurableMrsId() < 0 {
+			return find("the log begins with operation %d, and no earlier one was flushed", first)
+		}
+		return nil
+	}
+	// A leader begins its term with an operation, so the log of a server that took part has one. A
+	// directory that a program made may have none.
+	if c, err := t.fs.Consensus(t.id); err == nil && c.GetCurrentTerm() > 0 && len(t.super.Rowsets) > 0 {
+		return find("the log has no entries, although the tablet is at term %d", c.GetCurrentTerm())
+	}
+	return nil
+}
+
+// player applies the operations of the log that are not in files.
+type player struct {
+	ctx     context.Context
+	t       *tablet
+	decoder *kuduwal.Decoder
+	version uint32 // of the schema
+	last    mvcc.Timestamp
+	list    []byte // memory for changes and images
+}
+
+func newPlayer(ctx context.Context, t *tablet) (*player, error) {
+	d, err := kuduwal.NewDecoder(t.schema)
+	if err != nil {
+		return nil, err
+	}
+	return &player{ctx: ctx, t: t, decoder: d}, nil
+}
+
+func (p *player) begin(h *kudupb.LogSegmentHeaderPB) error {
+	return p.setSchema(h.GetSchema(), h.GetSchemaVersion())
+}
+
+func (p *player) setSchema(message []byte, version uint32) error {
+	m, err := kuduwal.DecodeSchema(message)
+	if err != nil {
+		return err
+	}
+	s, err := meta.SchemaFromMessage(m)
+	if err != nil {
+		return err
+	}
+	p.version = version
+	return p.decoder.SetSchema(s)
+}
+
+// orphan checks the result of an operation that is no longer in the log.
+func (p *player) orphan(c *kudupb.CommitMsg) error {
+	results := kuduwal.NewResults(c)
+	for {
+		r, err := results.Next()
+		if r == nil || err != nil {
+			return err
+		}
+		active, err := p.active(r)
+		if err != nil {
+			return err
+		}
+		if active != nil {
+			return fault.Corruptf("the operation is missing, and its rows are not in files")
+		}
+	}
+}
+
+// pending applies operations without results if nobody else decides on them.
+func (p *player) pending(ops []*kuduwal.Operation) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	left := ""
+	if c, err := p.t.fs.Consensus(p.t.id); err != nil {
+		left = fmt.Sprintf("the voters are not known: %v", err)
+	} else if n := kudufs.Voters(c); n != 1 {
+		left = fmt.Sprintf("the majority of %d voters decides", n)
+	}
+	if left != "" {
+		p.t.warn(fmt.Sprintf("tablet %s: operations %d to %d, the last ones of the log, are left out: %s",
+			p.t.id, ops[0].Msg.GetId().GetIndex(), ops[len(ops)-1].Msg.GetId().GetIndex(), left))
+		return nil
+	}
+	for _, op := range ops {
+		if err := p.apply(op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) apply(op *kuduwal.Operation) error {
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
+	ts := mvcc.Timestamp(op.Msg.GetTimestamp())
+	if ts < p.last || ts >= mvcc.Max {
+		return op.Errorf("timestamp %d after one at %d: %w", uint64(ts), uint64(p.last), fault.ErrCorrupt)
+	}
+	p.last = ts
+	p.t.newest = max(p.t.newest, ts)
+	var err error
+	switch kudupb.OperationType(op.Msg.GetOpType()) {
+	case kudupb.OperationType_NO_OP, kudupb.OperationType_CHANGE_CONFIG_OP:
+	case kudupb.OperationType_WRITE_OP:
+		err = p.write(op)
+	case kudupb.OperationType_ALTER_SCHEMA_OP:
+		err = p.alter(op.Msg.GetAlterSchemaRequest())
+	default:
+		err = fault.Unsupportedf("%s", kuduwal.OperationName(op.Msg.GetOpType()))
+	}
+	if err != nil {
+		return op.Errorf("%w", err)
+	}
+	return nil
+}
+
+// alter sets the schema of the operations that follow. An alteration that does not make a newer
+// version had no effect.
+func (p *player) alter(r *kudupb.AlterSchemaRequestPB) error {
+	if r == nil {
+		return fault.Corruptf("no request")
+	}
+	if r.GetSchemaVersion() <= p.version {
+		return nil
+	}
+	if v := r.GetSchemaVersion(); v > p.t.super.GetSchemaVersion() {
+		p.t.warn(fmt.Sprintf("tablet %s: the log has version %d of the schema, the superblock version %d, which is read", p.t.id, v, p.t.super.GetSchemaVersion()))
+	}
+	return p.setSchema(r.GetSchema(), r.GetSchemaVersion())
+}
+
+func (p *player) write(op *kuduwal.Operation) error {
+	w := op.Msg.GetWriteRequest()
+	if w == nil {
+		return fault.Corruptf("no request")
+	}
+	ts, at := mvcc.Timestamp(op.Msg.GetTimestamp()), lsn.LSN(op.Msg.GetId().GetIndex())
+	if op.Commit == nil {
+		return p.decoder.Each(w, func(r *kuduwal.Row) error { return p.decide(r, ts, at) })
+	}
+	n, results := 0, kuduwal.NewResults(op.Commit)
+	err := p.decoder.Each(w, func(r *kuduwal.Row) error {
+		result, err := results.Next()
+		if err == nil && result == nil {
+			err = fault.Corruptf("no result")
+		}
+		if err == nil {
+			err = p.repeat(r, result, ts, at)
+		}
+		if err != nil {
+			return fmt.Errorf("row %d: %w", n, err)
+		}
+		n++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if more, err := results.Next(); err != nil {
+		return err
+	} else if more != nil {
+		return fault.Corruptf("more results than the %d rows", n)
+	}
+	return nil
+}
