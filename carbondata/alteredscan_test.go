@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // alteredTables are tables whose files differ from their schemas.
@@ -98,7 +100,8 @@ func TestScansOfAlteredTables(t *testing.T) {
 			}
 			random := &randomFilters{rand.New(rand.NewPCG(11, uint64(i))), columns, all}
 			selected, skipped := 0, int64(0)
-			for range 60 {
+			rounds := seedtest.Rounds(60, 20)
+			for range rounds {
 				f := random.filter(3)
 				var want [][]any
 				for i, row := range all {
@@ -117,7 +120,7 @@ func TestScansOfAlteredTables(t *testing.T) {
 				}
 				skipped += stats.Pages - stats.PagesRead
 			}
-			if t.Log(selected, skipped); selected < 1000 || skipped < 40 && name != "wider elements" {
+			if t.Log(selected, skipped); selected < 16*rounds || skipped < int64(rounds)/2 && name != "wider elements" {
 				t.Errorf("%d rows selected, %d pages skipped", selected, skipped)
 			}
 		})

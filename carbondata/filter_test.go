@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // truth is a truth value of SQL.
@@ -250,13 +251,14 @@ func checkFilters(t *testing.T, table *Table, all [][]any, rounds int) (skipped 
 
 func TestRandomFiltersSelectWhatTheirDefinitionSays(t *testing.T) {
 	var skipped ScanStats
+	rounds := seedtest.Rounds(15, 4)
 	smallFolders(t, func(t *testing.T, g goldenFolder, table *Table) {
-		n := checkFilters(t, table, scanRows(t, table, ScanOptions{}), 15)
+		n := checkFilters(t, table, scanRows(t, table, ScanOptions{}), rounds)
 		skipped.Files += n.Files
 		skipped.Blocklets += n.Blocklets
 		skipped.Pages += n.Pages
 	})
-	if t.Log(skipped); skipped.Files < 50 || skipped.Blocklets < 120 || skipped.Pages < 800 {
+	if t.Log(skipped); skipped.Files < int64(3*rounds) || skipped.Blocklets < int64(8*rounds) || skipped.Pages < int64(50*rounds) {
 		t.Errorf("skipped only %+v", skipped)
 	}
 }

@@ -267,7 +267,7 @@ func TestChangedBytesAreRefusedOrRead(t *testing.T) {
 			t.Errorf("%s: %v", folder, err)
 		}
 		refused := 0
-		rounds := seedtest.Rounds(150, 50)
+		rounds := seedtest.Rounds(100, 25)
 		for round := range rounds {
 			data := bytes.Clone(good)
 			for range 1 + r.IntN(3) {

@@ -75,23 +75,28 @@ func appendFloat(dst []byte, x float64, bits int) []byte {
 // appendText writes a string with the least escapes.
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, '"')
+	start := 0
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
 			dst = append(dst, '\\', c)
-		case c == '\n':
+		case '\n':
 			dst = append(dst, `\n`...)
-		case c == '\r':
+		case '\r':
 			dst = append(dst, `\r`...)
-		case c == '\t':
+		case '\t':
 			dst = append(dst, `\t`...)
-		case c < 0x20:
-			dst = fmt.Appendf(dst, `\u%04x`, c)
 		default:
-			dst = append(dst, c)
+			dst = fmt.Appendf(dst, `\u%04x`, c)
 		}
 	}
-	return append(dst, '"')
+	return append(append(dst, s[start:]...), '"')
 }
 
 // appendJSON writes a value as in expected.jsonl.

@@ -11,7 +11,7 @@ import (
 
 // TestRandomFoldersReadBack reads folders of ours: all rows, and those that pass filters.
 func TestRandomFoldersReadBack(t *testing.T) {
-	n := seedtest.Rounds(40, 12)
+	n := seedtest.Rounds(40, 5)
 	randomFolders(t, n, func(t *testing.T, f *randomFolder) {
 		rows := f.readOurs(t)
 		lines := texts(rows)

@@ -58,7 +58,7 @@ func mixedFolder(t *testing.T, r *randomRows) string {
 // TestFilesOfMixedFolders compares filters, with and without bounds, dictionaries, and searches,
 // and batches with the rows of folders whose files differ.
 func TestFilesOfMixedFolders(t *testing.T) {
-	seeds := seedtest.Rounds(uint64(15), 3)
+	seeds := seedtest.Rounds(uint64(6), 2)
 	for seed := range seeds {
 		r := newRandomRows(seed + 1000)
 		table, err := Open(mixedFolder(t, r))

@@ -93,6 +93,7 @@ func TestPartitions(t *testing.T) {
 // TestSegmentFiles reads segment files of other forms.
 func TestSegmentFiles(t *testing.T) {
 	const place = "/Fact/Part0/Segment_0"
+	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 	both := []string{indexName("0"), indexName("1")}
 	for name, c := range map[string]struct {
 		locations map[string]any
@@ -113,7 +114,6 @@ func TestSegmentFiles(t *testing.T) {
 		"a partition without value": {map[string]any{place: folder(true, both, "day")}, 0, ErrCorrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 			setSegment(t, dir, c.locations)
 			if n, err := readTable(dir); !errors.Is(err, c.err) || err == nil && n != c.rows {
 				t.Errorf("%d rows, %v, want %d, %v", n, err, c.rows, c.err)
@@ -233,6 +233,10 @@ func TestSegmentsWithoutSegmentFile(t *testing.T) {
 // TestUpdatedSegmentWithoutSegmentFile adds files of segment 3 to segment 0, as an update at that
 // time would, and files of an update that failed.
 func TestUpdatedSegmentWithoutSegmentFile(t *testing.T) {
+	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
+	if err := os.CopyFS(filepath.Join(dir, "Fact", "Part0", "Segment_0"), os.DirFS(filepath.Join(goldenDir(t), "table/db/t/Fact/Part0/Segment_3"))); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		start, end any
 		rows       int
@@ -245,12 +249,10 @@ func TestUpdatedSegmentWithoutSegmentFile(t *testing.T) {
 		"a time that is text":        {"x", "1700000103500", 0, ErrCorrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(copyFolder(t, "table"), "db", "t")
-			if err := os.CopyFS(filepath.Join(dir, "Fact", "Part0", "Segment_0"), os.DirFS(filepath.Join(goldenDir(t), "table/db/t/Fact/Part0/Segment_3"))); err != nil {
-				t.Fatal(err)
-			}
 			setStatus(t, dir, func(segments []map[string]any) []map[string]any {
 				delete(segments[0], "segmentFile")
+				delete(segments[0], "updateDeltaStartTimestamp")
+				delete(segments[0], "updateDeltaEndTimestamp")
 				if c.start != nil {
 					segments[0]["updateDeltaStartTimestamp"], segments[0]["updateDeltaEndTimestamp"] = c.start, c.end
 				}

@@ -11,17 +11,26 @@ import (
 	"testing"
 )
 
-// copyFolder copies a golden folder, with its folders, into a new one.
+// copyFolder copies what CarbonData wrote of a golden folder, but no locks, into a new one.
 func copyFolder(t *testing.T, folder string) string {
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(goldenDir(t), folder))); err != nil {
-		t.Fatal(err)
-	}
-	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+	from, dir := filepath.Join(goldenDir(t), folder), t.TempDir()
+	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		to := dir + strings.TrimPrefix(path, from)
+		switch {
+		case err != nil || path == from:
+			return err
+		case e.Name() == "LockFiles":
+			return filepath.SkipDir
+		case e.IsDir():
+			return os.Mkdir(to, 0o755)
+		case strings.Contains(e.Name(), ".json"): // what the corpus says about the folder
+			return nil
+		}
+		b, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		return os.Chmod(path, 0o755)
+		return os.WriteFile(to, b, 0o644)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -62,15 +71,16 @@ func replace(old, new string) func([]byte) []byte {
 	return func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(old), []byte(new)) }
 }
 
-func checkDamage(t *testing.T, folder string, cases map[string]damage) {
+// checkDamage makes the changes in dir, one at a time, and reads the table there.
+func checkDamage(t *testing.T, dir string, cases map[string]damage) {
 	for name, d := range cases {
 		t.Run(name, func(t *testing.T) {
-			checkOneDamage(t, copyFolder(t, folder), d)
+			checkOneDamage(t, dir, d)
 		})
 	}
 }
 
-// checkOneDamage makes the change in dir and reads the table there.
+// checkOneDamage makes the change in dir, reads the table there, and takes the change back.
 func checkOneDamage(t *testing.T, dir string, d damage) {
 	paths, err := filepath.Glob(filepath.Join(dir, d.file))
 	if err != nil || len(paths) == 0 {
@@ -84,14 +94,15 @@ func checkOneDamage(t *testing.T, dir string, d damage) {
 	if bytes.Equal(b, old) {
 		t.Fatal("nothing was changed")
 	}
-	if err := os.Remove(paths[0]); err != nil {
+	if b != nil {
+		err = os.WriteFile(paths[0], b, 0o644)
+	} else {
+		err = os.Remove(paths[0])
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	if b != nil {
-		if err := os.WriteFile(paths[0], b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	defer writeFile(t, string(old), paths[0])
 	n, err := readTable(dir)
 	if !errors.Is(err, d.want) || strings.Contains(fmt.Sprint(err), "Go value") {
 		t.Errorf("%d rows, %v, want %v", n, err, d.want)
@@ -108,7 +119,7 @@ func TestDamagedTablesAreRefused(t *testing.T) {
 		index   = "db/t/Fact/Part0/Segment_0/0_*.carbonindex"
 		data    = "db/t/Fact/Part0/Segment_0/part-0-1*.carbondata"
 	)
-	checkDamage(t, "table", map[string]damage{
+	checkDamage(t, copyFolder(t, "table"), map[string]damage{
 		"no tablestatus":                {status, remove, ErrCorrupt},
 		"half of tablestatus":           {status, half, ErrCorrupt},
 		"no list of segments":           {status, func([]byte) []byte { return []byte("{}") }, ErrCorrupt},
@@ -168,7 +179,7 @@ func TestOpenWithoutDataFiles(t *testing.T) {
 }
 
 func TestDamagedDeletesAreRefused(t *testing.T) {
-	checkDamage(t, "iud-update", map[string]damage{
+	checkDamage(t, copyFolder(t, "iud-update"), map[string]damage{
 		"half":                {"*.deletedelta", half, ErrCorrupt},
 		"a row past the page": {"*.deletedelta", replace("[4,", "[400,"), ErrCorrupt},
 		"a negative row":      {"*.deletedelta", replace("[4,", "[-4,"), ErrCorrupt},

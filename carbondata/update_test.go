@@ -156,7 +156,8 @@ func TestDamagedUpdateStatusIsRefused(t *testing.T) {
 		status = "Metadata/tableupdatestatus-1700000200000"
 		delta  = "Fact/Part0/Segment_0/*" + deleteSuffix
 	)
-	for name, d := range map[string]damage{
+	dir := deletedTable(t, []deletion{{segment: "0", block: block, times: []string{"1700000104000"}, rows: [][]int{{3}}, status: "Success"}})
+	checkDamage(t, dir, map[string]damage{
 		"no file":                {status, remove, ErrCorrupt},
 		"half":                   {status, half, ErrCorrupt},
 		"garbage":                {status, garbage, ErrCorrupt},
@@ -177,12 +178,7 @@ func TestDamagedUpdateStatusIsRefused(t *testing.T) {
 			return replace(`"loadName":"3"`, `"loadName":"3","updateStatusFileName":"tableupdatestatus-1700000200000"`)(b)
 		}, ErrCorrupt},
 		"a path to the status": {"Metadata/tablestatus", replace("tableupdatestatus-17", "../tableupdatestatus-17"), ErrCorrupt},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := deletedTable(t, []deletion{{segment: "0", block: block, times: []string{"1700000104000"}, rows: [][]int{{3}}, status: "Success"}})
-			checkOneDamage(t, dir, d)
-		})
-	}
+	})
 	t.Run("none of the files between two times", func(t *testing.T) {
 		dir := deletedTable(t, []deletion{{segment: "0", block: block, times: []string{"1", "2"}, noStamps: true}})
 		if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
@@ -217,21 +213,24 @@ func TestStatusWithVersions(t *testing.T) {
 // TestSegmentStatus reads the golden table with another status of segment 0, which has 300 of its
 // 680 rows.
 func TestSegmentStatus(t *testing.T) {
-	for status, want := range map[string]int{"Success": 680, "Partial Success": 680, "Marked for Update": 680, "Failure": 380, "Marked for Delete": 380, "Compacted": 380,
-		"Overwrite In Progress": 380, "In Progress": 380, "Update": 380} {
-		dir := filepath.Join(copyFolder(t, "table"), "db", "t")
-		editFile(t, filepath.Join(dir, "Metadata", "tablestatus"), func(b []byte) []byte {
-			return []byte(strings.Replace(string(b), `"loadStatus":"Success"`, `"loadStatus":"`+status+`"`, 1))
-		})
+	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
+	path := filepath.Join(dir, "Metadata", "tablestatus")
+	status, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(old, new string, want int) {
+		t.Helper()
+		writeFile(t, strings.Replace(string(status), old, new, 1), path)
 		if n, err := readTable(dir); n != want || err != nil {
-			t.Errorf("%s: %d rows, %v, want %d", status, n, err, want)
+			t.Errorf("%s: %d rows, %v, want %d", new, n, err, want)
 		}
 	}
+	for status, want := range map[string]int{"Success": 680, "Partial Success": 680, "Marked for Update": 680, "Failure": 380, "Marked for Delete": 380, "Compacted": 380,
+		"Overwrite In Progress": 380, "In Progress": 380, "Update": 380} {
+		check(`"loadStatus":"Success"`, `"loadStatus":"`+status+`"`, want)
+	}
 	for visibility, want := range map[string]int{"true": 680, "false": 380, "": 680} {
-		dir := filepath.Join(copyFolder(t, "table"), "db", "t")
-		editFile(t, filepath.Join(dir, "Metadata", "tablestatus"), replace(`"loadName":"0"`, `"loadName":"0","visibility":"`+visibility+`"`))
-		if n, err := readTable(dir); n != want || err != nil {
-			t.Errorf("visibility %q: %d rows, %v, want %d", visibility, n, err, want)
-		}
+		check(`"loadName":"0"`, `"loadName":"0","visibility":"`+visibility+`"`, want)
 	}
 }

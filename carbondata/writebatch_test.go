@@ -35,7 +35,7 @@ func randomTableRows(seed uint64) *randomRows {
 // TestBatchesAreWrittenAsRows writes the same rows by batches, with rows that are not selected, and
 // one by one: the files have the same bytes.
 func TestBatchesAreWrittenAsRows(t *testing.T) {
-	seeds := seedtest.Rounds(uint64(24), 12)
+	seeds := seedtest.Rounds(uint64(15), 5)
 	for seed := range seeds {
 		r := randomTableRows(seed)
 		o := r.options()

@@ -54,22 +54,25 @@ func readFolder(t *testing.T, dir string) (lines []string) {
 	if err := table.Verify(context.Background()); err != nil {
 		t.Error(err)
 	}
+	var line []byte
 	for row, err := range table.Rows(context.Background(), ScanOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, string(appendJSON(nil, row)))
+		line = appendJSON(line[:0], row)
+		lines = append(lines, string(line))
 	}
 	return lines
 }
 
 func wantRows(t *testing.T, got []string, want [][]any) {
 	t.Helper()
+	var line []byte
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) {
 			t.Fatalf("%d rows, want %d", len(got), len(want))
 		}
-		if line := string(appendJSON(nil, want[i])); got[i] != line {
+		if line = appendJSON(line[:0], want[i]); got[i] != string(line) {
 			t.Fatalf("row %d: %.500s\nwant %.500s", i, got[i], line)
 		}
 	}

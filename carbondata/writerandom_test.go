@@ -177,7 +177,7 @@ func (r *randomRows) options() WriterOptions {
 
 // TestWriterWritesRandomRows reads back rows of all types.
 func TestWriterWritesRandomRows(t *testing.T) {
-	seeds := seedtest.Rounds(uint64(40), 10)
+	seeds := seedtest.Rounds(uint64(30), 8)
 	for seed := range seeds {
 		r := newRandomRows(seed)
 		o := r.options()
