@@ -51,6 +51,7 @@ type Tx struct {
 	reads    conflict.ReadSet
 	checked  mvcc.Timestamp // nothing in reads has changed up to here
 	until    mvcc.Timestamp // as of here, or later, a row that was read is expired
+	scans    []*trackedScan // those that run over rows that expire
 	recorded bool           // the store records changes for the transaction
 	ended    bool
 }
@@ -254,6 +255,7 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 	if row == nil {
 		return look
 	}
+	tx.until = min(tx.until, v.Until(row))
 	cells := make([][]byte, len(cols))
 	for i, c := range cols {
 		cells[i] = row[c]
@@ -268,6 +270,7 @@ func (tx *Tx) wrote(t *Table, key []byte) bool {
 }
 
 // row returns all cells of a row with the transaction's own writes applied; nil if there is no row.
+// The caller adds when that row expires, if it uses it.
 func (tx *Tx) row(t *Table, v *view, key []byte) ([][]byte, error) {
 	cells, ok, err := v.Get(key, v.All, nil)
 	if err != nil {
@@ -277,9 +280,7 @@ func (tx *Tx) row(t *Table, v *view, key []byte) ([][]byte, error) {
 		cells = nil
 	}
 	tx.until = min(tx.until, v.Until(cells))
-	cells, err = tx.batch.after(t, v, key, cells)
-	tx.until = min(tx.until, v.Until(cells))
-	return cells, err
+	return tx.batch.after(t, v, key, cells)
 }
 
 // Insert adds a row. Errors: ErrKeyExists if its key exists; those of Tx.Row.
@@ -324,6 +325,9 @@ func (tx *Tx) add(t *Table, fill func()) error {
 	ops, n, size, refused := len(p.ops), b.n, b.bytes, len(b.refused)
 	fill()
 	err := b.Err()
+	if re := (*RowError)(nil); errors.As(err, &re) {
+		re.Row -= n // a row of this call, not of the write batch
+	}
 	if limit := tx.store.batchLimit(); err == nil && b.bytes > limit {
 		err = fmt.Errorf("oribi: transaction of %d bytes, limit %d: %w", b.bytes, limit, fault.ErrBatchTooLarge)
 	}
@@ -375,6 +379,7 @@ func (tx *Tx) decide(t *Table, p *tableOps, from int) error {
 		if err != nil {
 			return err
 		}
+		tx.until = min(tx.until, v.Until(cells))
 		if p.schema != v.TableSchema {
 			op = tablet.Converted(op, p.schema, v.TableSchema)
 		}

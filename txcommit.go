@@ -42,6 +42,9 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 	if tx.batch.Len() == 0 {
 		return tx.Timestamp(), nil
 	}
+	for _, sc := range tx.scans {
+		sc.settle()
+	}
 	s := tx.store
 	if err := s.enterWriting(); err != nil {
 		return 0, err

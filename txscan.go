@@ -49,52 +49,51 @@ func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 	if len(own) > 0 {
 		it = &ownWrites{base: it, tx: tx, table: t, view: view{View: v.Ref()}, o: o, own: own}
 	}
+	sc.tracked = &trackedScan{Iterator: it, tx: tx, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper), descending: o.Descending, left: sc.o.limit}
 	if clock >= 0 {
-		it = &expiringRows{Iterator: it, tx: tx, view: v.View}
+		sc.tracked.expires, sc.tracked.view = true, v.View
+		tx.scans = append(tx.scans, sc.tracked)
 	}
-	sc.tracked = &trackedScan{Iterator: it, reads: tx.reads.AddRange(t.tab.Number, o.Lower, o.Upper), descending: o.Descending, left: sc.o.limit}
 	return sc.tracked, nil
 }
 
-// expiringRows are rows of a transaction's scan with one column more, by which they expire. It
-// removes the column.
-type expiringRows struct {
-	scan.Iterator
-	tx   *Tx
-	view tablet.View
-	b    batch.RecordBatch
-}
-
-func (r *expiringRows) Next() bool {
-	if !r.Iterator.Next() {
-		return false
-	}
-	r.b = *r.Iterator.Batch()
-	n := len(r.b.Columns) - 1
-	for i := r.b.Selection.Next(0); i >= 0; i = r.b.Selection.Next(i + 1) {
-		r.tx.until = min(r.tx.until, r.view.UntilCell(r.b.Columns[n].Cell(i)))
-	}
-	r.b.Columns, r.b.Schema = r.b.Columns[:n], r.b.Schema[:n]
-	return true
-}
-
-func (r *expiringRows) Batch() *batch.RecordBatch { return &r.b }
-
-// trackedScan narrows a range of a transaction's read set to what was read.
+// trackedScan narrows a range of a transaction's read set to what was read, and finds out when the
+// rows that were read expire. For that, the iterator has one column more, which trackedScan removes.
 type trackedScan struct {
 	scan.Iterator
+	tx         *Tx
 	reads      *conflict.Range
 	descending bool
 	left       int64  // rows up to the limit of the scan; below 0: there is none
 	last       []byte // key of the last row that the caller gets of the current batch; nil: none yet
 	ended      bool   // Next has returned false
 	closed     bool
+
+	expires bool // the rows of the table expire
+	view    tablet.View
+	b       batch.RecordBatch // the current batch without the clock
+	clock   *batch.Vector     // of the current batch: when its rows expire; nil: already known
+	upTo    int               // the last row of it that the caller gets
+}
+
+func (s *trackedScan) Batch() *batch.RecordBatch {
+	if s.expires {
+		return &s.b
+	}
+	return s.Iterator.Batch()
 }
 
 func (s *trackedScan) Next() bool {
+	s.settle()
 	if !s.Iterator.Next() {
 		s.ended = true
 		return false
+	}
+	if s.expires {
+		s.b = *s.Iterator.Batch()
+		n := len(s.b.Columns) - 1
+		s.clock = s.b.Columns[n]
+		s.b.Columns, s.b.Schema = s.b.Columns[:n], s.b.Schema[:n]
 	}
 	b := s.Batch()
 	last := b.Selection.Prev(b.Len - 1)
@@ -117,11 +116,27 @@ func (s *trackedScan) stop(i int) {
 		s.last = []byte{} // not nil, even if the key is empty
 	}
 	s.last = append(s.last[:0], s.Keys()[i]...)
+	s.upTo = i
+}
+
+// settle adds the times at which the rows of the current batch expire to the transaction.
+func (s *trackedScan) settle() {
+	if s.clock == nil {
+		return
+	}
+	for i := s.b.Selection.Next(0); i >= 0 && i <= s.upTo; i = s.b.Selection.Next(i + 1) {
+		s.tx.until = min(s.tx.until, s.view.UntilCell(s.clock.Cell(i)))
+	}
+	s.clock = nil
 }
 
 func (s *trackedScan) Close() error {
 	if !s.closed && !s.ended {
 		s.narrow()
+	}
+	if !s.closed && s.expires {
+		s.settle()
+		s.tx.scans = slices.DeleteFunc(s.tx.scans, func(o *trackedScan) bool { return o == s })
 	}
 	s.closed = true
 	return s.Iterator.Close()

@@ -90,7 +90,7 @@ func exploreOne(r *history.Runner, steps int64) Result {
 }
 
 func tallies(c *history.Counts) []Tally {
-	return []Tally{{1, "histories"}, {c.Steps, "steps"}, {c.Batches, "batches"}, {c.Operations, "operations"}, {c.Bulk, "bulk calls"}, {c.Reads, "reads"},
+	return []Tally{{1, "histories"}, {c.Steps, "steps"}, {c.Batches, "batches"}, {c.Operations, "operations"}, {c.Bulk, "bulk calls"}, {c.Transactions, "transactions"}, {c.Conflicts, "conflicts"}, {c.Reads, "reads"},
 		{c.Flushes, "flushes"}, {c.Merges, "merges"}, {c.Crashes, "crashes"}}
 }
 

@@ -125,7 +125,7 @@ func changes(st *script.Step) bool {
 // reads reports whether a step only reads tables.
 func reads(st *script.Step) bool {
 	switch st.Kind {
-	case script.Get, script.Find, script.Count, script.Check, script.Many, script.Versions, script.Diff:
+	case script.Get, script.Find, script.Count, script.Check, script.Many, script.Versions, script.Diff, script.TxGet, script.TxScan:
 		return true
 	}
 	return false

@@ -25,6 +25,7 @@ func (r *Runner) alter(st *script.Step) error {
 		changes = append(changes, st.Alter[i].Change(columns))
 		columns, _ = st.Alter[i].Apply(columns, nil)
 	}
+	r.beforeChange(st)
 	r.alteredFrom = t.Properties().SchemaVersion
 	return r.change(st, func() error { return t.Alter(r.ctx, changes...) })
 }
@@ -56,6 +57,11 @@ func (r *Runner) change(st *script.Step, do func() error) error {
 	r.Altering = nil
 	r.Model.Since = since
 	r.Model.Change(st)
+	if st.Kind == script.Rename {
+		for _, open := range r.txs {
+			open.model.Renamed(st.Table, st.Name)
+		}
+	}
 	if st.Kind == script.Alter {
 		r.Model.Flushed(r.Model.Tables[st.Table], len(r.Model.Commits))
 	}

@@ -7,6 +7,8 @@ type Counts struct {
 	Refused          int64 // batches with a refused row
 	Operations       int64 // of batches, committed or not, and of bulk calls
 	Bulk             int64 // bulk calls
+	Transactions     int64 // committed, with writes
+	Conflicts        int64 // transactions that conflicted
 	Reads            int64 // gets, scans, counts
 	Rows             int64 // compared cell by cell or by hash
 	Flushes          int64
@@ -27,6 +29,8 @@ func (c *Counts) Add(o Counts) {
 	c.Refused += o.Refused
 	c.Operations += o.Operations
 	c.Bulk += o.Bulk
+	c.Transactions += o.Transactions
+	c.Conflicts += o.Conflicts
 	c.Reads += o.Reads
 	c.Rows += o.Rows
 	c.Flushes += o.Flushes

@@ -40,7 +40,7 @@ func NewGenerator(o script.Settings) *Generator {
 	if g.o.Keys == 0 {
 		g.o.Keys = 300
 	}
-	g.Weight = []Weighted{{script.Write, 500}, {script.Ingest, 25}, {script.UpdateWhere, 14}, {script.DeleteWhere, 8}, {script.DeleteRange, 7}, {script.Truncate, 4}, {script.Restore, 12}, {script.Get, 200}, {script.Find, 150}, {script.Count, 40}, {script.Many, 30}, {script.Versions, 60}, {script.Diff, 60}, {script.Flush, 40}, {script.Merge, 20}, {script.Compact, 4},
+	g.Weight = []Weighted{{script.Write, 500}, {script.Ingest, 25}, {script.UpdateWhere, 14}, {script.DeleteWhere, 8}, {script.DeleteRange, 7}, {script.Truncate, 4}, {script.Restore, 12}, {script.Get, 200}, {script.Find, 150}, {script.Count, 40}, {script.Many, 30}, {script.Begin, 40}, {script.Versions, 60}, {script.Diff, 60}, {script.Flush, 40}, {script.Merge, 20}, {script.Compact, 4},
 		{script.Deltas, 15}, {script.Minor, 10}, {script.Major, 20}, {script.Recompress, 8}, {script.UndoGC, 6}, {script.Maintain, 20},
 		{script.Check, 6}, {script.Hold, 2}, {script.Reopen, 4}, {script.ReadOnly, 2}, {script.Verify, 1}, {script.Create, 1}, {script.Drop, 1}, {script.Alter, 15}, {script.Rename, 6}}
 	if !o.NoCrashes {
@@ -84,6 +84,9 @@ func (g *Generator) Next(r *Runner) script.Step {
 	}
 	name := names[g.r.IntN(len(names))]
 	st := script.Step{Kind: g.kind(), Table: name}
+	if len(r.txs) > 0 && g.r.IntN(3) > 0 { // most transactions are short
+		st.Kind = script.Begin
+	}
 	switch st.Kind {
 	case script.Create:
 		if len(names) < maxTables {
@@ -133,6 +136,8 @@ func (g *Generator) Next(r *Runner) script.Step {
 		st.Mask = g.r.Uint64() & g.r.Uint64()
 	case script.Tick:
 		st.Time = g.tick()
+	case script.Begin:
+		g.transactionStep(r, &st, r.Model.Tables[name])
 	case script.Hold:
 		st.Read = script.Read{AsOf: true, At: g.past(r), Limit: -1}
 	case script.Check:

@@ -38,6 +38,7 @@ func (r *Runner) reopen(st *script.Step) error {
 			return err
 		}
 	}
+	r.rollbackAll(every) // after the store was closed, or the crash
 	if err := r.open(); err != nil {
 		return err
 	}

@@ -69,6 +69,8 @@ type Runner struct {
 	alteredFrom uint32 // the schema version before an Alter
 
 	middle middle
+
+	txs map[int]*transaction // those that are open, by number
 }
 
 // NewRunner opens an empty store in memory.
@@ -193,6 +195,7 @@ func (r *Runner) Close() {
 	if r.Store == nil {
 		return
 	}
+	r.rollbackAll(every)
 	if err := r.Store.Close(); r.Err == nil && err != nil {
 		r.Err = fmt.Errorf("close: %w", err)
 	}
@@ -258,6 +261,8 @@ func (r *Runner) step(st *script.Step) error {
 			return r.during(st)
 		}
 		return r.commit(st)
+	case script.Begin, script.TxGet, script.TxScan, script.TxWrite, script.TxCommit, script.Rollback:
+		return r.inTransaction(st)
 	case script.Ingest:
 		return r.ingest(st)
 	case script.Get:

@@ -59,6 +59,10 @@ func (r *Runner) begins(t *model.Table, key [][]byte, now time.Time) []mvcc.Time
 	}
 	low, high := mvcc.FromTime(now.Add(-o.History)), mvcc.EndOf(r.latest(now).Add(-o.History))
 	out := []mvcc.Timestamp{low, high}
+	for _, open := range r.txs {
+		low = min(low, open.tx.Timestamp())
+		out = append(out, open.tx.Timestamp())
+	}
 	if row := t.ByKey[model.KeyText(key)]; row != nil {
 		for _, v := range row.Versions {
 			if v.TS >= low && v.TS <= high {

@@ -58,6 +58,7 @@ func (r *Runner) create(st *script.Step) error {
 }
 
 func (r *Runner) drop(st *script.Step) error {
+	r.beforeChange(st)
 	return r.define(st.Table, func() error { return r.Store.DropTable(st.Table) }, func() { r.Model.Drop(st.Table) })
 }
 

@@ -11,25 +11,35 @@ import (
 
 // Matching returns the rows of a read, in key order, ignoring its limit.
 func (t *Table) Matching(rd *script.Read) (out [][][]byte) {
+	passes := t.filter(rd)
+	for _, row := range t.Rows(rd.Newest()) {
+		if passes(row) {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// filter returns a function that reports whether a row is in the range of a read and passes its
+// tests.
+func (t *Table) filter(rd *script.Read) func(row [][]byte) bool {
 	s := t.Schema
 	var tests []batch.Predicate
 	for _, test := range rd.Tests {
 		tests = append(tests, batch.Predicate{Type: s.Columns[test.Column].Type, Op: test.Op, Values: test.Values})
 	}
-next:
-	for _, row := range t.Rows(rd.Newest()) {
+	return func(row [][]byte) bool {
 		if rd.From != nil && CompareKeys(s, row[:s.Keys], rd.From) < 0 || rd.To != nil && CompareKeys(s, row[:s.Keys], rd.To) >= 0 {
-			continue
+			return false
 		}
 		for i := range tests {
 			// Evaluate the predicate in the simplest way: one cell, unprepared.
 			if !tests[i].EvalCell(row[rd.Tests[i].Column]) {
-				continue next
+				return false
 			}
 		}
-		out = append(out, row)
+		return true
 	}
-	return out
 }
 
 // BulkOps returns the operations of a bulk call that is not a Restore: one for each row that it

@@ -146,7 +146,7 @@ func (f fields) column() schema.Column {
 }
 
 func (f fields) step() Step {
-	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), Partial: f.bool("partial"), RowFile: f.bool("rowfile"), Expires: f.int("expires"), As: f.named["as"], Name: f.named["name"], During: Kind(f.named["during"]), Mask: f.uint64("mask"), Size: f.int("size"), Stop: f.int("stop"), Time: f.duration("time")}
+	st := Step{Kind: Kind(f.words[0]), Sync: f.bool("sync"), Partial: f.bool("partial"), RowFile: f.bool("rowfile"), Expires: f.int("expires"), As: f.named["as"], Name: f.named["name"], During: Kind(f.named["during"]), Mask: f.uint64("mask"), Size: f.int("size"), Stop: f.int("stop"), Tx: f.int("tx"), Time: f.duration("time")}
 	if len(f.words) > 1 {
 		st.Table = f.words[1]
 	}

@@ -50,7 +50,15 @@ func (st *Step) print(b *strings.Builder) {
 	if st.Table != "" {
 		b.WriteString(" " + st.Table)
 	}
+	if st.InTx() {
+		fmt.Fprintf(b, " tx=%d", st.Tx)
+	}
 	switch st.Kind {
+	case TxGet, TxScan:
+		fmt.Fprintf(b, " stop=%d", st.Stop)
+		st.Read.print(b)
+	case TxCommit:
+		fmt.Fprintf(b, " sync=%v", st.Sync)
 	case Create:
 		fmt.Fprintf(b, " keys=%d rowfile=%v", st.Schema.Keys, st.RowFile)
 		if st.Expires > 0 {

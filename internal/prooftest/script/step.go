@@ -65,6 +65,12 @@ const (
 	ReadOnly Kind = "readonly" // close the store, open it read-only, check it, open it to write
 	Kill     Kind = "kill"     // end the process: everything written remains
 	Cut      Kind = "cut"      // cut the power: only what was synced remains
+	Begin    Kind = "begin"    // begin a transaction
+	TxGet    Kind = "txget"    // read one row by key in a transaction
+	TxScan   Kind = "txscan"   // scan rows in a transaction
+	TxWrite  Kind = "txwrite"  // write rows in a transaction
+	TxCommit Kind = "txcommit" // commit a transaction
+	Rollback Kind = "rollback" // end a transaction without an effect
 	Tear     Kind = "torn"     // cut the power: what was synced remains, and a random part of the rest
 )
 
@@ -77,16 +83,17 @@ type Step struct {
 	Expires int            // Create: rows expire Time after this column, its index + 1; 0 = they do not
 	Alter   []Alteration   // Alter
 	Name    string         // Rename: the new name
-	Ops     []Op           // Write; Ingest: inserts that all set the same columns; UpdateWhere: one update without a key
-	Sync    bool           // Write, bulk calls
+	Ops     []Op           // Write, TxWrite; Ingest: inserts that all set the same columns; UpdateWhere: one update without a key
+	Sync    bool           // Write, TxCommit, bulk calls
 	Partial bool           // Write: refused rows are left out
 	As      string         // Write: the form in which operations are added to the batch: cells, rows, vectors
 	During  Kind           // Write, bulk calls: commit in the middle of this kind of step on Table: Flush, Merge, Compact, Deltas, Minor, Major or Recompress; "" = commit alone
-	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff; bulk calls: the rows, or the timestamp of a Restore
+	Read    Read           // Get, Find, Count, Check, Many, Versions, Diff, TxGet, TxScan; bulk calls: the rows, or the timestamp of a Restore
 	Keys    [][][]byte     // Many
 	Mask    uint64         // Merge, also During: bit i mod 64 selects rowset i; During: bits 56 to 58 select the time of the commit, 59 to 61 flushes inside a Merge, Minor, Major or Recompress; Major: bit i mod 64 selects column i, 0 = all; Ingest: bit i mod 64 flushes before vectors i; Tear, Maintain: the seed
 	Size    int            // Ingest: rows per record batch; 0 = 1. Bulk calls: bytes per write batch; 0 = one write batch
-	Stop    int            // Bulk calls with Size: the write batches after which the call is canceled, and made again for the rest; 0 = none
+	Stop    int            // Bulk calls with Size: the write batches after which the call is canceled, and made again for the rest; TxScan: the rows after which the loop ends; 0 = none
+	Tx      int            // Begin, TxGet, TxScan, TxWrite, TxCommit, Rollback: the number of the transaction
 	Time    time.Duration  // Tick: how far to move the clock; negative = back. Create with Expires: the age
 
 	Written bool // with During: the batch was committed, even if the step failed
@@ -96,6 +103,15 @@ type Step struct {
 func (st *Step) Bulk() bool {
 	switch st.Kind {
 	case UpdateWhere, DeleteWhere, DeleteRange, Truncate, Restore:
+		return true
+	}
+	return false
+}
+
+// InTx reports whether the step is one of a transaction.
+func (st *Step) InTx() bool {
+	switch st.Kind {
+	case Begin, TxGet, TxScan, TxWrite, TxCommit, Rollback:
 		return true
 	}
 	return false

@@ -1,0 +1,273 @@
+package model
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// Tx is the model of a transaction: the state of its beginning with its own writes applied, and what
+// it has read.
+type Tx struct {
+	Ops []script.Op // its writes so far
+
+	m      *Model
+	at     mvcc.Timestamp // of the state that it reads
+	tables map[*Table]*txTable
+}
+
+// txTable is what a transaction has read and written in one table.
+type txTable struct {
+	wrote   bool
+	own     map[string]*Row    // rows after the transaction's writes, as one version each
+	keys    map[string]bool    // keys that it has read
+	ranges  []*txRange         // ranges that it has read
+	seen    map[string]version // rows that it has read, by key, for their time of expiry
+	altered bool               // the schema or the rule of expiry has changed since
+}
+
+// txRange is a range of keys as of a read.
+type txRange struct {
+	read  *script.Read
+	last  [][]byte // the range ends with this key; nil: it does not
+	none  bool     // nothing was read
+	whole bool     // the store may take it for the whole range
+}
+
+// Begin begins a transaction that reads the state at a timestamp.
+func (m *Model) Begin(at mvcc.Timestamp) *Tx {
+	return &Tx{m: m, at: at, tables: map[*Table]*txTable{}}
+}
+
+func (x *Tx) table(t *Table) *txTable {
+	in := x.tables[t]
+	if in == nil {
+		in = &txTable{own: map[string]*Row{}, keys: map[string]bool{}, seen: map[string]version{}}
+		x.tables[t] = in
+	}
+	return in
+}
+
+// Writes reports whether the transaction has written to a table.
+func (x *Tx) Writes(t *Table) bool { return x.tables[t] != nil && x.tables[t].wrote }
+
+// Renamed gives a table its new name in the writes of the transaction.
+func (x *Tx) Renamed(from, to string) {
+	for i := range x.Ops {
+		if x.Ops[i].Table == from {
+			x.Ops[i].Table = to
+		}
+	}
+}
+
+// Altered records that a table's schema or rule of expiry changes.
+func (x *Tx) Altered(t *Table) {
+	if in := x.tables[t]; in != nil {
+		in.altered = true
+	}
+}
+
+// row returns the row of a key that the transaction sees, nil if there is none.
+func (x *Tx) row(t *Table, key string) [][]byte {
+	if in := x.tables[t]; in != nil && in.own[key] != nil {
+		return in.own[key].At(x.at)
+	}
+	if r := t.ByKey[key]; r != nil {
+		return r.At(x.at)
+	}
+	return nil
+}
+
+// Peek returns the row of a key without reading it.
+func (x *Tx) Peek(t *Table, key [][]byte) [][]byte { return x.row(t, KeyText(key)) }
+
+// Get reads the row of a key, nil if there is none.
+func (x *Tx) Get(t *Table, key [][]byte) [][]byte {
+	text := KeyText(key)
+	x.table(t).keys[text] = true
+	x.see(t, text)
+	return x.row(t, text)
+}
+
+// see records that the transaction has read a row that exists: the stored one and, if it has written
+// the row, the written one.
+func (x *Tx) see(t *Table, key string) {
+	in := x.table(t)
+	if r := t.ByKey[key]; r != nil && r.At(x.at) != nil {
+		in.seen[key] = r.stored(x.at)
+	}
+	if r := in.own[key]; r != nil && r.At(x.at) != nil {
+		in.seen[key+" written"] = r.stored(x.at)
+	}
+}
+
+// Scan reads rows. stop is the number of rows after which the caller ends the loop, 0 for none.
+func (x *Tx) Scan(t *Table, rd *script.Read, stop int) (out [][][]byte) {
+	in, g := x.table(t), &txRange{read: rd}
+	in.ranges = append(in.ranges, g)
+	rows, passes := x.rows(t, rd.Desc), t.filter(rd)
+	limit := len(rows) + 1
+	if rd.Limit >= 0 {
+		limit = min(limit, int(rd.Limit))
+	}
+	if stop > 0 {
+		limit = min(limit, stop)
+	}
+	g.none = limit == 0
+	for _, row := range rows {
+		if !passes(row) {
+			continue
+		}
+		if len(out) == limit {
+			return out // there are more
+		}
+		out = append(out, row)
+		x.see(t, KeyText(row[:t.Schema.Keys]))
+		if len(out) == limit {
+			g.last = row[:t.Schema.Keys]
+		}
+	}
+	g.whole = true
+	return out
+}
+
+// rows returns all rows that the transaction sees, in the order of a scan.
+func (x *Tx) rows(t *Table, descending bool) (rows [][][]byte) {
+	all := t.Order
+	if in := x.tables[t]; in != nil {
+		all = withOwn(t, in.own)
+	}
+	for i := range all {
+		if descending {
+			i = len(all) - 1 - i
+		}
+		if row := x.row(t, KeyText(all[i].Key)); row != nil {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// withOwn returns the rows of a table, and the written ones that it does not have, in key order.
+func withOwn(t *Table, own map[string]*Row) []*Row {
+	all := &Table{Schema: t.Schema, ByKey: map[string]*Row{}}
+	for _, r := range t.Order {
+		all.Order = append(all.Order, r)
+		all.ByKey[KeyText(r.Key)] = r
+	}
+	for key, r := range own {
+		all.row(key, r.Key)
+	}
+	return all.Order
+}
+
+// Write applies an operation that the store does not refuse as malformed. refused reports whether
+// the transaction refuses it, cause is the error besides ErrRow.
+func (x *Tx) Write(t *Table, op *script.Op) (cause error, refused bool) {
+	if t.Schema.AutoIncrement() >= 0 && op.Ask.Inserts() { // the commit assigns its key
+		x.table(t).wrote, x.Ops = true, append(x.Ops, *op)
+		return nil, false
+	}
+	key := KeyText(op.Cells[:t.Schema.Keys])
+	in := x.table(t)
+	if !t.blind(op) {
+		x.Get(t, op.Cells[:t.Schema.Keys])
+	}
+	after, cause, refused := t.Decide(op, x.row(t, key))
+	if refused {
+		return cause, true
+	}
+	in.wrote = true
+	in.own[key] = &Row{Key: op.Cells[:t.Schema.Keys], Versions: []version{{x.at, after}}, table: t}
+	x.Ops = append(x.Ops, *op)
+	return nil, false
+}
+
+// blind reports whether an operation reads nothing: an upsert that cannot be refused, or OpDeleteIgnore.
+func (t *Table) blind(op *script.Op) bool {
+	switch op.Ask {
+	case oribi.OpDeleteIgnore:
+		return true
+	case oribi.OpUpsert:
+		return !t.setsImmutable(op) && t.newRow(op) != nil
+	case oribi.OpUpsertIgnore:
+		return t.newRow(op) != nil
+	}
+	return false
+}
+
+// slack bounds how far the clock advances during one call of the store.
+const slack = time.Millisecond
+
+// Conflict reports whether a commit must conflict, and whether it may. It must if a row that the
+// transaction has read, or that one of its scans would return now or then, was changed, or if one
+// that it has seen has expired. It may if any row was written in a range that it has scanned, also
+// if the row was changed back, or if one has expired there without having been seen.
+func (x *Tx) Conflict() (must, may bool) {
+	if len(x.Ops) == 0 {
+		return false, false
+	}
+	changed := map[*Row]bool{}
+	for _, c := range slices.Backward(x.m.Commits) {
+		if c.TS <= x.at {
+			break
+		}
+		for _, r := range c.rows {
+			changed[r] = true
+		}
+	}
+	for t, in := range x.tables {
+		if x.m.Tables[t.Name] != t {
+			continue // it was dropped
+		}
+		now := t.time(mvcc.Max)
+		later := mvcc.FromTime(now.Time().Add(slack))
+		for _, v := range in.seen {
+			must = must || !in.altered && t.aliveSince(v, now) == nil
+			may = may || t.aliveSince(v, later) == nil
+		}
+		for _, r := range t.Order {
+			if in.own[KeyText(r.Key)] != nil { // a scan may have looked at it ahead of the rows that it returned
+				may = may || r.At(x.at) != nil && t.aliveSince(r.stored(x.at), later) == nil
+			}
+			before, after := r.At(x.at), t.aliveSince(r.stored(mvcc.Max), x.at)
+			read, wide := in.reads(t, r.Key, before, after)
+			if !wide {
+				continue
+			}
+			must = must || read && changed[r] && !bytes.Equal(AppendCells(nil, before), AppendCells(nil, after))
+			may = may || changed[r] || before != nil && (in.altered || t.aliveSince(r.stored(x.at), later) == nil)
+		}
+	}
+	return must, must || may
+}
+
+// reads reports whether a transaction has read the row of a key, and whether it has read a range of
+// keys that may include it. The row was before and is now after.
+func (in *txTable) reads(t *Table, key, before, after [][]byte) (read, wide bool) {
+	if in.keys[KeyText(key)] {
+		return true, true
+	}
+	for _, g := range in.ranges {
+		if g.none || g.read.From != nil && CompareKeys(t.Schema, key, g.read.From) < 0 || g.read.To != nil && CompareKeys(t.Schema, key, g.read.To) >= 0 {
+			continue
+		}
+		if g.last != nil {
+			if order := CompareKeys(t.Schema, key, g.last); order != 0 && order < 0 == g.read.Desc {
+				wide = wide || g.whole
+				continue
+			}
+		}
+		wide = true
+		if in.altered {
+			continue // the tests are those of the former schema
+		}
+		passes := t.filter(g.read)
+		read = read || before != nil && passes(before) || after != nil && passes(after)
+	}
+	return read, wide
+}
