@@ -96,11 +96,12 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	if t == nil || t.store != b.store {
 		return nil, fmt.Errorf("oribi: the table belongs to another store: %w", fault.ErrNoTable)
 	}
-	v, err := t.read(ctx, &o)
+	var v view
+	err := t.read(ctx, &o, &v)
 	if err != nil {
 		return nil, err
 	}
-	defer t.done(v)
+	defer t.done(&v)
 	encoded, err := t.appendKey(nil, v.TableSchema, key, false)
 	if err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 		return nil, err
 	}
 	if cells == nil {
-		return nil, &lookup{tab: t.tab, key: encoded}
+		return nil, t.missing(encoded)
 	}
 	out := make([][]byte, len(cols))
 	for i, c := range cols {

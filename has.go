@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// keyRead is the memory of a Has or AppendCells: the buffer of the encoded key and the options escape.
+// keyRead is the memory of a read of one row: the buffer of the encoded key and the options escape.
 type keyRead struct {
 	o   readOptions
 	key []byte
@@ -33,11 +33,12 @@ func (t *Table) Has(ctx context.Context, key any, opts ...ReadOption) (bool, err
 	k := keyReads.Get().(*keyRead)
 	defer k.release()
 	collectInto(&k.o, opts)
-	v, err := t.read(ctx, &k.o)
+	var v view
+	err := t.read(ctx, &k.o, &v)
 	if err != nil {
 		return false, err
 	}
-	defer t.done(v)
+	defer t.done(&v)
 	encoded, err := t.appendKey(k.key[:0], v.TableSchema, key, false)
 	if err != nil {
 		return false, err
@@ -64,11 +65,12 @@ func (tx *Tx) Has(t *Table, key any) (bool, error) {
 	}
 	o := readOptions{}
 	At(tx.snapshot).apply(&o)
-	v, err := t.read(tx.ctx, &o)
+	var v view
+	err := t.read(tx.ctx, &o, &v)
 	if err != nil {
 		return false, err
 	}
-	defer t.done(v)
+	defer t.done(&v)
 	encoded, err := t.appendKey(nil, v.TableSchema, key, false)
 	if err != nil {
 		return false, err

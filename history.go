@@ -111,7 +111,7 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 				}
 			}
 			if err == nil && !ok && n == 0 {
-				err = callErr("history", &lookup{tab: t.tab, key: encoded})
+				err = callErr("history", t.missing(encoded))
 			}
 			switch {
 			case err != nil:
@@ -137,11 +137,12 @@ func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.Ro
 	s := t.store
 	since := s.pins.pinOldest(t.tab.Number, t.oldest())
 	defer s.pins.unpin(since)
-	v, err := t.read(ctx, &o)
+	var v view
+	err := t.read(ctx, &o, &v)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	defer t.done(v)
+	defer t.done(&v)
 	cols, err := t.project(v.TableSchema, &o)
 	if err != nil {
 		return nil, nil, nil, err

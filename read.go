@@ -153,15 +153,22 @@ func (v *view) unpin() {
 	}
 }
 
-// view returns the table as a read with options o sees it. The columns of the read are found in the
-// view's schema. If long is set, it also pins the history of the newest state: a read of one row
+// view returns the table as a read with options o sees it, see setView.
+func (t *Table) view(ctx context.Context, o *readOptions, long bool) (view, error) {
+	var v view
+	err := t.setView(ctx, o, long, &v)
+	return v, err
+}
+
+// setView sets v to the table as a read with options o sees it. The columns of the read are found in
+// the view's schema. If long is set, it also pins the history of the newest state: a read of one row
 // ends before any of that grows too old.
-func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, err error) {
+func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view) error {
 	snap := tablet.Snapshot{Latest: !o.asOf}
 	switch {
 	case o.asOf:
 		if err := t.pin(ctx, o); err != nil {
-			return v, fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), o.at, err)
+			return fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), o.at, err)
 		}
 		v.pins, v.ts = t.store.pins, o.at
 	case long:
@@ -171,11 +178,11 @@ func (t *Table) view(ctx context.Context, o *readOptions, long bool) (v view, er
 		v.ts = t.newest()
 	}
 	snap.At = mvcc.AsOf(v.ts)
-	if v.View, err = t.tab.View(snap); err != nil {
+	if err := t.tab.SetView(&v.View, snap); err != nil {
 		v.unpin()
-		return v, callErr("", err)
+		return callErr("", err)
 	}
-	return v, nil
+	return nil
 }
 
 // pin pins the history that a read at o.at needs, and waits until all that the read sees is
@@ -238,46 +245,45 @@ func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int,
 // Errors: ErrNotFound if there is no such row; those of AsOf and At; ErrRow for a key that does not
 // fit; ErrCorrupt; ErrClosed; ctx.Err().
 func (t *Table) Get(ctx context.Context, key any, opts ...GetOption) (Row, error) {
-	o := collect(opts)
-	v, err := t.read(ctx, &o)
-	if err != nil {
+	k := keyReads.Get().(*keyRead)
+	defer k.release()
+	collectInto(&k.o, opts)
+	var v view
+	if err := t.read(ctx, &k.o, &v); err != nil {
 		return nil, err
 	}
-	defer t.done(v)
-	cols, err := t.project(v.TableSchema, &o)
+	defer t.done(&v)
+	cols, err := t.project(v.TableSchema, &k.o)
 	if err != nil {
 		return nil, err
 	}
 	var few [fewCells][]byte
-	cells, err := t.get(v, key, cols, few[:0])
+	cells, err := t.get(&v, k, key, cols, few[:0])
 	if err != nil {
 		return nil, err
 	}
 	return newRow(v.Schema.Columns, cols, cells), nil
 }
 
-// read begins a read of one row; done ends it.
-func (t *Table) read(ctx context.Context, o *readOptions) (view, error) {
+// read begins a read of one row and sets v to the state that it sees; done ends it.
+func (t *Table) read(ctx context.Context, o *readOptions, v *view) error {
 	if err := t.store.enter(); err != nil {
-		return view{}, err
+		return err
 	}
-	begun := false
-	defer func() {
-		if !begun {
-			t.store.leave()
-		}
-	}()
-	if err := ctx.Err(); err != nil {
-		return view{}, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
+	err := ctx.Err()
+	if err != nil {
+		err = fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
+	} else {
+		v.get = t.store.counters.beginGet()
+		err = t.setView(ctx, o, false, v)
 	}
-	get := t.store.counters.beginGet()
-	v, err := t.view(ctx, o, false)
-	begun = err == nil
-	v.get = get
-	return v, err
+	if err != nil {
+		t.store.leave()
+	}
+	return err
 }
 
-func (t *Table) done(v view) {
+func (t *Table) done(v *view) {
 	v.Release()
 	if c := t.store.counters; v.get != 0 {
 		c.getTime.Record(c.now() - v.get)
@@ -313,20 +319,22 @@ func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 // GetCells is like Get but returns the columns read and their cells, nil for NULL. They must not be
 // modified.
 func (t *Table) GetCells(ctx context.Context, key any, opts ...GetOption) (columns []schema.Column, cells [][]byte, err error) {
-	o := collect(opts)
-	v, err := t.read(ctx, &o)
+	k := keyReads.Get().(*keyRead)
+	defer k.release()
+	collectInto(&k.o, opts)
+	var v view
+	if err := t.read(ctx, &k.o, &v); err != nil {
+		return nil, nil, err
+	}
+	defer t.done(&v)
+	cols, err := t.project(v.TableSchema, &k.o)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer t.done(v)
-	cols, err := t.project(v.TableSchema, &o)
-	if err != nil {
+	if cells, err = t.get(&v, k, key, cols, nil); err != nil {
 		return nil, nil, err
 	}
-	if cells, err = t.get(v, key, cols, nil); err != nil {
-		return nil, nil, err
-	}
-	return o.columnsOf(v.TableSchema, cols), cells, nil
+	return k.o.columnsOf(v.TableSchema, cols), cells, nil
 }
 
 // columnsOf returns the columns with the indexes cols, which project returned. They must not be
@@ -342,37 +350,60 @@ func (o *readOptions) columnsOf(tableSchema *tablet.TableSchema, cols []int) []s
 	return columns
 }
 
-// get appends the cells of one row to dst.
-func (t *Table) get(v view, key any, columns []int, dst [][]byte) ([][]byte, error) {
-	look := &lookup{tab: t.tab}
-	var err error
-	if look.key, err = t.appendKey(look.few[:0], v.TableSchema, key, false); err != nil {
+// get appends the cells of one row to dst. k is memory for its encoded key.
+func (t *Table) get(v *view, k *keyRead, key any, columns []int, dst [][]byte) ([][]byte, error) {
+	encoded, err := t.appendKey(k.key[:0], v.TableSchema, key, false)
+	if err != nil {
 		return nil, err
 	}
-	cells, found, err := v.Get(look.key, columns, dst)
+	k.key = encoded
+	cells, found, err := v.Get(encoded, columns, dst)
 	if err != nil {
 		return nil, fmt.Errorf("oribi: %w", err)
 	}
 	if !found {
-		return nil, look
+		return nil, t.missing(encoded)
 	}
 	return cells, nil
 }
 
-// lookup is the key of a Get, and also its ErrNotFound if there is no row: one allocation for both.
-// The text of the error is built only when it is needed. Most callers only test for ErrNotFound,
-// and building the text takes longer than finding out that there is no row.
-type lookup struct {
+// missingRow is the ErrNotFound of a row with an encoded key. Its text is built only when it is
+// needed: most callers only test for ErrNotFound, and building the text takes longer than finding
+// out that there is no row.
+type missingRow struct {
 	tab *tablet.Tablet
-	key []byte // encoded; in few, if it fits
-	few [48]byte
+	key shortKey
 }
 
-func (l *lookup) Error() string {
-	return fmt.Sprintf("oribi: table %q: key %s: %v", l.tab.Name(), l.tab.KeyText(l.key), fault.ErrNotFound)
+// missingLong is missingRow for a longer key.
+type missingLong struct {
+	tab *tablet.Tablet
+	key []byte
 }
 
-func (l *lookup) Unwrap() error { return fault.ErrNotFound }
+// shortKey is a key with its length in the last byte: with it, a missingRow takes 32 bytes.
+type shortKey [24]byte
+
+// missing returns the error for a key without a row. It copies the key.
+func (t *Table) missing(key []byte) error {
+	if len(key) >= len(shortKey{}) {
+		return &missingLong{t.tab, bytes.Clone(key)}
+	}
+	m := &missingRow{tab: t.tab}
+	m.key[len(m.key)-1] = byte(copy(m.key[:], key))
+	return m
+}
+
+func (m *missingRow) Error() string {
+	return (&missingLong{m.tab, m.key[:m.key[len(m.key)-1]]}).Error()
+}
+
+func (m *missingLong) Error() string {
+	return fmt.Sprintf("oribi: table %q: key %s: %v", m.tab.Name(), m.tab.KeyText(m.key), fault.ErrNotFound)
+}
+
+func (m *missingRow) Unwrap() error  { return fault.ErrNotFound }
+func (m *missingLong) Unwrap() error { return fault.ErrNotFound }
 
 // Trace describes how a read finds a key.
 type Trace = rowset.Trace
@@ -381,11 +412,12 @@ type Trace = rowset.Trace
 // filters and key indexes.
 func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace, error) {
 	o := collect(opts)
-	v, err := t.read(ctx, &o)
+	var v view
+	err := t.read(ctx, &o, &v)
 	if err != nil {
 		return Trace{}, err
 	}
-	defer t.done(v)
+	defer t.done(&v)
 	encoded, err := t.appendKey(nil, v.TableSchema, key, false)
 	if err != nil {
 		return Trace{}, err

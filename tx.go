@@ -223,37 +223,38 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 		return err
 	}
 	At(tx.snapshot).apply(o)
-	v, err := t.read(tx.ctx, o)
+	var v view
+	err := t.read(tx.ctx, o, &v)
 	if err != nil {
 		return err
 	}
-	defer t.done(v)
-	look := &lookup{tab: t.tab}
-	if look.key, err = t.appendKey(look.few[:0], v.TableSchema, key, false); err != nil {
+	defer t.done(&v)
+	encoded, err := t.appendKey(make([]byte, 0, 48), v.TableSchema, key, false)
+	if err != nil {
 		return err
 	}
 	cols, err := t.project(v.TableSchema, o)
 	if err != nil {
 		return err
 	}
-	tx.reads.AddKey(t.tab.Number, look.key)
-	if !tx.wrote(t, look.key) {
-		cells, until, ok, err := v.GetUntil(look.key, cols, nil)
+	tx.reads.AddKey(t.tab.Number, encoded)
+	if !tx.wrote(t, encoded) {
+		cells, until, ok, err := v.GetUntil(encoded, cols, nil)
 		switch {
 		case err != nil:
 			return fmt.Errorf("oribi: %w", err)
 		case !ok:
-			return look
+			return t.missing(encoded)
 		}
 		tx.until = min(tx.until, until)
 		return found(&v, cols, cells)
 	}
-	row, err := tx.row(t, &v, look.key)
+	row, err := tx.row(t, &v, encoded)
 	if err != nil {
 		return err
 	}
 	if row == nil {
-		return look
+		return t.missing(encoded)
 	}
 	tx.until = min(tx.until, v.Until(row))
 	cells := make([][]byte, len(cols))
@@ -368,10 +369,10 @@ func (tx *Tx) decide(t *Table, p *tableOps, from int) error {
 			o := readOptions{}
 			At(tx.snapshot).apply(&o)
 			var err error
-			if v, err = t.read(tx.ctx, &o); err != nil {
+			if err = t.read(tx.ctx, &o, &v); err != nil {
 				return err
 			}
-			defer t.done(v)
+			defer t.done(&v)
 		}
 		tx.reads.AddKey(t.tab.Number, op.Key)
 		p.ops = all[:i] // those before op

@@ -323,18 +323,20 @@ func (p *tableOps) reserveValues(n int) {
 // Get reads one row, as Table.Get does.
 func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, error) {
 	var row T
-	o := collect(opts)
-	view, err := t.Table.read(ctx, &o)
-	if err != nil {
+	k := keyReads.Get().(*keyRead)
+	defer k.release()
+	collectInto(&k.o, opts)
+	var v view
+	if err := t.Table.read(ctx, &k.o, &v); err != nil {
 		return row, err
 	}
-	defer t.Table.done(view)
-	b, err := t.bind(view.TableSchema)
+	defer t.Table.done(&v)
+	b, err := t.bind(v.TableSchema)
 	if err != nil {
 		return row, callErr("", err)
 	}
 	var few [fewCells][]byte
-	cells, err := t.Table.get(view, key, b.columns, few[:0])
+	cells, err := t.Table.get(&v, k, key, b.columns, few[:0])
 	if err != nil {
 		return row, err
 	}

@@ -3,6 +3,8 @@ package rowset
 import (
 	"bytes"
 	"sort"
+
+	"github.com/oribi-db/oribi/keyenc"
 )
 
 // Tree finds rowsets by key. It is immutable: a change of the set makes a new one.
@@ -14,6 +16,9 @@ import (
 // layouts after compactions.
 type Tree struct {
 	Sets     []*DiskRowSet // by first key
+	first    [][]byte      // first[i] is the first key of Sets[i]
+	heads    []uint64      // of first: most comparisons need no more
+	last     [][]byte      // last[i] is the last key of Sets[i]
 	reach    [][]byte      // reach[i] is the greatest last key of Sets[:i+1]
 	overlaps bool          // some of Sets overlap
 }
@@ -32,6 +37,7 @@ func NewTree(sets []*DiskRowSet) *Tree {
 			last = m.MaxKey
 		}
 		t.reach[i] = last
+		t.first, t.heads, t.last = append(t.first, m.MinKey), append(t.heads, keyenc.Head(m.MinKey)), append(t.last, m.MaxKey)
 	}
 	return t
 }
@@ -46,13 +52,27 @@ func (t *Tree) Last() []byte {
 
 // Candidates appends the rowsets whose bounds, both inclusive, contain key.
 func (t *Tree) Candidates(dst []*DiskRowSet, key []byte) []*DiskRowSet {
-	i := sort.Search(len(t.Sets), func(i int) bool { return bytes.Compare(t.Sets[i].Metadata().MinKey, key) > 0 })
-	for i--; i >= 0 && bytes.Compare(t.reach[i], key) >= 0; i-- {
-		if bytes.Compare(t.Sets[i].Metadata().MaxKey, key) >= 0 {
+	for i := t.begun(key) - 1; i >= 0 && bytes.Compare(t.reach[i], key) >= 0; i-- {
+		if bytes.Compare(t.last[i], key) >= 0 {
 			dst = append(dst, t.Sets[i])
 		}
 	}
 	return dst
+}
+
+// begun returns the number of rowsets whose first key is at or before key.
+func (t *Tree) begun(key []byte) int {
+	head := keyenc.Head(key)
+	lo, hi := 0, len(t.heads)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if h := t.heads[mid]; h < head || h == head && bytes.Compare(t.first[mid], key) <= 0 {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }
 
 // Range appends the rowsets whose bounds intersect [lower, upper), in the order of their first

@@ -153,6 +153,14 @@ func TestHasOfAnAbsentKeyDoesNotAllocate(t *testing.T) {
 			if n := testing.AllocsPerRun(100, has); n != 0 {
 				t.Errorf("%q, %d options: %v allocations", path, len(opts), n)
 			}
+			get := func() {
+				if _, _, err := pages.Table.GetCells(ctx, key); !errors.Is(err, oribi.ErrNotFound) {
+					t.Fatal(err)
+				}
+			}
+			if n := testing.AllocsPerRun(100, get); n != float64(1+len(path)/100) {
+				t.Errorf("%q: GetCells: %v allocations, want one for the error, and one for a long key", path, n)
+			}
 		}
 	}
 	if got, err := pages.Has(ctx, oribi.Key{"host", "/7"}); got || err != nil {
@@ -160,6 +168,23 @@ func TestHasOfAnAbsentKeyDoesNotAllocate(t *testing.T) {
 	}
 	if got, err := pages.Has(ctx, oribi.Key{"host", "/7"}, asOf...); !got || err != nil {
 		t.Errorf("the row before: %t, %v", got, err)
+	}
+}
+
+// The error of a missing row names its key, of any length, also after the call's memory was used
+// again.
+func TestMissingRowsAreNamed(t *testing.T) {
+	ctx := context.Background()
+	_, pages := openPages(t)
+	missing := map[string]error{}
+	for n := range 60 {
+		path := strings.Repeat("p", n)
+		_, missing[path] = pages.Table.Get(ctx, oribi.Key{"host", path})
+	}
+	for path, err := range missing {
+		if !errors.Is(err, oribi.ErrNotFound) || !strings.Contains(err.Error(), fmt.Sprintf("%q", path)) {
+			t.Errorf("path %q: %v", path, err)
+		}
 	}
 }
 

@@ -294,7 +294,7 @@ func TestFlushAfterAFailedOneWritesTheFrozenMemRowSet(t *testing.T) {
 			l.check(l.testStore)
 			l.crash()
 			l.flush()
-			if got := l.tab.FirstLSN(); got != lsn.Max || l.tab.state.frozen != nil {
+			if got := l.tab.FirstLSN(); got != lsn.Max || l.tab.state.Load().frozen != nil {
 				t.Errorf("first lsn %d after a flush", got)
 			}
 			l.check(l.testStore)
@@ -382,7 +382,7 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 		w := newTestStore(t, testSchema)
 		w.mustCommit(w.op(Insert, 1, 1, "x"))
 		w.commitErr = errNo
-		if _, err := w.tab.Flush(t.Context()); !errors.Is(err, errNo) || w.tab.state.frozen == nil {
+		if _, err := w.tab.Flush(t.Context()); !errors.Is(err, errNo) || w.tab.state.Load().frozen == nil {
 			t.Fatalf("%v, and there is no frozen MemRowSet", err)
 		}
 		w.commitErr = nil

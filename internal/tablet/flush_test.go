@@ -150,7 +150,7 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 			t.Errorf("rowsets overlap: %+v", g)
 		}
 	}
-	for _, d := range w.tab.state.tree.Sets {
+	for _, d := range w.tab.state.Load().tree.Sets {
 		for _, f := range d.Tracker().Redo {
 			if s := f.Stats(); len(s.Columns) > 0 || s.Reinserts > 0 {
 				t.Errorf("rowset %d: redos %+v", d.Metadata().ID, s)

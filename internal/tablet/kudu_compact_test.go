@@ -44,7 +44,7 @@ func compactLoose(t *testing.T, tab *Tablet) {
 	o := &overlay{Blocks: tab.opts.RowSets.Blocks, made: map[block.ID]*block.Memory{}, last: 1 << 40}
 	var sets []*rowset.DiskRowSet
 	done := 0
-	for _, d := range tab.state.tree.Sets {
+	for _, d := range tab.state.Load().tree.Sets {
 		job := func() compaction.DeltaJob { return compaction.DeltaJob{Set: d, State: d.State(), Creation: o} }
 		for _, step := range []func() (*rowset.Metadata, error){
 			func() (*rowset.Metadata, error) {

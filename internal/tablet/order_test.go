@@ -113,7 +113,7 @@ func TestOrderedScansWithRowsInMemory(t *testing.T) {
 		w.flush()
 	}
 	var ids []uint64
-	for _, d := range w.tab.state.tree.Sets {
+	for _, d := range w.tab.state.Load().tree.Sets {
 		ids = append(ids, d.Metadata().ID)
 	}
 	if len(ids) != sets {

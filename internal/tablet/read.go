@@ -49,18 +49,25 @@ type View struct {
 // one would include changes in stores that are not part of the state. Errors: ErrTooOld; ErrNoTable
 // if the table was dropped; ErrClosed.
 func (t *Tablet) View(at Snapshot) (View, error) {
+	var v View
+	err := t.SetView(&v, at)
+	return v, err
+}
+
+// SetView is View for a caller that has the memory: a View is large for what a read of one row does.
+func (t *Tablet) SetView(v *View, at Snapshot) error {
 	st, err := t.acquire()
 	if err != nil {
-		return View{}, err
+		return err
 	}
 	snap, err := st.snapshot(t.Name(), at)
 	if err != nil {
 		st.release()
-		return View{}, err
+		return err
 	}
-	v := View{TableSchema: st.schema, table: t.Name(), state: st, snap: snap}
+	v.TableSchema, v.table, v.state, v.snap = st.schema, t.Name(), st, snap
 	v.setExpired()
-	return v, nil
+	return nil
 }
 
 // Ref returns another reference to the state, which is released separately.
@@ -70,11 +77,11 @@ func (v View) Ref() View {
 }
 
 // Release releases the state.
-func (v View) Release() { v.state.release() }
+func (v *View) Release() { v.state.release() }
 
 // Get appends the cells cols of the row with an encoded key to dst. If there is no such row, found
 // is false and dst is returned unchanged. Cells are never overwritten; a nil cell is NULL.
-func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
+func (v *View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	if !v.expires {
 		return v.stored(key, cols, dst)
 	}
@@ -83,7 +90,7 @@ func (v View) Get(key []byte, cols []int, dst [][]byte) (cells [][]byte, found b
 }
 
 // stored is Get of a row that may be expired.
-func (v View) stored(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
+func (v *View) stored(key []byte, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
 	st := v.state
 	for _, m := range st.mems {
 		if row, live := m.Get(key, v.snap, nil); live {
@@ -113,7 +120,7 @@ func (v View) stored(key []byte, cols []int, dst [][]byte) (cells [][]byte, foun
 
 // Has reports whether there is a row with an encoded key. It reads no other column, except that by
 // which rows expire, and allocates nothing if there is none.
-func (v View) Has(key []byte) (bool, error) {
+func (v *View) Has(key []byte) (bool, error) {
 	if v.expires {
 		_, _, found, err := v.GetUntil(key, nil, nil)
 		return found, err

@@ -41,7 +41,7 @@ func (t *Tablet) Replayer() *Replayer { return &Replayer{t: t} }
 // is not consulted. The files contain every operation of an older schema version. Apply may retain op
 // until Flush. Errors: ErrCorrupt. Source: design §5.
 func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err error) {
-	t, st := r.t, r.t.state
+	t, st := r.t, r.t.state.Load()
 	row := t.Metadata()
 	if op.SchemaVersion < row.SchemaVersion && lsn <= row.FlushedLSN {
 		return nil
@@ -77,7 +77,7 @@ func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err erro
 
 // insert is Apply for an insert whose key has the cells r.cells.
 func (r *Replayer) insert(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
-	t, st := r.t, r.t.state
+	t, st := r.t, r.t.state.Load()
 	if st.schema.auto >= 0 {
 		t.auto = max(t.auto, autoValue(r.cells[st.schema.auto]))
 	}
@@ -116,7 +116,7 @@ func (r *Replayer) Flush() {
 	if len(r.keys) == 0 {
 		return
 	}
-	r.t.state.mem.InsertMany(r.keys, r.ts, r.lsn, r.rows)
+	r.t.state.Load().mem.InsertMany(r.keys, r.ts, r.lsn, r.rows)
 	r.keys, r.rows = r.keys[:0], r.rows[:0]
 }
 
@@ -125,7 +125,7 @@ func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list c
 	p := bloom.MakeProbe(key)
 	var buf [8]*rowset.DiskRowSet
 	var at position
-	for _, d := range t.state.tree.Candidates(buf[:0], key) {
+	for _, d := range t.state.Load().tree.Candidates(buf[:0], key) {
 		if d.Metadata().IncludedLSN >= lsn {
 			continue
 		}

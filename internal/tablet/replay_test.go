@@ -95,7 +95,7 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 			if got5, got6 := w.get(5, latest), w.get(6, latest); got5 != test.key5 || got6 != test.key6 {
 				t.Errorf("keys %q, %q, want %q, %q", got5, got6, test.key5, test.key6)
 			}
-			if got := w.tab.state.mem.Len(); got != test.inMem || int(w.tab.LiveRows()) != test.live {
+			if got := w.tab.state.Load().mem.Len(); got != test.inMem || int(w.tab.LiveRows()) != test.live {
 				t.Errorf("%d rows in memory, %d live, want %d, %d", got, w.tab.LiveRows(), test.inMem, test.live)
 			}
 			want := lsn.Max
@@ -139,7 +139,7 @@ func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 	if err := n.replay(n.resolved(change.Delete, 5, 0, ""), 4); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range n.tab.state.tree.Sets {
+	for _, d := range n.tab.state.Load().tree.Sets {
 		if live, err := d.Live(0); err != nil || live != (d.Metadata().ID == future.ID) {
 			t.Errorf("rowset %d: live %t, %v", d.Metadata().ID, live, err)
 		}

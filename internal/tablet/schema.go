@@ -50,4 +50,9 @@ func newTableSchema(s *schema.Schema, version uint32) *TableSchema {
 func (sc *TableSchema) AutoIncrement() int { return sc.auto }
 
 // Schema returns the table's current schema; of a closed table, its last one.
-func (t *Tablet) Schema() *TableSchema { return t.schema.Load() }
+func (t *Tablet) Schema() *TableSchema {
+	if st := t.state.Load(); st != nil {
+		return st.schema
+	}
+	return t.schema.Load()
+}

@@ -28,7 +28,7 @@ func TestMergeInSteps(t *testing.T) {
 			want := w.scan(latest, true)
 			most := int64(0)
 			var all []uint64
-			for _, d := range w.tab.state.tree.Sets {
+			for _, d := range w.tab.state.Load().tree.Sets {
 				n, err := d.HistoriesBytes()
 				if err != nil {
 					t.Fatal(err)

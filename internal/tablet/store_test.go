@@ -395,7 +395,7 @@ func (w *testStore) checkFree() {
 	if c := &w.tab.claims; c.flushing || c.exclusive != noExclusion || len(c.flushed)+len(c.compacted) > 0 || c.changed != nil {
 		w.t.Fatalf("flush %t, exclusion %d, flushed %v, compacted %v", c.flushing, c.exclusive, c.flushed, c.compacted)
 	}
-	if st := w.tab.state; st != nil {
+	if st := w.tab.state.Load(); st != nil {
 		if n := st.refs.Load(); n != 1 {
 			w.t.Fatalf("the state has %d references", n)
 		}

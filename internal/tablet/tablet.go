@@ -15,7 +15,6 @@
 //	         longer
 //	autoMu   orders the assignment of auto-incrementing values; held until the end of Apply
 //	stripes  row locks, one for each stripe of keys, acquired in ascending order
-//	mu       the pointer to the current tabletState; no I/O while it is held
 //
 // A tabletState, which includes the schema, is immutable and reference-counted. A reader uses the
 // state that it acquired, whose files stay open until its last reader is done. The stores in it
@@ -130,12 +129,11 @@ type Tablet struct {
 	// autoMu or by the exclusive gate.
 	auto int64
 
-	mu      sync.RWMutex
-	state   *tabletState
+	state   atomic.Pointer[tabletState] // nil: closed or dropped
 	retired retired
 	version atomic.Uint64 // of the state
 
-	schema   atomic.Pointer[TableSchema] // of cur
+	schema   atomic.Pointer[TableSchema] // of the last state
 	metadata atomic.Pointer[meta.Table]  // the last committed row
 	nextID   atomic.Uint64               // of rowsets
 	dropped  atomic.Bool
@@ -227,20 +225,30 @@ func newState(tableSchema *TableSchema, mem *memrowset.MemRowSet, old *frozen, s
 // acquire returns the current state, which the caller releases. Errors: ErrNoTable when the table
 // was dropped, ErrClosed.
 func (t *Tablet) acquire() (*tabletState, error) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	switch {
-	case t.state == nil && t.dropped.Load():
-		return nil, t.errDropped()
-	case t.state == nil:
-		return nil, fault.ErrClosed
+	for {
+		switch st := t.state.Load(); {
+		case st == nil && t.dropped.Load():
+			return nil, t.errDropped()
+		case st == nil:
+			return nil, fault.ErrClosed
+		case st.ref():
+			return st, nil
+		}
 	}
-	t.state.refs.Add(1)
-	return t.state, nil
 }
 
 func (t *Tablet) errDropped() error {
 	return fmt.Errorf("table %q was dropped: %w", t.Name(), fault.ErrNoTable)
+}
+
+// ref adds a reference unless there is none any more: then the state was replaced.
+func (st *tabletState) ref() bool {
+	for {
+		n := st.refs.Load()
+		if n == 0 || st.refs.CompareAndSwap(n, n+1) {
+			return n > 0
+		}
+	}
 }
 
 func (st *tabletState) release() {
@@ -255,14 +263,11 @@ func (st *tabletState) release() {
 
 // install replaces the state.
 func (t *Tablet) install(st *tabletState) {
-	t.mu.Lock()
-	old := t.state
-	t.state = st
-	t.version.Add(1)
 	if st != nil {
 		t.schema.Store(st.schema)
 	}
-	t.mu.Unlock()
+	old := t.state.Swap(st)
+	t.version.Add(1) // afterwards: who sees the new version sees the new state
 	if old != nil {
 		t.retired.add(old)
 		old.release()
