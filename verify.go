@@ -1,7 +1,6 @@
 package oribi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -123,21 +122,5 @@ func (t *Table) countInOrder(ctx context.Context, snap mvcc.Snapshot) (int64, er
 	if err != nil {
 		return 0, err
 	}
-	defer it.Close()
-	var n int64
-	var last []byte
-	for ctx.Err() == nil && it.Next() {
-		b, keys := it.Batch(), it.Keys()
-		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			if n > 0 && bytes.Compare(last, keys[i]) >= 0 {
-				return n, fault.Corruptf("key %s comes after key %s", t.tab.KeyText(keys[i]), t.tab.KeyText(last))
-			}
-			last = keys[i]
-			n++
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return n, err
-	}
-	return n, it.Close()
+	return scan.CountAscending(ctx, it, t.tab.KeyText)
 }

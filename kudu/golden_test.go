@@ -232,23 +232,29 @@ func (c *goldenCase) compare(t *testing.T) {
 	}
 }
 
-// The rows, and those that differ between two times, are those that real servers returned, without
-// any warning. By default these are the cases that are read fast, with $ORIBI_FULL all.
-func TestReadsOfServersDirectoriesMatchKudu(t *testing.T) {
-	cases := []string{"file-blocks", "history-gc", "pending-commit", "recovery-dir", "schema-change", "special-columns", "unflushed-deltas"}
-	if os.Getenv("ORIBI_FULL") != "" {
-		entries, err := os.ReadDir(filepath.Join(corpustest.Dir(t), "golden", "kudu"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cases = nil
-		for _, e := range entries {
-			if e.IsDir() && e.Name() != "encrypted" && e.Name() != "rocksdb-blocks" {
-				cases = append(cases, e.Name())
-			}
+// goldenCases returns the names of all cases that can be read with $ORIBI_FULL, otherwise few.
+func goldenCases(t *testing.T, few ...string) (names []string) {
+	t.Helper()
+	dir := filepath.Join(corpustest.Dir(t), "golden", "kudu")
+	if os.Getenv("ORIBI_FULL") == "" {
+		return few
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "encrypted" && e.Name() != "rocksdb-blocks" {
+			names = append(names, e.Name())
 		}
 	}
-	for _, name := range cases {
+	return names
+}
+
+// The rows, and those that differ between two times, are those that real servers returned, without
+// any warning.
+func TestReadsOfServersDirectoriesMatchKudu(t *testing.T) {
+	for _, name := range goldenCases(t, "file-blocks", "history-gc", "pending-commit", "recovery-dir", "schema-change", "special-columns", "unflushed-deltas") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			readCase(t, name).compare(t)

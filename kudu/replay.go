@@ -11,6 +11,8 @@ import (
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // replay adds to t what only its log has. It is called once, before any read. Source: tablet spec
@@ -24,18 +26,24 @@ func replay(ctx context.Context, t *tablet) error {
 	if err != nil {
 		return err
 	}
-	sum, err := kuduwal.Replay(t.fs.FS(), dir, kuduwal.Handler{Begin: p.begin, Apply: p.apply, Orphan: p.orphan})
+	sum, err := readLog(t.fs.FS(), dir, kuduwal.Handler{Tablet: t.id, Begin: p.begin, Apply: p.apply, Orphan: p.orphan})
 	if err != nil {
 		return err
 	}
-	if sum.Segments == 0 {
-		return fault.Corruptf("%s: no log segments", dir)
-	}
-	findings := append(sum.Findings, t.missingEntries(dir, sum)...)
-	for _, f := range findings {
+	t.findings = append(sum.Findings, t.missingEntries(dir, sum)...)
+	for _, f := range t.findings {
 		t.warn(fmt.Sprintf("tablet %s: %v", t.id, f))
 	}
 	return p.pending(sum.Pending)
+}
+
+// readLog is kuduwal.Replay that fails without segments: a tablet gets its first one when it is made.
+func readLog(fsys vfs.FS, dir string, h kuduwal.Handler) (*kuduwal.Summary, error) {
+	sum, err := kuduwal.Replay(fsys, dir, h)
+	if err == nil && sum.Segments == 0 {
+		err = &kuduwal.Error{Path: dir, Offset: -1, Err: fault.Corruptf("no log segments")}
+	}
+	return sum, err
 }
 
 // logDirectory returns the directory with the tablet's log: that of an interrupted recovery if there
@@ -79,7 +87,8 @@ type player struct {
 	decoder *kuduwal.Decoder
 	version uint32 // of the schema
 	last    mvcc.Timestamp
-	list    []byte // memory for changes and images
+	list    []byte                      // memory for changes and images
+	noBloom map[*rowset.DiskRowSet]bool // the rowsets whose bloom file is damaged
 }
 
 func newPlayer(ctx context.Context, t *tablet) (*player, error) {
@@ -87,7 +96,7 @@ func newPlayer(ctx context.Context, t *tablet) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &player{ctx: ctx, t: t, decoder: d}, nil
+	return &player{ctx: ctx, t: t, decoder: d, noBloom: map[*rowset.DiskRowSet]bool{}}, nil
 }
 
 func (p *player) begin(h *kudupb.LogSegmentHeaderPB) error {

@@ -2,6 +2,7 @@ package kudu
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
@@ -64,7 +65,7 @@ func (p *player) repeat(r *kuduwal.Row, result *kudupb.OperationResultPB, ts mvc
 		}
 		return p.change(r, nil, 0, ts, at)
 	}
-	row, found, err := to.set.Find(bloom.MakeProbe(r.Key))
+	row, found, err := p.lookUp(to.set, bloom.MakeProbe(r.Key))
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (p *player) find(key []byte) (set *rowset.DiskRowSet, row batch.Ordinal, li
 	}
 	probe := bloom.MakeProbe(key)
 	for _, set := range p.t.tree.Candidates(nil, key) {
-		row, found, err := set.Find(probe)
+		row, found, err := p.lookUp(set, probe)
 		if found && err == nil {
 			found, err = set.Live(row)
 		}
@@ -115,6 +116,21 @@ func (p *player) find(key []byte) (set *rowset.DiskRowSet, row batch.Ordinal, li
 		}
 	}
 	return nil, 0, false, nil
+}
+
+// lookUp finds the row of a rowset with a key, if its bloom file is damaged, by the key index alone.
+func (p *player) lookUp(set *rowset.DiskRowSet, probe bloom.Probe) (row batch.Ordinal, found bool, err error) {
+	if !p.noBloom[set] {
+		if row, found, err = set.Find(probe); !errors.Is(err, fault.ErrCorrupt) {
+			return row, found, err
+		}
+	}
+	row, found, indexErr := set.FindByIndex(probe.Key)
+	if indexErr == nil && err != nil {
+		p.noBloom[set] = true
+		p.t.warn(fmt.Sprintf("tablet %s: the bloom file of rowset %d is not used: %v", p.t.id, set.Metadata().ID, err))
+	}
+	return row, found, indexErr
 }
 
 // insert adds a row to the MemRowSet.

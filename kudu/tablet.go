@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduwal"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
@@ -37,6 +38,8 @@ type tablet struct {
 	byID map[uint64]*rowset.DiskRowSet // by the ID of the rowset
 	tree *rowset.Tree                  // by key
 	mem  *memrowset.MemRowSet
+
+	findings []kuduwal.Finding // about the log; set by replay
 
 	newest mvcc.Timestamp // of all operations in the log, also those that are in rowsets; set by replay
 }

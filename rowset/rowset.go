@@ -383,6 +383,11 @@ func (d *DiskRowSet) search(p bloom.Probe, c candidates) (row batch.Ordinal, fou
 	return d.seekExact(p.Key)
 }
 
+// FindByIndex is Find by the key index alone, for a rowset whose bloom file is damaged.
+func (d *DiskRowSet) FindByIndex(key []byte) (row batch.Ordinal, found bool, err error) {
+	return d.seekExact(key)
+}
+
 // seek finds the first row at or after an encoded key.
 func (d *DiskRowSet) seek(key []byte) (row batch.Ordinal, exact bool, err error) {
 	index, err := d.KeyFile()

@@ -56,7 +56,7 @@ func Open(fsys vfs.FS, path string) (*Reader, error) {
 	r := &Reader{path: path, file: file}
 	if err := r.open(); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("kuduwal: %s: %w", path, err)
+		return nil, located(path, -1, err)
 	}
 	return r, nil
 }
@@ -200,7 +200,7 @@ func (r *Reader) Close() error {
 }
 
 func (r *Reader) fail(err error) {
-	r.err = fmt.Errorf("kuduwal: %s: batch of entries at byte %d: %w", r.path, r.begin, err)
+	r.err = located(r.path, r.begin, err)
 }
 
 // nextBatch reads a batch. It returns false at the end and on an error.
@@ -222,7 +222,7 @@ func (r *Reader) nextBatch() bool {
 		if err := r.checkTail(r.begin); err != nil {
 			r.fail(fmt.Errorf("%s: %w", problem, err))
 		} else if problem != zeroHeader && len(r.findings) == 0 {
-			r.find(r.begin, "the log ends in %d bytes that are not entries: %s", r.size-r.begin, problem)
+			r.find(r.begin, "the segment ends in %d bytes that are not entries: %s", r.size-r.begin, problem)
 		}
 		r.off, r.end = r.begin, r.begin
 	}

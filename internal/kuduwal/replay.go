@@ -22,16 +22,16 @@ type Operation struct {
 	Offset int64             // of the batch of entries with Msg
 }
 
-// Errorf returns an error that names the operation and its place in the log.
+// Errorf returns an *Error that names the operation.
 func (o *Operation) Errorf(format string, args ...any) error {
-	where := fmt.Sprintf("kuduwal: %s: batch of entries at byte %d: operation %s: ", o.Path, o.Offset, idText(o.Msg.GetId()))
-	return fmt.Errorf("%s%w", where, fmt.Errorf(format, args...))
+	return located(o.Path, o.Offset, fmt.Errorf("operation %s: %w", idText(o.Msg.GetId()), fmt.Errorf(format, args...)))
 }
 
 func idText(id *kudupb.OpId) string { return fmt.Sprintf("%d.%d", id.GetTerm(), id.GetIndex()) }
 
 // Handler is called by Replay. Its functions may keep what they get.
 type Handler struct {
+	Tablet string // its ID, which the headers should have; "" for any
 	// Begin is called once, before all others, with the header of the first segment.
 	Begin func(h *kudupb.LogSegmentHeaderPB) error
 	// Apply is called for each operation that was decided, by ascending index.
@@ -57,7 +57,7 @@ type Summary struct {
 // of higher indexes that were not decided: a new leader did not have them.
 //
 // Source: tablet spec §18.5. Errors: ErrCorrupt, also for a missing segment or operation between
-// others; ErrUnsupported; those of h. Without any segment it does nothing.
+// others; ErrUnsupported; those of h; mostly in an *Error. Without any segment it does nothing.
 func Replay(fs vfs.FS, dir string, h Handler) (*Summary, error) {
 	segments, err := Segments(fs, dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func Replay(fs vfs.FS, dir string, h Handler) (*Summary, error) {
 	p.sum.Segments = len(segments)
 	for i, s := range segments {
 		if i > 0 && s.Number != segments[i-1].Number+1 {
-			return nil, fault.Corruptf("kuduwal: %s: segment %d is missing", dir, segments[i-1].Number+1)
+			return nil, located(dir, -1, fault.Corruptf("segment %d is missing", segments[i-1].Number+1))
 		}
 		if err := p.segment(fs, s, i == len(segments)-1); err != nil {
 			return nil, err
@@ -111,12 +111,14 @@ func (p *player) entries(r *Reader, s Segment, last bool) error {
 	}
 	switch {
 	case r.Header == nil && !last:
-		return fault.Corruptf("kuduwal: %s: a segment of zeros before the last one", s.Path)
+		return located(s.Path, -1, fault.Corruptf("a segment of zeros before the last one"))
 	case r.Header == nil:
 		find("the segment has only zeros: the server was stopped while it began it, or its entries are lost")
 		return nil
 	case r.Header.GetSequenceNumber() != s.Number:
 		find("the header is that of segment %d", r.Header.GetSequenceNumber())
+	case p.h.Tablet != "" && string(r.Header.GetTabletId()) != p.h.Tablet:
+		find("the header is that of tablet %q", r.Header.GetTabletId())
 	}
 	if last && r.Footer != nil {
 		find("the last segment is closed: a later one is missing")
@@ -124,12 +126,12 @@ func (p *player) entries(r *Reader, s Segment, last bool) error {
 	if !p.began {
 		p.began = true
 		if err := p.h.Begin(r.Header); err != nil {
-			return fmt.Errorf("kuduwal: %s: header: %w", s.Path, err)
+			return located(s.Path, -1, fmt.Errorf("header: %w", err))
 		}
 	}
 	for r.Next() {
 		if err := p.entry(r, s.Path); err != nil {
-			return err
+			return located(s.Path, r.Offset(), err)
 		}
 	}
 	return nil
@@ -141,20 +143,19 @@ func (p *player) entry(r *Reader, path string) error {
 	switch kudupb.LogEntryTypePB(e.GetType()) {
 	case kudupb.LogEntryTypePB_REPLICATE:
 		if op.Msg == nil {
-			return fault.Corruptf("kuduwal: %s: batch of entries at byte %d: REPLICATE without a message", path, r.Offset())
+			return fault.Corruptf("REPLICATE without a message")
 		}
 		return p.replicate(op)
 	case kudupb.LogEntryTypePB_COMMIT:
 		if e.GetCommit() == nil {
-			return fault.Corruptf("kuduwal: %s: batch of entries at byte %d: COMMIT without a message", path, r.Offset())
+			return fault.Corruptf("COMMIT without a message")
 		}
 		if err := p.commit(e.GetCommit()); err != nil {
-			return fmt.Errorf("kuduwal: %s: batch of entries at byte %d: COMMIT of operation %s: %w",
-				path, r.Offset(), idText(e.GetCommit().GetCommitedOpId()), err)
+			return fmt.Errorf("COMMIT of operation %s: %w", idText(e.GetCommit().GetCommitedOpId()), err)
 		}
 		return p.applyDecided()
 	}
-	return fault.Unsupportedf("kuduwal: %s: batch of entries at byte %d: entry of type %d", path, r.Offset(), e.GetType())
+	return fault.Unsupportedf("entry of type %d", e.GetType())
 }
 
 func (o *Operation) index() int64 { return o.Msg.GetId().GetIndex() }

@@ -1,6 +1,7 @@
 package kuduwal
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sort"
@@ -59,6 +60,30 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%s: %s", f.Path, f.Problem)
 	}
 	return fmt.Sprintf("%s: at byte %d: %s", f.Path, f.Offset, f.Problem)
+}
+
+// Error is an error with its place in the log.
+type Error struct {
+	Path   string // of the segment or directory
+	Offset int64  // of the batch of entries, -1 for all of the file
+	Err    error
+}
+
+func (e *Error) Error() string {
+	if e.Offset < 0 {
+		return fmt.Sprintf("kuduwal: %s: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("kuduwal: %s: batch of entries at byte %d: %v", e.Path, e.Offset, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// located returns err with a place, unless it has one.
+func located(path string, off int64, err error) error {
+	if err == nil || errors.As(err, new(*Error)) {
+		return err
+	}
+	return &Error{path, off, err}
 }
 
 // DecodeSchema reads a SchemaPB. Errors: ErrCorrupt.

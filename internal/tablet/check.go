@@ -1,13 +1,11 @@
 package tablet
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -46,7 +44,7 @@ func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found fun
 		}
 		id, err := d.CheckFiles()
 		if err == nil {
-			err = checkRows(ctx, d)
+			err = d.CheckRows(ctx)
 		}
 		err = damageOnly(err, func(err error) { found(m, id, err) })
 		if err == nil && then != nil {
@@ -66,45 +64,4 @@ func damageOnly(err error, found func(err error)) error {
 		return nil
 	}
 	return err
-}
-
-// checkRows reads a rowset's rows with all their versions and verifies their keys.
-func checkRows(ctx context.Context, d *rowset.DiskRowSet) error {
-	m := d.Metadata()
-	h, err := d.Histories(mvcc.Everything)
-	if err != nil {
-		return err
-	}
-	var last []byte
-	var rows int64
-	for {
-		r, err := h.Next()
-		if err != nil {
-			return err
-		}
-		if r == nil {
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		for _, k := range r.Keys {
-			if rows > 0 && bytes.Compare(last, k) >= 0 {
-				return fault.Corruptf("row %d: keys do not ascend", rows)
-			}
-			if rows == 0 && !bytes.Equal(k, m.MinKey) {
-				return fault.Corruptf("the first key is not the lower bound")
-			}
-			if err := d.CheckKey(k, rows); err != nil {
-				return err
-			}
-			last = k
-			rows++
-		}
-		last = bytes.Clone(last) // Next reuses the memory of keys
-	}
-	if rows > 0 && !bytes.Equal(last, m.MaxKey) {
-		return fault.Corruptf("the last key is not the upper bound")
-	}
-	return d.CheckBounds()
 }
