@@ -44,7 +44,7 @@ type goldenAnswer struct {
 }
 
 // readCase reads the manifest of a case.
-func readCase(t *testing.T, name string) *goldenCase {
+func readCase(t testing.TB, name string) *goldenCase {
 	t.Helper()
 	c := &goldenCase{dir: filepath.Join(corpustest.Dir(t), "golden", "kudu", name)}
 	text, err := os.ReadFile(filepath.Join(c.dir, "manifest.json"))
@@ -58,7 +58,7 @@ func readCase(t *testing.T, name string) *goldenCase {
 }
 
 // unpack returns the case's directories in memory, below "/fs".
-func (c *goldenCase) unpack(t *testing.T) *vfs.Mem {
+func (c *goldenCase) unpack(t testing.TB) *vfs.Mem {
 	t.Helper()
 	fsys := vfs.NewMem()
 	if err := fsys.Mkdir("/fs"); err != nil {
@@ -195,8 +195,11 @@ func firstDifference(got, want []string) string {
 }
 
 // compare compares all answers of a case.
-func (c *goldenCase) compare(t *testing.T) {
-	d := c.open(t)
+func (c *goldenCase) compare(t *testing.T) { c.compareWith(t, c.open(t)) }
+
+// compareWith compares all answers of a case with reads of d.
+func (c *goldenCase) compareWith(t *testing.T, d *Directory) {
+	t.Helper()
 	tables := map[string]*Table{}
 	for _, a := range c.Answers {
 		files := map[string]string{a.Table: a.File}

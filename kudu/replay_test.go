@@ -1,0 +1,206 @@
+package kudu
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/kudufs"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// openWarned opens a tablet and returns its number of rows and the warnings.
+func openWarned(t *testing.T, fsys vfs.FS, tablet string) (rows int, warnings string, err error) {
+	t.Helper()
+	d, err := Open("/fs", Options{FS: fsys, Warn: func(text string) { warnings += text + "\n" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	table, err := d.Open(t.Context(), tablet)
+	if err != nil {
+		return 0, warnings, err
+	}
+	defer table.Close()
+	rows, err = countRows(table)
+	return rows, warnings, err
+}
+
+// setVoters makes replicas of other servers voters of a tablet, too.
+func setVoters(t *testing.T, fsys *vfs.Mem, tablet string, n int) {
+	t.Helper()
+	d, err := kudufs.Open(fsys, "/fs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Consensus(tablet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kudufs.Voters(m) < n {
+		m.CommittedConfig.Peers = append(m.CommittedConfig.Peers, &kudupb.RaftPeerPB{
+			PermanentUuid: []byte(strings.Repeat("0", 32)), MemberType: proto.Int32(int32(kudupb.RaftMemberType_VOTER)),
+		})
+	}
+	overwrite(t, fsys, d.ConsensusPath(tablet), kudufs.AppendContainer(nil, "kudu.consensus.ConsensusMetadataPB", m))
+}
+
+// The last operation has no result: the only voter applies it, several may not.
+func TestOperationsWithoutResults(t *testing.T) {
+	c := readCase(t, "pending-commit")
+	fsys, tablet := c.unpack(t), c.Tablets[0].ID
+	if rows, warnings, err := openWarned(t, fsys, tablet); rows != 350 || warnings != "" || err != nil {
+		t.Errorf("one voter: %d rows, warnings %q, %v", rows, warnings, err)
+	}
+	setVoters(t, fsys, tablet, 3)
+	if rows, warnings, err := openWarned(t, fsys, tablet); rows != 342 || !strings.Contains(warnings, "left out: the majority of 3 voters") || err != nil {
+		t.Errorf("three voters: %d rows, warnings %q, %v", rows, warnings, err)
+	}
+	overwrite(t, fsys, filepath.Join("/fs/ts/consensus-meta", tablet), nil)
+	if rows, warnings, err := openWarned(t, fsys, tablet); rows != 342 || !strings.Contains(warnings, "voters are not known") || err != nil {
+		t.Errorf("no consensus metadata: %d rows, warnings %q, %v", rows, warnings, err)
+	}
+}
+
+// Operations decided again have the results that the server recorded, those that failed included.
+func TestOperationsAreDecidedAsTheServerDid(t *testing.T) {
+	c := readCase(t, "wal-only")
+	fsys := c.unpack(t)
+	dir := "/fs/ts/wals/b1b8dc55f53443a3aa0f579cbef2a8d9"
+	for _, name := range []string{"wal-000000001", "wal-000000002"} {
+		path := filepath.Join(dir, name)
+		header, payload := logEntries(t, fsys, path)
+		var kept []byte
+		for len(payload) > 0 {
+			_, _, n := protowire.ConsumeField(payload)
+			var e kudupb.LogEntryBatchPB
+			if err := proto.Unmarshal(payload[:n], &e); err != nil {
+				t.Fatal(err)
+			}
+			if e.Entry[0].Commit == nil {
+				kept = append(kept, payload[:n]...)
+			}
+			payload = payload[n:]
+		}
+		overwrite(t, fsys, path, logSegment(header, kept))
+	}
+	d, err := Open("/fs", Options{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.compareWith(t, d)
+}
+
+// Logs of a tablet that has no rowsets, entry by entry.
+func TestLogsThatAreRefused(t *testing.T) {
+	c := readCase(t, "wal-only")
+	base := c.unpack(t)
+	const tablet = "51680889245343d0998e6fe0ee0bfe1a"
+	path := filepath.Join("/fs/ts/wals", tablet, "wal-000000001")
+	header, _ := logEntries(t, base, path)
+	for _, test := range []struct {
+		name   string
+		index  int64
+		kind   kudupb.OperationType
+		change func(m *kudupb.ReplicateMsg)
+		err    error
+		text   string // of the error or the warning
+	}{
+		{"no-op", 1, kudupb.OperationType_NO_OP, nil, nil, ""},
+		{"change of the replicas", 1, kudupb.OperationType_CHANGE_CONFIG_OP, nil, nil, ""},
+		{"entries before the first one are missing", 5, kudupb.OperationType_NO_OP, nil, nil, "begins with operation 5"},
+		{"transaction", 1, kudupb.OperationType_PARTICIPANT_OP, nil, ErrUnsupported, "PARTICIPANT_OP"},
+		{"unknown operation", 1, 77, nil, ErrUnsupported, "type 77"},
+		{"write without a request", 1, kudupb.OperationType_WRITE_OP, nil, ErrCorrupt, "no request"},
+		{"alteration without a request", 1, kudupb.OperationType_ALTER_SCHEMA_OP, nil, ErrCorrupt, "no request"},
+		{"impossible time", 1, kudupb.OperationType_NO_OP, func(m *kudupb.ReplicateMsg) { m.Timestamp = proto.Uint64(1<<64 - 1) }, ErrCorrupt, "timestamp"},
+		{"write of a transaction", 1, kudupb.OperationType_WRITE_OP, func(m *kudupb.ReplicateMsg) {
+			m.WriteRequest = &kudupb.WriteRequestPB{TabletId: []byte(tablet), TxnId: proto.Int64(4)}
+		}, ErrUnsupported, "transaction 4"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := &kudupb.ReplicateMsg{Id: &kudupb.OpId{Term: proto.Int64(1), Index: &test.index}, Timestamp: proto.Uint64(9), OpType: proto.Int32(int32(test.kind))}
+			if test.change != nil {
+				test.change(m)
+			}
+			payload, err := proto.Marshal(&kudupb.LogEntryBatchPB{Entry: []*kudupb.LogEntryPB{
+				{Type: proto.Int32(int32(kudupb.LogEntryTypePB_REPLICATE)), Replicate: m},
+				{Type: proto.Int32(int32(kudupb.LogEntryTypePB_COMMIT)), Commit: &kudupb.CommitMsg{OpType: m.OpType, CommitedOpId: m.Id}},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fsys := base.Clone()
+			overwrite(t, fsys, path, logSegment(header, payload))
+			_, warnings, err := openWarned(t, fsys, tablet)
+			if !errors.Is(err, test.err) {
+				t.Errorf("got error %v, want %v", err, test.err)
+			}
+			if err != nil {
+				warnings += err.Error()
+			}
+			if !strings.Contains(warnings, test.text) || test.text == "" && warnings != "" {
+				t.Errorf("got %q, want %q", warnings, test.text)
+			}
+		})
+	}
+}
+
+// Which stores of a result are not in files. Source: tablet spec §18.5.
+func TestActiveStores(t *testing.T) {
+	c := readCase(t, "unflushed-deltas")
+	d := c.open(t)
+	table := openTable(t, d, c.Tablets[0].ID)
+	p := &player{t: table.tablets[0]}
+	set := p.t.sets[0].Metadata()
+	mrs := func(n int64) *kudupb.MemStoreTargetPB {
+		return &kudupb.MemStoreTargetPB{MrsId: proto.Int64(p.t.super.GetLastDurableMrsId() + n)}
+	}
+	dms := func(rowset uint64, n int64) *kudupb.MemStoreTargetPB {
+		return &kudupb.MemStoreTargetPB{RsId: proto.Int64(int64(rowset)), DmsId: proto.Int64(set.LastDurableDMS + n)}
+	}
+	failed := &kudupb.OperationResultPB{FailedStatus: &kudupb.AppStatusPB{Code: proto.Int32(6)}, MutatedStores: []*kudupb.MemStoreTargetPB{mrs(1)}}
+	skipped := &kudupb.OperationResultPB{SkipOnReplay: proto.Bool(true), MutatedStores: []*kudupb.MemStoreTargetPB{mrs(1)}}
+	stores := func(s ...*kudupb.MemStoreTargetPB) *kudupb.OperationResultPB {
+		return &kudupb.OperationResultPB{MutatedStores: s}
+	}
+	for _, test := range []struct {
+		name   string
+		result *kudupb.OperationResultPB
+		want   string
+		err    error
+	}{
+		{"no store", stores(), "none", nil},
+		{"failed", failed, "none", nil},
+		{"skipped", skipped, "none", nil},
+		{"flushed MemRowSet", stores(mrs(0)), "none", nil},
+		{"MemRowSet", stores(mrs(1)), "rows", nil},
+		{"later MemRowSet", stores(mrs(2)), "rows", nil},
+		{"flushed deltas", stores(dms(set.ID, 0)), "none", nil},
+		{"deltas", stores(dms(set.ID, 1)), "deltas", nil},
+		{"deltas of a rowset that is gone", stores(dms(1e6, 1)), "none", nil},
+		{"flushed input, output", stores(mrs(0), dms(set.ID, 1)), "deltas", nil},
+		{"input, output that was not finished", stores(mrs(1), dms(1e6, 0)), "rows", nil},
+		{"both", stores(mrs(1), dms(set.ID, 1)), "", ErrCorrupt},
+		{"three", stores(mrs(0), mrs(0), mrs(1)), "", ErrCorrupt},
+		{"transaction", stores(&kudupb.MemStoreTargetPB{RsTxnId: proto.Int64(1)}), "", ErrUnsupported},
+	} {
+		to, err := p.active(test.result)
+		got := "none"
+		if err != nil {
+			got = ""
+		} else if to != nil && to.set == nil {
+			got = "rows"
+		} else if to != nil {
+			got = "deltas"
+		}
+		if got != test.want || !errors.Is(err, test.err) {
+			t.Errorf("%s: %q, %v, want %q, %v", test.name, got, err, test.want, test.err)
+		}
+	}
+}
