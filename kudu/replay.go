@@ -31,6 +31,7 @@ func replay(ctx context.Context, t *tablet) error {
 		return err
 	}
 	t.findings = append(sum.Findings, t.missingEntries(dir, sum)...)
+	t.findings = append(t.findings, p.missingStores(dir)...)
 	for _, f := range t.findings {
 		t.warn(fmt.Sprintf("tablet %s: %v", t.id, f))
 	}
@@ -80,6 +81,27 @@ func (t *tablet) missingEntries(dir string, sum *kuduwal.Summary) []kuduwal.Find
 	return nil
 }
 
+// missingStores returns the stores in memory of which the log has no operation, although it has some
+// of a later store. Stores have consecutive numbers, and a new one begins with an operation or after
+// its predecessor was flushed.
+func (p *player) missingStores(dir string) (out []kuduwal.Finding) {
+	find := func(what string, first, flushed int64) {
+		if first > flushed+1 {
+			out = append(out, kuduwal.Finding{Path: dir, Offset: -1, Problem: fmt.Sprintf(
+				"the operations of %s %d may be missing: up to %d are in files, and the log begins with %d", what, flushed+1, flushed, first)})
+		}
+	}
+	if p.firstMRS >= 0 {
+		find("MemRowSet", p.firstMRS, p.t.super.GetLastDurableMrsId())
+	}
+	for _, set := range p.t.sets {
+		if first, ok := p.firstDMS[set]; ok {
+			find(fmt.Sprintf("rowset %d: delta store", set.Metadata().ID), first, set.Metadata().LastDurableDMS)
+		}
+	}
+	return out
+}
+
 // player applies the operations of the log that are not in files.
 type player struct {
 	ctx     context.Context
@@ -87,8 +109,11 @@ type player struct {
 	decoder *kuduwal.Decoder
 	version uint32 // of the schema
 	last    mvcc.Timestamp
-	list    []byte                      // memory for changes and images
-	noBloom map[*rowset.DiskRowSet]bool // the rowsets whose bloom file is damaged
+	list    []byte // memory for changes and images
+	// The lowest numbers of stores that are not in files; -1 or absent without an operation of one.
+	firstMRS int64
+	firstDMS map[*rowset.DiskRowSet]int64
+	noBloom  map[*rowset.DiskRowSet]bool // the rowsets whose bloom file is damaged
 }
 
 func newPlayer(ctx context.Context, t *tablet) (*player, error) {
@@ -96,7 +121,7 @@ func newPlayer(ctx context.Context, t *tablet) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &player{ctx: ctx, t: t, decoder: d, noBloom: map[*rowset.DiskRowSet]bool{}}, nil
+	return &player{ctx: ctx, t: t, decoder: d, firstMRS: -1, firstDMS: map[*rowset.DiskRowSet]int64{}, noBloom: map[*rowset.DiskRowSet]bool{}}, nil
 }
 
 func (p *player) begin(h *kudupb.LogSegmentHeaderPB) error {

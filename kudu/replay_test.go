@@ -156,7 +156,10 @@ func TestActiveStores(t *testing.T) {
 	c := readCase(t, "unflushed-deltas")
 	d := c.open(t)
 	table := openTable(t, d, c.Tablets[0].ID)
-	p := &player{t: table.tablets[0]}
+	p, err := newPlayer(t.Context(), table.tablets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
 	set := p.t.sets[0].Metadata()
 	mrs := func(n int64) *kudupb.MemStoreTargetPB {
 		return &kudupb.MemStoreTargetPB{MrsId: proto.Int64(p.t.super.GetLastDurableMrsId() + n)}
@@ -202,5 +205,13 @@ func TestActiveStores(t *testing.T) {
 		if got != test.want || !errors.Is(err, test.err) {
 			t.Errorf("%s: %q, %v, want %q, %v", test.name, got, err, test.want, test.err)
 		}
+	}
+	if found := p.missingStores("log"); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	p.firstMRS++
+	p.firstDMS[p.t.sets[0]]++
+	if found := p.missingStores("log"); len(found) != 2 {
+		t.Errorf("found %v", found)
 	}
 }

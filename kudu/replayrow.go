@@ -37,9 +37,15 @@ func (p *player) active(r *kudupb.OperationResultPB) (found *target, err error) 
 			if s.GetMrsId() <= p.t.super.GetLastDurableMrsId() {
 				continue
 			}
+			if p.firstMRS < 0 || s.GetMrsId() < p.firstMRS {
+				p.firstMRS = s.GetMrsId()
+			}
 		default:
 			if t.set = p.t.byID[uint64(s.GetRsId())]; t.set == nil || s.GetDmsId() <= t.set.Metadata().LastDurableDMS {
 				continue
+			}
+			if first, ok := p.firstDMS[t.set]; !ok || s.GetDmsId() < first {
+				p.firstDMS[t.set] = s.GetDmsId()
 			}
 		}
 		if found != nil {

@@ -39,7 +39,7 @@ func (d *Directory) Verify(ctx context.Context, report func(Finding)) error {
 		report(Finding{File: p.File, Offset: p.Offset, Block: p.Block, Problem: p.Err.Error()})
 	}
 	for _, uuid := range d.fs.MissingDirectories() {
-		report(Finding{Offset: -1, Problem: "data directory " + uuid + " is missing"})
+		report(Finding{File: d.fs.Roots[0].Dir, Offset: -1, Problem: "data directory " + uuid + " is missing"})
 	}
 	if err := v.lostTablets(); err != nil {
 		return fmt.Errorf("kudu: verify: %w", err)
