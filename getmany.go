@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -83,7 +84,11 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 	if err != nil {
 		return nil, err
 	}
+	near := t.nearOf(&v, encoded, order)
 	for n, i := range order {
+		if near != nil {
+			near.Next = near.Next[1:]
+		}
 		if n%ctxEvery == 0 && ctx.Err() != nil {
 			return nil, t.errorf(ctx.Err())
 		}
@@ -93,6 +98,19 @@ func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func
 	}
 	t.store.counters.gotMany(begin, len(keys))
 	return o.columnsOf(v.TableSchema, cols), nil
+}
+
+// nearOf makes v read rows that are near each other together, if the table has row files. The caller
+// removes each key from Next before it gets its row.
+func (t *Table) nearOf(v *view, encoded [][]byte, order []int) *rowset.Near {
+	if len(order) < 2 || !t.tab.Metadata().RowFile {
+		return nil
+	}
+	v.Near = &rowset.Near{Next: make([][]byte, len(order))}
+	for n, i := range order {
+		v.Near.Next[n] = encoded[i]
+	}
+	return v.Near
 }
 
 // encodeKeys encodes keys and returns them with the indexes of keys in key order.

@@ -65,27 +65,31 @@ func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte
 		return err
 	}
 	// Only Verify compares the two indexes: the ordinal index may list other cblocks, or fewer.
-	return r.visit(unnumbered, p, func(first batch.Ordinal, cells Cells) error {
-		lo, hi := 0, cells.Len() // the key is in [lo, hi), if anywhere
-		for lo < hi {
-			mid := int(uint(lo+hi) >> 1)
-			cell, err := cells.Cell(mid)
-			if err != nil {
-				return err
-			}
-			at, value, err := SplitKeyed(cell)
-			if err != nil {
-				return r.at(cells.p, err)
-			}
-			switch c := bytes.Compare(at, key); {
-			case c == 0:
-				return visit(first+batch.Ordinal(mid), value)
-			case c < 0:
-				lo = mid + 1
-			default:
-				hi = mid
-			}
+	return r.visit(unnumbered, p, func(first batch.Ordinal, cells Cells) error { return cells.visitKey(first, key, visit) })
+}
+
+// visitKey calls visit with the value of a key and its row, if the key is among the cells, of which
+// the first is that of row first.
+func (c Cells) visitKey(first batch.Ordinal, key []byte, visit func(row batch.Ordinal, value []byte) error) error {
+	lo, hi := 0, c.Len() // the key is in [lo, hi), if anywhere
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		cell, err := c.Cell(mid)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		at, value, err := SplitKeyed(cell)
+		if err != nil {
+			return c.r.at(c.p, err)
+		}
+		switch cmp := bytes.Compare(at, key); {
+		case cmp == 0:
+			return visit(first+batch.Ordinal(mid), value)
+		case cmp < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return nil
 }

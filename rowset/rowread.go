@@ -140,7 +140,7 @@ func (d *DiskRowSet) openStored() *rowFile {
 // storedRow returns the row with an encoded key, for which there are candidates, from the row file
 // and keeps it in the cache; nil if there is none. ok is false if there is no row file that can be read: the columns
 // have the row too.
-func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates) (b *baseRow, ok bool) {
+func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates, near *Near) (b *baseRow, ok bool) {
 	f := d.openStored()
 	if f == nil {
 		return nil, false
@@ -150,7 +150,7 @@ func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates) (b *baseRow, ok bool
 			return nil, err == nil // after an error the caller gets the same one
 		}
 	}
-	b, err := d.findStored(f, p.Key)
+	b, err := d.findStored(f, p.Key, near)
 	if err != nil {
 		d.noteDamage(err)
 		return nil, false
@@ -195,12 +195,28 @@ func isDamage(err error) bool {
 	return errors.Is(err, fault.ErrCorrupt) || errors.Is(err, fault.ErrUnsupported)
 }
 
-// findStored returns the row with an encoded key, nil if there is none. It reads one cblock.
-func (d *DiskRowSet) findStored(f *rowFile, key []byte) (b *baseRow, err error) {
-	err = f.file.VisitKey(key, func(row batch.Ordinal, image []byte) error {
+// Near is what successive Gets of ascending keys share: one read of a row file gets the cblocks of
+// several of them that are adjacent. Not safe for concurrent use.
+type Near struct {
+	Next [][]byte // encoded keys that will be looked up after the current one
+	run  cfile.KeyRun
+}
+
+// maxNear bounds how many further keys a read looks for. More rows than that do not fit in a read.
+const maxNear = 1 << 10
+
+// findStored returns the row with an encoded key, nil if there is none. It reads at most one cblock,
+// or, if near is not nil, one run of them.
+func (d *DiskRowSet) findStored(f *rowFile, key []byte, near *Near) (b *baseRow, err error) {
+	visit := func(row batch.Ordinal, image []byte) error {
 		b, err = d.makeBaseRow(f, row, key, image)
 		return err
-	})
+	}
+	if near != nil {
+		err = f.file.VisitNear(&near.run, key, near.Next[:min(len(near.Next), maxNear)], visit)
+	} else {
+		err = f.file.VisitKey(key, visit)
+	}
 	return b, err
 }
 

@@ -463,7 +463,12 @@ func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 // Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for
 // NULL. If there is no such row, found is false and dst is unchanged. Cells are never overwritten.
 func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
-	row, image, found, err := d.locate(p)
+	return d.GetNear(p, snap, cols, dst, nil)
+}
+
+// GetNear is Get of one of several keys; near may be nil.
+func (d *DiskRowSet) GetNear(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte, near *Near) (cells [][]byte, found bool, err error) {
+	row, image, found, err := d.locate(p, near)
 	if err != nil || !found {
 		return dst, false, err
 	}
@@ -494,7 +499,7 @@ func (d *DiskRowSet) Has(p bloom.Probe, snap mvcc.Snapshot) (bool, error) {
 
 // locate looks up an encoded key. image is the row's base data, nil if it is to be read from the
 // columns.
-func (d *DiskRowSet) locate(p bloom.Probe) (row batch.Ordinal, image []byte, found bool, err error) {
+func (d *DiskRowSet) locate(p bloom.Probe, near *Near) (row batch.Ordinal, image []byte, found bool, err error) {
 	dir := d.keyDirectory()
 	if dir != nil && dir.Excludes(p.Hash()) {
 		return 0, nil, false, nil
@@ -509,7 +514,7 @@ func (d *DiskRowSet) locate(p bloom.Probe) (row batch.Ordinal, image []byte, fou
 	if !ok {
 		return 0, nil, false, nil
 	}
-	if b, ok := d.storedRow(p, c); ok {
+	if b, ok := d.storedRow(p, c, near); ok {
 		if b == nil {
 			return 0, nil, false, nil
 		}

@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -136,6 +138,35 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// GetMany of neighboring rows reads adjacent cblocks of a row file at once, and returns what Get
+// returns.
+func TestGetManyReadsNeighborsTogether(t *testing.T) {
+	ctx, of := context.Background(), wide{rows: 1500, columns: 10, cell: 100, block: 16 << 10}
+	table, reads := openWide(t, wideStore(t, of, oribi.RowFile(true)), oribi.Options{})
+	if _, err := table.Get(ctx, 1499); err != nil {
+		t.Fatal(err)
+	}
+	reads()
+	var keys []any
+	for k := 400; k < 500; k++ {
+		keys = append(keys, k)
+	}
+	keys = append(keys, 900, 5000, 401)
+	rows, err := table.GetMany(ctx, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := reads(); n > 3 {
+		t.Errorf("%d reads for 100 neighbors and a row elsewhere, want at most 3", n)
+	}
+	for i, k := range keys {
+		want, err := table.Get(ctx, k)
+		if err != nil && !errors.Is(err, oribi.ErrNotFound) || !reflect.DeepEqual(rows[i], want) {
+			t.Errorf("key %d: %v, want %v, %v", k, rows[i], want, err)
+		}
+	}
 }
 
 // With ReadAheadBytes, Open reads every page of the files that reads of all rows need, once, unless

@@ -40,6 +40,9 @@ type View struct {
 	state *tabletState
 	snap  mvcc.Snapshot
 
+	// Near is set by a reader that calls Get for several keys in ascending order; nil otherwise.
+	Near *rowset.Near
+
 	expires bool        // some rows may be expired as of snap: those for which expired is true
 	expired expiry.Test // on column clock
 	clock   int
@@ -108,7 +111,7 @@ func (v *View) stored(key []byte, cols []int, dst [][]byte) (cells [][]byte, fou
 	}
 	p := bloom.MakeProbe(key)
 	for _, d := range sets {
-		if cells, found, err = d.Get(p, v.snap, cols, dst); err != nil {
+		if cells, found, err = d.GetNear(p, v.snap, cols, dst, v.Near); err != nil {
 			return dst, false, fmt.Errorf("table %q: %w", v.table, err)
 		}
 		if found {

@@ -1,0 +1,79 @@
+package cfile
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/compress"
+)
+
+// maxGap is the number of bytes between two cblocks that are worth reading, to read both at once.
+const maxGap = 8 << 10
+
+// KeyRun keeps the adjacent cblocks of a Keyed file that VisitNear has read last. The zero KeyRun is
+// ready for use, with any files in turn. Not safe for concurrent use.
+type KeyRun struct {
+	r      *Reader
+	off    int64  // of bytes in the file
+	bytes  []byte // stored cblocks
+	memory scratch
+}
+
+// VisitNear is VisitKey for one of several keys in ascending order, of which next are those that
+// follow: it reads the cblock of the key and, in the same read, those of next as far as they are
+// adjacent, or nearly so, up to 256 KiB. A cblock that u already has is not read again.
+func (r *Reader) VisitNear(u *KeyRun, key []byte, next [][]byte, visit func(row batch.Ordinal, value []byte) error) error {
+	if r.codec != compress.None || !r.info.ValueIndex {
+		return r.VisitKey(key, visit)
+	}
+	p, ok, err := r.findNode(key)
+	if err != nil || !ok {
+		return err
+	}
+	if err := r.checkPointer(p); err != nil {
+		return err
+	}
+	if !u.has(r, p) {
+		if err := u.read(r, p, next); err != nil {
+			return err
+		}
+	}
+	from := p.Offset - u.off
+	to := from + int64(p.Size)
+	form, crc, err := r.checkSum(u.bytes[from:to:to], p)
+	if err != nil {
+		return err
+	}
+	b, err := r.parse(unnumbered, p, form, crc, &u.memory)
+	if err == nil {
+		err = r.checkFits(b, p)
+	}
+	if err != nil {
+		return err
+	}
+	return Cells{r, b, p}.visitKey(batch.Ordinal(b.first), key, visit)
+}
+
+// has reports whether u has the cblock at p of a file.
+func (u *KeyRun) has(r *Reader, p BlockPointer) bool {
+	return u.r == r && p.Offset >= u.off && p.end() <= u.off+int64(len(u.bytes))
+}
+
+// read reads the cblock at p and those of next that are near.
+func (u *KeyRun) read(r *Reader, p BlockPointer, next [][]byte) error {
+	end := p.end()
+	for _, key := range next {
+		q, ok, err := r.findNode(key)
+		if err != nil || !ok || q.Offset-end > maxGap || q.end()-p.Offset > maxRun || r.checkPointer(q) != nil {
+			break // an error is that of the key's own call
+		}
+		end = max(end, q.end())
+	}
+	u.r = nil // in case of an error
+	size := end - p.Offset
+	held := r.acquire(BlockPointer{p.Offset, int32(size)})
+	defer r.release(held)
+	if err := r.readAt(sized(&u.bytes, int(size)), p.Offset); err != nil {
+		return err
+	}
+	u.r, u.off = r, p.Offset
+	return nil
+}
