@@ -270,16 +270,18 @@ func (t *Table) read(ctx context.Context, o *readOptions, v *view) error {
 	if err := t.store.enter(); err != nil {
 		return err
 	}
-	err := ctx.Err()
-	if err != nil {
-		err = fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
-	} else {
-		v.get = t.store.counters.beginGet()
-		err = t.setView(ctx, o, false, v)
+	begun := false
+	defer func() {
+		if !begun { // also if the context or the clock panics
+			t.store.leave()
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
 	}
-	if err != nil {
-		t.store.leave()
-	}
+	v.get = t.store.counters.beginGet()
+	err := t.setView(ctx, o, false, v)
+	begun = err == nil
 	return err
 }
 
