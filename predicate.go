@@ -219,6 +219,16 @@ func (t *Table) bindTo(s binder, predicates []Predicate) (batch.Filter, error) {
 	return f, nil
 }
 
+// Bind returns p as the filter of a scan of rows with schema s, for the packages below this one, such
+// as kudu. Errors: ErrNoColumn, ErrSchema.
+func (p Predicate) Bind(s *schema.Schema) (batch.Filter, error) {
+	f, err := p.filterOf(binder{Schema: s}, false)
+	if err != nil {
+		return f, fmt.Errorf("oribi: %w", err)
+	}
+	return f, nil
+}
+
 // binder is a schema in which predicates are resolved.
 type binder struct {
 	*schema.Schema

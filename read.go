@@ -667,7 +667,7 @@ func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 		return req, err
 	}
 	if len(sc.o.where) > 0 {
-		boundByFilter(tableSchema, &req)
+		req.BoundByFilter(tableSchema.Schema, tableSchema.Encoder)
 	}
 	if sc.expired {
 		req.Filter = v.Gone(req.Filter)
@@ -681,7 +681,7 @@ func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	if err != nil {
 		return req, err
 	}
-	narrow(&req, prefix, keyenc.PrefixEnd(prefix))
+	req.Narrow(prefix, keyenc.PrefixEnd(prefix))
 	return req, nil
 }
 

@@ -3,6 +3,9 @@ package kudu
 import (
 	"context"
 	"fmt"
+	"math"
+	"sync"
+	"time"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
@@ -24,21 +27,18 @@ type Table struct {
 
 	tablets []*tablet
 	union   rowunion.Union
+	warn    func(text string)
+	warned  sync.Once
 }
 
 // openTable opens tablets of one table.
 func (d *Directory) openTable(ctx context.Context, from []*Tablet) (*Table, error) {
-	last := from[0]
-	for _, t := range from[1:] {
-		if t.super.GetSchemaVersion() > last.super.GetSchemaVersion() {
-			last = t
-		}
-	}
+	last := newestSchema(from)
 	s, err := meta.SchemaFromMessage(last.super.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("tablet %s: %w", last.ID, err)
 	}
-	table := &Table{Name: last.Table, Schema: s}
+	table := &Table{Name: last.Table, Schema: s, warn: d.warn}
 	var sets []*rowset.DiskRowSet
 	var mems []*memrowset.MemRowSet
 	for _, f := range from {
@@ -73,15 +73,54 @@ func (t *Table) LiveRows() (n int64) {
 	return n
 }
 
+// defaultRetention is how long a server keeps history if the table does not say, in seconds.
+const defaultRetention = 7 * 24 * 60 * 60
+
+// KeptSince returns the time from which on the table's history is complete, as far as the directory
+// shows: the time of the newest operation less the table's retention. Reads of earlier times may lack
+// rows and changes; they give a warning.
+func (t *Table) KeptSince() mvcc.Timestamp {
+	newest, retention := mvcc.Min, int64(math.MaxInt64)
+	for _, tablet := range t.tablets {
+		newest = max(newest, tablet.newest)
+		for _, set := range tablet.sets {
+			newest = max(newest, set.Tracker().MaxTimestamp())
+		}
+		seconds := int64(defaultRetention)
+		if c := tablet.super.ExtraConfig; c != nil && c.HistoryMaxAgeSec != nil {
+			seconds = int64(c.GetHistoryMaxAgeSec())
+		}
+		if seconds >= 0 {
+			retention = min(retention, seconds)
+		}
+	}
+	if retention > newest.Micros()/1_000_000 {
+		return mvcc.Min
+	}
+	return mvcc.FromMicros(newest.Micros() - retention*1_000_000)
+}
+
+// warnOld warns of a read at a time of which history may be gone.
+func (t *Table) warnOld(snap mvcc.Snapshot) {
+	if since := t.KeptSince(); !snap.Sees(since) {
+		t.warned.Do(func() {
+			t.warn(fmt.Sprintf("table %q keeps history since %s (%d): rows and changes of earlier times may be missing",
+				t.Name, since.Time().UTC().Format(time.RFC3339Nano), uint64(since)))
+		})
+	}
+}
+
 // Scan returns the rows of all tablets: if ordered, in order of the encoded primary key, which may
-// descend; otherwise in any order. It uses the table's schema, whatever o has. The caller closes the
-// iterator. Errors: those of scan.NewRequest.
+// descend; otherwise in any order. It uses the table's schema, whatever o has, and reads only the keys
+// for which the filter can be true. The caller closes the iterator. Errors: those of scan.NewRequest.
 func (t *Table) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	o.Schema = t.Schema
+	o.BoundByFilter(t.Schema, t.tablets[0].encoder)
 	r, err := scan.NewRequest(o)
 	if err != nil {
 		return nil, fmt.Errorf("kudu: table %q: %w", t.Name, err)
 	}
+	t.warnOld(o.Snapshot)
 	return t.union.Scan(r, ordered), nil
 }
 
@@ -105,6 +144,7 @@ func (t *Table) Diff(from, to mvcc.Snapshot, cols []int) (*Diff, error) {
 			return nil, fmt.Errorf("kudu: table %q: %w", t.Name, err)
 		}
 	}
+	t.warnOld(from)
 	return &Diff{t.Name, t.union.Changed(from, to, r[0], r[1])}, nil
 }
 

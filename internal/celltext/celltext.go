@@ -62,6 +62,19 @@ func quoted(t schema.Type, cell []byte) bool {
 	return t.Decimal()
 }
 
+// AppendObject appends an object with the cells of columns, as AppendJSON prints them.
+func AppendObject(dst []byte, columns []schema.Column, cells [][]byte) []byte {
+	dst = append(dst, '{')
+	for i := range columns {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(AppendQuoted(dst, []byte(columns[i].Name)), ':')
+		dst = AppendJSON(dst, &columns[i], cells[i])
+	}
+	return append(dst, '}')
+}
+
 // AppendText appends the plain form of a cell of column c, nothing for NULL.
 func AppendText(dst []byte, c *schema.Column, cell []byte) []byte {
 	if cell == nil {

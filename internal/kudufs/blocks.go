@@ -110,9 +110,8 @@ func (d *Directory) lost(id block.ID) error {
 	return fault.Corruptf("block %d is missing", uint64(id))
 }
 
-// HasBlock reports whether there is a block with an ID, and its size and the file that has its bytes.
-// Errors: as OpenBlock.
-func (d *Directory) HasBlock(id block.ID) (bytes int64, file string, err error) {
+// FindBlock returns the size of a block and the file that has its bytes. Errors: as OpenBlock.
+func (d *Directory) FindBlock(id block.ID) (bytes int64, file string, err error) {
 	if d.Manager == fileBlocks {
 		name, err := d.blockPath(id)
 		if err != nil {

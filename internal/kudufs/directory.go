@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -44,19 +43,15 @@ type Directory struct {
 	Manager string // how blocks are stored: "log" or "file"
 	Roots   []Root // sorted by path
 
-	fs            vfs.FS
-	logs          string // path of wals
-	superblocks   string // path of tablet-meta
-	consensus     string // path of consensus-meta
-	missing       []string
-	problems      []Problem
-	byDirectory   []*Root              // data directories in the order of the instance files; nil: it is missing
-	blocks        map[block.ID]*extent // of the log block manager
-	bad           map[block.ID]error   // blocks that are listed but cannot be read
-	metadataBytes int64
-
-	mu     sync.Mutex
-	closed bool
+	fs          vfs.FS
+	logs        string // path of wals
+	superblocks string // path of tablet-meta
+	consensus   string // path of consensus-meta
+	missing     []string
+	problems    []Problem
+	byDirectory []*Root              // data directories in the order of the instance files; nil: it is missing
+	blocks      map[block.ID]*extent // of the log block manager
+	bad         map[block.ID]error   // blocks that are listed but cannot be read
 }
 
 // Root is one root of a server.

@@ -2,7 +2,6 @@
 // tablets, and where the bytes of each block are.
 //
 //	d, err := kudufs.Open(vfs.OS, "/data/kudu")
-//	defer d.Close()
 //	tablets, err := d.Tablets()
 //	b, err := d.OpenBlock(id)
 //

@@ -107,9 +107,36 @@ func (d *Directory) Consensus(tablet string) (*kudupb.ConsensusMetadataPB, error
 // Voters returns the number of voters of a tablet's replicas.
 func Voters(m *kudupb.ConsensusMetadataPB) (n int) {
 	for _, p := range m.GetCommittedConfig().GetPeers() {
-		if p.GetMemberType() == int32(kudupb.RaftMemberType_VOTER) {
+		if IsVoter(p) {
 			n++
 		}
 	}
 	return n
+}
+
+// IsVoter reports whether a replica is a voter.
+func IsVoter(p *kudupb.RaftPeerPB) bool {
+	return p.GetMemberType() == int32(kudupb.RaftMemberType_VOTER)
+}
+
+// LogBytes returns the size of the files of a tablet's log, those of an unfinished recovery too.
+func (d *Directory) LogBytes(tablet string) (total int64, err error) {
+	dir, recovery := d.LogDirs(tablet)
+	for _, dir := range []string{dir, recovery} {
+		names, err := d.fs.List(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			n, err := d.sizeOf(filepath.Join(dir, name))
+			if err != nil {
+				return 0, err
+			}
+			total += n
+		}
+	}
+	return total, nil
 }

@@ -18,14 +18,5 @@ func (t *Tablet) KeyText(key []byte) string {
 	if tableSchema.Schema.SingleKey() {
 		return celltext.Printable(string(celltext.AppendJSON(nil, &tableSchema.Schema.Columns[0], cells[0])))
 	}
-	out := []byte{'{'}
-	for i, cell := range cells {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		c := &tableSchema.Schema.Columns[i]
-		out = append(celltext.AppendQuoted(out, []byte(c.Name)), ':')
-		out = celltext.AppendJSON(out, c, cell)
-	}
-	return celltext.Printable(string(append(out, '}')))
+	return celltext.Printable(string(celltext.AppendObject(nil, tableSchema.Schema.Columns[:len(cells)], cells)))
 }

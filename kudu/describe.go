@@ -1,0 +1,235 @@
+package kudu
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudufs"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Sizes are the sizes of a tablet.
+type Sizes struct {
+	RowSets  int
+	Rows     int64 // as of the newest operation; −1 if the tablet has no rows to read
+	Bytes    int64 // of the blocks that the superblock names, without orphans
+	LogBytes int64 // of the files of the log
+}
+
+// Sizes returns the sizes of a tablet. It reads the log. Errors: as Open of the tablet.
+func (d *Directory) Sizes(ctx context.Context, t *Tablet) (s Sizes, err error) {
+	if t.Err != nil {
+		return s, fmt.Errorf("kudu: %w", t.Err)
+	}
+	s = Sizes{RowSets: len(t.super.Rowsets), Rows: -1}
+	if s.LogBytes, err = d.fs.LogBytes(t.ID); err != nil {
+		return s, fmt.Errorf("kudu: %w", err)
+	}
+	for _, r := range t.super.Rowsets {
+		for _, id := range blocksOf(r) {
+			n, _, err := d.fs.FindBlock(id)
+			if err != nil {
+				return s, fmt.Errorf("kudu: tablet %s: rowset %d: %w", t.ID, r.GetId(), err)
+			}
+			s.Bytes += n
+		}
+	}
+	if !t.Readable() {
+		return s, nil
+	}
+	table, err := d.Open(ctx, t.ID)
+	if err != nil {
+		return s, err
+	}
+	s.Rows = table.LiveRows()
+	return s, table.Close()
+}
+
+// blocksOf returns the blocks of a rowset.
+func blocksOf(r *kudupb.RowSetDataPB) (ids []block.ID) {
+	add := func(b *kudupb.BlockIdPB) {
+		if b != nil {
+			ids = append(ids, block.ID(b.GetId()))
+		}
+	}
+	for _, c := range r.Columns {
+		add(c.Block)
+	}
+	add(r.BloomBlock)
+	add(r.AdhocIndexBlock)
+	for _, list := range [2][]*kudupb.DeltaDataPB{r.RedoDeltas, r.UndoDeltas} {
+		for _, b := range list {
+			add(b.Block)
+		}
+	}
+	return ids
+}
+
+// Description is what the superblocks of a table, or of one tablet, say. Its JSON is what the command
+// prints.
+type Description struct {
+	Table         string         `json:"table"`
+	TableID       string         `json:"table_id"`
+	SchemaVersion uint32         `json:"schema_version"`
+	Schema        *schema.Schema `json:"-"`
+	Server        string         `json:"server"`        // its UUID
+	Blocks        string         `json:"block_manager"` // "log" or "file"
+	HistorySec    *int32         `json:"history_sec"`   // nil: the server's default
+	Partitioning  Partitioning   `json:"partitioning"`
+	Tablets       []TabletDetail `json:"tablets"`
+}
+
+// TabletDetail describes a tablet.
+type TabletDetail struct {
+	ID              string         `json:"tablet"`
+	State           string         `json:"state"`
+	Partition       Partition      `json:"partition"`
+	DataDirectories []string       `json:"data_directories"` // UUIDs; none: all
+	Replicas        []Replica      `json:"replicas"`
+	LastMRS         int64          `json:"last_durable_mrs_id"`
+	RowSets         []RowSetDetail `json:"rowsets"`
+	Orphaned        []uint64       `json:"orphaned_blocks"`
+}
+
+// Replica is a server that has a copy of a tablet.
+type Replica struct {
+	Server string `json:"server"` // its UUID
+	Host   string `json:"host"`
+	Port   uint32 `json:"port"`
+	Voter  bool   `json:"voter"`
+}
+
+// RowSetDetail describes a rowset.
+type RowSetDetail struct {
+	ID       uint64        `json:"rowset"`
+	LiveRows *int64        `json:"live"` // in files; nil: an old server did not count
+	LastDMS  int64         `json:"last_durable_dms_id"`
+	Columns  []ColumnBlock `json:"columns"`
+	KeyIndex *BlockDetail  `json:"key_index"` // nil: the key is one column
+	Bloom    *BlockDetail  `json:"bloom"`
+	Redo     []BlockDetail `json:"redo"` // oldest first
+	Undo     []BlockDetail `json:"undo"` // newest first
+}
+
+// ColumnBlock is the block with the cells of a column.
+type ColumnBlock struct {
+	Column int32 `json:"id"`
+	BlockDetail
+}
+
+// BlockDetail describes a block.
+type BlockDetail struct {
+	ID    uint64 `json:"block"`
+	Bytes *int64 `json:"bytes"` // nil: it is missing or damaged
+	File  string `json:"file,omitempty"`
+}
+
+// Describe returns what is known of a table, with all its tablets in the directory, tombstones too, or
+// of one tablet. It reads neither rows nor logs. Errors: ErrNoTable; ErrCorrupt.
+func (d *Directory) Describe(what string) (*Description, error) {
+	var found []*Tablet
+	for i := range d.tablets {
+		t := &d.tablets[i]
+		if t.Err != nil && t.ID == what {
+			return nil, fmt.Errorf("kudu: %w", t.Err)
+		}
+		if t.Err == nil && (t.ID == what || t.Table == what) {
+			found = append(found, t)
+		}
+	}
+	if len(found) == 0 {
+		_, err := d.choose(what)
+		if err == nil {
+			err = fault.ErrNoTable
+		}
+		return nil, fmt.Errorf("kudu: %w", err)
+	}
+	last := newestSchema(found)
+	s, err := meta.SchemaFromMessage(last.super.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("kudu: tablet %s: %w", last.ID, err)
+	}
+	out := &Description{Table: last.Table, TableID: string(last.super.TableId), SchemaVersion: last.super.GetSchemaVersion(), Schema: s,
+		Server: d.fs.UUID, Blocks: d.fs.Manager, Partitioning: partitioning(last.super.PartitionSchema, s), Tablets: []TabletDetail{}}
+	if c := last.super.ExtraConfig; c != nil {
+		out.HistorySec = c.HistoryMaxAgeSec
+	}
+	for _, t := range found {
+		detail, err := d.detail(t, s)
+		if err != nil {
+			return nil, fmt.Errorf("kudu: tablet %s: %w", t.ID, err)
+		}
+		out.Tablets = append(out.Tablets, detail)
+	}
+	return out, nil
+}
+
+// newestSchema returns the tablet with the newest schema of some of a table.
+func newestSchema(tablets []*Tablet) *Tablet {
+	last := tablets[0]
+	for _, t := range tablets[1:] {
+		if t.super.GetSchemaVersion() > last.super.GetSchemaVersion() {
+			last = t
+		}
+	}
+	return last
+}
+
+func (d *Directory) detail(t *Tablet, s *schema.Schema) (TabletDetail, error) {
+	m := t.super
+	out := TabletDetail{ID: t.ID, State: t.State, Partition: partition(m, s), DataDirectories: []string{}, Replicas: []Replica{},
+		LastMRS: m.GetLastDurableMrsId(), RowSets: []RowSetDetail{}, Orphaned: []uint64{}}
+	for _, uuid := range m.GetDataDirGroup().GetUuids() {
+		out.DataDirectories = append(out.DataDirectories, string(uuid))
+	}
+	for _, b := range m.OrphanedBlocks {
+		out.Orphaned = append(out.Orphaned, b.GetId())
+	}
+	for _, r := range m.Rowsets {
+		out.RowSets = append(out.RowSets, d.rowsetDetail(r))
+	}
+	c, err := d.fs.Consensus(t.ID)
+	if err != nil {
+		d.warn(err.Error())
+		return out, nil
+	}
+	for _, p := range c.GetCommittedConfig().GetPeers() {
+		out.Replicas = append(out.Replicas, Replica{Server: string(p.PermanentUuid), Host: p.GetLastKnownAddr().GetHost(),
+			Port: p.GetLastKnownAddr().GetPort(), Voter: kudufs.IsVoter(p)})
+	}
+	return out, nil
+}
+
+func (d *Directory) rowsetDetail(r *kudupb.RowSetDataPB) RowSetDetail {
+	one := func(b *kudupb.BlockIdPB) BlockDetail {
+		out := BlockDetail{ID: b.GetId()}
+		if n, file, err := d.fs.FindBlock(block.ID(b.GetId())); err == nil {
+			out.Bytes, out.File = &n, file
+		}
+		return out
+	}
+	some := func(b *kudupb.BlockIdPB) *BlockDetail {
+		if b == nil {
+			return nil
+		}
+		detail := one(b)
+		return &detail
+	}
+	list := func(blocks []*kudupb.DeltaDataPB) []BlockDetail {
+		out := []BlockDetail{}
+		for _, b := range blocks {
+			out = append(out, one(b.Block))
+		}
+		return out
+	}
+	out := RowSetDetail{ID: r.GetId(), LiveRows: r.LiveRowCount, LastDMS: r.GetLastDurableDmsId(), Columns: []ColumnBlock{},
+		KeyIndex: some(r.AdhocIndexBlock), Bloom: some(r.BloomBlock), Redo: list(r.RedoDeltas), Undo: list(r.UndoDeltas)}
+	for _, c := range r.Columns {
+		out.Columns = append(out.Columns, ColumnBlock{Column: c.GetColumnId(), BlockDetail: one(c.Block)})
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package kudu
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/keyenc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Partitioning is how a table's rows are divided among its tablets: by hashes of columns, and by ranges
+// of the values of columns. Some ranges may have other hashes.
+type Partitioning struct {
+	Hash   []HashLevel `json:"hash"`
+	Range  []string    `json:"range"`         // names of columns; none: not by range
+	Custom int         `json:"custom_ranges"` // the number of ranges with hashes of their own
+}
+
+// HashLevel divides rows by a hash of some columns.
+type HashLevel struct {
+	Columns []string `json:"columns"`
+	Buckets int32    `json:"buckets"`
+	Seed    uint32   `json:"seed"`
+}
+
+// Partition is the part of a table's rows that a tablet has.
+type Partition struct {
+	Buckets []int32 `json:"buckets"` // one for each hash level of its range
+	// From and To are the bounds of its range, inclusive and exclusive: an object with the columns of
+	// the range, or, if they cannot be decoded, a string of hex digits. null is no bound.
+	From json.RawMessage `json:"from"`
+	To   json.RawMessage `json:"to"`
+}
+
+func partitioning(m *kudupb.PartitionSchemaPB, s *schema.Schema) Partitioning {
+	p := Partitioning{Hash: []HashLevel{}, Range: []string{}, Custom: len(m.GetCustomHashSchemaRanges())}
+	names := func(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB) []string {
+		out := []string{}
+		for _, i := range identified(columns, s) {
+			out = append(out, s.Columns[i].Name)
+		}
+		return out
+	}
+	for _, h := range m.GetHashSchema() {
+		p.Hash = append(p.Hash, HashLevel{Columns: names(h.Columns), Buckets: h.GetNumBuckets(), Seed: h.GetSeed()})
+	}
+	p.Range = append(p.Range, names(m.GetRangeSchema().GetColumns())...)
+	return p
+}
+
+// identified returns the indexes in the schema of columns. Those that the schema does not have are
+// left out.
+func identified(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, s *schema.Schema) (out []int) {
+	for _, c := range columns {
+		i := s.Index(c.GetName())
+		if c.GetName() == "" {
+			i = s.IndexID(schema.ColumnID(c.GetId()))
+		}
+		if i >= 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Partition keys are the numbers of the buckets, in 4 bytes each, big-endian, then the columns of the
+// range, encoded like a primary key. A key that ends earlier is below all that begin with it.
+const bucketBytes = 4 // file format: never change
+
+func partition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) Partition {
+	p := Partition{Buckets: append([]int32{}, m.Partition.HashBuckets...), From: json.RawMessage("null"), To: json.RawMessage("null")}
+	cols := identified(m.GetPartitionSchema().GetRangeSchema().GetColumns(), s)
+	if len(cols) == 0 || len(cols) != len(m.GetPartitionSchema().GetRangeSchema().GetColumns()) {
+		return p
+	}
+	skip := bucketBytes * len(p.Buckets)
+	bound := func(key []byte) json.RawMessage {
+		if len(key) <= skip {
+			return json.RawMessage("null")
+		}
+		return rangeBound(key[skip:], cols, s)
+	}
+	p.From = bound(m.Partition.PartitionKeyStart)
+	// The end of the last range of a bucket is the beginning of the next bucket.
+	if end := m.Partition.PartitionKeyEnd; sameBuckets(end, p.Buckets) {
+		p.To = bound(end)
+	}
+	return p
+}
+
+// sameBuckets reports whether a partition key begins with the numbers of buckets.
+func sameBuckets(key []byte, buckets []int32) bool {
+	var prefix []byte
+	for _, b := range buckets {
+		prefix = binary.BigEndian.AppendUint32(prefix, uint32(b))
+	}
+	return bytes.HasPrefix(key, prefix)
+}
+
+// rangeBound returns encoded columns of a range as JSON.
+func rangeBound(key []byte, cols []int, s *schema.Schema) json.RawMessage {
+	columns := make([]schema.Column, len(cols))
+	for i, c := range cols {
+		columns[i] = s.Columns[c]
+		columns[i].AutoIncrement = false // it need not be the last one here
+	}
+	if keys, err := schema.New(columns, len(columns)); err == nil {
+		if cells, err := keyenc.NewEncoder(keys).Decode(key); err == nil {
+			return celltext.AppendObject(nil, columns, cells)
+		}
+	}
+	return json.RawMessage(`"` + hex.EncodeToString(key) + `"`)
+}
