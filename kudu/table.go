@@ -76,16 +76,24 @@ func (t *Table) LiveRows() (n int64) {
 // defaultRetention is how long a server keeps history if the table does not say, in seconds.
 const defaultRetention = 7 * 24 * 60 * 60
 
-// KeptSince returns the time from which on the table's history is complete, as far as the directory
-// shows: the time of the newest operation less the table's retention. Reads of earlier times may lack
-// rows and changes; they give a warning.
-func (t *Table) KeptSince() mvcc.Timestamp {
-	newest, retention := mvcc.Min, int64(math.MaxInt64)
+// Newest returns the timestamp of the newest operation, as far as the directory shows.
+func (t *Table) Newest() mvcc.Timestamp {
+	newest := mvcc.Min
 	for _, tablet := range t.tablets {
 		newest = max(newest, tablet.newest)
 		for _, set := range tablet.sets {
 			newest = max(newest, set.Tracker().MaxTimestamp())
 		}
+	}
+	return newest
+}
+
+// KeptSince returns the time from which on the table's history is complete, as far as the directory
+// shows: the time of the newest operation less the table's retention. Reads of earlier times may lack
+// rows and changes; they give a warning.
+func (t *Table) KeptSince() mvcc.Timestamp {
+	newest, retention := t.Newest(), int64(math.MaxInt64)
+	for _, tablet := range t.tablets {
 		seconds := int64(defaultRetention)
 		if c := tablet.super.ExtraConfig; c != nil && c.HistoryMaxAgeSec != nil {
 			seconds = int64(c.GetHistoryMaxAgeSec())

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cli"
+	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
 // exampleFiles are the files in the directory in which the help's examples run.
@@ -41,6 +43,13 @@ func TestHelpExamples(t *testing.T) {
 	}
 	must(t, nil, "hfile", "write", "--like", "hbase", "--entries", filepath.Join(ground, "cells.jsonl"), filepath.Join(ground, "cells.hfile"))
 	must(t, strings.NewReader(`{"city":"Oslo","n":1}`), "carbondata", "write", "--schema", filepath.Join(ground, "columns.jsonl"), "--values", "-", filepath.Join(ground, "C"))
+	corpus := corpustest.Dir(t)
+	if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(corpus, "golden", "kudu", "merge-compacted", "fs.tar.gz"), "-C", ground).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.Rename(filepath.Join(ground, "ts"), filepath.Join(ground, "K")); err != nil {
+		t.Fatal(err)
+	}
 	for verb, example := range cli.Examples() {
 		t.Run(verb, func(t *testing.T) {
 			if example == "" {

@@ -88,8 +88,10 @@ func completeArgs(arguments []string) completer {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		switch strings.Trim(arguments[len(args)], "[]") {
-		case "DIR":
+		case "DIR", "FS":
 			return nil, cobra.ShellCompDirectiveFilterDirs
+		case "WHAT":
+			return kuduNames(args), cobra.ShellCompDirectiveNoFileComp
 		case "NAME":
 			return tableNames(args), cobra.ShellCompDirectiveNoFileComp
 		case "FILE", "KEYS", "LAYOUT", "OUT", "PATH", "SPEC":
@@ -162,6 +164,8 @@ func nounCompleters(noun string) map[string]completer {
 	switch noun {
 	case "kv":
 		return map[string]completer{"from": words(), "to": words(), "prefix": words(), "ttl": words("90s", "1h", "7d"), "bucket": completeBucket, "input-format": words(nearest.Keys(kvFormats)...)}
+	case "kudu":
+		return map[string]completer{"columns": completeKudu(someColumns), "where": completeKudu(testedColumn)}
 	case "carbondata":
 		return map[string]completer{"columns": completeCarbon(someColumns), "where": completeCarbon(testedColumn), "filter-json": words()}
 	case "hfile":

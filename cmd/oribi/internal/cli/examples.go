@@ -1,8 +1,8 @@
 package cli
 
 // examples are the commands that the help of each verb shows, one sh command each. They run in a
-// directory with a store S made by "oribi demo S", a schema file, rows to apply, and a folder F
-// with the table's rowsets as loose files. A test runs them there.
+// directory with a store S made by "oribi demo S", a schema file, rows to apply, a folder F
+// with the table's rowsets as loose files, and the directory K of a Kudu server. A test runs them there.
 var examples = map[string]string{
 	"oribi store init":        `oribi store init NEW --history 7d`,
 	"oribi store info":        `oribi store info S`,
@@ -55,6 +55,11 @@ var examples = map[string]string{
 	"oribi hfile probe":       `echo '{"row":"row2"}' | oribi hfile probe cells.hfile -`,
 	"oribi hfile verify":      `oribi hfile verify cells.hfile`,
 	"oribi hfile write":       `oribi hfile write --like hbase --entries cells.jsonl --bloom ROW NEW.hfile`,
+	"oribi kudu list":         `oribi kudu list K --format table`,
+	"oribi kudu describe":     `oribi kudu describe K t`,
+	"oribi kudu scan":         `oribi kudu scan K t --columns key,n --where "n > 50" --limit 5`,
+	"oribi kudu diff":         `oribi kudu diff K t --from 2026-11-20 --to latest | head -3`,
+	"oribi kudu history":      `oribi kudu history K t row00004`,
 	"oribi carbondata info":   `oribi carbondata info C --format table`,
 	"oribi carbondata schema": `oribi carbondata schema C`,
 	"oribi carbondata dump":   `oribi carbondata dump C --columns city,n --limit 1 --format table`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -112,14 +113,15 @@ func (a *app) tableHistory() *cobra.Command {
 			if err != nil {
 				return usage(fmt.Errorf("key: %w", err))
 			}
-			return a.history(cmd.Context(), t, s, key, form)
+			return a.printVersions(form, s, t.History(cmd.Context(), key))
 		})
 	})
 	formatFlag(c, &format)
 	return c
 }
 
-func (a *app) history(ctx context.Context, t *oribi.Table, s *schema.Schema, key [][]byte, form output.Format) error {
+// printVersions prints the versions of a row.
+func (a *app) printVersions(form output.Format, s *schema.Schema, versions iter.Seq2[oribi.Version, error]) error {
 	groups := []output.Group{{Columns: nullable([]schema.Column{{Name: "ts", Type: schema.String}}), Raw: true}}
 	clock := form == output.Table
 	if clock {
@@ -130,7 +132,7 @@ func (a *app) history(ctx context.Context, t *oribi.Table, s *schema.Schema, key
 		output.Group{Name: "row", Columns: nullable(s.Columns)},
 	))
 	some := false
-	for v, err := range t.History(ctx, key) {
+	for v, err := range versions {
 		if err != nil {
 			return r.end(some, err)
 		}

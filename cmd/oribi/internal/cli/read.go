@@ -103,6 +103,13 @@ func (a *app) tableScan() *cobra.Command {
 	})
 	formatFlag(c, &format)
 	asOfFlag(c, &f.asOf)
+	f.add(c)
+	explainFlag(c, &f.explain)
+	return c
+}
+
+// add adds the flags that every scan has.
+func (f *selectFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns to print, in this order (default: all)")
 	whereFlag(c, &f.where)
 	c.Flags().StringVar(&f.from, "from-key", "", "first key, as JSON; for a compound key its first columns are enough")
@@ -110,8 +117,20 @@ func (a *app) tableScan() *cobra.Command {
 	c.Flags().StringVar(&f.order, "order", "key", "key, or any, which is faster")
 	c.Flags().BoolVar(&f.reverse, "reverse", false, "print the rows in descending key order; --limit takes the last ones")
 	c.Flags().Int64Var(&f.limit, "limit", 0, "maximum number of rows to print")
-	explainFlag(c, &f.explain)
-	return c
+}
+
+// check checks what does not depend on the table.
+func (f *selectFlags) check(cmd *cobra.Command) error {
+	if f.order != "key" && f.order != "any" {
+		return usage(fmt.Errorf("--order: want key or any, not %q", f.order))
+	}
+	if f.reverse && f.order == "any" {
+		return usage(errors.New("--reverse is for --order key"))
+	}
+	if cmd.Flags().Changed("limit") && f.limit < 1 {
+		return usage(fmt.Errorf("--limit: want at least 1, not %d", f.limit))
+	}
+	return nil
 }
 
 // scan runs "table scan". It checks all that does not depend on the table before it opens the
@@ -125,17 +144,10 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 	if err != nil {
 		return err
 	}
-	changed := cmd.Flags().Changed
-	if f.order != "key" && f.order != "any" {
-		return usage(fmt.Errorf("--order: want key or any, not %q", f.order))
+	if err := f.check(cmd); err != nil {
+		return err
 	}
-	if f.reverse && f.order == "any" {
-		return usage(errors.New("--reverse is for --order key"))
-	}
-	if changed("limit") && f.limit < 1 {
-		return usage(fmt.Errorf("--limit: want at least 1, not %d", f.limit))
-	}
-	ctx := cmd.Context()
+	changed, ctx := cmd.Flags().Changed, cmd.Context()
 	return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
 		s := t.Schema()
 		columns, err := chosen(s, "columns", f.columns, changed("columns"))

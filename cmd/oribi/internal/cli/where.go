@@ -18,7 +18,15 @@ func whereFlag(c *cobra.Command, list *[]string) {
 
 // whereOption returns the option for expressions, all of which must hold.
 func whereOption(s *schema.Schema, expressions []string) (oribi.CountOption, error) {
-	var all []oribi.Predicate
+	all, err := whereAll(s, expressions)
+	if err != nil {
+		return nil, err
+	}
+	return oribi.Where(all...), nil
+}
+
+// whereAll returns the predicates that expressions stand for.
+func whereAll(s *schema.Schema, expressions []string) (all []oribi.Predicate, err error) {
 	for _, expression := range expressions {
 		e, err := where.Parse(s.Columns, expression)
 		if err != nil {
@@ -26,7 +34,7 @@ func whereOption(s *schema.Schema, expressions []string) (oribi.CountOption, err
 		}
 		all = append(all, predicate(e))
 	}
-	return oribi.Where(all...), nil
+	return all, nil
 }
 
 var comparisons = map[where.Op]func(column string, value any) oribi.Predicate{where.Eq: oribi.Eq, where.Ne: oribi.Ne, where.Lt: oribi.Lt,

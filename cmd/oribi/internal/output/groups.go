@@ -16,6 +16,7 @@ type Group struct {
 	Name    string // empty: the columns have no prefix
 	Columns []schema.Column
 	Raw     bool // text columns contain JSON values, such as numbers
+	Omit    bool // JSON has no member of the group's name where it would be null
 }
 
 // Flat returns the columns of all groups in order, which the batches for a writer of groups have.
@@ -69,6 +70,9 @@ func (r *jsonGroups) row(dst []byte, vectors []*batch.Vector, i int) []byte {
 		if g.Name == "" {
 			dst = appendMembers(dst, &g, cells, i, before)
 			before = ','
+			continue
+		}
+		if g.Omit && cells[0].IsNull(i) {
 			continue
 		}
 		dst = append(celltext.AppendQuoted(append(dst, before), []byte(g.Name)), ':')

@@ -26,15 +26,21 @@ func Append(dst []byte, t *Table) []byte {
 	if t.Expires.Column != "" {
 		dst = t.Expires.append(append(dst, `,"expires":`...))
 	}
-	dst = append(dst, `,"columns":[`...)
-	for i := range t.Columns {
+	dst = append(dst, `,"columns":`...)
+	return append(AppendColumns(dst, t.Columns, t.Keys), '}')
+}
+
+// AppendColumns appends an array of columns with their IDs, of which the first keys are in the key.
+func AppendColumns(dst []byte, columns []schema.Column, keys int) []byte {
+	dst = append(dst, '[')
+	for i := range columns {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = strconv.AppendInt(append(dst, `{"id":`...), int64(t.Columns[i].ID), 10)
-		dst = appendColumn(append(dst, ','), &t.Columns[i], i < t.Keys)
+		dst = strconv.AppendInt(append(dst, `{"id":`...), int64(columns[i].ID), 10)
+		dst = appendColumn(append(dst, ','), &columns[i], i < keys)
 	}
-	return append(dst, "]}"...)
+	return append(dst, ']')
 }
 
 // AppendSchema appends the schema file of a table that does not exist yet, one column per line,
