@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/rowunion"
+	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -123,7 +124,7 @@ func (t *Table) warnOld(snap mvcc.Snapshot) {
 // for which the filter can be true. The caller closes the iterator. Errors: those of scan.NewRequest.
 func (t *Table) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	o.Schema = t.Schema
-	o.BoundByFilter(t.Schema, t.tablets[0].encoder)
+	o.BoundByFilter(t.Schema, keyenc.NewEncoder(t.Schema))
 	r, err := scan.NewRequest(o)
 	if err != nil {
 		return nil, fmt.Errorf("kudu: table %q: %w", t.Name, err)

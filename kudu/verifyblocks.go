@@ -93,7 +93,7 @@ func (v *verifier) block(t *Tablet, what string, id block.ID, check func(src blo
 		return false, nil
 	}
 	v.named[id] = fmt.Sprintf("tablet %s, %s", t.ID, what)
-	if _, file, err := v.d.fs.HasBlock(id); file != "" && err == nil {
+	if _, file, err := v.d.fs.FindBlock(id); file != "" && err == nil {
 		f.File = file
 	}
 	src, err := v.d.fs.OpenBlock(id)
