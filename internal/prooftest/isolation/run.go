@@ -25,11 +25,12 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// yielding is a context that lets other goroutines run when it is asked for its error, which a
+// Yielding is a context that lets other goroutines run when it is asked for its error, which a
 // commit does between its steps.
-type yielding struct{ context.Context }
+type Yielding struct{ context.Context }
 
-func (c yielding) Err() error {
+// Err returns the error of the context after other goroutines had time to run.
+func (c Yielding) Err() error {
 	for range 4 {
 		runtime.Gosched()
 	}
@@ -141,7 +142,7 @@ func (r *run) job(rng *rand.Rand) (err error) {
 // transaction runs one transaction of a few operations and records it if it commits.
 func (r *run) transaction(rng *rand.Rand) error {
 	t := transaction{begin: r.clock.Add(1), adds: map[element]int{}, append: map[element]int{}}
-	tx, err := r.store.Begin(yielding{context.Background()})
+	tx, err := r.store.Begin(Yielding{context.Background()})
 	if err != nil {
 		return err
 	}
