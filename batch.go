@@ -102,6 +102,8 @@ type tableOps struct {
 	value  []byte // bytes of fixed-width cells while a row is made
 
 	byKey   map[string][]int32 // operations on a key, of ops[:indexed]; nil until the first Get
+	keys    []string           // those of byKey
+	sorted  int                // how many keys there were when they were sorted
 	indexed int
 }
 
@@ -130,7 +132,7 @@ func (b *Batch) Reset() {
 	for _, p := range b.tables {
 		clear(p.ops)
 		p.schema, p.ops, p.buf = nil, p.ops[:0], p.buf[:0]
-		p.byKey, p.indexed = nil, 0
+		p.unindex()
 	}
 	if len(b.tables) > 8 {
 		b.tables = nil

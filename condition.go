@@ -155,9 +155,14 @@ func (b *Batch) after(t *Table, v *view, key []byte, cells [][]byte) ([][]byte, 
 	return cells, nil
 }
 
-// on returns the indexes of the operations on a key, in their order. The first call builds the map
-// that finds them.
+// on returns the indexes of the operations on a key, in their order.
 func (p *tableOps) on(key []byte) []int32 {
+	p.index()
+	return p.byKey[string(key)]
+}
+
+// index completes the map that finds the operations on a key.
+func (p *tableOps) index() {
 	if p.byKey == nil {
 		p.byKey = map[string][]int32{}
 	}
@@ -166,9 +171,31 @@ func (p *tableOps) on(key []byte) []int32 {
 			continue // Commit completes its key
 		}
 		k := string(p.ops[p.indexed].Key)
-		p.byKey[k] = append(p.byKey[k], int32(p.indexed))
+		on := p.byKey[k]
+		if on == nil {
+			p.keys = append(p.keys, k)
+		}
+		p.byKey[k] = append(on, int32(p.indexed))
 	}
-	return p.byKey[string(key)]
+}
+
+// unindex removes the map.
+func (p *tableOps) unindex() { p.byKey, p.keys, p.sorted, p.indexed = nil, nil, 0, 0 }
+
+// keysIn returns a copy of the keys of the operations in a range of encoded keys, in order. A nil
+// upper bound is none.
+func (p *tableOps) keysIn(lower, upper []byte) []string {
+	p.index()
+	if p.sorted < len(p.keys) {
+		slices.Sort(p.keys)
+		p.sorted = len(p.keys)
+	}
+	from, _ := slices.BinarySearch(p.keys, string(lower))
+	to := len(p.keys)
+	if upper != nil {
+		to, _ = slices.BinarySearch(p.keys, string(upper))
+	}
+	return slices.Clone(p.keys[from:max(from, to)])
 }
 
 // Refused returns the rows that the last Commit with AllowPartial left out, in their order in the

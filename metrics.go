@@ -91,8 +91,8 @@ type LogMetrics struct {
 	Syncs        int64 // of its files, except those at the end of a segment
 }
 
-// MemoryMetrics is the memory of a store by use, in bytes. Writers wait while Rows, Changes and
-// Compactions together are above half of Limit.
+// MemoryMetrics is the memory of a store by use, in bytes. Writers wait while Rows, Changes,
+// Compactions and Transactions together are above half of Limit, and rows can be flushed.
 type MemoryMetrics struct {
 	Limit       int64 // Options.MemoryLimit
 	Rows        int64 // not yet flushed
@@ -101,6 +101,8 @@ type MemoryMetrics struct {
 	Scans       int64 // of goroutines of scans with Workers
 	Reads       int64 // of blocks that are being read, at most a sixteenth of Limit or one block
 	Cache       int64 // of cblocks, decoded chunks and rows
+
+	Transactions int64 // what open transactions have read and written, at most a quarter of Limit
 }
 
 // CacheMetrics describes the cache of cblocks, decoded chunks and rows. Its size is
@@ -228,7 +230,7 @@ func (s *Store) Metrics() (Metrics, error) {
 	}
 	used := s.budget.UsedBy
 	m.Memory = MemoryMetrics{Limit: s.opts.MemoryLimit, Rows: used(budget.MemRowSet), Changes: used(budget.Delta),
-		Compactions: used(budget.Compaction), Scans: used(budget.Scan), Reads: s.reads.Used(), Cache: s.cache.Used()}
+		Compactions: used(budget.Compaction), Scans: used(budget.Scan), Reads: s.reads.Used(), Cache: s.cache.Used(), Transactions: used(budget.Transaction)}
 	m.Cache = CacheMetrics{Limit: s.cache.Limit()}
 	m.Cache.Hits, m.Cache.Misses = s.cache.Lookups()
 	m.Stalls = StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(), Duration: time.Duration(c.stallTime.Load())}

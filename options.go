@@ -44,7 +44,7 @@ type Options struct {
 	ErrorIfExists bool
 
 	// MemoryLimit bounds the memory of the store, in bytes: rows not yet flushed, cache, compaction
-	// buffers, metadata. Default 256 MiB, at least 16 MiB.
+	// buffers, transactions, metadata. Default 256 MiB, at least 16 MiB.
 	MemoryLimit int64
 	// ReadAheadBytes makes Open read all files of tables before it returns, if they have at most so
 	// many bytes, so that the first reads find them in the system's memory. That takes as long as

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -40,18 +40,19 @@ import (
 //		return rows.Upsert(a)
 //	})
 //
-// A transaction must be used by one goroutine at a time. Its writes take memory until it ends, up to
-// the limit of a write batch, and so does what it has read.
+// A transaction must be used by one goroutine at a time. Its writes and the keys that it has read take
+// memory until it ends. All open transactions together may have a quarter of Options.MemoryLimit, or
+// 256 MiB if that is less; more is refused with ErrBatchTooLarge.
 type Tx struct {
 	store    *Store
 	ctx      context.Context
 	snapshot *Snapshot
 	batch    *Batch
-	written  map[*Table]*writtenKeys
 	reads    conflict.ReadSet
 	checked  mvcc.Timestamp // nothing in reads has changed up to here
 	until    mvcc.Timestamp // as of here, or later, a row that was read is expired
 	scans    []*trackedScan // those that run over rows that expire
+	reserved int64          // memory that is counted in the store's budget
 	recorded bool           // the store records changes for the transaction
 	ended    bool
 }
@@ -79,7 +80,7 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		return nil, err
 	}
 	defer s.leave()
-	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), written: map[*Table]*writtenKeys{}, until: mvcc.Max}
+	tx := &Tx{store: s, ctx: ctx, batch: s.NewBatch(), until: mvcc.Max}
 	from, recorded, err := s.record()
 	if err != nil {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
@@ -174,7 +175,9 @@ func (tx *Tx) end() {
 	if tx.snapshot != nil {
 		tx.snapshot.Close()
 	}
-	tx.batch, tx.written = nil, nil
+	tx.batch, tx.reads = nil, conflict.ReadSet{}
+	tx.store.budget.Release(budget.Transaction, tx.reserved)
+	tx.reserved = 0
 	if tx.recorded {
 		tx.store.endRecord()
 	}
@@ -187,15 +190,30 @@ func (tx *Tx) ready(t *Table) error {
 		return callErr("", ErrTxEnded)
 	case t == nil || t.store != tx.store:
 		return fmt.Errorf("oribi: the table belongs to another store: %w", fault.ErrNoTable)
-	case tx.reads.Bytes() > tx.store.batchLimit():
-		return fmt.Errorf("oribi: what the transaction has read takes %d bytes, limit %d: %w", tx.reads.Bytes(), tx.store.batchLimit(), fault.ErrBatchTooLarge)
+	}
+	return tx.count()
+}
+
+// opMemory is about the memory of an operation and its place in the index of keys, besides its key
+// and its cells.
+const opMemory = 320
+
+// count counts the memory of the transaction in the store's budget. Errors: ErrBatchTooLarge if all
+// transactions together take more than they may.
+func (tx *Tx) count() error {
+	s := tx.store
+	size := tx.reads.Bytes() + tx.batch.bytes + int64(tx.batch.n)*opMemory
+	s.budget.Reserve(budget.Transaction, size-tx.reserved)
+	tx.reserved = size
+	if all, limit := s.budget.UsedBy(budget.Transaction), s.batchLimit(); all > limit {
+		return fmt.Errorf("oribi: open transactions have read and written %d bytes, this one %d of them, limit %d: %w", all, size, limit, fault.ErrBatchTooLarge)
 	}
 	return nil
 }
 
 // Get reads a row, as Table.Get does. It does not see rows whose key contains an auto-incrementing
-// column that Commit has yet to assign. Errors: ErrTxEnded; ErrBatchTooLarge if the transaction has
-// read too much; those of Table.Get.
+// column that Commit has yet to assign. Errors: ErrTxEnded; ErrBatchTooLarge if the
+// transactions have read and written too much; those of Table.Get.
 func (tx *Tx) Get(t *Table, key any, opts ...ColumnsOption) (Row, error) {
 	o := collect(opts)
 	var row Row
@@ -238,6 +256,9 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 		return err
 	}
 	tx.reads.AddKey(t.tab.Number, encoded)
+	if err := tx.count(); err != nil {
+		return err
+	}
 	if !tx.wrote(t, encoded) {
 		cells, until, ok, err := v.GetUntil(encoded, cols, nil)
 		switch {
@@ -266,8 +287,18 @@ func (tx *Tx) get(t *Table, key any, o *readOptions, found func(v *view, cols []
 
 // wrote reports whether the transaction has written the row with an encoded key.
 func (tx *Tx) wrote(t *Table, key []byte) bool {
-	w := tx.written[t]
-	return w != nil && w.has[string(key)]
+	p := tx.ops(t)
+	return p != nil && len(p.on(key)) > 0
+}
+
+// ops returns the transaction's operations on a table, nil if there are none.
+func (tx *Tx) ops(t *Table) *tableOps {
+	for _, p := range tx.batch.tables {
+		if p.table == t {
+			return p
+		}
+	}
+	return nil
 }
 
 // row returns all cells of a row with the transaction's own writes applied; nil if there is no row.
@@ -329,8 +360,8 @@ func (tx *Tx) add(t *Table, fill func()) error {
 	if re := (*RowError)(nil); errors.As(err, &re) {
 		re.Row -= n // a row of this call, not of the write batch
 	}
-	if limit := tx.store.batchLimit(); err == nil && b.bytes > limit {
-		err = fmt.Errorf("oribi: transaction of %d bytes, limit %d: %w", b.bytes, limit, fault.ErrBatchTooLarge)
+	if err == nil {
+		err = tx.count()
 	}
 	if err == nil {
 		err = tx.decide(t, p, ops)
@@ -339,19 +370,10 @@ func (tx *Tx) add(t *Table, fill func()) error {
 		clear(p.ops[ops:])
 		p.ops, b.n, b.bytes, b.refused, b.err = p.ops[:ops], n, size, b.refused[:refused], nil
 		if p.indexed > ops { // only if one of several operations was refused
-			p.byKey, p.indexed = nil, 0
+			p.unindex()
 		}
-		return err
 	}
-	w := tx.written[t]
-	if w == nil {
-		w = &writtenKeys{has: map[string]bool{}}
-		tx.written[t] = w
-	}
-	for i := range p.ops[ops:] {
-		w.add(p.ops[ops+i].Key)
-	}
-	return nil
+	return err
 }
 
 // decide tests whether the operations p.ops[from:] are refused in the state that the transaction
@@ -406,32 +428,4 @@ func blind(op *tablet.Op, s *schema.Schema) bool {
 		}
 	}
 	return op.Kind == tablet.Upsert
-}
-
-// writtenKeys are the encoded keys of the rows of a table that a transaction has written.
-type writtenKeys struct {
-	has    map[string]bool
-	keys   []string // all of them
-	sorted int      // how many keys were added when keys was sorted
-}
-
-func (w *writtenKeys) add(key []byte) {
-	if k := string(key); !w.has[k] {
-		w.has[k] = true
-		w.keys = append(w.keys, k)
-	}
-}
-
-// in returns a copy of the keys in a range of encoded keys, in order. A nil upper bound is none.
-func (w *writtenKeys) in(lower, upper []byte) []string {
-	if w.sorted < len(w.keys) {
-		slices.Sort(w.keys)
-		w.sorted = len(w.keys)
-	}
-	from, _ := slices.BinarySearch(w.keys, string(lower))
-	to := len(w.keys)
-	if upper != nil {
-		to, _ = slices.BinarySearch(w.keys, string(upper))
-	}
-	return slices.Clone(w.keys[from:max(from, to)])
 }

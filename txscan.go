@@ -28,8 +28,8 @@ func (tx *Tx) newScan(t *Table) *Scan { return &Scan{t: t, ctx: tx.ctx, rows: tr
 func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 	t := sc.t
 	var own []string
-	if w := tx.written[t]; w != nil {
-		own = w.in(o.Lower, o.Upper)
+	if p := tx.ops(t); p != nil {
+		own = p.keysIn(o.Lower, o.Upper)
 	}
 	if o.Descending {
 		slices.Reverse(own)

@@ -20,13 +20,14 @@ type Kind uint8
 
 // The kinds.
 const (
-	MemRowSet  Kind = iota // rows not yet flushed
-	Delta                  // changes not yet flushed to rows on disk
-	Cache                  // cblocks and decoded chunks that could be read again
-	Compaction             // buffers of flushes and compactions
-	Scan                   // goroutines of scans
-	Metadata               // indexes in memory, footers, Pebble
-	Kinds                  // count of the kinds
+	MemRowSet   Kind = iota // rows not yet flushed
+	Delta                   // changes not yet flushed to rows on disk
+	Cache                   // cblocks and decoded chunks that could be read again
+	Compaction              // buffers of flushes and compactions
+	Scan                    // goroutines of scans
+	Transaction             // what open transactions have read and written
+	Metadata                // indexes in memory, footers, Pebble
+	Kinds                   // count of the kinds
 )
 
 func (k Kind) String() string {
@@ -41,6 +42,8 @@ func (k Kind) String() string {
 		return "compaction"
 	case Scan:
 		return "scan"
+	case Transaction:
+		return "transaction"
 	case Metadata:
 		return "metadata"
 	}
