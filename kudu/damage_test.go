@@ -167,12 +167,7 @@ func verifyAndCount(t *testing.T, fsys *vfs.Mem) (findings []string, rows map[st
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	err = dir.Verify(t.Context(), func(f Finding) {
-		findings = append(findings, fmt.Sprintf("%s: %s %d block %d: %s", f.Tablet, f.File, f.Offset, f.Block, f.Problem))
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	findings = verify(t, dir)
 	rows = map[string]int{}
 	for _, tablet := range dir.Tablets() {
 		if tablet.Err == nil && !tablet.Readable() {
@@ -190,6 +185,18 @@ func verifyAndCount(t *testing.T, fsys *vfs.Mem) (findings []string, rows map[st
 		}
 	}
 	return findings, rows
+}
+
+// verify returns what Verify finds.
+func verify(t *testing.T, d *Directory) (findings []string) {
+	t.Helper()
+	err := d.Verify(t.Context(), func(f Finding) {
+		findings = append(findings, fmt.Sprintf("%s: %s %d block %d: %s", f.Tablet, f.File, f.Offset, f.Block, f.Problem))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return findings
 }
 
 func countRows(table *Table) (n int, err error) {
