@@ -60,6 +60,7 @@ var examples = map[string]string{
 	"oribi kudu scan":         `oribi kudu scan K t --columns key,n --where "n > 50" --limit 5`,
 	"oribi kudu diff":         `oribi kudu diff K t --from 2026-11-20 --to latest | head -3`,
 	"oribi kudu history":      `oribi kudu history K t row00004`,
+	"oribi kudu verify":       `oribi kudu verify K`,
 	"oribi carbondata info":   `oribi carbondata info C --format table`,
 	"oribi carbondata schema": `oribi carbondata schema C`,
 	"oribi carbondata dump":   `oribi carbondata dump C --columns city,n --limit 1 --format table`,
