@@ -1,13 +1,10 @@
 package kudu
 
 import (
-	"archive/tar"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,35 +61,24 @@ func (c *goldenCase) unpack(t testing.TB) *vfs.Mem {
 	if err := fsys.Mkdir("/fs"); err != nil {
 		t.Fatal(err)
 	}
-	r := tar.NewReader(bytes.NewReader(corpustest.Read(t, filepath.Join(c.dir, "fs.tar.gz"))))
-	for {
-		h, err := r.Next()
-		if err == io.EOF {
-			return fsys
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Join("/fs", h.Name)
-		if h.Typeflag == tar.TypeDir {
+	for _, file := range corpustest.Archive(t, filepath.Join(c.dir, "fs.tar.gz")) {
+		name := filepath.Join("/fs", file.Name)
+		if file.Content == nil {
 			if err := fsys.Mkdir(name); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
-		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
 		f, err := fsys.Create(name)
 		if err == nil {
-			_, err = f.WriteAt(content, 0)
+			_, err = f.WriteAt(file.Content, 0)
 			f.Close()
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	return fsys
 }
 
 // open opens the case's directories.
