@@ -127,6 +127,42 @@ func TestSubscriptionAfterSchemaChanges(t *testing.T) {
 	}
 }
 
+// A table is truncated, restored, renamed, and another one is dropped, after a subscription has read
+// the first batch. It goes on as one does that begins later and reads everything from history.
+func TestSubscriptionAmongBulkWritesAndRenames(t *testing.T) {
+	ctx := t.Context()
+	store, table := txStore(t)
+	other := numbersTable(t, store, "other")
+	from := put(t, store, table, map[int64]int64{1: 1}) - 1
+	next, stop := iter.Pull2(store.Subscribe(ctx, from))
+	defer stop()
+	pull := func(want ...string) {
+		t.Helper()
+		if b, err, ok := next(); !ok || err != nil || !slices.Equal(eventsOf(b), want) {
+			t.Fatalf("%+v, %v, want %q", b, err, want)
+		}
+	}
+	pull("numbers 1: none, 1")
+	then := put(t, store, table, map[int64]int64{1: 2, 2: 2})
+	put(t, store, other, map[int64]int64{1: 7})
+	_, truncated := table.Truncate(ctx)
+	_, restored := table.RestoreTo(ctx, then)
+	if err := errors.Join(truncated, restored, table.Rename(ctx, "renamed"), table.Compact(ctx), store.DropTable("other")); err != nil {
+		t.Fatal(err)
+	}
+	until := put(t, store, table, map[int64]int64{2: 3})
+	rest := [][]string{{"renamed 1: 1, 2", "renamed 2: none, 2"}, {"renamed 1: 2, none", "renamed 2: 2, none"},
+		{"renamed 1: none, 2", "renamed 2: none, 2"}, {"renamed 2: 2, 3"}}
+	all := []string{"renamed 1: none, 1"}
+	for _, events := range rest {
+		pull(events...)
+		all = append(all, events...)
+	}
+	if got := eventsUntil(t, store, from, until); !slices.Equal(got, all) {
+		t.Errorf("events %q, want %q", got, all)
+	}
+}
+
 // Rows that expire make no events.
 func TestSubscriptionIgnoresExpiry(t *testing.T) {
 	w := newFakeWall()
