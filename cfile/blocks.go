@@ -209,6 +209,26 @@ func (r *Reader) CachedBlock(p BlockPointer) (v any, ok bool) {
 	return r.cache.Get(cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw})
 }
 
+// KeepDerived adds to the cache what a caller has derived from the file, with its size in bytes. kind
+// says what it is, and is small; number, which part of the file it is about. It does nothing without
+// a cache, which may also decline the value.
+func (r *Reader) KeepDerived(kind, number uint32, v any, bytes int64) {
+	if r.cache != nil {
+		r.cache.Put(cache.Key{Block: r.id, Offset: uint64(number), Part: partDerived - kind}, v, bytes)
+	}
+}
+
+// Derived returns a value of KeepDerived; ok is false if the cache does not have it.
+func (r *Reader) Derived(kind, number uint32) (v any, ok bool) {
+	if r.cache == nil {
+		return nil, false
+	}
+	return r.cache.Get(cache.Key{Block: r.id, Offset: uint64(number), Part: partDerived - kind})
+}
+
+// Cached reports whether the file has a cache.
+func (r *Reader) Cached() bool { return r.cache != nil }
+
 // rawBytes is the approximate size of a parsed raw cblock, apart from its payload.
 const rawBytes = 64
 

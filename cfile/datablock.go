@@ -54,6 +54,7 @@ const (
 	// Package rowset has the two numbers between.
 	partNode     = 1<<32 - 4 // *node
 	partOrdinals = 1<<32 - 5 // *ordinalIndex
+	partDerived  = 1<<32 - 6 // of KeepDerived, kind 0; the kinds after it have the parts before it
 )
 
 // readData reads and parses data cblock i, which is at p. If s is nil, the result may be kept;

@@ -7,9 +7,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -21,6 +19,7 @@ type File struct {
 	cells *cfile.Reader
 	stats Stats
 	size  int64
+	long  bool // changes are long, and there is a cache to keep them: see longCell
 
 	bounds atomic.Pointer[[]cblockBounds] // of the data cblocks; nil before the first read
 }
@@ -50,6 +49,7 @@ func OpenFile(src block.Source, o cfile.ReaderOptions) (*File, error) {
 	if f.stats, err = decodeStats(message); err != nil {
 		return nil, fmt.Errorf("delta: block %d: %w", f.ID, err)
 	}
+	f.long = f.cells.Cached() && f.Len() > 0 && f.size/f.Len() >= longCell
 	return f, nil
 }
 
@@ -90,116 +90,4 @@ func (f *File) block(i int, s *schema.Schema, lender *blockLender) (*deltaBlock,
 		return nil, f.damaged(err)
 	}
 	return b, nil
-}
-
-// rowBack calls use for the changes of one row that apply to snap, in reverse order of application,
-// until use returns false or there are no more. Otherwise it reads only the keys that the search
-// needs. Lists are checked against s and never overwritten. Errors: ErrCorrupt.
-func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
-	p := position{f, row, snap, undo}
-	at, err := p.block()
-	for ; at >= 0 && err == nil; at-- {
-		var b cfile.Cells
-		if b, err = f.cells.DataBlock(at); err != nil {
-			break
-		}
-		var k int
-		k, err = p.end(b)
-		for k--; k >= 0 && err == nil; k-- {
-			var d change.Delta
-			if d, err = deltaAt(b, k); err != nil {
-				break
-			}
-			if d.Row != row {
-				return nil
-			}
-			if err = d.List.Check(s); err == nil && applies(d.TS, snap, undo) && !use(d) {
-				return nil
-			}
-		}
-	}
-	if err != nil {
-		return f.damaged(err)
-	}
-	return nil
-}
-
-func deltaAt(b cfile.Cells, i int) (change.Delta, error) {
-	cell, err := b.Cell(i)
-	if err != nil {
-		return change.Delta{}, err
-	}
-	return parseDelta(cell)
-}
-
-// position is the end of the changes of a row that apply to a snapshot. In a file of redos and in
-// one of undos, the changes that do not apply come after those that do.
-type position struct {
-	f    *File
-	row  uint32
-	snap mvcc.Snapshot
-	undo bool
-}
-
-// precedes reports whether the position is before cell i.
-func (p *position) precedes(b cfile.Cells, i int) (bool, error) {
-	cell, err := b.Cell(i)
-	if err != nil {
-		return false, err
-	}
-	row, ts, _, err := parseKey(cell)
-	return row > p.row || row == p.row && !applies(ts, p.snap, p.undo), err
-}
-
-// end returns the position in a cblock.
-func (p *position) end(b cfile.Cells) (int, error) {
-	lo, hi := 0, b.Len()
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		behind, err := p.precedes(b, mid)
-		if err != nil {
-			return 0, err
-		}
-		if behind {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	return lo, nil
-}
-
-// block returns the number of the cblock with the last change before the position, −1 if there is
-// none. The index alone cannot find it, since the keys of undos descend within a row.
-func (p *position) block() (int, error) {
-	var buf [keyBytes]byte
-	hi, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Max))
-	if hi <= 0 || err != nil {
-		return hi, err
-	}
-	behind, err := p.begins(hi)
-	if !behind || err != nil {
-		return hi, err
-	}
-	// The row begins in cblock lo or in the next one, and all cblocks from there to hi begin with
-	// it.
-	lo, err := p.f.cells.FindData(appendKey(buf[:0], p.row, mvcc.Min))
-	for lo = max(lo, 0); hi-lo > 1 && err == nil; {
-		mid := int(uint(lo+hi) >> 1)
-		if behind, err = p.begins(mid); behind {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return min(lo, hi-1), err
-}
-
-// begins reports whether a cblock begins after the position.
-func (p *position) begins(at int) (bool, error) {
-	b, err := p.f.cells.DataBlock(at)
-	if err != nil {
-		return false, err
-	}
-	return p.precedes(b, 0)
 }

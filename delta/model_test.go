@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/seedtest"
@@ -213,11 +214,15 @@ func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp)
 		t.Fatal(err)
 	}
 	tr.SetBirths(births)
+	add := appendFile
+	if rapid.Bool().Draw(t, "cached") {
+		add = appendCachedFile
+	}
 	for _, part := range [][2]mvcc.Timestamp{{undoCut, cuts[0]}, {0, undoCut}} {
-		tr.Undo = appendFile(t, tr.Undo, w.undos(part[0], part[1], w.born), true)
+		tr.Undo = add(t, tr.Undo, w.undos(part[0], part[1], w.born), true)
 	}
 	for _, part := range [][2]mvcc.Timestamp{{0, cuts[1]}, {cuts[1], cuts[2]}, {cuts[2], cuts[3]}} {
-		tr.Redo = appendFile(t, tr.Redo, w.redos(part[0], part[1]), false)
+		tr.Redo = add(t, tr.Redo, w.redos(part[0], part[1]), false)
 	}
 	tr.Mem = memOf(w.redos(cuts[3], w.end))
 	w.tracker = tr
@@ -278,7 +283,12 @@ func writeFile(t fataler, deltas []change.Delta, undo bool) (*block.Memory, Stat
 
 func openFile(t fataler, src block.Source) *File {
 	t.Helper()
-	f, err := OpenFile(src, cfile.ReaderOptions{})
+	return openCached(t, src, nil)
+}
+
+func openCached(t fataler, src block.Source, c *cache.Cache) *File {
+	t.Helper()
+	f, err := OpenFile(src, cfile.ReaderOptions{Cache: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,11 +297,28 @@ func openFile(t fataler, src block.Source) *File {
 
 func appendFile(t fataler, files []*File, deltas []change.Delta, undo bool) []*File {
 	t.Helper()
+	return appendTo(t, files, deltas, undo, nil)
+}
+
+// appendCachedFile is appendFile with a cache of its own: all files have the same number. Every other
+// file is read like one with long changes.
+func appendCachedFile(t fataler, files []*File, deltas []change.Delta, undo bool) []*File {
+	t.Helper()
+	before := len(files)
+	files = appendTo(t, files, deltas, undo, cache.New(1<<20))
+	for _, f := range files[before:] {
+		f.long = f.size%2 == 0
+	}
+	return files
+}
+
+func appendTo(t fataler, files []*File, deltas []change.Delta, undo bool, c *cache.Cache) []*File {
+	t.Helper()
 	if len(deltas) == 0 {
 		return files
 	}
 	sink, _ := writeFile(t, deltas, undo)
-	f := openFile(t, sink)
+	f := openCached(t, sink, c)
 	if err := f.Verify(testSchema, 1<<20, undo); err != nil {
 		t.Fatal(err)
 	}
