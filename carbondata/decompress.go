@@ -83,8 +83,11 @@ func unsnappy(dst, src []byte, limit int) ([]byte, error) {
 // snappyLen returns the length of what is stored in a block of Snappy, of at most limit bytes.
 func snappyLen(src []byte, limit int) (int, error) {
 	n, err := snappy.DecodedLen(src)
-	if err != nil || n > limit || n > snappyRatio*len(src) {
-		return 0, fault.Corruptf("snappy: %d bytes from %d, at most %d are expected (%v)", n, len(src), limit, err)
+	if err != nil {
+		return 0, fault.Corruptf("%v", err)
+	}
+	if most := min(limit, snappyRatio*len(src)); n > most {
+		return 0, fault.Corruptf("snappy: %d bytes from %d, at most %d are expected", n, len(src), most)
 	}
 	return n, nil
 }

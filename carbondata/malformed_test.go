@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,6 +120,51 @@ func TestVerifyFindsRepeats(t *testing.T) {
 			}
 			if err := verifyFile(data); bad != errors.Is(err, ErrCorrupt) || !bad && err != nil {
 				t.Errorf("%v: %x: %v", c.typ, copies, err)
+			}
+		}
+	}
+}
+
+// TestVerifyFindsPagesThatCannotBeSearched has pages with row IDs: a filter that searches in them
+// finds other rows if the strings are not sorted.
+func TestVerifyFindsPagesThatCannotBeSearched(t *testing.T) {
+	const ids = "\x00\x00\x00\x06\x00\x02\x00\x00\x00\x01" // rows 2, 0, 1
+	for strings, good := range map[string]bool{"abc": true, "abb": true, "acb": false, "bac": false} {
+		page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}, pageEncoders: anyListOf(i32(int(encInvertedIndex)))}
+		var data []byte
+		for _, c := range strings {
+			data = append(data, 0, 1, byte(c))
+		}
+		data = append([]byte{byte(len(data)), byte(len(data)-1) << 2}, data...)
+		c := newChunk(anyStruct{columnName: []byte("c"), columnID: []byte("c"), columnOrdinal: i32(0), columnType: i32(int(String)), columnDimension: true}, page, 3, data)
+		page[pageRowIDs] = i32(len(ids))
+		c.header[chunkPageLengths], c.page = anyListOf(i32(len(data)+len(ids))), append(data, ids...)
+		file := dataFileOf(3, []storedChunk{c})
+		var rows string
+		for row, err := range openBytes(t, file).Rows(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += row[0].(string)
+		}
+		if want := strings[1:] + strings[:1]; rows != want {
+			t.Errorf("%s: rows %s, want %s", strings, rows, want)
+		}
+		if err := verifyFile(file); good != (err == nil) || err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", strings, err)
+		}
+	}
+}
+
+// TestMaximaThatAreNoIntegers has pages of a delta codec that subtract from what 64 bits do not
+// hold.
+func TestMaximaThatAreNoIntegers(t *testing.T) {
+	for _, enc := range []encoding{encAdaptiveDelta, encAdaptiveFloatDel, encAdaptiveFloat} {
+		for _, most := range []float64{12.5, -1e17, math.NaN(), math.Inf(1), 1 << 63, -1e300} {
+			n, err := newNumbers(&Column{Type: Double}, enc, encoderMeta{schema: inDouble, store: inByte, decimals: 1, maxFloat: most, fits: true})
+			bad := enc != encAdaptiveFloat && !(math.Abs(most) < 1e18)
+			if bad != errors.Is(err, ErrCorrupt) || !bad && err != nil {
+				t.Errorf("encoding %d of %v: %v, maximum %d", enc, most, err, n.max)
 			}
 		}
 	}

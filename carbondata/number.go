@@ -203,7 +203,7 @@ func newNumbers(c *Column, enc encoding, m encoderMeta) (n numbers, err error) {
 			return n, fault.Corruptf("a maximum of more than 64 bits")
 		}
 		if isFloat {
-			n.max = int64(m.maxFloat)
+			err = n.setMax(m.maxFloat)
 		}
 	case encAdaptiveFloat, encAdaptiveFloatDel:
 		if !isFloat {
@@ -215,14 +215,28 @@ func newNumbers(c *Column, enc encoding, m encoderMeta) (n numbers, err error) {
 		}
 		n.factor = math.Pow10(m.decimals)
 		// The writer multiplies in the precision of the column, and truncates.
-		n.max = int64(n.factor * m.maxFloat)
+		product := n.factor * m.maxFloat
 		if m.schema == inFloat {
-			n.max = int64(float32(n.factor) * float32(m.maxFloat))
+			product = float64(float32(n.factor) * float32(m.maxFloat))
+		}
+		if enc == encAdaptiveFloatDel {
+			err = n.setMax(product)
 		}
 	default:
 		return n, fault.Unsupportedf("%v with encoding %d", c.Type, enc)
 	}
-	return n, nil
+	return n, err
+}
+
+// setMax sets the maximum from which a delta codec subtracts. Errors: ErrCorrupt for one that is
+// not an integer of 64 bits when it is truncated, which no writer stores, and which each processor
+// would convert in its own way.
+func (n *numbers) setMax(x float64) error {
+	if !(x >= math.MinInt64 && x < -math.MinInt64) {
+		return fault.Corruptf("a maximum of more than 64 bits")
+	}
+	n.max = int64(x)
+	return nil
 }
 
 // count returns how many numbers there are.

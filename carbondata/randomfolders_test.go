@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // randomFolder is a folder of ours with the rows that were written to it.
@@ -23,7 +25,7 @@ type randomFolder struct {
 // randomFolders calls f with n folders: random columns of all types, values that lead to each
 // encoding, and options.
 func randomFolders(t *testing.T, n int, f func(t *testing.T, folder *randomFolder)) {
-	rnd := rand.New(rand.NewPCG(15, 2))
+	rnd := rand.New(rand.NewPCG(14+seedtest.Seed(t), 2))
 	rows := 0
 	for i := range n {
 		folder := newRandomFolder(rnd, i)

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
 )
 
 // The strings of a page with row IDs are sorted: those that pass a comparison are a range of
@@ -50,6 +51,19 @@ func (p *page) entries(value []byte) (first, last int) {
 	first = sort.Search(p.rows, func(i int) bool { return bytes.Compare(p.bytes(i), value) >= 0 })
 	last = first + sort.Search(p.rows-first, func(i int) bool { return bytes.Compare(p.bytes(first+i), value) > 0 })
 	return first, last
+}
+
+// checkSearchable checks that the entries of a page in which filters search are sorted.
+func (p *page) checkSearchable() error {
+	if p.form != formStrings || p.inverse == nil {
+		return nil
+	}
+	for i := 1; i < p.rows; i++ {
+		if bytes.Compare(p.bytes(i-1), p.bytes(i)) > 0 {
+			return fault.Corruptf("row IDs: entry %d is less than the one before it", i)
+		}
+	}
+	return nil
 }
 
 // filterCodes clears the bits of the rows in [from, to) whose words do not match.

@@ -141,8 +141,11 @@ func unmarshal(text []byte, v any) error {
 // f refuses take no memory together. Errors: ErrCorrupt, those of f.
 func eachElement[T any](text []byte, f func(element T) error) error {
 	d := json.NewDecoder(bytes.NewReader(text))
-	if start, err := d.Token(); err != nil || start != json.Delim('[') {
-		return fault.Corruptf("JSON: not a list (%v)", err)
+	switch start, err := d.Token(); {
+	case err != nil:
+		return fault.Corruptf("JSON: %v", err)
+	case start != json.Delim('['):
+		return fault.Corruptf("JSON: not a list")
 	}
 	for d.More() {
 		var raw json.RawMessage

@@ -259,6 +259,9 @@ func (c *verifiedColumn) checkPage(p, rows int) error {
 	if err == nil {
 		err = c.page.equal(first, last)
 	}
+	if err == nil {
+		err = c.cells.page.checkSearchable()
+	}
 	if err != nil {
 		return err
 	}

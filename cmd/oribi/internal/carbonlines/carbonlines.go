@@ -20,6 +20,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/carbondata"
@@ -200,6 +201,9 @@ func appendCell(dst []byte, c *schema.Column, v any) []byte {
 	case batch.Int128:
 		return little.AppendUint64(little.AppendUint64(dst, v.Lo), uint64(v.Hi))[:len(dst)+c.Type.Width()]
 	case string:
+		if !utf8.ValidString(v) {
+			v = string([]rune(v)) // as CarbonData's reader: U+FFFD for what is not UTF-8
+		}
 		return append(dst, v...)
 	case []byte:
 		return append(dst, v...)

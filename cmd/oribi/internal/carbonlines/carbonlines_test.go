@@ -275,3 +275,11 @@ func FuzzParseTypeNeverPanics(f *testing.F) {
 		}
 	})
 }
+
+// TestTextThatIsNotUTF8 prints bytes that JSON cannot contain.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	p := NewPrinter(columnsOf(t, "STRING", "ARRAY<VARCHAR>"))
+	if got, want := string(p.Append(nil, []any{"a\xff\"\xfeä", []any{"\xc3", "z"}})), `{"a":"a�\"�ä","b":["�","z"]}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

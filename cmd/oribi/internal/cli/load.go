@@ -20,6 +20,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -228,7 +229,10 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		_, err = io.WriteString(a.stderr, report)
 		return err
 	}
-	return &reportedError{loadHint(err, result.Rows), report}
+	if in.carbon == nil || !errors.Is(err, celltext.ErrNotUTF8) { // iconv does not convert a folder
+		err = loadHint(err, result.Rows)
+	}
+	return &reportedError{err, report}
 }
 
 // loadTarget is the table that a load fills.
