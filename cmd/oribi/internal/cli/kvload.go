@@ -165,6 +165,9 @@ func putAll(ctx context.Context, db *kv.DB, b *kv.Bucket, in pairs, bar *progres
 func (a *app) kvExport() *cobra.Command {
 	var bucket, at string
 	c := a.verb("export DIR OUT", "Write keys and values to a new HFile, in Hudi's form", func(cmd *cobra.Command, args []string) error {
+		if args[1] == "-" {
+			return usage(errors.New("kv export: OUT is a file: an HFile is not written to standard output"))
+		}
 		state, err := asOf(cmd.Context(), at)
 		if err != nil {
 			return err
