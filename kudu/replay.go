@@ -188,18 +188,22 @@ func (p *player) apply(op *kuduwal.Operation) error {
 		return err
 	}
 	ts := mvcc.Timestamp(op.Msg.GetTimestamp())
-	if ts < p.last || ts >= mvcc.Max {
-		return op.Errorf("timestamp %d after one at %d: %w", uint64(ts), uint64(p.last), fault.ErrCorrupt)
+	if ts >= mvcc.Max {
+		return op.Errorf("timestamp %d: %w", uint64(ts), fault.ErrCorrupt)
 	}
-	p.last = ts
 	p.t.newest = max(p.t.newest, ts)
 	var err error
 	switch kudupb.OperationType(op.Msg.GetOpType()) {
 	case kudupb.OperationType_NO_OP, kudupb.OperationType_CHANGE_CONFIG_OP:
+		// They change no rows, so the order of their timestamps does not matter.
 	case kudupb.OperationType_WRITE_OP:
-		err = p.write(op)
+		if err = p.advance(ts); err == nil {
+			err = p.write(op)
+		}
 	case kudupb.OperationType_ALTER_SCHEMA_OP:
-		err = p.alter(op.Msg.GetAlterSchemaRequest())
+		if err = p.advance(ts); err == nil {
+			err = p.alter(op)
+		}
 	default:
 		err = fault.Unsupportedf("%s", kuduwal.OperationName(op.Msg.GetOpType()))
 	}
@@ -209,9 +213,25 @@ func (p *player) apply(op *kuduwal.Operation) error {
 	return nil
 }
 
-// alter sets the schema of the operations that follow. An alteration that does not make a newer
-// version had no effect.
-func (p *player) alter(r *kudupb.AlterSchemaRequestPB) error {
+// advance checks that the timestamps of the operations that change rows or the schema ascend.
+func (p *player) advance(ts mvcc.Timestamp) error {
+	if ts < p.last {
+		return fault.Corruptf("timestamp %d after one at %d", uint64(ts), uint64(p.last))
+	}
+	p.last = ts
+	return nil
+}
+
+// alter sets the schema of the operations that follow. An alteration that failed, or that does not
+// make a newer version, had no effect.
+func (p *player) alter(op *kuduwal.Operation) error {
+	if op.Commit != nil {
+		results := kuduwal.NewResults(op.Commit)
+		if result, err := results.Next(); err != nil || result != nil && result.FailedStatus != nil {
+			return err
+		}
+	}
+	r := op.Msg.GetAlterSchemaRequest()
 	if r == nil {
 		return fault.Corruptf("no request")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduwal"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -213,5 +214,104 @@ func TestActiveStores(t *testing.T) {
 	p.firstDMS[p.t.sets[0]]++
 	if found := p.missingStores("log"); len(found) != 2 {
 		t.Errorf("found %v", found)
+	}
+}
+
+// appendToLog appends an operation to the last segment of a tablet's log, with its result unless that is
+// nil. change gets the operation, which has the next index and the timestamp of the last one.
+func appendToLog(t *testing.T, fsys *vfs.Mem, tablet string, kind kudupb.OperationType, result *kudupb.CommitMsg, change func(m *kudupb.ReplicateMsg)) {
+	t.Helper()
+	segments, err := kuduwal.Segments(fsys, filepath.Join("/fs/ts/wals", tablet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var header, payload []byte
+	m := &kudupb.ReplicateMsg{OpType: proto.Int32(int32(kind))}
+	for _, s := range segments {
+		header, payload = logEntries(t, fsys, s.Path)
+		var entries kudupb.LogEntryBatchPB
+		if err := proto.Unmarshal(payload, &entries); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries.Entry {
+			if r := e.Replicate; r != nil {
+				m.Id = &kudupb.OpId{Term: r.Id.Term, Index: proto.Int64(r.Id.GetIndex() + 1)}
+				m.Timestamp = proto.Uint64(max(m.GetTimestamp(), r.GetTimestamp()))
+			}
+		}
+	}
+	change(m)
+	more := []*kudupb.LogEntryPB{{Type: proto.Int32(int32(kudupb.LogEntryTypePB_REPLICATE)), Replicate: m}}
+	if result != nil {
+		result.OpType, result.CommitedOpId = m.OpType, m.Id
+		more = append(more, &kudupb.LogEntryPB{Type: proto.Int32(int32(kudupb.LogEntryTypePB_COMMIT)), Commit: result})
+	}
+	b, err := proto.Marshal(&kudupb.LogEntryBatchPB{Entry: more})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, fsys, segments[len(segments)-1].Path, logSegment(header, append(payload, b...)))
+}
+
+// Operations that change neither rows nor the schema may have earlier timestamps than those before
+// them, writes may not.
+func TestTimestampsOfTheLog(t *testing.T) {
+	c := readCase(t, "unflushed-deltas")
+	base, tablet := c.unpack(t), c.Tablets[0].ID
+	want, _, err := openWarned(t, base, tablet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, wantErr := range map[kudupb.OperationType]error{
+		kudupb.OperationType_NO_OP: nil, kudupb.OperationType_CHANGE_CONFIG_OP: nil,
+		kudupb.OperationType_WRITE_OP: ErrCorrupt, kudupb.OperationType_ALTER_SCHEMA_OP: ErrCorrupt,
+	} {
+		fsys := base.Clone()
+		appendToLog(t, fsys, tablet, kind, new(kudupb.CommitMsg), func(m *kudupb.ReplicateMsg) { *m.Timestamp-- })
+		rows, warnings, err := openWarned(t, fsys, tablet)
+		if !errors.Is(err, wantErr) || err == nil && (rows != want || warnings != "") || err != nil && !strings.Contains(err.Error(), "after one at") {
+			t.Errorf("%v: %d rows, want %d; warnings %q; %v", kind, rows, want, warnings, err)
+		}
+	}
+}
+
+// superblockOf returns the superblock of a tablet.
+func superblockOf(t *testing.T, fsys vfs.FS, tablet string) *kudupb.TabletSuperBlockPB {
+	t.Helper()
+	d, err := kudufs.Open(fsys, "/fs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Superblock(tablet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// An alteration that the server refused has no effect, whatever its schema is.
+func TestAlterationsThatFailed(t *testing.T) {
+	c := readCase(t, "unflushed-deltas")
+	fsys, tablet := c.unpack(t), c.Tablets[0].ID
+	want, _, err := openWarned(t, fsys, tablet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	super := superblockOf(t, fsys, tablet)
+	super.Schema.Columns[0].Type = proto.Int32(int32(kudupb.DataType_BOOL)) // of the key
+	message, err := proto.Marshal(super.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := proto.Marshal(&kudupb.OperationResultPB{FailedStatus: &kudupb.AppStatusPB{Code: proto.Int32(4)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := &kudupb.CommitMsg{Result: protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), result)}
+	appendToLog(t, fsys, tablet, kudupb.OperationType_ALTER_SCHEMA_OP, commit, func(m *kudupb.ReplicateMsg) {
+		m.AlterSchemaRequest = &kudupb.AlterSchemaRequestPB{TabletId: []byte(tablet), Schema: message, SchemaVersion: proto.Uint32(super.GetSchemaVersion() + 1)}
+	})
+	if rows, warnings, err := openWarned(t, fsys, tablet); rows != want || warnings != "" || err != nil {
+		t.Errorf("%d rows, want %d; warnings %q; %v", rows, want, warnings, err)
 	}
 }
