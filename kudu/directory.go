@@ -71,7 +71,7 @@ func Open(dir string, o Options) (*Directory, error) {
 		return nil, fmt.Errorf("kudu: %w", err)
 	}
 	d := &Directory{fs: files, warn: o.Warn, cache: cache.New(o.CacheBytes)}
-	ids, err := files.Tablets()
+	ids, _, err := files.Tablets()
 	if err != nil {
 		return nil, fmt.Errorf("kudu: %w", err)
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/kuduwal"
 	"github.com/oribi-db/oribi/internal/meta"
@@ -41,6 +43,9 @@ func (d *Directory) Verify(ctx context.Context, report func(Finding)) error {
 	for _, uuid := range d.fs.MissingDirectories() {
 		report(Finding{File: d.fs.Roots[0].Dir, Offset: -1, Problem: "data directory " + uuid + " is missing"})
 	}
+	if err := v.strays(); err != nil {
+		return fmt.Errorf("kudu: verify: %w", err)
+	}
 	if err := v.lostTablets(); err != nil {
 		return fmt.Errorf("kudu: verify: %w", err)
 	}
@@ -69,6 +74,15 @@ func (v *verifier) damage(err error, f Finding) error {
 	return nil
 }
 
+// strays reports what is next to the superblocks and is none.
+func (v *verifier) strays() error {
+	_, others, err := v.d.fs.Tablets()
+	for _, name := range others {
+		v.report(Finding{File: v.d.fs.SuperblockPath(name), Offset: -1, Problem: "not a superblock: its name is not the ID of a tablet"})
+	}
+	return err
+}
+
 // lostTablets reports tablets that have a log or consensus metadata and no superblock.
 func (v *verifier) lostTablets() error {
 	known := map[string]bool{}
@@ -82,8 +96,8 @@ func (v *verifier) lostTablets() error {
 			return err
 		}
 		for _, name := range names {
-			id := name[:min(len(name), 32)]
-			if len(id) == 32 && (name == id || name == id+".recovery") && !known[id] {
+			id := strings.TrimSuffix(name, ".recovery")
+			if kudufs.IsTabletID(id) && !known[id] {
 				known[id] = true
 				v.report(Finding{Tablet: id, File: filepath.Join(dir, name), Offset: -1, Problem: "the tablet has no superblock"})
 			}

@@ -83,7 +83,7 @@ func (d *Directory) OpenBlock(id block.ID) (*Block, error) {
 	}
 	f, err := e.c.acquire()
 	if err != nil {
-		return nil, err
+		return nil, missing(e.c.name, err)
 	}
 	return &Block{SectionReader: io.NewSectionReader(f, e.offset, e.length), id: id, file: &e.c.shared}, nil
 }

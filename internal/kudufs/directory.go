@@ -33,8 +33,11 @@ const (
 	rdbBlocks  = "logr" // file format: never change
 )
 
-// maxInstanceBytes bounds an instance file's message: 65535 data directories fit.
-const maxInstanceBytes = 4 << 20
+// maxInstanceBytes bounds an instance file's message: maxDirectories fit.
+const (
+	maxInstanceBytes = 4 << 20
+	maxDirectories   = 1<<16 - 1 // a block's ID has 16 bits for the number of its directory
+)
 
 // Directory is a server's directories, open for reading.
 type Directory struct {
@@ -109,22 +112,26 @@ func (d *Directory) findRoots(dir string) error {
 		d.Roots = []Root{{Dir: dir}}
 		return nil
 	}
+	var refused error
 	for _, name := range names {
 		sub := filepath.Join(dir, name)
-		info, err := d.fs.Stat(sub)
-		if err != nil {
+		ok, err := d.isDir(sub)
+		var below []string
+		if ok {
+			below, err = d.fs.List(sub)
+		}
+		switch {
+		case errors.Is(err, fs.ErrPermission): // as lost+found; a root that is not read is missed later
+			refused = err
+		case errors.Is(err, fs.ErrNotExist): // it was removed
+		case err != nil:
 			return err
-		}
-		if !info.IsDir() {
-			continue
-		}
-		below, err := d.fs.List(sub)
-		if err != nil {
-			return err
-		}
-		if isRoot(below) {
+		case isRoot(below):
 			d.Roots = append(d.Roots, Root{Dir: sub})
 		}
+	}
+	if len(d.Roots) == 0 && refused != nil {
+		return refused
 	}
 	if len(d.Roots) == 0 {
 		return fmt.Errorf("%s: %w: neither a root of a Kudu server nor a directory of roots", dir, fault.ErrNotStore)
@@ -185,7 +192,11 @@ func (d *Directory) readInstances(dir string) error {
 
 // readInstance reads an instance file. A missing one is damage: the directory that has it is there.
 func (d *Directory) readInstance(name string, m proto.Message) error {
-	err := readMessage(d.fs, name, maxInstanceBytes, m)
+	return missing(name, readMessage(d.fs, name, maxInstanceBytes, m))
+}
+
+// missing returns err, or ErrCorrupt if err is that a file does not exist.
+func missing(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.Corruptf("%s is missing", name)
 	}
@@ -204,6 +215,7 @@ func (d *Directory) isDir(name string) (bool, error) {
 // absent are listed in d.missing: only reads of their blocks fail.
 func (d *Directory) findData() error {
 	var all []string
+	index := map[string]int{} // of a UUID in all
 	for i := range d.Roots {
 		r := &d.Roots[i]
 		data := filepath.Join(r.Dir, dataName)
@@ -228,24 +240,35 @@ func (d *Directory) findData() error {
 		}
 		r.Data = m
 		for _, uuid := range m.DirSet.AllUuids {
-			if !slices.Contains(all, string(uuid)) {
+			if _, ok := index[string(uuid)]; !ok {
+				index[string(uuid)] = len(all)
 				all = append(all, string(uuid))
 			}
+		}
+		if len(all) > maxDirectories {
+			return fault.Corruptf("%s: more than %d data directories", data, maxDirectories)
 		}
 	}
 	if d.Manager == "" {
 		return fault.Corruptf("%s: no root has a directory %s", d.Roots[0].Dir, dataName)
 	}
 	d.byDirectory = make([]*Root, len(all))
-	for i, uuid := range all {
-		for j := range d.Roots {
-			if r := &d.Roots[j]; r.Data != nil && string(r.Data.DirSet.Uuid) == uuid {
-				if d.byDirectory[i] != nil {
-					return fault.Corruptf("%s and %s are both data directory %s", d.byDirectory[i].Dir, r.Dir, uuid)
-				}
-				d.byDirectory[i] = r
-			}
+	for i := range d.Roots {
+		r := &d.Roots[i]
+		if r.Data == nil {
+			continue
 		}
+		uuid := string(r.Data.DirSet.Uuid)
+		at, ok := index[uuid]
+		if !ok {
+			continue
+		}
+		if other := d.byDirectory[at]; other != nil {
+			return fault.Corruptf("%s and %s are both data directory %s", other.Dir, r.Dir, uuid)
+		}
+		d.byDirectory[at] = r
+	}
+	for i, uuid := range all {
 		if d.byDirectory[i] == nil {
 			d.missing = append(d.missing, uuid)
 		}

@@ -2,7 +2,7 @@
 // tablets, and where the bytes of each block are.
 //
 //	d, err := kudufs.Open(vfs.OS, "/data/kudu")
-//	tablets, err := d.Tablets()
+//	tablets, _, err := d.Tablets()
 //	b, err := d.OpenBlock(id)
 //
 // Nothing is written or locked, so a directory may be on a read-only file system. AppendContainer
@@ -14,5 +14,5 @@
 // directory whose blocks are encrypted or listed in RocksDB is refused with ErrUnsupported.
 //
 // A Directory is safe for concurrent use. The formats are described in container.go, logblocks.go,
-// and fileblocks.go. Source: blockmanager spec §1 to §5, tablet spec §11.
+// and blocks.go. Source: blockmanager spec §1 to §5, tablet spec §11.
 package kudufs

@@ -165,7 +165,8 @@ func (d *Directory) replayContainer(meta string, metaSize int64, c *container, l
 	}
 }
 
-// applyRecord adds what a record says to live. A record that makes no sense makes its block unusable.
+// applyRecord adds what a record says to live. A record that makes no sense makes its block unusable,
+// except a deletion of a block that the container does not have: another one may have it.
 func (d *Directory) applyRecord(meta string, at int64, m *kudupb.BlockRecordPB, c *container, live map[block.ID]*extent) {
 	id := block.ID(m.GetBlockId().GetId())
 	e := &extent{c: c, offset: m.GetOffset(), length: m.GetLength()}
@@ -174,7 +175,7 @@ func (d *Directory) applyRecord(meta string, at int64, m *kudupb.BlockRecordPB, 
 	}
 	switch _, have := live[id]; {
 	case m.GetOpType() == blockDeleted && !have:
-		bad("deleted, but the container does not have it")
+		d.problem(meta, at, id, fault.Corruptf("%s: byte %d: block %d: deleted, but the container does not have it", meta, at, uint64(id)))
 	case m.GetOpType() == blockDeleted:
 		delete(live, id)
 	case m.GetOpType() != blockCreated:

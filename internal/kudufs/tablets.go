@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
@@ -33,19 +34,28 @@ const (
 	maxConsensusBytes  = 1 << 20
 )
 
-// Tablets returns the IDs of all tablets that have a superblock, in ascending order.
-func (d *Directory) Tablets() ([]string, error) {
+// Tablets returns the IDs of all tablets that have a superblock, in ascending order, and the names of
+// what else is next to the superblocks, as lost+found, without files that a server removes.
+func (d *Directory) Tablets() (ids, others []string, err error) {
 	names, err := d.fs.List(d.superblocks)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var ids []string
 	for _, name := range names {
-		if !isTemporary(name) {
+		switch {
+		case isTemporary(name):
+		case IsTabletID(name):
 			ids = append(ids, name)
+		default:
+			others = append(others, name)
 		}
 	}
-	return ids, nil
+	return ids, others, nil
+}
+
+// IsTabletID reports whether name may be the ID of a tablet: 32 hex digits.
+func IsTabletID(name string) bool {
+	return len(name) == 32 && strings.Trim(name, "0123456789abcdefABCDEF") == ""
 }
 
 // SuperblockPath returns the path of a tablet's superblock.
@@ -58,11 +68,12 @@ func (d *Directory) ConsensusPath(tablet string) string {
 	return filepath.Join(d.consensus, tablet)
 }
 
-// Superblock reads the superblock of a tablet. Errors: ErrCorrupt; those of the file system.
+// Superblock reads the superblock of a tablet. Errors: ErrCorrupt, also if there is no file; those of
+// the file system.
 func (d *Directory) Superblock(tablet string) (*kudupb.TabletSuperBlockPB, error) {
 	name := d.SuperblockPath(tablet)
 	m := new(kudupb.TabletSuperBlockPB)
-	if err := readMessage(d.fs, name, maxSuperblockBytes, m); err != nil {
+	if err := missing(name, readMessage(d.fs, name, maxSuperblockBytes, m)); err != nil {
 		return nil, err
 	}
 	if err := checkSuperblock(tablet, m); err != nil {
@@ -94,11 +105,7 @@ func checkSuperblock(tablet string, m *kudupb.TabletSuperBlockPB) error {
 func (d *Directory) Consensus(tablet string) (*kudupb.ConsensusMetadataPB, error) {
 	name := d.ConsensusPath(tablet)
 	m := new(kudupb.ConsensusMetadataPB)
-	err := readMessage(d.fs, name, maxConsensusBytes, m)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fault.Corruptf("%s is missing", name)
-	}
-	if err != nil {
+	if err := missing(name, readMessage(d.fs, name, maxConsensusBytes, m)); err != nil {
 		return nil, err
 	}
 	return m, nil

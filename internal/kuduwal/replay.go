@@ -92,6 +92,9 @@ type player struct {
 
 func (p *player) segment(fs vfs.FS, s Segment, last bool) error {
 	r, err := Open(fs, s.Path)
+	if isAbsent(err) {
+		return located(s.Path, -1, fault.Corruptf("the segment was removed during the read"))
+	}
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // In which order operations are applied, and with which results. "1.2?" is applied without a
@@ -98,5 +99,26 @@ func TestReplayFindsLostSegments(t *testing.T) {
 		if !strings.Contains(found, c.finding) || c.finding == "" && found != "" {
 			t.Errorf("%s: found %q", c.name, found)
 		}
+	}
+}
+
+// removingFS removes a file before it is opened.
+type removingFS struct{ *vfs.Mem }
+
+func (r removingFS) Open(name string, write bool) (vfs.File, error) {
+	if name == segmentPath(2) {
+		_ = r.Remove(name) // the error of Open shows whether it worked
+	}
+	return r.Mem.Open(name, write)
+}
+
+// A segment that a server removes during the read is missing.
+func TestReplayWithoutASegmentThatWasListed(t *testing.T) {
+	m := writeLog(t, segmentOf(t, 1, compress.LZ4, replicate(1, 1), commit(1, 1)), segmentOf(t, 2, compress.LZ4))
+	if _, err := Replay(removingFS{m}, "/", Handler{
+		Begin: func(*kudupb.LogSegmentHeaderPB) error { return nil },
+		Apply: func(*Operation) error { return nil },
+	}); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,0 +1,120 @@
+package kudufs
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// closedFS has one directory that may not be read.
+type closedFS struct {
+	vfs.FS
+	dir string
+}
+
+func (c closedFS) List(dir string) ([]string, error) {
+	if dir == c.dir {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrPermission}
+	}
+	return c.FS.List(dir)
+}
+
+// What is not a server's does not stop the reading of what is.
+func TestStrayFilesAreNotRead(t *testing.T) {
+	fsys := server(t, fromHex(t, metadataFile), 8192)
+	tablet := strings.Repeat("0a", 16)
+	for _, name := range []string{".nfs0001", tablet, tablet + "0", strings.Repeat("xy", 16), tablet + temporary + ".1"} {
+		if err := Replace(fsys, "/ts/tablet-meta/"+name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"/lost+found", "/ts/tablet-meta/lost+found", "/ts/data/lost+found"} {
+		if err := fsys.Mkdir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Open(closedFS{fsys, "/lost+found"}, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, others, err := d.Tablets()
+	if len(ids) != 1 || ids[0] != tablet || len(others) != 4 || err != nil {
+		t.Errorf("tablets %q, others %q, %v", ids, others, err)
+	}
+	if _, err := Open(closedFS{fsys, "/ts"}, "/"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("the only root may not be read: %v", err)
+	}
+}
+
+// blockRecord returns a record of a container: the block with extent, or its deletion without one.
+func blockRecord(id uint64, extent ...int64) proto.Message {
+	m := &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: &id}, OpType: proto.Int32(blockDeleted), TimestampUs: proto.Uint64(1)}
+	if len(extent) > 0 {
+		*m.OpType, m.Offset, m.Length = blockCreated, &extent[0], &extent[1]
+	}
+	return m
+}
+
+// A data file that is not there, or not any more, is damage of its blocks, even of one without bytes.
+func TestDataFilesThatAreMissing(t *testing.T) {
+	fsys := server(t, AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1, 0, 4096), blockRecord(2, 4096, 0)), 4096)
+	d := open(t, fsys)
+	if err := fsys.Remove("/ts/data/c.data"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.OpenBlock(1); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("file removed after Open: %v", err)
+	}
+	if _, err := open(t, fsys).OpenBlock(2); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("block without bytes and file: %v", err)
+	}
+	if _, err := d.Superblock("x"); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("superblock without file: %v", err)
+	}
+}
+
+// A container that deletes a block of another one is damaged, and the block is not.
+func TestDeletionsOfOthersBlocks(t *testing.T) {
+	fsys := server(t, AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1, 0, 4096)), 4096)
+	for _, name := range []string{"a", "d"} { // before and after the container c
+		if err := Replace(fsys, "/ts/data/"+name+".metadata", AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := open(t, fsys)
+	if b, err := d.OpenBlock(1); err != nil {
+		t.Error(err)
+	} else {
+		b.Close()
+	}
+	if len(d.Problems()) != 2 {
+		t.Errorf("problems %v", d.Problems())
+	}
+}
+
+// A server may have as many data directories as a block's ID can name.
+func TestManyDataDirectories(t *testing.T) {
+	for n, want := range map[int]error{maxDirectories: nil, maxDirectories + 1: fault.ErrCorrupt} {
+		fsys := server(t, fromHex(t, metadataFile), 8192)
+		set := &kudupb.DirSetPB{Uuid: binary.BigEndian.AppendUint32(nil, 7)}
+		for i := range n {
+			set.AllUuids = append(set.AllUuids, binary.BigEndian.AppendUint32(nil, uint32(i)))
+		}
+		m := &kudupb.DirInstanceMetadataPB{DirSet: set, DirType: proto.String("log"), FilesystemBlockSizeBytes: proto.Uint64(4096)}
+		if err := Replace(fsys, "/ts/data/block_manager_instance", AppendContainer(nil, DataKind, m)); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Open(fsys, "/ts")
+		if !errors.Is(err, want) || err == nil && (len(d.MissingDirectories()) != n-1 || d.byDirectory[7] == nil) {
+			t.Errorf("%d directories: %v", n, err)
+		}
+	}
+}

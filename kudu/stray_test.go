@@ -1,0 +1,57 @@
+package kudu
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is next to the superblocks and is none is found, and stops nothing.
+func TestStrayFilesNextToSuperblocks(t *testing.T) {
+	c := readCase(t, "redo-files")
+	fsys := c.unpack(t)
+	f, err := fsys.Create("/fs/ts/tablet-meta/.nfs0001")
+	if err == nil {
+		err = errors.Join(f.Close(), fsys.Mkdir("/fs/ts/tablet-meta/lost+found"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open("/fs", Options{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if findings := verify(t, d); len(d.Tablets()) != len(c.Tablets) || len(findings) != 2 || !strings.Contains(findings[0], "not a superblock") {
+		t.Errorf("%d tablets, findings %q", len(d.Tablets()), findings)
+	}
+	openTable(t, d, c.Tablets[0].Table)
+}
+
+// Data files that a server removes during a check are found, and the check goes on.
+func TestVerifyFindsFilesThatWereRemoved(t *testing.T) {
+	c := readCase(t, "redo-files")
+	fsys := c.unpack(t)
+	d, err := Open("/fs", Options{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const data = "/fs/ts/data"
+	names, err := fsys.List(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if filepath.Ext(name) == ".data" {
+			if err := fsys.Remove(filepath.Join(data, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := d.Open(t.Context(), c.Tablets[0].ID); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("table without data files: %v", err)
+	}
+	if findings := strings.Join(verify(t, d), "\n"); !strings.Contains(findings, "is missing") {
+		t.Errorf("findings %q", findings)
+	}
+}
