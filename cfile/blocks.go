@@ -76,6 +76,16 @@ func (r *Reader) VisitData(i int, visit func(first batch.Ordinal, cells Cells) e
 	return r.visit(i, bs[i], visit)
 }
 
+// VisitEach is VisitData for each data cblock, in the order of rows, until an error. It reads the
+// index once, also if the cache does not keep it.
+func (r *Reader) VisitEach(visit func(first batch.Ordinal, cells Cells) error) error {
+	bs, err := r.blocks()
+	for i := 0; i < len(bs) && err == nil; i++ {
+		err = r.visit(i, bs[i], visit)
+	}
+	return err
+}
+
 // unnumbered is the number of a data cblock that was found by its key.
 const unnumbered = -1
 

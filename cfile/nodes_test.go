@@ -47,6 +47,27 @@ func TestIndexesAreInTheCache(t *testing.T) {
 	}
 }
 
+// A visit of all cblocks reads each of them once and the index once, also if the cache keeps neither.
+func TestVisitEachReadsTheIndexOnce(t *testing.T) {
+	keys, cells := randomKeyed(seedtest.Rand(t), 500)
+	src := &tailed{Memory: keyedFileOf(t, cells, 400).src.(*block.Memory), n: 600}
+	f, err := Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(100)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, blocks := 0, 0
+	err = f.VisitEach(func(first batch.Ordinal, c Cells) error {
+		if int(first) != rows {
+			t.Errorf("cblock %d begins at row %d, want %d", blocks, first, rows)
+		}
+		rows, blocks = rows+c.Len(), blocks+1
+		return nil
+	})
+	if err != nil || rows != len(keys) || blocks < 100 || src.reads > blocks+blocks/5 {
+		t.Errorf("%d rows of %d, %d reads for %d cblocks, %v", rows, len(keys), src.reads, blocks, err)
+	}
+}
+
 // The leaves of the value index are side by side at the end of the file. With all of them in the
 // tail, a lookup reads its cblock and nothing else.
 func TestOneReadForTheValueIndex(t *testing.T) {

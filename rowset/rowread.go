@@ -267,14 +267,9 @@ func (d *DiskRowSet) checkRowFile() error {
 	if err := f.file.Verify(); err != nil {
 		return err
 	}
-	n, err := f.file.DataBlocks()
-	if err != nil {
-		return err
-	}
 	c := rowComparison{d: d, f: f}
-	c.base, c.columns = d.NewBaseReader(allColumns(len(d.columns)))
-	for i := 0; i < n && c.columns == nil; i++ {
-		if err := f.file.VisitData(i, c.block); err != nil {
+	if c.base, c.columns = d.NewBaseReader(allColumns(len(d.columns))); c.columns == nil {
+		if err := f.file.VisitEach(c.block); err != nil && c.columns == nil {
 			return err
 		}
 	}
@@ -304,7 +299,7 @@ func (c *rowComparison) block(first batch.Ordinal, cells cfile.Cells) error {
 		row := first + batch.Ordinal(i)
 		for int(row-c.from) >= c.n {
 			if c.vectors, c.from, c.n, c.columns = c.base.Next(); c.columns != nil {
-				return nil
+				return c.columns
 			}
 			if c.n == 0 {
 				return fault.Corruptf("row %d: the columns end at row %d", row, c.from)
