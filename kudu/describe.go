@@ -2,6 +2,7 @@ package kudu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/oribi-db/oribi/block"
@@ -20,7 +21,7 @@ type Sizes struct {
 	LogBytes int64 // of the files of the log
 }
 
-// Sizes returns the sizes of a tablet. It reads the log. Errors: as Open of the tablet.
+// Sizes returns the sizes of a tablet. It reads the log, and the rows of a tablet without counts. Errors: as Open of the tablet.
 func (d *Directory) Sizes(ctx context.Context, t *Tablet) (s Sizes, err error) {
 	if t.Err != nil {
 		return s, fmt.Errorf("kudu: %w", t.Err)
@@ -45,8 +46,8 @@ func (d *Directory) Sizes(ctx context.Context, t *Tablet) (s Sizes, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Rows = table.LiveRows()
-	return s, table.Close()
+	s.Rows, err = table.LiveRows(ctx)
+	return s, errors.Join(err, table.Close())
 }
 
 // blocksOf returns the blocks of a rowset.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/kudufs"
 )
 
 // Tablets, states, rowsets, orphans and partitions are those that Kudu's own tools print.
@@ -51,6 +52,39 @@ func TestDescriptionsMatchKudusTools(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// The superblocks of old servers do not count rows.
+func TestSizesWithoutCounts(t *testing.T) {
+	for _, name := range []string{"redo-files", "unflushed-deltas", "ghosts"} {
+		c := readCase(t, name)
+		fsys, tablet := c.unpack(t), c.Tablets[0].ID
+		rows := func() int64 {
+			d, err := Open("/fs", Options{FS: fsys})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range d.Tablets() {
+				if about := &d.Tablets()[i]; about.ID == tablet {
+					s, err := d.Sizes(t.Context(), about)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return s.Rows
+				}
+			}
+			return -1
+		}
+		want, super := rows(), superblockOf(t, fsys, tablet)
+		super.SupportsLiveRowCount = nil
+		for _, r := range super.Rowsets {
+			r.LiveRowCount = nil
+		}
+		overwrite(t, fsys, "/fs/ts/tablet-meta/"+tablet, kudufs.AppendContainer(nil, kudufs.SuperblockKind, super))
+		if got := rows(); got != want {
+			t.Errorf("%s: %d rows, the counts say %d", name, got, want)
 		}
 	}
 }

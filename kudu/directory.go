@@ -40,7 +40,7 @@ type Directory struct {
 type Tablet struct {
 	ID    string
 	Table string // name; "" if the superblock cannot be read
-	State string // as READY, TOMBSTONED
+	State string // as READY, TOMBSTONED; "" if the superblock cannot be read
 	// Err is why the superblock cannot be read; nil if it can.
 	Err error
 

@@ -28,7 +28,6 @@ import "github.com/oribi-db/oribi/internal/fault"
 // Errors that callers can act on, for errors.Is. They are the values that package oribi exports
 // under the same names.
 var (
-	ErrClosed      = fault.ErrClosed      // the directory or the table was closed
 	ErrCorrupt     = fault.ErrCorrupt     // files are damaged or missing
 	ErrNotFound    = fault.ErrNotFound    // there is no such tablet
 	ErrNoTable     = fault.ErrNoTable     // there is no such table

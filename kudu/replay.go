@@ -138,7 +138,7 @@ func (p *player) setSchema(message []byte, version uint32) error {
 		return err
 	}
 	p.version = version
-	return p.decoder.SetSchema(s)
+	return p.decoder.SetSchema(s, version > p.t.super.GetSchemaVersion())
 }
 
 // orphan checks the result of an operation that is no longer in the log.

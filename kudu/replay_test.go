@@ -315,3 +315,29 @@ func TestAlterationsThatFailed(t *testing.T) {
 		t.Errorf("%d rows, want %d; warnings %q; %v", rows, want, warnings, err)
 	}
 }
+
+// An alteration after the superblock's version may drop a column that needs a value.
+func TestAlterationsThatTheSuperblockLacks(t *testing.T) {
+	c := readCase(t, "lineitem")
+	fsys, tablet := c.unpack(t), c.Tablets[0].ID
+	want, _, err := openWarned(t, fsys, tablet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	super := superblockOf(t, fsys, tablet)
+	columns := super.Schema.Columns
+	if last := columns[len(columns)-1]; last.GetIsKey() || last.GetIsNullable() || last.ReadDefaultValue != nil {
+		t.Fatalf("the last column is %v", last)
+	}
+	super.Schema.Columns = columns[:len(columns)-1]
+	message, err := proto.Marshal(super.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendToLog(t, fsys, tablet, kudupb.OperationType_ALTER_SCHEMA_OP, nil, func(m *kudupb.ReplicateMsg) {
+		m.AlterSchemaRequest = &kudupb.AlterSchemaRequestPB{TabletId: []byte(tablet), Schema: message, SchemaVersion: proto.Uint32(super.GetSchemaVersion() + 1)}
+	})
+	if rows, warnings, err := openWarned(t, fsys, tablet); rows != want || !strings.Contains(warnings, "which is read") || err != nil {
+		t.Errorf("%d rows, want %d; warnings %q; %v", rows, want, warnings, err)
+	}
+}

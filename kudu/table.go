@@ -66,12 +66,22 @@ func (t *Table) Close() error {
 	return nil
 }
 
-// LiveRows returns the number of rows as of the newest operation, as the tablets count them.
-func (t *Table) LiveRows() (n int64) {
+// LiveRows returns the number of rows as of the newest operation, as the tablets count them. Those of
+// old servers do not: their rows are read. Errors: ErrCorrupt; those of the context and of the file
+// system.
+func (t *Table) LiveRows(ctx context.Context) (n int64, err error) {
 	for _, tablet := range t.tablets {
-		n += tablet.liveRows()
+		if tablet.super.GetSupportsLiveRowCount() {
+			n += tablet.liveRows()
+			continue
+		}
+		rows, err := tablet.readRows(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("kudu: tablet %s: %w", tablet.id, err)
+		}
+		n += rows
 	}
-	return n
+	return n, nil
 }
 
 // defaultRetention is how long a server keeps history if the table does not say, in seconds.

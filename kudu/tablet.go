@@ -3,6 +3,7 @@ package kudu
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/oribi-db/oribi/block"
@@ -16,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -151,7 +153,21 @@ func readBounds(s *schema.Schema, m *rowset.Metadata, o rowset.Options) error {
 	return nil
 }
 
-// liveRows returns the number of rows as of the newest operation.
+// readRows returns the number of rows as of the newest operation, which it reads.
+func (t *tablet) readRows(ctx context.Context) (n int64, err error) {
+	it, err := tableOf(t).Scan(scan.Options{Snapshot: mvcc.Everything}, false)
+	if err != nil {
+		return 0, err
+	}
+	for err == nil && it.Next() {
+		n += int64(it.Batch().Selection.Count())
+		err = ctx.Err()
+	}
+	return n, errors.Join(err, it.Close())
+}
+
+// liveRows returns the number of rows as of the newest operation by the counts of the rowsets, which
+// those of old servers do not have.
 func (t *tablet) liveRows() (n int64) {
 	for _, set := range t.sets {
 		n += set.Metadata().LiveRows

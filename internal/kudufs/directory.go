@@ -42,7 +42,6 @@ const (
 // Directory is a server's directories, open for reading.
 type Directory struct {
 	UUID    string // of the server
-	Stamp   string // when and where it was formatted, as text
 	Manager string // how blocks are stored: "log" or "file"
 	Roots   []Root // sorted by path
 
@@ -166,7 +165,7 @@ func (d *Directory) readInstances(dir string) error {
 		}
 		switch uuid := string(m.Uuid); {
 		case i == 0:
-			d.UUID, d.Stamp = uuid, m.GetFormatStamp()
+			d.UUID = uuid
 		case uuid != d.UUID:
 			return fault.Corruptf("%s belongs to server %s, %s to %s", r.Dir, uuid, d.Roots[0].Dir, d.UUID)
 		}

@@ -191,15 +191,24 @@ func (d *Directory) applyRecord(meta string, at int64, m *kudupb.BlockRecordPB, 
 	}
 }
 
+// maxProblems bounds what is kept of problems: a damaged file must not fill the memory with what is
+// wrong with it.
+const maxProblems = 10_000
+
 func (d *Directory) problem(file string, at int64, id block.ID, err error) {
-	const most = 10_000 // a damaged file must not fill the memory with what is wrong with it
-	if len(d.problems) < most {
+	if len(d.problems) < maxProblems {
 		d.problems = append(d.problems, Problem{File: file, Offset: at, Block: id, Err: err})
 	}
 }
 
+// errManyProblems is the error of the blocks whose own errors are not kept.
+var errManyProblems = fault.Corruptf("the block is one of more than %d that are damaged", maxProblems)
+
 // badBlock records a problem that makes a block unusable.
 func (d *Directory) badBlock(file string, at int64, id block.ID, err error) {
+	if len(d.problems) >= maxProblems {
+		err = errManyProblems
+	}
 	d.problem(file, at, id, err)
 	d.bad[id] = err
 }

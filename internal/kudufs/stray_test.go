@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/vfs"
@@ -115,6 +116,23 @@ func TestManyDataDirectories(t *testing.T) {
 		d, err := Open(fsys, "/ts")
 		if !errors.Is(err, want) || err == nil && (len(d.MissingDirectories()) != n-1 || d.byDirectory[7] == nil) {
 			t.Errorf("%d directories: %v", n, err)
+		}
+	}
+}
+
+// Of very many damaged blocks, the errors of some are kept, and all are refused.
+func TestManyDamagedBlocks(t *testing.T) {
+	var records []proto.Message
+	for id := range uint64(maxProblems + 100) {
+		records = append(records, blockRecord(id+1, 0, 4096))
+	}
+	d := open(t, server(t, AppendContainer(nil, "kudu.BlockRecordPB", records...), 4095))
+	if len(d.Problems()) != maxProblems {
+		t.Errorf("%d problems", len(d.Problems()))
+	}
+	for id, want := range map[block.ID]string{1: "bytes [0, 4096)", maxProblems + 100: "more than"} {
+		if _, err := d.OpenBlock(id); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), want) {
+			t.Errorf("block %d: %v", id, err)
 		}
 	}
 }

@@ -87,7 +87,7 @@ type player struct {
 	began   bool
 	done    int64        // index up to which operations were applied
 	pending []*Operation // of the indexes from done+1 on, the first one without a result
-	bytes   int          // of their messages
+	bytes   int          // the sum of their pendingCost
 }
 
 func (p *player) segment(fs vfs.FS, s Segment, last bool) error {
@@ -161,7 +161,12 @@ func (p *player) entry(r *Reader, path string) error {
 	return fault.Unsupportedf("entry of type %d", e.GetType())
 }
 
-func (o *Operation) index() int64 { return o.Msg.GetId().GetIndex() }
+// pendingCost returns how much of MaxPendingBytes an operation takes: the bytes of its messages, and
+// about what the messages themselves take in memory, which is more for an operation without rows.
+func pendingCost(op *Operation) int {
+	const fixed = 256
+	return fixed + proto.Size(op.Msg) + len(op.Commit.GetResult())
+}
 
 // replicate adds an operation to the pending ones.
 func (p *player) replicate(op *Operation) error {
@@ -183,10 +188,10 @@ func (p *player) replicate(op *Operation) error {
 		if replaced.Commit != nil {
 			return op.Errorf("it replaces %s, which has a result: %w", idText(replaced.Msg.GetId()), fault.ErrCorrupt)
 		}
-		p.bytes -= proto.Size(replaced.Msg)
+		p.bytes -= pendingCost(replaced)
 		p.pending = p.pending[:len(p.pending)-1]
 	}
-	if p.bytes += proto.Size(op.Msg); p.bytes > MaxPendingBytes {
+	if p.bytes += pendingCost(op); p.bytes > MaxPendingBytes {
 		return op.Errorf("more than %d bytes of operations without results: %w", MaxPendingBytes, fault.ErrUnsupported)
 	}
 	p.pending = append(p.pending, op)
@@ -233,7 +238,7 @@ func (p *player) applyFirst() error {
 	p.pending[0] = nil
 	p.pending = p.pending[1:]
 	p.done++
-	p.bytes -= proto.Size(op.Msg) + len(op.Commit.GetResult())
+	p.bytes -= pendingCost(op)
 	return p.h.Apply(op)
 }
 

@@ -71,13 +71,15 @@ type clientColumn struct {
 // tablet, which SetSchema may precede by older ones.
 func NewDecoder(last *schema.Schema) (*Decoder, error) {
 	d := &Decoder{last: last, format: change.NewRowFormat(last), keys: keyenc.NewEncoder(last)}
-	return d, d.SetSchema(last)
+	return d, d.SetSchema(last, false)
 }
 
 // SetSchema sets the tablet's schema as of the next operation. Columns of older schemas that the
-// newest one lacks have no effect on images; those that s lacks get their read default. Errors:
+// newest one lacks have no effect on images; those that s lacks get their read default. newer is
+// whether s is the schema after the newest one, which the log has when a server ended before it wrote
+// its superblock: columns that s has dropped have no values, so those that need one get a default or zeros. Errors:
 // ErrCorrupt if one could not have become the other.
-func (d *Decoder) SetSchema(s *schema.Schema) error {
+func (d *Decoder) SetSchema(s *schema.Schema, newer bool) error {
 	if s.Keys != d.last.Keys {
 		return fault.Corruptf("schema with %d key columns, the tablet has %d", s.Keys, d.last.Keys)
 	}
@@ -86,7 +88,7 @@ func (d *Decoder) SetSchema(s *schema.Schema) error {
 		c := &d.last.Columns[i]
 		columns[i] = s.IndexID(c.ID)
 		if columns[i] < 0 {
-			if i < s.Keys || !c.Nullable && c.ReadDefault == nil {
+			if i < s.Keys || !newer && !c.Nullable && c.ReadDefault == nil {
 				return fault.Corruptf("schema without column %q, which has no default", c.Name)
 			}
 			continue
@@ -333,11 +335,14 @@ func (d *Decoder) check(r *Row) {
 func (d *Decoder) Image(r *Row, dst []byte) []byte {
 	d.image = d.image[:0]
 	for i, from := range d.columns {
-		cell := d.last.Columns[i].ReadDefault
+		c := &d.last.Columns[i]
+		cell := c.ReadDefault
 		if from >= 0 {
 			if cell = r.cells[from]; !r.set.Get(from) {
 				cell = d.schema.Columns[from].Default
 			}
+		} else if cell == nil && !c.Nullable {
+			cell = c.Unset() // a newer schema lacks the column
 		}
 		d.image = append(d.image, cell)
 	}

@@ -157,18 +157,34 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	if got, want := cells(m, 1, nil, "NULL"), `["after" ""] "\x01\x02\x00"`; got != want {
 		t.Errorf("newest schema: %s, want %s", got, want)
 	}
-	must(t, d.SetSchema(old))
+	must(t, d.SetSchema(old, false))
 	if got, want := cells(testSchema(), 1, "abc", "NULL"), `["before" ""] "\x01\x01\x04abc\x02\x00"`; got != want {
 		t.Errorf("older schema: %s, want %s", got, want)
 	}
 	if err := d.Each(request(t, m, row(kudupb.RowOperationType_UPSERT, 1), nil), nil); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("a column of the newest schema in the older one: %v", err)
 	}
+	dropped := testSchema()
+	dropped.Columns = append(dropped.Columns[:1], dropped.Columns[2])
+	m.Columns[1].ReadDefaultValue = nil
+	if last, err = meta.SchemaFromMessage(m); err == nil {
+		d, err = NewDecoder(last)
+	}
+	must(t, err)
+	without, err := meta.SchemaFromMessage(dropped)
+	must(t, err)
+	if err := d.SetSchema(without, false); !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("an older schema without a column that has no default: %v", err)
+	}
+	must(t, d.SetSchema(without, true))
+	if got, want := cells(dropped, 1, "NULL"), `["after" ""] "\x01\x02\x00"`; got != want {
+		t.Errorf("newer schema: %s, want %s", got, want)
+	}
 	other := testSchema()
 	other.Columns[0].Type = proto.Int32(int32(kudupb.DataType_INT64))
 	o, err := meta.SchemaFromMessage(other)
 	must(t, err)
-	if err := d.SetSchema(o); !errors.Is(err, fault.ErrCorrupt) {
+	if err := d.SetSchema(o, false); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("another type of the key: %v", err)
 	}
 }
