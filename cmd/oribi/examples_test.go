@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -60,14 +61,35 @@ func TestHelpExamples(t *testing.T) {
 			if !strings.Contains(help.String(), "Example:\n  "+example+"\n") {
 				t.Errorf("the help does not show the example: %s", help.String())
 			}
-			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS(ground)); err != nil {
-				t.Fatal(err)
-			}
-			t.Chdir(dir)
+			t.Chdir(copyOfWhat(t, ground, example))
 			if code := shell(t, example, &out, &out); code != 0 || strings.Contains(out.String(), "oribi: ") {
 				t.Errorf("%s: exit code %d: %s", example, code, out.String())
 			}
 		})
 	}
+}
+
+// copyOfWhat returns a new directory with copies of the files and directories in ground that a
+// command names.
+func copyOfWhat(t *testing.T, ground, command string) string {
+	dir := t.TempDir()
+	entries, err := os.ReadDir(ground)
+	for _, e := range entries {
+		from, to := filepath.Join(ground, e.Name()), filepath.Join(dir, e.Name())
+		named := regexp.MustCompile(`\b` + regexp.QuoteMeta(e.Name()) + `\b`).MatchString(command)
+		switch {
+		case !named || err != nil:
+		case e.IsDir():
+			err = os.CopyFS(to, os.DirFS(from))
+		default:
+			var text []byte
+			if text, err = os.ReadFile(from); err == nil {
+				err = os.WriteFile(to, text, 0o600)
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
