@@ -294,28 +294,75 @@ func (s *sessions) tick() time.Time {
 	return s.time()
 }
 
-// TestCommitsDecideAsOfTheirOwnTimestamp commits write batches while their rows expire: the clock
-// moves between all of its steps. Whether a delete finds its row has to agree with the timestamp.
-func TestCommitsDecideAsOfTheirOwnTimestamp(t *testing.T) {
-	ctx := context.Background()
+// tickingTable returns a table of rows that expire, in a store whose clock moves between all steps
+// of a commit.
+func tickingTable(t *testing.T) (*sessions, *oribi.Table) {
+	t.Helper()
 	s := &sessions{fakeWall: newFakeWall(), t: t}
 	store, err := oribi.Open("/sessions", &oribi.Options{FS: s.mem, Clock: mvcc.NewHybridClock(s.tick), History: oribi.HistoryForever, Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(func() { store.Close() })
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "until", Type: schema.Timestamp}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := store.CreateTable("sessions", columns, oribi.Expires("until", 0))
-	if err != nil {
+	if s.table, err = store.CreateTable("sessions", columns, oribi.Expires("until", 0)); err != nil {
 		t.Fatal(err)
 	}
+	s.store = store
+	return s, s.table
+}
+
+// A transaction that is committed has read rows that its timestamp still sees.
+func TestTransactionsCommitBeforeTheirRowsExpire(t *testing.T) {
+	ctx := context.Background()
+	s, table := tickingTable(t)
+	committed, refused := 0, 0
+	for k := range 300 {
+		b := s.store.NewBatch()
+		b.Insert(table, oribi.Row{"k": k, "until": s.time().Add(time.Duration(k%30+2) * time.Microsecond)})
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := s.store.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Get(table, k); errors.Is(err, oribi.ErrNotFound) {
+			tx.Rollback()
+			continue
+		}
+		if err := tx.Insert(table, oribi.Row{"k": -k - 1, "until": s.time().Add(time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		switch ts, err := tx.Commit(); {
+		case err == nil:
+			committed++
+			if _, err := table.Get(ctx, k, oribi.AsOf(ts)); err != nil {
+				t.Errorf("row %d, read by a transaction, as of its commit: %v", k, err)
+			}
+		case errors.Is(err, oribi.ErrConflict):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if committed == 0 || refused == 0 {
+		t.Errorf("%d transactions were committed, %d refused", committed, refused)
+	}
+}
+
+// TestCommitsDecideAsOfTheirOwnTimestamp commits write batches while their rows expire. Whether a
+// delete finds its row has to agree with the timestamp.
+func TestCommitsDecideAsOfTheirOwnTimestamp(t *testing.T) {
+	ctx := context.Background()
+	s, table := tickingTable(t)
 	late := 0
 	for k := range 200 {
 		expires := s.time().Add(time.Duration(k%20+2) * time.Microsecond)
-		b := store.NewBatch()
+		b := s.store.NewBatch()
 		b.Insert(table, oribi.Row{"k": k, "until": expires})
 		if _, err := b.Commit(ctx); err != nil {
 			t.Fatal(err)
