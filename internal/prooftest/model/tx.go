@@ -65,11 +65,7 @@ func (x *Tx) Renamed(from, to string) {
 }
 
 // Altered records that a table's schema or rule of expiry changes.
-func (x *Tx) Altered(t *Table) {
-	if in := x.tables[t]; in != nil {
-		in.altered = true
-	}
-}
+func (x *Tx) Altered(t *Table) { x.table(t).altered = true }
 
 // row returns the row of a key that the transaction sees, nil if there is none.
 func (x *Tx) row(t *Table, key string) [][]byte {
@@ -206,7 +202,8 @@ const slack = time.Millisecond
 // Conflict reports whether a commit must conflict, and whether it may. It must if a row that the
 // transaction has read, or that one of its scans would return now or then, was changed, or if one
 // that it has seen has expired. It may if any row was written in a range that it has scanned, also
-// if the row was changed back, or if one has expired there without having been seen.
+// if the row was changed back, or if one has expired there without having been seen; or if it has read
+// a table whose rule of expiry changed since it began, which deletes rows that had expired.
 func (x *Tx) Conflict() (must, may bool) {
 	if len(x.Ops) == 0 {
 		return false, false
@@ -240,7 +237,7 @@ func (x *Tx) Conflict() (must, may bool) {
 				continue
 			}
 			must = must || read && changed[r] && !bytes.Equal(AppendCells(nil, before), AppendCells(nil, after))
-			may = may || changed[r] || before != nil && (in.altered || t.aliveSince(r.stored(x.at), later) == nil)
+			may = may || changed[r] || in.altered || before != nil && t.aliveSince(r.stored(x.at), later) == nil
 		}
 	}
 	return must, must || may
