@@ -470,8 +470,8 @@ func TestExpiredRowsStayAbsentWhenTheRuleEnds(t *testing.T) {
 	}
 }
 
-// TestCompactionsDropExpiredRows compacts rows that have expired before the history floor, after it,
-// and that were changed after it; one is deleted while it is being dropped.
+// TestCompactionsDropExpiredRows compacts rows that expired before the history floor, and others that
+// expire later or never, one of them after it was changed.
 func TestCompactionsDropExpiredRows(t *testing.T) {
 	ctx := context.Background()
 	for _, flushed := range []bool{false, true} {
