@@ -116,7 +116,7 @@ func TestOpenRefusesForeignAnchor(t *testing.T) {
 // copyDir replaces the files of one directory by those of another file system.
 func copyDir(t *testing.T, to, from vfs.FS, dir string) {
 	t.Helper()
-	if err := removeAll(to, dir); err != nil {
+	if err := vfs.RemoveAll(to, dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := to.Mkdir(dir); err != nil {
@@ -213,7 +213,7 @@ func TestOpenRefusesMissingFiles(t *testing.T) {
 	mem, _ := filled(t, o, 4)
 	for _, name := range []string{"meta", "data"} {
 		f := mem.Clone()
-		if err := removeAll(f, "/store/"+name); err != nil {
+		if err := vfs.RemoveAll(f, "/store/"+name); err != nil {
 			t.Fatal(err)
 		}
 		o.FS = f

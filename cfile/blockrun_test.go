@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -71,5 +73,41 @@ func TestExpectedCellsAreReadTogether(t *testing.T) {
 	}
 	if _, err := c.ReadVector(0, int(x.first[3])+1, &v); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("damage: %v", err)
+	}
+}
+
+// A cache for indexes that keeps nothing makes a ColumnReader read the index once, not once for each
+// cblock.
+func TestColumnReaderReadsTheIndexOnce(t *testing.T) {
+	_, cells := randomKeyed(seedtest.Rand(t), 2_000)
+	src := &tailed{Memory: keyedFileOf(t, cells, 400).src.(*block.Memory)}
+	r, err := Open(src, ReaderOptions{NoHeader: true, Indexes: cache.New(100)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.reads = 0
+	x, err := r.ordinalIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := src.reads
+	v, c := batch.Vector{Type: schema.Binary}, r.NewColumnReader()
+	for _, expect := range []bool{false, true} {
+		c.Reset(r)
+		src.reads = 0
+		const window = 20
+		for at := batch.Ordinal(0); int(at)+window <= len(cells); at += window {
+			if expect {
+				if err := c.Expect(at, window); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n, err := c.ReadVector(at, window, &v); err != nil || n != window || !bytes.Equal(v.Bytes[0], cells[at]) {
+				t.Fatal(n, err)
+			}
+		}
+		if most := index + len(x.blocks); src.reads > most || index < 2 {
+			t.Errorf("expected cells %t: %d reads of %d cblocks and an index that takes %d", expect, src.reads, len(x.blocks), index)
+		}
 	}
 }

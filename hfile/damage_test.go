@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
 // dumpAll returns all that a reader sees in a file, with its first error.
@@ -26,7 +27,11 @@ func dumpAll(data []byte) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "%q\n", []any{c.Row, c.Family, c.Qualifier, c.Timestamp, c.Type, c.Value, c.Tags, c.Sequence})
+		for _, field := range [][]byte{c.Row, c.Family, c.Qualifier, c.Value, c.Tags} {
+			fmt.Fprintln(&b, len(field))
+			b.Write(field)
+		}
+		fmt.Fprintln(&b, c.Timestamp, c.Type, c.Sequence, c.Tags != nil)
 		if len(keys) < 8 {
 			keys = append(keys, c.Clone().Key)
 		}
@@ -66,13 +71,10 @@ var everyBit = os.Getenv("ORIBI_EVERY_BIT") != ""
 
 // flips returns how many bits of the blocks of a file the tests flip, about.
 func flips() int {
-	switch {
-	case everyBit:
+	if everyBit {
 		return math.MaxInt
-	case testing.Short():
-		return 5
 	}
-	return 10
+	return seedtest.Rounds(10, 5)
 }
 
 // TestFlippedBitsInBlocksAreErrors flips bits in the blocks of files with CRC checksums.

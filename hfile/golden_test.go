@@ -66,9 +66,9 @@ func keyText(k Key) string {
 	return fmt.Sprintf(`"row":%s,"family":%s,"qualifier":%s,"ts":%d,"type":%q`, quote(text(k.Row)), quote(text(k.Family)), quote(text(k.Qualifier)), k.Timestamp, k.Type)
 }
 
-func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-}
+var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+func quote(s string) string { return `"` + escape.Replace(s) + `"` }
 
 // cellText returns a cell as a line of the corpus.
 func cellText(t testing.TB, c Cell) string {

@@ -36,9 +36,17 @@ func Rand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(Seed(t), 1))
 }
 
-// Check is rapid.Check, from Seed unless -rapid.seed names another.
+// Check is rapid.Check, from Seed unless -rapid.seed names another, with Rounds of the number of
+// checks unless -rapid.checks names another. With -short, rapid itself runs a fifth of that number.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue && !testing.Short() {
+		n, err := strconv.Atoi(f.DefValue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Value.Set(strconv.Itoa(Rounds(n, 1)))
+	}
 	if f := flag.Lookup("rapid.seed"); f.Value.String() == f.DefValue {
 		f.Value.Set(strconv.FormatUint(Seed(t), 10))
 	}

@@ -20,12 +20,13 @@ var (
 	scriptFlag = flag.String("proof.script", "", "a file with a history to run again")
 )
 
-// proofTime returns how long a random test runs: as set by -proof.for, otherwise for d.
+// proofTime returns how long a random test runs: as set by -proof.for, otherwise for d with
+// $ORIBI_FULL and a third of d without it.
 func proofTime(d time.Duration) time.Duration {
 	if *forFlag > 0 {
 		return *forFlag
 	}
-	return d
+	return time.Duration(seedtest.Rounds(int64(d), int64(d)/3))
 }
 
 // explore runs histories with consecutive seeds until the time is over, and adds up their counts.

@@ -1,12 +1,10 @@
 package wal
 
 import (
-	"runtime/debug"
+	"os"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/maintest"
 )
 
-// TestMain has less garbage collected: the heap of the tests is small, and most of it is garbage.
-func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
-	m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(maintest.Run(m)) }

@@ -257,12 +257,8 @@ func (w *world) step() {
 // for each state.
 func TestStatesMatchReplayedEvents(t *testing.T) {
 	r := seedtest.Rand(t)
-	histories := 20
-	if testing.Short() {
-		histories = 4
-	}
 	states := 0
-	for range histories {
+	for range seedtest.Rounds(20, 4) {
 		w := newWorld(t, r)
 		for range 40 {
 			w.step()
