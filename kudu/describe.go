@@ -31,7 +31,7 @@ func (d *Directory) Sizes(ctx context.Context, t *Tablet) (s Sizes, err error) {
 		return s, fmt.Errorf("kudu: %w", err)
 	}
 	for _, r := range t.super.Rowsets {
-		for _, id := range blocksOf(r) {
+		for _, id := range kudufs.BlocksOf(r) {
 			n, _, err := d.fs.FindBlock(id)
 			if err != nil {
 				return s, fmt.Errorf("kudu: tablet %s: rowset %d: %w", t.ID, r.GetId(), err)
@@ -48,26 +48,6 @@ func (d *Directory) Sizes(ctx context.Context, t *Tablet) (s Sizes, err error) {
 	}
 	s.Rows, err = table.LiveRows(ctx)
 	return s, errors.Join(err, table.Close())
-}
-
-// blocksOf returns the blocks of a rowset.
-func blocksOf(r *kudupb.RowSetDataPB) (ids []block.ID) {
-	add := func(b *kudupb.BlockIdPB) {
-		if b != nil {
-			ids = append(ids, block.ID(b.GetId()))
-		}
-	}
-	for _, c := range r.Columns {
-		add(c.Block)
-	}
-	add(r.BloomBlock)
-	add(r.AdhocIndexBlock)
-	for _, list := range [2][]*kudupb.DeltaDataPB{r.RedoDeltas, r.UndoDeltas} {
-		for _, b := range list {
-			add(b.Block)
-		}
-	}
-	return ids
 }
 
 // Description is what the superblocks of a table, or of one tablet, say. Its JSON is what the command

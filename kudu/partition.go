@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduwal"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -15,9 +16,17 @@ import (
 // Partitioning is how a table's rows are divided among its tablets: by hashes of columns, and by ranges
 // of the values of columns. Some ranges may have other hashes.
 type Partitioning struct {
-	Hash   []HashLevel `json:"hash"`
-	Range  []string    `json:"range"`         // names of columns; none: not by range
-	Custom int         `json:"custom_ranges"` // the number of ranges with hashes of their own
+	Hash   []HashLevel   `json:"hash"`
+	Range  []string      `json:"range"`         // names of columns; none: not by range
+	Custom []CustomRange `json:"custom_ranges"` // the ranges with hashes of their own
+}
+
+// CustomRange is a range whose rows are divided by other hashes than those of other ranges.
+type CustomRange struct {
+	// From and To are its bounds, as those of a Partition.
+	From json.RawMessage `json:"from"`
+	To   json.RawMessage `json:"to"`
+	Hash []HashLevel     `json:"hash"`
 }
 
 // HashLevel divides rows by a hash of some columns.
@@ -37,7 +46,7 @@ type Partition struct {
 }
 
 func partitioning(m *kudupb.PartitionSchemaPB, s *schema.Schema) Partitioning {
-	p := Partitioning{Hash: []HashLevel{}, Range: []string{}, Custom: len(m.GetCustomHashSchemaRanges())}
+	p := Partitioning{Range: []string{}, Custom: []CustomRange{}}
 	names := func(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB) []string {
 		out := []string{}
 		for _, i := range identified(columns, s) {
@@ -45,11 +54,45 @@ func partitioning(m *kudupb.PartitionSchemaPB, s *schema.Schema) Partitioning {
 		}
 		return out
 	}
-	for _, h := range m.GetHashSchema() {
-		p.Hash = append(p.Hash, HashLevel{Columns: names(h.Columns), Buckets: h.GetNumBuckets(), Seed: h.GetSeed()})
+	levels := func(hashes []*kudupb.PartitionSchemaPB_HashBucketSchemaPB) []HashLevel {
+		out := []HashLevel{}
+		for _, h := range hashes {
+			out = append(out, HashLevel{Columns: names(h.Columns), Buckets: h.GetNumBuckets(), Seed: h.GetSeed()})
+		}
+		return out
 	}
+	p.Hash = levels(m.GetHashSchema())
 	p.Range = append(p.Range, names(m.GetRangeSchema().GetColumns())...)
+	cols := identified(m.GetRangeSchema().GetColumns(), s)
+	for _, r := range m.GetCustomHashSchemaRanges() {
+		from, to := customBounds(r.RangeBounds, cols, s)
+		p.Custom = append(p.Custom, CustomRange{From: from, To: to, Hash: levels(r.HashSchema)})
+	}
 	return p
+}
+
+// customBounds returns the bounds of a range as JSON; both are the bytes in hex if they cannot be
+// decoded.
+func customBounds(message []byte, cols []int, s *schema.Schema) (from, to json.RawMessage) {
+	lower, upper, err := kuduwal.RangeBounds(message, s)
+	if err != nil {
+		raw := json.RawMessage(`"` + hex.EncodeToString(message) + `"`)
+		return raw, raw
+	}
+	object := func(cells [][]byte) json.RawMessage {
+		var columns []schema.Column
+		var set [][]byte
+		for _, c := range cols {
+			if cells != nil && cells[c] != nil { // without a value, it is the least one
+				columns, set = append(columns, s.Columns[c]), append(set, cells[c])
+			}
+		}
+		if len(set) == 0 {
+			return json.RawMessage("null")
+		}
+		return celltext.AppendObject(nil, columns, set)
+	}
+	return object(lower), object(upper)
 }
 
 // identified returns the indexes in the schema of columns. Those that the schema does not have are

@@ -23,8 +23,9 @@ import (
 
 // Table is the rows of a table that a directory has, or those of one tablet.
 type Table struct {
-	Name   string
-	Schema *schema.Schema // the last one of the table
+	Name          string
+	Schema        *schema.Schema // the last one of the table
+	SchemaVersion uint32
 
 	tablets []*tablet
 	union   rowunion.Union
@@ -39,7 +40,7 @@ func (d *Directory) openTable(ctx context.Context, from []*Tablet) (*Table, erro
 	if err != nil {
 		return nil, fmt.Errorf("tablet %s: %w", last.ID, err)
 	}
-	table := &Table{Name: last.Table, Schema: s, warn: d.warn}
+	table := &Table{Name: last.Table, Schema: s, SchemaVersion: last.super.GetSchemaVersion(), warn: d.warn}
 	var sets []*rowset.DiskRowSet
 	var mems []*memrowset.MemRowSet
 	for _, f := range from {
@@ -94,6 +95,9 @@ func (t *Table) Newest() mvcc.Timestamp {
 		newest = max(newest, tablet.newest)
 		for _, set := range tablet.sets {
 			newest = max(newest, set.Tracker().MaxTimestamp())
+			for _, undo := range set.Tracker().Undo {
+				newest = max(newest, undo.Stats().Max)
+			}
 		}
 	}
 	return newest
@@ -140,6 +144,9 @@ func (t *Table) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		return nil, fmt.Errorf("kudu: table %q: %w", t.Name, err)
 	}
 	t.warnOld(o.Snapshot)
+	if o.Stats != nil {
+		o.Stats.Layout = t.union.Layout(o.Lower, o.Upper)
+	}
 	return t.union.Scan(r, ordered), nil
 }
 

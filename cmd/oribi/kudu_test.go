@@ -11,19 +11,7 @@ import (
 
 // "kudu verify" finds that the newest segment of a log is gone, which Kudu does not notice.
 func TestKuduVerifyFindsLostSegment(t *testing.T) {
-	dir := t.TempDir()
-	for _, f := range corpustest.Archive(t, filepath.Join(corpustest.Dir(t), "golden", "kudu", "wal-only", "fs.tar.gz")) {
-		name := filepath.Join(dir, f.Name)
-		var err error
-		if f.Content == nil {
-			err = os.MkdirAll(name, 0o700)
-		} else {
-			err = os.WriteFile(name, f.Content, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := unpackKudu(t, "wal-only")
 	if out := must(t, nil, "kudu", "verify", dir); out != "ok\n" {
 		t.Errorf("printed %q", out)
 	}
@@ -43,5 +31,142 @@ func TestKuduVerifyFindsLostSegment(t *testing.T) {
 	out, _, code = run(t, nil, "kudu", "verify", dir)
 	if !strings.HasPrefix(out, `{"tablet":null,"file":"`) || code != 3 {
 		t.Errorf("no instance file: code %d, printed %q", code, out)
+	}
+}
+
+// "kudu export" makes a directory of a tablet server with the rows of a table and their history.
+func TestKuduExport(t *testing.T) {
+	dir := kuduStore(t)
+	out := filepath.Join(dir, "out")
+	printed := must(t, nil, "kudu", "export", filepath.Join(dir, "S"), "t", out)
+	if !strings.HasPrefix(printed, `{"tablet":"`) || !strings.Contains(printed, `","rowsets":1,"rows":2,"bytes":`) {
+		t.Errorf("printed %q", printed)
+	}
+	if got := must(t, nil, "kudu", "verify", out); got != "ok\n" {
+		t.Errorf("verify printed %q", got)
+	}
+	for _, read := range [][]string{{"scan"}, {"history", `{"k":1}`}} {
+		args := append([]string{read[0], filepath.Join(dir, "S"), "t"}, read[1:]...)
+		want := must(t, nil, append([]string{"table"}, args...)...)
+		args[1] = out
+		if got := must(t, nil, append([]string{"kudu"}, args...)...); got != want {
+			t.Errorf("kudu %s printed %q, want %q", read[0], got, want)
+		}
+	}
+	if _, errs, code := run(t, nil, "kudu", "export", filepath.Join(dir, "S"), "t", out); code != 1 || !strings.Contains(errs, "exists") {
+		t.Errorf("into an existing directory: code %d, printed %q", code, errs)
+	}
+	if _, _, code := run(t, nil, "kudu", "export", filepath.Join(dir, "S"), "other", filepath.Join(dir, "out2")); code != 4 {
+		t.Errorf("an unknown table: code %d", code)
+	}
+}
+
+// kuduStore makes a store S in a new directory, with a table t of two rows, one of them changed.
+func kuduStore(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	s := filepath.Join(dir, "S")
+	must(t, nil, "store", "init", s)
+	must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int64","key":true},{"name":"s","type":"string","nullable":true}]}`), "table", "create", s, "t", "--schema", "-")
+	must(t, nil, "table", "put", s, "t", `{"k":1,"s":"a"}`)
+	must(t, nil, "table", "put", s, "t", `{"k":2,"s":null}`)
+	must(t, nil, "table", "flush", s, "t")
+	must(t, nil, "table", "update", s, "t", `{"k":1,"s":"b"}`)
+	return dir
+}
+
+// unpackKudu returns a new directory with those of a server.
+func unpackKudu(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range corpustest.Archive(t, filepath.Join(corpustest.Dir(t), "golden", "kudu", name, "fs.tar.gz")) {
+		name := filepath.Join(dir, f.Name)
+		var err error
+		if f.Content == nil {
+			err = os.MkdirAll(name, 0o700)
+		} else {
+			err = os.WriteFile(name, f.Content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// "kudu import" copies tables and tablets, with their history or only the rows of a time, and says what
+// it refuses.
+func TestKuduImport(t *testing.T) {
+	fs, store := unpackKudu(t, "tombstone"), filepath.Join(t.TempDir(), "S")
+	must(t, nil, "store", "init", store)
+	list := strings.Fields(must(t, nil, "kudu", "list", fs, "--format", "csv"))[1:]
+	for _, line := range list {
+		f := strings.Split(line, ",")
+		out, text, code := run(t, nil, "kudu", "import", fs, f[0], store, "copy-"+f[0])
+		if f[2] != "READY" {
+			if code != 4 || out != "" || strings.Count(text, "\n") != 1 {
+				t.Errorf("%s: code %d, %q, %q", line, code, out, text)
+			}
+			continue
+		}
+		if want := `{"table":"copy-` + f[0] + `","rowsets":`; code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, `,"rows":`+f[4]+`,"bytes":`) {
+			t.Errorf("%s: code %d, %q, %q", line, code, out, text)
+		}
+		if got, want := must(t, nil, "table", "scan", store, "copy-"+f[0]), must(t, nil, "kudu", "scan", fs, f[0]); got != want || got == "" {
+			t.Errorf("%s: %d bytes of rows, want %d", line, len(got), len(want))
+		}
+		must(t, nil, "kudu", "import", fs, f[1], store)
+		for _, refused := range []struct {
+			args []string
+			code int
+			text string
+		}{
+			{[]string{fs, f[1], store}, 1, "exists"},
+			{[]string{fs, "absent", store}, 4, "absent"},
+			{[]string{fs, f[1], store + "-absent", "x"}, 4, "absent"},
+			{[]string{store, f[1], store, "x"}, 4, "not a store"},
+			{[]string{fs, f[1], store, "x", "--as-of", "nonsense"}, 2, "nonsense"},
+			{[]string{fs, f[1], store, "x", "--as-of", "2100-01-01"}, 2, "ahead"},
+			{[]string{fs, f[1], store, ""}, 2, "name"},
+		} {
+			if out, text, code := run(t, nil, append([]string{"kudu", "import"}, refused.args...)...); code != refused.code || out != "" || !strings.Contains(text, refused.text) {
+				t.Errorf("%q: code %d, %q, %q", refused.args, code, out, text)
+			}
+		}
+		must(t, nil, "kudu", "import", fs, f[1], store, "rows", "--as-of", "now")
+		if got, want := must(t, nil, "table", "scan", store, "rows"), must(t, nil, "kudu", "scan", fs, f[1]); got != want {
+			t.Errorf("%s: %d bytes of rows as of now, want %d", line, len(got), len(want))
+		}
+	}
+	if out := must(t, nil, "store", "verify", store); out != "ok\n" {
+		t.Errorf("verify printed %q", out)
+	}
+}
+
+// "kudu install" puts a table into an empty tablet, once.
+func TestKuduInstall(t *testing.T) {
+	dir := kuduStore(t)
+	s, fs := filepath.Join(dir, "S"), filepath.Join(dir, "fs")
+	must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int64","key":true},{"name":"s","type":"string","nullable":true}],"history":"15m"}`), "table", "create", s, "empty", "--schema", "-")
+	must(t, nil, "kudu", "export", s, "empty", fs)
+	names, err := os.ReadDir(filepath.Join(fs, "tablet-meta"))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	tablet := names[0].Name()
+	out, errs, code := run(t, nil, "kudu", "install", s, "t", fs, tablet)
+	if code != 0 || !strings.HasPrefix(out, `{"tablet":"`+tablet+`","rowsets":1,"rows":2,"bytes":`) || !strings.HasPrefix(errs, "oribi: warning: ") {
+		t.Errorf("code %d, printed %q, %q", code, out, errs)
+	}
+	if got := must(t, nil, "kudu", "verify", fs); got != "ok\n" {
+		t.Errorf("verify printed %q", got)
+	}
+	if got, want := must(t, nil, "kudu", "scan", fs, tablet), must(t, nil, "table", "scan", s, "t"); got != want {
+		t.Errorf("scan printed %q, want %q", got, want)
+	}
+	for want, args := range map[int][]string{1: {s, "t", fs, tablet}, 4: {s, "t", fs, strings.Repeat("0", 32)}} {
+		if out, _, code := run(t, nil, append([]string{"kudu", "install"}, args...)...); code != want || out != "" {
+			t.Errorf("%q: code %d, printed %q", args, code, out)
+		}
 	}
 }

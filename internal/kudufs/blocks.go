@@ -15,60 +15,30 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/vfs"
 )
-
-// shared is a file that is open while blocks in it are.
-type shared struct {
-	fs   vfs.FS
-	name string
-
-	mu   sync.Mutex
-	uses int
-	file vfs.File
-}
-
-// acquire returns the open file. Each call is followed by one of release.
-func (s *shared) acquire() (vfs.File, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.uses == 0 {
-		f, err := s.fs.Open(s.name, false)
-		if err != nil {
-			return nil, err
-		}
-		s.file = f
-	}
-	s.uses++
-	return s.file, nil
-}
-
-func (s *shared) release() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.uses--; s.uses > 0 {
-		return nil
-	}
-	f := s.file
-	s.file = nil
-	return f.Close()
-}
 
 // Block is the bytes of one block. It is safe for concurrent use until Close.
 type Block struct {
 	*io.SectionReader
-	id   block.ID
-	file *shared
-	done sync.Once
+	id    block.ID
+	files *openFiles
+	file  *file
+	done  sync.Once
 }
 
 // ID returns the number of the block.
 func (b *Block) ID() block.ID { return b.id }
 
-// Close ends the use of the block. It may be called twice.
+// Close ends the use of the block. It may be called twice, and not during a read.
 func (b *Block) Close() (err error) {
-	b.done.Do(func() { err = b.file.release() })
+	b.done.Do(func() { err = b.files.release(b.file) })
 	return err
+}
+
+// newBlock returns the block in [offset, offset+length) of a file, which ends the use of the file
+// when it is closed.
+func (d *Directory) newBlock(id block.ID, f *file, offset, length int64) *Block {
+	return &Block{SectionReader: io.NewSectionReader(fileReader{d.files, f}, offset, length), id: id, files: d.files, file: f}
 }
 
 // OpenBlock opens a block. Errors: ErrCorrupt if there is no such block, or its container is damaged;
@@ -81,11 +51,10 @@ func (d *Directory) OpenBlock(id block.ID) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := e.c.acquire()
-	if err != nil {
+	if _, err := d.files.use(&e.c.file); err != nil {
 		return nil, missing(e.c.name, err)
 	}
-	return &Block{SectionReader: io.NewSectionReader(f, e.offset, e.length), id: id, file: &e.c.shared}, nil
+	return d.newBlock(id, &e.c.file, e.offset, e.length), nil
 }
 
 // find returns where a block of the log block manager is. Errors: ErrCorrupt.
@@ -178,19 +147,15 @@ func (d *Directory) openFileBlock(id block.ID) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shared{fs: d.fs, name: name}
-	f, err := s.acquire()
+	f := &file{name: name}
+	size, err := d.files.use(f)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, d.lost(id)
 	}
 	if err != nil {
 		return nil, err
 	}
-	size, err := f.Size()
-	if err != nil {
-		return nil, errors.Join(err, s.release())
-	}
-	return &Block{SectionReader: io.NewSectionReader(f, 0, size), id: id, file: s}, nil
+	return d.newBlock(id, f, 0, size), nil
 }
 
 // walkFileBlocks calls yield for each block of the file block manager. Other files are ignored.

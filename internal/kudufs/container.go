@@ -241,6 +241,11 @@ func readMessage(fsys vfs.FS, name string, limit int64, m proto.Message) error {
 	if err != nil {
 		return err
 	}
+	return decodeFile(name, f, size, limit, m)
+}
+
+// decodeFile is readMessage of an open file of size bytes.
+func decodeFile(name string, f io.ReaderAt, size, limit int64, m proto.Message) error {
 	c, err := NewContainerReader(name, f, size)
 	if err != nil {
 		return err
@@ -251,6 +256,9 @@ func readMessage(fsys vfs.FS, name string, limit int64, m proto.Message) error {
 	}
 	if err != nil {
 		return err
+	}
+	if err := kudupb.CheckMemory(b, m); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := proto.Unmarshal(b, m); err != nil {
 		return fault.Corruptf("%s: %v", name, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -46,14 +47,17 @@ type Directory struct {
 	Roots   []Root // sorted by path
 
 	fs          vfs.FS
-	logs        string // path of wals
-	superblocks string // path of tablet-meta
-	consensus   string // path of consensus-meta
+	files       *openFiles // with blocks
+	logs        string     // path of wals
+	superblocks string     // path of tablet-meta
+	consensus   string     // path of consensus-meta
 	missing     []string
 	problems    []Problem
 	byDirectory []*Root              // data directories in the order of the instance files; nil: it is missing
 	blocks      map[block.ID]*extent // of the log block manager
 	bad         map[block.ID]error   // blocks that are listed but cannot be read
+	highest     block.ID             // of the blocks that the log block manager has, or has deleted
+	locks       map[string]*os.File  // by name; see OpenExclusive
 }
 
 // Root is one root of a server.
@@ -76,26 +80,39 @@ type Problem struct {
 // directories and block managers that are not known; ErrCorrupt for damaged instance files and
 // missing directories; those of the file system.
 func Open(fsys vfs.FS, dir string) (*Directory, error) {
-	d := &Directory{fs: fsys, blocks: map[block.ID]*extent{}, bad: map[block.ID]error{}}
+	d := newDirectory(fsys)
 	if err := d.findRoots(dir); err != nil {
 		return nil, err
 	}
-	if err := d.readInstances(dir); err != nil {
+	if err := d.load(dir); err != nil {
 		return nil, err
+	}
+	return d, nil
+}
+
+func newDirectory(fsys vfs.FS) *Directory {
+	return &Directory{fs: fsys, files: &openFiles{fs: fsys, most: maxOpenFiles}, blocks: map[block.ID]*extent{}, bad: map[block.ID]error{}}
+}
+
+// load reads what the roots have.
+func (d *Directory) load(dir string) error {
+	if err := d.readInstances(dir); err != nil {
+		return err
 	}
 	if err := d.findData(); err != nil {
-		return nil, err
+		return err
 	}
-	if d.Manager == logBlocks {
-		for i := range d.Roots {
-			if d.Roots[i].Data != nil {
-				if err := d.loadContainers(filepath.Join(d.Roots[i].Dir, dataName)); err != nil {
-					return nil, err
-				}
+	if d.Manager != logBlocks {
+		return nil
+	}
+	for i := range d.Roots {
+		if d.Roots[i].Data != nil {
+			if err := d.loadContainers(filepath.Join(d.Roots[i].Dir, dataName)); err != nil {
+				return err
 			}
 		}
 	}
-	return d, nil
+	return nil
 }
 
 // findRoots lists the roots, without their contents.
@@ -224,7 +241,7 @@ func (d *Directory) findData() error {
 			continue
 		}
 		m := new(kudupb.DirInstanceMetadataPB)
-		if err := d.readInstance(filepath.Join(data, blockInstanceName), m); err != nil {
+		if err := d.readLocked(filepath.Join(data, blockInstanceName), m); err != nil {
 			return err
 		}
 		switch kind := m.GetDirType(); {
@@ -295,7 +312,8 @@ func (d *Directory) LogDirs(tablet string) (dir, recovery string) {
 }
 
 // InUse reports whether another process, which must be a server, has locked one of the data
-// directories. It is false where the system does not say.
+// directories. It is false where the system does not say. It must not be called while this process
+// has the lock.
 func (d *Directory) InUse() bool {
 	if d.fs != vfs.OS {
 		return false

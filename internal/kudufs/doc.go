@@ -5,9 +5,10 @@
 //	tablets, _, err := d.Tablets()
 //	b, err := d.OpenBlock(id)
 //
-// Nothing is written or locked, so a directory may be on a read-only file system. AppendContainer
-// and Replace write the small files of a server (superblocks, consensus metadata, instance files)
-// for programs that change a stopped server's directory.
+// Open writes and locks nothing, so a directory may be on a read-only file system. OpenExclusive
+// takes the lock of a server. Format makes the directory of a new one, Writer adds blocks, and
+// AppendContainer and Replace write the small files (superblocks, consensus metadata, instance
+// files), each so that a crash leaves what a server accepts.
 //
 // Damage of one container or one superblock does not hide the others, unlike in Kudu, whose server
 // ends: Problems lists what was found, and OpenBlock refuses the blocks that it concerns. A

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/fuzztest"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -244,4 +246,34 @@ func FuzzSuperblock(f *testing.F) {
 		}
 		Voters(m)
 	})
+}
+
+// A superblock of empty messages is refused before they take memory, and so are other files.
+func TestMemoryOfEmptyMessagesIsBounded(t *testing.T) {
+	const size, tablet = 8 << 20, "00000000000000000000000000000001"
+	fsys := server(t, fromHex(t, metadataFile), 8192)
+	d := open(t, fsys)
+	file := func(name, kind string, message []byte) {
+		t.Helper()
+		if err := Replace(fsys, name, AppendRecord(AppendContainer(nil, kind), message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(what string, most int64, read func() error) {
+		t.Helper()
+		var err error
+		if n := memtest.Allocated(func() { err = read() }); n > most {
+			t.Errorf("%s: allocates %d bytes", what, n)
+		}
+		if !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	file(d.SuperblockPath(tablet), SuperblockKind, bytes.Repeat([]byte{6<<3 | 2, 0}, size/2))
+	refused("superblock", 2*size, func() error { _, err := d.Superblock(tablet); return err })
+	peers := protowire.AppendBytes([]byte{1<<3 | 2}, bytes.Repeat([]byte{3<<3 | 2, 0}, maxConsensusBytes/4))
+	file(d.ConsensusPath(tablet), ConsensusKind, peers)
+	refused("consensus metadata", 2<<20, func() error { _, err := d.Consensus(tablet); return err })
+	file("/ts/instance", InstanceKind, bytes.Repeat([]byte{6<<3 | 2, 0}, maxInstanceBytes/2))
+	refused("instance", 2*maxInstanceBytes, func() error { _, err := Open(fsys, "/ts"); return err })
 }

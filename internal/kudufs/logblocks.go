@@ -44,7 +44,7 @@ const (
 
 // container is a data file with blocks.
 type container struct {
-	shared
+	file
 	size int64
 }
 
@@ -111,7 +111,7 @@ func (d *Directory) loadContainer(stem string) error {
 		}
 		return nil // a server ended while it created the container
 	}
-	c := &container{shared: shared{fs: d.fs, name: data}, size: size}
+	c := &container{file: file{name: data}, size: size}
 	live := map[block.ID]*extent{}
 	at, err := d.replayContainer(meta, metaSize, c, live)
 	for id, e := range live {
@@ -170,6 +170,7 @@ func (d *Directory) replayContainer(meta string, metaSize int64, c *container, l
 func (d *Directory) applyRecord(meta string, at int64, m *kudupb.BlockRecordPB, c *container, live map[block.ID]*extent) {
 	id := block.ID(m.GetBlockId().GetId())
 	e := &extent{c: c, offset: m.GetOffset(), length: m.GetLength()}
+	d.highest = max(d.highest, id)
 	bad := func(problem string, args ...any) {
 		d.badBlock(meta, at, id, fault.Corruptf("%s: byte %d: block %d: "+problem, append([]any{meta, at, uint64(id)}, args...)...))
 	}

@@ -128,15 +128,20 @@ func (d *Decoder) setClient(message []byte) error {
 			return fault.Unsupportedf("arrays in the log: column %q", c.GetName())
 		}
 		seen.Set(i)
-		width := d.schema.Columns[i].Type.Width()
-		if width == 0 {
-			width = indirectLen
-		}
-		d.from = append(d.from, clientColumn{i, width})
-		d.nullable = d.nullable || c.GetIsNullable()
+		d.addClientColumn(i, c.GetIsNullable())
 	}
 	d.client = append([]byte(nil), message...)
 	return nil
+}
+
+// addClientColumn adds column i of d.schema to those of the rows.
+func (d *Decoder) addClientColumn(i int, nullable bool) {
+	width := d.schema.Columns[i].Type.Width()
+	if width == 0 {
+		width = indirectLen
+	}
+	d.from = append(d.from, clientColumn{i, width})
+	d.nullable = d.nullable || nullable
 }
 
 // Rows of a request, back to back. Bit i of the bitmaps is column i of the client's schema, lowest
@@ -226,6 +231,23 @@ func (d *Decoder) decode(in *rowInput) error {
 	if err := r.setKind(head[0]); err != nil {
 		return err
 	}
+	if err := d.decodeCells(in); err != nil {
+		return err
+	}
+	if err := d.autoIncrement(r); err != nil {
+		return err
+	}
+	d.check(r)
+	r.Key = nil
+	if r.Problem == "" {
+		d.key = d.keys.AppendKey(d.key[:0], r.cells)
+		r.Key = d.key
+	}
+	return nil
+}
+
+// decodeCells reads what follows the kind of an operation into d.row.
+func (d *Decoder) decodeCells(in *rowInput) error {
 	isSet, err := in.take((len(d.from) + 7) / 8)
 	if err != nil {
 		return err
@@ -236,6 +258,7 @@ func (d *Decoder) decode(in *rowInput) error {
 			return err
 		}
 	}
+	r := &d.row
 	clear(r.cells)
 	r.set, r.Problem = r.set.Resize(len(r.cells)), ""
 	for i, c := range d.from {
@@ -250,15 +273,6 @@ func (d *Decoder) decode(in *rowInput) error {
 		if r.cells[c.index], err = in.cell(d.schema.Columns[c.index].Type, c.width); err != nil {
 			return err
 		}
-	}
-	if err := d.autoIncrement(r); err != nil {
-		return err
-	}
-	d.check(r)
-	r.Key = nil
-	if r.Problem == "" {
-		d.key = d.keys.AppendKey(d.key[:0], r.cells)
-		r.Key = d.key
 	}
 	return nil
 }

@@ -263,3 +263,33 @@ func TestMalformedRequests(t *testing.T) {
 		}
 	}
 }
+
+// The bounds of a range are the specification's; what is not a bound is refused.
+func TestRangeBounds(t *testing.T) {
+	columns := []schema.Column{{ID: 0, Name: "k", Type: schema.Int32}, {ID: 1, Name: "h", Type: schema.String}, {ID: 2, Name: "n", Type: schema.Int64}}
+	s, err := schema.New(columns, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := []byte("\x12\x0c\x06\x01\x00\x00\x00\x00\x07\x01\x64\x00\x00\x00")
+	lower, upper, err := RangeBounds(message, s)
+	if err != nil || string(lower[0]) != "\x00\x00\x00\x00" || string(upper[0]) != "\x64\x00\x00\x00" || lower[1] != nil || upper[2] != nil {
+		t.Errorf("bounds %x, %x (%v)", lower, upper, err)
+	}
+	if lower, upper, err := RangeBounds(nil, s); lower != nil || upper != nil || err != nil {
+		t.Errorf("no bounds: %x, %x (%v)", lower, upper, err)
+	}
+	for i := 3; i < len(message); i++ {
+		cut := append([]byte{0x12, byte(i - 2)}, message[2:i]...)
+		if _, _, err := RangeBounds(cut, s); (err == nil) != (i == 8) {
+			t.Errorf("cut to %x: %v", cut, err)
+		}
+	}
+	for _, kind := range []byte{1, 6, 8, 9} {
+		other := append([]byte{}, message...)
+		other[8] = kind
+		if _, _, err := RangeBounds(other, s); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("bound of kind %d: %v", kind, err)
+		}
+	}
+}

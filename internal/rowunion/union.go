@@ -25,6 +25,21 @@ func (u Union) InMemory() (n int) {
 	return n
 }
 
+// Layout describes the sets for a scan of the keys [lower, upper).
+func (u Union) Layout(lower, upper []byte) (l scan.Layout) {
+	l.MemRowSets = u.InMemory()
+	for _, d := range u.Tree.Sets {
+		l.RowSets++
+		l.FileRows += d.Metadata().Rows
+	}
+	l.Outside, l.OutsideRows = l.RowSets, l.FileRows
+	for _, d := range u.Tree.Range(nil, lower, upper) {
+		l.Outside--
+		l.OutsideRows -= d.Metadata().Rows
+	}
+	return l
+}
+
 // MemIterators returns iterators over the MemRowSets that are not empty.
 func (u Union) MemIterators(r *scan.Request) (mems []*MemIterator) {
 	for _, m := range u.Mems {

@@ -6,21 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
 
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Extract flushes the table, then copies the files of all rowsets as loose files into dir, which it
-// creates (its parent must exist), with a tablet.json that describes them:
+// Extract flushes the table, then copies the files of all rowsets, as Files passes them on, as loose
+// files into dir, which it creates (its parent must exist), with a tablet.json that describes them:
 //
 //	dir/tablet.json               columns, and the counts of rowsets that no file contains
 //	dir/rowset-N/<column ID>.cfile
@@ -30,9 +28,8 @@ import (
 //	dir/rowset-N/undo-I.delta     newest first; the last has the deletes that births stand for
 //
 // Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server can open these
-// files. Each file is read and verified in full before it is copied. No flush or compaction of the
-// table runs concurrently. If Extract fails, it removes dir. Errors: those of Flush; os.ErrExist if
-// dir exists; ErrCorrupt. Source: tablet spec §8, §11.1.
+// files. If Extract fails, it removes dir. Errors: those of Files; os.ErrExist if dir exists. Source:
+// tablet spec §8, §11.1.
 func (t *Tablet) Extract(ctx context.Context, dir string) error {
 	return t.exclusively(ctx, func() error { return t.extract(ctx, dir) })
 }
@@ -47,31 +44,26 @@ func (t *Tablet) extract(ctx context.Context, dir string) (err error) {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	if _, err := t.flush(ctx); err != nil {
-		return err
-	}
-	st, err := t.acquire()
-	if err != nil {
-		return err
-	}
-	defer st.release()
-	e := extractor{ctx: ctx, blocks: t.opts.RowSets.Blocks}
-	about := tabletFile{Columns: columnsOf(st.schema.Schema), RowSets: map[string]rowSetNumbers{}}
-	for i, d := range st.tree.Sets {
-		name := filepath.Join(dir, "rowset-"+strconv.Itoa(i))
-		m := d.Metadata()
-		if err := e.rowSet(name, d, m); err != nil {
-			return fmt.Errorf("table %q: rowset %d: %w", t.Name(), m.ID, err)
+	return t.files(ctx, func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error {
+		about := tabletFile{Columns: columnsOf(s), RowSets: map[string]rowSetNumbers{}}
+		for f, err := range sets {
+			if err != nil {
+				return err
+			}
+			n := strconv.Itoa(len(about.RowSets))
+			if err := extractRowSet(ctx, filepath.Join(dir, "rowset-"+n), f); err != nil {
+				return err
+			}
+			about.RowSets[n] = rowSetNumbers{LastDurableDMS: f.Metadata.LastDurableDMS, LiveRows: f.Metadata.LiveRows}
 		}
-		about.RowSets[strconv.Itoa(i)] = rowSetNumbers{LastDurableDMS: m.LastDurableDMS, LiveRows: m.LiveRows}
-	}
-	text, err := json.MarshalIndent(&about, "", "  ")
-	if err != nil {
-		return err
-	}
-	return e.write(filepath.Join(dir, "tablet.json"), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
+		text, err := json.MarshalIndent(&about, "", "  ")
+		if err != nil {
+			return err
+		}
+		return writeFile(filepath.Join(dir, "tablet.json"), func(w io.Writer) error {
+			_, err := w.Write(append(text, '\n'))
+			return err
+		})
 	})
 }
 
@@ -131,29 +123,23 @@ func unscaled(c *schema.Column) json.RawMessage {
 	return celltext.AppendJSON(nil, &plain, c.ReadDefault)
 }
 
-// extractor copies blocks into files.
-type extractor struct {
-	ctx    context.Context
-	blocks rowset.Blocks
-}
-
-func (e *extractor) rowSet(dir string, d *rowset.DiskRowSet, m *rowset.Metadata) error {
-	if id, err := d.CheckFiles(); err != nil {
-		return fmt.Errorf("block %d: %w", id, err)
-	}
+// extractRowSet copies the files of a rowset to a new directory.
+func extractRowSet(ctx context.Context, dir string, f rowset.Files) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
 	var err error
 	put := func(id block.ID, name string) {
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err == nil && id != 0 {
-			err = e.copy(id, filepath.Join(dir, name))
+			err = copyBlock(f.Blocks, id, filepath.Join(dir, name))
 		}
 	}
+	m := f.Metadata
 	for _, c := range m.Columns {
-		if d.Schema.IndexID(c.ID) >= 0 {
-			put(c.Block, fmt.Sprintf("%d.cfile", c.ID))
-		}
+		put(c.Block, fmt.Sprintf("%d.cfile", c.ID))
 	}
 	put(m.KeyIndex, "adhoc.cfile")
 	put(m.Bloom, "bloom.bloom")
@@ -163,55 +149,23 @@ func (e *extractor) rowSet(dir string, d *rowset.DiskRowSet, m *rowset.Metadata)
 	for i, id := range m.Undo {
 		put(id, fmt.Sprintf("undo-%d.delta", i))
 	}
-	if err == nil && len(m.Births) > 0 { // the oldest undos
-		err = e.births(filepath.Join(dir, fmt.Sprintf("undo-%d.delta", len(m.Undo))), m.Births)
-	}
 	return err
 }
 
-// births writes the undo file that births stand for.
-func (e *extractor) births(name string, births []delta.Birth) error {
-	return e.write(name, func(file io.Writer) error {
-		w, err := delta.NewWriter(block.NewSink(file), true)
-		if err != nil {
-			return err
-		}
-		var undos []change.Delta
-		for _, b := range births {
-			for from := uint64(b.First); from < uint64(b.First)+uint64(b.Rows); from += batch.WindowRows {
-				if err := e.ctx.Err(); err != nil {
-					return err
-				}
-				undos = b.AppendUndos(undos[:0], from, from+batch.WindowRows)
-				for _, d := range undos {
-					if err := w.Append(d); err != nil {
-						return err
-					}
-				}
-			}
-		}
-		_, err = w.Finish()
-		return err
-	})
-}
-
-func (e *extractor) copy(id block.ID, name string) error {
-	if err := e.ctx.Err(); err != nil {
-		return err
-	}
-	src, err := e.blocks.OpenBlock(id)
+func copyBlock(blocks rowset.Blocks, id block.ID, name string) error {
+	src, err := blocks.OpenBlock(id)
 	if err != nil {
 		return err
 	}
 	defer src.Close() // read-only: the error does not matter
-	return e.write(name, func(w io.Writer) error {
+	return writeFile(name, func(w io.Writer) error {
 		_, err := io.Copy(w, io.NewSectionReader(src, 0, src.Size()))
 		return err
 	})
 }
 
-// write creates a file, which must not exist.
-func (e *extractor) write(name string, content func(io.Writer) error) error {
+// writeFile creates a file, which must not exist.
+func writeFile(name string, content func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

@@ -28,9 +28,7 @@ import (
 
 // withKudu opens the directories of a Kudu server. Its warnings go to stderr.
 func (a *app) withKudu(dir string, use func(*kudu.Directory) error) error {
-	d, err := kudu.Open(dir, kudu.Options{Warn: func(text string) {
-		fmt.Fprintf(a.stderr, "oribi: warning: %s\n", celltext.Printable(text))
-	}})
+	d, err := kudu.Open(dir, kudu.Options{Warn: a.warnKudu})
 	if err == nil {
 		err = errors.Join(use(d), d.Close())
 	}
@@ -38,6 +36,11 @@ func (a *app) withKudu(dir string, use func(*kudu.Directory) error) error {
 		return &failure{exitDamage, err}
 	}
 	return err
+}
+
+// warnKudu prints a warning to stderr.
+func (a *app) warnKudu(text string) {
+	fmt.Fprintf(a.stderr, "oribi: warning: %s\n", celltext.Printable(text))
 }
 
 // withKuduTable opens a table or tablet of a Kudu server.
@@ -176,11 +179,23 @@ func (a *app) kuduScan() *cobra.Command {
 			if o.Snapshot, err = at.snapshot(t); err != nil {
 				return err
 			}
-			it, err := t.Scan(o, f.order == "key")
-			if err != nil {
-				return err
+			e := explanation(f.explain)
+			limited := func(it scan.Iterator) scan.Iterator { return scan.Limit(it, limitOf(f.limit)) }
+			if e != nil {
+				where, err := whereAll(t.Schema, f.where)
+				if err != nil {
+					return err
+				}
+				limited = oribi.ExplainScan(e, t.Name, t.Schema, where, &o)
 			}
-			return a.printKuduRows(cmd.Context(), scan.Limit(it, limitOf(f.limit)), form, t.Schema, o.Columns)
+			it, err := t.Scan(o, f.order == "key")
+			if err == nil {
+				err = a.printKuduRows(cmd.Context(), limited(it), form, t.Schema, o.Columns)
+			}
+			if err == nil {
+				a.printExplanation(e)
+			}
+			return err
 		})
 	})
 	formatFlag(c, &format)

@@ -1,0 +1,367 @@
+package handover
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudufs"
+	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/kuduwal"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/keyenc"
+	"github.com/oribi-db/oribi/kudu"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// Each row of a tablet of the golden tables is in the partition of that tablet, and in no other.
+func TestPartitionsOfServersTablets(t *testing.T) {
+	c := kudutest.Read(t, "keys")
+	fsys := c.Unpack(t)
+	d := openDirectory(t, fsys)
+	files, err := kudufs.Open(fsys, "/fs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	partitions := map[string]*partition{}
+	rows := 0
+	for _, from := range c.Tablets {
+		table := openKudu(t, d, from.ID)
+		m, err := files.Superblock(from.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newPartition(m, table.Schema)
+		if len(m.PartitionSchema.CustomHashSchemaRanges) > 0 {
+			if !errors.Is(err, fault.ErrUnsupported) {
+				t.Errorf("hashes of ranges: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		partitions[from.ID] = p
+	}
+	for _, from := range c.Tablets {
+		if partitions[from.ID] == nil {
+			continue
+		}
+		table := openKudu(t, d, from.ID)
+		it, err := table.Scan(scan.Options{Columns: columnsOf(table)[:table.Schema.Keys], Snapshot: mvcc.Everything}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoder := keyenc.NewEncoder(table.Schema)
+		for it.Next() {
+			for i := range it.Batch().Rows() {
+				var cells [][]byte
+				for _, v := range it.Batch().Columns {
+					cells = append(cells, v.Cell(i))
+				}
+				key := encoder.AppendKey(nil, cells)
+				for _, to := range c.Tablets {
+					p := partitions[to.ID]
+					if p == nil || to.Table != from.Table {
+						continue
+					}
+					if ok, err := p.has(key); err != nil || ok != (to.ID == from.ID) {
+						t.Errorf("row %x of tablet %s is in the partition of %s: %v, %v", key, from.ID, to.ID, ok, err)
+					}
+				}
+				rows++
+			}
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows < 100 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+// emptyTablets makes a server with empty tablets of a table, whose columns have other IDs. change
+// changes their superblocks.
+func emptyTablets(t *testing.T, fsys vfs.FS, table *oribi.Table, s *schema.Schema, n int, change func(i int, m *kudupb.TabletSuperBlockPB)) (ids []string) {
+	t.Helper()
+	d, err := kudufs.Format(fsys, "/ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		m := newSuperblock(table, s)
+		m.Schema = meta.SchemaMessage(s)
+		for i, c := range m.Schema.Columns {
+			c.Id = proto.Uint32(uint32(100 - i))
+		}
+		change(i, m)
+		id := string(m.TabletId)
+		if err := d.CreateTablet(m, kuduwal.FirstSegment, kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func unchanged(int, *kudupb.TabletSuperBlockPB) {}
+
+// buckets gives each of n tablets a bucket of the first key column.
+func buckets(n int32) func(int, *kudupb.TabletSuperBlockPB) {
+	return func(i int, m *kudupb.TabletSuperBlockPB) {
+		column := &kudupb.PartitionSchemaPB_ColumnIdentifierPB{}
+		column.Identifier = &kudupb.PartitionSchemaPB_ColumnIdentifierPB_Id{Id: int32(m.Schema.Columns[0].GetId())}
+		m.PartitionSchema.HashSchema = []*kudupb.PartitionSchemaPB_HashBucketSchemaPB{{
+			Columns: []*kudupb.PartitionSchemaPB_ColumnIdentifierPB{column}, NumBuckets: proto.Int32(n), Seed: proto.Uint32(3)}}
+		m.Partition.HashBuckets = []int32{int32(i)}
+	}
+}
+
+// Tables that random histories wrote are read as from the store after they were installed into a
+// tablet with other column IDs, and into two tablets by partition.
+func TestInstalledTablesAreReadAsTheirTables(t *testing.T) {
+	tables := 2
+	for seed := seedtest.Seed(t); tables > 0; seed++ {
+		r := randomHistory(t, seed, 120)
+		for _, table := range r.Store.Tables() {
+			if tables > 0 && transferable(table) && !ahead(r) {
+				rnd := rand.New(rand.NewPCG(seed, 2))
+				installEquals(t, rnd, r, table, 1, unchanged)
+				installEquals(t, rnd, r, table, 2, buckets(2))
+				tables--
+			}
+		}
+		r.Close()
+		if t.Failed() {
+			t.Fatalf("-seed=%d", seed)
+		}
+	}
+}
+
+// ahead reports whether the clock of a history was ahead of that of the machine.
+func ahead(r *history.Runner) bool {
+	last := r.Model.Commits[len(r.Model.Commits)-1].TS
+	return last > mvcc.EndOf(time.Now())
+}
+
+func installEquals(t *testing.T, rnd *rand.Rand, r *history.Runner, table *oribi.Table, n int, change func(int, *kudupb.TabletSuperBlockPB)) {
+	t.Helper()
+	fsys := vfs.NewMem()
+	var total Result
+	for _, id := range emptyTablets(t, fsys, table, table.Schema(), n, change) {
+		result, err := Install(t.Context(), table, "/ts", id, InstallOptions{FS: fsys, PartitionOnly: n > 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total.Rows += result.Rows
+	}
+	d, err := kudu.Open("/ts", kudu.Options{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified(t, d)
+	if want := int64(len(tableRows(t, table))); total.Rows != want {
+		t.Errorf("%d rows, want %d", total.Rows, want)
+	}
+	equal(t, rnd, table, r.Model.Commits, d, table.Name())
+}
+
+// contents returns all files of a file system.
+func contents(t *testing.T, fsys vfs.FS, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	names, err := fsys.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		info, err := fsys.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.IsDir() {
+			out[path] = "directory"
+			maps.Copy(out, contents(t, fsys, path))
+			continue
+		}
+		f, err := fsys.Open(path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, info.Size())
+		if _, err := f.ReadAt(b, 0); err != nil && len(b) > 0 {
+			t.Fatal(err)
+		}
+		f.Close()
+		out[path] = string(b)
+	}
+	return out
+}
+
+// Targets that cannot take a table are refused, and nothing of them is changed.
+func TestInstallRefusals(t *testing.T) {
+	table := filledTable(t)
+	s := table.Schema()
+	for _, test := range []struct {
+		name, want string
+		change     func(int, *kudupb.TabletSuperBlockPB)
+		options    InstallOptions
+	}{
+		{"rowsets", "it has rows", func(_ int, m *kudupb.TabletSuperBlockPB) {
+			m.Rowsets = []*kudupb.RowSetDataPB{{Id: proto.Uint64(1), LastDurableDmsId: proto.Int64(-1)}}
+		}, InstallOptions{}},
+		{"name", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) { m.Schema.Columns[1].Name = proto.String("x") }, InstallOptions{}},
+		{"type", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) {
+			m.Schema.Columns[1].Type = proto.Int32(int32(schema.Binary))
+		}, InstallOptions{}},
+		{"nullable", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) { m.Schema.Columns[1].IsNullable = proto.Bool(false) }, InstallOptions{}},
+		{"fewer", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) { m.Schema.Columns = m.Schema.Columns[:1] }, InstallOptions{}},
+		{"tombstone", "not a complete tablet", func(_ int, m *kudupb.TabletSuperBlockPB) {
+			m.TabletDataState = proto.Int32(int32(kudupb.TabletDataState_TABLET_DATA_TOMBSTONED))
+		}, InstallOptions{}},
+		{"partition", "not in the tablet's partition", buckets(2), InstallOptions{}},
+		{"bucket", "bucket 0 of 0", buckets(0), InstallOptions{PartitionOnly: true}},
+		{"group", "data directories", func(_ int, m *kudupb.TabletSuperBlockPB) {
+			m.DataDirGroup = &kudupb.DataDirGroupPB{Uuids: [][]byte{[]byte("other")}}
+		}, InstallOptions{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fsys := vfs.NewMem()
+			ids := emptyTablets(t, fsys, table, s, 1, test.change)
+			before := contents(t, fsys, "/")
+			test.options.FS = fsys
+			_, err := Install(t.Context(), table, "/ts", ids[0], test.options)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+			if !maps.Equal(before, contents(t, fsys, "/")) {
+				t.Error("the directory was changed")
+			}
+		})
+	}
+	fsys := vfs.NewMem()
+	emptyTablets(t, fsys, table, s, 1, unchanged)
+	if _, err := Install(t.Context(), table, "/ts", "none", InstallOptions{FS: fsys}); !errors.Is(err, fault.ErrNotFound) {
+		t.Errorf("no such tablet: %v", err)
+	}
+}
+
+// A tablet with writes in its log is not empty.
+func TestInstallRefusesTabletsWithWrites(t *testing.T) {
+	c := kudutest.Read(t, "wal-only")
+	fsys := c.Unpack(t)
+	table := filledTable(t)
+	before := contents(t, fsys, "/")
+	refused := 0
+	for _, tablet := range c.Tablets {
+		_, err := Install(t.Context(), table, "/fs", tablet.ID, InstallOptions{FS: fsys})
+		if err == nil {
+			t.Errorf("tablet %s: no error", tablet.ID)
+		} else if strings.Contains(err.Error(), "its log has writes") {
+			refused++
+		}
+	}
+	if refused == 0 || refused == len(c.Tablets) || !maps.Equal(before, contents(t, fsys, "/")) {
+		t.Errorf("%d of %d tablets have writes, or the directory was changed", refused, len(c.Tablets))
+	}
+}
+
+// The retention of a tablet that is shorter than the table's gives a warning.
+func TestInstallWarnsOfRetention(t *testing.T) {
+	table := filledTable(t)
+	for keep, want := range map[int32]int{-1: 0, 60: 1} {
+		fsys := vfs.NewMem()
+		ids := emptyTablets(t, fsys, table, table.Schema(), 1, func(_ int, m *kudupb.TabletSuperBlockPB) { m.ExtraConfig.HistoryMaxAgeSec = &keep })
+		warned := 0
+		if _, err := Install(t.Context(), table, "/ts", ids[0], InstallOptions{FS: fsys, Warn: func(string) { warned++ }}); err != nil || warned != want {
+			t.Errorf("retention of %d s: %d warnings, %v", keep, warned, err)
+		}
+	}
+}
+
+// filledTable has rows, changes of them in files, and a dropped column with changes.
+func filledTable(t *testing.T) *oribi.Table {
+	t.Helper()
+	s := openStore(t, vfs.NewMem())
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String, Nullable: true},
+		{Name: "gone", Type: schema.Int32, Nullable: true}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := s.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(n int, row func(i int) oribi.Row) {
+		t.Helper()
+		b := s.NewBatch()
+		for i := range n {
+			b.Upsert(table, row(i))
+		}
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(50, func(i int) oribi.Row { return oribi.Row{"k": int64(i), "s": fmt.Sprint(i), "gone": int32(i)} })
+	write(10, func(i int) oribi.Row { return oribi.Row{"k": int64(5 * i), "s": nil, "gone": int32(-i)} })
+	if err := table.Alter(t.Context(), oribi.DropColumn("gone")); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// A kill or a power cut at any operation of an installation leaves the tablet as it was or complete,
+// in a directory without defects.
+func TestInstallSurvivesCrashes(t *testing.T) {
+	table := filledTable(t)
+	mem := vfs.NewMem()
+	ids := emptyTablets(t, mem, table, table.Schema(), 1, unchanged)
+	want := tableRows(t, table)
+	disk := crashfs.New(mem)
+	seen := map[int]int{} // states, by rows
+	r := rand.New(rand.NewPCG(1, 1))
+	disk.OnOperation(func(o crashfs.Operation) error {
+		p := o.Point()
+		for _, state := range []*vfs.Mem{p.Kill(), p.Cut(), p.Random(r)} {
+			d, err := kudu.Open("/ts", kudu.Options{FS: state})
+			if err != nil {
+				t.Fatalf("%+v: %v", o, err)
+			}
+			verified(t, d)
+			rows := kuduRows(t, openKudu(t, d, ids[0]), mvcc.Max-1)
+			if len(rows) != 0 && !slices.Equal(rows, want) {
+				t.Errorf("%s %s: %d rows", o.Op, o.Name, len(rows))
+			}
+			seen[len(rows)]++
+		}
+		return nil
+	})
+	if _, err := Install(t.Context(), table, "/ts", ids[0], InstallOptions{FS: disk}); err != nil {
+		t.Fatal(err)
+	}
+	if seen[0] < 20 || seen[len(want)] == 0 {
+		t.Errorf("states by rows: %v", seen)
+	}
+}
