@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 
 	"github.com/oribi-db/oribi"
 	oribikv "github.com/oribi-db/oribi/kv"
@@ -26,24 +27,35 @@ type oribiKV struct {
 	db     *oribikv.DB
 	bucket *oribikv.Bucket
 	sync   bool
+	heap   int64 // limit of the runtime before the store was opened
 }
+
+// heapLimit bounds the memory of the process, as Options.MemoryLimit recommends. A quarter of the
+// store's limit is for what it does not count, and for garbage.
+const heapLimit = CacheBytes / 4 * 5
 
 func openOribiKV(dir string, sync bool) (kv, error) { return openOribiBucket(dir, sync) }
 
 func openOribiBucket(dir string, sync bool, options ...oribi.TableOption) (kv, error) {
+	heap := debug.SetMemoryLimit(heapLimit)
 	db, err := oribikv.Open(dir, &oribi.Options{MemoryLimit: CacheBytes})
 	if err != nil {
+		debug.SetMemoryLimit(heap)
 		return nil, err
 	}
 	b, err := db.CreateBucketIfNotExists("rows", options...)
 	if err != nil {
 		db.Close()
+		debug.SetMemoryLimit(heap)
 		return nil, err
 	}
-	return &oribiKV{db, b, sync}, nil
+	return &oribiKV{db, b, sync, heap}, nil
 }
 
-func (o *oribiKV) Close() error { return o.db.Close() }
+func (o *oribiKV) Close() error {
+	defer debug.SetMemoryLimit(o.heap)
+	return o.db.Close()
+}
 
 func (o *oribiKV) put(keys, values [][]byte) error {
 	ctx := context.Background()

@@ -163,7 +163,7 @@ func replay() harness.Workload {
 				})
 			}},
 		},
-		Floors: []harness.Floor{{Peer: "oribi", Figure: 1_000_000, Against: "pebble", Ratio: 1, Least: true}},
+		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 0.8, Least: true}},
 	}
 }
 

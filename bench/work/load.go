@@ -22,7 +22,7 @@ func load(more []harness.Peer) harness.Workload {
 		Floors: []harness.Floor{{Peer: "oribi", Figure: inputs.LineitemRows / 300e3}},
 	}
 	if len(more) > 0 {
-		w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: more[0].Name, Ratio: 2})
+		w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: more[0].Name, Ratio: 0.3})
 	}
 	return w
 }

@@ -65,7 +65,7 @@ func getMiss(all []peer.Driver) harness.Workload {
 				return 1, err
 			})
 		}),
-		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 0.1}},
+		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 0.15}},
 	}
 }
 
@@ -121,7 +121,8 @@ func getCold(all []peer.Driver) harness.Workload {
 	return harness.Workload{
 		Name: "get-cold", About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d keys in random order, once each, right after opening, with nothing in the page cache", coldKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs, Cold: true,
-		Peers: tablePeers(local(all), peer.Point, measureCold)}
+		Floors: []harness.Floor{{Peer: peer.OribiRows.Name, Against: "pebble", Ratio: 0.5}},
+		Peers:  tablePeers(local(all), peer.Point, measureCold)}
 }
 
 func measureCold(env *harness.Env, d *peer.Driver) (m harness.Measurement, err error) {
@@ -186,7 +187,7 @@ func getMany(all []peer.Driver) harness.Workload {
 // rangeScan reads consecutive rows.
 func rangeScan(all []peer.Driver) harness.Workload {
 	w := ranges("range", all, rangeRows)
-	w.Floors = []harness.Floor{{Peer: "oribi", Against: "bbolt", Ratio: 1.2}}
+	w.Floors = []harness.Floor{{Peer: "oribi", Against: "bbolt", Ratio: 1.2}, {Peer: peer.OribiRows.Name, Against: "bbolt", Ratio: 1}}
 	return w
 }
 

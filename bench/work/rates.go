@@ -15,22 +15,20 @@ import (
 // rates measures background work when nothing else runs. Pebble works on the same rows; its
 // compactions do not keep history, the engine's do.
 func rates() []harness.Workload {
-	make := func(name, about string, peers ...harness.Peer) harness.Workload {
-		return harness.Workload{Name: name, About: about, Unit: "rows/s", More: true, Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: peers}
+	make := func(name, about string, step int, floor float64) harness.Workload {
+		w := harness.Workload{Name: name, About: about, Unit: "rows/s", More: true, Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: []harness.Peer{
+			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, step, rate) }},
+			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, step, rate) }}}}
+		if floor > 0 {
+			w.Floors = []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: floor, Least: true}}
+		}
+		return w
 	}
 	return []harness.Workload{
-		make("flush", "lineitem (at most 200,000 rows), flushed from memory to disk at once",
-			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, flushStep, rate) }},
-			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, flushStep, rate) }}),
-		make("merge", "8 overlapping flushes of lineitem (at most 200,000 rows), merged",
-			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, mergeStep, rate) }},
-			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, mergeStep, rate) }}),
-		make("merge-disjoint", "8 flushes of lineitem (at most 200,000 rows) that do not overlap, merged to one rowset",
-			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, disjointStep, rate) }},
-			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, disjointStep, rate) }}),
-		make("delta-compact", "major delta compaction of one column, of which a tenth of the rows was changed and flushed; rows of the table per second",
-			harness.Peer{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, deltaStep, rate) }},
-			harness.Peer{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, deltaStep, rate) }}),
+		make("flush", "lineitem (at most 200,000 rows), flushed from memory to disk at once", flushStep, 1.8),
+		make("merge", "8 overlapping flushes of lineitem (at most 200,000 rows), merged", mergeStep, 1.6),
+		make("merge-disjoint", "8 flushes of lineitem (at most 200,000 rows) that do not overlap, merged to one rowset", disjointStep, 4),
+		make("delta-compact", "major delta compaction of one column, of which a tenth of the rows was changed and flushed; rows of the table per second", deltaStep, 0),
 	}
 }
 

@@ -13,7 +13,8 @@ func stalls() []harness.Workload {
 	make := func(name, about string, step int) harness.Workload {
 		return harness.Workload{Name: name, About: about + "; the slowest commit", Unit: "ms", Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, step, stall) }},
-			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, step, stall) }}}}
+			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, step, stall) }}},
+			Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1}}}
 	}
 	return []harness.Workload{
 		make("write-stall", "one writer upserts rows of lineitem (at most 200,000), one per commit, without sync, during a flush of all rows", flushStep),

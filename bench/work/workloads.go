@@ -64,7 +64,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	ds := peer.Drivers(own...)
 	out := []harness.Workload{
 		loadTable(ds, "load-sorted", "lineitem in key order", rowsFile, true), loadTable(ds, loadRandom, "lineitem in random order", shuffledFile, false),
-		size(ds), getHit(ds), getMiss(ds), getSpread(ds), getCold(ds), getMany(ds), rangeScan(ds), shortRange(ds)}
+		size(ds), sizeAtRest(), getHit(ds), getMiss(ds), getSpread(ds), getCold(ds), getMany(ds), rangeScan(ds), shortRange(ds)}
 	out = append(out, queries(ds)...)
 	out = append(out, upsert(ds), updateColumn(ds), writeAmplification(ds))
 	out = append(out, ycsb(ds)...)

@@ -27,7 +27,7 @@ func write() harness.Workload {
 		Floors: []harness.Floor{
 			{Peer: "oribi-rows", Figure: 150_000, Against: "pebble", Ratio: 0.5, Least: true},
 			{Peer: "oribi-typed", Figure: 300_000, Against: "pebble", Ratio: 0.5, Least: true},
-			{Peer: "oribi-vectors", Figure: 300_000, Against: "pebble", Ratio: 0.5, Least: true},
+			{Peer: "oribi-vectors", Against: "pebble", Ratio: 0.9, Least: true},
 		},
 	}
 }
