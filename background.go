@@ -119,12 +119,17 @@ func (s *Store) logTarget() int64 { return max(s.maxLog, 2*s.opts.LogSegmentByte
 // anything else is done, in percent. Source: tablet spec §17.
 const softShare = 60
 
+// writersMemory returns the bytes for which writers wait: all that are counted, without those of
+// scans and merges, since a flush frees none of them.
+func (s *Store) writersMemory() int64 {
+	return s.budget.Used() - s.budget.UsedBy(budget.Scan) - s.budget.UsedBy(budget.Merge)
+}
+
 // memoryPressure returns the bytes of rows and changes in memory, and above how many of them memory
 // is short: a share of what they may have before writers wait, see makeRoom.
 func (s *Store) memoryPressure() (mem, soft int64) {
 	mem = s.budget.UsedBy(budget.MemRowSet) + s.budget.UsedBy(budget.Delta)
-	other := s.budget.Used() - s.budget.UsedBy(budget.Scan) - mem
-	return mem, max(0, s.opts.MemoryLimit/2-other) / 100 * softShare
+	return mem, max(0, s.opts.MemoryLimit/2-(s.writersMemory()-mem)) / 100 * softShare
 }
 
 // poke looks for operations that are due after the layout of a table has changed, or after a job of
@@ -343,7 +348,7 @@ func (s *Store) deltaLimit() int64 { return min(maxDeltaBytes, s.opts.MemoryLimi
 // set.
 func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 	hard := s.opts.MemoryLimit / 2
-	over := func() bool { return s.budget.Used()-s.budget.UsedBy(budget.Scan)+b.bytes > hard } // a flush frees no memory of scans
+	over := func() bool { return s.writersMemory()+b.bytes > hard }
 	if !over() {
 		return nil
 	}

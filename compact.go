@@ -128,7 +128,7 @@ func (t *Table) Recompress(ctx context.Context) (CompactionResult, error) {
 }
 
 // CollectUndos removes what is older than the table's history, as far as it can without a rewrite:
-// whole undo files, and rowsets in which every row is deleted. Writers wait and errors are as for
+// whole undo files, and rowsets in which every row is deleted or expired. Writers wait and errors are as for
 // CompactMinor.
 func (t *Table) CollectUndos(ctx context.Context) (CompactionResult, error) {
 	return t.work(ctx, "undo gc", t.tab.CollectUndos)

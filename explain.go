@@ -155,20 +155,43 @@ type explaining struct {
 
 // newExplaining begins the explanation of a read of what o asks for, and makes o count.
 func (sc *Scan) newExplaining(v *view, o *scan.Options) *explaining {
-	x := &explaining{to: sc.o.explain, stats: scan.NewStats(&o.Filter), schema: v.TableSchema.Schema}
+	x := beginExplaining(sc.o.explain, sc.t.tab.Name(), v.TableSchema.Schema, sc.o.where, o)
+	if n := len(x.tests); v.Clock() >= 0 && n > 0 { // request has added it last
+		x.tests[n-1].Predicate += " (rows that expire)"
+	}
+	return x
+}
+
+// beginExplaining begins the explanation of a scan of a table, and makes o count.
+func beginExplaining(to *Explanation, table string, s *schema.Schema, where []Predicate, o *scan.Options) *explaining {
+	x := &explaining{to: to, stats: scan.NewStats(&o.Filter), schema: s}
 	o.Stats = x.stats
-	x.e = Explanation{Table: sc.t.tab.Name(), Workers: 1, verb: "returned"}
-	if len(sc.o.where) > 0 {
-		p := And(sc.o.where...)
+	x.e = Explanation{Table: table, Workers: 1, verb: "returned"}
+	if len(where) > 0 {
+		p := And(where...)
 		x.e.Where = p.readable(x.schema).String()
 	}
 	for p := range o.Filter.Tests() {
 		x.tests = append(x.tests, PredicateCounts{Predicate: testText(x.schema, p), Column: p.Column})
 	}
-	if n := len(x.tests); v.Clock() >= 0 && n > 0 { // request has added it last
-		x.tests[n-1].Predicate += " (rows that expire)"
-	}
 	return x
+}
+
+// ExplainScan makes *e the explanation of a scan of rows that are in no store, as those of a
+// kudu.Table. s is their schema and where are the predicates of o.Filter, for the text. It sets
+// o.Stats, with which the caller makes the scan; the iterator that wrap returns for it sets *e when it
+// is closed, and ends after o.Limit rows, unless that is 0.
+func ExplainScan(e *Explanation, table string, s *schema.Schema, where []Predicate, o *scan.Options) (wrap func(scan.Iterator) scan.Iterator) {
+	x, limit := beginExplaining(e, table, s, where, o), int64(-1)
+	if o.Limit > 0 {
+		limit = o.Limit
+	}
+	return func(it scan.Iterator) scan.Iterator {
+		if limit >= 0 {
+			it = scan.Limit(it, limit)
+		}
+		return &explainedScan{Iterator: it, x: x, limit: limit}
+	}
 }
 
 // timed adds the time since from to that of the read.

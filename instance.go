@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -247,7 +246,7 @@ func writeFile(fsys vfs.FS, name string, b []byte) error {
 //  5. FORMATTING removed; one that a kill leaves next to INSTANCE means nothing
 func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	for _, name := range []string{metaName, dataName, walName, anchorName, instanceTmpName, formattingName} {
-		if err := removeAll(fsys, filepath.Join(dir, name)); err != nil {
+		if err := vfs.RemoveAll(fsys, filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("format: %w", err)
 		}
 	}
@@ -271,27 +270,4 @@ func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 		}
 	}
 	return nil
-}
-
-// removeAll removes a file, or a directory with its files. A missing name is not an error.
-func removeAll(fsys vfs.FS, name string) error {
-	info, err := fsys.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		names, err := fsys.List(name)
-		if err != nil {
-			return err
-		}
-		for _, n := range names {
-			if err := removeAll(fsys, filepath.Join(name, n)); err != nil {
-				return err
-			}
-		}
-	}
-	return fsys.Remove(name)
 }

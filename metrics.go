@@ -98,9 +98,10 @@ type MemoryMetrics struct {
 	Rows        int64 // not yet flushed
 	Changes     int64 // of rows on disk, not yet flushed
 	Compactions int64 // buffers of ingests
+	Merges      int64 // what merges read, at most half of Limit or two rowsets each
 	Scans       int64 // of goroutines of scans with Workers
 	Reads       int64 // of blocks that are being read, at most a sixteenth of Limit or one block
-	Cache       int64 // of cblocks, decoded chunks and rows
+	Cache       int64 // of cblocks, decoded chunks and rows, at most CacheMetrics.Limit
 
 	Transactions int64 // what open transactions have read and written, at most a quarter of Limit
 }
@@ -110,7 +111,7 @@ type MemoryMetrics struct {
 type CacheMetrics struct {
 	Hits   int64 // lookups that found their value
 	Misses int64 // lookups that did not
-	Limit  int64 // in bytes
+	Limit  int64 // in bytes, see Options.MemoryLimit; changes as rows in memory come and go
 }
 
 // StallMetrics describes how long writers waited because too much memory was in use.
@@ -230,7 +231,7 @@ func (s *Store) Metrics() (Metrics, error) {
 	}
 	used := s.budget.UsedBy
 	m.Memory = MemoryMetrics{Limit: s.opts.MemoryLimit, Rows: used(budget.MemRowSet), Changes: used(budget.Delta),
-		Compactions: used(budget.Compaction), Scans: used(budget.Scan), Reads: s.reads.Used(), Cache: s.cache.Used(), Transactions: used(budget.Transaction)}
+		Compactions: used(budget.Compaction), Merges: used(budget.Merge), Scans: used(budget.Scan), Reads: s.reads.Used(), Cache: s.cache.Used(), Transactions: used(budget.Transaction)}
 	m.Cache = CacheMetrics{Limit: s.cache.Limit()}
 	m.Cache.Hits, m.Cache.Misses = s.cache.Lookups()
 	m.Stalls = StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(), Duration: time.Duration(c.stallTime.Load())}

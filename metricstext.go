@@ -43,7 +43,7 @@ func (m Metrics) WriteTo(w io.Writer) (n int64, err error) {
 
 	gauge("oribi_memory_limit_bytes", "Options.MemoryLimit.", m.Memory.Limit)
 	byUse(t, "oribi_memory_bytes", "Memory in use.", []use{{"rows", m.Memory.Rows}, {"changes", m.Memory.Changes},
-		{"compactions", m.Memory.Compactions}, {"scans", m.Memory.Scans}, {"transactions", m.Memory.Transactions}, {"reads", m.Memory.Reads}, {"cache", m.Memory.Cache}})
+		{"compactions", m.Memory.Compactions}, {"merges", m.Memory.Merges}, {"scans", m.Memory.Scans}, {"transactions", m.Memory.Transactions}, {"reads", m.Memory.Reads}, {"cache", m.Memory.Cache}})
 	counter("oribi_cache_hits_total", "Lookups in the cache that found their value.", m.Cache.Hits)
 	counter("oribi_cache_misses_total", "Lookups in the cache that did not find their value.", m.Cache.Misses)
 	gauge("oribi_cache_limit_bytes", "Limit of the cache.", m.Cache.Limit)

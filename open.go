@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/blockmanager"
-	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -47,7 +46,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	if s.opts.CompactionBandwidth > 0 {
 		s.throttle = newBandwidth(s.opts.CompactionBandwidth, s.overLimit).wait
 	}
-	s.cache = cache.New(s.opts.MemoryLimit / 4)
+	s.shareCache()
 	s.reads = budget.NewGate(s.opts.MemoryLimit / readsShare)
 	if err := s.open(); err != nil {
 		s.abandon()
@@ -190,7 +189,7 @@ func (s *Store) prepare() (fresh bool, err error) {
 		if err := s.writeOwner(); err != nil {
 			return false, err
 		}
-		return false, removeAll(fsys, s.path(formattingName))
+		return false, vfs.RemoveAll(fsys, s.path(formattingName))
 	case dirForeign:
 		return false, fmt.Errorf("the directory contains something else: %w", fault.ErrNotStore)
 	}
@@ -312,6 +311,7 @@ func (s *Store) tabletOptions() tablet.Options {
 		Store:       tabletStore{s},
 		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: s.budget.Grower(budget.Delta), Reads: s.reads},
 		GrowMem:     s.budget.Grower(budget.MemRowSet),
+		GrowMerge:   s.budget.Grower(budget.Merge),
 		TargetBytes: s.opts.RowSetBytes,
 		MergeBytes:  s.opts.MemoryLimit / 2,
 

@@ -45,6 +45,12 @@ type Options struct {
 
 	// MemoryLimit bounds the memory of the store, in bytes: rows not yet flushed, cache, compaction
 	// buffers, transactions, metadata. Default 256 MiB, at least 16 MiB.
+	//
+	// Go's garbage is not included: the heap grows to twice of what is in use, unless the program
+	// bounds it with GOMEMLIMIT or debug.SetMemoryLimit, for instance to 5/4 of MemoryLimit if it
+	// needs little memory itself. The cache takes what rows, changes and merges leave of half of
+	// MemoryLimit, and of three quarters if the heap was bounded when the store was opened; a
+	// quarter at least.
 	MemoryLimit int64
 	// ReadAheadBytes makes Open read all files of tables before it returns, if they have at most so
 	// many bytes, so that the first reads find them in the system's memory. That takes as long as

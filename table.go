@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,39 +87,49 @@ func (s *Store) CreateTable(name string, columns *schema.Schema, opts ...TableOp
 }
 
 func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOption) (t *Table, err error) {
+	row, err := s.newTable(name, columns, (*schema.Schema).Created, opts)
+	if err != nil {
+		return nil, err
+	}
+	// The metadata row of the new table gets the log's last LSN as its flushed LSN, so the log must
+	// be durable up to there first. Otherwise a power failure could remove the end of the log,
+	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
+	// is acquired afterwards: a goroutine that holds it never waits for write batches.
+	row.FlushedLSN = s.lastLSN.Load()
+	if err := (tabletStore{s}).Wait(context.Background(), row.FlushedLSN); err != nil {
+		return nil, err
+	}
+	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) {
+		return blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{{Key: meta.TableKey(row.Number), Value: row.Encode()}}}, nil
+	})
+}
+
+// newTable returns the metadata row of a new table, without its number and its flushed LSN. It checks
+// the name, the columns and the options. checked returns the table's schema, or what is wrong with the
+// columns.
+func (s *Store) newTable(name string, columns *schema.Schema, checked func(*schema.Schema) (*schema.Schema, error), opts []TableOption) (*meta.Table, error) {
 	if err := schema.CheckName(name); err != nil {
 		return nil, err
 	}
 	if columns == nil {
 		return nil, fmt.Errorf("no schema: %w", fault.ErrSchema)
 	}
-	if columns, err = columns.Created(); err != nil {
+	columns, err := checked(columns)
+	if err != nil {
 		return nil, err
 	}
 	for i := range columns.Columns {
 		c := &columns.Columns[i]
-		if err := checkCell(c, c.Default); err != nil {
-			return nil, fmt.Errorf("column %q: default: %w: %w", c.Name, err, fault.ErrSchema)
+		for _, value := range [2][]byte{c.Default, c.ReadDefault} {
+			if err := checkCell(c, value); err != nil {
+				return nil, fmt.Errorf("column %q: default: %w: %w", c.Name, err, fault.ErrSchema)
+			}
 		}
 	}
-	// The metadata row of the new table gets the log's last LSN as its flushed LSN, so the log must
-	// be durable up to there first. Otherwise a power failure could remove the end of the log,
-	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
-	// is acquired afterwards: a goroutine that holds it never waits for write batches.
-	flushed := s.lastLSN.Load()
-	if err := (tabletStore{s}).Wait(context.Background(), flushed); err != nil {
-		return nil, err
-	}
 	s.metaMu.Lock()
-	defer s.metaMu.Unlock()
-	s.tablesMu.RLock()
-	taken := s.tables[name] != nil
-	s.tablesMu.RUnlock()
-	if taken {
-		return nil, fault.ErrExists
-	}
-	row := &meta.Table{Number: s.stored.NextTable, Name: name, Schema: columns, HistorySec: s.stored.DefaultHistorySec,
-		FlushedLSN: flushed}
+	history := s.stored.DefaultHistorySec
+	s.metaMu.Unlock()
+	row := &meta.Table{Name: name, Schema: columns, HistorySec: history}
 	rand.Read(row.TableID[:])
 	rand.Read(row.TabletID[:])
 	for i := range columns.Columns {
@@ -132,20 +143,44 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 			return nil, err
 		}
 	}
-	tab, err := tablet.Open(s.tabletOptions(), row, nil)
-	if err != nil {
+	return row, s.checkFree(name)
+}
+
+// checkFree returns an error if there is a table with a name.
+func (s *Store) checkFree(name string) error {
+	s.tablesMu.RLock()
+	defer s.tablesMu.RUnlock()
+	if s.tables[name] != nil {
+		return fault.ErrExists
+	}
+	return nil
+}
+
+// addTable adds a table, durably. edit, called when row has its number, returns the metadata commit
+// with the row, and the table's rowsets.
+func (s *Store) addTable(row *meta.Table, edit func() (blockmanager.Edit, []*rowset.Metadata)) (*Table, error) {
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	if err := s.checkFree(row.Name); err != nil {
 		return nil, err
 	}
 	stored := s.stored
+	row.Number = stored.NextTable
 	stored.NextTable++
-	edit := blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{
-		{Key: meta.TableKey(row.Number), Value: row.Encode()}, {Key: meta.StoreKey(), Value: stored.Encode()}}}
-	if err := s.commitTables(edit, stored); err != nil {
+	stored.ClockHigh = max(stored.ClockHigh, s.pub.Visible())
+	commit, sets := edit()
+	commit.Put = append(commit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
+	if err := s.commitTables(commit, stored); err != nil {
 		return nil, err
 	}
-	t = &Table{store: s, tab: tab}
+	tab, err := tablet.Open(s.tabletOptions(), row, sets)
+	if err != nil { // memory does not show what the metadata says
+		s.poison(err)
+		return nil, err
+	}
+	t := &Table{store: s, tab: tab}
 	s.tablesMu.Lock()
-	s.tables[name] = t
+	s.tables[row.Name] = t
 	s.tablesMu.Unlock()
 	return t, nil
 }
@@ -314,11 +349,25 @@ func (t *Table) Properties() Properties {
 // nothing of their expiry. If Extract fails, it removes dir. Errors: os.ErrExist if dir
 // exists; ErrCorrupt; those of Flush.
 func (t *Table) Extract(ctx context.Context, dir string) error {
+	return t.extract(ctx, func(ctx context.Context) error { return t.tab.Extract(ctx, dir) })
+}
+
+// Files flushes the table and calls use with its schema and the files of all its rowsets, in the
+// order of their first keys: what Extract copies. Each file is read and verified in full before its
+// rowset is passed on. The files of a rowset are valid until the next one; sets may be ranged over
+// several times. No flush, compaction, or alteration of the table runs during the call. Errors:
+// ErrCorrupt; those of Flush and of use.
+func (t *Table) Files(ctx context.Context, use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error) error {
+	return t.extract(ctx, func(ctx context.Context) error { return t.tab.Files(ctx, use) })
+}
+
+// extract calls copying after it has deleted the rows that have expired.
+func (t *Table) extract(ctx context.Context, copying func(context.Context) error) error {
 	_, err := t.work(ctx, "extract", func(ctx context.Context) (CompactionResult, error) {
 		if err := t.purge(ctx); err != nil {
 			return CompactionResult{}, err
 		}
-		return CompactionResult{}, t.tab.Extract(ctx, dir)
+		return CompactionResult{}, copying(ctx)
 	})
 	return err
 }

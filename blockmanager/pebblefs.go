@@ -209,28 +209,7 @@ func (p *pebbleFS) RemoveAll(name string) error {
 	if err := p.beforeWrite("remove", name); err != nil {
 		return err
 	}
-	return p.afterWrite("remove", name, removeAll(p.fs, name))
-}
-
-func removeAll(f vfs.FS, name string) error {
-	info, err := f.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		names, err := f.List(name)
-		if err != nil {
-			return err
-		}
-		for _, n := range names {
-			if err := removeAll(f, filepath.Join(name, n)); err != nil {
-				return err
-			}
-		}
-	}
-	return f.Remove(name)
+	return p.afterWrite("remove", name, vfs.RemoveAll(p.fs, name))
 }
 
 func (p *pebbleFS) Rename(oldname, newname string) error {

@@ -246,3 +246,12 @@ func TestPutAgainTakesValuesAtTheSecondCall(t *testing.T) {
 		t.Errorf("%d bytes used of %d", c.Used(), c.Limit())
 	}
 }
+
+// A value above 32 KiB counts as the pages that the runtime allocates for it.
+func TestLargeValuesCountAsPages(t *testing.T) {
+	c := New(1 << 20)
+	c.Put(key(1, 1), nil, 33<<10)
+	if want := int64(40<<10 + entryBytes); c.Used() != want {
+		t.Errorf("%d bytes used, want %d", c.Used(), want)
+	}
+}

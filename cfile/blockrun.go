@@ -24,7 +24,7 @@ func (c *ColumnReader) Expect(ord batch.Ordinal, n int) error {
 	if n = c.clip(ord, n); n == 0 || c.r.cache != nil || c.r.codec != compress.None || !c.r.info.PositionalIndex || c.Transient {
 		return nil
 	}
-	x, err := c.r.ordinalIndex()
+	x, err := c.ordinalIndex()
 	if err == nil {
 		c.run.until = x.find(uint32(ord)+uint32(n)-1) + 1
 	}

@@ -26,6 +26,9 @@ type ColumnReader struct {
 	held [2]heldBlock // newest first
 	run  blockRun
 
+	// ordinals is the ordinal index if the cache for indexes has it, which may not keep it.
+	ordinals *ordinalIndex
+
 	counts *Counts // nil: nothing is counted
 
 	// Memory of SelectAll.
@@ -52,7 +55,7 @@ func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 // keeps the memory of SelectAll. If r is nil, c can only be reset; it then keeps no cblock in
 // memory.
 func (c *ColumnReader) Reset(r *Reader) {
-	c.r, c.held, c.run, c.Transient, c.Strings, c.counts = r, [2]heldBlock{}, blockRun{}, false, nil, nil
+	c.r, c.held, c.run, c.ordinals, c.Transient, c.Strings, c.counts = r, [2]heldBlock{}, blockRun{}, nil, false, nil, nil
 	clear(c.tests[:cap(c.tests)])
 }
 
@@ -127,7 +130,27 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	if b := c.held[0].b; b != nil && ord == b.first+int64(b.rows) && !c.r.info.PositionalIndex {
 		return c.following(b)
 	}
-	return c.r.findRow(ord, c.load)
+	if c.r.indexes == nil || !c.r.info.PositionalIndex {
+		return c.r.findRow(ord, c.load)
+	}
+	x, err := c.ordinalIndex()
+	if err != nil {
+		return nil, err
+	}
+	return c.r.rowIn(x, ord, c.load)
+}
+
+// ordinalIndex returns the ordinal index of a file that has one. If the cache for indexes has it, c
+// keeps it, so that a scan reads it once even if the cache does not keep it.
+func (c *ColumnReader) ordinalIndex() (*ordinalIndex, error) {
+	if c.ordinals != nil {
+		return c.ordinals, nil
+	}
+	x, err := c.r.ordinalIndex()
+	if err == nil && c.r.indexes != nil {
+		c.ordinals = x
+	}
+	return x, err
 }
 
 // Words returns the words of the column's dictionary if it has one of up to most words, which may

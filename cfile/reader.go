@@ -196,11 +196,7 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 		if err != nil {
 			return nil, err
 		}
-		b, err := get(x.blocks, x.find(uint32(ord)))
-		if err != nil {
-			return nil, err
-		}
-		return b, r.checkOrdinal(x, b)
+		return r.rowIn(x, ord, get)
 	}
 	bs, err := r.blocks()
 	if err != nil {
@@ -221,6 +217,15 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 		}
 	}
 	return nil, r.corruptf("no cblock has row %d of %d", ord, r.info.Rows)
+}
+
+// rowIn is findRow in a file with an ordinal index.
+func (r *Reader) rowIn(x *ordinalIndex, ord int64, get func(bs []BlockPointer, i int) (*dataBlock, error)) (*dataBlock, error) {
+	b, err := get(x.blocks, x.find(uint32(ord)))
+	if err != nil {
+		return nil, err
+	}
+	return b, r.checkOrdinal(x, b)
 }
 
 // Cell returns cell ord: nil for NULL, otherwise the byte string or the Width bytes of the cell,

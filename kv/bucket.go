@@ -107,11 +107,18 @@ func (b *Bucket) Keys(ctx context.Context, opts ...oribi.TypedScanOption) iter.S
 }
 
 func (b *Bucket) scan(ctx context.Context, columns oribi.ScanOption, opts []oribi.TypedScanOption) *oribi.Scan {
-	all := append(make([]oribi.ScanOption, 0, 1+len(opts)), columns)
+	return b.t.Scan(ctx, withOptions(opts, columns)...)
+}
+
+// withOptions returns options of a call as those of the call below, after first. Every Option is a
+// Wide one.
+func withOptions[Wide, Option any](opts []Option, first ...Wide) []Wide {
+	all := append(make([]Wide, 0, len(first)+len(opts)), first...)
 	for _, o := range opts {
-		all = append(all, o)
+		wide, _ := any(o).(Wide) // nil for nil, which has no effect
+		all = append(all, wide)
 	}
-	return b.t.Scan(ctx, all...)
+	return all
 }
 
 // pairs runs a scan of bothParts.
@@ -157,10 +164,7 @@ type Version struct {
 //
 // An error comes as the only step: ErrNotFound if there is no version; those of Table.History.
 func (b *Bucket) History(ctx context.Context, key []byte, opts ...oribi.ReadOption) iter.Seq2[Version, error] {
-	all := append(make([]oribi.GetOption, 0, 1+len(opts)), oribi.Columns("value", "expires"))
-	for _, o := range opts {
-		all = append(all, o)
-	}
+	all := withOptions[oribi.GetOption](opts, oribi.Columns("value", "expires"))
 	return withoutExpiry(func(yield func(Version, error) bool) {
 		for row, err := range b.t.History(ctx, notNil(key), all...) {
 			v := Version{Timestamp: row.Timestamp, Deleted: row.Kind == oribi.Deleted}

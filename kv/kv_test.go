@@ -285,6 +285,26 @@ func TestLoad(t *testing.T) {
 	equal(t, "keys after failed loads", fmt.Sprint(count, err), fmt.Sprint(n+1, nil))
 }
 
+// Keys that are text are named as text, others in hex, in all errors.
+func TestErrorsNameKeys(t *testing.T) {
+	db := openMem(t, oribi.Options{})
+	b := bucket(t, db, "b")
+	for key, want := range map[string]string{"user/1": `"user/1"`, "a\"b": `"a\"b"`, "\xff\x00": `"0xff00"`, "0xff": `"0x30786666"`, "": `""`} {
+		put(t, b, key, "v")
+		_, _, err := b.Load(ctx, func(yield func(kv.Pair, error) bool) { yield(kv.Pair{Key: []byte(key)}, nil) })
+		if err == nil || !strings.Contains(err.Error(), "key "+want+":") {
+			t.Errorf("a load: %v, want key %s", err, want)
+		}
+		if _, err := b.Delete(ctx, []byte(key), oribi.NoSync); err != nil {
+			t.Fatal(err)
+		}
+		_, err = b.Get(ctx, []byte(key))
+		if err == nil || !strings.Contains(err.Error(), "key "+want+":") {
+			t.Errorf("a read: %v, want key %s", err, want)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	db := openMem(t, oribi.Options{})
 	b := bucket(t, db, "b")

@@ -35,8 +35,8 @@ func vectors(pairs iter.Seq2[Pair, error]) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		step := make([]*batch.Vector, columnCount)
 		step[keyColumn], step[valueColumn] = batch.NewVector(schema.Binary, 0), batch.NewVector(schema.Binary, 0)
-		var text []byte // of the keys and values in step, one after the other
-		var ends []int  // in text
+		text := []byte{} // of the keys and values in step, one after the other; not nil, where a cell would be NULL
+		var ends []int   // in text
 		pass := func() bool {
 			for i, from := 0, 0; i < len(ends); i++ {
 				step[i%2].AppendCell(text[from:ends[i]:ends[i]])

@@ -232,15 +232,7 @@ func (b TxBucket) scan(columns oribi.ColumnsOption, opts []oribi.TypedTxScanOpti
 		return nil, err
 	}
 	if b.tx.rows != nil {
-		all := append(make([]oribi.TxScanOption, 0, 1+len(opts)), columns)
-		for _, o := range opts {
-			all = append(all, o)
-		}
-		return b.tx.rows.Scan(b.t, all...), nil
+		return b.tx.rows.Scan(b.t, withOptions[oribi.TxScanOption](opts, columns)...), nil
 	}
-	all := append(make([]oribi.ScanOption, 0, 2+len(opts)), columns)
-	for _, o := range opts {
-		all = append(all, o)
-	}
-	return b.t.Scan(b.tx.ctx, append(all, b.tx.at)...), nil
+	return b.t.Scan(b.tx.ctx, withOptions[oribi.ScanOption](opts, columns, b.tx.at)...), nil
 }

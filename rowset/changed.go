@@ -36,6 +36,15 @@ func (c Changed) NewIterator(req *scan.Request) (*Iterator, error) {
 	return it, err
 }
 
+// NewIteratorOfOthers is NewIterator over the rows that have not changed. It reads all windows.
+func (c Changed) NewIteratorOfOthers(req *scan.Request) (*Iterator, error) {
+	it, err := c.NewIterator(req)
+	if err == nil {
+		it.still = true
+	}
+	return it, err
+}
+
 // Each calls visit with the row and the timestamp of each change, up to its first error; a row may
 // come more than once. Rows that were inserted together come as births, whose rows do not come
 // unless they were changed otherwise too. Errors: those of visit; ErrCorrupt.
@@ -61,13 +70,18 @@ func (c Changed) Each(visit func(row batch.Ordinal, ts mvcc.Timestamp) error, bo
 	return nil
 }
 
-// selectChanged clears the bits of rows [from, from+n) without a change in the span.
+// selectChanged clears the bits of rows [from, from+n) without a change in the span, or with one if
+// it.still is set.
 func (it *Iterator) selectChanged(from batch.Ordinal, n int, sel batch.Bitmap) error {
 	it.changed = it.changed.Resize(n)
 	if err := it.span.SetChanged(from, n, it.changed); err != nil {
 		return err
 	}
-	sel.And(it.changed)
+	if it.still {
+		sel.AndNot(it.changed)
+	} else {
+		sel.And(it.changed)
+	}
 	return nil
 }
 

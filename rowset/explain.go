@@ -22,7 +22,7 @@ func (it *Iterator) newCounting() *counting {
 		return nil
 	}
 	c := &counting{Counts: counts, from: it.low, end: max(it.low, it.high), columns: make([]cfile.Counts, len(it.d.Schema.Columns))}
-	c.AddRowSet(it.d.Metadata().ID)
+	c.AddRowSet(it.d)
 	return c
 }
 
@@ -144,7 +144,7 @@ func (it *Iterator) count() {
 	}
 	for col := range c.columns {
 		if counts := &c.columns[col]; counts.Blocks != nil {
-			c.AddColumn(it.d.Metadata().ID, it.d.Schema.Columns[col].ID, counts.Decoded, counts.Blocks)
+			c.AddColumn(it.d, it.d.Schema.Columns[col].ID, counts.Decoded, counts.Blocks)
 		}
 	}
 	c.Add()

@@ -28,6 +28,7 @@ type Iterator struct {
 	req      *scan.Request
 	deltas   *delta.Tracker
 	span     *delta.Span   // only rows with a change in span are returned; nil: all rows are
+	still    bool          // only rows without such a change are returned
 	rows     batch.Ordinal // size of a whole window; 0 before the first
 	part     batch.Ordinal // size of the next window, if smaller than rows
 	returned int64         // rows up to now

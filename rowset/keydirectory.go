@@ -100,6 +100,9 @@ func (d *DiskRowSet) keyDirectory() *keydir.Directory {
 		k.lookups.Store(0) // it was evicted, and must pay again
 		k.kept.Store(false)
 	}
+	if d.usuallyFinds() && !keydir.Eager.Load() {
+		return nil
+	}
 	if n := k.lookups.Add(1); n < d.directoryPrice() && !keydir.Eager.Load() || k.off.Load() || !k.making.TryLock() {
 		return nil
 	}

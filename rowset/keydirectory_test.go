@@ -135,6 +135,51 @@ func TestKeyDirectoryIsMadeWhenItPays(t *testing.T) {
 	}
 }
 
+// Lookups that find their keys need neither the bloom file nor a key directory.
+func TestLookupsThatFindTheirKeysGoToTheKeyIndex(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.Int32}}, 2), 400)
+	set := w.cached(t, cache.New(16<<20))
+	defer set.Unref()
+	set.directory.damaged.Store(true) // in case it has a block, which would be read soon
+	for i := range 2 * len(w.rows) {
+		i %= len(w.rows)
+		if at, found, err := set.Find(bloom.MakeProbe(w.rows[i].key)); err != nil || !found || int(at) != i {
+			t.Fatal(at, found, err)
+		}
+	}
+	if !set.usuallyFinds() || w.hasDirectory(set) {
+		t.Errorf("%d of %d lookups found their keys, directory %t", set.found.Load(), 2*len(w.rows), w.hasDirectory(set))
+	}
+}
+
+// The first absent key brings the bloom file and the key directory back, whoever looks for it.
+func TestLookupsAreFilteredAfterAnAbsentKey(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.Int32}}, 1), 400)
+	for _, stored := range []bool{false, true} {
+		row := w.set.Metadata()
+		if stored {
+			row = w.stored(t, r)
+		}
+		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := bloom.MakeProbe(w.absentKey(r))
+		for _, look := range []func() (bool, error){
+			func() (bool, error) { _, found, err := set.Find(p); return found, err },
+			func() (bool, error) { _, found, err := set.Get(p, mvcc.Everything, []int{1}, nil); return found, err },
+		} {
+			set.found.Store(trustFound)
+			if found, err := look(); err != nil || found || set.usuallyFinds() {
+				t.Errorf("an absent key: found %t, %v, usually %t", found, err, set.usuallyFinds())
+			}
+		}
+		set.Unref()
+	}
+}
+
 func TestLookupsOfAbsentKeysDoNotAllocate(t *testing.T) {
 	eagerDirectories(t, keydir.MaxGroups)
 	r := seedtest.Rand(t)

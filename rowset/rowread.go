@@ -147,6 +147,7 @@ func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates, near *Near) (b *base
 	}
 	if c.dir == nil {
 		if excluded, err := d.excludes(p); err != nil || excluded {
+			d.noteAbsent()
 			return nil, err == nil // after an error the caller gets the same one
 		}
 	}
@@ -155,7 +156,9 @@ func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates, near *Near) (b *base
 		d.noteDamage(err)
 		return nil, false
 	}
-	if b != nil {
+	if b == nil {
+		d.noteAbsent()
+	} else {
 		d.keepBaseRow(p, b)
 	}
 	return b, true

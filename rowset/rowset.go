@@ -81,8 +81,9 @@ type DiskRowSet struct {
 	filter    lazy[*bloom.Reader]
 	rows      lazy[*rowFile]
 	directory directory
-	rowsOff   atomic.Bool // the row file is damaged so that it does not open
-	rowsNoted atomic.Bool // the row file is damaged; Options.Damaged was called
+	found     atomic.Int32 // see usuallyFinds
+	rowsOff   atomic.Bool  // the row file is damaged so that it does not open
+	rowsNoted atomic.Bool  // the row file is damaged; Options.Damaged was called
 
 	// state is replaced by flushes of deltas and delta compactions, which hold the tablet's locks.
 	// Readers load it once.
@@ -351,8 +352,8 @@ func (d *DiskRowSet) SetStores(m *Metadata, t *delta.Tracker) {
 	d.state.Store(&State{Meta: m, Deltas: t})
 }
 
-// Find looks up an encoded key: in the key directory, in the cache, in the bloom file, then in the
-// key index. The row may be a ghost; see Live. Source: tablet spec §10.4.
+// Find looks up an encoded key: in the key directory, in the cache, in the bloom file unless lookups
+// usually find their keys, then in the key index. The row may be a ghost; see Live. Source: tablet spec §10.4.
 func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	dir := d.keyDirectory()
 	if dir != nil && dir.Excludes(p.Hash()) {
@@ -373,14 +374,42 @@ func (d *DiskRowSet) search(p bloom.Probe, c candidates) (row batch.Ordinal, fou
 	if c.dir != nil {
 		return d.findCandidate(c, p.Key)
 	}
-	filter, err := d.Filter()
-	if err != nil {
-		return 0, false, err
+	trusted := d.usuallyFinds()
+	if !trusted {
+		filter, err := d.Filter()
+		if err != nil {
+			return 0, false, err
+		}
+		if may, err := filter.MayContain(p); err != nil || !may {
+			d.noteAbsent()
+			return 0, false, err
+		}
 	}
-	if may, err := filter.MayContain(p); err != nil || !may {
-		return 0, false, err
+	row, found, err = d.seekExact(p.Key)
+	switch {
+	case err != nil:
+	case !found:
+		d.noteAbsent()
+	case !trusted: // later lookups write nothing that goroutines share
+		d.found.Add(1)
 	}
-	return d.seekExact(p.Key)
+	return row, found, err
+}
+
+// trustFound is the number of consecutive lookups that found their keys after which lookups go to
+// the key index without the bloom file.
+const trustFound = 32
+
+// usuallyFinds reports whether the last lookups found their keys, as those of a bulk upsert of
+// existing rows. Neither the bloom file nor a key directory saves time for such lookups, since the
+// key index is searched in any case.
+func (d *DiskRowSet) usuallyFinds() bool { return d.found.Load() >= trustFound }
+
+// noteAbsent notes that a lookup did not find its key, which ends usuallyFinds.
+func (d *DiskRowSet) noteAbsent() {
+	if d.found.Load() != 0 {
+		d.found.Store(0)
+	}
 }
 
 // FindByIndex is Find by the key index alone, for a rowset whose bloom file is damaged.

@@ -18,7 +18,7 @@ type Stats struct {
 
 	mu         sync.Mutex
 	predicates []*batch.Predicate
-	read       map[uint64]bool // rowsets, by ID
+	read       map[any]bool // rowsets
 }
 
 // Layout is the table as the scan finds it.
@@ -53,8 +53,8 @@ func (c *RowCounts) add(o *RowCounts) {
 
 // ColumnCounts counts the cblocks and cells of a column in the rowsets that were opened.
 type ColumnCounts struct {
-	Decoded int64                       // cells
-	Blocks  map[uint64][]batch.BlockUse // by ID of the rowset: the use of each cblock
+	Decoded int64                    // cells
+	Blocks  map[any][]batch.BlockUse // by rowset: the use of each cblock
 }
 
 // Uses returns the number of cblocks of each use.
@@ -69,7 +69,7 @@ func (c *ColumnCounts) Uses() (n [batch.BlockUses]int64) {
 
 // NewStats returns Stats for a scan with filter f.
 func NewStats(f *batch.Filter) *Stats {
-	s := &Stats{Columns: map[schema.ColumnID]*ColumnCounts{}, read: map[uint64]bool{}}
+	s := &Stats{Columns: map[schema.ColumnID]*ColumnCounts{}, read: map[any]bool{}}
 	for p := range f.Tests() {
 		s.predicates = append(s.predicates, p)
 	}
@@ -135,22 +135,23 @@ func (c *Counts) Add() {
 	clear(c.tests)
 }
 
-// AddRowSet adds a rowset that was opened.
-func (c *Counts) AddRowSet(id uint64) {
+// AddRowSet adds a rowset that was opened. rowset identifies it: it is the same value for all
+// iterators over the rowset, and another one for other rowsets, which may have its ID in other tablets.
+func (c *Counts) AddRowSet(rowset any) {
 	c.stats.mu.Lock()
 	defer c.stats.mu.Unlock()
-	c.stats.read[id] = true
+	c.stats.read[rowset] = true
 }
 
 // AddColumn adds what was done with a column of a rowset: the number of cells decoded and the use
-// of each cblock.
-func (c *Counts) AddColumn(rowset uint64, id schema.ColumnID, decoded int64, uses []batch.BlockUse) {
+// of each cblock. rowset is as in AddRowSet.
+func (c *Counts) AddColumn(rowset any, id schema.ColumnID, decoded int64, uses []batch.BlockUse) {
 	s := c.stats
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	column := s.Columns[id]
 	if column == nil {
-		column = &ColumnCounts{Blocks: map[uint64][]batch.BlockUse{}}
+		column = &ColumnCounts{Blocks: map[any][]batch.BlockUse{}}
 		s.Columns[id] = column
 	}
 	column.Decoded += decoded

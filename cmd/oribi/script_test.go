@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/oribi-db/oribi/internal/corpustest"
+	"github.com/oribi-db/oribi/internal/maintest"
 )
 
 // commandName is a name for the test binary. Under this name it runs the command, so that the
@@ -28,9 +30,6 @@ func TestMain(m *testing.M) {
 }
 
 func testMain(m *testing.M) int {
-	// The heap of the tests is small, and most of it is garbage.
-	debug.SetGCPercent(400)
-	os.Setenv("GOGC", "400")
 	// A binary built with -race sleeps for a second before it exits, unless configured otherwise;
 	// the scripts run hundreds of them.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
@@ -52,7 +51,7 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return maintest.Run(m)
 }
 
 // step is one command of a script and its expected output.
@@ -199,6 +198,9 @@ func runScript(t *testing.T, name string) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if bytes.Contains(text, []byte("$CORPUS")) {
+		t.Setenv("CORPUS", corpustest.Dir(t))
 	}
 	t.Chdir(t.TempDir())
 	var rewritten bytes.Buffer

@@ -24,6 +24,7 @@ const (
 	Delta                   // changes not yet flushed to rows on disk
 	Cache                   // cblocks and decoded chunks that could be read again
 	Compaction              // buffers of flushes and compactions
+	Merge                   // what merges read
 	Scan                    // goroutines of scans
 	Transaction             // what open transactions have read and written
 	Metadata                // indexes in memory, footers, Pebble
@@ -40,6 +41,8 @@ func (k Kind) String() string {
 		return "cache"
 	case Compaction:
 		return "compaction"
+	case Merge:
+		return "merge"
 	case Scan:
 		return "scan"
 	case Transaction:
@@ -55,10 +58,15 @@ type Budget struct {
 	limit int64
 	used  atomic.Int64
 	kinds [Kinds]atomic.Int64
+	watch func()
 }
 
 // New returns a Budget with a limit in bytes; 0 or less means no limit.
 func New(limit int64) *Budget { return &Budget{limit: max(limit, 0)} }
+
+// Watch makes each Reserve and Release call f after it has counted. It must be called before b is
+// used; f must be safe for concurrent use.
+func (b *Budget) Watch(f func()) { b.watch = f }
 
 // Limit returns the limit in bytes, 0 for none.
 func (b *Budget) Limit() int64 {
@@ -79,6 +87,9 @@ func (b *Budget) Reserve(k Kind, n int64) {
 		panic(fmt.Sprintf("budget: %v at %d bytes after %+d", k, now, n))
 	}
 	b.used.Add(n)
+	if b.watch != nil {
+		b.watch()
+	}
 }
 
 // Release counts n bytes of kind k less, which a Reserve had counted.

@@ -44,6 +44,7 @@ type prefixBlock struct {
 	end      int    // offset after the last entry
 	restarts []byte // offsets of the restarts
 	longest  int    // bytes of the longest value
+	spread   spread // of the values of the restarts
 
 	// kept is where the last call ended, for the next call. It is used if restarts are so far apart
 	// that walking from them for each window would take quadratic time. A call that takes it owns
@@ -84,7 +85,11 @@ func parsePrefix(payload []byte) (*prefixBlock, error) {
 	end := tail - int(n)*restartLen
 	b := &prefixBlock{ordinal: batch.Ordinal(header[headerOrdinal]), count: int(count), interval: int(interval),
 		payload: payload, first: first, end: end, restarts: payload[end:tail]}
-	return b, b.check()
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	b.spread = b.measure()
+	return b, nil
 }
 
 // check walks all entries, so that later walks need no bounds checks.
@@ -146,9 +151,9 @@ func (b *prefixBlock) Len() int               { return b.count }
 // Footprint includes the value that the block may keep.
 func (b *prefixBlock) Footprint() int {
 	if b.interval >= farRestarts {
-		return 160 + b.longest
+		return 192 + b.longest
 	}
-	return 128
+	return 160
 }
 
 // cursorAt returns the cursor before value i, which is reached from the previous restart or from
@@ -264,57 +269,6 @@ func (b *prefixBlock) DecodeSelected(from, n int, sel batch.Bitmap, selAt int, d
 	if p.pos != 0 {
 		b.keep(&p)
 	}
-}
-
-// Seek does a binary search over the restarts, then walks the entries between the last one whose
-// value is below target and the next.
-//
-// The walk builds no values. It tracks how many leading bytes the previous value, which is below
-// target, has in common with target. From the order of the values it follows for the next one:
-//
-//	shared > common  it differs from target at the same byte as the previous one: below
-//	shared < common  it differs from target earlier: above
-//	shared = common  the unshared bytes decide against the rest of target
-//
-// A restart shares nothing whatever its value is, so the walk ends before it.
-func (b *prefixBlock) Seek(target []byte) (int, bool, error) {
-	lo, hi := 0, (b.count+b.interval-1)/b.interval // restarts, including entry 0; those before lo are below
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if bytes.Compare(b.restartValue(mid), target) < 0 {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	end := min(lo*b.interval, b.count)
-	if lo > 0 {
-		if i, exact := b.seekBetween((lo-1)*b.interval, end, target); i < end {
-			return i, exact, nil
-		}
-	}
-	return end, end < b.count && bytes.Equal(b.restartValue(lo), target), nil
-}
-
-// seekBetween walks entries [i, end), of which only the first is a restart. It returns end if all
-// are below target.
-func (b *prefixBlock) seekBetween(i, end int, target []byte) (int, bool) {
-	pos, common := b.restart(i/b.interval), 0
-	for ; i < end; i++ {
-		shared, unshared, next, _ := b.entry(pos)
-		if shared < common {
-			return i, false
-		}
-		if shared == common {
-			rest, wanted := b.payload[next-unshared:next], target[common:]
-			if order := bytes.Compare(rest, wanted); order >= 0 {
-				return i, order == 0
-			}
-			common += commonPrefix(rest, wanted)
-		}
-		pos = next
-	}
-	return end, false
 }
 
 // restartValue returns the value of restart r, which is complete in the payload.

@@ -182,10 +182,19 @@ func (t Test) Alive(c *schema.Column) batch.Filter {
 	return t.filter(c, batch.Gt)
 }
 
+// NotGone returns predicates of which one is true for a row that is not expired. c is the column.
+func (t Test) NotGone(c *schema.Column) []batch.Predicate {
+	return []batch.Predicate{t.predicate(c, batch.Gt), {Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.IsNull}}
+}
+
 func (t Test) filter(c *schema.Column, op batch.Operator) batch.Filter {
+	return batch.Test(t.predicate(c, op))
+}
+
+func (t Test) predicate(c *schema.Column, op batch.Operator) batch.Predicate {
 	p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: op, Values: [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(t.Limit))}}
 	if err := p.Prepare(); err != nil {
 		panic("expiry: " + err.Error()) // the column is of type timestamp: the schema was checked
 	}
-	return batch.Test(p)
+	return p
 }

@@ -84,7 +84,7 @@ func (t *Tablet) Savings(ctx context.Context) (lz4hc, dense []float64, err error
 const requested = "requested"
 
 // CollectUndos drops history older than the history floor, as far as possible without rewriting
-// files: whole undo files, and rowsets in which every row is deleted.
+// files: whole undo files, and rowsets in which every row is deleted or expired.
 func (t *Tablet) CollectUndos(ctx context.Context) (res compaction.Result, err error) {
 	res.RowSetsBefore = len(t.Info().RowSets)
 	res.BytesWritten, err = t.collectUndos(ctx, requested)
@@ -243,7 +243,7 @@ func (t *Tablet) dropUndos(ids []uint64, why string) (bytes int64, err error) {
 		if !slices.Contains(ids, s.Meta.ID) {
 			continue
 		}
-		if compaction.Gone(s, e.Floor) {
+		if j.schema.gone(d, e.Floor) {
 			e.Removed = append(e.Removed, d)
 		} else if row := compaction.DropUndos(s, e.Floor); row != nil {
 			e.Replaced = append(e.Replaced, Replaced{Set: d, Row: row})

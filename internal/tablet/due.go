@@ -83,7 +83,9 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 	for _, d := range st.tree.Sets {
 		s := d.State()
 		if !owned[s.Meta.ID] && (skip == nil || !skip(s.Meta.ID)) {
-			infos = append(infos, compaction.DescribeDeltas(s, d.Schema, floor, rest))
+			info := compaction.DescribeDeltas(s, d.Schema, floor, rest)
+			info.Gone = info.Gone || st.schema.allExpired(d, floor)
+			infos = append(infos, info)
 		}
 	}
 	return infos, nil

@@ -490,3 +490,7 @@ func TestAlterKeepsTheFloorOfItsFlush(t *testing.T) {
 		t.Errorf("a read before the floor: %v, want ErrTooOld", err)
 	}
 }
+
+type memoryBlock struct{ *block.Memory }
+
+func (memoryBlock) Close() error { return nil }

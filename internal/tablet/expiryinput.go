@@ -114,21 +114,62 @@ func (sc *TableSchema) mayDrop() bool { return len(sc.Expiry) > 0 }
 // isDelete reports whether a change deletes a row.
 func isDelete(list change.List) bool { return bytes.Equal(list, deleteList) }
 
-// hasExpired reports whether a merge would drop rows of a rowset because they are expired.
+// hasExpired reports whether a merge would drop rows of a rowset because they are expired: rows that
+// are expired as of the edit's floor and have not changed since.
 func (j *job) hasExpired(d *rowset.DiskRowSet) (bool, error) {
 	test, ok := j.schema.Expiry.Final(j.edit.Floor)
 	if !ok {
 		return false, nil
 	}
 	gone := test.Gone(&j.schema.Schema.Columns[j.schema.Schema.IndexID(test.Column)])
-	r, err := scan.NewRequest(scan.Options{Schema: d.Schema, Filter: gone, Snapshot: mvcc.AsOf(j.edit.Floor)})
+	at := mvcc.AsOf(j.edit.Floor)
+	r, err := scan.NewRequest(scan.Options{Schema: d.Schema, Filter: gone, Snapshot: at})
 	if err != nil {
 		return false, err
 	}
-	it, err := d.NewIterator(r)
+	changed, _ := d.Changed(at, mvcc.Everything)
+	it, err := changed.NewIteratorOfOthers(r)
 	if err != nil {
 		return false, err
 	}
 	found := it.Next()
 	return found, it.Close()
+}
+
+// gone reports whether no read at floor or later sees any row of a rowset: all of them were deleted, or
+// are expired and have not changed since. Such a rowset is dropped without being read. It changes only
+// by DELETEs of expired rows from then on, from inserts in their place, which may be lost with it.
+func (sc *TableSchema) gone(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
+	return compaction.Gone(d.State(), floor) || sc.allExpired(d, floor)
+}
+
+// allExpired reports whether the statistics of a rowset's files show that all its rows are expired as
+// of floor, and have not changed since. Damaged statistics show nothing: whoever needs them finds the
+// damage.
+func (sc *TableSchema) allExpired(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
+	s := d.State()
+	test, ok := sc.Expiry.Final(floor)
+	if !ok || !s.Deltas.Mem.Empty() || max(s.Meta.MaxTimestamp, s.Deltas.MaxTimestamp()) > floor {
+		return false
+	}
+	for _, f := range s.Deltas.Redo {
+		if st := f.Stats(); st.Reinserts > 0 || st.Updates(test.Column) > 0 {
+			return false
+		}
+	}
+	column := d.Schema.IndexID(test.Column)
+	f, err := d.File(column)
+	if f == nil || err != nil {
+		return false
+	}
+	z, err := f.ZoneMap()
+	if z == nil || err != nil {
+		return false
+	}
+	for _, p := range test.NotGone(&d.Schema.Columns[column]) {
+		if z.FileMayMatch(&p) {
+			return false
+		}
+	}
+	return true
 }

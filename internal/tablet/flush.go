@@ -6,11 +6,9 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/lsn"
-	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -151,7 +149,7 @@ func (j *job) takeDeltas() {
 // writeMemory writes the memory stores that were taken.
 func (j *job) writeMemory(ctx context.Context) error {
 	if f := j.edit.Frozen; f != nil {
-		inputs := []compaction.Input{j.dropping(&memInput{it: f.mem.Histories(f.snap)})}
+		inputs := []compaction.Input{j.dropping(compaction.NewMemInput(f.mem.Histories(f.snap)))}
 		if err := j.writeRows(ctx, inputs, int64(f.mem.Len()), f.lsn); err != nil {
 			return err
 		}
@@ -224,11 +222,3 @@ func (j *job) writeMemStore(sink block.Sink, m *delta.MemStore) (delta.Stats, er
 	}
 	return w.Finish()
 }
-
-// memInput is a MemRowSet as the input of a flush.
-type memInput struct{ it *memrowset.HistoryIterator }
-
-const memInputRows = 4096
-
-func (m *memInput) Next() (*change.Rows, error) { return m.it.Next(memInputRows) }
-func (m *memInput) Keeps() int                  { return m.it.Keeps() }

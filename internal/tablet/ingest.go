@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
@@ -298,7 +299,7 @@ func (in *Ingest) checkConcurrentIn(ctx context.Context, st *tabletState) error 
 	}
 	for _, m := range st.mems {
 		it := m.ChangedSince(in.since, first, last)
-		for keys := it.Next(memInputRows); keys != nil; keys = it.Next(memInputRows) {
+		for keys := it.Next(batch.WindowRows); keys != nil; keys = it.Next(batch.WindowRows) {
 			for _, k := range keys {
 				if err := in.checkKey(k); err != nil {
 					return err

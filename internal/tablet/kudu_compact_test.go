@@ -8,40 +8,11 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// overlay adds blocks in memory to other blocks.
-type overlay struct {
-	rowset.Blocks
-	made map[block.ID]*block.Memory
-	last block.ID
-}
-
-type memoryBlock struct{ *block.Memory }
-
-func (memoryBlock) Close() error { return nil }
-
-func (o *overlay) OpenBlock(id block.ID) (rowset.Block, error) {
-	if m := o.made[id]; m != nil {
-		return memoryBlock{m}, nil
-	}
-	return o.Blocks.OpenBlock(id)
-}
-
-func (o *overlay) Create() (block.Sink, error) {
-	o.last++
-	return &block.Memory{Number: o.last}, nil
-}
-
-func (o *overlay) Finish(s block.Sink) error {
-	m := s.(*block.Memory)
-	o.made[m.Number] = m
-	return nil
-}
-
 // compactLoose runs a major compaction of one column, a minor one and a major one of all columns on
 // each rowset of a table without a store.
 func compactLoose(t *testing.T, tab *Tablet) {
 	t.Helper()
-	o := &overlay{Blocks: tab.opts.RowSets.Blocks, made: map[block.ID]*block.Memory{}, last: 1 << 40}
+	o := &rowset.Overlay{Base: tab.opts.RowSets.Blocks}
 	var sets []*rowset.DiskRowSet
 	done := 0
 	for _, d := range tab.state.Load().tree.Sets {

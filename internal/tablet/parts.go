@@ -28,7 +28,7 @@ func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
 	if o.Stats != nil {
-		o.Stats.Layout = st.layoutOf(o.Lower, o.Upper)
+		o.Stats.Layout = st.union().Layout(o.Lower, o.Upper)
 	}
 	var parts []scan.Opener
 	for _, m := range st.mems {

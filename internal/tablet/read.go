@@ -217,7 +217,7 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)
 	}
 	if o.Stats != nil {
-		o.Stats.Layout = st.layoutOf(o.Lower, o.Upper)
+		o.Stats.Layout = st.union().Layout(o.Lower, o.Upper)
 	}
 	u := st.union()
 	if u.InMemory() == 0 {
@@ -226,21 +226,6 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		}
 	}
 	return &stateIterator{Iterator: u.Scan(r, ordered), state: st}, nil
-}
-
-// layoutOf describes the rowsets for a scan of the keys [lower, upper).
-func (st *tabletState) layoutOf(lower, upper []byte) (l scan.Layout) {
-	l.MemRowSets = st.union().InMemory()
-	for _, d := range st.tree.Sets {
-		l.RowSets++
-		l.FileRows += d.Metadata().Rows
-	}
-	l.Outside, l.OutsideRows = l.RowSets, l.FileRows
-	for _, d := range st.tree.Range(nil, lower, upper) {
-		l.Outside--
-		l.OutsideRows -= d.Metadata().Rows
-	}
-	return l
 }
 
 // stateIterator is an iterator over a state, which it releases at Close.

@@ -26,7 +26,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 	defer func() { t.claims.endCompaction(between) }()
 	var next []uint64 // rowsets of between that wait until all of ids fit
 	for {
-		step, err := t.fitting(ids)
+		step, memory, err := t.fitting(ids)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +42,7 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 				t.claims.adopt(ids)
 			}
 		}
-		e, err := t.mergeStep(ctx, step, why, force || !last, added)
+		e, err := t.countedStep(ctx, step, memory, why, force || !last, added)
 		if e != nil {
 			written += e.BytesWritten
 			e.BytesWritten = written
@@ -58,17 +58,27 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 	}
 }
 
+// countedStep is mergeStep with the memory that it takes reported to Options.GrowMerge.
+func (t *Tablet) countedStep(ctx context.Context, ids []uint64, memory int64, why string, force bool, added func([]uint64)) (*Edit, error) {
+	if grow := t.opts.GrowMerge; grow != nil {
+		grow(memory)
+		defer grow(-memory)
+	}
+	return t.mergeStep(ctx, ids, why, force, added)
+}
+
 // fitting returns those of the rowsets that should be merged first, since reading all of them needs
-// too much memory: at least two, which overlap. It returns ids if all of them fit.
+// too much memory: at least two, which overlap. It returns ids if all of them fit. The second result
+// is the memory that their merge takes, in bytes, or 0 if Options.MergeBytes is 0.
 //
 // A merge has as many rowsets in memory as are over one key, see compaction.Bounded.
-func (t *Tablet) fitting(ids []uint64) ([]uint64, error) {
+func (t *Tablet) fitting(ids []uint64) ([]uint64, int64, error) {
 	if t.opts.MergeBytes <= 0 {
-		return ids, nil
+		return ids, 0, nil
 	}
 	st, err := t.acquire()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer st.release()
 	var sets []*rowset.DiskRowSet
@@ -82,7 +92,7 @@ func (t *Tablet) fitting(ids []uint64) ([]uint64, error) {
 	})
 	var over []*rowset.DiskRowSet // that contain the first key of the next one
 	var needs []int64
-	total := int64(0)
+	var total, most int64
 	for _, d := range sets {
 		for i := len(over) - 1; i >= 0; i-- {
 			if bytes.Compare(over[i].Metadata().MaxKey, d.Metadata().MinKey) < 0 {
@@ -95,11 +105,12 @@ func (t *Tablet) fitting(ids []uint64) ([]uint64, error) {
 			need = 0 // the merge will report the damage
 		}
 		if total+need > t.opts.MergeBytes && len(over) >= 2 {
-			return idsOf(over), nil
+			return idsOf(over), total, nil
 		}
 		over, needs, total = append(over, d), append(needs, need), total+need
+		most = max(most, total)
 	}
-	return ids, nil
+	return ids, most, nil
 }
 
 func idsOf(sets []*rowset.DiskRowSet) []uint64 {

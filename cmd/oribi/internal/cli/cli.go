@@ -128,7 +128,7 @@ func (a *app) commands() *cobra.Command {
 		a.noun("hfile", "Read and write HFiles of HBase and Hudi", a.hfileInfo(), a.hfileDump(), a.hfileSeek(), a.hfileProbe(),
 			a.hfileVerify(), a.hfileWrite()),
 		a.noun("carbondata", "Read and write Apache CarbonData: files, folders, and tables", a.carbonInfo(), a.carbonSchema(), a.carbonDump(), a.carbonVerify(), a.carbonWrite()),
-		a.noun("kudu", "Read the directories of Apache Kudu tablet servers", a.kuduList(), a.kuduDescribe(), a.kuduScan(), a.kuduDiff(), a.kuduHistory(), a.kuduVerify()),
+		a.noun("kudu", "Read the directories of Apache Kudu tablet servers, and make tablets there", a.kuduList(), a.kuduDescribe(), a.kuduScan(), a.kuduDiff(), a.kuduHistory(), a.kuduVerify(), a.kuduImport(), a.kuduExport(), a.kuduInstall()),
 		a.noun("lab", "Compare compaction policies by experiments", a.labRun(), a.labPolicies(), a.labWorkloads(), a.labScore()),
 		a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
 	)

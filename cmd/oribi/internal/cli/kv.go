@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -58,21 +61,60 @@ func bucketError(name string, code int, err error) error {
 }
 
 // makingBucket opens a bucket and makes it, and its store, if they are missing. Like those of "store
-// init", a new store keeps history forever.
-func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) (err error) {
-	db, err := kv.Open(dir, &oribi.Options{MemoryLimit: memoryLimit, History: oribi.HistoryForever})
+// init", a new store keeps history forever. If use fails, what was made is removed again, unless there
+// are keys in it.
+func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) error {
+	o := oribi.Options{MemoryLimit: memoryLimit, History: oribi.HistoryForever, ErrorIfExists: true}
+	_, missing := os.Stat(dir)
+	db, err := kv.Open(dir, &o)
+	made := err == nil
+	if errors.Is(err, oribi.ErrExists) {
+		o.ErrorIfExists = false
+		db, err = kv.Open(dir, &o)
+	}
 	if errors.Is(err, oribi.ErrNotStore) {
 		return &failure{exitFailed, err} // the directory has other content: nothing is missing
 	}
 	if err != nil {
 		return damageHint(dir, err)
 	}
-	defer func() { err = damageHint(dir, errors.Join(err, db.Close())) }()
+	err = useBucket(db, name, use)
+	if made && err != nil && len(db.Store().Tables()) == 0 {
+		// No other process can have opened the store, which is still locked.
+		err = errors.Join(err, removeStore(dir, missing != nil))
+		db.Close() // fails, since there is no LOCK
+		return err
+	}
+	return damageHint(dir, errors.Join(err, db.Close()))
+}
+
+// removeStore removes the files in dir, and dir itself if itself is set.
+func removeStore(dir string, itself bool) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	if itself {
+		err = errors.Join(err, os.Remove(dir))
+	}
+	return err
+}
+
+// useBucket calls use with a bucket, which it makes if it is missing. If use fails, it removes a
+// bucket that it has made and that is empty.
+func useBucket(db *kv.DB, name string, use func(*kv.DB, *kv.Bucket) error) error {
+	_, missing := db.Bucket(name)
 	b, err := db.CreateBucketIfNotExists(name)
 	if err != nil {
 		return bucketError(name, exitFailed, err)
 	}
-	return use(db, b)
+	if err = use(db, b); err == nil || !errors.Is(missing, kv.ErrBucketNotFound) {
+		return err
+	}
+	for range b.Keys(context.Background(), oribi.Limit(1)) {
+		return err // there is a key, or the keys cannot be read
+	}
+	return errors.Join(err, db.DeleteBucket(name))
 }
 
 func (a *app) kvPut() *cobra.Command {

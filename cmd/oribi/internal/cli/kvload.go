@@ -31,10 +31,14 @@ func (a *app) kvLoad() *cobra.Command {
 			return err
 		}
 		rows, begun := int64(0), false
-		err = a.withPairs(cmd.Context(), args[1], read, func(in pairs, bar *progress.Bar) error {
+		err = a.withPairs(cmd.Context(), args[1], read, func(in pairs, whole bool, bar *progress.Bar) error {
 			return makingBucket(args[0], bucket, func(db *kv.DB, b *kv.Bucket) (err error) {
 				begun = true
-				rows, err = putAll(cmd.Context(), db, b, in, bar)
+				l := pairLoader{db: db, b: b, count: bar.Count}
+				if whole {
+					l.limits = usualPairLimits
+				}
+				rows, err = l.load(cmd.Context(), in)
 				return err
 			})
 		})
@@ -77,13 +81,14 @@ func kvFormat(flag, file string) (string, error) {
 	return "", nil
 }
 
-// withPairs opens an input and closes it after use returns.
-func (a *app) withPairs(ctx context.Context, name, format string, use func(pairs, *progress.Bar) error) error {
+// withPairs opens an input and closes it after use returns. whole reports whether the input is a file,
+// which never blocks.
+func (a *app) withPairs(ctx context.Context, name, format string, use func(in pairs, whole bool, bar *progress.Bar) error) error {
 	if format == "hfile" {
 		bar := a.bar(progress.Options{What: "load", Counted: "rows"})
 		defer bar.Stop()
 		return a.withHFile(ctx, name, func(r *hfile.Reader) error {
-			return use(kvlines.HFile(r), bar)
+			return use(kvlines.HFile(r), true, bar)
 		})
 	}
 	o := load.Options{Name: name}
@@ -112,54 +117,9 @@ func (a *app) withPairs(ctx context.Context, name, format string, use func(pairs
 		o.Format = load.JSONL // which needs no header
 	}
 	if o.Format == load.JSONL {
-		return use(kvlines.JSON(name, in), in.bar)
+		return use(kvlines.JSON(name, in), in.whole, in.bar)
 	}
-	return use(kvlines.CSV(name, in), in.bar)
-}
-
-// Bounds of a write batch of a load.
-const (
-	kvLoadRows  = 1000
-	kvLoadBytes = 4 << 20
-)
-
-// putAll writes all pairs, and returns how many are in the bucket, durably; −1 if that is not known.
-// After an error, these are the pairs of the write batches before.
-func putAll(ctx context.Context, db *kv.DB, b *kv.Bucket, in pairs, bar *progress.Bar) (rows int64, err error) {
-	w := db.NewBatch()
-	commit := func() error {
-		n := int64(w.Len())
-		if n == 0 {
-			return nil
-		}
-		if _, err := w.Commit(ctx, oribi.NoSync); err != nil {
-			return err
-		}
-		w.Reset()
-		rows += n
-		bar.Count(rows)
-		return nil
-	}
-	for p, failed := range in {
-		if err = failed; err != nil {
-			break
-		}
-		w.Put(b, p.Key, p.Value)
-		if w.Len() >= kvLoadRows || w.Bytes() >= kvLoadBytes {
-			if err = commit(); err != nil {
-				break
-			}
-		}
-	}
-	if err == nil {
-		err = commit()
-	}
-	// An empty batch is published after all others, and durable with them.
-	w.Reset()
-	if _, failed := w.Commit(context.WithoutCancel(ctx)); failed != nil {
-		return -1, errors.Join(err, failed)
-	}
-	return rows, err
+	return use(kvlines.CSV(name, in), in.whole, in.bar)
 }
 
 func (a *app) kvExport() *cobra.Command {

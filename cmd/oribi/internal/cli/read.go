@@ -104,7 +104,6 @@ func (a *app) tableScan() *cobra.Command {
 	formatFlag(c, &format)
 	asOfFlag(c, &f.asOf)
 	f.add(c)
-	explainFlag(c, &f.explain)
 	return c
 }
 
@@ -117,6 +116,7 @@ func (f *selectFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.order, "order", "key", "key, or any, which is faster")
 	c.Flags().BoolVar(&f.reverse, "reverse", false, "print the rows in descending key order; --limit takes the last ones")
 	c.Flags().Int64Var(&f.limit, "limit", 0, "maximum number of rows to print")
+	explainFlag(c, &f.explain)
 }
 
 // check checks what does not depend on the table.

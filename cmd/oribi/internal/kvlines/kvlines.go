@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
@@ -25,39 +24,14 @@ import (
 
 // AppendText appends a byte string as it is printed.
 func AppendText(dst, b []byte) []byte {
-	if isText(b) {
+	if celltext.IsText(b) {
 		return append(dst, b...)
 	}
 	return hex.AppendEncode(append(dst, "0x"...), b)
 }
 
 // AppendJSON appends what AppendText does as a JSON string.
-func AppendJSON(dst, b []byte) []byte {
-	if isText(b) {
-		return celltext.AppendQuoted(dst, b)
-	}
-	return append(hex.AppendEncode(append(dst, `"0x`...), b), '"')
-}
-
-// isText reports whether b is printed as itself.
-func isText(b []byte) bool {
-	if len(b) >= 2 && b[0] == '0' && b[1] == 'x' {
-		return false
-	}
-	for i := 0; i < len(b); {
-		c, size := rune(b[i]), 1
-		if c >= utf8.RuneSelf {
-			if c, size = utf8.DecodeRune(b[i:]); c == utf8.RuneError && size == 1 {
-				return false
-			}
-		}
-		if c < ' ' || c >= 0x7f && c <= 0x9f {
-			return false
-		}
-		i += size
-	}
-	return true
-}
+func AppendJSON(dst, b []byte) []byte { return celltext.AppendBytes(dst, b) }
 
 // Parse parses a byte string as AppendText appends it.
 func Parse(text string) ([]byte, error) { return hfilelines.ParseBytes(text) }

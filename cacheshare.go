@@ -1,0 +1,94 @@
+package oribi
+
+import (
+	"math"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/budget"
+)
+
+// The cache may use what everything else leaves of a share of Options.MemoryLimit, and a quarter of
+// the limit in any case:
+//
+//	0         1/4         1/2         3/4          1
+//	|------------- cache --------------|           |   nothing else in memory
+//	|---- cache ----|-- rows, changes -|           |
+//	|- cache -|----- rows, changes --------|       |   the cache keeps its quarter
+//
+// The share is three quarters if the program bounds its heap, with GOMEMLIMIT or
+// debug.SetMemoryLimit. Otherwise the garbage collector lets the heap grow to twice of what is in
+// use, and the share is a half. The rest is for what is not counted: blocks that are being read,
+// buffers of flushes, metadata.
+const (
+	leastQuarters   = 1 // of the limit, for the cache
+	defaultQuarters = 2
+	boundQuarters   = 3 // if the runtime bounds the heap
+)
+
+// The limit of the cache is a multiple of cacheStep, or the least, and grows by growthSteps at least,
+// so that it does not change at each allocation.
+const (
+	cacheStep   = 1 << 20
+	growthSteps = 4
+)
+
+// cacheShare sets the limit of a cache from a budget. Safe for concurrent use.
+type cacheShare struct {
+	cache  *cache.Cache
+	budget *budget.Budget
+	least  int64 // of the cache, bytes
+	share  int64 // of the cache and the budget together, bytes
+
+	mu  sync.Mutex   // held while the limit changes
+	now atomic.Int64 // the limit, or unknownLimit
+}
+
+// unknownLimit is cacheShare.now while the limit changes.
+const unknownLimit = -1
+
+// shareCache makes the cache, with a limit that follows the budget from now on.
+func (s *Store) shareCache() {
+	quarters := int64(defaultQuarters)
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		quarters = boundQuarters
+	}
+	quarter := s.opts.MemoryLimit / 4
+	least := leastQuarters * quarter
+	s.cache = cache.New(least) // the number of its shards suits its smallest limit
+	c := &cacheShare{cache: s.cache, budget: s.budget, least: least, share: quarters * quarter}
+	c.fit()
+	s.budget.Watch(c.fit)
+}
+
+// limit returns the limit for what the budget counts now: a multiple of cacheStep, or the least.
+func (c *cacheShare) limit() int64 {
+	return max(c.least, (c.share-c.budget.Used())&^(cacheStep-1))
+}
+
+// fit sets the limit of the cache. When it returns, the cache is within what the budget leaves of the
+// share, as far as the budget had counted when fit began.
+func (c *cacheShare) fit() {
+	if !c.changes() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.changes() {
+		return
+	}
+	// Another call that counts more compares it with c.now. If it does before c.now is unknown, the
+	// limit below is computed after it has counted; if it does later, it waits for this call.
+	c.now.Store(unknownLimit)
+	n := c.limit()
+	c.cache.SetLimit(n)
+	c.now.Store(n)
+}
+
+// changes reports whether the limit must be set: to less, or to so much more that it pays.
+func (c *cacheShare) changes() bool {
+	now, n := c.now.Load(), c.limit()
+	return n < now || n >= now+growthSteps*cacheStep || now == unknownLimit
+}

@@ -1,0 +1,16 @@
+package compaction
+
+import (
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/memrowset"
+)
+
+// memInput is a MemRowSet as the input of a flush.
+type memInput struct{ it *memrowset.HistoryIterator }
+
+// NewMemInput returns the rows of a MemRowSet as the input of a flush. It is a Keeper.
+func NewMemInput(it *memrowset.HistoryIterator) Input { return &memInput{it} }
+
+func (m *memInput) Next() (*change.Rows, error) { return m.it.Next(batch.WindowRows) }
+func (m *memInput) Keeps() int                  { return m.it.Keeps() }

@@ -1,0 +1,270 @@
+package tablet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/expiry"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// newExpiringStore returns a table of keys that expire at the time in a second column. Its history
+// begins at the newest batch.
+func newExpiringStore(t *testing.T) *testStore {
+	t.Helper()
+	s, err := schema.New([]schema.Column{
+		{ID: 1, Name: "k", Type: schema.Int64},
+		{ID: 2, Name: "until", Type: schema.Timestamp, Nullable: true},
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newTestStore(t, s, func(row *meta.Table) {
+		row.Expiry = expiry.Rules{{Rule: expiry.Rule{Column: 2}}}
+	})
+}
+
+// expired is a time before all batches: a row with it is expired when it is inserted.
+var expired = int64Cell(0)
+
+// upsertUntil upserts rows that expire at the time in cell; nil: never.
+func (w *testStore) upsertUntil(cell []byte, keys ...int) {
+	w.t.Helper()
+	var ops []Op
+	for _, k := range keys {
+		ops = append(ops, Op{Kind: Upsert, Key: w.key(k), Body: w.tab.Schema().RowFormat.AppendRow(nil, [][]byte{int64Cell(k), cell})})
+	}
+	w.mustCommit(ops...)
+	w.floor = timestampOf(w.lsn)
+}
+
+// storedKeys returns the keys of all rows that are not deleted, also of expired ones.
+func (w *testStore) storedKeys() (keys []int) {
+	w.t.Helper()
+	it, err := search(w.tab, scan.Options{Columns: []int{0}}, latest, true)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for it.Next() {
+		b := it.Batch()
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			keys = append(keys, int(b.Columns[0].Cell(i)[0]))
+		}
+	}
+	if err := it.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	return keys
+}
+
+// A flush or merge has dropped an expired row, and then catches up with the DELETE of that row by
+// which a new row takes its place, at each point at which the new row may come.
+func TestRewritesCatchUpWithDeletesOfDroppedRows(t *testing.T) {
+	jobs := map[string]func(w *testStore) error{
+		"flush": func(w *testStore) error {
+			_, err := w.tab.Flush(context.Background())
+			return err
+		},
+		"merge": func(w *testStore) error {
+			var all compaction.Choice
+			for _, m := range w.tab.RowSetMetadata() {
+				all.RowSets = append(all.RowSets, m.ID)
+			}
+			return w.tab.Merge(context.Background(), all)
+		},
+	}
+	points := map[string]func(w *testStore) *func(){
+		"after the cutover":   func(w *testStore) *func() { return &w.onBegin },
+		"before the commit":   func(w *testStore) *func() { return &w.onCommit },
+		"before installation": func(w *testStore) *func() { return &w.onInstall },
+	}
+	for name, job := range jobs {
+		for at, point := range points {
+			t.Run(fmt.Sprintf("%s/%s", name, at), func(t *testing.T) {
+				w := newExpiringStore(t)
+				w.upsertUntil(nil, 1, 4)
+				if name == "merge" {
+					w.flush()
+				}
+				w.upsertUntil(expired, 2, 3)
+				if name == "merge" {
+					w.floor = 0 // the flush leaves the rows
+					w.flush()
+					w.floor = timestampOf(w.lsn)
+				}
+				rows := w.tab.LiveRows()
+				written := false
+				*point(w) = func() {
+					written = true
+					w.upsertUntil(nil, 2)
+				}
+				if err := job(w); err != nil || !written {
+					t.Fatalf("%v, written %t", err, written)
+				}
+				if got := w.tab.LiveRows(); rows != 4 || got != 3 {
+					t.Fatalf("%d rows were stored, %d are, want 4 and 3", rows, got)
+				}
+				w.checkFree()
+				for _, store := range []*testStore{w, w.reopened(0)} {
+					if got := store.storedKeys(); !slices.Equal(got, []int{1, 2, 4}) {
+						t.Errorf("rows %v, want 1, 2, and 4", got)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Only a DELETE may be of a row that is in no output, and only where rows expire.
+func TestCatchUpFindsChangesOfLostRows(t *testing.T) {
+	for _, w := range []*testStore{newExpiringStore(t), newTestStore(t, testSchema)} {
+		j, err := w.tab.begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := catchUp{j: j}
+		key := func() ([]byte, error) { return w.key(1), nil }
+		rowsExpire := len(w.tab.Schema().Expiry) > 0
+		if _, err := c.find(nil, 0, deleteList, key); (err == nil) != rowsExpire || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("a DELETE where rows expire = %t: %v", rowsExpire, err)
+		}
+		update := change.AppendUpdateHeader(nil, change.Update)
+		if _, err := c.find(nil, 0, change.List(update), key); !errors.Is(err, fault.ErrCorrupt) {
+			t.Errorf("an UPDATE where rows expire = %t: %v, want ErrCorrupt", rowsExpire, err)
+		}
+		c.close()
+		j.end()
+	}
+}
+
+// A rowset is dropped without being read if all its rows are expired as of the floor and unchanged
+// since. Others stay.
+func TestRowSetsOfExpiredRowsAreDropped(t *testing.T) {
+	later := int64Cell(1 << 40)
+	for name, c := range map[string]struct {
+		change  func(w *testStore) // of rows 1 to 3 in a rowset, all of which are expired
+		dropped bool
+	}{
+		"unchanged":         {func(w *testStore) {}, true},
+		"deleted":           {func(w *testStore) { w.upsertUntil(nil, 2); w.flushAt(timestampOf(w.lsn)) }, true},
+		"deleted in memory": {func(w *testStore) { w.upsertUntil(nil, 2) }, false},
+		"renewed":           {func(w *testStore) { w.renew(1); w.flushAt(timestampOf(w.lsn)) }, false},
+		"a lower floor":     {func(w *testStore) { w.floor = timestampOf(w.lsn) - 1 }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newExpiringStore(t)
+			w.upsertUntil(expired, 1, 2, 3)
+			w.flushAt(0)
+			first := w.tab.RowSetMetadata()[0].ID
+			w.floor = timestampOf(w.lsn)
+			c.change(w)
+			infos, err := w.tab.Deltas(nil)
+			if err != nil || infos[0].RowSet != first || infos[0].Gone != c.dropped {
+				t.Fatalf("described as %+v, %v, want gone = %t", infos, err, c.dropped)
+			}
+			w.collect()
+			if got := w.hasRowSet(first); got == c.dropped {
+				t.Errorf("the rowset is there: %t", got)
+			}
+			w.checkFree()
+		})
+	}
+	for name, cell := range map[string][]byte{"never": nil, "later": later} {
+		w := newExpiringStore(t)
+		w.upsertUntil(expired, 1, 2)
+		w.upsertUntil(cell, 3)
+		w.flushAt(0)
+		w.floor = timestampOf(w.lsn)
+		w.collect()
+		if got := w.storedKeys(); !slices.Equal(got, []int{1, 2, 3}) || len(w.tab.RowSetMetadata()) != 1 {
+			t.Errorf("with a row that expires %s: rows %v, want 1, 2, and 3", name, got)
+		}
+	}
+}
+
+// A row takes the place of an expired one while the rowset of that one is dropped.
+func TestRowsReplaceExpiredRowsWhileTheirRowSetIsDropped(t *testing.T) {
+	w := newExpiringStore(t)
+	w.upsertUntil(expired, 1, 2)
+	w.flushAt(0)
+	w.floor = timestampOf(w.lsn)
+	w.onBegin = func() { w.upsertUntil(nil, 2) }
+	w.collect()
+	if n := len(w.tab.RowSetMetadata()); n != 0 {
+		t.Errorf("%d rowsets", n)
+	}
+	for _, store := range []*testStore{w, w.reopened(0)} {
+		if got := store.storedKeys(); !slices.Equal(got, []int{2}) {
+			t.Errorf("rows %v, want 2", got)
+		}
+	}
+}
+
+// A compaction rewrites a rowset only if a row in it is dropped: not for a row that was expired as of
+// the floor and has been renewed since, in files.
+func TestCompactRewritesOnlyForExpiredRows(t *testing.T) {
+	for _, renewed := range []bool{true, false} {
+		w := newExpiringStore(t)
+		w.upsertUntil(expired, 1)
+		w.upsertUntil(nil, 2)
+		w.flushAt(0)
+		floor := timestampOf(w.lsn)
+		if renewed {
+			w.renew(1)
+			w.floor = floor
+			w.flush()
+			if _, err := w.tab.CompactMajor(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := w.tab.RowSetMetadata()[0].ID
+		w.floor = floor
+		if _, err := w.tab.Compact(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if kept := w.hasRowSet(before); kept != renewed {
+			t.Errorf("renewed = %t: the rowset is kept = %t", renewed, kept)
+		}
+	}
+}
+
+// renew sets the time of a row on disk to never. A write batch does so before the row expires.
+func (w *testStore) renew(k int) {
+	w.t.Helper()
+	p, err := w.tab.state.Load().find(bloom.MakeProbe(w.key(k)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.lsn++
+	p.set.Apply(p.row, timestampOf(w.lsn), w.lsn, change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 2, nil))
+}
+
+// flushAt flushes with a history floor.
+func (w *testStore) flushAt(floor mvcc.Timestamp) {
+	w.t.Helper()
+	w.floor = floor
+	w.flush()
+}
+
+// collect runs CollectUndos.
+func (w *testStore) collect() {
+	w.t.Helper()
+	if _, err := w.tab.CollectUndos(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *testStore) hasRowSet(id uint64) bool {
+	return slices.ContainsFunc(w.tab.RowSetMetadata(), func(m *rowset.Metadata) bool { return m.ID == id })
+}
