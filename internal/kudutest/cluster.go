@@ -1,0 +1,230 @@
+package kudutest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/corpustest"
+)
+
+// Cluster is a Kudu cluster on the loopback interface: a master, tablet servers, and a client. It
+// ends with the test. Its methods end the test if they fail.
+type Cluster struct {
+	Master  string // its address
+	Servers []*Server
+
+	t         testing.TB
+	kudu      string // the program
+	dir       string
+	master    *exec.Cmd
+	client    *client
+	classPath string
+}
+
+// Server is a tablet server of a cluster.
+type Server struct {
+	Dir     string // its only root
+	Address string
+	running *exec.Cmd // nil: stopped
+}
+
+// deadline is how long a test waits for a server before it fails.
+const deadline = 60 * time.Second
+
+// common are the flags of all servers. They make a server start fast and keep all history, and no
+// server asks for clocks or metadata outside of the machine.
+var common = []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--time_source=system_unsync", "--rpc_authentication=disabled",
+	"--rpc_encryption=disabled", "--never_fsync=true", "--logtostderr", "--minloglevel=1", "--log_preallocate_segments=false",
+	"--log_container_preallocate_bytes=0", "--block_cache_capacity_mb=64", "--webserver_enabled=false", "--ipki_server_key_size=1024",
+	"--ipki_ca_key_size=1024", "--tsk_num_rsa_bits=512", "--cloud_metadata_server_request_timeout_ms=50", "--tablet_history_max_age_sec=-1",
+	"--cloud_aws_instance_id_url=http://127.0.0.1:9/", "--cloud_azure_instance_id_url=http://127.0.0.1:9/",
+	"--cloud_gce_instance_id_url=http://127.0.0.1:9/", "--cloud_openstack_metadata_url=http://127.0.0.1:9/"}
+
+// NewCluster makes the directories of a cluster; nothing runs yet. The test is skipped if it is
+// short, or without Kudu's programs.
+func NewCluster(t testing.TB, servers int) *Cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts Kudu's servers")
+	}
+	c := &Cluster{t: t, dir: t.TempDir(), Master: freeAddress(t)}
+	tools := filepath.Join(corpustest.Dir(t), "tools", "kudu")
+	tool := func(name string) string {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(tools, name)).Output()
+		if err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				err = fmt.Errorf("%w: %s", err, exit.Stderr)
+			}
+			t.Skipf("Kudu cannot be installed here: %v", err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	c.kudu, c.classPath = filepath.Join(tool("install"), "kudu"), tool("install-client")
+	for i := range servers {
+		c.Servers = append(c.Servers, &Server{Dir: filepath.Join(c.dir, fmt.Sprintf("ts%d", i)), Address: freeAddress(t)})
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("servers log:\n%s", c.errors())
+		}
+		for _, s := range c.Servers {
+			c.Stop(s)
+		}
+		stop(c.master)
+		if c.client != nil {
+			stop(c.client.java)
+		}
+	})
+	return c
+}
+
+// freeAddress returns an address on the loopback interface that nothing uses.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skipf("no loopback interface: %v", err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Start starts the master, all tablet servers, and the client, and waits until the master knows the
+// servers.
+func (c *Cluster) Start() {
+	c.t.Helper()
+	dir := c.MasterDir()
+	c.master = c.spawn("master", "master", "run", "--fs_wal_dir="+dir, "--rpc_bind_addresses="+c.Master,
+		"--default_num_replicas=1", "--catalog_manager_bg_task_wait_ms=50")
+	for _, s := range c.Servers {
+		c.StartServer(s)
+	}
+	c.connect()
+}
+
+// MasterDir returns the only root of the master.
+func (c *Cluster) MasterDir() string { return filepath.Join(c.dir, "master") }
+
+// StartServer starts a tablet server. It does not collect history, and compacts and flushes nothing.
+func (c *Cluster) StartServer(s *Server) {
+	c.t.Helper()
+	args := []string{"tserver", "run", "--fs_wal_dir=" + s.Dir, "--rpc_bind_addresses=" + s.Address, "--tserver_master_addrs=" + c.Master,
+		"--heartbeat_interval_ms=100", "--raft_heartbeat_interval_ms=100", "--enable_maintenance_manager=false"}
+	s.running = c.spawn(filepath.Base(s.Dir), args...)
+}
+
+// Stop ends a tablet server as a crash does, which is how Kudu's servers end; nil does for all.
+func (c *Cluster) Stop(s *Server) {
+	if s != nil {
+		stop(s.running)
+		s.running = nil
+	}
+}
+
+func stop(p *exec.Cmd) {
+	if p != nil {
+		p.Process.Kill()
+		p.Wait() // killed: an error
+	}
+}
+
+// spawn starts a server, whose messages go to a file.
+func (c *Cluster) spawn(name string, args ...string) *exec.Cmd {
+	c.t.Helper()
+	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer log.Close() // the server has its own
+	p := exec.Command(c.kudu, append(args, common...)...)
+	p.Stdout, p.Stderr, p.Env = log, log, environment()
+	if err := p.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return p
+}
+
+// environment is that of this process without proxies, which the servers would use for each other.
+func environment() (env []string) {
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); !strings.HasSuffix(strings.ToLower(name), "_proxy") {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// errors returns the last messages of the servers.
+func (c *Cluster) errors() string {
+	var out strings.Builder
+	logs, _ := filepath.Glob(filepath.Join(c.dir, "*.log")) // the pattern is well-formed
+	for _, name := range logs {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		var found []string
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "E") || strings.HasPrefix(line, "F") || strings.Contains(line, "Corruption") {
+				found = append(found, line)
+			}
+		}
+		fmt.Fprintf(&out, "%s:\n%s", filepath.Base(name), strings.Join(found[max(0, len(found)-8):], ""))
+	}
+	return out.String()
+}
+
+// Tool runs a command of Kudu and returns its output.
+func (c *Cluster) Tool(args ...string) string {
+	c.t.Helper()
+	out, err := c.tool(args...)
+	if err != nil {
+		c.t.Fatalf("kudu %s: %v", strings.Join(args, " "), err)
+	}
+	return out
+}
+
+func (c *Cluster) tool(args ...string) (string, error) {
+	p := exec.Command(c.kudu, args...)
+	var out, errs bytes.Buffer
+	p.Stdout, p.Stderr, p.Env = &out, &errs, environment()
+	if err := p.Run(); err != nil {
+		return "", fmt.Errorf("%w: %s%s", err, out.String(), errs.String())
+	}
+	return out.String(), nil
+}
+
+// Wait waits until a command of Kudu succeeds, and returns its output.
+func (c *Cluster) Wait(args ...string) (out string) {
+	c.t.Helper()
+	c.until(func() (err error) { out, err = c.tool(args...); return err })
+	return out
+}
+
+// until repeats a step that fails until the servers are ready.
+func (c *Cluster) until(step func() error) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	for {
+		err := step()
+		if err == nil {
+			return
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			c.t.Fatalf("after %v: %v", deadline, err)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package handover
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/kudutest"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/kudu"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// A real tablet server serves tables of random histories, installed into one tablet and into several
+// by partition: its scans, diffs, and lookups are those of the store. Then rows are written through
+// the server; what is imported from it equals its answers, those about earlier times too.
+func TestServersServeInstalledTables(t *testing.T) {
+	c := kudutest.NewCluster(t, 1)
+	c.Start()
+	seed := seedtest.Seed(t)
+	server := c.Servers[0]
+	r, table := servableTable(t, &seed)
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	s := table.Schema()
+	key := s.Columns[0].Name
+	partitions := map[string]kudutest.Request{
+		"whole":  {},
+		"hashed": {"hash": []kudutest.Request{{"cols": []string{key}, "buckets": 3, "seed": 5}}},
+	}
+	tablets := map[string][]string{}
+	for name, by := range partitions {
+		by["extra"] = keepAll
+		tablets[name] = c.Create(name, s, by)
+		c.Await(name)
+	}
+	c.Stop(server)
+	for name, ids := range tablets {
+		var rows int64
+		for _, id := range ids {
+			result, err := Install(t.Context(), table, server.Dir, id, InstallOptions{PartitionOnly: len(ids) > 1})
+			if err != nil {
+				t.Fatalf("-seed=%d: %v", seed, err)
+			}
+			rows += result.Rows
+		}
+		if want := int64(len(tableRows(t, table))); rows != want {
+			t.Errorf("%s: %d rows, want %d", name, rows, want)
+		}
+	}
+	times := someTimes(rnd, r.Model.Commits, 4)
+	stopped := openServer(t, server.Dir)
+	installed := &importer{t: t, d: stopped, from: map[string]*kudu.Table{}}
+	for name := range tablets {
+		installed.from[name] = openKudu(t, stopped, name)
+	}
+	c.StartServer(server)
+	for name := range tablets {
+		c.Await(name)
+		got := &kudutest.Case{Dir: t.TempDir()}
+		c.Ask(got, name, times...)
+		got.Compare(t, func(what string, a *kudutest.Answer) []string {
+			if a.Kind == "scan" {
+				return rowsAt(t, table, oribi.AsOf(timestampBefore(a.TS)))
+			}
+			return installed.diff(what, table, a)
+		})
+	}
+	stopped.Close()
+
+	answers := &kudutest.Case{Dir: t.TempDir()}
+	for name := range tablets {
+		c.Ask(answers, name, append(slices.Clone(times), writeThrough(t, c, name, s)...)...)
+	}
+	c.Stop(server)
+	m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()), from: map[string]*kudu.Table{}}
+	m.compare(answers)
+	t.Logf("%d answers", len(answers.Answers))
+	if t.Failed() {
+		t.Fatalf("-seed=%d", seed)
+	}
+}
+
+// keepAll are settings of a Kudu table that keeps its history: more seconds than since 1970.
+var keepAll = map[string]string{"kudu.table.history_max_age_sec": "2000000000"}
+
+// servableTable returns a table of the first random history, from a seed on, that has one with rows and all
+// history, and with types that Kudu's client knows. The seed becomes that of the history.
+func servableTable(t *testing.T, seed *uint64) (*history.Runner, *oribi.Table) {
+	t.Helper()
+	for ; ; *seed++ {
+		r := randomHistory(t, *seed, 200)
+		for _, table := range r.Store.Tables() {
+			if transferable(table) && !ahead(r) && table.Properties().HistoryFloor == 0 && !slices.ContainsFunc(table.Schema().Columns, unknownToClient) &&
+				slices.ContainsFunc(table.Schema().Columns[table.Schema().Keys:], func(c schema.Column) bool { return !c.Immutable }) && len(tableRows(t, table)) > 50 {
+				t.Cleanup(func() { r.Close() })
+				return r, table
+			}
+		}
+		r.Close()
+	}
+}
+
+// unknownToClient reports whether Kudu's client cannot read or write a column.
+func unknownToClient(c schema.Column) bool {
+	switch c.Type {
+	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64, schema.Int128, schema.Array:
+		return true
+	}
+	return c.AutoIncrement // Kudu fills it
+}
+
+// someTimes returns times, ascending: just before or just after n random commits, and after the last one.
+func someTimes(r *rand.Rand, commits []model.Commit, n int) []uint64 {
+	last := uint64(commits[len(commits)-1].TS) + 1
+	times := map[uint64]bool{last: true}
+	for range n {
+		times[uint64(commits[r.IntN(len(commits))].TS)+uint64(r.IntN(2))] = true
+	}
+	return slices.Sorted(maps.Keys(times))
+}
+
+// timestampBefore returns the newest timestamp that Kudu reads at a time, which is exclusive.
+func timestampBefore(ts uint64) mvcc.Timestamp { return mvcc.Timestamp(ts - 1) }
+
+// openServer opens the directory of a server.
+func openServer(t *testing.T, dir string) *kudu.Directory {
+	t.Helper()
+	d, err := kudu.Open(dir, kudu.Options{Warn: func(text string) { t.Errorf("warning: %s", text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// writeThrough writes rows of a table through a server: it inserts all rows again, which fails for each of them, deletes
+// every third, gives others the cells of their neighbors, and inserts most of the deleted rows again.
+// It returns the times after the writes.
+func writeThrough(t *testing.T, c *kudutest.Cluster, table string, s *schema.Schema) (times []uint64) {
+	t.Helper()
+	var rows []map[string]json.RawMessage
+	for _, line := range c.Rows(table) {
+		row := map[string]json.RawMessage{}
+		for i, cell := range line {
+			row[s.Columns[i].Name] = cell
+		}
+		rows = append(rows, row)
+	}
+	// with returns the key of a row with other cells, if any.
+	with := func(key, cells map[string]json.RawMessage) map[string]json.RawMessage {
+		out := map[string]json.RawMessage{}
+		for i := range s.Columns {
+			if name := s.Columns[i].Name; i < s.Keys {
+				out[name] = key[name]
+			} else if cells != nil && !s.Columns[i].Immutable {
+				out[name] = cells[name]
+			}
+		}
+		return out
+	}
+	write := func(code string, ops [][2]any) {
+		t.Helper()
+		failed, ts := c.Write(table, ops)
+		times = append(times, ts)
+		for i := range ops {
+			if failed[i] != code {
+				t.Errorf("%s: %s: %q, want %q", table, ops[i], failed[i], code)
+			}
+		}
+	}
+	var again, deletes, updates, inserts [][2]any
+	for i, row := range rows {
+		next := rows[(i+1)%len(rows)]
+		again = append(again, [2]any{"insert", row})
+		switch i % 3 {
+		case 0:
+			deletes = append(deletes, [2]any{"delete", with(row, nil)})
+			if i%4 != 0 {
+				inserts = append(inserts, [2]any{"insert", row})
+			}
+		case 1:
+			updates = append(updates, [2]any{"update", with(row, next)})
+		}
+	}
+	write("ALREADY_PRESENT", again)
+	write("", deletes)
+	write("NOT_FOUND", deletes)
+	write("", slices.Concat(updates, inserts))
+	return times
+}
