@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduwal"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -50,7 +51,7 @@ func (d *Directory) Sizes(ctx context.Context, t *Tablet) (s Sizes, err error) {
 	return s, errors.Join(err, table.Close())
 }
 
-// Description is what the superblocks of a table, or of one tablet, say. Its JSON is what the command
+// Description is what the metadata of a table, or of one tablet, say. Its JSON is what the command
 // prints.
 type Description struct {
 	Table         string         `json:"table"`
@@ -71,9 +72,17 @@ type TabletDetail struct {
 	Partition       Partition      `json:"partition"`
 	DataDirectories []string       `json:"data_directories"` // UUIDs; none: all
 	Replicas        []Replica      `json:"replicas"`
+	LastOperation   *OperationID   `json:"last_op"` // of its log; nil: it has none, or is damaged
 	LastMRS         int64          `json:"last_durable_mrs_id"`
 	RowSets         []RowSetDetail `json:"rowsets"`
 	Orphaned        []uint64       `json:"orphaned_blocks"`
+}
+
+// OperationID is the place of an operation in the logs of a tablet's replicas. Of two logs, the one whose
+// last operation has the greater term, or index in the same term, is the longer one.
+type OperationID struct {
+	Term  int64 `json:"term"`
+	Index int64 `json:"index"`
 }
 
 // Replica is a server that has a copy of a tablet.
@@ -110,7 +119,7 @@ type BlockDetail struct {
 }
 
 // Describe returns what is known of a table, with all its tablets in the directory, tombstones too, or
-// of one tablet. It reads neither rows nor logs. Errors: ErrNoTable; ErrCorrupt.
+// of one tablet. It reads no rows, and of each log the end. Errors: ErrNoTable; ErrCorrupt.
 func (d *Directory) Describe(what string) (*Description, error) {
 	var found []*Tablet
 	for i := range d.tablets {
@@ -173,6 +182,11 @@ func (d *Directory) detail(t *Tablet, s *schema.Schema) (TabletDetail, error) {
 	for _, r := range m.Rowsets {
 		out.RowSets = append(out.RowSets, d.rowsetDetail(r))
 	}
+	last, err := d.lastOperation(t.ID)
+	if err != nil {
+		d.warn(err.Error())
+	}
+	out.LastOperation = last
 	c, err := d.fs.Consensus(t.ID)
 	if err != nil {
 		d.warn(err.Error())
@@ -183,6 +197,18 @@ func (d *Directory) detail(t *Tablet, s *schema.Schema) (TabletDetail, error) {
 			Port: p.GetLastKnownAddr().GetPort(), Voter: kudufs.IsVoter(p)})
 	}
 	return out, nil
+}
+
+func (d *Directory) lastOperation(tablet string) (*OperationID, error) {
+	dir, err := logDirectory(d.fs, tablet)
+	if err != nil {
+		return nil, err
+	}
+	id, err := kuduwal.LastOperation(d.fs.FS(), dir)
+	if id == nil || err != nil {
+		return nil, err
+	}
+	return &OperationID{id.GetTerm(), id.GetIndex()}, nil
 }
 
 func (d *Directory) rowsetDetail(r *kudupb.RowSetDataPB) RowSetDetail {

@@ -2,8 +2,11 @@ package kudu
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/corpustest"
@@ -12,7 +15,7 @@ import (
 
 // Tablets, states, rowsets, orphans and partitions are those that Kudu's own tools print.
 func TestDescriptionsMatchKudusTools(t *testing.T) {
-	for _, name := range goldenCases(t, "keys", "tombstone", "small-containers") {
+	for _, name := range goldenCases(t, "keys", "tombstone", "small-containers", "wal-only") {
 		c := readCase(t, name)
 		var manifest struct {
 			Tablets []struct {
@@ -45,6 +48,10 @@ func TestDescriptionsMatchKudusTools(t *testing.T) {
 				len(got.Orphaned) != want.Orphaned || len(got.Partition.Buckets) != len(want.Partition.Buckets) {
 				t.Errorf("%s: %s is %+v, want %+v", name, want.ID, got, want)
 			}
+			// The dump of that log is of an unfinished copy.
+			if last, ok := lastLogged(t, c.Dir, want.ID); ok && name != "recovery-dir" && (got.LastOperation == nil || fmt.Sprintf("%d.%d", got.LastOperation.Term, got.LastOperation.Index) != last) {
+				t.Errorf("%s: tablet %s: the last operation is %v, want %s", name, want.ID, got.LastOperation, last)
+			}
 			for _, r := range got.RowSets {
 				for _, column := range r.Columns {
 					if column.Bytes == nil {
@@ -54,6 +61,24 @@ func TestDescriptionsMatchKudusTools(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lastLogged returns the ID of the last operation of a tablet's log by "kudu wal dump".
+func lastLogged(t *testing.T, dir, tablet string) (id string, ok bool) {
+	t.Helper()
+	dumps, err := filepath.Glob(filepath.Join(dir, "tools", "wal."+tablet[:8]+".*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(dumps) // by segment
+	for _, name := range dumps {
+		for _, line := range corpustest.Lines(t, name) {
+			if at, kind, _ := strings.Cut(line, "\t"); strings.HasPrefix(kind, "REPLICATE") {
+				id, _, ok = strings.Cut(at, "@")
+			}
+		}
+	}
+	return id, ok
 }
 
 // The superblocks of old servers do not count rows.

@@ -18,7 +18,7 @@ import (
 // replay adds to t what only its log has. It is called once, before any read. Source: tablet spec
 // §18.5.
 func replay(ctx context.Context, t *tablet) error {
-	dir, err := t.logDirectory()
+	dir, err := logDirectory(t.fs, t.id)
 	if err != nil {
 		return err
 	}
@@ -47,11 +47,11 @@ func readLog(fsys vfs.FS, dir string, h kuduwal.Handler) (*kuduwal.Summary, erro
 	return sum, err
 }
 
-// logDirectory returns the directory with the tablet's log: that of an interrupted recovery if there
+// logDirectory returns the directory with a tablet's log: that of an interrupted recovery if there
 // is one, since the other one then has an unfinished copy.
-func (t *tablet) logDirectory() (string, error) {
-	dir, recovery := t.fs.LogDirs(t.id)
-	segments, err := kuduwal.Segments(t.fs.FS(), recovery)
+func logDirectory(fs *kudufs.Directory, id string) (string, error) {
+	dir, recovery := fs.LogDirs(id)
+	segments, err := kuduwal.Segments(fs.FS(), recovery)
 	if err != nil {
 		return "", err
 	}

@@ -143,7 +143,7 @@ func (v *verifier) tablet(t *Tablet) error {
 // log checks the log of a tablet: all of it if its rowsets are intact, otherwise its entries.
 func (v *verifier) log(t *Tablet, s *schema.Schema, intact bool) error {
 	tab := &tablet{id: t.ID, fs: v.d.fs, super: t.super}
-	dir, err := tab.logDirectory()
+	dir, err := logDirectory(tab.fs, tab.id)
 	if err != nil {
 		return err
 	}

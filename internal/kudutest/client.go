@@ -37,7 +37,7 @@ type Reply struct {
 	Data    []json.RawMessage // rows, if they were asked for inline
 }
 
-// connect starts the client and waits until all tablet servers are known to the master.
+// connect starts the client, which waits for the master.
 func (c *Cluster) connect() {
 	c.t.Helper()
 	java := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", "-cp", c.classPath, "org.apache.kudu.client.Driver")
@@ -54,13 +54,6 @@ func (c *Cluster) connect() {
 	}
 	c.client = &client{java: java, in: in, out: bufio.NewReader(out)}
 	c.Call(Request{"cmd": "connect", "masters": c.Master})
-	c.until(func() error {
-		r, err := c.client.call(Request{"cmd": "nservers"})
-		if err == nil && r.N < len(c.Servers) {
-			err = fmt.Errorf("%d servers are known", r.N)
-		}
-		return err
-	})
 }
 
 func (c *client) call(request Request) (r Reply, err error) {
@@ -115,10 +108,8 @@ func (c *Cluster) Create(table string, s *schema.Schema, by Request) (tablets []
 	for k, v := range by {
 		request[k] = v
 	}
-	for _, t := range c.Call(request).Tablets {
-		tablets = append(tablets, t.Tablet)
-	}
-	return tablets
+	c.Call(request)
+	return c.Tablets(table)
 }
 
 func clientColumn(c *schema.Column, key bool) Request {
@@ -137,6 +128,15 @@ func clientColumn(c *schema.Column, key bool) Request {
 		r["default"] = json.RawMessage(celltext.AppendJSON(nil, &plain, c.ReadDefault))
 	}
 	return r
+}
+
+// Tablets returns the IDs of a table's tablets, in order of their partitions.
+func (c *Cluster) Tablets(table string) (tablets []string) {
+	c.t.Helper()
+	for _, t := range c.Call(Request{"cmd": "info", "name": table}).Tablets {
+		tablets = append(tablets, t.Tablet)
+	}
+	return tablets
 }
 
 // Ask adds to a case what the servers answer for a table: a scan at each time, and a diff between

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,8 +41,8 @@ type Server struct {
 // deadline is how long a test waits for a server before it fails.
 const deadline = 60 * time.Second
 
-// common are the flags of all servers. They make a server start fast and keep all history, and no
-// server asks for clocks or metadata outside of the machine.
+// common are the flags of all servers and tools. They make a server start fast and keep all history,
+// and none asks for clocks or metadata outside of the machine.
 var common = []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--time_source=system_unsync", "--rpc_authentication=disabled",
 	"--rpc_encryption=disabled", "--never_fsync=true", "--logtostderr", "--minloglevel=1", "--log_preallocate_segments=false",
 	"--log_container_preallocate_bytes=0", "--block_cache_capacity_mb=64", "--webserver_enabled=false", "--ipki_server_key_size=1024",
@@ -103,12 +104,24 @@ func freeAddress(t testing.TB) string {
 // servers.
 func (c *Cluster) Start() {
 	c.t.Helper()
-	dir := c.MasterDir()
-	c.master = c.spawn("master", "master", "run", "--fs_wal_dir="+dir, "--rpc_bind_addresses="+c.Master,
-		"--default_num_replicas=1", "--catalog_manager_bg_task_wait_ms=50")
 	for _, s := range c.Servers {
 		c.StartServer(s)
 	}
+	c.StartMaster()
+	c.until(func() error {
+		r, err := c.client.call(Request{"cmd": "nservers"})
+		if err == nil && r.N < len(c.Servers) {
+			err = fmt.Errorf("%d servers are known", r.N)
+		}
+		return err
+	})
+}
+
+// StartMaster starts the master and the client.
+func (c *Cluster) StartMaster() {
+	c.t.Helper()
+	c.master = c.spawn("master", "master", "run", "--fs_wal_dir="+c.MasterDir(), "--rpc_bind_addresses="+c.Master,
+		"--default_num_replicas=1", "--catalog_manager_bg_task_wait_ms=50")
 	c.connect()
 }
 
@@ -195,7 +208,7 @@ func (c *Cluster) Tool(args ...string) string {
 }
 
 func (c *Cluster) tool(args ...string) (string, error) {
-	p := exec.Command(c.kudu, args...)
+	p := exec.Command(c.kudu, slices.Concat(args, common)...)
 	var out, errs bytes.Buffer
 	p.Stdout, p.Stderr, p.Env = &out, &errs, environment()
 	if err := p.Run(); err != nil {

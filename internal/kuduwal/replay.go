@@ -2,6 +2,7 @@ package kuduwal
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -77,6 +78,37 @@ func Replay(fs vfs.FS, dir string, h Handler) (*Summary, error) {
 		return nil, err
 	}
 	return &p.sum, nil
+}
+
+// LastOperation returns the ID of the last operation in the log in a directory; nil without any. It
+// reads the last segment, and those before it only until one has an operation. Errors: as Replay.
+func LastOperation(fs vfs.FS, dir string) (*kudupb.OpId, error) {
+	segments, err := Segments(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range slices.Backward(segments) {
+		if id, err := lastOf(fs, s.Path); id != nil || err != nil {
+			return id, err
+		}
+	}
+	return nil, nil
+}
+
+// lastOf returns the ID of the last operation of a segment; nil without any.
+func lastOf(fs vfs.FS, path string) (id *kudupb.OpId, err error) {
+	r, err := Open(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	if r.Header != nil {
+		for r.Next() {
+			if m := r.Entry().GetReplicate(); m != nil {
+				id = m.GetId()
+			}
+		}
+	}
+	return id, r.Close()
 }
 
 // player is the state of Replay.

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
@@ -37,7 +38,7 @@ func TestServersServeInstalledTables(t *testing.T) {
 	tablets := map[string][]string{}
 	for name, by := range partitions {
 		by["extra"] = keepAll
-		tablets[name] = c.Create(name, s, by)
+		tablets[name] = createWithOtherIDs(c, name, s, by)
 		c.Await(name)
 	}
 	c.Stop(server)
@@ -55,25 +56,11 @@ func TestServersServeInstalledTables(t *testing.T) {
 		}
 	}
 	times := someTimes(rnd, r.Model.Commits, 4)
-	stopped := openServer(t, server.Dir)
-	installed := &importer{t: t, d: stopped, from: map[string]*kudu.Table{}}
+	var names []string
 	for name := range tablets {
-		installed.from[name] = openKudu(t, stopped, name)
+		names = append(names, name)
 	}
-	c.StartServer(server)
-	for name := range tablets {
-		c.Await(name)
-		got := &kudutest.Case{Dir: t.TempDir()}
-		c.Ask(got, name, times...)
-		got.Compare(t, func(what string, a *kudutest.Answer) []string {
-			if a.Kind == "scan" {
-				return rowsAt(t, table, oribi.AsOf(timestampBefore(a.TS)))
-			}
-			return installed.diff(what, table, a)
-		})
-	}
-	stopped.Close()
-
+	serves(t, c, server, table, times, names...)
 	answers := &kudutest.Case{Dir: t.TempDir()}
 	for name := range tablets {
 		c.Ask(answers, name, append(slices.Clone(times), writeThrough(t, c, name, s)...)...)
@@ -85,6 +72,62 @@ func TestServersServeInstalledTables(t *testing.T) {
 	if t.Failed() {
 		t.Fatalf("-seed=%d", seed)
 	}
+}
+
+// A real tablet server serves the directory of an export, after Kudu's tool has made a master from it.
+func TestServersServeExports(t *testing.T) {
+	c := kudutest.NewCluster(t, 1)
+	seed := seedtest.Seed(t)
+	server := c.Servers[0]
+	r, table := servableTable(t, &seed)
+	if _, err := Export(t.Context(), table, server.Dir, ExportOptions{}); err != nil {
+		t.Fatalf("-seed=%d: %v", seed, err)
+	}
+	c.StartServer(server)
+	c.Wait("master", "unsafe_rebuild", server.Address, "--fs_wal_dir="+c.MasterDir(), "--default_num_replicas=1")
+	c.Stop(server)
+	c.StartMaster()
+	serves(t, c, server, table, someTimes(rand.New(rand.NewPCG(seed, 4)), r.Model.Commits, 3), table.Name())
+	writeThrough(t, c, table.Name(), table.Schema())
+	if t.Failed() {
+		t.Fatalf("-seed=%d", seed)
+	}
+}
+
+// createWithOtherIDs makes a table with the columns of a schema. Those that are not in the key have IDs that no new table has,
+// since another column was there before them.
+func createWithOtherIDs(c *kudutest.Cluster, table string, s *schema.Schema, by kudutest.Request) (tablets []string) {
+	const dropped = "dropped before"
+	wider := *s
+	wider.Columns = slices.Insert(slices.Clone(s.Columns), s.Keys, schema.Column{Name: dropped, Type: schema.Bool, Nullable: true})
+	tablets = c.Create(table, &wider, by)
+	c.Call(kudutest.Request{"cmd": "alter", "name": table, "steps": []kudutest.Request{{"op": "drop", "name": dropped}}})
+	return tablets
+}
+
+// serves starts the servers and compares their answers for tables with reads of the store. One server,
+// before, has all their rows.
+func serves(t *testing.T, c *kudutest.Cluster, server *kudutest.Server, table *oribi.Table, times []uint64, names ...string) {
+	t.Helper()
+	stopped := &importer{t: t, d: openServer(t, server.Dir), from: map[string]*kudu.Table{}}
+	for _, name := range names {
+		stopped.from[name] = openKudu(t, stopped.d, name)
+	}
+	for _, server := range c.Servers {
+		c.StartServer(server)
+	}
+	c.Wait("cluster", "ksck", c.Master) // replicas are copied
+	got := &kudutest.Case{Dir: t.TempDir()}
+	for _, name := range names {
+		c.Await(name)
+		c.Ask(got, name, times...)
+	}
+	got.Compare(t, func(name string, a *kudutest.Answer) []string {
+		if a.Kind == "scan" {
+			return rowsAt(t, table, oribi.AsOf(timestampBefore(a.TS)))
+		}
+		return stopped.diff(name, table, a)
+	})
 }
 
 // keepAll are settings of a Kudu table that keeps its history: more seconds than since 1970.
@@ -194,4 +237,64 @@ func writeThrough(t *testing.T, c *kudutest.Cluster, table string, s *schema.Sch
 	write("NOT_FOUND", deletes)
 	write("", slices.Concat(updates, inserts))
 	return times
+}
+
+// A table moves into a tablet with three replicas: it is installed into the one with the longest log,
+// the others are tombstoned, and the servers copy it to them. All replicas have the rows and the history, and
+// go on together.
+func TestReplicasCopyInstalledTables(t *testing.T) {
+	c := kudutest.NewCluster(t, 3)
+	c.Start()
+	table := filledTable(t)
+	s := table.Schema()
+	var times []uint64
+	for v, err := range table.History(t.Context(), int64(0)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, uint64(v.Timestamp)+1)
+	}
+	slices.Reverse(times)
+	c.Tool("table", "create", c.Master, `{"table_name": "t", "schema": {"columns": [{"column_name": "k", "column_type": "INT64"},
+		{"column_name": "s", "column_type": "STRING", "is_nullable": true}], "key_column_names": ["k"]},
+		"partition": {"range_partition": {"columns": []}}, "num_replicas": 3, "extra_configs": {"configs": {"kudu.table.history_max_age_sec": "2000000000"}}}`)
+	c.Wait("cluster", "ksck", c.Master)
+	tablet := c.Tablets("t")[0]
+	for _, server := range c.Servers {
+		c.Stop(server)
+	}
+	longest := slices.MaxFunc(c.Servers, func(a, b *kudutest.Server) int { return compareLogs(t, a, b, tablet) })
+	if _, err := Install(t.Context(), table, longest.Dir, tablet, InstallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range c.Servers {
+		if server != longest {
+			c.Tool("local_replica", "delete", tablet, "--fs_wal_dir="+server.Dir)
+		}
+	}
+	serves(t, c, longest, table, times, "t")
+	answers := &kudutest.Case{Dir: t.TempDir()}
+	c.Ask(answers, "t", append(times, writeThrough(t, c, "t", s)...)...)
+	c.Wait("cluster", "ksck", c.Master, "--checksum_scan") // waits for all replicas, and compares them
+	for _, server := range c.Servers {
+		c.Stop(server)
+	}
+	for _, server := range c.Servers {
+		m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()), from: map[string]*kudu.Table{}}
+		m.compare(answers)
+	}
+}
+
+// compareLogs compares the logs of a tablet's replicas on two servers, by their lengths.
+func compareLogs(t *testing.T, a, b *kudutest.Server, tablet string) int {
+	t.Helper()
+	last := func(server *kudutest.Server) *kudu.OperationID {
+		about, err := openServer(t, server.Dir).Describe(tablet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return about.Tablets[0].LastOperation
+	}
+	x, y := last(a), last(b)
+	return cmp.Or(cmp.Compare(x.Term, y.Term), cmp.Compare(x.Index, y.Index))
 }
