@@ -174,6 +174,9 @@ func (t Test) Expired(cell []byte) bool { return cell != nil && micros(cell) <= 
 // Gone returns a filter for the rows that are expired. c is the column.
 func (t Test) Gone(c *schema.Column) batch.Filter { return t.filter(c, batch.Le) }
 
+// GonePredicate is Gone as a predicate.
+func (t Test) GonePredicate(c *schema.Column) batch.Predicate { return t.predicate(c, batch.Le) }
+
 // Alive returns a filter for the rows that are not expired. c is the column.
 func (t Test) Alive(c *schema.Column) batch.Filter {
 	if c.Nullable {

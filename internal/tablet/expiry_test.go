@@ -1,12 +1,14 @@
 package tablet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
@@ -24,8 +26,8 @@ import (
 func newExpiringStore(t *testing.T) *testStore {
 	t.Helper()
 	s, err := schema.New([]schema.Column{
-		{ID: 1, Name: "k", Type: schema.Int64},
-		{ID: 2, Name: "until", Type: schema.Timestamp, Nullable: true},
+		{ID: 1, Name: "k", Type: schema.Int64, BlockBytes: 512},
+		{ID: 2, Name: "until", Type: schema.Timestamp, Nullable: true, BlockBytes: 512},
 	}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -236,6 +238,75 @@ func TestCompactRewritesOnlyForExpiredRows(t *testing.T) {
 		if kept := w.hasRowSet(before); kept != renewed {
 			t.Errorf("renewed = %t: the rowset is kept = %t", renewed, kept)
 		}
+	}
+}
+
+// A merge copies cblocks of rowsets without rows that were expired as of the floor, and decodes
+// others. If one of two rowsets is copied, a cblock of the output begins where the second one does:
+// the first has more rows than fill its last cblock.
+func TestMergesCopyCblocksUnlessRowsHaveExpired(t *testing.T) {
+	const rows = 100 // in each rowset; cblocks have 64
+	never, five := []byte(nil), int64Cell(5)
+	for name, c := range map[string]struct {
+		cells   [2][]byte // of a row in the midst of each rowset
+		floor   mvcc.Timestamp
+		copied  bool
+		dropped bool // rows with five
+	}{
+		"never":           {[2][]byte{never, never}, mvcc.FromMicros(6), true, false},
+		"in neither":      {[2][]byte{int64Cell(7), int64Cell(8)}, mvcc.FromMicros(6), true, false},
+		"in the first":    {[2][]byte{five, never}, mvcc.FromMicros(6), true, true},
+		"in the second":   {[2][]byte{never, five}, mvcc.FromMicros(6), true, true},
+		"in both":         {[2][]byte{five, five}, mvcc.FromMicros(6), false, true},
+		"at the floor":    {[2][]byte{five, five}, mvcc.FromMicros(5), false, true},
+		"after the floor": {[2][]byte{five, five}, mvcc.FromMicros(5) - 1, true, false},
+		"when inserted":   {[2][]byte{expired, expired}, 0, false, false}, // which is after the floor
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newExpiringStore(t)
+			var all compaction.Choice
+			var want []int
+			left := [2]int{rows, rows} // rows of each rowset after the merge
+			for set, cell := range c.cells {
+				for k := range rows {
+					cell, k := cell, set*rows+k
+					if k%rows != rows/2 {
+						cell = int64Cell(1 << 40)
+					}
+					w.upsertUntil(cell, k)
+					if c.dropped && bytes.Equal(cell, five) {
+						left[set]--
+						continue
+					}
+					want = append(want, k)
+				}
+				w.flushAt(0)
+			}
+			for _, m := range w.tab.RowSetMetadata() {
+				all.RowSets = append(all.RowSets, m.ID)
+			}
+			w.floor = c.floor
+			if err := w.tab.Merge(context.Background(), all); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.storedKeys(); !slices.Equal(got, want) {
+				t.Errorf("keys %v, want %v", got, want)
+			}
+			d := w.tab.state.Load().tree.Sets[0]
+			if d.Metadata().Rows != int64(left[0]+left[1]) {
+				t.Fatalf("%d rows in the first rowset, want %v", d.Metadata().Rows, left)
+			}
+			for col := range d.Schema.Columns {
+				f, err := d.File(col)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, begin, _, err := f.BlockOf(batch.Ordinal(left[0])); err != nil || (begin == batch.Ordinal(left[0])) != c.copied {
+					t.Errorf("column %d: the cblock of row %d begins at row %d, %v, want copied = %t", col, left[0], begin, err, c.copied)
+				}
+			}
+			w.checkFree()
+		})
 	}
 }
 

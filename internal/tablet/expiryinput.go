@@ -3,12 +3,14 @@ package tablet
 import (
 	"bytes"
 
+	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/expiry"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // expiringInput is the input of a flush or merge of a table whose rows expire. It adds a DELETE to
@@ -34,8 +36,11 @@ func (in boundedInput) First() []byte { return in.in.First() }
 func (in boundedInput) Keeps() int    { return in.in.Keeps() }
 
 // dropping returns an input without the rows that no read at the edit's floor or later sees because
-// they are expired.
-func (j *job) dropping(in compaction.Input) compaction.Input {
+// they are expired. from is the rowset that the rows are in, nil for a MemRowSet.
+//
+// If the statistics of the rowset show that there are none, it returns the input itself, from which
+// a merge copies cblocks.
+func (j *job) dropping(in compaction.Input, from *rowset.DiskRowSet) compaction.Input {
 	if j.edit.Alter != nil {
 		return in // it may end the rule
 	}
@@ -46,6 +51,11 @@ func (j *job) dropping(in compaction.Input) compaction.Input {
 	test, ok := j.schema.Expiry.Final(floor)
 	if !ok {
 		return in
+	}
+	if z, c := expiryZoneMap(from, test.Column); z != nil {
+		if p := test.GonePredicate(c); !z.FileMayMatch(&p) {
+			return in
+		}
 	}
 	e := expiringInput{in, test, j.schema.Schema.IndexID(test.Column), floor}
 	if in, ok := in.(mergeInput); ok {
@@ -144,8 +154,7 @@ func (sc *TableSchema) gone(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
 }
 
 // allExpired reports whether the statistics of a rowset's files show that all its rows are expired as
-// of floor, and have not changed since. Damaged statistics show nothing: whoever needs them finds the
-// damage.
+// of floor, and have not changed since.
 func (sc *TableSchema) allExpired(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
 	s := d.State()
 	test, ok := sc.Expiry.Final(floor)
@@ -157,19 +166,33 @@ func (sc *TableSchema) allExpired(d *rowset.DiskRowSet, floor mvcc.Timestamp) bo
 			return false
 		}
 	}
-	column := d.Schema.IndexID(test.Column)
-	f, err := d.File(column)
-	if f == nil || err != nil {
+	z, c := expiryZoneMap(d, test.Column)
+	if z == nil {
 		return false
 	}
-	z, err := f.ZoneMap()
-	if z == nil || err != nil {
-		return false
-	}
-	for _, p := range test.NotGone(&d.Schema.Columns[column]) {
+	for _, p := range test.NotGone(c) {
 		if z.FileMayMatch(&p) {
 			return false
 		}
 	}
 	return true
+}
+
+// expiryZoneMap returns the zone map of a column of a rowset's base data, and the column. It is nil
+// if there is none, or if it is damaged: then it shows nothing, and whoever needs it finds the
+// damage. d may be nil.
+func expiryZoneMap(d *rowset.DiskRowSet, id schema.ColumnID) (*cfile.ZoneMap, *schema.Column) {
+	if d == nil {
+		return nil, nil
+	}
+	column := d.Schema.IndexID(id)
+	f, err := d.File(column)
+	if f == nil || err != nil {
+		return nil, nil
+	}
+	z, err := f.ZoneMap()
+	if err != nil {
+		return nil, nil
+	}
+	return z, &d.Schema.Columns[column]
 }

@@ -149,7 +149,7 @@ func (j *job) takeDeltas() {
 // writeMemory writes the memory stores that were taken.
 func (j *job) writeMemory(ctx context.Context) error {
 	if f := j.edit.Frozen; f != nil {
-		inputs := []compaction.Input{j.dropping(compaction.NewMemInput(f.mem.Histories(f.snap)))}
+		inputs := []compaction.Input{j.dropping(compaction.NewMemInput(f.mem.Histories(f.snap)), nil)}
 		if err := j.writeRows(ctx, inputs, int64(f.mem.Len()), f.lsn); err != nil {
 			return err
 		}

@@ -272,7 +272,7 @@ func (j *job) writeMerged(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("table %q: %w", j.t.Name(), inRowSet(d.Metadata().ID, err))
 		}
-		inputs = append(inputs, j.dropping(mergeInput{h, d.Metadata().ID}))
+		inputs = append(inputs, j.dropping(mergeInput{h, d.Metadata().ID}, d))
 		rows += d.Metadata().Rows
 		j.edit.BytesRead += d.Metadata().Bytes
 	}
