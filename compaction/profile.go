@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -142,38 +143,57 @@ func (p *profile) sweep(sets []RowSetInfo, from, to int) {
 	p.swept += to - from
 }
 
-// Replace returns the layout after a merge, or a flush: without the rowsets whose IDs are in old,
-// and with others, which are ordered by first key. IDs that the layout does not have are ignored.
+// Replace returns the layout after a flush or a compaction: without the rowsets whose IDs are in old,
+// and with others, which are ordered by first key. IDs that the layout does not have are ignored. A
+// rowset of others with the ID and the keys of one in old takes its place, as after a compaction of
+// its deltas.
 //
 // Spans and the policies take less time for it than for a layout of the same rowsets that was made
 // otherwise: what they need to know of the keys that no replaced rowset spans is taken over. So the
 // elements of RowSets of both layouts must not be changed afterwards, nor those of others.
 func (l Layout) Replace(old []uint64, others []RowSetInfo) Layout {
-	gone := make(map[uint64]bool, len(old))
+	gone := newIDSet(len(old))
 	for _, id := range old {
-		gone[id] = true
+		gone.add(id)
+	}
+	again := make(map[uint64]*RowSetInfo) // others whose place is not known yet, if their IDs are gone
+	for i := range others {
+		if r := &others[i]; gone.has(r.ID) {
+			again[r.ID] = r
+		}
 	}
 	out := Layout{Table: l.Table, RowSetBytes: l.RowSetBytes, RowSets: make([]RowSetInfo, 0, len(l.RowSets)+len(others))}
-	index := make([]int, len(l.RowSets)) // of a rowset of l in out; -1 = gone
+	index := make([]int, len(l.RowSets)) // of a rowset of l in out; ^i: it is gone, and the next one has i
 	var added []int                      // indexes of the others in out
 	var changed keyRange
 	add := func(r *RowSetInfo) {
+		if gone.has(r.ID) {
+			if again[r.ID] == nil {
+				return // it has a place
+			}
+			delete(again, r.ID)
+		}
 		changed.add(r)
 		added = append(added, len(out.RowSets))
 		out.RowSets = append(out.RowSets, *r)
 	}
 	for i := range l.RowSets {
 		r := &l.RowSets[i]
-		if len(gone) > 0 && gone[r.ID] {
-			index[i] = -1
-			changed.add(r)
-			continue
-		}
 		for len(others) > 0 && bytes.Compare(others[0].MinKey, r.MinKey) < 0 {
 			add(&others[0])
 			others = others[1:]
 		}
 		index[i] = len(out.RowSets)
+		if gone.has(r.ID) {
+			changed.add(r)
+			now := again[r.ID]
+			if now == nil || !now.sameKeys(r) {
+				index[i] = ^index[i]
+				continue
+			}
+			delete(again, r.ID)
+			r = now
+		}
 		out.RowSets = append(out.RowSets, *r)
 	}
 	for i := range others {
@@ -183,34 +203,47 @@ func (l Layout) Replace(old []uint64, others []RowSetInfo) Layout {
 	return out
 }
 
+// sameKeys reports whether two rowsets have the same endpoints.
+func (r *RowSetInfo) sameKeys(o *RowSetInfo) bool {
+	return r.wellFormed() == o.wellFormed() && bytes.Equal(r.MinKey, o.MinKey) && bytes.Equal(r.MaxKey, o.MaxKey)
+}
+
 // replaced returns the profile of a layout of which some rowsets were replaced. index has the
-// indexes that the others have now, added are the new endpoints, and all that changed is in the key
-// range.
+// indexes that the others have now, as in Replace, added are the new endpoints, and all that changed
+// is in the key range.
 func (p *profile) replaced(sets []RowSetInfo, index []int, added []endpoint, changed *keyRange) *profile {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := &profile{of: sets, ends: make([]endpoint, 0, len(p.ends)+len(added)), bytes: make([]float64, 0, len(p.ends)+len(added)), swept: p.swept}
-	put := func(e endpoint, n float64) {
-		switch last := len(out.ends) - 1; {
-		case last < 0:
-			n = 0
-		case changed.some && bytes.Compare(e.key, changed.first) >= 0 && bytes.Compare(out.ends[last].key, changed.last) <= 0:
-			n = unknown
-		}
-		out.ends, out.bytes = append(out.ends, e), append(out.bytes, n)
-	}
-	for i, e := range p.ends {
+	now := func(e endpoint) endpoint {
 		if e.set = index[e.set]; e.set < 0 {
-			continue
+			e.set = ^e.set
 		}
-		for len(added) > 0 && compareEnds(added[0], e) < 0 {
-			put(added[0], unknown)
-			added = added[1:]
+		return e
+	}
+	out := &profile{of: sets, ends: make([]endpoint, 0, len(p.ends)+len(added)), bytes: make([]float64, 0, len(p.ends)+len(added)), swept: p.swept}
+	from := 0
+	take := func(to int) { // p.ends[from:to]
+		for ; from < to; from++ {
+			if e := p.ends[from]; index[e.set] >= 0 {
+				e.set = index[e.set]
+				out.ends, out.bytes = append(out.ends, e), append(out.bytes, p.bytes[from])
+			}
 		}
-		put(e, p.bytes[i])
 	}
 	for _, e := range added {
-		put(e, unknown)
+		take(from + sort.Search(len(p.ends)-from, func(i int) bool { return compareEnds(e, now(p.ends[from+i])) <= 0 }))
+		out.ends, out.bytes = append(out.ends, e), append(out.bytes, unknown)
+	}
+	take(len(p.ends))
+	if changed.some {
+		first := sort.Search(len(out.ends), func(i int) bool { return bytes.Compare(out.ends[i].key, changed.first) >= 0 })
+		last := sort.Search(len(out.ends), func(i int) bool { return bytes.Compare(out.ends[i].key, changed.last) > 0 })
+		for i := first; i <= last && i < len(out.bytes); i++ {
+			out.bytes[i] = unknown
+		}
+	}
+	if len(out.bytes) > 0 {
+		out.bytes[0] = 0
 	}
 	return out
 }
@@ -248,6 +281,22 @@ func newIDSet(n int) *idSet {
 		size *= 2
 	}
 	return &idSet{table: make([]uint64, size)}
+}
+
+// has reports whether an ID was added.
+func (s *idSet) has(id uint64) bool {
+	if id == 0 {
+		return s.zero
+	}
+	mask := len(s.table) - 1
+	for i := int(id*0x9E3779B97F4A7C15>>32) & mask; ; i = (i + 1) & mask {
+		switch s.table[i] {
+		case id:
+			return true
+		case 0:
+			return false
+		}
+	}
 }
 
 // add adds an ID and reports whether it is new.

@@ -145,7 +145,8 @@ func (s *simulation) replayDeltas(e *compaction.Event) {
 		if total > 0 {
 			set.redoBytes += float64(e.BytesWritten) * set.base / total
 		}
-		set.updates, set.changed, set.seen, s.seen = set.updates+1, s.ops, nil, nil
+		set.updates, set.changed = set.updates+1, s.ops
+		s.change(set)
 	}
 	s.event(e.Kind, e.Why, nil, changed, 0, e.BytesWritten)
 }

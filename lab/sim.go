@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -23,13 +24,18 @@ type simulation struct {
 	r        *random
 	listener func(compaction.Event)
 
-	sets  []*simSet // ordered by first key, then by ID
-	id    uint64    // of the rowset made last
-	job   uint64    // of the last event
-	ops   int64     // operations so far
-	mem   map[int64]memRow
-	index *simIndex          // of sets; nil after a change of them
-	seen  *compaction.Layout // what policies see of sets; nil after a change other than by replace
+	sets    []*simSet // ordered by first key, then by ID
+	id      uint64    // of the rowset made last
+	job     uint64    // of the last event
+	ops     int64     // operations so far
+	mem     map[int64]memRow
+	index   simIndex // of sets
+	indexed bool     // index has all sets
+	deleted bool     // rows were deleted since index was made
+
+	seen    *compaction.Layout // what policies see of sets, but for added and changed; nil: not known
+	added   []*simSet          // in order
+	changed []*simSet          // their sizes
 }
 
 const simulated = "simulated" // name of the table
@@ -55,11 +61,36 @@ func (s *simulation) floor() int64 {
 
 // layout returns what policies see. The caller must not change it.
 func (s *simulation) layout() compaction.Layout {
-	if s.seen == nil {
+	switch {
+	case s.seen == nil:
 		l := compaction.Layout{Table: simulated, RowSetBytes: int64(s.rowset)}.Replace(nil, s.infos(s.sets))
 		s.seen = &l
+	case len(s.added)+len(s.changed) > 0:
+		var old []uint64
+		for _, set := range s.changed {
+			old = append(old, set.id)
+			set.listed = false
+		}
+		new := slices.Concat(s.added, s.changed)
+		slices.SortFunc(new, byKeys)
+		l := s.seen.Replace(old, s.infos(new))
+		s.seen, s.added, s.changed = &l, s.added[:0], s.changed[:0]
 	}
 	return *s.seen
+}
+
+// change is called after a change of a rowset.
+func (s *simulation) change(set *simSet) {
+	set.seen = nil
+	if !set.listed {
+		set.listed = true
+		s.changed = append(s.changed, set)
+	}
+}
+
+// byKeys compares rowsets by first key, then by ID.
+func byKeys(a, b *simSet) int {
+	return cmp.Or(bytes.Compare(a.min, b.min), cmp.Compare(a.id, b.id))
 }
 
 func (s *simulation) close() error { return nil }
@@ -87,8 +118,9 @@ func (s *simulation) apply(o op) error {
 		s.mem[o.key] = row
 		return nil
 	}
-	if s.index == nil {
-		s.index = newSimIndex(s.sets)
+	if !s.indexed {
+		s.index.build(s.sets)
+		s.indexed, s.deleted = true, false
 	}
 	set := s.index.rowset(o.key, s.r)
 	if set == nil {
@@ -99,7 +131,8 @@ func (s *simulation) apply(o op) error {
 	} else {
 		set.memDeletes++
 		set.live = max(0, set.live-1)
-		set.seen, s.seen = nil, nil
+		s.deleted = true
+		s.change(set)
 	}
 	return nil
 }
@@ -161,37 +194,38 @@ func (s *simulation) flushDeltas() {
 		set.updates, set.changed = set.updates+set.memUpdates, s.ops
 		set.deletes = joinAges(set.deletes, []aged{{s.ops, float64(set.memDeletes)}})
 		set.memUpdates, set.memDeletes = 0, 0
-		set.seen = nil
+		s.change(set)
 		changed = append(changed, set)
 	}
 	if changed != nil {
-		s.seen = nil
 		s.event(compaction.DeltaFlush, "", nil, changed, 0, round(written))
 	}
 }
 
 // replace removes rowsets, and adds others that are in order.
 func (s *simulation) replace(old, new []*simSet) {
-	gone, ids := make(map[uint64]bool, len(old)), make([]uint64, len(old))
-	for i, set := range old {
-		gone[set.id], ids[i] = true, set.id
-	}
-	if s.seen != nil {
-		l := s.seen.Replace(ids, s.infos(new))
+	switch {
+	case s.seen == nil:
+	case len(old) == 0:
+		s.added = append(s.added, new...)
+	default:
+		ids := make([]uint64, len(old))
+		for i, set := range old {
+			ids[i] = set.id
+		}
+		l := s.layout().Replace(ids, s.infos(new))
 		s.seen = &l
 	}
-	all := make([]*simSet, 0, len(s.sets)+len(new))
-	for _, set := range s.sets {
-		if len(gone) > 0 && gone[set.id] {
-			continue
+	for _, set := range old {
+		if i, found := slices.BinarySearchFunc(s.sets, set, byKeys); found {
+			s.sets = slices.Delete(s.sets, i, i+1)
 		}
-		for len(new) > 0 && bytes.Compare(new[0].min, set.min) < 0 {
-			all, new = append(all, new[0]), new[1:]
-		}
-		all = append(all, set)
 	}
-	s.sets = append(all, new...)
-	s.index = nil
+	for _, set := range new {
+		i, _ := slices.BinarySearchFunc(s.sets, set, byKeys)
+		s.sets = slices.Insert(s.sets, i, set)
+	}
+	s.indexed = s.indexed && !s.deleted && len(old) == 0 && s.index.add(new)
 }
 
 // infos returns what policies see of rowsets.

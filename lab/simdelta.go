@@ -72,11 +72,10 @@ func (s *simulation) compactSets(kind compaction.Kind, why string, sets []*simSe
 		default:
 			continue
 		}
-		set.seen = nil
+		s.change(set)
 		changed = append(changed, set)
 	}
 	if changed != nil {
-		s.seen = nil
 		s.event(kind, why, nil, changed, 0, round(written))
 	}
 	return nil
@@ -90,14 +89,12 @@ func (s *simulation) collectUndos() {
 		case s.gone(set):
 			gone = append(gone, set)
 		case s.stale(set):
-			set.undos, set.undoFiles, set.seen = nil, 0, nil
+			set.undos, set.undoFiles = nil, 0
+			s.change(set)
 			changed = append(changed, set)
 		}
 	}
 	if gone != nil || changed != nil {
-		if changed != nil {
-			s.seen = nil
-		}
 		s.replace(gone, nil)
 		s.event(compaction.UndoGC, "", gone, changed, 0, 0)
 	}

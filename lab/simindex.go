@@ -9,54 +9,91 @@ import (
 // leaves are the intervals between two of them, and a rowset is in the largest nodes of which it
 // spans each leaf, at most two of a level. So the rowsets over a key are those of the nodes on the
 // way from its leaf to the root, except for some that end within the leaf.
+//
+//	node 1: a                           a is over all keys, b over those before the third first
+//	node 2: b       node 3              key, c over the interval behind that key; what is over a
+//	node 4  node 5  node 6: c  node 7   key of leaf 5 is in the nodes 5, 2 and 1: b and a
+//
+// Of many rowsets, a few newer ones are not in the tree, so that not each flush makes a new one.
 type simIndex struct {
-	firsts []int64     // ascending
-	nodes  []indexNode // node i is above nodes 2i and 2i+1; the leaves are the second half
+	firsts []int64    // ascending
+	nodes  []int32    // node i has sets[nodes[i]:nodes[i+1]] and is above nodes 2i and 2i+1; the leaves are the second half
+	sets   []*simSet  // by node
+	sums   []float64  // of the weights of the sets of a node up to this one
+	spans  []leafSpan // memory of build
+	newer  []*simSet
 }
 
-type indexNode struct {
-	sets []*simSet
-	sums []float64 // of the weights of sets up to this one
-}
+// leafSpan is the nodes of the leaves of a rowset.
+type leafSpan struct{ from, to int32 }
 
-func newSimIndex(sets []*simSet) *simIndex {
-	x := new(simIndex)
+// perNewer is the number of rowsets in the tree for each one that is not.
+const perNewer = 256
+
+// build makes the tree of all rowsets, which are ordered by first key.
+func (x *simIndex) build(sets []*simSet) {
+	x.firsts, x.spans, x.newer = x.firsts[:0], x.spans[:0], x.newer[:0]
 	for _, set := range sets {
-		x.firsts = append(x.firsts, keyFrom(set.min))
+		first := keyFrom(set.min)
+		if n := len(x.firsts); n == 0 || x.firsts[n-1] != first {
+			x.firsts = append(x.firsts, first)
+		}
+		x.spans = append(x.spans, leafSpan{from: int32(len(x.firsts) - 1)})
 	}
-	x.firsts = slices.Compact(x.firsts)
-	x.nodes = make([]indexNode, 2*len(x.firsts))
-	for _, set := range sets {
+	x.nodes = append(x.nodes[:0], make([]int32, 2*len(x.firsts)+1)...)
+	for i, set := range sets {
 		if set.live == 0 {
-			continue
+			continue // its span is empty
 		}
-		min, max := keyFrom(set.min), keyFrom(set.max)
-		weight := float64(set.live) / float64(max-min+1)
-		from, to := x.leaf(min)+len(x.firsts), x.leaf(max)+len(x.firsts)+1
-		for ; from < to; from, to = from/2, to/2 {
-			if from%2 == 1 {
-				x.nodes[from].add(set, weight)
-				from++
-			}
-			if to%2 == 1 {
-				to--
-				x.nodes[to].add(set, weight)
-			}
-		}
+		s := &x.spans[i]
+		s.from, s.to = s.from+int32(len(x.firsts)), int32(x.leaf(keyFrom(set.max))+len(x.firsts)+1)
+		s.nodes(func(node int32) { x.nodes[node+1]++ })
 	}
-	return x
+	for i := range x.nodes[1:] {
+		x.nodes[i+1] += x.nodes[i]
+	}
+	n := int(x.nodes[len(x.nodes)-1])
+	x.sets, x.sums = slices.Grow(x.sets[:0], n)[:n], slices.Grow(x.sums[:0], n)[:n]
+	used := make([]int32, len(x.nodes))
+	for i, set := range sets {
+		weight := set.weight()
+		x.spans[i].nodes(func(node int32) {
+			at := x.nodes[node] + used[node]
+			x.sets[at], x.sums[at] = set, weight
+			if used[node] > 0 {
+				x.sums[at] += x.sums[at-1]
+			}
+			used[node]++
+		})
+	}
 }
 
-func (n *indexNode) add(set *simSet, weight float64) {
-	n.sets, n.sums = append(n.sets, set), append(n.sums, n.sum()+weight)
+// nodes calls fn for the largest nodes above all leaves of a span.
+func (s leafSpan) nodes(fn func(node int32)) {
+	for from, to := s.from, s.to; from < to; from, to = from/2, to/2 {
+		if from%2 == 1 {
+			fn(from)
+			from++
+		}
+		if to%2 == 1 {
+			to--
+			fn(to)
+		}
+	}
 }
 
-func (n *indexNode) sum() float64 {
-	if len(n.sums) == 0 {
-		return 0
+// add adds rowsets next to the tree. ok is false if they would be too many, and a new tree is
+// needed.
+func (x *simIndex) add(sets []*simSet) (ok bool) {
+	if len(x.newer)+len(sets) > len(x.spans)/perNewer {
+		return false
 	}
-	return n.sums[len(n.sums)-1]
+	x.newer = append(x.newer, sets...)
+	return true
 }
+
+// weight returns the rows of a rowset for each key.
+func (s *simSet) weight() float64 { return float64(s.live) / float64(keyFrom(s.max)-keyFrom(s.min)+1) }
 
 // leaf returns the index of the last first key that is not above key; 0 if there is none.
 func (x *simIndex) leaf(key int64) int {
@@ -71,31 +108,65 @@ func (x *simIndex) rowset(key int64, r *random) *simSet {
 	total := 0.0
 	leaf := x.leaf(key) + len(x.firsts)
 	for i := leaf; i > 0; i /= 2 {
-		total += x.nodes[i].sum()
+		_, sums := x.node(i)
+		total += last(sums)
+	}
+	for _, set := range x.newer {
+		total += set.weightOver(key)
 	}
 	var set *simSet
 	// A rowset that ends before the key is in its leaf too. After some draws it will do.
 	for range 8 {
-		if set = x.draw(leaf, r.Float64()*total); set != nil && keyFrom(set.max) >= key {
+		if set = x.draw(leaf, key, r.Float64()*total); set != nil && keyFrom(set.max) >= key {
 			break
 		}
 	}
 	return set
 }
 
-// draw returns the rowset at a point of the sums of weights from a leaf to the root.
-func (x *simIndex) draw(leaf int, at float64) *simSet {
-	var last *simSet
+func (x *simIndex) node(i int) (sets []*simSet, sums []float64) {
+	from, to := x.nodes[i], x.nodes[i+1]
+	return x.sets[from:to], x.sums[from:to]
+}
+
+func last(sums []float64) float64 {
+	if len(sums) == 0 {
+		return 0
+	}
+	return sums[len(sums)-1]
+}
+
+// weightOver returns the weight of a rowset that is over a key, 0 if it is not.
+func (s *simSet) weightOver(key int64) float64 {
+	if keyFrom(s.min) > key || keyFrom(s.max) < key {
+		return 0
+	}
+	return s.weight()
+}
+
+// draw returns the rowset at a point of the sums of weights from a leaf to the root and over the
+// newer rowsets.
+func (x *simIndex) draw(leaf int, key int64, at float64) *simSet {
+	var latest *simSet
 	for i := leaf; i > 0; i /= 2 {
-		n := &x.nodes[i]
-		if len(n.sets) == 0 {
+		sets, sums := x.node(i)
+		if len(sets) == 0 {
 			continue
 		}
-		if k := sort.SearchFloat64s(n.sums, at); k < len(n.sets) {
-			return n.sets[k]
+		if k := sort.SearchFloat64s(sums, at); k < len(sets) {
+			return sets[k]
 		}
-		at -= n.sum()
-		last = n.sets[len(n.sets)-1]
+		at -= last(sums)
+		latest = sets[len(sets)-1]
 	}
-	return last // at is above all sums by a rounding error
+	for _, set := range x.newer {
+		if w := set.weightOver(key); w > 0 {
+			if at <= w {
+				return set
+			}
+			at -= w
+			latest = set
+		}
+	}
+	return latest // at is above all sums by a rounding error
 }

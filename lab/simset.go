@@ -25,7 +25,8 @@ type simSet struct {
 
 	memUpdates, memDeletes int64 // in the delta mem store
 
-	seen *compaction.RowSetInfo // what policies see; nil after a change
+	seen   *compaction.RowSetInfo // what policies see; nil after a change
+	listed bool                   // in simulation.changed
 }
 
 // aged is an amount of something whose newest part was made after so many operations.
