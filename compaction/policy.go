@@ -57,24 +57,21 @@ func (c Choice) Check(layout Layout) error {
 	if len(c.RowSets) < 2 {
 		return fmt.Errorf("a merge of %d rowsets, want two or more", len(c.RowSets))
 	}
-	known := make(map[uint64]bool, len(c.RowSets)) // false: chosen, but not found yet
+	chosen, found := newIDSet(len(c.RowSets)), newIDSet(len(c.RowSets))
 	for _, id := range c.RowSets {
-		known[id] = false
+		if !chosen.add(id) {
+			return fmt.Errorf("rowset %d is chosen twice", id)
+		}
 	}
 	for i := range layout.RowSets {
-		if _, chosen := known[layout.RowSets[i].ID]; chosen {
-			known[layout.RowSets[i].ID] = true
+		if id := layout.RowSets[i].ID; chosen.has(id) {
+			found.add(id)
 		}
 	}
 	for _, id := range c.RowSets {
-		found, first := known[id]
-		switch {
-		case !first:
-			return fmt.Errorf("rowset %d is chosen twice", id)
-		case !found:
+		if !found.has(id) {
 			return fmt.Errorf("rowset %d: %w", id, ErrNotFound)
 		}
-		delete(known, id)
 	}
 	return nil
 }

@@ -166,6 +166,14 @@ func (l Layout) Replace(old []uint64, others []RowSetInfo) Layout {
 	index := make([]int, len(l.RowSets)) // of a rowset of l in out; ^i: it is gone, and the next one has i
 	var added []int                      // indexes of the others in out
 	var changed keyRange
+	from := 0
+	take := func(to int) { // l.RowSets[from:to]
+		for i := from; i < to; i++ {
+			index[i] = len(out.RowSets) + i - from
+		}
+		out.RowSets = append(out.RowSets, l.RowSets[from:to]...)
+		from = to
+	}
 	add := func(r *RowSetInfo) {
 		if gone.has(r.ID) {
 			if again[r.ID] == nil {
@@ -177,25 +185,34 @@ func (l Layout) Replace(old []uint64, others []RowSetInfo) Layout {
 		added = append(added, len(out.RowSets))
 		out.RowSets = append(out.RowSets, *r)
 	}
+	addBefore := func(to int) { // the others whose places are before to
+		for ; len(others) > 0; others = others[1:] {
+			at := from + sort.Search(to-from, func(i int) bool { return bytes.Compare(l.RowSets[from+i].MinKey, others[0].MinKey) > 0 })
+			if at == to {
+				break
+			}
+			take(at)
+			add(&others[0])
+		}
+	}
 	for i := range l.RowSets {
 		r := &l.RowSets[i]
-		for len(others) > 0 && bytes.Compare(others[0].MinKey, r.MinKey) < 0 {
-			add(&others[0])
-			others = others[1:]
+		if !gone.has(r.ID) {
+			continue
 		}
-		index[i] = len(out.RowSets)
-		if gone.has(r.ID) {
-			changed.add(r)
-			now := again[r.ID]
-			if now == nil || !now.sameKeys(r) {
-				index[i] = ^index[i]
-				continue
-			}
+		addBefore(i + 1)
+		take(i)
+		from, index[i] = i+1, len(out.RowSets)
+		changed.add(r)
+		if now := again[r.ID]; now != nil && now.sameKeys(r) {
 			delete(again, r.ID)
-			r = now
+			out.RowSets = append(out.RowSets, *now)
+		} else {
+			index[i] = ^index[i]
 		}
-		out.RowSets = append(out.RowSets, *r)
 	}
+	addBefore(len(l.RowSets))
+	take(len(l.RowSets))
 	for i := range others {
 		add(&others[i])
 	}
@@ -223,11 +240,18 @@ func (p *profile) replaced(sets []RowSetInfo, index []int, added []endpoint, cha
 	out := &profile{of: sets, ends: make([]endpoint, 0, len(p.ends)+len(added)), bytes: make([]float64, 0, len(p.ends)+len(added)), swept: p.swept}
 	from := 0
 	take := func(to int) { // p.ends[from:to]
-		for ; from < to; from++ {
-			if e := p.ends[from]; index[e.set] >= 0 {
-				e.set = index[e.set]
-				out.ends, out.bytes = append(out.ends, e), append(out.bytes, p.bytes[from])
+		for from < to {
+			run := from
+			for run < to && index[p.ends[run].set] >= 0 {
+				run++
 			}
+			k := len(out.ends)
+			out.ends, out.bytes = append(out.ends, p.ends[from:run]...), append(out.bytes, p.bytes[from:run]...)
+			for i := range out.ends[k:] {
+				e := &out.ends[k+i]
+				e.set = index[e.set]
+			}
+			from = min(run+1, to)
 		}
 	}
 	for _, e := range added {

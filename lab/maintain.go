@@ -15,7 +15,7 @@ func (x *experiment) maintain(ctx context.Context) error {
 		return err
 	}
 	w := upkeep{x: x, merging: merging{x: x}}
-	w.look()
+	w.merge, w.deltas = w.merging.pick(), w.due(nil)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -34,10 +34,9 @@ type upkeep struct {
 	merge   compaction.Choice
 }
 
-// look looks at the whole table.
-func (w *upkeep) look() {
-	w.merge = w.merging.pick()
-	w.deltas = slices.DeleteFunc(w.x.table.deltaInfos(), func(d compaction.DeltaInfo) bool {
+// due returns those of some rowsets, nil = all, of which delta compactions are due.
+func (w *upkeep) due(ids []uint64) []compaction.DeltaInfo {
+	return slices.DeleteFunc(w.x.table.deltaInfos(ids), func(d compaction.DeltaInfo) bool {
 		return len(compaction.PickDeltas([]compaction.DeltaInfo{d})) == 0
 	})
 }
@@ -45,6 +44,12 @@ func (w *upkeep) look() {
 // step carries out the operation that is due first. done reports whether there was none.
 func (w *upkeep) step() (done bool, err error) {
 	picked := compaction.PickDeltas(w.deltas)
+	if len(picked) == 0 {
+		if len(w.merge.RowSets) == 0 {
+			return true, nil
+		}
+		return false, w.mergeNow()
+	}
 	var ops []maintenance.Operation
 	for _, c := range picked {
 		ops = append(ops, maintenance.Operation{Kind: maintenance.Kind(c.Kind), Gain: c.Quality, Cost: c.Bytes, Data: c.Frees})
@@ -57,15 +62,13 @@ func (w *upkeep) step() (done bool, err error) {
 	case i < 0:
 		return true, nil
 	case i == len(picked):
-		err = w.merging.merge(w.merge)
-	default:
-		err = w.x.table.compact(picked[i])
+		return false, w.mergeNow()
 	}
-	if err != nil {
+	if err := w.x.table.compact(picked[i]); err != nil {
 		return false, err
 	}
-	if i == len(picked) || picked[i].Kind == compaction.UndoGC {
-		w.look()
+	if picked[i].Kind == compaction.UndoGC {
+		w.merge, w.deltas = w.merging.pick(), w.due(nil)
 		return false, nil
 	}
 	// The bounds of rowsets, and so what there is to merge, are as before.
@@ -73,15 +76,26 @@ func (w *upkeep) step() (done bool, err error) {
 	return false, nil
 }
 
+// mergeNow carries out the merge that the policy has picked, and looks at what has become due.
+func (w *upkeep) mergeNow() error {
+	if err := w.merging.merge(w.merge); err != nil {
+		return err
+	}
+	w.deltas = slices.DeleteFunc(w.deltas, func(d compaction.DeltaInfo) bool { return slices.Contains(w.merge.RowSets, d.RowSet) })
+	ids := make([]uint64, len(w.x.last)) // not nil
+	for i := range w.x.last {
+		ids[i] = w.x.last[i].ID
+	}
+	w.merge, w.deltas = w.merging.pick(), append(w.deltas, w.due(ids)...)
+	return nil
+}
+
 // mergeOperation describes the merge that the policy has picked.
 func (w *upkeep) mergeOperation() maintenance.Operation {
 	l, bytes := w.x.table.layout(), int64(0)
-	chosen := make(map[uint64]bool, len(w.merge.RowSets))
-	for _, id := range w.merge.RowSets {
-		chosen[id] = true
-	}
+	chosen := slices.Sorted(slices.Values(w.merge.RowSets))
 	for i := range l.RowSets {
-		if chosen[l.RowSets[i].ID] {
+		if _, is := slices.BinarySearch(chosen, l.RowSets[i].ID); is {
 			bytes += l.RowSets[i].Bytes
 		}
 	}

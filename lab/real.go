@@ -142,11 +142,13 @@ func (t *realTable) deltas(kind compaction.Kind, _ string) error {
 
 // deltaInfos leaves out what only the store knows: history that is not needed. The experiment removes
 // that after each flush.
-func (t *realTable) deltaInfos() []compaction.DeltaInfo {
+func (t *realTable) deltaInfos(ids []uint64) []compaction.DeltaInfo {
 	l := t.layout()
-	infos := make([]compaction.DeltaInfo, len(l.RowSets))
-	for i, r := range l.RowSets {
-		infos[i] = compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1), OfColumns: columns}
+	var infos []compaction.DeltaInfo
+	for _, r := range l.RowSets {
+		if ids == nil || slices.Contains(ids, r.ID) {
+			infos = append(infos, compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1), OfColumns: columns})
+		}
 	}
 	return infos
 }

@@ -21,9 +21,9 @@ type table interface {
 	merge(c compaction.Choice) error
 	// deltas compacts the delta files of all rowsets, or drops those that history does not need.
 	deltas(kind compaction.Kind, why string) error
-	// deltaInfos describes the rowsets to the rules for delta compactions, and compact carries out
-	// what these choose.
-	deltaInfos() []compaction.DeltaInfo
+	// deltaInfos describes rowsets, nil = all, to the rules for delta compactions, and compact
+	// carries out what these choose.
+	deltaInfos(ids []uint64) []compaction.DeltaInfo
 	compact(c compaction.DeltaChoice) error
 	close() error
 }

@@ -25,9 +25,10 @@ type simulation struct {
 	listener func(compaction.Event)
 
 	sets    []*simSet // ordered by first key, then by ID
-	id      uint64    // of the rowset made last
-	job     uint64    // of the last event
-	ops     int64     // operations so far
+	byID    map[uint64]*simSet
+	id      uint64 // of the rowset made last
+	job     uint64 // of the last event
+	ops     int64  // operations so far
 	mem     map[int64]memRow
 	index   simIndex // of sets
 	indexed bool     // index has all sets
@@ -48,7 +49,7 @@ type memRow struct {
 
 func newSimulation(s *Spec, w *Workload, listener func(compaction.Event)) *simulation {
 	return &simulation{costs: fitted, value: float64(w.ValueBytes), rowset: float64(s.RowSetBytes), history: w.History,
-		r: newRandom(s.Seed, "rowset of a row"), listener: listener, mem: map[int64]memRow{}}
+		r: newRandom(s.Seed, "rowset of a row"), listener: listener, mem: map[int64]memRow{}, byID: map[uint64]*simSet{}}
 }
 
 // floor returns the number of operations whose history is not needed.
@@ -220,12 +221,25 @@ func (s *simulation) replace(old, new []*simSet) {
 		if i, found := slices.BinarySearchFunc(s.sets, set, byKeys); found {
 			s.sets = slices.Delete(s.sets, i, i+1)
 		}
+		delete(s.byID, set.id)
 	}
 	for _, set := range new {
 		i, _ := slices.BinarySearchFunc(s.sets, set, byKeys)
 		s.sets = slices.Insert(s.sets, i, set)
+		s.byID[set.id] = set
 	}
 	s.indexed = s.indexed && !s.deleted && len(old) == 0 && s.index.add(new)
+}
+
+// some returns the rowsets with some IDs, in order. IDs of no rowset are ignored.
+func (s *simulation) some(ids []uint64) (sets []*simSet) {
+	for _, id := range ids {
+		if set := s.byID[id]; set != nil {
+			sets = append(sets, set)
+		}
+	}
+	slices.SortFunc(sets, byKeys)
+	return sets
 }
 
 // infos returns what policies see of rowsets.

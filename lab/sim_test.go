@@ -2,6 +2,8 @@ package lab
 
 import (
 	"bytes"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -13,6 +15,10 @@ import (
 func checkSim(t *testing.T, s *simulation, live int64) {
 	t.Helper()
 	l := s.layout()
+	// What is kept of the rowsets agrees with them.
+	if !slices.IsSortedFunc(s.sets, byKeys) || len(s.byID) != len(s.sets) || !reflect.DeepEqual(l.RowSets, s.infos(s.sets)) {
+		t.Fatalf("%d rowsets, %d by their IDs, %d in the layout", len(s.sets), len(s.byID), len(l.RowSets))
+	}
 	var sum int64
 	for i := range l.RowSets {
 		r := &l.RowSets[i]

@@ -1,18 +1,20 @@
 package lab
 
 import (
-	"slices"
-
 	"github.com/oribi-db/oribi/compaction"
 )
 
 // columns is the number of columns of the table. Updates change one of them.
 const columns = 2
 
-// deltaInfos describes the rowsets to the rules for delta compactions.
-func (s *simulation) deltaInfos() []compaction.DeltaInfo {
-	infos := make([]compaction.DeltaInfo, len(s.sets))
-	for i, set := range s.sets {
+// deltaInfos describes rowsets, nil = all, to the rules for delta compactions.
+func (s *simulation) deltaInfos(ids []uint64) []compaction.DeltaInfo {
+	sets := s.sets
+	if ids != nil {
+		sets = s.some(ids)
+	}
+	infos := make([]compaction.DeltaInfo, len(sets))
+	for i, set := range sets {
 		infos[i] = compaction.DeltaInfo{RowSet: set.id, BaseBytes: round(set.base), RedoBytes: round(set.redoBytes), Redos: set.redos, OfColumns: columns,
 			Gone: s.gone(set)}
 		if set.updates > 0 {
@@ -42,11 +44,10 @@ func (s *simulation) deltas(kind compaction.Kind, why string) error {
 
 // compact carries out a delta compaction.
 func (s *simulation) compact(c compaction.DeltaChoice) error {
-	i := slices.IndexFunc(s.sets, func(set *simSet) bool { return set.id == c.RowSet })
-	if i < 0 { // undo GC
+	if c.Kind == compaction.UndoGC {
 		return s.deltas(c.Kind, c.Why)
 	}
-	return s.compactSets(c.Kind, c.Why, s.sets[i:i+1])
+	return s.compactSets(c.Kind, c.Why, s.some([]uint64{c.RowSet}))
 }
 
 // compactSets compacts the delta files of some rowsets; undo GC is for all.

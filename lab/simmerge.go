@@ -14,16 +14,7 @@ func (s *simulation) merge(c compaction.Choice) error {
 	if err := c.Check(s.layout()); err != nil {
 		return err
 	}
-	chosen := make(map[uint64]bool, len(c.RowSets))
-	for _, id := range c.RowSets {
-		chosen[id] = true
-	}
-	var inputs []*simSet
-	for _, set := range s.sets {
-		if chosen[set.id] {
-			inputs = append(inputs, set)
-		}
-	}
+	inputs := s.some(c.RowSets)
 	all := s.joined(inputs)
 	outputs := s.split(all, newKeyShares(inputs))
 	s.replace(inputs, outputs)

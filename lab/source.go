@@ -92,11 +92,13 @@ type layoutReplay struct {
 func (l *layoutReplay) steps() int64 { return l.merges }
 
 func (l *layoutReplay) prepare(s *simulation) {
+	var sets []*simSet
 	for i := range l.layout.RowSets {
 		r := &l.layout.RowSets[i]
-		s.sets = append(s.sets, &simSet{id: r.ID, min: r.MinKey, max: r.MaxKey, base: float64(r.Bytes)})
+		sets = append(sets, &simSet{id: r.ID, min: r.MinKey, max: r.MaxKey, base: float64(r.Bytes)})
 		s.rowset = max(s.rowset, float64(r.Bytes))
 	}
+	s.replace(nil, sets)
 	s.costs = costs{}
 	s.id = uint64(len(l.layout.RowSets))
 }
