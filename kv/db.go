@@ -2,6 +2,7 @@ package kv
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/oribi-db/oribi"
@@ -106,8 +107,12 @@ func (db *DB) Bucket(name string) (*Bucket, error) {
 // CreateBucket creates a bucket, durably. Options are those of a table, such as oribi.History. The
 // creation is not part of any transaction.
 //
-// Errors: ErrBucketExists, also if another table has the name; those of Store.CreateTable.
+// Errors: ErrBucketExists, also if another table has the name; those of Store.CreateTable, such as
+// ErrSchema for an empty name.
 func (db *DB) CreateBucket(name string, opts ...oribi.TableOption) (*Bucket, error) {
+	if err := schema.CheckName(name); err != nil {
+		return nil, fmt.Errorf("kv: create bucket %q: %w", name, err)
+	}
 	t, err := db.store.CreateTable(name, columns, opts...)
 	if err != nil {
 		return nil, err

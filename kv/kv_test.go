@@ -169,6 +169,9 @@ func TestBuckets(t *testing.T) {
 	wantError(t, "no bucket", err, kv.ErrBucketNotFound)
 	_, err = db.CreateBucket("b")
 	wantError(t, "a second bucket", err, kv.ErrBucketExists)
+	if _, err := db.CreateBucket(""); !errors.Is(err, oribi.ErrSchema) || !strings.HasPrefix(err.Error(), `kv: create bucket "": a name is empty`) {
+		t.Errorf("a bucket without a name: %v", err)
+	}
 	_, err = db.Bucket("numbers")
 	wantError(t, "another table", err, kv.ErrNotBucket)
 	equal(t, "its text", err, `kv: table "numbers" with the columns key binary, value int64, expires timestamp: not a bucket`)

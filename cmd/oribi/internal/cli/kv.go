@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/kvlines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
@@ -37,8 +39,19 @@ func kvBytes(what, text string) ([]byte, error) {
 	return b, nil
 }
 
+// checkBucket refuses what cannot be the name of a bucket.
+func checkBucket(name string) error {
+	if err := schema.CheckName(name); err != nil {
+		return usage(fmt.Errorf("--bucket: %w", err))
+	}
+	return nil
+}
+
 // withBucket opens an existing bucket.
 func withBucket(dir, name string, readOnly bool, use func(*kv.Bucket) error) error {
+	if err := checkBucket(name); err != nil {
+		return err
+	}
 	return withOptions(dir, oribi.Options{ReadOnly: readOnly, CellLimit: kv.MaxValueBytes}, func(store *oribi.Store) error {
 		b, err := kv.In(store).Bucket(name)
 		if err != nil {
@@ -64,6 +77,9 @@ func bucketError(name string, code int, err error) error {
 // init", a new store keeps history forever. If use fails, what was made is removed again, unless there
 // are keys in it.
 func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) error {
+	if err := checkBucket(name); err != nil {
+		return err
+	}
 	o := oribi.Options{MemoryLimit: memoryLimit, History: oribi.HistoryForever, ErrorIfExists: true}
 	_, missing := os.Stat(dir)
 	db, err := kv.Open(dir, &o)
@@ -81,21 +97,36 @@ func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) error {
 	err = useBucket(db, name, use)
 	if made && err != nil && len(db.Store().Tables()) == 0 {
 		// No other process can have opened the store, which is still locked.
-		err = errors.Join(err, removeStore(dir, missing != nil))
+		err = errors.Join(err, removeStore(db.Store(), dir, missing != nil))
 		db.Close() // fails, since there is no LOCK
 		return err
 	}
 	return damageHint(dir, errors.Join(err, db.Close()))
 }
 
-// removeStore removes the files in dir, and dir itself if itself is set.
-func removeStore(dir string, itself bool) error {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+// removeStore removes the files of an open store, and its directory if itself is set. Files that are
+// not the store's stay, in their directories.
+func removeStore(store *oribi.Store, dir string, itself bool) error {
+	usage, err := store.DiskUsage()
+	if err != nil {
+		return err
 	}
-	if itself {
-		err = errors.Join(err, os.Remove(dir))
+	kept := map[string]bool{} // directories with files that stay
+	if !itself {
+		kept["."] = true
+	}
+	for _, f := range usage.Files {
+		if f.Kind == "foreign" {
+			for name := f.Name; name != "."; name = path.Dir(name) {
+				kept[name] = true
+			}
+			kept["."] = true
+		}
+	}
+	for _, f := range slices.Backward(usage.Files) { // a directory comes before what is in it
+		if !kept[f.Name] {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(f.Name))))
+		}
 	}
 	return err
 }
@@ -135,15 +166,15 @@ func (a *app) kvPut() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := kvlines.Check(kv.Pair{Key: key, Value: value}); err != nil {
+			return usage(err)
+		}
 		return makingBucket(args[0], bucket, func(_ *kv.DB, b *kv.Bucket) error {
 			var err error
 			if lasts == when.Forever {
 				_, err = b.Put(cmd.Context(), key, value)
 			} else {
 				_, err = b.PutTTL(cmd.Context(), key, value, lasts)
-			}
-			if errors.Is(err, oribi.ErrRow) {
-				return usage(apply.RowCause(err))
 			}
 			return err
 		})
@@ -178,11 +209,11 @@ func (a *app) kvDelete() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := kvlines.Check(kv.Pair{Key: key}); err != nil {
+			return usage(err)
+		}
 		return withBucket(args[0], bucket, writing, func(b *kv.Bucket) error {
 			_, err := b.Delete(cmd.Context(), key)
-			if errors.Is(err, oribi.ErrRow) {
-				return usage(apply.RowCause(err))
-			}
 			return err
 		})
 	})
@@ -226,9 +257,22 @@ A value that is not text, or begins with 0x, is printed as 0x and hex.`
 // noKey names a key that does not exist as the command prints keys.
 func noKey(b *kv.Bucket, key []byte, err error) error {
 	if errors.Is(err, kv.ErrNotFound) {
-		return &failure{exitMissing, fmt.Errorf("bucket %q: key %s: not found", b.Name(), kvlines.AppendJSON(nil, key))}
+		return &failure{exitMissing, fmt.Errorf("bucket %q: key %s: not found", b.Name(), keyText(key))}
 	}
 	return err
+}
+
+// keyText returns a key, or the beginning of a long one, for an error.
+func keyText(key []byte) string {
+	const most = 64 // bytes
+	if len(key) <= most {
+		return string(kvlines.AppendJSON(nil, key))
+	}
+	n := most
+	for n > most-utf8.UTFMax && !utf8.RuneStart(key[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s… of %d bytes", kvlines.AppendJSON(nil, key[:n]), len(key))
 }
 
 // kvRange are the flags of "kv scan" that choose keys.

@@ -163,7 +163,7 @@ func exportBucket(ctx context.Context, b *kv.Bucket, state oribi.ReadOption, out
 			return 0, err
 		}
 		if err := f.AppendKeyValue(p.Key, p.Value); err != nil {
-			return 0, fmt.Errorf("key %s: %w", kvlines.AppendJSON(nil, p.Key), err)
+			return 0, fmt.Errorf("key %s: %w", keyText(p.Key), err)
 		}
 		rows++
 		bar.Set(rows)

@@ -31,7 +31,7 @@ func HFile(r *hfile.Reader) iter.Seq2[kv.Pair, error] {
 
 // fits names the key of a pair that no bucket takes.
 func fits(p kv.Pair) error {
-	if err := check(p); err != nil {
+	if err := Check(p); err != nil {
 		return fmt.Errorf("key %.40q: %w", p.Key, err)
 	}
 	return nil

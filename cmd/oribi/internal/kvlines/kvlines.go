@@ -36,8 +36,8 @@ func AppendJSON(dst, b []byte) []byte { return celltext.AppendBytes(dst, b) }
 // Parse parses a byte string as AppendText appends it.
 func Parse(text string) ([]byte, error) { return hfilelines.ParseBytes(text) }
 
-// check refuses what no bucket takes.
-func check(p kv.Pair) error {
+// Check refuses what no bucket takes.
+func Check(p kv.Pair) error {
 	switch {
 	case len(p.Key) > kv.MaxKeyBytes:
 		return fmt.Errorf("a key of %d bytes, at most %d are allowed", len(p.Key), kv.MaxKeyBytes)
@@ -56,7 +56,7 @@ func entries(name string, line func() int, next func() (kv.Pair, error)) iter.Se
 				return
 			}
 			if err == nil {
-				err = check(p)
+				err = Check(p)
 			}
 			if err != nil {
 				yield(kv.Pair{}, &apply.LineError{Name: name, Line: line(), Err: err})
