@@ -111,9 +111,13 @@ func (l *level) widestAtDeepest(spans []Span) int {
 // Gain returns by how much merging the rowsets of a choice lowers the depth of the table; see
 // Spans. It can be negative: a merge of rowsets that are far apart spans what is between them.
 func (c Choice) Gain(layout Layout) float64 {
+	chosen := newIDSet(len(c.RowSets))
+	for _, id := range c.RowSets {
+		chosen.add(id)
+	}
 	var sets []int
 	for i := range layout.RowSets {
-		if slices.Contains(c.RowSets, layout.RowSets[i].ID) {
+		if chosen.has(layout.RowSets[i].ID) {
 			sets = append(sets, i)
 		}
 	}

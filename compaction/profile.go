@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/oribi-db/oribi/internal/splice"
 )
 
 // endpoint is the first or last key of a rowset, given by its index.
@@ -23,7 +25,7 @@ type endpoint struct {
 //
 //	endpoints     a   b     c d   e    f   g  h
 //	replaced            ├─────────┤
-//	unknown           └───────────────┘             all others are taken over
+//	unknown           └───────────────┘             all others are kept
 type profile struct {
 	of   []RowSetInfo // of the layout; see Layout.profile
 	ends []endpoint   // ordered by key; of one key first keys come first
@@ -143,133 +145,156 @@ func (p *profile) sweep(sets []RowSetInfo, from, to int) {
 	p.swept += to - from
 }
 
-// Replace returns the layout after a flush or a compaction: without the rowsets whose IDs are in old,
-// and with others, which are ordered by first key. IDs that the layout does not have are ignored. A
-// rowset of others with the ID and the keys of one in old takes its place, as after a compaction of
-// its deltas.
+// Replace makes l the layout after a flush or compaction: without the rowsets at some indexes, which
+// are ascending, and with others, which are ordered by first key. Of one first key, others come
+// last. But if each of the others has the ID and the keys of the rowset that it replaces, it takes
+// its place.
 //
-// Spans and the policies take less time for it than for a layout of the same rowsets that was made
-// otherwise: what they need to know of the keys that no replaced rowset spans is taken over. So the
-// elements of RowSets of both layouts must not be changed afterwards, nor those of others.
-func (l Layout) Replace(old []uint64, others []RowSetInfo) Layout {
-	gone := newIDSet(len(old))
-	for _, id := range old {
-		gone.add(id)
-	}
-	again := make(map[uint64]*RowSetInfo) // others whose place is not known yet, if their IDs are gone
-	for i := range others {
-		if r := &others[i]; gone.has(r.ID) {
-			again[r.ID] = r
-		}
-	}
-	out := Layout{Table: l.Table, RowSetBytes: l.RowSetBytes, RowSets: make([]RowSetInfo, 0, len(l.RowSets)+len(others))}
-	index := make([]int, len(l.RowSets)) // of a rowset of l in out; ^i: it is gone, and the next one has i
-	var added []int                      // indexes of the others in out
-	var changed keyRange
-	from := 0
-	take := func(to int) { // l.RowSets[from:to]
-		for i := from; i < to; i++ {
-			index[i] = len(out.RowSets) + i - from
-		}
-		out.RowSets = append(out.RowSets, l.RowSets[from:to]...)
-		from = to
-	}
-	add := func(r *RowSetInfo) {
-		if gone.has(r.ID) {
-			if again[r.ID] == nil {
-				return // it has a place
-			}
-			delete(again, r.ID)
-		}
-		changed.add(r)
-		added = append(added, len(out.RowSets))
-		out.RowSets = append(out.RowSets, *r)
-	}
-	addBefore := func(to int) { // the others whose places are before to
-		for ; len(others) > 0; others = others[1:] {
-			at := from + sort.Search(to-from, func(i int) bool { return bytes.Compare(l.RowSets[from+i].MinKey, others[0].MinKey) > 0 })
-			if at == to {
-				break
-			}
-			take(at)
-			add(&others[0])
-		}
-	}
-	for i := range l.RowSets {
-		r := &l.RowSets[i]
-		if !gone.has(r.ID) {
-			continue
-		}
-		addBefore(i + 1)
-		take(i)
-		from, index[i] = i+1, len(out.RowSets)
-		changed.add(r)
-		if now := again[r.ID]; now != nil && now.sameKeys(r) {
-			delete(again, r.ID)
-			out.RowSets = append(out.RowSets, *now)
-		} else {
-			index[i] = ^index[i]
-		}
-	}
-	addBefore(len(l.RowSets))
-	take(len(l.RowSets))
-	for i := range others {
-		add(&others[i])
-	}
-	out.known = l.profile().replaced(out.RowSets, index, endsOf(out.RowSets, added), &changed)
-	return out
-}
-
-// sameKeys reports whether two rowsets have the same endpoints.
-func (r *RowSetInfo) sameKeys(o *RowSetInfo) bool {
-	return r.wellFormed() == o.wellFormed() && bytes.Equal(r.MinKey, o.MinKey) && bytes.Equal(r.MaxKey, o.MaxKey)
-}
-
-// replaced returns the profile of a layout of which some rowsets were replaced. index has the
-// indexes that the others have now, as in Replace, added are the new endpoints, and all that changed
-// is in the key range.
-func (p *profile) replaced(sets []RowSetInfo, index []int, added []endpoint, changed *keyRange) *profile {
+// What Spans and the policies need to know of the keys that no replaced rowset spans is kept, so
+// they take less time than for a layout of the same rowsets that was made otherwise. Replace takes
+// time O(k log n) for k rowsets, plus that of moving the others in memory.
+//
+// It changes l and the array of l.RowSets: copies of l that were made before must no longer be used.
+// Nor may RowSets be changed in another way.
+func (l *Layout) Replace(old []int, others []RowSetInfo) {
+	p := l.profile()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := func(e endpoint) endpoint {
-		if e.set = index[e.set]; e.set < 0 {
-			e.set = ^e.set
-		}
-		return e
-	}
-	out := &profile{of: sets, ends: make([]endpoint, 0, len(p.ends)+len(added)), bytes: make([]float64, 0, len(p.ends)+len(added)), swept: p.swept}
-	from := 0
-	take := func(to int) { // p.ends[from:to]
-		for from < to {
-			run := from
-			for run < to && index[p.ends[run].set] >= 0 {
-				run++
+	if l.sameKeys(old, others) {
+		var changed keyRange
+		for k, i := range old {
+			if others[k].Bytes != l.RowSets[i].Bytes {
+				p.forget(&changed, &others[k])
 			}
-			k := len(out.ends)
-			out.ends, out.bytes = append(out.ends, p.ends[from:run]...), append(out.bytes, p.bytes[from:run]...)
-			for i := range out.ends[k:] {
-				e := &out.ends[k+i]
-				e.set = index[e.set]
-			}
-			from = min(run+1, to)
+			l.RowSets[i] = others[k]
+		}
+		p.forgetRange(&changed)
+	} else {
+		p.remove(l.RowSets, old)
+		at := make([]int, len(others))
+		for k := range others {
+			at[k] = sort.Search(len(l.RowSets), func(i int) bool { return bytes.Compare(l.RowSets[i].MinKey, others[k].MinKey) > 0 })
+		}
+		p.move(len(l.RowSets), old, at)
+		l.RowSets = splice.Edit(l.RowSets, old, others, at)
+		p.insert(l.RowSets, others, old, at)
+	}
+	p.of, l.known = l.RowSets, p
+}
+
+// sameKeys reports whether each of the others has the ID and the keys of the rowset that it
+// replaces.
+func (l *Layout) sameKeys(old []int, others []RowSetInfo) bool {
+	for k, i := range old {
+		if len(old) != len(others) {
+			return false
+		}
+		a, b := &l.RowSets[i], &others[k]
+		if a.ID != b.ID || !bytes.Equal(a.MinKey, b.MinKey) || !bytes.Equal(a.MaxKey, b.MaxKey) || a.wellFormed() != b.wellFormed() {
+			return false
 		}
 	}
-	for _, e := range added {
-		take(from + sort.Search(len(p.ends)-from, func(i int) bool { return compareEnds(e, now(p.ends[from+i])) <= 0 }))
-		out.ends, out.bytes = append(out.ends, e), append(out.bytes, unknown)
-	}
-	take(len(p.ends))
-	if changed.some {
-		first := sort.Search(len(out.ends), func(i int) bool { return bytes.Compare(out.ends[i].key, changed.first) >= 0 })
-		last := sort.Search(len(out.ends), func(i int) bool { return bytes.Compare(out.ends[i].key, changed.last) > 0 })
-		for i := first; i <= last && i < len(out.bytes); i++ {
-			out.bytes[i] = unknown
+	return len(old) > 0
+}
+
+// remove drops the endpoints of the rowsets with some indexes.
+func (p *profile) remove(sets []RowSetInfo, old []int) {
+	var gone []int
+	for _, i := range old {
+		if r := &sets[i]; r.wellFormed() {
+			gone = append(gone, p.find(endpoint{r.MinKey, i, false}), p.find(endpoint{r.MaxKey, i, true}))
 		}
 	}
-	if len(out.bytes) > 0 {
-		out.bytes[0] = 0
+	slices.Sort(gone)
+	p.ends, p.bytes = splice.Edit(p.ends, gone, nil, nil), splice.Edit(p.bytes, gone, nil, nil)
+	var changed keyRange
+	for _, i := range old {
+		p.forget(&changed, &sets[i])
 	}
-	return out
+	p.forgetRange(&changed)
+}
+
+// find returns the index of the first endpoint that is not before e.
+func (p *profile) find(e endpoint) int {
+	return sort.Search(len(p.ends), func(i int) bool { return compareEnds(p.ends[i], e) >= 0 })
+}
+
+// move gives the endpoints the indexes that their rowsets get when, of n rowsets, those at old are
+// removed and others are inserted before those at some indexes.
+func (p *profile) move(n int, old, at []int) {
+	from, to := splice.Window(n, old, at)
+	moved := make([]int, 0, to-from+1) // new indexes of the rowsets of the window, and of the one after it
+	gone, added := 0, 0
+	for i := from; i <= to; i++ {
+		for added < len(at) && at[added] == i {
+			added++
+		}
+		moved = append(moved, i+added-gone)
+		if gone < len(old) && old[gone] == i {
+			gone++
+		}
+	}
+	if from == to && len(at) == 0 {
+		return
+	}
+	for i := range p.ends {
+		switch e := &p.ends[i]; {
+		case e.set >= to:
+			e.set += moved[to-from] - to
+		case e.set >= from:
+			e.set = moved[e.set-from]
+		}
+	}
+}
+
+// insert adds the endpoints of the others, each of which is now before the rowset that was at one of
+// some indexes.
+func (p *profile) insert(sets, others []RowSetInfo, old, at []int) {
+	indexes := make([]int, len(others))
+	gone := 0
+	for k, i := range at {
+		for gone < len(old) && old[gone] < i {
+			gone++
+		}
+		indexes[k] = i - gone + k
+	}
+	added := endsOf(sets, indexes)
+	places, bytes := make([]int, len(added)), make([]float64, len(added))
+	for i, e := range added {
+		places[i] = p.find(e)
+	}
+	p.ends, p.bytes = splice.Edit(p.ends, nil, added, places), splice.Edit(p.bytes, nil, bytes, places)
+	var changed keyRange
+	for i := range others {
+		p.forget(&changed, &others[i])
+	}
+	p.forgetRange(&changed)
+}
+
+// forget makes the bytes over the keys of a rowset unknown. Rowsets come by first key, and changed
+// is the range of those over which the bytes are not unknown yet: of overlapping rowsets it is
+// forgotten once.
+func (p *profile) forget(changed *keyRange, r *RowSetInfo) {
+	if changed.some && r.wellFormed() && bytes.Compare(r.MinKey, changed.last) > 0 {
+		p.forgetRange(changed)
+		*changed = keyRange{}
+	}
+	changed.add(r)
+}
+
+// forgetRange makes the bytes between all neighbors unknown of which one is in a range, or the range
+// is between them.
+func (p *profile) forgetRange(changed *keyRange) {
+	if !changed.some {
+		return
+	}
+	i := sort.Search(len(p.ends), func(i int) bool { return bytes.Compare(p.ends[i].key, changed.first) >= 0 })
+	for ; i < len(p.ends) && (i == 0 || bytes.Compare(p.ends[i-1].key, changed.last) <= 0); i++ {
+		p.bytes[i] = unknown
+	}
+	if len(p.bytes) > 0 {
+		p.bytes[0] = 0
+	}
 }
 
 // keyRange is the range of the keys of some rowsets.

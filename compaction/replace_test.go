@@ -26,6 +26,16 @@ func splitLayout(r *rand.Rand, id *uint64, from, to uint64, n int) (sets []RowSe
 	return sets
 }
 
+// indexesOf returns the indexes of the rowsets of a choice, ascending.
+func indexesOf(l *Layout, c Choice) (list []int) {
+	for i := range l.RowSets {
+		if slices.Contains(c.RowSets, l.RowSets[i].ID) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
 // A layout that was made by replacing rowsets is the same to all as one that was made at once.
 func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 	r := seedtest.Rand(t)
@@ -33,12 +43,35 @@ func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 	l := Layout{Table: "t", RowSetBytes: mib}
 	for range 120 {
 		if r.IntN(3) == 0 {
-			l = l.Replace(nil, splitLayout(r, &id, 0, 1<<62, 1+r.IntN(9)))
+			l.Replace(nil, splitLayout(r, &id, 0, 1<<62, 1+r.IntN(9)))
 		}
 		if r.IntN(8) == 0 { // some others, which a policy would not choose
 			hostile := hostileLayout(r).RowSets
 			slices.SortStableFunc(hostile, func(a, b RowSetInfo) int { return slices.Compare(a.MinKey, b.MinKey) })
-			l = l.Replace([]uint64{1 << 50}, hostile)
+			l.Replace(nil, hostile)
+		}
+		if n := len(l.RowSets); n > 0 && r.IntN(2) == 0 { // the same rowsets with other sizes
+			var old []int
+			var others []RowSetInfo
+			for i := r.IntN(n); i < n; i += 1 + r.IntN(8) {
+				old, others = append(old, i), append(others, l.RowSets[i])
+				if set := &others[len(others)-1]; set.Bytes >= 0 && set.Bytes < 1<<40 {
+					set.Bytes = 1 + r.Int64N(mib)
+				}
+			}
+			if len(old) > 0 {
+				l.Replace(old, others)
+				if !slices.EqualFunc(old, others, func(i int, r RowSetInfo) bool { return l.RowSets[i].ID == r.ID && l.RowSets[i].Bytes == r.Bytes }) {
+					t.Fatal("a rowset with other sizes is not at its place")
+				}
+			}
+		}
+		if n := len(l.RowSets); n > 60 && r.IntN(2) == 0 { // some are dropped
+			var old []int
+			for i := r.IntN(n); i < n; i += 1 + r.IntN(8) {
+				old = append(old, i)
+			}
+			l.Replace(old, nil)
 		}
 		fresh := Layout{Table: l.Table, RowSetBytes: l.RowSetBytes, RowSets: slices.Clone(l.RowSets)}
 		if !slices.IsSortedFunc(l.RowSets, func(a, b RowSetInfo) int { return slices.Compare(a.MinKey, b.MinKey) }) {
@@ -70,7 +103,7 @@ func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 				}
 			}
 			if first, last := numberAfter(span.first, 3), numberAfter(span.last, 3); len(span.first) == 11 && first < last {
-				l = l.Replace(got.RowSets, splitLayout(r, &id, first, last, 1+r.IntN(len(got.RowSets))))
+				l.Replace(indexesOf(&l, got), splitLayout(r, &id, first, last, 1+r.IntN(len(got.RowSets))))
 				break
 			}
 		}
@@ -92,7 +125,7 @@ func TestReplaceKeepsWhatIsKnownOfOtherKeys(t *testing.T) {
 		}
 	}
 	slices.SortFunc(l.RowSets, func(a, b RowSetInfo) int { return slices.Compare(a.MinKey, b.MinKey) })
-	l = l.Replace(nil, nil)
+	l.Replace(nil, nil)
 	Spans(l)
 	before := l.known.swept
 	if before < 2*sets-1 {
@@ -105,7 +138,7 @@ func TestReplaceKeepsWhatIsKnownOfOtherKeys(t *testing.T) {
 		}
 		i := slices.IndexFunc(l.RowSets, func(r RowSetInfo) bool { return slices.Contains(c.RowSets, r.ID) })
 		part := numberAfter(l.RowSets[i].MinKey, 3) >> 32
-		l = l.Replace(c.RowSets, splitLayout(r, &id, part<<32, (part+1)<<32, 2))
+		l.Replace(indexesOf(&l, c), splitLayout(r, &id, part<<32, (part+1)<<32, 2))
 	}
 	Spans(l)
 	if n := l.known.swept - before; n > 24*merges {
@@ -117,7 +150,8 @@ func TestReplaceKeepsWhatIsKnownOfOtherKeys(t *testing.T) {
 func TestSpansOfChangedRowSets(t *testing.T) {
 	r := seedtest.Rand(t)
 	id := uint64(0)
-	l := Layout{}.Replace(nil, splitLayout(r, &id, 0, 1<<60, 9))
+	var l Layout
+	l.Replace(nil, splitLayout(r, &id, 0, 1<<60, 9))
 	Spans(l)
 	for _, sets := range [][]RowSetInfo{nil, l.RowSets[1:], l.RowSets[:3], slices.Clone(l.RowSets), {{ID: 9, MinKey: []byte("a"), MaxKey: []byte("b"), Bytes: 1}}} {
 		changed := l

@@ -140,17 +140,16 @@ func (t *realTable) deltas(kind compaction.Kind, _ string) error {
 	return err
 }
 
-// deltaInfos leaves out what only the store knows: history that is not needed. The experiment removes
+// dueDeltas leaves out what only the store knows: history that is not needed. The experiment removes
 // that after each flush.
-func (t *realTable) deltaInfos(ids []uint64) []compaction.DeltaInfo {
-	l := t.layout()
-	var infos []compaction.DeltaInfo
-	for _, r := range l.RowSets {
-		if ids == nil || slices.Contains(ids, r.ID) {
-			infos = append(infos, compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1), OfColumns: columns})
+func (t *realTable) dueDeltas() (due []compaction.DeltaInfo) {
+	for _, r := range t.layout().RowSets {
+		info := compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1), OfColumns: columns}
+		if isDue(info) {
+			due = append(due, info)
 		}
 	}
-	return infos
+	return due
 }
 
 // compact lets the store carry out the operation of that kind that it lists. The rules are the same,

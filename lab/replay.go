@@ -146,7 +146,7 @@ func (s *simulation) replayDeltas(e *compaction.Event) {
 			set.redoBytes += float64(e.BytesWritten) * set.base / total
 		}
 		set.updates, set.changed = set.updates+1, s.ops
-		s.change(set)
+		s.touch(set)
 	}
 	s.event(e.Kind, e.Why, nil, changed, 0, e.BytesWritten)
 }

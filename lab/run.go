@@ -17,13 +17,13 @@ type table interface {
 	// apply performs an operation. Its changes are in memory until the next flush.
 	apply(o op) error
 	flush() error
-	layout() compaction.Layout // ordered by first key
+	layout() compaction.Layout // ordered by first key; valid until the next change
 	merge(c compaction.Choice) error
 	// deltas compacts the delta files of all rowsets, or drops those that history does not need.
 	deltas(kind compaction.Kind, why string) error
-	// deltaInfos describes rowsets, nil = all, to the rules for delta compactions, and compact
-	// carries out what these choose.
-	deltaInfos(ids []uint64) []compaction.DeltaInfo
+	// dueDeltas describes the rowsets of which a delta compaction is due, in the order of layout, and
+	// compact carries out what the rules choose of them.
+	dueDeltas() []compaction.DeltaInfo
 	compact(c compaction.DeltaChoice) error
 	close() error
 }
@@ -46,6 +46,11 @@ func (r *Result) Table() string { return r.Workload + "/" + r.Policy }
 type Frame struct {
 	Operations int64 // as in Sample
 	Layout     compaction.Layout
+}
+
+// newFrame returns a frame with a copy of a layout.
+func newFrame(operations int64, l compaction.Layout) Frame {
+	return Frame{operations, compaction.Layout{Table: l.Table, RowSetBytes: l.RowSetBytes, RowSets: slices.Clone(l.RowSets)}}
 }
 
 // How much of a run is recorded.
@@ -280,8 +285,11 @@ func (m *merging) merge(c compaction.Choice) error {
 	if m.own == nil {
 		m.own = map[uint64]bool{}
 	}
-	before := x.table.layout()
 	again := !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !m.own[id] })
+	sets, before := len(x.table.layout().RowSets), 0.0
+	if again {
+		before = depth(x.table.layout())
+	}
 	if err := x.table.merge(c); err != nil {
 		return err
 	}
@@ -289,7 +297,7 @@ func (m *merging) merge(c compaction.Choice) error {
 		m.own[r.ID] = true
 	}
 	after := x.table.layout()
-	m.over = again && len(after.RowSets) >= len(before.RowSets) && depth(after) >= depth(before)-1e-9
+	m.over = again && len(after.RowSets) >= sets && depth(after) >= before-1e-9
 	return nil
 }
 
@@ -319,7 +327,7 @@ func (x *experiment) sample() {
 		x.every *= 2
 	}
 	if x.samples++; x.samples%x.frameEvery == 0 {
-		r.Frames = append(r.Frames, Frame{x.step, l})
+		r.Frames = append(r.Frames, newFrame(x.step, l))
 	}
 	if len(r.Frames) >= 2*maxFrames {
 		r.Frames = halved(r.Frames)
@@ -335,7 +343,7 @@ func (x *experiment) finish() {
 		x.sample()
 	}
 	if n := len(r.Frames); n == 0 || r.Frames[n-1].Operations != x.step {
-		r.Frames = append(r.Frames, Frame{x.step, x.table.layout()})
+		r.Frames = append(r.Frames, newFrame(x.step, x.table.layout()))
 	}
 	for len(r.Frames) > maxFrames {
 		r.Frames = halved(r.Frames)

@@ -2,20 +2,24 @@ package lab
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/splice"
 )
 
 // simulation is a table of which only the bounds and sizes of rowsets are known.
 //
 // A row that was changed since the last flush is in one of the rowsets over its key; which one is
 // drawn at random, each as likely as it has rows near the key.
+//
+// Operations, flushes and compactions look only at the rowsets that they change: there may be ten
+// thousand of them. Lists of rowsets that are to be looked at later may contain some that are gone.
 type simulation struct {
 	costs    costs
 	value    float64 // bytes of a value
@@ -24,19 +28,23 @@ type simulation struct {
 	r        *random
 	listener func(compaction.Event)
 
-	sets    []*simSet // ordered by first key, then by ID
-	byID    map[uint64]*simSet
-	id      uint64 // of the rowset made last
-	job     uint64 // of the last event
-	ops     int64  // operations so far
-	mem     map[int64]memRow
+	sets []*simSet // ordered by first key, then by ID
+	byID map[uint64]*simSet
+	id   uint64 // of the rowset made last
+	job  uint64 // of the last event
+	ops  int64  // operations so far
+	mem  map[int64]memRow
+	seen compaction.Layout // what policies see of sets, but for those of unseen
+
 	index   simIndex // of sets
 	indexed bool     // index has all sets
 	deleted bool     // rows were deleted since index was made
 
-	seen    *compaction.Layout // what policies see of sets, but for added and changed; nil: not known
-	added   []*simSet          // in order
-	changed []*simSet          // their sizes
+	unseen    []*simSet // changed since seen
+	unflushed []*simSet // with changes in their delta mem stores
+	maybeDue  []*simSet // changed since no delta compaction of them was due
+
+	looked int64 // rowsets that flushes and compactions have looked at; for tests
 }
 
 const simulated = "simulated" // name of the table
@@ -49,7 +57,8 @@ type memRow struct {
 
 func newSimulation(s *Spec, w *Workload, listener func(compaction.Event)) *simulation {
 	return &simulation{costs: fitted, value: float64(w.ValueBytes), rowset: float64(s.RowSetBytes), history: w.History,
-		r: newRandom(s.Seed, "rowset of a row"), listener: listener, mem: map[int64]memRow{}, byID: map[uint64]*simSet{}}
+		r: newRandom(s.Seed, "rowset of a row"), listener: listener, mem: map[int64]memRow{},
+		byID: map[uint64]*simSet{}, seen: compaction.Layout{Table: simulated}}
 }
 
 // floor returns the number of operations whose history is not needed.
@@ -60,38 +69,45 @@ func (s *simulation) floor() int64 {
 	return max(0, s.ops-s.history)
 }
 
-// layout returns what policies see. The caller must not change it.
+// layout returns what policies see. The caller must not change it. It is valid until the next change.
 func (s *simulation) layout() compaction.Layout {
-	switch {
-	case s.seen == nil:
-		l := compaction.Layout{Table: simulated, RowSetBytes: int64(s.rowset)}.Replace(nil, s.infos(s.sets))
-		s.seen = &l
-	case len(s.added)+len(s.changed) > 0:
-		var old []uint64
-		for _, set := range s.changed {
-			old = append(old, set.id)
-			set.listed = false
+	if changed := s.taken(&s.unseen); len(changed) > 0 {
+		for _, set := range changed {
+			set.unseen = false
 		}
-		new := slices.Concat(s.added, s.changed)
-		slices.SortFunc(new, byKeys)
-		l := s.seen.Replace(old, s.infos(new))
-		s.seen, s.added, s.changed = &l, s.added[:0], s.changed[:0]
+		s.seen.Replace(s.positions(changed), s.infos(changed))
 	}
-	return *s.seen
+	s.seen.RowSetBytes = int64(s.rowset)
+	return s.seen
 }
 
-// change is called after a change of a rowset.
-func (s *simulation) change(set *simSet) {
+// taken empties a list of rowsets to be looked at, and returns those that are not gone, in order.
+func (s *simulation) taken(list *[]*simSet) []*simSet {
+	sets := slices.DeleteFunc(*list, func(set *simSet) bool { return set.gone })
+	slices.SortFunc(sets, byKeys)
+	s.looked += int64(len(sets))
+	*list = nil
+	return sets
+}
+
+// touch notes that a rowset has changed.
+func (s *simulation) touch(set *simSet) {
 	set.seen = nil
-	if !set.listed {
-		set.listed = true
-		s.changed = append(s.changed, set)
+	if !set.unseen {
+		set.unseen, s.unseen = true, append(s.unseen, set)
+	}
+	if !set.maybeDue {
+		set.maybeDue, s.maybeDue = true, append(s.maybeDue, set)
 	}
 }
 
-// byKeys compares rowsets by first key, then by ID.
-func byKeys(a, b *simSet) int {
-	return cmp.Or(bytes.Compare(a.min, b.min), cmp.Compare(a.id, b.id))
+// positions returns the indexes of rowsets that are in order.
+func (s *simulation) positions(sets []*simSet) []int {
+	list := make([]int, len(sets))
+	for i, set := range sets {
+		list[i], _ = slices.BinarySearchFunc(s.sets, set, byKeys)
+	}
+	return list
 }
 
 func (s *simulation) close() error { return nil }
@@ -127,13 +143,16 @@ func (s *simulation) apply(o op) error {
 	if set == nil {
 		return fmt.Errorf("no rowset has the row %d", o.key)
 	}
+	if set.memUpdates+set.memDeletes == 0 {
+		s.unflushed = append(s.unflushed, set)
+	}
 	if o.kind == opUpdate {
 		set.memUpdates++
 	} else {
 		set.memDeletes++
 		set.live = max(0, set.live-1)
 		s.deleted = true
-		s.change(set)
+		s.touch(set)
 	}
 	return nil
 }
@@ -184,10 +203,7 @@ func (s *simulation) flushDeltas() {
 	m := &s.costs
 	var changed []*simSet
 	written := 0.0
-	for _, set := range s.sets {
-		if set.memUpdates+set.memDeletes == 0 {
-			continue
-		}
+	for _, set := range s.taken(&s.unflushed) {
 		file := m.DeltaFile + float64(set.memUpdates)*m.change(s.value) + float64(set.memDeletes)*m.Delete
 		set.redoBytes += file
 		written += file
@@ -195,7 +211,7 @@ func (s *simulation) flushDeltas() {
 		set.updates, set.changed = set.updates+set.memUpdates, s.ops
 		set.deletes = joinAges(set.deletes, []aged{{s.ops, float64(set.memDeletes)}})
 		set.memUpdates, set.memDeletes = 0, 0
-		s.change(set)
+		s.touch(set)
 		changed = append(changed, set)
 	}
 	if changed != nil {
@@ -203,43 +219,28 @@ func (s *simulation) flushDeltas() {
 	}
 }
 
-// replace removes rowsets, and adds others that are in order.
+// replace removes rowsets, and adds others. Both are in order.
 func (s *simulation) replace(old, new []*simSet) {
-	switch {
-	case s.seen == nil:
-	case len(old) == 0:
-		s.added = append(s.added, new...)
-	default:
-		ids := make([]uint64, len(old))
-		for i, set := range old {
-			ids[i] = set.id
-		}
-		l := s.layout().Replace(ids, s.infos(new))
-		s.seen = &l
+	s.layout() // none of the old ones is unseen afterwards
+	s.looked += int64(len(old) + len(new))
+	gone, at := s.positions(old), make([]int, len(new))
+	for i, set := range new {
+		at[i] = sort.Search(len(s.sets), func(k int) bool { return bytes.Compare(s.sets[k].min, set.min) > 0 })
 	}
+	s.seen.Replace(gone, s.infos(new))
+	s.sets = splice.Edit(s.sets, gone, new, at)
 	for _, set := range old {
-		if i, found := slices.BinarySearchFunc(s.sets, set, byKeys); found {
-			s.sets = slices.Delete(s.sets, i, i+1)
-		}
+		set.gone = true
 		delete(s.byID, set.id)
 	}
 	for _, set := range new {
-		i, _ := slices.BinarySearchFunc(s.sets, set, byKeys)
-		s.sets = slices.Insert(s.sets, i, set)
 		s.byID[set.id] = set
-	}
-	s.indexed = s.indexed && !s.deleted && len(old) == 0 && s.index.add(new)
-}
-
-// some returns the rowsets with some IDs, in order. IDs of no rowset are ignored.
-func (s *simulation) some(ids []uint64) (sets []*simSet) {
-	for _, id := range ids {
-		if set := s.byID[id]; set != nil {
-			sets = append(sets, set)
+		set.maybeDue, s.maybeDue = true, append(s.maybeDue, set)
+		if set.memUpdates+set.memDeletes > 0 {
+			s.unflushed = append(s.unflushed, set)
 		}
 	}
-	slices.SortFunc(sets, byKeys)
-	return sets
+	s.indexed = s.indexed && !s.deleted && len(old) == 0 && s.index.add(new)
 }
 
 // infos returns what policies see of rowsets.

@@ -156,3 +156,32 @@ func TestSimulationRefusesWrongChoices(t *testing.T) {
 		t.Error("updated a row that there is not")
 	}
 }
+
+// Flushes and merges look at the rowsets that they change, however many there are.
+func TestSimulationLooksAtWhatChanges(t *testing.T) {
+	spec := parsed(t, `{"seed":7,"flush_bytes":"12KB","rowset_bytes":"16KB","workloads":[{"name":"uniform","keys":100000,"operations":60000}],
+		"policies":[{"name":"none"},{"name":"tiered","budget":"256KB"}]}`)
+	for i := range spec.Policies {
+		policy, err := spec.Policies[i].policy()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Result{Policy: spec.Policies[i].Label}
+		w := &spec.Workloads[0]
+		x := &experiment{spec: spec, workload: w, source: operations{w}, policy: policy, budget: int64(spec.Policies[i].Budget), result: r}
+		if err := x.run(t.Context(), func(int64) {}); err != nil {
+			t.Fatal(err)
+		}
+		changed := int64(0)
+		for e, err := range compaction.ReadEvents(&r.events) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed += int64(len(e.Inputs) + len(e.Outputs))
+		}
+		sim := x.table.(*simulation)
+		if sim.looked > 4*changed || len(sim.sets) < 200 {
+			t.Errorf("%s: looked at rowsets %d times, of %d in the end, for %d changes of them", r.Policy, sim.looked, len(sim.sets), changed)
+		}
+	}
+}

@@ -1,30 +1,34 @@
 package lab
 
-import (
-	"github.com/oribi-db/oribi/compaction"
-)
+import "github.com/oribi-db/oribi/compaction"
 
 // columns is the number of columns of the table. Updates change one of them.
 const columns = 2
 
-// deltaInfos describes rowsets, nil = all, to the rules for delta compactions.
-func (s *simulation) deltaInfos(ids []uint64) []compaction.DeltaInfo {
-	sets := s.sets
-	if ids != nil {
-		sets = s.some(ids)
-	}
-	infos := make([]compaction.DeltaInfo, len(sets))
-	for i, set := range sets {
-		infos[i] = compaction.DeltaInfo{RowSet: set.id, BaseBytes: round(set.base), RedoBytes: round(set.redoBytes), Redos: set.redos, OfColumns: columns,
-			Gone: s.gone(set)}
-		if set.updates > 0 {
-			infos[i].Columns = 1
-		}
-		if s.stale(set) {
-			infos[i].StaleUndos, infos[i].StaleBytes = set.undoFiles, round(set.undoBytes(&s.costs))
+// dueDeltas describes the rowsets of which a delta compaction is due. A rowset of which none was due
+// is looked at again after it has changed, and by collectUndos, since time alone makes only history
+// stale.
+func (s *simulation) dueDeltas() (due []compaction.DeltaInfo) {
+	for _, set := range s.taken(&s.maybeDue) {
+		info := s.deltaInfo(set)
+		if set.maybeDue = isDue(info); set.maybeDue {
+			due, s.maybeDue = append(due, info), append(s.maybeDue, set)
 		}
 	}
-	return infos
+	return due
+}
+
+// deltaInfo describes a rowset to the rules for delta compactions.
+func (s *simulation) deltaInfo(set *simSet) compaction.DeltaInfo {
+	info := compaction.DeltaInfo{RowSet: set.id, BaseBytes: round(set.base), RedoBytes: round(set.redoBytes), Redos: set.redos, OfColumns: columns,
+		Gone: s.gone(set)}
+	if set.updates > 0 {
+		info.Columns = 1
+	}
+	if s.stale(set) {
+		info.StaleUndos, info.StaleBytes = set.undoFiles, round(set.undoBytes(&s.costs))
+	}
+	return info
 }
 
 // gone reports whether no readable snapshot sees any row of the rowset.
@@ -47,7 +51,7 @@ func (s *simulation) compact(c compaction.DeltaChoice) error {
 	if c.Kind == compaction.UndoGC {
 		return s.deltas(c.Kind, c.Why)
 	}
-	return s.compactSets(c.Kind, c.Why, s.some([]uint64{c.RowSet}))
+	return s.compactSets(c.Kind, c.Why, []*simSet{s.byID[c.RowSet]})
 }
 
 // compactSets compacts the delta files of some rowsets; undo GC is for all.
@@ -73,7 +77,7 @@ func (s *simulation) compactSets(kind compaction.Kind, why string, sets []*simSe
 		default:
 			continue
 		}
-		s.change(set)
+		s.touch(set)
 		changed = append(changed, set)
 	}
 	if changed != nil {
@@ -84,6 +88,9 @@ func (s *simulation) compactSets(kind compaction.Kind, why string, sets []*simSe
 
 // collectUndos drops undo files and rowsets that history no longer needs.
 func (s *simulation) collectUndos() {
+	if s.history == 0 {
+		return
+	}
 	var changed, gone []*simSet
 	for _, set := range s.sets {
 		switch {
@@ -91,12 +98,14 @@ func (s *simulation) collectUndos() {
 			gone = append(gone, set)
 		case s.stale(set):
 			set.undos, set.undoFiles = nil, 0
-			s.change(set)
+			s.touch(set)
 			changed = append(changed, set)
 		}
 	}
 	if gone != nil || changed != nil {
-		s.replace(gone, nil)
+		if gone != nil {
+			s.replace(gone, nil)
+		}
 		s.event(compaction.UndoGC, "", gone, changed, 0, 0)
 	}
 }

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"bytes"
+	"cmp"
 	"math"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -25,8 +27,15 @@ type simSet struct {
 
 	memUpdates, memDeletes int64 // in the delta mem store
 
-	seen   *compaction.RowSetInfo // what policies see; nil after a change
-	listed bool                   // in simulation.changed
+	seen *compaction.RowSetInfo // what policies see; nil after a change
+
+	unseen, maybeDue bool // it is in these lists of the simulation
+	gone             bool // it was replaced
+}
+
+// byKeys orders rowsets by first key, then by ID.
+func byKeys(a, b *simSet) int {
+	return cmp.Or(bytes.Compare(a.min, b.min), cmp.Compare(a.id, b.id))
 }
 
 // aged is an amount of something whose newest part was made after so many operations.

@@ -92,15 +92,15 @@ type layoutReplay struct {
 func (l *layoutReplay) steps() int64 { return l.merges }
 
 func (l *layoutReplay) prepare(s *simulation) {
-	var sets []*simSet
+	sets := make([]*simSet, 0, len(l.layout.RowSets))
 	for i := range l.layout.RowSets {
 		r := &l.layout.RowSets[i]
 		sets = append(sets, &simSet{id: r.ID, min: r.MinKey, max: r.MaxKey, base: float64(r.Bytes)})
 		s.rowset = max(s.rowset, float64(r.Bytes))
 	}
-	s.replace(nil, sets)
 	s.costs = costs{}
-	s.id = uint64(len(l.layout.RowSets))
+	s.id = uint64(len(sets))
+	s.replace(nil, sets)
 }
 
 func (l *layoutReplay) run(ctx context.Context, x *experiment, done func(int64)) error {
