@@ -517,3 +517,95 @@ func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, m
 		t.Fatalf("[%d, %d), v >= %d, limit %d, descending %v: %v, want %v", from, to, least, limit, desc, got, want)
 	}
 }
+
+// A transaction goes on while the schema of a table that it reads and writes changes, which is no
+// conflict: its writes follow the IDs of their columns. If a table that it has written to is dropped,
+// nothing is committed.
+func TestTransactionAcrossSchemaChanges(t *testing.T) {
+	ctx := context.Background()
+	alter := func(changes ...oribi.Change) func(*oribi.Store, *oribi.Table) error {
+		return func(_ *oribi.Store, t *oribi.Table) error { return t.Alter(ctx, changes...) }
+	}
+	w := schema.Column{Name: "w", Type: schema.Int64, Default: binary.LittleEndian.AppendUint64(nil, 7)}
+	another := schema.Column{Name: "v", Type: schema.Int64, Nullable: true}
+	for _, c := range []struct {
+		name   string
+		change func(*oribi.Store, *oribi.Table) error
+		want   []oribi.Row // rows 1 to 3: one read, one updated, one inserted
+		err    error       // of the commit
+	}{
+		{"a column is added", alter(oribi.AddColumn(w)), []oribi.Row{{"k": int64(1), "v": int64(10), "w": int64(7)}, {"k": int64(2), "v": int64(21), "w": int64(7)}, {"k": int64(3), "v": int64(30), "w": int64(7)}}, nil},
+		{"a column is dropped", alter(oribi.DropColumn("v")), []oribi.Row{{"k": int64(1)}, {"k": int64(2)}, {"k": int64(3)}}, nil},
+		{"another column gets the name", alter(oribi.DropColumn("v"), oribi.AddColumn(another)), []oribi.Row{{"k": int64(1), "v": nil}, {"k": int64(2), "v": nil}, {"k": int64(3), "v": nil}}, nil},
+		{"a column is renamed", alter(oribi.RenameColumn("v", "w")), []oribi.Row{{"k": int64(1), "w": int64(10)}, {"k": int64(2), "w": int64(21)}, {"k": int64(3), "w": int64(30)}}, nil},
+		{"the table is renamed", func(_ *oribi.Store, t *oribi.Table) error { return t.Rename(ctx, "renamed") },
+			[]oribi.Row{{"k": int64(1), "v": int64(10)}, {"k": int64(2), "v": int64(21)}, {"k": int64(3), "v": int64(30)}}, nil},
+		{"the table is dropped", func(s *oribi.Store, t *oribi.Table) error { return s.DropTable(t.Name()) }, nil, oribi.ErrNoTable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store, table := txStore(t)
+			other := numbersTable(t, store, "other")
+			put(t, store, table, map[int64]int64{1: 10, 2: 20})
+			tx := begin(t, store)
+			rows, err := numbersOf(tx.Scan(table).Rows())
+			if err != nil || len(rows) != 2 {
+				t.Fatal(rows, err)
+			}
+			for _, err := range []error{tx.Update(table, number(2, 21)), tx.Insert(table, number(3, 30)), tx.Insert(other, number(9, 9))} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.change(store, table); err != nil {
+				t.Fatal(err)
+			}
+			if c.want != nil {
+				row, err := tx.Get(table, 3)
+				if err != nil || !maps.Equal(row, c.want[2]) {
+					t.Errorf("row 3 in the transaction: %v, %v, want %v", row, err, c.want[2])
+				}
+			}
+			if _, err := tx.Commit(); !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+				t.Fatalf("commit: %v, want %v", err, c.err)
+			}
+			var got []oribi.Row
+			for row, err := range table.Scan(ctx).Rows() {
+				if err != nil && !errors.Is(err, oribi.ErrNoTable) {
+					t.Fatal(err)
+				}
+				if err == nil {
+					got = append(got, row)
+				}
+			}
+			if !slices.EqualFunc(got, c.want, maps.Equal) {
+				t.Errorf("rows %v, want %v", got, c.want)
+			}
+			if n, err := other.Count(ctx); err != nil || (n == 1) != (c.err == nil) {
+				t.Errorf("%d rows in the other table, %v", n, err)
+			}
+		})
+	}
+	for _, changed := range []bool{false, true} { // before the drop
+		t.Run(fmt.Sprintf("a table that was read is dropped, changed=%t", changed), func(t *testing.T) {
+			store, table := txStore(t)
+			other := numbersTable(t, store, "other")
+			put(t, store, table, map[int64]int64{1: 10})
+			tx := begin(t, store)
+			if _, err := tx.Get(table, 1); err != nil {
+				t.Fatal(err)
+			}
+			if changed {
+				put(t, store, table, map[int64]int64{1: 11})
+			}
+			if err := errors.Join(tx.Insert(other, number(9, 9)), store.DropTable(table.Name())); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Get(table, 1); !errors.Is(err, oribi.ErrNoTable) {
+				t.Errorf("a read of the dropped table: %v", err)
+			}
+			if _, err := tx.Commit(); errors.Is(err, oribi.ErrConflict) != changed || (err == nil) == changed {
+				t.Errorf("commit: %v", err)
+			}
+		})
+	}
+}

@@ -203,7 +203,8 @@ const slack = time.Millisecond
 // transaction has read, or that one of its scans would return now or then, was changed, or if one
 // that it has seen has expired. It may if any row was written in a range that it has scanned, also
 // if the row was changed back, or if one has expired there without having been seen; or if it has read
-// a table whose rule of expiry changed since it began, which deletes rows that had expired.
+// a table whose rule of expiry changed since it began, which deletes rows that had expired. That a
+// table was dropped is no conflict, but what changed in it before may be one.
 func (x *Tx) Conflict() (must, may bool) {
 	if len(x.Ops) == 0 {
 		return false, false
@@ -218,13 +219,11 @@ func (x *Tx) Conflict() (must, may bool) {
 		}
 	}
 	for t, in := range x.tables {
-		if x.m.Tables[t.Name] != t {
-			continue // it was dropped
-		}
+		dropped := x.m.Tables[t.Name] != t
 		now := t.time(mvcc.Max)
 		later := mvcc.FromTime(now.Time().Add(slack))
 		for _, v := range in.seen {
-			must = must || !in.altered && t.aliveSince(v, now) == nil
+			must = must || !dropped && !in.altered && t.aliveSince(v, now) == nil
 			may = may || t.aliveSince(v, later) == nil
 		}
 		for _, r := range t.Order {
@@ -236,8 +235,8 @@ func (x *Tx) Conflict() (must, may bool) {
 			if !wide {
 				continue
 			}
-			must = must || read && changed[r] && !bytes.Equal(AppendCells(nil, before), AppendCells(nil, after))
-			may = may || changed[r] || in.altered || before != nil && t.aliveSince(r.stored(x.at), later) == nil
+			must = must || !dropped && read && changed[r] && !bytes.Equal(AppendCells(nil, before), AppendCells(nil, after))
+			may = may || changed[r] || in.altered && !dropped || before != nil && t.aliveSince(r.stored(x.at), later) == nil
 		}
 	}
 	return must, must || may
