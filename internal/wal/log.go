@@ -47,6 +47,8 @@ type Log struct {
 
 	// Only who has the turn touches these.
 	took     time.Duration // by the last sync
+	few      int64         // syncs that still wait for gatherFew at most
+	fewNext  int64         // what few becomes when less than half come the next time
 	closeErr error
 
 	mu      sync.Mutex
@@ -61,7 +63,7 @@ type Log struct {
 
 // newLog returns a log that continues where t ends, in file f.
 func newLog(t *Tail, f vfs.File) *Log {
-	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed, full: make(chan bool, 1)}
+	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed, full: make(chan bool, 1), fewNext: fewFirst}
 	size := t.at.off
 	if t.foot != nil {
 		l.isSealed = true

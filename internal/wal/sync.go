@@ -136,7 +136,10 @@ func (l *Log) turn(upTo lsn.LSN) bool {
 // the one with the turn last: a scheduler runs the goroutine that was woken last first.
 func (l *Log) pass() {
 	l.mu.Lock()
-	l.gathers, l.expect = false, min(int64(len(l.waiting)), gatherMost)
+	l.gathers, l.expect = false, int64(len(l.waiting))
+	if l.few > 0 {
+		l.few, l.expect = l.few-1, min(l.expect, gatherFew)
+	}
 	durable, ended := l.Durable(), l.usable() != nil
 	var next *waiter
 	served := make([]*waiter, 0, len(l.waiting))
@@ -164,13 +167,21 @@ func (l *Log) pass() {
 	}
 }
 
-// A leader waits for others before it syncs, at most the gatherShare-th part of what a sync takes,
-// and for at most gatherMost of them. With more writers than that, one half prepares records while
-// the records of the other are synced, which is no slower than to sync all of them together
-// afterwards.
+// A leader waits for others before it syncs, at most the gatherShare-th part of what a sync takes. For
+// more than gatherFew of them it waits at most as long as a sync takes: if half of them come for this
+// sync and half for the next one, each half waits for the sync of the other. If less than half of
+// them come in that time, later leaders wait for gatherFew of them: the writers do something else
+// between their records, or the processors are slower than the disk.
 const (
 	gatherShare = 4
-	gatherMost  = 24
+	gatherFew   = 24
+)
+
+// After that has happened, fewFirst syncs wait for gatherFew; then one tries again, and each further
+// failure doubles the number.
+const (
+	fewFirst = 8
+	fewMost  = 256
 )
 
 // gather waits briefly for the callers that waited during the last sync: most return at once with
@@ -196,11 +207,25 @@ func (l *Log) gather() {
 	if !short {
 		return
 	}
-	late := time.NewTimer(l.took / gatherShare)
+	wait := l.took / gatherShare
+	if l.expect > gatherFew {
+		wait = l.took
+	}
+	late := time.NewTimer(wait)
 	defer late.Stop()
 	select {
 	case <-l.full:
 	case <-late.C:
+		l.mu.Lock()
+		came := int64(len(l.waiting))
+		l.mu.Unlock()
+		if l.expect > gatherFew && came < l.expect/2 {
+			l.few, l.fewNext = l.fewNext, min(2*l.fewNext, fewMost)
+			return
+		}
+	}
+	if l.expect > gatherFew {
+		l.fewNext = fewFirst
 	}
 }
 
