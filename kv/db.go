@@ -95,6 +95,9 @@ func isBucket(t *oribi.Table) bool {
 // ErrClosed.
 func (db *DB) Bucket(name string) (*Bucket, error) {
 	t, err := db.store.Table(name)
+	if errors.Is(err, ErrBucketNotFound) {
+		return nil, db.noBucket(name, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +117,9 @@ func (db *DB) CreateBucket(name string, opts ...oribi.TableOption) (*Bucket, err
 		return nil, fmt.Errorf("kv: create bucket %q: %w", name, err)
 	}
 	t, err := db.store.CreateTable(name, columns, opts...)
+	if errors.Is(err, ErrBucketExists) {
+		return nil, &bucketError{fmt.Sprintf("kv: create bucket %q: exists already", name), err}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -34,12 +34,15 @@
 //	b.ForEach                         –                         Scan
 //	c.Seek, then c.Next               it.Seek, then it.Next     Scan with oribi.From, To, Prefix
 //	c.Last, then c.Prev               IteratorOptions.Reverse   Scan with oribi.Desc
+//	c.Delete                          txn.Delete                TxBucket.Delete, also during a Scan
+//	b.NextSequence                    GetSequence               the last key, read in the transaction: see the example Queue
 //	–                                 PrefetchValues = false    Keys
 //	–                                 db.NewWriteBatch          DB.NewBatch
 //	–                                 db.NewStreamWriter        Bucket.Load
 //	–                                 Entry.WithTTL             PutTTL
 //	–                                 AllVersions               Bucket.History
-//	–                                 NewTransactionAt(ts)      DB.ViewAt; oribi.AsOf for a single read
+//	–                                 NewTransactionAt(ts)      DB.ViewAt; oribi.AsOf for a single read.
+//	                                                            Both take mvcc.FromTime of a time
 //	NoSync                            SyncWrites = false        oribi.NoSync, for each commit
 //
 // These differ:

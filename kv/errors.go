@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/oribi-db/oribi"
@@ -21,6 +22,38 @@ var (
 	// ErrTxNotWritable is returned by writes in a transaction that only reads.
 	ErrTxNotWritable = errors.New("the transaction is read-only")
 )
+
+// bucketError is an error about the name of a bucket. Its text says bucket where that of the cause
+// says table.
+type bucketError struct {
+	text  string
+	cause error
+}
+
+func (e *bucketError) Error() string { return e.text }
+
+func (e *bucketError) Unwrap() error { return e.cause }
+
+// noBucket returns the error for a name that no table has.
+func (db *DB) noBucket(name string, cause error) error {
+	e := &bucketError{fmt.Sprintf("kv: bucket %q: no such bucket", name), cause}
+	for i, b := range db.Buckets() {
+		switch {
+		case i == 0:
+			e.text += "; there is "
+		case i == mostNamed:
+			e.text += ", …"
+			return e
+		default:
+			e.text += ", "
+		}
+		e.text += strconv.Quote(b.Name())
+	}
+	return e
+}
+
+// mostNamed is the number of buckets that an error names.
+const mostNamed = 5
 
 // notBucket returns the error for a table of another form.
 func notBucket(t *oribi.Table) error {

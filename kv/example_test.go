@@ -2,6 +2,7 @@ package kv_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log"
@@ -168,6 +169,57 @@ func ExampleBucket_Load() {
 	// Output:
 	// 10000 <nil>
 	// 144 <nil>
+}
+
+// A queue has keys that ascend. A job gets the key after the last one, and the first one is taken, each
+// in a transaction: two workers never take the same job, and no job is lost.
+func Example_queue() {
+	ctx := context.Background()
+	db, err := kv.Open("/queue", &oribi.Options{FS: vfs.NewMem()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.CreateBucketIfNotExists("jobs"); err != nil {
+		log.Fatal(err)
+	}
+	push := func(job string) error {
+		return db.Update(ctx, func(tx *kv.Tx) error {
+			jobs := tx.Bucket("jobs")
+			var last uint64
+			for key, err := range jobs.Keys(oribi.Desc(), oribi.Limit(1)) {
+				if err != nil {
+					return err
+				}
+				last = binary.BigEndian.Uint64(key) // big-endian numbers sort as bytes
+			}
+			return jobs.Put(binary.BigEndian.AppendUint64(nil, last+1), []byte(job))
+		})
+	}
+	pop := func() (job string, err error) {
+		err = db.Update(ctx, func(tx *kv.Tx) error {
+			jobs := tx.Bucket("jobs")
+			for p, err := range jobs.Scan(oribi.Limit(1)) {
+				if err != nil {
+					return err
+				}
+				job = string(p.Value)
+				return jobs.Delete(p.Key)
+			}
+			return kv.ErrNotFound // the queue is empty
+		})
+		return job, err
+	}
+	fmt.Println(push("resize a.png"), push("send mail"))
+	for range 3 {
+		job, err := pop()
+		fmt.Printf("%q %t\n", job, errors.Is(err, kv.ErrNotFound))
+	}
+	// Output:
+	// <nil> <nil>
+	// "resize a.png" false
+	// "send mail" false
+	// "" true
 }
 
 // In opens buckets next to tables. A transaction may change both.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -169,6 +170,7 @@ func TestBuckets(t *testing.T) {
 	wantError(t, "no bucket", err, kv.ErrBucketNotFound)
 	_, err = db.CreateBucket("b")
 	wantError(t, "a second bucket", err, kv.ErrBucketExists)
+	equal(t, "its text", err.Error(), `kv: create bucket "b": exists already`)
 	if _, err := db.CreateBucket(""); !errors.Is(err, oribi.ErrSchema) || !strings.HasPrefix(err.Error(), `kv: create bucket "": a name is empty`) {
 		t.Errorf("a bucket without a name: %v", err)
 	}
@@ -533,5 +535,23 @@ func TestEndedTransactions(t *testing.T) {
 		_, err = tx.Commit()
 		wantError(t, "Commit", err, kv.ErrTxEnded)
 		tx.Rollback()
+	}
+}
+
+// The error for a bucket that does not exist speaks of buckets, and names some that do.
+func TestTextOfMissingBucket(t *testing.T) {
+	db := openMem(t, oribi.Options{})
+	for n, there := range []string{``, `; there is "0"`, `; there is "0", "1"`, 5: `; there is "0", "1", "2", "3", "4"`, 7: `; there is "0", "1", "2", "3", "4", …`} {
+		if n > 0 {
+			if _, err := db.CreateBucket(strconv.Itoa(n - 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if there == "" && n > 0 {
+			continue
+		}
+		_, err := db.Bucket("none")
+		wantError(t, "a missing bucket", err, kv.ErrBucketNotFound)
+		equal(t, "its text", err.Error(), `kv: bucket "none": no such bucket`+there)
 	}
 }
