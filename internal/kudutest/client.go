@@ -82,7 +82,7 @@ func (c *Cluster) Call(request Request) Reply {
 	c.t.Helper()
 	r, err := c.client.call(request)
 	if err != nil {
-		c.t.Fatalf("%v: %v", request, err)
+		c.t.Fatalf("%v: request %v", err, request)
 	}
 	return r
 }

@@ -42,8 +42,7 @@ type InstallOptions struct {
 // that they copy this one.
 //
 // Errors: ErrLocked if the server is running; ErrNotStore; ErrNotFound if there is no such tablet;
-// ErrUnsupported for array columns, and for ranges with hashes of their own; ErrCorrupt; those of
-// oribi.Table.Flush and of the file system. Source: tablet spec §11, blockmanager spec §4.
+// ErrUnsupported for array columns; ErrCorrupt; those of oribi.Table.Flush and of the file system. Source: tablet spec §11, blockmanager spec §4.
 func Install(ctx context.Context, table *oribi.Table, dir, tablet string, o InstallOptions) (r Result, err error) {
 	if o.FS == nil {
 		o.FS = vfs.OS

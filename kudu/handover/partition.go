@@ -8,6 +8,8 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/kuduwal"
+	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -36,26 +38,37 @@ type hashLevel struct {
 
 // keyColumns are some columns of the primary key.
 type keyColumns struct {
-	columns []int
+	columns []int // of the schema
+	types   []schema.Type
 	encoder *keyenc.Encoder
 	cells   [][]byte // memory
 }
+
+// bucketBytes is the size of the number of a bucket in a partition key.
+const bucketBytes = 4 // file format: never change
 
 // murmur2 is Kudu's number of the only hash function that its servers use; 0 means the same.
 const murmur2 = 1 // file format: never change
 
 // newPartition returns the partition of a tablet of a table with the schema s. Errors: ErrCorrupt;
-// ErrUnsupported for ranges with hashes of their own.
+// ErrUnsupported.
 func newPartition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) (*partition, error) {
 	p := &partition{keys: keyenc.NewEncoder(s), buckets: m.Partition.HashBuckets, start: m.Partition.PartitionKeyStart, end: m.Partition.PartitionKeyEnd}
 	by := m.PartitionSchema
-	if len(by.GetCustomHashSchemaRanges()) > 0 {
-		return nil, fault.Unsupportedf("the table has ranges with hashes of their own")
+	if columns := by.GetRangeSchema().GetColumns(); len(columns) > 0 {
+		var err error
+		if p.ranges, err = newKeyColumns(columns, m.Schema, s); err != nil {
+			return nil, err
+		}
 	}
-	if len(by.GetHashSchema()) != len(p.buckets) {
-		return nil, fault.Corruptf("the tablet has %d buckets, the table %d levels of them", len(p.buckets), len(by.GetHashSchema()))
+	hashes, err := p.hashesOf(by, m.Schema)
+	if err != nil {
+		return nil, err
 	}
-	for i, h := range by.GetHashSchema() {
+	if len(hashes) != len(p.buckets) {
+		return nil, fault.Corruptf("the tablet has %d buckets, its range %d levels of them", len(p.buckets), len(hashes))
+	}
+	for i, h := range hashes {
 		if a := h.GetHashAlgorithm(); a != 0 && a != murmur2 {
 			return nil, fault.Unsupportedf("hash function %d", a)
 		}
@@ -68,13 +81,58 @@ func newPartition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) (*partition, e
 		}
 		p.levels = append(p.levels, hashLevel{*columns, uint64(h.GetNumBuckets()), uint64(h.GetSeed())})
 	}
-	if columns := by.GetRangeSchema().GetColumns(); len(columns) > 0 {
-		var err error
-		if p.ranges, err = newKeyColumns(columns, m.Schema, s); err != nil {
+	return p, nil
+}
+
+// hashesOf returns the hashes of the tablet's range: those of the custom range that begins where it
+// does, else those of the table.
+func (p *partition) hashesOf(by *kudupb.PartitionSchemaPB, of *kudupb.SchemaPB) ([]*kudupb.PartitionSchemaPB_HashBucketSchemaPB, error) {
+	if len(by.GetCustomHashSchemaRanges()) == 0 {
+		return by.GetHashSchema(), nil
+	}
+	s, err := meta.SchemaFromMessage(of)
+	if err != nil {
+		return nil, err
+	}
+	if p.ranges == nil {
+		return nil, fault.Corruptf("ranges with hashes of their own, of a table without ranges")
+	}
+	start := p.start[min(len(p.start), bucketBytes*len(p.buckets)):]
+	for _, r := range by.GetCustomHashSchemaRanges() {
+		lower, upper, err := kuduwal.RangeBounds(r.RangeBounds, s)
+		if err != nil {
 			return nil, err
 		}
+		from, to := p.ranges.bound(lower), p.ranges.bound(upper)
+		switch {
+		case bytes.Equal(start, from):
+			return r.HashSchema, nil
+		case bytes.Compare(start, from) > 0 && (len(to) == 0 || bytes.Compare(start, to) < 0):
+			return nil, fault.Corruptf("the tablet begins within a range that has hashes of its own")
+		}
 	}
-	return p, nil
+	return by.GetHashSchema(), nil
+}
+
+// bound returns the encoded bound of a range, of which some columns are set: those that are not have
+// their least values. It is empty, for no bound, if none is.
+func (k *keyColumns) bound(cells [][]byte) (key []byte) {
+	set := false
+	for i, c := range k.columns {
+		switch {
+		case cells != nil && cells[c] != nil:
+			set = true
+			key = k.encoder.AppendCell(key, i, cells[c])
+		case k.types[i].Variable():
+			key = k.encoder.AppendCell(key, i, []byte{})
+		default:
+			key = append(key, make([]byte, k.types[i].Width())...)
+		}
+	}
+	if !set {
+		return nil
+	}
+	return key
 }
 
 // newKeyColumns finds columns that the tablet's schema of identifies in s, where they have other IDs.
@@ -92,7 +150,7 @@ func newKeyColumns(ids []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, of *kudup
 		if i < 0 || i >= s.Keys {
 			return nil, fault.Corruptf("the partition has a column that is not in the key")
 		}
-		k.columns = append(k.columns, i)
+		k.columns, k.types = append(k.columns, i), append(k.types, s.Columns[i].Type)
 		c := s.Columns[i]
 		c.AutoIncrement = false // it need not be the last one here
 		columns = append(columns, c)

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
@@ -33,7 +34,12 @@ func TestServersServeInstalledTables(t *testing.T) {
 	key := s.Columns[0].Name
 	partitions := map[string]kudutest.Request{
 		"whole":  {},
-		"hashed": {"hash": []kudutest.Request{{"cols": []string{key}, "buckets": 3, "seed": 5}}},
+		"hashed": {"hash": hashed(key, 3, 5)},
+	}
+	if values := firstCells(t, table); len(values) > 3 {
+		from, to := kudutest.Request{key: values[len(values)/3]}, kudutest.Request{key: values[len(values)*2/3]}
+		partitions["ranges"] = kudutest.Request{"hash": hashed(key, 2, 1), "range_cols": []string{key}, "ranges": []kudutest.Request{{"lo": from, "hi": to}},
+			"custom": []kudutest.Request{{"hi": from, "hash": hashed(key, 3, 7)}, {"lo": to, "hash": hashed(key, 4, 9)}}}
 	}
 	tablets := map[string][]string{}
 	for name, by := range partitions {
@@ -92,6 +98,26 @@ func TestServersServeExports(t *testing.T) {
 	if t.Failed() {
 		t.Fatalf("-seed=%d", seed)
 	}
+}
+
+// hashed divides rows by a hash of a column.
+func hashed(column string, buckets, seed int) []kudutest.Request {
+	return []kudutest.Request{{"cols": []string{column}, "buckets": buckets, "seed": seed}}
+}
+
+// firstCells returns the values of the first key column, ascending.
+func firstCells(t *testing.T, table *oribi.Table) (values []json.RawMessage) {
+	t.Helper()
+	for _, line := range rowsAt(t, table) {
+		var row []json.RawMessage
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if len(values) == 0 || !bytes.Equal(values[len(values)-1], row[0]) {
+			values = append(values, row[0])
+		}
+	}
+	return values
 }
 
 // createWithOtherIDs makes a table with the columns of a schema. Those that are not in the key have IDs that no new table has,
