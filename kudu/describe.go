@@ -22,7 +22,8 @@ type Sizes struct {
 	LogBytes int64 // of the files of the log
 }
 
-// Sizes returns the sizes of a tablet. It reads the log, and the rows of a tablet without counts. Errors: as Open of the tablet.
+// Sizes returns the sizes of a tablet. It reads the log, and the rows of a tablet without counts.
+// Errors: as Open of the tablet.
 func (d *Directory) Sizes(ctx context.Context, t *Tablet) (s Sizes, err error) {
 	if t.Err != nil {
 		return s, fmt.Errorf("kudu: %w", t.Err)
@@ -78,8 +79,8 @@ type TabletDetail struct {
 	Orphaned        []uint64       `json:"orphaned_blocks"`
 }
 
-// OperationID is the place of an operation in the logs of a tablet's replicas. Of two logs, the one whose
-// last operation has the greater term, or index in the same term, is the longer one.
+// OperationID is the place of an operation in the logs of a tablet's replicas. Of two logs, the one
+// whose last operation has the greater term, or index in the same term, is the longer one.
 type OperationID struct {
 	Term  int64 `json:"term"`
 	Index int64 `json:"index"`
@@ -118,8 +119,8 @@ type BlockDetail struct {
 	File  string `json:"file,omitempty"`
 }
 
-// Describe returns what is known of a table, with all its tablets in the directory, tombstones too, or
-// of one tablet. It reads no rows, and of each log the end. Errors: ErrNoTable; ErrCorrupt.
+// Describe returns what is known of a table, with all its tablets in the directory, tombstones too,
+// or of one tablet. It reads no rows, and of each log the end. Errors: ErrNoTable; ErrCorrupt.
 func (d *Directory) Describe(what string) (*Description, error) {
 	var found []*Tablet
 	for i := range d.tablets {

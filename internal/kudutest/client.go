@@ -91,13 +91,13 @@ func (c *Cluster) Call(request Request) Reply {
 func (c *Cluster) Await(table string) {
 	c.t.Helper()
 	c.until(func() error {
-		_, err := c.client.call(Request{"cmd": "scan", "table": table, "ts": 1, "timeout": 1500})
+		_, err := c.client.call(Request{"cmd": "scan", "table": table, "ts": now(), "timeout": 1500})
 		return err
 	})
 }
 
-// Create makes a table with the columns of a schema, and returns the IDs of its tablets, in order of
-// their partitions. by has "hash", "range_cols" and so on.
+// Create makes a table with the columns of a schema, and returns the IDs of its tablets, in order
+// of their partitions. by has "hash", "range_cols" and so on.
 func (c *Cluster) Create(table string, s *schema.Schema, by Request) (tablets []string) {
 	c.t.Helper()
 	var columns []Request
@@ -159,11 +159,13 @@ func (c *Cluster) Ask(to *Case, table string, times ...uint64) {
 	}
 }
 
+// now is the present as a timestamp.
+func now() uint64 { return uint64(time.Now().UnixMicro()) << 12 }
+
 // Rows returns the rows of a table, as of now.
 func (c *Cluster) Rows(table string) (rows [][]json.RawMessage) {
 	c.t.Helper()
-	now := uint64(time.Now().UnixMicro()) << 12
-	for _, line := range c.Call(Request{"cmd": "scan", "table": table, "ts": now, "inline": true}).Data {
+	for _, line := range c.Call(Request{"cmd": "scan", "table": table, "ts": now(), "inline": true}).Data {
 		var row []json.RawMessage
 		if err := json.Unmarshal(line, &row); err != nil {
 			c.t.Fatal(err)
@@ -173,9 +175,9 @@ func (c *Cluster) Rows(table string) (rows [][]json.RawMessage) {
 	return rows
 }
 
-// Write writes rows: each operation is a kind, such as "insert", and values by column, as the corpus
-// prints them. It returns the codes of rows that were not written, by position, and the time just after the
-// newest write.
+// Write writes rows: each operation is a kind, such as "insert", and values by column, as the
+// corpus prints them. It returns the codes of rows that were not written, by position, and the time
+// just after the newest write.
 func (c *Cluster) Write(table string, ops [][2]any) (failed map[int]string, ts uint64) {
 	c.t.Helper()
 	r := c.Call(Request{"cmd": "write", "table": table, "ops": ops})

@@ -41,8 +41,8 @@ type Server struct {
 // deadline is how long a test waits for a server before it fails.
 const deadline = 60 * time.Second
 
-// common are the flags of all servers and tools. They make a server start fast and keep all history,
-// and none asks for clocks or metadata outside of the machine.
+// common are the flags of all servers and tools. They make a server start fast and keep all
+// history, and none asks for clocks or metadata outside of the machine.
 var common = []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--time_source=system_unsync", "--rpc_authentication=disabled",
 	"--rpc_encryption=disabled", "--never_fsync=true", "--logtostderr", "--minloglevel=1", "--log_preallocate_segments=false",
 	"--log_container_preallocate_bytes=0", "--block_cache_capacity_mb=64", "--webserver_enabled=false", "--ipki_server_key_size=1024",
@@ -128,7 +128,8 @@ func (c *Cluster) StartMaster() {
 // MasterDir returns the only root of the master.
 func (c *Cluster) MasterDir() string { return filepath.Join(c.dir, "master") }
 
-// StartServer starts a tablet server. It does not collect history, and compacts and flushes nothing.
+// StartServer starts a tablet server. It does not collect history, and compacts and flushes
+// nothing.
 func (c *Cluster) StartServer(s *Server) {
 	c.t.Helper()
 	args := []string{"tserver", "run", "--fs_wal_dir=" + s.Dir, "--rpc_bind_addresses=" + s.Address, "--tserver_master_addrs=" + c.Master,
@@ -195,6 +196,20 @@ func (c *Cluster) errors() string {
 		fmt.Fprintf(&out, "%s:\n%s", filepath.Base(name), strings.Join(found[max(0, len(found)-8):], ""))
 	}
 	return out.String()
+}
+
+// Program returns the directory of a program kudu that has the flags which the cluster needs.
+func (c *Cluster) Program() (dir string) {
+	c.t.Helper()
+	dir = filepath.Join(c.dir, "bin")
+	err := os.Mkdir(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "kudu"), fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\" %s\n", c.kudu, strings.Join(common, " ")), 0o755)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return dir
 }
 
 // Tool runs a command of Kudu and returns its output.

@@ -20,9 +20,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A real tablet server serves tables of random histories, installed into one tablet and into several
-// by partition: its scans, diffs, and lookups are those of the store. Then rows are written through
-// the server; what is imported from it equals its answers, those about earlier times too.
+// A real tablet server serves tables of random histories, installed into one tablet and into
+// several by partition: its scans, diffs, and lookups are those of the store. Then rows are written
+// through the server; what is imported from it equals its answers, those about earlier times too.
 func TestServersServeInstalledTables(t *testing.T) {
 	c := kudutest.NewCluster(t, 1)
 	c.Start()
@@ -80,7 +80,8 @@ func TestServersServeInstalledTables(t *testing.T) {
 	}
 }
 
-// A real tablet server serves the directory of an export, after Kudu's tool has made a master from it.
+// A real tablet server serves the directory of an export, after Kudu's tool has made a master from
+// it.
 func TestServersServeExports(t *testing.T) {
 	c := kudutest.NewCluster(t, 1)
 	seed := seedtest.Seed(t)
@@ -120,8 +121,8 @@ func firstCells(t *testing.T, table *oribi.Table) (values []json.RawMessage) {
 	return values
 }
 
-// createWithOtherIDs makes a table with the columns of a schema. Those that are not in the key have IDs that no new table has,
-// since another column was there before them.
+// createWithOtherIDs makes a table with the columns of a schema. Those that are not in the key have
+// IDs that no new table has, since another column was there before them.
 func createWithOtherIDs(c *kudutest.Cluster, table string, s *schema.Schema, by kudutest.Request) (tablets []string) {
 	const dropped = "dropped before"
 	wider := *s
@@ -131,8 +132,8 @@ func createWithOtherIDs(c *kudutest.Cluster, table string, s *schema.Schema, by 
 	return tablets
 }
 
-// serves starts the servers and compares their answers for tables with reads of the store. One server,
-// before, has all their rows.
+// serves starts the servers and compares their answers for tables with reads of the store. One
+// server, before, has all their rows.
 func serves(t *testing.T, c *kudutest.Cluster, server *kudutest.Server, table *oribi.Table, times []uint64, names ...string) {
 	t.Helper()
 	stopped := &importer{t: t, d: openServer(t, server.Dir), from: map[string]*kudu.Table{}}
@@ -159,8 +160,8 @@ func serves(t *testing.T, c *kudutest.Cluster, server *kudutest.Server, table *o
 // keepAll are settings of a Kudu table that keeps its history: more seconds than since 1970.
 var keepAll = map[string]string{"kudu.table.history_max_age_sec": "2000000000"}
 
-// servableTable returns a table of the first random history, from a seed on, that has one with rows and all
-// history, and with types that Kudu's client knows. The seed becomes that of the history.
+// servableTable returns a table of the first random history, from a seed on, that has one with rows
+// and all history, and with types that Kudu's client knows. The seed becomes that of the history.
 func servableTable(t *testing.T, seed *uint64) (*history.Runner, *oribi.Table) {
 	t.Helper()
 	for ; ; *seed++ {
@@ -185,7 +186,8 @@ func unknownToClient(c schema.Column) bool {
 	return c.AutoIncrement // Kudu fills it
 }
 
-// someTimes returns times, ascending: just before or just after n random commits, and after the last one.
+// someTimes returns times, ascending: just before or just after n random commits, and after the
+// last one.
 func someTimes(r *rand.Rand, commits []model.Commit, n int) []uint64 {
 	last := uint64(commits[len(commits)-1].TS) + 1
 	times := map[uint64]bool{last: true}
@@ -209,9 +211,9 @@ func openServer(t *testing.T, dir string) *kudu.Directory {
 	return d
 }
 
-// writeThrough writes rows of a table through a server: it inserts all rows again, which fails for each of them, deletes
-// every third, gives others the cells of their neighbors, and inserts most of the deleted rows again.
-// It returns the times after the writes.
+// writeThrough writes rows of a table through a server: it inserts all rows again, which fails for
+// each of them, deletes every third, gives others the cells of their neighbors, and inserts most of
+// the deleted rows again. It returns the times after the writes.
 func writeThrough(t *testing.T, c *kudutest.Cluster, table string, s *schema.Schema) (times []uint64) {
 	t.Helper()
 	var rows []map[string]json.RawMessage
@@ -265,9 +267,9 @@ func writeThrough(t *testing.T, c *kudutest.Cluster, table string, s *schema.Sch
 	return times
 }
 
-// A table moves into a tablet with three replicas: it is installed into the one with the longest log,
-// the others are tombstoned, and the servers copy it to them. All replicas have the rows and the history, and
-// go on together.
+// A table moves into a tablet with three replicas: it is installed into the one with the longest
+// log, the others are tombstoned, and the servers copy it to them. All replicas have the rows and
+// the history, and go on together.
 func TestReplicasCopyInstalledTables(t *testing.T) {
 	c := kudutest.NewCluster(t, 3)
 	c.Start()

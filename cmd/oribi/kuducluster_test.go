@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/kudutest"
+)
+
+// The commands of docs/kudu.md move a table into a cluster: into four tablets, and into one with
+// three replicas.
+func TestPageMovesTablesIntoClusters(t *testing.T) {
+	_, section, _ := strings.Cut(page(t, filepath.Join(module, "docs", "kudu.md")), "\n## Into a cluster\n")
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindAllStringSubmatch(section, -1) {
+		blocks = append(blocks, m[1])
+	}
+	if len(blocks) != 5 {
+		t.Fatalf("%d blocks of commands, want 5", len(blocks))
+	}
+	create, install, check, compare, replicate := blocks[0], blocks[1], blocks[2], blocks[3], blocks[4]
+	single := strings.NewReplacer(`[{"columns": ["host"], "num_buckets": 4}]`, "[]", `"num_replicas": 1`, `"num_replicas": 3`).Replace(create)
+	t.Run("tablets", func(t *testing.T) {
+		m := newMove(t, 1)
+		m.run(create)
+		m.stop()
+		t.Setenv("FS", m.Servers[0].Dir)
+		m.run(install)
+		m.start(check)
+	})
+	t.Run("replicas", func(t *testing.T) {
+		m := newMove(t, 3)
+		m.run(single)
+		t.Setenv("TABLET", m.Tablets("metrics")[0])
+		m.stop()
+		names := []string{"FS1", "FS2", "FS3"}
+		for i, server := range m.Servers {
+			t.Setenv(names[i], server.Dir)
+		}
+		// Terms and indexes have one digit: the lines sort like the logs.
+		lines := strings.Split(strings.TrimSpace(m.run(compare)), "\n")
+		longest, _, _ := strings.Cut(slices.MaxFunc(lines, func(a, b string) int {
+			_, a, _ = strings.Cut(a, " ")
+			_, b, _ = strings.Cut(b, " ")
+			return strings.Compare(a, b)
+		}), " ")
+		i := slices.IndexFunc(m.Servers, func(s *kudutest.Server) bool { return s.Dir == longest })
+		if i < 0 {
+			t.Fatalf("the longest log is in %q: %q", longest, lines)
+		}
+		t.Setenv(names[i], m.Servers[0].Dir)
+		t.Setenv(names[0], longest)
+		m.run(replicate)
+		m.start(check)
+	})
+}
+
+// move is a cluster that gets the table of a store.
+type move struct {
+	*kudutest.Cluster
+	t *testing.T
+}
+
+func newMove(t *testing.T, servers int) move {
+	t.Helper()
+	m := move{kudutest.NewCluster(t, servers), t}
+	store := filepath.Join(t.TempDir(), "S")
+	for name, value := range map[string]string{"S": store, "MASTER": m.Master, "PATH": m.Program() + string(os.PathListSeparator) + os.Getenv("PATH")} {
+		t.Setenv(name, value)
+	}
+	m.run(`oribi store init "$S"
+echo '{"columns":[{"name":"host","type":"string","key":true},{"name":"cpu","type":"double","nullable":true}]}' | oribi table create "$S" metrics --schema -
+echo '{"ops":[{"op":"insert","table":"metrics","row":{"host":"a","cpu":0.5}},{"op":"insert","table":"metrics","row":{"host":"b"}}]}' | oribi apply "$S" -`)
+	m.Start()
+	return m
+}
+
+// run runs the commands of a block and returns what they print.
+func (m move) run(block string) string {
+	m.t.Helper()
+	var out, errs bytes.Buffer
+	if code := runSh(m.t, "set -e\n"+block, nil, &out, &errs); code != 0 {
+		m.t.Fatalf("%s\nexit code %d: %s%s", block, code, out.String(), errs.String())
+	}
+	return out.String()
+}
+
+func (m move) stop() {
+	for _, s := range m.Servers {
+		m.Stop(s)
+	}
+}
+
+// start starts the servers and runs a check when they are ready.
+func (m move) start(check string) {
+	m.t.Helper()
+	for _, s := range m.Servers {
+		m.StartServer(s)
+	}
+	m.Wait("cluster", "ksck", m.Master)
+	m.Await("metrics")
+	m.run(check)
+	var rows []string
+	for _, row := range m.Rows("metrics") {
+		rows = append(rows, string(bytes.Join([][]byte{row[0], row[1]}, []byte(" "))))
+	}
+	if want := []string{`"a" 0.5`, `"b" null`}; !slices.Equal(rows, want) {
+		m.t.Errorf("the cluster has %q, want %q", rows, want)
+	}
+}
