@@ -190,16 +190,5 @@ func (in *installation) add(out *outgoing, f rowset.Files) error {
 	if !in.options.PartitionOnly || in.partition.isAll() {
 		return out.add(f)
 	}
-	return in.opened(f, func(d *rowset.DiskRowSet) error {
-		parts, err := in.partition.rewrite(in.ctx, d, in.schema)
-		if err != nil {
-			return err
-		}
-		for _, part := range parts {
-			if err := out.add(part); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return out.addPart(f, in.partition)
 }

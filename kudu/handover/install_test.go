@@ -356,3 +356,61 @@ func TestInstallSurvivesCrashes(t *testing.T) {
 		t.Errorf("states by rows: %v", seen)
 	}
 }
+
+// Compactions of single columns leave undo files that overlap in time. A server would merge them in a
+// wrong order, so a tablet gets files that do not.
+func TestHandedOverDeltasAreOrderedByTime(t *testing.T) {
+	s := openStore(t, vfs.NewMem())
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Int64}, {Name: "c", Type: schema.Int64}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := s.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var times []mvcc.Timestamp
+	for i := range int64(3) {
+		b := s.NewBatch()
+		b.Upsert(table, oribi.Row{"k": int64(7), "b": i, "c": -i})
+		ts, err := b.Commit(t.Context())
+		if err == nil {
+			err = table.Flush(t.Context())
+		}
+		if err == nil {
+			_, err = table.FlushDeltas(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, ts)
+	}
+	for _, column := range []string{"b", "c"} {
+		if _, err := table.CompactMajor(t.Context(), column); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fsys := vfs.NewMem()
+	result, err := Export(t.Context(), table, "/ts", ExportOptions{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := kudu.Open("/ts", kudu.Options{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified(t, d)
+	about, err := d.Describe(result.Tablet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set := about.Tablets[0].RowSets[0]; len(set.Undo) != 1 || len(set.Redo) != 0 {
+		t.Errorf("%d undo files and %d redo files, want one undo file", len(set.Undo), len(set.Redo))
+	}
+	from := openKudu(t, d, result.Tablet)
+	for _, ts := range times {
+		if want, got := tableRows(t, table, oribi.AsOf(ts)), kuduRows(t, from, ts); !slices.Equal(got, want) {
+			t.Errorf("at %d: %q, want %q", uint64(ts), got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package handover
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -36,8 +38,73 @@ type outgoing struct {
 	rows    int64
 }
 
-// add copies the files of a rowset.
+// add copies a rowset. One whose delta files overlap in time is written again: a server that merges
+// it later would write the changes of a row file by file, not by time, and so lose history.
+//
+//	undo file 1: row 7: @46 b, @44 b    a major compaction of column b
+//	undo file 2: row 7: @46 c, @44 c    one of column c
+//	merged by a server: @46 b, @44 b, @46 c, @44 c; a read as of 45 ends at @44 b
 func (o *outgoing) add(f rowset.Files) error {
+	ok, err := byTime(f)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return o.addPart(f, &partition{})
+	}
+	return o.addFiles(f)
+}
+
+// addPart writes the rows of a rowset that belong to a partition, with their history.
+func (o *outgoing) addPart(f rowset.Files, p *partition) error {
+	d, err := rowset.Open(o.schema, f.Metadata, rowset.Options{Blocks: f.Blocks})
+	if err != nil {
+		return err
+	}
+	defer d.Unref()
+	parts, err := p.rewrite(o.ctx, d, o.schema)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := o.addFiles(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// byTime reports whether each delta file of a rowset has only changes that are newer than those of
+// all older files.
+func byTime(f rowset.Files) (bool, error) {
+	newer := mvcc.Max
+	for _, id := range slices.Concat(reversed(f.Metadata.Redo), f.Metadata.Undo) {
+		src, err := f.Blocks.OpenBlock(id)
+		if err != nil {
+			return false, err
+		}
+		file, err := delta.OpenFile(src, cfile.ReaderOptions{})
+		src.Close() // read-only: the error does not matter
+		if err != nil {
+			return false, fmt.Errorf("block %d: %w", uint64(id), err)
+		}
+		stats := file.Stats()
+		if stats.Max >= newer {
+			return false, nil
+		}
+		newer = stats.Min
+	}
+	return true, nil
+}
+
+func reversed(ids []block.ID) []block.ID {
+	out := slices.Clone(ids)
+	slices.Reverse(out)
+	return out
+}
+
+// addFiles copies the files of a rowset.
+func (o *outgoing) addFiles(f rowset.Files) error {
 	m := *f.Metadata
 	m.ID, m.Columns = uint64(len(o.rowsets)), nil
 	var err error
