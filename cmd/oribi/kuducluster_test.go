@@ -27,7 +27,7 @@ func TestPageMovesTablesIntoClusters(t *testing.T) {
 	single := strings.NewReplacer(`[{"columns": ["host"], "num_buckets": 4}]`, "[]", `"num_replicas": 1`, `"num_replicas": 3`).Replace(create)
 	t.Run("tablets", func(t *testing.T) {
 		m := newMove(t, 1)
-		m.run(create)
+		m.create(create)
 		m.stop()
 		t.Setenv("FS", m.Servers[0].Dir)
 		m.run(install)
@@ -35,7 +35,7 @@ func TestPageMovesTablesIntoClusters(t *testing.T) {
 	})
 	t.Run("replicas", func(t *testing.T) {
 		m := newMove(t, 3)
-		m.run(single)
+		m.create(single)
 		t.Setenv("TABLET", m.Tablets("metrics")[0])
 		m.stop()
 		names := []string{"FS1", "FS2", "FS3"}
@@ -88,6 +88,18 @@ func (m move) run(block string) string {
 		m.t.Fatalf("%s\nexit code %d: %s%s", block, code, out.String(), errs.String())
 	}
 	return out.String()
+}
+
+// create runs a block that makes a table and checks it. The check is repeated until the followers
+// know their leader.
+func (m move) create(block string) {
+	m.t.Helper()
+	table, checked := strings.CutSuffix(block, "kudu cluster ksck \"$MASTER\"\n")
+	if !checked {
+		m.t.Fatalf("no check at the end of %s", block)
+	}
+	m.run(table)
+	m.Wait("cluster", "ksck", m.Master)
 }
 
 func (m move) stop() {
