@@ -337,15 +337,7 @@ func (s *idSet) has(id uint64) bool {
 	if id == 0 {
 		return s.zero
 	}
-	mask := len(s.table) - 1
-	for i := int(id*0x9E3779B97F4A7C15>>32) & mask; ; i = (i + 1) & mask {
-		switch s.table[i] {
-		case id:
-			return true
-		case 0:
-			return false
-		}
-	}
+	return *s.place(id) == id
 }
 
 // add adds an ID and reports whether it is new.
@@ -355,14 +347,18 @@ func (s *idSet) add(id uint64) bool {
 		s.zero = true
 		return isNew
 	}
+	p := s.place(id)
+	isNew := *p != id
+	*p = id
+	return isNew
+}
+
+// place returns the place of an ID that is not 0, or the free one where it would be.
+func (s *idSet) place(id uint64) *uint64 {
 	mask := len(s.table) - 1
 	for i := int(id*0x9E3779B97F4A7C15>>32) & mask; ; i = (i + 1) & mask {
-		switch s.table[i] {
-		case id:
-			return false
-		case 0:
-			s.table[i] = id
-			return true
+		if p := &s.table[i]; *p == id || *p == 0 {
+			return p
 		}
 	}
 }

@@ -52,17 +52,13 @@ func (w *upkeep) step() (done bool, err error) {
 	for _, c := range picked {
 		ops = append(ops, maintenance.Operation{Kind: maintenance.Kind(c.Kind), Gain: c.Quality, Cost: c.Bytes, Data: c.Frees})
 	}
-	if len(w.merge.RowSets) > 0 {
-		if len(picked) == 0 { // nothing to compare it with
-			if err := w.merging.merge(w.merge); err != nil {
-				return false, err
-			}
-			w.look()
-			return false, nil
+	i := 0 // a merge that nothing competes with is not weighed
+	if merges := len(w.merge.RowSets) > 0; !merges || len(picked) > 0 {
+		if merges {
+			ops = append(ops, w.mergeOperation())
 		}
-		ops = append(ops, w.mergeOperation())
+		i, _ = maintenance.Choose(maintenance.State{Workers: 2}, ops)
 	}
-	i, _ := maintenance.Choose(maintenance.State{Workers: 2}, ops)
 	switch {
 	case i < 0:
 		return true, nil

@@ -62,16 +62,7 @@ func transferable(table *oribi.Table) bool {
 
 func exportEquals(t *testing.T, r *rand.Rand, table *oribi.Table, commits []model.Commit) {
 	t.Helper()
-	fsys := vfs.NewMem()
-	result, err := Export(t.Context(), table, "/ts", ExportOptions{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := kudu.Open("/ts", kudu.Options{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	verified(t, d)
+	fsys, d, result := exported(t, table)
 	if result.RowSets == 0 || len(d.Tablets()) != 1 || d.Tablets()[0].Table != table.Name() {
 		t.Errorf("result %+v, tablets %+v", result, d.Tablets())
 	}
@@ -86,6 +77,22 @@ func exportEquals(t *testing.T, r *rand.Rand, table *oribi.Table, commits []mode
 	if _, err := Export(t.Context(), table, "/ts", ExportOptions{FS: fsys}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("into an existing directory: %v", err)
 	}
+}
+
+// exported exports a table to "/ts" of a new file system, and checks the directory.
+func exported(t *testing.T, table *oribi.Table) (vfs.FS, *kudu.Directory, Result) {
+	t.Helper()
+	fsys := vfs.NewMem()
+	result, err := Export(t.Context(), table, "/ts", ExportOptions{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := kudu.Open("/ts", kudu.Options{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified(t, d)
+	return fsys, d, result
 }
 
 // verified checks that a directory has no defect.

@@ -42,7 +42,8 @@ type InstallOptions struct {
 // that they copy this one.
 //
 // Errors: ErrLocked if the server is running; ErrNotStore; ErrNotFound if there is no such tablet;
-// ErrUnsupported for array columns; ErrCorrupt; those of oribi.Table.Flush and of the file system. Source: tablet spec §11, blockmanager spec §4.
+// ErrUnsupported for array columns; ErrCorrupt; those of oribi.Table.Flush and of the file system.
+// Source: tablet spec §11, blockmanager spec §4.
 func Install(ctx context.Context, table *oribi.Table, dir, tablet string, o InstallOptions) (r Result, err error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
@@ -124,17 +125,12 @@ func (in *installation) checkRowSet(f rowset.Files, now mvcc.Timestamp) error {
 	if in.options.PartitionOnly || in.partition.isAll() {
 		return nil
 	}
-	return in.opened(f, func(d *rowset.DiskRowSet) error { return in.partition.check(in.ctx, d) })
-}
-
-// opened calls use with a rowset.
-func (in *installation) opened(f rowset.Files, use func(*rowset.DiskRowSet) error) error {
-	d, err := rowset.Open(in.schema, f.Metadata, rowset.Options{Blocks: f.Blocks})
+	d, err := rowset.Open(in.schema, m, rowset.Options{Blocks: f.Blocks})
 	if err != nil {
 		return err
 	}
 	defer d.Unref()
-	return use(d)
+	return in.partition.check(in.ctx, d)
 }
 
 // defaultRetention is a server's retention of tables that have none of their own.

@@ -390,16 +390,7 @@ func TestHandedOverDeltasAreOrderedByTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fsys := vfs.NewMem()
-	result, err := Export(t.Context(), table, "/ts", ExportOptions{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := kudu.Open("/ts", kudu.Options{FS: fsys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	verified(t, d)
+	_, d, result := exported(t, table)
 	about, err := d.Describe(result.Tablet)
 	if err != nil {
 		t.Fatal(err)

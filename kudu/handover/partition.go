@@ -203,9 +203,6 @@ func (p *partition) has(key []byte) (ok bool, err error) {
 
 // check returns an error if a row of a rowset, which may be deleted, is not in the partition.
 func (p *partition) check(ctx context.Context, d *rowset.DiskRowSet) error {
-	if p.isAll() {
-		return nil
-	}
 	return eachKey(ctx, d, func(key []byte) error {
 		ok, err := p.has(key)
 		if err == nil && !ok {
