@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -125,7 +126,10 @@ func removeStore(store *oribi.Store, dir string, itself bool) error {
 	}
 	for _, f := range slices.Backward(usage.Files) { // a directory comes before what is in it
 		if !kept[f.Name] {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(f.Name))))
+			removed := os.Remove(filepath.Join(dir, filepath.FromSlash(f.Name)))
+			if !errors.Is(removed, fs.ErrNotExist) { // the store removes files that it needs no more, too
+				err = errors.Join(err, removed)
+			}
 		}
 	}
 	return err
