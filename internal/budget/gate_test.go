@@ -16,7 +16,7 @@ func TestGateBoundsConcurrentOperations(t *testing.T) {
 	sizes := make([][]int64, 16)
 	for i := range sizes {
 		for range 200 {
-			sizes[i] = append(sizes[i], r.Int64N(60)+r.Int64N(2)*r.Int64N(2)*r.Int64N(2)*80)
+			sizes[i] = append(sizes[i], 1+r.Int64N(60)+r.Int64N(2)*r.Int64N(2)*r.Int64N(2)*80)
 		}
 	}
 	var held, running atomic.Int64
