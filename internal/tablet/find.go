@@ -3,10 +3,12 @@ package tablet
 import (
 	"bytes"
 	"cmp"
+	"runtime"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/bloom"
+	"github.com/oribi-db/oribi/internal/parallel"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/memrowset"
 	"github.com/oribi-db/oribi/mvcc"
@@ -85,7 +87,24 @@ func (w *Write) findAll() ([]position, error) {
 	})
 	w.before = slices.Grow(w.before, len(w.ops))[:len(w.ops)]
 	positions := make([]position, len(w.ops))
-	for k := range w.order {
+	workers := 1
+	if len(w.order) >= sharedKeys {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	groups := (len(w.order) + groupKeys - 1) / groupKeys
+	return positions, parallel.Each(groups, workers, func(_, g int) error {
+		return w.findGroup(positions, g*groupKeys, min((g+1)*groupKeys, len(w.order)))
+	})
+}
+
+const (
+	groupKeys  = 64            // that a goroutine of findAll finds at a time
+	sharedKeys = 4 * groupKeys // finding fewer takes less time than waking a processor
+)
+
+// findGroup finds the positions of the operations [from, to) in key order.
+func (w *Write) findGroup(positions []position, from, to int) (err error) {
+	for k := from; k < to; k++ {
 		i := w.order[k].op
 		if k > 0 {
 			if j := w.order[k-1].op; bytes.Equal(w.ops[j].Key, w.ops[i].Key) {
@@ -94,12 +113,11 @@ func (w *Write) findAll() ([]position, error) {
 			}
 		}
 		w.before[i] = -1
-		var err error
 		if positions[i], err = w.find(w.probes[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return positions, nil
+	return nil
 }
 
 // nth returns the index of the k-th operation in key order.

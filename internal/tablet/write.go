@@ -259,12 +259,16 @@ func (w *Write) resolve() error {
 	var positions []position // where each operation's key is, first before the operation, then after it; nil if all keys differ
 	var err error
 	appends := false // all keys of the batch come after those of the table
-	if ascending(w.ops) {
+	sorted := ascending(w.ops)
+	switch {
+	case sorted && w.state.endsBefore(w.ops[0].Key):
 		// Loads in key order append to the table. No other batch can insert these keys: their rows
 		// are locked.
-		appends = w.state.endsBefore(w.ops[0].Key)
-	} else if positions, err = w.findAll(); err != nil {
-		return fmt.Errorf("table %q: %w", w.t.Name(), err)
+		appends = true
+	case !sorted || len(w.ops) >= sharedKeys:
+		if positions, err = w.findAll(); err != nil {
+			return fmt.Errorf("table %q: %w", w.t.Name(), err)
+		}
 	}
 	for i := range w.ops {
 		op := &w.ops[i]

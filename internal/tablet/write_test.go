@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,6 +157,32 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 		}
 		if got, want := w.scan(latest, true), pic.scan(mvcc.AsOf(timestampOf(w.lsn))); strings.Join(got, "|") != strings.Join(want, "|") {
 			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// Plan: several goroutines find the rows of a large batch. Its effect is that of one batch per
+// operation, with keys that repeat, in rowsets, in memory, and absent.
+func TestLargeBatchesEqualSingleOperations(t *testing.T) {
+	r := seedtest.Rand(t)
+	for range seedtest.Rounds(20, 5) {
+		at, each := newTestStore(t, testSchema), newTestStore(t, testSchema)
+		keys := 50 + r.IntN(2000)
+		for range 4 {
+			var ops []Op
+			for range sharedKeys + r.IntN(2*sharedKeys) {
+				kind := []OpKind{Upsert, Upsert, InsertIgnore, UpdateIgnore, DeleteIgnore}[r.IntN(5)]
+				k, a, s := r.IntN(keys), r.IntN(5), []string{"", "x", "y"}[r.IntN(3)]
+				ops = append(ops, at.op(kind, k, a, s))
+				each.mustCommit(each.op(kind, k, a, s))
+			}
+			at.mustCommit(ops...)
+			if got, want := at.scan(latest, true), each.scan(latest, true); !slices.Equal(got, want) {
+				t.Fatalf("%d operations on %d keys: got %v, want %v", len(ops), keys, got, want)
+			}
+			if r.IntN(3) > 0 {
+				at.flush()
+			}
 		}
 	}
 }
