@@ -31,10 +31,11 @@ type Creation struct {
 	blocks   []*liveBlock
 }
 
-// BlockInfo is a finished block of a Creation.
+// BlockInfo describes a finished block.
 type BlockInfo struct {
 	ID     block.ID
-	Length int64 // bytes
+	Length int64  // bytes
+	Sum    uint64 // xxh3-64 of all its bytes
 }
 
 // NewCreation begins a set of blocks. If the manager is not a writer, Create fails.
@@ -183,7 +184,7 @@ func (c *Creation) Blocks() []BlockInfo {
 	defer c.mu.Unlock()
 	infos := make([]BlockInfo, len(c.blocks))
 	for i, b := range c.blocks {
-		infos[i] = BlockInfo{b.id, b.length}
+		infos[i] = b.info()
 	}
 	return infos
 }

@@ -12,23 +12,28 @@ import (
 // of the given rows and log_start. On return everything is durable, including the names. If a
 // Format was interrupted, the caller must remove what it left before calling Format again.
 func Format(o Options, rows []Row, logStart lsn.LSN) error {
-	o, err := o.withDefaults()
-	if err != nil {
-		return err
-	}
-	if o.ReadOnly {
-		return fmt.Errorf("blockmanager: format: %w", fault.ErrReadOnly)
-	}
-	if o.BlockSize == 0 {
-		o.BlockSize = defaultBlockSize
-	}
-	if err := format(&o, rows, logStart); err != nil {
+	if err := formatWith(o, rows, Counters{Epoch: 1, Mark: 1, LogStart: logStart}); err != nil {
 		return fmt.Errorf("blockmanager: format: %w", err)
 	}
 	return nil
 }
 
-func format(o *Options, rows []Row, logStart lsn.LSN) error {
+// formatWith is Format with all counters given.
+func formatWith(o Options, rows []Row, c Counters) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	if o.ReadOnly {
+		return fault.ErrReadOnly
+	}
+	if o.BlockSize == 0 {
+		o.BlockSize = defaultBlockSize
+	}
+	return format(&o, rows, c)
+}
+
+func format(o *Options, rows []Row, c Counters) error {
 	for _, dir := range []string{o.dataDir(), o.metaDir()} {
 		if err := o.FS.Mkdir(dir); err != nil {
 			return err
@@ -39,7 +44,7 @@ func format(o *Options, rows []Row, logStart lsn.LSN) error {
 	}
 	st := newState()
 	st.format = formatRow{blockSize: o.BlockSize, instance: o.Instance}
-	st.mark, st.logStart, st.epoch = 1, logStart, 1
+	st.mark, st.logStart, st.epoch = c.Mark, c.LogStart, c.Epoch
 	for _, r := range rows {
 		st.caller.put(string(r.Key), r.Value)
 	}

@@ -235,7 +235,7 @@ func TestSmallBlocksShareContainerAndAreAligned(t *testing.T) {
 			t.Errorf("block %d at %d", b.id, b.off)
 		}
 	}
-	if got := c.Blocks(); len(got) != 50 || got[3] != (BlockInfo{sinks[3].ID(), 5}) {
+	if got := c.Blocks(); len(got) != 50 || got[3] != (BlockInfo{sinks[3].ID(), 5, m.state.blocks[sinks[3].ID()].sum}) {
 		t.Errorf("%v", got)
 	}
 	if err := m.Close(); err != nil {

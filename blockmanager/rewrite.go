@@ -139,7 +139,7 @@ func (m *Manager) copyBlocks(ctx context.Context, c *Creation, blocks []*liveBlo
 		} else if err != nil {
 			return err
 		}
-		err = c.copyBlock(b, src, buf)
+		err = c.copyBlock(b.info(), io.NewSectionReader(src, 0, src.Size()), buf)
 		if cerr := src.Close(); err == nil {
 			err = cerr
 		}
@@ -150,16 +150,21 @@ func (m *Manager) copyBlocks(ctx context.Context, c *Creation, blocks []*liveBlo
 	return nil
 }
 
-func (c *Creation) copyBlock(b *liveBlock, src Source, buf []byte) error {
-	s := newSink(c, b.id)
+// copyBlock writes a block with a given ID, and compares its bytes with length and sum.
+func (c *Creation) copyBlock(b BlockInfo, src io.Reader, buf []byte) error {
+	s := newSink(c, b.ID)
 	c.mu.Lock()
 	c.open[s] = struct{}{}
 	c.mu.Unlock()
-	if _, err := io.CopyBuffer(s, io.NewSectionReader(src, 0, src.Size()), buf); err != nil {
-		return errors.Join(err, c.Discard(s))
+	n, err := io.CopyBuffer(s, io.LimitReader(src, b.Length), buf)
+	if err == nil && n < b.Length {
+		err = fault.Corruptf("block %d: %d bytes, want %d", b.ID, n, b.Length)
 	}
-	if got := s.sum.Sum64(); got != b.sum {
-		return errors.Join(fault.Corruptf("block %d: checksum %016x, want %016x", b.id, got, b.sum), c.Discard(s))
+	if got := s.sum.Sum64(); err == nil && got != b.Sum {
+		err = fault.Corruptf("block %d: checksum %016x, want %016x", b.ID, got, b.Sum)
+	}
+	if err != nil {
+		return errors.Join(err, c.Discard(s))
 	}
 	return c.Finish(s)
 }

@@ -72,7 +72,7 @@
 // # Concurrency
 //
 // Calls of Append and AppendLater must be serialized; callers have a critical section around them
-// anyway, in which they assign timestamps. Sync, Durable, Next, Bytes, Release and Poisoned are
+// anyway, in which they assign timestamps. Sync, Durable, Next, Bytes, Release, Retain and Poisoned are
 // safe for concurrent use at any time. Sync is a group commit: one caller writes the frames that
 // AppendLater buffered and syncs for all waiters, and none of them blocks Append.
 package wal

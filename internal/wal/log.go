@@ -41,6 +41,7 @@ type Log struct {
 
 	later     later
 	releasing sync.Mutex // one Release at a time
+	retained  int        // calls of Retain that are not undone; under releasing
 
 	// Append writes to it and, holding mu, replaces it.
 	f vfs.File // of the newest segment

@@ -261,7 +261,7 @@ func (l *Log) Release(before lsn.LSN) error {
 	l.releasing.Lock()
 	defer l.releasing.Unlock()
 	for {
-		if err := l.usable(); err != nil {
+		if err := l.usable(); err != nil || l.retained > 0 {
 			return err
 		}
 		l.mu.Lock()

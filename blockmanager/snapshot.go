@@ -1,0 +1,206 @@
+package blockmanager
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
+)
+
+// Counters are what a manager records besides its blocks and the caller's rows.
+type Counters struct {
+	Epoch    uint64  // number of the last commit, from 1
+	Mark     uint64  // every block ID that was ever handed out is below it
+	LogStart lsn.LSN // lowest LSN that replay on this state needs
+}
+
+// Snapshot is the state of a manager as of one commit. Until it is closed, its blocks stay readable,
+// whatever later commits drop. It is safe for concurrent use.
+type Snapshot struct {
+	Counters
+	m      *Manager
+	rows   []callerRow
+	blocks []*liveBlock // by ID
+	files  map[*container]*sharedFile
+}
+
+// Snapshot returns the state as of the last commit. The caller closes it before the manager.
+//
+// It takes the memory of a pointer for each block, and of two strings for each row; what they point
+// to is in memory anyway. Errors: ErrClosed.
+func (m *Manager) Snapshot() (*Snapshot, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.closed.Load() {
+		return nil, fmt.Errorf("blockmanager: snapshot: %w", fault.ErrClosed)
+	}
+	st := m.state
+	s := &Snapshot{
+		Counters: Counters{Epoch: st.epoch, Mark: st.mark, LogStart: st.logStart},
+		m:        m,
+		rows:     st.caller.withPrefix(""),
+		blocks:   make([]*liveBlock, 0, len(st.blocks)),
+		files:    map[*container]*sharedFile{},
+	}
+	// As in source: a commit that drops a block either precedes this or sees the reference.
+	for _, b := range st.blocks {
+		b.refs.Add(1)
+		s.blocks = append(s.blocks, b)
+		if s.files[b.in] == nil {
+			b.in.refs.Add(1)
+			b.in.file.refs.Add(1)
+			s.files[b.in] = b.in.file
+		}
+	}
+	slices.SortFunc(s.blocks, func(a, b *liveBlock) int { return cmp.Compare(a.id, b.id) })
+	return s, nil
+}
+
+// Rows calls fn for each of the caller's rows in key order. The slices never change, so fn may keep
+// them. It stops at the first error of fn and returns it.
+func (s *Snapshot) Rows(fn func(key, value []byte) error) error {
+	for _, r := range s.rows {
+		if err := fn([]byte(r.key), r.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Len returns the number of blocks.
+func (s *Snapshot) Len() int { return len(s.blocks) }
+
+// Block returns the i-th block, in the order of IDs.
+func (s *Snapshot) Block(i int) BlockInfo { return s.blocks[i].info() }
+
+// OpenBlock opens the i-th block, and checks by one read of its end that it is that block. Errors:
+// ErrCorrupt; ErrClosed.
+func (s *Snapshot) OpenBlock(i int) (Source, error) {
+	b := s.blocks[i]
+	file := s.files[b.in]
+	b.refs.Add(1)
+	b.in.refs.Add(1)
+	file.refs.Add(1)
+	return (&source{m: s.m, b: b, file: file}).checked(nil, 0)
+}
+
+// Close unpins the blocks. The space of those that were dropped may be freed by the next commit or
+// confirmation. Close may be called twice, but not concurrently with other methods.
+func (s *Snapshot) Close() error {
+	var errs []error
+	for _, b := range s.blocks {
+		b.refs.Add(-1)
+	}
+	for c, file := range s.files {
+		errs = append(errs, file.release())
+		c.refs.Add(-1)
+	}
+	s.blocks, s.files, s.rows = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+func (b *liveBlock) info() BlockInfo { return BlockInfo{b.id, b.length, b.sum} }
+
+// Builder makes a manager from given blocks and rows, such as those of a Snapshot. It is for one
+// goroutine.
+type Builder struct {
+	m       *Manager
+	c       *Creation
+	rows    []Row
+	staged  int // bytes of rows
+	last    block.ID
+	mark    uint64
+	copyBuf []byte
+}
+
+// How many blocks or bytes of rows a Builder commits at once: more take memory, fewer take syncs.
+const (
+	builderBlocks   = 4096
+	builderRowBytes = 4 << 20
+)
+
+// NewBuilder creates data/, meta/ and ANCHOR in a directory that has none of them. What is added
+// gets there in several commits: the directory is complete only when Close has returned nil.
+func NewBuilder(o Options, c Counters) (*Builder, error) {
+	if c.Epoch == 0 || c.Epoch >= maxEpoch/2 || c.Mark == 0 || c.Mark > maxMark/2 {
+		return nil, fault.Corruptf("blockmanager: build: epoch %d, id mark %d", c.Epoch, c.Mark)
+	}
+	if err := formatWith(o, nil, c); err != nil {
+		return nil, fmt.Errorf("blockmanager: build: %w", err)
+	}
+	m, err := Open(o)
+	if err != nil {
+		return nil, err
+	}
+	b := &Builder{m: m, mark: c.Mark}
+	if err := m.Writable(); err != nil {
+		b.Abort()
+		return nil, err
+	}
+	b.c = m.NewCreation()
+	return b, nil
+}
+
+// AddRow adds a row of the caller. It keeps the slices.
+func (b *Builder) AddRow(r Row) error {
+	b.rows = append(b.rows, r)
+	if b.staged += len(r.Key) + len(r.Value); b.staged < builderRowBytes {
+		return nil
+	}
+	return b.commit()
+}
+
+// AddBlock adds a block with its ID, which is above that of the block before and below the mark.
+//
+// Errors: ErrCorrupt if r does not return exactly the bytes of which info has length and sum;
+// ErrNoSpace; those of r.
+func (b *Builder) AddBlock(info BlockInfo, r io.Reader) error {
+	if info.ID <= b.last || uint64(info.ID) >= b.mark || info.Length < 0 {
+		return fault.Corruptf("blockmanager: build: block %d of %d bytes after block %d, id mark %d", info.ID, info.Length, b.last, b.mark)
+	}
+	b.last = info.ID
+	if b.copyBuf == nil {
+		b.copyBuf = make([]byte, verifyChunk)
+	}
+	if err := b.c.copyBlock(info, r, b.copyBuf); err != nil {
+		return fmt.Errorf("blockmanager: build: %w", err)
+	}
+	if len(b.c.blocks) < builderBlocks {
+		return nil
+	}
+	return b.commit()
+}
+
+func (b *Builder) commit() error {
+	if err := b.c.Sync(); err != nil {
+		return err
+	}
+	if err := b.m.Commit(Edit{Created: []*Creation{b.c}, Put: b.rows}); err != nil {
+		return err
+	}
+	b.c, b.rows, b.staged = b.m.NewCreation(), nil, 0
+	return nil
+}
+
+// Close makes everything that was added durable and closes the manager. Abort must not follow.
+func (b *Builder) Close() error {
+	if err := b.commit(); err != nil {
+		b.Abort()
+		return err
+	}
+	return b.m.Close()
+}
+
+// Abort ends the build. The caller removes what is in the directory.
+func (b *Builder) Abort() {
+	if b.c != nil {
+		b.c.Abort()
+	}
+	b.m.Poison(errors.New("the build was aborted")) // so that Close writes nothing
+	b.m.Close()
+}

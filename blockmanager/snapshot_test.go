@@ -1,0 +1,195 @@
+package blockmanager
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// build makes a manager of another instance in /copy from a snapshot.
+func build(s *Snapshot, fs vfs.FS) (Options, error) {
+	o := testOptions(fs)
+	o.Dir, o.Instance = "/copy", [16]byte{7}
+	b, err := NewBuilder(o, s.Counters)
+	if err != nil {
+		return o, err
+	}
+	err = s.Rows(func(k, v []byte) error { return b.AddRow(Row{k, v}) })
+	for i := 0; i < s.Len() && err == nil; i++ {
+		var src Source
+		if src, err = s.OpenBlock(i); err == nil {
+			err = errors.Join(b.AddBlock(s.Block(i), io.NewSectionReader(src, 0, src.Size())), src.Close())
+		}
+	}
+	if err != nil {
+		b.Abort()
+		return o, err
+	}
+	return o, b.Close()
+}
+
+func mkdir(t *testing.T, fs vfs.FS, dir string) {
+	t.Helper()
+	if err := errors.Join(fs.Mkdir(dir), fs.SyncDir("/")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Plan: random commits; a snapshot is taken at a random moment; further commits drop blocks, punch
+// holes, rewrite and remove containers. What is built from the snapshot is the state at that moment,
+// with the same IDs, and a writer can continue with it. Verify finds nothing in it.
+func TestBuilderCopiesASnapshot(t *testing.T) {
+	r := seedtest.Rand(t)
+	for range seedtest.Rounds(12, 4) {
+		o := testOptions(nil)
+		fs := formatted(t, o)
+		o.FS = fs
+		s := &script{r: r, now: newStoreModel(), m: openWriter(t, o)}
+		steps := func(n int) {
+			for range n {
+				if err := s.step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		steps(r.IntN(80))
+		snap, err := s.m.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := s.now.clone()
+		steps(r.IntN(80))
+		for len(s.open) > 0 {
+			if err := s.closeOne(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(s.m.Commit(Edit{Dead: ids(s.m)}), s.m.Confirm()); err != nil {
+			t.Fatal(err)
+		}
+		mkdir(t, fs, "/copy")
+		co, err := build(snap, fs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(snap.Close(), snap.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if p := s.m.Pinned(); p.Blocks != 0 {
+			t.Errorf("%d blocks are pinned after Close", p.Blocks)
+		}
+		c := openWriter(t, co)
+		if err := errors.Join(want.difference(c), checkVerify(c)); err != nil {
+			t.Fatal(err)
+		}
+		if c.Epoch() < snap.Epoch {
+			t.Errorf("epoch %d, before %d", c.Epoch(), snap.Epoch)
+		}
+		if id := add(t, c, []byte("new")); uint64(id) < snap.Mark {
+			t.Errorf("ID %d is used again: mark %d", id, snap.Mark)
+		}
+		if err := errors.Join(c.Close(), s.m.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A Builder refuses blocks that are not what their description says, and IDs that fall or that were
+// never handed out.
+func TestBuilderRefusesOtherBytes(t *testing.T) {
+	o := testOptions(nil)
+	fs := formatted(t, o)
+	o.FS = fs
+	m := openWriter(t, o)
+	defer m.Close()
+	add(t, m, bytes.Repeat([]byte("oribi"), 1000))
+	snap, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	good := snap.Block(0)
+	data := bytes.Repeat([]byte("oribi"), 1000)
+	for i, c := range []struct {
+		info BlockInfo
+		data []byte
+	}{
+		{good, data[1:]},
+		{good, append(data[:4999:4999], 'x')},
+		{BlockInfo{good.ID, good.Length - 1, good.Sum}, data},
+		{BlockInfo{0, good.Length, good.Sum}, data},
+		{BlockInfo{1 << 40, good.Length, good.Sum}, data},
+		{BlockInfo{good.ID, -1, good.Sum}, data},
+	} {
+		dir := fmt.Sprintf("/copy%d", i)
+		mkdir(t, fs, dir)
+		co := testOptions(fs)
+		co.Dir = dir
+		b, err := NewBuilder(co, snap.Counters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.AddBlock(c.info, bytes.NewReader(c.data)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("case %d: %v", i, err)
+		}
+		b.Abort()
+	}
+	for _, c := range []Counters{{}, {Epoch: 1}, {Mark: 1}, {Epoch: 1 << 63, Mark: 1}, {Epoch: 1, Mark: 1 << 63}} {
+		if _, err := NewBuilder(testOptions(fs), c); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// A failed build changes nothing in the manager whose snapshot it copies, and reports the failure. A
+// build that a failure did not end is complete.
+func TestFailedBuildLeavesTheSourceAlone(t *testing.T) {
+	o := testOptions(nil)
+	disk := faultfs.New(formatted(t, o))
+	o.FS = disk
+	m := openWriter(t, o)
+	defer m.Close()
+	r := newSeeded(1)
+	for range 3 {
+		add(t, m, randomBytes(r, 70_000))
+	}
+	snap, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	failures := 0
+	for n := 0; ; n++ {
+		mkdir(t, disk, "/copy")
+		fails := disk.Fail(faultfs.Rule{Match: changing, Skip: n})
+		co, err := build(snap, disk)
+		_, failed := fails.First()
+		disk.Heal()
+		if err := errors.Join(m.Poisoned(), checkVerify(m)); err != nil {
+			t.Fatalf("call %d: %v", n, err)
+		}
+		if err == nil {
+			c := openWriter(t, co)
+			if err := errors.Join(checkVerify(c), c.Close()); err != nil || c.Stats().Blocks != 3 {
+				t.Fatalf("call %d: %d blocks, %v", n, c.Stats().Blocks, err)
+			}
+		} else {
+			failures++
+		}
+		if !failed {
+			break
+		}
+		if err := vfs.RemoveAll(disk, "/copy"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if failures < 20 {
+		t.Errorf("only %d builds failed", failures)
+	}
+}
