@@ -115,6 +115,8 @@
 //	                     Alter and Drop, and at the end of an ingest; for several tables in the order
 //	                     of their numbers
 //	tablet row stripes   in ascending order; for several tables in the order of their numbers
+//	Store.bulk           from the append of an ingest, or of an Alter of an expiry rule, to its
+//	                     publication; excludes the beginning of an Image
 //	Store.metaMu         one metadata commit at a time, from computing log_start on
 //	Store.tablesMu       the map of tables
 //	tablet mu            the pointer to a table's state; no I/O while it is held

@@ -7,7 +7,9 @@ import (
 	"log"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // History reads the versions of a row, newest first.
@@ -32,6 +34,50 @@ func ExampleTable_History() {
 	// 3 delete <nil>
 	// 2 update 20
 	// 1 insert 10
+}
+
+// Checkpoint copies a store while it is used. The copy is a store of its own, with the history.
+func ExampleStore_Checkpoint() {
+	ctx := context.Background()
+	fsys := vfs.NewMem() // by default the file system of the operating system
+	store, err := oribi.Open("/store", &oribi.Options{FS: fsys, Clock: mvcc.NewLogicalClock(mvcc.First)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "size", Type: schema.Int64}}, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	files, err := store.CreateTable("files", columns)
+	if err != nil {
+		log.Fatal(err)
+	}
+	first := put(store, files, map[string]int{"a.txt": 10})
+	put(store, files, map[string]int{"a.txt": 20})
+	if _, err := store.Checkpoint(ctx, "/copy"); err != nil {
+		log.Fatal(err)
+	}
+	put(store, files, map[string]int{"a.txt": 30})
+
+	copied, err := oribi.Open("/copy", &oribi.Options{FS: fsys, ReadOnly: true, Clock: mvcc.NewLogicalClock(mvcc.First)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer copied.Close()
+	if files, err = copied.Table("files"); err != nil {
+		log.Fatal(err)
+	}
+	for _, at := range []oribi.ReadOption{oribi.AsOf(first), oribi.Latest()} {
+		row, err := files.Get(ctx, "a.txt", at)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(row["size"])
+	}
+	// Output:
+	// 10
+	// 20
 }
 
 // Diff reads the rows that differ between two timestamps, in key order.

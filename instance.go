@@ -258,9 +258,7 @@ func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 		func() error { return writeFile(fsys, path(formattingName), encodeFormatting(i.id)) },
 		func() error { return fsys.SyncDir(dir) },
 		make,
-		func() error { return writeFile(fsys, path(instanceTmpName), i.encode()) },
-		func() error { return fsys.Rename(path(instanceTmpName), path(instanceName)) },
-		func() error { return fsys.SyncDir(dir) },
+		func() error { return writeInstance(fsys, dir, i) },
 		func() error { return fsys.Remove(path(formattingName)) },
 		func() error { return fsys.SyncDir(dir) },
 	}
@@ -270,4 +268,17 @@ func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 		}
 	}
 	return nil
+}
+
+// writeInstance writes INSTANCE, durably: with it the directory is a store. A kill leaves either all of
+// it or none.
+func writeInstance(fsys vfs.FS, dir string, i *instance) error {
+	tmp := filepath.Join(dir, instanceTmpName)
+	if err := writeFile(fsys, tmp, i.encode()); err != nil {
+		return err
+	}
+	if err := fsys.Rename(tmp, filepath.Join(dir, instanceName)); err != nil {
+		return err
+	}
+	return fsys.SyncDir(dir)
 }

@@ -38,7 +38,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o.filled(), tables: map[string]*Table{}, pins: newPins(), counters: newCounters(), idle: make(chan struct{}, 1)}
+	s := &Store{opts: o.filled(), tables: map[string]*Table{}, pins: newPins(), bulk: newBulkGate(), counters: newCounters(), idle: make(chan struct{}, 1)}
 	s.dir = resolve(s.opts.FS, dir)
 	s.clock = s.opts.Clock
 	s.budget = budget.New(s.opts.MemoryLimit)

@@ -56,6 +56,8 @@ type Store struct {
 	metaMu sync.Mutex
 	stored meta.Store // under metaMu
 
+	bulk *bulkGate
+
 	tablesMu sync.RWMutex
 	tables   map[string]*Table
 

@@ -37,15 +37,22 @@ func (ts tabletStore) Timestamp() (mvcc.Timestamp, error) { return ts.s.clock.No
 
 func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 
-// Append appends a batch and syncs it. It may change any keys of the table: those of an ingest are not
-// in its record. The record keeps the timestamp from being assigned again until the metadata does.
+// Append appends a batch and syncs it; publish, which the caller calls once, makes it visible. Until
+// then no Image begins. The batch may change any keys of the table: those of an ingest are not in its
+// record. The record keeps the timestamp from being assigned again until the metadata does.
 func (ts tabletStore) Append(rec *record.Writer, table uint32) (at mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	s := ts.s
+	s.bulk.begin(table)
+	synced := false
+	defer func() {
+		if !synced {
+			s.bulk.end(table)
+		}
+	}()
 	at, lsn, op, err := s.append(rec, true, changes{table: table})
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	synced := false
 	defer func() {
 		if !synced {
 			op.Ready()
@@ -56,7 +63,7 @@ func (ts tabletStore) Append(rec *record.Writer, table uint32) (at mvcc.Timestam
 		return 0, 0, nil, err
 	}
 	synced = true
-	return at, lsn, func() { op.Ready() }, nil
+	return at, lsn, func() { op.Ready(); s.bulk.end(table) }, nil
 }
 
 // HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or

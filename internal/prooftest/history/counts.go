@@ -19,6 +19,7 @@ type Counts struct {
 	Reopenings       int64 // without crash
 	Crashes          int64
 	Lost             int64 // batches lost by power cuts
+	Copies           int64 // checkpoints, opened and compared
 	MaxRowSets       int64 // maximum of one table
 }
 
@@ -41,5 +42,6 @@ func (c *Counts) Add(o Counts) {
 	c.Reopenings += o.Reopenings
 	c.Crashes += o.Crashes
 	c.Lost += o.Lost
+	c.Copies += o.Copies
 	c.MaxRowSets = max(c.MaxRowSets, o.MaxRowSets)
 }

@@ -144,7 +144,7 @@ func (g *Generator) Next(r *Runner) script.Step {
 		st.Read = g.read(r)
 	}
 	switch st.Kind {
-	case script.Check, script.Verify, script.Maintain, script.Tick, script.Reopen, script.ReadOnly, script.Kill, script.Cut, script.Tear:
+	case script.Check, script.Verify, script.Copy, script.Maintain, script.Tick, script.Reopen, script.ReadOnly, script.Kill, script.Cut, script.Tear:
 		st.Table = ""
 	}
 	return st

@@ -293,6 +293,8 @@ func (r *Runner) step(st *script.Step) error {
 		return r.check(st)
 	case script.Hold:
 		return r.hold(st)
+	case script.Copy:
+		return r.copy()
 	case script.Reopen, script.ReadOnly, script.Kill, script.Cut, script.Tear:
 		return r.reopen(st)
 	}

@@ -65,3 +65,10 @@ func NewTrace(o script.Settings) *Generator {
 		{script.Alter, 12}, {script.Rename, 8}, {script.Drop, 2}, {script.Reopen, 8}}
 	return g
 }
+
+// NewCopies returns a generator of histories with many checkpoints.
+func NewCopies(o script.Settings) *Generator {
+	g := NewGenerator(o)
+	g.Weight = append(g.Weight, Weighted{script.Copy, 60})
+	return g
+}

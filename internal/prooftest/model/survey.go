@@ -93,6 +93,12 @@ func (m *Model) SurveyTimestamps(n int) []mvcc.Timestamp {
 	return append(out, mvcc.Max)
 }
 
+// Ordered returns timestamps in the order of a survey, each once.
+func Ordered(timestamps []mvcc.Timestamp) []mvcc.Timestamp {
+	slices.Sort(timestamps)
+	return slices.Compact(timestamps)
+}
+
 // Compare returns an error unless a survey shows exactly the first n commits. The table unsure may
 // be present or absent.
 func (m *Model) Compare(v *Survey, n int, unsure string) error {

@@ -59,6 +59,7 @@ const (
 	Maintain Kind = "maintain" // carry out some of the background operations that could run
 	Tick     Kind = "tick"     // set the wall clock forward or back
 	Verify   Kind = "verify"   // run Verify
+	Copy     Kind = "copy"     // make a checkpoint, open it and compare it
 	Hold     Kind = "hold"     // take a snapshot and keep it past the retention and through rewrites
 	Check    Kind = "check"    // compare all rows of all tables, now and at one past timestamp
 	Reopen   Kind = "reopen"   // close and open the store

@@ -9,6 +9,7 @@ var examples = map[string]string{
 	"oribi store du":          `oribi store du S --files --format csv`,
 	"oribi store dump":        `oribi store dump S --log | head -3`,
 	"oribi store verify":      `oribi store verify S`,
+	"oribi store checkpoint":  `oribi store checkpoint S NEW && oribi store verify NEW`,
 	"oribi table create":      `oribi table create S parts --schema schema.json`,
 	"oribi table list":        `oribi table list S --format csv`,
 	"oribi table describe":    `oribi table describe S tree`,

@@ -1,0 +1,257 @@
+package oribi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Copied is a store that Checkpoint or WriteImage has made.
+type Copied struct {
+	UUID      string         // its own, 32 hex digits
+	Timestamp mvcc.Timestamp // it has all write batches up to it, and no later one
+	Bytes     int64          // length of its files
+}
+
+// Checkpoint makes a copy of the store, as of now, in dir, which must not exist; its parent must.
+// Writers and readers of the store continue. See Image for what is part of the copy.
+//
+// The copy is a complete, closed store with a UUID of its own: it can be opened, written and moved
+// independently, and no file of one is taken for a file of the other. Its tables keep their IDs, and
+// its blocks theirs. It answers reads at every timestamp that the store answers, those before the
+// checkpoint too; only what a Snapshot pins beyond the retention of a table becomes too old. The copy
+// has the live blocks only, each verified while it is copied, and the part of the log that it needs.
+//
+// INSTANCE is written last. So after a kill, dir is not a store, and Open refuses it; after an error
+// there is no dir.
+//
+// Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err(); those
+// of the file system.
+func (s *Store) Checkpoint(ctx context.Context, dir string) (Copied, error) {
+	if err := s.enter(); err != nil {
+		return Copied{}, err
+	}
+	defer s.leave()
+	im, err := s.image(ctx)
+	if err != nil {
+		return Copied{}, callErr("checkpoint", err)
+	}
+	defer im.Close()
+	c, err := writeImage(ctx, dir, im, &s.opts)
+	return c, callErr("checkpoint", err)
+}
+
+// WriteImage makes a store from an image, in dir, which must not exist; its parent must. It is what
+// Checkpoint does, for images that were stored elsewhere. Of o it uses FS, Logger and
+// LogSegmentBytes; nil means the defaults.
+//
+// All of it is verified: each block against its length and checksum, the metadata against blocks and
+// log as Open does it. Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrUnsupported; ErrNoSpace;
+// ctx.Err(); those of src and of the file system. After an error there is no dir.
+func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options) (Copied, error) {
+	if err := o.Validate(); err != nil {
+		return Copied{}, err
+	}
+	filled := o.filled()
+	c, err := writeImage(ctx, dir, src, &filled)
+	return c, callErr("write image", err)
+}
+
+func writeImage(ctx context.Context, dir string, src ImageSource, o *Options) (_ Copied, err error) {
+	fsys := o.FS
+	if err := fsys.Mkdir(dir); err != nil {
+		return Copied{}, err
+	}
+	w := imageWriter{ctx: ctx, dir: dir, src: src, info: src.Info(), o: o}
+	// With its lock held, no other process takes the directory for an empty one.
+	lock, err := fsys.Lock(w.path(lockName), vfs.LockCreate)
+	if err == nil {
+		err = w.write()
+		err = errors.Join(err, lock.Close())
+	}
+	if errors.Is(err, fault.ErrPoisoned) {
+		err = &copyError{err}
+	}
+	if err == nil {
+		w.copied.Bytes, err = treeBytes(fsys, dir)
+	}
+	if err != nil {
+		// Without INSTANCE the rest is not a store, however much of it a kill leaves.
+		if rerr := errors.Join(vfs.RemoveAll(fsys, w.path(instanceName)), vfs.RemoveAll(fsys, dir)); rerr != nil {
+			err = fmt.Errorf("%w; removing %s: %w", err, dir, rerr)
+		}
+		return Copied{}, err
+	}
+	return w.copied, nil
+}
+
+// copyError is a failed write to the files of a copy, which poisons nothing else: it is no
+// ErrPoisoned, which would be about the store.
+type copyError struct{ cause error }
+
+func (e *copyError) Error() string {
+	return strings.ReplaceAll(e.cause.Error(), fault.ErrPoisoned.Error()+": ", "")
+}
+
+// Is reports whether the cause is target.
+func (e *copyError) Is(target error) bool {
+	return target != fault.ErrPoisoned && errors.Is(e.cause, target)
+}
+
+// treeBytes returns the length of all files below dir.
+func treeBytes(fsys vfs.FS, dir string) (bytes int64, err error) {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		info, err := fsys.Stat(path)
+		if err != nil {
+			return 0, err
+		}
+		n := info.Size()
+		if info.IsDir() {
+			if n, err = treeBytes(fsys, path); err != nil {
+				return 0, err
+			}
+		}
+		bytes += n
+	}
+	return bytes, nil
+}
+
+// imageWriter makes a store from an image.
+type imageWriter struct {
+	ctx      context.Context
+	dir      string
+	src      ImageSource
+	info     ImageInfo
+	o        *Options
+	instance instance
+	copied   Copied
+}
+
+func (w *imageWriter) path(name string) string { return filepath.Join(w.dir, name) }
+
+// write makes all files, INSTANCE last. A kill at any moment leaves a directory without INSTANCE and
+// without FORMATTING, which is not a store and is never taken for an unfinished format.
+func (w *imageWriter) write() error {
+	if _, err := rand.Read(w.instance.id[:]); err != nil {
+		return err
+	}
+	w.instance.blockSize, w.instance.created = w.info.BlockSize, time.Now().UnixMicro()
+	if b := w.info.BlockSize; b < minBlockSize || b > maxBlockSize || b&(b-1) != 0 {
+		return fault.Corruptf("image: block size %d", b)
+	}
+	if w.info.LogStart == 0 || w.info.LogEnd+1 < w.info.LogStart {
+		return fault.Corruptf("image: log from LSN %d to %d", w.info.LogStart, w.info.LogEnd)
+	}
+	fsys := w.o.FS
+	if err := fsys.SyncDir(filepath.Dir(w.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return fsys.Mkdir(w.path(walName)) },
+		w.content,
+		func() error { return fsys.SyncDir(w.dir) },
+		func() error { return writeInstance(fsys, w.dir, &w.instance) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	w.copied.UUID, w.copied.Timestamp = hex.EncodeToString(w.instance.id[:]), w.info.Timestamp
+	return nil
+}
+
+// content makes metadata, containers and log.
+func (w *imageWriter) content() error {
+	b, err := blockmanager.NewBuilder(blockmanager.Options{FS: w.o.FS, Dir: w.dir, Instance: w.instance.id, BlockSize: w.instance.blockSize, Logger: w.o.Logger},
+		blockmanager.Counters{Epoch: w.info.Epoch, Mark: w.info.Mark, LogStart: w.info.LogStart})
+	if err != nil {
+		return err
+	}
+	err = w.src.Rows(func(key, value []byte) error {
+		return errors.Join(w.ctx.Err(), b.AddRow(blockmanager.Row{Key: key, Value: value}))
+	})
+	if err == nil {
+		err = w.log()
+	}
+	if err == nil {
+		err = w.src.Blocks(func(block ImageBlock, open func() (io.ReadCloser, error)) error { return w.block(b, block, open) })
+	}
+	if err != nil {
+		b.Abort()
+		return err
+	}
+	return b.Close()
+}
+
+func (w *imageWriter) block(b *blockmanager.Builder, info ImageBlock, open func() (io.ReadCloser, error)) error {
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	err = b.AddBlock(blockmanager.BlockInfo{ID: block.ID(info.ID), Length: info.Length, Sum: info.Sum}, contextReader{w.ctx, r})
+	return errors.Join(err, r.Close())
+}
+
+// contextReader is a reader that ends with its context.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// log makes a log of the image's records, with their LSNs, and closes it.
+func (w *imageWriter) log() error {
+	o := wal.Options{FS: w.o.FS, Dir: w.path(walName), Instance: w.instance.id, Logger: w.o.Logger, SegmentBytes: w.o.LogSegmentBytes}
+	if err := wal.Create(o, w.info.LogStart); err != nil {
+		return err
+	}
+	tail, err := wal.Replay(o, w.info.LogStart, nil) // there is no record
+	if err != nil {
+		return err
+	}
+	l, err := tail.Repair(nil)
+	if err != nil {
+		return err
+	}
+	err = w.src.Records(func(record []byte) error {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		_, err := l.Append(record)
+		return err
+	})
+	if end := l.Next() - 1; err == nil && end != w.info.LogEnd {
+		err = fault.Corruptf("image: log ends with LSN %d, want %d", end, w.info.LogEnd)
+	}
+	if err != nil {
+		l.Poison(err) // so that Close writes nothing
+		l.Close()
+		return err
+	}
+	return l.Close()
+}
