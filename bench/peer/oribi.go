@@ -60,16 +60,17 @@ func oribiTable(dir, name string, columns func() (*schema.Schema, error), option
 }
 
 type oribiLineitem struct {
-	store   *oribi.Store
-	table   *oribi.Table
-	batch   *oribi.Batch
-	columns []*batch.Vector
-	key     [2][]byte
-	asked   []any
-	set     []bool
-	cells   [][]byte
-	buf     []byte
-	decoder inputs.Decoder
+	store    *oribi.Store
+	table    *oribi.Table
+	batch    *oribi.Batch
+	columns  []*batch.Vector
+	key      [2][]byte
+	keyCells any // key[:], converted once
+	asked    []any
+	set      []bool
+	cells    [][]byte
+	buf      []byte
+	decoder  inputs.Decoder
 
 	parallel []oribi.AggregateOption // of queries
 }
@@ -133,7 +134,10 @@ func (o *oribiLineitem) UpdateTax(keys []inputs.Key, tax int64) error {
 func (o *oribiLineitem) Get(key inputs.Key, it *inputs.Item) (bool, error) {
 	o.buf = inputs.AppendCells(o.buf[:0], key)
 	o.key[0], o.key[1] = o.buf[:8], o.buf[8:12]
-	_, cells, err := o.table.GetCells(context.Background(), o.key[:])
+	if o.keyCells == nil {
+		o.keyCells = o.key[:]
+	}
+	_, cells, err := o.table.GetCells(context.Background(), o.keyCells)
 	if errors.Is(err, oribi.ErrNotFound) {
 		return false, nil
 	}
