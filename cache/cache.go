@@ -119,6 +119,13 @@ func memory(bytes int64) int64 {
 	return bytes + entryBytes
 }
 
+// Holder is a value that is also used without Get, through a reference of its owner's. The cache calls
+// its methods with a lock held: they must not call the cache.
+type Holder interface {
+	Used() bool // reports whether the value was used without Get since the last call
+	Dropped()   // the cache has dropped the value: the owner must not keep it
+}
+
 // Put adds a value with the given size in bytes. If k is already present, the older value stays.
 // The cache may decline the value; in any case v must not be changed afterwards.
 func (c *Cache) Put(k Key, v any, bytes int64) {

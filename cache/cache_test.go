@@ -255,3 +255,47 @@ func TestLargeValuesCountAsPages(t *testing.T) {
 		t.Errorf("%d bytes used, want %d", c.Used(), want)
 	}
 }
+
+// held is a Holder that records what the cache calls.
+type held struct {
+	used    bool
+	dropped int
+}
+
+func (h *held) Used() bool {
+	used := h.used
+	h.used = false
+	return used
+}
+
+func (h *held) Dropped() { h.dropped++ }
+
+// A value that its holder uses survives a scan as one that Get returns does. Once it is not used, or
+// its block is evicted, its holder is told once.
+func TestHoldersKeepUsedValues(t *testing.T) {
+	const size = 1000
+	c := New(100 * (size + entryBytes))
+	used, unused, evicted := &held{}, &held{}, &held{}
+	c.Put(key(1, 0), used, size)
+	c.Put(key(2, 0), unused, size)
+	for o := range 500 {
+		used.used = true
+		c.Put(key(3, o), o, size)
+	}
+	if _, ok := c.Get(key(1, 0)); !ok || used.dropped > 0 {
+		t.Errorf("the used value is in the cache: %t; it was dropped %d times", ok, used.dropped)
+	}
+	if _, ok := c.Get(key(2, 0)); ok || unused.dropped != 1 {
+		t.Errorf("the unused value is in the cache: %t; it was dropped %d times", ok, unused.dropped)
+	}
+	c.Put(key(4, 0), evicted, size)
+	c.Evict(4)
+	if evicted.dropped != 1 {
+		t.Errorf("the evicted value was dropped %d times", evicted.dropped)
+	}
+	used.used = false
+	c.SetLimit(0)
+	if used.dropped != 1 {
+		t.Errorf("without a limit, the value was dropped %d times", used.dropped)
+	}
+}

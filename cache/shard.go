@@ -171,7 +171,7 @@ func (s *shard) makeRoom(size int64) {
 // shrinkFresh drops the oldest new value, or promotes it if it was used.
 func (s *shard) shrinkFresh() {
 	e := s.fresh.tail
-	if e.uses.Load() > 0 {
+	if e.uses.Load() > 0 || e.usedByHolder() {
 		s.fresh.remove(e)
 		e.uses.Store(0)
 		s.proven.push(e)
@@ -182,21 +182,30 @@ func (s *shard) shrinkFresh() {
 }
 
 // shrinkProven drops the oldest proven value, or gives it another round if it was used. It
-// terminates: each round decrements uses, which is at most maxUses, and concurrent Gets can only
-// increment it once for each reader.
+// terminates: each round decrements uses, which is at most maxUses, and concurrent Gets and holders
+// can only increment it once for each reader.
 func (s *shard) shrinkProven() {
 	e := s.proven.tail
-	if n := e.uses.Load(); n > 0 {
+	if n := e.uses.Load(); n > 0 || e.usedByHolder() {
 		s.proven.remove(e)
-		e.uses.Store(n - 1)
+		e.uses.Store(max(n-1, 0))
 		s.proven.push(e)
 		return
 	}
 	s.drop(e)
 }
 
+// usedByHolder reports whether the value is a Holder that was used since the last call.
+func (e *entry) usedByHolder() bool {
+	h, ok := e.value.(Holder)
+	return ok && h.Used()
+}
+
 // drop removes e from the table, its queue and the list of its block.
 func (s *shard) drop(e *entry) {
+	if h, ok := e.value.(Holder); ok {
+		h.Dropped()
+	}
 	t := s.table.Load()
 	for i := e.hash & t.mask; ; i = (i + 1) & t.mask {
 		if t.place[i].Load() == e {

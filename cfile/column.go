@@ -26,8 +26,10 @@ type ColumnReader struct {
 	held [2]heldBlock // newest first
 	run  blockRun
 
-	// ordinals is the ordinal index if the cache for indexes has it, which may not keep it.
+	// What the cache for indexes may drop: the ordinal index and the zone map, nil if they were not
+	// needed yet.
 	ordinals *ordinalIndex
+	zones    *zones
 
 	counts *Counts // nil: nothing is counted
 
@@ -56,6 +58,7 @@ func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 // memory.
 func (c *ColumnReader) Reset(r *Reader) {
 	c.r, c.held, c.run, c.ordinals, c.Transient, c.Strings, c.counts = r, [2]heldBlock{}, blockRun{}, nil, false, nil, nil
+	c.zones = nil
 	clear(c.tests[:cap(c.tests)])
 }
 
@@ -130,7 +133,7 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	if b := c.held[0].b; b != nil && ord == b.first+int64(b.rows) && !c.r.info.PositionalIndex {
 		return c.following(b)
 	}
-	if c.r.indexes == nil || !c.r.info.PositionalIndex {
+	if !c.r.info.PositionalIndex {
 		return c.r.findRow(ord, c.load)
 	}
 	x, err := c.ordinalIndex()
@@ -140,17 +143,28 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	return c.r.rowIn(x, ord, c.load)
 }
 
-// ordinalIndex returns the ordinal index of a file that has one. If the cache for indexes has it, c
-// keeps it, so that a scan reads it once even if the cache does not keep it.
-func (c *ColumnReader) ordinalIndex() (*ordinalIndex, error) {
-	if c.ordinals != nil {
-		return c.ordinals, nil
-	}
-	x, err := c.r.ordinalIndex()
-	if err == nil && c.r.indexes != nil {
+// ordinalIndex returns the ordinal index of a file that has one. c keeps it, so that a scan reads it
+// once even if the cache for indexes does not keep it.
+func (c *ColumnReader) ordinalIndex() (x *ordinalIndex, err error) {
+	if c.ordinals == nil {
+		if x, err = c.r.ordinalIndex(); err != nil {
+			return nil, err
+		}
 		c.ordinals = x
 	}
-	return x, err
+	return c.ordinals, nil
+}
+
+// zoneMap is Reader.ZoneMap. c keeps it, as it keeps the ordinal index.
+func (c *ColumnReader) zoneMap() (*ZoneMap, error) {
+	if c.zones == nil {
+		z, err := c.r.loadedZones()
+		if z == nil || err != nil {
+			return nil, err
+		}
+		c.zones = z
+	}
+	return c.zones.m, nil
 }
 
 // Words returns the words of the column's dictionary if it has one of up to most words, which may

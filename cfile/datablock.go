@@ -2,6 +2,7 @@ package cfile
 
 import (
 	"encoding/binary"
+	"weak"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cache"
@@ -52,9 +53,13 @@ const (
 	partRaw   = 1<<32 - 1 // what the caller of ReadBlock parsed from a cblock that is not column data
 
 	// Package rowset has the two numbers between.
-	partNode     = 1<<32 - 4 // *node
-	partOrdinals = 1<<32 - 5 // *ordinalIndex
-	partDerived  = 1<<32 - 6 // of KeepDerived, kind 0; the kinds after it have the parts before it
+	partNode     = 1<<32 - 4  // *node
+	partOrdinals = 1<<32 - 5  // *part[ordinalIndex]
+	partValues   = 1<<32 - 6  // *part[valueIndex]
+	partZones    = 1<<32 - 7  // *part[zones]
+	partCRCs     = 1<<32 - 8  // *part[[]uint32]
+	partWords    = 1<<32 - 9  // *part[batch.Dictionary]
+	partDerived  = 1<<32 - 10 // of KeepDerived, kind 0; the kinds after it have the parts before it
 )
 
 // readData reads and parses data cblock i, which is at p. If s is nil, the result may be kept;
@@ -222,25 +227,40 @@ func (r *Reader) dictionary() (*batch.Dictionary, error) {
 	if r.dictPointer.Size == 0 {
 		return nil, nil
 	}
-	if d := r.dict.Load(); d != nil {
-		return d, nil
+	return loaded(r, &r.dict, r.dictPointer, partWords, r.loadDictionary)
+}
+
+// loadDictionary reads the dictionary, unless some cblock in memory still has it: the cblocks of a
+// file share one dictionary.
+func (r *Reader) loadDictionary() (*batch.Dictionary, int64, error) {
+	if d := r.shared.Value(); d != nil {
+		return d, dictionaryBytes(d), nil
 	}
 	payload, _, err := r.readBlock(r.dictPointer, nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	// Words are distinct, so a valid dictionary of this many words needs more bytes under any
 	// codec.
 	if len(payload) >= 8 {
 		words := int64(binary.LittleEndian.Uint32(payload[4:]))
 		if words*sliceHeader > 1<<19+32*int64(r.dictPointer.Size) {
-			return nil, r.at(r.dictPointer, fault.Corruptf("dictionary: %d words do not fit in %d bytes", words, r.dictPointer.Size))
+			return nil, 0, r.at(r.dictPointer, fault.Corruptf("dictionary: %d words do not fit in %d bytes", words, r.dictPointer.Size))
 		}
 	}
 	d, err := encoding.ParseDictionary(payload)
 	if err != nil {
-		return nil, r.at(r.dictPointer, err)
+		return nil, 0, r.at(r.dictPointer, err)
 	}
-	r.dict.CompareAndSwap(nil, d)
-	return r.dict.Load(), nil
+	r.shared = weak.Make(d)
+	return d, dictionaryBytes(d), nil
+}
+
+// dictionaryBytes returns the approximate memory of a dictionary.
+func dictionaryBytes(d *batch.Dictionary) int64 {
+	n := int64(cap(d.Words)) * sliceHeader
+	for _, w := range d.Words {
+		n += int64(len(w))
+	}
+	return n
 }

@@ -194,7 +194,7 @@ type ordinalIndex struct {
 }
 
 // loadOrdinals reads the ordinal tree. Source: cfile spec §8.2, §12.3 item 37.
-func (r *Reader) loadOrdinals() (*ordinalIndex, error) {
+func (r *Reader) loadOrdinals() (*ordinalIndex, int64, error) {
 	x := new(ordinalIndex)
 	nodes, err := r.walkTree(r.ordinalRoot, func(_ int, key []byte, p BlockPointer) error {
 		if len(key) != ordinalKeyLen {
@@ -208,14 +208,17 @@ func (r *Reader) loadOrdinals() (*ordinalIndex, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(x.first) == 0 && r.info.Rows > 0 {
-		return nil, r.corruptf("ordinal index: no cblock for %d rows", r.info.Rows)
+		return nil, 0, r.corruptf("ordinal index: no cblock for %d rows", r.info.Rows)
 	}
 	x.nodes = nodes
-	return x, nil
+	return x, int64(pointerBytes*(cap(x.blocks)+cap(x.nodes)) + 4*cap(x.first)), nil
 }
+
+// pointerBytes is the memory of a BlockPointer.
+const pointerBytes = 16
 
 // find returns the number of the cblock that contains row ord, which is below the number of rows.
 func (x *ordinalIndex) find(ord uint32) int {

@@ -23,7 +23,7 @@ func (c *ColumnReader) Codes() (codes Codes, ok bool, err error) {
 	if c.r.info.Array {
 		return codes, false, nil
 	}
-	z, err := c.r.ZoneMap()
+	z, err := c.zoneMap()
 	if err != nil {
 		return codes, false, err
 	}
@@ -52,7 +52,7 @@ func (c *ColumnReader) Codes() (codes Codes, ok bool, err error) {
 // Magnitude returns an integer that no magnitude of the column's cells, integers, is above. ok is
 // false if none is known, or some cell is NULL.
 func (c *ColumnReader) Magnitude() (most uint64, ok bool, err error) {
-	z, err := c.r.ZoneMap()
+	z, err := c.zoneMap()
 	if z == nil || err != nil || c.r.info.Array || c.r.info.Type == schema.Bool || z.File.Nulls > 0 {
 		return 0, false, err
 	}

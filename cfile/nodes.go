@@ -3,14 +3,14 @@ package cfile
 import (
 	"bytes"
 	"sort"
+	"sync/atomic"
 
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// A file with cblocks of a few kilobytes has large indexes: of a row file, one part in a hundred. A
-// Reader with ReaderOptions.Indexes does not keep them. It keeps them in the cache: the value index
-// in nodes, which are searched as they are stored, and the ordinal index as a list.
+// A file with cblocks of a few kilobytes has large indexes: of a row file, one part in a hundred. The
+// value index of such a file is in the cache in nodes, which are searched as they are stored.
 
 // keyedNodeBytes is the size of a node of the value index of a Keyed file. A lookup beyond the
 // cache reads one.
@@ -20,13 +20,13 @@ const keyedNodeBytes = 8 << 10
 // side by side at its end, where one read gets all of them.
 const maxLateLeaves = 1 << 20
 
-// nodeOverhead is the size of a node apart from its payload, or of an ordinal index apart from its
-// entries.
+// nodeOverhead is the size of a node apart from its payload, or of what loaded loads apart from its
+// slices.
 const nodeOverhead = 128
 
 // node returns the index node at p, through the cache for indexes if there is one.
 func (r *Reader) node(p BlockPointer) (*node, error) {
-	key := cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partNode}
+	key := r.partKey(p, partNode)
 	if r.indexes != nil {
 		if v, ok := r.indexes.Get(key); ok {
 			return v.(*node), nil
@@ -114,20 +114,63 @@ func (r *Reader) loadNodes() {
 	}
 }
 
-// cachedOrdinals returns the ordinal tree through the cache for indexes.
-func (r *Reader) cachedOrdinals() (*ordinalIndex, error) {
-	key := cache.Key{Block: r.id, Offset: uint64(r.ordinalRoot.Offset), Part: partOrdinals}
-	if v, ok := r.indexes.Get(key); ok {
-		return v.(*ordinalIndex), nil
+// part is what a Reader has made of a cblock that is not column data: an index, the dictionary, the
+// zone map. It grows with the file, so the cache for indexes counts it and may drop it. Until then,
+// the Reader has a direct reference, which takes less time than a lookup. See cache.Holder.
+type part[T any] struct {
+	value *T
+	slot  *atomic.Pointer[part[T]] // the Reader's reference
+	used  atomic.Bool
+}
+
+// Used implements cache.Holder.
+func (p *part[T]) Used() bool { return p.used.Swap(false) }
+
+// Dropped implements cache.Holder.
+func (p *part[T]) Dropped() { p.slot.CompareAndSwap(p, nil) }
+
+// loaded returns what load makes of the cblock at at, with its approximate memory. Without a cache
+// for indexes, or if the cache declines it, the Reader keeps it: otherwise it would be read again for
+// each cblock.
+func loaded[T any](r *Reader, slot *atomic.Pointer[part[T]], at BlockPointer, number uint32, load func() (*T, int64, error)) (*T, error) {
+	if x := present(r, slot, at, number); x != nil {
+		return x, nil
 	}
 	r.load.Lock() // several goroutines would read it at a time
 	defer r.load.Unlock()
-	if v, ok := r.indexes.Get(key); ok {
-		return v.(*ordinalIndex), nil
+	if x := present(r, slot, at, number); x != nil {
+		return x, nil
 	}
-	x, err := r.loadOrdinals()
-	if err == nil {
-		r.indexes.Put(key, x, int64(16*(cap(x.blocks)+cap(x.nodes))+4*cap(x.first))+nodeOverhead)
+	x, bytes, err := load()
+	if err != nil {
+		return nil, err
 	}
-	return x, err
+	p := &part[T]{value: x, slot: slot}
+	slot.Store(p) // before the cache can drop it
+	if r.indexes != nil {
+		r.indexes.Put(r.partKey(at, number), p, bytes+nodeOverhead)
+	}
+	return x, nil
+}
+
+// present is loaded, or nil if that would have to load it.
+func present[T any](r *Reader, slot *atomic.Pointer[part[T]], at BlockPointer, number uint32) *T {
+	if p := slot.Load(); p != nil {
+		if !p.used.Load() {
+			p.used.Store(true)
+		}
+		return p.value
+	}
+	if r.indexes == nil {
+		return nil
+	}
+	if v, ok := r.indexes.Get(r.partKey(at, number)); ok {
+		return v.(*part[T]).value // of another Reader of the block
+	}
+	return nil
+}
+
+// partKey returns the key of a part of the cblock at p.
+func (r *Reader) partKey(p BlockPointer, number uint32) cache.Key {
+	return cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: number}
 }

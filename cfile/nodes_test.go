@@ -3,6 +3,8 @@ package cfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -12,10 +14,11 @@ import (
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
 )
 
-// The indexes of a Keyed file are in the cache, within its limit, and not in the Reader. All reads
-// are the same if the cache drops them.
+// The indexes of a Keyed file are in the cache, within its limit, and not in the Reader, unless they
+// are larger than the cache. All reads are the same if the cache drops them.
 func TestIndexesAreInTheCache(t *testing.T) {
 	keys, cells := randomKeyed(seedtest.Rand(t), 500)
 	src := keyedFile(t, cells).src
@@ -38,13 +41,87 @@ func TestIndexesAreInTheCache(t *testing.T) {
 				t.Fatalf("limit %d: row %d: %x, %v", limit, i, value, err)
 			}
 		}
-		if f.values.Load() != nil || f.ordinals.Load() != nil || f.lastNode.Load() != nil {
-			t.Errorf("limit %d: the Reader has an index", limit)
-		}
 		if used := c.Used(); used > limit || limit == 1<<20 && used < 1000 {
 			t.Errorf("limit %d: %d bytes used", limit, used)
 		}
+		c.Evict(uint64(src.ID()))
+		if kept := f.ordinals.Load() != nil; f.values.Load() != nil || f.lastNode.Load() != nil || kept != (limit < 1<<20) {
+			t.Errorf("limit %d: the Reader has an index", limit)
+		}
 	}
+}
+
+// What grows with a file counts in the cache, and the Reader does not keep it when the cache drops it:
+// indexes, dictionary, zone map. All reads are the same.
+func TestReadersKeepNothingThatGrows(t *testing.T) {
+	r := seedtest.Rand(t)
+	for _, enc := range []schema.Encoding{schema.Plain, schema.Dictionary, schema.Prefix} {
+		cells := randomCells(r, schema.String, 8000, 0)
+		for i := range cells {
+			cells[i] = fmt.Appendf(nil, "%06d%s", i, cells[i])
+		}
+		o := WriterOptions{Type: schema.String, Encoding: enc, PositionalIndex: true, ValueIndex: true, BlockBytes: 512}
+		file := writeAll(t, o, vectorOf(schema.String, cells))
+		file.Number = 7
+		for _, limit := range []int64{256 << 10, 8 << 20} {
+			c := cache.New(limit)
+			f, err := Open(file, ReaderOptions{Cache: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 * len(cells) {
+				i := r.IntN(len(cells))
+				if got, err := f.Cell(batch.Ordinal(i)); err != nil || !bytes.Equal(got, cells[i]) {
+					t.Fatalf("%v, limit %d: cell %d is %q, %v, want %q", enc, limit, i, got, err, cells[i])
+				}
+				if ord, exact, err := f.Seek(cells[i]); int(ord) != i || !exact || err != nil {
+					t.Fatalf("%v, limit %d: cell %d is at %d, %t, %v", enc, limit, i, ord, exact, err)
+				}
+			}
+			p := &batch.Predicate{Op: batch.Ge, Values: [][]byte{cells[1000]}}
+			sel := batch.MakeBitmap(len(cells))
+			sel.SetRange(0, len(cells))
+			if handled, err := f.NewColumnReader().SelectAll(0, len(cells), []*batch.Predicate{p}, sel); err != nil || handled && sel.Count() != 7000 {
+				t.Errorf("%v, limit %d: %d rows, %v", enc, limit, sel.Count(), err)
+			}
+			if used := c.Used(); used > limit {
+				t.Errorf("%v, limit %d: %d bytes used", enc, limit, used)
+			}
+			c.SetLimit(0)
+			if f.ordinals.Load() != nil || f.values.Load() != nil || f.zones.Load() != nil || f.crcs.Load() != nil || f.dict.Load() != nil {
+				t.Errorf("%v, limit %d: the Reader keeps what it loaded", enc, limit)
+			}
+		}
+	}
+}
+
+// Cblocks in memory share one dictionary, also if the cache has dropped it.
+func TestCblocksShareTheDictionary(t *testing.T) {
+	r := seedtest.Rand(t)
+	cells := randomCells(r, schema.String, 3000, 0)
+	for i := range cells {
+		cells[i] = fmt.Appendf(nil, "a word of the dictionary %d", r.IntN(300))
+	}
+	file := writeAll(t, WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, BlockBytes: 4096}, vectorOf(schema.String, cells))
+	file.Number = 7
+	c := cache.New(1 << 20)
+	f, err := Open(file, ReaderOptions{Cache: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := f.dictionary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Evict(uint64(file.Number))
+	again, err := f.dictionary()
+	if err != nil || first != again {
+		t.Errorf("a second dictionary, %v", err)
+	}
+	if c.Used() == 0 {
+		t.Error("the cache does not count the dictionary")
+	}
+	runtime.KeepAlive(first)
 }
 
 // A visit of all cblocks reads each of them once and the index once, also if the cache keeps neither.

@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -18,11 +19,11 @@ import (
 
 // ReaderOptions configures a Reader. The zero value disables caching.
 type ReaderOptions struct {
-	// Cache keeps cblocks, decoded chunks and filters between reads. If it is nil, only the most
-	// recently used cblock is kept. Sources with ID 0, which names no block, are never cached.
+	// Cache keeps cblocks, decoded chunks, filters, indexes, dictionary and zone map between reads. If
+	// it is nil, the Reader keeps the most recently used cblock, and all that is no cblock. Sources
+	// with ID 0, which names no block, are never cached.
 	Cache *cache.Cache
-	// Indexes keeps the indexes of a Keyed file between reads. They are large, since its cblocks are
-	// small. If it is nil, or the file is not Keyed, the Reader keeps them.
+	// Indexes keeps what is no cblock if Cache is nil; nil = the Reader does.
 	Indexes *cache.Cache
 	// Arrays allows columns of arrays. Without it Open returns ErrUnsupported for them, which
 	// protects callers that expect single cells.
@@ -57,8 +58,8 @@ const headBytes = 128
 // cfile spec §10.1, §12.3 items 1 to 21.
 func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	r := &Reader{src: src, size: src.Size(), limit: o.Limit}
-	if o.Cache != nil && src.ID() != 0 {
-		r.cache, r.id = o.Cache, uint64(src.ID())
+	if src.ID() != 0 {
+		r.cache, r.indexes, r.id = o.Cache, cmp.Or(o.Cache, o.Indexes), uint64(src.ID())
 	}
 	if t, ok := src.(block.Tailed); ok {
 		r.tail = t.TakeTail()
@@ -84,9 +85,7 @@ func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 		r.pairs = append(r.pairs, Pair{m.GetKey(), m.GetValue()})
 	}
 	r.headerPairs = len(header.GetMetadata())
-	if r.info.Keyed = r.isKeyed(); r.info.Keyed && src.ID() != 0 {
-		r.indexes, r.id = o.Indexes, uint64(src.ID())
-	}
+	r.info.Keyed = r.isKeyed()
 	if err := r.takePointers(footer); err != nil {
 		return nil, err
 	}
@@ -123,7 +122,7 @@ func (r *Reader) loadTail() {
 	}
 	r.extendTail()
 	r.onlyTail = true
-	if r.indexes != nil {
+	if r.info.Keyed && r.indexes != nil {
 		r.loadNodes()
 	} else {
 		if r.info.ValueIndex {
@@ -133,7 +132,7 @@ func (r *Reader) loadTail() {
 			r.ordinalIndex()
 		}
 	}
-	r.ZoneMap()
+	r.zoneCRCs()
 	r.dictionary()
 	r.tail, r.onlyTail = nil, false
 }

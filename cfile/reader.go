@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
@@ -38,7 +39,7 @@ type Reader struct {
 	src     block.Source
 	size    int64
 	cache   *cache.Cache // nil = none
-	indexes *cache.Cache // see ReaderOptions; nil = r has the indexes
+	indexes *cache.Cache // of what loaded loads; nil = r keeps it
 	id      uint64       // in the cache
 	limit   Limiter      // nil = none
 	largest atomic.Int64 // payload read so far
@@ -56,12 +57,14 @@ type Reader struct {
 	pairs       []Pair // header's, then footer's
 	headerPairs int
 
-	// Loaded on first use, each once; load serializes the loading.
+	// What loaded has loaded, each once until the cache drops it; load serializes the loading.
 	load     sync.Mutex
-	ordinals atomic.Pointer[ordinalIndex]
-	values   atomic.Pointer[valueIndex]
-	zones    atomic.Pointer[zones]
-	dict     atomic.Pointer[batch.Dictionary]
+	ordinals atomic.Pointer[part[ordinalIndex]]
+	values   atomic.Pointer[part[valueIndex]]
+	zones    atomic.Pointer[part[zones]]
+	crcs     atomic.Pointer[part[[]uint32]]
+	dict     atomic.Pointer[part[batch.Dictionary]]
+	shared   weak.Pointer[batch.Dictionary] // the dictionary, while it is in use; guarded by load
 
 	last     atomic.Pointer[dataBlock] // without a cache: the cblock last read by Cell or Seek
 	lastNode atomic.Pointer[node]      // without a cache for indexes: the last result of node
@@ -91,42 +94,15 @@ func (r *Reader) Pairs() (pairs []Pair, inHeader int) { return r.pairs, r.header
 
 // ordinalIndex returns the ordinal tree, or an error if the file has none.
 func (r *Reader) ordinalIndex() (*ordinalIndex, error) {
-	if x := r.ordinals.Load(); x != nil {
-		return x, nil
-	}
-	if r.indexes != nil {
-		return r.cachedOrdinals()
-	}
-	r.load.Lock()
-	defer r.load.Unlock()
-	if x := r.ordinals.Load(); x != nil {
-		return x, nil
-	}
-	x, err := r.loadOrdinals()
-	if err == nil {
-		r.ordinals.Store(x)
-	}
-	return x, err
+	return loaded(r, &r.ordinals, r.ordinalRoot, partOrdinals, r.loadOrdinals)
 }
 
 // valueIndex returns the value tree, or ErrUnsupported if the file has none.
 func (r *Reader) valueIndex() (*valueIndex, error) {
-	if x := r.values.Load(); x != nil {
-		return x, nil
-	}
 	if !r.info.ValueIndex {
 		return nil, r.errNoValues()
 	}
-	r.load.Lock()
-	defer r.load.Unlock()
-	if x := r.values.Load(); x != nil {
-		return x, nil
-	}
-	x, err := r.loadValues()
-	if err == nil {
-		r.values.Store(x)
-	}
-	return x, err
+	return loaded(r, &r.values, r.valueRoot, partValues, r.loadValues)
 }
 
 func (r *Reader) errNoValues() error {
@@ -268,8 +244,11 @@ func (r *Reader) CachedCell(ord batch.Ordinal) (cell []byte, ok bool, err error)
 // cached returns the data cblock of row ord, which is below the number of rows, if it is in the
 // cache and the ordinal index is loaded.
 func (r *Reader) cached(ord int64) (*ordinalIndex, *dataBlock) {
-	x := r.ordinals.Load()
-	if x == nil || r.cache == nil {
+	if r.cache == nil || r.ordinalRoot.Size == 0 {
+		return nil, nil
+	}
+	x := present(r, &r.ordinals, r.ordinalRoot, partOrdinals)
+	if x == nil {
 		return nil, nil
 	}
 	v, ok := r.cache.Get(cache.Key{Block: r.id, Offset: uint64(x.blocks[x.find(uint32(ord))].Offset), Part: partWhole})

@@ -186,7 +186,7 @@ func TestTransientReaderReusesItsMemory(t *testing.T) {
 	}
 }
 
-// A transient reader uses the cache and adds nothing to it; another reader reads each cblock once.
+// A transient reader uses the cache and adds no cblock to it; another reader reads each cblock once.
 func TestReadersUseTheCache(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 100000)
 	rng := rand.New(rand.NewPCG(42, 1))
@@ -207,7 +207,8 @@ func TestReadersUseTheCache(t *testing.T) {
 		}
 		return src.reads.Load() - before
 	}
-	if scan(true); keep.Used() != 0 {
+	const indexes = 4 << 10 // and the zone map
+	if scan(true); keep.Used() > indexes {
 		t.Errorf("%d bytes in the cache after a transient scan", keep.Used())
 	}
 	scan(false)

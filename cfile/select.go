@@ -32,7 +32,7 @@ func (c *ColumnReader) SelectAll(ord batch.Ordinal, n int, ps []*batch.Predicate
 	if c.counts != nil {
 		c.counts.pending = batch.TestCounts{}
 	}
-	z, err := c.r.ZoneMap()
+	z, err := c.zoneMap()
 	if err != nil {
 		return false, err
 	}

@@ -10,7 +10,7 @@ import (
 // extremeString is Extreme for a column of byte strings. It does not read cblocks whose bounds in
 // the zone map show that they have nothing better, or are the extreme.
 func (c *ColumnReader) extremeString(ord batch.Ordinal, n int, sel batch.Bitmap, e *encoding.StringExtreme) error {
-	z, err := c.r.ZoneMap()
+	z, err := c.zoneMap()
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func TestTailOfAnyLength(t *testing.T) {
 				if err != nil || !bytes.Equal(got, cells[i]) || (got == nil) != (cells[i] == nil) {
 					t.Fatalf("%v: tail of %d bytes: cell %d is %q, %v, want %q", enc, n, i, got, err, cells[i])
 				}
-				if x := f.ordinals.Load(); i == 0 && x.nodes[0].Offset >= file.Size()-int64(n) && src.reads > opened+1 {
+				if x := f.ordinals.Load(); i == 0 && x.value.nodes[0].Offset >= file.Size()-int64(n) && src.reads > opened+1 {
 					t.Errorf("%v: tail of %d bytes: %d reads to open, and %d for the first cell", enc, n, opened, src.reads-opened)
 				}
 			}

@@ -38,7 +38,7 @@ func (r *Reader) keyLimit() int {
 
 // loadValues reads the value tree. Keys must not descend, except in delta files. Source: cfile spec
 // §8.2, §12.3 item 37.
-func (r *Reader) loadValues() (*valueIndex, error) {
+func (r *Reader) loadValues() (*valueIndex, int64, error) {
 	x := new(valueIndex)
 	_, unsorted := r.Metadata(DeltaStatsKey)
 	limit, held := r.keyLimit(), true
@@ -61,17 +61,22 @@ func (r *Reader) loadValues() (*valueIndex, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	x.nodes = nodes
 	if held {
 		x.leafFirst = nil
 		x.cutCommon()
-		return x, nil
+	} else {
+		x.keys, x.ends = nil, nil
+		x.leaves = nodes[len(nodes)-len(x.leafFirst):]
 	}
-	x.keys, x.ends = nil, nil
-	x.leaves = nodes[len(nodes)-len(x.leafFirst):]
-	return x, nil
+	return x, x.bytes(), nil
+}
+
+// bytes returns the approximate memory of x.
+func (x *valueIndex) bytes() int64 {
+	return int64(pointerBytes*(cap(x.blocks)+cap(x.nodes)) + 8*(cap(x.heads)+cap(x.leafFirst)) + 4*cap(x.ends) + cap(x.keys) + cap(x.common))
 }
 
 // cutCommon finds the common prefix of the keys and recomputes the heads.

@@ -3,6 +3,7 @@ package cfile
 import (
 	"bytes"
 	"encoding/binary"
+	"unsafe"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -244,9 +245,15 @@ func isNaN(t schema.Type, v []byte) bool {
 
 // ZoneMap returns the zone map, nil if the file has none, or one of a later version.
 func (r *Reader) ZoneMap() (*ZoneMap, error) {
-	if z := r.zones.Load(); z != nil {
-		return z.m, nil
+	z, err := r.loadedZones()
+	if z == nil || err != nil {
+		return nil, err
 	}
+	return z.m, nil
+}
+
+// loadedZones is ZoneMap, or nil if the file has none.
+func (r *Reader) loadedZones() (*zones, error) {
 	if !r.info.ZoneMap {
 		return nil, nil
 	}
@@ -254,34 +261,56 @@ func (r *Reader) ZoneMap() (*ZoneMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.load.Lock()
-	defer r.load.Unlock()
-	if z := r.zones.Load(); z != nil {
-		return z.m, nil
+	return loaded(r, &r.zones, r.zonePointer, partZones, func() (*zones, int64, error) {
+		payload, _, err := r.readBlock(r.zonePointer, nil)
+		if err != nil {
+			return nil, 0, err
+		}
+		m, err := parseZoneMap(payload, r.info.Type, len(bs), r.info.Rows)
+		if err != nil {
+			return nil, 0, r.at(r.zonePointer, err)
+		}
+		if m == nil {
+			return &zones{}, 0, nil
+		}
+		return &zones{m}, int64(cap(payload)) + int64(len(m.Entries))*int64(unsafe.Sizeof(ZoneEntry{})), nil
+	})
+}
+
+// zoneCRCs returns the CRCs of the data cblocks in the zone map, nil if there is none. They are a
+// twentieth of it, and every read of a cblock needs one.
+func (r *Reader) zoneCRCs() ([]uint32, error) {
+	if !r.info.ZoneMap {
+		return nil, nil
 	}
-	payload, _, err := r.readBlock(r.zonePointer, nil)
-	if err != nil {
+	if crcs := present(r, &r.crcs, r.zonePointer, partCRCs); crcs != nil {
+		return *crcs, nil
+	}
+	z, err := r.loadedZones()
+	if z == nil || z.m == nil || err != nil {
 		return nil, err
 	}
-	m, err := parseZoneMap(payload, r.info.Type, len(bs), r.info.Rows)
-	if err != nil {
-		return nil, r.at(r.zonePointer, err)
-	}
-	r.zones.Store(&zones{m})
-	return m, nil
+	crcs, err := loaded(r, &r.crcs, r.zonePointer, partCRCs, func() (*[]uint32, int64, error) {
+		crcs := make([]uint32, len(z.m.Entries))
+		for i := range crcs {
+			crcs[i] = z.m.Entries[i].crc
+		}
+		return &crcs, int64(4 * len(crcs)), nil
+	})
+	return *crcs, err
 }
 
 // checkZone compares the CRC of data cblock i, just verified, with the one in the zone map. This
 // finds a valid cblock in the wrong place.
 func (r *Reader) checkZone(i int, p BlockPointer, crc uint32) error {
-	z, err := r.ZoneMap()
-	if err != nil || z == nil {
+	crcs, err := r.zoneCRCs()
+	if err != nil || crcs == nil {
 		return err
 	}
 	if i == unnumbered {
 		return nil // files of keys have no zone map
 	}
-	if i >= len(z.Entries) || z.Entries[i].crc != crc {
+	if i >= len(crcs) || crcs[i] != crc {
 		return r.corruptf("cblock at byte %d: crc %08x differs from that in the zone map", p.Offset, crc)
 	}
 	return nil
