@@ -2,9 +2,9 @@ package oribi
 
 import "sync"
 
-// bulkGate lets images begin only while the metadata has everything that is in the log outside write
-// batches. An ingest, and an Alter of an expiry rule, append their timestamps to the log before their
-// metadata commit:
+// bulkGate lets images begin only while the metadata has everything that is in the log outside
+// write batches. An ingest, and an Alter of an expiry rule, append their timestamps to the log
+// before their metadata commit:
 //
 //	ingest   appends LSN 7, timestamp 70            metadata commit: rowsets with rows of 70
 //	image                              metadata, log up to 7: reads as of 70 lack the rows

@@ -31,16 +31,17 @@ type Copied struct {
 // Writers and readers of the store continue. See Image for what is part of the copy.
 //
 // The copy is a complete, closed store with a UUID of its own: it can be opened, written and moved
-// independently, and no file of one is taken for a file of the other. Its tables keep their IDs, and
-// its blocks theirs. It answers reads at every timestamp that the store answers, those before the
-// checkpoint too; only what a Snapshot pins beyond the retention of a table becomes too old. The copy
-// has the live blocks only, each verified while it is copied, and the part of the log that it needs.
+// independently, and no file of one is taken for a file of the other. Its tables keep their IDs,
+// and its blocks theirs. It answers reads at every timestamp that the store answers, those before
+// the checkpoint too; only what a Snapshot pins beyond the retention of a table becomes too old.
+// The copy has the live blocks only, each verified while it is copied, and the part of the log that
+// it needs.
 //
-// INSTANCE is written last. So after a kill, dir is not a store, and Open refuses it; after an error
-// there is no dir.
+// INSTANCE is written last. So after a kill, dir is not a store, and Open refuses it; after an
+// error there is no dir.
 //
-// Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err(); those
-// of the file system.
+// Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err();
+// those of the file system.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (Copied, error) {
 	if err := s.enter(); err != nil {
 		return Copied{}, err
@@ -59,9 +60,9 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (Copied, error) {
 // Checkpoint does, for images that were stored elsewhere. Of o it uses FS, Logger and
 // LogSegmentBytes; nil means the defaults.
 //
-// All of it is verified: each block against its length and checksum, the metadata against blocks and
-// log as Open does it. Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrUnsupported; ErrNoSpace;
-// ctx.Err(); those of src and of the file system. After an error there is no dir.
+// All of it is verified: each block against its length and checksum, the metadata against blocks
+// and log as Open does it. Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrUnsupported;
+// ErrNoSpace; ctx.Err(); those of src and of the file system. After an error there is no dir.
 func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options) (Copied, error) {
 	if err := o.Validate(); err != nil {
 		return Copied{}, err
@@ -148,8 +149,8 @@ type imageWriter struct {
 
 func (w *imageWriter) path(name string) string { return filepath.Join(w.dir, name) }
 
-// write makes all files, INSTANCE last. A kill at any moment leaves a directory without INSTANCE and
-// without FORMATTING, which is not a store and is never taken for an unfinished format.
+// write makes all files, INSTANCE last. A kill at any moment leaves a directory without INSTANCE
+// and without FORMATTING, which is not a store and is never taken for an unfinished format.
 func (w *imageWriter) write() error {
 	if _, err := rand.Read(w.instance.id[:]); err != nil {
 		return err
@@ -208,6 +209,12 @@ func (w *imageWriter) block(b *blockmanager.Builder, info ImageBlock, open func(
 		return err
 	}
 	err = b.AddBlock(blockmanager.BlockInfo{ID: block.ID(info.ID), Length: info.Length, Sum: info.Sum}, contextReader{w.ctx, r})
+	if err == nil { // what the source verifies, it may verify at its end
+		var n int64
+		if n, err = io.Copy(io.Discard, r); n > 0 {
+			err = fault.Corruptf("image: block %d has more than %d bytes", info.ID, info.Length)
+		}
+	}
 	return errors.Join(err, r.Close())
 }
 

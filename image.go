@@ -22,17 +22,18 @@ import (
 //
 //  1. No ingest is between its record in the log and its metadata commit: they are waited for, and
 //     others wait.
-//  2. Under the lock of metadata commits: the rows of the metadata, and the list of blocks, which are
-//     pinned. A flush or compaction whose commit follows is not part of the image, whatever it has
-//     written and caught up; the log still has what it would have contained.
+//  2. Under the lock of metadata commits: the rows of the metadata, and the list of blocks, which
+//     are pinned. A flush or compaction whose commit follows is not part of the image, whatever it
+//     has written and caught up; the log still has what it would have contained.
 //  3. Under the same lock, in the critical section of commits: a new timestamp and the last LSN. A
 //     table that a record up to there names, and an epoch that it requires, are in the metadata.
-//  4. With no lock: all batches up to that LSN are synced and published. Those in flight are part of
-//     the image; after a failure of one of them, which poisons the store, there is no image.
+//  4. With no lock: all batches up to that LSN are synced and published. Those in flight are part
+//     of the image; after a failure of one of them, which poisons the store, there is no image.
 //
 // So the image is what a crash right after step 3 would leave if all of the log had reached the
-// disk, and opening a copy of it is recovery: exactly the batches up to the LSN. As long as an image
-// is open, dropped blocks keep their space; until Records has returned, the log releases no segments.
+// disk, and opening a copy of it is recovery: exactly the batches up to the LSN. As long as an
+// image is open, dropped blocks keep their space; until Records has returned, the log releases no
+// segments.
 type Image struct {
 	store  *Store
 	info   ImageInfo
@@ -64,9 +65,9 @@ type ImageBlock struct {
 	Sum    uint64 // xxh3-64 of all its bytes
 }
 
-// ImageSource is what WriteImage copies: an Image, or one that was stored elsewhere. WriteImage calls
-// Info, Rows, Records and Blocks once each, in this order. The methods return the errors of fn, after
-// which they do not call it again.
+// ImageSource is what WriteImage copies: an Image, or one that was stored elsewhere. WriteImage
+// calls Info, Rows, Records and Blocks once each, in this order. The methods return the errors of
+// fn, after which they do not call it again.
 type ImageSource interface {
 	Info() ImageInfo
 	// Rows calls fn with each row of the metadata, by key. fn may keep the slices.
@@ -77,9 +78,10 @@ type ImageSource interface {
 	Blocks(fn func(b ImageBlock, open func() (io.ReadCloser, error)) error) error
 }
 
-// Image returns the content of the store as of now. Write batches, flushes and compactions continue;
-// Image waits for write batches and ingests that are in flight. The caller closes the image; when the
-// store is closed before, its methods return ErrClosed. On a read-only store it is what Open found.
+// Image returns the content of the store as of now. Write batches, flushes and compactions
+// continue; Image waits for write batches and ingests that are in flight. The caller closes the
+// image; when the store is closed before, its methods return ErrClosed. On a read-only store it is
+// what Open found.
 //
 // Errors: ctx.Err(); ErrPoisoned; ErrClosed.
 func (s *Store) Image(ctx context.Context) (*Image, error) {
@@ -175,8 +177,9 @@ func (im *Image) Rows(fn func(key, value []byte) error) error {
 	})
 }
 
-// Blocks calls fn with each block, by ID. open, valid during the call, returns its bytes. Errors:
-// ErrCorrupt if the bytes are not the block, ErrClosed; of open and of reads.
+// Blocks calls fn with each block, by ID. open, valid during the call, returns its bytes. If they
+// are not the block, open or a read, that of the end at the latest, returns ErrCorrupt. Errors:
+// ErrClosed.
 func (im *Image) Blocks(fn func(b ImageBlock, open func() (io.ReadCloser, error)) error) error {
 	for i := range im.blocks.Len() {
 		if err := im.block(i, fn); err != nil {
@@ -192,20 +195,12 @@ func (im *Image) block(i int, fn func(b ImageBlock, open func() (io.ReadCloser, 
 	}
 	defer im.store.leave()
 	b := im.blocks.Block(i)
-	return fn(ImageBlock{uint64(b.ID), b.Length, b.Sum}, func() (io.ReadCloser, error) {
-		src, err := im.blocks.OpenBlock(i)
-		if err != nil {
-			return nil, err
-		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{io.NewSectionReader(src, 0, src.Size()), src}, nil
-	})
+	return fn(ImageBlock{uint64(b.ID), b.Length, b.Sum}, func() (io.ReadCloser, error) { return im.blocks.ReadBlock(i) })
 }
 
-// Records calls fn with each record of the log. The slice is valid during the call. Without an error,
-// the log is not pinned any more, and Records must not be called again. Errors: ErrCorrupt; ErrClosed.
+// Records calls fn with each record of the log. The slice is valid during the call. Without an
+// error, the log is not pinned any more, and Records must not be called again. Errors: ErrCorrupt;
+// ErrClosed.
 func (im *Image) Records(fn func(record []byte) error) error {
 	if err := im.store.enter(); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/lsn"
+	"github.com/zeebo/xxh3"
 )
 
 // Counters are what a manager records besides its blocks and the caller's rows.
@@ -19,8 +20,8 @@ type Counters struct {
 	LogStart lsn.LSN // lowest LSN that replay on this state needs
 }
 
-// Snapshot is the state of a manager as of one commit. Until it is closed, its blocks stay readable,
-// whatever later commits drop. It is safe for concurrent use.
+// Snapshot is the state of a manager as of one commit. Until it is closed, its blocks stay
+// readable, whatever later commits drop. It is safe for concurrent use.
 type Snapshot struct {
 	Counters
 	m      *Manager
@@ -78,16 +79,53 @@ func (s *Snapshot) Len() int { return len(s.blocks) }
 // Block returns the i-th block, in the order of IDs.
 func (s *Snapshot) Block(i int) BlockInfo { return s.blocks[i].info() }
 
-// OpenBlock opens the i-th block, and checks by one read of its end that it is that block. Errors:
-// ErrCorrupt; ErrClosed.
-func (s *Snapshot) OpenBlock(i int) (Source, error) {
+// ReadBlock returns a reader of the i-th block. If the bytes are not the block, it or the reader,
+// at its end at the latest, returns ErrCorrupt. Errors: ErrClosed.
+func (s *Snapshot) ReadBlock(i int) (io.ReadCloser, error) {
 	b := s.blocks[i]
 	file := s.files[b.in]
 	b.refs.Add(1)
 	b.in.refs.Add(1)
 	file.refs.Add(1)
-	return (&source{m: s.m, b: b, file: file}).checked(nil, 0)
+	src, err := (&source{m: s.m, b: b, file: file}).checked(nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &blockReader{src: src, b: b, sum: xxh3.New()}, nil
 }
+
+// blockReader reads a block from its beginning to its end, and checks its checksum there.
+type blockReader struct {
+	src Source
+	b   *liveBlock
+	off int64
+	sum *xxh3.Hasher
+}
+
+func (r *blockReader) Read(p []byte) (int, error) {
+	if r.off < r.b.length {
+		n, err := r.src.ReadAt(p[:min(int64(len(p)), r.b.length-r.off)], r.off)
+		r.off += int64(n)
+		r.sum.Write(p[:n])
+		if r.off < r.b.length || err != nil && err != io.EOF {
+			return n, err
+		}
+		return n, r.check()
+	}
+	if err := r.check(); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}
+
+func (r *blockReader) check() error {
+	if got := r.sum.Sum64(); got != r.b.sum {
+		return r.src.(*source).corrupt("checksum %016x, want %016x", got, r.b.sum)
+	}
+	return nil
+}
+
+func (r *blockReader) Close() error { return r.src.Close() }
 
 // Close unpins the blocks. The space of those that were dropped may be freed by the next commit or
 // confirmation. Close may be called twice, but not concurrently with other methods.

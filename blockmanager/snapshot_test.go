@@ -22,9 +22,9 @@ func build(s *Snapshot, fs vfs.FS) (Options, error) {
 	}
 	err = s.Rows(func(k, v []byte) error { return b.AddRow(Row{k, v}) })
 	for i := 0; i < s.Len() && err == nil; i++ {
-		var src Source
-		if src, err = s.OpenBlock(i); err == nil {
-			err = errors.Join(b.AddBlock(s.Block(i), io.NewSectionReader(src, 0, src.Size())), src.Close())
+		var r io.ReadCloser
+		if r, err = s.ReadBlock(i); err == nil {
+			err = errors.Join(b.AddBlock(s.Block(i), r), r.Close())
 		}
 	}
 	if err != nil {
@@ -42,8 +42,8 @@ func mkdir(t *testing.T, fs vfs.FS, dir string) {
 }
 
 // Plan: random commits; a snapshot is taken at a random moment; further commits drop blocks, punch
-// holes, rewrite and remove containers. What is built from the snapshot is the state at that moment,
-// with the same IDs, and a writer can continue with it. Verify finds nothing in it.
+// holes, rewrite and remove containers. What is built from the snapshot is the state at that
+// moment, with the same IDs, and a writer can continue with it. Verify finds nothing in it.
 func TestBuilderCopiesASnapshot(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range seedtest.Rounds(12, 4) {
@@ -147,8 +147,8 @@ func TestBuilderRefusesOtherBytes(t *testing.T) {
 	}
 }
 
-// A failed build changes nothing in the manager whose snapshot it copies, and reports the failure. A
-// build that a failure did not end is complete.
+// A failed build changes nothing in the manager whose snapshot it copies, and reports the failure.
+// A build that a failure did not end is complete.
 func TestFailedBuildLeavesTheSourceAlone(t *testing.T) {
 	o := testOptions(nil)
 	disk := faultfs.New(formatted(t, o))
@@ -191,5 +191,46 @@ func TestFailedBuildLeavesTheSourceAlone(t *testing.T) {
 	}
 	if failures < 20 {
 		t.Errorf("only %d builds failed", failures)
+	}
+}
+
+// A block whose bytes have changed is read with ErrCorrupt, wherever the change is.
+func TestSnapshotReadsNoDamagedBlock(t *testing.T) {
+	o := testOptions(nil)
+	fs := formatted(t, o)
+	o.FS = fs
+	m := openWriter(t, o)
+	defer m.Close()
+	id := add(t, m, randomBytes(newSeeded(1), 50_000))
+	b := m.state.blocks[id]
+	snap, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	read := func() error {
+		r, err := snap.ReadBlock(0)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, struct{ io.Reader }{r})
+		return errors.Join(err, r.Close())
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fs.Open("/store/data/"+b.in.name(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, off := range []int64{0, 25_000, 49_999} {
+		var old [1]byte
+		f.ReadAt(old[:], b.off+off)
+		f.WriteAt([]byte{old[0] ^ 1}, b.off+off)
+		if err := read(); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("byte %d: %v", off, err)
+		}
+		f.WriteAt(old[:], b.off+off)
 	}
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// Plan: random histories in which every tenth step makes a checkpoint, opens it, compares it with the
-// model as of many timestamps, verifies it and writes to it.
+// Plan: random histories in which every tenth step makes a checkpoint, opens it, compares it with
+// the model as of many timestamps, verifies it and writes to it.
 func TestCheckpointsOfHistoriesAgreeWithModel(t *testing.T) {
 	end := time.Now().Add(proofTime(6 * time.Second))
 	var total history.Counts
@@ -221,9 +221,9 @@ func (c *countingClock) Now() (mvcc.Timestamp, error) {
 	return c.Clock.Now()
 }
 
-// A checkpoint that begins while an ingest is in the log, and not in the metadata, waits for it: the
-// copy has its rows as of its timestamp. The checkpoint gets time to take its own timestamp, which it
-// must not do before the ingest ends.
+// A checkpoint that begins while an ingest is in the log, and not in the metadata, waits for it:
+// the copy has its rows as of its timestamp. The checkpoint gets time to take its own timestamp,
+// which it must not do before the ingest ends.
 func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 	disk := faultfs.New(vfs.NewMem())
 	clock := &countingClock{Clock: mvcc.NewLogicalClock(mvcc.First)}
@@ -297,8 +297,8 @@ func copiedStore(t *testing.T, fsys vfs.FS) *oribi.Store {
 	return store
 }
 
-// A crash at any operation of a checkpoint leaves a directory that is not a store, or the whole copy;
-// and the store unharmed.
+// A crash at any operation of a checkpoint leaves a directory that is not a store, or the whole
+// copy; and the store unharmed.
 func TestCrashDuringCheckpointLeavesNoStoreOrAWholeOne(t *testing.T) {
 	r := seedtest.Rand(t)
 	disk := crashfs.New(vfs.NewMem())
@@ -369,8 +369,8 @@ func openCopyOfKilled(mem *vfs.Mem) (*oribi.Store, error) {
 	return s, err
 }
 
-// Each failure of a call that changes the disk, with EIO and with ENOSPC, ends the checkpoint with that
-// error, or does not matter. It leaves no copy, and a store that is not poisoned.
+// Each failure of a call that changes the disk, with EIO and with ENOSPC, ends the checkpoint with
+// that error, or does not matter. It leaves no copy, and a store that is not poisoned.
 func TestFailedCheckpointLeavesNothing(t *testing.T) {
 	disk := faultfs.New(vfs.NewMem())
 	store := copiedStore(t, disk)

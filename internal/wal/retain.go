@@ -9,8 +9,8 @@ import (
 )
 
 // Retain keeps all segments until the returned function is called: Release does nothing meanwhile,
-// and the next call removes what is not needed then. It waits for a Release that runs. Several calls
-// may retain at the same time.
+// and the next call removes what is not needed then. It waits for a Release that runs. Several
+// calls may retain at the same time.
 func (l *Log) Retain() (release func()) {
 	l.releasing.Lock()
 	defer l.releasing.Unlock()
@@ -23,8 +23,8 @@ func (l *Log) Retain() (release func()) {
 }
 
 // Range calls fn, in the order of LSNs, for each record from one LSN to another, both included. It
-// writes nothing. A Log may write to the directory meanwhile, if it retains the segments and upTo was
-// durable before.
+// writes nothing. A Log may write to the directory meanwhile, if it retains the segments and upTo
+// was durable before.
 //
 // It keeps one record, or a window of 256 KiB, in memory. It stops at the first error of fn and
 // returns it as it is. Errors: ErrCorrupt, also if records are missing.

@@ -14,8 +14,7 @@ import (
 // surveyed is how many commits a copy is compared as of: the last ones, and as many others.
 const surveyed = 12
 
-// copy makes a checkpoint of the open store next to it, verifies it, compares it with the model, as
-// of the newest commits and of some others, writes to it, and removes it.
+// copy makes a checkpoint of the open store next to it, compares it, and removes it.
 func (r *Runner) copy() error {
 	fsys := r.fs()
 	dir := filepath.Join(filepath.Dir(r.dir), "copy")
@@ -26,14 +25,16 @@ func (r *Runner) copy() error {
 	if err != nil {
 		return err
 	}
-	r.pass(c.Timestamp)
-	if err := r.compareCopy(fsys, dir, c); err != nil {
+	if err := r.CompareCopy(fsys, dir, c); err != nil {
 		return fmt.Errorf("copy: %w", err)
 	}
 	return vfs.RemoveAll(fsys, dir)
 }
 
-func (r *Runner) compareCopy(fsys vfs.FS, dir string, c oribi.Copied) (err error) {
+// CompareCopy opens a copy of the open store, to which nothing was committed since, verifies it,
+// compares it with the model, as of the newest commits and of some others, and writes to it.
+func (r *Runner) CompareCopy(fsys vfs.FS, dir string, c oribi.Copied) (err error) {
+	r.pass(c.Timestamp)
 	opts := &oribi.Options{FS: fsys, Manual: true, ErrorIfMissing: true, MemoryLimit: r.Script.Settings.Memory, Clock: mvcc.NewLogicalClock(mvcc.First)}
 	if r.Script.Settings.Hybrid {
 		opts.Clock = mvcc.NewHybridClock(r.Wall.time)

@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"strconv"
+
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/backup"
 )
 
 func (a *app) storeCheckpoint() *cobra.Command {
@@ -16,4 +21,90 @@ func (a *app) storeCheckpoint() *cobra.Command {
 			return a.printf(`{"ts":%d,"bytes":%d}`+"\n", uint64(c.Timestamp), c.Bytes)
 		})
 	})
+}
+
+func (a *app) storeBackup() *cobra.Command {
+	return a.verb("backup DIR REPO", "Add a backup of a store to a repository, which is made if it is missing", func(cmd *cobra.Command, args []string) error {
+		return withStore(args[0], reading, func(store *oribi.Store) error {
+			b, err := repository(args[1]).Backup(cmd.Context(), store)
+			if errors.Is(err, backup.ErrNotRepository) {
+				return inRepository(args[1], &failure{exitFailed, err}) // the directory has other content: nothing is missing
+			} else if err != nil {
+				return inRepository(args[1], err)
+			}
+			return a.printf("%s\n", backupLine(&b))
+		})
+	})
+}
+
+func (a *app) storeBackups() *cobra.Command {
+	var format string
+	c := a.verb("backups REPO", "List the backups in a repository, oldest first", func(cmd *cobra.Command, args []string) error {
+		form, err := a.format(format)
+		if err != nil {
+			return err
+		}
+		list, err := repository(args[0]).Backups(cmd.Context())
+		if err != nil {
+			return inRepository(args[0], err)
+		}
+		numbers := []string{"backup", "ts", "bytes", "new_bytes"}
+		out := a.objects(form, textColumns(numbers, "backup", "time", "ts", "store", "bytes", "new_bytes"))
+		for i := range list {
+			if err := out.print(backupLine(&list[i])); err != nil {
+				return err
+			}
+		}
+		return out.Close()
+	})
+	formatFlag(c, &format)
+	return c
+}
+
+func (a *app) storeRestore() *cobra.Command {
+	var at string
+	c := a.verb("restore REPO OUT", "Make a store from a backup, by default the newest, in a new directory", func(cmd *cobra.Command, args []string) error {
+		number := uint64(0)
+		if at != "" {
+			var err error
+			if number, err = strconv.ParseUint(at, 10, 64); err != nil || number == 0 {
+				return usage(fmt.Errorf("--at %s: want the number of a backup, 1 or more", at))
+			}
+		}
+		c, err := repository(args[0]).Restore(cmd.Context(), number, args[1], nil)
+		if err != nil {
+			return inRepository(args[0], err)
+		}
+		return a.printf(`{"ts":%d,"bytes":%d}`+"\n", uint64(c.Timestamp), c.Bytes)
+	})
+	c.Flags().StringVar(&at, "at", "", "number of the backup, as store backups prints it")
+	return c
+}
+
+func (a *app) storePrune() *cobra.Command {
+	var keep int
+	c := a.verb("prune REPO", "Remove all but the newest backups, and what only they need", func(cmd *cobra.Command, args []string) error {
+		if keep < 1 {
+			return usage(fmt.Errorf("--keep %d: want 1 or more", keep))
+		}
+		p, err := repository(args[0]).Prune(cmd.Context(), keep)
+		if err != nil {
+			return inRepository(args[0], err)
+		}
+		return a.printf(`{"removed":%d,"freed_bytes":%d}`+"\n", p.Removed, p.FreedBytes)
+	})
+	c.Flags().IntVar(&keep, "keep", 0, "how many backups stay, 1 or more")
+	c.MarkFlagRequired("keep")
+	return c
+}
+
+func repository(dir string) *backup.Repository { return backup.Open(backup.Dir(dir, nil)) }
+
+// inRepository adds the place to an error of a repository.
+func inRepository(dir string, err error) error { return fmt.Errorf("%s: %w", dir, err) }
+
+// backupLine returns the object that describes a backup.
+func backupLine(b *backup.Backup) []byte {
+	return fmt.Appendf(nil, `{"backup":%d,"time":%s,"ts":%d,"store":"%s","bytes":%d,"new_bytes":%d}`,
+		b.Number, quote(b.Time.Format(clockForm)), uint64(b.Timestamp), b.Store, b.Bytes, b.NewBytes)
 }

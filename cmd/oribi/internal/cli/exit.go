@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/backup"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/internal/celltext"
 )
@@ -56,7 +57,7 @@ func exitCode(err error) int {
 		return exitFailed
 	}
 	switch {
-	case is(oribi.ErrNotStore), is(oribi.ErrNoTable), is(oribi.ErrNoColumn), is(oribi.ErrNotFound):
+	case is(oribi.ErrNotStore), is(backup.ErrNotRepository), is(oribi.ErrNoTable), is(oribi.ErrNoColumn), is(oribi.ErrNotFound):
 		return exitMissing
 	case is(oribi.ErrFuture), is(oribi.ErrSchema):
 		return exitUsage

@@ -38,8 +38,11 @@ func (a *app) time() *cobra.Command {
 
 // clockTime returns the microsecond of a timestamp as RFC 3339 of constant width.
 func clockTime(ts mvcc.Timestamp) string {
-	return ts.Time().UTC().Format("2006-01-02T15:04:05.000000Z")
+	return ts.Time().UTC().Format(clockForm)
 }
+
+// clockForm is RFC 3339 with microseconds, in UTC.
+const clockForm = "2006-01-02T15:04:05.000000Z"
 
 // timeFlag adds a flag that names a point in time.
 func timeFlag(c *cobra.Command, value *string, name, initial, use string) {

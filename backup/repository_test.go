@@ -1,0 +1,570 @@
+package backup_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/backup"
+	"github.com/oribi-db/oribi/internal/prooftest/history"
+	"github.com/oribi-db/oribi/internal/prooftest/model"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+var ctx = context.Background()
+
+// digest is the content of a store at its newest timestamp, by table.
+type digest map[string][16]byte
+
+func digestOf(s *oribi.Store) (digest, error) {
+	d := digest{}
+	for _, t := range s.Tables() {
+		sum, _, err := model.StoreDigest(ctx, t, mvcc.Max)
+		if err != nil {
+			return nil, err
+		}
+		d[t.Name()] = sum
+	}
+	return d, nil
+}
+
+// restored restores a backup to a new directory, verifies it, and returns its content.
+func restored(repo *backup.Repository, n uint64, fsys vfs.FS) (digest, error) {
+	defer vfs.RemoveAll(fsys, "/restored")
+	if _, err := repo.Restore(ctx, n, "/restored", &oribi.Options{FS: fsys}); err != nil {
+		return nil, err
+	}
+	s, err := oribi.Open("/restored", &oribi.Options{FS: fsys, ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if err := model.Verified(s); err != nil {
+		return nil, err
+	}
+	return digestOf(s)
+}
+
+// Plan: random histories on a disk that crashes. Now and then a backup is made, restored and
+// compared with the model; now and then the repository is pruned. In the end each backup that is
+// left restores to what it restored to at first.
+func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
+	seed, rng := seedtest.Seed(t), seedtest.Rand(t)
+	made := 0
+	for range seedtest.Rounds(20, 5) {
+		seed++
+		mem := vfs.NewMem()
+		repo := backup.Open(backup.Dir("/repo", mem))
+		settings := history.SmallSettings(seed)
+		r, g := history.NewRunner(settings), history.NewGenerator(settings)
+		first := map[uint64]digest{}
+		for n := 0; n < 300 && r.Err == nil; n++ {
+			if !r.Do(g.Next(r)) {
+				break
+			}
+			if rng.IntN(30) > 0 {
+				continue
+			}
+			b, err := repo.Backup(ctx, r.Store)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			made++
+			c, err := repo.Restore(ctx, 0, "/copy", &oribi.Options{FS: mem})
+			if err != nil || c.Timestamp != b.Timestamp {
+				t.Fatalf("seed %d: %+v of %+v, %v", seed, c, b, err)
+			}
+			if first[b.Number], err = restored(repo, b.Number, mem); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if err := errors.Join(r.CompareCopy(mem, "/copy", c), vfs.RemoveAll(mem, "/copy")); err != nil {
+				t.Fatalf("seed %d: backup %d: %v", seed, b.Number, err)
+			}
+			if rng.IntN(4) == 0 {
+				keep := 1 + rng.IntN(4)
+				p, err := repo.Prune(ctx, keep)
+				if err != nil || p.Removed != max(0, len(first)-keep) {
+					t.Fatalf("seed %d: %+v of %d, %v", seed, p, len(first), err)
+				}
+				numbers := slices.Sorted(maps.Keys(first))
+				for _, n := range numbers[:p.Removed] {
+					delete(first, n)
+				}
+			}
+		}
+		r.Close()
+		if r.Err != nil {
+			t.Fatalf("seed %d: %v", seed, r.Err)
+		}
+		list, err := repo.Backups(ctx)
+		if err != nil || len(list) != len(first) {
+			t.Fatalf("seed %d: %d backups, want %d; %v", seed, len(list), len(first), err)
+		}
+		for _, b := range list {
+			if got, err := restored(repo, b.Number, mem); err != nil || !maps.Equal(got, first[b.Number]) {
+				t.Fatalf("seed %d: backup %d: other rows than at first, %v", seed, b.Number, err)
+			}
+		}
+	}
+	t.Logf("%d backups", made)
+}
+
+// smallStore opens a store with a table of some rowsets.
+func smallStore(t *testing.T, fsys vfs.FS, dir string) (*oribi.Store, *oribi.Table) {
+	t.Helper()
+	s, err := oribi.Open(dir, &oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := s.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, table
+}
+
+// put writes rows [from, to) and flushes them.
+func put(t *testing.T, s *oribi.Store, table *oribi.Table, from, to int) {
+	t.Helper()
+	b := s.NewBatch()
+	for k := from; k < to; k++ {
+		b.Upsert(table, oribi.Row{"k": k, "v": fmt.Sprintf("row %d of [%d, %d)", k, from, to)})
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// objects returns the objects of a repository with their lengths.
+func objects(t *testing.T, s backup.Storage) map[string]int64 {
+	t.Helper()
+	list := map[string]int64{}
+	if err := s.List(ctx, "", func(name string, n int64) error { list[name] = n; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func sum(objects map[string]int64) (n int64) {
+	for _, size := range objects {
+		n += size
+	}
+	return n
+}
+
+// A second backup adds the blocks that are new, and nothing else; the backup of a copy of the
+// store, which has another UUID, shares them. Prune leaves exactly what the remaining backups need.
+func TestBackupsShareBlocks(t *testing.T) {
+	mem := vfs.NewMem()
+	s, table := smallStore(t, mem, "/store")
+	defer s.Close()
+	put(t, s, table, 0, 3000)
+	storage := backup.Dir("/repo", mem)
+	repo := backup.Open(storage)
+	backupOf := func(s *oribi.Store) backup.Backup {
+		before := sum(objects(t, storage))
+		b, err := repo.Backup(ctx, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := sum(objects(t, storage))
+		if before > 0 {
+			before += 0
+		} else {
+			before = 16 // the format
+		}
+		if added := after - before - 116; added != b.NewBytes { // 116: the summary
+			t.Errorf("backup %d added %d bytes, says %d", b.Number, added, b.NewBytes)
+		}
+		return b
+	}
+	first := backupOf(s)
+	if first.Number != 1 || first.Bytes != first.NewBytes || first.Bytes < 10_000 {
+		t.Errorf("%+v", first)
+	}
+	again := backupOf(s)
+	if again.Bytes < first.Bytes/2 || again.NewBytes > again.Bytes/5 {
+		t.Errorf("nothing has changed: %+v", again)
+	}
+	put(t, s, table, 10_000, 10_100)
+	third := backupOf(s)
+	if third.NewBytes <= again.NewBytes || third.NewBytes > third.Bytes/3 {
+		t.Errorf("a hundred rows: %+v, after %+v", third, again)
+	}
+	if _, err := repo.Restore(ctx, 3, "/copy", &oribi.Options{FS: mem}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := oribi.Open("/copy", &oribi.Options{FS: mem, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if other := backupOf(c); other.Store == third.Store || other.NewBytes > other.Bytes/3 {
+		t.Errorf("of the copy: %+v", other)
+	}
+	if err := table.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, table, 0, 3000)
+	if err := table.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	last := backupOf(s)
+	before := sum(objects(t, storage))
+	p, err := repo.Prune(ctx, 1)
+	if err != nil || p.Removed != 4 || before-sum(objects(t, storage)) != p.FreedBytes || p.FreedBytes == 0 {
+		t.Errorf("%+v of %d bytes, %v", p, before, err)
+	}
+	if got := sum(objects(t, storage)); got != last.Bytes+16+116 {
+		t.Errorf("%d bytes are left, the backup has %d", got, last.Bytes)
+	}
+	want, err := digestOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := restored(repo, last.Number, mem); err != nil || !maps.Equal(got, want) {
+		t.Errorf("other rows, %v", err)
+	}
+	next, err := repo.Backup(ctx, s)
+	if err != nil || next.Number != 6 {
+		t.Errorf("%+v, %v", next, err)
+	}
+}
+
+// Refusals change nothing: no repository, no backup of a number, an existing directory, other
+// files, a second writer, a canceled context.
+func TestRefusals(t *testing.T) {
+	mem := vfs.NewMem()
+	s, table := smallStore(t, mem, "/store")
+	defer s.Close()
+	put(t, s, table, 0, 100)
+	storage := backup.Dir("/repo", mem)
+	repo := backup.Open(storage)
+	want := func(what string, err, target error) {
+		t.Helper()
+		if !errors.Is(err, target) {
+			t.Errorf("%s: %v, want %v", what, err, target)
+		}
+	}
+	_, err := repo.Backups(ctx)
+	want("missing: list", err, backup.ErrNotRepository)
+	_, err = repo.Restore(ctx, 0, "/copy", &oribi.Options{FS: mem})
+	want("missing: restore", err, backup.ErrNotRepository)
+	_, err = repo.Prune(ctx, 1)
+	want("missing: prune", err, backup.ErrNotRepository)
+	if _, err := mem.Stat("/repo"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("they made the directory: %v", err)
+	}
+	_, err = backup.Open(backup.Dir("/missing/repo", mem)).Backup(ctx, s)
+	want("no parent", err, fs.ErrNotExist)
+	_, err = backup.Open(backup.Dir("/store", mem)).Backup(ctx, s)
+	want("a store", err, backup.ErrNotRepository)
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = repo.Backup(canceled, s)
+	want("canceled", err, context.Canceled)
+	if _, err = repo.Backup(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	before := objects(t, storage)
+	_, err = repo.Restore(ctx, 2, "/copy", &oribi.Options{FS: mem})
+	want("no such backup", err, backup.ErrNotFound)
+	_, err = repo.Restore(ctx, 0, "/store", &oribi.Options{FS: mem})
+	want("existing directory", err, fs.ErrExist)
+	if _, err = repo.Prune(ctx, 0); err == nil {
+		t.Error("prune kept none")
+	}
+	l, err := storage.Lock(ctx, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = repo.Backup(ctx, s)
+	want("backup while it is locked", err, backup.ErrLocked)
+	_, err = repo.Prune(ctx, 1)
+	want("prune while it is locked", err, backup.ErrLocked)
+	_, err = repo.Restore(ctx, 0, "/copy", &oribi.Options{FS: mem})
+	want("restore while it is locked", err, backup.ErrLocked)
+	if list, err := repo.Backups(ctx); err != nil || len(list) != 1 {
+		t.Errorf("list while it is locked: %v, %v", list, err)
+	}
+	l.Close()
+	if after := objects(t, storage); !maps.Equal(before, after) {
+		t.Errorf("%v, before %v", after, before)
+	}
+	if _, err := mem.Stat("/copy"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a copy is left: %v", err)
+	}
+}
+
+// repositoryAt is a store, and a repository with two backups of it.
+func repositoryAt(t *testing.T, fsys vfs.FS) (s *oribi.Store, repo *backup.Repository, first map[uint64]digest) {
+	t.Helper()
+	s, table := smallStore(t, fsys, "/store")
+	repo = backup.Open(backup.Dir("/repo", fsys))
+	first = map[uint64]digest{}
+	for i := range 2 {
+		put(t, s, table, 300*i, 300*i+600)
+		b, err := repo.Backup(ctx, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first[b.Number], err = digestOf(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, s, table, 100, 500)
+	return s, repo, first
+}
+
+// checkWhole restores each backup that is listed, of which min must be there, and makes another
+// one.
+func checkWhole(fsys vfs.FS, s *oribi.Store, want map[uint64]digest, min uint64) error {
+	repo := backup.Open(backup.Dir("/repo", fsys))
+	list, err := repo.Backups(ctx)
+	if err != nil {
+		return err
+	}
+	numbers := []uint64{}
+	for _, b := range list {
+		numbers = append(numbers, b.Number)
+		if got, err := restored(repo, b.Number, fsys); err != nil || !maps.Equal(got, want[b.Number]) {
+			return fmt.Errorf("backup %d: other rows, %w", b.Number, err)
+		}
+	}
+	for n := min; n <= 2; n++ {
+		if !slices.Contains(numbers, n) {
+			return fmt.Errorf("backup %d is missing: %v", n, numbers)
+		}
+	}
+	b, err := repo.Backup(ctx, s)
+	if err != nil {
+		return fmt.Errorf("the next backup: %w", err)
+	}
+	now, err := digestOf(s)
+	if err != nil {
+		return err
+	}
+	if got, err := restored(repo, b.Number, fsys); err != nil || !maps.Equal(got, now) {
+		return fmt.Errorf("the next backup, %d: other rows, %w", b.Number, err)
+	}
+	if _, err := repo.Prune(ctx, 1); err != nil {
+		return fmt.Errorf("prune: %w", err)
+	}
+	// After it, the repository has what the last backup needs and nothing else.
+	total := int64(0)
+	err = backup.Dir("/repo", fsys).List(ctx, "", func(_ string, n int64) error { total += n; return nil })
+	if total != b.Bytes+16+116 {
+		err = errors.Join(err, fmt.Errorf("%d bytes are left, the backup has %d", total, b.Bytes))
+	}
+	return err
+}
+
+// harmed are the operations on a repository that are interrupted; after each, at least backup min
+// is still there.
+var harmed = []struct {
+	name string
+	min  uint64
+	do   func(repo *backup.Repository, s *oribi.Store) error
+}{
+	{"backup", 1, func(repo *backup.Repository, s *oribi.Store) error { _, err := repo.Backup(ctx, s); return err }},
+	{"prune", 2, func(repo *backup.Repository, _ *oribi.Store) error { _, err := repo.Prune(ctx, 1); return err }},
+}
+
+// A crash at any operation of a backup or prune leaves a repository whose backups are whole, and
+// which can be used.
+func TestCrashLeavesWholeBackups(t *testing.T) {
+	for _, h := range harmed {
+		t.Run(h.name, func(t *testing.T) {
+			r := seedtest.Rand(t)
+			disk := crashfs.New(vfs.NewMem())
+			s, repo, want := repositoryAt(t, disk)
+			defer s.Close()
+			var err error
+			if want[3], err = digestOf(s); err != nil {
+				t.Fatal(err)
+			}
+			type crash struct {
+				op, name, state string
+				image           *vfs.Mem
+			}
+			var crashes []crash
+			disk.OnOperation(func(c crashfs.Operation) error {
+				if !strings.HasPrefix(c.Name, "/repo") || r.IntN(seedtest.Stride(2)) > 0 {
+					return nil
+				}
+				for x := range c.Point().States(r.Uint64(), 2) {
+					crashes = append(crashes, crash{c.Op, c.Name, x.Name, x.Image})
+				}
+				return nil
+			})
+			err = h.do(repo, s)
+			disk.OnOperation(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range crashes {
+				if err := checkWhole(x.image, s, want, h.min); err != nil {
+					t.Fatalf("%s of %s, %s: %v", x.op, x.name, x.state, err)
+				}
+			}
+			t.Logf("%d crashes", len(crashes))
+			if len(crashes) == 0 {
+				t.Error("no crash")
+			}
+		})
+	}
+}
+
+// Each failure of a call, with EIO and with ENOSPC, ends a backup or prune with an error, or does
+// not matter, and leaves a repository whose backups are whole.
+func TestFailureLeavesWholeBackups(t *testing.T) {
+	for _, h := range harmed {
+		t.Run(h.name, func(t *testing.T) {
+			mem := vfs.NewMem()
+			s, _, want := repositoryAt(t, mem)
+			defer s.Close()
+			var err error
+			if want[3], err = digestOf(s); err != nil {
+				t.Fatal(err)
+			}
+			failures := 0
+			for n := 0; ; n += seedtest.Stride(5) {
+				disk := faultfs.New(mem.Clone())
+				cause := []error{faultfs.ErrIO, faultfs.ErrSpace}[n%2]
+				fails := disk.Fail(faultfs.Rule{Skip: n, Err: cause, When: faultfs.When(n % 3), Match: func(c faultfs.Call) bool { return strings.HasPrefix(c.Name, "/repo") }})
+				err := h.do(backup.Open(backup.Dir("/repo", disk)), s)
+				_, failed := fails.First()
+				disk.Heal()
+				if err != nil {
+					failures++
+				}
+				if err != nil && !errors.Is(err, cause) {
+					t.Fatalf("call %d: %v, want %v", n, err, cause)
+				}
+				if err := checkWhole(disk, s, want, h.min); err != nil {
+					t.Fatalf("call %d: %v", n, err)
+				}
+				if !failed {
+					break
+				}
+			}
+			t.Logf("%d failures", failures)
+			if failures == 0 {
+				t.Error("nothing failed")
+			}
+		})
+	}
+}
+
+// A repository of which any byte of any object is changed, or any object is cut off or missing,
+// restores to the right rows or fails with ErrCorrupt, and then makes no directory.
+func TestDamagedRepositoryIsRefused(t *testing.T) {
+	r := seedtest.Rand(t)
+	mem := vfs.NewMem()
+	s, _, want := repositoryAt(t, mem)
+	defer s.Close()
+	list := objects(t, backup.Dir("/repo", mem))
+	refused := 0
+	try := func(what string, harm func(disk *vfs.Mem) error) {
+		t.Helper()
+		disk := mem.Clone()
+		if err := harm(disk); err != nil {
+			t.Fatal(err)
+		}
+		repo := backup.Open(backup.Dir("/repo", disk))
+		for n := uint64(1); n <= 2; n++ {
+			got, err := restored(repo, n, disk)
+			switch {
+			case err == nil && maps.Equal(got, want[n]):
+			case errors.Is(err, backup.ErrCorrupt), errors.Is(err, backup.ErrUnsupported), errors.Is(err, backup.ErrNotRepository), errors.Is(err, backup.ErrNotFound):
+				refused++
+			default:
+				t.Errorf("%s: backup %d: %v", what, n, err)
+			}
+		}
+		if _, err := disk.Stat("/restored"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a directory is left: %v", what, err)
+		}
+	}
+	names := slices.Sorted(maps.Keys(list))
+	for _, name := range names {
+		if strings.HasPrefix(name, "objects/") && r.IntN(seedtest.Stride(8)) > 0 {
+			continue
+		}
+		size := list[name]
+		path := "/repo/" + name
+		try(name+" missing", func(disk *vfs.Mem) error { return disk.Remove(path) })
+		change := func(what string, do func(f vfs.File) error) {
+			try(name+" "+what, func(disk *vfs.Mem) error {
+				f, err := disk.Open(path, true)
+				if err != nil {
+					return err
+				}
+				return errors.Join(do(f), f.Close())
+			})
+		}
+		change("cut off", func(f vfs.File) error { return f.Truncate(size / 2) })
+		change("longer", func(f vfs.File) error { _, err := f.WriteAt([]byte{1}, size); return err })
+		for range min(size, seedtest.Rounds(int64(30), 6)) {
+			off := r.Int64N(size)
+			change(fmt.Sprintf("byte %d", off), func(f vfs.File) error {
+				var b [1]byte
+				f.ReadAt(b[:], off)
+				_, err := f.WriteAt([]byte{b[0] ^ byte(1+r.IntN(255))}, off)
+				return err
+			})
+		}
+	}
+	t.Logf("refused %d times", refused)
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+}
+
+// A block that is damaged in the store ends the backup, and is not in the repository.
+func TestDamagedBlockIsNotBackedUp(t *testing.T) {
+	mem := vfs.NewMem()
+	s, table := smallStore(t, mem, "/store")
+	defer s.Close()
+	put(t, s, table, 0, 3000)
+	names, err := mem.List("/store/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := mem.Open("/store/data/"+names[0], true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 64)
+	f.ReadAt(b, 4096)
+	f.WriteAt(bytes.Repeat([]byte{0xee}, 64), 4096)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	repo := backup.Open(backup.Dir("/repo", mem))
+	if _, err := repo.Backup(ctx, s); !errors.Is(err, backup.ErrCorrupt) {
+		t.Error(err)
+	}
+	if list, err := repo.Backups(ctx); err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
