@@ -96,12 +96,12 @@ func (o Overlap) Pick(layout Layout, budget int64) Choice {
 	if least <= 0 {
 		least = 4
 	}
-	one := make([]int, len(layout.RowSets))
-	place := layout.deepest(layout.only(one, layout.usable(math.MaxInt64)), 1)[0]
+	one := layout.together()
+	place := layout.deepest(one, 1)[0]
 	if place.depth < max(least, 2) {
 		return Choice{}
 	}
-	cover := layout.cover(one, 0, place.key)
+	cover := layout.cover(one, 0, place)
 	slices.SortStableFunc(cover, layout.smaller)
 	c := layout.choice(within(layout, cover, budget))
 	if len(c.RowSets) < 2 { // two, even above the budget
@@ -119,11 +119,15 @@ func (r *RowSetInfo) wellFormed() bool { return r.Bytes >= 0 && bytes.Compare(r.
 // usable returns the rowsets that a policy may choose: those that are well-formed and have at most
 // budget bytes; of several with one ID only the first.
 func (l Layout) usable(budget int64) []int {
-	seen := newIDSet(len(l.RowSets))
+	all := l.profile().allUsable()
+	var seen *idSet
+	if !all {
+		seen = newIDSet(len(l.RowSets))
+	}
 	sets := make([]int, 0, len(l.RowSets))
 	for i := range l.RowSets {
 		r := &l.RowSets[i]
-		if seen.add(r.ID) && r.wellFormed() && r.Bytes <= budget {
+		if (all || seen.add(r.ID) && r.wellFormed()) && r.Bytes <= budget {
 			sets = append(sets, i)
 		}
 	}
@@ -151,21 +155,25 @@ func within(l Layout, sets []int, budget int64) []int {
 	return sets
 }
 
-// only makes group 0 of sets, and -1 of all others. It returns group, which has an element for each
-// rowset.
-func (l Layout) only(group []int, sets []int) []int {
+// together returns the group of each rowset: 0 if a policy may choose it, else -1.
+func (l Layout) together() []int {
+	group := make([]int, len(l.RowSets))
+	if l.profile().allUsable() {
+		return group
+	}
 	for i := range group {
 		group[i] = -1
 	}
-	for _, i := range sets {
+	for _, i := range l.usable(math.MaxInt64) {
 		group[i] = 0
 	}
 	return group
 }
 
-// place is a key and how many rowsets are over it.
+// place is an endpoint of a profile, the last one of its key at which a rowset of a group begins, and
+// how many of the group are over the key.
 type place struct {
-	key   []byte
+	end   int
 	depth int
 }
 
@@ -174,7 +182,7 @@ type place struct {
 // keys, so only those are considered.
 func (l Layout) deepest(group []int, groups int) []place {
 	best, depth := make([]place, groups), make([]int, groups)
-	for _, e := range l.profile().ends {
+	for i, e := range l.profile().ends {
 		g := group[e.set]
 		switch {
 		case g < 0:
@@ -182,17 +190,22 @@ func (l Layout) deepest(group []int, groups int) []place {
 			depth[g]--
 		default:
 			if depth[g]++; depth[g] > best[g].depth {
-				best[g] = place{e.key, depth[g]}
+				best[g] = place{i, depth[g]}
 			}
 		}
 	}
 	return best
 }
 
-// cover returns the rowsets of a group that are over a key, in their order.
-func (l Layout) cover(group []int, g int, key []byte) (sets []int) {
-	for i := range l.RowSets {
-		if r := &l.RowSets[i]; group[i] == g && bytes.Compare(r.MinKey, key) <= 0 && bytes.Compare(key, r.MaxKey) <= 0 {
+// cover returns the rowsets of a group that are over the key of its deepest place, in their order.
+func (l Layout) cover(group []int, g int, at place) []int {
+	sets := make([]int, 0, at.depth)
+	over := make([]bool, len(l.RowSets))
+	for _, e := range l.profile().ends[:at.end+1] {
+		over[e.set] = !e.last && group[e.set] == g
+	}
+	for i, is := range over {
+		if is {
 			sets = append(sets, i)
 		}
 	}
@@ -202,7 +215,7 @@ func (l Layout) cover(group []int, g int, key []byte) (sets []int) {
 // MaxHeight returns the number of rowsets over the key that most rowsets are over. Rowsets that are
 // not well-formed (see Spans) do not count. It takes time O(n log n) in the number of rowsets.
 func (l Layout) MaxHeight() int {
-	return l.deepest(l.only(make([]int, len(l.RowSets)), l.usable(math.MaxInt64)), 1)[0].depth
+	return l.deepest(l.together(), 1)[0].depth
 }
 
 // Groups splits a layout into groups of rowsets that overlap, directly or through others. Merging

@@ -30,6 +30,9 @@ type profile struct {
 	of   []RowSetInfo // of the layout; see Layout.profile
 	ends []endpoint   // ordered by key; of one key first keys come first
 
+	ids    map[uint64]int // how many rowsets have each ID; nil before the first Replace
+	shared int            // IDs that several rowsets have
+
 	mu    sync.Mutex // guards the elements of bytes
 	bytes []float64  // bytes[i] is between ends[i-1] and ends[i], NaN = not known; bytes[0] is 0
 	swept int        // endpoints that fill has visited to compute bytes; for tests
@@ -97,6 +100,26 @@ func mergedEnds(a, b []endpoint) []endpoint {
 	return append(append(out, a...), b...)
 }
 
+// allUsable reports whether all rowsets are known to be well-formed, with IDs that differ.
+func (p *profile) allUsable() bool {
+	return p.ids != nil && p.shared == 0 && len(p.ends) == 2*len(p.of)
+}
+
+// count adds n, 1 or -1, to the number of rowsets that have an ID.
+func (p *profile) count(id uint64, n int) {
+	before := p.ids[id]
+	switch max(before, before+n) {
+	case 1:
+		if n < 0 {
+			delete(p.ids, id)
+			return
+		}
+	case 2:
+		p.shared += n
+	}
+	p.ids[id] = before + n
+}
+
 // fill computes the bytes that are not known.
 func (p *profile) fill(sets []RowSetInfo) {
 	p.mu.Lock()
@@ -160,6 +183,12 @@ func (l *Layout) Replace(old []int, others []RowSetInfo) {
 	p := l.profile()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ids == nil {
+		p.ids = make(map[uint64]int, len(l.RowSets))
+		for i := range l.RowSets {
+			p.count(l.RowSets[i].ID, 1)
+		}
+	}
 	if l.sameKeys(old, others) {
 		var changed keyRange
 		for k, i := range old {
@@ -170,6 +199,12 @@ func (l *Layout) Replace(old []int, others []RowSetInfo) {
 		}
 		p.forgetRange(&changed)
 	} else {
+		for _, i := range old {
+			p.count(l.RowSets[i].ID, -1)
+		}
+		for k := range others {
+			p.count(others[k].ID, 1)
+		}
 		p.remove(l.RowSets, old)
 		at := make([]int, len(others))
 		for k := range others {

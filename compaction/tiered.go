@@ -61,7 +61,7 @@ func (t Tiered) Pick(layout Layout, budget int64) Choice {
 		if place.depth < t.Runs {
 			continue
 		}
-		cover := layout.cover(tiers, 1+tier, place.key)
+		cover := layout.cover(tiers, 1+tier, place)
 		slices.SortStableFunc(cover, layout.smaller)
 		if sets := within(layout, cover, budget); len(sets) >= 2 {
 			c := layout.choice(sets)
