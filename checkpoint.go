@@ -34,8 +34,10 @@ type Copied struct {
 // independently, and no file of one is taken for a file of the other. Its tables keep their IDs,
 // and its blocks theirs. It answers reads at every timestamp that the store answers, those before
 // the checkpoint too; only what a Snapshot pins beyond the retention of a table becomes too old.
-// The copy has the live blocks only, each verified while it is copied, and the part of the log that
-// it needs.
+// The copy has the live blocks only, and the part of the log that it needs. Blocks are verified
+// while they are copied. Where the file system can share bytes between files, as btrfs and xfs can,
+// it shares those of larger blocks instead: these are not read, and Verify of the copy reports
+// what was damaged in the store.
 //
 // INSTANCE is written last. So after a kill, dir is not a store, and Open refuses it; after an
 // error there is no dir.
@@ -60,9 +62,9 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (Copied, error) {
 // Checkpoint does, for images that were stored elsewhere. Of o it uses FS, Logger and
 // LogSegmentBytes; nil means the defaults.
 //
-// All of it is verified: each block against its length and checksum, the metadata against blocks
-// and log as Open does it. Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrUnsupported;
-// ErrNoSpace; ctx.Err(); those of src and of the file system. After an error there is no dir.
+// Each block is verified against its length and checksum; metadata and log are those of src.
+// Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrUnsupported; ErrNoSpace; ctx.Err(); those of
+// src and of the file system. After an error there is no dir.
 func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options) (Copied, error) {
 	if err := o.Validate(); err != nil {
 		return Copied{}, err
@@ -208,7 +210,7 @@ func (w *imageWriter) block(b *blockmanager.Builder, info ImageBlock, open func(
 	if err != nil {
 		return err
 	}
-	err = b.AddBlock(blockmanager.BlockInfo{ID: block.ID(info.ID), Length: info.Length, Sum: info.Sum}, contextReader{w.ctx, r})
+	err = b.AddBlock(w.ctx, blockmanager.BlockInfo{ID: block.ID(info.ID), Length: info.Length, Sum: info.Sum}, r)
 	if err == nil { // what the source verifies, it may verify at its end
 		var n int64
 		if n, err = io.Copy(io.Discard, r); n > 0 {
@@ -216,19 +218,6 @@ func (w *imageWriter) block(b *blockmanager.Builder, info ImageBlock, open func(
 		}
 	}
 	return errors.Join(err, r.Close())
-}
-
-// contextReader is a reader that ends with its context.
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 // log makes a log of the image's records, with their LSNs, and closes it.

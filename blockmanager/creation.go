@@ -75,15 +75,19 @@ func (c *Creation) Finish(b block.Sink) error {
 		s.drop()
 		return err
 	}
-	in := s.in
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.blocks = append(c.blocks, &liveBlock{id: s.id, blockRow: row, in: in})
-	in.end = row.off + alignUp(row.length, c.m.state.format.blockSize)
-	if in.end < c.m.o.ContainerBytes {
-		c.free = append(c.free, in)
-	}
+	c.add(&liveBlock{id: s.id, blockRow: row, in: s.in})
 	return nil
+}
+
+// add adds a finished block and frees its container. The caller holds mu.
+func (c *Creation) add(b *liveBlock) {
+	c.blocks = append(c.blocks, b)
+	b.in.end = b.off + alignUp(b.length, c.m.state.format.blockSize)
+	if b.in.end < c.m.o.ContainerBytes {
+		c.free = append(c.free, b.in)
+	}
 }
 
 // Discard drops a block that Create began and Finish has not completed.

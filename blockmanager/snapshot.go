@@ -2,6 +2,7 @@ package blockmanager
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/vfs"
 	"github.com/zeebo/xxh3"
 )
 
@@ -100,6 +102,8 @@ type blockReader struct {
 	b   *liveBlock
 	off int64
 	sum *xxh3.Hasher
+
+	cloned bool // what was not read is not verified
 }
 
 func (r *blockReader) Read(p []byte) (int, error) {
@@ -119,6 +123,9 @@ func (r *blockReader) Read(p []byte) (int, error) {
 }
 
 func (r *blockReader) check() error {
+	if r.cloned {
+		return nil
+	}
 	if got := r.sum.Sum64(); got != r.b.sum {
 		return r.src.(*source).corrupt("checksum %016x, want %016x", got, r.b.sum)
 	}
@@ -154,6 +161,8 @@ type Builder struct {
 	last    block.ID
 	mark    uint64
 	copyBuf []byte
+
+	cannotClone bool // the file system has refused to
 }
 
 // How many blocks or bytes of rows a Builder commits at once: more take memory, fewer take syncs.
@@ -161,6 +170,10 @@ const (
 	builderBlocks   = 4096
 	builderRowBytes = 4 << 20
 )
+
+// cloneBytes is the length from which on blocks are cloned: a copy of a shorter one takes less time
+// than its extent in a file of many.
+const cloneBytes = 64 << 10
 
 // NewBuilder creates data/, meta/ and ANCHOR in a directory that has none of them. What is added
 // gets there in several commits: the directory is complete only when Close has returned nil.
@@ -195,23 +208,101 @@ func (b *Builder) AddRow(r Row) error {
 
 // AddBlock adds a block with its ID, which is above that of the block before and below the mark.
 //
+// If r is that of Snapshot.ReadBlock, and the file system can, a block of cloneBytes or more shares
+// its bytes with the other file. They are not read then, except for the end, so damage in them
+// stays in the copy, whose checksum shows it.
+//
 // Errors: ErrCorrupt if r does not return exactly the bytes of which info has length and sum;
-// ErrNoSpace; those of r.
-func (b *Builder) AddBlock(info BlockInfo, r io.Reader) error {
+// ErrNoSpace; ctx.Err(); those of r.
+func (b *Builder) AddBlock(ctx context.Context, info BlockInfo, r io.Reader) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if info.ID <= b.last || uint64(info.ID) >= b.mark || info.Length < 0 {
 		return fault.Corruptf("blockmanager: build: block %d of %d bytes after block %d, id mark %d", info.ID, info.Length, b.last, b.mark)
 	}
 	b.last = info.ID
+	if from, ok := r.(*blockReader); ok && info.Length >= cloneBytes && !b.cannotClone {
+		err := b.c.cloneBlock(info, from)
+		if b.cannotClone = errors.Is(err, fault.ErrUnsupported); !b.cannotClone {
+			return b.added(err)
+		}
+	}
 	if b.copyBuf == nil {
 		b.copyBuf = make([]byte, verifyChunk)
 	}
-	if err := b.c.copyBlock(info, r, b.copyBuf); err != nil {
+	return b.added(b.c.copyBlock(info, contextReader{ctx, r}, b.copyBuf))
+}
+
+// contextReader is a reader that ends with its context.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// added ends AddBlock.
+func (b *Builder) added(err error) error {
+	if err != nil {
 		return fmt.Errorf("blockmanager: build: %w", err)
 	}
 	if len(b.c.blocks) < builderBlocks {
 		return nil
 	}
 	return b.commit()
+}
+
+// cloneBlock is copyBlock by CloneRange. With ErrUnsupported nothing has changed.
+func (c *Creation) cloneBlock(b BlockInfo, r *blockReader) error {
+	src := r.src.(*source)
+	size := c.m.state.format.blockSize
+	if r.off > 0 || r.b.length != b.Length || r.b.sum != b.Sum || src.m.state.format.blockSize != size {
+		return fault.Unsupportedf("block %d is another one", b.ID)
+	}
+	tail := make([]byte, min(b.Length, footerProbe))
+	if _, err := src.ReadAt(tail, b.Length-int64(len(tail))); err != nil {
+		return err
+	}
+	in, err := c.acquire()
+	if err != nil {
+		return err
+	}
+	row := blockRow{container: in.id, off: in.end, length: b.Length, sum: b.Sum}
+	row.identity = identity(c.m.o.Instance, b.ID, &row, tail)
+	err = in.clone(&c.m.o, src.file.f, r.b.off, row.off, alignUp(b.Length, size))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.free = append(c.free, in)
+		if errors.Is(err, fault.ErrUnsupported) {
+			return err
+		}
+		return c.m.failed(err)
+	}
+	c.add(&liveBlock{id: b.ID, blockRow: row, in: in})
+	r.off, r.cloned = b.Length, true
+	return nil
+}
+
+// clone clones n bytes of another file.
+func (c *container) clone(o *Options, src vfs.File, srcOff, off, n int64) error {
+	c.ioMu.Lock()
+	defer c.ioMu.Unlock()
+	f, err := c.writer(o)
+	if err == nil {
+		err = vfs.CloneRange(f, src, srcOff, off, n)
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: clone %d bytes at %d: %w", c.id, n, off, err)
+	}
+	c.reserved = max(c.reserved, off+n)
+	return nil
 }
 
 func (b *Builder) commit() error {

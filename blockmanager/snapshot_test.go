@@ -2,11 +2,14 @@ package blockmanager
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -24,7 +27,7 @@ func build(s *Snapshot, fs vfs.FS) (Options, error) {
 	for i := 0; i < s.Len() && err == nil; i++ {
 		var r io.ReadCloser
 		if r, err = s.ReadBlock(i); err == nil {
-			err = errors.Join(b.AddBlock(s.Block(i), r), r.Close())
+			err = errors.Join(b.AddBlock(context.Background(), s.Block(i), r), r.Close())
 		}
 	}
 	if err != nil {
@@ -135,7 +138,7 @@ func TestBuilderRefusesOtherBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.AddBlock(c.info, bytes.NewReader(c.data)); !errors.Is(err, ErrCorrupt) {
+		if err := b.AddBlock(context.Background(), c.info, bytes.NewReader(c.data)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("case %d: %v", i, err)
 		}
 		b.Abort()
@@ -232,5 +235,67 @@ func TestSnapshotReadsNoDamagedBlock(t *testing.T) {
 			t.Errorf("byte %d: %v", off, err)
 		}
 		f.WriteAt(old[:], b.off+off)
+	}
+}
+
+// Where the file system can, a large block shares its bytes with the copy and is not read, so the
+// copy has the damage that the source has, and Verify reports it. Elsewhere it is read, and
+// refused.
+func TestBuilderClonesLargeBlocks(t *testing.T) {
+	for _, clones := range []bool{true, false} {
+		o := testOptions(nil)
+		mem := formatted(t, o)
+		o.FS = mem
+		if !clones {
+			o.FS = faultfs.New(mem)
+		}
+		m := openWriter(t, o)
+		r := newSeeded(1)
+		small := add(t, m, randomBytes(r, cloneBytes-1))
+		large := add(t, m, randomBytes(r, cloneBytes+5))
+		damage := func(id block.ID) {
+			b := m.state.blocks[id]
+			f, err := mem.Open("/store/data/"+b.in.name(), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var old [1]byte
+			f.ReadAt(old[:], b.off+10)
+			f.WriteAt([]byte{old[0] ^ 1}, b.off+10)
+			f.Close()
+		}
+		snap, err := m.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		mkdir(t, o.FS, "/copy")
+		damage(large)
+		co, err := build(snap, o.FS)
+		if clones {
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := openWriter(t, co)
+			if err := checkVerify(c); err == nil || !strings.Contains(err.Error(), "checksum") {
+				t.Errorf("verify: %v", err)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+		} else if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a damaged block is copied: %v", err)
+		}
+		if err := vfs.RemoveAll(mem, "/copy"); err != nil {
+			t.Fatal(err)
+		}
+		mkdir(t, o.FS, "/copy")
+		damage(large) // repaired
+		damage(small)
+		if _, err := build(snap, o.FS); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("clones=%v: a damaged small block is copied: %v", clones, err)
+		}
+		if err := errors.Join(snap.Close(), m.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -76,6 +76,26 @@ func (f *memFile) PunchHole(off, n int64) error {
 	return f.change("punch hole", off, max(n, 0), func(c *content) { c.zero(off, min(off+n, c.size)) })
 }
 
+// CloneRange implements Cloner, by a copy.
+func (f *memFile) CloneRange(src File, srcOff, off, n int64) error {
+	from, ok := src.(*memFile)
+	if !ok || from.m != f.m {
+		return fault.Unsupportedf("clone a range of another file system")
+	}
+	const block = 4096
+	if srcOff%block != 0 || off%block != 0 || n%block != 0 {
+		return fault.Unsupportedf("clone %d bytes at %d to %d: not multiples of %d", n, srcOff, off, block)
+	}
+	b := make([]byte, n)
+	if _, err := from.ReadAt(b, srcOff); err == io.EOF {
+		return fault.Unsupportedf("clone %d bytes at %d: they are not all in the file", n, srcOff)
+	} else if err != nil {
+		return err
+	}
+	_, err := f.WriteAt(b, off)
+	return err
+}
+
 func (f *memFile) Preallocate(off, n int64) error {
 	return f.change("preallocate", off, max(n, 0), func(*content) {})
 }

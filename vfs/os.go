@@ -11,8 +11,9 @@ import (
 // OS is the real file system.
 //
 // It opens nothing but regular files and follows no symbolic link at the end of a name. On linux a
-// Sync is fdatasync, Preallocate and PunchHole are fallocate, and files are a Mapper; elsewhere a
-// Sync is whatever reaches the medium, Preallocate does nothing and PunchHole is ErrUnsupported.
+// Sync is fdatasync, Preallocate and PunchHole are fallocate, CloneRange is FICLONERANGE, and files
+// are a Mapper; elsewhere a Sync is whatever reaches the medium, Preallocate does nothing, and
+// PunchHole and CloneRange are ErrUnsupported.
 var OS FS = osFS{}
 
 type osFS struct{}
@@ -140,6 +141,18 @@ func (f osFile) Preallocate(off, n int64) error {
 		return nil
 	}
 	return noSpace(preallocate(f.File, off, n))
+}
+
+// CloneRange implements Cloner.
+func (f osFile) CloneRange(src File, srcOff, off, n int64) error {
+	from, ok := src.(osFile)
+	if !ok {
+		return fault.Unsupportedf("clone a range of another file system")
+	}
+	if n <= 0 {
+		return nil
+	}
+	return noSpace(cloneRange(f.File, from.File, srcOff, off, n))
 }
 
 func (f osFile) PunchHole(off, n int64) error {

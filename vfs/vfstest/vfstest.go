@@ -28,6 +28,7 @@ func Conform(t *testing.T, fresh func(t *testing.T) (v vfs.FS, dir string)) {
 		{"names follow the rules", names},
 		{"an open file outlives its name", outlives},
 		{"a punched hole reads as zeros", holes},
+		{"a cloned range is a write of the same bytes", clones},
 		{"random changes match a byte slice", randomChanges},
 		{"a copy into a window is a write", windows},
 		{"a copy after the end of the file fails", shorter},
@@ -241,6 +242,30 @@ func holes(t *testing.T, v vfs.FS, dir string) {
 	if got := text(t, f); got != string(want) {
 		t.Error("content differs")
 	}
+}
+
+func clones(t *testing.T, v vfs.FS, dir string) {
+	from := bytes.Repeat([]byte("oribi "), 3*4096/6)
+	src := put(t, v, filepath.Join(dir, "a"), string(from))
+	defer src.Close()
+	dst := put(t, v, filepath.Join(dir, "b"), "some text")
+	defer dst.Close()
+	must(t, dst.Preallocate(0, 8*4096))
+	if err := vfs.CloneRange(dst, src, 4096, 2*4096, 2*4096); errors.Is(err, fault.ErrUnsupported) {
+		t.Skip(err)
+	} else {
+		must(t, err)
+	}
+	want := append([]byte("some text"), make([]byte, 2*4096-9)...)
+	want = append(want, from[4096:]...)
+	_, err := src.WriteAt(make([]byte, 3*4096), 0)
+	must(t, err)
+	if got := text(t, dst); got != string(want) {
+		t.Error("content differs, or has changed with the source")
+	}
+	must(t, dst.Sync())
+	wantIs(t, "not a multiple of any block", vfs.CloneRange(dst, src, 1, 0, 100), fault.ErrUnsupported)
+	must(t, vfs.CloneRange(dst, src, 0, 0, 0))
 }
 
 func randomChanges(t *testing.T, v vfs.FS, dir string) {
