@@ -161,3 +161,44 @@ func TestSpansOfChangedRowSets(t *testing.T) {
 		}
 	}
 }
+
+// After replacements, it is known whether all rowsets are usable: well-formed, with IDs that differ.
+func TestReplaceKnowsWhetherAllAreUsable(t *testing.T) {
+	r := seedtest.Rand(t)
+	known := map[bool]int{}
+	for range 60 {
+		id := uint64(0)
+		var l Layout
+		for range 12 {
+			others := splitLayout(r, &id, 0, 1<<62, r.IntN(4))
+			for i := range others {
+				switch {
+				case r.IntN(12) == 0:
+					others[i].ID = 1 + r.Uint64N(id)
+				case r.IntN(20) == 0:
+					others[i].Bytes = -1
+				}
+			}
+			var old []int
+			for i := range l.RowSets {
+				if r.IntN(3) == 0 {
+					old = append(old, i)
+				}
+			}
+			l.Replace(old, others)
+			fresh := Layout{RowSets: slices.Clone(l.RowSets)}
+			got, want := l.usable(math.MaxInt64), fresh.usable(math.MaxInt64)
+			if !slices.Equal(got, want) {
+				t.Fatalf("usable are %v, want %v of %+v", got, want, l.RowSets)
+			}
+			all := l.profile().allUsable()
+			if all != (len(want) == len(l.RowSets)) {
+				t.Fatalf("all are usable: %t, but %d of %d", all, len(want), len(l.RowSets))
+			}
+			known[all]++
+		}
+	}
+	if known[true] < 100 || known[false] < 100 {
+		t.Errorf("all are usable in %d layouts, not all in %d", known[true], known[false])
+	}
+}
