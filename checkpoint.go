@@ -27,6 +27,18 @@ type Copied struct {
 	Bytes     int64          // length of its files
 }
 
+// CopyOption is an option of Store.Checkpoint and WriteImage: CopyProgress. A nil option has no
+// effect.
+type CopyOption func(*copyOptions)
+
+type copyOptions struct{ progress func(done, total int64) }
+
+// CopyProgress makes a copy call progress after each block, with the bytes of blocks so far and of
+// all.
+func CopyProgress(progress func(done, total int64)) CopyOption {
+	return func(o *copyOptions) { o.progress = progress }
+}
+
 // Checkpoint makes a copy of the store, as of now, in dir, which must not exist; its parent must.
 // Writers and readers of the store continue. See Image for what is part of the copy.
 //
@@ -44,7 +56,7 @@ type Copied struct {
 //
 // Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err();
 // those of the file system.
-func (s *Store) Checkpoint(ctx context.Context, dir string) (Copied, error) {
+func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) (Copied, error) {
 	if err := s.enter(); err != nil {
 		return Copied{}, err
 	}
@@ -54,7 +66,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (Copied, error) {
 		return Copied{}, callErr("checkpoint", err)
 	}
 	defer im.Close()
-	c, err := writeImage(ctx, dir, im, &s.opts)
+	c, err := writeImage(ctx, dir, im, &s.opts, opts)
 	return c, callErr("checkpoint", err)
 }
 
@@ -65,21 +77,26 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (Copied, error) {
 // Each block is verified against its length and checksum; metadata and log are those of src.
 // Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrUnsupported; ErrNoSpace; ctx.Err(); those of
 // src and of the file system. After an error there is no dir.
-func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options) (Copied, error) {
+func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, opts ...CopyOption) (Copied, error) {
 	if err := o.Validate(); err != nil {
 		return Copied{}, err
 	}
 	filled := o.filled()
-	c, err := writeImage(ctx, dir, src, &filled)
+	c, err := writeImage(ctx, dir, src, &filled, opts)
 	return c, callErr("write image", err)
 }
 
-func writeImage(ctx context.Context, dir string, src ImageSource, o *Options) (_ Copied, err error) {
+func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, opts []CopyOption) (_ Copied, err error) {
 	fsys := o.FS
 	if err := fsys.Mkdir(dir); err != nil {
 		return Copied{}, err
 	}
 	w := imageWriter{ctx: ctx, dir: dir, src: src, info: src.Info(), o: o}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&w.options)
+		}
+	}
 	// With its lock held, no other process takes the directory for an empty one.
 	lock, err := fsys.Lock(w.path(lockName), vfs.LockCreate)
 	if err == nil {
@@ -145,8 +162,10 @@ type imageWriter struct {
 	src      ImageSource
 	info     ImageInfo
 	o        *Options
+	options  copyOptions
 	instance instance
 	copied   Copied
+	done     int64 // bytes of blocks
 }
 
 func (w *imageWriter) path(name string) string { return filepath.Join(w.dir, name) }
@@ -217,7 +236,13 @@ func (w *imageWriter) block(b *blockmanager.Builder, info ImageBlock, open func(
 			err = fault.Corruptf("image: block %d has more than %d bytes", info.ID, info.Length)
 		}
 	}
-	return errors.Join(err, r.Close())
+	if err := errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	if w.done += info.Length; w.options.progress != nil {
+		w.options.progress(w.done, w.info.BlockBytes)
+	}
+	return nil
 }
 
 // log makes a log of the image's records, with their LSNs, and closes it.

@@ -153,6 +153,7 @@ func (w *writer) manifest(m *manifestWriter) error {
 	if err := w.im.Records(func(record []byte) error { return errors.Join(w.ctx.Err(), m.record(kindRecord, record)) }); err != nil {
 		return err
 	}
+	done := int64(0)
 	err := w.im.Blocks(func(b oribi.ImageBlock, open func() (io.ReadCloser, error)) error {
 		if err := w.ctx.Err(); err != nil {
 			return err
@@ -160,6 +161,9 @@ func (w *writer) manifest(m *manifestWriter) error {
 		h, err := w.object(b, open)
 		if err != nil {
 			return fmt.Errorf("block %d: %w", b.ID, err)
+		}
+		if done += b.Length; w.r.Progress != nil {
+			w.r.Progress(done, w.im.Info().BlockBytes)
 		}
 		return m.block(b, h)
 	})

@@ -14,11 +14,17 @@ import (
 )
 
 // Repository is a set of backups.
-type Repository struct{ s Storage }
+type Repository struct {
+	s Storage
+
+	// Progress, if not nil, is called by Backup and Restore after each block, with the bytes of
+	// blocks so far and of all. It must be set before they are called.
+	Progress func(done, total int64)
+}
 
 // Open returns the repository in a storage. It reads and writes nothing: the first Backup makes the
 // repository.
-func Open(s Storage) *Repository { return &Repository{s} }
+func Open(s Storage) *Repository { return &Repository{s: s} }
 
 // errorf returns err as the error of a call.
 func errorf(what string, err error) error {

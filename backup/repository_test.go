@@ -180,6 +180,8 @@ func TestBackupsShareBlocks(t *testing.T) {
 	put(t, s, table, 0, 3000)
 	storage := backup.Dir("/repo", mem)
 	repo := backup.Open(storage)
+	var done, total int64
+	repo.Progress = func(d, of int64) { done, total = d, of }
 	backupOf := func(s *oribi.Store) backup.Backup {
 		before := sum(objects(t, storage))
 		b, err := repo.Backup(ctx, s)
@@ -198,6 +200,9 @@ func TestBackupsShareBlocks(t *testing.T) {
 		return b
 	}
 	first := backupOf(s)
+	if done != total || done == 0 {
+		t.Errorf("progress %d of %d", done, total)
+	}
 	if first.Number != 1 || first.Bytes != first.NewBytes || first.Bytes < 10_000 {
 		t.Errorf("%+v", first)
 	}

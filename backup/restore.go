@@ -52,7 +52,7 @@ func (r *Repository) restore(ctx context.Context, number uint64, dir string, o *
 		return c, err
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
-	return oribi.WriteImage(ctx, dir, &stored{ctx, r, s, m}, o)
+	return oribi.WriteImage(ctx, dir, &stored{ctx, r, s, m}, o, oribi.CopyProgress(r.Progress))
 }
 
 // stored is the image of a backup.

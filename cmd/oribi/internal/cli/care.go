@@ -9,12 +9,16 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/backup"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 )
 
 func (a *app) storeCheckpoint() *cobra.Command {
 	return a.verb("checkpoint DIR OUT", "Copy a store, as of now, to a new directory", func(cmd *cobra.Command, args []string) error {
 		return withStore(args[0], reading, func(store *oribi.Store) error {
-			c, err := store.Checkpoint(cmd.Context(), args[1])
+			bar := a.bar(progress.Options{What: "checkpoint", Unit: progress.Bytes})
+			defer bar.Stop()
+			c, err := store.Checkpoint(cmd.Context(), args[1], oribi.CopyProgress(shown(bar)))
+			bar.Stop()
 			if err != nil {
 				return err
 			}
@@ -26,7 +30,12 @@ func (a *app) storeCheckpoint() *cobra.Command {
 func (a *app) storeBackup() *cobra.Command {
 	return a.verb("backup DIR REPO", "Add a backup of a store to a repository, which is made if it is missing", func(cmd *cobra.Command, args []string) error {
 		return withStore(args[0], reading, func(store *oribi.Store) error {
-			b, err := repository(args[1]).Backup(cmd.Context(), store)
+			bar := a.bar(progress.Options{What: "backup", Unit: progress.Bytes})
+			defer bar.Stop()
+			repo := repository(args[1])
+			repo.Progress = shown(bar)
+			b, err := repo.Backup(cmd.Context(), store)
+			bar.Stop()
 			if errors.Is(err, backup.ErrNotRepository) {
 				return inRepository(args[1], &failure{exitFailed, err}) // the directory has other content: nothing is missing
 			} else if err != nil {
@@ -71,7 +80,12 @@ func (a *app) storeRestore() *cobra.Command {
 				return usage(fmt.Errorf("--at %s: want the number of a backup, 1 or more", at))
 			}
 		}
-		c, err := repository(args[0]).Restore(cmd.Context(), number, args[1], nil)
+		bar := a.bar(progress.Options{What: "restore", Unit: progress.Bytes})
+		defer bar.Stop()
+		repo := repository(args[0])
+		repo.Progress = shown(bar)
+		c, err := repo.Restore(cmd.Context(), number, args[1], nil)
+		bar.Stop()
 		if err != nil {
 			return inRepository(args[0], err)
 		}
@@ -96,6 +110,14 @@ func (a *app) storePrune() *cobra.Command {
 	c.Flags().IntVar(&keep, "keep", 0, "how many backups stay, 1 or more")
 	c.MarkFlagRequired("keep")
 	return c
+}
+
+// shown returns a function that shows progress on a bar.
+func shown(bar *progress.Bar) func(done, total int64) {
+	return func(done, total int64) {
+		bar.SetTotal(total)
+		bar.Set(done)
+	}
 }
 
 func repository(dir string) *backup.Repository { return backup.Open(backup.Dir(dir, nil)) }
