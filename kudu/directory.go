@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
@@ -24,6 +25,9 @@ type Options struct {
 	Warn func(text string)
 	// CacheBytes is the memory for decoded pieces of files. Default: 64 MiB.
 	CacheBytes int64
+	// LogBytes bounds the memory for what only the logs of the open tables have: the rows and changes
+	// that a server had in memory. A table that needs more is not opened. Default: 4 GiB.
+	LogBytes int64
 	// FS is the file system. Default: vfs.OS.
 	FS vfs.FS
 }
@@ -33,6 +37,7 @@ type Directory struct {
 	fs      *kudufs.Directory
 	warn    func(text string)
 	cache   *cache.Cache
+	memory  *budget.Budget // of what only logs have
 	tablets []Tablet
 }
 
@@ -63,6 +68,9 @@ func Open(dir string, o Options) (*Directory, error) {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 64 << 20
 	}
+	if o.LogBytes == 0 {
+		o.LogBytes = 4 << 30
+	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
@@ -70,7 +78,7 @@ func Open(dir string, o Options) (*Directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kudu: %w", err)
 	}
-	d := &Directory{fs: files, warn: o.Warn, cache: cache.New(o.CacheBytes)}
+	d := &Directory{fs: files, warn: o.Warn, cache: cache.New(o.CacheBytes), memory: budget.New(o.LogBytes)}
 	ids, _, err := files.Tablets()
 	if err != nil {
 		return nil, fmt.Errorf("kudu: %w", err)
@@ -108,8 +116,8 @@ func (d *Directory) Tablets() []Tablet { return d.tablets }
 
 // Open opens a table by its name, with all its tablets in the directory, or one tablet by its ID. It
 // reads the logs of the tablets into memory. Errors: ErrNoTable if there is neither; ErrNotFound for
-// a tombstone, and for a table that has only those; ErrCorrupt, ErrUnsupported; those of the context
-// and of the file system.
+// a tombstone, and for a table that has only those; ErrLogMemory; ErrCorrupt, ErrUnsupported; those of
+// the context and of the file system.
 func (d *Directory) Open(ctx context.Context, what string) (*Table, error) {
 	chosen, err := d.choose(what)
 	if err != nil {

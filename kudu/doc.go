@@ -23,7 +23,11 @@
 // not at all, and repairs it; here damage concerns only the tablets that have it.
 package kudu
 
-import "github.com/oribi-db/oribi/internal/fault"
+import (
+	"errors"
+
+	"github.com/oribi-db/oribi/internal/fault"
+)
 
 // Errors that callers can act on, for errors.Is. They are the values that package oribi exports
 // under the same names.
@@ -34,3 +38,6 @@ var (
 	ErrNotStore    = fault.ErrNotStore    // the directory is not one of a Kudu server
 	ErrUnsupported = fault.ErrUnsupported // encrypted files, or blocks listed in RocksDB
 )
+
+// ErrLogMemory is the error of a table whose logs need more memory than Options.LogBytes.
+var ErrLogMemory = errors.New("more memory than Options.LogBytes")

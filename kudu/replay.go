@@ -207,6 +207,9 @@ func (p *player) apply(op *kuduwal.Operation) error {
 	default:
 		err = fault.Unsupportedf("%s", kuduwal.OperationName(op.Msg.GetOpType()))
 	}
+	if err == nil && p.t.memory.Over() > 0 {
+		err = fmt.Errorf("what only the logs have takes more than %d bytes, read one tablet at a time: %w", p.t.memory.Limit(), ErrLogMemory)
+	}
 	if err != nil {
 		return op.Errorf("%w", err)
 	}

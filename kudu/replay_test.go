@@ -341,3 +341,57 @@ func TestAlterationsThatTheSuperblockLacks(t *testing.T) {
 		t.Errorf("%d rows, want %d; warnings %q; %v", rows, want, warnings, err)
 	}
 }
+
+// What only the logs have is within a limit, and a table that is closed gives its memory back.
+func TestMemoryOfLogsIsBounded(t *testing.T) {
+	for _, name := range []string{"wal-only", "unflushed-deltas"} {
+		c := readCase(t, name)
+		fsys := c.unpack(t)
+		d, err := Open("/fs", Options{FS: fsys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		some := false
+		for _, tablet := range c.Tablets {
+			table, err := d.Open(t.Context(), tablet.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			most := d.memory.Used()
+			table.Close()
+			if left := d.memory.Used(); left != 0 {
+				t.Errorf("%s: %d bytes of %d after Close", name, left, most)
+			}
+			if most > 0 {
+				some = true
+				testLogLimit(t, fsys, tablet.ID, most)
+			}
+		}
+		if !some {
+			t.Errorf("%s: no memory is counted", name)
+		}
+	}
+}
+
+// testLogLimit opens a tablet whose log needs most bytes, with that limit and a lower one.
+func testLogLimit(t *testing.T, fsys vfs.FS, tablet string, most int64) {
+	t.Helper()
+	for _, limit := range []int64{most - 1, most} {
+		d, err := Open("/fs", Options{FS: fsys, LogBytes: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // one at a time
+			table, err := d.Open(t.Context(), tablet)
+			if (limit < most) != errors.Is(err, ErrLogMemory) || limit >= most && err != nil {
+				t.Errorf("tablet %s with %d bytes, it needs %d: %v", tablet, limit, most, err)
+			}
+			if err == nil {
+				table.Close()
+			}
+			if left := d.memory.Used(); left != 0 {
+				t.Errorf("tablet %s: %d bytes are left", tablet, left)
+			}
+		}
+	}
+}

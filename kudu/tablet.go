@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
@@ -41,6 +42,8 @@ type tablet struct {
 	tree *rowset.Tree                  // by key
 	mem  *memrowset.MemRowSet
 
+	memory *budget.Budget // of mem and the delta mem stores of sets
+
 	findings []kuduwal.Finding // about the log; set by replay
 
 	newest mvcc.Timestamp // of all operations in the log, also those that are in rowsets; set by replay
@@ -49,14 +52,14 @@ type tablet struct {
 // openTablet opens the rowsets of a tablet for reads with schema s, and replays its log.
 func (d *Directory) openTablet(ctx context.Context, from *Tablet, s *schema.Schema) (t *tablet, err error) {
 	t = &tablet{id: from.ID, fs: d.fs, super: from.super, warn: d.warn, schema: s, format: change.NewRowFormat(s), encoder: keyenc.NewEncoder(s),
-		byID: map[uint64]*rowset.DiskRowSet{}, mem: memrowset.New(s, nil)}
+		byID: map[uint64]*rowset.DiskRowSet{}, mem: memrowset.New(s, d.memory.Grower(budget.MemRowSet)), memory: d.memory}
 	defer func() {
 		if err != nil {
 			t.close()
 			err = fmt.Errorf("tablet %s: %w", t.id, err)
 		}
 	}()
-	options := rowset.Options{Blocks: blocks{d.fs}, Cache: d.cache}
+	options := rowset.Options{Blocks: blocks{d.fs}, Cache: d.cache, Grow: d.memory.Grower(budget.Delta)}
 	for _, m := range t.super.Rowsets {
 		if err := ctx.Err(); err != nil {
 			return t, err
@@ -72,11 +75,15 @@ func (d *Directory) openTablet(ctx context.Context, from *Tablet, s *schema.Sche
 	return t, replay(ctx, t)
 }
 
-// close closes the rowsets.
+// close closes the rowsets, and releases what only the log has. It is called once.
 func (t *tablet) close() {
 	for _, set := range t.sets {
+		if mem := set.Tracker().Mem; mem != nil {
+			mem.Release()
+		}
 		set.Unref()
 	}
+	t.mem.Release()
 }
 
 // openRowSet opens a rowset from Kudu's metadata, with the bounds that its key file has.
