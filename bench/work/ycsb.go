@@ -50,7 +50,7 @@ var ycsbMixes = []ycsbMix{
 	{"b", "95 % reads, 5 % updates of a field", 5, ycsbUpdate, ycsbRead, 1},
 	{"c", "reads", 0, ycsbRead, ycsbRead, 1},
 	{"d", "95 % reads, 5 % inserts", 5, ycsbInsert, ycsbRead, 1},
-	{"e", "95 % scans of 1 to 100 records, 5 % inserts", 5, ycsbInsert, ycsbScan, 50},
+	{"e", "95 % scans of 1 to 100 records, 5 % inserts", 5, ycsbInsert, ycsbScan, 5},
 	{"f", "50 % reads, 50 % reads followed by an update of a field", 50, ycsbModify, ycsbRead, 1},
 }
 
