@@ -369,6 +369,9 @@ func (tx *Tx) add(t *Table, fill func()) error {
 	if err != nil {
 		clear(p.ops[ops:])
 		p.ops, b.n, b.bytes, b.refused, b.err = p.ops[:ops], n, size, b.refused[:refused], nil
+		if ops == 0 {
+			p.schema = nil // the next operation begins with the schema of its time
+		}
 		if p.indexed > ops { // only if one of several operations was refused
 			p.unindex()
 		}

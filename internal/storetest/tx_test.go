@@ -278,6 +278,31 @@ func TestTransactionRefusesAnUpsertOfAnImmutableColumnAtOnce(t *testing.T) {
 	}
 }
 
+// A refused operation leaves the transaction as it was: the next one on the table is of the schema of
+// its time.
+func TestRefusedOperationOfATransactionDoesNotKeepTheSchema(t *testing.T) {
+	store, table := txStore(t)
+	put(t, store, table, map[int64]int64{1: 1})
+	tx := begin(t, store)
+	if err := tx.Insert(table, number(1, 2)); !errors.Is(err, oribi.ErrKeyExists) {
+		t.Fatalf("insert of a row that exists: %v", err)
+	}
+	if err := table.Alter(context.Background(), oribi.AddColumn(schema.Column{Name: "w", Type: schema.Int64, Nullable: true})); err != nil {
+		t.Fatal(err)
+	}
+	cell := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+	if err := tx.Cells(oribi.OpInsert, table, [][]byte{cell(2), cell(20), cell(200)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	row, err := table.Get(context.Background(), 2)
+	if want := (oribi.Row{"k": int64(2), "v": int64(20), "w": int64(200)}); err != nil || !maps.Equal(row, want) {
+		t.Errorf("row 2: %v, %v, want %v", row, err, want)
+	}
+}
+
 func TestScanOfATransactionThatEndsReturnsAnError(t *testing.T) {
 	store, table := txStore(t)
 	put(t, store, table, map[int64]int64{1: 1, 3: 3})
