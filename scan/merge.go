@@ -76,23 +76,23 @@ type mergeMemory struct {
 
 var mergeMemories = sync.Pool{New: func() any { return new(mergeMemory) }}
 
-// Limits of the memory that is kept.
-const (
-	maxKeptInputs = 64
-	maxKeptRows   = 256
-)
+// maxKeptInputs is the number of inputs of the largest merge whose memory is kept.
+const maxKeptInputs = 64
+
+// MaxKeptRows is the size of the largest batch whose memory an iterator keeps for later scans.
+const MaxKeptRows = 256
 
 // release keeps m for the next merge. Nothing of the last batch is valid from here on, except byte
 // strings, which m does not own.
 func (m *mergeMemory) release() {
-	if len(m.inputs) > maxKeptInputs || m.out.Len > maxKeptRows || cap(m.outKeys) > maxKeptRows {
+	if len(m.inputs) > maxKeptInputs || m.out.Len > MaxKeptRows || cap(m.outKeys) > MaxKeptRows {
 		return
 	}
 	for _, h := range m.made[:min(len(m.made), len(m.inputs))] {
 		*h = head{}
 	}
 	for _, v := range m.out.Columns {
-		v.Drop(maxKeptRows * 24)
+		v.Drop(MaxKeptRows * 24)
 	}
 	clear(m.inputs)
 	clear(m.left)

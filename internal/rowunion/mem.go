@@ -30,9 +30,6 @@ type MemIterator struct {
 // keptMems are MemIterators that release has kept with their memory, for later scans.
 var keptMems = sync.Pool{New: func() any { return &MemIterator{it: new(memrowset.Iterator)} }}
 
-// maxKeptRows is the size of the largest batch whose memory is kept.
-const maxKeptRows = 256
-
 // NewMemIterator returns the rows of it, whose images are in format, for a request.
 func NewMemIterator(format *change.RowFormat, it *memrowset.Iterator, req *scan.Request) *MemIterator {
 	return (&MemIterator{it: it}).begin(format, req)
@@ -58,11 +55,11 @@ func (m *MemIterator) begin(format *change.RowFormat, req *scan.Request) *MemIte
 // release keeps m for a later scan. Nothing of its last batch is valid from here on, except byte
 // strings, which are never overwritten.
 func (m *MemIterator) release() {
-	if m.out.Len > maxKeptRows || cap(m.keys) > maxKeptRows {
+	if m.out.Len > scan.MaxKeptRows || cap(m.keys) > scan.MaxKeptRows {
 		return
 	}
 	for _, v := range m.out.Columns {
-		v.Drop(maxKeptRows * 24)
+		v.Drop(scan.MaxKeptRows * 24)
 	}
 	m.it.Reset(nil, 0, nil, nil, false)
 	*m = MemIterator{it: m.it, vectors: m.vectors, out: batch.RecordBatch{Selection: m.out.Selection}, eval: m.eval}

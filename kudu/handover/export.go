@@ -99,10 +99,14 @@ func newSuperblock(table *oribi.Table, s *schema.Schema) *kudupb.TabletSuperBloc
 	}
 }
 
-// seconds returns a retention in Kudu's form: −1 keeps everything.
+// seconds returns a retention in Kudu's form, rounded up: −1 keeps everything.
 func seconds(history time.Duration) int32 {
 	if history == oribi.HistoryForever {
 		return -1
 	}
-	return int32(min(history/time.Second, math.MaxInt32))
+	n := history / time.Second
+	if history%time.Second > 0 {
+		n++
+	}
+	return int32(min(n, math.MaxInt32))
 }

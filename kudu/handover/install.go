@@ -24,8 +24,8 @@ type InstallOptions struct {
 	// PartitionOnly installs only the rows of the tablet's partition, which are written again with
 	// their history. Otherwise a row outside the partition is an error.
 	PartitionOnly bool
-	// Warn is called with one line for what the server will do differently from the store. nil
-	// disables it.
+	// Warn is called with one line for what the server will do differently from the store, for
+	// replicas elsewhere, and for what the tablet's log shows to be missing in it. nil disables it.
 	Warn func(text string)
 	// FS is the file system of the server. Default: vfs.OS.
 	FS vfs.FS
@@ -81,6 +81,7 @@ type installation struct {
 	sets    iter.Seq2[rowset.Files, error]
 
 	super     *kudupb.TabletSuperBlockPB
+	voters    int                                 // replicas of the tablet
 	ids       map[schema.ColumnID]schema.ColumnID // of the tablet's columns, by the table's
 	defaults  map[schema.ColumnID]bool            // columns of which all rowsets need files: the read defaults differ
 	partition *partition
@@ -107,6 +108,10 @@ func (in *installation) check() (err error) {
 		}
 	}
 	in.warnOfRetention()
+	if in.voters > 1 {
+		in.options.Warn(fmt.Sprintf("tablet %s has %d voters: the other replicas must be deleted before they start, so that they copy this one; otherwise they differ from it without any error",
+			in.tablet, in.voters))
+	}
 	return nil
 }
 

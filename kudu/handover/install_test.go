@@ -289,6 +289,49 @@ func TestInstallWarnsOfRetention(t *testing.T) {
 	}
 }
 
+// Replicas of the tablet on other servers, and what its log lacks, give a warning.
+func TestInstallWarnsOfReplicasAndLog(t *testing.T) {
+	table := filledTable(t)
+	fsys := vfs.NewMem()
+	if _, err := kudufs.Format(fsys, "/fs"); err != nil {
+		t.Fatal(err)
+	}
+	id := emptyTabletIn(t, fsys, "/fs", table, unchanged)
+	d, err := kudufs.Open(fsys, "/fs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Consensus(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	voter := m.CommittedConfig.Peers[0]
+	m.CommittedConfig.Peers = append(m.CommittedConfig.Peers, voter, voter)
+	logs, _ := d.LogDirs(id)
+	other := kuduwal.NewSegment(strings.Repeat("0", 32), meta.SchemaMessage(table.Schema()), 0)
+	err = errors.Join(kudufs.Replace(fsys, d.ConsensusPath(id), kudufs.AppendContainer(nil, kudufs.ConsensusKind, m)),
+		kudufs.Replace(fsys, filepath.Join(logs, kuduwal.FirstSegment), other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	if _, err := Install(t.Context(), table, "/fs", id, InstallOptions{FS: fsys, Warn: func(text string) { warnings = append(warnings, text) }}); err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(warnings, "\n"); len(warnings) != 2 || !strings.Contains(all, "3 voters") || !strings.Contains(all, "the header is that of tablet") {
+		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// The retention of an export is not shorter than that of the table.
+func TestRetentionIsRoundedUp(t *testing.T) {
+	for history, want := range map[time.Duration]int32{oribi.HistoryForever: -1, 0: 0, 1: 1, time.Second: 1, 1500 * time.Millisecond: 2, 1<<63 - 1: 1<<31 - 1} {
+		if got := seconds(history); got != want {
+			t.Errorf("%v: %d s, want %d", history, got, want)
+		}
+	}
+}
+
 // filledTable has rows, changes of them in files, and a dropped column with changes.
 func filledTable(t *testing.T) *oribi.Table {
 	t.Helper()
@@ -324,35 +367,122 @@ func filledTable(t *testing.T) *oribi.Table {
 }
 
 // A kill or a power cut at any operation of an installation leaves the tablet as it was or complete,
-// in a directory without defects.
+// and the other tablets as they were, in a directory without defects: with both block managers, in
+// one and in several data directories, and for the rows of a partition.
 func TestInstallSurvivesCrashes(t *testing.T) {
 	table := filledTable(t)
-	mem := vfs.NewMem()
-	ids := emptyTablets(t, mem, table, table.Schema(), 1, unchanged)
-	want := tableRows(t, table)
+	for _, test := range []struct {
+		name   string // of the directories of a server; "": a new one
+		change func(int, *kudupb.TabletSuperBlockPB)
+		parts  bool
+	}{
+		{"", unchanged, false},
+		{"", buckets(2), true},
+		{"multi-dir", unchanged, false},
+		{"multi-dir", buckets(2), true},
+		{"file-blocks", unchanged, false},
+		{"file-blocks", buckets(2), true},
+	} {
+		t.Run(fmt.Sprintf("%s %v", test.name, test.parts), func(t *testing.T) {
+			t.Parallel()
+			installCrashes(t, table, test.name, test.change, InstallOptions{PartitionOnly: test.parts})
+		})
+	}
+}
+
+// emptyTabletIn adds an empty tablet to the directories of a server, in the data directories of its
+// first tablet.
+func emptyTabletIn(t *testing.T, fsys vfs.FS, dir string, table *oribi.Table, change func(int, *kudupb.TabletSuperBlockPB)) (id string) {
+	t.Helper()
+	d, err := kudufs.Open(fsys, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tablets, _, err := d.Tablets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newSuperblock(table, table.Schema())
+	if len(tablets) > 0 {
+		other, err := d.Superblock(tablets[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.DataDirGroup = other.DataDirGroup
+	}
+	for i, c := range m.Schema.Columns {
+		c.Id = proto.Uint32(uint32(100 - i))
+	}
+	change(0, m)
+	if id = string(m.TabletId); d.CreateTablet(m, kuduwal.FirstSegment, kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())) != nil {
+		t.Fatal("no tablet was made")
+	}
+	return id
+}
+
+func installCrashes(t *testing.T, table *oribi.Table, name string, change func(int, *kudupb.TabletSuperBlockPB), o InstallOptions) {
+	mem, dir := vfs.NewMem(), "/fs"
+	if name != "" {
+		mem = kudutest.Read(t, name).Unpack(t)
+	} else if _, err := kudufs.Format(mem, dir); err != nil {
+		t.Fatal(err)
+	}
+	id := emptyTabletIn(t, mem, dir, table, change)
+	others := func(d *kudu.Directory) (rows []string) {
+		for _, other := range d.Tablets() {
+			if other.ID != id && other.Readable() {
+				rows = append(rows, kuduRows(t, openKudu(t, d, other.ID), mvcc.Max-1)...)
+			}
+		}
+		return rows
+	}
+	before := others(openDirectory(t, mem))
+	done := mem.Clone()
+	o.FS = done
+	result, err := Install(t.Context(), table, dir, id, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := kuduRows(t, openKudu(t, openDirectory(t, done), id), mvcc.Max-1)
+	if all := len(tableRows(t, table)); int64(len(want)) != result.Rows || (len(want) == all) == o.PartitionOnly || len(want) == 0 {
+		t.Errorf("%d rows of %d, the result has %d", len(want), all, result.Rows)
+	}
 	disk := crashfs.New(mem)
 	seen := map[int]int{} // states, by rows
-	r := rand.New(rand.NewPCG(1, 1))
-	disk.OnOperation(func(o crashfs.Operation) error {
-		p := o.Point()
-		for _, state := range []*vfs.Mem{p.Kill(), p.Cut(), p.Random(r)} {
-			d, err := kudu.Open("/ts", kudu.Options{FS: state})
-			if err != nil {
-				t.Fatalf("%+v: %v", o, err)
+	r, every := rand.New(rand.NewPCG(1, 1)), 1
+	if name != "" {
+		every = seedtest.Stride(5)
+	}
+	check := func(at string, state *vfs.Mem) {
+		d, err := kudu.Open(dir, kudu.Options{FS: state})
+		if err != nil {
+			t.Fatalf("%s: %v", at, err)
+		}
+		verified(t, d)
+		rows := kuduRows(t, openKudu(t, d, id), mvcc.Max-1)
+		if len(rows) != 0 && !slices.Equal(rows, want) {
+			t.Errorf("%s: %d rows", at, len(rows))
+		}
+		if !slices.Equal(others(d), before) {
+			t.Errorf("%s: other tablets have other rows", at)
+		}
+		seen[len(rows)]++
+	}
+	disk.OnOperation(func(op crashfs.Operation) error {
+		if p := op.Point(); op.N%every == 0 || strings.Contains(op.Name, "tablet-meta") {
+			for _, state := range []*vfs.Mem{p.Kill(), p.Cut(), p.Random(r)} {
+				check(fmt.Sprintf("%s %s", op.Op, op.Name), state)
 			}
-			verified(t, d)
-			rows := kuduRows(t, openKudu(t, d, ids[0]), mvcc.Max-1)
-			if len(rows) != 0 && !slices.Equal(rows, want) {
-				t.Errorf("%s %s: %d rows", o.Op, o.Name, len(rows))
-			}
-			seen[len(rows)]++
 		}
 		return nil
 	})
-	if _, err := Install(t.Context(), table, "/ts", ids[0], InstallOptions{FS: disk}); err != nil {
+	o.FS = disk
+	if _, err := Install(t.Context(), table, dir, id, o); err != nil {
 		t.Fatal(err)
 	}
-	if seen[0] < 20 || seen[len(want)] == 0 {
+	disk.OnOperation(nil)
+	check("the end", disk.Point().Cut())
+	if seen[0] < 10 || seen[len(want)] < 2 {
 		t.Errorf("states by rows: %v", seen)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/kuduwal"
 	"github.com/oribi-db/oribi/internal/meta"
@@ -32,9 +33,11 @@ func (in *installation) checkTarget() error {
 	if n := len(in.super.Rowsets); n > 0 {
 		return fmt.Errorf("it has rows: %d rowsets", n)
 	}
-	if _, err := in.d.Consensus(in.tablet); err != nil {
+	c, err := in.d.Consensus(in.tablet)
+	if err != nil {
 		return err
 	}
+	in.voters = kudufs.Voters(c)
 	if err := in.checkLog(); err != nil {
 		return err
 	}
@@ -77,6 +80,9 @@ func (in *installation) checkLog() error {
 			}
 		}
 		segments += sum.Segments
+		for _, f := range sum.Findings {
+			in.options.Warn(fmt.Sprintf("tablet %s: %v", in.tablet, f))
+		}
 	}
 	if segments == 0 {
 		return errors.New("it has no log")
