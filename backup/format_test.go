@@ -100,6 +100,35 @@ func TestManifestRoundTrip(t *testing.T) {
 	}
 }
 
+// A block is known if the earlier manifest has one of the same ID, length and sum; IDs that it does
+// not have may be below ones that it has.
+func TestKnownBlocks(t *testing.T) {
+	data, _ := sample(t)
+	m, err := newManifestReader("manifest", bytes.NewReader(data))
+	if err == nil {
+		err = m.skipToBlocks()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := knownBlocks{m: m}
+	for _, c := range []struct {
+		b    oribi.ImageBlock
+		want bool
+	}{
+		{oribi.ImageBlock{ID: 5, Length: 100, Sum: 5}, false},
+		{oribi.ImageBlock{ID: 7, Length: 100, Sum: 5}, true},
+		{oribi.ImageBlock{ID: 8, Length: 200, Sum: 6}, false},
+		{oribi.ImageBlock{ID: 9, Length: 200, Sum: 7}, false},
+		{oribi.ImageBlock{ID: 10, Length: 200, Sum: 6}, false},
+	} {
+		h, known, err := k.hash(c.b)
+		if err != nil || known != c.want || known && h != (hash{1}) {
+			t.Errorf("%+v: %v, %x, %v", c.b, known, h[:1], err)
+		}
+	}
+}
+
 // A record takes memory for the bytes that there are, whatever its length says.
 func TestManifestLengthIsNotTrusted(t *testing.T) {
 	head := binary.LittleEndian.AppendUint32([]byte{kindInfo, 0, 0, 0}, maxPayload)

@@ -539,6 +539,14 @@ func TestDamagedRepositoryIsRefused(t *testing.T) {
 			})
 		}
 	}
+	// The manifest of another backup has right checksums.
+	disk := mem.Clone()
+	if err := disk.Rename("/repo/manifests/0000000001", "/repo/manifests/0000000002"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := restored(backup.Open(backup.Dir("/repo", disk)), 2, disk); !errors.Is(err, backup.ErrCorrupt) {
+		t.Errorf("with the manifest of another backup: %v", err)
+	}
 	t.Logf("refused %d times", refused)
 	if refused == 0 {
 		t.Error("nothing was refused")
