@@ -248,7 +248,23 @@ func ExampleOptions() {
 	// true
 }
 
-// Verify reads everything and checks it.
+// Deep makes Verify check also what no checksum covers.
+func ExampleDeep() {
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10})
+	files.Flush(context.Background())
+	findings := 0
+	err := store.Verify(context.Background(), func(f oribi.Finding) {
+		findings++
+		fmt.Println(f.File, f.Offset, f.Problem)
+	}, oribi.Deep())
+	fmt.Println(findings, err)
+	// Output:
+	// 0 <nil>
+}
+
+// Verify reads all files and checks them.
 func ExampleStore_Verify() {
 	store, files := filesTable()
 	defer store.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
@@ -22,13 +23,23 @@ type Finding struct {
 	Problem string
 }
 
-// VerifyOption is an option of Store.Verify: VerifyProgress. A nil option has no effect.
+// VerifyOption is an option of Store.Verify: Deep or VerifyProgress. A nil option has no effect.
 type VerifyOption func(*verifyOptions)
 
 type verifyOptions struct {
+	deep        bool
+	missing     map[blockID]bool                       // blocks that are reported as missing
+	places      map[blockID]blockmanager.BlockLocation // nil until it is needed
 	done, total int64
 	progress    func(done, total int64)
 }
+
+// Deep makes Verify check also what no checksum covers, such as errors of a program that wrote
+// false data with right checksums: that bloom files, key indexes, and key directories find every
+// key; that the changes of each row, in all files together, form one history; that the counts,
+// sizes, and LSNs of rowsets are right; that the metadata names every block exactly once. It reports
+// every damaged file of a rowset, not only the first.
+func Deep() VerifyOption { return func(o *verifyOptions) { o.deep = true } }
 
 // VerifyProgress makes Verify call progress periodically with the number of bytes checked so far
 // and the total. A block is read twice, as a block and as part of its rowset, and counts twice.
@@ -44,7 +55,7 @@ func (o *verifyOptions) advance(bytes int64) {
 	}
 }
 
-// Verify reads and checks everything: containers and blocks with their checksums, the log, every
+// Verify reads and checks all files: containers and blocks with their checksums, the log, every
 // column file of every rowset, keys against bounds, counts against rows. It calls report for each
 // finding and continues. It returns an error only if it could not check everything. It may run
 // while the store is in use. A torn end of the log is not a finding.
@@ -75,6 +86,11 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	if err != nil {
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
+	if o.deep {
+		if err := s.verifyNames(report, &o); err != nil {
+			return fmt.Errorf("oribi: verify: %w", err)
+		}
+	}
 	for _, t := range s.sortedTables() {
 		if err := t.verify(ctx, report, &o); err != nil {
 			return fmt.Errorf("oribi: verify: %w", err)
@@ -87,11 +103,18 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 // rows must agree with the metadata.
 func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptions) error {
 	damaged := false
-	err := t.tab.Check(ctx, func(m *rowset.Metadata, id blockID, err error) {
+	check := t.tab.Check
+	if o.deep {
+		check = t.tab.CheckDeep
+	}
+	err := check(ctx, func(m *rowset.Metadata, id blockID, err error) {
 		if id == 0 || id != m.RowFile && id != m.KeyDirectory { // which the scan below does not need
 			damaged = true
 		}
-		report(Finding{File: metaName, Block: uint64(id), Problem: fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name(), m.ID, err)})
+		if o.missing[id] {
+			return
+		}
+		report(o.place(t.store, id, fmt.Sprintf("table %q: rowset %d: %v", t.tab.Name(), m.ID, err)))
 	}, func(m *rowset.Metadata) { o.advance(m.Bytes) })
 	if err != nil || damaged {
 		return err

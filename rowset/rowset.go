@@ -668,41 +668,53 @@ func (d *DiskRowSet) cell(row batch.Ordinal, col int) ([]byte, error) {
 // redundant: see CheckRowFile and CheckKeyDirectory.
 // On an error id is the damaged block.
 func (d *DiskRowSet) CheckFiles() (id block.ID, err error) {
-	for i := range d.columns {
-		if d.columns[i].block == 0 {
-			continue
-		}
-		r, err := d.File(i)
-		if err == nil {
-			err = r.Verify()
-		}
-		if err != nil {
-			return d.columns[i].block, err
-		}
-	}
-	if !d.Schema.SingleKey() {
-		r, err := d.KeyFile()
-		if err == nil {
-			err = r.Verify()
-		}
-		if err != nil {
-			return d.Metadata().KeyIndex, err
-		}
-	}
-	filter, err := d.Filter()
-	if err == nil {
-		err = filter.Verify()
-	}
-	if err != nil {
-		return d.Metadata().Bloom, err
-	}
-	t := d.Tracker()
-	for i, f := range append(append([]*delta.File{}, t.Undo...), t.Redo...) {
-		if err := f.Verify(d.Schema, uint64(d.Metadata().Rows), i < len(t.Undo)); err != nil {
-			return f.ID, err
+	for _, f := range d.checks() {
+		if err := f.verify(); err != nil {
+			return f.id, err
 		}
 	}
 	return 0, nil
+}
+
+// fileCheck verifies one file.
+type fileCheck struct {
+	id     block.ID
+	verify func() error
+}
+
+// checks lists the files that CheckFiles verifies.
+func (d *DiskRowSet) checks() []fileCheck {
+	var list []fileCheck
+	add := func(id block.ID, open func() (*cfile.Reader, error)) {
+		list = append(list, fileCheck{id, func() error {
+			r, err := open()
+			if err == nil {
+				err = r.Verify()
+			}
+			return err
+		}})
+	}
+	for i := range d.columns {
+		if id := d.columns[i].block; id != 0 {
+			add(id, func() (*cfile.Reader, error) { return d.File(i) })
+		}
+	}
+	m := d.Metadata()
+	if !d.Schema.SingleKey() {
+		add(m.KeyIndex, d.KeyFile)
+	}
+	list = append(list, fileCheck{m.Bloom, func() error {
+		filter, err := d.Filter()
+		if err == nil {
+			err = filter.Verify()
+		}
+		return err
+	}})
+	t := d.Tracker()
+	for i, f := range append(append([]*delta.File{}, t.Undo...), t.Redo...) {
+		list = append(list, fileCheck{f.ID, func() error { return f.Verify(d.Schema, uint64(m.Rows), i < len(t.Undo)) }})
+	}
+	return list
 }
 
 // CheckKey looks up the key of a row, which the bloom file and the key index must find.

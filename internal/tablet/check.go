@@ -26,21 +26,23 @@ func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id bl
 	})
 }
 
+// CheckDeep calls DiskRowSet.CheckDeep of every rowset, then checked.
+func (t *Tablet) CheckDeep(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
+	return t.eachSet(ctx, func(d *rowset.DiskRowSet, m *rowset.Metadata) error {
+		if err := d.CheckDeep(ctx, func(id block.ID, err error) { found(m, id, err) }); err != nil {
+			return err
+		}
+		checked(m)
+		return nil
+	})
+}
+
 // check is Check without row files and key directories, for the rowsets whose IDs want reports. It
 // calls then, unless it is nil, after each rowset.
 func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found func(m *rowset.Metadata, id block.ID, err error), then func(d *rowset.DiskRowSet, m *rowset.Metadata) error) error {
-	st, err := t.acquire()
-	if err != nil {
-		return err
-	}
-	defer st.release()
-	for _, d := range st.tree.Sets {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		m := d.Metadata()
+	return t.eachSet(ctx, func(d *rowset.DiskRowSet, m *rowset.Metadata) error {
 		if !want(m.ID) {
-			continue
+			return nil
 		}
 		id, err := d.CheckFiles()
 		if err == nil {
@@ -50,7 +52,22 @@ func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found fun
 		if err == nil && then != nil {
 			err = then(d, m)
 		}
-		if err != nil {
+		return err
+	})
+}
+
+// eachSet calls use with each rowset until the first error.
+func (t *Tablet) eachSet(ctx context.Context, use func(d *rowset.DiskRowSet, m *rowset.Metadata) error) error {
+	st, err := t.acquire()
+	if err != nil {
+		return err
+	}
+	defer st.release()
+	for _, d := range st.tree.Sets {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := use(d, d.Metadata()); err != nil {
 			return err
 		}
 	}

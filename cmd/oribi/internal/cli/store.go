@@ -127,7 +127,8 @@ func (a *app) printf(format string, args ...any) error {
 }
 
 func (a *app) storeVerify() *cobra.Command {
-	return a.verb("verify DIR", "Check every checksum and count of a store", func(cmd *cobra.Command, args []string) error {
+	var deep bool
+	c := a.verb("verify DIR", "Check every checksum and count of a store", func(cmd *cobra.Command, args []string) error {
 		bar := a.bar(progress.Options{What: "verify", Unit: progress.Bytes})
 		defer bar.Stop()
 		findings := 0
@@ -140,10 +141,14 @@ func (a *app) storeVerify() *cobra.Command {
 			}
 		}
 		err := withStore(args[0], reading, func(store *oribi.Store) error {
-			return store.Verify(cmd.Context(), report, oribi.VerifyProgress(func(done, total int64) {
+			options := []oribi.VerifyOption{oribi.VerifyProgress(func(done, total int64) {
 				bar.SetTotal(total)
 				bar.Set(done)
-			}))
+			})}
+			if deep {
+				options = append(options, oribi.Deep())
+			}
+			return store.Verify(cmd.Context(), report, options...)
 		})
 		bar.Stop()
 		if errors.Is(err, oribi.ErrCorrupt) {
@@ -161,6 +166,8 @@ func (a *app) storeVerify() *cobra.Command {
 		}
 		return a.printf("ok\n")
 	})
+	c.Flags().BoolVar(&deep, "deep", false, "check also what no checksum covers: filters, indexes, histories, counts, names of blocks")
+	return c
 }
 
 func (a *app) printFinding(f oribi.Finding) error {
