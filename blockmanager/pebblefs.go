@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
@@ -24,7 +23,7 @@ import (
 // fails.
 //
 // A call that fails to write poisons and never returns. Once the store is poisoned, or after sever,
-// no call that would write returns. Pebble must not see the error: after a failed sync of its
+// no call writes or returns any more. Pebble must not see the error: after a failed sync of its
 // directory, or a failed close of its log, it panics in one of its goroutines, which would end the
 // host's process; after a failed flush it retries at once, forever. Under a writer, a call that
 // fails to read does not return either: when Open for writing fails, it closes what a compaction
@@ -33,18 +32,31 @@ type pebbleFS struct {
 	fs       vfs.FS
 	readOnly bool
 	poison   *poison
-	severed  atomic.Bool
 
 	mu      sync.Mutex
+	idle    sync.Cond // writing has become 0
+	writing int       // calls in progress that write
+	severed bool
 	open    map[*pebbleFile]struct{} // to close them when Pebble is abandoned
 	markers []string                 // to be removed after the next sync of their directory
 }
 
 func newPebbleFS(fs vfs.FS, readOnly bool, p *poison) *pebbleFS {
-	return &pebbleFS{fs: fs, readOnly: readOnly, poison: p, open: map[*pebbleFile]struct{}{}}
+	pfs := &pebbleFS{fs: fs, readOnly: readOnly, poison: p, open: map[*pebbleFile]struct{}{}}
+	pfs.idle.L = &pfs.mu
+	return pfs
 }
 
-func (p *pebbleFS) sever() { p.severed.Store(true) }
+// sever waits for the calls in progress that write; no other one begins. So an abandoned Pebble
+// changes nothing in the directory that the caller may remove, or open again.
+func (p *pebbleFS) sever() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.severed = true
+	for p.writing > 0 {
+		p.idle.Wait()
+	}
+}
 
 // closeFiles closes the descriptors of an abandoned Pebble.
 func (p *pebbleFS) closeFiles() {
@@ -56,15 +68,25 @@ func (p *pebbleFS) closeFiles() {
 	clear(p.open)
 }
 
-// beforeWrite is called before anything that changes the disk.
-func (p *pebbleFS) beforeWrite(op, name string) error {
-	if p.severed.Load() || p.poison.is() {
-		select {} // only goroutines of Pebble and of metaStore.run get here
-	}
+// write makes a call that changes the disk.
+func (p *pebbleFS) write(op, name string, call func() error) error {
 	if p.readOnly {
 		return fmt.Errorf("%s %s: %w", op, name, fault.ErrReadOnly)
 	}
-	return nil
+	p.mu.Lock()
+	if p.severed || p.poison.is() {
+		p.mu.Unlock()
+		select {} // only goroutines of Pebble and of metaStore.run get here
+	}
+	p.writing++
+	p.mu.Unlock()
+	err := call()
+	p.mu.Lock()
+	if p.writing--; p.writing == 0 {
+		p.idle.Broadcast()
+	}
+	p.mu.Unlock()
+	return p.afterWrite(op, name, err)
 }
 
 // afterWrite returns nil and fs.ErrNotExist unchanged. Any other error of a call that changes the
@@ -96,22 +118,23 @@ func (p *pebbleFS) add(f vfs.File, name string, write bool) *pebbleFile {
 
 // Create creates a new file and replaces an existing one.
 func (p *pebbleFS) Create(name string, _ pvfs.DiskWriteCategory) (pvfs.File, error) {
-	if err := p.beforeWrite("create", name); err != nil {
-		return nil, err
-	}
 	if isMarker(name) {
 		dir := filepath.Dir(name)
-		if err := p.afterWrite("sync", dir, p.fs.SyncDir(dir)); err != nil {
+		if err := p.write("sync", dir, func() error { return p.fs.SyncDir(dir) }); err != nil {
 			return nil, err
 		}
 	}
-	f, err := p.fs.Create(name)
-	if errors.Is(err, fs.ErrExist) {
-		if err = p.fs.Remove(name); err == nil {
-			f, err = p.fs.Create(name)
+	var f vfs.File
+	err := p.write("create", name, func() (err error) {
+		f, err = p.fs.Create(name)
+		if errors.Is(err, fs.ErrExist) {
+			if err = p.fs.Remove(name); err == nil {
+				f, err = p.fs.Create(name)
+			}
 		}
-	}
-	if err := p.afterWrite("create", name, err); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	return p.add(f, name, true), nil
@@ -135,14 +158,15 @@ func (p *pebbleFS) Open(name string, opts ...pvfs.OpenOption) (pvfs.File, error)
 }
 
 func (p *pebbleFS) OpenReadWrite(name string, c pvfs.DiskWriteCategory, opts ...pvfs.OpenOption) (pvfs.File, error) {
-	if err := p.beforeWrite("open", name); err != nil {
-		return nil, err
-	}
-	f, err := p.fs.Open(name, true)
+	var f vfs.File
+	err := p.write("open", name, func() (err error) {
+		f, err = p.fs.Open(name, true)
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return p.Create(name, c)
 	}
-	if err := p.afterWrite("open", name, err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	pf := p.add(f, name, true)
@@ -164,16 +188,15 @@ func (p *pebbleFS) OpenDir(name string) (pvfs.File, error) {
 }
 
 func (p *pebbleFS) Remove(name string) error {
-	if err := p.beforeWrite("remove", name); err != nil {
-		return err
-	}
-	if isMarker(name) {
+	return p.write("remove", name, func() error {
+		if !isMarker(name) {
+			return p.fs.Remove(name)
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.markers = append(p.markers, name)
 		return nil
-	}
-	return p.afterWrite("remove", name, p.fs.Remove(name))
+	})
 }
 
 // isMarker reports whether name is a marker: a file whose name specifies the current manifest.
@@ -198,7 +221,7 @@ func (p *pebbleFS) removeMarkers(dir string) error {
 			p.mu.Unlock()
 			continue
 		}
-		if err := p.afterWrite("remove", name, p.fs.Remove(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := p.write("remove", name, func() error { return p.fs.Remove(name) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -206,17 +229,11 @@ func (p *pebbleFS) removeMarkers(dir string) error {
 }
 
 func (p *pebbleFS) RemoveAll(name string) error {
-	if err := p.beforeWrite("remove", name); err != nil {
-		return err
-	}
-	return p.afterWrite("remove", name, vfs.RemoveAll(p.fs, name))
+	return p.write("remove", name, func() error { return vfs.RemoveAll(p.fs, name) })
 }
 
 func (p *pebbleFS) Rename(oldname, newname string) error {
-	if err := p.beforeWrite("rename", oldname); err != nil {
-		return err
-	}
-	return p.afterWrite("rename", oldname, p.fs.Rename(oldname, newname))
+	return p.write("rename", oldname, func() error { return p.fs.Rename(oldname, newname) })
 }
 
 // ReuseForWrite creates a new file instead. Pebble's reader detects damage least reliably in a log
@@ -241,15 +258,12 @@ func (p *pebbleFS) MkdirAll(dir string, perm os.FileMode) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return p.afterRead("stat", dir, err)
 	}
-	if err := p.beforeWrite("mkdir", dir); err != nil {
-		return err
-	}
 	if parent := filepath.Dir(dir); parent != dir {
 		if err := p.MkdirAll(parent, perm); err != nil {
 			return err
 		}
 	}
-	return p.afterWrite("mkdir", dir, p.fs.Mkdir(dir))
+	return p.write("mkdir", dir, func() error { return p.fs.Mkdir(dir) })
 }
 
 // Lock does nothing: the caller of Open holds the store's own lock.
@@ -312,20 +326,17 @@ func (f *pebbleFile) ReadAt(b []byte, off int64) (int, error) {
 }
 
 func (f *pebbleFile) Write(b []byte) (int, error) {
-	if err := f.p.beforeWrite("write", f.name); err != nil {
-		return 0, err
-	}
-	n, err := f.f.WriteAt(b, f.pos)
+	n, err := f.WriteAt(b, f.pos)
 	f.pos += int64(n)
-	return n, f.p.afterWrite("write", f.name, err)
+	return n, err
 }
 
-func (f *pebbleFile) WriteAt(b []byte, off int64) (int, error) {
-	if err := f.p.beforeWrite("write", f.name); err != nil {
-		return 0, err
-	}
-	n, err := f.f.WriteAt(b, off)
-	return n, f.p.afterWrite("write", f.name, err)
+func (f *pebbleFile) WriteAt(b []byte, off int64) (n int, err error) {
+	err = f.p.write("write", f.name, func() (err error) {
+		n, err = f.f.WriteAt(b, off)
+		return err
+	})
+	return n, err
 }
 
 func (f *pebbleFile) Close() error {
@@ -365,12 +376,7 @@ type sizedInfo struct {
 
 func (i sizedInfo) Size() int64 { return i.size }
 
-func (f *pebbleFile) Sync() error {
-	if err := f.p.beforeWrite("sync", f.name); err != nil {
-		return err
-	}
-	return f.p.afterWrite("sync", f.name, f.f.Sync())
-}
+func (f *pebbleFile) Sync() error { return f.p.write("sync", f.name, f.f.Sync) }
 
 func (f *pebbleFile) SyncData() error { return f.Sync() }
 
@@ -392,10 +398,7 @@ func (d *pebbleDir) Sync() error {
 	if d.p.readOnly {
 		return nil
 	}
-	if err := d.p.beforeWrite("sync", d.name); err != nil {
-		return err
-	}
-	if err := d.p.afterWrite("sync", d.name, d.p.fs.SyncDir(d.name)); err != nil {
+	if err := d.p.write("sync", d.name, func() error { return d.p.fs.SyncDir(d.name) }); err != nil {
 		return err
 	}
 	return d.p.removeMarkers(d.name)

@@ -111,6 +111,29 @@ func checkMerge(t *testing.T, s *simulation, c compaction.Choice) {
 	}
 }
 
+// Each rowset that a merge writes has a row, also where the history of a row is larger than a
+// rowset, and together they have what was there.
+func TestSimulationSplitsIntoRowSetsWithRows(t *testing.T) {
+	spec := parsed(t, `{"rowset_bytes":"16KB","workloads":[{"name":"zipf"}],"policies":[{"name":"none"}]}`)
+	s := newSimulation(spec, &spec.Workloads[0], func(compaction.Event) {})
+	keys := newKeyShares([]*simSet{{min: []byte{0, 0, 0, 0}, max: []byte{9, 9, 9, 9}, base: 1}})
+	for _, rows := range []int64{1, 2, 3, 5, 7, 100, 9999} {
+		for _, history := range []float64{0, 1e3, 1e5, 1e7} {
+			all := &simSet{rows: rows, live: rows, base: float64(rows) * 120, undos: []aged{{1, history}}}
+			got := simSet{}
+			for _, set := range s.split(all, keys) {
+				if set.rows < 1 {
+					t.Errorf("%d rows with %v bytes of history: a rowset of %d rows", rows, history, set.rows)
+				}
+				got.rows, got.live = got.rows+set.rows, got.live+set.live
+			}
+			if got.rows != rows || got.live != rows {
+				t.Errorf("%d rows with %v bytes of history: %d and %d live after the split", rows, history, got.rows, got.live)
+			}
+		}
+	}
+}
+
 // Rows that are older than the history leave no bytes.
 func TestSimulationForgetsHistory(t *testing.T) {
 	spec := &Spec{Workloads: []Workload{{Name: "old-deletes", Keys: 1000, Operations: 20000, History: 500}}}

@@ -62,10 +62,10 @@ func (s *simulation) split(all *simSet, keys *keyShares) []*simSet {
 		return nil
 	}
 	full := max(m.fullBytes(total/float64(max(all.rows, 1)), max(s.rowset-m.RowSet-m.DeltaFile, s.rowset/2)), total/maxOutputs)
-	count := int64(max(1, math.Ceil(total/full-1e-9)))
-	if all.rows > 0 {
-		count = min(count, all.rows)
+	if all.rows > 0 { // each has a row, also where the history of a row is larger than a rowset
+		full = max(full, total/float64(all.rows)*(1+1e-9))
 	}
+	count := int64(max(1, math.Ceil(total/full-1e-9)))
 	outputs := make([]*simSet, 0, count)
 	for i, from := int64(0), 0.0; i < count; i++ {
 		to := float64(i+1) * full / max(total, 1)
