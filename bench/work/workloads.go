@@ -69,6 +69,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	out = append(out, upsert(ds), updateColumn(ds), writeAmplification(ds))
 	out = append(out, ycsb(ds)...)
 	out = append(out, pairs(ds)...)
+	out = append(out, backward())
 	out = append(out, travel()...)
 	out = append(out, withSyncPeers(syncOne(), ds, 1))
 	for _, writers := range syncWriters {
