@@ -187,7 +187,7 @@ func readExpires(e *schema.Editor, text string) (oribi.Change, error) {
 	if x.Column == "" || err != nil {
 		return oribi.ClearExpires(), err
 	}
-	return oribi.SetExpires(x.Column, x.Age), nil
+	return oribi.SetExpires(x.Column, x.Age), e.Set(x.Column, schemafile.CheckExpires)
 }
 
 // pair splits name=value.

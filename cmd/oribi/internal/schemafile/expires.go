@@ -81,15 +81,22 @@ func ParseExpires(text string, has func(column string) bool) (e Expires, err err
 // check returns an error if the rows of a table with these columns cannot expire in this way.
 func (e *Expires) check(columns []schema.Column) error {
 	for i := range columns {
-		switch c := &columns[i]; {
-		case c.Name != e.Column:
-		case c.Type != schema.Timestamp:
-			return fmt.Errorf("column %q: type %s, want timestamp", c.Name, c.TypeName())
-		default:
+		if c := &columns[i]; c.Name == e.Column {
+			if err := CheckExpires(c); err != nil {
+				return fmt.Errorf("column %q: %w", c.Name, err)
+			}
 			return nil
 		}
 	}
 	return (&schema.Schema{Columns: columns}).NoColumn(e.Column)
+}
+
+// CheckExpires returns an error if rows cannot expire by the times in column c.
+func CheckExpires(c *schema.Column) error {
+	if c.Type != schema.Timestamp {
+		return fmt.Errorf("type %s, want timestamp", c.TypeName())
+	}
+	return nil
 }
 
 // parseAge parses an age of rows, which may be less than a second.
@@ -98,8 +105,11 @@ func parseAge(text string) (time.Duration, error) {
 	if err == nil && age != when.Forever {
 		return age, nil
 	}
-	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
-		return age, nil
+	if short, err := time.ParseDuration(text); err == nil && short >= 0 {
+		return short, nil
+	}
+	if errors.Is(err, when.ErrTooLong) {
+		return 0, err
 	}
 	return 0, fmt.Errorf("%q is not an age: want a number and s, m, h, or d", text)
 }

@@ -14,6 +14,7 @@
 package when
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -131,12 +132,21 @@ func span(word string) (time.Duration, error) {
 	return 0, strconv.ErrSyntax
 }
 
+// ErrTooLong is the error of an age that is longer than any but forever.
+var ErrTooLong = errors.New("too long")
+
+// maxAge is the longest age that is not forever, in days.
+const maxAge = math.MaxInt64 / (24 * time.Hour) * (24 * time.Hour)
+
 // ParseAge parses an age of at least a second.
 func ParseAge(word string) (time.Duration, error) {
 	if word == "forever" {
 		return Forever, nil
 	}
 	age, err := span(word)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("age %s is %w: the most is %s", word, ErrTooLong, FormatAge(maxAge))
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%q is not an age: want a number and s, m, h, or d, or forever", word)
 	}

@@ -48,6 +48,18 @@ func TestAgesRoundTrip(t *testing.T) {
 	}
 }
 
+func TestLongAgesAreRefusedWithTheLongest(t *testing.T) {
+	if age, err := ParseAge("106751d"); err != nil || FormatAge(age) != "106751d" {
+		t.Errorf("got %v, %v", age, err)
+	}
+	for _, word := range []string{"106752d", "99999999999999999999s"} {
+		want := "age " + word + " is too long: the most is 106751d"
+		if _, err := ParseAge(word); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", word, err, want)
+		}
+	}
+}
+
 func TestUnixTimeIsRefusedWithItsRFC3339(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
 		{"1700000000", "2023-11-14T22:13:20Z"}, {"1700000000123", "2023-11-14T22:13:20.123Z"},
