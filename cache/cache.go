@@ -136,10 +136,16 @@ func (c *Cache) Put(k Key, v any, bytes int64) {
 // PutAgain is like Put for a value that pays only if it is used again: once the cache is full, it
 // takes the value at the second call for k, if that comes soon enough.
 func (c *Cache) PutAgain(k Key, v any, bytes int64) {
-	h := k.hash()
-	if s := c.shard(h); s.admits(h, memory(bytes)) {
-		s.put(h, k, v, memory(bytes))
+	if c.Admits(k, bytes) {
+		c.Put(k, v, bytes)
 	}
+}
+
+// Admits reports whether PutAgain would take a value of this size; a caller that then makes the
+// value to keep it calls Put. If not, the next call for k, or of PutAgain, is the second one.
+func (c *Cache) Admits(k Key, bytes int64) bool {
+	h := k.hash()
+	return c.shard(h).admits(h, memory(bytes))
 }
 
 // Evict removes all values of a block.

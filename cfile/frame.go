@@ -144,10 +144,13 @@ const maxPooled = 1 << 20
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (s *scratch) release() {
-	if cap(s.stored) <= maxPooled {
-		s.payload = nil
-		scratches.Put(s)
+	if cap(s.stored) > maxPooled {
+		return
 	}
+	if cap(s.payload) > maxPooled {
+		s.payload = nil
+	}
+	scratches.Put(s)
 }
 
 // sized sets *b to n bytes, reusing its memory if that is large enough.

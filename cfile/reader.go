@@ -3,6 +3,7 @@ package cfile
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -217,8 +218,42 @@ func (r *Reader) Cell(ord batch.Ordinal) ([]byte, error) {
 	if int64(ord) >= r.info.Rows {
 		return nil, r.errNotFound(ord)
 	}
+	if r.cache != nil && r.info.PositionalIndex {
+		return r.cellAlone(ord)
+	}
 	b, err := r.findRow(int64(ord), r.blockAt)
 	if err != nil {
+		return nil, err
+	}
+	return r.ownCell(b, ord)
+}
+
+// cellAlone is Cell in a file with an ordinal index. A cblock that the cache does not take is read
+// into memory that is used again.
+func (r *Reader) cellAlone(ord batch.Ordinal) ([]byte, error) {
+	x, err := r.ordinalIndex()
+	if err != nil {
+		return nil, err
+	}
+	i := x.find(uint32(ord))
+	key := cache.Key{Block: r.id, Offset: uint64(x.blocks[i].Offset), Part: partWhole}
+	var b *dataBlock
+	if v, ok := r.cache.Get(key); ok {
+		b = v.(*dataBlock)
+	} else if r.cache.Admits(key, int64(x.blocks[i].Size)) {
+		if b, err = r.readData(i, x.blocks[i], nil); err != nil {
+			return nil, err
+		}
+		r.cache.Put(key, b, b.bytes)
+	} else {
+		s := scratches.Get().(*scratch)
+		defer s.release()
+		if b, err = r.readData(i, x.blocks[i], s); err != nil {
+			return nil, err
+		}
+		b.bytes = math.MaxInt64 // ownCell copies
+	}
+	if err := r.checkOrdinal(x, b); err != nil {
 		return nil, err
 	}
 	return r.ownCell(b, ord)
