@@ -31,6 +31,8 @@ type Crashed struct {
 
 	Lost int
 	Took bool // the batch in flight is included
+
+	visible mvcc.Timestamp // what the store showed when Look had opened it, before any read
 }
 
 // Crashed returns the possible result of a crash now; the caller sets Image. Least is the number of
@@ -55,6 +57,7 @@ func (p *Crashed) Recover() (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	visible := p.visible
 	r := p.Runner()
 	n, m, err := p.Look(r.Options(p.Image), timestamps, nil)
 	if err != nil {
@@ -67,7 +70,7 @@ func (p *Crashed) Recover() (*Runner, error) {
 	if err := r.OpenOn(crashfs.New(p.Image)); err != nil {
 		return nil, fmt.Errorf("a second time: %w", err)
 	}
-	return r, p.adopt(r, n)
+	return r, p.adopt(r, n, visible)
 }
 
 // Reader opens the image for reading, checks that nothing was written, and returns the number of
@@ -100,6 +103,7 @@ func (p *Crashed) Look(opts *oribi.Options, timestamps []mvcc.Timestamp, then fu
 			err = fmt.Errorf("close: %w", closeErr)
 		}
 	}()
+	p.visible = s.Visible()
 	m = p.shown(s)
 	v, err := model.SurveyStore(s, timestamps)
 	if err == nil {
@@ -137,8 +141,11 @@ func (p *Crashed) includes(s *oribi.Store) bool {
 	return err == nil && t.Properties().SchemaVersion > p.alteredFrom
 }
 
-// adopt replaces the model by the state of the open store.
-func (p *Crashed) adopt(r *Runner, n int) error {
+// adopt replaces the model by the state of the open store. ts is the timestamp of the batch in
+// flight, if it is included. The store shows it when it is opened first; after reads of rows that
+// expire, a later Open may show a higher one, up to which these reads have promised that nothing
+// changes.
+func (p *Crashed) adopt(r *Runner, n int, ts mvcc.Timestamp) error {
 	if p.unsure != "" {
 		_, err := r.Store.Table(p.unsure)
 		switch there := err == nil; {
@@ -151,7 +158,6 @@ func (p *Crashed) adopt(r *Runner, n int) error {
 		}
 	}
 	if p.Took = n > len(r.Model.Commits); p.Took {
-		ts := r.Store.Visible()
 		if ts <= r.Model.Newest() {
 			return fmt.Errorf("the store has another batch, but timestamp %d was visible before", uint64(ts))
 		}
