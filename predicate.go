@@ -229,6 +229,23 @@ func (p Predicate) Bind(s *schema.Schema) (batch.Filter, error) {
 	return f, nil
 }
 
+// Columns returns the names of the columns that p tests, each once, in the order of p.
+func (p Predicate) Columns() []string { return p.appendColumns(nil) }
+
+func (p *Predicate) appendColumns(dst []string) []string {
+	switch p.kind {
+	case isAnd, isOr, isNot:
+		for i := range p.children {
+			dst = p.children[i].appendColumns(dst)
+		}
+	default:
+		if !slices.Contains(dst, p.column) {
+			dst = append(dst, p.column)
+		}
+	}
+	return dst
+}
+
 // binder is a schema in which predicates are resolved.
 type binder struct {
 	*schema.Schema

@@ -478,6 +478,39 @@ func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
 	}
 }
 
+// OwnedBatches is like Batches, but the batches belong to the caller: no later step or scan reuses
+// their memory. If a caller does not keep them, Batches takes less time.
+func (sc *Scan) OwnedBatches() iter.Seq2[*batch.RecordBatch, error] {
+	return func(yield func(*batch.RecordBatch, error) bool) {
+		for b, err := range sc.Batches() {
+			switch {
+			case err != nil:
+			case sc.tx == nil:
+				b = b.Take()
+			default: // the scan of a transaction may return parts of a batch, one after the other
+				b = b.Clone()
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// Table returns the table that the scan reads.
+func (sc *Scan) Table() *Table { return sc.t }
+
+// Columns returns the columns of the scan's batches, by the table's present schema. They must not be
+// modified. Errors: ErrNoColumn, ErrSchema, as of the scan itself.
+func (sc *Scan) Columns() ([]schema.Column, error) {
+	tableSchema := sc.t.tab.Schema()
+	cols, err := sc.t.project(tableSchema, &sc.o)
+	if err != nil {
+		return nil, err
+	}
+	return sc.o.columnsOf(tableSchema, cols), nil
+}
+
 func (sc *Scan) errorf(err error) error {
 	return sc.t.errorf(err)
 }

@@ -23,6 +23,7 @@ var floors = map[string]int{
 
 	"internal/prooftest": 10,
 	"kv":                 10,
+	"arrowio":            10,
 	"backup":             10,
 	"lab":                10,
 

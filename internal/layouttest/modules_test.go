@@ -21,6 +21,7 @@ var productModules = map[string][]string{
 	"github.com/spf13/cobra":              {command},                                                                   // verbs and flags
 	"github.com/spf13/pflag":              {command},                                                                   // cobra's flags: the kinds of flag errors, for our error texts
 	"github.com/go-json-experiment/json":  {command, "lab"},                                                            // strict JSON
+	arrowGo:                               {"arrowio", command},                                                        // Arrow and Parquet
 }
 
 // testModules are for test files and test support only. Test files may import the product's modules

@@ -1,0 +1,41 @@
+// Package arrowio moves rows between tables and Apache Arrow, Arrow files and streams, and Parquet
+// files.
+//
+// NewReader returns a scan as an Arrow record reader. WriteParquet, WriteFile, and WriteStream write
+// the rows of any record reader. OpenParquet, OpenArrow, and OpenStream open files; File.Read returns
+// their rows, of chosen columns and selected by predicates. Ingest and Append write the rows of a
+// record reader and of a record batch into a table:
+//
+//	r, err := arrowio.NewReader(table.Scan(ctx), arrowio.ReaderOptions{})
+//	…
+//	defer r.Release()
+//	rows, err := arrowio.WriteParquet(out, r, arrowio.ParquetOptions{})
+//
+// # Types
+//
+// Each column has one Arrow type and one Parquet type (see NewReader, WriteParquet), except int128,
+// which is refused. A column takes the values of all types that it can represent exactly; any other
+// type, and any other value, is refused with a *ColumnError that names the column. Timestamps are in
+// UTC; a type without a time zone is read as UTC.
+//
+// Schema stores the definition of a table (key columns, lengths of varchars, defaults, encodings,
+// and properties) in the metadata of the Arrow schema, and WriteParquet in the metadata of the file,
+// so that Define and File.Definition return the same table. Without it, the types are those of the
+// file.
+//
+// # Memory
+//
+// Where the layouts agree, neither direction copies cells: integers, floats, dates, timestamps,
+// decimals of more than 18 digits, codes of dictionaries, and presence bitmaps. The vectors of a
+// scan that become arrays are not reused; the garbage collector frees them. All other buffers come
+// from the allocator in the options and are freed when the last reference is released.
+//
+// Readers and writers have one record batch, of up to 4096 rows of a scan or a Parquet file, in
+// memory, WriteParquet the pages of one row group, and a reader of Parquet a page of each column.
+//
+// Damaged files cause errors that wrap ErrCorrupt. The formats have no checksums, so damage to a
+// value may also just change the value. Reading allocates no single buffer of more than 1 GiB,
+// whatever lengths a file states.
+//
+// Nothing here is safe for concurrent use, except that a File may be read several times at once.
+package arrowio

@@ -1,0 +1,312 @@
+package arrowio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// OpenOptions are options of OpenParquet, OpenArrow, and OpenStream.
+type OpenOptions struct {
+	Allocator memory.Allocator // nil means memory.DefaultAllocator
+}
+
+// File is an open Parquet file, Arrow file, or Arrow stream.
+type File struct {
+	definition *Definition
+	rows       int64
+	content    content
+	mem        memory.Allocator
+	closed     bool
+}
+
+// content is what a file of one format contains.
+type content interface {
+	// read returns a reader of the given columns, which the file has, that may skip rows for which
+	// the filter is not true. The caller will change the batches if owned is set.
+	read(columns []schema.Column, filter *rowFilter, owned bool) (batchReader, error)
+	close()
+}
+
+// batchReader returns batches with all rows selected. A batch is valid until the next call.
+type batchReader interface {
+	next() (*batch.RecordBatch, error) // io.EOF at the end
+	owned() bool                       // whether the batches belong to the caller
+	close()
+}
+
+var errReadOnce = fmt.Errorf("the stream was read before: %w", ErrClosed)
+
+// Definition returns the definition of all rows: what the file has of the table from which they
+// come, and the columns that Read returns without ReadOptions.Columns. It must not be modified.
+func (f *File) Definition() *Definition { return f.definition }
+
+// Rows returns the number of rows in the file as its metadata states it, −1 if it does not.
+func (f *File) Rows() int64 { return f.rows }
+
+// Close releases the memory of the file. Rows that were read from it must have been released. It
+// does not close the underlying reader. Close may be called twice.
+func (f *File) Close() error {
+	if !f.closed {
+		f.closed = true
+		f.content.close()
+	}
+	return nil
+}
+
+// ReadOptions are options of File.Read.
+type ReadOptions struct {
+	// Columns are the columns to read, in that order; nil means all.
+	Columns []string
+
+	// Where selects the rows for which all predicates are true. They may name columns that are not
+	// read. Row groups of a Parquet file whose statistics exclude such rows are skipped.
+	Where []oribi.Predicate
+}
+
+// Read returns the rows of the file, in its order. The caller releases them.
+//
+// Errors: ErrNoColumn for a column that the file does not have; a *ColumnError with ErrUnsupported
+// for one that no column of a table can represent; ErrSchema for a predicate that does not fit;
+// ErrClosed. The errors of Rows.Err are also those of the values: a *ColumnError with ErrRow for one
+// that the column cannot represent exactly; ErrCorrupt for a damaged file; those of the underlying
+// reader; ctx.Err().
+func (f *File) Read(ctx context.Context, o ReadOptions) (*Rows, error) {
+	if f.closed {
+		return nil, wrap(ErrClosed)
+	}
+	d, err := f.definition.project(o.Columns)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	filter, columns, err := bindFilter(f.definition, d.Columns, o.Where)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	s, err := Schema(d)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{ctx: ctx, file: f, definition: d, columns: columns, filter: filter, schema: s}
+	r.refs.Store(1)
+	return r, nil
+}
+
+// rowFilter is a filter of rows by their columns.
+type rowFilter struct {
+	filter batch.Filter
+	first  schema.ColumnID // the ID of column 0
+	eval   batch.FilterEval
+}
+
+// bindFilter resolves predicates in the columns of a file. It returns the chosen columns and, after
+// them, those that only the predicates name. The filter is nil if there are no predicates.
+func bindFilter(d *Definition, chosen []schema.Column, where []oribi.Predicate) (*rowFilter, []schema.Column, error) {
+	if len(where) == 0 {
+		return nil, chosen, nil
+	}
+	columns, all := slices.Clip(chosen), oribi.And(where...)
+	for _, name := range all.Columns() {
+		if slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Name == name }) {
+			continue
+		}
+		named, err := d.project([]string{name})
+		if err != nil {
+			return nil, nil, err
+		}
+		columns = append(columns, named.Columns...)
+	}
+	// Only a schema binds predicates, and a schema has a key, which these columns need not have.
+	key := schema.Column{Name: "key", Type: schema.Int64}
+	for slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Name == key.Name }) {
+		key.Name += "_"
+	}
+	bound := []schema.Column{key}
+	for i, c := range columns {
+		bound = append(bound, schema.Column{ID: schema.ColumnID(i + 1), Name: c.Name, Type: c.Type, Nullable: true, Precision: c.Precision, Scale: c.Scale, Length: c.Length, Element: c.Element})
+	}
+	s, err := schema.New(bound, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	filter, err := all.Bind(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &rowFilter{filter: filter, first: 1}, columns, nil
+}
+
+// apply clears the bits of the selection for rows for which the filter is not true.
+func (f *rowFilter) apply(b *batch.RecordBatch) error {
+	return f.eval.Eval(&f.filter, b.Selection, func(p *batch.Predicate, sel batch.Bitmap) error {
+		p.Eval(b.Columns[f.column(p)], sel)
+		return nil
+	})
+}
+
+// column returns the index of the column that a predicate tests.
+func (f *rowFilter) column(p *batch.Predicate) int { return int(p.ID - f.first) }
+
+// Rows are rows of a File. It is an array.RecordReader. Instead of Next, a caller may use Batches.
+// Not safe for concurrent use.
+type Rows struct {
+	refs       atomic.Int64
+	ctx        context.Context
+	file       *File
+	definition *Definition
+	columns    []schema.Column // to read: those of definition, then others of the filter
+	filter     *rowFilter
+	schema     *arrow.Schema
+
+	in        batchReader
+	exporters []*exporter
+	rest      *batch.RecordBatch // dense; rows from at on are not returned yet. nil: none
+	at        int
+	cur       arrow.RecordBatch
+	err       error
+	ended     bool
+}
+
+var _ array.RecordReader = (*Rows)(nil)
+
+// Definition returns the definition of the columns that are read. It must not be modified.
+func (r *Rows) Definition() *Definition { return r.definition }
+
+// Columns returns the columns of the batches. They must not be modified.
+func (r *Rows) Columns() []schema.Column { return r.definition.Columns }
+
+// Schema returns the Arrow schema, with the definition in its metadata.
+func (r *Rows) Schema() *arrow.Schema { return r.schema }
+
+// RecordBatch returns the current record batch, which is valid until the next call of Next unless
+// the caller retains it.
+func (r *Rows) RecordBatch() arrow.RecordBatch { return r.cur }
+
+// Record is the former name of RecordBatch.
+func (r *Rows) Record() arrow.RecordBatch { return r.cur }
+
+// Err returns the error that has ended the rows.
+func (r *Rows) Err() error { return r.err }
+
+// Retain adds a reference.
+func (r *Rows) Retain() { r.refs.Add(1) }
+
+// Release removes a reference. The last one releases all memory but that of retained record
+// batches.
+func (r *Rows) Release() {
+	if r.refs.Add(-1) > 0 {
+		return
+	}
+	r.drop()
+	if r.in != nil {
+		r.in.close()
+		r.in = nil
+	}
+	r.ended, r.rest = true, nil
+}
+
+func (r *Rows) drop() {
+	if r.cur != nil {
+		r.cur.Release()
+		r.cur = nil
+	}
+}
+
+// fail ends the rows with an error.
+func (r *Rows) fail(err error) {
+	r.err, r.ended, r.rest = wrap(err), true, nil
+}
+
+// step returns the next batch with selected rows, nil at the end and after an error. It has the
+// columns of the filter, too.
+func (r *Rows) step(owned bool) *batch.RecordBatch {
+	if r.in == nil && !r.ended {
+		var err error
+		if r.in, err = r.file.content.read(r.columns, r.filter, owned); err != nil {
+			r.fail(err)
+		}
+	}
+	for !r.ended {
+		if err := r.ctx.Err(); err != nil {
+			r.fail(err)
+			break
+		}
+		b, err := r.in.next()
+		if err == nil && r.filter != nil {
+			err = r.filter.apply(b)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			r.ended = true
+		case err != nil:
+			r.fail(err)
+		case b.Selection.Any():
+			return b
+		}
+	}
+	return nil
+}
+
+// Batches returns the rows as batches of vectors. The rows of the result are those whose bit in
+// Selection is 1. A batch is valid until the next step and must not be modified. Arrays are byte
+// strings, as in the batches of a scan. An error comes as the last step, and is that of Err.
+func (r *Rows) Batches() iter.Seq2[*batch.RecordBatch, error] {
+	return func(yield func(*batch.RecordBatch, error) bool) {
+		for b := r.step(false); b != nil; b = r.step(false) {
+			n := len(r.definition.Columns)
+			if !yield(&batch.RecordBatch{Schema: r.definition.Columns, Columns: b.Columns[:n], Len: b.Len, Selection: b.Selection}, nil) {
+				return
+			}
+		}
+		if r.err != nil {
+			yield(nil, r.err)
+		}
+	}
+}
+
+// Next moves to the next record batch. It returns false at the end and after an error.
+func (r *Rows) Next() bool {
+	r.drop()
+	if r.exporters == nil {
+		for i, c := range r.definition.Columns {
+			r.exporters = append(r.exporters, newExporter(c, r.schema.Field(i).Type, r.file.mem))
+		}
+	}
+	if r.rest == nil {
+		b := r.step(true)
+		if b == nil {
+			return false
+		}
+		n := len(r.definition.Columns)
+		r.rest = &batch.RecordBatch{Schema: r.definition.Columns, Columns: b.Columns[:n], Len: b.Len, Selection: b.Selection}
+		r.at = 0
+		if r.in.owned() {
+			r.rest.Compact()
+		} else {
+			r.rest = r.rest.Clone()
+		}
+	}
+	from, to := r.at, fit(r.rest, r.at)
+	cur, err := record(r.schema, r.exporters, r.rest, from, to)
+	if err != nil {
+		r.fail(err)
+		return false
+	}
+	if r.at = to; to == r.rest.Len {
+		r.rest = nil
+	}
+	r.cur = cur
+	return true
+}

@@ -1,0 +1,246 @@
+package arrowio
+
+import (
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// ArrowOptions are options of WriteFile and WriteStream.
+type ArrowOptions struct {
+	Zstd      bool             // compresses the buffers
+	Allocator memory.Allocator // nil means memory.DefaultAllocator
+
+	// Progress is called after each record batch, with the number of rows so far. nil disables it.
+	Progress func(rows int64)
+}
+
+func (o *ArrowOptions) ipc(s *arrow.Schema) []ipc.Option {
+	options := []ipc.Option{ipc.WithSchema(s), ipc.WithAllocator(allocator(o.Allocator))}
+	if o.Zstd {
+		options = append(options, ipc.WithZstd())
+	}
+	return options
+}
+
+// WriteStream writes all rows of a reader as an Arrow IPC stream, one record batch after the other,
+// and returns their number. The reader is not released.
+//
+// Errors: the reader's; those of w.
+func WriteStream(w io.Writer, r array.RecordReader, o ArrowOptions) (rows int64, err error) {
+	out := ipc.NewWriter(w, o.ipc(r.Schema())...)
+	return writeAll(out, r, o.Progress)
+}
+
+// WriteFile is like WriteStream but writes an Arrow IPC file, in which record batches can be found
+// without reading those before them. In a file, all record batches have the same dictionaries.
+func WriteFile(w io.Writer, r array.RecordReader, o ArrowOptions) (rows int64, err error) {
+	out, err := ipc.NewFileWriter(w, o.ipc(r.Schema())...)
+	if err != nil {
+		return 0, wrap(err)
+	}
+	return writeAll(out, r, o.Progress)
+}
+
+// recordWriter is a writer of package ipc.
+type recordWriter interface {
+	Write(arrow.RecordBatch) error
+	Close() error
+}
+
+func writeAll(w recordWriter, r array.RecordReader, progress func(rows int64)) (rows int64, err error) {
+	for r.Next() {
+		rec := r.RecordBatch()
+		if err := w.Write(rec); err != nil {
+			return rows, wrap(err)
+		}
+		rows += rec.NumRows()
+		if progress != nil {
+			progress(rows)
+		}
+	}
+	if err := r.Err(); err != nil {
+		return rows, err
+	}
+	return rows, wrap(w.Close())
+}
+
+// fileMagic begins an Arrow file. A stream begins with the length of a message.
+const fileMagic = "ARROW1"
+
+// OpenArrow opens an Arrow IPC file or, by its first bytes, an Arrow IPC stream of size bytes. The
+// caller closes r after the File. Reads of a file are independent of each other, also concurrent
+// ones; those of a stream begin at its first byte.
+//
+// Errors: ErrCorrupt; ErrUnsupported; those of r.
+func OpenArrow(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
+	magic := make([]byte, len(fileMagic))
+	if _, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, wrap(err)
+	}
+	a := &arrowSource{mem: bounded{allocator(o.Allocator), int(min(max(size, 1)*maxExpansion, maxBuffer))}}
+	if string(magic) == fileMagic {
+		a.open = func(src *source) (recordSource, error) {
+			src.ReaderAt = r
+			return ipc.NewFileReader(&section{io.NewSectionReader(src, 0, size)}, ipc.WithAllocator(a.mem))
+		}
+	} else {
+		a.open = func(src *source) (recordSource, error) {
+			src.Reader = io.NewSectionReader(r, 0, size)
+			return openStream(src, a.mem)
+		}
+	}
+	return openArrow(a)
+}
+
+// maxExpansion is how many times as large as a file one buffer of it may be: compressed buffers
+// expand.
+const maxExpansion = 1024
+
+// section makes a SectionReader what arrow-go calls a ReadAtSeeker.
+type section struct{ *io.SectionReader }
+
+// OpenStream opens an Arrow IPC stream that cannot be read twice, such as a pipe: of the File, only
+// one Read is possible. The caller closes r after the File. Errors: those of OpenArrow.
+func OpenStream(r io.Reader, o OpenOptions) (*File, error) {
+	a := &arrowSource{mem: bounded{allocator(o.Allocator), maxBuffer}}
+	src := &source{Reader: r}
+	reader, err := guarded(src, func() (recordSource, error) { return openStream(src, a.mem) })
+	if err != nil {
+		return nil, wrap(err)
+	}
+	first := &arrowReader{src: src, records: reader}
+	a.open = nil
+	a.first = first
+	f, err := newFile(reader.Schema(), a)
+	if err != nil {
+		first.close()
+	}
+	return f, wrap(err)
+}
+
+// guarded calls f and returns a panic as an error.
+func guarded[T any](src *source, f func() (T, error)) (v T, err error) {
+	defer guard(&err, src)
+	v, err = f()
+	return v, damage(err, src)
+}
+
+// recordSource is a reader of package ipc. Read returns io.EOF at the end. A record batch is valid
+// until the next call.
+type recordSource interface {
+	Schema() *arrow.Schema
+	Read() (arrow.RecordBatch, error)
+}
+
+func openStream(r io.Reader, mem memory.Allocator) (recordSource, error) {
+	return ipc.NewReader(r, ipc.WithAllocator(mem))
+}
+
+// arrowSource is the content of an Arrow file or stream.
+type arrowSource struct {
+	mem   bounded
+	open  func(src *source) (recordSource, error) // nil: only first can be read
+	first *arrowReader                            // of a stream that can be read once; nil after that
+}
+
+func openArrow(a *arrowSource) (*File, error) {
+	r, err := a.reader()
+	if err != nil {
+		return nil, wrap(err)
+	}
+	defer r.close()
+	f, err := newFile(r.records.Schema(), a)
+	return f, wrap(err)
+}
+
+// newFile returns the file with the rows of a.
+func newFile(s *arrow.Schema, a *arrowSource) (*File, error) {
+	d, err := Define(s)
+	if err != nil {
+		return nil, err
+	}
+	return &File{definition: d, rows: -1, content: a, mem: a.mem.Allocator}, nil
+}
+
+func (a *arrowSource) reader() (*arrowReader, error) {
+	if a.open == nil {
+		r := a.first
+		if r == nil {
+			return nil, errReadOnce
+		}
+		a.first = nil
+		return r, nil
+	}
+	src := &source{}
+	records, err := guarded(src, func() (recordSource, error) { return a.open(src) })
+	if err != nil {
+		return nil, err
+	}
+	return &arrowReader{src: src, records: records}, nil
+}
+
+func (a *arrowSource) read(columns []schema.Column, _ *rowFilter, _ bool) (batchReader, error) {
+	r, err := a.reader()
+	if err != nil {
+		return nil, err
+	}
+	if r.importer, err = newBatchImporter(columns, r.records.Schema()); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (a *arrowSource) close() {
+	if a.first != nil {
+		a.first.close()
+		a.first = nil
+	}
+}
+
+// arrowReader reads record batches. It is a batchReader.
+type arrowReader struct {
+	src      *source
+	records  recordSource
+	importer *batchImporter
+}
+
+func (r *arrowReader) next() (*batch.RecordBatch, error) {
+	r.src.read = 0
+	rec, err := guarded(r.src, func() (arrow.RecordBatch, error) {
+		rec, err := r.records.Read()
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return rec, err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case rec != nil:
+		return r.importer.batch(rec)
+	case !r.src.endsMessage():
+		return nil, corruptf("the stream ends within a message")
+	}
+	return nil, io.EOF
+}
+
+// owned reports that batches do not belong to the caller: they alias record batches.
+func (r *arrowReader) owned() bool { return false }
+
+func (r *arrowReader) close() {
+	switch records := r.records.(type) {
+	case interface{ Release() }:
+		records.Release()
+	case io.Closer:
+		records.Close()
+	}
+}

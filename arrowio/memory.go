@@ -1,0 +1,108 @@
+package arrowio
+
+import (
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/oribi-db/oribi/batch"
+)
+
+// allocator returns a, or the default allocator.
+func allocator(a memory.Allocator) memory.Allocator {
+	if a == nil {
+		return memory.DefaultAllocator
+	}
+	return a
+}
+
+// bounded is an allocator for reading files. It refuses a buffer that is larger than any that a
+// well-formed file needs, which arrow-go would allocate for a length in a damaged one.
+type bounded struct {
+	memory.Allocator
+	most int
+}
+
+// maxBuffer is the size of the largest buffer for reading a file: one page of Parquet, one buffer
+// of a record batch.
+const maxBuffer = 1 << 30
+
+func (b bounded) check(size int) {
+	if size < 0 || size > b.most {
+		panic(corruptf("a buffer of %d bytes, limit %d", size, b.most))
+	}
+}
+
+func (b bounded) Allocate(size int) []byte {
+	b.check(size)
+	return b.Allocator.Allocate(size)
+}
+
+func (b bounded) Reallocate(size int, old []byte) []byte {
+	b.check(size)
+	return b.Allocator.Reallocate(size, old)
+}
+
+// bytesOf returns the bytes of s, which it aliases.
+func bytesOf[T any](s []T) []byte {
+	var z T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(z)))
+}
+
+// valuesOf returns n values at the beginning of b, which it aliases if that is aligned for them.
+func valuesOf[T any](b []byte, n int) []T {
+	var z T
+	size := int(unsafe.Sizeof(z))
+	b = b[:n*size] // panics if b is too short
+	if n == 0 {
+		return nil
+	}
+	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(min(size, 8)) != 0 {
+		words := make([]uint64, (len(b)+7)/8)
+		copy(bytesOf(words), b)
+		b = bytesOf(words)
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// borrowed returns a buffer over memory of Go, which it does not copy. Nobody changes the memory
+// afterwards; the garbage collector frees it.
+func borrowed[T any](s []T) *memory.Buffer { return memory.NewBufferBytes(bytesOf(s)) }
+
+// allocate returns a buffer of n bytes.
+func allocate(mem memory.Allocator, n int) *memory.Buffer {
+	b := memory.NewResizableBuffer(mem)
+	b.Resize(n)
+	return b
+}
+
+// release releases the buffers that are not nil.
+func release(buffers []*memory.Buffer) {
+	for _, b := range buffers {
+		if b != nil {
+			b.Release()
+		}
+	}
+}
+
+// makeArray returns an array of n cells, which owns buffers: they are released with it.
+func makeArray(t arrow.DataType, n, nulls int, buffers []*memory.Buffer, children ...arrow.ArrayData) arrow.Array {
+	data := array.NewData(t, n, buffers, children, nulls, 0)
+	defer data.Release()
+	release(buffers) // data holds its own references
+	return array.MakeFromData(data)
+}
+
+// validity returns the buffer of a presence bitmap and the number of NULLs; no buffer if there is
+// none.
+func validity(present batch.Bitmap, n int) (b *memory.Buffer, nulls int) {
+	if present == nil {
+		return nil, 0
+	}
+	if nulls = n - present.Count(); nulls == 0 {
+		return nil, 0
+	}
+	return memory.NewBufferBytes(bytesOf(present)[:(n+7)/8]), nulls
+}

@@ -1,0 +1,244 @@
+package arrowio
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// leafWriter writes the vectors of one column to the column chunks of a Parquet file.
+type leafWriter struct {
+	out      file.ColumnChunkWriter // of the open row group
+	typ      schema.Type            // of the values: those of the elements of a column of arrays
+	list     bool
+	nullable bool
+	length   int  // bytes of a decimal of more than 18 digits
+	copies   bool // byte strings are valid during the call only
+
+	ones   []int16 // all 1
+	defs   []int16
+	reps   []int16
+	values batch.Vector // those that are not NULL, if some are
+	words  []int32
+	bools  []bool
+}
+
+func newLeafWriter(c *schema.Column) *leafWriter {
+	w := &leafWriter{typ: c.Stored(), list: c.Type == schema.Array, nullable: c.Nullable}
+	if w.typ == schema.Decimal128 {
+		w.length = decimalBytes(c.Precision)
+	}
+	return w
+}
+
+// pageRows and pageText limit what is written at a time: arrow-go ends a page, of about 1 MiB, only
+// between two calls.
+const (
+	pageRows = 4096
+	pageText = 256 << 10 // bytes of byte strings
+)
+
+// write appends cells [from, to) of v.
+func (w *leafWriter) write(v *batch.Vector, from, to int) error {
+	for from < to {
+		end := min(to, from+pageRows)
+		if v.Type.Variable() {
+			size := 0
+			for i, cell := range cellsOf(v, from, end) {
+				if size += len(cell); size > pageText {
+					end = from + i + 1
+					break
+				}
+			}
+		}
+		write := w.cells
+		if w.list {
+			write = w.lists
+		}
+		if err := write(v, from, end); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+// cells appends cells of a column that has no arrays.
+func (w *leafWriter) cells(v *batch.Vector, from, to int) error {
+	if !w.nullable {
+		if v.Present != nil && v.Present.CountRange(from, to) < to-from {
+			for i := from; ; i++ {
+				if v.IsNull(i) {
+					return cellErrorf(i, "NULL in a column that is not nullable")
+				}
+			}
+		}
+		return w.put(v, from, to, nil, nil)
+	}
+	n := to - from
+	if v.Present == nil || v.Present.CountRange(from, to) == n {
+		for len(w.ones) < n {
+			w.ones = append(w.ones, 1)
+		}
+		return w.put(v, from, to, w.ones[:n], nil)
+	}
+	w.defs = w.defs[:0]
+	for i := from; i < to; i++ {
+		w.defs = append(w.defs, int16(v.Present[i>>6]>>(i&63)&1))
+	}
+	w.values.Type = v.Type
+	w.values.Reset(0)
+	if v.Type.Variable() {
+		w.values.Bytes = nil // arrow-go may keep the lowest and the greatest
+	}
+	w.values.AppendSelected(v, v.Present, from, to)
+	return w.put(&w.values, 0, w.values.Len, w.defs, nil)
+}
+
+// lists appends cells of a column of arrays. Levels of repetition are 0 at the first element of an
+// array, or for an array without elements, and 1 at the others. Levels of definition are, for a
+// nullable column: 0 for NULL, 1 for no elements, 2 for a NULL element, 3 for another element; one
+// less for other columns.
+func (w *leafWriter) lists(v *batch.Vector, from, to int) error {
+	arrays := batch.NewArrays(w.typ)
+	if err := arrays.AppendUnpacked(v, from, to); err != nil {
+		return err
+	}
+	w.defs, w.reps = w.defs[:0], w.reps[:0]
+	empty := int16(0)
+	if w.nullable {
+		empty = 1
+	}
+	for i := range arrays.Len {
+		first, last := arrays.Array(i)
+		switch {
+		case arrays.IsNull(i) && !w.nullable:
+			return cellErrorf(from+i, "NULL in a column that is not nullable")
+		case arrays.IsNull(i):
+			w.defs, w.reps = append(w.defs, 0), append(w.reps, 0)
+			continue
+		case first == last:
+			w.defs, w.reps = append(w.defs, empty), append(w.reps, 0)
+			continue
+		}
+		for k := first; k < last; k++ {
+			level := empty + 2
+			if arrays.Elements.IsNull(k) {
+				level = empty + 1
+			}
+			w.defs, w.reps = append(w.defs, level), append(w.reps, 1)
+		}
+		w.reps[len(w.reps)-(last-first)] = 0
+	}
+	elements := arrays.Elements
+	if elements.Present == nil {
+		return w.put(elements, 0, elements.Len, w.defs, w.reps)
+	}
+	dense := batch.NewVector(w.typ, 0)
+	dense.AppendSelected(elements, elements.Present, 0, elements.Len)
+	return w.put(dense, 0, dense.Len, w.defs, w.reps)
+}
+
+// put appends values [from, to) of v, none of them NULL, with their levels.
+func (w *leafWriter) put(v *batch.Vector, from, to int, defs, reps []int16) (err error) {
+	switch out := w.out.(type) {
+	case *file.BooleanColumnChunkWriter:
+		w.bools = w.bools[:0]
+		for _, b := range v.Data[from:to] {
+			w.bools = append(w.bools, b != 0)
+		}
+		_, err = out.WriteBatch(w.bools, defs, reps)
+	case *file.Int32ColumnChunkWriter:
+		_, err = out.WriteBatch(w.narrow(v, from, to), defs, reps)
+	case *file.Int64ColumnChunkWriter:
+		_, err = out.WriteBatch(batch.Raw[int64](v)[from:to], defs, reps)
+	case *file.Float32ColumnChunkWriter:
+		_, err = out.WriteBatch(batch.Values[float32](v)[from:to], defs, reps)
+	case *file.Float64ColumnChunkWriter:
+		_, err = out.WriteBatch(batch.Values[float64](v)[from:to], defs, reps)
+	case *file.ByteArrayColumnChunkWriter:
+		_, err = out.WriteBatch(w.byteArrays(v, from, to), defs, reps)
+	case *file.FixedLenByteArrayColumnChunkWriter:
+		_, err = out.WriteBatch(w.bigEndian(batch.Values[batch.Int128](v)[from:to]), defs, reps)
+	default:
+		err = fmt.Errorf("no values of %s for %T", v.Type, w.out)
+	}
+	return err
+}
+
+// narrow returns values of up to 32 bits as int32, the bits of those without sign.
+func (w *leafWriter) narrow(v *batch.Vector, from, to int) []int32 {
+	if v.Type.Width() == 4 {
+		return batch.Raw[int32](v)[from:to]
+	}
+	w.words = w.words[:0]
+	switch v.Type {
+	case schema.Int8:
+		w.words = appendWords(w.words, batch.Values[int8](v)[from:to])
+	case schema.Uint8:
+		w.words = appendWords(w.words, batch.Values[uint8](v)[from:to])
+	case schema.Int16:
+		w.words = appendWords(w.words, batch.Values[int16](v)[from:to])
+	default:
+		w.words = appendWords(w.words, batch.Values[uint16](v)[from:to])
+	}
+	return w.words
+}
+
+func appendWords[T int8 | uint8 | int16 | uint16](dst []int32, values []T) []int32 {
+	for _, x := range values {
+		dst = append(dst, int32(x))
+	}
+	return dst
+}
+
+// byteArrays returns byte strings. arrow-go keeps some of them, for statistics, so they must not be
+// overwritten later.
+func (w *leafWriter) byteArrays(v *batch.Vector, from, to int) []parquet.ByteArray {
+	if v.Dict == nil && !w.copies {
+		cells := v.Bytes[from:to]
+		return unsafe.Slice((*parquet.ByteArray)(unsafe.Pointer(unsafe.SliceData(cells))), len(cells))
+	}
+	out := make([]parquet.ByteArray, 0, to-from)
+	var text []byte
+	for _, cell := range cellsOf(v, from, to) {
+		if w.copies && len(cell) > 0 {
+			text, cell = appendText(text, cell)
+		}
+		out = append(out, cell)
+	}
+	return out
+}
+
+// appendText appends a copy of cell to buf, or to a new buffer if it does not fit.
+func appendText(buf, cell []byte) (grown, copied []byte) {
+	if cap(buf)-len(buf) < len(cell) {
+		buf = make([]byte, 0, max(len(cell), 64<<10))
+	}
+	at := len(buf)
+	buf = append(buf, cell...)
+	return buf, buf[at:len(buf):len(buf)]
+}
+
+// bigEndian returns integers in the form of decimals, in new memory: arrow-go keeps some.
+func (w *leafWriter) bigEndian(values []batch.Int128) []parquet.FixedLenByteArray {
+	memory, out := make([]byte, w.length*len(values)), make([]parquet.FixedLenByteArray, len(values))
+	for i, x := range values {
+		b := memory[i*w.length : (i+1)*w.length : (i+1)*w.length]
+		for k := range b {
+			at := w.length - 1 - k // of the byte, from the lowest on
+			if at < 8 {
+				b[k] = byte(x.Lo >> (8 * at))
+			} else {
+				b[k] = byte(x.Hi >> (8 * (at - 8)))
+			}
+		}
+		out[i] = b
+	}
+	return out
+}

@@ -1,0 +1,231 @@
+package arrowio
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow/float16"
+	"github.com/apache/arrow-go/v18/parquet"
+	pq "github.com/apache/arrow-go/v18/parquet/schema"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// newDecoder returns a decoder of the values of a leaf as cells of a column. Errors: ErrSchema.
+func newDecoder(c *schema.Column, n *pq.PrimitiveNode) (decoder, error) {
+	var d decoder
+	switch n.PhysicalType() {
+	case parquet.Types.Boolean:
+		if c.Type == schema.Bool {
+			d = &typed[bool]{convert: setBools}
+		}
+	case parquet.Types.Int32:
+		d = decodeInt32(c)
+	case parquet.Types.Int64:
+		d = decodeInt64(c, n.LogicalType())
+	case parquet.Types.Int96:
+		if c.Type == schema.Timestamp {
+			d = &typed[parquet.Int96]{convert: setImpalaTimes}
+		}
+	case parquet.Types.Float:
+		if c.Type == schema.Float {
+			d = &typed[float32]{direct: batch.Values[float32]}
+		}
+	case parquet.Types.Double:
+		if c.Type == schema.Double {
+			d = &typed[float64]{direct: batch.Values[float64]}
+		}
+	case parquet.Types.ByteArray:
+		d = decodeByteArrays(c)
+	case parquet.Types.FixedLenByteArray:
+		d = decodeFixedBytes(c)
+	}
+	if d == nil {
+		return nil, fmt.Errorf("%s %s does not fit a column of type %s: %w", n.PhysicalType(), n.LogicalType(), c.TypeName(), ErrSchema)
+	}
+	return d, nil
+}
+
+func setBools(v *batch.Vector, values []bool) error {
+	for i, b := range values {
+		v.Data[i] = 0
+		if b {
+			v.Data[i] = 1
+		}
+	}
+	return nil
+}
+
+func decodeInt32(c *schema.Column) decoder {
+	switch c.Type {
+	case schema.Int32, schema.Uint32, schema.Date:
+		return &typed[int32]{direct: batch.Raw[int32]}
+	case schema.Int8:
+		return &typed[int32]{convert: narrowed[int8](c)}
+	case schema.Uint8:
+		return &typed[int32]{convert: narrowed[uint8](c)}
+	case schema.Int16:
+		return &typed[int32]{convert: narrowed[int16](c)}
+	case schema.Uint16:
+		return &typed[int32]{convert: narrowed[uint16](c)}
+	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
+		return &typed[int32]{convert: func(v *batch.Vector, values []int32) error {
+			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return batch.Int128Of(int64(values[i])), true })
+		}}
+	}
+	return nil
+}
+
+// narrowed converts integers of 32 bits to a narrower type.
+func narrowed[T int8 | uint8 | int16 | uint16](c *schema.Column) func(v *batch.Vector, values []int32) error {
+	return func(v *batch.Vector, values []int32) error {
+		to := batch.Raw[T](v)
+		for i, x := range values {
+			if to[i] = T(x); int32(to[i]) != x {
+				return cellErrorf(i, "%d is not a value of type %s", x, c.TypeName())
+			}
+		}
+		return nil
+	}
+}
+
+func decodeInt64(c *schema.Column, annotation pq.LogicalType) decoder {
+	switch c.Type {
+	case schema.Int64, schema.Uint64:
+		return &typed[int64]{direct: batch.Raw[int64]}
+	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
+		return &typed[int64]{convert: func(v *batch.Vector, values []int64) error {
+			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return batch.Int128Of(values[i]), true })
+		}}
+	case schema.Timestamp:
+		t, ok := annotation.(pq.TimestampLogicalType)
+		if !ok {
+			return nil
+		}
+		factor, divisor := int64(1), int64(1)
+		switch t.TimeUnit() {
+		case pq.TimeUnitMicros:
+			return &typed[int64]{direct: batch.Raw[int64]}
+		case pq.TimeUnitMillis:
+			factor = 1000
+		case pq.TimeUnitNanos:
+			divisor = 1000
+		default:
+			return nil
+		}
+		return &typed[int64]{convert: func(v *batch.Vector, values []int64) (err error) {
+			to := batch.Values[int64](v)
+			for i, x := range values {
+				if to[i], err = scaled(i, x, factor, divisor); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+	}
+	return nil
+}
+
+// setImpalaTimes converts times of Impala: nanoseconds of a day, then the Julian day.
+func setImpalaTimes(v *batch.Vector, values []parquet.Int96) error {
+	const (
+		epoch = 2440588 // the Julian day 1970-01-01
+		day   = 24 * 60 * 60 * 1_000_000
+	)
+	to := batch.Values[int64](v)
+	for i := range values {
+		nanos, julian := int64(binary.LittleEndian.Uint64(values[i][:8])), int64(int32(binary.LittleEndian.Uint32(values[i][8:])))
+		micros, err := scaled(i, nanos, 1, 1000)
+		if err != nil {
+			return err
+		}
+		days := julian - epoch
+		if days > math.MaxInt64/day-2 || days < math.MinInt64/day+2 || micros < -day || micros > 2*day {
+			return cellErrorf(i, "the time of Julian day %d and %d nanoseconds is out of range", julian, nanos)
+		}
+		to[i] = days*day + micros
+	}
+	return nil
+}
+
+// setDecimals sets the first n cells of v to decimals, unscaled. value reports whether they have
+// 128 bits.
+func setDecimals(c *schema.Column, v *batch.Vector, n int, value func(i int) (batch.Int128, bool)) error {
+	width := v.Type.Width()
+	for i := range n {
+		x, ok := value(i)
+		if !ok || !x.FitsDigits(c.Precision) {
+			return cellErrorf(i, "%v, unscaled, is not a value of type %s", x, c.TypeName())
+		}
+		switch to := v.Data[i*width:]; width {
+		case 4:
+			binary.LittleEndian.PutUint32(to, uint32(x.Lo))
+		case 8:
+			binary.LittleEndian.PutUint64(to, x.Lo)
+		default:
+			binary.LittleEndian.PutUint64(to, x.Lo)
+			binary.LittleEndian.PutUint64(to[8:], uint64(x.Hi))
+		}
+	}
+	return nil
+}
+
+func decodeByteArrays(c *schema.Column) decoder {
+	switch c.Type {
+	case schema.String, schema.Varchar, schema.Binary:
+		return &typed[parquet.ByteArray]{alias: true, direct: func(v *batch.Vector) []parquet.ByteArray {
+			return unsafe.Slice((*parquet.ByteArray)(unsafe.Pointer(unsafe.SliceData(v.Bytes))), len(v.Bytes))
+		}}
+	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
+		return &typed[parquet.ByteArray]{convert: func(v *batch.Vector, values []parquet.ByteArray) error {
+			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return fromBigEndian(values[i]) })
+		}}
+	}
+	return nil
+}
+
+func decodeFixedBytes(c *schema.Column) decoder {
+	switch c.Type {
+	case schema.Binary:
+		return &typed[parquet.FixedLenByteArray]{alias: true, direct: func(v *batch.Vector) []parquet.FixedLenByteArray {
+			return unsafe.Slice((*parquet.FixedLenByteArray)(unsafe.Pointer(unsafe.SliceData(v.Bytes))), len(v.Bytes))
+		}}
+	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
+		return &typed[parquet.FixedLenByteArray]{convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
+			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return fromBigEndian(values[i]) })
+		}}
+	case schema.Float:
+		return &typed[parquet.FixedLenByteArray]{convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
+			to := batch.Values[float32](v)
+			for i, b := range values {
+				to[i] = float16.FromBits(binary.LittleEndian.Uint16(b)).Float32()
+			}
+			return nil
+		}}
+	}
+	return nil
+}
+
+// fromBigEndian returns the value of a big-endian integer in two's complement, or false if it has
+// more than 128 bits.
+func fromBigEndian(b []byte) (batch.Int128, bool) {
+	if len(b) == 0 {
+		return batch.Int128{}, true
+	}
+	sign := uint64(int64(int8(b[0])) >> 63)
+	for len(b) > 16 {
+		if b[0] != byte(sign) {
+			return batch.Int128{}, false
+		}
+		b = b[1:]
+	}
+	lo, hi := sign, sign
+	for _, x := range b {
+		hi = hi<<8 | lo>>56
+		lo = lo<<8 | uint64(x)
+	}
+	return batch.Int128{Lo: lo, Hi: int64(hi)}, int64(hi)>>63 == int64(sign)
+}

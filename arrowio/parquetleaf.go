@@ -1,0 +1,333 @@
+package arrowio
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/parquet/file"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// leafReader reads the column chunks of one field.
+type leafReader struct {
+	leaf   leaf
+	column schema.Column
+	values decoder
+	chunk  file.ColumnChunkReader // of the open row group; nil: none
+	budget int                    // bytes of byte strings that are read for a batch
+
+	vector batch.Vector
+	dense  *batch.Vector // values that are not NULL
+	defs   []int16
+	reps   []int16
+
+	cells [][]byte // of a column of byte strings, read but not returned; nil for NULL
+	text  []byte   // memory of the newest ones
+
+	open     bool     // of a list: the last one may have more elements
+	null     bool     // it is NULL
+	elements [][]byte // of it
+}
+
+func newLeafReader(c *schema.Column, l leaf) (*leafReader, error) {
+	values := schema.Column{Name: c.Name, Type: c.Stored(), Precision: c.Precision, Scale: c.Scale, Length: c.Length}
+	d, err := newDecoder(&values, l.node)
+	if err != nil {
+		return nil, err
+	}
+	return &leafReader{leaf: l, column: *c, values: d, dense: batch.NewVector(values.Type, 0)}, nil
+}
+
+// levels returns memory for n levels.
+func levels(buf []int16, n int) []int16 {
+	if cap(buf) < n {
+		return make([]int16, n)
+	}
+	return buf[:n]
+}
+
+// errShort is the error of a column chunk that ends before the row group does.
+var errShort = fmt.Errorf("the column chunk ends before the row group: %w", ErrCorrupt)
+
+// fill reads up to n rows of a column of byte strings into r.cells, at least one.
+func (r *leafReader) fill(n int) error {
+	size := 0
+	for r.column.Type.Variable() && len(r.cells) < n && size < r.budget {
+		before := len(r.cells)
+		var err error
+		if r.leaf.list {
+			err = r.readLists()
+		} else {
+			err = r.readStrings(min(n-before, valuesPerRead))
+		}
+		if err != nil {
+			return err
+		}
+		for _, cell := range r.cells[before:] {
+			size += len(cell)
+		}
+	}
+	return nil
+}
+
+// valuesPerRead is the number of values that are read at a time into r.cells.
+const valuesPerRead = 256
+
+// readStrings reads n byte strings.
+func (r *leafReader) readStrings(n int) error {
+	r.defs = levels(r.defs, n)
+	got, values, err := r.values.read(r.chunk, n, r.defs, nil, r.dense)
+	switch {
+	case err != nil:
+		return inRow(err, len(r.cells), r.defs[:got], r.leaf.most)
+	case got == 0:
+		return errShort
+	}
+	at := 0
+	for i := range got {
+		if r.leaf.nullable && r.defs[i] == 0 {
+			r.cells = append(r.cells, nil)
+			continue
+		}
+		if at == values {
+			return corruptf("more definition levels than values")
+		}
+		r.cells = append(r.cells, r.copied(r.dense.Bytes[at]))
+		at++
+	}
+	return nil
+}
+
+// copied returns a copy of a byte string, which is not nil.
+func (r *leafReader) copied(cell []byte) []byte {
+	if len(cell) == 0 {
+		return []byte{}
+	}
+	r.text, cell = appendText(r.text, cell)
+	return cell
+}
+
+// readLists reads some levels of a list, and with them zero or more rows.
+func (r *leafReader) readLists() error {
+	r.defs, r.reps = levels(r.defs, valuesPerRead), levels(r.reps, valuesPerRead)
+	got, values, err := r.values.read(r.chunk, valuesPerRead, r.defs, r.reps, r.dense)
+	if err != nil {
+		return inRow(err, len(r.cells), r.defs[:got], r.leaf.most)
+	}
+	if got == 0 {
+		if !r.open {
+			return errShort
+		}
+		return r.closeList()
+	}
+	full := r.leaf.most // the level of an element
+	if r.leaf.elements {
+		full--
+	}
+	at := 0
+	for i := range got {
+		def := r.defs[i]
+		if r.reps[i] == 0 {
+			if err := r.closeList(); err != nil {
+				return err
+			}
+			r.open, r.null = true, r.leaf.nullable && def == 0
+		} else if !r.open || def < full {
+			return corruptf("a list continues without an element")
+		}
+		switch {
+		case def == r.leaf.most:
+			if at == values {
+				return corruptf("more definition levels than values")
+			}
+			r.elements = append(r.elements, r.copied(r.dense.Cell(at)))
+			at++
+		case def == full:
+			r.elements = append(r.elements, nil)
+		}
+		if len(r.elements) > schema.MaxElements {
+			return cellErrorf(len(r.cells), "an array of more than %d elements", schema.MaxElements)
+		}
+	}
+	return nil
+}
+
+// closeList appends the cell of the open list, if there is one.
+func (r *leafReader) closeList() error {
+	if !r.open {
+		return nil
+	}
+	var cell []byte
+	if !r.null {
+		cell = schema.AppendArray([]byte{}, r.column.Element, r.elements)
+	}
+	r.cells = append(r.cells, cell)
+	r.elements = r.elements[:0]
+	r.open = false
+	return nil
+}
+
+// take returns the next n rows. The vector is valid until the next call, or belongs to the caller.
+func (r *leafReader) take(n int, owned bool) (*batch.Vector, error) {
+	v := &r.vector
+	if owned {
+		v = &batch.Vector{}
+	}
+	v.Type = r.column.Type
+	if !v.Type.Variable() {
+		return v, r.readFixed(v, n)
+	}
+	v.Reset(n)
+	copy(v.Bytes, r.cells)
+	if r.leaf.nullable {
+		for i, cell := range r.cells[:n] {
+			if cell == nil {
+				v.NeedPresent().Clear(i)
+			}
+		}
+	}
+	rest := copy(r.cells, r.cells[n:])
+	clear(r.cells[rest:])
+	r.cells = r.cells[:rest]
+	return v, nil
+}
+
+// readFixed reads n cells of fixed width into v.
+func (r *leafReader) readFixed(v *batch.Vector, n int) error {
+	r.defs = levels(r.defs, n)
+	got, values, err := r.values.read(r.chunk, n, r.defs, nil, v)
+	if err != nil {
+		return inRow(err, 0, r.defs[:got], r.leaf.most)
+	}
+	if got < n {
+		return errShort
+	}
+	if !r.leaf.nullable {
+		if values < n {
+			return errShort
+		}
+		return nil
+	}
+	if values == n {
+		return nil
+	}
+	present := v.ZeroPresent()
+	width, at := v.Type.Width(), values
+	for i := n - 1; i >= 0; i-- {
+		if r.defs[i] == 0 {
+			continue
+		}
+		if at--; at < 0 {
+			return corruptf("more definition levels than values")
+		}
+		present.Set(i)
+		copy(v.Data[i*width:(i+1)*width], v.Data[at*width:(at+1)*width])
+	}
+	return nil
+}
+
+// inRow returns the error of a value as that of its row, of which base were read before.
+func inRow(err error, base int, defs []int16, most int16) error {
+	e, ok := err.(*cellError)
+	if !ok {
+		return err
+	}
+	left := e.cell
+	for i, def := range defs {
+		if most > 0 && def < most {
+			continue
+		}
+		if left == 0 {
+			return &cellError{base + i, e.err}
+		}
+		left--
+	}
+	return &cellError{base + e.cell, e.err}
+}
+
+// end closes the column chunk, which must have no more values.
+func (r *leafReader) end() error {
+	if r.chunk == nil {
+		return nil
+	}
+	if r.open {
+		return corruptf("a list has elements after the last row")
+	}
+	more := r.chunk.HasNext() || len(r.cells) > 0
+	err := r.chunk.Err()
+	r.chunk.Close()
+	r.chunk = nil
+	if err == nil && more {
+		err = corruptf("the column chunk has more values than the row group")
+	}
+	return err
+}
+
+// decoder reads values of a column chunk as cells of a type.
+type decoder interface {
+	// read reads up to n levels, and sets v to the cells of the values among them, back to back; v has
+	// n cells. defs and reps have room for n levels. It returns the number of levels and of values.
+	// Byte strings are valid until the next call. The error of a value is a *cellError.
+	read(chunk file.ColumnChunkReader, n int, defs, reps []int16, v *batch.Vector) (levels, values int, err error)
+}
+
+// chunkReader is a column chunk with values of type R.
+type chunkReader[R any] interface {
+	ReadBatch(n int64, values []R, defs, reps []int16) (levels int64, read int, err error)
+	ReadBatchInPage(n int64, values []R, defs, reps []int16) (levels int64, read int, err error)
+}
+
+// typed is a decoder of values of type R.
+type typed[R any] struct {
+	direct  func(v *batch.Vector) []R               // the cells as values: no conversion is needed; nil: one is
+	convert func(v *batch.Vector, values []R) error // sets the first cells of v
+	buf     []R
+
+	// alias is set for byte strings. They alias the page, so that values of one page are read.
+	alias bool
+}
+
+func (t *typed[R]) read(chunk file.ColumnChunkReader, n int, defs, reps []int16, v *batch.Vector) (int, int, error) {
+	in, ok := chunk.(chunkReader[R])
+	if !ok {
+		return 0, 0, corruptf("values of %s in a column of another type", chunk.Type())
+	}
+	v.Reset(n)
+	values := t.buf
+	if t.direct != nil {
+		values = t.direct(v)
+	} else if len(values) < n {
+		values = make([]R, n)
+		t.buf = values
+	}
+	got, read, readBatch := 0, 0, in.ReadBatch
+	if t.alias {
+		readBatch = in.ReadBatchInPage
+	}
+	for got < n {
+		var moreReps []int16
+		if reps != nil {
+			moreReps = reps[got:n]
+		}
+		levels, k, err := readBatch(int64(n-got), values[read:n], defs[got:n], moreReps)
+		if err != nil {
+			return got, read, err
+		}
+		if levels == 0 {
+			break
+		}
+		if levels < 0 || int64(got)+levels > int64(n) || k < 0 || read+k > n {
+			return got, read, corruptf("%d levels and %d values, want %d", levels, k, n-got)
+		}
+		if got, read = got+int(levels), read+k; t.alias {
+			break
+		}
+	}
+	if t.direct == nil {
+		if err := t.convert(v, values[:read]); err != nil {
+			return got, read, err
+		}
+	}
+	return got, read, nil
+}

@@ -1,0 +1,240 @@
+package arrowio
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// OpenParquet opens a Parquet file of size bytes. The caller closes r after the File. Reads of it are
+// independent of each other, also concurrent ones.
+//
+// A file that this package has written has the definition of its table. Other types are read as
+// those that represent each value: timestamps in UTC, also where the file has no time zone; UUID and
+// fixed-length bytes as binary; JSON and ENUM as string. A value in nanoseconds that is no whole
+// number of microseconds is refused, as are groups other than lists, times of day, and intervals.
+//
+// Errors: ErrCorrupt; ErrUnsupported, also for an encrypted file; those of r.
+func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
+	p := &parquetSource{r: r, size: size, mem: bounded{allocator(o.Allocator), maxBuffer}}
+	src := &source{ReaderAt: r}
+	reader, err := guarded(src, func() (*file.Reader, error) { return p.open(src, nil) })
+	if err != nil {
+		return nil, wrap(err)
+	}
+	var d *Definition
+	d, err = guarded(src, func() (*Definition, error) {
+		p.metadata = reader.MetaData()
+		if p.metadata.IsSetEncryptionAlgorithm() {
+			return nil, unsupportedf("the file is encrypted")
+		}
+		fields, leaves := leavesOf(p.metadata.Schema)
+		p.leaves = map[string]leaf{}
+		for i, f := range fields {
+			if _, twice := p.leaves[f.column.Name]; f.err == nil && !twice {
+				p.leaves[f.column.Name] = leaves[i]
+			}
+		}
+		stored := ""
+		if kv := p.metadata.KeyValueMetadata(); kv != nil {
+			if text := kv.FindValue(definitionKey); text != nil {
+				stored = *text
+			}
+		}
+		return define(fields, stored)
+	})
+	if err != nil {
+		return nil, wrap(err)
+	}
+	return &File{definition: d, rows: p.metadata.GetNumRows(), content: p, mem: allocator(o.Allocator)}, nil
+}
+
+// parquetSource is the content of a Parquet file.
+type parquetSource struct {
+	r        io.ReaderAt
+	size     int64
+	mem      memory.Allocator
+	metadata *metadata.FileMetaData
+	leaves   map[string]leaf // by the name of the field
+}
+
+// Byte strings of a batch: a batch ends at about batchText bytes, unless that are fewer than
+// leastText in a column.
+const (
+	batchText = 32 << 20
+	leastText = 256 << 10
+)
+
+// streamBytes is the size of the buffer through which a column chunk is read.
+const streamBytes = 256 << 10
+
+func (p *parquetSource) open(src *source, known *metadata.FileMetaData) (*file.Reader, error) {
+	properties := parquet.NewReaderProperties(p.mem)
+	properties.BufferedStreamEnabled, properties.BufferSize = true, streamBytes
+	options := []file.ReadOption{file.WithReadProps(properties)}
+	if known != nil {
+		options = append(options, file.WithMetadata(known))
+	}
+	return file.NewParquetReader(&section{io.NewSectionReader(src, 0, p.size)}, options...)
+}
+
+func (p *parquetSource) close() {}
+
+func (p *parquetSource) read(columns []schema.Column, filter *rowFilter, owned bool) (batchReader, error) {
+	src := &source{ReaderAt: p.r}
+	in, err := guarded(src, func() (*file.Reader, error) { return p.open(src, p.metadata) })
+	if err != nil {
+		return nil, err
+	}
+	r := &parquetReader{file: p, src: src, in: in, filter: filter, own: owned, out: batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}}
+	variable := 0
+	for i := range columns {
+		c := &columns[i]
+		l, err := newLeafReader(c, p.leaves[c.Name])
+		if err != nil {
+			return nil, columnError(c.Name, err)
+		}
+		if c.Type.Variable() {
+			variable++
+		}
+		r.columns = append(r.columns, l)
+	}
+	for _, l := range r.columns {
+		l.budget = max(leastText, batchText/max(variable, 1))
+	}
+	return r, nil
+}
+
+func columnError(column string, err error) error { return in(column, -1, err) }
+
+// parquetReader reads the rows of a Parquet file. It is a batchReader.
+type parquetReader struct {
+	file    *parquetSource
+	src     *source
+	in      *file.Reader
+	filter  *rowFilter
+	own     bool // the caller changes the batches
+	columns []*leafReader
+	out     batch.RecordBatch
+
+	group int   // the next row group
+	left  int64 // rows of the open one that were not read yet
+	rows  int64 // of the row groups before, skipped ones too
+	done  int64 // rows of the file before the next batch
+}
+
+func (r *parquetReader) owned() bool { return r.own }
+
+func (r *parquetReader) next() (*batch.RecordBatch, error) {
+	b, err := guarded(r.src, r.read)
+	if b == nil && err == nil {
+		return nil, io.EOF
+	}
+	return b, err
+}
+
+// read returns the next batch, nil at the end.
+func (r *parquetReader) read() (*batch.RecordBatch, error) {
+	for r.left == 0 {
+		if err := r.endGroup(); err != nil {
+			return nil, err
+		}
+		if r.group == r.in.NumRowGroups() {
+			return nil, nil
+		}
+		if err := r.nextGroup(); err != nil {
+			return nil, err
+		}
+	}
+	b := &r.out
+	if r.own {
+		b = &batch.RecordBatch{Schema: r.out.Schema, Columns: make([]*batch.Vector, len(r.columns))}
+	}
+	n := int(min(r.left, batch.WindowRows))
+	for i, c := range r.columns { // how many rows there are depends on the byte strings
+		err := c.fill(n)
+		if err != nil {
+			return nil, in(b.Schema[i].Name, r.done, err)
+		}
+		if c.column.Type.Variable() {
+			n = min(n, len(c.cells))
+		}
+	}
+	for i, c := range r.columns {
+		v, err := c.take(n, r.own)
+		if err != nil {
+			return nil, in(b.Schema[i].Name, r.done, err)
+		}
+		b.Columns[i] = v
+	}
+	b.Len = n
+	b.Selection = b.Selection.Resize(n)
+	b.Selection.SetRange(0, n)
+	r.left -= int64(n)
+	r.done += int64(n)
+	return b, nil
+}
+
+// nextGroup opens the next row group, or skips it if its statistics exclude all rows.
+func (r *parquetReader) nextGroup() error {
+	group := r.in.RowGroup(r.group)
+	rows := group.NumRows()
+	if rows < 0 {
+		return corruptf("row group %d has %d rows", r.group, rows)
+	}
+	r.group++
+	if r.filter != nil && !r.mayMatch(group.MetaData()) {
+		r.done += rows
+		return nil
+	}
+	for i, c := range r.columns {
+		if err := r.openColumn(c, group); err != nil {
+			return in(r.out.Schema[i].Name, -1, fmt.Errorf("row group %d: %w", r.group-1, err))
+		}
+	}
+	r.left = rows
+	return nil
+}
+
+// openColumn opens a column chunk, which must be inside the file.
+func (r *parquetReader) openColumn(c *leafReader, group *file.RowGroupReader) error {
+	chunk, err := group.MetaData().ColumnChunk(c.leaf.index)
+	if err != nil {
+		return err
+	}
+	start, size := chunk.DataPageOffset(), chunk.TotalCompressedSize()
+	if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
+		start = min(start, chunk.DictionaryPageOffset())
+	}
+	if start < 0 || size < 0 || start > r.file.size || size > r.file.size-start {
+		return corruptf("a column chunk of %d bytes at byte %d of a file of %d", size, start, r.file.size)
+	}
+	c.chunk, err = group.Column(c.leaf.index)
+	return err
+}
+
+// endGroup closes the column chunks, which must have no more values than rows.
+func (r *parquetReader) endGroup() error {
+	for i, c := range r.columns {
+		if err := c.end(); err != nil {
+			return in(r.out.Schema[i].Name, -1, fmt.Errorf("row group %d: %w", r.group-1, err))
+		}
+	}
+	return nil
+}
+
+func (r *parquetReader) close() {
+	for _, c := range r.columns {
+		if c.chunk != nil {
+			c.chunk.Close()
+			c.chunk = nil
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package arrowio
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// python returns an interpreter with modules, from $ORIBI_PYTHON or python3.
+func python(t *testing.T, modules ...string) string {
+	t.Helper()
+	name := os.Getenv("ORIBI_PYTHON")
+	if name == "" {
+		name = "python3"
+	}
+	program, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("no %s: set ORIBI_PYTHON to a Python with %s", name, strings.Join(modules, ", "))
+	}
+	if out, err := exec.Command(program, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput(); err != nil {
+		t.Skipf("%s has not all of %s; set ORIBI_PYTHON to one that has: %s", program, strings.Join(modules, ", "), out[max(0, len(out)-200):])
+	}
+	return program
+}
+
+// readers are programs that print the rows of a Parquet file, sorted by key, as JSON arrays.
+var readers = map[string]string{
+	"pyarrow": `
+import sys, json, decimal, datetime, pyarrow.parquet as pq, pyarrow.ipc as ipc
+def show(v):
+    if isinstance(v, float): return repr(v)
+    if isinstance(v, bytes): return v.hex()
+    if isinstance(v, decimal.Decimal): return format(v, 'f')
+    if isinstance(v, datetime.datetime): return str(int((v - datetime.datetime(1970,1,1,tzinfo=datetime.timezone.utc)) / datetime.timedelta(microseconds=1)))
+    if isinstance(v, datetime.date): return v.isoformat()
+    if isinstance(v, list): return [show(x) for x in v]
+    return v
+name = sys.argv[1]
+t = pq.read_table(name) if name.endswith('.parquet') else ipc.open_file(name).read_all() if name.endswith('.arrow') else ipc.open_stream(name).read_all()
+t.validate(full=True)
+for row in t.to_pylist(): print(json.dumps([show(v) for v in row.values()]))
+`,
+	"duckdb": `
+import sys, json, decimal, datetime, duckdb
+def show(v):
+    if isinstance(v, float): return repr(v)
+    if isinstance(v, bytes): return v.hex()
+    if isinstance(v, decimal.Decimal): return format(v, 'f')
+    if isinstance(v, datetime.date): return v.isoformat()
+    if isinstance(v, list): return [show(x) for x in v]
+    return v
+c = duckdb.connect()
+c.execute("set timezone='UTC'")
+names = [d[0] for d in c.execute(f"select * from '{sys.argv[1]}' limit 0").description]
+pick = ', '.join(f'cast(epoch_us("{n}") as varchar)' if n == 'when' else f'"{n}"' for n in names)
+for row in c.execute(f"select {pick} from '{sys.argv[1]}' order by k, name").fetchall(): print(json.dumps([show(v) for v in row]))
+`,
+	"polars": `
+import sys, json, decimal, datetime, polars
+def show(v):
+    if isinstance(v, float): return repr(v)
+    if isinstance(v, bytes): return v.hex()
+    if isinstance(v, decimal.Decimal): return format(v, 'f')
+    if isinstance(v, datetime.datetime): return str(int((v - datetime.datetime(1970,1,1,tzinfo=datetime.timezone.utc)) / datetime.timedelta(microseconds=1)))
+    if isinstance(v, datetime.date): return v.isoformat()
+    if isinstance(v, list): return [show(x) for x in v]
+    return v
+name = sys.argv[1]
+t = polars.read_parquet(name) if name.endswith('.parquet') else polars.read_ipc(name) if name.endswith('.arrow') else polars.read_ipc_stream(name)
+for row in t.iter_rows(): print(json.dumps([show(v) for v in row]))
+`,
+}
+
+// pythonText returns a cell as the programs print it.
+func pythonText(c *schema.Column, cell []byte) any {
+	switch {
+	case cell == nil:
+		return nil
+	case c.Type == schema.Array:
+		e := c.Elements()
+		elements, err := schema.ArrayElements(nil, c.Element, cell)
+		if err != nil {
+			panic(err)
+		}
+		out := make([]any, len(elements))
+		for i := range elements {
+			out[i] = pythonText(&e, elements[i])
+		}
+		return out
+	case c.Type == schema.Binary:
+		return fmt.Sprintf("%x", cell)
+	}
+	var v any
+	d := json.NewDecoder(strings.NewReader(string(celltext.AppendJSON(nil, c, cell))))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		panic(err)
+	}
+	if n, ok := v.(json.Number); ok && c.Type == schema.Timestamp {
+		return n.String()
+	}
+	return v
+}
+
+// Other programs read the same rows from our files. Floats are left out, since each prints them in
+// its own way, and times that Python's types cannot represent.
+func TestOtherProgramsReadOurFiles(t *testing.T) {
+	store := openStore(t)
+	var columns []schema.Column
+	for _, c := range scalarColumns() {
+		switch c.Stored() {
+		case schema.Float, schema.Double, schema.Timestamp:
+		default:
+			columns = append(columns, c)
+		}
+	}
+	columns = append(columns, column(t, "when", "timestamp"))
+	s, err := schema.New(append([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "name", Type: schema.String}}, columns...), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillRandom(t, store, table, 3000, 11)
+	if _, err := table.UpdateWhere(context.Background(), oribi.Row{"when": time.UnixMicro(1_700_000_000_123_456)}, oribi.NotNull("when"), oribi.InPieces()); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for cells, err := range table.Scan(context.Background()).Cells() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := make([]any, len(cells))
+		for i := range cells {
+			row[i] = pythonText(&s.Columns[i], cells[i])
+		}
+		text, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, string(text))
+	}
+	dir := t.TempDir()
+	for format, name := range map[string]string{"parquet": "t.parquet", "arrow": "t.arrow", "stream": "t.arrows"} {
+		if err := os.WriteFile(filepath.Join(dir, name), exported(t, format, table.Scan(context.Background()), nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for module, script := range readers {
+		t.Run(module, func(t *testing.T) {
+			program := python(t, module)
+			for _, name := range []string{"t.parquet", "t.arrow", "t.arrows"} {
+				if module == "duckdb" && name != "t.parquet" {
+					continue
+				}
+				cmd := exec.Command(program, "-c", script, filepath.Join(dir, name))
+				var stderr strings.Builder
+				cmd.Stderr = &stderr
+				out, err := cmd.Output()
+				if err != nil {
+					t.Fatalf("%s: %v\n%s", name, err, stderr.String())
+				}
+				same(t, name, normalized(t, string(out)), normalized(t, strings.Join(want, "\n")))
+			}
+		})
+	}
+}
+
+// normalized returns lines of JSON in one form.
+func normalized(t *testing.T, text string) []string {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(text) {
+		var v any
+		d := json.NewDecoder(strings.NewReader(line))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		out, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(out))
+	}
+	return lines
+}
