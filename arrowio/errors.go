@@ -111,9 +111,7 @@ func guard(err *error, source *source) {
 type source struct {
 	io.ReaderAt
 	io.Reader
-	err  error
-	read int64   // bytes that Read has returned since the last reset
-	tail [8]byte // the last of them
+	err error
 }
 
 func (s *source) note(err error) {
@@ -131,20 +129,7 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.note(err)
-	s.read += int64(n)
-	if n < len(s.tail) {
-		copy(s.tail[:], s.tail[n:])
-	}
-	k := min(n, len(s.tail))
-	copy(s.tail[len(s.tail)-k:], p[n-k:n])
 	return n, err
-}
-
-// endsMessage reports whether the bytes that were read since the last reset are none, or end with
-// the marker for the end of a stream. For arrow-go, a stream that ends before the body of a message
-// is complete.
-func (s *source) endsMessage() bool {
-	return s.read == 0 || s.read == 4 && string(s.tail[4:]) == "\x00\x00\x00\x00" || s.tail == [8]byte{0xff, 0xff, 0xff, 0xff}
 }
 
 func unsupportedf(format string, args ...any) error {

@@ -87,14 +87,18 @@ func OpenArrow(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	}
 	a := &arrowSource{mem: bounded{allocator(o.Allocator), int(min(max(size, 1)*maxExpansion, maxBuffer))}}
 	if string(magic) == fileMagic {
-		a.open = func(src *source) (recordSource, error) {
+		a.open = func(src *source) (*ipc.Reader, error) {
 			src.ReaderAt = r
-			return ipc.NewFileReader(&section{io.NewSectionReader(src, 0, size)}, ipc.WithAllocator(a.mem))
+			in, err := fileMessages(src, size, a.mem)
+			if err != nil {
+				return nil, err
+			}
+			return openMessages(in)
 		}
 	} else {
-		a.open = func(src *source) (recordSource, error) {
+		a.open = func(src *source) (*ipc.Reader, error) {
 			src.Reader = io.NewSectionReader(r, 0, size)
-			return openStream(src, a.mem)
+			return openMessages(streamMessages(src, a.mem))
 		}
 	}
 	return openArrow(a)
@@ -104,15 +108,12 @@ func OpenArrow(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 // expand.
 const maxExpansion = 1024
 
-// section makes a SectionReader what arrow-go calls a ReadAtSeeker.
-type section struct{ *io.SectionReader }
-
 // OpenStream opens an Arrow IPC stream that cannot be read twice, such as a pipe: of the File, only
 // one Read is possible. The caller closes r after the File. Errors: those of OpenArrow.
 func OpenStream(r io.Reader, o OpenOptions) (*File, error) {
 	a := &arrowSource{mem: bounded{allocator(o.Allocator), maxBuffer}}
 	src := &source{Reader: r}
-	reader, err := guarded(src, func() (recordSource, error) { return openStream(src, a.mem) })
+	reader, err := guarded(src, func() (*ipc.Reader, error) { return openMessages(streamMessages(src, a.mem)) })
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -133,22 +134,20 @@ func guarded[T any](src *source, f func() (T, error)) (v T, err error) {
 	return v, damage(err, src)
 }
 
-// recordSource is a reader of package ipc. Read returns io.EOF at the end. A record batch is valid
-// until the next call.
-type recordSource interface {
-	Schema() *arrow.Schema
-	Read() (arrow.RecordBatch, error)
-}
-
-func openStream(r io.Reader, mem memory.Allocator) (recordSource, error) {
-	return ipc.NewReader(r, ipc.WithAllocator(mem))
+// openMessages returns a reader of the record batches in messages.
+func openMessages(m *messages) (*ipc.Reader, error) {
+	r, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(m.mem))
+	if err != nil {
+		m.Release()
+	}
+	return r, err
 }
 
 // arrowSource is the content of an Arrow file or stream.
 type arrowSource struct {
 	mem   bounded
-	open  func(src *source) (recordSource, error) // nil: only first can be read
-	first *arrowReader                            // of a stream that can be read once; nil after that
+	open  func(src *source) (*ipc.Reader, error) // nil: only first can be read
+	first *arrowReader                           // of a stream that can be read once; nil after that
 }
 
 func openArrow(a *arrowSource) (*File, error) {
@@ -180,7 +179,7 @@ func (a *arrowSource) reader() (*arrowReader, error) {
 		return r, nil
 	}
 	src := &source{}
-	records, err := guarded(src, func() (recordSource, error) { return a.open(src) })
+	records, err := guarded(src, func() (*ipc.Reader, error) { return a.open(src) })
 	if err != nil {
 		return nil, err
 	}
@@ -209,12 +208,11 @@ func (a *arrowSource) close() {
 // arrowReader reads record batches. It is a batchReader.
 type arrowReader struct {
 	src      *source
-	records  recordSource
+	records  *ipc.Reader
 	importer *batchImporter
 }
 
 func (r *arrowReader) next() (*batch.RecordBatch, error) {
-	r.src.read = 0
 	rec, err := guarded(r.src, func() (arrow.RecordBatch, error) {
 		rec, err := r.records.Read()
 		if errors.Is(err, io.EOF) {
@@ -225,22 +223,13 @@ func (r *arrowReader) next() (*batch.RecordBatch, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case rec != nil:
-		return r.importer.batch(rec)
-	case !r.src.endsMessage():
-		return nil, corruptf("the stream ends within a message")
+	case rec == nil:
+		return nil, io.EOF
 	}
-	return nil, io.EOF
+	return r.importer.batch(rec)
 }
 
 // owned reports that batches do not belong to the caller: they alias record batches.
 func (r *arrowReader) owned() bool { return false }
 
-func (r *arrowReader) close() {
-	switch records := r.records.(type) {
-	case interface{ Release() }:
-		records.Release()
-	case io.Closer:
-		records.Close()
-	}
-}
+func (r *arrowReader) close() { r.records.Release() }

@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -25,6 +26,9 @@ import (
 func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	p := &parquetSource{r: r, size: size, mem: bounded{allocator(o.Allocator), maxBuffer}}
 	src := &source{ReaderAt: r}
+	if err := checkFooter(src, size); err != nil {
+		return nil, wrap(err)
+	}
 	reader, err := guarded(src, func() (*file.Reader, error) { return p.open(src, nil) })
 	if err != nil {
 		return nil, wrap(err)
@@ -56,6 +60,36 @@ func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	return &File{definition: d, rows: p.metadata.GetNumRows(), content: p, mem: allocator(o.Allocator)}, nil
 }
 
+// parquetMagic begins and ends a Parquet file; before its end is the length of the footer, a message
+// of Thrift. One with an encrypted footer ends in encryptedMagic.
+const (
+	parquetMagic   = "PAR1"
+	encryptedMagic = "PARE"
+)
+
+// checkFooter checks that the footer of a Parquet file is well-formed.
+func checkFooter(r io.ReaderAt, size int64) error {
+	var end [8]byte
+	if size < 2*int64(len(parquetMagic))+4 {
+		return corruptf("a Parquet file of %d bytes", size)
+	}
+	if err := readAt(r, end[:], size-int64(len(end))); err != nil {
+		return err
+	}
+	n := int64(binary.LittleEndian.Uint32(end[:]))
+	switch magic := string(end[4:]); {
+	case magic == encryptedMagic:
+		return unsupportedf("the file is encrypted")
+	case magic != parquetMagic || n > size-int64(len(end)+len(parquetMagic)):
+		return corruptf("the Parquet file has no footer")
+	}
+	footer := make([]byte, n)
+	if err := readAt(r, footer, size-int64(len(end))-n); err != nil {
+		return err
+	}
+	return checkThrift(footer)
+}
+
 // parquetSource is the content of a Parquet file.
 type parquetSource struct {
 	r        io.ReaderAt
@@ -71,6 +105,9 @@ const (
 	batchText = 32 << 20
 	leastText = 256 << 10
 )
+
+// section makes a SectionReader what arrow-go calls a ReaderAtSeeker.
+type section struct{ *io.SectionReader }
 
 // streamBytes is the size of the buffer through which a column chunk is read.
 const streamBytes = 256 << 10

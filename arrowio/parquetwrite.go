@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -73,6 +74,7 @@ const (
 	defaultRowGroupRows = 1_000_000
 	maxRowGroupBytes    = 256 << 20
 	maxRowGroups        = 1<<15 - 1 // arrow-go counts them in 16 bits
+	bloomSizes          = 10        // of a filter for an unknown number of values, by factors of 2 from 1 MiB on
 )
 
 // WriteParquet writes all rows of a reader as a Parquet file and returns their number. The reader is
@@ -90,7 +92,7 @@ func WriteParquet(w io.Writer, r array.RecordReader, o ParquetOptions) (rows int
 	if d, err = d.project(nil); err != nil {
 		return 0, wrap(err)
 	}
-	p, err := newParquetWriter(w, d, &o)
+	p, err := newParquetWriter(w, d, &o, mostRows(r))
 	if err != nil {
 		return 0, wrap(err)
 	}
@@ -108,6 +110,19 @@ func WriteParquet(w io.Writer, r array.RecordReader, o ParquetOptions) (rows int
 		err = p.close()
 	}
 	return p.rows, wrap(p.cause(err))
+}
+
+// mostRows returns a number that is not below that of the rows of a reader, 0 if there is none.
+func mostRows(r array.RecordReader) int64 {
+	s, ok := r.(*scanReader)
+	if !ok || s.scan.Table().Properties().Expiry.Column != "" { // these are counted one by one
+		return 0
+	}
+	n, err := s.scan.Table().Count(context.Background())
+	if err != nil {
+		return 0 // the scan returns the error
+	}
+	return max(n, 1)
 }
 
 // vectorsIn returns a function that returns the next batch of a reader, nil at the end. Rows of a
@@ -162,7 +177,9 @@ type parquetWriter struct {
 	rows    int64
 }
 
-func newParquetWriter(w io.Writer, d *Definition, o *ParquetOptions) (p *parquetWriter, err error) {
+// newParquetWriter returns a writer of rows with a definition. Bloom filters are made for up to
+// distinct values; 0 means that the number is not known.
+func newParquetWriter(w io.Writer, d *Definition, o *ParquetOptions, distinct int64) (p *parquetWriter, err error) {
 	if o.Compression < 0 || int(o.Compression) >= len(codecs) {
 		return nil, fmt.Errorf("unknown compression %d", int(o.Compression))
 	}
@@ -191,7 +208,7 @@ func newParquetWriter(w io.Writer, d *Definition, o *ParquetOptions) (p *parquet
 	if err != nil {
 		return nil, err
 	}
-	properties, err := o.properties(d)
+	properties, err := o.properties(d, distinct)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +244,7 @@ func (p *parquetWriter) cause(err error) error {
 // divide them, so that no row of a list is in two pages.
 const levelsPerWrite = 1 << 40
 
-func (o *ParquetOptions) properties(d *Definition) (*parquet.WriterProperties, error) {
+func (o *ParquetOptions) properties(d *Definition, distinct int64) (*parquet.WriterProperties, error) {
 	properties := []parquet.WriterProperty{
 		parquet.WithAllocator(memory.NewGoAllocator()), parquet.WithCompression(codecs[o.Compression].codec), parquet.WithStats(true),
 		parquet.WithPageIndexEnabled(true), parquet.WithBatchSize(levelsPerWrite), parquet.WithCreatedBy("oribi"),
@@ -246,6 +263,11 @@ func (o *ParquetOptions) properties(d *Definition) (*parquet.WriterProperties, e
 			continue // it has at most 256 values; and there are none for booleans
 		}
 		properties = append(properties, parquet.WithBloomFilterEnabledFor(name, true))
+		if distinct > 0 {
+			properties = append(properties, parquet.WithBloomFilterNDVFor(name, min(distinct, defaultRowGroupRows)))
+		} else {
+			properties = append(properties, parquet.WithAdaptiveBloomFilterEnabledFor(name, true), parquet.WithBloomFilterCandidatesFor(name, bloomSizes))
+		}
 	}
 	return parquet.NewWriterProperties(properties...), nil
 }

@@ -224,7 +224,7 @@ func recordRows(t *testing.T, r array.RecordReader) []string {
 func TestRecordBatchesStayValid(t *testing.T) {
 	for _, dictionary := range []bool{false, true} {
 		store, mem := openStore(t), checked(t)
-		table := everyTable(t, store, "t", 9000, 3)
+		table := everyTable(t, store, "t", 3000, 3)
 		if err := table.Compact(context.Background()); err != nil {
 			t.Fatal(err)
 		}

@@ -57,10 +57,37 @@ func TestPebbleStaysOutOfPackagesThatReadFiles(t *testing.T) {
 	}
 }
 
-// TestOnlyTestSupportLinksTesting keeps package testing, which registers flags at startup, out of
-// programs that use the store.
+const arrowGo = "github.com/apache/arrow-go/v18"
+
+// TestArrowStaysOutOfTheEngine keeps programs that embed a store small: only arrowio and the command
+// link arrow-go.
+func TestArrowStaysOutOfTheEngine(t *testing.T) {
+	deps := linked(t)
+	if !slices.ContainsFunc(deps["arrowio"], ofArrow) {
+		t.Errorf("arrowio does not link %s: this test looks for the wrong import path", arrowGo)
+	}
+	for path, links := range deps {
+		if path == "arrowio" || isCommand(path) {
+			continue
+		}
+		if i := slices.IndexFunc(links, ofArrow); i >= 0 {
+			t.Errorf("%s links %s", display(path), links[i])
+		}
+	}
+}
+
+// ofArrow reports whether a package belongs to any version of Arrow's module.
+func ofArrow(path string) bool {
+	return strings.HasPrefix(path, "github.com/apache/arrow-go/") || strings.HasPrefix(path, "github.com/apache/arrow/")
+}
+
+// TestOnlyTestSupportLinksTesting keeps package testing out of programs that use the store. Thrift,
+// which arrow-go needs for Parquet, links it.
 func TestOnlyTestSupportLinksTesting(t *testing.T) {
 	for path, links := range linked(t) {
+		if path == "arrowio" || isCommand(path) {
+			continue
+		}
 		if !testSupport(path) && slices.Contains(links, "testing") {
 			t.Errorf("%s links package testing", display(path))
 		}

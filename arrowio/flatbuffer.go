@@ -1,0 +1,241 @@
+package arrowio
+
+import "encoding/binary"
+
+// The metadata of Arrow messages and files are FlatBuffers. arrow-go trusts the lengths of vectors
+// in them and allocates as much, so they are checked first: every table, string, and vector must be
+// inside the buffer.
+//
+//	table   int32: distance back to its vtable; then the fields
+//	vtable  uint16: its bytes; uint16: bytes of the table; uint16 for each field: offset in the table, 0 = absent
+//	string, vector, table as a field
+//	        uint32: distance to it; strings and vectors begin with their length
+//
+// Source: https://flatbuffers.dev/internals
+
+// fbKind is the kind of a field.
+type fbKind uint8
+
+const (
+	fbScalar fbKind = iota // of size bytes
+	fbString
+	fbVector // of elements of size bytes
+	fbTable  // of type of
+	fbTables // vector of tables of type of
+	fbUnion  // of the type whose number is in the field before, by unions
+)
+
+// fbField is a field of a table, by its position in the vtable.
+type fbField struct {
+	kind   fbKind
+	size   int
+	of     *fbType
+	unions map[byte]*fbType
+}
+
+// fbType is a type of tables.
+type fbType struct{ fields []fbField }
+
+// Types of Schema.fbs, Message.fbs, and File.fbs of Apache Arrow, as far as their fields have
+// lengths.
+var (
+	fbKeyValue = &fbType{[]fbField{{kind: fbString}, {kind: fbString}}}
+	fbNumbers  = &fbType{[]fbField{{size: 1}, {size: 1}, {size: 1}, {size: 1}}} // a type with scalars only
+	fbZoned    = &fbType{[]fbField{{size: 2}, {kind: fbString}}}
+	fbUnionOf  = &fbType{[]fbField{{size: 2}, {kind: fbVector, size: 4}}}
+	fbCoded    = &fbType{[]fbField{{size: 8}, {kind: fbTable, of: fbNumbers}, {size: 1}, {size: 2}}}
+	fbFieldOf  = &fbType{}
+	fbSchema   = &fbType{[]fbField{{size: 2}, {kind: fbTables, of: fbFieldOf}, {kind: fbTables, of: fbKeyValue}, {kind: fbVector, size: 8}}}
+	fbBatch    = &fbType{[]fbField{{size: 8}, {kind: fbVector, size: 16}, {kind: fbVector, size: 16}, {kind: fbTable, of: fbNumbers}, {kind: fbVector, size: 8}}}
+	fbDict     = &fbType{[]fbField{{size: 8}, {kind: fbTable, of: fbBatch}, {size: 1}}}
+	fbMessage  = &fbType{[]fbField{{size: 2}, {size: 1}, {kind: fbUnion, unions: map[byte]*fbType{1: fbSchema, 2: fbDict, 3: fbBatch}}, {size: 8}, {kind: fbTables, of: fbKeyValue}}}
+	fbFooter   = &fbType{[]fbField{{size: 2}, {kind: fbTable, of: fbSchema}, {kind: fbVector, size: fbBlockLen}, {kind: fbVector, size: fbBlockLen}, {kind: fbTables, of: fbKeyValue}}}
+)
+
+const (
+	fbBlockLen  = 24 // of a Block: offset int64, bytes of metadata int32, padding, bytes of body int64
+	fbMaxDepth  = 80
+	fbUnionType = 14 // number of the union type of a field: the only one with a vector
+	fbTimestamp = 10
+
+	fbLongestType = 32
+)
+
+func init() {
+	types := map[byte]*fbType{}
+	for n := byte(1); n < fbLongestType; n++ {
+		types[n] = fbNumbers
+	}
+	types[fbTimestamp], types[fbUnionType] = fbZoned, fbUnionOf
+	fbFieldOf.fields = []fbField{{kind: fbString}, {size: 1}, {size: 1}, {kind: fbUnion, unions: types}, {kind: fbTable, of: fbCoded},
+		{kind: fbTables, of: fbFieldOf}, {kind: fbTables, of: fbKeyValue}}
+}
+
+// flatBuffer is a buffer whose root table has a type.
+type flatBuffer struct {
+	b      []byte
+	tables int // visited so far
+}
+
+// checkFlatBuffer returns ErrCorrupt unless all parts of a buffer are inside it, and otherwise the
+// position of the root table.
+func checkFlatBuffer(b []byte, root *fbType) (at int, err error) {
+	f := flatBuffer{b: b}
+	if at, err = f.target(0); err == nil {
+		err = f.table(at, root, 0)
+	}
+	return at, err
+}
+
+var errFlatBuffer = corruptf("malformed metadata")
+
+// target returns the position to which the offset at a position refers.
+func (f *flatBuffer) target(at int) (int, error) {
+	if at < 0 || at > len(f.b)-4 {
+		return 0, errFlatBuffer
+	}
+	to := int64(at) + int64(binary.LittleEndian.Uint32(f.b[at:]))
+	if to > int64(len(f.b)-4) {
+		return 0, errFlatBuffer
+	}
+	return int(to), nil
+}
+
+// vector returns the number of elements of a vector at a position, which have size bytes.
+func (f *flatBuffer) vector(at, size int) (int, error) {
+	n := int64(binary.LittleEndian.Uint32(f.b[at:]))
+	if n*int64(size) > int64(len(f.b)-at-4) {
+		return 0, errFlatBuffer
+	}
+	return int(n), nil
+}
+
+// slot returns the position of a field of the table at a position, 0 if it is absent.
+func (f *flatBuffer) slot(table, i int) (at int, err error) {
+	if table < 0 || table > len(f.b)-4 {
+		return 0, errFlatBuffer
+	}
+	v := int64(table) - int64(int32(binary.LittleEndian.Uint32(f.b[table:])))
+	if v < 0 || v > int64(len(f.b)-4) {
+		return 0, errFlatBuffer
+	}
+	n := int(binary.LittleEndian.Uint16(f.b[v:]))
+	if n < 4 || int(v)+n > len(f.b) {
+		return 0, errFlatBuffer
+	}
+	if 4+2*i+2 > n {
+		return 0, nil
+	}
+	offset := int(binary.LittleEndian.Uint16(f.b[int(v)+4+2*i:]))
+	if offset == 0 {
+		return 0, nil
+	}
+	return table + offset, nil
+}
+
+func (f *flatBuffer) table(at int, t *fbType, depth int) error {
+	// Tables may be shared, but not so that visiting them takes long.
+	if f.tables++; depth > fbMaxDepth || f.tables > len(f.b) {
+		return errFlatBuffer
+	}
+	for i := range t.fields {
+		field := &t.fields[i]
+		pos, err := f.slot(at, i)
+		if err != nil {
+			return err
+		}
+		if pos == 0 {
+			continue
+		}
+		if field.kind == fbScalar {
+			if pos+field.size > len(f.b) {
+				return errFlatBuffer
+			}
+			continue
+		}
+		to, err := f.target(pos)
+		if err != nil {
+			return err
+		}
+		switch field.kind {
+		case fbString:
+			_, err = f.vector(to, 1)
+		case fbVector:
+			_, err = f.vector(to, field.size)
+		case fbTable:
+			err = f.table(to, field.of, depth+1)
+		case fbTables:
+			err = f.each(to, field.of, depth+1)
+		case fbUnion:
+			err = f.union(at, i, to, field, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each checks a vector of tables.
+func (f *flatBuffer) each(at int, t *fbType, depth int) error {
+	n, err := f.vector(at, 4)
+	for i := 0; i < n && err == nil; i++ {
+		var to int
+		if to, err = f.target(at + 4 + 4*i); err == nil {
+			err = f.table(to, t, depth)
+		}
+	}
+	return err
+}
+
+// union checks the table of a union: field i of the table at a position. The field before has its
+// type.
+func (f *flatBuffer) union(table, i, to int, field *fbField, depth int) error {
+	pos, err := f.slot(table, i-1)
+	if err != nil {
+		return err
+	}
+	if pos == 0 || pos >= len(f.b) {
+		return errFlatBuffer
+	}
+	t := field.unions[f.b[pos]]
+	if t == nil {
+		return errFlatBuffer
+	}
+	return f.table(to, t, depth)
+}
+
+// scalar returns an integer of 8 bytes in field i of the root table of a checked buffer, 0 if it is
+// absent.
+func (f *flatBuffer) scalar(table, i int) int64 {
+	pos, err := f.slot(table, i)
+	if err != nil || pos == 0 {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(f.b[pos:]))
+}
+
+// block is the place of a message in a file.
+type block struct{ at, metadata, body int64 }
+
+// blocks returns the blocks in field i of a footer that was checked.
+func (f *flatBuffer) blocks(footer, i int) []block {
+	pos, err := f.slot(footer, i)
+	if err != nil || pos == 0 {
+		return nil
+	}
+	to, err := f.target(pos)
+	if err != nil {
+		return nil
+	}
+	n, err := f.vector(to, fbBlockLen)
+	if err != nil {
+		return nil
+	}
+	out := make([]block, n)
+	for k := range out {
+		b := f.b[to+4+k*fbBlockLen:]
+		out[k] = block{int64(binary.LittleEndian.Uint64(b)), int64(int32(binary.LittleEndian.Uint32(b[8:]))), int64(binary.LittleEndian.Uint64(b[16:]))}
+	}
+	return out
+}
