@@ -239,3 +239,33 @@ func (f *flatBuffer) blocks(footer, i int) []block {
 	}
 	return out
 }
+
+// schemaMessage returns a message with the schema of a footer that was checked: a table before a copy
+// of the footer, whose offsets are relative.
+func (f *flatBuffer) schemaMessage(footer int) []byte {
+	const (
+		frame  = 8  // continuation, length
+		vtable = 4  // positions in the metadata
+		table  = 20 //
+		header = table + 4
+		copied = 32
+		v5     = 4 // the version of the metadata
+	)
+	schema := 0
+	if pos, err := f.slot(footer, 1); err == nil && pos != 0 {
+		schema, _ = f.target(pos)
+	}
+	out := make([]byte, frame+copied, frame+copied+len(f.b))
+	le, m := binary.LittleEndian, out[frame:]
+	le.PutUint32(out, continuation)
+	le.PutUint32(out[4:], uint32(copied+len(f.b)))
+	le.PutUint32(m, table)
+	for i, x := range []uint16{12, 12, 8, 10, 4, 0} { // bytes of vtable and table; version, type, and header in it; no body
+		le.PutUint16(m[vtable+2*i:], x)
+	}
+	le.PutUint32(m[table:], table-vtable)
+	le.PutUint32(m[header:], uint32(copied+schema-header))
+	le.PutUint16(m[table+8:], v5)
+	m[table+10] = 1 // a schema
+	return append(out, f.b...)
+}

@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -14,9 +15,9 @@ import (
 //
 //	stream   message, message, …, the schema first; then ffffffff 00000000, or nothing
 //	message  ffffffff (missing in old ones); int32: bytes of the metadata; metadata; body
-//	file     "ARROW1" 0 0; stream; footer; int32: bytes of the footer; "ARROW1"
+//	file     "ARROW1" 0 0; messages; footer; int32: bytes of the footer; "ARROW1"
 //
-// The footer of a file lists the places of its dictionaries and record batches.
+// The footer of a file has the schema, and the places of its dictionaries and record batches.
 type messages struct {
 	mem  bounded
 	next func() (io.Reader, error) // returns where the next message begins; io.EOF at the end
@@ -58,11 +59,12 @@ func fileMessages(r io.ReaderAt, size int64, mem bounded) (*messages, error) {
 	}
 	f := flatBuffer{b: footer}
 	blocks := append(f.blocks(root, 2), f.blocks(root, 3)...)
-	begun := false
+	schema := f.schemaMessage(root)
 	return &messages{mem: mem, next: func() (io.Reader, error) {
-		if !begun {
-			begun = true
-			return io.NewSectionReader(r, fileHeaderLen, size-fileHeaderLen), nil // of the schema
+		if schema != nil {
+			r := bytes.NewReader(schema)
+			schema = nil
+			return r, nil
 		}
 		if len(blocks) == 0 {
 			return nil, io.EOF

@@ -112,9 +112,10 @@ func pythonText(c *schema.Column, cell []byte) any {
 	return v
 }
 
-// Other programs read the same rows from our files. Floats are left out, since each prints them in
-// its own way, and times that Python's types cannot represent.
-func TestOtherProgramsReadOurFiles(t *testing.T) {
+// judgedTable returns a table with a column of each type that other programs show alike. Floats are
+// left out, since each prints them in its own way, and times that Python's types cannot represent.
+func judgedTable(t *testing.T) *oribi.Table {
+	t.Helper()
 	store := openStore(t)
 	var columns []schema.Column
 	for _, c := range scalarColumns() {
@@ -137,6 +138,13 @@ func TestOtherProgramsReadOurFiles(t *testing.T) {
 	if _, err := table.UpdateWhere(context.Background(), oribi.Row{"when": time.UnixMicro(1_700_000_000_123_456)}, oribi.NotNull("when"), oribi.InPieces()); err != nil {
 		t.Fatal(err)
 	}
+	return table
+}
+
+// Other programs read the same rows from our files.
+func TestOtherProgramsReadOurFiles(t *testing.T) {
+	table := judgedTable(t)
+	s := table.Schema()
 	var want []string
 	for cells, err := range table.Scan(context.Background()).Cells() {
 		if err != nil {
@@ -196,4 +204,83 @@ func normalized(t *testing.T, text string) []string {
 		lines = append(lines, string(out))
 	}
 	return lines
+}
+
+// writers are programs that read a Parquet file and write its rows to others, whose names they print.
+var writers = map[string]string{
+	"pyarrow": `
+import sys, pyarrow.parquet as pq, pyarrow.ipc as ipc, pyarrow as pa
+t, out = pq.read_table(sys.argv[1]), sys.argv[2]
+for i, o in enumerate([dict(), dict(data_page_version='2.0', compression='zstd'), dict(use_dictionary=False, compression='gzip', row_group_size=500),
+    dict(compression='brotli', data_page_size=1000), dict(compression='lz4'), dict(version='2.4', compression='none'), dict(store_schema=False)]):
+    name = f'{out}/{i}.parquet'
+    pq.write_table(t, name, **o)
+    print(name)
+with pa.OSFile(out + '/0.arrow', 'wb') as f, ipc.new_file(f, t.schema, options=ipc.IpcWriteOptions(compression='lz4')) as w: w.write_table(t, max_chunksize=700)
+print(out + '/0.arrow')
+with pa.OSFile(out + '/0.arrows', 'wb') as f, ipc.new_stream(f, t.schema) as w: w.write_table(t, max_chunksize=700)
+print(out + '/0.arrows')
+d = t.set_column(t.schema.get_field_index('string'), 'string', t['string'].dictionary_encode())
+with pa.OSFile(out + '/1.arrows', 'wb') as f, ipc.new_stream(f, d.schema) as w: w.write_table(d, max_chunksize=700)
+print(out + '/1.arrows')
+`,
+	"duckdb": `
+import sys, duckdb
+c = duckdb.connect()
+for i, o in enumerate(["", ", compression zstd, row_group_size 500"]):
+    name = f'{sys.argv[2]}/{i}.parquet'
+    c.execute(f"copy (from '{sys.argv[1]}' order by k, name) to '{name}' (format parquet{o})")
+    print(name)
+`,
+	"polars": `
+import sys, polars
+t, out = polars.read_parquet(sys.argv[1]), sys.argv[2]
+t.write_parquet(out + '/0.parquet')
+print(out + '/0.parquet')
+t.write_ipc(out + '/0.arrow')
+print(out + '/0.arrow')
+t.write_ipc_stream(out + '/0.arrows', compression='zstd')
+print(out + '/0.arrows')
+`,
+}
+
+// Files of other programs have the same rows, all and selected ones. Their types have the same cells.
+func TestFilesOfOtherProgramsAreRead(t *testing.T) {
+	table := judgedTable(t)
+	ours := filepath.Join(t.TempDir(), "ours.parquet")
+	if err := os.WriteFile(ours, exported(t, "parquet", table.Scan(context.Background()), nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := rowsOf(t, table)
+	where := oribi.And(oribi.Gt("k", 0), oribi.Le("decimal(18,2)", 1000), oribi.Ne("string", "x"))
+	some := rowsOf(t, table, oribi.Columns("name", "when", "k"), oribi.Where(where))
+	for module, script := range writers {
+		t.Run(module, func(t *testing.T) {
+			mem := checked(t)
+			cmd := exec.Command(python(t, module), "-c", script, ours, t.TempDir())
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, stderr.String())
+			}
+			for name := range strings.FieldsSeq(string(out)) {
+				data, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				format := map[string]string{".parquet": "parquet", ".arrow": "arrow", ".arrows": "arrow"}[filepath.Ext(name)]
+				f, rows := opened(t, format, data, mem, ReadOptions{})
+				same(t, name, recordRows(t, rows), all)
+				rows.Release()
+				rows, err = f.Read(context.Background(), ReadOptions{Columns: []string{"name", "when", "k"}, Where: []oribi.Predicate{where}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, name+", selected", recordRows(t, rows), some)
+				rows.Release()
+				f.Close()
+			}
+		})
+	}
 }
