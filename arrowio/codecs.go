@@ -4,13 +4,15 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 )
 
 // The codecs of arrow-go for zstd and Snappy allocate as many bytes as the compressed bytes state,
 // up to 64 GiB, if a page has more than its header says. These replace them in arrow-go, in the whole
-// process: they return an error instead. Other calls, without memory for the result, are unchanged.
+// process: they return an error instead. Calls without memory for the result are unchanged. Snappy
+// compresses as fast as Google's library does; arrow-go's takes twice the time for a few per cent.
 func init() {
 	for _, codec := range []compress.Compression{compress.Codecs.Zstd, compress.Codecs.Snappy} {
 		old, err := compress.GetCodec(codec)
@@ -47,6 +49,22 @@ func (c *boundedCodec) Decode(dst, src []byte) []byte {
 		panic(err)
 	}
 	return out
+}
+
+// Encode compresses src, in the memory of dst if that has room.
+func (c *boundedCodec) Encode(dst, src []byte) []byte {
+	if c.codec == compress.Codecs.Snappy {
+		return s2.EncodeSnappy(dst[:cap(dst)], src)
+	}
+	return c.Codec.Encode(dst, src)
+}
+
+// EncodeLevel is Encode for codecs that have levels.
+func (c *boundedCodec) EncodeLevel(dst, src []byte, level int) []byte {
+	if c.codec == compress.Codecs.Snappy {
+		return c.Encode(dst, src)
+	}
+	return c.Codec.EncodeLevel(dst, src, level)
 }
 
 // DecodeWithError decodes src into dst, which has room for the result.
