@@ -161,3 +161,32 @@ func TestReadOnlyMountCanBeRead(t *testing.T) {
 	fails(t, why, "", "table", "drop", second, "t", "--yes")
 	fails(t, why, "", "store", "init", filepath.Join(second, "new"))
 }
+
+// An export that does not fit on the disk leaves nothing there.
+func TestExportToAFullDiskLeavesNothing(t *testing.T) {
+	disk := mounted(t, "tmpfs", "tmpfs", 0, "size=1m")
+	dir := numbers(t)
+	random := rand.New(rand.NewPCG(1, 1))
+	var rows, pairs strings.Builder
+	for k := range 100 {
+		text := make([]byte, 20_000)
+		for i := range text {
+			text[i] = byte('A' + random.IntN(26))
+		}
+		fmt.Fprintf(&rows, `{"k":%d,"v":"%s"}`+"\n", k, text)
+		fmt.Fprintf(&pairs, `{"key":"%03d","value":"%s"}`+"\n", k, text)
+	}
+	run(t, strings.NewReader(rows.String()), "table", "load", dir, "t", "-")
+	run(t, strings.NewReader(pairs.String()), "kv", "load", dir, "-")
+	for _, out := range []string{"t/out.csv", "t/out.jsonl.gz", "default/out.hfile", "t/out.carbondata"} {
+		table, name := filepath.Split(out)
+		args := []string{"table", "export", dir, strings.TrimSuffix(table, "/"), filepath.Join(disk, name)}
+		if name == "out.carbondata" {
+			args = append(args, "--format", "carbondata")
+		}
+		fails(t, noSpace, "", args...)
+		if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v is left, %v", name, left, err)
+		}
+	}
+}

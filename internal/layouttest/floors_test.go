@@ -75,6 +75,7 @@ var floors = map[string]int{
 	"vfs/faultfs":       1,
 	"vfs/vfstest":       1,
 	"internal/maintest": 1,
+	"internal/newfile":  1,
 
 	"vfs":                 0,
 	"lsn":                 0,

@@ -48,7 +48,7 @@ func carbonError(path string, err error) error {
 		return err
 	}
 	switch {
-	case errors.Is(err, oribi.ErrUnsupported):
+	case errors.Is(err, oribi.ErrUnsupported), errors.Is(err, oribi.ErrCorrupt):
 		return &failure{exitDamage, err}
 	case errors.Is(err, oribi.ErrNoColumn), errors.Is(err, oribi.ErrSchema): // other names and values are checked before
 		return usage(fmt.Errorf("--filter-json: %s", strings.TrimPrefix(err.Error(), "carbondata: filter: ")))

@@ -108,7 +108,7 @@ func completeFlags(root *cobra.Command) {
 		completers := flagCompleters()
 		maps.Copy(completers, nounCompleters(verb.Parent().Name()))
 		if verb.CommandPath() == "oribi table export" {
-			completers["format"], completers["long-string-columns"] = words("carbondata"), completeColumns
+			completers["format"], completers["long-string-columns"] = words(nearest.Keys(exportFormats)...), completeColumns
 		}
 		if verb.Name() == "agg" {
 			completers["by"] = completeColumns
@@ -147,7 +147,7 @@ func flagCompleters() map[string]completer {
 		"mode":     words(nearest.Keys(loadModes)...),
 		"kind":     words(nearest.Keys(compactions)...),
 
-		"input-format": words("csv", "jsonl", "carbondata"),
+		"input-format": words(inputFormats()...),
 
 		"compressor":       words(nearest.Keys(carbonCompressors)...),
 		"local-dictionary": words("on", "off"),

@@ -14,11 +14,10 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/carbondata"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/carbontable"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -30,215 +29,265 @@ type exportFlags struct {
 	asOf    string
 	limit   int64
 
-	form  carbonForm
-	round bool
-	long  []string
+	carbon carbonExportFlags
 }
 
-// exportFormats are the formats of "table export"; those with false are not there yet.
-var exportFormats = map[string]bool{"carbondata": true, "parquet": false, "arrow": false, "csv": false, "jsonl": false, "hfile": false}
+// exportFormat is a format of "table export".
+type exportFormat struct {
+	about  string   // what OUT is
+	suffix bool     // a name of OUT that ends in the format's name says so
+	folder bool     // OUT is a folder
+	stdout bool     // OUT may be stdout
+	packed bool     // OUT is compressed if its name ends in .gz
+	flags  []string // that only this format has
+	open   func(e *export) (exportSink, error)
+}
+
+// exportFormats are the formats of "table export", by name.
+var exportFormats = map[string]*exportFormat{
+	"csv":        {about: "CSV", suffix: true, stdout: true, packed: true, open: openText},
+	"jsonl":      {about: "JSON Lines", suffix: true, stdout: true, packed: true, open: openText},
+	"hfile":      {about: "an HFile", suffix: true, open: openHFile},
+	"carbondata": {about: "CarbonData", folder: true, flags: carbonExportNames, open: openCarbon},
+}
+
+// exportSink makes OUT of the rows of an export.
+type exportSink interface {
+	// write writes the rows of a scan of the export's scanned columns, and returns how many they
+	// are. It calls progress with their number from time to time.
+	write(scan *oribi.Scan, progress func(rows int64)) (rows int64, err error)
+	// finish completes OUT, durably.
+	finish() error
+	// abort removes what was written. After finish it does nothing.
+	abort()
+}
+
+// export is one run of "table export" or "kv export".
+type export struct {
+	app     *app
+	ctx     context.Context
+	flags   *exportFlags
+	changed func(flag string) bool
+	name    string // of the format
+	format  *exportFormat
+	out     string
+	table   *oribi.Table
+	columns []schema.Column // of OUT
+	scanned []schema.Column // these, and after them those that a sink needs besides
+}
 
 func (a *app) tableExport() *cobra.Command {
 	var f exportFlags
-	c := a.verb("export DIR NAME OUT", "Write rows to a new folder of CarbonData", func(cmd *cobra.Command, args []string) error {
-		return a.export(cmd, &f, args[0], args[1], args[2])
+	c := a.verb("export DIR NAME OUT", "Write rows to a new file: CSV, JSON Lines, CarbonData, or an HFile", func(cmd *cobra.Command, args []string) error {
+		e := &export{app: a, ctx: cmd.Context(), flags: &f, changed: cmd.Flags().Changed, out: args[2]}
+		if err := e.check(args[0]); err != nil {
+			return err
+		}
+		return e.run(func(use func(*oribi.Table) error) error { return e.withTable(args[0], args[1], use) })
 	})
 	c.Long = c.Short + `, in the order of the key.
 
-The key columns become its sort columns, as far as CarbonData sorts by their types. A value that
-CarbonData would read as another value is an error, and then there is no OUT.`
-	c.Flags().StringVar(&f.format, "format", "", "carbondata")
+The format follows from the name of OUT: .csv, .jsonl, .hfile. CSV and JSON Lines are compressed if the name
+ends in .gz. If OUT is -, they go to stdout.
+
+A value that the format would return as another value is an error, and then there is no OUT.`
+	c.Flags().StringVar(&f.format, "format", "", strings.Join(nearest.Keys(exportFormats), ", ")+" (default: from the name of OUT)")
 	asOfFlag(c, &f.asOf)
 	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns to export, in this order (default: all)")
 	whereFlag(c, &f.where)
 	c.Flags().Int64Var(&f.limit, "limit", 0, "maximum number of rows to export")
-	f.form.add(c)
-	c.Flags().Lookup("sort-columns").Usage += " (default: the first key columns)"
-	c.Flags().BoolVar(&f.round, "round-timestamps", false, "round timestamps to milliseconds, toward the past; without it, microseconds are an error")
-	c.Flags().StringSliceVar(&f.long, "long-string-columns", nil, "columns for strings of more than 32000 characters; NULL in them is an error")
+	f.carbon.add(c)
+	for name, format := range exportFormats {
+		for _, flag := range format.flags {
+			own := c.Flags().Lookup(flag)
+			own.Usage = name + ": " + own.Usage
+		}
+	}
 	return c
 }
 
-// check checks what does not depend on the table.
-func (f *exportFlags) check(changed func(flag string) bool, out string) (o carbondata.WriterOptions, err error) {
-	format := f.format
-	if !changed("format") {
-		format = strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(out, ".gz")), ".")
-		if _, ok := exportFormats[format]; !ok || format == "carbondata" {
-			return o, usage(errors.New("the name of OUT does not tell the format: add --format carbondata"))
-		}
-	}
-	done, ok := exportFormats[format]
-	switch {
-	case !ok:
-		return o, usage(fmt.Errorf("--format: unknown format %q%s", format, nearest.Hint(format, nearest.Keys(exportFormats))))
-	case !done:
-		return o, usage(fmt.Errorf("tables are not exported as %s yet, only as carbondata", format))
-	case changed("limit") && f.limit < 1:
-		return o, usage(fmt.Errorf("--limit: want at least 1, not %d", f.limit))
-	case out == "-":
-		return o, usage(errCarbonStdout)
-	}
-	if o, err = f.form.options(); err != nil {
-		return o, err
-	}
-	if _, err := os.Lstat(out); err == nil {
-		return o, &fs.PathError{Op: "create", Path: out, Err: fs.ErrExist}
-	}
-	return o, nil
-}
-
-// export runs "table export".
-func (a *app) export(cmd *cobra.Command, f *exportFlags, dir, table, out string) error {
-	changed := cmd.Flags().Changed
-	o, err := f.check(changed, out)
-	if err != nil {
+// check checks what does not depend on the table. dir is the store's directory.
+func (e *export) check(dir string) (err error) {
+	if err := e.findFormat(); err != nil {
 		return err
 	}
-	at, err := asOf(cmd.Context(), f.asOf)
+	for _, name := range nearest.Keys(exportFormats) {
+		for _, flag := range exportFormats[name].flags {
+			if name != e.name && e.changed(flag) {
+				return usage(fmt.Errorf("--%s is for --format %s", flag, name))
+			}
+		}
+	}
+	if e.changed("limit") && e.flags.limit < 1 {
+		return usage(fmt.Errorf("--limit: want at least 1, not %d", e.flags.limit))
+	}
+	if e.out == "-" {
+		return nil
+	}
+	if _, err := os.Lstat(e.out); err == nil { // found at once, not after the rows
+		return &fs.PathError{Op: "create", Path: e.out, Err: fs.ErrExist}
+	}
+	if inside(dir, e.out) {
+		return usage(fmt.Errorf("%s is in the store", e.out))
+	}
+	return nil
+}
+
+// findFormat finds the format that the flag names, or the name of OUT.
+func (e *export) findFormat() error {
+	plain := strings.TrimSuffix(e.out, ".gz")
+	e.name = e.flags.format
+	if !e.changed("format") {
+		e.name = strings.TrimPrefix(filepath.Ext(plain), ".")
+		switch f := exportFormats[e.name]; {
+		case e.out == "-":
+			return usage(fmt.Errorf("stdout requires --format %s", orList(stdoutFormats())))
+		case f == nil || !f.suffix:
+			return usage(fmt.Errorf("the name of OUT does not tell the format: add --format %s", orList(nearest.Keys(exportFormats))))
+		}
+	}
+	e.format = exportFormats[e.name]
+	switch {
+	case e.format == nil:
+		return usage(fmt.Errorf("--format: unknown format %q%s", e.name, nearest.Hint(e.name, nearest.Keys(exportFormats))))
+	case e.out == "-" && e.format.folder:
+		return usage(fmt.Errorf("%s cannot be written to stdout: OUT is a new folder", e.format.about))
+	case e.out == "-" && !e.format.stdout:
+		return usage(fmt.Errorf("%s cannot be written to stdout: OUT is a new file", e.format.about))
+	case plain != e.out && !e.format.packed:
+		return usage(fmt.Errorf("%s is not compressed as a whole: name OUT without .gz", e.format.about))
+	}
+	return nil
+}
+
+// stdoutFormats returns the names of the formats that are written to stdout.
+func stdoutFormats() (names []string) {
+	for _, name := range nearest.Keys(exportFormats) {
+		if exportFormats[name].stdout {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// orList joins at least two names: a, b, or c.
+func orList(names []string) string {
+	last := len(names) - 1
+	if last == 1 {
+		return names[0] + " or " + names[1]
+	}
+	return strings.Join(names[:last], ", ") + ", or " + names[last]
+}
+
+// withTable opens the table that is exported.
+func (e *export) withTable(dir, name string, use func(*oribi.Table) error) error {
+	return withStore(dir, reading, func(store *oribi.Store) error {
+		t, err := openTable(store, name)
+		if err == nil && e.name == "hfile" {
+			if _, err = kv.In(store).Bucket(name); errors.Is(err, kv.ErrNotBucket) {
+				return &helped{fmt.Errorf("table %q is not a bucket: an HFile has keys and values, as the tables that oribi kv makes", name), "to export this table: --format csv or jsonl"}
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return use(t)
+	})
+}
+
+// run exports the table that open opens.
+func (e *export) run(open func(use func(*oribi.Table) error) error) error {
+	at, err := asOf(e.ctx, e.flags.asOf)
 	if err != nil {
 		return err
 	}
 	rows := int64(0)
-	err = withTable(dir, table, reading, func(t *oribi.Table) error {
-		s := t.Schema()
-		e := &carbonExport{table: t, out: out, options: o, bar: a.bar(progress.Options{What: "export"})}
-		defer e.bar.Stop()
-		if e.columns, err = chosen(s, "columns", f.columns, changed("columns")); err != nil {
-			return err
-		}
-		if err := e.plan(f, changed("sort-columns")); err != nil {
-			return err
-		}
-		where, err := whereOption(s, f.where)
-		if err != nil {
-			return err
-		}
-		options := []oribi.ScanOption{at, where, oribi.Columns(names(e.scanned)...)}
-		if f.limit > 0 {
-			options = append(options, oribi.Limit(f.limit))
-		}
-		rows, err = e.run(cmd.Context(), options)
+	err = open(func(t *oribi.Table) (err error) {
+		e.table = t
+		rows, err = e.rows(at)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stderr, "exported %d rows\n", rows)
+	_, err = fmt.Fprintf(e.app.stderr, "exported %d rows\n", rows)
 	return err
 }
 
-// carbonExport writes rows of a table to a folder of CarbonData.
-type carbonExport struct {
-	table   *oribi.Table
-	out     string
-	options carbondata.WriterOptions
-	bar     *progress.Bar
-
-	columns []schema.Column // of the folder
-	scanned []schema.Column // these, and the other key columns
-	carbon  []carbondata.Column
-	rounder *carbontable.Rounder // nil: timestamps are not rounded
+// rows exports the rows and returns how many they are.
+func (e *export) rows(at oribi.ReadOption) (rows int64, err error) {
+	s := e.table.Schema()
+	if e.columns, err = chosen(s, "columns", e.flags.columns, e.changed("columns")); err != nil {
+		return 0, err
+	}
+	where, err := whereOption(s, e.flags.where)
+	if err != nil {
+		return 0, err
+	}
+	e.scanned = e.columns
+	bar := e.bar()
+	defer bar.Stop()
+	sink, err := e.format.open(e)
+	if err != nil {
+		return 0, err
+	}
+	defer sink.abort()
+	options := []oribi.ScanOption{at, where, oribi.Columns(names(e.scanned)...)}
+	if e.flags.limit > 0 {
+		options = append(options, oribi.Limit(e.flags.limit))
+	}
+	if rows, err = sink.write(e.table.Scan(e.ctx, options...), bar.Set); err != nil {
+		return 0, err
+	}
+	return rows, sink.finish()
 }
 
-// otherColumns is the next step if CarbonData does not have such a column.
-const otherColumns = "to export the other columns, name them with --columns"
+// eachBatch calls use with the batches of a scan, and returns the number of their rows.
+func eachBatch(scan *oribi.Scan, progress func(rows int64), use func(b *batch.RecordBatch) error) (rows int64, err error) {
+	for b, err := range scan.Batches() {
+		if err == nil {
+			err = use(b)
+		}
+		if err != nil {
+			return 0, err
+		}
+		rows += int64(b.Selected())
+		progress(rows)
+	}
+	return rows, nil
+}
 
-// plan chooses the columns of the folder, and those to scan.
-func (e *carbonExport) plan(f *exportFlags, sorted bool) (err error) {
-	e.carbon, err = carbontable.Columns(e.columns, f.long)
-	if wrong, ok := errors.AsType[*carbontable.LongColumnError](err); ok {
-		return usage(fmt.Errorf("--long-string-columns: %w", wrong))
+// bar starts a bar that knows the number of rows if they need not be counted one by one.
+func (e *export) bar() *progress.Bar {
+	if e.out == "-" && isTerminal(e.app.file) {
+		return nil // the rows are shown there
 	}
-	if err != nil {
-		return &helped{err, otherColumns}
+	bar := e.app.bar(progress.Options{What: "export"})
+	if bar == nil || len(e.flags.where) > 0 || e.flags.asOf != "latest" {
+		return bar
 	}
+	if n, err := e.table.Count(e.ctx); err == nil {
+		if e.flags.limit > 0 {
+			n = min(n, e.flags.limit)
+		}
+		bar.SetTotal(n)
+	}
+	return bar
+}
+
+// scanKeys adds the key columns to those that are scanned, for errors with the key of a row.
+func (e *export) scanKeys() {
 	s := e.table.Schema()
-	if !sorted {
-		e.options.SortColumns = carbontable.SortColumns(s, e.carbon)
-	}
-	if err := f.form.check(e.carbon, e.options.SortColumns); err != nil {
-		return err
-	}
-	e.options.Properties = carbontable.KeyProperties(names(s.Columns[:s.Keys]))
-	e.scanned = e.columns
 	given := names(e.columns)
 	for _, key := range s.Columns[:s.Keys] {
 		if !slices.Contains(given, key.Name) {
 			e.scanned = append(slices.Clip(e.scanned), key)
 		}
 	}
-	if f.round {
-		e.rounder = carbontable.NewRounder(e.columns)
-	}
-	return nil
 }
 
-// run exports the rows of a scan and returns how many they are. After an error there is no folder.
-func (e *carbonExport) run(ctx context.Context, options []oribi.ScanOption) (rows int64, err error) {
-	e.options.Context = ctx
-	w, err := carbondata.Create(e.out, e.carbon, e.options)
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return 0, &fs.PathError{Op: "create", Path: e.out, Err: p.Err} // not the temporary name
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return 0, err
-	}
-	if err != nil { // a name that CarbonData does not have
-		return 0, &helped{errors.New(strings.TrimPrefix(err.Error(), "carbondata: ")), otherColumns}
-	}
-	defer w.Abort() // does nothing after Close
-	for b, err := range e.table.Scan(ctx, options...).Batches() {
-		if err != nil {
-			return 0, err
-		}
-		part := &batch.RecordBatch{Schema: e.columns, Columns: b.Columns[:len(e.columns)], Len: b.Len, Selection: b.Selection}
-		if e.rounder != nil {
-			if part, err = e.rounder.Round(part); err != nil {
-				return 0, err
-			}
-		}
-		if err := w.AppendBatch(part); err != nil {
-			return 0, e.refused(err, b)
-		}
-		rows += int64(b.Selected())
-		e.bar.Set(rows)
-	}
-	e.bar.Stop()
-	if err := w.Close(); errors.Is(err, carbondata.ErrNoRows) {
-		return 0, errors.New("no rows to export: CarbonData has no files without rows")
-	} else if err != nil {
-		return 0, err
-	}
-	return rows, nil
-}
-
-// refused adds the key to the error of a row, and how to export it if there is a way.
-func (e *carbonExport) refused(err error, b *batch.RecordBatch) error {
-	bad, ok := errors.AsType[*carbondata.RowError](err)
-	if !ok {
-		return err
-	}
-	err = fmt.Errorf("key %s: %w", e.keyOf(b, bad.Row), bad.Err)
-	i := slices.IndexFunc(e.columns, func(c schema.Column) bool { return c.Name == bad.Column })
-	if i < 0 {
-		return err
-	}
-	err = fmt.Errorf("column %q: %w", bad.Column, err)
-	switch cell := b.Columns[i].Cell(bad.Row); {
-	case e.columns[i].Stored() == schema.Timestamp && e.rounder == nil:
-		return &helped{err, "to round timestamps to milliseconds, toward the past: --round-timestamps"}
-	case e.carbon[i].Type == carbondata.String && len(cell) > maxCarbonString:
-		return &helped{err, "to export longer strings: --long-string-columns " + bad.Column}
-	}
-	return err
-}
-
-// maxCarbonString is the most characters of a STRING.
-const maxCarbonString = 32000
-
-// keyOf returns the key of a row as JSON.
-func (e *carbonExport) keyOf(b *batch.RecordBatch, row int) string {
+// keyOf returns the key of a row as JSON. The key columns are scanned.
+func (e *export) keyOf(b *batch.RecordBatch, row int) string {
 	s := e.table.Schema()
 	text := []byte{'{'}
 	for k := range s.Columns[:s.Keys] {

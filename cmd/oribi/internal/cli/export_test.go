@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -158,6 +159,38 @@ func TestExportedTableComesBack(t *testing.T) {
 		t.Fatal(errs)
 	}
 	same(t, "rows of the same types", succeed(t, "table", "scan", store, "again"), want)
+}
+
+// Exports as text print what a scan prints, and are loaded back.
+func TestExportedTextComesBack(t *testing.T) {
+	store := newStore(t)
+	dir := filepath.Dir(store)
+	randomExport(t, seedtest.Rand(t), store, 2000)
+	for i, name := range []string{"out.csv", "out.jsonl", "out.csv.gz", "out.jsonl.gz"} {
+		form, out := strings.Split(name, ".")[1], filepath.Join(dir, name)
+		want := succeed(t, "table", "scan", store, "t", "--format", form)
+		if stdout, errs, code := command(nil, "table", "export", store, "t", out); code != 0 || stdout != "" || errs != "exported 2000 rows\n" {
+			t.Fatalf("%s: exit code %d: %s%s", name, code, errs, stdout)
+		}
+		in, err := (&app{}).openInput(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		same(t, name, string(text), want)
+		stdout, _, _ := command(nil, "table", "export", store, "t", "-", "--format", form)
+		same(t, form+" on stdout", stdout, want)
+		table := fmt.Sprint("back", i)
+		succeed(t, "table", "create", store, table, "--schema", filepath.Join(dir, "schema.json"))
+		if _, errs, code := command(nil, "table", "load", store, table, out); code != 0 || errs != "loaded 2000 rows\n" {
+			t.Fatalf("%s: exit code %d: %s", name, code, errs)
+		}
+		same(t, name, succeed(t, "table", "scan", store, table, "--format", form), want)
+	}
 }
 
 func TestExportOfSelectedRows(t *testing.T) {
@@ -331,10 +364,8 @@ func TestExportRefusesWrongFlags(t *testing.T) {
 		out, args, want string
 		code            int
 	}{
-		{"out", "", "add --format carbondata", exitUsage},
-		{"out.parquet", "", "not exported as parquet yet", exitUsage},
-		{"out.csv.gz", "", "not exported as csv yet", exitUsage},
-		{"out", "--format arrow", "not exported as arrow yet", exitUsage},
+		{"out", "", "add --format", exitUsage},
+		{"out.carbondata", "", "add --format", exitUsage},
 		{"out", "--format carbon", `unknown format "carbon"; did you mean "carbondata"?`, exitUsage},
 		{"-", "--format carbondata", "cannot be written to stdout", exitUsage},
 		{"there", "--format carbondata", "file already exists", exitFailed},
@@ -383,8 +414,10 @@ func TestExportRefusesWrongFlags(t *testing.T) {
 func TestInterruptedExportLeavesNothing(t *testing.T) {
 	store := newStore(t)
 	randomExport(t, seedtest.Rand(t), store, 3000)
-	interruptExport(t, store)
-	interruptExport(t, store, "--sort-columns", "id") // ends the sorting, too
+	interruptExport(t, store, "--format", "carbondata")
+	interruptExport(t, store, "--format", "carbondata", "--sort-columns", "id") // ends the sorting, too
+	interruptExport(t, store, "--format", "csv")
+	interruptExport(t, store, "--format", "jsonl")
 }
 
 // interruptExport interrupts exports later and later, until one succeeds.
@@ -395,7 +428,7 @@ func interruptExport(t *testing.T, store string, args ...string) {
 	for asked := 1; ; asked += 1 + asked/4 {
 		var stderr bytes.Buffer
 		a := &app{stdout: &stdout{out: &bytes.Buffer{}}, stderr: &stderr}
-		code := a.run(newCountdown(asked), append([]string{"table", "export", store, "t", out, "--format", "carbondata"}, args...))
+		code := a.run(newCountdown(asked), append([]string{"table", "export", store, "t", out}, args...))
 		if code == 0 {
 			if asked < 3 {
 				t.Errorf("%v: export checks only %d times", args, asked)

@@ -22,7 +22,9 @@ func openTable(store *oribi.Store, name string) (*oribi.Table, error) {
 
 // damageHint suggests what to do about a damaged store.
 func damageHint(dir string, err error) error {
-	if _, hinted := errors.AsType[*helped](err); hinted || !errors.Is(err, oribi.ErrCorrupt) {
+	_, hinted := errors.AsType[*helped](err)
+	_, other := errors.AsType[*failure](err) // of an input
+	if hinted || other || !errors.Is(err, oribi.ErrCorrupt) {
 		return err
 	}
 	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir + " lists what is damaged; then restore a copy from before the damage"}
@@ -41,31 +43,44 @@ func loadHint(err error, rows int64) error {
 	return err
 }
 
-// signatures are the first bytes of files that users try to load but that do not contain rows as
-// text.
-var signatures = []struct{ begin, name, next string }{
-	{"PAR1", "a Parquet file", "convert it to CSV or JSON Lines first"},
-	{"ARROW1", "an Arrow file", "convert it to CSV or JSON Lines first"},
-	{"ORC", "an ORC file", "convert it to CSV or JSON Lines first"},
-	{"Obj\x01", "an Avro file", "convert it to CSV or JSON Lines first"},
-	{"\x1f\x8b", "compressed with gzip", "name it .gz, or decompress it first"},
-	{"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it first: zstd -dc"},
-	{"BZh", "compressed with bzip2", "decompress it first: bzip2 -dc"},
-	{"\xfd7zXZ", "compressed with xz", "decompress it first: xz -dc"},
-	{"PK\x03\x04", "a zip archive or a spreadsheet", "extract it, or save it as CSV, first"},
-	{"SQLite format 3\x00", "an SQLite database", "export a table as CSV first"},
+// signature is how a file that does not contain rows as text begins.
+type signature struct {
+	begin, name, next string
+	format            string // of the input; empty: it cannot be loaded
 }
 
-// longestSignature is how many bytes refuseBinary needs.
+var signatures = []signature{
+	{"PAR1", "a Parquet file", "convert it to CSV or JSON Lines first", "parquet"},
+	{"ARROW1", "an Arrow file", "convert it to CSV or JSON Lines first", "arrow"},
+	{"ORC", "an ORC file", "convert it to CSV or JSON Lines first", ""},
+	{"Obj\x01", "an Avro file", "convert it to CSV or JSON Lines first", ""},
+	{"\x1f\x8b", "compressed with gzip", "name it .gz, or decompress it first", ""},
+	{"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it first: zstd -dc", ""},
+	{"BZh", "compressed with bzip2", "decompress it first: bzip2 -dc", ""},
+	{"\xfd7zXZ", "compressed with xz", "decompress it first: xz -dc", ""},
+	{"PK\x03\x04", "a zip archive or a spreadsheet", "extract it, or save it as CSV, first", ""},
+	{"SQLite format 3\x00", "an SQLite database", "export a table as CSV first", ""},
+}
+
+// longestSignature is how many bytes signatureOf needs.
 const longestSignature = 16
+
+// signatureOf returns the signature with which a file begins, unless it may be text; nil: there is
+// none.
+func signatureOf(head []byte) *signature {
+	for i := range signatures {
+		binary := bytes.IndexFunc(head, func(r rune) bool { return r == '\ufffd' || r < ' ' && r != '\n' && r != '\r' && r != '\t' }) >= 0
+		if bytes.HasPrefix(head, []byte(signatures[i].begin)) && binary {
+			return &signatures[i]
+		}
+	}
+	return nil
+}
 
 // refuseBinary refuses a file whose first bytes show that it does not contain rows as text.
 func refuseBinary(head []byte) error {
-	for _, s := range signatures {
-		binary := bytes.IndexFunc(head, func(r rune) bool { return r == '\ufffd' || r < ' ' && r != '\n' && r != '\r' && r != '\t' }) >= 0
-		if bytes.HasPrefix(head, []byte(s.begin)) && binary {
-			return fmt.Errorf("the file is %s, not CSV or JSON: %s", s.name, s.next)
-		}
+	if s := signatureOf(head); s != nil {
+		return fmt.Errorf("the file is %s, not CSV or JSON: %s", s.name, s.next)
 	}
 	return nil
 }

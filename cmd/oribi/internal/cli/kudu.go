@@ -182,7 +182,7 @@ func (a *app) kuduScan() *cobra.Command {
 			e := explanation(f.explain)
 			limited := func(it scan.Iterator) scan.Iterator { return scan.Limit(it, limitOf(f.limit)) }
 			if e != nil {
-				where, err := whereAll(t.Schema, f.where)
+				where, err := whereAll(t.Schema.Columns, f.where)
 				if err != nil {
 					return err
 				}
@@ -223,7 +223,7 @@ func (f *selectFlags) kuduOptions(t *kudu.Table, changed func(flag string) bool)
 	for _, c := range columns {
 		o.Columns = append(o.Columns, s.IndexID(c.ID))
 	}
-	where, err := whereAll(s, f.where)
+	where, err := whereAll(s.Columns, f.where)
 	if err == nil {
 		o.Filter, err = oribi.And(where...).Bind(s)
 	}

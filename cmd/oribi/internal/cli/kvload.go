@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"strings"
 
@@ -123,50 +122,21 @@ func (a *app) withPairs(ctx context.Context, name, format string, use func(in pa
 }
 
 func (a *app) kvExport() *cobra.Command {
-	var bucket, at string
+	var bucket string
+	f := exportFlags{format: "hfile"}
 	c := a.verb("export DIR OUT", "Write keys and values to a new HFile, in Hudi's form", func(cmd *cobra.Command, args []string) error {
 		if args[1] == "-" {
 			return usage(errors.New("kv export: OUT is a file: an HFile is not written to standard output"))
 		}
-		state, err := asOf(cmd.Context(), at)
-		if err != nil {
+		e := &export{app: a, ctx: cmd.Context(), flags: &f, changed: func(flag string) bool { return flag == "format" }, out: args[1]}
+		if err := e.check(args[0]); err != nil {
 			return err
 		}
-		rows := int64(0)
-		err = withBucket(args[0], bucket, reading, func(b *kv.Bucket) (err error) {
-			bar := a.bar(progress.Options{What: "export"})
-			defer bar.Stop()
-			rows, err = exportBucket(cmd.Context(), b, state, args[1], bar)
-			return err
+		return e.run(func(use func(*oribi.Table) error) error {
+			return withBucket(args[0], bucket, reading, func(b *kv.Bucket) error { return use(b.Table()) })
 		})
-		if err == nil {
-			_, err = fmt.Fprintf(a.stderr, "exported %d rows\n", rows)
-		}
-		return err
 	})
 	bucketFlag(c, &bucket)
-	asOfFlag(c, &at)
+	asOfFlag(c, &f.asOf)
 	return c
-}
-
-func exportBucket(ctx context.Context, b *kv.Bucket, state oribi.ReadOption, out string, bar *progress.Bar) (rows int64, err error) {
-	f, err := hfile.Create(out, hfile.WriterOptions{Like: hfile.Hudi})
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return 0, &fs.PathError{Op: "create", Path: out, Err: p.Err} // not the temporary name
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer f.Abort() // does nothing after Finish
-	for p, err := range b.Scan(ctx, state) {
-		if err != nil {
-			return 0, err
-		}
-		if err := f.AppendKeyValue(p.Key, p.Value); err != nil {
-			return 0, fmt.Errorf("key %s: %w", keyText(p.Key), err)
-		}
-		rows++
-		bar.Set(rows)
-	}
-	return rows, f.Finish()
 }

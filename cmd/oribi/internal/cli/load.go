@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
@@ -31,6 +30,8 @@ type loadFlags struct {
 	noHeader, create, dryRun         bool
 	columns, key, types, where       []string
 	batch                            int
+
+	columnar *columnarFormat // of the input; nil: it is text
 }
 
 func (a *app) tableLoad() *cobra.Command {
@@ -45,7 +46,7 @@ func (a *app) tableLoad() *cobra.Command {
 		}
 		return a.load(cmd.Context(), &f, o, args[0], args[1])
 	})
-	c.Flags().StringVar(&f.format, "input-format", "", "csv, jsonl, or carbondata (default: from the file's name or its first bytes)")
+	c.Flags().StringVar(&f.format, "input-format", "", orList(inputFormats())+" (default: from the file's name or its first bytes)")
 	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "character that separates CSV fields; \\t is a tab, the default for .tsv files")
 	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the CSV file has no header; its first line is a row")
 	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns); of CarbonData the columns to load (default: all)")
@@ -54,7 +55,7 @@ func (a *app) tableLoad() *cobra.Command {
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
 	c.Flags().IntVar(&f.batch, "batch", 1000, "maximum number of rows per atomic batch")
 	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "skip invalid and duplicate rows, and write their lines to this file; - is stdout")
-	c.Flags().BoolVar(&f.create, "create", false, "create the table, with types inferred from the file; requires --key, except for CarbonData that table export wrote")
+	c.Flags().BoolVar(&f.create, "create", false, "create the table, with the types of the file, or inferred from it; requires --key, except for CarbonData that table export wrote")
 	c.Flags().StringSliceVar(&f.key, "key", nil, "with --create: the key columns")
 	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and create nothing")
@@ -85,7 +86,7 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 		return o, usage(fmt.Errorf("--mode: unknown mode %q%s", f.mode, nearest.Hint(f.mode, nearest.Keys(loadModes))))
 	case o.Rows < 1:
 		return o, usage(fmt.Errorf("--batch: want at least 1, not %d", o.Rows))
-	case f.create && len(f.key) == 0 && o.Format != load.Batches:
+	case f.create && len(f.key) == 0 && f.columnar == nil:
 		return o, usage(errors.New("--create requires --key with the key columns"))
 	case !f.create && given("key"):
 		return o, usage(errors.New("--key is only for --create: the table already has a key"))
@@ -114,19 +115,22 @@ func (f *loadFlags) formatOf(file string, given func(flag string) bool) (load.Fo
 		}
 	}
 	form := load.Format(0)
-	switch name := strings.TrimSuffix(file, ".gz"); {
+	name := strings.TrimSuffix(file, ".gz")
+	f.columnar = columnarFormats[f.format]
+	if !given("input-format") {
+		f.columnar = columnarByName(file)
+	}
+	switch {
+	case f.columnar != nil:
+		form = load.Batches
 	case f.format == "csv", f.format == "tsv":
 		form = load.CSV
 	case f.format == "jsonl", f.format == "json":
 		form = load.JSONL
-	case f.format == "carbondata":
-		form = load.Batches
 	case given("input-format"):
-		return 0, usage(fmt.Errorf("--input-format: unknown format %q: want csv, jsonl, or carbondata%s", f.format, unreadable(f.format)))
+		return 0, usage(fmt.Errorf("--input-format: unknown format %q: want %s%s", f.format, orList(inputFormats()), unreadable(f.format)))
 	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".json"):
 		form = load.JSONL
-	case strings.HasSuffix(file, ".carbondata"), file != "-" && isDirectory(file):
-		form = load.Batches
 	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"), ofCSV != "", given("columns"):
 		form = load.CSV
 	}
@@ -137,18 +141,15 @@ func (f *loadFlags) formatOf(file string, given func(flag string) bool) (load.Fo
 	case form == load.JSONL && ofCSV != "":
 		return 0, usage(fmt.Errorf("--%s is for CSV, not for JSON", ofCSV))
 	case form == load.Batches && ofCSV != "":
-		return 0, usage(fmt.Errorf("--%s is for CSV, not for CarbonData", ofCSV))
-	case form == load.Batches && file == "-":
-		return 0, usage(errors.New("CarbonData is loaded from a file or folder, not from stdin"))
+		return 0, usage(fmt.Errorf("--%s is for CSV, not for %s", ofCSV, f.columnar.name))
+	case form == load.Batches && file == "-" && !f.columnar.stream:
+		return 0, usage(fmt.Errorf("%s is loaded from a file, not from stdin", f.columnar.name))
+	case form == load.Batches && name != file && !f.columnar.stream:
+		return 0, usage(fmt.Errorf("%s is compressed inside, not as a .gz file: decompress %s first", f.columnar.name, file))
 	case form != load.Batches && given("where"):
 		return 0, usage(errors.New("--where is for CarbonData"))
 	}
 	return form, nil
-}
-
-func isDirectory(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 func parseDelimiter(word string) (byte, error) {
@@ -176,7 +177,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 			return err
 		}
 		if !f.create {
-			if o.Table, err = loadTarget(store, table); err == nil && o.Columns != nil && in.carbon == nil {
+			if o.Table, err = loadTarget(store, table); err == nil && o.Columns != nil && in.columnar == nil {
 				_, err = chosen(o.Table.Schema(), "columns", o.Columns, true)
 			}
 			if err != nil {
@@ -229,7 +230,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		_, err = io.WriteString(a.stderr, report)
 		return err
 	}
-	if in.carbon == nil || !errors.Is(err, celltext.ErrNotUTF8) { // iconv does not convert a folder
+	if in.columnar == nil || !errors.Is(err, celltext.ErrNotUTF8) { // iconv converts text only
 		err = loadHint(err, result.Rows)
 	}
 	return &reportedError{err, report}
@@ -262,12 +263,12 @@ type loadInput struct {
 
 	whole bool // a file, not a stream
 
-	carbon *carbondata.Table // instead of Reader and file
+	columnar *columnar // instead of Reader; nil: the input is text
 }
 
 func (a *app) openLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error) {
 	if o.Format == load.Batches {
-		return a.openCarbonLoad(ctx, f, o)
+		return f.columnar.open(a, ctx, f, o)
 	}
 	name := o.Name
 	in := &loadInput{app: a, name: name, bar: a.bar(progress.Options{What: "load", Unit: progress.Bytes, Counted: "rows"})}
@@ -292,7 +293,7 @@ func (in *loadInput) close() {
 
 // count shows how many rows have been loaded.
 func (in *loadInput) count(rows int64) {
-	if in.carbon != nil {
+	if in.columnar != nil {
 		in.bar.Set(rows)
 		return
 	}
@@ -302,7 +303,7 @@ func (in *loadInput) count(rows int64) {
 // sniff looks at the first bytes of an input. It refuses binary files and, unless the command line
 // gives the format, detects it: JSON begins with an object or an array.
 func (in *loadInput) sniff(o *load.Options) error {
-	if in.carbon != nil {
+	if in.columnar != nil {
 		return nil
 	}
 	head, err := in.head()
@@ -357,7 +358,11 @@ func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *loa
 	if err != nil {
 		return nil, err
 	}
-	return o.Store.CreateTable(name, s)
+	var options []oribi.TableOption
+	if in.columnar != nil && in.columnar.exact(f) {
+		options = in.columnar.options
+	}
+	return o.Store.CreateTable(name, s, options...)
 }
 
 // dryRun prints the schema of the table that createFor would create.
@@ -382,9 +387,11 @@ func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
 // inferSchema infers the columns of an input and prints their types. It reads a file completely,
 // but only the beginning of a stream.
 func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options) (*schema.Schema, error) {
-	columns, key, err := infer.Known(o.Fields), f.key, error(nil)
-	if in.carbon != nil {
-		key, err = carbonKey(in.carbon, f, o)
+	var columns *infer.Columns
+	key, err := f.key, error(nil)
+	if c := in.columnar; c != nil {
+		columns = infer.Known(c.columns, c.exact(f))
+		key, err = c.keyColumns(f)
 	} else {
 		columns, err = a.inferText(ctx, in, o)
 	}
@@ -444,7 +451,7 @@ func (a *app) inferText(ctx context.Context, in *loadInput, o *load.Options) (*i
 // unreadable ends a message about a format that load does not support.
 func unreadable(format string) string {
 	switch format {
-	case "parquet", "arrow", "xlsx":
+	case "parquet", "arrow", "orc", "avro", "xlsx":
 		return "; convert the file first"
 	}
 	return ""

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbontable"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // openCarbonLoad opens the CarbonData that is loaded.
@@ -26,7 +23,7 @@ func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options)
 	case errors.Is(err, carbontable.ErrNoColumn):
 		err = usage(fmt.Errorf("--columns: %w", err))
 	case err != nil:
-		err = &helped{fmt.Errorf("%s: %w", o.Name, err), "to load the other columns, name them with --columns"}
+		err = &helped{fmt.Errorf("%s: %w", o.Name, err), loadOtherColumns}
 	}
 	var filter carbondata.Filter
 	if err == nil {
@@ -52,25 +49,5 @@ func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options)
 		}
 	}
 	bar := a.bar(progress.Options{What: "load", Total: total})
-	return &loadInput{app: a, name: o.Name, file: t, bar: bar, carbon: t, whole: true}, nil
-}
-
-// carbonKey returns the key columns of a table that is created for CarbonData: those of the flag,
-// or without it those that the files name.
-func carbonKey(t *carbondata.Table, f *loadFlags, o *load.Options) ([]string, error) {
-	if len(f.key) > 0 {
-		return f.key, nil
-	}
-	key := carbontable.Key(t)
-	if len(key) == 0 {
-		return nil, usage(errors.New("--create requires --key with the key columns: the files do not name them"))
-	}
-	for i, name := range key {
-		k := slices.IndexFunc(o.Fields, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
-		if k < 0 {
-			return nil, usage(fmt.Errorf("--create: the files name %q as a key column, which is not loaded; --key names others", name))
-		}
-		key[i] = o.Fields[k].Name // in lower case
-	}
-	return key, nil
+	return &loadInput{app: a, name: o.Name, file: t, bar: bar, whole: true, columnar: &columnar{columns: fields, key: carbontable.Key(t)}}, nil
 }

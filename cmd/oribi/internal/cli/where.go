@@ -18,17 +18,17 @@ func whereFlag(c *cobra.Command, list *[]string) {
 
 // whereOption returns the option for expressions, all of which must hold.
 func whereOption(s *schema.Schema, expressions []string) (oribi.CountOption, error) {
-	all, err := whereAll(s, expressions)
+	all, err := whereAll(s.Columns, expressions)
 	if err != nil {
 		return nil, err
 	}
 	return oribi.Where(all...), nil
 }
 
-// whereAll returns the predicates that expressions stand for.
-func whereAll(s *schema.Schema, expressions []string) (all []oribi.Predicate, err error) {
+// whereAll returns the predicates that expressions about columns stand for.
+func whereAll(columns []schema.Column, expressions []string) (all []oribi.Predicate, err error) {
 	for _, expression := range expressions {
-		e, err := where.Parse(s.Columns, expression)
+		e, err := where.Parse(columns, expression)
 		if err != nil {
 			return nil, usage(fmt.Errorf("--where: %w", err))
 		}

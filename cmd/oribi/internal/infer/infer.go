@@ -40,14 +40,15 @@ type column struct {
 	line   int    // of the value forced
 
 	decided *schema.Column // the type that the caller chose; nil = none
+	exact   bool           // decided is the column, whether it is nullable included
 }
 
-// Known returns columns whose types are known, with the names and types of the given ones.
-func Known(columns []schema.Column) *Columns {
+// Known returns columns whose types are known, with the names and types of the given ones. exact
+// also keeps which of them are nullable, unless they become key columns.
+func Known(columns []schema.Column, exact bool) *Columns {
 	c := &Columns{}
 	for _, decided := range columns {
-		decided.Nullable = false
-		c.columns = append(c.columns, column{name: decided.Name, decided: &decided})
+		c.columns = append(c.columns, column{name: decided.Name, decided: &decided, exact: exact})
 	}
 	return c
 }
@@ -113,7 +114,7 @@ func (c *Columns) Decide(name, typeName string) error {
 	if err := decided.ParseTypeName(typeName); err != nil {
 		return err
 	}
-	c.columns[i].decided = decided
+	c.columns[i].decided, c.columns[i].exact = decided, false
 	return nil
 }
 
@@ -161,7 +162,7 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 	for i := range c.columns {
 		if col := &c.columns[i]; !slices.Contains(key, col.name) {
 			n := col.column()
-			n.Nullable = true
+			n.Nullable = n.Nullable || !col.exact
 			columns = append(columns, n)
 		}
 	}
@@ -252,5 +253,6 @@ func (c *column) keyColumn() schema.Column {
 	if c.decided == nil && (!n.Type.Keyable() || c.absent) {
 		return schema.Column{Name: c.name, Type: schema.String}
 	}
+	n.Nullable = false
 	return n
 }

@@ -19,12 +19,16 @@ type batchSource struct {
 	pull   func() (*batch.RecordBatch, error, bool)
 	close  func()
 	fields []field
+	given  []bool // by column of the table: a field sets it
 
 	now   *batch.RecordBatch
-	at    int // next row of now
-	row   int // the row of now last read
-	count int // rows read
+	at    int   // next row of now; −1: none
+	row   int   // the row of now last read
+	count int   // rows read
+	after error // after now
 	text  []byte
+
+	columns columnReader
 }
 
 // field is a column of the batches.
@@ -32,6 +36,7 @@ type field struct {
 	from    schema.Column
 	to      int // index of the table's column
 	convert converter
+	same    bool // convert copies cells
 }
 
 // batchRows returns a source of o.Batches, which must be closed.
@@ -40,7 +45,11 @@ func batchRows(m *maker, o *Options) (*batchSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &batchSource{maker: m, fields: fields}
+	s := &batchSource{maker: m, fields: fields, at: -1, given: make([]bool, len(m.schema.Columns))}
+	for _, f := range fields {
+		s.given[f.to] = true
+	}
+	s.columns = newColumnReader(s)
 	s.pull, s.close = iter.Pull2(o.Batches)
 	return s, nil
 }
@@ -58,11 +67,11 @@ func fieldsOf(o *Options) ([]field, error) {
 		case to < 0:
 			return nil, columnError(c.Name, fmt.Errorf("no such column in table %q%s", o.Table.Name(), nearest.Hint(c.Name, s.Names())))
 		}
-		convert, err := conversion(&c, &s.Columns[to])
+		convert, same, err := conversion(&c, &s.Columns[to])
 		if err != nil {
 			return nil, columnError(c.Name, err)
 		}
-		fields = append(fields, field{c, to, convert})
+		fields = append(fields, field{c, to, convert, same})
 	}
 	return fields, nil
 }
@@ -104,16 +113,28 @@ func (s *batchSource) raw() []byte {
 	return s.text
 }
 
-func (s *batchSource) next(dst *rows) error {
-	for s.now == nil || s.at < 0 {
+// advance finds the batch with the next row. Errors: io.EOF; that of the batches, each time.
+func (s *batchSource) advance() error {
+	for s.at < 0 && s.after == nil {
 		b, err, ok := s.pull()
 		switch {
 		case !ok:
-			return io.EOF
+			s.after = io.EOF
 		case err != nil:
-			return err
+			s.after = err
+		default:
+			s.now, s.at = b, b.Selection.Next(0)
 		}
-		s.now, s.at = b, b.Selection.Next(0)
+	}
+	if s.at < 0 {
+		return s.after
+	}
+	return nil
+}
+
+func (s *batchSource) next(dst *rows) error {
+	if err := s.advance(); err != nil {
+		return err
 	}
 	s.row, s.at = s.at, s.now.Selection.Next(s.at+1)
 	s.count++

@@ -104,7 +104,7 @@ func TestConversionsOfBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		convert, err := conversion(from, to)
+		convert, _, err := conversion(from, to)
 		var out []byte
 		if err == nil {
 			out, err = convert([]byte("before"), to, in)

@@ -17,15 +17,17 @@ type converter = func(dst []byte, to *schema.Column, cell []byte) ([]byte, error
 
 // conversion returns how cells of column from become cells of column to. Besides equal types it
 // converts integers to integers, decimals to decimals, FLOAT to DOUBLE, and strings to VARCHAR and
-// back, and arrays of these; a value that the table's column cannot hold exactly is an error.
-func conversion(from, to *schema.Column) (converter, error) {
+// back, and arrays of these; a value that the table's column cannot hold exactly is an error. same
+// reports whether all cells become the same bytes.
+func conversion(from, to *schema.Column) (convert converter, same bool, err error) {
 	if from.Type == schema.Array && to.Type == schema.Array {
-		return arrayConversion(from, to)
+		convert, err = arrayConversion(from, to)
+		return convert, false, err
 	}
 	switch {
 	case isInteger(from.Type) && isInteger(to.Type):
 		if from.Type == to.Type {
-			return sameCell, nil
+			return sameCell, true, nil
 		}
 		return func(dst []byte, to *schema.Column, cell []byte) ([]byte, error) {
 			at := len(dst)
@@ -33,22 +35,22 @@ func conversion(from, to *schema.Column) (converter, error) {
 				return dst, outOfRange(from, to, cell)
 			}
 			return dst, nil
-		}, nil
+		}, false, nil
 	case from.Type.Decimal() && to.Type.Decimal():
 		if from.Type == to.Type && from.Scale == to.Scale && from.Precision <= to.Precision {
-			return sameCell, nil
+			return sameCell, true, nil
 		}
-		return decimalConversion(from), nil
+		return decimalConversion(from), false, nil
 	case isText(from.Type) && isText(to.Type):
-		return textCell, nil
+		return textCell, false, nil
 	case from.Type == schema.Float && to.Type == schema.Double:
-		return floatToDouble, nil
+		return floatToDouble, false, nil
 	case from.Type == schema.Date && to.Type == schema.Date:
-		return dateCell, nil
+		return dateCell, false, nil
 	case from.Type == to.Type && from.Type != schema.Array:
-		return sameCell, nil
+		return sameCell, true, nil
 	}
-	return nil, fmt.Errorf("the input has %s, the table %s", from.TypeName(), to.TypeName())
+	return nil, false, fmt.Errorf("the input has %s, the table %s", from.TypeName(), to.TypeName())
 }
 
 func isText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
@@ -118,7 +120,7 @@ func decimalConversion(from *schema.Column) converter {
 // arrayConversion converts arrays element by element.
 func arrayConversion(from, to *schema.Column) (converter, error) {
 	fromElement, toElement := from.Elements(), to.Elements()
-	convert, err := conversion(&fromElement, &toElement)
+	convert, _, err := conversion(&fromElement, &toElement)
 	if err != nil {
 		return nil, fmt.Errorf("the input has %s, the table %s", from.TypeName(), to.TypeName())
 	}

@@ -187,7 +187,11 @@ func (l *loader) hand(r *rows) bool {
 
 // fill reads the rows of one batch.
 func (l *loader) fill(r *rows, s source) {
+	columns, _ := s.(*batchSource)
 	for r.len() < l.o.Rows && len(r.bad) < l.o.Rows && r.bytes < maxBatchBytes {
+		if columns != nil && columns.appendRows(r, l.o.Rows-r.len()) {
+			continue
+		}
 		err := s.next(r)
 		if err == nil {
 			continue

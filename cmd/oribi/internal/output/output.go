@@ -160,10 +160,12 @@ func (r *jsonRows) begin(dst []byte) []byte {
 }
 
 func (r *jsonRows) row(dst []byte, vectors []*batch.Vector, i int) []byte {
-	if r.array && r.some {
-		dst = append(dst, ",\n"...)
+	if r.array { // without one, several goroutines may be here
+		if r.some {
+			dst = append(dst, ",\n"...)
+		}
+		r.some = true
 	}
-	r.some = true
 	for k, v := range vectors {
 		dst = append(dst, r.names[k]...)
 		dst = celltext.AppendJSON(dst, &r.columns[k], v.Cell(i))

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
+	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// columnarFormat is a format of input that has types and comes in record batches.
+type columnarFormat struct {
+	name     string
+	suffixes []string // of files
+	stream   bool     // stdin and .gz files are read, too
+	open     func(a *app, ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error)
+}
+
+// columnarFormats are these formats, by their names in --input-format.
+var columnarFormats = map[string]*columnarFormat{
+	"carbondata": {name: "CarbonData", suffixes: []string{".carbondata"}, open: (*app).openCarbonLoad},
+}
+
+// inputFormats returns the names of all formats of input.
+func inputFormats() []string {
+	return append([]string{"csv", "jsonl"}, nearest.Keys(columnarFormats)...)
+}
+
+// columnarByName returns the format that the name of an input determines, or the first bytes of a
+// file whose name does not; nil if it is text.
+func columnarByName(file string) *columnarFormat {
+	info, err := os.Stat(file)
+	regular := file != "-" && err == nil && info.Mode().IsRegular()
+	if file != "-" && err == nil && info.IsDir() {
+		return columnarFormats["carbondata"]
+	}
+	suffix := filepath.Ext(strings.TrimSuffix(file, ".gz"))
+	for _, f := range columnarFormats {
+		if slices.Contains(f.suffixes, suffix) {
+			return f
+		}
+	}
+	switch suffix {
+	case ".csv", ".tsv", ".json", ".jsonl":
+		return nil
+	}
+	if !regular {
+		return nil
+	}
+	return columnarFormats[formatOfFile(file)]
+}
+
+// formatOfFile returns the columnar format of a file by its first bytes, or "".
+func formatOfFile(file string) string {
+	in, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer in.Close()
+	head := make([]byte, longestSignature)
+	n, _ := io.ReadFull(in, head) // a file may be shorter
+	if s := signatureOf(head[:n]); s != nil {
+		return s.format
+	}
+	return ""
+}
+
+// columnar describes the columns of a columnar input.
+type columnar struct {
+	columns []schema.Column     // that are loaded
+	key     []string            // the key columns that the input names; nil: none
+	table   bool                // columns are those of the table that was exported
+	options []oribi.TableOption // of that table
+}
+
+// loadOtherColumns is the next step if a column of the input cannot be loaded.
+const loadOtherColumns = "to load the other columns, name them with --columns"
+
+// exact reports whether a table that is created is to be as the one that was exported.
+func (c *columnar) exact(f *loadFlags) bool { return c.table && len(f.key) == 0 }
+
+// keyColumns returns the key columns of a table that is created for the input: those of the flag,
+// or without it those that the input names.
+func (c *columnar) keyColumns(f *loadFlags) ([]string, error) {
+	if len(f.key) > 0 {
+		return f.key, nil
+	}
+	if len(c.key) == 0 {
+		return nil, usage(errors.New("--create requires --key with the key columns: the input does not name them"))
+	}
+	key := slices.Clone(c.key)
+	for i, name := range key {
+		k := slices.IndexFunc(c.columns, func(c schema.Column) bool { return c.Name == name })
+		if k < 0 {
+			k = slices.IndexFunc(c.columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
+		}
+		if k < 0 {
+			return nil, usage(fmt.Errorf("--create: the input names %q as a key column, which is not loaded; --key names others", name))
+		}
+		key[i] = c.columns[k].Name // CarbonData has it in lower case
+	}
+	return key, nil
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"bufio"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// packer compresses what is written to it. A separate goroutine compresses it, so that the writer
+// makes the next rows at the same time.
+type packer struct {
+	pieces chan []byte
+	spare  chan []byte // buffers for reuse
+	failed chan struct{}
+	err    error // valid once failed or done is closed
+	done   chan struct{}
+	once   sync.Once
+}
+
+// newPacker returns a packer that writes to out.
+func newPacker(out io.Writer) *packer {
+	p := &packer{pieces: make(chan []byte, piecesAhead), spare: make(chan []byte, piecesAhead+2), failed: make(chan struct{}), done: make(chan struct{})}
+	go p.run(out)
+	return p
+}
+
+func (p *packer) run(out io.Writer) {
+	defer close(p.done)
+	buffered := bufio.NewWriterSize(out, pieceBytes)
+	z := gzip.NewWriter(buffered)
+	fail := func(err error) {
+		if p.err == nil && err != nil {
+			p.err = err
+			close(p.failed)
+		}
+	}
+	for piece := range p.pieces {
+		if p.err == nil {
+			_, err := z.Write(piece)
+			fail(err)
+		}
+		p.spare <- piece[:0] // never blocks: it has room for all buffers
+	}
+	if p.err == nil {
+		err := z.Close()
+		if err == nil {
+			err = buffered.Flush()
+		}
+		fail(err)
+	}
+}
+
+// Write returns an error of an earlier write, too.
+func (p *packer) Write(b []byte) (int, error) {
+	var piece []byte
+	select {
+	case piece = <-p.spare:
+	default:
+	}
+	select {
+	case <-p.failed:
+		return 0, p.err
+	case p.pieces <- append(piece, b...):
+		return len(b), nil
+	}
+}
+
+// Close writes what was not written, and waits for it. It may be called twice.
+func (p *packer) Close() error {
+	p.once.Do(func() { close(p.pieces) })
+	<-p.done
+	return p.err
+}

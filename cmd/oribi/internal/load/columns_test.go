@@ -1,0 +1,105 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// wideRows creates a table and fills it with random rows. In some of them a column is NULL, too
+// large, too long, or no text.
+func wideRows(t *testing.T, store *oribi.Store, r *rand.Rand, name string, rows int, bad map[int]string) *oribi.Table {
+	t.Helper()
+	table := createTable(t, store, name, typedColumns(t, 1, "id int64", "n int64", "m int32", "d date", "f float", "p decimal(9,2)", "text string", "raw binary", "tags array(int16)"))
+	var lines strings.Builder
+	for i := range rows {
+		fmt.Fprintf(&lines, `{"id":%d`, i)
+		for _, c := range [][2]string{{"n", fmt.Sprint(r.IntN(200))}, {"m", fmt.Sprint(r.Int32())}, {"d", `"2026-11-27"`}, {"f", "1.5"},
+			{"p", fmt.Sprintf(`"%d.25"`, r.IntN(1000))}, {"text", `"` + strings.Repeat("ö", r.IntN(8)) + `"`}, {"raw", `"0xff"`}, {"tags", "[1,null]"}} {
+			name, value := c[0], c[1]
+			if v, ok := strings.CutPrefix(bad[i], name+"="); ok {
+				fmt.Fprintf(&lines, `,%q:%s`, name, v)
+			} else if name == "n" || r.IntN(4) > 0 {
+				fmt.Fprintf(&lines, `,%q:%s`, name, value)
+			}
+		}
+		lines.WriteString("}\n")
+	}
+	loadText(t, store, table, lines.String())
+	return table
+}
+
+// Rows that are appended column by column are those that are read one by one, and so is the error
+// of a bad row. A load with SkipBad reads them one by one.
+func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
+	store := openStore(t)
+	r := seedtest.Rand(t)
+	target := func() *schema.Schema {
+		s := typedColumns(t, 1, "id int32", "n uint8", "extra string", "m int32", "d date", "f double", "p decimal(18,4)", "text varchar(8)", "raw binary", "tags array(int64)")
+		s.Columns[1].Nullable = false
+		s.Columns[2].Default = []byte("none")
+		s, err := schema.New(s.Columns, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for i, bad := range []map[int]string{nil, {1500: "n=null"}, {0: "n=256"}, {2499: "n=-1"}, {777: `text="123456789"`, 900: "n=300"}, {1000: `text="` + strings.Repeat("x", 50000) + `"`}} {
+		from := wideRows(t, store, r, fmt.Sprint("from", i), 2500, bad)
+		for j, where := range []oribi.ScanOption{nil, oribi.Where(oribi.Lt("m", int32(1<<30)))} {
+			byColumn := createTable(t, store, fmt.Sprint("columns", i, j), target())
+			result, err := Run(context.Background(), nil, batchOptions(store, from, byColumn, where))
+			byRow := createTable(t, store, fmt.Sprint("rows", i, j), target())
+			o := batchOptions(store, from, byRow, where)
+			var skipped bytes.Buffer
+			o.SkipBad = &skipped
+			want, wantErr := Run(context.Background(), nil, o)
+			if wantErr != nil {
+				t.Fatal(wantErr)
+			}
+			switch {
+			case want.FirstBad != nil && (err == nil || err.Error() != want.FirstBad.Error()):
+				t.Errorf("bad %v: %v, want %v", bad, err, want.FirstBad)
+			case want.FirstBad == nil && (err != nil || result != want || printed(t, byColumn, output.JSONL) != printed(t, byRow, output.JSONL)):
+				t.Errorf("bad %v: %+v, %v, want %+v, or other rows", bad, result, err, want)
+			case bad == nil && result.Rows == 0:
+				t.Error("no rows: the test sees nothing")
+			}
+		}
+	}
+}
+
+// A write batch that is filled by columns ends where one of single rows does.
+func TestBatchesByColumnsAreBounded(t *testing.T) {
+	store := openStore(t)
+	from := createTable(t, store, "from", typedColumns(t, 1, "id int64", "text string"))
+	var lines strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&lines, `{"id":%d,"text":%q}`+"\n", i, strings.Repeat("x", 60000))
+	}
+	loadText(t, store, from, lines.String())
+	o := batchOptions(store, from, from)
+	m := newMaker(from.Schema(), oribi.OpInsert, false)
+	s, err := batchRows(m, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	l := &loader{o: &o}
+	for total := 0; total < 300; {
+		dst := newRows(from.Schema())
+		l.fill(dst, s)
+		if last := dst.bytes - dst.largest; last >= maxBatchBytes || dst.len() == 0 {
+			t.Fatalf("%d rows of %d bytes", dst.len(), dst.bytes)
+		}
+		total += dst.len()
+	}
+}
