@@ -103,3 +103,23 @@ func TestBatchesByColumnsAreBounded(t *testing.T) {
 		total += dst.len()
 	}
 }
+
+// A NULL that the table refuses ends the rows before it, and is not left to the store.
+func TestNullsAreFoundByColumns(t *testing.T) {
+	store := openStore(t)
+	from := createTable(t, store, "from", typedColumns(t, 1, "id int64", "n int64"))
+	loadText(t, store, from, `[{"id":1,"n":1},{"id":2,"n":null},{"id":3,"n":3}]`)
+	s := typedColumns(t, 2, "id int64", "n int64")
+	to := createTable(t, store, "to", s)
+	o := batchOptions(store, from, to)
+	b, err := batchRows(newMaker(s, oribi.OpInsert, false), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	dst := newRows(s)
+	(&loader{o: &o}).fill(dst, b)
+	if want := `in: row 2: column "n": NULL in a column that is not nullable`; dst.len() != 1 || dst.err == nil || dst.err.Error() != want {
+		t.Errorf("%d rows, %v, want %s", dst.len(), dst.err, want)
+	}
+}

@@ -44,7 +44,7 @@ func numbered(batches, rows int, size func(batch int) int, after error) iter.Seq
 func TestGoroutinesWriteWhatOneDoes(t *testing.T) {
 	large := func(k int) int { // every tenth batch is written alone
 		if k%10 == 9 {
-			return largeBatchBytes / 50
+			return largeBatchBytes / 20
 		}
 		return k
 	}
