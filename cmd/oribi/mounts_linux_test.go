@@ -178,7 +178,7 @@ func TestExportToAFullDiskLeavesNothing(t *testing.T) {
 	}
 	run(t, strings.NewReader(rows.String()), "table", "load", dir, "t", "-")
 	run(t, strings.NewReader(pairs.String()), "kv", "load", dir, "-")
-	for _, out := range []string{"t/out.csv", "t/out.jsonl.gz", "default/out.hfile", "t/out.carbondata"} {
+	for _, out := range []string{"t/out.csv", "t/out.jsonl.gz", "t/out.parquet", "t/out.arrow", "default/out.hfile", "t/out.carbondata"} {
 		table, name := filepath.Split(out)
 		args := []string{"table", "export", dir, strings.TrimSuffix(table, "/"), filepath.Join(disk, name)}
 		if name == "out.carbondata" {

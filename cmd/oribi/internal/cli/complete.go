@@ -109,6 +109,7 @@ func completeFlags(root *cobra.Command) {
 		maps.Copy(completers, nounCompleters(verb.Parent().Name()))
 		if verb.CommandPath() == "oribi table export" {
 			completers["format"], completers["long-string-columns"] = words(nearest.Keys(exportFormats)...), completeColumns
+			completers["compression"] = words("zstd", "snappy", "gzip", "none")
 		}
 		if verb.Name() == "agg" {
 			completers["by"] = completeColumns

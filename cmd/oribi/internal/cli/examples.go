@@ -34,7 +34,7 @@ var examples = map[string]string{
 	"oribi table compact":     `oribi table compact S tree`,
 	"oribi table layout":      `oribi table layout S tree --svg tree.svg --policy budgeted --budget 128MB`,
 	"oribi table load":        `oribi table load S parts rows.csv --create --key id`,
-	"oribi table export":      `oribi table export S tree FOLDER --format carbondata`,
+	"oribi table export":      `oribi table export S tree tree.parquet --where "size > 1000" && oribi table load S large tree.parquet --create`,
 	"oribi table extract":     `oribi table extract S tree LOOSE`,
 	"oribi kv put":            `oribi kv put S greeting "good morning"`,
 	"oribi kv get":            `oribi kv put S greeting hello && oribi kv get S greeting`,

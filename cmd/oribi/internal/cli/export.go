@@ -29,6 +29,7 @@ type exportFlags struct {
 	asOf    string
 	limit   int64
 
+	arrow  arrowExportFlags
 	carbon carbonExportFlags
 }
 
@@ -45,6 +46,8 @@ type exportFormat struct {
 
 // exportFormats are the formats of "table export", by name.
 var exportFormats = map[string]*exportFormat{
+	"parquet":    {about: "Parquet", suffix: true, flags: parquetExportNames, open: openArrow},
+	"arrow":      {about: "Arrow", suffix: true, stdout: true, open: openArrow},
 	"csv":        {about: "CSV", suffix: true, stdout: true, packed: true, open: openText},
 	"jsonl":      {about: "JSON Lines", suffix: true, stdout: true, packed: true, open: openText},
 	"hfile":      {about: "an HFile", suffix: true, open: openHFile},
@@ -78,7 +81,7 @@ type export struct {
 
 func (a *app) tableExport() *cobra.Command {
 	var f exportFlags
-	c := a.verb("export DIR NAME OUT", "Write rows to a new file: CSV, JSON Lines, CarbonData, or an HFile", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("export DIR NAME OUT", "Write rows to a new file: Parquet, Arrow, CSV, JSON Lines, CarbonData, or an HFile", func(cmd *cobra.Command, args []string) error {
 		e := &export{app: a, ctx: cmd.Context(), flags: &f, changed: cmd.Flags().Changed, out: args[2]}
 		if err := e.check(args[0]); err != nil {
 			return err
@@ -87,8 +90,8 @@ func (a *app) tableExport() *cobra.Command {
 	})
 	c.Long = c.Short + `, in the order of the key.
 
-The format follows from the name of OUT: .csv, .jsonl, .hfile. CSV and JSON Lines are compressed if the name
-ends in .gz. If OUT is -, they go to stdout.
+The format follows from the name of OUT: .parquet, .arrow, .csv, .jsonl, .hfile. CSV and JSON Lines are
+compressed if the name ends in .gz. If OUT is -, CSV, JSON Lines, or a stream of Arrow goes to stdout.
 
 A value that the format would return as another value is an error, and then there is no OUT.`
 	c.Flags().StringVar(&f.format, "format", "", strings.Join(nearest.Keys(exportFormats), ", ")+" (default: from the name of OUT)")
@@ -96,6 +99,7 @@ A value that the format would return as another value is an error, and then ther
 	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns to export, in this order (default: all)")
 	whereFlag(c, &f.where)
 	c.Flags().Int64Var(&f.limit, "limit", 0, "maximum number of rows to export")
+	f.arrow.add(c)
 	f.carbon.add(c)
 	for name, format := range exportFormats {
 		for _, flag := range format.flags {
@@ -185,7 +189,7 @@ func (e *export) withTable(dir, name string, use func(*oribi.Table) error) error
 		t, err := openTable(store, name)
 		if err == nil && e.name == "hfile" {
 			if _, err = kv.In(store).Bucket(name); errors.Is(err, kv.ErrNotBucket) {
-				return &helped{fmt.Errorf("table %q is not a bucket: an HFile has keys and values, as the tables that oribi kv makes", name), "to export this table: --format csv or jsonl"}
+				return &helped{fmt.Errorf("table %q is not a bucket: an HFile has keys and values, as the tables that oribi kv makes", name), "to export this table: --format parquet, arrow, csv, or jsonl"}
 			}
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"runtime"
 	"strings"
 
 	"github.com/oribi-db/oribi"
@@ -39,7 +40,7 @@ func openText(e *export) (exportSink, error) {
 }
 
 func (s *textSink) write(scan *oribi.Scan, progress func(rows int64)) (int64, error) {
-	return s.rows.WriteAll(scan.Batches(), 0, progress)
+	return s.rows.WriteAll(scan.OwnedBatches(), runtime.GOMAXPROCS(0), progress)
 }
 
 func (s *textSink) finish() error {

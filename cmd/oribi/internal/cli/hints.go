@@ -50,10 +50,11 @@ type signature struct {
 }
 
 var signatures = []signature{
-	{"PAR1", "a Parquet file", "convert it to CSV or JSON Lines first", "parquet"},
-	{"ARROW1", "an Arrow file", "convert it to CSV or JSON Lines first", "arrow"},
-	{"ORC", "an ORC file", "convert it to CSV or JSON Lines first", ""},
-	{"Obj\x01", "an Avro file", "convert it to CSV or JSON Lines first", ""},
+	{"PAR1", "a Parquet file", "add --input-format parquet", "parquet"},
+	{"ARROW1", "an Arrow file", "add --input-format arrow", "arrow"},
+	{"\xff\xff\xff\xff", "an Arrow stream", "add --input-format arrow", "arrow"},
+	{"ORC", "an ORC file", "convert it to Parquet or CSV first", ""},
+	{"Obj\x01", "an Avro file", "convert it to Parquet or CSV first", ""},
 	{"\x1f\x8b", "compressed with gzip", "name it .gz, or decompress it first", ""},
 	{"\x28\xb5\x2f\xfd", "compressed with zstd", "decompress it first: zstd -dc", ""},
 	{"BZh", "compressed with bzip2", "decompress it first: bzip2 -dc", ""},

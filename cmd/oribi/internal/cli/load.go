@@ -36,7 +36,7 @@ type loadFlags struct {
 
 func (a *app) tableLoad() *cobra.Command {
 	var f loadFlags
-	c := a.verb("load DIR NAME FILE", "Load a table from CSV, JSON, or CarbonData", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("load DIR NAME FILE", "Load a table from CSV, JSON, Parquet, Arrow, or CarbonData", func(cmd *cobra.Command, args []string) error {
 		o, err := f.options(cmd, args[2])
 		if err != nil {
 			return err
@@ -49,13 +49,12 @@ func (a *app) tableLoad() *cobra.Command {
 	c.Flags().StringVar(&f.format, "input-format", "", orList(inputFormats())+" (default: from the file's name or its first bytes)")
 	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "character that separates CSV fields; \\t is a tab, the default for .tsv files")
 	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the CSV file has no header; its first line is a row")
-	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns); of CarbonData the columns to load (default: all)")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns); of Parquet, Arrow, and CarbonData the columns to load (default: all)")
 	whereFlag(c, &f.where)
-	c.Flags().Lookup("where").Usage = "of CarbonData only the rows that match `EXPR`; see: oribi help expr"
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
 	c.Flags().IntVar(&f.batch, "batch", 1000, "maximum number of rows per atomic batch")
 	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "skip invalid and duplicate rows, and write their lines to this file; - is stdout")
-	c.Flags().BoolVar(&f.create, "create", false, "create the table, with the types of the file, or inferred from it; requires --key, except for CarbonData that table export wrote")
+	c.Flags().BoolVar(&f.create, "create", false, "create the table, with the types of the file, or inferred from it; requires --key, except for Parquet, Arrow, and CarbonData that table export wrote")
 	c.Flags().StringSliceVar(&f.key, "key", nil, "with --create: the key columns")
 	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and create nothing")
@@ -146,8 +145,6 @@ func (f *loadFlags) formatOf(file string, given func(flag string) bool) (load.Fo
 		return 0, usage(fmt.Errorf("%s is loaded from a file, not from stdin", f.columnar.name))
 	case form == load.Batches && name != file && !f.columnar.stream:
 		return 0, usage(fmt.Errorf("%s is compressed inside, not as a .gz file: decompress %s first", f.columnar.name, file))
-	case form != load.Batches && given("where"):
-		return 0, usage(errors.New("--where is for CarbonData"))
 	}
 	return form, nil
 }
@@ -194,6 +191,11 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		}
 		if f.create {
 			if o.Table, err = a.createFor(ctx, in, f, &o, table); err != nil {
+				return err
+			}
+		}
+		if len(f.where) > 0 && in.columnar == nil {
+			if o.Where, err = rowFilter(o.Table.Schema(), f.where); err != nil {
 				return err
 			}
 		}
@@ -355,6 +357,9 @@ func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *loa
 		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists), "to load into it, omit --create and --key"}
 	}
 	s, err := a.inferSchema(ctx, in, f, o)
+	if err == nil && in.columnar == nil {
+		_, err = rowFilter(s, f.where) // found before there is a table
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -451,7 +456,7 @@ func (a *app) inferText(ctx context.Context, in *loadInput, o *load.Options) (*i
 // unreadable ends a message about a format that load does not support.
 func unreadable(format string) string {
 	switch format {
-	case "parquet", "arrow", "orc", "avro", "xlsx":
+	case "orc", "avro", "xlsx":
 		return "; convert the file first"
 	}
 	return ""

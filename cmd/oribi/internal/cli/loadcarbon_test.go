@@ -170,11 +170,6 @@ func TestLoadOfSelectedCarbonData(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(errs, "loaded ") || !strings.HasSuffix(errs, " were there\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	for _, file := range []string{"x.csv", "x.jsonl"} {
-		if _, errs, code := command(nil, "table", "load", store, "t", file, "--where", "id=1"); code != exitUsage || !strings.Contains(errs, "--where is for CarbonData") {
-			t.Errorf("--where for %s: exit code %d: %s", file, code, errs)
-		}
-	}
 }
 
 func TestInterruptedLoadOfCarbonData(t *testing.T) {

@@ -24,8 +24,13 @@ type columnarFormat struct {
 	open     func(a *app, ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error)
 }
 
+// parquetName is the name of Parquet among them.
+const parquetName = "Parquet"
+
 // columnarFormats are these formats, by their names in --input-format.
 var columnarFormats = map[string]*columnarFormat{
+	"parquet":    {name: parquetName, suffixes: []string{".parquet", ".pq"}, open: (*app).openArrowLoad},
+	"arrow":      {name: "Arrow", suffixes: []string{".arrow", ".arrows", ".feather"}, stream: true, open: (*app).openArrowLoad},
 	"carbondata": {name: "CarbonData", suffixes: []string{".carbondata"}, open: (*app).openCarbonLoad},
 }
 

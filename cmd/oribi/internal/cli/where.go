@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/where"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -23,6 +24,19 @@ func whereOption(s *schema.Schema, expressions []string) (oribi.CountOption, err
 		return nil, err
 	}
 	return oribi.Where(all...), nil
+}
+
+// rowFilter returns the filter that expressions, all of which must hold, stand for.
+func rowFilter(s *schema.Schema, expressions []string) (*batch.Filter, error) {
+	all, err := whereAll(s.Columns, expressions)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := oribi.And(all...).Bind(s)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--where: %w", err))
+	}
+	return &filter, nil
 }
 
 // whereAll returns the predicates that expressions about columns stand for.

@@ -87,7 +87,11 @@ func (s *csvSource) next(dst *rows) error {
 		return err
 	}
 	text := len(dst.text)
-	if err := s.row(dst); err != nil {
+	switch err := s.row(dst); err {
+	case nil:
+	case errLeftOut:
+		dst.text = dst.text[:text]
+	default:
 		dst.text = dst.text[:text]
 		return &badRow{err}
 	}

@@ -56,7 +56,11 @@ func (s *jsonSource) next(dst *rows) error {
 		return err
 	}
 	from := len(dst.text)
-	if err := s.row(dst, object); err != nil {
+	switch err := s.row(dst, object); err {
+	case nil:
+	case errLeftOut:
+		dst.text = dst.text[:from]
+	default:
 		dst.text = dst.text[:from]
 		return &badRow{err}
 	}

@@ -43,6 +43,10 @@ type Options struct {
 	Format Format
 	File   bool // the input never blocks: it may be read far ahead of the commits
 
+	// Of CSV and JSON: only rows for which it is true are loaded; nil = all. Its columns are those
+	// of the table.
+	Where *batch.Filter
+
 	// Of CSV: the delimiter, whether the first line is data, and the columns of the fields in
 	// order; nil = as in the header or, without one, all columns of the table.
 	Delimiter byte
@@ -141,6 +145,7 @@ func (l *loader) at(line int, err error) *apply.LineError {
 // parse parses the input into rows until it ends or the load is canceled.
 func (l *loader) parse(in io.Reader) {
 	m := newMaker(l.o.Table.Schema(), l.o.Mode, l.o.SkipBad != nil)
+	m.where = l.o.Where
 	var s source
 	switch l.o.Format {
 	case JSONL:

@@ -471,3 +471,39 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 		t.Errorf("%d batches", batches)
 	}
 }
+
+// Of CSV and JSON only the rows for which Where is true are loaded. A bad row is an error even if it
+// would not match.
+func TestLoadOfMatchingRows(t *testing.T) {
+	store := openStore(t)
+	s := typedColumns(t, 1, "id int64", "text string", "n int32")
+	s.Columns[2].Default = []byte{7, 0, 0, 0}
+	for i, c := range []struct {
+		form       Format
+		text, want string
+	}{
+		{CSV, "id,text\n1,a\n2,\n3,abc\n4,b\n", "1,a,7\n3,abc,7\n"},
+		{CSV, "id,text,n\n1,a,8\n2,a,\n3,b,x\n", `in:4: column "n": `},
+		{JSONL, "{\"id\":1,\"text\":\"a\"}\n{\"id\":2,\"n\":7}\n{\"id\":3,\"text\":\"ab\",\"n\":7}\n{\"id\":4,\"text\":\"ab\",\"n\":8}\n", "1,a,7\n3,ab,7\n"},
+	} {
+		table := createTable(t, store, fmt.Sprint("t", i), s)
+		o := options(store, table)
+		o.Format = c.form
+		filter, err := oribi.And(oribi.HasPrefix("text", "a"), oribi.Eq("n", 7)).Bind(table.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Where = &filter
+		result, err := Run(context.Background(), strings.NewReader(c.text), o)
+		got := strings.TrimPrefix(printed(t, table, output.CSV), "id,text,n\n")
+		if rows := int64(strings.Count(got, "\n")); result.Rows != rows {
+			t.Errorf("%d rows, reported %d", rows, result.Rows)
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}

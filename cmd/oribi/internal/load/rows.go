@@ -104,6 +104,8 @@ type maker struct {
 	raw    bool // records are kept
 	width  int  // bytes of a row's fixed widths and bookkeeping
 
+	where *batch.Filter // rows for which it is not true are left out; nil: none
+
 	cells [][]byte // of the current record, nil for NULL
 	set   []bool   // which cells the record sets
 	fixed []byte   // cells of fixed width
@@ -152,7 +154,21 @@ var (
 	errAuto   = errors.New("is auto-incrementing: use --mode upsert for rows with their own values")
 )
 
-// end appends the cells of the current record as one row.
+// errLeftOut means that a row is well-formed, but not wanted.
+var errLeftOut = errors.New("left out")
+
+// cellOf returns the cell of a column of the current record.
+func (m *maker) cellOf(id schema.ColumnID) []byte {
+	for i := range m.schema.Columns {
+		if m.schema.Columns[i].ID == id {
+			return m.cells[i]
+		}
+	}
+	return nil
+}
+
+// end appends the cells of the current record as one row. Errors: errLeftOut; others describe why
+// it is not a row.
 func (m *maker) end(dst *rows, line int, raw []byte) error {
 	size := m.width
 	for i := range m.cells {
@@ -174,6 +190,9 @@ func (m *maker) end(dst *rows, line int, raw []byte) error {
 		default:
 			m.cells[i] = c.Unset()
 		}
+	}
+	if m.where != nil && !m.where.EvalRow(m.cellOf) {
+		return errLeftOut
 	}
 	for i, v := range dst.vectors {
 		v.AppendCell(m.cells[i])

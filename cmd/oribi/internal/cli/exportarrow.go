@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/arrowio"
+	"github.com/oribi-db/oribi/internal/newfile"
+)
+
+// arrowExportFlags are the flags of "table export" that are for Parquet.
+type arrowExportFlags struct{ compression string }
+
+// parquetExportNames are the names of these flags.
+var parquetExportNames = []string{"compression"}
+
+func (f *arrowExportFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.compression, "compression", arrowio.Zstd.String(), "zstd, snappy, gzip, or none")
+}
+
+// arrowSink writes rows as Parquet or Arrow.
+type arrowSink struct {
+	*export
+	file        *newfile.File // nil: stdout
+	compression arrowio.Compression
+}
+
+func openArrow(e *export) (exportSink, error) {
+	s := &arrowSink{export: e}
+	var err error
+	if s.compression, err = arrowio.ParseCompression(e.flags.arrow.compression); err != nil {
+		return nil, usage(fmt.Errorf("--compression: %w", err))
+	}
+	d, err := arrowio.DefinitionOf(e.table, names(e.columns)...)
+	if err == nil {
+		_, err = arrowio.Schema(d) // a type without an equivalent is found before there is a file
+	}
+	if err != nil {
+		return nil, s.refused(err)
+	}
+	if e.out != "-" {
+		s.file, err = newfile.Create(e.out)
+	}
+	return s, err
+}
+
+func (s *arrowSink) write(scan *oribi.Scan, progress func(rows int64)) (int64, error) {
+	r, err := arrowio.NewReader(scan, arrowio.ReaderOptions{})
+	if err != nil {
+		return 0, s.refused(err)
+	}
+	defer r.Release()
+	var rows int64
+	switch {
+	case s.name == "parquet":
+		rows, err = arrowio.WriteParquet(s.file, r, arrowio.ParquetOptions{Compression: s.compression, Progress: progress})
+	case s.file == nil:
+		rows, err = arrowio.WriteStream(s.app.stdout, r, arrowio.ArrowOptions{Progress: progress})
+	default:
+		rows, err = arrowio.WriteFile(s.file, r, arrowio.ArrowOptions{Progress: progress})
+	}
+	return rows, s.refused(err)
+}
+
+// refused adds the next step to the error of a column that the format does not have.
+func (s *arrowSink) refused(err error) error {
+	bad, ok := errors.AsType[*arrowio.ColumnError](err)
+	if !ok {
+		return err
+	}
+	return &helped{&failure{exitFailed, bad}, otherColumns}
+}
+
+func (s *arrowSink) finish() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Commit()
+}
+
+func (s *arrowSink) abort() {
+	if s.file != nil {
+		s.file.Abort() // nothing can be lost
+	}
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/arrowio"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
+	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// arrowInput is an input in Parquet or Arrow.
+type arrowInput struct {
+	in   io.Closer
+	file *arrowio.File
+	rows *arrowio.Rows // nil: reading has not begun
+}
+
+func (in *arrowInput) Close() error {
+	if in.rows != nil {
+		in.rows.Release()
+	}
+	if in.file != nil {
+		in.file.Close() // it was only read: nothing can be lost
+	}
+	return in.in.Close()
+}
+
+// openArrowLoad opens the Parquet or Arrow that is loaded.
+func (a *app) openArrowLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error) {
+	in, whole, err := a.openArrow(ctx, f.columnar, o.Name)
+	if err != nil {
+		return nil, arrowError(o.Name, err)
+	}
+	c, err := in.choose(ctx, f, o)
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	bar := progress.Options{What: "load"}
+	if len(f.where) == 0 {
+		bar.Total = max(in.file.Rows(), 0)
+	}
+	return &loadInput{app: a, name: o.Name, file: in, bar: a.bar(bar), whole: whole, columnar: c}, nil
+}
+
+// openArrow opens a file, or a stream of Arrow; whole reports which.
+func (a *app) openArrow(ctx context.Context, format *columnarFormat, name string) (in *arrowInput, whole bool, err error) {
+	info, err := os.Stat(name)
+	if name == "-" || strings.HasSuffix(name, ".gz") || format.stream && err == nil && !info.Mode().IsRegular() {
+		stream, err := a.openInput(name)
+		if err != nil {
+			return nil, false, err
+		}
+		in := &arrowInput{in: stream}
+		if in.file, err = arrowio.OpenStream(interruptible(ctx, stream), arrowio.OpenOptions{}); err != nil {
+			in.Close()
+			return nil, false, err
+		}
+		return in, false, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	in = &arrowInput{in: file}
+	if info, err = file.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	switch {
+	case err != nil:
+	case format.name == parquetName && !beginsLikeParquet(file):
+		err = fmt.Errorf("not a Parquet file: %w", oribi.ErrCorrupt)
+	case format.name == parquetName:
+		in.file, err = arrowio.OpenParquet(file, info.Size(), arrowio.OpenOptions{})
+	default:
+		in.file, err = arrowio.OpenArrow(file, info.Size(), arrowio.OpenOptions{})
+	}
+	if err != nil {
+		in.Close()
+		return nil, false, err
+	}
+	return in, true, nil
+}
+
+// beginsLikeParquet reports whether a file has the first bytes of a Parquet file, encrypted ones
+// included.
+func beginsLikeParquet(file io.ReaderAt) bool {
+	var head [4]byte
+	_, err := file.ReadAt(head[:], 0)
+	return err == nil && (string(head[:]) == "PAR1" || string(head[:]) == "PARE")
+}
+
+// choose begins to read the columns and rows that the flags name, and sets the options of the load
+// that follow from them.
+func (in *arrowInput) choose(ctx context.Context, f *loadFlags, o *load.Options) (*columnar, error) {
+	d := in.file.Definition()
+	byName := map[string]schema.Column{}
+	for _, c := range d.Columns {
+		byName[c.Name] = c
+	}
+	for _, name := range o.Columns {
+		if _, ok := byName[name]; !ok && !slices.ContainsFunc(d.Refused, func(e *arrowio.ColumnError) bool { return e.Column == name }) {
+			return nil, usage(fmt.Errorf("--columns: column %q: no such column in %s%s", name, o.Name, nearest.Hint(name, names(d.Columns))))
+		}
+	}
+	where, err := whereAll(d.Columns, f.where)
+	if err != nil {
+		return nil, err
+	}
+	if in.rows, err = in.file.Read(ctx, arrowio.ReadOptions{Columns: o.Columns, Where: where}); err != nil {
+		return nil, arrowError(o.Name, err)
+	}
+	o.Fields = in.rows.Columns()
+	o.Batches = func(yield func(*batch.RecordBatch, error) bool) {
+		for b, err := range in.rows.Batches() {
+			if !yield(b, arrowError(o.Name, err)) {
+				return
+			}
+		}
+	}
+	c := &columnar{key: d.Key, table: d.Stored}
+	for _, field := range o.Fields {
+		c.columns = append(c.columns, byName[field.Name])
+	}
+	if !slices.Contains(names(c.columns), d.Expires.Column) {
+		d.Expires = oribi.Expiry{}
+	}
+	c.options = d.Options()
+	return c, nil
+}
+
+// arrowError gives an error about Parquet or Arrow its place and exit code.
+func arrowError(name string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, ok := errors.AsType[*os.PathError](err); ok {
+		return err
+	}
+	if bad, ok := errors.AsType[*arrowio.ColumnError](err); ok && !errors.Is(err, oribi.ErrCorrupt) {
+		if bad.Row >= 0 {
+			return &apply.LineError{Name: name, Line: int(bad.Row) + 1, Row: true, Err: fmt.Errorf("column %q: %w", bad.Column, bad.Err)}
+		}
+		return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %w", name, bad.Column, bad.Err)}, loadOtherColumns}
+	}
+	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "arrowio: ") {
+		err = inner
+	}
+	err = fmt.Errorf("%s: %w", name, err)
+	if errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrUnsupported) {
+		return &failure{exitDamage, err}
+	}
+	return err
+}
