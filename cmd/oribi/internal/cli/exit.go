@@ -65,26 +65,34 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// message returns what stderr prints for err: one line of printable text, without the library's
-// name. The command has the same name, which is printed once.
+// message returns what stderr prints for err: one line of printable text, without the names of
+// libraries. The command has the same name as one of them, which is printed once.
 func message(err error, code int) string {
 	if code == exitInterrupted {
 		return "interrupted"
 	}
 	text := strings.NewReplacer("\r", "", "\n", "; ").Replace(err.Error())
 	text = strings.TrimSuffix(text, ": "+oribi.ErrSchema.Error()) // the message says what is wrong
+	for _, name := range libraryNames {
+		text = without(text, name)
+	}
+	return celltext.Printable(text)
+}
+
+// libraryNames are the prefixes of the libraries' errors.
+var libraryNames = []string{"oribi: ", "arrowio: "}
+
+// without returns a text without a prefix of it or of its parts.
+func without(text, prefix string) string {
 	for at := 0; ; {
-		i := strings.Index(text[at:], libraryName)
+		i := strings.Index(text[at:], prefix)
 		if i < 0 {
-			return celltext.Printable(text)
+			return text
 		}
 		if at += i; at == 0 || strings.HasSuffix(text[:at], ": ") || strings.HasSuffix(text[:at], "; ") {
-			text = text[:at] + text[at+len(libraryName):]
+			text = text[:at] + text[at+len(prefix):]
 		} else {
-			at += len(libraryName)
+			at += len(prefix)
 		}
 	}
 }
-
-// libraryName is the prefix of the library's errors.
-const libraryName = "oribi: "

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +72,8 @@ func (s *arrowSink) refused(err error) error {
 	if !ok {
 		return err
 	}
-	return &helped{&failure{exitFailed, bad}, otherColumns}
+	why := strings.TrimSuffix(bad.Error(), ": "+oribi.ErrUnsupported.Error())
+	return &helped{&failure{exitFailed, errors.New(why)}, otherColumns}
 }
 
 func (s *arrowSink) finish() error {

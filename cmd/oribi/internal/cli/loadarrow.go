@@ -150,12 +150,11 @@ func arrowError(name string, err error) error {
 	}
 	if bad, ok := errors.AsType[*arrowio.ColumnError](err); ok && !errors.Is(err, oribi.ErrCorrupt) {
 		if bad.Row >= 0 {
-			return &apply.LineError{Name: name, Line: int(bad.Row) + 1, Row: true, Err: fmt.Errorf("column %q: %w", bad.Column, bad.Err)}
+			why := strings.TrimSuffix(bad.Err.Error(), ": "+oribi.ErrRow.Error())
+			return &apply.LineError{Name: name, Line: int(bad.Row) + 1, Row: true, Err: fmt.Errorf("column %q: %s", bad.Column, why)}
 		}
-		return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %w", name, bad.Column, bad.Err)}, loadOtherColumns}
-	}
-	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "arrowio: ") {
-		err = inner
+		why := strings.TrimSuffix(bad.Err.Error(), ": "+oribi.ErrUnsupported.Error())
+		return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, bad.Column, why)}, loadOtherColumns}
 	}
 	err = fmt.Errorf("%s: %w", name, err)
 	if errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrUnsupported) {
