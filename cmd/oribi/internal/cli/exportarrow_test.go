@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -215,4 +216,72 @@ func TestArrowRefusesWrongFlagsAndFiles(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "*x.*")); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
+}
+
+func TestInterruptedLoadOfArrow(t *testing.T) {
+	store := newStore(t)
+	randomExport(t, seedtest.Rand(t), store, 1000)
+	for _, format := range []string{"parquet", "arrow"} {
+		out, other := filepath.Join(store, "..", "out."+format), newStore(t)
+		if _, errs, code := command(nil, "table", "export", store, "t", out); code != 0 {
+			t.Fatal(errs)
+		}
+		interruptLoad(t, other, out)
+	}
+}
+
+// A changed bit in a file is found, or makes another possible value of Arrow, which has no
+// checksums. The pages that are compressed in a Parquet file have some. A file that was cut off is
+// damaged.
+func TestLoadOfDamagedArrow(t *testing.T) {
+	store := newStore(t)
+	dir := filepath.Dir(store)
+	r := seedtest.Rand(t)
+	randomExport(t, r, store, 50)
+	want := succeed(t, "table", "scan", store, "t", "--columns", "id,name,c4,c16")
+	for _, format := range []string{"parquet", "arrow", "arrows"} {
+		out := filepath.Join(dir, "out."+format)
+		if format == "arrows" {
+			stream, _, _ := command(nil, "table", "export", store, "t", "-", "--format", "arrow", "--columns", "id,name,c4,c16")
+			put(t, out, stream)
+		} else if _, errs, code := command(nil, "table", "export", store, "t", out, "--columns", "id,name,c4,c16"); code != 0 {
+			t.Fatal(errs)
+		}
+		whole := read(t, out)
+		codes := map[int]int{}
+		for i := range seedtest.Rounds(60, 20) {
+			bad := []byte(whole)
+			at := r.IntN(len(bad))
+			if cut := i%3 == 0; cut {
+				bad = bad[:at]
+			} else {
+				bad[at] ^= 1 << r.IntN(8)
+			}
+			put(t, out, string(bad))
+			_, errs, code := command(nil, "table", "load", store, "bad", out, "--create", "--key", "id")
+			codes[code]++
+			switch {
+			case i%3 == 0 && code != exitDamage && at > 0 && (format != "arrows" || at > 8),
+				code != 0 && code != exitFailed && code != exitDamage && code != exitUsage,
+				code == exitFailed && format == "parquet" && !strings.Contains(errs, "column"):
+				t.Errorf("%s of %d bytes, change %d at %d: exit code %d: %s", format, len(whole), i%3, at, code, errs)
+			}
+			if code == 0 {
+				if rows := succeed(t, "table", "scan", store, "bad", "--columns", "id,name,c4,c16"); format == "parquet" && !sameLines(rows, want) {
+					t.Errorf("%s of %d bytes, a bit at %d: other rows", format, len(whole), at)
+				}
+				succeed(t, "table", "drop", store, "bad", "--yes")
+			} else if list := succeed(t, "table", "list", store); strings.Contains(list, `"bad"`) && !strings.HasSuffix(errs, "loaded 0 rows\n") {
+				succeed(t, "table", "drop", store, "bad", "--yes")
+			}
+		}
+		if codes[exitDamage] == 0 {
+			t.Errorf("%s: exit codes %v", format, codes)
+		}
+	}
+}
+
+// sameLines reports whether two texts have the same lines in any order.
+func sameLines(a, b string) bool {
+	return slices.Equal(slices.Sorted(strings.Lines(a)), slices.Sorted(strings.Lines(b)))
 }

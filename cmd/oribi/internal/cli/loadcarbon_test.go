@@ -176,11 +176,17 @@ func TestInterruptedLoadOfCarbonData(t *testing.T) {
 	store := newStore(t)
 	folder := filepath.Join(corpustest.Dir(t), "golden", "carbondata", "pages-many")
 	key, _, _ := strings.Cut(strings.TrimPrefix(succeed(t, "carbondata", "schema", folder), `{"name":"`), `"`)
+	interruptLoad(t, store, folder, "--key", key)
+}
+
+// interruptLoad interrupts loads of a file later and later, until one succeeds.
+func interruptLoad(t *testing.T, store, file string, args ...string) {
+	t.Helper()
 	for asked := 1; ; asked += 1 + asked/4 {
 		table := fmt.Sprint("t", asked)
 		var stderr bytes.Buffer
 		a := &app{stdout: &stdout{out: &bytes.Buffer{}}, stderr: &stderr}
-		code := a.run(newCountdown(asked), []string{"table", "load", store, table, folder, "--create", "--key", key, "--batch", "50"})
+		code := a.run(newCountdown(asked), append([]string{"table", "load", store, table, file, "--create", "--batch", "50"}, args...))
 		lines := strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
 		loaded, ok := strings.CutSuffix(strings.TrimPrefix(lines[len(lines)-1], "loaded "), " rows")
 		if ok && loaded != "0" {
