@@ -38,8 +38,11 @@ func typedColumns(t testing.TB, keys int, list ...string) *schema.Schema {
 
 // batchOptions returns the options of a load of a table's rows into another table.
 func batchOptions(store *oribi.Store, from, to *oribi.Table, scan ...oribi.ScanOption) Options {
-	return Options{Store: store, Table: to, Mode: oribi.OpInsert, Rows: 1000, Name: "in", Format: Batches, File: true,
-		Batches: from.Scan(context.Background(), scan...).Batches(), Fields: from.Schema().Columns}
+	o := Options{Store: store, Table: to, Mode: oribi.OpInsert, Rows: 1000, Name: "in", Format: Batches, File: true, Fields: to.Schema().Columns}
+	if from != nil {
+		o.Batches, o.Fields = from.Scan(context.Background(), scan...).Batches(), from.Schema().Columns
+	}
+	return o
 }
 
 func loadText(t testing.TB, store *oribi.Store, table *oribi.Table, text string) {

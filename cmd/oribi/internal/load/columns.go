@@ -15,6 +15,7 @@ type columnReader struct {
 	copied   []bool     // by field: cells are copied as they are
 	cells    [][][]byte // by field, if not copied: the cells of the rows
 	missing  []int      // columns of the table that no field sets
+	rows     []int      // of the batch, that are appended
 	sizes    []int      // of the rows
 	skip     int        // rows to be read one by one, since one of them is bad
 	fixed    []byte     // memory of cells of fixed width
@@ -56,9 +57,10 @@ func (s *batchSource) appendRows(dst *rows, most int) bool {
 	if s.advance() != nil {
 		return false // next returns it
 	}
-	to, n := s.measure(most, maxBatchBytes-dst.bytes)
-	text := len(dst.text)
-	if !s.convertRows(dst, to) {
+	s.measure(most, maxBatchBytes-dst.bytes)
+	n, text := len(r.rows), len(dst.text)
+	to := r.rows[n-1] + 1
+	if !s.convertRows(dst) {
 		dst.text = dst.text[:text]
 		r.skip = n - 1
 		return false
@@ -67,15 +69,14 @@ func (s *batchSource) appendRows(dst *rows, most int) bool {
 		v := dst.vectors[s.fields[i].to]
 		if r.copied[i] {
 			v.AppendSelected(s.now.Columns[i], s.now.Selection, s.at, to)
-			continue
-		}
-		for _, cell := range r.cells[i] {
-			v.AppendCell(cell)
+		} else {
+			appendCells(v, r.cells[i])
 		}
 	}
 	for _, i := range r.missing {
+		cell := s.schema.Columns[i].Unset()
 		for range n {
-			dst.vectors[i].AppendCell(s.schema.Columns[i].Unset())
+			dst.vectors[i].AppendCell(cell)
 		}
 	}
 	for k, size := range r.sizes {
@@ -91,46 +92,76 @@ func (s *batchSource) appendRows(dst *rows, most int) bool {
 	return true
 }
 
-// measure finds the next rows: n rows, the selected ones of [s.at, to). They are at most most rows,
-// and end with the row that makes them exceed the given size, if any.
-func (s *batchSource) measure(most, bytes int) (to, n int) {
+// appendCells appends cells to a vector in one of its own forms.
+func appendCells(v *batch.Vector, cells [][]byte) {
+	at := v.Len
+	v.Extend(len(cells))
+	if !v.Type.Variable() || v.Present != nil {
+		for i, cell := range cells {
+			v.SetCell(at+i, cell)
+		}
+		return
+	}
+	copy(v.Bytes[at:], cells)
+	for i, cell := range cells {
+		if cell == nil {
+			v.SetCell(at+i, nil)
+		}
+	}
+}
+
+// measure finds the next rows, at least one and at most most. They end with the row that makes them
+// exceed the given size, if any.
+func (s *batchSource) measure(most, bytes int) {
 	r := &s.columns
-	r.sizes = r.sizes[:0]
-	for row := s.at; row >= 0 && n < most && bytes > 0; row = s.now.Selection.Next(row + 1) {
+	r.rows, r.sizes = r.rows[:0], r.sizes[:0]
+	for row := s.at; row >= 0 && len(r.rows) < most && bytes > 0; row = s.now.Selection.Next(row + 1) {
 		size := s.width
 		for i, v := range s.now.Columns[:len(s.fields)] {
 			if !r.copied[i] && s.schema.Columns[s.fields[i].to].Type.Variable() {
 				size += len(v.Cell(row))
 			}
 		}
-		r.sizes = append(r.sizes, size)
-		to, n, bytes = row+1, n+1, bytes-size
+		r.rows, r.sizes = append(r.rows, row), append(r.sizes, size)
+		bytes -= size
 	}
-	return to, n
 }
 
 // convertRows converts the cells that are not copied, and checks all. It returns false if a row is
 // bad.
-func (s *batchSource) convertRows(dst *rows, to int) bool {
+func (s *batchSource) convertRows(dst *rows) bool {
 	r := &s.columns
 	r.fixed = r.fixed[:0]
 	for i := range s.fields {
 		f := &s.fields[i]
 		c := &s.schema.Columns[f.to]
 		v := s.now.Columns[i]
-		if !c.Nullable && v.Present != nil && s.hasNull(v, to) {
+		if !c.Nullable && v.Present != nil && hasNull(v, r.rows) {
 			return false
 		}
-		if !r.copied[i] && !s.convertColumn(dst, i, c, v, to) {
+		switch {
+		case !r.copied[i] && !s.convertColumn(dst, i, c, v),
+			r.copied[i] && c.Type == schema.Date && !validDates(v, r.rows):
 			return false
 		}
 	}
 	return true
 }
 
-// hasNull reports whether one of the selected rows of [s.at, to) is NULL.
-func (s *batchSource) hasNull(v *batch.Vector, to int) bool {
-	for row := s.at; row >= 0 && row < to; row = s.now.Selection.Next(row + 1) {
+// validDates reports whether the dates in some rows are in the range of the type.
+func validDates(v *batch.Vector, rows []int) bool {
+	days := batch.Values[int32](v)
+	for _, row := range rows {
+		if day := days[row]; (day < schema.MinDate || day > schema.MaxDate) && !v.IsNull(row) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasNull reports whether v, which has NULLs, has one in some rows.
+func hasNull(v *batch.Vector, rows []int) bool {
+	for _, row := range rows {
 		if !v.Present.Get(row) {
 			return true
 		}
@@ -138,14 +169,14 @@ func (s *batchSource) hasNull(v *batch.Vector, to int) bool {
 	return false
 }
 
-// convertColumn converts the selected rows of [s.at, to) of a field.
-func (s *batchSource) convertColumn(dst *rows, i int, c *schema.Column, v *batch.Vector, to int) bool {
+// convertColumn converts the cells of a field.
+func (s *batchSource) convertColumn(dst *rows, i int, c *schema.Column, v *batch.Vector) bool {
 	buffer := &s.columns.fixed
 	if c.Type.Variable() {
 		buffer = &dst.text
 	}
 	convert, cells := s.fields[i].convert, s.columns.cells[i][:0]
-	for row := s.at; row >= 0 && row < to; row = s.now.Selection.Next(row + 1) {
+	for _, row := range s.columns.rows {
 		cell := v.Cell(row)
 		if cell == nil {
 			cells = append(cells, nil)

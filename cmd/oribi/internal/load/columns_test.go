@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
@@ -121,5 +122,25 @@ func TestNullsAreFoundByColumns(t *testing.T) {
 	(&loader{o: &o}).fill(dst, b)
 	if want := `in: row 2: column "n": NULL in a column that is not nullable`; dst.len() != 1 || dst.err == nil || dst.err.Error() != want {
 		t.Errorf("%d rows, %v, want %s", dst.len(), dst.err, want)
+	}
+}
+
+// A date beyond the years 1 to 9999 is an error, unless it is the value of a NULL, which is undefined.
+func TestDatesAreCheckedByColumns(t *testing.T) {
+	store := openStore(t)
+	s := typedColumns(t, 1, "id int64", "d date")
+	for row, want := range map[int]string{1: `in: row 2: column "d": the date is 99999999 days after 1970-01-01, and not in the years 1 to 9999`, 2: ""} {
+		b := batch.New(s.Columns, 3)
+		for i := range b.Len {
+			batch.Values[int64](b.Columns[0])[i], batch.Values[int32](b.Columns[1])[i] = int64(i), 20_000
+		}
+		batch.Values[int32](b.Columns[1])[row] = 99_999_999
+		b.Columns[1].NeedPresent().Clear(2)
+		o := batchOptions(store, nil, createTable(t, store, fmt.Sprint("t", row), s))
+		o.Batches = func(yield func(*batch.RecordBatch, error) bool) { yield(b, nil) }
+		_, err := Run(context.Background(), nil, o)
+		if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
+			t.Errorf("a date in row %d: %v, want %s", row, err, want)
+		}
 	}
 }

@@ -18,7 +18,7 @@ type converter = func(dst []byte, to *schema.Column, cell []byte) ([]byte, error
 // conversion returns how cells of column from become cells of column to. Besides equal types it
 // converts integers to integers, decimals to decimals, FLOAT to DOUBLE, and strings to VARCHAR and
 // back, and arrays of these; a value that the table's column cannot hold exactly is an error. same
-// reports whether all cells become the same bytes.
+// reports whether all cells become the same bytes, or are an error.
 func conversion(from, to *schema.Column) (convert converter, same bool, err error) {
 	if from.Type == schema.Array && to.Type == schema.Array {
 		convert, err = arrayConversion(from, to)
@@ -46,7 +46,7 @@ func conversion(from, to *schema.Column) (convert converter, same bool, err erro
 	case from.Type == schema.Float && to.Type == schema.Double:
 		return floatToDouble, false, nil
 	case from.Type == schema.Date && to.Type == schema.Date:
-		return dateCell, false, nil
+		return dateCell, true, nil
 	case from.Type == to.Type && from.Type != schema.Array:
 		return sameCell, true, nil
 	}
