@@ -261,28 +261,22 @@ func eachBatch(scan *oribi.Scan, progress func(rows int64), use func(b *batch.Re
 	return rows, nil
 }
 
-// bar starts a bar, which knows the number of rows if that is maxRows.
+// bar starts a bar, which knows the number of rows if that takes no reading.
 func (e *export) bar() *progress.Bar {
 	if e.out == "-" && isTerminal(e.app.file) {
 		return nil // the rows are shown there
 	}
 	bar := e.app.bar(progress.Options{What: "export"})
-	if bar != nil && len(e.flags.where) == 0 {
-		bar.SetTotal(e.maxRows())
+	if bar == nil || len(e.flags.where) > 0 || e.flags.asOf != "latest" {
+		return bar
+	}
+	if n, err := e.table.Count(e.ctx); err == nil { // the scan returns such an error, too
+		if e.flags.limit > 0 {
+			n = min(n, e.flags.limit)
+		}
+		bar.SetTotal(n)
 	}
 	return bar
-}
-
-// maxRows returns the most rows that are exported, 0 if that is not known without reading them.
-func (e *export) maxRows() int64 {
-	n := int64(0)
-	if e.flags.asOf == "latest" && e.table.Properties().Expiry.Column == "" {
-		n, _ = e.table.Count(e.ctx) // the scan returns an error of the store, too
-	}
-	if e.flags.limit > 0 && (n == 0 || n > e.flags.limit) {
-		n = e.flags.limit
-	}
-	return n
 }
 
 // scanKeys adds the key columns to those that are scanned, for errors with the key of a row.
