@@ -93,6 +93,13 @@ func TestExportedDefinitionComesBack(t *testing.T) {
 		if _, errs, code := command(nil, "table", "export", store, "t", out); code != 0 {
 			t.Fatal(errs)
 		}
+		file, errs, code := command(nil, "table", "load", store, "same", out, "--create", "--dry-run")
+		if code != 0 {
+			t.Fatal(errs)
+		}
+		put(t, filepath.Join(dir, "dry.json"), file)
+		succeed(t, "table", "create", store, "dry", "--schema", filepath.Join(dir, "dry.json"))
+		same(t, name+": dry run", definition(t, store, "dry"), definition(t, store, "t"))
 		loaded(t, nil, "2", store, "same", out, "--create")
 		same(t, name+": description", definition(t, store, "same"), definition(t, store, "t"))
 		same(t, name+": rows", succeed(t, "table", "scan", store, "same"), succeed(t, "table", "scan", store, "t"))
@@ -105,11 +112,11 @@ func TestExportedDefinitionComesBack(t *testing.T) {
 		if types := loaded(t, nil, "2", store, "part", out, "--create", "--columns", "s,a,b", "--type", "a=int32"); types != "b string, a int32, s varchar(5)" {
 			t.Errorf("%s with --columns: types %s", name, types)
 		}
-		_, errs, code := command(nil, "table", "load", store, "none", out, "--create", "--columns", "a,n")
+		_, errs, code = command(nil, "table", "load", store, "none", out, "--create", "--columns", "a,n")
 		if code != exitUsage || !strings.Contains(errs, `names "b" as a key column, which is not loaded`) {
 			t.Errorf("%s without a key column: exit code %d: %s", name, code, errs)
 		}
-		for _, table := range []string{"same", "other", "part"} {
+		for _, table := range []string{"dry", "same", "other", "part"} {
 			succeed(t, "table", "drop", store, table, "--yes")
 		}
 	}

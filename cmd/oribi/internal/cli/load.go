@@ -363,11 +363,20 @@ func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *loa
 	if err != nil {
 		return nil, err
 	}
-	var options []oribi.TableOption
-	if in.columnar != nil && in.columnar.exact(f) {
-		options = in.columnar.options
+	if err := createTable(o.Store, name, in.table(f, s)); err != nil {
+		return nil, err
 	}
-	return o.Store.CreateTable(name, s, options...)
+	return o.Store.Table(name)
+}
+
+// table describes a table that is created for the input.
+func (in *loadInput) table(f *loadFlags, s *schema.Schema) *schemafile.Table {
+	t := &schemafile.Table{}
+	if in.columnar != nil && in.columnar.exact(f) {
+		*t = *in.columnar.table
+	}
+	t.Columns, t.Keys = s.Columns, s.Keys
+	return t
 }
 
 // dryRun prints the schema of the table that createFor would create.
@@ -385,7 +394,7 @@ func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
 		return err
 	}
 	in.bar.Stop()
-	_, err = a.stdout.Write(append(schemafile.AppendSchema(nil, s), '\n'))
+	_, err = a.stdout.Write(append(schemafile.AppendNew(nil, in.table(f, s)), '\n'))
 	return err
 }
 

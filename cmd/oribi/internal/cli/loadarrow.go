@@ -15,6 +15,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -129,14 +130,16 @@ func (in *arrowInput) choose(ctx context.Context, f *loadFlags, o *load.Options)
 			}
 		}
 	}
-	c := &columnar{key: d.Key, table: d.Stored}
+	c := &columnar{key: d.Key}
 	for _, field := range o.Fields {
 		c.columns = append(c.columns, byName[field.Name])
 	}
-	if !slices.Contains(names(c.columns), d.Expires.Column) {
-		d.Expires = oribi.Expiry{}
+	if d.Stored {
+		c.table = &schemafile.Table{Comment: d.Comment, History: d.History, RowFile: d.RowFile}
+		if slices.Contains(names(c.columns), d.Expires.Column) {
+			c.table.Expires = schemafile.Expires{Column: d.Expires.Column, Age: d.Expires.Age}
+		}
 	}
-	c.options = d.Options()
 	return c, nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -80,17 +80,16 @@ func formatOfFile(file string) string {
 
 // columnar describes the columns of a columnar input.
 type columnar struct {
-	columns []schema.Column     // that are loaded
-	key     []string            // the key columns that the input names; nil: none
-	table   bool                // columns are those of the table that was exported
-	options []oribi.TableOption // of that table
+	columns []schema.Column   // that are loaded
+	key     []string          // the key columns that the input names; nil: none
+	table   *schemafile.Table // what else describes the table that was exported; nil: the input has only rows
 }
 
 // loadOtherColumns is the next step if a column of the input cannot be loaded.
 const loadOtherColumns = "to load the other columns, name them with --columns"
 
 // exact reports whether a table that is created is to be as the one that was exported.
-func (c *columnar) exact(f *loadFlags) bool { return c.table && len(f.key) == 0 }
+func (c *columnar) exact(f *loadFlags) bool { return c.table != nil && len(f.key) == 0 }
 
 // keyColumns returns the key columns of a table that is created for the input: those of the flag,
 // or without it those that the input names.

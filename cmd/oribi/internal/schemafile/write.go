@@ -17,17 +17,22 @@ func Append(dst []byte, t *Table) []byte {
 	dst = strconv.AppendUint(append(dst, `,"schema_version":`...), uint64(t.SchemaVersion), 10)
 	dst = appendString(append(dst, `,"history":`...), when.FormatAge(t.History))
 	dst = strconv.AppendUint(append(dst, `,"history_floor":`...), t.HistoryFloor, 10)
+	dst = append(t.appendRest(append(dst, ',')), `"columns":`...)
+	return append(AppendColumns(dst, t.Columns, t.Keys), '}')
+}
+
+// appendRest appends members that tables need not have, each with a comma after it.
+func (t *Table) appendRest(dst []byte) []byte {
 	if t.Comment != "" {
-		dst = appendString(append(dst, `,"comment":`...), t.Comment)
+		dst = append(appendString(append(dst, `"comment":`...), t.Comment), ',')
 	}
 	if t.RowFile {
-		dst = append(dst, `,"row_file":true`...)
+		dst = append(dst, `"row_file":true,`...)
 	}
 	if t.Expires.Column != "" {
-		dst = t.Expires.append(append(dst, `,"expires":`...))
+		dst = append(t.Expires.append(append(dst, `"expires":`...)), ',')
 	}
-	dst = append(dst, `,"columns":`...)
-	return append(AppendColumns(dst, t.Columns, t.Keys), '}')
+	return dst
 }
 
 // AppendColumns appends an array of columns with their IDs, of which the first keys are in the key.
@@ -43,15 +48,19 @@ func AppendColumns(dst []byte, columns []schema.Column, keys int) []byte {
 	return append(dst, ']')
 }
 
-// AppendSchema appends the schema file of a table that does not exist yet, one column per line,
-// without the last line end.
-func AppendSchema(dst []byte, s *schema.Schema) []byte {
-	dst = append(dst, `{"columns":[`...)
-	for i := range s.Columns {
+// AppendNew appends the schema file of a table that does not exist yet, one column per line, without
+// the last line end.
+func AppendNew(dst []byte, t *Table) []byte {
+	dst = append(dst, '{')
+	if t.History != 0 {
+		dst = append(appendString(append(dst, `"history":`...), when.FormatAge(t.History)), ',')
+	}
+	dst = append(t.appendRest(dst), `"columns":[`...)
+	for i := range t.Columns {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendColumn(append(dst, "\n{"...), &s.Columns[i], i < s.Keys)
+		dst = appendColumn(append(dst, "\n{"...), &t.Columns[i], i < t.Keys)
 	}
 	return append(dst, "]}"...)
 }
