@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,8 +67,15 @@ func (s *arrowSink) write(scan *oribi.Scan, progress func(rows int64)) (int64, e
 	return rows, s.refused(err)
 }
 
-// refused adds the next step to the error of a column that the format does not have.
+// refused adds the next step to the error of a column that the format does not have, and returns
+// that of a write without where in the file it was.
 func (s *arrowSink) refused(err error) error {
+	if failed, ok := errors.AsType[*outputError](err); ok {
+		return failed
+	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && failed.Path == s.out {
+		return failed
+	}
 	bad, ok := errors.AsType[*arrowio.ColumnError](err)
 	if !ok {
 		return err
