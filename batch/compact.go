@@ -2,6 +2,7 @@ package batch
 
 import (
 	"iter"
+	"math/bits"
 	"slices"
 )
 
@@ -58,9 +59,8 @@ func (v *Vector) compact(sel Bitmap, n int) {
 		v.Bytes = kept(v.Bytes, sel)
 	default:
 		w, to := v.Type.Width(), 0
-		for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-			copy(v.Data[to:to+w], v.Data[i*w:])
-			to += w
+		for from, end := sel.nextRun(0, v.Len); from < end; from, end = sel.nextRun(end, v.Len) {
+			to += copy(v.Data[to:], v.Data[from*w:end*w])
 		}
 		v.Data = v.Data[:to]
 	}
@@ -85,9 +85,27 @@ func (v *Vector) compactArrays(sel Bitmap, n int) {
 // kept moves the elements whose bit in sel is 1 to the front of s, and returns them.
 func kept[T any](s []T, sel Bitmap) []T {
 	to := 0
-	for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
-		s[to] = s[i]
-		to++
+	for from, end := sel.nextRun(0, len(s)); from < end; from, end = sel.nextRun(end, len(s)) {
+		to += copy(s[to:], s[from:end])
 	}
 	return s[:to]
+}
+
+// nextRun returns the first run [from, end) of 1 bits at or after i, among the first n bits; both are
+// n if there is none. Most rows that a scan leaves out are single ones, so the others are moved in
+// runs.
+func (b Bitmap) nextRun(i, n int) (from, end int) {
+	if from = b.Next(i); from < 0 || from >= n {
+		return n, n
+	}
+	w := from >> 6
+	if x := ^b[w] >> (uint(from) & 63); x != 0 {
+		return from, min(n, from+bits.TrailingZeros64(x))
+	}
+	for w++; w < len(b); w++ {
+		if x := ^b[w]; x != 0 {
+			return from, min(n, w<<6+bits.TrailingZeros64(x))
+		}
+	}
+	return from, n
 }
