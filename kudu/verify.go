@@ -1,6 +1,7 @@
 package kudu
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -218,5 +219,15 @@ func (v *verifier) rowset(t *Tablet, s *schema.Schema, m *kudupb.RowSetDataPB) (
 	if err := set.CheckRows(v.ctx); err != nil {
 		return false, v.damage(err, f)
 	}
+	if !sameBounds(m, set.Metadata()) {
+		f.Problem += "the bounds in the superblock are not those in the key file"
+		v.report(f)
+	}
 	return true, nil
+}
+
+// sameBounds reports whether the bounds of a rowset in the superblock, which a server that is set to
+// write them uses instead of those in the key file, are equal to these.
+func sameBounds(m *kudupb.RowSetDataPB, keyFile *rowset.Metadata) bool {
+	return (m.MinEncodedKey == nil || bytes.Equal(m.MinEncodedKey, keyFile.MinKey)) && (m.MaxEncodedKey == nil || bytes.Equal(m.MaxEncodedKey, keyFile.MaxKey))
 }

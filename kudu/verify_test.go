@@ -35,6 +35,8 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 			r.UndoDeltas, r.RedoDeltas = r.RedoDeltas, r.UndoDeltas
 		}, "delta file"},
 		{"redos forgotten", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].RedoDeltas = m.Rowsets[0].RedoDeltas[:0] }, "comes after key"},
+		{"wrong lower bound", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].MinEncodedKey = []byte{0} }, "bounds in the superblock"},
+		{"wrong upper bound", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].MaxEncodedKey = []byte{0xff} }, "bounds in the superblock"},
 		{"wrong count", func(m *kudupb.TabletSuperBlockPB) { *m.Rowsets[0].LiveRowCount++ }, "the counts say"},
 		{"key column forgotten", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].Columns = m.Rowsets[0].Columns[1:] }, "rowset"},
 		{"copy that was not finished", func(m *kudupb.TabletSuperBlockPB) {
