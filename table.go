@@ -358,7 +358,17 @@ func (t *Table) Extract(ctx context.Context, dir string) error {
 // several times. No flush, compaction, or alteration of the table runs during the call. Errors:
 // ErrCorrupt; those of Flush and of use.
 func (t *Table) Files(ctx context.Context, use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error) error {
-	return t.extract(ctx, func(ctx context.Context) error { return t.tab.Files(ctx, use) })
+	var refused error // of use: not one of this table, which use names if that matters
+	err := t.extract(ctx, func(ctx context.Context) error {
+		return t.tab.Files(ctx, func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error {
+			refused = use(s, sets)
+			return refused
+		})
+	})
+	if refused != nil {
+		return refused
+	}
+	return err
 }
 
 // extract calls copying after it has deleted the rows that have expired.

@@ -164,9 +164,10 @@ func TestKuduInstall(t *testing.T) {
 	if got, want := must(t, nil, "kudu", "scan", fs, tablet), must(t, nil, "table", "scan", s, "t"); got != want {
 		t.Errorf("scan printed %q, want %q", got, want)
 	}
-	for want, args := range map[int][]string{1: {s, "t", fs, tablet}, 4: {s, "t", fs, strings.Repeat("0", 32)}} {
-		if out, _, code := run(t, nil, append([]string{"kudu", "install"}, args...)...); code != want || out != "" {
-			t.Errorf("%q: code %d, printed %q", args, code, out)
+	for want, args := range map[int][]string{1: {s, "t", fs, tablet}, 3: {s, "t", unpackKudu(t, "encrypted"), tablet}, 4: {s, "t", fs, strings.Repeat("0", 32)}} {
+		out, errs, code := run(t, nil, append([]string{"kudu", "install"}, args...)...)
+		if code != want || out != "" || !strings.HasPrefix(errs, `oribi: kudu: install table "t": `) {
+			t.Errorf("%q: code %d, printed %q, %q", args, code, out, errs)
 		}
 	}
 }

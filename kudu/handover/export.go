@@ -47,7 +47,7 @@ func Export(ctx context.Context, table *oribi.Table, dir string, o ExportOptions
 		return err
 	})
 	if err != nil {
-		return Result{}, fmt.Errorf("kudu: export: %w", err)
+		return Result{}, fmt.Errorf("kudu: export table %q: %w", table.Name(), err)
 	}
 	return r, nil
 }

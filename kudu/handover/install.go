@@ -51,7 +51,9 @@ func Install(ctx context.Context, table *oribi.Table, dir, tablet string, o Inst
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	fail := func(err error) (Result, error) { return Result{}, fmt.Errorf("kudu: install: %w", err) }
+	fail := func(err error) (Result, error) {
+		return Result{}, fmt.Errorf("kudu: install table %q: %w", table.Name(), err)
+	}
 	d, err := kudufs.OpenExclusive(o.FS, dir)
 	if err != nil {
 		return fail(err)

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/kudu"
 	"github.com/oribi-db/oribi/kudu/handover"
 )
 
@@ -25,6 +28,9 @@ func (a *app) kuduInstall() *cobra.Command {
 		o.Warn = a.warnKudu
 		return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
 			r, err := handover.Install(cmd.Context(), t, args[2], args[3], o)
+			if errors.Is(err, handover.ErrUnsupported) && unsupportedKudu(args[2]) {
+				return &failure{exitDamage, err} // the directory, not the table
+			}
 			if err != nil {
 				return err
 			}
@@ -33,6 +39,15 @@ func (a *app) kuduInstall() *cobra.Command {
 	})
 	c.Flags().BoolVar(&o.PartitionOnly, "partition-only", false, "only the rows of the tablet's partition")
 	return c
+}
+
+// unsupportedKudu reports whether a directory is one of a server that cannot be read.
+func unsupportedKudu(dir string) bool {
+	d, err := kudu.Open(dir, kudu.Options{})
+	if err == nil {
+		d.Close() // reading is complete: an error of Close does not matter
+	}
+	return errors.Is(err, kudu.ErrUnsupported)
 }
 
 // printHandover prints what a tablet got.
