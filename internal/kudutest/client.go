@@ -87,6 +87,9 @@ func (c *Cluster) Call(request Request) Reply {
 	return r
 }
 
+// Try asks the client, and returns an error of the servers.
+func (c *Cluster) Try(request Request) (Reply, error) { return c.client.call(request) }
+
 // Await waits until all tablets of a table answer.
 func (c *Cluster) Await(table string) {
 	c.t.Helper()
@@ -143,21 +146,36 @@ func (c *Cluster) Tablets(table string) (tablets []string) {
 // each two that follow each other.
 func (c *Cluster) Ask(to *Case, table string, times ...uint64) {
 	c.t.Helper()
-	add := func(a Answer, request Request) {
-		c.t.Helper()
-		a.Table, a.File = table, fmt.Sprintf("answer%d.jsonl", len(to.Answers))
-		request["cmd"], request["table"], request["out"] = "scan", table, filepath.Join(to.Dir, a.File)
-		c.Call(request)
-		to.Answers = append(to.Answers, a)
-	}
 	for i, ts := range times {
-		add(Answer{Kind: "scan", Label: fmt.Sprint(ts), TS: ts}, Request{"ts": ts})
+		c.AskScan(to, table, ts)
 		if i > 0 {
-			from := times[i-1]
-			add(Answer{Kind: "diff", Label: fmt.Sprintf("%d to %d", from, ts), Start: from, End: ts}, Request{"start": from, "ts": ts})
+			c.AskDiff(to, table, times[i-1], ts)
 		}
 	}
 }
+
+// AskScan adds to a case what the servers answer for a table at a time.
+func (c *Cluster) AskScan(to *Case, table string, ts uint64) {
+	c.t.Helper()
+	c.ask(to, Answer{Kind: "scan", Table: table, Label: fmt.Sprint(ts), TS: ts}, Request{"ts": ts})
+}
+
+// AskDiff adds to a case what the servers answer for the changes of a table between two times.
+func (c *Cluster) AskDiff(to *Case, table string, from, until uint64) {
+	c.t.Helper()
+	c.ask(to, Answer{Kind: "diff", Table: table, Label: fmt.Sprintf("%d to %d", from, until), Start: from, End: until}, Request{"start": from, "ts": until})
+}
+
+func (c *Cluster) ask(to *Case, a Answer, request Request) {
+	c.t.Helper()
+	a.File = fmt.Sprintf("answer%d.jsonl", len(to.Answers))
+	request["cmd"], request["table"], request["out"] = "scan", a.Table, filepath.Join(to.Dir, a.File)
+	c.Call(request)
+	to.Answers = append(to.Answers, a)
+}
+
+// EndClient ends the client, and so a call of Try that waits for servers.
+func (c *Cluster) EndClient() { stop(c.client.java) }
 
 // now is the present as a timestamp.
 func now() uint64 { return uint64(time.Now().UnixMicro()) << 12 }

@@ -33,9 +33,21 @@ type Cluster struct {
 
 // Server is a tablet server of a cluster.
 type Server struct {
-	Dir     string // its only root
+	Dir     string // its only root, or the directory of its roots
 	Address string
+	Flags   []string  // more flags, which replace others
 	running *exec.Cmd // nil: stopped
+}
+
+// UseRoots gives a server that was never started one root for its log, and n roots for data, in
+// s.Dir.
+func (s *Server) UseRoots(n int) error {
+	var data []string
+	for i := range n {
+		data = append(data, filepath.Join(s.Dir, fmt.Sprintf("data%d", i)))
+	}
+	s.Flags = append(s.Flags, "--fs_wal_dir="+filepath.Join(s.Dir, "wal"), "--fs_data_dirs="+strings.Join(data, ","))
+	return os.Mkdir(s.Dir, 0o755)
 }
 
 // deadline is how long a test waits for a server before it fails.
@@ -120,7 +132,7 @@ func (c *Cluster) Start() {
 // StartMaster starts the master and the client.
 func (c *Cluster) StartMaster() {
 	c.t.Helper()
-	c.master = c.spawn("master", "master", "run", "--fs_wal_dir="+c.MasterDir(), "--rpc_bind_addresses="+c.Master,
+	c.master = c.spawn("master", nil, "master", "run", "--fs_wal_dir="+c.MasterDir(), "--rpc_bind_addresses="+c.Master,
 		"--default_num_replicas=1", "--catalog_manager_bg_task_wait_ms=50")
 	c.connect()
 }
@@ -128,13 +140,13 @@ func (c *Cluster) StartMaster() {
 // MasterDir returns the only root of the master.
 func (c *Cluster) MasterDir() string { return filepath.Join(c.dir, "master") }
 
-// StartServer starts a tablet server. It does not collect history, and compacts and flushes
-// nothing.
+// StartServer starts a tablet server. Unless its flags say otherwise, it does not collect history,
+// and compacts and flushes nothing.
 func (c *Cluster) StartServer(s *Server) {
 	c.t.Helper()
 	args := []string{"tserver", "run", "--fs_wal_dir=" + s.Dir, "--rpc_bind_addresses=" + s.Address, "--tserver_master_addrs=" + c.Master,
 		"--heartbeat_interval_ms=100", "--raft_heartbeat_interval_ms=100", "--enable_maintenance_manager=false"}
-	s.running = c.spawn(filepath.Base(s.Dir), args...)
+	s.running = c.spawn(filepath.Base(s.Dir), s.Flags, args...)
 }
 
 // Stop ends a tablet server as a crash does, which is how Kudu's servers end; nil does for all.
@@ -152,15 +164,15 @@ func stop(p *exec.Cmd) {
 	}
 }
 
-// spawn starts a server, whose messages go to a file.
-func (c *Cluster) spawn(name string, args ...string) *exec.Cmd {
+// spawn starts a server, whose messages go to a file. flags replace common ones.
+func (c *Cluster) spawn(name string, flags []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer log.Close() // the server has its own
-	p := exec.Command(c.kudu, append(args, common...)...)
+	p := exec.Command(c.kudu, slices.Concat(args, common, flags)...)
 	p.Stdout, p.Stderr, p.Env = log, log, environment()
 	if err := p.Start(); err != nil {
 		c.t.Fatal(err)

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/corpustest"
 	"github.com/oribi-db/oribi/internal/kudutest"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/model"
@@ -98,6 +100,20 @@ func TestServersServeExports(t *testing.T) {
 	writeThrough(t, c, table.Name(), table.Schema())
 	if t.Failed() {
 		t.Fatalf("-seed=%d", seed)
+	}
+}
+
+// Tables of random servers answer, when they are imported, as the servers did.
+func TestImportsFromRandomServers(t *testing.T) {
+	corpustest.NeedKudu(t)
+	seed := seedtest.Seed(t) + 100 // others than those of package kudu
+	for i := range seedtest.Rounds[uint64](3, 1) {
+		t.Run(fmt.Sprint("seed=", seed+i), func(t *testing.T) {
+			server := kudutest.NewRandomServer(t, seed+i)
+			m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()), from: map[string]*kudu.Table{}}
+			m.compare(server.Answers)
+			m.verify()
+		})
 	}
 }
 
