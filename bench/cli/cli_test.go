@@ -56,7 +56,8 @@ func runTiny(t *testing.T, workloads []harness.Workload, scale harness.Scale, co
 
 // CI runs all workloads at small scale; this test runs some of each kind.
 func TestPeersGiveEqualAnswers(t *testing.T) {
-	workloads := all(t, "load-random", "get", "range", "filter-none", "q1", "update-column", "ycsb-d-latest", "travel-4", "commit-sync", "open", "apply")
+	workloads := all(t, "load-random", "get", "range", "filter-none", "q1", "update-column", "ycsb-d-latest", "travel-4", "commit-sync", "open", "apply",
+		"kudu-scan-lineitem", "kudu-scan-large-column")
 	if testing.Short() {
 		workloads = all(t, "get", "q1", "ycsb-d-latest")
 	}

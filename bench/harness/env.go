@@ -49,6 +49,9 @@ func (e *Env) Input(name string) string { return filepath.Join(e.Inputs, name) }
 // Written returns the number of bytes written to the disk while Clock ran; 0 = none or unknown.
 func (e *Env) Written() int64 { return e.used.written }
 
+// CPU returns the CPU seconds, user and system, used while Clock ran.
+func (e *Env) CPU() float64 { return e.used.cpu }
+
 // Clock runs work and returns its duration. It collects garbage first. The peak of resident memory
 // is the peak during work, including memory that was in use before. For several processes the peaks
 // are added, although they may have occurred at different times.

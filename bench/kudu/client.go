@@ -42,21 +42,31 @@ type lineitem struct {
 // clientMemory bounds the client's heap.
 const clientMemory = "-Xmx512m"
 
-// open starts the servers on dir, and the client.
+// open starts the servers on dir, and the client, which opens or creates the table.
 func open(home, dir string) (*lineitem, error) {
+	l, err := start(home, dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = l.ask(nil, "open", l.masterRPC); err != nil {
+		l.end()
+		return nil, err
+	}
+	return l, nil
+}
+
+// start starts the servers on dir, and the client. more are flags of the tablet server.
+func start(home, dir string, more ...string) (*lineitem, error) {
 	p, err := readPaths(home)
 	if err != nil {
 		return nil, err
 	}
-	s, err := startServers(p.servers, dir)
+	s, err := startServers(p.servers, dir, more...)
 	if err != nil {
 		return nil, err
 	}
 	l := &lineitem{servers: s}
-	if err = l.connect(p.classpath); err == nil {
-		_, err = l.ask(nil, "open", s.masterRPC)
-	}
-	if err != nil {
+	if err := l.connect(p.classpath); err != nil {
 		l.end()
 		return nil, err
 	}

@@ -12,9 +12,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/bench/inputs"
 	"github.com/oribi-db/oribi/bench/peer"
 	"github.com/oribi-db/oribi/bench/peer/peertest"
+	"github.com/oribi-db/oribi/bench/work"
 )
 
 // holderVariable makes the test program open a store and wait. It contains the home and the
@@ -76,6 +78,40 @@ func TestKuduAnswersMatchItsRows(t *testing.T) {
 	d := driver(func() (string, error) { return h, nil })
 	d.Can = peer.Sorted | peer.Write | peer.Point | peer.Query
 	peertest.Answers(t, d)
+}
+
+// The server and Oribi read the same rows, of lineitem of the corpus and of a generated table.
+func TestScansOfServerMatchItsDirectory(t *testing.T) {
+	h := home(t)
+	where := func() (string, error) { return h, nil }
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := map[bool]string{false: t.TempDir(), true: t.TempDir()}
+	prepared := map[bool]bool{}
+	for _, c := range work.KuduScans {
+		env := harness.Env{Scale: harness.Scales["small"], Corpus: inputs.Corpus(root), Dir: dirs[c.Large], Inputs: t.TempDir()}
+		if !prepared[c.Large] {
+			if err := prepareScan(&env, where, &c); err != nil {
+				t.Fatal(err)
+			}
+			prepared[c.Large] = true
+		}
+		ours, err := c.Measure(&env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range work.KuduScanners {
+			theirs, err := measureScan(&env, where, &c, p.Format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ours.Checksum == "" || ours.Checksum != theirs.Checksum || theirs.Value <= 0 {
+				t.Errorf("%s: %s: %+v, Oribi %+v", c.Workload, p.Name, theirs, ours)
+			}
+		}
+	}
 }
 
 func TestServersEndWithTheirParentProcess(t *testing.T) {

@@ -1,5 +1,6 @@
 // Command kudu contains the peer kudu: a server of Apache Kudu on the loopback interface, and a
-// Java program of ours that uses Kudu's client. It is a separate program because few machines have
+// Java program of ours that uses Kudu's client; kudu-columnar is the same with another form of rows in
+// answers to scans. It is a separate program because few machines have
 // what it needs. The benchmarks build it if it takes part:
 //
 //	go run -C bench . run --peer kudu
@@ -15,7 +16,7 @@ import (
 )
 
 func main() {
-	harness.Main(work.All([]peer.Driver{driver(homeOfProgram)}), ready)
+	harness.Main(work.All([]peer.Driver{driver(homeOfProgram)}, scans(homeOfProgram)...), ready)
 	fmt.Fprintln(os.Stderr, "kudu: run it through the benchmarks: go run -C bench . run --peer kudu")
 	os.Exit(2)
 }

@@ -49,22 +49,37 @@ func flags(dir string) []string {
 // infoFile is the file to which a server writes its addresses once it listens.
 func infoFile(dir string) string { return dir + ".json" }
 
-// startServers starts both servers on the contents of dir.
-func startServers(programs, dir string) (*servers, error) {
+// startServers starts both servers on the contents of dir. more are flags of the tablet server.
+func startServers(programs, dir string, more ...string) (*servers, error) {
 	dir, err := filepath.Abs(dir) // they refuse relative paths
 	if err != nil {
 		return nil, err
 	}
 	s := &servers{programs: programs, dir: dir}
-	if s.master, s.masterRPC, _, err = s.start("master", "--default_num_replicas=1", "--ipki_ca_key_size=1024", "--tsk_num_rsa_bits=512"); err == nil {
-		s.tablet, s.rpc, s.web, err = s.start("tserver", "--tserver_master_addrs="+s.masterRPC, "--heartbeat_interval_ms=100",
-			fmt.Sprintf("--block_cache_capacity_mb=%d", peer.CacheBytes>>20), fmt.Sprintf("--memory_limit_hard_bytes=%d", memoryLimit))
+	if s.master, s.masterRPC, _, err = s.start("master", masterFlags...); err == nil {
+		err = s.startTablets(s.masterRPC, more...)
 	}
 	if err != nil {
 		s.stop()
 		return nil, err
 	}
 	return s, nil
+}
+
+// masterFlags are more flags of the master.
+var masterFlags = []string{"--default_num_replicas=1", "--ipki_ca_key_size=1024", "--tsk_num_rsa_bits=512"}
+
+// startTablets starts the tablet server.
+func (s *servers) startTablets(master string, more ...string) (err error) {
+	s.tablet, s.rpc, s.web, err = s.start("tserver", append([]string{"--tserver_master_addrs=" + master, "--heartbeat_interval_ms=100",
+		fmt.Sprintf("--block_cache_capacity_mb=%d", peer.CacheBytes>>20), fmt.Sprintf("--memory_limit_hard_bytes=%d", memoryLimit)}, more...)...)
+	return err
+}
+
+// tool runs Kudu's command.
+func (s *servers) tool(args ...string) error {
+	_, err := process.Output(exec.Command(filepath.Join(s.programs, "kudu"), args...))
+	return err
 }
 
 // start starts one server, and waits until it listens.
@@ -144,8 +159,7 @@ func (s *servers) sync() error {
 
 // set changes a flag of the running tablet server.
 func (s *servers) set(flag, value string) error {
-	_, err := process.Output(exec.Command(filepath.Join(s.programs, "kudu"), "tserver", "set_flag", s.rpc, flag, value, "--force"))
-	return err
+	return s.tool("tserver", "set_flag", s.rpc, flag, value, "--force")
 }
 
 // settle makes the tablet server do its background work now: flush memory, and compact. There is no

@@ -42,6 +42,11 @@ func nestedMore() []More {
 			more = append(more, More{c.Workload, harness.Peer{Name: name, Module: CarbonPeer}})
 		}
 	}
+	for _, c := range KuduScans {
+		for _, p := range KuduScanners {
+			more = append(more, More{c.Workload, harness.Peer{Name: p.Name, Module: KuduPeer, Store: kuduStore}})
+		}
+	}
 	return append(more, More{CarbonWrite, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}}, More{CarbonSize, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}})
 }
 
@@ -52,7 +57,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 		for _, m := range nestedMore() {
 			for _, have := range more {
 				if have.Workload == m.Workload && have.Peer.Name == m.Peer.Name {
-					have.Peer.Module, m = m.Peer.Module, have
+					have.Peer.Module, have.Peer.Store, m = m.Peer.Module, m.Peer.Store, have
 				}
 			}
 			if m.Workload == workload {
@@ -87,6 +92,9 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 		out = append(out, carbonRead(c, of(c.Workload)))
 	}
 	out = append(out, carbonWrite(of(CarbonWrite)), carbonSize(of(CarbonSize)))
+	for _, c := range KuduScans {
+		out = append(out, kuduScan(c, of(c.Workload)))
+	}
 	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), scanChecksums(), open(), openMany(), replay(), getStart(),
 		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }

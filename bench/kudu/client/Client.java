@@ -16,6 +16,7 @@ final class Client {
   private AsyncKuduClient async;
   private Lineitem table;
   private Calls calls;
+  private Scans scans;
 
   private Client(InputStream in, OutputStream out) {
     this.in = new DataInputStream(new BufferedInputStream(in, 1 << 20));
@@ -55,12 +56,27 @@ final class Client {
     out.write((line + "\n").getBytes(StandardCharsets.UTF_8));
   }
 
+  private void connect(String master) {
+    async = new AsyncKuduClient.AsyncKuduClientBuilder(master).defaultOperationTimeoutMs(120_000).defaultAdminOperationTimeoutMs(120_000).build();
+  }
+
   private void answer(String[] q) throws Exception {
     switch (q[0]) {
       case "open": // MASTER
-        async = new AsyncKuduClient.AsyncKuduClientBuilder(q[1]).defaultOperationTimeoutMs(120_000).defaultAdminOperationTimeoutMs(120_000).build();
+        connect(q[1]);
         table = Lineitem.open(async);
         print("ok");
+        return;
+      case "scans": // MASTER TABLE FORMAT of rows, COLUMNS with commas, "-" for all; the scans that follow
+        connect(q[1]);
+        scans = new Scans(async, q[2], q[3], q[4]);
+        print("ok");
+        return;
+      case "check": // answered by the number of rows and the sum of their CRC32C
+        print("ok " + scans.check());
+        return;
+      case "scan": // PASSES at least, MILLISECONDS at least; answered by the rows of all passes and the nanoseconds
+        print("ok " + scans.scan(Long.parseLong(q[1]), Long.parseLong(q[2])));
         return;
       case "load": // rows follow
         print("ok " + table.load(records));
