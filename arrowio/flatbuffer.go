@@ -1,6 +1,10 @@
 package arrowio
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/klauspost/compress/zstd"
+)
 
 // The metadata of Arrow messages and files are FlatBuffers. arrow-go trusts the lengths of vectors
 // in them and allocates as much, so they are checked first: every table, string, and vector must be
@@ -268,4 +272,59 @@ func (f *flatBuffer) schemaMessage(footer int) []byte {
 	le.PutUint16(m[table+8:], v5)
 	m[table+10] = 1 // a schema
 	return append(out, f.b...)
+}
+
+// maxWindow is the largest window of zstd that its own library accepts by default.
+const maxWindow = 128 << 20
+
+// checkExpansion returns ErrCorrupt if a compressed buffer in the body of a message states more bytes
+// than it can have. The message was checked.
+func (f *flatBuffer) checkExpansion(message int, body []byte) error {
+	child := func(table, i int) int {
+		pos, err := f.slot(table, i)
+		if err != nil || pos == 0 {
+			return 0
+		}
+		to, _ := f.target(pos)
+		return to
+	}
+	batch := child(message, 2)
+	kind, err := f.slot(message, 1)
+	if err != nil || kind == 0 || batch == 0 {
+		return nil
+	}
+	switch f.b[kind] {
+	case 2: // a dictionary: its values are a record batch
+		batch = child(batch, 1)
+	case 3:
+	default:
+		return nil
+	}
+	if batch == 0 || child(batch, 3) == 0 || child(batch, 2) == 0 {
+		return nil // not compressed
+	}
+	buffers := child(batch, 2)
+	n, err := f.vector(buffers, 16)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		b := f.b[buffers+4+16*i:]
+		at, size := int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))
+		if at < 0 || size < 0 || at > int64(len(body)) || size > int64(len(body))-at {
+			return corruptf("a buffer of %d bytes at byte %d of %d", size, at, len(body))
+		}
+		if size < 8 {
+			continue
+		}
+		// −1 means that the buffer is stored as it is.
+		if stated := int64(binary.LittleEndian.Uint64(body[at:])); stated < -1 || stated > (size-8)*maxExpansion {
+			return corruptf("a buffer of %d bytes is said to have %d", size, stated)
+		}
+		var frame zstd.Header // of LZ4, it is none
+		if frame.Decode(body[at+8:at+size]) == nil && frame.WindowSize > maxWindow {
+			return unsupportedf("zstd with a window of %d bytes, limit %d", frame.WindowSize, maxWindow)
+		}
+	}
+	return nil
 }

@@ -74,6 +74,9 @@ func (im *importer) vector(a arrow.Array) (v *batch.Vector, err error) {
 		}
 		a = e.Storage()
 	}
+	if n := a.Len(); n > unchecked && n/8 > bytesIn(a.Data()) {
+		return nil, corruptf("%d cells in %d bytes", n, bytesIn(a.Data()))
+	}
 	v = &batch.Vector{Type: im.column.Type, Len: a.Len(), Present: im.present(a)}
 	switch {
 	case im.values != nil:
@@ -84,6 +87,22 @@ func (im *importer) vector(a arrow.Array) (v *batch.Vector, err error) {
 		err = im.convert(im, v, a)
 	}
 	return v, err
+}
+
+// unchecked is the number of cells up to which an array may have less than a bit for each.
+const unchecked = 1 << 16
+
+// bytesIn returns the bytes of all buffers of an array.
+func bytesIn(data arrow.ArrayData) (n int) {
+	for _, b := range data.Buffers() {
+		if b != nil {
+			n += b.Len()
+		}
+	}
+	for _, child := range data.Children() {
+		n += bytesIn(child)
+	}
+	return n
 }
 
 // present returns the presence bitmap of an array, nil if no cell is NULL.

@@ -85,11 +85,11 @@ func OpenArrow(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	if _, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, wrap(err)
 	}
-	a := &arrowSource{mem: bounded{allocator(o.Allocator), int(min(max(size, 1)*maxExpansion, maxBuffer))}}
+	a := &arrowSource{mem: allocator(o.Allocator)}
 	if string(magic) == fileMagic {
 		a.open = func(src *source) (*ipc.Reader, error) {
 			src.ReaderAt = r
-			in, err := fileMessages(src, size, a.mem)
+			in, err := fileMessages(src, size, newBounded(a.mem))
 			if err != nil {
 				return nil, err
 			}
@@ -98,22 +98,18 @@ func OpenArrow(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	} else {
 		a.open = func(src *source) (*ipc.Reader, error) {
 			src.Reader = io.NewSectionReader(r, 0, size)
-			return openMessages(streamMessages(src, a.mem))
+			return openMessages(streamMessages(src, newBounded(a.mem)))
 		}
 	}
 	return openArrow(a)
 }
 
-// maxExpansion is how many times as large as a file one buffer of it may be: compressed buffers
-// expand.
-const maxExpansion = 1024
-
 // OpenStream opens an Arrow IPC stream that cannot be read twice, such as a pipe: of the File, only
 // one Read is possible. The caller closes r after the File. Errors: those of OpenArrow.
 func OpenStream(r io.Reader, o OpenOptions) (*File, error) {
-	a := &arrowSource{mem: bounded{allocator(o.Allocator), maxBuffer}}
+	a := &arrowSource{mem: allocator(o.Allocator)}
 	src := &source{Reader: r}
-	reader, err := guarded(src, func() (*ipc.Reader, error) { return openMessages(streamMessages(src, a.mem)) })
+	reader, err := guarded(src, func() (*ipc.Reader, error) { return openMessages(streamMessages(src, newBounded(a.mem))) })
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -145,7 +141,7 @@ func openMessages(m *messages) (*ipc.Reader, error) {
 
 // arrowSource is the content of an Arrow file or stream.
 type arrowSource struct {
-	mem   bounded
+	mem   memory.Allocator
 	open  func(src *source) (*ipc.Reader, error) // nil: only first can be read
 	first *arrowReader                           // of a stream that can be read once; nil after that
 }
@@ -166,7 +162,7 @@ func newFile(s *arrow.Schema, a *arrowSource) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{definition: d, rows: -1, content: a, mem: a.mem.Allocator}, nil
+	return &File{definition: d, rows: -1, content: a, mem: a.mem}, nil
 }
 
 func (a *arrowSource) reader() (*arrowReader, error) {

@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -22,26 +23,37 @@ func allocator(a memory.Allocator) memory.Allocator {
 // well-formed file needs, which arrow-go would allocate for a length in a damaged one.
 type bounded struct {
 	memory.Allocator
-	most int
+	left int // bytes that may be allocated, in all, until it is set again
 }
 
 // maxBuffer is the size of the largest buffer for reading a file: one page of Parquet, one buffer
 // of a record batch.
 const maxBuffer = 1 << 30
 
-func (b bounded) check(size int) {
-	if size < 0 || size > b.most {
-		panic(corruptf("a buffer of %d bytes, limit %d", size, b.most))
+// Compressed buffers of a message have at most maxExpansion times the bytes of its body: zstd makes
+// 128 KiB of four bytes. freeBytes more may be allocated, since sizes are rounded.
+const (
+	maxExpansion = 1 << 15
+	freeBytes    = 1 << 20
+)
+
+// newBounded returns an allocator that bounds only the size of each buffer.
+func newBounded(a memory.Allocator) *bounded { return &bounded{a, math.MaxInt} }
+
+func (b *bounded) take(size int) {
+	if size < 0 || size > maxBuffer || size > b.left {
+		panic(corruptf("a buffer of %d bytes, limit %d", size, min(b.left, maxBuffer)))
 	}
+	b.left -= size
 }
 
-func (b bounded) Allocate(size int) []byte {
-	b.check(size)
+func (b *bounded) Allocate(size int) []byte {
+	b.take(size)
 	return b.Allocator.Allocate(size)
 }
 
-func (b bounded) Reallocate(size int, old []byte) []byte {
-	b.check(size)
+func (b *bounded) Reallocate(size int, old []byte) []byte {
+	b.take(size)
 	return b.Allocator.Reallocate(size, old)
 }
 

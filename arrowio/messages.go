@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -19,25 +20,26 @@ import (
 //
 // The footer of a file has the schema, and the places of its dictionaries and record batches.
 type messages struct {
-	mem  bounded
+	mem  *bounded
 	next func() (io.Reader, error) // returns where the next message begins; io.EOF at the end
 	cur  *ipc.Message
 }
 
 const (
 	continuation   = 0xffffffff // begins a message
+	leastBody      = 1 << 20    // bytes of a body that are read at first
 	maxMetadata    = 16 << 20   // bytes; a schema of 300 columns has 50,000
 	fileHeaderLen  = 8          // of a file
 	fileTrailerLen = 10         // after the footer
 )
 
 // streamMessages returns the messages of a stream.
-func streamMessages(r io.Reader, mem bounded) *messages {
+func streamMessages(r io.Reader, mem *bounded) *messages {
 	return &messages{mem: mem, next: func() (io.Reader, error) { return r, nil }}
 }
 
 // fileMessages returns the messages of a file of size bytes.
-func fileMessages(r io.ReaderAt, size int64, mem bounded) (*messages, error) {
+func fileMessages(r io.ReaderAt, size int64, mem *bounded) (*messages, error) {
 	var trailer [fileTrailerLen]byte
 	if size < fileHeaderLen+fileTrailerLen {
 		return nil, corruptf("an Arrow file of %d bytes", size)
@@ -126,13 +128,23 @@ func (m *messages) Message() (*ipc.Message, error) {
 		return nil, err
 	}
 	size := (&flatBuffer{b: metadata}).scalar(root, 3)
-	if size < 0 || size > int64(m.mem.most) {
-		return nil, corruptf("a message of %d bytes, limit %d", size, m.mem.most)
+	if size < 0 || size > maxBuffer {
+		return nil, corruptf("a message of %d bytes, limit %d", size, maxBuffer)
 	}
-	body := allocate(m.mem, int(size))
+	m.mem.left = math.MaxInt
+	body := memory.NewResizableBuffer(m.mem)
 	defer body.Release()
-	if _, err := io.ReadFull(r, body.Bytes()); err != nil {
-		return nil, short(err)
+	for have := 0; have < int(size); { // memory for at most twice what there is, whatever the length
+		more := min(int(size)-have, max(have, leastBody))
+		body.Resize(have + more)
+		if _, err := io.ReadFull(r, body.Bytes()[have:]); err != nil {
+			return nil, short(err)
+		}
+		have += more
+	}
+	m.mem.left = int(size)*maxExpansion + freeBytes
+	if err := (&flatBuffer{b: metadata}).checkExpansion(root, body.Bytes()); err != nil {
+		return nil, err
 	}
 	m.cur = ipc.NewMessage(memory.NewBufferBytes(metadata), body)
 	return m.cur, nil

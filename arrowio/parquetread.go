@@ -24,7 +24,7 @@ import (
 //
 // Errors: ErrCorrupt; ErrUnsupported, also for an encrypted file; those of r.
 func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
-	p := &parquetSource{r: r, size: size, mem: bounded{allocator(o.Allocator), maxBuffer}}
+	p := &parquetSource{r: r, size: size, mem: newBounded(allocator(o.Allocator))}
 	src := &source{ReaderAt: r}
 	if err := checkFooter(src, size); err != nil {
 		return nil, wrap(err)
