@@ -20,7 +20,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Copied is a store that Checkpoint or WriteImage has made.
+// Copied is a store that Checkpoint, WriteImage or Salvage has made.
 type Copied struct {
 	UUID      string         // its own, 32 hex digits
 	Timestamp mvcc.Timestamp // it has all write batches up to it, and no later one
@@ -207,6 +207,14 @@ func (w *imageWriter) content() error {
 		blockmanager.Counters{Epoch: w.info.Epoch, Mark: w.info.Mark, LogStart: w.info.LogStart})
 	if err != nil {
 		return err
+	}
+	if src, ok := w.src.(interface {
+		build(*blockmanager.Builder) error
+	}); ok {
+		if err := src.build(b); err != nil {
+			b.Abort()
+			return err
+		}
 	}
 	err = w.src.Rows(func(key, value []byte) error {
 		return errors.Join(w.ctx.Err(), b.AddRow(blockmanager.Row{Key: key, Value: value}))

@@ -37,6 +37,9 @@ func (s *Store) Close() error {
 		t.tab.Close()
 	}
 	errs = append(errs, s.blocks.Close())
+	if !s.opts.ReadOnly && s.blocks.Poisoned() == nil {
+		s.keepReserve()
+	}
 	errs = append(errs, s.locks.release())
 	s.pub.Close()
 	if err := errors.Join(errs...); err != nil {

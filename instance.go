@@ -6,12 +6,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -145,7 +148,8 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	if err != nil {
 		return dirForeign, err
 	}
-	ours := []string{lockName, formattingName, instanceTmpName, anchorName, walName, metaName, dataName}
+	ours := []string{lockName, formattingName, instanceTmpName, anchorName, walName, metaName, dataName,
+		blockmanager.JournalName, blockmanager.JournalNewName, reserveName}
 	formatting, foreign, others := false, false, 0
 	for _, name := range names {
 		switch {
@@ -244,8 +248,14 @@ func writeFile(fsys vfs.FS, name string, b []byte) error {
 //  4. INSTANCE.tmp, synced, renamed to INSTANCE, directory synced: from here on the directory is a
 //     store
 //  5. FORMATTING removed; one that a kill leaves next to INSTANCE means nothing
+//
+// Errors: ErrNotStore if there is something in the directory that format does not make.
 func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
-	for _, name := range []string{metaName, dataName, walName, anchorName, instanceTmpName, formattingName} {
+	if err := onlyOurs(fsys, dir); err != nil {
+		return err
+	}
+	for _, name := range []string{metaName, dataName, walName, anchorName, blockmanager.JournalName, blockmanager.JournalNewName, reserveName,
+		instanceTmpName, formattingName} {
 		if err := vfs.RemoveAll(fsys, filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("format: %w", err)
 		}
@@ -265,6 +275,36 @@ func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return fmt.Errorf("format: %w", err)
+		}
+	}
+	return nil
+}
+
+// onlyOurs returns an error if wal/ or data/ in an unfinished format is a symbolic link, or has files
+// that a format does not make.
+func onlyOurs(fsys vfs.FS, dir string) error {
+	for _, sub := range []struct {
+		name string
+		ours func(name string) bool
+	}{{walName, wal.IsName}, {dataName, blockmanager.IsName}, {metaName, func(string) bool { return true }}} {
+		path := filepath.Join(dir, sub.name)
+		info, err := fsys.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("%s is no directory: %w", sub.name, fault.ErrNotStore)
+		}
+		names, err := fsys.List(path)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !sub.ours(name) {
+				return fmt.Errorf("the store was not created completely, and %s in %s is not a file of a store: %w", name, sub.name, fault.ErrNotStore)
+			}
 		}
 	}
 	return nil

@@ -38,16 +38,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o.filled(), tables: map[string]*Table{}, pins: newPins(), bulk: newBulkGate(), counters: newCounters(), idle: make(chan struct{}, 1)}
-	s.dir = resolve(s.opts.FS, dir)
-	s.clock = s.opts.Clock
-	s.budget = budget.New(s.opts.MemoryLimit)
-	s.recent = conflict.NewLog(recentLimit(s.opts.MemoryLimit))
-	if s.opts.CompactionBandwidth > 0 {
-		s.throttle = newBandwidth(s.opts.CompactionBandwidth, s.overLimit).wait
-	}
-	s.shareCache()
-	s.reads = budget.NewGate(s.opts.MemoryLimit / readsShare)
+	s := newStore(dir, o.filled())
 	if err := s.open(); err != nil {
 		s.abandon()
 		if !errors.Is(err, fault.ErrNotStore) && (errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
@@ -62,6 +53,21 @@ func Open(dir string, o *Options) (*Store, error) {
 		s.background = startBackground(s)
 	}
 	return s, nil
+}
+
+// newStore returns a store that is not open.
+func newStore(dir string, o Options) *Store {
+	s := &Store{opts: o, tables: map[string]*Table{}, pins: newPins(), bulk: newBulkGate(), counters: newCounters(), idle: make(chan struct{}, 1)}
+	s.dir = resolve(s.opts.FS, dir)
+	s.clock = s.opts.Clock
+	s.budget = budget.New(s.opts.MemoryLimit)
+	s.recent = conflict.NewLog(recentLimit(s.opts.MemoryLimit))
+	if s.opts.CompactionBandwidth > 0 {
+		s.throttle = newBandwidth(s.opts.CompactionBandwidth, s.overLimit).wait
+	}
+	s.shareCache()
+	s.reads = budget.NewGate(s.opts.MemoryLimit / readsShare)
+	return s
 }
 
 // resolve returns the directory to which dir leads if it is a symbolic link, since file systems do
@@ -139,7 +145,11 @@ func (s *Store) open() error {
 			slog.String("torn_file", r.TornFile), slog.Int64("repaired_bits", r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
 			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
 	}
-	return s.log.Release(s.blocks.ConfirmedLogStart())
+	if err := s.log.Release(s.blocks.ConfirmedLogStart()); err != nil {
+		return err
+	}
+	s.keepReserve()
+	return nil
 }
 
 // prepare makes sure that dir contains a store and locks it. fresh reports whether prepare created
@@ -184,6 +194,12 @@ func (s *Store) prepare() (fresh bool, err error) {
 			return false, fmt.Errorf("a store %w", fault.ErrExists)
 		}
 		if err := s.lockInstance(); err != nil || s.opts.ReadOnly {
+			return false, err
+		}
+		if err := s.findReserve(); err != nil {
+			return false, err
+		}
+		if err := s.claimReserve(); err != nil {
 			return false, err
 		}
 		if err := s.writeOwner(); err != nil {
@@ -298,7 +314,11 @@ func (s *Store) loadTable(row *meta.Table) error {
 	if s.tables[row.Name] != nil {
 		return fault.Corruptf("metadata: two tables are named %q", row.Name)
 	}
-	tab, err := tablet.Open(s.tabletOptions(), row, sets)
+	o := s.tabletOptions()
+	if s.salvage != nil {
+		o.Salvage = func(m *rowset.Metadata, err error) { s.salvage.loseRowSet(row, m, err) }
+	}
+	tab, err := tablet.Open(o, row, sets)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // part above it is used up:
 //
 //	free bytes on the disk
-//	├ rowReserve ──────────── 16 MiB: below it a write batch gets ErrNoSpace unless it only deletes
+//	├ rowReserve ──────────── 16 MiB, with RESERVE: below it a write batch gets ErrNoSpace unless it only deletes
 //	├ blockmanager.KeepFree ─ deletes, flushes and compactions stop: what is left is for metadata commits
 //	0                         that free the space of dropped tables and rewritten rowsets
 //
@@ -35,6 +35,9 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 	keep := int64(rowReserve)
 	if b.deletesOnly() {
 		keep = blockmanager.KeepFree
+		if err := s.claimReserve(); err != nil {
+			return err
+		}
 	}
 	free, ok := s.hasSpace(b.bytes, keep)
 	if ok {
@@ -70,6 +73,7 @@ func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
 		s.spare.Store(spareMost)
 		return free, true
 	}
+	free += s.reserve.bytes.Load()
 	held := s.budget.UsedBy(budget.MemRowSet) + s.budget.UsedBy(budget.Delta)
 	above := free - rowReserve - held - 2*bytes
 	s.spare.Store(max(0, min(above/spareShare, spareMost)))

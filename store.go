@@ -67,7 +67,9 @@ type Store struct {
 	budget     *budget.Budget
 	spare      atomic.Int64 // bytes that may be written before the free space is checked again
 	background *background
-	maxLog     int64                                        // maxLogBytes; less in a test
+	maxLog     int64 // maxLogBytes; less in a test
+	reserve    reserve
+	salvage    *salvager                                    // that has opened the damaged store; nil: none has
 	throttle   func(ctx context.Context, bytes int64) error // of what compactions write; nil: no limit
 }
 

@@ -24,7 +24,7 @@ type DiskUsage struct {
 	Headers     int64 // header pages of containers
 	Log         int64
 	Torn        int64 // torn ends of the log, kept for inspection; you may remove them
-	Metadata    int64 // Pebble's files, ANCHOR, INSTANCE, LOCK
+	Metadata    int64 // Pebble's files, JOURNAL, ANCHOR, INSTANCE, LOCK, and RESERVE, which is kept for a full disk
 	Directories int64
 	Leftovers   int64 // files that a crash left and that the next writer removes
 	Foreign     int64 // files that do not belong to the store
@@ -148,9 +148,9 @@ func (w *usageWalk) kind(name string, dir, stray bool) (kind string, to *int64) 
 	switch {
 	case dir && (name == "." || rest == "" && (top == walName || top == metaName || top == dataName)):
 		return "directory", &sum.Directories
-	case stray, name == formattingName, name == instanceTmpName:
+	case stray, name == formattingName, name == instanceTmpName, name == blockmanager.JournalNewName:
 		return "leftover", &sum.Leftovers
-	case name == lockName, name == instanceName, name == anchorName, top == metaName && !dir:
+	case name == lockName, name == instanceName, name == anchorName, name == blockmanager.JournalName, name == reserveName, top == metaName && !dir:
 		return "metadata", &sum.Metadata
 	case top == walName && !dir && strings.HasSuffix(rest, ".wal"):
 		return "log", &sum.Log

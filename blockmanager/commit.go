@@ -70,7 +70,9 @@ func (m *Manager) commit(e Edit) error {
 	if err := m.meta.commit(p.ops); err != nil {
 		return m.fail(err)
 	}
+	previous := m.state.epoch
 	m.install(p)
+	m.journal.record(m, p, previous)
 	for _, op := range p.ops {
 		m.unflushed += int64(len(op.key) + len(op.value))
 	}

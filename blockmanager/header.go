@@ -75,9 +75,3 @@ func checkHeader(p []byte, instance [16]byte, id containerID) error {
 	}
 	return nil
 }
-
-// ofOtherStore reports whether a page is a complete header of another store's container.
-func ofOtherStore(p []byte, instance [16]byte) bool {
-	return string(p[:len(headerMagic)]) == headerMagic && coding.CRC32C(p[:headerCRCOff]) == binary.LittleEndian.Uint32(p[headerCRCOff:]) &&
-		[16]byte(p[headerInstanceOff:]) != instance
-}

@@ -43,8 +43,9 @@ type Manager struct {
 	anchor    *anchor
 	meta      *metaStore // nil until Writable
 	unflushed int64      // bytes of rows committed since Pebble's last flush
-	canPunch  bool       // false once the file system has refused to punch a hole
-	repaired  Repaired   // by Writable
+	journal   journal
+	canPunch  bool     // false once the file system has refused to punch a hole
+	repaired  Repaired // by Writable
 
 	// mu guards the following fields. The state changes only under both locks.
 	mu                sync.RWMutex
@@ -54,6 +55,8 @@ type Manager struct {
 	confirmedLogStart lsn.LSN
 	pool              []*container            // with room for blocks and not acquired by a Creation; the last is used first
 	fresh             map[*container]struct{} // created in this session, without a row yet
+
+	sums lazySums // of OpenDamaged
 }
 
 // LogStart returns the lowest LSN that replay on the current state needs.
@@ -224,6 +227,7 @@ func (m *Manager) Close() error {
 			errs = append(errs, m.fail(err))
 		}
 	}
+	m.journal.close()
 	if m.anchor.file != nil {
 		errs = append(errs, m.anchor.file.Close())
 	}

@@ -81,7 +81,10 @@ func (m *Manager) openContainers() error {
 		if c.row.state == containerDead {
 			continue // possibly unlinked already
 		}
-		if err := openContainer(&m.o, c, last[c]); err != nil {
+		err := openContainer(&m.o, c, last[c])
+		if err != nil && m.o.damaged != nil {
+			openDamagedContainer(&m.o, c, err)
+		} else if err != nil {
 			for _, c := range m.state.containers {
 				c.closeFiles()
 			}

@@ -39,6 +39,8 @@ type Options struct {
 	BeforeCommit func() error
 	// Logger takes warnings and Pebble's messages (at debug level); default: none.
 	Logger *slog.Logger
+
+	damaged func(Damage) // of OpenDamaged; nil: damage is an error
 }
 
 // withDefaults returns a copy with each default filled in, except BlockSize.
@@ -73,7 +75,8 @@ func (o Options) withDefaults() (Options, error) {
 
 func validBlockSize(b int64) bool { return b >= 512 && b <= 1<<20 && b&(b-1) == 0 }
 
-func (o *Options) metaDir() string             { return filepath.Join(o.Dir, "meta") }
-func (o *Options) dataDir() string             { return filepath.Join(o.Dir, "data") }
-func (o *Options) anchorPath() string          { return filepath.Join(o.Dir, anchorName) }
-func (o *Options) dataPath(name string) string { return filepath.Join(o.Dir, "data", name) }
+func (o *Options) metaDir() string                { return filepath.Join(o.Dir, "meta") }
+func (o *Options) dataDir() string                { return filepath.Join(o.Dir, "data") }
+func (o *Options) anchorPath() string             { return filepath.Join(o.Dir, anchorName) }
+func (o *Options) journalPath(name string) string { return filepath.Join(o.Dir, name) }
+func (o *Options) dataPath(name string) string    { return filepath.Join(o.Dir, "data", name) }

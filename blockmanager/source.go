@@ -58,6 +58,8 @@ func (m *Manager) source(id block.ID, b *liveBlock) (*source, error) {
 		return nil, fmt.Errorf("blockmanager: block %d: %w", id, fault.ErrClosed)
 	case b == nil:
 		return nil, fmt.Errorf("blockmanager: block %d: %w", id, fault.ErrNotFound)
+	case b.in.file == nil:
+		return nil, noFile(b)
 	}
 	b.refs.Add(1)
 	b.in.refs.Add(1)
@@ -109,7 +111,7 @@ func (s *source) check(n int64) error {
 		return err
 	}
 	footer := tail[max(0, len(tail)-footerProbe):]
-	if got := identity(s.m.o.Instance, s.b.id, &s.b.blockRow, footer); got != s.b.identity {
+	if got := identity(s.m.o.Instance, s.b.id, &s.b.blockRow, footer); got != s.b.identity && !s.m.mayBe(s) {
 		return s.corrupt("identity %016x, want %016x", got, s.b.identity)
 	}
 	s.tail.Store(&tail)

@@ -58,7 +58,7 @@ func (m *Manager) Usage() ([]Usage, error) {
 		k := known[id]
 		if k != nil {
 			u = k.Usage
-		} else if m.isForeign(name) {
+		} else if !m.recognizes(name, id) {
 			continue
 		}
 		u.Name, u.Length, u.Allocated = name, info.Size(), vfs.Allocated(info)

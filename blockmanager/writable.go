@@ -180,7 +180,8 @@ func (m *Manager) Repaired() Repaired {
 }
 
 // removeStrays removes container files without a row. Files with other names are left alone, and so
-// are containers of another store, which no crash leaves here: a person has copied them.
+// are those that are no containers of this store, which no crash leaves here: a person has put them
+// there.
 func (m *Manager) removeStrays() error {
 	names, err := m.o.FS.List(m.o.dataDir())
 	if err != nil {
@@ -191,8 +192,8 @@ func (m *Manager) removeStrays() error {
 		if !ok || m.state.containers[id] != nil {
 			continue
 		}
-		if m.isForeign(n) {
-			m.o.Logger.Warn("a container of another store is left alone", "container", id)
+		if !m.recognizes(n, id) {
+			m.o.Logger.Warn("a file that is no container of this store is left alone", "file", n)
 			continue
 		}
 		m.o.Logger.Info("removing a container that no commit named", "container", id)
@@ -204,16 +205,31 @@ func (m *Manager) removeStrays() error {
 	return nil
 }
 
-// isForeign reports whether a file in data/ is a container of another store.
-func (m *Manager) isForeign(name string) bool {
+// recognizes reports whether a file in data/ is a container of this store, of which a crash may have
+// left any part of the header page.
+func (m *Manager) recognizes(name string, id containerID) bool {
 	f, err := m.o.FS.Open(m.o.dataPath(name), false)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	page := make([]byte, headerLen)
-	n, _ := f.ReadAt(page, 0)
-	return n == headerLen && ofOtherStore(page, m.o.Instance)
+	page, want := make([]byte, headerLen), encodeHeader(m.o.Instance, id)
+	n, err := f.ReadAt(page, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	for i := range page[:n] {
+		if page[i] != 0 && page[i] != want[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// IsName reports whether a file in data/ may have this name.
+func IsName(name string) bool {
+	_, ok := containerName(name)
+	return ok
 }
 
 // containerName parses a file name of the form <32 hex digits, lower case>.data.

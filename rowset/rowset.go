@@ -66,6 +66,10 @@ type Options struct {
 	// Damaged is called once for a rowset whose row file or key directory, in block id, is damaged.
 	// What it contains is read from other files instead. nil disables it.
 	Damaged func(rowset uint64, id block.ID, err error)
+
+	// Salvage makes Open accept delta files that do not open, for DiskRowSet.Salvage, FindDamaged and
+	// LiveDamaged. Nothing else may then be read of the rowset.
+	Salvage bool
 }
 
 // DiskRowSet is an open rowset.
@@ -89,6 +93,9 @@ type DiskRowSet struct {
 	// Readers load it once.
 	state atomic.Pointer[State]
 	memMu sync.Mutex // guards the creation of the delta mem store
+
+	unread       []delta.Unread // see Options.Salvage
+	damagedIndex *salvageIndex  // of FindDamaged; nil until it is needed
 
 	refs    atomic.Int64
 	closeMu sync.Mutex
@@ -154,9 +161,13 @@ func Open(s *schema.Schema, m *Metadata, o Options) (*DiskRowSet, error) {
 	}
 	t := &delta.Tracker{Schema: s}
 	t.SetBirths(m.Births)
-	err := d.openDeltas(&t.Undo, m.Undo)
+	open := d.openDeltas
+	if o.Salvage {
+		open = d.openReadable
+	}
+	err := open(&t.Undo, m.Undo)
 	if err == nil {
-		err = d.openDeltas(&t.Redo, m.Redo)
+		err = open(&t.Redo, m.Redo)
 	}
 	if err != nil {
 		d.Unref()

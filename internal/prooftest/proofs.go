@@ -76,6 +76,7 @@ func Proofs() []Proof {
 		{"recovery", "Crashes at every disk change of a recovery, and of the recovery after that.", recoveryOne},
 		{"sequences", "All sequences of three operations on a table of three keys, with a crash at every disk change.", sequencesOne},
 		{"damage", "One damaged byte in a closed store. Every answer must be correct or report the damage.", damageOne},
+		{"salvage", "Closed stores damaged in several places and salvaged. The new store must have every row that the damaged one could return, no wrong value, and a report of what it lacks.", salvageOne},
 		{"bits", "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must be found or repaired, or the bit unused.", bitsOne},
 		{"foreign", "One file of a store missing, truncated, extended, older, swapped or of another store. Every answer must be correct or report the damage.", foreignOne},
 		{"faults", "Every file system call of a trace fails, reads too, in every way a disk can fail. No acknowledged batch may be lost.", faultsOne},
@@ -132,6 +133,30 @@ func damageOne(seed uint64, _ string) Result {
 	}
 	return Result{Err: errors.Join(errs...), Script: d.Script(), Tallies: []Tally{{1, "stores"}, {c.Flips, "flips"}, {c.Refused, "not opened"},
 		{c.Errors, "reads refused"}, {c.Answered, "answered"}}}
+}
+
+// salvageOne creates a store and salvages 50 damaged copies.
+func salvageOne(seed uint64, _ string) Result {
+	d, err := damage.New(seed, 40)
+	if err != nil {
+		return Result{Err: err}
+	}
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var c damage.SalvageCounts
+	var errs []error
+	for range 50 {
+		s, err := d.RandomSalvage(rng, func(string) bool { return true })
+		if err != nil {
+			return Result{Err: err}
+		}
+		counts, err := s.Run()
+		c.Add(counts)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%v: %w", s, err))
+		}
+	}
+	return Result{Err: errors.Join(errs...), Script: d.Script(), Tallies: []Tally{{1, "stores"}, {c.Harms, "harms"}, {c.Salvaged, "salvaged"}, {c.Whole, "without a loss"},
+		{c.Kept, "rows compared"}, {c.Filled, "rows with NULL"}, {c.Lost, "rows lost"}, {c.Readable, "rows that the damaged store returned"}}}
 }
 
 // bitsOne flips the bits of one slice of a store.

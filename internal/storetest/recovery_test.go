@@ -149,7 +149,7 @@ func TestRecoveryReportsRepairs(t *testing.T) {
 			tree[name] = append(slices.Clone(b), make([]byte, 5000)...)
 		}
 	}
-	tree["data/00112233445566778899aabbccddeeff.data"] = []byte("begun")
+	tree["data/00112233445566778899aabbccddeeff.data"] = []byte("oribicnt") // the header page is not complete
 	mem := vfs.NewMem()
 	if err := mem.Mkdir("/store"); err != nil {
 		t.Fatal(err)

@@ -177,16 +177,45 @@ func copyRange(dst, src vfs.File, dstOff, srcOff, n int64) error {
 	return nil
 }
 
+// recognized reports whether a file without a header has what a crash leaves of one, or a frame of
+// this log.
+func (s *segment) recognized(o *Options) bool {
+	r, err := openReader(o, s)
+	if err != nil {
+		return false
+	}
+	defer r.close()
+	if _, found, err := r.proof(0); err != nil || found {
+		return err == nil
+	}
+	b := make([]byte, headerLen)
+	n, err := r.win.f.ReadAt(b, 0)
+	if err != nil && err != io.EOF {
+		return false
+	}
+	want := header{instance: o.Instance, number: s.number, prev: link{number: s.number - 1}}.encode()
+	for i := range b[:min(n, headerFirstOff)] {
+		if b[i] != 0 && b[i] != want[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // removeUseless removes the files that replay skipped, durably. The newest, if it has more than a
-// header, is kept for inspection, as a torn tail is.
+// header, or something else than a part of one, is kept for inspection, as a torn tail is.
 func (t *Tail) removeUseless() error {
 	useless := t.plan.leftovers
 	if t.plan.unfinished != nil {
 		useless = append(useless[:len(useless):len(useless)], *t.plan.unfinished)
 	}
 	for i, s := range useless {
+		if i < len(t.plan.leftovers) && s.unreadable != "" && !s.recognized(&t.o) {
+			t.o.Logger.Warn("a file that is no segment of this log is left alone", "file", s.name)
+			continue
+		}
 		remove := func() error { return t.o.FS.Remove(t.o.path(s.name)) }
-		if i == len(t.plan.leftovers) && s.size > headerLen {
+		if i == len(t.plan.leftovers) && (s.size > headerLen || !s.recognized(&t.o)) {
 			remove = func() error { return t.o.FS.Rename(t.o.path(s.name), t.o.path(tornName(s.number))) }
 		}
 		if err := remove(); err != nil {

@@ -141,4 +141,13 @@ func parseName(name string) (number uint64, ok bool) {
 	return number, err == nil && number > 0
 }
 
+// IsName reports whether a file of a log may have this name.
+func IsName(name string) bool {
+	if digits, ok := strings.CutSuffix(name, tornSuffix); ok {
+		name = digits + segmentSuffix
+	}
+	_, ok := parseName(name)
+	return ok
+}
+
 func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }

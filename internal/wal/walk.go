@@ -49,7 +49,13 @@ type SegmentHeader struct {
 //
 // Errors: those of fn, which end the walk; a directory that cannot be listed. A file that cannot be
 // read is damage.
-func Walk(o Options, fn func(*Entry) error) error {
+func Walk(o Options, fn func(*Entry) error) error { return walk(o, false, fn) }
+
+// Salvage is Walk that also finds the frames of segments of the store, that of o, with a damaged
+// header.
+func Salvage(o Options, fn func(*Entry) error) error { return walk(o, true, fn) }
+
+func walk(o Options, salvage bool, fn func(*Entry) error) error {
 	o, err := o.filled()
 	if err != nil {
 		return err
@@ -59,7 +65,7 @@ func Walk(o Options, fn func(*Entry) error) error {
 		return err
 	}
 	for i := range segs {
-		w := walker{o: o, seg: &segs[i], newest: i == len(segs)-1, fn: fn}
+		w := walker{o: o, seg: &segs[i], newest: i == len(segs)-1, fn: fn, salvage: salvage}
 		if i == len(segs)-2 {
 			w.next = &segs[i+1]
 		}
@@ -79,6 +85,8 @@ type walker struct {
 	fn     func(*Entry) error
 	stop   error // of fn
 	broken bool  // damage is before the next part: the chain hash is not known
+
+	salvage bool // frames after a damaged header count
 }
 
 func (w *walker) give(e *Entry) error {
@@ -135,6 +143,13 @@ func (w *walker) parts() error {
 	case problem == "" && h.number != w.seg.number:
 		problem = fmt.Sprintf("segment %d under the name of segment %d", h.number, w.seg.number)
 	}
+	if problem != "" && w.salvage && err == nil {
+		r.seed, r.at = seedCRC(w.o.Instance), border{off: headerLen - alignment}
+		if err = w.resume(r, &damage{r.name, 0, problem, true}); err != nil {
+			return noEOF(err)
+		}
+		return w.records(r)
+	}
 	if problem != "" { // the seed of the checksums is not known: no frame can be checked
 		return w.give(&Entry{Kind: EntryDamage, Bytes: size, Problem: problem})
 	}
@@ -145,9 +160,21 @@ func (w *walker) parts() error {
 	for i := 0; i < len(r.flips) && err == nil; i++ {
 		err = w.flip(&r.flips[i])
 	}
+	if err != nil {
+		return noEOF(err)
+	}
+	return w.records(r)
+}
+
+// records gives all parts from r.at on.
+func (w *walker) records(r *reader) (err error) {
 	for err == nil {
 		err = w.record(r)
 	}
+	return noEOF(err)
+}
+
+func noEOF(err error) error {
 	if err == io.EOF {
 		return nil
 	}

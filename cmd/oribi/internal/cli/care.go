@@ -112,6 +112,55 @@ func (a *app) storePrune() *cobra.Command {
 	return c
 }
 
+func (a *app) storeSalvage() *cobra.Command {
+	var fillNull bool
+	c := a.verb("salvage DIR OUT", "Make a store from all that can be read of a damaged one, in a new directory", func(cmd *cobra.Command, args []string) error {
+		bar := a.bar(progress.Options{What: "salvage", Unit: progress.Bytes})
+		defer bar.Stop()
+		losses := 0
+		var printed error
+		report := func(l oribi.Loss) {
+			losses++
+			bar.Stop() // losses may be printed on the same terminal
+			if printed == nil {
+				printed = a.printLoss(l)
+			}
+		}
+		options := []oribi.SalvageOption{oribi.SalvageProgress(shown(bar))}
+		if fillNull {
+			options = append(options, oribi.FillNull())
+		}
+		_, err := oribi.Salvage(cmd.Context(), args[0], args[1], nil, report, options...)
+		bar.Stop()
+		switch {
+		case err != nil:
+			return err
+		case printed != nil:
+			return printed
+		case losses > 0:
+			return &helped{&failure{exitDamage, fmt.Errorf("%s: losses: %d", args[0], losses)},
+				fmt.Sprintf("all else is in %s, which is complete", args[1])}
+		}
+		return nil
+	})
+	c.Flags().BoolVar(&fillNull, "fill-null", false, "keep rows that lack cells of nullable columns only, with NULL there")
+	return c
+}
+
+func (a *app) printLoss(l oribi.Loss) error {
+	table, block, rows := []byte("null"), "null", "null"
+	if l.Table != "" {
+		table = quote(l.Table)
+	}
+	if l.Block != 0 {
+		block = fmt.Sprint(l.Block)
+	}
+	if l.Rows >= 0 {
+		rows = fmt.Sprint(l.Rows)
+	}
+	return a.printf(`{"table":%s,"file":%s,"block":%s,"rows":%s,"lost":%s}`+"\n", table, quote(l.File), block, rows, quote(l.Lost))
+}
+
 // shown returns a function that shows progress on a bar.
 func shown(bar *progress.Bar) func(done, total int64) {
 	return func(done, total int64) {

@@ -118,7 +118,7 @@ func (a *app) commands() *cobra.Command {
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.AddCommand(
 		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeDump(), a.storeVerify(), a.storeCheckpoint(),
-			a.storeBackup(), a.storeBackups(), a.storeRestore(), a.storePrune()),
+			a.storeBackup(), a.storeBackups(), a.storeRestore(), a.storePrune(), a.storeSalvage()),
 		a.noun("table", "Create, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
 			a.tableScan(), a.tableGet(), a.tableCount(), a.tableAgg(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLayout(), a.tableLoad(), a.tableExport(), a.tableExtract()),
 		a.noun("kv", "Store keys and values in buckets", a.kvPut(), a.kvGet(), a.kvDelete(), a.kvScan(), a.kvHistory(), a.kvLoad(), a.kvExport(), a.kvBuckets()),

@@ -14,6 +14,7 @@ var examples = map[string]string{
 	"oribi store backups":     `oribi store backup S NEW && oribi store backups NEW --format csv`,
 	"oribi store restore":     `oribi store backup S NEW && oribi store restore NEW COPY --at 1`,
 	"oribi store prune":       `oribi store backup S NEW && oribi store backup S NEW && oribi store prune NEW --keep 1`,
+	"oribi store salvage":     `oribi store salvage S NEW && oribi store verify NEW`,
 	"oribi table create":      `oribi table create S parts --schema schema.json`,
 	"oribi table list":        `oribi table list S --format csv`,
 	"oribi table describe":    `oribi table describe S tree`,

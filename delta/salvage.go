@@ -1,0 +1,249 @@
+package delta
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Hole is a range of rows of which a damaged file may have had changes that cannot be read.
+type Hole struct {
+	Block     block.ID
+	File      int // position of the file, see SalvagedDelta
+	Undo      bool
+	From, To  uint32         // rows // inclusive
+	Min, Max  mvcc.Timestamp // of the changes // inclusive
+	Existence bool           // rows may have begun or ended
+	All       bool           // any column may have changed, otherwise those in Columns
+	Columns   []schema.ColumnID
+}
+
+// Changes reports whether a column may have changed in the hole.
+func (h *Hole) Changes(id schema.ColumnID) bool { return h.All || slices.Contains(h.Columns, id) }
+
+// Unread is a delta file that does not open. Nothing is known about its changes but the timestamps
+// between which they are.
+type Unread struct {
+	Block    block.ID
+	File     int // see SalvagedDelta
+	Undo     bool
+	Min, Max mvcc.Timestamp // inclusive
+}
+
+// SalvagedDelta is a change and the position of its file among those of redos, oldest first, or among
+// those of undos, newest first. For each column and for the existence of a row, the changes of a
+// file come after those of the files before it, in the direction of time in which they lead. Births
+// and changes in memory have the last position.
+type SalvagedDelta struct {
+	change.Delta
+	File int
+}
+
+// Salvager reads all changes of a rowset with damaged delta files, in ascending windows of rows.
+// Where a cblock is damaged, it continues after it. Not for concurrent use.
+type Salvager struct {
+	t     *Tracker
+	holes []Hole
+	files []salvagedFile
+	rows  []memRow
+}
+
+// salvagedFile is a delta file with the bounds of those cblocks that can be read.
+type salvagedFile struct {
+	file   *File
+	undo   bool
+	number int // see SalvagedDelta
+	blocks []salvagedBlock
+	last   *deltaBlock // cblock number at
+	at     int
+}
+
+type salvagedBlock struct {
+	number    int
+	low, high uint32
+}
+
+// Salvager reads all delta files once and returns a Salvager, with the holes in them and those that
+// unread files leave.
+//
+// number returns the position of a file, see SalvagedDelta.
+func (t *Tracker) Salvager(unread []Unread, number func(id block.ID) int) *Salvager {
+	s := &Salvager{t: t}
+	for _, u := range unread {
+		s.holes = append(s.holes, Hole{Block: u.Block, File: u.File, Undo: u.Undo, To: math.MaxUint32, Min: u.Min, Max: u.Max, Existence: true, All: true})
+	}
+	for _, f := range t.Undo {
+		s.add(f, true, number(f.ID))
+	}
+	for _, f := range t.Redo {
+		s.add(f, false, number(f.ID))
+	}
+	return s
+}
+
+// Holes returns where changes cannot be read.
+func (s *Salvager) Holes() []Hole { return s.holes }
+
+// add finds the cblocks of a file that can be read. A hole reaches from its first row, which the index
+// has, to the first one after it, since the changes of a row may end in the next cblock.
+func (s *Salvager) add(f *File, undo bool, number int) {
+	out := salvagedFile{file: f, undo: undo, number: number, at: -1}
+	n, err := f.cells.DataBlocks()
+	if err != nil {
+		s.hole(&out, 0, math.MaxUint32, nil, nil)
+		return
+	}
+	low, from, broken := uint32(0), uint32(0), false
+	var last *change.Delta // before the hole
+	for i := range n {
+		b, err := f.block(i, s.t.schema(), new(blockLender))
+		if err != nil || b.deltas == 0 || b.low < low {
+			if !broken {
+				from = max(low, f.firstRow(i))
+			}
+			broken = true
+			continue
+		}
+		if broken {
+			s.hole(&out, from, b.low, last, &change.Delta{Row: b.low, TS: b.ts(0)})
+			broken = false
+		}
+		low = b.high
+		last = &change.Delta{Row: b.high, TS: b.ts(b.deltas - 1)}
+		out.blocks = append(out.blocks, salvagedBlock{i, b.low, b.high})
+	}
+	if broken {
+		s.hole(&out, from, math.MaxUint32, last, nil)
+	}
+	s.files = append(s.files, out)
+}
+
+// firstRow returns the first row of data cblock i according to the index, 0 if that does not say.
+func (f *File) firstRow(i int) uint32 {
+	low, high := uint64(0), uint64(maxRow)
+	for low < high {
+		row := (low + high) / 2
+		at, err := f.cells.FindData(appendKey(nil, uint32(row), mvcc.Max))
+		if err != nil {
+			return 0
+		}
+		if at >= i {
+			high = row
+		} else {
+			low = row + 1
+		}
+	}
+	return uint32(low)
+}
+
+// hole adds a hole in a file: rows from to to, after the change before, and before the change after,
+// nil if there is none. Of the rows of these two it is known in which time the missing changes are.
+func (s *Salvager) hole(in *salvagedFile, from, to uint32, before, after *change.Delta) {
+	f, undo := in.file, in.undo
+	h := Hole{Block: f.ID, File: in.number, Undo: undo, From: from, To: to, Min: f.stats.Min, Max: f.stats.Max, Existence: f.stats.Deletes+f.stats.Reinserts > 0}
+	for _, c := range f.stats.Columns {
+		if c.Updates > 0 {
+			h.Columns = append(h.Columns, c.ID)
+		}
+	}
+	older, newer := after, before // of the neighbors: undos are newest first
+	if !undo {
+		older, newer = before, after
+	}
+	for _, d := range []*change.Delta{before, after} {
+		if d == nil || d.Row < h.From || d.Row > h.To || d.Row != from && d.Row != to {
+			continue
+		}
+		edge := h
+		edge.From, edge.To = d.Row, d.Row
+		if older != nil && older.Row == d.Row {
+			edge.Min = max(edge.Min, older.TS)
+		}
+		if newer != nil && newer.Row == d.Row {
+			edge.Max = min(edge.Max, newer.TS)
+		}
+		if after != nil && after.Row == d.Row { // which is applied after those of its timestamp, so it hides them
+			if undo {
+				edge.Min = max(edge.Min, after.TS+1)
+			} else {
+				edge.Max = min(edge.Max, after.TS-1)
+			}
+		}
+		s.holes = append(s.holes, edge)
+		switch {
+		case h.From == h.To:
+			return
+		case d.Row == h.From:
+			h.From++
+		default:
+			h.To--
+		}
+	}
+	s.holes = append(s.holes, h)
+}
+
+// Collect returns the changes of rows [from, from+n) that can be read, as Collector.Collect does:
+// undos by row, newest first; redos by row, oldest first. Slices and lists belong to the caller. An
+// error is that of a cblock that could be read before.
+func (s *Salvager) Collect(from batch.Ordinal, n int) (undo, redo []SalvagedDelta, err error) {
+	to := uint64(from) + uint64(n)
+	for i := range s.files {
+		f := &s.files[i]
+		list, err := f.collect(s.t.schema(), uint64(from), to)
+		if err != nil {
+			return nil, nil, err
+		}
+		if f.undo {
+			undo = appendSalvaged(undo, list, f.number)
+		} else {
+			redo = appendSalvaged(redo, list, f.number)
+		}
+	}
+	for _, b := range birthsOf(s.t.births, uint64(from), to) {
+		undo = appendSalvaged(undo, b.AppendUndos(nil, uint64(from), to), math.MaxInt)
+	}
+	if m := s.t.Mem; m != nil {
+		s.rows = m.appendRows(s.rows[:0], from, to)
+		for _, r := range s.rows {
+			list, _ := m.appendChanges(nil, nil, r.row, newestBefore(m.changes, r.newest, mvcc.Everything))
+			redo = appendSalvaged(redo, list, math.MaxInt)
+		}
+	}
+	slices.SortStableFunc(undo, func(a, b SalvagedDelta) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(b.TS, a.TS)) })
+	slices.SortStableFunc(redo, func(a, b SalvagedDelta) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.TS, b.TS)) })
+	return undo, redo, nil
+}
+
+func appendSalvaged(dst []SalvagedDelta, list []change.Delta, file int) []SalvagedDelta {
+	for _, d := range list {
+		dst = append(dst, SalvagedDelta{d, file})
+	}
+	return dst
+}
+
+// collect returns the changes of rows [from, to) in file order.
+func (f *salvagedFile) collect(s *schema.Schema, from, to uint64) (list []change.Delta, err error) {
+	first, _ := slices.BinarySearchFunc(f.blocks, from, func(b salvagedBlock, from uint64) int { return cmp.Compare(uint64(b.high), from) })
+	for _, b := range f.blocks[first:] {
+		if uint64(b.low) >= to {
+			break
+		}
+		if f.at != b.number {
+			if f.last, err = f.file.block(b.number, s, new(blockLender)); err != nil {
+				return nil, err
+			}
+			f.at = b.number
+		}
+		i := f.last.atOrAfter(0, from)
+		if j := f.last.atOrAfter(i, to); i < j {
+			list = f.last.appendEntries(list, i, j, mvcc.Everything)
+		}
+	}
+	return list, nil
+}

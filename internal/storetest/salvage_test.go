@@ -1,0 +1,446 @@
+package storetest
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/prooftest/damage"
+	"github.com/oribi-db/oribi/internal/prooftest/files"
+	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
+)
+
+// salvageCopies salvages damaged copies of random stores; only files for which damaged returns true
+// are damaged.
+func salvageCopies(t *testing.T, least int64, damaged func(name string) bool) damage.SalvageCounts {
+	t.Helper()
+	seed := seedtest.Seed(t)
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var total damage.SalvageCounts
+	for begin := time.Now(); total.Salvaged < least || time.Since(begin) < *forFlag; seed++ {
+		d, err := damage.New(seed, 40)
+		if err != nil {
+			t.Fatalf("-seed=%d: %.3000v", seed, err)
+		}
+		for range 20 {
+			s, err := d.RandomSalvage(rng, damaged)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c damage.SalvageCounts
+			within(t, minute, func() { c, err = s.Run() })
+			total.Add(c)
+			if err != nil {
+				t.Fatalf("-seed=%d: %v: %.3000v", seed, s, err)
+			}
+		}
+	}
+	t.Logf("%+v", total)
+	return total
+}
+
+// Containers of closed stores are damaged in several places and salvaged: what the new store returns
+// is right, and what it does not is reported.
+func TestSalvageOfDamagedBlocks(t *testing.T) {
+	c := salvageCopies(t, 100, func(name string) bool { return strings.HasPrefix(name, "data/") })
+	if c.Whole == 0 || c.Kept == 0 || c.Lost == 0 || c.Readable == 0 {
+		t.Error("one of these outcomes never occurred")
+	}
+}
+
+// Segments of the log are damaged. What missing records changed is as before them; what follows them
+// is applied as far as it is known to be right.
+func TestSalvageOfDamagedLog(t *testing.T) {
+	c := salvageCopies(t, 100, func(name string) bool { return strings.HasPrefix(name, "wal/") })
+	if c.Whole == 0 || c.Kept == 0 || c.Lost == 0 {
+		t.Error("one of these outcomes never occurred")
+	}
+}
+
+// Metadata, anchor and INSTANCE are damaged: JOURNAL has everything.
+func TestSalvageOfDamagedMetadata(t *testing.T) {
+	c := salvageCopies(t, 100, func(name string) bool {
+		return name != blockmanager.JournalName && !strings.HasPrefix(name, "wal/") && !strings.HasPrefix(name, "data/")
+	})
+	if c.Lost > 0 || c.Whole < c.Salvaged {
+		t.Error("something was lost")
+	}
+}
+
+// Any files are damaged.
+func TestSalvageOfDamagedStores(t *testing.T) {
+	salvageCopies(t, 100, func(string) bool { return true })
+}
+
+// salvaged salvages /store to /out and returns the new store and the losses.
+func salvaged(t *testing.T, mem vfs.FS, options ...oribi.SalvageOption) (*oribi.Store, []oribi.Loss) {
+	t.Helper()
+	var losses []oribi.Loss
+	if err := vfs.RemoveAll(mem, "/out"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := oribi.Salvage(context.Background(), "/store", "/out", &oribi.Options{FS: mem}, func(l oribi.Loss) { losses = append(losses, l) }, options...); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openCopy(mem, "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, losses
+}
+
+// Metadata, anchor, and identity are gone, after a kill and after Close: everything is in the new
+// store, as of every timestamp.
+func TestSalvageWithoutMetadata(t *testing.T) {
+	mem := vfs.NewMem()
+	store := copiedStore(t, mem)
+	images := map[string]*vfs.Mem{"killed": mem.Clone()}
+	now, err := store.Checkpoint(context.Background(), "/checkpoint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := openCopy(mem, "/checkpoint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	images["closed"] = mem
+	for name, image := range images {
+		t.Run(name, func(t *testing.T) {
+			for _, gone := range []string{"/store/meta", "/store/ANCHOR", "/store/INSTANCE", "/store/LOCK"} {
+				if err := vfs.RemoveAll(image, gone); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, losses := salvaged(t, image)
+			if len(losses) > 0 {
+				t.Errorf("lost: %+v", losses)
+			}
+			if err := sameAsOf(want, got, now.Timestamp-1, now.Timestamp-1000, mvcc.Max); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A crash at any operation of a salvage leaves no store or the whole one.
+func TestCrashDuringSalvageLeavesNoStoreOrAWholeOne(t *testing.T) {
+	r := seedtest.Rand(t)
+	mem := vfs.NewMem()
+	if err := copiedStore(t, mem).Close(); err != nil {
+		t.Fatal(err)
+	}
+	flipInColumn(t, mem, "v", 0)
+	disk := crashfs.New(mem)
+	whole, none := 0, 0
+	disk.OnOperation(func(c crashfs.Operation) error {
+		for s := range c.Point().States(r.Uint64(), 1) {
+			out, err := openCopy(s.Image, "/out")
+			switch {
+			case errors.Is(err, oribi.ErrNotStore):
+				none++
+			case err != nil:
+				t.Errorf("%s of %s, %s: %v", c.Op, c.Name, s.Name, err)
+			default:
+				whole++
+				out.Close()
+			}
+		}
+		return nil
+	})
+	_, err := oribi.Salvage(context.Background(), "/store", "/out", &oribi.Options{FS: disk}, nil)
+	disk.OnOperation(nil)
+	if err != nil || none == 0 {
+		t.Fatal(err, none)
+	}
+	for s := range disk.Point().States(r.Uint64(), 0) {
+		out, err := openCopy(s.Image, "/out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Close()
+	}
+}
+
+// columnBlock returns where the base data of a column is, of the first rowset of the only table, and
+// its cblocks.
+func columnBlock(t *testing.T, mem *vfs.Mem, column string) (at blockmanager.BlockLocation, cblocks []cfile.BlockPointer, rows []int64) {
+	t.Helper()
+	m := openBlocks(t, mem)
+	defer m.Close()
+	var table *meta.Table
+	var set *rowset.Metadata
+	err := m.Rows(meta.TablePrefix(), func(_, value []byte) (err error) {
+		table, err = meta.DecodeTable(value)
+		return err
+	})
+	if err == nil {
+		err = m.Rows(meta.RowSetPrefix(table.Number), func(_, value []byte) error {
+			s, err := rowset.DecodeMetadata(value)
+			if set == nil {
+				set = s
+			}
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id block.ID
+	for _, c := range set.Columns {
+		if table.Schema.Columns[table.Schema.IndexID(c.ID)].Name == column {
+			id = c.Block
+		}
+	}
+	src, err := m.OpenBlock(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true})
+	if err == nil {
+		cblocks, err = r.BlockPointers()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := int64(0); row < r.Rows(); {
+		_, _, end, err := r.BlockOf(batch.Ordinal(row))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, int64(end)-row)
+		row = int64(end)
+	}
+	for _, p := range m.BlockLocations() {
+		if p.ID == id {
+			at = p
+		}
+	}
+	return at, cblocks, rows
+}
+
+func openBlocks(t *testing.T, mem *vfs.Mem) *blockmanager.Manager {
+	t.Helper()
+	s, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info()
+	s.Close()
+	o := blockmanager.Options{FS: mem, Dir: "/store", ReadOnly: true}
+	if err == nil {
+		_, err = hex.Decode(o.Instance[:], []byte(info.UUID))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := blockmanager.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// flipInColumn damages a cblock of a column and returns how many rows it has.
+func flipInColumn(t *testing.T, mem *vfs.Mem, column string, cblock int) (rows int64) {
+	t.Helper()
+	at, cblocks, counts := columnBlock(t, mem, column)
+	flipByte(t, mem, "/store/"+at.File, at.Offset+int64(cblocks[cblock].Offset)+5)
+	return counts[cblock]
+}
+
+func flipByte(t *testing.T, mem *vfs.Mem, name string, off int64) {
+	t.Helper()
+	f, err := mem.Open(name, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], off); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 0x40
+	if _, err := f.WriteAt(b[:], off); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// One damaged cblock costs the rows that it has, and no others. With FillNull it costs none if the
+// column is nullable: the cells are NULL, and the column is named.
+func TestOneBadCblockCostsOnlyItsRows(t *testing.T) {
+	const rows = 20000
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := int32(4096)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Int64, BlockBytes: small},
+		{Name: "n", Type: schema.Int64, Nullable: true, BlockBytes: small}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	for k := range rows {
+		b.Insert(table, oribi.Row{"k": k, "a": k * k % 7919, "n": k * 3 % 10007})
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		column string
+		fill   bool
+		lost   string
+	}{{"a", false, `column "a": versions of %d rows, the newest of %[1]d`}, {"a", true, `column "a": versions of %d rows, the newest of %[1]d`},
+		{"n", false, `column "n": versions of %d rows, the newest of %[1]d`}, {"n", true, `column "n": filled with NULL in %d rows, in the newest version of %[1]d`}} {
+		image := mem.Clone()
+		n := flipInColumn(t, image, test.column, 1)
+		var options []oribi.SalvageOption
+		if test.fill {
+			options = append(options, oribi.FillNull())
+		}
+		out, losses := salvaged(t, image, options...)
+		if len(losses) != 1 || losses[0].Rows != n || losses[0].Table != "t" || losses[0].Block == 0 || !strings.HasPrefix(losses[0].Lost, fmt.Sprintf(test.lost, n)) {
+			t.Errorf("%+v: %d rows in the cblock, losses %+v", test, n, losses)
+		}
+		want := rows - n
+		if test.fill && test.column == "n" {
+			want = rows
+		}
+		saved, err := out.Table("t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := saved.Count(ctx); err != nil || got != want {
+			t.Errorf("%+v: %d rows, %v, want %d", test, got, err, want)
+		}
+	}
+}
+
+// Salvage refuses what it must not write to and what is no store, and changes nothing.
+func TestSalvageRefusesWrongDirectories(t *testing.T) {
+	mem := vfs.NewMem()
+	store := copiedStore(t, mem)
+	salvage := func(dir, out string) error {
+		_, err := oribi.Salvage(context.Background(), dir, out, &oribi.Options{FS: mem}, nil)
+		return err
+	}
+	if err := salvage("/store", "/out"); !errors.Is(err, oribi.ErrLocked) {
+		t.Errorf("a store with a writer: %v", err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(mem.Mkdir("/empty"), mem.Mkdir("/other"), mem.Mkdir("/other/x")); err != nil {
+		t.Fatal(err)
+	}
+	before, err := files.Fingerprint(mem, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		dir, out string
+		want     error
+	}{{"/store", "/empty", fs.ErrExist}, {"/store", "/no/out", fs.ErrNotExist}, {"/store", "/store/out", nil}, {"/nowhere", "/out", oribi.ErrNotStore},
+		{"/empty", "/out", oribi.ErrNotStore}, {"/other", "/out", oribi.ErrNotStore}} {
+		if err := salvage(test.dir, test.out); err == nil || test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("%s to %s: %v", test.dir, test.out, err)
+		}
+	}
+	if after, err := files.Fingerprint(mem, "/"); err != nil || before != after {
+		t.Errorf("something was changed, %v", err)
+	}
+}
+
+// A writer removes no file that is not the store's own, whatever its name is, also where data/ and
+// wal/ are symbolic links.
+func TestWritersLeaveForeignFilesAlone(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "store")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 100)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range []string{"data", "wal"} {
+		if err := errors.Join(os.Rename(filepath.Join(dir, sub), filepath.Join(base, sub)), os.Symlink(filepath.Join(base, sub), filepath.Join(dir, sub))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign := map[string]string{
+		"data/0123456789abcdef0123456789abcdef.data": strings.Repeat("somebody's", 1000),
+		"data/notes.txt": "notes",
+		"data/0123456789ABCDEF0123456789ABCDEF.data": "capitals",
+		"wal/000000000000.wal":                       "not a number of a segment",
+		"wal/notes.txt":                              "notes",
+		"wal/1.wal":                                  "short",
+	}
+	for name, content := range foreign {
+		if err := os.WriteFile(filepath.Join(base, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := filepath.Join(base, "data", "fedcba9876543210fedcba9876543210.data") // as a crash leaves it
+	if err := os.WriteFile(own, make([]byte, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := countNumbers(t, store); n != 100 {
+			t.Errorf("%d rows", n)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range foreign {
+		if b, err := os.ReadFile(filepath.Join(base, name)); err != nil || string(b) != content {
+			t.Errorf("%s: %v, %d bytes", name, err, len(b))
+		}
+	}
+	if _, err := os.Stat(own); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a container that a crash has left is still there: %v", err)
+	}
+}

@@ -1,0 +1,166 @@
+package rowset
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cfile"
+	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/fault"
+)
+
+// openReadable is openDeltas for a rowset that may be damaged: the files that do not open are in
+// d.unread.
+func (d *DiskRowSet) openReadable(dst *[]*delta.File, ids []block.ID) error {
+	m := d.Metadata()
+	for _, id := range ids {
+		f, err := d.OpenDelta(id)
+		switch {
+		case err == nil:
+			*dst = append(*dst, f)
+		case !Unreadable(err):
+			return err
+		default:
+			u := delta.Unread{Block: id, File: d.deltaNumber(id), Undo: slices.Contains(m.Undo, id), Max: m.MaxTimestamp}
+			for i := range m.Births { // which are older than all redos
+				if !u.Undo {
+					u.Min = max(u.Min, m.Births[i].TS+1)
+				}
+			}
+			d.unread = append(d.unread, u)
+		}
+	}
+	return nil
+}
+
+// deltaNumber returns the position of a delta file, see delta.SalvagedDelta.
+func (d *DiskRowSet) deltaNumber(id block.ID) int {
+	m := d.Metadata()
+	return max(slices.Index(m.Undo, id), slices.Index(m.Redo, id))
+}
+
+// open prepares the reading of columns.
+func (s *salvage) open() error {
+	d := s.d
+	s.columns = make([]salvagedColumn, len(d.columns))
+	for i := range s.columns {
+		c := &s.columns[i]
+		c.block = d.columns[i].block
+		c.cells.Type = d.Schema.Columns[i].Type
+		var err error
+		if c.file, err = d.File(i); err != nil {
+			if !Unreadable(err) {
+				return err
+			}
+			c.bad = true
+		}
+	}
+	return nil
+}
+
+// salvagedColumn is the base cells of one column in a window.
+type salvagedColumn struct {
+	block block.ID
+	bad   bool          // no cell can be read
+	file  *cfile.Reader // nil: the rowset has no such column, or bad
+	cells batch.Vector
+	lost  batch.Bitmap // of cells; nil: none is
+}
+
+func (c *salvagedColumn) isLost(i int) bool { return c.bad || c.lost != nil && c.lost.Get(i) }
+
+// read reads rows [from, from+n), cblock by cblock if they cannot be read together.
+func (c *salvagedColumn) read(d *DiskRowSet, col int, from batch.Ordinal, n int) error {
+	c.lost = nil
+	switch {
+	case c.bad:
+		return nil
+	case c.file == nil:
+		c.cells.Fill(n, d.Schema.Columns[col].ReadDefault)
+		return nil
+	}
+	err := readFull(c.file.NewColumnReader(), d, &d.Schema.Columns[col], from, n, &c.cells)
+	if err == nil || !Unreadable(err) {
+		return err
+	}
+	c.lost = batch.Bitmap(nil).Resize(n)
+	c.cells = batch.Vector{Type: d.Schema.Columns[col].Type}
+	c.cells.Reset(n)
+	part := batch.Vector{Type: c.cells.Type}
+	for at := 0; at < n; {
+		_, _, end, err := c.file.BlockOf(from + batch.Ordinal(at))
+		if err == nil && int64(end) <= int64(from)+int64(at) {
+			err = fault.Corruptf("cblock ends before it begins")
+		}
+		if err != nil {
+			if !Unreadable(err) {
+				return err
+			}
+			c.bad = true
+			return nil
+		}
+		k := min(int(end-from), n) - at
+		if err = readFull(c.file.NewColumnReader(), d, &d.Schema.Columns[col], from+batch.Ordinal(at), k, &part); err != nil {
+			if !Unreadable(err) {
+				return err
+			}
+			c.lost.SetRange(at, at+k)
+		} else {
+			for i := range k {
+				c.cells.SetCell(at+i, part.Cell(i))
+			}
+		}
+		at += k
+	}
+	return nil
+}
+
+// keyWalk reads the key index of a compound key from the first row to the last.
+type keyWalk struct {
+	begun, ended bool
+	next, blocks int // cblocks
+	first        batch.Ordinal
+	keys         [][]byte
+}
+
+// key returns the key of a row according to the key index, nil if it cannot be read. Rows ascend.
+func (k *keyWalk) key(d *DiskRowSet, row batch.Ordinal) ([]byte, error) {
+	if d.Schema.SingleKey() || k.ended {
+		return nil, nil
+	}
+	index, err := d.KeyFile()
+	if err == nil && !k.begun {
+		k.blocks, err = index.DataBlocks()
+		k.begun = true
+	}
+	if err != nil {
+		k.ended = true
+		if Unreadable(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	for k.next < k.blocks && int64(row) >= int64(k.first)+int64(len(k.keys)) {
+		err := index.VisitData(k.next, func(first batch.Ordinal, cells cfile.Cells) error {
+			k.first, k.keys = first, k.keys[:0]
+			for i := range cells.Len() {
+				key, err := cells.Cell(i)
+				if err != nil {
+					return err
+				}
+				k.keys = append(k.keys, bytes.Clone(key))
+			}
+			return nil
+		})
+		k.next++
+		if err != nil && !Unreadable(err) {
+			return nil, err
+		}
+	}
+	if i := int64(row) - int64(k.first); i >= 0 && i < int64(len(k.keys)) {
+		return k.keys[i], nil
+	}
+	return nil, nil
+}

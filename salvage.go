@@ -1,0 +1,250 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// Loss is something that Salvage could not read.
+type Loss struct {
+	Table string // empty: no table, or all
+	File  string // within the store's directory
+	Block uint64 // 0: no block is concerned
+	Rows  int64  // rows of which some version is lost, or has NULL in the place of a value; −1: unknown
+	Lost  string // what was lost, and why
+}
+
+// SalvageOption is an option of Salvage: FillNull or SalvageProgress. A nil option has no effect.
+type SalvageOption func(*salvageOptions)
+
+type salvageOptions struct {
+	fillNull bool
+	progress func(done, total int64)
+}
+
+// FillNull makes Salvage keep rows of which cells of nullable columns cannot be read, with NULL in
+// these cells.
+func FillNull() SalvageOption { return func(o *salvageOptions) { o.fillNull = true } }
+
+// SalvageProgress makes Salvage call progress periodically with the bytes of blocks so far and in
+// all. A block is read twice, and counts twice.
+func SalvageProgress(progress func(done, total int64)) SalvageOption {
+	return func(o *salvageOptions) { o.progress = progress }
+}
+
+// Salvage makes a new store in out from all that can be read of a damaged one in dir: tables, rows,
+// and their versions. It calls report for each loss; without any, the new store has the same content.
+// out must not exist; its parent must. It is complete whether something was lost or not. Of o it
+// uses FS, Logger, MemoryLimit, RowSetBytes and LogSegmentBytes; nil means the defaults.
+//
+// Files without damage are copied with their history. Of a rowset with damaged files, each version
+// of a row is kept whose cells can all be read: one bad cblock costs only the rows whose cells or
+// changes it has, and only the versions that need these. The time of a lost version looks as if the
+// row had not existed then. With FillNull, versions that lack only cells of nullable columns have
+// NULL there.
+//
+// It reads dir as a reader does, with a shared lock, and writes nothing there. Errors: fs.ErrExist if
+// out exists; ErrNotStore; ErrLocked; ErrUnsupported; ErrCorrupt if nothing can be read; ErrNoSpace;
+// ctx.Err(); those of the file system. After an error there is no out.
+func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss), options ...SalvageOption) (Copied, error) {
+	if err := o.Validate(); err != nil {
+		return Copied{}, err
+	}
+	filled := o.filled()
+	filled.ReadOnly = true
+	if report == nil {
+		report = func(Loss) {}
+	}
+	v := &salvager{ctx: ctx, report: report, bad: map[blockID]error{}, blocks: map[blockID]salvagedBlock{}}
+	for _, option := range options {
+		if option != nil {
+			option(&v.o)
+		}
+	}
+	v.s = newStore(dir, filled)
+	if err := v.mayWrite(out); err != nil {
+		return Copied{}, callErr("salvage", err)
+	}
+	defer v.s.abandon()
+	if err := v.open(); err != nil {
+		return Copied{}, fmt.Errorf("oribi: salvage: %s: %w", dir, err)
+	}
+	c, err := writeImage(ctx, out, v, &filled, nil)
+	return c, callErr("salvage", err)
+}
+
+// mayWrite returns an error if out exists, or is in the directory of the damaged store.
+func (v *salvager) mayWrite(out string) error {
+	fsys := v.s.opts.FS
+	if _, err := fsys.Stat(out); err == nil {
+		return &fs.PathError{Op: "mkdir", Path: out, Err: syscall.EEXIST}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := fsys.Stat(filepath.Dir(out)); err != nil {
+		return err
+	}
+	from, err := filepath.Abs(v.s.dir)
+	if err != nil {
+		return err
+	}
+	to, err := filepath.Abs(filepath.Join(resolve(fsys, filepath.Dir(out)), filepath.Base(out)))
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(to, from+string(filepath.Separator)) {
+		return fmt.Errorf("%s is in the directory of the damaged store", out)
+	}
+	return nil
+}
+
+// salvager salvages one store. It is the ImageSource of the new store.
+type salvager struct {
+	ctx    context.Context
+	s      *Store // the damaged one
+	o      salvageOptions
+	report func(Loss)
+
+	blocks map[blockID]salvagedBlock
+	bad    map[blockID]error        // damaged blocks
+	whole  []blockmanager.BlockInfo // to be copied, by ID
+	rows   []blockmanager.Row       // of the new store
+	log    logSalvager
+	done   int64
+	total  int64
+}
+
+// salvagedBlock is a block of the damaged store.
+type salvagedBlock struct {
+	blockmanager.BlockInfo
+	file string
+}
+
+// lose reports a loss on account of a block.
+func (v *salvager) lose(table string, id blockID, rows int64, lost string) {
+	l := Loss{Table: table, File: metaName, Block: uint64(id), Rows: rows, Lost: lost}
+	if b, ok := v.blocks[id]; ok {
+		l.File = b.file
+	}
+	if err := v.bad[id]; err != nil {
+		l.Lost += ": " + err.Error()
+	}
+	v.report(l)
+}
+
+// open opens the damaged store and finds its damaged blocks.
+func (v *salvager) open() (err error) {
+	s := v.s
+	if err := s.lockDamaged(); err != nil {
+		return err
+	}
+	if err := v.identify(); err != nil {
+		return err
+	}
+	if s.blocks, err = blockmanager.OpenDamaged(s.blockOptions(), v.damaged); err != nil {
+		return err
+	}
+	s.instance.blockSize = s.blocks.BlockSize()
+	if err := v.checkBlocks(); err != nil {
+		return err
+	}
+	s.salvage = v
+	if err := s.loadTables(); err != nil {
+		return err
+	}
+	v.log.v = v
+	return v.log.replay()
+}
+
+// damaged notes a damaged file.
+func (v *salvager) damaged(d blockmanager.Damage) {
+	if d.Lost {
+		v.report(Loss{File: d.File, Rows: -1, Lost: d.Problem})
+		return
+	}
+	v.s.opts.Logger.Warn("damaged file", "file", d.File, "problem", d.Problem)
+}
+
+// identify finds out which store it is.
+func (v *salvager) identify() error {
+	s := v.s
+	b, err := readFile(s.opts.FS, s.path(instanceName), 4096)
+	if err == nil {
+		s.instance, err = decodeInstance(b)
+	}
+	if err == nil || errors.Is(err, fault.ErrUnsupported) {
+		return err
+	}
+	id, jerr := blockmanager.Identity(s.opts.FS, s.dir)
+	if jerr != nil {
+		return fmt.Errorf("%w; %w", err, jerr)
+	}
+	s.instance = &instance{id: id}
+	v.damaged(blockmanager.Damage{File: instanceName, Problem: err.Error()})
+	return nil
+}
+
+// lockDamaged locks the store for reading, as far as its files exist.
+func (s *Store) lockDamaged() error {
+	names, err := s.opts.FS.List(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no such directory: %w", fault.ErrNotStore)
+	} else if err != nil {
+		return err
+	}
+	if !slices.Contains(names, instanceName) && !slices.Contains(names, dataName) {
+		return fmt.Errorf("the directory contains neither %s nor %s: %w", instanceName, dataName, fault.ErrNotStore)
+	}
+	for _, lock := range []func() error{s.takeLock, s.lockInstance} {
+		if err := lock(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBlocks reads all blocks, in the order of files and offsets.
+func (v *salvager) checkBlocks() error {
+	for _, b := range v.s.blocks.Blocks() {
+		v.blocks[b.ID] = salvagedBlock{BlockInfo: b}
+		v.total += 2 * b.Length
+	}
+	for _, at := range v.s.blocks.BlockLocations() {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		b := v.blocks[at.ID]
+		b.file = at.File
+		v.blocks[at.ID] = b
+		r, err := v.s.blocks.ReadBlock(at.ID)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+			r.Close()
+		}
+		if err != nil && !rowset.Unreadable(err) {
+			return err
+		}
+		if err != nil {
+			v.bad[at.ID] = err
+		}
+		v.advance(at.Length)
+	}
+	return nil
+}
+
+func (v *salvager) advance(bytes int64) {
+	if v.done += bytes; v.o.progress != nil {
+		v.o.progress(min(v.done, v.total), v.total)
+	}
+}
