@@ -54,7 +54,6 @@ type background struct {
 }
 
 func startBackground(s *Store) *background {
-	s.maxLog = maxLogBytes
 	b := &background{s: s, wake: make(chan struct{}, 1), sync: make(chan struct{}, 1), ended: make(chan struct{}), tables: map[uint32]*tableWork{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.done.Go(b.scheduler)
@@ -337,7 +336,7 @@ func (b *background) confirm() error {
 		}
 		return err
 	}
-	return s.log.Release(s.blocks.ConfirmedLogStart())
+	return s.log.Release(s.logBegin())
 }
 
 // deltaLimit bounds the delta mem stores of all tables together.

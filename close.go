@@ -40,6 +40,7 @@ func (s *Store) Close() error {
 	if !s.opts.ReadOnly && s.blocks.Poisoned() == nil {
 		s.keepReserve()
 	}
+	s.reader.close()
 	errs = append(errs, s.locks.release())
 	s.pub.Close()
 	if err := errors.Join(errs...); err != nil {

@@ -291,6 +291,8 @@ type changes struct {
 	writes []*tablet.Write // the keys that it changes
 	table  uint32          // instead: a table of which it changes keys that are not listed; 0: none
 
+	settles bool // it settles what was announced, see package record
+
 	// check returns an error if something that a transaction has read has changed before ts; nil: of
 	// no transaction.
 	check func(ts mvcc.Timestamp) error
@@ -338,7 +340,12 @@ func (s *Store) append(rec *record.Writer, later bool, c changes) (ts mvcc.Times
 	}
 	rec.SetTimestamp(ts)
 	confirmed := s.blocks.ConfirmedEpoch()
-	if confirmed > s.loggedEpoch {
+	switch {
+	case c.settles:
+		rec.Require(max(confirmed, 1))
+	case rec.Len() == 0: // announces a change, see package record; the next record has the epoch
+		confirmed = s.loggedEpoch
+	case confirmed > s.loggedEpoch:
 		rec.Require(confirmed)
 	}
 	write := s.log.Append

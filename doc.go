@@ -86,12 +86,14 @@
 //
 // # On disk
 //
-//	DIR/LOCK        locked while the store is open: shared by readers, or exclusive to one writer
+//	DIR/LOCK        locked while the store is open: shared by readers, or exclusive to one writer;
+//	                followers (Options.Follow) lock nothing
 //	DIR/INSTANCE    identity and format number; locked in the same way
 //	DIR/ANCHOR      the newest state of the metadata; see package blockmanager
 //	DIR/wal/        the log
 //	DIR/meta/       metadata: which blocks exist and what they mean
 //	DIR/data/       containers of blocks; a block is one file in a format of Apache Kudu
+//	DIR/readers/    what followers read: the writer keeps it for them; gone when there are none
 //
 // Do not remove LOCK, even when no process runs: an open store needs it. The locks are the
 // operating system's and end with the process. A writer whose LOCK was removed or replaced refuses

@@ -205,9 +205,20 @@ func (s *Store) Now() (time.Time, error) {
 	return now.Time(), nil
 }
 
+// reached returns the highest timestamp at which a follower can be read: no batch up to it will come that
+// is not visible.
+func (s *Store) reached() mvcc.Timestamp {
+	s.appendMu.Lock()
+	defer s.appendMu.Unlock()
+	return max(s.pub.Visible(), s.seen)
+}
+
 // present returns the highest timestamp at which the store can be read without waiting for write
 // batches in flight: if there are none, the present time, which later ones are above.
 func (s *Store) present() mvcc.Timestamp {
+	if s.opts.Follow {
+		return s.reached()
+	}
 	s.appendMu.Lock() // no write batch is between its timestamp and the publisher
 	defer s.appendMu.Unlock()
 	ts, pending := s.pub.Complete()

@@ -226,7 +226,7 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 		return v, nil, nil, err
 	}
 	defer t.store.leave()
-	if err = t.store.advance(to); err == nil {
+	if err = t.store.advance(sc.ctx, to); err == nil {
 		err = t.store.waitPublished(sc.ctx, to)
 	}
 	if err != nil {

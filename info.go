@@ -41,7 +41,7 @@ func (s *Store) Info() (Info, error) {
 
 func (s *Store) sizes() Sizes {
 	st := s.blocks.Stats()
-	sizes := Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logTail.Report().Bytes}
+	sizes := Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logTail.Load().Report().Bytes}
 	if s.log != nil {
 		sizes.Log = s.log.Bytes()
 	}

@@ -28,6 +28,7 @@ const (
 	walName         = "wal"
 	metaName        = "meta"
 	dataName        = "data"
+	readersName     = "readers"
 )
 
 // INSTANCE names a store. It is written once, as the last step of formatting.
@@ -148,7 +149,7 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	if err != nil {
 		return dirForeign, err
 	}
-	ours := []string{lockName, formattingName, instanceTmpName, anchorName, walName, metaName, dataName,
+	ours := []string{lockName, formattingName, instanceTmpName, anchorName, walName, metaName, dataName, readersName,
 		blockmanager.JournalName, blockmanager.JournalNewName, reserveName}
 	formatting, foreign, others := false, false, 0
 	for _, name := range names {
@@ -254,7 +255,7 @@ func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	if err := onlyOurs(fsys, dir); err != nil {
 		return err
 	}
-	for _, name := range []string{metaName, dataName, walName, anchorName, blockmanager.JournalName, blockmanager.JournalNewName, reserveName,
+	for _, name := range []string{metaName, dataName, walName, readersName, anchorName, blockmanager.JournalName, blockmanager.JournalNewName, reserveName,
 		instanceTmpName, formattingName} {
 		if err := vfs.RemoveAll(fsys, filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("format: %w", err)

@@ -32,18 +32,20 @@ const readsShare = 16
 //
 // Errors: ErrNotStore if dir contains something else or, with ErrorIfMissing or ReadOnly, nothing;
 // ErrLocked; ErrCorrupt; ErrUnsupported for a newer format; ErrExists; those of the file system. A
+// follower (Options.Follow) waits up to five seconds for a state that it can read. A
 // failed Open changes nothing, except that a writer creates a missing directory, writes LOCK, and
 // restarts an unfinished format.
 func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s := newStore(dir, o.filled())
-	if err := s.open(); err != nil {
-		s.abandon()
-		if !errors.Is(err, fault.ErrNotStore) && (errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
-			err = fmt.Errorf("%w: %w", err, fault.ErrCorrupt)
-		}
+	filled := o.filled()
+	open := openOnce
+	if filled.Follow {
+		open = openFollower
+	}
+	s, err := open(dir, &filled)
+	if err != nil {
 		return nil, fmt.Errorf("oribi: %s: %w", dir, err)
 	}
 	if n, err := s.blocks.ReadAhead(s.opts.ReadAheadBytes); err != nil {
@@ -55,9 +57,22 @@ func Open(dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
+// openOnce is one try to open the store in dir, with filled options.
+func openOnce(dir string, o *Options) (*Store, error) {
+	s := newStore(dir, *o)
+	if err := s.open(); err != nil {
+		s.abandon()
+		if !errors.Is(err, fault.ErrNotStore) && (errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, syscall.ENOTDIR)) {
+			err = fmt.Errorf("%w: %w", err, fault.ErrCorrupt)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
 // newStore returns a store that is not open.
 func newStore(dir string, o Options) *Store {
-	s := &Store{opts: o, tables: map[string]*Table{}, pins: newPins(), bulk: newBulkGate(), counters: newCounters(), idle: make(chan struct{}, 1)}
+	s := &Store{opts: o, tables: map[string]*Table{}, pins: newPins(), bulk: newBulkGate(), counters: newCounters(), idle: make(chan struct{}, 1), maxLog: maxLogBytes}
 	s.dir = resolve(s.opts.FS, dir)
 	s.clock = s.opts.Clock
 	s.budget = budget.New(s.opts.MemoryLimit)
@@ -94,6 +109,7 @@ func (s *Store) abandon() {
 	if s.blocks != nil {
 		s.blocks.Close()
 	}
+	s.reader.close()
 	s.locks.release()
 }
 
@@ -111,6 +127,9 @@ func (s *Store) open() error {
 	if s.instance, err = decodeInstance(b); err != nil {
 		return err
 	}
+	if s.opts.Follow {
+		s.pinReader()
+	}
 	if s.blocks, err = blockmanager.Open(s.blockOptions()); err != nil {
 		return err
 	}
@@ -122,6 +141,7 @@ func (s *Store) open() error {
 		return err
 	}
 	if s.opts.ReadOnly {
+		s.reader.set(s.blocks.Epoch(), s.blocks.LogStart())
 		return nil
 	}
 	var failed error // of the blocks, not of the log
@@ -145,7 +165,12 @@ func (s *Store) open() error {
 			slog.String("torn_file", r.TornFile), slog.Int64("repaired_bits", r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
 			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
 	}
-	if err := s.log.Release(s.blocks.ConfirmedLogStart()); err != nil {
+	if s.unsettled {
+		if err := s.settle(); err != nil && !isNoSpace(err) {
+			return err
+		}
+	}
+	if err := s.log.Release(s.logBegin()); err != nil {
 		return err
 	}
 	s.keepReserve()
@@ -180,6 +205,9 @@ func (s *Store) prepare() (fresh bool, err error) {
 		return false, fmt.Errorf("the directory is empty: %w", fault.ErrNotStore)
 	case state == dirUnfinished && !mayFormat:
 		return false, fmt.Errorf("the store was not created completely: %w", fault.ErrNotStore)
+	}
+	if s.opts.Follow {
+		return false, nil
 	}
 	if err := s.takeLock(); err != nil {
 		return false, err
@@ -253,8 +281,8 @@ func (s *Store) format() error {
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
 func (s *Store) blockOptions() blockmanager.Options {
-	return blockmanager.Options{FS: s.opts.FS, Dir: s.dir, Instance: s.instance.id, ReadOnly: s.opts.ReadOnly,
-		BlockSize: s.instance.blockSize, Logger: s.opts.Logger, BeforeCommit: s.locks.check}
+	return blockmanager.Options{FS: s.opts.FS, Dir: s.dir, Instance: s.instance.id, ReadOnly: s.opts.ReadOnly, Follow: s.opts.Follow,
+		BlockSize: s.instance.blockSize, Logger: s.opts.Logger, BeforeCommit: s.locks.check, Kept: s.keptBlocks}
 }
 
 func (s *Store) logOptions() wal.Options {
@@ -264,41 +292,29 @@ func (s *Store) logOptions() wal.Options {
 
 // loadTables creates the tables from their metadata rows.
 func (s *Store) loadTables() error {
-	var rows []*meta.Table
-	found := false
-	err := s.blocks.Rows(meta.StoreKey(), func(_, value []byte) error {
-		row, err := meta.DecodeStore(value)
-		if err == nil {
-			s.stored, found = *row, true
-		}
-		return err
-	})
+	stored, rows, err := s.readTables()
 	if err != nil {
 		return err
 	}
-	if !found {
-		return fault.Corruptf("metadata: no row of the store")
-	}
+	s.stored = stored
 	if h, _ := historySeconds(s.opts.History); s.opts.History != defaultHistory && h != s.stored.DefaultHistorySec {
 		s.opts.Logger.Warn("Options.History is ignored: the store has its own", slog.Int64("seconds", s.stored.DefaultHistorySec))
 	}
-	err = s.blocks.Rows(meta.TablePrefix(), func(_, value []byte) error {
-		row, err := meta.DecodeTable(value)
-		rows = append(rows, row)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	for _, row := range rows {
-		if err := s.loadTable(row); err != nil {
+		if s.tables[row.Name] != nil {
+			return fault.Corruptf("metadata: two tables are named %q", row.Name)
+		}
+		tab, err := s.openTable(row)
+		if err != nil {
 			return err
 		}
+		s.tables[row.Name] = &Table{store: s, tab: tab}
 	}
 	return nil
 }
 
-func (s *Store) loadTable(row *meta.Table) error {
+// openTable opens a table of the metadata.
+func (s *Store) openTable(row *meta.Table) (*tablet.Tablet, error) {
 	var sets []*rowset.Metadata
 	err := s.blocks.Rows(meta.RowSetPrefix(row.Number), func(_, value []byte) error {
 		set, err := rowset.DecodeMetadata(value)
@@ -309,21 +325,37 @@ func (s *Store) loadTable(row *meta.Table) error {
 		return err
 	})
 	if err != nil {
-		return err
-	}
-	if s.tables[row.Name] != nil {
-		return fault.Corruptf("metadata: two tables are named %q", row.Name)
+		return nil, err
 	}
 	o := s.tabletOptions()
 	if s.salvage != nil {
 		o.Salvage = func(m *rowset.Metadata, err error) { s.salvage.loseRowSet(row, m, err) }
 	}
-	tab, err := tablet.Open(o, row, sets)
-	if err != nil {
+	return tablet.Open(o, row, sets)
+}
+
+// readTables decodes the rows of the store and of the tables.
+func (s *Store) readTables() (stored meta.Store, rows []*meta.Table, err error) {
+	found := false
+	err = s.blocks.Rows(meta.StoreKey(), func(_, value []byte) error {
+		row, err := meta.DecodeStore(value)
+		if err == nil {
+			stored, found = *row, true
+		}
 		return err
+	})
+	if err == nil && !found {
+		err = fault.Corruptf("metadata: no row of the store")
 	}
-	s.tables[row.Name] = &Table{store: s, tab: tab}
-	return nil
+	if err != nil {
+		return stored, nil, err
+	}
+	err = s.blocks.Rows(meta.TablePrefix(), func(_, value []byte) error {
+		row, err := meta.DecodeTable(value)
+		rows = append(rows, row)
+		return err
+	})
+	return stored, rows, err
 }
 
 func (s *Store) tabletOptions() tablet.Options {

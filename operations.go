@@ -87,7 +87,7 @@ func (b *background) list(now time.Time, tables bool) (ops []operation) {
 // listLogGC returns the removal of log segments. Without tables, it waits until it is time to
 // confirm the metadata.
 func (b *background) listLogGC(tables bool) []operation {
-	free := b.s.log.Bytes() - b.s.log.BytesFrom(b.s.blocks.LogStart())
+	free := b.s.uselessLog()
 	if !b.confirmDue && (free <= 0 || !tables) {
 		return nil
 	}

@@ -178,6 +178,12 @@ func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view)
 		v.ts = t.newest()
 	}
 	snap.At = mvcc.AsOf(v.ts)
+	if o.snapshot != nil && o.snapshot.store.opts.Follow {
+		if kept, ok := o.snapshot.state(t); ok {
+			v.View = kept
+			return nil
+		}
+	}
 	if err := t.tab.SetView(&v.View, snap); err != nil {
 		v.unpin()
 		return callErr("", err)
@@ -195,7 +201,7 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 		}
 		return s.pins.pinSnapshot(t.tab.Number, sn)
 	}
-	err := s.advance(o.at)
+	err := s.advance(ctx, o.at)
 	if err == nil {
 		err = s.pins.pin(t.tab.Number, t.oldest(), o.at)
 	}
@@ -458,24 +464,46 @@ func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
 // schema.ArrayElements and batch.Vector.AppendUnpacked). An error comes as the last step.
 func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
 	return func(yield func(*batch.RecordBatch, error) bool) {
-		it, err := sc.start()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer it.Close()
-		for sc.next(it) {
-			if !yield(it.Batch(), nil) {
+		for tries := 0; ; tries++ {
+			yielded, err := sc.run(yield)
+			if err == nil {
+				return
+			}
+			if yielded || !sc.restarts(err, tries) {
+				yield(nil, err)
 				return
 			}
 		}
-		if err = it.Close(); err == nil {
-			err = sc.interrupted()
-		}
-		if err != nil {
-			yield(nil, sc.errorf(err))
+	}
+}
+
+// run runs the scan, and reports whether it has yielded a batch. err is nil if yield has ended it.
+func (sc *Scan) run(yield func(*batch.RecordBatch, error) bool) (yielded bool, err error) {
+	it, err := sc.start()
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	for sc.next(it) {
+		yielded = true
+		if !yield(it.Batch(), nil) {
+			return true, nil
 		}
 	}
+	if err = it.Close(); err == nil {
+		err = sc.interrupted()
+	}
+	return yielded, sc.errorf(err)
+}
+
+// restartTries is how often a scan of a follower begins again.
+const restartTries = 3
+
+// restarts refreshes a follower whose scan of the newest state needs something that the writer has
+// removed, and reports whether the scan may begin again. A scan that has yielded rows may not.
+func (sc *Scan) restarts(err error, tries int) bool {
+	s := sc.t.store
+	return s.opts.Follow && !sc.o.asOf && sc.tx == nil && tries < restartTries && errors.Is(err, fault.ErrTooOld) && s.Refresh(sc.ctx) == nil
 }
 
 // OwnedBatches is like Batches, but the batches belong to the caller: no later step or scan reuses

@@ -15,7 +15,8 @@ import (
 // a log is replayed in about two thirds of the time.
 type replayer struct {
 	tables    map[uint32]*tablet.Replayer
-	nextTable uint32 // tables from here on were never made
+	nextTable uint32             // tables from here on were never made
+	has       map[uint32]lsn.LSN // tables that have all operations up to an LSN
 
 	filling *replayChunk
 	work    chan *replayChunk // to the goroutine; nil while there is none
@@ -42,10 +43,11 @@ const (
 	replayChunks     = 3         // one is filled, one is applied, one waits
 )
 
-func newReplayer(s *Store) *replayer {
-	r := &replayer{tables: map[uint32]*tablet.Replayer{}, nextTable: s.stored.NextTable, filling: new(replayChunk)}
-	for _, t := range s.tables {
-		r.tables[t.tab.Number] = t.tab.Replayer()
+// newReplayer returns a replayer for the tables, all those there are with numbers below nextTable.
+func newReplayer(tables []*tablet.Tablet, nextTable uint32) *replayer {
+	r := &replayer{tables: map[uint32]*tablet.Replayer{}, nextTable: nextTable, filling: new(replayChunk)}
+	for _, t := range tables {
+		r.tables[t.Number] = t.Replayer()
 	}
 	return r
 }
@@ -121,6 +123,9 @@ func (r *replayer) applyChunk(c *replayChunk) error {
 func (r *replayer) apply(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
 	var current *tablet.Replayer // of the operations before
 	_, err := record.Decode(payload, func(op record.Op) error {
+		if lsn <= r.has[op.Table] {
+			return nil
+		}
 		if t := r.tables[op.Table]; t != nil {
 			if current != t && current != nil {
 				current.Flush()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/lsn"
@@ -93,7 +92,7 @@ func TestReplayOfLongLogs(t *testing.T) {
 // The error of the first record that cannot be applied is returned, at the latest at the end.
 func TestReplayerReturnsItsFirstError(t *testing.T) {
 	for _, bad := range []int{0, 3, 20, 99} {
-		to := newReplayer(&Store{stored: meta.Store{NextTable: 5}})
+		to := newReplayer(nil, 5)
 		var failed error
 		for i := 0; i < 100 && failed == nil; i++ {
 			var w record.Writer

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -23,6 +25,10 @@ type Snapshot struct {
 	ts    mvcc.Timestamp
 
 	closed bool // under store.pins.mu
+
+	// Of a follower: the states of the tables in which the snapshot reads.
+	statesMu sync.Mutex
+	states   map[*Table]tablet.View
 }
 
 // SnapshotInfo describes an open snapshot.
@@ -65,8 +71,16 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	}
 	// All batches up to this timestamp are published, and later ones get a higher timestamp.
 	sn := s.newSnapshot(s.newest(), opts)
+	if s.opts.Follow {
+		// A history floor is below all batches that had no timestamp when it was chosen, and not above
+		// one that was in flight.
+		for _, t := range s.sortedTables() {
+			sn.ts = max(sn.ts, t.tab.Metadata().HistoryFloor)
+		}
+	}
 	s.promise(sn.ts)
 	if s.pins.openAbove(sn, s.sortedTables()) {
+		sn.keep()
 		return sn, nil
 	}
 	ts, _, err := s.now(changes{})
@@ -104,7 +118,7 @@ func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...Snaps
 	err := ctx.Err()
 	sn := s.newSnapshot(ts, opts)
 	if err == nil {
-		err = s.advance(ts)
+		err = s.advance(ctx, ts)
 	}
 	if err == nil {
 		err = s.pins.openPast(sn, s.sortedTables())
@@ -117,6 +131,7 @@ func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...Snaps
 	if err != nil {
 		return nil, fmt.Errorf("oribi: snapshot at %v: %w", ts, err)
 	}
+	sn.keep()
 	return sn, nil
 }
 
@@ -130,12 +145,39 @@ func (sn *Snapshot) Name() string { return sn.name }
 // Close may be called twice.
 func (sn *Snapshot) Close() error {
 	sn.store.pins.close(sn)
+	sn.release()
 	return nil
 }
 
 // advance makes the clock pass ts, which is not ahead of it, so that no later write batch gets a
 // timestamp at or below it.
-func (s *Store) advance(ts mvcc.Timestamp) error { return s.clock.Pass(ts) }
+//
+// A follower cannot do that to the writer's clock. A ts after the newest batch is final for it when the
+// log has been read long enough after ts. So for a ts of the last second it waits, and refreshes.
+func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
+	if !s.opts.Follow || ts <= s.reached() {
+		return s.clock.Pass(ts)
+	}
+	if err := s.clock.Pass(ts); err != nil {
+		return err
+	}
+	if now := present(s.clock); now > 0 {
+		wait := time.NewTimer(ts.Time().Add(inFlight + time.Millisecond).Sub(now.Time()))
+		defer wait.Stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-wait.C:
+		}
+		if err := s.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	if end := s.reached(); ts > end {
+		return fault.Reworded(fault.ErrFuture, "this follower has seen the store up to %v: refresh it, or open it again", end)
+	}
+	return s.clock.Pass(ts)
+}
 
 // AdvanceClock moves the store's clock forward to ts: all later write batches get timestamps above
 // ts, also after the next Open, and ts can be read. It is for a store that follows the timestamps

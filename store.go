@@ -32,7 +32,16 @@ type Store struct {
 	cache    *cache.Cache
 	reads    *budget.Gate // memory of blocks that are being read
 	recovery Recovery
-	logTail  *wal.Tail // as replay found it
+	logTail  atomic.Pointer[wal.Tail] // as replay, or Refresh, found it
+
+	// unsettled says that replay found the announcement of a change outside the log that has not come.
+	unsettled bool
+	reader    *readerPin // of a follower; nil: none
+	followers followers  // of a writer
+	following following  // of a follower
+
+	// seen is a follower's: no batch up to here will come that it has not seen.
+	seen mvcc.Timestamp
 
 	// running counts the calls in progress. Close sets closed, then waits until running is 0. A
 	// call increments running first and then checks closed, so Close waits for every call that

@@ -67,7 +67,8 @@ const maxIdle = 10 * time.Minute
 // ErrTooOld. To begin anew, take a Snapshot, read the tables At it, and subscribe from its
 // Timestamp. OfTables leaves out tables with a shorter history.
 //
-// In a read-only store the loop ends after the newest batch. Otherwise it ends with break, or with
+// In a follower (Options.Follow) the loop calls Wait and Refresh for the next batches. In another read-only
+// store it ends after the newest batch. Otherwise it ends with break, or with
 // an error: ctx.Err(); ErrTooOld; ErrFuture if from or Until is ahead of the clock; ErrCorrupt;
 // ErrPoisoned, after the last visible batch; ErrClosed.
 func (s *Store) Subscribe(ctx context.Context, from mvcc.Timestamp, opts ...SubscribeOption) iter.Seq2[*CommittedBatch, error] {
@@ -128,11 +129,11 @@ func (f *follower) run() error {
 				return err
 			}
 		}
-		if f.store.opts.ReadOnly || f.ends && f.done >= f.until {
+		if f.store.opts.ReadOnly && !f.store.opts.Follow || f.ends && f.done >= f.until {
 			return nil
 		}
 		f.leave()
-		if err := f.store.pub.WaitAbove(f.ctx, f.done); err != nil {
+		if err := f.wait(); err != nil {
 			return err
 		}
 		if err := f.enter(); err != nil {
@@ -141,13 +142,25 @@ func (f *follower) run() error {
 	}
 }
 
+// wait waits until something may be visible after done. It refreshes a follower.
+func (f *follower) wait() error {
+	s := f.store
+	if !s.opts.Follow {
+		return s.pub.WaitAbove(f.ctx, f.done)
+	}
+	if err := s.Wait(f.ctx); err != nil {
+		return err
+	}
+	return s.Refresh(f.ctx)
+}
+
 // begin pins the history from done on, and makes the store record changes.
 func (f *follower) begin() (err error) {
 	if err := f.enter(); err != nil {
 		return err
 	}
 	if f.ends {
-		if err := f.store.advance(f.until); err != nil {
+		if err := f.store.advance(f.ctx, f.until); err != nil {
 			return err
 		}
 		if err := f.store.waitPublished(f.ctx, f.until); err != nil {

@@ -46,7 +46,7 @@ func (ts tabletStore) Append(rec *record.Writer, table uint32) (at mvcc.Timestam
 	synced := false
 	defer func() {
 		if !synced {
-			s.bulk.end(table)
+			s.bulk.end(table, s.settle)
 		}
 	}()
 	at, lsn, op, err := s.append(rec, true, changes{table: table})
@@ -63,7 +63,22 @@ func (ts tabletStore) Append(rec *record.Writer, table uint32) (at mvcc.Timestam
 		return 0, 0, nil, err
 	}
 	synced = true
-	return at, lsn, func() { op.Ready(); s.bulk.end(table) }, nil
+	return at, lsn, func() { op.Ready(); s.bulk.end(table, s.settle) }, nil
+}
+
+// settle writes a record which says that what was announced in the log and is not in the metadata will
+// never be, if there may be such a thing. No such change is in flight.
+func (s *Store) settle() error {
+	if s.poisoned() != nil {
+		return nil
+	}
+	var rec record.Writer
+	rec.Begin(0)
+	_, _, op, err := s.append(&rec, false, changes{settles: true})
+	if err == nil {
+		op.Ready()
+	}
+	return err
 }
 
 // HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or
@@ -142,7 +157,7 @@ func (ts tabletStore) CommitMeta(c tablet.MetaCommit) error {
 // be removed takes space and does no other harm, so that is a warning, and the next call tries again.
 // The error is that of a poisoned store.
 func (s *Store) releaseLog() error {
-	err := s.log.Release(s.blocks.ConfirmedLogStart())
+	err := s.log.Release(s.logBegin())
 	if err == nil || errors.Is(err, fault.ErrPoisoned) {
 		return err
 	}
@@ -185,6 +200,7 @@ func (s *Store) commitMeta(c *tablet.MetaCommit) error {
 		return err
 	}
 	s.stored = row
+	s.bulk.committed(c.Table.Number)
 	c.Committed()
 	return nil
 }

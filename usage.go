@@ -24,7 +24,7 @@ type DiskUsage struct {
 	Headers     int64 // header pages of containers
 	Log         int64
 	Torn        int64 // torn ends of the log, kept for inspection; you may remove them
-	Metadata    int64 // Pebble's files, JOURNAL, ANCHOR, INSTANCE, LOCK, and RESERVE, which is kept for a full disk
+	Metadata    int64 // Pebble's files, JOURNAL, ANCHOR, INSTANCE, LOCK, pins of followers, and RESERVE, which is kept for a full disk
 	Directories int64
 	Leftovers   int64 // files that a crash left and that the next writer removes
 	Foreign     int64 // files that do not belong to the store
@@ -79,7 +79,7 @@ type usageWalk struct {
 // records.
 func (s *Store) logSpare() (name string, bytes int64) {
 	if s.log == nil {
-		name, bytes = s.logTail.Spare()
+		name, bytes = s.logTail.Load().Spare()
 	} else {
 		name, bytes = s.log.Spare()
 	}
@@ -146,11 +146,11 @@ func (w *usageWalk) kind(name string, dir, stray bool) (kind string, to *int64) 
 	sum := &w.sum
 	top, rest, _ := strings.Cut(name, "/")
 	switch {
-	case dir && (name == "." || rest == "" && (top == walName || top == metaName || top == dataName)):
+	case dir && (name == "." || rest == "" && (top == walName || top == metaName || top == dataName || top == readersName)):
 		return "directory", &sum.Directories
 	case stray, name == formattingName, name == instanceTmpName, name == blockmanager.JournalNewName:
 		return "leftover", &sum.Leftovers
-	case name == lockName, name == instanceName, name == anchorName, name == blockmanager.JournalName, name == reserveName, top == metaName && !dir:
+	case name == lockName, name == instanceName, name == anchorName, name == blockmanager.JournalName, name == reserveName, top == metaName && !dir, top == readersName && !dir:
 		return "metadata", &sum.Metadata
 	case top == walName && !dir && strings.HasSuffix(rest, ".wal"):
 		return "log", &sum.Log

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -333,7 +334,7 @@ func (m *Manager) confirmed() {
 func (m *Manager) install(p *plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st := m.state
+	st, now := m.state, time.Now()
 	for _, b := range p.created {
 		st.blocks[b.id] = b
 		b.in.live++
@@ -343,7 +344,7 @@ func (m *Manager) install(p *plan) {
 		st.containers[c.id] = c
 		delete(m.fresh, c)
 		if row.state == containerDead {
-			c.died, c.acquired = p.root.epoch, false
+			c.died, c.since, c.acquired = p.root.epoch, now, false
 		}
 	}
 	for _, c := range p.gone {
@@ -359,6 +360,7 @@ func (m *Manager) install(p *plan) {
 		delete(st.dead, key)
 	}
 	for key, d := range p.ranges {
+		d.since = now
 		st.dead[key] = d
 	}
 	for _, key := range p.edit.Delete {

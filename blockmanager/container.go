@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
@@ -28,12 +29,13 @@ type container struct {
 	row containerRow // as of the last commit; guarded by Manager.mu
 
 	// Guarded by Manager.mu.
-	live     int    // committed blocks in it
-	died     uint64 // epoch of the commit that made it dead, or of the open
-	acquired bool   // by a Creation
-	unlinked bool   // the file is gone: the next commit removes the row
-	damaged  bool   // a block in it could not be copied: it is not rewritten
-	doubtful bool   // OpenDamaged has found that it is not the container, or not all of it
+	live     int       // committed blocks in it
+	died     uint64    // epoch of the commit that made it dead, or of the open
+	since    time.Time // of that commit, or of the open
+	acquired bool      // by a Creation
+	unlinked bool      // the file is gone: the next commit removes the row
+	damaged  bool      // a block in it could not be copied: it is not rewritten
+	doubtful bool      // OpenDamaged has found that it is not the container, or not all of it
 
 	refs atomic.Int64 // open sources
 	file *sharedFile  // for reading; nil for a dead one from before the open

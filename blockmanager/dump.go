@@ -112,6 +112,14 @@ func ReadMetadata(o Options, fn func(*MetadataRow) error) error {
 	if err != nil {
 		return err
 	}
+	if o.Follow {
+		view, err := viewMeta(&o)
+		if err != nil {
+			return fmt.Errorf("blockmanager: metadata: %w", metaError(err))
+		}
+		defer view.close()
+		o.FS = view
+	}
 	meta, err := openMeta(&o, metaRead, newPoison())
 	if err != nil {
 		return fmt.Errorf("blockmanager: %w", err)

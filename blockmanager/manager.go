@@ -23,6 +23,7 @@ var (
 	ErrPoisoned    = fault.ErrPoisoned
 	ErrNoSpace     = fault.ErrNoSpace
 	ErrClosed      = fault.ErrClosed
+	ErrTooOld      = fault.ErrTooOld
 )
 
 // Row is one metadata row of the caller. Callers' keys are in a separate key space.
@@ -47,6 +48,8 @@ type Manager struct {
 	canPunch  bool     // false once the file system has refused to punch a hole
 	repaired  Repaired // by Writable
 
+	newest newestState // of a follower
+
 	// mu guards the following fields. The state changes only under both locks.
 	mu                sync.RWMutex
 	state             *state
@@ -57,6 +60,10 @@ type Manager struct {
 	fresh             map[*container]struct{} // created in this session, without a row yet
 
 	sums lazySums // of OpenDamaged
+
+	// Of a follower: what only states before the current one have, see Reload.
+	older   map[block.ID]*liveBlock
+	retired []*container
 }
 
 // LogStart returns the lowest LSN that replay on the current state needs.
@@ -234,6 +241,7 @@ func (m *Manager) Close() error {
 	for _, c := range m.allContainers() {
 		errs = append(errs, c.closeFiles())
 	}
+	errs = append(errs, m.Forget())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("blockmanager: close: %w", err)
 	}

@@ -7,12 +7,13 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
 // release frees the space of blocks and containers that were dropped in a confirmed epoch and are
-// not open: dead ranges are punched, dead containers unlinked. The next commit removes their rows.
+// not open, in this process or, as far as Options.Kept says, another: dead ranges are punched, dead containers unlinked. The next commit removes their rows.
 //
 // No state that the anchor still accepts has a block there: states that did are older than the
 // confirmed epoch, and no range is used twice. A punched container is synced before its row may be
@@ -20,21 +21,42 @@ import (
 //
 // The caller holds commitMu and poisons the manager if release fails.
 func (m *Manager) release() error {
-	if err := m.punchRanges(); err != nil {
+	var k kept
+	if err := m.punchRanges(&k); err != nil {
 		return err
 	}
-	m.unlinkContainers()
+	m.unlinkContainers(&k)
 	return nil
 }
 
-func (m *Manager) punchRanges() error {
+// kept is what readers in other processes keep from being freed. It asks for that once, if anything
+// is due.
+type kept struct {
+	asked bool
+	epoch uint64
+	old   time.Time
+}
+
+// allows reports whether what a commit has dropped may be freed.
+func (k *kept) allows(o *Options, died uint64, since time.Time) bool {
+	if o.Kept == nil {
+		return true
+	}
+	if !k.asked {
+		k.epoch, k.old = o.Kept()
+		k.asked = true
+	}
+	return died <= k.epoch || since.Before(k.old)
+}
+
+func (m *Manager) punchRanges(k *kept) error {
 	if !m.canPunch {
 		return nil
 	}
 	var due []*deadRange
 	for _, d := range m.state.dead {
 		if !d.punched && d.died <= m.confirmedEpoch && d.in.row.state != containerDead &&
-			(d.block == nil || d.block.refs.Load() == 0) {
+			(d.block == nil || d.block.refs.Load() == 0) && k.allows(&m.o, d.died, d.since) {
 			due = append(due, d)
 		}
 	}
@@ -81,9 +103,9 @@ func (m *Manager) punchContainer(c *container, due []*deadRange) error {
 	return nil
 }
 
-func (m *Manager) unlinkContainers() {
+func (m *Manager) unlinkContainers(k *kept) {
 	for _, c := range m.state.containers {
-		if c.row.state != containerDead || c.unlinked || c.died > m.confirmedEpoch || c.refs.Load() > 0 {
+		if c.row.state != containerDead || c.unlinked || c.died > m.confirmedEpoch || c.refs.Load() > 0 || !k.allows(&m.o, c.died, c.since) {
 			continue
 		}
 		err := errors.Join(c.closeFiles(), m.o.FS.Remove(m.o.dataPath(c.name())))

@@ -27,7 +27,11 @@ func (m *Manager) OpenBlock(id block.ID) (Source, error) { return m.OpenTail(id,
 // OpenTail is like OpenBlock, but the Source's tail has at least n bytes, or is the whole block.
 func (m *Manager) OpenTail(id block.ID, n int64) (Source, error) {
 	m.mu.RLock()
-	s, err := m.source(id, m.state.blocks[id])
+	b := m.state.blocks[id]
+	if b == nil {
+		b = m.older[id]
+	}
+	s, err := m.source(id, b)
 	m.mu.RUnlock()
 	return s.checked(err, n)
 }
@@ -144,6 +148,9 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	n, err := 0, error(nil)
 	if len(p) > 0 {
 		n, err = s.file.f.ReadAt(p, s.b.off+off)
+		if s.m.o.Follow && n == len(p) && s.m.mayBePunched(s.b, p, s.b.off+off) {
+			return 0, fault.Reworded(fault.ErrTooOld, "blockmanager: block %d: the writer has dropped it since this follower saw the store: refresh the follower, or open it again", s.b.id)
+		}
 	}
 	switch {
 	case n == len(p) && n < want:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -25,6 +26,7 @@ type deadRange struct {
 	in          *container
 	off, length int64      // in bytes, not rounded
 	died        uint64     // epoch of the commit that dropped it, or of the open
+	since       time.Time  // of that commit, or of the open
 	block       *liveBlock // the block if it may still be open; nil if it was dropped before this open
 	punched     bool       // freed and synced: the next commit removes the row
 }

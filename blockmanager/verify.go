@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -27,7 +28,11 @@ const verifyChunk = 1 << 20
 // means that it could not continue, not that it found something; ctx ends it between two blocks. If
 // checked is not nil, Verify calls it with the length of each block it has read.
 func (m *Manager) Verify(ctx context.Context, finding func(file string, off int64, id block.ID, problem string), checked func(bytes int64)) error {
-	if err := m.verifyMeta(finding); err != nil {
+	verifyMeta := m.verifyMeta
+	if m.o.Follow {
+		verifyMeta = m.verifyFollowed
+	}
+	if err := verifyMeta(finding); err != nil {
 		return fmt.Errorf("blockmanager: verify: %w", err)
 	}
 	m.mu.RLock()
@@ -130,6 +135,36 @@ func (m *Manager) verifyMeta(finding func(string, int64, block.ID, string)) erro
 	}
 	return nil
 }
+
+// verifyFollowed is verifyMeta next to a writer. Findings while the writer commits say nothing, and once it
+// has committed, the metadata is another.
+func (m *Manager) verifyFollowed(finding func(string, int64, block.ID, string)) error {
+	for try := 1; ; try++ {
+		var found []func()
+		err := m.verifyMeta(func(file string, off int64, id block.ID, problem string) {
+			found = append(found, func() { finding(file, off, id, problem) })
+		})
+		if err == nil && len(found) == 0 {
+			return nil
+		}
+		if epoch, err := m.AnchorEpoch(); err == nil && epoch > m.Epoch() {
+			return nil
+		}
+		if try == verifyTries {
+			for _, report := range found {
+				report()
+			}
+			return err
+		}
+		time.Sleep(verifySleep)
+	}
+}
+
+// How often, and at what intervals, a follower looks at metadata that seems damaged.
+const (
+	verifyTries = 4
+	verifySleep = 20 * time.Millisecond
+)
 
 func (m *Manager) verifyHeader(c *container, finding func(string, int64, block.ID, string)) error {
 	m.mu.RLock()

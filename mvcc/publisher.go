@@ -149,6 +149,19 @@ func (p *Publisher) publish() {
 	p.pending = slices.Delete(p.pending, 0, n)
 }
 
+// Advance makes every batch up to lsn and ts visible. It is for a store whose batches another process
+// publishes: none was started here. It does nothing if ts is visible.
+func (p *Publisher) Advance(ts Timestamp, lsn lsn.LSN) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ts <= p.lastTS || p.stopped != nil {
+		return
+	}
+	p.lastLSN, p.lastTS, p.durable = lsn, ts, lsn
+	p.visible.Store(uint64(ts))
+	p.announce()
+}
+
 // Visible returns the newest timestamp that readers may see: every batch at or below it is
 // published.
 func (p *Publisher) Visible() Timestamp { return Timestamp(p.visible.Load()) }

@@ -285,14 +285,15 @@ func TestLockedStore(t *testing.T) {
 		readers int // exit code of commands that read
 		writers int
 	}{
-		{holder: oribi.Options{}, readers: 5, writers: 5},
+		{holder: oribi.Options{}, readers: 0, writers: 5},
 		{holder: oribi.Options{ReadOnly: true}, readers: 0, writers: 5},
 	} {
 		store, err := oribi.Open(dir, &c.holder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"store", "info", dir}, {"store", "verify", dir}, {"table", "scan", dir, "t"}, {"table", "list", dir}} {
+		for _, args := range [][]string{{"store", "info", dir}, {"store", "verify", dir}, {"table", "scan", dir, "t"}, {"table", "list", dir},
+			{"table", "scan", dir, "t", "--as-of", "now"}, {"store", "du", dir}, {"store", "dump", dir}, {"store", "checkpoint", dir, filepath.Join(t.TempDir(), "copy")}} {
 			if _, errs, code := run(t, nil, args...); code != c.readers {
 				t.Errorf("holder read-only %v: %v: exit code %d, want %d: %s", c.holder.ReadOnly, args, code, c.readers, errs)
 			}

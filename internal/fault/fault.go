@@ -64,3 +64,17 @@ func Corruptf(format string, args ...any) error {
 func Unsupportedf(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, ErrUnsupported)...)
 }
+
+// Reworded returns an error with the given text alone that wraps kind, for a cause that the text of kind
+// does not describe.
+func Reworded(kind error, format string, args ...any) error {
+	return &reworded{fmt.Sprintf(format, args...), kind}
+}
+
+type reworded struct {
+	text string
+	kind error
+}
+
+func (e *reworded) Error() string { return e.text }
+func (e *reworded) Unwrap() error { return e.kind }

@@ -45,7 +45,7 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	if ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
 		t.Errorf("got %d %+v", ts, got)
 	}
-	if h, err := DecodeHead(want); h != (Head{Timestamp: 0x1000}) || err != nil {
+	if h, err := DecodeHead(want); h != (Head{Timestamp: 0x1000, Operations: 2}) || err != nil {
 		t.Errorf("%+v, %v", h, err)
 	}
 	w.Require(5)
@@ -57,7 +57,7 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	if got, ts := decode(t, want); ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
 		t.Errorf("with an epoch: got %d %+v", ts, got)
 	}
-	if h, err := DecodeHead(want); h != (Head{0x1000, 5}) || err != nil {
+	if h, err := DecodeHead(want); h != (Head{0x1000, 2, 5}) || err != nil {
 		t.Errorf("with an epoch: %+v, %v", h, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestReplacementMatchesTheWorkedExample(t *testing.T) {
 		t.Errorf("got %d %+v", ts, got)
 	}
 	w.Require(5)
-	if h, err := DecodeHead(w.Bytes()); h != (Head{0x1001, 5}) || err != nil {
+	if h, err := DecodeHead(w.Bytes()); h != (Head{0x1001, 1, 5}) || err != nil {
 		t.Errorf("with an epoch: %+v, %v", h, err)
 	}
 	w.Begin(0x1000)

@@ -142,7 +142,7 @@ type Tablet struct {
 	metadata atomic.Pointer[meta.Table]  // the last committed row
 	nextID   atomic.Uint64               // of rowsets
 	dropped  atomic.Bool
-	deltaMem atomic.Int64 // bytes in delta mem stores
+	deltaMem atomic.Pointer[atomic.Int64] // bytes in delta mem stores
 
 	dictionaries rowset.Dictionaries
 }
@@ -182,8 +182,10 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 	t.metadata.Store(row)
 	t.auto = row.AutoIncrement
 	t.nextID.Store(row.NextRowSetID)
+	deltaMem := new(atomic.Int64)
+	t.deltaMem.Store(deltaMem)
 	t.opts.RowSets.Grow = func(n int64) {
-		t.deltaMem.Add(n)
+		deltaMem.Add(n)
 		if o.RowSets.Grow != nil {
 			o.RowSets.Grow(n)
 		}
@@ -287,6 +289,59 @@ func (t *Tablet) install(st *tabletState) {
 // Close closes each file when its last reader is done. Later reads and writes return ErrClosed.
 func (t *Tablet) Close() { t.install(nil) }
 
+// Replace makes t what other is: a newer state of the same table, with its metadata, that nothing else
+// uses. Readers keep the state that they have. t is that of a follower: it has no jobs and no writers.
+func (t *Tablet) Replace(other *Tablet) {
+	old, err := t.acquire()
+	if err == nil {
+		old.account()
+		defer old.release()
+	}
+	t.metadata.Store(other.metadata.Load())
+	t.nextID.Store(other.nextID.Load())
+	t.auto = other.auto
+	t.deltaMem.Store(other.deltaMem.Load())
+	t.install(other.state.Swap(nil))
+}
+
+// End ends a follower's table that the writer has dropped. Readers keep the state that they have.
+func (t *Tablet) End() {
+	if old, err := t.acquire(); err == nil {
+		old.account()
+		old.release()
+	}
+	t.dropped.Store(true)
+	t.Close()
+}
+
+// Discard closes a table that was opened in vain.
+func (t *Tablet) Discard() {
+	if st, err := t.acquire(); err == nil {
+		st.account()
+		st.release()
+	}
+	t.Close()
+}
+
+// account reports that the memory of the state's stores is freed. Readers may continue.
+func (st *tabletState) account() {
+	for _, m := range st.mems {
+		m.Release()
+	}
+	for _, d := range st.tree.Sets {
+		if m := d.Tracker().Mem; m != nil {
+			m.Release()
+		}
+	}
+}
+
+// Retired reports whether readers have states of the table that were replaced.
+func (t *Tablet) Retired() bool {
+	t.retired.mu.Lock()
+	defer t.retired.mu.Unlock()
+	return len(t.retired.states) > 0
+}
+
 // Drop blocks writers, calls remove to remove the rowsets from the metadata, and closes the table.
 func (t *Tablet) Drop(remove func(sets []*rowset.Metadata) error) error {
 	return t.exclusively(context.Background(), func() error { return t.drop(remove) })
@@ -310,14 +365,7 @@ func (t *Tablet) drop(remove func(sets []*rowset.Metadata) error) error {
 		return err
 	}
 	t.dropped.Store(true)
-	for _, m := range st.mems {
-		m.Release()
-	}
-	for _, d := range st.tree.Sets {
-		if m := d.Tracker().Mem; m != nil {
-			m.Release()
-		}
-	}
+	st.account()
 	t.Close()
 	return nil
 }
@@ -355,7 +403,7 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 	for _, m := range st.mems {
 		mem += m.Bytes()
 	}
-	return mem, t.deltaMem.Load()
+	return mem, t.deltaMem.Load().Load()
 }
 
 // FirstLSN returns the lowest LSN of an operation that is in memory and not in files; lsn.Max if

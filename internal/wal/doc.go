@@ -69,6 +69,17 @@
 // A single flipped bit is repaired: the CRC gives its position and a hash confirms it (bitflip.go).
 // Replay returns the record as it was written, Repair writes the bit back, Verify reports it.
 //
+// # Followers
+//
+// Follow and Tail.Continue read a log to which another process appends:
+//
+//	LSN        5        6        7                 8
+//	Log        written  copied   half copied
+//	follower   5        6        ▲ ends here       next time from 7 on
+//
+// A record is whole or it is not there: its frames have checksums. Frames are appended in order, so a
+// follower never passes over one. Segments are sealed and removed while it reads, see Follow.
+//
 // # Concurrency
 //
 // Calls of Append and AppendLater must be serialized; callers have a critical section around them

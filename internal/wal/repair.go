@@ -40,8 +40,8 @@ import (
 // which they are leftovers: a kill may have left it in the kernel's cache only, and a power cut
 // would then restore metadata that needs them.
 func (t *Tail) Repair(metadata func() error) (*Log, error) {
-	if t.used {
-		return nil, errors.New("wal: repaired twice")
+	if t.used || t.stopped {
+		return nil, errors.New("wal: repaired twice, or after a replay of a part")
 	}
 	t.used = true
 	f, err := t.o.FS.Open(t.o.path(t.newest.name), true)

@@ -35,7 +35,12 @@ type Tail struct {
 	flips  []bitFlip
 	report Report
 	used   bool
+
+	stopped bool // by ErrStop
 }
+
+// ErrStop is the error with which the function of Replay ends the log before a record.
+var ErrStop = errors.New("the log ends before this record")
 
 // fullTail is the segment before the newest. If no frame of the newest says that its first record was
 // durable, the process may have been killed before it had sealed this one, see fullSegment.
@@ -57,7 +62,8 @@ type sealedSegment struct {
 
 // Replay reads the log and writes nothing. It calls fn, in the order of LSNs, for each record from
 // logStart on; payload is valid during the call. Replay stops at the first error of fn and returns
-// it as it is.
+// it as it is. If that is ErrStop, it returns nil, and the Tail is that of a log without the record
+// and all that follow; it cannot be repaired.
 //
 // logStart is the lowest LSN that is needed, 0 or 1 for all. Segments entirely below it are
 // leftovers and are skipped, whatever gaps are between them. From logStart on no LSN may be
@@ -92,6 +98,9 @@ func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 		if err := t.readSegment(i, logStart, fn); err != nil {
 			return nil, err
 		}
+		if t.stopped {
+			return t, nil
+		}
 	}
 	if err := t.checkUnfinished(t.at.next); err != nil {
 		return nil, err
@@ -107,7 +116,7 @@ func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 	for _, m := range t.flips {
 		o.Logger.Warn("a flipped bit of the log is repaired in memory", "file", m.file, "byte", m.off, "mask", m.mask)
 	}
-	if !t.report.Clean {
+	if !t.report.Clean && !o.Live {
 		o.Logger.Warn("log was not closed cleanly", "dir", o.Dir, "last_lsn", t.Last(),
 			"torn_bytes", t.report.TornBytes, "torn_file", t.report.TornFile, "unfinished_file", t.plan.unfinished != nil)
 	}
@@ -176,7 +185,8 @@ func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) err
 		return err
 	}
 	defer r.close()
-	for {
+	for !t.stopped {
+		before := r.at
 		lsn, payload, err := r.next()
 		if err != nil {
 			if err = t.endOf(i, r, err); err != nil {
@@ -184,12 +194,15 @@ func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) err
 			}
 			break
 		}
-		t.report.Records++
 		if lsn >= logStart {
-			if err := fn(lsn, payload); err != nil {
+			if err := fn(lsn, payload); err == ErrStop {
+				r.at, t.stopped = before, true
+				break
+			} else if err != nil {
 				return err
 			}
 		}
+		t.report.Records++
 	}
 	t.newest, t.at, t.foot = *seg, r.at, r.foot
 	if r.synced >= seg.head.first {
@@ -204,7 +217,7 @@ func (t *Tail) readSegment(i int, logStart lsn.LSN, fn func(lsn.LSN, []byte) err
 	t.report.Frames += int64(r.at.frames)
 	end := t.end()
 	t.report.Bytes += end
-	if seg.size == end {
+	if seg.size == end || t.stopped {
 		return nil
 	}
 	last, err := r.lastByte(end)
@@ -269,6 +282,9 @@ func (t *Tail) Report() Report { return t.report }
 // Spare returns the number of the newest segment and how many zeros a writer had written ahead at
 // its end.
 func (t *Tail) Spare() (segment string, bytes int64) { return t.newest.name, t.report.SpareBytes }
+
+// Stopped reports whether the function of Replay has ended the log.
+func (t *Tail) Stopped() bool { return t.stopped }
 
 // Last returns the highest LSN in the log; without a record, the LSN before the first.
 func (t *Tail) Last() lsn.LSN { return t.at.next - 1 }

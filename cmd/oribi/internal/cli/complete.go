@@ -288,7 +288,7 @@ func glance(args []string, look func(*oribi.Store)) {
 	}
 	opened := make(chan *oribi.Store, 1)
 	go func() {
-		store, err := oribi.Open(args[0], &oribi.Options{ReadOnly: true, MemoryLimit: memoryLimit})
+		store, err := oribi.Open(args[0], &oribi.Options{Follow: true, MemoryLimit: memoryLimit})
 		if err == nil {
 			opened <- store
 		}

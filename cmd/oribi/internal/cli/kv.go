@@ -53,7 +53,7 @@ func withBucket(dir, name string, readOnly bool, use func(*kv.Bucket) error) err
 	if err := checkBucket(name); err != nil {
 		return err
 	}
-	return withOptions(dir, oribi.Options{ReadOnly: readOnly, CellLimit: kv.MaxValueBytes}, func(store *oribi.Store) error {
+	return withOptions(dir, oribi.Options{Follow: readOnly, CellLimit: kv.MaxValueBytes}, func(store *oribi.Store) error {
 		b, err := kv.In(store).Bucket(name)
 		if err != nil {
 			return bucketError(name, exitMissing, err)

@@ -20,9 +20,10 @@ import (
 // memoryLimit is the memory limit of stores that the command opens, in bytes.
 const memoryLimit = 256 << 20
 
-// withStore calls use with an existing store. Commands that only read open it read-only.
+// withStore calls use with an existing store. Commands that only read open it as followers, so they
+// work next to a writer.
 func withStore(dir string, readOnly bool, use func(*oribi.Store) error) error {
-	return withOptions(dir, oribi.Options{ReadOnly: readOnly}, use)
+	return withOptions(dir, oribi.Options{Follow: readOnly}, use)
 }
 
 // withOptions is withStore with options, to which it adds those that the command always uses.
@@ -30,7 +31,7 @@ func withOptions(dir string, o oribi.Options, use func(*oribi.Store) error) (err
 	o.ErrorIfMissing, o.MemoryLimit = true, memoryLimit
 	store, err := oribi.Open(dir, &o)
 	if err != nil {
-		if _, missing := os.Stat(dir); !o.ReadOnly && errors.Is(missing, fs.ErrNotExist) {
+		if _, missing := os.Stat(dir); !o.Follow && errors.Is(missing, fs.ErrNotExist) {
 			return &helped{err, "to create a store: oribi store init " + dir}
 		}
 		return damageHint(dir, err)

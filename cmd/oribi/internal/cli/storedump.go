@@ -73,8 +73,8 @@ that does not open. Damage is reported on stderr, and the exit code is 3.`
 	return c
 }
 
-// lockForDump takes the locks of a reader: a writer removes files. It does without those files that
-// are missing.
+// lockForDump takes the locks of a reader, if there is no writer: one removes files. It does without
+// those files that are missing.
 func lockForDump(dir string) (locks []io.Closer, err error) {
 	if _, err := os.ReadDir(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such directory: %w", dir, oribi.ErrNotStore)
@@ -91,7 +91,7 @@ func lockForDump(dir string) (locks []io.Closer, err error) {
 	}
 	for _, name := range []string{"LOCK", "INSTANCE"} {
 		l, err := vfs.OS.Lock(filepath.Join(dir, name), vfs.LockShared)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, oribi.ErrLocked) {
 			continue
 		}
 		if err != nil {
@@ -196,7 +196,7 @@ func readSome(name string, limit int64) ([]byte, error) {
 
 // metadata prints the rows of the metadata.
 func (d *storeDumper) metadata() error {
-	o := blockmanager.Options{Dir: d.dir, ReadOnly: true}
+	o := blockmanager.Options{Dir: d.dir, ReadOnly: true, Follow: true}
 	return blockmanager.ReadMetadata(o, func(r *blockmanager.MetadataRow) error {
 		place := fmt.Sprintf("%s: row %x", metadataDir, r.Key)
 		if d.annotate {

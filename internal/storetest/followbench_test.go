@@ -1,0 +1,137 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// benchStore opens a store on disk with tables of flushed rows.
+func benchStore(b *testing.B, tables int) (dir string, store *oribi.Store, list []*oribi.Table) {
+	b.Helper()
+	dir = filepath.Join(b.TempDir(), "store")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range tables {
+		t, err := store.CreateTable(fmt.Sprintf("t%d", i), columns)
+		if err != nil {
+			b.Fatal(err)
+		}
+		list = append(list, t)
+		benchRows(b, store, t, 0, 1000, 1000)
+		if err := t.Flush(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return dir, store, list
+}
+
+// benchRows inserts rows from on, so many per batch.
+func benchRows(b *testing.B, store *oribi.Store, t *oribi.Table, from, n, perBatch int) {
+	for k := from; k < from+n; {
+		batch := store.NewBatch()
+		for end := min(k+perBatch, from+n); k < end; k++ {
+			batch.Insert(t, oribi.Row{"k": k, "v": -k})
+		}
+		if _, err := batch.Commit(context.Background(), oribi.NoSync); err != nil {
+			b.Error(err)
+		}
+	}
+}
+
+// BenchmarkOpenFollower compares opening a follower with a read-only open of the same closed store, which
+// has rows in files and in the log.
+func BenchmarkOpenFollower(b *testing.B) {
+	for _, follow := range []bool{false, true} {
+		b.Run(fmt.Sprintf("follow=%v", follow), func(b *testing.B) {
+			dir, store, tables := benchStore(b, 10)
+			benchRows(b, store, tables[0], 1000, 2000, 10)
+			if err := store.Close(); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				s, err := oribi.Open(dir, &oribi.Options{ReadOnly: !follow, Follow: follow})
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.Close()
+			}
+		})
+	}
+}
+
+// BenchmarkRefresh measures a refresh after 1,000 new rows in the log, and one after a flush.
+func BenchmarkRefresh(b *testing.B) {
+	for _, flush := range []bool{false, true} {
+		b.Run(fmt.Sprintf("flush=%v", flush), func(b *testing.B) {
+			dir, store, tables := benchStore(b, 10)
+			s, err := oribi.Open(dir, &oribi.Options{Follow: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			next := 1000
+			for b.Loop() {
+				b.StopTimer()
+				benchRows(b, store, tables[0], next, 1000, 10)
+				next += 1000
+				if flush {
+					if err := tables[0].Flush(context.Background()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StartTimer()
+				if err := s.Refresh(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkWriterWithFollowers measures commits of ten rows next to followers that refresh ten times a
+// second.
+func BenchmarkWriterWithFollowers(b *testing.B) {
+	for _, followers := range []int{0, 4} {
+		b.Run(fmt.Sprintf("followers=%d", followers), func(b *testing.B) {
+			dir, store, tables := benchStore(b, 10)
+			ctx, cancel := context.WithCancel(context.Background())
+			var running sync.WaitGroup
+			for range followers {
+				s, err := oribi.Open(dir, &oribi.Options{Follow: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				running.Go(func() {
+					defer s.Close()
+					for ctx.Err() == nil {
+						if err := s.Refresh(ctx); err != nil && ctx.Err() == nil {
+							b.Error(err)
+						}
+						time.Sleep(100 * time.Millisecond)
+					}
+				})
+			}
+			next := 1000
+			for b.Loop() {
+				benchRows(b, store, tables[0], next, 10, 10)
+				next += 10
+			}
+			cancel()
+			running.Wait()
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// A follower shows no batch that is in the log after an ingest in flight, as the writer shows none. When the
+// ingest has failed, it shows them, whether it was opened before or after.
+func TestFollowerWaitsForIngestInFlight(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		name := "fails=no"
+		if fails {
+			name = "fails=yes"
+		}
+		t.Run(name, func(t *testing.T) { ingestInFlight(t, fails) })
+	}
+}
+
+func ingestInFlight(t *testing.T, fails bool) {
+	mem := vfs.NewMem()
+	disk := faultfs.New(mem)
+	store, err := oribi.Open("/store", &oribi.Options{FS: disk, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
+	var armed atomic.Bool
+	logged, committed := make(chan struct{}, 1), make(chan error, 1)
+	disk.WatchDone(func(c faultfs.Call) {
+		if armed.Load() && strings.HasSuffix(c.Name, ".wal") && (c.Op == faultfs.Write || c.Op == faultfs.Copy) {
+			select {
+			case logged <- struct{}{}:
+			default:
+			}
+		}
+	})
+	content := func(s *oribi.Store) string {
+		got, err := followerContent(s)
+		if err != nil {
+			t.Error(err)
+		}
+		return got
+	}
+	var early *oribi.Store
+	const before = "a:; b: 0=0; "
+	disk.Watch(func(c faultfs.Call) error {
+		if c.Op != faultfs.Write || !strings.HasSuffix(c.Name, "ANCHOR") || !armed.Load() {
+			return nil
+		}
+		// The ingest into a is in the log. Now a batch of b gets there.
+		for len(logged) > 0 {
+			<-logged
+		}
+		go func() {
+			batch := store.NewBatch()
+			batch.Insert(b, oribi.Row{"k": 1, "v": -1})
+			_, err := batch.Commit(context.Background(), oribi.NoSync)
+			committed <- err
+		}()
+		<-logged
+		armed.Store(false)
+		if early = openFollower(t, mem); content(early) != before {
+			t.Errorf("with an ingest in flight the follower has %q, want %q", content(early), before)
+		}
+		if fails {
+			return vfs.NoSpaceError(errors.New("full"))
+		}
+		return nil
+	})
+	fillNumbers(t, store, b, 0, 1)
+	armed.Store(true)
+	_, _, err = a.Ingest(t.Context(), steps(func() {}, numbers(100, 101)))
+	if fails != errors.Is(err, oribi.ErrNoSpace) {
+		t.Fatalf("ingest: %v", err)
+	}
+	if err := <-committed; err != nil {
+		t.Fatal(err)
+	}
+	want := "a: 100=1000 101=1010; b: 0=0 1=-1; "
+	if fails {
+		want = "a:; b: 0=0 1=-1; "
+	}
+	if err := early.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(early); got != want {
+		t.Errorf("after the ingest the follower has %q, want %q", got, want)
+	}
+	if late := openFollower(t, mem); content(late) != want {
+		t.Errorf("a follower that is opened later has %q, want %q", content(late), want)
+	}
+}

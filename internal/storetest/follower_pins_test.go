@@ -1,0 +1,258 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// followedStore opens a store with a table of n flushed rows.
+func followedStore(t *testing.T, fsys vfs.FS, n int, o oribi.Options) (*oribi.Store, *oribi.Table) {
+	t.Helper()
+	o.FS, o.Manual = fsys, true
+	store, err := oribi.Open("/store", &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, n)
+	if err := table.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return store, table
+}
+
+func openFollower(t *testing.T, fsys vfs.FS) *oribi.Store {
+	t.Helper()
+	s, err := oribi.Open("/store", &oribi.Options{FS: fsys, Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// rewrite replaces the blocks of a table, twice, so that the first ones are dropped and confirmed to be.
+func rewrite(t *testing.T, store *oribi.Store, table *oribi.Table, n int) {
+	t.Helper()
+	for round := range 2 {
+		b := store.NewBatch()
+		for k := range n {
+			b.Update(table, oribi.Row{"k": k, "v": 1000*round + k})
+		}
+		_, err := b.Commit(t.Context())
+		for _, do := range []func(context.Context) error{table.Flush, table.Compact, table.Compact} {
+			if err == nil {
+				err = do(t.Context())
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	createAndDrop(t, store) // confirms, and frees what may be freed
+}
+
+func createAndDrop(t *testing.T, store *oribi.Store) {
+	t.Helper()
+	numbersTable(t, store, "other")
+	if err := store.DropTable("other"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deadBytes(t *testing.T, store *oribi.Store) int64 {
+	t.Helper()
+	info, err := store.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Bytes.Dead
+}
+
+// What a follower reads stays on the disk as long as it is open, and no longer.
+func TestWriterKeepsBlocksForFollower(t *testing.T) {
+	mem := vfs.NewMem()
+	store, table := followedStore(t, mem, 500, oribi.Options{})
+	follower := openFollower(t, mem)
+	rewrite(t, store, table, 500)
+	kept := deadBytes(t, store)
+	if n := countNumbers(t, follower); n != 500 {
+		t.Errorf("the follower has %d rows", n)
+	}
+	if err := follower.Close(); err != nil {
+		t.Fatal(err)
+	}
+	createAndDrop(t, store)
+	if now := deadBytes(t, store); kept == 0 || now >= kept {
+		t.Errorf("%d dead bytes with a follower, %d without", kept, now)
+	}
+	if names, err := mem.List("/store/readers"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("readers/ contains %v, %v", names, err)
+	}
+}
+
+// A writer that keeps nothing punches the blocks of a follower. The follower's read says so, and does not
+// call it damage; a follower that is opened later reads the new ones.
+func TestFollowerWithoutPinGetsTooOld(t *testing.T) {
+	readOnly := func(base vfs.FS) vfs.FS {
+		f := faultfs.New(base)
+		f.Watch(func(c faultfs.Call) error {
+			if c.Changes() || c.Op == faultfs.Lock {
+				return &fs.PathError{Op: string(c.Op), Path: c.Name, Err: syscall.EROFS}
+			}
+			return nil
+		})
+		return f
+	}
+	for _, test := range []struct {
+		name string
+		lag  bool // the writer keeps nothing; else the follower cannot write its pin
+	}{{"lag=none", true}, {"pin=none", false}} {
+		t.Run(test.name, func(t *testing.T) {
+			mem := vfs.NewMem()
+			o, view := oribi.Options{}, vfs.FS(mem)
+			if test.lag {
+				o.FollowerLag = -1
+			} else {
+				view = readOnly(mem)
+			}
+			store, table := followedStore(t, mem, 500, o)
+			follower := openFollower(t, view)
+			rewrite(t, store, table, 500)
+			if dead := deadBytes(t, store); dead != 0 {
+				t.Errorf("%d dead bytes", dead)
+			}
+			numbers, err := follower.Table("numbers")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := numbers.Count(t.Context()); err != nil && !errors.Is(err, oribi.ErrTooOld) {
+				t.Errorf("count: %v", err)
+			}
+			_, err = numbers.Get(t.Context(), 77)
+			if !errors.Is(err, oribi.ErrTooOld) || errors.Is(err, oribi.ErrCorrupt) {
+				t.Errorf("a read of a punched block: %v, want ErrTooOld", err)
+			}
+			if err := follower.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if row, err := numbers.Get(t.Context(), 77); err != nil || row["v"] != int64(1077) {
+				t.Errorf("after a refresh: %v, %v", row, err)
+			}
+		})
+	}
+}
+
+// Damage is damage, also in a follower whose writer has gone on: the block is still one.
+func TestFollowerReportsDamage(t *testing.T) {
+	mem := vfs.NewMem()
+	store, _ := followedStore(t, mem, 500, oribi.Options{})
+	follower := openFollower(t, mem)
+	names, err := mem.List("/store/data")
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	f, err := mem.Open("/store/data/"+names[0], true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(make([]byte, size-4096), 4096); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		numbers, err := follower.Table("numbers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := numbers.Get(t.Context(), 77); !errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrTooOld) {
+			t.Errorf("got %v, want ErrCorrupt", err)
+		}
+		createAndDrop(t, store)
+	}
+}
+
+// A store whose metadata is damaged is refused, as it is without Follow: nothing changes, so no writer can
+// have caused it.
+func TestFollowerRefusesDamagedMetadata(t *testing.T) {
+	mem := vfs.NewMem()
+	store, _ := followedStore(t, mem, 10, oribi.Options{})
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := mem.Open("/store/ANCHOR", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(make([]byte, 8192), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := oribi.Open("/store", &oribi.Options{FS: mem, Follow: true}); !errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrLocked) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+}
+
+// The pin of a process that was killed has no lock: it has no effect, and a writer removes it.
+func TestPinOfEndedFollowerIsRemoved(t *testing.T) {
+	mem := vfs.NewMem()
+	store, table := followedStore(t, mem, 500, oribi.Options{})
+	if err := mem.Mkdir("/store/readers"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"0123456789abcdef.pin", "note.txt"} {
+		f, err := mem.Create("/store/readers/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	rewrite(t, store, table, 500)
+	if dead := deadBytes(t, store); dead != 0 {
+		t.Errorf("%d dead bytes", dead)
+	}
+	if names, _ := mem.List("/store/readers"); fmt.Sprint(names) != "[note.txt]" {
+		t.Errorf("readers/ contains %v", names)
+	}
+}
+
+// A store that followers have read is a store, and so is an unfinished one; du knows their files.
+func TestReadersDirectoryBelongsToTheStore(t *testing.T) {
+	dir := t.TempDir() + "/store"
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	follower, err := oribi.Open(dir, &oribi.Options{Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer follower.Close()
+	for _, s := range []*oribi.Store{store, follower} {
+		u, err := s.DiskUsage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Foreign != 0 {
+			t.Errorf("%d foreign bytes", u.Foreign)
+		}
+	}
+	if entries, err := os.ReadDir(dir + "/readers"); err != nil || len(entries) != 1 {
+		t.Errorf("readers/ contains %v, %v", entries, err)
+	}
+}

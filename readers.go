@@ -1,0 +1,252 @@
+package oribi
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/coding"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// readers/<16 hex digits>.pin says what a follower reads. The follower holds an exclusive lock on the
+// file as long as it is open, so the pin of a process that was killed is one without a lock. The
+// writer removes it.
+//
+//	offset  width  field   meaning
+//	0       8      magic   "oribipin"
+//	8       4      must    flags that a reader must know or refuse: none yet
+//	12      8      epoch   of the oldest metadata that the follower reads; 0 = any
+//	20      8      log     lowest LSN that the follower reads; 0 = any
+//	28      4      crc     CRC-32C of all before
+//
+// A follower pins before it reads:
+//
+//	follower   pin of everything   anchor, metadata of epoch e, log     pin of e
+//	writer                     looks                                                 looks
+//
+// A look that comes before the pin allows what the anchor at that time has confirmed. The metadata that the
+// follower reads afterwards is at least as new, so nothing of it goes.
+//
+// Epoch 5, LSN 9:
+//
+//	6f 72 69 62 69 70 69 6e  00 00 00 00  05 00 00 00 00 00 00 00  09 00 00 00 00 00 00 00  CRC
+const (
+	pinMagic    = "oribipin" // file format: never change
+	pinMustOff  = 8          // file format: never change
+	pinEpochOff = 12         // file format: never change
+	pinLogOff   = 20         // file format: never change
+	pinCRCOff   = 28         // file format: never change
+	pinLen      = 32         // file format: never change
+	pinSuffix   = ".pin"
+)
+
+// readerPin is the pin of this process, a follower; nil if it could not be written.
+type readerPin struct {
+	fs        vfs.FS
+	dir, path string
+	lock      vfs.Lock
+
+	epoch uint64 // that the file says
+	log   lsn.LSN
+}
+
+// pinReader pins everything.
+func (s *Store) pinReader() {
+	for try := 1; ; try++ {
+		p, err := newReaderPin(s.opts.FS, s.path(readersName))
+		if err == nil {
+			s.reader = p
+			return
+		}
+		if try == pinTries || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.ErrLocked) {
+			s.opts.Logger.Debug("following without a pin", slog.Any("err", err))
+			return
+		}
+	}
+}
+
+// pinTries is how often pinReader tries to write a pin: another follower may remove the directory, and a
+// writer may take the file for that of a process that has ended.
+const pinTries = 10
+
+func newReaderPin(fsys vfs.FS, dir string) (*readerPin, error) {
+	if err := fsys.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	var id [8]byte
+	rand.Read(id[:])
+	p := &readerPin{fs: fsys, dir: dir, path: filepath.Join(dir, hex.EncodeToString(id[:])+pinSuffix)}
+	var err error
+	if p.lock, err = fsys.Lock(p.path, vfs.LockCreate); err != nil {
+		return nil, err
+	}
+	return p, nil // an empty file pins everything
+}
+
+// set replaces what is pinned. If that fails, as on a full disk, the pin is as before, or pins everything.
+func (p *readerPin) set(epoch uint64, log lsn.LSN) {
+	if p == nil || epoch == p.epoch && log == p.log {
+		return
+	}
+	if p.lock.Write(encodePin(epoch, log)) == nil {
+		p.epoch, p.log = epoch, log
+	}
+}
+
+// close unpins everything.
+func (p *readerPin) close() {
+	if p == nil {
+		return
+	}
+	p.fs.Remove(p.path) // if it stays, a writer removes it
+	p.lock.Close()
+	p.fs.Remove(p.dir) // unless there are others
+}
+
+func encodePin(epoch uint64, log lsn.LSN) []byte {
+	b := make([]byte, pinLen)
+	copy(b, pinMagic)
+	binary.LittleEndian.PutUint64(b[pinEpochOff:], epoch)
+	binary.LittleEndian.PutUint64(b[pinLogOff:], uint64(log))
+	binary.LittleEndian.PutUint32(b[pinCRCOff:], coding.CRC32C(b[:pinCRCOff]))
+	return b
+}
+
+// decodePin returns what a pin says. One that is being written, or that this program does not know, pins
+// everything.
+func decodePin(b []byte) (epoch uint64, log lsn.LSN) {
+	if len(b) != pinLen || string(b[:len(pinMagic)]) != pinMagic || binary.LittleEndian.Uint32(b[pinMustOff:]) != 0 ||
+		coding.CRC32C(b[:pinCRCOff]) != binary.LittleEndian.Uint32(b[pinCRCOff:]) {
+		return 0, 0
+	}
+	return binary.LittleEndian.Uint64(b[pinEpochOff:]), lsn.LSN(binary.LittleEndian.Uint64(b[pinLogOff:]))
+}
+
+// followers is what a writer knows of the followers of its store.
+type followers struct {
+	mu      sync.Mutex
+	starts  []logStart // that were confirmed, oldest first, from the newest on whose log may be removed
+	removed lsn.LSN    // the log below was removed, or is about to be
+	again   time.Time  // until then, followers are taken to pin the log from removed on
+}
+
+// pinLook is how long a writer takes the log to be pinned after it has found a pin.
+const pinLook = time.Second
+
+// logStart is a confirmed log_start, with the time at which it was first seen.
+type logStart struct {
+	lsn lsn.LSN
+	at  time.Time
+}
+
+// pinned returns the lowest epoch and LSN that followers pin, the highest there are for none. It removes
+// pins of processes that have ended.
+func (s *Store) pinned() (epoch uint64, log lsn.LSN) {
+	epoch, log = math.MaxUint64, lsn.Max
+	fsys, dir := s.opts.FS, s.path(readersName)
+	names, err := fsys.List(dir)
+	if err != nil { // there is none
+		return epoch, log
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, pinSuffix) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		lock, err := fsys.Lock(path, vfs.LockShared)
+		switch {
+		case err == nil:
+			// A follower that has created the file, and not locked it yet, finds it locked, or gone,
+			// and takes another one.
+			if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				s.opts.Logger.Warn("the pin of a reader that has ended stays", slog.String("file", name), slog.Any("err", err))
+			}
+			lock.Close()
+		case errors.Is(err, fault.ErrLocked):
+			b, _ := readFile(fsys, path, pinLen+1)
+			e, l := decodePin(b)
+			epoch, log = min(epoch, e), min(log, l)
+		}
+	}
+	return epoch, log
+}
+
+// Below the second value no space is kept for followers, and below the first for a shorter time.
+const (
+	scarceBytes  = 1 << 30
+	noSpareBytes = 64 << 20
+)
+
+// followerLag returns how long space is kept for followers, negative for not at all.
+func (s *Store) followerLag() time.Duration {
+	lag, free := s.opts.FollowerLag, s.opts.FS.FreeBytes(s.dir)
+	switch {
+	case free < 0 || free >= scarceBytes:
+		return lag
+	case free < noSpareBytes:
+		return -1
+	}
+	return time.Duration(float64(lag) * float64(free) / scarceBytes)
+}
+
+// keptBlocks is blockmanager.Options.Kept.
+func (s *Store) keptBlocks() (epoch uint64, old time.Time) {
+	lag := s.followerLag()
+	if lag < 0 {
+		return math.MaxUint64, time.Time{}
+	}
+	epoch, _ = s.pinned()
+	return epoch, time.Now().Add(-lag)
+}
+
+// logBegin returns the LSN below which the log may be removed: the confirmed log_start, or less for
+// followers.
+func (s *Store) logBegin() lsn.LSN {
+	f, start := &s.followers, s.blocks.ConfirmedLogStart()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if start <= f.removed || now.Before(f.again) {
+		return f.removed
+	}
+	if n := len(f.starts); n == 0 || f.starts[n-1].lsn < start {
+		f.starts = append(f.starts, logStart{start, now})
+	}
+	lag := s.followerLag()
+	begin := start
+	if lag >= 0 && (s.log == nil || s.log.Bytes() < s.logTarget()) {
+		_, pin := s.pinned()
+		begin = min(start, pin)
+		for len(f.starts) > 0 && now.Sub(f.starts[0].at) > lag {
+			begin = max(begin, f.starts[0].lsn)
+			f.starts = f.starts[1:]
+		}
+	}
+	f.removed = max(f.removed, begin)
+	if f.removed < start {
+		f.again = now.Add(pinLook)
+	}
+	return f.removed
+}
+
+// uselessLog returns how many bytes of the log a confirmation would remove.
+func (s *Store) uselessLog() int64 {
+	f, begin := &s.followers, s.blocks.LogStart()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Now().Before(f.again) {
+		begin = f.removed
+	}
+	return s.log.Bytes() - s.log.BytesFrom(begin)
+}
