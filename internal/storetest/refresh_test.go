@@ -20,7 +20,7 @@ import (
 func TestRefreshWhileAWriterGoesOn(t *testing.T) {
 	seeds := 40
 	if testing.Short() {
-		seeds = 8
+		seeds = 20
 	}
 	refreshes := 0
 	for seed := range seeds {
@@ -102,6 +102,60 @@ func TestRefreshWhileAWriterGoesOn(t *testing.T) {
 		}
 	}
 	t.Logf("%d refreshes", refreshes)
+}
+
+// A snapshot of a follower keeps its state, even what nobody has read yet: blocks that the writer has dropped, and
+// tables.
+func TestSnapshotOfFollowerKeepsItsState(t *testing.T) {
+	mem := vfs.NewMem()
+	store, table := followedStore(t, mem, 500, oribi.Options{})
+	gone := numbersTable(t, store, "gone")
+	fillNumbers(t, store, gone, 0, 100)
+	if err := gone.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	follower := openFollower(t, mem)
+	sn, err := follower.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := follower.Tables()
+	if err := store.DropTable("gone"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		rewrite(t, store, table, 500)
+		if err := follower.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]int{"numbers": 500, "gone": 100}
+	for _, table := range tables {
+		n := 0
+		for row, err := range table.Scan(t.Context(), oribi.At(sn)).Rows() {
+			if err != nil {
+				t.Fatalf("table %s: %v", table.Name(), err)
+			}
+			if row["v"] != int64(-n) {
+				t.Fatalf("table %s: row %d is %v", table.Name(), n, row)
+			}
+			n++
+		}
+		if n != want[table.Name()] {
+			t.Errorf("table %s: %d rows", table.Name(), n)
+		}
+	}
+	kept := deadBytes(t, store)
+	if err := sn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	createAndDrop(t, store)
+	if now := deadBytes(t, store); kept == 0 || now >= kept {
+		t.Errorf("%d dead bytes with the snapshot, %d without", kept, now)
+	}
 }
 
 // snapshotContent returns the rows of table a, which a trace never drops, in a snapshot.
