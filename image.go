@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/budget"
@@ -39,6 +40,7 @@ type Image struct {
 	info   ImageInfo
 	blocks *blockmanager.Snapshot
 	unpin  func() // of the log
+	leave  func() // of a follower: it need not keep its pin for the image
 	bytes  int64  // reserved in the budget
 }
 
@@ -81,7 +83,7 @@ type ImageSource interface {
 // Image returns the content of the store as of now. Write batches, flushes and compactions
 // continue; Image waits for write batches and ingests that are in flight. The caller closes the
 // image; when the store is closed before, its methods return ErrClosed. On a read-only store it is
-// what Open found.
+// what Open, or a follower's Refresh, found.
 //
 // Errors: ctx.Err(); ErrPoisoned; ErrClosed.
 func (s *Store) Image(ctx context.Context) (*Image, error) {
@@ -103,7 +105,7 @@ func (s *Store) image(ctx context.Context) (im *Image, err error) {
 	if err := s.poisoned(); err != nil {
 		return nil, err
 	}
-	im = &Image{store: s, unpin: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.instance.id[:]), BlockSize: s.instance.blockSize}}
+	im = &Image{store: s, unpin: func() {}, leave: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.instance.id[:]), BlockSize: s.instance.blockSize}}
 	defer func() {
 		if err != nil {
 			im.Close()
@@ -135,8 +137,14 @@ func (s *Store) image(ctx context.Context) (im *Image, err error) {
 func (im *Image) capture() (err error) {
 	s := im.store
 	if s.opts.ReadOnly {
+		f := &s.following
+		f.mu.Lock() // no Refresh
+		defer f.mu.Unlock()
 		im.info.Timestamp, im.info.LogEnd = s.pub.Visible(), s.lastLSN.Load()
-		im.blocks, err = s.blocks.Snapshot()
+		if im.blocks, err = s.blocks.Snapshot(); err == nil {
+			f.images++
+			im.leave = sync.OnceFunc(f.endImage)
+		}
 		return err
 	}
 	s.bulk.block()
@@ -210,12 +218,13 @@ func (im *Image) Records(fn func(record []byte) error) error {
 	if err == nil {
 		im.unpin()
 	}
-	return err
+	return im.store.ofThePast(err)
 }
 
 // Close unpins blocks and log. It may be called twice, but not concurrently with other methods.
 func (im *Image) Close() error {
 	im.unpin()
+	im.leave()
 	im.store.budget.Release(budget.Metadata, im.bytes)
 	im.bytes = 0
 	if im.blocks == nil {

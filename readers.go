@@ -104,6 +104,9 @@ func (p *readerPin) set(epoch uint64, log lsn.LSN) {
 	}
 }
 
+// owns reports whether a path is that of the pin's file.
+func (p *readerPin) owns(path string) bool { return p != nil && p.path == path }
+
 // close unpins everything.
 func (p *readerPin) close() {
 	if p == nil {

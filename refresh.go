@@ -3,6 +3,7 @@ package oribi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ type following struct {
 	mu     sync.Mutex       // one Refresh at a time
 	broken bool             // a Refresh has failed after it had changed tables: all must be read again
 	oldest uint64           // epoch of the oldest state that a reader may have; 0: the current one
+	images int              // that are open
 	ended  []*tablet.Tablet // that the writer has dropped, and of which readers may have states
 
 	// The anchor announced this epoch at that time, and there was no such metadata. A writer that was
@@ -51,6 +53,24 @@ func (s *Store) Refresh(ctx context.Context) error {
 	s.following.mu.Lock()
 	defer s.following.mu.Unlock()
 	return callErr("refresh", tryFollowing(ctx, &s.opts, s.dir, s.refresh))
+}
+
+func (f *following) endImage() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.images--
+}
+
+// ofThePast returns err as ErrTooOld if it is ErrCorrupt, in a follower whose writer has gone on: files that
+// the follower needs may have been removed.
+func (s *Store) ofThePast(err error) error {
+	if !s.opts.Follow || !errors.Is(err, fault.ErrCorrupt) {
+		return err
+	}
+	if epoch, aerr := s.blocks.AnchorEpoch(); aerr == nil && epoch <= s.blocks.Epoch() {
+		return err
+	}
+	return fault.Reworded(fault.ErrTooOld, "the writer has removed what this follower needs: refresh it, or open it again (%v)", err)
 }
 
 // Between two looks for something new, Wait sleeps, for a time that doubles up to the second value.
@@ -111,7 +131,7 @@ func (s *Store) refresh() error {
 	if err != nil {
 		return err
 	}
-	if s.following.oldest = s.oldestEpoch(0); s.following.oldest > 0 {
+	if s.following.oldest = s.oldestEpoch(0); s.following.oldest > 0 || s.following.images > 0 {
 		return nil
 	}
 	if err := s.blocks.Forget(); err != nil {

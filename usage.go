@@ -87,7 +87,7 @@ func (s *Store) logSpare() (name string, bytes int64) {
 }
 
 // visit counts name and, if it is a directory, the files in it. It skips files that were removed
-// since they were listed.
+// since they were listed, and the pin of this follower.
 func (w *usageWalk) visit(name string) error {
 	path := filepath.Join(w.s.dir, filepath.FromSlash(name))
 	info, err := w.s.opts.FS.Stat(path)
@@ -96,14 +96,21 @@ func (w *usageWalk) visit(name string) error {
 	} else if err != nil {
 		return err
 	}
-	w.count(name, info)
+	if w.s.reader.owns(path) {
+		return nil
+	}
 	if !info.IsDir() {
+		w.count(name, info)
 		return nil
 	}
 	names, err := w.s.opts.FS.List(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if len(names) == 1 && w.s.reader.owns(filepath.Join(path, names[0])) {
+		return nil // readers/
+	}
+	w.count(name, info)
 	for _, inner := range names {
 		if name != "." {
 			inner = name + "/" + inner

@@ -57,7 +57,9 @@ func viewMeta(o *Options) (*metaView, error) {
 
 func captureMeta(o *Options) (_ *metaView, err error) {
 	v := &metaView{FS: o.FS, dir: o.metaDir(), files: map[string]*viewFile{}}
-	if v.names, err = o.FS.List(v.dir); err != nil {
+	if v.names, err = o.FS.List(v.dir); errors.Is(err, fs.ErrNotExist) {
+		return v, nil // Pebble says what is missing
+	} else if err != nil {
 		return nil, err
 	}
 	defer func() {

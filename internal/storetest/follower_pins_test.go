@@ -263,3 +263,33 @@ func TestReadersDirectoryBelongsToTheStore(t *testing.T) {
 		t.Errorf("readers/ contains %v, %v", entries, err)
 	}
 }
+
+// A checkpoint of a follower is the state that it has, while the writer goes on and removes what it can.
+func TestCheckpointOfFollower(t *testing.T) {
+	mem := vfs.NewMem()
+	store, table := followedStore(t, mem, 500, oribi.Options{LogSegmentBytes: 4096})
+	fillNumbers(t, store, table, 500, 600)
+	follower := openFollower(t, mem)
+	im, err := follower.Image(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	for range 2 {
+		rewrite(t, store, table, 600)
+		if err := follower.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := oribi.WriteImage(t.Context(), "/copy", im, &oribi.Options{FS: mem}); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := oribi.Open("/copy", &oribi.Options{FS: mem, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	if n := countNumbers(t, copied); n != 600 {
+		t.Errorf("%d rows, want 600", n)
+	}
+}
