@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -220,8 +221,10 @@ func followedWith(t *testing.T, o oribi.Options, look func(f *followTrace, disk 
 // while it was opened. before is called before each file operation of the follower.
 func openAndCompare(f *followTrace, disk *vfs.Mem, before func(n int)) error {
 	n := 0
-	var turn func(call func())
-	turn = func(call func()) {
+	var mu sync.Mutex // a scan reads columns in parallel
+	turn := func(call func()) {
+		mu.Lock()
+		defer mu.Unlock()
 		before(n)
 		n++
 		call()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +27,10 @@ func TestRefreshWhileAWriterGoesOn(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(uint64(seed), 84))
 		var before func()
+		var mu sync.Mutex // a scan reads columns in parallel
 		turn := func(call func()) {
+			mu.Lock()
+			defer mu.Unlock()
 			before()
 			call()
 		}
