@@ -234,8 +234,8 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 		if err != nil {
 			return err
 		}
-		if h.Epoch > 0 {
-			w.Require(h.Epoch)
+		if h.Epoch > 0 || w.Len() == 0 { // without an epoch, an empty record announces a change
+			w.Require(max(h.Epoch, 1))
 		}
 		return fn(w.Bytes())
 	}, func(from, to lsn.LSN, _ *wal.Entry, next []byte) error {
@@ -255,6 +255,7 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 		for ; from <= to; from++ {
 			ts++
 			w.Begin(ts)
+			w.Require(1)
 			if err := fn(w.Bytes()); err != nil {
 				return err
 			}
