@@ -3,11 +3,10 @@ package oribi
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"path/filepath"
 	"slices"
-
-	"github.com/zeebo/xxh3"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/budget"
@@ -31,9 +30,16 @@ type logSalvager struct {
 
 	gap   lsn.LSN             // the last missing LSN so far; 0: none
 	known map[uint64]struct{} // rows of which all cells were set since, as hashes of table and key
+	seed  maphash.Seed
 	fixes map[opNumber]tablet.OpFix
 
 	dropped map[uint32]int64 // operations that were not applied, by table
+}
+
+// rowKey names a row of the store.
+type rowKey struct {
+	table uint32
+	key   string
 }
 
 // opNumber names an operation of the log.
@@ -48,6 +54,7 @@ const fixBytes = 48
 // replay applies all records that can be read.
 func (l *logSalvager) replay() error {
 	s := l.v.s
+	l.seed = maphash.MakeSeed()
 	l.tables, l.known, l.fixes, l.dropped = map[uint32]*tablet.Replayer{}, map[uint64]struct{}{}, map[opNumber]tablet.OpFix{}, map[uint32]int64{}
 	newest := s.stored.ClockHigh
 	l.end = s.stored.LogEnd
@@ -175,7 +182,7 @@ func (l *logSalvager) apply(n lsn.LSN, payload []byte) error {
 		var key uint64
 		known := false
 		if l.gap > 0 {
-			key = xxh3.HashSeed(op.Key, uint64(op.Table))
+			key = maphash.Comparable(l.seed, rowKey{op.Table, string(op.Key)})
 			_, known = l.known[key]
 		}
 		fix, err := t.ApplySalvaged(op, h.Timestamp, n, l.gap, known)
