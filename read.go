@@ -511,12 +511,8 @@ func (sc *Scan) restarts(err error, tries int) bool {
 func (sc *Scan) OwnedBatches() iter.Seq2[*batch.RecordBatch, error] {
 	return func(yield func(*batch.RecordBatch, error) bool) {
 		for b, err := range sc.Batches() {
-			switch {
-			case err != nil:
-			case sc.tx == nil:
+			if err == nil {
 				b = b.Take()
-			default: // the scan of a transaction may return parts of a batch, one after the other
-				b = b.Clone()
 			}
 			if !yield(b, err) {
 				return

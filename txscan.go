@@ -172,7 +172,7 @@ type ownWrites struct {
 	rest batch.Bitmap       // rows of the base's batch that are not returned yet
 	held bool               // there is such a batch, with rows in rest
 	done bool               // the base has ended
-	mine *batch.RecordBatch // memory for rows of the transaction
+	mine *batch.RecordBatch // memory for rows of the transaction, and for copies
 	err  error
 
 	closed bool
@@ -243,27 +243,38 @@ func (w *ownWrites) load() bool {
 }
 
 // theirs makes the rows of the base's batch from row at on the current batch, up to the next key of
-// the transaction.
+// the transaction. Only the last of them are the base's batch itself, which the caller may change;
+// those before are copied.
 func (w *ownWrites) theirs(at int) {
-	w.b, w.keys = w.base.Batch(), w.base.Keys()
-	end := w.b.Len
+	b, keys := w.base.Batch(), w.base.Keys()
+	end := b.Len
 	if len(w.own) > 0 {
 		for i := at; i >= 0; i = w.rest.Next(i + 1) {
-			if !w.before(w.keys[i], []byte(w.own[0])) {
+			if !w.before(keys[i], []byte(w.own[0])) {
 				end = i
 				break
 			}
 		}
 	}
-	copy(w.b.Selection, w.rest)
-	w.b.Selection.ClearRange(end, w.b.Len)
+	if end == b.Len {
+		w.b, w.keys = b, keys
+		copy(b.Selection, w.rest)
+		w.held = false
+		return
+	}
+	w.clear()
+	for i := at; i < end; i = w.rest.Next(i + 1) {
+		for c := range w.mine.Columns {
+			w.mine.Columns[c].AppendCell(b.Columns[c].Cell(i))
+		}
+		w.keys = append(w.keys, keys[i])
+	}
 	w.rest.ClearRange(0, end)
+	w.finish()
 }
 
-// mineUpTo makes rows of the transaction the current batch: those up to row at of the base's batch,
-// which it removes if the transaction has written it; −1 is the end of the scan. They are at most
-// ownRows. It reports whether there are any that the scan selects.
-func (w *ownWrites) mineUpTo(at int) bool {
+// clear makes the empty batch of copied rows the current batch.
+func (w *ownWrites) clear() {
 	if w.mine == nil {
 		columns := make([]schema.Column, len(w.o.Columns))
 		for i, c := range w.o.Columns {
@@ -273,6 +284,13 @@ func (w *ownWrites) mineUpTo(at int) bool {
 	}
 	w.mine.Reset(0)
 	w.b, w.keys = w.mine, nil
+}
+
+// mineUpTo makes rows of the transaction the current batch: those up to row at of the base's batch,
+// which it removes if the transaction has written it; −1 is the end of the scan. They are at most
+// ownRows. It reports whether there are any that the scan selects.
+func (w *ownWrites) mineUpTo(at int) bool {
+	w.clear()
 	for len(w.own) > 0 && len(w.keys) < ownRows {
 		k := []byte(w.own[0])
 		if at >= 0 {
@@ -300,7 +318,7 @@ func (w *ownWrites) mineUpTo(at int) bool {
 	return w.finish()
 }
 
-// finish completes a batch of the transaction's rows, and reports whether it has any.
+// finish completes a batch of copied rows, and reports whether it has any.
 func (w *ownWrites) finish() bool {
 	w.mine.Len = len(w.keys)
 	w.mine.Selection = w.mine.Selection.Resize(w.mine.Len)

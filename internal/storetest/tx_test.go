@@ -104,6 +104,53 @@ func TestTransactionReadsItsSnapshotAndItsWrites(t *testing.T) {
 	}
 }
 
+// The caller may compact and change each batch of a scan, also where the transaction has written
+// rows between those of the table.
+func TestBatchesOfATransactionMayBeChanged(t *testing.T) {
+	store, table := txStore(t)
+	rows := map[int64]int64{}
+	for k := range int64(100) {
+		if k%3 != 0 {
+			rows[k] = k
+		}
+	}
+	put(t, store, table, rows)
+	if err := table.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	tx := begin(t, store)
+	for k := int64(0); k < 100; k += 5 {
+		if err := tx.Upsert(table, number(k, -k)); err != nil {
+			t.Fatal(err)
+		}
+		rows[k] = -k
+	}
+	for _, options := range [][]oribi.TxScanOption{nil, {oribi.Desc()}} {
+		var got []int64
+		for b, err := range tx.Scan(table, options...).Batches() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Compact()
+			keys, values := batch.Values[int64](b.Columns[0]), batch.Values[int64](b.Columns[1])
+			for i, k := range keys[:b.Len] {
+				if values[i] != rows[k] {
+					t.Errorf("key %d: value %d, want %d", k, values[i], rows[k])
+				}
+			}
+			got = append(got, keys[:b.Len]...)
+			clear(keys)
+		}
+		want := slices.Sorted(maps.Keys(rows))
+		if options != nil {
+			slices.Reverse(want)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("keys %v, want %v", got, want)
+		}
+	}
+}
+
 func TestTransactionConflictsWithChangesOfWhatItRead(t *testing.T) {
 	get := func(k int64) func(*oribi.Tx, *oribi.Table) error {
 		return func(tx *oribi.Tx, t *oribi.Table) error {
