@@ -9,9 +9,9 @@ import "sync"
 //	ingest   appends LSN 7, timestamp 70            metadata commit: rowsets with rows of 70
 //	image                              metadata, log up to 7: reads as of 70 lack the rows
 //
-// A follower in another process sees only the log and the metadata. It ends the log before a record that
-// announces such a change, until it finds the change in the metadata, or a record that says that it will
-// never come: after one has failed, end has such a record written.
+// A follower in another process sees only the log and the metadata. It ends the log before a record
+// that announces such a change, until it finds the change in the metadata, or a record that says
+// that it will never come: after one has failed, end has such a record written.
 //
 // An image waits until none of these is in flight, and none of another table begins meanwhile. They
 // wait for no batch and for no gate of a table between append and publication, so this cannot

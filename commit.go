@@ -293,8 +293,8 @@ type changes struct {
 
 	settles bool // it settles what was announced, see package record
 
-	// check returns an error if something that a transaction has read has changed before ts; nil: of
-	// no transaction.
+	// check returns an error if something that a transaction has read has changed before ts; nil:
+	// of no transaction.
 	check func(ts mvcc.Timestamp) error
 	asOf  mvcc.Timestamp // as of which it was decided, if that is ahead; else 0
 }

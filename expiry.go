@@ -53,8 +53,8 @@ func Expires(column string, age time.Duration) TableOption {
 }
 
 // SetExpires makes rows expire, as with the table option Expires, from the alteration on: earlier
-// states do not change. If rows expire by another column or age so far, those that have expired stay
-// absent: the alteration deletes them first.
+// states do not change. If rows expire by another column or age so far, those that have expired
+// stay absent: the alteration deletes them first.
 func SetExpires(column string, age time.Duration) Change {
 	return func(d *draft) error {
 		return d.schema.Set(column, func(c *schema.Column) error {
@@ -176,8 +176,8 @@ func (t *Table) expires() bool {
 	return ok
 }
 
-// newest returns the timestamp at which reads of the newest state see the table: if its rows expire,
-// they do so as time passes, also while nothing is written.
+// newest returns the timestamp at which reads of the newest state see the table: if its rows
+// expire, they do so as time passes, also while nothing is written.
 func (t *Table) newest() mvcc.Timestamp {
 	if t.expires() {
 		return t.store.present()
@@ -205,8 +205,8 @@ func (s *Store) Now() (time.Time, error) {
 	return now.Time(), nil
 }
 
-// reached returns the highest timestamp at which a follower can be read: no batch up to it will come that
-// is not visible.
+// reached returns the highest timestamp at which a follower can be read: no batch up to it will
+// come that is not visible.
 func (s *Store) reached() mvcc.Timestamp {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()

@@ -24,12 +24,12 @@ import (
 //	follower        anchor 4   metadata 4                log 1 … 9: as of 9, from files of epoch 4
 //	             or anchor 4   metadata 4                                     log: 1 is missing, again
 //
-// Metadata and log need not be of one moment: the log after metadata of an earlier moment is what a crash
-// leaves, and replay is exact for it. What only the metadata has, such as new tables, ends the log (see
-// logCheck).
+// Metadata and log need not be of one moment: the log after metadata of an earlier moment is what a
+// crash leaves, and replay is exact for it. What only the metadata has, such as new tables, ends
+// the log (see logCheck).
 //
-// A step that fails has met a change, or damage. It was damage if the next tries fail too, and nothing
-// has changed in between.
+// A step that fails has met a change, or damage. It was damage if the next tries fail too, and
+// nothing has changed in between.
 
 const (
 	// followPatience is how long a follower tries to open a store that changes.
@@ -38,8 +38,8 @@ const (
 	followDamaged = 2
 	// Between two tries a follower sleeps, for a time that doubles up to the second value.
 	followSleep, followMaxSleep = time.Millisecond, 64 * time.Millisecond
-	// inFlight is how long a writer may take from giving a batch its timestamp to the end of its record in
-	// the log. It does both in one critical section.
+	// inFlight is how long a writer may take from giving a batch its timestamp to the end of its
+	// record in the log. It does both in one critical section.
 	inFlight = time.Second
 )
 
@@ -52,8 +52,8 @@ func openFollower(dir string, o *Options) (s *Store, err error) {
 	return s, err
 }
 
-// tryFollowing calls try until it succeeds, or its error is not due to a writer. Errors: ErrLocked if a
-// writer changes the store faster than it can be read; ctx.Err().
+// tryFollowing calls try until it succeeds, or its error is not due to a writer. Errors: ErrLocked
+// if a writer changes the store faster than it can be read; ctx.Err().
 func tryFollowing(ctx context.Context, o *Options, dir string, try func() error) error {
 	begin := time.Now()
 	same, last := 0, ""
@@ -85,9 +85,9 @@ func isLasting(err error) bool {
 	return errors.Is(err, fault.ErrNotStore) || errors.Is(err, fault.ErrUnsupported) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fault.ErrClosed)
 }
 
-// fingerprint returns what distinguishes the files of a store from what they were before, as far as a
-// writer that makes an open of a follower fail would have changed it: all names but those of pins, the
-// lengths in wal/ and meta/, and the anchor.
+// fingerprint returns what distinguishes the files of a store from what they were before, as far as
+// a writer that makes an open of a follower fail would have changed it: all names but those of
+// pins, the lengths in wal/ and meta/, and the anchor.
 func fingerprint(o *Options, dir string) string {
 	var b strings.Builder
 	for _, sub := range []string{"", walName, metaName, dataName} {

@@ -281,8 +281,8 @@ func format(fsys vfs.FS, dir string, i *instance, make func() error) error {
 	return nil
 }
 
-// onlyOurs returns an error if wal/ or data/ in an unfinished format is a symbolic link, or has files
-// that a format does not make.
+// onlyOurs returns an error if wal/ or data/ in an unfinished format is a symbolic link, or has
+// files that a format does not make.
 func onlyOurs(fsys vfs.FS, dir string) error {
 	for _, sub := range []struct {
 		name string
@@ -311,8 +311,8 @@ func onlyOurs(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// writeInstance writes INSTANCE, durably: with it the directory is a store. A kill leaves either all of
-// it or none.
+// writeInstance writes INSTANCE, durably: with it the directory is a store. A kill leaves either
+// all of it or none.
 func writeInstance(fsys vfs.FS, dir string, i *instance) error {
 	tmp := filepath.Join(dir, instanceTmpName)
 	if err := writeFile(fsys, tmp, i.encode()); err != nil {

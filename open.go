@@ -20,8 +20,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// readsShare: 1/readsShare of the memory limit is for blocks that are being read, before they are in
-// the cache.
+// readsShare: 1/readsShare of the memory limit is for blocks that are being read, before they are
+// in the cache.
 const readsShare = 16
 
 // Open opens the store in dir. It creates a store if dir is empty, or if dir is missing and its

@@ -40,19 +40,19 @@ type Options struct {
 	// ReadOnly opens the store without writing a byte, also on a read-only mount. Any number of
 	// readers may share a store. The log is replayed into memory. The store must exist.
 	ReadOnly bool
-	// Follow opens the store read-only next to a writer, in this process or another, or without one.
-	// It takes no lock, so a writer can come at any time. The follower sees one state of all tables:
-	// the write batches that were completely in the log when Open read it, in their order, and no
-	// later one. A batch is there when its Commit has returned, if it was committed before Open was
-	// called.
+	// Follow opens the store read-only next to a writer, in this process or another, or without
+	// one. It takes no lock, so a writer can come at any time. The follower sees one state of all
+	// tables: the write batches that were completely in the log when Open read it, in their order,
+	// and no later one. A batch is there when its Commit has returned, if it was committed before
+	// Open was called.
 	//
-	// The writer never waits for a follower, but keeps for it what flushes and compactions have dropped,
-	// for the writer's FollowerLag. For that, a follower writes a file in readers/, and removes it at
-	// Close; the file of a killed process has no effect. If the follower cannot write there, or is
-	// behind by more, a read that needs a dropped block returns ErrTooOld, never a wrong answer: Refresh,
-	// or open the store again. A scan that has yielded nothing yet does that itself. If the store
-	// changes faster than it can be read, Open and Refresh return ErrLocked. Where open files cannot be
-	// removed, on Windows, Follow has no effect beyond that of ReadOnly.
+	// The writer never waits for a follower, but keeps for it what flushes and compactions have
+	// dropped, for the writer's FollowerLag. For that, a follower writes a file in readers/, and
+	// removes it at Close; the file of a killed process has no effect. If the follower cannot write
+	// there, or is behind by more, a read that needs a dropped block returns ErrTooOld, never a
+	// wrong answer: Refresh, or open the store again. A scan that has yielded nothing yet does that
+	// itself. If the store changes faster than it can be read, Open and Refresh return ErrLocked.
+	// Where open files cannot be removed, on Windows, Follow has no effect beyond that of ReadOnly.
 	Follow bool
 	// ErrorIfMissing makes Open fail if the directory contains no store, instead of creating one.
 	ErrorIfMissing bool
@@ -137,9 +137,9 @@ type Options struct {
 	LogSegmentBytes int64
 
 	// FollowerLag bounds how long the store keeps the space of dropped blocks, and log, because a
-	// follower (Options.Follow) may still read them. A follower that is behind by more gets ErrTooOld.
-	// The bound is lower if less than 1 GiB of the disk is free, and zero below 64 MiB. Log is kept
-	// up to 128 MiB. Default 10 minutes. With a negative value nothing is kept.
+	// follower (Options.Follow) may still read them. A follower that is behind by more gets
+	// ErrTooOld. The bound is lower if less than 1 GiB of the disk is free, and zero below 64 MiB.
+	// Log is kept up to 128 MiB. Default 10 minutes. With a negative value nothing is kept.
 	FollowerLag time.Duration
 
 	// FS is the file system. Default: the real one.

@@ -219,8 +219,8 @@ func (t *Table) bindTo(s binder, predicates []Predicate) (batch.Filter, error) {
 	return f, nil
 }
 
-// Bind returns p as the filter of a scan of rows with schema s, for the packages below this one, such
-// as kudu. Errors: ErrNoColumn, ErrSchema.
+// Bind returns p as the filter of a scan of rows with schema s, for the packages below this one,
+// such as kudu. Errors: ErrNoColumn, ErrSchema.
 func (p Predicate) Bind(s *schema.Schema) (batch.Filter, error) {
 	f, err := p.filterOf(binder{Schema: s}, false)
 	if err != nil {

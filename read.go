@@ -160,9 +160,9 @@ func (t *Table) view(ctx context.Context, o *readOptions, long bool) (view, erro
 	return v, err
 }
 
-// setView sets v to the table as a read with options o sees it. The columns of the read are found in
-// the view's schema. If long is set, it also pins the history of the newest state: a read of one row
-// ends before any of that grows too old.
+// setView sets v to the table as a read with options o sees it. The columns of the read are found
+// in the view's schema. If long is set, it also pins the history of the newest state: a read of one
+// row ends before any of that grows too old.
 func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view) error {
 	snap := tablet.Snapshot{Latest: !o.asOf}
 	switch {
@@ -524,8 +524,8 @@ func (sc *Scan) OwnedBatches() iter.Seq2[*batch.RecordBatch, error] {
 // Table returns the table that the scan reads.
 func (sc *Scan) Table() *Table { return sc.t }
 
-// Columns returns the columns of the scan's batches, by the table's present schema. They must not be
-// modified. Errors: ErrNoColumn, ErrSchema, as of the scan itself.
+// Columns returns the columns of the scan's batches, by the table's present schema. They must not
+// be modified. Errors: ErrNoColumn, ErrSchema, as of the scan itself.
 func (sc *Scan) Columns() ([]schema.Column, error) {
 	tableSchema := sc.t.tab.Schema()
 	cols, err := sc.t.project(tableSchema, &sc.o)
@@ -565,8 +565,8 @@ func (sc *Scan) Cells() iter.Seq2[[][]byte, error] {
 	}
 }
 
-// cells runs the scan and calls yield with the cells of each row and the batch with the row, or with
-// an error as the last step.
+// cells runs the scan and calls yield with the cells of each row and the batch with the row, or
+// with an error as the last step.
 func (sc *Scan) cells(yield func(b *batch.RecordBatch, cells [][]byte, err error) bool) {
 	var cells [][]byte
 	for b, err := range sc.Batches() {
@@ -706,9 +706,8 @@ func (s *pinnedScan) Close() error {
 	return err
 }
 
-// request resolves the names in the options by the schema of the read, and excludes the rows that are
-// expired as of it. The bounds of the result
-// may be in the memory of b.
+// request resolves the names in the options by the schema of the read, and excludes the rows that
+// are expired as of it. The bounds of the result may be in the memory of b.
 func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	t, tableSchema := sc.t, v.TableSchema
 	if req.Columns, err = t.project(tableSchema, &sc.o); err != nil {

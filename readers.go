@@ -19,9 +19,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// readers/<16 hex digits>.pin says what a follower reads. The follower holds an exclusive lock on the
-// file as long as it is open, so the pin of a process that was killed is one without a lock. The
-// writer removes it.
+// readers/<16 hex digits>.pin says what a follower reads. The follower holds an exclusive lock on
+// the file as long as it is open, so the pin of a process that was killed is one without a lock.
+// The writer removes it.
 //
 //	offset  width  field   meaning
 //	0       8      magic   "oribipin"
@@ -35,8 +35,8 @@ import (
 //	follower   pin of everything   anchor, metadata of epoch e, log     pin of e
 //	writer                     looks                                                 looks
 //
-// A look that comes before the pin allows what the anchor at that time has confirmed. The metadata that the
-// follower reads afterwards is at least as new, so nothing of it goes.
+// A look that comes before the pin allows what the anchor at that time has confirmed. The metadata
+// that the follower reads afterwards is at least as new, so nothing of it goes.
 //
 // Epoch 5, LSN 9:
 //
@@ -76,8 +76,8 @@ func (s *Store) pinReader() {
 	}
 }
 
-// pinTries is how often pinReader tries to write a pin: another follower may remove the directory, and a
-// writer may take the file for that of a process that has ended.
+// pinTries is how often pinReader tries to write a pin: another follower may remove the directory,
+// and a writer may take the file for that of a process that has ended.
 const pinTries = 10
 
 func newReaderPin(fsys vfs.FS, dir string) (*readerPin, error) {
@@ -94,7 +94,8 @@ func newReaderPin(fsys vfs.FS, dir string) (*readerPin, error) {
 	return p, nil // an empty file pins everything
 }
 
-// set replaces what is pinned. If that fails, as on a full disk, the pin is as before, or pins everything.
+// set replaces what is pinned. If that fails, as on a full disk, the pin is as before, or pins
+// everything.
 func (p *readerPin) set(epoch uint64, log lsn.LSN) {
 	if p == nil || epoch == p.epoch && log == p.log {
 		return
@@ -126,8 +127,8 @@ func encodePin(epoch uint64, log lsn.LSN) []byte {
 	return b
 }
 
-// decodePin returns what a pin says. One that is being written, or that this program does not know, pins
-// everything.
+// decodePin returns what a pin says. One that is being written, or that this program does not know,
+// pins everything.
 func decodePin(b []byte) (epoch uint64, log lsn.LSN) {
 	if len(b) != pinLen || string(b[:len(pinMagic)]) != pinMagic || binary.LittleEndian.Uint32(b[pinMustOff:]) != 0 ||
 		coding.CRC32C(b[:pinCRCOff]) != binary.LittleEndian.Uint32(b[pinCRCOff:]) {
@@ -153,8 +154,8 @@ type logStart struct {
 	at  time.Time
 }
 
-// pinned returns the lowest epoch and LSN that followers pin, the highest there are for none. It removes
-// pins of processes that have ended.
+// pinned returns the lowest epoch and LSN that followers pin, the highest there are for none. It
+// removes pins of processes that have ended.
 func (s *Store) pinned() (epoch uint64, log lsn.LSN) {
 	epoch, log = math.MaxUint64, lsn.Max
 	fsys, dir := s.opts.FS, s.path(readersName)
@@ -170,8 +171,8 @@ func (s *Store) pinned() (epoch uint64, log lsn.LSN) {
 		lock, err := fsys.Lock(path, vfs.LockShared)
 		switch {
 		case err == nil:
-			// A follower that has created the file, and not locked it yet, finds it locked, or gone,
-			// and takes another one.
+			// A follower that has created the file, and not locked it yet, finds it locked, or
+			// gone, and takes another one.
 			if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				s.opts.Logger.Warn("the pin of a reader that has ended stays", slog.String("file", name), slog.Any("err", err))
 			}

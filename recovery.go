@@ -163,12 +163,12 @@ func (c *logCheck) end(tail *wal.Tail) error {
 	return nil
 }
 
-// settled reports whether the metadata has the change to which a record of the log gave its timestamp,
-// or shows that it will never come.
+// settled reports whether the metadata has the change to which a record of the log gave its
+// timestamp, or shows that it will never come.
 //
 // A commit of the metadata contains the newest visible timestamp, and an announced change becomes
-// visible when it has been committed or has failed. The commit of the change itself comes before; it
-// names the timestamp, which merges keep until a later commit.
+// visible when it has been committed or has failed. The commit of the change itself comes before;
+// it names the timestamp, which merges keep until a later commit.
 func (c *logCheck) settled(ts mvcc.Timestamp) bool {
 	if ts <= c.stored.ClockHigh {
 		return true

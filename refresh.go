@@ -24,8 +24,8 @@ type following struct {
 	images int              // that are open
 	ended  []*tablet.Tablet // that the writer has dropped, and of which readers may have states
 
-	// The anchor announced this epoch at that time, and there was no such metadata. A writer that was
-	// killed leaves it so.
+	// The anchor announced this epoch at that time, and there was no such metadata. A writer that
+	// was killed leaves it so.
 	announced uint64
 	at        time.Time
 }
@@ -33,15 +33,15 @@ type following struct {
 // announcedAgain is after what time Wait takes an announced epoch for news again.
 const announcedAgain = 100 * time.Millisecond
 
-// Refresh moves a follower to the newest state of the store: every write batch whose Commit had returned
-// when Refresh was called, and perhaps later ones. Its cost depends on what has changed. Reads that run,
-// and open snapshots, keep the state that they have. Tables stay valid; those that the writer has dropped
-// return ErrNoTable.
+// Refresh moves a follower to the newest state of the store: every write batch whose Commit had
+// returned when Refresh was called, and perhaps later ones. Its cost depends on what has changed.
+// Reads that run, and open snapshots, keep the state that they have. Tables stay valid; those that
+// the writer has dropped return ErrNoTable.
 //
-// In a store that was not opened with Options.Follow, Refresh does nothing: it always sees the newest state,
-// or, opened read-only, there is no other. Errors: ErrLocked if a writer changes the store faster than it
-// can be read, within five seconds; ErrCorrupt; ErrClosed; ctx.Err(). After an error the follower has the
-// state from before.
+// In a store that was not opened with Options.Follow, Refresh does nothing: it always sees the
+// newest state, or, opened read-only, there is no other. Errors: ErrLocked if a writer changes the
+// store faster than it can be read, within five seconds; ErrCorrupt; ErrClosed; ctx.Err(). After an
+// error the follower has the state from before.
 func (s *Store) Refresh(ctx context.Context) error {
 	if err := s.enter(); err != nil {
 		return err
@@ -61,8 +61,8 @@ func (f *following) endImage() {
 	f.images--
 }
 
-// ofThePast returns err as ErrTooOld if it is ErrCorrupt, in a follower whose writer has gone on: files that
-// the follower needs may have been removed.
+// ofThePast returns err as ErrTooOld if it is ErrCorrupt, in a follower whose writer has gone on:
+// files that the follower needs may have been removed.
 func (s *Store) ofThePast(err error) error {
 	if !s.opts.Follow || !errors.Is(err, fault.ErrCorrupt) {
 		return err
@@ -77,10 +77,11 @@ func (s *Store) ofThePast(err error) error {
 const waitSleep, waitMaxSleep = time.Millisecond, 50 * time.Millisecond
 
 // Wait returns when a follower would find something new by Refresh, or may. It looks at the files
-// periodically: the writer copies small batches into mapped memory, of which the system tells nobody.
+// periodically: the writer copies small batches into mapped memory, of which the system tells
+// nobody.
 //
-// In a store that was not opened with Options.Follow, Wait waits for the next write batch to become visible.
-// Errors: ctx.Err(); ErrPoisoned; ErrClosed.
+// In a store that was not opened with Options.Follow, Wait waits for the next write batch to become
+// visible. Errors: ctx.Err(); ErrPoisoned; ErrClosed.
 func (s *Store) Wait(ctx context.Context) error {
 	if !s.opts.Follow {
 		return callErr("wait", s.pub.WaitAbove(ctx, s.pub.Visible()))
@@ -159,8 +160,8 @@ func (s *Store) readMetadata(announced uint64) error {
 	return s.readTail()
 }
 
-// oldestEpoch returns the epoch of the oldest state that a reader may have; other if there is none but
-// the current one.
+// oldestEpoch returns the epoch of the oldest state that a reader may have; other if there is none
+// but the current one.
 func (s *Store) oldestEpoch(other uint64) uint64 {
 	f := &s.following
 	f.ended = slices.DeleteFunc(f.ended, func(t *tablet.Tablet) bool { return !t.Retired() })
@@ -226,8 +227,9 @@ type nextState struct {
 	tab   *tablet.Tablet // that of table, if its metadata has not changed; else one that replaces it
 }
 
-// readStates reads what new metadata says. Tables whose rows are those of before get the new records of the
-// log; the others are made anew, and get all records from log_start on that are not in their files.
+// readStates reads what new metadata says. Tables whose rows are those of before get the new
+// records of the log; the others are made anew, and get all records from log_start on that are not
+// in their files.
 func (s *Store) readStates(before metaRows) (err error) {
 	stored, rows, err := s.readTables()
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 )
 
 // RESERVE occupies space on the disk, as part of what is kept free (see space.go). If others have
-// filled the disk, a writer removes the file, and has the space that it needs to open, to drop tables
-// and to delete rows. Close makes it again. It is missing where the free space is not known or too
-// small, and in a store without tables.
+// filled the disk, a writer removes the file, and has the space that it needs to open, to drop
+// tables and to delete rows. Close makes it again. It is missing where the free space is not known
+// or too small, and in a store without tables.
 //
 //	offset  width  field     meaning
 //	0       8      magic     "oribirsv"
@@ -53,8 +53,8 @@ type reserve struct {
 	claimed bool         // it was removed, in this session
 }
 
-// claimReserve removes RESERVE if the disk is nearly full. A writer calls it before anything that frees
-// space.
+// claimReserve removes RESERVE if the disk is nearly full. A writer calls it before anything that
+// frees space.
 func (s *Store) claimReserve() error {
 	fsys, name := s.opts.FS, s.path(reserveName)
 	free := fsys.FreeBytes(s.dir)
@@ -92,8 +92,8 @@ func (s *Store) noteReserve() {
 	}
 }
 
-// isReserve reports whether a file is the RESERVE of the store, or one that a crash has left without
-// content.
+// isReserve reports whether a file is the RESERVE of the store, or one that a crash has left
+// without content.
 func isReserve(fsys vfs.FS, name string, id [16]byte) bool {
 	f, err := fsys.Open(name, false)
 	if err != nil {
@@ -113,8 +113,8 @@ func isReserve(fsys vfs.FS, name string, id [16]byte) bool {
 	return true
 }
 
-// keepReserve makes RESERVE, if it is missing and there is space for it. If it cannot be made, it is
-// missing.
+// keepReserve makes RESERVE, if it is missing and there is space for it. If it cannot be made, it
+// is missing.
 func (s *Store) keepReserve() {
 	fsys, name, r := s.opts.FS, s.path(reserveName), &s.reserve
 	r.mu.Lock()

@@ -44,9 +44,9 @@ func SalvageProgress(progress func(done, total int64)) SalvageOption {
 }
 
 // Salvage makes a new store in out from all that can be read of a damaged one in dir: tables, rows,
-// and their versions. It calls report for each loss; without any, the new store has the same content.
-// out must not exist; its parent must. It is complete whether something was lost or not. Of o it
-// uses FS, Logger, MemoryLimit, RowSetBytes and LogSegmentBytes; nil means the defaults.
+// and their versions. It calls report for each loss; without any, the new store has the same
+// content. out must not exist; its parent must. It is complete whether something was lost or not.
+// Of o it uses FS, Logger, MemoryLimit, RowSetBytes and LogSegmentBytes; nil means the defaults.
 //
 // Files without damage are copied with their history. Of a rowset with damaged files, each version
 // of a row is kept whose cells can all be read: one bad cblock costs only the rows whose cells or
@@ -54,9 +54,9 @@ func SalvageProgress(progress func(done, total int64)) SalvageOption {
 // row had not existed then. With FillNull, versions that lack only cells of nullable columns have
 // NULL there.
 //
-// It reads dir as a reader does, with a shared lock, and writes nothing there. Errors: fs.ErrExist if
-// out exists; ErrNotStore; ErrLocked; ErrUnsupported; ErrCorrupt if nothing can be read; ErrNoSpace;
-// ctx.Err(); those of the file system. After an error there is no out.
+// It reads dir as a reader does, with a shared lock, and writes nothing there. Errors: fs.ErrExist
+// if out exists; ErrNotStore; ErrLocked; ErrUnsupported; ErrCorrupt if nothing can be read;
+// ErrNoSpace; ctx.Err(); those of the file system. After an error there is no out.
 func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss), options ...SalvageOption) (Copied, error) {
 	if err := o.Validate(); err != nil {
 		return Copied{}, err

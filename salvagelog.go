@@ -94,8 +94,8 @@ func (l *logSalvager) tableName(number uint32) string {
 }
 
 // each calls fn with each record from the first that is needed on, and missing with each range of
-// LSNs without a record: before the next record, whose payload follows, or at the end, where that is
-// nil. It returns the last LSN.
+// LSNs without a record: before the next record, whose payload follows, or at the end, where that
+// is nil. It returns the last LSN.
 func (l *logSalvager) each(fn func(n lsn.LSN, payload []byte) error, missing func(from, to lsn.LSN, why *wal.Entry, next []byte) error) (lsn.LSN, error) {
 	s := l.v.s
 	next := max(s.blocks.LogStart(), 1)

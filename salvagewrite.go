@@ -24,8 +24,8 @@ func (v *salvager) Info() ImageInfo {
 // build decides which rowsets are copied and writes the others anew. All rows of the metadata are
 // known afterwards.
 //
-// What the log changes in a rowset that is copied, opening the new store will change there. A rowset
-// that is written anew contains the whole log.
+// What the log changes in a rowset that is copied, opening the new store will change there. A
+// rowset that is written anew contains the whole log.
 func (v *salvager) build(b *blockmanager.Builder) error {
 	v.rows = append(v.rows, blockmanager.Row{Key: meta.StoreKey(), Value: v.s.stored.Encode()})
 	for _, t := range v.s.sortedTables() {

@@ -72,8 +72,8 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 	// All batches up to this timestamp are published, and later ones get a higher timestamp.
 	sn := s.newSnapshot(s.newest(), opts)
 	if s.opts.Follow {
-		// A history floor is below all batches that had no timestamp when it was chosen, and not above
-		// one that was in flight.
+		// A history floor is below all batches that had no timestamp when it was chosen, and not
+		// above one that was in flight.
 		for _, t := range s.sortedTables() {
 			sn.ts = max(sn.ts, t.tab.Metadata().HistoryFloor)
 		}
@@ -152,8 +152,9 @@ func (sn *Snapshot) Close() error {
 // advance makes the clock pass ts, which is not ahead of it, so that no later write batch gets a
 // timestamp at or below it.
 //
-// A follower cannot do that to the writer's clock. A ts after the newest batch is final for it when the
-// log has been read long enough after ts. So for a ts of the last second it waits, and refreshes.
+// A follower cannot do that to the writer's clock. A ts after the newest batch is final for it when
+// the log has been read long enough after ts. So for a ts of the last second it waits, and
+// refreshes.
 func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 	if !s.opts.Follow || ts <= s.reached() {
 		return s.clock.Pass(ts)

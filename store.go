@@ -34,7 +34,8 @@ type Store struct {
 	recovery Recovery
 	logTail  atomic.Pointer[wal.Tail] // as replay, or Refresh, found it
 
-	// unsettled says that replay found the announcement of a change outside the log that has not come.
+	// unsettled says that replay found the announcement of a change outside the log that has not
+	// come.
 	unsettled bool
 	reader    *readerPin // of a follower; nil: none
 	followers followers  // of a writer

@@ -51,15 +51,15 @@ const maxIdle = 10 * time.Minute
 
 // Subscribe yields the write batches with timestamps above from, in the order of timestamps: first
 // those that were committed already, then each one when it becomes visible. None is left out, and
-// none comes twice. A program that remembers the timestamp of the last batch for which More is false
-// continues there with another Subscribe, also after a restart.
+// none comes twice. A program that remembers the timestamp of the last batch for which More is
+// false continues there with another Subscribe, also after a restart.
 //
 // A batch has one change for each row whose content it has changed, as Table.Diff would find it
-// immediately before and after: operations that change nothing do not appear, and several on one row
-// appear as one. That is so for all kinds of writes: inserts of Ingest, deletes of Truncate, what
-// RestoreTo brings back. Changes of schemas are no events: rows come with the columns that the table
-// has when they are read. So are rows that expire. The changes of a dropped table no longer come.
-// Batches committed with NoSync come when they are visible, so a power failure may undo them.
+// immediately before and after: operations that change nothing do not appear, and several on one
+// row appear as one. That is so for all kinds of writes: inserts of Ingest, deletes of Truncate,
+// what RestoreTo brings back. Changes of schemas are no events: rows come with the columns that the
+// table has when they are read. So are rows that expire. The changes of a dropped table no longer
+// come. Batches committed with NoSync come when they are visible, so a power failure may undo them.
 //
 // The loop may be slow: no writer waits for it, and memory stays bounded, since the subscription
 // reads what it has missed from the history of the tables. Between two steps it pins that history,
@@ -67,10 +67,10 @@ const maxIdle = 10 * time.Minute
 // ErrTooOld. To begin anew, take a Snapshot, read the tables At it, and subscribe from its
 // Timestamp. OfTables leaves out tables with a shorter history.
 //
-// In a follower (Options.Follow) the loop calls Wait and Refresh for the next batches. In another read-only
-// store it ends after the newest batch. Otherwise it ends with break, or with
-// an error: ctx.Err(); ErrTooOld; ErrFuture if from or Until is ahead of the clock; ErrCorrupt;
-// ErrPoisoned, after the last visible batch; ErrClosed.
+// In a follower (Options.Follow) the loop calls Wait and Refresh for the next batches. In another
+// read-only store it ends after the newest batch. Otherwise it ends with break, or with an error:
+// ctx.Err(); ErrTooOld; ErrFuture if from or Until is ahead of the clock; ErrCorrupt; ErrPoisoned,
+// after the last visible batch; ErrClosed.
 func (s *Store) Subscribe(ctx context.Context, from mvcc.Timestamp, opts ...SubscribeOption) iter.Seq2[*CommittedBatch, error] {
 	return func(yield func(*CommittedBatch, error) bool) {
 		f := &follower{store: s, ctx: ctx, yield: yield, done: from}
@@ -97,7 +97,8 @@ var errLoopEnded = errors.New("the loop has ended")
 //
 // Which keys a batch has changed is in the store's list of recent changes, if it reaches back to
 // done; otherwise in the delta stores of the tables, of which a window takes as many as fit into
-// memory. What a batch has made of a row follows, in both cases, from the states before and after it.
+// memory. What a batch has made of a row follows, in both cases, from the states before and after
+// it.
 type follower struct {
 	store *Store
 	ctx   context.Context

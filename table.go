@@ -33,8 +33,8 @@ type Table struct {
 	views sync.Map    // reflect.Type of T → *TableOf[T], for GetAs, ScanAs and Patch
 }
 
-// TableOption is an option of CreateTable: History, Comment, RowFile, Expires. The zero TableOption has no
-// effect.
+// TableOption is an option of CreateTable: History, Comment, RowFile, Expires. The zero TableOption
+// has no effect.
 type TableOption struct{ apply func(*meta.Table) error }
 
 // History keeps old versions of the table's rows for d, or HistoryForever. The default is that of
@@ -104,9 +104,9 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	})
 }
 
-// newTable returns the metadata row of a new table, without its number and its flushed LSN. It checks
-// the name, the columns and the options. checked returns the table's schema, or what is wrong with the
-// columns.
+// newTable returns the metadata row of a new table, without its number and its flushed LSN. It
+// checks the name, the columns and the options. checked returns the table's schema, or what is
+// wrong with the columns.
 func (s *Store) newTable(name string, columns *schema.Schema, checked func(*schema.Schema) (*schema.Schema, error), opts []TableOption) (*meta.Table, error) {
 	if err := schema.CheckName(name); err != nil {
 		return nil, err

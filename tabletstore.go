@@ -37,9 +37,10 @@ func (ts tabletStore) Timestamp() (mvcc.Timestamp, error) { return ts.s.clock.No
 
 func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
 
-// Append appends a batch and syncs it; publish, which the caller calls once, makes it visible. Until
-// then no Image begins. The batch may change any keys of the table: those of an ingest are not in its
-// record. The record keeps the timestamp from being assigned again until the metadata does.
+// Append appends a batch and syncs it; publish, which the caller calls once, makes it visible.
+// Until then no Image begins. The batch may change any keys of the table: those of an ingest are
+// not in its record. The record keeps the timestamp from being assigned again until the metadata
+// does.
 func (ts tabletStore) Append(rec *record.Writer, table uint32) (at mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
 	s := ts.s
 	s.bulk.begin(table)
@@ -66,8 +67,8 @@ func (ts tabletStore) Append(rec *record.Writer, table uint32) (at mvcc.Timestam
 	return at, lsn, func() { op.Ready(); s.bulk.end(table, s.settle) }, nil
 }
 
-// settle writes a record which says that what was announced in the log and is not in the metadata will
-// never be, if there may be such a thing. No such change is in flight.
+// settle writes a record which says that what was announced in the log and is not in the metadata
+// will never be, if there may be such a thing. No such change is in flight.
 func (s *Store) settle() error {
 	if s.poisoned() != nil {
 		return nil
@@ -134,8 +135,8 @@ func (ts tabletStore) Event(e compaction.Event) {
 	ts.s.listen(e)
 }
 
-// CommitMeta adds to the edit what every metadata commit contains, commits it, installs it in memory,
-// and removes the log segments that the confirmed metadata does not need.
+// CommitMeta adds to the edit what every metadata commit contains, commits it, installs it in
+// memory, and removes the log segments that the confirmed metadata does not need.
 func (ts tabletStore) CommitMeta(c tablet.MetaCommit) error {
 	s := ts.s
 	if err := s.commitMeta(&c); err != nil {
@@ -153,9 +154,9 @@ func (ts tabletStore) CommitMeta(c tablet.MetaCommit) error {
 	return s.releaseLog()
 }
 
-// releaseLog removes the log segments that the confirmed metadata does not need. A segment that cannot
-// be removed takes space and does no other harm, so that is a warning, and the next call tries again.
-// The error is that of a poisoned store.
+// releaseLog removes the log segments that the confirmed metadata does not need. A segment that
+// cannot be removed takes space and does no other harm, so that is a warning, and the next call
+// tries again. The error is that of a poisoned store.
 func (s *Store) releaseLog() error {
 	err := s.log.Release(s.logBegin())
 	if err == nil || errors.Is(err, fault.ErrPoisoned) {

@@ -21,14 +21,15 @@ import (
 //
 // A transaction reads the state of its beginning with its own writes applied. It holds no locks:
 // other writers continue, and Commit fails with ErrConflict if one of them has changed a row that
-// the transaction has read, or a row in a range of keys that it has scanned, including rows that did
-// not exist, and if a row that it has read has expired since. Inserts, updates, and deletes read whether their row exists, and so do upserts that may
-// be refused: those that lack a column that a new row needs, or set an immutable one. Other upserts
-// and OpDeleteIgnore read nothing. A transaction that writes nothing never conflicts. Changes of
-// schemas and dropped tables are not conflicts.
+// the transaction has read, or a row in a range of keys that it has scanned, including rows that
+// did not exist, and if a row that it has read has expired since. Inserts, updates, and deletes
+// read whether their row exists, and so do upserts that may be refused: those that lack a column
+// that a new row needs, or set an immutable one. Other upserts and OpDeleteIgnore read nothing. A
+// transaction that writes nothing never conflicts. Changes of schemas and dropped tables are not
+// conflicts.
 //
-// Begin starts a transaction, and each one ends with Commit or Rollback. Store.Update does both, and
-// tries again after a conflict:
+// Begin starts a transaction, and each one ends with Commit or Rollback. Store.Update does both,
+// and tries again after a conflict:
 //
 //	err := store.Update(ctx, func(tx *oribi.Tx) error {
 //		rows := accounts.In(tx)
@@ -40,9 +41,9 @@ import (
 //		return rows.Upsert(a)
 //	})
 //
-// A transaction must be used by one goroutine at a time. Its writes and the keys that it has read take
-// memory until it ends. All open transactions together may have a quarter of Options.MemoryLimit, or
-// 256 MiB if that is less; more is refused with ErrBatchTooLarge.
+// A transaction must be used by one goroutine at a time. Its writes and the keys that it has read
+// take memory until it ends. All open transactions together may have a quarter of
+// Options.MemoryLimit, or 256 MiB if that is less; more is refused with ErrBatchTooLarge.
 type Tx struct {
 	store    *Store
 	ctx      context.Context
@@ -321,7 +322,8 @@ func (tx *Tx) Insert(t *Table, row Row) error { return tx.Row(OpInsert, t, row) 
 // Upsert adds a row, or sets the named columns of the row that exists. Errors: those of Tx.Row.
 func (tx *Tx) Upsert(t *Table, row Row) error { return tx.Row(OpUpsert, t, row) }
 
-// Update sets the named columns of a row. Errors: ErrNotFound if it does not exist; those of Tx.Row.
+// Update sets the named columns of a row. Errors: ErrNotFound if it does not exist; those of
+// Tx.Row.
 func (tx *Tx) Update(t *Table, row Row) error { return tx.Row(OpUpdate, t, row) }
 
 // Delete deletes a row. key names the key columns only. Errors: ErrNotFound if it does not exist;
@@ -329,8 +331,8 @@ func (tx *Tx) Update(t *Table, row Row) error { return tx.Row(OpUpdate, t, row) 
 func (tx *Tx) Delete(t *Table, key Row) error { return tx.Row(OpDelete, t, key) }
 
 // Row carries out one operation of any kind in the transaction. After an error the transaction has
-// the writes that it had before, and may go on. A refused operation counts as a read of its row: the
-// caller knows from the error whether the row existed.
+// the writes that it had before, and may go on. A refused operation counts as a read of its row:
+// the caller knows from the error whether the row existed.
 //
 // Errors: ErrRow with ErrKeyExists, ErrNotFound, or the reason why the row does not fit;
 // ErrBatchTooLarge; ErrTxEnded; those of a read.

@@ -58,7 +58,8 @@ func (tx *Tx) scan(sc *Scan, v view, o scan.Options) (scan.Iterator, error) {
 }
 
 // trackedScan narrows a range of a transaction's read set to what was read, and finds out when the
-// rows that were read expire. For that, the iterator has one column more, which trackedScan removes.
+// rows that were read expire. For that, the iterator has one column more, which trackedScan
+// removes.
 type trackedScan struct {
 	scan.Iterator
 	tx         *Tx

@@ -37,8 +37,8 @@ type verifyOptions struct {
 // Deep makes Verify check also what no checksum covers, such as errors of a program that wrote
 // false data with right checksums: that bloom files, key indexes, and key directories find every
 // key; that the changes of each row, in all files together, form one history; that the counts,
-// sizes, and LSNs of rowsets are right; that the metadata names every block exactly once. It reports
-// every damaged file of a rowset, not only the first.
+// sizes, and LSNs of rowsets are right; that the metadata names every block exactly once. It
+// reports every damaged file of a rowset, not only the first.
 func Deep() VerifyOption { return func(o *verifyOptions) { o.deep = true } }
 
 // VerifyProgress makes Verify call progress periodically with the number of bytes checked so far

@@ -10,9 +10,10 @@ import (
 )
 
 // The codecs of arrow-go for zstd and Snappy allocate as many bytes as the compressed bytes state,
-// up to 64 GiB, if a page has more than its header says. These replace them in arrow-go, in the whole
-// process: they return an error instead. Calls without memory for the result are unchanged. Snappy
-// compresses as fast as Google's library does; arrow-go's takes twice the time for a few per cent.
+// up to 64 GiB, if a page has more than its header says. These replace them in arrow-go, in the
+// whole process: they return an error instead. Calls without memory for the result are unchanged.
+// Snappy compresses as fast as Google's library does; arrow-go's takes twice the time for a few per
+// cent.
 func init() {
 	for _, codec := range []compress.Compression{compress.Codecs.Zstd, compress.Codecs.Snappy} {
 		old, err := compress.GetCodec(codec)

@@ -141,9 +141,9 @@ func Schema(d *Definition) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, &metadata), nil
 }
 
-// Define returns the definition of rows with an Arrow schema. What Schema has stored in the metadata
-// counts for each column whose type still fits it; the rest follows from the types of the fields.
-// Errors: ErrCorrupt and ErrUnsupported for metadata that cannot be read.
+// Define returns the definition of rows with an Arrow schema. What Schema has stored in the
+// metadata counts for each column whose type still fits it; the rest follows from the types of the
+// fields. Errors: ErrCorrupt and ErrUnsupported for metadata that cannot be read.
 func Define(s *arrow.Schema) (*Definition, error) {
 	text, _ := s.Metadata().GetValue(definitionKey)
 	fields := make([]field, s.NumFields())

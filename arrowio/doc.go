@@ -1,10 +1,10 @@
 // Package arrowio moves rows between tables and Apache Arrow, Arrow files and streams, and Parquet
 // files.
 //
-// NewReader returns a scan as an Arrow record reader. WriteParquet, WriteFile, and WriteStream write
-// the rows of any record reader. OpenParquet, OpenArrow, and OpenStream open files; File.Read returns
-// their rows, of chosen columns and selected by predicates. Ingest and Append write the rows of a
-// record reader and of a record batch into a table:
+// NewReader returns a scan as an Arrow record reader. WriteParquet, WriteFile, and WriteStream
+// write the rows of any record reader. OpenParquet, OpenArrow, and OpenStream open files; File.Read
+// returns their rows, of chosen columns and selected by predicates. Ingest and Append write the
+// rows of a record reader and of a record batch into a table:
 //
 //	r, err := arrowio.NewReader(table.Scan(ctx), arrowio.ReaderOptions{})
 //	…
@@ -15,13 +15,13 @@
 //
 // Each column has one Arrow type and one Parquet type (see NewReader, WriteParquet), except int128,
 // which is refused. A column takes the values of all types that it can represent exactly; any other
-// type, and any other value, is refused with a *ColumnError that names the column. Timestamps are in
-// UTC; a type without a time zone is read as UTC.
+// type, and any other value, is refused with a *ColumnError that names the column. Timestamps are
+// in UTC; a type without a time zone is read as UTC.
 //
 // Schema stores the definition of a table (key columns, lengths of varchars, defaults, encodings,
-// and properties) in the metadata of the Arrow schema, and WriteParquet in the metadata of the file,
-// so that Define and File.Definition return the same table. Without it, the types are those of the
-// file.
+// and properties) in the metadata of the Arrow schema, and WriteParquet in the metadata of the
+// file, so that Define and File.Definition return the same table. Without it, the types are those
+// of the file.
 //
 // # Memory
 //

@@ -80,9 +80,9 @@ type ReadOptions struct {
 //
 // Errors: ErrNoColumn for a column that the file does not have; a *ColumnError with ErrUnsupported
 // for one that no column of a table can represent; ErrSchema for a predicate that does not fit;
-// ErrClosed. The errors of Rows.Err are also those of the values: a *ColumnError with ErrRow for one
-// that the column cannot represent exactly; ErrCorrupt for a damaged file; those of the underlying
-// reader; ctx.Err().
+// ErrClosed. The errors of Rows.Err are also those of the values: a *ColumnError with ErrRow for
+// one that the column cannot represent exactly; ErrCorrupt for a damaged file; those of the
+// underlying reader; ctx.Err().
 func (f *File) Read(ctx context.Context, o ReadOptions) (*Rows, error) {
 	if f.closed {
 		return nil, wrap(ErrClosed)

@@ -244,8 +244,8 @@ func (f *flatBuffer) blocks(footer, i int) []block {
 	return out
 }
 
-// schemaMessage returns a message with the schema of a footer that was checked: a table before a copy
-// of the footer, whose offsets are relative.
+// schemaMessage returns a message with the schema of a footer that was checked: a table before a
+// copy of the footer, whose offsets are relative.
 func (f *flatBuffer) schemaMessage(footer int) []byte {
 	const (
 		frame  = 8  // continuation, length
@@ -277,8 +277,8 @@ func (f *flatBuffer) schemaMessage(footer int) []byte {
 // maxWindow is the largest window of zstd that its own library accepts by default.
 const maxWindow = 128 << 20
 
-// checkExpansion returns ErrCorrupt if a compressed buffer in the body of a message states more bytes
-// than it can have. The message was checked.
+// checkExpansion returns ErrCorrupt if a compressed buffer in the body of a message states more
+// bytes than it can have. The message was checked.
 func (f *flatBuffer) checkExpansion(message int, body []byte) error {
 	child := func(table, i int) int {
 		pos, err := f.slot(table, i)

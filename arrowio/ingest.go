@@ -23,8 +23,8 @@ import (
 // fails the commit, as it does for Batch.Vectors.
 //
 // Errors, after which nothing was added: a *ColumnError with ErrNoColumn for a field without a
-// column, with ErrUnsupported or ErrSchema for a type, and with ErrRow for a value that does not fit
-// the column; ErrSchema if the write batch has failed or belongs to another store.
+// column, with ErrUnsupported or ErrSchema for a type, and with ErrRow for a value that does not
+// fit the column; ErrSchema if the write batch has failed or belongs to another store.
 func Append(b *oribi.Batch, op oribi.Op, t *oribi.Table, rec arrow.RecordBatch) error {
 	s := b.Schema(t)
 	if s == nil {

@@ -53,7 +53,8 @@ func scalarColumns() []schema.Column {
 }
 
 // everyTable creates a table with a key of two columns and a column of each type, and writes rows
-// at the limits of the types, random ones, and many NULLs. Some rows are on disk and some in memory.
+// at the limits of the types, random ones, and many NULLs. Some rows are on disk and some in
+// memory.
 func everyTable(t testing.TB, store *oribi.Store, name string, rows int, seed uint64, options ...oribi.TableOption) *oribi.Table {
 	t.Helper()
 	columns := append([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "name", Type: schema.Varchar, Length: 20}}, scalarColumns()...)

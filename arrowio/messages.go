@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// messages reads the messages of an Arrow stream or file for package ipc, and checks their metadata.
-// It is an ipc.MessageReader.
+// messages reads the messages of an Arrow stream or file for package ipc, and checks their
+// metadata. It is an ipc.MessageReader.
 //
 //	stream   message, message, …, the schema first; then ffffffff 00000000, or nothing
 //	message  ffffffff (missing in old ones); int32: bytes of the metadata; metadata; body

@@ -266,9 +266,9 @@ func (r *leafReader) end() error {
 
 // decoder reads values of a column chunk as cells of a type.
 type decoder interface {
-	// read reads up to n levels, and sets v to the cells of the values among them, back to back; v has
-	// n cells. defs and reps have room for n levels. It returns the number of levels and of values.
-	// Byte strings are valid until the next call. The error of a value is a *cellError.
+	// read reads up to n levels, and sets v to the cells of the values among them, back to back; v
+	// has n cells. defs and reps have room for n levels. It returns the number of levels and of
+	// values. Byte strings are valid until the next call. The error of a value is a *cellError.
 	read(chunk file.ColumnChunkReader, n int, defs, reps []int16, v *batch.Vector) (levels, values int, err error)
 }
 

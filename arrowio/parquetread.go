@@ -14,13 +14,14 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// OpenParquet opens a Parquet file of size bytes. The caller closes r after the File. Reads of it are
-// independent of each other, also concurrent ones.
+// OpenParquet opens a Parquet file of size bytes. The caller closes r after the File. Reads of it
+// are independent of each other, also concurrent ones.
 //
 // A file that this package has written has the definition of its table. Other types are read as
-// those that represent each value: timestamps in UTC, also where the file has no time zone; UUID and
-// fixed-length bytes as binary; JSON and ENUM as string. A value in nanoseconds that is no whole
-// number of microseconds is refused, as are groups other than lists, times of day, and intervals.
+// those that represent each value: timestamps in UTC, also where the file has no time zone; UUID
+// and fixed-length bytes as binary; JSON and ENUM as string. A value in nanoseconds that is no
+// whole number of microseconds is refused, as are groups other than lists, times of day, and
+// intervals.
 //
 // Errors: ErrCorrupt; ErrUnsupported, also for an encrypted file; those of r.
 func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
@@ -60,8 +61,8 @@ func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	return &File{definition: d, rows: p.metadata.GetNumRows(), content: p, mem: allocator(o.Allocator)}, nil
 }
 
-// parquetMagic begins and ends a Parquet file; before its end is the length of the footer, a message
-// of Thrift. One with an encrypted footer ends in encryptedMagic.
+// parquetMagic begins and ends a Parquet file; before its end is the length of the footer, a
+// message of Thrift. One with an encrypted footer ends in encryptedMagic.
 const (
 	parquetMagic   = "PAR1"
 	encryptedMagic = "PARE"

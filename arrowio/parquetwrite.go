@@ -58,8 +58,8 @@ func (c Compression) String() string {
 type ParquetOptions struct {
 	Compression Compression // zstd by default
 
-	// RowGroupRows is the number of rows of a row group; 0 means 1,000,000. A row group ends earlier
-	// when its pages take 256 MiB: they are in memory until then.
+	// RowGroupRows is the number of rows of a row group; 0 means 1,000,000. A row group ends
+	// earlier when its pages take 256 MiB: they are in memory until then.
 	RowGroupRows int
 
 	// Bloom names columns that get Bloom filters: one for each row group, of up to 1 MiB, all of
@@ -79,8 +79,8 @@ const (
 	bloomSizes          = 10        // of a filter for an unknown number of values, by factors of 2 from 1 MiB on
 )
 
-// WriteParquet writes all rows of a reader as a Parquet file and returns their number. The reader is
-// not released. The file has statistics of row groups and of pages (a page index), and in its
+// WriteParquet writes all rows of a reader as a Parquet file and returns their number. The reader
+// is not released. The file has statistics of row groups and of pages (a page index), and in its
 // metadata the definition that the metadata of the reader's schema has.
 //
 // Errors: a *ColumnError with ErrUnsupported for a field of which no column of a table represents
@@ -138,7 +138,8 @@ func mostRows(r array.RecordReader) int64 {
 }
 
 // vectorsIn returns a function that returns the next batch of a reader, nil at the end, and whether
-// its byte strings are valid until the next one only. Rows of a scan are not converted to Arrow first.
+// its byte strings are valid until the next one only. Rows of a scan are not converted to Arrow
+// first.
 func vectorsIn(r array.RecordReader, d *Definition) (next func() (*batch.RecordBatch, error), copies bool, err error) {
 	if s, ok := r.(*scanReader); ok && !s.begun {
 		s.begin(false)
@@ -156,8 +157,8 @@ func vectorsIn(r array.RecordReader, d *Definition) (next func() (*batch.RecordB
 	}, true, err
 }
 
-// repeats reports whether few enough of the cells of a vector are distinct for a dictionary. A hash of
-// each cell, and a page of words that is given up later, take longer than they save otherwise.
+// repeats reports whether few enough of the cells of a vector are distinct for a dictionary. A hash
+// of each cell, and a page of words that is given up later, take longer than they save otherwise.
 func repeats(v *batch.Vector) bool {
 	const (
 		sample = 4096
@@ -205,9 +206,9 @@ type parquetWriter struct {
 	rows    int64
 }
 
-// newParquetWriter returns a writer of rows with a definition, of which first are the first ones; nil
-// means that there are none. Bloom filters are made for up to distinct values; 0 means that the number
-// is not known.
+// newParquetWriter returns a writer of rows with a definition, of which first are the first ones;
+// nil means that there are none. Bloom filters are made for up to distinct values; 0 means that the
+// number is not known.
 func newParquetWriter(w io.Writer, d *Definition, o *ParquetOptions, distinct int64, first *batch.RecordBatch) (p *parquetWriter, err error) {
 	if o.Compression < 0 || int(o.Compression) >= len(codecs) {
 		return nil, fmt.Errorf("unknown compression %d", int(o.Compression))

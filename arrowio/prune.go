@@ -57,7 +57,8 @@ func statisticsMayMatch(c *schema.Column, d decoder, s metadata.TypedStatistics,
 	if !ok {
 		return true
 	}
-	// Writers may store a bound instead of the lowest and the greatest value, and do not count NaNs.
+	// Writers may store a bound instead of the lowest and the greatest value, and do not count
+	// NaNs.
 	e.HasNaN, e.MinCut = c.Type == schema.Float || c.Type == schema.Double, true
 	e.Min, e.Max = sortable(c.Type, low), sortable(c.Type, high)
 	return z.MayMatch(0, p)

@@ -206,7 +206,8 @@ func normalized(t *testing.T, text string) []string {
 	return lines
 }
 
-// writers are programs that read a Parquet file and write its rows to others, whose names they print.
+// writers are programs that read a Parquet file and write its rows to others, whose names they
+// print.
 var writers = map[string]string{
 	"pyarrow": `
 import sys, pyarrow.parquet as pq, pyarrow.ipc as ipc, pyarrow as pa
@@ -244,7 +245,8 @@ print(out + '/0.arrows')
 `,
 }
 
-// Files of other programs have the same rows, all and selected ones. Their types have the same cells.
+// Files of other programs have the same rows, all and selected ones. Their types have the same
+// cells.
 func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 	table := judgedTable(t)
 	ours := filepath.Join(t.TempDir(), "ours.parquet")

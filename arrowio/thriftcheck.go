@@ -2,9 +2,9 @@ package arrowio
 
 import "encoding/binary"
 
-// checkThrift returns ErrCorrupt unless a buffer begins with a well-formed struct of Thrift's compact
-// protocol: all lengths of lists and strings are inside the buffer. arrow-go allocates by the lengths
-// of lists before it reads their elements.
+// checkThrift returns ErrCorrupt unless a buffer begins with a well-formed struct of Thrift's
+// compact protocol: all lengths of lists and strings are inside the buffer. arrow-go allocates by
+// the lengths of lists before it reads their elements.
 //
 //	struct   fields; 0
 //	field    byte: distance to the number of the field before (0: the number follows as a zigzag

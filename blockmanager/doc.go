@@ -57,10 +57,10 @@
 //	follower   anchor: e      manifest, logs and tables of Pebble      containers     blocks
 //	writer         commit e+1                     removes a table   punches a block of e
 //
-// Pebble changes no byte that it has written, so open files and their lengths determine what is read
-// (metaview.go). It may be older or newer than the anchor by a commit; the set hash shows that it is
-// one. Containers stay readable when they are unlinked. A punched block reads as zeros, which its
-// reader detects (follow.go). Options.Kept tells the writer what followers need.
+// Pebble changes no byte that it has written, so open files and their lengths determine what is
+// read (metaview.go). It may be older or newer than the anchor by a commit; the set hash shows that
+// it is one. Containers stay readable when they are unlinked. A punched block reads as zeros, which
+// its reader detects (follow.go). Options.Kept tells the writer what followers need.
 //
 // # Why the anchor
 //

@@ -11,18 +11,20 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// A follower reads next to a writer in another process, see Options.Follow. Blocks never change, and
-// files that are open can be read after they were removed. Only one thing can take bytes from it: the
-// writer punches the range of a block that a commit has dropped, and the bytes are zeros from then on.
+// A follower reads next to a writer in another process, see Options.Follow. Blocks never change,
+// and files that are open can be read after they were removed. Only one thing can take bytes from
+// it: the writer punches the range of a block that a commit has dropped, and the bytes are zeros
+// from then on.
 //
 //	writer     commit e+1 drops block 7    intent of e+2: e+1 is confirmed    punches the range of 7
 //	follower   at epoch e, has 7 open                                                    reads 7: zeros?
 //
-// Checksums would show that, as damage. So whatever has a page of zeros is looked into, after the read:
-// while the anchor still accepts the follower's state, nothing of it can have been punched. After that,
-// the newest metadata says whether the block is still one.
+// Checksums would show that, as damage. So whatever has a page of zeros is looked into, after the
+// read: while the anchor still accepts the follower's state, nothing of it can have been punched.
+// After that, the newest metadata says whether the block is still one.
 
-// newestState is the last metadata that a follower has loaded to find out whether blocks were dropped.
+// newestState is the last metadata that a follower has loaded to find out whether blocks were
+// dropped.
 type newestState struct {
 	mu    sync.Mutex
 	state *state // nil: none
@@ -37,8 +39,8 @@ func (m *Manager) AnchorEpoch() (uint64, error) {
 	return a.newest().epoch, nil
 }
 
-// mayBePunched reports whether p, which was read at off of a container, may contain zeros in place of
-// the bytes of b.
+// mayBePunched reports whether p, which was read at off of a container, may contain zeros in place
+// of the bytes of b.
 func (m *Manager) mayBePunched(b *liveBlock, p []byte, off int64) bool {
 	if !hasZeroPage(p, off, m.state.format.blockSize) {
 		return false
@@ -54,8 +56,8 @@ func (m *Manager) mayBePunched(b *liveBlock, p []byte, off int64) bool {
 	return !live && !m.stillLive(b, slot)
 }
 
-// hasZeroPage reports whether p, read at off of a container, contains all of a page, or all that it has
-// of a page at one of its ends, as zeros.
+// hasZeroPage reports whether p, read at off of a container, contains all of a page, or all that it
+// has of a page at one of its ends, as zeros.
 func hasZeroPage(p []byte, off, page int64) bool {
 	for len(p) > 0 {
 		n := min(int64(len(p)), page-off%page)
@@ -67,8 +69,8 @@ func hasZeroPage(p []byte, off, page int64) bool {
 	return false
 }
 
-// has reports whether the block is one of the state, at the same place or another: a container from which
-// blocks are moved is not punched, but removed.
+// has reports whether the block is one of the state, at the same place or another: a container from
+// which blocks are moved is not punched, but removed.
 func (s *state) has(b *liveBlock) bool { return s.blocks[b.id] != nil }
 
 // loadTries is how often stillLive tries to load the metadata.
@@ -97,12 +99,12 @@ func (m *Manager) stillLive(b *liveBlock, now *slot) bool {
 	return false
 }
 
-// Reload replaces the state of a follower's manager by the newest one, and reports whether it is another.
-// After an error nothing has changed, and the call may be tried again: another process may have changed
-// something during the call.
+// Reload replaces the state of a follower's manager by the newest one, and reports whether it is
+// another. After an error nothing has changed, and the call may be tried again: another process may
+// have changed something during the call.
 //
-// Blocks that are gone can be opened until Forget: until then, a reader of the earlier state may open
-// more of its files.
+// Blocks that are gone can be opened until Forget: until then, a reader of the earlier state may
+// open more of its files.
 func (m *Manager) Reload() (changed bool, err error) {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -159,7 +161,8 @@ func (m *Manager) reload(changed *bool) error {
 	return nil
 }
 
-// Forget closes what only states before the current one have. No reader of them may open more blocks.
+// Forget closes what only states before the current one have. No reader of them may open more
+// blocks.
 func (m *Manager) Forget() error {
 	m.mu.Lock()
 	retired := m.retired

@@ -15,8 +15,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// JOURNAL repeats the metadata, for the case that meta/ is lost. Nothing but OpenDamaged reads it. It is a sequence of records, each at a multiple of 8: first all rows, then
-// the changes of one commit after the other.
+// JOURNAL repeats the metadata, for the case that meta/ is lost. Nothing but OpenDamaged reads it.
+// It is a sequence of records, each at a multiple of 8: first all rows, then the changes of one
+// commit after the other.
 //
 //	offset  width  field     meaning
 //	0       8      magic     "oribijnl"
@@ -62,8 +63,8 @@ const (
 	JournalNewName = "JOURNAL.new" // while it is written
 )
 
-// journalSlack is how many bytes of changes a journal may have, besides as many as rows, before it is
-// written anew.
+// journalSlack is how many bytes of changes a journal may have, besides as many as rows, before it
+// is written anew.
 const journalSlack = 1 << 20
 
 // journal is the journal of a writer. It is redundant: if it cannot be written, nothing else fails.

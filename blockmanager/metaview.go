@@ -15,11 +15,12 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// metaView is a file system in which meta/ is as it was at one moment, while another process writes to
-// it. Everything else is as in the file system below.
+// metaView is a file system in which meta/ is as it was at one moment, while another process writes
+// to it. Everything else is as in the file system below.
 //
-// Pebble makes new files, appends to its log and its manifest, and removes files; it changes no byte
-// that it has written. So open files and their lengths determine the content of the directory for good:
+// Pebble makes new files, appends to its log and its manifest, and removes files; it changes no
+// byte that it has written. So open files and their lengths determine the content of the directory
+// for good:
 //
 //	List       log 4, manifest 3, tables 1 2
 //	Open       manifest 3, then log 4, tables 1 2
@@ -27,9 +28,10 @@ import (
 //	                                                        removes log 4
 //	List       as before, or everything is opened again
 //
-// The manifest is opened first, so what its bytes name is among the files that are opened later, unless
-// they were removed meanwhile: then the second List differs. The logs have at least what they had when
-// the manifest was opened. A record that is not complete yet counts as the end of its file.
+// The manifest is opened first, so what its bytes name is among the files that are opened later,
+// unless they were removed meanwhile: then the second List differs. The logs have at least what
+// they had when the manifest was opened. A record that is not complete yet counts as the end of its
+// file.
 //
 // The root row and its hash then show that the rows are those of one metadata commit.
 type metaView struct {

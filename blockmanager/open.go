@@ -11,9 +11,9 @@ import (
 
 // Open reads and checks the metadata in a directory. It writes nothing.
 //
-// The caller holds the store's lock, shared or exclusive, unless Options.Follow is set. Errors: ErrCorrupt, with the location,
-// for metadata that is damaged or older than the anchor; ErrUnsupported for a newer format; those
-// of the operating system unchanged.
+// The caller holds the store's lock, shared or exclusive, unless Options.Follow is set. Errors:
+// ErrCorrupt, with the location, for metadata that is damaged or older than the anchor;
+// ErrUnsupported for a newer format; those of the operating system unchanged.
 func Open(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {

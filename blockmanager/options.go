@@ -28,9 +28,9 @@ type Options struct {
 	Instance [16]byte
 	// ReadOnly makes Writable return ErrReadOnly.
 	ReadOnly bool
-	// Follow says that another process may write to the directory: Open reads the metadata as of one
-	// moment, and a read of a block that the other process has dropped is ErrTooOld. An error of Open
-	// may then be due to a change during the call; the caller tries again. Needs ReadOnly.
+	// Follow says that another process may write to the directory: Open reads the metadata as of
+	// one moment, and a read of a block that the other process has dropped is ErrTooOld. An error
+	// of Open may then be due to a change during the call; the caller tries again. Needs ReadOnly.
 	Follow bool
 	// BlockSize is the file system's block size in bytes, a power of two from 512 to 1 MiB: blocks
 	// begin at its multiples. Format fixes it (default 4096); for Open, 0 means the recorded size.
@@ -42,9 +42,9 @@ type Options struct {
 	// BeforeCommit, if it is not nil, is called before each metadata commit and before each write
 	// of the anchor alone. Its error poisons the manager: the caller no longer owns the directory.
 	BeforeCommit func() error
-	// Kept, if it is not nil, is called before space is freed, with the lock of commits held. Readers
-	// in other processes may read what a commit after epoch has dropped, so it keeps its space, unless
-	// the commit was before old.
+	// Kept, if it is not nil, is called before space is freed, with the lock of commits held.
+	// Readers in other processes may read what a commit after epoch has dropped, so it keeps its
+	// space, unless the commit was before old.
 	Kept func() (epoch uint64, old time.Time)
 	// Logger takes warnings and Pebble's messages (at debug level); default: none.
 	Logger *slog.Logger

@@ -13,7 +13,8 @@ import (
 )
 
 // release frees the space of blocks and containers that were dropped in a confirmed epoch and are
-// not open, in this process or, as far as Options.Kept says, another: dead ranges are punched, dead containers unlinked. The next commit removes their rows.
+// not open, in this process or, as far as Options.Kept says, another: dead ranges are punched, dead
+// containers unlinked. The next commit removes their rows.
 //
 // No state that the anchor still accepts has a block there: states that did are older than the
 // confirmed epoch, and no range is used twice. A punched container is synced before its row may be

@@ -68,9 +68,9 @@ func (m *Manager) readDamaged() (err error) {
 	return m.openContainers()
 }
 
-// Identity returns the identity of a store whose own record of it is lost, from the first other file
-// that can be read and has it: the journal, the anchor, a container. Errors: ErrCorrupt if there is
-// none.
+// Identity returns the identity of a store whose own record of it is lost, from the first other
+// file that can be read and has it: the journal, the anchor, a container. Errors: ErrCorrupt if
+// there is none.
 func Identity(fsys vfs.FS, dir string) (instance [16]byte, err error) {
 	o := Options{FS: fsys, Dir: dir}
 	if j, err := readJournal(fsys, o.journalPath(JournalName), [16]byte{}); err == nil {
@@ -166,8 +166,8 @@ type lazySums struct {
 }
 
 // mayBe reports whether a damaged block is accepted although its end is not as it was: there may be
-// cblocks in it that can be read, each with a checksum. It must be in the right container, and must not
-// be another block in a wrong place.
+// cblocks in it that can be read, each with a checksum. It must be in the right container, and must
+// not be another block in a wrong place.
 func (m *Manager) mayBe(s *source) bool {
 	if m.o.damaged == nil || s.b.in.doubtful {
 		return false

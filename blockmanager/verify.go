@@ -136,8 +136,8 @@ func (m *Manager) verifyMeta(finding func(string, int64, block.ID, string)) erro
 	return nil
 }
 
-// verifyFollowed is verifyMeta next to a writer. Findings while the writer commits say nothing, and once it
-// has committed, the metadata is another.
+// verifyFollowed is verifyMeta next to a writer. Findings while the writer commits say nothing, and
+// once it has committed, the metadata is another.
 func (m *Manager) verifyFollowed(finding func(string, int64, block.ID, string)) error {
 	for try := 1; ; try++ {
 		var found []func()

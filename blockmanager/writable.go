@@ -205,8 +205,8 @@ func (m *Manager) removeStrays() error {
 	return nil
 }
 
-// recognizes reports whether a file in data/ is a container of this store, of which a crash may have
-// left any part of the header page.
+// recognizes reports whether a file in data/ is a container of this store, of which a crash may
+// have left any part of the header page.
 func (m *Manager) recognizes(name string, id containerID) bool {
 	f, err := m.o.FS.Open(m.o.dataPath(name), false)
 	if err != nil {

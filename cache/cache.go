@@ -58,8 +58,9 @@ type Cache struct {
 }
 
 // New returns a cache of at most limitBytes, including 192 bytes of overhead for each entry and
-// what the runtime adds to values above 32 KiB. A cache with limit 0 stays empty. A value larger than a shard (an eighth of the limit, or 16 MiB if
-// that is more, but not more than the limit) is not stored.
+// what the runtime adds to values above 32 KiB. A cache with limit 0 stays empty. A value larger
+// than a shard (an eighth of the limit, or 16 MiB if that is more, but not more than the limit) is
+// not stored.
 func New(limitBytes int64) *Cache {
 	n := 1
 	for n < maxShards && int64(2*n)*minShardBytes <= limitBytes {
@@ -109,8 +110,8 @@ func (c *Cache) Lookups() (hits, misses int64) {
 	return c.hits.Load(), misses
 }
 
-// memory returns the memory of an entry whose value has a size in bytes: the runtime allocates large
-// objects in whole pages of 8 KiB, which makes a fifth of a value of 33 KiB.
+// memory returns the memory of an entry whose value has a size in bytes: the runtime allocates
+// large objects in whole pages of 8 KiB, which makes a fifth of a value of 33 KiB.
 func memory(bytes int64) int64 {
 	const large, page = 32 << 10, 8 << 10
 	if bytes > large {
@@ -119,8 +120,8 @@ func memory(bytes int64) int64 {
 	return bytes + entryBytes
 }
 
-// Holder is a value that is also used without Get, through a reference of its owner's. The cache calls
-// its methods with a lock held: they must not call the cache.
+// Holder is a value that is also used without Get, through a reference of its owner's. The cache
+// calls its methods with a lock held: they must not call the cache.
 type Holder interface {
 	Used() bool // reports whether the value was used without Get since the last call
 	Dropped()   // the cache has dropped the value: the owner must not keep it

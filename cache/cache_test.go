@@ -270,8 +270,8 @@ func (h *held) Used() bool {
 
 func (h *held) Dropped() { h.dropped++ }
 
-// A value that its holder uses survives a scan as one that Get returns does. Once it is not used, or
-// its block is evicted, its holder is told once.
+// A value that its holder uses survives a scan as one that Get returns does. Once it is not used,
+// or its block is evicted, its holder is told once.
 func TestHoldersKeepUsedValues(t *testing.T) {
 	const size = 1000
 	c := New(100 * (size + entryBytes))

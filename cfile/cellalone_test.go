@@ -86,7 +86,8 @@ func TestCellsBeyondTheCacheAllocateThemselves(t *testing.T) {
 			read(i)
 		}
 		runtime.ReadMemStats(&after)
-		// A collection of garbage empties the pool of memory, and the race detector a quarter of it.
+		// A collection of garbage empties the pool of memory, and the race detector a quarter of
+		// it.
 		if got := after.TotalAlloc - before.TotalAlloc; got > rows/64*(64<<10)/2 {
 			t.Errorf("%v: %d cells of %d bytes allocate %d bytes", codec, rows/64-1, size, got)
 		}

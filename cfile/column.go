@@ -143,8 +143,8 @@ func (c *ColumnReader) block(ord int64) (*dataBlock, error) {
 	return c.r.rowIn(x, ord, c.load)
 }
 
-// ordinalIndex returns the ordinal index of a file that has one. c keeps it, so that a scan reads it
-// once even if the cache for indexes does not keep it.
+// ordinalIndex returns the ordinal index of a file that has one. c keeps it, so that a scan reads
+// it once even if the cache for indexes does not keep it.
 func (c *ColumnReader) ordinalIndex() (x *ordinalIndex, err error) {
 	if c.ordinals == nil {
 		if x, err = c.r.ordinalIndex(); err != nil {

@@ -108,8 +108,8 @@ func (f *framer) writeForm(form []byte) (BlockPointer, uint32, error) {
 	return p, crc, f.write(form)
 }
 
-// pack appends the stored form in version 2 to the empty buf: compressed or, if that does not save a
-// tenth, raw.
+// pack appends the stored form in version 2 to the empty buf: compressed or, if that does not save
+// a tenth, raw.
 func (f *framer) pack(buf, payload []byte) ([]byte, error) {
 	out := binary.LittleEndian.AppendUint32(buf, uint32(len(payload)))
 	var err error

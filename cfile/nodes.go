@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// A file with cblocks of a few kilobytes has large indexes: of a row file, one part in a hundred. The
-// value index of such a file is in the cache in nodes, which are searched as they are stored.
+// A file with cblocks of a few kilobytes has large indexes: of a row file, one part in a hundred.
+// The value index of such a file is in the cache in nodes, which are searched as they are stored.
 
 // keyedNodeBytes is the size of a node of the value index of a Keyed file. A lookup beyond the
 // cache reads one.
@@ -64,8 +64,8 @@ func (n *node) search(key []byte) (i int, err error) {
 }
 
 // findNode returns the last cblock whose key in the value index is at or before key; ok is false if
-// there is none. It reads one node of each level of the tree. Unlike valueIndex, it does not compare
-// all keys with one another. Source: cfile spec §8.5.
+// there is none. It reads one node of each level of the tree. Unlike valueIndex, it does not
+// compare all keys with one another. Source: cfile spec §8.5.
 func (r *Reader) findNode(key []byte) (p BlockPointer, ok bool, err error) {
 	p = r.valueRoot
 	for range maxTreeHeight {
@@ -130,8 +130,8 @@ func (p *part[T]) Used() bool { return p.used.Swap(false) }
 func (p *part[T]) Dropped() { p.slot.CompareAndSwap(p, nil) }
 
 // loaded returns what load makes of the cblock at at, with its approximate memory. Without a cache
-// for indexes, or if the cache declines it, the Reader keeps it: otherwise it would be read again for
-// each cblock.
+// for indexes, or if the cache declines it, the Reader keeps it: otherwise it would be read again
+// for each cblock.
 func loaded[T any](r *Reader, slot *atomic.Pointer[part[T]], at BlockPointer, number uint32, load func() (*T, int64, error)) (*T, error) {
 	if x := present(r, slot, at, number); x != nil {
 		return x, nil

@@ -17,8 +17,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// The indexes of a Keyed file are in the cache, within its limit, and not in the Reader, unless they
-// are larger than the cache. All reads are the same if the cache drops them.
+// The indexes of a Keyed file are in the cache, within its limit, and not in the Reader, unless
+// they are larger than the cache. All reads are the same if the cache drops them.
 func TestIndexesAreInTheCache(t *testing.T) {
 	keys, cells := randomKeyed(seedtest.Rand(t), 500)
 	src := keyedFile(t, cells).src
@@ -51,8 +51,8 @@ func TestIndexesAreInTheCache(t *testing.T) {
 	}
 }
 
-// What grows with a file counts in the cache, and the Reader does not keep it when the cache drops it:
-// indexes, dictionary, zone map. All reads are the same.
+// What grows with a file counts in the cache, and the Reader does not keep it when the cache drops
+// it: indexes, dictionary, zone map. All reads are the same.
 func TestReadersKeepNothingThatGrows(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, enc := range []schema.Encoding{schema.Plain, schema.Dictionary, schema.Prefix} {
@@ -124,7 +124,8 @@ func TestCblocksShareTheDictionary(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// A visit of all cblocks reads each of them once and the index once, also if the cache keeps neither.
+// A visit of all cblocks reads each of them once and the index once, also if the cache keeps
+// neither.
 func TestVisitEachReadsTheIndexOnce(t *testing.T) {
 	keys, cells := randomKeyed(seedtest.Rand(t), 500)
 	src := &tailed{Memory: keyedFileOf(t, cells, 400).src.(*block.Memory), n: 600}

@@ -19,9 +19,9 @@ import (
 
 // ReaderOptions configures a Reader. The zero value disables caching.
 type ReaderOptions struct {
-	// Cache keeps cblocks, decoded chunks, filters, indexes, dictionary and zone map between reads. If
-	// it is nil, the Reader keeps the most recently used cblock, and all that is no cblock. Sources
-	// with ID 0, which names no block, are never cached.
+	// Cache keeps cblocks, decoded chunks, filters, indexes, dictionary and zone map between reads.
+	// If it is nil, the Reader keeps the most recently used cblock, and all that is no cblock.
+	// Sources with ID 0, which names no block, are never cached.
 	Cache *cache.Cache
 	// Indexes keeps what is no cblock if Cache is nil; nil = the Reader does.
 	Indexes *cache.Cache

@@ -306,8 +306,8 @@ func (r *Reader) cellOf(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
 	return cell, nil
 }
 
-// ownCell is cellOf for a cblock that the cache may not have kept: a small cell is copied, so that a
-// caller who keeps it does not keep the cblock.
+// ownCell is cellOf for a cblock that the cache may not have kept: a small cell is copied, so that
+// a caller who keeps it does not keep the cblock.
 func (r *Reader) ownCell(b *dataBlock, ord batch.Ordinal) ([]byte, error) {
 	cell, err := r.cellOf(b, ord)
 	if cell != nil && int64(len(cell))*spareOfKept < b.bytes {

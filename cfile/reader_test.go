@@ -186,7 +186,8 @@ func TestTransientReaderReusesItsMemory(t *testing.T) {
 	}
 }
 
-// A transient reader uses the cache and adds no cblock to it; another reader reads each cblock once.
+// A transient reader uses the cache and adds no cblock to it; another reader reads each cblock
+// once.
 func TestReadersUseTheCache(t *testing.T) {
 	v := batch.NewVector(schema.Int64, 100000)
 	rng := rand.New(rand.NewPCG(42, 1))

@@ -170,8 +170,8 @@ func (l Layout) together() []int {
 	return group
 }
 
-// place is an endpoint of a profile, the last one of its key at which a rowset of a group begins, and
-// how many of the group are over the key.
+// place is an endpoint of a profile, the last one of its key at which a rowset of a group begins,
+// and how many of the group are over the key.
 type place struct {
 	end   int
 	depth int

@@ -168,17 +168,17 @@ func (p *profile) sweep(sets []RowSetInfo, from, to int) {
 	p.swept += to - from
 }
 
-// Replace makes l the layout after a flush or compaction: without the rowsets at some indexes, which
-// are ascending, and with others, which are ordered by first key. Of one first key, others come
-// last. But if each of the others has the ID and the keys of the rowset that it replaces, it takes
-// its place.
+// Replace makes l the layout after a flush or compaction: without the rowsets at some indexes,
+// which are ascending, and with others, which are ordered by first key. Of one first key, others
+// come last. But if each of the others has the ID and the keys of the rowset that it replaces, it
+// takes its place.
 //
 // What Spans and the policies need to know of the keys that no replaced rowset spans is kept, so
 // they take less time than for a layout of the same rowsets that was made otherwise. Replace takes
 // time O(k log n) for k rowsets, plus that of moving the others in memory.
 //
-// It changes l and the array of l.RowSets: copies of l that were made before must no longer be used.
-// Nor may RowSets be changed in another way.
+// It changes l and the array of l.RowSets: copies of l that were made before must no longer be
+// used. Nor may RowSets be changed in another way.
 func (l *Layout) Replace(old []int, others []RowSetInfo) {
 	p := l.profile()
 	p.mu.Lock()
@@ -282,8 +282,8 @@ func (p *profile) move(n int, old, at []int) {
 	}
 }
 
-// insert adds the endpoints of the others, each of which is now before the rowset that was at one of
-// some indexes.
+// insert adds the endpoints of the others, each of which is now before the rowset that was at one
+// of some indexes.
 func (p *profile) insert(sets, others []RowSetInfo, old, at []int) {
 	indexes := make([]int, len(others))
 	gone := 0
@@ -317,8 +317,8 @@ func (p *profile) forget(changed *keyRange, r *RowSetInfo) {
 	changed.add(r)
 }
 
-// forgetRange makes the bytes between all neighbors unknown of which one is in a range, or the range
-// is between them.
+// forgetRange makes the bytes between all neighbors unknown of which one is in a range, or the
+// range is between them.
 func (p *profile) forgetRange(changed *keyRange) {
 	if !changed.some {
 		return

@@ -162,7 +162,8 @@ func TestSpansOfChangedRowSets(t *testing.T) {
 	}
 }
 
-// After replacements, it is known whether all rowsets are usable: well-formed, with IDs that differ.
+// After replacements, it is known whether all rowsets are usable: well-formed, with IDs that
+// differ.
 func TestReplaceKnowsWhetherAllAreUsable(t *testing.T) {
 	r := seedtest.Rand(t)
 	known := map[bool]int{}

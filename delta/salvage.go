@@ -36,10 +36,10 @@ type Unread struct {
 	Min, Max mvcc.Timestamp // inclusive
 }
 
-// SalvagedDelta is a change and the position of its file among those of redos, oldest first, or among
-// those of undos, newest first. For each column and for the existence of a row, the changes of a
-// file come after those of the files before it, in the direction of time in which they lead. Births
-// and changes in memory have the last position.
+// SalvagedDelta is a change and the position of its file among those of redos, oldest first, or
+// among those of undos, newest first. For each column and for the existence of a row, the changes
+// of a file come after those of the files before it, in the direction of time in which they lead.
+// Births and changes in memory have the last position.
 type SalvagedDelta struct {
 	change.Delta
 	File int
@@ -90,8 +90,8 @@ func (t *Tracker) Salvager(unread []Unread, number func(id block.ID) int) *Salva
 // Holes returns where changes cannot be read.
 func (s *Salvager) Holes() []Hole { return s.holes }
 
-// add finds the cblocks of a file that can be read. A hole reaches from its first row, which the index
-// has, to the first one after it, since the changes of a row may end in the next cblock.
+// add finds the cblocks of a file that can be read. A hole reaches from its first row, which the
+// index has, to the first one after it, since the changes of a row may end in the next cblock.
 func (s *Salvager) add(f *File, undo bool, number int) {
 	out := salvagedFile{file: f, undo: undo, number: number, at: -1}
 	n, err := f.cells.DataBlocks()
@@ -142,8 +142,9 @@ func (f *File) firstRow(i int) uint32 {
 	return uint32(low)
 }
 
-// hole adds a hole in a file: rows from to to, after the change before, and before the change after,
-// nil if there is none. Of the rows of these two it is known in which time the missing changes are.
+// hole adds a hole in a file: rows from to to, after the change before, and before the change
+// after, nil if there is none. Of the rows of these two it is known in which time the missing
+// changes are.
 func (s *Salvager) hole(in *salvagedFile, from, to uint32, before, after *change.Delta) {
 	f, undo := in.file, in.undo
 	h := Hole{Block: f.ID, File: in.number, Undo: undo, From: from, To: to, Min: f.stats.Min, Max: f.stats.Max, Existence: f.stats.Deletes+f.stats.Reinserts > 0}

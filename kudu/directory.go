@@ -19,14 +19,14 @@ import (
 
 // Options change how a directory is read. The zero value is the default.
 type Options struct {
-	// Warn is called with one line for each circumstance that may make an answer incomplete: a server
-	// that uses the directory, history that may be gone, operations whose fate the directory does
-	// not show. nil disables it.
+	// Warn is called with one line for each circumstance that may make an answer incomplete: a
+	// server that uses the directory, history that may be gone, operations whose fate the directory
+	// does not show. nil disables it.
 	Warn func(text string)
 	// CacheBytes is the memory for decoded pieces of files. Default: 64 MiB.
 	CacheBytes int64
-	// LogBytes bounds the memory for what only the logs of the open tables have: the rows and changes
-	// that a server had in memory. A table that needs more is not opened. Default: 4 GiB.
+	// LogBytes bounds the memory for what only the logs of the open tables have: the rows and
+	// changes that a server had in memory. A table that needs more is not opened. Default: 4 GiB.
 	LogBytes int64
 	// FS is the file system. Default: vfs.OS.
 	FS vfs.FS
@@ -58,9 +58,9 @@ func (t *Tablet) Readable() bool {
 	return t.super != nil && t.super.GetTabletDataState() == int32(kudupb.TabletDataState_TABLET_DATA_READY)
 }
 
-// Open reads what dir has. dir is the only root of a server, or all its roots are directories in it.
-// Damage of a container of blocks or of a superblock is no error here, but in reads that need it.
-// Errors: ErrNotStore, ErrUnsupported, ErrCorrupt; those of the file system.
+// Open reads what dir has. dir is the only root of a server, or all its roots are directories in
+// it. Damage of a container of blocks or of a superblock is no error here, but in reads that need
+// it. Errors: ErrNotStore, ErrUnsupported, ErrCorrupt; those of the file system.
 func Open(dir string, o Options) (*Directory, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
@@ -114,10 +114,10 @@ func (d *Directory) Close() error { return nil }
 // Tablets returns all tablets, by table and ID. The caller must not change it.
 func (d *Directory) Tablets() []Tablet { return d.tablets }
 
-// Open opens a table by its name, with all its tablets in the directory, or one tablet by its ID. It
-// reads the logs of the tablets into memory. Errors: ErrNoTable if there is neither; ErrNotFound for
-// a tombstone, and for a table that has only those; ErrLogMemory; ErrCorrupt, ErrUnsupported; those of
-// the context and of the file system.
+// Open opens a table by its name, with all its tablets in the directory, or one tablet by its ID.
+// It reads the logs of the tablets into memory. Errors: ErrNoTable if there is neither; ErrNotFound
+// for a tombstone, and for a table that has only those; ErrLogMemory; ErrCorrupt, ErrUnsupported;
+// those of the context and of the file system.
 func (d *Directory) Open(ctx context.Context, what string) (*Table, error) {
 	chosen, err := d.choose(what)
 	if err != nil {

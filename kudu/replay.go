@@ -38,7 +38,8 @@ func replay(ctx context.Context, t *tablet) error {
 	return p.pending(sum.Pending)
 }
 
-// readLog is kuduwal.Replay that fails without segments: a tablet gets its first one when it is made.
+// readLog is kuduwal.Replay that fails without segments: a tablet gets its first one when it is
+// made.
 func readLog(fsys vfs.FS, dir string, h kuduwal.Handler) (*kuduwal.Summary, error) {
 	sum, err := kuduwal.Replay(fsys, dir, h)
 	if err == nil && sum.Segments == 0 {
@@ -81,9 +82,9 @@ func (t *tablet) missingEntries(dir string, sum *kuduwal.Summary) []kuduwal.Find
 	return nil
 }
 
-// missingStores returns the stores in memory of which the log has no operation, although it has some
-// of a later store. Stores have consecutive numbers, and a new one begins with an operation or after
-// its predecessor was flushed.
+// missingStores returns the stores in memory of which the log has no operation, although it has
+// some of a later store. Stores have consecutive numbers, and a new one begins with an operation or
+// after its predecessor was flushed.
 func (p *player) missingStores(dir string) (out []kuduwal.Finding) {
 	find := func(what string, first, flushed int64) {
 		if first > flushed+1 {

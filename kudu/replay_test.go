@@ -217,8 +217,9 @@ func TestActiveStores(t *testing.T) {
 	}
 }
 
-// appendToLog appends an operation to the last segment of a tablet's log, with its result unless that is
-// nil. change gets the operation, which has the next index and the timestamp of the last one.
+// appendToLog appends an operation to the last segment of a tablet's log, with its result unless
+// that is nil. change gets the operation, which has the next index and the timestamp of the last
+// one.
 func appendToLog(t *testing.T, fsys *vfs.Mem, tablet string, kind kudupb.OperationType, result *kudupb.CommitMsg, change func(m *kudupb.ReplicateMsg)) {
 	t.Helper()
 	segments, err := kuduwal.Segments(fsys, filepath.Join("/fs/ts/wals", tablet))

@@ -125,8 +125,8 @@ func rowsetMetadata(m *kudupb.RowSetDataPB) (*rowset.Metadata, error) {
 	return r, nil
 }
 
-// readBounds sets the bounds of a rowset and the number of its rows to those in its key file. Source:
-// tablet spec §10.2.
+// readBounds sets the bounds of a rowset and the number of its rows to those in its key file.
+// Source: tablet spec §10.2.
 func readBounds(s *schema.Schema, m *rowset.Metadata, o rowset.Options) error {
 	id := m.KeyIndex
 	if s.SingleKey() {
@@ -173,8 +173,8 @@ func (t *tablet) readRows(ctx context.Context) (n int64, err error) {
 	return n, errors.Join(err, it.Close())
 }
 
-// liveRows returns the number of rows as of the newest operation by the counts of the rowsets, which
-// those of old servers do not have.
+// liveRows returns the number of rows as of the newest operation by the counts of the rowsets,
+// which those of old servers do not have.
 func (t *tablet) liveRows() (n int64) {
 	for _, set := range t.sets {
 		n += set.Metadata().LiveRows

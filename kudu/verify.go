@@ -226,8 +226,8 @@ func (v *verifier) rowset(t *Tablet, s *schema.Schema, m *kudupb.RowSetDataPB) (
 	return true, nil
 }
 
-// sameBounds reports whether the bounds of a rowset in the superblock, which a server that is set to
-// write them uses instead of those in the key file, are equal to these.
+// sameBounds reports whether the bounds of a rowset in the superblock, which a server that is set
+// to write them uses instead of those in the key file, are equal to these.
 func sameBounds(m *kudupb.RowSetDataPB, keyFile *rowset.Metadata) bool {
 	return (m.MinEncodedKey == nil || bytes.Equal(m.MinEncodedKey, keyFile.MinKey)) && (m.MaxEncodedKey == nil || bytes.Equal(m.MaxEncodedKey, keyFile.MaxKey))
 }

@@ -54,8 +54,8 @@ func (db *DB) Close() error {
 }
 
 // valueBlockBytes is the size of a cblock of values. A Get beyond the cache reads one, a scan reads
-// several at once: with cblocks of 8 KiB instead of 32, reads of single values of 1 KiB take half the
-// time, and the files 1 % more.
+// several at once: with cblocks of 8 KiB instead of 32, reads of single values of 1 KiB take half
+// the time, and the files 1 % more.
 const valueBlockBytes = 8 << 10
 
 // Columns returns the columns of a bucket's table.
@@ -81,7 +81,8 @@ const (
 	columnCount
 )
 
-// isBucket reports whether a table has the columns of a bucket. How they are stored does not matter.
+// isBucket reports whether a table has the columns of a bucket. How they are stored does not
+// matter.
 func isBucket(t *oribi.Table) bool {
 	s := t.Schema()
 	if s.Keys != columns.Keys || len(s.Columns) != len(columns.Columns) {

@@ -149,8 +149,8 @@ func (p *Publisher) publish() {
 	p.pending = slices.Delete(p.pending, 0, n)
 }
 
-// Advance makes every batch up to lsn and ts visible. It is for a store whose batches another process
-// publishes: none was started here. It does nothing if ts is visible.
+// Advance makes every batch up to lsn and ts visible. It is for a store whose batches another
+// process publishes: none was started here. It does nothing if ts is visible.
 func (p *Publisher) Advance(ts Timestamp, lsn lsn.LSN) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -67,8 +67,8 @@ type Options struct {
 	// What it contains is read from other files instead. nil disables it.
 	Damaged func(rowset uint64, id block.ID, err error)
 
-	// Salvage makes Open accept delta files that do not open, for DiskRowSet.Salvage, FindDamaged and
-	// LiveDamaged. Nothing else may then be read of the rowset.
+	// Salvage makes Open accept delta files that do not open, for DiskRowSet.Salvage, FindDamaged
+	// and LiveDamaged. Nothing else may then be read of the rowset.
 	Salvage bool
 }
 
@@ -363,8 +363,9 @@ func (d *DiskRowSet) SetStores(m *Metadata, t *delta.Tracker) {
 	d.state.Store(&State{Meta: m, Deltas: t})
 }
 
-// Find looks up an encoded key: in the key directory, in the cache, in the bloom file unless lookups
-// usually find their keys, then in the key index. The row may be a ghost; see Live. Source: tablet spec §10.4.
+// Find looks up an encoded key: in the key directory, in the cache, in the bloom file unless
+// lookups usually find their keys, then in the key index. The row may be a ghost; see Live. Source:
+// tablet spec §10.4.
 func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	dir := d.keyDirectory()
 	if dir != nil && dir.Excludes(p.Hash()) {

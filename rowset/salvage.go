@@ -48,8 +48,8 @@ func Unreadable(err error) bool {
 //	kept       ├─ a=1 ──┤        ├─ a=3 ──▶
 //
 // It then calls lost for each block on account of which versions were lost. rows are valid during
-// the call of use. It takes the memory of one window of rows. Errors: ctx.Err(); those of use; those
-// of reading that are not damage.
+// the call of use. It takes the memory of one window of rows. Errors: ctx.Err(); those of use;
+// those of reading that are not damage.
 func (d *DiskRowSet) Salvage(ctx context.Context, o SalvageOptions, use func(rows *change.Rows) error, lost func(Lost)) error {
 	s := &salvage{d: d, o: o, changes: d.Tracker().Salvager(d.unread, d.deltaNumber), losses: map[lossKey]*loss{}}
 	s.holes = s.changes.Holes()

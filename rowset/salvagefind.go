@@ -16,8 +16,8 @@ type DamagedFind struct {
 	Certain bool
 }
 
-// FindDamaged is Find and Live in a rowset that may be damaged. If the key index does not answer, it
-// reads all keys. It is not safe for concurrent use. Errors: those that are not damage.
+// FindDamaged is Find and Live in a rowset that may be damaged. If the key index does not answer,
+// it reads all keys. It is not safe for concurrent use. Errors: those that are not damage.
 func (d *DiskRowSet) FindDamaged(p bloom.Probe) (f DamagedFind, err error) {
 	f.Certain = true
 	if d.damagedIndex == nil {
@@ -55,8 +55,8 @@ func (d *DiskRowSet) findByKeys(key []byte) (row batch.Ordinal, found, certain b
 	return row, found, !d.damagedIndex.holes, err
 }
 
-// salvageIndex finds rows of a damaged rowset by key, of which it has the first readable one of each
-// window.
+// salvageIndex finds rows of a damaged rowset by key, of which it has the first readable one of
+// each window.
 type salvageIndex struct {
 	s     *salvage
 	first [][]byte // of each window; nil: none can be read

@@ -55,10 +55,10 @@ type backCell struct {
 
 // versions appends the current row, whose base data is in s.state, with its changes.
 //
-// It applies redos to the base and keeps for each a step back, as a merge does. With the undos these
-// make one way from the newest version to the oldest. Where a file has a hole, what the missing
-// changes could have changed is lost from the earliest time of such a change on, in the direction of
-// the file, until a later change than theirs sets it.
+// It applies redos to the base and keeps for each a step back, as a merge does. With the undos
+// these make one way from the newest version to the oldest. Where a file has a hole, what the
+// missing changes could have changed is lost from the earliest time of such a change on, in the
+// direction of the file, until a later change than theirs sets it.
 func (s *salvage) versions(key []byte, undo, redo []delta.SalvagedDelta) {
 	s.noteRedos(redo)
 	steps := s.forward(redo)
@@ -86,9 +86,9 @@ func (s *salvage) inHole(h *delta.Hole) bool {
 	return uint32(s.row) >= h.From && uint32(s.row) <= h.To
 }
 
-// hidden returns a hole on account of which a change of column c at ts, in a file, has an unknown effect, nil if
-// there is none: a change that is missing may come after it. A negative column is the existence of
-// the row.
+// hidden returns a hole on account of which a change of column c at ts, in a file, has an unknown
+// effect, nil if there is none: a change that is missing may come after it. A negative column is
+// the existence of the row.
 func (s *salvage) hidden(undo bool, file, c int, ts mvcc.Timestamp) *delta.Hole {
 	for i := range s.holes {
 		h := &s.holes[i]
@@ -221,8 +221,8 @@ func (s *salvage) holeSteps(h *delta.Hole) (steps []back) {
 	return steps
 }
 
-// lastUndo returns a timestamp at or before which the missing undos of column c are; negative: those
-// that decide whether the row exists. The undos of a column are older than its redos.
+// lastUndo returns a timestamp at or before which the missing undos of column c are; negative:
+// those that decide whether the row exists. The undos of a column are older than its redos.
 func (s *salvage) lastUndo(h *delta.Hole, c int) mvcc.Timestamp { return min(h.Max, s.firstRedo[c+1]) }
 
 // noteRedos sets s.firstRedo.

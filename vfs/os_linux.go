@@ -37,8 +37,8 @@ func fallocate(f *os.File, mode uint32, off, n int64) error {
 	})
 }
 
-// cloneRange is FICLONERANGE. Btrfs and xfs have it; the kernel says in various ways that it cannot:
-// another file system, one without shared extents, or with larger blocks.
+// cloneRange is FICLONERANGE. Btrfs and xfs have it; the kernel says in various ways that it
+// cannot: another file system, one without shared extents, or with larger blocks.
 func cloneRange(dst, src *os.File, srcOff, off, n int64) error {
 	var err error
 	held := control(src, "clone", func(from uintptr) error {

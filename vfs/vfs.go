@@ -2,8 +2,9 @@
 //
 // All paths are native paths as package path/filepath makes them. An FS is safe for concurrent use;
 // so are ReadAt and WriteAt of a File, but not its other methods. Some files also are a Mapper or a
-// Cloner. Errors are those of package os: they satisfy errors.Is(err, fs.ErrNotExist) and fs.ErrExist. The error of a full disk also
-// satisfies errors.Is(err, ErrNoSpace), that of a file which is not regular ErrNotRegular.
+// Cloner. Errors are those of package os: they satisfy errors.Is(err, fs.ErrNotExist) and
+// fs.ErrExist. The error of a full disk also satisfies errors.Is(err, ErrNoSpace), that of a file
+// which is not regular ErrNotRegular.
 package vfs
 
 import (

@@ -42,7 +42,8 @@ func prepareScan(env *harness.Env, home func() (string, error), c *work.KuduScan
 	return rebuildMaster(p.servers, env.Dir)
 }
 
-// generate fills a table with Kudu's load generator, with its defaults, and flushes and compacts it.
+// generate fills a table with Kudu's load generator, with its defaults, and flushes and compacts
+// it.
 func generate(programs, dir string, rows int) error {
 	s, err := startServers(programs, dir)
 	if err != nil {

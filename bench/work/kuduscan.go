@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// KuduScan is a scan of the only table of a Kudu tablet server: by Oribi from the server's directory,
-// and by the server, which sends the rows to a client.
+// KuduScan is a scan of the only table of a Kudu tablet server: by Oribi from the server's
+// directory, and by the server, which sends the rows to a client.
 type KuduScan struct {
 	Workload string
 	Columns  []string // nil: all
@@ -66,7 +66,8 @@ func (c *KuduScan) group() string {
 // KuduServerDir returns the only root of the tablet server in a peer's directory.
 func KuduServerDir(env *harness.Env) string { return env.Path("tserver") }
 
-// KuduEnough is the minimum duration of a measurement: long enough for processor time in clock ticks.
+// KuduEnough is the minimum duration of a measurement: long enough for processor time in clock
+// ticks.
 func KuduEnough(env *harness.Env) time.Duration { return 6 * enough(env) }
 
 // kuduScan lists the server first: it prepares the state, if there is one. Memory has no limit: our
@@ -159,8 +160,8 @@ func (c *KuduScan) begin(t *kudu.Table) (scan.Iterator, error) {
 	return t.Scan(o, false)
 }
 
-// check returns the checksum of all values: of a number 8 bytes, big-endian; of a string its length,
-// likewise, and its bytes.
+// check returns the checksum of all values: of a number 8 bytes, big-endian; of a string its
+// length, likewise, and its bytes.
 func (c *KuduScan) check(t *kudu.Table) (string, error) {
 	it, err := c.begin(t)
 	if err != nil {

@@ -94,8 +94,8 @@ func unpackKudu(t *testing.T, name string) string {
 	return dir
 }
 
-// "kudu import" copies tables and tablets, with their history or only the rows of a time, and says what
-// it refuses.
+// "kudu import" copies tables and tablets, with their history or only the rows of a time, and says
+// what it refuses.
 func TestKuduImport(t *testing.T) {
 	fs, store := unpackKudu(t, "tombstone"), filepath.Join(t.TempDir(), "S")
 	must(t, nil, "store", "init", store)

@@ -32,10 +32,10 @@ func fails(t *testing.T, why string, stdin string, args ...string) {
 
 const noSpace = "no space left"
 
-// A disk of 24 MiB runs full, and another program uses the space that is kept free. Inserts are refused;
-// reads succeed. Deletes and drops succeed with no space left at all, since RESERVE gives them some.
-// Without it, every writer returns an error. Once there is room again everything works, and dropping
-// the table frees the disk.
+// A disk of 24 MiB runs full, and another program uses the space that is kept free. Inserts are
+// refused; reads succeed. Deletes and drops succeed with no space left at all, since RESERVE gives
+// them some. Without it, every writer returns an error. Once there is room again everything works,
+// and dropping the table frees the disk.
 func TestSmallDiskRunsFull(t *testing.T) {
 	disk := mounted(t, "tmpfs", "tmpfs", 0, "size=24m")
 	dir := filepath.Join(disk, "store")

@@ -65,8 +65,8 @@ func Unsupportedf(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, ErrUnsupported)...)
 }
 
-// Reworded returns an error with the given text alone that wraps kind, for a cause that the text of kind
-// does not describe.
+// Reworded returns an error with the given text alone that wraps kind, for a cause that the text of
+// kind does not describe.
 func Reworded(kind error, format string, args ...any) error {
 	return &reworded{fmt.Sprintf(format, args...), kind}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// RandomServer is the directory of a tablet server with random settings, which got random tables and
-// writes, was killed while it flushed, compacted, and wrote, and is stopped.
+// RandomServer is the directory of a tablet server with random settings, which got random tables
+// and writes, was killed while it flushed, compacted, and wrote, and is stopped.
 type RandomServer struct {
 	Dir     string
 	Answers *Case               // of the server, to scans and diffs of its tables

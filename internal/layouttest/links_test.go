@@ -59,8 +59,8 @@ func TestPebbleStaysOutOfPackagesThatReadFiles(t *testing.T) {
 
 const arrowGo = "github.com/apache/arrow-go/v18"
 
-// TestArrowStaysOutOfTheEngine keeps programs that embed a store small: only arrowio and the command
-// link arrow-go.
+// TestArrowStaysOutOfTheEngine keeps programs that embed a store small: only arrowio and the
+// command link arrow-go.
 func TestArrowStaysOutOfTheEngine(t *testing.T) {
 	deps := linked(t)
 	if !slices.ContainsFunc(deps["arrowio"], ofArrow) {

@@ -29,8 +29,8 @@ type File struct {
 	f    *os.File // nil once it is closed
 }
 
-// Create creates a file that others may read, as far as the process's umask allows. An existing name
-// is an error (fs.ErrExist), here and in Commit.
+// Create creates a file that others may read, as far as the process's umask allows. An existing
+// name is an error (fs.ErrExist), here and in Commit.
 func Create(name string) (*File, error) {
 	f := &File{name: name}
 	if err := f.mustNotExist(); err != nil {

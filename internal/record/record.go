@@ -45,10 +45,10 @@ type Op struct {
 //	               delete. The key cells in the image of a replacement are those of the row
 //	size-8  8      with flag 1: epoch, at least 1, that the metadata had for good when the record was written
 //
-// A record without operations and epoch announces a change whose rows are not in the log: an ingest, or
-// the change of an expiry rule. Its metadata commit follows, unless it fails or the process is killed.
-// A record without operations, but with an epoch, is written when none of these is in flight: what was
-// announced before, and is not in the metadata, will never be.
+// A record without operations and epoch announces a change whose rows are not in the log: an
+// ingest, or the change of an expiry rule. Its metadata commit follows, unless it fails or the
+// process is killed. A record without operations, but with an epoch, is written when none of these
+// is in flight: what was announced before, and is not in the metadata, will never be.
 //
 // Timestamp 0x1000, on table 3, schema version 0: update of key 80 00 00 07 with 01 0b 05 05 00 00
 // 00, delete of key 80 00 00 08:
@@ -152,12 +152,12 @@ type Head struct {
 	Epoch      uint64 // that the metadata has reached for good; 0: nothing is said
 }
 
-// Announces reports whether the record gives a change outside the log its timestamp: an ingest, or the
-// change of an expiry rule, whose metadata commit follows, or does not.
+// Announces reports whether the record gives a change outside the log its timestamp: an ingest, or
+// the change of an expiry rule, whose metadata commit follows, or does not.
 func (h *Head) Announces() bool { return h.Operations == 0 && h.Epoch == 0 }
 
-// Settles reports whether the record says that the metadata has all of the changes that were announced
-// before it and will ever be made.
+// Settles reports whether the record says that the metadata has all of the changes that were
+// announced before it and will ever be made.
 func (h *Head) Settles() bool { return h.Operations == 0 && h.Epoch > 0 }
 
 // DecodeHead reads it. Errors: ErrCorrupt, ErrUnsupported.

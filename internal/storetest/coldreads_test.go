@@ -88,8 +88,8 @@ func openWide(t *testing.T, mem vfs.FS, o oribi.Options) (table *oribi.Table, re
 	return table, reads
 }
 
-// A read by key of a table that was just opened opens the files that it needs, each with one read of
-// its end, and reads one cblock of each. With a row file it opens no column.
+// A read by key of a table that was just opened opens the files that it needs, each with one read
+// of its end, and reads one cblock of each. With a row file it opens no column.
 func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 	ctx, of := context.Background(), wide{rows: 1500, columns: 10, cell: 100, block: 16 << 10}
 	get := func(table *oribi.Table, k int) {
@@ -101,8 +101,8 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 	t.Run("columns", func(t *testing.T) {
 		table, reads := openWide(t, wideStore(t, of), oribi.Options{})
 		get(table, 700)
-		// The bloom file, the key column and ten others, each its end and one cblock. The ends of the
-		// ten take two reads, since their dictionaries are large.
+		// The bloom file, the key column and ten others, each its end and one cblock. The ends of
+		// the ten take two reads, since their dictionaries are large.
 		if n := reads(); n > 2*2+3*10 {
 			t.Errorf("the first Get took %d reads, want at most 34", n)
 		}
@@ -114,8 +114,8 @@ func TestColdGetReadsEachFileOnceAndItsEnd(t *testing.T) {
 	t.Run("row file", func(t *testing.T) {
 		table, reads := openWide(t, wideStore(t, of, oribi.RowFile(true)), oribi.Options{})
 		get(table, 700)
-		// The key directory, which is so small that the first Get reads it. The row file: its end and
-		// one cblock.
+		// The key directory, which is so small that the first Get reads it. The row file: its end
+		// and one cblock.
 		if n := reads(); n > 3 {
 			t.Errorf("the first Get took %d reads, want at most 3", n)
 		}

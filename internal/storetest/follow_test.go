@@ -33,7 +33,8 @@ func (m followModel) String() string {
 	return b.String()
 }
 
-// followTrace is a history of a store: steps, each of which changes the model as it changes the store.
+// followTrace is a history of a store: steps, each of which changes the model as it changes the
+// store.
 type followTrace struct {
 	t     *testing.T
 	store *oribi.Store
@@ -154,8 +155,8 @@ func (f *followTrace) run() {
 	f.put(false, 10, 0, "a")
 }
 
-// followerContent returns what a follower sees, in the form of a model. It reads in a snapshot: a scan of the
-// newest state may refresh the follower.
+// followerContent returns what a follower sees, in the form of a model. It reads in a snapshot: a
+// scan of the newest state may refresh the follower.
 func followerContent(s *oribi.Store) (string, error) {
 	m := followModel{}
 	sn, err := s.Snapshot(context.Background())
@@ -176,8 +177,8 @@ func followerContent(s *oribi.Store) (string, error) {
 	return m.String(), nil
 }
 
-// followed runs a trace turn by turn in another goroutine. Each call of look is between two turns; it
-// may advance the trace. followed ends when the trace has, and look was called once more.
+// followed runs a trace turn by turn in another goroutine. Each call of look is between two turns;
+// it may advance the trace. followed ends when the trace has, and look was called once more.
 func followed(t *testing.T, look func(f *followTrace, disk *vfs.Mem, w *turns)) {
 	t.Helper()
 	followedWith(t, oribi.Options{}, look)
@@ -217,8 +218,8 @@ func followedWith(t *testing.T, o oribi.Options, look func(f *followTrace, disk 
 	<-closed
 }
 
-// openAndCompare opens a follower, reads all of it, and compares that with the states that the store had
-// while it was opened. before is called before each file operation of the follower.
+// openAndCompare opens a follower, reads all of it, and compares that with the states that the
+// store had while it was opened. before is called before each file operation of the follower.
 func openAndCompare(f *followTrace, disk *vfs.Mem, before func(n int)) error {
 	n := 0
 	var mu sync.Mutex // a scan reads columns in parallel
@@ -249,8 +250,8 @@ func openAndCompare(f *followTrace, disk *vfs.Mem, before func(n int)) error {
 	return nil
 }
 
-// A follower that is opened between any two file operations of a writer sees a state of that moment, at
-// once: nothing that a writer leaves between two operations is an error.
+// A follower that is opened between any two file operations of a writer sees a state of that
+// moment, at once: nothing that a writer leaves between two operations is an error.
 func TestFollowerOpensAfterEachOperationOfAWriter(t *testing.T) {
 	ops := 0
 	followed(t, func(f *followTrace, disk *vfs.Mem, w *turns) {

@@ -52,8 +52,8 @@ func benchRows(b *testing.B, store *oribi.Store, t *oribi.Table, from, n, perBat
 	}
 }
 
-// BenchmarkOpenFollower compares opening a follower with a read-only open of the same closed store, which
-// has rows in files and in the log.
+// BenchmarkOpenFollower compares opening a follower with a read-only open of the same closed store,
+// which has rows in files and in the log.
 func BenchmarkOpenFollower(b *testing.B) {
 	for _, follow := range []bool{false, true} {
 		b.Run(fmt.Sprintf("follow=%v", follow), func(b *testing.B) {
@@ -102,8 +102,8 @@ func BenchmarkRefresh(b *testing.B) {
 	}
 }
 
-// BenchmarkWriterWithFollowers measures commits of ten rows next to followers that refresh ten times a
-// second.
+// BenchmarkWriterWithFollowers measures commits of ten rows next to followers that refresh ten
+// times a second.
 func BenchmarkWriterWithFollowers(b *testing.B) {
 	for _, followers := range []int{0, 4} {
 		b.Run(fmt.Sprintf("followers=%d", followers), func(b *testing.B) {

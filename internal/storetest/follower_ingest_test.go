@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// A follower shows no batch that is in the log after an ingest in flight, as the writer shows none. When the
-// ingest has failed, it shows them, whether it was opened before or after.
+// A follower shows no batch that is in the log after an ingest in flight, as the writer shows none.
+// When the ingest has failed, it shows them, whether it was opened before or after.
 func TestFollowerWaitsForIngestInFlight(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		name := "fails=no"

@@ -16,12 +16,12 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// writeDir is the environment variable that makes the test program a second process, which writes to the
-// store in that directory until it is killed.
+// writeDir is the environment variable that makes the test program a second process, which writes
+// to the store in that directory until it is killed.
 const writeDir = "ORIBI_TEST_WRITE"
 
-// TestWriteInSecondProcess is the body of the second process. Batch k inserts row k into both tables. It
-// prints k after Commit has returned.
+// TestWriteInSecondProcess is the body of the second process. Batch k inserts row k into both
+// tables. It prints k after Commit has returned.
 func TestWriteInSecondProcess(t *testing.T) {
 	dir := os.Getenv(writeDir)
 	if dir == "" {
@@ -49,8 +49,8 @@ func TestWriteInSecondProcess(t *testing.T) {
 	t.Fatal(err)
 }
 
-// Writers are killed at any time, one after another. A follower in this process sees whole batches, each one
-// that was acknowledged before its refresh, and none disappears.
+// Writers are killed at any time, one after another. A follower in this process sees whole batches,
+// each one that was acknowledged before its refresh, and none disappears.
 func TestFollowerOfKilledWriters(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	program, err := os.Executable()
@@ -122,7 +122,8 @@ func TestFollowerOfKilledWriters(t *testing.T) {
 	t.Logf("%d rows", seen)
 }
 
-// countBoth returns the number of rows in each of two tables, which must be equal, and have the keys from 0 on.
+// countBoth returns the number of rows in each of two tables, which must be equal, and have the
+// keys from 0 on.
 func countBoth(ctx context.Context, s *oribi.Store) (int64, error) {
 	sn, err := s.Snapshot(ctx)
 	if err != nil {

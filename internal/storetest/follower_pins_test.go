@@ -41,7 +41,8 @@ func openFollower(t *testing.T, fsys vfs.FS) *oribi.Store {
 	return s
 }
 
-// rewrite replaces the blocks of a table, twice, so that the first ones are dropped and confirmed to be.
+// rewrite replaces the blocks of a table, twice, so that the first ones are dropped and confirmed
+// to be.
 func rewrite(t *testing.T, store *oribi.Store, table *oribi.Table, n int) {
 	t.Helper()
 	for round := range 2 {
@@ -101,8 +102,8 @@ func TestWriterKeepsBlocksForFollower(t *testing.T) {
 	}
 }
 
-// A writer that keeps nothing punches the blocks of a follower. The follower's read says so, and does not
-// call it damage; a follower that is opened later reads the new ones.
+// A writer that keeps nothing punches the blocks of a follower. The follower's read says so, and
+// does not call it damage; a follower that is opened later reads the new ones.
 func TestFollowerWithoutPinGetsTooOld(t *testing.T) {
 	readOnly := func(base vfs.FS) vfs.FS {
 		f := faultfs.New(base)
@@ -193,8 +194,8 @@ func TestFollowerReportsDamage(t *testing.T) {
 	}
 }
 
-// A store whose metadata is damaged is refused, as it is without Follow: nothing changes, so no writer can
-// have caused it.
+// A store whose metadata is damaged is refused, as it is without Follow: nothing changes, so no
+// writer can have caused it.
 func TestFollowerRefusesDamagedMetadata(t *testing.T) {
 	mem := vfs.NewMem()
 	store, _ := followedStore(t, mem, 10, oribi.Options{})
@@ -264,7 +265,8 @@ func TestReadersDirectoryBelongsToTheStore(t *testing.T) {
 	}
 }
 
-// A checkpoint of a follower is the state that it has, while the writer goes on and removes what it can.
+// A checkpoint of a follower is the state that it has, while the writer goes on and removes what it
+// can.
 func TestCheckpointOfFollower(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 500, oribi.Options{LogSegmentBytes: 4096})

@@ -16,8 +16,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A follower that refreshes while the writer goes on sees, after each refresh, a state that the store had
-// during the call, and never an earlier one than before. A snapshot keeps its state through all of them.
+// A follower that refreshes while the writer goes on sees, after each refresh, a state that the
+// store had during the call, and never an earlier one than before. A snapshot keeps its state
+// through all of them.
 func TestRefreshWhileAWriterGoesOn(t *testing.T) {
 	seeds := 40
 	if testing.Short() {
@@ -108,8 +109,8 @@ func TestRefreshWhileAWriterGoesOn(t *testing.T) {
 	t.Logf("%d refreshes", refreshes)
 }
 
-// A snapshot of a follower keeps its state, even what nobody has read yet: blocks that the writer has dropped, and
-// tables.
+// A snapshot of a follower keeps its state, even what nobody has read yet: blocks that the writer
+// has dropped, and tables.
 func TestSnapshotOfFollowerKeepsItsState(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 500, oribi.Options{})
@@ -181,7 +182,8 @@ func snapshotContent(s *oribi.Store, sn *oribi.Snapshot) (string, error) {
 	return b.String(), nil
 }
 
-// Wait returns for a batch that is copied into a window, for one that is written, and for new metadata.
+// Wait returns for a batch that is copied into a window, for one that is written, and for new
+// metadata.
 func TestWaitReturnsForNews(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 20, oribi.Options{})
@@ -290,7 +292,8 @@ func TestRefreshOfWriter(t *testing.T) {
 	}
 }
 
-// An answer as of a timestamp stays the same: a follower refuses one that later batches may be below.
+// An answer as of a timestamp stays the same: a follower refuses one that later batches may be
+// below.
 func TestFollowerReadsNoFuture(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 10, oribi.Options{Clock: mvcc.NewLogicalClock(0)})
@@ -323,7 +326,8 @@ func TestFollowerReadsNoFuture(t *testing.T) {
 	}
 }
 
-// As of a time of the last second, a follower waits until that is past the doubt, and sees what has come.
+// As of a time of the last second, a follower waits until that is past the doubt, and sees what has
+// come.
 func TestFollowerWaitsForRecentTimestamp(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 10, oribi.Options{})

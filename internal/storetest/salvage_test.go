@@ -58,8 +58,8 @@ func salvageCopies(t *testing.T, least int64, damaged func(name string) bool) da
 	return total
 }
 
-// Containers of closed stores are damaged in several places and salvaged: what the new store returns
-// is right, and what it does not is reported.
+// Containers of closed stores are damaged in several places and salvaged: what the new store
+// returns is right, and what it does not is reported.
 func TestSalvageOfDamagedBlocks(t *testing.T) {
 	c := salvageCopies(t, 100, func(name string) bool { return strings.HasPrefix(name, "data/") })
 	if c.Whole == 0 || c.Kept == 0 || c.Lost == 0 || c.Readable == 0 {
@@ -67,8 +67,8 @@ func TestSalvageOfDamagedBlocks(t *testing.T) {
 	}
 }
 
-// Segments of the log are damaged. What missing records changed is as before them; what follows them
-// is applied as far as it is known to be right.
+// Segments of the log are damaged. What missing records changed is as before them; what follows
+// them is applied as far as it is known to be right.
 func TestSalvageOfDamagedLog(t *testing.T) {
 	c := salvageCopies(t, 100, func(name string) bool { return strings.HasPrefix(name, "wal/") })
 	if c.Whole == 0 || c.Kept == 0 || c.Lost == 0 {
@@ -185,8 +185,8 @@ func TestCrashDuringSalvageLeavesNoStoreOrAWholeOne(t *testing.T) {
 	}
 }
 
-// columnBlock returns where the base data of a column is, of the first rowset of the only table, and
-// its cblocks.
+// columnBlock returns where the base data of a column is, of the first rowset of the only table,
+// and its cblocks.
 func columnBlock(t *testing.T, mem *vfs.Mem, column string) (at blockmanager.BlockLocation, cblocks []cfile.BlockPointer, rows []int64) {
 	t.Helper()
 	m := openBlocks(t, mem)

@@ -167,8 +167,8 @@ func (t *turns) turn(call func()) {
 	t.mu.Unlock()
 }
 
-// advance lets n operations run, and returns when they have ended and the next one waits, or when the
-// goroutine has ended.
+// advance lets n operations run, and returns when they have ended and the next one waits, or when
+// the goroutine has ended.
 func (t *turns) advance(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

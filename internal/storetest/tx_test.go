@@ -325,8 +325,8 @@ func TestTransactionRefusesAnUpsertOfAnImmutableColumnAtOnce(t *testing.T) {
 	}
 }
 
-// A refused operation leaves the transaction as it was: the next one on the table is of the schema of
-// its time.
+// A refused operation leaves the transaction as it was: the next one on the table is of the schema
+// of its time.
 func TestRefusedOperationOfATransactionDoesNotKeepTheSchema(t *testing.T) {
 	store, table := txStore(t)
 	put(t, store, table, map[int64]int64{1: 1})
@@ -409,10 +409,10 @@ type txRead struct {
 	rows     map[int64]int64
 }
 
-// TestCommittedTransactionsReadTheStateBeforeTheirCommit runs transactions that read keys and ranges
-// and write some keys, among write batches, ingests, flushes, and merges. Serializability in the
-// order of timestamps means that all that a transaction has read was still so when it committed: as
-// of one before its timestamp.
+// TestCommittedTransactionsReadTheStateBeforeTheirCommit runs transactions that read keys and
+// ranges and write some keys, among write batches, ingests, flushes, and merges. Serializability in
+// the order of timestamps means that all that a transaction has read was still so when it
+// committed: as of one before its timestamp.
 func TestCommittedTransactionsReadTheStateBeforeTheirCommit(t *testing.T) {
 	store, table := txStore(t)
 	seed := seedtest.Seed(t)
@@ -591,8 +591,8 @@ func checkScan(t *testing.T, rng *rand.Rand, tx *oribi.Tx, table *oribi.Table, m
 }
 
 // A transaction goes on while the schema of a table that it reads and writes changes, which is no
-// conflict: its writes follow the IDs of their columns. If a table that it has written to is dropped,
-// nothing is committed.
+// conflict: its writes follow the IDs of their columns. If a table that it has written to is
+// dropped, nothing is committed.
 func TestTransactionAcrossSchemaChanges(t *testing.T) {
 	ctx := context.Background()
 	alter := func(changes ...oribi.Change) func(*oribi.Store, *oribi.Table) error {

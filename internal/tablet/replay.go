@@ -13,8 +13,8 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Replayer carries out the operations of the log on one table, before anything else uses it. Not for
-// concurrent use.
+// Replayer carries out the operations of the log on one table, before anything else uses it. Not
+// for concurrent use.
 type Replayer struct {
 	t *Tablet
 
@@ -38,8 +38,8 @@ func (t *Tablet) Replayer() *Replayer { return &Replayer{t: t} }
 //	                     included LSN < l in which it is live; else the files contain it
 //
 // A rowset whose included LSN is l or higher already contains l and possibly later operations, and
-// is not consulted. The files contain every operation of an older schema version. Apply may retain op
-// until Flush. Errors: ErrCorrupt. Source: design §5.
+// is not consulted. The files contain every operation of an older schema version. Apply may retain
+// op until Flush. Errors: ErrCorrupt. Source: design §5.
 func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err error) {
 	t, st := r.t, r.t.state.Load()
 	row := t.Metadata()

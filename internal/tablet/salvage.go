@@ -17,9 +17,9 @@ func (t *Tablet) Sets(ctx context.Context, use func(d *rowset.DiskRowSet) error)
 	return t.eachSet(ctx, func(d *rowset.DiskRowSet, _ *rowset.Metadata) error { return use(d) })
 }
 
-// replayOnDamaged is replayOnDisk for a table with damaged rowsets. If it is unknown whether the row
-// with the key exists in a rowset, it must be the one that the batch changed, unless another rowset
-// may have the key too: then the change is not applied, and the row remains unknown.
+// replayOnDamaged is replayOnDisk for a table with damaged rowsets. If it is unknown whether the
+// row with the key exists in a rowset, it must be the one that the batch changed, unless another
+// rowset may have the key too: then the change is not applied, and the row remains unknown.
 func (t *Tablet) replayOnDamaged(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) error {
 	p := bloom.MakeProbe(key)
 	var buf [8]*rowset.DiskRowSet
@@ -49,7 +49,8 @@ func (t *Tablet) replayOnDamaged(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, lis
 	return nil
 }
 
-// OpFix is how an operation of a log with missing records must be changed so that it can be applied.
+// OpFix is how an operation of a log with missing records must be changed so that it can be
+// applied.
 type OpFix uint8
 
 // Fixes.
@@ -65,8 +66,8 @@ const (
 // record has set them. It may retain op until Flush.
 //
 // What is applied is right, as far as it goes: a row has either the cells that it had, or those
-// that it had at an earlier time. An insert or a replacement sets all cells, a delete needs none. An
-// update of a row that missing records may have changed is not applied.
+// that it had at an earlier time. An insert or a replacement sets all cells, a delete needs none.
+// An update of a row that missing records may have changed is not applied.
 //
 // Operations that do not fit the table are dropped. Errors: those of reading that are not damage.
 func (r *Replayer) ApplySalvaged(op record.Op, ts mvcc.Timestamp, lsn, gap lsn.LSN, known bool) (OpFix, error) {

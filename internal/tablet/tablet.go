@@ -57,11 +57,11 @@ type Store interface {
 	Visible() mvcc.Timestamp
 	// Append appends a batch to the log whose operations on a table the caller applies, and returns
 	// when it is durable. An empty one gives an ingest its timestamp and its LSN. No later batch
-	// becomes visible before publish has been called. The caller must call publish once, whether its
-	// commit succeeded or not.
+	// becomes visible before publish has been called. The caller must call publish once, whether
+	// its commit succeeded or not.
 	Append(rec *record.Writer, table uint32) (ts mvcc.Timestamp, lsn lsn.LSN, publish func(), err error)
-	// CommitMeta makes a metadata commit. After an error the commit has not taken effect, unless the
-	// store is poisoned, as it is if Install fails: then it may have.
+	// CommitMeta makes a metadata commit. After an error the commit has not taken effect, unless
+	// the store is poisoned, as it is if Install fails: then it may have.
 	CommitMeta(c MetaCommit) error
 	// NewCreation returns a new set of blocks.
 	NewCreation() *blockmanager.Creation
@@ -70,7 +70,8 @@ type Store interface {
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
 	// Now returns the present time; 0 if the clock is not a physical one.
 	Now() mvcc.Timestamp
-	// Timestamp returns a timestamp above those of all write batches so far. Later ones are above it.
+	// Timestamp returns a timestamp above those of all write batches so far. Later ones are above
+	// it.
 	Timestamp() (mvcc.Timestamp, error)
 	// NextJob returns the number of a new job.
 	NextJob() uint64
@@ -114,8 +115,8 @@ type Options struct {
 	// compaction, and waits until they may be. Its errors end the job. nil disables it.
 	Throttle func(ctx context.Context, bytes int64) error
 
-	// Salvage, if it is not nil, makes Open accept damaged rowsets. It is called for those that cannot
-	// be opened at all. Only a Replayer and Sets may then be used.
+	// Salvage, if it is not nil, makes Open accept damaged rowsets. It is called for those that
+	// cannot be opened at all. Only a Replayer and Sets may then be used.
 	Salvage func(m *rowset.Metadata, err error)
 }
 
@@ -289,8 +290,9 @@ func (t *Tablet) install(st *tabletState) {
 // Close closes each file when its last reader is done. Later reads and writes return ErrClosed.
 func (t *Tablet) Close() { t.install(nil) }
 
-// Replace makes t what other is: a newer state of the same table, with its metadata, that nothing else
-// uses. Readers keep the state that they have. t is that of a follower: it has no jobs and no writers.
+// Replace makes t what other is: a newer state of the same table, with its metadata, that nothing
+// else uses. Readers keep the state that they have. t is that of a follower: it has no jobs and no
+// writers.
 func (t *Tablet) Replace(other *Tablet) {
 	old, err := t.acquire()
 	if err == nil {

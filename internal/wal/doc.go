@@ -14,8 +14,8 @@
 // # On disk
 //
 // A directory contains segments 000000000001.wal, 000000000002.wal, …. Each is a header, frames,
-// and, once it is sealed, a footer; only the newest may lack the footer, and the one before it until
-// the next sync. All of these begin at multiples of 8.
+// and, once it is sealed, a footer; only the newest may lack the footer, and the one before it
+// until the next sync. All of these begin at multiples of 8.
 //
 //	segment = header { frame } [ footer ] [ zeros ]
 //	frame   = frame header, payload, zeros up to a multiple of 8
@@ -47,9 +47,9 @@
 // Each frame contains the highest LSN that was durable when it was written, and a footer means that
 // all records before it are durable. So the first bad frame of the newest segment is a torn tail,
 // unless a later frame or the footer proves that it had been synced. In that case it is damaged,
-// and the error is fault.ErrCorrupt. The same is true of the segment before the newest as long as no
-// frame of the newest says that its own first record was durable, which it is only after step 3. In
-// other segments every bad frame is damage. A log that was closed therefore never loses a record
+// and the error is fault.ErrCorrupt. The same is true of the segment before the newest as long as
+// no frame of the newest says that its own first record was durable, which it is only after step 3.
+// In other segments every bad frame is damage. A log that was closed therefore never loses a record
 // silently to a damaged byte: a bad frame is ErrCorrupt, a bad footer a torn tail without a record.
 // Only after a kill is a bad last frame indistinguishable from a torn one.
 //
@@ -77,13 +77,13 @@
 //	Log        written  copied   half copied
 //	follower   5        6        ▲ ends here       next time from 7 on
 //
-// A record is whole or it is not there: its frames have checksums. Frames are appended in order, so a
-// follower never passes over one. Segments are sealed and removed while it reads, see Follow.
+// A record is whole or it is not there: its frames have checksums. Frames are appended in order, so
+// a follower never passes over one. Segments are sealed and removed while it reads, see Follow.
 //
 // # Concurrency
 //
 // Calls of Append and AppendLater must be serialized; callers have a critical section around them
-// anyway, in which they assign timestamps. Sync, Durable, Next, Bytes, Release, Retain and Poisoned are
-// safe for concurrent use at any time. Sync is a group commit: one caller writes the frames that
-// AppendLater buffered and syncs for all waiters, and none of them blocks Append.
+// anyway, in which they assign timestamps. Sync, Durable, Next, Bytes, Release, Retain and Poisoned
+// are safe for concurrent use at any time. Sync is a group commit: one caller writes the frames
+// that AppendLater buffered and syncs for all waiters, and none of them blocks Append.
 package wal

@@ -10,13 +10,14 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// Follow is Replay of a log to which another process may be writing. It calls fn for the records that
-// are complete when it reads them, in order, and for no record after the first one that is not.
+// Follow is Replay of a log to which another process may be writing. It calls fn for the records
+// that are complete when it reads them, in order, and for no record after the first one that is
+// not.
 //
-// What a Log does meanwhile can make one look at a segment fail: it removes the segment, or seals it
-// and cuts off its zeros. So Follow looks again from the record on that it has not found. After some
-// looks without a record, it returns the error: the log is damaged, or does not reach back to logStart
-// any more.
+// What a Log does meanwhile can make one look at a segment fail: it removes the segment, or seals
+// it and cuts off its zeros. So Follow looks again from the record on that it has not found. After
+// some looks without a record, it returns the error: the log is damaged, or does not reach back to
+// logStart any more.
 func Follow(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) error) (*Tail, error) {
 	o.Live = true
 	next := max(logStart, 1)
@@ -36,16 +37,16 @@ func Follow(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 	}
 }
 
-// followLooks is how often Follow reads the log again without finding a record. A Log seals or removes
-// a segment once, so two looks in a row rarely meet that.
+// followLooks is how often Follow reads the log again without finding a record. A Log seals or
+// removes a segment once, so two looks in a row rarely meet that.
 const followLooks = 3
 
-// Continue reads the records that another process has appended after the end of t, and returns the new
-// end. t does not change. Its cost depends on the new records alone. fn may return ErrStop, as for
-// Replay.
+// Continue reads the records that another process has appended after the end of t, and returns the
+// new end. t does not change. Its cost depends on the new records alone. fn may return ErrStop, as
+// for Replay.
 //
-// After an error of Continue it is not known whether the log is damaged, or was changed in the meantime:
-// it may have been removed up to a later record.
+// After an error of Continue it is not known whether the log is damaged, or was changed in the
+// meantime: it may have been removed up to a later record.
 func (t *Tail) Continue(fn func(lsn lsn.LSN, payload []byte) error) (*Tail, error) {
 	next := *t
 	next.o.Live, next.stopped, next.used = true, false, true
@@ -95,8 +96,8 @@ func (t *Tail) continueSegment(fn func(lsn.LSN, []byte) error) error {
 	}
 }
 
-// endOfNew classifies the end of the newest segment, where next returned err. A frame whose first bytes
-// are zeros has not been written yet.
+// endOfNew classifies the end of the newest segment, where next returned err. A frame whose first
+// bytes are zeros has not been written yet.
 func (t *Tail) endOfNew(r *reader, err error) error {
 	if d := (*damage)(nil); !errors.As(err, &d) {
 		t.foot = r.foot
@@ -117,8 +118,8 @@ func (t *Tail) endOfNew(r *reader, err error) error {
 	return nil
 }
 
-// beginNext makes the segment after the newest the newest, if there is one with a header. An error says
-// that it does not continue where t ends.
+// beginNext makes the segment after the newest the newest, if there is one with a header. An error
+// says that it does not continue where t ends.
 func (t *Tail) beginNext() (bool, error) {
 	seg := segment{name: segmentName(t.newest.number + 1), number: t.newest.number + 1}
 	seg.inspect(&t.o)
@@ -138,8 +139,8 @@ func (t *Tail) beginNext() (bool, error) {
 	return true, nil
 }
 
-// News reports whether something may have been appended after the end of t: more of a record that was
-// not complete, or the next segment.
+// News reports whether something may have been appended after the end of t: more of a record that
+// was not complete, or the next segment.
 func (t *Tail) News() bool {
 	f, err := t.o.FS.Open(t.o.path(t.newest.name), false)
 	if err != nil {

@@ -209,8 +209,8 @@ func (l *Log) Durable() lsn.LSN { return l.durable.Load() }
 // Bytes returns the length of all segments together.
 func (l *Log) Bytes() int64 { return l.bytes.Load() }
 
-// Written returns the number of bytes of records, with their frames, that were appended since the log
-// was opened.
+// Written returns the number of bytes of records, with their frames, that were appended since the
+// log was opened.
 func (l *Log) Written() int64 { return l.written.Load() }
 
 // Syncs returns how often Sync has synced a segment.

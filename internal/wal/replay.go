@@ -42,8 +42,8 @@ type Tail struct {
 // ErrStop is the error with which the function of Replay ends the log before a record.
 var ErrStop = errors.New("the log ends before this record")
 
-// fullTail is the segment before the newest. If no frame of the newest says that its first record was
-// durable, the process may have been killed before it had sealed this one, see fullSegment.
+// fullTail is the segment before the newest. If no frame of the newest says that its first record
+// was durable, the process may have been killed before it had sealed this one, see fullSegment.
 type fullTail struct {
 	segment
 	at   border  // after its last record
@@ -124,7 +124,8 @@ func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 }
 
 // checkUnfinished checks that no record of the newest file, if that is not used, was durable: the
-// header is synced with the first records, so no crash can leave that. The log ends before LSN next.
+// header is synced with the first records, so no crash can leave that. The log ends before LSN
+// next.
 func (t *Tail) checkUnfinished(next lsn.LSN) error {
 	seg := t.plan.unfinished
 	if seg == nil {
@@ -140,9 +141,9 @@ func (t *Tail) checkUnfinished(next lsn.LSN) error {
 	return nil
 }
 
-// follow checks that seg continues where its predecessor, the newest segment of t, ends. ok is false
-// if the predecessor is not complete: a power cut took the end of it, and no record of seg was
-// durable.
+// follow checks that seg continues where its predecessor, the newest segment of t, ends. ok is
+// false if the predecessor is not complete: a power cut took the end of it, and no record of seg
+// was durable.
 func (t *Tail) follow(seg *segment) (ok bool, err error) {
 	end := t.at.off + footerLen
 	err = seg.follows(link{number: t.newest.number, length: end, chain: t.at.chain}, t.at.next)

@@ -37,9 +37,9 @@ type InstallOptions struct {
 // The tablet has no rowsets, and its log no writes. It has the columns of the table, with its own
 // IDs. What Install checks, it checks before it writes. It writes new blocks, with IDs above all
 // others, and last replaces the superblock: a crash leaves the tablet as it was or complete. Blocks
-// that nothing refers to may remain; "kudu fs check --repair" removes them. The tablet keeps its log,
-// replicas, term, data directories, and settings. Other replicas of the tablet must be deleted, so
-// that they copy this one.
+// that nothing refers to may remain; "kudu fs check --repair" removes them. The tablet keeps its
+// log, replicas, term, data directories, and settings. Other replicas of the tablet must be
+// deleted, so that they copy this one.
 //
 // Errors: ErrLocked if the server is running; ErrNotStore; ErrNotFound if there is no such tablet;
 // ErrUnsupported for array columns; ErrCorrupt; those of oribi.Table.Flush and of the file system.

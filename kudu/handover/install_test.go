@@ -366,9 +366,9 @@ func filledTable(t *testing.T) *oribi.Table {
 	return table
 }
 
-// A kill or a power cut at any operation of an installation leaves the tablet as it was or complete,
-// and the other tablets as they were, in a directory without defects: with both block managers, in
-// one and in several data directories, and for the rows of a partition.
+// A kill or a power cut at any operation of an installation leaves the tablet as it was or
+// complete, and the other tablets as they were, in a directory without defects: with both block
+// managers, in one and in several data directories, and for the rows of a partition.
 func TestInstallSurvivesCrashes(t *testing.T) {
 	table := filledTable(t)
 	for _, test := range []struct {
@@ -487,8 +487,8 @@ func installCrashes(t *testing.T, table *oribi.Table, name string, change func(i
 	}
 }
 
-// Compactions of single columns leave undo files that overlap in time. A server would merge them in a
-// wrong order, so a tablet gets files that do not.
+// Compactions of single columns leave undo files that overlap in time. A server would merge them in
+// a wrong order, so a tablet gets files that do not.
 func TestHandedOverDeltasAreOrderedByTime(t *testing.T) {
 	s := openStore(t, vfs.NewMem())
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Int64}, {Name: "c", Type: schema.Int64}}, 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// checkTarget reads the superblock and the log of the tablet and checks that it is empty and has the
-// columns of the table.
+// checkTarget reads the superblock and the log of the tablet and checks that it is empty and has
+// the columns of the table.
 func (in *installation) checkTarget() error {
 	ids, _, err := in.d.Tablets()
 	if err != nil {
@@ -48,8 +48,8 @@ func (in *installation) checkTarget() error {
 	return in.compare(to)
 }
 
-// checkLog checks that the log of the tablet has no writes. A server that ended while it read its log
-// has two copies.
+// checkLog checks that the log of the tablet has no writes. A server that ended while it read its
+// log has two copies.
 func (in *installation) checkLog() error {
 	dir, recovery := in.d.LogDirs(in.tablet)
 	segments := 0
@@ -90,8 +90,8 @@ func (in *installation) checkLog() error {
 	return nil
 }
 
-// compare checks that the tablet has the columns of the table, in any order after the key, and notes
-// their IDs. Encodings, compressions, comments, and defaults of inserts may differ.
+// compare checks that the tablet has the columns of the table, in any order after the key, and
+// notes their IDs. Encodings, compressions, comments, and defaults of inserts may differ.
 func (in *installation) compare(to *schema.Schema) error {
 	in.ids, in.defaults = map[schema.ColumnID]schema.ColumnID{}, map[schema.ColumnID]bool{}
 	s := in.schema

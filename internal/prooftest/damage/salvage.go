@@ -279,8 +279,8 @@ func (s *Salvage) compareTable(t, old *oribi.Table, m *model.Table, ts mvcc.Time
 	return nil
 }
 
-// lostRecords reports whether the loss of log records was reported: rows may then be older than they
-// should be.
+// lostRecords reports whether the loss of log records was reported: rows may then be older than
+// they should be.
 func (s *Salvage) lostRecords() bool {
 	return slices.ContainsFunc(s.losses, func(l oribi.Loss) bool { return strings.HasPrefix(l.File, "wal") })
 }

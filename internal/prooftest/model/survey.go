@@ -170,7 +170,8 @@ func (m *Model) Survivors(v *Survey, n int, inFlight *Outcome, unsure string) (i
 	return 0, fmt.Errorf("the rows match no number of commits from %d to %d; compared with the first %d: %w", n, len(m.Commits), all, whole)
 }
 
-// Verified runs the store's deep Verify and returns its error, else its first finding as an ErrCorrupt.
+// Verified runs the store's deep Verify and returns its error, else its first finding as an
+// ErrCorrupt.
 func Verified(s *oribi.Store) error {
 	var found error
 	err := s.Verify(context.Background(), func(f oribi.Finding) {

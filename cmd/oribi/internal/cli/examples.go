@@ -1,8 +1,8 @@
 package cli
 
 // examples are the commands that the help of each verb shows, one sh command each. They run in a
-// directory with a store S made by "oribi demo S", a schema file, rows to apply, a folder F
-// with the table's rowsets as loose files, and the directory K of a Kudu server. A test runs them there.
+// directory with a store S made by "oribi demo S", a schema file, rows to apply, a folder F with
+// the table's rowsets as loose files, and the directory K of a Kudu server. A test runs them there.
 var examples = map[string]string{
 	"oribi store init":        `oribi store init NEW --history 7d`,
 	"oribi store info":        `oribi store info S`,

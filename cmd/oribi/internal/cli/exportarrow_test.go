@@ -77,8 +77,8 @@ func TestExportedColumnsComeBack(t *testing.T) {
 	same(t, "rows in a table that exists", succeed(t, "table", "scan", store, "again"), wantRows)
 }
 
-// Defaults, encodings, and what describes the table as a whole come back, too, unless --key asks for
-// another table.
+// Defaults, encodings, and what describes the table as a whole come back, too, unless --key asks
+// for another table.
 func TestExportedDefinitionComesBack(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)

@@ -67,8 +67,8 @@ func (a *app) kuduList() *cobra.Command {
 	return c
 }
 
-// listTablets prints a line per tablet. Those that cannot be read are left out; their first error is
-// returned.
+// listTablets prints a line per tablet. Those that cannot be read are left out; their first error
+// is returned.
 func (a *app) listTablets(ctx context.Context, d *kudu.Directory, form output.Format) error {
 	r := a.records(form, []output.Group{
 		{Columns: []schema.Column{{Name: "tablet", Type: schema.String}, {Name: "table", Type: schema.String}, {Name: "state", Type: schema.String},

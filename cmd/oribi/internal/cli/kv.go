@@ -62,8 +62,8 @@ func withBucket(dir, name string, readOnly bool, use func(*kv.Bucket) error) err
 	})
 }
 
-// bucketError is the error for a bucket that cannot be opened, with an exit code for a table that is
-// not a bucket.
+// bucketError is the error for a bucket that cannot be opened, with an exit code for a table that
+// is not a bucket.
 func bucketError(name string, code int, err error) error {
 	switch {
 	case errors.Is(err, kv.ErrBucketNotFound):
@@ -74,9 +74,9 @@ func bucketError(name string, code int, err error) error {
 	return err
 }
 
-// makingBucket opens a bucket and makes it, and its store, if they are missing. Like those of "store
-// init", a new store keeps history forever. If use fails, what was made is removed again, unless there
-// are keys in it.
+// makingBucket opens a bucket and makes it, and its store, if they are missing. Like those of
+// "store init", a new store keeps history forever. If use fails, what was made is removed again,
+// unless there are keys in it.
 func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) error {
 	if err := checkBucket(name); err != nil {
 		return err
@@ -105,8 +105,8 @@ func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) error {
 	return damageHint(dir, errors.Join(err, db.Close()))
 }
 
-// removeStore removes the files of an open store, and its directory if itself is set. Files that are
-// not the store's stay, in their directories.
+// removeStore removes the files of an open store, and its directory if itself is set. Files that
+// are not the store's stay, in their directories.
 func removeStore(store *oribi.Store, dir string, itself bool) error {
 	usage, err := store.DiskUsage()
 	if err != nil {

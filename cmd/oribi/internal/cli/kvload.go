@@ -80,8 +80,8 @@ func kvFormat(flag, file string) (string, error) {
 	return "", nil
 }
 
-// withPairs opens an input and closes it after use returns. whole reports whether the input is a file,
-// which never blocks.
+// withPairs opens an input and closes it after use returns. whole reports whether the input is a
+// file, which never blocks.
 func (a *app) withPairs(ctx context.Context, name, format string, use func(in pairs, whole bool, bar *progress.Bar) error) error {
 	if format == "hfile" {
 		bar := a.bar(progress.Options{What: "load", Counted: "rows"})

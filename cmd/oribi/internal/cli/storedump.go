@@ -73,8 +73,8 @@ that does not open. Damage is reported on stderr, and the exit code is 3.`
 	return c
 }
 
-// lockForDump takes the locks of a reader, if there is no writer: one removes files. It does without
-// those files that are missing.
+// lockForDump takes the locks of a reader, if there is no writer: one removes files. It does
+// without those files that are missing.
 func lockForDump(dir string) (locks []io.Closer, err error) {
 	if _, err := os.ReadDir(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such directory: %w", dir, oribi.ErrNotStore)

@@ -5,9 +5,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Rows of record batches are appended column by column: without the bookkeeping of single rows, this
-// takes about a third of the time. Rows that the table refuses are found here but not described: for
-// them, next reads the same rows one by one.
+// Rows of record batches are appended column by column: without the bookkeeping of single rows,
+// this takes about a third of the time. Rows that the table refuses are found here but not
+// described: for them, next reads the same rows one by one.
 
 // columnReader appends rows of a batch column by column.
 type columnReader struct {

@@ -125,7 +125,8 @@ func TestNullsAreFoundByColumns(t *testing.T) {
 	}
 }
 
-// A date beyond the years 1 to 9999 is an error, unless it is the value of a NULL, which is undefined.
+// A date beyond the years 1 to 9999 is an error, unless it is the value of a NULL, which is
+// undefined.
 func TestDatesAreCheckedByColumns(t *testing.T) {
 	store := openStore(t)
 	s := typedColumns(t, 1, "id int64", "d date")

@@ -472,8 +472,8 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// Of CSV and JSON only the rows for which Where is true are loaded. A bad row is an error even if it
-// would not match.
+// Of CSV and JSON only the rows for which Where is true are loaded. A bad row is an error even if
+// it would not match.
 func TestLoadOfMatchingRows(t *testing.T) {
 	store := openStore(t)
 	s := typedColumns(t, 1, "id int64", "text string", "n int32")

@@ -23,8 +23,9 @@ type piece struct {
 }
 
 // WriteAll prints the selected rows of batches, and returns how many they are. The batches must be
-// the caller's own: several of them are in use at a time. Goroutines, as many as workers, make their
-// text; they end before WriteAll returns. progress is called with the number of rows printed so far.
+// the caller's own: several of them are in use at a time. Goroutines, as many as workers, make
+// their text; they end before WriteAll returns. progress is called with the number of rows printed
+// so far.
 //
 // Errors: the first one of the batches, or of a write. Rows before it may not have been written.
 // Forms other than JSONL and CSV are written by one goroutine.

@@ -14,8 +14,8 @@ import (
 
 var parallelColumns = []schema.Column{{Name: "n", Type: schema.Int64}, {Name: "text", Type: schema.String, Nullable: true}}
 
-// numbered returns batches of some rows each, with byte strings of the given sizes. The rows of even
-// numbers are selected. After them comes an error, unless it is nil.
+// numbered returns batches of some rows each, with byte strings of the given sizes. The rows of
+// even numbers are selected. After them comes an error, unless it is nil.
 func numbered(batches, rows int, size func(batch int) int, after error) iter.Seq2[*batch.RecordBatch, error] {
 	return func(yield func(*batch.RecordBatch, error) bool) {
 		for k := range batches {

@@ -48,8 +48,8 @@ func AppendColumns(dst []byte, columns []schema.Column, keys int) []byte {
 	return append(dst, ']')
 }
 
-// AppendNew appends the schema file of a table that does not exist yet, one column per line, without
-// the last line end.
+// AppendNew appends the schema file of a table that does not exist yet, one column per line,
+// without the last line end.
 func AppendNew(dst []byte, t *Table) []byte {
 	dst = append(dst, '{')
 	if t.History != 0 {
