@@ -27,7 +27,7 @@ func damageHint(dir string, err error) error {
 	if hinted || other || !errors.Is(err, oribi.ErrCorrupt) {
 		return err
 	}
-	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir + " lists what is damaged; then restore a copy from before the damage"}
+	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir + " lists what is damaged; restore a backup, or save what can be read: oribi store salvage " + dir + " OUT"}
 }
 
 // loadHint suggests what to do about a load that failed when a number of rows was loaded.
