@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/script"
 	"github.com/oribi-db/oribi/vfs"
@@ -25,6 +26,7 @@ import (
 //	a block             VerifyBlock reports it; reads return correct data or an error
 //	padding of a block  VerifyBlock reports it
 //	rest of data/, LOCK unused, no effect
+//	JOURNAL, RESERVE    no effect: only Salvage reads the journal, and verifies it
 //
 // For one in reopenEvery bits of data/, the store is also opened and read completely.
 type Bits struct {
@@ -54,6 +56,7 @@ const (
 	dataDir     = "data/"
 	metaDir     = "meta/"
 	lockFile    = "LOCK"
+	reserveFile = "RESERVE"
 )
 
 // BitCounts counts the outcomes of flipped bits.
@@ -161,7 +164,7 @@ func (b *Bits) try(blocks *bitBlocks, f Flip, k int64) (c BitCounts, err error) 
 	}()
 	c.Flips = 1
 	if !strings.HasPrefix(f.File, dataDir) || f.Offset < headerPage {
-		may := strings.HasPrefix(f.File, metaDir) || f.File == lockFile
+		may := strings.HasPrefix(f.File, metaDir) || f.File == lockFile || f.File == blockmanager.JournalName || f.File == reserveFile
 		return c, b.open(f, k%2 == 0, may, &c)
 	}
 	id, used := blocks.at(f)
