@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -37,19 +36,14 @@ import (
 // The newest slot is the valid one with the higher epoch; of equal epochs, the confirmed one. A
 // commit overwrites the other slot, so a torn write leaves the newest intact.
 const (
-	anchorName      = "ANCHOR"   // file format: never change
-	slotMagic       = "oribianc" // file format: never change
-	slotVersionOff  = 8          // file format: never change
-	slotStateOff    = 10         // file format: never change
-	slotMustOff     = 12         // file format: never change
-	slotMayOff      = 16         // file format: never change
-	slotInstanceOff = 20         // file format: never change
-	slotEpochOff    = 36         // file format: never change
-	slotHashOff     = 44         // file format: never change
-	slotPreviousOff = 60         // file format: never change
-	slotZeroOff     = 76         // file format: never change
-	slotCRCOff      = 4092       // file format: never change
-	slotLen         = 4096       // file format: never change
+	anchorName      = "ANCHOR"        // file format: never change
+	slotMagic       = "oribianc"      // file format: never change
+	slotStateOff    = 10              // file format: never change
+	slotEpochOff    = pageInstanceEnd // file format: never change
+	slotHashOff     = 44              // file format: never change
+	slotPreviousOff = 60              // file format: never change
+	slotZeroOff     = 76              // file format: never change
+	slotLen         = pageLen         // file format: never change
 
 	slotVersion   = 1
 	slotIntent    = 1 // file format: never change
@@ -69,42 +63,26 @@ type slot struct {
 func (s *slot) good() bool { return s.state != 0 }
 
 func (s *slot) encode(instance [16]byte) []byte {
-	p := make([]byte, slotLen)
-	copy(p, slotMagic)
-	binary.LittleEndian.PutUint16(p[slotVersionOff:], slotVersion)
+	p := newPage(slotMagic, slotVersion, instance)
 	p[slotStateOff] = s.state
-	copy(p[slotInstanceOff:], instance[:])
 	binary.LittleEndian.PutUint64(p[slotEpochOff:], s.epoch)
 	binary.LittleEndian.PutUint64(p[slotHashOff:], s.hash.lo)
 	binary.LittleEndian.PutUint64(p[slotHashOff+8:], s.hash.hi)
 	binary.LittleEndian.PutUint64(p[slotPreviousOff:], s.previous.lo)
 	binary.LittleEndian.PutUint64(p[slotPreviousOff+8:], s.previous.hi)
-	binary.LittleEndian.PutUint32(p[slotCRCOff:], coding.CRC32C(p[:slotCRCOff]))
-	return p
+	return sealPage(p)
 }
 
 // decodeSlot reads slotLen bytes.
 func decodeSlot(p []byte, instance [16]byte) (s slot, err error) {
-	if crc, want := coding.CRC32C(p[:slotCRCOff]), binary.LittleEndian.Uint32(p[slotCRCOff:]); crc != want {
-		return s, fault.Corruptf("crc %08x, want %08x", crc, want)
-	}
-	if string(p[:len(slotMagic)]) != slotMagic {
-		return s, fault.Corruptf("wrong magic")
-	}
-	if v := binary.LittleEndian.Uint16(p[slotVersionOff:]); v != slotVersion {
-		return s, fault.Unsupportedf("version %d, known is %d", v, slotVersion)
-	}
-	if f := binary.LittleEndian.Uint32(p[slotMustOff:]); f != 0 {
-		return s, fault.Unsupportedf("needs features %#x", f)
-	}
-	if [16]byte(p[slotInstanceOff:]) != instance {
-		return s, fault.Corruptf("belongs to store %x, not %x", p[slotInstanceOff:slotEpochOff], instance)
+	if err := checkPage(p, slotMagic, slotVersion, instance); err != nil {
+		return s, err
 	}
 	r := slot{state: p[slotStateOff], root: root{epoch: binary.LittleEndian.Uint64(p[slotEpochOff:])}}
 	r.hash = setHash{binary.LittleEndian.Uint64(p[slotHashOff:]), binary.LittleEndian.Uint64(p[slotHashOff+8:])}
 	r.previous = setHash{binary.LittleEndian.Uint64(p[slotPreviousOff:]), binary.LittleEndian.Uint64(p[slotPreviousOff+8:])}
 	if r.state != slotIntent && r.state != slotConfirmed || r.epoch == 0 || r.epoch >= maxEpoch ||
-		p[slotStateOff+1] != 0 || !allZero(p[slotZeroOff:slotCRCOff]) {
+		p[slotStateOff+1] != 0 || !allZero(p[slotZeroOff:pageCRCOff]) {
 		return s, fault.Corruptf("fields out of range")
 	}
 	return r, nil

@@ -313,7 +313,7 @@ func TestDamagedContainerIsFound(t *testing.T) {
 	other, row2, _ := someBlock(t, o, 5000, id)
 
 	t.Run("header", func(t *testing.T) {
-		for _, off := range []int64{0, headerVersionOff, headerInstanceOff, headerContainerOff, 2000, headerCRCOff} {
+		for _, off := range []int64{0, pageVersionOff, pageInstanceOff, headerContainerOff, 2000, pageCRCOff} {
 			f := mem.Clone()
 			flip(t, f, name, off)
 			o := o

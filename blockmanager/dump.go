@@ -24,20 +24,20 @@ func DumpAnchor(w io.Writer, data []byte) error {
 		field := func(from, to int, format string, args ...any) {
 			d.Field(off+int64(from), p[from:to], format, args...)
 		}
-		s, err := decodeSlot(p, [16]byte(p[slotInstanceOff:]))
+		s, err := decodeSlot(p, [16]byte(p[pageInstanceOff:]))
 		d.Section("slot %d", i)
-		field(0, slotVersionOff, "magic")
-		field(slotVersionOff, slotStateOff, "version %d", binary.LittleEndian.Uint16(p[slotVersionOff:]))
+		field(0, pageVersionOff, "magic")
+		field(pageVersionOff, slotStateOff, "version %d", binary.LittleEndian.Uint16(p[pageVersionOff:]))
 		field(slotStateOff, slotStateOff+1, "state: %s", slotStates[p[slotStateOff]])
-		field(slotStateOff+1, slotMustOff, "zero")
-		field(slotMustOff, slotMayOff, "flags a reader must know")
-		field(slotMayOff, slotInstanceOff, "flags a reader may ignore")
-		field(slotInstanceOff, slotEpochOff, "instance")
+		field(slotStateOff+1, pageMustOff, "zero")
+		field(pageMustOff, pageMayOff, "flags a reader must know")
+		field(pageMayOff, pageInstanceOff, "flags a reader may ignore")
+		field(pageInstanceOff, slotEpochOff, "instance")
 		field(slotEpochOff, slotHashOff, "epoch %d", s.epoch)
 		field(slotHashOff, slotPreviousOff, "hash %s", s.hash)
 		field(slotPreviousOff, slotZeroOff, "previous hash %s", s.previous)
-		field(slotZeroOff, slotCRCOff, "zero")
-		field(slotCRCOff, slotLen, "crc")
+		field(slotZeroOff, pageCRCOff, "zero")
+		field(pageCRCOff, slotLen, "crc")
 		if err != nil {
 			d.Note("invalid: %v", err)
 		}
@@ -64,7 +64,7 @@ func ReadAnchor(data []byte) (slots [2]AnchorSlot, err error) {
 	good := 0
 	for i := range slots {
 		p := data[i*slotLen:][:slotLen]
-		a := AnchorSlot{Instance: [16]byte(p[slotInstanceOff:])}
+		a := AnchorSlot{Instance: [16]byte(p[pageInstanceOff:])}
 		s, err := decodeSlot(p, a.Instance)
 		switch {
 		case allZero(p):

@@ -1,9 +1,8 @@
 package blockmanager
 
 import (
-	"encoding/binary"
+	"fmt"
 
-	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
@@ -27,50 +26,29 @@ import (
 //
 // If the block size is above headerLen, zeros follow up to the first block.
 const (
-	headerMagic        = "oribicnt" // file format: never change
-	headerVersionOff   = 8          // file format: never change
-	headerMustOff      = 12         // file format: never change
-	headerMayOff       = 16         // file format: never change
-	headerInstanceOff  = 20         // file format: never change
-	headerContainerOff = 36         // file format: never change
-	headerZeroOff      = 52         // file format: never change
-	headerCRCOff       = 4092       // file format: never change
-	headerLen          = 4096       // file format: never change
+	headerMagic        = "oribicnt"      // file format: never change
+	headerContainerOff = pageInstanceEnd // file format: never change
+	headerZeroOff      = 52              // file format: never change
+	headerLen          = pageLen         // file format: never change
 
 	headerVersion = 1
 )
 
 func encodeHeader(instance [16]byte, id containerID) []byte {
-	p := make([]byte, headerLen)
-	copy(p, headerMagic)
-	binary.LittleEndian.PutUint16(p[headerVersionOff:], headerVersion)
-	copy(p[headerInstanceOff:], instance[:])
+	p := newPage(headerMagic, headerVersion, instance)
 	copy(p[headerContainerOff:], id[:])
-	binary.LittleEndian.PutUint32(p[headerCRCOff:], coding.CRC32C(p[:headerCRCOff]))
-	return p
+	return sealPage(p)
 }
 
 // checkHeader verifies a page of headerLen bytes.
 func checkHeader(p []byte, instance [16]byte, id containerID) error {
-	if crc, want := coding.CRC32C(p[:headerCRCOff]), binary.LittleEndian.Uint32(p[headerCRCOff:]); crc != want {
-		return fault.Corruptf("header page: crc %08x, want %08x", crc, want)
-	}
-	if string(p[:len(headerMagic)]) != headerMagic {
-		return fault.Corruptf("header page: wrong magic")
-	}
-	if v := binary.LittleEndian.Uint16(p[headerVersionOff:]); v != headerVersion {
-		return fault.Unsupportedf("header page: version %d, known is %d", v, headerVersion)
-	}
-	if f := binary.LittleEndian.Uint32(p[headerMustOff:]); f != 0 {
-		return fault.Unsupportedf("header page: needs features %#x", f)
-	}
-	if [16]byte(p[headerInstanceOff:]) != instance {
-		return fault.Corruptf("header page: belongs to store %x, not %x", p[headerInstanceOff:headerInstanceOff+16], instance)
+	if err := checkPage(p, headerMagic, headerVersion, instance); err != nil {
+		return fmt.Errorf("header page: %w", err)
 	}
 	if containerID(p[headerContainerOff:headerZeroOff]) != id {
 		return fault.Corruptf("header page: belongs to container %x", p[headerContainerOff:headerZeroOff])
 	}
-	if !allZero(p[headerZeroOff:headerCRCOff]) {
+	if !allZero(p[headerZeroOff:pageCRCOff]) {
 		return fault.Corruptf("header page: unused bytes are not zero")
 	}
 	return nil

@@ -99,12 +99,12 @@ func pageInstance(fsys vfs.FS, path string) (id [16]byte, ok bool) {
 		return id, false
 	}
 	defer f.Close()
-	page := make([]byte, max(headerLen, slotLen))
+	page := make([]byte, pageLen)
 	for _, off := range []int64{0, slotLen} {
 		if n, _ := f.ReadAt(page, off); n < len(page) {
 			return id, false
 		}
-		copy(id[:], page[headerInstanceOff:])
+		copy(id[:], page[pageInstanceOff:])
 		_, err := decodeSlot(page, id)
 		if err == nil || checkHeader(page, id, containerID(page[headerContainerOff:headerZeroOff])) == nil {
 			return id, true
