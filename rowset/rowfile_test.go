@@ -382,7 +382,8 @@ func FuzzRowFilePair(f *testing.F) {
 	})
 }
 
-// A scan of few rows and all columns reads the row file and no cblock of a column.
+// A scan of few rows and all columns reads the row file and no cblock of a column, unless there is a
+// cache with room for the whole table.
 func TestShortScansReadTheRowFile(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		row := w.stored(t, r)
@@ -403,21 +404,32 @@ func TestShortScansReadTheRowFile(t *testing.T) {
 				file.Bytes[p.Offset] ^= 1
 			}
 		}
-		set, err := Open(w.schema, row, Options{Blocks: w.disk, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer set.Unref()
-		for _, snap := range w.snapshots(r) {
-			for _, descending := range []bool{false, true} {
-				o := scan.Options{Schema: w.schema, Columns: allOf(w.schema), Snapshot: snap, Keys: true, Descending: descending}
-				it, err := newIterator(set, o)
-				if err == nil {
-					err = w.compare(o, it)
+		const room = 1 << 20
+		for _, c := range []struct {
+			cache *cache.Cache
+			table int64
+			fails bool
+		}{{nil, 0, false}, {cache.New(room), room + 1, false}, {cache.New(room), room, true}} {
+			set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: c.cache, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer set.Unref()
+			failed := false
+			for _, snap := range w.snapshots(r) {
+				for _, descending := range []bool{false, true} {
+					o := scan.Options{Schema: w.schema, Columns: allOf(w.schema), Snapshot: snap, Keys: true, Descending: descending, TableBytes: c.table}
+					it, err := newIterator(set, o)
+					if err == nil {
+						err = w.compare(o, it)
+					}
+					if failed = failed || err != nil; failed && !c.fails {
+						t.Fatalf("at %d, descending %t, table of %d bytes: %v", snap, descending, c.table, err)
+					}
 				}
-				if err != nil {
-					t.Fatalf("at %d, descending %t: %v", snap, descending, err)
-				}
+			}
+			if failed != c.fails {
+				t.Errorf("a table of %d bytes: columns were not read", c.table)
 			}
 		}
 	})

@@ -12,8 +12,8 @@ import (
 
 // maxStoredRows is the number of rows of a window up to which a scan of most columns reads them from
 // the row file: one cblock for several rows, instead of one for each column. For more rows, decoding
-// columns takes less time than reading rows. As long as the cache has room, so do fewer: the cblocks
-// of the columns stay in memory for the next scan.
+// columns takes less time than reading rows. If the cache has room for the table, so do fewer: the
+// cblocks of the columns stay in memory for the next scan.
 const maxStoredRows = 256
 
 // storedRows is the memory of loadStored.
@@ -36,7 +36,7 @@ func (s *storedRows) release() {
 // returns, from the row file. It does nothing if that is not faster, or if the row file cannot be
 // read.
 func (it *Iterator) loadStored(from batch.Ordinal, n int) {
-	if it.d.Metadata().RowFile == 0 || n > maxStoredRows || it.counting != nil || it.d.opts.Cache != nil && !it.d.opts.Cache.Full() {
+	if it.d.Metadata().RowFile == 0 || n > maxStoredRows || it.counting != nil || it.keepsColumns() {
 		return
 	}
 	if it.addAllCold(from, n) != nil || len(it.cold) < 2 || 2*len(it.cold) < len(it.d.columns) {
@@ -66,6 +66,12 @@ func (it *Iterator) loadStored(from batch.Ordinal, n int) {
 		}
 		it.column(col).loaded = true
 	}
+}
+
+// keepsColumns reports whether columns that are read now will probably stay in the cache.
+func (it *Iterator) keepsColumns() bool {
+	c := it.d.opts.Cache
+	return c != nil && !c.Full() && it.req.TableBytes() <= c.Limit()
 }
 
 // readStored reads the images of rows [from, from+n) of the row file.

@@ -16,6 +16,7 @@ import (
 // layouts after compactions.
 type Tree struct {
 	Sets     []*DiskRowSet // by first key
+	Bytes    int64         // of the files of Sets, without row files
 	first    [][]byte      // first[i] is the first key of Sets[i]
 	heads    []uint64      // of first: most comparisons need no more
 	last     [][]byte      // last[i] is the last key of Sets[i]
@@ -37,6 +38,7 @@ func NewTree(sets []*DiskRowSet) *Tree {
 			last = m.MaxKey
 		}
 		t.reach[i] = last
+		t.Bytes += m.Bytes - m.RowFileBytes
 		t.first, t.heads, t.last = append(t.first, m.MinKey), append(t.heads, keyenc.Head(m.MinKey)), append(t.last, m.MaxKey)
 	}
 	return t

@@ -31,6 +31,10 @@ type Options struct {
 	// determines the sizes of batches; the function Limit enforces a limit.
 	Limit int64
 
+	// TableBytes is the size of the table's files without row files, if known. It only determines
+	// which files a DiskRowSet reads.
+	TableBytes int64
+
 	// Stats counts what the scan does; nil disables it.
 	Stats *Stats
 }
@@ -154,6 +158,9 @@ func (r *Request) Bounds() (lower, upper []byte) { return r.o.Lower, r.o.Upper }
 
 // Share returns the share from which the iterator takes its rows, nil if it reads the range Rows.
 func (r *Request) Share() *RowShare { return r.o.Share }
+
+// TableBytes returns the size of the table's files without row files, 0 if it is not known.
+func (r *Request) TableBytes() int64 { return r.o.TableBytes }
 
 // Rows returns the range of row IDs.
 func (r *Request) Rows() RowRange { return r.o.Rows }

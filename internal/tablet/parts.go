@@ -22,7 +22,7 @@ const partRows = 16 * batch.WindowRows
 // scan.NewRequest.
 func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 	st := v.state
-	o.Schema, o.Snapshot, o.Rows = v.Schema, v.snap, scan.RowRange{}
+	o.Schema, o.Snapshot, o.Rows, o.TableBytes = v.Schema, v.snap, scan.RowRange{}, st.tree.Bytes
 	r, err := scan.NewRequest(o)
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)

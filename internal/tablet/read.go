@@ -210,7 +210,7 @@ func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 		return nil, fmt.Errorf("table %q: a scan of rows [%d, %d): row IDs identify rows of a single rowset: use bounds on keys", v.table, o.Rows.From, o.Rows.To)
 	}
 	st := v.state
-	o.Schema, o.Snapshot = v.Schema, v.snap
+	o.Schema, o.Snapshot, o.TableBytes = v.Schema, v.snap, st.tree.Bytes
 	r, err := scan.NewRequest(o)
 	if err != nil {
 		v.Release()
