@@ -16,6 +16,7 @@ import (
 type Hole struct {
 	Block     block.ID
 	File      int // position of the file, see SalvagedDelta
+	Part      int // of the changes before it in the file
 	Undo      bool
 	From, To  uint32         // rows // inclusive
 	Min, Max  mvcc.Timestamp // of the changes // inclusive
@@ -40,9 +41,18 @@ type Unread struct {
 // among those of undos, newest first. For each column and for the existence of a row, the changes
 // of a file come after those of the files before it, in the direction of time in which they lead.
 // Births and changes in memory have the last position.
+//
+// Part is the number of holes before it in the file. Among changes of one timestamp, only these
+// positions say which come after a hole.
 type SalvagedDelta struct {
 	change.Delta
-	File int
+	File, Part int
+}
+
+// After reports whether a change at a position comes after the changes that are missing, if it is
+// of the same row and column.
+func (h *Hole) After(file, part int) bool {
+	return file > h.File || file == h.File && part > h.Part
 }
 
 // Salvager reads all changes of a rowset with damaged delta files, in ascending windows of rows.
@@ -62,10 +72,12 @@ type salvagedFile struct {
 	blocks []salvagedBlock
 	last   *deltaBlock // cblock number at
 	at     int
+	part   int // of the next cblock
 }
 
 type salvagedBlock struct {
 	number    int
+	part      int
 	low, high uint32
 }
 
@@ -113,10 +125,11 @@ func (s *Salvager) add(f *File, undo bool, number int) {
 		if broken {
 			s.hole(&out, from, b.low, last, &change.Delta{Row: b.low, TS: b.ts(0)})
 			broken = false
+			out.part++
 		}
 		low = b.high
 		last = &change.Delta{Row: b.high, TS: b.ts(b.deltas - 1)}
-		out.blocks = append(out.blocks, salvagedBlock{i, b.low, b.high})
+		out.blocks = append(out.blocks, salvagedBlock{i, out.part, b.low, b.high})
 	}
 	if broken {
 		s.hole(&out, from, math.MaxUint32, last, nil)
@@ -147,7 +160,7 @@ func (f *File) firstRow(i int) uint32 {
 // changes are.
 func (s *Salvager) hole(in *salvagedFile, from, to uint32, before, after *change.Delta) {
 	f, undo := in.file, in.undo
-	h := Hole{Block: f.ID, File: in.number, Undo: undo, From: from, To: to, Min: f.stats.Min, Max: f.stats.Max, Existence: f.stats.Deletes+f.stats.Reinserts > 0}
+	h := Hole{Block: f.ID, File: in.number, Part: in.part, Undo: undo, From: from, To: to, Min: f.stats.Min, Max: f.stats.Max, Existence: f.stats.Deletes+f.stats.Reinserts > 0}
 	for _, c := range f.stats.Columns {
 		if c.Updates > 0 {
 			h.Columns = append(h.Columns, c.ID)
@@ -169,13 +182,6 @@ func (s *Salvager) hole(in *salvagedFile, from, to uint32, before, after *change
 		if newer != nil && newer.Row == d.Row {
 			edge.Max = min(edge.Max, newer.TS)
 		}
-		if after != nil && after.Row == d.Row { // which is applied after those of its timestamp, so it hides them
-			if undo {
-				edge.Min = max(edge.Min, after.TS+1)
-			} else {
-				edge.Max = min(edge.Max, after.TS-1)
-			}
-		}
 		s.holes = append(s.holes, edge)
 		switch {
 		case h.From == h.To:
@@ -196,40 +202,42 @@ func (s *Salvager) Collect(from batch.Ordinal, n int) (undo, redo []SalvagedDelt
 	to := uint64(from) + uint64(n)
 	for i := range s.files {
 		f := &s.files[i]
-		list, err := f.collect(s.t.schema(), uint64(from), to)
-		if err != nil {
-			return nil, nil, err
-		}
+		list := &redo
 		if f.undo {
-			undo = appendSalvaged(undo, list, f.number)
-		} else {
-			redo = appendSalvaged(redo, list, f.number)
+			list = &undo
+		}
+		if *list, err = f.collect(*list, s.t.schema(), uint64(from), to); err != nil {
+			return nil, nil, err
 		}
 	}
 	for _, b := range birthsOf(s.t.births, uint64(from), to) {
-		undo = appendSalvaged(undo, b.AppendUndos(nil, uint64(from), to), math.MaxInt)
+		undo = appendSalvaged(undo, b.AppendUndos(nil, uint64(from), to), math.MaxInt, 0)
 	}
 	if m := s.t.Mem; m != nil {
 		s.rows = m.appendRows(s.rows[:0], from, to)
 		for _, r := range s.rows {
 			list, _ := m.appendChanges(nil, nil, r.row, newestBefore(m.changes, r.newest, mvcc.Everything))
-			redo = appendSalvaged(redo, list, math.MaxInt)
+			redo = appendSalvaged(redo, list, math.MaxInt, 0)
 		}
 	}
-	slices.SortStableFunc(undo, func(a, b SalvagedDelta) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(b.TS, a.TS)) })
-	slices.SortStableFunc(redo, func(a, b SalvagedDelta) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.TS, b.TS)) })
+	slices.SortStableFunc(undo, func(a, b SalvagedDelta) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(b.TS, a.TS), cmp.Compare(a.File, b.File))
+	})
+	slices.SortStableFunc(redo, func(a, b SalvagedDelta) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.TS, b.TS), cmp.Compare(a.File, b.File))
+	})
 	return undo, redo, nil
 }
 
-func appendSalvaged(dst []SalvagedDelta, list []change.Delta, file int) []SalvagedDelta {
+func appendSalvaged(dst []SalvagedDelta, list []change.Delta, file, part int) []SalvagedDelta {
 	for _, d := range list {
-		dst = append(dst, SalvagedDelta{d, file})
+		dst = append(dst, SalvagedDelta{d, file, part})
 	}
 	return dst
 }
 
-// collect returns the changes of rows [from, to) in file order.
-func (f *salvagedFile) collect(s *schema.Schema, from, to uint64) (list []change.Delta, err error) {
+// collect appends the changes of rows [from, to) in file order.
+func (f *salvagedFile) collect(dst []SalvagedDelta, s *schema.Schema, from, to uint64) (_ []SalvagedDelta, err error) {
 	first, _ := slices.BinarySearchFunc(f.blocks, from, func(b salvagedBlock, from uint64) int { return cmp.Compare(uint64(b.high), from) })
 	for _, b := range f.blocks[first:] {
 		if uint64(b.low) >= to {
@@ -243,8 +251,8 @@ func (f *salvagedFile) collect(s *schema.Schema, from, to uint64) (list []change
 		}
 		i := f.last.atOrAfter(0, from)
 		if j := f.last.atOrAfter(i, to); i < j {
-			list = f.last.appendEntries(list, i, j, mvcc.Everything)
+			dst = appendSalvaged(dst, f.last.appendEntries(nil, i, j, mvcc.Everything), f.number, b.part)
 		}
 	}
-	return list, nil
+	return dst, nil
 }

@@ -39,9 +39,10 @@ func (v *rowVersion) begin(n int) {
 // back is a step back in time: what the row was before a timestamp, as far as it was different.
 type back struct {
 	ts      mvcc.Timestamp
-	hole    bool   // undos are missing: it comes after all other steps of its timestamp
+	hole    bool   // undos are missing: it comes after those before them in the file
 	entered reason // redos are missing from here on, with this reason
-	file    int    // of an undo, see delta.SalvagedDelta
+	file    int    // of undos, see delta.SalvagedDelta; −1: of redos, which come before undos
+	part    int
 	exists  bool
 	unknown reason
 	cells   []backCell
@@ -71,43 +72,49 @@ func (s *salvage) versions(key []byte, undo, redo []delta.SalvagedDelta) {
 			steps = append(steps, s.holeSteps(h)...)
 		}
 	}
-	slices.SortStableFunc(steps, func(a, b back) int {
-		if c := cmp.Compare(b.ts, a.ts); c != 0 || a.hole == b.hole {
-			return c
-		} else if b.hole {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(steps, compareSteps)
 	s.walkBack(key, steps)
+}
+
+// compareSteps sorts steps back in the order in which they lead.
+func compareSteps(a, b back) int {
+	if c := cmp.Or(cmp.Compare(b.ts, a.ts), cmp.Compare(a.file, b.file), cmp.Compare(a.part, b.part)); c != 0 || a.hole == b.hole {
+		return c
+	} else if b.hole {
+		return -1
+	}
+	return 1
 }
 
 func (s *salvage) inHole(h *delta.Hole) bool {
 	return uint32(s.row) >= h.From && uint32(s.row) <= h.To
 }
 
-// hidden returns a hole on account of which a change of column c at ts, in a file, has an unknown
-// effect, nil if there is none: a change that is missing may come after it. A negative column is
-// the existence of the row.
-func (s *salvage) hidden(undo bool, file, c int, ts mvcc.Timestamp) *delta.Hole {
+// hidden returns a hole on account of which a change of column c at ts, at a position in the files,
+// has an unknown effect, nil if there is none: a change that is missing may come after it. A
+// negative column is the existence of the row.
+func (s *salvage) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delta.Hole {
 	for i := range s.holes {
 		h := &s.holes[i]
 		last := h.Max
 		if undo {
 			last = s.lastUndo(h, c)
 		}
-		if h.Undo == undo && file <= h.File && s.inHole(h) && ts >= h.Min && ts <= last && s.changedIn(h, c) {
+		if h.Undo == undo && !h.After(file, part) && s.inHole(h) && ts >= h.Min && ts <= last && s.changedIn(h, c) {
 			return h
 		}
 	}
 	return nil
 }
 
+// changedIn reports whether a hole may have changes of a column or, if c is negative, of whether the
+// row exists. A delete changes no column, and the columns that a reinsert sets are among those of
+// the hole.
 func (s *salvage) changedIn(h *delta.Hole, c int) bool {
 	if c < 0 {
 		return h.Existence
 	}
-	return c >= s.d.Schema.Keys && (h.Existence || h.Changes(s.d.Schema.Columns[c].ID))
+	return c >= s.d.Schema.Keys && h.Changes(s.d.Schema.Columns[c].ID)
 }
 
 // forward applies redos, oldest first, and holes among them to s.state. It returns steps back,
@@ -134,7 +141,7 @@ func (s *salvage) forward(redo []delta.SalvagedDelta) (steps []back) {
 
 // keep returns a step back to s.state, without cells.
 func (s *salvage) keep(ts mvcc.Timestamp) back {
-	return back{ts: ts, exists: s.state.exists, unknown: s.state.unknown}
+	return back{ts: ts, file: -1, exists: s.state.exists, unknown: s.state.unknown}
 }
 
 // set sets a cell of s.state and adds the old one to b.
@@ -163,7 +170,7 @@ func (s *salvage) enterHole(h *delta.Hole) back {
 // apply applies a redo to s.state.
 func (s *salvage) apply(d *delta.SalvagedDelta) back {
 	b := s.keep(d.TS)
-	if s.hidden(false, d.File, -1, d.TS) == nil {
+	if s.hidden(false, d.File, d.Part, -1, d.TS) == nil {
 		s.state.exists, s.state.unknown = d.List.Kind() != change.Delete, reason{}
 	}
 	for r := d.List.Columns(); ; {
@@ -175,7 +182,7 @@ func (s *salvage) apply(d *delta.SalvagedDelta) back {
 		if c < s.d.Schema.Keys {
 			continue
 		}
-		if s.hidden(false, d.File, c, d.TS) != nil {
+		if s.hidden(false, d.File, d.Part, c, d.TS) != nil {
 			s.set(&b, c, nil, s.state.lost[c])
 		} else {
 			s.set(&b, c, cell, reason{})
@@ -185,7 +192,7 @@ func (s *salvage) apply(d *delta.SalvagedDelta) back {
 
 // backStep returns the step back of an undo.
 func (s *salvage) backStep(d *delta.SalvagedDelta) back {
-	b := back{ts: d.TS, file: d.File, exists: d.List.Kind() != change.Delete}
+	b := back{ts: d.TS, file: d.File, part: d.Part, exists: d.List.Kind() != change.Delete}
 	for r := d.List.Columns(); ; {
 		id, cell, ok := r.Next()
 		if !ok {
@@ -206,7 +213,7 @@ func (s *salvage) holeSteps(h *delta.Hole) (steps []back) {
 				return &steps[i]
 			}
 		}
-		steps = append(steps, back{ts: ts, hole: true, exists: true})
+		steps = append(steps, back{ts: ts, file: h.File, part: h.Part, hole: true, exists: true})
 		return &steps[len(steps)-1]
 	}
 	if h.Existence {
@@ -288,7 +295,7 @@ func (s *salvage) stepBack(b *back, touched []int) []int {
 		case b.entered.is() && now.block != b.entered.block:
 			return false
 		}
-		return s.hidden(true, b.file, c, b.ts) == nil
+		return s.hidden(true, b.file, b.part, c, b.ts) == nil
 	}
 	if restores(s.state.unknown, -1) {
 		s.state.exists, s.state.unknown = b.exists, b.unknown

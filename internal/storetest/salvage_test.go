@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/cryptotest"
 	"time"
 
 	"github.com/oribi-db/oribi"
@@ -34,6 +35,7 @@ import (
 func salvageCopies(t *testing.T, least int64, damaged func(name string) bool) damage.SalvageCounts {
 	t.Helper()
 	seed := seedtest.Seed(t)
+	cryptotest.SetGlobalRandom(t, seed) // for the names of containers, and the identities of stores and tables
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var total damage.SalvageCounts
 	for begin := time.Now(); total.Salvaged < least || time.Since(begin) < *forFlag; seed++ {

@@ -7,10 +7,13 @@
 package damage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/prooftest/files"
@@ -77,8 +80,28 @@ func newStore(o script.Settings, more func(*history.Runner) bool) (*Store, error
 	n := len(r.Model.Commits)
 	d.moms = []mvcc.Timestamp{r.Model.Commits[n/3].TS, r.Model.Commits[n*4/5].TS, mvcc.Max}
 	var err error
-	d.files, err = files.Files(d.image, history.Dir)
-	return d, err
+	if d.files, err = files.Files(d.image, history.Dir); err != nil {
+		return nil, err
+	}
+	return d, d.sortContainers()
+}
+
+// sortContainers puts containers, whose names are random, in the order of their content. So a seed
+// damages the same blocks in each run.
+func (d *Store) sortContainers() error {
+	content := map[string][]byte{}
+	isContainer := func(name string) bool { return strings.HasSuffix(name, ".data") }
+	from := max(0, slices.IndexFunc(d.files, isContainer))
+	to := from
+	for ; to < len(d.files) && isContainer(d.files[to]); to++ {
+		b, err := files.ReadFile(d.image, d.files[to])
+		if err != nil {
+			return err
+		}
+		content[d.files[to]] = b[min(len(b), headerPage):] // the header page has the name
+	}
+	slices.SortFunc(d.files[from:to], func(a, b string) int { return bytes.Compare(content[a], content[b]) })
+	return nil
 }
 
 // Script returns the history that created the store.
