@@ -161,7 +161,7 @@ func TestCheckpointsWithConcurrentWriters(t *testing.T) {
 		}
 		return right.Compact(ctx)
 	})
-	for n := range seedtest.Rounds(15, 8) {
+	for n := range seedtest.Rounds(15, 3) {
 		for range 50 { // let the writers go on
 			b := store.NewBatch()
 			b.Upsert(left, oribi.Row{"k": -1, "v": n})
