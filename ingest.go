@@ -156,7 +156,7 @@ func (g *ingester) addWindow(vectors []*batch.Vector, from, to int) error {
 	w.Batch.Len = to - from
 	for i, v := range w.Batch.Columns {
 		if vectors[i] != nil {
-			v.AppendRun(vectors[i], from, to)
+			v.AppendCoded(vectors[i], from, to)
 		} else {
 			v.Fill(to-from, tableSchema.Schema.Columns[i].Unset())
 		}

@@ -7,9 +7,7 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"sync/atomic"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -99,8 +97,8 @@ func (f *File) Read(ctx context.Context, o ReadOptions) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{ctx: ctx, file: f, definition: d, columns: columns, filter: filter, schema: s}
-	r.refs.Store(1)
+	r := &Rows{ctx: ctx, file: f, definition: d, columns: columns, filter: filter}
+	r.begin(s, d.Columns, f.mem)
 	return r, nil
 }
 
@@ -162,21 +160,15 @@ func (f *rowFilter) column(p *batch.Predicate) int { return int(p.ID - f.first) 
 // Rows are rows of a File. It is an array.RecordReader. Instead of Next, a caller may use Batches.
 // Not safe for concurrent use.
 type Rows struct {
-	refs       atomic.Int64
+	records
 	ctx        context.Context
 	file       *File
 	definition *Definition
 	columns    []schema.Column // to read: those of definition, then others of the filter
 	filter     *rowFilter
-	schema     *arrow.Schema
 
-	in        batchReader
-	exporters []*exporter
-	rest      *batch.RecordBatch // dense; rows from at on are not returned yet. nil: none
-	at        int
-	cur       arrow.RecordBatch
-	err       error
-	ended     bool
+	in    batchReader // nil: nothing was read yet
+	ended bool
 }
 
 var _ array.RecordReader = (*Rows)(nil)
@@ -187,41 +179,17 @@ func (r *Rows) Definition() *Definition { return r.definition }
 // Columns returns the columns of the batches. They must not be modified.
 func (r *Rows) Columns() []schema.Column { return r.definition.Columns }
 
-// Schema returns the Arrow schema, with the definition in its metadata.
-func (r *Rows) Schema() *arrow.Schema { return r.schema }
-
-// RecordBatch returns the current record batch, which is valid until the next call of Next unless
-// the caller retains it.
-func (r *Rows) RecordBatch() arrow.RecordBatch { return r.cur }
-
-// Record is the former name of RecordBatch.
-func (r *Rows) Record() arrow.RecordBatch { return r.cur }
-
-// Err returns the error that has ended the rows.
-func (r *Rows) Err() error { return r.err }
-
-// Retain adds a reference.
-func (r *Rows) Retain() { r.refs.Add(1) }
-
 // Release removes a reference. The last one releases all memory but that of retained record
 // batches.
 func (r *Rows) Release() {
-	if r.refs.Add(-1) > 0 {
+	if !r.release() {
 		return
 	}
-	r.drop()
 	if r.in != nil {
 		r.in.close()
 		r.in = nil
 	}
-	r.ended, r.rest = true, nil
-}
-
-func (r *Rows) drop() {
-	if r.cur != nil {
-		r.cur.Release()
-		r.cur = nil
-	}
+	r.ended = true
 }
 
 // fail ends the rows with an error.
@@ -238,7 +206,7 @@ func (r *Rows) step(owned bool) *batch.RecordBatch {
 			r.fail(err)
 		}
 	}
-	for !r.ended {
+	for !r.ended && r.err == nil {
 		if err := r.ctx.Err(); err != nil {
 			r.fail(err)
 			break
@@ -278,35 +246,29 @@ func (r *Rows) Batches() iter.Seq2[*batch.RecordBatch, error] {
 
 // Next moves to the next record batch. It returns false at the end and after an error.
 func (r *Rows) Next() bool {
-	r.drop()
-	if r.exporters == nil {
-		for i, c := range r.definition.Columns {
-			r.exporters = append(r.exporters, newExporter(c, r.schema.Field(i).Type, r.file.mem))
-		}
-	}
-	if r.rest == nil {
+	return r.next(func() *batch.RecordBatch {
 		b := r.step(true)
 		if b == nil {
-			return false
+			return nil
 		}
 		n := len(r.definition.Columns)
-		r.rest = &batch.RecordBatch{Schema: r.definition.Columns, Columns: b.Columns[:n], Len: b.Len, Selection: b.Selection}
-		r.at = 0
-		if r.in.owned() {
-			r.rest.Compact()
-		} else {
-			r.rest = r.rest.Clone()
-		}
+		return r.dense(&batch.RecordBatch{Schema: r.definition.Columns, Columns: b.Columns[:n], Len: b.Len, Selection: b.Selection})
+	})
+}
+
+// dense returns the selected rows of a batch of step, which owned was set for. Nobody changes them
+// afterwards; byte strings may be valid until the next step only.
+func (r *Rows) dense(b *batch.RecordBatch) *batch.RecordBatch {
+	if r.in.owned() {
+		b.Compact()
+		return b
 	}
-	from, to := r.at, fit(r.rest, r.at)
-	cur, err := record(r.schema, r.exporters, r.rest, from, to)
-	if err != nil {
-		r.fail(err)
-		return false
+	out := batch.New(b.Schema, 0)
+	for i, v := range b.Columns {
+		out.Columns[i].AppendSelected(v, b.Selection, 0, b.Len)
 	}
-	if r.at = to; to == r.rest.Len {
-		r.rest = nil
-	}
-	r.cur = cur
-	return true
+	out.Len = b.Selected()
+	out.Selection = out.Selection.Resize(out.Len)
+	out.Selection.SetRange(0, out.Len)
+	return out
 }

@@ -108,21 +108,17 @@ func sameTypes(s *schema.Schema, columns []schema.Column) []int {
 	return indexes
 }
 
-// begun reports whether rows were read as record batches.
-func (r *Rows) begun() bool { return r.exporters != nil }
+// begun reports whether rows were read.
+func (r *Rows) begun() bool { return r.in != nil }
 
 // steps returns the rows as vectors for a table of n columns: those of r are at the given indexes.
 // They are not converted to Arrow first.
 func (r *Rows) steps(n int, indexes []int) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		vectors := make([]*batch.Vector, n)
-		for b := r.step(true); b != nil; b = r.step(true) {
+		for b := range r.owned() {
 			if b.Selected() < b.Len {
-				if r.in.owned() {
-					b.Compact()
-				} else {
-					b = b.Clone()
-				}
+				b = r.dense(b)
 			}
 			for i, at := range indexes {
 				vectors[at] = b.Columns[i]
@@ -133,6 +129,26 @@ func (r *Rows) steps(n int, indexes []int) iter.Seq2[[]*batch.Vector, error] {
 		}
 		if r.err != nil {
 			yield(nil, r.err)
+		}
+	}
+}
+
+// owned returns the batches of step. If they do not alias the file, another goroutine reads them.
+func (r *Rows) owned() iter.Seq[*batch.RecordBatch] {
+	next := func() *batch.RecordBatch { return r.step(true) }
+	return func(yield func(*batch.RecordBatch) bool) {
+		first := next()
+		if first == nil || !yield(first) {
+			return
+		}
+		rest := ahead(next)
+		if !r.in.owned() {
+			rest = inTurn(next)
+		}
+		for b := range rest {
+			if !yield(b) {
+				return
+			}
 		}
 	}
 }

@@ -57,6 +57,43 @@ func (b *bounded) Reallocate(size int, old []byte) []byte {
 	return b.Allocator.Reallocate(size, old)
 }
 
+// tracked is an allocator that knows what was not freed: arrow-go's decoders of differences keep
+// their buffer. Not safe for concurrent use.
+type tracked struct {
+	memory.Allocator
+	live map[*byte][]byte
+}
+
+func newTracked(a memory.Allocator) *tracked { return &tracked{a, map[*byte][]byte{}} }
+
+func (t *tracked) add(b []byte) []byte {
+	if cap(b) > 0 {
+		t.live[unsafe.SliceData(b)] = b
+	}
+	return b
+}
+
+func (t *tracked) Allocate(size int) []byte { return t.add(t.Allocator.Allocate(size)) }
+
+func (t *tracked) Reallocate(size int, old []byte) []byte {
+	b := t.Allocator.Reallocate(size, old) // old is still live if this panics
+	delete(t.live, unsafe.SliceData(old))
+	return t.add(b)
+}
+
+func (t *tracked) Free(b []byte) {
+	delete(t.live, unsafe.SliceData(b))
+	t.Allocator.Free(b)
+}
+
+// freeAll frees what was not freed.
+func (t *tracked) freeAll() {
+	for _, b := range t.live {
+		t.Allocator.Free(b)
+	}
+	clear(t.live)
+}
+
 // bytesOf returns the bytes of s, which it aliases.
 func bytesOf[T any](s []T) []byte {
 	var z T

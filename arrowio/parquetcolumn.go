@@ -1,7 +1,10 @@
 package arrowio
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
+	"math/bits"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/parquet"
@@ -19,6 +22,7 @@ type leafWriter struct {
 	nullable bool
 	length   int  // bytes of a decimal of more than 18 digits
 	copies   bool // byte strings are valid during the call only
+	delta    bool // values are stored as differences
 
 	ones   []int16 // all 1
 	defs   []int16
@@ -26,6 +30,8 @@ type leafWriter struct {
 	values batch.Vector // those that are not NULL, if some are
 	words  []int32
 	bools  []bool
+	codes  codeWriter
+	page   int // rows since the last page of differences
 }
 
 func newLeafWriter(c *schema.Column) *leafWriter {
@@ -34,6 +40,15 @@ func newLeafWriter(c *schema.Column) *leafWriter {
 		w.length = decimalBytes(c.Precision)
 	}
 	return w
+}
+
+// integers reports whether the values are integers in Parquet.
+func (w *leafWriter) integers() bool {
+	switch w.typ {
+	case schema.Bool, schema.Float, schema.Double:
+		return false
+	}
+	return w.typ.Width() > 0 && w.length == 0
 }
 
 // pageRows and pageText limit what is written at a time: arrow-go ends a page, of about 1 MiB, only
@@ -63,9 +78,57 @@ func (w *leafWriter) write(v *batch.Vector, from, to int) error {
 		if err := write(v, from, end); err != nil {
 			return err
 		}
+		if err := w.endPage(end - from); err != nil {
+			return err
+		}
 		from = end
 	}
 	return nil
+}
+
+// deltaPageRows is the number of rows of a page of differences. arrow-go would end it at 1 MiB, which
+// may be all rows of a row group: the page index would be of no use.
+const deltaPageRows = 1 << 17
+
+// endPage ends a page of differences, to which n rows were added, if it is large enough.
+func (w *leafWriter) endPage(n int) error {
+	if !w.delta {
+		return nil
+	}
+	if w.page += n; w.page < deltaPageRows {
+		return nil
+	}
+	w.page = 0
+	return w.out.(interface{ FlushCurrentPage() error }).FlushCurrentPage()
+}
+
+// differs reports whether the values of a vector take fewer bytes as differences from one to the
+// next: whether the range of these has at most three quarters of the bits of a value.
+func differs(v *batch.Vector) bool {
+	n := min(v.Len, pageRows)
+	if n < 2 {
+		return false
+	}
+	values := make([]int64, 0, n)
+	for i := range n {
+		if v.IsNull(i) {
+			continue
+		}
+		switch cell := v.Cell(i); len(cell) {
+		case 8:
+			values = append(values, int64(binary.LittleEndian.Uint64(cell)))
+		case 4:
+			values = append(values, int64(int32(binary.LittleEndian.Uint32(cell))))
+		default: // narrower values have three quarters of their bits in Parquet, or less, as they are
+			return false
+		}
+	}
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := 1; i < len(values); i++ {
+		d := values[i] - values[i-1]
+		least, most = min(least, d), max(most, d)
+	}
+	return len(values) > 1 && 4*bits.Len64(uint64(most-least)) <= 3*8*v.Type.Width()
 }
 
 // cells appends cells of a column that has no arrays.
@@ -78,18 +141,34 @@ func (w *leafWriter) cells(v *batch.Vector, from, to int) error {
 				}
 			}
 		}
-		return w.put(v, from, to, nil, nil)
+		return w.scalars(v, from, to, nil, false)
 	}
 	n := to - from
 	if v.Present == nil || v.Present.CountRange(from, to) == n {
 		for len(w.ones) < n {
 			w.ones = append(w.ones, 1)
 		}
-		return w.put(v, from, to, w.ones[:n], nil)
+		return w.scalars(v, from, to, w.ones[:n], false)
 	}
 	w.defs = w.defs[:0]
 	for i := from; i < to; i++ {
 		w.defs = append(w.defs, int16(v.Present[i>>6]>>(i&63)&1))
+	}
+	return w.scalars(v, from, to, w.defs, true)
+}
+
+// scalars appends cells of a column that has no arrays, with their definition levels, nil in a
+// column that is not nullable. nulls reports whether some are NULL.
+func (w *leafWriter) scalars(v *batch.Vector, from, to int, defs []int16, nulls bool) error {
+	if out, ok := w.out.(*file.ByteArrayColumnChunkWriter); ok {
+		done, err := w.codes.write(out, v, from, to, defs)
+		if done || err != nil {
+			return err
+		}
+		defer w.codes.note(v, from, to)
+	}
+	if !nulls {
+		return w.put(v, from, to, defs, nil)
 	}
 	w.values.Type = v.Type
 	w.values.Reset(0)
@@ -97,7 +176,7 @@ func (w *leafWriter) cells(v *batch.Vector, from, to int) error {
 		w.values.Bytes = nil // arrow-go may keep the lowest and the greatest
 	}
 	w.values.AppendSelected(v, v.Present, from, to)
-	return w.put(&w.values, 0, w.values.Len, w.defs, nil)
+	return w.put(&w.values, 0, w.values.Len, defs, nil)
 }
 
 // lists appends cells of a column of arrays. Levels of repetition are 0 at the first element of an

@@ -22,8 +22,12 @@ type leafReader struct {
 	defs   []int16
 	reps   []int16
 
-	cells [][]byte // of a column of byte strings, read but not returned; nil for NULL
-	text  []byte   // memory of the newest ones
+	// Cells of a column of byte strings that were read but not returned: byte strings, nil for NULL,
+	// or their codes.
+	cells [][]byte
+	codes []uint32
+	words *wordCoder // nil: there are no codes
+	text  []byte     // memory of the newest byte strings
 
 	open     bool     // of a list: the last one may have more elements
 	null     bool     // it is NULL
@@ -50,16 +54,20 @@ func levels(buf []int16, n int) []int16 {
 // errShort is the error of a column chunk that ends before the row group does.
 var errShort = fmt.Errorf("the column chunk ends before the row group: %w", ErrCorrupt)
 
-// fill reads up to n rows of a column of byte strings into r.cells, at least one.
+// ready returns the number of cells that were read but not returned.
+func (r *leafReader) ready() int { return len(r.cells) + len(r.codes) }
+
+// fill reads cells of a column of byte strings until n of them are ready or they are many bytes; at
+// least one.
 func (r *leafReader) fill(n int) error {
 	size := 0
-	for r.column.Type.Variable() && len(r.cells) < n && size < r.budget {
+	for r.column.Type.Variable() && r.ready() < n && size < r.budget {
 		before := len(r.cells)
 		var err error
 		if r.leaf.list {
 			err = r.readLists()
 		} else {
-			err = r.readStrings(min(n-before, valuesPerRead))
+			err = r.readStrings(min(n-r.ready(), valuesPerRead))
 		}
 		if err != nil {
 			return err
@@ -80,23 +88,74 @@ func (r *leafReader) readStrings(n int) error {
 	got, values, err := r.values.read(r.chunk, n, r.defs, nil, r.dense)
 	switch {
 	case err != nil:
-		return inRow(err, len(r.cells), r.defs[:got], r.leaf.most)
+		return inRow(err, r.ready(), r.defs[:got], r.leaf.most)
 	case got == 0:
 		return errShort
 	}
-	at := 0
-	for i := range got {
-		if r.leaf.nullable && r.defs[i] == 0 {
+	defs := r.defs[:got]
+	if !r.leaf.nullable {
+		defs = nil
+		if values < got {
+			return errShort
+		}
+	} else if present(defs) > values {
+		return corruptf("more definition levels than values")
+	}
+	i, at := 0, 0
+	if r.words != nil {
+		if i, at = r.code(defs, got); i < got {
+			r.decode()
+		}
+	}
+	for ; i < got; i++ {
+		if defs != nil && defs[i] == 0 {
 			r.cells = append(r.cells, nil)
 			continue
-		}
-		if at == values {
-			return corruptf("more definition levels than values")
 		}
 		r.cells = append(r.cells, r.copied(r.dense.Bytes[at]))
 		at++
 	}
 	return nil
+}
+
+// present returns the number of cells that are not NULL.
+func present(defs []int16) (n int) {
+	for _, def := range defs {
+		if def != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// code appends the codes of n cells that were read to r.codes. It returns the numbers of cells, and of
+// values among them, that it has coded: fewer than all of them if the values repeat too little.
+func (r *leafReader) code(defs []int16, n int) (cells, values int) {
+	for i := range n {
+		if defs != nil && defs[i] == 0 {
+			r.codes = append(r.codes, nullCode)
+			continue
+		}
+		code, ok := r.words.code(r.dense.Bytes[values])
+		if !ok {
+			return i, values
+		}
+		r.codes = append(r.codes, code)
+		values++
+	}
+	return n, values
+}
+
+// decode turns codes into cells. The rest of the column chunk is not coded.
+func (r *leafReader) decode() {
+	for _, code := range r.codes {
+		var cell []byte
+		if code != nullCode {
+			cell = r.words.words[code]
+		}
+		r.cells = append(r.cells, cell)
+	}
+	r.codes, r.words = r.codes[:0], nil
 }
 
 // copied returns a copy of a byte string, which is not nil.
@@ -178,6 +237,13 @@ func (r *leafReader) take(n int, owned bool) (*batch.Vector, error) {
 	if !v.Type.Variable() {
 		return v, r.readFixed(v, n)
 	}
+	if len(r.codes) > 0 {
+		if d := r.words.dictionary(); len(d.Words) > 0 {
+			r.takeCodes(v, d, n)
+			return v, nil
+		}
+		r.decode() // all are NULL
+	}
 	v.Reset(n)
 	copy(v.Bytes, r.cells)
 	if r.leaf.nullable {
@@ -191,6 +257,22 @@ func (r *leafReader) take(n int, owned bool) (*batch.Vector, error) {
 	clear(r.cells[rest:])
 	r.cells = r.cells[:rest]
 	return v, nil
+}
+
+// takeCodes moves n codes to v, in dictionary form.
+func (r *leafReader) takeCodes(v *batch.Vector, d *batch.Dictionary, n int) {
+	v.Reset(0)
+	v.UseCodes(d, n)
+	copy(v.Codes, r.codes)
+	if r.leaf.nullable {
+		for i, code := range v.Codes {
+			if code == nullCode {
+				v.NeedPresent().Clear(i)
+				v.Codes[i] = 0
+			}
+		}
+	}
+	r.codes = r.codes[:copy(r.codes, r.codes[n:])]
 }
 
 // readFixed reads n cells of fixed width into v.
@@ -254,7 +336,7 @@ func (r *leafReader) end() error {
 	if r.open {
 		return corruptf("a list has elements after the last row")
 	}
-	more := r.chunk.HasNext() || len(r.cells) > 0
+	more := r.chunk.HasNext() || r.ready() > 0
 	err := r.chunk.Err()
 	r.chunk.Close()
 	r.chunk = nil

@@ -30,7 +30,7 @@ func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	if err := checkFooter(src, size); err != nil {
 		return nil, wrap(err)
 	}
-	reader, err := guarded(src, func() (*file.Reader, error) { return p.open(src, nil) })
+	reader, err := guarded(src, func() (*file.Reader, error) { return p.open(src, nil, p.mem) })
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -113,8 +113,8 @@ type section struct{ *io.SectionReader }
 // streamBytes is the size of the buffer through which a column chunk is read.
 const streamBytes = 256 << 10
 
-func (p *parquetSource) open(src *source, known *metadata.FileMetaData) (*file.Reader, error) {
-	properties := parquet.NewReaderProperties(p.mem)
+func (p *parquetSource) open(src *source, known *metadata.FileMetaData, mem memory.Allocator) (*file.Reader, error) {
+	properties := parquet.NewReaderProperties(mem)
 	properties.BufferedStreamEnabled, properties.BufferSize = true, streamBytes
 	options := []file.ReadOption{file.WithReadProps(properties)}
 	if known != nil {
@@ -127,11 +127,12 @@ func (p *parquetSource) close() {}
 
 func (p *parquetSource) read(columns []schema.Column, filter *rowFilter, owned bool) (batchReader, error) {
 	src := &source{ReaderAt: p.r}
-	in, err := guarded(src, func() (*file.Reader, error) { return p.open(src, p.metadata) })
+	mem := newTracked(p.mem)
+	in, err := guarded(src, func() (*file.Reader, error) { return p.open(src, p.metadata, mem) })
 	if err != nil {
 		return nil, err
 	}
-	r := &parquetReader{file: p, src: src, in: in, filter: filter, own: owned, out: batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}}
+	r := &parquetReader{file: p, src: src, in: in, mem: mem, filter: filter, own: owned, out: batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}}
 	variable := 0
 	for i := range columns {
 		c := &columns[i]
@@ -157,6 +158,7 @@ type parquetReader struct {
 	file    *parquetSource
 	src     *source
 	in      *file.Reader
+	mem     *tracked // of in
 	filter  *rowFilter
 	own     bool // the caller changes the batches
 	columns []*leafReader
@@ -202,7 +204,7 @@ func (r *parquetReader) read() (*batch.RecordBatch, error) {
 			return nil, in(b.Schema[i].Name, r.done, err)
 		}
 		if c.column.Type.Variable() {
-			n = min(n, len(c.cells))
+			n = min(n, c.ready())
 		}
 	}
 	for i, c := range r.columns {
@@ -254,6 +256,9 @@ func (r *parquetReader) openColumn(c *leafReader, group *file.RowGroupReader) er
 	if start < 0 || size < 0 || start > r.file.size || size > r.file.size-start {
 		return corruptf("a column chunk of %d bytes at byte %d of a file of %d", size, start, r.file.size)
 	}
+	if c.words = nil; chunk.HasDictionaryPage() && !c.leaf.list {
+		c.words = newWordCoder()
+	}
 	c.chunk, err = group.Column(c.leaf.index)
 	return err
 }
@@ -275,4 +280,5 @@ func (r *parquetReader) close() {
 			c.chunk = nil
 		}
 	}
+	r.mem.freeAll()
 }

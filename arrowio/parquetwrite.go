@@ -142,9 +142,9 @@ func mostRows(r array.RecordReader) int64 {
 // first.
 func vectorsIn(r array.RecordReader, d *Definition) (next func() (*batch.RecordBatch, error), copies bool, err error) {
 	if s, ok := r.(*scanReader); ok && !s.begun {
-		s.begin(false)
+		s.run(false)
 		return func() (*batch.RecordBatch, error) {
-			b := s.next()
+			b := s.step()
 			return b, s.err
 		}, false, nil
 	}
@@ -243,8 +243,13 @@ func newParquetWriter(w io.Writer, d *Definition, o *ParquetOptions, distinct in
 		return nil, err
 	}
 	for i, c := range d.Columns {
-		if first != nil && c.Type != schema.Array && !repeats(first.Columns[i]) {
-			properties = append(properties, parquet.WithDictionaryFor(c.Name, false))
+		if first == nil || c.Type == schema.Array || repeats(first.Columns[i]) {
+			continue
+		}
+		properties = append(properties, parquet.WithDictionaryFor(c.Name, false))
+		if w := p.columns[i]; w.integers() && differs(first.Columns[i]) {
+			w.delta = true
+			properties = append(properties, parquet.WithEncodingFor(c.Name, parquet.Encodings.DeltaBinaryPacked))
 		}
 	}
 	stored := metadata.NewKeyValueMetadata()
@@ -351,7 +356,7 @@ func (p *parquetWriter) begin() error {
 		if err != nil {
 			return err
 		}
-		c.out = column
+		c.out, c.page = column, 0
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (r *parquetReader) mayMatch(group *metadata.RowGroupMetaData) bool {
 			continue // reading it returns the error
 		}
 		statistics, err := chunk.Statistics()
-		if err != nil || statistics == nil {
+		if err != nil || statistics == nil || r.halfBounded(c.leaf.index) {
 			continue
 		}
 		if !statisticsMayMatch(&c.column, c.values, statistics, group.NumRows(), p) {
@@ -37,6 +37,13 @@ func (r *parquetReader) mayMatch(group *metadata.RowGroupMetaData) bool {
 		}
 	}
 	return true
+}
+
+// halfBounded reports whether the statistics of a column chunk of the row group have just one bound:
+// writers leave out long ones. For arrow-go the other one is 0 or empty then.
+func (r *parquetReader) halfBounded(leaf int) bool {
+	s := r.file.metadata.RowGroups[r.group-1].Columns[leaf].MetaData.Statistics
+	return s.IsSetMin() != s.IsSetMax() || s.IsSetMinValue() != s.IsSetMaxValue()
 }
 
 // statisticsMayMatch reports whether a predicate may be true for one of rows cells of a column with

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // reads counts the bytes that are read of each part of a file.
@@ -65,6 +68,27 @@ func TestRowGroupsAreSkipped(t *testing.T) {
 	} {
 		rows, _ := read(p)
 		same(t, name, rows, rowsOf(t, table, oribi.Where(p)))
+	}
+}
+
+// Statistics without one of the bounds, since it is too long, do not exclude rows.
+func TestLongBoundsAreNotStored(t *testing.T) {
+	columns := []schema.Column{{Name: "s", Type: schema.String}}
+	long := strings.Repeat("x", 5000)
+	for _, words := range [][]string{{"", long}, {long, "y"}, {"a", long}} {
+		b := batch.New(columns, len(words))
+		for i, w := range words {
+			b.Columns[0].Bytes[i] = []byte(w)
+		}
+		_, data := writeBatches(t, columns, ParquetOptions{}, []*batch.RecordBatch{b})
+		for _, p := range []oribi.Predicate{oribi.Gt("s", "w"), oribi.Le("s", long), oribi.Eq("s", long), oribi.Eq("s", words[0])} {
+			f, rows := opened(t, "parquet", data, checked(t), ReadOptions{Where: []oribi.Predicate{p}})
+			if got := recordRows(t, rows); len(got) == 0 {
+				t.Errorf("%.10q, %.40v: no rows", words, p)
+			}
+			rows.Release()
+			f.Close()
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -57,11 +56,8 @@ func newReader(scan *oribi.Scan, o ReaderOptions) (*scanReader, error) {
 	if s, err = withDictionaries(s, o.Dictionary); err != nil {
 		return nil, err
 	}
-	r := &scanReader{scan: scan, columns: columns, schema: s}
-	r.refs.Store(1)
-	for i, c := range columns {
-		r.exporters = append(r.exporters, newExporter(c, s.Field(i).Type, allocator(o.Allocator)))
-	}
+	r := &scanReader{scan: scan, columns: columns}
+	r.begin(s, columns, allocator(o.Allocator))
 	return r, nil
 }
 
@@ -87,53 +83,28 @@ func withDictionaries(s *arrow.Schema, names []string) (*arrow.Schema, error) {
 
 // scanReader is an array.RecordReader over a scan.
 type scanReader struct {
-	refs      atomic.Int64
-	scan      *oribi.Scan
-	columns   []schema.Column
-	schema    *arrow.Schema
-	exporters []*exporter
+	records
+	scan    *oribi.Scan
+	columns []schema.Column
 
 	begun bool
 	pull  func() (*batch.RecordBatch, error, bool)
 	stop  func()
-
-	rest *batch.RecordBatch // dense; rows from at on are not returned yet. nil: none
-	at   int
-	cur  arrow.RecordBatch
-	err  error
 }
 
-func (r *scanReader) Schema() *arrow.Schema          { return r.schema }
-func (r *scanReader) RecordBatch() arrow.RecordBatch { return r.cur }
-func (r *scanReader) Record() arrow.RecordBatch      { return r.cur }
-func (r *scanReader) Err() error                     { return r.err }
-func (r *scanReader) Retain()                        { r.refs.Add(1) }
-
 func (r *scanReader) Release() {
-	if r.refs.Add(-1) > 0 {
+	if !r.release() {
 		return
-	}
-	r.drop()
-	for _, x := range r.exporters {
-		x.release()
 	}
 	if r.stop != nil {
 		r.stop()
 	}
-	r.begun, r.pull, r.rest = true, nil, nil
+	r.begun, r.pull = true, nil
 }
 
-// drop releases the current record batch.
-func (r *scanReader) drop() {
-	if r.cur != nil {
-		r.cur.Release()
-		r.cur = nil
-	}
-}
-
-// begin runs the scan. The batches belong to the reader if owned is set; otherwise each is valid
+// run runs the scan. The batches belong to the reader if owned is set; otherwise each is valid
 // until the next one.
-func (r *scanReader) begin(owned bool) {
+func (r *scanReader) run(owned bool) {
 	batches := r.scan.Batches
 	if owned {
 		batches = r.scan.OwnedBatches
@@ -142,8 +113,8 @@ func (r *scanReader) begin(owned bool) {
 	r.pull, r.stop = iter.Pull2(batches())
 }
 
-// next returns the next batch of the scan, nil at the end and after an error.
-func (r *scanReader) next() *batch.RecordBatch {
+// step returns the next batch of the scan, nil at the end and after an error.
+func (r *scanReader) step() *batch.RecordBatch {
 	if r.err != nil || r.pull == nil {
 		return nil
 	}
@@ -170,70 +141,18 @@ func sameColumns(a, b []schema.Column) bool {
 }
 
 func (r *scanReader) Next() bool {
-	r.drop()
 	if !r.begun {
-		r.begin(true)
+		r.run(true)
 	}
-	for r.rest == nil {
-		b := r.next()
-		if b == nil {
-			return false
-		}
-		b.Compact()
-		if b.Len > 0 {
-			r.rest, r.at = b, 0
-		}
-	}
-	from, to := r.at, fit(r.rest, r.at)
-	cur, err := record(r.schema, r.exporters, r.rest, from, to)
-	if err != nil {
-		r.err, r.rest = wrap(err), nil
-		return false
-	}
-	if r.at = to; to == r.rest.Len {
-		r.rest = nil
-	}
-	r.cur = cur
-	return true
-}
-
-// textBytes is the number of bytes of byte strings from which on a batch is divided.
-const textBytes = 32 << 20
-
-// fit returns the end of a record batch that begins with row from of b: its byte strings have up to
-// textBytes, unless it has just 64 rows.
-func fit(b *batch.RecordBatch, from int) int {
-	size := 0
-	for i := from; i < b.Len; i += 64 {
-		end := min(i+64, b.Len)
-		for _, v := range b.Columns {
-			if v.Type.Variable() {
-				for _, cell := range cellsOf(v, i, end) {
-					size += len(cell)
-				}
+	return r.next(func() *batch.RecordBatch {
+		for {
+			b := r.step()
+			if b == nil {
+				return nil
+			}
+			if b.Compact(); b.Len > 0 {
+				return b
 			}
 		}
-		if size > textBytes && i > from {
-			return i
-		}
-	}
-	return b.Len
-}
-
-// record returns rows [from, to) of a dense batch.
-func record(s *arrow.Schema, exporters []*exporter, b *batch.RecordBatch, from, to int) (arrow.RecordBatch, error) {
-	arrays := make([]arrow.Array, 0, len(b.Columns))
-	defer func() {
-		for _, a := range arrays {
-			a.Release()
-		}
-	}()
-	for i, v := range b.Columns {
-		a, err := exporters[i].array(v, from, to)
-		if err != nil {
-			return nil, in(b.Schema[i].Name, -1, err)
-		}
-		arrays = append(arrays, a)
-	}
-	return array.NewRecordBatch(s, arrays, int64(to-from)), nil
+	})
 }

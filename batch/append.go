@@ -30,16 +30,32 @@ func (v *Vector) AppendRun(src *Vector, from, to int) {
 	}
 }
 
+// AppendCoded is AppendRun in dictionary form where possible: v gets the form of src if it is empty,
+// and keeps it while src has the same dictionary.
+func (v *Vector) AppendCoded(src *Vector, from, to int) {
+	n, k := v.Len, to-from
+	if src.Dict == nil || k <= 0 || n > 0 && v.Dict != src.Dict {
+		v.AppendRun(src, from, to)
+		return
+	}
+	v.Dict, v.Codes = src.Dict, append(v.Codes[:n], src.Codes[from:to]...)
+	v.growPresent(n + k)
+	v.Len = n + k
+	if src.Present == nil {
+		return
+	}
+	for i := from; i < to; i++ {
+		if !src.Present.Get(i) {
+			v.NeedPresent().Clear(n + i - from)
+		}
+	}
+}
+
 // AppendSelected appends the cells of src whose bit in sel is 1, in [from, to).
 // It copies each run of adjacent selected cells at once.
 func (v *Vector) AppendSelected(src *Vector, sel Bitmap, from, to int) {
-	for i := sel.Next(from); i >= 0 && i < to; {
-		end := i + 1
-		for end < to && sel.Get(end) {
-			end++
-		}
+	for i, end := sel.nextRun(from, to); i < end; i, end = sel.nextRun(end, to) {
 		v.AppendRun(src, i, end)
-		i = sel.Next(end)
 	}
 }
 

@@ -20,16 +20,3 @@ func (b *RecordBatch) Take() *RecordBatch {
 	b.Selection, b.Len = nil, 0
 	return out
 }
-
-// Clone returns a batch with the selected rows of b, all of them selected. Cells of fixed width are
-// copies, byte strings are aliased.
-func (b *RecordBatch) Clone() *RecordBatch {
-	out := New(b.Schema, 0)
-	for i, v := range b.Columns {
-		out.Columns[i].AppendSelected(v, b.Selection, 0, b.Len)
-	}
-	out.Len = b.Selection.Count()
-	out.Selection = out.Selection.Resize(out.Len)
-	out.Selection.SetRange(0, out.Len)
-	return out
-}

@@ -76,7 +76,16 @@ func (g *growing) randomCellOrNull() []byte {
 
 // step changes the vector in a random way and returns a description of the change.
 func (g *growing) step() string {
-	switch g.r.IntN(9) {
+	switch g.r.IntN(10) {
+	case 9:
+		src, cells := g.source()
+		for range 1 + g.r.IntN(3) { // the second time v may have the dictionary of src
+			from := g.r.IntN(src.Len + 1)
+			to := from + g.r.IntN(src.Len-from+1)
+			g.v.AppendCoded(src, from, to)
+			g.want = append(g.want, cells[from:to]...)
+		}
+		return fmt.Sprintf("AppendCoded, codes %t", src.Dict != nil)
 	case 0, 1:
 		src, cells := g.source()
 		from := g.r.IntN(src.Len + 1)
@@ -159,6 +168,22 @@ func TestVectorMatchesModel(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A vector gets the dictionary of what is appended to it first, and loses it to another one.
+func TestAppendCodedKeepsTheDictionary(t *testing.T) {
+	a := &Vector{Type: schema.String, Len: 2, Dict: &Dictionary{Words: [][]byte{{'a'}, {'b'}}}, Codes: []uint32{1, 0}}
+	b := &Vector{Type: schema.String, Len: 1, Dict: &Dictionary{Words: [][]byte{{'c'}}}, Codes: []uint32{0}}
+	v := NewVector(schema.String, 0)
+	for _, src := range []*Vector{a, a} {
+		if v.AppendCoded(src, 0, src.Len); v.Dict != a.Dict {
+			t.Fatal("the vector is not in dictionary form")
+		}
+	}
+	v.AppendCoded(b, 0, 1)
+	if got := fmt.Sprintf("%s", v.Bytes); v.Dict != nil || got != "[b a b a c]" {
+		t.Errorf("dictionary %v, cells %s", v.Dict, got)
 	}
 }
 

@@ -17,6 +17,15 @@ var sqlColumns = []string{"l_orderkey BIGINT", "l_linenumber INTEGER", "l_partke
 	"l_extendedprice BIGINT", "l_discount BIGINT", "l_tax BIGINT", "l_returnflag VARCHAR", "l_linestatus VARCHAR", "l_shipdate INTEGER",
 	"l_commitdate INTEGER", "l_receiptdate INTEGER", "l_shipinstruct VARCHAR", "l_shipmode VARCHAR", "l_comment VARCHAR"}
 
+// columnNames returns the columns of lineitem in schema order.
+func columnNames() (names []string) {
+	for _, c := range sqlColumns {
+		name, _, _ := strings.Cut(c, " ")
+		names = append(names, name)
+	}
+	return names
+}
+
 // SQLTable returns the statement that creates lineitem. tail is the end that a dialect adds.
 func SQLTable(tail string) string {
 	return "CREATE TABLE IF NOT EXISTS lineitem (" + strings.Join(sqlColumns, " NOT NULL, ") + " NOT NULL, PRIMARY KEY (l_orderkey, l_linenumber))" + tail

@@ -27,6 +27,8 @@ type checksum struct {
 	sum     uint64
 	rows    int64
 	decoder inputs.Decoder
+	key     []byte // memory of addItem
+	value   []byte
 }
 
 func (c *checksum) add(key, value []byte) {
@@ -38,11 +40,13 @@ func (c *checksum) String() string { return fmt.Sprintf("%d rows %016x", c.rows,
 
 // addBatch adds the rows of a batch with all columns of lineitem.
 func (c *checksum) addBatch(b *batch.RecordBatch) {
-	var key, value []byte
-	c.decoder.Batch(b, func(it *inputs.Item) {
-		key, value = it.AppendKey(key[:0]), it.AppendValue(value[:0])
-		c.add(key, value)
-	})
+	c.decoder.Batch(b, c.addItem)
+}
+
+// addItem adds a row.
+func (c *checksum) addItem(it *inputs.Item) {
+	c.key, c.value = it.AppendKey(c.key[:0]), it.AppendValue(c.value[:0])
+	c.add(c.key, c.value)
 }
 
 // typedItem is a row for TableOf.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"os/exec"
 
+	"github.com/oribi-db/oribi/arrowio"
 	"github.com/oribi-db/oribi/bench/harness"
 	"github.com/oribi-db/oribi/bench/peer"
 )
@@ -33,6 +34,7 @@ func nestedMore() []More {
 	more := []More{
 		{"column-decode", harness.Peer{Name: "arrow-go", Module: "arrow"}},
 		{"load", harness.Peer{Name: "duckdb", Module: "duckdb", Command: self}},
+		{LoadParquet, harness.Peer{Name: "duckdb", Module: "duckdb", Command: self}},
 	}
 	for _, c := range HFileCases {
 		more = append(more, More{c.Scan(), harness.Peer{Name: "hbase", Module: "hbase"}}, More{c.Get(), harness.Peer{Name: "hbase", Module: "hbase"}})
@@ -72,6 +74,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 		size(ds), sizeAtRest(), getHit(ds), getMiss(ds), getSpread(ds), getCold(ds), getMany(ds), rangeScan(ds), shortRange(ds)}
 	out = append(out, queries(ds)...)
 	out = append(out, upsert(ds), updateColumn(ds), writeAmplification(ds))
+	out = append(out, exportParquet(ds, "export-parquet", arrowio.Snappy), exportParquet(ds, "export-parquet-zstd", arrowio.Zstd), exportArrow())
 	out = append(out, ycsb(ds)...)
 	out = append(out, pairs(ds)...)
 	out = append(out, backward())
@@ -96,5 +99,5 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 		out = append(out, kuduScan(c, of(c.Workload)))
 	}
 	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), scanChecksums(), open(), openMany(), replay(), getStart(),
-		load(of("load")), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
+		load(of("load")), loadParquet(of(LoadParquet)), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }

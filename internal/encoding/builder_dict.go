@@ -107,7 +107,7 @@ func (b *dictBuilder) appendCodes(v *batch.Vector, from, to int, overfill bool) 
 
 // use makes known that of d.
 func (b *dictBuilder) use(d *batch.Dictionary) {
-	if b.source == d {
+	if b.source == d && len(b.known) == len(d.Words) {
 		return
 	}
 	b.source, b.known = d, b.known[:0]

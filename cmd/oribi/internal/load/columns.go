@@ -13,7 +13,9 @@ import (
 type columnReader struct {
 	possible bool       // for the columns of the input and the table
 	copied   []bool     // by field: cells are copied as they are
-	cells    [][][]byte // by field, if not copied: the cells of the rows
+	cells    [][][]byte // by field, if neither copied nor coded: the cells of the rows
+	words    []words    // by field: of the last dictionary
+	coded    []bool     // by field: codes of words are copied
 	missing  []int      // columns of the table that no field sets
 	rows     []int      // of the batch, that are appended
 	sizes    []int      // of the rows
@@ -23,7 +25,8 @@ type columnReader struct {
 
 // newColumnReader returns a reader of the fields of a source.
 func newColumnReader(s *batchSource) columnReader {
-	r := columnReader{possible: !s.maker.raw, cells: make([][][]byte, len(s.fields))}
+	n := len(s.fields)
+	r := columnReader{possible: !s.maker.raw, cells: make([][][]byte, n), words: make([]words, n), coded: make([]bool, n)}
 	for i := range s.fields {
 		f := &s.fields[i]
 		to := &s.schema.Columns[f.to]
@@ -67,9 +70,12 @@ func (s *batchSource) appendRows(dst *rows, most int) bool {
 	}
 	for i := range s.fields {
 		v := dst.vectors[s.fields[i].to]
-		if r.copied[i] {
+		switch {
+		case r.copied[i]:
 			v.AppendSelected(s.now.Columns[i], s.now.Selection, s.at, to)
-		} else {
+		case r.coded[i]:
+			appendCodes(v, s.now.Columns[i], r.words[i].converted, r.rows)
+		default:
 			appendCells(v, r.cells[i])
 		}
 	}
@@ -110,6 +116,50 @@ func appendCells(v *batch.Vector, cells [][]byte) {
 	}
 }
 
+// words are the words of a dictionary, converted to cells of a column.
+type words struct {
+	of        *batch.Dictionary
+	converted *batch.Dictionary // in memory of its own; nil: one of the words is no cell of the column
+}
+
+// convert makes w the words of the dictionary of v. It returns false if v has none, if it has more words
+// than cells, which would take longer than converting the cells, or if a word is no cell of column c:
+// some cell may have it, or none.
+func (w *words) convert(f *field, c *schema.Column, v *batch.Vector) bool {
+	if v.Dict == nil || !c.Type.Variable() || w.of != v.Dict && len(v.Dict.Words) > v.Len {
+		return false
+	}
+	if w.of == v.Dict {
+		return w.converted != nil
+	}
+	*w = words{of: v.Dict}
+	text, cells := []byte{}, make([][]byte, len(v.Dict.Words))
+	for i, word := range v.Dict.Words {
+		from := len(text)
+		var err error
+		if text, err = f.convert(text, c, word); err != nil || len(text)-from > maxCellBytes {
+			return false
+		}
+		cells[i] = text[from:len(text):len(text)]
+	}
+	w.converted = &batch.Dictionary{Words: cells}
+	return true
+}
+
+// appendCodes appends the cells of some rows of src, whose dictionary is replaced.
+func appendCodes(v, src *batch.Vector, d *batch.Dictionary, rows []int) {
+	coded := *src
+	coded.Dict = d
+	for from := 0; from < len(rows); {
+		to := from + 1
+		for to < len(rows) && rows[to] == rows[to-1]+1 {
+			to++
+		}
+		v.AppendCoded(&coded, rows[from], rows[to-1]+1)
+		from = to
+	}
+}
+
 // measure finds the next rows, at least one and at most most. They end with the row that makes them
 // exceed the given size, if any.
 func (s *batchSource) measure(most, bytes int) {
@@ -139,8 +189,9 @@ func (s *batchSource) convertRows(dst *rows) bool {
 		if !c.Nullable && v.Present != nil && hasNull(v, r.rows) {
 			return false
 		}
+		r.coded[i] = !r.copied[i] && r.words[i].convert(f, c, v)
 		switch {
-		case !r.copied[i] && !s.convertColumn(dst, i, c, v),
+		case !r.copied[i] && !r.coded[i] && !s.convertColumn(dst, i, c, v),
 			r.copied[i] && c.Type == schema.Date && !validDates(v, r.rows):
 			return false
 		}
