@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -55,9 +56,13 @@ func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
 	}
 	for i, bad := range []map[int]string{nil, {1500: "n=null"}, {0: "n=256"}, {2499: "n=-1"}, {777: `text="123456789"`, 900: "n=300"}, {1000: `text="` + strings.Repeat("x", 50000) + `"`}} {
 		from := wideRows(t, store, r, fmt.Sprint("from", i), 2500, bad)
-		for j, where := range []oribi.ScanOption{nil, oribi.Where(oribi.Lt("m", int32(1<<30)))} {
+		for j, where := range []oribi.ScanOption{nil, oribi.Where(oribi.Lt("m", int32(1<<30))), nil, oribi.Where(oribi.Lt("m", int32(1<<30)))} {
 			byColumn := createTable(t, store, fmt.Sprint("columns", i, j), target())
-			result, err := Run(context.Background(), nil, batchOptions(store, from, byColumn, where))
+			asColumns := batchOptions(store, from, byColumn, where)
+			if j >= 2 {
+				asColumns.Batches = inCodes(r, asColumns.Batches)
+			}
+			result, err := Run(context.Background(), nil, asColumns)
 			byRow := createTable(t, store, fmt.Sprint("rows", i, j), target())
 			o := batchOptions(store, from, byRow, where)
 			var skipped bytes.Buffer
@@ -74,6 +79,84 @@ func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
 			case bad == nil && result.Rows == 0:
 				t.Error("no rows: the test sees nothing")
 			}
+		}
+	}
+}
+
+// inCodes returns batches whose byte strings are in dictionary form. Dictionaries are overwritten after
+// each step; some have a word that is too long or no text, but no cell has it.
+func inCodes(r *rand.Rand, batches iter.Seq2[*batch.RecordBatch, error]) iter.Seq2[*batch.RecordBatch, error] {
+	return func(yield func(*batch.RecordBatch, error) bool) {
+		for b, err := range batches {
+			var words []*batch.Dictionary
+			for i, v := range b.Columns {
+				if !v.Type.Variable() {
+					continue
+				}
+				coded, d := &batch.Vector{Type: v.Type}, &batch.Dictionary{Words: [][]byte{{}}}
+				if i%2 == r.IntN(2) {
+					d.Words = append(d.Words, bytes.Repeat([]byte{0xff}, 9))
+				}
+				coded.UseCodes(d, v.Len)
+				known := map[string]uint32{}
+				for k := range v.Len {
+					cell := v.Cell(k)
+					if coded.Codes[k] = 0; cell == nil {
+						coded.NeedPresent().Clear(k)
+						continue
+					}
+					code, ok := known[string(cell)]
+					if !ok {
+						code = uint32(len(d.Words))
+						known[string(cell)], d.Words = code, append(d.Words, bytes.Clone(cell))
+					}
+					coded.Codes[k] = code
+				}
+				b.Columns[i], words = coded, append(words, d)
+			}
+			more := yield(b, err)
+			for _, d := range words {
+				for _, w := range d.Words {
+					for k := range w {
+						w[k] = 'X'
+					}
+				}
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// The codes of a dictionary stay codes, of its converted words, as long as they are fewer than the
+// cells.
+func TestDictionariesAreKept(t *testing.T) {
+	store := openStore(t)
+	s := typedColumns(t, 1, "id int64", "text varchar(3)")
+	d := &batch.Dictionary{Words: [][]byte{[]byte("abc"), []byte("d")}}
+	for name, c := range map[string]struct {
+		words [][]byte
+		want  bool
+	}{"fitting": {d.Words, true}, "too long": {[][]byte{[]byte("a"), []byte("abcd")}, false}, "more than rows": {make([][]byte, 30), false}} {
+		b := batch.New(s.Columns, 20)
+		for i := range b.Len {
+			batch.Values[int64](b.Columns[0])[i] = int64(i)
+		}
+		b.Columns[1].Reset(0)
+		b.Columns[1].UseCodes(&batch.Dictionary{Words: c.words}, b.Len)
+		clear(b.Columns[1].Codes)
+		o := batchOptions(store, nil, createTable(t, store, name, s))
+		o.Batches = func(yield func(*batch.RecordBatch, error) bool) { _ = yield(b, nil) && yield(b, nil) }
+		in, err := batchRows(newMaker(s, oribi.OpInsert, false), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := newRows(s)
+		(&loader{o: &o}).fill(dst, in)
+		in.close()
+		if got := dst.vectors[1].Dict != nil; dst.len() != 40 || got != c.want {
+			t.Errorf("%s: %d rows, a dictionary: %t", name, dst.len(), got)
 		}
 	}
 }
