@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -55,6 +56,31 @@ func TestAheadIsBoundedAndEnds(t *testing.T) {
 	made := calls.Load()
 	if again := calls.Load(); again != made || made > 504 {
 		t.Errorf("%d values made, then %d", made, again)
+	}
+}
+
+// A call of next that runs when the iteration ends has returned afterwards.
+func TestAheadWaits(t *testing.T) {
+	begun, stopping := make(chan bool), make(chan bool)
+	var returned atomic.Bool
+	next, calls := counting(1000)
+	for range ahead(func() *int {
+		if calls.Load() == 1 {
+			close(begun)
+			<-stopping
+			for range 1000 {
+				runtime.Gosched()
+			}
+			returned.Store(true)
+		}
+		return next()
+	}) {
+		<-begun
+		close(stopping)
+		break
+	}
+	if !returned.Load() {
+		t.Error("the iteration ended before the call")
 	}
 }
 

@@ -161,6 +161,39 @@ func TestDictionariesAreKept(t *testing.T) {
 	}
 }
 
+// Each batch may have a dictionary of its own.
+func TestDictionariesMayChange(t *testing.T) {
+	store := openStore(t)
+	s := typedColumns(t, 1, "id int64", "text string")
+	o := batchOptions(store, nil, createTable(t, store, "t", s))
+	o.Batches = func(yield func(*batch.RecordBatch, error) bool) {
+		for i := range 4 {
+			b := batch.New(s.Columns, 2)
+			batch.Values[int64](b.Columns[0])[0], batch.Values[int64](b.Columns[0])[1] = int64(2*i), int64(2*i+1)
+			b.Columns[1].Reset(0)
+			b.Columns[1].UseCodes(&batch.Dictionary{Words: [][]byte{fmt.Append(nil, "a", i), fmt.Append(nil, "b", i)}}, 2)
+			b.Columns[1].Codes[0], b.Columns[1].Codes[1] = 1, 0
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+	in, err := batchRows(newMaker(s, oribi.OpInsert, false), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.close()
+	dst := newRows(s)
+	(&loader{o: &o}).fill(dst, in)
+	var got []byte
+	for i := range dst.len() {
+		got = append(append(got, dst.vectors[1].Cell(i)...), ' ')
+	}
+	if want := "b0 a0 b1 a1 b2 a2 b3 a3 "; string(got) != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // A write batch that is filled by columns ends where one of single rows does.
 func TestBatchesByColumnsAreBounded(t *testing.T) {
 	store := openStore(t)
