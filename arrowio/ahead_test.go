@@ -105,7 +105,7 @@ func TestAheadPassesPanicsOn(t *testing.T) {
 // However an ingest ends, all memory is freed and the file may be closed: nothing reads it any more.
 func TestIngestEndsTheReader(t *testing.T) {
 	store := openStore(t)
-	table := everyTable(t, store, "t", 9000, 21)
+	table := everyTable(t, store, "t", 4000, 21)
 	data := exported(t, "parquet", table.Scan(context.Background()), nil)
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
@@ -181,7 +181,7 @@ var _ io.ReaderAt = readerAt(nil)
 // The batches of an ingest are those of Batches, with a filter too.
 func TestIngestedBatchesAreOwned(t *testing.T) {
 	store, mem := openStore(t), checked(t)
-	table := everyTable(t, store, "t", 9000, 22)
+	table := everyTable(t, store, "t", 4000, 22)
 	for format := range formats {
 		data := exported(t, format, table.Scan(context.Background()), mem)
 		where := oribi.Gt("k", 0)

@@ -41,7 +41,7 @@ func wordBatches(r *rand.Rand, longest int) []*batch.RecordBatch {
 	columns := wordColumns()
 	plain := r.IntN(3) == 0 // some batches are no codes
 	for range 1 + r.IntN(12) {
-		b := batch.New(columns, 1+r.IntN(300))
+		b := batch.New(columns, 1+r.IntN(min(300, 2_000_000/longest)))
 		for i, v := range b.Columns {
 			d := dictionaries[r.IntN(len(dictionaries))]
 			if plain && r.IntN(3) == 0 {
@@ -99,7 +99,7 @@ func TestCodesAreWrittenAsWords(t *testing.T) {
 		r := values.NewRand(seed)
 		longest := 10
 		if seed%8 == 0 {
-			longest = 60_000
+			longest = 45_000
 		}
 		batches := wordBatches(r, longest)
 		var want []string
