@@ -32,6 +32,10 @@
 //
 // Readers and writers have one record batch, of up to 4096 rows of a scan or a Parquet file, in
 // memory, WriteParquet the pages of one row group, and a reader of Parquet a page of each column.
+// Ingest decodes a Parquet file in a goroutine of its own and has up to three record batches.
+//
+// Byte strings that repeat are in dictionary form in batches from a Parquet file, up to 2048 words
+// of 256 KiB in each row group.
 //
 // Damaged files cause errors that wrap ErrCorrupt. The formats have no checksums, so damage to a
 // value may also just change the value. Reading allocates no single buffer of more than 1 GiB,

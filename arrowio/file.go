@@ -229,7 +229,8 @@ func (r *Rows) step(owned bool) *batch.RecordBatch {
 
 // Batches returns the rows as batches of vectors. The rows of the result are those whose bit in
 // Selection is 1. A batch is valid until the next step and must not be modified. Arrays are byte
-// strings, as in the batches of a scan. An error comes as the last step, and is that of Err.
+// strings, as in the batches of a scan, and byte strings may be in dictionary form. An error comes
+// as the last step, and is that of Err.
 func (r *Rows) Batches() iter.Seq2[*batch.RecordBatch, error] {
 	return func(yield func(*batch.RecordBatch, error) bool) {
 		for b := r.step(false); b != nil; b = r.step(false) {

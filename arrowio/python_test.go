@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -182,6 +184,68 @@ func TestOtherProgramsReadOurFiles(t *testing.T) {
 				}
 				same(t, name, normalized(t, string(out)), normalized(t, strings.Join(want, "\n")))
 			}
+		})
+	}
+}
+
+// Other programs read codes and differences, in several pages and row groups.
+func TestOtherProgramsReadCodesAndDifferences(t *testing.T) {
+	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "name", Type: schema.String}, {Name: "n", Type: schema.Binary, Nullable: true},
+		{Name: "near", Type: schema.Int32, Nullable: true}, {Name: "far", Type: schema.Uint64}, {Name: "day", Type: schema.Date}, column(t, "price", "decimal(15,2)")}
+	const rows = 8000
+	r, all := values.NewRand(17), wordBatches(values.NewRand(1), 10)[0].Columns[0].Dict
+	b := batch.New(columns, rows)
+	for i, v := range b.Columns[1:3] {
+		v.Reset(0)
+		v.UseCodes(all, rows)
+		for k := range rows {
+			if v.Codes[k] = uint32(r.IntN(len(all.Words))); i == 1 && k%7 == 0 {
+				v.NeedPresent().Clear(k)
+			}
+		}
+	}
+	for k := range rows {
+		batch.Raw[int64](b.Columns[0])[k] = int64(3*k) - 5000
+		batch.Raw[int32](b.Columns[3])[k] = int32(r.IntN(60_000)) - 30_000
+		batch.Raw[int64](b.Columns[4])[k] = int64(r.Uint64()>>20) + 1<<60
+		batch.Raw[int32](b.Columns[5])[k] = int32(r.IntN(30_000)) - 10_000
+		batch.Raw[int64](b.Columns[6])[k] = int64(r.IntN(1e9)) - 5e8
+		if k%11 == 0 {
+			b.Columns[3].NeedPresent().Clear(k)
+		}
+	}
+	var want []string
+	for i := range rows {
+		row := make([]any, len(columns))
+		for c, v := range b.Columns {
+			row[c] = pythonText(&columns[c], v.Cell(i))
+		}
+		line, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, string(line))
+	}
+	p, data := writeBatches(t, columns, ParquetOptions{RowGroupRows: 5000}, []*batch.RecordBatch{b})
+	for _, i := range []int{0, 3, 4, 5, 6} {
+		if !p.columns[i].delta {
+			t.Errorf("%s is not stored as differences", columns[i].Name)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "t.parquet")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for module, script := range readers {
+		t.Run(module, func(t *testing.T) {
+			cmd := exec.Command(python(t, module), "-c", script, file)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, stderr.String())
+			}
+			same(t, module, normalized(t, string(out)), normalized(t, strings.Join(want, "\n")))
 		})
 	}
 }
