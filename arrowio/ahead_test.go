@@ -14,7 +14,8 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// counting returns a function that returns pointers to 0, 1, … up to n, and the number of its calls.
+// counting returns a function that returns pointers to 0, 1, … up to n, and the number of its
+// calls.
 func counting(n int) (next func() *int, calls *atomic.Int64) {
 	calls = new(atomic.Int64)
 	return func() *int {
@@ -102,7 +103,8 @@ func TestAheadPassesPanicsOn(t *testing.T) {
 	t.Error("no panic")
 }
 
-// However an ingest ends, all memory is freed and the file may be closed: nothing reads it any more.
+// However an ingest ends, all memory is freed and the file may be closed: nothing reads it any
+// more.
 func TestIngestEndsTheReader(t *testing.T) {
 	store := openStore(t)
 	table := everyTable(t, store, "t", 4000, 21)

@@ -51,8 +51,8 @@ func foreignRows(t *testing.T, rows *Rows) []string {
 }
 
 // Files of pyarrow are read as pyarrow reads them: both versions of pages, all encodings, with and
-// without dictionaries, statistics, page index and row groups, the old timestamps, each way to store
-// decimals.
+// without dictionaries, statistics, page index and row groups, the old timestamps, each way to
+// store decimals.
 func TestForeignFiles(t *testing.T) {
 	columns := map[string][]string{"nested": {"k", "list", "words"}}
 	in := bufio.NewScanner(bytes.NewReader(foreignFile(t, "rows.jsonl")))

@@ -81,7 +81,11 @@ func (t *tracked) Reallocate(size int, old []byte) []byte {
 	return t.add(b)
 }
 
+// Free frees b, once.
 func (t *tracked) Free(b []byte) {
+	if _, ok := t.live[unsafe.SliceData(b)]; !ok && cap(b) > 0 {
+		return
+	}
 	delete(t.live, unsafe.SliceData(b))
 	t.Allocator.Free(b)
 }

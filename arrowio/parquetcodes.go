@@ -14,8 +14,8 @@ import (
 // the word of each cell in the column chunk's dictionary, and compare it with the statistics.
 //
 // The dictionary of a column chunk has the words in the order in which they were first written, so
-// the code of a word is known once arrow-go was given it as a cell: cells with new words are written
-// as byte strings, and then noted.
+// the code of a word is known once arrow-go was given it as a cell: cells with new words are
+// written as byte strings, and then noted.
 type codeWriter struct {
 	chunk *file.ByteArrayColumnChunkWriter // that known is about
 	known map[string]int32                 // the codes of the dictionary
@@ -127,8 +127,8 @@ func (c *codeWriter) validity(defs []int16, nulls int) *memory.Buffer {
 }
 
 // note notes the words of cells [from, to) of v, which were written as byte strings after write has
-// returned false. If the dictionary has words that are not known, the numbers of words differ for the
-// rest of the column chunk.
+// returned false. If the dictionary has words that are not known, the numbers of words differ for
+// the rest of the column chunk.
 func (c *codeWriter) note(v *batch.Vector, from, to int) {
 	if !c.all {
 		return

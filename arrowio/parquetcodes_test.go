@@ -91,8 +91,8 @@ func writeBatches(t *testing.T, columns []schema.Column, o ParquetOptions, batch
 	return p, out.Bytes()
 }
 
-// Codes are written as if they were their words: the rows are the same, and so are the statistics of
-// each row group. Some dictionaries grow too large for a page, and are given up in the middle.
+// Codes are written as if they were their words: the rows are the same, and so are the statistics
+// of each row group. Some dictionaries grow too large for a page, and are given up in the middle.
 func TestCodesAreWrittenAsWords(t *testing.T) {
 	coded, plainPages := 0, 0
 	for seed := range uint64(24) {

@@ -86,8 +86,8 @@ func (w *leafWriter) write(v *batch.Vector, from, to int) error {
 	return nil
 }
 
-// deltaPageRows is the number of rows of a page of differences. arrow-go would end it at 1 MiB, which
-// may be all rows of a row group: the page index would be of no use.
+// deltaPageRows is the number of rows of a page of differences. arrow-go would end it at 1 MiB,
+// which may be all rows of a row group: the page index would be of no use.
 const deltaPageRows = 1 << 17
 
 // endPage ends a page of differences, to which n rows were added, if it is large enough.
@@ -119,7 +119,7 @@ func differs(v *batch.Vector) bool {
 			values = append(values, int64(binary.LittleEndian.Uint64(cell)))
 		case 4:
 			values = append(values, int64(int32(binary.LittleEndian.Uint32(cell))))
-		default: // narrower values have three quarters of their bits in Parquet, or less, as they are
+		default: // of 8 or 16 bits
 			return false
 		}
 	}

@@ -22,8 +22,8 @@ type leafReader struct {
 	defs   []int16
 	reps   []int16
 
-	// Cells of a column of byte strings that were read but not returned: byte strings, nil for NULL,
-	// or their codes.
+	// Cells of a column of byte strings that were read but not returned: byte strings, nil for
+	// NULL, or their codes.
 	cells [][]byte
 	codes []uint32
 	words *wordCoder // nil: there are no codes
@@ -128,8 +128,8 @@ func present(defs []int16) (n int) {
 	return n
 }
 
-// code appends the codes of n cells that were read to r.codes. It returns the numbers of cells, and of
-// values among them, that it has coded: fewer than all of them if the values repeat too little.
+// code appends the codes of n cells that were read to r.codes. It returns the numbers of cells, and
+// of values among them, that it has coded: fewer than all of them if the values repeat too little.
 func (r *leafReader) code(defs []int16, n int) (cells, values int) {
 	for i := range n {
 		if defs != nil && defs[i] == 0 {

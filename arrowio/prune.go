@@ -39,8 +39,8 @@ func (r *parquetReader) mayMatch(group *metadata.RowGroupMetaData) bool {
 	return true
 }
 
-// halfBounded reports whether the statistics of a column chunk of the row group have just one bound:
-// writers leave out long ones. For arrow-go the other one is 0 or empty then.
+// halfBounded reports whether the statistics of a column chunk of the row group have just one
+// bound: writers leave out long ones. For arrow-go the other one is 0 or empty then.
 func (r *parquetReader) halfBounded(leaf int) bool {
 	s := r.file.metadata.RowGroups[r.group-1].Columns[leaf].MetaData.Statistics
 	return s.IsSetMin() != s.IsSetMax() || s.IsSetMinValue() != s.IsSetMaxValue()

@@ -8,9 +8,9 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// wordCoder gives equal byte strings of a column chunk equal codes, so that a batch has a dictionary
-// and later steps handle each word once instead of each cell. arrow-go has the codes of a
-// dictionary page, but its readers of columns return words only.
+// wordCoder gives equal byte strings of a column chunk equal codes, so that a batch has a
+// dictionary and later steps handle each word once instead of each cell. arrow-go has the codes of
+// a dictionary page, but its readers of columns return words only.
 //
 // It gives up when the cells repeat too little for that to pay: codes take memory for each word and
 // a search for each cell.

@@ -30,8 +30,8 @@ func (v *Vector) AppendRun(src *Vector, from, to int) {
 	}
 }
 
-// AppendCoded is AppendRun in dictionary form where possible: v gets the form of src if it is empty,
-// and keeps it while src has the same dictionary.
+// AppendCoded is AppendRun in dictionary form where possible: v gets the form of src if it is
+// empty, and keeps it while src has the same dictionary.
 func (v *Vector) AppendCoded(src *Vector, from, to int) {
 	n, k := v.Len, to-from
 	if src.Dict == nil || k <= 0 || n > 0 && v.Dict != src.Dict {

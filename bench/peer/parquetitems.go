@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi/bench/inputs"
 )
 
-// ParquetItems calls use with each row of a Parquet file of lineitem, whoever has written it, in its
-// order. It reads the file with parquet-go. The item is valid during the call; its strings stay
+// ParquetItems calls use with each row of a Parquet file of lineitem, whoever has written it, in
+// its order. It reads the file with parquet-go. The item is valid during the call; its strings stay
 // valid.
 func ParquetItems(name string, use func(it *inputs.Item)) error {
 	f, err := os.Open(name)

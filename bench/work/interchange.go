@@ -92,8 +92,8 @@ func writeParquet(w io.Writer, t *oribi.Table, codec arrowio.Compression) (int64
 // itemsOf calls use with each row of a file that was exported.
 type itemsOf func(name string, use func(it *inputs.Item)) error
 
-// export times write with one processor, to a file or, if drop is set, to nothing. In the first round
-// it reads the file, which must have the rows of the table.
+// export times write with one processor, to a file or, if drop is set, to nothing. In the first
+// round it reads the file, which must have the rows of the table.
 func export(env *harness.Env, items itemsOf, drop bool, write func(w io.Writer, t *oribi.Table) (int64, error)) (m harness.Measurement, err error) {
 	store, t, err := openLineitem(env.Path(storeDir), &oribi.Options{MemoryLimit: peer.CacheBytes})
 	if err != nil {
@@ -146,8 +146,8 @@ func copyParquet(env *harness.Env, d *peer.Driver, codec arrowio.Compression) (h
 	})
 }
 
-// timeExport times exports, after one to a file to warm up. The checksum is that of the rows that are
-// read from the file in the first round.
+// timeExport times exports, after one to a file to warm up. The checksum is that of the rows that
+// are read from the file in the first round.
 func timeExport(env *harness.Env, items itemsOf, toFile, timed func(name string) error) (m harness.Measurement, err error) {
 	name := env.Path(exportedFile)
 	defer os.Remove(name) // the directory is the state of other workloads

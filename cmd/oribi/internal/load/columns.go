@@ -122,9 +122,9 @@ type words struct {
 	converted *batch.Dictionary // in memory of its own; nil: one of the words is no cell of the column
 }
 
-// convert makes w the words of the dictionary of v. It returns false if v has none, if it has more words
-// than cells, which would take longer than converting the cells, or if a word is no cell of column c:
-// some cell may have it, or none.
+// convert makes w the words of the dictionary of v. It returns false if v has none, if it has more
+// words than cells, which would take longer than converting the cells, or if a word is no cell of
+// column c: some cell may have it, or none.
 func (w *words) convert(f *field, c *schema.Column, v *batch.Vector) bool {
 	if v.Dict == nil || !c.Type.Variable() || w.of != v.Dict && len(v.Dict.Words) > v.Len {
 		return false

@@ -83,8 +83,8 @@ func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
 	}
 }
 
-// inCodes returns batches whose byte strings are in dictionary form. Dictionaries are overwritten after
-// each step; some have a word that is too long or no text, but no cell has it.
+// inCodes returns batches whose byte strings are in dictionary form. Dictionaries are overwritten
+// after each step; some have a word that is too long or no text, but no cell has it.
 func inCodes(r *rand.Rand, batches iter.Seq2[*batch.RecordBatch, error]) iter.Seq2[*batch.RecordBatch, error] {
 	return func(yield func(*batch.RecordBatch, error) bool) {
 		for b, err := range batches {
