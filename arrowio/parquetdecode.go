@@ -8,11 +8,80 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
 	pq "github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
 )
+
+// decoder reads values of a column chunk as cells of a type.
+type decoder interface {
+	// read reads up to n levels, and sets v to the cells of the values among them, back to back; v
+	// has n cells. defs and reps have room for n levels. It returns the number of levels and of
+	// values. Byte strings are valid until the next call. The error of a value is a *cellError.
+	read(chunk file.ColumnChunkReader, n int, defs, reps []int16, v *batch.Vector) (levels, values int, err error)
+}
+
+// chunkReader is a column chunk with values of type R.
+type chunkReader[R any] interface {
+	ReadBatch(n int64, values []R, defs, reps []int16) (levels int64, read int, err error)
+	ReadBatchInPage(n int64, values []R, defs, reps []int16) (levels int64, read int, err error)
+}
+
+// typed is a decoder of values of type R.
+type typed[R any] struct {
+	direct  func(v *batch.Vector) []R               // the cells as values: no conversion is needed; nil: one is
+	convert func(v *batch.Vector, values []R) error // sets the first cells of v
+	buf     []R
+
+	// alias is set for byte strings. They alias the page, so that values of one page are read.
+	alias bool
+}
+
+func (t *typed[R]) read(chunk file.ColumnChunkReader, n int, defs, reps []int16, v *batch.Vector) (int, int, error) {
+	in, ok := chunk.(chunkReader[R])
+	if !ok {
+		return 0, 0, corruptf("values of %s in a column of another type", chunk.Type())
+	}
+	v.Reset(n)
+	values := t.buf
+	if t.direct != nil {
+		values = t.direct(v)
+	} else if len(values) < n {
+		values = make([]R, n)
+		t.buf = values
+	}
+	got, read, readBatch := 0, 0, in.ReadBatch
+	if t.alias {
+		readBatch = in.ReadBatchInPage
+	}
+	for got < n {
+		var moreReps []int16
+		if reps != nil {
+			moreReps = reps[got:n]
+		}
+		levels, k, err := readBatch(int64(n-got), values[read:n], defs[got:n], moreReps)
+		if err != nil {
+			return got, read, err
+		}
+		if levels == 0 {
+			break
+		}
+		if levels < 0 || int64(got)+levels > int64(n) || k < 0 || read+k > n {
+			return got, read, corruptf("%d levels and %d values, want %d", levels, k, n-got)
+		}
+		if got, read = got+int(levels), read+k; t.alias {
+			break
+		}
+	}
+	if t.direct == nil {
+		if err := t.convert(v, values[:read]); err != nil {
+			return got, read, err
+		}
+	}
+	return got, read, nil
+}
 
 // newDecoder returns a decoder of the values of a leaf as cells of a column. Errors: ErrSchema.
 func newDecoder(c *schema.Column, n *pq.PrimitiveNode) (decoder, error) {
