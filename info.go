@@ -53,3 +53,9 @@ func (s *Store) Visible() mvcc.Timestamp { return s.pub.Visible() }
 
 // ReadOnly reports whether the store was opened with Options.ReadOnly.
 func (s *Store) ReadOnly() bool { return s.opts.ReadOnly }
+
+// Follows reports whether the store was opened with Options.Follow.
+func (s *Store) Follows() bool { return s.opts.Follow }
+
+// Dir returns the directory that was passed to Open or, if that is a symbolic link, where it leads.
+func (s *Store) Dir() string { return s.dir }

@@ -113,6 +113,25 @@ func (m *Manager) Rows(prefix []byte, fn func(key, value []byte) error) error {
 	return nil
 }
 
+// Lengths appends the lengths of committed blocks, in bytes, to dst: −1 for a block that does not
+// exist.
+func (m *Manager) Lengths(dst []int64, ids ...block.ID) []int64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, id := range ids {
+		b := m.state.blocks[id]
+		if b == nil {
+			b = m.older[id]
+		}
+		n := int64(-1)
+		if b != nil {
+			n = b.length
+		}
+		dst = append(dst, n)
+	}
+	return dst
+}
+
 // Poisoned returns the failure after which nothing is written any more, wrapped in ErrPoisoned, or
 // nil.
 func (m *Manager) Poisoned() error { return m.poison.err() }

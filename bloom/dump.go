@@ -48,6 +48,22 @@ func Dump(w io.Writer, data []byte) error {
 	return d.Err()
 }
 
+// Annotate passes the bytes of one filter with their meaning to use, like cfile.Reader.Annotate. at
+// is one of the file's cblocks of data. Errors: ErrCorrupt; those of the source and of use.
+func (r *Reader) Annotate(at cfile.BlockPointer, use func(depth int, off int64, b []byte, meaning string) error) error {
+	f, err := readFilter(r.file, at)
+	if err != nil {
+		return err
+	}
+	data := make([]byte, at.Size)
+	if _, err := r.src.ReadAt(data, at.Offset); err != nil && err != io.EOF {
+		return fmt.Errorf("bloom: %w", err)
+	}
+	d := dump.NewFunc(func(l dump.Line) error { return use(l.Depth, l.Offset, l.Bytes, l.Text) })
+	dumpFilter(d, at.Offset, data, f)
+	return d.Err()
+}
+
 // dumpFilter prints the cblock b and its checksum; f is the filter parsed from it.
 func dumpFilter(d *dump.Writer, off int64, b []byte, f *filter) {
 	set := 0

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/dump"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
@@ -22,6 +23,60 @@ func Dump(w io.Writer, data []byte) error { return dumpTo(dump.New(w), data) }
 
 // DumpWhole is like Dump, but prints every byte; Dump abbreviates long fields.
 func DumpWhole(w io.Writer, data []byte) error { return dumpTo(dump.NewWhole(w), data) }
+
+// Part is a part of a file that Annotate prints: the header, a cblock, or the footer.
+type Part struct {
+	Header, Footer bool
+	Cblock         BlockPointer // if neither
+}
+
+// Annotate is Dump of one part of a file: it passes its bytes with their meaning to use, one field
+// at a time, and the headings and notes between them, which have no bytes and the offset −1. Bytes
+// are valid during the call. depth is how deep a line is below headings. Annotate reads the part
+// only, and an index to find out what a cblock is. The first error of use stops it and is returned.
+//
+// Errors: ErrNotFound if the file has no such cblock; ErrCorrupt; those of the source. A damaged
+// cblock is passed with the damage as its meaning.
+func (r *Reader) Annotate(part Part, use func(depth int, off int64, b []byte, meaning string) error) error {
+	d := &dumper{r: r, Writer: dump.NewFunc(func(l dump.Line) error { return use(l.Depth, l.Offset, l.Bytes, l.Text) })}
+	switch {
+	case part.Header:
+		if err := d.load(0, r.dataStart); err != nil {
+			return err
+		}
+		d.header()
+		return d.Err()
+	case part.Footer:
+		if err := d.load(r.dataEnd, r.size-r.dataEnd); err != nil {
+			return err
+		}
+		d.footer()
+		return d.Err()
+	}
+	all, err := d.cblocks()
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.p == part.Cblock {
+			if err := d.load(c.p.Offset, int64(c.p.Size)); err != nil {
+				return err
+			}
+			d.cblock(c)
+			return d.Err()
+		}
+	}
+	return fmt.Errorf("cfile: block %v: no cblock at byte %d with %d bytes: %w", r.src.ID(), part.Cblock.Offset, part.Cblock.Size, fault.ErrNotFound)
+}
+
+// load reads bytes of the file.
+func (d *dumper) load(off, n int64) error {
+	d.from, d.data = off, make([]byte, n)
+	if _, err := d.r.src.ReadAt(d.data, off); err != nil && err != io.EOF {
+		return fmt.Errorf("cfile: block %v: %w", d.r.src.ID(), err)
+	}
+	return nil
+}
 
 func dumpTo(w *dump.Writer, data []byte) error {
 	d := &dumper{Writer: w, data: data}
@@ -54,7 +109,8 @@ func dumpTo(w *dump.Writer, data []byte) error {
 type dumper struct {
 	*dump.Writer
 	r    *Reader
-	data []byte
+	data []byte // of the file, from byte from on
+	from int64
 }
 
 // dumpBlock is a cblock and how to print it.
@@ -66,9 +122,12 @@ type dumpBlock struct {
 
 // field prints n bytes of the file and returns the offset after them.
 func (d *dumper) field(off, n int64, meaning string, args ...any) int64 {
-	d.Field(off, d.data[off:off+n], meaning, args...)
+	d.Field(off, d.bytes(off, n), meaning, args...)
 	return off + n
 }
+
+// bytes returns n bytes of the file.
+func (d *dumper) bytes(off, n int64) []byte { return d.data[off-d.from : off-d.from+n] }
 
 func (d *dumper) header() {
 	d.Section("header")
@@ -77,7 +136,7 @@ func (d *dumper) header() {
 	off := d.field(0, magicLen, "magic, version %d", d.r.version)
 	off = d.field(off, 4, "length of the message: %d", length)
 	if length > 0 {
-		d.message(off, d.data[off:off+length], new(kudupb.CFileHeaderPB))
+		d.message(off, d.bytes(off, length), new(kudupb.CFileHeaderPB))
 		off += length
 	}
 	if d.r.info.Checksums {
@@ -93,7 +152,7 @@ func (d *dumper) footer() {
 		off = d.field(off, checksumLen, "crc")
 	}
 	length := d.r.size - preludeLen - off
-	d.message(off, d.data[off:off+length], new(kudupb.CFileFooterPB))
+	d.message(off, d.bytes(off, length), new(kudupb.CFileFooterPB))
 	off += length
 	arrays := ""
 	if i.Array {

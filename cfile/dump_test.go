@@ -2,13 +2,17 @@ package cfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/internal/dump"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -41,6 +45,7 @@ func TestDumpMatchesGolden(t *testing.T) {
 }
 
 func checkDump(t *testing.T, name string, src *block.Memory) {
+	checkParts(t, src)
 	var got bytes.Buffer
 	if err := Dump(&got, src.Bytes); err != nil {
 		t.Fatal(err)
@@ -71,5 +76,41 @@ func TestDumpOfDamagedFiles(t *testing.T) {
 				t.Fatal(name, i, err)
 			}
 		}
+	}
+}
+
+// checkParts compares the lines of all parts of a file with those of the dump of the whole file.
+func checkParts(t *testing.T, src *block.Memory) {
+	t.Helper()
+	var want, got []string
+	add := func(to *[]string, depth int, off int64, b []byte, text string) error {
+		*to = append(*to, fmt.Sprintf("%d %d %x %s", depth, off, b, text))
+		return nil
+	}
+	if err := dumpTo(dump.NewFunc(func(l dump.Line) error { return add(&want, l.Depth, l.Offset, l.Bytes, l.Text) }), src.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(src, ReaderOptions{Arrays: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := r.ListCblocks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := []Part{{Header: true}}
+	for _, c := range all {
+		parts = append(parts, Part{Cblock: c.Pointer})
+	}
+	for _, p := range append(parts, Part{Footer: true}) {
+		if err := r.Annotate(p, func(depth int, off int64, b []byte, meaning string) error { return add(&got, depth, off, b, meaning) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the parts are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if err := r.Annotate(Part{Cblock: BlockPointer{Offset: 1, Size: 1}}, nil); !errors.Is(err, fault.ErrNotFound) {
+		t.Errorf("a cblock that there is not: %v", err)
 	}
 }

@@ -37,36 +37,37 @@ type Cblock struct {
 	Nulls    int             // of these, NULL
 	Entries  int             // of an index node, the dictionary (words) or the zone map
 	Level    int             // of an index node: 1 = root
-}
 
-// placedCblock is a cblock together with its index among those of its kind.
-type placedCblock struct {
-	p    BlockPointer
-	kind CblockKind
-	at   int // index among the cblocks of its kind, in the order of rows or of the tree's levels
+	at int // index among the cblocks of its kind, in the order of rows or of the tree's levels
 }
 
 // Cblocks reads all cblocks and passes each to use, in file order. The first error of use stops it
 // and is returned. The cache is not used. Errors: ErrCorrupt, ErrUnsupported for a file without
 // index; those of the source.
 func (r *Reader) Cblocks(use func(c Cblock) error) error {
-	all, err := r.placedCblocks()
+	all, err := r.ListCblocks()
 	if err != nil {
 		return err
 	}
+	return r.DescribeCblocks(all, use)
+}
+
+// DescribeCblocks reads some of the cblocks that ListCblocks has returned, and passes each with all
+// fields to use. Errors are those of Cblocks.
+func (r *Reader) DescribeCblocks(list []Cblock, use func(c Cblock) error) error {
 	levels := map[CblockKind]func(i int) int{}
 	for _, k := range [...]CblockKind{OrdinalIndexCblock, ValueIndexCblock} {
+		var err error
 		if levels[k], err = r.levels(k); err != nil {
 			return err
 		}
 	}
 	var s scratch
-	for _, f := range all {
-		c := Cblock{Kind: f.kind, Pointer: f.p}
-		if level := levels[f.kind]; level != nil {
-			c.Level = level(f.at)
+	for _, c := range list {
+		if level := levels[c.Kind]; level != nil {
+			c.Level = level(c.at)
 		}
-		if err := r.describe(&c, f.at, &s); err != nil {
+		if err := r.describe(&c, c.at, &s); err != nil {
 			return err
 		}
 		if err := use(c); err != nil {
@@ -79,13 +80,23 @@ func (r *Reader) Cblocks(use func(c Cblock) error) error {
 // Ends returns the sizes of header and footer in bytes: everything that is not a cblock.
 func (r *Reader) Ends() (header, footer int64) { return r.dataStart, r.size - r.dataEnd }
 
-// placedCblocks lists the cblocks by offset.
-func (r *Reader) placedCblocks() ([]placedCblock, error) {
-	var all []placedCblock
+// Number returns the index of a data cblock among those of the file, in the order of rows; it is
+// also that of its entry in the zone map. Of other cblocks it is −1.
+func (c *Cblock) Number() int {
+	if c.Kind != DataCblock {
+		return -1
+	}
+	return c.at
+}
+
+// ListCblocks lists all cblocks in file order with their Kind and Pointer only. It reads the indexes
+// and no cblock with data. Errors are those of Cblocks.
+func (r *Reader) ListCblocks() ([]Cblock, error) {
+	var all []Cblock
 	add := func(kind CblockKind, pointers ...BlockPointer) {
 		for i, p := range pointers {
 			if p.Size > 0 {
-				all = append(all, placedCblock{p, kind, i})
+				all = append(all, Cblock{Kind: kind, Pointer: p, at: i})
 			}
 		}
 	}
@@ -103,7 +114,7 @@ func (r *Reader) placedCblocks() ([]placedCblock, error) {
 	}
 	add(DictionaryCblock, r.dictPointer)
 	add(ZoneMapCblock, r.zonePointer)
-	slices.SortStableFunc(all, func(a, b placedCblock) int { return cmp.Compare(a.p.Offset, b.p.Offset) })
+	slices.SortStableFunc(all, func(a, b Cblock) int { return cmp.Compare(a.Pointer.Offset, b.Pointer.Offset) })
 	return all, nil
 }
 

@@ -64,6 +64,42 @@ func AppendComparable(dst []byte, t schema.Type, cell []byte) []byte {
 	return appendInteger(dst, cell, signed(t))
 }
 
+// AppendFromComparable appends the cell of type t of which AppendComparable makes b. ok is false if
+// b has not the width of the type. Of −0 the cell is +0.
+func AppendFromComparable(dst []byte, t schema.Type, b []byte) (_ []byte, ok bool) {
+	if t.Variable() {
+		return append(dst, b...), true
+	}
+	if len(b) != t.Width() {
+		return dst, false
+	}
+	switch t {
+	case schema.Float:
+		return binary.LittleEndian.AppendUint32(dst, floatBits32(binary.BigEndian.Uint32(b))), true
+	case schema.Double:
+		return binary.LittleEndian.AppendUint64(dst, floatBits64(binary.BigEndian.Uint64(b))), true
+	case schema.Bool:
+		return append(dst, b[0]), true
+	}
+	return appendIntegerCell(dst, b, signed(t)), true
+}
+
+// floatBits32 is the inverse of comparable32.
+func floatBits32(x uint32) uint32 {
+	if x&(1<<31) != 0 {
+		return x &^ (1 << 31)
+	}
+	return ^x
+}
+
+// floatBits64 is the inverse of comparable64.
+func floatBits64(x uint64) uint64 {
+	if x&(1<<63) != 0 {
+		return x &^ (1 << 63)
+	}
+	return ^x
+}
+
 // comparable32 maps the bits of a float32 to an integer with the same order: positive numbers are
 // moved to the upper half, negative ones are mirrored into the lower half.
 func comparable32(bits uint32) uint32 {

@@ -29,7 +29,8 @@ const (
 // Writer prints one dump.
 type Writer struct {
 	w     io.Writer
-	whole bool // long fields too
+	use   func(Line) error // instead of w
+	whole bool             // long fields too
 	depth int
 	line  []byte
 	err   error
@@ -40,6 +41,17 @@ func New(w io.Writer) *Writer { return &Writer{w: w} }
 
 // NewWhole returns a Writer that prints all bytes of every field, however long: for small files.
 func NewWhole(w io.Writer) *Writer { return &Writer{w: w, whole: true} }
+
+// Line is a heading, a field, or a note.
+type Line struct {
+	Depth  int
+	Offset int64  // of the first byte; −1: a heading or a note, without bytes
+	Bytes  []byte // of the field, all of them; valid during the call
+	Text   string
+}
+
+// NewFunc returns a Writer that passes each line to use, which may stop it by an error.
+func NewFunc(use func(Line) error) *Writer { return &Writer{use: use} }
 
 // Section prints a heading and sets what comes below it, until the End that answers it, further to
 // the right. The heading is a format with args, as in fmt.Printf.
@@ -57,6 +69,10 @@ func (d *Writer) End() { d.depth = max(d.depth-1, 0) }
 // them all.
 func (d *Writer) Field(off int64, b []byte, meaning string, args ...any) {
 	text := fmt.Sprintf(meaning, args...)
+	if d.use != nil {
+		d.pass(Line{Depth: d.depth, Offset: off, Bytes: b, Text: text})
+		return
+	}
 	shown := b
 	long := !d.whole && len(b) > fieldBytes+lineBytes
 	if long { // a rest of less than a line is shown too
@@ -82,6 +98,10 @@ func (d *Writer) Err() error { return d.err }
 
 // printLine prints text as one line, indented, without blanks at its end.
 func (d *Writer) printLine(text string) {
+	if d.use != nil {
+		d.pass(Line{Depth: d.depth, Offset: -1, Text: text})
+		return
+	}
 	if d.err != nil {
 		return
 	}
@@ -92,4 +112,11 @@ func (d *Writer) printLine(text string) {
 	d.line = append(d.line, strings.TrimRight(text, " ")...)
 	d.line = append(d.line, '\n')
 	_, d.err = d.w.Write(d.line)
+}
+
+// pass passes a line to the function.
+func (d *Writer) pass(l Line) {
+	if d.err == nil {
+		d.err = d.use(l)
+	}
 }

@@ -175,7 +175,23 @@ func Dump(w io.Writer, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("key directory: %w", err)
 	}
-	p := dump.New(w)
+	return d.dump(dump.New(w), data, bloom, 0, d.buckets)
+}
+
+// Annotate is Dump of a part: it passes the lines of buckets [from, to) of a directory, clipped to
+// those that there are, to use, and those of the header and of the checksum. buckets is the number
+// of all. Errors: ErrCorrupt, ErrUnsupported; those of use.
+func Annotate(data []byte, from, to uint64, use func(dump.Line) error) (buckets uint64, err error) {
+	d, bloom, err := parse(data)
+	if err != nil {
+		return 0, fmt.Errorf("key directory: %w", err)
+	}
+	to = min(to, d.buckets)
+	return d.buckets, d.dump(dump.NewFunc(use), data, bloom, min(from, to), to)
+}
+
+// dump prints the block of a directory, of the buckets those of [first, last).
+func (d *Directory) dump(p *dump.Writer, data []byte, bloom block.ID, first, last uint64) error {
 	field := func(from, to int64, meaning string, args ...any) { p.Field(from, data[from:to], meaning, args...) }
 	p.Section("key directory: %d bytes, %d buckets", len(data), d.buckets)
 	field(0, versionOff, "magic")
@@ -189,7 +205,7 @@ func Dump(w io.Writer, data []byte) error {
 	field(bloomOff, bucketsOff, "block of the bloom file: %d", bloom)
 	field(bucketsOff, zeroOff, "buckets: %d", d.buckets)
 	field(zeroOff, headerLen, "zeros")
-	for i := range d.buckets {
+	for i := first; i < last; i++ {
 		d.dumpBucket(p, i)
 	}
 	end := int64(len(data)) - checksumLen

@@ -6,8 +6,9 @@
 // of a box are the shares of redo and undo files in its bytes, and thick frames mark a choice of a
 // policy, so that the picture is readable in print and without color.
 //
-// The output is one file without references, depends on its input only, and is well-formed for any
-// keys and names. Drawing takes time O(n × height) in the number of rowsets.
+// The output of Write is one file without references, that of Embed an element for a page. Both
+// depend on their input only and are well-formed for any keys and names. Drawing takes time
+// O(n log n) in the number of rowsets.
 package layoutsvg
 
 import (
@@ -29,6 +30,8 @@ type Options struct {
 	Key    func(key []byte) string // text of an encoded key; nil prints hex
 	Policy string                  // name of the policy that chose Pick
 	Pick   compaction.Choice       // rowsets to mark
+	Link   func(id uint64) string  // of Embed: address of a rowset's page; nil: none
+	Apart  int                     // of Embed: number of rowsets up to which each has a title and a link; at most, and by default, 1,000
 }
 
 // Size of the picture, in pixels.
@@ -36,30 +39,59 @@ const (
 	width      = 1200
 	left       = 56 // of the plot
 	right      = 24
-	top        = 112
+	top        = 112 // of the plot, below title and legend
+	legendTop  = 88
+	embedTop   = top - legendTop + 2 // without a title
 	bottom     = 84
 	plotWidth  = width - left - right
 	plotHeight = 640 // shared by the lanes, unless that makes them too high or too low
 	mostLane   = 28  // height of a lane
 	leastLane  = 1.5
 	mostHeight = 12000 // of the plot, even if that makes lanes lower than leastLane
+	pageHeight = 1600  // likewise, of a picture in a page
 	leastWidth = 1.2   // of a box
 	digitWidth = 7.2   // of a label
 )
 
-// Write draws a layout.
+// mostApart is the number of rowsets up to which Embed draws each as an element of its own, with a
+// title and a link. The boxes of more are the parts of one path, so that a page of them is small.
+const mostApart = 1000
+
+// Write draws a layout as a file.
 func Write(out io.Writer, l compaction.Layout, o Options) error {
-	if o.Key == nil {
-		o.Key = func(key []byte) string { return fmt.Sprintf("0x%x", key) }
-	}
-	p := newPicture(l, o)
+	p := newPicture(l, o, top, mostHeight)
 	p.head()
-	p.legend()
-	p.boxes()
-	p.axes()
-	p.print("</svg>\n")
+	p.draw()
 	_, err := out.Write(p.text.Bytes())
 	return err
+}
+
+// Embed draws a layout as an svg element of class "layout" for an HTML page, which gives its
+// classes a style: base, redo, undo, pick, mark, line, grid, small. It has no title text.
+func Embed(out io.Writer, l compaction.Layout, o Options) error {
+	p := newPicture(l, o, embedTop, pageHeight)
+	apart := mostApart
+	if o.Apart > 0 {
+		apart = min(apart, o.Apart)
+	}
+	p.embedded, p.joined = true, len(l.RowSets) > apart
+	total := p.top + p.height + bottom
+	p.print(`<svg class="layout" viewBox="0 0 %d %s" role="img" aria-label="Rowsets of table %s by key">`+"\n%s", width, number(total), escaped(cut(l.Table, 80)), patterns)
+	p.draw()
+	_, err := out.Write(p.text.Bytes())
+	return err
+}
+
+// draw draws everything below the title, and ends the picture.
+func (p *picture) draw() {
+	p.legend()
+	if p.joined {
+		p.joinedBoxes()
+	} else {
+		p.boxes()
+	}
+	p.axes()
+	p.print("</svg>\n")
 }
 
 // picture is one that is drawn.
@@ -70,19 +102,26 @@ type picture struct {
 	lanes   []int   // of each rowset, from 0; -1: not drawn
 	count   int     // of lanes
 	box     float64 // height of a lane
+	top     float64 // of the plot
 	height  float64 // of the plot
 	picked  map[uint64]bool
 	text    bytes.Buffer
+
+	embedded bool
+	joined   bool // boxes are parts of one path
 }
 
-func newPicture(l compaction.Layout, o Options) *picture {
-	p := &picture{layout: l, options: o, spans: compaction.Spans(l), picked: map[uint64]bool{}}
+func newPicture(l compaction.Layout, o Options, top, most float64) *picture {
+	if o.Key == nil {
+		o.Key = func(key []byte) string { return fmt.Sprintf("0x%x", key) }
+	}
+	p := &picture{layout: l, options: o, spans: compaction.Spans(l), picked: map[uint64]bool{}, top: top}
 	for _, id := range o.Pick.RowSets {
 		p.picked[id] = true
 	}
 	p.stack()
 	n := float64(max(p.count, 1))
-	p.box = max(min(mostLane, plotHeight/n), min(leastLane, mostHeight/n))
+	p.box = max(min(mostLane, plotHeight/n), min(leastLane, most/n))
 	p.height = p.box * n
 	return p
 }
@@ -96,21 +135,15 @@ func (p *picture) stack() {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return bytes.Compare(sets[a].MinKey, sets[b].MinKey) })
 	p.lanes = make([]int, len(sets))
-	var ends [][]byte // last key of each lane
+	lanes := newLaneTree(len(sets))
 	for _, i := range order {
 		if p.lanes[i] = -1; bytes.Compare(sets[i].MinKey, sets[i].MaxKey) > 0 {
 			continue
 		}
-		lane := 0
-		for lane < len(ends) && bytes.Compare(ends[lane], sets[i].MinKey) >= 0 {
-			lane++
-		}
-		if lane == len(ends) {
-			ends = append(ends, nil)
-		}
-		ends[lane], p.lanes[i] = sets[i].MaxKey, lane
+		lane := lanes.lowest(sets[i].MinKey)
+		lanes.set(lane, sets[i].MaxKey)
+		p.lanes[i], p.count = lane, max(p.count, lane+1)
 	}
-	p.count = len(ends)
 }
 
 func (p *picture) print(format string, args ...any) { fmt.Fprintf(&p.text, format, args...) }
@@ -147,7 +180,10 @@ text{font:13px "DejaVu Sans",Verdana,Arial,sans-serif;fill:#000}
 .line{stroke:#000;stroke-width:1}
 .grid{stroke:#bbb;stroke-width:.5;stroke-dasharray:2 3}
 </style>
-<defs>
+` + patterns
+
+// patterns are the fills of redos and undos.
+const patterns = `<defs>
 <pattern id="redo" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5" fill="#f28e2b"/><rect width="1.6" height="5" fill="#5a2d00"/></pattern>
 <pattern id="undo" width="5" height="5" patternUnits="userSpaceOnUse"><rect width="5" height="5" fill="#4e3d8f"/><circle cx="2.5" cy="2.5" r="1.1" fill="#fff"/></pattern>
 </defs>
@@ -155,7 +191,7 @@ text{font:13px "DejaVu Sans",Verdana,Arial,sans-serif;fill:#000}
 
 // head begins the file with its title.
 func (p *picture) head() {
-	total := float64(top) + p.height + bottom
+	total := p.top + p.height + bottom
 	p.print(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %s" width="%d" height="%s" role="img">`+"\n", width, number(total), width, number(total))
 	name := escaped(p.layout.Table)
 	p.print("<title>Layout of table %s</title>\n%s", name, style)
@@ -211,9 +247,24 @@ func (p *picture) legend() {
 		if item.class == "pick" && len(p.picked) == 0 {
 			continue
 		}
-		p.print(`<rect class="%s" x="%d" y="88" width="22" height="13"/><text x="%d" y="99">%s</text>`+"\n", item.class, x, x+28, item.text)
+		y := p.top - (top - legendTop)
+		p.rect(item.class, float64(x), y, 22, 13)
+		p.print(`<text x="%d" y="%s">%s</text>`+"\n", x+28, number(y+11), item.text)
 		x += item.width
 	}
+}
+
+// place is where the box of a rowset is, and how high the parts of its redos and undos are.
+type place struct{ x, y, w, h, redo, undo float64 }
+
+func (p *picture) place(i int) (b place) {
+	r := &p.layout.RowSets[i]
+	b.w = max(leastWidth, p.spans[i].Width()*plotWidth)
+	b.x = min(left+p.spans[i].From*plotWidth, left+plotWidth-b.w)
+	b.y = p.top + p.height - float64(p.lanes[i]+1)*p.box
+	b.h = p.box * 0.94
+	b.redo, b.undo = share(r.RedoBytes, r.Bytes, b.h), share(r.UndoBytes, r.Bytes, b.h)
+	return b
 }
 
 // boxes draws the rowsets, and then the frames of those picked, which nothing may cover.
@@ -224,35 +275,97 @@ func (p *picture) boxes() {
 		if p.lanes[i] < 0 {
 			continue
 		}
-		w := max(leastWidth, p.spans[i].Width()*plotWidth)
-		x := min(left+p.spans[i].From*plotWidth, left+plotWidth-w)
-		y := top + p.height - float64(p.lanes[i]+1)*p.box
-		h := p.box * 0.94
-		p.print(`<g><title>%s</title>`, escaped(p.describe(i)))
-		p.rect("base", x, y, w, h)
-		redo, undo := share(r.RedoBytes, r.Bytes, h), share(r.UndoBytes, r.Bytes, h)
-		if redo > 0 {
-			p.rect("redo", x, y, w, redo)
+		b := p.place(i)
+		end := "</g>\n"
+		if p.embedded && p.options.Link != nil {
+			p.print(`<a href="%s">`, escaped(p.options.Link(r.ID)))
+			end = "</a>\n"
+		} else {
+			p.print(`<g>`)
 		}
-		if undo > 0 {
-			p.rect("undo", x, y+h-undo, w, undo)
+		p.print(`<title>%s</title>`, escaped(p.describe(i)))
+		p.rect("base", b.x, b.y, b.w, b.h)
+		if b.redo > 0 {
+			p.rect("redo", b.x, b.y, b.w, b.redo)
+		}
+		if b.undo > 0 {
+			p.rect("undo", b.x, b.y+b.h-b.undo, b.w, b.undo)
 		}
 		label := strconv.FormatUint(r.ID, 10)
-		if h >= 13 && w >= digitWidth*float64(len(label))+8 {
-			p.print(`<text class="small" x="%s" y="%s" text-anchor="middle" stroke="#fff" stroke-width="3" paint-order="stroke">%s</text>`, number(x+w/2), number(y+h/2+4), label)
+		if b.h >= 13 && b.w >= digitWidth*float64(len(label))+8 {
+			p.print(`<text class="small" x="%s" y="%s" text-anchor="middle" stroke="#fff" stroke-width="3" paint-order="stroke">%s</text>`, number(b.x+b.w/2), number(b.y+b.h/2+4), label)
 		}
-		p.print("</g>\n")
+		p.print("%s", end)
 		if p.picked[r.ID] {
-			fmt.Fprintf(&frames, `<rect class="pick" x="%s" y="%s" width="%s" height="%s"/>`, number(x), number(y), number(w), number(h))
-			base, middle := top+p.height+4, x+w/2
-			fmt.Fprintf(&frames, `<path class="mark" d="M%s %sl-4 8h8z"/>`+"\n", number(middle), number(base))
+			fmt.Fprintf(&frames, `<rect class="pick" x="%s" y="%s" width="%s" height="%s"/>`, number(b.x), number(b.y), number(b.w), number(b.h))
+			fmt.Fprintf(&frames, `<path class="mark" d="%s"/>`+"\n", p.mark(b))
 		}
 	}
 	p.text.Write(frames.Bytes())
 }
 
+// mark returns the path of the sign below the axis that marks a box.
+func (p *picture) mark(b place) string {
+	return fmt.Sprintf("M%s %sl-4 8h8z", number(b.x+b.w/2), number(p.top+p.height+4))
+}
+
+// joinedBoxes draws what boxes draws, as one path for each class, on whole pixels. Boxes on the same
+// pixels are drawn once, and parts of less than a pixel are left out.
+func (p *picture) joinedBoxes() {
+	classes := []string{"base", "redo", "undo", "pick", "mark"}
+	paths := map[string]*bytes.Buffer{}
+	for _, class := range classes {
+		paths[class] = new(bytes.Buffer)
+	}
+	type box struct {
+		class      string
+		x, y, w, h int
+	}
+	drawn := map[box]bool{}
+	add := func(class string, x, y, w, h float64) {
+		b := box{class, int(math.Round(x)), int(math.Round(y)), max(1, int(math.Round(w))), max(1, int(math.Round(h)))}
+		if !drawn[b] {
+			drawn[b] = true
+			fmt.Fprintf(paths[class], "M%d %dh%dv%dh-%dz", b.x, b.y, b.w, b.h, b.w)
+		}
+	}
+	for i := range p.layout.RowSets {
+		if p.lanes[i] < 0 {
+			continue
+		}
+		b := p.place(i)
+		add("base", b.x, b.y, b.w, b.h)
+		if b.redo >= 1 {
+			add("redo", b.x, b.y, b.w, b.redo)
+		}
+		if b.undo >= 1 {
+			add("undo", b.x, b.y+b.h-b.undo, b.w, b.undo)
+		}
+		if p.picked[p.layout.RowSets[i].ID] {
+			add("pick", b.x, b.y, b.w, b.h)
+			if b := (box{class: "mark", x: int(b.x + b.w/2)}); !drawn[b] {
+				drawn[b] = true
+				fmt.Fprintf(paths["mark"], "M%d %sl-4 8h8z", b.x, number(p.top+p.height+4))
+			}
+		}
+	}
+	for _, class := range classes {
+		if path := paths[class]; path.Len() > 0 {
+			p.print(`<path class="%s"%s d="%s"/>`+"\n", class, p.fill(class), path)
+		}
+	}
+}
+
+// fill returns the attribute of a pattern, which the style of a page cannot refer to.
+func (p *picture) fill(class string) string {
+	if p.embedded && (class == "redo" || class == "undo") {
+		return ` fill="url(#` + class + `)"`
+	}
+	return ""
+}
+
 func (p *picture) rect(class string, x, y, w, h float64) {
-	p.print(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, number(x), number(y), number(w), number(h))
+	p.print(`<rect class="%s"%s x="%s" y="%s" width="%s" height="%s"/>`, class, p.fill(class), number(x), number(y), number(w), number(h))
 }
 
 // share returns the height of a part of a box: at least one that can be seen, at most half.
@@ -279,7 +392,7 @@ func (p *picture) describe(i int) string {
 
 // axes draws the shares of data with the first and last key, and the heights.
 func (p *picture) axes() {
-	base := top + p.height
+	base := p.top + p.height
 	p.print(`<path class="line" d="M%d %sH%d"/>`+"\n", left, number(base), left+plotWidth)
 	for percent := 0; percent <= 100; percent += 10 {
 		x := left + plotWidth*float64(percent)/100
@@ -297,7 +410,7 @@ func (p *picture) axes() {
 		y := base - float64(n)*p.box
 		p.print(`<path class="grid" d="M%d %sH%d"/><text class="small" x="%d" y="%s" text-anchor="end">%d</text>`+"\n", left, number(y), left+plotWidth, left-6, number(y+4), n)
 	}
-	p.print(`<text class="small" transform="translate(14 %s) rotate(-90)" text-anchor="middle">height</text>`+"\n", number(top+p.height/2))
+	p.print(`<text class="small" transform="translate(14 %s) rotate(-90)" text-anchor="middle">height</text>`+"\n", number(p.top+p.height/2))
 	p.print(`<text x="%d" y="%s" text-anchor="middle">share of the data, by key</text>`+"\n", left+plotWidth/2, number(base+46))
 	first, last := p.bounds()
 	if first >= 0 {

@@ -107,7 +107,7 @@ func TestPictureOfASmallLayout(t *testing.T) {
 func TestLanesHaveNoTwoRowSetsOverOneKey(t *testing.T) {
 	l, o := small()
 	slices.Reverse(l.RowSets) // any order
-	p := newPicture(l, o)
+	p := newPicture(l, o, top, mostHeight)
 	for i, a := range l.RowSets {
 		for k, b := range l.RowSets[:i] {
 			if p.lanes[i] == p.lanes[k] && string(a.MinKey) <= string(b.MaxKey) && string(b.MinKey) <= string(a.MaxKey) {
@@ -168,5 +168,61 @@ func TestPictureOfARealLayout(t *testing.T) {
 	count, _ := elements(t, svg)
 	if count["rect.base"] != 6815+1 || count["path.mark"] != len(o.Pick.RowSets) || len(svg) > 3<<20 {
 		t.Errorf("%v, %d bytes", count, len(svg))
+	}
+}
+
+// embed is draw for a picture in a page. Its elements have nothing that a strict policy of a page
+// forbids, except links where they are asked for.
+func embed(t *testing.T, l compaction.Layout, o Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Embed(&out, l, o); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "style") || !strings.HasPrefix(text, `<svg class="layout"`) {
+		t.Errorf("%.200s", text)
+	}
+	return out.String()
+}
+
+func TestEmbeddedPictureHasThePartsOfTheFile(t *testing.T) {
+	l, o := small()
+	file, _ := elements(t, draw(t, l, o))
+	svg := embed(t, l, o)
+	page, text := elements(t, svg)
+	for _, part := range []string{"rect.base", "rect.redo", "rect.undo", "rect.pick", "path.mark", "path.line"} {
+		if file[part] != page[part] {
+			t.Errorf("%d %s in the file, %d in the page", file[part], part, page[part])
+		}
+	}
+	if page["a"] != 0 || strings.Contains(text, "Table orders") {
+		t.Errorf("%v", page)
+	}
+	o.Link = func(id uint64) string { return fmt.Sprintf("/set?id=%d&x=\"<", id) }
+	svg = embed(t, l, o)
+	if n := strings.Count(svg, `<a href="/set?id=`); n != 8 || strings.Contains(svg, `x="<`) {
+		t.Errorf("%d links", n)
+	}
+}
+
+// The picture of many rowsets has no element for each, and is small.
+func TestEmbeddedPictureOfManyRowSetsIsSmall(t *testing.T) {
+	for _, overlap := range []bool{false, true} {
+		l := compaction.Layout{Table: "many"}
+		for i := range 10_000 {
+			first, last := fmt.Sprintf("%06d", 2*i), fmt.Sprintf("%06d", 2*i+1)
+			if overlap {
+				last = fmt.Sprintf("%06d", 40_000+i)
+			}
+			l.RowSets = append(l.RowSets, set(uint64(i), first, last, 32<<20, 3<<20, 9<<20))
+		}
+		o := Options{Pick: compaction.Choice{}, Link: func(uint64) string { return "x" }}
+		for i := range 10_000 {
+			o.Pick.RowSets = append(o.Pick.RowSets, uint64(i))
+		}
+		svg := embed(t, l, o)
+		if count, _ := elements(t, svg); count["path.base"] != 1 || count["a"] != 0 || len(svg) > 700<<10 {
+			t.Errorf("overlap %v: %v, %d bytes", overlap, count, len(svg))
+		}
 	}
 }

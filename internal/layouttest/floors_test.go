@@ -26,6 +26,7 @@ var floors = map[string]int{
 	"arrowio":            10,
 	"backup":             10,
 	"lab":                10,
+	"inspect":            10,
 
 	"": 9, // the root package, oribi
 
@@ -57,6 +58,7 @@ var floors = map[string]int{
 	"internal/expiry":       3,
 	"internal/lineitemtest": 3,
 	"internal/kudutest":     4,
+	"internal/when":         4,
 	"internal/where":        4,
 	"internal/aggregate":    4,
 	"scan":                  3,

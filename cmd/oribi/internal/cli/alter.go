@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
 )
 

@@ -17,7 +17,6 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/advise"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -344,7 +343,7 @@ func advice(s *advise.Sample, trials []advise.Trial) *batch.RecordBatch {
 		float(7, i, t.DecodeRate/1e6, 1)
 		var text []byte
 		if t.Advice != schema.DefaultCompression {
-			text = fmt.Appendf(nil, "%s saves %.0f %%", schemafile.CompressionName(t.Advice), 100*t.Saves)
+			text = fmt.Appendf(nil, "%s saves %.0f %%", t.Advice.FileName(), 100*t.Saves)
 		}
 		b.Columns[8].SetCell(i, text)
 	}

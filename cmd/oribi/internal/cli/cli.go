@@ -131,7 +131,7 @@ func (a *app) commands() *cobra.Command {
 		a.noun("carbondata", "Read and write Apache CarbonData: files, folders, and tables", a.carbonInfo(), a.carbonSchema(), a.carbonDump(), a.carbonVerify(), a.carbonWrite()),
 		a.noun("kudu", "Read the directories of Apache Kudu tablet servers, and make tablets there", a.kuduList(), a.kuduDescribe(), a.kuduScan(), a.kuduDiff(), a.kuduHistory(), a.kuduVerify(), a.kuduImport(), a.kuduExport(), a.kuduInstall()),
 		a.noun("lab", "Compare compaction policies by experiments", a.labRun(), a.labPolicies(), a.labWorkloads(), a.labScore()),
-		a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
+		a.inspect(), a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
 	)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.helpErr = a.printHelp(cmd) })
 	root.SetHelpCommand(a.helpCommand(root))

@@ -14,9 +14,9 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/distinct"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/figures"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -143,8 +143,8 @@ func columnList(s *schema.Schema, none string) *batch.RecordBatch {
 			initial = nil
 		}
 		b.Columns[4].SetCell(i, initial)
-		b.Columns[5].SetCell(i, []byte(schemafile.EncodingName(c.Encoding)))
-		b.Columns[6].SetCell(i, []byte(schemafile.CompressionName(c.Compression)))
+		b.Columns[5].SetCell(i, []byte(c.Encoding.FileName()))
+		b.Columns[6].SetCell(i, []byte(c.Compression.FileName()))
 	}
 	return b
 }
@@ -205,7 +205,7 @@ func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format
 		r.add([][]byte{int64Cell(v.nulls), int64Cell(v.distinct.Count())}, 2)
 		r.add(ends[:], 2)
 		r.add([][]byte{int64Cell(c.Bytes), int64Cell(v.bytes), quotient(v.bytes, c.Bytes), quotient(c.Bytes, stats.LiveRows)}, 4)
-		r.add([][]byte{joinNames(c.Encodings, schemafile.EncodingName), joinNames(c.Compressions, schemafile.CompressionName), adviceText(&advice[i])}, 3)
+		r.add([][]byte{joinNames(c.Encodings), joinNames(c.Compressions), adviceText(&advice[i])}, 3)
 		if err := r.write(); err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func adviceText(a *oribi.CompressionAdvice) (text []byte) {
 		if text != nil {
 			text = append(text, ", "...)
 		}
-		text = fmt.Appendf(text, "%s saves %.0f %%", schemafile.CompressionName(x.name), 100*x.saves)
+		text = fmt.Appendf(text, "%s saves %.0f %%", x.name.FileName(), 100*x.saves)
 	}
 	return text
 }
@@ -302,13 +302,13 @@ func isNaN(t schema.Type, cell []byte) bool {
 }
 
 // joinNames joins the names that the files of a column use; nil without files.
-func joinNames[T any](list []T, name func(T) string) []byte {
+func joinNames[T interface{ FileName() string }](list []T) []byte {
 	if len(list) == 0 {
 		return nil
 	}
 	names := make([]string, len(list))
 	for i, v := range list {
-		names[i] = name(v)
+		names[i] = v.FileName()
 	}
 	return []byte(strings.Join(names, "+"))
 }

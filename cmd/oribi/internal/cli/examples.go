@@ -79,6 +79,7 @@ var examples = map[string]string{
 	"oribi lab policies":      `oribi lab policies`,
 	"oribi lab workloads":     `oribi lab workloads`,
 	"oribi lab score":         `printf '32\ta\tm\n32\tb\tz\n' | oribi lab score - --policy budgeted --budget 128MB`,
+	"oribi inspect":           `timeout -s INT 2 oribi inspect S | head -1`,
 	"oribi apply":             `oribi apply S rows.jsonl --timestamps stamps`,
 	"oribi time":              `oribi time 2026-01-01`,
 	"oribi demo":              `oribi demo NEW`,

@@ -19,7 +19,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/kvlines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -53,23 +51,8 @@ func (a *app) tableLayout() *cobra.Command {
 
 // drawLayout writes a picture of the layout to a new file.
 func drawLayout(t *oribi.Table, name string, f *policyFlags) error {
-	s := t.Schema()
-	encoder := keyenc.NewEncoder(s)
 	layout := t.Layout()
-	options := layoutsvg.Options{Policy: f.name, Pick: f.policy.Pick(layout, f.budget), Key: func(key []byte) string {
-		cells, err := encoder.Decode(key)
-		if err != nil {
-			return fmt.Sprintf("0x%x", key)
-		}
-		var text []byte
-		for i, cell := range cells {
-			if i > 0 {
-				text = append(text, ", "...)
-			}
-			text = celltext.AppendText(text, &s.Columns[i], cell)
-		}
-		return string(text)
-	}}
+	options := layoutsvg.Options{Policy: f.name, Pick: f.policy.Pick(layout, f.budget), Key: celltext.Keys(t.Schema())}
 	return newFile(name, func(out io.Writer) error { return layoutsvg.Write(out, layout, options) })
 }
 
@@ -88,7 +71,7 @@ func (a *app) printLayout(layout compaction.Layout, s *schema.Schema, form outpu
 	}, "bytes", "redo_bytes", "undo_bytes")
 	integer := func(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 	encoder := keyenc.NewEncoder(s)
-	spans, heights := compaction.Spans(layout), heights(layout)
+	spans, heights := compaction.Spans(layout), compaction.Heights(layout)
 	for i := range layout.RowSets {
 		set := &layout.RowSets[i]
 		from, err := encoder.Decode(set.MinKey)
@@ -109,33 +92,4 @@ func (a *app) printLayout(layout compaction.Layout, s *schema.Schema, form outpu
 		}
 	}
 	return r.end(true, nil)
-}
-
-// heights returns, for each rowset of a layout that is ordered by first key, the number of rowsets
-// over that key of it that most rowsets are over. The number increases only at first keys.
-func heights(layout compaction.Layout) []int {
-	sets := layout.RowSets
-	lasts := make([][]byte, len(sets))
-	for i := range sets {
-		lasts[i] = sets[i].MaxKey
-	}
-	slices.SortFunc(lasts, bytes.Compare)
-	over := make([]int, len(sets)) // the first key of each rowset
-	ended := 0
-	for i, end := 0, 0; i < len(sets); i++ {
-		for end <= i || end < len(sets) && bytes.Equal(sets[end].MinKey, sets[i].MinKey) {
-			end++
-		}
-		for ended < len(lasts) && bytes.Compare(lasts[ended], sets[i].MinKey) < 0 {
-			ended++
-		}
-		over[i] = end - ended
-	}
-	most := make([]int, len(sets))
-	for i := range sets {
-		for k := i; k < len(sets) && bytes.Compare(sets[k].MinKey, sets[i].MaxKey) <= 0; k++ {
-			most[i] = max(most[i], over[k])
-		}
-	}
-	return most
 }

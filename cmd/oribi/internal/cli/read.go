@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
 )
 

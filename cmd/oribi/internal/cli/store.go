@@ -12,9 +12,9 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/figures"
+	"github.com/oribi-db/oribi/internal/when"
 )
 
 // memoryLimit is the memory limit of stores that the command opens, in bytes.

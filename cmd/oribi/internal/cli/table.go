@@ -10,8 +10,8 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
 )
 

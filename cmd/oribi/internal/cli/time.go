@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/mvcc"
 )
 

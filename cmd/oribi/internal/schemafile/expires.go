@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
 )
 

@@ -21,8 +21,8 @@ import (
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/nearest"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -243,11 +243,17 @@ func readInt32(value []byte) (int32, error) {
 	return int32(n), nil
 }
 
-var encodings = map[string]schema.Encoding{"auto": schema.Auto, "plain": schema.Plain, "rle": schema.RLE,
-	"bitshuffle": schema.Bitshuffle, "dict": schema.Dictionary, "prefix": schema.Prefix}
+var encodings = byFileName(schema.Auto, schema.Plain, schema.RLE, schema.Bitshuffle, schema.Dictionary, schema.Prefix)
 
-var compressions = map[string]schema.Compression{"default": schema.DefaultCompression, "none": schema.NoCompression,
-	"snappy": schema.Snappy, "lz4": schema.LZ4, "zlib": schema.Zlib, "lz4hc": schema.LZ4HC, "dense": schema.Dense}
+var compressions = byFileName(schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib, schema.LZ4HC, schema.Dense)
+
+func byFileName[V interface{ FileName() string }](values ...V) map[string]V {
+	names := map[string]V{}
+	for _, v := range values {
+		names[v.FileName()] = v
+	}
+	return names
+}
 
 func readName[V any](what string, value []byte, names map[string]V) (v V, err error) {
 	word, err := readString(value)
@@ -263,14 +269,4 @@ func named[V any](what, word string, names map[string]V) (V, error) {
 		return v, fmt.Errorf("unknown %s %q%s", what, word, nearest.Hint(word, nearest.Keys(names)))
 	}
 	return v, nil
-}
-
-// nameOf returns the name of v in names.
-func nameOf[V comparable](v V, names map[string]V) string {
-	for name, value := range names {
-		if value == v {
-			return name
-		}
-	}
-	return ""
 }

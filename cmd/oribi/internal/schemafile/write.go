@@ -3,8 +3,8 @@ package schemafile
 import (
 	"strconv"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/when"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -80,19 +80,13 @@ func appendColumn(dst []byte, c *schema.Column, key bool) []byte {
 	if c.Default != nil {
 		dst = celltext.AppendJSON(append(dst, `,"default":`...), c, c.Default)
 	}
-	dst = appendString(append(dst, `,"encoding":`...), EncodingName(c.Encoding))
-	dst = appendString(append(dst, `,"compression":`...), CompressionName(c.Compression))
+	dst = appendString(append(dst, `,"encoding":`...), c.Encoding.FileName())
+	dst = appendString(append(dst, `,"compression":`...), c.Compression.FileName())
 	dst = strconv.AppendInt(append(dst, `,"block_size":`...), int64(c.BlockBytes), 10)
 	if c.Comment != "" {
 		dst = appendString(append(dst, `,"comment":`...), c.Comment)
 	}
 	return append(dst, '}')
 }
-
-// EncodingName returns the name of an encoding in schema files.
-func EncodingName(e schema.Encoding) string { return nameOf(e, encodings) }
-
-// CompressionName returns the name of a compression in schema files.
-func CompressionName(c schema.Compression) string { return nameOf(c, compressions) }
 
 func appendString(dst []byte, s string) []byte { return celltext.AppendQuoted(dst, []byte(s)) }

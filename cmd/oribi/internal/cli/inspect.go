@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/inspect"
+	"github.com/oribi-db/oribi/internal/celltext"
+)
+
+// Limits of the server of inspect. The handler limits the pages.
+const (
+	inspectHeaderBytes = 96 << 10
+	inspectConnections = 64
+	inspectIdle        = 2 * time.Minute
+	inspectHeaderTime  = 5 * time.Second
+	inspectReadTime    = 10 * time.Second
+	inspectWriteTime   = 30 * time.Second
+	inspectEndTime     = 2 * time.Second // for pages that are being sent when the command ends
+)
+
+func (a *app) inspect() *cobra.Command {
+	var listen, events string
+	c := a.verb("inspect DIR", "Show a store as pages in a browser, next to a writer, until Ctrl-C", func(cmd *cobra.Command, args []string) error {
+		if err := checkListen(listen); err != nil {
+			return usage(fmt.Errorf("--listen: %w", err))
+		}
+		if events != "" {
+			if err := a.checkEvents(events); err != nil {
+				return err
+			}
+		}
+		return withStore(args[0], reading, func(store *oribi.Store) error {
+			return a.serveStore(cmd.Context(), store, args[0], listen, events)
+		})
+	})
+	c.Long = c.Short + `.
+
+The command prints a URL with a random token: open it in a browser on this machine. Pages only read,
+and follow the store next to a writer. They need no network and no account. Each is also available
+as JSON, with the header "Accept: application/json"; scripts pass the token as "Authorization: Bearer
+TOKEN". docs/inspect.md describes the pages.
+
+The timeline shows flushes and compactions from an event log, which a program records with
+compaction.NewEventLog as its Options.Listener.`
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address and port; port 0 is a free one. Any other than a loopback address lets other machines read the store")
+	c.Flags().StringVar(&events, "events", "", "event log of the store, for the timeline")
+	return c
+}
+
+// checkListen returns an error for an address that is not HOST:PORT.
+func checkListen(listen string) error {
+	_, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not an address with a port, such as 127.0.0.1:8080", listen)
+	}
+	return nil
+}
+
+// checkEvents returns an error if the event log cannot be opened. It is read for each page, since
+// it may grow.
+func (a *app) checkEvents(name string) error {
+	if name == "-" {
+		return usage(errors.New("--events: stdin cannot be read more than once"))
+	}
+	in, err := a.openInput(name)
+	if err != nil {
+		return err
+	}
+	return in.Close()
+}
+
+// readEvents returns the events of a log.
+func (a *app) readEvents(name string) inspect.Events {
+	return func(context.Context) iter.Seq2[compaction.Event, error] {
+		return func(yield func(compaction.Event, error) bool) {
+			in, err := a.openInput(name)
+			if err != nil {
+				yield(compaction.Event{}, err)
+				return
+			}
+			defer in.Close()
+			for e, err := range compaction.ReadEvents(in) {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// serveStore serves the pages until ctx is canceled, which is the end that the user wants.
+func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen, events string) error {
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return &failure{exitFailed, err}
+	}
+	token := rand.Text()
+	options := []inspect.Option{inspect.Name(storeName(dir)), inspect.Token(token)}
+	host, _, _ := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); host != "" && ip == nil {
+		options = append(options, inspect.Hosts(host))
+	}
+	if events != "" {
+		options = append(options, inspect.Log(a.readEvents(events)))
+	}
+	server := &http.Server{
+		Handler: inspect.Handler(store, options...), ErrorLog: log.New(discard{}, "", 0), MaxHeaderBytes: inspectHeaderBytes,
+		ReadHeaderTimeout: inspectHeaderTime, ReadTimeout: inspectReadTime, WriteTimeout: inspectWriteTime, IdleTimeout: inspectIdle,
+	}
+	address := listener.Addr().(*net.TCPAddr)
+	if !address.IP.IsLoopback() {
+		fmt.Fprintf(a.stderr, "warning: other machines can reach %s, and the connection is not encrypted: who sees the URL can read every row\n", address)
+	}
+	if err := a.printf("%s\n", inspectURL(host, address, token)); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(limitConnections(listener, inspectConnections)) }()
+	select {
+	case err := <-served:
+		return &failure{exitFailed, err}
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.Background(), inspectEndTime)
+	defer cancel()
+	if server.Shutdown(end) != nil {
+		server.Close()
+	}
+	<-served
+	return nil
+}
+
+// discard drops the messages of the HTTP server, which are about single connections.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// storeName returns the last part of the path of a store, which names it on the pages.
+func storeName(dir string) string {
+	if full, err := filepath.Abs(dir); err == nil {
+		dir = full
+	}
+	return celltext.Printable(filepath.Base(dir))
+}
+
+// inspectURL returns the address of the first page. A server at all addresses is reached by a
+// loopback one.
+func inspectURL(host string, address *net.TCPAddr, token string) string {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, fmt.Sprint(address.Port)), Path: "/", RawQuery: url.Values{"token": {token}}.Encode()}
+	return u.String()
+}
+
+// limitConnections makes a listener close connections above a number.
+func limitConnections(l net.Listener, most int) net.Listener {
+	return &limitedListener{Listener: l, slots: make(chan struct{}, most)}
+}
+
+type limitedListener struct {
+	net.Listener
+	slots chan struct{}
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.slots <- struct{}{}:
+			return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+		default:
+			c.Close()
+		}
+	}
+}
+
+type limitedConn struct {
+	net.Conn
+	release func()
+}
+
+func (c *limitedConn) Close() error {
+	c.release()
+	return c.Conn.Close()
+}

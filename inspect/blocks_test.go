@@ -1,0 +1,189 @@
+package inspect
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
+
+	"github.com/oribi-db/oribi/schema"
+)
+
+// view returns the view of a page.
+func view(t *testing.T, s *server, path string) map[string]any {
+	t.Helper()
+	r := get(s, path, asJSON)
+	text := body(t, r)
+	if r.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s", path, r.Status, text)
+	}
+	return decode(t, text).(map[string]any)["view"].(map[string]any)
+}
+
+// TestAnnotatedBytesAreThoseOfTheBlock visits all blocks of a table, and all their parts. The bytes
+// on the pages of the parts that are stored as they are must be the bytes of the block.
+func TestAnnotatedBytesAreThoseOfTheBlock(t *testing.T) {
+	store := openStore(t)
+	fillStore(t, store)
+	s := testServer(store)
+	kinds := map[string]int{}
+	for i, name := range []string{hostileNames[0], "."} {
+		table, err := store.Table(name)
+		must(t, err)
+		for _, m := range table.RowSets()[:1] {
+			for _, id := range m.Blocks(nil) {
+				path := fmt.Sprintf("/block?table=%s&rowset=%d&block=%d", table.Properties().ID, m.ID, id)
+				v := view(t, s, path)
+				kinds[v["kind"].(string)]++
+				parts := []string{"&part=header", "&part=footer"}
+				for _, c := range v["cblocks"].([]any) {
+					parts = append(parts, fmt.Sprintf("&part=%s", c.(map[string]any)["offset"]))
+				}
+				if v["kind"] == "key directory" {
+					parts = []string{""}
+				}
+				for _, part := range parts {
+					compareBytes(t, s, store, id, path+part)
+				}
+			}
+		}
+		if i == 1 && kinds["row file"]+kinds["key directory"] != 2 {
+			t.Errorf("%v", kinds)
+		}
+	}
+	for _, kind := range []string{"column", "key index", "bloom filter", "redo", "undo", "row file", "key directory"} {
+		if kinds[kind] == 0 {
+			t.Errorf("no page of a %s: %v", kind, kinds)
+		}
+	}
+}
+
+// compareBytes compares the lines of all pages of a part with the block.
+func compareBytes(t *testing.T, s *server, store *oribi.Store, id block.ID, path string) {
+	t.Helper()
+	src, err := store.OpenBlock(id)
+	must(t, err)
+	defer src.Close()
+	whole := make([]byte, src.Size())
+	if _, err := src.ReadAt(whole, 0); err != nil && src.Size() > 0 {
+		t.Log(err)
+	}
+	shown, unpacked := int64(0), false
+	var size string
+	for page := 0; ; page++ {
+		part := view(t, s, fmt.Sprintf("%s&line=%d", path, page))["part"].(map[string]any)
+		size = fmt.Sprint(part["size"])
+		for _, l := range part["lines"].([]any) {
+			line := l.(map[string]any)
+			if strings.HasPrefix(fmt.Sprint(line["meaning"]), "unpacked, offsets") {
+				unpacked = true
+			}
+			hex, ok := line["hex"].(string)
+			if !ok || unpacked && fmt.Sprint(line["meaning"]) != "crc" {
+				continue
+			}
+			var off int64
+			fmt.Sscan(fmt.Sprint(line["offset"]), &off)
+			n := int64(len(hex)+1) / 3
+			if shown += n; off+n > int64(len(whole)) || fmt.Sprintf("% x", whole[off:off+n]) != hex {
+				t.Fatalf("%s: bytes %s at %d are not those of the block", path, hex, off)
+			}
+		}
+		all := part["lines_shown"].(map[string]any)
+		if fmt.Sprint(all["last"]) == fmt.Sprint(all["total"]) {
+			break
+		}
+	}
+	if fmt.Sprint(shown) != size {
+		t.Errorf("%s: %d bytes shown, the part has %s", path, shown, size)
+	}
+}
+
+// A damaged cblock has a page that says what is wrong; the others are shown.
+func TestDamageIsShownWhereItIs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
+	must(t, err)
+	sc, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1)
+	must(t, err)
+	table, err := store.CreateTable("t", sc)
+	must(t, err)
+	commit(t, store, func(b *oribi.Batch) { // the needle is far from the end of its file, which an open reads
+		b.Insert(table, oribi.Row{"k": int64(0), "v": "needle-in-a-haystack-that-is-long-enough-for-a-zone-map"})
+		for i := range 1000 {
+			b.Insert(table, oribi.Row{"k": int64(i + 1), "v": fmt.Sprintf("hay %060d", i)})
+		}
+	})
+	must(t, table.Flush(t.Context()))
+	must(t, store.Close())
+	files, err := filepath.Glob(filepath.Join(dir, "data", "*.data"))
+	must(t, err)
+	flipped := 0
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		must(t, err)
+		if i := bytes.Index(data, []byte("haystack-that-is-long-enough")); i >= 0 {
+			data[i] ^= 1
+			must(t, os.WriteFile(name, data, 0o600))
+			flipped++
+		}
+	}
+	if flipped != 1 {
+		t.Fatalf("%d files have the cell", flipped)
+	}
+	store, err = oribi.Open(dir, &oribi.Options{Follow: true})
+	must(t, err)
+	defer store.Close()
+	s := testServer(store)
+	table, err = store.Table("t")
+	must(t, err)
+	m := table.RowSets()[0]
+	path := fmt.Sprintf("/block?table=t&rowset=%d&block=%d", m.ID, m.Columns[1].Block)
+	v := view(t, s, path)
+	damaged := v["cblocks"].([]any)[0].(map[string]any)
+	if text := fmt.Sprint(damaged["problem"]); !strings.Contains(text, "crc") {
+		t.Errorf("%v", damaged)
+	}
+	part := view(t, s, fmt.Sprintf("%s&part=%s", path, damaged["offset"]))["part"].(map[string]any)
+	if text := fmt.Sprint(part); !strings.Contains(text, "damaged: ") {
+		t.Errorf("%s", text)
+	}
+	if html := body(t, get(s, path)); strings.Contains(html, dir) || !strings.Contains(html, "crc") {
+		t.Error("the damage is not in the HTML, or the directory is")
+	}
+}
+
+// The measured false-positive rate is what asking the filter about all probes gives: with so many
+// bits per key, next to none is wrong.
+func TestBloomFilterIsMeasured(t *testing.T) {
+	store := openStore(t)
+	fillStore(t, store)
+	s := testServer(store)
+	for _, name := range []string{hostileNames[0], "."} {
+		table, err := store.Table(name)
+		must(t, err)
+		m := table.RowSets()[0]
+		v, err := s.measureBloom(t.Context(), table.Schema(), m)
+		must(t, err)
+		if v.Probes != probedKeys*probesByKey || v.Measured > 0.01 || v.Set == 0 || v.Set > v.Bits || float64(v.Wrong)/float64(v.Probes)-v.Measured > 1e-6 {
+			t.Errorf("%+v", v)
+		}
+		keys, done, err := s.openKeys(table.Schema(), m)
+		must(t, err)
+		defer done()
+		first, err := keys(0)
+		must(t, err)
+		last, err := keys(batch.Ordinal(m.Rows - 1))
+		must(t, err)
+		if !bytes.Equal(first, m.MinKey) || !bytes.Equal(last, m.MaxKey) {
+			t.Errorf("keys %x to %x, want %x to %x", first, last, m.MinKey, m.MaxKey)
+		}
+	}
+}

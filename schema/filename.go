@@ -1,0 +1,12 @@
+package schema
+
+var encodingFileNames = map[Encoding]string{Auto: "auto", Plain: "plain", RLE: "rle", Bitshuffle: "bitshuffle", Dictionary: "dict", Prefix: "prefix"}
+
+var compressionFileNames = map[Compression]string{DefaultCompression: "default", NoCompression: "none", Snappy: "snappy", LZ4: "lz4", Zlib: "zlib",
+	LZ4HC: "lz4hc", Dense: "dense"}
+
+// FileName returns the encoding as schema files spell it; empty if there is none of that number.
+func (e Encoding) FileName() string { return encodingFileNames[e] }
+
+// FileName returns the compression as schema files spell it; empty if there is none of that number.
+func (c Compression) FileName() string { return compressionFileNames[c] }
