@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/internal/where"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -42,41 +42,11 @@ func rowFilter(s *schema.Schema, expressions []string) (*batch.Filter, error) {
 // whereAll returns the predicates that expressions about columns stand for.
 func whereAll(columns []schema.Column, expressions []string) (all []oribi.Predicate, err error) {
 	for _, expression := range expressions {
-		e, err := where.Parse(columns, expression)
+		p, err := oribi.ParsePredicate(columns, expression)
 		if err != nil {
-			return nil, usage(fmt.Errorf("--where: %w", err))
+			return nil, usage(fmt.Errorf("--where: %w", errors.Unwrap(err)))
 		}
-		all = append(all, predicate(e))
+		all = append(all, p)
 	}
 	return all, nil
-}
-
-var comparisons = map[where.Op]func(column string, value any) oribi.Predicate{where.Eq: oribi.Eq, where.Ne: oribi.Ne, where.Lt: oribi.Lt,
-	where.Le: oribi.Le, where.Gt: oribi.Gt, where.Ge: oribi.Ge, where.Prefix: oribi.HasPrefix}
-
-// predicate converts an expression to the library's form.
-func predicate(e *where.Expr) oribi.Predicate {
-	var operands []oribi.Predicate
-	for _, o := range e.Operands {
-		operands = append(operands, predicate(o))
-	}
-	var cells []oribi.Cell
-	for _, c := range e.Cells {
-		cells = append(cells, c)
-	}
-	switch e.Op {
-	case where.And:
-		return oribi.And(operands...)
-	case where.Or:
-		return oribi.Or(operands...)
-	case where.Not:
-		return oribi.Not(operands[0])
-	case where.In:
-		return oribi.In(e.Column.Name, cells...)
-	case where.Between:
-		return oribi.Between(e.Column.Name, cells[0], cells[1])
-	case where.IsNull:
-		return oribi.IsNull(e.Column.Name)
-	}
-	return comparisons[e.Op](e.Column.Name, cells[0])
 }
