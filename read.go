@@ -416,21 +416,43 @@ func (m *missingLong) Unwrap() error { return fault.ErrNotFound }
 // Trace describes how a read finds a key.
 type Trace = rowset.Trace
 
-// Explain describes how Get finds a key: which rowsets it searches, and the results of their bloom
-// filters and key indexes.
-func (t *Table) Explain(ctx context.Context, key any, opts ...ReadOption) (Trace, error) {
+// Explain describes how Get finds a key: which sets of rows it searches and which not, the results
+// of their bloom files and key indexes, the changes that it applies, and what it reads of files if
+// nothing is in the cache. It reads these files. The columns are those that Get would read.
+//
+// Errors: those of Get, but a key without a row is not an error. When ctx ends, the trace up to then
+// comes with ctx.Err().
+func (t *Table) Explain(ctx context.Context, key any, opts ...GetOption) (tr Trace, err error) {
 	o := collect(opts)
+	for range explainTries {
+		// A compaction may replace a rowset whose files the trace is about to open.
+		if tr, err = t.explain(ctx, key, o); !errors.Is(err, fault.ErrNotFound) {
+			break
+		}
+	}
+	return tr, err
+}
+
+// explainTries is how often Explain begins, at most. It takes less time than a compaction, so that the
+// second time is nearly always the last.
+const explainTries = 20
+
+func (t *Table) explain(ctx context.Context, key any, o readOptions) (Trace, error) {
 	var v view
 	err := t.read(ctx, &o, &v)
 	if err != nil {
 		return Trace{}, err
 	}
 	defer t.done(&v)
+	cols, err := t.project(v.TableSchema, &o)
+	if err != nil {
+		return Trace{}, err
+	}
 	encoded, err := t.appendKey(nil, v.TableSchema, key, false)
 	if err != nil {
 		return Trace{}, err
 	}
-	tr, err := v.Explain(encoded)
+	tr, err := v.Explain(ctx, encoded, cols)
 	return tr, t.errorf(err)
 }
 

@@ -31,7 +31,9 @@ func (s *Store) OpenBlock(id block.ID) (blockmanager.Source, error) {
 
 // BlockBytes appends the sizes of blocks, in bytes, to dst: −1 for a block that does not exist, or
 // no more. It reads no file.
-func (s *Store) BlockBytes(dst []int64, ids ...block.ID) []int64 { return s.blocks.Lengths(dst, ids...) }
+func (s *Store) BlockBytes(dst []int64, ids ...block.ID) []int64 {
+	return s.blocks.Lengths(dst, ids...)
+}
 
 // Unflushed is the memory of a table's rows and changes that are not in files yet, in bytes.
 type Unflushed struct {

@@ -16,7 +16,14 @@ type RowState struct {
 
 	format *change.RowFormat // if it is not nil, image sets the other non-key cells
 	image  []byte
+
+	applied int // changes that were applied
+	redos   int // of these, those that RowAt has applied as redos
 }
+
+// Applied returns the number of redos and undos that RowAt has applied, without those older changes
+// that can have no effect.
+func (r *RowState) Applied() (redos, undos int) { return r.redos, r.applied - r.redos }
 
 // Reset removes all changes and keeps the memory.
 func (r *RowState) Reset() {
@@ -48,6 +55,7 @@ func (r *RowState) Changed() bool { return r.Deleted || len(r.columns) > 0 || r.
 // those have not set. The newest change determines whether the row exists, since a row that does
 // not exist is neither updated nor deleted. Source: tablet spec §8.3.
 func (r *RowState) applyBack(list change.List) {
+	r.applied++
 	kind := list.Kind()
 	if !r.existenceKnown {
 		r.existenceKnown, r.Deleted = true, kind == change.Delete
@@ -64,6 +72,7 @@ func (r *RowState) applyBack(list change.List) {
 
 // replaceBack is applyBack for a replacement by an image: no older change has an effect.
 func (r *RowState) replaceBack(format *change.RowFormat, image []byte) {
+	r.applied++
 	r.existenceKnown, r.format, r.image = true, format, image
 }
 

@@ -100,6 +100,7 @@ func (t *Tracker) RowAt(row batch.Ordinal, snap mvcc.Snapshot, r *RowState) erro
 			}
 		}
 	}
+	r.redos = r.applied
 	for _, b := range birthsOf(t.birthsSince(snap), uint64(row), uint64(row)+1) {
 		if applies(b.TS, snap, true) {
 			r.applyBack(deleteList)

@@ -302,6 +302,7 @@ func (d *DiskRowSet) findCandidate(c candidates, key []byte) (row batch.Ordinal,
 
 // seekExact returns the row with a key by the key index.
 func (d *DiskRowSet) seekExact(key []byte) (row batch.Ordinal, found bool, err error) {
+	d.noteAsked()
 	if row, found, err = d.seek(key); !found {
 		row = 0
 	}

@@ -211,6 +211,7 @@ const maxNear = 1 << 10
 // findStored returns the row with an encoded key, nil if there is none. It reads at most one cblock,
 // or, if near is not nil, one run of them.
 func (d *DiskRowSet) findStored(f *rowFile, key []byte, near *Near) (b *baseRow, err error) {
+	d.noteAsked()
 	visit := func(row batch.Ordinal, image []byte) error {
 		b, err = d.makeBaseRow(f, row, key, image)
 		return err

@@ -88,6 +88,7 @@ type DiskRowSet struct {
 	found     atomic.Int32 // see usuallyFinds
 	rowsOff   atomic.Bool  // the row file is damaged so that it does not open
 	rowsNoted atomic.Bool  // the row file is damaged; Options.Damaged was called
+	traced    *TraceStep   // of a copy that Explain made; nil: nothing is traced
 
 	// state is replaced by flushes of deltas and delta compactions, which hold the tablet's locks.
 	// Readers load it once.

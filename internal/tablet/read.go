@@ -1,6 +1,7 @@
 package tablet
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -152,49 +153,44 @@ func (v *View) Has(key []byte) (bool, error) {
 	return false, nil
 }
 
-// Explain does what Get does and returns its steps.
-func (v View) Explain(key []byte) (rowset.Trace, error) {
-	var tr rowset.Trace
-	for _, m := range v.state.mems {
-		var row []byte
-		if row, tr.InMemory = m.Get(key, v.snap, nil); tr.InMemory {
-			tr.Expired = v.expires && v.expired.Expired(v.RowFormat.Cell(row, v.clock))
+// Explain does what Get does for columns cols, and returns its steps. When ctx ends, it returns the
+// steps up to then with the context's error. Errors: ErrNotFound if a rowset was replaced meanwhile
+// and its blocks are gone: another view has the new ones.
+func (v View) Explain(ctx context.Context, key []byte, cols []int) (tr rowset.Trace, err error) {
+	st := v.state
+	sets := st.tree.Candidates(nil, key)
+	tr.RowSets, tr.Outside = len(st.tree.Sets), len(st.tree.Sets)-len(sets)
+	for _, m := range st.mems {
+		step := rowset.MemTrace{Rows: m.Len()}
+		row, live := m.Get(key, v.snap, nil)
+		inserted, _, changes := m.History(key, v.snap)
+		step.Found, step.Live, step.Changes = inserted != nil, live, len(changes)
+		tr.Memory = append(tr.Memory, step)
+		if live {
+			tr.InMemory, tr.Expired = true, v.expires && v.expired.Expired(v.RowFormat.Cell(row, v.clock))
 			return tr, nil
 		}
 	}
+	at := slices.Index(cols, v.clock)
+	if v.expires && at < 0 {
+		at, cols = len(cols), append(slices.Clip(cols), v.clock)
+	}
 	p := bloom.MakeProbe(key)
-	for _, d := range v.state.tree.Candidates(nil, key) {
-		step := rowset.TraceStep{RowSet: d.Metadata().ID}
-		filter, err := d.Filter()
+	for _, d := range sets {
+		if err := ctx.Err(); err != nil {
+			return tr, err
+		}
+		step, cells, err := d.Explain(p, v.snap, cols)
 		if err != nil {
 			return tr, err
 		}
-		if step.Filter, err = filter.MayContain(p); err != nil {
-			return tr, err
-		}
-		if step.Filter {
-			if step.Row, step.Found, err = d.Find(p); err != nil {
-				return tr, err
-			}
-		}
-		if step.Found {
-			if step.Live, step.Expired, err = v.liveIn(d, p); err != nil {
-				return tr, err
-			}
-		}
+		step.Expired = step.Live && v.expires && v.expired.Expired(cells[at])
 		tr.Steps = append(tr.Steps, step)
+		if step.Live {
+			return tr, nil
+		}
 	}
 	return tr, nil
-}
-
-// liveIn reports whether a rowset has a live row with a key, and whether that is expired.
-func (v View) liveIn(d *rowset.DiskRowSet, p bloom.Probe) (live, expired bool, err error) {
-	if !v.expires {
-		live, err = d.Has(p, v.snap)
-		return live, false, err
-	}
-	cells, live, err := d.Get(p, v.snap, []int{v.clock}, nil)
-	return live, live && v.expired.Expired(cells[0]), err
 }
 
 // Scan returns the rows of a request: if ordered, in key order over all stores, which may descend;

@@ -522,5 +522,5 @@ func explain(t *Tablet, key []byte, at Snapshot) (rowset.Trace, error) {
 		return rowset.Trace{}, err
 	}
 	defer v.Release()
-	return v.Explain(key)
+	return v.Explain(context.Background(), key, v.All)
 }

@@ -219,7 +219,7 @@ func (s *show) files() error {
 // explain describes how a read finds a row; the example is one of those that need the most steps.
 func (s *show) explain(table *oribi.Table) error {
 	path, err := s.busiest(table, func(path string) (int, error) {
-		trace, err := table.Explain(s.ctx, path)
+		trace, err := table.Explain(s.ctx, path, oribi.Columns())
 		return len(trace.Steps), err
 	})
 	if err != nil {
