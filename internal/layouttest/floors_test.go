@@ -58,6 +58,8 @@ var floors = map[string]int{
 	"internal/expiry":       3,
 	"internal/lineitemtest": 3,
 	"internal/kudutest":     4,
+	"internal/cell":         4,
+	"internal/jsonin":       0,
 	"internal/when":         4,
 	"internal/where":        4,
 	"internal/aggregate":    4,

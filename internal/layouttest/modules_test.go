@@ -20,7 +20,7 @@ var productModules = map[string][]string{
 	"golang.org/x/term":                   {command},                                                                   // detection of terminals
 	"github.com/spf13/cobra":              {command},                                                                   // verbs and flags
 	"github.com/spf13/pflag":              {command},                                                                   // cobra's flags: the kinds of flag errors, for our error texts
-	"github.com/go-json-experiment/json":  {command, "lab"},                                                            // strict JSON
+	"github.com/go-json-experiment/json":  {command, "lab", "internal/jsonin"},                                         // strict JSON
 	arrowGo:                               {"arrowio", command},                                                        // Arrow and Parquet
 }
 

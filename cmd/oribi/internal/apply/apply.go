@@ -16,7 +16,7 @@ import (
 	"strconv"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/jsonin"
 )
 
 // Options are the options of a run.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/jsonin"
 )
 
 // maxLineBytes bounds a line, and so the memory for an input without line ends. It is far above the

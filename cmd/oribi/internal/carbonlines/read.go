@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/carbondata"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/cell"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/where"
 	"github.com/oribi-db/oribi/schema"
 )

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/jsonin"
 )
 
 // The input: commits 1 to 5000 of the first-parent history of Apache Kudu's source tree, one per

@@ -33,7 +33,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/schema"
 )
 

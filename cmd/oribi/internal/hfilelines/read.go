@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/hfile"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/jsonin"
 )
 
 // maxLineBytes bounds a line: a value that fills the largest block which is read by default takes

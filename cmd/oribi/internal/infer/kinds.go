@@ -3,9 +3,9 @@ package infer
 import (
 	"bytes"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/cell"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/schema"
 )
 

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/schema"
 )
 

@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
+	"github.com/oribi-db/oribi/internal/cell"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )

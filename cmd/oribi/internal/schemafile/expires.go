@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"

@@ -19,8 +19,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/cell"
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
+	"github.com/oribi-db/oribi/internal/cell"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"

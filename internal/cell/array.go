@@ -3,8 +3,8 @@ package cell
 import (
 	"fmt"
 
-	"github.com/oribi-db/oribi/cmd/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/schema"
 )
 
