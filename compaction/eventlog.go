@@ -127,6 +127,15 @@ func ReadEvents(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
+// ParseEvent returns the event of one line of a log, without the line's end. Errors: ErrCorrupt, as of
+// ReadEvents. It needs memory in proportion to the line.
+func ParseEvent(line []byte) (e Event, err error) {
+	if err := parseEvent(line, &e); err != nil {
+		return Event{}, fmt.Errorf("compaction: event: %w", err)
+	}
+	return e, nil
+}
+
 // readLine appends the next line without its end to dst. Errors: io.EOF at the end of r.
 func readLine(r *bufio.Reader, dst []byte) ([]byte, error) {
 	for {

@@ -8,7 +8,7 @@ import (
 )
 
 // views are the views of the pages, and what is around them.
-var views = []any{answer{}, storeView{}, tableView{}, rowsetView{}, blockView{}}
+var views = []any{answer{}, storeView{}, tableView{}, rowsetView{}, blockView{}, rowsView{}, rowView{}, timelineView{}}
 
 // TestEveryFieldIsDocumented fails for a JSON field that docs/inspect.md does not name.
 func TestEveryFieldIsDocumented(t *testing.T) {

@@ -60,7 +60,9 @@ func (s *server) functions() template.FuncMap {
 		"deref":     deref, // the value of a pointer
 		"budget":    budgetText,
 		"add":       func(a, b int) int { return a + b },
-		"plural":    plural, // plural N NOUN
+		"plural":    plural,   // plural N NOUN
+		"layoutOf":  layoutOf, // what the template "layout" takes
+		"setsOf":    setsOf,   // what the template "sets" takes
 	}
 }
 

@@ -1,12 +1,6 @@
 package inspect
 
-import (
-	"context"
-	"iter"
-	"strings"
-
-	"github.com/oribi-db/oribi/compaction"
-)
+import "strings"
 
 // Option is an option of Handler. The zero Option has no effect.
 type Option struct{ apply func(*options) }
@@ -17,7 +11,7 @@ type options struct {
 	prefix string          // "" or "/…" without a slash at its end
 	token  string          // "": none
 	hosts  map[string]bool // lower case
-	events Events          // nil: not recorded
+	events *Events         // nil: not recorded
 }
 
 // Name is what the pages call the store, instead of "store". It is not a path: pages contain no
@@ -53,12 +47,8 @@ func Hosts(names ...string) Option {
 	}}
 }
 
-// Events returns the events of a store, oldest first. Each call begins again. It may be called from
-// several goroutines. compaction.ReadEvents reads a log of them.
-type Events func(ctx context.Context) iter.Seq2[compaction.Event, error]
-
-// Log makes the pages show events: what flushes and compactions did.
-func Log(events Events) Option {
+// Log makes the page Timeline show events: what flushes and compactions did.
+func Log(events *Events) Option {
 	return Option{func(o *options) { o.events = events }}
 }
 

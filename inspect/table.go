@@ -363,7 +363,9 @@ func (s *server) picture(t *oribi.Table, layout compaction.Layout, o layoutsvg.O
 	}
 	text := celltext.Keys(t.Schema())
 	o.Key = func(key []byte) string { return shortKey(text, key) }
-	o.Apart = pictureBytes / (boxBytes + len(s.address("/rowset", url.Values{"table": {t.Name()}})))
+	if o.Apart == 0 {
+		o.Apart = pictureBytes / (boxBytes + len(s.address("/rowset", url.Values{"table": {t.Name()}})))
+	}
 	o.Link = func(id uint64) string {
 		return s.address("/rowset", url.Values{"table": {t.Name()}, "rowset": {strconv.FormatUint(id, 10)}})
 	}

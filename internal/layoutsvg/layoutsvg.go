@@ -13,6 +13,7 @@ package layoutsvg
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ type Options struct {
 	Key    func(key []byte) string // text of an encoded key; nil prints hex
 	Policy string                  // name of the policy that chose Pick
 	Pick   compaction.Choice       // rowsets to mark
+	Marked string                  // what the marked ones are; empty: in the next pick
 	Link   func(id uint64) string  // of Embed: address of a rowset's page; nil: none
 	Apart  int                     // of Embed: number of rowsets up to which each has a title and a link; at most, and by default, 1,000
 }
@@ -234,7 +236,7 @@ func size(n float64) string {
 
 // legend explains fills and frames.
 func (p *picture) legend() {
-	x := left
+	x, marked := left, cmp.Or(p.options.Marked, "in the next pick")
 	for _, item := range []struct {
 		class, text string
 		width       int
@@ -242,7 +244,7 @@ func (p *picture) legend() {
 		{"base", "base data of a rowset", 190},
 		{"redo", "share of redo files", 180},
 		{"undo", "share of undo files", 180},
-		{"pick", "in the next pick (▲ below the axis)", 260},
+		{"pick", marked + " (▲ below the axis)", 260},
 	} {
 		if item.class == "pick" && len(p.picked) == 0 {
 			continue

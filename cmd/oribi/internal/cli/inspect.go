@@ -5,11 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"iter"
 	"log"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/inspect"
 	"github.com/oribi-db/oribi/internal/celltext"
 )
@@ -39,13 +38,15 @@ func (a *app) inspect() *cobra.Command {
 		if err := checkListen(listen); err != nil {
 			return usage(fmt.Errorf("--listen: %w", err))
 		}
+		var log *inspect.Events
 		if events != "" {
-			if err := a.checkEvents(events); err != nil {
+			var err error
+			if log, err = a.events(cmd.Context(), events); err != nil {
 				return err
 			}
 		}
 		return withStore(args[0], reading, func(store *oribi.Store) error {
-			return a.serveStore(cmd.Context(), store, args[0], listen, events)
+			return a.serveStore(cmd.Context(), store, args[0], listen, log)
 		})
 	})
 	c.Long = c.Short + `.
@@ -74,40 +75,21 @@ func checkListen(listen string) error {
 	return nil
 }
 
-// checkEvents returns an error if the event log cannot be opened. It is read for each page, since
-// it may grow.
-func (a *app) checkEvents(name string) error {
-	if name == "-" {
-		return usage(errors.New("--events: stdin cannot be read more than once"))
+// events reads a log of events. That in a plain file is read on while it grows.
+func (a *app) events(ctx context.Context, name string) (*inspect.Events, error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && name != "-" && filepath.Ext(name) != ".gz" {
+		return inspect.OpenEvents(name)
 	}
 	in, err := a.openInput(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return in.Close()
-}
-
-// readEvents returns the events of a log.
-func (a *app) readEvents(name string) inspect.Events {
-	return func(context.Context) iter.Seq2[compaction.Event, error] {
-		return func(yield func(compaction.Event, error) bool) {
-			in, err := a.openInput(name)
-			if err != nil {
-				yield(compaction.Event{}, err)
-				return
-			}
-			defer in.Close()
-			for e, err := range compaction.ReadEvents(in) {
-				if !yield(e, err) {
-					return
-				}
-			}
-		}
-	}
+	defer in.Close()
+	return inspect.ReadEvents(ctx, in, name)
 }
 
 // serveStore serves the pages until ctx is canceled, which is the end that the user wants.
-func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen, events string) error {
+func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen string, events *inspect.Events) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return &failure{exitFailed, err}
@@ -118,8 +100,8 @@ func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen, e
 	if ip := net.ParseIP(host); host != "" && ip == nil {
 		options = append(options, inspect.Hosts(host))
 	}
-	if events != "" {
-		options = append(options, inspect.Log(a.readEvents(events)))
+	if events != nil {
+		options = append(options, inspect.Log(events))
 	}
 	server := &http.Server{
 		Handler: inspect.Handler(store, options...), ErrorLog: log.New(discard{}, "", 0), MaxHeaderBytes: inspectHeaderBytes,
