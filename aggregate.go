@@ -116,6 +116,15 @@ func (t *Table) Aggregate(ctx context.Context, aggregates []Aggregate, opts ...A
 	if len(o.groupBy) == 0 && !slices.ContainsFunc(aggregates, func(a Aggregate) bool { return a.kind != countRows }) {
 		return t.aggregateRows(ctx, aggregates, &o)
 	}
+	for tries := 0; ; tries++ {
+		result, err := t.aggregateOnce(ctx, aggregates, o)
+		if err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
+			return result, err
+		}
+	}
+}
+
+func (t *Table) aggregateOnce(ctx context.Context, aggregates []Aggregate, o readOptions) (*AggregateResult, error) {
 	p := &aggregation{aggregates: aggregates, by: o.groupBy, limit: t.store.opts.MemoryLimit / groupMemory}
 	o.fit = func(tableSchema *tablet.TableSchema) ([]int, error) {
 		indexes, err := p.bind(tableSchema)

@@ -8,6 +8,15 @@ import "context"
 //
 // Errors: those of Get.
 func (t *Table) AppendCells(ctx context.Context, dst [][]byte, key any, opts ...ReadOption) ([][]byte, error) {
+	for tries := 0; ; tries++ {
+		cells, err := t.appendCells(ctx, dst, key, opts)
+		if err == nil || !restarts(ctx, t, opts, err, tries) {
+			return cells, err
+		}
+	}
+}
+
+func (t *Table) appendCells(ctx context.Context, dst [][]byte, key any, opts []ReadOption) ([][]byte, error) {
 	k := keyReads.Get().(*keyRead)
 	defer k.release()
 	collectInto(&k.o, opts)

@@ -59,6 +59,7 @@ func startBackground(s *Store) *background {
 	b.done.Go(b.scheduler)
 	if !s.opts.Manual {
 		b.done.Go(b.syncer)
+		b.done.Go(b.marker)
 	}
 	return b
 }

@@ -87,7 +87,7 @@
 // # On disk
 //
 //	DIR/LOCK        locked while the store is open: shared by readers, or exclusive to one writer;
-//	                followers (Options.Follow) lock nothing
+//	                followers (Options.Follow) do not hold it. Its text names the writer
 //	DIR/INSTANCE    identity and format number; locked in the same way
 //	DIR/ANCHOR      the newest state of the metadata; see package blockmanager
 //	DIR/wal/        the log
@@ -119,6 +119,7 @@
 //	tablet row stripes   in ascending order; for several tables in the order of their numbers
 //	Store.bulk           from the append of an ingest, or of an Alter of an expiry rule, to its
 //	                     publication; excludes the beginning of an Image
+//	Store.following.mu   one Refresh of a follower at a time, and the beginning of its Image
 //	Store.metaMu         one metadata commit at a time, from computing log_start on
 //	Store.tablesMu       the map of tables
 //	tablet mu            the pointer to a table's state; no I/O while it is held

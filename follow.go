@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,9 +39,6 @@ const (
 	followDamaged = 2
 	// Between two tries a follower sleeps, for a time that doubles up to the second value.
 	followSleep, followMaxSleep = time.Millisecond, 64 * time.Millisecond
-	// inFlight is how long a writer may take from giving a batch its timestamp to the end of its
-	// record in the log. It does both in one critical section.
-	inFlight = time.Second
 )
 
 // openFollower opens the store without locks.
@@ -69,6 +67,7 @@ func tryFollowing(ctx context.Context, o *Options, dir string, try func() error)
 		if same >= followDamaged {
 			return err
 		}
+		o.Logger.Debug("a follower tries again", slog.Any("err", err))
 		if time.Since(begin) > followPatience {
 			return fmt.Errorf("%w: a writer changes the store faster than it can be read: %v", fault.ErrLocked, err)
 		}

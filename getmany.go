@@ -25,6 +25,7 @@ func (t *Table) GetMany(ctx context.Context, keys []any, opts ...GetOption) ([]R
 	cells := few[:0]
 	_, err := t.getMany(ctx, keys, collect(opts), func(v *view, i int, key []byte, cols []int) (err error) {
 		var found bool
+		rows[i] = nil
 		if cells, found, err = v.Get(key, cols, cells[:0]); found {
 			rows[i] = newRow(v.Schema.Columns, cols, cells)
 		}
@@ -48,10 +49,11 @@ func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...GetOption)
 	left := len(keys)
 	columns, err = t.getMany(ctx, keys, collect(opts), func(v *view, i int, key []byte, cols []int) (err error) {
 		if cells == nil || cap(cells)-len(cells) < len(cols) {
-			cells = make([][]byte, 0, len(cols)*min(rowsTogether, left))
+			cells = make([][]byte, 0, len(cols)*min(rowsTogether, max(left, 1)))
 		}
 		left--
 		start, found := len(cells), false
+		rows[i] = nil
 		if cells, found, err = v.Get(key, cols, cells); found {
 			rows[i] = cells[start:len(cells):len(cells)]
 		}
@@ -65,7 +67,19 @@ func (t *Table) GetManyCells(ctx context.Context, keys []any, opts ...GetOption)
 
 // getMany opens one view of the table and calls get with each encoded key and its index in keys, in
 // key order. It returns the columns read.
+//
+// If a follower begins again, get is called for all keys again, in another state; it sets what it
+// set before.
 func (t *Table) getMany(ctx context.Context, keys []any, o readOptions, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
+	for tries := 0; ; tries++ {
+		columns, err = t.getManyOnce(ctx, keys, o, get)
+		if err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
+			return columns, err
+		}
+	}
+}
+
+func (t *Table) getManyOnce(ctx context.Context, keys []any, o readOptions, get func(v *view, i int, key []byte, cols []int) error) (columns []schema.Column, err error) {
 	if err := t.store.enter(); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,15 @@ func (k *keyRead) release() {
 //
 // Errors: those of Get, except that a missing row is no error.
 func (t *Table) Has(ctx context.Context, key any, opts ...ReadOption) (bool, error) {
+	for tries := 0; ; tries++ {
+		found, err := t.has(ctx, key, opts)
+		if err == nil || !restarts(ctx, t, opts, err, tries) {
+			return found, err
+		}
+	}
+}
+
+func (t *Table) has(ctx context.Context, key any, opts []ReadOption) (bool, error) {
 	k := keyReads.Get().(*keyRead)
 	defer k.release()
 	collectInto(&k.o, opts)

@@ -97,6 +97,9 @@ func (t *Table) History(ctx context.Context, key any, opts ...GetOption) iter.Se
 func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		h, columns, encoded, err := t.history(ctx, key, o)
+		for tries := 0; err != nil && t.store.restarts(ctx, o.asOf, err, tries); tries++ {
+			h, columns, encoded, err = t.history(ctx, key, o)
+		}
 		for n := 0; ; n++ {
 			var v tablet.RowVersion
 			ok := false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -20,6 +21,7 @@ import (
 type storeLocks struct {
 	lock     vfs.Lock // of LOCK; nil for a reader of a copy without it
 	instance vfs.Lock // of INSTANCE; nil until the store is formatted
+	owner    []byte   // a writer's first line of LOCK
 }
 
 // takeLock locks LOCK. A writer creates it if it is missing; a reader then opens the store without
@@ -39,13 +41,26 @@ func (s *Store) takeLock() (err error) {
 	return err
 }
 
+// Followers lock INSTANCE for a moment to find out whether there is a writer. So a writer tries
+// several times.
+const (
+	instanceTries = 40
+	instanceSleep = 2 * time.Millisecond
+)
+
 // lockInstance locks INSTANCE, which must exist.
 func (s *Store) lockInstance() (err error) {
 	mode := vfs.LockExclusive
 	if s.opts.ReadOnly {
 		mode = vfs.LockShared
 	}
-	s.locks.instance, err = s.opts.FS.Lock(s.path(instanceName), mode)
+	for try := 1; ; try++ {
+		s.locks.instance, err = s.opts.FS.Lock(s.path(instanceName), mode)
+		if s.opts.ReadOnly || try == instanceTries || !errors.Is(err, fault.ErrLocked) {
+			break
+		}
+		time.Sleep(instanceSleep)
+	}
 	if errors.Is(err, fault.ErrLocked) {
 		return fmt.Errorf("%w: another process has the store open, although its %s was removed", fault.ErrLocked, lockName)
 	}
@@ -53,9 +68,13 @@ func (s *Store) lockInstance() (err error) {
 }
 
 // writeOwner writes the name of this process to LOCK, for the errors of other processes that open
-// the store.
+// the store. It keeps the mark of earlier writers, see clockMark.
 func (s *Store) writeOwner() error {
-	return s.locks.lock.Write(fmt.Appendf(nil, "pid %d since %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339)))
+	if b, err := s.locks.lock.Read(); err == nil {
+		s.marked = decodeMark(b)
+	}
+	s.locks.owner = fmt.Appendf(nil, "pid %d since %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339))
+	return s.locks.lock.Write(appendMark(slices.Clip(s.locks.owner), s.marked))
 }
 
 // check returns an error if LOCK is not the file that this writer locked.
@@ -82,7 +101,7 @@ func (s *Store) describeHolder() string {
 		}
 	}
 	const unknown = "a writer has the store open"
-	b, err := readFile(s.opts.FS, s.path(lockName), 128)
+	b, err := readFile(s.opts.FS, s.path(lockName), lockMax)
 	var pid int
 	var since string
 	if _, bad := fmt.Sscanf(string(b), "pid %d since %s\n", &pid, &since); err != nil || bad != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -144,6 +145,7 @@ func (s *Store) open() error {
 		s.reader.set(s.blocks.Epoch(), s.blocks.LogStart())
 		return nil
 	}
+	s.clock.Restore(s.marked)
 	var failed error // of the blocks, not of the log
 	s.log, err = tail.Repair(func() error {
 		failed = s.blocks.Writable()
@@ -292,7 +294,7 @@ func (s *Store) logOptions() wal.Options {
 
 // loadTables creates the tables from their metadata rows.
 func (s *Store) loadTables() error {
-	stored, rows, err := s.readTables()
+	stored, rows, err := s.readTables(nil)
 	if err != nil {
 		return err
 	}
@@ -315,15 +317,7 @@ func (s *Store) loadTables() error {
 
 // openTable opens a table of the metadata.
 func (s *Store) openTable(row *meta.Table) (*tablet.Tablet, error) {
-	var sets []*rowset.Metadata
-	err := s.blocks.Rows(meta.RowSetPrefix(row.Number), func(_, value []byte) error {
-		set, err := rowset.DecodeMetadata(value)
-		if err == nil && set.ID >= row.NextRowSetID {
-			return fault.Corruptf("metadata: table %q: rowset %d, want less than %d", row.Name, set.ID, row.NextRowSetID)
-		}
-		sets = append(sets, set)
-		return err
-	})
+	sets, err := s.rowSets(row, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -334,8 +328,41 @@ func (s *Store) openTable(row *meta.Table) (*tablet.Tablet, error) {
 	return tablet.Open(o, row, sets)
 }
 
-// readTables decodes the rows of the store and of the tables.
-func (s *Store) readTables() (stored meta.Store, rows []*meta.Table, err error) {
+// openNext opens a follower's table in a new state; see tablet.OpenNext.
+func (s *Store) openNext(row *meta.Table, n tablet.Next) (*tablet.Tablet, lsn.LSN, error) {
+	have := map[uint64]*rowset.Metadata{}
+	for _, m := range n.Of.RowSetMetadata() {
+		if !n.Changed[m.ID] {
+			have[m.ID] = m
+		}
+	}
+	sets, err := s.rowSets(row, have)
+	if err != nil {
+		return nil, 0, err
+	}
+	return tablet.OpenNext(s.tabletOptions(), row, sets, n)
+}
+
+// rowSets returns the metadata of the rowsets of a table. Those in have need not be decoded.
+func (s *Store) rowSets(row *meta.Table, have map[uint64]*rowset.Metadata) (sets []*rowset.Metadata, err error) {
+	err = s.blocks.Rows(meta.RowSetPrefix(row.Number), func(key, value []byte) error {
+		if _, _, id, err := meta.ParseKey(key); err == nil && have[id] != nil {
+			sets = append(sets, have[id])
+			return nil
+		}
+		set, err := rowset.DecodeMetadata(value)
+		if err == nil && set.ID >= row.NextRowSetID {
+			return fault.Corruptf("metadata: table %q: rowset %d, want less than %d", row.Name, set.ID, row.NextRowSetID)
+		}
+		sets = append(sets, set)
+		return err
+	})
+	return sets, err
+}
+
+// readTables decodes the rows of the store and of the tables. have, if it is not nil, returns the
+// metadata of a table that need not be decoded, or nil.
+func (s *Store) readTables(have func(number uint32) *meta.Table) (stored meta.Store, rows []*meta.Table, err error) {
 	found := false
 	err = s.blocks.Rows(meta.StoreKey(), func(_, value []byte) error {
 		row, err := meta.DecodeStore(value)
@@ -350,7 +377,15 @@ func (s *Store) readTables() (stored meta.Store, rows []*meta.Table, err error) 
 	if err != nil {
 		return stored, nil, err
 	}
-	err = s.blocks.Rows(meta.TablePrefix(), func(_, value []byte) error {
+	err = s.blocks.Rows(meta.TablePrefix(), func(key, value []byte) error {
+		if have != nil {
+			if _, number, _, err := meta.ParseKey(key); err == nil {
+				if row := have(number); row != nil {
+					rows = append(rows, row)
+					return nil
+				}
+			}
+		}
 		row, err := meta.DecodeTable(value)
 		rows = append(rows, row)
 		return err

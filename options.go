@@ -50,8 +50,13 @@ type Options struct {
 	// dropped, for the writer's FollowerLag. For that, a follower writes a file in readers/, and
 	// removes it at Close; the file of a killed process has no effect. If the follower cannot write
 	// there, or is behind by more, a read that needs a dropped block returns ErrTooOld, never a
-	// wrong answer: Refresh, or open the store again. A scan that has yielded nothing yet does that
-	// itself. If the store changes faster than it can be read, Open and Refresh return ErrLocked.
+	// wrong answer: Refresh, or open the store again. A read of the newest state that has returned
+	// nothing yet does that itself. If the store changes faster than it can be read, Open and
+	// Refresh return ErrLocked.
+	//
+	// A read AsOf a time after the newest write batch waits until the writer has confirmed that no
+	// batch comes before that time, for a second at most; then it is ErrFuture. Without a writer it
+	// does not wait.
 	// Where open files cannot be removed, on Windows, Follow has no effect beyond that of ReadOnly.
 	Follow bool
 	// ErrorIfMissing makes Open fail if the directory contains no store, instead of creating one.

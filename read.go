@@ -251,6 +251,15 @@ func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int,
 // Errors: ErrNotFound if there is no such row; those of AsOf and At; ErrRow for a key that does not
 // fit; ErrCorrupt; ErrClosed; ctx.Err().
 func (t *Table) Get(ctx context.Context, key any, opts ...GetOption) (Row, error) {
+	for tries := 0; ; tries++ {
+		row, err := t.getRow(ctx, key, opts)
+		if err == nil || !restarts(ctx, t, opts, err, tries) {
+			return row, err
+		}
+	}
+}
+
+func (t *Table) getRow(ctx context.Context, key any, opts []GetOption) (Row, error) {
 	k := keyReads.Get().(*keyRead)
 	defer k.release()
 	collectInto(&k.o, opts)
@@ -327,6 +336,15 @@ func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 // GetCells is like Get but returns the columns read and their cells, nil for NULL. They must not be
 // modified.
 func (t *Table) GetCells(ctx context.Context, key any, opts ...GetOption) (columns []schema.Column, cells [][]byte, err error) {
+	for tries := 0; ; tries++ {
+		columns, cells, err = t.getCells(ctx, key, opts)
+		if err == nil || !restarts(ctx, t, opts, err, tries) {
+			return columns, cells, err
+		}
+	}
+}
+
+func (t *Table) getCells(ctx context.Context, key any, opts []GetOption) (columns []schema.Column, cells [][]byte, err error) {
 	k := keyReads.Get().(*keyRead)
 	defer k.release()
 	collectInto(&k.o, opts)
@@ -424,9 +442,10 @@ type Trace = rowset.Trace
 // comes with ctx.Err().
 func (t *Table) Explain(ctx context.Context, key any, opts ...GetOption) (tr Trace, err error) {
 	o := collect(opts)
-	for range explainTries {
+	for tries := range explainTries {
 		// A compaction may replace a rowset whose files the trace is about to open.
-		if tr, err = t.explain(ctx, key, o); !errors.Is(err, fault.ErrNotFound) {
+		tr, err = t.explain(ctx, key, o)
+		if !errors.Is(err, fault.ErrNotFound) && (err == nil || !t.store.restarts(ctx, o.asOf, err, tries)) {
 			break
 		}
 	}
@@ -518,14 +537,10 @@ func (sc *Scan) run(yield func(*batch.RecordBatch, error) bool) (yielded bool, e
 	return yielded, sc.errorf(err)
 }
 
-// restartTries is how often a scan of a follower begins again.
-const restartTries = 3
-
-// restarts refreshes a follower whose scan of the newest state needs something that the writer has
-// removed, and reports whether the scan may begin again. A scan that has yielded rows may not.
+// restarts reports whether a scan that failed may begin again, see Store.restarts. A scan that has
+// yielded rows may not.
 func (sc *Scan) restarts(err error, tries int) bool {
-	s := sc.t.store
-	return s.opts.Follow && !sc.o.asOf && sc.tx == nil && tries < restartTries && errors.Is(err, fault.ErrTooOld) && s.Refresh(sc.ctx) == nil
+	return sc.tx == nil && sc.t.store.restarts(sc.ctx, sc.o.asOf, err, tries)
 }
 
 // OwnedBatches is like Batches, but the batches belong to the caller: no later step or scan reuses
@@ -799,7 +814,12 @@ func (t *Table) count(ctx context.Context, o *readOptions) (int64, error) {
 		}
 	}
 	o.columns, o.all, o.order = nil, false, anyOrder
-	return (&Scan{t: t, ctx: ctx, o: *o}).count()
+	for tries := 0; ; tries++ {
+		n, err := (&Scan{t: t, ctx: ctx, o: *o}).count()
+		if err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
+			return n, err
+		}
+	}
 }
 
 // count returns the number of rows.

@@ -33,6 +33,9 @@ func (s *Store) replay() (*wal.Tail, error) {
 	s.unsettled = p.unsettled
 	s.seen = p.seen
 	s.logTail.Store(p.tail)
+	if s.opts.Follow {
+		s.following.addTail(p.tail)
+	}
 	s.clock.Restore(p.newest)
 	s.lastLSN.Store(p.tail.Last())
 	s.pub = mvcc.NewPublisher(p.newest, p.tail.Last())
@@ -66,10 +69,9 @@ func (p *logPass) run(from lsn.LSN, applied func()) error {
 	for _, t := range p.tables {
 		p.newest = max(p.newest, t.MaxTimestamp())
 	}
+	final := mvcc.Min
 	if s.opts.Follow {
-		if now := present(s.clock); now > 0 {
-			p.seen = mvcc.FromTime(now.Time().Add(-inFlight))
-		}
+		final = s.finalUpTo()
 	}
 	var err error
 	p.tail, err = p.read(s.logOptions(), from, func(lsn lsn.LSN, payload []byte) error {
@@ -93,6 +95,9 @@ func (p *logPass) run(from lsn.LSN, applied func()) error {
 	}
 	if p.newest = max(p.newest, p.last); p.newest > mvcc.Last {
 		return fault.Corruptf("timestamp %d is out of range", uint64(p.newest))
+	}
+	if !p.tail.Stopped() { // else the log has batches that the follower does not see yet
+		p.seen = final
 	}
 	return nil
 }

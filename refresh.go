@@ -1,7 +1,6 @@
 package oribi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -16,12 +15,32 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
+// A Refresh reads in this order:
+//
+//	anchor      unchanged: on to the log. Else:
+//	metadata    the changes in the journal that lead to the anchor's state; without them all of it
+//	tables      those with changed rows, anew from what has not changed and what has
+//	clock mark  no batch up to it will come that the log does not have from now on
+//	log         what is new, for all tables; what new rowsets lack, for these alone
+//	pin         what the oldest reader needs
+//
+// The steps need not be of one moment, as in an open (see follow.go): the log is read last, so it is
+// the newest. What it has beyond the metadata ends it.
+//
+//	writer     append 7   flush: commit of epoch 5   append 8   ingest: append 9             commit of epoch 6
+//	follower      had 6   anchor 5 journal 5: table t                          log 7 … 8, 9 announces: as of 8
+//
+// Nothing of it is visible before all of it is read: readers have the published timestamp of before,
+// and new records have higher ones. After a failure in the middle, the stores in memory may have
+// records that are not published. Nobody sees them; the next try reads everything anew.
+
 // following is what a follower knows of its own progress.
 type following struct {
 	mu     sync.Mutex       // one Refresh at a time
 	broken bool             // a Refresh has failed after it had changed tables: all must be read again
 	oldest uint64           // epoch of the oldest state that a reader may have; 0: the current one
 	images int              // that are open
+	tails  []*wal.Tail      // ends of the log that were found, ascending
 	ended  []*tablet.Tablet // that the writer has dropped, and of which readers may have states
 
 	// The anchor announced this epoch at that time, and there was no such metadata. A writer that
@@ -71,6 +90,20 @@ func (s *Store) ofThePast(err error) error {
 		return err
 	}
 	return fault.Reworded(fault.ErrTooOld, "the writer has removed what this follower needs: refresh it, or open it again (%v)", err)
+}
+
+// restartTries is how often a read of a follower begins again.
+const restartTries = 3
+
+// restarts refreshes a follower in which a read of the newest state needs something that the writer
+// has removed, and reports whether the read, which has returned nothing yet, may begin again.
+func (s *Store) restarts(ctx context.Context, asOf bool, err error, tries int) bool {
+	return s.opts.Follow && !asOf && tries < restartTries && errors.Is(err, fault.ErrTooOld) && s.Refresh(ctx) == nil
+}
+
+// restarts is Store.restarts for a read of a table with options.
+func restarts[O option](ctx context.Context, t *Table, opts []O, err error, tries int) bool {
+	return t.store.opts.Follow && t.store.restarts(ctx, collect(opts).asOf, err, tries)
 }
 
 // Between two looks for something new, Wait sleeps, for a time that doubles up to the second value.
@@ -144,18 +177,18 @@ func (s *Store) refresh() error {
 
 // readMetadata reads the metadata that the anchor announces, or, if it has not come, the log.
 func (s *Store) readMetadata(announced uint64) error {
-	f, before := &s.following, s.rows()
-	changed, err := s.blocks.Reload()
+	f, before := &s.following, s.blocks.Epoch()
+	changed, moved, err := s.blocks.Reload()
 	if err != nil {
 		return err
 	}
-	if changed {
-		f.oldest = s.oldestEpoch(before.epoch)
+	if moved {
+		f.oldest = s.oldestEpoch(before)
 	} else {
 		f.announced, f.at = announced, time.Now()
 	}
-	if changed || f.broken {
-		return s.readStates(before)
+	if moved || f.broken {
+		return s.readStates(changed)
 	}
 	return s.readTail()
 }
@@ -196,6 +229,7 @@ func (s *Store) readTail() error {
 // arrive makes visible what a pass over the log has applied.
 func (s *Store) arrive(p *logPass) {
 	s.logTail.Store(p.tail)
+	s.following.addTail(p.tail)
 	s.clock.Restore(p.newest)
 	s.lastLSN.Store(p.tail.Last())
 	s.pub.Advance(p.newest, p.tail.Last())
@@ -204,95 +238,189 @@ func (s *Store) arrive(p *logPass) {
 	s.appendMu.Unlock()
 }
 
-// metaRows are the metadata rows of the caller of the block manager, as of one epoch.
-type metaRows struct {
-	epoch  uint64
-	tables map[uint32][][]byte // keys and values of the rows of a table and of its rowsets
-}
-
-func (s *Store) rows() metaRows {
-	r := metaRows{epoch: s.blocks.Epoch(), tables: map[uint32][][]byte{}}
-	s.blocks.Rows(nil, func(key, value []byte) error { // fn returns no error
-		if kind, table, _, err := meta.ParseKey(key); err == nil && kind != meta.StoreRow {
-			r.tables[table] = append(r.tables[table], key, value)
-		}
-		return nil
-	})
-	return r
-}
-
 // nextState is the state of a table that a Refresh reads.
 type nextState struct {
 	table *Table         // that the store has; nil: a new one
 	tab   *tablet.Tablet // that of table, if its metadata has not changed; else one that replaces it
 }
 
-// readStates reads what new metadata says. Tables whose rows are those of before get the new
-// records of the log; the others are made anew, and get all records from log_start on that are not
-// in their files.
-func (s *Store) readStates(before metaRows) (err error) {
-	stored, rows, err := s.readTables()
+// changedTable says which metadata rows of a table have changed.
+type changedTable struct {
+	row  bool            // its own
+	sets map[uint64]bool // of rowsets
+}
+
+func changedTables(keys [][]byte) map[uint32]*changedTable {
+	tables := map[uint32]*changedTable{}
+	for _, key := range keys {
+		kind, table, id, err := meta.ParseKey(key)
+		if err != nil || kind == meta.StoreRow {
+			continue
+		}
+		c := tables[table]
+		if c == nil {
+			c = &changedTable{sets: map[uint64]bool{}}
+			tables[table] = c
+		}
+		if kind == meta.TableRow {
+			c.row = true
+		} else {
+			c.sets[id] = true
+		}
+	}
+	return tables
+}
+
+// stateReader reads the states of the tables in new metadata.
+type stateReader struct {
+	s       *Store
+	had     lsn.LSN // the tables have the records up to here
+	broken  bool    // they may have more
+	known   map[uint32]*Table
+	changed map[uint32]*changedTable
+	next    map[string]*nextState
+	from    lsn.LSN // the records from here on are needed
+	pass    logPass
+}
+
+// readStates reads what new metadata says, of which the rows with some keys have changed. Tables
+// with other rows keep their state, and get the new records of the log. The others get a new one,
+// with what has not changed in it, and the records that their new rowsets lack.
+func (s *Store) readStates(keys [][]byte) (err error) {
+	r := &stateReader{s: s, had: s.lastLSN.Load(), broken: s.following.broken, known: map[uint32]*Table{}, changed: changedTables(keys), next: map[string]*nextState{}}
+	s.following.broken = true // until all of it is read
+	for _, t := range s.sortedTables() {
+		r.known[t.tab.Number] = t
+	}
+	stored, rows, err := s.readTables(r.row)
 	if err != nil {
 		return err
 	}
-	known := map[uint32]*Table{}
-	for _, t := range s.sortedTables() {
-		known[t.tab.Number] = t
-	}
-	now := s.rows()
-	p := logPass{s: s, read: wal.Follow, stored: &stored, has: map[uint32]lsn.LSN{}}
-	next := map[string]*nextState{}
-	broken := s.following.broken
-	s.following.broken = true
 	defer func() {
 		if err != nil {
-			for _, n := range next {
-				if n.table == nil || n.tab != n.table.tab {
-					n.tab.Discard()
-				}
-			}
+			r.discard()
 		}
 	}()
+	r.pass = logPass{s: s, stored: &stored, has: map[uint32]lsn.LSN{}}
+	r.from = r.had + 1
+	if r.broken {
+		r.from = 0
+	}
 	for _, row := range rows {
-		n := &nextState{table: known[row.Number]}
-		if n.table != nil && !broken && equalRows(before.tables[row.Number], now.tables[row.Number]) {
-			n.tab = n.table.tab
-			p.has[row.Number] = s.lastLSN.Load()
-		} else if n.tab, err = s.openTable(row); err != nil {
+		if err := r.read(row); err != nil {
 			return err
 		}
-		if next[row.Name] != nil {
-			n.tab.Discard()
-			return fault.Corruptf("metadata: two tables are named %q", row.Name)
-		}
-		next[row.Name] = n
-		p.tables = append(p.tables, n.tab)
 	}
-	if err := p.run(s.blocks.LogStart(), nil); err != nil {
+	if err := r.log(); err != nil {
 		return err
 	}
-	if last, had := p.tail.Last(), s.lastLSN.Load(); last < had {
-		return fault.Corruptf("log ends with LSN %d, but reached LSN %d before", last, had)
-	}
-	s.installStates(next)
+	s.installStates(r.next)
 	s.metaMu.Lock()
 	s.stored = stored
 	s.metaMu.Unlock()
 	s.following.broken = false
-	s.arrive(&p)
+	s.arrive(&r.pass)
 	return nil
 }
 
-func equalRows(a, b [][]byte) bool {
-	if len(a) != len(b) {
-		return false
+// row returns the metadata of a table if its row has not changed, else nil.
+func (r *stateReader) row(number uint32) *meta.Table {
+	if t, c := r.known[number], r.changed[number]; t != nil && !r.broken && (c == nil || !c.row) {
+		return t.tab.Metadata()
 	}
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
+	return nil
+}
+
+// read makes the state of a table.
+func (r *stateReader) read(row *meta.Table) (err error) {
+	n, c := &nextState{table: r.known[row.Number]}, r.changed[row.Number]
+	switch {
+	case r.broken:
+		n.tab, err = r.s.openTable(row)
+	case n.table == nil: // its first record is one that the follower has not read
+		n.tab, err = r.s.openTable(row)
+		r.pass.has[row.Number] = r.had
+	case c == nil:
+		n.tab = n.table.tab
+		r.pass.has[row.Number] = r.had
+	default:
+		var from lsn.LSN
+		n.tab, from, err = r.s.openNext(row, tablet.Next{Of: n.table.tab, Changed: c.sets, UpTo: r.had})
+		r.from = min(r.from, from)
+	}
+	if err != nil {
+		return err
+	}
+	if r.next[row.Name] != nil {
+		r.discardOne(n)
+		return fault.Corruptf("metadata: two tables are named %q", row.Name)
+	}
+	r.next[row.Name] = n
+	r.pass.tables = append(r.pass.tables, n.tab)
+	return nil
+}
+
+func (r *stateReader) discard() {
+	for _, n := range r.next {
+		r.discardOne(n)
+	}
+}
+
+func (r *stateReader) discardOne(n *nextState) {
+	if n.table == nil || n.tab != n.table.tab {
+		n.tab.Discard()
+	}
+}
+
+// log reads the records that are needed.
+func (r *stateReader) log() error {
+	s, f := r.s, &r.s.following
+	from := max(r.from, s.blocks.LogStart())
+	r.pass.read = wal.Follow
+	if tail := f.tailBefore(from); tail != nil && !r.broken {
+		r.pass.read = func(o wal.Options, from lsn.LSN, fn func(lsn lsn.LSN, payload []byte) error) (*wal.Tail, error) {
+			found := false
+			end, err := tail.Continue(func(at lsn.LSN, payload []byte) error {
+				found = true
+				return fn(at, payload)
+			})
+			if err != nil && !found { // its segment may have been removed
+				return wal.Follow(o, from, fn)
+			}
+			return end, err
 		}
 	}
-	return true
+	if err := r.pass.run(from, nil); err != nil {
+		return err
+	}
+	if last := r.pass.tail.Last(); last < r.had {
+		return fault.Corruptf("log ends with LSN %d, but reached LSN %d before", last, r.had)
+	}
+	return nil
+}
+
+// keptTails is how many ends of the log a follower remembers.
+const keptTails = 64
+
+// addTail remembers where the log ended.
+func (f *following) addTail(t *wal.Tail) {
+	if n := len(f.tails); n > 0 && f.tails[n-1].Last() == t.Last() {
+		f.tails[n-1] = t
+		return
+	}
+	if f.tails = append(f.tails, t); len(f.tails) > keptTails {
+		f.tails = slices.Delete(f.tails, 0, 1)
+	}
+}
+
+// tailBefore returns the last remembered end of the log before an LSN, nil if there is none.
+func (f *following) tailBefore(lsn lsn.LSN) *wal.Tail {
+	for _, t := range slices.Backward(f.tails) {
+		if t.Last() < lsn {
+			return t
+		}
+	}
+	return nil
 }
 
 // installStates makes the tables those of next, by name.

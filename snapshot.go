@@ -153,8 +153,8 @@ func (sn *Snapshot) Close() error {
 // timestamp at or below it.
 //
 // A follower cannot do that to the writer's clock. A ts after the newest batch is final for it when
-// the log has been read long enough after ts. So for a ts of the last second it waits, and
-// refreshes.
+// there is no writer, or when the writer has confirmed it (see clockMark), which a follower waits
+// for.
 func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 	if !s.opts.Follow || ts <= s.reached() {
 		return s.clock.Pass(ts)
@@ -162,22 +162,24 @@ func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 	if err := s.clock.Pass(ts); err != nil {
 		return err
 	}
-	if now := present(s.clock); now > 0 {
-		wait := time.NewTimer(ts.Time().Add(inFlight + time.Millisecond).Sub(now.Time()))
-		defer wait.Stop()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-wait.C:
-		}
+	for begin := time.Now(); present(s.clock) > 0; {
 		if err := s.Refresh(ctx); err != nil {
 			return err
 		}
+		if ts <= s.reached() {
+			return s.clock.Pass(ts)
+		}
+		if time.Since(begin) > markPatience {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(markEvery / 8):
+		}
 	}
-	if end := s.reached(); ts > end {
-		return fault.Reworded(fault.ErrFuture, "this follower has seen the store up to %v: refresh it, or open it again", end)
-	}
-	return s.clock.Pass(ts)
+	return fault.Reworded(fault.ErrFuture, "this follower has seen the store up to %v, and the writer has not confirmed that nothing comes after that: "+
+		"refresh the follower, or read as of an earlier time", s.reached())
 }
 
 // AdvanceClock moves the store's clock forward to ts: all later write batches get timestamps above

@@ -43,6 +43,8 @@ type Store struct {
 
 	// seen is a follower's: no batch up to here will come that it has not seen.
 	seen mvcc.Timestamp
+	// marked is a writer's mark of earlier writers in LOCK: its batches are above it.
+	marked mvcc.Timestamp
 
 	// running counts the calls in progress. Close sets closed, then waits until running is 0. A
 	// call increments running first and then checks closed, so Close waits for every call that

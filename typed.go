@@ -322,6 +322,15 @@ func (p *tableOps) reserveValues(n int) {
 
 // Get reads one row, as Table.Get does.
 func (t *TableOf[T]) Get(ctx context.Context, key any, opts ...ReadOption) (T, error) {
+	for tries := 0; ; tries++ {
+		row, err := t.get(ctx, key, opts)
+		if err == nil || !restarts(ctx, t.Table, opts, err, tries) {
+			return row, err
+		}
+	}
+}
+
+func (t *TableOf[T]) get(ctx context.Context, key any, opts []ReadOption) (T, error) {
 	var row T
 	k := keyReads.Get().(*keyRead)
 	defer k.release()
@@ -384,6 +393,7 @@ func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption
 	cells := few[:0]
 	_, err := t.Table.getMany(ctx, keys, o, func(v *view, i int, key []byte, cols []int) (err error) {
 		var found bool
+		rows[i] = nil
 		if cells, found, err = v.Get(key, cols, cells[:0]); found {
 			rows[i], err = t.rowOf(b, cells)
 		}

@@ -99,38 +99,46 @@ func (m *Manager) stillLive(b *liveBlock, now *slot) bool {
 	return false
 }
 
-// Reload replaces the state of a follower's manager by the newest one, and reports whether it is
-// another. After an error nothing has changed, and the call may be tried again: another process may
-// have changed something during the call.
+// Reload moves a follower's manager to the newest state, and reports whether that is another. changed
+// are the keys of the caller's rows that differ. Its cost depends on what has changed, unless the
+// journal lacks it. After an error nothing has changed, and the call may be tried again: another
+// process may have changed something during the call.
 //
 // Blocks that are gone can be opened until Forget: until then, a reader of the earlier state may
 // open more of its files.
-func (m *Manager) Reload() (changed bool, err error) {
+func (m *Manager) Reload() (changed [][]byte, moved bool, err error) {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
 	if m.closed.Load() {
-		return false, fmt.Errorf("blockmanager: reload: %w", fault.ErrClosed)
+		return nil, false, fmt.Errorf("blockmanager: reload: %w", fault.ErrClosed)
 	}
-	if err := m.reload(&changed); err != nil {
-		return false, fmt.Errorf("blockmanager: reload: %w", err)
+	a, err := readAnchor(&m.o)
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("blockmanager: reload: %w", err)
+	case a.newest().epoch <= m.state.epoch:
+		return nil, false, nil
 	}
-	return changed, nil
+	if changed, done := m.catchUp(a); done {
+		return changed, true, nil
+	}
+	if changed, moved, err = m.reload(a); err != nil {
+		return nil, false, fmt.Errorf("blockmanager: reload: %w", err)
+	}
+	return changed, moved, nil
 }
 
-func (m *Manager) reload(changed *bool) error {
+// reload is Reload by all metadata.
+func (m *Manager) reload(a *anchor) (changed [][]byte, moved bool, err error) {
 	old := m.state
-	a, err := readAnchor(&m.o)
-	if err != nil || a.newest().epoch <= old.epoch {
-		return err
-	}
 	st, err := readMeta(&m.o)
 	switch {
 	case err != nil:
-		return err
+		return nil, false, err
 	case st.root == old.root:
-		return nil
+		return nil, false, nil
 	case !a.newest().accepts(st.root) || st.epoch <= old.epoch:
-		return fault.Corruptf("metadata is at epoch %d with hash %s, was at epoch %d, %s at epoch %d with hash %s",
+		return nil, false, fault.Corruptf("metadata is at epoch %d with hash %s, was at epoch %d, %s at epoch %d with hash %s",
 			st.epoch, st.hash, old.epoch, anchorName, a.newest().epoch, a.newest().hash)
 	}
 	for id, c := range st.containers {
@@ -140,9 +148,10 @@ func (m *Manager) reload(changed *bool) error {
 		}
 	}
 	if err := st.open(&m.o); err != nil {
-		return err
+		return nil, false, err
 	}
-	m.anchor = a
+	changed = changedRows(old, st)
+	m.anchor, m.journalAt = a, 0
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.retired = slices.AppendSeq(m.retired, maps.Values(old.containers))
@@ -157,8 +166,7 @@ func (m *Manager) reload(changed *bool) error {
 	// The format never changes, and is read without the lock.
 	old.root, old.mark, old.logStart = st.root, st.mark, st.logStart
 	old.blocks, old.containers, old.dead, old.caller = st.blocks, st.containers, st.dead, st.caller
-	*changed = true
-	return nil
+	return changed, true, nil
 }
 
 // Forget closes what only states before the current one have. No reader of them may open more

@@ -15,7 +15,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// JOURNAL repeats the metadata, for the case that meta/ is lost. Nothing but OpenDamaged reads it.
+// JOURNAL repeats the metadata. OpenDamaged reads it if meta/ is lost, and followers read the changes
+// in it, see catchUp. Nothing depends on it.
 // It is a sequence of records, each at a multiple of 8: first all rows, then the changes of one
 // commit after the other.
 //
@@ -216,68 +217,98 @@ func readJournal(fsys vfs.FS, name string, instance [16]byte) (*journalState, er
 	return j, nil
 }
 
-// read reads the record at off and returns its length.
-func (j *journalState) read(f vfs.File, off, size int64) (int64, error) {
-	head := make([]byte, journalHeaderLen)
-	if n, err := f.ReadAt(head, off); n < len(head) {
-		return 0, noEOF(err)
-	}
-	le := binary.LittleEndian
-	length := int64(le.Uint64(head[journalLengthOff:]))
-	id := [16]byte(head[journalInstanceOff:])
-	switch {
-	case string(head[:len(journalMagic)]) != journalMagic || le.Uint32(head[journalCRCOff:]) != coding.CRC32C(head[:journalCRCOff]):
-		return 0, fault.Corruptf("no record")
-	case le.Uint16(head[journalVersionOff:]) != journalVersion || le.Uint32(head[journalMustOff:]) != 0:
-		return 0, fault.Unsupportedf("record of a newer version")
-	case j.instance != [16]byte{} && j.instance != id:
-		return 0, fault.Corruptf("record of another store")
-	case length < 0 || length > size-off-journalHeaderLen:
-		return 0, fault.Corruptf("record of %d bytes, the file has %d more", length, size-off-journalHeaderLen)
-	}
-	payload := make([]byte, length)
-	if n, err := f.ReadAt(payload, off+journalHeaderLen); int64(n) < length {
-		return 0, noEOF(err)
-	}
-	if xxh3.Hash(payload) != le.Uint64(head[journalSumOff:]) {
-		return 0, fault.Corruptf("checksum of a record")
-	}
-	epoch, previous := le.Uint64(head[journalEpochOff:]), le.Uint64(head[journalPreviousOff:])
-	switch kind := head[journalKindOff]; {
-	case kind == journalAll && j.rows == nil:
-		j.rows = map[string][]byte{}
-	case kind != journalChanges || j.rows == nil || previous != j.epoch:
-		return 0, fault.Corruptf("record of epoch %d after %d, want one after %d", epoch, previous, j.epoch)
-	}
-	j.instance, j.epoch = id, epoch
-	return alignUp(journalHeaderLen+length, 8), j.apply(payload)
+// journalHead is the header of a record.
+type journalHead struct {
+	kind            byte
+	instance        [16]byte
+	epoch, previous uint64
+	length          int64 // of the payload
+	sum             uint64
 }
 
-func (j *journalState) apply(payload []byte) error {
-	field := func() ([]byte, bool) {
+// size returns the length of the record with what follows up to the next one.
+func (h *journalHead) size() int64 { return alignUp(journalHeaderLen+h.length, 8) }
+
+// readJournalHead reads the header of the record at off. instance is the store's; zero: any.
+func readJournalHead(f vfs.File, off, size int64, instance [16]byte) (h journalHead, err error) {
+	head := make([]byte, journalHeaderLen)
+	if n, err := f.ReadAt(head, off); n < len(head) {
+		return h, noEOF(err)
+	}
+	le := binary.LittleEndian
+	h = journalHead{kind: head[journalKindOff], instance: [16]byte(head[journalInstanceOff:]), epoch: le.Uint64(head[journalEpochOff:]),
+		previous: le.Uint64(head[journalPreviousOff:]), length: int64(le.Uint64(head[journalLengthOff:])), sum: le.Uint64(head[journalSumOff:])}
+	switch {
+	case string(head[:len(journalMagic)]) != journalMagic || le.Uint32(head[journalCRCOff:]) != coding.CRC32C(head[:journalCRCOff]):
+		return h, fault.Corruptf("no record")
+	case le.Uint16(head[journalVersionOff:]) != journalVersion || le.Uint32(head[journalMustOff:]) != 0:
+		return h, fault.Unsupportedf("record of a newer version")
+	case instance != [16]byte{} && instance != h.instance:
+		return h, fault.Corruptf("record of another store")
+	case h.length < 0 || h.length > size-off-journalHeaderLen:
+		return h, fault.Corruptf("record of %d bytes, the file has %d more", h.length, size-off-journalHeaderLen)
+	}
+	return h, nil
+}
+
+// read reads the payload of the record at off.
+func (h *journalHead) read(f vfs.File, off int64) ([]byte, error) {
+	payload := make([]byte, h.length)
+	if n, err := f.ReadAt(payload, off+journalHeaderLen); int64(n) < h.length {
+		return nil, noEOF(err)
+	}
+	if xxh3.Hash(payload) != h.sum {
+		return nil, fault.Corruptf("checksum of a record")
+	}
+	return payload, nil
+}
+
+// read reads the record at off and returns its length.
+func (j *journalState) read(f vfs.File, off, size int64) (int64, error) {
+	h, err := readJournalHead(f, off, size, j.instance)
+	if err != nil {
+		return 0, err
+	}
+	payload, err := h.read(f, off)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case h.kind == journalAll && j.rows == nil:
+		j.rows = map[string][]byte{}
+	case h.kind != journalChanges || j.rows == nil || h.previous != j.epoch:
+		return 0, fault.Corruptf("record of epoch %d after %d, want one after %d", h.epoch, h.previous, j.epoch)
+	}
+	j.instance, j.epoch = h.instance, h.epoch
+	return h.size(), journalRows(payload, func(key, value []byte) {
+		if value == nil {
+			delete(j.rows, string(key))
+		} else {
+			j.rows[string(key)] = value
+		}
+	})
+}
+
+// journalRows calls fn with each row of a payload; a nil value is a row that is removed. The slices
+// are parts of the payload.
+func journalRows(payload []byte, fn func(key, value []byte)) error {
+	for len(payload) > 0 {
 		n, k := binary.Uvarint(payload)
 		if k <= 0 || n > uint64(len(payload)-k) {
-			return nil, false
-		}
-		b := payload[k : uint64(k)+n]
-		payload = payload[uint64(k)+n:]
-		return b, true
-	}
-	for len(payload) > 0 {
-		key, ok := field()
-		if !ok {
 			return fault.Corruptf("key of a row")
 		}
-		n, k := binary.Uvarint(payload)
+		key := payload[k : uint64(k)+n]
+		payload = payload[uint64(k)+n:]
+		n, k = binary.Uvarint(payload)
 		if k <= 0 || n > uint64(len(payload)-k)+1 {
 			return fault.Corruptf("value of a row")
 		}
-		payload = payload[k:]
-		if n == 0 {
-			delete(j.rows, string(key))
+		if payload = payload[k:]; n == 0 {
+			fn(key, nil)
 			continue
 		}
-		j.rows[string(key)], payload = payload[:n-1:n-1], payload[n-1:]
+		fn(key, payload[:n-1:n-1])
+		payload = payload[n-1:]
 	}
 	return nil
 }

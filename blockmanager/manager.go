@@ -64,6 +64,8 @@ type Manager struct {
 	// Of a follower: what only states before the current one have, see Reload.
 	older   map[block.ID]*liveBlock
 	retired []*container
+
+	journalAt int64 // where the journal goes on after the state of a follower; 0: unknown. Guarded by commitMu
 }
 
 // LogStart returns the lowest LSN that replay on the current state needs.

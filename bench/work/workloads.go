@@ -83,7 +83,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	for _, writers := range syncWriters {
 		out = append(out, withSyncPeers(syncMany(writers), ds, writers))
 	}
-	out = append(out, commitOne())
+	out = append(append(out, commitOne()), followers()...)
 	out = append(append(out, rates()...), stalls()...)
 	for _, c := range HFileCases {
 		out = append(out, hfileScan(c, of(c.Scan())))

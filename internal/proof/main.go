@@ -26,9 +26,13 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/prooftest"
+	"github.com/oribi-db/oribi/internal/prooftest/followers"
 )
 
 func main() {
+	if followers.Child() {
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], prooftest.Proofs(), os.Stdout, os.Stderr))

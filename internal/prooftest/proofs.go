@@ -10,6 +10,7 @@ import (
 	"github.com/oribi-db/oribi/internal/prooftest/crash"
 	"github.com/oribi-db/oribi/internal/prooftest/damage"
 	"github.com/oribi-db/oribi/internal/prooftest/faults"
+	"github.com/oribi-db/oribi/internal/prooftest/followers"
 	"github.com/oribi-db/oribi/internal/prooftest/history"
 	"github.com/oribi-db/oribi/internal/prooftest/isolation"
 	"github.com/oribi-db/oribi/internal/prooftest/kill"
@@ -81,6 +82,7 @@ func Proofs() []Proof {
 		{"foreign", "One file of a store missing, truncated, extended, older, swapped or of another store. Every answer must be correct or report the damage.", foreignOne},
 		{"faults", "Every file system call of a trace fails, reads too, in every way a disk can fail. No acknowledged batch may be lost.", faultsOne},
 		{"isolation", "Concurrent transactions over lists and sets, with flushes and compactions. Some order of them must explain all that they have read.", isolationOne},
+		{"followers", "Followers next to a writer: all interleavings of short traces, random ones of long traces, full disks, power cuts, damage, and killed processes.", followersOne},
 		{"kill", "The real command killed repeatedly, at random times and at chosen system calls. No acknowledged batch may be lost.", killOne},
 	}
 }
@@ -276,4 +278,23 @@ func sequencesOne(seed uint64, _ string) Result {
 	}
 	return Result{Tallies: []Tally{{sequences, "sequences"}, {total.Points, "crash points"}, {total.States, "states"}, {total.Opened, "opened"},
 		{sequencesOfSeed - sequences, "refused sequences"}}}
+}
+
+// followersOne is, by the seed modulo 8: twice processes, a slice of all interleavings of a short
+// trace, harm, or else a long random trace.
+func followersOne(seed uint64, dir string) (res Result) {
+	var c followers.Counts
+	switch seed % 8 {
+	case 0, 4:
+		c, res.Err = followers.Processes(dir, seed, 8, 8*time.Second)
+	case 1:
+		c, res.Err = followers.Slice(seed / 8)
+	case 2:
+		c, res.Err = followers.Harm(seed, 400)
+	default:
+		c, res.Err = followers.Explore(seed, 1500)
+	}
+	res.Tallies = []Tally{{c.Refreshes, "refreshes"}, {c.Opens, "opens"}, {c.Inside, "with a writer inside"}, {c.Operations, "operations of writers"}, {c.TooOld, "reads too old"},
+		{c.Locked, "locked"}, {c.Kills, "kills"}, {c.Cuts, "power cuts"}, {c.Full, "steps on a full disk"}, {c.Damaged, "damaged stores"}}
+	return res
 }

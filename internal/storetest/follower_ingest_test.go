@@ -6,8 +6,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/prooftest/followers"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
@@ -15,6 +18,7 @@ import (
 // A follower shows no batch that is in the log after an ingest in flight, as the writer shows none.
 // When the ingest has failed, it shows them, whether it was opened before or after.
 func TestFollowerWaitsForIngestInFlight(t *testing.T) {
+	needFollowers(t)
 	for _, fails := range []bool{false, true} {
 		name := "fails=no"
 		if fails {
@@ -44,7 +48,7 @@ func ingestInFlight(t *testing.T, fails bool) {
 		}
 	})
 	content := func(s *oribi.Store) string {
-		got, err := followerContent(s)
+		got, err := followers.Content(s)
 		if err != nil {
 			t.Error(err)
 		}
@@ -70,6 +74,17 @@ func ingestInFlight(t *testing.T, fails bool) {
 		armed.Store(false)
 		if early = openFollower(t, mem); content(early) != before {
 			t.Errorf("with an ingest in flight the follower has %q, want %q", content(early), before)
+		}
+		// If the writer were killed now, the next one could still show the batch, which is in the log.
+		late := openFollower(t, mem.Clone())
+		if tables := late.Tables(); len(tables) != 2 {
+			t.Errorf("%d tables", len(tables))
+		} else if ctx, cancel := context.WithTimeout(t.Context(), briefly); true {
+			defer cancel()
+			n, err := tables[1].Count(ctx, oribi.AsOf(mvcc.FromTime(time.Now())))
+			if err == nil {
+				t.Errorf("as of the present, a follower without a writer has %d rows, and does not see a batch in the log", n)
+			}
 		}
 		if fails {
 			return vfs.NoSpaceError(errors.New("full"))

@@ -52,6 +52,7 @@ func TestWriteInSecondProcess(t *testing.T) {
 // Writers are killed at any time, one after another. A follower in this process sees whole batches,
 // each one that was acknowledged before its refresh, and none disappears.
 func TestFollowerOfKilledWriters(t *testing.T) {
+	needFollowers(t)
 	dir := filepath.Join(t.TempDir(), "store")
 	program, err := os.Executable()
 	if err != nil {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,6 +83,7 @@ func deadBytes(t *testing.T, store *oribi.Store) int64 {
 
 // What a follower reads stays on the disk as long as it is open, and no longer.
 func TestWriterKeepsBlocksForFollower(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 500, oribi.Options{})
 	follower := openFollower(t, mem)
@@ -102,67 +104,154 @@ func TestWriterKeepsBlocksForFollower(t *testing.T) {
 	}
 }
 
-// A writer that keeps nothing punches the blocks of a follower. The follower's read says so, and
-// does not call it damage; a follower that is opened later reads the new ones.
-func TestFollowerWithoutPinGetsTooOld(t *testing.T) {
-	readOnly := func(base vfs.FS) vfs.FS {
-		f := faultfs.New(base)
-		f.Watch(func(c faultfs.Call) error {
-			if c.Changes() || c.Op == faultfs.Lock {
-				return &fs.PathError{Op: string(c.Op), Path: c.Name, Err: syscall.EROFS}
+// readOnlyFS returns a file system in which nothing can be written or locked.
+func readOnlyFS(base vfs.FS) vfs.FS {
+	f := faultfs.New(base)
+	f.Watch(func(c faultfs.Call) error {
+		if c.Changes() || c.Op == faultfs.Lock {
+			return &fs.PathError{Op: string(c.Op), Path: c.Name, Err: syscall.EROFS}
+		}
+		return nil
+	})
+	return f
+}
+
+// kv is a row of the table that followers read.
+type kv struct {
+	K int64 `oribi:"k,key"`
+	V int64 `oribi:"v"`
+}
+
+// readsOfNewest are reads of row 77, or of all rows, that return the sum of v that they have read.
+var readsOfNewest = map[string]func(ctx context.Context, t *oribi.Table) (int64, error){
+	"Get": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		row, err := t.Get(ctx, 77)
+		if err != nil {
+			return 0, err
+		}
+		return row["v"].(int64), nil
+	},
+	"GetCells": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		_, cells, err := t.GetCells(ctx, 77)
+		return cellOf(cells, err)
+	},
+	"AppendCells": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		return cellOf(t.AppendCells(ctx, nil, 77))
+	},
+	"Has": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		found, err := t.Has(ctx, 77)
+		if err != nil || !found {
+			return 0, err
+		}
+		return 1077, nil
+	},
+	"Explain": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		tr, err := t.Explain(ctx, 77)
+		if err != nil || len(tr.Steps) == 0 {
+			return 0, err
+		}
+		return 1077, nil
+	},
+	"GetMany": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		rows, err := t.GetMany(ctx, []any{77, 900})
+		if err != nil || rows[1] != nil {
+			return 0, err
+		}
+		return rows[0]["v"].(int64), nil
+	},
+	"GetManyCells": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		_, rows, err := t.GetManyCells(ctx, []any{900, 77})
+		if err != nil || rows[0] != nil {
+			return 0, err
+		}
+		return cellOf(rows[1], err)
+	},
+	"GetAs": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		row, err := oribi.GetAs[kv](ctx, t, 77)
+		return row.V, err
+	},
+	"Count": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		n, err := t.Count(ctx, oribi.Where(oribi.Eq("v", 1077)))
+		return 1077 * n, err
+	},
+	"Aggregate": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		res, err := t.Aggregate(ctx, []oribi.Aggregate{oribi.MaxOf("v")}, oribi.Where(oribi.Eq("k", 77)))
+		if err != nil {
+			return 0, err
+		}
+		return res.Groups[0].Values[0].Any().(int64), nil
+	},
+	"History": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		for v, err := range t.History(ctx, 77) {
+			if err != nil {
+				return 0, err
 			}
-			return nil
-		})
-		return f
+			return v.Row()["v"].(int64), nil
+		}
+		return 0, nil
+	},
+	"Scan": func(ctx context.Context, t *oribi.Table) (int64, error) {
+		sum := int64(0)
+		for row, err := range t.Scan(ctx, oribi.Where(oribi.Eq("k", 77))).Rows() {
+			if err != nil {
+				return 0, err
+			}
+			sum += row["v"].(int64)
+		}
+		return sum, nil
+	},
+}
+
+func cellOf(cells [][]byte, err error) (int64, error) {
+	if err != nil {
+		return 0, err
 	}
+	return int64(binary.LittleEndian.Uint64(cells[1])), nil
+}
+
+// A writer that keeps nothing punches the blocks of a follower. A read as of a timestamp says so, and
+// does not call it damage. A read of the newest state, which has returned nothing yet, begins again
+// on a newer one.
+func TestFollowerWithoutPin(t *testing.T) {
+	needFollowers(t)
 	for _, test := range []struct {
 		name string
 		lag  bool // the writer keeps nothing; else the follower cannot write its pin
 	}{{"lag=none", true}, {"pin=none", false}} {
-		t.Run(test.name, func(t *testing.T) {
-			mem := vfs.NewMem()
-			o, view := oribi.Options{}, vfs.FS(mem)
-			if test.lag {
-				o.FollowerLag = -1
-			} else {
-				view = readOnly(mem)
-			}
-			store, table := followedStore(t, mem, 500, o)
-			follower := openFollower(t, view)
-			rewrite(t, store, table, 500)
-			if dead := deadBytes(t, store); dead != 0 {
-				t.Errorf("%d dead bytes", dead)
-			}
-			numbers, err := follower.Table("numbers")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := numbers.Count(t.Context()); err != nil && !errors.Is(err, oribi.ErrTooOld) {
-				t.Errorf("count: %v", err)
-			}
-			_, err = numbers.Get(t.Context(), 77)
-			if !errors.Is(err, oribi.ErrTooOld) || errors.Is(err, oribi.ErrCorrupt) {
-				t.Errorf("a read of a punched block: %v, want ErrTooOld", err)
-			}
-			rows := 0
-			for row, err := range numbers.Scan(t.Context()).Rows() { // refreshes by itself
-				if err != nil || row["v"] != int64(1000+rows) {
-					t.Fatalf("row %d: %v, %v", rows, row, err)
+		for verb, read := range readsOfNewest {
+			t.Run(test.name+"/"+verb, func(t *testing.T) {
+				mem := vfs.NewMem()
+				o, view := oribi.Options{}, vfs.FS(mem)
+				if test.lag {
+					o.FollowerLag = -1
+				} else {
+					view = readOnlyFS(mem)
 				}
-				rows++
-			}
-			if rows != 500 {
-				t.Errorf("%d rows", rows)
-			}
-			if row, err := numbers.Get(t.Context(), 77); err != nil || row["v"] != int64(1077) {
-				t.Errorf("after a refresh: %v, %v", row, err)
-			}
-		})
+				store, table := followedStore(t, mem, 500, o)
+				follower := openFollower(t, view)
+				rewrite(t, store, table, 500)
+				if dead := deadBytes(t, store); dead != 0 {
+					t.Errorf("%d dead bytes", dead)
+				}
+				numbers, err := follower.Table("numbers")
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = numbers.Get(t.Context(), 77, oribi.AsOf(follower.Visible()))
+				if !errors.Is(err, oribi.ErrTooOld) || errors.Is(err, oribi.ErrCorrupt) {
+					t.Errorf("a read of a punched block: %v, want ErrTooOld", err)
+				}
+				if v, err := read(t.Context(), numbers); err != nil || v != 1077 {
+					t.Errorf("%d, %v", v, err)
+				}
+			})
+		}
 	}
 }
 
 // Damage is damage, also in a follower whose writer has gone on: the block is still one.
 func TestFollowerReportsDamage(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, _ := followedStore(t, mem, 500, oribi.Options{})
 	follower := openFollower(t, mem)
@@ -197,6 +286,7 @@ func TestFollowerReportsDamage(t *testing.T) {
 // A store whose metadata is damaged is refused, as it is without Follow: nothing changes, so no
 // writer can have caused it.
 func TestFollowerRefusesDamagedMetadata(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, _ := followedStore(t, mem, 10, oribi.Options{})
 	if err := store.Close(); err != nil {
@@ -217,6 +307,7 @@ func TestFollowerRefusesDamagedMetadata(t *testing.T) {
 
 // The pin of a process that was killed has no lock: it has no effect, and a writer removes it.
 func TestPinOfEndedFollowerIsRemoved(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 500, oribi.Options{})
 	if err := mem.Mkdir("/store/readers"); err != nil {
@@ -240,6 +331,7 @@ func TestPinOfEndedFollowerIsRemoved(t *testing.T) {
 
 // A store that followers have read is a store, and so is an unfinished one; du knows their files.
 func TestReadersDirectoryBelongsToTheStore(t *testing.T) {
+	needFollowers(t)
 	dir := t.TempDir() + "/store"
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
 	if err != nil {
@@ -268,6 +360,7 @@ func TestReadersDirectoryBelongsToTheStore(t *testing.T) {
 // A checkpoint of a follower is the state that it has, while the writer goes on and removes what it
 // can.
 func TestCheckpointOfFollower(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 500, oribi.Options{LogSegmentBytes: 4096})
 	fillNumbers(t, store, table, 500, 600)

@@ -5,6 +5,12 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/maintest"
+	"github.com/oribi-db/oribi/internal/prooftest/followers"
 )
 
-func TestMain(m *testing.M) { os.Exit(maintest.Run(m)) }
+func TestMain(m *testing.M) {
+	if followers.Child() {
+		return
+	}
+	os.Exit(maintest.Run(m))
+}

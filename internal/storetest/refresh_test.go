@@ -3,11 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,102 +11,10 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// A follower that refreshes while the writer goes on sees, after each refresh, a state that the
-// store had during the call, and never an earlier one than before. A snapshot keeps its state
-// through all of them.
-func TestRefreshWhileAWriterGoesOn(t *testing.T) {
-	seeds := 40
-	if testing.Short() {
-		seeds = 20
-	}
-	refreshes := 0
-	for seed := range seeds {
-		r := rand.New(rand.NewPCG(uint64(seed), 84))
-		var before func()
-		var mu sync.Mutex // a scan reads columns in parallel
-		turn := func(call func()) {
-			mu.Lock()
-			defer mu.Unlock()
-			before()
-			call()
-		}
-		idle := func() {}
-		before = idle
-		var s *oribi.Store
-		var sn *oribi.Snapshot
-		var kept string
-		lag := time.Duration(0)
-		if seed%4 == 0 {
-			lag = -1
-		}
-		followedWith(t, oribi.Options{FollowerLag: lag}, func(f *followTrace, disk *vfs.Mem, w *turns) {
-			fail := func(format string, args ...any) {
-				t.Errorf("seed %d, step %d, writer at operation %d: %s", seed, f.started.Load(), w.taken, fmt.Sprintf(format, args...))
-			}
-			at, op, most := r.IntN(30), 0, []int{1, 5, 40, 200}[r.IntN(4)]
-			before = func() {
-				if op++; op >= at && op < at+2 {
-					w.advance(1 + r.IntN(most))
-				}
-			}
-			from := f.ended.Load()
-			var err error
-			if s == nil {
-				s, err = oribi.Open("/store", &oribi.Options{FS: &turnFS{disk, turn}, Follow: true})
-			} else {
-				err = s.Refresh(context.Background())
-			}
-			to := f.started.Load()
-			if err != nil {
-				fail("%v", err)
-				return
-			}
-			before = idle
-			got, err := followerContent(s)
-			switch {
-			case lag < 0 && errors.Is(err, oribi.ErrTooOld):
-			case err != nil:
-				fail("%v", err)
-			case !slices.Contains(f.states[from:to+1], got):
-				fail("the follower has\n%s\nwant one of\n%s", got, strings.Join(f.states[from:to+1], "\n"))
-			}
-			if sn != nil && r.IntN(2) == 0 {
-				now, err := snapshotContent(s, sn)
-				switch {
-				case lag < 0 && errors.Is(err, oribi.ErrTooOld):
-				case kept == "" && errors.Is(err, oribi.ErrTooOld): // the table is newer than the snapshot
-				case err != nil:
-					fail("snapshot: %v", err)
-				case now != kept:
-					fail("the snapshot has\n%s\nhad\n%s", now, kept)
-				}
-				sn.Close()
-				sn = nil
-			}
-			if sn == nil && err == nil {
-				if sn, err = s.Snapshot(context.Background()); err == nil {
-					kept, err = snapshotContent(s, sn)
-				}
-				if err != nil && !(lag < 0 && errors.Is(err, oribi.ErrTooOld)) {
-					fail("snapshot: %v", err)
-				}
-			}
-			w.advance(r.IntN(12))
-			refreshes++
-		})
-		before = idle
-		if s != nil {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	t.Logf("%d refreshes", refreshes)
-}
-
 // A snapshot of a follower keeps its state, even what nobody has read yet: blocks that the writer
 // has dropped, and tables.
 func TestSnapshotOfFollowerKeepsItsState(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 500, oribi.Options{})
 	gone := numbersTable(t, store, "gone")
@@ -163,28 +66,10 @@ func TestSnapshotOfFollowerKeepsItsState(t *testing.T) {
 	}
 }
 
-// snapshotContent returns the rows of table a, which a trace never drops, in a snapshot.
-func snapshotContent(s *oribi.Store, sn *oribi.Snapshot) (string, error) {
-	a, err := s.Table("a")
-	if errors.Is(err, oribi.ErrNoTable) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	for row, err := range a.Scan(context.Background(), oribi.At(sn)).Rows() {
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, " %d=%d", row["k"], row["v"])
-	}
-	return b.String(), nil
-}
-
 // Wait returns for a batch that is copied into a window, for one that is written, and for new
 // metadata.
 func TestWaitReturnsForNews(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 20, oribi.Options{})
 	follower := openFollower(t, mem)
@@ -220,6 +105,7 @@ func TestWaitReturnsForNews(t *testing.T) {
 
 // A subscription in a follower yields what the writer commits, in order, also across flushes.
 func TestSubscriptionInFollower(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 10, oribi.Options{})
 	follower := openFollower(t, mem)
@@ -295,6 +181,7 @@ func TestRefreshOfWriter(t *testing.T) {
 // An answer as of a timestamp stays the same: a follower refuses one that later batches may be
 // below.
 func TestFollowerReadsNoFuture(t *testing.T) {
+	needFollowers(t)
 	mem := vfs.NewMem()
 	store, table := followedStore(t, mem, 10, oribi.Options{Clock: mvcc.NewLogicalClock(0)})
 	follower, err := oribi.Open("/store", &oribi.Options{FS: mem, Follow: true, Clock: mvcc.NewLogicalClock(0)})
@@ -323,26 +210,5 @@ func TestFollowerReadsNoFuture(t *testing.T) {
 	}
 	if row, err := numbers.Get(t.Context(), 1, oribi.AsOf(ts)); err != nil || row["v"] != int64(5) {
 		t.Errorf("after a refresh: %v, %v", row, err)
-	}
-}
-
-// As of a time of the last second, a follower waits until that is past the doubt, and sees what has
-// come.
-func TestFollowerWaitsForRecentTimestamp(t *testing.T) {
-	mem := vfs.NewMem()
-	store, table := followedStore(t, mem, 10, oribi.Options{})
-	follower := openFollower(t, mem)
-	numbers, err := follower.Table("numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := store.NewBatch()
-	b.Update(table, oribi.Row{"k": 1, "v": 5})
-	ts, err := b.Commit(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if row, err := numbers.Get(t.Context(), 1, oribi.AsOf(ts)); err != nil || row["v"] != int64(5) {
-		t.Errorf("%v, %v", row, err)
 	}
 }

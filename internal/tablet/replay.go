@@ -69,7 +69,8 @@ func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err erro
 		}
 		list = change.AppendReplace(nil, op.Body)
 	}
-	if st.mem.Mutate(op.Key, ts, lsn, list) {
+	// A MemRowSet that was kept has the operations on its rows, and the others are not its own.
+	if memHas := st.mem == t.kept.mem && lsn <= t.kept.upTo; !memHas && st.mem.Mutate(op.Key, ts, lsn, list) {
 		return nil
 	}
 	if t.opts.Salvage != nil {
@@ -84,7 +85,7 @@ func (r *Replayer) insert(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) error {
 	if st.schema.auto >= 0 {
 		t.auto = max(t.auto, autoValue(r.cells[st.schema.auto]))
 	}
-	if lsn <= t.Metadata().FlushedLSN {
+	if lsn <= t.Metadata().FlushedLSN || st.mem == t.kept.mem && lsn <= t.kept.upTo {
 		return nil
 	}
 	if len(r.keys) == insertRun || r.lsn != lsn || r.ts != ts {
@@ -129,7 +130,7 @@ func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list c
 	var buf [8]*rowset.DiskRowSet
 	var at position
 	for _, d := range t.state.Load().tree.Candidates(buf[:0], key) {
-		if d.Metadata().IncludedLSN >= lsn {
+		if t.kept.has(d, lsn) {
 			continue
 		}
 		row, found, err := d.Find(p)

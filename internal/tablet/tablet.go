@@ -146,6 +146,8 @@ type Tablet struct {
 	deltaMem atomic.Pointer[atomic.Int64] // bytes in delta mem stores
 
 	dictionaries rowset.Dictionaries
+
+	kept kept // of a table that replaces another, see OpenNext
 }
 
 // tabletState is one immutable state of the table.
@@ -178,12 +180,23 @@ type cutover struct {
 // Open returns the live state of a table, from its metadata rows. The rowsets' delta files are
 // opened at once, all other files when they are needed.
 func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) {
-	t := &Tablet{opts: o, Number: row.Number}
-	tableSchema := tableSchemaOf(row)
+	return open(o, row, sets, &previous{schema: tableSchemaOf(row), deltaMem: new(atomic.Int64)})
+}
+
+// previous is what a table takes over from an earlier state.
+type previous struct {
+	schema   *TableSchema
+	deltaMem *atomic.Int64
+	sets     map[uint64]*rowset.DiskRowSet
+	kept
+}
+
+func open(o Options, row *meta.Table, sets []*rowset.Metadata, before *previous) (*Tablet, error) {
+	t := &Tablet{opts: o, Number: row.Number, kept: before.kept}
+	tableSchema, deltaMem := before.schema, before.deltaMem
 	t.metadata.Store(row)
 	t.auto = row.AutoIncrement
 	t.nextID.Store(row.NextRowSetID)
-	deltaMem := new(atomic.Int64)
 	t.deltaMem.Store(deltaMem)
 	t.opts.RowSets.Grow = func(n int64) {
 		deltaMem.Add(n)
@@ -198,6 +211,11 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 	}
 	var open []*rowset.DiskRowSet
 	for _, m := range sets {
+		if d := before.sets[m.ID]; d != nil {
+			d.Ref()
+			open, t.kept.sets[d] = append(open, d), true
+			continue
+		}
 		d, err := rowset.Open(tableSchema.Schema, m, t.opts.RowSets)
 		if err != nil && o.Salvage != nil && rowset.Unreadable(err) {
 			o.Salvage(m, err)
@@ -211,7 +229,11 @@ func Open(o Options, row *meta.Table, sets []*rowset.Metadata) (*Tablet, error) 
 		}
 		open = append(open, d)
 	}
-	t.install(newState(tableSchema, t.newMem(tableSchema), nil, open, row.HistoryFloor))
+	mem := before.mem
+	if mem == nil {
+		mem = t.newMem(tableSchema)
+	}
+	t.install(newState(tableSchema, mem, nil, open, row.HistoryFloor))
 	for _, d := range open {
 		d.Unref() // the state has references of its own
 	}
@@ -296,7 +318,7 @@ func (t *Tablet) Close() { t.install(nil) }
 func (t *Tablet) Replace(other *Tablet) {
 	old, err := t.acquire()
 	if err == nil {
-		old.account()
+		old.account(&other.kept)
 		defer old.release()
 	}
 	t.metadata.Store(other.metadata.Load())
@@ -309,29 +331,32 @@ func (t *Tablet) Replace(other *Tablet) {
 // End ends a follower's table that the writer has dropped. Readers keep the state that they have.
 func (t *Tablet) End() {
 	if old, err := t.acquire(); err == nil {
-		old.account()
+		old.account(&kept{})
 		old.release()
 	}
 	t.dropped.Store(true)
 	t.Close()
 }
 
-// Discard closes a table that was opened in vain.
+// Discard closes a table that was opened in vain. What it has kept stays open in the other one.
 func (t *Tablet) Discard() {
 	if st, err := t.acquire(); err == nil {
-		st.account()
+		st.account(&t.kept)
 		st.release()
 	}
 	t.Close()
 }
 
-// account reports that the memory of the state's stores is freed. Readers may continue.
-func (st *tabletState) account() {
+// account reports that the memory of the state's stores is freed, except for those that k keeps.
+// Readers may continue.
+func (st *tabletState) account(k *kept) {
 	for _, m := range st.mems {
-		m.Release()
+		if m != k.mem {
+			m.Release()
+		}
 	}
 	for _, d := range st.tree.Sets {
-		if m := d.Tracker().Mem; m != nil {
+		if m := d.Tracker().Mem; m != nil && !k.sets[d] {
 			m.Release()
 		}
 	}
@@ -367,7 +392,7 @@ func (t *Tablet) drop(remove func(sets []*rowset.Metadata) error) error {
 		return err
 	}
 	t.dropped.Store(true)
-	st.account()
+	st.account(&kept{})
 	t.Close()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 
 	"github.com/zeebo/xxh3"
 
@@ -33,6 +34,9 @@ func Follow(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 		})
 		if err == nil || err == refused || looks >= followLooks {
 			return tail, err
+		}
+		if o.Logger != nil {
+			o.Logger.Debug("a follower tries again to read the log", slog.Any("err", err))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package storetest
+package followers
 
 import (
 	"io/fs"
@@ -129,8 +129,8 @@ func (w turnWindow) Copy(b []byte, off int64) (err error) {
 	return err
 }
 
-// turns lets another goroutine, and those that it starts, do a number of file operations at a time.
-type turns struct {
+// Turns lets another goroutine, and those that it starts, do a number of file operations at a time.
+type Turns struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	left    int  // operations that may begin
@@ -141,14 +141,15 @@ type turns struct {
 	taken   int  // operations so far
 }
 
-func newTurns() *turns {
-	t := new(turns)
+// NewTurns returns turns of which none may be taken.
+func NewTurns() *Turns {
+	t := new(Turns)
 	t.changed = sync.NewCond(&t.mu)
 	return t
 }
 
-// turn does a call when it may.
-func (t *turns) turn(call func()) {
+// Turn does a call when it may.
+func (t *Turns) Turn(call func()) {
 	t.mu.Lock()
 	t.waiting++
 	t.changed.Broadcast()
@@ -167,9 +168,9 @@ func (t *turns) turn(call func()) {
 	t.mu.Unlock()
 }
 
-// advance lets n operations run, and returns when they have ended and the next one waits, or when
+// Advance lets n operations run, and returns when they have ended and the next one waits, or when
 // the goroutine has ended.
-func (t *turns) advance(n int) {
+func (t *Turns) Advance(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.left += n
@@ -180,27 +181,39 @@ func (t *turns) advance(n int) {
 	t.left = 0
 }
 
-// end says that the goroutine has ended; release lets it and all others run freely.
-func (t *turns) end()     { t.set(&t.ended) }
-func (t *turns) release() { t.set(&t.free) }
+// End says that the goroutine has ended.
+func (t *Turns) End() { t.set(&t.ended) }
 
-// stop undoes release.
-func (t *turns) stop() {
+// Release lets the goroutine and all others run freely.
+func (t *Turns) Release() { t.set(&t.free) }
+
+// Stop undoes Release.
+func (t *Turns) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.free = false
 }
 
-func (t *turns) set(flag *bool) {
+func (t *Turns) set(flag *bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	*flag = true
 	t.changed.Broadcast()
 }
 
-// over reports whether the goroutine has ended.
-func (t *turns) over() bool {
+// Over reports whether the goroutine has ended.
+func (t *Turns) Over() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ended
 }
+
+// Taken returns the number of operations so far.
+func (t *Turns) Taken() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.taken
+}
+
+// NewFS returns a file system that runs each call in a turn.
+func NewFS(fsys vfs.FS, turn func(call func())) vfs.FS { return &turnFS{fsys, turn} }

@@ -1,0 +1,209 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
+)
+
+// briefly is how long a read gets that must not answer.
+const briefly = 30 * time.Millisecond
+
+// countAsOf returns the number of rows of table numbers as of a time, which the store has some time
+// to find out.
+func countAsOf(t *testing.T, s *oribi.Store, ts mvcc.Timestamp, within time.Duration) (int64, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	numbers, err := s.Table("numbers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return numbers.Count(ctx, oribi.AsOf(ts))
+}
+
+// A follower gives no answer as of a time up to which batches may still come: a writer is stopped
+// after it has given a batch its timestamp. When the writer goes on, and says how far it has come,
+// the follower answers, with the batch.
+func TestFollowerWaitsForWriterThatIsStopped(t *testing.T) {
+	needFollowers(t)
+	mem := vfs.NewMem()
+	disk := faultfs.New(mem)
+	store, err := oribi.Open("/store", &oribi.Options{FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 10)
+	follower := openFollower(t, mem)
+
+	var armed atomic.Bool
+	stopped, goOn := make(chan struct{}), make(chan struct{})
+	disk.Watch(func(c faultfs.Call) error {
+		if strings.HasSuffix(c.Name, ".wal") && (c.Op == faultfs.Write || c.Op == faultfs.Copy) && armed.CompareAndSwap(true, false) {
+			close(stopped)
+			<-goOn
+		}
+		return nil
+	})
+	armed.Store(true)
+	committed := make(chan error, 1)
+	go func() {
+		b := store.NewBatch()
+		b.Insert(table, oribi.Row{"k": 10, "v": -10})
+		_, err := b.Commit(context.Background(), oribi.NoSync)
+		committed <- err
+	}()
+	<-stopped
+	now := mvcc.FromTime(time.Now()) // after the timestamp of the batch
+	if n, err := countAsOf(t, follower, now, briefly); err == nil {
+		t.Errorf("while a batch from before is on its way, the answer is %d rows", n)
+	}
+	close(goOn)
+	if err := <-committed; err != nil {
+		t.Fatal(err)
+	}
+	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 11 {
+		t.Errorf("%d rows, %v; want 11", n, err)
+	}
+}
+
+// Without a writer a follower answers as of the present, at once. A writer that comes later gives
+// its batches later timestamps.
+func TestFollowerWithoutWriterAnswersUpToThePresent(t *testing.T) {
+	needFollowers(t)
+	dir := t.TempDir() + "/store"
+	store, err := oribi.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "numbers")
+	fillNumbers(t, store, table, 0, 10)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	follower, err := oribi.Open(dir, &oribi.Options{Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer follower.Close()
+	now := mvcc.FromTime(time.Now())
+	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
+		t.Errorf("%d rows, %v; want 10", n, err)
+	}
+	if store, err = oribi.Open(dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if table, err = store.Table("numbers"); err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, table, 10, 20)
+	if err := follower.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
+		t.Errorf("later: %d rows, %v; want 10", n, err)
+	}
+	if n := countNumbers(t, follower); n != 20 {
+		t.Errorf("%d rows, want 20", n)
+	}
+}
+
+// The writer confirms the time for followers though it commits nothing, and the next writer, whose
+// clock is behind, stays above that.
+func TestWriterIsAboveConfirmedTime(t *testing.T) {
+	needFollowers(t)
+	mem := vfs.NewMem()
+	open := func(o oribi.Options) *oribi.Store {
+		o.FS = mem
+		s, err := oribi.Open("/store", &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	store := open(oribi.Options{})
+	fillNumbers(t, store, numbersTable(t, store, "numbers"), 0, 10)
+	follower := open(oribi.Options{Follow: true})
+	defer follower.Close()
+	now := mvcc.FromTime(time.Now())
+	if n, err := countAsOf(t, follower, now, time.Minute); err != nil || n != 10 {
+		t.Errorf("%d rows, %v; want 10", n, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	behind := func() time.Time { return time.Now().Add(-time.Hour) }
+	store = open(oribi.Options{Clock: mvcc.NewHybridClock(behind)})
+	defer store.Close()
+	table, err := store.Table("numbers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 10, "v": -10})
+	ts, err := b.Commit(t.Context())
+	if err != nil || ts <= now {
+		t.Errorf("the next batch has timestamp %v, %v; %v was confirmed", ts, err, now)
+	}
+}
+
+// A follower's look for a writer is no reason for a writer not to open.
+func TestWriterOpensNextToFollowersThatLook(t *testing.T) {
+	needFollowers(t)
+	dir := t.TempDir() + "/store"
+	store, err := oribi.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, ended := make(chan struct{}), make(chan error, 2)
+	for range cap(ended) {
+		s, err := oribi.Open(dir, &oribi.Options{Follow: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			defer s.Close()
+			for {
+				select {
+				case <-stop:
+					ended <- nil
+					return
+				default:
+				}
+				if err := s.Refresh(context.Background()); err != nil && !errors.Is(err, oribi.ErrLocked) {
+					ended <- fmt.Errorf("refresh: %w", err)
+					return
+				}
+			}
+		}()
+	}
+	for range 20 {
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if store, err = oribi.Open(dir, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	for range cap(ended) {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
