@@ -197,10 +197,10 @@ type Pause struct {
 func Interleave(trace func(*Trace), o oribi.Options, p Pause) (c Counts, steps int, err error) {
 	f := NewTrace()
 	var l *Follower
-	first := true
+	first, opened := true, 0
 	err = Run(f, trace, o, nil, func(disk *vfs.Mem, w *Turns) error {
 		if first {
-			first = false
+			first, opened = false, w.Taken()
 			w.Advance(p.First)
 			l = NewFollower(f, disk)
 		}
@@ -221,10 +221,10 @@ func Interleave(trace func(*Trace), o oribi.Options, p Pause) (c Counts, steps i
 			return fmt.Errorf("%+v, writer at operations %d to %d: %w", p, at, w.Taken(), err)
 		}
 		w.Advance(p.Between)
-		if p.Run == 0 && p.Between == 0 || p.At >= steps && p.Between == 0 {
-			w.Advance(1)
+		if w.Taken() == at {
+			w.Advance(1) // the look had too few operations for the pause
 		}
-		c.Operations = int64(w.Taken())
+		c.Operations = int64(w.Taken() - opened)
 		return nil
 	})
 	if l != nil {
