@@ -135,3 +135,37 @@ func BenchmarkWriterWithFollowers(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRefreshOfManyRowSets measures a refresh after a flush of one row of a table, next to which
+// the store has many rowsets: of the same table, or of others.
+func BenchmarkRefreshOfManyRowSets(b *testing.B) {
+	for _, rowsets := range []int{10, 1000} {
+		b.Run(fmt.Sprintf("rowsets=%d", rowsets), func(b *testing.B) {
+			dir, store, tables := benchStore(b, 2)
+			next := 1000
+			flush := func() {
+				benchRows(b, store, tables[0], next, 1, 1)
+				next++
+				if err := tables[0].Flush(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for range rowsets {
+				flush()
+			}
+			s, err := oribi.Open(dir, &oribi.Options{Follow: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			for b.Loop() {
+				b.StopTimer()
+				flush()
+				b.StartTimer()
+				if err := s.Refresh(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
