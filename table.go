@@ -251,7 +251,11 @@ func (s *Store) DropTable(name string) error {
 		}
 		edit.Delete = append(edit.Delete, meta.TableKey(t.tab.Number))
 		edit.Confirm = true
-		if err := s.commitTables(edit, s.stored); err != nil {
+		// The table may have been what shows that an ingest in the log has come, see logCheck.settled.
+		stored := s.stored
+		stored.ClockHigh = max(stored.ClockHigh, s.pub.Visible())
+		edit.Put = append(edit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
+		if err := s.commitTables(edit, stored); err != nil {
 			return err
 		}
 		s.tablesMu.Lock()

@@ -111,3 +111,33 @@ func ingestInFlight(t *testing.T, fails bool) {
 		t.Errorf("a follower that is opened later has %q, want %q", content(late), want)
 	}
 }
+
+// After an ingest whose table was dropped, followers see the later batches.
+func TestFollowerSeesBatchesAfterIngestIntoDroppedTable(t *testing.T) {
+	needFollowers(t)
+	mem := vfs.NewMem()
+	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	a, b := numbersTable(t, store, "a"), numbersTable(t, store, "b")
+	early := openFollower(t, mem)
+	if _, _, err := a.Ingest(t.Context(), steps(func() {}, numbers(100, 101))); err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, b, 0, 1)
+	if err := store.DropTable("a"); err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, b, 1, 2)
+	if err := early.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*oribi.Store{early, openFollower(t, mem)} {
+		const want = "b: 0=0 1=-1; "
+		if got, err := followers.Content(s); err != nil || got != want {
+			t.Errorf("the follower has %q, %v, want %q", got, err, want)
+		}
+	}
+}

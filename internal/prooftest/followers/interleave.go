@@ -160,8 +160,8 @@ func (l *Follower) Look(before func(n int)) error {
 	}
 	at := l.f.Find(got, max(from, l.last), to)
 	if at < 0 {
-		return fmt.Errorf("after %d operations of an open or refresh the follower has\n%s\nwant one of the states from %d to %d, not before %d:\n%s",
-			n, got, from, to, l.last, l.f.States(from, to))
+		return fmt.Errorf("after %d operations of an open or refresh the follower has state %d\n%s\nwant one of the states from %d to %d, not before %d:\n%s",
+			n, l.f.Find(got, 0, to), got, from, to, l.last, l.f.States(from, to))
 	}
 	l.last = at
 	return nil
