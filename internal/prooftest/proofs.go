@@ -280,8 +280,7 @@ func sequencesOne(seed uint64, _ string) Result {
 		{sequencesOfSeed - sequences, "refused sequences"}}}
 }
 
-// followersOne is, by the seed modulo 8: twice processes, a slice of all interleavings of a short
-// trace, harm, or else a long random trace.
+// followersOne is, by the seed modulo 8, one of the kinds of package followers.
 func followersOne(seed uint64, dir string) (res Result) {
 	var c followers.Counts
 	switch seed % 8 {
@@ -291,6 +290,8 @@ func followersOne(seed uint64, dir string) (res Result) {
 		c, res.Err = followers.Slice(seed / 8)
 	case 2:
 		c, res.Err = followers.Harm(seed, 400)
+	case 3, 7:
+		c, res.Err = followers.Rush(seed/8, 8, 8*time.Second)
 	default:
 		c, res.Err = followers.Explore(seed, 1500)
 	}

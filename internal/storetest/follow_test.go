@@ -102,6 +102,19 @@ func TestFollowerOnFailingDisk(t *testing.T) {
 	t.Logf("%+v", total)
 }
 
+// A writer and followers at once.
+func TestFollowersNextToWriter(t *testing.T) {
+	needFollowers(t)
+	c, err := followers.Rush(1, 3, time.Second)
+	if err != nil {
+		t.Error(err)
+	}
+	if c.Refreshes == 0 || c.Opens == 0 {
+		t.Errorf("%+v", c)
+	}
+	t.Logf("%+v", c)
+}
+
 // A writer and followers in processes of their own, of which one after the other is killed.
 func TestFollowersInProcesses(t *testing.T) {
 	needFollowers(t)

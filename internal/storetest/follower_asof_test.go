@@ -36,6 +36,16 @@ func countAsOf(t *testing.T, s *oribi.Store, ts mvcc.Timestamp, within time.Dura
 // the follower answers, with the batch.
 func TestFollowerWaitsForWriterThatIsStopped(t *testing.T) {
 	needFollowers(t)
+	for _, test := range []struct {
+		name   string
+		within time.Duration // the writer confirms four times a second, except in its critical section
+		opts   []oribi.CommitOption
+	}{{"sync=no", briefly, []oribi.CommitOption{oribi.NoSync}}, {"sync=yes", 600 * time.Millisecond, nil}} {
+		t.Run(test.name, func(t *testing.T) { stoppedWriter(t, test.within, test.opts) })
+	}
+}
+
+func stoppedWriter(t *testing.T, within time.Duration, opts []oribi.CommitOption) {
 	mem := vfs.NewMem()
 	disk := faultfs.New(mem)
 	store, err := oribi.Open("/store", &oribi.Options{FS: disk})
@@ -61,12 +71,12 @@ func TestFollowerWaitsForWriterThatIsStopped(t *testing.T) {
 	go func() {
 		b := store.NewBatch()
 		b.Insert(table, oribi.Row{"k": 10, "v": -10})
-		_, err := b.Commit(context.Background(), oribi.NoSync)
+		_, err := b.Commit(context.Background(), opts...)
 		committed <- err
 	}()
 	<-stopped
 	now := mvcc.FromTime(time.Now()) // after the timestamp of the batch
-	if n, err := countAsOf(t, follower, now, briefly); err == nil {
+	if n, err := countAsOf(t, follower, now, within); err == nil {
 		t.Errorf("while a batch from before is on its way, the answer is %d rows", n)
 	}
 	close(goOn)

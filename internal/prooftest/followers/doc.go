@@ -9,5 +9,6 @@
 //	Interleave   one way to interleave short traces; all ways together are exhaustive
 //	Explore      random traces, interleaved at random
 //	Harm         a full disk, power cuts, damage
+//	Rush         a writer and followers at once, which nothing pauses
 //	Processes    processes on a real disk, killed at any time
 package followers

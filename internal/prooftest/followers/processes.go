@@ -15,11 +15,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // childRole is the environment variable that makes a program a child process of Processes: "writer"
@@ -37,10 +39,16 @@ func Child() bool {
 	switch role {
 	case "":
 		return false
-	case "writer":
-		err = write(dir)
-	case "follower":
-		err = follow(dir)
+	case "writer", "follower":
+		var l *life
+		if l, err = lifeOf(dir); err != nil {
+			break
+		}
+		if role == "writer" {
+			err = l.write()
+		} else {
+			err = l.follow()
+		}
 	default:
 		err = fmt.Errorf("no role %q", role)
 	}
@@ -57,13 +65,41 @@ const ring = 64
 // acks is the file with the number of the last batch whose Commit has returned.
 const acks = "acks"
 
-// write commits batches until the process is killed.
-func write(dir string) error {
+// life is the life of a writer or a follower.
+type life struct {
+	ctx    context.Context // ends it
+	fs     vfs.FS
+	dir    string // of the store
+	acked  func() (int64, error)
+	ack    func(n int64) error
+	pause  bool // the writer leaves time to others
+	report func(c Counts)
+}
+
+// lifeOf is the life of a process, which ends by a kill.
+func lifeOf(dir string) (*life, error) {
+	f, err := os.OpenFile(filepath.Join(dir, acks), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &life{ctx: context.Background(), fs: vfs.OS, dir: filepath.Join(dir, "store"), pause: true,
+		acked: func() (int64, error) { return acknowledged(f) },
+		ack: func(n int64) error {
+			_, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(n)), 0)
+			return err
+		},
+		report: func(c Counts) { fmt.Printf("%d %d %d %d\n", c.Opens, c.Refreshes, c.TooOld, c.Locked) },
+	}, nil
+}
+
+// write commits batches.
+func (l *life) write() (err error) {
 	ctx := context.Background()
-	store, err := oribi.Open(filepath.Join(dir, "store"), &oribi.Options{LogSegmentBytes: 1 << 17, FlushBytes: 1 << 17, History: 2 * time.Second})
+	store, err := oribi.Open(l.dir, &oribi.Options{FS: l.fs, LogSegmentBytes: 1 << 17, FlushBytes: 1 << 17, History: 2 * time.Second})
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, store.Close()) }()
 	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
 	if err != nil {
 		return err
@@ -81,14 +117,10 @@ func write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("after a kill: %w", err)
 	}
-	if least, err := acknowledged(dir); err != nil || n < least {
+	if least, err := l.acked(); err != nil || n < least {
 		return fmt.Errorf("after a kill the store has %d batches, acknowledged were %d: %w", n, least, errors.Join(err))
 	}
-	f, err := os.OpenFile(filepath.Join(dir, acks), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	for n++; ; n++ {
+	for n++; l.ctx.Err() == nil; n++ {
 		b := store.NewBatch()
 		b.Upsert(tables[0], oribi.Row{"k": n % ring, "v": n})
 		b.Upsert(tables[1], oribi.Row{"k": n % ring, "v": -n})
@@ -99,16 +131,17 @@ func write(dir string) error {
 		if _, err := b.Commit(ctx, opts...); err != nil {
 			return fmt.Errorf("batch %d: %w", n, err)
 		}
-		if _, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(n)), 0); err != nil {
+		if err := l.ack(n); err != nil {
 			return err
 		}
-		if n%8 == 0 {
+		if l.pause && n%8 == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		if err := tend(ctx, store, tables, columns, n); err != nil {
 			return fmt.Errorf("after batch %d: %w", n, err)
 		}
 	}
+	return nil
 }
 
 // tend changes the metadata now and then.
@@ -132,12 +165,16 @@ func tend(ctx context.Context, store *oribi.Store, tables [2]*oribi.Table, colum
 }
 
 // acknowledged returns the number of the last batch that was acknowledged, 0 if there is none.
-func acknowledged(dir string) (int64, error) {
-	b, err := os.ReadFile(filepath.Join(dir, acks))
-	if err != nil || len(b) < 8 {
-		return 0, nil // not yet
+func acknowledged(f *os.File) (int64, error) {
+	var b [8]byte
+	n, err := f.ReadAt(b[:], 0)
+	if n == 0 && err == io.EOF {
+		return 0, nil
 	}
-	return int64(binary.LittleEndian.Uint64(b)), nil
+	if n < len(b) {
+		return 0, err
+	}
+	return int64(binary.LittleEndian.Uint64(b[:])), nil
 }
 
 // number returns the number of batches in a store, after a check of both tables.
@@ -171,13 +208,13 @@ func number(s *oribi.Store, opts ...oribi.ScanOption) (int64, error) {
 
 func numberIn(t *oribi.Table, sign int64, opts []oribi.ScanOption) (n int64, err error) {
 	var values [ring]int64
-	for row, err := range t.Scan(context.Background(), opts...).Rows() {
+	for cells, err := range t.Scan(context.Background(), opts...).Cells() {
 		if err != nil {
 			return 0, err
 		}
-		k, v := row["k"].(int64), row["v"].(int64)*sign
+		k, v := int64(binary.LittleEndian.Uint64(cells[0])), int64(binary.LittleEndian.Uint64(cells[1]))*sign
 		if k < 0 || k >= ring || v <= 0 || v%ring != k {
-			return 0, fmt.Errorf("row %v", row)
+			return 0, fmt.Errorf("row %d has %d", k, v)
 		}
 		values[k], n = v, max(n, v)
 	}
@@ -189,34 +226,41 @@ func numberIn(t *oribi.Table, sign int64, opts []oribi.ScanOption) (n int64, err
 	return n, nil
 }
 
-// followerLook is what a follower process does between two opens.
+// looksOfOpen is how often a follower is looked at before it is opened again.
 const looksOfOpen = 12
 
-// follow opens and refreshes a follower until the process is killed. It prints its counts.
-func follow(dir string) (err error) {
+// follow opens and refreshes a follower.
+func (l *life) follow() (err error) {
 	ctx := context.Background()
 	var c Counts
 	var s *oribi.Store
 	var past asOf
+	defer func() {
+		l.report(c)
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
 	seen, shown := int64(0), time.Now()
-	for i := 0; ; i++ {
+	for i := 0; l.ctx.Err() == nil; i++ {
 		if now := time.Now(); now.Sub(shown) > 100*time.Millisecond {
 			shown = now
-			fmt.Printf("%d %d %d %d\n", c.Opens, c.Refreshes, c.TooOld, c.Locked)
+			l.report(c)
 		}
 		if s != nil && i%looksOfOpen == 0 {
-			if err := s.Close(); err != nil {
+			closing := s
+			s, past = nil, asOf{}
+			if err := closing.Close(); err != nil {
 				return err
 			}
-			s, past = nil, asOf{}
 		}
-		least, err := acknowledged(dir)
+		least, err := l.acked()
 		if err != nil {
 			return err
 		}
 		if s == nil {
 			c.Opens++
-			s, err = oribi.Open(filepath.Join(dir, "store"), &oribi.Options{Follow: true})
+			s, err = oribi.Open(l.dir, &oribi.Options{FS: l.fs, Follow: true})
 		} else {
 			c.Refreshes++
 			err = s.Refresh(ctx)
@@ -246,6 +290,39 @@ func follow(dir string) (err error) {
 			return fmt.Errorf("look %d: %w", i, err)
 		}
 	}
+	return nil
+}
+
+// Rush runs a writer and followers at once in this process, in memory, for a time. Nothing pauses
+// them.
+func Rush(seed uint64, followers int, within time.Duration) (total Counts, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	var last atomic.Int64
+	l := life{ctx: ctx, fs: vfs.NewMem(), dir: storeDir, pause: seed%2 == 0,
+		acked: func() (int64, error) { return last.Load(), nil },
+		ack:   func(n int64) error { last.Store(n); return nil }}
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	ended := func(e error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err = errors.Join(err, e); e != nil {
+			cancel()
+		}
+	}
+	counts := make([]Counts, followers)
+	running.Go(func() { ended(l.write()) })
+	for i := range counts {
+		own := l
+		own.report = func(c Counts) { counts[i] = c }
+		running.Go(func() { ended(own.follow()) })
+	}
+	running.Wait()
+	for _, c := range counts {
+		total.Add(c)
+	}
+	return total, err
 }
 
 // asOf is an answer as of a timestamp, which must not change.
@@ -259,7 +336,7 @@ func (a *asOf) check(s *oribi.Store, look int) error {
 	if look%looksOfOpen == 3 && look%(16*looksOfOpen) < looksOfOpen {
 		ts := mvcc.FromTime(time.Now())
 		n, err := number(s, oribi.AsOf(ts))
-		if err == nil {
+		if err == nil && n > 0 { // else there may have been no table that could be asked
 			*a = asOf{ts, n}
 		}
 		return ignorable(err)

@@ -124,9 +124,19 @@ func (f *Trace) Step(durable bool, change func(m Model), do func() error) {
 	}
 }
 
+// sync makes all write batches durable. Changes of the list of tables are durable at once, whether
+// the batches before them are or not: a power cut would leave a state that is none of the trace.
+func (f *Trace) sync() error {
+	_, err := f.Store.NewBatch().Commit(context.Background())
+	return err
+}
+
 // Create creates a table.
 func (f *Trace) Create(name string) {
 	f.Step(true, func(m Model) { m[name] = map[int64]int64{} }, func() error {
+		if err := f.sync(); err != nil {
+			return err
+		}
 		columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.Int64}}, 1)
 		if err == nil {
 			_, err = f.Store.CreateTable(name, columns)
@@ -217,6 +227,9 @@ func vectors(keys []int64) iter.Seq2[[]*batch.Vector, error] {
 // Rename renames a table, Drop drops one.
 func (f *Trace) Rename(from, to string) {
 	f.Step(true, func(m Model) { m[to] = m[from]; delete(m, from) }, func() error {
+		if err := f.sync(); err != nil {
+			return err
+		}
 		t, err := f.Store.Table(from)
 		if err == nil {
 			err = t.Rename(context.Background(), to)
@@ -226,7 +239,12 @@ func (f *Trace) Rename(from, to string) {
 }
 
 func (f *Trace) Drop(name string) {
-	f.Step(true, func(m Model) { delete(m, name) }, func() error { return f.Store.DropTable(name) })
+	f.Step(true, func(m Model) { delete(m, name) }, func() error {
+		if err := f.sync(); err != nil {
+			return err
+		}
+		return f.Store.DropTable(name)
+	})
 }
 
 // All is a trace with each kind of step.
