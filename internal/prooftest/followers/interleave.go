@@ -164,7 +164,46 @@ func (l *Follower) Look(before func(n int)) error {
 			n, l.f.Find(got, 0, to), got, from, to, l.last, l.f.States(from, to))
 	}
 	l.last = at
+	if before == nil && (l.Opens+l.Refreshes)%3 == 0 {
+		return l.compareWithNew()
+	}
 	return nil
+}
+
+// compareWithNew compares the tables of the follower, which has just been refreshed, with those of
+// one that is opened now: rowsets, counters, and rows in memory. What a refresh has kept must be
+// what an open reads.
+func (l *Follower) compareWithNew() error {
+	other, err := oribi.Open(storeDir, &oribi.Options{FS: l.fs, Follow: true})
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	got, err := tablesText(l.s)
+	if err != nil {
+		return err
+	}
+	want, err := tablesText(other)
+	if err == nil && got != want {
+		err = fmt.Errorf("after a refresh the tables are\n%s\nof a new follower they are\n%s", got, want)
+	}
+	return err
+}
+
+func tablesText(s *oribi.Store) (string, error) {
+	var b strings.Builder
+	for _, t := range s.Tables() {
+		st, err := t.Stats(false)
+		if err != nil {
+			return "", err
+		}
+		n, err := t.Count(context.Background())
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "%s: %d rows, %+v, %+v\n", t.Name(), n, st, t.Layout().RowSets)
+	}
+	return b.String(), nil
 }
 
 // retryCounter is a slog.Handler that counts what a follower says of its retries.
@@ -210,14 +249,17 @@ func Interleave(trace func(*Trace), o oribi.Options, p Pause) (c Counts, steps i
 			}
 		}
 		at := w.Taken()
-		err := l.Look(func(n int) {
-			if n == p.At && p.Run > 0 {
-				w.Advance(p.Run)
-				l.Inside++
+		var before func(n int)
+		if p.Run > 0 {
+			before = func(n int) {
+				if n == p.At {
+					w.Advance(p.Run)
+					l.Inside++
+				}
+				steps = max(steps, n+1)
 			}
-			steps = max(steps, n+1)
-		})
-		if err != nil {
+		}
+		if err := l.Look(before); err != nil {
 			return fmt.Errorf("%+v, writer at operations %d to %d: %w", p, at, w.Taken(), err)
 		}
 		w.Advance(p.Between)

@@ -331,9 +331,11 @@ func Random(r *rand.Rand, steps int) func(f *Trace) {
 				f.Ingest(name, ingested, ingested+1)
 				ingested += 2
 			case p < 194:
-				f.Same(name, func(t *oribi.Table, ctx context.Context) error {
-					return t.Alter(ctx, oribi.SetComment(fmt.Sprint(n)))
-				})
+				change := oribi.SetComment(fmt.Sprint(n))
+				if n%2 == 0 {
+					change = oribi.SetEncoding("v", []schema.Encoding{schema.Plain, schema.RLE, schema.Bitshuffle}[n%3])
+				}
+				f.Same(name, func(t *oribi.Table, ctx context.Context) error { return t.Alter(ctx, change) })
 			case p < 197:
 				f.Rename(name, fmt.Sprintf("r%d", n))
 			case len(f.Model[name]) > 60 || len(names) > 2:
