@@ -37,8 +37,8 @@ type verifyOptions struct {
 // Deep makes Verify check also what no checksum covers, such as errors of a program that wrote
 // false data with right checksums: that bloom files, key indexes, and key directories find every
 // key; that the changes of each row, in all files together, form one history; that the counts,
-// sizes, and LSNs of rowsets are right; that the metadata names every block exactly once. It
-// reports every damaged file of a rowset, not only the first.
+// sizes, and LSNs of rowsets are right; that the metadata names every block exactly once; that the
+// journal repeats the metadata. It reports every damaged file of a rowset, not only the first.
 func Deep() VerifyOption { return func(o *verifyOptions) { o.deep = true } }
 
 // VerifyProgress makes Verify call progress periodically with the number of bytes checked so far
@@ -55,10 +55,11 @@ func (o *verifyOptions) advance(bytes int64) {
 	}
 }
 
-// Verify reads and checks all files: containers and blocks with their checksums, the log, every
-// column file of every rowset, keys against bounds, counts against rows. It calls report for each
-// finding and continues. It returns an error only if it could not check everything. It may run
-// while the store is in use. A torn end of the log is not a finding.
+// Verify reads and checks all files: containers and blocks with their checksums, the log, the
+// journal of the metadata, every column file of every rowset, keys against bounds, counts against
+// rows. It calls report for each finding and continues. It returns an error only if it could not
+// check everything. It may run while the store is in use. A torn end of the log or the journal is
+// not a finding.
 func (s *Store) Verify(ctx context.Context, report func(Finding), options ...VerifyOption) error {
 	var o verifyOptions
 	for _, option := range options {
@@ -74,9 +75,10 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	}
 	defer s.leave()
 	o.total = 2 * s.blocks.Stats().LiveBytes
-	err := s.blocks.Verify(ctx, func(file string, off int64, id blockID, problem string) {
+	found := func(file string, off int64, id blockID, problem string) {
 		report(Finding{File: file, Offset: off, Block: uint64(id), Problem: problem})
-	}, o.advance)
+	}
+	err := s.blocks.Verify(ctx, found, o.advance)
 	if err != nil {
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
@@ -87,7 +89,11 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
 	if o.deep {
-		if err := s.verifyNames(report, &o); err != nil {
+		err := s.verifyNames(report, &o)
+		if err == nil {
+			err = s.blocks.CompareJournal(found)
+		}
+		if err != nil {
 			return fmt.Errorf("oribi: verify: %w", err)
 		}
 	}

@@ -15,20 +15,21 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// JOURNAL repeats the metadata. OpenDamaged reads it if meta/ is lost, and followers read the changes
-// in it, see catchUp. Nothing depends on it.
-// It is a sequence of records, each at a multiple of 8: first all rows, then the changes of one
-// commit after the other.
+// JOURNAL repeats the metadata. OpenDamaged reads it if meta/ is lost, Verify checks it, and
+// followers read the changes in it, see catchUp. Nothing depends on it. It is a sequence of records,
+// each at a multiple of 8: first all rows, then the changes of one commit after the other. A clean
+// close syncs it and ends it with a seal.
 //
 //	offset  width  field     meaning
 //	0       8      magic     "oribijnl"
 //	8       2      version   journalVersion
-//	10      1      kind      1 all rows, 2 changes
+//	10      1      kind      1 all rows, 2 changes, 3 the seal, without rows
 //	11      1                zero
 //	12      4      must know a reader refuses bits it does not know; none is defined
 //	16      16     instance  the store's
 //	32      8      epoch     of the metadata after this record
-//	40      8      previous  epoch of the metadata before the changes; 0 in a record of all rows
+//	40      8      previous  epoch of the metadata before the changes; the same as epoch in the seal;
+//	                         0 in a record of all rows
 //	48      8      length    of the payload
 //	56      8      sum       xxh3-64 of the payload
 //	64      4      crc       CRC-32C of the 64 bytes before
@@ -56,6 +57,7 @@ const (
 	journalVersion = 1
 	journalAll     = 1 // file format: never change
 	journalChanges = 2 // file format: never change
+	journalSeal    = 3 // file format: never change
 )
 
 // Names in the directory of a store.
@@ -69,11 +71,12 @@ const (
 const journalSlack = 1 << 20
 
 // journal is the journal of a writer. It is redundant: if it cannot be written, nothing else fails.
-// It is not synced after each commit; a power cut may take its end.
+// It is not synced after each commit; a power cut may take all but its first record.
 type journal struct {
-	file vfs.File // nil: the next commit writes all rows
-	size int64
-	all  int64 // of the record of all rows
+	file  vfs.File // nil: the next commit writes all rows
+	size  int64
+	all   int64 // of the record of all rows
+	epoch uint64
 }
 
 // journalRecord returns a record.
@@ -116,9 +119,25 @@ func (j *journal) record(m *Manager, p *plan, previous uint64) {
 		}
 		err = j.append(journalRecord(&m.o, journalChanges, p.root.epoch, previous, payload))
 	}
+	j.epoch = p.root.epoch
 	if err != nil {
 		m.o.Logger.Warn("the copy of the metadata was not written; the next commit tries again", "err", err)
 		j.close()
+	}
+}
+
+// seal ends the journal of a clean close. Without it, nothing after the first record is known to
+// have reached the disk.
+func (j *journal) seal(m *Manager) {
+	if j.file == nil {
+		return
+	}
+	err := j.file.Sync() // before the seal, which proves it
+	if err == nil {
+		err = j.append(journalRecord(&m.o, journalSeal, j.epoch, j.epoch, nil))
+	}
+	if err != nil {
+		m.o.Logger.Warn("the copy of the metadata was not completed", "err", err)
 	}
 }
 
@@ -187,7 +206,10 @@ type journalState struct {
 	rows     map[string][]byte
 	epoch    uint64
 	instance [16]byte
-	problem  string // why the journal ends before its end
+	strict   bool // bytes without a meaning must be zero
+	sealed   bool
+	at       int64  // end of what was read, bytes
+	problem  string // why that is before the end of the file
 }
 
 // readJournal reads the records of a journal up to the first that is damaged, torn, or does not
@@ -203,18 +225,28 @@ func readJournal(fsys vfs.FS, name string, instance [16]byte) (*journalState, er
 		return nil, err
 	}
 	j := &journalState{instance: instance}
-	for off := int64(0); off < size; {
-		n, err := j.read(f, off, size)
-		if err != nil {
-			j.problem = fmt.Sprintf("byte %d: %v", off, err)
-			break
-		}
-		off += n
+	if err := j.readAll(f, size); err != nil {
+		j.problem = fmt.Sprintf("byte %d: %v", j.at, err)
 	}
 	if j.rows == nil {
 		return nil, fault.Corruptf("%s: %s", JournalName, j.problem)
 	}
 	return j, nil
+}
+
+// readAll reads records until one that is damaged, torn, or does not follow.
+func (j *journalState) readAll(f vfs.File, size int64) error {
+	for j.at < size {
+		n, err := j.read(f, j.at, size)
+		if err != nil {
+			return err
+		}
+		j.at += n
+	}
+	if j.rows == nil {
+		return fault.Corruptf("no record")
+	}
+	return nil
 }
 
 // journalHead is the header of a record.
@@ -224,6 +256,7 @@ type journalHead struct {
 	epoch, previous uint64
 	length          int64 // of the payload
 	sum             uint64
+	zero            bool // the bytes without a meaning are zero
 }
 
 // size returns the length of the record with what follows up to the next one.
@@ -237,7 +270,8 @@ func readJournalHead(f vfs.File, off, size int64, instance [16]byte) (h journalH
 	}
 	le := binary.LittleEndian
 	h = journalHead{kind: head[journalKindOff], instance: [16]byte(head[journalInstanceOff:]), epoch: le.Uint64(head[journalEpochOff:]),
-		previous: le.Uint64(head[journalPreviousOff:]), length: int64(le.Uint64(head[journalLengthOff:])), sum: le.Uint64(head[journalSumOff:])}
+		previous: le.Uint64(head[journalPreviousOff:]), length: int64(le.Uint64(head[journalLengthOff:])), sum: le.Uint64(head[journalSumOff:]),
+		zero: allZero(head[journalKindOff+1:journalMustOff]) && allZero(head[journalCRCOff+4:])}
 	switch {
 	case string(head[:len(journalMagic)]) != journalMagic || le.Uint32(head[journalCRCOff:]) != coding.CRC32C(head[:journalCRCOff]):
 		return h, fault.Corruptf("no record")
@@ -273,10 +307,21 @@ func (j *journalState) read(f vfs.File, off, size int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if j.strict {
+		pad := make([]byte, h.size()-journalHeaderLen-h.length)
+		if n, err := f.ReadAt(pad, off+journalHeaderLen+h.length); n < len(pad) {
+			return 0, noEOF(err)
+		}
+		if !h.zero || !allZero(pad) {
+			return 0, fault.Corruptf("bytes that should be zero")
+		}
+	}
 	switch {
 	case h.kind == journalAll && j.rows == nil:
 		j.rows = map[string][]byte{}
-	case h.kind != journalChanges || j.rows == nil || h.previous != j.epoch:
+	case h.kind == journalSeal && j.rows != nil && !j.sealed && h.previous == j.epoch && h.epoch == j.epoch && h.length == 0:
+		j.sealed = true
+	case h.kind != journalChanges || j.rows == nil || j.sealed || h.previous != j.epoch:
 		return 0, fault.Corruptf("record of epoch %d after %d, want one after %d", h.epoch, h.previous, j.epoch)
 	}
 	j.instance, j.epoch = h.instance, h.epoch

@@ -249,6 +249,7 @@ func (m *Manager) Close() error {
 	var errs []error
 	if m.meta != nil && !m.poison.is() {
 		errs = append(errs, m.tidy())
+		m.journal.seal(m)
 	}
 	if m.meta != nil {
 		if err := m.meta.close(); err != nil && !m.poison.is() {

@@ -2,6 +2,7 @@ package blockmanager
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -127,6 +128,7 @@ func openDamagedContainer(o *Options, c *container, err error) {
 	c.doubtful = true
 	if f, err := o.FS.Open(o.dataPath(c.name()), false); err == nil {
 		c.file = newSharedFile(f)
+		c.doubtful = checkContainer(o, c.id, f, 0) != nil
 	}
 }
 
@@ -185,9 +187,9 @@ func (m *Manager) mayBe(s *source) bool {
 		}
 	}
 	sum := xxh3.New()
-	_, err := io.Copy(sum, io.NewSectionReader(s, 0, s.b.length))
+	n, err := io.Copy(sum, io.NewSectionReader(s, 0, s.b.length))
 	_, other := m.sums.ids[sum.Sum64()]
-	may = err == nil && !other
+	may = err == nil && !other || n > 0 && errors.Is(err, fault.ErrCorrupt) // the file ends within it
 	m.sums.may[s.b.id] = may
 	return may
 }

@@ -112,6 +112,9 @@ func (s *source) check(n int64) error {
 	}
 	tail := make([]byte, s.b.length-from)
 	if _, err := s.ReadAt(tail, from); err != nil {
+		if errors.Is(err, fault.ErrCorrupt) && s.m.mayBe(s) {
+			return nil
+		}
 		return err
 	}
 	footer := tail[max(0, len(tail)-footerProbe):]

@@ -22,8 +22,9 @@ const verifyChunk = 1 << 20
 // Verify reads everything and calls finding for each difference from what was written: file
 // (relative to the store), byte offset in it, the block or 0, and what is wrong.
 //
-// It looks at both slots of the anchor, at all metadata, at the header page of each container, at
-// all bytes of each block and at the zeros between its end and the next block's start. It may run
+// It looks at both slots of the anchor, at all metadata, at the journal, at the header page of each
+// container, at all bytes of each block and at the zeros between its end and the next block's
+// start. It may run
 // concurrently with everything else, and skips blocks that a commit drops while it runs. An error
 // means that it could not continue, not that it found something; ctx ends it between two blocks. If
 // checked is not nil, Verify calls it with the length of each block it has read.
@@ -33,6 +34,9 @@ func (m *Manager) Verify(ctx context.Context, finding func(file string, off int6
 		verifyMeta = m.verifyFollowed
 	}
 	if err := verifyMeta(finding); err != nil {
+		return fmt.Errorf("blockmanager: verify: %w", err)
+	}
+	if err := m.verifyJournal(finding); err != nil {
 		return fmt.Errorf("blockmanager: verify: %w", err)
 	}
 	m.mu.RLock()

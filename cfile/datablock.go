@@ -237,16 +237,11 @@ func (r *Reader) loadDictionary() (*batch.Dictionary, int64, error) {
 		return d, dictionaryBytes(d), nil
 	}
 	payload, _, err := r.readBlock(r.dictPointer, nil)
+	if err == nil {
+		err = r.checkWords(payload, r.dictPointer)
+	}
 	if err != nil {
 		return nil, 0, err
-	}
-	// Words are distinct, so a valid dictionary of this many words needs more bytes under any
-	// codec.
-	if len(payload) >= 8 {
-		words := int64(binary.LittleEndian.Uint32(payload[4:]))
-		if words*sliceHeader > 1<<19+32*int64(r.dictPointer.Size) {
-			return nil, 0, r.at(r.dictPointer, fault.Corruptf("dictionary: %d words do not fit in %d bytes", words, r.dictPointer.Size))
-		}
 	}
 	d, err := encoding.ParseDictionary(payload)
 	if err != nil {
@@ -254,6 +249,18 @@ func (r *Reader) loadDictionary() (*batch.Dictionary, int64, error) {
 	}
 	r.shared = weak.Make(d)
 	return d, dictionaryBytes(d), nil
+}
+
+// checkWords returns an error if a dictionary, at p, has more words than a valid one of its size:
+// words are distinct, so a valid one of this many needs more bytes under any codec.
+func (r *Reader) checkWords(payload []byte, p BlockPointer) error {
+	if len(payload) >= 8 {
+		words := int64(binary.LittleEndian.Uint32(payload[4:]))
+		if words*sliceHeader > 1<<19+32*int64(p.Size) {
+			return r.at(p, fault.Corruptf("dictionary: %d words do not fit in %d bytes", words, p.Size))
+		}
+	}
+	return nil
 }
 
 // dictionaryBytes returns the approximate memory of a dictionary.

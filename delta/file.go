@@ -21,13 +21,16 @@ type File struct {
 	size  int64
 	long  bool // changes are long, and there is a cache to keep them: see longCell
 
+	src  block.Source
+	opts cfile.ReaderOptions
+
 	bounds atomic.Pointer[[]cblockBounds] // of the data cblocks; nil before the first read
 }
 
 // OpenFile opens a delta file. src must stay open while the File is in use. Errors: ErrUnsupported
 // for a file without value index or statistics; ErrCorrupt.
 func OpenFile(src block.Source, o cfile.ReaderOptions) (*File, error) {
-	f := &File{ID: src.ID(), size: src.Size()}
+	f := &File{ID: src.ID(), size: src.Size(), src: src, opts: o}
 	var err error
 	if f.cells, err = cfile.Open(src, o); err != nil {
 		return nil, fmt.Errorf("delta: %w", err)
@@ -61,6 +64,9 @@ func (f *File) Len() int64 { return f.cells.Rows() }
 
 // Bytes returns the size of the file.
 func (f *File) Bytes() int64 { return f.size }
+
+// Checksums reports whether the file has checksums, as all that this program writes.
+func (f *File) Checksums() bool { return f.cells.Info().Checksums }
 
 // has reports whether the file may have changes of a filter.
 func (f *File) has(changes filter) bool { return !changes.excludes(f.stats.Min, f.stats.Max) }

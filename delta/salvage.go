@@ -2,12 +2,15 @@ package delta
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -28,13 +31,32 @@ type Hole struct {
 // Changes reports whether a column may have changed in the hole.
 func (h *Hole) Changes(id schema.ColumnID) bool { return h.All || slices.Contains(h.Columns, id) }
 
-// Unread is a delta file that does not open. Nothing is known about its changes but the timestamps
-// between which they are.
+// Unread is a delta file that does not open. Nothing is known about the changes that Part does not
+// have but the timestamps between which they are.
 type Unread struct {
 	Block    block.ID
 	File     int // see SalvagedDelta
 	Undo     bool
 	Min, Max mvcc.Timestamp // inclusive
+	Part     *File          // what OpenDamaged has found; nil: nothing
+}
+
+// OpenDamaged opens a delta file whose footer or index is damaged, by its cblocks. Nothing but a
+// Salvager may use the File. src must stay open while it does. Errors: ErrCorrupt if no cblock can
+// be read.
+func OpenDamaged(src block.Source, o cfile.ReaderOptions) (*File, error) {
+	f := &File{ID: src.ID(), size: src.Size(), src: src, opts: o}
+	var err error
+	if f.cells, err = cfile.OpenDamaged(src, o, cfile.Known{Type: schema.Binary, Rows: -1}); err != nil {
+		return nil, fmt.Errorf("delta: %w", err)
+	}
+	if info := f.cells.Info(); info.Type != schema.Binary || info.Nullable || info.Encoding != schema.Plain {
+		return nil, fault.Corruptf("delta: block %d: cells of type %s, encoding %s, nullable %v, are no deltas", f.ID, info.Type, info.Encoding, info.Nullable)
+	}
+	if message, ok := f.cells.Metadata(statsKey); ok {
+		f.stats, err = decodeStats(message)
+	}
+	return f, err
 }
 
 // SalvagedDelta is a change and the position of its file among those of redos, oldest first, or
@@ -69,10 +91,12 @@ type salvagedFile struct {
 	file   *File
 	undo   bool
 	number int // see SalvagedDelta
-	blocks []salvagedBlock
-	last   *deltaBlock // cblock number at
-	at     int
-	part   int // of the next cblock
+
+	missing Hole // what a change of it that cannot be read may be
+	blocks  []salvagedBlock
+	last    *deltaBlock // cblock number at
+	at      int
+	part    int // of the next cblock
 }
 
 type salvagedBlock struct {
@@ -88,15 +112,42 @@ type salvagedBlock struct {
 func (t *Tracker) Salvager(unread []Unread, number func(id block.ID) int) *Salvager {
 	s := &Salvager{t: t}
 	for _, u := range unread {
-		s.holes = append(s.holes, Hole{Block: u.Block, File: u.File, Undo: u.Undo, To: math.MaxUint32, Min: u.Min, Max: u.Max, Existence: true, All: true})
+		if u.Part == nil {
+			s.holes = append(s.holes, u.hole())
+			continue
+		}
+		s.add(salvagedFile{file: u.Part, undo: u.Undo, number: u.File, missing: u.hole()})
 	}
-	for _, f := range t.Undo {
-		s.add(f, true, number(f.ID))
-	}
-	for _, f := range t.Redo {
-		s.add(f, false, number(f.ID))
+	for i, list := range [2][]*File{t.Undo, t.Redo} {
+		for _, f := range list {
+			out := salvagedFile{file: f, undo: i == 0, number: number(f.ID)}
+			if _, err := f.cells.DataBlocks(); err != nil { // the index is damaged
+				if g, err := OpenDamaged(f.src, f.opts); err == nil {
+					out.file = g
+				}
+			}
+			out.missing = out.hole()
+			s.add(out)
+		}
 	}
 	return s
+}
+
+// hole returns a hole of all changes of the file.
+func (u *Unread) hole() Hole {
+	return Hole{Block: u.Block, File: u.File, Undo: u.Undo, To: math.MaxUint32, Min: u.Min, Max: u.Max, Existence: true, All: true}
+}
+
+// hole returns a hole of all changes of a file with statistics.
+func (f *salvagedFile) hole() Hole {
+	st := &f.file.stats
+	h := Hole{Block: f.file.ID, File: f.number, Undo: f.undo, To: math.MaxUint32, Min: st.Min, Max: st.Max, Existence: st.Deletes+st.Reinserts > 0}
+	for _, c := range st.Columns {
+		if c.Updates > 0 {
+			h.Columns = append(h.Columns, c.ID)
+		}
+	}
+	return h
 }
 
 // Holes returns where changes cannot be read.
@@ -104,8 +155,9 @@ func (s *Salvager) Holes() []Hole { return s.holes }
 
 // add finds the cblocks of a file that can be read. A hole reaches from its first row, which the
 // index has, to the first one after it, since the changes of a row may end in the next cblock.
-func (s *Salvager) add(f *File, undo bool, number int) {
-	out := salvagedFile{file: f, undo: undo, number: number, at: -1}
+func (s *Salvager) add(out salvagedFile) {
+	f := out.file
+	out.at = -1
 	n, err := f.cells.DataBlocks()
 	if err != nil {
 		s.hole(&out, 0, math.MaxUint32, nil, nil)
@@ -159,13 +211,8 @@ func (f *File) firstRow(i int) uint32 {
 // after, nil if there is none. Of the rows of these two it is known in which time the missing
 // changes are.
 func (s *Salvager) hole(in *salvagedFile, from, to uint32, before, after *change.Delta) {
-	f, undo := in.file, in.undo
-	h := Hole{Block: f.ID, File: in.number, Part: in.part, Undo: undo, From: from, To: to, Min: f.stats.Min, Max: f.stats.Max, Existence: f.stats.Deletes+f.stats.Reinserts > 0}
-	for _, c := range f.stats.Columns {
-		if c.Updates > 0 {
-			h.Columns = append(h.Columns, c.ID)
-		}
-	}
+	h, undo := in.missing, in.undo
+	h.From, h.To, h.Part = from, to, in.part
 	older, newer := after, before // of the neighbors: undos are newest first
 	if !undo {
 		older, newer = before, after

@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // openReadable is openDeltas for a rowset that may be damaged: the files that do not open are in
@@ -17,6 +18,9 @@ func (d *DiskRowSet) openReadable(dst *[]*delta.File, ids []block.ID) error {
 	m := d.Metadata()
 	for _, id := range ids {
 		f, err := d.OpenDelta(id)
+		if err == nil && !f.Checksums() {
+			err = fault.Corruptf("block %d: has no checksums", id)
+		}
 		switch {
 		case err == nil:
 			*dst = append(*dst, f)
@@ -28,6 +32,11 @@ func (d *DiskRowSet) openReadable(dst *[]*delta.File, ids []block.ID) error {
 				if !u.Undo {
 					u.Min = max(u.Min, m.Births[i].TS+1)
 				}
+			}
+			o := d.readerOptions()
+			u.Part, err = openBlock(d, id, func(src block.Source) (*delta.File, error) { return delta.OpenDamaged(src, o) })
+			if err != nil && !Unreadable(err) {
+				return err
 			}
 			d.unread = append(d.unread, u)
 		}
@@ -49,15 +58,45 @@ func (s *salvage) open() error {
 		c := &s.columns[i]
 		c.block = d.columns[i].block
 		c.cells.Type = d.Schema.Columns[i].Type
-		var err error
-		if c.file, err = d.File(i); err != nil {
-			if !Unreadable(err) {
-				return err
-			}
-			c.bad = true
+		f, err := d.File(i)
+		if f == nil && err == nil {
+			continue
 		}
+		c.file, err = d.readable(c.block, f, err, &d.Schema.Columns[i])
+		if err != nil && !Unreadable(err) {
+			return err
+		}
+		c.bad = err != nil
 	}
 	return nil
+}
+
+// readable returns f, a file with as many cells as the rowset has rows that was opened with err, if
+// all of it but some of its cells can be read; otherwise one that consists of the cblocks that can
+// be read.
+func (d *DiskRowSet) readable(id block.ID, f *cfile.Reader, err error, column *schema.Column) (*cfile.Reader, error) {
+	if err == nil {
+		err = f.CheckParts()
+	}
+	if err == nil && !f.Info().Checksums {
+		err = fault.Corruptf("block %d: has no checksums", id)
+	}
+	if err == nil || !Unreadable(err) {
+		return f, err
+	}
+	known := cfile.Known{Type: column.Stored(), Nullable: column.Nullable, Array: column.Type == schema.Array, Rows: d.Metadata().Rows}
+	o := d.readerOptions()
+	o.Arrays = true
+	return openBlock(d, id, func(src block.Source) (*cfile.Reader, error) {
+		f, err := cfile.OpenDamaged(src, o, known)
+		if err != nil {
+			return nil, err
+		}
+		if info := f.Info(); info.Type != known.Type || info.Array != known.Array || info.Nullable && !known.Nullable || f.Rows() != known.Rows {
+			return nil, fault.Corruptf("block %d: has type %s, arrays %t, nullable %t, %d rows", id, info.Type, info.Array, info.Nullable, f.Rows())
+		}
+		return f, nil
+	})
 }
 
 // salvagedColumn is the base cells of one column in a window.
@@ -117,12 +156,20 @@ func (c *salvagedColumn) read(d *DiskRowSet, col int, from batch.Ordinal, n int)
 	return nil
 }
 
-// keyWalk reads the key index of a compound key from the first row to the last.
+// keyWalk reads the key index of a compound key in ascending order of rows.
 type keyWalk struct {
 	begun, ended bool
+	index        *cfile.Reader
 	next, blocks int // cblocks
 	first        batch.Ordinal
 	keys         [][]byte
+}
+
+// rewind makes row, or one after it, the next one.
+func (k *keyWalk) rewind(row batch.Ordinal) {
+	if row < k.first {
+		k.next, k.first, k.keys = 0, 0, k.keys[:0]
+	}
 }
 
 // key returns the key of a row according to the key index, nil if it cannot be read. Rows ascend.
@@ -130,20 +177,23 @@ func (k *keyWalk) key(d *DiskRowSet, row batch.Ordinal) ([]byte, error) {
 	if d.Schema.SingleKey() || k.ended {
 		return nil, nil
 	}
-	index, err := d.KeyFile()
-	if err == nil && !k.begun {
-		k.blocks, err = index.DataBlocks()
+	if !k.begun {
 		k.begun = true
-	}
-	if err != nil {
-		k.ended = true
-		if Unreadable(err) {
-			return nil, nil
+		f, err := d.KeyFile()
+		k.index, err = d.readable(d.Metadata().KeyIndex, f, err, &schema.Column{Type: schema.Binary})
+		if err == nil {
+			k.blocks, err = k.index.DataBlocks()
 		}
-		return nil, err
+		if err != nil {
+			k.ended = true
+			if Unreadable(err) {
+				return nil, nil
+			}
+			return nil, err
+		}
 	}
 	for k.next < k.blocks && int64(row) >= int64(k.first)+int64(len(k.keys)) {
-		err := index.VisitData(k.next, func(first batch.Ordinal, cells cfile.Cells) error {
+		err := k.index.VisitData(k.next, func(first batch.Ordinal, cells cfile.Cells) error {
 			k.first, k.keys = first, k.keys[:0]
 			for i := range cells.Len() {
 				key, err := cells.Cell(i)

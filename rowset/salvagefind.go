@@ -95,7 +95,7 @@ func (x *salvageIndex) load(window int) error {
 	from := batch.Ordinal(window) * batch.WindowRows
 	n := int(min(int64(batch.WindowRows), d.Metadata().Rows-int64(from)))
 	x.at, x.keys = -1, x.keys[:0]
-	s.keys = keyWalk{} // which reads forward only
+	s.keys.rewind(from)
 	for i := range d.Schema.Keys {
 		if err := s.columns[i].read(d, i, from, n); err != nil {
 			return err

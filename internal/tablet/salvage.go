@@ -89,16 +89,20 @@ func (r *Replayer) ApplySalvaged(op record.Op, ts mvcc.Timestamp, lsn, gap lsn.L
 		return OpDropped, nil
 	}
 	r.Flush()
-	live, set, contained := st.mem.Live(op.Key), (*rowset.DiskRowSet)(nil), false
+	live, set, contained, unsure := st.mem.Live(op.Key), (*rowset.DiskRowSet)(nil), false, 0
 	if !live {
 		var err error
-		if set, contained, err = t.salvagedRow(op.Key, lsn); err != nil {
+		if set, contained, unsure, err = t.salvagedRow(op.Key, lsn); err != nil {
 			return OpKept, fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
 		}
 	}
 	exists, fresh := live || set != nil, lsn > t.Metadata().FlushedLSN
 	switch {
-	case op.Kind == change.Insert && fresh && exists:
+	case unsure > 1 && !exists && fresh && op.Kind != change.Delete: // the row would be twice
+		return OpDropped, nil
+	case unsure == 1 && !exists && fresh && op.Kind == change.Replace: // after which it exists there
+		return OpKept, r.Apply(op, ts, lsn)
+	case op.Kind == change.Insert && fresh && (exists || unsure == 1):
 		gone := op
 		gone.Kind, gone.Body = change.Delete, nil
 		err := r.Apply(gone, ts, lsn)
@@ -131,21 +135,24 @@ func (t *Tablet) fits(st *tabletState, op *record.Op) bool {
 
 // salvagedRow returns the rowset in which a key is live and that does not contain operations up to
 // lsn, nil if there is none; contained reports whether a rowset with the key does contain them.
-func (t *Tablet) salvagedRow(key []byte, lsn lsn.LSN) (set *rowset.DiskRowSet, contained bool, err error) {
+// unsure is in how many others it may be live.
+func (t *Tablet) salvagedRow(key []byte, lsn lsn.LSN) (set *rowset.DiskRowSet, contained bool, unsure int, err error) {
 	p := bloom.MakeProbe(key)
 	var buf [8]*rowset.DiskRowSet
 	for _, d := range t.state.Load().tree.Candidates(buf[:0], key) {
 		f, err := d.FindDamaged(p)
 		switch {
 		case err != nil:
-			return nil, false, err
+			return nil, false, 0, err
 		case d.Metadata().IncludedLSN >= lsn:
 			contained = contained || f.Found || !f.Certain
 		case f.Found && f.Live && f.Certain:
 			set = d
+		case f.Found && !f.Certain:
+			unsure++
 		}
 	}
-	return set, contained, nil
+	return set, contained, unsure, nil
 }
 
 // NeedsLog reports whether the table needs records up to an LSN: its files do not contain them.

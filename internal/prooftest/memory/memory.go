@@ -23,7 +23,7 @@ import (
 )
 
 // Store loads a store with many times its memory limit, updates more data than the limit, scans it
-// and compacts it, in phases. Each phase runs in a separate process and measures that process. The
+// salvages it with damage in each rowset, and compacts it, in phases. Each phase runs in a separate process and measures that process. The
 // scans compare every row with its expected value.
 //
 // There are two tables of about equal size: "long" with strings of up to 48 KiB, "wide" with 25
@@ -36,7 +36,7 @@ type Store struct {
 }
 
 // Phases lists the phases in the order in which they run.
-var Phases = []string{"load", "update", "scan", "compact", "scan"}
+var Phases = []string{"load", "update", "scan", "salvage", "scan salvaged", "compact", "scan"}
 
 // Bound returns the largest permitted LivePeak of a process, in bytes: the store's limit plus
 // memory that the store does not count. The latter does not depend on the limit. A merge keeps, for
@@ -109,7 +109,14 @@ func (m Store) rows(table string) int64 { return m.Times * m.Limit / 2 / memoryR
 
 // Run runs one phase.
 func (m Store) Run(phase string) (err error) {
-	s, err := oribi.Open(filepath.Join(m.Dir, "store"), &oribi.Options{MemoryLimit: m.Limit, History: oribi.HistoryForever, ErrorIfMissing: phase != "load",
+	dir := filepath.Join(m.Dir, "store")
+	switch phase {
+	case "salvage":
+		return m.salvage(dir, m.salvaged())
+	case "scan salvaged":
+		dir, phase = m.salvaged(), "scan"
+	}
+	s, err := oribi.Open(dir, &oribi.Options{MemoryLimit: m.Limit, History: oribi.HistoryForever, ErrorIfMissing: phase != "load",
 		Manual: phase == "compact", ReadOnly: phase == "scan"})
 	if err != nil {
 		return err
