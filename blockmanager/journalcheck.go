@@ -22,6 +22,10 @@ func (m *Manager) verifyJournal(finding func(string, int64, block.ID, string)) e
 	if m.o.Follow { // the writer appends to it
 		return nil
 	}
+	if info, err := m.o.FS.Stat(m.o.journalPath(JournalName)); err == nil && info.IsDir() {
+		finding(JournalName, 0, 0, "is a directory")
+		return nil
+	}
 	return m.withJournal(func(f vfs.File, size int64) error {
 		j := &journalState{instance: m.o.Instance, strict: true}
 		err := j.readAll(f, size)
@@ -42,7 +46,11 @@ func (m *Manager) withJournal(use func(f vfs.File, size int64) error) error {
 	if m.closed.Load() {
 		return fault.ErrClosed
 	}
-	f, err := m.o.FS.Open(m.o.journalPath(JournalName), false)
+	name := m.o.journalPath(JournalName)
+	if info, err := m.o.FS.Stat(name); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+		return nil
+	}
+	f, err := m.o.FS.Open(name, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
