@@ -130,6 +130,9 @@ func (f *rebuiltFile) check(t *testing.T, rng *rand.Rand) {
 			t.Errorf("%s, byte %d of %d: %d rows cannot be read", what, at, size, lost)
 		}
 	}
+	if lost := f.damaged(t, "header and footer", 3, footer); lost > 0 && !f.ambiguous() {
+		t.Errorf("header and footer: %d rows cannot be read", lost)
+	}
 	for range seedtest.Rounds(20, 4) {
 		i := rng.IntN(len(f.data))
 		at := f.data[i].Offset + rng.Int64N(int64(f.data[i].Size))
@@ -168,7 +171,7 @@ func TestDamagedNodesCostNothing(t *testing.T) {
 				t.Errorf("%v: node at byte %d: %d rows cannot be read", enc, p.Offset, lost)
 			}
 			i := rng.IntN(len(f.data))
-			if lost, want := f.damaged(t, "node and data", p.Offset+2, f.data[i].Offset), f.rows(t, i); lost < want {
+			if lost, want := f.damaged(t, "node and data", p.Offset+2, f.data[i].Offset), f.rows(t, i); lost < want || lost > want && f.data[i].Offset > p.Offset {
 				t.Errorf("%v: node at byte %d and data cblock %d: %d rows cannot be read, want %d or more", enc, p.Offset, i, lost, want)
 			}
 		}
@@ -183,7 +186,7 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 	for i := range 3000 {
 		cells = append(cells, fmt.Appendf(nil, "%08d%s", i, randomString(rng)))
 	}
-	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 1 << 10, ValueIndex: true, FullIndexKeys: true,
+	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 1, ValueIndex: true, FullIndexKeys: true,
 		IndexKey: func(cell []byte) []byte { return cell[:min(len(cell), 8)] }, Exact: true}
 	src := writeAll(t, o, vectorOf(schema.Binary, cells))
 	r, err := Open(src, ReaderOptions{})
@@ -240,5 +243,20 @@ func TestManyRightChecksumsAreNotAllTried(t *testing.T) {
 	_, err = OpenDamaged(src, ReaderOptions{}, Known{Type: schema.Int64, Rows: 100})
 	if !errors.Is(err, fault.ErrCorrupt) || src.reads.Load() > 2000 {
 		t.Errorf("%d reads, %v", src.reads.Load(), err)
+	}
+}
+
+// 16 bits that are true are the same bytes as a run and as a bitmap of other bits. Without a footer,
+// none of both is returned.
+func TestCblocksWithTwoMeaningsAreRefused(t *testing.T) {
+	cells := make([][]byte, 16)
+	for i := range cells {
+		cells[i] = []byte{1}
+	}
+	o := WriterOptions{Type: schema.Bool, Encoding: schema.RLE, PositionalIndex: true, Exact: true}
+	src := writeAll(t, o, vectorOf(schema.Bool, cells))
+	f := &rebuiltFile{o: o, cells: cells, src: src}
+	if lost := f.damaged(t, "footer", int64(len(src.Bytes)-1)); lost != len(cells) {
+		t.Errorf("%d of %d rows cannot be read", lost, len(cells))
 	}
 }
