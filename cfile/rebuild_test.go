@@ -184,10 +184,10 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 	rng := seedtest.Rand(t)
 	var cells [][]byte
 	for i := range 3000 {
-		cells = append(cells, fmt.Appendf(nil, "%08d%s", i, randomString(rng)))
+		cells = append(cells, fmt.Appendf(nil, "%0300d%s", i, randomString(rng)))
 	}
 	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 1, ValueIndex: true, FullIndexKeys: true,
-		IndexKey: func(cell []byte) []byte { return cell[:min(len(cell), 8)] }, Exact: true}
+		IndexKey: func(cell []byte) []byte { return cell[:300] }, Exact: true}
 	src := writeAll(t, o, vectorOf(schema.Binary, cells))
 	r, err := Open(src, ReaderOptions{})
 	if err != nil {
@@ -196,6 +196,9 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 	data, err := r.BlockPointers()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if x, err := r.valueIndex(); err != nil || len(x.nodes) < 3 {
+		t.Fatalf("%d cblocks, %v: one leaf", len(data), err)
 	}
 	open := func(places ...int64) *Reader {
 		t.Helper()
@@ -216,7 +219,7 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 	if r := open(r.valueRoot.Offset); r.Rows() != int64(len(cells)) {
 		t.Errorf("without the index: %d rows, want %d", r.Rows(), len(cells))
 	}
-	for _, at := range []int64{r.valueRoot.Offset, data[len(data)-1].Offset, data[1].Offset} {
+	for _, at := range []int64{r.valueRoot.Offset, data[len(data)-1].Offset, data[len(data)-10].Offset, data[1].Offset} {
 		r := open(end-1, at)
 		n, err := r.DataBlocks()
 		if err != nil || r.Rows() <= int64(len(cells)) {
