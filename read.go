@@ -442,19 +442,12 @@ type Trace = rowset.Trace
 // comes with ctx.Err().
 func (t *Table) Explain(ctx context.Context, key any, opts ...GetOption) (tr Trace, err error) {
 	o := collect(opts)
-	for tries := range explainTries {
-		// A compaction may replace a rowset whose files the trace is about to open.
-		tr, err = t.explain(ctx, key, o)
-		if !errors.Is(err, fault.ErrNotFound) && (err == nil || !t.store.restarts(ctx, o.asOf, err, tries)) {
-			break
+	for tries := 0; ; tries++ {
+		if tr, err = t.explain(ctx, key, o); err == nil || !t.store.restarts(ctx, o.asOf, err, tries) {
+			return tr, err
 		}
 	}
-	return tr, err
 }
-
-// explainTries is how often Explain begins, at most. It takes less time than a compaction, so that the
-// second time is nearly always the last.
-const explainTries = 20
 
 func (t *Table) explain(ctx context.Context, key any, o readOptions) (Trace, error) {
 	var v view

@@ -167,7 +167,7 @@ func (d *DiskRowSet) makeDirectory() (*keydir.Directory, error) {
 func (d *DiskRowSet) directoryBlock(n int64) (block.Source, error) {
 	return d.directory.block.get(func() (block.Source, error) {
 		src, err := d.openTail(d.Metadata().KeyDirectory, n)
-		return openSource(d, src, err, func(src block.Source) (block.Source, error) { return src, nil })
+		return openSource(d, d.Metadata().KeyDirectory, src, err, func(src block.Source) (block.Source, error) { return src, nil })
 	})
 }
 

@@ -32,7 +32,7 @@ func (d *DiskRowSet) rowFile() (*rowFile, error) {
 	return d.rows.get(func() (*rowFile, error) {
 		id := d.Metadata().RowFile
 		src, err := d.openTail(id, d.rowFileTail())
-		return openSource(d, src, err, func(src block.Source) (*rowFile, error) {
+		return openSource(d, id, src, err, func(src block.Source) (*rowFile, error) {
 			// Without the cache: the rows that are read from a cblock are cached, not the cblock.
 			r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true, Limit: d.opts.Reads, Indexes: d.opts.Cache})
 			if err == nil {

@@ -100,7 +100,7 @@ type DiskRowSet struct {
 
 	refs    atomic.Int64
 	closeMu sync.Mutex
-	closers []io.Closer // blocks opened so far
+	opened  []openedBlock // so far
 }
 
 // State has the metadata and the delta stores of a rowset. It is immutable.
@@ -205,11 +205,29 @@ func (d *DiskRowSet) readerOptions() cfile.ReaderOptions {
 // until the rowset is closed.
 func openBlock[R any](d *DiskRowSet, id block.ID, open func(block.Source) (R, error)) (r R, err error) {
 	src, err := d.opts.Blocks.OpenBlock(id)
-	return openSource(d, src, err, open)
+	return openSource(d, id, src, err, open)
+}
+
+// openedBlock is a block that stays open until the rowset is closed.
+type openedBlock struct {
+	id  block.ID
+	src Block
+}
+
+// openedBlock returns a block that is open, nil if it is not.
+func (d *DiskRowSet) openedBlock(id block.ID) Block {
+	d.closeMu.Lock()
+	defer d.closeMu.Unlock()
+	for _, o := range d.opened {
+		if o.id == id {
+			return o.src
+		}
+	}
+	return nil
 }
 
 // openSource is openBlock of a block that was opened, or failed to open with err.
-func openSource[R any](d *DiskRowSet, src Block, err error, open func(block.Source) (R, error)) (r R, _ error) {
+func openSource[R any](d *DiskRowSet, id block.ID, src Block, err error, open func(block.Source) (R, error)) (r R, _ error) {
 	if err == nil {
 		if r, err = open(src); err != nil {
 			src.Close()
@@ -219,7 +237,7 @@ func openSource[R any](d *DiskRowSet, src Block, err error, open func(block.Sour
 		return r, fmt.Errorf("rowset %d: %w", d.Metadata().ID, err)
 	}
 	d.closeMu.Lock()
-	d.closers = append(d.closers, src)
+	d.opened = append(d.opened, openedBlock{id, src})
 	d.closeMu.Unlock()
 	return r, nil
 }
@@ -260,10 +278,10 @@ func (d *DiskRowSet) Unref() {
 	}
 	d.closeMu.Lock()
 	defer d.closeMu.Unlock()
-	for _, c := range d.closers {
-		c.Close() // nothing was written, so an error does not matter
+	for _, o := range d.opened {
+		o.src.Close() // nothing was written, so an error does not matter
 	}
-	d.closers = nil
+	d.opened = nil
 }
 
 // File returns the reader of a column by its index in the schema; nil if the rowset does not have

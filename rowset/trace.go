@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -84,14 +86,13 @@ type FileReads struct {
 
 // Explain does what Get does with a copy of the rowset that has its own, empty cache, and describes
 // it. The copy runs the code of Get, so that there is no second version of it, and Get itself stays
-// free of counters. Errors: ErrNotFound if the rowset was replaced meanwhile and its blocks are gone;
-// those of Get.
+// free of counters. Errors: those of Get.
 func (d *DiskRowSet) Explain(p bloom.Probe, snap mvcc.Snapshot, cols []int) (step TraceStep, cells [][]byte, err error) {
 	st := d.State()
 	step = TraceStep{RowSet: st.Meta.ID}
 	step.Directory, step.Excluded = d.peekDirectory(p)
 	step.Cached = d.cachedRow(p) != nil
-	files := &countedBlocks{Blocks: d.opts.Blocks, reads: map[block.ID]*FileReads{}}
+	files := &countedBlocks{Blocks: d.opts.Blocks, of: d, reads: map[block.ID]*FileReads{}}
 	o := Options{Blocks: files, Reads: d.opts.Reads}
 	if c := d.opts.Cache; c != nil {
 		o.Cache = cache.New(c.Limit()) // some decisions depend on the limit
@@ -153,6 +154,7 @@ func (d *DiskRowSet) peekDirectory(p bloom.Probe) (there, excluded bool) {
 // countedBlocks counts the reads of blocks. It is a TailBlocks, and safe for concurrent use.
 type countedBlocks struct {
 	Blocks
+	of *DiskRowSet
 
 	mu    sync.Mutex
 	reads map[block.ID]*FileReads
@@ -186,11 +188,21 @@ func (b *countedBlocks) OpenTail(id block.ID, n int64) (src Block, err error) {
 	} else {
 		src, err = b.Blocks.OpenBlock(id)
 	}
+	if errors.Is(err, fault.ErrNotFound) { // dropped: before that, the rowset has opened all of its files
+		if kept := b.of.openedBlock(id); kept != nil {
+			src, err = keptBlock{kept}, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &countedBlock{src, b}, nil
 }
+
+// keptBlock is a block that another rowset closes.
+type keptBlock struct{ Block }
+
+func (keptBlock) Close() error { return nil }
 
 // countedBlock is a block whose reads are counted. It is a block.Tailed.
 type countedBlock struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/keydir"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
@@ -90,6 +91,7 @@ func filesRead(step *rowset.TraceStep) (names []string) {
 }
 
 func TestExplainSaysHowARowIsFound(t *testing.T) {
+	keydir.Eager.Store(false) // histories of other tests may have set it
 	table, inserted, changed := readTable(t)
 	explain := func(key int, opts ...oribi.GetOption) oribi.Trace {
 		t.Helper()
