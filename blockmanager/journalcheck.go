@@ -26,7 +26,7 @@ func (m *Manager) verifyJournal(finding func(string, int64, block.ID, string)) e
 		finding(JournalName, 0, 0, "is a directory")
 		return nil
 	}
-	return m.withJournal(func(f vfs.File, size int64) error {
+	err := m.withJournal(func(f vfs.File, size int64) error {
 		j := &journalState{instance: m.o.Instance, strict: true}
 		err := j.readAll(f, size)
 		switch {
@@ -37,6 +37,11 @@ func (m *Manager) verifyJournal(finding func(string, int64, block.ID, string)) e
 		}
 		return nil
 	})
+	if errors.Is(err, fs.ErrPermission) {
+		finding(JournalName, 0, 0, fmt.Sprintf("the copy of the metadata cannot be read: %v; %s", fs.ErrPermission, journalAdvice))
+		return nil
+	}
+	return err
 }
 
 // withJournal calls use with the journal, unless there is none. No commit runs meanwhile.
@@ -105,7 +110,7 @@ func (m *Manager) CompareJournal(finding func(file string, off int64, id block.I
 		}
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("blockmanager: verify: %w", err)
 	}
 	return nil
