@@ -68,7 +68,7 @@ func (s *Store) lockInstance() (err error) {
 }
 
 // writeOwner writes the name of this process to LOCK, for the errors of other processes that open
-// the store. It keeps the mark of earlier writers, see clockMark.
+// the store. It keeps the mark of earlier writers, see markClock.
 func (s *Store) writeOwner() error {
 	if b, err := s.locks.lock.Read(); err == nil {
 		s.marked = decodeMark(b)

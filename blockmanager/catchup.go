@@ -217,7 +217,7 @@ func (c *caughtUp) planContainer(st *state, key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	if row.next < headerLen || row.next%st.format.blockSize != 0 || row.next > maxContainer {
+	if !row.endsWell(st.format.blockSize) {
 		return fault.Corruptf("container %s: ends at %d", id, row.next)
 	}
 	switch {
@@ -251,8 +251,7 @@ func (c *caughtUp) in(st *state, id containerID) (*container, containerRow) {
 
 // fits checks a range of a container.
 func (c *caughtUp) fits(st *state, row containerRow, off, length int64) error {
-	size := st.format.blockSize
-	if first := alignUp(headerLen, size); off < first || off%size != 0 || length < 0 || off > row.next || length > row.next-off {
+	if !row.contains(off, length, st.format.blockSize) {
 		return fault.Corruptf("%d bytes at %d of a container that ends at %d", length, off, row.next)
 	}
 	return nil

@@ -143,6 +143,16 @@ type containerRow struct {
 	next  int64
 }
 
+// endsWell reports whether a container with blocks of such a size can end there.
+func (r containerRow) endsWell(blockSize int64) bool {
+	return r.next >= headerLen && r.next%blockSize == 0 && r.next <= maxContainer
+}
+
+// contains reports whether a block or a dead range can be there.
+func (r containerRow) contains(off, length, blockSize int64) bool {
+	return off >= alignUp(headerLen, blockSize) && off%blockSize == 0 && length >= 0 && off <= r.next && length <= r.next-off
+}
+
 type formatRow struct {
 	blockSize int64
 	instance  [16]byte

@@ -178,8 +178,7 @@ func (l *loader) checkRanges() error {
 	size := l.format.blockSize
 	used := map[*container][]span{}
 	add := func(c *container, off, length int64, what string) error {
-		first := alignUp(headerLen, size)
-		if off < first || off%size != 0 || length < 0 || off > c.row.next || length > c.row.next-off {
+		if !c.row.contains(off, length, size) {
 			return fault.Corruptf("%s: %d bytes at %d of container %s, which ends at %d", what, length, off, c.id, c.row.next)
 		}
 		if length > 0 {
@@ -188,7 +187,7 @@ func (l *loader) checkRanges() error {
 		return nil
 	}
 	for _, c := range l.containers {
-		if c.row.next < headerLen || c.row.next%size != 0 || c.row.next > maxContainer {
+		if !c.row.endsWell(size) {
 			return fault.Corruptf("container %s: ends at %d", c.id, c.row.next)
 		}
 	}

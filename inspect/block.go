@@ -227,7 +227,7 @@ func (v *blockView) addCblocks(ctx context.Context, s *server, q *query, r *cfil
 			if unlessFile(err) != nil {
 				return err
 			}
-			one.Problem = visibleText(s.clean(err))
+			one.Problem = celltext.Printable(s.clean(err))
 		}
 		if n := c.Number(); z != nil && column != nil && n >= 0 && n < len(z.Entries) {
 			one.Zone = zoneOf(column, &z.Entries[n])
@@ -292,7 +292,7 @@ func describeChange(sc *schema.Schema, d change.Delta) changeView {
 		}
 		c := cellView{Column: fmt.Sprintf("column %d", id), Text: fmt.Sprintf("0x%x", cell[:min(len(cell), cellShown)])}
 		if i := sc.IndexID(id); i >= 0 {
-			c.Column, c.Text = visibleText(cut(sc.Columns[i].Name, nameShown)), cellText(&sc.Columns[i], cell, cellShown)
+			c.Column, c.Text = celltext.Printable(cut(sc.Columns[i].Name, nameShown)), cellText(&sc.Columns[i], cell, cellShown)
 		}
 		v.Cells = append(v.Cells, c)
 	}
@@ -307,7 +307,7 @@ func cellText(c *schema.Column, cell []byte, most int) string {
 	if c.Type.Variable() && c.Type != schema.Array {
 		cell = cell[:min(len(cell), 4*most)]
 	}
-	return visibleText(cut(string(celltext.AppendText(nil, c, cell)), most))
+	return celltext.Printable(cut(string(celltext.AppendText(nil, c, cell)), most))
 }
 
 // addPart adds the bytes of the part that is asked for.
@@ -367,7 +367,7 @@ func (v *blockView) annotated(s *server, q *query, p *partView, annotate func(us
 	}
 	l := lineWindow{from: at * linesShown, to: (at + 1) * linesShown}
 	if err = annotate(l.add); err != nil && unlessFile(err) == nil {
-		p.Problem, err = visibleText(s.clean(err)), nil
+		p.Problem, err = celltext.Printable(s.clean(err)), nil
 	}
 	var from int
 	if p.Shown, from, _ = s.partOf(q, "line", at, l.count, linesShown); from != l.from && err == nil {
@@ -392,7 +392,7 @@ type lineWindow struct {
 // add adds a field, of which each line has up to lineBytes bytes, a heading, or a note.
 func (l *lineWindow) add(depth int, off int64, b []byte, meaning string) error {
 	if off < 0 || len(b) == 0 {
-		l.put(func() lineView { return lineView{Depth: depth, Meaning: visibleText(cut(meaning, 400))} })
+		l.put(func() lineView { return lineView{Depth: depth, Meaning: celltext.Printable(cut(meaning, 400))} })
 		return nil
 	}
 	// Lines before and after the window are only counted: a field may have many bytes.
@@ -408,7 +408,7 @@ func (l *lineWindow) add(depth int, off int64, b []byte, meaning string) error {
 			part, at := b[i*lineBytes:min((i+1)*lineBytes, len(b))], off+int64(i*lineBytes)
 			line := lineView{Depth: depth, Offset: &at, Hex: fmt.Sprintf("% x", part), Text: ascii(part)}
 			if i == 0 || i == first && l.count == l.from {
-				line.Meaning = visibleText(cut(meaning, 400))
+				line.Meaning = celltext.Printable(cut(meaning, 400))
 			}
 			return line
 		})

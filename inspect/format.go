@@ -31,11 +31,8 @@ func cut(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text
 	}
-	return string([]rune(text)[:n-1]) + "…"
+	return firstRunes(text, n-1) + "…"
 }
-
-// visibleText returns text with every character visible, none of which controls anything.
-func visibleText(text string) string { return celltext.Printable(text) }
 
 // functions are the functions of templates. Those that return template.HTML print only numbers and
 // constants in it.
@@ -44,7 +41,7 @@ func (s *server) functions() template.FuncMap {
 		// href PAGE NAME VALUE …: the URL of a page with parameters; those with empty values are left out
 		"href":      s.href,
 		"formTable": s.formTable, // value of a field "table", for the name of a table
-		"text":      visibleText,
+		"text":      celltext.Printable,
 		"bytes":     bytesHTML,  // "1.2 MiB", exact in the title
 		"count":     countHTML,  // "1,234"
 		"share":     shareHTML,  // of a share from 0 to 1: "12.3 %"

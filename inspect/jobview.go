@@ -20,14 +20,14 @@ import (
 // jobRow returns the row of a job in the list.
 func (s *server) jobRow(q *query, j *job) jobRow {
 	e := &j.event
-	r := jobRow{Number: j.number, Time: e.Time.UTC().Format(time.RFC3339Nano), Kind: string(e.Kind), Name: kindName(e.Kind), Table: visibleText(cut(e.Table, 200)),
-		Why: visibleText(e.Why), State: "done", Inputs: len(j.inputs), Outputs: len(j.outputs), BytesRead: e.BytesRead, BytesWritten: e.BytesWritten,
+	r := jobRow{Number: j.number, Time: e.Time.UTC().Format(time.RFC3339Nano), Kind: string(e.Kind), Name: kindName(e.Kind), Table: celltext.Printable(cut(e.Table, 200)),
+		Why: celltext.Printable(e.Why), State: "done", Inputs: len(j.inputs), Outputs: len(j.outputs), BytesRead: e.BytesRead, BytesWritten: e.BytesWritten,
 		Nanoseconds: e.Duration.Nanoseconds(), URL: s.address("/timeline", q.With("event", strconv.FormatUint(j.number, 10), "page", ""))}
 	switch {
 	case j.running:
 		r.State = "running"
 	case e.Err != nil:
-		r.State, r.Error = "failed", visibleText(e.Err.Error())
+		r.State, r.Error = "failed", celltext.Printable(e.Err.Error())
 	}
 	return r
 }
@@ -181,7 +181,7 @@ func story(v *jobDetail, j *job) (list []string) {
 		add("%s in %s.", did(j), duration(e.Duration))
 	}
 	if e.Why != "" {
-		add("Why: %s.", strings.TrimSuffix(visibleText(e.Why), "."))
+		add("Why: %s.", strings.TrimSuffix(celltext.Printable(e.Why), "."))
 	}
 	if e.Err != nil {
 		add("Error: %s.", strings.TrimSuffix(v.Error, "."))

@@ -3,6 +3,8 @@ package inspect
 import (
 	"net/url"
 	"strconv"
+
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 // address returns the URL of a page.
@@ -15,14 +17,14 @@ func (s *server) address(pattern string, values url.Values) string {
 func (s *server) title(p *page, q *query) string {
 	title := p.name
 	if q.Table != nil {
-		title += " · " + visibleText(q.Table.Name())
+		title += " · " + celltext.Printable(q.Table.Name())
 	}
-	return title + " · " + visibleText(s.o.name)
+	return title + " · " + celltext.Printable(s.o.name)
 }
 
 // crumbs returns the links to what the page is part of, and the page itself.
 func (s *server) crumbs(p *page, q *query) []crumb {
-	list := []crumb{{Name: visibleText(s.o.name), URL: s.address("/", nil), Current: p == &storePage}}
+	list := []crumb{{Name: celltext.Printable(s.o.name), URL: s.address("/", nil), Current: p == &storePage}}
 	if q.Table == nil {
 		if p != &storePage {
 			list = append(list, crumb{Name: p.name, URL: s.address(p.pattern, nil), Current: true})
@@ -30,7 +32,7 @@ func (s *server) crumbs(p *page, q *query) []crumb {
 		return list
 	}
 	values := url.Values{"table": {q.Table.Name()}}
-	list = append(list, crumb{Name: "Table " + visibleText(cut(q.Table.Name(), 60)), URL: s.address("/table", values), Current: p == &tablePage})
+	list = append(list, crumb{Name: "Table " + celltext.Printable(cut(q.Table.Name(), 60)), URL: s.address("/table", values), Current: p == &tablePage})
 	for _, part := range []struct {
 		param, name string
 		page        *page

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -99,7 +100,7 @@ func (s *server) table(name string) (*oribi.Table, error) {
 // formTable returns what a field of a form contains for the table of that name: the ID, if there
 // are characters in the name that a form would change.
 func (s *server) formTable(name string) string {
-	if visibleText(name) != name {
+	if celltext.Printable(name) != name {
 		if t, err := s.store.Table(name); err == nil {
 			return t.Properties().ID
 		}

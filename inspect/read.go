@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/figures"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -178,7 +179,7 @@ func (r *rowRequest) diskStep(number int, t *rowset.TraceStep) stepView {
 		}
 		query := r.tableQuery("rowset", t.RowSet)
 		query.Set("block", strconv.FormatUint(uint64(f.Block), 10))
-		s.Files = append(s.Files, readFile{visibleText(f.File), uint64(f.Block), f.Reads, f.Bytes, r.s.address("/block", query)})
+		s.Files = append(s.Files, readFile{celltext.Printable(f.File), uint64(f.Block), f.Reads, f.Bytes, r.s.address("/block", query)})
 	}
 	return s
 }

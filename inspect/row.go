@@ -178,7 +178,7 @@ func (r *rowRequest) fields(ctx context.Context, v *rowView) error {
 	v.Fields = make([]fieldView, len(cells))
 	for i := range cells {
 		c := &r.schema.Columns[i]
-		v.Fields[i] = fieldView{Column: visibleText(c.Name), Type: c.TypeName(), Key: i < r.schema.Keys, Cell: viewOf(c, cells[i], fieldChars)}
+		v.Fields[i] = fieldView{Column: celltext.Printable(c.Name), Type: c.TypeName(), Key: i < r.schema.Keys, Cell: viewOf(c, cells[i], fieldChars)}
 		views = append(views, &v.Fields[i].Cell)
 	}
 	fit(views, fieldsBytes)
@@ -211,7 +211,7 @@ func (r *rowRequest) part(ctx context.Context, column string) (*cellPart, error)
 	if from+len(piece) < len(whole) && c.Type != schema.Binary {
 		piece = wholeRunes(piece)
 	}
-	p := &cellPart{Column: visibleText(column), Type: c.TypeName(), Bytes: len(whole), From: from, To: from + len(piece)}
+	p := &cellPart{Column: celltext.Printable(column), Type: c.TypeName(), Bytes: len(whole), From: from, To: from + len(piece)}
 	if c.Type == schema.Binary {
 		p.Text = string(celltext.AppendText(nil, c, piece))
 	} else {
@@ -312,7 +312,7 @@ func (r *rowRequest) version(version, older *oribi.Version) versionView {
 			v.Further++
 			continue
 		}
-		v.Changes = append(v.Changes, cellChange{visibleText(c.Name), before, viewOf(c, after, versionChars)})
+		v.Changes = append(v.Changes, cellChange{celltext.Printable(c.Name), before, viewOf(c, after, versionChars)})
 	}
 	return v
 }

@@ -267,9 +267,9 @@ func (r *rowsRequest) fill(v *rowsView, rows []gridLine, end []byte) {
 	keys := r.grid.schema.Keys
 	for i := range r.grid.columns {
 		c := &r.grid.columns[i]
-		v.Columns = append(v.Columns, headView{visibleText(c.Name), c.TypeName(), i < keys, numeric(c), classOf(c)})
+		v.Columns = append(v.Columns, headView{celltext.Printable(c.Name), c.TypeName(), i < keys, numeric(c), classOf(c)})
 		if i < keys {
-			v.Key = append(v.Key, visibleText(c.Name))
+			v.Key = append(v.Key, celltext.Printable(c.Name))
 		}
 	}
 	v.Rows = make([]gridRow, 0, len(rows))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -376,8 +377,8 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 			break
 		}
 	}
-	if got := whole.String(); got != visibleText(text) {
-		t.Errorf("the parts have %d bytes, want %d", len(got), len(visibleText(text)))
+	if got := whole.String(); got != celltext.Printable(text) {
+		t.Errorf("the parts have %d bytes, want %d", len(got), len(celltext.Printable(text)))
 	}
 }
 

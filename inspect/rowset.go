@@ -191,14 +191,14 @@ func buildRowset(ctx context.Context, s *server, q *query) (any, error) {
 	}
 	v.Bloom, err = s.measureBloom(ctx, sc, m)
 	if err != nil && unlessFile(err) == nil {
-		v.BloomWrong, err = visibleText(s.clean(err)), nil
+		v.BloomWrong, err = celltext.Printable(s.clean(err)), nil
 	}
 	return v, err
 }
 
 // wholeKey returns a key as text and as JSON.
 func wholeKey(sc *schema.Schema, key []byte) keyView {
-	v := keyView{Text: visibleText(cut(celltext.Keys(sc)(key), keyBytes/4))}
+	v := keyView{Text: celltext.Printable(cut(celltext.Keys(sc)(key), keyBytes/4))}
 	cells, err := keyenc.NewEncoder(sc).Decode(key)
 	if err == nil && len(key) <= keyBytes {
 		if text := celltext.AppendObject(nil, sc.Columns[:sc.Keys], cells); json.Valid(text) {
@@ -280,7 +280,7 @@ func (c *rowsetColumn) read(s *server, column *schema.Column, id block.ID) error
 		}
 	}
 	if err != nil && unlessFile(err) == nil {
-		c.Problem, err = visibleText(s.clean(err)), nil
+		c.Problem, err = celltext.Printable(s.clean(err)), nil
 	}
 	return err
 }
@@ -304,7 +304,7 @@ func boundText(c *schema.Column, bound []byte, cutOff bool) *string {
 	if text = cut(text, boundShown); cutOff && !strings.HasSuffix(text, "…") {
 		text += "…"
 	}
-	text = visibleText(text)
+	text = celltext.Printable(text)
 	return &text
 }
 
@@ -381,7 +381,7 @@ func (f *deltaFile) read(s *server, sc *schema.Schema, id block.ID) (stats delta
 		}
 	}
 	if err != nil && unlessFile(err) == nil {
-		f.Problem, err = visibleText(s.clean(err)), nil
+		f.Problem, err = celltext.Printable(s.clean(err)), nil
 	}
 	return stats, err
 }
@@ -395,7 +395,7 @@ func (f *deltaFile) set(sc *schema.Schema, changes int64, stats *delta.Stats) {
 	for _, c := range stats.Columns {
 		name := fmt.Sprintf("column %d", c.ID)
 		if i := sc.IndexID(c.ID); i >= 0 {
-			name = visibleText(cut(sc.Columns[i].Name, nameShown))
+			name = celltext.Printable(cut(sc.Columns[i].Name, nameShown))
 		}
 		f.Updates = append(f.Updates, updates{name, c.Updates})
 	}

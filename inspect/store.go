@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 var storePage = page{pattern: "/", name: "Store", template: "store.html", params: []string{"files"}, build: buildStore}
@@ -135,7 +136,7 @@ func buildStore(_ context.Context, s *server, q *query) (any, error) {
 	}
 	v := &storeView{UUID: info.UUID, Format: info.Format, RowSets: info.RowSets, MemoryLimit: m.Memory.Limit, SnapshotCount: len(info.Snapshots)}
 	for _, sn := range info.Snapshots[:min(len(info.Snapshots), snapshotsShown)] {
-		v.Snapshots = append(v.Snapshots, snapshotView{visibleText(sn.Name), momentOf(sn.Timestamp)})
+		v.Snapshots = append(v.Snapshots, snapshotView{celltext.Printable(sn.Name), momentOf(sn.Timestamp)})
 	}
 	v.addTables(s, q, &m)
 	if err := v.addUsage(s, q); err != nil {
@@ -191,7 +192,7 @@ func (v *storeView) addUsage(s *server, q *query) error {
 	var from, to int
 	v.FilesShown, from, to = s.partOf(q, "files", at, len(u.Files), filesShown)
 	for _, f := range u.Files[from:to] {
-		v.Files = append(v.Files, storeFile{Name: visibleText(f.Name), Kind: f.Kind, Length: f.Length, Allocated: f.Allocated})
+		v.Files = append(v.Files, storeFile{Name: celltext.Printable(f.Name), Kind: f.Kind, Length: f.Length, Allocated: f.Allocated})
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func buildTable(ctx context.Context, s *server, q *query) (any, error) {
 		return nil, err
 	}
 	p := t.Properties()
-	v := &tableView{Name: t.Name(), ID: p.ID, Comment: visibleText(p.Comment), SchemaVersion: p.SchemaVersion, Rows: stats.LiveRows, RowSets: stats.RowSets, Bytes: stats.Bytes,
+	v := &tableView{Name: t.Name(), ID: p.ID, Comment: celltext.Printable(p.Comment), SchemaVersion: p.SchemaVersion, Rows: stats.LiveRows, RowSets: stats.RowSets, Bytes: stats.Bytes,
 		Retention: when.FormatAge(p.History), Expires: expiry(p), RowFile: p.RowFile}
 	if p.HistoryFloor > 0 {
 		floor := momentOf(p.HistoryFloor)
@@ -159,9 +159,9 @@ func expiry(p oribi.Properties) string {
 	case p.Expiry.Column == "":
 		return ""
 	case p.Expiry.Age == 0:
-		return "at the time in column " + visibleText(p.Expiry.Column)
+		return "at the time in column " + celltext.Printable(p.Expiry.Column)
 	}
-	return p.Expiry.Age.String() + " after the time in column " + visibleText(p.Expiry.Column)
+	return p.Expiry.Age.String() + " after the time in column " + celltext.Printable(p.Expiry.Column)
 }
 
 func (v *tableView) addMemory(t *oribi.Table) {
@@ -219,9 +219,9 @@ const longNames = 24 << 10
 
 func describeColumn(c *schema.Column, key bool, sizes *counted, base, rows int64) tableColumn {
 	out := tableColumn{ID: int(c.ID), Name: c.Name, Type: c.TypeName(), Key: key, Nullable: c.Nullable, Encoding: c.Encoding.FileName(), Compression: c.Compression.FileName(),
-		Bytes: sizes.bytes[c.ID], Comment: visibleText(c.Comment)}
+		Bytes: sizes.bytes[c.ID], Comment: celltext.Printable(c.Comment)}
 	if c.Default != nil {
-		text := visibleText(cut(string(celltext.AppendText(nil, c, c.Default)), keyShown))
+		text := celltext.Printable(cut(string(celltext.AppendText(nil, c, c.Default)), keyShown))
 		out.Default = &text
 	}
 	out.Share = share(out.Bytes, base)
@@ -350,7 +350,7 @@ func (v *tableView) addLayout(s *server, q *query, layout compaction.Layout) err
 
 // shortKey returns the beginning of the text of a key.
 func shortKey(text func([]byte) string, key []byte) string {
-	return visibleText(cut(text(key), keyShown))
+	return celltext.Printable(cut(text(key), keyShown))
 }
 
 // A picture takes up to about pictureBytes, if a box with its title takes boxBytes besides its link.
@@ -392,7 +392,7 @@ func (v *tableView) addNext(q *query, layout compaction.Layout) (pick compaction
 	if len(layout.RowSets) > mostPicked && n.Policy != defaultPolicy {
 		n.Why = "This policy takes too long for a page of so many rowsets: use oribi table compact --dry-run."
 	} else if pick = policy.Pick(layout, n.Budget); len(pick.RowSets) > 0 {
-		n.Why = visibleText(pick.Why)
+		n.Why = celltext.Printable(pick.Why)
 	}
 	n.RowSets, n.Count = pick.RowSets[:min(len(pick.RowSets), picksShown)], len(pick.RowSets)
 	sizes := map[uint64]int64{}
@@ -407,12 +407,12 @@ func (v *tableView) addNext(q *query, layout compaction.Layout) (pick compaction
 		return pick, err
 	}
 	for _, d := range deltas[:min(len(deltas), duesShown)] {
-		one := due{Kind: string(d.Kind), Why: visibleText(d.Why)}
+		one := due{Kind: string(d.Kind), Why: celltext.Printable(d.Why)}
 		if d.Kind != compaction.UndoGC {
 			one.RowSet = &d.RowSet
 		}
 		for _, name := range d.Columns {
-			one.Columns = append(one.Columns, visibleText(name))
+			one.Columns = append(one.Columns, celltext.Printable(name))
 		}
 		n.Deltas = append(n.Deltas, one)
 	}

@@ -154,8 +154,7 @@ func (v *View) Has(key []byte) (bool, error) {
 }
 
 // Explain does what Get does for columns cols, and returns its steps. When ctx ends, it returns the
-// steps up to then with the context's error. Errors: ErrNotFound if a rowset was replaced meanwhile
-// and its blocks are gone: another view has the new ones.
+// steps up to then with the context's error. Errors: those of Get.
 func (v View) Explain(ctx context.Context, key []byte, cols []int) (tr rowset.Trace, err error) {
 	st := v.state
 	sets := st.tree.Candidates(nil, key)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -103,8 +104,8 @@ func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen st
 	if events != nil {
 		options = append(options, inspect.Log(events))
 	}
-	server := &http.Server{
-		Handler: inspect.Handler(store, options...), ErrorLog: log.New(discard{}, "", 0), MaxHeaderBytes: inspectHeaderBytes,
+	server := &http.Server{ // its messages, about single connections, are dropped
+		Handler: inspect.Handler(store, options...), ErrorLog: log.New(io.Discard, "", 0), MaxHeaderBytes: inspectHeaderBytes,
 		ReadHeaderTimeout: inspectHeaderTime, ReadTimeout: inspectReadTime, WriteTimeout: inspectWriteTime, IdleTimeout: inspectIdle,
 	}
 	address := listener.Addr().(*net.TCPAddr)
@@ -129,11 +130,6 @@ func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen st
 	<-served
 	return nil
 }
-
-// discard drops the messages of the HTTP server, which are about single connections.
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // storeName returns the last part of the path of a store, which names it on the pages.
 func storeName(dir string) string {
