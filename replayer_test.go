@@ -18,7 +18,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// Records of many chunks, and some longer than a chunk, are applied in order.
+// Records that are applied at once, those of many chunks, and some longer than a chunk are applied in
+// order.
 func TestReplayOfLongLogs(t *testing.T) {
 	r := seedtest.Rand(t)
 	ctx := context.Background()
@@ -40,7 +41,7 @@ func TestReplayOfLongLogs(t *testing.T) {
 	}
 	b := store.NewBatch()
 	batches := 0
-	for size := 0; size < 8*replayChunkBytes; batches++ {
+	for size := 0; size < replayAtOnce+8*replayChunkBytes; batches++ {
 		value := make([]byte, 1+r.IntN(8<<10))
 		ops := 1 + r.IntN(4)
 		if r.IntN(40) == 0 {
@@ -91,7 +92,7 @@ func TestReplayOfLongLogs(t *testing.T) {
 
 // The error of the first record that cannot be applied is returned, at the latest at the end.
 func TestReplayerReturnsItsFirstError(t *testing.T) {
-	for _, bad := range []int{0, 3, 20, 99} {
+	for _, bad := range []int{0, 3, 20, 40, 60, 99} {
 		to := newReplayer(nil, 5)
 		var failed error
 		for i := 0; i < 100 && failed == nil; i++ {
