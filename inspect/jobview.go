@@ -51,8 +51,8 @@ func (s *server) jobDetail(q *query, jobs []*job, at int) (*jobDetail, error) {
 	}
 	var err error
 	if len(j.before) > 0 || len(j.after) > 0 {
-		if v.Before, err = d.layout(j.before, j.inputs, "read by this job"); err == nil && !j.running {
-			v.After, err = d.layout(j.after, j.outputs, "written by this job")
+		if v.Before, err = d.layout(j.before, j.inputs, "read by this job", "-before"); err == nil && !j.running {
+			v.After, err = d.layout(j.after, j.outputs, "written by this job", "-after")
 		}
 	}
 	v.Story = story(v, j)
@@ -85,7 +85,7 @@ func (d *drawing) set(r *compaction.RowSetInfo) setView {
 }
 
 // layout returns the view of a layout, in whose picture some rowsets are marked.
-func (d *drawing) layout(sets, marked []*compaction.RowSetInfo, mark string) (*layoutView, error) {
+func (d *drawing) layout(sets, marked []*compaction.RowSetInfo, mark, suffix string) (*layoutView, error) {
 	l := d.job.layout(sets)
 	v := &layoutView{RowSets: len(sets), List: []setView{}}
 	spans := compaction.Spans(l)
@@ -101,7 +101,7 @@ func (d *drawing) layout(sets, marked []*compaction.RowSetInfo, mark string) (*l
 	if len(sets) == 0 {
 		return v, nil
 	}
-	o := layoutsvg.Options{Marked: mark, Apart: jobApart, Pick: compaction.Choice{RowSets: ids(marked)}}
+	o := layoutsvg.Options{Marked: mark, Suffix: suffix, Apart: jobApart, Pick: compaction.Choice{RowSets: ids(marked)}}
 	var err error
 	v.Picture, v.Drawn, err = d.picture(l, o)
 	return v, err

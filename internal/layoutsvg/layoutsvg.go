@@ -20,6 +20,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -33,6 +34,7 @@ type Options struct {
 	Pick   compaction.Choice       // rowsets to mark
 	Marked string                  // what the marked ones are; empty: in the next pick
 	Link   func(id uint64) string  // of Embed: address of a rowset's page; nil: none
+	Suffix string                  // of Embed: of the ids of its patterns; it differs between the pictures of a page
 	Apart  int                     // of Embed: number of rowsets up to which each has a title and a link; at most, and by default, 1,000
 }
 
@@ -78,7 +80,8 @@ func Embed(out io.Writer, l compaction.Layout, o Options) error {
 	}
 	p.embedded, p.joined = true, len(l.RowSets) > apart
 	total := p.top + p.height + bottom
-	p.print(`<svg class="layout" viewBox="0 0 %d %s" role="img" aria-label="Rowsets of table %s by key">`+"\n%s", width, number(total), escaped(cut(l.Table, 80)), patterns)
+	p.print(`<svg class="layout" viewBox="0 0 %d %s" role="img" aria-label="Rowsets of table %s by key">`+"\n%s", width, number(total), escaped(cut(l.Table, 80)),
+		strings.NewReplacer(`id="redo"`, `id="redo`+o.Suffix+`"`, `id="undo"`, `id="undo`+o.Suffix+`"`).Replace(patterns))
 	p.draw()
 	_, err := out.Write(p.text.Bytes())
 	return err
@@ -361,7 +364,7 @@ func (p *picture) joinedBoxes() {
 // fill returns the attribute of a pattern, which the style of a page cannot refer to.
 func (p *picture) fill(class string) string {
 	if p.embedded && (class == "redo" || class == "undo") {
-		return ` fill="url(#` + class + `)"`
+		return ` fill="url(#` + class + p.options.Suffix + `)"`
 	}
 	return ""
 }
