@@ -183,16 +183,39 @@ func timeHTML(v any) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="timestamp %d, UTC">%s</time>`, m.Time, m.TS, short))
 }
 
+// duration formats a duration with three digits, or in minutes and seconds.
 func duration(d time.Duration) string {
-	switch {
-	case d >= time.Minute:
+	if d >= time.Minute {
 		return d.Round(time.Second).String()
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
 	}
-	return d.String()
+	unit, name := time.Nanosecond, "ns"
+	for _, larger := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Microsecond, "µs"}, {time.Millisecond, "ms"}, {time.Second, "s"}} {
+		if d >= larger.unit {
+			unit, name = larger.unit, larger.name
+		}
+	}
+	x, digits := float64(d)/float64(unit), 2
+	for limit := 10.0; x >= limit && digits > 0; limit *= 10 {
+		digits--
+	}
+	if unit == time.Nanosecond {
+		digits = 0
+	}
+	return strconv.FormatFloat(x, 'f', digits, 64) + " " + name
+}
+
+// ageText formats an age in its largest unit, rounded down.
+func ageText(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return plural(int64(d/(24*time.Hour)), "day")
+	case d >= time.Hour:
+		return plural(int64(d/time.Hour), "hour")
+	}
+	return plural(int64(d/time.Minute), "minute")
 }
 
 func yes(b bool) string {

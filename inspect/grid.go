@@ -20,6 +20,7 @@ type grid struct {
 	where   []oribi.Predicate // the rows to show; empty: all
 	until   time.Time         // when no other rowset is begun
 	splits  [][]byte          // first keys of rowsets but the first, ascending
+	scanned scanView          // what segment has read
 }
 
 // line is a row of the table in one state.
@@ -104,12 +105,14 @@ func (g *grid) segment(ctx context.Context, at oribi.ReadOption, lines []line, f
 			options = append(options, b.option(cells))
 		}
 	}
-	for cells, err := range g.table.Scan(ctx, options...).Cells() {
+	var e oribi.Explanation
+	for cells, err := range g.table.Scan(ctx, append(options, oribi.Explain(&e))...).Cells() {
 		if err != nil {
 			return nil, err
 		}
 		lines = append(lines, g.line(cells))
 	}
+	g.scanned.add(&e)
 	return lines, nil
 }
 
@@ -120,7 +123,11 @@ func (g *grid) line(cells [][]byte) line {
 		if i < g.schema.Keys {
 			l.cells = append(l.cells, append([]byte{}, cell...))
 		}
-		l.views = append(l.views, viewOf(&g.columns[i], cell, gridChars))
+		chars := gridChars
+		if g.columns[i].Type == schema.Binary {
+			chars = gridBinaryChars
+		}
+		l.views = append(l.views, viewOf(&g.columns[i], cell, chars))
 	}
 	return l
 }

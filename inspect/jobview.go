@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +63,7 @@ type drawing struct {
 	s     *server
 	job   *job
 	table *oribi.Table        // nil: there is no such table any more
+	there map[uint64]bool     // its rowsets; those that a later job has replaced have no page
 	key   func([]byte) string // text of a key
 }
 
@@ -71,17 +71,26 @@ func (s *server) newDrawing(j *job) *drawing {
 	d := &drawing{s: s, job: j, key: func(key []byte) string { return cut(fmt.Sprintf("0x%x", key[:min(len(key), keyShown)]), keyShown) }}
 	if t, err := s.store.Table(j.event.Table); err == nil {
 		text := celltext.Keys(t.Schema())
-		d.table, d.key = t, func(key []byte) string { return shortKey(text, key) }
+		d.table, d.key, d.there = t, func(key []byte) string { return shortKey(text, key) }, map[uint64]bool{}
+		for _, m := range t.RowSets() {
+			d.there[m.ID] = true
+		}
 	}
 	return d
 }
 
 func (d *drawing) set(r *compaction.RowSetInfo) setView {
 	v := setView{ID: r.ID, First: d.key(r.MinKey), Last: d.key(r.MaxKey), Rows: r.Rows, Bytes: r.Bytes, RedoBytes: r.RedoBytes, UndoBytes: r.UndoBytes}
-	if d.table != nil {
-		v.URL = d.s.address("/rowset", url.Values{"table": {d.table.Name()}, "rowset": {strconv.FormatUint(r.ID, 10)}})
-	}
+	v.URL = d.address(r.ID)
 	return v
+}
+
+// address returns the URL of a rowset's page, empty if there is none.
+func (d *drawing) address(id uint64) string {
+	if !d.there[id] {
+		return ""
+	}
+	return d.s.rowSetAddress(d.table, id)
 }
 
 // layout returns the view of a layout, in whose picture some rowsets are marked.
@@ -129,7 +138,7 @@ func (d *drawing) picture(l compaction.Layout, o layoutsvg.Options) (template.HT
 }
 
 func (d *drawing) draw(l compaction.Layout, o layoutsvg.Options) (template.HTML, error) {
-	if d.table != nil {
+	if o.Link = d.address; d.table != nil {
 		return d.s.picture(d.table, l, o)
 	}
 	if len(l.RowSets) == 0 {

@@ -41,6 +41,8 @@ type head struct {
 	Made    string  `json:"made"`              // when the page was made, RFC 3339
 	Visible moment  `json:"visible"`           // newest timestamp that it shows
 	Warning *string `json:"warning,omitempty"` // why the store is not shown as it is
+
+	Age string `json:"-"` // of the newest timestamp; empty if it is recent
 }
 
 // answer is a page as JSON.
@@ -76,22 +78,25 @@ func (s *server) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if err == nil {
 		view, err = p.build(ctx, s, q)
 	}
+	d := &document{head: h, Prefix: s.o.prefix}
+	if q != nil {
+		d.Title, d.Crumbs, d.Tabs, d.Refresh = s.title(p, q), s.crumbs(p, q), s.tabs(p, q), s.refreshes(p, q)
+	}
 	if err != nil {
-		s.fail(w, r, s.problemOf(ctx, err))
+		s.failOn(d, w, r, s.problemOf(ctx, err))
 		return
 	}
 	var out bytes.Buffer
-	if wantsJSON(r) {
+	if d.View = view; wantsJSON(r) {
 		err = encode(&out, answer{h, view})
 	} else {
 		if q.Refresh > 0 {
 			w.Header().Set("Refresh", strconv.Itoa(q.Refresh))
 		}
-		err = s.templates[p.template].ExecuteTemplate(&limited{&out, maxPageBytes}, "layout.html", &document{head: h, View: view,
-			Title: s.title(p, q), Prefix: s.o.prefix, Crumbs: s.crumbs(p, q), Tabs: s.tabs(p, q), Refresh: s.refreshes(p, q)})
+		err = s.templates[p.template].ExecuteTemplate(&limited{&out, maxPageBytes}, "layout.html", d)
 	}
 	if err != nil {
-		s.fail(w, r, s.problemOf(ctx, err))
+		s.failOn(d, w, r, s.problemOf(ctx, err))
 		return
 	}
 	send(w, r, http.StatusOK, out.Bytes())
@@ -112,7 +117,11 @@ func (s *server) head(ctx context.Context, name string) head {
 		text := "The store accepts no more writes: " + s.clean(err)
 		h.Warning = &text
 	}
-	h.Made, h.Visible = s.now().UTC().Format(time.RFC3339Nano), momentOf(s.store.Visible())
+	now, visible := s.now(), s.store.Visible()
+	h.Made, h.Visible = now.UTC().Format(time.RFC3339Nano), momentOf(visible)
+	if age := now.Sub(visible.Time()); age >= time.Minute && visible > 0 {
+		h.Age = ageText(age)
+	}
 	return h
 }
 

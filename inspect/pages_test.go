@@ -193,6 +193,9 @@ func TestProblemsHavePages(t *testing.T) {
 		if r.StatusCode != want.status || !strings.Contains(flat(text), want.text) {
 			t.Errorf("%.60s: %s, want %d %q: %s", path, r.Status, want.status, want.text, flat(text))
 		}
+		if strings.HasPrefix(path, "/table?table=.&") && !strings.Contains(text, "Timeline") {
+			t.Errorf("%.60s: the problem has no links to the pages of the table", path)
+		}
 		r = get(s, path, asJSON)
 		v, _ := decode(t, body(t, r)).(map[string]any)
 		if message, _ := v["error"].(string); r.StatusCode != want.status || !strings.Contains(message, want.text) || want.status != 200 && message == "" {

@@ -101,8 +101,13 @@ func (s *server) clean(err error) string {
 	return text
 }
 
-// fail sends a problem.
+// fail sends a problem of a request that is for no page.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, p *problem) {
+	s.failOn(&document{head: head{Store: s.o.name}, Prefix: s.o.prefix}, w, r, p)
+}
+
+// failOn sends a problem in place of a page, whose links it keeps.
+func (s *server) failOn(d *document, w http.ResponseWriter, r *http.Request, p *problem) {
 	var out bytes.Buffer
 	var err error
 	if wantsJSON(r) {
@@ -111,7 +116,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, p *problem) {
 			Hint  string `json:"hint,omitempty"`
 		}{p.Text(), p.Hint()})
 	} else {
-		err = s.templates["problem.html"].ExecuteTemplate(&out, "layout.html", &document{head: head{Store: s.o.name}, Title: p.Title(), Prefix: s.o.prefix, Problem: p})
+		d.Title, d.Problem = p.Title(), p
+		err = s.templates["problem.html"].ExecuteTemplate(&out, "layout.html", d)
 	}
 	if err != nil {
 		http.Error(w, http.StatusText(p.status), p.status)

@@ -21,6 +21,7 @@ const (
 	stepsMost  = 60                    // rowsets that the page shows one by one
 	filesMost  = 40                    // files of a rowset that it shows one by one
 	manyDeltas = 8                     // changes of a row from which on the page mentions them
+	muchRead   = 64 << 10              // bytes of a file from which on it mentions the file
 )
 
 // readView describes how a read finds the row, as if nothing were in memory but what was not flushed.
@@ -204,6 +205,9 @@ func verdict(v *readView, trace *oribi.Trace, found int) (list []string) {
 	if v.Searched > 1 {
 		add("%s have keys around this one, and each is asked until one has the row. Compactions merge them: fewer are faster.", plural(v.Searched+v.NotSearched, "rowset"))
 	}
+	if v.Searched == 1 && v.NotSearched > 0 {
+		add("Keys around this one are in %s too. That costs this read nothing, since the row was found before they were searched.", plural(v.NotSearched, "more rowset"))
+	}
 	wrong := v.Searched - v.Excluded
 	if found >= 0 {
 		wrong--
@@ -221,10 +225,23 @@ func verdict(v *readView, trace *oribi.Trace, found int) (list []string) {
 	if step.Undos >= manyDeltas {
 		add("%s are taken back, because the state is in the past.", plural(step.Undos, "UNDO change"))
 	}
+	if f := largestRead(step.Reads); f.Bytes >= muchRead && 4*f.Bytes >= v.Bytes {
+		add("The largest part of the bytes is %s: %s. A cblock is read as a whole, also for one cell.", celltext.Printable(f.File), figures.Size(f.Bytes))
+	}
 	if columns := columnReads(step); !step.RowFile && columns > 10 {
 		add("%s of the reads are for columns, each in a file of its own. A table with row files (the option RowFile) reads one place instead.", figures.Thousands(int64(columns)))
 	}
 	return list
+}
+
+// largestRead returns the file of which most was read.
+func largestRead(list []rowset.FileReads) (largest rowset.FileReads) {
+	for _, f := range list {
+		if f.Bytes > largest.Bytes {
+			largest = f
+		}
+	}
+	return largest
 }
 
 // columnReads returns the number of reads of column files.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi"
@@ -93,7 +94,7 @@ type cellChange struct {
 // rowForm is the form that asks for a key.
 type rowForm struct {
 	Action, Table, Key, At string // Table is what formTable returns
-	Example                string
+	Example, Short         string // forms of a key; Short is empty if there is only one
 }
 
 func buildRow(ctx context.Context, s *server, q *query) (any, error) {
@@ -104,11 +105,11 @@ func buildRow(ctx context.Context, s *server, q *query) (any, error) {
 	}
 	defer at.release()
 	v := &rowView{Table: t.Name(), At: momentOf(at.ts), Fields: []fieldView{}, Versions: []versionView{},
-		Form: rowForm{Action: s.address("/row", nil), Table: s.formTable(t.Name()), Key: escapeJSON(q.Text("key")), At: q.Text("at"), Example: keyExample(sc)}}
+		Form: rowForm{Action: s.address("/row", nil), Table: s.formTable(t.Name()), Key: escapeJSON(q.Text("key")), At: q.Text("at"), Example: keyExample(sc), Short: shortExample(sc)}}
 	if !q.Has("key") || q.Text("key") == "" {
 		return v, nil
 	}
-	key, err := cell.Key(sc, q.Text("key"), false)
+	key, err := cell.Key(sc, objectOf(sc, q.Text("key")), false)
 	if err != nil {
 		return nil, &problem{status: 400, text: "key: " + trimmed(err) + ".", hint: "A key looks like " + v.Form.Example + "."}
 	}
@@ -148,6 +149,39 @@ func keyExample(s *schema.Schema) string {
 		fmt.Fprintf(&b, ",%s:%s", celltext.AppendQuoted(nil, []byte(c.Name)), value)
 	}
 	return "{" + b.String()[1:] + "}"
+}
+
+// shortExample returns the short form of a key of several columns.
+func shortExample(s *schema.Schema) string {
+	if s.SingleKey() {
+		return ""
+	}
+	values := make([]string, s.Keys)
+	for i := range values {
+		if values[i] = "…"; numeric(&s.Columns[i]) {
+			values[i] = "1"
+		}
+	}
+	return strings.Join(values, ", ")
+}
+
+// objectOf returns the JSON object for a key of several columns in its short form: values with commas
+// between them, as pages show keys. The last value may have commas, and text needs no quotes.
+func objectOf(s *schema.Schema, text string) string {
+	text = strings.TrimSpace(text)
+	values := strings.SplitN(text, ",", s.Keys)
+	if s.SingleKey() || len(values) != s.Keys || strings.HasPrefix(text, "{") {
+		return text
+	}
+	var b []byte
+	for i, value := range values {
+		c := &s.Columns[i]
+		if value = strings.TrimSpace(value); !numeric(c) && !strings.HasPrefix(value, `"`) {
+			value = string(celltext.AppendQuoted(nil, []byte(value)))
+		}
+		b = fmt.Appendf(b, ",%s:%s", celltext.AppendQuoted(nil, []byte(c.Name)), value)
+	}
+	return "{" + string(b[1:]) + "}"
 }
 
 // rowRequest is what a page of a row shows.

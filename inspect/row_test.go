@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/schema"
@@ -213,5 +214,32 @@ func TestRowPageWithoutAKeyAsksForOne(t *testing.T) {
 	r := get(s, "/row?table=t")
 	if text := body(t, r); r.StatusCode != http.StatusOK || !strings.Contains(text, `{&#34;a&#34;:&#34;…&#34;,&#34;b&#34;:1}`) {
 		t.Errorf("%s: %s", r.Status, text)
+	}
+}
+
+// A key of several columns may be given as pages show it.
+func TestKeysInShortForm(t *testing.T) {
+	store := openStore(t)
+	columns, err := schema.New([]schema.Column{{Name: "n", Type: schema.Int64}, {Name: "day", Type: schema.Date}, {Name: "s", Type: schema.String}, {Name: "v", Type: schema.Int32}}, 3)
+	must(t, err)
+	table, err := store.CreateTable("t", columns)
+	must(t, err)
+	commit(t, store, func(b *oribi.Batch) {
+		b.Insert(table, oribi.Row{"n": int64(-7), "day": time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC), "s": `a, "b"`, "v": int32(5)})
+	})
+	s := testServer(store)
+	for key, status := range map[string]int{`{"n":-7,"day":"2026-11-28","s":"a, \"b\""}`: 200, `-7, 2026-11-28, a, "b"`: 200, ` -7,"2026-11-28",a, "b" `: 200,
+		`-7, 2026-11-28`: 400, `x, 2026-11-28, a`: 400, `-7, today, a`: 400, `-7,,a`: 400} {
+		path := "/row?table=t&key=" + url.QueryEscape(key)
+		r := get(s, path, asJSON)
+		if r.StatusCode != status {
+			t.Errorf("%s: %s, want %d", key, r.Status, status)
+		} else if status == 200 {
+			var got struct{ Exists bool }
+			viewInto(t, s, path, &got)
+			if !got.Exists {
+				t.Errorf("%s: there is no such row", key)
+			}
+		}
 	}
 }

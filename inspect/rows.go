@@ -44,6 +44,7 @@ type rowsView struct {
 
 	Incomplete bool            `json:"incomplete"`     // time was up before the page was full: further rows may follow
 	Next       json.RawMessage `json:"next,omitempty"` // key from which on to continue
+	Read       *scanView       `json:"read"`
 	Times      timesView       `json:"times"`
 
 	Key    []string `json:"-"` // names of the key columns
@@ -71,7 +72,7 @@ type gridRow struct {
 
 	URL     string     `json:"-"`
 	columns []headView // those of the page
-	later   bool       // the other state is a later one
+	Later   bool       `json:"-"` // the other state is a later one
 }
 
 // rowsForm is what the form shows.
@@ -114,6 +115,8 @@ func buildRows(ctx context.Context, s *server, q *query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	read := r.grid.scanned
+	v.Read = &read
 	rows := make([]gridLine, len(lines))
 	for i := range lines {
 		rows[i] = gridLine{now: &lines[i]}
@@ -149,7 +152,7 @@ func (s *server) newRowsRequest(ctx context.Context, q *query) (*rowsRequest, er
 	r.grid = newGrid(q.Table, columns, time.Now().Add(rowsTime))
 	if word := q.Text("where"); word != "" {
 		if err := r.grid.filter(word); err != nil {
-			return nil, badRequest("where: %v.", trimmed(err))
+			return nil, badRequest("where: %s.", strings.TrimSuffix(trimmed(err), "."))
 		}
 	}
 	if word := q.Text("from"); word != "" {
@@ -294,7 +297,7 @@ func (r *rowsRequest) fill(v *rowsView, rows []gridLine, end []byte) {
 func (r *rowsRequest) row(v *rowsView, l *gridLine) gridRow {
 	shown := l.line()
 	text := keyText(r.grid.schema, shown.cells)
-	row := gridRow{Key: keyJSON(text), Match: l.match, Cells: shown.views, columns: v.Columns, later: v.Since != nil && v.Since.TS > v.At.TS}
+	row := gridRow{Key: keyJSON(text), Match: l.match, Cells: shown.views, columns: v.Columns, Later: v.Since != nil && v.Since.TS > v.At.TS}
 	if len(text) <= maxParamBytes {
 		row.URL = r.s.address("/row", r.q.With("key", text, "since", "", "where", "", "from", "", "limit", "", "column", "", "page", ""))
 	}
@@ -421,6 +424,7 @@ func (r *rowsRequest) nextChange(ctx context.Context, end []byte, to func(...str
 type gridCell struct {
 	valueView
 	Before *valueView // nil: it did not change
+	Key    bool
 	Class  string
 }
 
@@ -430,7 +434,7 @@ func (r *gridRow) Grid() []gridCell {
 	for i := range cells {
 		head := &r.columns[i]
 		c := &cells[i]
-		c.valueView, c.Before, c.Class = r.Cells[i], r.Before[head.Name], head.class
+		c.valueView, c.Before, c.Key, c.Class = r.Cells[i], r.Before[head.Name], head.Key, head.class
 		if c.Before != nil {
 			c.Class += " changed"
 		}
@@ -438,15 +442,23 @@ func (r *gridRow) Grid() []gridCell {
 	return cells
 }
 
+// Class returns what happened to the row from the earlier to the later of the two states.
+func (r *gridRow) Class() string {
+	if r.Later {
+		return map[string]string{"insert": "delete", "update": "update", "delete": "insert"}[r.Change]
+	}
+	return r.Change
+}
+
 // Sign and Word mark a row without color.
 func (r *gridRow) Sign() string {
-	return map[string]string{"insert": "+", "update": "~", "delete": "−"}[r.Change]
+	return map[string]string{"insert": "+", "update": "~", "delete": "−"}[r.Class()]
 }
 
 // Word describes what changed.
 func (r *gridRow) Word() string {
 	words := map[string]string{"insert": "inserted", "update": "updated", "delete": "deleted"}
-	if r.later {
+	if r.Later {
 		words = map[string]string{"insert": "deleted later", "update": "updated later", "delete": "inserted later"}
 	}
 	word := words[r.Change]

@@ -402,3 +402,57 @@ func TestRowsRefuseBadParameters(t *testing.T) {
 		}
 	}
 }
+
+// What a page says that it read is what the scan for its rows says.
+func TestRowsSayWhatTheScanRead(t *testing.T) {
+	v := newVersioned(t, 20)
+	s := testServer(v.store)
+	for _, where := range []string{"", "n > 90"} {
+		var got struct{ Read map[string]int64 }
+		viewInto(t, s, "/rows?table=t&limit=3&where="+url.QueryEscape(where), &got)
+		options := []oribi.ScanOption{oribi.Limit(4)}
+		if where != "" {
+			p, err := oribi.ParsePredicate(v.table.Schema().Columns, where)
+			must(t, err)
+			options = append(options, oribi.Where(p))
+		}
+		e, err := v.table.Scan(t.Context(), options...).Explain()
+		must(t, err)
+		cblocks := int64(0)
+		for _, c := range e.Columns {
+			cblocks += c.Blocks
+		}
+		want := map[string]int64{"ranges": 1, "rowsets": int64(e.RowSets.Disk), "rows": e.Rows.Disk, "rows_in_memory": e.Rows.Memory}
+		if where == "" {
+			want["rowsets_read"], want["rows_read"], want["cblocks"] = int64(e.RowSets.Read), e.Rows.Disk-e.Rows.Outside-e.Rows.NotReached, cblocks
+		} else if got.Read["rows_excluded"] == 0 {
+			t.Errorf("where %s: no row is excluded: %v", where, got.Read)
+		}
+		if got.Read["ranges"] > 1 && where != "" {
+			want["ranges"] = got.Read["ranges"]
+		}
+		for name, n := range want {
+			if got.Read[name] != n {
+				t.Errorf("where %q: %s is %d, want %d", where, name, got.Read[name], n)
+			}
+		}
+		if sum := got.Read["cblocks_read"] + got.Read["cblocks_zone_map"] + got.Read["cblocks_skipped"]; sum != got.Read["cblocks"] || sum == 0 {
+			t.Errorf("where %q: cblocks do not add up: %v", where, got.Read)
+		}
+	}
+}
+
+// States that are older than the history, or soon will be, are not offered.
+func TestStatesAreOfferedWithinTheHistory(t *testing.T) {
+	v := newVersioned(t, 3)
+	s := testServer(v.store)
+	for history, want := range map[time.Duration]string{oribi.HistoryForever: "now, 1 hour ago, yesterday, 7 days ago", 7 * 24 * time.Hour: "now, 1 hour ago, yesterday", time.Hour: "now"} {
+		must(t, v.table.Alter(t.Context(), oribi.SetHistory(history)))
+		page := parse(t, body(t, get(s, "/rows?table=t"))).text
+		_, rest, _ := strings.Cut(flat(page), "As of: ")
+		rest, _, _ = strings.Cut(rest, " Mark what")
+		if got := strings.ReplaceAll(want, ", ", " "); rest != got {
+			t.Errorf("history of %v: the page offers %q, want %q", history, rest, got)
+		}
+	}
+}

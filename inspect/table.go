@@ -136,8 +136,8 @@ func buildTable(ctx context.Context, s *server, q *query) (any, error) {
 	p := t.Properties()
 	v := &tableView{Name: t.Name(), ID: p.ID, Comment: celltext.Printable(p.Comment), SchemaVersion: p.SchemaVersion, Rows: stats.LiveRows, RowSets: stats.RowSets, Bytes: stats.Bytes,
 		Retention: when.FormatAge(p.History), Expires: expiry(p), RowFile: p.RowFile}
-	if p.HistoryFloor > 0 {
-		floor := momentOf(p.HistoryFloor)
+	if ts := s.floor(t); ts > 0 {
+		floor := momentOf(ts)
 		v.HistoryFloor = &floor
 	}
 	layout := t.Layout()
@@ -366,14 +366,19 @@ func (s *server) picture(t *oribi.Table, layout compaction.Layout, o layoutsvg.O
 	if o.Apart == 0 {
 		o.Apart = pictureBytes / (boxBytes + len(s.address("/rowset", url.Values{"table": {t.Name()}})))
 	}
-	o.Link = func(id uint64) string {
-		return s.address("/rowset", url.Values{"table": {t.Name()}, "rowset": {strconv.FormatUint(id, 10)}})
+	if o.Link == nil {
+		o.Link = func(id uint64) string { return s.rowSetAddress(t, id) }
 	}
 	var b bytes.Buffer
 	if err := layoutsvg.Embed(&b, layout, o); err != nil {
 		return "", err
 	}
 	return template.HTML(b.String()), nil // layoutsvg escapes keys and names
+}
+
+// rowSetAddress returns the URL of a rowset's page.
+func (s *server) rowSetAddress(t *oribi.Table, id uint64) string {
+	return s.address("/rowset", url.Values{"table": {t.Name()}, "rowset": {strconv.FormatUint(id, 10)}})
 }
 
 // addNext adds what background work would do next.

@@ -30,7 +30,7 @@ type timelineView struct {
 	Kind     string     `json:"kind,omitempty"`  // and of this kind
 	Problems []string   `json:"problems"`        // what could not be read
 	Dropped  int64      `json:"dropped"`         // older jobs that are no longer kept
-	Job      *jobDetail `json:"job,omitempty"`   // the selected one; without the parameter "event", the newest that has ended
+	Job      *jobDetail `json:"job,omitempty"`   // the selected one; without the parameter "event", the newest compaction that has ended
 	Jobs     []jobRow   `json:"jobs"`            // newest first
 	Shown    pager      `json:"shown"`           // which of all jobs those are
 
@@ -180,7 +180,10 @@ func (v *timelineView) choose(all []*job) (kinds []string, jobs []*job, err erro
 // selected returns the index of the job that the page shows in detail; −1 if there is none.
 func selected(q *query, jobs []*job) (int, error) {
 	if q.Text("event") == "" {
-		at := slices.IndexFunc(jobs, func(j *job) bool { return !j.running && j.event.Kind != compaction.Stall })
+		at := slices.IndexFunc(jobs, func(j *job) bool { return !j.running && compacts(j.event.Kind) })
+		if at < 0 {
+			at = slices.IndexFunc(jobs, func(j *job) bool { return !j.running && j.event.Kind != compaction.Stall })
+		}
 		if at < 0 && len(jobs) > 0 {
 			at = 0
 		}
@@ -197,9 +200,18 @@ func selected(q *query, jobs []*job) (int, error) {
 	return at, nil
 }
 
+// compacts reports whether jobs of a kind rewrite files.
+func compacts(kind compaction.Kind) bool {
+	switch kind {
+	case compaction.Merge, compaction.MinorDelta, compaction.MajorDelta, compaction.Recompress:
+		return true
+	}
+	return false
+}
+
 // kindNames are the kinds for people.
 var kindNames = map[compaction.Kind]string{
-	compaction.Flush: "flush", compaction.DeltaFlush: "flush of changes", compaction.Merge: "merge", compaction.MinorDelta: "minor delta compaction",
+	compaction.Flush: "flush", compaction.DeltaFlush: "flush of changes", compaction.Merge: "merging compaction", compaction.MinorDelta: "minor delta compaction",
 	compaction.MajorDelta: "major delta compaction", compaction.Recompress: "recompression", compaction.UndoGC: "removal of old history",
 	compaction.Ingest: "ingest", compaction.Stall: "wait for memory",
 }

@@ -47,8 +47,18 @@ func TestTimelineStepsThroughEveryJob(t *testing.T) {
 		events.Record(e)
 	})
 	s := testServer(v.store, Log(events))
+	var first shownTimeline
+	viewInto(t, s, "/timeline?table=t", &first)
+	for i := range ended {
+		if e := &ended[len(ended)-1-i]; e.Kind != compaction.Flush && e.Kind != compaction.DeltaFlush {
+			if want := first.Jobs[i].Event; first.Job == nil || first.Job.Event != want || first.Job.Kind != string(e.Kind) {
+				t.Errorf("the page begins with %+v, want the newest compaction, job %d", first.Job, want)
+			}
+			break
+		}
+	}
 	steps := 0
-	for path := "/timeline?table=t"; path != ""; steps++ {
+	for path := fmt.Sprintf("/timeline?table=t&event=%d", first.Jobs[0].Event); path != ""; steps++ {
 		var got shownTimeline
 		viewInto(t, s, path, &got)
 		want := &ended[len(ended)-1-steps]

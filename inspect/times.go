@@ -40,7 +40,7 @@ const (
 // the links to changes compare their state; empty: none.
 func (s *server) times(ctx context.Context, q *query, at state, keys [][][]byte, sinceParam string) timesView {
 	changes, complete := changesOf(ctx, q.Table, keys)
-	first, last := s.floor(q.Table), max(s.store.Visible(), at.ts)
+	first, last := s.floor(q.Table), s.store.Visible()
 	limited := first > 0
 	if !limited {
 		if first = mvcc.FromTime(last.Time().Add(-7 * 24 * time.Hour)); len(changes) > 0 {

@@ -146,8 +146,11 @@ func fit(cells []*valueView, bytes int) {
 	}
 }
 
-// gridChars is the number of characters of a cell in a grid.
-const gridChars = 80
+// Numbers of characters of a cell in a grid. Bytes in hex do not wrap.
+const (
+	gridChars       = 80
+	gridBinaryChars = 26
+)
 
 // keyText returns a key as JSON, the form that the parameter "key" takes: a value for a key of one
 // column, otherwise an object. Characters that are not printable are escaped, since a form would not
@@ -207,6 +210,8 @@ func classOf(c *schema.Column) string {
 	switch {
 	case numeric(c):
 		return "n"
+	case c.Type == schema.Binary:
+		return "b"
 	case c.Type == schema.Timestamp || c.Type == schema.Date || c.Type == schema.Bool:
 		return "t"
 	}

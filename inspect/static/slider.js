@@ -9,8 +9,9 @@
   const status = document.getElementById("status");
   const marking = document.getElementById("marking");
   const times = document.getElementById("times");
+  const choices = document.getElementById("choices");
   let state = document.getElementById("state");
-  if (!box || !slide || !form || !status || !marking || !times || !state || !window.fetch || !window.BigInt) return;
+  if (!box || !slide || !form || !status || !marking || !times || !choices || !state || !window.fetch || !window.BigInt) return;
   box.hidden = marking.hidden = false;
 
   const steps = BigInt(slide.max);
@@ -51,6 +52,7 @@
       }
       status.replaceChildren(...page.getElementById("status").childNodes);
       times.replaceChildren(...page.getElementById("times").childNodes);
+      choices.replaceChildren(...page.getElementById("choices").childNodes);
       state.replaceWith(next);
       state = next;
       for (const name of ["at", "since"]) form.elements[name].value = values.get(name) || "";

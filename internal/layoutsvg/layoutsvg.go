@@ -33,7 +33,7 @@ type Options struct {
 	Policy string                  // name of the policy that chose Pick
 	Pick   compaction.Choice       // rowsets to mark
 	Marked string                  // what the marked ones are; empty: in the next pick
-	Link   func(id uint64) string  // of Embed: address of a rowset's page; nil: none
+	Link   func(id uint64) string  // of Embed: address of a rowset's page; nil or empty: none
 	Suffix string                  // of Embed: of the ids of its patterns; it differs between the pictures of a page
 	Apart  int                     // of Embed: number of rowsets up to which each has a title and a link; at most, and by default, 1,000
 }
@@ -281,13 +281,13 @@ func (p *picture) boxes() {
 			continue
 		}
 		b := p.place(i)
-		end := "</g>\n"
+		begin, end := "<g>", "</g>\n"
 		if p.embedded && p.options.Link != nil {
-			p.print(`<a href="%s">`, escaped(p.options.Link(r.ID)))
-			end = "</a>\n"
-		} else {
-			p.print(`<g>`)
+			if address := p.options.Link(r.ID); address != "" {
+				begin, end = `<a href="`+escaped(address)+`">`, "</a>\n"
+			}
 		}
+		p.print("%s", begin)
 		p.print(`<title>%s</title>`, escaped(p.describe(i)))
 		p.rect("base", b.x, b.y, b.w, b.h)
 		if b.redo > 0 {
