@@ -2,7 +2,12 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -19,6 +24,12 @@ import (
 // inspected makes a store with a table and runs "oribi inspect" until the test ends. It returns the
 // printed URL and a function that ends the command and returns its exit code and its messages.
 func inspected(t *testing.T, flags ...string) (address *url.URL, end func() (code int, errs string)) {
+	t.Helper()
+	return inspectedWith(t, nil, flags...)
+}
+
+// inspectedWith is inspected with a standard input.
+func inspectedWith(t *testing.T, stdin *os.File, flags ...string) (address *url.URL, end func() (code int, errs string)) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "my shop")
 	store, err := oribi.Open(dir, nil)
@@ -44,7 +55,7 @@ func inspected(t *testing.T, flags ...string) (address *url.URL, end func() (cod
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		code := Run(ctx, append([]string{"inspect", dir}, flags...), nil, out, errs)
+		code := Run(ctx, append([]string{"inspect", dir}, flags...), stdin, out, errs)
 		out.Close()
 		ended <- code
 	}()
@@ -146,4 +157,74 @@ func TestInspectRefusesWrongFlags(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d: %s", c.args, code, c.code, text)
 		}
 	}
+}
+
+// An event log is read from a file, a compressed one, and standard input. The first is read on while
+// it grows.
+func TestInspectReadsEventLogs(t *testing.T) {
+	dir := t.TempDir()
+	event := func(job int) string {
+		return fmt.Sprintf(`{"time":"2026-11-23T07:00:0%d.25Z","job":%[1]d,"kind":"flush","table":"orders","why":"the MemRowSet is flushed","rows_written":2}`+"\n", job)
+	}
+	plain, packed := filepath.Join(dir, "events"), filepath.Join(dir, "events.gz")
+	if err := os.WriteFile(plain, []byte(event(1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte(event(1)))
+	if err := errors.Join(w.Close(), os.WriteFile(packed, b.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{plain, packed, "-"} {
+		stdin, err := os.Open(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address, end := inspectedWith(t, stdin, "--events", name)
+		if jobs := jobsOf(t, address); jobs != 1 {
+			t.Errorf("%s: the timeline has %d jobs, want 1", name, jobs)
+		}
+		if name == plain {
+			if err := os.WriteFile(plain, []byte(event(1)+event(2)), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if jobs := jobsOf(t, address); jobs != 2 {
+				t.Errorf("%s: the timeline then has %d jobs, want 2", name, jobs)
+			}
+			if err := os.WriteFile(plain, []byte(event(1)), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, errs := end(); code != exitDone || errs != "" {
+			t.Errorf("%s: exit code %d, %q", name, code, errs)
+		}
+		stdin.Close()
+	}
+}
+
+// jobsOf returns the number of jobs on the timeline.
+func jobsOf(t *testing.T, address *url.URL) int {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, "http://"+address.Host+"/timeline", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Authorization", "Bearer "+address.Query().Get("token"))
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var page struct {
+		View struct {
+			Source string
+			Jobs   []struct{ Kind string }
+		}
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&page); err != nil || page.View.Source != "file" {
+		t.Errorf("%v: the events come from %q", err, page.View.Source)
+	}
+	return len(page.View.Jobs)
 }
