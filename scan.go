@@ -1,0 +1,319 @@
+package oribi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/keyenc"
+	"github.com/oribi-db/oribi/scan"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// Scan is a scan that has not begun yet. Batches, Rows, or Cells runs it, once.
+type Scan struct {
+	t   *Table
+	ctx context.Context
+	o   readOptions
+
+	rows    bool // the caller gets the rows: InBloom may rest
+	expired bool // it reads the rows that are expired, instead of the others
+
+	keys  bool   // the iterator returns the rows' keys, too
+	after []byte // encoded: the scan reads only rows with keys above it; nil: all
+	tx    *Tx    // the transaction of which the scan is a part; nil: none
+
+	tracked *trackedScan // the running scan of tx
+}
+
+// Scan reads rows, in key order unless Desc or AnyOrder is given. Errors come with the first step
+// or any later one: those of the options, ErrCorrupt, ErrClosed, ctx.Err().
+func (t *Table) Scan(ctx context.Context, opts ...ScanOption) *Scan {
+	sc := &Scan{t: t, ctx: ctx, rows: true}
+	collectInto(&sc.o, opts)
+	return sc
+}
+
+// Batches runs the scan and yields its rows in record batches. A batch is valid until the next step
+// or the end of the loop, after which later scans reuse its memory; its byte strings may be kept.
+// The rows of the result are those whose bit in Selection is 1. Arrays come as cells (see
+// schema.ArrayElements and batch.Vector.AppendUnpacked). An error comes as the last step.
+func (sc *Scan) Batches() iter.Seq2[*batch.RecordBatch, error] {
+	return func(yield func(*batch.RecordBatch, error) bool) {
+		for tries := 0; ; tries++ {
+			yielded, err := sc.run(yield)
+			if err == nil {
+				return
+			}
+			if yielded || !sc.restarts(err, tries) {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// run runs the scan, and reports whether it has yielded a batch. err is nil if yield has ended it.
+func (sc *Scan) run(yield func(*batch.RecordBatch, error) bool) (yielded bool, err error) {
+	it, err := sc.start()
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	for sc.next(it) {
+		yielded = true
+		if !yield(it.Batch(), nil) {
+			return true, nil
+		}
+	}
+	if err = it.Close(); err == nil {
+		err = sc.interrupted()
+	}
+	return yielded, sc.errorf(err)
+}
+
+// restarts reports whether a scan that failed may begin again, see Store.restarts. A scan that has
+// yielded rows may not.
+func (sc *Scan) restarts(err error, tries int) bool {
+	return sc.tx == nil && sc.t.store.restarts(sc.ctx, sc.o.asOf, err, tries)
+}
+
+// OwnedBatches is like Batches, but the batches belong to the caller: no later step or scan reuses
+// their memory. If a caller does not keep them, Batches takes less time.
+func (sc *Scan) OwnedBatches() iter.Seq2[*batch.RecordBatch, error] {
+	return func(yield func(*batch.RecordBatch, error) bool) {
+		for b, err := range sc.Batches() {
+			if err == nil {
+				b = b.Take()
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// Table returns the table that the scan reads.
+func (sc *Scan) Table() *Table { return sc.t }
+
+// Columns returns the columns of the scan's batches, by the table's present schema. They must not
+// be modified. Errors: ErrNoColumn, ErrSchema, as of the scan itself.
+func (sc *Scan) Columns() ([]schema.Column, error) {
+	tableSchema := sc.t.tab.Schema()
+	cols, err := sc.t.project(tableSchema, &sc.o)
+	if err != nil {
+		return nil, err
+	}
+	return sc.o.columnsOf(tableSchema, cols), nil
+}
+
+func (sc *Scan) errorf(err error) error {
+	return sc.t.errorf(err)
+}
+
+// Rows runs the scan and yields its rows one by one. After each row, it stops with an error if ctx
+// is canceled or the store is closed.
+func (sc *Scan) Rows() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		var cols []int
+		sc.cells(func(b *batch.RecordBatch, cells [][]byte, err error) bool {
+			if err != nil {
+				return yield(nil, err)
+			}
+			for c := len(cols); c < len(cells); c++ {
+				cols = append(cols, c)
+			}
+			return yield(newRow(b.Schema, cols, cells), nil)
+		})
+	}
+}
+
+// Cells is like Rows but yields the cells of each row, nil for NULL, in the order of Columns or of
+// the schema. The slice is valid until the next step. The byte strings in it may be kept, and must
+// not be modified.
+func (sc *Scan) Cells() iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		sc.cells(func(_ *batch.RecordBatch, cells [][]byte, err error) bool { return yield(cells, err) })
+	}
+}
+
+// cells runs the scan and calls yield with the cells of each row and the batch with the row, or
+// with an error as the last step.
+func (sc *Scan) cells(yield func(b *batch.RecordBatch, cells [][]byte, err error) bool) {
+	var cells [][]byte
+	for b, err := range sc.Batches() {
+		if err != nil {
+			yield(nil, nil, err)
+			return
+		}
+		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
+			cells = cells[:0]
+			for _, v := range b.Columns {
+				cells = append(cells, v.Cell(i))
+			}
+			if !yield(b, cells, nil) {
+				sc.stop(i)
+				return
+			}
+			if err := sc.interrupted(); err != nil {
+				yield(nil, nil, sc.errorf(err))
+				return
+			}
+		}
+	}
+}
+
+// next advances the iterator unless the store is closed or the context is canceled.
+func (sc *Scan) next(it scan.Iterator) bool {
+	return sc.interrupted() == nil && it.Next()
+}
+
+func (sc *Scan) interrupted() error {
+	return sc.t.store.interrupted(sc.ctx)
+}
+
+// interrupted returns the error with which an iteration ends at its next step: ErrClosed, or ctx's.
+func (s *Store) interrupted(ctx context.Context) error {
+	if s.closed.Load() {
+		return fault.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// stop is called when the caller wants no row of the current batch after row i.
+func (sc *Scan) stop(i int) {
+	if sc.tracked != nil {
+		sc.tracked.stop(i)
+	}
+}
+
+// start returns the iterator over the rows of the scan.
+func (sc *Scan) start() (scan.Iterator, error) {
+	if sc.tx != nil {
+		if err := sc.tx.ready(sc.t); err != nil {
+			return nil, err
+		}
+	}
+	s := sc.t.store
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	begin := time.Now()
+	defer func() { s.counters.scans.Record(time.Since(begin)) }()
+	run := &pinnedScan{}
+	v, o, err := sc.open(&run.bounds)
+	if err != nil {
+		return nil, err
+	}
+	var x *explaining
+	if sc.o.explain != nil {
+		x = sc.newExplaining(&v, &o)
+	}
+	var it scan.Iterator = run
+	if sc.o.workers > 1 {
+		p, err := sc.newPartsScan(v, o)
+		if err != nil {
+			return nil, err
+		}
+		it = &partsIterator{scan.Parallel(p.parts, p.workers), p}
+		x.workers(p.workers)
+	} else {
+		run.view = v
+		if sc.tx == nil {
+			run.Iterator, err = v.Scan(o, sc.o.order != anyOrder)
+		} else {
+			run.Iterator, err = sc.tx.scan(sc, v, o)
+		}
+		if err != nil {
+			v.unpin()
+			return nil, fmt.Errorf("oribi: %w", err)
+		}
+	}
+	if sc.o.limit >= 0 {
+		it = scan.Limit(it, sc.o.limit)
+	}
+	if x != nil {
+		x.timed(begin)
+		it = &explainedScan{Iterator: it, x: x, limit: sc.o.limit}
+	}
+	return it, nil
+}
+
+// open returns the table as the scan sees it, and what the scan asks of it, with bounds that may be
+// in the memory of b. The store was entered.
+func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
+	if v, err = sc.t.view(sc.ctx, &sc.o, true); err != nil {
+		return v, o, err
+	}
+	if o, err = sc.request(&v, b); err == nil && sc.o.workers > 0 && sc.o.order != anyOrder {
+		err = sc.errorf(errWorkersOrder)
+	}
+	if err != nil {
+		v.Release()
+		return v, o, err
+	}
+	o.Limit, o.Keys, o.Descending = max(sc.o.limit, 0), sc.keys, sc.o.order == descendingOrder
+	if sc.after != nil {
+		if next := append(slices.Clip(sc.after), 0); bytes.Compare(next, o.Lower) > 0 {
+			o.Lower = next
+		}
+	}
+	return v, o, nil
+}
+
+// pinnedScan pins the history that it reads until it is closed.
+type pinnedScan struct {
+	scan.Iterator
+	view   view
+	bounds bounds
+}
+
+// bounds is memory for the encoded bounds of a key range. Most keys fit.
+type bounds struct{ lower, upper [40]byte }
+
+func (s *pinnedScan) Close() error {
+	err := s.Iterator.Close()
+	s.view.unpin()
+	return err
+}
+
+// request resolves the names in the options by the schema of the read, and excludes the rows that
+// are expired as of it. The bounds of the result may be in the memory of b.
+func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
+	t, tableSchema := sc.t, v.TableSchema
+	if req.Columns, err = t.project(tableSchema, &sc.o); err != nil {
+		return req, err
+	}
+	if req.Filter, err = t.bindTo(binder{tableSchema.Schema, sc.rows}, sc.o.where); err != nil {
+		return req, err
+	}
+	if req.Lower, err = t.bound(b.lower[:0], tableSchema, sc.o.lower); err != nil {
+		return req, err
+	}
+	if req.Upper, err = t.bound(b.upper[:0], tableSchema, sc.o.upper); err != nil {
+		return req, err
+	}
+	if len(sc.o.where) > 0 {
+		req.BoundByFilter(tableSchema.Schema, tableSchema.Encoder)
+	}
+	if sc.expired {
+		req.Filter = v.Gone(req.Filter)
+	} else {
+		req.Filter = v.Alive(req.Filter)
+	}
+	if sc.o.prefix == nil {
+		return req, nil
+	}
+	prefix, err := t.bound([]byte{}, tableSchema, sc.o.prefix)
+	if err != nil {
+		return req, err
+	}
+	req.Narrow(prefix, keyenc.PrefixEnd(prefix))
+	return req, nil
+}

@@ -1,0 +1,126 @@
+package oribi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/mvcc"
+)
+
+// view is one state of the table as a read sees it. It pins the history that the read needs until
+// Release.
+type view struct {
+	tablet.View
+	pins *pins // nil: nothing is pinned
+	ts   mvcc.Timestamp
+	get  time.Duration // when a read of one row began that is timed; else 0
+}
+
+func (v *view) Release() {
+	v.View.Release()
+	v.unpin()
+}
+
+// unpin unpins the history alone.
+func (v *view) unpin() {
+	if v.pins != nil {
+		v.pins.unpin(v.ts)
+		v.pins = nil
+	}
+}
+
+// view returns the table as a read with options o sees it, see setView.
+func (t *Table) view(ctx context.Context, o *readOptions, long bool) (view, error) {
+	var v view
+	err := t.setView(ctx, o, long, &v)
+	return v, err
+}
+
+// setView sets v to the table as a read with options o sees it. The columns of the read are found
+// in the view's schema. If long is set, it also pins the history of the newest state: a read of one
+// row ends before any of that grows too old.
+func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view) error {
+	snap := tablet.Snapshot{Latest: !o.asOf}
+	switch {
+	case o.asOf:
+		if err := t.pin(ctx, o); err != nil {
+			return fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), o.at, err)
+		}
+		v.pins, v.ts = t.store.pins, o.at
+	case long:
+		v.pins = t.store.pins
+		v.ts = v.pins.pinLatest(t.tab.Number, t.newest())
+	default:
+		v.ts = t.newest()
+	}
+	snap.At = mvcc.AsOf(v.ts)
+	if o.snapshot != nil && o.snapshot.store.opts.Follow {
+		if kept, ok := o.snapshot.state(t); ok {
+			v.View = kept
+			return nil
+		}
+	}
+	if err := t.tab.SetView(&v.View, snap); err != nil {
+		v.unpin()
+		return callErr("", err)
+	}
+	return nil
+}
+
+// pin pins the history that a read at o.at needs, and waits until all that the read sees is
+// published.
+func (t *Table) pin(ctx context.Context, o *readOptions) error {
+	s := t.store
+	if sn := o.snapshot; sn != nil {
+		if sn.store != s {
+			return fmt.Errorf("snapshot %q belongs to another store", sn.name)
+		}
+		return s.pins.pinSnapshot(t.tab.Number, sn)
+	}
+	err := s.advance(ctx, o.at)
+	if err == nil {
+		err = s.pins.pin(t.tab.Number, t.oldest(), o.at)
+	}
+	if err != nil {
+		return err
+	}
+	waited := false
+	defer func() {
+		if !waited {
+			s.pins.unpin(o.at)
+		}
+	}()
+	err = s.waitPublished(ctx, o.at)
+	waited = err == nil
+	return err
+}
+
+// oldest returns the timestamp at which the table's history begins by its age.
+func (t *Table) oldest() mvcc.Timestamp {
+	return historyFloor(t.store.clock, t.tab.Metadata().HistorySec)
+}
+
+// project returns the indexes of the columns to read.
+func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int, error) {
+	if o.fit != nil {
+		cols, err := o.fit(tableSchema)
+		return cols, callErr("", err)
+	}
+	if o.all {
+		return tableSchema.All, nil
+	}
+	cols, err := tableSchema.Schema.Project(o.columns)
+	for i := range cols {
+		if err == nil && slices.Contains(cols[:i], cols[i]) {
+			err = fmt.Errorf("column %q appears twice: %w", o.columns[i], fault.ErrSchema)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("oribi: table %q: %w", t.tab.Name(), err)
+	}
+	return cols, nil
+}
