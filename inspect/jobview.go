@@ -201,9 +201,9 @@ func story(v *jobDetail, j *job) (list []string) {
 	if b, a := v.Before, v.After; b != nil && a != nil && e.Err == nil {
 		switch {
 		case b.Height != a.Height || b.Depth != a.Depth:
-			add("A read of one row looked into up to %s before, %.1f on average. Now it looks into up to %d, %.1f on average.", plural(b.Height, "rowset"), b.Depth, a.Height, a.Depth)
+			add("Before it, up to %s could have the same key, %.1f on average; after it, up to %d, %.1f on average.", plural(b.Height, "rowset"), b.Depth, a.Height, a.Depth)
 		default:
-			add("A read of one row looks into as many rowsets as before: up to %d, %.1f on average.", a.Height, a.Depth)
+			add("As many rowsets as before could have the same key: up to %d, %.1f on average.", a.Height, a.Depth)
 		}
 		if b.RedoBytes != a.RedoBytes {
 			add("Changes that reads have to apply (REDO): %s before, %s after.", figures.Size(b.RedoBytes), figures.Size(a.RedoBytes))

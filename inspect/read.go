@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ const (
 	stepsMost  = 60                    // rowsets that the page shows one by one
 	filesMost  = 40                    // files of a rowset that it shows one by one
 	manyDeltas = 8                     // changes of a row from which on the page mentions them
+	namesMost  = 12                    // columns that a sentence names
 	muchRead   = 64 << 10              // bytes of a file from which on it mentions the file
 )
 
@@ -155,6 +157,9 @@ func (r *rowRequest) diskStep(number int, t *rowset.TraceStep) stepView {
 	}
 	if t.Redos > 0 {
 		add("Applied to the row as it was flushed: %s up to this state.", plural(t.Redos, "REDO change"))
+		if names := r.unread(t); len(names) > 0 {
+			add("Not read from column files: %s. Changes have these cells, and what is older than such a change is not looked at.", strings.Join(names, ", "))
+		}
 	}
 	if t.Undos > 0 {
 		add("Taken back, because this state is before them: %s.", plural(t.Undos, "UNDO change"))
@@ -183,6 +188,31 @@ func (r *rowRequest) diskStep(number int, t *rowset.TraceStep) stepView {
 		s.Files = append(s.Files, readFile{celltext.Printable(f.File), uint64(f.Block), f.Reads, f.Bytes, r.s.address("/block", query)})
 	}
 	return s
+}
+
+// unread returns the names of the first columns with files that a search has not read. Those of the
+// key never change.
+func (r *rowRequest) unread(t *rowset.TraceStep) (names []string) {
+	if !t.Live || t.RowFile {
+		return nil
+	}
+	read := map[string]bool{}
+	for _, f := range t.Reads {
+		read[f.File] = true
+	}
+	m := r.q.Table.RowSets()
+	at := slices.IndexFunc(m, func(m *rowset.Metadata) bool { return m.ID == t.RowSet })
+	if at < 0 {
+		return nil
+	}
+	for i := r.schema.Keys; i < len(r.schema.Columns); i++ {
+		c := &r.schema.Columns[i]
+		hasFile := slices.ContainsFunc(m[at].Columns, func(f rowset.ColumnBlock) bool { return f.ID == c.ID })
+		if hasFile && !read[fmt.Sprintf("column %q", c.Name)] && len(names) < namesMost {
+			names = append(names, celltext.Printable(c.Name))
+		}
+	}
+	return names
 }
 
 // verdict says what makes the read fast or slow.
@@ -226,7 +256,7 @@ func verdict(v *readView, trace *oribi.Trace, found int) (list []string) {
 		add("%s are taken back, because the state is in the past.", plural(step.Undos, "UNDO change"))
 	}
 	if f := largestRead(step.Reads); f.Bytes >= muchRead && 4*f.Bytes >= v.Bytes {
-		add("The largest part of the bytes is %s: %s. A cblock is read as a whole, also for one cell.", celltext.Printable(f.File), figures.Size(f.Bytes))
+		add("The largest part of the bytes is %s: %s. A cblock, the part of a file that has one checksum, is read as a whole, also for one cell.", celltext.Printable(f.File), figures.Size(f.Bytes))
 	}
 	if columns := columnReads(step); !step.RowFile && columns > 10 {
 		add("%s of the reads are for columns, each in a file of its own. A table with row files (the option RowFile) reads one place instead.", figures.Thousands(int64(columns)))

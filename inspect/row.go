@@ -37,9 +37,10 @@ type rowView struct {
 	At       moment          `json:"at"`     // the state
 	Exists   bool            `json:"exists"` // in that state
 	Fields   []fieldView     `json:"fields"`
-	Part     *cellPart       `json:"part,omitempty"` // of one cell, if the address asks for it
-	Versions []versionView   `json:"versions"`       // newest first
-	More     bool            `json:"more_versions"`  // there are older ones
+	Part     *cellPart       `json:"part,omitempty"`          // of one cell, if the address asks for it
+	Since    *sinceView      `json:"changed_since,omitempty"` // of a state of the past in which the row exists: what has changed
+	Versions []versionView   `json:"versions"`                // newest first
+	More     bool            `json:"more_versions"`           // there are older ones
 	Read     *readView       `json:"read,omitempty"`
 	Times    timesView       `json:"times"`
 
@@ -58,6 +59,13 @@ type fieldView struct {
 	Cell   valueView `json:"cell"`
 
 	URL string `json:"-"` // of the whole cell
+}
+
+// sinceView is how a row differs now from a state of the past.
+type sinceView struct {
+	Deleted bool         `json:"deleted"` // the row does not exist now
+	Changes []cellChange `json:"changes"` // the first of them
+	Further int          `json:"further_changes"`
 }
 
 // cellPart is a part of a long cell.
@@ -120,6 +128,9 @@ func buildRow(ctx context.Context, s *server, q *query) (any, error) {
 		return v, err
 	}
 	if err := r.fields(ctx, v); err != nil {
+		return nil, err
+	}
+	if err := r.since(ctx, v); err != nil {
 		return nil, err
 	}
 	if err := r.versions(ctx, v); err != nil {
@@ -220,6 +231,38 @@ func (r *rowRequest) fields(ctx context.Context, v *rowView) error {
 		if v.Fields[i].Cell.Cut {
 			v.Fields[i].URL = r.s.address("/row", r.q.With("column", r.schema.Columns[i].Name, "before", ""))
 		}
+	}
+	return nil
+}
+
+// since sets what has changed since a state of the past.
+func (r *rowRequest) since(ctx context.Context, v *rowView) error {
+	if !v.Exists || r.at.ts >= r.s.store.Visible() {
+		return nil
+	}
+	columns, was, err := r.q.Table.GetCells(ctx, r.key, r.at.option)
+	if err != nil {
+		return err
+	}
+	v.Since = &sinceView{Changes: []cellChange{}}
+	_, is, err := r.q.Table.GetCells(ctx, r.key)
+	if errors.Is(err, oribi.ErrNotFound) {
+		v.Since.Deleted = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range columns {
+		if (was[i] == nil) == (is[i] == nil) && bytes.Equal(was[i], is[i]) {
+			continue
+		}
+		if len(v.Since.Changes) == changesEach {
+			v.Since.Further++
+			continue
+		}
+		before := viewOf(&columns[i], was[i], versionChars)
+		v.Since.Changes = append(v.Since.Changes, cellChange{celltext.Printable(columns[i].Name), &before, viewOf(&columns[i], is[i], versionChars)})
 	}
 	return nil
 }

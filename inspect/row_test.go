@@ -31,6 +31,13 @@ type shownVersions struct {
 			Before, After json.RawMessage
 		}
 	}
+	Since *struct {
+		Deleted bool
+		Changes []struct {
+			Column        string
+			Before, After json.RawMessage
+		}
+	} `json:"changed_since"`
 	More bool `json:"more_versions"`
 	Read struct {
 		Found                                       string
@@ -78,11 +85,44 @@ func TestVersionsOfRows(t *testing.T) {
 			if has != map[bool]int{true: 1}[exists] {
 				t.Errorf("%v at %d: %d steps have the row", key, at, has)
 			}
+			if lines, want := got.since(), v.since(key, at); lines != want {
+				t.Errorf("%v at %d: changed since: %q, want %q", key, at, lines, want)
+			}
 			if lines, want := got.lines(), v.versions(key, at); !slices.Equal(lines, want) {
 				t.Fatalf("%v at %d:\ngot  %s\nwant %s", key, at, strings.Join(lines, "\n     "), strings.Join(want, "\n     "))
 			}
 		}
 	}
+}
+
+// since returns what has changed as text of the model.
+func (v *shownVersions) since() (text string) {
+	if v.Since == nil {
+		return "none"
+	}
+	for _, c := range v.Since.Changes {
+		text += fmt.Sprintf(" %s:%s>%s", c.Column, c.Before, c.After)
+	}
+	return fmt.Sprint(v.Since.Deleted, text)
+}
+
+// since returns what the page of a row for a state shows of the time since then.
+func (v *versioned) since(key [2]string, at int) string {
+	row, exists := v.states[at][key]
+	now, still := v.states[len(v.states)-1][key]
+	switch {
+	case !exists || at == len(v.states)-1:
+		return "none"
+	case !still:
+		return "true"
+	}
+	text := "false"
+	for c, name := range []string{"n", "s"} {
+		if row[c] != now[c] {
+			text += fmt.Sprintf(" %s:%s>%s", name, row[c], now[c])
+		}
+	}
+	return text
 }
 
 // lines returns the versions as lines of the model.
