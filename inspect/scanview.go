@@ -16,6 +16,7 @@ type scanView struct {
 	Looked   int64 `json:"rows_read"`        // of them, those in the ranges
 	Memory   int64 `json:"rows_in_memory"`   // read in memory
 	Excluded int64 `json:"rows_excluded"`    // of those that were read, by "where"
+	Left     int64 `json:"rows_left"`        // of those that were read: they match, and are for the next page
 	Cblocks  int64 `json:"cblocks"`          // of the columns, in the rowsets that were read
 	Decoded  int64 `json:"cblocks_read"`     // of these, read
 	ZoneMap  int64 `json:"cblocks_zone_map"` // of these, decided by their zone map
@@ -29,6 +30,7 @@ func (v *scanView) add(e *oribi.Explanation) {
 	v.Looked += e.Rows.Disk - e.Rows.Outside - e.Rows.NotReached
 	v.Memory += e.Rows.Memory
 	v.Excluded += e.Rows.Excluded
+	v.Left += e.Rows.NotReturned
 	for _, c := range e.Columns {
 		v.Cblocks += c.Blocks
 		v.Decoded += c.Stored + c.Decoded
@@ -40,12 +42,13 @@ func (v *scanView) add(e *oribi.Explanation) {
 // Lines says it in sentences.
 func (v *scanView) Lines() (list []template.HTML) {
 	add := func(format string, args ...any) { list = append(list, template.HTML(fmt.Sprintf(format, args...))) }
-	ranges := ""
 	if v.Ranges > 1 {
-		ranges = fmt.Sprintf(" in %s key ranges, one after another", countHTML(v.Ranges))
+		add("The key space was read in %s ranges, one after another, until the page was full or time was up. What overlaps several ranges counts in each.", countHTML(v.Ranges))
+		add("Rowsets: %s were read. The table has %s on disk.", countHTML(v.Read), countHTML(v.RowSets))
+	} else {
+		add("Rowsets: %s of %s on disk were read.", countHTML(v.Read), countHTML(v.RowSets))
 	}
-	add("Rowsets: %s of %s were read%s.", countHTML(v.Read), countHTML(v.RowSets), ranges)
-	add("Rows: %s of %s on disk and %s in memory were in reach of the scan; the expression excluded %s.", countHTML(v.Looked), countHTML(v.Rows), countHTML(v.Memory), countHTML(v.Excluded))
-	add("Column files: %s of %s cblocks were read. Zone maps decided %s without a read, and %s had no row that was asked for.", countHTML(v.Decoded), countHTML(v.Cblocks), countHTML(v.ZoneMap), countHTML(v.Skipped))
+	add("Rows: of %s on disk, %s were in reach of the scan, and %s in memory. The expression excluded %s. %s match and are left for the next page.", countHTML(v.Rows), countHTML(v.Looked), countHTML(v.Memory), countHTML(v.Excluded), countHTML(v.Left))
+	add("Column files of these rowsets have %s cblocks: %s were read, zone maps decided %s without a read, and %s had no row that was asked for.", countHTML(v.Cblocks), countHTML(v.Decoded), countHTML(v.ZoneMap), countHTML(v.Skipped))
 	return list
 }
