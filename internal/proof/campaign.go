@@ -16,6 +16,7 @@ var errFailed = errors.New("a proof has failed")
 type campaign struct {
 	options
 	proof    string
+	last     uint64 // seed of the proof; 0: there is none
 	root     string // of the module
 	log      io.Writer
 	deadline time.Time // zero: none
@@ -37,6 +38,11 @@ func (c *campaign) begin(target string) (first, seeds uint64, err error) {
 	if seeds == 0 {
 		seeds = math.MaxUint64 - first
 	}
+	defer func() {
+		if c.last > 0 {
+			seeds = min(seeds, max(c.last+1, first)-first)
+		}
+	}()
 	if c.ledger == "" {
 		return first, seeds, nil
 	}

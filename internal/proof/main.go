@@ -3,10 +3,10 @@
 //	go run ./internal/proof NAME [flags]
 //
 // NAME is fuzz, for the parsers of all formats, or one of the proofs over whole stores in package
-// prooftest. A campaign runs seeds 1, 2, 3, … and ends after --for, after --seeds, at an interrupt
-// or at the first failure. It prints how to repeat the failure and exits with code 1. The work done
-// is recorded in docs/proof.md: one row for each commit, proof and target, to which later campaigns
-// add.
+// prooftest. A campaign runs seeds 1, 2, 3, … and ends after --for, after --seeds, after the last
+// seed of a proof that is exhaustive, at an interrupt or at the first failure. It prints how to
+// repeat the failure and exits with code 1. The work done is recorded in docs/proof.md: one row for
+// each commit, proof and target, to which later campaigns add.
 //
 // All work is done in separate processes: a crash of the process is a failure like any other, and
 // memory that a run leaks is freed with its process.
@@ -103,9 +103,9 @@ func usage(proofs []prooftest.Proof) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, "usage: go run ./internal/proof NAME [flags]\n\nNAME is one of:")
 	for _, p := range proofs {
-		fmt.Fprintf(&b, "  %-11s %s\n", p.Name, p.About)
+		fmt.Fprintf(&b, "  %-15s %s\n", p.Name, p.About)
 	}
-	fmt.Fprintf(&b, "  %-11s %s\n", fuzzName, "Every fuzz target: millions of executions in process, then Go's engine, which uses coverage.")
+	fmt.Fprintf(&b, "  %-15s %s\n", fuzzName, "Every fuzz target: millions of executions in process, then Go's engine, which uses coverage.")
 	fmt.Fprintln(&b, "\nRun a proof with --help to list its flags.")
 	return b.String()
 }
@@ -134,6 +134,7 @@ func runCampaign(ctx context.Context, name string, proofs []prooftest.Proof, o o
 	}
 	for _, p := range proofs {
 		if p.Name == name {
+			c.last = p.Seeds
 			return c.stores(ctx)
 		}
 	}

@@ -22,6 +22,9 @@ var toyProofs = []prooftest.Proof{
 		err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o666)
 		return prooftest.Result{Err: err, Tallies: []prooftest.Tally{{N: 1, Unit: "things"}, {N: int64(seed), Unit: "sums"}, {N: 0, Unit: "nothings"}}}
 	}},
+	{Name: "finite", Seeds: 20, Run: func(seed uint64, _ string) prooftest.Result {
+		return prooftest.Result{Tallies: []prooftest.Tally{{N: 1, Unit: "things"}}}
+	}},
 	{Name: "wrong", Run: func(seed uint64, dir string) (r prooftest.Result) {
 		if r.Tallies = []prooftest.Tally{{N: 1, Unit: "things"}}; seed == 18 {
 			r.Err, r.Script = errors.New("18 is wrong"), &script.Script{}
@@ -88,6 +91,19 @@ func TestResumedCampaignContinuesAfterItsLedger(t *testing.T) {
 	}
 	if got := tableOf(t, ledger); !strings.HasSuffix(got, "| d | good |  | 101 | 1 things, 101 sums | no failure |\n") {
 		t.Errorf("at another commit: %s", got)
+	}
+}
+
+func TestCampaignEndsAfterLastSeedOfProof(t *testing.T) {
+	ledger := filepath.Join(t.TempDir(), "ledger.md")
+	for _, args := range [][]string{{"--seeds", "3"}, {"--resume"}, {"--resume"}, {"--commit", "d", "--seed", "19"}, {"--commit", "e", "--seed", "21"}} {
+		if code, log := command(t, append([]string{"finite", "--ledger", ledger, "--commit", "c"}, args...)...); code != 0 {
+			t.Fatal(args, code, log)
+		}
+	}
+	want := "| c | finite |  | 1–20 | 20 things | no failure |\n| d | finite |  | 19–20 | 2 things | no failure |\n"
+	if got := tableOf(t, ledger); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 

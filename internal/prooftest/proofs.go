@@ -23,6 +23,7 @@ import (
 type Proof struct {
 	Name  string
 	About string // one sentence
+	Seeds uint64 // after the last seed there is nothing new; 0: there is no last
 	// Run runs one seed, for a few seconds at most. Files that must be on a real disk go into dir,
 	// which is empty.
 	Run func(seed uint64, dir string) Result
@@ -47,43 +48,48 @@ type Tally struct {
 // Proofs returns all proofs over whole stores. The tests in storetest run them for seconds.
 func Proofs() []Proof {
 	return []Proof{
-		{"model", "Random histories in memory, with crashes. Each read is compared with a map from key to versions.", func(seed uint64, _ string) Result {
+		{Name: "model", About: "Random histories in memory, with crashes. Each read is compared with a map from key to versions.", Run: func(seed uint64, _ string) Result {
 			return exploreOne(history.NewRunner(history.RandomSettings(seed)), 1500)
 		}},
-		{"bulk", "Like model, with large write batches: many operations in little time.", func(seed uint64, _ string) Result {
+		{Name: "bulk", About: "Like model, with large write batches: many operations in little time.", Run: func(seed uint64, _ string) Result {
 			return exploreOne(history.NewRunner(history.BulkSettings(seed)), 100)
 		}},
-		{"background", "Like model, with flushes and compactions in the background.", func(seed uint64, _ string) Result {
+		{Name: "background", About: "Like model, with flushes and compactions in the background.", Run: func(seed uint64, _ string) Result {
 			r := exploreOne(history.NewRunner(history.BackgroundSettings(seed)), 1500)
 			r.Alone = false // depends on the timing of background work
 			return r
 		}},
-		{"options", "One history under many sets of options, including background work. All answers must be equal.", func(seed uint64, _ string) Result {
+		{Name: "options", About: "One history under many sets of options, including background work. All answers must be equal.", Run: func(seed uint64, _ string) Result {
 			c, failed, err := history.EqualAnswers(seed, 400)
 			return Result{Err: err, Script: failed, Tallies: tallies(&c)}
 		}},
-		{"disk", "Like model, on the machine's file system, without crashes.", func(seed uint64, dir string) Result {
+		{Name: "disk", About: "Like model, on the machine's file system, without crashes.", Run: func(seed uint64, dir string) Result {
 			r := exploreOne(history.NewDiskRunner(history.RandomSettings(seed), vfs.OS, filepath.Join(dir, "store")), 400)
 			r.Alone = false
 			return r
 		}},
-		{"crashes", "Kills, power cuts and torn power cuts at random disk changes. Each resulting store is opened and compared.", func(seed uint64, _ string) Result {
+		{Name: "crashes", About: "Kills, power cuts and torn power cuts at random disk changes. Each resulting store is opened and compared.", Run: func(seed uint64, _ string) Result {
 			return crashesOne(crash.RandomCrashes(seed))
 		}},
-		{"inside", "Like crashes, with flushes and writes inside merges and delta compactions of the same table.", func(seed uint64, _ string) Result {
+		{Name: "inside", About: "Like crashes, with flushes and writes inside merges and delta compactions of the same table.", Run: func(seed uint64, _ string) Result {
 			return crashesOne(crash.RandomInside(seed))
 		}},
-		{"states", "Crashes at random disk changes. Many possible disk states are opened: each unsynced change lost, kept or torn, or a sync ignored.", statesOne},
-		{"recovery", "Crashes at every disk change of a recovery, and of the recovery after that.", recoveryOne},
-		{"sequences", "All sequences of three operations on a table of three keys, with a crash at every disk change.", sequencesOne},
-		{"damage", "One damaged byte in a closed store. Every answer must be correct or report the damage.", damageOne},
-		{"salvage", "Closed stores damaged in several places and salvaged. The new store must have every row that the damaged one could return, no wrong value, and a report of what it lacks.", salvageOne},
-		{"bits", "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must be found or repaired, or the bit unused.", bitsOne},
-		{"foreign", "One file of a store missing, truncated, extended, older, swapped or of another store. Every answer must be correct or report the damage.", foreignOne},
-		{"faults", "Every file system call of a trace fails, reads too, in every way a disk can fail. No acknowledged batch may be lost.", faultsOne},
-		{"isolation", "Concurrent transactions over lists and sets, with flushes and compactions. Some order of them must explain all that they have read.", isolationOne},
-		{"followers", "Followers next to a writer: all interleavings of short traces, random ones of long traces, full disks, power cuts, damage, and killed processes.", followersOne},
-		{"kill", "The real command killed repeatedly, at random times and at chosen system calls. No acknowledged batch may be lost.", killOne},
+		{Name: "states", About: "Crashes at random disk changes. Many possible disk states are opened: each unsynced change lost, kept or torn, or a sync ignored.", Run: statesOne},
+		{Name: "recovery", About: "Crashes at every disk change of a recovery, and of the recovery after that.", Run: recoveryOne},
+		{Name: "sequences", About: "All sequences of three operations on a table of three keys, with a crash at every disk change.", Run: sequencesOne},
+		{Name: "damage", About: "One damaged byte in a closed store. Every answer must be correct or report the damage.", Run: damageOne},
+		{Name: "salvage", About: "Closed stores damaged in several places and salvaged. The new store must have every row that the damaged one could return, no wrong value, and a report of what it lacks.", Run: salvageOne},
+		{Name: "bits", About: "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must be found or repaired, or the bit unused.", Run: bitsOne},
+		{Name: "foreign", About: "One file of a store missing, truncated, extended, older, swapped or of another store. Every answer must be correct or report the damage.", Run: foreignOne},
+		{Name: "faults", About: "Every file system call of a trace fails, reads too, in every way a disk can fail. No acknowledged batch may be lost.", Run: faultsOne},
+		{Name: "isolation", About: "Concurrent transactions over lists and sets, with flushes and compactions. Some order of them must explain all that they have read.", Run: isolationOne},
+		{Name: "followers", About: "Followers next to a writer: all interleavings of short traces, random ones of long traces, full disks, power cuts, damage, and killed processes.", Run: followersOne},
+		{Name: "follower-pauses", About: "A follower and a short trace of its writer, in all interleavings in which the writer goes on once within each open or refresh. They end after the last seed.",
+			Seeds: followers.Slices, Run: func(seed uint64, _ string) Result {
+				c, err := followers.Slice(seed - 1)
+				return Result{Err: err, Tallies: followerTallies(&c)}
+			}},
+		{Name: "kill", About: "The real command killed repeatedly, at random times and at chosen system calls. No acknowledged batch may be lost.", Run: killOne},
 	}
 }
 
@@ -295,7 +301,11 @@ func followersOne(seed uint64, dir string) (res Result) {
 	default:
 		c, res.Err = followers.Explore(seed, 1500)
 	}
-	res.Tallies = []Tally{{c.Refreshes, "refreshes"}, {c.Opens, "opens"}, {c.Inside, "with a writer inside"}, {c.Operations, "operations of writers"}, {c.TooOld, "reads too old"},
-		{c.Locked, "locked"}, {c.Kills, "kills"}, {c.Cuts, "power cuts"}, {c.Full, "steps on a full disk"}, {c.Damaged, "damaged stores"}}
+	res.Tallies = followerTallies(&c)
 	return res
+}
+
+func followerTallies(c *followers.Counts) []Tally {
+	return []Tally{{c.Refreshes, "refreshes"}, {c.Opens, "opens"}, {c.Inside, "with a writer inside"}, {c.Operations, "operations of writers"}, {c.TooOld, "reads too old"},
+		{c.Locked, "locked"}, {c.Kills, "kills"}, {c.Cuts, "power cuts"}, {c.Full, "steps on a full disk"}, {c.Damaged, "damaged stores"}}
 }

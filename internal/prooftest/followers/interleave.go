@@ -296,19 +296,31 @@ func Pauses(steps int) (list []Pause) {
 	return list
 }
 
-// sliceSteps is above the number of operations of an open or refresh of a short trace, and slicePart
-// is how many ways to interleave one are a slice.
+// sliceSteps is above the number of operations of a try to open or refresh in a short trace, and slicePart
+// is how many ways to interleave one are a slice. Slices is the number of slices: those of a writer
+// that keeps what followers need, then those of one that keeps nothing.
 const (
 	sliceSteps = 100
 	slicePart  = 20
+	Slices     = 2 * ((pauseCount + slicePart - 1) / slicePart)
+	pauseCount = 3624 // len(Pauses(sliceSteps))
 )
 
-// Slice runs part of all ways to interleave a short trace. After some hundred slices they repeat.
+// Slice runs part of all ways to interleave a short trace. After the last of Slices they repeat.
 func Slice(n uint64) (total Counts, err error) {
-	list := Pauses(sliceSteps)
-	for i := range uint64(slicePart) {
-		c, _, err := Interleave(Short, oribi.Options{}, list[(n*slicePart+i)%uint64(len(list))])
-		total.Add(c)
+	list, o := Pauses(sliceSteps), oribi.Options{}
+	if len(list) != pauseCount {
+		return total, fmt.Errorf("there are %d ways to interleave a trace, not %d", len(list), pauseCount)
+	}
+	if n %= Slices; n >= Slices/2 {
+		n, o.FollowerLag = n-Slices/2, -1
+	}
+	at := n * slicePart
+	for _, p := range list[at:min(at+slicePart, pauseCount)] {
+		c, steps, err := Interleave(Short, o, p)
+		if total.Add(c); err == nil && c.Retries == 0 && steps >= sliceSteps {
+			err = fmt.Errorf("%+v: an open or refresh had %d operations, and the ways to interleave are for less than %d", p, steps, sliceSteps)
+		}
 		if err != nil {
 			return total, err
 		}
