@@ -60,7 +60,7 @@ func (m *Manager) catchUp(a *anchor) (changed [][]byte, done bool) {
 		}
 		return nil, false
 	}
-	m.anchor, m.journalAt = a, c.at
+	m.anchor, m.journalAt, m.state.view = a, c.at, nil
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return c.install(m), true

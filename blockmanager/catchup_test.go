@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/vfs"
 	"github.com/oribi-db/oribi/vfs/faultfs"
@@ -188,5 +189,43 @@ func reloadEqualsOpen(t *testing.T, journal string) {
 	t.Logf("%d reloads found something, %d in the journal", moves, caughtUp)
 	if journal == "whole" && caughtUp < moves*8/10 || journal == "missing" && caughtUp > 0 || journal == "harmed" && (caughtUp == 0 || caughtUp == moves) {
 		t.Errorf("%d of %d times the journal had the changes", caughtUp, moves)
+	}
+}
+
+// anchorFS is a file system whose ANCHOR is that of another one.
+type anchorFS struct {
+	vfs.FS
+	anchor vfs.FS
+}
+
+func (f anchorFS) Open(name string, write bool) (vfs.File, error) {
+	if strings.HasSuffix(name, anchorName) {
+		return f.anchor.Open(name, write)
+	}
+	return f.FS.Open(name, write)
+}
+
+// Metadata that the anchor accepts no more is an error of a reload, not the newest there is.
+func TestReloadRefusesMetadataThatTheAnchorHasLeftBehind(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	defer m.Close()
+	follow := o
+	follow.FS, follow.Follow, follow.ReadOnly = anchorFS{mem.Clone(), mem}, true, true
+	follower, err := Open(follow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer follower.Close()
+	for commit := range 3 {
+		if err := m.Commit(Edit{Put: []Row{{[]byte("first"), fmt.Append(nil, commit)}}}); err != nil {
+			t.Fatal(err)
+		}
+		// The first commit is announced, and may not have come.
+		if _, moved, err := follower.Reload(); moved || errors.Is(err, fault.ErrCorrupt) != (commit > 0) {
+			t.Errorf("after commit %d: moved=%v, %v", commit, moved, err)
+		}
 	}
 }

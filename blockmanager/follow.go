@@ -101,7 +101,7 @@ func (m *Manager) stillLive(b *liveBlock, now *slot) bool {
 
 // Reload moves a follower's manager to the newest state, and reports whether that is another. changed
 // are the keys of the caller's rows that differ. Its cost depends on what has changed, unless the
-// journal lacks it. After an error nothing has changed, and the call may be tried again: another
+// journal lacks it: then Reload reads all metadata, but not again until that changes. After an error nothing has changed, and the call may be tried again: another
 // process may have changed something during the call.
 //
 // Blocks that are gone can be opened until Forget: until then, a reader of the earlier state may
@@ -117,6 +117,9 @@ func (m *Manager) Reload() (changed [][]byte, moved bool, err error) {
 	case err != nil:
 		return nil, false, fmt.Errorf("blockmanager: reload: %w", err)
 	case a.newest().epoch <= m.state.epoch:
+		return nil, false, nil
+	case m.state.view != nil && a.newest().accepts(m.state.root) && m.state.view.isCurrent(&m.o):
+		// The commit that the anchor announces has not come. If its writer was killed, it never will.
 		return nil, false, nil
 	}
 	if changed, done := m.catchUp(a); done {
@@ -135,7 +138,8 @@ func (m *Manager) reload(a *anchor) (changed [][]byte, moved bool, err error) {
 	switch {
 	case err != nil:
 		return nil, false, err
-	case st.root == old.root:
+	case st.root == old.root && a.newest().accepts(st.root):
+		old.view = st.view
 		return nil, false, nil
 	case !a.newest().accepts(st.root) || st.epoch <= old.epoch:
 		return nil, false, fault.Corruptf("metadata is at epoch %d with hash %s, was at epoch %d, %s at epoch %d with hash %s",
@@ -151,7 +155,7 @@ func (m *Manager) reload(a *anchor) (changed [][]byte, moved bool, err error) {
 		return nil, false, err
 	}
 	changed = changedRows(old, st)
-	m.anchor, m.journalAt = a, 0
+	m.anchor, m.journalAt, old.view = a, 0, st.view
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.retired = slices.AppendSeq(m.retired, maps.Values(old.containers))

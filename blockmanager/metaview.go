@@ -94,6 +94,21 @@ func captureMeta(o *Options) (_ *metaView, err error) {
 	return v, err
 }
 
+// isCurrent reports whether the directory is as the view has it. The view may be closed.
+func (v *metaView) isCurrent(o *Options) bool {
+	names, err := o.FS.List(v.dir)
+	if err != nil || !slices.Equal(names, v.names) {
+		return false
+	}
+	for name, f := range v.files {
+		info, err := o.FS.Stat(filepath.Join(v.dir, name))
+		if err != nil || info.Size() != f.size {
+			return false
+		}
+	}
+	return true
+}
+
 // openOrder returns the place of a file in the order in which a view opens them.
 func openOrder(name string) int {
 	if strings.HasPrefix(name, "MANIFEST-") {

@@ -63,9 +63,10 @@ func (m *Manager) read() (err error) {
 
 // readMeta loads the metadata without writing, and closes Pebble again.
 func readMeta(o *Options) (*state, error) {
+	var view *metaView
 	if o.Follow {
-		view, err := viewMeta(o)
-		if err != nil {
+		var err error
+		if view, err = viewMeta(o); err != nil {
 			return nil, fmt.Errorf("metadata: %w", metaError(err))
 		}
 		defer view.close()
@@ -81,6 +82,7 @@ func readMeta(o *Options) (*state, error) {
 	if err := errors.Join(err, meta.close()); err != nil {
 		return nil, err
 	}
+	st.view = view
 	return st, nil
 }
 

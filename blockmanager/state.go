@@ -42,6 +42,8 @@ type state struct {
 	containers map[containerID]*container // those with a row
 	dead       map[string]*deadRange      // by row key
 	caller     callerRows                 // by their keys, without kindUser
+
+	view *metaView // closed; that a follower has read the state from. nil if it was the journal
 }
 
 func newState() *state {

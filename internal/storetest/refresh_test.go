@@ -3,12 +3,14 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
 // A snapshot of a follower keeps its state, even what nobody has read yet: blocks that the writer
@@ -210,5 +212,78 @@ func TestFollowerReadsNoFuture(t *testing.T) {
 	}
 	if row, err := numbers.Get(t.Context(), 1, oribi.AsOf(ts)); err != nil || row["v"] != int64(5) {
 		t.Errorf("after a refresh: %v, %v", row, err)
+	}
+}
+
+// A writer that is killed between the intent of a commit and the commit leaves an anchor that
+// announces an epoch which never comes. A refresh reads all metadata for it once, not each time. It
+// sees what the next writer does.
+func TestRefreshAfterKillBetweenIntentAndCommit(t *testing.T) {
+	needFollowers(t)
+	mem := vfs.NewMem()
+	disk, view := faultfs.New(mem), faultfs.New(mem)
+	store, table := followedStore(t, disk, 20, oribi.Options{})
+	loads := 0
+	view.Watch(func(c faultfs.Call) error {
+		if strings.Contains(c.Name, "/meta/") && (c.Op == faultfs.Open || c.Op == faultfs.Read) {
+			loads++
+		}
+		return nil
+	})
+	follower := openFollower(t, view)
+	refresh := func() (reads int) {
+		t.Helper()
+		loads = 0
+		if err := follower.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return loads
+	}
+	fillNumbers(t, store, table, 20, 30)
+	if err := table.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := refresh(); n > 0 {
+		t.Errorf("%d reads of the metadata, though the journal has the changes", n)
+	}
+	fillNumbers(t, store, table, 30, 40)
+	disk.Watch(func(c faultfs.Call) error {
+		if c.Changes() && strings.Contains(c.Name, "/meta/") {
+			return errors.New("killed")
+		}
+		return nil
+	})
+	if err := table.Flush(t.Context()); err == nil {
+		t.Fatal("the flush has not failed")
+	}
+	if n := refresh(); n == 0 {
+		t.Error("nobody has looked whether the commit has come")
+	}
+	for range 3 {
+		if n := refresh(); n > 0 {
+			t.Errorf("%d reads of the metadata, which has not changed", n)
+		}
+	}
+	if n := countNumbers(t, follower); n != 40 {
+		t.Errorf("%d rows, want 40", n)
+	}
+	store.Close()
+	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if table, err = store.Table("numbers"); err != nil {
+		t.Fatal(err)
+	}
+	fillNumbers(t, store, table, 40, 50)
+	for range 2 {
+		refresh()
+		if n := countNumbers(t, follower); n != 50 {
+			t.Errorf("%d rows, want 50", n)
+		}
+		if err := table.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
