@@ -192,17 +192,26 @@ func reloadEqualsOpen(t *testing.T, journal string) {
 	}
 }
 
-// anchorFS is a file system whose ANCHOR is that of another one.
-type anchorFS struct {
+// mixedFS is a file system in which a file is that of another one.
+type mixedFS struct {
 	vfs.FS
-	anchor vfs.FS
+	name  string
+	other vfs.FS
 }
 
-func (f anchorFS) Open(name string, write bool) (vfs.File, error) {
-	if strings.HasSuffix(name, anchorName) {
-		return f.anchor.Open(name, write)
+func (f mixedFS) Open(name string, write bool) (vfs.File, error) {
+	if strings.HasSuffix(name, f.name) {
+		return f.other.Open(name, write)
 	}
 	return f.FS.Open(name, write)
+}
+
+// commitFirst commits a value of the row "first".
+func commitFirst(t *testing.T, m *Manager, value string) {
+	t.Helper()
+	if err := m.Commit(Edit{Put: []Row{{[]byte("first"), []byte(value)}}}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Metadata that the anchor accepts no more is an error of a reload, not the newest there is.
@@ -213,19 +222,143 @@ func TestReloadRefusesMetadataThatTheAnchorHasLeftBehind(t *testing.T) {
 	m := openWriter(t, o)
 	defer m.Close()
 	follow := o
-	follow.FS, follow.Follow, follow.ReadOnly = anchorFS{mem.Clone(), mem}, true, true
+	follow.Follow, follow.ReadOnly = true, true
+	open := func() *Manager {
+		t.Helper()
+		follower, err := Open(follow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { follower.Close() })
+		return follower
+	}
+	follow.FS = mixedFS{mem.Clone(), anchorName, mem}
+	same := open()
+	follow.FS = mem
+	behind := open()
+	for commit := range 3 {
+		commitFirst(t, m, fmt.Sprint(commit))
+		// The first commit is announced, and may not have come.
+		if _, moved, err := same.Reload(); moved || errors.Is(err, fault.ErrCorrupt) != (commit > 0) {
+			t.Errorf("after commit %d: moved=%v, %v", commit, moved, err)
+		}
+		if commit == 0 {
+			behind.o.FS = mixedFS{mem.Clone(), anchorName, mem}
+		}
+	}
+	// Newer than what the follower has, and too old nevertheless.
+	if _, moved, err := behind.Reload(); moved || !errors.Is(err, fault.ErrCorrupt) {
+		t.Errorf("metadata of the first of three commits: moved=%v, %v", moved, err)
+	}
+}
+
+// A follower reads the anchor before the metadata. A writer that goes on after that makes no
+// metadata too old.
+func TestFollowerOpensWhileWriterGoesOn(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	defer m.Close()
+	view := faultfs.New(mem)
+	went := false
+	view.Watch(func(c faultfs.Call) error {
+		if c.Op == faultfs.Read && strings.HasPrefix(c.Name, o.metaDir()) && !went {
+			went = true
+			for commit := range 3 {
+				commitFirst(t, m, fmt.Sprint(commit))
+			}
+		}
+		return nil
+	})
+	follow := o
+	follow.FS, follow.Follow, follow.ReadOnly = view, true, true
 	follower, err := Open(follow)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer follower.Close()
-	for commit := range 3 {
-		if err := m.Commit(Edit{Put: []Row{{[]byte("first"), fmt.Append(nil, commit)}}}); err != nil {
-			t.Fatal(err)
+	if got := callerRowsOf(follower.state)["first"]; got != "row" || !went {
+		t.Errorf("the row is %q, want that of before the commits", got)
+	}
+	if _, moved, err := follower.Reload(); !moved || err != nil || callerRowsOf(follower.state)["first"] != "2" {
+		t.Errorf("moved=%v, %v: the row is %q", moved, err, callerRowsOf(follower.state)["first"])
+	}
+}
+
+// Changes in the journal that are whole, but not those of the store, are not taken.
+func TestReloadChecksChangesInJournal(t *testing.T) {
+	o := testOptions(nil)
+	mem := formatted(t, o)
+	o.FS = mem
+	m := openWriter(t, o)
+	commitFirst(t, m, "before") // writes the journal
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := mem.Clone()
+	o.FS = other
+	// The same epochs, other rows: what a copy of the store would have.
+	stranger := openWriter(t, o)
+	defer stranger.Close()
+	commitFirst(t, stranger, "before")
+	commitFirst(t, stranger, "of a copy")
+	o.FS = mem
+	m = openWriter(t, o)
+	defer m.Close()
+	commitFirst(t, m, "before")
+	follow := o
+	follow.Follow, follow.ReadOnly = true, true
+	copied, err := Open(follow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	forged, err := Open(follow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forged.Close()
+	commitFirst(t, m, "after")
+	copied.o.FS = mixedFS{mem, JournalName, other}
+	forged.o.FS = mixedFS{mem, JournalName, forgeJournal(t, &m.o, mem.Clone())}
+	for name, follower := range map[string]*Manager{"of a copy": copied, "with another value": forged} {
+		if _, moved, err := follower.Reload(); !moved || err != nil {
+			t.Errorf("%s: moved=%v, %v", name, moved, err)
 		}
-		// The first commit is announced, and may not have come.
-		if _, moved, err := follower.Reload(); moved || errors.Is(err, fault.ErrCorrupt) != (commit > 0) {
-			t.Errorf("after commit %d: moved=%v, %v", commit, moved, err)
+		if got := callerRowsOf(follower.state)["first"]; got != "after" || follower.journalAt > 0 {
+			t.Errorf("%s: the row is %q, want %q from all metadata", name, got, "after")
 		}
 	}
+}
+
+// forgeJournal replaces a value in the last record of the journal, with the right checksums.
+func forgeJournal(t *testing.T, o *Options, mem *vfs.Mem) *vfs.Mem {
+	t.Helper()
+	f, err := mem.Open(o.journalPath(JournalName), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last journalHead
+	at := int64(0)
+	for next := int64(0); next < size; next += last.size() {
+		at = next
+		if last, err = readJournalHead(f, at, size, o.Instance); err != nil {
+			t.Fatal(err)
+		}
+	}
+	payload, err := last.read(f, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload = bytes.Replace(payload, []byte("after"), []byte("wrong"), 1)
+	if _, err := f.WriteAt(journalRecord(o, last.kind, last.epoch, last.previous, payload), at); err != nil {
+		t.Fatal(err)
+	}
+	return mem
 }

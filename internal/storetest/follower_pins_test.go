@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/vfs"
@@ -101,6 +103,18 @@ func TestWriterKeepsBlocksForFollower(t *testing.T) {
 	}
 	if names, err := mem.List("/store/readers"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("readers/ contains %v, %v", names, err)
+	}
+}
+
+// What a follower reads is kept for Options.FollowerLag, though the follower is still open.
+func TestWriterKeepsBlocksForLimitedTime(t *testing.T) {
+	needFollowers(t)
+	mem := vfs.NewMem()
+	store, table := followedStore(t, mem, 500, oribi.Options{FollowerLag: time.Nanosecond})
+	openFollower(t, mem)
+	rewrite(t, store, table, 500)
+	if dead := deadBytes(t, store); dead != 0 {
+		t.Errorf("%d dead bytes", dead)
 	}
 }
 
@@ -249,12 +263,85 @@ func TestFollowerWithoutPin(t *testing.T) {
 	}
 }
 
+// A scan that has yielded rows does not begin again on a newer state: the rows after them would be of
+// another moment.
+func TestScanWithRowsDoesNotRestart(t *testing.T) {
+	needFollowers(t)
+	const n = 100_000
+	mem := vfs.NewMem()
+	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, FollowerLag: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "numbers")
+	b := store.NewBatch()
+	for k := range n {
+		b.Insert(table, oribi.Row{"k": k, "v": k * k * 77777})
+	}
+	if _, err = b.Commit(t.Context()); err == nil {
+		err = table.Flush(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower := openFollower(t, mem)
+	numbers, err := follower.Table("numbers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for row, scanErr := range numbers.Scan(t.Context()).Rows() {
+		if err = scanErr; err != nil {
+			break
+		}
+		if row["k"] != int64(rows) || row["v"] != int64(rows*rows*77777) {
+			t.Fatalf("row %d is %v", rows, row)
+		}
+		if rows++; rows == 1 {
+			rewrite(t, store, table, n/10)
+		}
+	}
+	if !errors.Is(err, oribi.ErrTooOld) || rows == 0 || rows == n {
+		t.Errorf("the scan ends after %d rows with %v, want ErrTooOld", rows, err)
+	}
+}
+
+// A follower pins what it reads before it reads anything: the writer drops blocks as soon as the
+// follower has read the metadata, and keeps their space.
+func TestFollowerPinsBeforeItReads(t *testing.T) {
+	needFollowers(t)
+	mem := vfs.NewMem()
+	store, table := followedStore(t, mem, 500, oribi.Options{})
+	before := store.Visible()
+	view := faultfs.New(mem)
+	read, kept := false, int64(0)
+	view.Watch(func(c faultfs.Call) error {
+		if strings.Contains(c.Name, "/data/") && !read {
+			read = true
+			rewrite(t, store, table, 500)
+			kept = deadBytes(t, store)
+		}
+		return nil
+	})
+	follower := openFollower(t, view)
+	numbers, err := follower.Table("numbers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := numbers.Get(t.Context(), 77, oribi.AsOf(before))
+	if err != nil || row["v"] != int64(-77) || kept == 0 {
+		t.Errorf("%v, %v; the writer has kept %d bytes", row, err, kept)
+	}
+}
+
 // Damage is damage, also in a follower whose writer has gone on: the block is still one.
 func TestFollowerReportsDamage(t *testing.T) {
 	needFollowers(t)
 	mem := vfs.NewMem()
 	store, _ := followedStore(t, mem, 500, oribi.Options{})
-	follower := openFollower(t, mem)
+	view := faultfs.New(mem)
+	follower := openFollower(t, view)
 	names, err := mem.List("/store/data")
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
@@ -271,15 +358,27 @@ func TestFollowerReportsDamage(t *testing.T) {
 	if _, err := f.WriteAt(make([]byte, size-4096), 4096); err != nil {
 		t.Fatal(err)
 	}
+	visible := follower.Visible()
 	for range 2 {
 		numbers, err := follower.Table("numbers")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := numbers.Get(t.Context(), 77); !errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrTooOld) {
-			t.Errorf("got %v, want ErrCorrupt", err)
+		for _, opts := range [][]oribi.GetOption{nil, {oribi.AsOf(visible)}} {
+			if _, err := numbers.Get(t.Context(), 77, opts...); !errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrTooOld) {
+				t.Errorf("got %v, want ErrCorrupt", err)
+			}
 		}
 		createAndDrop(t, store)
+		// The newest metadata cannot be read at once.
+		failures := 2
+		view.Watch(func(c faultfs.Call) error {
+			if c.Op == faultfs.List && strings.HasSuffix(c.Name, "/meta") && failures > 0 {
+				failures--
+				return syscall.EIO
+			}
+			return nil
+		})
 	}
 }
 
@@ -304,6 +403,65 @@ func TestFollowerRefusesDamagedMetadata(t *testing.T) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 }
+
+// A follower does not take a log for the end of the store if the metadata went back, nor metadata for
+// the newest if the log did: both are damage.
+func TestFollowerReportsStoreThatWentBack(t *testing.T) {
+	needFollowers(t)
+	for _, what := range []string{"metadata", "log"} {
+		t.Run(what, func(t *testing.T) {
+			mem := vfs.NewMem()
+			store, table := followedStore(t, mem, 10, oribi.Options{})
+			before := mem.Clone()
+			createAndDrop(t, store)
+			fillNumbers(t, store, table, 10, 20)
+			view := faultfs.New(mem)
+			follower := openFollower(t, view)
+			createAndDrop(t, store)
+			fillNumbers(t, store, table, 20, 30)
+			if what == "log" { // of which the metadata says how long it was
+				if err := table.Flush(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			view.SetBase(wentBackFS{FS: mem, before: before, log: what == "log"})
+			damaged := func(err error) bool { return errors.Is(err, oribi.ErrCorrupt) && !errors.Is(err, oribi.ErrLocked) }
+			if err := follower.Refresh(t.Context()); !damaged(err) {
+				t.Errorf("refresh: %v, want ErrCorrupt", err)
+			}
+			if n := countNumbers(t, follower); n != 20 {
+				t.Errorf("%d rows after the refresh has failed, want 20", n)
+			}
+			s, err := oribi.Open("/store", &oribi.Options{FS: view, Follow: true})
+			if err == nil {
+				s.Close()
+			}
+			if !damaged(err) {
+				t.Errorf("open: %v, want ErrCorrupt", err)
+			}
+		})
+	}
+}
+
+// wentBackFS is a file system in which the log of a store, or all else, is as before.
+type wentBackFS struct {
+	vfs.FS
+	before vfs.FS
+	log    bool
+}
+
+func (f wentBackFS) of(name string) vfs.FS {
+	if strings.HasPrefix(name, "/store/wal") == f.log && !strings.HasSuffix(name, "LOCK") && !strings.Contains(name, "readers") {
+		return f.before
+	}
+	return f.FS
+}
+
+func (f wentBackFS) Open(name string, write bool) (vfs.File, error) {
+	return f.of(name).Open(name, write)
+}
+func (f wentBackFS) List(name string) ([]string, error)    { return f.of(name).List(name) }
+func (f wentBackFS) Stat(name string) (fs.FileInfo, error) { return f.of(name).Stat(name) }
 
 // The pin of a process that was killed has no lock: it has no effect, and a writer removes it.
 func TestPinOfEndedFollowerIsRemoved(t *testing.T) {

@@ -1,0 +1,140 @@
+package oribi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// fakeStore returns a file system with the files of a store, as far as a follower looks at them
+// between two tries.
+func fakeStore(t *testing.T) *vfs.Mem {
+	t.Helper()
+	mem := vfs.NewMem()
+	for _, dir := range []string{"", walName, metaName, dataName} {
+		if err := mem.Mkdir(filepath.Join("/store", dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{anchorName, walName + "/1", metaName + "/1", dataName + "/1"} {
+		put(t, mem, name, 0, 1)
+	}
+	return mem
+}
+
+// put writes a byte to a file of a store, which it creates if need be.
+func put(t *testing.T, mem *vfs.Mem, name string, off int64, b byte) {
+	t.Helper()
+	path := filepath.Join("/store", name)
+	f, err := mem.Open(path, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = mem.Create(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{b}, off); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var errTorn = fault.Corruptf("torn")
+
+// try calls tryFollowing with a function that fails so often, and then changes the store.
+func try(t *testing.T, ctx context.Context, mem *vfs.Mem, failures int, change func(n int)) (tries int, err error) {
+	t.Helper()
+	o := (&Options{FS: mem, Follow: true}).filled()
+	err = tryFollowing(ctx, &o, "/store", func() error {
+		if tries++; tries > failures {
+			return nil
+		}
+		change(tries)
+		return errTorn
+	})
+	return tries, err
+}
+
+// Whatever a writer changes, a follower that has met it tries again.
+func TestFollowerTriesAgainAfterAnyChange(t *testing.T) {
+	for name, change := range map[string]func(mem *vfs.Mem, n int){
+		"new file":            func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint("x", n), 0, 1) },
+		"new segment":         func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(walName, "/", 1+n), 0, 1) },
+		"new file in meta":    func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(metaName, "/", 1+n), 0, 1) },
+		"new container":       func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(dataName, "/", 1+n), 0, 1) },
+		"longer segment":      func(mem *vfs.Mem, n int) { put(t, mem, walName+"/1", int64(n), 1) },
+		"longer file in meta": func(mem *vfs.Mem, n int) { put(t, mem, metaName+"/1", int64(n), 1) },
+		"anchor":              func(mem *vfs.Mem, n int) { put(t, mem, anchorName, 0, byte(1+n)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem := fakeStore(t)
+				if tries, err := try(t, t.Context(), mem, 10, func(n int) { change(mem, n) }); tries != 11 || err != nil {
+					t.Errorf("%d tries, %v; want 11", tries, err)
+				}
+			})
+		})
+	}
+}
+
+// Three failures on the same files are damage. Other followers that come and go change nothing.
+func TestFollowerReportsDamageAfterThreeTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := fakeStore(t)
+		others := func(n int) {
+			var err error
+			if n%2 == 1 {
+				err = mem.Mkdir("/store/" + readersName)
+			} else {
+				err = mem.Remove("/store/" + readersName)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tries, err := try(t, t.Context(), mem, 10, others); tries != 3 || err != errTorn {
+			t.Errorf("%d tries, %v; want %v after 3", tries, err, errTorn)
+		}
+		// A change in between begins the count anew.
+		change := func(n int) {
+			if n == 3 {
+				put(t, mem, anchorName, 0, 2)
+			}
+		}
+		if tries, err := try(t, t.Context(), mem, 10, change); tries != 5 || err != errTorn {
+			t.Errorf("with a change: %d tries, %v; want %v after 5", tries, err, errTorn)
+		}
+	})
+}
+
+// A store that changes all the time ends the tries after five seconds, and so does the caller at
+// any time.
+func TestFollowerGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := fakeStore(t)
+		change := func(n int) { put(t, mem, walName+"/1", int64(n), 1) }
+		begin := time.Now()
+		_, err := try(t, t.Context(), mem, 1<<20, change)
+		if took := time.Since(begin); !errors.Is(err, fault.ErrLocked) || errors.Is(err, fault.ErrCorrupt) || took < followPatience || took > followPatience+2*followMaxSleep {
+			t.Errorf("after %v: %v; want ErrLocked after %v", took, err, followPatience)
+		}
+		mem = fakeStore(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		tries, err := try(t, ctx, mem, 1<<20, func(n int) {
+			if change(n); n == 5 {
+				cancel()
+			}
+		})
+		if tries > 6 || !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled in try 5: %d tries, %v", tries, err)
+		}
+	})
+}
