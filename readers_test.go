@@ -195,6 +195,10 @@ func TestLogIsKeptForFollower(t *testing.T) {
 			s.at = s.at.Add(-lag)
 		}
 	}
+	store.followers.again = time.Now().Add(time.Hour)
+	if at := store.logBegin(); at != pin {
+		t.Errorf("before the next look at the pins the log begins at %d, want %d", at, pin)
+	}
 	if at := begin(); at != starts[1] {
 		t.Errorf("after %v the log begins at %d, want %d", lag, at, starts[1])
 	}
