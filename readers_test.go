@@ -165,8 +165,13 @@ func TestLogIsKeptForFollower(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	lookAfter := func(at time.Time) {
+		store.followers.mu.Lock()
+		defer store.followers.mu.Unlock()
+		store.followers.again = at
+	}
 	begin := func() lsn.LSN {
-		store.followers.again = time.Time{} // look at the pins
+		lookAfter(time.Time{})
 		return store.logBegin()
 	}
 	flush()
@@ -190,19 +195,24 @@ func TestLogIsKeptForFollower(t *testing.T) {
 		t.Errorf("a job would remove %d bytes of the log, which it may not", n)
 	}
 	lag := store.opts.FollowerLag
+	store.followers.mu.Lock()
 	for i := range store.followers.starts {
 		if s := &store.followers.starts[i]; s.lsn <= starts[1] {
 			s.at = s.at.Add(-lag)
 		}
 	}
-	store.followers.again = time.Now().Add(time.Hour)
+	store.followers.mu.Unlock()
+	lookAfter(time.Now().Add(time.Hour))
 	if at := store.logBegin(); at != pin {
 		t.Errorf("before the next look at the pins the log begins at %d, want %d", at, pin)
 	}
 	if at := begin(); at != starts[1] {
 		t.Errorf("after %v the log begins at %d, want %d", lag, at, starts[1])
 	}
-	for store.maxLog = 1; store.log.Bytes() < store.logTarget(); {
+	store.background.mu.Lock() // the scheduler reads it
+	store.maxLog = 1
+	store.background.mu.Unlock()
+	for store.log.Bytes() < store.logTarget() {
 		writeLog(t, store, table)
 	}
 	if at := begin(); at != starts[2] {
