@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oribi-db/oribi/mvcc"
@@ -100,13 +102,16 @@ func TestMarkWaitsForBatches(t *testing.T) {
 	follow(t, mem)
 	before := markNow(t, store)
 	synced, goOn := make(chan struct{}), make(chan struct{})
+	var wrote atomic.Bool
+	var once sync.Once
 	disk.Watch(func(c faultfs.Call) error {
-		if c.Op == faultfs.Sync && strings.HasSuffix(c.Name, ".wal") {
-			select {
-			case synced <- struct{}{}:
-				<-goOn
-			default:
-			}
+		switch {
+		case !strings.HasSuffix(c.Name, ".wal"):
+		case c.Op == faultfs.Write || c.Op == faultfs.Copy:
+			wrote.Store(true)
+		case c.Op == faultfs.Sync && wrote.Load():
+			once.Do(func() { close(synced) })
+			<-goOn
 		}
 		return nil
 	})
