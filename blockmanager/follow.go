@@ -101,8 +101,9 @@ func (m *Manager) stillLive(b *liveBlock, now *slot) bool {
 
 // Reload moves a follower's manager to the newest state, and reports whether that is another. changed
 // are the keys of the caller's rows that differ. Its cost depends on what has changed, unless the
-// journal lacks it: then Reload reads all metadata, but not again until that changes. After an error nothing has changed, and the call may be tried again: another
-// process may have changed something during the call.
+// journal lacks it: then Reload reads all metadata, but not again until that changes. After an error
+// nothing has changed, and the call may be tried again: another process may have changed something
+// during the call.
 //
 // Blocks that are gone can be opened until Forget: until then, a reader of the earlier state may
 // open more of its files.

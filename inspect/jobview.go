@@ -138,7 +138,8 @@ func (d *drawing) picture(l compaction.Layout, o layoutsvg.Options) (template.HT
 }
 
 func (d *drawing) draw(l compaction.Layout, o layoutsvg.Options) (template.HTML, error) {
-	if o.Link = d.address; d.table != nil {
+	o.Link = d.address
+	if d.table != nil {
 		return d.s.picture(d.table, l, o)
 	}
 	if len(l.RowSets) == 0 {

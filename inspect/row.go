@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -202,6 +203,9 @@ type rowRequest struct {
 	schema *schema.Schema
 	key    [][]byte
 	at     state
+
+	columns []schema.Column // of the row in that state
+	cells   [][]byte        // nil: there is none
 }
 
 // rowsURL returns the address of the rows from this one on.
@@ -211,13 +215,14 @@ func (r *rowRequest) rowsURL(changes ...string) string {
 
 // fields sets the cells of the row.
 func (r *rowRequest) fields(ctx context.Context, v *rowView) error {
-	_, cells, err := r.q.Table.GetCells(ctx, r.key, r.at.option)
+	columns, cells, err := r.q.Table.GetCells(ctx, r.key, r.at.option)
 	if errors.Is(err, oribi.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	r.columns, r.cells = columns, cells
 	v.Exists = true
 	var views []*valueView
 	v.Fields = make([]fieldView, len(cells))
@@ -235,17 +240,13 @@ func (r *rowRequest) fields(ctx context.Context, v *rowView) error {
 	return nil
 }
 
-// since sets what has changed since a state of the past.
+// since sets what has changed since a state of the past, of which fields has read the row.
 func (r *rowRequest) since(ctx context.Context, v *rowView) error {
 	if !v.Exists || r.at.ts >= r.s.store.Visible() {
 		return nil
 	}
-	columns, was, err := r.q.Table.GetCells(ctx, r.key, r.at.option)
-	if err != nil {
-		return err
-	}
 	v.Since = &sinceView{Changes: []cellChange{}}
-	_, is, err := r.q.Table.GetCells(ctx, r.key)
+	columns, is, err := r.q.Table.GetCells(ctx, r.key)
 	if errors.Is(err, oribi.ErrNotFound) {
 		v.Since.Deleted = true
 		return nil
@@ -253,16 +254,21 @@ func (r *rowRequest) since(ctx context.Context, v *rowView) error {
 	if err != nil {
 		return err
 	}
-	for i := range columns {
-		if (was[i] == nil) == (is[i] == nil) && bytes.Equal(was[i], is[i]) {
+	if !slices.EqualFunc(columns, r.columns, func(a, b schema.Column) bool { return a.ID == b.ID }) {
+		v.Since = nil // the table has been altered in the meantime
+		return nil
+	}
+	for i, was := range r.cells {
+		c := &r.columns[i]
+		if (was == nil) == (is[i] == nil) && bytes.Equal(was, is[i]) {
 			continue
 		}
 		if len(v.Since.Changes) == changesEach {
 			v.Since.Further++
 			continue
 		}
-		before := viewOf(&columns[i], was[i], versionChars)
-		v.Since.Changes = append(v.Since.Changes, cellChange{celltext.Printable(columns[i].Name), &before, viewOf(&columns[i], is[i], versionChars)})
+		before := viewOf(c, was, versionChars)
+		v.Since.Changes = append(v.Since.Changes, cellChange{celltext.Printable(c.Name), &before, viewOf(c, is[i], versionChars)})
 	}
 	return nil
 }

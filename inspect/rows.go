@@ -79,6 +79,7 @@ type gridRow struct {
 type rowsForm struct {
 	Action                  string
 	At, Since, Where, Limit string
+	Most                    int         // rows on a page
 	Example                 string      // of an expression
 	Hidden                  [][2]string // other parameters, that the form keeps
 }
@@ -373,7 +374,7 @@ func (r *rowsRequest) link(ctx context.Context, v *rowsView, rows []gridLine, en
 		}
 		l.Since = append(l.Since, c)
 	}
-	v.Form = rowsForm{Action: r.s.address("/rows", nil), At: q.Text("at"), Since: q.Text("since"), Where: q.Text("where"), Limit: q.Text("limit"), Example: whereExample(r.grid.schema)}
+	v.Form = rowsForm{Action: r.s.address("/rows", nil), At: q.Text("at"), Since: q.Text("since"), Where: q.Text("where"), Limit: q.Text("limit"), Most: rowsMost, Example: whereExample(r.grid.schema)}
 	v.Form.Hidden = append(v.Form.Hidden, [2]string{"table", r.s.formTable(q.Table.Name())})
 	for _, name := range []string{"from", "column"} {
 		if value := q.Text(name); value != "" {

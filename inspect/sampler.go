@@ -101,7 +101,7 @@ var seriesList = []seriesInfo{
 		value: func(m *oribi.Metrics) float64 { return float64(m.Disk.Log) }},
 	{name: "Files of rowsets", unit: "bytes", meaning: "Blocks that the metadata names.",
 		value: func(m *oribi.Metrics) float64 { return float64(m.Disk.Live) }},
-	{name: "Rowsets over a key", unit: "rowsets", meaning: "How many rowsets a read by key looks into, on average: compactions lower it.",
+	{name: "Rowsets over a key", unit: "rowsets", meaning: "How many rowsets could have a key, on average: compactions lower it.",
 		value: func(m *oribi.Metrics) float64 { return m.ReadAmplification }},
 }
 

@@ -296,9 +296,9 @@ func Pauses(steps int) (list []Pause) {
 	return list
 }
 
-// sliceSteps is above the number of operations of a try to open or refresh in a short trace, and slicePart
-// is how many ways to interleave one are a slice. Slices is the number of slices: those of a writer
-// that keeps what followers need, then those of one that keeps nothing.
+// sliceSteps is above the number of operations of a try to open or refresh in a short trace, and
+// slicePart is how many ways to interleave one are a slice. Slices is the number of slices: those of
+// a writer that keeps what followers need, then those of one that keeps nothing.
 const (
 	sliceSteps = 100
 	slicePart  = 20
