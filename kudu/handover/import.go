@@ -16,7 +16,7 @@ type ImportOptions struct {
 
 	// RowsOnly leaves the history out: only the rows as of AsOf are copied, encoded again. They are
 	// inserted at AsOf, or at the time of the newest operation if that is earlier, which is also when
-	// the history of the new table begins.
+	// the history of the new table begins, however long ago that is.
 	RowsOnly bool
 	AsOf     mvcc.Timestamp
 }
@@ -26,7 +26,8 @@ type ImportOptions struct {
 // the partitions are not kept.
 //
 // Reads of the new table as of from.KeptSince() or any later timestamp return what the server would
-// have returned, however old the history is: the table keeps it forever, unless Table.Alter with
+// have returned, with o.RowsOnly as of the time of the rows or any later timestamp. The table keeps
+// its history forever, since all of it may be older than the store's default, unless Table.Alter with
 // SetHistory shortens it. Column files have no zone maps before the next compaction.
 //
 // Nothing is written if the store refuses the table. Errors: ErrExists if the store has a table with
@@ -37,14 +38,13 @@ func Import(ctx context.Context, to *oribi.Store, from *kudu.Table, o ImportOpti
 	if a.Name == "" {
 		a.Name = from.Name
 	}
-	history := oribi.History(oribi.HistoryForever)
 	if o.RowsOnly {
 		ts := max(min(o.AsOf, from.Newest()), mvcc.First)
-		a.HistoryFloor, a.RowSets, history = ts, encoded(ctx, from, mvcc.AsOf(o.AsOf), ts), oribi.TableOption{}
+		a.HistoryFloor, a.RowSets = ts, encoded(ctx, from, mvcc.AsOf(o.AsOf), ts)
 	}
 	// Adopt checks the timestamps too, but only after it has copied the files.
 	if err := to.AdvanceClock(from.Newest()); err != nil {
 		return nil, fmt.Errorf("handover: import table %q: %w", a.Name, err)
 	}
-	return to.Adopt(ctx, a, history)
+	return to.Adopt(ctx, a, oribi.History(oribi.HistoryForever))
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/kudutest"
@@ -274,9 +276,25 @@ func rewriteRow(t *testing.T, s *oribi.Store, table *oribi.Table) {
 }
 
 // Only the rows as of a time are imported, and earlier times are refused.
+// The rows are older than the history that the store keeps by default, today and in any year.
 func TestImportOfRowsOnly(t *testing.T) {
+	for _, later := range []time.Duration{0, 30 * day, 4000 * day} {
+		t.Run(fmt.Sprintf("days=%d", later/day), func(t *testing.T) { testImportOfRowsOnly(t, later) })
+	}
+}
+
+const day = 24 * time.Hour
+
+// testImportOfRowsOnly has a clock that is ahead of the machine's.
+func testImportOfRowsOnly(t *testing.T, ahead time.Duration) {
 	c := kudutest.Read(t, "unflushed-deltas")
-	d, s := openDirectory(t, c.Unpack(t)), openStore(t, vfs.NewMem())
+	clock := mvcc.NewHybridClock(func() time.Time { return time.Now().Add(ahead) })
+	s, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), MemoryLimit: 64 << 20, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	d := openDirectory(t, c.Unpack(t))
 	from := openKudu(t, d, c.Tablets[0].Table)
 	for _, a := range c.Answers {
 		if a.Kind != "scan" {
