@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// arrayCell returns the cell of an array from a Go slice. The elements are values as in Row, nil
-// for NULL. A nil slice is NULL.
+// arrayCell returns the cell of an array from a Go slice, or from a Cell, which is the array's bytes
+// and not its elements. The elements are values as in Row, nil for NULL. A nil slice is NULL.
 func arrayCell(c *schema.Column, v any) ([]byte, error) {
 	r := reflect.ValueOf(v)
 	for r.Kind() == reflect.Pointer {
@@ -20,6 +20,8 @@ func arrayCell(c *schema.Column, v any) ([]byte, error) {
 	switch {
 	case r.Kind() == reflect.Slice && r.IsNil():
 		return nil, nil
+	case r.Type() == cellType:
+		return appendCell(nil, c, r.Bytes())
 	case r.Kind() != reflect.Slice && r.Kind() != reflect.Array:
 		return nil, fmt.Errorf("a %T does not fit type %s", v, c.TypeName())
 	}

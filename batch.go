@@ -444,6 +444,11 @@ func errKeyTooLong(n int) error {
 
 func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d", n, maxRowBytes) }
 
+// errCellTooLong returns the error for a cell of at least n bytes.
+func errCellTooLong(n, limit int) error {
+	return fmt.Errorf("%d bytes, limit %d (Options.CellLimit)", n, limit)
+}
+
 // add adds an operation with the columns p.cells and p.set, each of which has been checked against
 // its column's type.
 func (b *Batch) add(op Op, p *tableOps) {
@@ -535,7 +540,7 @@ func (b *Batch) complete(op Op, p *tableOps) (column string, err error) {
 		case p.set[i] && p.cells[i] == nil && !c.Nullable:
 			return c.Name, fmt.Errorf("NULL in a column that is not nullable")
 		case p.set[i] && len(p.cells[i]) > b.store.opts.CellLimit:
-			return c.Name, fmt.Errorf("%d bytes, limit %d", len(p.cells[i]), b.store.opts.CellLimit)
+			return c.Name, errCellTooLong(len(p.cells[i]), b.store.opts.CellLimit)
 		case i >= s.Keys && p.set[i]:
 			others++
 		case inserts && !p.set[i]:

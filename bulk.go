@@ -249,7 +249,7 @@ func (c *rowsChange) updateList() (change.List, error) {
 		case cell == nil && !column.Nullable:
 			err = errors.New("NULL in a column that is not nullable")
 		case len(cell) > c.t.store.opts.CellLimit:
-			err = fmt.Errorf("%d bytes, limit %d", len(cell), c.t.store.opts.CellLimit)
+			err = errCellTooLong(len(cell), c.t.store.opts.CellLimit)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w: %w", column.Name, err, fault.ErrSchema)

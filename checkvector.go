@@ -2,7 +2,6 @@ package oribi
 
 import (
 	"errors"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/batch"
@@ -32,7 +31,7 @@ func checkVector(c *schema.Column, v *batch.Vector, limit int) (row int, err err
 	for i := range v.Len {
 		cell := v.Cell(i)
 		if len(cell) > limit {
-			return i, fmt.Errorf("%d bytes, limit %d", len(cell), limit)
+			return i, errCellTooLong(len(cell), limit)
 		}
 		if err := checkCell(c, cell); err != nil {
 			return i, err

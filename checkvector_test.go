@@ -38,7 +38,7 @@ func TestVectorsAreCheckedLikeTheirCells(t *testing.T) {
 			for i, cell := range cells {
 				err := checkCell(&c, cell)
 				if len(cell) > limit {
-					err = fmt.Errorf("%d bytes, limit %d", len(cell), limit)
+					err = errCellTooLong(len(cell), limit)
 				}
 				if err != nil {
 					want = fmt.Sprint(i, err)

@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -244,7 +245,11 @@ func SchemaOf[T any]() (*schema.Schema, error) {
 	if keys == 0 {
 		return nil, fmt.Errorf("oribi: %s has no key: tag its key fields, as in oribi:\"%s,key\": %w", rt.typ, rt.tags[0].name, fault.ErrSchema)
 	}
-	return schema.New(columns, keys)
+	s, err := schema.New(columns, keys)
+	if err != nil {
+		return nil, fmt.Errorf("oribi: %s: %w", rt.typ, err)
+	}
+	return s, nil
 }
 
 func typeOf(t reflect.Type) (schema.Type, bool) {
@@ -315,6 +320,10 @@ func newField(c *schema.Column, t reflect.Type) (field, error) {
 		}
 		return f, nil
 	}
+	if t == cellType {
+		f.chooseCell(c)
+		return f, nil
+	}
 	if c.Nullable && t.Kind() != reflect.Slice {
 		return f, fmt.Errorf("the column can be NULL, the field cannot: make it a *%s", t)
 	}
@@ -381,6 +390,17 @@ func (f *field) choose(c *schema.Column, t reflect.Type) bool {
 		return t.Kind() == reflect.Float64 || t.Kind() == reflect.Float32 && c.Type == schema.Float
 	}
 	return f.chooseInteger(c, t)
+}
+
+var cellType = reflect.TypeFor[Cell]()
+
+// chooseCell sets put and take for a field that is a Cell, which fits each type.
+func (f *field) chooseCell(c *schema.Column) {
+	f.put = func(buf []byte, v reflect.Value) ([]byte, error) { return appendCell(buf, c, v.Bytes()) }
+	f.take = func(v reflect.Value, cell []byte) error {
+		v.SetBytes(bytes.Clone(cell))
+		return nil
+	}
 }
 
 func (f *field) chooseString(c *schema.Column, t reflect.Type) bool {

@@ -229,7 +229,10 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 		return v, nil, nil, err
 	}
 	defer t.store.leave()
-	if err = t.store.advance(sc.ctx, to); err == nil {
+	if err = t.store.checkTimestamp(to); err == nil {
+		err = t.store.advance(sc.ctx, to)
+	}
+	if err == nil {
 		err = t.store.waitPublished(sc.ctx, to)
 	}
 	if err != nil {

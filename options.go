@@ -86,7 +86,8 @@ type Options struct {
 	// least one second, or HistoryForever.
 	History time.Duration
 
-	// Clock assigns timestamps. Default: a hybrid clock on the machine's time.
+	// Clock assigns timestamps. Default: a hybrid clock on the machine's time; reads then refuse a
+	// timestamp that looks like a Unix time (see AsOf).
 	Clock mvcc.Clock
 	// Logger receives messages on recovery and background work. Default: nothing is logged.
 	Logger *slog.Logger
@@ -237,7 +238,7 @@ func (o *Options) filled() Options {
 		c.RecompressAfter = defaultRecompressAfter
 	}
 	if c.Clock == nil {
-		c.Clock = mvcc.NewHybridClock(nil)
+		c.Clock = defaultClock{mvcc.NewHybridClock(nil)}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

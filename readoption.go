@@ -2,6 +2,7 @@ package oribi
 
 import (
 	"slices"
+	"time"
 
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
@@ -11,7 +12,7 @@ import (
 // compile. A nil option has no effect.
 type (
 	// GetOption is an option of Table.Get, GetCells, GetMany, GetManyCells and History: Columns,
-	// AsOf, At, Latest.
+	// AsOf, AsOfTime, At, Latest.
 	GetOption interface {
 		option
 		get()
@@ -30,16 +31,16 @@ type (
 		typedScan()
 	}
 
-	// CountOption is an option of Table.Count: Where, From, To, Prefix, AsOf, At, Latest, Workers,
-	// Explain.
+	// CountOption is an option of Table.Count: Where, From, To, Prefix, AsOf, AsOfTime, At, Latest,
+	// Workers, Explain.
 	CountOption interface {
 		TypedScanOption
 		AggregateOption
 		count()
 	}
 
-	// CursorOption is an option of Table.Cursor: Columns, Where, From, To, Prefix, AsOf, At,
-	// Latest.
+	// CursorOption is an option of Table.Cursor: Columns, Where, From, To, Prefix, AsOf, AsOfTime,
+	// At, Latest.
 	CursorOption interface {
 		option
 		cursor()
@@ -70,8 +71,8 @@ type (
 		diff()
 	}
 
-	// ReadOption is an option of every read of one state: AsOf, At, Latest. It is the only option
-	// of reads of typed rows other than scans and diffs.
+	// ReadOption is an option of every read of one state: AsOf, AsOfTime, At, Latest. It is the
+	// only option of reads of typed rows other than scans and diffs.
 	ReadOption interface {
 		GetOption
 		CountOption
@@ -178,21 +179,28 @@ func (rowsOption) typedScan()    {}
 
 // readOptions are the options of one read.
 type readOptions struct {
-	columns  []string
-	all      bool
+	point
+	columns []string
+	all     bool
+	where   []Predicate
+	lower   any
+	upper   any
+	prefix  any
+	limit   int64 // below 0: none
+	order   order
+	groupBy []string
+	explain *Explanation                                         // set when the read ends; nil: none
+	workers int                                                  // goroutines of a scan in any order; 0 and 1: the caller's alone
+	fit     func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
+}
+
+// point is the state that is read. The zero point is the newest.
+type point struct {
 	at       mvcc.Timestamp
 	asOf     bool
 	snapshot *Snapshot // of at; nil for any other timestamp
-	where    []Predicate
-	lower    any
-	upper    any
-	prefix   any
-	limit    int64 // below 0: none
-	order    order
-	groupBy  []string
-	explain  *Explanation                                         // set when the read ends; nil: none
-	workers  int                                                  // goroutines of a scan in any order; 0 and 1: the caller's alone
-	fit      func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
+	isTime   bool      // at follows from a time.Time
+	zero     bool      // which was the zero Time
 }
 
 // order is the order of a scan's rows.
@@ -237,10 +245,22 @@ func Columns(names ...string) ColumnsOption {
 // long as the table's history reaches back to ts. After a kill of the process, this is only certain
 // if ts was not ahead of the newest write batch.
 //
-// Errors of the read: ErrTooOld below the history floor; ErrFuture for a timestamp above both the
-// clock's microsecond and the newest timestamp (see Store.AdvanceClock).
+// ts is a hybrid time, such as Commit returns, and no Unix time: for a time.Time, use AsOfTime. Unless
+// the store was opened with a clock of its own, AsOf, and all else that takes a timestamp, refuses a
+// number that looks like a Unix time: any between First and the hybrid time of 2000-01-01.
+//
+// Errors of the read: ErrTooOld below the history floor, and for what looks like a Unix time;
+// ErrFuture for a timestamp above both the clock's microsecond and the newest timestamp (see
+// Store.AdvanceClock).
 func AsOf(ts mvcc.Timestamp) ReadOption {
-	return readOption(func(o *readOptions) { o.at, o.asOf, o.snapshot = ts, true, nil })
+	return readOption(func(o *readOptions) { o.point = point{at: ts, asOf: true} })
+}
+
+// AsOfTime reads the state at the end of t's microsecond: AsOf of mvcc.EndOf(t). It is for stores
+// whose timestamps are times, as they are with the default clock. Errors of the read: those of AsOf;
+// ErrTooOld for the zero Time.
+func AsOfTime(t time.Time) ReadOption {
+	return readOption(func(o *readOptions) { o.point = point{at: mvcc.EndOf(t), asOf: true, isTime: true, zero: t.IsZero()} })
 }
 
 // At reads the state of a snapshot. Error of the read: ErrClosed if the snapshot or the store was
@@ -249,12 +269,12 @@ func At(sn *Snapshot) ReadOption {
 	if sn == nil {
 		sn = &Snapshot{} // which belongs to no store
 	}
-	return readOption(func(o *readOptions) { o.at, o.asOf, o.snapshot = sn.ts, true, sn })
+	return readOption(func(o *readOptions) { o.point = point{at: sn.ts, asOf: true, snapshot: sn} })
 }
 
 // Latest reads the newest published state, as does a read without AsOf and At.
 func Latest() ReadOption {
-	return readOption(func(o *readOptions) { o.at, o.asOf, o.snapshot = 0, false, nil })
+	return readOption(func(o *readOptions) { o.point = point{} })
 }
 
 // Where selects the rows for which all predicates are true. If it is given more than once, the

@@ -108,8 +108,8 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 // SnapshotAt pins the state at a timestamp in the past or at present. Tables whose history begins
 // later cannot be read at it. SnapshotAt waits for the commits in flight with timestamps up to ts.
 //
-// Errors: ErrTooOld if there are tables and the history of all of them begins later; ErrFuture for
-// a timestamp ahead of the clock; ctx.Err(); ErrClosed; ErrPoisoned.
+// Errors: ErrTooOld if there are tables and the history of all of them begins later, and for what
+// looks like a Unix time (see AsOf); ErrFuture for a timestamp ahead of the clock; ctx.Err(); ErrClosed; ErrPoisoned.
 func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -117,6 +117,9 @@ func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...Snaps
 	defer s.leave()
 	err := ctx.Err()
 	sn := s.newSnapshot(ts, opts)
+	if err == nil {
+		err = s.checkTimestamp(ts)
+	}
 	if err == nil {
 		err = s.advance(ctx, ts)
 	}
@@ -147,6 +150,33 @@ func (sn *Snapshot) Close() error {
 	sn.store.pins.close(sn)
 	sn.release()
 	return nil
+}
+
+// defaultClock is the clock of a store that was opened without one.
+type defaultClock struct{ *mvcc.HybridClock }
+
+// checkTimestamp returns an error for a caller's timestamp that looks like a Unix time. The
+// timestamps of a store that was written with another clock may be that low.
+func (s *Store) checkTimestamp(ts mvcc.Timestamp) error {
+	unix, ok := ts.LooksLikeUnix()
+	if _, isDefault := s.clock.(defaultClock); !ok || !isDefault {
+		return nil
+	}
+	if _, low := s.pub.Visible().LooksLikeUnix(); low {
+		return nil
+	}
+	return fault.Reworded(fault.ErrTooOld, "the timestamp looks like the Unix time of %s: use AsOfTime, or mvcc.FromTime", unix.Format(time.RFC3339Nano))
+}
+
+// check returns an error for a point that is most likely a mistake.
+func (p *point) check(s *Store) error {
+	switch {
+	case p.zero:
+		return fault.Reworded(fault.ErrTooOld, "the time is the zero Time")
+	case p.isTime:
+		return nil
+	}
+	return s.checkTimestamp(p.at)
 }
 
 // advance makes the clock pass ts, which is not ahead of it, so that no later write batch gets a
@@ -186,14 +216,18 @@ func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 // ts, also after the next Open, and ts can be read. It is for a store that follows the timestamps
 // of another. If the clock is past ts, AdvanceClock does nothing.
 //
-// Errors: ErrFuture for a ts more than 10 s ahead of the machine's clock; ErrReadOnly; ErrPoisoned;
-// ErrClosed.
+// Errors: ErrFuture for a ts more than 10 s ahead of the machine's clock; ErrTooOld for what looks
+// like a Unix time (see AsOf); ErrReadOnly; ErrPoisoned; ErrClosed.
 func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 	if err := s.enterWriting(); err != nil {
 		return err
 	}
 	defer s.leave()
-	if err := s.clock.Advance(ts); err != nil {
+	err := s.checkTimestamp(ts)
+	if err == nil {
+		err = s.clock.Advance(ts)
+	}
+	if err != nil {
 		return fmt.Errorf("oribi: advance clock to %v: %w", ts, err)
 	}
 	s.promise(ts)

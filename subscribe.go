@@ -161,6 +161,9 @@ func (f *follower) begin() (err error) {
 		return err
 	}
 	if f.ends {
+		if err := f.store.checkTimestamp(f.until); err != nil {
+			return err
+		}
 		if err := f.store.advance(f.ctx, f.until); err != nil {
 			return err
 		}

@@ -42,6 +42,7 @@ import (
 //	decimal             Decimal
 //	int128              Int128
 //	array               a slice of these; of pointers if elements may be NULL; or []any with values as in Row
+//	all of them         Cell, nil for NULL
 //
 // The field of a nullable column is a pointer to such a type or a slice, nil for NULL.
 //

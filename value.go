@@ -72,7 +72,8 @@ func (d Decimal) rescale(scale int) (Int128, error) {
 
 // Cell is a value in the bytes of its column's type, as batch.Vector.Cell and GetCells return them:
 // little-endian for types of fixed width. Row, Key, and predicates accept a Cell as well as Go's
-// types. A nil Cell is NULL.
+// types, and so does a field of a typed row. Bytes that are no cell of the column's type are refused
+// like any other value that the column cannot hold. A nil Cell is NULL.
 type Cell []byte
 
 // appendValue checks a Go value against a column and returns its cell. The cell of a byte string is
@@ -161,13 +162,7 @@ func appendValue(buf []byte, c *schema.Column, v any) (cell []byte, err error) {
 // types.
 func byKind(buf []byte, c *schema.Column, v any) ([]byte, error) {
 	if cell, ok := v.(Cell); ok {
-		if err := checkCell(c, cell); err != nil || cell == nil {
-			return nil, err
-		}
-		if c.Type.Variable() {
-			return cell, nil
-		}
-		return append(buf, cell...), nil
+		return appendCell(buf, c, cell)
 	}
 	r := reflect.ValueOf(v)
 	switch k := r.Kind(); {
@@ -192,6 +187,17 @@ func byKind(buf []byte, c *schema.Column, v any) ([]byte, error) {
 		return appendValue(buf, c, r.Bytes())
 	}
 	return nil, fmt.Errorf("a %T does not fit type %s", v, c.TypeName())
+}
+
+// appendCell is appendValue for a value that is a cell already.
+func appendCell(buf []byte, c *schema.Column, cell Cell) ([]byte, error) {
+	if err := checkCell(c, cell); err != nil || cell == nil {
+		return nil, err
+	}
+	if c.Type.Variable() {
+		return cell, nil
+	}
+	return append(buf, cell...), nil
 }
 
 func integer(v any) (Int128, bool) {

@@ -1,8 +1,6 @@
 package oribi
 
 import (
-	"fmt"
-
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -43,7 +41,7 @@ func checkArrays(v *batch.Vector, limit int) (row int, err error) {
 			size += len(v.Elements.Cell(k))
 		}
 		if size > limit {
-			return i, fmt.Errorf("%d bytes and more, limit %d", size, limit)
+			return i, errCellTooLong(size, limit)
 		}
 	}
 	return 0, nil

@@ -81,7 +81,10 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 		}
 		return s.pins.pinSnapshot(t.tab.Number, sn)
 	}
-	err := s.advance(ctx, o.at)
+	err := o.check(s)
+	if err == nil {
+		err = s.advance(ctx, o.at)
+	}
 	if err == nil {
 		err = s.pins.pin(t.tab.Number, t.oldest(), o.at)
 	}

@@ -72,7 +72,7 @@ func (q *query) parse(s *server) (err error) {
 		}
 	}
 	if word := q.Text("at"); word != "" {
-		if q.At, err = when.Parse(word, s.now()); err != nil {
+		if q.At, err = when.ParseState(word, s.now()); err != nil {
 			return badRequest("at: %v.", err)
 		}
 		q.AtWord = word

@@ -35,7 +35,7 @@ func (s *server) otherState(ctx context.Context, q *query, name string) (*state,
 	if word == "" {
 		return nil, nil
 	}
-	ts, err := when.Parse(word, s.now())
+	ts, err := when.ParseState(word, s.now())
 	if err != nil {
 		return nil, badRequest("%s: %v.", name, err)
 	}

@@ -42,7 +42,7 @@
 //	–                                 Entry.WithTTL             PutTTL
 //	–                                 AllVersions               Bucket.History
 //	–                                 NewTransactionAt(ts)      DB.ViewAt; oribi.AsOf for a single read.
-//	                                                            Both take mvcc.FromTime of a time
+//	                                                            For a time: mvcc.EndOf(t), oribi.AsOfTime(t)
 //	NoSync                            SyncWrites = false        oribi.NoSync, for each commit
 //
 // These differ:

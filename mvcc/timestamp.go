@@ -41,6 +41,28 @@ func FromMicros(us int64) Timestamp {
 // EndOf returns the last timestamp of t's microsecond.
 func EndOf(t time.Time) Timestamp { return FromTime(t) | (1<<logicalBits - 1) }
 
+// firstPlausible is the hybrid time of 2000-01-01. No store is that old.
+const firstPlausible = Timestamp(946_684_800_000_000 << logicalBits)
+
+// LooksLikeUnix reports whether ts is a number that is too low for a hybrid time since 2000, and so
+// most likely a Unix time by mistake. unix is that time, in the unit that gives a plausible year:
+// nanoseconds, microseconds, milliseconds, or seconds. Min and First are the beginning of time.
+func (ts Timestamp) LooksLikeUnix() (unix time.Time, ok bool) {
+	if ts <= First || ts >= firstPlausible {
+		return time.Time{}, false
+	}
+	switch n := int64(ts); {
+	case n >= 1e17:
+		return time.Unix(0, n).UTC(), true
+	case n >= 1e14:
+		return time.UnixMicro(n).UTC(), true
+	case n >= 1e11:
+		return time.UnixMilli(n).UTC(), true
+	default:
+		return time.Unix(n, 0).UTC(), true
+	}
+}
+
 // Time returns the physical part.
 func (ts Timestamp) Time() time.Time { return time.UnixMicro(int64(ts >> logicalBits)).UTC() }
 

@@ -55,7 +55,7 @@ func TestInvalidArrayGoValuesAreRefused(t *testing.T) {
 		"NULL":                 {oribi.Row{"k": 1, "tags": nil}, `column "tags": NULL`},
 		"nil slice":            {oribi.Row{"k": 1, "tags": []string(nil)}, `column "tags": NULL`},
 		"too many elements":    {oribi.Row{"k": 1, "tags": []string{}, "hits": make([]*int32, 65536)}, `column "hits": an array of 65536 elements, limit 65535`},
-		"too many bytes":       {oribi.Row{"k": 1, "tags": []string{long, long}}, `column "tags": 81931 bytes, limit 65536`},
+		"too many bytes":       {oribi.Row{"k": 1, "tags": []string{long, long}}, `column "tags": 81931 bytes, limit 65536 (Options.CellLimit)`},
 	} {
 		b := store.NewBatch()
 		b.Insert(table, test.row)

@@ -185,7 +185,7 @@ func TestBulkCallsRefuseOversizedBatches(t *testing.T) {
 		"immutable":         {oribi.Row{"fixed": 1}, nil, oribi.ErrSchema, `column "fixed": immutable`},
 		"NULL":              {oribi.Row{"v": nil}, nil, oribi.ErrSchema, `column "v": NULL`},
 		"out of range":      {oribi.Row{"v": 128}, nil, oribi.ErrSchema, `column "v": 128 is out of range`},
-		"too long":          {oribi.Row{"s": strings.Repeat("x", 65<<10)}, nil, oribi.ErrSchema, `column "s": 66560 bytes, limit 65536`},
+		"too long":          {oribi.Row{"s": strings.Repeat("x", 65<<10)}, nil, oribi.ErrSchema, `column "s": 66560 bytes, limit 65536 (Options.CellLimit)`},
 		"a predicate":       {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.Eq("w", 1)}, oribi.ErrNoColumn, `column "w"`},
 		"a bound":           {oribi.Row{"v": 1}, []oribi.BulkOption{oribi.From("text")}, oribi.ErrRow, `column "k"`},
 	} {

@@ -417,6 +417,12 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 			return err
 		}, "key fields come first"},
 		"no key": {func() error { _, err := oribi.SchemaOf[struct{ N int64 }](); return err }, "has no key: tag its key fields"},
+		"key of floats": {func() error {
+			_, err := oribi.SchemaOf[struct {
+				N float64 `oribi:",key"`
+			}]()
+			return err
+		}, `column "n": type DOUBLE cannot be in a key`},
 		"no type": {func() error {
 			_, err := oribi.SchemaOf[struct {
 				N int64 `oribi:",key"`

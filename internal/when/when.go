@@ -34,10 +34,6 @@ const Forever = time.Duration(-1)
 // afterLast is the first microsecond that hybrid time cannot represent, in the year 2112.
 const afterLast = int64(1) << 52
 
-// firstPlausible is the hybrid time of 2000-01-01. No store is that old: a smaller integer is most
-// likely Unix time.
-const firstPlausible = mvcc.Timestamp(946_684_800_000_000 << 12)
-
 // Points lists the forms of a point in time, for messages and help.
 const Points = "a timestamp, RFC 3339, a date, -90s, -5m, -2h, -7d, now, or latest"
 
@@ -67,33 +63,33 @@ func Parse(word string, now time.Time) (mvcc.Timestamp, error) {
 	return endOf(word, t)
 }
 
+// ParseState is Parse for the state of a store to read. A time before 2000, when no store existed, is
+// the beginning of time.
+func ParseState(word string, now time.Time) (mvcc.Timestamp, error) {
+	ts, err := Parse(word, now)
+	if _, early := ts.LooksLikeUnix(); early {
+		ts = mvcc.First
+	}
+	return ts, err
+}
+
 // hybrid parses an integer.
 func hybrid(word string) (mvcc.Timestamp, error) {
 	n, err := strconv.ParseUint(word, 10, 64)
-	switch ts := mvcc.Timestamp(n); {
+	ts := mvcc.Timestamp(n)
+	unix, mistaken := ts.LooksLikeUnix()
+	switch {
 	case err != nil || ts == Latest:
 		return 0, fmt.Errorf("timestamp %s is out of range", word)
 	case n == 0:
 		return mvcc.First, nil
-	case ts < firstPlausible:
-		return 0, fmt.Errorf("%s looks like Unix time: write it as RFC 3339: %s", word, unix(int64(n)).Format(time.RFC3339Nano))
-	default:
-		return ts, nil
+	case n == 1:
+		unix, mistaken = time.Unix(1, 0).UTC(), true
 	}
-}
-
-// unix returns the time that n most likely means, in the unit that gives a plausible year:
-// nanoseconds, microseconds, milliseconds, or seconds.
-func unix(n int64) time.Time {
-	switch {
-	case n >= 1e17:
-		return time.Unix(0, n).UTC()
-	case n >= 1e14:
-		return time.UnixMicro(n).UTC()
-	case n >= 1e11:
-		return time.UnixMilli(n).UTC()
+	if mistaken {
+		return 0, fmt.Errorf("%s looks like Unix time: write it as RFC 3339: %s", word, unix.Format(time.RFC3339Nano))
 	}
-	return time.Unix(n, 0).UTC()
+	return ts, nil
 }
 
 func endOf(word string, t time.Time) (mvcc.Timestamp, error) {

@@ -164,7 +164,7 @@ func (a *app) tableDiff() *cobra.Command {
 		now := time.Now()
 		var ts [2]mvcc.Timestamp
 		for i, flag := range [2]struct{ name, word string }{{"from", from}, {"to", to}} {
-			if ts[i], err = when.Parse(flag.word, now); err != nil {
+			if ts[i], err = when.ParseState(flag.word, now); err != nil {
 				return usage(fmt.Errorf("--%s: %w", flag.name, err))
 			}
 		}

@@ -74,7 +74,7 @@ func (a *app) printBatch(b *batch.RecordBatch, form output.Format, sizes ...stri
 // asOf parses the value of a flag into a read option. It waits for a timestamp that is slightly
 // ahead of the clock.
 func asOf(ctx context.Context, word string) (oribi.ReadOption, error) {
-	ts, err := when.Parse(word, time.Now())
+	ts, err := when.ParseState(word, time.Now())
 	if err != nil {
 		return nil, usage(fmt.Errorf("--as-of: %w", err))
 	}

@@ -1,0 +1,174 @@
+package storetest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	kvstore "github.com/oribi-db/oribi/kv"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Every call that takes a timestamp refuses a number that looks like a Unix time: as a hybrid time
+// it is a moment of 1970 or 1971, at which the store was empty.
+func TestUnixTimesAreNoTimestamps(t *testing.T) {
+	ctx := t.Context()
+	store, err := oribi.Open("/unix", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	typed, err := oribi.Typed[numberRow](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := kvstore.In(store)
+	bucket, err := db.CreateBucket("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bucket.Put(ctx, []byte("k"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	newest := store.Visible()
+	calls := func(ts mvcc.Timestamp) []failingCall {
+		at := oribi.AsOf(ts)
+		return []failingCall{
+			{"Table.Get", "", func() error { return errOf(table.Get(ctx, 1, at)) }},
+			{"Table.Has", "", func() error { return errOf(table.Has(ctx, 1, at)) }},
+			{"Table.GetMany", "", func() error { return errOf(table.GetMany(ctx, []any{1}, at)) }},
+			{"Table.AppendCells", "", func() error { return errOf(table.AppendCells(ctx, nil, 1, at)) }},
+			{"Table.Scan", "", func() error { return lastErr(table.Scan(ctx, at).Rows()) }},
+			{"Table.Count", "", func() error { return errOf(table.Count(ctx, at)) }},
+			{"Table.Aggregate", "", func() error { return errOf(table.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, at)) }},
+			{"Table.Cursor", "", func() error {
+				c := table.Cursor(ctx, at)
+				c.First()
+				return c.Close()
+			}},
+			{"Table.History", "", func() error { return lastErr(table.History(ctx, 1, at)) }},
+			{"Table.Diff from", "", func() error { return lastErr(table.Diff(ctx, ts, newest)) }},
+			{"Table.Diff to", "", func() error { return lastErr(table.Diff(ctx, 0, ts)) }},
+			{"Table.RestoreTo", "", func() error { return errOf(table.RestoreTo(ctx, ts)) }},
+			{"TableOf.Scan", "", func() error { return lastErr(typed.Scan(ctx, at)) }},
+			{"TableOf.Diff", "", func() error { return lastErr(typed.Diff(ctx, ts, newest)) }},
+			{"Store.SnapshotAt", "", func() error { return errOf(store.SnapshotAt(ctx, ts)) }},
+			{"Store.Subscribe", "", func() error { return lastErr(store.Subscribe(ctx, ts, oribi.Until(newest))) }},
+			{"Until", "", func() error { return lastErr(store.Subscribe(ctx, 0, oribi.Until(ts))) }},
+			{"Store.AdvanceClock", "", func() error { return store.AdvanceClock(ts) }},
+			{"Bucket.Get", "", func() error { return errOf(bucket.Get(ctx, []byte("k"), at)) }},
+			{"DB.ViewAt", "", func() error { return db.ViewAt(ctx, ts, func(*kvstore.Tx) error { return nil }) }},
+		}
+	}
+	for name, n := range map[string]int64{"seconds": now.Unix(), "milliseconds": now.UnixMilli(), "microseconds": now.UnixMicro(), "nanoseconds": now.UnixNano()} {
+		ts := mvcc.Timestamp(n)
+		if unix, ok := ts.LooksLikeUnix(); !ok || now.Sub(unix) >= time.Second {
+			t.Errorf("%s: %v, %v, want %v", name, unix, ok, now)
+		}
+		for _, c := range calls(ts) {
+			err := c.call()
+			if !errors.Is(err, oribi.ErrTooOld) || !strings.Contains(err.Error(), "looks like the Unix time of "+now.UTC().Format(time.DateOnly)) ||
+				!strings.HasPrefix(err.Error(), "oribi: ") && !strings.HasPrefix(err.Error(), "kv: ") {
+				t.Errorf("%s of %s: %v", c.name, name, err)
+			}
+		}
+	}
+	for _, ts := range []mvcc.Timestamp{mvcc.Min, mvcc.First, newest, mvcc.FromTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))} {
+		for _, c := range calls(ts) {
+			if err := c.call(); err != nil && !errors.Is(err, oribi.ErrNotFound) && !errors.Is(err, kvstore.ErrNotFound) {
+				t.Errorf("%s of %v: %v", c.name, ts, err)
+			}
+		}
+	}
+}
+
+// A store with a clock of its own, or one that was written with such a clock, has any timestamps.
+func TestLowTimestampsOfAnotherClock(t *testing.T) {
+	ctx := t.Context()
+	fs := vfs.NewMem()
+	store, err := oribi.Open("/low", &oribi.Options{FS: fs, Clock: mvcc.NewLogicalClock(1000), History: oribi.HistoryForever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := numbersTable(t, store, "t")
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": 100, "v": 1})
+	ts, err := b.Commit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, low := ts.LooksLikeUnix(); !low {
+		t.Fatalf("the commit has timestamp %v", ts)
+	}
+	check := func(table *oribi.Table) {
+		t.Helper()
+		if row, err := table.Get(ctx, 100, oribi.AsOf(ts)); err != nil || row["v"] != int64(1) {
+			t.Errorf("as of %v: %v, %v", ts, row, err)
+		}
+	}
+	check(table)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, err = oribi.Open("/low", &oribi.Options{FS: fs, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if table, err = store.Table("t"); err != nil {
+		t.Fatal(err)
+	}
+	check(table)
+}
+
+// AsOfTime reads the state at the end of a microsecond.
+func TestAsOfTimeReadsToTheEndOfItsMicrosecond(t *testing.T) {
+	ctx := t.Context()
+	wall := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	store, err := oribi.Open("/times", &oribi.Options{FS: vfs.NewMem(), History: oribi.HistoryForever, Clock: mvcc.NewHybridClock(func() time.Time { return wall })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	var stamps []mvcc.Timestamp
+	for range 3 { // two in one microsecond
+		b := store.NewBatch()
+		b.Upsert(table, oribi.Row{"k": 100, "v": len(stamps)})
+		ts, err := b.Commit(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stamps = append(stamps, ts); len(stamps) == 2 {
+			wall = wall.Add(time.Hour)
+		}
+	}
+	for _, c := range []struct {
+		at   time.Time
+		want any // nil: no row
+	}{
+		{wall, int64(2)},
+		{wall.Add(-time.Microsecond), int64(1)},
+		{stamps[1].Time(), int64(1)},
+		{stamps[1].Time().Add(999 * time.Nanosecond).In(time.FixedZone("", 3600)), int64(1)},
+		{stamps[0].Time().Add(-time.Microsecond), nil},
+		{time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), nil},
+		{time.Date(1800, 1, 1, 0, 0, 0, 0, time.UTC), nil},
+	} {
+		row, err := table.Get(ctx, 100, oribi.AsOfTime(c.at))
+		if c.want == nil && !errors.Is(err, oribi.ErrNotFound) || c.want != nil && (err != nil || row["v"] != c.want) {
+			t.Errorf("as of %v: %v, %v, want %v", c.at, row, err, c.want)
+		}
+	}
+	if _, err := table.Get(ctx, 100, oribi.AsOfTime(wall.Add(time.Hour))); !errors.Is(err, oribi.ErrFuture) {
+		t.Errorf("ahead of the clock: %v", err)
+	}
+	if _, err := table.Get(ctx, 100, oribi.AsOfTime(time.Time{})); !errors.Is(err, oribi.ErrTooOld) || !strings.Contains(err.Error(), "zero Time") {
+		t.Errorf("the zero Time: %v", err)
+	}
+}
