@@ -26,7 +26,14 @@ type Definition struct {
 
 	// Refused are the columns of a file that no column of a table can represent.
 	Refused []*ColumnError
+
+	// Notes are about columns of a file whose values are not just those of the file: what their type
+	// does not say, such as a unit.
+	Notes []ColumnNote
 }
+
+// ColumnNote is what a user should know about the values of a column.
+type ColumnNote struct{ Column, Text string }
 
 // DefinitionOf returns the definition of a table, for all columns or for the given ones. Errors:
 // ErrNoColumn.
@@ -149,7 +156,7 @@ func Define(s *arrow.Schema) (*Definition, error) {
 	fields := make([]field, s.NumFields())
 	for i, f := range s.Fields() {
 		c, err := columnOf(&f)
-		fields[i] = field{c, err}
+		fields[i] = field{column: c, err: err}
 	}
 	d, err := define(fields, text)
 	return d, wrap(err)
@@ -158,6 +165,7 @@ func Define(s *arrow.Schema) (*Definition, error) {
 // field is a column of a file, or the reason why it has none.
 type field struct {
 	column schema.Column
+	note   string
 	err    error
 }
 
@@ -186,6 +194,9 @@ func define(fields []field, stored string) (*Definition, error) {
 		if i := slices.IndexFunc(known, func(k schema.Column) bool { return k.Name == c.Name }); i >= 0 && sameCells(&known[i], &c) {
 			c = known[i]
 		}
+		if f.note != "" {
+			d.Notes = append(d.Notes, ColumnNote{c.Name, f.note})
+		}
 		d.Columns = append(d.Columns, c)
 	}
 	d.setKey(d.Key)
@@ -210,7 +221,7 @@ func (d *Definition) project(names []string) (*Definition, error) {
 		}
 		return &out, nil
 	}
-	out.Columns, out.Refused = nil, nil
+	out.Columns, out.Refused, out.Notes = nil, nil, nil
 	for i, name := range names {
 		if r := slices.IndexFunc(d.Refused, func(e *ColumnError) bool { return e.Column == name }); r >= 0 {
 			return nil, d.Refused[r]
@@ -223,6 +234,11 @@ func (d *Definition) project(names []string) (*Definition, error) {
 			return nil, fmt.Errorf("column %q appears twice: %w", name, ErrSchema)
 		}
 		out.Columns = append(out.Columns, d.Columns[at])
+		for _, n := range d.Notes {
+			if n.Column == name {
+				out.Notes = append(out.Notes, n)
+			}
+		}
 	}
 	out.setKey(d.Key)
 	if out.index(d.Expires.Column) < 0 {

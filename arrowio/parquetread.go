@@ -27,38 +27,50 @@ import (
 func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	p := &parquetSource{r: r, size: size, mem: newBounded(allocator(o.Allocator))}
 	src := &source{ReaderAt: r}
-	if err := checkFooter(src, size); err != nil {
-		return nil, wrap(err)
-	}
-	reader, err := guarded(src, func() (*file.Reader, error) { return p.open(src, nil, p.mem) })
-	if err != nil {
-		return nil, wrap(err)
-	}
-	var d *Definition
-	d, err = guarded(src, func() (*Definition, error) {
-		p.metadata = reader.MetaData()
-		if p.metadata.IsSetEncryptionAlgorithm() {
-			return nil, unsupportedf("the file is encrypted")
-		}
-		fields, leaves := leavesOf(p.metadata.Schema)
-		p.leaves = map[string]leaf{}
-		for i, f := range fields {
-			if _, twice := p.leaves[f.column.Name]; f.err == nil && !twice {
-				p.leaves[f.column.Name] = leaves[i]
-			}
-		}
-		stored := ""
-		if kv := p.metadata.KeyValueMetadata(); kv != nil {
-			if text := kv.FindValue(definitionKey); text != nil {
-				stored = *text
-			}
-		}
-		return define(fields, stored)
-	})
+	d, err := guarded(src, func() (*Definition, error) { return p.begin(src) })
 	if err != nil {
 		return nil, wrap(err)
 	}
 	return &File{definition: d, rows: p.metadata.GetNumRows(), content: p, mem: allocator(o.Allocator)}, nil
+}
+
+// begin reads the footer.
+func (p *parquetSource) begin(src *source) (*Definition, error) {
+	footer, err := readFooterBytes(src, p.size)
+	if err != nil {
+		return nil, err
+	}
+	s, rewritten, err := readFooter(footer)
+	if err != nil {
+		return nil, err
+	}
+	if p.metadata, err = metadata.NewFileMetaData(rewritten, nil); err != nil {
+		return nil, err
+	}
+	if p.metadata.IsSetEncryptionAlgorithm() {
+		return nil, unsupportedf("the file is encrypted")
+	}
+	if err := checkChunks(p.metadata, s); err != nil {
+		return nil, err
+	}
+	fields, leaves := leavesOf(s)
+	p.leaves = map[string]leaf{}
+	for i := range fields {
+		f := &fields[i]
+		if f.err == nil {
+			f.err = unreadable(p.metadata, leaves[i].index)
+		}
+		if _, twice := p.leaves[f.column.Name]; f.err == nil && !twice {
+			p.leaves[f.column.Name] = leaves[i]
+		}
+	}
+	stored := ""
+	if kv := p.metadata.KeyValueMetadata(); kv != nil {
+		if text := kv.FindValue(definitionKey); text != nil {
+			stored = *text
+		}
+	}
+	return define(fields, stored)
 }
 
 // parquetMagic begins and ends a Parquet file; before its end is the length of the footer, a
@@ -68,27 +80,27 @@ const (
 	encryptedMagic = "PARE"
 )
 
-// checkFooter checks that the footer of a Parquet file is well-formed.
-func checkFooter(r io.ReaderAt, size int64) error {
+// readFooterBytes returns the footer of a Parquet file, which is well-formed.
+func readFooterBytes(r io.ReaderAt, size int64) ([]byte, error) {
 	var end [8]byte
 	if size < 2*int64(len(parquetMagic))+4 {
-		return corruptf("a Parquet file of %d bytes", size)
+		return nil, corruptf("a Parquet file of %d bytes", size)
 	}
 	if err := readAt(r, end[:], size-int64(len(end))); err != nil {
-		return err
+		return nil, err
 	}
 	n := int64(binary.LittleEndian.Uint32(end[:]))
 	switch magic := string(end[4:]); {
 	case magic == encryptedMagic:
-		return unsupportedf("the file is encrypted")
+		return nil, unsupportedf("the file is encrypted")
 	case magic != parquetMagic || n > size-int64(len(end)+len(parquetMagic)):
-		return corruptf("the Parquet file has no footer")
+		return nil, corruptf("the Parquet file has no footer")
 	}
 	footer := make([]byte, n)
 	if err := readAt(r, footer, size-int64(len(end))-n); err != nil {
-		return err
+		return nil, err
 	}
-	return checkThrift(footer)
+	return footer, checkThrift(footer)
 }
 
 // parquetSource is the content of a Parquet file.
@@ -230,7 +242,7 @@ func (r *parquetReader) nextGroup() error {
 		return corruptf("row group %d has %d rows", r.group, rows)
 	}
 	r.group++
-	if r.filter != nil && !r.mayMatch(group.MetaData()) {
+	if r.filter != nil && !r.mayMatch(r.group-1) {
 		r.done += rows
 		return nil
 	}

@@ -99,32 +99,24 @@ type leaf struct {
 }
 
 // leavesOf returns the fields of a Parquet schema with their leaves.
-func leavesOf(s *pq.Schema) (fields []field, leaves []leaf) {
-	root, at := s.Root(), 0
-	for i := range root.NumFields() {
-		node := root.Field(i)
-		l, err := leafOf(node)
-		l.index = at
-		at += countLeaves(node)
-		c := schema.Column{Name: node.Name(), Nullable: l.nullable}
+func leavesOf(s *parquetSchema) (fields []field, leaves []leaf) {
+	for _, f := range s.fields {
+		l, err := leafOf(f.node)
+		c := schema.Column{Name: f.node.Name(), Nullable: l.nullable}
+		note := ""
 		if err == nil {
-			err = setParquetType(&c, &l)
+			at := f
+			for at.leaf == nil {
+				at = at.children[0]
+			}
+			note = at.note
+			if l.index, err = at.leaf.index, at.err; err == nil {
+				err = setParquetType(&c, &l)
+			}
 		}
-		fields, leaves = append(fields, field{c, err}), append(leaves, l)
+		fields, leaves = append(fields, field{c, note, err}), append(leaves, l)
 	}
 	return fields, leaves
-}
-
-func countLeaves(n pq.Node) int {
-	group, ok := n.(*pq.GroupNode)
-	if !ok {
-		return 1
-	}
-	count := 0
-	for i := range group.NumFields() {
-		count += countLeaves(group.Field(i))
-	}
-	return count
 }
 
 // leafOf returns the leaf of a field. Errors: ErrUnsupported for a group that is no list of single

@@ -71,6 +71,9 @@ type ParquetOptions struct {
 	Progress func(rows int64)
 }
 
+// createdBy is the name of the writer in files of this package.
+const createdBy = "oribi" // file format: never change
+
 const (
 	defaultRowGroupRows = 1_000_000
 	maxRowGroupBytes    = 256 << 20
@@ -287,7 +290,7 @@ const levelsPerWrite = 1 << 40
 func (o *ParquetOptions) properties(d *Definition, distinct int64) ([]parquet.WriterProperty, error) {
 	properties := []parquet.WriterProperty{
 		parquet.WithAllocator(memory.NewGoAllocator()), parquet.WithCompression(codecs[o.Compression].codec), parquet.WithStats(true),
-		parquet.WithPageIndexEnabled(true), parquet.WithBatchSize(levelsPerWrite), parquet.WithCreatedBy("oribi"),
+		parquet.WithPageIndexEnabled(true), parquet.WithBatchSize(levelsPerWrite), parquet.WithCreatedBy(createdBy),
 		parquet.WithVersion(parquet.V2_LATEST),
 	}
 	if o.Compression == Zstd {

@@ -1,10 +1,11 @@
 package arrowio
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 
-	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cfile"
@@ -12,63 +13,92 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
+// Statistics of column chunks are used only where what they mean is certain:
+//
+//   - A count of NULLs that is absent is not 0. Some writers count none in chunks with dictionaries,
+//     so only the counts of this package are used.
+//   - The bounds min_value and max_value are in the order of the type if the file says so
+//     (column_orders). The older min and max are in that of signed integers and of floats; the order
+//     of byte strings and of unsigned integers was not defined.
+//   - Some writers let NaN be a bound, or both: then there are none. −0 and +0 are equal.
+//   - A bound may be absent, shortened, or of another type than the values.
+
 // mayMatch reports whether the filter may be true for a row of a row group. It uses the predicates
 // that must all be true, and the statistics of their columns.
-func (r *parquetReader) mayMatch(group *metadata.RowGroupMetaData) bool {
+func (r *parquetReader) mayMatch(group int) bool {
 	for f := range r.filter.filter.Conjuncts() {
 		p := f.Predicate()
 		if p == nil {
 			continue
 		}
 		c := r.columns[r.filter.column(p)]
-		if c.leaf.list {
-			continue
-		}
-		chunk, err := group.ColumnChunk(c.leaf.index)
-		if err != nil {
-			continue // reading it returns the error
-		}
-		statistics, err := chunk.Statistics()
-		if err != nil || statistics == nil || r.halfBounded(c.leaf.index) {
-			continue
-		}
-		if !statisticsMayMatch(&c.column, c.values, statistics, group.NumRows(), p) {
+		if !c.leaf.list && !r.file.chunkMayMatch(group, c, p) {
 			return false
 		}
 	}
 	return true
 }
 
-// halfBounded reports whether the statistics of a column chunk of the row group have just one
-// bound: writers leave out long ones. For arrow-go the other one is 0 or empty then.
-func (r *parquetReader) halfBounded(leaf int) bool {
-	s := r.file.metadata.RowGroups[r.group-1].Columns[leaf].MetaData.Statistics
-	return s.IsSetMin() != s.IsSetMax() || s.IsSetMinValue() != s.IsSetMaxValue()
-}
-
-// statisticsMayMatch reports whether a predicate may be true for one of rows cells of a column with
-// statistics.
-func statisticsMayMatch(c *schema.Column, d decoder, s metadata.TypedStatistics, rows int64, p *batch.Predicate) bool {
-	if rows > math.MaxInt32 || !s.HasNullCount() || s.NullCount() < 0 || s.NullCount() > rows {
+// chunkMayMatch reports whether a predicate may be true for a cell of a column chunk.
+func (p *parquetSource) chunkMayMatch(group int, c *leafReader, test *batch.Predicate) bool {
+	rows := p.metadata.RowGroups[group].NumRows
+	if rows < 0 || rows > math.MaxInt32 {
 		return true
 	}
-	z := cfile.ZoneMap{Type: c.Type, Entries: []cfile.ZoneEntry{{Rows: int(rows), Nulls: int(s.NullCount())}}}
+	z := cfile.ZoneMap{Type: c.column.Type, Entries: []cfile.ZoneEntry{{Rows: int(rows)}}}
 	e := &z.Entries[0]
+	s := p.metadata.RowGroups[group].Columns[c.leaf.index].MetaData.Statistics
+	counted := !c.leaf.nullable
+	if !counted && s != nil && s.IsSetNullCount() && p.metadata.GetCreatedBy() == createdBy {
+		n := s.GetNullCount()
+		counted = n >= 0 && n <= rows
+		e.Nulls = int(n)
+	}
 	switch {
-	case p.Op == batch.IsNull || p.Op == batch.NotNull || e.Nulls == e.Rows:
-		return z.MayMatch(0, p)
-	case !s.HasMinMax():
+	case test.Op == batch.IsNull || test.Op == batch.NotNull:
+		return !counted || z.MayMatch(0, test)
+	case counted && e.Nulls == e.Rows:
+		return false // NULL matches nothing else
+	case s == nil:
 		return true
 	}
-	low, high, ok := extremes(c, d, s)
+	least, most := s.MinValue, s.MaxValue
+	if s.Min != nil && s.Max != nil && least == nil && most == nil && signedOrder(&c.column) {
+		least, most = s.Min, s.Max
+	} else if !p.ordered(c) {
+		return true
+	}
+	if least == nil || most == nil {
+		return true
+	}
+	low, high, ok := extremes(c, least, most)
 	if !ok {
 		return true
 	}
-	// Writers may store a bound instead of the lowest and the greatest value, and do not count
-	// NaNs.
-	e.HasNaN, e.MinCut = c.Type == schema.Float || c.Type == schema.Double, true
-	e.Min, e.Max = sortable(c.Type, low), sortable(c.Type, high)
-	return z.MayMatch(0, p)
+	// Bounds need not be values, and writers do not count NaNs.
+	e.Nulls, e.HasNaN, e.MinCut = 0, c.column.Type == schema.Float || c.column.Type == schema.Double, true
+	e.Min, e.Max = sortable(c.column.Type, low), sortable(c.column.Type, high)
+	return z.MayMatch(0, test)
+}
+
+// signedOrder reports whether the values of a column are in the order that min and max always had.
+func signedOrder(c *schema.Column) bool {
+	switch c.Type {
+	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		return false
+	}
+	return !c.Type.Variable()
+}
+
+// ordered reports whether min_value and max_value of a column are in the order of its type.
+func (p *parquetSource) ordered(c *leafReader) bool {
+	orders := p.metadata.ColumnOrders
+	if c.leaf.index >= len(orders) {
+		return false
+	}
+	order := orders[c.leaf.index]
+	total := c.column.Type == schema.Float || c.column.Type == schema.Double // as in IEEE 754
+	return order.IsSetTYPE_ORDER() || total && order.IsSetIEEE_754_TOTAL_ORDER()
 }
 
 // sortable returns a cell as bytes that sort as the values do.
@@ -79,35 +109,40 @@ func sortable(t schema.Type, cell []byte) []byte {
 	return keyenc.AppendComparable([]byte{}, t, cell)
 }
 
-// extremes returns the cells of the lowest and the greatest value in statistics, false if they are
-// no values of the column.
-func extremes(c *schema.Column, d decoder, s metadata.TypedStatistics) (low, high []byte, ok bool) {
-	v := batch.NewVector(c.Type, 2)
+// extremes returns two bounds of a column chunk as cells: no value is lower or greater. It returns
+// false if they are none.
+func extremes(c *leafReader, least, most []byte) (low, high []byte, ok bool) {
+	t := c.column.Type
+	v := batch.NewVector(t, 2)
 	var err error
-	switch s := s.(type) {
-	case *metadata.BooleanStatistics:
-		err = decoded(d, v, s.Min(), s.Max())
-	case *metadata.Int32Statistics:
-		err = decoded(d, v, s.Min(), s.Max())
-	case *metadata.Int64Statistics:
-		err = decoded(d, v, s.Min(), s.Max())
-	case *metadata.Float32Statistics:
-		err = decoded(d, v, s.Min(), s.Max())
-	case *metadata.Float64Statistics:
-		err = decoded(d, v, s.Min(), s.Max())
-	case *metadata.ByteArrayStatistics:
-		if c.Type.Decimal() {
-			return nil, nil, false // writers compare them in different ways
-		}
-		err = decoded(d, v, s.Min(), s.Max())
-	default: // those of Int96 have no order; of fixed length are decimals
+	switch physical := c.leaf.node.PhysicalType(); {
+	case physical == parquet.Types.ByteArray && t.Variable():
+		return least, most, bytes.Compare(least, most) <= 0
+	case len(least) != plainWidths[physical] || len(most) != len(least):
 		return nil, nil, false
+	case physical == parquet.Types.Boolean:
+		err = decoded(c.values, v, least[0]&1 != 0, most[0]&1 != 0)
+	case physical == parquet.Types.Int32:
+		err = decoded(c.values, v, int32(binary.LittleEndian.Uint32(least)), int32(binary.LittleEndian.Uint32(most)))
+	case physical == parquet.Types.Int64:
+		err = decoded(c.values, v, int64(binary.LittleEndian.Uint64(least)), int64(binary.LittleEndian.Uint64(most)))
+	case physical == parquet.Types.Float:
+		err = decoded(c.values, v, math.Float32frombits(binary.LittleEndian.Uint32(least)), math.Float32frombits(binary.LittleEndian.Uint32(most)))
+	case physical == parquet.Types.Double:
+		err = decoded(c.values, v, math.Float64frombits(binary.LittleEndian.Uint64(least)), math.Float64frombits(binary.LittleEndian.Uint64(most)))
 	}
 	if err != nil {
 		return nil, nil, false
 	}
 	low, high = v.Cell(0), v.Cell(1)
-	return low, high, !notANumber(c.Type, low) && !notANumber(c.Type, high) && batch.Compare(c.Type, low, high) <= 0
+	return low, high, !notANumber(t, low) && !notANumber(t, high) && batch.Compare(t, low, high) <= 0
+}
+
+// plainWidths are the bytes of a bound, by its type. Of others, bounds are not used: those of Int96
+// had no order, and writers compare decimals that are byte strings in different ways.
+var plainWidths = map[parquet.Type]int{
+	parquet.Types.Boolean: 1, parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Float: 4, parquet.Types.Double: 8,
+	parquet.Types.Int96: -1, parquet.Types.ByteArray: -1, parquet.Types.FixedLenByteArray: -1,
 }
 
 // notANumber reports whether a cell is a NaN.

@@ -27,6 +27,7 @@ const (
 	thriftTrue   = 1
 	thriftFalse  = 2
 	thriftByte   = 3
+	thriftI32    = 5
 	thriftI64    = 6
 	thriftDouble = 7
 	thriftString = 8
