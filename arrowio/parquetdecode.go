@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/float16"
@@ -25,7 +26,6 @@ type decoder interface {
 
 // chunkReader is a column chunk with values of type R.
 type chunkReader[R any] interface {
-	ReadBatch(n int64, values []R, defs, reps []int16) (levels int64, read int, err error)
 	ReadBatchInPage(n int64, values []R, defs, reps []int16) (levels int64, read int, err error)
 }
 
@@ -37,6 +37,8 @@ type typed[R any] struct {
 
 	// alias is set for byte strings. They alias the page, so that values of one page are read.
 	alias bool
+	// keep makes values that alias a page valid after it; nil: values have no memory of the page.
+	keep func(values []R)
 }
 
 func (t *typed[R]) read(chunk file.ColumnChunkReader, n int, defs, reps []int16, v *batch.Vector) (int, int, error) {
@@ -52,28 +54,33 @@ func (t *typed[R]) read(chunk file.ColumnChunkReader, n int, defs, reps []int16,
 		values = make([]R, n)
 		t.buf = values
 	}
-	got, read, readBatch := 0, 0, in.ReadBatch
-	if t.alias {
-		readBatch = in.ReadBatchInPage
-	}
+	got, read := 0, 0
 	for got < n {
 		var moreReps []int16
 		if reps != nil {
 			moreReps = reps[got:n]
 		}
-		levels, k, err := readBatch(int64(n-got), values[read:n], defs[got:n], moreReps)
+		levels, k, err := in.ReadBatchInPage(int64(n-got), values[read:n], defs[got:n], moreReps)
 		if err != nil {
 			return got, read, err
 		}
 		if levels == 0 {
+			if chunk.HasNext() { // the page says so, but its values have ended
+				return got, read, corruptf("a page has fewer values than its header says")
+			}
 			break
 		}
 		if levels < 0 || int64(got)+levels > int64(n) || k < 0 || read+k > n {
 			return got, read, corruptf("%d levels and %d values, want %d", levels, k, n-got)
 		}
-		if got, read = got+int(levels), read+k; t.alias {
+		if t.alias {
+			got, read = got+int(levels), read+k
 			break
 		}
+		if got += int(levels); got < n && t.keep != nil {
+			t.keep(values[read : read+k])
+		}
+		read += k
 	}
 	if t.direct == nil {
 		if err := t.convert(v, values[:read]); err != nil {
@@ -81,6 +88,13 @@ func (t *typed[R]) read(chunk file.ColumnChunkReader, n int, defs, reps []int16,
 		}
 	}
 	return got, read, nil
+}
+
+// cloneAll replaces byte strings by copies.
+func cloneAll[R ~[]byte](values []R) {
+	for i, v := range values {
+		values[i] = slices.Clone(v)
+	}
 }
 
 // newDecoder returns a decoder of the values of a leaf as cells of a column. Errors: ErrSchema.
@@ -249,7 +263,7 @@ func decodeByteArrays(c *schema.Column) decoder {
 			return unsafe.Slice((*parquet.ByteArray)(unsafe.Pointer(unsafe.SliceData(v.Bytes))), len(v.Bytes))
 		}}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
-		return &typed[parquet.ByteArray]{convert: func(v *batch.Vector, values []parquet.ByteArray) error {
+		return &typed[parquet.ByteArray]{keep: cloneAll[parquet.ByteArray], convert: func(v *batch.Vector, values []parquet.ByteArray) error {
 			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return fromBigEndian(values[i]) })
 		}}
 	}
@@ -263,11 +277,11 @@ func decodeFixedBytes(c *schema.Column) decoder {
 			return unsafe.Slice((*parquet.FixedLenByteArray)(unsafe.Pointer(unsafe.SliceData(v.Bytes))), len(v.Bytes))
 		}}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
-		return &typed[parquet.FixedLenByteArray]{convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
+		return &typed[parquet.FixedLenByteArray]{keep: cloneAll[parquet.FixedLenByteArray], convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
 			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return fromBigEndian(values[i]) })
 		}}
 	case schema.Float:
-		return &typed[parquet.FixedLenByteArray]{convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
+		return &typed[parquet.FixedLenByteArray]{keep: cloneAll[parquet.FixedLenByteArray], convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
 			to := batch.Values[float32](v)
 			for i, b := range values {
 				to[i] = float16.FromBits(binary.LittleEndian.Uint16(b)).Float32()

@@ -14,7 +14,8 @@ type leafReader struct {
 	leaf   leaf
 	column schema.Column
 	values decoder
-	chunk  file.ColumnChunkReader // of the open row group; nil: none
+	pages  *pageReader
+	chunk  file.ColumnChunkReader // decodes the pages of the open row group; nil: none
 	budget int                    // bytes of byte strings that are read for a batch
 
 	vector batch.Vector
@@ -187,6 +188,9 @@ func (r *leafReader) readLists() error {
 	at := 0
 	for i := range got {
 		def := r.defs[i]
+		if def > r.leaf.most || r.reps[i] > 1 {
+			return corruptf("levels %d and %d of a list", def, r.reps[i])
+		}
 		if r.reps[i] == 0 {
 			if err := r.closeList(); err != nil {
 				return err

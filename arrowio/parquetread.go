@@ -2,6 +2,7 @@ package arrowio
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -122,13 +123,8 @@ const (
 // section makes a SectionReader what arrow-go calls a ReaderAtSeeker.
 type section struct{ *io.SectionReader }
 
-// streamBytes is the size of the buffer through which a column chunk is read.
-const streamBytes = 256 << 10
-
 func (p *parquetSource) open(src *source, known *metadata.FileMetaData, mem memory.Allocator) (*file.Reader, error) {
-	properties := parquet.NewReaderProperties(mem)
-	properties.BufferedStreamEnabled, properties.BufferSize = true, streamBytes
-	options := []file.ReadOption{file.WithReadProps(properties)}
+	options := []file.ReadOption{file.WithReadProps(parquet.NewReaderProperties(mem))}
 	if known != nil {
 		options = append(options, file.WithMetadata(known))
 	}
@@ -213,7 +209,7 @@ func (r *parquetReader) read() (*batch.RecordBatch, error) {
 	for i, c := range r.columns { // how many rows there are depends on the byte strings
 		err := c.fill(n)
 		if err != nil {
-			return nil, in(b.Schema[i].Name, r.done, err)
+			return nil, r.inGroup(i, err)
 		}
 		if c.column.Type.Variable() {
 			n = min(n, c.ready())
@@ -222,7 +218,7 @@ func (r *parquetReader) read() (*batch.RecordBatch, error) {
 	for i, c := range r.columns {
 		v, err := c.take(n, r.own)
 		if err != nil {
-			return nil, in(b.Schema[i].Name, r.done, err)
+			return nil, r.inGroup(i, err)
 		}
 		b.Columns[i] = v
 	}
@@ -248,7 +244,7 @@ func (r *parquetReader) nextGroup() error {
 	}
 	for i, c := range r.columns {
 		if err := r.openColumn(c, group); err != nil {
-			return in(r.out.Schema[i].Name, -1, fmt.Errorf("row group %d: %w", r.group-1, err))
+			return r.inGroup(i, err)
 		}
 	}
 	r.left = rows
@@ -261,6 +257,9 @@ func (r *parquetReader) openColumn(c *leafReader, group *file.RowGroupReader) er
 	if err != nil {
 		return err
 	}
+	if other := chunk.FilePath(); other != "" {
+		return unsupportedf("the column chunk is in another file, %q", other)
+	}
 	start, size := chunk.DataPageOffset(), chunk.TotalCompressedSize()
 	if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
 		start = min(start, chunk.DictionaryPageOffset())
@@ -268,21 +267,44 @@ func (r *parquetReader) openColumn(c *leafReader, group *file.RowGroupReader) er
 	if start < 0 || size < 0 || start > r.file.size || size > r.file.size-start {
 		return corruptf("a column chunk of %d bytes at byte %d of a file of %d", size, start, r.file.size)
 	}
+	if r.file.metadata.WriterVersion().LessThan(metadata.Parquet816FixedVersion) {
+		size = min(size+missingBytes, r.file.size-start)
+	}
 	if c.words = nil; chunk.HasDictionaryPage() && !c.leaf.list {
 		c.words = newWordCoder()
 	}
-	c.chunk, err = group.Column(c.leaf.index)
-	return err
+	if c.pages == nil {
+		c.pages = newPageReader(r.src, r.mem)
+	}
+	column := r.file.metadata.Schema.Column(c.leaf.index)
+	if err := c.pages.open(column, chunk.Compression(), chunk.NumValues(), start, size); err != nil {
+		return err
+	}
+	c.chunk = file.NewColumnReader(column, c.pages, r.mem, nil)
+	return nil
 }
+
+// missingBytes is the size of a page header that parquet-mr before 1.2.9 did not count in the size
+// of a column chunk with a dictionary. The pages end with the last value, not with the size.
+const missingBytes = 100
 
 // endGroup closes the column chunks, which must have no more values than rows.
 func (r *parquetReader) endGroup() error {
 	for i, c := range r.columns {
 		if err := c.end(); err != nil {
-			return in(r.out.Schema[i].Name, -1, fmt.Errorf("row group %d: %w", r.group-1, err))
+			return r.inGroup(i, err)
 		}
 	}
 	return nil
+}
+
+// inGroup returns an error of a column, with the row group that is open unless it is that of a
+// value.
+func (r *parquetReader) inGroup(column int, err error) error {
+	if cell := (*cellError)(nil); !errors.As(err, &cell) {
+		err = fmt.Errorf("row group %d: %w", r.group-1, err)
+	}
+	return in(r.out.Schema[column].Name, r.done, err)
 }
 
 func (r *parquetReader) close() {
@@ -290,6 +312,10 @@ func (r *parquetReader) close() {
 		if c.chunk != nil {
 			c.chunk.Close()
 			c.chunk = nil
+		}
+		if c.pages != nil {
+			c.pages.free()
+			c.pages = nil
 		}
 	}
 	r.mem.freeAll()

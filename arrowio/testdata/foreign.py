@@ -47,6 +47,15 @@ nulls = pa.table({
     'd': pa.array([None] * n, pa.decimal128(30, 2)),
 })
 
+fixed = pa.table({
+    'k': pa.array(range(n), pa.int64()),
+    'uuid': pa.array(some(lambda i: b'%016d' % (i * i)), pa.binary(16)),
+    'decimal': pa.array(some(lambda i: decimal.Decimal((i - 20) * 10**20 + 1).scaleb(-2)), pa.decimal128(38, 2)),
+    'half': pa.array(some(lambda i: i / 4 + 0.125), pa.float16()),
+    'float': pa.array(some(lambda i: i / 8 + 0.0625), pa.float32()),
+    'int': pa.array(some(lambda i: i * 1000 - 7), pa.int32()),
+})
+
 files = {
     'v1-dictionary': (plain, dict(data_page_version='1.0', use_dictionary=True, compression='none')),
     'v1-plain': (plain, dict(data_page_version='1.0', use_dictionary=False, compression='snappy')),
@@ -57,6 +66,12 @@ files = {
     'encodings': (plain, dict(use_dictionary=False, compression='none', column_encoding={
         'k': 'DELTA_BINARY_PACKED', 'i': 'DELTA_BINARY_PACKED', 'f': 'BYTE_STREAM_SPLIT', 's': 'DELTA_BYTE_ARRAY', 't': 'DELTA_LENGTH_BYTE_ARRAY', 'b': 'RLE'},
         data_page_version='2.0')),
+    'fixed-prefixes': (fixed, dict(use_dictionary=False, data_page_version='2.0', compression='snappy', data_page_size=100, write_batch_size=7,
+        column_encoding={'uuid': 'DELTA_BYTE_ARRAY', 'decimal': 'DELTA_BYTE_ARRAY', 'half': 'DELTA_BYTE_ARRAY'})),
+    'fixed-split': (fixed, dict(use_dictionary=False, column_encoding={c: 'BYTE_STREAM_SPLIT' for c in fixed.column_names})),
+    'checksums-v1': (plain, dict(write_page_checksum=True, compression='snappy', data_page_size=20, write_batch_size=9)),
+    'checksums-v2': (plain, dict(write_page_checksum=True, data_page_version='2.0', compression='none')),
+    'brotli': (plain, dict(compression='brotli', data_page_version='2.0')),
     'int96': (plain, dict(use_deprecated_int96_timestamps=True)),
     'decimals-integers': (decimals, dict(store_decimal_as_integer=True)),
     'decimals-fixed': (decimals, dict()),
