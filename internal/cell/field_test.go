@@ -77,7 +77,7 @@ func TestFromFieldRefusesInvalidText(t *testing.T) {
 	for _, c := range []struct{ typeName, text, want string }{
 		{"string", "a\xffb", "is not valid UTF-8"},
 		{"varchar(2)", "abc", "has 3 characters, varchar(2) has at most 2"},
-		{"bool", "True", `want true or false, not "True"`},
+		{"bool", "tRUE", `want true or false, not "tRUE"`},
 		{"binary", "ab", `want "0x…", not "ab"`},
 		{"int32", "12a", `want an integer in plain digits, not "12a"`},
 		{"int32", "1.0", `want an integer in plain digits, not "1.0"`},
@@ -85,13 +85,46 @@ func TestFromFieldRefusesInvalidText(t *testing.T) {
 		{"int32", "", `want an integer in plain digits, not ""`},
 		{"int8", "128", `"128" is out of range for int8`},
 		{"double", "0x1p-2", `want a number, "NaN", "+Inf" or "-Inf", not "0x1p-2"`},
-		{"double", "inf", `want a number, "NaN", "+Inf" or "-Inf", not "inf"`},
+		{"double", "infi", `want a number, "NaN", "+Inf" or "-Inf", not "infi"`},
 		{"decimal(5,2)", "1.555", `"1.555" has more than 2 decimals`},
 		{"decimal(5,2)", "1000", `"1000" is out of range for decimal(5,2)`},
 		{"date", "2023-02-29", `"2023-02-29" is not a date (year-month-day)`},
 	} {
 		if _, err := FromField(nil, column(t, c.typeName), []byte(c.text)); err == nil || err.Error() != c.want {
 			t.Errorf("%s %q: got %v, want %s", c.typeName, c.text, err, c.want)
+		}
+	}
+}
+
+// A field may have the forms that other programs write.
+func TestFieldsOfOtherPrograms(t *testing.T) {
+	for _, c := range []struct{ typeName, text, want string }{
+		{"bool", "True", "true"}, {"bool", "TRUE", "true"}, {"bool", "t", "true"}, {"bool", "T", "true"}, {"bool", "1", "true"},
+		{"bool", "False", "false"}, {"bool", "FALSE", "false"}, {"bool", "f", "false"}, {"bool", "F", "false"}, {"bool", "0", "false"},
+		{"double", "inf", "+Inf"}, {"double", "-inf", "-Inf"}, {"double", "+INF", "+Inf"}, {"float", "Infinity", "+Inf"}, {"float", "-infinity", "-Inf"},
+		{"double", "nan", "NaN"}, {"float", "NAN", "NaN"}, {"double", "-nan", "NaN"},
+		{"timestamp", "2026-01-01 10:00:00+00:00", "2026-01-01T10:00:00Z"},
+		{"timestamp", "2026-01-01 10:00:00.5+00:00", "2026-01-01T10:00:00.5Z"},
+		{"timestamp", "2026-01-01 10:00:00.123456000", "2026-01-01T10:00:00.123456Z"},
+		{"timestamp", "2026-01-01T10:00:00.100000+0000", "2026-01-01T10:00:00.1Z"},
+		{"timestamp", "2026-01-01 10:00:00+00", "2026-01-01T10:00:00Z"},
+		{"timestamp", "2026-01-01 10:00:00Z", "2026-01-01T10:00:00Z"},
+		{"timestamp", "2026-01-01 10:00:00.25 UTC", "2026-01-01T10:00:00.25Z"},
+		{"timestamp", "2026-01-01 10:00:00+02:00", "2026-01-01T08:00:00Z"},
+		{"timestamp", "2026-01-01 10:00:00.5-0730", "2026-01-01T17:30:00.5Z"},
+		{"timestamp", "2026-01-01T10:00:00+02", "2026-01-01T08:00:00Z"},
+	} {
+		col := column(t, c.typeName)
+		got, err := FromField(nil, col, []byte(c.text))
+		if err != nil {
+			t.Errorf("%s %s: %v", c.typeName, c.text, err)
+		} else if text := string(celltext.AppendText(nil, col, got)); text != c.want {
+			t.Errorf("%s %s: %s, want %s", c.typeName, c.text, text, c.want)
+		}
+	}
+	for _, text := range []string{"2026-01-01 10:00:00.1234567", "2026-01-01 10:00:00 CET", "2026-01-01T10:00:00 UTC+1", "2026-01-01 10:00:00.", "2026-01-01 10:00:00+0", "2026-01-01 10:00:00.12345678900000000000000000001"} {
+		if got, err := FromField(nil, column(t, "timestamp"), []byte(text)); err == nil {
+			t.Errorf("%s: %x", text, got)
 		}
 	}
 }

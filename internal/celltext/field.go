@@ -1,6 +1,7 @@
 package celltext
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -13,7 +14,12 @@ import (
 var ErrNotUTF8 = errors.New("is not valid UTF-8")
 
 // FromField appends the cell of column c for text, a field of a CSV file without its quotes: a JSON
-// value without quotes. The column must not be an array. Errors do not name the column.
+// value without quotes, or another form that programs write:
+//
+//	bool            True, TRUE, t, T, 1, and the same for false
+//	float, double   nan, inf, infinity in any case, with a sign or without
+//
+// The column must not be an array. Errors do not name the column.
 func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:
@@ -22,10 +28,7 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 		}
 		return append(dst, text...), CheckLength(c, text)
 	case t == schema.Bool:
-		if b := string(text); b == "true" || b == "false" {
-			return FromBool(dst, b == "true"), nil
-		}
-		return dst, fmt.Errorf("want true or false, not %s", Excerpt(text))
+		return boolFromField(dst, text)
 	case t == schema.Binary:
 		return FromHex(dst, string(text))
 	case t == schema.Date:
@@ -37,7 +40,7 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 		if jsonNumber(text) {
 			return FromFloat(dst, t, string(text))
 		}
-		return FromFloatName(dst, t, string(text))
+		return floatNameFromField(dst, t, text)
 	case t.Decimal():
 		if v, ok := plainDecimal(text, c); ok {
 			return appendWide(dst, batch.Int128Of(v), t.Width()), nil
@@ -45,6 +48,32 @@ func FromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
 		return FromDecimal(dst, c, string(text))
 	}
 	return integerFromField(dst, c, text)
+}
+
+func boolFromField(dst, text []byte) ([]byte, error) {
+	switch string(text) {
+	case "true", "True", "TRUE", "t", "T", "1":
+		return FromBool(dst, true), nil
+	case "false", "False", "FALSE", "f", "F", "0":
+		return FromBool(dst, false), nil
+	}
+	return dst, fmt.Errorf("want true or false, not %s", Excerpt(text))
+}
+
+// floatNameFromField is FromFloatName for the names that other programs write.
+func floatNameFromField(dst []byte, t schema.Type, text []byte) ([]byte, error) {
+	name := text
+	sign := "+"
+	if len(name) > 0 && (name[0] == '-' || name[0] == '+') {
+		sign, name = string(name[:1]), name[1:]
+	}
+	switch {
+	case bytes.EqualFold(name, []byte("inf")), bytes.EqualFold(name, []byte("infinity")):
+		return FromFloatName(dst, t, sign+"Inf")
+	case bytes.EqualFold(name, []byte("nan")):
+		return FromFloatName(dst, t, "NaN")
+	}
+	return FromFloatName(dst, t, string(text))
 }
 
 func integerFromField(dst []byte, c *schema.Column, text []byte) ([]byte, error) {
@@ -79,7 +108,7 @@ func timeFromField(dst, text []byte) ([]byte, error) {
 	return FromTime(dst, string(text))
 }
 
-// plainTime parses a time in UTC, with Z or without a zone, as microseconds since 1970.
+// plainTime parses a time in UTC, or without a zone, as microseconds since 1970.
 func plainTime(text []byte) (micros int64, ok bool) {
 	const seconds = len("2006-01-02T15:04:05")
 	if len(text) < seconds || text[10] != 'T' && text[10] != ' ' || text[13] != ':' || text[16] != ':' {
@@ -92,23 +121,27 @@ func plainTime(text []byte) (micros int64, ok bool) {
 	}
 	micros = (int64(days)*secondsPerDay + int64(hour*3600+minute*60+second)) * 1_000_000
 	rest := text[seconds:]
-	if len(rest) > 0 && rest[len(rest)-1] == 'Z' {
-		if text[10] == ' ' {
+	fraction := 0
+	if len(rest) > 0 && rest[0] == '.' {
+		n := countDigits(rest[1:])
+		decimals := rest[1 : 1+n]
+		for len(decimals) > 6 && decimals[len(decimals)-1] == '0' {
+			decimals = decimals[:len(decimals)-1]
+		}
+		if n == 0 || len(decimals) > 6 {
 			return 0, false
 		}
-		rest = rest[:len(rest)-1]
+		fraction = digitsOf(decimals)
+		for range 6 - len(decimals) {
+			fraction *= 10
+		}
+		rest = rest[1+n:]
 	}
-	if len(rest) == 0 {
-		return micros, true
+	switch string(rest) {
+	case "", "Z", "+00:00", "+00", "+0000", " UTC":
+		return micros + int64(fraction), true
 	}
-	if rest[0] != '.' || len(rest) < 2 || len(rest) > 7 {
-		return 0, false
-	}
-	fraction := digitsOf(rest[1:])
-	for range 7 - len(rest) {
-		fraction *= 10
-	}
-	return micros + int64(fraction), fraction >= 0
+	return 0, false
 }
 
 // mostPlainDigits is the number of digits that always fit an int64.

@@ -1,7 +1,9 @@
 package celltext
 
 import (
+	"bytes"
 	"errors"
+	"math"
 	"math/bits"
 	"strconv"
 
@@ -227,4 +229,58 @@ func appendWide(dst []byte, v batch.Int128, width int) []byte {
 		dst = appendLittle(dst, uint64(v.Hi), 8)
 	}
 	return dst
+}
+
+// SameDigits reports whether a double has all significant digits of text, a number that was parsed
+// to this cell: the shortest text that parses to the double is the same number.
+func SameDigits(cell, text []byte) bool {
+	var array [32]byte // sign, 17 digits, point, and e+308
+	shortest := strconv.AppendFloat(array[:0], math.Abs(floatOf(schema.Double, cell)), 'e', -1, 64)
+	if text[0] == '-' {
+		text = text[1:]
+	}
+	d, e := significant(shortest)
+	d2, e2 := significant(text)
+	for d != nil || d2 != nil {
+		// Both yield their digits in turn, without the point.
+		if len(d) == 0 || len(d2) == 0 {
+			return len(d) == len(d2) && e == e2
+		}
+		if d[0] == '.' {
+			d = d[1:]
+			continue
+		}
+		if d2[0] == '.' {
+			d2 = d2[1:]
+			continue
+		}
+		if d[0] != d2[0] {
+			return false
+		}
+		d, d2 = d[1:], d2[1:]
+	}
+	return true // both are zero
+}
+
+// significant returns the digits of a number without sign, from the first to the last that is not
+// zero, perhaps with the point between them, and the exponent of the first; nil for zero.
+func significant(text []byte) (digits []byte, exponent int) {
+	if i := bytes.IndexAny(text, "eE"); i >= 0 {
+		exponent, _ = parseExponent(text[i:])
+		text = text[:i]
+	}
+	point := bytes.IndexByte(text, '.')
+	if point < 0 {
+		point = len(text)
+	}
+	first := bytes.IndexAny(text, "123456789")
+	if first < 0 {
+		return nil, 0
+	}
+	if first < point {
+		exponent += point - first - 1
+	} else {
+		exponent -= first - point
+	}
+	return text[first : bytes.LastIndexAny(text, "123456789")+1], exponent
 }

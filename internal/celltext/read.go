@@ -156,14 +156,26 @@ func FromDate(dst []byte, text string) ([]byte, error) {
 	return appendLittle(dst, uint64(days), 4), nil
 }
 
+// timeLayouts are the forms of a time besides RFC 3339.
+var timeLayouts = []string{
+	"2006-01-02T15:04:05", time.DateTime,
+	"2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02 15:04:05Z07",
+}
+
 // ParseTime parses RFC 3339, or a date and a time of day in UTC: 2006-01-02T15:04:05[.ffffff], also
-// with a space for the T.
+// with a space for the T, a zone of two or four digits (+00, +0000), and " UTC".
 func ParseTime(text string) (time.Time, error) {
 	var t time.Time
 	err := t.UnmarshalText([]byte(text))
-	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime} {
-		if err != nil && !strings.Contains(text, ",") {
-			t, err = time.Parse(layout, text)
+	if err == nil || strings.Contains(text, ",") {
+		return t, err
+	}
+	if utc, ok := strings.CutSuffix(text, " UTC"); ok {
+		return time.Parse(time.DateTime, utc)
+	}
+	for _, layout := range timeLayouts {
+		if t, also := time.Parse(layout, text); also == nil {
+			return t, nil
 		}
 	}
 	return t, err

@@ -41,6 +41,15 @@ func (e *Error) Reason() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
+// InColumn returns the error for a text that is a row: with the column that has the fault instead
+// of the position, if it is known.
+func (e *Error) InColumn() error {
+	if len(e.Path) == 0 {
+		return e
+	}
+	return fmt.Errorf("column %q: %s", e.Path[0], e.Reason())
+}
+
 // Checker checks texts, reusing its memory.
 type Checker struct {
 	decoder *jsontext.Decoder

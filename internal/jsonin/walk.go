@@ -92,3 +92,22 @@ func (w *Walker) passNested() {
 		}
 	}
 }
+
+// AppendCompact appends a checked value without the white space between its parts. Its strings and
+// numbers are as they were.
+func AppendCompact(dst, value []byte) []byte {
+	for i := 0; i < len(value); {
+		switch {
+		case value[i] == '"':
+			w := Walker{text: value, pos: i}
+			w.passString()
+			dst = append(dst, value[i:w.pos]...)
+			i = w.pos
+			continue
+		case !blank(value[i]):
+			dst = append(dst, value[i])
+		}
+		i++
+	}
+	return dst
+}

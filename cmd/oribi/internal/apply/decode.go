@@ -98,8 +98,8 @@ func (d *Decoder) Row(kind oribi.Op, t *Target, object []byte) (Operation, error
 	op := Operation{Kind: kind, Target: t}
 	object = jsonin.Trim(object)
 	if err := d.checker.Check(object); err != nil {
-		if e, ok := errors.AsType[*jsonin.Error](err); ok && len(e.Path) > 0 {
-			return op, fmt.Errorf("column %q: %s", e.Path[0], e.Reason())
+		if e, ok := errors.AsType[*jsonin.Error](err); ok {
+			err = e.InColumn()
 		}
 		return op, err
 	}

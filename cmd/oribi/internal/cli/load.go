@@ -27,7 +27,7 @@ import (
 // loadFlags are the flags of "table load".
 type loadFlags struct {
 	format, delimiter, mode, skipBad string
-	noHeader, create, dryRun         bool
+	noHeader, create, dryRun, exact  bool
 	columns, key, types, where       []string
 	batch                            int
 
@@ -49,7 +49,7 @@ func (a *app) tableLoad() *cobra.Command {
 	c.Flags().StringVar(&f.format, "input-format", "", orList(inputFormats())+" (default: from the file's name or its first bytes)")
 	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "character that separates CSV fields; \\t is a tab, the default for .tsv files")
 	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the CSV file has no header; its first line is a row")
-	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns); of Parquet, Arrow, and CarbonData the columns to load (default: all)")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns); of other formats the columns to load (default: all)")
 	whereFlag(c, &f.where)
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
 	c.Flags().IntVar(&f.batch, "batch", 1000, "maximum number of rows per atomic batch")
@@ -57,6 +57,7 @@ func (a *app) tableLoad() *cobra.Command {
 	c.Flags().BoolVar(&f.create, "create", false, "create the table, with the types of the file, or inferred from it; requires --key, except for Parquet, Arrow, and CarbonData that table export wrote")
 	c.Flags().StringSliceVar(&f.key, "key", nil, "with --create: the key columns")
 	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
+	c.Flags().BoolVar(&f.exact, "exact", false, "with --create: infer only types that print every value of the text exactly as it is in the file")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and create nothing")
 	return c
 }
@@ -89,8 +90,8 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 		return o, usage(errors.New("--create requires --key with the key columns"))
 	case !f.create && given("key"):
 		return o, usage(errors.New("--key is only for --create: the table already has a key"))
-	case !f.create && (f.dryRun || len(f.types) > 0):
-		return o, usage(errors.New("--type and --dry-run are only for --create"))
+	case !f.create && (f.dryRun || len(f.types) > 0 || f.exact):
+		return o, usage(errors.New("--type, --exact, and --dry-run are only for --create"))
 	case f.create && f.noHeader && o.Columns == nil:
 		return o, usage(errors.New("--create: a file without a header requires --columns with the column names"))
 	case given("columns") && len(o.Columns) == 0:
@@ -99,6 +100,11 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	for i, name := range o.Columns {
 		if slices.Contains(o.Columns[:i], name) {
 			return o, usage(fmt.Errorf("--columns: column %q appears twice", name))
+		}
+	}
+	for _, name := range f.key {
+		if given("columns") && !slices.Contains(o.Columns, name) {
+			return o, usage(fmt.Errorf("--key: column %q is not one of --columns", name))
 		}
 	}
 	return o, nil
@@ -130,13 +136,10 @@ func (f *loadFlags) formatOf(file string, given func(flag string) bool) (load.Fo
 		return 0, usage(fmt.Errorf("--input-format: unknown format %q: want %s%s", f.format, orList(inputFormats()), unreadable(f.format)))
 	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".json"):
 		form = load.JSONL
-	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"), ofCSV != "", given("columns"):
+	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"), ofCSV != "":
 		form = load.CSV
 	}
 	switch {
-	case form == load.JSONL && ofCSV == "" && given("columns"):
-		ofCSV = "columns"
-		fallthrough
 	case form == load.JSONL && ofCSV != "":
 		return 0, usage(fmt.Errorf("--%s is for CSV, not for JSON", ofCSV))
 	case form == load.Batches && ofCSV != "":
@@ -407,31 +410,55 @@ func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *l
 		columns = infer.Known(c.columns, c.exact(f))
 		key, err = c.keyColumns(f)
 	} else {
-		columns, err = a.inferText(ctx, in, o)
+		columns, err = a.inferText(ctx, in, f, o)
 	}
 	if err != nil {
 		return nil, err
 	}
+	s, err := f.schemaOf(columns, key)
+	if bad := columns.Bad; err != nil && bad != nil && (f.skipBad == "" || len(columns.Names()) == 0) {
+		return nil, lineError(o.Name, bad) // what is missing may be there
+	}
+	if err != nil {
+		return nil, usage(err)
+	}
+	_, err = fmt.Fprintf(a.stderr, "types: %s\n", columns.Reasons(s))
+	return s, err
+}
+
+// schemaOf returns the schema of the table that is created for the columns of an input.
+func (f *loadFlags) schemaOf(columns *infer.Columns, key []string) (*schema.Schema, error) {
 	for _, text := range f.types {
 		name, typeName, err := pair(text)
 		if err == nil {
 			err = columns.Decide(name, typeName)
 		}
 		if err != nil {
-			return nil, usage(fmt.Errorf("--type: %w", err))
+			return nil, fmt.Errorf("--type: %w", err)
+		}
+	}
+	if f.columnar == nil {
+		for _, name := range f.columns {
+			if !slices.Contains(columns.Names(), name) {
+				return nil, fmt.Errorf("--columns: %w", &infer.UnknownColumnError{Name: name, Names: columns.Names()})
+			}
 		}
 	}
 	s, err := columns.Schema(key)
 	if err != nil {
-		return nil, usage(fmt.Errorf("--create: %w", err))
+		return nil, fmt.Errorf("--create: %w", err)
 	}
-	_, err = fmt.Fprintf(a.stderr, "types: %s\n", columns.Reasons(s))
-	return s, err
+	return s, nil
+}
+
+// lineError names the input in an error that names the line.
+func lineError(name string, bad *infer.FieldError) error {
+	return &apply.LineError{Name: name, Line: bad.Line, Err: bad.Err}
 }
 
 // inferText infers the columns of CSV or JSON.
-func (a *app) inferText(ctx context.Context, in *loadInput, o *load.Options) (*infer.Columns, error) {
-	look := infer.Options{Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
+func (a *app) inferText(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options) (*infer.Columns, error) {
+	look := infer.Options{Exact: f.exact, Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
 	bar := a.bar(progress.Options{What: "look", Unit: progress.Bytes})
 	defer bar.Stop()
 	var from io.Reader
@@ -454,7 +481,7 @@ func (a *app) inferText(ctx context.Context, in *loadInput, o *load.Options) (*i
 	columns, err := kind(ctx, from, look)
 	if err != nil {
 		if bad, ok := errors.AsType[*infer.FieldError](err); ok {
-			err = &apply.LineError{Name: o.Name, Line: bad.Line, Err: bad.Err}
+			err = lineError(o.Name, bad)
 		}
 		return nil, err
 	}

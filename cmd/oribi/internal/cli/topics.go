@@ -119,8 +119,25 @@ An empty field is not set: it gets the column's default, or NULL. "" is the
 empty string. Values are written as in JSON, but without quotes.
 
 load --create chooses for each column the first of the types bool, int64,
-decimal, double, date, and timestamp that prints all values exactly as they are
-in the file, or string if there is none.
+decimal, double, date, and timestamp that keeps every value, or string if there
+is none. It keeps the text of each value, too, but for the zeros at the end of a
+fraction, the case of True, and the form of a time in UTC (+00:00, a space for
+the T); --exact keeps all of the text.
+
+A bool may be true, True, TRUE, t, T, or 1, a double inf, -inf, or nan. An empty
+field in a key is an error.
+`},
+	{"json", "JSON, as load reads it and scan prints it", `Each line is one JSON object, a row, or the file is one array of objects, which
+may be spread over lines. The names of the objects are the columns, and load
+--columns a,b reads only these. Blank lines are skipped. What is missing is not
+set: it gets the column's default, or NULL; null is NULL.
+
+load --create chooses the types as for CSV, except that a number is never a
+string: a column of numbers is int64, a decimal or int128 if a double would
+round one of them, else double. An object or an array becomes the text of a
+string column, without spaces; --type 'a=array(int64)' makes it an array.
+
+See: oribi help types, oribi help csv.
 `},
 }
 

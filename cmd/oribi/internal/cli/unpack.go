@@ -49,8 +49,66 @@ func unpack(in io.Reader, file io.Closer) (*unpacked, error) {
 		return nil, packedError(err)
 	}
 	u := &unpacked{file: file, pieces: make(chan piece, piecesAhead), spare: make(chan []byte, piecesAhead+2), stop: make(chan struct{})}
-	go u.fill(z)
+	go u.fill(&members{in: buffered, member: z})
 	return u, nil
+}
+
+// members reads the content of a packed file: that of its members, one after the other. Zeros after
+// a member, with which tapes and some downloads fill up a file, end it; anything else does not.
+type members struct {
+	in     *bufio.Reader // has ReadByte: the member does not read beyond its own end
+	member *gzip.Reader
+	begun  bool
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	if !m.begun {
+		m.begun = true
+		m.member.Multistream(false)
+	}
+	for {
+		n, err := m.member.Read(p)
+		if n > 0 || err != io.EOF {
+			if err == io.EOF {
+				err = nil // the next call continues with the next member
+			}
+			return n, err
+		}
+		if err := m.next(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// next begins the next member. It returns io.EOF if there is none.
+func (m *members) next() error {
+	switch b, err := m.in.Peek(1); {
+	case err != nil:
+		return err
+	case b[0] == 0:
+		return m.passZeros()
+	}
+	if err := m.member.Reset(m.in); err != nil {
+		if errors.Is(err, gzip.ErrHeader) {
+			err = fmt.Errorf("other bytes after the compressed content: %w", err)
+		}
+		return err
+	}
+	m.member.Multistream(false)
+	return nil
+}
+
+// passZeros returns io.EOF if only zeros are left.
+func (m *members) passZeros() error {
+	for {
+		b, err := m.in.ReadByte()
+		if err != nil {
+			return err
+		}
+		if b != 0 {
+			return fmt.Errorf("other bytes after the compressed content and the zeros after it: %w", gzip.ErrHeader)
+		}
+	}
 }
 
 // fill unpacks piece by piece until the file ends or Close is called.

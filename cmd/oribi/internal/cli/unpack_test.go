@@ -97,3 +97,33 @@ func TestUnpackingStopsAfterClose(t *testing.T) {
 		t.Errorf("%d bytes were unpacked ahead", ahead)
 	}
 }
+
+// Zeros after a member end the file, as gzip has it. Other bytes there are an error.
+func TestZerosAfterPackedContentEndIt(t *testing.T) {
+	text := bytes.Repeat([]byte("some text\n"), 20_000)
+	file := packed(t, text)
+	for _, c := range []struct {
+		name  string
+		after []byte
+		valid bool
+	}{
+		{"one zero", make([]byte, 1), true},
+		{"a block of zeros", make([]byte, 10_240), true},
+		{"more zeros than a buffer", make([]byte, 300_000), true},
+		{"text", []byte("x"), false},
+		{"half a magic number", []byte("\x1f"), false},
+		{"zeros and text", append(make([]byte, 5000), 'x'), false},
+		{"zeros and another member", append(make([]byte, 512), packed(t, text)...), false},
+	} {
+		for _, in := range []io.Reader{bytes.NewReader(append(bytes.Clone(file), c.after...)),
+			iotest.HalfReader(bytes.NewReader(append(bytes.Clone(file), c.after...)))} {
+			got, err := unpackAll(in)
+			if !bytes.Equal(got, text) || (err == nil) != c.valid {
+				t.Errorf("%s: %d bytes of %d, %v", c.name, len(got), len(text), err)
+			}
+			if !c.valid && !isBadPack(err) {
+				t.Errorf("%s: %v is not the error of a damaged file", c.name, err)
+			}
+		}
+	}
+}

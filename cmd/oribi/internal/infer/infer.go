@@ -1,9 +1,24 @@
 // Package infer infers the columns of a table from a file of rows.
 //
-// A column gets the first of the types bool, int64, decimal, double, date and timestamp that prints
-// each of its values exactly as in the file, else string: 007 and +1 need strings, and so do values
-// of several scales that no double prints unchanged. Only timestamps may be written in several
-// ways, all of them in UTC. A file is read completely, a stream only at its beginning.
+// A column gets the first of the types bool, int64, decimal, double, date and timestamp that keeps
+// each of its values, and the text of each unless that differs in the zeros at the end of a
+// fraction, in the case of True, or in how a time in UTC is written; else string: 007 and +1 need
+// strings. In detail, numbers have the first of these types:
+//
+//	int64           integers
+//	decimal(p,s)    numbers in CSV with s decimals each; integers of up to 38 digits
+//	int128          larger integers
+//	double          numbers of which a double has all digits
+//	decimal(p,s)    numbers with up to s decimals that a double would round
+//	double          any other numbers in JSON, where numbers are never strings
+//
+// A number with an exponent has the form in which programs write doubles: 1e-07 and 1.5E+300 are
+// doubles, 12e5 is a string. Names such as nan and inf are doubles in a column with numbers.
+//
+// With Options.Exact, a column gets the first type that prints each value exactly as in the file.
+// Only timestamps may then be written in several ways, all of them in UTC.
+//
+// A file is read completely, a stream only at its beginning.
 package infer
 
 import (
@@ -22,25 +37,33 @@ import (
 
 // Columns is what is known about a file's columns so far, in the order of their first appearance.
 type Columns struct {
+	// Bad is the first record that is not a row, if the format is JSON; nil = there is none. CSV
+	// has columns without it.
+	Bad *FieldError
+
 	columns []column
+	exact   bool // as in Options
 	cell    []byte
 	text    []byte
 }
 
 type column struct {
 	name   string
-	fits   kinds // the types that print all values seen unchanged
+	fits   kinds // the types that keep all values seen
 	values bool  // some row had a value
-	absent bool  // some row had none
+	typed  bool  // some value fitted some kind
+	nested bool  // some value is an object or an array
 
-	scale, whole int // of decimals: maximum digits after and before the point
+	scale           int // of the first number with a fraction, −1 before it
+	whole, decimals int // of numbers: maximum digits before and after the point
+	numbers, names  bool
 
-	typed  bool   // some value fitted some kind
-	forced []byte // the value that made fits empty, while other values fit some kind
+	forced []byte // the value that made fits empty or, while other values fit, a number that is rounded
 	line   int    // of the value forced
+	empty  int    // the first line with an empty text; 0 = none
 
 	decided *schema.Column // the type that the caller chose; nil = none
-	exact   bool           // decided is the column, whether it is nullable included
+	same    bool           // decided is the column, whether it is nullable included
 }
 
 // Known returns columns whose types are known, with the names and types of the given ones. exact
@@ -48,7 +71,7 @@ type column struct {
 func Known(columns []schema.Column, exact bool) *Columns {
 	c := &Columns{}
 	for _, decided := range columns {
-		c.columns = append(c.columns, column{name: decided.Name, decided: &decided, exact: exact})
+		c.columns = append(c.columns, column{name: decided.Name, decided: &decided, same: exact})
 	}
 	return c
 }
@@ -73,8 +96,9 @@ func (c *Columns) index(name string) int {
 	return slices.IndexFunc(c.columns, func(o column) bool { return o.name == name })
 }
 
-// see adds a value to column i; of returns which of a set of kinds fit the text.
-func (c *Columns) see(i int, value []byte, line int, of func(text []byte, among kinds) (kinds, shape)) {
+// see adds a value other than an empty text to column i; of returns which of a set of kinds keep the
+// value.
+func (c *Columns) see(i int, value []byte, line int, of func(value []byte, among kinds) (kinds, shape)) {
 	col := &c.columns[i]
 	col.values = true
 	if col.fits == 0 {
@@ -86,21 +110,45 @@ func (c *Columns) see(i int, value []byte, line int, of func(text []byte, among 
 		return
 	}
 	fits, s := of(value, col.fits)
-	if fits&isDecimal != 0 {
-		if col.scale < 0 {
-			col.scale = s.decimals
-		}
-		col.whole = max(col.whole, s.whole)
-		if s.decimals != col.scale || col.scale+col.whole > schema.MaxPrecision {
-			fits &^= isDecimal
-		}
+	if fits&numbers != 0 {
+		fits = col.seeNumber(fits, s)
 	}
+	kept := col.fits &^ isNumber
 	col.fits = fits
-	if fits == 0 {
+	if kept != 0 && fits&^isNumber == 0 || fits == 0 {
 		col.forced, col.line = slices.Clone(value), line
-		return
 	}
-	col.typed = true
+	col.typed = col.typed || fits != 0
+}
+
+// seeNumber adds the shape of a number that has some of the kinds.
+func (c *column) seeNumber(fits kinds, s shape) kinds {
+	if s.name {
+		c.names = true
+		return fits
+	}
+	c.numbers = true
+	c.whole, c.decimals = max(c.whole, s.whole), max(c.decimals, s.decimals)
+	if fits&isDecimal != 0 && c.scale < 0 {
+		c.scale = s.decimals
+	}
+	if s.decimals != c.scale || c.scale+c.whole > schema.MaxPrecision {
+		fits &^= isDecimal
+	}
+	if c.whole+c.decimals > schema.MaxPrecision {
+		fits &^= isMixed
+	}
+	return fits
+}
+
+// seeEmpty adds an empty text to a column. It makes the column a string, unless the column is in the
+// key: a key is never empty by accident, and the load reports the line.
+func (c *Columns) seeEmpty(i, line int) {
+	col := &c.columns[i]
+	col.values = true
+	if col.empty == 0 {
+		col.empty = line
+	}
 }
 
 // Decide sets the type of a column, whatever its values. It returns an error if there is no such
@@ -114,7 +162,7 @@ func (c *Columns) Decide(name, typeName string) error {
 	if err := decided.ParseTypeName(typeName); err != nil {
 		return err
 	}
-	c.columns[i].decided, c.columns[i].exact = decided, false
+	c.columns[i].decided, c.columns[i].same = decided, false
 	return nil
 }
 
@@ -145,8 +193,7 @@ func (c *Columns) Names() []string {
 }
 
 // Schema returns a schema of the columns: the key columns first, not nullable, then the others, all
-// nullable. A key column becomes a string if its type cannot be part of a key, or if a value is
-// missing in CSV.
+// nullable. A key column becomes a string if its type cannot be part of a key.
 func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 	var columns []schema.Column
 	for i, name := range key {
@@ -162,7 +209,7 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 	for i := range c.columns {
 		if col := &c.columns[i]; !slices.Contains(key, col.name) {
 			n := col.column()
-			n.Nullable = n.Nullable || !col.exact
+			n.Nullable = n.Nullable || !col.same
 			columns = append(columns, n)
 		}
 	}
@@ -194,39 +241,66 @@ func label(name string) string {
 	return name
 }
 
-// reason describes why a column became a string; empty if that is obvious.
+// reason describes why a column became a string, or which number is rounded; empty if that is
+// obvious.
 func (c *column) reason(n *schema.Column, key bool) string {
 	switch {
-	case c.decided != nil || n.Type != schema.String:
+	case c.decided != nil || n.Type != schema.String && n.Type != schema.Double:
 		return ""
+	case n.Type == schema.Double:
+		if c.forced == nil {
+			return ""
+		}
+		what := "rounded"
+		if _, err := strconv.ParseFloat(string(c.forced), 64); err != nil {
+			what = "out of range"
+		}
+		return fmt.Sprintf("%s in line %d is %s", celltext.Excerpt(c.forced), c.line, what)
 	case !c.values:
 		return "no values"
+	case c.empty > 0 && !key && c.typed && (c.fits != 0 || c.empty < c.line):
+		return fmt.Sprintf(`"" in line %d`, c.empty)
 	case c.fits == 0 && c.typed:
 		return fmt.Sprintf("%s in line %d", celltext.Excerpt(c.forced), c.line)
-	case c.fits != 0 && key && c.absent:
-		return "a row has no value"
-	case c.fits != 0 && key:
-		as := c.column()
+	case c.nested:
+		return "objects and arrays as JSON"
+	case c.typed && key:
+		as := c.valueColumn()
 		return as.TypeName() + " cannot be in a key"
 	}
 	return ""
 }
 
-// column returns the column with the type that fits.
+// column returns the column with the type that fits, if it is not in the key.
 func (c *column) column() schema.Column {
+	if c.decided == nil && c.empty > 0 {
+		return schema.Column{Name: c.name, Type: schema.String}
+	}
+	return c.valueColumn()
+}
+
+// valueColumn returns the column with the type that fits all values but empty texts.
+func (c *column) valueColumn() schema.Column {
 	n := schema.Column{Type: schema.String}
 	switch {
 	case c.decided != nil:
 		n = *c.decided
-	case !c.values:
+	case !c.typed:
 	case c.fits&isBool != 0:
 		n.Type = schema.Bool
 	case c.fits&isInteger != 0:
 		n.Type = schema.Int64
 	case c.fits&isDecimal != 0:
-		n.Precision, n.Scale = roomFor(c.whole+c.scale), c.scale
-		n.Type = schema.DecimalType(n.Precision)
-	case c.fits&isDouble != 0:
+		c.setDecimal(&n)
+	case c.fits&isWhole != 0 && c.whole > schema.MaxPrecision:
+		n.Type = schema.Int128
+	case c.fits&isWhole != 0:
+		c.setDecimal(&n)
+	case c.fits&isDouble != 0 && (c.numbers || !c.names):
+		n.Type = schema.Double
+	case c.fits&isMixed != 0:
+		c.setDecimal(&n)
+	case c.fits&isNumber != 0:
 		n.Type = schema.Double
 	case c.fits&isDate != 0:
 		n.Type = schema.Date
@@ -235,6 +309,12 @@ func (c *column) column() schema.Column {
 	}
 	n.Name = c.name
 	return n
+}
+
+// setDecimal makes n a decimal column with room for the numbers seen.
+func (c *column) setDecimal(n *schema.Column) {
+	n.Precision, n.Scale = roomFor(c.whole+c.decimals), c.decimals
+	n.Type = schema.DecimalType(n.Precision)
 }
 
 // roomFor returns the precision of a decimal column for values of at most digits digits: the
@@ -248,9 +328,13 @@ func roomFor(digits int) int {
 	return schema.MaxPrecision
 }
 
+// keyColumn returns the column as a key column. Doubles cannot be in a key, but decimals can.
 func (c *column) keyColumn() schema.Column {
-	n := c.column()
-	if c.decided == nil && (!n.Type.Keyable() || c.absent) {
+	n := c.valueColumn()
+	switch {
+	case c.decided == nil && n.Type == schema.Double && c.fits&isMixed != 0:
+		c.setDecimal(&n)
+	case c.decided == nil && !n.Type.Keyable():
 		return schema.Column{Name: c.name, Type: schema.String}
 	}
 	n.Nullable = false

@@ -3,43 +3,46 @@ package infer
 import (
 	"bytes"
 
-	"github.com/oribi-db/oribi/internal/cell"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // kinds is a set of types.
-type kinds uint8
+type kinds uint16
 
 const (
-	isBool kinds = 1 << iota
-	isInteger
-	isDecimal
+	isBool    kinds = 1 << iota
+	isInteger       // int64
+	isDecimal       // a decimal with exactly these digits
+	isWhole         // an integer of at most 128 bits
 	isDouble
+	isMixed  // a decimal, with more zeros at its end if others have more digits
+	isNumber // a double, rounded
 	isDate
 	isTime
 
-	allKinds = isBool | isInteger | isDecimal | isDouble | isDate | isTime
-	numbers  = isInteger | isDecimal | isDouble
+	allKinds = isBool | numbers | isDate | isTime
+	numbers  = isInteger | isDecimal | isWhole | isDouble | isMixed | isNumber
 )
 
 // shape is what a decimal column needs for a number: the digits before the point, not counting a
 // single zero, and those after it.
-type shape struct{ whole, decimals int }
+type shape struct {
+	whole, decimals int
+	name            bool // it is no number but a name such as nan
+}
 
-// fieldKinds returns the kinds, among some, that print a field of CSV unchanged.
+// fieldKinds returns the kinds, among some, that keep a field of CSV, which is not empty.
 func (c *Columns) fieldKinds(text []byte, among kinds) (kinds, shape) {
-	if len(text) == 0 {
-		return 0, shape{}
-	}
 	switch b := text[0]; {
-	case b == 't' || b == 'f':
-		if s := string(text); s == "true" || s == "false" {
-			return among & isBool, shape{}
+	case b >= '0' && b <= '9' || b == '-' || b == '+':
+	case b|0x20 == 't' || b|0x20 == 'f':
+		if among&isBool != 0 && isTruth(text, c.exact) {
+			return isBool, shape{}
 		}
 		return 0, shape{}
-	case b != '-' && b != '+' && b != 'N' && (b < '0' || b > '9'):
+	case b|0x20 != 'n' && b|0x20 != 'i':
 		return 0, shape{}
 	}
 	if among&(isDate|isTime) != 0 && len(text) >= len("2006-01-02") && text[4] == '-' {
@@ -48,7 +51,21 @@ func (c *Columns) fieldKinds(text []byte, among kinds) (kinds, shape) {
 	if among&numbers == 0 {
 		return 0, shape{}
 	}
+	if c.exact {
+		return c.exactKinds(text, among)
+	}
 	return c.numberKinds(text, among)
+}
+
+// isTruth reports whether a text is true or false, in one of the three usual cases.
+func isTruth(text []byte, exact bool) bool {
+	switch string(text) {
+	case "true", "false":
+		return true
+	case "True", "False", "TRUE", "FALSE":
+		return !exact
+	}
+	return false
 }
 
 // timeKinds is fieldKinds for text that looks like a date or a time.
@@ -59,20 +76,29 @@ func (c *Columns) timeKinds(text []byte, among kinds) kinds {
 			return 0
 		}
 		return isDate
-	case among&isTime != 0 && inUTC(text) && c.reads(schema.Timestamp, text):
+	case among&isTime != 0 && inUTC(text, c.exact) && c.reads(schema.Timestamp, text):
 		return isTime
 	}
 	return 0
 }
 
 // inUTC reports whether a time has no zone, or UTC.
-func inUTC(text []byte) bool {
-	if bytes.HasSuffix(text, []byte("Z")) || bytes.HasSuffix(text, []byte("+00:00")) {
-		return true
+func inUTC(text []byte, exact bool) bool {
+	const seconds = len("2006-01-02T15:04:05")
+	if len(text) < seconds {
+		return false
 	}
-	// A zone ends the text: +01:00.
-	n := len(text)
-	return text[n-3] != ':' || text[n-6] != '+' && text[n-6] != '-'
+	zone := bytes.TrimLeft(text[seconds:], ".0123456789")
+	if exact && len(zone) > 0 && text[10] != 'T' {
+		return false
+	}
+	switch string(zone) {
+	case "", "Z", "+00:00":
+		return true
+	case "+00", "+0000", " UTC":
+		return !exact
+	}
+	return false
 }
 
 // reads reports whether text is a value of a type.
@@ -82,79 +108,166 @@ func (c *Columns) reads(t schema.Type, text []byte) bool {
 	return err == nil
 }
 
-// numberKinds is fieldKinds for text that may be a number.
-func (c *Columns) numberKinds(text []byte, among kinds) (k kinds, s shape) {
-	digits := text
-	negative := digits[0] == '-'
-	if negative {
-		digits = digits[1:]
+// digits describes a number in plain digits.
+type digits struct {
+	negative, zero  bool
+	whole, decimals int // digits before and after the point
+	significant     int // digits from the first to the last that is not 0
+	leading         int // zeros after the point and before any other digit, if no other digit is before it
+}
+
+// plainDigits describes a number without an exponent; ok is false for other text, and for numbers
+// that no type prints: with needless zeros at the start, or without a digit on a side of the point.
+func plainDigits(text []byte) (d digits, ok bool) {
+	rest := text
+	if d.negative = rest[0] == '-'; d.negative {
+		rest = rest[1:]
 	}
-	point, zero := -1, true
-	for i, d := range digits {
+	point, first, last, pointBetween := -1, -1, -1, 0
+	for i, b := range rest {
 		switch {
-		case d == '.' && point < 0:
+		case b == '.' && point < 0:
 			point = i
-			continue
-		case d < '0' || d > '9':
-			return among & c.odd(text, among), s
+		case b < '0' || b > '9':
+			return d, false
+		case b != '0':
+			if first < 0 {
+				first = i
+			}
+			last = i
 		}
-		zero = zero && d == '0'
 	}
-	whole := len(digits)
+	d.whole = len(rest)
 	if point >= 0 {
-		whole = point
-		s.decimals = len(digits) - point - 1
+		d.whole, d.decimals = point, len(rest)-point-1
 	}
-	if whole == 0 || point >= 0 && s.decimals == 0 || whole > 1 && digits[0] == '0' {
-		return 0, s
+	if d.whole == 0 || point >= 0 && d.decimals == 0 || d.whole > 1 && rest[0] == '0' {
+		return d, false
 	}
-	s.whole = whole
-	if digits[0] == '0' {
+	if first < point && point < last {
+		pointBetween = 1
+	}
+	if d.zero = first < 0; !d.zero {
+		d.significant = last - first + 1 - pointBetween
+	}
+	if point >= 0 && first > point {
+		d.leading = first - point - 1
+	}
+	return d, true
+}
+
+// shape is that of the number.
+func (d *digits) shape(text []byte) shape {
+	s := shape{whole: d.whole, decimals: d.decimals}
+	if d.whole == 1 && (text[0] == '0' || d.negative && text[1] == '0') {
 		s.whole = 0
 	}
-	if point >= 0 {
-		if !(negative && zero) {
-			k |= isDecimal
-		}
-	} else if !(negative && zero) && (whole <= mostPlainDigits || c.reads(schema.Int64, text)) {
-		k |= isInteger
+	return s
+}
+
+const (
+	// mostPlainDigits is the number of digits that always fit an int64.
+	mostPlainDigits = 18
+	// exactDigits is the number of significant digits that a double always preserves.
+	exactDigits = 15
+	// doubleDigits is the number of significant digits that a double has at most.
+	doubleDigits = 17
+	// A double is printed without an exponent if it has at most so many digits before the point, or
+	// zeros after it.
+	mostWhole, mostLeading = 21, 5
+)
+
+// numberKinds is fieldKinds for text that may be a number, unless c.exact is set.
+func (c *Columns) numberKinds(text []byte, among kinds) (kinds, shape) {
+	d, ok := plainDigits(text)
+	if !ok {
+		return c.odd(text, among)
 	}
-	if k &= among; among&isDouble != 0 && c.isDouble(text, digits, s) {
+	s := d.shape(text)
+	k := kinds(0)
+	if signed := d.negative && d.zero; !signed { // integers and decimals have no -0
+		switch {
+		case d.decimals > 0:
+			k |= isDecimal
+		case d.whole <= mostPlainDigits || among&isInteger != 0 && c.reads(schema.Int64, text):
+			k |= isInteger | isWhole
+		case d.whole <= schema.MaxPrecision || among&isWhole != 0 && c.reads(schema.Int128, text):
+			k |= isWhole
+		}
+		k |= isMixed
+	}
+	if k &= among; among&isDouble != 0 && d.whole <= mostWhole && d.leading <= mostLeading && c.keeps(text, d.significant) {
 		k |= isDouble
 	}
 	return k, s
 }
 
-// mostPlainDigits is the number of digits that always fit an int64.
-const mostPlainDigits = 18
-
-// exactDigits is the number of significant digits that a double always preserves.
-const exactDigits = 15
-
-// isDouble reports whether a double prints text, a number without an exponent, unchanged.
-func (c *Columns) isDouble(text, digits []byte, s shape) bool {
-	if s.decimals > 0 && digits[len(digits)-1] == '0' {
+// keeps reports whether a double has all significant digits of a number.
+func (c *Columns) keeps(text []byte, significant int) bool {
+	switch {
+	case significant <= exactDigits:
+		return true
+	case significant > doubleDigits || !c.reads(schema.Double, text):
 		return false
 	}
-	if s.whole+s.decimals <= exactDigits && s.decimals <= 5 {
-		return true // no two such numbers have the same double, and it is printed without an exponent
-	}
-	return c.odd(text, isDouble) != 0
+	return celltext.SameDigits(c.cell, text)
 }
 
-// odd returns the double for an unusual text if it prints unchanged.
-func (c *Columns) odd(text []byte, among kinds) kinds {
+// odd is numberKinds for text that is not a number in plain digits: one with an exponent, or a name
+// such as inf.
+func (c *Columns) odd(text []byte, among kinds) (kinds, shape) {
 	if among&isDouble == 0 || !c.reads(schema.Double, text) {
-		return 0
+		return 0, shape{}
 	}
-	c.text = celltext.AppendText(c.text[:0], &schema.Column{Type: schema.Double}, c.cell)
-	if !bytes.Equal(c.text, text) {
-		return 0
+	if b := text[len(text)-1]; b < '0' || b > '9' { // a name; those that we print need no numbers next to them
+		s := string(text)
+		return isDouble, shape{name: s != "NaN" && s != "+Inf" && s != "-Inf"}
 	}
-	return isDouble
+	if !scientific(text) || !celltext.SameDigits(c.cell, text) {
+		return 0, shape{}
+	}
+	return isDouble, shape{}
 }
 
-// jsonKinds returns the kinds, among some, that print a JSON value unchanged.
+// scientific reports whether a number with an exponent has the form in which programs write
+// doubles: one digit before the point, and a sign in the exponent unless it is large. A code such as
+// 12E5 has not.
+func scientific(text []byte) bool {
+	if text[0] == '-' {
+		text = text[1:]
+	}
+	e := bytes.IndexAny(text, "eE")
+	if e < 0 || e > 1 && text[1] != '.' || e == 0 {
+		return false
+	}
+	exponent := text[e+1:]
+	if exponent[0] == '+' || exponent[0] == '-' {
+		return true
+	}
+	return len(exponent) > 1 || exponent[0] >= '7' // Java writes 1.0E7
+}
+
+// exactKinds is numberKinds if c.exact is set: each kind prints the text unchanged.
+func (c *Columns) exactKinds(text []byte, among kinds) (k kinds, s shape) {
+	d, ok := plainDigits(text)
+	if ok {
+		s = d.shape(text)
+		if signed := d.negative && d.zero; !signed && d.decimals > 0 {
+			k |= isDecimal
+		} else if !signed && (d.whole <= mostPlainDigits || c.reads(schema.Int64, text)) {
+			k |= isInteger
+		}
+	}
+	if k &= among; among&isDouble != 0 && c.reads(schema.Double, text) {
+		c.text = celltext.AppendText(c.text[:0], &schema.Column{Type: schema.Double}, c.cell)
+		if bytes.Equal(c.text, text) {
+			k |= isDouble
+		}
+	}
+	return k, s
+}
+
+// jsonKinds returns the kinds, among some, that keep a JSON value other than null and "".
 func (c *Columns) jsonKinds(value []byte, among kinds) (kinds, shape) {
 	switch value[0] {
 	case '{', '[':
@@ -164,19 +277,31 @@ func (c *Columns) jsonKinds(value []byte, among kinds) (kinds, shape) {
 			return 0, shape{}
 		}
 		text := jsonin.String(value)
-		k, s := c.fieldKinds(text, among)
-		if len(text) > 0 && k&isDouble != 0 && text[len(text)-1]|0x20 >= 'a' {
-			return k, s // NaN, +Inf, -Inf
+		k, s := c.fieldKinds(text, among&^isBool)
+		if k&isDouble != 0 && text[len(text)-1]|0x20 >= 'a' && !s.name {
+			return isDouble, s // NaN, +Inf, -Inf
 		}
 		return k & (isDecimal | isDate | isTime), s
+	case 't', 'f':
+		return among & isBool, shape{}
 	}
-	k, s := c.fieldKinds(value, among)
-	if k&isInteger == 0 && k&isDouble != 0 {
-		var err error
-		as := schema.Column{Type: schema.Double}
-		if c.cell, err = cell.FromJSON(c.cell[:0], &as, value); err != nil {
-			return 0, s
+	if c.exact {
+		k, s := c.exactKinds(value, among)
+		return k & (isInteger | isDouble), s
+	}
+	return c.jsonNumberKinds(value, among)
+}
+
+// jsonNumberKinds is jsonKinds for a number, which is a value and has no text to keep.
+func (c *Columns) jsonNumberKinds(value []byte, among kinds) (kinds, shape) {
+	k, s := kinds(0), shape{}
+	if d, ok := plainDigits(value); ok {
+		k, s = c.numberKinds(value, among&^isDecimal)
+		if k&isDouble == 0 && among&isDouble != 0 && c.keeps(value, d.significant) {
+			k |= isDouble
 		}
+	} else if among&isDouble != 0 && c.reads(schema.Double, value) && celltext.SameDigits(c.cell, value) {
+		k = isDouble
 	}
-	return k & (isBool | isInteger | isDouble), s
+	return k | among&isNumber, s
 }

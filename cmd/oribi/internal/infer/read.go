@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
 	"github.com/oribi-db/oribi/internal/jsonin"
@@ -13,9 +14,10 @@ import (
 
 // Options are the options of reading.
 type Options struct {
-	Rows int // maximum number of rows; 0 = all
+	Rows  int  // maximum number of rows; 0 = all
+	Exact bool // types print each value exactly as in the file
 
-	// Of CSV, as in load.Options; NoHeader needs Columns.
+	// As in load.Options; NoHeader needs Columns.
 	Delimiter byte
 	NoHeader  bool
 	Columns   []string
@@ -68,7 +70,7 @@ func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 			names = header
 		}
 	}
-	c := &Columns{}
+	c := &Columns{exact: o.Exact}
 	for _, name := range names {
 		if _, err := c.add(name); err != nil {
 			return nil, &FieldError{1, err}
@@ -97,19 +99,20 @@ func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 
 func (c *Columns) seeRecord(fields []csvin.Field, line int) {
 	for i := range fields {
-		if f := &fields[i]; len(f.Text) > 0 || f.Quoted {
+		switch f := &fields[i]; {
+		case len(f.Text) > 0:
 			c.see(i, f.Text, line, c.fieldKinds)
-		} else {
-			c.columns[i].absent = true
+		case f.Quoted:
+			c.seeEmpty(i, line)
 		}
 	}
 }
 
-// JSON reads the records of in. It ignores a record that is not a JSON object; the load reports it.
-// Errors: *FieldError; that of ctx.
+// JSON reads the records of in. It ignores a record that is not a JSON object, except that the
+// first of them becomes Columns.Bad; the load reports it. Errors: *FieldError; that of ctx.
 func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	records := jsonin.NewRecords(in, csvin.MaxRecordBytes)
-	c := &Columns{}
+	c := &Columns{exact: o.Exact}
 	for n := 1; o.Rows == 0 || n <= o.Rows; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -118,27 +121,37 @@ func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 		if err == io.EOF || errors.Is(err, errEnough) {
 			break
 		}
-		if _, bad := errors.AsType[*jsonin.Error](err); bad {
-			continue
+		bad, ok := errors.AsType[*jsonin.Error](err)
+		switch {
+		case ok:
+			err = bad.InColumn()
+		case err != nil:
+			return nil, &FieldError{records.Line, err}
+		case object[0] != '{':
+			err = fmt.Errorf("want an object, not %s", jsonin.Kind(object))
 		}
 		if err != nil {
-			return nil, &FieldError{records.Line, err}
-		}
-		if object[0] != '{' {
+			if c.Bad == nil {
+				c.Bad = &FieldError{records.Line, err}
+			}
 			continue
 		}
-		if err := c.seeObject(object, records.Line); err != nil {
+		if err := c.seeObject(object, records.Line, o.Columns); err != nil {
 			return nil, &FieldError{records.Line, err}
 		}
 	}
 	return c, nil
 }
 
-// seeObject adds the members of an object.
-func (c *Columns) seeObject(object []byte, line int) error {
+// seeObject adds the members of an object: those with the given names, nil = all.
+func (c *Columns) seeObject(object []byte, line int, only []string) error {
 	next := 0 // members are mostly in the same order
 	for w := jsonin.Walk(object); w.Next(); next++ {
 		if next >= len(c.columns) || c.columns[next].name != string(w.Name) {
+			if only != nil && !slices.Contains(only, string(w.Name)) {
+				next--
+				continue
+			}
 			if next = c.index(string(w.Name)); next < 0 {
 				err := schema.CheckName(string(w.Name))
 				if err == nil {
@@ -149,8 +162,13 @@ func (c *Columns) seeObject(object []byte, line int) error {
 				}
 			}
 		}
-		if !jsonin.IsNull(w.Value) {
-			c.see(next, w.Value, line, c.jsonKinds)
+		switch value := w.Value; {
+		case jsonin.IsNull(value):
+		case len(value) == len(`""`) && value[0] == '"':
+			c.seeEmpty(next, line)
+		default:
+			c.see(next, value, line, c.jsonKinds)
+			c.columns[next].nested = c.columns[next].nested || value[0] == '{' || value[0] == '['
 		}
 	}
 	return nil

@@ -4,7 +4,7 @@
 // with 0x, otherwise as 0x and lower-case hex. Input takes the same forms.
 //
 //	JSON    {"key":"user/1","value":"0x00ff"}, one object per line, or one array of them
-//	CSV     a header with the names key and value, in any order
+//	CSV     a header with the names key and value, in any order; "" is the empty key
 //	HFile   of Hudi: its keys and values; of HBase: rows with their newest live version
 package kvlines
 
@@ -98,6 +98,9 @@ func CSV(name string, in io.Reader) iter.Seq2[kv.Pair, error] {
 		fields := r.Fit(2)
 		if len(fields) != 2 {
 			return p, fmt.Errorf("want 2 fields, a key and a value, not %d", len(fields))
+		}
+		if f := &fields[key]; len(f.Text) == 0 && !f.Quoted {
+			return p, errors.New(`column "key": is empty: an empty key is written ""`)
 		}
 		for i, to := range [2]*[]byte{&p.Key, &p.Value} {
 			if *to, err = Parse(string(fields[i^key].Text)); err != nil {

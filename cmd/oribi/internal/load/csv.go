@@ -118,7 +118,9 @@ func (s *csvSource) row(dst *rows) error {
 	for k := range fields {
 		f, i := &fields[k], s.places[k]
 		if len(f.Text) == 0 && !f.Quoted {
-			if c := &s.schema.Columns[i]; c.Nullable || c.Type != schema.String && c.Type != schema.Varchar {
+			// The empty string is written "", but programs write it without quotes, too. In a key that
+			// is more often a value that is missing.
+			if c := &s.schema.Columns[i]; c.Nullable || i < s.schema.Keys || c.Type != schema.String && c.Type != schema.Varchar {
 				continue // not set
 			}
 		}

@@ -47,13 +47,16 @@ type Options struct {
 	// of the table.
 	Where *batch.Filter
 
-	// Of CSV: the delimiter, whether the first line is data, and the columns of the fields in
-	// order; nil = as in the header or, without one, all columns of the table.
+	// Of CSV: the delimiter, and whether the first line is data.
 	Delimiter byte
 	NoHeader  bool
-	Columns   []string
 
-	// Of JSON: string columns accept numbers, true and false as text.
+	// Of CSV the columns of the fields in order; nil = as in the header or, without one, all columns
+	// of the table. Of JSON the columns that are loaded; nil = all.
+	Columns []string
+
+	// Of JSON: string columns accept numbers, true and false as text. Objects and arrays are always
+	// accepted.
 	Scalars bool
 
 	// Of Batches: the rows, and the columns of each batch. The loader reads the batches in another
