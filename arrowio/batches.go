@@ -28,7 +28,7 @@ func Batches(r array.RecordReader) ([]schema.Column, iter.Seq2[*batch.RecordBatc
 	if err != nil {
 		return nil, nil, wrap(err)
 	}
-	im, err := newBatchImporter(d.Columns, r.Schema())
+	im, err := newBatchImporter(d.Columns, r.Schema(), false)
 	if err != nil {
 		return nil, nil, wrap(err)
 	}
@@ -54,15 +54,15 @@ type batchImporter struct {
 }
 
 // newBatchImporter returns an importer of record batches with a schema into columns, which it finds
-// by name. Errors: a *ColumnError.
-func newBatchImporter(columns []schema.Column, s *arrow.Schema) (*batchImporter, error) {
+// by name. round says that times in nanoseconds are rounded down. Errors: a *ColumnError.
+func newBatchImporter(columns []schema.Column, s *arrow.Schema, round bool) (*batchImporter, error) {
 	b := &batchImporter{out: batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}}
 	for _, c := range columns {
 		fields := s.FieldIndices(c.Name)
 		if len(fields) != 1 {
 			return nil, columnErrorf(c.Name, "%d fields with this name: %w", len(fields), ErrNoColumn)
 		}
-		im, err := newImporter(c, s.Field(fields[0]).Type)
+		im, err := newImporter(c, s.Field(fields[0]).Type, round)
 		if err != nil {
 			return nil, in(c.Name, -1, err)
 		}
@@ -103,7 +103,7 @@ func matched(s *schema.Schema, fields *arrow.Schema) ([]*importer, []int, error)
 		case importers[at] != nil:
 			return nil, nil, columnErrorf(f.Name, "two fields with this name: %w", ErrSchema)
 		}
-		im, err := newImporter(s.Columns[at], f.Type)
+		im, err := newImporter(s.Columns[at], f.Type, false)
 		if err != nil {
 			return nil, nil, in(f.Name, -1, err)
 		}

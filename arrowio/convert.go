@@ -1,6 +1,8 @@
 package arrowio
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,6 +19,9 @@ type convert func(im *importer, v *batch.Vector, a arrow.Array) error
 
 // conversion returns the conversion of arrays of a type to cells of a column, nil if there is none.
 func conversion(c *schema.Column, t arrow.DataType) convert {
+	if t.ID() == arrow.NULL {
+		return setNulls
+	}
 	switch c.Type {
 	case schema.Bool:
 		if t.ID() == arrow.BOOL {
@@ -38,6 +43,17 @@ func conversion(c *schema.Column, t arrow.DataType) convert {
 	default:
 		return integers(c, t)
 	}
+	return nil
+}
+
+// setNulls sets the cells of v to NULL: those of an array that has no values.
+func setNulls(im *importer, v *batch.Vector, a arrow.Array) error {
+	im.presence = im.presence.Resize(v.Len)
+	clear(im.presence)
+	if v.Present = im.presence; v.Type.Variable() {
+		return setCells(im, v, nil)
+	}
+	im.fixed(v)
 	return nil
 }
 
@@ -160,38 +176,49 @@ func timestamps(t arrow.DataType) convert {
 	if !ok {
 		return nil
 	}
+	factor, divisor := int64(1), int64(1)
 	switch of.Unit {
 	case arrow.Microsecond:
 		return alias
 	case arrow.Nanosecond:
-		return func(im *importer, v *batch.Vector, a arrow.Array) error {
-			return setScaled(im, v, valuesIn[int64](a, 8), 1, 1000)
-		}
+		divisor = 1000
 	case arrow.Millisecond:
-		return func(im *importer, v *batch.Vector, a arrow.Array) error {
-			return setScaled(im, v, valuesIn[int64](a, 8), 1000, 1)
-		}
+		factor = 1000
+	default:
+		factor = 1e6
 	}
 	return func(im *importer, v *batch.Vector, a arrow.Array) error {
-		return setScaled(im, v, valuesIn[int64](a, 8), 1e6, 1)
+		values := valuesIn[int64](a, 8)
+		im.fixed(v)
+		to := batch.Values[int64](v)
+		return eachPresent(v, func(i int) (err error) {
+			to[i], err = scaled(i, values[i], factor, divisor, im.round)
+			return err
+		})
 	}
 }
 
-// setScaled sets the cells of a timestamp column to values, multiplied or divided.
-func setScaled(im *importer, v *batch.Vector, values []int64, factor, divisor int64) error {
-	im.fixed(v)
-	to := batch.Values[int64](v)
-	return eachPresent(v, func(i int) (err error) {
-		to[i], err = scaled(i, values[i], factor, divisor)
-		return err
-	})
+// ErrNanoseconds is the error of a time in nanoseconds that is no whole number of microseconds. It
+// comes with ErrRow. See ReadOptions.Round.
+var ErrNanoseconds = errors.New("a time is no whole number of microseconds")
+
+// nanosecondsError is ErrNanoseconds with the time.
+type nanosecondsError int64
+
+func (e nanosecondsError) Error() string {
+	return fmt.Sprintf("%d nanoseconds since 1970 are no whole number of microseconds", int64(e))
 }
 
-// scaled returns the microseconds of a time in another unit.
-func scaled(cell int, x, factor, divisor int64) (int64, error) {
+func (nanosecondsError) Is(target error) bool { return target == ErrNanoseconds }
+
+// scaled returns the microseconds of a time in another unit. A fraction of a microsecond is an
+// error, unless round is set: then the result is the last microsecond that is not after the time.
+func scaled(cell int, x, factor, divisor int64, round bool) (int64, error) {
 	switch {
-	case x%divisor != 0:
-		return 0, cellErrorf(cell, "%d nanoseconds since 1970 are no whole number of microseconds", x)
+	case x%divisor != 0 && !round:
+		return 0, &cellError{cell, fmt.Errorf("%w: %w", nanosecondsError(x), ErrRow)}
+	case x%divisor < 0:
+		return x/divisor - 1, nil
 	case x > math.MaxInt64/factor || x < math.MinInt64/factor:
 		return 0, cellErrorf(cell, "the time %d is out of range", x)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -74,6 +75,11 @@ func readDamaged(t testing.TB, format string, data []byte) (rows []string, err e
 	}
 	if err == nil {
 		return rows, nil
+	}
+	for _, text := range []string{"runtime error", "panic", "goroutine", "interface conversion", "slice bounds", "unknown error"} {
+		if strings.Contains(err.Error(), text) {
+			t.Fatalf("the text of a panic: %v", err)
+		}
 	}
 	for _, known := range []error{ErrCorrupt, ErrUnsupported, ErrSchema, ErrRow} {
 		if errors.Is(err, known) {

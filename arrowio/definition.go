@@ -155,8 +155,7 @@ func Define(s *arrow.Schema) (*Definition, error) {
 	text, _ := s.Metadata().GetValue(definitionKey)
 	fields := make([]field, s.NumFields())
 	for i, f := range s.Fields() {
-		c, err := columnOf(&f)
-		fields[i] = field{column: c, err: err}
+		fields[i] = fieldOf(&f)
 	}
 	d, err := define(fields, text)
 	return d, wrap(err)

@@ -16,7 +16,8 @@
 // Each column has one Arrow type and one Parquet type (see NewReader, WriteParquet), except int128,
 // which is refused. A column takes the values of all types that it can represent exactly; any other
 // type, and any other value, is refused with a *ColumnError that names the column. Timestamps are
-// in UTC; a type without a time zone is read as UTC.
+// in UTC; a type without a time zone is read as UTC. Times of day and durations become int64, in
+// their unit; see Definition.Notes.
 //
 // Schema stores the definition of a table (key columns, lengths of varchars, defaults, encodings,
 // and properties) in the metadata of the Arrow schema, and WriteParquet in the metadata of the

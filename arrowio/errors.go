@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/oribi-db/oribi"
 )
@@ -88,21 +91,57 @@ func damage(err error, source *source) error {
 		return nil
 	case source != nil && source.err != nil:
 		return source.err
-	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrUnsupported):
-		return err
+	}
+	for _, known := range []error{ErrCorrupt, ErrUnsupported, ErrRow, ErrSchema} {
+		if errors.Is(err, known) {
+			return ours(err, known)
+		}
+	}
+	if errors.Is(err, arrow.ErrNotImplemented) {
+		return unsupportedf("%v", err)
+	}
+	for _, text := range panicTexts {
+		if strings.Contains(err.Error(), text) {
+			return errMalformed
+		}
 	}
 	return corruptf("%v", err)
 }
 
+// errMalformed is the error of bytes of which arrow-go does not say what is wrong with them.
+var errMalformed = corruptf("the data is not well-formed")
+
+// panicTexts are parts of errors that arrow-go makes of panics.
+var panicTexts = []string{"runtime error", "interface conversion", "unknown error"}
+
+// ours returns what is in an error of arrow-go around one of this package.
+func ours(err, known error) error {
+	for strings.HasPrefix(err.Error(), "arrow/") {
+		in := errors.Unwrap(err)
+		if in == nil || in == known || !errors.Is(in, known) {
+			break
+		}
+		err = in
+	}
+	return err
+}
+
 // guard turns a panic of arrow-go about the bytes of a file into an error. It is deferred. arrow-go
-// checks many lengths only by slicing, so errors of the runtime are among them.
+// checks many lengths only by slicing, so errors of the runtime are among them: their texts say
+// nothing to a user.
 func guard(err *error, source *source) {
-	switch r := recover().(type) {
-	case nil:
-	case error:
-		*err = damage(r, source)
+	r := recover()
+	if r == nil {
+		return
+	}
+	e, ok := r.(error)
+	switch {
+	case source != nil && source.err != nil:
+		*err = source.err
+	case ok && (errors.Is(e, ErrCorrupt) || errors.Is(e, ErrUnsupported) || errors.Is(e, arrow.ErrNotImplemented)):
+		*err = damage(e, nil)
 	default:
-		*err = damage(fmt.Errorf("%v", r), source)
+		*err = errMalformed
 	}
 }
 

@@ -32,10 +32,16 @@ type File struct {
 
 // content is what a file of one format contains.
 type content interface {
-	// read returns a reader of the given columns, which the file has, that may skip rows for which
-	// the filter is not true. The caller will change the batches if owned is set.
-	read(columns []schema.Column, filter *rowFilter, owned bool) (batchReader, error)
+	// read returns a reader. The caller will change the batches if owned is set.
+	read(q *request, owned bool) (batchReader, error)
 	close()
+}
+
+// request is what is to be read.
+type request struct {
+	columns []schema.Column // which the file has
+	filter  *rowFilter      // rows for which it is not true may be skipped; nil: none
+	round   bool            // times in nanoseconds down to microseconds
 }
 
 // batchReader returns batches with all rows selected. A batch is valid until the next call.
@@ -72,6 +78,10 @@ type ReadOptions struct {
 	// Where selects the rows for which all predicates are true. They may name columns that are not
 	// read. Row groups of a Parquet file whose statistics exclude such rows are skipped.
 	Where []oribi.Predicate
+
+	// Round has times in nanoseconds rounded down to microseconds, toward the past. Without it, one
+	// that is no whole number of microseconds is refused: ErrNanoseconds.
+	Round bool
 }
 
 // Read returns the rows of the file, in its order. The caller releases them.
@@ -97,7 +107,7 @@ func (f *File) Read(ctx context.Context, o ReadOptions) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{ctx: ctx, file: f, definition: d, columns: columns, filter: filter}
+	r := &Rows{ctx: ctx, file: f, definition: d, request: request{columns, filter, o.Round}}
 	r.begin(s, d.Columns, f.mem)
 	return r, nil
 }
@@ -164,8 +174,7 @@ type Rows struct {
 	ctx        context.Context
 	file       *File
 	definition *Definition
-	columns    []schema.Column // to read: those of definition, then others of the filter
-	filter     *rowFilter
+	request    request // its columns: those of definition, then others of the filter
 
 	in    batchReader // nil: nothing was read yet
 	ended bool
@@ -202,7 +211,7 @@ func (r *Rows) fail(err error) {
 func (r *Rows) step(owned bool) *batch.RecordBatch {
 	if r.in == nil && !r.ended {
 		var err error
-		if r.in, err = r.file.content.read(r.columns, r.filter, owned); err != nil {
+		if r.in, err = r.file.content.read(&r.request, owned); err != nil {
 			r.fail(err)
 		}
 	}
@@ -212,8 +221,8 @@ func (r *Rows) step(owned bool) *batch.RecordBatch {
 			break
 		}
 		b, err := r.in.next()
-		if err == nil && r.filter != nil {
-			err = r.filter.apply(b)
+		if err == nil && r.request.filter != nil {
+			err = r.request.filter.apply(b)
 		}
 		switch {
 		case errors.Is(err, io.EOF):

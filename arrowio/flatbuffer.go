@@ -35,6 +35,7 @@ type fbField struct {
 	size   int
 	of     *fbType
 	unions map[byte]*fbType
+	what   string // that a union is the type of
 }
 
 // fbType is a type of tables.
@@ -52,7 +53,7 @@ var (
 	fbSchema   = &fbType{[]fbField{{size: 2}, {kind: fbTables, of: fbFieldOf}, {kind: fbTables, of: fbKeyValue}, {kind: fbVector, size: 8}}}
 	fbBatch    = &fbType{[]fbField{{size: 8}, {kind: fbVector, size: 16}, {kind: fbVector, size: 16}, {kind: fbTable, of: fbNumbers}, {kind: fbVector, size: 8}}}
 	fbDict     = &fbType{[]fbField{{size: 8}, {kind: fbTable, of: fbBatch}, {size: 1}}}
-	fbMessage  = &fbType{[]fbField{{size: 2}, {size: 1}, {kind: fbUnion, unions: map[byte]*fbType{1: fbSchema, 2: fbDict, 3: fbBatch}}, {size: 8}, {kind: fbTables, of: fbKeyValue}}}
+	fbMessage  = &fbType{[]fbField{{size: 2}, {size: 1}, {kind: fbUnion, what: "a message", unions: map[byte]*fbType{1: fbSchema, 2: fbDict, 3: fbBatch}}, {size: 8}, {kind: fbTables, of: fbKeyValue}}}
 	fbFooter   = &fbType{[]fbField{{size: 2}, {kind: fbTable, of: fbSchema}, {kind: fbVector, size: fbBlockLen}, {kind: fbVector, size: fbBlockLen}, {kind: fbTables, of: fbKeyValue}}}
 )
 
@@ -62,16 +63,16 @@ const (
 	fbUnionType = 14 // number of the union type of a field: the only one with a vector
 	fbTimestamp = 10
 
-	fbLongestType = 32
+	fbNewestType = 26 // a large list view
 )
 
 func init() {
 	types := map[byte]*fbType{}
-	for n := byte(1); n < fbLongestType; n++ {
+	for n := byte(1); n <= fbNewestType; n++ {
 		types[n] = fbNumbers
 	}
 	types[fbTimestamp], types[fbUnionType] = fbZoned, fbUnionOf
-	fbFieldOf.fields = []fbField{{kind: fbString}, {size: 1}, {size: 1}, {kind: fbUnion, unions: types}, {kind: fbTable, of: fbCoded},
+	fbFieldOf.fields = []fbField{{kind: fbString}, {size: 1}, {size: 1}, {kind: fbUnion, what: "a column", unions: types}, {kind: fbTable, of: fbCoded},
 		{kind: fbTables, of: fbFieldOf}, {kind: fbTables, of: fbKeyValue}}
 }
 
@@ -204,10 +205,29 @@ func (f *flatBuffer) union(table, i, to int, field *fbField, depth int) error {
 	}
 	t := field.unions[f.b[pos]]
 	if t == nil {
-		return errFlatBuffer
+		return unsupportedf("%s of the unknown type %d", field.what, f.b[pos])
 	}
 	return f.table(to, t, depth)
 }
+
+// supported returns ErrUnsupported if the version of the metadata, in the first field of a message
+// or a footer that was checked, is none that is read.
+func (f *flatBuffer) supported(table int) error {
+	version := uint16(0)
+	if pos, err := f.slot(table, 0); err == nil && pos != 0 {
+		version = binary.LittleEndian.Uint16(f.b[pos:])
+	}
+	if version < oldestMetadata || version > newestMetadata {
+		return unsupportedf("Arrow metadata of version %d, want %d or %d", version+1, oldestMetadata+1, newestMetadata+1)
+	}
+	return nil
+}
+
+// Versions of the metadata: V4 and V5, which began with Arrow 0.8 and 1.0.
+const (
+	oldestMetadata = 3
+	newestMetadata = 4
+)
 
 // scalar returns an integer of 8 bytes in field i of the root table of a checked buffer, 0 if it is
 // absent.
@@ -302,6 +322,12 @@ func (f *flatBuffer) checkExpansion(message int, body []byte) error {
 	}
 	if batch == 0 || child(batch, 3) == 0 || child(batch, 2) == 0 {
 		return nil // not compressed
+	}
+	const newestCodec = 1 // zstd; 0 is LZ4
+	for i, newest := range []byte{newestCodec, 0} {
+		if pos, err := f.slot(child(batch, 3), i); err == nil && pos != 0 && f.b[pos] > newest {
+			return unsupportedf("a record batch in the unknown compression %d", f.b[pos])
+		}
 	}
 	buffers := child(batch, 2)
 	n, err := f.vector(buffers, 16)

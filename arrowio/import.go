@@ -18,8 +18,9 @@ type importer struct {
 	column  schema.Column
 	typ     arrow.DataType
 	convert convert
-	values  *importer // of a dictionary
+	values  *importer // of a dictionary or of runs
 	element *importer // of lists
+	round   bool      // times down to microseconds
 
 	words    []uint64 // memory of cells of fixed width, aligned
 	presence batch.Bitmap
@@ -28,10 +29,11 @@ type importer struct {
 	packed   *batch.Vector
 }
 
-// newImporter returns an importer of arrays of an Arrow type into a column. Errors: ErrUnsupported
-// for a type of which no column represents each value; ErrSchema if this one does not.
-func newImporter(c schema.Column, typ arrow.DataType) (*importer, error) {
-	im := &importer{column: c, typ: typ}
+// newImporter returns an importer of arrays of an Arrow type into a column. round says that times
+// in nanoseconds are rounded down. Errors: ErrUnsupported for a type of which no column represents
+// each value; ErrSchema if this one does not.
+func newImporter(c schema.Column, typ arrow.DataType, round bool) (*importer, error) {
+	im := &importer{column: c, typ: typ, round: round}
 	var natural schema.Column
 	if err := setType(&natural, typ); err != nil {
 		return nil, err
@@ -46,12 +48,14 @@ func newImporter(c schema.Column, typ arrow.DataType) (*importer, error) {
 	var err error
 	switch t := im.typ.(type) {
 	case *arrow.DictionaryType:
-		im.values, err = newImporter(c, t.ValueType)
+		im.values, err = newImporter(c, t.ValueType, round)
+	case *arrow.RunEndEncodedType:
+		im.values, err = newImporter(c, t.Encoded(), round)
 	case arrow.ListLikeType:
 		if c.Type != schema.Array {
 			break
 		}
-		im.element, err = newImporter(c.Elements(), t.Elem())
+		im.element, err = newImporter(c.Elements(), t.Elem(), round)
 	}
 	if err != nil || im.values != nil || im.element != nil {
 		return im, err
@@ -75,10 +79,17 @@ func (im *importer) vector(a arrow.Array) (v *batch.Vector, err error) {
 		a = e.Storage()
 	}
 	if n := a.Len(); n > unchecked && n/8 > bytesIn(a.Data()) {
-		return nil, corruptf("%d cells in %d bytes", n, bytesIn(a.Data()))
+		switch id := a.DataType().ID(); {
+		case id != arrow.NULL && id != arrow.RUN_END_ENCODED:
+			return nil, corruptf("%d cells in %d bytes", n, bytesIn(a.Data()))
+		case n > maxImplied:
+			return nil, unsupportedf("a record batch of %d cells in %d bytes, limit %d", n, bytesIn(a.Data()), maxImplied)
+		}
 	}
 	v = &batch.Vector{Type: im.column.Type, Len: a.Len(), Present: im.present(a)}
-	switch {
+	switch runs, _ := a.(*array.RunEndEncoded); {
+	case runs != nil:
+		err = im.runs(v, runs)
 	case im.values != nil:
 		err = im.dictionary(v, a.(*array.Dictionary))
 	case im.element != nil:
@@ -91,6 +102,10 @@ func (im *importer) vector(a arrow.Array) (v *batch.Vector, err error) {
 
 // unchecked is the number of cells up to which an array may have less than a bit for each.
 const unchecked = 1 << 16
+
+// maxImplied is the number of cells up to which an array of runs, or without values, may have as few
+// bytes as it wants.
+const maxImplied = 1 << 24
 
 // bytesIn returns the bytes of all buffers of an array.
 func bytesIn(data arrow.ArrayData) (n int) {
@@ -172,25 +187,60 @@ func (im *importer) dictionary(v *batch.Vector, a *array.Dictionary) error {
 	if err != nil {
 		return err
 	}
-	if cap(im.codes) < v.Len {
-		im.codes = make([]uint32, v.Len)
-	}
-	codes := im.codes[:v.Len]
-	clear(codes)
-	nulls := false
+	codes := im.newCodes(v.Len)
 	err = eachPresent(v, func(i int) error {
 		code := a.GetValueIndex(i)
 		if code < 0 || code >= words.Len {
 			return corruptf("cell %d has index %d of a dictionary of %d values", i, code, words.Len)
 		}
 		codes[i] = uint32(code)
-		nulls = nulls || words.IsNull(code)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if nulls { // of the dictionary
+	return im.coded(v, words, codes)
+}
+
+// runs sets the cells of v to those of a run-end encoded array: value k is that of the cells from
+// the end of the run before on to the end of run k. The array may be a part of these cells.
+func (im *importer) runs(v *batch.Vector, a *array.RunEndEncoded) error {
+	words, err := im.values.vector(a.Values())
+	if err != nil {
+		return err
+	}
+	read := wideReader(a.RunEndsArr().DataType())
+	ends, from := read(a.RunEndsArr()), int64(a.Data().Offset())
+	codes, filled, last := im.newCodes(v.Len), 0, int64(0)
+	for k := 0; filled < v.Len; k++ {
+		if k >= words.Len || k >= a.RunEndsArr().Len() {
+			return corruptf("runs of %d cells, want %d", filled, v.Len)
+		}
+		x, _ := ends(k)
+		end := int64(x.Lo)
+		if end <= last {
+			return corruptf("run %d ends at cell %d, the one before at cell %d", k, end, last)
+		}
+		for last = end; filled < v.Len && int64(filled)+from < end; filled++ {
+			codes[filled] = uint32(k)
+		}
+	}
+	return im.coded(v, words, codes)
+}
+
+// newCodes returns memory for n codes, all 0.
+func (im *importer) newCodes(n int) []uint32 {
+	if cap(im.codes) < n {
+		im.codes = make([]uint32, n)
+	}
+	codes := im.codes[:n]
+	clear(codes)
+	return codes
+}
+
+// coded sets the cells of v that are not NULL to the words with the given codes.
+func (im *importer) coded(v *batch.Vector, words *batch.Vector, codes []uint32) error {
+	if words.Present != nil {
 		present := batch.MakeBitmap(v.Len)
 		eachPresent(v, func(i int) error {
 			if !words.IsNull(int(codes[i])) {
@@ -212,9 +262,8 @@ func (im *importer) dictionary(v *batch.Vector, a *array.Dictionary) error {
 	if words.Dict != nil { // a dictionary of dictionaries
 		words.Materialize()
 	}
-	if words.Len == 0 {
-		v.Bytes = make([][]byte, v.Len)
-		return nil
+	if words.Len == 0 || v.Type == schema.Array {
+		return setCells(im, v, func(i int) ([]byte, error) { return words.Bytes[codes[i]], nil })
 	}
 	v.Codes, v.Dict = codes, &batch.Dictionary{Words: words.Bytes}
 	return nil
@@ -223,46 +272,91 @@ func (im *importer) dictionary(v *batch.Vector, a *array.Dictionary) error {
 // lists returns the cells of a column of arrays: byte strings as schema.AppendArray makes them.
 func (im *importer) lists(v *batch.Vector, a arrow.Array) (*batch.Vector, error) {
 	list := a.(array.ListLike)
-	n, first, last := v.Len, int64(0), int64(0)
-	offsets := make([]uint32, 1, n+1)
-	for i := range n {
-		from, to := list.ValueOffsets(i)
-		if i == 0 {
-			first, last = from, from
-		}
-		switch {
-		case from != last || to < from || to-first > maxText:
-			return nil, corruptf("list %d is the elements [%d, %d), want them from %d on", i, from, to, last)
-		case to-from > schema.MaxElements && !v.IsNull(i):
-			return nil, cellErrorf(i, "an array of %d elements, limit %d", to-from, schema.MaxElements)
-		}
-		last = to
-		offsets = append(offsets, uint32(to-first))
+	least, most, err := listBounds(v, list)
+	if err != nil {
+		return nil, err
 	}
-	values := array.NewSlice(list.ListValues(), first, last)
+	values := array.NewSlice(list.ListValues(), least, most)
 	defer values.Release()
 	elements, err := im.element.vector(values)
 	if err != nil {
-		return nil, inList(err, offsets)
+		return nil, inList(err, v, list, least)
 	}
-	unpacked := &batch.Vector{Type: im.column.Element, Len: n, Present: v.Present, Elements: elements, Offsets: offsets}
-	out := batch.NewVector(schema.Array, 0)
-	if err := out.AppendPacked(unpacked); err != nil {
-		return nil, err
-	}
-	return out, nil
+	var cells [][]byte
+	var packed []byte
+	total := 0
+	err = setCells(im, v, func(i int) ([]byte, error) {
+		from, to := list.ValueOffsets(i)
+		cells = cells[:0]
+		size := 0
+		for k := from - least; k < to-least; k++ {
+			cell := elements.Cell(int(k))
+			cells, size = append(cells, cell), size+len(cell)
+		}
+		if size > maxArrayBytes {
+			return nil, cellErrorf(i, "an array of %d bytes, limit %d", size, maxArrayBytes)
+		}
+		var cell []byte
+		packed, cell = appendPacked(packed, im.column.Element, cells)
+		if total += len(cell); total > maxText {
+			return nil, unsupportedf("arrays of more than %d bytes in a record batch", maxText)
+		}
+		return cell, nil
+	})
+	return v, err
 }
 
-// inList returns the error of an element as that of its list.
-func inList(err error, offsets []uint32) error {
+// maxArrayBytes is the number of bytes of the elements of an array: no row has more.
+const maxArrayBytes = 8 << 20
+
+// appendPacked appends the cell of an array to buf, or to a new buffer if it may not fit.
+func appendPacked(buf []byte, element schema.Type, cells [][]byte) (grown, cell []byte) {
+	size := 2 + len(cells)/8 + 1 + 4*len(cells)
+	for _, c := range cells {
+		size += len(c)
+	}
+	if cap(buf)-len(buf) < size {
+		buf = make([]byte, 0, max(size, 64<<10))
+	}
+	at := len(buf)
+	buf = schema.AppendArray(buf, element, cells)
+	return buf, buf[at:len(buf):len(buf)]
+}
+
+// listBounds returns the first and the last position of all elements of lists that are not NULL.
+// Errors: ErrCorrupt for a list whose elements are not there.
+func listBounds(v *batch.Vector, list array.ListLike) (least, most int64, err error) {
+	have := int64(list.ListValues().Len())
+	least = have
+	err = eachPresent(v, func(i int) error {
+		from, to := list.ValueOffsets(i)
+		switch {
+		case from < 0 || to < from || to > have:
+			return corruptf("list %d is the elements [%d, %d) of %d", i, from, to, have)
+		case to-from > schema.MaxElements:
+			return cellErrorf(i, "an array of %d elements, limit %d", to-from, schema.MaxElements)
+		case from < to:
+			least, most = min(least, from), max(most, to)
+		}
+		return nil
+	})
+	return min(least, most), most, err
+}
+
+// inList returns the error of an element, counted from least on, as that of its list.
+func inList(err error, v *batch.Vector, list array.ListLike, least int64) error {
 	e, ok := err.(*cellError)
 	if !ok {
 		return err
 	}
-	for i, to := range offsets[1:] {
-		if e.cell < int(to) {
-			return &cellError{i, fmt.Errorf("element %d: %w", e.cell-int(offsets[i]), e.err)}
+	at, found := least+int64(e.cell), err
+	eachPresent(v, func(i int) error {
+		from, to := list.ValueOffsets(i)
+		if from <= at && at < to {
+			found = &cellError{i, fmt.Errorf("element %d: %w", at-from, e.err)}
+			return found
 		}
-	}
-	return err
+		return nil
+	})
+	return found
 }

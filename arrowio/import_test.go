@@ -89,7 +89,7 @@ func TestConversions(t *testing.T) {
 			a := arrayOf(t, mem, c.from, c.json)
 			defer a.Release()
 			got := ""
-			im, err := newImporter(column(t, "c", c.to), c.from)
+			im, err := newImporter(column(t, "c", c.to), c.from, false)
 			if err == nil {
 				var v *batch.Vector
 				if v, err = im.vector(a); err == nil {
@@ -145,7 +145,7 @@ func TestSlices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		im, err := newBatchImporter(d.Columns, rec.Schema())
+		im, err := newBatchImporter(d.Columns, rec.Schema(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestTypesAreRefusedByColumnName(t *testing.T) {
 	}
 	for _, typ := range []arrow.DataType{
 		arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8}), arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8),
-		&arrow.Decimal256Type{Precision: 39, Scale: 0}, arrow.FixedWidthTypes.Time64us, arrow.FixedWidthTypes.Duration_s, arrow.Null,
+		&arrow.Decimal256Type{Precision: 60, Scale: 39}, arrow.ListViewOf(arrow.ListOf(arrow.PrimitiveTypes.Int8)), arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.FixedWidthTypes.DayTimeInterval),
 		arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int8)), arrow.ListOf(&arrow.Decimal128Type{Precision: 20}), arrow.FixedWidthTypes.MonthInterval,
 	} {
 		fields := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "x", Type: typ, Nullable: true}}, nil)
@@ -344,7 +344,7 @@ func TestNothingIsCopiedWhereLayoutsAgree(t *testing.T) {
 		if b := a.Data().Buffers(); &b[1].Bytes()[0] != &v.Data[0] || &b[0].Bytes()[0] != &bytesOf(v.Present)[0] {
 			t.Errorf("%s is copied to an array", c.Name)
 		}
-		im, err := newImporter(c, typ)
+		im, err := newImporter(c, typ, false)
 		if err != nil {
 			t.Fatal(err)
 		}

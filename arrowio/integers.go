@@ -16,6 +16,9 @@ func integers(c *schema.Column, t arrow.DataType) convert {
 	if scalar, ok := scalarTypes[c.Type]; ok && scalar.ID() == t.ID() {
 		return alias
 	}
+	if c.Type == schema.Int64 && (t.ID() == arrow.TIME64 || t.ID() == arrow.DURATION) {
+		return alias
+	}
 	shift := c.Scale - scaleOf(t)
 	if decimal, ok := t.(arrow.DecimalType); ok && shift == 0 {
 		switch bits := decimal.BitWidth(); {
@@ -155,9 +158,9 @@ func wideReader(t arrow.DataType) func(a arrow.Array) func(i int) (batch.Int128,
 		return wideOf[int8]
 	case arrow.INT16:
 		return wideOf[int16]
-	case arrow.INT32, arrow.DECIMAL32:
+	case arrow.INT32, arrow.DECIMAL32, arrow.TIME32:
 		return wideOf[int32]
-	case arrow.INT64, arrow.DECIMAL64:
+	case arrow.INT64, arrow.DECIMAL64, arrow.TIME64, arrow.DURATION:
 		return wideOf[int64]
 	case arrow.UINT8:
 		return wideOf[uint8]

@@ -3,6 +3,7 @@ package arrowio
 import (
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -10,7 +11,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // ArrowOptions are options of WriteFile and WriteStream.
@@ -75,17 +75,24 @@ func writeAll(w recordWriter, r array.RecordReader, progress func(rows int64)) (
 // fileMagic begins an Arrow file. A stream begins with the length of a message.
 const fileMagic = "ARROW1"
 
+// oldMagic begins a file of Feather's first version, which is no Arrow file.
+const oldMagic = "FEA1"
+
 // OpenArrow opens an Arrow IPC file or, by its first bytes, an Arrow IPC stream of size bytes. The
 // caller closes r after the File. Reads of a file are independent of each other, also concurrent
 // ones; those of a stream begin at its first byte.
 //
-// Errors: ErrCorrupt; ErrUnsupported; those of r.
+// Errors: ErrCorrupt for a damaged file; ErrUnsupported for types of later versions of Arrow, tensors,
+// and Feather's first version; those of r.
 func OpenArrow(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	magic := make([]byte, len(fileMagic))
 	if _, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, wrap(err)
 	}
 	a := &arrowSource{mem: allocator(o.Allocator)}
+	if strings.HasPrefix(string(magic), oldMagic) {
+		return nil, wrap(unsupportedf("a file of Feather version 1"))
+	}
 	if string(magic) == fileMagic {
 		a.open = func(src *source) (*ipc.Reader, error) {
 			src.ReaderAt = r
@@ -182,12 +189,12 @@ func (a *arrowSource) reader() (*arrowReader, error) {
 	return &arrowReader{src: src, records: records}, nil
 }
 
-func (a *arrowSource) read(columns []schema.Column, _ *rowFilter, _ bool) (batchReader, error) {
+func (a *arrowSource) read(q *request, _ bool) (batchReader, error) {
 	r, err := a.reader()
 	if err != nil {
 		return nil, err
 	}
-	if r.importer, err = newBatchImporter(columns, r.records.Schema()); err != nil {
+	if r.importer, err = newBatchImporter(q.columns, r.records.Schema(), q.round); err != nil {
 		r.close()
 		return nil, err
 	}

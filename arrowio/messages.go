@@ -60,6 +60,9 @@ func fileMessages(r io.ReaderAt, size int64, mem *bounded) (*messages, error) {
 		return nil, err
 	}
 	f := flatBuffer{b: footer}
+	if err := f.supported(root); err != nil {
+		return nil, err
+	}
 	blocks := append(f.blocks(root, 2), f.blocks(root, 3)...)
 	schema := f.schemaMessage(root)
 	return &messages{mem: mem, next: func() (io.Reader, error) {
@@ -127,9 +130,16 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := (&flatBuffer{b: metadata}).scalar(root, 3)
-	if size < 0 || size > maxBuffer {
-		return nil, corruptf("a message of %d bytes, limit %d", size, maxBuffer)
+	f := flatBuffer{b: metadata}
+	if err := f.supported(root); err != nil {
+		return nil, err
+	}
+	size := f.scalar(root, 3)
+	switch {
+	case size < 0:
+		return nil, corruptf("a message of %d bytes", size)
+	case size > maxBuffer:
+		return nil, unsupportedf("a record batch of %d bytes, limit %d", size, maxBuffer)
 	}
 	m.mem.left = math.MaxInt
 	body := memory.NewResizableBuffer(m.mem)
@@ -143,7 +153,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 		have += more
 	}
 	m.mem.left = int(size)*maxExpansion + freeBytes
-	if err := (&flatBuffer{b: metadata}).checkExpansion(root, body.Bytes()); err != nil {
+	if err := f.checkExpansion(root, body.Bytes()); err != nil {
 		return nil, err
 	}
 	m.cur = ipc.NewMessage(memory.NewBufferBytes(metadata), body)

@@ -32,6 +32,8 @@ type leafWriter struct {
 	bools  []bool
 	codes  codeWriter
 	page   int // rows since the last page of differences
+	nan    uint64
+	nans   bool // a NaN was written to the column chunk: nan are its bits
 }
 
 func newLeafWriter(c *schema.Column) *leafWriter {
@@ -237,9 +239,13 @@ func (w *leafWriter) put(v *batch.Vector, from, to int, defs, reps []int16) (err
 	case *file.Int64ColumnChunkWriter:
 		_, err = out.WriteBatch(batch.Raw[int64](v)[from:to], defs, reps)
 	case *file.Float32ColumnChunkWriter:
-		_, err = out.WriteBatch(batch.Values[float32](v)[from:to], defs, reps)
+		values := batch.Values[float32](v)[from:to]
+		keepNaNs(w, values, func(x float32) uint64 { return uint64(math.Float32bits(x)) })
+		_, err = out.WriteBatch(values, defs, reps)
 	case *file.Float64ColumnChunkWriter:
-		_, err = out.WriteBatch(batch.Values[float64](v)[from:to], defs, reps)
+		values := batch.Values[float64](v)[from:to]
+		keepNaNs(w, values, math.Float64bits)
+		_, err = out.WriteBatch(values, defs, reps)
 	case *file.ByteArrayColumnChunkWriter:
 		_, err = out.WriteBatch(w.byteArrays(v, from, to), defs, reps)
 	case *file.FixedLenByteArrayColumnChunkWriter:
@@ -248,6 +254,21 @@ func (w *leafWriter) put(v *batch.Vector, from, to int, defs, reps []int16) (err
 		err = fmt.Errorf("no values of %s for %T", v.Type, w.out)
 	}
 	return err
+}
+
+// keepNaNs ends the dictionary of the column chunk if values have a NaN with other bits than the one
+// that was written: a dictionary of arrow-go has one NaN.
+func keepNaNs[T float32 | float64](w *leafWriter, values []T, bits func(T) uint64) {
+	for _, x := range values {
+		switch {
+		case x == x:
+		case !w.nans:
+			w.nan, w.nans = bits(x), true
+		case bits(x) != w.nan:
+			w.out.FallbackToPlain()
+			return
+		}
+	}
 }
 
 // narrow returns values of up to 32 bits as int32, the bits of those without sign.

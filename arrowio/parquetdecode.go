@@ -97,8 +97,12 @@ func cloneAll[R ~[]byte](values []R) {
 	}
 }
 
-// newDecoder returns a decoder of the values of a leaf as cells of a column. Errors: ErrSchema.
-func newDecoder(c *schema.Column, n *pq.PrimitiveNode) (decoder, error) {
+// newDecoder returns a decoder of the values of a leaf as cells of a column. round says that times
+// in nanoseconds are rounded down. Errors: ErrSchema.
+func newDecoder(c *schema.Column, n *pq.PrimitiveNode, round bool) (decoder, error) {
+	if _, null := n.LogicalType().(pq.NullLogicalType); null {
+		return decodeNulls(n.PhysicalType()), nil
+	}
 	var d decoder
 	switch n.PhysicalType() {
 	case parquet.Types.Boolean:
@@ -108,10 +112,10 @@ func newDecoder(c *schema.Column, n *pq.PrimitiveNode) (decoder, error) {
 	case parquet.Types.Int32:
 		d = decodeInt32(c)
 	case parquet.Types.Int64:
-		d = decodeInt64(c, n.LogicalType())
+		d = decodeInt64(c, n.LogicalType(), round)
 	case parquet.Types.Int96:
 		if c.Type == schema.Timestamp {
-			d = &typed[parquet.Int96]{convert: setImpalaTimes}
+			d = &typed[parquet.Int96]{convert: impalaTimes(round)}
 		}
 	case parquet.Types.Float:
 		if c.Type == schema.Float {
@@ -130,6 +134,36 @@ func newDecoder(c *schema.Column, n *pq.PrimitiveNode) (decoder, error) {
 		return nil, fmt.Errorf("%s %s does not fit a column of type %s: %w", n.PhysicalType(), n.LogicalType(), c.TypeName(), ErrSchema)
 	}
 	return d, nil
+}
+
+// decodeNulls returns a decoder of a column that has no values.
+func decodeNulls(physical parquet.Type) decoder {
+	switch physical {
+	case parquet.Types.Boolean:
+		return noValues[bool]()
+	case parquet.Types.Int32:
+		return noValues[int32]()
+	case parquet.Types.Int64:
+		return noValues[int64]()
+	case parquet.Types.Int96:
+		return noValues[parquet.Int96]()
+	case parquet.Types.Float:
+		return noValues[float32]()
+	case parquet.Types.Double:
+		return noValues[float64]()
+	case parquet.Types.ByteArray:
+		return noValues[parquet.ByteArray]()
+	}
+	return noValues[parquet.FixedLenByteArray]()
+}
+
+func noValues[R any]() decoder {
+	return &typed[R]{convert: func(v *batch.Vector, values []R) error {
+		if len(values) > 0 {
+			return corruptf("values in a column of NULLs")
+		}
+		return nil
+	}}
 }
 
 func setBools(v *batch.Vector, values []bool) error {
@@ -154,6 +188,14 @@ func decodeInt32(c *schema.Column) decoder {
 		return &typed[int32]{convert: narrowed[int16](c)}
 	case schema.Uint16:
 		return &typed[int32]{convert: narrowed[uint16](c)}
+	case schema.Int64: // times of day
+		return &typed[int32]{convert: func(v *batch.Vector, values []int32) error {
+			to := batch.Values[int64](v)
+			for i, x := range values {
+				to[i] = int64(x)
+			}
+			return nil
+		}}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
 		return &typed[int32]{convert: func(v *batch.Vector, values []int32) error {
 			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return batch.Int128Of(int64(values[i])), true })
@@ -175,7 +217,7 @@ func narrowed[T int8 | uint8 | int16 | uint16](c *schema.Column) func(v *batch.V
 	}
 }
 
-func decodeInt64(c *schema.Column, annotation pq.LogicalType) decoder {
+func decodeInt64(c *schema.Column, annotation pq.LogicalType, round bool) decoder {
 	switch c.Type {
 	case schema.Int64, schema.Uint64:
 		return &typed[int64]{direct: batch.Raw[int64]}
@@ -202,7 +244,7 @@ func decodeInt64(c *schema.Column, annotation pq.LogicalType) decoder {
 		return &typed[int64]{convert: func(v *batch.Vector, values []int64) (err error) {
 			to := batch.Values[int64](v)
 			for i, x := range values {
-				if to[i], err = scaled(i, x, factor, divisor); err != nil {
+				if to[i], err = scaled(i, x, factor, divisor, round); err != nil {
 					return err
 				}
 			}
@@ -212,26 +254,28 @@ func decodeInt64(c *schema.Column, annotation pq.LogicalType) decoder {
 	return nil
 }
 
-// setImpalaTimes converts times of Impala: nanoseconds of a day, then the Julian day.
-func setImpalaTimes(v *batch.Vector, values []parquet.Int96) error {
+// impalaTimes returns the conversion of times of Impala: nanoseconds of a day, then the Julian day.
+func impalaTimes(round bool) func(v *batch.Vector, values []parquet.Int96) error {
 	const (
 		epoch = 2440588 // the Julian day 1970-01-01
 		day   = 24 * 60 * 60 * 1_000_000
 	)
-	to := batch.Values[int64](v)
-	for i := range values {
-		nanos, julian := int64(binary.LittleEndian.Uint64(values[i][:8])), int64(int32(binary.LittleEndian.Uint32(values[i][8:])))
-		micros, err := scaled(i, nanos, 1, 1000)
-		if err != nil {
-			return err
+	return func(v *batch.Vector, values []parquet.Int96) error {
+		to := batch.Values[int64](v)
+		for i := range values {
+			nanos, julian := int64(binary.LittleEndian.Uint64(values[i][:8])), int64(int32(binary.LittleEndian.Uint32(values[i][8:])))
+			micros, err := scaled(i, nanos, 1, 1000, round)
+			if err != nil {
+				return err
+			}
+			days := julian - epoch
+			if days > math.MaxInt64/day-2 || days < math.MinInt64/day+2 || micros < -day || micros > 2*day {
+				return cellErrorf(i, "the time of Julian day %d and %d nanoseconds is out of range", julian, nanos)
+			}
+			to[i] = days*day + micros
 		}
-		days := julian - epoch
-		if days > math.MaxInt64/day-2 || days < math.MinInt64/day+2 || micros < -day || micros > 2*day {
-			return cellErrorf(i, "the time of Julian day %d and %d nanoseconds is out of range", julian, nanos)
-		}
-		to[i] = days*day + micros
+		return nil
 	}
-	return nil
 }
 
 // setDecimals sets the first n cells of v to decimals, unscaled. value reports whether they have

@@ -35,9 +35,9 @@ type leafReader struct {
 	elements [][]byte // of it
 }
 
-func newLeafReader(c *schema.Column, l leaf) (*leafReader, error) {
+func newLeafReader(c *schema.Column, l leaf, round bool) (*leafReader, error) {
 	values := schema.Column{Name: c.Name, Type: c.Stored(), Precision: c.Precision, Scale: c.Scale, Length: c.Length}
-	d, err := newDecoder(&values, l.node)
+	d, err := newDecoder(&values, l.node, round)
 	if err != nil {
 		return nil, err
 	}

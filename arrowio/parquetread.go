@@ -12,19 +12,20 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
 	"github.com/oribi-db/oribi/batch"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // OpenParquet opens a Parquet file of size bytes. The caller closes r after the File. Reads of it
 // are independent of each other, also concurrent ones.
 //
 // A file that this package has written has the definition of its table. Other types are read as
-// those that represent each value: timestamps in UTC, also where the file has no time zone; UUID
-// and fixed-length bytes as binary; JSON and ENUM as string. A value in nanoseconds that is no
-// whole number of microseconds is refused, as are groups other than lists, times of day, and
-// intervals.
+// those that represent each value: timestamps in UTC, also where the file has no time zone; UUID,
+// fixed-length bytes, BSON, and geometries as binary; JSON and ENUM as string; times of day as int64
+// in their unit; a column without a type (UNKNOWN) as string. A logical type that is not known is
+// ignored. Definition.Notes says where the unit or the type of values is not obvious. Groups other
+// than lists, and intervals, are refused.
 //
-// Errors: ErrCorrupt; ErrUnsupported, also for an encrypted file; those of r.
+// Errors: ErrCorrupt for a damaged file; ErrUnsupported for one that is encrypted, of a later version,
+// or whose values are in other files; those of r.
 func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	p := &parquetSource{r: r, size: size, mem: newBounded(allocator(o.Allocator))}
 	src := &source{ReaderAt: r}
@@ -67,6 +68,7 @@ func (p *parquetSource) begin(src *source) (*Definition, error) {
 	}
 	stored := ""
 	if kv := p.metadata.KeyValueMetadata(); kv != nil {
+		durationNotes(fields, leaves, kv.FindValue(arrowSchemaKey))
 		if text := kv.FindValue(definitionKey); text != nil {
 			stored = *text
 		}
@@ -133,18 +135,19 @@ func (p *parquetSource) open(src *source, known *metadata.FileMetaData, mem memo
 
 func (p *parquetSource) close() {}
 
-func (p *parquetSource) read(columns []schema.Column, filter *rowFilter, owned bool) (batchReader, error) {
+func (p *parquetSource) read(q *request, owned bool) (batchReader, error) {
+	columns := q.columns
 	src := &source{ReaderAt: p.r}
 	mem := newTracked(p.mem)
 	in, err := guarded(src, func() (*file.Reader, error) { return p.open(src, p.metadata, mem) })
 	if err != nil {
 		return nil, err
 	}
-	r := &parquetReader{file: p, src: src, in: in, mem: mem, filter: filter, own: owned, out: batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}}
+	r := &parquetReader{file: p, src: src, in: in, mem: mem, filter: q.filter, own: owned, out: batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}}
 	variable := 0
 	for i := range columns {
 		c := &columns[i]
-		l, err := newLeafReader(c, p.leaves[c.Name])
+		l, err := newLeafReader(c, p.leaves[c.Name], q.round)
 		if err != nil {
 			return nil, columnError(c.Name, err)
 		}

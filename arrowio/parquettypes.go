@@ -109,7 +109,9 @@ func leavesOf(s *parquetSchema) (fields []field, leaves []leaf) {
 			for at.leaf == nil {
 				at = at.children[0]
 			}
-			note = at.note
+			if note = at.note; note == "" {
+				note = noteOfLeaf(l.node)
+			}
 			if l.index, err = at.leaf.index, at.err; err == nil {
 				err = setParquetType(&c, &l)
 			}
@@ -193,6 +195,19 @@ func setParquetType(c *schema.Column, l *leaf) error {
 	return nil
 }
 
+// noteOfLeaf returns what a user should know about the values of a leaf, "" for most.
+func noteOfLeaf(n *pq.PrimitiveNode) string {
+	switch t := n.LogicalType().(type) {
+	case pq.NullLogicalType:
+		return noteNull
+	case pq.TimeLogicalType:
+		return noteTime(map[pq.TimeUnitType]string{pq.TimeUnitMillis: "milliseconds", pq.TimeUnitMicros: "microseconds", pq.TimeUnitNanos: "nanoseconds"}[t.TimeUnit()])
+	case pq.DecimalLogicalType:
+		return noteDecimal(int(t.Precision()))
+	}
+	return ""
+}
+
 // plainTypes are the types of leaves without annotation.
 var plainTypes = map[parquet.Type]schema.Type{
 	parquet.Types.Boolean: schema.Bool, parquet.Types.Int32: schema.Int32, parquet.Types.Int64: schema.Int64, parquet.Types.Int96: schema.Timestamp,
@@ -214,6 +229,12 @@ func setLeafType(c *schema.Column, n *pq.PrimitiveNode) error {
 	switch t := n.LogicalType().(type) {
 	case pq.NoLogicalType, pq.UnknownLogicalType, nil:
 		c.Type = plain
+		return nil
+	case pq.NullLogicalType:
+		c.Type = schema.String
+		return nil
+	case pq.TimeLogicalType:
+		c.Type = schema.Int64
 		return nil
 	case pq.StringLogicalType, pq.JSONLogicalType, pq.EnumLogicalType:
 		c.Type = schema.String

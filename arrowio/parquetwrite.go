@@ -151,7 +151,7 @@ func vectorsIn(r array.RecordReader, d *Definition) (next func() (*batch.RecordB
 			return b, s.err
 		}, false, nil
 	}
-	im, err := newBatchImporter(d.Columns, r.Schema())
+	im, err := newBatchImporter(d.Columns, r.Schema(), false)
 	return func() (*batch.RecordBatch, error) {
 		if !r.Next() {
 			return nil, r.Err()
@@ -359,7 +359,7 @@ func (p *parquetWriter) begin() error {
 		if err != nil {
 			return err
 		}
-		c.out, c.page = column, 0
+		c.out, c.page, c.nans = column, 0, false
 	}
 	return nil
 }

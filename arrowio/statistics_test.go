@@ -419,7 +419,7 @@ func TestBoundsOfOtherWritersSkipRowGroups(t *testing.T) {
 		defer rows.Release()
 		for range rows.Batches() {
 		}
-		in, err := f.content.read(rows.columns, rows.filter, false)
+		in, err := f.content.read(&rows.request, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,8 +42,20 @@ func arrowType(c *schema.Column) (arrow.DataType, error) {
 	return nil, fmt.Errorf("there is no such type for %s: %w", c.TypeName(), ErrUnsupported)
 }
 
-// setType sets the type of a column to the one that holds each value of an Arrow type. Errors:
+// setType sets the type of a column to the one that has each value of an Arrow type. Errors:
 // ErrUnsupported if there is none.
+//
+//	Arrow                               column
+//	null                                string, all NULL
+//	time32, time64, duration            int64, in their unit
+//	utf8, large_utf8, utf8_view         string
+//	binary, …, fixed_size_binary        binary
+//	decimal of more than 38 digits      decimal of 38 digits, for the values that have no more
+//	dictionary, run_end_encoded         that of the values
+//	list, large_list, fixed_size_list,
+//	list_view, large_list_view          array
+//	extension                           that of the storage
+//	the others                          the same
 func setType(c *schema.Column, t arrow.DataType) error {
 	switch t := t.(type) {
 	case arrow.ExtensionType:
@@ -58,14 +70,18 @@ func setType(c *schema.Column, t arrow.DataType) error {
 	case *arrow.TimestampType:
 		c.Type = schema.Timestamp
 		return nil
-	case *arrow.ListType:
-		return setElements(c, t.Elem())
-	case *arrow.LargeListType:
-		return setElements(c, t.Elem())
-	case *arrow.FixedSizeListType:
+	case *arrow.RunEndEncodedType:
+		return setType(c, t.Encoded())
+	case *arrow.MapType:
+		return fmt.Errorf("a column cannot have the type %s: %w", t, ErrUnsupported)
+	case arrow.ListLikeType:
 		return setElements(c, t.Elem())
 	}
 	switch t.ID() {
+	case arrow.NULL:
+		c.Type = schema.String
+	case arrow.TIME32, arrow.TIME64, arrow.DURATION:
+		c.Type = schema.Int64
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
 		c.Type = schema.String
 	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY:
@@ -86,16 +102,60 @@ func setType(c *schema.Column, t arrow.DataType) error {
 	return nil
 }
 
+// noteOf returns what a user should know about the values of a field, "" for most.
+func noteOf(t arrow.DataType) string {
+	switch t := t.(type) {
+	case arrow.ExtensionType:
+		return noteOf(t.StorageType())
+	case *arrow.DictionaryType:
+		return noteOf(t.ValueType)
+	case *arrow.RunEndEncodedType:
+		return noteOf(t.Encoded())
+	case arrow.ListLikeType:
+		return noteOf(t.Elem())
+	case *arrow.NullType:
+		return noteNull
+	case *arrow.Time32Type:
+		return noteTime(unitNames[t.Unit])
+	case *arrow.Time64Type:
+		return noteTime(unitNames[t.Unit])
+	case *arrow.DurationType:
+		return noteDuration(unitNames[t.Unit])
+	case arrow.DecimalType:
+		return noteDecimal(int(t.GetPrecision()))
+	}
+	return ""
+}
+
+var unitNames = map[arrow.TimeUnit]string{arrow.Second: "seconds", arrow.Millisecond: "milliseconds", arrow.Microsecond: "microseconds", arrow.Nanosecond: "nanoseconds"}
+
+// noteNull is the note of a column without a type, whose cells are all NULL.
+const noteNull = "the column has no type and no values: it is read as strings"
+
+func noteTime(unit string) string { return "a time of day is read as the " + unit + " since midnight" }
+
+func noteDuration(unit string) string { return "a duration is read as its " + unit }
+
+// noteDecimal returns the note of decimals of so many digits.
+func noteDecimal(digits int) string {
+	if digits <= schema.MaxPrecision {
+		return ""
+	}
+	return fmt.Sprintf("decimals of %d digits are read as those of %d", digits, schema.MaxPrecision)
+}
+
 // setDecimal makes c a decimal column for unscaled integers of precision digits, of which scale are
-// after the decimal point. A negative scale is a number of zeros before it.
+// after the decimal point. A negative scale is a number of zeros before it. Where there are more
+// digits than a column can have, it takes the values that have no more.
 func setDecimal(c *schema.Column, precision, scale int) error {
 	digits := max(precision, scale)
 	if scale < 0 {
 		digits, scale = precision-scale, 0
 	}
-	if precision < 1 || digits > schema.MaxPrecision {
-		return fmt.Errorf("decimals of %d digits, limit %d: %w", digits, schema.MaxPrecision, ErrUnsupported)
+	if precision < 1 || scale > schema.MaxPrecision {
+		return fmt.Errorf("decimals of %d digits, %d of them after the point, limit %d: %w", digits, scale, schema.MaxPrecision, ErrUnsupported)
 	}
+	digits = min(digits, schema.MaxPrecision)
 	c.Type, c.Precision, c.Scale = schema.DecimalType(digits), digits, scale
 	return nil
 }
@@ -113,11 +173,11 @@ func setElements(c *schema.Column, t arrow.DataType) error {
 	return nil
 }
 
-// columnOf returns the column for an Arrow field.
-func columnOf(f *arrow.Field) (schema.Column, error) {
-	c := schema.Column{Name: f.Name, Nullable: f.Nullable}
+// fieldOf returns the column for an Arrow field.
+func fieldOf(f *arrow.Field) field {
+	c := schema.Column{Name: f.Name, Nullable: f.Nullable || f.Type.ID() == arrow.NULL}
 	err := setType(&c, f.Type)
-	return c, err
+	return field{c, noteOf(f.Type), err}
 }
 
 // sameCells reports whether two columns have the same cells: their types differ in the length of a
