@@ -446,7 +446,7 @@ func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d
 
 // errCellTooLong returns the error for a cell of at least n bytes.
 func errCellTooLong(n, limit int) error {
-	return fmt.Errorf("%d bytes, limit %d (Options.CellLimit)", n, limit)
+	return fault.CellTooLong(n, limit)
 }
 
 // add adds an operation with the columns p.cells and p.set, each of which has been checked against

@@ -53,7 +53,15 @@ var (
 	ErrNoSpace = errors.New("no space left")
 	// ErrClosed: the store, iterator or batch was closed.
 	ErrClosed = errors.New("closed")
+	// ErrCellLimit: a cell is longer than Options.CellLimit. The packages that return it do not
+	// re-export it: it is part of ErrRow.
+	ErrCellLimit = errors.New("cell too long")
 )
+
+// CellTooLong returns ErrCellLimit for a cell of n bytes.
+func CellTooLong(n, limit int) error {
+	return Reworded(ErrCellLimit, "%d bytes, limit %d (Options.CellLimit)", n, limit)
+}
 
 // Corruptf returns an error with the given text that wraps ErrCorrupt.
 func Corruptf(format string, args ...any) error {

@@ -19,7 +19,11 @@ import (
 func (a *app) apply() *cobra.Command {
 	var timestamps string
 	var noSync bool
+	var limit int
 	c := a.verb("apply DIR FILE", "Commit write batches, one JSON object per line", func(cmd *cobra.Command, args []string) error {
+		if err := checkCellLimit(limit); err != nil {
+			return err
+		}
 		bar := a.applyBar(timestamps)
 		defer bar.Stop()
 		in, err := a.openCounted(args[1], bar)
@@ -27,7 +31,7 @@ func (a *app) apply() *cobra.Command {
 			return err
 		}
 		defer in.Close()
-		return withStore(args[0], writing, func(store *oribi.Store) (err error) {
+		return withOptions(args[0], oribi.Options{CellLimit: limit}, func(store *oribi.Store) (err error) {
 			out, err := a.timestamps(timestamps, args[1], args[0])
 			if err != nil {
 				return err
@@ -37,10 +41,11 @@ func (a *app) apply() *cobra.Command {
 				o.Timestamps = out
 				defer func() { err = errors.Join(err, out.Close()) }()
 			}
-			return apply.Run(cmd.Context(), store, in, o)
+			return cellHint(apply.Run(cmd.Context(), store, in, o))
 		})
 	})
 	c.Flags().StringVar(&timestamps, "timestamps", "", "write the timestamp of each batch to this file, a line each; - is stdout")
+	cellLimitFlag(c, &limit)
 	c.Flags().BoolVar(&noSync, "no-sync", false, "do not wait until a batch is durable: a power cut may lose the last ones")
 	return c
 }

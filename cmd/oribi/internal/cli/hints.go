@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/fault"
 )
 
 // openTable opens an existing table. The error for a missing one in an empty store says how to
@@ -37,10 +41,32 @@ func loadHint(err error, rows int64) error {
 		return &helped{err, "to load the rest of a file: --mode insert_ignore; to replace rows: --mode upsert"}
 	case errors.Is(err, context.Canceled) && rows > 0:
 		return &helped{err, "to load the rest of the file, without --create: --mode insert_ignore"}
+	case errors.Is(err, fault.ErrCellLimit):
+		return cellHint(err)
+	case isNames(err):
+		return &helped{err, "to name the columns: --header " + headerOf(err)}
 	case errors.Is(err, celltext.ErrNotUTF8):
 		return &helped{err, "convert the file to UTF-8 first, for example: iconv -f ISO-8859-1 -t UTF-8 FILE"}
 	}
 	return err
+}
+
+func isNames(err error) bool {
+	_, ok := errors.AsType[*csvin.NamesError](err)
+	return ok
+}
+
+// headerOf returns an argument for --header in place of names that no table can have.
+func headerOf(err error) string {
+	bad, _ := errors.AsType[*csvin.NamesError](err)
+	list := strings.Join(bad.Instead, ",")
+	plain := func(r rune) bool {
+		return r == '_' || r == ',' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if len(list) > 200 || strings.ContainsFunc(list, func(r rune) bool { return !plain(r) }) {
+		return "NAME,NAME,…"
+	}
+	return list
 }
 
 // signature is how a file that does not contain rows as text begins.

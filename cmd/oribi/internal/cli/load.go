@@ -15,6 +15,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
@@ -28,8 +29,9 @@ import (
 type loadFlags struct {
 	format, delimiter, mode, skipBad string
 	noHeader, create, dryRun, exact  bool
-	columns, key, types, where       []string
-	batch                            int
+	columns, header, key, types      []string
+	where                            []string
+	batch, cellLimit                 int
 
 	columnar *columnarFormat // of the input; nil: it is text
 }
@@ -49,13 +51,15 @@ func (a *app) tableLoad() *cobra.Command {
 	c.Flags().StringVar(&f.format, "input-format", "", orList(inputFormats())+" (default: from the file's name or its first bytes)")
 	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "character that separates CSV fields; \\t is a tab, the default for .tsv files")
 	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the CSV file has no header; its first line is a row")
-	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns of the CSV fields, in order (default: the header, or the table's columns); of other formats the columns to load (default: all)")
+	c.Flags().StringSliceVar(&f.header, "header", nil, "names of the CSV fields, in order, instead of those in the header")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "the columns to load (default: all); of CSV without --header the names of all fields, in order, as --header gives them")
 	whereFlag(c, &f.where)
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
 	c.Flags().IntVar(&f.batch, "batch", 1000, "maximum number of rows per atomic batch")
+	cellLimitFlag(c, &f.cellLimit)
 	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "skip invalid and duplicate rows, and write their lines to this file; - is stdout")
 	c.Flags().BoolVar(&f.create, "create", false, "create the table, with the types of the file, or inferred from it; requires --key, except for Parquet, Arrow, and CarbonData that table export wrote")
-	c.Flags().StringSliceVar(&f.key, "key", nil, "with --create: the key columns")
+	c.Flags().StringSliceVar(&f.key, "key", nil, "with --create: the key columns; auto is a new column that numbers the rows, unless the file has a column auto")
 	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
 	c.Flags().BoolVar(&f.exact, "exact", false, "with --create: infer only types that print every value of the text exactly as it is in the file")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and create nothing")
@@ -67,7 +71,8 @@ var loadModes = map[string]oribi.Op{"insert": oribi.OpInsert, "upsert": oribi.Op
 // options returns the options of a load that follow from the command line alone; the format is 0 if
 // the command line does not determine it.
 func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, err error) {
-	o = load.Options{Name: file, Rows: f.batch, NoHeader: f.noHeader, Scalars: f.create, Mode: loadModes[f.mode]}
+	o = load.Options{Name: file, Rows: f.batch, Scalars: f.create, Mode: loadModes[f.mode]}
+	o.Names = csvin.Names{List: f.header, Flag: "--header", NoHeader: f.noHeader}
 	given := cmd.Flags().Changed
 	if given("columns") {
 		o.Columns = f.columns
@@ -84,6 +89,8 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	switch {
 	case o.Mode == 0:
 		return o, usage(fmt.Errorf("--mode: unknown mode %q%s", f.mode, nearest.Hint(f.mode, nearest.Keys(loadModes))))
+	case checkCellLimit(f.cellLimit) != nil:
+		return o, checkCellLimit(f.cellLimit)
 	case o.Rows < 1:
 		return o, usage(fmt.Errorf("--batch: want at least 1, not %d", o.Rows))
 	case f.create && len(f.key) == 0 && f.columnar == nil:
@@ -92,29 +99,68 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 		return o, usage(errors.New("--key is only for --create: the table already has a key"))
 	case !f.create && (f.dryRun || len(f.types) > 0 || f.exact):
 		return o, usage(errors.New("--type, --exact, and --dry-run are only for --create"))
-	case f.create && f.noHeader && o.Columns == nil:
+	case f.create && f.noHeader && o.Columns == nil && f.header == nil:
 		return o, usage(errors.New("--create: a file without a header requires --columns with the column names"))
-	case given("columns") && len(o.Columns) == 0:
-		return o, usage(errors.New("--columns names no column"))
 	}
-	for i, name := range o.Columns {
-		if slices.Contains(o.Columns[:i], name) {
-			return o, usage(fmt.Errorf("--columns: column %q appears twice", name))
+	return o, f.checkNames(given)
+}
+
+// checkNames checks the flags that name columns.
+func (f *loadFlags) checkNames(given func(flag string) bool) error {
+	for flag, names := range map[string][]string{"columns": f.columns, "header": f.header} {
+		if given(flag) && len(names) == 0 {
+			return usage(fmt.Errorf("--%s names no column", flag))
+		}
+		for i, name := range names {
+			if slices.Contains(names[:i], name) {
+				return usage(fmt.Errorf("--%s: column %q appears twice", flag, name))
+			}
+			if err := schema.CheckName(name); err != nil {
+				return usage(fmt.Errorf("--%s: %w", flag, err))
+			}
 		}
 	}
-	for _, name := range f.key {
-		if given("columns") && !slices.Contains(o.Columns, name) {
-			return o, usage(fmt.Errorf("--key: column %q is not one of --columns", name))
+	if f.header != nil {
+		if err := within("columns", f.columns, "header", f.header); err != nil {
+			return err
 		}
 	}
-	return o, nil
+	if given("columns") {
+		return within("key", slices.DeleteFunc(slices.Clone(f.key), isAuto), "columns", f.columns)
+	}
+	return nil
+}
+
+// isAuto reports whether a name in --key may be that of the auto-incrementing column.
+func isAuto(name string) bool { return name == infer.AutoKey || name == schema.AutoIncrementName }
+
+// within reports the first name of one flag that is not among those of another.
+func within(flag string, names []string, of string, all []string) error {
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return usage(fmt.Errorf("--%s: column %q is not one of --%s%s", flag, name, of, nearest.Hint(name, all)))
+		}
+	}
+	return nil
+}
+
+// namesOf sets what depends on the format of the input, which is now known: in CSV without --header,
+// --columns names the fields.
+func (f *loadFlags) namesOf(o *load.Options) error {
+	switch {
+	case o.Format == load.JSONL && (f.header != nil || f.noHeader):
+		return usage(errors.New("--header and --no-header are for CSV, not for JSON"))
+	case o.Format == load.CSV && f.header == nil:
+		o.Names.List, o.Names.Flag, o.Columns = o.Columns, "--columns", nil
+	}
+	return nil
 }
 
 // formatOf returns the format that the flags and the file's name determine, 0 if they do not. It
 // refuses flags of other formats.
 func (f *loadFlags) formatOf(file string, given func(flag string) bool) (load.Format, error) {
 	ofCSV := ""
-	for _, name := range []string{"delimiter", "no-header"} {
+	for _, name := range []string{"delimiter", "no-header", "header"} {
 		if given(name) {
 			ofCSV = name
 		}
@@ -171,14 +217,17 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	defer in.close()
 	var result load.Result
 	begun := false
-	err = withStore(dir, writing, func(store *oribi.Store) (err error) {
-		o.Store, o.File = store, in.whole
+	err = withOptions(dir, oribi.Options{CellLimit: f.cellLimit}, func(store *oribi.Store) (err error) {
+		o.Store, o.File, o.CellLimit = store, in.whole, f.cellLimit
 		if err := in.sniff(&o); err != nil {
 			return err
 		}
+		if err := f.namesOf(&o); err != nil {
+			return err
+		}
 		if !f.create {
-			if o.Table, err = loadTarget(store, table); err == nil && o.Columns != nil && in.columnar == nil {
-				_, err = chosen(o.Table.Schema(), "columns", o.Columns, true)
+			if o.Table, err = loadTarget(store, table); err == nil && in.columnar == nil {
+				err = f.checkColumns(o.Table.Schema())
 			}
 			if err != nil {
 				return err
@@ -206,7 +255,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		o.Progress = in.count
 		begun = true
 		result, err = load.Run(ctx, in, o)
-		if f.create && result.Rows == 0 {
+		if f.create && result.Rows == 0 && (err != nil || f.whyNoRow(in, result) != "") {
 			err = errors.Join(err, store.DropTable(table))
 		}
 		return err
@@ -216,11 +265,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		return err // there is nothing to report, or the number of rows is not known
 	}
 	report := ""
-	if f.create && result.Rows == 0 && err == nil {
-		why := "the file has no rows"
-		if len(f.where) > 0 {
-			why = "no rows match --where"
-		}
+	if why := f.whyNoRow(in, result); f.create && result.Rows == 0 && err == nil && why != "" {
 		report = fmt.Sprintf("table %q was not created: %s\n", table, why)
 	}
 	if result.Skipped > 0 {
@@ -239,6 +284,28 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 		err = loadHint(err, result.Rows)
 	}
 	return &reportedError{err, report}
+}
+
+// whyNoRow says why no row of an input that has rows was loaded; "" if it may have none.
+func (f *loadFlags) whyNoRow(in *loadInput, result load.Result) string {
+	switch {
+	case result.Skipped > 0:
+		return "all rows were skipped"
+	case len(f.where) > 0 && !in.empty:
+		return "no rows match --where"
+	}
+	return ""
+}
+
+// checkColumns refuses columns of the flags that the table does not have.
+func (f *loadFlags) checkColumns(s *schema.Schema) (err error) {
+	if f.columns != nil {
+		_, err = chosen(s, "columns", f.columns, true)
+	}
+	if err == nil && f.header != nil && f.columns == nil {
+		_, err = chosen(s, "header", f.header, true)
+	}
+	return err
 }
 
 // loadTarget is the table that a load fills.
@@ -267,6 +334,7 @@ type loadInput struct {
 	bar  *progress.Bar
 
 	whole bool // a file, not a stream
+	empty bool // it has no rows; set by inferText
 
 	columnar *columnar // instead of Reader; nil: the input is text
 }
@@ -392,9 +460,12 @@ func (a *app) dryRun(ctx context.Context, f *loadFlags, o load.Options) error {
 	if err := in.sniff(&o); err != nil {
 		return err
 	}
+	if err := f.namesOf(&o); err != nil {
+		return err
+	}
 	s, err := a.inferSchema(ctx, in, f, &o)
 	if err != nil {
-		return err
+		return loadHint(err, 0)
 	}
 	in.bar.Stop()
 	_, err = a.stdout.Write(append(schemafile.AppendNew(nil, in.table(f, s)), '\n'))
@@ -415,6 +486,11 @@ func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *l
 	if err != nil {
 		return nil, err
 	}
+	if in.empty {
+		if err := f.decideAll(o.Name, columns); err != nil {
+			return nil, err
+		}
+	}
 	s, err := f.schemaOf(columns, key)
 	if bad := columns.Bad; err != nil && bad != nil && (f.skipBad == "" || len(columns.Names()) == 0) {
 		return nil, lineError(o.Name, bad) // what is missing may be there
@@ -424,6 +500,30 @@ func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *l
 	}
 	_, err = fmt.Fprintf(a.stderr, "types: %s\n", columns.Reasons(s))
 	return s, err
+}
+
+// decideAll refuses an input without rows unless --type gives the types of all columns.
+func (f *loadFlags) decideAll(name string, columns *infer.Columns) error {
+	var missing []string
+	for _, column := range columns.Names() {
+		if !slices.ContainsFunc(f.types, func(text string) bool { return strings.HasPrefix(text, column+"=") }) {
+			missing = append(missing, column)
+		}
+	}
+	switch {
+	case len(columns.Names()) == 0:
+		return &helped{fmt.Errorf("%s: the file has neither rows nor columns", name), "to create a table without a file: oribi table create DIR NAME --schema FILE"}
+	case len(missing) > 0:
+		flags := ""
+		for _, column := range missing[:min(len(missing), 3)] {
+			flags += " --type '" + column + "=TYPE'"
+		}
+		if len(missing) > 3 {
+			flags += " …"
+		}
+		return &helped{fmt.Errorf("%s: the file has no rows that show the types of its columns", name), "to create the table without rows:" + flags}
+	}
+	return nil
 }
 
 // schemaOf returns the schema of the table that is created for the columns of an input.
@@ -458,7 +558,7 @@ func lineError(name string, bad *infer.FieldError) error {
 
 // inferText infers the columns of CSV or JSON.
 func (a *app) inferText(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options) (*infer.Columns, error) {
-	look := infer.Options{Exact: f.exact, Delimiter: o.Delimiter, NoHeader: o.NoHeader, Columns: o.Columns}
+	look := infer.Options{Exact: f.exact, Delimiter: o.Delimiter, Names: o.Names, Columns: o.Columns}
 	bar := a.bar(progress.Options{What: "look", Unit: progress.Bytes})
 	defer bar.Stop()
 	var from io.Reader
@@ -486,6 +586,7 @@ func (a *app) inferText(ctx context.Context, in *loadInput, f *loadFlags, o *loa
 		return nil, err
 	}
 	in.Reader = io.MultiReader(&seen, in.Reader)
+	in.empty = !columns.Rows
 	return columns, nil
 }
 

@@ -12,31 +12,47 @@ import (
 )
 
 func (a *app) tablePut() *cobra.Command {
-	return a.verb("put DIR NAME JSON", "Insert or update one row", func(cmd *cobra.Command, args []string) error {
-		return a.changeRow(cmd, args, oribi.OpUpsert)
-	})
+	return a.rowVerb("put DIR NAME JSON", "Insert or update one row", oribi.OpUpsert)
 }
 
 func (a *app) tableUpdate() *cobra.Command {
-	return a.verb("update DIR NAME JSON", "Set columns of one row", func(cmd *cobra.Command, args []string) error {
-		return a.changeRow(cmd, args, oribi.OpUpdate)
+	return a.rowVerb("update DIR NAME JSON", "Set columns of one row", oribi.OpUpdate)
+}
+
+// rowVerb is a command that writes one row.
+func (a *app) rowVerb(use, short string, kind oribi.Op) *cobra.Command {
+	var limit int
+	c := a.verb(use, short, func(cmd *cobra.Command, args []string) error {
+		if err := checkCellLimit(limit); err != nil {
+			return err
+		}
+		return a.changeRow(cmd, args, kind, limit)
 	})
+	cellLimitFlag(c, &limit)
+	return c
 }
 
 func (a *app) tableDelete() *cobra.Command {
 	return a.verb("delete DIR NAME KEY", "Delete one row", func(cmd *cobra.Command, args []string) error {
-		return a.changeRow(cmd, args, oribi.OpDelete)
+		return a.changeRow(cmd, args, oribi.OpDelete, 0)
 	})
 }
 
 // changeRow commits one operation and prints its timestamp.
-func (a *app) changeRow(cmd *cobra.Command, args []string, kind oribi.Op) error {
-	return withStore(args[0], writing, func(store *oribi.Store) error {
+func (a *app) changeRow(cmd *cobra.Command, args []string, kind oribi.Op, cellLimit int) error {
+	return withOptions(args[0], oribi.Options{CellLimit: cellLimit}, func(store *oribi.Store) error {
 		t, err := openTable(store, args[1])
 		if err != nil {
 			return err
 		}
-		cells, set, err := readRow(t, kind, args[2])
+		parse, auto := kind, t.Schema().AutoIncrement()
+		if auto >= 0 && kind == oribi.OpUpsert {
+			parse = oribi.OpInsert // which need not have the key that the row will get
+		}
+		cells, set, err := readRow(t, parse, args[2])
+		if err == nil && parse != kind && !set[auto] {
+			kind = oribi.OpInsert
+		}
 		if err != nil {
 			return usage(err)
 		}
@@ -47,7 +63,7 @@ func (a *app) changeRow(cmd *cobra.Command, args []string, kind oribi.Op) error 
 		case errors.Is(err, oribi.ErrNotFound):
 			return &failure{exitMissing, apply.RowCause(err)}
 		case errors.Is(err, oribi.ErrRow):
-			return usage(apply.RowCause(err))
+			return cellHint(usage(apply.RowCause(err)))
 		case err != nil:
 			return err
 		}

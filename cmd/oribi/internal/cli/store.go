@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/figures"
 	"github.com/oribi-db/oribi/internal/when"
 )
@@ -38,6 +39,27 @@ func withOptions(dir string, o oribi.Options, use func(*oribi.Store) error) (err
 	}
 	defer func() { err = damageHint(dir, errors.Join(err, store.Close())) }()
 	return use(store)
+}
+
+// cellLimitFlag adds the flag of commands that write rows.
+func cellLimitFlag(c *cobra.Command, limit *int) {
+	c.Flags().IntVar(limit, "cell-limit", 0, "maximum bytes of a cell, up to 4194304 (default 65536)")
+}
+
+// checkCellLimit checks its value.
+func checkCellLimit(limit int) error {
+	if err := (&oribi.Options{CellLimit: limit}).Validate(); err != nil {
+		return usage(fmt.Errorf("--cell-limit: %w", err))
+	}
+	return nil
+}
+
+// cellHint says how to allow longer cells.
+func cellHint(err error) error {
+	if errors.Is(err, fault.ErrCellLimit) {
+		return &helped{err, "to allow longer cells: --cell-limit BYTES"}
+	}
+	return err
 }
 
 // withTable opens an existing table.

@@ -51,6 +51,12 @@ nullable, no default, encoding auto, compression default.
   expires        {"column":"seen","age":"30d"}: rows are absent 30 days after the
                  time in that column; without age, from that time on
 
+For rows without a key of their own, this column numbers them; it may be the
+whole key, and table load --key auto makes it:
+
+    {"name":"auto_incrementing_id","type":"int64","key":true,
+     "auto_incrementing":true}
+
 oribi table describe DIR NAME --format json prints a table's schema in this
 form, and oribi table load DIR NAME FILE --create --key COLUMN --dry-run that
 of a table for a file.
@@ -125,7 +131,11 @@ fraction, the case of True, and the form of a time in UTC (+00:00, a space for
 the T); --exact keeps all of the text.
 
 A bool may be true, True, TRUE, t, T, or 1, a double inf, -inf, or nan. An empty
-field in a key is an error.
+field in a key is an error; for rows without a key, --key auto makes one.
+
+--header a,b,c names the columns, also in place of a header in which a name is
+empty or appears twice; --columns then chooses some of them. Lines end in LF,
+CR LF, or, if the first one does, CR.
 `},
 	{"json", "JSON, as load reads it and scan prints it", `Each line is one JSON object, a row, or the file is one array of objects, which
 may be spread over lines. The names of the objects are the columns, and load

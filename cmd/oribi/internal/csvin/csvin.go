@@ -15,8 +15,10 @@
 // bounded.
 //
 // The input is read in large pieces and split in place: fields alias the reader's buffer and are
-// valid until the next call of Next. Lines end in LF or CR LF; the last one may end in neither, or
-// in CR. A Reader is not safe for concurrent use.
+// valid until the next call of Next. A Reader is not safe for concurrent use.
+//
+// Lines end in LF or CR LF; the last one may end in neither, or in CR. If the first line ends in CR
+// alone, all lines may. Otherwise CR alone within a field without quotes is an error.
 package csvin
 
 import (
@@ -56,6 +58,7 @@ type Reader struct {
 	spans      []span // fields of a record with quotes
 	unquoted   []byte // memory of fields with doubled quotes
 	begun      bool
+	cr         bool // lines may end in CR alone
 }
 
 // span is the position of a field, relative to the start of its record.
@@ -79,6 +82,7 @@ var (
 	ErrUnclosed   = errors.New("a quote is never closed")
 	ErrBare       = errors.New("a quote within an unquoted field")
 	ErrAfterQuote = errors.New("text after a closing quote")
+	ErrBareCR     = errors.New("a carriage return within an unquoted field: put the field in quotes, or end all lines in LF")
 	ErrTooLong    = fmt.Errorf("the record is longer than %d bytes", MaxRecordBytes)
 	ErrUTF16      = errors.New("the text is UTF-16, want UTF-8")
 )
@@ -108,6 +112,7 @@ func (r *Reader) Next() error {
 		if err := r.passMark(); err != nil {
 			return err
 		}
+		r.findLineEnd()
 	}
 	r.pass()
 	for {
@@ -121,6 +126,8 @@ func (r *Reader) Next() error {
 			switch {
 			case ok && b == '\n':
 				r.size, r.lines = 2, 1
+			case ok && r.cr:
+				r.size, r.lines = 1, 1
 			case ok || r.cut():
 				return r.record()
 			default:
@@ -131,6 +138,33 @@ func (r *Reader) Next() error {
 		}
 		r.pass()
 	}
+}
+
+// findLineEnd determines whether the first line ends in CR alone.
+func (r *Reader) findLineEnd() {
+	quoted := false
+	for i := 0; ; i++ {
+		switch b, ok := r.at(i); {
+		case !ok, b == '\n' && !quoted:
+			return
+		case b == '"':
+			quoted = !quoted
+		case b == '\r' && !quoted:
+			if next, ok := r.at(i + 1); ok && next != '\n' {
+				r.cr = true
+			}
+			return
+		}
+	}
+}
+
+// lineEnds counts the line ends in a text.
+func (r *Reader) lineEnds(text []byte) int {
+	n := bytes.Count(text, []byte{'\n'})
+	if r.cr {
+		n += bytes.Count(text, []byte{'\r'}) - bytes.Count(text, []byte("\r\n"))
+	}
+	return n
 }
 
 // passMark skips a UTF-8 byte order mark and refuses those of UTF-16.
@@ -217,10 +251,14 @@ func (r *Reader) record() error {
 	if bytes.IndexByte(line, '"') >= 0 {
 		return r.quotedRecord()
 	}
-	if r.size = len(line); whole {
-		r.size, r.lines = r.size+1, 1
+	n := len(line)
+	if r.size = n; whole {
+		r.size, r.lines = r.withLineEnd(n), 1
 	}
-	line = bytes.TrimSuffix(line, []byte{'\r'})
+	line = bytes.TrimSuffix(r.buffer[r.start:r.start+n], []byte{'\r'})
+	if i := bytes.IndexByte(line, '\r'); i >= 0 {
+		return &BadRecord{Field: bytes.Count(line[:i], []byte{r.delimiter}), Cause: ErrBareCR}
+	}
 	from := 0
 	for i, b := range line {
 		if b == r.delimiter {
@@ -232,13 +270,23 @@ func (r *Reader) record() error {
 	return nil
 }
 
+// withLineEnd returns the size of a record of n bytes with the line end after it.
+func (r *Reader) withLineEnd(n int) int {
+	if b, _ := r.at(n); b == '\r' {
+		if b, ok := r.at(n + 1); ok && b == '\n' {
+			return n + 2
+		}
+	}
+	return n + 1
+}
+
 // line returns the rest of a line from an offset from the record's start, without its line end;
 // whole reports whether it has one. quotedRecord handles lines with a quote, after which a line end
 // may be part of a field.
 func (r *Reader) line(offset int) (text []byte, whole bool, err error) {
 	for seen := offset; ; {
 		rest := r.buffer[r.start+seen : r.end]
-		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		if i := r.lineEnd(rest); i >= 0 {
 			return r.buffer[r.start+offset : r.start+seen+i], true, nil
 		}
 		seen += len(rest)
@@ -250,6 +298,14 @@ func (r *Reader) line(offset int) (text []byte, whole bool, err error) {
 		}
 		return r.buffer[r.start+offset : r.end], false, nil
 	}
+}
+
+// lineEnd returns the index of the first byte that ends a line, −1 if there is none.
+func (r *Reader) lineEnd(text []byte) int {
+	if r.cr {
+		return bytes.IndexAny(text, "\r\n")
+	}
+	return bytes.IndexByte(text, '\n')
 }
 
 // quotedRecord splits the record at start, which has a quote in its first line.
@@ -277,6 +333,8 @@ func (r *Reader) quotedRecord() error {
 			switch {
 			case ok && b == '\n':
 				r.size = next + 2
+			case ok && r.cr:
+				r.size = next + 1
 			case ok:
 				return r.bad(len(r.spans)-1, next, ErrAfterQuote)
 			case r.cut():
@@ -287,7 +345,7 @@ func (r *Reader) quotedRecord() error {
 		default:
 			return r.bad(len(r.spans)-1, next, ErrAfterQuote)
 		}
-		r.lines = bytes.Count(r.Raw(), []byte{'\n'})
+		r.lines = r.lineEnds(r.Raw())
 		r.makeFields()
 		return nil
 	}
@@ -310,6 +368,12 @@ func (r *Reader) field(i int) (s span, next int, cause error) {
 			return span{from: i, to: to}, next, nil
 		case b == '"':
 			return s, next, ErrBare
+		case b == '\r' && r.cr:
+			return span{from: i, to: next}, next, nil
+		case b == '\r':
+			if after, ok := r.at(next + 1); ok && after != '\n' {
+				return s, next, ErrBareCR
+			}
 		}
 	}
 }
@@ -350,9 +414,9 @@ func (r *Reader) bad(field, at int, cause error) error {
 		return err
 	}
 	if r.size = at + len(line); whole {
-		r.size++
+		r.size = r.withLineEnd(r.size)
 	}
-	r.lines = bytes.Count(r.Raw(), []byte{'\n'})
+	r.lines = r.lineEnds(r.Raw())
 	return &BadRecord{Field: field, Cause: cause}
 }
 

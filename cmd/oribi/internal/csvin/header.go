@@ -10,9 +10,29 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Header reads the first record as the names of columns. Errors: those of Next, a missing header
-// for io.EOF, and invalid or duplicate names.
-func (r *Reader) Header() ([]string, error) {
+// Names is what the caller says about the names of the columns.
+type Names struct {
+	List     []string // of the fields, in order; nil = the first record has them
+	Flag     string   // that gave List, for messages
+	NoHeader bool     // the first record is data; needs List
+}
+
+// NamesError reports names in a header that no table can have: one is empty, or appears twice.
+type NamesError struct {
+	text string
+	// Instead are other names, of all columns, that a table can have.
+	Instead []string
+}
+
+func (e *NamesError) Error() string { return e.text }
+
+// Header returns the names of the columns: those given or, without them, those in the first record,
+// which it reads unless that is data. Errors: those of Next, a missing header for io.EOF, a wrong
+// number of names, invalid names, and *NamesError.
+func (r *Reader) Header(given Names) ([]string, error) {
+	if given.NoHeader {
+		return given.List, nil
+	}
 	switch err := r.Next(); {
 	case err == io.EOF:
 		return nil, errors.New("the header line is missing")
@@ -22,14 +42,20 @@ func (r *Reader) Header() ([]string, error) {
 	if n := len(r.Fields); n > schema.MaxColumns {
 		return nil, fmt.Errorf("the header has %d names, a table has at most %d columns", n, schema.MaxColumns)
 	}
+	if n := len(given.List); given.List != nil {
+		if has := len(r.Fit(n)); has != n {
+			return nil, fmt.Errorf("the header has %d names, %s has %d", has, given.Flag, n)
+		}
+		return given.List, nil
+	}
 	var names []string
 	for i, f := range r.Fields {
 		name := string(f.Text)
 		switch {
 		case name == "":
-			return nil, fmt.Errorf("field %d of the header is empty: each column needs a name", i+1)
+			return nil, &NamesError{fmt.Sprintf("field %d of the header is empty: each column needs a name", i+1), r.otherNames()}
 		case slices.Contains(names, name):
-			return nil, fmt.Errorf("column %q: the name appears twice", name)
+			return nil, &NamesError{fmt.Sprintf("column %q: the name appears twice", name), r.otherNames()}
 		}
 		if err := schema.CheckName(name); err != nil {
 			return nil, fmt.Errorf("field %d of the header: %w", i+1, err)
@@ -37,6 +63,23 @@ func (r *Reader) Header() ([]string, error) {
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// otherNames returns the names in the current record, each made unlike those before it.
+func (r *Reader) otherNames() []string {
+	var names []string
+	for i, f := range r.Fields {
+		name := string(f.Text)
+		if name == "" {
+			name = fmt.Sprintf("column_%d", i+1)
+		}
+		other := name
+		for n := 2; slices.Contains(names, other); n++ {
+			other = fmt.Sprintf("%s_%d", name, n)
+		}
+		names = append(names, other)
+	}
+	return names
 }
 
 // Fit returns the record's fields, without the empty one after a delimiter at the end of the line

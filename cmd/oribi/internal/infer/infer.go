@@ -41,6 +41,8 @@ type Columns struct {
 	// has columns without it.
 	Bad *FieldError
 
+	Rows bool // there is a record, well-formed or not
+
 	columns []column
 	exact   bool // as in Options
 	cell    []byte
@@ -192,19 +194,34 @@ func (c *Columns) Names() []string {
 	return names
 }
 
+// AutoKey in a key is the auto-incrementing column, unless the file has a column of this name.
+const AutoKey = "auto"
+
 // Schema returns a schema of the columns: the key columns first, not nullable, then the others, all
-// nullable. A key column becomes a string if its type cannot be part of a key.
+// nullable. A key column becomes a string if its type cannot be part of a key. AutoKey and
+// schema.AutoIncrementName stand for the auto-incrementing column.
 func (c *Columns) Schema(key []string) (*schema.Schema, error) {
+	key = slices.Clone(key)
 	var columns []schema.Column
 	for i, name := range key {
+		if name == AutoKey && c.index(name) < 0 {
+			name = schema.AutoIncrementName
+			key[i] = name
+		}
 		k := c.index(name)
 		switch {
-		case k < 0:
-			return nil, &UnknownColumnError{name, c.Names()}
 		case slices.Contains(key[:i], name):
 			return nil, fmt.Errorf("column %q appears twice", name)
+		case name == schema.AutoIncrementName:
+			columns = append(columns, schema.Column{Name: name, Type: schema.Int64, AutoIncrement: true})
+			continue
+		case k < 0:
+			return nil, &UnknownColumnError{name, c.Names()}
 		}
 		columns = append(columns, c.columns[k].keyColumn())
+	}
+	if c.index(schema.AutoIncrementName) >= 0 && !slices.Contains(key, schema.AutoIncrementName) {
+		return nil, fmt.Errorf("column %q: the name is reserved for the key of --key %s; with --mode upsert the rows keep their values", schema.AutoIncrementName, AutoKey)
 	}
 	for i := range c.columns {
 		if col := &c.columns[i]; !slices.Contains(key, col.name) {
@@ -226,7 +243,11 @@ func (c *Columns) Reasons(s *schema.Schema) string {
 	for i := range s.Columns {
 		n := &s.Columns[i]
 		list[i] = label(n.Name) + " " + n.TypeName()
-		if reason := c.columns[c.index(n.Name)].reason(n, i < s.Keys); reason != "" {
+		reason := "auto-incrementing"
+		if !n.AutoIncrement {
+			reason = c.columns[c.index(n.Name)].reason(n, i < s.Keys)
+		}
+		if reason != "" {
 			list[i] += " (" + reason + ")"
 		}
 	}

@@ -17,9 +17,9 @@ type Options struct {
 	Rows  int  // maximum number of rows; 0 = all
 	Exact bool // types print each value exactly as in the file
 
-	// As in load.Options; NoHeader needs Columns.
+	// As in load.Options.
 	Delimiter byte
-	NoHeader  bool
+	Names     csvin.Names
 	Columns   []string
 }
 
@@ -57,23 +57,18 @@ func (e *FieldError) Unwrap() error { return e.Err }
 // other records. Errors: *FieldError; that of ctx.
 func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	r := csvin.NewReader(in, o.Delimiter)
-	names := o.Columns
-	if !o.NoHeader {
-		header, err := r.Header()
-		if err == nil && names != nil && len(names) != len(header) {
-			err = fmt.Errorf("the header has %d names, --columns has %d", len(header), len(names))
-		}
-		if err != nil {
-			return nil, &FieldError{r.Line, err}
-		}
-		if names == nil {
-			names = header
-		}
+	names, err := r.Header(o.Names)
+	if err != nil {
+		return nil, &FieldError{r.Line, err}
 	}
 	c := &Columns{exact: o.Exact}
-	for _, name := range names {
-		if _, err := c.add(name); err != nil {
-			return nil, &FieldError{1, err}
+	places := make([]int, len(names)) // of the fields: indexes of columns, −1 for those that are not loaded
+	for i, name := range names {
+		places[i] = -1
+		if o.Columns == nil || slices.Contains(o.Columns, name) {
+			if places[i], err = c.add(name); err != nil {
+				return nil, &FieldError{1, err}
+			}
 		}
 	}
 	for n := 0; o.Rows == 0 || n < o.Rows; n++ {
@@ -84,6 +79,7 @@ func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 		if err == io.EOF || errors.Is(err, errEnough) {
 			break
 		}
+		c.Rows = true
 		if _, bad := errors.AsType[*csvin.BadRecord](err); bad {
 			continue
 		}
@@ -91,15 +87,16 @@ func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 			return nil, &FieldError{r.Line, err}
 		}
 		if fields := r.Fit(len(names)); len(fields) == len(names) {
-			c.seeRecord(fields, r.Line)
+			c.seeRecord(fields, places, r.Line)
 		}
 	}
 	return c, nil
 }
 
-func (c *Columns) seeRecord(fields []csvin.Field, line int) {
-	for i := range fields {
-		switch f := &fields[i]; {
+func (c *Columns) seeRecord(fields []csvin.Field, places []int, line int) {
+	for k, i := range places {
+		switch f := &fields[k]; {
+		case i < 0:
 		case len(f.Text) > 0:
 			c.see(i, f.Text, line, c.fieldKinds)
 		case f.Quoted:
@@ -121,6 +118,7 @@ func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 		if err == io.EOF || errors.Is(err, errEnough) {
 			break
 		}
+		c.Rows = true
 		bad, ok := errors.AsType[*jsonin.Error](err)
 		switch {
 		case ok:

@@ -113,7 +113,7 @@ func CSV(name string, in io.Reader) iter.Seq2[kv.Pair, error] {
 
 // header reads the header and returns the index of the key.
 func header(r *csvin.Reader) (key int, err error) {
-	names, err := r.Header()
+	names, err := r.Header(csvin.Names{})
 	switch {
 	case err != nil:
 		return -1, err

@@ -124,8 +124,8 @@ type words struct {
 
 // convert makes w the words of the dictionary of v. It returns false if v has none, if it has more
 // words than cells, which would take longer than converting the cells, or if a word is no cell of
-// column c: some cell may have it, or none.
-func (w *words) convert(f *field, c *schema.Column, v *batch.Vector) bool {
+// column c of at most limit bytes: some cell may have it, or none.
+func (w *words) convert(f *field, c *schema.Column, v *batch.Vector, limit int) bool {
 	if v.Dict == nil || !c.Type.Variable() || w.of != v.Dict && len(v.Dict.Words) > v.Len {
 		return false
 	}
@@ -137,7 +137,7 @@ func (w *words) convert(f *field, c *schema.Column, v *batch.Vector) bool {
 	for i, word := range v.Dict.Words {
 		from := len(text)
 		var err error
-		if text, err = f.convert(text, c, word); err != nil || len(text)-from > maxCellBytes {
+		if text, err = f.convert(text, c, word); err != nil || len(text)-from > limit {
 			return false
 		}
 		cells[i] = text[from:len(text):len(text)]
@@ -189,7 +189,7 @@ func (s *batchSource) convertRows(dst *rows) bool {
 		if !c.Nullable && v.Present != nil && hasNull(v, r.rows) {
 			return false
 		}
-		r.coded[i] = !r.copied[i] && r.words[i].convert(f, c, v)
+		r.coded[i] = !r.copied[i] && r.words[i].convert(f, c, v, s.limit)
 		switch {
 		case !r.copied[i] && !r.coded[i] && !s.convertColumn(dst, i, c, v),
 			r.copied[i] && c.Type == schema.Date && !validDates(v, r.rows):
@@ -235,7 +235,7 @@ func (s *batchSource) convertColumn(dst *rows, i int, c *schema.Column, v *batch
 		}
 		from := len(*buffer)
 		var err error
-		if *buffer, err = convert(*buffer, c, cell); err != nil || len(*buffer)-from > maxCellBytes {
+		if *buffer, err = convert(*buffer, c, cell); err != nil || len(*buffer)-from > s.limit {
 			return false
 		}
 		cells = append(cells, (*buffer)[from:len(*buffer):len(*buffer)])

@@ -148,7 +148,7 @@ func TestDictionariesAreKept(t *testing.T) {
 		clear(b.Columns[1].Codes)
 		o := batchOptions(store, nil, createTable(t, store, name, s))
 		o.Batches = func(yield func(*batch.RecordBatch, error) bool) { _ = yield(b, nil) && yield(b, nil) }
-		in, err := batchRows(newMaker(s, oribi.OpInsert, false), &o)
+		in, err := batchRows(newMaker(s, &o), &o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestDictionariesMayChange(t *testing.T) {
 			}
 		}
 	}
-	in, err := batchRows(newMaker(s, oribi.OpInsert, false), &o)
+	in, err := batchRows(newMaker(s, &o), &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestBatchesByColumnsAreBounded(t *testing.T) {
 	}
 	loadText(t, store, from, lines.String())
 	o := batchOptions(store, from, from)
-	m := newMaker(from.Schema(), oribi.OpInsert, false)
+	m := newMaker(from.Schema(), &Options{Mode: oribi.OpInsert})
 	s, err := batchRows(m, &o)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestNullsAreFoundByColumns(t *testing.T) {
 	s := typedColumns(t, 2, "id int64", "n int64")
 	to := createTable(t, store, "to", s)
 	o := batchOptions(store, from, to)
-	b, err := batchRows(newMaker(s, oribi.OpInsert, false), &o)
+	b, err := batchRows(newMaker(s, &o), &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
@@ -16,36 +17,26 @@ import (
 type csvSource struct {
 	*maker
 	reader *csvin.Reader
-	places []int // of the file's fields: the column's index in the table
+	places []int // of the file's fields: the column's index in the table, −1 for those that are not loaded
 }
 
 // csvRows returns a source of the records of in. It returns errors in the header, which name the
 // column.
 func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 	s := &csvSource{maker: m, reader: csvin.NewReader(in, o.Delimiter)}
-	names := o.Columns
-	if !o.NoHeader {
-		header, err := s.reader.Header()
-		if err != nil {
-			return s, err
-		}
-		if names != nil && len(names) != len(header) {
-			return s, fmt.Errorf("the header has %d names, --columns has %d", len(header), len(names))
-		}
-		if names == nil {
-			names = header
-		}
+	if o.Names.NoHeader && o.Names.List == nil {
+		o.Names.List = insertedColumns(m)
 	}
-	if names == nil {
-		for i := range m.schema.Columns {
-			if m.schema.Columns[i].AutoIncrement && !m.upsert {
-				continue
-			}
-			names = append(names, m.schema.Columns[i].Name)
-		}
+	names, err := s.reader.Header(o.Names)
+	if err != nil {
+		return s, err
 	}
 	given := make([]bool, len(m.schema.Columns))
 	for _, name := range names {
+		if o.Columns != nil && !slices.Contains(o.Columns, name) {
+			s.places = append(s.places, -1)
+			continue
+		}
 		i := m.schema.Index(name)
 		if i < 0 {
 			return s, columnError(name, fmt.Errorf("no such column in table %q%s", o.Table.Name(), unknownHint(name, names, m.schema)))
@@ -65,6 +56,17 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 		}
 	}
 	return s, nil
+}
+
+// insertedColumns returns the columns of a row that is inserted.
+func insertedColumns(m *maker) []string {
+	var names []string
+	for i := range m.schema.Columns {
+		if c := &m.schema.Columns[i]; !c.AutoIncrement || m.upsert {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // unknownHint ends the message about an unknown name in the header. It suggests another delimiter
@@ -100,7 +102,7 @@ func (s *csvSource) next(dst *rows) error {
 
 // nameField adds the column's name to an error about a malformed field.
 func (s *csvSource) nameField(bad *csvin.BadRecord) error {
-	if bad.Field < len(s.places) {
+	if bad.Field < len(s.places) && s.places[bad.Field] >= 0 {
 		return columnError(s.schema.Columns[s.places[bad.Field]].Name, bad.Cause)
 	}
 	return bad
@@ -110,13 +112,20 @@ func (s *csvSource) row(dst *rows) error {
 	fields := s.reader.Fit(len(s.places))
 	switch n := len(s.places); {
 	case len(fields) < n:
-		return columnError(s.schema.Columns[s.places[len(fields)]].Name, fmt.Errorf("missing: the line ends after %d of %d fields", len(fields), n))
+		err := fmt.Errorf("missing: the line ends after %d of %d fields", len(fields), n)
+		if i := s.places[len(fields)]; i >= 0 {
+			err = columnError(s.schema.Columns[i].Name, err)
+		}
+		return err
 	case len(fields) > n:
 		return fmt.Errorf("the line has %d fields, want %d", len(fields), n)
 	}
 	s.begin()
 	for k := range fields {
 		f, i := &fields[k], s.places[k]
+		if i < 0 {
+			continue
+		}
 		if len(f.Text) == 0 && !f.Quoted {
 			// The empty string is written "", but programs write it without quotes, too. In a key that
 			// is more often a value that is missing.

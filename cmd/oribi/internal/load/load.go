@@ -19,6 +19,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	Mode  oribi.Op // OpInsert, OpUpsert or OpInsertIgnore
 	Rows  int      // maximum rows of a batch
 
+	CellLimit int // maximum bytes of a cell, that of the store; 0 = 64 KiB
+
 	Name   string // of the input, for messages
 	Format Format
 	File   bool // the input never blocks: it may be read far ahead of the commits
@@ -47,12 +50,12 @@ type Options struct {
 	// of the table.
 	Where *batch.Filter
 
-	// Of CSV: the delimiter, and whether the first line is data.
+	// Of CSV: the delimiter, and the names of the columns; without a header and names, they are all
+	// columns of the table.
 	Delimiter byte
-	NoHeader  bool
+	Names     csvin.Names
 
-	// Of CSV the columns of the fields in order; nil = as in the header or, without one, all columns
-	// of the table. Of JSON the columns that are loaded; nil = all.
+	// Of CSV and JSON: the columns that are loaded; nil = all.
 	Columns []string
 
 	// Of JSON: string columns accept numbers, true and false as text. Objects and arrays are always
@@ -147,8 +150,7 @@ func (l *loader) at(line int, err error) *apply.LineError {
 
 // parse parses the input into rows until it ends or the load is canceled.
 func (l *loader) parse(in io.Reader) {
-	m := newMaker(l.o.Table.Schema(), l.o.Mode, l.o.SkipBad != nil)
-	m.where = l.o.Where
+	m := newMaker(l.o.Table.Schema(), l.o)
 	var s source
 	switch l.o.Format {
 	case JSONL:

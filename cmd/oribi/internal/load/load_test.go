@@ -18,6 +18,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/csvin"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/infer"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/internal/corpustest"
@@ -99,7 +100,7 @@ func TestLoadRealFilesRoundTrip(t *testing.T) {
 			lines := bytes.SplitAfterN(text, []byte{'\n'}, rows+1)
 			text = bytes.Join(lines[:rows], nil)
 		}
-		columns, err := infer.CSV(context.Background(), bytes.NewReader(text), infer.Options{Delimiter: c.delimiter, NoHeader: c.columns != nil, Columns: c.columns})
+		columns, err := infer.CSV(context.Background(), bytes.NewReader(text), infer.Options{Delimiter: c.delimiter, Names: csvin.Names{List: c.columns, NoHeader: c.columns != nil}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestLoadRealFilesRoundTrip(t *testing.T) {
 		}
 		store := openStore(t)
 		o := options(store, createTable(t, store, "t", s))
-		o.Delimiter, o.NoHeader, o.Columns = c.delimiter, c.columns != nil, c.columns
+		o.Delimiter, o.Names = c.delimiter, csvin.Names{List: c.columns, NoHeader: c.columns != nil}
 		result, err := Run(context.Background(), bytes.NewReader(text), o)
 		if err != nil {
 			t.Fatalf("%s: %v", c.file, err)
@@ -459,7 +460,7 @@ func (m *many) Read(p []byte) (int, error) {
 func TestBatchesAreBoundedByBytes(t *testing.T) {
 	store, table := pairs(t)
 	o := options(store, table)
-	o.Rows, o.NoHeader = math.MaxInt, true
+	o.Rows, o.Names.NoHeader = math.MaxInt, true
 	batches := 0
 	o.Progress = func(int64) { batches++ }
 	const rows = 100_000

@@ -1,12 +1,14 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -102,6 +104,7 @@ type maker struct {
 	schema *schema.Schema
 	upsert bool // otherwise rows are inserted, and must not set an auto-incrementing column
 	raw    bool // records are kept
+	limit  int  // maximum bytes of a cell
 	width  int  // bytes of a row's fixed widths and bookkeeping
 
 	where *batch.Filter // rows for which it is not true are left out; nil: none
@@ -114,9 +117,12 @@ type maker struct {
 // rowOverhead is the approximate size of a row in a write batch in addition to its cells.
 const rowOverhead = 128
 
-func newMaker(s *schema.Schema, mode oribi.Op, raw bool) *maker {
+// defaultCellBytes is the default of oribi.Options.CellLimit.
+const defaultCellBytes = 64 << 10
+
+func newMaker(s *schema.Schema, o *Options) *maker {
 	n := len(s.Columns)
-	m := &maker{schema: s, upsert: mode == oribi.OpUpsert, raw: raw, width: rowOverhead, cells: make([][]byte, n), set: make([]bool, n), fixed: make([]byte, 0, 16*n)}
+	m := &maker{schema: s, upsert: o.Mode == oribi.OpUpsert, raw: o.SkipBad != nil, limit: cmp.Or(o.CellLimit, defaultCellBytes), where: o.Where, width: rowOverhead, cells: make([][]byte, n), set: make([]bool, n), fixed: make([]byte, 0, 16*n)}
 	for i := range s.Columns {
 		m.width += s.Columns[i].Type.Width() + 1
 	}
@@ -143,9 +149,6 @@ func (m *maker) put(dst *rows, i int, value []byte, read func([]byte, *schema.Co
 	m.cells[i], m.set[i] = (*buffer)[from:len(*buffer):len(*buffer)], true
 	return nil
 }
-
-// maxCellBytes bounds a cell. It is the default of oribi.Options.CellLimit, which the command uses.
-const maxCellBytes = 64 << 10
 
 var (
 	errNull   = errors.New("NULL in a column that is not nullable")
@@ -176,8 +179,8 @@ func (m *maker) end(dst *rows, line int, raw []byte) error {
 		switch {
 		case m.set[i] && c.AutoIncrement && !m.upsert:
 			return columnError(c.Name, errAuto)
-		case len(m.cells[i]) > maxCellBytes:
-			return columnError(c.Name, fmt.Errorf("%d bytes, limit %d", len(m.cells[i]), maxCellBytes))
+		case len(m.cells[i]) > m.limit:
+			return columnError(c.Name, fault.CellTooLong(len(m.cells[i]), m.limit))
 		case m.cells[i] != nil:
 			size += len(m.cells[i])
 		case m.set[i] && !c.Nullable:
