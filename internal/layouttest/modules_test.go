@@ -10,7 +10,7 @@ import (
 var productModules = map[string][]string{
 	"github.com/cockroachdb/pebble/v2":    {"blockmanager"},                                                            // metadata of the store
 	"github.com/google/btree":             {"memrowset", "delta", "blockmanager"},                                      // order of rows, changes and metadata rows in memory
-	"github.com/pierrec/lz4/v4":           {"internal/compress", "hfile"},                                              // LZ4
+	"github.com/pierrec/lz4/v4":           {"internal/compress", "hfile", "arrowio"},                                   // LZ4
 	"github.com/klauspost/compress":       {"internal/compress", "hfile", "carbondata", "arrowio", command},            // Snappy, gzip, Zstandard; packed input files
 	"github.com/bits-and-blooms/bloom/v3": {"batch", ""},                                                               // filters as predicates of scans; in tests an oracle
 	"github.com/zeebo/xxh3":               {"blockmanager", "internal/keydir", "internal/wal"},                         // checksums of blocks and frames
