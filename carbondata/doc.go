@@ -57,12 +57,21 @@
 //
 // ErrUnsupported names what it does not read: files of versions 1 and 2, streaming files, global
 // dictionaries, files whose columns have other types than the table's, segments in other formats or
-// file systems. Index files are read in transactional tables, and before a
-// scan with a filter.
+// file systems. Index files are read in transactional tables, and before a scan with a filter.
 //
 // A Table and a File are safe for concurrent use. Rows belong to the caller. Scans read pages, and
 // a Writer adds and encodes columns, in up to four goroutines; what they return and write does not
 // depend on how many there are.
+//
+// # Dates
+//
+// Days and Micros count from 1970-01-01 in the proleptic Gregorian calendar, as package time does.
+// CarbonData's SDK takes and prints dates in Java's calendar, which is Julian up to 1582-10-04, the
+// day before 1582-10-15, and the numbers in files follow from it. Values, filters, and the rows of
+// a Writer are converted so that each has the date that the SDK prints. Times are in UTC.
+//
+// A February 29 that only the Julian calendar has, such as 1500-02-29, ends a scan that returns it
+// with a *RowError. To a filter it is the day between those before and after it.
 //
 // # Writing
 //
@@ -79,8 +88,9 @@
 // Values that CarbonData reads as other values are refused: a NULL in a VARCHAR, no bytes in a
 // BINARY, an array or a map of exactly one NULL, a struct of only NULLs, the text "@NU#LL$!", text
 // that is not UTF-8, a STRING of more than 32000 characters or 32767 bytes, a time below the
-// millisecond. A folder has at least one row. A row has at most 4 MiB of text, and 131072 values in
-// nested columns.
+// millisecond. So are dates, also of times, that the SDK does not have: those before 0001-01-01,
+// from 1582-10-05 to 1582-10-14, and after 9999-12-31. A folder has at least one row. A row has at
+// most 4 MiB of text, and 131072 values in nested columns.
 //
 // # Damaged files
 //

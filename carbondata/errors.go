@@ -13,6 +13,7 @@ var (
 	ErrUnsupported = fault.ErrUnsupported // a version, type, encoding, or feature that this package does not read
 	ErrNoColumn    = fault.ErrNoColumn    // a scan names a column that the table does not have
 	ErrSchema      = fault.ErrSchema      // a value of a filter is not of its column's type
+	ErrRow         = fault.ErrRow         // a value that a column, there or here, cannot hold
 	ErrClosed      = fault.ErrClosed      // a call to a Writer after Close or Abort
 )
 

@@ -164,13 +164,17 @@ func (b *binder) test(c *Column, place int, f Filter, negated bool) (node, error
 		return prefixTest(c, f.values[0], negated, leaf, both)
 	}
 	var cells [][]byte
-	outside := 0
+	outside, between := 0, false
 	for _, v := range f.values {
 		cell, out, err := filterCell(c, typ, v)
 		if err != nil {
 			return node{}, err
 		}
-		if outside = out; out == 0 {
+		if outside = out; out != 0 {
+			continue
+		}
+		cell, exact := storedCell(typ, cell)
+		if between = !exact; exact || op != opIn {
 			cells = append(cells, cell)
 		}
 	}
@@ -190,6 +194,18 @@ func (b *binder) test(c *Column, place int, f Filter, negated bool) (node, error
 			return leaf(batch.NotNull), nil
 		}
 		return leaf(batch.In), nil
+	}
+	if between { // no cell is equal to the value, and that in its place is the next greater one
+		switch op {
+		case opEq:
+			return leaf(batch.In), nil
+		case opNe:
+			return leaf(batch.NotNull), nil
+		case opLe:
+			op = opLt
+		case opGt:
+			op = opGe
+		}
 	}
 	return leaf(cellOps[op], cells...), nil
 }

@@ -153,7 +153,7 @@ func TestGoldenRows(t *testing.T) {
 				if err = rowErr; err != nil {
 					break
 				}
-				line = append(appendJSON(line[:0], row), '\n')
+				line = append(appendJSON(line[:0], sdkValue(row)), '\n')
 				hash.Write(line)
 				if want != nil && (n >= len(want) || string(line[:len(line)-1]) != want[n]) {
 					t.Fatalf("row %d: %s\nwant %s", n, line, want[min(n, len(want)-1)])

@@ -311,14 +311,17 @@ func (f *tableFile) info(sums *infoSums) (d DataFileInfo, err error) {
 	return d, nil
 }
 
-// boundOrNull returns a minimum or maximum as a value, nil if it is that of a NULL or cannot be
-// used.
+// boundOrNull returns a minimum or maximum as a value, nil if it is that of a NULL, or a date that
+// only the Julian calendar has, or cannot be used.
 func (c *Column) boundOrNull(b []byte) any {
 	v, usable := c.boundValue(b)
 	if !usable || v == nullText || v == Days(dateNull-dateZero) {
 		return nil
 	}
-	return v
+	if v, err := gregorian(v); err == nil {
+		return v
+	}
+	return nil
 }
 
 // chunkInfo describes column i of a blocklet. left limits the bits of nulls and dictionaries that

@@ -14,7 +14,7 @@ func TestRandomFoldersReadBack(t *testing.T) {
 	n := seedtest.Rounds(40, 5)
 	randomFolders(t, n, func(t *testing.T, f *randomFolder) {
 		rows := f.readOurs(t)
-		lines := texts(rows)
+		lines := sdkTexts(rows)
 		rnd := rand.New(rand.NewPCG(4, uint64(len(rows))))
 		for range 5 {
 			filter, ok := f.randomFilter(rnd, rows, 2)
@@ -45,7 +45,7 @@ func TestSDKReadsRandomFolders(t *testing.T) {
 		if refused != "" {
 			t.Fatal(refused)
 		}
-		want := texts(rows)
+		want := sdkTexts(rows)
 		compareLines(t, "rows of the SDK", lines, want)
 		rnd := rand.New(rand.NewPCG(3, uint64(len(rows))))
 		for range 4 {
@@ -89,7 +89,7 @@ func (f *randomFolder) compareFilter(t *testing.T, j *sdkReader, filter plainFil
 		}
 		slices.Sort(want)
 	}
-	got, refused := j.ask("--filter-json", filter.text, f.dir)
+	got, refused := j.ask("--filter-json", filter.sdk, f.dir)
 	if refused != "" {
 		t.Fatalf("%s: %s", filter.text, refused)
 	}
@@ -116,7 +116,7 @@ func (f *randomFolder) filtered(t *testing.T, filter plainFilter) (lines []strin
 		if err != nil {
 			t.Fatalf("%s: %v", filter.text, err)
 		}
-		lines = append(lines, string(appendJSON(nil, row)))
+		lines = append(lines, string(appendJSON(nil, sdkValue(row))))
 	}
 	return lines
 }

@@ -47,7 +47,8 @@ func comparePlain(a, b any) int {
 // plainFilter is a filter with its meaning in plain Go: the right answer, computed without the
 // package's own filters.
 type plainFilter struct {
-	text  string // in the form of the corpus' filters
+	text  string // in the form of ParseFilter
+	sdk   string // the same, as the tool of the corpus takes it
 	match func(row []any) bool
 }
 
@@ -61,9 +62,9 @@ func (f *randomFolder) randomFilter(rnd *rand.Rand, rows [][]any, depth int) (pl
 			return a, false
 		}
 		if rnd.IntN(2) == 0 {
-			return plainFilter{fmt.Sprintf(`["and",%s,%s]`, a.text, b.text), func(row []any) bool { return a.match(row) && b.match(row) }}, true
+			return plainFilter{fmt.Sprintf(`["and",%s,%s]`, a.text, b.text), fmt.Sprintf(`["and",%s,%s]`, a.sdk, b.sdk), func(row []any) bool { return a.match(row) && b.match(row) }}, true
 		}
-		return plainFilter{fmt.Sprintf(`["or",%s,%s]`, a.text, b.text), func(row []any) bool { return a.match(row) || b.match(row) }}, true
+		return plainFilter{fmt.Sprintf(`["or",%s,%s]`, a.text, b.text), fmt.Sprintf(`["or",%s,%s]`, a.sdk, b.sdk), func(row []any) bool { return a.match(row) || b.match(row) }}, true
 	}
 	var able []int
 	for i, c := range f.columns {
@@ -132,25 +133,32 @@ func (f *randomFolder) randomTest(rnd *rand.Rand, rows [][]any, i int) plainFilt
 	}
 	op := ops[rnd.IntN(len(ops))]
 	name := string(appendText(nil, c.Name))
+	plain := func(value any, match func(row []any) bool) plainFilter {
+		if op == "isnull" || op == "notnull" {
+			text := fmt.Sprintf(`[%s,"%s"]`, name, op)
+			return plainFilter{text, text, match}
+		}
+		text := func(v any) string { return fmt.Sprintf(`[%s,"%s",%s]`, name, op, appendJSON(nil, v)) }
+		return plainFilter{text(value), text(sdkValue(value)), match}
+	}
 	is := func(test func(v any) bool) func(row []any) bool {
 		return func(row []any) bool { return row[i] != nil && test(row[i]) }
 	}
 	switch op {
 	case "isnull":
 		// The SDK stores a null VARCHAR as an empty one, and finds both.
-		return plainFilter{fmt.Sprintf(`[%s,"isnull"]`, name), func(row []any) bool { return row[i] == nil || c.Type == Varchar && row[i] == "" }}
+		return plain(nil, func(row []any) bool { return row[i] == nil || c.Type == Varchar && row[i] == "" })
 	case "notnull":
-		return plainFilter{fmt.Sprintf(`[%s,"notnull"]`, name), func(row []any) bool { return row[i] != nil && (c.Type != Varchar || row[i] != "") }}
+		return plain(nil, func(row []any) bool { return row[i] != nil && (c.Type != Varchar || row[i] != "") })
 	case "in", "notin":
 		list := present[:1+rnd.IntN(len(present))]
 		in := func(v any) bool {
 			return slices.ContainsFunc(list, func(x any) bool { return comparePlain(v, x) == 0 })
 		}
-		text := fmt.Sprintf(`[%s,"%s",%s]`, name, op, appendJSON(nil, list))
 		if op == "in" {
-			return plainFilter{text, is(in)}
+			return plain(list, is(in))
 		}
-		return plainFilter{text, is(func(v any) bool { return !in(v) })}
+		return plain(list, is(func(v any) bool { return !in(v) }))
 	case "startswith":
 		// The SDK's test fails for an empty prefix, and is wrong after a character of four bytes.
 		prefix := []rune(present[0].(string))
@@ -158,7 +166,7 @@ func (f *randomFolder) randomTest(rnd *rand.Rand, rows [][]any, i int) plainFilt
 		if len(prefix) == 0 || prefix[len(prefix)-1] > 0xffff {
 			prefix = []rune("x")
 		}
-		return plainFilter{fmt.Sprintf(`[%s,"startswith",%s]`, name, appendText(nil, string(prefix))), is(func(v any) bool { return strings.HasPrefix(v.(string), string(prefix)) })}
+		return plain(string(prefix), is(func(v any) bool { return strings.HasPrefix(v.(string), string(prefix)) }))
 	}
 	x := present[0]
 	tests := map[string]func(c int) bool{
@@ -166,7 +174,7 @@ func (f *randomFolder) randomTest(rnd *rand.Rand, rows [][]any, i int) plainFilt
 		"<": func(c int) bool { return c < 0 }, "<=": func(c int) bool { return c <= 0 },
 		">": func(c int) bool { return c > 0 }, ">=": func(c int) bool { return c >= 0 },
 	}
-	return plainFilter{fmt.Sprintf(`[%s,"%s",%s]`, name, op, appendJSON(nil, x)), is(func(v any) bool { return tests[op](comparePlain(v, x)) })}
+	return plain(x, is(func(v any) bool { return tests[op](comparePlain(v, x)) }))
 }
 
 // special reports whether v is nil, or a number that the SDK's filters order in their own way.

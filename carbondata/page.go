@@ -14,7 +14,8 @@ import (
 //	STRING             length (2, big-endian), bytes
 //	VARCHAR, BINARY    length (4, big-endian), bytes
 //	local dictionary   surrogate (3, big-endian)
-//	DATE               4, big-endian: 1 for null, else days since 1970-01-01 and 3fffffff
+//	DATE               4, big-endian: 1 for null, else days since 1970-01-01, see switchDay, and
+//	                   3fffffff
 //	numbers before 1.5 in sort columns, and TIMESTAMP: length (2), big-endian with the sign bit
 //	                   flipped; no bytes for null
 //

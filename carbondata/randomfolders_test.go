@@ -115,8 +115,7 @@ func newRandomFolder(rnd *rand.Rand, number int) *randomFolder {
 var integers = map[Type]struct{ least, most, step int64 }{
 	Byte: {math.MinInt8, math.MaxInt8, 1}, Short: {math.MinInt16, math.MaxInt16, 1}, Int: {math.MinInt32, math.MaxInt32, 1},
 	Long: {math.MinInt64, math.MaxInt64, 1},
-	// Years 1900 to 2100: filters of the SDK compare texts of four-digit years.
-	Date: {-25567, 47482, 1}, Timestamp: {-2208988800000, 4102444800000, 1000},
+	Date: {firstDay, lastDay, 1}, Timestamp: {firstDay * dayMillis, lastDay * dayMillis, 1000},
 }
 
 func (f *randomFolder) write(t *testing.T) {
@@ -210,6 +209,15 @@ func texts(rows [][]any) []string {
 		lines[i] = string(appendJSON(nil, row))
 	}
 	return lines
+}
+
+// sdkTexts is texts with the days and times that the SDK prints.
+func sdkTexts(rows [][]any) []string {
+	list := make([][]any, len(rows))
+	for i, row := range rows {
+		list[i] = sdkValue(row).([]any)
+	}
+	return texts(list)
 }
 
 func compareLines(t *testing.T, what string, got, want []string) {

@@ -188,9 +188,10 @@ func randomInteger(rnd *rand.Rand, typ Type) func() any {
 		case Int:
 			return int32(v)
 		case Date:
-			return Days(v)
+			return Days(writableDay(v))
 		case Timestamp:
-			return Micros(v * limit.step)
+			day, of := floorDiv(v*limit.step, dayMicros)
+			return Micros(writableDay(day)*dayMicros + of)
 		}
 		return v
 	}

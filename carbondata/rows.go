@@ -78,8 +78,8 @@ func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
 // of Files, each with the values of the scan's columns; see Type for their Go types. Columns that a
 // file does not have have their default, or are nil. A row belongs to the caller. The first error
 // ends the iteration: ErrNoColumn for a name that is not in the schema, ErrSchema for a value of a
-// filter that is not of its column's type, ErrCorrupt, ErrUnsupported, those of package os and of
-// ctx.
+// filter that is not of its column's type, a *RowError with ErrRow for a date that only the Julian
+// calendar has, ErrCorrupt, ErrUnsupported, those of package os and of ctx.
 //
 // Memory: a page of each column, up to four pages where CPUs read ahead, and headers and
 // dictionaries of one blocklet; at most 32 times the largest file and 32 MiB. Time: a file whose
@@ -98,6 +98,7 @@ func (t *Table) rows(ctx context.Context, o ScanOptions, yield func([]any, error
 		return err
 	}
 	defer s.stop()
+	n := 0
 	for {
 		if more, err := s.next(ctx); err != nil || !more {
 			return err
@@ -109,7 +110,11 @@ func (t *Table) rows(ctx context.Context, o ScanOptions, yield func([]any, error
 				if values[i], err = c.value(row, &budget); err != nil {
 					return s.inside(inside(err, "page %d: row %d", s.page, row))
 				}
+				if values[i], err = gregorian(values[i]); err != nil {
+					return s.inside(c.inColumn(n, &refusedValue{0, err}))
+				}
 			}
+			n++
 			if !yield(values, nil) {
 				return nil
 			}

@@ -25,6 +25,7 @@ type Scanner struct {
 	values [][]any // of the columns without a type of a table
 	nested bool    // there are such columns, or arrays
 	rows   int     // most rows of a batch
+	before int     // rows of the batches before this one
 	next   int     // row of the page; −1: there is no page
 	runs   []run
 	closed bool
@@ -91,6 +92,7 @@ func (s *Scanner) Next() bool {
 			s.next = 0
 		}
 		if n := s.chooseRows(); n > 0 {
+			s.before += s.batch.Len
 			if err := s.fill(n); err != nil {
 				s.err = inside(s.pages.inside(inside(err, "page %d", s.pages.page)), "carbondata")
 				return false
@@ -150,9 +152,12 @@ func (s *Scanner) fill(n int) error {
 		at := 0
 		for _, r := range s.runs {
 			if err := c.fill(v, at, r.from, r.to); err != nil {
-				return inside(err, "column %q", c.column.Name)
+				return c.inColumn(s.before, err)
 			}
 			at += r.to - r.from
+		}
+		if err := gregorianCells(v, n); err != nil {
+			return c.inColumn(s.before, err)
 		}
 	}
 	return nil
@@ -180,7 +185,7 @@ func (s *Scanner) fillValues() (n int, err error) {
 				if s.values[i] == nil {
 					n := c.arrayMemory(row)
 					if n > s.pages.memory.elements() {
-						return 0, inside(errLargeRow, "row %d", row)
+						return 0, inside(errLargeRow, "column %q: row %d", c.column.Name, row)
 					}
 					left -= n
 					continue
@@ -190,6 +195,9 @@ func (s *Scanner) fillValues() (n int, err error) {
 				v, err := c.value(row, &budget)
 				if err != nil {
 					return 0, inside(err, "row %d", row)
+				}
+				if v, err = gregorian(v); err != nil {
+					return 0, c.inColumn(s.before, &refusedValue{n, err})
 				}
 				left -= before - budget
 				s.values[i] = append(s.values[i], v)

@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -318,6 +319,15 @@ func (r *pageReader) readColumn(c *scanColumn) error {
 	}
 	c.read = true
 	return c.cells.readPage(r.file.File, r.page, r.rows, &r.memory, &r.scratch)
+}
+
+// inColumn adds the column to an error, and the row to that of a value. before is the number of
+// rows before those that are numbered in it.
+func (c *scanColumn) inColumn(before int, err error) error {
+	if bad, ok := errors.AsType[*refusedValue](err); ok {
+		return &RowError{before + bad.row, c.column.Name, bad.error}
+	}
+	return inside(err, "column %q", c.column.Name)
 }
 
 // value returns the value of a row, see cells.value.

@@ -41,10 +41,11 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int(t))
 }
 
-// Days is the value of a DATE: days since 1970-01-01.
+// Days is the value of a DATE: days since 1970-01-01 in the proleptic Gregorian calendar.
 type Days int32
 
-// Micros is the value of a TIMESTAMP: microseconds since 1970-01-01 UTC. Files store milliseconds.
+// Micros is the value of a TIMESTAMP: microseconds since 1970-01-01 UTC in the proleptic Gregorian
+// calendar. Files store milliseconds.
 type Micros int64
 
 // Column is a column of a schema.

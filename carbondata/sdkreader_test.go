@@ -30,24 +30,7 @@ const readerMost = 2 * time.Minute
 // newSDKReader starts the program, which ends with the test. check is the path of the tool.
 func newSDKReader(t *testing.T, check string) *sdkReader {
 	t.Helper()
-	if out, err := exec.Command(check).CombinedOutput(); !strings.Contains(string(out), "usage") { // builds it, if necessary
-		t.Fatalf("%s: %v: %s", check, err, out)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	built, err := filepath.Glob(filepath.Join(cache, "oribi-carbondata", "*", "done"))
-	if err != nil || len(built) == 0 {
-		t.Fatalf("no build of %s in %s: %v", check, cache, err)
-	}
-	newest := filepath.Dir(slices.MaxFunc(built, func(a, b string) int { return cmp.Compare(changed(t, a), changed(t, b)) }))
-	args := []string{"-Xmx2g", "-XX:+UseSerialGC", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8"}
-	for _, opened := range []string{"java.nio", "java.util", "sun.nio.ch", "jdk.internal.ref"} {
-		args = append(args, "--add-opens", "java.base/"+opened+"=ALL-UNNAMED")
-	}
-	jars := filepath.Join(newest, "check.jar") + string(filepath.ListSeparator) + filepath.Join(newest, "lib", "*")
-	cmd := exec.Command("java", append(args, "-cp", jars, filepath.Join("testdata", "Judge.java"))...)
+	cmd := sdkProgram(t, check, "Judge.java")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -68,6 +51,30 @@ func newSDKReader(t *testing.T, check string) *sdkReader {
 		}
 	})
 	return &sdkReader{t, in, bufio.NewReaderSize(out, 1<<20), cmd.Process}
+}
+
+// sdkProgram returns a command that runs a program of testdata with the SDK, which the tool check
+// brings along.
+func sdkProgram(t *testing.T, check, source string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	if out, err := exec.Command(check).CombinedOutput(); !strings.Contains(string(out), "usage") { // builds it, if necessary
+		t.Fatalf("%s: %v: %s", check, err, out)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := filepath.Glob(filepath.Join(cache, "oribi-carbondata", "*", "done"))
+	if err != nil || len(built) == 0 {
+		t.Fatalf("no build of %s in %s: %v", check, cache, err)
+	}
+	newest := filepath.Dir(slices.MaxFunc(built, func(a, b string) int { return cmp.Compare(changed(t, a), changed(t, b)) }))
+	args := []string{"-Xmx2g", "-XX:+UseSerialGC", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8"}
+	for _, opened := range []string{"java.nio", "java.util", "sun.nio.ch", "jdk.internal.ref"} {
+		args = append(args, "--add-opens", "java.base/"+opened+"=ALL-UNNAMED")
+	}
+	jars := filepath.Join(newest, "check.jar") + string(filepath.ListSeparator) + filepath.Join(newest, "lib", "*")
+	return exec.Command("java", append(append(args, "-cp", jars, filepath.Join("testdata", source)), arguments...)...)
 }
 
 // changed returns when a file was changed.

@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"unsafe"
 
@@ -224,7 +225,7 @@ func (c *cells) fillArrays(v *batch.Vector, at, from, to int) error {
 		i := at + row - from
 		first, count := c.page.element(row)
 		if count > schema.MaxElements {
-			return fault.Unsupportedf("row %d: an array of %d elements, a table has at most %d", row, count, schema.MaxElements)
+			return &refusedValue{i, fmt.Errorf("an array of %d elements, a table has at most %d", count, schema.MaxElements)}
 		}
 		e.Reset(count)
 		if child.page.form == formSurrogates {
@@ -232,6 +233,9 @@ func (c *cells) fillArrays(v *batch.Vector, at, from, to int) error {
 		}
 		if err := child.fill(e, 0, first, first+count); err != nil {
 			return inside(err, "row %d", row)
+		}
+		if err := gregorianCells(e, count); err != nil {
+			return &refusedValue{i, err}
 		}
 		if c.page.isNull(row) || count == 1 && e.IsNull(0) {
 			setNull(v, i)

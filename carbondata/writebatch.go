@@ -23,21 +23,25 @@ func (w *Writer) AppendBatch(b *batch.RecordBatch) error {
 	return nil
 }
 
-// RowError is why AppendBatch refuses a row.
+// RowError is why a Writer refuses a row, or why a scan ends at one. It is an ErrRow.
 type RowError struct {
-	Row    int    // of the batch
+	Row    int    // from 0: of the batch, in AppendBatch; of all rows of the scan; −1 in Append
 	Column string // with the value; empty if the row as a whole is refused
 	Err    error
 }
 
 func (e *RowError) Error() string {
-	if e.Column == "" {
-		return fmt.Sprintf("row %d: %v", e.Row, e.Err)
+	text := e.Err.Error()
+	if e.Column != "" {
+		text = fmt.Sprintf("column %q: %s", e.Column, text)
 	}
-	return fmt.Sprintf("row %d: column %q: %v", e.Row, e.Column, e.Err)
+	if e.Row >= 0 {
+		text = fmt.Sprintf("row %d: %s", e.Row, text)
+	}
+	return text
 }
 
-func (e *RowError) Unwrap() error { return e.Err }
+func (e *RowError) Unwrap() []error { return []error{ErrRow, e.Err} }
 
 // refusedValue is why the value of a vector is refused.
 type refusedValue struct {

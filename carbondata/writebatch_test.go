@@ -193,7 +193,7 @@ func TestAppendBatchRefuses(t *testing.T) {
 		{column("c", Long), scalar(schema.Int128), nil, "values of type int128 for LONG"},
 		{column("c", Long), scalar(schema.Uint64), []byte{0, 0, 0, 0, 0, 0, 0, 0x80}, "9223372036854775808 is out of the range of LONG"},
 		{column("c", Timestamp), scalar(schema.Timestamp), []byte{1, 0, 0, 0, 0, 0, 0, 0}, "1 microseconds"},
-		{column("c", Date), scalar(schema.Date), []byte{0, 0, 0, 0x80}, "out of the range of DATE"},
+		{column("c", Date), scalar(schema.Date), []byte{0, 0, 0, 0x80}, "CarbonData has the dates from 0001-01-01 to 9999-12-31"},
 		{column("c", Varchar), scalar(schema.String), nil, "empty VARCHAR"},
 		{column("c", String), scalar(schema.String), []byte(nullText), "reads it as NULL"},
 		{column("c", Binary), scalar(schema.Binary), []byte{}, "reads them as NULL"},

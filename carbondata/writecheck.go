@@ -10,12 +10,10 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// Limits of values. Source: carbondata spec §7.4, §7.7.
+// Limits of values. Source: carbondata spec §7.4.
 const (
 	maxTextChars = 32000         // of a STRING, in UTF-16
 	maxTextBytes = math.MaxInt16 // of a STRING: its length has a sign
-	minDays      = dateNull + 1 - dateZero
-	maxDays      = math.MaxInt32 - dateZero
 )
 
 // checkText refuses bytes that CarbonData reads as another value.
@@ -44,21 +42,6 @@ func checkLength(v []byte) error {
 		return fmt.Errorf("text of %d characters in %d bytes, at most %d in %d are possible in a STRING", chars, len(v), maxTextChars, maxTextBytes)
 	}
 	return nil
-}
-
-func checkDate(days int64) error {
-	if days < minDays || days > maxDays {
-		return fmt.Errorf("day %d is out of the range of DATE", days)
-	}
-	return nil
-}
-
-// checkTimestamp returns the milliseconds of a time.
-func checkTimestamp(micros int64) (int64, error) {
-	if micros%microsPerMilli != 0 {
-		return 0, fmt.Errorf("a time of %d microseconds: CarbonData stores milliseconds", micros)
-	}
-	return micros / microsPerMilli, nil
 }
 
 func checkDecimal(c *Column, v batch.Int128) error {
@@ -112,13 +95,8 @@ func (c *columnWriter) check(v any, n *rowSize) error {
 		if !ok {
 			return wrongType(&c.Column, v)
 		}
-		switch c.Type {
-		case Date:
-			return checkDate(i)
-		case Timestamp:
-			_, err := checkTimestamp(i)
-			return err
-		}
+		_, err := storedInt(c.Type, i)
+		return err
 	}
 	return nil
 }
@@ -213,9 +191,18 @@ func (c *columnWriter) add(v any) {
 		}
 	default:
 		n, _ := number(c.Type, v)
-		if c.Type == Timestamp {
-			n /= microsPerMilli
-		}
+		n, _ = storedInt(c.Type, n)
 		c.addInt(n)
 	}
+}
+
+// storedInt returns an integer of a column as addInt takes it.
+func storedInt(t Type, n int64) (int64, error) {
+	switch t {
+	case Date:
+		return checkDate(n)
+	case Timestamp:
+		return checkTimestamp(n)
+	}
+	return n, nil
 }

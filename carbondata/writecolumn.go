@@ -90,7 +90,8 @@ func (c *columnWriter) isWide() bool { return c.Type == Decimal && c.Precision >
 // maxLongDigits is the number of digits of the DECIMALs that are stored as integers.
 const maxLongDigits = 18
 
-// addInt adds a value of BOOLEAN, an integer type, DATE (days), or TIMESTAMP (milliseconds).
+// addInt adds a value of BOOLEAN, an integer type, DATE (days), or TIMESTAMP (milliseconds), the
+// latter two as stored, see storedInt.
 func (c *columnWriter) addInt(v int64) {
 	switch c.form {
 	case formNumbers:

@@ -62,18 +62,15 @@ func create(fsys folderFS, dir string, columns []Column, o WriterOptions) (*Writ
 }
 
 // Append adds a row: values of the Go types that Type gives, in the order of the columns. It
-// retains nothing of it. A value that CarbonData would read as another value is refused, with its
-// column and the reason; the writer then goes on without the row. After another error it takes no
-// more rows.
+// retains nothing of it. A value that CarbonData would read as another value, or does not have, is
+// refused with a *RowError; the writer then goes on without the row. After another error it takes
+// no more rows.
 func (w *Writer) Append(row []any) error {
 	if w.err != nil {
 		return w.err
 	}
 	if column, err := w.check(row); err != nil {
-		if column != "" {
-			err = fmt.Errorf("column %q: %w", column, err)
-		}
-		return fmt.Errorf("carbondata: %w", err)
+		return fmt.Errorf("carbondata: %w", &RowError{-1, column, err})
 	}
 	if err := w.append(row); err != nil {
 		return w.fail(err)

@@ -136,9 +136,10 @@ func (r *randomRows) value(c *Column, narrow int, nested bool) any {
 		}
 		return v
 	case Date:
-		return Days(r.int(narrow, 20))
+		return Days(writableDay(r.int(narrow, 22)))
 	case Timestamp:
-		return Micros(r.int(narrow, 50) * 1000)
+		day, of := floorDiv(r.int(narrow, 48), dayMillis)
+		return Micros(writableDay(day)*dayMicros + of*microsPerMilli)
 	case Array, Map:
 		list := make([]any, r.IntN(5))
 		for i := range list {

@@ -154,10 +154,8 @@ func addInts[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64](
 // int checks an integer, and returns it as addInt takes it.
 func (s *source) int(n int64) (int64, error) {
 	switch s.column.Type {
-	case Date:
-		return n, checkDate(n)
-	case Timestamp:
-		return checkTimestamp(n)
+	case Date, Timestamp:
+		return storedInt(s.column.Type, n)
 	case Decimal:
 		return n, checkDecimal(s.column, batch.Int128Of(n))
 	case Long:

@@ -3,15 +3,11 @@ package carbonlines
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"time"
 
 	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/internal/cell"
-	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/nearest"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // maxLineBytes bounds a line, and so the memory for an input without line ends.
@@ -75,35 +71,9 @@ func (r *Reader) value(s *shape, text []byte) (v any, err error) {
 		return r.list("pair", text, func(text []byte) (any, error) { return r.pair(s, text) })
 	}
 	if r.cell, err = cell.FromJSON(r.cell[:0], &s.cell, text); err != nil {
-		if s.typ == carbondata.Date && text[0] == '"' {
-			return farDate(string(jsonin.String(text)), err)
-		}
 		return nil, err
 	}
 	return Value(s.typ, r.cell), nil
-}
-
-// farDate parses a date outside of the years 1 to 9999, which tables do not have. It returns
-// notDate if the text is not a date.
-func farDate(text string, notDate error) (any, error) {
-	const rest = len("-01-02")
-	if len(text) < len(time.DateOnly) {
-		return nil, notDate
-	}
-	year, err := strconv.Atoi(text[:len(text)-rest])
-	if err != nil {
-		return nil, notDate
-	}
-	of, err := time.Parse("-01-02", text[len(text)-rest:]) // in the year 0, which has a February 29
-	if err != nil {
-		return nil, notDate
-	}
-	days := time.Date(year, of.Month(), of.Day(), 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60)
-	date := schema.Column{Type: schema.Date}
-	if back := celltext.AppendText(nil, &date, appendCell(nil, &date, carbondata.Days(days))); string(back) != text {
-		return nil, notDate
-	}
-	return carbondata.Days(days), nil
 }
 
 // list parses an array whose elements are called what in messages.

@@ -12,6 +12,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/carbondata"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbonlines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
@@ -46,6 +47,10 @@ func (a *app) withCarbonData(path string, use func(t *carbondata.Table) error) e
 func carbonError(path string, err error) error {
 	if _, ok := errors.AsType[*failure](err); ok {
 		return err
+	}
+	if bad, ok := errors.AsType[*carbondata.RowError](err); ok {
+		err := &apply.LineError{Name: path, Line: bad.Row + 1, Row: true, Err: fmt.Errorf("column %q: %w", bad.Column, bad.Err)}
+		return &helped{err, "to leave out such rows: --where; to leave out the column: --columns"}
 	}
 	switch {
 	case errors.Is(err, oribi.ErrUnsupported), errors.Is(err, oribi.ErrCorrupt):

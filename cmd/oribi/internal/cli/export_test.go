@@ -36,9 +36,9 @@ func exportValues(r *rand.Rand, typ string) []string {
 		}
 		return list
 	case "date":
-		return []string{`"0001-01-01"`, `"9999-12-31"`, `"1970-01-01"`, fmt.Sprintf(`"20%02d-03-04"`, r.IntN(100))}
+		return []string{`"0001-01-01"`, `"9999-12-31"`, `"1970-01-01"`, `"1500-03-01"`, `"1582-10-04"`, fmt.Sprintf(`"20%02d-03-04"`, r.IntN(100))}
 	case "timestamp":
-		return []string{"-9223372036854775000", "9223372036854775000", "0", "-1000", strconv.Itoa(r.IntN(1e15) * 1000)}
+		return []string{"-62135596800000000", "253402300799999000", "-12219292800000000", "-14825808000001000", "0", "-1000", strconv.Itoa(r.IntN(253402300800000) * 1000)}
 	case "string", "varchar":
 		return []string{`""`, `"a"`, `"\"é\u0000\\"`, `"@NU#LL$"`, fmt.Sprintf(`"%d"`, r.IntN(1e6)), `"` + strings.Repeat("ö", r.IntN(20)) + `"`}
 	case "binary":
@@ -276,6 +276,11 @@ func TestExportRefusesWhatCarbonDataReadsAsAnotherValue(t *testing.T) {
 		{"array(uint64)", "[1,9223372036854775808]", "", `element 1: 9223372036854775808 is out of the range of LONG`},
 		{"timestamp", "1001", "", `1001 microseconds`},
 		{"timestamp", "-9223372036854775808", "--round-timestamps", `microseconds`},
+		{"timestamp", "-9223372036854775000", "--round-timestamps", `-290308-12-21T19:59:05.225Z: CarbonData has the dates from 0001-01-01 to 9999-12-31`},
+		{"timestamp", "253402300800000000", "", `10000-01-01T00:00:00Z: CarbonData has the dates`},
+		{"timestamp", "\"1582-10-05T00:00:00Z\"", "", `1582-10-05T00:00:00Z: CarbonData does not have this date: in its calendar 1582-10-15 follows 1582-10-04`},
+		{"date", "\"1582-10-14\"", "", `1582-10-14: CarbonData does not have this date`},
+		{"array(date)", "[null,\"1582-10-10\"]", "", `element 1: 1582-10-10: CarbonData does not have this date`},
 		{"array(timestamp)", "[1001]", "", `element 0: a time of 1001 microseconds`},
 		{"string", long, "", `32001 characters`},
 		{"string", `"@NU#LL$!"`, "", `NULL`},
@@ -327,7 +332,7 @@ func TestExportOfLongStringsAndTimes(t *testing.T) {
 		exported(t, store, table, filepath.Join(dir, table), "--round-timestamps")
 		same(t, "rounded "+value, succeed(t, "carbondata", "dump", filepath.Join(dir, table)), `{"a":"x","b":1,"c":`+strings.Replace(value, "-1001", "-2000", 1)+"}\n")
 	}
-	for i, c := range [][2]string{{"1001", "1000"}, {"-1", "-1000"}, {"-1001", "-2000"}, {"-2000", "-2000"}, {"9223372036854775807", "9223372036854775000"}} {
+	for i, c := range [][2]string{{"1001", "1000"}, {"-1", "-1000"}, {"-1001", "-2000"}, {"-2000", "-2000"}, {"253402300799999999", "253402300799999000"}, {"-62135596799999999", "-62135596800000000"}} {
 		table := fmt.Sprint("t", i)
 		oneRow(t, store, table, "array(timestamp)", "[null,"+c[0]+"]")
 		exported(t, store, table, filepath.Join(dir, table), "--round-timestamps")

@@ -125,7 +125,7 @@ func (s *carbonSink) refused(err error, b *batch.RecordBatch) error {
 	}
 	err = fmt.Errorf("column %q: %w", bad.Column, err)
 	switch cell := b.Columns[i].Cell(bad.Row); {
-	case s.columns[i].Stored() == schema.Timestamp && s.rounder == nil:
+	case errors.Is(err, carbondata.ErrMicroseconds):
 		return &helped{err, "to round timestamps to milliseconds, toward the past: --round-timestamps"}
 	case s.carbon[i].Type == carbondata.String && len(cell) > maxCarbonString:
 		return &helped{err, "to export longer strings: --long-string-columns " + bad.Column}
