@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/arrowio"
 	"github.com/oribi-db/oribi/batch"
@@ -16,9 +18,32 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
+
+// arrowLoadFlags are the flags of "table load" that are for Parquet and Arrow.
+type arrowLoadFlags struct{ round, skipUnsupported bool }
+
+func (f *arrowLoadFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.round, "round", false, "of Parquet and Arrow: round times in nanoseconds down to microseconds")
+	c.Flags().BoolVar(&f.skipUnsupported, "skip-unsupported", false, "of Parquet and Arrow: leave out the columns that cannot be loaded, with a note on stderr for each")
+}
+
+// check refuses the flags for other formats.
+func (f *arrowLoadFlags) check(format *columnarFormat, given func(flag string) bool) error {
+	for _, name := range []string{"round", "skip-unsupported"} {
+		switch {
+		case !given(name) || format == columnarFormats["parquet"] || format == columnarFormats["arrow"]:
+		case format == nil:
+			return usage(fmt.Errorf("--%s is for Parquet and Arrow, not for CSV and JSON", name))
+		default:
+			return usage(fmt.Errorf("--%s is for Parquet and Arrow, not for %s", name, format.name))
+		}
+	}
+	return nil
+}
 
 // arrowInput is an input in Parquet or Arrow.
 type arrowInput struct {
@@ -43,7 +68,7 @@ func (a *app) openArrowLoad(ctx context.Context, f *loadFlags, o *load.Options) 
 	if err != nil {
 		return nil, arrowError(o.Name, err)
 	}
-	c, err := in.choose(ctx, f, o)
+	c, err := in.choose(ctx, a.stderr, f, o)
 	if err != nil {
 		in.Close()
 		return nil, err
@@ -103,8 +128,9 @@ func beginsLikeParquet(file io.ReaderAt) bool {
 }
 
 // choose begins to read the columns and rows that the flags name, and sets the options of the load
-// that follow from them.
-func (in *arrowInput) choose(ctx context.Context, f *loadFlags, o *load.Options) (*columnar, error) {
+// that follow from them. It prints a note for each column that is left out, or whose values are not
+// just those of the file.
+func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *loadFlags, o *load.Options) (*columnar, error) {
 	d := in.file.Definition()
 	byName := map[string]schema.Column{}
 	for _, c := range d.Columns {
@@ -119,8 +145,17 @@ func (in *arrowInput) choose(ctx context.Context, f *loadFlags, o *load.Options)
 	if err != nil {
 		return nil, err
 	}
-	if in.rows, err = in.file.Read(ctx, arrowio.ReadOptions{Columns: o.Columns, Where: where}); err != nil {
+	columns := o.Columns
+	if f.arrow.skipUnsupported {
+		if columns, err = supported(stderr, d, columns); err != nil {
+			return nil, arrowError(o.Name, err)
+		}
+	}
+	if in.rows, err = in.file.Read(ctx, arrowio.ReadOptions{Columns: columns, Where: where, Round: f.arrow.round}); err != nil {
 		return nil, arrowError(o.Name, err)
+	}
+	for _, n := range in.rows.Definition().Notes {
+		fmt.Fprintf(stderr, "note: column %q: %s\n", celltext.Printable(n.Column), n.Text)
 	}
 	o.Fields = in.rows.Columns()
 	o.Batches = func(yield func(*batch.RecordBatch, error) bool) {
@@ -143,6 +178,46 @@ func (in *arrowInput) choose(ctx context.Context, f *loadFlags, o *load.Options)
 	return c, nil
 }
 
+// supported returns those of the columns that can be read, and prints a note for each of the others;
+// nil means all. Errors: that of a damaged column, or of the last one if there are no others.
+func supported(stderr io.Writer, d *arrowio.Definition, columns []string) ([]string, error) {
+	left := columns
+	if columns == nil {
+		left = names(d.Columns)
+	}
+	var last error
+	for _, bad := range d.Refused {
+		if errors.Is(bad, oribi.ErrCorrupt) {
+			return nil, bad
+		}
+		twice := slices.ContainsFunc(d.Columns, func(c schema.Column) bool { return c.Name == bad.Column })
+		if columns != nil && (twice || !slices.Contains(columns, bad.Column)) {
+			continue
+		}
+		if !twice {
+			left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return name == bad.Column })
+		}
+		fmt.Fprintf(stderr, "note: column %q is left out: %s\n", celltext.Printable(bad.Column), refusal(bad))
+		last = bad
+	}
+	if len(left) == 0 && last != nil {
+		return nil, last
+	}
+	return left, nil
+}
+
+// refusal returns why a column cannot be loaded.
+func refusal(bad *arrowio.ColumnError) string {
+	text := bad.Err.Error()
+	for _, class := range []error{oribi.ErrUnsupported, oribi.ErrSchema} {
+		text = strings.TrimSuffix(text, ": "+class.Error())
+	}
+	return celltext.Printable(text)
+}
+
+// roundTimes is the next step if a time has a fraction of a microsecond.
+const roundTimes = "to round times in nanoseconds down to microseconds: --round"
+
 // arrowError gives an error about Parquet or Arrow its place and exit code.
 func arrowError(name string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
@@ -154,14 +229,20 @@ func arrowError(name string, err error) error {
 	if bad, ok := errors.AsType[*arrowio.ColumnError](err); ok && !errors.Is(err, oribi.ErrCorrupt) {
 		if bad.Row >= 0 {
 			why := strings.TrimSuffix(bad.Err.Error(), ": "+oribi.ErrRow.Error())
-			return &apply.LineError{Name: name, Line: int(bad.Row) + 1, Row: true, Err: fmt.Errorf("column %q: %s", bad.Column, why)}
+			line := &apply.LineError{Name: name, Line: int(bad.Row) + 1, Row: true, Err: fmt.Errorf("column %q: %s", bad.Column, why)}
+			if errors.Is(err, arrowio.ErrNanoseconds) {
+				return &helped{line, roundTimes}
+			}
+			return line
 		}
-		why := strings.TrimSuffix(bad.Err.Error(), ": "+oribi.ErrUnsupported.Error())
-		return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, bad.Column, why)}, loadOtherColumns}
+		return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, bad.Column, refusal(bad))}, loadOtherColumns}
 	}
 	err = fmt.Errorf("%s: %w", name, err)
-	if errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrUnsupported) {
+	switch {
+	case errors.Is(err, oribi.ErrCorrupt):
 		return &failure{exitDamage, err}
+	case errors.Is(err, oribi.ErrUnsupported):
+		return &failure{exitFailed, err}
 	}
 	return err
 }

@@ -86,7 +86,7 @@ type columnar struct {
 }
 
 // loadOtherColumns is the next step if a column of the input cannot be loaded.
-const loadOtherColumns = "to load the other columns, name them with --columns"
+const loadOtherColumns = "to load the other columns: --skip-unsupported, or --columns with their names"
 
 // exact reports whether a table that is created is to be as the one that was exported.
 func (c *columnar) exact(f *loadFlags) bool { return c.table != nil && len(f.key) == 0 }
