@@ -52,7 +52,11 @@ func SalvageProgress(progress func(done, total int64)) SalvageOption {
 // of a row is kept whose cells can all be read: one bad cblock costs only the rows whose cells or
 // changes it has, and only the versions that need these. The time of a lost version looks as if the
 // row had not existed then. With FillNull, versions that lack only cells of nullable columns have
-// NULL there.
+// NULL there. Rows that missing records of the log may have changed are as before.
+//
+// Each key has one sequence of versions in the new store. Where files and log contradict each other,
+// since the end of a version is lost, the version that began later counts, and the older one ends at
+// the last time of which it is known that it existed.
 //
 // It reads dir as a reader does, with a shared lock, and writes nothing there. Errors: fs.ErrExist
 // if out exists; ErrNotStore; ErrLocked; ErrUnsupported; ErrCorrupt if nothing can be read;
@@ -66,7 +70,7 @@ func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss)
 	if report == nil {
 		report = func(Loss) {}
 	}
-	v := &salvager{ctx: ctx, report: report, bad: map[blockID]error{}, blocks: map[blockID]salvagedBlock{}}
+	v := &salvager{ctx: ctx, report: report, bad: map[blockID]error{}, blocks: map[blockID]salvagedBlock{}, tables: map[uint32]*salvagedTable{}}
 	for _, option := range options {
 		if option != nil {
 			option(&v.o)
@@ -117,7 +121,9 @@ type salvager struct {
 	report func(Loss)
 
 	blocks map[blockID]salvagedBlock
-	bad    map[blockID]error        // damaged blocks
+	bad    map[blockID]error // damaged blocks
+	older  bool              // there was newer metadata
+	tables map[uint32]*salvagedTable
 	whole  []blockmanager.BlockInfo // to be copied, by ID
 	rows   []blockmanager.Row       // of the new store
 	log    logSalvager
@@ -163,13 +169,17 @@ func (v *salvager) open() (err error) {
 	if err := s.loadTables(); err != nil {
 		return err
 	}
+	for _, t := range s.tables {
+		v.table(t.tab.Number).set(t)
+	}
 	v.log.v = v
-	return v.log.replay()
+	return v.log.survey()
 }
 
 // damaged notes a damaged file.
 func (v *salvager) damaged(d blockmanager.Damage) {
 	if d.Lost {
+		v.older = true
 		v.report(Loss{File: d.File, Rows: -1, Lost: d.Problem})
 		return
 	}

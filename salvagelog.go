@@ -3,77 +3,63 @@ package oribi
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 
-	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
-	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
 )
 
-// logSalvager replays a log that may be damaged, and writes it anew: without holes, and such that
-// opening the new store does exactly what the replay has done. In the place of missing records are
-// empty ones.
+// logSalvager reads a log that may be damaged, and writes it anew: without holes, and without the
+// operations that rowsets of the new store contain. In the place of missing records are empty ones.
 type logSalvager struct {
-	v      *salvager
-	tables map[uint32]*tablet.Replayer
-	end    lsn.LSN        // the last LSN that the log must have // inclusive
-	last   mvcc.Timestamp // of the last record
-	epoch  uint64         // the highest one of a record
+	v     *salvager
+	end   lsn.LSN        // the last LSN that the log must have // inclusive
+	last  mvcc.Timestamp // of the last record so far
+	epoch uint64         // the highest one of a record
+	gaps  []rowset.LogGap
 
-	gap   lsn.LSN             // the last missing LSN so far; 0: none
-	known map[uint64]struct{} // rows of which all cells were set since, as hashes of table and key
-	seed  maphash.Seed
-	fixes map[opNumber]tablet.OpFix
-
-	dropped map[uint32]int64 // operations that were not applied, by table
+	unknown map[uint32]int64 // operations on tables that the metadata does not have, by number
 }
 
-// rowKey names a row of the store.
-type rowKey struct {
-	table uint32
-	key   string
-}
+// logDamage is a part of the log that is no record.
+type logDamage wal.Entry
 
-// opNumber names an operation of the log.
-type opNumber struct {
-	lsn lsn.LSN
-	op  int
-}
+// hidesRecords reports whether there may have been records. Bits that were repaired take no bytes.
+func (d *logDamage) hidesRecords() bool { return d != nil && d.Kind == wal.EntryDamage && d.Bytes > 0 }
 
-// fixBytes is about how much memory a fix or a known row takes.
-const fixBytes = 48
+// maxMissing is the maximum number of consecutive records that may be missing: each is written as an
+// empty one.
+const maxMissing = 1 << 28
 
-// replay applies all records that can be read.
-func (l *logSalvager) replay() error {
-	s := l.v.s
-	l.seed = maphash.MakeSeed()
-	l.tables, l.known, l.fixes, l.dropped = map[uint32]*tablet.Replayer{}, map[uint64]struct{}{}, map[opNumber]tablet.OpFix{}, map[uint32]int64{}
+// survey finds what is missing in the log, and operations that do not fit their tables.
+func (l *logSalvager) survey() error {
+	v, s := l.v, l.v.s
+	l.unknown = map[uint32]int64{}
 	newest := s.stored.ClockHigh
 	l.end = s.stored.LogEnd
-	for _, t := range s.tables {
-		l.tables[t.tab.Number] = t.tab.Replayer()
+	for _, t := range v.tables {
 		newest = max(newest, t.tab.MaxTimestamp())
 		l.end = max(l.end, t.tab.Metadata().FlushedLSN)
 		for _, m := range t.tab.RowSetMetadata() {
 			l.end = max(l.end, m.IncludedLSN)
 		}
 	}
-	last, err := l.each(l.apply, l.missing)
+	last, err := l.each(l.check, l.missing)
 	if err != nil {
 		return err
 	}
 	l.end = last
-	for _, number := range slices.Sorted(maps.Keys(l.dropped)) {
-		l.v.report(Loss{Table: l.tableName(number), File: walName, Rows: -1,
-			Lost: fmt.Sprintf("%d operations that are in the log: what the rows were before them is lost", l.dropped[number])})
+	l.reportUnfit()
+	if epoch := s.blocks.Counters().Epoch; l.epoch > epoch && !v.older {
+		v.damaged(blockmanager.Older(epoch, l.epoch))
 	}
 	if newest = max(newest, l.last); newest > mvcc.Last {
 		newest = mvcc.Last
@@ -84,23 +70,30 @@ func (l *logSalvager) replay() error {
 	return nil
 }
 
-func (l *logSalvager) tableName(number uint32) string {
-	for _, t := range l.v.s.tables {
-		if t.tab.Number == number {
-			return t.tab.Name()
+// reportUnfit reports the operations that do not fit the metadata.
+func (l *logSalvager) reportUnfit() {
+	for _, number := range slices.Sorted(maps.Keys(l.unknown)) {
+		l.v.report(Loss{File: walName, Rows: -1, Lost: fmt.Sprintf("%d operations on table %d, which the metadata does not have", l.unknown[number], number)})
+	}
+	for _, t := range l.v.tables {
+		if t.unfit > 0 {
+			l.v.report(Loss{Table: t.row.Name, File: walName, Rows: -1,
+				Lost: fmt.Sprintf("%d operations that do not fit the schema of the table, which is at version %d", t.unfit, t.row.SchemaVersion)})
 		}
 	}
-	return ""
 }
 
 // each calls fn with each record from the first that is needed on, and missing with each range of
-// LSNs without a record: before the next record, whose payload follows, or at the end, where that
-// is nil. It returns the last LSN.
-func (l *logSalvager) each(fn func(n lsn.LSN, payload []byte) error, missing func(from, to lsn.LSN, why *wal.Entry, next []byte) error) (lsn.LSN, error) {
+// LSNs without a record: before the next record, with its timestamp, or at the end, with 0. It sets
+// l.last. A record that no writer can have written after the one before is missing too. It returns
+// the last LSN.
+func (l *logSalvager) each(fn func(n lsn.LSN, payload []byte) error, missing func(from, to lsn.LSN, why *logDamage, next mvcc.Timestamp) error) (lsn.LSN, error) {
 	s := l.v.s
 	next := max(s.blocks.LogStart(), 1)
-	var why *wal.Entry
+	end := l.end
+	var why *logDamage
 	foreign := ""
+	l.last = mvcc.Min
 	err := wal.Salvage(s.logOptions(), func(e *wal.Entry) error {
 		if err := l.v.ctx.Err(); err != nil {
 			return err
@@ -108,132 +101,146 @@ func (l *logSalvager) each(fn func(n lsn.LSN, payload []byte) error, missing fun
 		switch {
 		case e.Kind == wal.EntrySegment && e.Header.Instance != s.instance.id:
 			foreign = e.File
-			why = &wal.Entry{File: e.File, Problem: "segment of another store"}
-		case e.File == foreign:
+			why = &logDamage{Kind: wal.EntryDamage, File: e.File, Bytes: e.Bytes, Problem: "segment of another store"}
+		case e.File == foreign && foreign != "":
 		case e.Kind == wal.EntryDamage || e.Kind == wal.EntryTail:
-			why = &wal.Entry{File: e.File, Offset: e.Offset, Problem: e.Problem}
+			why = &logDamage{Kind: e.Kind, File: e.File, Offset: e.Offset, Bytes: e.Bytes, Problem: e.Problem}
+		case e.Kind == wal.EntryFooter:
+			end = max(end, e.LSN)
 		case e.Kind == wal.EntryRecord && e.LSN >= next:
+			ts, err := l.decode(e.Payload, uint64(e.LSN-next))
+			if errors.Is(err, fault.ErrUnsupported) {
+				return fmt.Errorf("log: lsn %d: %w", e.LSN, err)
+			} else if err != nil {
+				why = &logDamage{Kind: wal.EntryDamage, File: e.File, Offset: e.Offset, Bytes: e.Bytes, Problem: err.Error()}
+				return nil
+			}
 			if e.LSN > next {
-				if err := missing(next, e.LSN-1, why, e.Payload); err != nil {
+				if err := missing(next, e.LSN-1, why, ts); err != nil {
 					return err
 				}
 			}
-			next = e.LSN + 1
+			next, l.last, why = e.LSN+1, ts, nil
 			return fn(e.LSN, e.Payload)
 		}
 		return nil
 	})
 	if errors.Is(err, fault.ErrCorrupt) { // there is no log
-		why, err = &wal.Entry{Problem: err.Error()}, nil
+		why, err = &logDamage{Kind: wal.EntryDamage, Problem: err.Error()}, nil
 	}
-	if err == nil && next <= l.end {
-		err = missing(next, l.end, why, nil)
-		next = l.end + 1
+	if err == nil && end >= next && uint64(end-next) >= maxMissing {
+		return 0, fault.Corruptf("log: ends with LSN %d, the metadata names LSN %d", next-1, end)
+	}
+	if err == nil && (next <= end || why.hidesRecords()) {
+		err = missing(next, end, why, 0)
+		next = max(next, end+1)
 	}
 	return next - 1, err
 }
 
-// missing reports records that are missing.
-func (l *logSalvager) missing(from, to lsn.LSN, why *wal.Entry, _ []byte) error {
-	needed := false
-	for _, t := range l.v.s.tables {
-		needed = needed || t.tab.NeedsLog(to)
+// decode checks a record after the one of l.last, with so many missing between them, and returns its
+// timestamp.
+func (l *logSalvager) decode(payload []byte, missing uint64) (mvcc.Timestamp, error) {
+	ts, err := record.Decode(payload, func(record.Op) error { return nil })
+	switch {
+	case err != nil:
+		return 0, err
+	case missing > maxMissing:
+		return 0, fault.Corruptf("%d records are missing before it", missing)
+	case ts <= l.last || uint64(ts-l.last) <= missing || ts > mvcc.Last:
+		return 0, fault.Corruptf("timestamp %d after %d", uint64(ts), uint64(l.last))
 	}
-	if !needed {
+	return ts, nil
+}
+
+// missing reports records that are missing. At the end of the log there may have been others after
+// them.
+func (l *logSalvager) missing(from, to lsn.LSN, why *logDamage, next mvcc.Timestamp) error {
+	lost := fmt.Sprintf("write batches with LSNs %d to %d", from, to)
+	if next == 0 && why.hidesRecords() {
+		if from > to {
+			lost = fmt.Sprintf("write batches from LSN %d on, if there were any", from)
+		} else {
+			lost += ", and later ones, if there were any"
+		}
+		to = math.MaxUint64
+	}
+	if !l.gap(from, to) {
 		return nil
 	}
-	loss := Loss{File: walName, Rows: -1, Lost: fmt.Sprintf("write batches with LSNs %d to %d; rows that they changed are as before", from, to)}
+	loss := Loss{File: walName, Rows: -1, Lost: lost + "; rows that they changed are as before"}
 	if why != nil {
 		loss.File = filepath.ToSlash(filepath.Join(walName, why.File))
 		loss.Lost += fmt.Sprintf(": byte %d: %s", why.Offset, why.Problem)
 	}
 	l.v.report(loss)
-	l.gap = to
-	clear(l.known)
 	return nil
 }
 
-// apply applies one record.
-func (l *logSalvager) apply(n lsn.LSN, payload []byte) error {
+// gap notes missing records. What they changed in a table whose files do not contain them may
+// contradict what follows.
+func (l *logSalvager) gap(from, to lsn.LSN) (needed bool) {
+	for _, t := range l.v.tables {
+		if t.tab.NeedsLog(to) {
+			t.holes, needed = true, true
+		}
+	}
+	if needed {
+		l.gaps = append(l.gaps, rowset.LogGap{From: from, To: to, Before: l.last})
+	}
+	return needed
+}
+
+// check notes operations of a record that do not fit the metadata.
+func (l *logSalvager) check(n lsn.LSN, payload []byte) error {
 	h, err := record.DecodeHead(payload)
 	if err != nil {
-		return fmt.Errorf("log: lsn %d: %w", n, err)
+		return err
 	}
-	if h.Timestamp <= l.last {
-		return fault.Corruptf("log: lsn %d: timestamp %d after %d", n, uint64(h.Timestamp), uint64(l.last))
-	}
-	l.last, l.epoch = h.Timestamp, max(l.epoch, h.Epoch)
-	i := -1
-	var current *tablet.Replayer // of the operations before
+	l.epoch = max(l.epoch, h.Epoch)
 	_, err = record.Decode(payload, func(op record.Op) error {
-		i++
-		t := l.tables[op.Table]
-		if current != t && current != nil {
-			current.Flush()
-		}
-		current = t
-		if t == nil {
-			if op.Table >= l.v.s.stored.NextTable {
-				l.fix(opNumber{n, i}, tablet.OpDropped)
-				l.dropped[op.Table]++
-			}
-			return nil
-		}
-		var key uint64
-		known := false
-		if l.gap > 0 {
-			key = maphash.Comparable(l.seed, rowKey{op.Table, string(op.Key)})
-			_, known = l.known[key]
-		}
-		fix, err := t.ApplySalvaged(op, h.Timestamp, n, l.gap, known)
-		if err != nil {
-			return err
-		}
-		if fix != tablet.OpKept {
-			l.fix(opNumber{n, i}, fix)
-		}
-		if fix == tablet.OpDropped {
-			l.dropped[op.Table]++
-		} else if l.gap > 0 && !known && (op.Kind == change.Insert || op.Kind == change.Replace) {
-			l.known[key] = struct{}{}
-			l.v.s.budget.Reserve(budget.Metadata, fixBytes)
+		t := l.v.tables[op.Table]
+		switch {
+		case t == nil && op.Table >= l.v.s.stored.NextTable:
+			l.unknown[op.Table]++
+		case t != nil && !t.tab.Contains(&op, n) && !t.tab.Fits(&op):
+			t.unfit++
+			t.holes = true
 		}
 		return nil
 	})
-	if current != nil {
-		current.Flush()
-	}
 	return err
 }
 
-func (l *logSalvager) fix(n opNumber, fix tablet.OpFix) {
-	l.fixes[n] = fix
-	l.v.s.budget.Reserve(budget.Metadata, fixBytes)
+// collect gives the tables the operations that rowsets of the new store are to contain.
+func (l *logSalvager) collect() error {
+	nothing := func(_, _ lsn.LSN, _ *logDamage, _ mvcc.Timestamp) error { return nil }
+	_, err := l.each(func(n lsn.LSN, payload []byte) error {
+		_, err := record.Decode(payload, func(op record.Op) error {
+			if t := l.v.tables[op.Table]; t != nil && t.takes(op.Key) && !t.tab.Contains(&op, n) && t.tab.Fits(&op) {
+				t.take(&op, n, l.last)
+			}
+			return nil
+		})
+		return err
+	}, nothing)
+	return err
 }
 
 // write calls fn with each record of the new log.
 func (l *logSalvager) write(fn func(record []byte) error) error {
 	var w record.Writer
-	last := mvcc.Min
-	_, err := l.each(func(n lsn.LSN, payload []byte) error {
+	before := mvcc.Min
+	_, err := l.each(func(_ lsn.LSN, payload []byte) error {
 		h, err := record.DecodeHead(payload)
 		if err != nil {
 			return err
 		}
-		last = h.Timestamp
-		w.Begin(last)
-		i := -1
+		before = h.Timestamp
+		w.Begin(h.Timestamp)
 		_, err = record.Decode(payload, func(op record.Op) error {
-			i++
-			switch l.fixes[opNumber{n, i}] {
-			case tablet.OpDropped:
+			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.s.stored.NextTable || t != nil && t.takes(op.Key) {
 				return nil
-			case tablet.OpDeleteFirst:
-				gone := op
-				gone.Kind, gone.Body = change.Delete, nil
-				w.Add(gone)
-			case tablet.OpInserted:
-				op.Kind = change.Insert
 			}
 			w.Add(op)
 			return nil
@@ -245,19 +252,11 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 			w.Require(max(h.Epoch, 1))
 		}
 		return fn(w.Bytes())
-	}, func(from, to lsn.LSN, _ *wal.Entry, next []byte) error {
+	}, func(from, to lsn.LSN, _ *logDamage, next mvcc.Timestamp) error {
 		// The missing records had timestamps between those of their neighbors.
-		n := mvcc.Timestamp(to - from + 1)
-		ts := max(last, l.v.s.stored.ClockHigh, l.v.s.pub.Visible())
-		if next != nil {
-			h, err := record.DecodeHead(next)
-			if err != nil {
-				return err
-			}
-			if h.Timestamp <= n || h.Timestamp-n <= last {
-				return fault.Corruptf("log: %d records are missing between the timestamps %d and %d", n, uint64(last), uint64(h.Timestamp))
-			}
-			ts = h.Timestamp - n - 1
+		ts := max(before, l.v.s.stored.ClockHigh, l.v.s.pub.Visible())
+		if next > 0 {
+			ts = next - mvcc.Timestamp(to-from+1) - 1
 		}
 		for ; from <= to; from++ {
 			ts++
@@ -267,7 +266,7 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 				return err
 			}
 		}
-		last = ts
+		before = ts
 		return nil
 	})
 	return err

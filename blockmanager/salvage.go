@@ -48,7 +48,8 @@ func (m *Manager) readDamaged() (err error) {
 		m.anchor = &anchor{instance: o.Instance}
 	}
 	found, err := readMeta(o)
-	if err != nil {
+	whole := err == nil
+	if !whole {
 		o.damaged(Damage{File: "meta", Problem: err.Error()})
 	}
 	j, jerr := readJournal(o.FS, o.journalPath(JournalName), o.Instance)
@@ -62,11 +63,20 @@ func (m *Manager) readDamaged() (err error) {
 		return fault.Corruptf("%w; %w", err, jerr)
 	}
 	m.state = found
-	if i := newestSlot(&m.anchor.slots); i >= 0 && !m.anchor.slots[i].accepts(found.root) {
-		o.damaged(Damage{File: "meta", Lost: true, Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, the store had reached epoch %d",
-			found.epoch, m.anchor.slots[i].epoch)})
+	switch i := newestSlot(&m.anchor.slots); {
+	case i >= 0 && !m.anchor.slots[i].accepts(found.root):
+		o.damaged(Older(found.epoch, m.anchor.slots[i].epoch))
+	case i < 0 && !whole && j.problem != "":
+		o.damaged(Damage{File: "meta", Lost: true, Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, and may not be the last: %s: %s",
+			found.epoch, JournalName, j.problem)})
 	}
 	return m.openContainers()
+}
+
+// Older returns the damage of a store whose newest metadata that can be read is that of an epoch before
+// the one that it had reached.
+func Older(epoch, reached uint64) Damage {
+	return Damage{File: "meta", Lost: true, Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, the store had reached epoch %d", epoch, reached)}
 }
 
 // Identity returns the identity of a store whose own record of it is lost, from the first other

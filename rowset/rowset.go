@@ -67,8 +67,8 @@ type Options struct {
 	// What it contains is read from other files instead. nil disables it.
 	Damaged func(rowset uint64, id block.ID, err error)
 
-	// Salvage makes Open accept delta files that do not open, for DiskRowSet.Salvage, FindDamaged
-	// and LiveDamaged. Nothing else may then be read of the rowset.
+	// Salvage makes Open accept delta files that do not open, for SalvageMerge. Nothing else may then
+	// be read of the rowset.
 	Salvage bool
 }
 
@@ -95,8 +95,7 @@ type DiskRowSet struct {
 	state atomic.Pointer[State]
 	memMu sync.Mutex // guards the creation of the delta mem store
 
-	unread       []delta.Unread // see Options.Salvage
-	damagedIndex *salvageIndex  // of FindDamaged; nil until it is needed
+	unread []delta.Unread // see Options.Salvage
 
 	refs    atomic.Int64
 	closeMu sync.Mutex

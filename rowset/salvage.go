@@ -1,8 +1,8 @@
 package rowset
 
 import (
+	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"io"
 	"slices"
@@ -11,7 +11,6 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/cfile"
-	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/mvcc"
@@ -39,58 +38,81 @@ func Unreadable(err error) bool {
 	return isDamage(err) || errors.Is(err, fault.ErrNotFound) || errors.Is(err, syscall.EIO) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Salvage passes all rows of a damaged rowset to use, in key order, with every version whose cells
-// can be read. It must have been opened with Options.Salvage. A cell that its column does not have
-// any more is taken from the row file, and a key from the key index. Between two versions that are
-// kept, the times of those that are not look as if the row did not exist:
-//
-//	versions   ├─ a=1 ──┼─ a=? ──┼─ a=3 ──▶
-//	kept       ├─ a=1 ──┤        ├─ a=3 ──▶
-//
-// It then calls lost for each block on account of which versions were lost. rows are valid during
-// the call of use. It takes the memory of one window of rows. Errors: ctx.Err(); those of use;
-// those of reading that are not damage.
-func (d *DiskRowSet) Salvage(ctx context.Context, o SalvageOptions, use func(rows *change.Rows) error, lost func(Lost)) error {
-	s := &salvage{d: d, o: o, changes: d.Tracker().Salvager(d.unread, d.deltaNumber), losses: map[lossKey]*loss{}}
-	s.holes = s.changes.Holes()
-	if err := s.open(); err != nil {
-		return err
-	}
-	m := d.Metadata()
-	n := int64(windowRows(m.Bytes, m.Rows))
-	for from := int64(0); from < m.Rows; from += n {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := s.window(batch.Ordinal(from), int(min(n, m.Rows-from)), use); err != nil {
-			return err
-		}
-	}
-	for _, l := range s.inOrder() {
-		lost(*l)
-	}
-	return nil
-}
-
-// salvage is one call of Salvage.
-type salvage struct {
-	d       *DiskRowSet
-	o       SalvageOptions
-	changes *delta.Salvager
-	holes   []delta.Hole
-	columns []salvagedColumn
-	keys    keyWalk
-	losses  map[lossKey]*loss
+// savedRows reads the rows of a rowset that may be damaged, in key order, each with its changes. A
+// cell that its column does not have any more is taken from the row file, and a key from the key
+// index.
+type savedRows struct {
+	savedRow // the current row
+	d        *DiskRowSet
+	changes  *delta.Salvager
+	columns  []salvagedColumn
+	keys     keyWalk
+	losses   map[lossKey]*loss
 
 	// The current window.
 	from       batch.Ordinal
-	n          int
+	n, next    int
+	size       int
 	undo, redo []delta.SalvagedDelta // that were not used yet
-	out        change.Rows
-	batch      batch.RecordBatch
-	row        batch.Ordinal
-	state      rowVersion       // of the current row
-	firstRedo  []mvcc.Timestamp // of the current row: of all, then of each column
+}
+
+// newSavedRows returns a reader before the first row. d must have been opened with Options.Salvage.
+// Windows have up to size rows.
+func newSavedRows(d *DiskRowSet, o *SalvageOptions, size int) (*savedRows, error) {
+	s := &savedRows{d: d, changes: d.Tracker().Salvager(d.unread, d.deltaNumber), losses: map[lossKey]*loss{}, size: size}
+	s.savedRow = savedRow{schema: d.Schema, o: o, set: d.Metadata(), note: s.lose}
+	s.holes = s.changes.Holes()
+	return s, s.open()
+}
+
+// ended reports whether all rows of the window have been read: the next call of advance overwrites
+// its memory.
+func (s *savedRows) ended() bool { return s.next >= s.n }
+
+// advance reads the next row whose key can be read, and reports whether there is one. Keys that do
+// not ascend, or are out of the bounds of the rowset, count as such that cannot be read.
+func (s *savedRows) advance() (bool, error) {
+	m := s.d.Metadata()
+	for {
+		if s.ended() {
+			from := int64(s.from) + int64(s.n)
+			if from >= m.Rows {
+				return false, nil
+			}
+			if err := s.window(batch.Ordinal(from), int(min(int64(s.size), m.Rows-from))); err != nil {
+				return false, err
+			}
+		}
+		i := s.next
+		s.next++
+		s.row = s.from + batch.Ordinal(i)
+		s.undos, s.redos = takeRow(&s.undo, uint32(s.row)), takeRow(&s.redo, uint32(s.row))
+		key, err := s.base(i)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case key == nil:
+		case bytes.Compare(key, m.MinKey) < 0, bytes.Compare(key, m.MaxKey) > 0, s.key != nil && bytes.Compare(s.key, key) >= 0:
+			s.lose(reason{s.columns[0].block, 0}, false, true)
+		default:
+			s.key = key
+			s.begin()
+			return true, nil
+		}
+	}
+}
+
+// window reads rows [from, from+n).
+func (s *savedRows) window(from batch.Ordinal, n int) (err error) {
+	s.from, s.n, s.next = from, n, 0
+	for i := range s.columns {
+		if err := s.columns[i].read(s.d, i, from, n); err != nil {
+			return err
+		}
+	}
+	s.undo, s.redo, err = s.changes.Collect(from, n)
+	return err
 }
 
 type lossKey struct {
@@ -105,7 +127,7 @@ type loss struct {
 }
 
 // inOrder returns the losses by block.
-func (s *salvage) inOrder() (list []*Lost) {
+func (s *savedRows) inOrder() (list []*Lost) {
 	for _, l := range s.losses {
 		list = append(list, &l.Lost)
 	}
@@ -120,8 +142,8 @@ func (s *salvage) inOrder() (list []*Lost) {
 	return list
 }
 
-// note counts the current row in a loss, once.
-func (s *salvage) note(l reason, filled, newest bool) {
+// lose counts the current row in a loss, once.
+func (s *savedRows) lose(l reason, filled, newest bool) {
 	key := lossKey{l.block, l.column, filled}
 	e := s.losses[key]
 	if e == nil {
@@ -141,42 +163,6 @@ func (s *salvage) note(l reason, filled, newest bool) {
 	}
 }
 
-// window salvages rows [from, from+n).
-func (s *salvage) window(from batch.Ordinal, n int, use func(rows *change.Rows) error) (err error) {
-	d := s.d
-	s.from, s.n = from, n
-	for i := range s.columns {
-		if err := s.columns[i].read(d, i, from, n); err != nil {
-			return err
-		}
-	}
-	if s.undo, s.redo, err = s.changes.Collect(from, n); err != nil {
-		return err
-	}
-	s.out.Keys, s.out.Undo, s.out.Redo = s.out.Keys[:0], s.out.Undo[:0], s.out.Redo[:0]
-	s.reset(n)
-	for i := range n {
-		s.row = from + batch.Ordinal(i)
-		undo, redo := takeRow(&s.undo, uint32(s.row)), takeRow(&s.redo, uint32(s.row))
-		key, err := s.base(i, len(s.columns))
-		if err != nil {
-			return err
-		}
-		if key != nil {
-			s.versions(key, undo, redo)
-		}
-	}
-	if len(s.out.Keys) == 0 {
-		return nil
-	}
-	for _, v := range s.batch.Columns {
-		truncate(v, len(s.out.Keys))
-	}
-	s.batch.Len = len(s.out.Keys)
-	s.out.Batch = &s.batch
-	return use(&s.out)
-}
-
 // takeRow takes the changes of a row from the beginning of a list.
 func takeRow(list *[]delta.SalvagedDelta, row uint32) []delta.SalvagedDelta {
 	l := *list
@@ -188,31 +174,12 @@ func takeRow(list *[]delta.SalvagedDelta, row uint32) []delta.SalvagedDelta {
 	return l[:n]
 }
 
-// reset makes the output window empty.
-func (s *salvage) reset(n int) {
-	if s.batch.Columns == nil {
-		for i := range s.d.Schema.Columns {
-			s.batch.Columns = append(s.batch.Columns, &batch.Vector{Type: s.d.Schema.Columns[i].Type})
-		}
-	}
-	for _, v := range s.batch.Columns {
-		v.Reset(n)
-	}
-}
-
-// truncate shortens a vector to n cells.
-func truncate(v *batch.Vector, n int) {
-	short := &batch.Vector{Type: v.Type}
-	short.AppendRun(v, 0, n)
-	*v = *short
-}
-
-// base sets the first columns of the state of the current row, the i-th of the window, to its base
-// data, and returns its encoded key, nil if that cannot be read.
-func (s *salvage) base(i, columns int) (key []byte, err error) {
+// base sets the state of the current row, the i-th of the window, to its base data, and returns its
+// encoded key, nil if that cannot be read.
+func (s *savedRows) base(i int) (key []byte, err error) {
 	d, st := s.d, &s.state
-	st.begin(columns)
-	for c := range columns {
+	st.begin(len(s.columns))
+	for c := range s.columns {
 		if col := &s.columns[c]; col.isLost(i) {
 			st.lost[c] = reason{col.block, c}
 		} else {
@@ -233,7 +200,7 @@ func (s *salvage) base(i, columns int) (key []byte, err error) {
 		return nil, err
 	}
 	if key == nil {
-		s.note(st.lost[k], false, true)
+		s.lose(st.lost[k], false, true)
 		return nil, nil
 	}
 	cells, _, err := d.encoder.AppendCells(nil, nil, key)
@@ -246,7 +213,7 @@ func (s *salvage) base(i, columns int) (key []byte, err error) {
 }
 
 // fromRowFile takes the cells of the current row that are lost from the row file, if that has them.
-func (s *salvage) fromRowFile() error {
+func (s *savedRows) fromRowFile() error {
 	f := s.d.openStored()
 	if f == nil {
 		return nil
@@ -261,7 +228,7 @@ func (s *salvage) fromRowFile() error {
 	return nil
 }
 
-func (s *salvage) takeImage(f *rowFile, cell []byte) error {
+func (s *savedRows) takeImage(f *rowFile, cell []byte) error {
 	key, image, err := cfile.SplitKeyed(cell)
 	if err != nil {
 		return err
@@ -276,9 +243,4 @@ func (s *salvage) takeImage(f *rowFile, cell []byte) error {
 		}
 	}
 	return nil
-}
-
-// nullable reports whether a column may be filled with NULL.
-func (s *salvage) nullable(c int) bool {
-	return s.o.FillNull && c >= s.d.Schema.Keys && s.d.Schema.Columns[c].Nullable
 }

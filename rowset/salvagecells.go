@@ -51,7 +51,7 @@ func (d *DiskRowSet) deltaNumber(id block.ID) int {
 }
 
 // open prepares the reading of columns.
-func (s *salvage) open() error {
+func (s *savedRows) open() error {
 	d := s.d
 	s.columns = make([]salvagedColumn, len(d.columns))
 	for i := range s.columns {
@@ -163,13 +163,6 @@ type keyWalk struct {
 	next, blocks int // cblocks
 	first        batch.Ordinal
 	keys         [][]byte
-}
-
-// rewind makes row, or one after it, the next one.
-func (k *keyWalk) rewind(row batch.Ordinal) {
-	if row < k.first {
-		k.next, k.first, k.keys = 0, 0, k.keys[:0]
-	}
 }
 
 // key returns the key of a row according to the key index, nil if it cannot be read. Rows ascend.

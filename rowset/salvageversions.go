@@ -2,8 +2,10 @@ package rowset
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
+	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/delta"
@@ -36,6 +38,12 @@ func (v *rowVersion) begin(n int) {
 	clear(v.lost)
 }
 
+// copyFrom makes v what o is.
+func (v *rowVersion) copyFrom(o *rowVersion) {
+	v.exists, v.unknown = o.exists, o.unknown
+	v.cells, v.lost = append(v.cells[:0], o.cells...), append(v.lost[:0], o.lost...)
+}
+
 // back is a step back in time: what the row was before a timestamp, as far as it was different.
 type back struct {
 	ts      mvcc.Timestamp
@@ -54,26 +62,113 @@ type backCell struct {
 	lost   reason
 }
 
-// versions appends the current row, whose base data is in s.state, with its changes.
+// savedRow is one row of a rowset, or of the log, with all its versions.
 //
-// It applies redos to the base and keeps for each a step back, as a merge does. With the undos
-// these make one way from the newest version to the oldest. Where a file has a hole, what the
-// missing changes could have changed is lost from the earliest time of such a change on, in the
-// direction of the file, until a later change than theirs sets it.
-func (s *salvage) versions(key []byte, undo, redo []delta.SalvagedDelta) {
-	s.noteRedos(redo)
-	steps := s.forward(redo)
-	slices.Reverse(steps)
-	for i := range undo {
-		steps = append(steps, s.backStep(&undo[i]))
+// It applies redos to the base and keeps for each a step back, as a merge does. With the undos these
+// make one way from the newest version to the oldest. Where a file has a hole, what the missing
+// changes could have changed is lost from the earliest time of such a change on, in the direction of
+// the file, until a later change than theirs sets it.
+type savedRow struct {
+	schema *schema.Schema
+	o      *SalvageOptions
+	set    *Metadata                             // nil: the row is one of the log
+	note   func(why reason, filled, newest bool) // counts the row in a loss; nil: nothing of it is lost
+	holes  []delta.Hole                          // of the rowset
+
+	key          []byte
+	row          batch.Ordinal
+	undos, redos []delta.SalvagedDelta
+	state        rowVersion       // at the current time
+	firstRedo    []mvcc.Timestamp // of all redos, then of each column
+	forth        []back           // over redos, oldest first
+
+	// See finish and rewind.
+	newest rowVersion
+	steps  []back
+	next   int // step
+
+	log logKnowledge
+}
+
+// begin applies the redos to s.state, which is the base data.
+func (s *savedRow) begin() {
+	s.noteRedos(s.redos)
+	s.forth = s.forward(s.forth[:0], s.redos)
+}
+
+// change applies a later change than those in files: one of the log.
+func (s *savedRow) change(ts mvcc.Timestamp, list change.List) {
+	d := delta.SalvagedDelta{Delta: change.Delta{Row: uint32(s.row), TS: ts, List: list}, File: math.MaxInt}
+	s.noteRedo(&d)
+	s.forth = append(s.forth, s.apply(&d))
+}
+
+// finish makes s.steps from the newest version, which is s.state, to the oldest.
+func (s *savedRow) finish() {
+	s.newest.copyFrom(&s.state)
+	s.steps = append(s.steps[:0], s.forth...)
+	slices.Reverse(s.steps)
+	for i := range s.undos {
+		s.steps = append(s.steps, s.backStep(&s.undos[i]))
 	}
 	for i := range s.holes {
 		if h := &s.holes[i]; h.Undo && s.inHole(h) {
-			steps = append(steps, s.holeSteps(h)...)
+			s.steps = append(s.steps, s.holeSteps(h)...)
 		}
 	}
-	slices.SortStableFunc(steps, compareSteps)
-	s.walkBack(key, steps)
+	slices.SortStableFunc(s.steps, compareSteps)
+	s.next = 0
+}
+
+// rewind makes s.state the newest version.
+func (s *savedRow) rewind() {
+	s.state.copyFrom(&s.newest)
+	s.next = 0
+}
+
+// earlier makes s.state the version before the next step back, and returns the time of that step,
+// false if there is none. It adds the columns that it sets to touched.
+func (s *savedRow) earlier(touched *[]int) (ts mvcc.Timestamp, ok bool) {
+	if s.next == len(s.steps) {
+		return 0, false
+	}
+	ts = s.steps[s.next].ts
+	for ; s.next < len(s.steps) && s.steps[s.next].ts == ts; s.next++ {
+		*touched = s.stepBack(&s.steps[s.next], *touched)
+	}
+	return ts, true
+}
+
+// span is a time in which a row exists, or may exist. Its versions follow one another.
+type span struct {
+	from, to mvcc.Timestamp
+	known    bool // all of its versions are
+}
+
+// spans appends the times of the row, newest first, and notes what is lost of them. It must be
+// finished.
+func (s *savedRow) spans(dst []span) []span {
+	s.rewind()
+	first, to := len(dst), mvcc.Max
+	var touched []int
+	for more := true; more; {
+		known, may := s.present(to)
+		from, ok := s.earlier(&touched)
+		touched = touched[:0]
+		if more = ok; !ok {
+			from = mvcc.Min
+		}
+		last := len(dst) - 1
+		switch {
+		case !may || from == to:
+		case last >= first && dst[last].from == to && dst[last].known == known:
+			dst[last].from = from
+		default:
+			dst = append(dst, span{from, to, known})
+		}
+		to = from
+	}
+	return dst
 }
 
 // compareSteps sorts steps back in the order in which they lead.
@@ -86,14 +181,14 @@ func compareSteps(a, b back) int {
 	return 1
 }
 
-func (s *salvage) inHole(h *delta.Hole) bool {
+func (s *savedRow) inHole(h *delta.Hole) bool {
 	return uint32(s.row) >= h.From && uint32(s.row) <= h.To
 }
 
 // hidden returns a hole on account of which a change of column c at ts, at a position in the files,
 // has an unknown effect, nil if there is none: a change that is missing may come after it. A
 // negative column is the existence of the row.
-func (s *salvage) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delta.Hole {
+func (s *savedRow) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delta.Hole {
 	for i := range s.holes {
 		h := &s.holes[i]
 		last := h.Max
@@ -110,16 +205,16 @@ func (s *salvage) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delta
 // changedIn reports whether a hole may have changes of a column or, if c is negative, of whether the
 // row exists. A delete changes no column, and the columns that a reinsert sets are among those of
 // the hole.
-func (s *salvage) changedIn(h *delta.Hole, c int) bool {
+func (s *savedRow) changedIn(h *delta.Hole, c int) bool {
 	if c < 0 {
 		return h.Existence
 	}
-	return c >= s.d.Schema.Keys && h.Changes(s.d.Schema.Columns[c].ID)
+	return c >= s.schema.Keys && h.Changes(s.schema.Columns[c].ID)
 }
 
-// forward applies redos, oldest first, and holes among them to s.state. It returns steps back,
+// forward applies redos, oldest first, and holes among them to s.state. It appends steps back,
 // oldest first.
-func (s *salvage) forward(redo []delta.SalvagedDelta) (steps []back) {
+func (s *savedRow) forward(steps []back, redo []delta.SalvagedDelta) []back {
 	var holes []*delta.Hole
 	for i := range s.holes {
 		if h := &s.holes[i]; !h.Undo && s.inHole(h) {
@@ -140,19 +235,19 @@ func (s *salvage) forward(redo []delta.SalvagedDelta) (steps []back) {
 }
 
 // keep returns a step back to s.state, without cells.
-func (s *salvage) keep(ts mvcc.Timestamp) back {
+func (s *savedRow) keep(ts mvcc.Timestamp) back {
 	return back{ts: ts, file: -1, exists: s.state.exists, unknown: s.state.unknown}
 }
 
-// set sets a cell of s.state and adds the old one to b.
-func (s *salvage) set(b *back, c int, cell []byte, lost reason) {
+// put sets a cell of s.state and adds the old one to b.
+func (s *savedRow) put(b *back, c int, cell []byte, lost reason) {
 	st := &s.state
 	b.cells = append(b.cells, backCell{c, st.cells[c], st.lost[c]})
 	st.cells[c], st.lost[c] = cell, lost
 }
 
 // enterHole applies missing redos to s.state.
-func (s *salvage) enterHole(h *delta.Hole) back {
+func (s *savedRow) enterHole(h *delta.Hole) back {
 	why := reason{h.Block, -1}
 	b := s.keep(h.Min)
 	b.entered = why
@@ -161,14 +256,14 @@ func (s *salvage) enterHole(h *delta.Hole) back {
 	}
 	for c := range s.state.cells {
 		if s.changedIn(h, c) {
-			s.set(&b, c, nil, why)
+			s.put(&b, c, nil, why)
 		}
 	}
 	return b
 }
 
 // apply applies a redo to s.state.
-func (s *salvage) apply(d *delta.SalvagedDelta) back {
+func (s *savedRow) apply(d *delta.SalvagedDelta) back {
 	b := s.keep(d.TS)
 	if s.hidden(false, d.File, d.Part, -1, d.TS) == nil {
 		s.state.exists, s.state.unknown = d.List.Kind() != change.Delete, reason{}
@@ -178,34 +273,41 @@ func (s *salvage) apply(d *delta.SalvagedDelta) back {
 		if !ok {
 			return b
 		}
-		c := s.d.Schema.IndexID(id)
-		if c < s.d.Schema.Keys {
+		c := s.schema.IndexID(id)
+		if c < s.schema.Keys {
 			continue
 		}
 		if s.hidden(false, d.File, d.Part, c, d.TS) != nil {
-			s.set(&b, c, nil, s.state.lost[c])
+			s.put(&b, c, nil, s.state.lost[c])
 		} else {
-			s.set(&b, c, cell, reason{})
+			s.put(&b, c, cell, reason{})
 		}
 	}
 }
 
 // backStep returns the step back of an undo.
-func (s *salvage) backStep(d *delta.SalvagedDelta) back {
+func (s *savedRow) backStep(d *delta.SalvagedDelta) back {
 	b := back{ts: d.TS, file: d.File, part: d.Part, exists: d.List.Kind() != change.Delete}
+	if d.List.Kind() == change.Reinsert { // a column that was added later gets its default
+		for c := s.schema.Keys; c < len(s.schema.Columns); c++ {
+			if column := &s.schema.Columns[c]; column.ReadDefault != nil || column.Nullable {
+				b.cells = append(b.cells, backCell{c, column.ReadDefault, reason{}})
+			}
+		}
+	}
 	for r := d.List.Columns(); ; {
 		id, cell, ok := r.Next()
 		if !ok {
 			return b
 		}
-		if c := s.d.Schema.IndexID(id); c >= s.d.Schema.Keys {
+		if c := s.schema.IndexID(id); c >= s.schema.Keys {
 			b.cells = append(b.cells, backCell{c, cell, reason{}})
 		}
 	}
 }
 
 // holeSteps returns the steps back over missing undos.
-func (s *salvage) holeSteps(h *delta.Hole) (steps []back) {
+func (s *savedRow) holeSteps(h *delta.Hole) (steps []back) {
 	why := reason{h.Block, -1}
 	at := func(ts mvcc.Timestamp) *back {
 		for i := range steps {
@@ -230,64 +332,37 @@ func (s *salvage) holeSteps(h *delta.Hole) (steps []back) {
 
 // lastUndo returns a timestamp at or before which the missing undos of column c are; negative:
 // those that decide whether the row exists. The undos of a column are older than its redos.
-func (s *salvage) lastUndo(h *delta.Hole, c int) mvcc.Timestamp { return min(h.Max, s.firstRedo[c+1]) }
+func (s *savedRow) lastUndo(h *delta.Hole, c int) mvcc.Timestamp { return min(h.Max, s.firstRedo[c+1]) }
 
 // noteRedos sets s.firstRedo.
-func (s *salvage) noteRedos(redo []delta.SalvagedDelta) {
-	s.firstRedo = slices.Grow(s.firstRedo[:0], len(s.columns)+1)[:len(s.columns)+1]
+func (s *savedRow) noteRedos(redo []delta.SalvagedDelta) {
+	n := len(s.schema.Columns) + 1
+	s.firstRedo = slices.Grow(s.firstRedo[:0], n)[:n]
 	for i := range s.firstRedo {
 		s.firstRedo[i] = mvcc.Max
 	}
 	for i := range redo {
-		d := &redo[i]
-		s.firstRedo[0] = min(s.firstRedo[0], d.TS)
-		for r := d.List.Columns(); ; {
-			id, _, ok := r.Next()
-			if !ok {
-				break
-			}
-			if c := s.d.Schema.IndexID(id); c >= 0 {
-				s.firstRedo[c+1] = min(s.firstRedo[c+1], d.TS)
-			}
-		}
+		s.noteRedo(&redo[i])
 	}
 }
 
-// walkBack appends the row to the output. s.state is the newest version, steps lead back from it.
-func (s *salvage) walkBack(key []byte, steps []back) {
-	row := uint32(len(s.out.Keys))
-	present := s.present(mvcc.Max)
-	based := present
-	if based {
-		s.appendBase(key)
-	}
-	for i := 0; i < len(steps); {
-		ts := steps[i].ts
-		var touched []int
-		for ; i < len(steps) && steps[i].ts == ts; i++ {
-			touched = s.stepBack(&steps[i], touched)
+func (s *savedRow) noteRedo(d *delta.SalvagedDelta) {
+	s.firstRedo[0] = min(s.firstRedo[0], d.TS)
+	for r := d.List.Columns(); ; {
+		id, _, ok := r.Next()
+		if !ok {
+			return
 		}
-		older := s.present(ts)
-		switch {
-		case older && !based:
-			s.appendBase(key)
-			s.out.Redo = append(s.out.Redo, change.Delta{Row: row, TS: ts, List: change.AppendDelete(nil)})
-			based = true
-		case older && present && len(touched) > 0:
-			s.appendUndo(row, ts, s.list(change.Update, touched))
-		case older && !present:
-			s.appendUndo(row, ts, s.list(change.Reinsert, nil))
-		case !older && present:
-			s.appendUndo(row, ts, change.AppendDelete(nil))
+		if c := s.schema.IndexID(id); c >= 0 {
+			s.firstRedo[c+1] = min(s.firstRedo[c+1], d.TS)
 		}
-		present = older
 	}
 }
 
 // stepBack applies a step to s.state, except for what a missing undo may have set, and adds the
 // columns that it sets to touched. A step back over the beginning of missing redos, which may be
 // before the row began, restores only what is still unknown on account of them.
-func (s *salvage) stepBack(b *back, touched []int) []int {
+func (s *savedRow) stepBack(b *back, touched []int) []int {
 	restores := func(now reason, c int) bool {
 		switch {
 		case b.hole:
@@ -312,21 +387,21 @@ func (s *salvage) stepBack(b *back, touched []int) []int {
 	return touched
 }
 
-// present reports whether s.state, which ended at the timestamp, exists and is kept. It fills cells
-// with NULL if they are to be filled.
-func (s *salvage) present(end mvcc.Timestamp) bool {
+// present reports whether s.state, which ended at the timestamp, is known to exist and kept, and
+// whether it may exist. It fills cells with NULL if they are to be filled.
+func (s *savedRow) present(end mvcc.Timestamp) (kept, may bool) {
 	st := &s.state
-	noted, newest := end > s.o.Floor, end == mvcc.Max
+	noted, newest := end > s.o.Floor && s.note != nil, end == mvcc.Max
 	if st.unknown.is() {
 		if noted {
 			s.note(st.unknown, false, newest)
 		}
-		return false
+		return false, true
 	}
 	if !st.exists {
-		return false
+		return false, false
 	}
-	kept := true
+	kept = true
 	for c := range st.lost {
 		if st.lost[c].is() && !s.nullable(c) {
 			kept = false
@@ -343,43 +418,27 @@ func (s *salvage) present(end mvcc.Timestamp) bool {
 			s.note(why, s.nullable(c), newest)
 		}
 	}
-	return kept
+	return kept, true
+}
+
+// nullable reports whether a column may be filled with NULL.
+func (s *savedRow) nullable(c int) bool {
+	return s.o.FillNull && c >= s.schema.Keys && s.schema.Columns[c].Nullable
 }
 
 // cell returns the cell of s.state for column c, NULL if it is lost.
-func (s *salvage) cell(c int) []byte {
+func (s *savedRow) cell(c int) []byte {
 	if s.state.lost[c].is() {
 		return nil
 	}
 	return s.state.cells[c]
 }
 
-// appendBase appends s.state as base data.
-func (s *salvage) appendBase(key []byte) {
-	i := len(s.out.Keys)
-	s.out.Keys = append(s.out.Keys, key)
-	for c, v := range s.batch.Columns {
-		v.SetCell(i, s.cell(c))
-	}
-}
-
-func (s *salvage) appendUndo(row uint32, ts mvcc.Timestamp, list change.List) {
-	s.out.Undo = append(s.out.Undo, change.Delta{Row: row, TS: ts, List: list})
-}
-
-// list returns a list that sets columns to the cells of s.state; nil columns are all.
-func (s *salvage) list(kind change.Kind, columns []int) change.List {
+// list returns a list that sets columns to the cells of s.state.
+func (s *savedRow) list(kind change.Kind, columns []int) change.List {
 	l := change.AppendUpdateHeader(nil, kind)
-	if columns == nil {
-		for c := s.d.Schema.Keys; c < len(s.state.cells); c++ {
-			l = change.AppendColumn(l, s.columnID(c), s.cell(c))
-		}
-		return l
-	}
 	for _, c := range columns {
-		l = change.AppendColumn(l, s.columnID(c), s.cell(c))
+		l = change.AppendColumn(l, s.schema.Columns[c].ID, s.cell(c))
 	}
 	return l
 }
-
-func (s *salvage) columnID(c int) schema.ColumnID { return s.d.Schema.Columns[c].ID }

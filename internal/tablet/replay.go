@@ -73,9 +73,6 @@ func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err erro
 	if memHas := st.mem == t.kept.mem && lsn <= t.kept.upTo; !memHas && st.mem.Mutate(op.Key, ts, lsn, list) {
 		return nil
 	}
-	if t.opts.Salvage != nil {
-		return t.replayOnDamaged(op.Key, ts, lsn, list)
-	}
 	return t.replayOnDisk(op.Key, ts, lsn, list)
 }
 

@@ -116,7 +116,7 @@ type Options struct {
 	Throttle func(ctx context.Context, bytes int64) error
 
 	// Salvage, if it is not nil, makes Open accept damaged rowsets. It is called for those that
-	// cannot be opened at all. Only a Replayer and Sets may then be used.
+	// cannot be opened at all. Only the methods in salvage.go may then be used.
 	Salvage func(m *rowset.Metadata, err error)
 }
 
