@@ -30,6 +30,7 @@ type Store struct {
 	image *vfs.Mem
 	files []string
 	moms  []mvcc.Timestamp
+	fixed bool // no table was altered, renamed or dropped
 }
 
 // Counts counts the damaged copies and the outcomes.
@@ -58,6 +59,23 @@ func New(seed uint64, steps int64) (*Store, error) {
 	return newStore(o, func(r *history.Runner) bool { return r.Counts.Steps < steps })
 }
 
+// NewTiny creates the store of a seed with few keys, which are inserted, deleted, ingested and flushed
+// again and again. Its tables do not change.
+func NewTiny(seed uint64) (*Store, error) {
+	o := history.RandomSettings(seed)
+	o.Hybrid, o.History, o.NoCrashes, o.Keys, o.Batch = false, 0, true, 1+int(seed%5), 0
+	o.Segment = []int64{0, 0, 4 << 10}[seed%3]
+	r, g := history.NewRunner(o), history.NewChurn(o)
+	for r.Err == nil && r.Counts.Steps < 6+int64(seed%40) {
+		r.Do(g.Next(r))
+	}
+	d, err := closed(r)
+	if err == nil {
+		d.fixed = true
+	}
+	return d, err
+}
+
 // newStore creates a store by random steps until more returns false.
 func newStore(o script.Settings, more func(*history.Runner) bool) (*Store, error) {
 	r := history.NewRunner(o)
@@ -72,13 +90,20 @@ func newStore(o script.Settings, more func(*history.Runner) bool) (*Store, error
 		st := g.Write(r, r.Model.Names())
 		r.Do(st)
 	}
+	return closed(r)
+}
+
+// closed closes the store of a runner.
+func closed(r *history.Runner) (*Store, error) {
 	r.Close()
 	if r.Err != nil {
 		return nil, r.Err
 	}
 	d := &Store{r: r, image: r.Written()}
-	n := len(r.Model.Commits)
-	d.moms = []mvcc.Timestamp{r.Model.Commits[n/3].TS, r.Model.Commits[n*4/5].TS, mvcc.Max}
+	d.moms = []mvcc.Timestamp{mvcc.Max}
+	if n := len(r.Model.Commits); n > 0 {
+		d.moms = []mvcc.Timestamp{r.Model.Commits[n/3].TS, r.Model.Commits[n*4/5].TS, mvcc.Max}
+	}
 	var err error
 	if d.files, err = files.Files(d.image, history.Dir); err != nil {
 		return nil, err

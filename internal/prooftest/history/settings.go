@@ -72,3 +72,13 @@ func NewCopies(o script.Settings) *Generator {
 	g.Weight = append(g.Weight, Weighted{script.Copy, 60})
 	return g
 }
+
+// NewChurn returns a generator of histories in which the same few rows are deleted and come back, by
+// writes and ingests, between flushes and compactions. No table is altered or dropped.
+func NewChurn(o script.Settings) *Generator {
+	g := NewGenerator(o)
+	g.tables, g.widest = 1+int(o.Seed%2), 5
+	g.Weight = []Weighted{{script.Write, 300}, {script.Ingest, 120}, {script.UpdateWhere, 10}, {script.DeleteWhere, 30}, {script.DeleteRange, 20}, {script.Truncate, 30}, {script.Restore, 20},
+		{script.Flush, 120}, {script.Deltas, 90}, {script.Minor, 15}, {script.Major, 20}, {script.Merge, 15}, {script.Compact, 6}, {script.Recompress, 6}, {script.UndoGC, 6}, {script.Reopen, 20}}
+	return g
+}
