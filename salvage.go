@@ -16,10 +16,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Loss is something that Salvage could not read.
+// Loss is something that Salvage could not read, or that contradicts what it has read.
 type Loss struct {
 	Table string // empty: no table, or all
-	File  string // within the store's directory
+	File  string // within the store's directory; empty: several files contradict one another
 	Block uint64 // 0: no block is concerned
 	Rows  int64  // rows of which some version is lost, or has NULL in the place of a value; −1: unknown
 	Lost  string // what was lost, and why

@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/oribi-db/oribi/change"
@@ -110,12 +111,12 @@ func (m *SalvageMerge) apply(op *LoggedOp, last *savedRow) *savedRow {
 		if op.LSN <= m.Flushed {
 			return last
 		}
-		return m.insert(op)
+		return m.insert(op, last)
 	}
 	var target *savedRow
 	var unsure []*savedRow
 	contained := false
-	for _, r := range m.rows {
+	for r := range m.open(last) {
 		known, may := r.exists(op.TS)
 		switch {
 		case r.log.included >= op.LSN:
@@ -140,7 +141,7 @@ func (m *SalvageMerge) apply(op *LoggedOp, last *savedRow) *savedRow {
 		}
 	case target == nil && contained:
 	case target == nil && op.Kind == change.Replace && (len(unsure) > 0 || m.Incomplete):
-		return m.insert(op)
+		return m.insert(op, last)
 	case target == nil:
 		if len(unsure) > 0 || m.Incomplete {
 			m.Dropped(op)
@@ -159,6 +160,24 @@ func (m *SalvageMerge) apply(op *LoggedOp, last *savedRow) *savedRow {
 	return last
 }
 
+// open returns the rows that operations may still change: those of rowsets, and the last one of the
+// log.
+func (m *SalvageMerge) open(last *savedRow) iter.Seq[*savedRow] {
+	return func(yield func(*savedRow) bool) {
+		for _, r := range m.rows {
+			if r.set == nil {
+				break
+			}
+			if !yield(r) {
+				return
+			}
+		}
+		if last != nil {
+			yield(last)
+		}
+	}
+}
+
 // found notes that the row existed at a time.
 func (s *savedRow) found(ts mvcc.Timestamp) { s.log.alive = append(s.log.alive, ts) }
 
@@ -173,9 +192,12 @@ func (m *SalvageMerge) missed(from, to lsn.LSN) bool {
 }
 
 // insert begins a row of the log with an insert or a replacement.
-func (m *SalvageMerge) insert(op *LoggedOp) *savedRow {
-	for _, r := range m.rows {
-		if known, may := r.exists(op.TS); may && !known && r.log.included < op.LSN {
+func (m *SalvageMerge) insert(op *LoggedOp, last *savedRow) *savedRow {
+	for r := range m.open(last) {
+		if r.log.included >= op.LSN {
+			continue
+		}
+		if known, may := r.exists(op.TS); may && !known {
 			r.change(op.TS, change.AppendDelete(nil))
 		}
 		r.log.to = min(r.log.to, op.TS-1)
@@ -256,6 +278,9 @@ func (m *SalvageMerge) resolve(key []byte) {
 		old := &m.runs[i]
 		for j := i + 1; j < len(m.runs); j++ {
 			newer := &m.runs[j]
+			if newer.begin >= min(old.spans[0].to, old.cut) {
+				break // and so do all others
+			}
 			if newer.src == old.src || !old.overlaps(newer) {
 				continue
 			}

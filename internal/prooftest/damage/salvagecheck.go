@@ -138,7 +138,7 @@ func (s *Salvage) compareRow(t *oribi.Table, m *model.Table, r *model.Row, got [
 	want, key := r.At(ts), script.CellsText(r.Key, nil, " ")
 	switch {
 	case want == nil && got == nil:
-	case got != nil && s.lostRecords() && s.wasOnce(r, got, ts):
+	case got != nil && (want == nil || history.DifferentCells(got, want) != nil) && s.lostRecords() && s.wasOnce(r, got, ts):
 		s.c.Stale++
 	case want == nil:
 		return fmt.Errorf("%w: row %s should not exist", errWrong, key)
