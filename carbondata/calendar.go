@@ -122,7 +122,7 @@ func storedMicros(micros int64) (stored int64, ok bool) {
 // errJulian is why the value of a stored day, which is a February 29, is not returned.
 func errJulian(stored int64) error {
 	before, _ := gregorianDay(stored - 1)
-	return fmt.Errorf("%.4s-02-29: only the Julian calendar, which CarbonData has before 1582-10-15, has this date", dateText(before))
+	return &unheld{fmt.Sprintf("%.4s-02-29: only the Julian calendar, which CarbonData has before 1582-10-15, has this date", dateText(before))}
 }
 
 // gregorian returns a stored value as one in the Gregorian calendar. Lists are changed in place.

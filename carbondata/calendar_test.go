@@ -366,7 +366,10 @@ func TestSortedOldDates(t *testing.T) {
 	}
 }
 
-// writeStored writes a folder with days and times as they are stored.
+// rawInt is an integer as it is stored.
+type rawInt int64
+
+// writeStored writes a folder with days, times, and rawInts as they are stored.
 func writeStored(t *testing.T, columns []Column, rows [][]any) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "stored")
@@ -379,6 +382,8 @@ func writeStored(t *testing.T, columns []Column, rows [][]any) (dir string) {
 	add = func(c *columnWriter, v any) {
 		switch v := v.(type) {
 		case Days:
+			c.addInt(int64(v))
+		case rawInt:
 			c.addInt(int64(v))
 		case Micros:
 			c.addInt(int64(v / microsPerMilli))

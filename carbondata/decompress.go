@@ -3,6 +3,7 @@ package carbondata
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"sync"
 
@@ -87,10 +88,19 @@ func snappyLen(src []byte, limit int) (int, error) {
 		return 0, fault.Corruptf("%v", err)
 	}
 	if most := min(limit, snappyRatio*len(src)); n > most {
-		return 0, fault.Corruptf("snappy: %d bytes from %d, at most %d are expected", n, len(src), most)
+		err := fault.Corruptf("snappy: %d bytes from %d, at most %d are expected", n, len(src), most)
+		if most == limit {
+			err = &tooLong{err}
+		}
+		return 0, err
 	}
 	return n, nil
 }
+
+// tooLong is the error of data that is longer than the limit when it is decompressed.
+type tooLong struct{ error }
+
+func (e *tooLong) Unwrap() error { return e.error }
 
 // withSpare returns dst, or, if that is memory of less than n bytes, memory with some to spare.
 func withSpare(dst []byte, n int) []byte {
@@ -120,7 +130,11 @@ func unzstd(dst, src []byte, limit int) ([]byte, error) {
 			return b, nil
 		}
 		if size >= limit {
-			return nil, fault.Corruptf("zstd: at most %d bytes are expected: %v", limit, err)
+			bad := fault.Corruptf("zstd: at most %d bytes are expected: %v", limit, err)
+			if limit < compress.ZstdBound(src) && errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+				bad = &tooLong{bad}
+			}
+			return nil, bad
 		}
 	}
 }
@@ -132,8 +146,10 @@ var gzipReaders sync.Pool
 // what it contains.
 func gunzip(dst, src []byte, limit int) ([]byte, error) {
 	const sizeLen = 4
+	long := false // by what it says itself
 	if len(src) >= sizeLen {
-		limit = min(limit, int(binary.LittleEndian.Uint32(src[len(src)-sizeLen:])))
+		size := int(binary.LittleEndian.Uint32(src[len(src)-sizeLen:]))
+		limit, long = min(limit, size), size > limit
 	}
 	in := bytes.NewReader(src)
 	z, _ := gzipReaders.Get().(*gzip.Reader)
@@ -154,7 +170,11 @@ func gunzip(dst, src []byte, limit int) ([]byte, error) {
 		b = b[:len(b)+n]
 		switch {
 		case len(b) > limit:
-			return nil, fault.Corruptf("gzip: more than the %d bytes expected", limit)
+			err := fault.Corruptf("gzip: more than the %d bytes expected", limit)
+			if long {
+				err = &tooLong{err}
+			}
+			return nil, err
 		case err == io.EOF && in.Len() > 0:
 			return nil, fault.Corruptf("gzip: %d bytes after the member", in.Len())
 		case err == io.EOF:

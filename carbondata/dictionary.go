@@ -3,6 +3,7 @@ package carbondata
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/bits"
 	"unsafe"
 
@@ -81,6 +82,9 @@ func readDictionary(c *chunk, typ Type, m *memory) (*dictionary, error) {
 		return nil, err
 	}
 	data, err := decompress(nil, compressor, h.data, m.left)
+	if _, long := errors.AsType[*tooLong](err); long {
+		err = m.take(m.left + 1) // no damage, but too much
+	}
 	if err == nil {
 		err = m.unpacked(len(d.used)+len(data), 0)
 	}

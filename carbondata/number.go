@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/oribi-db/oribi/batch"
@@ -321,5 +322,14 @@ func integer(typ Type, v int64) (any, error) {
 	case typ == Timestamp && v >= math.MinInt64/microsPerMilli && v <= math.MaxInt64/microsPerMilli:
 		return Micros(v * microsPerMilli), nil
 	}
+	if typ == Timestamp {
+		return nil, &unheld{fmt.Sprintf("a time of %d milliseconds since 1970 is out of the range of microseconds in 64 bits", v)}
+	}
 	return nil, fault.Corruptf("%d is out of the range of %v", v, typ)
 }
+
+// unheld is the error of a stored value that no value outside of files represents. It is an ErrRow.
+type unheld struct{ text string }
+
+func (e *unheld) Error() string { return e.text }
+func (e *unheld) Unwrap() error { return ErrRow }

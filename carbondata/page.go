@@ -1,6 +1,7 @@
 package carbondata
 
 import (
+	"errors"
 	"math/bits"
 
 	"github.com/oribi-db/oribi/internal/compress"
@@ -247,6 +248,9 @@ func (p *page) decode(compressor string, data, runs []byte, m *memory) (err erro
 		limit, unpack = m.left, decompressText
 	}
 	if p.data, err = unpack(p.buffers.data, compressor, data, limit); err != nil {
+		if _, long := errors.AsType[*tooLong](err); long && width == 0 {
+			return m.take(limit + 1) // no damage, but too much
+		}
 		return err
 	}
 	p.buffers.data = p.data

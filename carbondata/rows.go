@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/oribi-db/oribi/batch"
@@ -107,11 +108,14 @@ func (t *Table) rows(ctx context.Context, o ScanOptions, yield func([]any, error
 			values := make([]any, len(s.result))
 			budget := s.memory.elements()
 			for i, c := range s.result {
-				if values[i], err = c.value(row, &budget); err != nil {
-					return s.inside(inside(err, "page %d: row %d", s.page, row))
+				if values[i], err = c.value(row, &budget); err == nil {
+					values[i], err = gregorian(values[i])
 				}
-				if values[i], err = gregorian(values[i]); err != nil {
-					return s.inside(c.inColumn(n, &refusedValue{0, err}))
+				if bad, ok := errors.AsType[*unheld](err); ok {
+					return s.inside(c.inColumn(n, &refusedValue{0, bad}))
+				}
+				if err != nil {
+					return s.inside(inside(err, "page %d: row %d", s.page, row))
 				}
 			}
 			n++

@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 
 	"github.com/oribi-db/oribi/batch"
@@ -193,11 +194,14 @@ func (s *Scanner) fillValues() (n int, err error) {
 				budget := s.pages.memory.elements()
 				before := budget
 				v, err := c.value(row, &budget)
+				if err == nil {
+					v, err = gregorian(v)
+				}
+				if bad, ok := errors.AsType[*unheld](err); ok {
+					return 0, c.inColumn(s.before, &refusedValue{n, bad})
+				}
 				if err != nil {
 					return 0, inside(err, "row %d", row)
-				}
-				if v, err = gregorian(v); err != nil {
-					return 0, c.inColumn(s.before, &refusedValue{n, err})
 				}
 				left -= before - budget
 				s.values[i] = append(s.values[i], v)

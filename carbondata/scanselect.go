@@ -1,6 +1,8 @@
 package carbondata
 
 import (
+	"errors"
+
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -99,7 +101,11 @@ func (r *pageReader) fillWindow(c *scanColumn, from, to int) error {
 		return c.fillNulls(from, to, r.memory.elements())
 	}
 	c.begin(&c.vector, to-from)
-	return inside(c.fill(&c.vector, 0, from, to), "column %q: page %d", c.column.Name, r.page)
+	err := c.fill(&c.vector, 0, from, to)
+	if bad, ok := errors.AsType[*unheld](err); ok {
+		return &RowError{-1, c.column.Name, bad}
+	}
+	return inside(err, "column %q: page %d", c.column.Name, r.page)
 }
 
 // fillNulls fills the vector of a column that is tested for NULL only.

@@ -54,8 +54,10 @@ func (s *segmentStatus) visible() (bool, error) {
 		return false, nil
 	case "Streaming", "Streaming Finish":
 		return false, fault.Unsupportedf("segment %q: streaming", s.Name)
+	case "":
+		return false, fault.Corruptf("segment %q: no status", s.Name)
 	default:
-		return false, fault.Corruptf("segment %q: status %q", s.Name, s.Status)
+		return false, fault.Unsupportedf("segment %q: status %q", s.Name, s.Status)
 	}
 	if s.Format != "" && !strings.EqualFold(s.Format, columnarName) {
 		return false, fault.Unsupportedf("segment %q: format %q", s.Name, s.Format)
@@ -113,7 +115,7 @@ func parseSegment(b []byte) (folders []segmentFolder, err error) {
 		case deletedStatus:
 			continue
 		default:
-			return nil, fault.Corruptf("folder %q: status %q", folder, at.Status)
+			return nil, fault.Unsupportedf("folder %q: status %q", folder, at.Status)
 		}
 		if len(at.Files) == 0 && at.Merged == "" {
 			return nil, fault.Corruptf("no index file in %q", folder)

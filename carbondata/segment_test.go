@@ -105,7 +105,7 @@ func TestSegmentFiles(t *testing.T) {
 		"no folders":                {map[string]any{}, 380, nil},
 		"one index":                 {map[string]any{place: folder(true, both[:1])}, 530, nil},
 		"no locationMap":            {nil, 0, ErrCorrupt},
-		"an unknown status":         {map[string]any{place: map[string]any{"files": both, "status": "New", "isRelative": true}}, 0, ErrCorrupt},
+		"an unknown status":         {map[string]any{place: map[string]any{"files": both, "status": "New", "isRelative": true}}, 0, ErrUnsupported},
 		"no index":                  {map[string]any{place: folder(true, nil)}, 0, ErrCorrupt},
 		"a data file as an index":   {map[string]any{place: folder(true, []string{"part-0-0_batchno0-0-0-1700000100000.snappy.carbondata"})}, 0, ErrCorrupt},
 		"an index with a path":      {map[string]any{place: folder(true, []string{"../Segment_0/" + both[0]})}, 0, ErrCorrupt},

@@ -123,7 +123,7 @@ func TestDamagedTablesAreRefused(t *testing.T) {
 		"no tablestatus":                {status, remove, ErrCorrupt},
 		"half of tablestatus":           {status, half, ErrCorrupt},
 		"no list of segments":           {status, func([]byte) []byte { return []byte("{}") }, ErrCorrupt},
-		"an unknown status":             {status, replace("Marked for Delete", "Marked"), ErrCorrupt},
+		"an unknown status":             {status, replace("Marked for Delete", "Marked"), ErrUnsupported},
 		"a streaming segment":           {status, replace("Marked for Delete", "Streaming"), ErrUnsupported},
 		"a segment of Parquet files":    {status, replace(`"loadName":"0"`, `"loadName":"0","fileFormat":"parquet"`), ErrUnsupported},
 		"a segment in another system":   {status, replace(`"segmentFile":"0_1700000100000.segment"`, `"path":"hdfs://x/y"`), ErrUnsupported},

@@ -56,7 +56,7 @@ func parseUpdates(b []byte) (list []blockUpdate, err error) {
 			return fault.Corruptf("deleted rows of data file %q in segment %q", u.Block, u.Segment)
 		}
 		if u.Status != "" && u.Status != "Success" && !u.dropped() {
-			return fault.Corruptf("deleted rows of data file %q: status %q", u.Block, u.Status)
+			return fault.Unsupportedf("deleted rows of data file %q: status %q", u.Block, u.Status)
 		}
 		for _, stamp := range append([]string{u.Start, u.End}, u.Stamps...) {
 			if _, err := strconv.ParseUint(stamp, 10, 63); stamp != "" && err != nil {

@@ -161,7 +161,7 @@ func TestDamagedUpdateStatusIsRefused(t *testing.T) {
 		"no file":                {status, remove, ErrCorrupt},
 		"half":                   {status, half, ErrCorrupt},
 		"garbage":                {status, garbage, ErrCorrupt},
-		"an unknown status":      {status, replace("Success", "In Progress"), ErrCorrupt},
+		"an unknown status":      {status, replace("Success", "In Progress"), ErrUnsupported},
 		"no segment":             {status, replace(`"segmentName":"0"`, `"segmentName":""`), ErrCorrupt},
 		"a path":                 {status, replace(`"blockName":"`, `"blockName":"../`), ErrCorrupt},
 		"a time that is text":    {status, replace(`"1700000104000"`, `"170000010400x"`), ErrCorrupt},

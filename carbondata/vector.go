@@ -2,6 +2,7 @@ package carbondata
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -154,10 +155,18 @@ func (p *page) fillValues(v *batch.Vector, at, from, to int) error {
 			err = setValue(v, at+row-from, value)
 		}
 		if err != nil {
-			return inside(err, "row %d", row)
+			return inCell(err, at+row-from, row)
 		}
 	}
 	return nil
+}
+
+// inCell adds the row of a page to an error, or the cell of a vector to that of a value.
+func inCell(err error, cell, row int) error {
+	if bad, ok := errors.AsType[*unheld](err); ok {
+		return &refusedValue{cell, bad}
+	}
+	return inside(err, "row %d", row)
 }
 
 // setValue sets a cell to a value as Rows returns it.
@@ -231,11 +240,12 @@ func (c *cells) fillArrays(v *batch.Vector, at, from, to int) error {
 		if child.page.form == formSurrogates {
 			e.UseCodes(&child.dict.words, count)
 		}
-		if err := child.fill(e, 0, first, first+count); err != nil {
-			return inside(err, "row %d", row)
+		err := child.fill(e, 0, first, first+count)
+		if err == nil {
+			err = gregorianCells(e, count)
 		}
-		if err := gregorianCells(e, count); err != nil {
-			return &refusedValue{i, err}
+		if err != nil {
+			return inCell(err, i, row)
 		}
 		if c.page.isNull(row) || count == 1 && e.IsNull(0) {
 			setNull(v, i)

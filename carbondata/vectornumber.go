@@ -63,7 +63,7 @@ func (p *page) fillIntegers(v *batch.Vector, at, from, to int, buffer []int64) e
 			for i, x := range chunk[bad:] {
 				if row := from + bad + i; !p.isNull(row) {
 					if err := n.check(x); err != nil {
-						return inside(err, "row %d", row)
+						return inCell(err, at+bad+i, row)
 					}
 				}
 			}

@@ -24,7 +24,7 @@ func (c *Column) usableBounds(lo, hi []byte, present bool) (first, last any, err
 		return first, last, nil
 	case c.dimension && typ != Date && typ != Short && typ != Int && typ != Long && typ != Timestamp:
 		return nil, nil, nil
-	case typ == Timestamp && len(lo) == 0: // before 1.5, of a column with nulls
+	case typ == Timestamp && (len(lo) == 0 || len(lo) == 8 && len(hi) == 8): // before 1.5, of a column with nulls; out of range
 		return nil, nil, nil
 	}
 	return nil, nil, fault.Corruptf("bounds %x and %x of %s", lo, hi, c.inFile().TypeName())

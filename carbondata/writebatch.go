@@ -25,7 +25,7 @@ func (w *Writer) AppendBatch(b *batch.RecordBatch) error {
 
 // RowError is why a Writer refuses a row, or why a scan ends at one. It is an ErrRow.
 type RowError struct {
-	Row    int    // from 0: of the batch, in AppendBatch; of all rows of the scan; −1 in Append
+	Row    int    // from 0: of the batch, in AppendBatch; of the rows of the scan; −1: not known
 	Column string // with the value; empty if the row as a whole is refused
 	Err    error
 }

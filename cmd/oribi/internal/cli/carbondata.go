@@ -49,8 +49,11 @@ func carbonError(path string, err error) error {
 		return err
 	}
 	if bad, ok := errors.AsType[*carbondata.RowError](err); ok {
-		err := &apply.LineError{Name: path, Line: bad.Row + 1, Row: true, Err: fmt.Errorf("column %q: %w", bad.Column, bad.Err)}
-		return &helped{err, "to leave out such rows: --where; to leave out the column: --columns"}
+		err := fmt.Errorf("column %q: %w", bad.Column, bad.Err)
+		if bad.Row < 0 {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return &helped{&apply.LineError{Name: path, Line: bad.Row + 1, Row: true, Err: err}, "to leave out such rows: --where; to leave out the column: --columns"}
 	}
 	switch {
 	case errors.Is(err, oribi.ErrUnsupported), errors.Is(err, oribi.ErrCorrupt):
