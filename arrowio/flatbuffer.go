@@ -211,13 +211,13 @@ func (f *flatBuffer) union(table, i, to int, field *fbField, depth int) error {
 }
 
 // supported returns ErrUnsupported if the version of the metadata, in the first field of a message
-// or a footer that was checked, is none that is read.
-func (f *flatBuffer) supported(table int) error {
+// or a footer that was checked, is not between oldest and newestMetadata.
+func (f *flatBuffer) supported(table int, oldest uint16) error {
 	version := uint16(0)
 	if pos, err := f.slot(table, 0); err == nil && pos != 0 {
 		version = binary.LittleEndian.Uint16(f.b[pos:])
 	}
-	if version < oldestMetadata || version > newestMetadata {
+	if version < oldest || version > newestMetadata {
 		return unsupportedf("Arrow metadata of version %d, want %d or %d", version+1, oldestMetadata+1, newestMetadata+1)
 	}
 	return nil

@@ -60,7 +60,8 @@ func fileMessages(r io.ReaderAt, size int64, mem *bounded) (*messages, error) {
 		return nil, err
 	}
 	f := flatBuffer{b: footer}
-	if err := f.supported(root); err != nil {
+	// Writers up to Arrow 0.14 left out the version of a footer, which is 0 then.
+	if err := f.supported(root, 0); err != nil {
 		return nil, err
 	}
 	blocks := append(f.blocks(root, 2), f.blocks(root, 3)...)
@@ -131,7 +132,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 		return nil, err
 	}
 	f := flatBuffer{b: metadata}
-	if err := f.supported(root); err != nil {
+	if err := f.supported(root, oldestMetadata); err != nil {
 		return nil, err
 	}
 	size := f.scalar(root, 3)

@@ -278,7 +278,7 @@ func TestNaNsKeepTheirBits(t *testing.T) {
 // What is valid and not read is ErrUnsupported, which names it, in each format.
 func TestUnsupportedIsNotDamage(t *testing.T) {
 	files := smallFiles(t)
-	version := func(data []byte) []byte { // of the first message
+	version := func(data []byte, n byte) []byte { // of the first message
 		out := bytes.Clone(data)
 		f := flatBuffer{b: out[8:]}
 		root, err := f.target(0)
@@ -289,7 +289,7 @@ func TestUnsupportedIsNotDamage(t *testing.T) {
 		if err != nil || at == 0 {
 			t.Fatal("no version", err)
 		}
-		out[8+at] = 5
+		out[8+at] = n
 		return out
 	}
 	arrowFile := bytes.Clone(files["arrow"])
@@ -303,14 +303,21 @@ func TestUnsupportedIsNotDamage(t *testing.T) {
 	if err != nil || at == 0 {
 		t.Fatal("no version", err)
 	}
+	footer.b[at] = 0 // as Arrow 0.14 has it
+	f, err := formats["arrow"].open(arrowFile, nil)
+	if err != nil {
+		t.Fatalf("a footer without a version: %v", err)
+	}
+	f.Close()
 	footer.b[at] = 5
 	for name, test := range map[string]struct {
 		format string
 		data   []byte
 		want   string
 	}{
-		"a stream of the future": {"stream", version(files["stream"]), "Arrow metadata of version 6"},
+		"a stream of the future": {"stream", version(files["stream"], 5), "Arrow metadata of version 6"},
 		"a file of the future":   {"arrow", arrowFile, "Arrow metadata of version 6"},
+		"a stream of the past":   {"stream", version(files["stream"], 2), "Arrow metadata of version 3"},
 		"Feather":                {"arrow", append([]byte("FEA1"), make([]byte, 100)...), "Feather version 1"},
 	} {
 		f, err := formats[test.format].open(test.data, nil)
