@@ -15,24 +15,14 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/prooftest/values"
+	"github.com/oribi-db/oribi/internal/pythontest"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// python returns an interpreter with modules, from $ORIBI_PYTHON or python3.
+// python returns an interpreter with modules.
 func python(t *testing.T, modules ...string) string {
 	t.Helper()
-	name := os.Getenv("ORIBI_PYTHON")
-	if name == "" {
-		name = "python3"
-	}
-	program, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("no %s: set ORIBI_PYTHON to a Python with %s", name, strings.Join(modules, ", "))
-	}
-	if out, err := exec.Command(program, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput(); err != nil {
-		t.Skipf("%s has not all of %s; set ORIBI_PYTHON to one that has: %s", program, strings.Join(modules, ", "), out[max(0, len(out)-200):])
-	}
-	return program
+	return pythontest.Find(t, modules...)
 }
 
 // readers are programs that print the rows of a Parquet file, sorted by key, as JSON arrays.

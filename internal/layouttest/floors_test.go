@@ -96,6 +96,7 @@ var floors = map[string]int{
 	"internal/nearest":    0,
 	"internal/fuzztest":   0,
 	"internal/kvtest":     0,
+	"internal/pythontest": 0,
 	"internal/seedtest":   0,
 	"internal/memtest":    0,
 	"internal/invariant":  0,
