@@ -67,9 +67,9 @@ var pageCodecs = map[compress.Compression]pageCodec{
 func checkCodec(codec compress.Compression) error {
 	switch c, ok := pageCodecs[codec]; {
 	case !ok:
-		return unsupportedf("compression by codec number %d", int(codec))
+		return unsupportedf("values compressed with the unknown codec %d", int(codec))
 	case c.unpack == nil:
-		return unsupportedf("compression by codec %s", c.name)
+		return unsupportedf("values compressed with %s", c.name)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package arrowio
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -51,11 +52,8 @@ const newestEncoding = parquet.Encoding(9)
 func unreadable(m *metadata.FileMetaData, leaf int) error {
 	for i, group := range m.RowGroups {
 		chunk := group.Columns[leaf].MetaData
-		switch codec := compress.Compression(chunk.Codec); {
-		case codec == compress.Codecs.Lzo:
-			return unsupportedf("row group %d: values compressed with LZO", i)
-		case codec < 0 || codec > compress.Codecs.Lz4Raw:
-			return unsupportedf("row group %d: values compressed with the unknown codec %d", i, codec)
+		if err := checkCodec(compress.Compression(chunk.Codec)); err != nil {
+			return fmt.Errorf("row group %d: %w", i, err)
 		}
 		for _, e := range chunk.Encodings {
 			if e := parquet.Encoding(e); e < 0 || e > newestEncoding {

@@ -159,7 +159,7 @@ func newDeltas(b []byte, most int) (*deltas, error) {
 	block, ok1 := t.varint()
 	miniblocks, ok2 := t.varint()
 	count, ok3 := t.varint()
-	first, ok4 := t.integer()
+	first, ok4 := t.varint()
 	switch {
 	case !ok1 || !ok2 || !ok3 || !ok4:
 		return nil, corruptf("malformed header of differences")
@@ -168,7 +168,7 @@ func newDeltas(b []byte, most int) (*deltas, error) {
 	case count > uint64(most):
 		return nil, corruptf("%d differences, want at most %d", count, most)
 	}
-	return &deltas{rest: t.b, miniblocks: int(miniblocks), per: int(block / miniblocks), count: int(count), first: first}, nil
+	return &deltas{rest: t.b, miniblocks: int(miniblocks), per: int(block / miniblocks), count: int(count), first: unzigzag(first)}, nil
 }
 
 // read stores the values, of width bytes, 4 or 8, in to, and sets rest to the bytes after them.
@@ -182,7 +182,8 @@ func (d *deltas) read(to []byte, width int) error {
 	to = to[width:]
 	for left := d.count - 1; left > 0; {
 		t := thriftCheck{b: d.rest}
-		lowest, ok := t.integer()
+		coded, ok := t.varint()
+		lowest := uint64(unzigzag(coded))
 		widths := t.b
 		if !ok || !t.skip(uint64(d.miniblocks)) {
 			return errDeltas
@@ -199,11 +200,11 @@ func (d *deltas) read(to []byte, width int) error {
 			n := min(left, d.per)
 			switch {
 			case bits == 0:
-				last = repeatDelta(to[:n*width], width, last, uint64(lowest))
+				last = repeatDelta(to[:n*width], width, last, lowest)
 			case width == 4:
-				last = unpackDeltas4(to[:n*4], d.rest, uint(bits), last, uint64(lowest))
+				last = unpackDeltas4(to[:n*4], d.rest, uint(bits), last, lowest)
 			default:
-				last = unpackDeltas8(to[:n*8], d.rest, uint(bits), last, uint64(lowest))
+				last = unpackDeltas8(to[:n*8], d.rest, uint(bits), last, lowest)
 			}
 			to, left, d.rest = to[n*width:], left-n, d.rest[size:]
 		}

@@ -1,7 +1,5 @@
 package arrowio
 
-import "math"
-
 // pageHeader is the header of a page of a Parquet file: a struct of Thrift, before the bytes of the
 // page.
 //
@@ -47,73 +45,63 @@ const (
 // parsePageHeader returns the page header at the beginning of b and its size. It returns false if b
 // has no whole one.
 func parsePageHeader(b []byte) (h pageHeader, size int, ok bool) {
-	t := thriftCheck{b: b}
-	bodies := 0 // a bit for each type of page whose struct was found
-	h.compressed = true
-	seen := uint(0)
-	ok = t.structure(0, func(id int64, kind byte) (bool, bool) {
-		switch {
-		case id >= 1 && id <= 4 && kind == thriftI32:
-			var crc int32
-			seen |= 1 << id
-			h.hasCRC = h.hasCRC || id == 4
-			ok := t.i32([]*int32{&h.kind, &h.size, &h.stored, &crc}[id-1])
-			if id == 4 {
-				h.crc = uint32(crc)
-			}
-			return true, ok
-		case id == 5 && kind == thriftStruct:
-			bodies |= 1 << dataPage
-			return true, t.integers(2, &h.values, &h.encoding, &h.defCoding, &h.repCoding)
-		case id == 7 && kind == thriftStruct:
-			bodies |= 1 << dictionaryPage
-			return true, t.integers(2, &h.values, &h.encoding)
-		case id == 8 && kind == thriftStruct:
-			bodies |= 1 << dataPageV2
-			return true, t.dataPageV2(&h)
+	fields, rest, ok := thriftFields(b)
+	if !ok {
+		return h, 0, false
+	}
+	var crc int32
+	if !integersOf(fields, 3, &h.kind, &h.size, &h.stored, &crc) {
+		return h, 0, false
+	}
+	h.crc, h.compressed = uint32(crc), true
+	structs := 0 // a bit for each type of page whose struct was found
+	for _, f := range fields {
+		var in []thriftField
+		if f.kind == thriftStruct {
+			in, _, ok = thriftFields(f.value)
 		}
-		return false, true
-	})
-	const required = 1<<1 | 1<<2 | 1<<3
-	ok = ok && seen&required == required
+		switch {
+		case f.id == 4:
+			h.hasCRC = true
+		case f.id == 5:
+			structs |= 1 << dataPage
+			ok = ok && integersOf(in, 2, &h.values, &h.encoding, &h.defCoding, &h.repCoding)
+		case f.id == 7:
+			structs |= 1 << dictionaryPage
+			ok = ok && integersOf(in, 2, &h.values, &h.encoding)
+		case f.id == 8:
+			structs |= 1 << dataPageV2
+			ok = ok && integersOf(in, 6, &h.values, &h.nulls, &h.rows, &h.encoding, &h.defBytes, &h.repBytes)
+			for _, f := range in {
+				h.compressed = h.compressed && !(f.id == 7 && f.kind == thriftFalse)
+			}
+		}
+		if !ok {
+			return h, 0, false
+		}
+	}
 	switch h.kind {
 	case dataPage, dictionaryPage, dataPageV2:
-		ok = ok && bodies == 1<<h.kind
+		ok = structs == 1<<h.kind
 	}
-	return h, len(b) - len(t.b), ok
+	return h, len(b) - len(rest), ok
 }
 
-// i32 reads a value of type i32.
-func (t *thriftCheck) i32(to *int32) bool {
-	v, ok := t.integer()
-	*to = int32(v)
-	return ok && v >= math.MinInt32 && v <= math.MaxInt32
-}
-
-// integers reads a struct. Its fields 1, 2, … of type i32 are stored in fields; the first required
-// ones must be present.
-func (t *thriftCheck) integers(required int, fields ...*int32) bool {
-	seen := uint(0)
-	ok := t.structure(1, func(id int64, kind byte) (bool, bool) {
-		if id < 1 || id > int64(len(fields)) || kind != thriftI32 {
-			return false, true
+// integersOf stores fields 1, 2, … of a struct in to. The first required ones must be present.
+func integersOf(fields []thriftField, required int, to ...*int32) bool {
+	found := 0
+	for _, f := range fields {
+		if f.id < 1 || int(f.id) > len(to) {
+			continue
 		}
-		seen |= 1 << (id - 1)
-		return true, t.i32(fields[id-1])
-	})
-	want := uint(1)<<required - 1
-	return ok && seen&want == want
-}
-
-// dataPageV2 reads the struct of a data page of version 2.
-func (t *thriftCheck) dataPageV2(h *pageHeader) bool {
-	before := t.b
-	ok := t.integers(6, &h.values, &h.nulls, &h.rows, &h.encoding, &h.defBytes, &h.repBytes)
-	flags := thriftCheck{b: before}
-	return ok && flags.structure(1, func(id int64, kind byte) (bool, bool) {
-		if id == 7 && (kind == thriftTrue || kind == thriftFalse) {
-			h.compressed = kind == thriftTrue
+		n, ok := f.integer()
+		if !ok {
+			return false
 		}
-		return false, true
-	})
+		*to[f.id-1] = n
+		if int(f.id) <= required {
+			found |= 1 << f.id
+		}
+	}
+	return found == 1<<(required+1)-2
 }

@@ -369,7 +369,7 @@ func TestCodecsThatAreRefused(t *testing.T) {
 	column := testColumn(t, parquet.Types.Int32, -1, parquet.Repetitions.Required)
 	p := newPageReader(&source{ReaderAt: bytes.NewReader(nil)}, newBounded(allocator(nil)))
 	defer p.free()
-	for codec, name := range map[compress.Compression]string{compress.Codecs.Lzo: "codec LZO", 77: "codec number 77", -1: "codec number -1"} {
+	for codec, name := range map[compress.Compression]string{compress.Codecs.Lzo: "with LZO", 77: "codec 77", -1: "codec -1"} {
 		if err := p.open(column, codec, 1, 0, 0); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}

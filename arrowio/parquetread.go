@@ -260,9 +260,6 @@ func (r *parquetReader) openColumn(c *leafReader, group *file.RowGroupReader) er
 	if err != nil {
 		return err
 	}
-	if other := chunk.FilePath(); other != "" {
-		return unsupportedf("the column chunk is in another file, %q", other)
-	}
 	start, size := chunk.DataPageOffset(), chunk.TotalCompressedSize()
 	if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
 		start = min(start, chunk.DictionaryPageOffset())

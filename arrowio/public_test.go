@@ -50,7 +50,7 @@ func TestPublicFiles(t *testing.T) {
 	}
 	p := publicFiles{questions: json.NewEncoder(in), answers: bufio.NewReaderSize(out, 1<<20), counts: map[string]int{}}
 	err = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !slices.Contains([]string{".parquet", ".parq", ".arrow", ".arrows", ".arrow_file", ".stream", ".feather", ".ipc"}, strings.ToLower(filepath.Ext(name))) {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".parquet", ".parq", ".arrow", ".arrows", ".arrow_file", ".stream", ".feather", ".ipc"}, strings.ToLower(filepath.Ext(name))) {
 			return err
 		}
 		return p.compare(t, name)

@@ -131,44 +131,21 @@ func (t *thriftCheck) pairs(depth int) bool {
 	return true
 }
 
-func (t *thriftCheck) fields(depth int) bool { return t.structure(depth, nil) }
-
-// structure reads a struct. visit, unless it is nil, is called before the value of each field: it
-// reads the value and returns that it did so, or leaves it to be skipped. ok is false if the value
-// is malformed.
-func (t *thriftCheck) structure(depth int, visit func(id int64, kind byte) (read, ok bool)) bool {
-	id := int64(0)
+func (t *thriftCheck) fields(depth int) bool {
 	for len(t.b) > 0 {
 		head := t.b[0]
 		t.b = t.b[1:]
 		if head == 0 {
 			return true
 		}
-		if id += int64(head >> 4); head>>4 == 0 {
-			var ok bool
-			if id, ok = t.integer(); !ok {
+		if head>>4 == 0 {
+			if _, ok := t.varint(); !ok {
 				return false
 			}
 		}
-		kind := head & 15
-		if visit != nil {
-			read, ok := visit(id, kind)
-			if !ok {
-				return false
-			}
-			if read {
-				continue
-			}
-		}
-		if !t.value(kind, depth+1) {
+		if !t.value(head&15, depth+1) {
 			return false
 		}
 	}
 	return false
-}
-
-// integer reads a value of type i16, i32, or i64.
-func (t *thriftCheck) integer() (int64, bool) {
-	u, ok := t.varint()
-	return int64(u>>1) ^ -int64(u&1), ok
 }
