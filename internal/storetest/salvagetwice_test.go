@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -120,7 +121,13 @@ func (l *lifeStore) damageLog(text []byte) {
 func salvageSound(t *testing.T, image *vfs.Mem) (*oribi.Store, *oribi.Table, []oribi.Loss) {
 	t.Helper()
 	ctx := context.Background()
-	out, losses := salvaged(t, image)
+	reader, losses := salvaged(t, image)
+	reader.Close()
+	out, err := oribi.Open("/out", &oribi.Options{FS: image, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
 	table, err := out.Table("t")
 	if err != nil {
 		t.Fatal(err)
@@ -154,9 +161,15 @@ func salvageSound(t *testing.T, image *vfs.Mem) (*oribi.Store, *oribi.Table, []o
 // valueAt returns the value of a row, "-" if it does not exist.
 func valueAt(t *testing.T, table *oribi.Table, id int, ts mvcc.Timestamp) string {
 	t.Helper()
-	row, err := table.Get(context.Background(), id, oribi.AsOf(ts))
-	if err != nil {
+	at := oribi.Latest()
+	if ts != mvcc.Max {
+		at = oribi.AsOf(ts)
+	}
+	row, err := table.Get(context.Background(), id, at)
+	if errors.Is(err, oribi.ErrNotFound) {
 		return "-"
+	} else if err != nil {
+		return err.Error()
 	}
 	return fmt.Sprint(row["v"])
 }
