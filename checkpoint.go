@@ -10,11 +10,13 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -39,7 +41,8 @@ func CopyProgress(progress func(done, total int64)) CopyOption {
 	return func(o *copyOptions) { o.progress = progress }
 }
 
-// Checkpoint makes a copy of the store, as of now, in dir, which must not exist; its parent must.
+// Checkpoint makes a copy of the store, as of now, in dir, which must not exist, with a parent that
+// does, or be an empty directory, such as a mounted volume. It must not be in the directory of a store.
 // Writers and readers of the store continue. See Image for what is part of the copy.
 //
 // The copy is a complete, closed store with a UUID of its own: it can be opened, written and moved
@@ -52,9 +55,9 @@ func CopyProgress(progress func(done, total int64)) CopyOption {
 // what was damaged in the store.
 //
 // INSTANCE is written last. So after a kill, dir is not a store, and Open refuses it; after an
-// error there is no dir.
+// error there is no dir, or it is empty again.
 //
-// Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err();
+// Errors: fs.ErrExist if dir is anything else; ErrCorrupt; ErrNoSpace; ErrPoisoned; ErrClosed; ctx.Err();
 // those of the file system.
 func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) (Copied, error) {
 	if err := s.enter(); err != nil {
@@ -70,13 +73,12 @@ func (s *Store) Checkpoint(ctx context.Context, dir string, opts ...CopyOption) 
 	return c, callErr("checkpoint", err)
 }
 
-// WriteImage makes a store from an image, in dir, which must not exist; its parent must. It is what
-// Checkpoint does, for images that were stored elsewhere. Of o it uses FS, Logger and
+// WriteImage makes a store from an image, in dir, as Checkpoint does, for images that were stored
+// elsewhere. Of o it uses FS, Logger and
 // LogSegmentBytes; nil means the defaults.
 //
 // Each block is verified against its length and checksum; metadata and log are those of src.
-// Errors: fs.ErrExist if dir exists; ErrCorrupt; ErrUnsupported; ErrNoSpace; ctx.Err(); those of
-// src and of the file system. After an error there is no dir.
+// Errors: those of Checkpoint; ErrUnsupported; those of src.
 func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, opts ...CopyOption) (Copied, error) {
 	if err := o.Validate(); err != nil {
 		return Copied{}, err
@@ -88,8 +90,15 @@ func WriteImage(ctx context.Context, dir string, src ImageSource, o *Options, op
 
 func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, opts []CopyOption) (_ Copied, err error) {
 	fsys := o.FS
-	if err := fsys.Mkdir(dir); err != nil {
+	if err := mayCopyTo(fsys, dir); err != nil {
 		return Copied{}, err
+	}
+	dir = resolve(fsys, dir)
+	made := true
+	if err := fsys.Mkdir(dir); err != nil {
+		if made = false; !errors.Is(err, fs.ErrExist) {
+			return Copied{}, err
+		}
 	}
 	w := imageWriter{ctx: ctx, dir: dir, src: src, info: src.Info(), o: o}
 	for _, opt := range opts {
@@ -100,8 +109,14 @@ func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, op
 	// With its lock held, no other process takes the directory for an empty one.
 	lock, err := fsys.Lock(w.path(lockName), vfs.LockCreate)
 	if err == nil {
+		// Another process may have put something there before this one locked it.
+		if err := mustBeEmpty(fsys, dir); err != nil && !made {
+			return Copied{}, errors.Join(err, lock.Close())
+		}
 		err = w.write()
 		err = errors.Join(err, lock.Close())
+	} else if !made {
+		return Copied{}, err
 	}
 	if errors.Is(err, fault.ErrPoisoned) {
 		err = &copyError{err}
@@ -110,13 +125,60 @@ func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, op
 		w.copied.Bytes, err = treeBytes(fsys, dir)
 	}
 	if err != nil {
-		// Without INSTANCE the rest is not a store, however much of it a kill leaves.
-		if rerr := errors.Join(vfs.RemoveAll(fsys, w.path(instanceName)), vfs.RemoveAll(fsys, dir)); rerr != nil {
+		if rerr := w.remove(made); rerr != nil {
 			err = fmt.Errorf("%w; removing %s: %w", err, dir, rerr)
 		}
 		return Copied{}, err
 	}
 	return w.copied, nil
+}
+
+// mayCopyTo returns an error unless dir is missing or an empty directory, and not in the directory
+// of a store.
+func mayCopyTo(fsys vfs.FS, dir string, stores ...string) error {
+	if err := instore.Check(fsys, dir, stores...); err != nil {
+		return err
+	}
+	dir = resolve(fsys, dir)
+	info, err := fsys.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := fsys.Stat(filepath.Dir(dir)); errors.Is(err, fs.ErrNotExist) {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOENT}
+		}
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if instore.Dangles(fsys, dir) {
+		return fault.Reworded(fs.ErrExist, "%s is a symbolic link that leads nowhere", dir)
+	}
+	if !info.IsDir() {
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.EEXIST}
+	}
+	return mustBeEmpty(fsys, dir)
+}
+
+// mustBeEmpty returns an error unless a directory has at most the names that an empty one may have.
+func mustBeEmpty(fsys vfs.FS, dir string) error {
+	state, err := inspect(fsys, dir)
+	if err == nil && state != dirEmpty {
+		err = fault.Reworded(fs.ErrExist, "%s exists and is not empty", dir)
+	}
+	return err
+}
+
+// remove removes what was written, and the directory if it was made for it. Without INSTANCE the
+// rest is not a store, however much of it a kill leaves.
+func (w *imageWriter) remove(made bool) error {
+	fsys := w.o.FS
+	err := vfs.RemoveAll(fsys, w.path(instanceName))
+	if made {
+		return errors.Join(err, vfs.RemoveAll(fsys, w.dir))
+	}
+	for _, name := range storeNames {
+		err = errors.Join(err, vfs.RemoveAll(fsys, w.path(name)))
+	}
+	return err
 }
 
 // copyError is a failed write to the files of a copy, which poisons nothing else: it is no
@@ -139,6 +201,9 @@ func treeBytes(fsys vfs.FS, dir string) (bytes int64, err error) {
 		return 0, err
 	}
 	for _, name := range names {
+		if name == instore.LostFound {
+			continue
+		}
 		path := filepath.Join(dir, name)
 		info, err := fsys.Stat(path)
 		if err != nil {

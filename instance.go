@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/vfs"
 )
@@ -22,7 +23,7 @@ import (
 const (
 	lockName        = "LOCK"
 	formattingName  = "FORMATTING"
-	instanceName    = "INSTANCE"
+	instanceName    = instore.InstanceName
 	instanceTmpName = "INSTANCE.tmp"
 	anchorName      = "ANCHOR"
 	walName         = "wal"
@@ -49,16 +50,16 @@ const (
 //	00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 00 10 00 00
 //	00 40 1e 18 24 0a 06 00 73 a8 5e c0
 const (
-	instanceMagic  = "oribinst" // file format: never change
-	formatNumber   = 1          // file format
-	formatOff      = 8          // file format: never change
-	mustFlagsOff   = 12         // file format: never change
-	mayFlagsOff    = 16         // file format: never change
-	instanceIDOff  = 20         // file format: never change
-	blockSizeOff   = 36         // file format: never change
-	createdOff     = 40         // file format: never change
-	instanceCRCOff = 48         // file format: never change
-	instanceLen    = 52         // file format: never change
+	instanceMagic  = instore.InstanceMagic
+	formatNumber   = 1  // file format
+	formatOff      = 8  // file format: never change
+	mustFlagsOff   = 12 // file format: never change
+	mayFlagsOff    = 16 // file format: never change
+	instanceIDOff  = 20 // file format: never change
+	blockSizeOff   = 36 // file format: never change
+	createdOff     = 40 // file format: never change
+	instanceCRCOff = 48 // file format: never change
+	instanceLen    = 52 // file format: never change
 )
 
 // FORMATTING is in a directory while a store is being made there.
@@ -136,11 +137,15 @@ func decodeInstance(b []byte) (*instance, error) {
 type dirState int
 
 const (
-	dirEmpty      dirState = iota // nothing, or only LOCK
+	dirEmpty      dirState = iota // nothing, or only LOCK, next to lost+found
 	dirUnfinished                 // formatting began and did not end
 	dirStore                      // INSTANCE is there
 	dirForeign                    // anything else
 )
+
+// storeNames are the names in the directory of a store, next to INSTANCE.
+var storeNames = []string{lockName, formattingName, instanceTmpName, anchorName, walName, metaName, dataName, readersName,
+	blockmanager.JournalName, blockmanager.JournalNewName, reserveName}
 
 // inspect returns the state of dir. A missing directory is an error that satisfies fs.ErrNotExist.
 // Nothing is changed.
@@ -149,16 +154,15 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	if err != nil {
 		return dirForeign, err
 	}
-	ours := []string{lockName, formattingName, instanceTmpName, anchorName, walName, metaName, dataName, readersName,
-		blockmanager.JournalName, blockmanager.JournalNewName, reserveName}
 	formatting, foreign, others := false, false, 0
+	names = slices.DeleteFunc(names, func(name string) bool { return name == instore.LostFound })
 	for _, name := range names {
 		switch {
 		case name == instanceName:
 			return dirStore, nil
 		case name == formattingName:
 			formatting = true
-		case !slices.Contains(ours, name):
+		case !slices.Contains(storeNames, name):
 			foreign = true
 		case name != lockName:
 			others++

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
@@ -39,6 +40,9 @@ const readsShare = 16
 func Open(dir string, o *Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
+	}
+	if dir == "" {
+		return nil, fmt.Errorf("oribi: open: the name of the directory is empty: %w", fault.ErrNotStore)
 	}
 	filled := o.filled()
 	open := openOnce
@@ -193,6 +197,8 @@ func (s *Store) prepare() (fresh bool, err error) {
 	}
 	mayFormat := !s.opts.ReadOnly && !s.opts.ErrorIfMissing
 	switch {
+	case missing && instore.Dangles(fsys, s.dir):
+		return false, fmt.Errorf("a symbolic link that leads nowhere: %w", fault.ErrNotStore)
 	case missing && !mayFormat:
 		return false, fmt.Errorf("no such directory: %w", fault.ErrNotStore)
 	case missing:

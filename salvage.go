@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -45,8 +42,8 @@ func SalvageProgress(progress func(done, total int64)) SalvageOption {
 
 // Salvage makes a new store in out from all that can be read of a damaged one in dir: tables, rows,
 // and their versions. It calls report for each loss; without any, the new store has the same
-// content. out must not exist; its parent must. It is complete whether something was lost or not.
-// Of o it uses FS, Logger, MemoryLimit, RowSetBytes and LogSegmentBytes; nil means the defaults.
+// content. out must not exist, or be an empty directory, as for Checkpoint. It is complete whether
+// something was lost or not. Of o it uses FS, Logger, MemoryLimit, RowSetBytes and LogSegmentBytes; nil means the defaults.
 //
 // Files without damage are copied with their history. Of a rowset with damaged files, each version
 // of a row is kept whose cells can all be read: one bad cblock costs only the rows whose cells or
@@ -59,8 +56,8 @@ func SalvageProgress(progress func(done, total int64)) SalvageOption {
 // the last time of which it is known that it existed.
 //
 // It reads dir as a reader does, with a shared lock, and writes nothing there. Errors: fs.ErrExist
-// if out exists; ErrNotStore; ErrLocked; ErrUnsupported; ErrCorrupt if nothing can be read;
-// ErrNoSpace; ctx.Err(); those of the file system. After an error there is no out.
+// if out is anything else; ErrNotStore; ErrLocked; ErrUnsupported; ErrCorrupt if nothing can be read;
+// ErrNoSpace; ctx.Err(); those of the file system. After an error there is no out, or it is empty.
 func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss), options ...SalvageOption) (Copied, error) {
 	if err := o.Validate(); err != nil {
 		return Copied{}, err
@@ -77,7 +74,7 @@ func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss)
 		}
 	}
 	v.s = newStore(dir, filled)
-	if err := v.mayWrite(out); err != nil {
+	if err := mayCopyTo(filled.FS, out, v.s.dir); err != nil {
 		return Copied{}, callErr("salvage", err)
 	}
 	defer v.s.abandon()
@@ -86,31 +83,6 @@ func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss)
 	}
 	c, err := writeImage(ctx, out, v, &filled, nil)
 	return c, callErr("salvage", err)
-}
-
-// mayWrite returns an error if out exists, or is in the directory of the damaged store.
-func (v *salvager) mayWrite(out string) error {
-	fsys := v.s.opts.FS
-	if _, err := fsys.Stat(out); err == nil {
-		return &fs.PathError{Op: "mkdir", Path: out, Err: syscall.EEXIST}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if _, err := fsys.Stat(filepath.Dir(out)); err != nil {
-		return err
-	}
-	from, err := filepath.Abs(v.s.dir)
-	if err != nil {
-		return err
-	}
-	to, err := filepath.Abs(filepath.Join(resolve(fsys, filepath.Dir(out)), filepath.Base(out)))
-	if err != nil {
-		return err
-	}
-	if strings.HasPrefix(to, from+string(filepath.Separator)) {
-		return fmt.Errorf("%s is in the directory of the damaged store", out)
-	}
-	return nil
 }
 
 // salvager salvages one store. It is the ImageSource of the new store.

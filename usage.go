@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -112,8 +113,11 @@ func (w *usageWalk) visit(name string) error {
 	}
 	w.count(name, info)
 	for _, inner := range names {
-		if name != "." {
+		switch {
+		case name != ".":
 			inner = name + "/" + inner
+		case inner == instore.LostFound:
+			continue // of the volume; often nobody may read it
 		}
 		if err := w.visit(inner); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -21,7 +22,7 @@ const (
 )
 
 // Dir is the Storage in a directory. Its parent must exist; the first backup creates the directory
-// itself. fsys nil means the file system of the operating system.
+// itself, which must not be in the directory of a store. fsys nil means the file system of the operating system.
 func Dir(dir string, fsys vfs.FS) Storage {
 	if fsys == nil {
 		fsys = vfs.OS
@@ -169,6 +170,9 @@ func (d *dirStorage) Lock(ctx context.Context, exclusive bool) (io.Closer, error
 			return io.NopCloser(strings.NewReader("")), nil
 		}
 		return l, err
+	}
+	if err := instore.Check(d.fs, d.dir); err != nil {
+		return nil, err
 	}
 	if err := d.fs.Mkdir(d.dir); err == nil {
 		if err := d.fs.SyncDir(filepath.Dir(d.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {

@@ -13,13 +13,13 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Restore makes a store from backup number, 0 for the newest, in dir, which must not exist; its
-// parent must. All of it is verified while it is restored. The store has a UUID of its own; see
+// Restore makes a store from backup number, 0 for the newest, in dir, which must not exist or be
+// empty. All of it is verified while it is restored. The store has a UUID of its own; see
 // oribi.WriteImage, also for what it uses of o.
 //
 // Errors: ErrNotRepository; ErrNotFound if there is no such backup; ErrLocked if another process
-// writes to the repository; ErrCorrupt; fs.ErrExist if dir exists; those of oribi.WriteImage. After
-// an error there is no dir.
+// writes to the repository; ErrCorrupt; those of oribi.WriteImage. After an error there is no dir, or
+// it is empty.
 func (r *Repository) Restore(ctx context.Context, number uint64, dir string, o *oribi.Options) (oribi.Copied, error) {
 	c, err := r.restore(ctx, number, dir, o)
 	return c, errorf("restore", err)

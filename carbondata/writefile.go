@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -59,6 +60,9 @@ type outFolder struct {
 
 func newOutFolder(fsys folderFS, dir string) (*outFolder, error) {
 	f := &outFolder{fs: fsys, dir: filepath.Clean(dir), names: map[string]bool{}}
+	if err := instore.Check(vfs.OS, dir); err != nil {
+		return nil, err
+	}
 	if err := f.mustNotExist(); err != nil {
 		return nil, err
 	}

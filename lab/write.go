@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/oribi-db/oribi/internal/instore"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // Run runs the experiments of a spec and writes their results to a new directory: report.html,
@@ -19,6 +22,9 @@ import (
 // directory. progress is as for Results. Errors: fs.ErrExist if out exists; those of reading files
 // that the spec names; ctx.Err().
 func Run(ctx context.Context, spec *Spec, out string, progress func(done, of int64)) error {
+	if err := instore.Check(vfs.OS, out); err != nil {
+		return err
+	}
 	if err := os.Mkdir(out, 0o777); err != nil { // before the experiments, which take time
 		return err
 	}

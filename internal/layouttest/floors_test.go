@@ -79,7 +79,8 @@ var floors = map[string]int{
 	"vfs/faultfs":       1,
 	"vfs/vfstest":       1,
 	"internal/maintest": 1,
-	"internal/newfile":  1,
+	"internal/instore":  1,
+	"internal/newfile":  2,
 
 	"vfs":                 0,
 	"lsn":                 0,

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -30,9 +31,12 @@ type File struct {
 }
 
 // Create creates a file that others may read, as far as the process's umask allows. An existing
-// name is an error (fs.ErrExist), here and in Commit.
+// name is an error (fs.ErrExist), here and in Commit, and so is one in the directory of a store.
 func Create(name string) (*File, error) {
 	f := &File{name: name}
+	if err := instore.Check(vfs.OS, name); err != nil {
+		return nil, err
+	}
 	if err := f.mustNotExist(); err != nil {
 		return nil, err
 	}

@@ -370,8 +370,15 @@ func openCopyOfKilled(mem *vfs.Mem) (*oribi.Store, error) {
 }
 
 // Each failure of a call that changes the disk, with EIO and with ENOSPC, ends the checkpoint with
-// that error, or does not matter. It leaves no copy, and a store that is not poisoned.
+// that error, or does not matter. It leaves no copy, and a store that is not poisoned. A directory that
+// existed is empty again.
 func TestFailedCheckpointLeavesNothing(t *testing.T) {
+	for _, exists := range []bool{false, true} {
+		t.Run(fmt.Sprint("exists=", exists), func(t *testing.T) { checkFailedCheckpoints(t, exists) })
+	}
+}
+
+func checkFailedCheckpoints(t *testing.T, exists bool) {
 	disk := faultfs.New(vfs.NewMem())
 	store := copiedStore(t, disk)
 	defer store.Close()
@@ -380,6 +387,11 @@ func TestFailedCheckpointLeavesNothing(t *testing.T) {
 	failures := 0
 	for n := 0; ; n += seedtest.Stride(5) {
 		cause := []error{faultfs.ErrIO, faultfs.ErrSpace}[n%2]
+		if exists {
+			if err := errors.Join(vfs.RemoveAll(disk, "/copy"), disk.Mkdir("/copy"), disk.Mkdir("/copy/lost+found")); err != nil {
+				t.Fatal(err)
+			}
+		}
 		fails := disk.Fail(faultfs.Rule{Match: changing, Skip: n, Err: cause, When: faultfs.When(n % 3)})
 		c, err := store.Checkpoint(ctx, "/copy")
 		_, failed := fails.First()
@@ -397,6 +409,13 @@ func TestFailedCheckpointLeavesNothing(t *testing.T) {
 			t.Fatalf("call %d: %v, want %v", n, err, cause)
 		default:
 			failures++
+			if exists {
+				names, err := disk.List("/copy")
+				if names = slices.DeleteFunc(names, func(name string) bool { return name == "LOCK" }); err != nil || len(names) != 1 {
+					t.Fatalf("call %d: the directory has %q, %v", n, names, err)
+				}
+				break
+			}
 			if _, err := disk.Stat("/copy"); !errors.Is(err, fs.ErrNotExist) {
 				t.Fatalf("call %d: the copy is there: %v", n, err)
 			}

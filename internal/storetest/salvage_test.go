@@ -383,7 +383,7 @@ func TestSalvageRefusesWrongDirectories(t *testing.T) {
 	for _, test := range []struct {
 		dir, out string
 		want     error
-	}{{"/store", "/empty", fs.ErrExist}, {"/store", "/no/out", fs.ErrNotExist}, {"/store", "/store/out", nil}, {"/nowhere", "/out", oribi.ErrNotStore},
+	}{{"/store", "/other", fs.ErrExist}, {"/store", "/no/out", fs.ErrNotExist}, {"/store", "/store/out", nil}, {"/nowhere", "/out", oribi.ErrNotStore},
 		{"/empty", "/out", oribi.ErrNotStore}, {"/other", "/out", oribi.ErrNotStore}} {
 		if err := salvage(test.dir, test.out); err == nil || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s to %s: %v", test.dir, test.out, err)

@@ -13,8 +13,10 @@ import (
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // Extract flushes the table, then copies the files of all rowsets, as Files passes them on, as loose
@@ -28,14 +30,17 @@ import (
 //	dir/rowset-N/undo-I.delta     newest first; the last has the deletes that births stand for
 //
 // Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server can open these
-// files. If Extract fails, it removes dir. Errors: those of Files; os.ErrExist if dir exists. Source:
-// tablet spec §8, §11.1.
+// files. If Extract fails, it removes dir. Errors: those of Files; os.ErrExist if dir exists; dir is in the
+// directory of a store. Source: tablet spec §8, §11.1.
 func (t *Tablet) Extract(ctx context.Context, dir string) error {
 	return t.exclusively(ctx, func() error { return t.extract(ctx, dir) })
 }
 
 // extract is Extract for the owner of the table.
 func (t *Tablet) extract(ctx context.Context, dir string) (err error) {
+	if err := instore.Check(vfs.OS, dir); err != nil {
+		return err
+	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}

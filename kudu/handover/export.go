@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/kudufs"
 	"github.com/oribi-db/oribi/internal/kudupb"
 	"github.com/oribi-db/oribi/internal/kuduwal"
@@ -35,6 +36,9 @@ type ExportOptions struct {
 func Export(ctx context.Context, table *oribi.Table, dir string, o ExportOptions) (r Result, err error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
+	}
+	if err := instore.Check(o.FS, dir); err != nil {
+		return Result{}, fmt.Errorf("kudu: export table %q: %w", table.Name(), err)
 	}
 	err = table.Files(ctx, func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error {
 		if err := checkTypes(s); err != nil {

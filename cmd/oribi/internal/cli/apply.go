@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,8 @@ import (
 	"github.com/oribi-db/oribi/cmd/oribi/internal/apply"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/demo"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
+	"github.com/oribi-db/oribi/internal/instore"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 func (a *app) apply() *cobra.Command {
@@ -77,36 +78,10 @@ func (a *app) makeOutput(flag, name, input, dir string) (io.WriteCloser, error) 
 			return nil, usage(fmt.Errorf("--%s: %s is the input", flag, name))
 		}
 	}
-	if inside(dir, name) {
-		return nil, usage(fmt.Errorf("--%s: %s is in the store", flag, name))
+	if err := instore.Check(vfs.OS, name, dir); err != nil {
+		return nil, usage(fmt.Errorf("--%s: %w", flag, err))
 	}
 	return os.Create(name)
-}
-
-// inside reports whether a file, which need not exist, is in a directory or below it.
-func inside(dir, name string) bool {
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
-	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(name))
-	if err != nil {
-		return false // the file cannot be created either
-	}
-	if parent, err = filepath.Abs(parent); err != nil {
-		return false
-	}
-	store, err := os.Stat(dir)
-	for err == nil {
-		var info os.FileInfo
-		if info, err = os.Stat(parent); err == nil && os.SameFile(info, store) {
-			return true
-		}
-		if filepath.Dir(parent) == parent {
-			return false
-		}
-		parent = filepath.Dir(parent)
-	}
-	return false
 }
 
 // statInput returns the file info of the input, also of a redirected stdin.

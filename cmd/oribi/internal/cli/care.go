@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) storeCheckpoint() *cobra.Command {
-	return a.verb("checkpoint DIR OUT", "Copy a store, as of now, to a new directory", func(cmd *cobra.Command, args []string) error {
+	return a.verb("checkpoint DIR OUT", "Copy a store, as of now, to a new or empty directory", func(cmd *cobra.Command, args []string) error {
 		return withStore(args[0], reading, func(store *oribi.Store) error {
 			bar := a.bar(progress.Options{What: "checkpoint", Unit: progress.Bytes})
 			defer bar.Stop()
@@ -72,7 +72,7 @@ func (a *app) storeBackups() *cobra.Command {
 
 func (a *app) storeRestore() *cobra.Command {
 	var at string
-	c := a.verb("restore REPO OUT", "Make a store from a backup, by default the newest, in a new directory", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("restore REPO OUT", "Make a store from a backup, by default the newest, in a new or empty directory", func(cmd *cobra.Command, args []string) error {
 		number := uint64(0)
 		if at != "" {
 			var err error
@@ -114,7 +114,7 @@ func (a *app) storePrune() *cobra.Command {
 
 func (a *app) storeSalvage() *cobra.Command {
 	var fillNull bool
-	c := a.verb("salvage DIR OUT", "Make a store from all that can be read of a damaged one, in a new directory", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("salvage DIR OUT", "Make a store from all that can be read of a damaged one, in a new or empty directory", func(cmd *cobra.Command, args []string) error {
 		bar := a.bar(progress.Options{What: "salvage", Unit: progress.Bytes})
 		defer bar.Stop()
 		losses := 0

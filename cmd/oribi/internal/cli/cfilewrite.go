@@ -16,7 +16,9 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/filespec"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/lines"
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/keyenc"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 func (a *app) cfileWrite() *cobra.Command {
@@ -70,6 +72,9 @@ func withZoneMap(o *cfile.WriterOptions) error {
 
 // newFile creates a file that must not exist, and fills it. After an error the file is removed.
 func newFile(name string, fill func(out io.Writer) error) (err error) {
+	if err := instore.Check(vfs.OS, name); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

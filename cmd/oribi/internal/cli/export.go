@@ -16,9 +16,11 @@ import (
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
 	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/kv"
 	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
 )
 
 // exportFlags are the flags of "table export".
@@ -131,8 +133,8 @@ func (e *export) check(dir string) (err error) {
 	if _, err := os.Lstat(e.out); err == nil { // found at once, not after the rows
 		return &fs.PathError{Op: "create", Path: e.out, Err: fs.ErrExist}
 	}
-	if inside(dir, e.out) {
-		return usage(fmt.Errorf("%s is in the store", e.out))
+	if err := instore.Check(vfs.OS, e.out, dir); err != nil {
+		return usage(err)
 	}
 	return nil
 }

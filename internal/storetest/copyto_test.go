@@ -1,0 +1,107 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/backup"
+	kvstore "github.com/oribi-db/oribi/kv"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// A copy is written into an empty directory that exists, such as a mounted volume.
+func TestCopiesIntoEmptyDirectories(t *testing.T) {
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	store := copiedStore(t, mem)
+	t.Cleanup(func() { store.Close() })
+	if err := errors.Join(mem.Mkdir("/volume"), mem.Mkdir("/volume/lost+found")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Checkpoint(ctx, "/volume"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mem.Stat("/volume/lost+found"); err != nil {
+		t.Error(err)
+	}
+	copied, err := oribi.Open("/volume", &oribi.Options{FS: mem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := copied.DiskUsage(); err != nil {
+		t.Error(err)
+	}
+	if err := copied.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.Checkpoint(ctx, "/volume"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("onto a store: %v", err)
+	}
+}
+
+// Names that lead nowhere, or into the directory of a store, are refused with a clear text.
+func TestPlacesThatAreRefused(t *testing.T) {
+	ctx := context.Background()
+	base := t.TempDir()
+	store, err := oribi.Open(filepath.Join(base, "s"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table := numbersTable(t, store, "t")
+	dangling := filepath.Join(base, "dangling")
+	if err := os.Symlink(filepath.Join(base, "nowhere"), dangling); err != nil {
+		t.Skip(err)
+	}
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(filepath.Join(base, "s"), link); err != nil {
+		t.Fatal(err)
+	}
+	damaged := filepath.Join(base, "damaged")
+	if err := errors.Join(os.Mkdir(damaged, 0o700), os.Mkdir(filepath.Join(damaged, "data"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint := func(out string) error { return errOf(store.Checkpoint(ctx, out)) }
+	create := func(out string) error {
+		return errOf(backup.Open(backup.Dir(out, nil)).Backup(ctx, store))
+	}
+	const inStore = "is in the directory of a store: choose a place outside of it"
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"kv.Open of nothing":        {errOf(kvstore.Open("", nil)), "the name of the directory is empty"},
+		"Open of nothing":           {errOf(oribi.Open("", nil)), "the name of the directory is empty"},
+		"kv.Open of a link":         {errOf(kvstore.Open(dangling, nil)), "dangling: a symbolic link that leads nowhere"},
+		"Open to read of a link":    {errOf(oribi.Open(dangling, &oribi.Options{ReadOnly: true})), "dangling: a symbolic link that leads nowhere"},
+		"Checkpoint to nothing":     {checkpoint(""), "is empty"},
+		"Checkpoint to a link":      {checkpoint(dangling), "leads nowhere"},
+		"Checkpoint inside":         {checkpoint(filepath.Join(base, "s", "x")), inStore},
+		"Checkpoint inside wal":     {checkpoint(filepath.Join(base, "s", "wal", "x")), inStore},
+		"Checkpoint by a link":      {checkpoint(filepath.Join(link, "x")), inStore},
+		"Backup inside":             {create(filepath.Join(base, "s", "x")), inStore},
+		"Backup into data":          {create(filepath.Join(link, "data")), inStore},
+		"Backup to nothing":         {create(""), "is empty"},
+		"Salvage inside":            {errOf(oribi.Salvage(ctx, damaged, filepath.Join(damaged, "x"), nil, nil)), inStore},
+		"Salvage inside of another": {errOf(oribi.Salvage(ctx, damaged, filepath.Join(link, "x"), nil, nil)), inStore},
+		"Extract inside":            {table.Extract(ctx, filepath.Join(link, "x")), inStore},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, c.err, c.want)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(base, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the target of the link was made: %v", err)
+	}
+	for _, dir := range []string{"s", "damaged"} {
+		if _, err := os.Lstat(filepath.Join(base, dir, "x")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s/x: %v", dir, err)
+		}
+	}
+}
