@@ -50,16 +50,16 @@ const (
 //	00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 00 10 00 00
 //	00 40 1e 18 24 0a 06 00 73 a8 5e c0
 const (
-	instanceMagic  = instore.InstanceMagic
-	formatNumber   = 1  // file format
-	formatOff      = 8  // file format: never change
-	mustFlagsOff   = 12 // file format: never change
-	mayFlagsOff    = 16 // file format: never change
-	instanceIDOff  = 20 // file format: never change
-	blockSizeOff   = 36 // file format: never change
-	createdOff     = 40 // file format: never change
-	instanceCRCOff = 48 // file format: never change
-	instanceLen    = 52 // file format: never change
+	instanceMagic  = instore.InstanceMagic // file format: never change
+	formatNumber   = 1                     // file format
+	formatOff      = 8                     // file format: never change
+	mustFlagsOff   = 12                    // file format: never change
+	mayFlagsOff    = 16                    // file format: never change
+	instanceIDOff  = 20                    // file format: never change
+	blockSizeOff   = 36                    // file format: never change
+	createdOff     = 40                    // file format: never change
+	instanceCRCOff = 48                    // file format: never change
+	instanceLen    = 52                    // file format: never change
 )
 
 // FORMATTING is in a directory while a store is being made there.
