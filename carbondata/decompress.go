@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -37,6 +38,8 @@ const (
 	growFactor  = 8
 	growSpare   = 8  // a buffer that was too small is replaced by one with an 8th to spare
 	snappyRatio = 22 // most bytes that one byte can become: a copy of 64 bytes takes 3
+	gzipRatio   = 1032
+	gzipSizeLen = 4
 )
 
 // decompress returns what is stored in src, of at most limit bytes, in the memory of dst if that is
@@ -102,6 +105,20 @@ type tooLong struct{ error }
 
 func (e *tooLong) Unwrap() error { return e.error }
 
+// mostBytes returns a length that what is stored in src does not exceed.
+func mostBytes(codec string, src []byte) int {
+	switch codec {
+	case "", nameSnappy:
+		n, _ := snappy.DecodedLen(src) // 0 after an error
+		return min(n, snappyRatio*len(src))
+	case nameZstd:
+		return compress.ZstdBound(src)
+	case nameGzip:
+		return gzipLen(src)
+	}
+	return math.MaxInt
+}
+
 // withSpare returns dst, or, if that is memory of less than n bytes, memory with some to spare.
 func withSpare(dst []byte, n int) []byte {
 	if 0 < cap(dst) && cap(dst) < n {
@@ -142,13 +159,21 @@ func unzstd(dst, src []byte, limit int) ([]byte, error) {
 // gzipReaders contains gzip.Readers, each with a window of 32 KiB.
 var gzipReaders sync.Pool
 
+// gzipLen returns the length of what a gzip member contains, its last four bytes, or what it can
+// contain at most if that is less.
+func gzipLen(src []byte) int {
+	if len(src) < gzipSizeLen {
+		return 0
+	}
+	return min(int(binary.LittleEndian.Uint32(src[len(src)-gzipSizeLen:])), gzipRatio*len(src))
+}
+
 // gunzip unpacks one gzip member, which must be all of src. Its last four bytes are the length of
 // what it contains.
 func gunzip(dst, src []byte, limit int) ([]byte, error) {
-	const sizeLen = 4
 	long := false // by what it says itself
-	if len(src) >= sizeLen {
-		size := int(binary.LittleEndian.Uint32(src[len(src)-sizeLen:]))
+	if len(src) >= gzipSizeLen {
+		size := int(binary.LittleEndian.Uint32(src[len(src)-gzipSizeLen:]))
 		limit, long = min(limit, size), size > limit
 	}
 	in := bytes.NewReader(src)

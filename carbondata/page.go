@@ -237,6 +237,9 @@ func (p *page) decode(compressor string, data, runs []byte, m *memory) (err erro
 	limit := m.left
 	if width > 0 {
 		if limit = min(width*p.rows, limit); len(runs) == 0 && limit < width*p.rows {
+			if n := mostBytes(compressor, data); n < width*p.rows {
+				return fault.Corruptf("at most %d bytes of %d rows, want %d", n, p.rows, width*p.rows)
+			}
 			return m.take(width * p.rows)
 		}
 	}

@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/compress"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/kudupb"
+	"github.com/oribi-db/oribi/internal/memtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -201,6 +203,34 @@ func TestShortFramesAreRefused(t *testing.T) {
 	for _, p := range []BlockPointer{{1, 2}, {2, 0}, {2, -1}, {2, 8}, {9, 1}, {-1, 4}, {1<<63 - 1, 4}} {
 		if _, _, err := r.readBlock(p, nil); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("pointer to %v: %v", p, err)
+		}
+	}
+}
+
+// A cblock that says how long it is uncompressed, with a length that no cblock has: nothing is
+// allocated for it.
+func TestLongPayloadsAreRefused(t *testing.T) {
+	for _, size := range []uint32{maxPayload + 1, 1 << 31, 1<<32 - 1} {
+		for version, header := range map[int][]byte{1: {4, 0, 0, 0}, 2: nil} {
+			form := append(binary.LittleEndian.AppendUint32(header, size), 1, 2, 3, 4)
+			r := &Reader{src: &block.Memory{Bytes: form}, codec: compress.LZ4, version: version, dataEnd: int64(len(form))}
+			var err error
+			n := memtest.Allocated(func() { _, _, err = r.readBlock(BlockPointer{0, int32(len(form))}, nil) })
+			if !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "uncompressed length") || n > 1<<20 {
+				t.Errorf("version %d, %d bytes: %v, %d bytes allocated", version, size, err, n)
+			}
+		}
+	}
+}
+
+// Types that columns of tables do not have, in the footer's message.
+func TestFootersOfOtherTypesAreUnsupported(t *testing.T) {
+	for _, typ := range []int32{-1, int32(kudupb.DataType_IS_DELETED), int32(schema.Array), 22, int32(kudupb.DataType_UNKNOWN_DATA)} {
+		footer := newFooter(&WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Compression: schema.NoCompression}, 3)
+		footer.DataType = &typ
+		r := &Reader{src: &block.Memory{}}
+		if err := r.takeFooter(footer); !errors.Is(err, fault.ErrUnsupported) {
+			t.Errorf("type %d: %v", typ, err)
 		}
 	}
 }

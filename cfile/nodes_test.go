@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
@@ -241,6 +242,40 @@ func TestFindNodeChecksPointers(t *testing.T) {
 		f.lastNode.Store(&n)
 		if _, _, err := f.findNode([]byte("b")); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("pointer %v: %v", p, err)
+		}
+	}
+}
+
+// Trees of nodes that lead to themselves or to a later node: the walk ends with an error. The bytes are
+// those of the nodes alone.
+func TestWalkRefusesCycles(t *testing.T) {
+	node := func(inner bool, pointers ...BlockPointer) []byte {
+		var b nodeBuilder
+		for _, p := range pointers {
+			b.add([]byte("a"), p)
+		}
+		payload, err := b.finish(nil, inner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return payload
+	}
+	const at = 8 // of the root, after the header
+	size := int32(len(node(true, BlockPointer{at, 9})))
+	for name, p := range map[string]BlockPointer{
+		"itself":            {at, size},
+		"a part of itself":  {at + 1, 4},
+		"into itself":       {at - 4, 8},
+		"a later node":      {at + int64(size), size},
+		"before the header": {2, 4},
+		"nothing":           {at - 4, 0},
+		"less than nothing": {at - 4, -1},
+	} {
+		root := node(true, p)
+		src := append(append(make([]byte, at), root...), node(true, BlockPointer{at, size})...)
+		r := &Reader{src: &block.Memory{Bytes: src}, dataStart: 4, dataEnd: int64(len(src)), size: int64(len(src)), codec: compress.None}
+		if _, err := r.walkTree(BlockPointer{at, int32(len(root))}, nil); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "entry 0 leads to") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
