@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -41,6 +42,7 @@ func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 	r := seedtest.Rand(t)
 	id := uint64(0)
 	l := Layout{Table: "t", RowSetBytes: mib}
+	policies, most := Named(), 0
 	for range 120 {
 		if r.IntN(3) == 0 {
 			l.Replace(nil, splitLayout(r, &id, 0, 1<<62, 1+r.IntN(9)))
@@ -88,7 +90,9 @@ func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 				}
 			}
 		}
-		for name, p := range Named() {
+		most = max(most, len(l.RowSets))
+		for _, name := range slices.Sorted(maps.Keys(policies)) { // each uses random numbers
+			p := policies[name]
 			got, want := p.Pick(l, 4*mib), p.Pick(fresh, 4*mib)
 			if !slices.Equal(got.RowSets, want.RowSets) || math.Abs(got.Quality-want.Quality) > 1e-9 {
 				t.Fatalf("%s picks %+v, want %+v", name, got, want)
@@ -108,8 +112,8 @@ func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 			}
 		}
 	}
-	if len(l.RowSets) < 50 {
-		t.Errorf("%d rowsets at the end", len(l.RowSets))
+	if most < 50 {
+		t.Errorf("at most %d rowsets", most)
 	}
 }
 
