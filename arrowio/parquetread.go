@@ -21,7 +21,8 @@ import (
 // those that represent each value: timestamps in UTC, also where the file has no time zone; UUID,
 // fixed-length bytes, BSON, and geometries as binary; JSON and ENUM as string; times of day as int64
 // in their unit; a column without a type (UNKNOWN) as string. A logical type that is not known is
-// ignored. Definition.Notes says where the unit or the type of values is not obvious. Groups other
+// ignored. Definition.Notes says where the unit or the type of values is not obvious. Dates and times
+// before 1582-10-15 are Julian in files of old versions of Spark, see hybridCalendar. Groups other
 // than lists, and intervals, are refused.
 //
 // Errors: ErrCorrupt for a damaged file; ErrUnsupported for one that is encrypted, of a later version,
@@ -151,6 +152,7 @@ func (p *parquetSource) read(q *request, owned bool) (batchReader, error) {
 		if err != nil {
 			return nil, columnError(c.Name, err)
 		}
+		p.calendarOf(l)
 		if c.Type.Variable() {
 			variable++
 		}

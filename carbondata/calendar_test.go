@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/calendar"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -33,7 +34,7 @@ func sdkValue(v any) any {
 	case Days:
 		return Days(sdkDay(int64(v)))
 	case Micros:
-		day, of := floorDiv(int64(v), dayMicros)
+		day, of := calendar.FloorDiv(int64(v), dayMicros)
 		return Micros(sdkDay(day)*dayMicros + of)
 	case []any:
 		list := make([]any, len(v))
@@ -47,7 +48,7 @@ func sdkValue(v any) any {
 
 // writableDay returns a day that CarbonData has, for any number.
 func writableDay(day int64) int64 {
-	_, of := floorDiv(day-firstDay, lastDay-firstDay+1)
+	_, of := calendar.FloorDiv(day-firstDay, lastDay-firstDay+1)
 	if day = firstDay + of; day >= switchDay-gapDays && day < switchDay {
 		day -= gapDays
 	}
@@ -76,7 +77,7 @@ func TestDaysOfTheSDK(t *testing.T) {
 		{"1582-10-04", -141428, true}, {"1582-10-15", -141427, true}, {"1677-09-21", -106752, true}, {"1900-01-01", -25567, true},
 		{"1969-12-31", -1, true}, {"1970-01-01", 0, true}, {"9999-12-31", 2932896, true},
 	} {
-		day, ok := gregorianDay(c.stored)
+		day, ok := calendar.Gregorian(c.stored)
 		if ok != c.text {
 			t.Errorf("%s: %d, %v", c.date, day, ok)
 		}
@@ -90,7 +91,7 @@ func TestDaysOfTheSDK(t *testing.T) {
 			t.Errorf("%s is day %d, want %d; the test has %d", c.date, day, want, sdkDay(want))
 		}
 		const noon = 12*60*60*1e6 + 345000
-		if micros, ok := gregorianMicros(c.stored*dayMicros + noon); !ok || micros != day*dayMicros+noon {
+		if micros, ok := calendar.GregorianMicros(c.stored*dayMicros + noon); !ok || micros != day*dayMicros+noon {
 			t.Errorf("%s: noon is %d, %v", c.date, micros, ok)
 		}
 	}
@@ -157,9 +158,9 @@ func TestFolderOfTheSDK(t *testing.T) {
 func TestDaysThereAndBack(t *testing.T) {
 	missing := 0
 	next := int64(firstDay - 366000)
-	stored, _ := storedDay(next)
+	stored, _ := calendar.Hybrid(next)
 	for ; next < 11000; stored++ {
-		day, ok := gregorianDay(stored)
+		day, ok := calendar.Gregorian(stored)
 		if !ok {
 			missing++
 			if day != next {
@@ -169,7 +170,7 @@ func TestDaysThereAndBack(t *testing.T) {
 		}
 		if stored == switchDay {
 			for ; next < day; next++ {
-				if to, ok := storedDay(next); ok || to != stored {
+				if to, ok := calendar.Hybrid(next); ok || to != stored {
 					t.Fatalf("day %d does not exist, and is stored as %d, %v", next, to, ok)
 				}
 			}
@@ -177,10 +178,10 @@ func TestDaysThereAndBack(t *testing.T) {
 		if day != next {
 			t.Fatalf("day %d is %d, want %d", stored, day, next)
 		}
-		if back, ok := storedDay(day); !ok || back != stored || day >= firstDay && day%7 == 0 && sdkDay(day) != stored {
+		if back, ok := calendar.Hybrid(day); !ok || back != stored || day >= firstDay && day%7 == 0 && sdkDay(day) != stored {
 			t.Fatalf("day %d is stored as %d, %v, want %d", day, back, ok, stored)
 		}
-		if micros, ok := storedMicros(day*dayMicros + 1); !ok || micros != stored*dayMicros+1 {
+		if micros, ok := calendar.HybridMicros(day*dayMicros + 1); !ok || micros != stored*dayMicros+1 {
 			t.Fatalf("day %d: %d, %v", day, micros, ok)
 		}
 		next++
@@ -189,11 +190,11 @@ func TestDaysThereAndBack(t *testing.T) {
 		t.Errorf("%d days without a Gregorian date", missing)
 	}
 	for _, extreme := range []int64{math.MinInt64, math.MinInt64 + 1, math.MinInt64 / dayMicros * dayMicros} {
-		if stored, ok := storedMicros(extreme); !ok || stored != math.MinInt64 {
+		if stored, ok := calendar.HybridMicros(extreme); !ok || stored != math.MinInt64 {
 			t.Errorf("%d is stored as %d, %v", extreme, stored, ok)
 		}
 	}
-	if micros, _ := gregorianMicros(math.MinInt64 / microsPerMilli * microsPerMilli); micros > math.MinInt64/2 {
+	if micros, _ := calendar.GregorianMicros(math.MinInt64 / microsPerMilli * microsPerMilli); micros > math.MinInt64/2 {
 		t.Errorf("the first time is %d", micros)
 	}
 }
@@ -431,7 +432,7 @@ func TestJulianLeapDays(t *testing.T) {
 		"struct": {column("c", Struct, column("f", Int), column("g", Date)), func(day Days) any { return []any{int32(1), day} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			feb28, _ := gregorianDay(february28)
+			feb28, _ := calendar.Gregorian(february28)
 			var rows [][]any
 			for i := range 3 {
 				rows = append(rows, []any{int32(i), c.value(leap)})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/calendar"
 )
 
 // randomColumn returns a column, with children down to the fourth level. There are few columns with
@@ -190,7 +191,7 @@ func randomInteger(rnd *rand.Rand, typ Type) func() any {
 		case Date:
 			return Days(writableDay(v))
 		case Timestamp:
-			day, of := floorDiv(v*limit.step, dayMicros)
+			day, of := calendar.FloorDiv(v*limit.step, dayMicros)
 			return Micros(writableDay(day)*dayMicros + of)
 		}
 		return v

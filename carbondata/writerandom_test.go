@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/calendar"
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
@@ -138,7 +139,7 @@ func (r *randomRows) value(c *Column, narrow int, nested bool) any {
 	case Date:
 		return Days(writableDay(r.int(narrow, 22)))
 	case Timestamp:
-		day, of := floorDiv(r.int(narrow, 48), dayMillis)
+		day, of := calendar.FloorDiv(r.int(narrow, 48), dayMillis)
 		return Micros(writableDay(day)*dayMicros + of*microsPerMilli)
 	case Array, Map:
 		list := make([]any, r.IntN(5))
