@@ -1,6 +1,7 @@
 package carbondata
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -57,7 +58,7 @@ func parseDeletes(b []byte, f *File, d deletedRows) (block string, err error) {
 		return "", err
 	}
 	changed := map[pagePlace]bool{} // two keys may be of the same page
-	for key, page := range file.Pages {
+	for _, key := range slices.Sorted(maps.Keys(file.Pages)) {
 		first, second, _ := strings.Cut(key, "_")
 		blocklet, err1 := strconv.Atoi(first)
 		number, err2 := strconv.Atoi(second)
@@ -66,7 +67,7 @@ func parseDeletes(b []byte, f *File, d deletedRows) (block string, err error) {
 		}
 		rows := f.blocklets[blocklet].pageRows[number]
 		place := pagePlace{blocklet, number}
-		for _, row := range page.Rows {
+		for _, row := range file.Pages[key].Rows {
 			if row < 0 || row >= rows {
 				return "", fault.Corruptf("page %q: row %d of %d", key, row, rows)
 			}

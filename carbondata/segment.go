@@ -267,11 +267,11 @@ func (f *segmentFolder) indexes(dir string, read func(path string) (map[string]*
 		for _, name := range inner {
 			merged[name] = true
 		}
-		for data, file := range more {
+		for _, data := range slices.Sorted(maps.Keys(more)) {
 			if files[data] != nil {
-				return nil, fault.Corruptf("%s: another index file names %q too", path, file.name)
+				return nil, fault.Corruptf("%s: another index file names %q too", path, more[data].name)
 			}
-			files[data] = file
+			files[data] = more[data]
 		}
 	}
 	return files, nil
@@ -295,12 +295,12 @@ func (t *Table) addSegment(dir string, s *segmentStatus, deleted *updates, known
 		if err != nil {
 			return err
 		}
-		for path, f := range more {
+		for _, path := range slices.Sorted(maps.Keys(more)) {
 			if other, ok := known[path]; ok {
 				return fault.Corruptf("%s: it is in segment %q too, or twice in it", path, other)
 			}
 			known[path] = s.Name
-			files[path], partitions[path] = f, folders[i].partitions
+			files[path], partitions[path] = more[path], folders[i].partitions
 		}
 	}
 	for _, path := range slices.SortedFunc(maps.Keys(files), func(a, b string) int {

@@ -187,9 +187,13 @@ func (d *Directory) readInstances(dir string) error {
 			return fault.Corruptf("%s belongs to server %s, %s to %s", r.Dir, uuid, d.Roots[0].Dir, d.UUID)
 		}
 	}
-	for name, path := range map[string]*string{logsName: &d.logs, superblocksName: &d.superblocks, consensusName: &d.consensus} {
+	for _, part := range []struct {
+		name string
+		path *string
+	}{{logsName, &d.logs}, {superblocksName, &d.superblocks}, {consensusName, &d.consensus}} {
+		path := part.path
 		for i := range d.Roots {
-			sub := filepath.Join(d.Roots[i].Dir, name)
+			sub := filepath.Join(d.Roots[i].Dir, part.name)
 			switch ok, err := d.isDir(sub); {
 			case err != nil:
 				return err
@@ -200,7 +204,7 @@ func (d *Directory) readInstances(dir string) error {
 			}
 		}
 		if *path == "" {
-			return fault.Corruptf("%s: no root has a directory %s", dir, name)
+			return fault.Corruptf("%s: no root has a directory %s", dir, part.name)
 		}
 	}
 	return nil

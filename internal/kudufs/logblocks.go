@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -114,12 +116,12 @@ func (d *Directory) loadContainer(stem string) error {
 	c := &container{file: file{name: data}, size: size}
 	live := map[block.ID]*extent{}
 	at, err := d.replayContainer(meta, metaSize, c, live)
-	for id, e := range live {
+	for _, id := range slices.Sorted(maps.Keys(live)) {
 		if other := d.blocks[id]; other != nil {
 			d.badBlock(meta, -1, id, fault.Corruptf("%s: block %d is also in %s", meta, id, other.c.name))
 			continue
 		}
-		d.blocks[id] = e
+		d.blocks[id] = live[id]
 	}
 	switch {
 	case err == nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -123,7 +124,7 @@ func (in *installation) checkRowSet(f rowset.Files, now mvcc.Timestamp) error {
 	if m.MaxTimestamp > now {
 		return fmt.Errorf("the table has changes at %d, which is ahead of the clock", uint64(m.MaxTimestamp))
 	}
-	for id := range in.defaults {
+	for _, id := range slices.Sorted(maps.Keys(in.defaults)) {
 		if !slices.ContainsFunc(m.Columns, func(c rowset.ColumnBlock) bool { return c.ID == id }) {
 			c := &in.schema.Columns[in.schema.IndexID(id)]
 			return fmt.Errorf("column %q was added to the table with another default than the tablet's", c.Name)

@@ -262,8 +262,8 @@ type builder struct {
 
 // place creates the files below a directory.
 func (b *builder) place(dir node, at string) {
-	for name, n := range b.names[dir] {
-		to := at + "/" + name
+	for _, name := range slices.Sorted(maps.Keys(b.names[dir])) { // choose may use random numbers
+		n, to := b.names[dir][name], at+"/"+name
 		switch {
 		case !n.dir:
 			b.file(n, to)
