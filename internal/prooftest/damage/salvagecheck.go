@@ -138,7 +138,7 @@ func (s *Salvage) compareRow(t *oribi.Table, m *model.Table, r *model.Row, got [
 	want, key := r.At(ts), script.CellsText(r.Key, nil, " ")
 	switch {
 	case want == nil && got == nil:
-	case got != nil && (want == nil || history.DifferentCells(got, want) != nil) && s.lostRecords() && s.wasOnce(r, got, ts):
+	case got != nil && (want == nil || history.DifferentCells(got, want) != nil) && s.lostRecords() && s.wasOnce(t.Name(), m.Schema, r, got, ts):
 		s.c.Stale++
 	case want == nil:
 		return fmt.Errorf("%w: row %s should not exist", errWrong, key)
@@ -195,14 +195,17 @@ func (s *Salvage) reported(table string) bool {
 	return slices.ContainsFunc(s.losses, func(l oribi.Loss) bool { return l.Table == table || l.Table == "" })
 }
 
-// wasOnce reports whether cells are those of a row at or before a timestamp.
-func (s *Salvage) wasOnce(r *model.Row, cells [][]byte, ts mvcc.Timestamp) bool {
+// wasOnce reports whether cells are those of a row at or before a timestamp, apart from such that are
+// reported as filled with NULL.
+func (s *Salvage) wasOnce(table string, sc *schema.Schema, r *model.Row, cells [][]byte, ts mvcc.Timestamp) bool {
 	for _, v := range r.Versions {
 		if v.TS > ts {
 			break
 		}
-		if want := r.At(v.TS); want != nil && history.DifferentCells(cells, want) == nil {
-			return true
+		if want := r.At(v.TS); want != nil {
+			if _, err := s.compareCells(table, sc, cells, want); err == nil {
+				return true
+			}
 		}
 	}
 	return false
