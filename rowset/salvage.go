@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// SalvageOptions are the options of DiskRowSet.Salvage.
+// SalvageOptions are the options of a SalvageMerge.
 type SalvageOptions struct {
 	FillNull bool           // replace unreadable cells of nullable columns by NULL
 	Floor    mvcc.Timestamp // nobody reads below it

@@ -62,7 +62,7 @@ type SalvageMerge struct {
 
 	Use      func(rows *change.Rows) error // takes rows in key order, which are valid during the call
 	Lost     func(set *Metadata, l *Lost)  // is called for each block on account of which versions are lost
-	Conflict func(c *Conflict)             //
+	Conflict func(c *Conflict)             // is called for each contradiction
 	Dropped  func(op *LoggedOp)            // is called for each operation of which it is not known what the row was before it
 	Progress func(bytes int64)             // is called for each rowset that was read
 
