@@ -310,6 +310,12 @@ func testText(s *schema.Schema, p *batch.Predicate) string {
 		return fmt.Sprintf("%s IN bloom(%d bits)", name, p.Filter.Cap())
 	case batch.In:
 		return name + " IN (" + listText(c, p.Values) + ")"
+	case batch.Like:
+		like := Predicate{kind: isLike, column: c.Name}
+		for _, part := range p.Values {
+			like.values = append(like.values, shownValue(c, part))
+		}
+		return like.String()
 	case batch.Ne:
 		return name + " <> " + cellText(c, p.Values[0])
 	}

@@ -9,7 +9,7 @@ import (
 
 // ParsePredicate returns the predicate that an expression about columns describes, such as
 //
-//	size > 100 and (mode = '100644' or path like 'docs/%')
+//	size > 100 and (mode = '100644' or path like 'docs/%' or path like '%.md')
 //
 // It is the syntax of the command's flag --where, which docs/command.md describes. Errors name the
 // column or the byte, counted from 1.
@@ -45,6 +45,12 @@ func expressionPredicate(e *where.Expr) Predicate {
 		return In(e.Column.Name, cells...)
 	case where.Between:
 		return Between(e.Column.Name, cells[0], cells[1])
+	case where.Like:
+		p := Predicate{kind: isLike, column: e.Column.Name}
+		for _, c := range cells {
+			p.values = append(p.values, c)
+		}
+		return p
 	case where.IsNull:
 		return IsNull(e.Column.Name)
 	}

@@ -61,6 +61,7 @@ const (
 	isNull
 	isNotNull
 	isInBloom
+	isLike
 )
 
 // Eq returns a predicate that is true if the column equals value.
@@ -97,6 +98,14 @@ func Between(column string, low, high any) Predicate { return comparison(isBetwe
 // HasPrefix returns a predicate that is true if the column, a string or binary, begins with prefix,
 // a string or []byte.
 func HasPrefix(column string, prefix any) Predicate { return comparison(isPrefix, column, prefix) }
+
+// HasSuffix returns a predicate that is true if the column, a string or binary, ends with suffix, a
+// string or []byte.
+func HasSuffix(column string, suffix any) Predicate { return comparison(isLike, column, "", suffix) }
+
+// Contains returns a predicate that is true if the column, a string or binary, contains part, a
+// string or []byte.
+func Contains(column string, part any) Predicate { return comparison(isLike, column, "", part, "") }
 
 // IsNull returns a predicate that is true if the column is NULL.
 func IsNull(column string) Predicate { return Predicate{kind: isNull, column: column} }
@@ -330,10 +339,13 @@ var (
 
 // testOf is filterOf for a predicate on column c, which may rest.
 func (p *Predicate) testOf(c *schema.Column, negated, mayRest bool) (batch.Filter, error) {
+	values, err := p.valueColumn(c)
+	if err != nil {
+		return batch.Filter{}, err
+	}
 	cells := make([][]byte, len(p.values))
 	for i, v := range p.values {
-		var err error
-		if cells[i], err = predicateCell(c, v); err != nil {
+		if cells[i], err = predicateCell(values, v); err != nil {
 			return batch.Filter{}, fmt.Errorf("value %s: %w", clip(literal(v)), err)
 		}
 	}
@@ -350,16 +362,18 @@ func (p *Predicate) testOf(c *schema.Column, negated, mayRest bool) (batch.Filte
 			return batch.Filter{}, err
 		}
 	case isPrefix:
-		if !c.Type.Variable() || c.Type == schema.Array {
-			return batch.Filter{}, fmt.Errorf("type %s has no prefixes", c.TypeName())
-		}
-		if err := add(batch.Ge, cells[0]); err != nil {
+		if err := addPrefix(add, cells[0]); err != nil {
 			return batch.Filter{}, err
 		}
-		if end := keyenc.PrefixEnd(cells[0]); end != nil {
-			if err := add(batch.Lt, end); err != nil {
+	case isLike:
+		// The bounds of the prefix need fewer values, and key ranges and zone maps know them.
+		if len(cells[0]) > 0 {
+			if err := addPrefix(add, cells[0]); err != nil {
 				return batch.Filter{}, err
 			}
+		}
+		if err := add(batch.Like, cells...); err != nil {
+			return batch.Filter{}, err
 		}
 	default:
 		op := columnTests[p.kind]
@@ -378,8 +392,35 @@ func (p *Predicate) testOf(c *schema.Column, negated, mayRest bool) (batch.Filte
 		return batch.Not(f), nil
 	}
 	notNull := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.NotNull}
-	err := notNull.Prepare()
+	err = notNull.Prepare()
 	return batch.And(batch.Test(notNull), batch.Not(f)), err
+}
+
+// valueColumn returns the column that the values of p must fit: c, except that a prefix, suffix, or
+// part may be longer than a varchar. Then it is true for no row.
+func (p *Predicate) valueColumn(c *schema.Column) (*schema.Column, error) {
+	switch {
+	case p.kind != isPrefix && p.kind != isLike:
+		return c, nil
+	case c.Type.Variable() && c.Type != schema.Array:
+		text := *c
+		if c.Type == schema.Varchar {
+			text.Type, text.Length = schema.String, 0
+		}
+		return &text, nil
+	case p.kind == isPrefix:
+		return nil, fmt.Errorf("type %s has no prefixes", c.TypeName())
+	}
+	return nil, fmt.Errorf("type %s has no text to search", c.TypeName())
+}
+
+// addPrefix adds the tests of a prefix.
+func addPrefix(add func(op batch.Operator, values ...[]byte) error, prefix []byte) error {
+	err := add(batch.Ge, prefix)
+	if end := keyenc.PrefixEnd(prefix); err == nil && end != nil {
+		err = add(batch.Lt, end)
+	}
+	return err
 }
 
 // clip shortens long text for an error message.
@@ -452,6 +493,8 @@ func (p *Predicate) write(b *strings.Builder) {
 		} else {
 			fmt.Fprintf(b, "starts_with(%s, %s)", name, literal(p.values[0]))
 		}
+	case isLike:
+		p.writeLike(b, name)
 	case isInBloom:
 		bits := uint(0)
 		if p.filter != nil {
@@ -465,6 +508,24 @@ func (p *Predicate) write(b *strings.Builder) {
 			b.WriteString(literal(p.values[0]))
 		}
 	}
+}
+
+// writeLike writes a pattern. One of values that are not text is a call.
+func (p *Predicate) writeLike(b *strings.Builder, name string) {
+	pattern := make([]string, len(p.values))
+	for i, v := range p.values {
+		s, ok := v.(string)
+		if !ok {
+			fmt.Fprintf(b, "like(%s", name)
+			for _, v := range p.values {
+				b.WriteString(", " + literal(v))
+			}
+			b.WriteString(")")
+			return
+		}
+		pattern[i] = likeEscapes.Replace(s)
+	}
+	fmt.Fprintf(b, "%s LIKE %s", name, literal(strings.Join(pattern, "%")))
 }
 
 // only returns p, or the only predicate that p joins.

@@ -28,13 +28,14 @@ const (
 	IsNull                       // cell is NULL
 	NotNull                      // cell is not NULL
 	InFilter                     // cell was added to Filter, or is one of its false positives
+	Like                         // cell consists of the values in order, with any bytes between two of them
 )
 
-var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null", NotNull: "is not null", InFilter: "in filter"}
+var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null", NotNull: "is not null", InFilter: "in filter", Like: "like"}
 
 // String returns the operator as SQL spells it.
 func (o Operator) String() string {
-	if o >= Eq && o <= InFilter {
+	if o >= Eq && o <= Like {
 		return opNames[o]
 	}
 	return fmt.Sprintf("op %d", uint8(o))
@@ -45,6 +46,10 @@ func (o Operator) String() string {
 // Values are cells: Width bytes little-endian, or the byte string. Eq to Ge take one, In any
 // number, IsNull, NotNull and InFilter none. Floats compare as numbers: −0 equals +0, and with a
 // NaN on either side only Ne is true.
+//
+// Like is for byte strings and takes at least two values, the parts of a pattern. The cell begins
+// with the first one, ends with the last one, and has the others in between, in their order and
+// without overlap. So {"", "x", ""} is true for each cell that contains x.
 //
 // Filter is the Bloom filter of InFilter. It contains cells of the column's type, added as the
 // bytes that Vector.Cell returns. InFilter passes all of them and, at the filter's false positive
@@ -95,11 +100,15 @@ func (p *Predicate) check() error {
 		return fmt.Errorf("unknown type %d: %w", int32(p.Type), fault.ErrSchema)
 	}
 	switch {
-	case p.Op < Eq || p.Op > InFilter:
+	case p.Op < Eq || p.Op > Like:
 		return fmt.Errorf("unknown operator %d: %w", uint8(p.Op), fault.ErrSchema)
 	case p.Op <= Ge && len(p.Values) != 1:
 		return fmt.Errorf("%s takes one value, not %d: %w", p.Op, len(p.Values), fault.ErrSchema)
-	case p.Op >= IsNull && len(p.Values) != 0:
+	case p.Op == Like && len(p.Values) < 2:
+		return fmt.Errorf("%s takes at least two values, not %d: %w", p.Op, len(p.Values), fault.ErrSchema)
+	case p.Op == Like && (!p.Type.Variable() || p.Type == schema.Array):
+		return fmt.Errorf("%s is for byte strings, not %s: %w", p.Op, p.Type, fault.ErrSchema)
+	case p.Op >= IsNull && p.Op != Like && len(p.Values) != 0:
 		return fmt.Errorf("%s takes no value: %w", p.Op, fault.ErrSchema)
 	case p.Type == schema.Array && p.Op != IsNull && p.Op != NotNull:
 		return fmt.Errorf("arrays are tested for NULL only, not by %s: %w", p.Op, fault.ErrSchema)
@@ -135,6 +144,8 @@ func (p *Predicate) EvalCell(cell []byte) bool {
 		return p.contains(cell)
 	case p.Op == InFilter:
 		return p.inFilter(cell)
+	case p.Op == Like:
+		return like(cell, p.Values)
 	}
 	c := p.Values[0]
 	if p.Type.Variable() {
@@ -191,6 +202,29 @@ func (p *Predicate) contains(cell []byte) bool {
 		}
 	}
 	return false
+}
+
+// like reports whether cell consists of the parts, with any bytes between two of them. Each part but
+// the last is taken where it first occurs: that leaves the most for the parts after it. The time is
+// proportional to the length of the cell and of the parts.
+func like(cell []byte, parts [][]byte) bool {
+	last := len(parts) - 1
+	if !bytes.HasPrefix(cell, parts[0]) {
+		return false
+	}
+	cell = cell[len(parts[0]):]
+	if !bytes.HasSuffix(cell, parts[last]) {
+		return false
+	}
+	cell = cell[:len(cell)-len(parts[last])]
+	for _, part := range parts[1:last] {
+		i := bytes.Index(cell, part)
+		if i < 0 {
+			return false
+		}
+		cell = cell[i+len(part):]
+	}
+	return true
 }
 
 // inFilter looks up a cell in the filter. −0 and +0 are equal, so it looks up both for a float

@@ -8,6 +8,9 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/fault"
@@ -93,6 +96,13 @@ func naive(p *Predicate, cell []byte) bool {
 		}
 		return map[Operator]bool{Eq: order == 0, Ne: order != 0, Lt: order < 0, Le: order <= 0, Gt: order > 0, Ge: order >= 0}[op]
 	}
+	if p.Op == Like {
+		parts := make([]string, len(p.Values))
+		for i, v := range p.Values {
+			parts[i] = regexp.QuoteMeta(latin1(v))
+		}
+		return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`).MatchString(latin1(cell))
+	}
 	if p.Op != In {
 		return holds(p.Op, p.Values[0])
 	}
@@ -102,6 +112,15 @@ func naive(p *Predicate, cell []byte) bool {
 		}
 	}
 	return false
+}
+
+// latin1 returns text with a character for each byte.
+func latin1(b []byte) string {
+	var s strings.Builder
+	for _, c := range b {
+		s.WriteRune(rune(c))
+	}
+	return s.String()
 }
 
 func randomPredicate(r *rand.Rand, t schema.Type, op Operator) *Predicate {
@@ -116,6 +135,10 @@ func randomPredicate(r *rand.Rand, t schema.Type, op Operator) *Predicate {
 		}
 	case op <= Ge:
 		p.Values = [][]byte{randomCell(r, t)}
+	case op == Like:
+		for range 2 + r.IntN(3) {
+			p.Values = append(p.Values, [][]byte{{}, {}, {0}, []byte("a"), []byte("b"), []byte("ab"), {0xff}}[r.IntN(7)])
+		}
 	}
 	return p
 }
@@ -153,7 +176,11 @@ func randomVector(r *rand.Rand, t schema.Type, n int, nulls, dict bool) *Vector 
 func TestEvalMatchesEvalCell(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range allTypes {
-		for _, op := range allOps {
+		ops := allOps
+		if typ.Variable() {
+			ops = append(slices.Clip(ops), Like)
+		}
+		for _, op := range ops {
 			for round := range 12 {
 				n := r.IntN(200)
 				v := randomVector(r, typ, n, round%2 == 0, typ.Variable() && round%3 == 0)
@@ -234,13 +261,16 @@ func TestFilterCodesAtAnyOffset(t *testing.T) {
 func TestPrepareRefusesInvalidPredicates(t *testing.T) {
 	for name, p := range map[string]Predicate{
 		"no test":            {Type: schema.Int32},
-		"unknown test":       {Type: schema.Int32, Op: NotNull + 1},
+		"unknown test":       {Type: schema.Int32, Op: Like + 1},
 		"unknown type":       {Type: 18, Op: IsNull},
 		"no value":           {Type: schema.Int32, Op: Eq},
 		"two values":         {Type: schema.String, Op: Lt, Values: [][]byte{{}, {}}},
 		"one value too many": {Type: schema.String, Op: IsNull, Values: [][]byte{{}}},
 		"short value":        {Type: schema.Int32, Op: Eq, Values: [][]byte{{1, 2, 3}}},
 		"NULL":               {Type: schema.String, Op: Eq, Values: [][]byte{nil}},
+		"one part":           {Type: schema.String, Op: Like, Values: [][]byte{{}}},
+		"NULL part":          {Type: schema.String, Op: Like, Values: [][]byte{{}, nil}},
+		"parts of a number":  {Type: schema.Int32, Op: Like, Values: [][]byte{make([]byte, 4), make([]byte, 4)}},
 		"short in list":      {Type: schema.Int64, Op: In, Values: [][]byte{make([]byte, 8), make([]byte, 4)}},
 	} {
 		if err := p.Prepare(); !errors.Is(err, fault.ErrSchema) {

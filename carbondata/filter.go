@@ -37,6 +37,7 @@ const (
 	opIsNull
 	opNotNull
 	opHasPrefix
+	opLike
 )
 
 // Eq selects the rows in which the column is equal to v.
@@ -68,6 +69,17 @@ func NotNull(column string) Filter { return test(opNotNull, column) }
 
 // HasPrefix selects the rows in which the column, a STRING, VARCHAR or BINARY, begins with prefix.
 func HasPrefix(column, prefix string) Filter { return test(opHasPrefix, column, prefix) }
+
+// Like selects the rows in which the column, a STRING, VARCHAR or BINARY, consists of the parts in
+// their order, with any text between two of them: Like("c", "", "x", "") selects those that contain
+// x. It takes at least two parts.
+func Like(column string, parts ...string) Filter {
+	f := Filter{op: opLike, column: column}
+	for _, part := range parts {
+		f.values = append(f.values, part)
+	}
+	return f
+}
 
 // And selects the rows that all filters select; every row without filters.
 func And(filters ...Filter) Filter { return Filter{op: opAnd, children: filters} }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,9 @@ func model(f Filter, row map[string]any, varchar map[string]bool) truth {
 	if f.op == opHasPrefix {
 		return truthOf(strings.HasPrefix(modelText(v), f.values[0].(string)))
 	}
+	if f.op == opLike {
+		return truthOf(modelPattern(f).MatchString(modelText(v)))
+	}
 	for _, w := range f.values {
 		order, ordered := modelCompare(v, w)
 		holds := false
@@ -117,6 +121,15 @@ type randomFilters struct {
 	rows    [][]any
 }
 
+// modelPattern returns the regular expression of a Like.
+func modelPattern(f Filter) *regexp.Regexp {
+	var parts []string
+	for _, v := range f.values {
+		parts = append(parts, regexp.QuoteMeta(v.(string)))
+	}
+	return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
+}
+
 func (r *randomFilters) filter(depth int) Filter {
 	if depth > 0 {
 		switch r.IntN(6) {
@@ -138,7 +151,15 @@ func (r *randomFilters) filter(depth int) Filter {
 	}
 	v := r.value(i)
 	if s, ok := v.(string); ok && r.IntN(3) == 0 {
-		return HasPrefix(name, s[:r.IntN(len(s)+1)])
+		i := r.IntN(len(s) + 1)
+		j := i + r.IntN(len(s)+1-i)
+		switch r.IntN(3) {
+		case 0:
+			return Like(name, "", s[i:j], "")
+		case 1:
+			return Like(name, s[:i], s[j:])
+		}
+		return HasPrefix(name, s[:i])
 	}
 	return test(opEq+operator(r.IntN(6)), name, v)
 }
@@ -315,6 +336,8 @@ func TestFiltersOfWrongTypesAreRefused(t *testing.T) {
 		"a date":          {table, Lt("id", Days(1)), ErrSchema},
 		"a bool":          {table, Ge("f64", true), ErrSchema},
 		"a prefix":        {table, HasPrefix("id", "1"), ErrSchema},
+		"a pattern":       {table, Like("id", "", "1"), ErrSchema},
+		"a single part":   {table, Like("s", "1"), ErrSchema},
 		"a large float":   {table, Gt("f32", 1e300), ErrSchema},
 		"inside":          {table, And(Not(Or(Eq("flag", 1)))), ErrSchema},
 		"a struct":        {structs, Eq(nested, 1), ErrSchema},

@@ -162,6 +162,8 @@ func (b *binder) test(c *Column, place int, f Filter, negated bool) (node, error
 		return node{}, fmt.Errorf("%s is tested for NULL only: %w", c.TypeName(), fault.ErrSchema)
 	case op == opHasPrefix:
 		return prefixTest(c, f.values[0], negated, leaf, both)
+	case op == opLike:
+		return likeTest(c, f.values, negated, leaf, both)
 	}
 	var cells [][]byte
 	outside, between := 0, false
@@ -208,6 +210,24 @@ func (b *binder) test(c *Column, place int, f Filter, negated bool) (node, error
 		}
 	}
 	return leaf(cellOps[op], cells...), nil
+}
+
+// likeTest returns the tree of Like.
+func likeTest(c *Column, parts []any, negated bool, leaf func(batch.Operator, ...[]byte) node, both func(nodeOp, ...node) node) (node, error) {
+	if c.Type != String && c.Type != Varchar && c.Type != Binary {
+		return node{}, fmt.Errorf("%s has no text to search, only STRING, VARCHAR, and BINARY: %w", c.TypeName(), fault.ErrSchema)
+	}
+	if len(parts) < 2 {
+		return node{}, fmt.Errorf("a pattern of %d parts, want at least 2: %w", len(parts), fault.ErrSchema)
+	}
+	cells := make([][]byte, len(parts))
+	for i, part := range parts {
+		cells[i] = textCell(c.Type, part)
+	}
+	if !negated {
+		return leaf(batch.Like, cells...), nil
+	}
+	return both(nodeAnd, leaf(batch.NotNull), both(nodeNot, leaf(batch.Like, cells...))), nil
 }
 
 // prefixTest returns the tree of HasPrefix: the strings from the prefix up to the first one after

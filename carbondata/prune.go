@@ -91,6 +91,9 @@ func judgeRange(p *batch.Predicate, r cellRange) verdict {
 		}
 		return none
 	}
+	if p.Op == batch.Like {
+		return some
+	}
 	c := p.Values[0]
 	lo, hi := batch.Compare(p.Type, c, r.min), batch.Compare(p.Type, c, r.max) // of c to the bounds
 	outside, only := lo < 0 || hi > 0, lo == 0 && hi == 0

@@ -185,7 +185,7 @@ func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
 	if e.Nulls == e.Rows {
 		return false // NULL matches nothing else
 	}
-	if p.Op == batch.InFilter {
+	if p.Op == batch.InFilter || p.Op == batch.Like {
 		return true // bounds do not determine which values match
 	}
 	for _, v := range p.Values {

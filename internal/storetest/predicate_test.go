@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -153,7 +154,7 @@ func randomCondition(r *rand.Rand, levels int) condition {
 
 func randomTextCondition(r *rand.Rand) condition {
 	text := predicateTexts[r.IntN(len(predicateTexts))]
-	switch r.IntN(4) {
+	switch r.IntN(6) {
 	case 0:
 		return comparison("s", oribi.HasPrefix("s", text), func(v any) bool { return strings.HasPrefix(v.(string), text) })
 	case 1:
@@ -162,6 +163,10 @@ func randomTextCondition(r *rand.Rand) condition {
 		filter := bloom.New(1<<16, 4) // so large that no false positives occur here
 		filter.AddString(text)
 		return comparison("s", oribi.InBloom("s", filter), func(v any) bool { return v == text })
+	case 3:
+		return comparison("s", oribi.HasSuffix("s", text), func(v any) bool { return strings.HasSuffix(v.(string), text) })
+	case 4:
+		return comparison("s", oribi.Contains("s", text), func(v any) bool { return strings.Contains(v.(string), text) })
 	}
 	return comparison("s", oribi.Ge("s", text), func(v any) bool { return v.(string) >= text })
 }
@@ -296,6 +301,9 @@ func TestPredicateErrorsComeWithTheRead(t *testing.T) {
 		{oribi.Eq("n", nil), oribi.ErrSchema, "use IsNull"},
 		{oribi.In[any]("n", 1, nil), oribi.ErrSchema, "use IsNull"},
 		{oribi.HasPrefix("n", 1), oribi.ErrSchema, "int32 has no prefixes"},
+		{oribi.Contains("n", "1"), oribi.ErrSchema, `column "n": type int32 has no text to search`},
+		{oribi.HasSuffix("s", nil), oribi.ErrSchema, "use IsNull"},
+		{oribi.Contains("s", 5), oribi.ErrSchema, "does not fit"},
 		{oribi.InBloom("n", nil), oribi.ErrSchema, "filter"},
 		{oribi.Eq("s", "\xff"), oribi.ErrSchema, "UTF-8"},
 		{oribi.Eq("n", oribi.Cell{1}), oribi.ErrSchema, "a cell of 1 bytes"},
@@ -447,6 +455,125 @@ func TestPrefixReadsKeysThatBeginWithIt(t *testing.T) {
 		}
 		if err := table.Flush(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Patterns are searched in dictionaries, in front-coded and plain blocks, and in memory, of strings,
+// varchars, and binaries. The model is a regular expression.
+func TestPatternsAreThoseOfAModel(t *testing.T) {
+	r := seedtest.Rand(t)
+	columns := []schema.Column{{Name: "k", Type: schema.String}}
+	for i, encoding := range []schema.Encoding{schema.Dictionary, schema.Plain, schema.Prefix} {
+		for _, typ := range []schema.Type{schema.String, schema.Binary, schema.Varchar} {
+			c := schema.Column{Name: fmt.Sprintf("c%d%s", i, typ), Type: typ, Nullable: true, Encoding: encoding}
+			if typ == schema.Varchar {
+				c.Length = 9
+			}
+			columns = append(columns, c)
+		}
+	}
+	s, err := schema.New(columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := oribi.Open("/p", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	table, err := store.CreateTable("p", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(most int) string {
+		var b strings.Builder
+		for range r.IntN(most + 1) {
+			b.WriteString([]string{"a", "b", "ab", "%", "_", `\`, "é"}[r.IntN(7)])
+		}
+		return b.String()
+	}
+	rows := map[string]oribi.Row{}
+	for part := range 3 {
+		b := store.NewBatch()
+		for i := range 500 {
+			row := oribi.Row{"k": fmt.Sprintf("%s/%d", text(4), i)}
+			for _, c := range s.Columns[1:] {
+				if row[c.Name] = nil; r.IntN(5) > 0 {
+					row[c.Name] = text(4)
+				}
+			}
+			rows[row["k"].(string)] = row
+			b.Upsert(table, row)
+		}
+		if _, err := b.Commit(t.Context(), oribi.NoSync); err != nil {
+			t.Fatal(err)
+		}
+		if part < 2 {
+			if err := table.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 300 {
+		c := s.Columns[r.IntN(len(s.Columns))]
+		var parts, model []string
+		for range 1 + r.IntN(4) {
+			parts = append(parts, text(2))
+			model = append(model, regexp.QuoteMeta(parts[len(parts)-1]))
+		}
+		for i, part := range parts {
+			parts[i] = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(part)
+		}
+		matcher := regexp.MustCompile(`(?s)\A` + strings.Join(model, ".*") + `\z`)
+		pattern := strings.Join(parts, "%")
+		if c.Type == schema.Varchar && len(parts) == 1 && len(parts[0]) > 9 {
+			continue // a value that the column cannot have
+		}
+		not := ""
+		if r.IntN(3) == 0 {
+			not = "not "
+		}
+		expression := fmt.Sprintf("%s %slike '%s'", c.Name, not, pattern)
+		p, err := oribi.ParsePredicate(s.Columns, expression)
+		if err != nil {
+			t.Fatalf("%s: %v", expression, err)
+		}
+		want := int64(0)
+		for _, row := range rows {
+			if v, ok := row[c.Name].(string); ok && matcher.MatchString(v) == (not == "") {
+				want++
+			}
+		}
+		got, err := table.Count(t.Context(), oribi.Where(p))
+		if err != nil || got != want {
+			t.Fatalf("%s: %d rows, %v, want %d", expression, got, err, want)
+		}
+		var explained oribi.Explanation
+		found := int64(0)
+		for _, err := range table.Scan(t.Context(), oribi.Where(p), oribi.Explain(&explained)).Rows() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			found++
+		}
+		if found != want || explained.String() == "" {
+			t.Fatalf("%s: scan of %d rows, want %d", expression, found, want)
+		}
+	}
+}
+
+func TestPatternsInTheSyntaxOfSQL(t *testing.T) {
+	for _, c := range []struct {
+		p    oribi.Predicate
+		want string
+	}{
+		{oribi.Contains("s", "50%"), `s LIKE '%50\%%'`},
+		{oribi.HasSuffix("s", "it's"), "s LIKE '%it''s'"},
+		{oribi.Not(oribi.Contains("s", []byte{0xff})), "NOT (like(s, '', X'ff', ''))"},
+	} {
+		if got := c.p.String(); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }

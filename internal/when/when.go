@@ -63,10 +63,19 @@ func Parse(word string, now time.Time) (mvcc.Timestamp, error) {
 	return endOf(word, t)
 }
 
-// ParseState is Parse for the state of a store to read. A time before 2000, when no store existed, is
+// ParseRead is Parse for the time of a read: a date stands for the end of that day, or for now if
+// that is earlier. So today's date is now, not a time ahead of the clock.
+func ParseRead(word string, now time.Time) (mvcc.Timestamp, error) {
+	if day, err := time.Parse(time.DateOnly, word); err == nil && day.AddDate(0, 0, 1).After(now) {
+		return endOf(word, now)
+	}
+	return Parse(word, now)
+}
+
+// ParseState is ParseRead for the state of a store to read. A time before 2000, when no store existed, is
 // the beginning of time.
 func ParseState(word string, now time.Time) (mvcc.Timestamp, error) {
-	ts, err := Parse(word, now)
+	ts, err := ParseRead(word, now)
 	if _, early := ts.LooksLikeUnix(); early {
 		ts = mvcc.First
 	}

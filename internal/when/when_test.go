@@ -32,6 +32,30 @@ func TestPointsInTime(t *testing.T) {
 	}
 }
 
+// The end of a day that is not over would be ahead of the clock, and the read refused.
+func TestDateOfAReadIsNowIfTheDayIsNotOver(t *testing.T) {
+	end := func(t time.Time) mvcc.Timestamp { return mvcc.Timestamp(t.UnixMicro())*4096 + 4095 }
+	now := time.Date(2023, 11, 14, 22, 13, 20, 1000, time.FixedZone("", -5*3600)) // the 15th in UTC
+	endOfDay := func(day int) mvcc.Timestamp { return end(time.Date(2023, 11, day, 23, 59, 59, 999_999_000, time.UTC)) }
+	for _, c := range []struct {
+		word string
+		want mvcc.Timestamp
+	}{
+		{"2023-11-13", endOfDay(13)}, {"2023-11-14", endOfDay(14)}, {"2023-11-15", end(now)}, {"2023-11-16", end(now)}, {"9999-12-31", end(now)},
+		{"2023-11-15T00:00:00", end(time.Date(2023, 11, 15, 0, 0, 0, 0, time.UTC))}, {"now", end(now)}, {"latest", Latest}, {"-1h", end(now.Add(-time.Hour))},
+	} {
+		for name, parse := range map[string]func(string, time.Time) (mvcc.Timestamp, error){"ParseRead": ParseRead, "ParseState": ParseState} {
+			if got, err := parse(c.word, now); err != nil || got != c.want {
+				t.Errorf("%s %s: got %d, %v, want %d", name, c.word, got, err, c.want)
+			}
+		}
+	}
+	midnight := time.Date(2023, 11, 15, 0, 0, 0, 0, time.UTC)
+	if got, err := ParseRead("2023-11-14", midnight); err != nil || got != endOfDay(14) {
+		t.Errorf("a day that is just over: got %d, %v", got, err)
+	}
+}
+
 func TestAgesRoundTrip(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
 		{"forever", "forever"}, {"7d", "7d"}, {"15m", "15m"}, {"90s", "90s"}, {"60s", "1m"}, {"48h", "2d"}, {"604800s", "7d"},

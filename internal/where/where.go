@@ -3,19 +3,22 @@
 //	expression = conjunction { "or" conjunction }
 //	conjunction = negation { "and" negation }
 //	negation   = { "not" } ( "(" expression ")" | test )
-//	test       = column ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) literal
+//	test       = column compare literal
+//	           | literal compare column
 //	           | column [ "not" ] "in" "(" literal { "," literal } ")"
 //	           | column [ "not" ] "between" literal "and" literal
-//	           | column [ "not" ] "like" "'" prefix "%" "'"
+//	           | column [ "not" ] "like" "'" pattern "'"
 //	           | column "is" [ "not" ] "null"
+//	compare    = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
 //	column     = name | '"' text '"'
 //	literal    = number | "'" text "'" | "true" | "false" | "0x…"
 //	           | "date" "'…'" | "timestamp" "'…'"
 //
-// Keywords may be in any case. In the pattern of like, a percent sign ends the prefix; \% \_ \\
-// match the characters themselves. Without a percent sign, the pattern is the whole value. A
-// literal must be a value that the column can represent exactly; a FLOAT or DOUBLE column uses the
-// nearest value, and refuses literals beyond its range.
+// Keywords may be in any case. In the pattern of like, a percent sign stands for any text, also for
+// none; \% \_ \\ match the characters themselves. Without a percent sign, the pattern is the whole
+// value. For a binary column, the pattern is the bytes of its text in UTF-8. A column may have the
+// name true, false, or null. A literal must be a value that the column can represent exactly; a
+// FLOAT or DOUBLE column uses the nearest value, and refuses literals beyond its range.
 package where
 
 import (
@@ -47,11 +50,12 @@ const (
 	In
 	Between // both ends inclusive
 	Prefix
+	Like // the texts between the percent signs of a pattern, at least two
 	IsNull
 )
 
 var opNames = [...]string{And: "and", Or: "or", Not: "not", Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in",
-	Between: "between", Prefix: "like", IsNull: "is null"}
+	Between: "between", Prefix: "like", Like: "like parts", IsNull: "is null"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -169,13 +173,16 @@ func negated(e *Expr, not bool) *Expr {
 var comparisons = map[string]Op{"=": Eq, "==": Eq, "!=": Ne, "<>": Ne, "<": Lt, "<=": Le, ">": Gt, ">=": Ge}
 
 func (p *parser) test() (*Expr, error) {
+	if p.atLiteral() {
+		return p.mirrored()
+	}
 	column, err := p.column()
 	if err != nil {
 		return nil, err
 	}
 	e := &Expr{Column: column}
 	if !column.Type.Valid() && !p.token.is("is") {
-		return nil, fmt.Errorf(`column %q: only "is null" and "is not null" can test it`, column.Name)
+		return nil, onlyNull(column)
 	}
 	if op, ok := comparisons[p.token.text]; ok && p.token.kind == symbol {
 		e.Op = op
@@ -208,14 +215,68 @@ func (p *parser) test() (*Expr, error) {
 	return negated(e, not), err
 }
 
+// atLiteral reports whether the next token begins a literal and is no column.
+func (p *parser) atLiteral() bool {
+	switch t := p.token; {
+	case t.kind == number, t.kind == text, t.kind == hexText:
+		return true
+	case t.is("date"), t.is("timestamp"):
+		ahead := p.lexer
+		next, err := ahead.next()
+		return err == nil && next.kind == text // which no column is followed by
+	case t.is("true"), t.is("false"), t.is("null"):
+		return p.find(t.text) == nil
+	}
+	return false
+}
+
+// mirrors are the operators with the same meaning when the sides change places.
+var mirrors = map[Op]Op{Eq: Eq, Ne: Ne, Lt: Gt, Le: Ge, Gt: Lt, Ge: Le}
+
+// mirrored parses a comparison whose literal comes first.
+func (p *parser) mirrored() (*Expr, error) {
+	value, err := p.constant()
+	if err != nil {
+		return nil, err
+	}
+	op, ok := comparisons[p.token.text]
+	if !ok || p.token.kind != symbol {
+		return nil, p.unexpected("= != < <= > or >= after a literal")
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	column, err := p.column()
+	if err != nil {
+		return nil, err
+	}
+	if !column.Type.Valid() {
+		return nil, onlyNull(column)
+	}
+	e := &Expr{Op: mirrors[op], Column: column}
+	return e, value.addTo(e)
+}
+
+func onlyNull(c *schema.Column) error {
+	return fmt.Errorf(`column %q: only "is null" and "is not null" can test it`, c.Name)
+}
+
+// find returns the column of a name, nil if there is none.
+func (p *parser) find(name string) *schema.Column {
+	for i := range p.columns {
+		if p.columns[i].Name == name {
+			return &p.columns[i]
+		}
+	}
+	return nil
+}
+
 func (p *parser) column() (*schema.Column, error) {
 	if p.token.kind != word && p.token.kind != quoted {
 		return nil, p.unexpected("a column")
 	}
-	for i := range p.columns {
-		if p.columns[i].Name == p.token.text {
-			return &p.columns[i], p.advance()
-		}
+	if c := p.find(p.token.text); c != nil {
+		return c, p.advance()
 	}
 	names := make([]string, len(p.columns))
 	for i := range p.columns {
@@ -261,57 +322,65 @@ func (p *parser) between(e *Expr) error {
 	return p.literal(e)
 }
 
-// like parses "like" and a pattern, which is a prefix or a whole value.
+// like parses "like" and a pattern. A whole value is an Eq, and a prefix a Prefix.
 func (p *parser) like(e *Expr) error {
 	if err := p.advance(); err != nil {
 		return err
 	}
 	c, pattern := e.Column, p.token
 	if pattern.kind != text {
-		return p.unexpected("a pattern: 'prefix%'")
+		return p.unexpected("a pattern: 'prefix%', '%suffix', or '%part%'")
 	}
-	if c.Type != schema.String && c.Type != schema.Varchar {
-		return fmt.Errorf("column %q: like needs a string or varchar column, not %s", c.Name, c.TypeName())
+	if c.Type != schema.String && c.Type != schema.Varchar && c.Type != schema.Binary {
+		return fmt.Errorf("column %q: like needs a string, varchar, or binary column, not %s", c.Name, c.TypeName())
 	}
-	value, isPrefix, err := unescape(pattern.text)
+	parts, err := patternParts(pattern.text)
 	if err != nil {
 		return fmt.Errorf("byte %d: %w", pattern.at+1, err)
 	}
-	e.Op = Eq
-	if isPrefix {
-		e.Op = Prefix
+	switch {
+	case len(parts) == 1:
+		e.Op = Eq
+	case len(parts) == 2 && parts[1] == "":
+		e.Op, parts = Prefix, parts[:1]
+	default:
+		e.Op = Like
+	}
+	if e.Op != Eq || c.Type == schema.Binary {
 		c = &schema.Column{Type: schema.String} // a text longer than a varchar is valid, and matches nothing
 	}
-	cell, err := celltext.FromText([]byte{}, c, value)
-	if err != nil {
-		return fmt.Errorf("column %q: %w", e.Column.Name, err)
+	for _, part := range parts {
+		cell, err := celltext.FromText([]byte{}, c, part)
+		if err != nil {
+			return fmt.Errorf("column %q: %w", e.Column.Name, err)
+		}
+		e.Cells = append(e.Cells, cell)
 	}
-	e.Cells = [][]byte{cell}
 	return p.advance()
 }
 
-// unescape returns the text before the percent sign at the end of a pattern, or all of it if there
-// is none.
-func unescape(pattern string) (value string, isPrefix bool, err error) {
+// patternParts returns the texts between the percent signs of a pattern. Percent signs without a
+// text in between are one.
+func patternParts(pattern string) (parts []string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		switch c := pattern[i]; {
-		case c == '%' && i == len(pattern)-1:
-			return b.String(), true, nil
 		case c == '%':
-			return "", false, errors.New(`like takes a prefix alone: '%' may only end it; write \% for the character`)
+			if b.Len() > 0 || len(parts) == 0 {
+				parts = append(parts, b.String())
+				b.Reset()
+			}
+			continue
 		case c == '_':
-			return "", false, errors.New(`like takes a prefix alone: write \_ for the character '_'`)
+			return nil, errors.New(`like has no sign for a single character: write \_ for the character '_'`)
 		case c == '\\':
 			if i++; i == len(pattern) || strings.IndexByte(`%_\`, pattern[i]) < 0 {
-				return "", false, errors.New(`in a pattern a backslash comes before %, _, or another backslash`)
+				return nil, errors.New(`in a pattern a backslash comes before %, _, or another backslash`)
 			}
-			fallthrough
-		default:
-			b.WriteByte(pattern[i])
 		}
+		b.WriteByte(pattern[i])
 	}
-	return b.String(), false, nil
+	return append(parts, b.String()), nil
 }
 
 func (p *parser) isNull(e *Expr) (*Expr, error) {
@@ -330,25 +399,41 @@ func (p *parser) isNull(e *Expr) (*Expr, error) {
 
 // literal parses one literal and adds its cell to e.
 func (p *parser) literal(e *Expr) error {
-	t := p.token
-	if err := p.advance(); err != nil {
+	c, err := p.constant()
+	if err != nil {
 		return err
 	}
-	mark := "" // date or timestamp: the word before the text
-	if (t.is("date") || t.is("timestamp")) && p.token.kind == text {
-		mark = strings.ToLower(t.text)
-		t = p.token
-		if err := p.advance(); err != nil {
-			return err
-		}
+	return c.addTo(e)
+}
+
+// constant is a literal as written.
+type constant struct {
+	token
+	mark string // date or timestamp: the word before the text
+}
+
+// constant reads the tokens of one literal.
+func (p *parser) constant() (c constant, err error) {
+	c.token = p.token
+	if err := p.advance(); err != nil {
+		return c, err
 	}
-	value, err := literalCell(e.Column, t, mark)
+	if (c.is("date") || c.is("timestamp")) && p.token.kind == text {
+		c.mark, c.token = strings.ToLower(c.text), p.token
+		return c, p.advance()
+	}
+	return c, nil
+}
+
+// addTo adds the cell of the literal to e.
+func (c constant) addTo(e *Expr) error {
+	value, err := literalCell(e.Column, c.token, c.mark)
 	if errors.Is(err, errNoLiteral) {
 		hint := ""
-		if t.kind == word || t.kind == quoted {
-			hint = fmt.Sprintf("; a text is written '%s'", strings.ReplaceAll(t.text, "'", "''"))
+		if c.kind == word || c.kind == quoted {
+			hint = fmt.Sprintf("; a text is written '%s'", strings.ReplaceAll(c.text, "'", "''"))
 		}
-		return fmt.Errorf("byte %d: want a literal, not %s%s", t.at+1, t, hint)
+		return fmt.Errorf("byte %d: want a literal, not %s%s", c.at+1, c.token, hint)
 	}
 	if err != nil {
 		return fmt.Errorf("column %q: %w", e.Column.Name, err)

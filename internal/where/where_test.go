@@ -73,7 +73,21 @@ func TestExpressions(t *testing.T) {
 		{`n8 between -1 and 1 and n64 = 5`, "(and [11 between ff 01] [12 = 0500000000000000])"},
 		{`path like 'a\%b\_c\\%'`, "[10 like 6125625f635c]"},
 		{`path like '%'`, "[10 like ]"},
+		{`path like '%%'`, "[10 like ]"},
 		{`path like 'a'`, "[10 = 61]"},
+		{`path like '%a%'`, "[10 like parts  61 ]"},
+		{`path like '%%a%%%b'`, "[10 like parts  61 62]"},
+		{`path like '%a'`, "[10 like parts  61]"},
+		{`path not like 'a%b'`, "(not [10 like parts 61 62])"},
+		{`path like '%\%%'`, "[10 like parts  25 ]"},
+		{`bin like 'a%' and bin like '%é%' and bin like 'a'`, "(and [19 like 61] [19 like parts  c3a9 ] [19 = 61])"},
+		{`v like '%abcdef'`, "[20 like parts  616263646566]"},
+		{`5 < n8 and 5 <= n8 and 5 > n8 and 5 >= n8 and 5 = n8 and 5 == n8 and 5 != n8 and 5 <> n8`,
+			"(and [11 > 05] [11 >= 05] [11 < 05] [11 <= 05] [11 = 05] [11 = 05] [11 != 05] [11 != 05])"},
+		{`not -1<n8 or('a''b'=path)`, "(or (not [11 > ff]) [10 = 612762])"},
+		{`true = b and FALSE != b and 0xAB = bin`, "(and [15 = 01] [15 != 00] [19 = ab])"},
+		{`date '1970-01-02' > day and Timestamp '1970-01-02' > at and 1.5 = dec`, "(and [17 < 01000000] [18 < 0060d71d14000000] [16 = 96000000])"},
+		{`date = date '1970-01-02' and date '1970-01-02' = date`, "(and [22 = 01000000] [22 = 01000000])"},
 		{`v like 'abcdef%'`, "[20 like 616263646566]"},
 		{`n8 is not null`, "(not [11 is null])"},
 		{`nested is null or nested is not null`, "(or [23 is null] (not [23 is null]))"},
@@ -95,13 +109,24 @@ func TestParseRefusesInvalidExpressions(t *testing.T) {
 		{`path`, "want = != < <= > >= in, between, like, or is, not the end"},
 		{`path =`, "want a literal, not the end"},
 		{`path = ('a')`, `want a literal, not "("`},
-		{`path like 'a%b'`, "'%' may only end it"},
-		{`path like 'a%%'`, "'%' may only end it"},
+		{`5`, "want = != < <= > or >= after a literal, not the end"},
+		{`5 in (n8)`, `want = != < <= > or >= after a literal, not "in"`},
+		{`'a' like path`, `want = != < <= > or >= after a literal, not "like"`},
+		{`5 <`, "want a column, not the end"},
+		{`5 < 5`, `want a column, not "5"`},
+		{`5 < n8 < 7`, `want "and" or "or", not "<"`},
+		{`5 < size`, `column "size": no such column`},
+		{`500 < n8`, `column "n8": "500" is out of range for int8`},
+		{`null = n8`, `column "n8": nothing equals NULL`},
+		{`1 = nested`, `column "nested": only "is null" and "is not null" can test it`},
+		{`date 5 = day`, "want = != < <= > >= in"},
+		{`day 'x' = day`, "want = != < <= > >= in"},
+		{`bin like 0xab`, "want a pattern"},
 		{`path like 'a_%'`, `write \_ for`},
 		{`path like 'a\b%'`, "a backslash comes before"},
 		{`path like 'a\'`, "a backslash comes before"},
 		{`path like a`, "want a pattern"},
-		{`n8 like '1%'`, "like needs a string or varchar column, not int8"},
+		{`n8 like '1%'`, "like needs a string, varchar, or binary column, not int8"},
 		{`path not = 'a'`, `want in, between, or like, not "="`},
 		{`path not null`, `want in, between, or like, not "null"`},
 		{`n8 between 1`, `want "and", not the end`},
@@ -164,7 +189,7 @@ func TestParseRefusesInvalidExpressions(t *testing.T) {
 }
 
 func FuzzParseNeverPanics(f *testing.F) {
-	for _, s := range []string{`path = 'a' and n8 in (1, 2)`, `"d" != -1.5e3`, `day >= date '2026-01-01'`, `bin = 0xab`, `0x`, `not (path like 'a%' or n8 between 1 and 2)`} {
+	for _, s := range []string{`path = 'a' and n8 in (1, 2)`, `"d" != -1.5e3`, `day >= date '2026-01-01'`, `bin = 0xab`, `0x`, `not (path like 'a%' or n8 between 1 and 2)`, `5 < n8`, `date '2026-01-01' = day or path like '%a%\%b'`} {
 		f.Add(s)
 	}
 	s := columns(f)

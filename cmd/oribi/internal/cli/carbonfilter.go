@@ -81,6 +81,12 @@ func carbonFilter(e *where.Expr, types map[*schema.Column]carbondata.Type) carbo
 		return carbondata.IsNull(e.Column.Name)
 	case where.Prefix:
 		return carbondata.HasPrefix(e.Column.Name, string(e.Cells[0]))
+	case where.Like:
+		var parts []string
+		for _, cell := range e.Cells {
+			parts = append(parts, string(cell))
+		}
+		return carbondata.Like(e.Column.Name, parts...)
 	}
 	var values []any
 	for _, cell := range e.Cells {

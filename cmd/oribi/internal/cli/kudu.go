@@ -130,7 +130,7 @@ type kuduTime struct {
 // parseKuduTime parses the value of a flag.
 func parseKuduTime(flag, word string) (t kuduTime, err error) {
 	t.flag = flag
-	if t.ts, err = when.Parse(word, time.Now()); err == nil {
+	if t.ts, err = when.ParseRead(word, time.Now()); err == nil {
 		return t, nil
 	}
 	err = usage(fmt.Errorf("--%s: %w", flag, err))

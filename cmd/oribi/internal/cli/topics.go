@@ -80,7 +80,9 @@ existing row, leave the column unchanged.
   column = != < <= > >= literal          == and <> are synonyms of = and !=
   column between literal and literal     both ends included
   column in (literal, …)
-  column like 'prefix%'                  \% \_ \\ are the characters % _ \
+  literal < column                       a literal may also come first
+  column like '%part%'                   or 'prefix%', '%suffix'; % is any text,
+                                         \% \_ \\ are the characters % _ \
   column is null, column is not null     also: not in, not between, not like
 
 Literals are numbers, 'text' ('' is a quote), true, false, 0x…, date
