@@ -9,13 +9,15 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // BulkOption is an option of Table.UpdateWhere, DeleteWhere, and DeleteRange: a Predicate, From,
-// To, Prefix, InPieces, PieceBytes, NoSync. A nil option has no effect.
+// To, Prefix, InPieces, PieceBytes, Confirm, NoSync. A nil option has no effect.
 type BulkOption interface{ bulk(*bulkOptions) }
 
-// TruncateOption is an option of Table.Truncate: InPieces, PieceBytes, NoSync.
+// TruncateOption is an option of Table.Truncate and Table.RestoreTo: InPieces, PieceBytes, Confirm,
+// NoSync.
 type TruncateOption interface {
 	BulkOption
 	truncate()
@@ -25,9 +27,17 @@ type bulkOptions struct {
 	read   readOptions // which rows
 	pieces int64       // bytes of a write batch; 0 = there is only one
 	noSync bool
+
+	confirm func(rows int64) error // nil: nobody asks
+	most    int64                  // rows that confirm has accepted
 }
 
 type pieceBytes int64
+
+type confirmation func(rows int64) error
+
+func (f confirmation) bulk(o *bulkOptions) { o.confirm = f }
+func (confirmation) truncate()             {}
 
 func (n pieceBytes) bulk(o *bulkOptions) { o.pieces = int64(n) }
 func (pieceBytes) truncate()             {}
@@ -49,6 +59,35 @@ func InPieces() TruncateOption { return PieceBytes(defaultPieceBytes) }
 // at least one row. Other writers wait less for the rows of a smaller write batch; the call itself
 // takes longer.
 func PieceBytes(n int64) TruncateOption { return pieceBytes(max(n, 1)) }
+
+// Confirm lets ask decide whether a bulk call changes anything. The call first counts the rows that
+// it would change, and calls ask with their number. If ask returns an error, the call changes nothing
+// and returns that error. If other writers have made so much more to change meanwhile that the call
+// would change more rows than ask has accepted, it returns ErrConflict before it does.
+//
+// The call reads the rows twice then. Other writers are not blocked while ask runs.
+func Confirm(ask func(rows int64) error) TruncateOption { return confirmation(ask) }
+
+// ask counts the rows to change and calls Confirm's function.
+func (o *bulkOptions) ask(count func() (int64, error)) error {
+	if o.confirm == nil {
+		return nil
+	}
+	n, err := count()
+	if err == nil {
+		err = o.confirm(n)
+	}
+	o.most = n
+	return err
+}
+
+// exceeded returns the error about the row after n others to change, nil if it may be changed.
+func (o *bulkOptions) exceeded(n int64) error {
+	if o.confirm == nil || n < o.most {
+		return nil
+	}
+	return fmt.Errorf("there is more to change now than the %d rows that were confirmed: %w", o.most, fault.ErrConflict)
+}
 
 // BulkResult describes what a bulk call did, up to its error if it failed.
 type BulkResult struct {
@@ -79,7 +118,7 @@ const defaultPieceBytes = 4 << 20
 // sets the same values again, or resumed at BulkResult.Next.
 //
 // Errors: ErrNoColumn and ErrSchema for a column or predicate that does not fit the table;
-// ErrBatchTooLarge; those of Batch.Commit and Table.Scan.
+// ErrBatchTooLarge; ErrConflict with Confirm; those of Batch.Commit and Table.Scan.
 func (t *Table) UpdateWhere(ctx context.Context, set Row, opts ...BulkOption) (BulkResult, error) {
 	res, err := t.changeWhere(ctx, OpUpdateIgnore, set, opts)
 	if err != nil {
@@ -145,7 +184,13 @@ type rowsChange struct {
 }
 
 func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
-	var err error
+	err := c.check()
+	if err == nil {
+		err = c.o.ask(func() (int64, error) {
+			o := c.o.read
+			return c.t.count(ctx, &o)
+		})
+	}
 	for more := true; more && err == nil; {
 		if more, err = c.collect(ctx); err == nil {
 			err = c.commit(ctx)
@@ -155,6 +200,15 @@ func (c *rowsChange) run(ctx context.Context) (BulkResult, error) {
 		c.res.Next = c.next()
 	}
 	return c.res, err
+}
+
+// check reports the errors of an update that do not depend on the rows, before they are counted.
+func (c *rowsChange) check() error {
+	if c.op != OpUpdateIgnore {
+		return nil
+	}
+	_, err := c.updateList(c.t.tab.Schema().Schema)
+	return err
 }
 
 // collect fills the write batch with operations on the rows after c.done. more reports whether rows
@@ -176,7 +230,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 		op.Check = &tablet.Condition{Filter: filter}
 	}
 	if c.op == OpUpdateIgnore {
-		if op.Body, err = c.updateList(); err != nil {
+		if op.Body, err = c.updateList(c.p.schema.Schema); err != nil {
 			return false, err
 		}
 	}
@@ -199,6 +253,9 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 			size := int64(len(keys[i]) + len(op.Body) + opOverhead)
 			if more = c.b.bytes+size > limit && c.b.n > 0; more {
 				break
+			}
+			if err := c.o.exceeded(c.res.Rows + int64(c.b.n)); err != nil {
+				return false, err
 			}
 			c.add(op, keys[i], size)
 		}
@@ -228,8 +285,7 @@ func (c *rowsChange) add(op tablet.Op, key []byte, size int64) {
 }
 
 // updateList returns the change of one row, which is the same for all.
-func (c *rowsChange) updateList() (change.List, error) {
-	s := c.p.schema.Schema
+func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
 	list := change.AppendUpdateHeader(nil, change.Update)
 	found := 0
 	for i := range s.Columns {

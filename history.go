@@ -61,6 +61,8 @@ type Difference struct {
 	Columns    []schema.Column // the columns read
 	Before     [][]byte        // of Columns, nil for NULL; nil if there was no row. Valid until the next step
 	After      [][]byte        // likewise
+
+	encoded []byte // the key, encoded; valid until the next step
 }
 
 // KeyRow returns the key columns of the row.
@@ -181,19 +183,20 @@ func (t *Table) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...DiffO
 
 func (t *Table) differences(ctx context.Context, from, to mvcc.Timestamp, o readOptions) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
-		err := t.diff(ctx, from, to, o, yield)
+		err := t.diff(ctx, from, to, o, nil, yield)
 		if err != nil {
 			yield(Difference{}, err)
 		}
 	}
 }
 
-// diff passes the differences to yield. The caller passes on the error.
-func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions, yield func(Difference, error) bool) error {
+// diff passes the differences of rows with keys above after, which is encoded, to yield; nil: of
+// all rows. The caller passes on the error.
+func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions, after []byte, yield func(Difference, error) bool) error {
 	if from > to {
 		return fmt.Errorf("oribi: diff: table %q: from %v is after to %v", t.tab.Name(), from, to)
 	}
-	sc := &Scan{t: t, ctx: ctx, o: o}
+	sc := &Scan{t: t, ctx: ctx, o: o, after: after}
 	sc.o.asOf, sc.o.at = true, from
 	v, d, cols, err := sc.startDiff(to)
 	if err != nil {
@@ -203,7 +206,8 @@ func (t *Table) diff(ctx context.Context, from, to mvcc.Timestamp, o readOptions
 	defer d.Close()
 	out := Difference{KeyColumns: v.Schema.Columns[:v.Schema.Keys], Columns: columnsOf(v.Schema, cols)}
 	for sc.interrupted() == nil && d.Next() {
-		if out.Key, err = v.Encoder.Decode(d.Key()); err != nil {
+		out.encoded = d.Key()
+		if out.Key, err = v.Encoder.Decode(out.encoded); err != nil {
 			return fmt.Errorf("oribi: diff: table %q: %w", t.tab.Name(), err)
 		}
 		out.Before, out.After = d.Before(), d.After()
@@ -247,5 +251,6 @@ func (sc *Scan) startDiff(to mvcc.Timestamp) (v view, d *tablet.Diff, cols []int
 		v.unpin()
 		return v, nil, nil, err
 	}
+	sc.skipDone(&req)
 	return v, v.Diff(req, mvcc.AsOf(to)), req.Columns, nil
 }

@@ -43,6 +43,9 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 	if o.pieces > 0 {
 		return c.run(ctx)
 	}
+	if err := c.o.ask(func() (int64, error) { return t.count(ctx, &c.o.read) }); err != nil {
+		return BulkResult{}, err
+	}
 	return t.replace(ctx, c.b, !o.noSync, func() (mvcc.Timestamp, error) {
 		_, err := c.collect(ctx)
 		return c.at, err
@@ -62,48 +65,108 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 // since the difference to ts was read, they also wait while it is read again. What they commit
 // afterwards is not undone.
 //
+// With InPieces, RestoreTo commits several write batches, one after the other in key order. What
+// other writers commit to keys that it has passed is not undone. A call that fails has restored
+// BulkResult.Rows rows; another one restores the others.
+//
 // Errors: ErrTooOld and ErrFuture as for AsOf(ts); ErrBatchTooLarge if more has changed since ts
-// than a write batch takes, and then nothing is changed; those of Batch.Commit and Table.Diff.
-func (t *Table) RestoreTo(ctx context.Context, ts mvcc.Timestamp) (BulkResult, error) {
-	res, err := t.restore(ctx, ts)
+// than a write batch takes, and then nothing is changed; ErrConflict with Confirm; those of
+// Batch.Commit and Table.Diff.
+func (t *Table) RestoreTo(ctx context.Context, ts mvcc.Timestamp, opts ...TruncateOption) (BulkResult, error) {
+	res, err := t.restore(ctx, ts, collectBulk(opts))
 	if err != nil {
 		err = callErr(fmt.Sprintf("restore table %q to %v", t.tab.Name(), ts), err)
 	}
 	return res, err
 }
 
-func (t *Table) restore(ctx context.Context, ts mvcc.Timestamp) (BulkResult, error) {
+func (t *Table) restore(ctx context.Context, ts mvcc.Timestamp, o bulkOptions) (BulkResult, error) {
 	s := t.store
 	if err := s.enterWriting(); err != nil {
 		return BulkResult{}, err
 	}
 	defer s.leave()
-	b, rows := s.NewBatch(), int64(0)
-	res, err := t.replace(ctx, b, true, func() (mvcc.Timestamp, error) {
-		b.Reset()
-		rows = 0
-		at := max(ts, t.newest())
-		for d, err := range t.Diff(ctx, ts, at) {
-			if err != nil {
-				return 0, err
-			}
-			if d.Kind == Deleted && t.expiredAt(at, d.Columns, d.Before) {
-				continue // it would be absent again
-			}
-			if err := t.undo(b, &d); err != nil {
-				return 0, err
-			}
-			if limit := s.batchLimit(); b.bytes > limit {
-				return 0, fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: %w", b.n, b.bytes, limit, fault.ErrBatchTooLarge)
-			}
-			rows++ // with one or two operations
+	r := restoring{t: t, ts: ts, o: o, b: s.NewBatch()}
+	err := r.o.ask(func() (n int64, err error) {
+		_, err = r.differences(ctx, func(*Difference) (bool, error) { n++; return true, nil })
+		return n, err
+	})
+	for more := true; more && err == nil; {
+		more, err = r.piece(ctx)
+	}
+	return r.res, err
+}
+
+// restoring is a call of RestoreTo.
+type restoring struct {
+	t    *Table
+	ts   mvcc.Timestamp
+	o    bulkOptions
+	b    *Batch
+	res  BulkResult
+	done []byte // the last key that is restored, encoded; nil: none is
+}
+
+// differences calls each with the rows after done that restoring changes, until it returns false. It
+// returns the timestamp of the state that it has compared with.
+func (r *restoring) differences(ctx context.Context, each func(*Difference) (bool, error)) (at mvcc.Timestamp, err error) {
+	at = max(r.ts, r.t.newest())
+	failed := r.t.diff(ctx, r.ts, at, collect[DiffOption](nil), r.done, func(d Difference, _ error) bool {
+		if d.Kind == Deleted && r.t.expiredAt(at, d.Columns, d.Before) {
+			return true // it would be absent again
 		}
-		return at, nil
+		var more bool
+		more, err = each(&d)
+		return more && err == nil
 	})
 	if err == nil {
-		res.Rows = rows
+		err = failed
 	}
-	return res, err
+	return at, err
+}
+
+// piece restores rows after done in one write batch: all of them, or as many as it takes. more
+// reports whether there are others.
+func (r *restoring) piece(ctx context.Context) (more bool, err error) {
+	limit := r.t.store.batchLimit()
+	if r.o.pieces > 0 {
+		limit = min(limit, r.o.pieces)
+	}
+	rows, last := int64(0), r.done
+	res, err := r.t.replace(ctx, r.b, !r.o.noSync, func() (mvcc.Timestamp, error) {
+		r.b.Reset()
+		rows, more, last = 0, false, r.done
+		return r.differences(ctx, func(d *Difference) (bool, error) {
+			if more = r.b.bytes+undoBytes(d) > limit && rows > 0; more && r.o.pieces > 0 {
+				return false, nil
+			} else if more {
+				return false, fmt.Errorf("more than %d rows, %d bytes of a write batch, limit %d: use InPieces: %w", r.b.n, r.b.bytes, limit, fault.ErrBatchTooLarge)
+			}
+			if err := r.o.exceeded(r.res.Rows + rows); err != nil {
+				return false, err
+			}
+			rows++ // with one or two operations
+			last = append([]byte{}, d.encoded...)
+			return true, r.t.undo(r.b, d)
+		})
+	})
+	if err != nil {
+		return false, err
+	}
+	r.res.Rows += rows
+	r.res.Timestamp, r.done = res.Timestamp, last
+	return more, nil
+}
+
+// undoBytes returns how many bytes the operations of undo take at most in a write batch.
+func undoBytes(d *Difference) int64 {
+	n := len(d.encoded) + opOverhead
+	for _, cells := range [][][]byte{d.Before, d.Key} {
+		for _, cell := range cells {
+			n += len(cell) + opOverhead/8 // a column's ID and length
+		}
+	}
+	return int64(2 * n)
 }
 
 // undo adds the operations that change a row back to what it was before a difference.

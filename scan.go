@@ -259,12 +259,18 @@ func (sc *Scan) open(b *bounds) (v view, o scan.Options, err error) {
 		return v, o, err
 	}
 	o.Limit, o.Keys, o.Descending = max(sc.o.limit, 0), sc.keys, sc.o.order == descendingOrder
-	if sc.after != nil {
-		if next := append(slices.Clip(sc.after), 0); bytes.Compare(next, o.Lower) > 0 {
-			o.Lower = next
-		}
-	}
+	sc.skipDone(&o)
 	return v, o, nil
+}
+
+// skipDone leaves out the rows up to sc.after.
+func (sc *Scan) skipDone(o *scan.Options) {
+	if sc.after == nil {
+		return
+	}
+	if next := append(slices.Clip(sc.after), 0); bytes.Compare(next, o.Lower) > 0 {
+		o.Lower = next
+	}
 }
 
 // pinnedScan pins the history that it reads until it is closed.

@@ -648,3 +648,130 @@ func TestTruncateKeepsHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// The number of rows that Confirm's function accepts is the most that the call changes, whatever
+// other writers do meanwhile.
+func TestBulkCallsChangeNoMoreRowsThanConfirmed(t *testing.T) {
+	ctx := context.Background()
+	errNo := errors.New("no")
+	var first mvcc.Timestamp
+	calls := map[string]struct {
+		rows int64 // that the call would change, of 30
+		do   func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error)
+	}{
+		"update": {10, func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error) {
+			return table.UpdateWhere(ctx, oribi.Row{"v": 9}, bulkOptions(opts, oribi.Eq("v", 1))...)
+		}},
+		"delete": {10, func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error) {
+			return table.DeleteWhere(ctx, bulkOptions(opts, oribi.Eq("v", 1))...)
+		}},
+		"truncate": {30, func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error) {
+			return table.Truncate(ctx, opts...)
+		}},
+		"restore": {20, func(table *oribi.Table, opts ...oribi.TruncateOption) (oribi.BulkResult, error) {
+			return table.RestoreTo(ctx, first, opts...)
+		}},
+	}
+	for name, call := range calls {
+		for _, pieces := range []oribi.TruncateOption{nil, oribi.PieceBytes(300)} {
+			store, table := bulkStore(t, 0)
+			first = putNumbers(t, store, table, 10, func(int) int { return 0 })
+			last := putNumbers(t, store, table, 30, func(k int) int { return (k + 1) % 3 })
+			is := content(t, table)
+			want := call.rows
+			if name == "restore" {
+				want = 0
+				for k, v := range is {
+					if k >= 10 || v != 0 {
+						want++
+					}
+				}
+			}
+			asked := int64(0)
+			res, err := call.do(table, pieces, oribi.Confirm(func(n int64) error { asked = n; return errNo }))
+			if !errors.Is(err, errNo) || asked != want || res.Rows != 0 || store.Visible() != last {
+				t.Fatalf("%s: asked about %d rows, want %d; %+v, %v", name, asked, want, res, err)
+			}
+			wantContent(t, name+" refused", content(t, table), is)
+			// One more row matches when the call has its answer.
+			res, err = call.do(table, pieces, oribi.Confirm(func(int64) error {
+				b := store.NewBatch()
+				b.Insert(table, oribi.Row{"k": 1000, "v": 1})
+				_, err := b.Commit(ctx)
+				return err
+			}))
+			if !errors.Is(err, oribi.ErrConflict) || res.Rows > want || pieces == nil && res.Rows != 0 {
+				t.Fatalf("%s: one row more: %+v, %v", name, res, err)
+			}
+			if _, ok := content(t, table)[1000]; !ok {
+				t.Fatalf("%s has changed the row that was not confirmed", name)
+			}
+			res2, err := call.do(table, pieces, oribi.Confirm(func(n int64) error { asked = n; return nil }))
+			if err != nil || res2.Rows != asked || res.Rows+res2.Rows != want+1 {
+				t.Fatalf("%s: confirmed %d: %+v, %+v, %v", name, asked, res, res2, err)
+			}
+		}
+	}
+}
+
+func bulkOptions(list []oribi.TruncateOption, more ...oribi.BulkOption) []oribi.BulkOption {
+	for _, o := range list {
+		more = append(more, o)
+	}
+	return more
+}
+
+func TestUpdateIsCheckedBeforeItAsks(t *testing.T) {
+	_, table := bulkStore(t, 0)
+	ask := oribi.Confirm(func(int64) error { t.Error("asked"); return nil })
+	if _, err := table.UpdateWhere(t.Context(), oribi.Row{"k": 1}, ask); !errors.Is(err, oribi.ErrSchema) {
+		t.Error(err)
+	}
+	if _, err := table.UpdateWhere(t.Context(), oribi.Row{"v": 1}, ask, oribi.Eq("w", 1)); !errors.Is(err, oribi.ErrNoColumn) {
+		t.Error(err)
+	}
+}
+
+// What is too much for one write batch can be restored in several, and in parts by several calls.
+func TestRestoreInPieces(t *testing.T) {
+	ctx := context.Background()
+	const rows = 70_000
+	store, table := bulkStore(t, 16<<20) // write batches are at most 4 MiB
+	full := putNumbers(t, store, table, rows, func(k int) int { return k })
+	was := content(t, table)
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.UpdateWhere(ctx, oribi.Row{"v": -1}, oribi.InPieces(), oribi.From(30_000)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.DeleteWhere(ctx, oribi.InPieces(), oribi.To(20_000)); err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	b.Insert(table, oribi.Row{"k": rows + 5, "v": 1})
+	changed, err := b.Commit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := content(t, table)
+	if _, err := table.RestoreTo(ctx, full); !errors.Is(err, oribi.ErrBatchTooLarge) || store.Visible() != changed {
+		t.Fatalf("in one batch: %v", err)
+	}
+	res, err := table.RestoreTo(afterCommit{ctx, store, changed}, full, oribi.InPieces())
+	if !errors.Is(err, context.Canceled) || res.Rows == 0 || res.Rows > 60_000 {
+		t.Fatalf("canceled after the first piece: %+v, %v", res, err)
+	}
+	rest, err := table.RestoreTo(ctx, full, oribi.InPieces(), oribi.NoSync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, "restored", content(t, table), was)
+	wantContent(t, "before it was restored", content(t, table, oribi.AsOf(changed)), is)
+	if n := res.Rows + rest.Rows; n != 20_000+(rows-30_000)+1 {
+		t.Errorf("%d rows were restored", n)
+	}
+	if rest.Timestamp <= changed+1 || rest.Timestamp != store.Visible() {
+		t.Errorf("%d is the last timestamp, visible %d", rest.Timestamp, store.Visible())
+	}
+}
