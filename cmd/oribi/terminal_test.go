@@ -4,10 +4,13 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/creack/pty"
 )
 
 // On a terminal, records are printed as a table, in color unless the environment disables it;
@@ -44,4 +47,45 @@ func without(name string) (environment []string) {
 		}
 	}
 	return environment
+}
+
+// On a terminal, a command that would change many rows asks. Everything but yes changes nothing.
+func TestManyRowsAreConfirmedOnATerminal(t *testing.T) {
+	dir := numbers(t)
+	var rows strings.Builder
+	for i := range 1500 {
+		fmt.Fprintln(&rows, i)
+	}
+	run(t, strings.NewReader("id\n"+rows.String()), "table", "load", dir, "big", "-", "--create", "--key", "id")
+	for _, c := range []struct {
+		answer, rows string
+		code         int
+	}{{"n\r", "1500", 6}, {"\r", "1500", 6}, {"\x04", "1500", 6}, {"\x03", "1500", 130}, {"Yes\r", "0", 0}} {
+		cmd := exec.Command(binary, "table", "delete", dir, "big", "--where", "id >= 0")
+		terminal, err := pty.StartWithSize(cmd, &window)
+		if err != nil {
+			t.Skip("no pseudo terminal: ", err)
+		}
+		shown := ""
+		for buf := make([]byte, 100); !strings.HasSuffix(shown, "[y/N] "); {
+			n, err := terminal.Read(buf)
+			if shown += string(buf[:n]); err != nil {
+				t.Fatalf("%q: %v", shown, err)
+			}
+		}
+		if want := `delete 1500 rows of table "big"? [y/N] `; shown != want {
+			t.Errorf("asks %q, want %q", shown, want)
+		}
+		if _, err := terminal.WriteString(c.answer); err != nil {
+			t.Fatal(err)
+		}
+		readTerminal(new(bytes.Buffer), terminal)
+		terminal.Close()
+		if cmd.Wait(); cmd.ProcessState.ExitCode() != c.code {
+			t.Errorf("answer %q: exit code %d, want %d", c.answer, cmd.ProcessState.ExitCode(), c.code)
+		}
+		if got := must(t, nil, "table", "count", dir, "big"); got != c.rows+"\n" {
+			t.Errorf("answer %q: %s rows left, want %s", c.answer, got, c.rows)
+		}
+	}
 }

@@ -76,7 +76,7 @@ func (a *app) tableAlter() *cobra.Command {
 		if len(list) == 0 {
 			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --default, --encoding, --compression, --history, --row-file, or --expires"))
 		}
-		return withTable(args[0], args[1], writing, func(t *oribi.Table) error {
+		return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
 			if err := keepHistory(t, cmd, yes); err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func (a *app) apply() *cobra.Command {
 			return err
 		}
 		defer in.Close()
-		return withOptions(args[0], oribi.Options{CellLimit: limit}, func(store *oribi.Store) (err error) {
+		return withOptions(args[0], writing(cmd), oribi.Options{CellLimit: limit}, func(store *oribi.Store) (err error) {
 			out, err := a.timestamps(timestamps, args[1], args[0])
 			if err != nil {
 				return err

@@ -34,7 +34,11 @@ func (a *app) storeBackup() *cobra.Command {
 			defer bar.Stop()
 			repo := repository(args[1])
 			repo.Progress = shown(bar)
-			b, err := repo.Backup(cmd.Context(), store)
+			var b backup.Backup
+			err := writing(cmd).open(func() (err error) {
+				b, err = repo.Backup(cmd.Context(), store)
+				return err
+			})
 			bar.Stop()
 			if errors.Is(err, backup.ErrNotRepository) {
 				return inRepository(args[1], &failure{exitFailed, err}) // the directory has other content: nothing is missing
@@ -101,7 +105,11 @@ func (a *app) storePrune() *cobra.Command {
 		if keep < 1 {
 			return usage(fmt.Errorf("--keep %d: want 1 or more", keep))
 		}
-		p, err := repository(args[0]).Prune(cmd.Context(), keep)
+		var p backup.Pruned
+		err := writing(cmd).open(func() (err error) {
+			p, err = repository(args[0]).Prune(cmd.Context(), keep)
+			return err
+		})
 		if err != nil {
 			return inRepository(args[0], err)
 		}

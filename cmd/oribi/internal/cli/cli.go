@@ -120,7 +120,7 @@ func (a *app) commands() *cobra.Command {
 		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeDump(), a.storeVerify(), a.storeCheckpoint(),
 			a.storeBackup(), a.storeBackups(), a.storeRestore(), a.storePrune(), a.storeSalvage()),
 		a.noun("table", "Create, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
-			a.tableScan(), a.tableGet(), a.tableCount(), a.tableAgg(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLayout(), a.tableLoad(), a.tableExport(), a.tableExtract()),
+			a.tableScan(), a.tableGet(), a.tableCount(), a.tableAgg(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableRestore(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLayout(), a.tableLoad(), a.tableExport(), a.tableExtract()),
 		a.noun("kv", "Store keys and values in buckets", a.kvPut(), a.kvGet(), a.kvDelete(), a.kvScan(), a.kvHistory(), a.kvLoad(), a.kvExport(), a.kvBuckets()),
 		a.noun("cfile", "Read and write column files", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),
 			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
@@ -133,6 +133,7 @@ func (a *app) commands() *cobra.Command {
 		a.noun("lab", "Compare compaction policies by experiments", a.labRun(), a.labPolicies(), a.labWorkloads(), a.labScore()),
 		a.inspect(), a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
 	)
+	waitFlags(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.helpErr = a.printHelp(cmd) })
 	root.SetHelpCommand(a.helpCommand(root))
 	root.SetFlagErrorFunc(flagError)
@@ -175,6 +176,9 @@ func (a *app) verb(use, short string, run func(cmd *cobra.Command, args []string
 				if word := strings.Trim(words[i], "[]"); arg == "" && slices.Contains(pathWords, word) {
 					return &helped{fmt.Errorf("%s is empty", word), "usage: " + usageLine(cmd)}
 				}
+			}
+			if err := checkWait(cmd); err != nil {
+				return err
 			}
 			return missingFlag(cmd)
 		},

@@ -131,6 +131,8 @@ func flagCompleters() map[string]completer {
 		"from":     words("latest", "now", "-1h", "-7d"),
 		"to":       words("latest", "now", "-1h", "-7d"),
 		"history":  words("forever", "7d"),
+		"wait":     words("10s", "5m", "forever"),
+		"set":      completeSet,
 		"columns":  completeColumns,
 		"by":       completeColumn,
 		"count-of": completeColumn,
@@ -208,6 +210,17 @@ func someColumns(names []string, typed string) ([]string, cobra.ShellCompDirecti
 // completeColumn completes one column name.
 func completeColumn(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return columnNames(args), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSet completes the column before the equals sign.
+func completeSet(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	if !strings.Contains(typed, "=") {
+		for _, name := range columnNames(args) {
+			list = append(list, name+"=")
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeWhere completes the column of the last test.

@@ -34,7 +34,7 @@ func (a *app) kuduImport() *cobra.Command {
 			if len(args) > 3 {
 				o.Name = args[3]
 			}
-			return storeFailure(withStore(args[2], writing, func(to *oribi.Store) error { return a.importTable(cmd.Context(), to, from, o) }))
+			return storeFailure(withStore(args[2], writing(cmd), func(to *oribi.Store) error { return a.importTable(cmd.Context(), to, from, o) }))
 		})
 	})
 	timeFlag(c, &asOf, "as-of", "latest", "copy only the rows as of this time, encoded again")

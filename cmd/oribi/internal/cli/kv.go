@@ -49,11 +49,11 @@ func checkBucket(name string) error {
 }
 
 // withBucket opens an existing bucket.
-func withBucket(dir, name string, readOnly bool, use func(*kv.Bucket) error) error {
+func withBucket(dir, name string, at access, use func(*kv.Bucket) error) error {
 	if err := checkBucket(name); err != nil {
 		return err
 	}
-	return withOptions(dir, oribi.Options{Follow: readOnly, CellLimit: kv.MaxValueBytes}, func(store *oribi.Store) error {
+	return withOptions(dir, at, oribi.Options{CellLimit: kv.MaxValueBytes}, func(store *oribi.Store) error {
 		b, err := kv.In(store).Bucket(name)
 		if err != nil {
 			return bucketError(name, exitMissing, err)
@@ -77,18 +77,24 @@ func bucketError(name string, code int, err error) error {
 // makingBucket opens a bucket and makes it, and its store, if they are missing. Like those of
 // "store init", a new store keeps history forever. If use fails, what was made is removed again,
 // unless there are keys in it.
-func makingBucket(dir, name string, use func(*kv.DB, *kv.Bucket) error) error {
+func makingBucket(dir, name string, at access, use func(*kv.DB, *kv.Bucket) error) error {
 	if err := checkBucket(name); err != nil {
 		return err
 	}
-	o := oribi.Options{MemoryLimit: memoryLimit, History: oribi.HistoryForever, ErrorIfExists: true}
+	o := oribi.Options{MemoryLimit: memoryLimit, History: oribi.HistoryForever}
 	_, missing := os.Stat(dir)
-	db, err := kv.Open(dir, &o)
-	made := err == nil
-	if errors.Is(err, oribi.ErrExists) {
-		o.ErrorIfExists = false
+	var db *kv.DB
+	made := false
+	err := at.open(func() (err error) {
+		o.ErrorIfExists = true
 		db, err = kv.Open(dir, &o)
-	}
+		made = err == nil
+		if errors.Is(err, oribi.ErrExists) {
+			o.ErrorIfExists = false
+			db, err = kv.Open(dir, &o)
+		}
+		return err
+	})
 	if errors.Is(err, oribi.ErrNotStore) {
 		return &failure{exitFailed, err} // the directory has other content: nothing is missing
 	}
@@ -173,7 +179,7 @@ func (a *app) kvPut() *cobra.Command {
 		if err := kvlines.Check(kv.Pair{Key: key, Value: value}); err != nil {
 			return usage(err)
 		}
-		return makingBucket(args[0], bucket, func(_ *kv.DB, b *kv.Bucket) error {
+		return makingBucket(args[0], bucket, writing(cmd), func(_ *kv.DB, b *kv.Bucket) error {
 			var err error
 			if lasts == when.Forever {
 				_, err = b.Put(cmd.Context(), key, value)
@@ -216,7 +222,7 @@ func (a *app) kvDelete() *cobra.Command {
 		if err := kvlines.Check(kv.Pair{Key: key}); err != nil {
 			return usage(err)
 		}
-		return withBucket(args[0], bucket, writing, func(b *kv.Bucket) error {
+		return withBucket(args[0], bucket, writing(cmd), func(b *kv.Bucket) error {
 			_, err := b.Delete(cmd.Context(), key)
 			return err
 		})

@@ -31,7 +31,7 @@ func (a *app) kvLoad() *cobra.Command {
 		}
 		rows, begun := int64(0), false
 		err = a.withPairs(cmd.Context(), args[1], read, func(in pairs, whole bool, bar *progress.Bar) error {
-			return makingBucket(args[0], bucket, func(db *kv.DB, b *kv.Bucket) (err error) {
+			return makingBucket(args[0], bucket, writing(cmd), func(db *kv.DB, b *kv.Bucket) (err error) {
 				begun = true
 				l := pairLoader{db: db, b: b, count: bar.Count}
 				if whole {

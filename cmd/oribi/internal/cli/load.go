@@ -47,7 +47,7 @@ func (a *app) tableLoad() *cobra.Command {
 		if f.dryRun {
 			return a.dryRun(cmd.Context(), &f, o)
 		}
-		return a.load(cmd.Context(), &f, o, args[0], args[1])
+		return a.load(cmd.Context(), writing(cmd), &f, o, args[0], args[1])
 	})
 	c.Flags().StringVar(&f.format, "input-format", "", orList(inputFormats())+" (default: from the file's name or its first bytes)")
 	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "character that separates CSV fields; \\t is a tab, the default for .tsv files")
@@ -214,7 +214,7 @@ func parseDelimiter(word string) (byte, error) {
 }
 
 // load runs a load and reports how many rows are in the table, also after an error.
-func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table string) error {
+func (a *app) load(ctx context.Context, at access, f *loadFlags, o load.Options, dir, table string) error {
 	in, err := a.openLoad(ctx, f, &o)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, o load.Options, dir, table
 	defer in.close()
 	var result load.Result
 	begun := false
-	err = withOptions(dir, oribi.Options{CellLimit: f.cellLimit}, func(store *oribi.Store) (err error) {
+	err = withOptions(dir, at, oribi.Options{CellLimit: f.cellLimit}, func(store *oribi.Store) (err error) {
 		o.Store, o.File, o.CellLimit = store, in.whole, f.cellLimit
 		if err := in.sniff(&o); err != nil {
 			return err

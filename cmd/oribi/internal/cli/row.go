@@ -12,35 +12,20 @@ import (
 )
 
 func (a *app) tablePut() *cobra.Command {
-	return a.rowVerb("put DIR NAME JSON", "Insert or update one row", oribi.OpUpsert)
-}
-
-func (a *app) tableUpdate() *cobra.Command {
-	return a.rowVerb("update DIR NAME JSON", "Set columns of one row", oribi.OpUpdate)
-}
-
-// rowVerb is a command that writes one row.
-func (a *app) rowVerb(use, short string, kind oribi.Op) *cobra.Command {
 	var limit int
-	c := a.verb(use, short, func(cmd *cobra.Command, args []string) error {
+	c := a.verb("put DIR NAME JSON", "Insert or update one row", func(cmd *cobra.Command, args []string) error {
 		if err := checkCellLimit(limit); err != nil {
 			return err
 		}
-		return a.changeRow(cmd, args, kind, limit)
+		return a.changeRow(cmd, args, oribi.OpUpsert, limit)
 	})
 	cellLimitFlag(c, &limit)
 	return c
 }
 
-func (a *app) tableDelete() *cobra.Command {
-	return a.verb("delete DIR NAME KEY", "Delete one row", func(cmd *cobra.Command, args []string) error {
-		return a.changeRow(cmd, args, oribi.OpDelete, 0)
-	})
-}
-
 // changeRow commits one operation and prints its timestamp.
 func (a *app) changeRow(cmd *cobra.Command, args []string, kind oribi.Op, cellLimit int) error {
-	return withOptions(args[0], oribi.Options{CellLimit: cellLimit}, func(store *oribi.Store) error {
+	return withOptions(args[0], writing(cmd), oribi.Options{CellLimit: cellLimit}, func(store *oribi.Store) error {
 		t, err := openTable(store, args[1])
 		if err != nil {
 			return err

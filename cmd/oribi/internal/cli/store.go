@@ -23,14 +23,18 @@ const memoryLimit = 256 << 20
 
 // withStore calls use with an existing store. Commands that only read open it as followers, so they
 // work next to a writer.
-func withStore(dir string, readOnly bool, use func(*oribi.Store) error) error {
-	return withOptions(dir, oribi.Options{Follow: readOnly}, use)
+func withStore(dir string, at access, use func(*oribi.Store) error) error {
+	return withOptions(dir, at, oribi.Options{}, use)
 }
 
 // withOptions is withStore with options, to which it adds those that the command always uses.
-func withOptions(dir string, o oribi.Options, use func(*oribi.Store) error) (err error) {
-	o.ErrorIfMissing, o.MemoryLimit = true, memoryLimit
-	store, err := oribi.Open(dir, &o)
+func withOptions(dir string, at access, o oribi.Options, use func(*oribi.Store) error) (err error) {
+	o.ErrorIfMissing, o.MemoryLimit, o.Follow = true, memoryLimit, at.readOnly
+	var store *oribi.Store
+	err = at.open(func() (err error) {
+		store, err = oribi.Open(dir, &o)
+		return err
+	})
 	if err != nil {
 		if _, missing := os.Stat(dir); !o.Follow && errors.Is(missing, fs.ErrNotExist) {
 			return &helped{err, "to create a store: oribi store init " + dir}
@@ -63,8 +67,8 @@ func cellHint(err error) error {
 }
 
 // withTable opens an existing table.
-func withTable(dir, name string, readOnly bool, use func(*oribi.Table) error) error {
-	return withStore(dir, readOnly, func(store *oribi.Store) error {
+func withTable(dir, name string, at access, use func(*oribi.Table) error) error {
+	return withStore(dir, at, func(store *oribi.Store) error {
 		table, err := openTable(store, name)
 		if err != nil {
 			return err
@@ -72,11 +76,6 @@ func withTable(dir, name string, readOnly bool, use func(*oribi.Table) error) er
 		return use(table)
 	})
 }
-
-const (
-	reading = true
-	writing = false
-)
 
 func (a *app) storeInit() *cobra.Command {
 	var history string

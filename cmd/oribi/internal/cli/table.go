@@ -17,7 +17,7 @@ import (
 
 func (a *app) tableCreate() *cobra.Command {
 	var file, history string
-	c := a.verb("create DIR NAME", "Create a table from a schema file", func(_ *cobra.Command, args []string) error {
+	c := a.verb("create DIR NAME", "Create a table from a schema file", func(cmd *cobra.Command, args []string) error {
 		text, err := a.readInput(file)
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func (a *app) tableCreate() *cobra.Command {
 				return usage(fmt.Errorf("--history: %w", err))
 			}
 		}
-		return withStore(args[0], writing, func(store *oribi.Store) error {
+		return withStore(args[0], writing(cmd), func(store *oribi.Store) error {
 			return createTable(store, args[1], t)
 		})
 	})
@@ -61,11 +61,11 @@ func createTable(store *oribi.Store, name string, t *schemafile.Table) error {
 
 func (a *app) tableDrop() *cobra.Command {
 	var yes bool
-	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(_ *cobra.Command, args []string) error {
+	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(cmd *cobra.Command, args []string) error {
 		if !yes {
 			return &failure{exitRefused, fmt.Errorf("table %q was not dropped: this cannot be undone; add --yes to drop it", args[1])}
 		}
-		return withStore(args[0], writing, func(store *oribi.Store) error { return store.DropTable(args[1]) })
+		return withStore(args[0], writing(cmd), func(store *oribi.Store) error { return store.DropTable(args[1]) })
 	})
 	c.Flags().BoolVar(&yes, "yes", false, "confirm the drop")
 	return c
@@ -73,7 +73,7 @@ func (a *app) tableDrop() *cobra.Command {
 
 func (a *app) tableFlush() *cobra.Command {
 	return a.verb("flush DIR NAME", "Write a table's rows and changes in memory to files", func(cmd *cobra.Command, args []string) error {
-		return a.work(cmd.Context(), "flush", args, (*oribi.Table).FlushResult)
+		return a.work(cmd.Context(), writing(cmd), "flush", args, (*oribi.Table).FlushResult)
 	})
 }
 
@@ -102,7 +102,7 @@ func (a *app) tableCompact() *cobra.Command {
 				return t.MergeBy(ctx, f.policy, f.budget)
 			})
 		}
-		return a.work(cmd.Context(), "compact", args, work)
+		return a.work(cmd.Context(), writing(cmd), "compact", args, work)
 	})
 	c.Flags().StringVar(&kind, "kind", "merge", "merge rowsets; apply deltas to the base files (major); merge delta files (minor);\n"+
 		"remove expired history (undo-gc); rewrite columns to take less space (recompress)")
@@ -137,14 +137,14 @@ func flushed(work func(*oribi.Table, context.Context) (oribi.CompactionResult, e
 }
 
 // work runs a flush or compaction, shows how many of the rows it has read, and prints the result.
-func (a *app) work(ctx context.Context, what string, args []string, do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) error {
+func (a *app) work(ctx context.Context, at access, what string, args []string, do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) error {
 	bar := a.bar(progress.Options{What: what})
 	defer bar.Stop()
 	tell := func(_ string, rows, of int64) {
 		bar.SetTotal(of)
 		bar.Set(rows)
 	}
-	return withOptions(args[0], oribi.Options{Progress: tell}, func(store *oribi.Store) error {
+	return withOptions(args[0], at, oribi.Options{Progress: tell}, func(store *oribi.Store) error {
 		t, err := openTable(store, args[1])
 		if err != nil {
 			return err

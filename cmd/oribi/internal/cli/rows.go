@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/cell"
+	"github.com/oribi-db/oribi/internal/when"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// freely is the number of rows that a command changes without a confirmation.
+const freely = 1000
+
+// rowsFlags are the flags of the verbs that change many rows.
+type rowsFlags struct {
+	where    []string
+	set      []string
+	yes      bool
+	inPieces bool
+	limit    int // --cell-limit, of update
+}
+
+func (f *rowsFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.yes, "yes", false, fmt.Sprintf("change more than %d rows without asking", freely))
+	c.Flags().BoolVar(&f.inPieces, "in-pieces", false, "if one write batch would be too large, commit several, one after the other; each is atomic")
+}
+
+// ofMany lists the flags that make update and delete change many rows.
+var ofMany = []string{"where", "set", "yes", "in-pieces"}
+
+// one reports whether a command line of update or delete names one row: it has its JSON argument,
+// what, and no flag of those that choose rows.
+func (f *rowsFlags) one(cmd *cobra.Command, args []string, what string) (bool, error) {
+	given := len(args) == 3
+	for _, name := range ofMany {
+		flag := cmd.Flags().Lookup(name)
+		if flag != nil && flag.Changed && given {
+			return false, usage(fmt.Errorf("%s names one row, and --%s is for all rows that match --where: give one of them", what, name))
+		}
+	}
+	switch {
+	case given:
+		return true, nil
+	case len(f.where) == 0:
+		return false, seeHelp(cmd, usage(fmt.Errorf("which rows? give %s for one row, or --where EXPR", what)))
+	case cmd.Flags().Lookup("set") != nil && len(f.set) == 0:
+		return false, seeHelp(cmd, usage(errors.New("--set COLUMN=VALUE is missing")))
+	}
+	return false, nil
+}
+
+// options returns the options of a bulk call. what describes the call in a question: "update",
+// "delete", or "restore".
+func (f *rowsFlags) options(ctx context.Context, a *app, what string, t *oribi.Table) []oribi.TruncateOption {
+	var options []oribi.TruncateOption
+	if f.inPieces {
+		options = append(options, oribi.InPieces())
+	}
+	if !f.yes {
+		options = append(options, oribi.Confirm(func(n int64) error {
+			if n <= freely {
+				return nil
+			}
+			return a.ask(ctx, n, fmt.Sprintf("%s %d rows of table %q", what, n, t.Name()))
+		}))
+	}
+	return options
+}
+
+// ask asks on a terminal whether to do what to so many rows. Without a terminal, or if the answer is
+// no, it returns an error.
+func (a *app) ask(ctx context.Context, rows int64, what string) error {
+	in, ok := a.stdin.(*os.File)
+	if !ok || !isTerminal(in) || !isTerminal(a.errFile) {
+		return usage(fmt.Errorf("%d rows need a confirmation: add --yes; nothing was changed", rows))
+	}
+	fmt.Fprintf(a.stderr, "%s? [y/N] ", what)
+	answers := make(chan string, 1)
+	go func() { // it may wait for a line until the process exits
+		line, _ := bufio.NewReader(in).ReadString('\n')
+		answers <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.stderr)
+		return ctx.Err()
+	case answer := <-answers:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+	}
+	return &failure{exitRefused, errors.New("nothing was changed")}
+}
+
+// printBulk prints the result of a bulk call, or returns its error with what to do next.
+func (a *app) printBulk(res oribi.BulkResult, err error) error {
+	switch {
+	case errors.Is(err, oribi.ErrBatchTooLarge):
+		return &helped{err, "nothing was changed; --in-pieces commits several write batches, one after the other, each of them atomic"}
+	case err != nil && res.Rows > 0:
+		return &helped{err, fmt.Sprintf("%d rows were changed before, in complete write batches; the same command changes the others", res.Rows)}
+	case err != nil:
+		return err
+	case res.Rows == 0:
+		return a.printf(`{"rows":0,"ts":null}` + "\n")
+	}
+	return a.printf(`{"rows":%d,"ts":%d}`+"\n", res.Rows, res.Timestamp)
+}
+
+// changeRows runs update or delete for the rows that --where selects.
+func (a *app) changeRows(cmd *cobra.Command, args []string, f *rowsFlags, what string, change func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error)) error {
+	return withOptions(args[0], writing(cmd), oribi.Options{CellLimit: f.limit}, func(store *oribi.Store) error {
+		t, err := openTable(store, args[1])
+		if err != nil {
+			return err
+		}
+		predicates, err := whereAll(t.Schema().Columns, f.where)
+		if err != nil {
+			return err
+		}
+		var options []oribi.BulkOption
+		for _, p := range predicates {
+			options = append(options, p)
+		}
+		for _, o := range f.options(cmd.Context(), a, what, t) {
+			options = append(options, o)
+		}
+		return a.printBulk(change(cmd.Context(), t, options))
+	})
+}
+
+func (a *app) tableUpdate() *cobra.Command {
+	var f rowsFlags
+	c := a.verb("update DIR NAME [JSON]", "Set columns of one row, or of all rows that match --where", func(cmd *cobra.Command, args []string) error {
+		one, err := f.one(cmd, args, "JSON")
+		if err == nil {
+			err = checkCellLimit(f.limit)
+		}
+		switch {
+		case err != nil:
+			return err
+		case one:
+			return a.changeRow(cmd, args, oribi.OpUpdate, f.limit)
+		}
+		return a.changeRows(cmd, args, &f, "update", func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error) {
+			set, err := setOf(t.Schema(), f.set)
+			if err != nil {
+				return oribi.BulkResult{}, usage(err)
+			}
+			return t.UpdateWhere(ctx, set, options...)
+		})
+	})
+	whereFlag(c, &f.where)
+	c.Flags().StringArrayVar(&f.set, "set", nil, "set a column in the rows that match, `COLUMN=VALUE`, for example: --set mode=100644 --set seen=null")
+	cellLimitFlag(c, &f.limit)
+	f.add(c)
+	return c
+}
+
+func (a *app) tableDelete() *cobra.Command {
+	var f rowsFlags
+	c := a.verb("delete DIR NAME [KEY]", "Delete one row, or all rows that match --where", func(cmd *cobra.Command, args []string) error {
+		one, err := f.one(cmd, args, "KEY")
+		switch {
+		case err != nil:
+			return err
+		case one:
+			return a.changeRow(cmd, args, oribi.OpDelete, 0)
+		}
+		return a.changeRows(cmd, args, &f, "delete", func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error) {
+			return t.DeleteWhere(ctx, options...)
+		})
+	})
+	whereFlag(c, &f.where)
+	f.add(c)
+	return c
+}
+
+// setOf parses the arguments of --set.
+func setOf(s *schema.Schema, list []string) (oribi.Row, error) {
+	row := oribi.Row{}
+	for _, arg := range list {
+		name, text, ok := strings.Cut(arg, "=")
+		if !ok {
+			return nil, fmt.Errorf("--set: want COLUMN=VALUE, not %q", arg)
+		}
+		i := s.Index(name)
+		if i < 0 {
+			return nil, fmt.Errorf("--set: column %q: %w", name, s.NoColumn(name))
+		}
+		if _, twice := row[name]; twice {
+			return nil, fmt.Errorf("--set: column %q appears twice", name)
+		}
+		value, err := setCell(&s.Columns[i], text)
+		if err != nil {
+			return nil, fmt.Errorf("--set: column %q: %w", name, err)
+		}
+		row[name] = value
+	}
+	return row, nil
+}
+
+// setCell returns the cell that a value of --set stands for: null is NULL, a text in double quotes is
+// JSON, and everything else is the text of a value, as in CSV.
+func setCell(c *schema.Column, text string) (any, error) {
+	var b []byte
+	var err error
+	switch {
+	case text == "null":
+		return nil, nil
+	case strings.HasPrefix(text, `"`):
+		b, err = cell.FromJSON([]byte{}, c, []byte(text))
+	default:
+		b, err = cell.FromField([]byte{}, c, []byte(text))
+	}
+	return oribi.Cell(b), err
+}
+
+func (a *app) tableRestore() *cobra.Command {
+	var f rowsFlags
+	var to string
+	c := a.verb("restore DIR NAME", "Change a table's rows back to what they were at an earlier time", func(cmd *cobra.Command, args []string) error {
+		ts, err := when.ParseState(to, time.Now())
+		if err == nil && ts == when.Latest {
+			err = errors.New("latest is the present state: want an earlier time")
+		}
+		if err != nil {
+			return usage(fmt.Errorf("--to: %w", err))
+		}
+		return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
+			return a.printBulk(t.RestoreTo(cmd.Context(), ts, f.options(cmd.Context(), a, "restore", t)...))
+		})
+	})
+	timeFlag(c, &to, "to", "", "restore the rows of this time")
+	if err := c.MarkFlagRequired("to"); err != nil {
+		panic(err) // the flag exists: it was defined in the line above
+	}
+	f.add(c)
+	return c
+}
