@@ -126,7 +126,7 @@ func TestKuduImport(t *testing.T) {
 			{[]string{fs, f[1], store + "-absent", "x"}, 4, "absent"},
 			{[]string{store, f[1], store, "x"}, 4, "not a store"},
 			{[]string{fs, f[1], store, "x", "--as-of", "nonsense"}, 2, "nonsense"},
-			{[]string{fs, f[1], store, "x", "--as-of", "2100-01-01"}, 2, "ahead"},
+			{[]string{fs, f[1], store, "x", "--as-of", "2100-01-01T00:00:00Z"}, 2, "ahead"},
 			{[]string{fs, f[1], store, ""}, 2, "name"},
 		} {
 			if out, text, code := run(t, nil, append([]string{"kudu", "import"}, refused.args...)...); code != refused.code || out != "" || !strings.Contains(text, refused.text) {
