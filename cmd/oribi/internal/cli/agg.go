@@ -44,6 +44,7 @@ func (a *app) tableAgg() *cobra.Command {
 	var by, expressions []string
 	var list []requested
 	var explain bool
+	var top int
 	c := a.verb("agg DIR NAME", "Print counts, sums, averages, minima, and maxima, for all rows or by groups", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
@@ -55,6 +56,14 @@ func (a *app) tableAgg() *cobra.Command {
 		}
 		if len(list) == 0 && len(by) == 0 {
 			return seeHelp(cmd, usage(errors.New("nothing to compute: want --count, --sum, --avg, --min, --max, or --by")))
+		}
+		if cmd.Flags().Changed("top") {
+			switch {
+			case top < 1:
+				return usage(fmt.Errorf("--top: want at least 1, not %d", top))
+			case len(by) == 0 || len(list) == 0:
+				return usage(errors.New("--top orders groups by their first aggregate: it needs --by and, for example, --count"))
+			}
 		}
 		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
 			aggregates, err := aggregatesOf(t.Schema(), list)
@@ -88,6 +97,9 @@ func (a *app) tableAgg() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if top > 0 {
+				rows = topRows(rows, len(rows.Columns)-len(list), top)
+			}
 			if err := a.printBatch(rows, form); err != nil {
 				return err
 			}
@@ -109,6 +121,7 @@ func (a *app) tableAgg() *cobra.Command {
 		}
 	}
 	c.Flags().StringSliceVar(&by, "by", nil, "compute them for each group of rows that are equal in these columns")
+	c.Flags().IntVar(&top, "top", 0, "only the `N` groups with the greatest values of the first aggregate, greatest first, NULLs last")
 	asOfFlag(c, &at)
 	whereFlag(c, &expressions)
 	formatFlag(c, &format)

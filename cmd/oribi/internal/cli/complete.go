@@ -126,7 +126,7 @@ func completeFlags(root *cobra.Command) {
 func flagCompleters() map[string]completer {
 	return map[string]completer{
 		"format":   words("table", "csv", "jsonl", "json"),
-		"order":    words("key", "any"),
+		"order":    completeOrder,
 		"as-of":    words("latest", "now", "-1h", "-7d"),
 		"from":     words("latest", "now", "-1h", "-7d"),
 		"to":       words("latest", "now", "-1h", "-7d"),
@@ -144,6 +144,8 @@ func flagCompleters() map[string]completer {
 		"where":    completeWhere,
 		"from-key": words(),
 		"to-key":   words(),
+		"distinct": completeColumn,
+		"top":      words(),
 		"limit":    words(),
 		"batch":    words(),
 		"key":      words(),
@@ -210,6 +212,15 @@ func someColumns(names []string, typed string) ([]string, cobra.ShellCompDirecti
 // completeColumn completes one column name.
 func completeColumn(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return columnNames(args), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeOrder completes the order of a scan: a word, or in table scan a column.
+func completeOrder(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	list := []string{"key", "any"}
+	if cmd.Flags().Lookup("desc") != nil {
+		list = append(list, columnNames(args)...)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeSet completes the column before the equals sign.

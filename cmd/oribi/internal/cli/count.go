@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,7 @@ import (
 )
 
 func (a *app) tableCount() *cobra.Command {
-	var at, by, format string
+	var at, by, distinct, format string
 	var expressions []string
 	var explain bool
 	c := a.verb("count DIR NAME", "Print the number of rows", func(cmd *cobra.Command, args []string) error {
@@ -23,6 +24,9 @@ func (a *app) tableCount() *cobra.Command {
 		state, err := asOf(cmd.Context(), at)
 		if err != nil {
 			return err
+		}
+		if cmd.Flags().Changed("by") && cmd.Flags().Changed("distinct") {
+			return usage(errors.New("--by counts rows, and --distinct values: give one of them"))
 		}
 		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
 			where, err := whereOption(t.Schema(), expressions)
@@ -45,7 +49,18 @@ func (a *app) tableCount() *cobra.Command {
 				a.printExplanation(e)
 				return nil
 			}
-			n, err := t.Count(cmd.Context(), state, where, oribi.Workers(0), oribi.Explain(e))
+			var n int64
+			if cmd.Flags().Changed("distinct") {
+				column, err := chosen(t.Schema(), "distinct", []string{distinct}, true)
+				if err != nil {
+					return err
+				}
+				if n, err = countDistinct(cmd.Context(), t, column[0].Name, state, where, oribi.Explain(e)); err != nil {
+					return err
+				}
+			} else {
+				n, err = t.Count(cmd.Context(), state, where, oribi.Workers(0), oribi.Explain(e))
+			}
 			if err == nil {
 				err = a.printf("%d\n", n)
 			}
@@ -59,6 +74,7 @@ func (a *app) tableCount() *cobra.Command {
 	asOfFlag(c, &at)
 	whereFlag(c, &expressions)
 	c.Flags().StringVar(&by, "by", "", "count the rows of each value of this `column`, most frequent first")
+	c.Flags().StringVar(&distinct, "distinct", "", "print how many different values this `column` has; NULL is not counted")
 	formatFlag(c, &format)
 	explainFlag(c, &explain)
 	return c
@@ -75,4 +91,18 @@ func countValues(ctx context.Context, t *oribi.Table, column string, options ...
 	slices.SortStableFunc(result.Groups, func(x, y oribi.Group) int { return cmp.Compare(rows(y), rows(x)) })
 	result.Columns[0].Name, result.Columns[0].Nullable = "value", true
 	return result.Batch()
+}
+
+// countDistinct returns the number of different values of a column, without NULL. Errors: one if they
+// take more memory than the store gives to groups.
+func countDistinct(ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption) (int64, error) {
+	result, err := t.Aggregate(ctx, nil, append(options, oribi.GroupBy(column))...)
+	if err != nil {
+		return 0, err
+	}
+	n := int64(len(result.Groups))
+	if n > 0 && result.Groups[n-1].Key[0] == nil { // NULL is the last group
+		n--
+	}
+	return n, nil
 }

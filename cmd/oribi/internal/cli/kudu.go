@@ -168,7 +168,7 @@ func (a *app) kuduScan() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := f.check(cmd); err != nil {
+		if err := f.check(cmd, false); err != nil {
 			return err
 		}
 		return a.withKuduTable(cmd.Context(), args[0], args[1], func(t *kudu.Table) error {

@@ -91,6 +91,7 @@ type selectFlags struct {
 	asOf, from, to string
 	order          string
 	reverse        bool
+	desc           bool // table scan only
 	limit          int64
 	explain        bool
 }
@@ -104,6 +105,8 @@ func (a *app) tableScan() *cobra.Command {
 	formatFlag(c, &format)
 	asOfFlag(c, &f.asOf)
 	f.add(c)
+	c.Flags().BoolVar(&f.desc, "desc", false, "with --order COLUMN: print the rows with the greatest values first; NULLs are last all the same")
+	c.Flags().Lookup("order").Usage = fmt.Sprintf("key; any, which is faster; or a column, whose first rows are printed, NULLs last, as many as --limit says (at most %d). A column named key or any is in quotes: '\"key\"'", maxFirstRows)
 	return c
 }
 
@@ -119,9 +122,14 @@ func (f *selectFlags) add(c *cobra.Command) {
 	explainFlag(c, &f.explain)
 }
 
-// check checks what does not depend on the table.
-func (f *selectFlags) check(cmd *cobra.Command) error {
-	if f.order != "key" && f.order != "any" {
+// check checks what does not depend on the table. columns reports whether --order may be a column.
+func (f *selectFlags) check(cmd *cobra.Command, columns bool) error {
+	switch _, ok := f.ofColumn(); {
+	case columns:
+		if err := f.checkOrder(cmd); err != nil {
+			return err
+		}
+	case ok:
 		return usage(fmt.Errorf("--order: want key or any, not %q", f.order))
 	}
 	if f.reverse && f.order == "any" {
@@ -144,7 +152,7 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 	if err != nil {
 		return err
 	}
-	if err := f.check(cmd); err != nil {
+	if err := f.check(cmd, true); err != nil {
 		return err
 	}
 	changed, ctx := cmd.Flags().Changed, cmd.Context()
@@ -154,7 +162,7 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 		if err != nil {
 			return err
 		}
-		options := []oribi.ScanOption{at, oribi.Columns(names(columns)...)}
+		options := []oribi.ScanOption{at}
 		if options, err = f.addBounds(options, s, changed); err != nil {
 			return err
 		}
@@ -169,11 +177,22 @@ func (a *app) scan(cmd *cobra.Command, args []string, f *selectFlags, format str
 		case f.reverse:
 			options = append(options, oribi.Desc())
 		}
-		if f.limit > 0 {
-			options = append(options, oribi.Limit(f.limit))
-		}
 		e := explanation(f.explain)
-		if err := a.printRows(t.Scan(ctx, append(options, oribi.Explain(e))...), form, columns); err != nil {
+		options = append(options, oribi.Explain(e))
+		if name, ok := f.ofColumn(); ok {
+			var by *schema.Column
+			if by, err = orderColumn(s, name); err == nil {
+				err = a.printFirst(f, by, form, columns, func(read []string) *oribi.Scan {
+					return t.Scan(ctx, append(options, oribi.Columns(read...))...)
+				})
+			}
+		} else {
+			if f.limit > 0 {
+				options = append(options, oribi.Limit(f.limit))
+			}
+			err = a.printRows(t.Scan(ctx, append(options, oribi.Columns(names(columns)...))...), form, columns)
+		}
+		if err != nil {
 			return err
 		}
 		a.printExplanation(e)

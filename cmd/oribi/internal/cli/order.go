@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// maxFirstRows is the greatest --limit of a scan in the order of a column, which keeps so many rows.
+const maxFirstRows = 100_000
+
+// maxFirstBytes bounds the memory of these rows.
+const maxFirstBytes = 64 << 20
+
+// ofColumn reports whether --order names a column, and returns its name.
+func (f *selectFlags) ofColumn() (column string, ok bool) {
+	if f.order == "key" || f.order == "any" {
+		return "", false
+	}
+	if n := len(f.order); n > 2 && f.order[0] == '"' && f.order[n-1] == '"' {
+		return strings.ReplaceAll(f.order[1:n-1], `""`, `"`), true
+	}
+	return f.order, true
+}
+
+// checkOrder checks the flags of the order of table scan.
+func (f *selectFlags) checkOrder(cmd *cobra.Command) error {
+	_, ok := f.ofColumn()
+	switch {
+	case !ok && f.desc:
+		return usage(errors.New("--desc is for --order COLUMN; for descending key order: --reverse"))
+	case ok && f.reverse:
+		return usage(errors.New("--reverse is for --order key; for the order of a column: --desc"))
+	case ok && !cmd.Flags().Changed("limit"):
+		return usage(fmt.Errorf("--order: want key or any, or a column together with --limit N, not only %q", f.order))
+	case ok && f.limit > maxFirstRows:
+		return usage(fmt.Errorf("--limit: want at most %d with --order COLUMN, not %d", maxFirstRows, f.limit))
+	}
+	return nil
+}
+
+// orderColumn returns the column that --order names.
+func orderColumn(s *schema.Schema, name string) (*schema.Column, error) {
+	i := s.Index(name)
+	if i < 0 {
+		return nil, usage(fmt.Errorf("--order: want key, any, or a column: %q: %w", name, s.NoColumn(name)))
+	}
+	if c := &s.Columns[i]; c.Type != schema.Array {
+		return c, nil
+	}
+	return nil, usage(fmt.Errorf("--order: column %q: type %s has no order", name, s.Columns[i].TypeName()))
+}
+
+// printFirst prints the first rows of a scan in key order, in the order of the column by.
+func (a *app) printFirst(f *selectFlags, by *schema.Column, form output.Format, columns []schema.Column, scan func(columns []string) *oribi.Scan) error {
+	read := names(columns)
+	at := slices.Index(read, by.Name)
+	if at < 0 {
+		at, read = len(read), append(read, by.Name)
+	}
+	first := firstRows{typ: by.Type, descending: f.desc, limit: int(f.limit), bytes: maxFirstBytes}
+	for b, err := range scan(read).Batches() {
+		if err == nil {
+			err = first.add(b, at, len(columns))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w := a.writer(form, columns)
+	for rows := range slices.Chunk(first.sorted(), 1024) {
+		b := batch.New(columns, len(rows))
+		for i, r := range rows {
+			for k, cell := range r.cells {
+				b.Columns[k].SetCell(i, cell)
+			}
+		}
+		if err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// firstRows keeps the first rows, in the order of a column, of those added. NULLs are last; rows that
+// are equal stay in the order in which they were added. It is a heap with the last row on top.
+type firstRows struct {
+	typ        schema.Type
+	descending bool
+	limit      int   // rows
+	bytes      int64 // that may still be taken
+
+	rows []firstRow
+	next int64
+}
+
+// firstRow is a row that is kept.
+type firstRow struct {
+	number int64    // of the row among all added
+	by     []byte   // the cell of the column that orders; nil: NULL
+	cells  [][]byte // those to print
+}
+
+// size returns about how much memory a row takes.
+func (r *firstRow) size() int64 {
+	const perRow, perCell = 64, 32
+	n := int64(perRow + len(r.by) + perCell*len(r.cells))
+	for _, c := range r.cells {
+		n += int64(len(c))
+	}
+	return n
+}
+
+// add adds the selected rows of a batch, which are ordered by column by. Of those that are kept, the
+// first columns are copied.
+func (f *firstRows) add(b *batch.RecordBatch, by, columns int) error {
+	for i := range b.Rows() {
+		f.next++
+		r := firstRow{number: f.next, by: b.Columns[by].Cell(i)}
+		full := len(f.rows) == f.limit
+		if full && f.compare(&r, &f.rows[0]) >= 0 {
+			continue
+		}
+		r.by = slices.Clone(r.by)
+		r.cells = make([][]byte, columns)
+		for k := range r.cells {
+			r.cells[k] = slices.Clone(b.Columns[k].Cell(i))
+		}
+		f.bytes -= r.size()
+		if full {
+			f.bytes += f.rows[0].size()
+			f.rows[0] = r
+			heap.Fix(f, 0)
+		} else {
+			heap.Push(f, r)
+		}
+		if f.bytes < 0 {
+			return fmt.Errorf("the first %d rows take more than %d MiB: lower --limit %d, or print fewer --columns", len(f.rows), maxFirstBytes>>20, f.limit)
+		}
+	}
+	return nil
+}
+
+// sorted returns the rows in order.
+func (f *firstRows) sorted() []firstRow {
+	slices.SortFunc(f.rows, func(x, y firstRow) int { return f.compare(&x, &y) })
+	return f.rows
+}
+
+func (f *firstRows) compare(x, y *firstRow) int {
+	return cmp.Or(compareOrder(f.typ, x.by, y.by, f.descending), cmp.Compare(x.number, y.number))
+}
+
+func (f *firstRows) Len() int           { return len(f.rows) }
+func (f *firstRows) Less(i, j int) bool { return f.compare(&f.rows[i], &f.rows[j]) > 0 }
+func (f *firstRows) Swap(i, j int)      { f.rows[i], f.rows[j] = f.rows[j], f.rows[i] }
+func (f *firstRows) Push(r any)         { f.rows = append(f.rows, r.(firstRow)) }
+func (f *firstRows) Pop() any           { panic("cli: rows are only replaced") }
+
+// compareOrder compares two cells for an order of rows: NULL, a nil cell, is after all others in both
+// directions, and NaN above +Inf, as in aggregates.
+func compareOrder(t schema.Type, a, b []byte, descending bool) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	case descending:
+		a, b = b, a
+	}
+	switch {
+	case isNaN(t, a) && isNaN(t, b):
+		return 0
+	case isNaN(t, a):
+		return 1
+	case isNaN(t, b):
+		return -1
+	}
+	return batch.Compare(t, a, b)
+}
+
+// topRows returns the first n rows of b in descending order of a column. NULLs are last; rows that
+// are equal stay in their order.
+func topRows(b *batch.RecordBatch, column, n int) *batch.RecordBatch {
+	list := slices.Collect(b.Rows())
+	t, v := b.Schema[column].Type, b.Columns[column]
+	slices.SortStableFunc(list, func(x, y int) int { return compareOrder(t, v.Cell(x), v.Cell(y), true) })
+	list = list[:min(n, len(list))]
+	out := batch.New(b.Schema, len(list))
+	for i, row := range list {
+		for k := range b.Columns {
+			out.Columns[k].SetCell(i, b.Columns[k].Cell(row))
+		}
+	}
+	return out
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/schema"
+)
+
+// orderedRow is a row of the model: the values of its columns as numbers or strings, nil for NULL.
+type orderedRow struct {
+	id     int
+	values map[string]any
+}
+
+// compareModel is the order of two values of the model, neither NULL.
+func compareModel(a, b any) int {
+	switch a := a.(type) {
+	case string:
+		return strings.Compare(a, b.(string))
+	case int:
+		return cmp.Compare(a, b.(int))
+	}
+	x, y := a.(float64), b.(float64)
+	switch {
+	case math.IsNaN(x) || math.IsNaN(y):
+		return cmp.Compare(b2i(math.IsNaN(x)), b2i(math.IsNaN(y)))
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// orderedTable makes a table t in a new store, and its rows in key order, part of them in files.
+func orderedTable(t *testing.T, r *rand.Rand, n int) (store string, rows []orderedRow) {
+	t.Helper()
+	dir := t.TempDir()
+	store = filepath.Join(dir, "s")
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	succeed(t, "store", "init", store)
+	succeed(t, "table", "create", store, "t", "--schema", file("schema", `{"columns":[{"name":"id","type":"int32","key":true},
+		{"name":"i","type":"int64","nullable":true},{"name":"f","type":"double","nullable":true},{"name":"s","type":"string","nullable":true},
+		{"name":"d","type":"decimal(9,2)","nullable":true},{"name":"day","type":"date","nullable":true}]}`))
+	floats := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, 1.5, -2, 7}
+	texts := map[bool]*strings.Builder{false: {}, true: {}}
+	for _, b := range texts {
+		b.WriteString("id,i,f,s,d,day\n")
+	}
+	for id := range n {
+		i, f, s, d, day := r.IntN(40)-20, floats[r.IntN(len(floats))], fmt.Sprintf("%03b", r.IntN(64)), r.IntN(2000)-1000, r.IntN(20)-10
+		row := orderedRow{id, map[string]any{"i": i, "f": f, "s": s, "d": d, "day": day}}
+		fields := []string{fmt.Sprint(id), fmt.Sprint(i), strings.TrimPrefix(fmt.Sprint(f), "+"), s, fmt.Sprintf("%.2f", float64(d)/100), carbonDate(day).Format("2006-01-02")}
+		if math.Signbit(f) && f == 0 {
+			fields[2] = "-0"
+		}
+		for k, name := range []string{"i", "f", "s", "d", "day"} {
+			if r.IntN(6) == 0 {
+				row.values[name], fields[k+1] = nil, ""
+			}
+		}
+		rows = append(rows, row)
+		fmt.Fprintln(texts[r.IntN(2) == 0], strings.Join(fields, ","))
+	}
+	for half, b := range texts {
+		command(nil, "table", "load", store, "t", file(fmt.Sprint(half), b.String()))
+		if half {
+			succeed(t, "table", "flush", store, "t")
+		}
+	}
+	if got := succeed(t, "table", "count", store, "t"); got != fmt.Sprintln(n) {
+		t.Fatalf("%s rows, want %d", got, n)
+	}
+	return store, rows
+}
+
+// The oracle is a stable sort of all rows, which are in key order.
+func TestScanInOrderOfColumnAgreesWithSort(t *testing.T) {
+	r := rand.New(rand.NewPCG(36, 4))
+	store, rows := orderedTable(t, r, 500)
+	for round := range 60 {
+		by := []string{"i", "f", "s", "d", "day"}[round%5]
+		descending, limit := r.IntN(2) == 0, []int{1, 7, 100, 499, 500, 501, 100_000}[r.IntN(7)]
+		args := []string{"table", "scan", store, "t", "--order", by, "--limit", fmt.Sprint(limit), "--columns", "id", "--format", "csv"}
+		selected := slices.Clone(rows)
+		if descending {
+			args = append(args, "--desc")
+		}
+		if r.IntN(3) == 0 {
+			args = append(args, "--where", "id >= 250")
+			selected = selected[250:]
+		}
+		slices.SortStableFunc(selected, func(x, y orderedRow) int {
+			a, b := x.values[by], y.values[by]
+			switch {
+			case a == nil || b == nil:
+				return cmp.Compare(b2i(a == nil), b2i(b == nil))
+			case descending:
+				return compareModel(b, a)
+			}
+			return compareModel(a, b)
+		})
+		want := "id\n"
+		for _, row := range selected[:min(limit, len(selected))] {
+			want += fmt.Sprintln(row.id)
+		}
+		same(t, strings.Join(args[4:], " "), succeed(t, args...), want)
+	}
+}
+
+func TestTopGroupsAndDistinctAgreeWithModel(t *testing.T) {
+	store, rows := orderedTable(t, rand.New(rand.NewPCG(36, 5)), 500)
+	type group struct {
+		key   any
+		count int
+	}
+	var groups []group
+	for _, row := range rows {
+		g := slices.IndexFunc(groups, func(g group) bool { return g.key == row.values["i"] })
+		if g < 0 {
+			g, groups = len(groups), append(groups, group{key: row.values["i"]})
+		}
+		groups[g].count++
+	}
+	distinct := 0
+	for _, g := range groups {
+		distinct += b2i(g.key != nil)
+	}
+	same(t, "distinct", succeed(t, "table", "count", store, "t", "--distinct", "i"), fmt.Sprintln(distinct))
+	slices.SortFunc(groups, func(x, y group) int {
+		if order := cmp.Compare(y.count, x.count); order != 0 || x.key == nil || y.key == nil {
+			return cmp.Or(order, cmp.Compare(b2i(x.key == nil), b2i(y.key == nil)))
+		}
+		return compareModel(x.key, y.key)
+	})
+	for _, top := range []int{1, 5, len(groups), 1000} {
+		want := ""
+		for _, g := range groups[:min(top, len(groups))] {
+			key := fmt.Sprint(g.key)
+			if g.key == nil {
+				key = "null"
+			}
+			want += fmt.Sprintf("{\"i\":%s,\"count\":%d}\n", key, g.count)
+		}
+		same(t, fmt.Sprint("top ", top), succeed(t, "table", "agg", store, "t", "--by", "i", "--count", "--top", fmt.Sprint(top)), want)
+	}
+}
+
+func TestFirstRowsTakeBoundedMemory(t *testing.T) {
+	columns := []schema.Column{{Name: "s", Type: schema.String}}
+	rows := func(first byte, n int) *batch.RecordBatch {
+		b := batch.New(columns, n)
+		for i := range n {
+			b.Columns[0].SetCell(i, append([]byte{first - byte(i)}, make([]byte, 1000)...))
+		}
+		return b
+	}
+	f := firstRows{typ: schema.String, limit: 3, bytes: 3 * 2200}
+	if err := errors.Join(f.add(rows(255, 100), 0, 1), f.add(rows(150, 100), 0, 1)); err != nil {
+		t.Errorf("rows that are replaced count: %v", err)
+	}
+	if got := f.sorted(); len(got) != 3 || got[0].by[0] != 51 || got[2].by[0] != 53 {
+		t.Errorf("got %d rows, the first with %d", len(got), got[0].by[0])
+	}
+	f = firstRows{typ: schema.String, limit: 4, bytes: 3 * 2200}
+	if err := f.add(rows(255, 100), 0, 1); err == nil || !strings.Contains(err.Error(), "lower --limit 4") {
+		t.Errorf("rows above the limit: %v", err)
+	}
+}
