@@ -42,11 +42,15 @@ func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 		return err
 	}
 	defer t.store.leave()
-	if len(changes) == 0 {
+	err := ctx.Err()
+	if err == nil && len(changes) == 0 {
 		return nil
 	}
-	row := *t.tab.Metadata()
-	d, err := draftOf(&row, changes)
+	var d draft
+	if err == nil {
+		row := *t.tab.Metadata()
+		d, err = draftOf(&row, changes)
+	}
 	if err == nil && d.endsRule() {
 		err = t.purge(ctx) // of most rows, while writers continue
 	}

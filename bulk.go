@@ -92,7 +92,7 @@ func (o *bulkOptions) exceeded(n int64) error {
 // BulkResult describes what a bulk call did, up to its error if it failed.
 type BulkResult struct {
 	Rows      int64          // rows that were changed, durably unless NoSync was given
-	Timestamp mvcc.Timestamp // of the last write batch; 0 if none was committed
+	Timestamp mvcc.Timestamp // of the last write batch that changed a row; 0 if no row was changed
 
 	// Next is set if a call with InPieces failed: the key of the first row that may not have been
 	// changed. The same call with From(Next) does the rest.
@@ -324,7 +324,7 @@ func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
 }
 
 // commit commits what collect has found. If it has found no row at all, commit commits an empty
-// batch, which also has a timestamp.
+// batch, so that the call returns when everything that it has read is durable.
 func (c *rowsChange) commit(ctx context.Context) error {
 	n := len(c.p.ops)
 	if n == 0 && c.done != nil {
@@ -342,8 +342,11 @@ func (c *rowsChange) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.res.Rows += int64(c.b.changes)
-	c.res.Timestamp, c.done, c.first = ts, last, nil
+	if c.b.changes > 0 {
+		c.res.Rows += int64(c.b.changes)
+		c.res.Timestamp = ts
+	}
+	c.done, c.first = last, nil
 	return nil
 }
 

@@ -154,7 +154,10 @@ func (r *restoring) piece(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	r.res.Rows += rows
-	r.res.Timestamp, r.done = res.Timestamp, last
+	if res.Timestamp > 0 {
+		r.res.Timestamp = res.Timestamp
+	}
+	r.done = last
 	return more, nil
 }
 
@@ -288,5 +291,9 @@ func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func(
 		return BulkResult{Timestamp: ts}, err
 	}
 	s.counters.committed(begin, b.changes, b.bytes, sync)
-	return BulkResult{Rows: int64(b.changes), Timestamp: ts}, nil
+	res := BulkResult{Rows: int64(b.changes)}
+	if res.Rows > 0 {
+		res.Timestamp = ts
+	}
+	return res, nil
 }

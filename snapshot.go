@@ -111,6 +111,11 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 // Errors: ErrTooOld if there are tables and the history of all of them begins later, and for what
 // looks like a Unix time (see AsOf); ErrFuture for a timestamp ahead of the clock; ctx.Err(); ErrClosed; ErrPoisoned.
 func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...SnapshotOption) (*Snapshot, error) {
+	return s.snapshotAt(ctx, ts, s.sortedTables, opts)
+}
+
+// snapshotAt is SnapshotAt for readers of some tables.
+func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func() []*Table, opts []SnapshotOption) (*Snapshot, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -124,7 +129,7 @@ func (s *Store) SnapshotAt(ctx context.Context, ts mvcc.Timestamp, opts ...Snaps
 		err = s.advance(ctx, ts)
 	}
 	if err == nil {
-		err = s.pins.openPast(sn, s.sortedTables())
+		err = s.pins.openPast(sn, tables())
 	}
 	if err == nil {
 		if err = s.waitPublished(ctx, ts); err != nil {
@@ -386,7 +391,7 @@ func (p *pins) openAbove(sn *Snapshot, tables []*Table) bool {
 func (p *pins) openPast(sn *Snapshot, tables []*Table) error {
 	begins := mvcc.Max
 	for _, t := range tables {
-		begins = min(begins, max(p.begins(t.tab.Number, t.oldest()), t.tab.Metadata().HistoryFloor))
+		begins = min(begins, t.begins())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

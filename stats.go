@@ -129,7 +129,7 @@ func (t *Table) columnInfo(id block.ID) (cfile.Info, error) {
 		return cfile.Info{}, err
 	}
 	defer src.Close()
-	r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true})
+	r, err := cfile.Open(src, cfile.ReaderOptions{NoHeader: true, Arrays: true})
 	if err != nil {
 		return cfile.Info{}, err
 	}

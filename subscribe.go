@@ -213,7 +213,16 @@ func (f *follower) leave() {
 
 // pin pins the history above a timestamp.
 func (f *follower) pin(ts mvcc.Timestamp) (*Snapshot, error) {
-	return f.store.SnapshotAt(f.ctx, ts, Named("subscription"))
+	return f.store.snapshotAt(f.ctx, ts, f.chosen, []SnapshotOption{Named("subscription")})
+}
+
+// chosen returns the tables that exist now and whose changes are yielded.
+func (f *follower) chosen() []*Table {
+	tables := f.store.sortedTables()
+	if f.only == nil {
+		return tables
+	}
+	return slices.DeleteFunc(tables, func(t *Table) bool { return !slices.Contains(f.only, t) })
 }
 
 // check returns ErrTooOld if a table may have dropped history after the snapshot.
@@ -241,10 +250,8 @@ func (f *follower) step() error {
 	s := f.store
 	upTo := f.visible()
 	f.tables = map[uint32]*Table{} // those that exist now: they include all that the batches have changed
-	for _, t := range s.sortedTables() {
-		if f.only == nil || slices.Contains(f.only, t) {
-			f.tables[t.tab.Number] = t
-		}
+	for _, t := range f.chosen() {
+		f.tables[t.tab.Number] = t
 	}
 	if err := f.check(); err != nil {
 		return err

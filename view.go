@@ -107,6 +107,11 @@ func (t *Table) oldest() mvcc.Timestamp {
 	return historyFloor(t.store.clock, t.tab.Metadata().HistorySec)
 }
 
+// begins returns the earliest timestamp at which the table can be read.
+func (t *Table) begins() mvcc.Timestamp {
+	return max(t.tab.Metadata().HistoryFloor, t.store.pins.begins(t.tab.Number, t.oldest()))
+}
+
 // project returns the indexes of the columns to read.
 func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int, error) {
 	if o.fit != nil {

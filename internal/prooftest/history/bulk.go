@@ -40,12 +40,24 @@ func (r *Runner) bulk(st *script.Step) error {
 	var res oribi.BulkResult
 	err = r.take(out, ops, st.Sync, func() (mvcc.Timestamp, error) {
 		res, err = bulkCall(r.ctx, t, st)
-		return res.Timestamp, err
+		return r.timestamp(res, err)
 	})
 	if err != nil {
 		return err
 	}
 	return compareBulk(res, out.Rows())
+}
+
+// timestamp returns the timestamp of a bulk call that ended with err. A call that has changed nothing
+// has none: an empty write batch has the place of the call in time.
+func (r *Runner) timestamp(res oribi.BulkResult, err error) (mvcc.Timestamp, error) {
+	switch {
+	case err != nil || res.Rows > 0:
+		return res.Timestamp, err
+	case res.Timestamp != 0:
+		return 0, fmt.Errorf("no row was changed, at %d", uint64(res.Timestamp))
+	}
+	return r.Store.NewBatch().Commit(r.ctx)
 }
 
 // restore makes a call of RestoreTo and compares the result.
@@ -57,7 +69,7 @@ func (r *Runner) restore(st *script.Step, t *oribi.Table) error {
 	err := r.take(out, nil, true, func() (mvcc.Timestamp, error) {
 		var err error
 		res, err = t.RestoreTo(r.ctx, st.Read.At)
-		return res.Timestamp, err
+		return r.timestamp(res, err)
 	})
 	if err == nil && (may&rows == 0 || r.mustBeOld(&st.Read)) {
 		return fmt.Errorf("the table is as of %d, which cannot be read", uint64(st.Read.At))
@@ -144,8 +156,14 @@ func (r *Runner) inPieces(st *script.Step, t *oribi.Table, ops []script.Op) erro
 	}
 	p.begin()
 	res, err := bulkCall(p, t, st)
-	if res.Timestamp > p.seen { // the last write batch, which Err has not seen
-		p.committed(res.Timestamp)
+	ts := res.Timestamp
+	if err == nil && res.Rows == 0 {
+		if ts, err = r.timestamp(res, nil); err != nil {
+			return err
+		}
+	}
+	if ts > p.seen { // the last write batch, which Err has not seen
+		p.committed(ts)
 	}
 	m, done := r.Model.Tables[st.Table], p.outs[:p.done]
 	rows := int64(0)
