@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
@@ -193,7 +194,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 		p.cells[i] = cell
 	}
 	if found < len(row) {
-		for name := range row {
+		for _, name := range slices.Sorted(maps.Keys(row)) {
 			if p.schema.Schema.Index(name) < 0 {
 				b.fail(t, name, p.schema.Schema.NoColumn(name))
 				return

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -312,7 +314,7 @@ func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
 		}
 		list = change.AppendColumn(list, column.ID, cell)
 	}
-	for name := range c.set {
+	for _, name := range slices.Sorted(maps.Keys(c.set)) {
 		if s.Index(name) < 0 {
 			return nil, fmt.Errorf("column %q: %w", name, s.NoColumn(name))
 		}

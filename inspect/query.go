@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -43,8 +44,8 @@ func (s *server) parseQuery(r *http.Request, p *page) (*query, error) {
 		return nil, badRequest("The address is malformed: %v.", err)
 	}
 	q := &query{page: p, values: values, At: when.Latest, AtWord: "latest"}
-	for name, list := range values {
-		switch {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch list := values[name]; {
 		case !slices.Contains(common, name) && !slices.Contains(p.params, name):
 			return nil, badRequest("There is no parameter %q on this page.", cut(name, 40))
 		case len(list) > 1:

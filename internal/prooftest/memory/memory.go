@@ -7,12 +7,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -213,7 +215,7 @@ func (r *memoryRow) random(b []byte) []byte {
 func updated(i int64) bool { return i%3 != 0 }
 
 func (m Store) load(s *oribi.Store) error {
-	for table := range memoryRows {
+	for _, table := range slices.Sorted(maps.Keys(memoryRows)) {
 		columns, err := memorySchema(table)
 		if err == nil {
 			_, err = s.CreateTable(table, columns)
@@ -290,7 +292,7 @@ func (m Store) scan(s *oribi.Store) error {
 	if err != nil {
 		return err
 	}
-	for name := range memoryRows {
+	for _, name := range slices.Sorted(maps.Keys(memoryRows)) {
 		t, err := s.Table(name)
 		if err == nil {
 			err = m.scanTable(t, 1, oribi.Latest())
@@ -341,7 +343,7 @@ func (m Store) scanTable(t *oribi.Table, version uint64, at oribi.ReadOption) er
 // compact runs a major delta compaction of the wide table, then merges the rowsets of both tables
 // into rowsets that do not overlap.
 func (m Store) compact(s *oribi.Store) error {
-	for name := range memoryRows {
+	for _, name := range slices.Sorted(maps.Keys(memoryRows)) {
 		t, err := s.Table(name)
 		if err == nil && name == "wide" {
 			_, err = t.CompactMajor(context.Background())

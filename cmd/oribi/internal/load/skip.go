@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/oribi-db/oribi"
@@ -26,13 +27,13 @@ func (l *loader) retry(ctx context.Context, r *rows, err error) error {
 			}
 			refused[fault.row] = fault.cause
 		}
-		for i, cause := range refused {
-			r.bad = append(r.bad, badRecord{raw: r.rawOf(i), err: l.at(r.places[i].line, cause)})
+		for _, i := range slices.Sorted(maps.Keys(refused)) {
+			r.bad = append(r.bad, badRecord{raw: r.rawOf(i), err: l.at(r.places[i].line, refused[i])})
 		}
 		r.keep(refused)
 		err = l.insert(ctx, r)
 	}
-	slices.SortFunc(r.bad, func(a, b badRecord) int { return a.err.Line - b.err.Line })
+	slices.SortStableFunc(r.bad, func(a, b badRecord) int { return a.err.Line - b.err.Line })
 	for _, bad := range r.bad {
 		if _, err := l.o.SkipBad.Write(bad.raw); err != nil {
 			return fmt.Errorf("bad records: %w", err)
