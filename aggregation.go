@@ -17,10 +17,11 @@ import (
 // aggregation is a Table.Aggregate.
 type aggregation struct {
 	aggregates []Aggregate
-	by         []string
+	by         []groupKey
 	limit      int64 // bytes of the groups
 
-	keys    []int                 // set by bind
+	keys    []int                 // set by bind; from len(read) on, they are periods
+	periods []periodKey           // set by bind
 	figures []aggregate.Figure    // set by bind
 	engine  *aggregate.Aggregator // of all rows, set by run
 	read    []schema.Column       // columns of the batches
@@ -32,16 +33,25 @@ type aggregation struct {
 func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 	s := tableSchema.Schema
 	p.keys, p.figures = make([]int, len(p.by)), make([]aggregate.Figure, len(p.aggregates))
-	for i, name := range p.by {
-		if slices.Contains(p.by[:i], name) {
-			return nil, fmt.Errorf("group by: column %q appears twice: %w", name, fault.ErrSchema)
+	p.columns, p.periods = nil, nil
+	for i, k := range p.by {
+		if slices.Contains(p.by[:i], k) {
+			return nil, fmt.Errorf("group by: column %q appears twice: %w", k, fault.ErrSchema)
 		}
-		var err error
-		if p.keys[i], err = p.column(s, name); err != nil {
+		c, err := p.column(s, k.column)
+		if err != nil {
 			return nil, fmt.Errorf("group by: %w", err)
 		}
+		out := p.read[c]
+		if p.keys[i] = c; k.period != "" {
+			var period periodKey
+			if period, out, err = bindPeriod(k, c, &p.read[c]); err != nil {
+				return nil, fmt.Errorf("group by: %w", err)
+			}
+			p.periods = append(p.periods, period)
+		}
+		p.columns = append(p.columns, out)
 	}
-	p.columns = slices.Clone(p.read)
 	for i := range p.aggregates {
 		a := &p.aggregates[i]
 		c, err := p.figure(s, a, &p.figures[i])
@@ -49,6 +59,12 @@ func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 			return nil, fmt.Errorf("%v: %w", a, err)
 		}
 		p.columns = append(p.columns, c)
+	}
+	next := len(p.read)
+	for i, k := range p.by {
+		if k.period != "" {
+			p.keys[i], next = next, next+1
+		}
 	}
 	return p.indexes, nil
 }
@@ -69,17 +85,17 @@ func (p *aggregation) run(parts *partsScan) error {
 func (p *aggregation) runWorkers(parts *partsScan) error {
 	engines := make([]*aggregate.Aggregator, parts.workers)
 	begin := func(worker int) {
-		engines[worker] = aggregate.New(p.read, p.keys, p.figures, p.limit/int64(len(engines)))
+		engines[worker] = aggregate.New(p.inputs(), p.keys, p.figures, p.limit/int64(len(engines)))
 	}
 	begin(0)
 	err := parts.each(func(worker int, it scan.Iterator) {
 		if engines[worker] == nil {
 			begin(worker)
 		}
-		if o, ok := it.(scan.Offerer); ok && engines[worker].FromWindows() {
+		if o, ok := it.(scan.Offerer); ok && len(p.periods) == 0 && engines[worker].FromWindows() {
 			o.Offer(engines[worker].AddWindow)
 		}
-	}, func(worker int, b *batch.RecordBatch) error { return engines[worker].Add(b) })
+	}, func(worker int, b *batch.RecordBatch) error { return engines[worker].Add(p.withPeriods(b)) })
 	p.engine = engines[0]
 	for i, e := range engines {
 		if err == nil && e != nil {
@@ -187,7 +203,7 @@ func (p *aggregation) result() (*AggregateResult, error) {
 	for _, g := range p.engine.Groups() {
 		group := Group{Values: make([]Value, len(p.aggregates))}
 		for i, cell := range p.engine.Key(g) {
-			group.Key = append(group.Key, valueOf(&p.read[i], cell))
+			group.Key = append(group.Key, p.keyValue(i, cell))
 		}
 		for i := range p.aggregates {
 			v, err := p.value(g, i)

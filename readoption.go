@@ -188,7 +188,7 @@ type readOptions struct {
 	prefix  any
 	limit   int64 // below 0: none
 	order   order
-	groupBy []string
+	groupBy []groupKey
 	explain *Explanation                                         // set when the read ends; nil: none
 	workers int                                                  // goroutines of a scan in any order; 0 and 1: the caller's alone
 	fit     func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
@@ -323,5 +323,17 @@ func AnyOrder() RowsOption { return rowsOption(func(o *readOptions) { o.order = 
 // them. Errors of the read: ErrNoColumn; ErrSchema for a name given twice.
 func GroupBy(columns ...string) AggregateOption {
 	columns = slices.Clone(columns)
-	return groupOption(func(o *readOptions) { o.groupBy = append(o.groupBy, columns...) })
+	return groupOption(func(o *readOptions) {
+		for _, c := range columns {
+			o.groupBy = append(o.groupBy, groupKey{column: c})
+		}
+	})
+}
+
+// GroupByPeriod is GroupBy with the period of a date or timestamp column, in UTC: "year", "month",
+// "day", or "hour". The value of a group is a string, the beginning of an RFC 3339 time, such as
+// "2026-11" for a month; the groups are in the order of time. The column of the result has a name such
+// as month(seen). Errors of the read: those of GroupBy; ErrSchema for another period or type.
+func GroupByPeriod(period, column string) AggregateOption {
+	return groupOption(func(o *readOptions) { o.groupBy = append(o.groupBy, groupKey{column, period}) })
 }

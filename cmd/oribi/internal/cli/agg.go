@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,11 +78,11 @@ func (a *app) tableAgg() *cobra.Command {
 			e := explanation(explain)
 			options := []oribi.AggregateOption{state, condition, oribi.Explain(e)}
 			if cmd.Flags().Changed("by") {
-				columns, err := chosen(t.Schema(), "by", by, true)
+				groups, err := groupsOf(t.Schema(), by)
 				if err != nil {
 					return err
 				}
-				options = append(options, oribi.GroupBy(names(columns)...))
+				options = append(options, groups...)
 			}
 			result, err := t.Aggregate(cmd.Context(), aggregates, options...)
 			if errors.Is(err, oribi.ErrSchema) {
@@ -120,13 +121,39 @@ func (a *app) tableAgg() *cobra.Command {
 			flag.NoOptDefVal = "true"
 		}
 	}
-	c.Flags().StringSliceVar(&by, "by", nil, "compute them for each group of rows that are equal in these columns")
+	c.Flags().StringSliceVar(&by, "by", nil, "compute them for each group of rows that are equal in these columns; year(COLUMN), month(COLUMN), day(COLUMN), and hour(COLUMN) are periods of a date or timestamp, UTC")
 	c.Flags().IntVar(&top, "top", 0, "only the `N` groups with the greatest values of the first aggregate, greatest first, NULLs last")
 	asOfFlag(c, &at)
 	whereFlag(c, &expressions)
 	formatFlag(c, &format)
 	explainFlag(c, &explain)
 	return c
+}
+
+// groupsOf returns the options for the columns and periods that --by lists.
+func groupsOf(s *schema.Schema, by []string) (options []oribi.AggregateOption, err error) {
+	for i, text := range by {
+		period, rest, ok := strings.Cut(text, "(")
+		column, closed := strings.CutSuffix(rest, ")")
+		switch {
+		case slices.Contains(by[:i], text):
+			return nil, usage(fmt.Errorf("--by: column %q appears twice", text))
+		case ok && closed && s.Index(text) < 0:
+			if s.Index(column) < 0 {
+				return nil, usage(fmt.Errorf("--by: %s: column %q: %w", text, column, s.NoColumn(column)))
+			}
+			options = append(options, oribi.GroupByPeriod(period, column))
+		default:
+			if _, err := chosen(s, "by", []string{text}, true); err != nil {
+				return nil, err
+			}
+			options = append(options, oribi.GroupBy(text))
+		}
+	}
+	if len(by) == 0 {
+		return nil, usage(errors.New("--by names no column"))
+	}
+	return options, nil
 }
 
 // aggregatesOf returns the aggregates that the flags request.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
@@ -188,5 +190,59 @@ func TestFirstRowsTakeBoundedMemory(t *testing.T) {
 	f = firstRows{typ: schema.String, limit: 4, bytes: 3 * 2200}
 	if err := f.add(rows(255, 100), 0, 1); err == nil || !strings.Contains(err.Error(), "lower --limit 4") {
 		t.Errorf("rows above the limit: %v", err)
+	}
+}
+
+// The oracle is package time, which formats each time; texts of years of four digits are in the order
+// of time.
+func TestGroupsByPeriodAgreeWithModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(36, 6))
+	dir := t.TempDir()
+	store, file := filepath.Join(dir, "s"), filepath.Join(dir, "rows.csv")
+	succeed(t, "store", "init", store)
+	text, times := "id,ts,g,d\n", []*time.Time{}
+	for id := range 3000 {
+		at := time.Date(1969, 12, 30, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.Int64N(int64(100 * time.Hour)))).Truncate(time.Microsecond)
+		if id%3 == 0 {
+			at = at.AddDate(r.IntN(2000)-1000, r.IntN(12), 0)
+		}
+		if id%10 == 9 {
+			times = append(times, nil)
+			text += fmt.Sprintf("%d,,%d,\n", id, id%2)
+			continue
+		}
+		times = append(times, &at)
+		text += fmt.Sprintf("%d,%s,%d,%s\n", id, at.Format("2006-01-02T15:04:05.000000Z"), id%2, at.Format(time.DateOnly))
+	}
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, stored := range []bool{false, true} {
+		if stored {
+			succeed(t, "table", "flush", store, "t")
+		} else if _, errs, code := command(nil, "table", "load", store, "t", file, "--create", "--key", "id"); code != 0 {
+			t.Fatal(errs)
+		}
+		for period, layout := range map[string]string{"year": "2006", "month": "2006-01", "day": "2006-01-02", "hour": "2006-01-02T15"} {
+			for _, column := range []string{"ts", "d"} {
+				counts := map[string]int{}
+				for id, at := range times {
+					key := "~" // NULL is last
+					if at != nil {
+						key = at.Format(layout)
+						if column == "d" {
+							key = at.Truncate(24 * time.Hour).Format(layout)
+						}
+					}
+					counts[fmt.Sprintf("%s,%d", key, id%2)]++
+				}
+				want := fmt.Sprintf("%s(%s),g,count\n", period, column)
+				for _, key := range slices.Sorted(maps.Keys(counts)) {
+					want += fmt.Sprintf("%s,%d\n", strings.TrimPrefix(key, "~"), counts[key])
+				}
+				args := []string{"table", "agg", store, "t", "--by", fmt.Sprintf("%s(%s),g", period, column), "--count", "--format", "csv"}
+				same(t, fmt.Sprint(period, column, stored), succeed(t, args...), want)
+			}
+		}
 	}
 }
