@@ -47,7 +47,7 @@ func consoles(text string) (found []fence) {
 }
 
 // varying matches what differs between runs: timestamps, as numbers and as times, and IDs.
-var varying = regexp.MustCompile(`\b7\d{18}\b|\b20\d\d-[-0-9]{5}T[0-9:.]+Z\b|\b[0-9a-f]{32}\b`)
+var varying = regexp.MustCompile(`\b[78]\d{18}\b|\b20\d\d-[-0-9]{5}T[0-9:.]+Z\b|\b[0-9a-f]{32}\b`)
 
 // retype runs the commands of a console block and returns the block with their output. A command is
 // a line that begins with "$ ", with the following lines that begin with "> "; the rest is output.

@@ -99,7 +99,7 @@ var scrub = []struct {
 	with    string
 }{
 	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "UUID"},
-	{regexp.MustCompile(`\b7\d{18}\b`), "TS"},
+	{regexp.MustCompile(`\b[78]\d{18}\b`), "TS"},
 	{regexp.MustCompile(`"id":"\w*"`), `"id":"UUID"`},
 	{regexp.MustCompile(`: key (\[.*\]|\{.*\}|\S+): `), ": key KEY: "},
 	{regexp.MustCompile(`\(20\d\d-[-0-9T:.]+Z\)`), "(TIME)"},
