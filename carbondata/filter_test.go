@@ -65,7 +65,7 @@ func model(f Filter, row map[string]any, varchar map[string]bool) truth {
 		return truthOf(strings.HasPrefix(modelText(v), f.values[0].(string)))
 	}
 	if f.op == opLike {
-		return truthOf(modelPattern(f).MatchString(modelText(v)))
+		return truthOf(modelPattern(f).MatchString(latin1(modelText(v))))
 	}
 	for _, w := range f.values {
 		order, ordered := modelCompare(v, w)
@@ -121,13 +121,23 @@ type randomFilters struct {
 	rows    [][]any
 }
 
-// modelPattern returns the regular expression of a Like.
+// modelPattern returns the regular expression of a Like, for texts whose characters are bytes: a value
+// may be no valid UTF-8, of which a regular expression knows nothing.
 func modelPattern(f Filter) *regexp.Regexp {
 	var parts []string
 	for _, v := range f.values {
-		parts = append(parts, regexp.QuoteMeta(v.(string)))
+		parts = append(parts, regexp.QuoteMeta(latin1(v.(string))))
 	}
 	return regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
+}
+
+// latin1 returns a text with a character for each byte.
+func latin1(s string) string {
+	var out strings.Builder
+	for _, c := range []byte(s) {
+		out.WriteRune(rune(c))
+	}
+	return out.String()
 }
 
 func (r *randomFilters) filter(depth int) Filter {

@@ -235,7 +235,7 @@ func arrowError(name string, err error) error {
 			}
 			return line
 		}
-		return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, bad.Column, refusal(bad))}, loadOtherColumns}
+		return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, bad.Column, refusal(bad))}, "to load the other columns: --skip-unsupported, or --columns with their names"}
 	}
 	err = fmt.Errorf("%s: %w", name, err)
 	switch {

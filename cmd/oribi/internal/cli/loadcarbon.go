@@ -23,7 +23,7 @@ func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options)
 	case errors.Is(err, carbontable.ErrNoColumn):
 		err = usage(fmt.Errorf("--columns: %w", err))
 	case err != nil:
-		err = &helped{fmt.Errorf("%s: %w", o.Name, err), loadOtherColumns}
+		err = &helped{fmt.Errorf("%s: %w", o.Name, err), "to load the other columns, name them with --columns"}
 	}
 	var filter carbondata.Filter
 	if err == nil {

@@ -85,9 +85,6 @@ type columnar struct {
 	table   *schemafile.Table // what else describes the table that was exported; nil: the input has only rows
 }
 
-// loadOtherColumns is the next step if a column of the input cannot be loaded.
-const loadOtherColumns = "to load the other columns: --skip-unsupported, or --columns with their names"
-
 // exact reports whether a table that is created is to be as the one that was exported.
 func (c *columnar) exact(f *loadFlags) bool { return c.table != nil && len(f.key) == 0 }
 
