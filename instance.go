@@ -44,6 +44,9 @@ const (
 //	40      8      created     microseconds since 1970
 //	48      4      checksum    CRC-32C of all before
 //
+// INSTANCE of another format may have another length, at most 4096 bytes. It too begins with the
+// magic and the format, and ends with a CRC-32C of all before.
+//
 // Instance 00…0f, blocks of 4096 bytes, created at 1700000000000000:
 //
 //	6f 72 69 62 69 6e 73 74 01 00 00 00 00 00 00 00 00 00 00 00
@@ -105,22 +108,18 @@ func (i *instance) encode() []byte {
 }
 
 func decodeInstance(b []byte) (*instance, error) {
-	if len(b) < formatOff+4 || string(b[:formatOff]) != instanceMagic {
+	if len(b) < formatOff+8 || string(b[:formatOff]) != instanceMagic {
 		return nil, fault.Corruptf("%s: not an instance file", instanceName)
 	}
-	// A newer format may have another length: its number is read first, and only what this program
-	// knows is checked.
+	// Before the number of the format, so that damage is never taken for a newer format.
+	if got, want := coding.CRC32C(b[:len(b)-4]), binary.LittleEndian.Uint32(b[len(b)-4:]); got != want {
+		return nil, fault.Corruptf("%s: crc %08x, want %08x", instanceName, got, want)
+	}
 	if format := binary.LittleEndian.Uint32(b[formatOff:]); format != formatNumber {
-		if len(b) == instanceLen && coding.CRC32C(b[:instanceCRCOff]) != binary.LittleEndian.Uint32(b[instanceCRCOff:]) {
-			return nil, fault.Corruptf("%s: checksum", instanceName)
-		}
 		return nil, fault.Unsupportedf("%s: format %d, this program knows %d", instanceName, format, formatNumber)
 	}
 	if len(b) != instanceLen {
 		return nil, fault.Corruptf("%s: %d bytes, want %d", instanceName, len(b), instanceLen)
-	}
-	if got, want := coding.CRC32C(b[:instanceCRCOff]), binary.LittleEndian.Uint32(b[instanceCRCOff:]); got != want {
-		return nil, fault.Corruptf("%s: crc %08x, want %08x", instanceName, got, want)
 	}
 	if flags := binary.LittleEndian.Uint32(b[mustFlagsOff:]); flags != 0 {
 		return nil, fault.Unsupportedf("%s: flags %x", instanceName, flags)

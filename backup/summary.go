@@ -43,6 +43,8 @@ const (
 //	80      32     hash       SHA-256 of the manifest
 //	112     4      crc        CRC-32C of all before
 //
+// Every version begins with the magic and the version, and ends with such a CRC.
+//
 // Backup 3 of store 00…0f, begun at 1700000000000000, timestamp 5, 1000 bytes, 100 of them new,
 // with a manifest of 60 bytes and hash 01 00…00:
 //
@@ -149,10 +151,12 @@ func decodeSummary(name string, b []byte) (s Backup, err error) {
 	switch {
 	case len(b) < summaryLen || string(b[:8]) != summaryMagic:
 		return s, fault.Corruptf("%s: not a backup", name)
+	case coding.CRC32C(b[:len(b)-4]) != le.Uint32(b[len(b)-4:]): // in all versions
+		return s, fault.Corruptf("%s: checksum", name)
 	case le.Uint32(b[8:]) != summaryVersion:
 		return s, fault.Unsupportedf("%s: version %d, this program knows %d", name, le.Uint32(b[8:]), summaryVersion)
-	case len(b) != summaryLen || coding.CRC32C(b[:summaryLen-4]) != le.Uint32(b[summaryLen-4:]) || le.Uint32(b[12:]) != 0:
-		return s, fault.Corruptf("%s: checksum", name)
+	case len(b) != summaryLen || le.Uint32(b[12:]) != 0:
+		return s, fault.Corruptf("%s: %d bytes, want %d", name, len(b), summaryLen)
 	}
 	s = Backup{Number: le.Uint64(b[16:]), Time: time.UnixMicro(int64(le.Uint64(b[24:]))).UTC(), Timestamp: mvcc.Timestamp(le.Uint64(b[32:])),
 		Store: hex.EncodeToString(b[40:56]), Bytes: int64(le.Uint64(b[56:])), NewBytes: int64(le.Uint64(b[64:])), manifestBytes: int64(le.Uint64(b[72:])),

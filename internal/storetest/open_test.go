@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -148,10 +150,15 @@ func TestFailedOpenChangesNothing(t *testing.T) {
 		{"INSTANCE empty", func(tree map[string][]byte) { tree["INSTANCE"] = []byte{} }, oribi.ErrCorrupt},
 		{"INSTANCE of another store", func(tree map[string][]byte) { from(tree, "INSTANCE") }, oribi.ErrCorrupt},
 		{"newer format", func(tree map[string][]byte) {
-			b := append(slices.Clone(tree["INSTANCE"]), 0)
+			b := slices.Clone(tree["INSTANCE"])
+			b[8] = 2
+			tree["INSTANCE"] = binary.LittleEndian.AppendUint32(b, coding.CRC32C(b))
+		}, oribi.ErrUnsupported},
+		{"damage that looks like a newer format, INSTANCE cut", func(tree map[string][]byte) {
+			b := slices.Clone(tree["INSTANCE"])[:37]
 			b[8] = 2
 			tree["INSTANCE"] = b
-		}, oribi.ErrUnsupported},
+		}, oribi.ErrCorrupt},
 		{"ANCHOR missing", func(tree map[string][]byte) { without(tree, "ANCHOR") }, oribi.ErrCorrupt},
 		{"ANCHOR empty", func(tree map[string][]byte) { tree["ANCHOR"] = []byte{} }, oribi.ErrCorrupt},
 		{"ANCHOR of another store", func(tree map[string][]byte) { from(tree, "ANCHOR") }, oribi.ErrCorrupt},
