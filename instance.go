@@ -44,8 +44,7 @@ const (
 //	40      8      created     microseconds since 1970
 //	48      4      checksum    CRC-32C of all before
 //
-// INSTANCE of another format may have another length, at most 4096 bytes. It too begins with the
-// magic and the format, and ends with a CRC-32C of all before.
+// INSTANCE of a newer format begins with the same two fields, and is not shorter.
 //
 // Instance 00…0f, blocks of 4096 bytes, created at 1700000000000000:
 //
@@ -108,11 +107,15 @@ func (i *instance) encode() []byte {
 }
 
 func decodeInstance(b []byte) (*instance, error) {
-	if len(b) < formatOff+8 || string(b[:formatOff]) != instanceMagic {
+	if len(b) < formatOff || string(b[:formatOff]) != instanceMagic {
 		return nil, fault.Corruptf("%s: not an instance file", instanceName)
 	}
-	// Before the number of the format, so that damage is never taken for a newer format.
-	if got, want := coding.CRC32C(b[:len(b)-4]), binary.LittleEndian.Uint32(b[len(b)-4:]); got != want {
+	// A newer format may be longer, and only what this program knows is checked. None is shorter: a
+	// file that was cut is damaged, whatever its format says.
+	if len(b) < instanceLen {
+		return nil, fault.Corruptf("%s: %d bytes, want %d", instanceName, len(b), instanceLen)
+	}
+	if got, want := coding.CRC32C(b[:instanceCRCOff]), binary.LittleEndian.Uint32(b[instanceCRCOff:]); len(b) == instanceLen && got != want {
 		return nil, fault.Corruptf("%s: crc %08x, want %08x", instanceName, got, want)
 	}
 	if format := binary.LittleEndian.Uint32(b[formatOff:]); format != formatNumber {

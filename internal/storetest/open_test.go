@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"maps"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/internal/coding"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -150,9 +148,9 @@ func TestFailedOpenChangesNothing(t *testing.T) {
 		{"INSTANCE empty", func(tree map[string][]byte) { tree["INSTANCE"] = []byte{} }, oribi.ErrCorrupt},
 		{"INSTANCE of another store", func(tree map[string][]byte) { from(tree, "INSTANCE") }, oribi.ErrCorrupt},
 		{"newer format", func(tree map[string][]byte) {
-			b := slices.Clone(tree["INSTANCE"])
+			b := append(slices.Clone(tree["INSTANCE"]), 0)
 			b[8] = 2
-			tree["INSTANCE"] = binary.LittleEndian.AppendUint32(b, coding.CRC32C(b))
+			tree["INSTANCE"] = b
 		}, oribi.ErrUnsupported},
 		{"damage that looks like a newer format, INSTANCE cut", func(tree map[string][]byte) {
 			b := slices.Clone(tree["INSTANCE"])[:37]
