@@ -8,35 +8,38 @@ import (
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // Change is one alteration of a table, an argument of Alter: AddColumn, DropColumn, RenameColumn,
-// SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
+// SetType, SetDefault, SetEncoding, SetCompression, SetBlockSize, SetImmutable, SetColumnComment,
 // SetComment, SetHistory, SetRowFile, SetExpires, ClearExpires. A nil Change has no effect.
 type Change func(*draft) error
 
 // draft is the table's next metadata row while Alter builds it.
 type draft struct {
-	row    *meta.Table
-	schema *schema.Editor
+	row     *meta.Table
+	schema  *schema.Editor
+	retypes []tablet.Retype
 }
 
 // Alter changes the table's schema and settings, durably: all changes in their order, or none. It
 // increments the schema version by one.
 //
 // The table's rows in memory are flushed first, and its writers wait for the last of that, about 1
-// MiB. No row is rewritten. Running reads keep the columns that they began with. Later reads, also
-// of earlier timestamps, find columns by their new names. A write batch that was filled before is
-// converted when it is committed: cells follow a renamed column, cells of a dropped column are
-// removed, and an added column is not set.
+// MiB. Only SetType rewrites rows, while writers wait. Running reads keep the columns that they
+// began with. Later reads, also of earlier timestamps, find columns by their new names. A write batch
+// that was filled before is converted when it is committed: cells follow a renamed column, cells of a
+// dropped column are removed, and an added column is not set; after a SetType it is ErrConflict.
 //
 // A column is identified by an ID that is never reused, so the values of a dropped column do not
 // return with a new column of the same name. Compactions reclaim their space.
 //
 // Errors: ErrNoColumn for a column that the table does not have; ErrExists for a name that is in
 // use; ErrSchema for an impossible change, such as to drop a key column, or to add a column that is
-// not nullable and has no default; ctx.Err(); ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
+// not nullable and has no default; ErrRow and ErrUnsupported, see SetType; ctx.Err(); ErrReadOnly;
+// ErrNoSpace; ErrPoisoned; ErrClosed.
 func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 	if err := t.store.enterWriting(); err != nil {
 		return err
@@ -55,9 +58,9 @@ func (t *Table) Alter(ctx context.Context, changes ...Change) error {
 		err = t.purge(ctx) // of most rows, while writers continue
 	}
 	if err == nil {
-		err = t.tab.Alter(ctx, func(row *meta.Table) error {
-			_, err := draftOf(row, changes)
-			return err
+		err = t.tab.Alter(ctx, func(row *meta.Table) ([]tablet.Retype, error) {
+			d, err := draftOf(row, changes)
+			return d.retypes, err
 		})
 	}
 	if err != nil {

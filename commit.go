@@ -62,7 +62,8 @@ const AllowPartial allowPartial = true
 // operation begins the next batch.
 //
 // Errors: ErrRow with ErrKeyExists, ErrNotFound, ErrConflict (If, UpdateIf, DeleteIf), or the
-// reason why the row does not fit; ErrCommitted; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace;
+// reason why the row does not fit; ErrConflict alone if a column was given another type since the
+// operations were added; ErrCommitted; ErrBatchTooLarge; ErrReadOnly; ErrNoSpace;
 // ErrPoisoned; ErrClosed; ctx.Err().
 func (b *Batch) Commit(ctx context.Context, opts ...CommitOption) (mvcc.Timestamp, error) {
 	if b.committed {

@@ -141,10 +141,12 @@ func (b *Batch) after(t *Table, v *view, key []byte, cells [][]byte) ([][]byte, 
 	p := b.tables[i]
 	for _, k := range p.on(key) {
 		op := &p.ops[k]
-		if p.schema != tableSchema {
-			op = tablet.Converted(op, p.schema, tableSchema)
-		}
 		var err error
+		if p.schema != tableSchema {
+			if op, err = tablet.Converted(op, p.schema, tableSchema); err != nil {
+				return nil, err
+			}
+		}
 		if cells, err = tableSchema.After(op, cells); err != nil {
 			return nil, &RowError{Row: op.Index, Table: t.tab.Name(), Key: t.tab.KeyText(key), Cause: err}
 		}

@@ -21,7 +21,7 @@ var (
 	ErrSchema        = fault.ErrSchema        // a schema is not valid, or a struct or value does not fit it
 	ErrTooOld        = fault.ErrTooOld        // a read below the history floor
 	ErrFuture        = fault.ErrFuture        // a timestamp ahead of the clock
-	ErrConflict      = fault.ErrConflict      // a condition of a write batch is not met; what a transaction has read was changed
+	ErrConflict      = fault.ErrConflict      // a condition of a write batch is not met; what a transaction has read was changed; a column has another type
 	ErrOverflow      = fault.ErrOverflow      // a sum of integers or decimals, or a product, is out of range
 	ErrBatchTooLarge = fault.ErrBatchTooLarge // a write batch over its limit
 	ErrCorrupt       = fault.ErrCorrupt       // bytes on disk differ from what was written

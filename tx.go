@@ -409,7 +409,9 @@ func (tx *Tx) decide(t *Table, p *tableOps, from int) error {
 		}
 		tx.until = min(tx.until, v.Until(cells))
 		if p.schema != v.TableSchema {
-			op = tablet.Converted(op, p.schema, v.TableSchema)
+			if op, err = tablet.Converted(op, p.schema, v.TableSchema); err != nil {
+				return err
+			}
 		}
 		if _, err := v.TableSchema.After(op, cells); err != nil {
 			return callErr("", &RowError{Row: i - from, Table: t.tab.Name(), Key: t.tab.KeyText(op.Key), Cause: err})

@@ -65,6 +65,11 @@ type Job struct {
 	// Floor is the lowest timestamp at which the result must be readable. Min keeps everything.
 	Floor  mvcc.Timestamp
 	Writer *rowset.RollingWriter
+	// Convert, if not nil, turns rows with the columns of Schema into rows with the columns of
+	// Writer. It gets the rows that are written: what the floor drops is gone. It is called by one
+	// goroutine, in the order of the rows. Its argument is valid during the call, its result until
+	// the next one. No rows are then written as they are stored.
+	Convert func(*change.Rows) (*change.Rows, error)
 	// Progress is called after each window of an input with the number of rows read so far. Nil
 	// disables it.
 	Progress func(rowsRead int64)
@@ -80,7 +85,7 @@ type Stats struct{ RowsRead, RowsWritten int64 }
 // contradict each other.
 func Run(ctx context.Context, job Job) (stats Stats, err error) {
 	m := &merger{job: job, folder: newFolder(job.Schema)}
-	m.out = newOutput(job.Schema, job.Floor, job.Writer, &m.folder)
+	m.out = newOutput(&job, &m.folder)
 	defer func() { // also if an input panics
 		written, e := m.out.close()
 		if err == nil {

@@ -34,7 +34,9 @@ type copied struct {
 func (m *merger) run(ctx context.Context) error {
 	for _, in := range m.job.Inputs {
 		h := &head{in: in, keeps: 1}
-		h.storer, _ = in.(Storer)
+		if m.job.Convert == nil {
+			h.storer, _ = in.(Storer)
+		}
 		if k, ok := in.(Keeper); ok {
 			h.keeps = k.Keeps()
 		}

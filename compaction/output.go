@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // outBytes is about how many bytes of byte strings and change lists are written at once.
@@ -36,6 +35,7 @@ type output struct {
 	written chan *window  // from it, with their errors
 	ended   chan struct{} // closed by it
 	writer  *rowset.RollingWriter
+	convert func(*change.Rows) (*change.Rows, error) // nil: rows are written as they are
 	gather  gatherer
 	rows    int64 // written
 }
@@ -75,11 +75,11 @@ type patch struct {
 }
 
 // newOutput starts the goroutine, which close ends.
-func newOutput(s *schema.Schema, floor mvcc.Timestamp, w *rowset.RollingWriter, f *folder) *output {
-	o := &output{floor: floor, folder: f, number: 1, writer: w, gather: newGatherer(s),
+func newOutput(job *Job, f *folder) *output {
+	o := &output{floor: job.Floor, folder: f, number: 1, writer: job.Writer, convert: job.Convert, gather: newGatherer(job.Schema),
 		full: make(chan *window, windows), written: make(chan *window, windows), ended: make(chan struct{})}
 	for range windows {
-		o.spare = append(o.spare, &window{patches: make([][]patch, len(s.Columns))})
+		o.spare = append(o.spare, &window{patches: make([][]patch, len(job.Schema.Columns))})
 	}
 	o.window, o.spare = o.spare[0], o.spare[1:]
 	go o.writeAll()
@@ -291,5 +291,11 @@ func (o *output) write(w *window) error {
 		rows = &change.Rows{Batch: o.gather.rows(w), Keys: w.keys, Undo: w.undo, Redo: w.redo}
 	}
 	o.rows += int64(len(rows.Keys))
+	if o.convert != nil {
+		var err error
+		if rows, err = o.convert(rows); err != nil {
+			return err
+		}
+	}
 	return o.writer.Append(rows)
 }

@@ -93,10 +93,56 @@ func (e *Editor) Set(name string, set func(c *Column) error) error {
 		return fmt.Errorf("column %q: %w", name, err)
 	}
 	c.ID, c.ReadDefault = old.ID, old.ReadDefault
-	if c.Type != old.Type || c.Element != old.Element || c.Nullable != old.Nullable || c.Precision != old.Precision || c.Scale != old.Scale || c.Length != old.Length {
+	if !c.sameType(&old) || c.Nullable != old.Nullable {
 		return schemaError("column %q: type and nullability cannot be changed", name)
 	}
 	return c.check(slices.IndexFunc(e.columns, func(c Column) bool { return c.ID == old.ID }) < e.keys)
+}
+
+// Retype changes the type of a column: to's Type, Element, Precision, Scale, and Length. If it is another
+// type, a new column in the same place, with an ID assigned by the editor, replaces the column, whose
+// cells the caller converts. convert, if not nil, is called with both columns and may set the default
+// of the new one, which is nil. If the encoding does not fit the new type, the new column has the
+// default encoding. Errors: ErrNoColumn; ErrUnsupported for a key column; ErrSchema; those of convert.
+func (e *Editor) Retype(name string, to Column, convert func(from, to *Column) error) (from, retyped ColumnID, err error) {
+	c := e.find(name)
+	if c == nil {
+		return 0, 0, e.noColumn(name)
+	}
+	if slices.IndexFunc(e.columns, func(c Column) bool { return c.Name == name }) < e.keys {
+		return 0, 0, fmt.Errorf("column %q is in the key, whose types cannot be changed: %w", name, fault.ErrUnsupported)
+	}
+	next := *c
+	next.Type, next.Element, next.Precision, next.Scale, next.Length = to.Type, to.Element, to.Precision, to.Scale, to.Length
+	if c.sameType(&next) {
+		return c.ID, c.ID, nil
+	}
+	next.ID, next.Default, next.ReadDefault = e.NextID, nil, nil
+	if next.Type.Valid() && !next.Encoding.Allowed(next.Stored()) {
+		next.Encoding = 0
+	}
+	if e.NextID == math.MaxInt32 {
+		return 0, 0, schemaError("column %q: all %d column ids are used up", name, int32(math.MaxInt32))
+	}
+	if err := next.check(false); err != nil {
+		return 0, 0, err
+	}
+	if convert != nil {
+		if err := convert(c, &next); err != nil {
+			return 0, 0, fmt.Errorf("column %q: %w", name, err)
+		}
+		next.ReadDefault = next.Default
+		if err := next.check(false); err != nil {
+			return 0, 0, err
+		}
+	}
+	e.NextID++
+	from, *c = c.ID, next
+	return from, next.ID, nil
+}
+
+func (c *Column) sameType(other *Column) bool {
+	return c.Type == other.Type && c.Element == other.Element && c.Precision == other.Precision && c.Scale == other.Scale && c.Length == other.Length
 }
 
 // find returns the named column, or nil.

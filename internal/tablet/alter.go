@@ -2,10 +2,12 @@ package tablet
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -27,18 +29,30 @@ import (
 //
 // A crash before the commit leaves the old schema and the log; a crash after it leaves the new
 // schema, and replay skips the operations of the old one. Source: design §4.1, §5.
-func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) error) error {
+//
+// edit returns the columns that get another type. All rows are then rewritten with writers blocked.
+// Before that, while writers continue, the table is compacted: of rowsets that do not overlap, the
+// rewriting has one in memory at a time. It and the new schema are one metadata commit, so a crash
+// leaves the rows and the schema from before, or those from after. A value that does not fit is
+// ErrRow, and nothing changes.
+func (t *Tablet) Alter(ctx context.Context, edit func(row *meta.Table) ([]Retype, error)) error {
 	return t.exclusively(ctx, func() error { return t.alter(ctx, edit) })
 }
 
 // alter is Alter for the owner of the table, which protects the metadata row from other changes.
-func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) error {
+func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) ([]Retype, error)) error {
 	old := t.Metadata()
 	row := *old
-	if err := edit(&row); err != nil {
+	retypes, err := edit(&row)
+	if err != nil {
 		return err
 	}
 	row.SchemaVersion++
+	if len(retypes) > 0 {
+		if _, err := t.compact(ctx); err != nil {
+			return err
+		}
+	}
 	if err := t.flushBefore(ctx); err != nil {
 		return err
 	}
@@ -54,21 +68,36 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) error) er
 			return err
 		}
 	}
-	j.takeMemory()
 	e := &j.edit
 	e.Confirm = true // the log does not contain schema changes
 	tableSchema := tableSchemaOf(&row)
+	tableSchema.replaced = replacedColumns(j.schema, retypes)
 	e.Alter = &alteration{row: &row, schema: tableSchema, mem: t.newMem(tableSchema)}
-	if e.Frozen != nil {
+	write := j.writeMemory
+	if len(retypes) > 0 {
+		if e.Alter.retype, err = newRetyper(t, j.schema.Schema, row.Schema, retypes); err != nil {
+			return err
+		}
+		j.takeAll()
+		write = j.writeRetyped
+	} else {
+		j.takeMemory()
+	}
+	switch {
+	case len(e.Removed) > 0:
+		e.Kind, e.Why = compaction.Merge, "a column gets another type"
+	case e.Frozen != nil:
 		e.Kind, e.Why = compaction.Flush, "the schema changes"
-		e.Floor = t.opts.Store.HistoryFloor(t, longer(old.HistorySec, row.HistorySec))
-	} else if len(e.Replaced) > 0 {
+	case len(e.Replaced) > 0:
 		e.Kind, e.Why = compaction.DeltaFlush, "the schema changes"
+	}
+	if e.Frozen != nil || len(e.Removed) > 0 {
+		e.Floor = t.opts.Store.HistoryFloor(t, longer(old.HistorySec, row.HistorySec))
 	}
 	if e.Kind != "" {
 		j.announce()
 	}
-	if err = j.writeMemory(ctx); err == nil {
+	if err = write(ctx); err == nil {
 		if !row.RowFile {
 			j.dropRowFiles()
 		}
@@ -88,8 +117,10 @@ func (j *job) dropRowFiles() {
 	var rest []Replaced
 	for _, d := range j.st.tree.Sets {
 		m := d.Metadata()
-		if r := replaced[d]; r != nil {
+		if r, edited := replaced[d]; r != nil {
 			m = r.Row
+		} else if edited {
+			continue // it is removed
 		}
 		if m.RowFile == 0 && m.KeyDirectory == 0 {
 			continue
@@ -135,8 +166,14 @@ func longer(a, b int64) int64 {
 
 // convert converts operations from one version of the schema to another. Columns are matched by ID,
 // and the type of an ID never changes. Cells of dropped columns are removed; added columns are not
-// set. An update with no column left has an empty Body.
-func convert(ops []Op, from, to *TableSchema) {
+// set. An update with no column left has an empty Body. Errors: ErrConflict if a column of from has
+// another type in to, also if no operation has the column; the operations are then unchanged.
+func convert(ops []Op, from, to *TableSchema) error {
+	for _, id := range to.replaced {
+		if i := from.Schema.IndexID(id); i >= 0 {
+			return fmt.Errorf("column %q was given another type after the operation was added: %w", from.Schema.Columns[i].Name, fault.ErrConflict)
+		}
+	}
 	source := make([]int, len(to.Schema.Columns)) // by column of to: its index in from; −1 = it was added
 	for i := range source {
 		source[i] = from.Schema.IndexID(to.Schema.Columns[i].ID)
@@ -149,13 +186,17 @@ func convert(ops []Op, from, to *TableSchema) {
 			op.convertRow(source, from, to)
 		}
 	}
+	return nil
 }
 
-// Converted returns a copy of op, converted from one version of the schema to another.
-func Converted(op *Op, from, to *TableSchema) *Op {
+// Converted returns a copy of op, converted from one version of the schema to another. Errors:
+// ErrConflict if a column of from has another type in to.
+func Converted(op *Op, from, to *TableSchema) (*Op, error) {
 	ops := []Op{*op}
-	convert(ops, from, to)
-	return &ops[0]
+	if err := convert(ops, from, to); err != nil {
+		return nil, err
+	}
+	return &ops[0], nil
 }
 
 // convertRow converts the row image of an insert or upsert to another version of the schema.

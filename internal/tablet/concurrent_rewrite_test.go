@@ -405,9 +405,9 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 	})
 	t.Run("alter", func(t *testing.T) {
 		w := start(t)
-		err := w.tab.Alter(t.Context(), func(row *meta.Table) error {
+		err := w.tab.Alter(t.Context(), func(row *meta.Table) ([]Retype, error) {
 			row.Comment = "changed"
-			return nil
+			return nil, nil
 		})
 		if got := fmt.Sprint(w.scan(latest, true)); err != nil || w.tab.Metadata().SchemaVersion != 1 || got != `[1: 2 "y" 7 2: 1 "x" 7]` {
 			t.Errorf("%v, rows %s, %+v", err, got, w.tab.Metadata())
@@ -421,7 +421,7 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 		w.flush()
 		w.mustCommit(w.op(Insert, 3, 1, "x"))
 		w.commitErr = errNo
-		if err := w.tab.Alter(t.Context(), func(*meta.Table) error { return nil }); !errors.Is(err, errNo) {
+		if err := w.tab.Alter(t.Context(), func(*meta.Table) ([]Retype, error) { return nil, nil }); !errors.Is(err, errNo) {
 			t.Fatal(err)
 		}
 		w.commitErr = nil

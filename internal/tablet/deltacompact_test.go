@@ -415,7 +415,9 @@ func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 // older than the replaced one.
 func TestScanOfAnEarlierStateKeepsItsFiles(t *testing.T) {
 	for name, replace := range map[string]func(w *testStore) error{
-		"alter": func(w *testStore) error { return w.tab.Alter(t.Context(), func(*meta.Table) error { return nil }) },
+		"alter": func(w *testStore) error {
+			return w.tab.Alter(t.Context(), func(*meta.Table) ([]Retype, error) { return nil, nil })
+		},
 		"minor": func(w *testStore) error { _, err := w.tab.CompactMinor(t.Context()); return err },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,6 +71,7 @@ type alteration struct {
 	row    *meta.Table  // the table's metadata row with the changes
 	schema *TableSchema // of row's schema
 	mem    *memrowset.MemRowSet
+	retype *retyper // converts all rows; nil: no column gets another type
 }
 
 // rowFiles reports whether the rowsets that the edit adds have row files. row is the table's row

@@ -479,7 +479,7 @@ func TestAlterKeepsTheFloorOfItsFlush(t *testing.T) {
 	w.mustCommit(ops...)
 	w.mustCommit(w.op(Update, 1, 2, "b"))
 	w.floor = timestampOf(w.lsn)
-	if err := w.tab.Alter(t.Context(), func(row *meta.Table) error { row.HistorySec = 3600; return nil }); err != nil {
+	if err := w.tab.Alter(t.Context(), func(row *meta.Table) ([]Retype, error) { row.HistorySec = 3600; return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
 	n := w.reopened(0)

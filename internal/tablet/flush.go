@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/lsn"
@@ -119,6 +120,12 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction
 // takeMemory freezes the MemRowSet, unless it is empty or an earlier flush has left a frozen one,
 // and takes the frozen one and the delta mem stores. Writers are blocked.
 func (j *job) takeMemory() {
+	j.takeMemRowSet()
+	j.takeDeltas()
+}
+
+// takeMemRowSet freezes the MemRowSet if it has rows.
+func (j *job) takeMemRowSet() {
 	t, st := j.t, j.st
 	if st.frozen == nil && st.mem.Len() > 0 {
 		st.mem.Freeze()
@@ -133,7 +140,6 @@ func (j *job) takeMemory() {
 		j.edit.Frozen, flushed = f, f.cutover
 	}
 	j.edit.FlushedLSN, j.edit.AutoIncrement = flushed.lsn, flushed.auto
-	j.takeDeltas()
 }
 
 // takeDeltas takes the delta mem stores that are not empty, except those of rowsets that
@@ -151,7 +157,7 @@ func (j *job) writeMemory(ctx context.Context) error {
 	if f := j.edit.Frozen; f != nil {
 		inputs := []compaction.Input{j.dropping(compaction.NewMemInput(f.mem.Histories(f.snap)), nil)}
 		if err := j.writeRows(ctx, inputs, int64(f.mem.Len()), f.lsn); err != nil {
-			return err
+			return fmt.Errorf("table %q: %w", j.t.Name(), err)
 		}
 	}
 	for i := range j.edit.Replaced {
@@ -167,20 +173,25 @@ func (j *job) writeMemory(ctx context.Context) error {
 // ghosts, and included the LSN as of which they are read.
 func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int64, included lsn.LSN) error {
 	t, e, s := j.t, &j.edit, j.schema.Schema
-	w := rowset.NewRollingWriter(j.output(ctx), s, t.newRowSetID, t.opts.TargetBytes)
+	written := s
+	var convert func(*change.Rows) (*change.Rows, error)
+	if e.Alter != nil && e.Alter.retype != nil {
+		written, convert = e.Alter.retype.to, e.Alter.retype.rows
+	}
+	w := rowset.NewRollingWriter(j.output(ctx), written, t.newRowSetID, t.opts.TargetBytes)
 	w.RowFiles, w.Dictionaries = e.rowFiles(t.Metadata()), &t.dictionaries
-	run := compaction.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w}
+	run := compaction.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w, Convert: convert}
 	if progress := t.opts.Progress; progress != nil {
 		run.Progress = func(n int64) { progress(t.Name(), n, rows) }
 	}
 	stats, err := compaction.Run(ctx, run)
 	if err != nil {
-		return fmt.Errorf("table %q: %w", t.Name(), err)
+		return err
 	}
 	e.RowsRead, e.RowsWritten = stats.RowsRead, stats.RowsWritten
 	out, err := w.Finish()
 	if err != nil {
-		return fmt.Errorf("table %q: %w", t.Name(), err)
+		return err
 	}
 	e.add(out, included)
 	return nil

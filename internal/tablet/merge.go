@@ -265,18 +265,29 @@ func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force 
 
 // writeMerged rewrites the removed rowsets as of the cutover point.
 func (j *job) writeMerged(ctx context.Context) error {
-	var inputs []compaction.Input
-	var rows int64
+	inputs, rows, err := j.removed()
+	if err == nil {
+		err = j.writeRows(ctx, inputs, rows, j.at.lsn)
+	}
+	if err != nil {
+		return fmt.Errorf("table %q: %w", j.t.Name(), err)
+	}
+	return nil
+}
+
+// removed returns the rows of the removed rowsets as of the cutover point, and their number, with
+// ghosts.
+func (j *job) removed() (inputs []compaction.Input, rows int64, err error) {
 	for _, d := range j.edit.Removed {
 		h, err := d.Histories(j.at.snap)
 		if err != nil {
-			return fmt.Errorf("table %q: %w", j.t.Name(), inRowSet(d.Metadata().ID, err))
+			return nil, 0, inRowSet(d.Metadata().ID, err)
 		}
 		inputs = append(inputs, j.dropping(mergeInput{h, d.Metadata().ID}, d))
 		rows += d.Metadata().Rows
 		j.edit.BytesRead += d.Metadata().Bytes
 	}
-	return j.writeRows(ctx, inputs, rows, j.at.lsn)
+	return inputs, rows, nil
 }
 
 // needsRewrite reports whether a rewrite would fold redos of the rowset into its base, or remove a

@@ -22,6 +22,8 @@ type TableSchema struct {
 	All       []int             // indexes of all columns: 0, 1, …
 	Expiry    expiry.Rules      // when rows expire
 
+	replaced []schema.ColumnID // columns that others of another type have replaced since the table was opened
+
 	immutable   bool // the schema has an immutable column
 	replaceable bool // an upsert of all columns replaces a row: it can set each non-key column, and there is one
 	auto        int  // index of the auto-incrementing column; −1 = none

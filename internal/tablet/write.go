@@ -205,7 +205,9 @@ func (w *Write) Resolve(ops []Op, tableSchema *TableSchema) error {
 	}
 	if tableSchema != w.state.schema {
 		ops = slices.Clone(ops) // a failed batch may be prepared again with the original operations
-		convert(ops, tableSchema, w.state.schema)
+		if err := convert(ops, tableSchema, w.state.schema); err != nil {
+			return fmt.Errorf("table %q: %w", w.t.Name(), err)
+		}
 		w.ops = ops
 	}
 	if err := w.assign(); err != nil {

@@ -75,7 +75,7 @@ func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
 	dates := t.Dates(len(columns))
 	for range 1 + g.r.IntN(3) {
 		a := randomAlteration(g.r, columns, t.Schema.Keys)
-		for a.What == "drop" && dates[a.Column] {
+		for (a.What == "drop" || a.What == "type") && dates[a.Column] {
 			a = randomAlteration(g.r, columns, t.Schema.Keys)
 		}
 		if dates = slices.Clone(dates); a.What == "drop" {
@@ -98,7 +98,7 @@ func (g *Generator) alterations(t *model.Table) (out []script.Alteration) {
 const maxAltered = 12 // columns
 
 func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) script.Alteration {
-	what := []string{"add", "add", "drop", "rename", "default"}[r.IntN(5)]
+	what := []string{"add", "add", "drop", "rename", "default", "type"}[r.IntN(6)]
 	if len(columns) == keys && (what != "rename" || len(columns) == 1) {
 		what = "add"
 	}
@@ -106,6 +106,15 @@ func randomAlteration(r *rand.Rand, columns []schema.Column, keys int) script.Al
 		what = "drop"
 	}
 	a := script.Alteration{What: what}
+	if what == "type" {
+		a.Column = keys + r.IntN(len(columns)-keys)
+		to, ok := values.RandomRetype(r, &columns[a.Column])
+		if !ok {
+			return randomAlteration(r, columns, keys)
+		}
+		a.Add = to
+		return a
+	}
 	switch what {
 	case "add":
 		c := &a.Add

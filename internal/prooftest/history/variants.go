@@ -122,7 +122,7 @@ func (v *Variant) relay(st *script.Step) {
 	}
 	st.Alter = slices.Clone(st.Alter)
 	for i := range st.Alter {
-		if st.Alter[i].What == "add" {
+		if what := st.Alter[i].What; what == "add" || what == "type" {
 			v.column(&st.Alter[i].Add)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/internal/prooftest/script"
+	"github.com/oribi-db/oribi/internal/prooftest/values"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -23,11 +24,26 @@ func (m *Model) Alter(st *script.Step) {
 	for i := range source {
 		source[i] = i
 	}
-	added := map[schema.ColumnID][]byte{} // the value in existing rows
+	added := map[schema.ColumnID][]byte{}            // the value in existing rows
+	retyped := map[schema.ColumnID][]schema.Column{} // the columns before each change of the type, and the last
 	for i := range st.Alter {
-		columns, source = st.Alter[i].Apply(columns, source)
-		if st.Alter[i].What == "add" {
-			added[columns[len(columns)-1].ID] = st.Alter[i].Add.Default
+		a := &st.Alter[i]
+		var old schema.Column
+		if a.What == "type" {
+			old = columns[a.Column]
+		}
+		columns, source = a.Apply(columns, source)
+		switch a.What {
+		case "add":
+			added[columns[len(columns)-1].ID] = a.Add.Default
+		case "type":
+			c := columns[a.Column]
+			steps := retyped[old.ID]
+			if len(steps) == 0 {
+				steps = []schema.Column{old}
+			}
+			retyped[c.ID] = append(slices.Clone(steps), c)
+			added[c.ID] = added[old.ID]
 		}
 	}
 	s, err := schema.New(columns, t.Schema.Keys)
@@ -50,6 +66,10 @@ func (m *Model) Alter(st *script.Step) {
 						cells[c] = old[from]
 					} else {
 						cells[c] = added[columns[c].ID]
+					}
+					steps := retyped[columns[c].ID]
+					for k := 1; k < len(steps); k++ {
+						cells[c] = values.Retyped(&steps[k-1], &steps[k], cells[c])
 					}
 				}
 				r.Versions[i].cells = cells

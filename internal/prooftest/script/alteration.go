@@ -14,12 +14,12 @@ import (
 // Alteration is one alteration of a table's schema. It names a column by its index in the schema
 // that the alterations before it leave.
 type Alteration struct {
-	What   string        // add, drop, rename, default, rowfile, expires
-	Column int           // drop, rename, default: index of the column; rowfile: 1 = on; expires: index of the column + 1, or 0 for none
+	What   string        // add, drop, rename, default, type, rowfile, expires
+	Column int           // drop, rename, default, type: index of the column; rowfile: 1 = on; expires: index of the column + 1, or 0 for none
 	Age    time.Duration // expires
 	Name   string        // rename: the new name
 	Cell   []byte        // default: the new default; nil = none
-	Add    schema.Column // add: the new column
+	Add    schema.Column // add: the new column; type: the one with another type
 }
 
 // RowFiles is the alteration that turns row files on or off.
@@ -37,6 +37,8 @@ func (a *Alteration) Change(columns []schema.Column) oribi.Change {
 		return oribi.DropColumn(columns[a.Column].Name)
 	case "rename":
 		return oribi.RenameColumn(columns[a.Column].Name, a.Name)
+	case "type":
+		return oribi.SetType(columns[a.Column].Name, a.Add)
 	case RowFiles:
 		return oribi.SetRowFile(a.Column == 1)
 	case Expires:
@@ -65,6 +67,13 @@ func (a *Alteration) Apply(columns []schema.Column, source []int) ([]schema.Colu
 		}
 	case "rename":
 		columns[a.Column].Name = a.Name
+	case "type":
+		c := a.Add
+		c.Name, c.ID = columns[a.Column].Name, 0
+		for i := range columns {
+			c.ID = max(c.ID, columns[i].ID+1) // used only by the model
+		}
+		columns[a.Column] = c
 	case "default":
 		columns[a.Column].Default = a.Cell
 	}
@@ -76,6 +85,8 @@ func (a *Alteration) print(b *strings.Builder) {
 	switch a.What {
 	case "add":
 		printColumn(b, "add", &a.Add)
+	case "type":
+		printColumn(b, fmt.Sprintf("type %d", a.Column), &a.Add)
 	case "rename":
 		fmt.Fprintf(b, "\n  rename %d %s", a.Column, a.Name)
 	case Expires:
@@ -92,6 +103,13 @@ func (f fields) alteration() (a Alteration, ok bool) {
 	a.What = f.words[0]
 	switch a.What {
 	case "add":
+		a.Add = f.column()
+		return a, true
+	case "type":
+		var err error
+		a.Column, err = strconv.Atoi(f.words[1])
+		check(err)
+		f.words = f.words[1:]
 		a.Add = f.column()
 		return a, true
 	case "drop", "rename", "default", RowFiles, Expires:

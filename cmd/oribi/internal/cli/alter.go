@@ -53,6 +53,7 @@ var alterFlags = []struct {
 		return oribi.DropColumn(name), e.Drop(name)
 	}},
 	{"rename", "rename a column: old=new", readRename},
+	{"type", "change a column's type, in all rows: name=type; every value must fit; see: oribi help types", readType},
 	{"default", "change a column's default for new rows: name=JSON; null for none", readDefault},
 	{"encoding", "change a column's encoding in new files: name=encoding", readEncoding},
 	{"compression", "change a column's compression in new files: name=codec", readCompression},
@@ -74,7 +75,7 @@ func (a *app) tableAlter() *cobra.Command {
 	var yes bool
 	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all or none", func(cmd *cobra.Command, args []string) error {
 		if len(list) == 0 {
-			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --default, --encoding, --compression, --history, --row-file, or --expires"))
+			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --type, --default, --encoding, --compression, --history, --row-file, or --expires"))
 		}
 		return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
 			if err := keepHistory(t, cmd, yes); err != nil {
@@ -132,6 +133,19 @@ func readRename(e *schema.Editor, text string) (oribi.Change, error) {
 		return nil, err
 	}
 	return oribi.RenameColumn(from, to), e.Rename(from, to)
+}
+
+func readType(e *schema.Editor, text string) (oribi.Change, error) {
+	name, word, err := pair(text)
+	if err != nil {
+		return nil, err
+	}
+	var to schema.Column
+	if err := to.ParseTypeName(word); err != nil {
+		return nil, err
+	}
+	_, _, err = e.Retype(name, to, nil) // the store converts the default
+	return oribi.SetType(name, to), err
 }
 
 func readDefault(e *schema.Editor, text string) (oribi.Change, error) {

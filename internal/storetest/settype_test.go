@@ -1,0 +1,438 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/schema"
+	"github.com/oribi-db/oribi/vfs"
+)
+
+// Each value of one type becomes the value of another type that the documentation promises, or is
+// refused with ErrRow, and then nothing changes.
+func TestSetTypeConvertsValues(t *testing.T) {
+	type no struct{ text string } // is in the error
+	decimal := func(precision, scale int) schema.Column {
+		return schema.Column{Type: schema.DecimalType(precision), Precision: precision, Scale: scale}
+	}
+	of := func(t schema.Type) schema.Column { return schema.Column{Type: t} }
+	array := func(t schema.Type) schema.Column { return schema.Column{Type: schema.Array, Element: t} }
+	dec := func(unscaled int64, scale int) oribi.Decimal {
+		return oribi.Decimal{Unscaled: oribi.Int128{Lo: uint64(unscaled), Hi: unscaled >> 63}, Scale: scale}
+	}
+	day := func(y, m, d int) time.Time { return time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC) }
+	for _, c := range []struct {
+		name     string
+		from, to schema.Column
+		value    any
+		want     any
+	}{
+		{"wider", of(schema.Int8), of(schema.Int64), -128, int64(-128)},
+		{"narrower", of(schema.Int64), of(schema.Int8), -128, int8(-128)},
+		{"too narrow", of(schema.Int64), of(schema.Int8), 128, no{"out of range"}},
+		{"int128", of(schema.Int64), of(schema.Int128), math.MinInt64, oribi.Int128{Lo: 1 << 63, Hi: -1}},
+		{"int to double", of(schema.Int64), of(schema.Double), 1 << 53, float64(1 << 53)},
+		{"int beyond doubles", of(schema.Int64), of(schema.Double), 1<<53 + 1, no{"9007199254740993"}},
+		{"int beyond floats", of(schema.Int32), of(schema.Float), 1<<24 + 1, no{"16777217"}},
+		{"int to decimal", of(schema.Int32), decimal(9, 2), 12345, dec(1234500, 2)},
+		{"int beyond the decimal", of(schema.Int32), decimal(6, 2), 12345, no{"12345"}},
+		{"whole double", of(schema.Double), of(schema.Int16), -7.0, int16(-7)},
+		{"fraction", of(schema.Double), of(schema.Int16), 0.5, no{"0.5"}},
+		{"NaN to int", of(schema.Double), of(schema.Int16), math.NaN(), no{"NaN"}},
+		{"double to float", of(schema.Double), of(schema.Float), 0.25, float32(0.25)},
+		{"double beyond floats", of(schema.Double), of(schema.Float), 0.1, no{"0.1"}},
+		{"double to decimal", of(schema.Double), decimal(9, 2), 0.1, dec(10, 2)},
+		{"double between decimals", of(schema.Double), decimal(9, 1), 0.25, no{"0.25"}},
+		{"float to double", of(schema.Float), of(schema.Double), float32(0.1), float64(float32(0.1))},
+		{"decimal to double", decimal(9, 2), of(schema.Double), dec(110, 2), 1.1},
+		{"decimal to int", decimal(9, 2), of(schema.Int32), dec(1100, 2), int32(11)},
+		{"decimal with a fraction", decimal(9, 2), of(schema.Int32), dec(1101, 2), no{"11.01"}},
+		{"decimal with a larger scale", decimal(9, 2), decimal(20, 5), dec(-1101, 2), dec(-1101000, 5)},
+		{"decimal with a smaller scale", decimal(9, 2), decimal(9, 1), dec(1110, 2), dec(111, 1)},
+		{"decimal that loses a digit", decimal(9, 2), decimal(9, 1), dec(1111, 2), no{"11.11"}},
+		{"decimal with too many digits", decimal(9, 2), decimal(4, 2), dec(123456, 2), no{"1234.56"}},
+		{"bool to int", of(schema.Bool), of(schema.Int32), true, int32(1)},
+		{"int to bool", of(schema.Int32), of(schema.Bool), 0, false},
+		{"int that is no bool", of(schema.Int32), of(schema.Bool), 2, no{"only 0 and 1"}},
+		{"date to timestamp", of(schema.Date), of(schema.Timestamp), day(1500, 3, 1), day(1500, 3, 1)},
+		{"timestamp to date", of(schema.Timestamp), of(schema.Date), day(1969, 12, 31), day(1969, 12, 31)},
+		{"timestamp of noon", of(schema.Timestamp), of(schema.Date), day(1969, 12, 31).Add(12 * time.Hour), no{"midnight"}},
+		{"text to int", of(schema.String), of(schema.Int32), "-12", int32(-12)},
+		{"text with a zero", of(schema.String), of(schema.Int32), "007", no{`"007"`}},
+		{"empty text", of(schema.String), of(schema.Int32), "", no{`""`}},
+		{"text to bool", of(schema.String), of(schema.Bool), "true", true},
+		{"text to date", of(schema.String), of(schema.Date), "2024-02-29", day(2024, 2, 29)},
+		{"text that is no date", of(schema.String), of(schema.Date), "2023-02-29", no{"2023-02-29"}},
+		{"text to timestamp", of(schema.String), of(schema.Timestamp), "2024-02-29T00:00:00Z", day(2024, 2, 29)},
+		{"text to decimal", of(schema.String), decimal(9, 2), "1.5", dec(150, 2)},
+		{"text to varchar", of(schema.String), schema.Column{Type: schema.Varchar, Length: 3}, "äöü", "äöü"},
+		{"text beyond the varchar", of(schema.String), schema.Column{Type: schema.Varchar, Length: 3}, "äöü!", no{"4 characters"}},
+		{"longer varchar", schema.Column{Type: schema.Varchar, Length: 3}, schema.Column{Type: schema.Varchar, Length: 5}, "äöü", "äöü"},
+		{"text to array", of(schema.String), array(schema.Int32), "[1,null]", []any{int32(1), nil}},
+		{"int to text", of(schema.Int64), of(schema.String), math.MinInt64, "-9223372036854775808"},
+		{"double to text", of(schema.Double), of(schema.String), 0.1, "0.1"},
+		{"decimal to text", decimal(9, 2), of(schema.String), dec(150, 2), "1.50"},
+		{"date to text", of(schema.Date), of(schema.String), day(1500, 3, 1), "1500-03-01"},
+		{"bool to text", of(schema.Bool), of(schema.String), false, "false"},
+		{"array of wider elements", array(schema.Int8), array(schema.Int64), []any{int8(-1), nil}, []any{int64(-1), nil}},
+		{"array with an element that is too wide", array(schema.Int64), array(schema.Int8), []any{int64(1), int64(300)}, no{"element 1"}},
+		{"array to text", array(schema.Int8), of(schema.String), []any{int8(-1), nil}, "[-1,null]"},
+		{"int to date", of(schema.Int32), of(schema.Date), 1, oribi.ErrUnsupported},
+		{"bool to double", of(schema.Bool), of(schema.Binary), true, oribi.ErrUnsupported},
+		{"array to number", array(schema.Int8), of(schema.Int8), []any{int8(1)}, oribi.ErrUnsupported},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := context.Background()
+			store, err := oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			c.from.Name, c.from.Nullable = "v", true
+			s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, c.from, {Name: "z", Type: schema.Int8, Nullable: true}}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			table, err := store.CreateTable("t", s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": nil, "z": 1})
+			putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "v": c.value, "z": 2})
+			before, err := table.Get(ctx, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = table.Alter(ctx, oribi.SetType("v", c.to))
+			row, got := table.Get(ctx, 2)
+			switch want := c.want.(type) {
+			case no:
+				if !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), want.text) || !strings.Contains(err.Error(), "key 2") {
+					t.Errorf("error %v, want ErrRow with %q and the key", err, want.text)
+				}
+				if v := table.Properties().SchemaVersion; v != 0 || got != nil || len(row) != len(before) {
+					t.Errorf("after a refused change: schema version %d, %v, row %v, before %v", v, got, row, before)
+				}
+			case error:
+				if !errors.Is(err, want) || table.Properties().SchemaVersion != 0 {
+					t.Errorf("error %v, want %v; schema version %d", err, want, table.Properties().SchemaVersion)
+				}
+			default:
+				if err != nil || got != nil || !reflect.DeepEqual(row, oribi.Row{"k": int64(2), "v": want, "z": int8(2)}) {
+					t.Errorf("%v, %v, row %#v, want v = %#v", err, got, row, want)
+				}
+				if row, err := table.Get(ctx, 1); err != nil || row["v"] != nil || row["z"] != int8(1) {
+					t.Errorf("NULL became %v, %v", row, err)
+				}
+			}
+		})
+	}
+}
+
+// A column gets another type while its rows are in a rowset, in a rowset with changes in memory, in
+// memory, deleted, and inserted again. Reads of all times return the value of that time in the new
+// type, also after compactions and reopenings.
+func TestSetTypeKeepsHistory(t *testing.T) {
+	ctx := context.Background()
+	store, table, reopen := alterStore(t)
+	put := func(op oribi.Op, row oribi.Row) mvcc.Timestamp { return putRow(t, store, table, op, row) }
+	put(oribi.OpInsert, oribi.Row{"k": 1, "n": 1, "s": "10"})
+	put(oribi.OpInsert, oribi.Row{"k": 2, "n": 2, "s": "20"})
+	first := put(oribi.OpInsert, oribi.Row{"k": 3, "n": 3})
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	put(oribi.OpUpdate, oribi.Row{"k": 1, "s": "11"})
+	put(oribi.OpDelete, oribi.Row{"k": 2})
+	second := put(oribi.OpInsert, oribi.Row{"k": 4, "n": 4, "s": "40"})
+	put(oribi.OpInsert, oribi.Row{"k": 2, "n": 5, "s": nil})
+	third := put(oribi.OpDelete, oribi.Row{"k": 3})
+
+	alter(t, table, oribi.SetType("s", schema.Column{Type: schema.Int16}), oribi.SetType("n", schema.Column{Type: schema.String}), oribi.RenameColumn("s", "i"))
+	fourth := put(oribi.OpUpdate, oribi.Row{"k": 1, "i": 12, "n": "x"})
+
+	row := func(k int, n string, i any) oribi.Row { return oribi.Row{"k": int64(k), "n": n, "i": i} }
+	check := func(what string) {
+		t.Helper()
+		wantRows(t, what+", first", table, []oribi.Row{row(1, "1", int16(10)), row(2, "2", int16(20)), row(3, "3", nil)}, oribi.AsOf(first))
+		wantRows(t, what+", second", table, []oribi.Row{row(1, "1", int16(11)), row(3, "3", nil), row(4, "4", int16(40))}, oribi.AsOf(second))
+		wantRows(t, what+", third", table, []oribi.Row{row(1, "1", int16(11)), row(2, "5", nil), row(4, "4", int16(40))}, oribi.AsOf(third))
+		wantRows(t, what+", fourth", table, []oribi.Row{row(1, "x", int16(12)), row(2, "5", nil), row(4, "4", int16(40))}, oribi.AsOf(fourth))
+		names := ""
+		for _, c := range table.Schema().Columns {
+			names += c.Name + " " + c.TypeName() + " "
+		}
+		if names != "k int64 n string i int16 " {
+			t.Fatalf("%s: columns %s", what, names)
+		}
+		if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%+v", f) }, oribi.Deep()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("altered")
+	store, table = reopen()
+	check("reopened")
+	if err := table.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	check("compacted")
+}
+
+// A row that was inserted again before a column was added has the column's first default at that
+// time. It becomes a value of the new type, even if the default of today is another one.
+func TestSetTypeConvertsTheDefaultOfEarlierVersions(t *testing.T) {
+	store, table, _ := alterStore(t)
+	put := func(op oribi.Op, row oribi.Row) mvcc.Timestamp { return putRow(t, store, table, op, row) }
+	first := put(oribi.OpInsert, oribi.Row{"k": 1, "n": 1})
+	put(oribi.OpDelete, oribi.Row{"k": 1})
+	second := put(oribi.OpInsert, oribi.Row{"k": 1, "n": 2})
+	deleted := put(oribi.OpDelete, oribi.Row{"k": 1})
+	alter(t, table, oribi.AddColumn(schema.Column{Name: "d", Type: schema.String, Default: []byte("5")}), oribi.SetDefault("d", "6"))
+	alter(t, table, oribi.SetType("d", schema.Column{Type: schema.Int32}))
+	third := put(oribi.OpInsert, oribi.Row{"k": 1, "n": 3})
+	row := func(n, d int32) []oribi.Row { return []oribi.Row{{"k": int64(1), "n": n, "s": nil, "d": d}} }
+	wantRows(t, "first", table, row(1, 5), oribi.AsOf(first))
+	wantRows(t, "second", table, row(2, 5), oribi.AsOf(second))
+	wantRows(t, "deleted", table, nil, oribi.AsOf(deleted))
+	wantRows(t, "third", table, row(3, 6), oribi.AsOf(third))
+	err := table.Alter(t.Context(), oribi.SetDefault("d", 1000), oribi.SetType("d", schema.Column{Type: schema.Int8}))
+	if !errors.Is(err, oribi.ErrSchema) || !strings.Contains(err.Error(), "default") {
+		t.Errorf("a default that does not fit: %v", err)
+	}
+}
+
+// Versions that history has dropped do not count, and those that it keeps do, whether the row exists
+// or not. The error of a deleted row names its key and the time of the value.
+func TestSetTypeChecksKeptVersions(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	store, err := oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true, Clock: mvcc.NewHybridClock(func() time.Time { return now })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", s, oribi.History(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": "one"})
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "v": "two"})
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	since := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "v": "1"})
+	putRow(t, store, table, oribi.OpDelete, oribi.Row{"k": 2})
+	toInt := oribi.SetType("v", schema.Column{Type: schema.Int32})
+	err = table.Alter(ctx, toInt)
+	if !errors.Is(err, oribi.ErrRow) || !strings.Contains(err.Error(), "key 1, before "+since.String()) || !strings.Contains(err.Error(), `"one"`) {
+		t.Errorf("with all versions: %v", err)
+	}
+	now = now.Add(2 * time.Hour)
+	if err := table.Alter(ctx, toInt); err != nil {
+		t.Errorf("without the earlier versions: %v", err)
+	}
+	wantRows(t, "after", table, []oribi.Row{{"k": int64(1), "v": int32(1)}})
+}
+
+// Operations that were added before the change are refused, wherever they are; reads that run
+// continue with the old type.
+func TestSetTypeAndOpenBatches(t *testing.T) {
+	ctx := context.Background()
+	store, table, _ := alterStore(t)
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "n": 1})
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "n": 2})
+	typed, err := oribi.Typed[struct {
+		K int64 `oribi:"k"`
+		N int32 `oribi:"n"`
+	}](table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := store.NewBatch()
+	b.Row(oribi.OpUpdate, table, oribi.Row{"k": 1, "n": 7})
+	tx, err := store.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	tx.Row(oribi.OpUpdate, table, oribi.Row{"k": 2, "n": 8})
+	sn, err := store.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sn.Close()
+
+	rows := 0
+	for row, err := range table.Scan(ctx).Rows() {
+		if rows == 0 {
+			alter(t, table, oribi.SetType("n", schema.Column{Type: schema.String}))
+		}
+		if rows++; err != nil || row["n"] != int32(rows) {
+			t.Fatalf("a scan that was running: %v, %v", row, err)
+		}
+	}
+	if _, err := b.Get(ctx, table, 1); !errors.Is(err, oribi.ErrConflict) {
+		t.Errorf("Batch.Get: %v", err)
+	}
+	if _, err := b.Commit(ctx); !errors.Is(err, oribi.ErrConflict) {
+		t.Errorf("Batch.Commit: %v", err)
+	}
+	if _, err := tx.Get(table, 2); !errors.Is(err, oribi.ErrConflict) {
+		t.Errorf("Tx.Get: %v", err)
+	}
+	if _, err := tx.Commit(); !errors.Is(err, oribi.ErrConflict) {
+		t.Errorf("Tx.Commit: %v", err)
+	}
+	if _, err := typed.Get(ctx, 1); err == nil {
+		t.Error("a TableOf with the old type reads the column")
+	}
+	want := []oribi.Row{{"k": int64(1), "n": "1", "s": nil}, {"k": int64(2), "n": "2", "s": nil}}
+	wantRows(t, "now", table, want)
+	wantRows(t, "snapshot", table, want, oribi.At(sn))
+	putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "n": "seven"})
+}
+
+// A column in the key, and one by which rows expire, keep their types; a change to the same type
+// changes nothing.
+func TestSetTypeRefusals(t *testing.T) {
+	ctx := context.Background()
+	store, err := oribi.Open("/s", &oribi.Options{FS: vfs.NewMem(), Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "seen", Type: schema.Timestamp}, {Name: "n", Type: schema.Int32}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", s, oribi.Expires("seen", time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change oribi.Change
+		want   error
+	}{
+		{oribi.SetType("k", schema.Column{Type: schema.String}), oribi.ErrUnsupported},
+		{oribi.SetType("seen", schema.Column{Type: schema.String}), oribi.ErrSchema},
+		{oribi.SetType("nope", schema.Column{Type: schema.String}), oribi.ErrNoColumn},
+		{oribi.SetType("n", schema.Column{Type: schema.Decimal64, Precision: 40}), oribi.ErrSchema},
+		{oribi.SetType("n", schema.Column{Type: 99}), oribi.ErrSchema},
+	} {
+		if err := table.Alter(ctx, c.change); !errors.Is(err, c.want) {
+			t.Errorf("%v, want %v", err, c.want)
+		}
+	}
+	id := table.Schema().Columns[2].ID
+	alter(t, table, oribi.SetType("n", schema.Column{Type: schema.Int32}))
+	if table.Schema().Columns[2].ID != id {
+		t.Error("the column has another ID")
+	}
+}
+
+// A follower, a subscription to changes from before, a checkpoint, and the store that Salvage makes without
+// metadata have the column with its new type and all versions.
+func TestSetTypeIsSeenOutsideTheTable(t *testing.T) {
+	needFollowers(t)
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	store, err := oribi.Open("/store", &oribi.Options{FS: mem, Manual: true, History: oribi.HistoryForever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Nullable: true}, {Name: "w", Type: schema.Int8}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "v": "10", "w": 1})
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	follower, err := oribi.Open("/store", &oribi.Options{FS: mem, ReadOnly: true, Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer follower.Close()
+	second := putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "v": "11"})
+	alter(t, table, oribi.SetType("v", schema.Column{Type: schema.Int32}))
+	last := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "v": 20, "w": 2})
+
+	one := func(v any) oribi.Row { return oribi.Row{"k": int64(1), "v": v, "w": int8(1)} }
+	two := oribi.Row{"k": int64(2), "v": int32(20), "w": int8(2)}
+	check := func(what string, table *oribi.Table) {
+		t.Helper()
+		wantRows(t, what+", first", table, []oribi.Row{one(int32(10))}, oribi.AsOf(first))
+		wantRows(t, what+", second", table, []oribi.Row{one(int32(11))}, oribi.AsOf(second))
+		wantRows(t, what+", last", table, []oribi.Row{one(int32(11)), two}, oribi.AsOf(last))
+	}
+	check("writer", table)
+	if err := follower.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	followed, err := follower.Table("t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("follower", followed)
+
+	var events [][][]byte
+	for b, err := range store.Subscribe(ctx, first-1, oribi.Until(last)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range b.Changes {
+			events = append(events, c.After)
+		}
+	}
+	key := func(k byte) []byte { return []byte{k, 0, 0, 0, 0, 0, 0, 0} }
+	want := [][][]byte{{key(1), {10, 0, 0, 0}, {1}}, {key(1), {11, 0, 0, 0}, {1}}, {key(2), {20, 0, 0, 0}, {2}}}
+	if !reflect.DeepEqual(events, want) {
+		t.Errorf("events %v, want %v", events, want)
+	}
+
+	if _, err := store.Checkpoint(ctx, "/checkpoint"); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"/store/meta", "/store/ANCHOR"} {
+		if err := vfs.RemoveAll(mem, gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saved, losses := salvaged(t, mem)
+	for _, l := range losses {
+		if l.Rows != -1 { // else it is about a file of the metadata
+			t.Errorf("loss %+v", l)
+		}
+	}
+	copied, err := openCopy(mem, "/checkpoint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	for name, s := range map[string]*oribi.Store{"salvaged": saved, "checkpoint": copied} {
+		table, err := s.Table("t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(name, table)
+	}
+}
