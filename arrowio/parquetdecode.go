@@ -268,8 +268,11 @@ func impalaTimes(round bool) func(v *batch.Vector, values []parquet.Int96) error
 			if err != nil {
 				return err
 			}
+			if julian < 0 { // what Impala had for a time without a date
+				return cellErrorf(i, "the time has no date: its Julian day is %d", julian)
+			}
 			days := julian - epoch
-			if days > math.MaxInt64/day-2 || days < math.MinInt64/day+2 || micros < -day || micros > 2*day {
+			if days > math.MaxInt64/day-2 || micros < -day || micros > 2*day {
 				return cellErrorf(i, "the time of Julian day %d and %d nanoseconds is out of range", julian, nanos)
 			}
 			to[i] = days*day + micros

@@ -396,7 +396,10 @@ func (e *element) annotation(physical parquet.Type, length int) (t pq.LogicalTyp
 	if !ok {
 		return t, "", corruptf("malformed schema")
 	}
-	if plain := plainAnnotations[member.id]; plain != nil {
+	// parquet-java 1.12 and others write that an INTERVAL is unknown, which only its converted type
+	// tells from a column without values.
+	interval := member.id == annotationUnknown && e.converted == pq.ConvertedTypes.Interval
+	if plain := plainAnnotations[member.id]; plain != nil && !interval {
 		return plain, "", nil
 	}
 	switch member.id {

@@ -144,6 +144,8 @@ func TestAnnotationsOfColumns(t *testing.T) {
 		"decimals without precision": {"n", []thriftField{logical(5, i32(1, 0), i32(2, 0))}, "decimal(0,0)", false},
 		"decimals of a large scale":  {"n", []thriftField{i32(elementConverted, 5), i32(elementScale, 9), i32(elementPrecision, 4)}, "decimal(4,9)", false},
 		"list of single values":      {"n", []thriftField{logical(3, empty)}, "int32", true},
+		"no values":                  {"n", []thriftField{logical(11)}, "string", true},
+		"unknown interval":           {"s", []thriftField{i32(elementConverted, 21), logical(11)}, "the type INTERVAL", false},
 		"malformed":                  {"n", []thriftField{{elementLogicalType, thriftStruct, []byte{0x15, 2, 0}}}, "malformed schema", false},
 	} {
 		changed := withElements(t, data, func(elements [][]byte) [][]byte {

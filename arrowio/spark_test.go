@@ -173,3 +173,23 @@ func TestSparksLeapDaysAreRefused(t *testing.T) {
 		f.Close()
 	}
 }
+
+// TestTimesWithoutDateAreRefused reads a time in INT96 with a negative Julian day, which Impala wrote
+// for a time without a date, and the first day that is a date.
+func TestTimesWithoutDateAreRefused(t *testing.T) {
+	f, rows := opened(t, "parquet", sparkFile(t, []int32{-2440588}), checked(t), ReadOptions{Columns: []string{"i"}})
+	if got, want := foreignRows(t, rows), `["-210866760000000000"]`; len(got) != 2 || got[0] != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	rows.Release()
+	f.Close()
+	f, rows = opened(t, "parquet", sparkFile(t, []int32{0, -2440590}), checked(t), ReadOptions{Columns: []string{"i"}})
+	defer f.Close()
+	defer rows.Release()
+	for rows.Next() {
+	}
+	bad, ok := errors.AsType[*ColumnError](rows.Err())
+	if !ok || bad.Column != "i" || bad.Row != 1 || !errors.Is(bad, ErrRow) || !strings.Contains(bad.Error(), "no date: its Julian day is -2") {
+		t.Errorf("%v", rows.Err())
+	}
+}
