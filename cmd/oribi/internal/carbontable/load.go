@@ -16,28 +16,39 @@ import (
 // ErrNoColumn means that the CarbonData does not have a column.
 var ErrNoColumn = errors.New("no such column")
 
+// Refused is a column of CarbonData of a type that tables do not have.
+type Refused struct{ Column, Type string }
+
+func (e *Refused) Error() string {
+	return fmt.Sprintf("column %q: %s: %v", e.Column, e.Why(), carbondata.ErrUnsupported)
+}
+
+func (e *Refused) Unwrap() error { return carbondata.ErrUnsupported }
+
+// Why returns the message without the column.
+func (e *Refused) Why() string { return "tables have no type for " + e.Type }
+
 // Fields returns the columns of a table for the named columns of CarbonData, for all of them if
-// names is nil. Errors: ErrNoColumn; a column of a type that tables do not have.
-func Fields(columns []carbondata.Column, names []string) ([]schema.Column, error) {
+// names is nil, and those among them that tables cannot have. Errors: ErrNoColumn.
+func Fields(columns []carbondata.Column, names []string) (fields []schema.Column, refused []*Refused, err error) {
 	if names == nil {
 		names = make([]string, len(columns))
 		for i := range columns {
 			names[i] = columns[i].Name
 		}
 	}
-	var fields []schema.Column
 	for _, name := range names {
 		c, err := find(columns, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		field, ok := c.TableType()
-		if !ok {
-			return nil, fmt.Errorf("column %q: tables have no type for %s", name, c.TypeName())
+		if field, ok := c.TableType(); ok {
+			fields = append(fields, field)
+		} else {
+			refused = append(refused, &Refused{name, c.TypeName()})
 		}
-		fields = append(fields, field)
 	}
-	return fields, nil
+	return fields, refused, nil
 }
 
 func find(columns []carbondata.Column, name string) (*carbondata.Column, error) {

@@ -86,9 +86,9 @@ func (a *app) withPairs(ctx context.Context, name, format string, use func(in pa
 	if format == "hfile" {
 		bar := a.bar(progress.Options{What: "load", Counted: "rows"})
 		defer bar.Stop()
-		return a.withHFile(ctx, name, func(r *hfile.Reader) error {
+		return pairError(a.withHFile(ctx, name, func(r *hfile.Reader) error {
 			return use(kvlines.HFile(r), true, bar)
-		})
+		}))
 	}
 	o := load.Options{Name: name}
 	if format == "csv" {
@@ -119,6 +119,18 @@ func (a *app) withPairs(ctx context.Context, name, format string, use func(in pa
 		return use(kvlines.JSON(name, in), in.whole, in.bar)
 	}
 	return use(kvlines.CSV(name, in), in.whole, in.bar)
+}
+
+// pairError gives an error about an HFile that is loaded its exit code: unlike in the verbs that show
+// HFiles, what is not supported is no damage.
+func pairError(err error) error {
+	if errors.Is(err, oribi.ErrUnsupported) && !errors.Is(err, oribi.ErrCorrupt) {
+		if f, ok := errors.AsType[*failure](err); ok {
+			err = f.err
+		}
+		return &failure{exitFailed, err}
+	}
+	return err
 }
 
 func (a *app) kvExport() *cobra.Command {

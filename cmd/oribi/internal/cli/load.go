@@ -33,8 +33,8 @@ type loadFlags struct {
 	where                            []string
 	batch, cellLimit                 int
 
-	columnar *columnarFormat // of the input; nil: it is text
-	arrow    arrowLoadFlags
+	columnar      *columnarFormat // of the input; nil: it is text
+	columnarFlags columnarFlags
 }
 
 func (a *app) tableLoad() *cobra.Command {
@@ -64,7 +64,7 @@ func (a *app) tableLoad() *cobra.Command {
 	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
 	c.Flags().BoolVar(&f.exact, "exact", false, "with --create: infer only types that print every value of the text exactly as it is in the file")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and create nothing")
-	f.arrow.add(c)
+	f.columnarFlags.add(c)
 	return c
 }
 
@@ -85,7 +85,7 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	if o.Format, err = f.formatOf(file, given); err != nil {
 		return o, err
 	}
-	if err := f.arrow.check(f.columnar, given); err != nil {
+	if err := f.columnarFlags.check(f.columnar, given); err != nil {
 		return o, err
 	}
 	if o.Format == load.CSV && !given("delimiter") && (f.format == "tsv" || f.format == "" && strings.HasSuffix(strings.TrimSuffix(file, ".gz"), ".tsv")) {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/arrowio"
 	"github.com/oribi-db/oribi/batch"
@@ -22,28 +20,6 @@ import (
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
-
-// arrowLoadFlags are the flags of "table load" that are for Parquet and Arrow.
-type arrowLoadFlags struct{ round, skipUnsupported bool }
-
-func (f *arrowLoadFlags) add(c *cobra.Command) {
-	c.Flags().BoolVar(&f.round, "round", false, "of Parquet and Arrow: round times in nanoseconds down to microseconds")
-	c.Flags().BoolVar(&f.skipUnsupported, "skip-unsupported", false, "of Parquet and Arrow: leave out the columns that cannot be loaded, with a note on stderr for each")
-}
-
-// check refuses the flags for other formats.
-func (f *arrowLoadFlags) check(format *columnarFormat, given func(flag string) bool) error {
-	for _, name := range []string{"round", "skip-unsupported"} {
-		switch {
-		case !given(name) || format == columnarFormats["parquet"] || format == columnarFormats["arrow"]:
-		case format == nil:
-			return usage(fmt.Errorf("--%s is for Parquet and Arrow, not for CSV and JSON", name))
-		default:
-			return usage(fmt.Errorf("--%s is for Parquet and Arrow, not for %s", name, format.name))
-		}
-	}
-	return nil
-}
 
 // arrowInput is an input in Parquet or Arrow.
 type arrowInput struct {
@@ -146,12 +122,12 @@ func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *loadFlags
 		return nil, err
 	}
 	columns := o.Columns
-	if f.arrow.skipUnsupported {
+	if f.columnarFlags.skipUnsupported {
 		if columns, err = supported(stderr, d, columns); err != nil {
 			return nil, arrowError(o.Name, err)
 		}
 	}
-	if in.rows, err = in.file.Read(ctx, arrowio.ReadOptions{Columns: columns, Where: where, Round: f.arrow.round}); err != nil {
+	if in.rows, err = in.file.Read(ctx, arrowio.ReadOptions{Columns: columns, Where: where, Round: f.columnarFlags.round}); err != nil {
 		return nil, arrowError(o.Name, err)
 	}
 	for _, n := range in.rows.Definition().Notes {
@@ -197,7 +173,7 @@ func supported(stderr io.Writer, d *arrowio.Definition, columns []string) ([]str
 		if !twice {
 			left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return name == bad.Column })
 		}
-		fmt.Fprintf(stderr, "note: column %q is left out: %s\n", celltext.Printable(bad.Column), refusal(bad))
+		noteLeftOut(stderr, bad.Column, refusal(bad))
 		last = bad
 	}
 	if len(left) == 0 && last != nil {
@@ -235,7 +211,7 @@ func arrowError(name string, err error) error {
 			}
 			return line
 		}
-		return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, bad.Column, refusal(bad))}, "to load the other columns: --skip-unsupported, or --columns with their names"}
+		return unsupportedColumn(name, bad.Column, refusal(bad))
 	}
 	err = fmt.Errorf("%s: %w", name, err)
 	switch {

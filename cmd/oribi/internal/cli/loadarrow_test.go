@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/oribi-db/oribi/arrowio"
@@ -98,4 +99,56 @@ func TestFilesWithoutRowsCreateTables(t *testing.T) {
 	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "one.arrows"), "--create", "--key", "k", "--where", "k > 1"); code != 0 || !strings.Contains(errs, "was not created: no rows match --where") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
+}
+
+// A NULL in a column of the key is an error with its row and column in each format, and nothing is
+// loaded. An empty string is a key.
+func TestLoadsRefuseKeysOfNULL(t *testing.T) {
+	store := newStore(t)
+	dir := filepath.Dir(store)
+	s := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	const rows = `{"k":1,"s":"a","v":1},{"k":2,"s":"","v":2}`
+	for name, bad := range map[string]struct{ row, key, column string }{
+		"integer": {`{"k":null,"s":"c","v":3}`, "k", "k"},
+		"string":  {`{"k":3,"s":null,"v":3}`, "s", "s"},
+		"second":  {`{"k":null,"s":"c","v":3}`, "s,k", "k"},
+	} {
+		stream := arrowStream(t, s, "["+rows+","+bad.row+"]")
+		put(t, filepath.Join(dir, "in.arrows"), stream)
+		put(t, filepath.Join(dir, "in.parquet"), parquetOf(t, stream))
+		carbon := filepath.Join(dir, "carbon-"+name)
+		put(t, filepath.Join(dir, "schema.jsonl"), `{"name":"k","type":"LONG","sort":false}`+"\n"+`{"name":"s","type":"STRING","sort":false}`+"\n"+`{"name":"v","type":"LONG","sort":false}`+"\n")
+		put(t, filepath.Join(dir, "rows.jsonl"), strings.ReplaceAll(rows, "},{", "}\n{")+"\n"+bad.row+"\n")
+		succeed(t, "carbondata", "write", "--schema", filepath.Join(dir, "schema.jsonl"), "--values", filepath.Join(dir, "rows.jsonl"), carbon)
+		for _, file := range []string{filepath.Join(dir, "in.arrows"), filepath.Join(dir, "in.parquet"), carbon} {
+			for _, mode := range []string{"insert", "upsert", "insert_ignore"} {
+				_, errs, code := command(nil, "table", "load", store, "t", file, "--create", "--key", bad.key, "--mode", mode)
+				want := file + `: row 3: column "` + bad.column + `": NULL in a column that is not nullable`
+				if code != exitFailed || !strings.Contains(errs, want) || !strings.Contains(errs, "\nloaded 0 rows") {
+					t.Errorf("%s, %s, %s: exit code %d: %s, want %s", name, filepath.Base(file), mode, code, errs, want)
+				}
+				if list := succeed(t, "table", "list", store); list != "" {
+					t.Errorf("%s: %s", file, list)
+				}
+			}
+		}
+	}
+	put(t, filepath.Join(dir, "empty.arrows"), arrowStream(t, s, "["+rows+"]"))
+	loaded(t, nil, "2", store, "t", filepath.Join(dir, "empty.arrows"), "--create", "--key", "s")
+	same(t, "rows", succeed(t, "table", "scan", store, "t", "--columns", "s,v"), `{"s":"","v":2}`+"\n"+`{"s":"a","v":1}`+"\n")
+}
+
+// parquetOf returns the rows of an Arrow stream as Parquet.
+func parquetOf(t *testing.T, stream string) string {
+	t.Helper()
+	r, err := ipc.NewReader(strings.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	var out bytes.Buffer
+	if _, err := arrowio.WriteParquet(&out, r, arrowio.ParquetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }

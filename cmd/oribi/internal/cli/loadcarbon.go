@@ -5,26 +5,22 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/carbondata"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/carbontable"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/progress"
+	"github.com/oribi-db/oribi/schema"
 )
 
 // openCarbonLoad opens the CarbonData that is loaded.
 func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error) {
 	t, err := carbondata.Open(o.Name)
 	if err != nil {
-		return nil, carbonError(o.Name, err)
+		return nil, carbonLoadError(o.Name, err)
 	}
-	fields, err := carbontable.Fields(t.Schema(), o.Columns)
-	switch {
-	case errors.Is(err, carbontable.ErrNoColumn):
-		err = usage(fmt.Errorf("--columns: %w", err))
-	case err != nil:
-		err = &helped{fmt.Errorf("%s: %w", o.Name, err), "to load the other columns, name them with --columns"}
-	}
+	fields, err := a.carbonFields(t, f, o)
 	var filter carbondata.Filter
 	if err == nil {
 		filter, err = (&carbonFilters{where: f.where}).filter(t.Schema(), nil)
@@ -37,7 +33,7 @@ func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options)
 	scan := carbondata.ScanOptions{Columns: names(fields), Filter: filter}
 	o.Batches = func(yield func(*batch.RecordBatch, error) bool) {
 		for b, err := range carbontable.Batches(ctx, t, scan) {
-			if !yield(b, carbonError(o.Name, err)) {
+			if !yield(b, carbonLoadError(o.Name, err)) {
 				return
 			}
 		}
@@ -50,4 +46,28 @@ func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options)
 	}
 	bar := a.bar(progress.Options{What: "load", Total: total})
 	return &loadInput{app: a, name: o.Name, file: t, bar: bar, whole: true, columnar: &columnar{columns: fields, key: carbontable.Key(t)}}, nil
+}
+
+// carbonFields returns the columns that are loaded. It prints a note for each that is left out.
+func (a *app) carbonFields(t *carbondata.Table, f *loadFlags, o *load.Options) ([]schema.Column, error) {
+	fields, refused, err := carbontable.Fields(t.Schema(), o.Columns)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--columns: %w", err))
+	}
+	for _, bad := range refused {
+		if !f.columnarFlags.skipUnsupported || len(fields) == 0 {
+			return nil, unsupportedColumn(o.Name, bad.Column, bad.Why())
+		}
+		noteLeftOut(a.stderr, bad.Column, bad.Why())
+	}
+	return fields, nil
+}
+
+// carbonLoadError gives an error about CarbonData its place and exit code. Unlike in the verbs that
+// show CarbonData, what is not supported is no damage.
+func carbonLoadError(name string, err error) error {
+	if errors.Is(err, oribi.ErrUnsupported) && !errors.Is(err, oribi.ErrCorrupt) {
+		return &failure{exitFailed, err}
+	}
+	return carbonError(name, err)
 }

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/oribi-db/oribi/cmd/oribi/internal/load"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/schemafile"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -76,6 +79,39 @@ func formatOfFile(file string) string {
 		return s.format
 	}
 	return ""
+}
+
+// columnarFlags are the flags of "table load" that are for formats with types.
+type columnarFlags struct{ round, skipUnsupported bool }
+
+func (f *columnarFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.round, "round", false, "of Parquet and Arrow: round times in nanoseconds down to microseconds")
+	c.Flags().BoolVar(&f.skipUnsupported, "skip-unsupported", false, "of Parquet, Arrow, and CarbonData: leave out the columns that cannot be loaded, with a note on stderr for each")
+}
+
+// check refuses the flags for other formats.
+func (f *columnarFlags) check(format *columnarFormat, given func(flag string) bool) error {
+	name := "CSV and JSON"
+	if format != nil {
+		name = format.name
+	}
+	switch {
+	case given("skip-unsupported") && format == nil:
+		return usage(fmt.Errorf("--skip-unsupported is for Parquet, Arrow, and CarbonData, not for %s", name))
+	case given("round") && (format == nil || format == columnarFormats["carbondata"]):
+		return usage(fmt.Errorf("--round is for Parquet and Arrow, not for %s", name))
+	}
+	return nil
+}
+
+// noteLeftOut prints the note about a column that is not loaded.
+func noteLeftOut(stderr io.Writer, column, why string) {
+	fmt.Fprintf(stderr, "note: column %q is left out: %s\n", celltext.Printable(column), why)
+}
+
+// unsupportedColumn is the error of a column that a table cannot have.
+func unsupportedColumn(name, column, why string) error {
+	return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, column, why)}, "to load the other columns: --skip-unsupported, or --columns with their names"}
 }
 
 // columnar describes the columns of a columnar input.

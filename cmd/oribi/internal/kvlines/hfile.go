@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/hfile"
 	"github.com/oribi-db/oribi/kv"
 )
 
 // HFile reads the pairs of an HFile. A pair is valid until the next step. Those of HBase are the
 // rows with a live version, with the value of the newest one. Errors come as the last step: those of
-// the file; one for a file of HBase with more than one column.
+// the file; ErrUnsupported for a file of HBase with more than one column; ErrRow for a key or a value
+// that no bucket takes.
 func HFile(r *hfile.Reader) iter.Seq2[kv.Pair, error] {
 	if r.Hudi() {
 		return func(yield func(kv.Pair, error) bool) {
@@ -32,10 +34,16 @@ func HFile(r *hfile.Reader) iter.Seq2[kv.Pair, error] {
 // fits names the key of a pair that no bucket takes.
 func fits(p kv.Pair) error {
 	if err := Check(p); err != nil {
-		return fmt.Errorf("key %.40q: %w", p.Key, err)
+		return &refused{fmt.Errorf("key %.40q: %w", p.Key, err), oribi.ErrRow}
 	}
 	return nil
 }
+
+// refused is an error of a class that its message does not name.
+type refused struct{ err, class error }
+
+func (r *refused) Error() string   { return r.err.Error() }
+func (r *refused) Unwrap() []error { return []error{r.err, r.class} }
 
 // live returns the rows of cells, which are in HBase's order:
 //
@@ -67,8 +75,8 @@ func live(cells iter.Seq2[hfile.Cell, error]) iter.Seq2[kv.Pair, error] {
 					column = &hfile.Key{Family: bytes.Clone(c.Family), Qualifier: bytes.Clone(c.Qualifier)}
 				}
 				if !bytes.Equal(column.Family, c.Family) || !bytes.Equal(column.Qualifier, c.Qualifier) {
-					yield(kv.Pair{}, fmt.Errorf("row %.40q: columns %q and %q, want one column",
-						c.Row, columnName(column), columnName(&c.Key)))
+					yield(kv.Pair{}, &refused{fmt.Errorf("row %.40q: columns %q and %q, want one column",
+						c.Row, columnName(column), columnName(&c.Key)), hfile.ErrUnsupported})
 					return
 				}
 			}
