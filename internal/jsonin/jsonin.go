@@ -36,6 +36,9 @@ func (e *Error) Reason() string {
 	if errors.Is(e.Cause, jsontext.ErrDuplicateName) && len(e.Path) > 0 {
 		return fmt.Sprintf("the name %q appears twice", e.Path[len(e.Path)-1])
 	}
+	if e.Cause == errGoesOn {
+		return e.Cause.Error()
+	}
 	return "not JSON: " + e.Cause.Error()
 }
 

@@ -58,9 +58,25 @@ func (r *Records) Next() ([]byte, error) {
 		}
 		r.Raw = text
 		if value := Trim(text); len(value) > 0 {
-			return value, r.checker.Check(value)
+			return value, r.line(r.checker.Check(value))
 		}
 	}
+}
+
+// errGoesOn is the fault of a value that is spread over lines.
+var errGoesOn = errors.New("the value goes on after the line: want one value per line, as jq -c . FILE prints them")
+
+// line returns the error of a value on a line. One that ends too early, but not with the input, is
+// likely spread over lines.
+func (r *Records) line(err error) error {
+	bad, ok := errors.AsType[*Error](err)
+	if !ok || !errors.Is(bad.Cause, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if _, last := r.in.Peek(1); last == nil {
+		bad.Cause = errGoesOn
+	}
+	return bad
 }
 
 // begin determines whether the input is an array.

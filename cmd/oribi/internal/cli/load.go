@@ -503,7 +503,11 @@ func (a *app) inferSchema(ctx context.Context, in *loadInput, f *loadFlags, o *l
 	if err != nil {
 		return nil, usage(err)
 	}
-	_, err = fmt.Fprintf(a.stderr, "types: %s\n", columns.Reasons(s))
+	note := ""
+	if hint := csvin.DelimiterHint(columns.Names()); o.Format == load.CSV && hint != "" {
+		note = "note: the file has one column" + hint + "\n"
+	}
+	_, err = fmt.Fprintf(a.stderr, "types: %s\n%s", columns.Reasons(s), note)
 	return s, err
 }
 
