@@ -141,6 +141,7 @@ func publicRecords(name string) ([]publicRecord, error) {
 		}
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	data = bytes.ReplaceAll(data, []byte("\r\r\n"), []byte("\n"))
 	if !bytes.Contains(data, []byte("\n")) {
 		data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 	}
