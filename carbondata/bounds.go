@@ -7,7 +7,7 @@ import (
 )
 
 // Minima and maxima of the columns of a blocklet, or of one column in a page. The table of their
-// forms is spec §9. Source: carbondata spec §4.1.
+// forms is carbondata spec §9. Source: carbondata spec §4.1.
 //
 // BlockletIndex:
 //
