@@ -25,8 +25,8 @@ import (
 // fit. Numbers become numbers of the same value. A date becomes the timestamp of its midnight in UTC,
 // and such a timestamp becomes a date. A string becomes a value of any type by the rules of a field of
 // a CSV file, and a value of any type becomes the string that the command prints. Arrays change element
-// by element. A column in the key, and other pairs of types, are ErrUnsupported. Rows must not expire
-// by the column, also not in the table's history.
+// by element. Other pairs of types are ErrUnsupported. Rows must not expire by the column, also not in the
+// table's history.
 //
 // Alter compacts the table while writers continue, and then rewrites all rows while writers wait. Until
 // it ends it needs the space of the table twice. Operations that were added to a write batch or a

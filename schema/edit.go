@@ -103,14 +103,14 @@ func (e *Editor) Set(name string, set func(c *Column) error) error {
 // type, a new column in the same place, with an ID assigned by the editor, replaces the column, whose
 // cells the caller converts. convert, if not nil, is called with both columns and may set the default
 // of the new one, which is nil. If the encoding does not fit the new type, the new column has the
-// default encoding. Errors: ErrNoColumn; ErrUnsupported for a key column; ErrSchema; those of convert.
+// default encoding. Errors: ErrNoColumn; ErrSchema, also for a key column; those of convert.
 func (e *Editor) Retype(name string, to Column, convert func(from, to *Column) error) (from, retyped ColumnID, err error) {
 	c := e.find(name)
 	if c == nil {
 		return 0, 0, e.noColumn(name)
 	}
 	if slices.IndexFunc(e.columns, func(c Column) bool { return c.Name == name }) < e.keys {
-		return 0, 0, fmt.Errorf("column %q is in the key, whose types cannot be changed: %w", name, fault.ErrUnsupported)
+		return 0, 0, schemaError("column %q is in the key, and its type cannot be changed", name)
 	}
 	next := *c
 	next.Type, next.Element, next.Precision, next.Scale, next.Length = to.Type, to.Element, to.Precision, to.Scale, to.Length

@@ -324,7 +324,7 @@ func TestSetTypeRefusals(t *testing.T) {
 		change oribi.Change
 		want   error
 	}{
-		{oribi.SetType("k", schema.Column{Type: schema.String}), oribi.ErrUnsupported},
+		{oribi.SetType("k", schema.Column{Type: schema.String}), oribi.ErrSchema},
 		{oribi.SetType("seen", schema.Column{Type: schema.String}), oribi.ErrSchema},
 		{oribi.SetType("nope", schema.Column{Type: schema.String}), oribi.ErrNoColumn},
 		{oribi.SetType("n", schema.Column{Type: schema.Decimal64, Precision: 40}), oribi.ErrSchema},
