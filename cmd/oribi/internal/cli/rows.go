@@ -13,6 +13,7 @@ import (
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/internal/cell"
+	"github.com/oribi-db/oribi/internal/jsonin"
 	"github.com/oribi-db/oribi/internal/when"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -218,7 +219,10 @@ func setCell(c *schema.Column, text string) (any, error) {
 	case text == "null":
 		return nil, nil
 	case strings.HasPrefix(text, `"`):
-		b, err = cell.FromJSON([]byte{}, c, []byte(text))
+		value := jsonin.Trim([]byte(text))
+		if err = jsonin.Check(value); err == nil {
+			b, err = cell.FromJSON([]byte{}, c, value)
+		}
 	default:
 		b, err = cell.FromField([]byte{}, c, []byte(text))
 	}
