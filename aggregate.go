@@ -109,10 +109,16 @@ const groupMemory = 4
 // The result is computed from one state of the table, and is the same whatever is flushed or
 // compacted.
 //
+// While they are computed, the groups take at most a quarter of Options.MemoryLimit. The result
+// takes memory for its groups in addition, two or three times as much. Top bounds both.
+//
 // Errors: ErrNoColumn; ErrSchema for a column whose type the aggregate does not take; ErrOverflow;
-// an error if the groups take more than a quarter of Options.MemoryLimit; those of Scan.
+// an error if the groups take more memory, unless there is Top; those of Scan.
 func (t *Table) Aggregate(ctx context.Context, aggregates []Aggregate, opts ...AggregateOption) (*AggregateResult, error) {
 	o := collect(opts)
+	if o.top > 0 && len(aggregates) == 0 {
+		return nil, t.errorf(errTop)
+	}
 	if len(o.groupBy) == 0 && !slices.ContainsFunc(aggregates, func(a Aggregate) bool { return a.kind != countRows }) {
 		return t.aggregateRows(ctx, aggregates, &o)
 	}
@@ -126,6 +132,9 @@ func (t *Table) Aggregate(ctx context.Context, aggregates []Aggregate, opts ...A
 
 func (t *Table) aggregateOnce(ctx context.Context, aggregates []Aggregate, o readOptions) (*AggregateResult, error) {
 	p := &aggregation{aggregates: aggregates, by: o.groupBy, limit: t.store.opts.MemoryLimit / groupMemory}
+	if o.top > 0 {
+		p.best = &best{n: o.top, limit: p.limit}
+	}
 	o.fit = func(tableSchema *tablet.TableSchema) ([]int, error) {
 		indexes, err := p.bind(tableSchema)
 		return indexes, t.errorf(err)
@@ -155,6 +164,6 @@ func (t *Table) aggregateRows(ctx context.Context, aggregates []Aggregate, o *re
 		result.Columns = append(result.Columns, countColumn("count"))
 		group.Values = append(group.Values, Value{n})
 	}
-	result.Groups = []Group{group}
+	result.Groups, result.Total = []Group{group}, 1
 	return result, nil
 }

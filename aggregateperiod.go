@@ -13,12 +13,13 @@ import (
 
 // groupKey is what the rows of an aggregate are grouped by: a column, or the period of its times.
 type groupKey struct {
-	column string
-	period string // "": the values themselves
+	column   string
+	byPeriod bool   // else by the values themselves
+	period   string // a key of periodLayouts, or an error
 }
 
 func (k groupKey) String() string {
-	if k.period == "" {
+	if !k.byPeriod {
 		return k.column
 	}
 	return k.period + "(" + k.column + ")"

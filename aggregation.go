@@ -19,6 +19,8 @@ type aggregation struct {
 	aggregates []Aggregate
 	by         []groupKey
 	limit      int64 // bytes of the groups
+	best       *best // of Top; nil: all groups are wanted
+	total      int64 // groups
 
 	keys    []int                 // set by bind; from len(read) on, they are periods
 	periods []periodKey           // set by bind
@@ -43,7 +45,7 @@ func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 			return nil, fmt.Errorf("group by: %w", err)
 		}
 		out := p.read[c]
-		if p.keys[i] = c; k.period != "" {
+		if p.keys[i] = c; k.byPeriod {
 			var period periodKey
 			if period, out, err = bindPeriod(k, c, &p.read[c]); err != nil {
 				return nil, fmt.Errorf("group by: %w", err)
@@ -62,7 +64,7 @@ func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 	}
 	next := len(p.read)
 	for i, k := range p.by {
-		if k.period != "" {
+		if k.byPeriod {
 			p.keys[i], next = next, next+1
 		}
 	}
@@ -70,22 +72,45 @@ func (p *aggregation) bind(tableSchema *tablet.TableSchema) ([]int, error) {
 }
 
 // run computes the figures of a scan. If the groups of several workers take too much memory, since
-// each may have all of them, it starts again with one.
+// each may have all of them, it starts again with one. If only some groups are wanted, and all of
+// them still take too much memory, it computes parts of them, one after the other.
 func (p *aggregation) run(parts *partsScan) error {
-	err := p.runWorkers(parts)
+	err := p.runWorkers(parts, aggregate.Part{})
 	if errors.Is(err, aggregate.ErrMemory) && parts.workers > 1 {
 		if err = parts.restart(); err == nil {
-			err = p.runWorkers(parts)
+			err = p.runWorkers(parts, aggregate.Part{})
 		}
 	}
-	return err
+	if p.best == nil {
+		return err
+	}
+	for todo := []aggregate.Part{{}}; ; {
+		last := len(todo) - 1
+		part := todo[last]
+		todo = todo[:last]
+		if errors.Is(err, aggregate.ErrMemory) {
+			if halves, ok := part.Halves(); ok {
+				todo, err = append(todo, halves[1], halves[0]), nil
+			}
+		} else if err == nil {
+			err = p.choose()
+		}
+		if err != nil || len(todo) == 0 {
+			return err
+		}
+		p.engine = nil // its memory is for the next one
+		if err = parts.restart(); err == nil {
+			err = p.runWorkers(parts, todo[len(todo)-1])
+		}
+	}
 }
 
 // runWorkers gives each worker an engine, and merges them at the end.
-func (p *aggregation) runWorkers(parts *partsScan) error {
+func (p *aggregation) runWorkers(parts *partsScan, part aggregate.Part) error {
 	engines := make([]*aggregate.Aggregator, parts.workers)
 	begin := func(worker int) {
 		engines[worker] = aggregate.New(p.inputs(), p.keys, p.figures, p.limit/int64(len(engines)))
+		engines[worker].Only(part)
 	}
 	begin(0)
 	err := parts.each(func(worker int, it scan.Iterator) {
@@ -199,22 +224,35 @@ func (p *aggregation) sum(s *schema.Schema, a *Aggregate, f *aggregate.Figure) (
 
 // result returns the result after all rows. Errors: ErrOverflow.
 func (p *aggregation) result() (*AggregateResult, error) {
+	if p.best != nil {
+		return &AggregateResult{Columns: p.columns, Groups: p.best.groups(), Total: p.total}, nil
+	}
 	r := &AggregateResult{Columns: p.columns}
 	for _, g := range p.engine.Groups() {
-		group := Group{Values: make([]Value, len(p.aggregates))}
-		for i, cell := range p.engine.Key(g) {
-			group.Key = append(group.Key, p.keyValue(i, cell))
-		}
-		for i := range p.aggregates {
-			v, err := p.value(g, i)
-			if err != nil {
-				return nil, fmt.Errorf("%v: %w", p.aggregates[i], err)
-			}
-			group.Values[i] = Value{v}
+		group, err := p.group(g)
+		if err != nil {
+			return nil, err
 		}
 		r.Groups = append(r.Groups, group)
 	}
+	r.Total = int64(len(r.Groups))
 	return r, nil
+}
+
+// group returns a group of the result.
+func (p *aggregation) group(g int) (Group, error) {
+	group := Group{Values: make([]Value, len(p.aggregates))}
+	for i, cell := range p.engine.Key(g) {
+		group.Key = append(group.Key, p.keyValue(i, cell))
+	}
+	for i := range p.aggregates {
+		v, err := p.value(g, i)
+		if err != nil {
+			return group, fmt.Errorf("%v: %w", p.aggregates[i], err)
+		}
+		group.Values[i] = Value{v}
+	}
+	return group, nil
 }
 
 // value returns aggregate i of a group.
@@ -305,8 +343,10 @@ type AggregateResult struct {
 	Columns []schema.Column
 	// Groups are in ascending order of their keys, with NULL after all other values, and NaN after
 	// all numbers. Arrays are in the order of their bytes. Without GroupBy, there is one group,
-	// even if there are no rows.
+	// even if there are no rows. With Top, there are only some groups, in another order.
 	Groups []Group
+	// Total is the number of all groups, also of those that Top leaves out.
+	Total int64
 }
 
 // Group is one group of rows, and the values of the aggregates.

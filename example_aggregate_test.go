@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/schema"
@@ -36,6 +37,62 @@ func ExampleTable_Aggregate() {
 	// [3 510 c.txt] 255 <nil>
 	// 10 [2 20 c.txt]
 	// 200 [1 200 b.txt]
+}
+
+// Groups can be the periods of a time.
+func ExampleGroupByPeriod() {
+	ctx := context.Background()
+	store, _ := filesTable()
+	defer store.Close()
+	columns, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "seen", Type: schema.Timestamp}}, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	visits, err := store.CreateTable("visits", columns)
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := store.NewBatch()
+	for i, seen := range []string{"2026-10-31T23:59:59Z", "2026-11-01T00:00:00Z", "2026-11-30T12:00:00Z", "1969-12-31T23:00:00Z"} {
+		at, err := time.Parse(time.RFC3339, seen)
+		if err != nil {
+			log.Fatal(err)
+		}
+		b.Insert(visits, oribi.Row{"id": i, "seen": at})
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	months, err := visits.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, oribi.GroupByPeriod("month", "seen"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(months.Columns[0].Name)
+	for _, g := range months.Groups {
+		fmt.Println(g.Key[0], g.Values)
+	}
+	// Output:
+	// month(seen)
+	// 1969-12 [1]
+	// 2026-10 [1]
+	// 2026-11 [2]
+}
+
+// Top finds the groups with the greatest values, and counts all of them.
+func ExampleTop() {
+	ctx := context.Background()
+	store, files := filesTable()
+	defer store.Close()
+	put(store, files, map[string]int{"a.txt": 10, "b.txt": 200, "c.txt": 10, "d.txt": 5})
+
+	sizes, err := files.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, oribi.GroupBy("size"), oribi.Top(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("most frequent:", sizes.Groups[0].Key[0], "of", sizes.Total)
+	// Output:
+	// most frequent: 10 of 3
 }
 
 // A term of a product is a column, or a constant plus or times a column. Products of decimals are

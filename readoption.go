@@ -59,7 +59,8 @@ type (
 		TypedTxScanOption
 	}
 
-	// AggregateOption is an option of Table.Aggregate: GroupBy, and those of Table.Count.
+	// AggregateOption is an option of Table.Aggregate: GroupBy, GroupByPeriod, Top, and those of
+	// Table.Count.
 	AggregateOption interface {
 		option
 		aggregate()
@@ -189,6 +190,7 @@ type readOptions struct {
 	limit   int64 // below 0: none
 	order   order
 	groupBy []groupKey
+	top     int                                                  // groups of the result; 0: all
 	explain *Explanation                                         // set when the read ends; nil: none
 	workers int                                                  // goroutines of a scan in any order; 0 and 1: the caller's alone
 	fit     func(*tablet.TableSchema) (columns []int, err error) // chooses the columns instead; nil: columns and all do
@@ -335,5 +337,22 @@ func GroupBy(columns ...string) AggregateOption {
 // "2026-11" for a month; the groups are in the order of time. The column of the result has a name such
 // as month(seen). Errors of the read: those of GroupBy; ErrSchema for another period or type.
 func GroupByPeriod(period, column string) AggregateOption {
-	return groupOption(func(o *readOptions) { o.groupBy = append(o.groupBy, groupKey{column, period}) })
+	return groupOption(func(o *readOptions) { o.groupBy = append(o.groupBy, groupKey{column, true, period}) })
+}
+
+// Top makes Table.Aggregate return only the n groups, at least one, with the greatest values of the
+// first aggregate, the greatest first. NULLs are after all other values, NaN is greater than all
+// numbers, and groups with equal values are in the order of their keys. AggregateResult.Total is the
+// number of all groups, so
+//
+//	r, err := t.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, oribi.GroupBy(c),
+//		oribi.Where(oribi.NotNull(c)), oribi.Top(1))
+//
+// counts the different values of a column, and finds the most frequent one.
+//
+// There may be more groups than fit in memory: the rows are then read several times, each time for
+// another part of the groups. Errors of the read: ErrSchema without an aggregate; one if the n
+// groups take more than an eighth of Options.MemoryLimit.
+func Top(n int) AggregateOption {
+	return groupOption(func(o *readOptions) { o.top = max(n, 1) })
 }

@@ -18,6 +18,7 @@ package aggregate
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
@@ -54,6 +55,7 @@ type Aggregator struct {
 	products []*product
 	groups   groups
 	limit    int64
+	part     Part // only these groups
 
 	rows      []int64 // by group; of windows only if needsRows
 	needsRows bool    // there are keys, or figures that count rows
@@ -75,6 +77,7 @@ type Aggregator struct {
 	scratch  []int64
 	idBuf    []uint32
 	ofBuf    []uint32
+	hashes   []uint64 // of the keys, if there is a part
 }
 
 // state is what is known of a figure so far.
@@ -153,7 +156,11 @@ func (a *Aggregator) product(terms []Term) (p *product) {
 // After an error, the Aggregator cannot be used any more.
 func (a *Aggregator) Add(b *batch.RecordBatch) error {
 	r := &a.selected
-	if r.take(b); r.n == 0 {
+	r.take(b)
+	if a.part.bits > 0 {
+		a.keepPart(b)
+	}
+	if r.n == 0 {
 		return nil
 	}
 	a.assign(b)
@@ -219,21 +226,29 @@ func (a *Aggregator) bytes() int64 {
 	return more + each*int64(len(a.rows))
 }
 
-// Groups returns the groups, in ascending order of their keys, with NULL after all other values.
-// Floats are in the order of numbers, with NaN last. Without keys, there is one group, even if no
+// Each returns all groups that have rows, in no order. Without keys, there is one group, even if no
 // row was added.
-func (a *Aggregator) Groups() []int {
-	if len(a.groups.columns) == 0 {
-		return []int{0}
-	}
-	width := len(a.groups.columns)
-	var list []int
-	var keys []uint32 // of all groups
-	for g, n := range a.rows {
-		keys = a.groups.key(keys, uint32(g))
-		if n > 0 {
-			list = append(list, g)
+func (a *Aggregator) Each() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for g, n := range a.rows {
+			if (n > 0 || len(a.groups.columns) == 0) && !yield(g) {
+				return
+			}
 		}
+	}
+}
+
+// Groups returns the groups of Each, in ascending order of their keys, with NULL after all other values.
+// Floats are in the order of numbers, with NaN last.
+func (a *Aggregator) Groups() []int {
+	width := len(a.groups.columns)
+	list := slices.Collect(a.Each())
+	if width == 0 {
+		return list
+	}
+	var keys []uint32 // of all groups
+	for g := range a.rows {
+		keys = a.groups.key(keys, uint32(g))
 	}
 	slices.SortFunc(list, func(x, y int) int {
 		return a.groups.compare(keys[x*width:][:width], keys[y*width:][:width])

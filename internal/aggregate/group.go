@@ -84,7 +84,8 @@ func (k *keyColumn) numberCodes(v *batch.Vector, r *rows, numbers []uint32) {
 	}
 }
 
-func (k *keyColumn) numberFixed(v *batch.Vector, r *rows, numbers []uint32) {
+// load sets buf to the keys of the selected rows of v. Zeros of either sign have the same key.
+func (k *keyColumn) load(v *batch.Vector, r *rows) {
 	k.buf = loadKeys(k.buf, v, r)
 	if k.typ == schema.Float || k.typ == schema.Double {
 		for j, key := range k.buf {
@@ -93,6 +94,10 @@ func (k *keyColumn) numberFixed(v *batch.Vector, r *rows, numbers []uint32) {
 			}
 		}
 	}
+}
+
+func (k *keyColumn) numberFixed(v *batch.Vector, r *rows, numbers []uint32) {
+	k.load(v, r)
 	// NULLs have undefined cells, which must not get numbers.
 	if v.Present == nil {
 		last, number := ^k.buf[0], uint32(0)

@@ -15,7 +15,7 @@ import (
 // FromWindows reports whether all figures can be computed from windows, as far as that does not
 // depend on the data: sums of integers and of products of two, counts, extremes, and keys
 // that may be dictionaries.
-func (a *Aggregator) FromWindows() bool { return a.tabulates() || a.splits() }
+func (a *Aggregator) FromWindows() bool { return a.part.bits == 0 && (a.tabulates() || a.splits()) }
 
 // splits reports whether all figures can be computed by splitting windows.
 func (a *Aggregator) splits() bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
 	"github.com/oribi-db/oribi/internal/where"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -84,6 +85,9 @@ func (a *app) tableAgg() *cobra.Command {
 				}
 				options = append(options, groups...)
 			}
+			if top > 0 {
+				options = append(options, oribi.Top(top))
+			}
 			result, err := t.Aggregate(cmd.Context(), aggregates, options...)
 			if errors.Is(err, oribi.ErrSchema) {
 				return usage(err) // a type that cannot be added or compared
@@ -94,14 +98,7 @@ func (a *app) tableAgg() *cobra.Command {
 			for i, r := range list {
 				result.Columns[len(result.Columns)-len(list)+i].Name = r.name()
 			}
-			rows, err := result.Batch()
-			if err != nil {
-				return err
-			}
-			if top > 0 {
-				rows = topRows(rows, len(rows.Columns)-len(list), top)
-			}
-			if err := a.printBatch(rows, form); err != nil {
+			if err := a.printGroups(result, form); err != nil {
 				return err
 			}
 			a.printExplanation(e)
@@ -128,6 +125,21 @@ func (a *app) tableAgg() *cobra.Command {
 	formatFlag(c, &format)
 	explainFlag(c, &explain)
 	return c
+}
+
+// printGroups prints a result, some groups at a time.
+func (a *app) printGroups(result *oribi.AggregateResult, form output.Format) error {
+	w := a.writer(form, result.Columns)
+	for groups := range slices.Chunk(result.Groups, 1024) {
+		b, err := (&oribi.AggregateResult{Columns: result.Columns, Groups: groups}).Batch()
+		if err == nil {
+			err = w.Write(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.Close()
 }
 
 // groupsOf returns the options for the columns and periods that --by lists.

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oribi-db/oribi"
-	"github.com/oribi-db/oribi/batch"
 )
 
 func (a *app) tableCount() *cobra.Command {
@@ -41,7 +40,7 @@ func (a *app) tableCount() *cobra.Command {
 				}
 				values, err := countValues(cmd.Context(), t, column[0].Name, state, where, oribi.Explain(e))
 				if err == nil {
-					err = a.printBatch(values, form)
+					err = a.printGroups(values, form)
 				}
 				if err != nil {
 					return err
@@ -80,9 +79,9 @@ func (a *app) tableCount() *cobra.Command {
 	return c
 }
 
-// countValues counts the rows of each value of a column. It returns one row per value, most
+// countValues counts the rows of each value of a column. It returns one group per value, most
 // frequent first, then by value.
-func countValues(ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption) (*batch.RecordBatch, error) {
+func countValues(ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption) (*oribi.AggregateResult, error) {
 	result, err := t.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, append(options, oribi.GroupBy(column))...)
 	if err != nil {
 		return nil, err
@@ -90,19 +89,15 @@ func countValues(ctx context.Context, t *oribi.Table, column string, options ...
 	rows := func(g oribi.Group) int64 { return g.Values[0].Any().(int64) }
 	slices.SortStableFunc(result.Groups, func(x, y oribi.Group) int { return cmp.Compare(rows(y), rows(x)) })
 	result.Columns[0].Name, result.Columns[0].Nullable = "value", true
-	return result.Batch()
+	return result, nil
 }
 
-// countDistinct returns the number of different values of a column, without NULL. Errors: one if they
-// take more memory than the store gives to groups.
+// countDistinct returns the number of different values of a column, without NULL.
 func countDistinct(ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption) (int64, error) {
-	result, err := t.Aggregate(ctx, nil, append(options, oribi.GroupBy(column))...)
+	options = append(options, oribi.GroupBy(column), oribi.Where(oribi.NotNull(column)), oribi.Top(1))
+	result, err := t.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, options...)
 	if err != nil {
 		return 0, err
 	}
-	n := int64(len(result.Groups))
-	if n > 0 && result.Groups[n-1].Key[0] == nil { // NULL is the last group
-		n--
-	}
-	return n, nil
+	return result.Total, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/cmd/oribi/internal/output"
+	"github.com/oribi-db/oribi/internal/aggregate"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -170,39 +171,8 @@ func (f *firstRows) Pop() any           { panic("cli: rows are only replaced") }
 // compareOrder compares two cells for an order of rows: NULL, a nil cell, is after all others in both
 // directions, and NaN above +Inf, as in aggregates.
 func compareOrder(t schema.Type, a, b []byte, descending bool) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
-	case descending:
+	if descending && a != nil && b != nil {
 		a, b = b, a
 	}
-	switch {
-	case isNaN(t, a) && isNaN(t, b):
-		return 0
-	case isNaN(t, a):
-		return 1
-	case isNaN(t, b):
-		return -1
-	}
-	return batch.Compare(t, a, b)
-}
-
-// topRows returns the first n rows of b in descending order of a column. NULLs are last; rows that
-// are equal stay in their order.
-func topRows(b *batch.RecordBatch, column, n int) *batch.RecordBatch {
-	list := slices.Collect(b.Rows())
-	t, v := b.Schema[column].Type, b.Columns[column]
-	slices.SortStableFunc(list, func(x, y int) int { return compareOrder(t, v.Cell(x), v.Cell(y), true) })
-	list = list[:min(n, len(list))]
-	out := batch.New(b.Schema, len(list))
-	for i, row := range list {
-		for k := range b.Columns {
-			out.Columns[k].SetCell(i, b.Columns[k].Cell(row))
-		}
-	}
-	return out
+	return aggregate.Compare(t, a, b)
 }
