@@ -247,21 +247,28 @@ func calendarFolder(t *testing.T, o WriterOptions, shuffled bool) (dir string, r
 	return f.dir, rows
 }
 
-// TestOldDatesReadBack reads dates of all years as rows and as batches, and as filters select them,
-// with and without minima and maxima.
-func TestOldDatesReadBack(t *testing.T) {
-	dir, rows := calendarFolder(t, WriterOptions{PageRows: 300, BlockletBytes: 16 << 10}, false)
+// openWritten opens a folder, which must be well-formed and have the given rows, until the test ends.
+func openWritten(t *testing.T, dir string, rows [][]any) *Table {
+	t.Helper()
 	table, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer table.Close()
+	t.Cleanup(func() { table.Close() })
 	if err := table.Verify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := scanRows(t, table, ScanOptions{}); !sameRows(got, rows) {
 		t.Fatal("other rows")
 	}
+	return table
+}
+
+// TestOldDatesReadBack reads dates of all years as rows and as batches, and as filters select them,
+// with and without minima and maxima.
+func TestOldDatesReadBack(t *testing.T) {
+	dir, rows := calendarFolder(t, WriterOptions{PageRows: 300, BlockletBytes: 16 << 10}, false)
+	table := openWritten(t, dir, rows)
 	s, err := table.Scan(t.Context(), ScanOptions{Columns: []string{"d", "t", "a"}})
 	if err != nil {
 		t.Fatal(err)
@@ -354,17 +361,7 @@ func TestSortedOldDates(t *testing.T) {
 		}
 		return comparePlain(a[0], b[0])
 	})
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer table.Close()
-	if err := table.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := scanRows(t, table, ScanOptions{}); !sameRows(got, rows) {
-		t.Fatal("other rows")
-	}
+	openWritten(t, dir, rows)
 }
 
 // rawInt is an integer as it is stored.
