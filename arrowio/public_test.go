@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/bits"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/oribi-db/oribi"
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -29,7 +31,7 @@ import (
 const publicRows = 100_000
 
 // Public files of other programs are read as pyarrow reads them, cell by cell, or refused with one
-// of the errors of this package. $ORIBI_PUBLIC is a folder with such files. The log counts files,
+// of the errors of this package. Predicates select the rows for which they are true. $ORIBI_PUBLIC is a folder with such files. The log counts files,
 // cells, and errors.
 func TestPublicFiles(t *testing.T) {
 	folder := os.Getenv("ORIBI_PUBLIC")
@@ -90,6 +92,7 @@ type publicFiles struct {
 type publicColumn struct {
 	rows   int
 	values []any
+	sample [][]byte // cells of some rows, unless it is an array
 	err    error
 }
 
@@ -147,6 +150,91 @@ func (p *publicFiles) compare(t *testing.T, name string) error {
 				t.Errorf("%s: row %d: %q: %v, want %v", name, i+1, column, c.values[i], want[i])
 				break
 			}
+		}
+	}
+	p.filtered(t, name, ours)
+	return nil
+}
+
+// filtered compares the number of rows that predicates select with that of a test of each row, which
+// uses no statistics.
+func (p *publicFiles) filtered(t *testing.T, name string, columns map[string]*publicColumn) {
+	for column, c := range columns {
+		if c.err != nil || len(c.sample) == 0 {
+			continue
+		}
+		where := []oribi.Predicate{oribi.IsNull(column), oribi.NotNull(column)}
+		for _, cell := range c.sample {
+			where = append(where, oribi.Eq(column, oribi.Cell(cell)), oribi.Lt(column, oribi.Cell(cell)), oribi.Ge(column, oribi.Cell(cell)), oribi.Ne(column, oribi.Cell(cell)))
+		}
+		want, err := countTested(name, column, where)
+		for i, test := range where {
+			if err != nil {
+				break
+			}
+			var got int
+			if got, err = countSelected(name, ReadOptions{Columns: []string{column}, Where: []oribi.Predicate{test}}); err == nil && got != want[i] {
+				t.Errorf("%s: %v: %d rows, want %d", name, test, got, want[i])
+			}
+			p.counts["predicates"]++
+		}
+		if err != nil && !errors.Is(err, ErrSchema) { // of a value that no table has
+			t.Errorf("%s: %q: %v", name, column, err)
+		}
+	}
+}
+
+// countSelected returns the number of rows that are read.
+func countSelected(name string, o ReadOptions) (n int, err error) {
+	err = readPublicBatches(name, o, func(_ *File, b *batch.RecordBatch) error {
+		n += b.Selected()
+		return nil
+	})
+	return n, err
+}
+
+// countTested returns, for each predicate, the number of rows of a column for which it is true.
+func countTested(name, column string, where []oribi.Predicate) ([]int, error) {
+	counts := make([]int, len(where))
+	err := readPublicBatches(name, ReadOptions{Columns: []string{column}}, func(f *File, b *batch.RecordBatch) error {
+		for i, test := range where {
+			d, err := f.Definition().project([]string{column})
+			if err != nil {
+				return err
+			}
+			filter, _, err := bindFilter(f.Definition(), d.Columns, []oribi.Predicate{test})
+			if err != nil {
+				return err
+			}
+			tested := *b
+			tested.Selection = slices.Clone(b.Selection)
+			if err := filter.apply(&tested); err != nil {
+				return err
+			}
+			counts[i] += tested.Selected()
+		}
+		return nil
+	})
+	return counts, err
+}
+
+func readPublicBatches(name string, o ReadOptions, use func(*File, *batch.RecordBatch) error) error {
+	f, err := openPublic(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	rows, err := f.Read(context.Background(), o)
+	if err != nil {
+		return err
+	}
+	defer rows.Release()
+	for b, err := range rows.Batches() {
+		if err == nil {
+			err = use(f, b)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -244,6 +332,10 @@ func readColumns(f *File, names []string) ([]*publicColumn, error) {
 			for c, v := range b.Columns {
 				if columns[c].rows++; columns[c].rows <= publicRows {
 					columns[c].values = append(columns[c].values, publicText(&b.Schema[c], v.Cell(i)))
+				}
+				// Rows 1, 16, 256, …
+				if cell := v.Cell(i); cell != nil && v.Type != schema.Array && bits.OnesCount(uint(columns[c].rows)) == 1 && bits.TrailingZeros(uint(columns[c].rows))%4 == 0 {
+					columns[c].sample = append(columns[c].sample, bytes.Clone(cell))
 				}
 			}
 		}

@@ -329,3 +329,14 @@ func TestUnsupportedIsNotDamage(t *testing.T) {
 		}
 	}
 }
+
+// Tables whose vtable ends within a field are refused: readers do not agree whether it has the field.
+func TestVtablesOfOddSizesAreRefused(t *testing.T) {
+	for size, want := range map[byte]error{3: ErrCorrupt, 4: nil, 5: ErrCorrupt, 6: nil, 7: ErrCorrupt, 8: nil, 9: ErrCorrupt, 250: ErrCorrupt} {
+		b := make([]byte, 24)
+		b[0], b[4], b[6], b[16] = 16, size, 8, 16-4 // the table is at byte 16, its vtable at 4
+		if _, err := checkFlatBuffer(b, fbSchema); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}

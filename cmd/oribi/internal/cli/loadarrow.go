@@ -133,7 +133,9 @@ func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *loadFlags
 	for _, n := range in.rows.Definition().Notes {
 		fmt.Fprintf(stderr, "note: column %q: %s\n", celltext.Printable(n.Column), n.Text)
 	}
-	o.Fields = in.rows.Columns()
+	if o.Fields = in.rows.Columns(); len(o.Fields) == 0 {
+		return nil, &failure{exitFailed, fmt.Errorf("%s: the file has no columns", o.Name)}
+	}
 	o.Batches = func(yield func(*batch.RecordBatch, error) bool) {
 		for b, err := range in.rows.Batches() {
 			if !yield(b, arrowError(o.Name, err)) {

@@ -73,6 +73,10 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "x.csv"), "--round"); code != exitUsage || !strings.Contains(errs, "--round is for Parquet and Arrow, not for CSV") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
+	put(t, filepath.Join(dir, "rows.arrows"), arrowStream(t, arrow.NewSchema(nil, nil), `[{},{}]`)) // a frame of pandas that has only an index
+	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "rows.arrows"), "--create", "--key", "auto"); code != exitFailed || !strings.HasSuffix(errs, "rows.arrows: the file has no columns\n") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
 	put(t, filepath.Join(dir, "old.feather"), "FEA1"+strings.Repeat("\x00", 100))
 	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "old.feather")); code != exitFailed || !strings.Contains(errs, "Feather version 1") {
 		t.Errorf("exit code %d: %s", code, errs)

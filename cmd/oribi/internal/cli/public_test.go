@@ -54,7 +54,7 @@ func TestPublicFiles(t *testing.T) {
 var (
 	publicSuffix = regexp.MustCompile(`(?i)\.((csv|tsv|json|jsonl|ndjson)(\.gz)?|parquet|parq|arrow|arrows|arrow_file|stream|feather)$`)
 	// faultWords are in no message to a user.
-	faultWords = regexp.MustCompile(`panic|runtime error|goroutine|interface conversion|<nil>|%!`)
+	faultWords = regexp.MustCompile(`\bpanic|runtime error|goroutine|interface conversion|<nil>|%!`)
 	// placed is the message of a file that is not loaded: with a line, a row, a column, or why none.
 	placed = regexp.MustCompile(`:\d+: |row \d+: |column "|has no rows|neither rows nor columns`)
 	digits = regexp.MustCompile(`\d+`)
