@@ -89,6 +89,10 @@ type Batch struct {
 
 	check func(mvcc.Timestamp) error // of a transaction, see changes
 	asOf  mvcc.Timestamp             // of another attempt to commit, see attempts
+
+	// unnamed says that no caller gets the batch's timestamp if it changes nothing. The log need not
+	// have it then.
+	unnamed bool
 }
 
 // tableOps contains a batch's operations on one table.
@@ -113,6 +117,9 @@ var errNoBatchStore = errors.New("the write batch belongs to no store: use Store
 
 // NewBatch returns an empty write batch.
 func (s *Store) NewBatch() *Batch { return &Batch{store: s} }
+
+// newBulkBatch is NewBatch for calls that return no timestamp if nothing changes.
+func (s *Store) newBulkBatch() *Batch { return &Batch{store: s, unnamed: true} }
 
 // Len returns the number of operations in the batch.
 func (b *Batch) Len() int { return b.n }

@@ -166,7 +166,7 @@ func (t *Table) changeWhere(ctx context.Context, op Op, set Row, opts []BulkOpti
 		return BulkResult{}, err
 	}
 	defer t.store.leave()
-	c := rowsChange{t: t, op: op, set: set, o: collectBulk(opts), b: t.store.NewBatch()}
+	c := rowsChange{t: t, op: op, set: set, o: collectBulk(opts), b: t.store.newBulkBatch()}
 	return c.run(ctx)
 }
 

@@ -81,8 +81,8 @@ func (s *Store) flushAll(ctx context.Context) error {
 	return nil
 }
 
-// promise makes sure that later batches get timestamps above ts, also after the next Open. Within
-// this process the clock ensures it.
+// promise makes sure that later batches get timestamps above ts, also after Close and the next Open.
+// Within this process the clock ensures it; after a kill, what logTimestamp has done.
 func (s *Store) promise(ts mvcc.Timestamp) {
 	for old := s.promised.Load(); uint64(ts) > old; old = s.promised.Load() {
 		if s.promised.CompareAndSwap(old, uint64(ts)) {
@@ -98,9 +98,10 @@ func (s *Store) keepEnds() error {
 	if s.poisoned() != nil {
 		return nil
 	}
-	promised := s.promised.Load() > uint64(max(s.pub.Visible(), s.stored.ClockHigh))
+	visible, promised := s.pub.Visible(), mvcc.Timestamp(s.promised.Load())
+	promises := promised > max(visible, s.stored.ClockHigh)
 	last := s.lastLSN.Load()
-	if !promised && last <= s.stored.LogEnd {
+	if !promises && last <= s.stored.LogEnd {
 		return nil
 	}
 	if err := s.log.Sync(last); err != nil {
@@ -109,11 +110,12 @@ func (s *Store) keepEnds() error {
 	}
 	row := s.stored
 	row.LogEnd = max(row.LogEnd, last)
-	if promised {
-		row.ClockHigh = mvcc.Timestamp(s.promised.Load())
+	row.ClockHigh = max(row.ClockHigh, visible) // log_start may pass over the record of visible
+	if promises {
+		row.ClockHigh = promised
 	}
-	err := s.commitTables(blockmanager.Edit{Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
-	if isNoSpace(err) && !promised {
+	err := s.commitTables(blockmanager.Edit{LogStart: s.logNeeds(nil), Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
+	if isNoSpace(err) && !promises {
 		return nil // nothing is lost without it
 	}
 	return err

@@ -53,9 +53,11 @@ const AllowPartial allowPartial = true
 //
 // It returns when the batch is visible and, unless NoSync is given, durable. If a row is refused,
 // the error is a *RowError for the first such row, and nothing is changed. Commit returns this
-// error only after the write batch that caused the refusal is visible. Commit of an empty batch
-// returns a new timestamp. Canceling ctx has an effect until the batch enters the log, and none
-// afterwards.
+// error only after the write batch that caused the refusal is visible. Canceling ctx has an effect
+// until the batch enters the log, and none afterwards.
+//
+// A batch that changes nothing, for example an empty one, is committed like any other: it gets a
+// timestamp, which is below those of all later batches.
 //
 // A batch whose Commit failed keeps its operations, and the same Commit may be tried again. A batch
 // that was committed is empty. A second Commit of it returns ErrCommitted until a Reset or a new
@@ -186,10 +188,14 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if rec.Len() == 0 {
-		return s.emptyCommit(ctx, sync, changes{writes: writes, check: b.check, asOf: b.asOf}, release)
+	c := changes{writes: writes, check: b.check, asOf: b.asOf}
+	if rec.Len() == 0 && b.unnamed {
+		return s.commitNothing(ctx, sync, c, release)
 	}
-	ts, lsn, op, err := s.append(rec, sync, changes{writes: writes, check: b.check, asOf: b.asOf})
+	if rec.Len() == 0 {
+		rec.SetEmpty()
+	}
+	ts, lsn, op, err := s.append(rec, sync, c)
 	if err != nil {
 		return ts, err
 	}
@@ -344,7 +350,7 @@ func (s *Store) append(rec *record.Writer, later bool, c changes) (ts mvcc.Times
 	switch {
 	case c.settles:
 		rec.Require(max(confirmed, 1))
-	case rec.Len() == 0: // announces a change, see package record; the next record has the epoch
+	case rec.Announces(): // see package record; the next record has the epoch
 		confirmed = s.loggedEpoch
 	case confirmed > s.loggedEpoch:
 		rec.Require(confirmed)
@@ -377,16 +383,16 @@ func (s *Store) now(c changes) (ts mvcc.Timestamp, last lsn.LSN, err error) {
 	return ts, s.lastLSN.Load(), err
 }
 
-// emptyCommit commits a batch that changes nothing: it returns a new timestamp when everything
-// before it is visible and, if sync is set, durable. It calls release, which unlocks the batch's
-// rows, after it has taken the timestamp, so that what the batch found is true as of it.
-func (s *Store) emptyCommit(ctx context.Context, sync bool, c changes, release func()) (mvcc.Timestamp, error) {
+// commitNothing takes the place of the commit of a batch that changes nothing and whose timestamp no
+// caller gets: it returns when everything before it is visible and, if sync is set, durable. It
+// calls release, which unlocks the batch's rows, after it has taken a timestamp, so that what the
+// batch found is true as of it.
+func (s *Store) commitNothing(ctx context.Context, sync bool, c changes, release func()) (mvcc.Timestamp, error) {
 	ts, last, err := s.now(c)
 	release()
 	if err != nil {
 		return ts, err
 	}
-	s.promise(ts)
 	if sync {
 		if err := s.log.Sync(last); err != nil {
 			s.poison(err)
@@ -394,4 +400,27 @@ func (s *Store) emptyCommit(ctx context.Context, sync bool, c changes, release f
 		}
 	}
 	return ts, s.pub.WaitLSN(ctx, last)
+}
+
+// logTimestamp makes sure that later batches get timestamps above ts, also after a kill of the
+// process: unless a record of the log has a timestamp of at least ts, it appends one. Within this
+// process the clock, which has passed ts, ensures it.
+func (s *Store) logTimestamp(ts mvcc.Timestamp) error {
+	if ts <= s.pub.Started() {
+		return nil
+	}
+	_, _, err := s.appendEmpty()
+	return err
+}
+
+// appendEmpty commits an empty batch as with NoSync, without waiting for others to be published.
+func (s *Store) appendEmpty() (mvcc.Timestamp, lsn.LSN, error) {
+	var rec record.Writer
+	rec.Begin(0)
+	rec.SetEmpty()
+	ts, at, op, err := s.append(&rec, false, changes{})
+	if err == nil {
+		op.Ready()
+	}
+	return ts, at, err
 }

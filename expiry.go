@@ -113,14 +113,14 @@ func (t *Table) purge(ctx context.Context) error {
 	if !t.expires() {
 		return nil
 	}
-	c := rowsChange{t: t, op: opPurge, o: collectBulk([]BulkOption{InPieces()}), b: t.store.NewBatch()}
+	c := rowsChange{t: t, op: opPurge, o: collectBulk([]BulkOption{InPieces()}), b: t.store.newBulkBatch()}
 	_, err := c.run(ctx)
 	return err
 }
 
 // purgeKeys deletes the rows with these encoded keys that have expired.
 func (t *Table) purgeKeys(ctx context.Context, keys [][]byte) error {
-	b := t.store.NewBatch()
+	b := t.store.newBulkBatch()
 	p := b.opsOf(t)
 	if p == nil {
 		return b.err

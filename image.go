@@ -26,8 +26,9 @@ import (
 //  2. Under the lock of metadata commits: the rows of the metadata, and the list of blocks, which
 //     are pinned. A flush or compaction whose commit follows is not part of the image, whatever it
 //     has written and caught up; the log still has what it would have contained.
-//  3. Under the same lock, in the critical section of commits: a new timestamp and the last LSN. A
-//     table that a record up to there names, and an epoch that it requires, are in the metadata.
+//  3. Under the same lock, an empty write batch enters the log: its timestamp and LSN are those of the
+//     image. Later write batches are above the timestamp, also after a kill. A table that a record up
+//     to there names, and an epoch that it requires, are in the metadata.
 //  4. With no lock: all batches up to that LSN are synced and published. Those in flight are part
 //     of the image; after a failure of one of them, which poisons the store, there is no image.
 //
@@ -157,7 +158,10 @@ func (im *Image) capture() (err error) {
 	if im.blocks, err = s.blocks.Snapshot(); err != nil {
 		return err
 	}
-	im.info.Timestamp, im.info.LogEnd, err = s.now(changes{})
+	im.info.Timestamp, im.info.LogEnd, err = s.appendEmpty()
+	if isNoSpace(err) { // a full disk can be backed up; Close keeps the timestamp then
+		im.info.Timestamp, im.info.LogEnd, err = s.now(changes{})
+	}
 	return err
 }
 

@@ -98,7 +98,7 @@ func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2
 		}
 	}
 	if into.Rows() == 0 {
-		return t.store.emptyCommit(ctx, true, changes{}, func() {})
+		return t.store.commit(ctx, t.store.NewBatch(), true, false)
 	}
 	return into.Finish(ctx)
 }

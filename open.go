@@ -150,6 +150,11 @@ func (s *Store) open() error {
 		return nil
 	}
 	s.clock.Restore(s.marked)
+	for _, t := range s.tables {
+		// A floor is chosen by the clock, which may be ahead of all batches. What is below it is not
+		// kept apart any more.
+		s.clock.Restore(t.tab.Metadata().HistoryFloor)
+	}
 	var failed error // of the blocks, not of the log
 	s.log, err = tail.Repair(func() error {
 		failed = s.blocks.Writable()

@@ -22,6 +22,7 @@ type operation struct {
 	version uint64                 // of the table for which the operation was listed
 	deltas  compaction.DeltaChoice // Minor, Major, Recompress, UndoGC
 	plan    tablet.MergePlan       // Merge
+	skip    bool                   // LogGC: skipLog first
 }
 
 // rowsets returns the rowsets that the operation reads from disk.
@@ -87,11 +88,14 @@ func (b *background) list(now time.Time, tables bool) (ops []operation) {
 // listLogGC returns the removal of log segments. Without tables, it waits until it is time to
 // confirm the metadata.
 func (b *background) listLogGC(tables bool) []operation {
-	free := b.s.uselessLog()
-	if !b.confirmDue && (free <= 0 || !tables) {
+	free, skips := b.s.uselessLog(), int64(0)
+	if tables {
+		skips = b.s.skippable()
+	}
+	if !b.confirmDue && (free+skips <= 0 || !tables) {
 		return nil
 	}
-	return []operation{{Operation: maintenance.Operation{Kind: maintenance.LogGC, Log: max(free, 1)}}}
+	return []operation{{skip: skips > 0, Operation: maintenance.Operation{Kind: maintenance.LogGC, Log: max(free+skips, 1)}}}
 }
 
 // listReclaim returns the emptying of the sparsest container.
@@ -254,6 +258,11 @@ func (b *background) perform(ctx context.Context, op operation) (bytes int64, er
 		return op.Cost, err
 	default: // maintenance.LogGC
 		before := b.s.log.Bytes()
+		if op.skip {
+			if err := b.s.skipLog(); err != nil {
+				return 0, err
+			}
+		}
 		err := b.confirm()
 		return max(0, before-b.s.log.Bytes()), err
 	}

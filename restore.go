@@ -39,7 +39,7 @@ func (t *Table) truncate(ctx context.Context, o bulkOptions) (BulkResult, error)
 		return BulkResult{}, err
 	}
 	defer t.store.leave()
-	c := rowsChange{t: t, op: OpDeleteIgnore, o: o, b: t.store.NewBatch()}
+	c := rowsChange{t: t, op: OpDeleteIgnore, o: o, b: t.store.newBulkBatch()}
 	if o.pieces > 0 {
 		return c.run(ctx)
 	}
@@ -86,7 +86,7 @@ func (t *Table) restore(ctx context.Context, ts mvcc.Timestamp, o bulkOptions) (
 		return BulkResult{}, err
 	}
 	defer s.leave()
-	r := restoring{t: t, ts: ts, o: o, b: s.NewBatch()}
+	r := restoring{t: t, ts: ts, o: o, b: s.newBulkBatch()}
 	err := r.o.ask(func() (n int64, err error) {
 		_, err = r.differences(ctx, func(*Difference) (bool, error) { n++; return true, nil })
 		return n, err

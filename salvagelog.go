@@ -238,6 +238,9 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 		}
 		before = h.Timestamp
 		w.Begin(h.Timestamp)
+		if h.Empty {
+			w.SetEmpty()
+		}
 		_, err = record.Decode(payload, func(op record.Op) error {
 			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.s.stored.NextTable || t != nil && t.takes(op.Key) {
 				return nil
@@ -248,7 +251,7 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 		if err != nil {
 			return err
 		}
-		if h.Epoch > 0 || w.Len() == 0 { // without an epoch, an empty record announces a change
+		if h.Epoch > 0 || w.Announces() { // a record without operations does, unless it has an epoch
 			w.Require(max(h.Epoch, 1))
 		}
 		return fn(w.Bytes())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -143,8 +144,27 @@ func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func()
 	return sn, nil
 }
 
-// Timestamp returns the timestamp of the snapshot.
-func (sn *Snapshot) Timestamp() mvcc.Timestamp { return sn.ts }
+// Timestamp returns the timestamp of the snapshot, which those of later write batches are above.
+//
+// If it is above that of the newest write batch, as when rows have expired since, it enters the log,
+// like a batch committed with NoSync.
+func (sn *Snapshot) Timestamp() mvcc.Timestamp {
+	sn.store.handOut(sn.ts)
+	return sn.ts
+}
+
+// handOut makes sure that later batches get timestamps above ts, which a reader asks for, also after
+// a kill. What reads use themselves is not in the log: only their callers can compare it with the
+// timestamps of batches.
+func (s *Store) handOut(ts mvcc.Timestamp) {
+	if s.opts.ReadOnly || s.enter() != nil {
+		return
+	}
+	defer s.leave()
+	if err := s.logTimestamp(ts); err != nil { // Close keeps it then
+		s.opts.Logger.Debug("a timestamp is not in the log", slog.Any("err", err))
+	}
+}
 
 // Name returns the name that the snapshot was given with Named.
 func (sn *Snapshot) Name() string { return sn.name }
@@ -219,10 +239,13 @@ func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 
 // AdvanceClock moves the store's clock forward to ts: all later write batches get timestamps above
 // ts, also after the next Open, and ts can be read. It is for a store that follows the timestamps
-// of another. If the clock is past ts, AdvanceClock does nothing.
+// of another. If a write batch has a timestamp of at least ts, AdvanceClock does nothing.
+//
+// That survives a kill of the process like a batch committed with NoSync, and a power failure after
+// the next commit without NoSync, or Close.
 //
 // Errors: ErrFuture for a ts more than 10 s ahead of the machine's clock; ErrTooOld for what looks
-// like a Unix time (see AsOf); ErrReadOnly; ErrPoisoned; ErrClosed.
+// like a Unix time (see AsOf); ErrReadOnly; ErrNoSpace; ErrPoisoned; ErrClosed.
 func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 	if err := s.enterWriting(); err != nil {
 		return err
@@ -236,7 +259,7 @@ func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 		return fmt.Errorf("oribi: advance clock to %v: %w", ts, err)
 	}
 	s.promise(ts)
-	return nil
+	return callErr("advance clock", s.logTimestamp(ts))
 }
 
 // waitPublished waits until all batches at or below ts, which the clock has passed, are published.

@@ -166,6 +166,40 @@ func (s *Store) releaseLog() error {
 	return nil
 }
 
+// logNeeds returns an LSN that no operation is below which a table has in memory and not in files,
+// apart from one table, and no batch that is not published.
+func (s *Store) logNeeds(except *tablet.Tablet) lsn.LSN {
+	start := s.pub.FirstUnpublished()
+	for _, t := range s.sortedTables() {
+		if t.tab != except {
+			start = min(start, t.tab.FirstLSN())
+		}
+	}
+	return start
+}
+
+// skippable returns how many bytes of the log skipLog would make removable: those after log_start
+// that no table needs, because batches are empty, or of dropped tables.
+func (s *Store) skippable() int64 {
+	return max(0, s.log.BytesFrom(s.blocks.LogStart())-s.log.BytesFrom(s.logNeeds(nil)))
+}
+
+// skipLog commits a log_start that passes over what no table needs. Elsewhere that is done by
+// flushes.
+func (s *Store) skipLog() error {
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
+	start := s.logNeeds(nil)
+	if err := s.log.Sync(start - 1); err != nil {
+		s.poison(err)
+		return err
+	}
+	row := s.stored
+	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
+	row.LogEnd = max(row.LogEnd, s.log.Durable())
+	return s.commitTables(blockmanager.Edit{LogStart: start, Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
+}
+
 // commitMeta is CommitMeta up to the commit.
 //
 // It finds log_start in this order, so that it misses no operation: first the first unpublished
@@ -175,13 +209,7 @@ func (s *Store) releaseLog() error {
 func (s *Store) commitMeta(c *tablet.MetaCommit) error {
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
-	start := s.pub.FirstUnpublished()
-	for _, other := range s.sortedTables() {
-		if other.tab != c.Table {
-			start = min(start, other.tab.FirstLSN())
-		}
-	}
-	start = min(start, c.First())
+	start := min(s.logNeeds(c.Table), c.First())
 	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
 	// again, to batches that replay passes over.
 	if err := s.log.Sync(start - 1); err != nil {

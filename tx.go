@@ -162,7 +162,7 @@ func retryDelay(attempt int) time.Duration {
 }
 
 // Timestamp returns the timestamp of the state that the transaction reads.
-func (tx *Tx) Timestamp() mvcc.Timestamp { return tx.snapshot.ts }
+func (tx *Tx) Timestamp() mvcc.Timestamp { return tx.snapshot.Timestamp() }
 
 // Rollback ends the transaction without an effect. After Commit or Rollback it does nothing.
 func (tx *Tx) Rollback() {

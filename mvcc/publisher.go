@@ -166,6 +166,13 @@ func (p *Publisher) Advance(ts Timestamp, lsn lsn.LSN) {
 // published.
 func (p *Publisher) Visible() Timestamp { return Timestamp(p.visible.Load()) }
 
+// Started returns the timestamp of the newest batch that was started, published or not.
+func (p *Publisher) Started() Timestamp {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lastTS
+}
+
 // FirstUnpublished returns the LSN of the oldest batch that is started but not published. If there
 // is none, it is one more than the last started LSN.
 func (p *Publisher) FirstUnpublished() lsn.LSN {

@@ -79,6 +79,7 @@ func Proofs() []Proof {
 		{Name: "sequences", About: "All sequences of three operations on a table of three keys, with a crash at every disk change.", Run: sequencesOne},
 		{Name: "damage", About: "One damaged byte in a closed store. Every answer must be correct or report the damage.", Run: damageOne},
 		{Name: "salvage", About: "Closed stores damaged in several places and salvaged. The new store must have every row that the damaged one could return, no wrong value, and a report of what it lacks.", Run: salvageOne},
+		{Name: "salvage-large", About: "Like salvage, of stores with ten thousands of rows in many rowsets with several deltas.", Run: salvageLargeOne},
 		{Name: "bits", About: "Every bit of a closed 1 MiB store flipped, one in 1,024 bits per seed. The flip must be found or repaired, or the bit unused.", Run: bitsOne},
 		{Name: "foreign", About: "One file of a store missing, truncated, extended, older, swapped or of another store. Every answer must be correct or report the damage.", Run: foreignOne},
 		{Name: "faults", About: "Every file system call of a trace fails, reads too, in every way a disk can fail. No acknowledged batch may be lost.", Run: faultsOne},
@@ -159,10 +160,24 @@ func salvageOne(seed uint64, _ string) Result {
 	if err != nil {
 		return Result{Err: err}
 	}
+	return salvageCopies(d, seed, 50)
+}
+
+// salvageLargeOne creates a large store and salvages 10 damaged copies.
+func salvageLargeOne(seed uint64, _ string) Result {
+	d, err := damage.NewLarge(seed)
+	if err != nil {
+		return Result{Err: err}
+	}
+	return salvageCopies(d, seed, 10)
+}
+
+// salvageCopies salvages damaged copies of a store.
+func salvageCopies(d *damage.Store, seed uint64, copies int) Result {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var c damage.SalvageCounts
 	var errs []error
-	for range 50 {
+	for range copies {
 		s, err := d.RandomSalvage(rng, func(string) bool { return true })
 		if err != nil {
 			return Result{Err: err}

@@ -19,7 +19,11 @@ func Dump(w io.Writer, payload []byte) error {
 	}
 	d.Section("write batch")
 	d.Field(0, payload[:1], "version")
-	d.Field(1, payload[1:2], "flags")
+	flags := "flags"
+	if h.Empty {
+		flags = "flags: empty"
+	}
+	d.Field(1, payload[1:2], "%s", flags)
 	d.Field(timestampOff, payload[timestampOff:recordCountOff], "timestamp %d", uint64(h.Timestamp))
 	d.Field(recordCountOff, payload[recordCountOff:recordHeadLen], "operations")
 	r := newReader(payload, end)

@@ -29,7 +29,7 @@ type Op struct {
 //	offset  width  field
 //	0       1      version, 1
 //	1       1      flags that a reader must know: 1 = the last field is there, 2 = an operation has
-//	               kind 5; other bits are 0
+//	               kind 5, 4 = the batch is empty; other bits are 0
 //	2       8      timestamp of the batch
 //	10      4      number of operations
 //	14             runs of operations on one table, in the order of the batch; a table may have several:
@@ -45,10 +45,15 @@ type Op struct {
 //	               delete. The key cells in the image of a replacement are those of the row
 //	size-8  8      with flag 1: epoch, at least 1, that the metadata had for good when the record was written
 //
-// A record without operations and epoch announces a change whose rows are not in the log: an
-// ingest, or the change of an expiry rule. Its metadata commit follows, unless it fails or the
-// process is killed. A record without operations, but with an epoch, is written when none of these
-// is in flight: what was announced before, and is not in the metadata, will never be.
+// With flag 4 there are no operations: the record contains the timestamp of a write batch that
+// changes nothing, or another one that was returned to a caller. Later records are above it, also
+// after a kill. It says nothing else.
+//
+// Without flag 4, a record without operations and epoch announces a change whose rows are not in
+// the log: an ingest, or the change of an expiry rule. Its metadata commit follows, unless it fails
+// or the process is killed. A record without flag 4 and operations, but with an epoch, is written
+// when none of these is in flight: what was announced before, and is not in the metadata, will
+// never be.
 //
 // Timestamp 0x1000, on table 3, schema version 0: update of key 80 00 00 07 with 01 0b 05 05 00 00
 // 00, delete of key 80 00 00 08:
@@ -68,10 +73,15 @@ type Op struct {
 //	01 02 01 10 00 00 00 00 00 00 01 00 00 00
 //	03 00 01 00 00 00
 //	05 04 80 00 00 07 08 07 00 00 00 05 00 00 00
+//
+// Timestamp 0x1002, an empty write batch:
+//
+//	01 04 02 10 00 00 00 00 00 00 00 00 00 00
 const (
 	formatVersion  = 1  // file format: never change
 	flagEpoch      = 1  // file format: never change
 	flagReplace    = 2  // file format: never change
+	flagEmpty      = 4  // file format: never change
 	timestampOff   = 2  // file format: never change
 	recordCountOff = 10 // file format: never change
 	recordHeadLen  = 14 // file format: never change
@@ -104,6 +114,12 @@ func (w *Writer) Begin(ts mvcc.Timestamp) {
 func (w *Writer) SetTimestamp(ts mvcc.Timestamp) {
 	binary.LittleEndian.PutUint64(w.buf[timestampOff:], uint64(ts))
 }
+
+// SetEmpty makes the record that of an empty write batch. There are no operations.
+func (w *Writer) SetEmpty() { w.buf[1] |= flagEmpty }
+
+// Announces reports whether the record, if Require is not called, announces a change.
+func (w *Writer) Announces() bool { return w.ops == 0 && w.buf[1]&flagEmpty == 0 }
 
 // Require records that the metadata has confirmed an epoch, at least 1: a store whose metadata is
 // at an earlier epoch has lost changes that the log does not contain. Call it once, after all
@@ -142,7 +158,7 @@ func (w *Writer) Add(op Op) {
 // Len is the number of operations.
 func (w *Writer) Len() int { return int(w.ops) }
 
-// Bytes is the record; it holds until the next call of Begin, Add or Require.
+// Bytes is the record; it holds until the next call of Begin, Add, SetEmpty or Require.
 func (w *Writer) Bytes() []byte { return w.buf }
 
 // Head is what a record says besides its operations.
@@ -150,15 +166,16 @@ type Head struct {
 	Timestamp  mvcc.Timestamp
 	Operations uint32
 	Epoch      uint64 // that the metadata has reached for good; 0: nothing is said
+	Empty      bool   // an empty write batch: its timestamp was returned to a caller
 }
 
 // Announces reports whether the record gives a change outside the log its timestamp: an ingest, or
 // the change of an expiry rule, whose metadata commit follows, or does not.
-func (h *Head) Announces() bool { return h.Operations == 0 && h.Epoch == 0 }
+func (h *Head) Announces() bool { return h.Operations == 0 && !h.Empty && h.Epoch == 0 }
 
 // Settles reports whether the record says that the metadata has all of the changes that were
 // announced before it and will ever be made.
-func (h *Head) Settles() bool { return h.Operations == 0 && h.Epoch > 0 }
+func (h *Head) Settles() bool { return h.Operations == 0 && !h.Empty && h.Epoch > 0 }
 
 // DecodeHead reads it. Errors: ErrCorrupt, ErrUnsupported.
 func DecodeHead(payload []byte) (h Head, err error) {
@@ -172,11 +189,15 @@ func split(payload []byte) (h Head, end int, err error) {
 	if end < recordHeadLen {
 		return h, 0, fault.Corruptf("write batch record: %d bytes, want at least %d", end, recordHeadLen)
 	}
-	if payload[0] != formatVersion || payload[1]&^(flagEpoch|flagReplace) != 0 {
+	if payload[0] != formatVersion || payload[1]&^(flagEpoch|flagReplace|flagEmpty) != 0 {
 		return h, 0, fault.Unsupportedf("write batch record: version %d, flags %02x", payload[0], payload[1])
 	}
 	h.Timestamp = mvcc.Timestamp(binary.LittleEndian.Uint64(payload[timestampOff:]))
 	h.Operations = binary.LittleEndian.Uint32(payload[recordCountOff:])
+	h.Empty = payload[1]&flagEmpty != 0
+	if h.Empty && h.Operations > 0 {
+		return h, 0, fault.Corruptf("write batch record: %d operations of an empty write batch", h.Operations)
+	}
 	if payload[1]&flagEpoch == 0 {
 		return h, end, nil
 	}

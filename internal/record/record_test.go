@@ -57,7 +57,7 @@ func TestRecordMatchesTheWorkedExample(t *testing.T) {
 	if got, ts := decode(t, want); ts != 0x1000 || !reflect.DeepEqual(got, workedOps()) {
 		t.Errorf("with an epoch: got %d %+v", ts, got)
 	}
-	if h, err := DecodeHead(want); h != (Head{0x1000, 2, 5}) || err != nil {
+	if h, err := DecodeHead(want); h != (Head{Timestamp: 0x1000, Operations: 2, Epoch: 5}) || err != nil {
 		t.Errorf("with an epoch: %+v, %v", h, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestReplacementMatchesTheWorkedExample(t *testing.T) {
 		t.Errorf("got %d %+v", ts, got)
 	}
 	w.Require(5)
-	if h, err := DecodeHead(w.Bytes()); h != (Head{0x1001, 1, 5}) || err != nil {
+	if h, err := DecodeHead(w.Bytes()); h != (Head{Timestamp: 0x1001, Operations: 1, Epoch: 5}) || err != nil {
 		t.Errorf("with an epoch: %+v, %v", h, err)
 	}
 	w.Begin(0x1000)
@@ -90,6 +90,40 @@ func TestReplacementMatchesTheWorkedExample(t *testing.T) {
 	}
 	if want := unhex(t, workedRecord); !bytes.Equal(w.Bytes(), want) {
 		t.Errorf("without replacements: got % x\nwant % x", w.Bytes(), want)
+	}
+}
+
+const emptyRecord = "01 04 02 10 00 00 00 00 00 00 00 00 00 00"
+
+// An empty write batch neither announces a change nor settles those that were announced, also if its
+// record has an epoch.
+func TestEmptyBatchMatchesTheWorkedExample(t *testing.T) {
+	var w Writer
+	w.Begin(0x1002)
+	if !w.Announces() {
+		t.Error("a record of nothing does not announce a change")
+	}
+	w.SetEmpty()
+	if want := unhex(t, emptyRecord); !bytes.Equal(w.Bytes(), want) || w.Announces() {
+		t.Errorf("got % x, announces: %v; want % x", w.Bytes(), w.Announces(), want)
+	}
+	if got, ts := decode(t, unhex(t, emptyRecord)); ts != 0x1002 || len(got) != 0 {
+		t.Errorf("got %d %+v", ts, got)
+	}
+	for _, epoch := range []uint64{0, 5} {
+		w.Begin(0x1002)
+		w.SetEmpty()
+		if epoch > 0 {
+			w.Require(epoch)
+		}
+		h, err := DecodeHead(w.Bytes())
+		if h != (Head{Timestamp: 0x1002, Epoch: epoch, Empty: true}) || err != nil || h.Announces() || h.Settles() {
+			t.Errorf("epoch %d: %+v, announces: %v, settles: %v, %v", epoch, h, h.Announces(), h.Settles(), err)
+		}
+	}
+	w.Begin(0x1002) // of the same Writer
+	if h, err := DecodeHead(w.Bytes()); h.Empty || !h.Announces() || err != nil {
+		t.Errorf("the next record: %+v, %v", h, err)
 	}
 }
 
@@ -155,12 +189,14 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 		want    error
 	}{
 		"newer version":     {"02 00" + strings.Repeat("00", 12), fault.ErrUnsupported},
-		"unknown flag":      {"01 04" + strings.Repeat("00", 12), fault.ErrUnsupported},
-		"unknown flags":     {"01 07" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"unknown flag":      {"01 08" + strings.Repeat("00", 12), fault.ErrUnsupported},
+		"unknown flags":     {"01 0f" + strings.Repeat("00", 12), fault.ErrUnsupported},
 		"kind 5, no flag":   {strings.Replace(replaceRecord, "01 02", "01 00", 1), fault.ErrCorrupt},
 		"kind 6":            {strings.Replace(replaceRecord, "05 04 80", "06 04 80", 1), fault.ErrCorrupt},
 		"epoch cut short":   {"01 01" + strings.Repeat("00", 12) + "05 00 00 00 00 00 00", fault.ErrCorrupt},
 		"epoch 0":           {"01 01" + strings.Repeat("00", 20), fault.ErrCorrupt},
+		"empty, with one":   {strings.Replace(replaceRecord, "01 02", "01 06", 1), fault.ErrCorrupt},
+		"empty, with a run": {"01 04" + strings.Repeat("00", 12) + "03 00 01 00 00 00 02 01 80", fault.ErrCorrupt},
 		"empty run":         {"01 00" + strings.Repeat("00", 12) + "03 00 00 00 00 00", fault.ErrCorrupt},
 		"count too low":     {"01 00 00 10 00 00 00 00 00 00 00 00 00 00 03 00 01 00 00 00 02 01 80", fault.ErrCorrupt},
 		"reinsert":          {"01 00 00 10 00 00 00 00 00 00 01 00 00 00 03 00 01 00 00 00 03 01 80 00", fault.ErrCorrupt},
@@ -217,12 +253,20 @@ func TestDumpNamesEveryField(t *testing.T) {
 	}
 }
 
+func TestDumpOfEmptyBatch(t *testing.T) {
+	var out bytes.Buffer
+	if err := Dump(&out, unhex(t, emptyRecord)); err != nil || !strings.Contains(out.String(), "04                       flags: empty\n") {
+		t.Errorf("got\n%s%v", out.String(), err)
+	}
+}
+
 const recordWithEpoch = "01 01 00 10 00 00 00 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00"
 
 func FuzzDecode(f *testing.F) {
 	f.Add(unhex(f, replaceRecord))
 	f.Add(unhex(f, workedRecord))
 	f.Add(unhex(f, recordWithEpoch))
+	f.Add(unhex(f, emptyRecord))
 	fuzztest.Run(f, func(t *testing.T, payload []byte) {
 		var ops []Op
 		ts, err := Decode(payload, func(op Op) error { ops = append(ops, op); return nil })
@@ -238,6 +282,9 @@ func FuzzDecode(f *testing.F) {
 		head, err := DecodeHead(payload)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if head.Empty {
+			w.SetEmpty()
 		}
 		if head.Epoch > 0 {
 			w.Require(head.Epoch)

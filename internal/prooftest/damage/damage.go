@@ -76,6 +76,28 @@ func NewTiny(seed uint64) (*Store, error) {
 	return d, err
 }
 
+// NewLarge creates the store of a seed with some ten thousands of rows, in many rowsets with several
+// deltas. Its tables do not change.
+func NewLarge(seed uint64) (*Store, error) {
+	const enough, most = 20_000, 400
+	o := history.LargeSettings(seed)
+	r, g := history.NewRunner(o), history.NewLarge(o)
+	rows := func() (n int) {
+		for _, t := range r.Model.Tables {
+			n += len(t.Order)
+		}
+		return n
+	}
+	for r.Err == nil && rows() < enough && r.Counts.Steps < most {
+		r.Do(g.Next(r))
+	}
+	d, err := closed(r)
+	if err == nil {
+		d.fixed = true
+	}
+	return d, err
+}
+
 // newStore creates a store by random steps until more returns false.
 func newStore(o script.Settings, more func(*history.Runner) bool) (*Store, error) {
 	r := history.NewRunner(o)

@@ -161,7 +161,7 @@ const salvagedDir = "/salvaged"
 //     records of the log or metadata are lost, it may be as it was once before;
 //   - no row is missing that the damaged store returns, unless records or metadata are lost;
 //   - each key is there once, in scans, counts, and histories;
-//   - the new store is verified, and can be compacted.
+//   - the new store is verified, and can be compacted. The same is so afterwards.
 func (s *Salvage) Run() (c SalvageCounts, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -205,5 +205,21 @@ func (s *Salvage) Run() (c SalvageCounts, err error) {
 	if err := s.compare(out); err != nil {
 		return c, fmt.Errorf("%w; losses: %+v", err, s.losses)
 	}
-	return c, s.d.compact(out)
+	if err := s.compacted(out); err != nil {
+		return c, fmt.Errorf("compacted: %w; losses: %+v", err, s.losses)
+	}
+	return c, nil
+}
+
+// compacted compacts the new store and compares it again.
+func (s *Salvage) compacted(out *oribi.Store) error {
+	if err := s.d.compact(out); err != nil {
+		return err
+	}
+	if err := model.Verified(out); err != nil {
+		return err
+	}
+	counts := s.c
+	defer func() { s.c = counts }()
+	return s.compare(out)
 }

@@ -82,3 +82,22 @@ func NewChurn(o script.Settings) *Generator {
 		{script.Flush, 120}, {script.Deltas, 90}, {script.Minor, 15}, {script.Major, 20}, {script.Merge, 15}, {script.Compact, 6}, {script.Recompress, 6}, {script.UndoGC, 6}, {script.Reopen, 20}}
 	return g
 }
+
+// LargeSettings returns the settings of a history for NewLarge.
+func LargeSettings(seed uint64) script.Settings {
+	o := RandomSettings(seed)
+	o.Hybrid, o.History, o.NoCrashes, o.Background = false, 0, true, false
+	o.Keys, o.Batch, o.FlushBytes, o.RowSetBytes = 20_000, 32, 1<<20, 1<<(14+int(seed%4))
+	o.Policy = "none" // many rowsets stay, with their deltas
+	return o
+}
+
+// NewLarge returns a generator of histories of large write batches on tables that do not change, with
+// many flushes of rows and of deltas.
+func NewLarge(o script.Settings) *Generator {
+	g := NewGenerator(o)
+	g.tables, g.widest = 1+int(o.Seed%2), 5
+	g.Weight = []Weighted{{script.Write, 400}, {script.Ingest, 40}, {script.UpdateWhere, 20}, {script.DeleteWhere, 4}, {script.DeleteRange, 10}, {script.Restore, 2},
+		{script.Flush, 60}, {script.Deltas, 100}, {script.Minor, 15}, {script.Major, 8}, {script.Merge, 6}, {script.UndoGC, 3}, {script.Reopen, 6}}
+	return g
+}

@@ -384,6 +384,9 @@ func recordFields(f *fields, payload []byte) error {
 	f.plain("ts", uint64(ts))
 	f.plain("operations", operations)
 	f.plain("tables", strings.ReplaceAll(fmt.Sprint(tables), " ", ","))
+	if h, err := record.DecodeHead(payload); err == nil && h.Empty {
+		f.plain("empty", true)
+	}
 	return nil
 }
 
