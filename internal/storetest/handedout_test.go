@@ -183,7 +183,7 @@ type ascending struct {
 	last   mvcc.Timestamp
 	synced mvcc.Timestamp // what a power cut leaves is at least up to here
 	rows   int            // in the table; no row is deleted
-	at     []rowCount       // rows as of returned timestamps
+	at     []rowCount     // rows as of returned timestamps
 }
 
 type rowCount struct {
