@@ -409,18 +409,12 @@ func (s *Store) logTimestamp(ts mvcc.Timestamp) error {
 	if ts <= s.pub.Started() {
 		return nil
 	}
-	_, _, err := s.appendEmpty()
-	return err
-}
-
-// appendEmpty commits an empty batch as with NoSync, without waiting for others to be published.
-func (s *Store) appendEmpty() (mvcc.Timestamp, lsn.LSN, error) {
 	var rec record.Writer
 	rec.Begin(0)
 	rec.SetEmpty()
-	ts, at, op, err := s.append(&rec, false, changes{})
+	_, _, op, err := s.append(&rec, false, changes{})
 	if err == nil {
 		op.Ready()
 	}
-	return ts, at, err
+	return err
 }

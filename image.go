@@ -26,9 +26,9 @@ import (
 //  2. Under the lock of metadata commits: the rows of the metadata, and the list of blocks, which
 //     are pinned. A flush or compaction whose commit follows is not part of the image, whatever it
 //     has written and caught up; the log still has what it would have contained.
-//  3. Under the same lock, an empty write batch enters the log: its timestamp and LSN are those of the
-//     image. Later write batches are above the timestamp, also after a kill. A table that a record up
-//     to there names, and an epoch that it requires, are in the metadata.
+//  3. Under the same lock, in the critical section of commits: the timestamp of the newest batch, and
+//     its LSN. Since the log has it, later batches are above it, also after a kill. A table that a
+//     record up to there names, and an epoch that it requires, are in the metadata.
 //  4. With no lock: all batches up to that LSN are synced and published. Those in flight are part
 //     of the image; after a failure of one of them, which poisons the store, there is no image.
 //
@@ -99,20 +99,23 @@ func (s *Store) Image(ctx context.Context) (*Image, error) {
 	return im, nil
 }
 
-func (s *Store) image(ctx context.Context) (im *Image, err error) {
+func (s *Store) image(ctx context.Context) (_ *Image, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := s.poisoned(); err != nil {
 		return nil, err
 	}
-	im = &Image{store: s, unpin: func() {}, leave: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.instance.id[:]), BlockSize: s.instance.blockSize}}
+	im := &Image{store: s, unpin: func() {}, leave: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.instance.id[:]), BlockSize: s.instance.blockSize}}
 	defer func() {
 		if err != nil {
 			im.Close()
 		}
 	}()
 	if err := im.capture(); err != nil {
+		return nil, err
+	}
+	if err := im.passFloors(); err != nil {
 		return nil, err
 	}
 	for i := range im.blocks.Len() {
@@ -126,7 +129,6 @@ func (s *Store) image(ctx context.Context) (im *Image, err error) {
 	if s.opts.ReadOnly {
 		return im, nil
 	}
-	s.promise(im.info.Timestamp)
 	if err := s.log.Sync(im.info.LogEnd); err != nil {
 		s.poison(err)
 		return nil, err
@@ -158,11 +160,25 @@ func (im *Image) capture() (err error) {
 	if im.blocks, err = s.blocks.Snapshot(); err != nil {
 		return err
 	}
-	im.info.Timestamp, im.info.LogEnd, err = s.appendEmpty()
-	if isNoSpace(err) { // a full disk can be backed up; Close keeps the timestamp then
-		im.info.Timestamp, im.info.LogEnd, err = s.now(changes{})
-	}
-	return err
+	s.appendMu.Lock()
+	defer s.appendMu.Unlock()
+	im.info.Timestamp, im.info.LogEnd = s.pub.Started(), s.lastLSN.Load()
+	return nil
+}
+
+// passFloors raises the timestamp to the history floors of all tables, which may be above the newest
+// batch: the tables can be read as of it. Later batches are above the floors.
+func (im *Image) passFloors() error {
+	return im.blocks.Rows(func(key, value []byte) error {
+		if kind, _, _, err := meta.ParseKey(key); err != nil || kind != meta.TableRow {
+			return err
+		}
+		row, err := meta.DecodeTable(value)
+		if err == nil {
+			im.info.Timestamp = max(im.info.Timestamp, row.HistoryFloor)
+		}
+		return err
+	})
 }
 
 // Info describes the image.
