@@ -267,7 +267,7 @@ func TestCheckpointWaitsForIngestInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := sameAsOf(store, s, ts, c.Timestamp); err != nil || c.Timestamp <= ts {
+	if err := sameAsOf(store, s, ts, c.Timestamp); err != nil || c.Timestamp < ts {
 		t.Errorf("ingest at %v, checkpoint at %v: %v", ts, c.Timestamp, err)
 	}
 }
