@@ -1,7 +1,6 @@
 package celltext
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"math/bits"
@@ -235,10 +234,15 @@ func appendWide(dst []byte, v batch.Int128, width int) []byte {
 // to this cell: the shortest text that parses to the double is the same number.
 func SameDigits(cell, text []byte) bool {
 	var array [32]byte // sign, 17 digits, point, and e+308
-	shortest := strconv.AppendFloat(array[:0], math.Abs(floatOf(schema.Double, cell)), 'e', -1, 64)
+	f := math.Abs(floatOf(schema.Double, cell))
 	if text[0] == '-' {
 		text = text[1:]
 	}
+	// Most numbers are written like that, as long as this takes few digits.
+	if f >= 1e-5 && f < 1e15 && string(text) == string(strconv.AppendFloat(array[:0], f, 'f', -1, 64)) {
+		return true
+	}
+	shortest := strconv.AppendFloat(array[:0], f, 'e', -1, 64)
 	d, e := significant(shortest)
 	d2, e2 := significant(text)
 	for d != nil || d2 != nil {
@@ -265,22 +269,30 @@ func SameDigits(cell, text []byte) bool {
 // significant returns the digits of a number without sign, from the first to the last that is not
 // zero, perhaps with the point between them, and the exponent of the first; nil for zero.
 func significant(text []byte) (digits []byte, exponent int) {
-	if i := bytes.IndexAny(text, "eE"); i >= 0 {
-		exponent, _ = parseExponent(text[i:])
-		text = text[:i]
+	point, first, last, end := -1, -1, -1, len(text)
+	for i := 0; i < end; i++ {
+		switch b := text[i]; {
+		case b >= '1' && b <= '9':
+			if last = i; first < 0 {
+				first = i
+			}
+		case b == '.':
+			point = i
+		case b|0x20 == 'e':
+			exponent, _ = parseExponent(text[i:])
+			end = i
+		}
 	}
-	point := bytes.IndexByte(text, '.')
-	if point < 0 {
-		point = len(text)
-	}
-	first := bytes.IndexAny(text, "123456789")
 	if first < 0 {
 		return nil, 0
+	}
+	if point < 0 {
+		point = end
 	}
 	if first < point {
 		exponent += point - first - 1
 	} else {
 		exponent -= first - point
 	}
-	return text[first : bytes.LastIndexAny(text, "123456789")+1], exponent
+	return text[first : last+1], exponent
 }

@@ -123,19 +123,22 @@ func plainDigits(text []byte) (d digits, ok bool) {
 	if d.negative = rest[0] == '-'; d.negative {
 		rest = rest[1:]
 	}
-	point, first, last, pointBetween := -1, -1, -1, 0
+	point, pointBetween := -1, 0
 	for i, b := range rest {
 		switch {
+		case b-'0' <= 9:
 		case b == '.' && point < 0:
 			point = i
-		case b < '0' || b > '9':
+		default:
 			return d, false
-		case b != '0':
-			if first < 0 {
-				first = i
-			}
-			last = i
 		}
+	}
+	first, last := 0, len(rest)-1 // digits that are not 0
+	for first <= last && (rest[first] == '0' || first == point) {
+		first++
+	}
+	for last > first && (rest[last] == '0' || last == point) {
+		last--
 	}
 	d.whole = len(rest)
 	if point >= 0 {
@@ -147,10 +150,10 @@ func plainDigits(text []byte) (d digits, ok bool) {
 	if first < point && point < last {
 		pointBetween = 1
 	}
-	if d.zero = first < 0; !d.zero {
+	if d.zero = first > last; !d.zero {
 		d.significant = last - first + 1 - pointBetween
 	}
-	if point >= 0 && first > point {
+	if point >= 0 && !d.zero && first > point {
 		d.leading = first - point - 1
 	}
 	return d, true
