@@ -225,12 +225,13 @@ func (r *Runner) present() {
 	if err != nil {
 		return // a step will find out
 	}
-	r.State.Lock()
-	r.Model.Now = sn.Timestamp()
-	r.State.Unlock()
-	r.passed = max(r.passed, sn.Timestamp())
-	r.Wall.pass(sn.Timestamp())
+	now := sn.Timestamp() // may write to the log, which takes State in runs with crashes
 	sn.Close()
+	r.State.Lock()
+	r.Model.Now = now
+	r.State.Unlock()
+	r.passed = max(r.passed, now)
+	r.Wall.pass(now)
 }
 
 // Try runs a step and converts a panic to an error, for the history to be shrunk and printed.
