@@ -161,7 +161,8 @@ func retryDelay(attempt int) time.Duration {
 	return rand.N(bound) + 1
 }
 
-// Timestamp returns the timestamp of the state that the transaction reads.
+// Timestamp returns the timestamp of the state that the transaction reads. It may enter the log, see
+// Snapshot.Timestamp.
 func (tx *Tx) Timestamp() mvcc.Timestamp { return tx.snapshot.Timestamp() }
 
 // Rollback ends the transaction without an effect. After Commit or Rollback it does nothing.

@@ -152,7 +152,7 @@ func (p *Predicate) EvalCell(cell []byte) bool {
 		if p.Op == Eq || p.Op == Ne {
 			return bytes.Equal(cell, c) == (p.Op == Eq)
 		}
-	} else if isNaN(p.Type, cell) || isNaN(p.Type, c) {
+	} else if IsNaN(p.Type, cell) || IsNaN(p.Type, c) {
 		return p.Op == Ne
 	}
 	return p.Op.holds(Compare(p.Type, cell, c))
@@ -178,12 +178,12 @@ func (o Operator) holds(order int) bool {
 // contains reports whether cell is one of the values of In. It uses binary search if Prepare has
 // sorted them.
 func (p *Predicate) contains(cell []byte) bool {
-	if isNaN(p.Type, cell) {
+	if IsNaN(p.Type, cell) {
 		return false
 	}
 	if p.words == nil {
 		for _, v := range p.Values {
-			if v != nil && !isNaN(p.Type, v) && Compare(p.Type, cell, v) == 0 {
+			if v != nil && !IsNaN(p.Type, v) && Compare(p.Type, cell, v) == 0 {
 				return true
 			}
 		}
@@ -230,7 +230,7 @@ func like(cell []byte, parts [][]byte) bool {
 // inFilter looks up a cell in the filter. −0 and +0 are equal, so it looks up both for a float
 // zero.
 func (p *Predicate) inFilter(cell []byte) bool {
-	if isNaN(p.Type, cell) {
+	if IsNaN(p.Type, cell) {
 		return false
 	}
 	if p.Filter.Test(cell) {
@@ -295,8 +295,8 @@ func compareFloats(a, b float64) int {
 	return 0
 }
 
-// isNaN reports whether a cell of type t is a NaN.
-func isNaN(t schema.Type, cell []byte) bool {
+// IsNaN reports whether a cell of type t, which is not NULL, is a NaN.
+func IsNaN(t schema.Type, cell []byte) bool {
 	switch t {
 	case schema.Float:
 		f := math.Float32frombits(binary.LittleEndian.Uint32(cell))

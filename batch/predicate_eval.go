@@ -10,7 +10,7 @@ import (
 func sortCells(t schema.Type, cells [][]byte) [][]byte {
 	out := make([][]byte, 0, len(cells))
 	for _, c := range cells {
-		if c != nil && !isNaN(t, c) {
+		if c != nil && !IsNaN(t, c) {
 			out = append(out, c)
 		}
 	}

@@ -37,7 +37,7 @@ func TestInFilterPassesAddedCells(t *testing.T) {
 				cell := v.Cell(i)
 				want := cell != nil && p.Filter.Test(cell)
 				if typ == schema.Float || typ == schema.Double {
-					want = cell != nil && !isNaN(typ, cell)
+					want = cell != nil && !IsNaN(typ, cell)
 					zero := want && Compare(typ, cell, make([]byte, 8)) == 0
 					if zero {
 						minus := make([]byte, typ.Width())

@@ -138,7 +138,7 @@ func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
 	case batch.NotNull:
 		return e.Nulls == 0
 	}
-	if e.Nulls > 0 || e.HasNaN || e.Min == nil || len(p.Values) != 1 || p.Values[0] == nil || isNaN(t, p.Values[0]) {
+	if e.Nulls > 0 || e.HasNaN || e.Min == nil || len(p.Values) != 1 || p.Values[0] == nil || batch.IsNaN(t, p.Values[0]) {
 		return false
 	}
 	// The matches of p are all values except the matches of its opposite.

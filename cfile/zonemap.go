@@ -198,7 +198,7 @@ func (e *ZoneEntry) mayMatch(t schema.Type, p *batch.Predicate) bool {
 
 // mayCompare reports whether op may be true of some value of e and v.
 func (e *ZoneEntry) mayCompare(t schema.Type, op batch.Operator, v []byte) bool {
-	if op == batch.Ne && e.HasNaN || isNaN(t, v) {
+	if op == batch.Ne && e.HasNaN || batch.IsNaN(t, v) {
 		return op == batch.Ne // NaN differs from everything, and nothing else is true of it
 	}
 	if e.Min == nil {
@@ -230,17 +230,6 @@ func (e *ZoneEntry) mayCompare(t schema.Type, op batch.Operator, v []byte) bool 
 		return high >= 0
 	}
 	return true
-}
-
-// isNaN reports whether a cell of type t is a NaN.
-func isNaN(t schema.Type, v []byte) bool {
-	switch t {
-	case schema.Float:
-		return binary.LittleEndian.Uint32(v)&(1<<31-1) > 0xff<<23
-	case schema.Double:
-		return binary.LittleEndian.Uint64(v)&(1<<63-1) > 0x7ff<<52
-	}
-	return false
 }
 
 // ZoneMap returns the zone map, nil if the file has none, or one of a later version.

@@ -3,8 +3,6 @@ package aggregate
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
-	"math"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
@@ -18,8 +16,8 @@ func Compare(t schema.Type, x, y []byte) int {
 		return cmp.Compare(oneIf(x == nil), oneIf(y == nil))
 	case t.Variable():
 		return bytes.Compare(x, y)
-	case isNaN(t, x) || isNaN(t, y):
-		return cmp.Compare(oneIf(isNaN(t, x)), oneIf(isNaN(t, y)))
+	case batch.IsNaN(t, x) || batch.IsNaN(t, y):
+		return cmp.Compare(oneIf(batch.IsNaN(t, x)), oneIf(batch.IsNaN(t, y)))
 	}
 	return batch.Compare(t, x, y)
 }
@@ -29,16 +27,4 @@ func oneIf(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// isNaN reports whether a cell is NaN.
-func isNaN(t schema.Type, cell []byte) bool {
-	switch t {
-	case schema.Float:
-		f := math.Float32frombits(binary.LittleEndian.Uint32(cell))
-		return f != f
-	case schema.Double:
-		return math.IsNaN(math.Float64frombits(binary.LittleEndian.Uint64(cell)))
-	}
-	return false
 }

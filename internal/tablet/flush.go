@@ -117,14 +117,14 @@ func (t *Tablet) flushOnce(ctx context.Context, take func(*job)) (res compaction
 	return res, left, err
 }
 
-// takeMemory freezes the MemRowSet, unless it is empty or an earlier flush has left a frozen one,
-// and takes the frozen one and the delta mem stores. Writers are blocked.
+// takeMemory takes the MemRowSet and the delta mem stores. Writers are blocked.
 func (j *job) takeMemory() {
 	j.takeMemRowSet()
 	j.takeDeltas()
 }
 
-// takeMemRowSet freezes the MemRowSet if it has rows.
+// takeMemRowSet freezes the MemRowSet, unless it is empty or an earlier flush has left a frozen one,
+// and takes the frozen one. Writers are blocked.
 func (j *job) takeMemRowSet() {
 	t, st := j.t, j.st
 	if st.frozen == nil && st.mem.Len() > 0 {

@@ -271,7 +271,7 @@ func (c *columnValues) add(t schema.Type, cell []byte) {
 	}
 	c.bytes += int64(len(cell))
 	c.distinct.Add(cell)
-	if t == schema.Array || isNaN(t, cell) {
+	if t == schema.Array || batch.IsNaN(t, cell) {
 		return
 	}
 	if c.least == nil || batch.Compare(t, cell, c.least) < 0 {
@@ -286,19 +286,6 @@ func (c *columnValues) add(t schema.Type, cell []byte) {
 			c.most = []byte{}
 		}
 	}
-}
-
-// isNaN reports whether a cell is a NaN, which has no place in an order.
-func isNaN(t schema.Type, cell []byte) bool {
-	switch t {
-	case schema.Float:
-		f := math.Float32frombits(binary.LittleEndian.Uint32(cell))
-		return f != f
-	case schema.Double:
-		f := math.Float64frombits(binary.LittleEndian.Uint64(cell))
-		return f != f
-	}
-	return false
 }
 
 // joinNames joins the names that the files of a column use; nil without files.
