@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,18 +55,27 @@ func (s *Server) UseRoots(n int) error {
 const deadline = 60 * time.Second
 
 // common are the flags of all servers and tools. They make a server start fast and keep all
-// history, and none asks for clocks or metadata outside of the machine.
+// history, and none asks for clocks or metadata outside of the machine. A server would also refuse a
+// disk with less than a hundredth of its space free.
 var common = []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--time_source=system_unsync", "--rpc_authentication=disabled",
 	"--rpc_encryption=disabled", "--never_fsync=true", "--logtostderr", "--minloglevel=1", "--log_preallocate_segments=false",
 	"--log_container_preallocate_bytes=0", "--block_cache_capacity_mb=64", "--webserver_enabled=false", "--ipki_server_key_size=1024",
 	"--ipki_ca_key_size=1024", "--tsk_num_rsa_bits=512", "--cloud_metadata_server_request_timeout_ms=50", "--tablet_history_max_age_sec=-1",
+	"--fs_data_dirs_reserved_bytes=0", "--fs_wal_dir_reserved_bytes=0",
 	"--cloud_aws_instance_id_url=http://127.0.0.1:9/", "--cloud_azure_instance_id_url=http://127.0.0.1:9/",
 	"--cloud_gce_instance_id_url=http://127.0.0.1:9/", "--cloud_openstack_metadata_url=http://127.0.0.1:9/"}
+
+// neverStarted is the failure of the first cluster that did not start. Later clusters fail with it
+// at once: where one does not start, none does, and each would wait until the deadline.
+var neverStarted atomic.Pointer[string]
 
 // NewCluster makes the directories of a cluster; nothing runs yet. The test is skipped if it is
 // short, or without Kudu's programs.
 func NewCluster(t testing.TB, servers int) *Cluster {
 	t.Helper()
+	if failure := neverStarted.Load(); failure != nil {
+		t.Fatalf("an earlier cluster did not start: %s", *failure)
+	}
 	if testing.Short() {
 		t.Skip("starts Kudu's servers")
 	}
@@ -120,13 +130,18 @@ func (c *Cluster) Start() {
 		c.StartServer(s)
 	}
 	c.StartMaster()
-	c.until(func() error {
+	err := wait(func() error {
 		r, err := c.client.call(Request{"cmd": "nservers"})
 		if err == nil && r.N < len(c.Servers) {
 			err = fmt.Errorf("%d servers are known", r.N)
 		}
 		return err
 	})
+	if err != nil {
+		failure := fmt.Sprintf("%v\n%s", err, c.errors())
+		neverStarted.Store(&failure)
+		c.t.Fatal(err)
+	}
 }
 
 // StartMaster starts the master and the client.
@@ -254,17 +269,24 @@ func (c *Cluster) Wait(args ...string) (out string) {
 // until repeats a step that fails until the servers are ready.
 func (c *Cluster) until(step func() error) {
 	c.t.Helper()
+	if err := wait(step); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// wait repeats a step until it succeeds, at most until the deadline.
+func wait(step func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	for {
 		err := step()
 		if err == nil {
-			return
+			return nil
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			c.t.Fatalf("after %v: %v", deadline, err)
+			return fmt.Errorf("after %v: %w", deadline, err)
 		}
 	}
 }
