@@ -30,6 +30,10 @@ type Layout struct {
 	known *profile // of RowSets, from Replace; nil: not known
 }
 
+// defaultRowSetBytes is the size that Layout.RowSetBytes 0 means. It equals
+// rowset.DefaultTargetBytes, which package compaction does not import.
+const defaultRowSetBytes = 32 << 20
+
 // Choice contains the IDs of the rowsets to merge, and the reason in one sentence.
 type Choice struct {
 	RowSets []uint64

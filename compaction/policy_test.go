@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/internal/seedtest"
+	"github.com/oribi-db/oribi/rowset"
 )
 
 // layoutOf reads "id:first-last=bytes …"; keys are single letters. The rowsets come by first key.
@@ -24,6 +25,12 @@ func layoutOf(text string) Layout {
 	}
 	slices.SortStableFunc(l.RowSets, func(a, b RowSetInfo) int { return bytes.Compare(a.MinKey, b.MinKey) })
 	return l
+}
+
+func TestDefaultSizeOfRowSetsIsThatOfTheirWriter(t *testing.T) {
+	if defaultRowSetBytes != rowset.DefaultTargetBytes {
+		t.Errorf("%d bytes, want %d", defaultRowSetBytes, rowset.DefaultTargetBytes)
+	}
 }
 
 func TestOverlapMergesTheSmallestAboveTheDeepestKey(t *testing.T) {

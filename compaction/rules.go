@@ -2,12 +2,8 @@ package compaction
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/mvcc"
-	"github.com/oribi-db/oribi/rowset"
-	"github.com/oribi-db/oribi/schema"
 )
 
 // DeltaInfo describes a rowset to the rules for delta compactions.
@@ -29,36 +25,6 @@ type DeltaInfo struct {
 	Unsettled int
 	Written   mvcc.Timestamp // if Unsettled is not 0: when the base or the redos were last written; 0: unknown
 }
-
-// DescribeDeltas returns the DeltaInfo of a rowset of a table with that schema. floor is the history
-// floor. A rowset whose base and redos were written at or before rest may be at rest; 0: none is.
-func DescribeDeltas(s *rowset.State, table *schema.Schema, floor, rest mvcc.Timestamp) DeltaInfo {
-	in := DeltaInfo{RowSet: s.Meta.ID, RedoBytes: sizeOf(s.Deltas.Redo), Redos: len(s.Deltas.Redo), OfColumns: len(s.Meta.Columns), Gone: Gone(s, floor)}
-	in.BaseBytes = s.Meta.Bytes - in.RedoBytes - sizeOf(s.Deltas.Undo)
-	var updated []schema.ColumnID
-	for _, f := range s.Deltas.Redo {
-		for _, c := range f.Stats().Columns {
-			updated = append(updated, c.ID)
-		}
-	}
-	slices.Sort(updated)
-	in.Columns = len(slices.Compact(updated))
-	in.describeRest(s, table, rest)
-	for _, f := range s.Deltas.Undo {
-		if stale(f, floor) {
-			in.StaleUndos++
-			in.StaleBytes += f.Bytes()
-		}
-	}
-	if !slices.ContainsFunc(s.Meta.Births, func(b delta.Birth) bool { return b.TS > floor }) {
-		in.StaleBirths = len(s.Meta.Births)
-	}
-	return in
-}
-
-// stale reports whether no read at floor or later needs an undo file: an undo at ts leads to the
-// state before ts.
-func stale(f *delta.File, floor mvcc.Timestamp) bool { return f.Stats().Max <= floor }
 
 // DeltaChoice is a delta compaction and its reason, in one sentence.
 type DeltaChoice struct {
@@ -138,4 +104,10 @@ func (in *DeltaInfo) share() float64 { return float64(in.RedoBytes) / float64(ma
 func (in *DeltaInfo) majorBytes() int64 {
 	base := in.BaseBytes / int64(max(in.OfColumns, 1)) * int64(min(in.Columns, in.OfColumns))
 	return 2 * (base + in.RedoBytes) // the redos become undos
+}
+
+// recompressBytes estimates how many bytes the recompression reads and writes. Columns count as
+// equally large.
+func (in *DeltaInfo) recompressBytes() int64 {
+	return 2 * in.BaseBytes / int64(max(in.OfColumns, 1)) * int64(in.Unsettled)
 }

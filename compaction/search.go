@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/oribi-db/oribi/rowset"
 )
 
 // Limits of a search, in steps: a step looks at one rowset, or extends one set by it.
@@ -58,10 +56,7 @@ type search struct {
 func newSearch(b Budgeted, layout Layout, budget int64) *search {
 	s := &search{options: b, layout: layout, budget: uint64(budget), quality: b.MinQuality}
 	spans := Spans(layout)
-	full := float64(layout.RowSetBytes)
-	if full <= 0 {
-		full = rowset.DefaultTargetBytes
-	}
+	full := float64(cmp.Or(max(0, layout.RowSetBytes), defaultRowSetBytes))
 	for _, i := range layout.usable(budget) {
 		r := &layout.RowSets[i]
 		c := candidate{Span: spans[i], bytes: uint64(max(r.Bytes, 1)), set: i}

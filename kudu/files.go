@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -95,7 +95,7 @@ func (t *tablet) inserted(ctx context.Context) (out []rowset.Files, err error) {
 		id = max(id, set.Metadata().ID)
 	}
 	w := rowset.NewRollingWriter(o, t.schema, func() uint64 { id++; return id }, 0)
-	_, err = compaction.Run(ctx, compaction.Job{Schema: t.schema, Inputs: []compaction.Input{compaction.NewMemInput(t.mem.Histories(mvcc.Everything))}, Writer: w})
+	_, err = rewrite.Run(ctx, rewrite.Job{Schema: t.schema, Inputs: []rewrite.Input{rewrite.NewMemInput(t.mem.Histories(mvcc.Everything))}, Writer: w})
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/internal/rowunion"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/memrowset"
@@ -230,5 +230,5 @@ func (t *Table) History(key []byte, yield func(Version) bool) error {
 }
 
 func newPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (rowunion.Past, error) {
-	return compaction.NewPast(s, cells, undo, redo)
+	return rewrite.NewPast(s, cells, undo, redo)
 }

@@ -35,7 +35,8 @@ var floors = map[string]int{
 	"kudu":               8,
 	"kudu/handover":      10,
 
-	"compaction":        7,
+	"compaction":        2,
+	"internal/rewrite":  7,
 	"internal/meta":     7,
 	"internal/rowunion": 7,
 

@@ -44,7 +44,7 @@ type RowVersion struct {
 }
 
 // Past is one copy of a row that is reverted change by change, from its newest state back in time:
-// compaction.Past.
+// rewrite.Past.
 type Past interface {
 	// Cells returns the row's cells, all columns in schema order, nil if the row does not exist. They
 	// are valid until the next call of Back.
@@ -64,7 +64,7 @@ type HistoryOptions struct {
 	Cols     []int          // indexes in the schema of the cells to return
 	Expiry   expiry.Rules
 
-	// NewPast is compaction.NewPast.
+	// NewPast is rewrite.NewPast.
 	NewPast func(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (Past, error)
 }
 

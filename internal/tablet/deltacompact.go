@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -178,12 +179,12 @@ func (t *Tablet) rewriteDeltas(ctx context.Context, c compaction.DeltaChoice) (b
 // writeDeltaFiles writes the new files of the rowset; nil when there is nothing to do.
 func (j *job) writeDeltaFiles(ctx context.Context, c compaction.DeltaChoice) (*rowset.Metadata, error) {
 	t, e, d := j.t, &j.edit, j.edit.Replaced[0].Set
-	run := compaction.DeltaJob{Set: d, State: d.State(), Creation: j.output(ctx), Begin: func(bytes int64) {
+	run := rewrite.DeltaJob{Set: d, State: d.State(), Creation: j.output(ctx), Begin: func(bytes int64) {
 		e.BytesRead = bytes
 		j.announce()
 	}}
 	if c.Kind == compaction.MinorDelta {
-		return compaction.Minor(ctx, run)
+		return rewrite.Minor(ctx, run)
 	}
 	cols, err := columnIndexes(d.Schema, c.Columns)
 	if err != nil {
@@ -194,9 +195,9 @@ func (j *job) writeDeltaFiles(ctx context.Context, c compaction.DeltaChoice) (*r
 	run.RowFile = t.Metadata().RowFile
 	var row *rowset.Metadata
 	if c.Kind == compaction.Recompress {
-		row, err = compaction.RecompressSet(ctx, run)
+		row, err = rewrite.Recompress(ctx, run)
 	} else {
-		row, err = compaction.Major(ctx, run, cols)
+		row, err = rewrite.Major(ctx, run, cols)
 	}
 	if row != nil {
 		e.RowsRead, e.RowsWritten = row.Rows, row.Rows
@@ -245,7 +246,7 @@ func (t *Tablet) dropUndos(ids []uint64, why string) (bytes int64, err error) {
 		}
 		if j.schema.gone(d, e.Floor) {
 			e.Removed = append(e.Removed, d)
-		} else if row := compaction.DropUndos(s, e.Floor); row != nil {
+		} else if row := rewrite.DropUndos(s, e.Floor); row != nil {
 			e.Replaced = append(e.Replaced, Replaced{Set: d, Row: row})
 		}
 	}

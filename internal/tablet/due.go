@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -83,7 +84,7 @@ func (t *Tablet) Deltas(skip func(id uint64) bool) (infos []compaction.DeltaInfo
 	for _, d := range st.tree.Sets {
 		s := d.State()
 		if !owned[s.Meta.ID] && (skip == nil || !skip(s.Meta.ID)) {
-			info := compaction.DescribeDeltas(s, d.Schema, floor, rest)
+			info := rewrite.DescribeDeltas(s, d.Schema, floor, rest)
 			info.Gone = info.Gone || st.schema.allExpired(d, floor)
 			infos = append(infos, info)
 		}

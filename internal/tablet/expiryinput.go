@@ -5,8 +5,8 @@ import (
 
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/expiry"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/scan"
@@ -20,7 +20,7 @@ import (
 // The log may have a DELETE of such a row that is newer than the files, from an insert in its place.
 // Neither replay nor catching up then finds the row, and needs to.
 type expiringInput struct {
-	compaction.Input
+	rewrite.Input
 	test  expiry.Test
 	clock int
 	floor mvcc.Timestamp
@@ -40,7 +40,7 @@ func (in boundedInput) Keeps() int    { return in.in.Keeps() }
 //
 // If the statistics of the rowset show that there are none, it returns the input itself, from which
 // a merge copies cblocks.
-func (j *job) dropping(in compaction.Input, from *rowset.DiskRowSet) compaction.Input {
+func (j *job) dropping(in rewrite.Input, from *rowset.DiskRowSet) rewrite.Input {
 	if j.edit.Alter != nil {
 		return in // it may end the rule
 	}
@@ -150,7 +150,7 @@ func (j *job) hasExpired(d *rowset.DiskRowSet) (bool, error) {
 // are expired and have not changed since. Such a rowset is dropped without being read. It changes only
 // by DELETEs of expired rows from then on, from inserts in their place, which may be lost with it.
 func (sc *TableSchema) gone(d *rowset.DiskRowSet, floor mvcc.Timestamp) bool {
-	return compaction.Gone(d.State(), floor) || sc.allExpired(d, floor)
+	return rewrite.Gone(d.State(), floor) || sc.allExpired(d, floor)
 }
 
 // allExpired reports whether the statistics of a rowset's files show that all its rows are expired as

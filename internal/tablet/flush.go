@@ -9,6 +9,7 @@ import (
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/delta"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -155,7 +156,7 @@ func (j *job) takeDeltas() {
 // writeMemory writes the memory stores that were taken.
 func (j *job) writeMemory(ctx context.Context) error {
 	if f := j.edit.Frozen; f != nil {
-		inputs := []compaction.Input{j.dropping(compaction.NewMemInput(f.mem.Histories(f.snap)), nil)}
+		inputs := []rewrite.Input{j.dropping(rewrite.NewMemInput(f.mem.Histories(f.snap)), nil)}
 		if err := j.writeRows(ctx, inputs, int64(f.mem.Len()), f.lsn); err != nil {
 			return fmt.Errorf("table %q: %w", j.t.Name(), err)
 		}
@@ -171,7 +172,7 @@ func (j *job) writeMemory(ctx context.Context) error {
 
 // writeRows rewrites inputs into new rowsets. rows is the number of rows of the inputs, with
 // ghosts, and included the LSN as of which they are read.
-func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int64, included lsn.LSN) error {
+func (j *job) writeRows(ctx context.Context, inputs []rewrite.Input, rows int64, included lsn.LSN) error {
 	t, e, s := j.t, &j.edit, j.schema.Schema
 	written := s
 	var convert func(*change.Rows) (*change.Rows, error)
@@ -180,11 +181,11 @@ func (j *job) writeRows(ctx context.Context, inputs []compaction.Input, rows int
 	}
 	w := rowset.NewRollingWriter(j.output(ctx), written, t.newRowSetID, t.opts.TargetBytes)
 	w.RowFiles, w.Dictionaries = e.rowFiles(t.Metadata()), &t.dictionaries
-	run := compaction.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w, Convert: convert}
+	run := rewrite.Job{Schema: s, Inputs: inputs, Floor: e.Floor, Writer: w, Convert: convert}
 	if progress := t.opts.Progress; progress != nil {
 		run.Progress = func(n int64) { progress(t.Name(), n, rows) }
 	}
-	stats, err := compaction.Run(ctx, run)
+	stats, err := rewrite.Run(ctx, run)
 	if err != nil {
 		return err
 	}

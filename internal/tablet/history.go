@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/internal/rowunion"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -32,7 +32,7 @@ func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory
 }
 
 func newPast(s *schema.Schema, cells [][]byte, undo, redo []change.Delta) (rowunion.Past, error) {
-	return compaction.NewPast(s, cells, undo, redo)
+	return rewrite.NewPast(s, cells, undo, redo)
 }
 
 // Next returns the next older version; ok is false after the last one.

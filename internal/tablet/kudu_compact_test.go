@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -16,14 +16,14 @@ func compactLoose(t *testing.T, tab *Tablet) {
 	var sets []*rowset.DiskRowSet
 	done := 0
 	for _, d := range tab.state.Load().tree.Sets {
-		job := func() compaction.DeltaJob { return compaction.DeltaJob{Set: d, State: d.State(), Creation: o} }
+		job := func() rewrite.DeltaJob { return rewrite.DeltaJob{Set: d, State: d.State(), Creation: o} }
 		for _, step := range []func() (*rowset.Metadata, error){
 			func() (*rowset.Metadata, error) {
-				cols := compaction.UpdatedColumns(d.Schema, d.Tracker())
-				return compaction.Major(t.Context(), job(), append([]int{}, cols[:min(1, len(cols))]...))
+				cols := rewrite.UpdatedColumns(d.Schema, d.Tracker())
+				return rewrite.Major(t.Context(), job(), append([]int{}, cols[:min(1, len(cols))]...))
 			},
-			func() (*rowset.Metadata, error) { return compaction.Minor(t.Context(), job()) },
-			func() (*rowset.Metadata, error) { return compaction.Major(t.Context(), job(), nil) },
+			func() (*rowset.Metadata, error) { return rewrite.Minor(t.Context(), job()) },
+			func() (*rowset.Metadata, error) { return rewrite.Major(t.Context(), job(), nil) },
 		} {
 			row, err := step()
 			if err == nil && row != nil {

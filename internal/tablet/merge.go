@@ -11,6 +11,7 @@ import (
 	"sort"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
 )
@@ -277,7 +278,7 @@ func (j *job) writeMerged(ctx context.Context) error {
 
 // removed returns the rows of the removed rowsets as of the cutover point, and their number, with
 // ghosts.
-func (j *job) removed() (inputs []compaction.Input, rows int64, err error) {
+func (j *job) removed() (inputs []rewrite.Input, rows int64, err error) {
 	for _, d := range j.edit.Removed {
 		h, err := d.Histories(j.at.snap)
 		if err != nil {

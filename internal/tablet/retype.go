@@ -8,9 +8,9 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -49,7 +49,7 @@ func (j *job) writeRetyped(ctx context.Context) error {
 		return err
 	}
 	if f := j.edit.Frozen; f != nil {
-		inputs = append(inputs, j.dropping(compaction.NewMemInput(f.mem.Histories(f.snap)), nil))
+		inputs = append(inputs, j.dropping(rewrite.NewMemInput(f.mem.Histories(f.snap)), nil))
 		rows += int64(f.mem.Len())
 	}
 	if len(inputs) == 0 {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
-	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/rewrite"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/rowset"
@@ -41,7 +41,7 @@ type within struct {
 	out  change.Rows // the last result
 }
 
-// Next implements compaction.Input.
+// Next implements rewrite.Input.
 func (w *within) Next() (*change.Rows, error) {
 	for {
 		rows, err := w.rows.Next()
@@ -107,7 +107,7 @@ func (p *partition) rewrite(ctx context.Context, d *rowset.DiskRowSet, s *schema
 	next := uint64(0)
 	w := rowset.NewRollingWriter(made, s, func() uint64 { next++; return next }, 0)
 	in := &within{rows: h, p: p, out: change.Rows{Batch: batch.New(s.Columns, 0)}}
-	if _, err := compaction.Run(ctx, compaction.Job{Schema: s, Inputs: []compaction.Input{in}, Floor: mvcc.Min, Writer: w}); err != nil {
+	if _, err := rewrite.Run(ctx, rewrite.Job{Schema: s, Inputs: []rewrite.Input{in}, Floor: mvcc.Min, Writer: w}); err != nil {
 		return nil, err
 	}
 	sets, err := w.Finish()

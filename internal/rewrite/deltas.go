@@ -1,4 +1,4 @@
-package compaction
+package rewrite
 
 import (
 	"context"
@@ -119,13 +119,6 @@ func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
 		}
 	}
 	return &row
-}
-
-// Gone reports whether no read at floor or later sees any row of the rowset: all rows were deleted
-// at or below the floor, and the deletes are in files. Such a rowset never changes again. Source:
-// tablet spec §14.5.
-func Gone(s *rowset.State, floor mvcc.Timestamp) bool {
-	return s.Meta.LiveRows == 0 && s.Deltas.Mem.Empty() && s.Deltas.MaxTimestamp() <= floor
 }
 
 // UpdatedColumns returns the schema indexes of the columns that redos in files change, ascending.

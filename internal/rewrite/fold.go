@@ -1,4 +1,4 @@
-package compaction
+package rewrite
 
 import (
 	"cmp"
@@ -197,7 +197,7 @@ func (f *folder) chain(copies []version) (*version, error) {
 		newest.undo = mergeUndos(newest.undo, append([]change.Delta{end}, old.undo...))
 	}
 	if invariant.Enabled && !slices.IsSortedFunc(newest.undo, func(a, b change.Delta) int { return cmp.Compare(b.TS, a.TS) }) {
-		panic("compaction: undos are not in descending order of time")
+		panic("rewrite: undos are not in descending order of time")
 	}
 	return newest, nil
 }

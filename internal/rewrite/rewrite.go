@@ -1,21 +1,22 @@
-// Package compaction chooses which files to rewrite, and rewrites them.
+// Package rewrite writes the rowsets and files that replace others in a table.
 //
-// A Policy chooses: it is a pure function from bounds and sizes to a list of rowsets. Run rewrites,
-// both for a flush (the MemRowSet is the only input) and for a merging compaction (rowsets are the
-// inputs). It merges rows by key, applies their redos to the base, keeps undos that lead back,
-// joins the histories of a key that was deleted in one input and inserted again in another, and
-// drops versions below the history floor. The new files become part of the table by the caller's
-// metadata commit.
+// Run rewrites rows, both for a flush, whose only input is the MemRowSet, and for a merging
+// compaction, whose inputs are rowsets. It merges rows by key, applies their redos to the base,
+// keeps the undos, joins the histories of a key that was deleted in one input and inserted again in
+// another, and drops versions below the history floor. The new files become part of the table by
+// the caller's metadata commit.
 //
-// Delta compactions rewrite files of one rowset whose rows keep their IDs: Minor merges several
-// redo files into one, Major applies the redos of some columns to the base, and DropUndos drops
-// undo files that are below the history floor. PickDeltas chooses those that are due.
+// Minor, Major, and Recompress rewrite files of one rowset, whose rows keep their IDs: Minor merges
+// several redo files into one, Major applies the redos of some columns to the base, and Recompress
+// rewrites columns so that they take less space. DropUndos drops undo files that are below the
+// history floor. Package compaction chooses which of these are due; DescribeDeltas describes a
+// rowset for that choice.
 //
-// Run reads inputs as of one snapshot, with concurrent writers. Source: tablet spec §13.
+// Run reads inputs as of one snapshot, with concurrent writers. Source: tablet spec §13 and §14.
 //
-// Simpler than Kudu: there is no second phase here that reads the inputs again for concurrent
-// changes. The stores record such changes in change logs, and the caller catches up from these.
-package compaction
+// Simpler than Kudu: Run does not read the inputs a second time for concurrent changes. The stores
+// record such changes in change logs, and the caller catches up from the change logs.
+package rewrite
 
 import (
 	"context"
