@@ -7,11 +7,12 @@ import (
 )
 
 // readAhead reads, checks, and uncompresses the data blocks after the current one. A scan of
-// compressed blocks spends most of its time there, one of others up to a third.
+// compressed blocks spends most of its time on that, a scan of other blocks up to a third.
 //
 // Workers take the blocks in the order of the file. The cursor works too: where the block that it
-// needs is not ready, it takes the next one that nobody has begun, and waits only if there is none.
-// So it rarely sleeps, and a scan is not slower where no other CPU is free:
+// needs is not ready, it begins the next block that no goroutine has begun. It waits only if all
+// requested blocks are begun. So it rarely sleeps, and a scan is not slower where no other CPU is
+// free:
 //
 //	cursor  scans 1, reads 3, scans 2, scans 3, reads 5, scans 4, scans 5, …
 //	worker  reads 2,          reads 4,          reads 6, …
@@ -47,9 +48,9 @@ const (
 	aheadReady
 )
 
-// Each worker has a block, and two more are requested: one that a worker takes next, and one that
-// the cursor takes. A block read ahead takes at most maxAheadRatio+1 times its size in the file, so
-// together they stay within the memory limit, which is a multiple of the file's size.
+// Each worker has a block, and two more are requested: one a worker takes next, and another for the
+// cursor. A block read ahead takes at most maxAheadRatio+1 times its size in the file, so together
+// they stay within the memory limit, which is a multiple of the file's size.
 const (
 	maxAheadWorkers = 3
 	aheadMore       = 2
@@ -120,7 +121,8 @@ func (a *readAhead) work() {
 	}
 }
 
-// begin begins the next block for a worker, which ends if there is none.
+// begin begins the next block for a worker. It returns nil when no more blocks will be requested,
+// and the worker ends.
 func (a *readAhead) begin() *aheadBlock {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +158,8 @@ func (a *readAhead) beginUntil(first *aheadBlock) *aheadBlock {
 	return nil
 }
 
-// firstWaiting begins the first block that nobody has begun, nil if there is none. a.mu is locked.
+// firstWaiting begins the first block that no goroutine has begun. It returns nil if all are begun.
+// a.mu is locked.
 func (a *readAhead) firstWaiting() *aheadBlock {
 	for _, b := range a.queue {
 		if b.state == aheadWaiting {

@@ -25,7 +25,8 @@ func gzipFile(t *testing.T, n int) *block.Memory {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if err := w.Append(Cell{Key: Key{Row: aheadRow(i), Timestamp: math.MaxInt64, Type: Put}, Value: aheadRow(i * 7)}); err != nil {
+		if err := w.Append(Cell{Key: Key{Row: aheadRow(i), Timestamp: math.MaxInt64, Type: Put},
+			Value: aheadRow(i * 7)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +128,8 @@ func TestCursorThatReadsAheadSeeks(t *testing.T) {
 			if ok := ahead.Next(); ok != plain.Next() {
 				t.Fatalf("after %q: Next is %v, error %v", k.Row, ok, ahead.Err())
 			}
-			if got, want := ahead.Cell(), plain.Cell(); !bytes.Equal(got.Row, want.Row) || !bytes.Equal(got.Value, want.Value) {
+			if got, want := ahead.Cell(),
+				plain.Cell(); !bytes.Equal(got.Row, want.Row) || !bytes.Equal(got.Value, want.Value) {
 				t.Fatalf("after %q: %q, want %q", k.Row, got.Row, want.Row)
 			}
 		}
@@ -189,7 +191,8 @@ func TestReadingAheadTakesLittleMemory(t *testing.T) {
 	}
 	value := make([]byte, 8<<20)
 	for i := range 8 {
-		if err := w.Append(Cell{Key: Key{Row: aheadRow(i), Timestamp: math.MaxInt64, Type: Put}, Value: value}); err != nil {
+		if err := w.Append(Cell{Key: Key{Row: aheadRow(i), Timestamp: math.MaxInt64, Type: Put},
+			Value: value}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -103,7 +103,8 @@ func blockType(b []byte) string {
 }
 
 // blockTypes lists the magics of blocks.
-var blockTypes = [...]string{magicData, magicEncodedData, magicLeafIndex, magicInnerIndex, magicRootIndex, magicMeta, magicFileInfo, magicBloomChunk,
+var blockTypes = [...]string{magicData, magicEncodedData, magicLeafIndex, magicInnerIndex, magicRootIndex, magicMeta,
+	magicFileInfo, magicBloomChunk,
 	magicBloomMeta, magicDeleteFamily}
 
 // verify compares the checksums of b, the whole block, with its bytes. Checksums of type NULL must
@@ -307,7 +308,8 @@ func (r *Reader) openBlock(buf *blockBuffer, magic string) (h blockHeader, paylo
 				return h, nil, err
 			}
 		}
-		return h, nil, fault.Unsupportedf("%d bytes of payload, more than MaxBlockBytes, %d", h.uncompressed, r.maxBlock)
+		return h, nil,
+			fault.Unsupportedf("%d bytes of payload, more than MaxBlockBytes, %d", h.uncompressed, r.maxBlock)
 	}
 	if payload == nil {
 		if payload, err = decompress(r.trailer.Codec, buf.payload, stored, h.uncompressed); err != nil {

@@ -38,8 +38,8 @@ type BloomInfo struct {
 	Comparator  string // as in the file: a Java class; "" except with kind BloomRowCol
 }
 
-// filters are the Bloom filters of a Reader that have been parsed. Those of HBase are in blocks
-// that Open reads, that of Hudi in a meta block.
+// filters are the Bloom filters of a Reader that have been parsed. HBase's filters are in blocks
+// that Open reads; Hudi's filter is in a meta block.
 type filters struct {
 	general, deletes atomic.Pointer[BloomFilter]
 	hudi             atomic.Pointer[HudiBloom]
@@ -108,7 +108,8 @@ func (f *BloomFilter) setKind(magic string) error {
 		f.info.Kind = BloomRowPrefix
 		param, _ := f.r.InfoValue(infoBloomParam)
 		if len(param) != 4 || binary.BigEndian.Uint32(param) < 1 || binary.BigEndian.Uint32(param) > math.MaxInt32 {
-			return fault.Corruptf("%s in file info is %x, want the length of prefixes in 4 bytes", infoBloomParam, param[:min(len(param), 16)])
+			return fault.Corruptf("%s in file info is %x, want the length of prefixes in 4 bytes",
+				infoBloomParam, param[:min(len(param), 16)])
 		}
 		f.info.PrefixBytes = int(binary.BigEndian.Uint32(param))
 	default:
@@ -139,7 +140,8 @@ func (f *BloomFilter) parse(payload []byte) error {
 	for i, c := range chunks {
 		limit := f.r.trailer.LoadOnOpenOffset
 		if c.offset < end || c.size < headerLen || int64(c.size) > limit || c.offset > limit-int64(c.size) {
-			return fault.Corruptf("chunk %d: %d bytes at byte %d are outside of [%d, %d)", i, c.size, c.offset, end, limit)
+			return fault.Corruptf("chunk %d: %d bytes at byte %d are outside of [%d, %d)",
+				i, c.size, c.offset, end, limit)
 		}
 		end = c.offset + int64(c.size)
 		if f.info.Kind == BloomRowCol {
@@ -148,7 +150,7 @@ func (f *BloomFilter) parse(payload []byte) error {
 			}
 		}
 		if i > 0 && f.compare(chunks[i-1].key, c.key) >= 0 {
-			return fault.Corruptf("chunk %d: its first key is not after that of chunk %d", i, i-1)
+			return fault.Corruptf("chunk %d: its first key is not after the first key of chunk %d", i, i-1)
 		}
 	}
 	f.chunks = chunks
@@ -203,7 +205,8 @@ const maxBloomChunkBytes = math.MaxInt32 / 8
 
 func (f *BloomFilter) checkChunk(b *loadedBlock) error {
 	if n := len(b.payload); n < 1 || n > maxBloomChunkBytes {
-		return f.r.at(b.offset, fault.Corruptf("chunk of a Bloom filter of %d bytes, want 1 to %d", n, maxBloomChunkBytes))
+		return f.r.at(b.offset,
+			fault.Corruptf("chunk of a Bloom filter of %d bytes, want 1 to %d", n, maxBloomChunkBytes))
 	}
 	return nil
 }
@@ -225,7 +228,8 @@ func (f *BloomFilter) Check() error {
 		total += int64(len(b.payload))
 	}
 	if total != f.info.Bytes {
-		return f.r.at(f.r.trailer.LoadOnOpenOffset, fault.Corruptf("Bloom filter: its chunks have %d bytes, its metadata says %d", total, f.info.Bytes))
+		return f.r.at(f.r.trailer.LoadOnOpenOffset,
+			fault.Corruptf("Bloom filter: its chunks have %d bytes, its metadata says %d", total, f.info.Bytes))
 	}
 	return nil
 }
@@ -257,7 +261,8 @@ func (v *bloomVerifier) check(k Key) error {
 		v.chunk = i
 	}
 	if i < 0 || !bloomContains(v.b.payload, f.info.Hash, f.info.Hashes, v.key) {
-		return fault.Corruptf("hfile: the Bloom filter of kind %v excludes row %.100q, column %.100q, which is in the file", f.info.Kind, k.Row, k.Qualifier)
+		return fault.Corruptf("hfile: the Bloom filter of kind %v excludes row %.100q, column %.100q, which is in "+
+			"the file", f.info.Kind, k.Row, k.Qualifier)
 	}
 	return nil
 }
@@ -294,7 +299,8 @@ func (r *Reader) HudiBloom() (*HudiBloom, error) {
 // reason to fail.
 func (r *Reader) mayContain(row []byte) (bool, error) {
 	// Hudi adds keys as UTF-8. A row that is not cannot be looked up as it was added.
-	if hudi, err := r.HudiBloom(); err != nil && !errors.Is(err, ErrUnsupported) || hudi != nil && utf8.Valid(row) && !hudi.MayContain(row) {
+	if hudi, err := r.HudiBloom(); err != nil && !errors.Is(err, ErrUnsupported) ||
+		hudi != nil && utf8.Valid(row) && !hudi.MayContain(row) {
 		return false, err
 	}
 	return r.ask(row, nil, BloomRow, BloomRowPrefix)

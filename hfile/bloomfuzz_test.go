@@ -20,7 +20,8 @@ func bloomSeedFile(t testing.TB, kind BloomKind) []byte {
 		t.Fatal(err)
 	}
 	for i := range 150 {
-		c := Cell{Key: Key{Row: fmt.Appendf(nil, "row-%03d", i), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1, Type: Put}}
+		c := Cell{Key: Key{Row: fmt.Appendf(nil, "row-%03d", i), Family: []byte("f"),
+			Qualifier: []byte("q"), Timestamp: 1, Type: Put}}
 		if err := w.Append(c); err != nil {
 			t.Fatal(err)
 		}

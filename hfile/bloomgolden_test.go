@@ -86,8 +86,8 @@ func corpusBytes(t *testing.T, s string) []byte {
 	return b
 }
 
-// The chunks of each filter are those of HBase, and so is the metadata with HBase's offsets of
-// them.
+// The chunks of each filter equal HBase's chunks, and its metadata equals HBase's, given HBase's
+// offsets of the chunks.
 func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 	compared := 0
 	bloomFiles(t, func(t *testing.T, g bloomFile, r *Reader) {
@@ -145,7 +145,8 @@ func TestBloomBuilderMakesHBaseBytes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if b.taken = chunks[b][i]; !bytes.Equal(b.taken.bits, block.payload) {
-					t.Errorf("%s: chunk %d of %d bytes differs from HBase's %d", magic, i, len(b.taken.bits), len(block.payload))
+					t.Errorf("%s: chunk %d of %d bytes differs from HBase's %d", magic, i,
+						len(b.taken.bits), len(block.payload))
 				}
 				b.chunkWritten(e.offset, e.size)
 			}
@@ -215,7 +216,8 @@ func TestBloomFiltersAnswerLikeHBaseAndHudi(t *testing.T) {
 				ok := hudi.MayContain(corpusBytes(t, p.Key))
 				present = &ok
 			}
-			if !reflect.DeepEqual(got, p.General) || !reflect.DeepEqual(gotDeletes, p.DeleteFamily) || !reflect.DeepEqual(present, p.Present) {
+			if !reflect.DeepEqual(got, p.General) || !reflect.DeepEqual(gotDeletes, p.DeleteFamily) ||
+				!reflect.DeepEqual(present, p.Present) {
 				t.Errorf("%s: different answer", line)
 			}
 			if got != nil && *got || present != nil && *present {
@@ -252,7 +254,8 @@ func TestDamagedBloomFiltersAreRefused(t *testing.T) {
 			if err == nil {
 				err = checkBlooms(r)
 			}
-			if !errors.Is(err, ErrCorrupt) && !(errors.Is(err, ErrUnsupported) && slices.Contains(m.Kind, "NotSupported")) {
+			if !errors.Is(err, ErrCorrupt) &&
+				!(errors.Is(err, ErrUnsupported) && slices.Contains(m.Kind, "NotSupported")) {
 				t.Errorf("%v, want an error of kind %v", err, m.Kind)
 			}
 			if err != nil && !strings.Contains(err.Error(), "at byte ") {

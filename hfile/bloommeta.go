@@ -88,7 +88,8 @@ func parseBloomMeta(b []byte) (m bloomMeta, index []byte, err error) {
 	}
 	m.hashes, m.hash = int(hashes), BloomHash(hash)
 	if m.bytes < 0 || m.keys < 0 || m.capacity < 0 || m.chunks < 0 {
-		return m, nil, fault.Corruptf("negative count: %d bytes, %d keys of %d, %d chunks", m.bytes, m.keys, m.capacity, m.chunks)
+		return m, nil, fault.Corruptf("negative count: %d bytes, %d keys of %d, %d chunks",
+			m.bytes, m.keys, m.capacity, m.chunks)
 	}
 	b = b[bloomMetaFixedLen:]
 	length, n := vint(b)

@@ -94,8 +94,8 @@ func bloomCapacity(bits int, rate float64) (hashes, keys int) {
 	return hashes, int(-float64(bits) / float64(hashes) * math.Log(1-math.Exp(math.Log(rate)/float64(hashes))))
 }
 
-// add adds the key of a cell. Keys must ascend; one that equals the previous one in what the filter
-// contains of it is ignored.
+// add adds the key of a cell. Keys must ascend. The filter contains only a part of a key, for
+// example the row; a key whose part equals the previous key's is ignored.
 func (b *bloomBuilder) add(k Key) {
 	key := bloomKey(b.next[:0], b.kind, b.prefixBytes, k.Row, k.Qualifier)
 	b.next = key
@@ -193,7 +193,8 @@ func (b *bloomBuilder) meta() []byte {
 	if b.totalKeys == 0 {
 		return nil
 	}
-	m := bloomMeta{hash: b.hash, hashes: b.hashes, bytes: b.totalBytes, keys: b.totalKeys, capacity: b.totalCapacity, chunks: b.chunks}
+	m := bloomMeta{hash: b.hash, hashes: b.hashes, bytes: b.totalBytes, keys: b.totalKeys,
+		capacity: b.totalCapacity, chunks: b.chunks}
 	if b.kind == BloomRowCol {
 		m.comparator = comparatorBloom
 	}

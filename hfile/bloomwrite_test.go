@@ -16,7 +16,8 @@ func TestBloomBuilderRefusesOptions(t *testing.T) {
 		hash               BloomHash
 		blockBytes, prefix int
 	}{
-		{kind: BloomNone}, {kind: BloomRowPrefix + 1}, {kind: BloomRow, hash: Murmur3 + 1}, {kind: BloomRow, blockBytes: -1},
+		{kind: BloomNone}, {kind: BloomRowPrefix + 1}, {kind: BloomRow, hash: Murmur3 + 1},
+		{kind: BloomRow, blockBytes: -1},
 		{kind: BloomRow, blockBytes: math.MaxInt32}, {kind: BloomRowPrefix}, {kind: BloomRowPrefix, prefix: -3},
 		{kind: BloomRowPrefix, prefix: MaxRowBytes + 1},
 	} {
@@ -115,7 +116,8 @@ func TestBloomMetaRefusesMalformedBytes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := parseBloomMeta(bloomMeta{hashes: 1, hash: Murmur3 + 1}.append(nil)); !errors.Is(err, ErrUnsupported) {
+	if _, _, err := parseBloomMeta(bloomMeta{hashes: 1, hash: Murmur3 + 1}.append(nil)); !errors.Is(err,
+		ErrUnsupported) {
 		t.Errorf("hash function 3: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// Type is what a cell does. Source: hfile spec §5.3.
+// Type says whether a cell stores a value or deletes older cells. Source: hfile spec §5.3.
 type Type uint8
 
 // Types of cells. Minimum and Maximum occur only in keys to search for and in keys of indexes.
@@ -72,7 +72,8 @@ const (
 
 // text returns the key as errors print it.
 func (k Key) text() string {
-	return fmt.Sprintf("row %q, column %q, timestamp %d, type %v", k.Row, fmt.Sprintf("%s:%s", k.Family, k.Qualifier), k.Timestamp, k.Type)
+	return fmt.Sprintf("row %q, column %q, timestamp %d, type %v", k.Row,
+		fmt.Sprintf("%s:%s", k.Family, k.Qualifier), k.Timestamp, k.Type)
 }
 
 // FirstOnRow returns the first possible key of a row: it sorts before every cell of the row.
@@ -146,7 +147,7 @@ const (
 	keyFixedLen  = 12 // file format: never change; all but row, family, and qualifier
 )
 
-// encodedLen returns the length of what appendKey appends.
+// encodedLen returns the number of bytes that appendKey appends.
 func (k Key) encodedLen() int {
 	return keyFixedLen + len(k.Row) + len(k.Family) + len(k.Qualifier)
 }

@@ -22,7 +22,7 @@ type FileWriter struct {
 const fileBufferBytes = 64 << 10
 
 // Create returns a writer of a new file. An existing name is an error (fs.ErrExist), here and in
-// Finish. Errors: those of NewWriter and of package os.
+// Finish. Errors: the errors of NewWriter and of package os.
 func Create(name string, o WriterOptions) (*FileWriter, error) {
 	w := &FileWriter{buf: bufio.NewWriterSize(nil, fileBufferBytes)}
 	var err error

@@ -108,7 +108,10 @@ func TestAbortedAndFailedWritesLeaveNoFile(t *testing.T) {
 	if err := fail((*FileWriter).Abort); err != nil {
 		t.Error(err)
 	}
-	if err := fail(func(w *FileWriter) error { w.buf.Reset(&limitedSink{}); return w.Finish() }); !errors.Is(err, errFull) {
+	if err := fail(func(w *FileWriter) error {
+		w.buf.Reset(&limitedSink{})
+		return w.Finish()
+	}); !errors.Is(err, errFull) {
 		t.Errorf("Finish on a full disk: %v", err)
 	}
 	if _, err := Create(name, WriterOptions{BlockBytes: -1}); err == nil || len(names(t, dir)) != 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// View is what a Cursor compares.
+// View says whether a Cursor compares whole keys or rows.
 type View uint8
 
 // Views of a file.
@@ -34,7 +34,8 @@ type CursorOptions struct {
 	ReadAhead bool
 }
 
-// SeekCode is what a Cursor's SeekTo found. Source: hfile spec §11.
+// SeekCode is the result of Cursor.SeekTo: where the cursor is, relative to the key. Source: hfile
+// spec §11.
 type SeekCode int8
 
 // Results of SeekTo. The index of a file may have keys between the last key of a block and the
@@ -96,7 +97,8 @@ type indexLevel struct {
 // NewCursor returns a cursor before the first entry.
 func (r *Reader) NewCursor(o CursorOptions) *Cursor {
 	quirks := o.LikeHBase && o.View == ViewHBase && r.layout.encoding == EncodingRowIndexV1
-	c := &Cursor{r: r, view: o.View, once: o.ForwardOnly, quirks: quirks, levels: make([]indexLevel, r.trailer.IndexLevels)}
+	c := &Cursor{r: r, view: o.View, once: o.ForwardOnly, quirks: quirks,
+		levels: make([]indexLevel, r.trailer.IndexLevels)}
 	if o.ReadAhead {
 		c.ahead = newReadAhead(r)
 	}
@@ -218,7 +220,8 @@ func (c *Cursor) floor(t *target) (bool, error) {
 			return false, err
 		}
 		if i = floorBlock(c.levels[level].block, t); i < 0 {
-			return false, c.r.at(c.levels[level].block.offset, fault.Corruptf("index: its first key is after that of the level above"))
+			return false, c.r.at(c.levels[level].block.offset,
+				fault.Corruptf("index: its first key is after its key in the level above"))
 		}
 		c.levels[level].i = i
 	}
@@ -282,7 +285,7 @@ func (c *Cursor) stepError() error {
 	return nil
 }
 
-// First moves to the first entry. It returns false if there is none, and after an error.
+// First moves to the first entry. It returns false in a file without entries, and after an error.
 func (c *Cursor) First() bool {
 	if c.err != nil {
 		return false
@@ -344,8 +347,8 @@ func (c *Cursor) nextSlow() bool {
 // Valid reports whether there is a current entry.
 func (c *Cursor) Valid() bool { return c.place == onEntry }
 
-// Cell returns the current entry, the zero Cell if there is none. It is valid until the cursor
-// moves; Clone copies it.
+// Cell returns the current entry. Without one, for example after the last entry, it returns the
+// zero Cell. The cell is valid until the cursor moves; Clone copies it.
 func (c *Cursor) Cell() (cell Cell) {
 	if c.place == onEntry {
 		c.w.fill(&cell)
@@ -391,10 +394,10 @@ func (c *Cursor) target(k Key) target {
 }
 
 // SeekTo moves to the given key, or close to it, as the SeekCode says. In view Hudi only k.Row is
-// compared. With FirstOnRow(row), Next after InRange is the first entry of the row, if there is
-// one.
+// compared. With FirstOnRow(row), Next after InRange is the first entry of the row, if the row has
+// entries.
 //
-// Errors: ErrBackward, after which the cursor is where it was; otherwise those of reading.
+// Errors: ErrBackward, after which the cursor is where it was; errors of reading a block.
 func (c *Cursor) SeekTo(k Key) (SeekCode, error) {
 	if c.err != nil {
 		return 0, c.err
@@ -581,10 +584,10 @@ func (c *Cursor) restart(at int) {
 	c.w.rewind()
 }
 
-// SeekBefore moves to the last entry before the given key. It returns false if there is none; then
-// the cursor is before the first entry. In view Hudi only k.Row is compared.
+// SeekBefore moves to the last entry before the given key. It returns false if no entry is before
+// the key; then the cursor is before the first entry. In view Hudi only k.Row is compared.
 //
-// Errors: those of reading; ErrBackward with ForwardOnly.
+// Errors: errors of reading a block; ErrBackward with ForwardOnly.
 func (c *Cursor) SeekBefore(k Key) (bool, error) {
 	if c.err != nil {
 		return false, c.err

@@ -38,7 +38,8 @@ const (
 	rowIndexIntLen = 4 // file format: never change
 )
 
-// cellState is one cell in a block: where its parts are, and what the next cell refers to.
+// cellState is one cell in a block: where its parts are, and the lengths and values that an
+// encoding of the next cell may refer to.
 type cellState struct {
 	at, next  int // offset of the cell and of the one after it
 	key       int // offset in walker.keys
@@ -96,7 +97,7 @@ func (w *walker) open(l layout, payload []byte) error {
 	return nil
 }
 
-// openEncoded reads what precedes and follows the cells of an encoded block.
+// openEncoded reads the fields that precede and follow the cells of an encoded block.
 func (w *walker) openEncoded() error {
 	b := w.b
 	if len(b) < encodingLen+plainSizeLen {

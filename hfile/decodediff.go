@@ -67,7 +67,8 @@ const (
 
 const timestampLen = 8 // file format: never change
 
-// cint reads a number at b[p:] and returns the offset after it, 0 if there is none.
+// cint reads a number at b[p:] and returns the offset after it. That offset is 0 if b[p:] does not
+// begin with a whole number.
 func cint(b []byte, p int) (v, next int) {
 	if p < len(b) && b[p] < 0x80 {
 		return int(b[p]), p + 1
@@ -137,7 +138,8 @@ func (w *walker) replaceBuf(keep, n int) {
 	w.buf, w.keys = buf, buf
 }
 
-// finish reads what follows the value, at p, and makes the cell the current one.
+// finish reads the tags and the sequence ID, which follow the value, at p, and makes the cell the
+// current one.
 func (w *walker) finish(b []byte, p int) bool {
 	plain := cellFixedLen + w.keyLen + w.valueLen
 	if w.layout.tags {
@@ -171,7 +173,8 @@ func (w *walker) finish(b []byte, p int) bool {
 		p += n
 		plain += n
 	}
-	// A block of a few bytes can expand to cells of gigabytes. Its claim is what limits that.
+	// A block of a few bytes can expand to cells of gigabytes, so the cells are limited to the size
+	// that the block's header states.
 	if plain > w.limit-w.plain {
 		return w.fail(badPlainSize)
 	}

@@ -132,7 +132,8 @@ func (o *output) groups(codec Codec, src []byte) error {
 		length := binary.BigEndian.Uint32(src)
 		src = src[groupLen:]
 		if int64(length) > int64(o.size-len(o.b)) {
-			return fault.Corruptf("%v: group of %d bytes before byte %d, %d are left of the payload", codec, int32(length), total-len(src), o.size-len(o.b))
+			return fault.Corruptf("%v: group of %d bytes before byte %d, %d are left of the payload", codec,
+				int32(length), total-len(src), o.size-len(o.b))
 		}
 		for end := len(o.b) + int(length); len(o.b) < end; {
 			if len(src) < memberLen {
@@ -141,7 +142,8 @@ func (o *output) groups(codec Codec, src []byte) error {
 			n := binary.BigEndian.Uint32(src)
 			src = src[memberLen:]
 			if n == 0 || int64(n) > int64(len(src)) {
-				return fault.Corruptf("%v: member of %d bytes at byte %d, %d are left", codec, int32(n), total-len(src), len(src))
+				return fault.Corruptf("%v: member of %d bytes at byte %d, %d are left", codec,
+					int32(n), total-len(src), len(src))
 			}
 			before := len(o.b)
 			if err := o.member(codec, src[:n], end-before); err != nil {

@@ -47,8 +47,8 @@
 //	for kv, err := range r.ScanPrefix(prefix) { … }
 //	c := r.NewCursor(hfile.CursorOptions{})          // seeks with the codes of HBase and Hudi
 //
-// A file has two views. In that of HBase whole keys are compared, in that of Hudi only rows. The
-// reader returns what the file contains: it does not apply deletes or choose versions.
+// A file has two views. In HBase's view whole keys are compared, in Hudi's only rows. The reader
+// returns what the file contains: it does not apply deletes or choose versions.
 //
 // It reads version 3 with any minor version and version 2.3; the codecs GZ, SNAPPY, LZ4, and ZSTD;
 // all encodings; indexes of up to 64 levels; Bloom filters of both systems; and the forms that
@@ -65,18 +65,20 @@
 //	err = w.Append(cell) // in order
 //	err = w.Finish()
 //
-// A file appears under its name when it is complete. The output is what HBase 2.6 or Hudi's own
-// writer would have written, see WriterOptions.Like. A Writer keeps one data block, one chunk of a
-// Bloom filter, and one block of each level of the index in memory. It is for use by one goroutine.
+// A file appears under its name when it is complete. The output has the bytes that HBase 2.6 or
+// Hudi's own writer would have written, see WriterOptions.Like. A Writer keeps one data block, one
+// chunk of a Bloom filter, and one block of each level of the index in memory. It is for use by one
+// goroutine.
 //
 // # Damaged files
 //
 // Input is not trusted. Lengths are checked before use, blocks of each level of the index must
-// ascend in the file, and the memory for a block grows with what the codec produces. Errors wrap
-// ErrCorrupt or ErrUnsupported and name the block and its offset. Reading a file takes at most 32
-// times its size and 32 MiB, without a cache: it keeps what Open reads, and a cursor has one block
-// of each level of the index and one data block, or a few if it reads ahead. Verify checks
-// everything, also what the entries say about index, counts, file info, and Bloom filters.
+// ascend in the file, and the memory for a block grows with the output of the codec, not with the
+// size that its header states. Errors wrap ErrCorrupt or ErrUnsupported and name the block and its
+// offset. Reading a file takes at most 32 times its size and 32 MiB, without a cache: it keeps the
+// blocks that Open reads, and a cursor has one block of each level of the index and one data block,
+// or a few if it reads ahead. Verify checks everything, and compares the index, the counts, file
+// info, and the Bloom filters with the entries.
 //
 // Checksums of type CRC-32 and CRC-32C cover every byte of a block, so every changed bit in it is
 // an error. The trailer has no checksum: a change there is an error, or does not change any answer.

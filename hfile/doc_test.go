@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// TestPackageDocShowsABlock compares the block in the package doc with the one that rawFile makes.
+// TestPackageDocShowsABlock compares the block in the package doc with the block of rawFile.
 func TestPackageDocShowsABlock(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var shown string
-	for _, line := range regexp.MustCompile(`(?m)^//\t((?:[0-9a-f]{2} ?)+(?: (?:[0-9a-f]{2} ?)+)*)  `).FindAllStringSubmatch(string(text), -1) {
+	for _, line := range regexp.MustCompile(
+		`(?m)^//\t((?:[0-9a-f]{2} ?)+(?: (?:[0-9a-f]{2} ?)+)*)  `).FindAllStringSubmatch(string(text), -1) {
 		shown += strings.ReplaceAll(line[1], " ", "")
 	}
 	f := &rawFile{codec: None}

@@ -92,8 +92,8 @@ func (e *cellEncoder) plainLen(c *Cell) int {
 	return n
 }
 
-// add appends a cell to the block. key is its key as appendKey writes it, previous that of the cell
-// before it in the file. The caller has checked the limits.
+// add appends a cell to the block. key is its key as appendKey writes it; previous is the key of
+// the cell before it in the file. The caller has checked the limits.
 func (e *cellEncoder) add(c *Cell, key, previous []byte) {
 	e.plain += e.plainLen(c)
 	switch e.encoding {
@@ -264,11 +264,11 @@ func (e *cellEncoder) addFastDiff(c *Cell, key, previous []byte) {
 }
 
 // appendKeyRest appends what DIFF and FAST_DIFF store of a key up to the end of its qualifier, of
-// which common bytes are those of the previous key.
+// whose first common bytes equal the previous key's.
 func appendKeyRest(dst []byte, c *Cell, key []byte, common int) []byte {
 	row := keyRowLen + len(c.Row)
 	if common < row {
-		dst = append(dst, key[common:row]...) // the family is that of the previous key
+		dst = append(dst, key[common:row]...) // the family equals the previous key's
 		return append(dst, c.Qualifier...)
 	}
 	return append(dst, key[common:len(key)-keySuffixLen]...)

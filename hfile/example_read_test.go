@@ -15,8 +15,10 @@ func ExampleReader() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, c := range []struct{ row, qualifier, value string }{{"anna", "city", "Oslo"}, {"anna", "zip", "0150"}, {"ben", "city", "Turku"}} {
-		key := hfile.Key{Row: []byte(c.row), Family: []byte("f"), Qualifier: []byte(c.qualifier), Timestamp: 7, Type: hfile.Put}
+	for _, c := range []struct{ row, qualifier, value string }{{"anna", "city", "Oslo"},
+		{"anna", "zip", "0150"}, {"ben", "city", "Turku"}} {
+		key := hfile.Key{Row: []byte(c.row), Family: []byte("f"), Qualifier: []byte(c.qualifier),
+			Timestamp: 7, Type: hfile.Put}
 		if err := w.Append(hfile.Cell{Key: key, Value: []byte(c.value)}); err != nil {
 			log.Fatal(err)
 		}

@@ -28,8 +28,8 @@ const (
 	pairValField  = 2      // file format: never change
 )
 
-// InfoEntry is a key of file info with its value. Keys without the prefix "hfile." are those of
-// users, or of HBase's store files. Numbers in values are big-endian.
+// InfoEntry is a key of file info with its value. Users, and HBase's store files, add keys without
+// the prefix "hfile.". Numbers in values are big-endian.
 type InfoEntry struct {
 	Key, Value []byte
 }
@@ -42,7 +42,8 @@ func parseFileInfo(payload []byte) ([]InfoEntry, error) {
 	message := payload[len(infoMagic):]
 	length, n := protowire.ConsumeVarint(message)
 	if n < 0 || length != uint64(len(message)-n) {
-		return nil, fault.Corruptf("file info: message of %d bytes, %d are left", length, max(0, len(message)-max(n, 0)))
+		return nil, fault.Corruptf("file info: message of %d bytes, %d are left", length,
+			max(0, len(message)-max(n, 0)))
 	}
 	message = message[n:]
 	var entries []InfoEntry
@@ -106,7 +107,7 @@ func parsePair(message []byte) (e InfoEntry, err error) {
 	return e, nil
 }
 
-// layout is what file info says about the bytes of cells.
+// layout describes the bytes of cells. File info has it, since the blocks do not say it.
 type layout struct {
 	encoding Encoding
 	tags     bool // cells have tags

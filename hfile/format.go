@@ -38,7 +38,7 @@ const (
 	ChecksumCRC32C Checksum = 2 // Castagnoli polynomial
 )
 
-// BloomKind is what a Bloom filter contains. Source: hfile spec §7.3.
+// BloomKind says which part of each key a Bloom filter contains. Source: hfile spec §7.3.
 type BloomKind uint8
 
 // Kinds of HBase's Bloom filters.
@@ -169,7 +169,7 @@ const (
 	infoHudiBloomType     = "bloomFilterTypeCode"
 )
 
-// infoReservedPrefix is the prefix of keys that are not those of users.
+// infoReservedPrefix is the prefix of the format's keys, which users cannot set.
 const infoReservedPrefix = "hfile."
 
 // hudiBloomMeta is the name of the meta block with Hudi's Bloom filter.

@@ -236,7 +236,8 @@ func exercise(t *testing.T, data []byte) {
 }
 
 var (
-	seedKey  = appendKey(nil, Key{Row: []byte("row"), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 5, Type: Put})
+	seedKey = appendKey(nil, Key{Row: []byte("row"), Family: []byte("f"),
+		Qualifier: []byte("q"), Timestamp: 5, Type: Put})
 	seedCell = append(append([]byte{0, 0, 0, byte(len(seedKey)), 0, 0, 0, 3}, seedKey...), "val\x00"...)
 )
 
@@ -259,7 +260,9 @@ func FuzzTrailer(f *testing.F) {
 	info := end - int64(headerLen+checksumLen+len(infoPayload(vintInfo)))
 	message := protowire.AppendBytes(nil, file.message(load, info))
 	f.Add(message)
-	f.Add(protowire.AppendBytes(nil, protowire.AppendString(protowire.AppendTag(file.message(load, info), trailerOrder, protowire.BytesType), comparatorHudi)))
+	f.Add(protowire.AppendBytes(nil,
+		protowire.AppendString(protowire.AppendTag(file.message(load, info), trailerOrder, protowire.BytesType),
+			comparatorHudi)))
 	fuzztest.Run(f, func(t *testing.T, message []byte) {
 		if len(message) > 0 {
 			exercise(t, oneCell().finish(nil, message))
@@ -298,10 +301,12 @@ func FuzzBlock(f *testing.F) {
 func fuzzCells(f *testing.F, e Encoding) {
 	tag := AppendTag(nil, Tag{7, []byte("tag")})
 	for flags := range uint8(8) {
-		enc := newCellEncoder(&WriterOptions{Encoding: e, OmitSequences: flags&1 == 0, Tags: flags&2 != 0, CompressTags: flags&4 != 0, BlockBytes: 1024})
+		enc := newCellEncoder(&WriterOptions{Encoding: e, OmitSequences: flags&1 == 0, Tags: flags&2 != 0,
+			CompressTags: flags&4 != 0, BlockBytes: 1024})
 		var previous []byte
 		for i := range 40 {
-			k := Key{Row: []byte{'r', byte('a' + i/10)}, Family: []byte("f"), Qualifier: []byte{'q', byte('a' + i/2%5)}, Timestamp: int64(1000 - i), Type: Put}
+			k := Key{Row: []byte{'r', byte('a' + i/10)}, Family: []byte("f"), Qualifier: []byte{'q', byte('a' + i/2%5)},
+				Timestamp: int64(1000 - i), Type: Put}
 			c := Cell{Key: k, Value: []byte("value")}
 			if flags&1 != 0 {
 				c.Sequence = int64(i * 20)
@@ -391,7 +396,8 @@ func FuzzIndex(f *testing.F) {
 // FuzzFileInfo fuzzes the payload of file info.
 func FuzzFileInfo(f *testing.F) {
 	f.Add(infoPayload(vintInfo))
-	f.Add(infoPayload([]InfoEntry{{[]byte(infoLastKey), seedKey}, {[]byte(infoTagsCompressed), []byte{0xff}}, {[]byte(infoMaxTagsLen), []byte{0, 0, 0, 0}},
+	f.Add(infoPayload([]InfoEntry{{[]byte(infoLastKey), seedKey}, {[]byte(infoTagsCompressed), []byte{0xff}},
+		{[]byte(infoMaxTagsLen), []byte{0, 0, 0, 0}},
 		{[]byte(infoDataEncoding), []byte("DIFF")}, {[]byte(infoBloomKind), []byte("ROW")}}))
 	fuzztest.Run(f, func(t *testing.T, payload []byte) {
 		if payload != nil {
@@ -402,7 +408,8 @@ func FuzzFileInfo(f *testing.F) {
 
 // FuzzTags fuzzes tags, plain and as a dictionary expands them.
 func FuzzTags(f *testing.F) {
-	f.Add(AppendTag(AppendTag(nil, Tag{8, []byte("ab")}), Tag{9, nil}), []byte("\xff\x03\x08ab\x00\x00\xff\x01\x09"), uint16(13))
+	f.Add(AppendTag(AppendTag(nil, Tag{8, []byte("ab")}), Tag{9, nil}),
+		[]byte("\xff\x03\x08ab\x00\x00\xff\x01\x09"), uint16(13))
 	fuzztest.Run(f, func(t *testing.T, plain, packed []byte, n uint16) {
 		var again []byte
 		valid := true

@@ -31,8 +31,7 @@ func (r *Reader) GetColumn(row, family, qualifier []byte) ([]Cell, error) {
 	})
 }
 
-// collect returns the entries from the first one that is not before k, as long as their keys are
-// wanted.
+// collect returns the entries at and after k, as long as their keys are wanted.
 func (r *Reader) collect(k Key, wanted func(Key) bool) (cells []Cell, err error) {
 	c := r.takeCursor()
 	defer r.releaseCursor(c)
@@ -80,8 +79,8 @@ func (r *Reader) view() View {
 	return ViewHBase
 }
 
-// ceil moves to the first entry that is not before k. It returns false if there is none, and after
-// an error.
+// ceil moves to the first entry at or after k. It returns false if all entries are before k, and
+// after an error.
 func (c *Cursor) ceil(k Key) bool {
 	t := c.target(k)
 	ok, err := c.floor(&t)
@@ -136,7 +135,8 @@ func (r *Reader) ScanPrefix(prefix []byte) iter.Seq2[KeyValue, error] {
 	return keyValues(r.CellsBetween(prefix, afterPrefix(prefix)))
 }
 
-// afterPrefix returns the first key after all that begin with the prefix, nil if there is none.
+// afterPrefix returns the first key after all keys with the prefix: "ab" gives "ac", "a\xff" gives
+// "b". It is nil if all bytes of the prefix are 0xff, since no key is after those.
 func afterPrefix(prefix []byte) []byte {
 	for n := len(prefix); n > 0; n-- {
 		if c := prefix[n-1]; c < math.MaxUint8 {

@@ -63,7 +63,8 @@ func (k goldenKey) key(t testing.TB) Key {
 }
 
 func keyText(k Key) string {
-	return fmt.Sprintf(`"row":%s,"family":%s,"qualifier":%s,"ts":%d,"type":%q`, quote(text(k.Row)), quote(text(k.Family)), quote(text(k.Qualifier)), k.Timestamp, k.Type)
+	return fmt.Sprintf(`"row":%s,"family":%s,"qualifier":%s,"ts":%d,"type":%q`, quote(text(k.Row)),
+		quote(text(k.Family)), quote(text(k.Qualifier)), k.Timestamp, k.Type)
 }
 
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
@@ -264,8 +265,10 @@ func TestGoldenSequences(t *testing.T) {
 
 // golden lines of HBase's view, and how they are named there.
 var blockNames = map[string]string{
-	magicData: "DATA", magicEncodedData: "ENCODED_DATA", magicLeafIndex: "LEAF_INDEX", magicInnerIndex: "INTERMEDIATE_INDEX", magicRootIndex: "ROOT_INDEX",
-	magicMeta: "META", magicFileInfo: "FILE_INFO", magicBloomChunk: "BLOOM_CHUNK", magicBloomMeta: "GENERAL_BLOOM_META", magicDeleteFamily: "DELETE_FAMILY_BLOOM_META",
+	magicData: "DATA", magicEncodedData: "ENCODED_DATA", magicLeafIndex: "LEAF_INDEX",
+	magicInnerIndex: "INTERMEDIATE_INDEX", magicRootIndex: "ROOT_INDEX",
+	magicMeta: "META", magicFileInfo: "FILE_INFO", magicBloomChunk: "BLOOM_CHUNK", magicBloomMeta: "GENERAL_BLOOM_META",
+	magicDeleteFamily: "DELETE_FAMILY_BLOOM_META",
 }
 
 // indexKeyText returns a key of the index as a line of the corpus.
@@ -299,16 +302,22 @@ func TestGoldenListings(t *testing.T) {
 		if !r.Hudi() {
 			comparator = "org.apache.hadoop.hbase.InnerStoreCellComparator" // what HBase maps old names to
 		}
-		add(`"trailer","major":%d,"minor":%d,"file_info_offset":%d,"load_on_open_offset":%d,"uncompressed_data_index_size":%d,"total_uncompressed_bytes":%d,`+
-			`"data_index_count":%d,"meta_index_count":%d,"entry_count":%d,"num_data_index_levels":%d,"first_data_block_offset":%d,"last_data_block_offset":%d,`+
-			`"comparator":%q,"codec":%q,"encrypted":false`, tr.Major, tr.Minor, tr.FileInfoOffset, tr.LoadOnOpenOffset, tr.IndexBytes, tr.UncompressedBytes,
-			tr.DataIndexCount, tr.MetaIndexCount, tr.EntryCount, tr.IndexLevels, tr.FirstDataBlock, tr.LastDataBlock, comparator, tr.Codec)
+		add(`"trailer","major":%d,"minor":%d,"file_info_offset":%d,"load_on_open_offset":%d,`+
+			`"uncompressed_data_index_size":%d,"total_uncompressed_bytes":%d,`+
+			`"data_index_count":%d,"meta_index_count":%d,"entry_count":%d,"num_data_index_levels":%d,`+
+			`"first_data_block_offset":%d,"last_data_block_offset":%d,`+
+			`"comparator":%q,"codec":%q,"encrypted":false`, tr.Major, tr.Minor, tr.FileInfoOffset, tr.LoadOnOpenOffset,
+			tr.IndexBytes, tr.UncompressedBytes,
+			tr.DataIndexCount, tr.MetaIndexCount, tr.EntryCount, tr.IndexLevels, tr.FirstDataBlock,
+			tr.LastDataBlock, comparator, tr.Codec)
 		for b, err := range r.Blocks() {
 			if err != nil {
 				t.Fatal(err)
 			}
-			add(`"block","offset":%d,"type":%q,"size":%d,"uncompressed":%d,"prev":%d,"checksum_type":%d,"bytes_per_checksum":%d,"data_size":%d,"payload_sha256":"%x"`,
-				b.Offset, blockNames[b.Type], b.Size, b.UncompressedSize, b.PrevOffset, uint8(b.Checksum), b.BytesPerChecksum, b.DataSize, sha256.Sum256(b.Payload))
+			add(`"block","offset":%d,"type":%q,"size":%d,"uncompressed":%d,"prev":%d,"checksum_type":%d,`+
+				`"bytes_per_checksum":%d,"data_size":%d,"payload_sha256":"%x"`,
+				b.Offset, blockNames[b.Type], b.Size, b.UncompressedSize, b.PrevOffset, uint8(b.Checksum),
+				b.BytesPerChecksum, b.DataSize, sha256.Sum256(b.Payload))
 		}
 		for e, err := range r.IndexEntries() {
 			if err != nil {
@@ -329,7 +338,8 @@ func TestGoldenListings(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				add(`"meta","name":%s,"offset":%d,"size":%d,"found":%t,"length":%d,"sha256":"%x"`, quote(text(e.Key)), e.Offset, e.Size, ok, len(content), sha256.Sum256(content))
+				add(`"meta","name":%s,"offset":%d,"size":%d,"found":%t,"length":%d,"sha256":"%x"`, quote(text(e.Key)),
+					e.Offset, e.Size, ok, len(content), sha256.Sum256(content))
 			}
 		}
 		compareLines(t, got, want)
@@ -350,15 +360,18 @@ func TestGoldenHudiListings(t *testing.T) {
 		info := slices.Clone(r.FileInfo())
 		slices.SortFunc(info, func(a, b InfoEntry) int { return bytes.Compare(a.Key, b.Key) })
 		for _, e := range info {
-			got = append(got, fmt.Sprintf(`{"section":"file_info","key":%s,"value":%s}`, quote(text(e.Key)), quote(text(e.Value))))
+			got = append(got, fmt.Sprintf(`{"section":"file_info","key":%s,"value":%s}`,
+				quote(text(e.Key)), quote(text(e.Value))))
 		}
 		for _, e := range r.MetaEntries() {
 			content, _, err := r.Meta(string(e.Key))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, fmt.Sprintf(`{"section":"meta","name":%s,"offset":%d,"size":%d,"length":%d,"sha256":"%x"}`, quote(text(e.Key)), e.Offset, e.Size,
-				len(content), sha256.Sum256(content)))
+			got = append(got,
+				fmt.Sprintf(`{"section":"meta","name":%s,"offset":%d,"size":%d,"length":%d,"sha256":"%x"}`,
+					quote(text(e.Key)), e.Offset, e.Size,
+					len(content), sha256.Sum256(content)))
 		}
 		compareLines(t, got, want)
 	})

@@ -2,8 +2,8 @@ package hfile
 
 import "testing"
 
-// The values of Jenkins are from Bob Jenkins's lookup3.c, those of Murmur3 from its widely used
-// test vectors.
+// The values of Jenkins are from Bob Jenkins's lookup3.c, the values of Murmur3 from its widely
+// used test vectors.
 func TestHashesOfPublishedVectors(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -100,9 +100,11 @@ func NewHudiBloom(o HudiBloomOptions) (*HudiBloom, error) {
 	}
 	bits := math.Ceil(float64(o.Keys) * (-math.Log(o.ErrorRate) / (math.Ln2 * math.Ln2)))
 	if bits > math.MaxInt32 {
-		return nil, fmt.Errorf("hfile: Bloom filter for %d keys with error rate %v has %.0f bits, want at most %d", o.Keys, o.ErrorRate, bits, math.MaxInt32)
+		return nil, fmt.Errorf("hfile: Bloom filter for %d keys with error rate %v has %.0f bits, want at most %d",
+			o.Keys, o.ErrorRate, bits, math.MaxInt32)
 	}
-	f := &HudiBloom{dynamic: !o.Simple, headerLen: hudiBloomHeaderLen, hash: Murmur, bits: int32(bits), maxKeys: int64(o.MaxKeys)}
+	f := &HudiBloom{dynamic: !o.Simple, headerLen: hudiBloomHeaderLen, hash: Murmur,
+		bits: int32(bits), maxKeys: int64(o.MaxKeys)}
 	f.hashes = int(math.Ceil(math.Ln2 * bits / float64(o.Keys)))
 
 	version := int32(hudiBloomVersion)
@@ -163,7 +165,8 @@ func (f *HudiBloom) parse() error {
 	}
 	n := f.dynamicField(rowsField)
 	if f.dynamicField(keysPerRowField) < 1 || f.dynamicField(keysField) < 0 || n < 1 {
-		return fault.Corruptf("%d keys a row, %d keys in the newest of %d rows", f.dynamicField(keysPerRowField), f.dynamicField(keysField), n)
+		return fault.Corruptf("%d keys a row, %d keys in the newest of %d rows",
+			f.dynamicField(keysPerRowField), f.dynamicField(keysField), n)
 	}
 	rows = rows[hudiBloomDynamicLen:]
 	if each := f.headerLen + f.rowLen(); len(rows)%each != 0 || len(rows)/each != int(n) {

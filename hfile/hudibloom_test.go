@@ -60,7 +60,7 @@ func TestHudiBloomGrowsLikeHudi(t *testing.T) {
 	}
 }
 
-// The hash is that of the text which Hudi 1.2.0 makes of the keys "k0" to "k199999".
+// Hudi 1.2.0 stores a filter as text. The hash is of its text for the keys "k0" to "k199999".
 func TestHudiBloomWithDefaultsMatchesHudi(t *testing.T) {
 	f, err := NewHudiBloom(HudiBloomOptions{})
 	if err != nil {
@@ -70,7 +70,8 @@ func TestHudiBloomWithDefaultsMatchesHudi(t *testing.T) {
 		f.Add(fmt.Appendf(nil, "k%d", i))
 	}
 	text, _ := f.MarshalText()
-	if sum := fmt.Sprintf("%x", sha256.Sum256(text)); len(text) != 862724 || sum != "713d2c008706a8b38106ea54e0b9ef796211f414209ca7e6e8dd3607528f13a0" {
+	if sum := fmt.Sprintf("%x", sha256.Sum256(text)); len(text) != 862724 ||
+		sum != "713d2c008706a8b38106ea54e0b9ef796211f414209ca7e6e8dd3607528f13a0" {
 		t.Errorf("%d bytes with SHA-256 %s", len(text), sum)
 	}
 }
@@ -160,7 +161,8 @@ func TestHudiBloomRefusesMalformedText(t *testing.T) {
 	}
 	for code, b := range map[string][]byte{hudiBloomSimple: simple, hudiBloomDynamic: dynamic} {
 		for n := range b {
-			if _, err := ParseHudiBloom(code, []byte(base64.StdEncoding.EncodeToString(b[:n]))); !errors.Is(err, ErrCorrupt) {
+			if _, err := ParseHudiBloom(code,
+				[]byte(base64.StdEncoding.EncodeToString(b[:n]))); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s, the first %d of %d bytes: %v", code, n, len(b), err)
 			}
 		}
@@ -196,7 +198,8 @@ func TestHudiBloomRefusesOptions(t *testing.T) {
 func TestHudiReadsOurBloomFilters(t *testing.T) {
 	_, program := corpustest.NeedHFileReaders(t)
 	j := newJudge(t, program)
-	for i, o := range []HudiBloomOptions{{Simple: true, Keys: 300, ErrorRate: 0.1}, {Keys: 50, ErrorRate: 0.05, MaxKeys: 250}} {
+	for i, o := range []HudiBloomOptions{{Simple: true, Keys: 300, ErrorRate: 0.1},
+		{Keys: 50, ErrorRate: 0.05, MaxKeys: 250}} {
 		f, err := NewHudiBloom(o)
 		if err != nil {
 			t.Fatal(err)

@@ -70,7 +70,9 @@ func rootEntries(payload []byte, n int) (entries []indexEntry, rest []byte, err 
 }
 
 // readEntries is rootEntries with the given form of key lengths.
-func readEntries(payload []byte, n int, length func([]byte) (int64, int)) (entries []indexEntry, rest []byte, err error) {
+func readEntries(
+	payload []byte, n int, length func([]byte) (int64, int),
+) (entries []indexEntry, rest []byte, err error) {
 	if n < 0 || int64(n) > int64(len(payload)/(indexEntryLen+1)) {
 		return nil, nil, fault.Corruptf("index: %d entries in %d bytes", n, len(payload))
 	}
@@ -86,7 +88,8 @@ func readEntries(payload []byte, n int, length func([]byte) (int64, int)) (entri
 		rest = rest[indexEntryLen:]
 		l, w := length(rest)
 		if w <= 0 || l < 0 || l > int64(len(rest)-w) {
-			return nil, nil, fault.Corruptf("index: entry %d of %d: key of %d bytes, %d left", i, n, l, len(rest)-max(w, 0))
+			return nil, nil,
+				fault.Corruptf("index: entry %d of %d: key of %d bytes, %d left", i, n, l, len(rest)-max(w, 0))
 		}
 		e.key = rest[w : w+int(l) : w+int(l)]
 		rest = rest[w+int(l):]
@@ -106,7 +109,9 @@ func pbVarint(b []byte) (v int64, n int) {
 // parseIndex reads a root or meta index of n entries. Hudi releases wrote key lengths in two forms:
 // where the first gives no index that check accepts, the second is tried. check is called with the
 // entries and the bytes after them.
-func parseIndex(payload []byte, n int, check func(entries []indexEntry, rest []byte) error) ([]indexEntry, []byte, error) {
+func parseIndex(
+	payload []byte, n int, check func(entries []indexEntry, rest []byte) error,
+) ([]indexEntry, []byte, error) {
 	parse := func(length func([]byte) (int64, int)) (entries []indexEntry, rest []byte, err error) {
 		if entries, rest, err = readEntries(payload, n, length); err == nil {
 			err = check(entries, rest)
@@ -124,7 +129,7 @@ func parseIndex(payload []byte, n int, check func(entries []indexEntry, rest []b
 }
 
 // checkRoot checks the root index of a file with the given number of levels, whose blocks end at
-// end. rest is what follows the entries.
+// end. rest has the bytes after the entries.
 func checkRoot(entries []indexEntry, rest []byte, levels int, end int64) error {
 	if len(rest) != 0 && (len(rest) != midKeyLen || levels == 1) {
 		return fault.Corruptf("index: %d bytes after %d entries", len(rest), len(entries))
@@ -210,7 +215,8 @@ func checkIndexBlock(payload []byte, end int64) (n int, err error) {
 // nthEntry returns entry i of a checked block of the index below the root, which has n entries.
 func nthEntry(payload []byte, n, i int) indexEntry {
 	entries := payload[indexCountLen+indexOffsetLen*(n+1):]
-	b := entries[binary.BigEndian.Uint32(payload[indexCountLen+indexOffsetLen*i:]):binary.BigEndian.Uint32(payload[indexCountLen+indexOffsetLen*(i+1):])]
+	b := entries[binary.BigEndian.Uint32(
+		payload[indexCountLen+indexOffsetLen*i:]):binary.BigEndian.Uint32(payload[indexCountLen+indexOffsetLen*(i+1):])]
 	return indexEntry{
 		offset: int64(binary.BigEndian.Uint64(b)),
 		size:   int32(binary.BigEndian.Uint32(b[indexSizeOff:])),

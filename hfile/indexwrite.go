@@ -29,7 +29,7 @@ type indexBuilder struct {
 type indexChunk struct {
 	entries []indexChunkEntry
 	keys    []byte
-	rootLen int // length of what appendRoot appends
+	rootLen int // number of bytes that appendRoot appends
 }
 
 type indexChunkEntry struct {
@@ -56,7 +56,7 @@ func (c *indexChunk) key(i int) []byte {
 	return c.keys[start:c.entries[i].keyEnd]
 }
 
-// nonRootLen returns the length of what appendNonRoot appends.
+// nonRootLen returns the number of bytes that appendNonRoot appends.
 func (c *indexChunk) nonRootLen() int {
 	return indexCountLen + indexOffsetLen*(len(c.entries)+1) + indexEntryLen*len(c.entries) + len(c.keys)
 }
@@ -97,7 +97,8 @@ func vintKeyLen(dst []byte, n int) []byte    { return appendVint(dst, int64(n)) 
 func uvarintKeyLen(dst []byte, n int) []byte { return binary.AppendUvarint(dst, uint64(n)) }
 
 func newIndexBuilder(blocks *blockWriter, o *WriterOptions) *indexBuilder {
-	x := &indexBuilder{blocks: blocks, maxBytes: o.IndexBlockBytes, minEntries: o.IndexMinEntries, levels: 1, keyLen: vintKeyLen}
+	x := &indexBuilder{blocks: blocks, maxBytes: o.IndexBlockBytes, minEntries: o.IndexMinEntries,
+		levels: 1, keyLen: vintKeyLen}
 	if o.Like == Hudi111 {
 		x.keyLen = uvarintKeyLen
 	}
@@ -170,7 +171,7 @@ func (x *indexBuilder) splitRoot() error {
 	}
 	for i, e := range x.root.entries {
 		inner.add(e.blockAt, x.root.key(i), 0)
-		// i counts the entries of the level, not those of this block: as HBase has it.
+		// i counts the entries of the whole level, not of this block, as HBase does.
 		if i >= x.minEntries && inner.rootLen >= x.maxBytes {
 			if err := writeInner(); err != nil {
 				return err
@@ -214,7 +215,8 @@ func appendSeparator(dst []byte, left, right Key) []byte {
 	}
 	if !bytes.Equal(left.Qualifier, right.Qualifier) {
 		qualifier := shortBetween(left.Qualifier, right.Qualifier)
-		return appendKey(dst, Key{Row: right.Row, Family: right.Family, Qualifier: qualifier, Timestamp: math.MaxInt64, Type: Maximum})
+		return appendKey(dst, Key{Row: right.Row, Family: right.Family, Qualifier: qualifier,
+			Timestamp: math.MaxInt64, Type: Maximum})
 	}
 	return appendKey(dst, right)
 }

@@ -64,7 +64,7 @@ func (j *judge) ask(line func(text []byte), args ...string) (exit int, message s
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	// The last line is the only one that begins with "exit".
+	// Only the last line begins with "exit".
 	for {
 		text, err := j.out.ReadBytes('\n')
 		if err != nil {

@@ -68,7 +68,7 @@ type IndexEntry struct {
 func ParseKey(b []byte) (k Key, ok bool) { return parseKey(b) }
 
 // IndexEntries returns the entries of all levels of the data index, depth first: each entry of an
-// upper level before those of its child block. The iteration ends with the first error.
+// upper level before the entries of its child block. The iteration ends with the first error.
 func (r *Reader) IndexEntries() iter.Seq2[IndexEntry, error] {
 	return func(yield func(IndexEntry, error) bool) {
 		w := indexWalk{r: r, last: make([]int64, r.trailer.IndexLevels)}
@@ -129,9 +129,9 @@ func (r *Reader) indexMagic(depth int) string {
 	return magicInnerIndex
 }
 
-// MidKey returns the key in the middle of the index, where HBase splits a file: that of the middle
-// data block, see ParseKey. It is nil in a file without cells and in an index of several levels
-// that does not name it. The caller must not change it.
+// MidKey returns the key in the middle of the index, where HBase splits a file. It is the key of
+// the middle data block; see ParseKey. It is nil in a file without cells and in an index of several
+// levels that does not name it. The caller must not change it.
 func (r *Reader) MidKey() ([]byte, error) {
 	if len(r.root) == 0 || r.trailer.IndexLevels > 1 && r.midKey == nil {
 		return nil, nil

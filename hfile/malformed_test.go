@@ -33,7 +33,8 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 	dir := filepath.Join(corpustest.Dir(t), "golden", "hfile", "malformed")
 	stages := []string{"open", "scan", "verify"}
 	n := 0
-	for s := bufio.NewScanner(bytes.NewReader(corpustest.Read(t, filepath.Join(dir, "manifest.jsonl")))); s.Scan(); n++ {
+	for s := bufio.NewScanner(bytes.NewReader(corpustest.Read(t,
+		filepath.Join(dir, "manifest.jsonl")))); s.Scan(); n++ {
 		var f struct {
 			Name, What, Trigger string
 			Kind                []string
@@ -56,7 +57,8 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 			}
 			corrupt, unsupported := errors.Is(err, ErrCorrupt), errors.Is(err, ErrUnsupported)
 			kinds := strings.Join(f.Kind, " ")
-			if !(corrupt && strings.Contains(kinds, "Corruption") || unsupported && strings.Contains(kinds, "NotSupported")) {
+			if !(corrupt && strings.Contains(kinds, "Corruption") ||
+				unsupported && strings.Contains(kinds, "NotSupported")) {
 				t.Errorf("%s: %v, want %v", f.What, err, f.Kind)
 			}
 			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "hfile: ") {

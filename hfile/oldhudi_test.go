@@ -16,7 +16,8 @@ import (
 func TestFilesOfHudisFirstNativeWritersAreRead(t *testing.T) {
 	for _, end := range []string{"\x00", ""} {
 		f := &rawFile{codec: None, cells: 2}
-		f.data(magicData, []byte("\x00\x00\x00\x04\x00\x00\x00\x01\x00\x02k1v"+end+"\x00\x00\x00\x04\x00\x00\x00\x01\x00\x02k2w"+end), []byte("\x00\x02k1"))
+		f.data(magicData, []byte("\x00\x00\x00\x04\x00\x00\x00\x01\x00\x02k1v"+end+
+			"\x00\x00\x00\x04\x00\x00\x00\x01\x00\x02k2w"+end), []byte("\x00\x02k1"))
 		load := int64(len(f.bytes))
 		info := load + 2*headerLen + 2*checksumLen + int64(len(f.root))
 		m := f.message(load, info)

@@ -39,7 +39,8 @@ func (g goldenFile) bytes(t testing.TB) []byte {
 func goldenFiles(t *testing.T, f func(t *testing.T, g goldenFile)) {
 	dir := filepath.Join(corpustest.Dir(t), "golden", "hfile")
 	n := 0
-	for s := bufio.NewScanner(bytes.NewReader(corpustest.Read(t, filepath.Join(dir, "manifest.jsonl")))); s.Scan(); n++ {
+	for s := bufio.NewScanner(bytes.NewReader(corpustest.Read(t,
+		filepath.Join(dir, "manifest.jsonl")))); s.Scan(); n++ {
 		var g goldenFile
 		if err := json.Unmarshal(s.Bytes(), &g); err != nil {
 			t.Fatal(err)

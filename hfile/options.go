@@ -11,7 +11,7 @@ import (
 type System uint8
 
 const (
-	// HBase writes what HBase 2.6 writes.
+	// HBase writes the bytes of HBase 2.6.
 	HBase System = iota
 
 	// Hudi writes key–value pairs as Hudi's native writer does, in the form that both Hudi and
@@ -43,7 +43,7 @@ func (s System) String() string {
 }
 
 // Choice is an option of type T. Its zero value is the default, which may differ from the zero
-// value of T: that of Checksum is a type of its own.
+// value of T: the zero value of Checksum is ChecksumNull, not the default ChecksumCRC32C.
 type Choice[T any] struct {
 	value T
 	set   bool
@@ -59,7 +59,8 @@ func (c Choice[T]) or(fallback T) T {
 	return fallback
 }
 
-// WriterOptions says what a Writer writes. The zero value writes HBase's format with its defaults.
+// WriterOptions are the format and the limits of a Writer's file. The zero value writes HBase's
+// format with its defaults.
 type WriterOptions struct {
 	Like System // whose files to write; default HBase
 

@@ -20,7 +20,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// Random files go through the writer and the reader. What the reader answers is compared with a
+// Random files go through the writer and the reader. The reader's answers are compared with a
 // sorted slice of the cells. These tests use the public API only, and their own order of keys.
 
 // order compares two keys. Source: hfile spec §5.4.
@@ -61,9 +61,11 @@ func randomRow(rng *rand.Rand, form int) []byte {
 }
 
 // randomCells returns sorted cells of one family: versions, deletes, empty qualifiers and values,
-// equal keys, and what o stores besides. With distinct there is one cell for each row.
+// equal keys, and tags and sequence IDs if o stores them. With distinct there is one cell for each
+// row.
 func randomCells(rng *rand.Rand, n int, o hfile.WriterOptions, distinct bool) []hfile.Cell {
-	types := []hfile.Type{hfile.Put, hfile.Put, hfile.Put, hfile.Delete, hfile.DeleteColumn, hfile.DeleteFamily, hfile.DeleteFamilyVersion}
+	types := []hfile.Type{hfile.Put, hfile.Put, hfile.Put, hfile.Delete, hfile.DeleteColumn,
+		hfile.DeleteFamily, hfile.DeleteFamilyVersion}
 	family := []byte("family")[:rng.IntN(7)]
 	form := rng.IntN(3)
 	var cells []hfile.Cell
@@ -72,7 +74,8 @@ func randomCells(rng *rand.Rand, n int, o hfile.WriterOptions, distinct bool) []
 		if o.Like == hfile.HBase {
 			c.Family = family
 			c.Qualifier = []byte("qualifier")[:[]int{0, 1, 9}[rng.IntN(3)]]
-			c.Timestamp = []int64{0, 1, 255, 1_700_000_000_000, 1_700_000_000_000 + rng.Int64N(1<<40), math.MaxInt64}[rng.IntN(6)]
+			c.Timestamp = []int64{0, 1, 255, 1_700_000_000_000,
+				1_700_000_000_000 + rng.Int64N(1<<40), math.MaxInt64}[rng.IntN(6)]
 			c.Type = types[rng.IntN(len(types))]
 		}
 		c.Value = make([]byte, []int{0, 1, 20, 150}[rng.IntN(4)])
@@ -84,7 +87,8 @@ func randomCells(rng *rand.Rand, n int, o hfile.WriterOptions, distinct bool) []
 		}
 		if o.Tags {
 			for range rng.IntN(3) {
-				c.Tags = hfile.AppendTag(c.Tags, hfile.Tag{Type: uint8(1 + rng.IntN(60)), Value: []byte("a tag value")[:rng.IntN(12)]})
+				c.Tags = hfile.AppendTag(c.Tags,
+					hfile.Tag{Type: uint8(1 + rng.IntN(60)), Value: []byte("a tag value")[:rng.IntN(12)]})
 			}
 		}
 		if o.Like == hfile.HBase && !o.OmitSequences {
@@ -106,9 +110,10 @@ func randomCells(rng *rand.Rand, n int, o hfile.WriterOptions, distinct bool) []
 // randomOptions returns options that the writer accepts.
 func randomOptions(rng *rand.Rand) hfile.WriterOptions {
 	o := hfile.WriterOptions{
-		Codec:            []hfile.Codec{hfile.None, hfile.GZ, hfile.Snappy, hfile.LZ4, hfile.Zstd}[rng.IntN(5)],
-		BlockBytes:       []int{64, 500, 4000, 64 << 10}[rng.IntN(4)],
-		Checksum:         hfile.Use([]hfile.Checksum{hfile.ChecksumNull, hfile.ChecksumCRC32, hfile.ChecksumCRC32C}[rng.IntN(3)]),
+		Codec:      []hfile.Codec{hfile.None, hfile.GZ, hfile.Snappy, hfile.LZ4, hfile.Zstd}[rng.IntN(5)],
+		BlockBytes: []int{64, 500, 4000, 64 << 10}[rng.IntN(4)],
+		Checksum: hfile.Use([]hfile.Checksum{hfile.ChecksumNull, hfile.ChecksumCRC32,
+			hfile.ChecksumCRC32C}[rng.IntN(3)]),
 		BytesPerChecksum: []int{0, 33, 512}[rng.IntN(3)],
 		CreationTime:     time.UnixMilli(1_700_000_000_000),
 	}
@@ -117,7 +122,8 @@ func randomOptions(rng *rand.Rand) hfile.WriterOptions {
 		o.Codec = []hfile.Codec{hfile.None, hfile.GZ}[rng.IntN(2)]
 		return o
 	}
-	o.Encoding = []hfile.Encoding{hfile.EncodingNone, hfile.EncodingPrefix, hfile.EncodingDiff, hfile.EncodingFastDiff, hfile.EncodingRowIndexV1}[rng.IntN(5)]
+	o.Encoding = []hfile.Encoding{hfile.EncodingNone, hfile.EncodingPrefix, hfile.EncodingDiff, hfile.EncodingFastDiff,
+		hfile.EncodingRowIndexV1}[rng.IntN(5)]
 	o.OmitSequences = rng.IntN(4) == 0
 	o.Tags = rng.IntN(3) == 0
 	o.CompressTags = o.Tags && rng.IntN(2) == 0
@@ -160,7 +166,8 @@ func writeCells(t *testing.T, o hfile.WriterOptions, cells []hfile.Cell) []byte 
 			t.Fatal(err)
 		}
 	}
-	if err := cmp.Or(w.AddMeta("some name", []byte("some content")), w.AddInfo("some key", []byte("some value")), w.Finish()); err != nil {
+	if err := cmp.Or(w.AddMeta("some name", []byte("some content")),
+		w.AddInfo("some key", []byte("some value")), w.Finish()); err != nil {
 		t.Fatal(err)
 	}
 	return sink.Bytes
@@ -168,7 +175,8 @@ func writeCells(t *testing.T, o hfile.WriterOptions, cells []hfile.Cell) []byte 
 
 func sameCell(a, b hfile.Cell) bool {
 	return bytes.Equal(a.Row, b.Row) && bytes.Equal(a.Family, b.Family) && bytes.Equal(a.Qualifier, b.Qualifier) &&
-		a.Timestamp == b.Timestamp && a.Type == b.Type && bytes.Equal(a.Value, b.Value) && bytes.Equal(a.Tags, b.Tags) && a.Sequence == b.Sequence
+		a.Timestamp == b.Timestamp && a.Type == b.Type && bytes.Equal(a.Value, b.Value) &&
+		bytes.Equal(a.Tags, b.Tags) && a.Sequence == b.Sequence
 }
 
 // sameCells compares an iteration with a slice.
@@ -305,20 +313,24 @@ func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 		k := o.randomKey(rng)
 		keys = append(keys, k)
 		wantCode, want := o.seekTo(k)
-		for name, c := range map[string]*hfile.Cursor{"new": r.NewCursor(hfile.CursorOptions{View: o.view}), "used": reused} {
+		for name, c := range map[string]*hfile.Cursor{"new": r.NewCursor(hfile.CursorOptions{View: o.view}),
+			"used": reused} {
 			code, err := c.SeekTo(k)
 			if err != nil || code != wantCode || c.Valid() != (want >= 0) {
-				t.Fatalf("%s cursor, SeekTo(%v) = %d, %v, valid %t; want %d at %d", name, k, code, err, c.Valid(), wantCode, want)
+				t.Fatalf("%s cursor, SeekTo(%v) = %d, %v, valid %t; want %d at %d", name, k, code,
+					err, c.Valid(), wantCode, want)
 			}
 			if want < 0 {
 				continue
 			}
 			if !sameCell(c.Cell(), o.cells[want]) {
-				t.Fatalf("%s cursor, SeekTo(%v) = %d at %v, want cell %d, %v", name, k, code, c.Cell(), want, o.cells[want])
+				t.Fatalf("%s cursor, SeekTo(%v) = %d at %v, want cell %d, %v", name, k, code,
+					c.Cell(), want, o.cells[want])
 			}
 			for i := want + 1; i < min(want+4, len(o.cells)); i++ {
 				if !c.Next() || !sameCell(c.Cell(), o.cells[i]) {
-					t.Fatalf("%s cursor, SeekTo(%v), then Next: %v, want %v (%v)", name, k, c.Cell(), o.cells[i], c.Err())
+					t.Fatalf("%s cursor, SeekTo(%v), then Next: %v, want %v (%v)", name, k,
+						c.Cell(), o.cells[i], c.Err())
 				}
 			}
 			if want >= len(o.cells)-3 && c.Next() {
@@ -347,7 +359,8 @@ func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 	for _, k := range keys {
 		wantCode, want := o.seekTo(k)
 		code, err := c.SeekTo(k)
-		if err != nil || code != wantCode || c.Valid() != (want >= 0) || want >= 0 && !sameCell(c.Cell(), o.cells[want]) {
+		if err != nil || code != wantCode || c.Valid() != (want >= 0) ||
+			want >= 0 && !sameCell(c.Cell(), o.cells[want]) {
 			t.Fatalf("forward only, SeekTo(%v) = %d, %v, at %v; want %d at %d", k, code, err, c.Cell(), wantCode, want)
 		}
 	}
@@ -360,7 +373,8 @@ func checkSeeks(t *testing.T, r *hfile.Reader, o *oracle, rng *rand.Rand) {
 		at := c.Cell().Clone()
 		leaf := sort.Search(len(o.index), func(i int) bool { return o.compare(o.index[i], last) > 0 }) - 1
 		if o.compare(o.cells[0].Key, o.index[leaf]) < 0 {
-			if code, err := c.SeekTo(o.cells[0].Key); !errors.Is(err, hfile.ErrBackward) || !c.Valid() || !sameCell(c.Cell(), at) {
+			if code, err := c.SeekTo(o.cells[0].Key); !errors.Is(err, hfile.ErrBackward) ||
+				!c.Valid() || !sameCell(c.Cell(), at) {
 				t.Fatalf("forward only, SeekTo the first key from the last = %d, %v, at %v", code, err, c.Cell())
 			}
 		}
@@ -389,12 +403,16 @@ func checkGets(t *testing.T, r *hfile.Reader, cells []hfile.Cell, rng *rand.Rand
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameCells(t, fmt.Sprintf("Get(%q)", k.Row), slice(got), among(func(c hfile.Cell) bool { return bytes.Equal(c.Row, k.Row) }))
+		sameCells(t, fmt.Sprintf("Get(%q)", k.Row), slice(got), among(func(c hfile.Cell) bool {
+			return bytes.Equal(c.Row, k.Row)
+		}))
 		got, err = r.GetColumn(k.Row, k.Family, k.Qualifier)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameCells(t, fmt.Sprintf("GetColumn(%q, %q, %q)", k.Row, k.Family, k.Qualifier), slice(got), among(func(c hfile.Cell) bool {
+		sameCells(t, fmt.Sprintf("GetColumn(%q, %q, %q)", k.Row, k.Family, k.Qualifier), slice(got), among(func(
+			c hfile.Cell,
+		) bool {
 			return bytes.Equal(c.Row, k.Row) && bytes.Equal(c.Family, k.Family) && bytes.Equal(c.Qualifier, k.Qualifier)
 		}))
 
@@ -402,7 +420,8 @@ func checkGets(t *testing.T, r *hfile.Reader, cells []hfile.Cell, rng *rand.Rand
 		want := among(func(c hfile.Cell) bool { return bytes.HasPrefix(c.Row, prefix) })
 		i := 0
 		for kv, err := range r.ScanPrefix(prefix) {
-			if err != nil || i == len(want) || !bytes.Equal(kv.Key, want[i].Row) || !bytes.Equal(kv.Value, want[i].Value) {
+			if err != nil || i == len(want) || !bytes.Equal(kv.Key, want[i].Row) ||
+				!bytes.Equal(kv.Value, want[i].Value) {
 				t.Fatalf("ScanPrefix(%q): entry %d of %d is %q (%v)", prefix, i, len(want), kv.Key, err)
 			}
 			i++
@@ -411,7 +430,9 @@ func checkGets(t *testing.T, r *hfile.Reader, cells []hfile.Cell, rng *rand.Rand
 			t.Fatalf("ScanPrefix(%q): %d entries, want %d", prefix, i, len(want))
 		}
 		to := randomRow(rng, rng.IntN(3))
-		sameCells(t, fmt.Sprintf("CellsBetween(%q, %q)", k.Row, to), r.CellsBetween(k.Row, to), among(func(c hfile.Cell) bool {
+		sameCells(t, fmt.Sprintf("CellsBetween(%q, %q)", k.Row, to), r.CellsBetween(k.Row, to), among(func(
+			c hfile.Cell,
+		) bool {
 			return bytes.Compare(c.Row, k.Row) >= 0 && bytes.Compare(c.Row, to) < 0
 		}))
 	}
@@ -511,7 +532,8 @@ func TestRandomFilesReadAsWritten(t *testing.T) {
 func smallFiles(t *testing.T, f func(t *testing.T, o hfile.WriterOptions, cells []hfile.Cell, file []byte)) {
 	for i, o := range []hfile.WriterOptions{
 		{Bloom: hfile.BloomRow, BloomBlockBytes: 1, IndexBlockBytes: 60, IndexMinEntries: 2, BlockBytes: 200},
-		{Codec: hfile.GZ, Encoding: hfile.EncodingFastDiff, Checksum: hfile.Use(hfile.ChecksumCRC32), BytesPerChecksum: 64, BlockBytes: 300},
+		{Codec: hfile.GZ, Encoding: hfile.EncodingFastDiff, Checksum: hfile.Use(hfile.ChecksumCRC32),
+			BytesPerChecksum: 64, BlockBytes: 300},
 		{Codec: hfile.Snappy, Encoding: hfile.EncodingDiff, Tags: true, CompressTags: true, Bloom: hfile.BloomRowCol},
 		{Codec: hfile.Zstd, Encoding: hfile.EncodingPrefix, StoreFile: true, BlockBytes: 300},
 		{Codec: hfile.LZ4, Encoding: hfile.EncodingRowIndexV1, Bloom: hfile.BloomRowPrefix, PrefixBytes: 4},
@@ -521,7 +543,9 @@ func smallFiles(t *testing.T, f func(t *testing.T, o hfile.WriterOptions, cells 
 		rng := rand.New(rand.NewPCG(uint64(i), 2))
 		cells := randomCells(rng, 12, o, false)
 		cells = slices.DeleteFunc(cells, func(c hfile.Cell) bool { return len(c.Value)+len(c.Row) > 200 })
-		t.Run(fmt.Sprintf("%v/%v/%v", o.Like, o.Codec, o.Encoding), func(t *testing.T) { f(t, o, cells, writeCells(t, o, cells)) })
+		t.Run(fmt.Sprintf("%v/%v/%v", o.Like, o.Codec, o.Encoding), func(t *testing.T) {
+			f(t, o, cells, writeCells(t, o, cells))
+		})
 	}
 }
 
@@ -622,7 +646,8 @@ func sameAnswers(t *testing.T, damaged []byte, o hfile.WriterOptions, want *orac
 			code, at := want.seekTo(k)
 			cursor := r.NewCursor(hfile.CursorOptions{View: want.view})
 			got, err := cursor.SeekTo(k)
-			if err == nil && (got != code || cursor.Valid() != (at >= 0) || at >= 0 && !sameCell(cursor.Cell(), want.cells[at])) {
+			if err == nil && (got != code || cursor.Valid() != (at >= 0) ||
+				at >= 0 && !sameCell(cursor.Cell(), want.cells[at])) {
 				return false
 			}
 			before, err := cursor.SeekBefore(k)
@@ -643,7 +668,8 @@ func sameAnswers(t *testing.T, damaged []byte, o hfile.WriterOptions, want *orac
 				}
 			}
 		}
-		if f, err := r.HudiBloom(); err == nil && ((f != nil) != (o.Like == hfile.Hudi) || f != nil && !f.MayContain(c.Row)) {
+		if f, err := r.HudiBloom(); err == nil &&
+			((f != nil) != (o.Like == hfile.Hudi) || f != nil && !f.MayContain(c.Row)) {
 			return false
 		}
 	}

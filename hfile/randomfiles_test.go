@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
-// randomFile is a file of ours with what was written to it.
+// randomFile is a file of our writer, with the cells and options that it was written with.
 type randomFile struct {
 	name  string
 	o     WriterOptions
@@ -38,7 +38,8 @@ func randomFiles(t *testing.T, n int, f func(t *testing.T, file *randomFile)) {
 	}
 	for i := range n {
 		for _, codec := range []Codec{None, GZ, Snappy, LZ4, Zstd} {
-			for _, encoding := range []Encoding{EncodingNone, EncodingPrefix, EncodingDiff, EncodingFastDiff, EncodingRowIndexV1} {
+			for _, encoding := range []Encoding{EncodingNone, EncodingPrefix, EncodingDiff,
+				EncodingFastDiff, EncodingRowIndexV1} {
 				for bloom := BloomNone; bloom <= BloomRowPrefix; bloom++ {
 					o := randomOptions(rnd)
 					o.Codec, o.Encoding, o.Bloom = codec, encoding, bloom
@@ -150,7 +151,8 @@ func randomCells(rnd *rand.Rand, o *WriterOptions) (cells []Cell) {
 			c.Qualifier = fmt.Appendf(nil, "%.*s%d", rnd.IntN(9), "qualifier", column)
 		}
 		for range versions {
-			c.Timestamp = []int64{0, rnd.Int64N(20), 1700000000000 + rnd.Int64N(1e6), rnd.Int64(), math.MaxInt64}[rnd.IntN(5)]
+			c.Timestamp = []int64{0, rnd.Int64N(20), 1700000000000 + rnd.Int64N(1e6),
+				rnd.Int64(), math.MaxInt64}[rnd.IntN(5)]
 			c.Type = []Type{Put, Put, Put, Put, Delete, DeleteColumn, DeleteFamily, DeleteFamilyVersion}[rnd.IntN(8)]
 			if sequences && rnd.IntN(2) == 0 {
 				c.Sequence = []int64{1, 127, 128, rnd.Int64N(1 << 30), rnd.Int64()}[rnd.IntN(5)]
@@ -158,7 +160,8 @@ func randomCells(rnd *rand.Rand, o *WriterOptions) (cells []Cell) {
 			c.Tags = nil
 			if o.Tags {
 				for range rnd.IntN(4) {
-					c.Tags = AppendTag(c.Tags, Tag{Type: uint8(1 + rnd.IntN(100)), Value: fmt.Appendf(nil, "tag %d", rnd.IntN(3))})
+					c.Tags = AppendTag(c.Tags,
+						Tag{Type: uint8(1 + rnd.IntN(100)), Value: fmt.Appendf(nil, "tag %d", rnd.IntN(3))})
 				}
 				if rnd.IntN(20) == 0 {
 					c.Tags = AppendTag(c.Tags, Tag{Type: 9, Value: randomBytes(rnd, 2000)})
@@ -182,7 +185,8 @@ func randomCells(rnd *rand.Rand, o *WriterOptions) (cells []Cell) {
 		}
 	}
 	if rnd.IntN(6) == 0 {
-		cells[rnd.IntN(len(cells))].Value = slices.Concat(bytes.Repeat([]byte("large value "), 90000), randomBytes(rnd, 100000))[:1<<20]
+		cells[rnd.IntN(len(cells))].Value = slices.Concat(bytes.Repeat([]byte("large value "), 90000),
+			randomBytes(rnd, 100000))[:1<<20]
 	}
 	slices.SortStableFunc(cells, func(a, b Cell) int {
 		if c := a.Key.Compare(b.Key); c != 0 {
@@ -288,7 +292,8 @@ func TestHBaseAndHudiReadRandomFiles(t *testing.T) {
 			probes, absent, positives = probes+p, absent+a, positives+fp
 		}
 	})
-	t.Logf("HBase read %d files, Hudi %d of them; %d seeks; %d Bloom probes, %d of %d absent keys answered true", hbase, hudi, seeks, probes, positives, absent)
+	t.Logf("HBase read %d files, Hudi %d of them; %d seeks; %d Bloom probes, %d of %d absent keys answered true", hbase,
+		hudi, seeks, probes, positives, absent)
 	if positives*50 > absent {
 		t.Errorf("%d false positives in %d probes", positives, absent)
 	}
@@ -310,7 +315,8 @@ func TestHBaseAndHudiReadLargeFiles(t *testing.T) {
 	} {
 		f := &randomFile{name: fmt.Sprintf("like=%v/codec=%v/block=%d", o.Like, o.Codec, o.BlockBytes), o: o}
 		for i := range 50000 {
-			f.cells = append(f.cells, Cell{Key: Key{Row: fmt.Appendf(nil, "key%07d", i), Timestamp: math.MaxInt64, Type: Put}})
+			f.cells = append(f.cells,
+				Cell{Key: Key{Row: fmt.Appendf(nil, "key%07d", i), Timestamp: math.MaxInt64, Type: Put}})
 		}
 		f.write(t, nil)
 		t.Run(f.name, func(t *testing.T) {
@@ -330,7 +336,8 @@ func (f *randomFile) hudiReads(t *testing.T) bool {
 	if f.o.Like == Hudi {
 		return true
 	}
-	if f.o.Codec != None && f.o.Codec != GZ || f.o.Encoding != EncodingNone || f.o.Tags || f.o.OmitSequences || f.o.MajorVersion == 2 {
+	if f.o.Codec != None && f.o.Codec != GZ || f.o.Encoding != EncodingNone || f.o.Tags ||
+		f.o.OmitSequences || f.o.MajorVersion == 2 {
 		return false
 	}
 	blocks := 0

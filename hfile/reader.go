@@ -27,7 +27,7 @@ type ReaderOptions struct {
 	SkipChecksums bool
 	// Cache keeps uncompressed blocks, other than those that Open reads. nil: no cache.
 	Cache *cache.Cache
-	// CacheID is the number of this file in Cache, different from that of every other file there.
+	// CacheID is the number of this file in Cache, different from every other file's number there.
 	// 0 is the ID of the source.
 	CacheID block.ID
 }
@@ -65,7 +65,8 @@ type Reader struct {
 // The Reader uses src until its last call. Errors: ErrCorrupt with the place, ErrUnsupported with
 // the feature, errors of src.
 func Open(src block.Source, o ReaderOptions) (*Reader, error) {
-	r := &Reader{src: src, maxBlock: o.MaxBlockBytes, skipChecksums: o.SkipChecksums, cache: o.Cache, cacheID: uint64(o.CacheID)}
+	r := &Reader{src: src, maxBlock: o.MaxBlockBytes, skipChecksums: o.SkipChecksums,
+		cache: o.Cache, cacheID: uint64(o.CacheID)}
 	if r.maxBlock == 0 {
 		r.maxBlock = DefaultMaxBlockBytes
 	}
@@ -85,8 +86,8 @@ func Open(src block.Source, o ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
-// openFactor and openBytes limit the memory of what Open reads: openFactor times the size of the
-// file and openBytes.
+// openFactor and openBytes limit the memory for the blocks that Open reads: openFactor times the
+// size of the file and openBytes.
 const (
 	openFactor = 16
 	openBytes  = 4 << 20
@@ -105,7 +106,9 @@ func (r *Reader) loadOnOpen() error {
 			return nil, err
 		}
 		if budget -= factor * int64(h.uncompressed); budget < 0 {
-			return nil, r.at(at, fault.Unsupportedf("%d bytes of payload, too much memory for a file of %d bytes", h.uncompressed, r.src.Size()))
+			return nil,
+				r.at(at, fault.Unsupportedf("%d bytes of payload, too much memory for a file of %d bytes",
+					h.uncompressed, r.src.Size()))
 		}
 		if magic == "" {
 			magic = h.magic
@@ -179,7 +182,8 @@ func (r *Reader) parseMeta(payload []byte) error {
 		}
 		for i, e := range entries {
 			if e.offset < 0 || e.size < headerLen || int64(e.size) > limit || e.offset > limit-int64(e.size) {
-				return fault.Corruptf("meta index: entry %d: %d bytes at byte %d are outside of [0, %d)", i, e.size, e.offset, limit)
+				return fault.Corruptf("meta index: entry %d: %d bytes at byte %d are outside of [0, %d)", i, e.size,
+					e.offset, limit)
 			}
 		}
 		return nil
@@ -194,7 +198,9 @@ func (r *Reader) parseMeta(payload []byte) error {
 		for i := range r.byName {
 			r.byName[i] = i
 		}
-		slices.SortFunc(r.byName, func(i, j int) int { return cmp.Or(byName(entries[i], entries[j]), cmp.Compare(i, j)) })
+		slices.SortFunc(r.byName, func(i, j int) int {
+			return cmp.Or(byName(entries[i], entries[j]), cmp.Compare(i, j))
+		})
 	}
 	return nil
 }
@@ -238,8 +244,8 @@ func (r *Reader) metaAt(i int) *indexEntry {
 	return &r.meta[i]
 }
 
-// Meta returns the content of the meta block with the given name; ok is false if there is none. The
-// caller must not change the content.
+// Meta returns the content of the meta block with the given name; ok is false if the file has no
+// such block. The caller must not change the content.
 func (r *Reader) Meta(name string) (content []byte, ok bool, err error) {
 	e := r.metaEntry(name)
 	if e == nil {
@@ -252,7 +258,7 @@ func (r *Reader) Meta(name string) (content []byte, ok bool, err error) {
 	return b.payload, true, nil
 }
 
-// metaEntry returns the first entry of the meta index with the given name, nil if there is none.
+// metaEntry returns the first entry of the meta index with the given name, or nil.
 func (r *Reader) metaEntry(name string) *indexEntry {
 	i := sort.Search(len(r.meta), func(i int) bool { return string(r.metaAt(i).key) >= name })
 	if i == len(r.meta) || string(r.metaAt(i).key) != name {

@@ -123,7 +123,8 @@ func (p *seekPoints) compare(i int, t *target) int {
 	if c := bytes.Compare(row, t.Row); c != 0 || t.cellRows {
 		return c
 	}
-	return Key{Row: row, Family: key[s.family:s.qualifier], Qualifier: key[s.qualifier:s.suffix], Timestamp: s.timestamp, Type: s.kind}.Compare(t.Key)
+	return Key{Row: row, Family: key[s.family:s.qualifier], Qualifier: key[s.qualifier:s.suffix],
+		Timestamp: s.timestamp, Type: s.kind}.Compare(t.Key)
 }
 
 // differences reports whether cells of the block refer to the cell before them.

@@ -19,7 +19,7 @@ import (
 // In blocks with a dictionary, a tag is either ff, its length as an unsigned varint, and type and
 // value, which enters the dictionary, or its index there in two bytes, big-endian. The dictionary
 // is empty at the start of a block and has 127 places. A new tag takes the next free place, then
-// that of the tag that was not used for the longest time.
+// the place of the least recently used tag.
 const (
 	tagLengthLen = 2    // file format: never change
 	tagHeaderLen = 3    // file format: never change; length and type
@@ -81,8 +81,8 @@ func checkTags(b []byte) bool {
 	return true
 }
 
-// tagDictionary is the dictionary of the tags in one block. It is a list from the tag that was used
-// last to the one that was not used for the longest time.
+// tagDictionary is the dictionary of the tags in one block. It is a list from the most to the least
+// recently used tag.
 type tagDictionary struct {
 	n           int
 	first, last uint8
@@ -110,7 +110,7 @@ func (d *tagDictionary) add(from, to int) {
 	d.tags[i].from, d.tags[i].to = from, to
 }
 
-// use makes tag i the one that was used last.
+// use makes tag i the most recently used tag.
 func (d *tagDictionary) use(i uint8) {
 	if i == d.first {
 		return
@@ -127,7 +127,7 @@ func (d *tagDictionary) use(i uint8) {
 	d.first = i
 }
 
-// push makes tag i, which is new in the list, the one that was used last.
+// push makes tag i, which is new in the list, the most recently used tag.
 func (d *tagDictionary) push(i uint8) {
 	if i == 0 {
 		d.last = 0

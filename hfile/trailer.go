@@ -39,37 +39,39 @@ import (
 //	54 52 41 42 4c 4b 22 24  4a  08 e9 01  10 82 01  18 5d  28 01  30 00  38 03  40 01  48 00  50 00
 //	5a 32 "org.apache.hudi.io.storage.HoodieHBaseKVComparator"  60 02  00 …  00 00 00 03
 const (
-	trailerLen3     = 4096 // file format: never change
-	trailerLen2     = 212  // file format: never change
-	trailerLen1     = 60   // file format: never change; of version 1, which is not read
-	versionLen      = 4    // file format: never change
-	magicLen        = 8    // file format: never change
-	minMinorOf2     = 3    // file format: never change; older minor versions do not use protobuf
-	maxIndexLevels  = 64   // of what this package reads; each level has a block of at least two entries
-	trailerInfoOff  = 1    // file format: never change
-	trailerLoadOff  = 2    // file format: never change
-	trailerIndexLen = 3    // file format: never change
-	trailerBytes    = 4    // file format: never change
-	trailerIndexN   = 5    // file format: never change
-	trailerMetaN    = 6    // file format: never change
-	trailerCells    = 7    // file format: never change
-	trailerLevels   = 8    // file format: never change
-	trailerFirst    = 9    // file format: never change
-	trailerLast     = 10   // file format: never change
-	trailerOrder    = 11   // file format: never change
-	trailerCodec    = 12   // file format: never change
-	trailerKey      = 13   // file format: never change
+	trailerLen3 = 4096 // file format: never change
+	trailerLen2 = 212  // file format: never change
+	trailerLen1 = 60   // file format: never change; of version 1, which is not read
+	versionLen  = 4    // file format: never change
+	magicLen    = 8    // file format: never change
+	minMinorOf2 = 3    // file format: never change; older minor versions do not use protobuf
+	// in files that this package reads; each level has a block of at least two entries
+	maxIndexLevels  = 64
+	trailerInfoOff  = 1  // file format: never change
+	trailerLoadOff  = 2  // file format: never change
+	trailerIndexLen = 3  // file format: never change
+	trailerBytes    = 4  // file format: never change
+	trailerIndexN   = 5  // file format: never change
+	trailerMetaN    = 6  // file format: never change
+	trailerCells    = 7  // file format: never change
+	trailerLevels   = 8  // file format: never change
+	trailerFirst    = 9  // file format: never change
+	trailerLast     = 10 // file format: never change
+	trailerOrder    = 11 // file format: never change
+	trailerCodec    = 12 // file format: never change
+	trailerKey      = 13 // file format: never change
 )
 
-// Trailer describes a file: its version, where its sections are, and what it contains.
+// Trailer describes a file: its version, where its sections are, and its counts and codec.
 //
 // Offsets are in bytes from the start of the file. In a file without cells HBase stores -1 for both
 // data blocks, Hudi -1 and 0.
 type Trailer struct {
-	Major, Minor      int
-	FileInfoOffset    int64
-	LoadOnOpenOffset  int64  // of the root index: the first block that Open reads
-	IndexBytes        int64  // of all index blocks, uncompressed; Hudi counts those of data blocks here
+	Major, Minor     int
+	FileInfoOffset   int64
+	LoadOnOpenOffset int64 // of the root index: the first block that Open reads
+	// of all index blocks, uncompressed; Hudi counts the bytes of its data blocks here
+	IndexBytes        int64
 	UncompressedBytes int64  // of all blocks; 0 from Hudi
 	DataIndexCount    int    // entries of the root index
 	MetaIndexCount    int    // meta blocks

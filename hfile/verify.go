@@ -12,8 +12,8 @@ import (
 )
 
 // Verify reads the whole file and checks it: every block with its checksums, all levels of the
-// index, the order of keys, counts, and what else follows from the entries, such as file info and
-// Bloom filters. It returns the first problem, in the order of the file.
+// index, the order of keys, counts, and everything else that follows from the entries, such as file
+// info and Bloom filters. It returns the first problem, in the order of the file.
 //
 // In a file with checksums of type NULL, as Hudi's writer makes them, a changed value cannot be
 // found. Errors: ErrCorrupt, ErrUnsupported, errors of the source, ctx.Err().
@@ -112,7 +112,7 @@ func (v *verifier) index() error {
 			return err
 		}
 		if last != nil && v.compareIndexKeys(last, e.Key) > 0 {
-			return v.r.at(e.Offset, fault.Corruptf("index: its key is before that of the entry before it"))
+			return v.r.at(e.Offset, fault.Corruptf("index: its key is before the previous entry's key"))
 		}
 		last = append(last[:0], e.Key...)
 		if e.Depth < v.r.trailer.IndexLevels-1 {
@@ -152,7 +152,8 @@ func (v *verifier) metaIndex() error {
 			return err
 		}
 		if h.magic != magicMeta || h.size != int(e.size) {
-			return v.r.at(e.offset, fault.Corruptf("meta index: type %q and %d bytes, want %q and %d", h.magic, h.size, magicMeta, e.size))
+			return v.r.at(e.offset, fault.Corruptf("meta index: type %q and %d bytes, want %q and %d",
+				h.magic, h.size, magicMeta, e.size))
 		}
 	}
 	return v.ctx.Err()
@@ -177,8 +178,8 @@ func (v *verifier) entries() error {
 	return v.blocksUpTo(v.r.end)
 }
 
-// block checks what is between the last data block and that of c, and the key of c's block in the
-// index.
+// block checks the blocks between the previous data block and c's block, and the key of c's block
+// in the index.
 func (v *verifier) block(c *Cursor) error {
 	if err := v.ctx.Err(); err != nil {
 		return err
@@ -256,7 +257,7 @@ func (v *verifier) cell(c *Cursor) error {
 	w := &c.w
 	key := w.currentKey()
 	if v.cells > 0 && v.compare(v.lastKey, key) > 0 {
-		return v.cellError(c, "its key is before that of the cell before it")
+		return v.cellError(c, "its key is before the previous cell's key")
 	}
 	if v.cells > 0 && !bytes.Equal(v.lastKey.Family, key.Family) {
 		return v.cellError(c, "another family than in the cell before it: HBase does not sort by family")
@@ -319,7 +320,8 @@ func (v *verifier) counts() error {
 	case v.chunksSeen != v.chunks:
 		return problem("Bloom filters name %d of %d chunks", v.chunks, v.chunksSeen)
 	case v.cells > 0 && (t.FirstDataBlock != v.first.offset || t.LastDataBlock != v.last.offset):
-		return problem("data blocks from byte %d to %d, the file has them from %d to %d", t.FirstDataBlock, t.LastDataBlock, v.first.offset, v.last.offset)
+		return problem("data blocks from byte %d to %d, the file has them from %d to %d", t.FirstDataBlock,
+			t.LastDataBlock, v.first.offset, v.last.offset)
 	}
 	return nil
 }
@@ -344,10 +346,11 @@ func (v *verifier) info() error {
 			return problem("%s is %x, a cell has sequence ID %d", infoMaxMemstoreTS, b, v.sequence)
 		}
 	}
-	// An empty key is what Hudi stores in a file without entries.
+	// Hudi stores an empty key in a file without entries.
 	if last, ok := v.r.InfoValue(infoLastKey); ok && (len(last) > 0 || v.cells > 0) {
 		key, valid := parseIndexKey(last)
-		if !valid || v.cells == 0 || !bytes.Equal(key.Row, v.lastKey.Row) || !v.r.Hudi() && key.Compare(v.lastKey) != 0 {
+		if !valid || v.cells == 0 || !bytes.Equal(key.Row, v.lastKey.Row) ||
+			!v.r.Hudi() && key.Compare(v.lastKey) != 0 {
 			return problem("%s is not the last key of the file", infoLastKey)
 		}
 	}

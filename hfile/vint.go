@@ -2,7 +2,8 @@ package hfile
 
 import "math/bits"
 
-// Hadoop's variable integers (WritableUtils), not those of protobuf. Source: hfile spec §2.1.
+// Hadoop's variable integers (WritableUtils), which differ from protobuf's. Source: hfile spec
+// §2.1.
 //
 //	value            bytes
 //	-112 to 127      one byte, two's complement

@@ -13,12 +13,12 @@ import (
 // Writer writes one HFile: entries in ascending order, then Finish.
 //
 // It keeps in memory the data block being filled, the open index blocks, the chunk of the Bloom
-// filter being filled, and meta blocks, and writes each block once it is complete. It copies what
-// it is given.
+// filter being filled, and meta blocks, and writes each block once it is complete. It copies the
+// cells and meta blocks that it is given.
 //
 // An entry that it refuses changes nothing: the caller may go on with another one. After an error
-// from the sink all calls return that error, and what was written is no HFile. A Writer is not safe
-// for concurrent use. Source: hfile spec §12.
+// from the sink all calls return that error, and the bytes written are no HFile. A Writer is not
+// safe for concurrent use. Source: hfile spec §12.
 type Writer struct {
 	o            WriterOptions // resolved
 	blocks       *blockWriter
@@ -84,8 +84,9 @@ func (w *Writer) AppendKeyValue(key, value []byte) error {
 //
 // It refuses a cell that sorts before the last one or, with RefuseEqualKeys, with it; that is
 // beyond a limit of the format; that has another family, a negative timestamp or sequence ID, or a
-// type that is none of a cell; or that has what the options do not store. With Hudi only cells are
-// accepted that AppendKeyValue can write. Errors: ErrClosed after Finish; those of the sink.
+// type that cells do not have; or that has tags or a sequence ID which the options do not store.
+// With Hudi it refuses cells that AppendKeyValue could not write. Errors: ErrClosed after Finish;
+// errors of the sink.
 func (w *Writer) Append(c Cell) error {
 	if w.err != nil {
 		return w.err
@@ -99,7 +100,8 @@ func (w *Writer) Append(c Cell) error {
 	}
 	switch {
 	case order > 0:
-		return fmt.Errorf("hfile: entry %d: the key (%s) sorts before that of the last entry (%s)", w.track.entries, c.Key.text(), w.lastKey.text())
+		return fmt.Errorf("hfile: entry %d: the key (%s) sorts before that of the last entry (%s)", w.track.entries,
+			c.Key.text(), w.lastKey.text())
 	case order == 0 && w.o.RefuseEqualKeys:
 		return fmt.Errorf("hfile: entry %d: the key (%s) equals that of the last entry", w.track.entries, c.Key.text())
 	}
@@ -109,7 +111,8 @@ func (w *Writer) Append(c Cell) error {
 		used = 0
 	}
 	if need := w.cells.plainLen(&c); need > w.blockLimit || used > w.blockLimit-need {
-		return fmt.Errorf("hfile: entry %d: a block of %d bytes, more than the limit of %d", w.track.entries, used+need, w.blockLimit)
+		return fmt.Errorf("hfile: entry %d: a block of %d bytes, more than the limit of %d",
+			w.track.entries, used+need, w.blockLimit)
 	}
 	if err := w.append(&c, ends); err != nil {
 		return w.fail(err)
@@ -127,7 +130,8 @@ func (w *Writer) check(c *Cell) error {
 	case len(c.Qualifier) > math.MaxInt32-keyFixedLen-len(c.Row)-len(c.Family):
 		return fmt.Errorf("qualifier of %d bytes, and the limit of a key is %d", len(c.Qualifier), math.MaxInt32)
 	case len(c.Value) > math.MaxInt32-c.encodedLen():
-		return fmt.Errorf("key of %d bytes and value of %d bytes, and the limit of both is %d", c.encodedLen(), len(c.Value), math.MaxInt32)
+		return fmt.Errorf("key of %d bytes and value of %d bytes, and the limit of both is %d",
+			c.encodedLen(), len(c.Value), math.MaxInt32)
 	case c.Timestamp < 0:
 		return fmt.Errorf("negative timestamp %d", c.Timestamp)
 	case c.Sequence < 0:
@@ -156,7 +160,7 @@ func (w *Writer) check(c *Cell) error {
 	return nil
 }
 
-// hudiCellBytes is what Hudi counts for an entry besides key and value.
+// hudiCellBytes is the number of bytes that Hudi counts for an entry besides key and value.
 const hudiCellBytes = 21
 
 // blockEnds reports whether the block ends before a cell with another key than the last one.
@@ -265,7 +269,8 @@ func (w *Writer) AddInfo(key string, value []byte) error {
 	case w.err != nil:
 		return w.err
 	case strings.HasPrefix(key, infoReservedPrefix):
-		return fmt.Errorf("hfile: file info %q: keys with the prefix %q are those of the format", key, infoReservedPrefix)
+		return fmt.Errorf("hfile: file info %q: keys with the prefix %q belong to the format", key,
+			infoReservedPrefix)
 	case w.o.reserved(key):
 		return fmt.Errorf("hfile: file info %q: the writer sets this entry", key)
 	case len(key)+len(value) > w.blockLimit-w.info.bytes:

@@ -31,11 +31,12 @@ func newWriter(t *testing.T, o WriterOptions) (*Writer, *bytes.Buffer) {
 }
 
 func put(row, qualifier string, timestamp int64) Cell {
-	return Cell{Key: Key{Row: []byte(row), Family: []byte("cf"), Qualifier: []byte(qualifier), Timestamp: timestamp, Type: Put}, Value: []byte("value")}
+	return Cell{Key: Key{Row: []byte(row), Family: []byte("cf"), Qualifier: []byte(qualifier), Timestamp: timestamp,
+		Type: Put}, Value: []byte("value")}
 }
 
-// TestWriterRefusals hands each refused cell to a writer between two good ones: the file must be
-// that of the good ones alone.
+// TestWriterRefusals hands each refused cell to a writer between two good ones: the file must equal
+// the file of the good ones alone.
 func TestWriterRefusals(t *testing.T) {
 	first, last := put("m", "q", 5), put("z", "q", 5)
 	with := func(change func(c *Cell)) Cell {
@@ -53,23 +54,33 @@ func TestWriterRefusals(t *testing.T) {
 		{"row before", WriterOptions{}, put("a", "q", 5), "sorts before"},
 		{"qualifier before", WriterOptions{}, put("m", "p", 5), "sorts before"},
 		{"newer version after", WriterOptions{}, put("m", "q", 6), "sorts before"},
-		{"greater type after", WriterOptions{}, Cell{Key: Key{Row: []byte("m"), Family: []byte("cf"), Qualifier: []byte("q"), Timestamp: 5, Type: DeleteColumn}}, "sorts before"},
+		{"greater type after", WriterOptions{},
+			Cell{Key: Key{Row: []byte("m"), Family: []byte("cf"), Qualifier: []byte("q"), Timestamp: 5,
+				Type: DeleteColumn}}, "sorts before"},
 		{"equal key", WriterOptions{RefuseEqualKeys: true}, put("m", "q", 5), "equals"},
-		{"long row", WriterOptions{}, with(func(c *Cell) { c.Row = append([]byte("p"), long[:MaxRowBytes]...) }), "row of 32768 bytes"},
+		{"long row", WriterOptions{}, with(func(c *Cell) {
+			c.Row = append([]byte("p"), long[:MaxRowBytes]...)
+		}), "row of 32768 bytes"},
 		{"long family", WriterOptions{}, with(func(c *Cell) { c.Family = long[:128] }), "family of 128 bytes"},
 		{"other family", WriterOptions{}, with(func(c *Cell) { c.Family = []byte("cg") }), "family of the file"},
 		{"no family", WriterOptions{}, with(func(c *Cell) { c.Family = nil }), "family of the file"},
 		{"negative timestamp", WriterOptions{}, with(func(c *Cell) { c.Timestamp = -1 }), "negative timestamp"},
 		{"negative sequence ID", WriterOptions{}, with(func(c *Cell) { c.Sequence = -1 }), "negative sequence"},
-		{"sequence ID without them", WriterOptions{OmitSequences: true}, with(func(c *Cell) { c.Sequence = 1 }), "OmitSequences"},
+		{"sequence ID without them", WriterOptions{OmitSequences: true}, with(func(c *Cell) {
+			c.Sequence = 1
+		}), "OmitSequences"},
 		{"type Minimum", WriterOptions{}, with(func(c *Cell) { c.Type = Minimum }), "not the type"},
 		{"type Maximum", WriterOptions{}, with(func(c *Cell) { c.Type = Maximum }), "not the type"},
 		{"unknown type", WriterOptions{}, with(func(c *Cell) { c.Type = 5 }), "not the type"},
 		{"tags without them", WriterOptions{}, with(func(c *Cell) { c.Tags = []byte{0, 1, 1} }), "WriterOptions.Tags"},
 		{"long tags", WriterOptions{Tags: true}, with(func(c *Cell) { c.Tags = long }), "tags of 65536 bytes"},
 		{"cut tags", WriterOptions{Tags: true}, with(func(c *Cell) { c.Tags = []byte{0, 2, 1} }), "malformed tags"},
-		{"tag without type", WriterOptions{Tags: true}, with(func(c *Cell) { c.Tags = []byte{0, 0} }), "malformed tags"},
-		{"end of tags", WriterOptions{Tags: true}, with(func(c *Cell) { c.Tags = []byte{0, 1, 1, 0} }), "malformed tags"},
+		{"tag without type", WriterOptions{Tags: true}, with(func(c *Cell) {
+			c.Tags = []byte{0, 0}
+		}), "malformed tags"},
+		{"end of tags", WriterOptions{Tags: true}, with(func(c *Cell) {
+			c.Tags = []byte{0, 1, 1, 0}
+		}), "malformed tags"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, encoding := range []Encoding{EncodingNone, EncodingFastDiff} {
@@ -80,7 +91,8 @@ func TestWriterRefusals(t *testing.T) {
 					err := w.Append(first)
 					if refused {
 						err := w.Append(c.cell)
-						if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "hfile: entry 1: ") {
+						if err == nil || !strings.Contains(err.Error(), c.want) ||
+							!strings.HasPrefix(err.Error(), "hfile: entry 1: ") {
 							t.Errorf("%v: %v, want an error with %q", encoding, err, c.want)
 						}
 					}
@@ -193,7 +205,8 @@ func TestWriterIsClosedAfterFinish(t *testing.T) {
 	if err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{w.Append(put("a", "", 1)), w.AppendKeyValue(nil, nil), w.AddMeta("m", nil), w.AddInfo("i", nil), w.Finish()} {
+	for _, err := range []error{w.Append(put("a", "", 1)), w.AppendKeyValue(nil, nil), w.AddMeta("m", nil),
+		w.AddInfo("i", nil), w.Finish()} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%v", err)
 		}
@@ -217,7 +230,9 @@ func (s *limitedSink) Write(p []byte) (int, error) {
 
 func TestWriterKeepsTheErrorOfItsSink(t *testing.T) {
 	for limit := 0; ; limit += 37 {
-		w, err := NewWriter(&limitedSink{limit}, WriterOptions{BlockBytes: 100, IndexBlockBytes: 200, IndexMinEntries: 2, Bloom: BloomRow, BloomBlockBytes: 128, CreationTime: at})
+		w, err := NewWriter(&limitedSink{limit},
+			WriterOptions{BlockBytes: 100, IndexBlockBytes: 200, IndexMinEntries: 2, Bloom: BloomRow,
+				BloomBlockBytes: 128, CreationTime: at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +344,8 @@ func TestHudiChecksumsCoverBlocks(t *testing.T) {
 					want = max(want, h.dataSize)
 				}
 				if h.bytesPerChecksum != want {
-					t.Errorf("%d bytes per checksum in a block %s of %d, want %d", h.bytesPerChecksum, h.magic, h.dataSize, want)
+					t.Errorf("%d bytes per checksum in a block %s of %d, want %d",
+						h.bytesPerChecksum, h.magic, h.dataSize, want)
 				}
 			}
 		})
@@ -456,7 +472,8 @@ func BenchmarkWriter(b *testing.B) {
 					b.Fatal(err)
 				}
 				row := []byte("row-0000000000")
-				c := Cell{Key: Key{Row: row, Family: []byte("cf"), Qualifier: []byte("q"), Timestamp: 1700000000000, Type: Put}, Value: make([]byte, 64)}
+				c := Cell{Key: Key{Row: row, Family: []byte("cf"), Qualifier: []byte("q"), Timestamp: 1700000000000,
+					Type: Put}, Value: make([]byte, 64)}
 				for i := range b.N {
 					for k, v := len(row)-1, i; v > 0; k, v = k-1, v/10 {
 						row[k] = '0' + byte(v%10)

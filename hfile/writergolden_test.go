@@ -79,12 +79,14 @@ func (g *writtenFile) options(t *testing.T) WriterOptions {
 	o.Codec = Codec(find("codec", g.Codec, map[string]int{
 		"NONE": int(None), "GZ": int(GZ), "GZIP": int(GZ), "SNAPPY": int(Snappy), "LZ4": int(LZ4), "ZSTD": int(Zstd)}))
 	o.Encoding = Encoding(find("encoding", g.Encoding, map[string]int{"": 0, "NONE": 0,
-		"PREFIX": int(EncodingPrefix), "DIFF": int(EncodingDiff), "FAST_DIFF": int(EncodingFastDiff), "ROW_INDEX_V1": int(EncodingRowIndexV1)}))
+		"PREFIX": int(EncodingPrefix), "DIFF": int(EncodingDiff), "FAST_DIFF": int(EncodingFastDiff),
+		"ROW_INDEX_V1": int(EncodingRowIndexV1)}))
 	o.Checksum = Use(Checksum(find("checksum", g.Checksum, map[string]int{
 		"NULL": int(ChecksumNull), "CRC32": int(ChecksumCRC32), "CRC32C": int(ChecksumCRC32C)})))
 	if o.Like == HBase {
 		o.Bloom = BloomKind(find("Bloom filter", g.Bloom, map[string]int{
-			"NONE": int(BloomNone), "ROW": int(BloomRow), "ROWCOL": int(BloomRowCol), "ROWPREFIX_FIXED_LENGTH": int(BloomRowPrefix)}))
+			"NONE": int(BloomNone), "ROW": int(BloomRow), "ROWCOL": int(BloomRowCol),
+			"ROWPREFIX_FIXED_LENGTH": int(BloomRowPrefix)}))
 	}
 	if g.BloomHash != "" {
 		o.BloomHash = Use(BloomHash(find("hash", g.BloomHash, map[string]int{
@@ -137,8 +139,8 @@ func (l *goldenLine) cell(t *testing.T) Cell {
 	return c
 }
 
-// rewrite writes the entries of the file with its options. Meta blocks and the entries of file info
-// that do not follow from the options are those of the file.
+// rewrite writes the entries of the file with its options. It copies meta blocks, and the entries
+// of file info that do not follow from the options, from the file.
 func (g *writtenFile) rewrite(t *testing.T) []byte {
 	golden, err := g.open(t)
 	if err != nil {
@@ -197,7 +199,8 @@ func TestWriterWritesGoldenBytes(t *testing.T) {
 			want, got := g.bytes(t), g.rewrite(t)
 			if !bytes.Equal(got, want) {
 				at := commonPrefix(got, want)
-				t.Errorf("%d bytes, want %d; the first difference is at byte %d:\n got %x\nwant %x", len(got), len(want), at,
+				t.Errorf("%d bytes, want %d; the first difference is at byte %d:\n got %x\nwant %x", len(got),
+					len(want), at,
 					got[at:min(len(got), at+64)], want[at:min(len(want), at+64)])
 			}
 		})
@@ -226,7 +229,8 @@ func TestWriterWritesGoldenBlocks(t *testing.T) {
 				case got[i].header.magic != want[i].header.magic:
 					t.Fatalf("block %d is %s, want %s", i, got[i].header.magic, want[i].header.magic)
 				case got[i].header.uncompressed != want[i].header.uncompressed:
-					t.Errorf("block %d, %s: %d bytes, want %d", i, got[i].header.magic, got[i].header.uncompressed, want[i].header.uncompressed)
+					t.Errorf("block %d, %s: %d bytes, want %d", i, got[i].header.magic,
+						got[i].header.uncompressed, want[i].header.uncompressed)
 				}
 				switch want[i].header.magic {
 				case magicData, magicEncodedData, magicMeta, magicBloomChunk, magicFileInfo:

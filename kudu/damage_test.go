@@ -111,7 +111,8 @@ func readDamages(t *testing.T) (out []damage) {
 	return out
 }
 
-// quiet are the damages that leave nothing to find: what remains is what a server may leave.
+// quiet are the damages that leave nothing to find: a server without damage may leave such files
+// too.
 var quiet = map[string]bool{
 	"none": true, "flushed-none": true,
 	// Entries are gone from the end of the log, with nothing that counts them.
@@ -191,7 +192,8 @@ func verifyAndCount(t *testing.T, fsys *vfs.Mem) (findings []string, rows map[st
 func verify(t *testing.T, d *Directory) (findings []string) {
 	t.Helper()
 	err := d.Verify(t.Context(), func(f Finding) {
-		findings = append(findings, fmt.Sprintf("%s: %s %d block %d: %s", f.Tablet, f.File, f.Offset, f.Block, f.Problem))
+		findings = append(findings, fmt.Sprintf("%s: %s %d block %d: %s", f.Tablet, f.File, f.Offset,
+			f.Block, f.Problem))
 	})
 	if err != nil {
 		t.Error(err)

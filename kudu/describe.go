@@ -52,8 +52,7 @@ func (d *Directory) Sizes(ctx context.Context, t *Tablet) (s Sizes, err error) {
 	return s, errors.Join(err, table.Close())
 }
 
-// Description is what the metadata of a table, or of one tablet, say. Its JSON is what the command
-// prints.
+// Description has the metadata of a table, or of one tablet. The command prints its JSON.
 type Description struct {
 	Table         string         `json:"table"`
 	TableID       string         `json:"table_id"`
@@ -68,15 +67,17 @@ type Description struct {
 
 // TabletDetail describes a tablet.
 type TabletDetail struct {
-	ID              string         `json:"tablet"`
-	State           string         `json:"state"`
-	Partition       Partition      `json:"partition"`
-	DataDirectories []string       `json:"data_directories"` // UUIDs; none: all
-	Replicas        []Replica      `json:"replicas"`
-	LastOperation   *OperationID   `json:"last_op"` // of its log; nil: it has none, or is damaged
-	LastMRS         int64          `json:"last_durable_mrs_id"`
-	RowSets         []RowSetDetail `json:"rowsets"`
-	Orphaned        []uint64       `json:"orphaned_blocks"`
+	ID        string    `json:"tablet"`
+	State     string    `json:"state"`
+	Partition Partition `json:"partition"`
+	// UUIDs; empty if it uses all of the server's
+	DataDirectories []string  `json:"data_directories"`
+	Replicas        []Replica `json:"replicas"`
+	// of its log; nil if the log has no operations or is damaged
+	LastOperation *OperationID   `json:"last_op"`
+	LastMRS       int64          `json:"last_durable_mrs_id"`
+	RowSets       []RowSetDetail `json:"rowsets"`
+	Orphaned      []uint64       `json:"orphaned_blocks"`
 }
 
 // OperationID is the place of an operation in the logs of a tablet's replicas. Of two logs, the one
@@ -97,7 +98,7 @@ type Replica struct {
 // RowSetDetail describes a rowset.
 type RowSetDetail struct {
 	ID       uint64        `json:"rowset"`
-	LiveRows *int64        `json:"live"` // in files; nil: an old server did not count
+	LiveRows *int64        `json:"live"` // in files; nil if the server was too old to count them
 	LastDMS  int64         `json:"last_durable_dms_id"`
 	Columns  []ColumnBlock `json:"columns"`
 	KeyIndex *BlockDetail  `json:"key_index"` // nil: the key is one column
@@ -144,8 +145,10 @@ func (d *Directory) Describe(what string) (*Description, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kudu: tablet %s: %w", last.ID, err)
 	}
-	out := &Description{Table: last.Table, TableID: string(last.super.TableId), SchemaVersion: last.super.GetSchemaVersion(), Schema: s,
-		Server: d.fs.UUID, Blocks: d.fs.Manager, Partitioning: partitioning(last.super.PartitionSchema, s), Tablets: []TabletDetail{}}
+	out := &Description{Table: last.Table, TableID: string(last.super.TableId),
+		SchemaVersion: last.super.GetSchemaVersion(), Schema: s,
+		Server: d.fs.UUID, Blocks: d.fs.Manager, Partitioning: partitioning(last.super.PartitionSchema, s),
+		Tablets: []TabletDetail{}}
 	if c := last.super.ExtraConfig; c != nil {
 		out.HistorySec = c.HistoryMaxAgeSec
 	}
@@ -172,8 +175,9 @@ func newestSchema(tablets []*Tablet) *Tablet {
 
 func (d *Directory) detail(t *Tablet, s *schema.Schema) (TabletDetail, error) {
 	m := t.super
-	out := TabletDetail{ID: t.ID, State: t.State, Partition: partition(m, s), DataDirectories: []string{}, Replicas: []Replica{},
-		LastMRS: m.GetLastDurableMrsId(), RowSets: []RowSetDetail{}, Orphaned: []uint64{}}
+	out := TabletDetail{ID: t.ID, State: t.State, Partition: partition(m, s), DataDirectories: []string{},
+		Replicas: []Replica{},
+		LastMRS:  m.GetLastDurableMrsId(), RowSets: []RowSetDetail{}, Orphaned: []uint64{}}
 	for _, uuid := range m.GetDataDirGroup().GetUuids() {
 		out.DataDirectories = append(out.DataDirectories, string(uuid))
 	}
@@ -194,8 +198,9 @@ func (d *Directory) detail(t *Tablet, s *schema.Schema) (TabletDetail, error) {
 		return out, nil
 	}
 	for _, p := range c.GetCommittedConfig().GetPeers() {
-		out.Replicas = append(out.Replicas, Replica{Server: string(p.PermanentUuid), Host: p.GetLastKnownAddr().GetHost(),
-			Port: p.GetLastKnownAddr().GetPort(), Voter: kudufs.IsVoter(p)})
+		out.Replicas = append(out.Replicas,
+			Replica{Server: string(p.PermanentUuid), Host: p.GetLastKnownAddr().GetHost(),
+				Port: p.GetLastKnownAddr().GetPort(), Voter: kudufs.IsVoter(p)})
 	}
 	return out, nil
 }
@@ -234,8 +239,10 @@ func (d *Directory) rowsetDetail(r *kudupb.RowSetDataPB) RowSetDetail {
 		}
 		return out
 	}
-	out := RowSetDetail{ID: r.GetId(), LiveRows: r.LiveRowCount, LastDMS: r.GetLastDurableDmsId(), Columns: []ColumnBlock{},
-		KeyIndex: some(r.AdhocIndexBlock), Bloom: some(r.BloomBlock), Redo: list(r.RedoDeltas), Undo: list(r.UndoDeltas)}
+	out := RowSetDetail{ID: r.GetId(), LiveRows: r.LiveRowCount, LastDMS: r.GetLastDurableDmsId(),
+		Columns:  []ColumnBlock{},
+		KeyIndex: some(r.AdhocIndexBlock), Bloom: some(r.BloomBlock), Redo: list(r.RedoDeltas),
+		Undo: list(r.UndoDeltas)}
 	for _, c := range r.Columns {
 		out.Columns = append(out.Columns, ColumnBlock{Column: c.GetColumnId(), BlockDetail: one(c.Block)})
 	}

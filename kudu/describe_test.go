@@ -44,12 +44,15 @@ func TestDescriptionsMatchKudusTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := about.Tablets[0]
-			if about.Table != want.Table || "TABLET_DATA_"+got.State != want.State || len(got.RowSets) != want.RowSets ||
+			if about.Table != want.Table || "TABLET_DATA_"+got.State != want.State ||
+				len(got.RowSets) != want.RowSets ||
 				len(got.Orphaned) != want.Orphaned || len(got.Partition.Buckets) != len(want.Partition.Buckets) {
 				t.Errorf("%s: %s is %+v, want %+v", name, want.ID, got, want)
 			}
 			// The dump of that log is of an unfinished copy.
-			if last, ok := lastLogged(t, c.Dir, want.ID); ok && name != "recovery-dir" && (got.LastOperation == nil || fmt.Sprintf("%d.%d", got.LastOperation.Term, got.LastOperation.Index) != last) {
+			if last, ok := lastLogged(t, c.Dir, want.ID); ok && name != "recovery-dir" &&
+				(got.LastOperation == nil ||
+					fmt.Sprintf("%d.%d", got.LastOperation.Term, got.LastOperation.Index) != last) {
 				t.Errorf("%s: tablet %s: the last operation is %v, want %s", name, want.ID, got.LastOperation, last)
 			}
 			for _, r := range got.RowSets {

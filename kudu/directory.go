@@ -25,8 +25,9 @@ type Options struct {
 	Warn func(text string)
 	// CacheBytes is the memory for decoded pieces of files. Default: 64 MiB.
 	CacheBytes int64
-	// LogBytes bounds the memory for what only the logs of the open tables have: the rows and
-	// changes that a server had in memory. A table that needs more is not opened. Default: 4 GiB.
+	// LogBytes bounds the memory for the rows and changes that are only in the logs of the open
+	// tables: a server had them in memory, and had not flushed them. A table that needs more is not
+	// opened. Default: 4 GiB.
 	LogBytes int64
 	// FS is the file system. Default: vfs.OS.
 	FS vfs.FS
@@ -37,11 +38,11 @@ type Directory struct {
 	fs      *kudufs.Directory
 	warn    func(text string)
 	cache   *cache.Cache
-	memory  *budget.Budget // of what only logs have
+	memory  *budget.Budget // of rows and changes that only logs have
 	tablets []Tablet
 }
 
-// Tablet is what a superblock says about a tablet.
+// Tablet describes a tablet by its superblock.
 type Tablet struct {
 	ID    string
 	Table string // name; "" if the superblock cannot be read
@@ -58,9 +59,9 @@ func (t *Tablet) Readable() bool {
 	return t.super != nil && t.super.GetTabletDataState() == int32(kudupb.TabletDataState_TABLET_DATA_READY)
 }
 
-// Open reads what dir has. dir is the only root of a server, or all its roots are directories in
-// it. Damage of a container of blocks or of a superblock is no error here, but in reads that need
-// it. Errors: ErrNotStore, ErrUnsupported, ErrCorrupt; those of the file system.
+// Open reads the metadata in dir. dir is the only root of a server, or all its roots are
+// directories in it. Damage of a container of blocks or of a superblock is no error here, but in
+// reads that need it. Errors: ErrNotStore, ErrUnsupported, ErrCorrupt; errors of the file system.
 func Open(dir string, o Options) (*Directory, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
@@ -117,7 +118,7 @@ func (d *Directory) Tablets() []Tablet { return d.tablets }
 // Open opens a table by its name, with all its tablets in the directory, or one tablet by its ID.
 // It reads the logs of the tablets into memory. Errors: ErrNoTable if there is neither; ErrNotFound
 // for a tombstone, and for a table that has only those; ErrLogMemory; ErrCorrupt, ErrUnsupported;
-// those of the context and of the file system.
+// errors of the context and of the file system.
 func (d *Directory) Open(ctx context.Context, what string) (*Table, error) {
 	chosen, err := d.choose(what)
 	if err != nil {
@@ -158,19 +159,22 @@ func (d *Directory) choose(what string) ([]*Tablet, error) {
 	case len(damaged) > 0 && there:
 		return nil, fmt.Errorf("tablet %s may be one of table %q: %w", damaged[0].ID, what, damaged[0].Err)
 	case len(damaged) > 0:
-		return nil, fmt.Errorf("no table or tablet %q, unless tablet %s is one: %w", what, damaged[0].ID, damaged[0].Err)
+		return nil, fmt.Errorf("no table or tablet %q, unless tablet %s is one: %w", what,
+			damaged[0].ID, damaged[0].Err)
 	case !there:
 		return nil, fmt.Errorf("%q is neither a table nor a tablet: %w", what, fault.ErrNoTable)
 	case len(found) == 0:
 		return nil, fmt.Errorf("table %q has only tablets without rows here: %w", what, fault.ErrNotFound)
 	}
-	if id := found[0].super.TableId; slices.ContainsFunc(found, func(t *Tablet) bool { return !bytes.Equal(t.super.TableId, id) }) {
+	if id := found[0].super.TableId; slices.ContainsFunc(found, func(t *Tablet) bool {
+		return !bytes.Equal(t.super.TableId, id)
+	}) {
 		return nil, fmt.Errorf("%q is the name of two tables: give the IDs of tablets", what)
 	}
 	return found, nil
 }
 
-// blocks adapts the blocks of a directory to what rowsets need.
+// blocks adapts the blocks of a directory to the interface rowset.Blocks.
 type blocks struct{ fs *kudufs.Directory }
 
 func (b blocks) OpenBlock(id block.ID) (rowset.Block, error) {

@@ -1,9 +1,9 @@
 // Package kudu reads the tables in the directories of an Apache Kudu tablet server, without the
-// server and without its cluster: of one that is stopped, or that does not start any more.
+// server and without its cluster. The server may be stopped, or may be unable to start.
 //
 //	d, err := kudu.Open("/data/kudu", kudu.Options{Warn: func(text string) { log.Print(text) }})
 //	defer d.Close()
-//	for _, t := range d.Tablets() { … } // what there is
+//	for _, t := range d.Tablets() { … } // all tablets
 //	t, err := d.Open(ctx, "metrics")    // a table, or a tablet by its ID
 //	defer t.Close()
 //	it, err := t.Scan(scan.Options{Columns: []int{0, 1}, Snapshot: mvcc.Everything}, true)

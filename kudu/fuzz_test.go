@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// logEntries returns the entries of a tablet's only segment as one uncompressed batch, and the header
-// of such a segment.
+// logEntries returns the entries of a tablet's only segment as one uncompressed batch, and the
+// header of such a segment.
 func logEntries(t testing.TB, fsys vfs.FS, path string) (header, payload []byte) {
 	t.Helper()
 	r, err := kuduwal.Open(fsys, path)
@@ -69,8 +69,8 @@ func overwrite(t testing.TB, fsys *vfs.Mem, path string, content []byte) {
 	}
 }
 
-// FuzzReplay replays entries, whose checksums are right, on top of the rowsets of a real tablet, and
-// reads its rows.
+// FuzzReplay replays entries, whose checksums are right, on top of the rowsets of a real tablet,
+// and reads its rows.
 func FuzzReplay(f *testing.F) {
 	c := readCase(f, "special-columns")
 	fsys := c.unpack(f)

@@ -63,7 +63,9 @@ func scanLines(t *testing.T, table *Table, ts uint64) (out []string) {
 	for it.Next() {
 		b := it.Batch()
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			out = append(out, string(kudutest.AppendCells(nil, table.Schema.Columns, func(c int) []byte { return b.Columns[c].Cell(i) })))
+			out = append(out, string(kudutest.AppendCells(nil, table.Schema.Columns, func(c int) []byte {
+				return b.Columns[c].Cell(i)
+			})))
 		}
 	}
 	if err := it.Close(); err != nil {
@@ -115,7 +117,8 @@ func goldenCases(t *testing.T, few ...string) []string {
 // The rows, and those that differ between two times, are those that real servers returned, without
 // any warning.
 func TestReadsOfServersDirectoriesMatchKudu(t *testing.T) {
-	for _, name := range goldenCases(t, "file-blocks", "history-gc", "pending-commit", "recovery-dir", "schema-change", "special-columns", "unflushed-deltas") {
+	for _, name := range goldenCases(t, "file-blocks", "history-gc", "pending-commit", "recovery-dir", "schema-change",
+		"special-columns", "unflushed-deltas") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			readCase(t, name).compare(t)

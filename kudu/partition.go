@@ -13,17 +13,17 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Partitioning is how a table's rows are divided among its tablets: by hashes of columns, and by ranges
-// of the values of columns. Some ranges may have other hashes.
+// Partitioning is how a table's rows are divided among its tablets: by hashes of columns, and by
+// ranges of the values of columns. Some ranges may have other hashes.
 type Partitioning struct {
 	Hash   []HashLevel   `json:"hash"`
-	Range  []string      `json:"range"`         // names of columns; none: not by range
+	Range  []string      `json:"range"`         // names of columns; empty if not by range
 	Custom []CustomRange `json:"custom_ranges"` // the ranges with hashes of their own
 }
 
-// CustomRange is a range whose rows are divided by other hashes than those of other ranges.
+// CustomRange is a range whose rows are divided by hashes of its own, not by the table's hashes.
 type CustomRange struct {
-	// From and To are its bounds, as those of a Partition.
+	// From and To are its bounds, encoded as in Partition.
 	From json.RawMessage `json:"from"`
 	To   json.RawMessage `json:"to"`
 	Hash []HashLevel     `json:"hash"`
@@ -39,8 +39,8 @@ type HashLevel struct {
 // Partition is the part of a table's rows that a tablet has.
 type Partition struct {
 	Buckets []int32 `json:"buckets"` // one for each hash level of its range
-	// From and To are the bounds of its range, inclusive and exclusive: an object with the columns of
-	// the range, or, if they cannot be decoded, a string of hex digits. null is no bound.
+	// From and To are the bounds of its range, inclusive and exclusive: an object with the columns
+	// of the range, or, if they cannot be decoded, a string of hex digits. null is no bound.
 	From json.RawMessage `json:"from"`
 	To   json.RawMessage `json:"to"`
 }
@@ -110,12 +110,13 @@ func identified(columns []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, s *schem
 	return out
 }
 
-// Partition keys are the numbers of the buckets, in 4 bytes each, big-endian, then the columns of the
-// range, encoded like a primary key. A key that ends earlier is below all that begin with it.
+// Partition keys are the numbers of the buckets, in 4 bytes each, big-endian, then the columns of
+// the range, encoded like a primary key. A key that ends earlier is below all that begin with it.
 const bucketBytes = 4 // file format: never change
 
 func partition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) Partition {
-	p := Partition{Buckets: append([]int32{}, m.Partition.HashBuckets...), From: json.RawMessage("null"), To: json.RawMessage("null")}
+	p := Partition{Buckets: append([]int32{}, m.Partition.HashBuckets...), From: json.RawMessage("null"),
+		To: json.RawMessage("null")}
 	cols := identified(m.GetPartitionSchema().GetRangeSchema().GetColumns(), s)
 	if len(cols) == 0 || len(cols) != len(m.GetPartitionSchema().GetRangeSchema().GetColumns()) {
 		return p

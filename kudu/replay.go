@@ -48,8 +48,9 @@ func readLog(fsys vfs.FS, dir string, h kuduwal.Handler) (*kuduwal.Summary, erro
 	return sum, err
 }
 
-// logDirectory returns the directory with a tablet's log: that of an interrupted recovery if there
-// is one, since the other one then has an unfinished copy.
+// logDirectory returns the directory with a tablet's log. An interrupted recovery leaves two: the
+// recovery directory, which has the whole log, and the tablet's directory, which then has an
+// unfinished copy.
 func logDirectory(fs *kudufs.Directory, id string) (string, error) {
 	dir, recovery := fs.LogDirs(id)
 	segments, err := kuduwal.Segments(fs.FS(), recovery)
@@ -89,7 +90,8 @@ func (p *player) missingStores(dir string) (out []kuduwal.Finding) {
 	find := func(what string, first, flushed int64) {
 		if first > flushed+1 {
 			out = append(out, kuduwal.Finding{Path: dir, Offset: -1, Problem: fmt.Sprintf(
-				"the operations of %s %d may be missing: up to %d are in files, and the log begins with %d", what, flushed+1, flushed, first)})
+				"the operations of %s %d may be missing: up to %d are in files, and the log begins with %d", what,
+				flushed+1, flushed, first)})
 		}
 	}
 	if p.firstMRS >= 0 {
@@ -122,7 +124,8 @@ func newPlayer(ctx context.Context, t *tablet) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &player{ctx: ctx, t: t, decoder: d, firstMRS: -1, firstDMS: map[*rowset.DiskRowSet]int64{}, noBloom: map[*rowset.DiskRowSet]bool{}}, nil
+	return &player{ctx: ctx, t: t, decoder: d, firstMRS: -1, firstDMS: map[*rowset.DiskRowSet]int64{},
+		noBloom: map[*rowset.DiskRowSet]bool{}}, nil
 }
 
 func (p *player) begin(h *kudupb.LogSegmentHeaderPB) error {
@@ -209,7 +212,9 @@ func (p *player) apply(op *kuduwal.Operation) error {
 		err = fault.Unsupportedf("%s", kuduwal.OperationName(op.Msg.GetOpType()))
 	}
 	if err == nil && p.t.memory.Over() > 0 {
-		err = fmt.Errorf("what only the logs have takes more than %d bytes, read one tablet at a time: %w", p.t.memory.Limit(), ErrLogMemory)
+		err = fmt.Errorf("the rows and changes that only the logs have take more than %d bytes; read one tablet at a "+
+			"time: %w",
+			p.t.memory.Limit(), ErrLogMemory)
 	}
 	if err != nil {
 		return op.Errorf("%w", err)
@@ -243,7 +248,8 @@ func (p *player) alter(op *kuduwal.Operation) error {
 		return nil
 	}
 	if v := r.GetSchemaVersion(); v > p.t.super.GetSchemaVersion() {
-		p.t.warn(fmt.Sprintf("tablet %s: the log has version %d of the schema, the superblock version %d, which is read", p.t.id, v, p.t.super.GetSchemaVersion()))
+		p.t.warn(fmt.Sprintf("tablet %s: the log has version %d of the schema, the superblock version %d, which "+
+			"is read", p.t.id, v, p.t.super.GetSchemaVersion()))
 	}
 	return p.setSchema(r.GetSchema(), r.GetSchemaVersion())
 }

@@ -59,11 +59,13 @@ func TestOperationsWithoutResults(t *testing.T) {
 		t.Errorf("one voter: %d rows, warnings %q, %v", rows, warnings, err)
 	}
 	setVoters(t, fsys, tablet, 3)
-	if rows, warnings, err := openWarned(t, fsys, tablet); rows != 342 || !strings.Contains(warnings, "left out: the majority of 3 voters") || err != nil {
+	if rows, warnings, err := openWarned(t, fsys, tablet); rows != 342 ||
+		!strings.Contains(warnings, "left out: the majority of 3 voters") || err != nil {
 		t.Errorf("three voters: %d rows, warnings %q, %v", rows, warnings, err)
 	}
 	overwrite(t, fsys, filepath.Join("/fs/ts/consensus-meta", tablet), nil)
-	if rows, warnings, err := openWarned(t, fsys, tablet); rows != 342 || !strings.Contains(warnings, "voters are not known") || err != nil {
+	if rows, warnings, err := openWarned(t, fsys, tablet); rows != 342 ||
+		!strings.Contains(warnings, "voters are not known") || err != nil {
 		t.Errorf("no consensus metadata: %d rows, warnings %q, %v", rows, warnings, err)
 	}
 }
@@ -114,24 +116,29 @@ func TestLogsThatAreRefused(t *testing.T) {
 	}{
 		{"no-op", 1, kudupb.OperationType_NO_OP, nil, nil, ""},
 		{"change of the replicas", 1, kudupb.OperationType_CHANGE_CONFIG_OP, nil, nil, ""},
-		{"entries before the first one are missing", 5, kudupb.OperationType_NO_OP, nil, nil, "begins with operation 5"},
+		{"entries before the first one are missing", 5, kudupb.OperationType_NO_OP, nil, nil,
+			"begins with operation 5"},
 		{"transaction", 1, kudupb.OperationType_PARTICIPANT_OP, nil, ErrUnsupported, "PARTICIPANT_OP"},
 		{"unknown operation", 1, 77, nil, ErrUnsupported, "type 77"},
 		{"write without a request", 1, kudupb.OperationType_WRITE_OP, nil, ErrCorrupt, "no request"},
 		{"alteration without a request", 1, kudupb.OperationType_ALTER_SCHEMA_OP, nil, ErrCorrupt, "no request"},
-		{"impossible time", 1, kudupb.OperationType_NO_OP, func(m *kudupb.ReplicateMsg) { m.Timestamp = proto.Uint64(1<<64 - 1) }, ErrCorrupt, "timestamp"},
+		{"impossible time", 1, kudupb.OperationType_NO_OP, func(m *kudupb.ReplicateMsg) {
+			m.Timestamp = proto.Uint64(1<<64 - 1)
+		}, ErrCorrupt, "timestamp"},
 		{"write of a transaction", 1, kudupb.OperationType_WRITE_OP, func(m *kudupb.ReplicateMsg) {
 			m.WriteRequest = &kudupb.WriteRequestPB{TabletId: []byte(tablet), TxnId: proto.Int64(4)}
 		}, ErrUnsupported, "transaction 4"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := &kudupb.ReplicateMsg{Id: &kudupb.OpId{Term: proto.Int64(1), Index: &test.index}, Timestamp: proto.Uint64(9), OpType: proto.Int32(int32(test.kind))}
+			m := &kudupb.ReplicateMsg{Id: &kudupb.OpId{Term: proto.Int64(1), Index: &test.index},
+				Timestamp: proto.Uint64(9), OpType: proto.Int32(int32(test.kind))}
 			if test.change != nil {
 				test.change(m)
 			}
 			payload, err := proto.Marshal(&kudupb.LogEntryBatchPB{Entry: []*kudupb.LogEntryPB{
 				{Type: proto.Int32(int32(kudupb.LogEntryTypePB_REPLICATE)), Replicate: m},
-				{Type: proto.Int32(int32(kudupb.LogEntryTypePB_COMMIT)), Commit: &kudupb.CommitMsg{OpType: m.OpType, CommitedOpId: m.Id}},
+				{Type: proto.Int32(int32(kudupb.LogEntryTypePB_COMMIT)),
+					Commit: &kudupb.CommitMsg{OpType: m.OpType, CommitedOpId: m.Id}},
 			}})
 			if err != nil {
 				t.Fatal(err)
@@ -168,8 +175,10 @@ func TestActiveStores(t *testing.T) {
 	dms := func(rowset uint64, n int64) *kudupb.MemStoreTargetPB {
 		return &kudupb.MemStoreTargetPB{RsId: proto.Int64(int64(rowset)), DmsId: proto.Int64(set.LastDurableDMS + n)}
 	}
-	failed := &kudupb.OperationResultPB{FailedStatus: &kudupb.AppStatusPB{Code: proto.Int32(6)}, MutatedStores: []*kudupb.MemStoreTargetPB{mrs(1)}}
-	skipped := &kudupb.OperationResultPB{SkipOnReplay: proto.Bool(true), MutatedStores: []*kudupb.MemStoreTargetPB{mrs(1)}}
+	failed := &kudupb.OperationResultPB{FailedStatus: &kudupb.AppStatusPB{Code: proto.Int32(6)},
+		MutatedStores: []*kudupb.MemStoreTargetPB{mrs(1)}}
+	skipped := &kudupb.OperationResultPB{SkipOnReplay: proto.Bool(true),
+		MutatedStores: []*kudupb.MemStoreTargetPB{mrs(1)}}
 	stores := func(s ...*kudupb.MemStoreTargetPB) *kudupb.OperationResultPB {
 		return &kudupb.OperationResultPB{MutatedStores: s}
 	}
@@ -220,7 +229,10 @@ func TestActiveStores(t *testing.T) {
 // appendToLog appends an operation to the last segment of a tablet's log, with its result unless
 // that is nil. change gets the operation, which has the next index and the timestamp of the last
 // one.
-func appendToLog(t *testing.T, fsys *vfs.Mem, tablet string, kind kudupb.OperationType, result *kudupb.CommitMsg, change func(m *kudupb.ReplicateMsg)) {
+func appendToLog(
+	t *testing.T, fsys *vfs.Mem, tablet string, kind kudupb.OperationType, result *kudupb.CommitMsg,
+	change func(m *kudupb.ReplicateMsg),
+) {
 	t.Helper()
 	segments, err := kuduwal.Segments(fsys, filepath.Join("/fs/ts/wals", tablet))
 	if err != nil {
@@ -270,7 +282,8 @@ func TestTimestampsOfTheLog(t *testing.T) {
 		fsys := base.Clone()
 		appendToLog(t, fsys, tablet, kind, new(kudupb.CommitMsg), func(m *kudupb.ReplicateMsg) { *m.Timestamp-- })
 		rows, warnings, err := openWarned(t, fsys, tablet)
-		if !errors.Is(err, wantErr) || err == nil && (rows != want || warnings != "") || err != nil && !strings.Contains(err.Error(), "after one at") {
+		if !errors.Is(err, wantErr) || err == nil && (rows != want || warnings != "") ||
+			err != nil && !strings.Contains(err.Error(), "after one at") {
 			t.Errorf("%v: %d rows, want %d; warnings %q; %v", kind, rows, want, warnings, err)
 		}
 	}
@@ -310,7 +323,8 @@ func TestAlterationsThatFailed(t *testing.T) {
 	}
 	commit := &kudupb.CommitMsg{Result: protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), result)}
 	appendToLog(t, fsys, tablet, kudupb.OperationType_ALTER_SCHEMA_OP, commit, func(m *kudupb.ReplicateMsg) {
-		m.AlterSchemaRequest = &kudupb.AlterSchemaRequestPB{TabletId: []byte(tablet), Schema: message, SchemaVersion: proto.Uint32(super.GetSchemaVersion() + 1)}
+		m.AlterSchemaRequest = &kudupb.AlterSchemaRequestPB{TabletId: []byte(tablet), Schema: message,
+			SchemaVersion: proto.Uint32(super.GetSchemaVersion() + 1)}
 	})
 	if rows, warnings, err := openWarned(t, fsys, tablet); rows != want || warnings != "" || err != nil {
 		t.Errorf("%d rows, want %d; warnings %q; %v", rows, want, warnings, err)
@@ -336,9 +350,11 @@ func TestAlterationsThatTheSuperblockLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendToLog(t, fsys, tablet, kudupb.OperationType_ALTER_SCHEMA_OP, nil, func(m *kudupb.ReplicateMsg) {
-		m.AlterSchemaRequest = &kudupb.AlterSchemaRequestPB{TabletId: []byte(tablet), Schema: message, SchemaVersion: proto.Uint32(super.GetSchemaVersion() + 1)}
+		m.AlterSchemaRequest = &kudupb.AlterSchemaRequestPB{TabletId: []byte(tablet), Schema: message,
+			SchemaVersion: proto.Uint32(super.GetSchemaVersion() + 1)}
 	})
-	if rows, warnings, err := openWarned(t, fsys, tablet); rows != want || !strings.Contains(warnings, "which is read") || err != nil {
+	if rows, warnings, err := openWarned(t, fsys, tablet); rows != want ||
+		!strings.Contains(warnings, "which is read") || err != nil {
 		t.Errorf("%d rows, want %d; warnings %q; %v", rows, want, warnings, err)
 	}
 }

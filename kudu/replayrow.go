@@ -124,7 +124,8 @@ func (p *player) find(key []byte) (set *rowset.DiskRowSet, row batch.Ordinal, li
 	return nil, 0, false, nil
 }
 
-// lookUp finds the row of a rowset with a key, if its bloom file is damaged, by the key index alone.
+// lookUp finds the row of a rowset with a key, if its bloom file is damaged, by the key index
+// alone.
 func (p *player) lookUp(set *rowset.DiskRowSet, probe bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	if !p.noBloom[set] {
 		if row, found, err = set.Find(probe); !errors.Is(err, fault.ErrCorrupt) {
@@ -153,7 +154,9 @@ func (p *player) insert(r *kuduwal.Row, ts mvcc.Timestamp, at lsn.LSN) error {
 var errImmutable = fault.Corruptf("upsert of an immutable column")
 
 // change changes a live row of a rowset, or of the MemRowSet if set is nil.
-func (p *player) change(r *kuduwal.Row, set *rowset.DiskRowSet, row batch.Ordinal, ts mvcc.Timestamp, at lsn.LSN) error {
+func (p *player) change(
+	r *kuduwal.Row, set *rowset.DiskRowSet, row batch.Ordinal, ts mvcc.Timestamp, at lsn.LSN,
+) error {
 	list, ok := p.decoder.Change(r, p.list[:0])
 	switch {
 	case !ok:

@@ -63,7 +63,9 @@ func historiesMatchScans(t *testing.T, r *rand.Rand, table *Table, times []uint6
 				if want[key] == nil {
 					want[key] = make([]string, len(times))
 				}
-				want[key][i] = string(kudutest.AppendCells(nil, table.Schema.Columns, func(c int) []byte { return b.Columns[c].Cell(row) }))
+				want[key][i] = string(kudutest.AppendCells(nil, table.Schema.Columns, func(c int) []byte {
+					return b.Columns[c].Cell(row)
+				}))
 			}
 		}
 		if err := it.Close(); err != nil {
@@ -75,13 +77,20 @@ func historiesMatchScans(t *testing.T, r *rand.Rand, table *Table, times []uint6
 			continue
 		}
 		var versions []Version
-		if err := table.History([]byte(key), func(v Version) bool { versions = append(versions, v); return true }); err != nil {
+		if err := table.History([]byte(key), func(v Version) bool {
+			versions = append(versions, v)
+			return true
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for i, ts := range times {
 			got := ""
-			if at := slices.IndexFunc(versions, func(v Version) bool { return uint64(v.TS) < ts }); at >= 0 && versions[at].Cells != nil {
-				got = string(kudutest.AppendCells(nil, table.Schema.Columns, func(c int) []byte { return versions[at].Cells[c] }))
+			if at := slices.IndexFunc(versions, func(v Version) bool {
+				return uint64(v.TS) < ts
+			}); at >= 0 && versions[at].Cells != nil {
+				got = string(kudutest.AppendCells(nil, table.Schema.Columns, func(c int) []byte {
+					return versions[at].Cells[c]
+				}))
 			}
 			if got != states[i] {
 				cells, _ := encoder.Decode([]byte(key))

@@ -22,7 +22,8 @@ func TestStrayFilesNextToSuperblocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if findings := verify(t, d); len(d.Tablets()) != len(c.Tablets) || len(findings) != 2 || !strings.Contains(findings[0], "not a superblock") {
+	if findings := verify(t, d); len(d.Tablets()) != len(c.Tablets) || len(findings) != 2 ||
+		!strings.Contains(findings[0], "not a superblock") {
 		t.Errorf("%d tablets, findings %q", len(d.Tablets()), findings)
 	}
 	openTable(t, d, c.Tablets[0].Table)

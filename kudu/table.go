@@ -21,7 +21,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Table is the rows of a table that a directory has, or those of one tablet.
+// Table has the rows of all tablets that a directory has of one table, or the rows of one tablet.
 type Table struct {
 	Name          string
 	Schema        *schema.Schema // the last one of the table
@@ -53,7 +53,7 @@ func (d *Directory) openTable(ctx context.Context, from []*Tablet) (*Table, erro
 		sets = append(sets, t.sets...)
 		mems = append(mems, t.mem)
 	}
-	// A key is in one tablet only, so the rows of all tablets are those of all their rowsets.
+	// A key is in one tablet only, so the rowsets of all tablets can be read as the rowsets of one.
 	table.union = rowunion.Union{Tree: rowset.NewTree(sets), Mems: mems, Format: change.NewRowFormat(s)}
 	return table, nil
 }
@@ -67,9 +67,9 @@ func (t *Table) Close() error {
 	return nil
 }
 
-// LiveRows returns the number of rows as of the newest operation, as the tablets count them. Those of
-// old servers do not: their rows are read. Errors: ErrCorrupt; those of the context and of the file
-// system.
+// LiveRows returns the number of rows as of the newest operation, as the tablets count them.
+// Tablets of old servers have no count: their rows are read. Errors: ErrCorrupt; errors of the
+// context and of the file system.
 func (t *Table) LiveRows(ctx context.Context) (n int64, err error) {
 	for _, tablet := range t.tablets {
 		if tablet.super.GetSupportsLiveRowCount() {
@@ -104,8 +104,8 @@ func (t *Table) Newest() mvcc.Timestamp {
 }
 
 // KeptSince returns the time from which on the table's history is complete, as far as the directory
-// shows: the time of the newest operation less the table's retention. Reads of earlier times may lack
-// rows and changes; they give a warning.
+// shows: the time of the newest operation less the table's retention. Reads of earlier times may
+// lack rows and changes; they give a warning.
 func (t *Table) KeptSince() mvcc.Timestamp {
 	newest, retention := t.Newest(), int64(math.MaxInt64)
 	for _, tablet := range t.tablets {
@@ -134,8 +134,9 @@ func (t *Table) warnOld(snap mvcc.Snapshot) {
 }
 
 // Scan returns the rows of all tablets: if ordered, in order of the encoded primary key, which may
-// descend; otherwise in any order. It uses the table's schema, whatever o has, and reads only the keys
-// for which the filter can be true. The caller closes the iterator. Errors: those of scan.NewRequest.
+// descend; otherwise in any order. It uses the table's schema, whatever o has, and reads only the
+// keys for which the filter can be true. The caller closes the iterator. Errors: the errors of
+// scan.NewRequest.
 func (t *Table) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	o.Schema = t.Schema
 	o.BoundByFilter(t.Schema, keyenc.NewEncoder(t.Schema))
@@ -151,22 +152,23 @@ func (t *Table) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 }
 
 // Diff iterates over the rows that were changed between two times, in order of the encoded primary
-// key, as a diff scan of Kudu returns them: a row that was changed and changed back is among them; one
-// that exists at neither time is not. Not safe for concurrent use.
+// key, as a diff scan of Kudu returns them: a row that was changed and changed back is among them;
+// one that exists at neither time is not. Not safe for concurrent use.
 type Diff struct {
 	table string
 	join  *rowunion.Join
 }
 
 // Diff returns the rows that have changes which to sees and from does not. cols are the columns of
-// After and Before, as indexes in the schema. The caller closes the Diff. Errors: ErrSchema if there
-// is no such column.
+// After and Before, as indexes in the schema. The caller closes the Diff. Errors: ErrSchema if
+// there is no such column.
 func (t *Table) Diff(from, to mvcc.Snapshot, cols []int) (*Diff, error) {
 	from = min(from, to)
 	var r [2]*scan.Request
 	for i, snap := range [2]mvcc.Snapshot{from, to} {
 		var err error
-		if r[i], err = scan.NewRequest(scan.Options{Schema: t.Schema, Columns: cols, Filter: batch.Filter{}, Snapshot: snap, Keys: true}); err != nil {
+		if r[i], err = scan.NewRequest(scan.Options{Schema: t.Schema, Columns: cols, Filter: batch.Filter{},
+			Snapshot: snap, Keys: true}); err != nil {
 			return nil, fmt.Errorf("kudu: table %q: %w", t.Name, err)
 		}
 	}
@@ -180,8 +182,8 @@ func (d *Diff) Next() bool { return d.join.Next() }
 // Key returns the encoded key of the current row. It is never overwritten.
 func (d *Diff) Key() []byte { return d.join.Key() }
 
-// Before returns the row's cells as of the earlier time; nil if there was no row. They are valid until
-// the next call of Next.
+// Before returns the row's cells as of the earlier time; nil if there was no row. They are valid
+// until the next call of Next.
 func (d *Diff) Before() [][]byte { return d.join.Before() }
 
 // After returns the row's cells as of the later time; nil if there was no row. They are valid until
@@ -198,20 +200,21 @@ func (d *Diff) Close() error {
 
 // Version is the content of a row from one timestamp until its next version.
 type Version struct {
-	TS     mvcc.Timestamp // 0: it is older than the history that the files have
-	Cells  [][]byte       // of all columns; nil: the row was deleted
+	TS     mvcc.Timestamp // 0 if it is older than the history that the files have
+	Cells  [][]byte       // of all columns; nil if the row was deleted
 	Before bool           // there was a row just before TS
 }
 
-// History calls yield with the versions of the row with an encoded key, newest first, until it returns
-// false. Cells are never overwritten. Errors: ErrNotFound if there has never been a row with the key,
-// as far as the files show; ErrCorrupt.
+// History calls yield with the versions of the row with an encoded key, newest first, until it
+// returns false. Cells are never overwritten. Errors: ErrNotFound if there has never been a row
+// with the key, as far as the files show; ErrCorrupt.
 func (t *Table) History(key []byte, yield func(Version) bool) error {
 	cols := make([]int, len(t.Schema.Columns))
 	for i := range cols {
 		cols[i] = i
 	}
-	h, err := t.union.History(rowunion.HistoryOptions{Key: key, Snapshot: mvcc.Everything, Cols: cols, NewPast: newPast})
+	h, err := t.union.History(rowunion.HistoryOptions{Key: key, Snapshot: mvcc.Everything, Cols: cols,
+		NewPast: newPast})
 	if err != nil {
 		return fmt.Errorf("kudu: table %q: %w", t.Name, err)
 	}

@@ -22,17 +22,18 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// tablet is the state of one tablet: the rowsets that its superblock names, and what only its log
-// has. replay adds the latter: inserted rows to mem, changes of rows in rowsets with
-// rowset.DiskRowSet.Apply.
+// tablet is the state of one tablet: the rowsets that its superblock names, and the operations that
+// only its log has. replay adds the operations: inserted rows to mem, changes of rows in rowsets
+// with rowset.DiskRowSet.Apply.
 type tablet struct {
 	id    string
 	fs    *kudufs.Directory
 	super *kudupb.TabletSuperBlockPB
 	warn  func(text string)
 
-	// schema is that of all reads, the last one of the table; format and encoder belong to it. The
-	// superblock's may be an older one.
+	// schema is the last schema of the table, with which all its tablets are read; format and
+	// encoder belong to it. The superblock of this tablet may have an older schema, if the server
+	// stopped before it altered this tablet.
 	schema  *schema.Schema
 	format  *change.RowFormat
 	encoder *keyenc.Encoder
@@ -51,8 +52,10 @@ type tablet struct {
 
 // openTablet opens the rowsets of a tablet for reads with schema s, and replays its log.
 func (d *Directory) openTablet(ctx context.Context, from *Tablet, s *schema.Schema) (t *tablet, err error) {
-	t = &tablet{id: from.ID, fs: d.fs, super: from.super, warn: d.warn, schema: s, format: change.NewRowFormat(s), encoder: keyenc.NewEncoder(s),
-		byID: map[uint64]*rowset.DiskRowSet{}, mem: memrowset.New(s, d.memory.Grower(budget.MemRowSet)), memory: d.memory}
+	t = &tablet{id: from.ID, fs: d.fs, super: from.super, warn: d.warn, schema: s, format: change.NewRowFormat(s),
+		encoder: keyenc.NewEncoder(s),
+		byID:    map[uint64]*rowset.DiskRowSet{}, mem: memrowset.New(s, d.memory.Grower(budget.MemRowSet)),
+		memory: d.memory}
 	defer func() {
 		if err != nil {
 			t.close()
@@ -173,8 +176,8 @@ func (t *tablet) readRows(ctx context.Context) (n int64, err error) {
 	return n, errors.Join(err, it.Close())
 }
 
-// liveRows returns the number of rows as of the newest operation by the counts of the rowsets,
-// which those of old servers do not have.
+// liveRows returns the number of rows as of the newest operation by the counts of the rowsets.
+// Rowsets of old servers have no count.
 func (t *tablet) liveRows() (n int64) {
 	for _, set := range t.sets {
 		n += set.Metadata().LiveRows

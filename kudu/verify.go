@@ -79,7 +79,8 @@ func (v *verifier) damage(err error, f Finding) error {
 func (v *verifier) strays() error {
 	_, others, err := v.d.fs.Tablets()
 	for _, name := range others {
-		v.report(Finding{File: v.d.fs.SuperblockPath(name), Offset: -1, Problem: "not a superblock: its name is not the ID of a tablet"})
+		v.report(Finding{File: v.d.fs.SuperblockPath(name), Offset: -1,
+			Problem: "not a superblock: its name is not the ID of a tablet"})
 	}
 	return err
 }
@@ -100,7 +101,8 @@ func (v *verifier) lostTablets() error {
 			id := strings.TrimSuffix(name, ".recovery")
 			if kudufs.IsTabletID(id) && !known[id] {
 				known[id] = true
-				v.report(Finding{Tablet: id, File: filepath.Join(dir, name), Offset: -1, Problem: "the tablet has no superblock"})
+				v.report(Finding{Tablet: id, File: filepath.Join(dir, name), Offset: -1,
+					Problem: "the tablet has no superblock"})
 			}
 		}
 	}
@@ -210,7 +212,8 @@ func (v *verifier) rowset(t *Tablet, s *schema.Schema, m *kudupb.RowSetDataPB) (
 	if intact, err = v.blocks(t, s, m); !intact || err != nil {
 		return intact, err
 	}
-	f := Finding{Tablet: t.ID, File: v.d.fs.SuperblockPath(t.ID), Offset: -1, Problem: fmt.Sprintf("rowset %d: ", m.GetId())}
+	f := Finding{Tablet: t.ID, File: v.d.fs.SuperblockPath(t.ID), Offset: -1,
+		Problem: fmt.Sprintf("rowset %d: ", m.GetId())}
 	set, err := openRowSet(s, m, rowset.Options{Blocks: blocks{v.d.fs}, Cache: v.d.cache})
 	if err != nil {
 		return false, v.damage(err, f)
@@ -229,5 +232,6 @@ func (v *verifier) rowset(t *Tablet, s *schema.Schema, m *kudupb.RowSetDataPB) (
 // sameBounds reports whether the bounds of a rowset in the superblock, which a server that is set
 // to write them uses instead of those in the key file, are equal to these.
 func sameBounds(m *kudupb.RowSetDataPB, keyFile *rowset.Metadata) bool {
-	return (m.MinEncodedKey == nil || bytes.Equal(m.MinEncodedKey, keyFile.MinKey)) && (m.MaxEncodedKey == nil || bytes.Equal(m.MaxEncodedKey, keyFile.MaxKey))
+	return (m.MinEncodedKey == nil || bytes.Equal(m.MinEncodedKey, keyFile.MinKey)) &&
+		(m.MaxEncodedKey == nil || bytes.Equal(m.MaxEncodedKey, keyFile.MaxKey))
 }

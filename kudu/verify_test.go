@@ -19,9 +19,13 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 		damage  func(m *kudupb.TabletSuperBlockPB)
 		finding string
 	}{
-		{"unknown block", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].Columns[1].Block.Id = proto.Uint64(77) }, "block 77 is missing"},
+		{"unknown block", func(m *kudupb.TabletSuperBlockPB) {
+			m.Rowsets[0].Columns[1].Block.Id = proto.Uint64(77)
+		}, "block 77 is missing"},
 		{"no bloom file", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].BloomBlock = nil }, "names no block"},
-		{"a block named twice", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].Columns[1].Block = m.Rowsets[0].Columns[2].Block }, "names the block of"},
+		{"a block named twice", func(m *kudupb.TabletSuperBlockPB) {
+			m.Rowsets[0].Columns[1].Block = m.Rowsets[0].Columns[2].Block
+		}, "names the block of"},
 		{"columns exchanged", func(m *kudupb.TabletSuperBlockPB) {
 			a, b := m.Rowsets[0].Columns[0], m.Rowsets[0].Columns[1]
 			a.Block, b.Block = b.Block, a.Block
@@ -34,11 +38,19 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 			r := m.Rowsets[0]
 			r.UndoDeltas, r.RedoDeltas = r.RedoDeltas, r.UndoDeltas
 		}, "delta file"},
-		{"redos forgotten", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].RedoDeltas = m.Rowsets[0].RedoDeltas[:0] }, "comes after key"},
-		{"wrong lower bound", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].MinEncodedKey = []byte{0} }, "bounds in the superblock"},
-		{"wrong upper bound", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].MaxEncodedKey = []byte{0xff} }, "bounds in the superblock"},
+		{"redos forgotten", func(m *kudupb.TabletSuperBlockPB) {
+			m.Rowsets[0].RedoDeltas = m.Rowsets[0].RedoDeltas[:0]
+		}, "comes after key"},
+		{"wrong lower bound", func(m *kudupb.TabletSuperBlockPB) {
+			m.Rowsets[0].MinEncodedKey = []byte{0}
+		}, "bounds in the superblock"},
+		{"wrong upper bound", func(m *kudupb.TabletSuperBlockPB) {
+			m.Rowsets[0].MaxEncodedKey = []byte{0xff}
+		}, "bounds in the superblock"},
 		{"wrong count", func(m *kudupb.TabletSuperBlockPB) { *m.Rowsets[0].LiveRowCount++ }, "the counts say"},
-		{"key column forgotten", func(m *kudupb.TabletSuperBlockPB) { m.Rowsets[0].Columns = m.Rowsets[0].Columns[1:] }, "rowset"},
+		{"key column forgotten", func(m *kudupb.TabletSuperBlockPB) {
+			m.Rowsets[0].Columns = m.Rowsets[0].Columns[1:]
+		}, "rowset"},
 		{"copy that was not finished", func(m *kudupb.TabletSuperBlockPB) {
 			m.TabletDataState = proto.Int32(int32(kudupb.TabletDataState_TABLET_DATA_COPYING))
 		}, "not copied completely"},
@@ -58,7 +70,8 @@ func TestVerifyFindsWhatDoesNotFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.damage(m)
-			overwrite(t, fsys, d.SuperblockPath(tablet), kudufs.AppendContainer(nil, "kudu.tablet.TabletSuperBlockPB", m))
+			overwrite(t, fsys, d.SuperblockPath(tablet),
+				kudufs.AppendContainer(nil, "kudu.tablet.TabletSuperBlockPB", m))
 			dir, err := Open("/fs", Options{FS: fsys})
 			if err != nil {
 				t.Fatal(err)

@@ -77,7 +77,9 @@ func (v *verifier) blocks(t *Tablet, s *schema.Schema, m *kudupb.RowSetDataPB) (
 }
 
 // block checks one block, which only one file of one rowset may name.
-func (v *verifier) block(t *Tablet, what string, id block.ID, check func(src block.Source) error) (intact bool, err error) {
+func (v *verifier) block(
+	t *Tablet, what string, id block.ID, check func(src block.Source) error,
+) (intact bool, err error) {
 	if err := v.ctx.Err(); err != nil {
 		return false, err
 	}

@@ -38,11 +38,12 @@ func (b *Block) Close() (err error) {
 // newBlock returns the block in [offset, offset+length) of a file, which ends the use of the file
 // when it is closed.
 func (d *Directory) newBlock(id block.ID, f *file, offset, length int64) *Block {
-	return &Block{SectionReader: io.NewSectionReader(fileReader{d.files, f}, offset, length), id: id, files: d.files, file: f}
+	return &Block{SectionReader: io.NewSectionReader(fileReader{d.files, f}, offset, length), id: id,
+		files: d.files, file: f}
 }
 
-// OpenBlock opens a block. Errors: ErrCorrupt if there is no such block, or its container is damaged;
-// those of the file system.
+// OpenBlock opens a block. Errors: ErrCorrupt if there is no such block, or its container is
+// damaged; errors of the file system.
 func (d *Directory) OpenBlock(id block.ID) (*Block, error) {
 	if d.Manager == fileBlocks {
 		return d.openFileBlock(id)
@@ -68,7 +69,8 @@ func (d *Directory) find(id block.ID) (*extent, error) {
 	return nil, d.lost(id)
 }
 
-// lost returns the error of a block that is not there, with what may be the cause.
+// lost returns the error of a block that is not there. It wraps the first damage found in the
+// metadata of the containers, if they are damaged, since the block may be in the damaged part.
 func (d *Directory) lost(id block.ID) error {
 	switch {
 	case len(d.missing) > 0:

@@ -74,7 +74,8 @@ type ContainerReader struct {
 // NewContainerReader reads the header and the description of a container file of size bytes. name
 // is for errors: ErrCorrupt, which may also be ErrIncomplete; ErrUnsupported for another version.
 func NewContainerReader(name string, src io.ReaderAt, size int64) (*ContainerReader, error) {
-	c := &ContainerReader{name: name, src: src, size: size, r: bufio.NewReaderSize(io.NewSectionReader(src, 0, size), 32<<10)}
+	c := &ContainerReader{name: name, src: src, size: size,
+		r: bufio.NewReaderSize(io.NewSectionReader(src, 0, size), 32<<10)}
 	var head [containerHeaderLen]byte
 	if size < containerV1Len {
 		return nil, c.incomplete(0)
@@ -83,7 +84,8 @@ func NewContainerReader(name string, src io.ReaderAt, size int64) (*ContainerRea
 		return nil, err
 	}
 	if string(head[:len(containerMagic)]) != containerMagic {
-		return nil, fault.Corruptf("%s: not a protobuf container file: it begins with %x", name, head[:len(containerMagic)])
+		return nil, fault.Corruptf("%s: not a protobuf container file: it begins with %x", name,
+			head[:len(containerMagic)])
 	}
 	c.version = binary.LittleEndian.Uint32(head[len(containerMagic):])
 	switch c.version {
@@ -139,7 +141,7 @@ func (c *ContainerReader) Offset() int64 { return c.off }
 
 // Next returns the next message, which is valid until the next call, or io.EOF after the last one.
 // After an error the reader is at the record that it concerns. Messages longer than limit are
-// ErrCorrupt. Errors: ErrCorrupt, which may also be ErrIncomplete; those of the file.
+// ErrCorrupt. Errors: ErrCorrupt, which may also be ErrIncomplete; errors of reading the file.
 func (c *ContainerReader) Next(limit int64) ([]byte, error) {
 	start, left := c.off, c.size-c.off
 	var prefix [recordPrefixLen]byte
@@ -229,8 +231,8 @@ func AppendRecord(dst, message []byte) []byte {
 }
 
 // readMessage reads the one message of a container file into m, and ignores what comes after it.
-// kind is what the message is called in errors; limit bounds its length. Errors: those of
-// NewContainerReader and Next, and of opening the file.
+// limit bounds the message's length in bytes. Errors: errors of opening the file, and every error
+// of NewContainerReader and Next.
 func readMessage(fsys vfs.FS, name string, limit int64, m proto.Message) error {
 	f, err := fsys.Open(name, false)
 	if err != nil {

@@ -53,7 +53,9 @@ type Directory struct {
 	consensus   string     // path of consensus-meta
 	missing     []string
 	problems    []Problem
-	byDirectory []*Root              // data directories in the order of the instance files; nil: it is missing
+	// Data directories in the order of the instance files. An entry is nil if its directory is
+	// missing: a block's ID has the index of its directory in this list.
+	byDirectory []*Root
 	blocks      map[block.ID]*extent // of the log block manager
 	bad         map[block.ID]error   // blocks that are listed but cannot be read
 	highest     block.ID             // of the blocks that the log block manager has, or has deleted
@@ -75,10 +77,11 @@ type Problem struct {
 	Err    error    // its text names the file
 }
 
-// Open reads what is needed to find tablets and blocks. dir is the only root of a server, or all its
-// roots are directories in it. Errors: ErrNotStore if dir is neither; ErrUnsupported for encrypted
-// directories and block managers that are not known; ErrCorrupt for damaged instance files and
-// missing directories; those of the file system.
+// Open reads the instance files, and the metadata of all containers, so that tablets and blocks can
+// be found. dir is the only root of a server, or all its roots are directories in it. Errors:
+// ErrNotStore if dir is neither; ErrUnsupported for encrypted directories and block managers that
+// are not known; ErrCorrupt for damaged instance files and missing directories; errors of the file
+// system.
 func Open(fsys vfs.FS, dir string) (*Directory, error) {
 	d := newDirectory(fsys)
 	if err := d.findRoots(dir); err != nil {
@@ -91,10 +94,11 @@ func Open(fsys vfs.FS, dir string) (*Directory, error) {
 }
 
 func newDirectory(fsys vfs.FS) *Directory {
-	return &Directory{fs: fsys, files: &openFiles{fs: fsys, most: maxOpenFiles}, blocks: map[block.ID]*extent{}, bad: map[block.ID]error{}}
+	return &Directory{fs: fsys, files: &openFiles{fs: fsys, most: maxOpenFiles}, blocks: map[block.ID]*extent{},
+		bad: map[block.ID]error{}}
 }
 
-// load reads what the roots have.
+// load reads the instance files of the roots, then the metadata of their blocks.
 func (d *Directory) load(dir string) error {
 	if err := d.readInstances(dir); err != nil {
 		return err
@@ -231,8 +235,8 @@ func (d *Directory) isDir(name string) (bool, error) {
 	return err == nil && info.IsDir(), err
 }
 
-// findData reads the instance files of the data directories. Directories that they name and that are
-// absent are listed in d.missing: only reads of their blocks fail.
+// findData reads the instance files of the data directories. Directories that they name and that
+// are absent are listed in d.missing: only reads of their blocks fail.
 func (d *Directory) findData() error {
 	var all []string
 	index := map[string]int{} // of a UUID in all
@@ -300,16 +304,16 @@ func (d *Directory) findData() error {
 // without repairs that lose blocks.
 func (d *Directory) Problems() []Problem { return d.problems }
 
-// MissingDirectories returns the UUIDs of data directories that the instance files name and that are
-// absent.
+// MissingDirectories returns the UUIDs of data directories that the instance files name and that
+// are absent.
 func (d *Directory) MissingDirectories() []string { return d.missing }
 
 // FS returns the file system of the directory.
 func (d *Directory) FS() vfs.FS { return d.fs }
 
-// LogDirs returns the directory of a tablet's log segments, and that of the segments which a server
-// was replaying when it ended; while recovery exists, it has the log and dir has a copy of a part.
-// Either may be absent.
+// LogDirs returns the directory of a tablet's log segments, and the directory of the segments that
+// a server was replaying when it ended. While recovery exists, it has the whole log, and dir has a
+// copy of a part of it. Either may be absent.
 func (d *Directory) LogDirs(tablet string) (dir, recovery string) {
 	dir = filepath.Join(d.logs, tablet)
 	return dir, dir + recoverySuffix

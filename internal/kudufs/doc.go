@@ -1,5 +1,5 @@
-// Package kudufs reads the directories of an Apache Kudu tablet server: which roots they have, which
-// tablets, and where the bytes of each block are.
+// Package kudufs reads the directories of an Apache Kudu tablet server: which roots they have,
+// which tablets, and where the bytes of each block are.
 //
 //	d, err := kudufs.Open(vfs.OS, "/data/kudu")
 //	tablets, _, err := d.Tablets()

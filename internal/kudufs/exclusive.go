@@ -11,9 +11,10 @@ import (
 )
 
 // OpenExclusive is Open that first takes the lock of a server on each data directory, until Unlock.
-// On a file system that is not the real one nothing is locked. A POSIX lock is lost when the process
-// closes any descriptor of its file, so until then no other Directory is opened there by this
-// process. Errors: ErrLocked if a server is running; those of Open. Source: blockmanager spec §1.6.
+// On a file system that is not the real one nothing is locked. A POSIX lock is lost when the
+// process closes any descriptor of its file, so until then no other Directory is opened there by
+// this process. Errors: ErrLocked if a server is running; the errors of Open. Source: blockmanager
+// spec §1.6.
 func OpenExclusive(fsys vfs.FS, dir string) (*Directory, error) {
 	d := newDirectory(fsys)
 	if err := d.findRoots(dir); err != nil {
@@ -58,7 +59,8 @@ func (d *Directory) Unlock() (err error) {
 	return err
 }
 
-// readLocked reads an instance file through the descriptor that has its lock, if there is one.
+// readLocked reads an instance file. If this process has the file's lock, it reads through the
+// descriptor that has the lock: closing a second descriptor of the file would release the lock.
 func (d *Directory) readLocked(name string, m proto.Message) error {
 	f := d.locks[name]
 	if f == nil {

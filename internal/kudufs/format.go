@@ -22,7 +22,7 @@ func NewID() string {
 
 // Format makes the directory of a new server, with dir as its only root and the log block manager,
 // and opens it. The parent of dir must exist. If Format fails, it leaves what it has made. Errors:
-// fs.ErrExist if dir exists; those of the file system. Source: blockmanager spec §1.5.
+// fs.ErrExist if dir exists; errors of the file system. Source: blockmanager spec §1.5.
 func Format(fsys vfs.FS, dir string) (*Directory, error) {
 	if err := fsys.Mkdir(dir); err != nil {
 		return nil, err
@@ -42,9 +42,11 @@ func Format(fsys vfs.FS, dir string) (*Directory, error) {
 		return nil, err
 	}
 	id := []byte(NewID())
-	data := &kudupb.DirInstanceMetadataPB{DirSet: &kudupb.DirSetPB{Uuid: id, AllUuids: [][]byte{id}}, DirType: proto.String(logBlocks),
+	data := &kudupb.DirInstanceMetadataPB{DirSet: &kudupb.DirSetPB{Uuid: id, AllUuids: [][]byte{id}},
+		DirType:                  proto.String(logBlocks),
 		FilesystemBlockSizeBytes: proto.Uint64(blockBytes(fsys, filepath.Join(dir, instanceName)))}
-	if err := Replace(fsys, filepath.Join(dir, dataName, blockInstanceName), AppendContainer(nil, DataKind, data)); err != nil {
+	if err := Replace(fsys, filepath.Join(dir, dataName, blockInstanceName),
+		AppendContainer(nil, DataKind, data)); err != nil {
 		return nil, err
 	}
 	if err := fsys.SyncDir(filepath.Dir(dir)); err != nil {

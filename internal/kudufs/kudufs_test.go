@@ -52,7 +52,8 @@ func server(t testing.TB, metadata []byte, dataBytes int) *vfs.Mem {
 	}
 	uuid := []byte("0123456789abcdef0123456789abcdef")
 	instance := &kudupb.InstanceMetadataPB{Uuid: uuid, FormatStamp: proto.String("Formatted at 2026-11-23 on test")}
-	data := &kudupb.DirInstanceMetadataPB{DirSet: &kudupb.DirSetPB{Uuid: uuid, AllUuids: [][]byte{uuid}}, DirType: proto.String("log"),
+	data := &kudupb.DirInstanceMetadataPB{DirSet: &kudupb.DirSetPB{Uuid: uuid, AllUuids: [][]byte{uuid}},
+		DirType:                  proto.String("log"),
 		FilesystemBlockSizeBytes: proto.Uint64(4096)}
 	for name, content := range map[string][]byte{
 		"/ts/instance":                    AppendContainer(nil, InstanceKind, instance),
@@ -79,7 +80,8 @@ func open(t testing.TB, fsys vfs.FS) *Directory {
 func TestContainerFilesAreTheSpecifications(t *testing.T) {
 	want := fromHex(t, metadataFile)
 	record := func(id uint64, op kudupb.BlockRecordType, us uint64, extent ...int64) proto.Message {
-		m := &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: &id}, OpType: proto.Int32(int32(op)), TimestampUs: &us}
+		m := &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: &id}, OpType: proto.Int32(int32(op)),
+			TimestampUs: &us}
 		if len(extent) > 0 {
 			m.Offset, m.Length = &extent[0], &extent[1]
 		}
@@ -113,8 +115,8 @@ func TestContainerFilesAreTheSpecifications(t *testing.T) {
 	}
 }
 
-// A cut at any byte loses the records after it and nothing else; without a cut at the end of a record
-// it is repaired in silence, as Kudu does. Any changed bit of a record is found.
+// A cut at any byte loses the records after it and nothing else; without a cut at the end of a
+// record it is repaired in silence, as Kudu does. Any changed bit of a record is found.
 func TestDamagedContainersLoseOnlyWhatIsAfterTheDamage(t *testing.T) {
 	whole := fromHex(t, metadataFile)
 	const first, second, deleted = 50, 89, 128 // offsets of the records
@@ -141,12 +143,13 @@ func TestDamagedContainersLoseOnlyWhatIsAfterTheDamage(t *testing.T) {
 // A block past the end of its data file is not readable; the others are.
 func TestBlocksPastTheEndOfTheFileAreRefused(t *testing.T) {
 	d := open(t, server(t, fromHex(t, metadataFile), 4195))
-	if _, err := d.OpenBlock(2); !errors.Is(err, fault.ErrCorrupt) || len(d.Problems()) != 1 || d.Problems()[0].Block != 2 {
+	if _, err := d.OpenBlock(2); !errors.Is(err, fault.ErrCorrupt) || len(d.Problems()) != 1 ||
+		d.Problems()[0].Block != 2 {
 		t.Errorf("%v, problems %v", err, d.Problems())
 	}
 }
 
-// The path is that of the specification's example.
+// The path is from the example in the blockmanager spec.
 func TestPathsOfFileBlocks(t *testing.T) {
 	d := &Directory{byDirectory: []*Root{nil, {Dir: "/r"}}}
 	if path, err := d.blockPath(0x0001123456789abc); path != "/r/data/12/34/56/0301490975054524" || err != nil {
@@ -169,7 +172,8 @@ func TestEncryptedAndUnknownDirectoriesAreUnsupported(t *testing.T) {
 		}
 	}
 	fsys := server(t, fromHex(t, metadataFile), 8192)
-	instance := &kudupb.InstanceMetadataPB{Uuid: []byte("u"), FormatStamp: proto.String(""), ServerKey: proto.String("k")}
+	instance := &kudupb.InstanceMetadataPB{Uuid: []byte("u"), FormatStamp: proto.String(""),
+		ServerKey: proto.String("k")}
 	if err := Replace(fsys, "/ts/instance", AppendContainer(nil, InstanceKind, instance)); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +187,8 @@ func TestEncryptedAndUnknownDirectoriesAreUnsupported(t *testing.T) {
 
 // FuzzContainerMetadata gives records with valid checksums to the log block manager.
 func FuzzContainerMetadata(f *testing.F) {
-	f.Add(fromHex(f, "0a 09 09 02 00 00 00 00 00 00 00 10 01 18 81 80 f9 c0 c1 c4 82 03 20 80 20 28 64"), []byte{}, []byte("12"))
+	f.Add(fromHex(f, "0a 09 09 02 00 00 00 00 00 00 00 10 01 18 81 80 f9 c0 c1 c4 82 03 20 80 20 28 64"),
+		[]byte{}, []byte("12"))
 	fuzztest.Run(f, func(t *testing.T, first, second, pages []byte) {
 		file := AppendRecord(AppendRecord(AppendContainer(nil, "kudu.BlockRecordPB"), first), second)
 		d := open(t, server(t, file, len(pages)*4096))
@@ -209,7 +214,8 @@ func readBlock(t *testing.T, d *Directory, id block.ID) {
 func FuzzContainerFile(f *testing.F) {
 	f.Add(fromHex(f, metadataFile))
 	f.Add(append(fromHex(f, metadataFile), make([]byte, 100)...))
-	f.Add(append([]byte("kuducntr\x01\x00\x00\x00"), fromHex(f, "16 00 00 00 0a 09 09 01 00 00 00 00 00 00 00 10 02 18 82 80 f9 c0 c1 c4 82 03 77 a4 48 03")...))
+	f.Add(append([]byte("kuducntr\x01\x00\x00\x00"),
+		fromHex(f, "16 00 00 00 0a 09 09 01 00 00 00 00 00 00 00 10 02 18 82 80 f9 c0 c1 c4 82 03 77 a4 48 03")...))
 	fuzztest.Run(f, func(t *testing.T, file []byte) {
 		r, err := NewContainerReader("file", bytes.NewReader(file), int64(len(file)))
 		for err == nil {
@@ -225,9 +231,11 @@ func FuzzContainerFile(f *testing.F) {
 // metadata.
 func FuzzSuperblock(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(kudupb.EncodeRow(&kudupb.TabletSuperBlockPB{TableId: []byte("t"), TabletId: []byte("x"), LastDurableMrsId: proto.Int64(-1), TableName: proto.String("n"),
+	f.Add(kudupb.EncodeRow(&kudupb.TabletSuperBlockPB{TableId: []byte("t"), TabletId: []byte("x"),
+		LastDurableMrsId: proto.Int64(-1), TableName: proto.String("n"),
 		Schema: &kudupb.SchemaPB{}, SchemaVersion: proto.Uint32(0), Partition: &kudupb.PartitionPB{}}))
-	f.Add(kudupb.EncodeRow(&kudupb.ConsensusMetadataPB{CommittedConfig: &kudupb.RaftConfigPB{Peers: []*kudupb.RaftPeerPB{{}}}, CurrentTerm: proto.Int64(1)}))
+	config := &kudupb.RaftConfigPB{Peers: []*kudupb.RaftPeerPB{{}}}
+	f.Add(kudupb.EncodeRow(&kudupb.ConsensusMetadataPB{CommittedConfig: config, CurrentTerm: proto.Int64(1)}))
 	fuzztest.Run(f, func(t *testing.T, message []byte) {
 		fsys := server(t, fromHex(t, metadataFile), 8192)
 		file := AppendRecord(AppendContainer(nil, SuperblockKind), message)
@@ -237,7 +245,8 @@ func FuzzSuperblock(f *testing.F) {
 			}
 		}
 		d := open(t, fsys)
-		if m, err := d.Superblock("x"); err == nil && string(m.TabletId) != "x" || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+		if m, err := d.Superblock("x"); err == nil && string(m.TabletId) != "x" ||
+			err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("superblock: %v", err)
 		}
 		m, err := d.Consensus("x")

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// holdLock locks a file as Kudu's Env::LockFile does, prints a byte, and waits for the end of stdin.
+// holdLock locks a file as Kudu's Env::LockFile does, prints a byte, and waits for the end of
+// stdin.
 func holdLock(name string) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err == nil {

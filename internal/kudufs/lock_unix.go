@@ -46,8 +46,8 @@ func lock(name string) (*os.File, error) {
 	return f, nil
 }
 
-// systemBlockBytes returns the size of the blocks of the file system that has a file, 0 if it is not
-// known.
+// systemBlockBytes returns the size of the blocks of the file system that has a file, 0 if it is
+// not known.
 func systemBlockBytes(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Blksize)

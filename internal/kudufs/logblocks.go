@@ -32,8 +32,8 @@ import (
 //
 //	0a 09 09 02 00 00 00 00 00 00 00 10 01 18 81 80 f9 c0 c1 c4 82 03 20 80 20 28 64
 //
-// A block begins at a multiple of the file system's block size. What is between blocks, and after
-// the last one, is undefined. A block without bytes may share its offset with the next one. The
+// A block begins at a multiple of the file system's block size. The bytes between blocks, and after
+// the last block, are undefined. A block without bytes may share its offset with the next one. The
 // space of a deleted block is never used again, so bytes that a block has had stay or become zeros.
 // Source: blockmanager spec §4, §5.
 const (
@@ -95,8 +95,9 @@ func (d *Directory) sizeOf(name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// loadContainer reads the metadata of one container. What it finds wrong is added to the problems of
-// d; an error is one of the file system. Source: blockmanager spec §5.2, §5.3.
+// loadContainer reads the metadata of one container. Damage is added to the problems of d, so that
+// the other containers can be read. An error is an error of the file system. Source: blockmanager
+// spec §5.2, §5.3.
 func (d *Directory) loadContainer(stem string) error {
 	meta, data := stem+metadataSuffix, stem+dataSuffix
 	metaSize, err := d.sizeOf(meta)
@@ -109,7 +110,8 @@ func (d *Directory) loadContainer(stem string) error {
 	}
 	if metaSize < containerV1Len {
 		if size > 0 {
-			d.problem(meta, -1, 0, fault.Corruptf("%s: the container's records are missing; %s has %d bytes", meta, data, size))
+			d.problem(meta, -1, 0, fault.Corruptf("%s: the container's records are missing; %s has %d bytes",
+				meta, data, size))
 		}
 		return nil // a server ended while it created the container
 	}
@@ -137,7 +139,9 @@ func (d *Directory) loadContainer(stem string) error {
 
 // replayContainer reads the records of a container into live: the blocks that it has at the end, or
 // before the first record that cannot be read. at is the position of that record.
-func (d *Directory) replayContainer(meta string, metaSize int64, c *container, live map[block.ID]*extent) (at int64, err error) {
+func (d *Directory) replayContainer(
+	meta string, metaSize int64, c *container, live map[block.ID]*extent,
+) (at int64, err error) {
 	f, err := d.fs.Open(meta, false)
 	if err != nil {
 		return -1, err
@@ -167,18 +171,22 @@ func (d *Directory) replayContainer(meta string, metaSize int64, c *container, l
 	}
 }
 
-// applyRecord adds what a record says to live. A record that makes no sense makes its block unusable,
-// except a deletion of a block that the container does not have: another one may have it.
-func (d *Directory) applyRecord(meta string, at int64, m *kudupb.BlockRecordPB, c *container, live map[block.ID]*extent) {
+// applyRecord adds what a record says to live. A record that makes no sense makes its block
+// unusable, except a deletion of a block that the container does not have: another one may have it.
+func (d *Directory) applyRecord(
+	meta string, at int64, m *kudupb.BlockRecordPB, c *container, live map[block.ID]*extent,
+) {
 	id := block.ID(m.GetBlockId().GetId())
 	e := &extent{c: c, offset: m.GetOffset(), length: m.GetLength()}
 	d.highest = max(d.highest, id)
 	bad := func(problem string, args ...any) {
-		d.badBlock(meta, at, id, fault.Corruptf("%s: byte %d: block %d: "+problem, append([]any{meta, at, uint64(id)}, args...)...))
+		d.badBlock(meta, at, id, fault.Corruptf("%s: byte %d: block %d: "+problem,
+			append([]any{meta, at, uint64(id)}, args...)...))
 	}
 	switch _, have := live[id]; {
 	case m.GetOpType() == blockDeleted && !have:
-		d.problem(meta, at, id, fault.Corruptf("%s: byte %d: block %d: deleted, but the container does not have it", meta, at, uint64(id)))
+		d.problem(meta, at, id, fault.Corruptf("%s: byte %d: block %d: deleted, but the container does not have it",
+			meta, at, uint64(id)))
 	case m.GetOpType() == blockDeleted:
 		delete(live, id)
 	case m.GetOpType() != blockCreated:
@@ -194,8 +202,8 @@ func (d *Directory) applyRecord(meta string, at int64, m *kudupb.BlockRecordPB, 
 	}
 }
 
-// maxProblems bounds what is kept of problems: a damaged file must not fill the memory with what is
-// wrong with it.
+// maxProblems bounds the list of problems: a damaged metadata file may have millions of wrong
+// records, which must not fill the memory.
 const maxProblems = 10_000
 
 func (d *Directory) problem(file string, at int64, id block.ID, err error) {

@@ -21,9 +21,9 @@ type file struct {
 	at     *list.Element // in openFiles.recent while it is open
 }
 
-// openFiles opens the files of open blocks when they are read, and closes the one that was read
-// least recently when too many are open. More are open only while as many reads are in progress.
-// Safe for concurrent use.
+// openFiles opens the files of open blocks when they are read, and closes the least recently read
+// file when too many are open. More are open only while as many reads are in progress. Safe for
+// concurrent use.
 type openFiles struct {
 	fs   vfs.FS
 	most int // files to keep open

@@ -50,8 +50,9 @@ func manyContainers(t *testing.T, n int) (*countingFS, *Directory) {
 	t.Helper()
 	fsys := server(t, nil, 0)
 	for id := uint64(1); id <= uint64(n); id++ {
-		record := &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: &id}, OpType: proto.Int32(blockCreated), TimestampUs: proto.Uint64(1),
-			Offset: proto.Int64(4096), Length: proto.Int64(8)}
+		record := &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: &id}, OpType: proto.Int32(blockCreated),
+			TimestampUs: proto.Uint64(1),
+			Offset:      proto.Int64(4096), Length: proto.Int64(8)}
 		stem := fmt.Sprintf("/ts/data/many%05d", id)
 		err := Replace(fsys, stem+metadataSuffix, AppendContainer(nil, "kudu.BlockRecordPB", record))
 		if err == nil {

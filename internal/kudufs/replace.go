@@ -12,7 +12,8 @@ import (
 // temporary is part of the names of files that a server was writing when it ended.
 const temporary = ".kudutmp" // file format: never change
 
-// isTemporary reports whether a file is one that a server removes when it starts.
+// isTemporary reports whether a file has the name of a temporary file, which a server removes when
+// it starts.
 func isTemporary(name string) bool { return strings.Contains(name, temporary) }
 
 // Replace makes content the content of a file, atomically and durably: it writes and syncs another

@@ -28,11 +28,12 @@ func (c closedFS) List(dir string) ([]string, error) {
 	return c.FS.List(dir)
 }
 
-// What is not a server's does not stop the reading of what is.
+// Files that no server writes do not stop the reading of the server's files.
 func TestStrayFilesAreNotRead(t *testing.T) {
 	fsys := server(t, fromHex(t, metadataFile), 8192)
 	tablet := strings.Repeat("0a", 16)
-	for _, name := range []string{".nfs0001", tablet, tablet + "0", strings.Repeat("xy", 16), tablet + temporary + ".1"} {
+	for _, name := range []string{".nfs0001", tablet, tablet + "0", strings.Repeat("xy", 16),
+		tablet + temporary + ".1"} {
 		if err := Replace(fsys, "/ts/tablet-meta/"+name, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -57,16 +58,19 @@ func TestStrayFilesAreNotRead(t *testing.T) {
 
 // blockRecord returns a record of a container: the block with extent, or its deletion without one.
 func blockRecord(id uint64, extent ...int64) proto.Message {
-	m := &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: &id}, OpType: proto.Int32(blockDeleted), TimestampUs: proto.Uint64(1)}
+	m := &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: &id}, OpType: proto.Int32(blockDeleted),
+		TimestampUs: proto.Uint64(1)}
 	if len(extent) > 0 {
 		*m.OpType, m.Offset, m.Length = blockCreated, &extent[0], &extent[1]
 	}
 	return m
 }
 
-// A data file that is not there, or not any more, is damage of its blocks, even of one without bytes.
+// A data file that is not there, or not any more, is damage of its blocks, even of one without
+// bytes.
 func TestDataFilesThatAreMissing(t *testing.T) {
-	fsys := server(t, AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1, 0, 4096), blockRecord(2, 4096, 0)), 4096)
+	fsys := server(t, AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1, 0, 4096), blockRecord(2, 4096, 0)),
+		4096)
 	d := open(t, fsys)
 	if err := fsys.Remove("/ts/data/c.data"); err != nil {
 		t.Fatal(err)
@@ -86,7 +90,8 @@ func TestDataFilesThatAreMissing(t *testing.T) {
 func TestDeletionsOfOthersBlocks(t *testing.T) {
 	fsys := server(t, AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1, 0, 4096)), 4096)
 	for _, name := range []string{"a", "d"} { // before and after the container c
-		if err := Replace(fsys, "/ts/data/"+name+".metadata", AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1))); err != nil {
+		if err := Replace(fsys, "/ts/data/"+name+".metadata",
+			AppendContainer(nil, "kudu.BlockRecordPB", blockRecord(1))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +114,8 @@ func TestManyDataDirectories(t *testing.T) {
 		for i := range n {
 			set.AllUuids = append(set.AllUuids, binary.BigEndian.AppendUint32(nil, uint32(i)))
 		}
-		m := &kudupb.DirInstanceMetadataPB{DirSet: set, DirType: proto.String("log"), FilesystemBlockSizeBytes: proto.Uint64(4096)}
+		m := &kudupb.DirInstanceMetadataPB{DirSet: set, DirType: proto.String("log"),
+			FilesystemBlockSizeBytes: proto.Uint64(4096)}
 		if err := Replace(fsys, "/ts/data/block_manager_instance", AppendContainer(nil, DataKind, m)); err != nil {
 			t.Fatal(err)
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/oribi-db/oribi/internal/kudupb"
 )
 
-// A superblock is the protobuf container file tablet-meta/<tablet ID> with one message, the table of
-// contents of a tablet (tablet.proto); consensus-meta/<tablet ID> is one with the tablet's replicas
-// (quorum.proto). The messages of their records are called:
+// A superblock is the protobuf container file tablet-meta/<tablet ID> with one message, the table
+// of contents of a tablet (tablet.proto); consensus-meta/<tablet ID> is one with the tablet's
+// replicas (quorum.proto). The messages of their records are called:
 //
 //	kudu.tablet.TabletSuperBlockPB
 //	kudu.consensus.ConsensusMetadataPB
@@ -34,8 +34,8 @@ const (
 	maxConsensusBytes  = 1 << 20
 )
 
-// Tablets returns the IDs of all tablets that have a superblock, in ascending order, and the names of
-// what else is next to the superblocks, as lost+found, without files that a server removes.
+// Tablets returns the IDs of all tablets that have a superblock, in ascending order, and the names
+// of what else is next to the superblocks, as lost+found, without files that a server removes.
 func (d *Directory) Tablets() (ids, others []string, err error) {
 	names, err := d.fs.List(d.superblocks)
 	if err != nil {
@@ -68,8 +68,8 @@ func (d *Directory) ConsensusPath(tablet string) string {
 	return filepath.Join(d.consensus, tablet)
 }
 
-// Superblock reads the superblock of a tablet. Errors: ErrCorrupt, also if there is no file; those of
-// the file system.
+// Superblock reads the superblock of a tablet. Errors: ErrCorrupt, also if there is no file; errors
+// of the file system.
 func (d *Directory) Superblock(tablet string) (*kudupb.TabletSuperBlockPB, error) {
 	name := d.SuperblockPath(tablet)
 	m := new(kudupb.TabletSuperBlockPB)
@@ -85,7 +85,7 @@ func (d *Directory) Superblock(tablet string) (*kudupb.TabletSuperBlockPB, error
 // checkSuperblock checks what a server checks when it loads a superblock.
 func checkSuperblock(tablet string, m *kudupb.TabletSuperBlockPB) error {
 	if id := string(m.TabletId); id != tablet {
-		return fault.Corruptf("the superblock is that of tablet %q", id)
+		return fault.Corruptf("the superblock names tablet %q", id)
 	}
 	if m.Partition == nil {
 		return fault.Corruptf("the superblock has no partition")
@@ -101,7 +101,7 @@ func checkSuperblock(tablet string, m *kudupb.TabletSuperBlockPB) error {
 }
 
 // Consensus reads the consensus metadata of a tablet. Errors: ErrCorrupt, also if there is no file;
-// those of the file system.
+// errors of the file system.
 func (d *Directory) Consensus(tablet string) (*kudupb.ConsensusMetadataPB, error) {
 	name := d.ConsensusPath(tablet)
 	m := new(kudupb.ConsensusMetadataPB)
@@ -126,7 +126,8 @@ func IsVoter(p *kudupb.RaftPeerPB) bool {
 	return p.GetMemberType() == int32(kudupb.RaftMemberType_VOTER)
 }
 
-// LogBytes returns the size of the files of a tablet's log, those of an unfinished recovery too.
+// LogBytes returns the size of the files of a tablet's log in bytes, with the files of an
+// unfinished recovery.
 func (d *Directory) LogBytes(tablet string) (total int64, err error) {
 	dir, recovery := d.LogDirs(tablet)
 	for _, dir := range []string{dir, recovery} {

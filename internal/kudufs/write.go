@@ -17,10 +17,11 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// RecordKind is what the messages of a container's records are called.
+// RecordKind is the name of the message type of a container's records.
 const RecordKind = "kudu.BlockRecordPB" // file format: never change
 
-// maxContainerBytes is the size from which a container gets no further block, as a server's flag says.
+// maxContainerBytes is the size from which a container gets no further block, as a server's flag
+// says.
 const maxContainerBytes = 10 << 30
 
 // Writer adds blocks to the data directories of a stopped server. None is part of the directory
@@ -51,10 +52,10 @@ type writable interface {
 	io.Closer
 }
 
-// NewWriter returns a Writer whose blocks have IDs above those of all blocks that the directory has
-// had, as far as containers and superblocks name them. group has the UUIDs of the data directories
-// to use; none means all. Errors: ErrCorrupt if the directory has damage of its blocks or
-// superblocks, or lacks a data directory; those of the file system.
+// NewWriter returns a Writer whose blocks have IDs above the IDs of all blocks that the directory
+// has had, as far as containers and superblocks name them. group has the UUIDs of the data
+// directories to use; if group is empty, all are used. Errors: ErrCorrupt if the directory has
+// damage of its blocks or superblocks, or lacks a data directory; errors of the file system.
 func (d *Directory) NewWriter(group [][]byte) (*Writer, error) {
 	if len(d.problems) > 0 {
 		return nil, d.problems[0].Err
@@ -64,7 +65,9 @@ func (d *Directory) NewWriter(group [][]byte) (*Writer, error) {
 	}
 	w := &Writer{d: d, open: map[int]*newContainer{}}
 	for i, r := range d.byDirectory {
-		if len(group) == 0 || slices.ContainsFunc(group, func(id []byte) bool { return string(id) == string(r.Data.DirSet.Uuid) }) {
+		if len(group) == 0 || slices.ContainsFunc(group, func(id []byte) bool {
+			return string(id) == string(r.Data.DirSet.Uuid)
+		}) {
 			w.dirs = append(w.dirs, i)
 		}
 	}
@@ -154,8 +157,10 @@ func (w *Writer) Copy(src io.ReaderAt, size int64) (block.ID, error) {
 	if err := copyAt(c.file, c.end, src, size); err != nil {
 		return 0, err
 	}
-	c.records = append(c.records, &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: proto.Uint64(uint64(w.last))}, OpType: proto.Int32(blockCreated),
-		TimestampUs: proto.Uint64(uint64(time.Now().UnixMicro())), Offset: proto.Int64(c.end), Length: proto.Int64(size)})
+	c.records = append(c.records, &kudupb.BlockRecordPB{BlockId: &kudupb.BlockIdPB{Id: proto.Uint64(uint64(w.last))},
+		OpType:      proto.Int32(blockCreated),
+		TimestampUs: proto.Uint64(uint64(time.Now().UnixMicro())), Offset: proto.Int64(c.end),
+		Length: proto.Int64(size)})
 	c.end += (size + c.align - 1) / c.align * c.align
 	return w.last, nil
 }
@@ -232,8 +237,8 @@ func (w *Writer) makeParents(dir string, n int) error {
 	return w.d.fs.SyncDir(filepath.Dir(dir))
 }
 
-// Commit makes all blocks durable and part of the directory. The records of a container are replaced
-// as a whole, so that a crash leaves none of them torn.
+// Commit makes all blocks durable and part of the directory. The records of a container are
+// replaced as a whole, so that a crash leaves none of them torn.
 func (w *Writer) Commit() error {
 	for _, c := range w.made {
 		if err := c.file.Sync(); err != nil {
@@ -309,8 +314,8 @@ func (d *Directory) description(name string) ([]byte, error) {
 }
 
 // CreateTablet adds a tablet to a server that does not run: consensus metadata with this server as
-// the only voter, a log without operations in segment, and, last, the superblock. Errors: those of
-// the file system.
+// the only voter, a log without operations in segment, and, last, the superblock: a crash before
+// the superblock leaves files that no tablet refers to. Errors: errors of the file system.
 func (d *Directory) CreateTablet(m *kudupb.TabletSuperBlockPB, segmentName string, segment []byte) error {
 	id := string(m.TabletId)
 	logs, _ := d.LogDirs(id)
@@ -324,9 +329,10 @@ func (d *Directory) CreateTablet(m *kudupb.TabletSuperBlockPB, segmentName strin
 		return err
 	}
 	voter := int32(kudupb.RaftMemberType_VOTER)
-	consensus := &kudupb.ConsensusMetadataPB{CurrentTerm: proto.Int64(0), CommittedConfig: &kudupb.RaftConfigPB{OpidIndex: proto.Int64(-1),
-		Peers: []*kudupb.RaftPeerPB{{PermanentUuid: []byte(d.UUID), MemberType: &voter,
-			LastKnownAddr: &kudupb.HostPortPB{Host: proto.String("127.0.0.1"), Port: proto.Uint32(7050)}}}}}
+	consensus := &kudupb.ConsensusMetadataPB{CurrentTerm: proto.Int64(0),
+		CommittedConfig: &kudupb.RaftConfigPB{OpidIndex: proto.Int64(-1),
+			Peers: []*kudupb.RaftPeerPB{{PermanentUuid: []byte(d.UUID), MemberType: &voter,
+				LastKnownAddr: &kudupb.HostPortPB{Host: proto.String("127.0.0.1"), Port: proto.Uint32(7050)}}}}}
 	if err := Replace(d.fs, d.ConsensusPath(id), AppendContainer(nil, ConsensusKind, consensus)); err != nil {
 		return err
 	}

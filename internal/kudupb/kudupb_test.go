@@ -31,10 +31,11 @@ func TestMessagesAreKudusBytes(t *testing.T) {
 		message    proto.Message
 	}{
 		{"footer", "08 05 10 06 18 03 22 06 0a 04 08 39 10 17 30 01 40 00 50 01", &CFileFooterPB{
-			DataType:             proto.Int32(int32(DataType_INT32)),
-			Encoding:             proto.Int32(int32(EncodingType_BIT_SHUFFLE)),
-			NumValues:            proto.Int64(3),
-			PosidxInfo:           &BTreeInfoPB{RootBlock: &BlockPointerPB{Offset: proto.Int64(57), Size: proto.Int32(23)}},
+			DataType:  proto.Int32(int32(DataType_INT32)),
+			Encoding:  proto.Int32(int32(EncodingType_BIT_SHUFFLE)),
+			NumValues: proto.Int64(3),
+			PosidxInfo: &BTreeInfoPB{RootBlock: &BlockPointerPB{Offset: proto.Int64(57),
+				Size: proto.Int32(23)}},
 			Compression:          proto.Int32(int32(CompressionType_NO_COMPRESSION)),
 			IsTypeNullable:       proto.Bool(false),
 			IncompatibleFeatures: proto.Uint32(1),
@@ -46,13 +47,14 @@ func TestMessagesAreKudusBytes(t *testing.T) {
 			NumEntries: proto.Int32(2), Type: proto.Int32(int32(IndexBlockTrailerPB_INTERNAL)),
 		}},
 		{"bloom header", "08 03", &BloomBlockHeaderPB{NumHashFunctions: proto.Int32(3)}},
-		{"delta statistics", "08 01 19 07 00 00 00 00 00 00 00 21 09 00 00 00 00 00 00 00 2a 04 08 0b 10 03 30 00", &DeltaStatsPB{
-			DeleteCount:   proto.Int64(1),
-			MinTimestamp:  proto.Uint64(7),
-			MaxTimestamp:  proto.Uint64(9),
-			ColumnStats:   []*DeltaStatsPB_ColumnStats{{ColId: proto.Int32(11), UpdateCount: proto.Int64(3)}},
-			ReinsertCount: proto.Int64(0),
-		}},
+		{"delta statistics", "08 01 19 07 00 00 00 00 00 00 00 21 09 00 00 00 00 00 00 00 2a 04 08 0b 10 03 30 00",
+			&DeltaStatsPB{
+				DeleteCount:   proto.Int64(1),
+				MinTimestamp:  proto.Uint64(7),
+				MaxTimestamp:  proto.Uint64(9),
+				ColumnStats:   []*DeltaStatsPB_ColumnStats{{ColId: proto.Int32(11), UpdateCount: proto.Int64(3)}},
+				ReinsertCount: proto.Int64(0),
+			}},
 		{"rowset", `08 00 10 ff ff ff ff ff ff ff ff ff 01 1a 0d 12 09 09 01 00 00 00 00 00 00 00 20 0a
 			1a 0d 12 09 09 02 00 00 00 00 00 00 00 20 0b 2a 0b 12 09 09 04 00 00 00 00 00 00 00
 			32 09 09 03 00 00 00 00 00 00 00 50 02`, &RowSetDataPB{
@@ -66,13 +68,14 @@ func TestMessagesAreKudusBytes(t *testing.T) {
 			BloomBlock:   block(3),
 			LiveRowCount: proto.Int64(2),
 		}},
-		{"create record", "0a 09 09 01 00 00 00 00 00 00 00 10 01 18 80 80 f9 c0 c1 c4 82 03 20 00 28 80 20", &BlockRecordPB{
-			BlockId:     block(1),
-			OpType:      proto.Int32(int32(BlockRecordType_CREATE)),
-			TimestampUs: proto.Uint64(1700000000000000),
-			Offset:      proto.Int64(0),
-			Length:      proto.Int64(4096),
-		}},
+		{"create record", "0a 09 09 01 00 00 00 00 00 00 00 10 01 18 80 80 f9 c0 c1 c4 82 03 20 00 28 80 20",
+			&BlockRecordPB{
+				BlockId:     block(1),
+				OpType:      proto.Int32(int32(BlockRecordType_CREATE)),
+				TimestampUs: proto.Uint64(1700000000000000),
+				Offset:      proto.Int64(0),
+				Length:      proto.Int64(4096),
+			}},
 	} {
 		want := fromHex(t, c.wire)
 		if got, err := proto.Marshal(c.message); err != nil || !bytes.Equal(got, want) {
@@ -150,7 +153,7 @@ func TestStoreRowsRoundTrip(t *testing.T) {
 	}
 }
 
-// The committed code is what the generator makes from the definitions.
+// The committed code equals the generator's output for the definitions.
 func TestGeneratedCodeIsCurrent(t *testing.T) {
 	for _, tool := range []string{"protoc", "protoc-gen-go"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -188,7 +191,7 @@ func TestGeneratedCodeIsCurrent(t *testing.T) {
 		}
 		got, err := os.ReadFile(filepath.Base(f))
 		if err != nil || !bytes.Equal(versions.ReplaceAll(got, nil), versions.ReplaceAll(want, nil)) {
-			t.Errorf("%s is not what generate.sh gives (%v)", filepath.Base(f), err)
+			t.Errorf("%s differs from the output of generate.sh (%v)", filepath.Base(f), err)
 		}
 	}
 }

@@ -20,9 +20,9 @@ const (
 	maxNesting    = 100      // of messages in messages; Kudu's have 5 levels
 )
 
-// CheckMemory returns ErrCorrupt if the message in b, which is one of m's type, would take much more
-// memory than its bytes, or is malformed. It is called before a message from a file is unmarshaled,
-// and itself allocates nothing that depends on b.
+// CheckMemory returns ErrCorrupt if the message in b, which is one of m's type, would take much
+// more memory than its bytes, or is malformed. It is called before a message from a file is
+// unmarshaled, and itself allocates nothing that depends on b.
 func CheckMemory(b []byte, m proto.Message) error {
 	if len(b) <= freeBytes {
 		return nil
@@ -37,7 +37,7 @@ func CheckMemory(b []byte, m proto.Message) error {
 	return nil
 }
 
-// layout is what is to know about a type of messages to compute their memory.
+// layout says how much memory the messages of one type take.
 type layout struct {
 	bytes  int64 // of a message without fields, and the pointer to it
 	fields map[protowire.Number]field
@@ -45,7 +45,7 @@ type layout struct {
 
 // field is a field that takes memory of its own.
 type field struct {
-	message *layout // of the fields' messages; nil: they are none
+	message *layout // of the field's messages; nil if the field has no messages
 	bytes   int64   // of each occurrence, besides the bytes of a string
 	packed  int64   // of each byte of a list of integers in one field
 }

@@ -70,9 +70,11 @@ func TestServersMessagesPassTheCheckOfMemory(t *testing.T) {
 	}
 	small := &RowSetDataPB{Id: proto.Uint64(1), LastDurableDmsId: proto.Int64(-1), BloomBlock: block(1),
 		Columns: []*ColumnDataPB{{Block: block(1), ColumnId: proto.Int32(0)}}}
-	column := &ColumnSchemaPB{Id: proto.Uint32(1), Name: proto.String("c"), Type: proto.Int32(1), IsKey: proto.Bool(false), IsNullable: proto.Bool(false),
+	column := &ColumnSchemaPB{Id: proto.Uint32(1), Name: proto.String("c"), Type: proto.Int32(1),
+		IsKey: proto.Bool(false), IsNullable: proto.Bool(false),
 		Encoding: proto.Int32(1), Compression: proto.Int32(1), CfileBlockSize: proto.Int32(0)}
-	s := &TabletSuperBlockPB{TableId: []byte("t"), TabletId: []byte("t"), TableName: proto.String("t"), Schema: new(SchemaPB),
+	s := &TabletSuperBlockPB{TableId: []byte("t"), TabletId: []byte("t"), TableName: proto.String("t"),
+		Schema:           new(SchemaPB),
 		LastDurableMrsId: proto.Int64(1), SchemaVersion: proto.Uint32(1)}
 	for range 500 {
 		s.Rowsets, s.Schema.Columns = append(s.Rowsets, rows, small), append(s.Schema.Columns, column)

@@ -22,7 +22,7 @@ type client struct {
 	out  *bufio.Reader
 }
 
-// Request is what the client is asked: "cmd" and its arguments.
+// Request is a request to the client: "cmd" and its arguments.
 type Request map[string]any
 
 // Reply is an answer of the client.
@@ -40,7 +40,8 @@ type Reply struct {
 // connect starts the client, which waits for the master.
 func (c *Cluster) connect() {
 	c.t.Helper()
-	java := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", "-cp", c.classPath, "org.apache.kudu.client.Driver")
+	java := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", "-cp",
+		c.classPath, "org.apache.kudu.client.Driver")
 	in, err := java.StdinPipe()
 	if err != nil {
 		c.t.Fatal(err)
@@ -163,7 +164,8 @@ func (c *Cluster) AskScan(to *Case, table string, ts uint64) {
 // AskDiff adds to a case what the servers answer for the changes of a table between two times.
 func (c *Cluster) AskDiff(to *Case, table string, from, until uint64) {
 	c.t.Helper()
-	c.ask(to, Answer{Kind: "diff", Table: table, Label: fmt.Sprintf("%d to %d", from, until), Start: from, End: until}, Request{"start": from, "ts": until})
+	c.ask(to, Answer{Kind: "diff", Table: table, Label: fmt.Sprintf("%d to %d", from, until), Start: from, End: until},
+		Request{"start": from, "ts": until})
 }
 
 func (c *Cluster) ask(to *Case, a Answer, request Request) {

@@ -55,12 +55,16 @@ func (s *Server) UseRoots(n int) error {
 const deadline = 60 * time.Second
 
 // common are the flags of all servers and tools. They make a server start fast and keep all
-// history, and none asks for clocks or metadata outside of the machine. A server would also refuse a
-// disk with less than a hundredth of its space free.
-var common = []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--time_source=system_unsync", "--rpc_authentication=disabled",
-	"--rpc_encryption=disabled", "--never_fsync=true", "--logtostderr", "--minloglevel=1", "--log_preallocate_segments=false",
-	"--log_container_preallocate_bytes=0", "--block_cache_capacity_mb=64", "--webserver_enabled=false", "--ipki_server_key_size=1024",
-	"--ipki_ca_key_size=1024", "--tsk_num_rsa_bits=512", "--cloud_metadata_server_request_timeout_ms=50", "--tablet_history_max_age_sec=-1",
+// history, and none asks for clocks or metadata outside of the machine. A server would also refuse
+// a disk with less than a hundredth of its space free.
+var common = []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--time_source=system_unsync",
+	"--rpc_authentication=disabled",
+	"--rpc_encryption=disabled", "--never_fsync=true", "--logtostderr", "--minloglevel=1",
+	"--log_preallocate_segments=false",
+	"--log_container_preallocate_bytes=0", "--block_cache_capacity_mb=64", "--webserver_enabled=false",
+	"--ipki_server_key_size=1024",
+	"--ipki_ca_key_size=1024", "--tsk_num_rsa_bits=512", "--cloud_metadata_server_request_timeout_ms=50",
+	"--tablet_history_max_age_sec=-1",
 	"--fs_data_dirs_reserved_bytes=0", "--fs_wal_dir_reserved_bytes=0",
 	"--cloud_aws_instance_id_url=http://127.0.0.1:9/", "--cloud_azure_instance_id_url=http://127.0.0.1:9/",
 	"--cloud_gce_instance_id_url=http://127.0.0.1:9/", "--cloud_openstack_metadata_url=http://127.0.0.1:9/"}
@@ -94,7 +98,8 @@ func NewCluster(t testing.TB, servers int) *Cluster {
 	}
 	c.kudu, c.classPath = filepath.Join(tool("install"), "kudu"), tool("install-client")
 	for i := range servers {
-		c.Servers = append(c.Servers, &Server{Dir: filepath.Join(c.dir, fmt.Sprintf("ts%d", i)), Address: freeAddress(t)})
+		c.Servers = append(c.Servers, &Server{Dir: filepath.Join(c.dir, fmt.Sprintf("ts%d", i)),
+			Address: freeAddress(t)})
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -159,7 +164,8 @@ func (c *Cluster) MasterDir() string { return filepath.Join(c.dir, "master") }
 // and compacts and flushes nothing.
 func (c *Cluster) StartServer(s *Server) {
 	c.t.Helper()
-	args := []string{"tserver", "run", "--fs_wal_dir=" + s.Dir, "--rpc_bind_addresses=" + s.Address, "--tserver_master_addrs=" + c.Master,
+	args := []string{"tserver", "run", "--fs_wal_dir=" + s.Dir, "--rpc_bind_addresses=" + s.Address,
+		"--tserver_master_addrs=" + c.Master,
 		"--heartbeat_interval_ms=100", "--raft_heartbeat_interval_ms=100", "--enable_maintenance_manager=false"}
 	s.running = c.spawn(filepath.Base(s.Dir), s.Flags, args...)
 }
@@ -195,7 +201,8 @@ func (c *Cluster) spawn(name string, flags []string, args ...string) *exec.Cmd {
 	return p
 }
 
-// environment is that of this process without proxies, which the servers would use for each other.
+// environment returns the environment of this process without the variables of proxies, which the
+// servers would use for connections among themselves.
 func environment() (env []string) {
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); !strings.HasSuffix(strings.ToLower(name), "_proxy") {
@@ -231,7 +238,8 @@ func (c *Cluster) Program() (dir string) {
 	dir = filepath.Join(c.dir, "bin")
 	err := os.Mkdir(dir, 0o755)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "kudu"), fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\" %s\n", c.kudu, strings.Join(common, " ")), 0o755)
+		err = os.WriteFile(filepath.Join(dir, "kudu"),
+			fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\" %s\n", c.kudu, strings.Join(common, " ")), 0o755)
 	}
 	if err != nil {
 		c.t.Fatal(err)

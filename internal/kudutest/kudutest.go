@@ -1,5 +1,5 @@
 // Package kudutest reads the directories of Apache Kudu servers in the corpus and compares reads of
-// them with what the servers answered. It is for tests only.
+// them with the servers' recorded answers. It is for tests only.
 package kudutest
 
 import (
@@ -30,7 +30,7 @@ type Case struct {
 	Answers []Answer
 }
 
-// Answer is what the server answered to one scan or diff.
+// Answer is the server's answer to one scan or diff.
 type Answer struct {
 	Kind, Table, Label, File string
 	From                     string `json:"from_label"`
@@ -139,8 +139,8 @@ func FirstDifference(got, want []string) string {
 	return ""
 }
 
-// Compare compares all answers of the case with those of read, which gets the table's name or the
-// tablet's ID.
+// Compare compares all answers of the case with the answers of read, which gets the table's name or
+// the tablet's ID.
 func (c *Case) Compare(t *testing.T, read func(what string, a *Answer) []string) {
 	t.Helper()
 	for i := range c.Answers {
@@ -158,7 +158,8 @@ func (c *Case) Compare(t *testing.T, read func(what string, a *Answer) []string)
 			}
 			got := read(what, a)
 			if a.SHA256 != "" {
-				if sum := sha256.Sum256([]byte(strings.Join(got, "\n") + "\n")); hex.EncodeToString(sum[:]) != a.SHA256 {
+				if sum := sha256.Sum256([]byte(strings.Join(got, "\n") +
+					"\n")); hex.EncodeToString(sum[:]) != a.SHA256 {
 					t.Errorf("%s %s of %s: %d rows, want %d others", a.Kind, a.Label, what, len(got), a.Rows)
 				}
 				continue

@@ -77,9 +77,11 @@ func randomFlags(r *rand.Rand) (flags []string) {
 	set("deltafile_default_compression_codec", "", "none", "zlib")
 	set("rowset_metadata_store_keys", "true", "false")
 	if r.IntN(4) > 0 {
-		flags = append(flags, maintenance, "--maintenance_manager_polling_interval_ms=20", "--maintenance_manager_num_threads=2",
+		flags = append(flags, maintenance, "--maintenance_manager_polling_interval_ms=20",
+			"--maintenance_manager_num_threads=2",
 			"--flush_threshold_secs=1", "--flush_threshold_mb=1", "--tablet_delta_store_minor_compact_max=2",
-			"--tablet_delta_store_major_compact_min_ratio=0.01", "--budgeted_compaction_target_rowset_size=16384", "--log_target_replay_size_mb=1")
+			"--tablet_delta_store_major_compact_min_ratio=0.01", "--budgeted_compaction_target_rowset_size=16384",
+			"--log_target_replay_size_mb=1")
 	}
 	return flags
 }
@@ -92,10 +94,10 @@ type serverTable struct {
 	added   int            // columns up to now
 	times   []uint64       // to read it at
 	dropped bool           // columns were dropped
-	ranges  int            // how many ranges were added; 0: it has no ranges
+	ranges  int            // how many ranges were added; 0 if it has no ranges
 }
 
-// serverColumn is a column and what its values are made of.
+// serverColumn is a column, with the properties that its random values depend on.
 type serverColumn struct {
 	name, kind string
 	nullable   bool
@@ -115,7 +117,8 @@ type serverWriter struct {
 	repeats bool
 }
 
-var serverKinds = []string{"INT8", "INT16", "INT32", "INT64", "UNIXTIME_MICROS", "DATE", "BOOL", "FLOAT", "DOUBLE", "STRING", "BINARY", "VARCHAR", "DECIMAL"}
+var serverKinds = []string{"INT8", "INT16", "INT32", "INT64", "UNIXTIME_MICROS", "DATE", "BOOL", "FLOAT", "DOUBLE",
+	"STRING", "BINARY", "VARCHAR", "DECIMAL"}
 
 // column returns a random column, and its description for the client.
 func (w *serverWriter) column(name string, key bool) (serverColumn, Request) {
@@ -189,7 +192,8 @@ func (w *serverWriter) create(name string) {
 		table.added++
 		table.columns, all = append(table.columns, c), append(all, about)
 	}
-	request := Request{"cmd": "create", "name": name, "columns": all, "range_cols": []string{}, "extra": map[string]string{}}
+	request := Request{"cmd": "create", "name": name, "columns": all, "range_cols": []string{},
+		"extra": map[string]string{}}
 	hash := func(buckets int) []Request {
 		return []Request{{"cols": names[:1], "buckets": buckets, "seed": r.IntN(100)}}
 	}
@@ -198,7 +202,8 @@ func (w *serverWriter) create(name string) {
 	case byRange && r.IntN(2) == 0:
 		table.ranges = 1
 		request["range_cols"] = names[:1]
-		request["ranges"] = []Request{{"hi": Request{first.name: -10}}, {"lo": Request{first.name: -10}, "hi": Request{first.name: 0}}}
+		request["ranges"] = []Request{{"hi": Request{first.name: -10}},
+			{"lo": Request{first.name: -10}, "hi": Request{first.name: 0}}}
 		request["custom"] = []Request{{"lo": Request{first.name: 0}, "hi": Request{first.name: 1000}, "hash": hash(3)}}
 		request["hash"] = hash(2) // as many levels as in the other range
 	case r.IntN(2) == 0:
@@ -246,7 +251,8 @@ func (w *serverWriter) write(table *serverTable) (Reply, error) {
 	ops := [][2]any{}
 	seen := map[string]bool{}
 	for range 1 + w.r.IntN(120) {
-		kind := one(w.r, "insert", "insert", "upsert", "upsert", "update", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore")
+		kind := one(w.r, "insert", "insert", "upsert", "upsert", "update", "update", "delete", "insert_ignore",
+			"upsert_ignore", "update_ignore", "delete_ignore")
 		row := map[string]any{}
 		for i := range table.keys {
 			row[table.keys[i].name] = w.value(&table.keys[i])
@@ -258,7 +264,8 @@ func (w *serverWriter) write(table *serverTable) (Reply, error) {
 		}
 		for i := range table.columns {
 			c := &table.columns[i]
-			needed := (strings.HasPrefix(kind, "insert") || strings.HasPrefix(kind, "upsert")) && !c.nullable && !c.filled
+			needed := (strings.HasPrefix(kind, "insert") || strings.HasPrefix(kind, "upsert")) &&
+				!c.nullable && !c.filled
 			switch {
 			case strings.HasPrefix(kind, "delete") || !needed && w.r.IntN(2) == 0:
 			case c.nullable && w.r.IntN(4) == 0:
@@ -301,7 +308,8 @@ func (w *serverWriter) alter(table *serverTable) {
 		step = Request{"op": "rename", "name": table.columns[at].name, "to": to}
 		table.columns[at].name = to
 	case 4:
-		step = Request{"op": "compression", "name": table.columns[at].name, "value": one(w.r, "LZ4", "ZLIB", "NO_COMPRESSION")}
+		step = Request{"op": "compression", "name": table.columns[at].name,
+			"value": one(w.r, "LZ4", "ZLIB", "NO_COMPRESSION")}
 	default:
 		if table.ranges == 0 {
 			step = Request{"op": "block_size", "name": table.columns[at].name, "value": 8192}

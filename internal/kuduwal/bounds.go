@@ -8,11 +8,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// RangeBounds decodes the bounds of a range in a partition schema: a RowOperationsPB with two rows of
-// the superblock's schema s, encoded like those of a request. lower is inclusive and upper exclusive;
-// each has a cell for each column of s, nil if it is not set, and is nil if there is no such bound. The
-// cells of byte strings are in message. Errors: ErrCorrupt, also for bounds of other kinds, which
-// servers do not write.
+// RangeBounds decodes the bounds of a range in a partition schema: a RowOperationsPB with two rows
+// of the superblock's schema s, encoded like the rows of a write request. lower is inclusive and
+// upper exclusive. Each has a cell for each column of s, nil if it is not set. A range that is open
+// on one side has nil there. The cells of byte strings are in message. Errors: ErrCorrupt, also for
+// bounds of other kinds, which servers do not write.
 //
 // Lower bound 0 and upper bound 100 of the first of three INT32 columns, without byte strings:
 //

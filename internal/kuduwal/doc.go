@@ -7,8 +7,9 @@
 //
 // A server never closes its log: it ends where the server was stopped, often within zeros that were
 // allocated ahead. So bytes after the last entry are the end of the log unless an entry follows
-// them, which means damage. What a reader can see of lost entries, and the server cannot, is
-// returned as a Finding.
+// them, which means damage. A server cannot see some losses of entries that a reader of the whole
+// directory can see, for example a log that begins after the last flushed operation; these are
+// returned as Findings.
 //
 // Memory is bounded by one batch of entries, at most MaxBatchBytes, and the operations that wait
 // for their results, at most MaxPendingBytes. Nothing here is safe for concurrent use.

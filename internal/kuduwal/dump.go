@@ -67,7 +67,8 @@ func (d *segmentDump) header() bool {
 		d.Note("damaged: %v", err)
 		return false
 	}
-	d.Note("tablet %s, segment %d, schema version %d, codec %d", h.GetTabletId(), h.GetSequenceNumber(), h.GetSchemaVersion(), h.GetCompressionCodec())
+	d.Note("tablet %s, segment %d, schema version %d, codec %d", h.GetTabletId(), h.GetSequenceNumber(),
+		h.GetSchemaVersion(), h.GetCompressionCodec())
 	if codec, err := compress.Lookup(h.GetCompressionCodec()); err == nil {
 		d.codec = codec
 	}
@@ -77,7 +78,8 @@ func (d *segmentDump) header() bool {
 	return true
 }
 
-// findFooter sets d.end to the beginning of the footer, if there is one.
+// findFooter sets d.end to the beginning of the footer. A segment that was not closed has no
+// footer; then d.end stays at the end of the file.
 func (d *segmentDump) findFooter() {
 	at := len(d.data) - tailLen
 	if at < d.off || string(d.data[at:at+len(footMagic)]) != footMagic {
@@ -105,7 +107,7 @@ func (d *segmentDump) footer() {
 	d.Note("%d entries, operations %d to %d", f.GetNumEntries(), f.GetMinReplicateIndex(), f.GetMaxReplicateIndex())
 }
 
-// batch prints a batch. It returns false if there is none.
+// batch prints a batch. It returns false if no batch begins at d.off.
 func (d *segmentDump) batch() bool {
 	if d.end-d.off < d.width {
 		return false

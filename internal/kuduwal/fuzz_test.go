@@ -69,11 +69,13 @@ func read(t *testing.T, segments ...[]byte) {
 
 // FuzzSegment reads the input as a segment.
 func FuzzSegment(f *testing.F) {
-	entries := append(write(f, 1, row(kudupb.RowOperationType_INSERT, 1, "abc", 7), "abc", 0x0a, 4, 0x1a, 2, 8, 0), replicate(1, 2))
+	entries := append(write(f, 1, row(kudupb.RowOperationType_INSERT, 1, "abc", 7), "abc", 0x0a, 4, 0x1a, 2, 8, 0),
+		replicate(1, 2))
 	for _, codec := range []compress.Codec{compress.None, compress.LZ4, compress.Snappy, compress.Zlib} {
 		f.Add(segmentOf(f, 1, codec, entries...))
 	}
-	closed := appendFooter(f, segmentOf(f, 1, compress.LZ4, entries...), &kudupb.LogSegmentFooterPB{NumEntries: proto.Int64(3)})
+	closed := appendFooter(f, segmentOf(f, 1, compress.LZ4, entries...),
+		&kudupb.LogSegmentFooterPB{NumEntries: proto.Int64(3)})
 	f.Add(closed)
 	f.Add(append(bytes.Clone(closed[:len(closed)-5]), make([]byte, 40)...))
 	fuzztest.Run(f, func(t *testing.T, data []byte) {
@@ -88,7 +90,8 @@ func FuzzSegment(f *testing.F) {
 func FuzzEntries(f *testing.F) {
 	payload := func(entries []*kudupb.LogEntryPB) []byte { return marshal(f, &kudupb.LogEntryBatchPB{Entry: entries}) }
 	insert := write(f, 1, row(kudupb.RowOperationType_INSERT, 1, "abc", 7), "abc", 0x0a, 4, 0x1a, 2, 8, 0)
-	change := write(f, 2, append(row(kudupb.RowOperationType_UPDATE, 1, "NULL"), row(kudupb.RowOperationType_DELETE_ROW, 1)...), "")
+	change := write(f, 2, append(row(kudupb.RowOperationType_UPDATE, 1, "NULL"),
+		row(kudupb.RowOperationType_DELETE_ROW, 1)...), "")
 	f.Add(payload(insert), payload(change))
 	f.Add(payload(insert[1:]), payload(change))
 	f.Add(payload([]*kudupb.LogEntryPB{replicate(1, 1), replicate(2, 1)}), payload([]*kudupb.LogEntryPB{commit(2, 1)}))

@@ -49,20 +49,23 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// testSchema is that of the example of a row: two of its columns can be NULL.
+// testSchema is the schema in the example of an encoded row: two of its columns can be NULL.
 func testSchema() *kudupb.SchemaPB {
 	column := func(id uint32, name string, kind kudupb.DataType, key bool) *kudupb.ColumnSchemaPB {
-		return &kudupb.ColumnSchemaPB{Id: &id, Name: &name, Type: proto.Int32(int32(kind)), IsKey: &key, IsNullable: proto.Bool(!key)}
+		return &kudupb.ColumnSchemaPB{Id: &id, Name: &name, Type: proto.Int32(int32(kind)), IsKey: &key,
+			IsNullable: proto.Bool(!key)}
 	}
 	return &kudupb.SchemaPB{Columns: []*kudupb.ColumnSchemaPB{
-		column(0, "k", kudupb.DataType_INT32, true), column(1, "fixed", kudupb.DataType_STRING, false), column(2, "free", kudupb.DataType_INT64, false),
+		column(0, "k", kudupb.DataType_INT32, true), column(1, "fixed", kudupb.DataType_STRING, false),
+		column(2, "free", kudupb.DataType_INT64, false),
 	}}
 }
 
 // appendHeader appends the header of a segment.
 func appendHeader(t testing.TB, dst []byte, number uint64, codec compress.Codec) []byte {
 	h := marshal(t, &kudupb.LogSegmentHeaderPB{
-		TabletId: []byte("tablet"), SequenceNumber: &number, Schema: marshal(t, testSchema()), SchemaVersion: proto.Uint32(0),
+		TabletId: []byte("tablet"), SequenceNumber: &number, Schema: marshal(t, testSchema()),
+		SchemaVersion:    proto.Uint32(0),
 		CompressionCodec: proto.Int32(int32(codec)),
 	})
 	dst = append(dst, headMagic...)
@@ -90,9 +93,11 @@ func appendEntries(t testing.TB, dst []byte, codec compress.Codec, entries ...*k
 func opID(term, index int64) *kudupb.OpId { return &kudupb.OpId{Term: &term, Index: &index} }
 
 func replicate(term, index int64) *kudupb.LogEntryPB {
-	return &kudupb.LogEntryPB{Type: proto.Int32(int32(kudupb.LogEntryTypePB_REPLICATE)), Replicate: &kudupb.ReplicateMsg{
-		Id: opID(term, index), Timestamp: proto.Uint64(uint64(100 * index)), OpType: proto.Int32(int32(kudupb.OperationType_NO_OP)),
-	}}
+	return &kudupb.LogEntryPB{Type: proto.Int32(int32(kudupb.LogEntryTypePB_REPLICATE)),
+		Replicate: &kudupb.ReplicateMsg{
+			Id: opID(term, index), Timestamp: proto.Uint64(uint64(100 * index)),
+			OpType: proto.Int32(int32(kudupb.OperationType_NO_OP)),
+		}}
 }
 
 func commit(term, index int64) *kudupb.LogEntryPB {

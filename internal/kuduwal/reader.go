@@ -259,7 +259,8 @@ func (r *Reader) readBatch() (problem string, err error) {
 	case int64(h.stored) > left:
 		return fmt.Sprintf("batch of %d bytes cut off after %d", h.stored, left), nil
 	case h.payload > MaxBatchBytes || h.stored > MaxBatchBytes:
-		return "", fault.Unsupportedf("batch of %d bytes, %d as stored; at most %d are read", h.payload, h.stored, MaxBatchBytes)
+		return "", fault.Unsupportedf("batch of %d bytes, %d as stored; at most %d are read", h.payload,
+			h.stored, MaxBatchBytes)
 	}
 	r.stored = resize(r.stored, int(h.stored))
 	if _, err := io.ReadFull(r.in, r.stored); err != nil {
@@ -297,7 +298,7 @@ func resize(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// checkCount compares the footer with what was read.
+// checkCount compares the footer's number of entries with the number of entries read.
 func (r *Reader) checkCount() {
 	if r.Footer != nil && r.Footer.GetNumEntries() != r.entries {
 		r.find(r.end, "the footer counts %d entries, there are %d", r.Footer.GetNumEntries(), r.entries)

@@ -42,7 +42,7 @@ type Handler struct {
 	Orphan func(c *kudupb.CommitMsg) error
 }
 
-// Summary is what Replay found besides the operations.
+// Summary is the result of Replay, besides the operations that the Handler got.
 type Summary struct {
 	Segments int
 	First    *kudupb.OpId // of the first operation in the log; nil without any
@@ -54,11 +54,12 @@ type Summary struct {
 }
 
 // Replay reads the log in a directory. An operation that has no result although a later one has is
-// decided too, since Raft decides in the order of indexes. An operation replaces those of its and
-// of higher indexes that were not decided: a new leader did not have them.
+// decided too, since Raft decides in the order of indexes. An operation replaces all undecided
+// operations with its index or a higher one: a new leader did not have them.
 //
 // Source: tablet spec §18.5. Errors: ErrCorrupt, also for a missing segment or operation between
-// others; ErrUnsupported; those of h; mostly in an *Error. Without any segment it does nothing.
+// others; ErrUnsupported; errors that h returns; mostly in an *Error. Without any segment it does
+// nothing.
 func Replay(fs vfs.FS, dir string, h Handler) (*Summary, error) {
 	segments, err := Segments(fs, dir)
 	if err != nil {
@@ -151,9 +152,9 @@ func (p *player) entries(r *Reader, s Segment, last bool) error {
 		find("the segment has only zeros: the server was stopped while it began it, or its entries are lost")
 		return nil
 	case r.Header.GetSequenceNumber() != s.Number:
-		find("the header is that of segment %d", r.Header.GetSequenceNumber())
+		find("the header names segment %d", r.Header.GetSequenceNumber())
 	case p.h.Tablet != "" && string(r.Header.GetTabletId()) != p.h.Tablet:
-		find("the header is that of tablet %q", r.Header.GetTabletId())
+		find("the header names tablet %q", r.Header.GetTabletId())
 	}
 	if last && r.Footer != nil {
 		find("the last segment is closed: a later one is missing")
@@ -193,8 +194,9 @@ func (p *player) entry(r *Reader, path string) error {
 	return fault.Unsupportedf("entry of type %d", e.GetType())
 }
 
-// pendingCost returns how much of MaxPendingBytes an operation takes: the bytes of its messages, and
-// about what the messages themselves take in memory, which is more for an operation without rows.
+// pendingCost returns how much of MaxPendingBytes an operation takes: the bytes of its messages,
+// and about what the messages themselves take in memory, which is more for an operation without
+// rows.
 func pendingCost(op *Operation) int {
 	const fixed = 256
 	return fixed + proto.Size(op.Msg) + len(op.Commit.GetResult())
@@ -213,7 +215,7 @@ func (p *player) replicate(op *Operation) error {
 	case id.GetTerm() < before.GetTerm():
 		return op.Errorf("it follows %s: %w", idText(before), fault.ErrCorrupt)
 	case id.GetIndex() <= p.done:
-		return op.Errorf("it replaces one that has a result: %w", fault.ErrCorrupt)
+		return op.Errorf("it replaces an operation that has a result: %w", fault.ErrCorrupt)
 	}
 	for kept := int(id.GetIndex() - p.done - 1); len(p.pending) > kept; {
 		replaced := p.pending[len(p.pending)-1]

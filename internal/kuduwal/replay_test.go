@@ -26,12 +26,17 @@ func TestReplayOrder(t *testing.T) {
 		err     error
 	}{
 		{"in order", []*kudupb.LogEntryPB{R(1, 1), C(1, 1), R(1, 2), C(1, 2)}, "1.1 1.2", "", nil},
-		{"results out of order", []*kudupb.LogEntryPB{R(1, 1), R(1, 2), R(1, 3), C(1, 3), C(1, 2), C(1, 1)}, "1.1 1.2 1.3", "", nil},
+		{"results out of order", []*kudupb.LogEntryPB{R(1, 1), R(1, 2), R(1, 3), C(1, 3), C(1, 2), C(1, 1)},
+			"1.1 1.2 1.3", "", nil},
 		{"last one without a result", []*kudupb.LogEntryPB{R(1, 1), C(1, 1), R(1, 2), R(1, 3)}, "1.1", "1.2 1.3", nil},
-		{"a result after a missing one", []*kudupb.LogEntryPB{R(1, 1), R(1, 2), C(1, 2), R(1, 3)}, "1.1? 1.2", "1.3", nil},
-		{"replaced by a new leader", []*kudupb.LogEntryPB{R(1, 1), R(1, 2), R(1, 3), R(2, 2), C(1, 1), C(2, 2)}, "1.1 2.2", "", nil},
-		{"replaced by itself", []*kudupb.LogEntryPB{R(1, 1), R(1, 2), R(1, 1), R(1, 2), C(1, 1), C(1, 2)}, "1.1 1.2", "", nil},
-		{"result of an operation before the log", []*kudupb.LogEntryPB{C(1, 4), R(1, 6), C(1, 5), C(1, 6)}, "orphan 1.4 orphan 1.5 1.6", "", nil},
+		{"a result after a missing one", []*kudupb.LogEntryPB{R(1, 1), R(1, 2), C(1, 2), R(1, 3)},
+			"1.1? 1.2", "1.3", nil},
+		{"replaced by a new leader", []*kudupb.LogEntryPB{R(1, 1), R(1, 2), R(1, 3), R(2, 2), C(1, 1), C(2, 2)},
+			"1.1 2.2", "", nil},
+		{"replaced by itself", []*kudupb.LogEntryPB{R(1, 1), R(1, 2), R(1, 1), R(1, 2), C(1, 1), C(1, 2)},
+			"1.1 1.2", "", nil},
+		{"result of an operation before the log", []*kudupb.LogEntryPB{C(1, 4), R(1, 6), C(1, 5), C(1, 6)},
+			"orphan 1.4 orphan 1.5 1.6", "", nil},
 		{"large index", []*kudupb.LogEntryPB{R(1, 1<<40), C(1, 1<<40)}, "1.1099511627776", "", nil},
 		{"missing operation", []*kudupb.LogEntryPB{R(1, 1), R(1, 3)}, "", "", fault.ErrCorrupt},
 		{"falling term", []*kudupb.LogEntryPB{R(2, 1), R(1, 2)}, "", "", fault.ErrCorrupt},
@@ -48,7 +53,8 @@ func TestReplayOrder(t *testing.T) {
 			// The second half of the entries is in another segment.
 			half := len(c.entries) / 2
 			calls, sum, err := replayLog(t, writeLog(t,
-				segmentOf(t, 1, compress.None, c.entries[:half]...), segmentOf(t, 2, compress.LZ4, c.entries[half:]...)))
+				segmentOf(t, 1, compress.None, c.entries[:half]...),
+				segmentOf(t, 2, compress.LZ4, c.entries[half:]...)))
 			if c.err != nil || err != nil {
 				if !errors.Is(err, c.err) || c.err == nil {
 					t.Errorf("got error %v, want %v", err, c.err)
@@ -74,7 +80,8 @@ func TestReplayFindsLostSegments(t *testing.T) {
 	third := segmentOf(t, 3, compress.LZ4)
 	lost := writeLog(t, first, second, third)
 	must(t, lost.Remove(segmentPath(2)))
-	if _, _, err := replayLog(t, lost); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "segment 2 is missing") {
+	if _, _, err := replayLog(t, lost); !errors.Is(err, fault.ErrCorrupt) ||
+		!strings.Contains(err.Error(), "segment 2 is missing") {
 		t.Errorf("second of three segments missing: %v", err)
 	}
 	if _, _, err := replayLog(t, writeLog(t, first, make([]byte, 1000), third)); !errors.Is(err, fault.ErrCorrupt) {
@@ -123,7 +130,8 @@ func TestReplayWithoutASegmentThatWasListed(t *testing.T) {
 	}
 }
 
-// An operation without rows takes memory, too: what Replay counts returns to zero when all are decided.
+// An operation without rows takes memory, too: what Replay counts returns to zero when all are
+// decided.
 func TestPendingCost(t *testing.T) {
 	p := player{h: Handler{Apply: func(*Operation) error { return nil }}}
 	for i := range int64(3) {

@@ -13,10 +13,11 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Kind is what an operation does to a row.
+// Kind is the kind of a row operation: insert, update, and so on.
 type Kind uint8
 
-// The kinds. Those of Kudu whose name ends in IGNORE have Row.Ignore set.
+// The kinds. Kudu's kinds whose names end in IGNORE, for example INSERT_IGNORE, become the kind
+// without it, with Row.Ignore set.
 const (
 	Insert Kind = iota + 1
 	Upsert
@@ -76,9 +77,9 @@ func NewDecoder(last *schema.Schema) (*Decoder, error) {
 
 // SetSchema sets the tablet's schema as of the next operation. Columns of older schemas that the
 // newest one lacks have no effect on images; those that s lacks get their read default. newer is
-// whether s is the schema after the newest one, which the log has when a server ended before it wrote
-// its superblock: columns that s has dropped have no values, so those that need one get a default or zeros. Errors:
-// ErrCorrupt if one could not have become the other.
+// whether s is the schema after the newest one, which the log has when a server ended before it
+// wrote its superblock: columns that s has dropped have no values, so those that need one get a
+// default or zeros. Errors: ErrCorrupt if one could not have become the other.
 func (d *Decoder) SetSchema(s *schema.Schema, newer bool) error {
 	if s.Keys != d.last.Keys {
 		return fault.Corruptf("schema with %d key columns, the tablet has %d", s.Keys, d.last.Keys)
@@ -95,7 +96,8 @@ func (d *Decoder) SetSchema(s *schema.Schema, newer bool) error {
 		}
 		o := &s.Columns[columns[i]]
 		if o.Type != c.Type || o.Nullable != c.Nullable || (i < s.Keys || columns[i] < s.Keys) && columns[i] != i {
-			return fault.Corruptf("schema with column %q of type %s, the tablet's is %s", o.Name, o.TypeName(), c.TypeName())
+			return fault.Corruptf("schema with column %q of type %s, the tablet's is %s", o.Name,
+				o.TypeName(), c.TypeName())
 		}
 	}
 	d.schema, d.columns, d.client = s, columns, nil
@@ -103,8 +105,8 @@ func (d *Decoder) SetSchema(s *schema.Schema, newer bool) error {
 	return nil
 }
 
-// setClient prepares for the rows of a client's schema, whose columns are those of the tablet's
-// with the same names.
+// setClient prepares for the rows of a client's schema, whose columns are matched with the tablet's
+// columns by name.
 func (d *Decoder) setClient(message []byte) error {
 	if d.client != nil && bytes.Equal(d.client, message) {
 		return nil
@@ -123,7 +125,8 @@ func (d *Decoder) setClient(message []byte) error {
 		case seen.Get(i):
 			return fault.Corruptf("client's schema: duplicate column %q", c.GetName())
 		case schema.Type(c.GetType()) != d.schema.Columns[i].Type:
-			return fault.Corruptf("client's schema: column %q of type %d, the table's is %d", c.GetName(), c.GetType(), d.schema.Columns[i].Type)
+			return fault.Corruptf("client's schema: column %q of type %d, the table's is %d", c.GetName(), c.GetType(),
+				d.schema.Columns[i].Type)
 		case d.schema.Columns[i].Type == schema.Array:
 			return fault.Unsupportedf("arrays in the log: column %q", c.GetName())
 		}
@@ -134,7 +137,7 @@ func (d *Decoder) setClient(message []byte) error {
 	return nil
 }
 
-// addClientColumn adds column i of d.schema to those of the rows.
+// addClientColumn adds column i of d.schema to the columns of the rows.
 func (d *Decoder) addClientColumn(i int, nullable bool) {
 	width := d.schema.Columns[i].Type.Width()
 	if width == 0 {
@@ -162,8 +165,8 @@ func (d *Decoder) addClientColumn(i int, nullable bool) {
 const indirectLen = 16 // file format: never change
 
 // Each calls use for each row of a request, in order, up to its first error. The row and all that
-// Image and Change return of it are valid during the call. Errors: ErrCorrupt, ErrUnsupported,
-// those of use.
+// Image and Change return of it are valid during the call. Errors: ErrCorrupt, ErrUnsupported, and
+// the errors that use returns.
 func (d *Decoder) Each(w *kudupb.WriteRequestPB, use func(r *Row) error) error {
 	if w.TxnId != nil {
 		return fault.Unsupportedf("a write of transaction %d", w.GetTxnId())
@@ -246,7 +249,7 @@ func (d *Decoder) decode(in *rowInput) error {
 	return nil
 }
 
-// decodeCells reads what follows the kind of an operation into d.row.
+// decodeCells reads the bitmaps and cells, which follow the kind of an operation, into d.row.
 func (d *Decoder) decodeCells(in *rowInput) error {
 	isSet, err := in.take((len(d.from) + 7) / 8)
 	if err != nil {

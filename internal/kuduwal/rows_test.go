@@ -26,7 +26,8 @@ func testDecoder(t testing.TB) *Decoder {
 }
 
 func request(t testing.TB, client *kudupb.SchemaPB, rows, indirect []byte) *kudupb.WriteRequestPB {
-	return &kudupb.WriteRequestPB{TabletId: []byte("t"), Schema: marshal(t, client), RowOperations: &kudupb.RowOperationsPB{Rows: rows, IndirectData: indirect}}
+	return &kudupb.WriteRequestPB{TabletId: []byte("t"), Schema: marshal(t, client),
+		RowOperations: &kudupb.RowOperationsPB{Rows: rows, IndirectData: indirect}}
 }
 
 // The example in the comment above indirectLen.
@@ -36,12 +37,14 @@ func TestRowIsTheDocumentedExample(t *testing.T) {
 	n := 0
 	must(t, d.Each(request(t, testSchema(), rows, []byte("pewter")), func(r *Row) error {
 		n++
-		if want := unhex(t, "80 00 03 ce"); r.Kind != Insert || r.Ignore || r.Problem != "" || !bytes.Equal(r.Key, want) {
+		if want := unhex(t, "80 00 03 ce"); r.Kind != Insert || r.Ignore || r.Problem != "" ||
+			!bytes.Equal(r.Key, want) {
 			t.Errorf("%v, key % x, problem %q", r.Kind, r.Key, r.Problem)
 		}
 		image := d.Image(r, nil)
 		must(t, d.format.Check(image))
-		if cells := d.format.AppendCells(nil, image); binary.LittleEndian.Uint32(cells[0]) != 974 || string(cells[1]) != "pewter" || cells[2] != nil {
+		if cells := d.format.AppendCells(nil, image); binary.LittleEndian.Uint32(cells[0]) != 974 ||
+			string(cells[1]) != "pewter" || cells[2] != nil {
 			t.Errorf("cells %q", cells)
 		}
 		return nil
@@ -137,7 +140,8 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	must(t, err)
 	m := testSchema()
 	m.Columns[2].Name = proto.String("renamed")
-	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(3), Name: proto.String("fixed"), Type: proto.Int32(int32(kudupb.DataType_STRING)),
+	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(3), Name: proto.String("fixed"),
+		Type:             proto.Int32(int32(kudupb.DataType_STRING)),
 		ReadDefaultValue: []byte("before"), WriteDefaultValue: []byte("after")}
 	last, err := meta.SchemaFromMessage(m)
 	must(t, err)
@@ -145,7 +149,9 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	must(t, err)
 	cells := func(client *kudupb.SchemaPB, values ...any) (out string) {
 		t.Helper()
-		must(t, d.Each(request(t, client, row(kudupb.RowOperationType_UPSERT, values...), []byte("abc")), func(r *Row) error {
+		must(t, d.Each(request(t, client, row(kudupb.RowOperationType_UPSERT, values...), []byte("abc")), func(
+			r *Row,
+		) error {
 			image := d.Image(r, nil)
 			must(t, d.format.Check(image))
 			list, _ := d.Change(r, nil)
@@ -161,7 +167,8 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	if got, want := cells(testSchema(), 1, "abc", "NULL"), `["before" ""] "\x01\x01\x04abc\x02\x00"`; got != want {
 		t.Errorf("older schema: %s, want %s", got, want)
 	}
-	if err := d.Each(request(t, m, row(kudupb.RowOperationType_UPSERT, 1), nil), nil); !errors.Is(err, fault.ErrCorrupt) {
+	if err := d.Each(request(t, m, row(kudupb.RowOperationType_UPSERT, 1), nil), nil); !errors.Is(err,
+		fault.ErrCorrupt) {
 		t.Errorf("a column of the newest schema in the older one: %v", err)
 	}
 	dropped := testSchema()
@@ -191,7 +198,8 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 
 func TestAutoIncrementAndImmutableColumns(t *testing.T) {
 	m := testSchema()
-	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(1), Name: proto.String(schema.AutoIncrementName), Type: proto.Int32(int32(kudupb.DataType_INT64)),
+	m.Columns[1] = &kudupb.ColumnSchemaPB{Id: proto.Uint32(1), Name: proto.String(schema.AutoIncrementName),
+		Type:  proto.Int32(int32(kudupb.DataType_INT64)),
 		IsKey: proto.Bool(true), IsAutoIncrementing: proto.Bool(true)}
 	m.Columns[2].Immutable = proto.Bool(true)
 	s, err := meta.SchemaFromMessage(m)
@@ -218,7 +226,8 @@ func TestAutoIncrementAndImmutableColumns(t *testing.T) {
 		rows    [][]byte
 		want    string
 	}{
-		{10, [][]byte{insert, insert, upsert, ignore, insert}, "11 0 true |12 0 true |30 0 false |8 0 true |31 0 true "},
+		{10, [][]byte{insert, insert, upsert, ignore, insert},
+			"11 0 true |12 0 true |30 0 false |8 0 true |31 0 true "},
 		{-1, [][]byte{insert}, "32 0 true "},
 		{3, [][]byte{insert}, "4 0 true "},
 	} {
@@ -253,7 +262,9 @@ func TestMalformedRequests(t *testing.T) {
 		{"byte string too long", func(w *kudupb.WriteRequestPB) { w.RowOperations.Rows = long }, fault.ErrCorrupt},
 		{"no schema", func(w *kudupb.WriteRequestPB) { w.Schema = nil }, fault.ErrCorrupt},
 		{"malformed schema", func(w *kudupb.WriteRequestPB) { w.Schema = []byte{0xff} }, fault.ErrCorrupt},
-		{"many columns", func(w *kudupb.WriteRequestPB) { w.Schema = bytes.Repeat([]byte{10, 0}, 1000) }, fault.ErrCorrupt},
+		{"many columns", func(w *kudupb.WriteRequestPB) {
+			w.Schema = bytes.Repeat([]byte{10, 0}, 1000)
+		}, fault.ErrCorrupt},
 		{"transaction", func(w *kudupb.WriteRequestPB) { w.TxnId = proto.Int64(3) }, fault.ErrUnsupported},
 	} {
 		w := request(t, testSchema(), bytes.Clone(good), []byte("abc"))
@@ -266,14 +277,16 @@ func TestMalformedRequests(t *testing.T) {
 
 // The bounds of a range are the specification's; what is not a bound is refused.
 func TestRangeBounds(t *testing.T) {
-	columns := []schema.Column{{ID: 0, Name: "k", Type: schema.Int32}, {ID: 1, Name: "h", Type: schema.String}, {ID: 2, Name: "n", Type: schema.Int64}}
+	columns := []schema.Column{{ID: 0, Name: "k", Type: schema.Int32}, {ID: 1, Name: "h", Type: schema.String},
+		{ID: 2, Name: "n", Type: schema.Int64}}
 	s, err := schema.New(columns, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	message := []byte("\x12\x0c\x06\x01\x00\x00\x00\x00\x07\x01\x64\x00\x00\x00")
 	lower, upper, err := RangeBounds(message, s)
-	if err != nil || string(lower[0]) != "\x00\x00\x00\x00" || string(upper[0]) != "\x64\x00\x00\x00" || lower[1] != nil || upper[2] != nil {
+	if err != nil || string(lower[0]) != "\x00\x00\x00\x00" || string(upper[0]) != "\x64\x00\x00\x00" ||
+		lower[1] != nil || upper[2] != nil {
 		t.Errorf("bounds %x, %x (%v)", lower, upper, err)
 	}
 	if lower, upper, err := RangeBounds(nil, s); lower != nil || upper != nil || err != nil {

@@ -31,9 +31,11 @@ func TestBatchIsTheDocumentedExample(t *testing.T) {
 }
 
 func TestFooterIsTheDocumentedExample(t *testing.T) {
-	got := appendFooter(t, nil, &kudupb.LogSegmentFooterPB{NumEntries: proto.Int64(2), MinReplicateIndex: proto.Int64(1),
+	got := appendFooter(t, nil, &kudupb.LogSegmentFooterPB{NumEntries: proto.Int64(2),
+		MinReplicateIndex: proto.Int64(1),
 		MaxReplicateIndex: proto.Int64(1), CloseTimestampMicros: proto.Int64(1700000000000000)})
-	if want := unhex(t, "08 02 10 01 18 01 20 80 80 f9 c0 c1 c4 82 03 63 6c 6f 73 65 64 6c 73 0f 00 00 00"); !bytes.Equal(got, want) {
+	if want := unhex(t,
+		"08 02 10 01 18 01 20 80 80 f9 c0 c1 c4 82 03 63 6c 6f 73 65 64 6c 73 0f 00 00 00"); !bytes.Equal(got, want) {
 		t.Errorf("encoded % x, want % x", got, want)
 	}
 }
@@ -41,9 +43,11 @@ func TestFooterIsTheDocumentedExample(t *testing.T) {
 // TestDumpEqualsGoldenFile compares dumps with testdata; ORIBI_REWRITE=1 writes these anew.
 func TestDumpEqualsGoldenFile(t *testing.T) {
 	open := segmentOf(t, 2, compress.LZ4, replicate(1, 1), commit(1, 1))
-	closed := appendFooter(t, segmentOf(t, 1, compress.None, replicate(1, 1)), &kudupb.LogSegmentFooterPB{NumEntries: proto.Int64(1)})
+	closed := appendFooter(t, segmentOf(t, 1, compress.None, replicate(1, 1)),
+		&kudupb.LogSegmentFooterPB{NumEntries: proto.Int64(1)})
 	for name, data := range map[string][]byte{
-		"open": append(bytes.Clone(open), make([]byte, 50)...), "closed": closed, "cut": open[:len(open)-1], "short": open[:9], "empty": nil,
+		"open": append(bytes.Clone(open), make([]byte, 50)...), "closed": closed, "cut": open[:len(open)-1],
+		"short": open[:9], "empty": nil,
 	} {
 		var out bytes.Buffer
 		must(t, Dump(&out, data))
@@ -60,7 +64,8 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 	}
 }
 
-// Where a segment without footer ends, and what is damage. Source: tablet spec §18.3.
+// An unclosed segment ends at the last entry; only bytes of an entry after that are damage. Source:
+// tablet spec §18.3.
 func TestEndOfSegment(t *testing.T) {
 	whole := segmentOf(t, 1, compress.LZ4, replicate(1, 1), commit(1, 1), replicate(1, 2), commit(1, 2))
 	last := len(segmentOf(t, 1, compress.LZ4, replicate(1, 1), commit(1, 1), replicate(1, 2)))
@@ -92,7 +97,8 @@ func TestEndOfSegment(t *testing.T) {
 		{"payload in the middle damaged", flip(last - 1), 2, "", fault.ErrCorrupt},
 		{"header in the middle damaged", flip(third), 2, "", fault.ErrCorrupt},
 		{"zeros in the middle", hole, 2, "", fault.ErrCorrupt},
-		{"zeros and a batch far after them", append(add(whole, make([]byte, 1<<20)...), whole[last:]...), 4, "", fault.ErrCorrupt},
+		{"zeros and a batch far after them", append(add(whole, make([]byte, 1<<20)...), whole[last:]...), 4, "",
+			fault.ErrCorrupt},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := Open(writeLog(t, c.data), segmentPath(1))
@@ -115,7 +121,7 @@ func TestEndOfSegment(t *testing.T) {
 	}
 }
 
-// In a closed segment every byte counts, except for those of a damaged footer.
+// In a closed segment a change of any byte is damage, except in a footer that is itself damaged.
 func TestClosedSegments(t *testing.T) {
 	body := segmentOf(t, 1, compress.LZ4, replicate(1, 1), commit(1, 1))
 	closed := appendFooter(t, bytes.Clone(body), &kudupb.LogSegmentFooterPB{NumEntries: proto.Int64(2)})
@@ -156,7 +162,8 @@ func TestClosedSegments(t *testing.T) {
 
 func TestSegmentsThatDoNotOpen(t *testing.T) {
 	whole := segmentOf(t, 1, compress.LZ4, replicate(1, 1), commit(1, 1))
-	features := marshal(t, &kudupb.LogSegmentHeaderPB{TabletId: []byte("t"), SequenceNumber: proto.Uint64(1), Schema: []byte{}, IncompatibleFeatures: proto.Uint32(2)})
+	features := marshal(t, &kudupb.LogSegmentHeaderPB{TabletId: []byte("t"), SequenceNumber: proto.Uint64(1),
+		Schema: []byte{}, IncompatibleFeatures: proto.Uint32(2)})
 	unknown := binary.LittleEndian.AppendUint32([]byte(headMagic), uint32(len(features)))
 	noMagic := bytes.Clone(whole)
 	clear(noMagic[:headLen])
@@ -183,7 +190,8 @@ func TestSegmentsThatDoNotOpen(t *testing.T) {
 
 // Old servers wrote headers of batches without the length of the payload.
 func TestOldBatchHeaders(t *testing.T) {
-	h := marshal(t, &kudupb.LogSegmentHeaderPB{DeprecatedMajorVersion: proto.Uint32(1), TabletId: []byte("t"), SequenceNumber: proto.Uint64(1), Schema: []byte{}})
+	h := marshal(t, &kudupb.LogSegmentHeaderPB{DeprecatedMajorVersion: proto.Uint32(1), TabletId: []byte("t"),
+		SequenceNumber: proto.Uint64(1), Schema: []byte{}})
 	b := append(binary.LittleEndian.AppendUint32([]byte(headMagic), uint32(len(h))), h...)
 	payload := marshal(t, &kudupb.LogEntryBatchPB{Entry: []*kudupb.LogEntryPB{replicate(1, 1)}})
 	batch := appendBatch(nil, payload, len(payload))
@@ -251,7 +259,8 @@ func TestEntriesOfRealServers(t *testing.T) {
 
 func compareWithTool(t *testing.T, m *vfs.Mem, name, dir string, s Segment) {
 	t.Helper()
-	text := filepath.Join(corpustest.Dir(t), "golden", "kudu", name, "tools", "wal."+filepath.Base(dir)[:8]+"."+filepath.Base(s.Path)+".txt")
+	text := filepath.Join(corpustest.Dir(t), "golden", "kudu", name, "tools",
+		"wal."+filepath.Base(dir)[:8]+"."+filepath.Base(s.Path)+".txt")
 	var want []string
 	for _, line := range corpustest.Lines(t, text) {
 		if id, kind, ok := strings.Cut(line, "\tREPLICATE "); ok {
@@ -276,6 +285,7 @@ func compareWithTool(t *testing.T, m *vfs.Mem, name, dir string, s Segment) {
 		t.Errorf("%s: %v", s.Path, r.Findings())
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%s: %d entries, the tool has %d:\n%.300s\nwant\n%.300s", s.Path, len(got), len(want), strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("%s: %d entries, the tool has %d:\n%.300s\nwant\n%.300s", s.Path, len(got), len(want),
+			strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -31,8 +31,8 @@ type ExportOptions struct {
 // tablet: the rows of the table with their history, and its retention. A tablet server that is
 // started there opens the tablet; a cluster does not know it, see Install. The parent of dir must
 // exist. If Export fails, it removes dir. Errors: fs.ErrExist if dir exists; ErrUnsupported for
-// array columns, which Kudu 1.18 does not know; ErrCorrupt; those of oribi.Table.Flush. Source:
-// tablet spec §11.5.
+// array columns, which Kudu 1.18 does not know; ErrCorrupt; the errors of oribi.Table.Flush.
+// Source: tablet spec §11.5.
 func Export(ctx context.Context, table *oribi.Table, dir string, o ExportOptions) (r Result, err error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
@@ -56,7 +56,10 @@ func Export(ctx context.Context, table *oribi.Table, dir string, o ExportOptions
 	return r, nil
 }
 
-func export(ctx context.Context, table *oribi.Table, s *schema.Schema, sets iter.Seq2[rowset.Files, error], fsys vfs.FS, dir string) (Result, error) {
+func export(
+	ctx context.Context, table *oribi.Table, s *schema.Schema, sets iter.Seq2[rowset.Files, error],
+	fsys vfs.FS, dir string,
+) (Result, error) {
 	d, err := kudufs.Format(fsys, dir)
 	if err != nil {
 		return Result{}, err
@@ -80,7 +83,8 @@ func export(ctx context.Context, table *oribi.Table, s *schema.Schema, sets iter
 	m := newSuperblock(table, s)
 	out.setRowSets(m)
 	id := string(m.TabletId)
-	if err := d.CreateTablet(m, kuduwal.FirstSegment, kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())); err != nil {
+	if err := d.CreateTablet(m, kuduwal.FirstSegment,
+		kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())); err != nil {
 		return Result{}, err
 	}
 	return out.result(id), nil

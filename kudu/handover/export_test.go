@@ -66,7 +66,8 @@ func exportEquals(t *testing.T, r *rand.Rand, table *oribi.Table, commits []mode
 	if result.RowSets == 0 || len(d.Tablets()) != 1 || d.Tablets()[0].Table != table.Name() {
 		t.Errorf("result %+v, tablets %+v", result, d.Tablets())
 	}
-	if s, err := d.Sizes(t.Context(), &d.Tablets()[0]); err != nil || s.Rows != result.Rows || s.Bytes != result.Bytes || s.RowSets != result.RowSets {
+	if s, err := d.Sizes(t.Context(), &d.Tablets()[0]); err != nil || s.Rows != result.Rows ||
+		s.Bytes != result.Bytes || s.RowSets != result.RowSets {
 		t.Errorf("sizes %+v, result %+v, %v", s, result, err)
 	}
 	about, err := d.Describe(result.Tablet)

@@ -64,7 +64,9 @@ func rowsAt(t *testing.T, table *oribi.Table, o ...oribi.ScanOption) (out []stri
 			t.Fatal(err)
 		}
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			out = append(out, string(kudutest.AppendCells(nil, columns, func(c int) []byte { return b.Columns[c].Cell(i) })))
+			out = append(out, string(kudutest.AppendCells(nil, columns, func(c int) []byte {
+				return b.Columns[c].Cell(i)
+			})))
 		}
 	}
 	return out
@@ -110,8 +112,9 @@ func (m *importer) compare(c *kudutest.Case) {
 	}
 }
 
-// diff returns the rows that were changed, as Kudu does, by package kudu, if those of them that
-// differ are the ones that the store's diff returns.
+// diff returns the changed rows as package kudu reads them. Like Kudu's, its diff includes rows
+// that were changed and then changed back. Those that really differ must be the rows of the store's
+// diff; otherwise the test fails.
 func (m *importer) diff(what string, table *oribi.Table, a *kudutest.Answer) (out []string) {
 	var differ []string
 	d, err := m.from[what].Diff(mvcc.Snapshot(a.Start), mvcc.Snapshot(a.End), columnsOf(m.from[what]))
@@ -215,7 +218,8 @@ func TestImportedTablesAnswerAsTheServers(t *testing.T) {
 			t.Parallel()
 			c := kudutest.Read(t, name)
 			stored := vfs.NewMem()
-			m := &importer{t: t, d: openDirectory(t, c.Unpack(t)), store: openStore(t, stored), from: map[string]*kudu.Table{}}
+			m := &importer{t: t, d: openDirectory(t, c.Unpack(t)), store: openStore(t, stored),
+				from: map[string]*kudu.Table{}}
 			m.compare(c)
 			m.verify()
 			if err := m.store.Close(); err != nil {
@@ -315,7 +319,9 @@ func testImportOfRowsOnly(t *testing.T, ahead time.Duration) {
 		for it.Next() {
 			b := it.Batch()
 			for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-				want = append(want, string(kudutest.AppendCells(nil, from.Schema.Columns, func(c int) []byte { return b.Columns[c].Cell(i) })))
+				want = append(want, string(kudutest.AppendCells(nil, from.Schema.Columns, func(c int) []byte {
+					return b.Columns[c].Cell(i)
+				})))
 			}
 		}
 		if err := it.Close(); err != nil {
@@ -367,7 +373,8 @@ func TestImportUnderATakenName(t *testing.T) {
 	if table, err := Import(t.Context(), s, from, ImportOptions{}); err != nil || table.Name() != c.Tablets[0].Table {
 		t.Fatal(err)
 	}
-	if _, err := Import(t.Context(), s, from, ImportOptions{}); !errors.Is(err, oribi.ErrExists) || !strings.Contains(err.Error(), from.Name) {
+	if _, err := Import(t.Context(), s, from, ImportOptions{}); !errors.Is(err, oribi.ErrExists) ||
+		!strings.Contains(err.Error(), from.Name) {
 		t.Errorf("got %v, want ErrExists", err)
 	}
 }

@@ -25,8 +25,8 @@ func manualStore(fsys vfs.FS) (*oribi.Store, error) {
 	return oribi.Open("/store", &oribi.Options{FS: fsys, Manual: true, MemoryLimit: 64 << 20})
 }
 
-// wholeOrAbsent opens a store after a crash or fault, and reports whether it has the table, which then
-// has all rows.
+// wholeOrAbsent opens a store after a crash or fault, and reports whether it has the table, which
+// then has all rows.
 func wholeOrAbsent(t *testing.T, fsys vfs.FS, name string, want []string) (there bool, err error) {
 	t.Helper()
 	s, err := manualStore(fsys)
@@ -50,8 +50,8 @@ func wholeOrAbsent(t *testing.T, fsys vfs.FS, name string, want []string) (there
 	return true, nil
 }
 
-// importInto imports a table into a new store, after which it calls arm, and returns the error of the
-// import.
+// importInto imports a table into a new store, after which it calls arm, and returns the error of
+// the import.
 func importInto(t *testing.T, fsys vfs.FS, from *kudu.Table, arm func()) ([]string, error) {
 	t.Helper()
 	s, err := manualStore(fsys)
@@ -117,8 +117,8 @@ func TestCrashDuringImport(t *testing.T) {
 	t.Logf("%d states with the table, %d without", there, absent)
 }
 
-// A fault of the disk fails the import, and the store has all of the table or nothing when it is opened
-// again.
+// A fault of the disk fails the import, and the store has all of the table or nothing when it is
+// opened again.
 func TestFaultsDuringImport(t *testing.T) {
 	from := small(t)
 	want, err := importInto(t, vfs.NewMem(), from, func() {})

@@ -41,15 +41,23 @@ func TestAdoptRefuses(t *testing.T) {
 		text string
 	}{
 		{"a row too many", each(func(f *rowset.Files) { f.Metadata.LiveRows-- }), oribi.ErrCorrupt, "live rows"},
-		{"another lower bound", each(func(f *rowset.Files) { f.Metadata.MinKey = []byte{} }), oribi.ErrCorrupt, "bound"},
+		{"another lower bound", each(func(f *rowset.Files) {
+			f.Metadata.MinKey = []byte{}
+		}), oribi.ErrCorrupt, "bound"},
 		{"another number of rows", each(func(f *rowset.Files) { f.Metadata.Rows++ }), oribi.ErrCorrupt, "rows, want"},
-		{"a missing column", each(func(f *rowset.Files) { f.Metadata.Columns = f.Metadata.Columns[1:] }), oribi.ErrCorrupt, "no file for column"},
-		{"a column twice", each(func(f *rowset.Files) { f.Metadata.Columns = append(f.Metadata.Columns[:1:1], f.Metadata.Columns...) }), oribi.ErrCorrupt, "twice"},
+		{"a missing column", each(func(f *rowset.Files) {
+			f.Metadata.Columns = f.Metadata.Columns[1:]
+		}), oribi.ErrCorrupt, "no file for column"},
+		{"a column twice", each(func(f *rowset.Files) {
+			f.Metadata.Columns = append(f.Metadata.Columns[:1:1], f.Metadata.Columns...)
+		}), oribi.ErrCorrupt, "twice"},
 		{"a column in place of the filter", each(func(f *rowset.Files) {
 			f.Metadata.Columns = append(f.Metadata.Columns[:0:0], f.Metadata.Columns...)
 			f.Metadata.Bloom, f.Metadata.Columns[0].Block = f.Metadata.Columns[0].Block, f.Metadata.Bloom
 		}), oribi.ErrCorrupt, ""},
-		{"undos as redos", each(func(f *rowset.Files) { f.Metadata.Undo, f.Metadata.Redo = f.Metadata.Redo, f.Metadata.Undo }), oribi.ErrCorrupt, ""},
+		{"undos as redos", each(func(f *rowset.Files) {
+			f.Metadata.Undo, f.Metadata.Redo = f.Metadata.Redo, f.Metadata.Undo
+		}), oribi.ErrCorrupt, ""},
 		{"no blocks", each(func(f *rowset.Files) { f.Blocks = nil }), oribi.ErrCorrupt, "without blocks"},
 		{"every row twice", func(yield func(rowset.Files, error) bool) {
 			for range 2 {
@@ -77,12 +85,14 @@ func TestAdoptRefuses(t *testing.T) {
 	}
 }
 
-// A table with operations that are more than 10 s ahead of the clock is refused before anything of it
-// is written; the store's clock passes those of an earlier time.
+// A table with operations that are more than 10 s ahead of the clock is refused before any of it is
+// written. Operations less far ahead are imported, and the store's clock passes their times.
 func TestImportOfTheFuture(t *testing.T) {
 	from := small(t)
 	open := func(now time.Time) *oribi.Store {
-		s, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewHybridClock(func() time.Time { return now })})
+		s, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewHybridClock(func() time.Time {
+			return now
+		})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +100,8 @@ func TestImportOfTheFuture(t *testing.T) {
 		return s
 	}
 	newest := from.Newest()
-	if _, err := Import(t.Context(), open(newest.Time().Add(-11*time.Second)), from, ImportOptions{}); !errors.Is(err, oribi.ErrFuture) {
+	if _, err := Import(t.Context(), open(newest.Time().Add(-11*time.Second)), from,
+		ImportOptions{}); !errors.Is(err, oribi.ErrFuture) {
 		t.Errorf("11 s ahead: %v, want ErrFuture", err)
 	}
 	s := open(newest.Time().Add(-9 * time.Second))

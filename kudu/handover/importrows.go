@@ -14,9 +14,11 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// encoded yields the rows of a table as of a snapshot in new rowsets, in memory, one at a time. They
-// are inserted at ts.
-func encoded(ctx context.Context, from *kudu.Table, snap mvcc.Snapshot, ts mvcc.Timestamp) iter.Seq2[rowset.Files, error] {
+// encoded yields the rows of a table as of a snapshot in new rowsets, in memory, one at a time.
+// They are inserted at ts.
+func encoded(
+	ctx context.Context, from *kudu.Table, snap mvcc.Snapshot, ts mvcc.Timestamp,
+) iter.Seq2[rowset.Files, error] {
 	return func(yield func(rowset.Files, error) bool) {
 		var cols []int
 		for i := range from.Schema.Columns {

@@ -25,8 +25,9 @@ type InstallOptions struct {
 	// PartitionOnly installs only the rows of the tablet's partition, which are written again with
 	// their history. Otherwise a row outside the partition is an error.
 	PartitionOnly bool
-	// Warn is called with one line for what the server will do differently from the store, for
-	// replicas elsewhere, and for what the tablet's log shows to be missing in it. nil disables it.
+	// Warn is called with one line for each thing that the server will do differently from the
+	// store, for replicas elsewhere, and for entries that are missing in the tablet's log. nil
+	// disables it.
 	Warn func(text string)
 	// FS is the file system of the server. Default: vfs.OS.
 	FS vfs.FS
@@ -36,14 +37,14 @@ type InstallOptions struct {
 // Kudu tablet server. dir is the only root of the server, or all its roots are directories in it.
 //
 // The tablet has no rowsets, and its log no writes. It has the columns of the table, with its own
-// IDs. What Install checks, it checks before it writes. It writes new blocks, with IDs above all
-// others, and last replaces the superblock: a crash leaves the tablet as it was or complete. Blocks
-// that nothing refers to may remain; "kudu fs check --repair" removes them. The tablet keeps its
-// log, replicas, term, data directories, and settings. Other replicas of the tablet must be
-// deleted, so that they copy this one.
+// IDs. Install checks everything before it writes. It writes new blocks, with IDs above all others,
+// and last replaces the superblock: a crash leaves the tablet as it was or complete. Blocks that
+// nothing refers to may remain; "kudu fs check --repair" removes them. The tablet keeps its log,
+// replicas, term, data directories, and settings. Other replicas of the tablet must be deleted, so
+// that they copy this one.
 //
 // Errors: ErrLocked if the server is running; ErrNotStore; ErrNotFound if there is no such tablet;
-// ErrUnsupported for array columns; ErrCorrupt; those of oribi.Table.Flush and of the file system.
+// ErrUnsupported for array columns; ErrCorrupt; errors of oribi.Table.Flush and of the file system.
 // Source: tablet spec §11, blockmanager spec §4.
 func Install(ctx context.Context, table *oribi.Table, dir, tablet string, o InstallOptions) (r Result, err error) {
 	if o.FS == nil {
@@ -112,7 +113,8 @@ func (in *installation) check() (err error) {
 	}
 	in.warnOfRetention()
 	if in.voters > 1 {
-		in.options.Warn(fmt.Sprintf("tablet %s has %d voters: the other replicas must be deleted before they start, so that they copy this one; otherwise they differ from it without any error",
+		in.options.Warn(fmt.Sprintf("tablet %s has %d voters: the other replicas must be deleted before they start, "+
+			"so that they copy this one; otherwise they differ from it without any error",
 			in.tablet, in.voters))
 	}
 	return nil

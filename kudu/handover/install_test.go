@@ -56,7 +56,8 @@ func TestPartitionsOfServersTablets(t *testing.T) {
 	}
 	for _, from := range c.Tablets {
 		table := openKudu(t, d, from.ID)
-		it, err := table.Scan(scan.Options{Columns: columnsOf(table)[:table.Schema.Keys], Snapshot: mvcc.Everything}, true)
+		it, err := table.Scan(scan.Options{Columns: columnsOf(table)[:table.Schema.Keys], Snapshot: mvcc.Everything},
+			true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,10 @@ func TestPartitionsOfServersTablets(t *testing.T) {
 
 // emptyTablets makes a server with empty tablets of a table, whose columns have other IDs. change
 // changes their superblocks.
-func emptyTablets(t *testing.T, fsys vfs.FS, table *oribi.Table, s *schema.Schema, n int, change func(i int, m *kudupb.TabletSuperBlockPB)) (ids []string) {
+func emptyTablets(
+	t *testing.T, fsys vfs.FS, table *oribi.Table, s *schema.Schema, n int,
+	change func(i int, m *kudupb.TabletSuperBlockPB),
+) (ids []string) {
 	t.Helper()
 	d, err := kudufs.Format(fsys, "/ts")
 	if err != nil {
@@ -105,7 +109,8 @@ func emptyTablets(t *testing.T, fsys vfs.FS, table *oribi.Table, s *schema.Schem
 		}
 		change(i, m)
 		id := string(m.TabletId)
-		if err := d.CreateTablet(m, kuduwal.FirstSegment, kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())); err != nil {
+		if err := d.CreateTablet(m, kuduwal.FirstSegment,
+			kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, id)
@@ -121,7 +126,8 @@ func buckets(n int32) func(int, *kudupb.TabletSuperBlockPB) {
 		column := &kudupb.PartitionSchemaPB_ColumnIdentifierPB{}
 		column.Identifier = &kudupb.PartitionSchemaPB_ColumnIdentifierPB_Id{Id: int32(m.Schema.Columns[0].GetId())}
 		m.PartitionSchema.HashSchema = []*kudupb.PartitionSchemaPB_HashBucketSchemaPB{{
-			Columns: []*kudupb.PartitionSchemaPB_ColumnIdentifierPB{column}, NumBuckets: proto.Int32(n), Seed: proto.Uint32(3)}}
+			Columns: []*kudupb.PartitionSchemaPB_ColumnIdentifierPB{column}, NumBuckets: proto.Int32(n),
+			Seed: proto.Uint32(3)}}
 		m.Partition.HashBuckets = []int32{int32(i)}
 	}
 }
@@ -147,13 +153,16 @@ func TestInstalledTablesAreReadAsTheirTables(t *testing.T) {
 	}
 }
 
-// ahead reports whether the clock of a history was ahead of that of the machine.
+// ahead reports whether the clock of a history was ahead of the machine's clock.
 func ahead(r *history.Runner) bool {
 	last := r.Model.Commits[len(r.Model.Commits)-1].TS
 	return last > mvcc.EndOf(time.Now())
 }
 
-func installEquals(t *testing.T, rnd *rand.Rand, r *history.Runner, table *oribi.Table, n int, change func(int, *kudupb.TabletSuperBlockPB)) {
+func installEquals(
+	t *testing.T, rnd *rand.Rand, r *history.Runner, table *oribi.Table, n int,
+	change func(int, *kudupb.TabletSuperBlockPB),
+) {
 	t.Helper()
 	fsys := vfs.NewMem()
 	var total Result
@@ -220,12 +229,18 @@ func TestInstallRefusals(t *testing.T) {
 		{"rowsets", "it has rows", func(_ int, m *kudupb.TabletSuperBlockPB) {
 			m.Rowsets = []*kudupb.RowSetDataPB{{Id: proto.Uint64(1), LastDurableDmsId: proto.Int64(-1)}}
 		}, InstallOptions{}},
-		{"name", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) { m.Schema.Columns[1].Name = proto.String("x") }, InstallOptions{}},
+		{"name", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) {
+			m.Schema.Columns[1].Name = proto.String("x")
+		}, InstallOptions{}},
 		{"type", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) {
 			m.Schema.Columns[1].Type = proto.Int32(int32(schema.Binary))
 		}, InstallOptions{}},
-		{"nullable", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) { m.Schema.Columns[1].IsNullable = proto.Bool(false) }, InstallOptions{}},
-		{"fewer", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) { m.Schema.Columns = m.Schema.Columns[:1] }, InstallOptions{}},
+		{"nullable", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) {
+			m.Schema.Columns[1].IsNullable = proto.Bool(false)
+		}, InstallOptions{}},
+		{"fewer", "another schema", func(_ int, m *kudupb.TabletSuperBlockPB) {
+			m.Schema.Columns = m.Schema.Columns[:1]
+		}, InstallOptions{}},
 		{"tombstone", "not a complete tablet", func(_ int, m *kudupb.TabletSuperBlockPB) {
 			m.TabletDataState = proto.Int32(int32(kudupb.TabletDataState_TABLET_DATA_TOMBSTONED))
 		}, InstallOptions{}},
@@ -251,7 +266,8 @@ func TestInstallRefusals(t *testing.T) {
 	}
 	fsys := vfs.NewMem()
 	emptyTablets(t, fsys, table, s, 1, unchanged)
-	if _, err := Install(t.Context(), table, "/ts", "none", InstallOptions{FS: fsys}); !errors.Is(err, fault.ErrNotFound) {
+	if _, err := Install(t.Context(), table, "/ts", "none",
+		InstallOptions{FS: fsys}); !errors.Is(err, fault.ErrNotFound) {
 		t.Errorf("no such tablet: %v", err)
 	}
 }
@@ -281,15 +297,19 @@ func TestInstallWarnsOfRetention(t *testing.T) {
 	table := filledTable(t)
 	for keep, want := range map[int32]int{-1: 0, 60: 1} {
 		fsys := vfs.NewMem()
-		ids := emptyTablets(t, fsys, table, table.Schema(), 1, func(_ int, m *kudupb.TabletSuperBlockPB) { m.ExtraConfig.HistoryMaxAgeSec = &keep })
+		ids := emptyTablets(t, fsys, table, table.Schema(), 1, func(_ int, m *kudupb.TabletSuperBlockPB) {
+			m.ExtraConfig.HistoryMaxAgeSec = &keep
+		})
 		warned := 0
-		if _, err := Install(t.Context(), table, "/ts", ids[0], InstallOptions{FS: fsys, Warn: func(string) { warned++ }}); err != nil || warned != want {
+		if _, err := Install(t.Context(), table, "/ts", ids[0], InstallOptions{FS: fsys, Warn: func(string) {
+			warned++
+		}}); err != nil || warned != want {
 			t.Errorf("retention of %d s: %d warnings, %v", keep, warned, err)
 		}
 	}
 }
 
-// Replicas of the tablet on other servers, and what its log lacks, give a warning.
+// Replicas of the tablet on other servers, and entries missing in its log, give a warning.
 func TestInstallWarnsOfReplicasAndLog(t *testing.T) {
 	table := filledTable(t)
 	fsys := vfs.NewMem()
@@ -315,17 +335,21 @@ func TestInstallWarnsOfReplicasAndLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warnings []string
-	if _, err := Install(t.Context(), table, "/fs", id, InstallOptions{FS: fsys, Warn: func(text string) { warnings = append(warnings, text) }}); err != nil {
+	if _, err := Install(t.Context(), table, "/fs", id, InstallOptions{FS: fsys, Warn: func(text string) {
+		warnings = append(warnings, text)
+	}}); err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(warnings, "\n"); len(warnings) != 2 || !strings.Contains(all, "3 voters") || !strings.Contains(all, "the header is that of tablet") {
+	if all := strings.Join(warnings, "\n"); len(warnings) != 2 || !strings.Contains(all, "3 voters") ||
+		!strings.Contains(all, "the header names tablet") {
 		t.Errorf("warnings %q", warnings)
 	}
 }
 
-// The retention of an export is not shorter than that of the table.
+// The retention of an export is not shorter than the table's.
 func TestRetentionIsRoundedUp(t *testing.T) {
-	for history, want := range map[time.Duration]int32{oribi.HistoryForever: -1, 0: 0, 1: 1, time.Second: 1, 1500 * time.Millisecond: 2, 1<<63 - 1: 1<<31 - 1} {
+	for history, want := range map[time.Duration]int32{oribi.HistoryForever: -1, 0: 0, 1: 1, time.Second: 1,
+		1500 * time.Millisecond: 2, 1<<63 - 1: 1<<31 - 1} {
 		if got := seconds(history); got != want {
 			t.Errorf("%v: %d s, want %d", history, got, want)
 		}
@@ -336,7 +360,8 @@ func TestRetentionIsRoundedUp(t *testing.T) {
 func filledTable(t *testing.T) *oribi.Table {
 	t.Helper()
 	s := openStore(t, vfs.NewMem())
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String, Nullable: true},
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "s", Type: schema.String, Nullable: true},
 		{Name: "gone", Type: schema.Int32, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +417,9 @@ func TestInstallSurvivesCrashes(t *testing.T) {
 
 // emptyTabletIn adds an empty tablet to the directories of a server, in the data directories of its
 // first tablet.
-func emptyTabletIn(t *testing.T, fsys vfs.FS, dir string, table *oribi.Table, change func(int, *kudupb.TabletSuperBlockPB)) (id string) {
+func emptyTabletIn(
+	t *testing.T, fsys vfs.FS, dir string, table *oribi.Table, change func(int, *kudupb.TabletSuperBlockPB),
+) (id string) {
 	t.Helper()
 	d, err := kudufs.Open(fsys, dir)
 	if err != nil {
@@ -414,13 +441,16 @@ func emptyTabletIn(t *testing.T, fsys vfs.FS, dir string, table *oribi.Table, ch
 		c.Id = proto.Uint32(uint32(100 - i))
 	}
 	change(0, m)
-	if id = string(m.TabletId); d.CreateTablet(m, kuduwal.FirstSegment, kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())) != nil {
+	if id = string(m.TabletId); d.CreateTablet(m, kuduwal.FirstSegment,
+		kuduwal.NewSegment(id, m.Schema, m.GetSchemaVersion())) != nil {
 		t.Fatal("no tablet was made")
 	}
 	return id
 }
 
-func installCrashes(t *testing.T, table *oribi.Table, name string, change func(int, *kudupb.TabletSuperBlockPB), o InstallOptions) {
+func installCrashes(
+	t *testing.T, table *oribi.Table, name string, change func(int, *kudupb.TabletSuperBlockPB), o InstallOptions,
+) {
 	mem, dir := vfs.NewMem(), "/fs"
 	if name != "" {
 		mem = kudutest.Read(t, name).Unpack(t)
@@ -444,7 +474,8 @@ func installCrashes(t *testing.T, table *oribi.Table, name string, change func(i
 		t.Fatal(err)
 	}
 	want := kuduRows(t, openKudu(t, openDirectory(t, done), id), mvcc.Max-1)
-	if all := len(tableRows(t, table)); int64(len(want)) != result.Rows || (len(want) == all) == o.PartitionOnly || len(want) == 0 {
+	if all := len(tableRows(t, table)); int64(len(want)) != result.Rows || (len(want) == all) == o.PartitionOnly ||
+		len(want) == 0 {
 		t.Errorf("%d rows of %d, the result has %d", len(want), all, result.Rows)
 	}
 	disk := crashfs.New(mem)
@@ -491,7 +522,8 @@ func installCrashes(t *testing.T, table *oribi.Table, name string, change func(i
 // a wrong order, so a tablet gets files that do not.
 func TestHandedOverDeltasAreOrderedByTime(t *testing.T) {
 	s := openStore(t, vfs.NewMem())
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Int64}, {Name: "c", Type: schema.Int64}}, 1)
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "b", Type: schema.Int64},
+		{Name: "c", Type: schema.Int64}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ func (in *installation) checkTarget() error {
 	if in.super, err = in.d.Superblock(in.tablet); err != nil {
 		return err
 	}
-	if state := kudupb.TabletDataState(in.super.GetTabletDataState()); state != kudupb.TabletDataState_TABLET_DATA_READY {
+	if state := kudupb.TabletDataState(
+		in.super.GetTabletDataState()); state != kudupb.TabletDataState_TABLET_DATA_READY {
 		return fmt.Errorf("it is not a complete tablet: its state is %s", kudupb.TabletDataState_name[int32(state)])
 	}
 	if n := len(in.super.Rowsets); n > 0 {
@@ -96,7 +97,7 @@ func (in *installation) compare(to *schema.Schema) error {
 	in.ids, in.defaults = map[schema.ColumnID]schema.ColumnID{}, map[schema.ColumnID]bool{}
 	s := in.schema
 	if s.Keys != to.Keys {
-		return fmt.Errorf("another schema: the key has %d columns, that of the table %d", to.Keys, s.Keys)
+		return fmt.Errorf("another schema: the key has %d columns, the table's key %d", to.Keys, s.Keys)
 	}
 	for i := range to.Columns {
 		if name := to.Columns[i].Name; s.Index(name) < 0 {
@@ -113,7 +114,8 @@ func (in *installation) compare(to *schema.Schema) error {
 		switch {
 		case (i < s.Keys || at < to.Keys) && i != at:
 			return fmt.Errorf("another schema: column %q is column %d, in the table %d", c.Name, at, i)
-		case c.Type != other.Type || c.Precision != other.Precision || c.Scale != other.Scale || c.Length != other.Length:
+		case c.Type != other.Type || c.Precision != other.Precision || c.Scale != other.Scale ||
+			c.Length != other.Length:
 			return fmt.Errorf("another schema: the type of column %q", c.Name)
 		case c.Nullable != other.Nullable:
 			return fmt.Errorf("another schema: column %q is NOT NULL in one of both", c.Name)

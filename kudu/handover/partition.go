@@ -16,8 +16,8 @@ import (
 )
 
 // partition decides which rows belong to a tablet. The partition key of a row is the number of its
-// bucket at each level, in 4 bytes, big-endian, then the columns of the range, encoded like a primary
-// key. A tablet has the rows of its buckets with partition keys in [start, end).
+// bucket at each level, in 4 bytes, big-endian, then the columns of the range, encoded like a
+// primary key. A tablet has the rows of its buckets with partition keys in [start, end).
 type partition struct {
 	keys       *keyenc.Encoder // of the primary key
 	levels     []hashLevel
@@ -53,7 +53,8 @@ const murmur2 = 1 // file format: never change
 // newPartition returns the partition of a tablet of a table with the schema s. Errors: ErrCorrupt;
 // ErrUnsupported.
 func newPartition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) (*partition, error) {
-	p := &partition{keys: keyenc.NewEncoder(s), buckets: m.Partition.HashBuckets, start: m.Partition.PartitionKeyStart, end: m.Partition.PartitionKeyEnd}
+	p := &partition{keys: keyenc.NewEncoder(s), buckets: m.Partition.HashBuckets, start: m.Partition.PartitionKeyStart,
+		end: m.Partition.PartitionKeyEnd}
 	by := m.PartitionSchema
 	if columns := by.GetRangeSchema().GetColumns(); len(columns) > 0 {
 		var err error
@@ -66,7 +67,8 @@ func newPartition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) (*partition, e
 		return nil, err
 	}
 	if len(hashes) != len(p.buckets) {
-		return nil, fault.Corruptf("the tablet has %d buckets, its range %d levels of them", len(p.buckets), len(hashes))
+		return nil, fault.Corruptf("the tablet has %d buckets, its range %d levels of them",
+			len(p.buckets), len(hashes))
 	}
 	for i, h := range hashes {
 		if a := h.GetHashAlgorithm(); a != 0 && a != murmur2 {
@@ -84,9 +86,12 @@ func newPartition(m *kudupb.TabletSuperBlockPB, s *schema.Schema) (*partition, e
 	return p, nil
 }
 
-// hashesOf returns the hashes of the tablet's range: those of the custom range that begins where it
-// does, else those of the table.
-func (p *partition) hashesOf(by *kudupb.PartitionSchemaPB, of *kudupb.SchemaPB) ([]*kudupb.PartitionSchemaPB_HashBucketSchemaPB, error) {
+// hashesOf returns the hash levels of the tablet's range. A range may have its own levels; the
+// tablet's range is then the custom range with the same start. All other ranges have the levels of
+// the table.
+func (p *partition) hashesOf(
+	by *kudupb.PartitionSchemaPB, of *kudupb.SchemaPB,
+) ([]*kudupb.PartitionSchemaPB_HashBucketSchemaPB, error) {
 	if len(by.GetCustomHashSchemaRanges()) == 0 {
 		return by.GetHashSchema(), nil
 	}
@@ -114,8 +119,8 @@ func (p *partition) hashesOf(by *kudupb.PartitionSchemaPB, of *kudupb.SchemaPB) 
 	return by.GetHashSchema(), nil
 }
 
-// bound returns the encoded bound of a range, of which some columns are set: those that are not have
-// their least values. It is empty, for no bound, if none is.
+// bound returns the encoded bound of a range, of which some columns are set: those that are not
+// have their least values. It is empty, for no bound, if none is.
 func (k *keyColumns) bound(cells [][]byte) (key []byte) {
 	set := false
 	for i, c := range k.columns {
@@ -135,8 +140,11 @@ func (k *keyColumns) bound(cells [][]byte) (key []byte) {
 	return key
 }
 
-// newKeyColumns finds columns that the tablet's schema of identifies in s, where they have other IDs.
-func newKeyColumns(ids []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, of *kudupb.SchemaPB, s *schema.Schema) (*keyColumns, error) {
+// newKeyColumns finds columns that the tablet's schema of identifies in s, where they have other
+// IDs.
+func newKeyColumns(
+	ids []*kudupb.PartitionSchemaPB_ColumnIdentifierPB, of *kudupb.SchemaPB, s *schema.Schema,
+) (*keyColumns, error) {
 	k := &keyColumns{}
 	var columns []schema.Column
 	for _, id := range ids {

@@ -74,8 +74,8 @@ func (o *outgoing) addPart(f rowset.Files, p *partition) error {
 	return nil
 }
 
-// byTime reports whether each delta file of a rowset has only changes that are newer than those of
-// all older files.
+// byTime reports whether each delta file of a rowset has only changes that are newer than all
+// changes of the older files.
 func byTime(f rowset.Files) (bool, error) {
 	newer := mvcc.Max
 	for _, id := range slices.Concat(reversed(f.Metadata.Redo), f.Metadata.Undo) {

@@ -23,8 +23,9 @@ import (
 )
 
 // A real tablet server serves tables of random histories, installed into one tablet and into
-// several by partition: its scans, diffs, and lookups are those of the store. Then rows are written
-// through the server; what is imported from it equals its answers, those about earlier times too.
+// several by partition: its scans, diffs, and lookups return the store's rows. Then rows are
+// written through the server, and its directory is imported: the imported table equals the server's
+// answers, also for earlier times.
 func TestServersServeInstalledTables(t *testing.T) {
 	c := kudutest.NewCluster(t, 1)
 	c.Start()
@@ -40,8 +41,10 @@ func TestServersServeInstalledTables(t *testing.T) {
 	}
 	if values := firstCells(t, table); len(values) > 3 {
 		from, to := kudutest.Request{key: values[len(values)/3]}, kudutest.Request{key: values[len(values)*2/3]}
-		partitions["ranges"] = kudutest.Request{"hash": hashed(key, 2, 1), "range_cols": []string{key}, "ranges": []kudutest.Request{{"lo": from, "hi": to}},
-			"custom": []kudutest.Request{{"hi": from, "hash": hashed(key, 3, 7)}, {"lo": to, "hash": hashed(key, 4, 9)}}}
+		partitions["ranges"] = kudutest.Request{"hash": hashed(key, 2, 1), "range_cols": []string{key},
+			"ranges": []kudutest.Request{{"lo": from, "hi": to}},
+			"custom": []kudutest.Request{{"hi": from, "hash": hashed(key, 3, 7)},
+				{"lo": to, "hash": hashed(key, 4, 9)}}}
 	}
 	tablets := map[string][]string{}
 	for name, by := range partitions {
@@ -74,7 +77,8 @@ func TestServersServeInstalledTables(t *testing.T) {
 		c.Ask(answers, name, append(slices.Clone(times), writeThrough(t, c, name, s)...)...)
 	}
 	c.Stop(server)
-	m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()), from: map[string]*kudu.Table{}}
+	m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()),
+		from: map[string]*kudu.Table{}}
 	m.compare(answers)
 	t.Logf("%d answers", len(answers.Answers))
 	if t.Failed() {
@@ -106,11 +110,12 @@ func TestServersServeExports(t *testing.T) {
 // Tables of random servers answer, when they are imported, as the servers did.
 func TestImportsFromRandomServers(t *testing.T) {
 	corpustest.NeedKudu(t)
-	seed := seedtest.Seed(t) + 100 // others than those of package kudu
+	seed := seedtest.Seed(t) + 100 // so that the histories differ from package kudu's
 	for i := range seedtest.Rounds[uint64](3, 1) {
 		t.Run(fmt.Sprint("seed=", seed+i), func(t *testing.T) {
 			server := kudutest.NewRandomServer(t, seed+i)
-			m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()), from: map[string]*kudu.Table{}}
+			m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()),
+				from: map[string]*kudu.Table{}}
 			m.compare(server.Answers)
 			m.verify()
 		})
@@ -142,15 +147,19 @@ func firstCells(t *testing.T, table *oribi.Table) (values []json.RawMessage) {
 func createWithOtherIDs(c *kudutest.Cluster, table string, s *schema.Schema, by kudutest.Request) (tablets []string) {
 	const dropped = "dropped before"
 	wider := *s
-	wider.Columns = slices.Insert(slices.Clone(s.Columns), s.Keys, schema.Column{Name: dropped, Type: schema.Bool, Nullable: true})
+	wider.Columns = slices.Insert(slices.Clone(s.Columns), s.Keys,
+		schema.Column{Name: dropped, Type: schema.Bool, Nullable: true})
 	tablets = c.Create(table, &wider, by)
-	c.Call(kudutest.Request{"cmd": "alter", "name": table, "steps": []kudutest.Request{{"op": "drop", "name": dropped}}})
+	c.Call(kudutest.Request{"cmd": "alter", "name": table,
+		"steps": []kudutest.Request{{"op": "drop", "name": dropped}}})
 	return tablets
 }
 
 // serves starts the servers and compares their answers for tables with reads of the store. One
 // server, before, has all their rows.
-func serves(t *testing.T, c *kudutest.Cluster, server *kudutest.Server, table *oribi.Table, times []uint64, names ...string) {
+func serves(
+	t *testing.T, c *kudutest.Cluster, server *kudutest.Server, table *oribi.Table, times []uint64, names ...string,
+) {
 	t.Helper()
 	stopped := &importer{t: t, d: openServer(t, server.Dir), from: map[string]*kudu.Table{}}
 	for _, name := range names {
@@ -176,15 +185,19 @@ func serves(t *testing.T, c *kudutest.Cluster, server *kudutest.Server, table *o
 // keepAll are settings of a Kudu table that keeps its history: more seconds than since 1970.
 var keepAll = map[string]string{"kudu.table.history_max_age_sec": "2000000000"}
 
-// servableTable returns a table of the first random history, from a seed on, that has one with rows
-// and all history, and with types that Kudu's client knows. The seed becomes that of the history.
+// servableTable returns a table with more than 50 rows, with all its history, and with types that
+// Kudu's client knows. It tries random histories, from seed on; seed becomes the seed of the
+// history that has such a table.
 func servableTable(t *testing.T, seed *uint64) (*history.Runner, *oribi.Table) {
 	t.Helper()
 	for ; ; *seed++ {
 		r := randomHistory(t, *seed, 200)
 		for _, table := range r.Store.Tables() {
-			if transferable(table) && !ahead(r) && table.Properties().HistoryFloor == 0 && !slices.ContainsFunc(table.Schema().Columns, unknownToClient) &&
-				slices.ContainsFunc(table.Schema().Columns[table.Schema().Keys:], func(c schema.Column) bool { return !c.Immutable }) && len(tableRows(t, table)) > 50 {
+			if transferable(table) && !ahead(r) && table.Properties().HistoryFloor == 0 &&
+				!slices.ContainsFunc(table.Schema().Columns, unknownToClient) &&
+				slices.ContainsFunc(table.Schema().Columns[table.Schema().Keys:], func(c schema.Column) bool {
+					return !c.Immutable
+				}) && len(tableRows(t, table)) > 50 {
 				t.Cleanup(func() { r.Close() })
 				return r, table
 			}
@@ -324,7 +337,8 @@ func TestReplicasCopyInstalledTables(t *testing.T) {
 		c.Stop(server)
 	}
 	for _, server := range c.Servers {
-		m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()), from: map[string]*kudu.Table{}}
+		m := &importer{t: t, d: openServer(t, server.Dir), store: openStore(t, vfs.NewMem()),
+			from: map[string]*kudu.Table{}}
 		m.compare(answers)
 	}
 }
