@@ -12,10 +12,10 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// RowSets yields the files of all rowsets, with what only the logs have: a rowset that a log changes
-// has one more file of redos, in memory, and the rows that a log inserts are rowsets in memory, one
-// tablet's at a time. Metadata and blocks are valid until the next step. The last step may be an
-// error: that of ctx, ErrCorrupt.
+// RowSets yields the files of all rowsets, and makes files of the operations that only the logs
+// have: a rowset that a log changes has one more file of redos, in memory, and the rows that a log
+// inserts are rowsets in memory, one tablet's at a time. Metadata and blocks are valid until the
+// next step. The last step may be an error: ctx.Err() or ErrCorrupt.
 func (t *Table) RowSets(ctx context.Context) iter.Seq2[rowset.Files, error] {
 	return func(yield func(rowset.Files, error) bool) {
 		for _, tablet := range t.tablets {
@@ -95,7 +95,8 @@ func (t *tablet) inserted(ctx context.Context) (out []rowset.Files, err error) {
 		id = max(id, set.Metadata().ID)
 	}
 	w := rowset.NewRollingWriter(o, t.schema, func() uint64 { id++; return id }, 0)
-	_, err = rewrite.Run(ctx, rewrite.Job{Schema: t.schema, Inputs: []rewrite.Input{rewrite.NewMemInput(t.mem.Histories(mvcc.Everything))}, Writer: w})
+	_, err = rewrite.Run(ctx, rewrite.Job{Schema: t.schema,
+		Inputs: []rewrite.Input{rewrite.NewMemInput(t.mem.Histories(mvcc.Everything))}, Writer: w})
 	if err != nil {
 		return nil, err
 	}

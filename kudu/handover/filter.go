@@ -57,7 +57,7 @@ func (w *within) Next() (*change.Rows, error) {
 	}
 }
 
-// take sets the result to those of rows that belong to the partition.
+// take sets w.out to the rows that belong to the partition.
 func (w *within) take(rows *change.Rows) error {
 	n := len(rows.Keys)
 	selection := batch.MakeBitmap(n)
@@ -107,7 +107,8 @@ func (p *partition) rewrite(ctx context.Context, d *rowset.DiskRowSet, s *schema
 	next := uint64(0)
 	w := rowset.NewRollingWriter(made, s, func() uint64 { next++; return next }, 0)
 	in := &within{rows: h, p: p, out: change.Rows{Batch: batch.New(s.Columns, 0)}}
-	if _, err := rewrite.Run(ctx, rewrite.Job{Schema: s, Inputs: []rewrite.Input{in}, Floor: mvcc.Min, Writer: w}); err != nil {
+	if _, err := rewrite.Run(ctx, rewrite.Job{Schema: s, Inputs: []rewrite.Input{in},
+		Floor: mvcc.Min, Writer: w}); err != nil {
 		return nil, err
 	}
 	sets, err := w.Finish()
