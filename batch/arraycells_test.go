@@ -98,7 +98,8 @@ func TestPrepareAllowsOnlyNullTestsOnArrays(t *testing.T) {
 		if op <= Ge {
 			p.Values = [][]byte{{0, 0}}
 		}
-		if err := p.Prepare(); (err == nil) != (op == IsNull || op == NotNull) || err != nil && !errors.Is(err, fault.ErrSchema) {
+		if err := p.Prepare(); (err == nil) != (op == IsNull || op == NotNull) ||
+			err != nil && !errors.Is(err, fault.ErrSchema) {
 			t.Errorf("%s: %v", op, err)
 		}
 	}

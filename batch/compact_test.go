@@ -13,7 +13,8 @@ import (
 
 // mixedBatch returns a batch of n rows with a column of each form, every seventh cell NULL.
 func mixedBatch(n int) *RecordBatch {
-	b := New([]schema.Column{{Name: "n", Type: schema.Int64}, {Name: "f", Type: schema.Int8}, {Name: "s", Type: schema.String},
+	b := New([]schema.Column{{Name: "n", Type: schema.Int64}, {Name: "f", Type: schema.Int8},
+		{Name: "s", Type: schema.String},
 		{Name: "d", Type: schema.String}, {Name: "a", Type: schema.Array, Element: schema.Int32}}, n)
 	words := &Dictionary{}
 	b.Columns[3].UseCodes(words, n)

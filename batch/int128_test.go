@@ -24,14 +24,16 @@ func inRange(b *big.Int) bool {
 
 // drawInt128 draws values of all sizes, including limits and powers of ten.
 func drawInt128(t *rapid.T, name string) Int128 {
-	words := rapid.OneOf(rapid.Just(uint64(0)), rapid.Just(^uint64(0)), rapid.Just(uint64(1)<<63), rapid.Just(uint64(1)<<63-1),
+	words := rapid.OneOf(rapid.Just(uint64(0)), rapid.Just(^uint64(0)), rapid.Just(uint64(1)<<63),
+		rapid.Just(uint64(1)<<63-1),
 		rapid.Uint64Range(0, 100), rapid.Uint64())
 	switch rapid.IntRange(0, 3).Draw(t, name+" kind") {
 	case 0:
 		return Int128Of(int64(words.Draw(t, name)))
 	case 1:
 		v := Pow10(rapid.IntRange(0, 38).Draw(t, name+" digits"))
-		v.Lo += uint64(rapid.IntRange(-2, 2).Draw(t, name+" off")) // no power of ten but 1 is so close to a multiple of 2^64
+		// no power of ten but 1 is so close to a multiple of 2^64
+		v.Lo += uint64(rapid.IntRange(-2, 2).Draw(t, name+" off"))
 		if rapid.Bool().Draw(t, name+" sign") {
 			return v.Neg()
 		}

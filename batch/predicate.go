@@ -31,7 +31,8 @@ const (
 	Like                         // cell consists of the values in order, with any bytes between two of them
 )
 
-var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null", NotNull: "is not null", InFilter: "in filter", Like: "like"}
+var opNames = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in", IsNull: "is null",
+	NotNull: "is not null", InFilter: "in filter", Like: "like"}
 
 // String returns the operator as SQL spells it.
 func (o Operator) String() string {

@@ -48,7 +48,8 @@ func TestInFilterPassesAddedCells(t *testing.T) {
 					}
 				}
 				if sel.Get(i) != want || p.EvalCell(cell) != want {
-					t.Fatalf("%s: cell %x: selected %v, alone %v, want %v", typ, cell, sel.Get(i), p.EvalCell(cell), want)
+					t.Fatalf("%s: cell %x: selected %v, alone %v, want %v", typ, cell, sel.Get(i),
+						p.EvalCell(cell), want)
 				}
 			}
 		}

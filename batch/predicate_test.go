@@ -33,7 +33,8 @@ func randomCell(r *rand.Rand, t schema.Type) []byte {
 	case schema.Binary:
 		return [][]byte{{}, {0}, {0, 0}, []byte("a"), []byte("ab"), []byte("b"), {0xff}, {0xff, 0}}[r.IntN(8)]
 	case schema.Float:
-		f := []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[r.IntN(7)]
+		f := []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.NaN()), float32(math.Inf(1)),
+			float32(math.Inf(-1))}[r.IntN(7)]
 		return binary.LittleEndian.AppendUint32(nil, math.Float32bits(f))
 	case schema.Double:
 		f := []float64{0, math.Copysign(0, -1), 1, -1, math.NaN(), math.Inf(1), math.Inf(-1)}[r.IntN(7)]
@@ -94,7 +95,8 @@ func naive(p *Predicate, cell []byte) bool {
 			}
 			order = a.Cmp(b)
 		}
-		return map[Operator]bool{Eq: order == 0, Ne: order != 0, Lt: order < 0, Le: order <= 0, Gt: order > 0, Ge: order >= 0}[op]
+		return map[Operator]bool{Eq: order == 0, Ne: order != 0, Lt: order < 0, Le: order <= 0, Gt: order > 0,
+			Ge: order >= 0}[op]
 	}
 	if p.Op == Like {
 		parts := make([]string, len(p.Values))
@@ -137,7 +139,8 @@ func randomPredicate(r *rand.Rand, t schema.Type, op Operator) *Predicate {
 		p.Values = [][]byte{randomCell(r, t)}
 	case op == Like:
 		for range 2 + r.IntN(3) {
-			p.Values = append(p.Values, [][]byte{{}, {}, {0}, []byte("a"), []byte("b"), []byte("ab"), {0xff}}[r.IntN(7)])
+			p.Values = append(p.Values,
+				[][]byte{{}, {}, {0}, []byte("a"), []byte("b"), []byte("ab"), {0xff}}[r.IntN(7)])
 		}
 	}
 	return p
@@ -206,7 +209,8 @@ func TestEvalMatchesEvalCell(t *testing.T) {
 						t.Fatalf("%s: EvalCell(%x) %s %x = %v", typ, cell, op, p.Values, got)
 					}
 					if got := sel.Get(i); got != (want && before.Get(i)) {
-						t.Fatalf("%s: cell %d of %d, %x %s %x: selected %v, before %v", typ, i, n, cell, op, p.Values, got, before.Get(i))
+						t.Fatalf("%s: cell %d of %d, %x %s %x: selected %v, before %v", typ, i, n, cell, op,
+							p.Values, got, before.Get(i))
 					}
 				}
 			}

@@ -15,7 +15,8 @@ func TestReverseReversesRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 2, 7, 8, 9, 15, 63, 64, 65, 128, 200} {
 		b := mixedBatch(n)
-		for _, c := range []schema.Column{{Name: "1", Type: schema.Bool}, {Name: "2", Type: schema.Int16}, {Name: "4", Type: schema.Float}, {Name: "16", Type: schema.Int128}} {
+		for _, c := range []schema.Column{{Name: "1", Type: schema.Bool}, {Name: "2", Type: schema.Int16},
+			{Name: "4", Type: schema.Float}, {Name: "16", Type: schema.Int128}} {
 			v := NewVector(c.Type, n)
 			for i := range v.Data {
 				v.Data[i] = byte(i / c.Type.Width() % 2)
@@ -35,7 +36,8 @@ func TestReverseReversesRows(t *testing.T) {
 			slices.Reverse(want)
 			slices.Reverse(selected)
 			if b.Len != n || b.Selected() != b.Selection.CountRange(0, n) {
-				t.Fatalf("%d rows: Len %d, %d selected, %d within", n, b.Len, b.Selected(), b.Selection.CountRange(0, n))
+				t.Fatalf("%d rows: Len %d, %d selected, %d within", n, b.Len, b.Selected(),
+					b.Selection.CountRange(0, n))
 			}
 			for c, v := range b.Columns {
 				if err := v.Validate(); err != nil || v.Len != n {
@@ -44,7 +46,8 @@ func TestReverseReversesRows(t *testing.T) {
 			}
 			for i := range n {
 				if got := rowText(b, i); got != want[i] || b.Selection.Get(i) != selected[i] {
-					t.Fatalf("%d rows, round %d, row %d: got %s, selected %t, want %s, %t", n, round, i, got, b.Selection.Get(i), want[i], selected[i])
+					t.Fatalf("%d rows, round %d, row %d: got %s, selected %t, want %s, %t", n, round, i, got,
+						b.Selection.Get(i), want[i], selected[i])
 				}
 			}
 		}

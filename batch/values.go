@@ -17,11 +17,13 @@ var goKinds [256]reflect.Kind
 
 func init() {
 	for t, of := range map[schema.Type]reflect.Type{
-		schema.Bool: reflect.TypeFor[uint8](), schema.Uint8: reflect.TypeFor[uint8](), schema.Int8: reflect.TypeFor[int8](),
+		schema.Bool: reflect.TypeFor[uint8](), schema.Uint8: reflect.TypeFor[uint8](),
+		schema.Int8:   reflect.TypeFor[int8](),
 		schema.Uint16: reflect.TypeFor[uint16](), schema.Int16: reflect.TypeFor[int16](),
 		schema.Uint32: reflect.TypeFor[uint32](), schema.Int32: reflect.TypeFor[int32](),
 		schema.Uint64: reflect.TypeFor[uint64](), schema.Int64: reflect.TypeFor[int64](),
-		schema.Float: reflect.TypeFor[float32](), schema.Double: reflect.TypeFor[float64](), schema.Int128: reflect.TypeFor[Int128](),
+		schema.Float: reflect.TypeFor[float32](), schema.Double: reflect.TypeFor[float64](),
+		schema.Int128: reflect.TypeFor[Int128](),
 	} {
 		goTypes[t], goKinds[t] = of, of.Kind()
 	}

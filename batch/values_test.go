@@ -41,7 +41,8 @@ func TestValuesRefusesOtherKinds(t *testing.T) {
 			t.Errorf("%s: no panic", name)
 		}
 	}
-	if text := panicText(func() { Values[int64](NewVector(schema.Double, 1)) }); !strings.Contains(text, "use Values[float64]") {
+	if text := panicText(func() { Values[int64](NewVector(schema.Double, 1)) }); !strings.Contains(text,
+		"use Values[float64]") {
 		t.Errorf("the panic does not name the right call: %s", text)
 	}
 }

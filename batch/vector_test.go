@@ -270,8 +270,10 @@ func TestNewBatchSelectsAllRows(t *testing.T) {
 	b := New([]schema.Column{{Name: "a", Type: schema.Int64}, {Name: "b", Type: schema.String, Nullable: true}}, 100)
 	check := func(n int) {
 		t.Helper()
-		if b.Len != n || b.Selected() != n || b.Selection.Count() != n || b.Columns[0].Len != n || b.Columns[1].Len != n {
-			t.Errorf("%d rows, %d selected, columns of %d and %d, want %d", b.Len, b.Selected(), b.Columns[0].Len, b.Columns[1].Len, n)
+		if b.Len != n || b.Selected() != n || b.Selection.Count() != n || b.Columns[0].Len != n ||
+			b.Columns[1].Len != n {
+			t.Errorf("%d rows, %d selected, columns of %d and %d, want %d", b.Len, b.Selected(),
+				b.Columns[0].Len, b.Columns[1].Len, n)
 		}
 	}
 	check(100)

@@ -80,7 +80,8 @@ func decodeSlot(p []byte, instance [16]byte) (s slot, err error) {
 	}
 	r := slot{state: p[slotStateOff], root: root{epoch: binary.LittleEndian.Uint64(p[slotEpochOff:])}}
 	r.hash = setHash{binary.LittleEndian.Uint64(p[slotHashOff:]), binary.LittleEndian.Uint64(p[slotHashOff+8:])}
-	r.previous = setHash{binary.LittleEndian.Uint64(p[slotPreviousOff:]), binary.LittleEndian.Uint64(p[slotPreviousOff+8:])}
+	r.previous = setHash{binary.LittleEndian.Uint64(p[slotPreviousOff:]),
+		binary.LittleEndian.Uint64(p[slotPreviousOff+8:])}
 	if r.state != slotIntent && r.state != slotConfirmed || r.epoch == 0 || r.epoch >= maxEpoch ||
 		p[slotStateOff+1] != 0 || !allZero(p[slotZeroOff:pageCRCOff]) {
 		return s, fault.Corruptf("fields out of range")

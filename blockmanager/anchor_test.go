@@ -287,7 +287,8 @@ func TestConfirmedEpochIsThatOfTheLastConfirmedEdit(t *testing.T) {
 	o.FS = mem.Crash()
 	again := openWriter(t, o)
 	if again.Epoch() < confirmed || again.ConfirmedEpoch() > again.Epoch() {
-		t.Errorf("after a power cut: epoch %d, confirmed %d; confirmed before the cut: %d", again.Epoch(), again.ConfirmedEpoch(), confirmed)
+		t.Errorf("after a power cut: epoch %d, confirmed %d; confirmed before the cut: %d", again.Epoch(),
+			again.ConfirmedEpoch(), confirmed)
 	}
 	for _, m := range []*Manager{m, again} {
 		if err := m.Close(); err != nil {

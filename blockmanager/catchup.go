@@ -107,7 +107,8 @@ func (c *caughtUp) read(m *Manager) error {
 		return err
 	}
 	if sum, err := c.hash(m.state); err != nil || sum != c.root.hash || c.root.epoch != epoch {
-		return fault.Corruptf("%s: changes up to epoch %d, hash %s, the root of epoch %d says %s", JournalName, epoch, sum, c.root.epoch, c.root.hash)
+		return fault.Corruptf("%s: changes up to epoch %d, hash %s, the root of epoch %d says %s", JournalName,
+			epoch, sum, c.root.epoch, c.root.hash)
 	}
 	return nil
 }
@@ -117,7 +118,8 @@ func (c *caughtUp) read(m *Manager) error {
 func (m *Manager) findJournal(f vfs.File, size int64) (int64, error) {
 	epoch := m.state.epoch
 	if at := m.journalAt; at > 0 && at < size {
-		if h, err := readJournalHead(f, at, size, m.o.Instance); err == nil && h.kind == journalChanges && h.previous == epoch {
+		if h, err := readJournalHead(f, at, size, m.o.Instance); err == nil && h.kind == journalChanges &&
+			h.previous == epoch {
 			return at, nil
 		}
 	}
@@ -143,7 +145,8 @@ func (c *caughtUp) hash(st *state) (setHash, error) {
 	sum := st.hash
 	for key, value := range c.rows {
 		k := []byte(key)
-		if len(k) == 0 || k[0] == kindBlock && len(k) != blockKeyLen || k[0] == kindContainer && len(k) != containerKeyLen {
+		if len(k) == 0 || k[0] == kindBlock && len(k) != blockKeyLen ||
+			k[0] == kindContainer && len(k) != containerKeyLen {
 			return sum, badRow(k, value)
 		}
 		if k[0] == kindRoot {

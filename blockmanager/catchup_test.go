@@ -22,7 +22,8 @@ func stateText(st *state) string {
 	var lines []string
 	st.each(func(key, value []byte) { lines = append(lines, fmt.Sprintf("%q %x", key, value)) })
 	for id, c := range st.containers {
-		lines = append(lines, fmt.Sprintf("container %s: %d blocks, open or dead: %v", id, c.live, c.file != nil || c.row.state == containerDead))
+		lines = append(lines, fmt.Sprintf("container %s: %d blocks, open or dead: %v", id, c.live,
+			c.file != nil || c.row.state == containerDead))
 	}
 	for id, b := range st.blocks {
 		if b.in != st.containers[b.container] {
@@ -102,7 +103,10 @@ func harmJournal(r *rand.Rand, mem *vfs.Mem) (repair func() error, err error) {
 	write := func(b []byte) error {
 		f, err := mem.Open("/store/"+JournalName, true)
 		if err == nil {
-			err = errors.Join(f.Truncate(int64(len(b))), func() error { _, err := f.WriteAt(b, 0); return err }(), f.Close())
+			err = errors.Join(f.Truncate(int64(len(b))), func() error {
+				_, err := f.WriteAt(b, 0)
+				return err
+			}(), f.Close())
 		}
 		return err
 	}
@@ -187,7 +191,8 @@ func reloadEqualsOpen(t *testing.T, journal string) {
 		}
 	}
 	t.Logf("%d reloads found something, %d in the journal", moves, caughtUp)
-	if journal == "whole" && caughtUp < moves*8/10 || journal == "missing" && caughtUp > 0 || journal == "harmed" && (caughtUp == 0 || caughtUp == moves) {
+	if journal == "whole" && caughtUp < moves*8/10 || journal == "missing" && caughtUp > 0 ||
+		journal == "harmed" && (caughtUp == 0 || caughtUp == moves) {
 		t.Errorf("%d of %d times the journal had the changes", caughtUp, moves)
 	}
 }

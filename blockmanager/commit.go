@@ -111,7 +111,8 @@ func (m *Manager) metaSpace(p *plan) error {
 		need += 2 * int64(len(op.key)+len(op.value))
 	}
 	if free := m.o.FS.FreeBytes(m.o.metaDir()); free >= 0 && free < need {
-		return fmt.Errorf("blockmanager: commit: %d bytes are free on the disk, want %d: %w", free, need, fault.ErrNoSpace)
+		return fmt.Errorf("blockmanager: commit: %d bytes are free on the disk, want %d: %w", free, need,
+			fault.ErrNoSpace)
 	}
 	return nil
 }
@@ -415,7 +416,8 @@ func (m *Manager) writeConfirmed() error {
 	if m.confirmedEpoch == m.state.epoch {
 		return nil
 	}
-	if _, err := m.anchor.write(slot{state: slotConfirmed, root: m.state.root, previous: m.anchor.newest().previous}); err != nil {
+	if _, err := m.anchor.write(slot{state: slotConfirmed, root: m.state.root,
+		previous: m.anchor.newest().previous}); err != nil {
 		return m.fail(err)
 	}
 	m.confirmed()

@@ -170,7 +170,8 @@ func (c *container) reserve(o *Options, end int64) (vfs.File, error) {
 	n := max(c.window, end-c.reserved)
 	if free := o.FS.FreeBytes(o.dataDir()); free >= 0 {
 		if free < KeepFree+(end-c.reserved) {
-			return nil, fmt.Errorf("%d bytes are free on the disk, %d are kept for metadata: %w", free, KeepFree, fault.ErrNoSpace)
+			return nil, fmt.Errorf("%d bytes are free on the disk, %d are kept for metadata: %w", free,
+				KeepFree, fault.ErrNoSpace)
 		}
 		if free < n+4*lastWindow {
 			n = end - c.reserved

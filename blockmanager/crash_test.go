@@ -65,7 +65,8 @@ const statesKept = 4
 // take records at most limit states of a point; 0 = all. The caller holds mu.
 func (rec *recorder) take(at *crashfs.Point, name string, limit int) {
 	for s := range at.States(rec.r.Uint64(), limit) {
-		m := crashState{name: s.Name + ", " + name, fs: s.Image, now: rec.s.now, next: rec.s.next, maxID: uint64(rec.s.maxID)}
+		m := crashState{name: s.Name + ", " + name, fs: s.Image, now: rec.s.now, next: rec.s.next,
+			maxID: uint64(rec.s.maxID)}
 		if s.Killed {
 			m.at = at
 		}

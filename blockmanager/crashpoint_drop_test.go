@@ -150,7 +150,8 @@ func TestCrashWhileDroppedBlockIsOpen(t *testing.T) {
 
 // dropContainer runs the commits by which a container is dropped and removed, and returns their
 // diskStates and the model afterwards.
-func dropContainer(t *testing.T, commits ...Edit) (list diskStates, o Options, name string, before diskState, next *storeModel) {
+func dropContainer(t *testing.T, commits ...Edit) (list diskStates, o Options, name string, before diskState,
+	next *storeModel) {
 	t.Helper()
 	s, o, m, want := recordedWriter(t)
 	next = want.clone()
@@ -208,7 +209,9 @@ func checkDeadContainer(t *testing.T, mem *vfs.Mem, o Options, name string, ther
 // Row 15: a container is marked dead, but its file still exists.
 func TestCrashBeforeUnlink(t *testing.T) {
 	list, o, name, _, next := dropContainer(t, Edit{Confirm: true})
-	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) { checkDeadContainer(t, mem, o, name, true, next) })
+	list.before(t, "remove", name).each(t, func(t *testing.T, mem *vfs.Mem) {
+		checkDeadContainer(t, mem, o, name, true, next)
+	})
 }
 
 // Row 16: the file is removed, or reappears after a power cut; the row still exists.

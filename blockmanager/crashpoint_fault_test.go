@@ -122,7 +122,8 @@ func TestCrashOnFullDiskDuringMetadataBatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.fail(op, "meta/", fmt.Errorf("disk is full: %w", fault.ErrNoSpace))
-			if err := m.Commit(Edit{Created: []*Creation{c}}); !errors.Is(err, ErrPoisoned) || errors.Is(err, ErrNoSpace) {
+			if err := m.Commit(Edit{Created: []*Creation{c}}); !errors.Is(err, ErrPoisoned) ||
+				errors.Is(err, ErrNoSpace) {
 				t.Fatalf("%v: want ErrPoisoned, and not that it may be tried again", err)
 			}
 			s.fail("", "", nil)
@@ -193,7 +194,8 @@ func TestVerifyFindsLostBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var found []block.ID
-		if err := m.Verify(context.Background(), func(_ string, _ int64, id block.ID, _ string) { found = append(found, id) }, nil); err != nil {
+		if err := m.Verify(context.Background(),
+			func(_ string, _ int64, id block.ID, _ string) { found = append(found, id) }, nil); err != nil {
 			t.Fatal(err)
 		}
 		if len(found) != 1 || found[0] != id {

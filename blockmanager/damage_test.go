@@ -404,7 +404,8 @@ func TestOpenRefusesContradictingRows(t *testing.T) {
 		st.blocks[1] = &liveBlock{id: 1, blockRow: blockRow{container: in, off: 4096, length: 5000}}
 		st.blocks[2] = &liveBlock{id: 2, blockRow: blockRow{container: in, off: 12288, length: 0}}
 		st.dead["d"] = &deadRange{in: st.containers[in], off: 12288, length: 8192}
-		return &loader{state: st, seen: map[byte]bool{kindFormat: true, kindMark: true, kindLogStart: true, kindRoot: true}}
+		return &loader{state: st, seen: map[byte]bool{kindFormat: true, kindMark: true, kindLogStart: true,
+			kindRoot: true}}
 	}
 	o := testOptions(nil)
 	if err := base().finish(&o); err != nil {

@@ -138,7 +138,8 @@ func ReadMetadata(o Options, fn func(*MetadataRow) error) error {
 		return refused
 	})
 	if refused == nil && err == nil && sum != last.hash {
-		err = fault.Corruptf("metadata: hash of the rows is %s, the root of epoch %d says %s", sum, last.epoch, last.hash)
+		err = fault.Corruptf("metadata: hash of the rows is %s, the root of epoch %d says %s", sum, last.epoch,
+			last.hash)
 	}
 	return errors.Join(err, meta.close())
 }

@@ -46,7 +46,8 @@ func TestDumpsShowEveryByte(t *testing.T) {
 	for _, row := range [][2][]byte{
 		{blockKey(7), b.value()}, {containerKey(in), c.value()}, {deadKey(in, 4096), numberValue(100)},
 		{{kindFormat}, f.value()}, {{kindMark}, numberValue(1025)}, {{kindLogStart}, numberValue(9)},
-		{{kindRoot}, root{epoch: 2}.value()}, {userKey([]byte("table")), []byte("row")}, {{'?'}, nil}, {{kindMark}, []byte("short")},
+		{{kindRoot}, root{epoch: 2}.value()}, {userKey([]byte("table")), []byte("row")}, {{'?'}, nil},
+		{{kindMark}, []byte("short")},
 	} {
 		r := parseRow(row[0], row[1])
 		if err := r.Dump(&out); err != nil {
@@ -90,7 +91,8 @@ func TestReadMetadataReportsRowsOutsideTheRoot(t *testing.T) {
 	}
 	kinds := map[string]int{}
 	count := func(r *MetadataRow) error { kinds[r.Kind]++; return r.Problem }
-	if err := ReadMetadata(o, count); err != nil || kinds["root"] != 1 || kinds["format"] != 1 || kinds["log_start"] != 1 {
+	if err := ReadMetadata(o, count); err != nil || kinds["root"] != 1 || kinds["format"] != 1 ||
+		kinds["log_start"] != 1 {
 		t.Fatalf("rows %v, error %v", kinds, err)
 	}
 	stop := errors.New("stop")

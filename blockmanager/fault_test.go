@@ -98,7 +98,9 @@ func TestFailedSyncPoisonsForGood(t *testing.T) {
 			if err := c.Finish(sink); err != nil {
 				t.Fatal(err)
 			}
-			fails := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Sync}, Match: func(c faultfs.Call) bool { return strings.Contains(c.Name, target) }})
+			fails := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Sync}, Match: func(c faultfs.Call) bool {
+				return strings.Contains(c.Name, target)
+			}})
 			disk.Record(true)
 			err = c.Sync()
 			if err == nil {
@@ -118,7 +120,8 @@ func TestFailedSyncPoisonsForGood(t *testing.T) {
 			}
 			failed, _ := fails.First()
 			for _, c := range disk.Calls() {
-				if c.N > failed.N && changing(c) && !strings.Contains(c.Name, "meta/") { // Pebble may have a write in flight
+				// Pebble may have a write in flight
+				if c.N > failed.N && changing(c) && !strings.Contains(c.Name, "meta/") {
 					t.Errorf("after the failure: %v", c)
 				}
 			}
@@ -159,7 +162,8 @@ func TestFailuresThatMakePebblePanicPoison(t *testing.T) {
 			if err = errors.Join(err, m.Writable()); err == nil {
 				err = errors.Join(m.Commit(Edit{}), m.meta.flush())
 			}
-			if fault.Failures() == 0 || !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) || m.Poisoned() == nil {
+			if fault.Failures() == 0 || !errors.Is(err, ErrPoisoned) || !errors.Is(err, errDisk) ||
+				m.Poisoned() == nil {
 				t.Errorf("%d calls failed: %v", fault.Failures(), err)
 			}
 			if err := m.Close(); !errors.Is(err, ErrPoisoned) {
@@ -186,7 +190,8 @@ func TestOpenOnFullDiskMayBeRetried(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		full := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Create, faultfs.Write}, Skip: n, Times: faultfs.Forever, Err: faultfs.ErrSpace})
+		full := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Create, faultfs.Write}, Skip: n,
+			Times: faultfs.Forever, Err: faultfs.ErrSpace})
 		err = m.Writable()
 		failures := full.Failures()
 		m.Close()
@@ -227,7 +232,8 @@ func TestCommitOnFullDiskMayBeRetried(t *testing.T) {
 		op   faultfs.Op
 		name string
 	}{
-		{faultfs.Create, "*.data"}, {faultfs.Write, "*.data"}, {faultfs.Preallocate, "*.data"}, {faultfs.Write, anchorName},
+		{faultfs.Create, "*.data"}, {faultfs.Write, "*.data"}, {faultfs.Preallocate, "*.data"},
+		{faultfs.Write, anchorName},
 	} {
 		t.Run(string(where.op)+" "+where.name, func(t *testing.T) {
 			o := testOptions(nil)
@@ -263,7 +269,8 @@ func TestCommitOnFullDiskMayBeRetried(t *testing.T) {
 				want.blocks[sink.ID()] = data
 				return nil
 			}
-			disk.Fail(faultfs.Rule{Ops: []faultfs.Op{where.op}, Name: where.name, Times: faultfs.Forever, Err: faultfs.ErrSpace})
+			disk.Fail(faultfs.Rule{Ops: []faultfs.Op{where.op}, Name: where.name, Times: faultfs.Forever,
+				Err: faultfs.ErrSpace})
 			for range 3 {
 				if err := attempt(); !errors.Is(err, ErrNoSpace) || errors.Is(err, ErrPoisoned) {
 					t.Fatal(err)

@@ -143,7 +143,8 @@ func (m *Manager) reload(a *anchor) (changed [][]byte, moved bool, err error) {
 		old.view = st.view
 		return nil, false, nil
 	case !a.newest().accepts(st.root) || st.epoch <= old.epoch:
-		return nil, false, fault.Corruptf("metadata is at epoch %d with hash %s, was at epoch %d, %s at epoch %d with hash %s",
+		return nil, false, fault.Corruptf("metadata is at epoch %d with hash %s, was at epoch %d, %s at "+
+			"epoch %d with hash %s",
 			st.epoch, st.hash, old.epoch, anchorName, a.newest().epoch, a.newest().hash)
 	}
 	for id, c := range st.containers {

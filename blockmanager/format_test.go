@@ -70,7 +70,8 @@ func TestDecodersInvertEncoders(t *testing.T) {
 	if id, got, err := decodeContainer(containerKey(in), c.value()); err != nil || id != in || got != c {
 		t.Errorf("container: %v %+v %v", id, got, err)
 	}
-	if id, off, n, err := decodeDead(deadKey(in, 4096), numberValue(9)); err != nil || id != in || off != 4096 || n != 9 {
+	if id, off, n, err := decodeDead(deadKey(in, 4096), numberValue(9)); err != nil || id != in ||
+		off != 4096 || n != 9 {
 		t.Errorf("dead: %v %d %d %v", id, off, n, err)
 	}
 	f := formatRow{4096, instance}

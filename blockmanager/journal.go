@@ -269,11 +269,14 @@ func readJournalHead(f vfs.File, off, size int64, instance [16]byte) (h journalH
 		return h, noEOF(err)
 	}
 	le := binary.LittleEndian
-	h = journalHead{kind: head[journalKindOff], instance: [16]byte(head[journalInstanceOff:]), epoch: le.Uint64(head[journalEpochOff:]),
-		previous: le.Uint64(head[journalPreviousOff:]), length: int64(le.Uint64(head[journalLengthOff:])), sum: le.Uint64(head[journalSumOff:]),
+	h = journalHead{kind: head[journalKindOff], instance: [16]byte(head[journalInstanceOff:]),
+		epoch:    le.Uint64(head[journalEpochOff:]),
+		previous: le.Uint64(head[journalPreviousOff:]), length: int64(le.Uint64(head[journalLengthOff:])),
+		sum:  le.Uint64(head[journalSumOff:]),
 		zero: allZero(head[journalKindOff+1:journalMustOff]) && allZero(head[journalCRCOff+4:])}
 	switch {
-	case string(head[:len(journalMagic)]) != journalMagic || le.Uint32(head[journalCRCOff:]) != coding.CRC32C(head[:journalCRCOff]):
+	case string(head[:len(journalMagic)]) != journalMagic ||
+		le.Uint32(head[journalCRCOff:]) != coding.CRC32C(head[:journalCRCOff]):
 		return h, fault.Corruptf("no record")
 	case le.Uint16(head[journalVersionOff:]) != journalVersion || le.Uint32(head[journalMustOff:]) != 0:
 		return h, fault.Unsupportedf("record of a newer version")
@@ -319,7 +322,8 @@ func (j *journalState) read(f vfs.File, off, size int64) (int64, error) {
 	switch {
 	case h.kind == journalAll && j.rows == nil:
 		j.rows = map[string][]byte{}
-	case h.kind == journalSeal && j.rows != nil && !j.sealed && h.previous == j.epoch && h.epoch == j.epoch && h.length == 0:
+	case h.kind == journalSeal && j.rows != nil && !j.sealed && h.previous == j.epoch && h.epoch == j.epoch &&
+		h.length == 0:
 		j.sealed = true
 	case h.kind != journalChanges || j.rows == nil || j.sealed || h.previous != j.epoch:
 		return 0, fault.Corruptf("record of epoch %d after %d, want one after %d", h.epoch, h.previous, j.epoch)
@@ -361,7 +365,8 @@ func journalRows(payload []byte, fn func(key, value []byte)) error {
 // load returns the metadata of the journal.
 func (j *journalState) load(o *Options) (*state, error) {
 	l := loader{state: newState(), seen: map[byte]bool{}}
-	for _, key := range slices.SortedFunc(maps.Keys(j.rows), func(a, b string) int { return bytes.Compare([]byte(a), []byte(b)) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(j.rows),
+		func(a, b string) int { return bytes.Compare([]byte(a), []byte(b)) }) {
 		if err := l.row([]byte(key), j.rows[key]); err != nil {
 			return nil, err
 		}

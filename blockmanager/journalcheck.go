@@ -13,7 +13,8 @@ import (
 )
 
 // journalAdvice is what to do about a damaged journal.
-const journalAdvice = "nothing but a salvage needs it, and the next flush or other change of the metadata writes it anew"
+const journalAdvice = "nothing but a salvage needs it, and the next flush or other change of the metadata " +
+	"writes it anew"
 
 // verifyJournal verifies the journal, as far as its bytes are known to have reached the disk: all of
 // a sealed one and of one that this process writes, of any other the first record. The journal of a
@@ -38,7 +39,8 @@ func (m *Manager) verifyJournal(finding func(string, int64, block.ID, string)) e
 		return nil
 	})
 	if errors.Is(err, fs.ErrPermission) {
-		finding(JournalName, 0, 0, fmt.Sprintf("the copy of the metadata cannot be read: %v; %s", fs.ErrPermission, journalAdvice))
+		finding(JournalName, 0, 0,
+			fmt.Sprintf("the copy of the metadata cannot be read: %v; %s", fs.ErrPermission, journalAdvice))
 		return nil
 	}
 	return err
@@ -105,7 +107,8 @@ func (m *Manager) CompareJournal(finding func(file string, off int64, id block.I
 			err = fault.Corruptf("the root row is of epoch %d", s.epoch)
 		}
 		if errors.Is(err, fault.ErrCorrupt) || errors.Is(err, fault.ErrUnsupported) {
-			finding(JournalName, 0, 0, fmt.Sprintf("the copy of the metadata at epoch %d: %v; %s", j.epoch, err, journalAdvice))
+			finding(JournalName, 0, 0,
+				fmt.Sprintf("the copy of the metadata at epoch %d: %v; %s", j.epoch, err, journalAdvice))
 			return nil
 		}
 		return err

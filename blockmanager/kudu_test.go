@@ -49,7 +49,8 @@ func TestKuduVerifiesContainers(t *testing.T) {
 	}
 	for what, want := range map[string]int64{
 		"live blocks": int64(len(m.state.blocks)), "live bytes": live, "live bytes (after alignment)": aligned,
-		"missing blocks": 0, "orphaned blocks": int64(len(m.state.blocks)), "incomplete LBM containers": 0, "LBM partial records": 0,
+		"missing blocks": 0, "orphaned blocks": int64(len(m.state.blocks)), "incomplete LBM containers": 0,
+		"LBM partial records":                  0,
 		"full LBM containers with extra space": 0,
 	} {
 		line := fmt.Sprintf("Total %s: %d", what, want)
@@ -133,7 +134,8 @@ func addNumbers(t *testing.T, m *Manager, n int) block.ID {
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i * i)
 	}
-	if err := errors.Join(w.Append(v), w.Finish(), c.Finish(sink), c.Sync(), m.Commit(Edit{Created: []*Creation{c}})); err != nil {
+	if err := errors.Join(w.Append(v), w.Finish(), c.Finish(sink), c.Sync(),
+		m.Commit(Edit{Created: []*Creation{c}})); err != nil {
 		t.Fatal(err)
 	}
 	return sink.ID()

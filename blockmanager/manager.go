@@ -56,8 +56,10 @@ type Manager struct {
 	nextID            block.ID
 	confirmedEpoch    uint64 // 0: a state before the current one is still accepted
 	confirmedLogStart lsn.LSN
-	pool              []*container            // with room for blocks and not acquired by a Creation; the last is used first
-	fresh             map[*container]struct{} // created in this session, without a row yet
+	// pool has the containers with room for blocks that no Creation has acquired. The last is used
+	// first.
+	pool  []*container
+	fresh map[*container]struct{} // created in this session, without a row yet
 
 	sums lazySums // of OpenDamaged
 

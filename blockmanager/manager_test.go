@@ -52,7 +52,9 @@ func add(t testing.TB, m *Manager, data []byte, dead ...block.ID) block.ID {
 // with a simple model.
 func TestManagerAgreesWithModel(t *testing.T) {
 	t.Run("punching=yes", func(t *testing.T) { agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return fs }) })
-	t.Run("punching=no", func(t *testing.T) { agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return unpunchable{fs} }) })
+	t.Run("punching=no", func(t *testing.T) {
+		agreesWithThePicture(t, func(fs vfs.FS) vfs.FS { return unpunchable{fs} })
+	})
 }
 
 func agreesWithThePicture(t *testing.T, on func(vfs.FS) vfs.FS) {
@@ -421,7 +423,8 @@ func TestOpenBlockReadsTheTail(t *testing.T) {
 			t.Fatal(err)
 		}
 		tail := src.(block.Tailed).TakeTail()
-		if !bytes.HasSuffix(data, tail) || len(tail) > tailWhole || len(tail) <= min(n, tailWhole)-tailPage || len(tail) == 0 {
+		if !bytes.HasSuffix(data, tail) || len(tail) > tailWhole || len(tail) <= min(n, tailWhole)-tailPage ||
+			len(tail) == 0 {
 			t.Errorf("block of %d bytes: tail of %d, suffix %t", n, len(tail), bytes.HasSuffix(data, tail))
 		}
 		if src.(block.Tailed).TakeTail() != nil {
@@ -486,7 +489,8 @@ func TestIDsAreNeverReused(t *testing.T) {
 func TestRowsAreOrderedAndFoundByPrefix(t *testing.T) {
 	m := openWriterOn(t, testOptions(nil))
 	defer m.Close()
-	e := Edit{Put: []Row{{[]byte("b/2"), []byte("2")}, {[]byte("b/1"), nil}, {[]byte("c"), []byte("3")}, {[]byte("b/2"), []byte("4")}},
+	e := Edit{Put: []Row{{[]byte("b/2"), []byte("2")}, {[]byte("b/1"), nil}, {[]byte("c"), []byte("3")},
+		{[]byte("b/2"), []byte("4")}},
 		Delete: [][]byte{[]byte("c"), []byte("first"), []byte("absent")}}
 	if err := m.Commit(e); err != nil {
 		t.Fatal(err)
@@ -530,7 +534,8 @@ func TestOnlyWritersRemoveStrayContainers(t *testing.T) {
 	o.FS = mem
 	name := func(id byte) string { return "/store/data/" + containerID(fill16(id)).String() + dataSuffix }
 	stray, foreign := name(5), name(7)
-	for n, content := range map[string][]byte{stray: nil, name(6): encodeHeader(o.Instance, fill16(6)), foreign: encodeHeader(fill16(9), fill16(7)),
+	for n, content := range map[string][]byte{stray: nil, name(6): encodeHeader(o.Instance, fill16(6)),
+		foreign:              encodeHeader(fill16(9), fill16(7)),
 		"/store/data/README": nil, "/store/data/x.data": nil} {
 		f, err := mem.Create(n)
 		if err == nil {

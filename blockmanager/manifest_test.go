@@ -19,7 +19,8 @@ func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 	disk := crashfs.New(formatted(t, o))
 	var kills []*crashfs.Point
 	disk.OnOperation(func(c crashfs.Operation) error {
-		if c.Op == "sync" && strings.HasPrefix(filepath.Base(c.Name), "MANIFEST-") || c.Op == "syncdir" && c.Name == o.metaDir() {
+		if c.Op == "sync" && strings.HasPrefix(filepath.Base(c.Name), "MANIFEST-") ||
+			c.Op == "syncdir" && c.Name == o.metaDir() {
 			kills = append(kills, c.Point())
 		}
 		return nil
@@ -62,7 +63,8 @@ func TestManifestIsDurableBeforePebbleUsesIt(t *testing.T) {
 		}
 	}
 	if waiting == 0 || removed == 0 {
-		t.Errorf("after %d kills not all was durable, after %d Pebble removed something: the test proves nothing", waiting, removed)
+		t.Errorf("after %d kills not all was durable, after %d Pebble removed something: the test proves nothing",
+			waiting, removed)
 	}
 }
 

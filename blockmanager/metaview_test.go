@@ -78,7 +78,8 @@ func TestViewHasAllFilesOfOneMoment(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer v.close()
-				if !v.isCurrent(&o) || v.files["000006.sst"] == nil || v.files[next(changes)[len(o.metaDir())+1:]] == nil {
+				if !v.isCurrent(&o) || v.files["000006.sst"] == nil ||
+					v.files[next(changes)[len(o.metaDir())+1:]] == nil {
 					t.Errorf("after %d changes the view has %q", done, v.names)
 				}
 			})

@@ -366,6 +366,7 @@ func readFile(t *testing.T, f vfs.FS, name string) []byte {
 // unwritten returns a file system whose writes fail the test.
 func unwritten(v vfs.FS) vfs.FS {
 	disk := faultfs.New(v)
-	disk.Fail(faultfs.Rule{Match: changing, Times: faultfs.Forever, Err: fmt.Errorf("written to: %w", fault.ErrReadOnly)})
+	disk.Fail(faultfs.Rule{Match: changing, Times: faultfs.Forever,
+		Err: fmt.Errorf("written to: %w", fault.ErrReadOnly)})
 	return disk
 }

@@ -221,7 +221,8 @@ func (p *pebbleFS) removeMarkers(dir string) error {
 			p.mu.Unlock()
 			continue
 		}
-		if err := p.write("remove", name, func() error { return p.fs.Remove(name) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := p.write("remove", name, func() error { return p.fs.Remove(name) }); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

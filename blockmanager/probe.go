@@ -41,7 +41,8 @@ func (m *Manager) probePunch() {
 func (m *Manager) cannotPunch(err error) {
 	m.canPunch = false
 	if errors.Is(err, fault.ErrUnsupported) {
-		m.o.Logger.Info("the file system cannot punch holes: containers with few live bytes are copied instead", "err", err)
+		m.o.Logger.Info("the file system cannot punch holes: containers with few live bytes are copied instead",
+			"err", err)
 	} else {
 		m.o.Logger.Warn("punching a hole failed: containers with few live bytes are copied instead", "err", err)
 	}

@@ -187,7 +187,8 @@ func TestDiskUseStaysBoundedWithoutHolePunching(t *testing.T) {
 			m = openWriter(t, o)
 		}
 	}
-	t.Logf("%d bytes written, %d containers emptied, at most %d %% of the live bytes on the disk", written, rewritten, most)
+	t.Logf("%d bytes written, %d containers emptied, at most %d %% of the live bytes on the disk", written,
+		rewritten, most)
 	if written < 15*target || rewritten == 0 {
 		t.Error("too little has happened for this test to say anything")
 	}

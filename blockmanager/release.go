@@ -106,7 +106,8 @@ func (m *Manager) punchContainer(c *container, due []*deadRange) error {
 
 func (m *Manager) unlinkContainers(k *kept) {
 	for _, c := range m.state.containers {
-		if c.row.state != containerDead || c.unlinked || c.died > m.confirmedEpoch || c.refs.Load() > 0 || !k.allows(&m.o, c.died, c.since) {
+		if c.row.state != containerDead || c.unlinked || c.died > m.confirmedEpoch || c.refs.Load() > 0 ||
+			!k.allows(&m.o, c.died, c.since) {
 			continue
 		}
 		err := errors.Join(c.closeFiles(), m.o.FS.Remove(m.o.dataPath(c.name())))

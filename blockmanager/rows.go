@@ -150,7 +150,8 @@ func (r containerRow) endsWell(blockSize int64) bool {
 
 // contains reports whether a block or a dead range can be there.
 func (r containerRow) contains(off, length, blockSize int64) bool {
-	return off >= alignUp(headerLen, blockSize) && off%blockSize == 0 && length >= 0 && off <= r.next && length <= r.next-off
+	return off >= alignUp(headerLen, blockSize) && off%blockSize == 0 && length >= 0 && off <= r.next &&
+		length <= r.next-off
 }
 
 type formatRow struct {

@@ -67,8 +67,10 @@ func (m *Manager) readDamaged() (err error) {
 	case i >= 0 && !m.anchor.slots[i].accepts(found.root):
 		o.damaged(Older(found.epoch, m.anchor.slots[i].epoch))
 	case i < 0 && !whole && j.problem != "":
-		o.damaged(Damage{File: "meta", Lost: true, Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, and may not be the last: %s: %s",
-			found.epoch, JournalName, j.problem)})
+		o.damaged(Damage{File: "meta", Lost: true,
+			Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, and may not "+
+				"be the last: %s: %s",
+				found.epoch, JournalName, j.problem)})
 	}
 	return m.openContainers()
 }
@@ -76,7 +78,9 @@ func (m *Manager) readDamaged() (err error) {
 // Older returns the damage of a store whose newest metadata that can be read is that of an epoch before
 // the one that it had reached.
 func Older(epoch, reached uint64) Damage {
-	return Damage{File: "meta", Lost: true, Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, the store had reached epoch %d", epoch, reached)}
+	return Damage{File: "meta", Lost: true,
+		Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, the store had "+
+			"reached epoch %d", epoch, reached)}
 }
 
 // Identity returns the identity of a store whose own record of it is lost, from the first other

@@ -219,7 +219,8 @@ func (b *Builder) AddBlock(ctx context.Context, info BlockInfo, r io.Reader) err
 		return err
 	}
 	if info.ID <= b.last || uint64(info.ID) >= b.mark || info.Length < 0 {
-		return fault.Corruptf("blockmanager: build: block %d of %d bytes after block %d, id mark %d", info.ID, info.Length, b.last, b.mark)
+		return fault.Corruptf("blockmanager: build: block %d of %d bytes after block %d, id mark %d", info.ID,
+			info.Length, b.last, b.mark)
 	}
 	b.last = info.ID
 	if from, ok := r.(*blockReader); ok && info.Length >= cloneBytes && !b.cannotClone {

@@ -152,7 +152,9 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	if len(p) > 0 {
 		n, err = s.file.f.ReadAt(p, s.b.off+off)
 		if s.m.o.Follow && n == len(p) && s.m.mayBePunched(s.b, p, s.b.off+off) {
-			return 0, fault.Reworded(fault.ErrTooOld, "blockmanager: block %d: the writer has dropped it since this follower saw the store: refresh the follower, or open it again", s.b.id)
+			return 0, fault.Reworded(fault.ErrTooOld,
+				"blockmanager: block %d: the writer has dropped it since this follower saw the store: "+
+					"refresh the follower, or open it again", s.b.id)
 		}
 	}
 	switch {

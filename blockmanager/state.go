@@ -181,7 +181,8 @@ func (l *loader) checkRanges() error {
 	used := map[*container][]span{}
 	add := func(c *container, off, length int64, what string) error {
 		if !c.row.contains(off, length, size) {
-			return fault.Corruptf("%s: %d bytes at %d of container %s, which ends at %d", what, length, off, c.id, c.row.next)
+			return fault.Corruptf("%s: %d bytes at %d of container %s, which ends at %d", what, length, off,
+				c.id, c.row.next)
 		}
 		if length > 0 {
 			used[c] = append(used[c], span{off, off + length, what})
@@ -217,7 +218,8 @@ func (l *loader) checkRanges() error {
 		})
 		for i := 1; i < len(list); i++ {
 			if list[i].off < list[i-1].end {
-				return fault.Corruptf("container %s: %s and %s overlap at %d", c.id, list[i-1].what, list[i].what, list[i].off)
+				return fault.Corruptf("container %s: %s and %s overlap at %d", c.id, list[i-1].what,
+					list[i].what, list[i].off)
 			}
 		}
 	}

@@ -28,7 +28,8 @@ const verifyChunk = 1 << 20
 // concurrently with everything else, and skips blocks that a commit drops while it runs. An error
 // means that it could not continue, not that it found something; ctx ends it between two blocks. If
 // checked is not nil, Verify calls it with the length of each block it has read.
-func (m *Manager) Verify(ctx context.Context, finding func(file string, off int64, id block.ID, problem string), checked func(bytes int64)) error {
+func (m *Manager) Verify(ctx context.Context, finding func(file string, off int64, id block.ID, problem string),
+	checked func(bytes int64)) error {
 	verifyMeta := m.verifyMeta
 	if m.o.Follow {
 		verifyMeta = m.verifyFollowed

@@ -43,7 +43,8 @@ func (m *Manager) Writable() error {
 	}
 	if err := m.repair(); err != nil {
 		failed := m.fail(fmt.Errorf("open for writing: %w", err))
-		if first := m.poison.first(); errors.Is(first, fault.ErrNoSpace) { // no writer has started: the caller may try again
+		// no writer has started: the caller may try again
+		if first := m.poison.first(); errors.Is(first, fault.ErrNoSpace) {
 			return fmt.Errorf("blockmanager: %w", first)
 		}
 		return failed

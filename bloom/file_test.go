@@ -306,10 +306,13 @@ func TestWriterReturnsSinkErrors(t *testing.T) {
 
 func TestOpenRefusesOtherFiles(t *testing.T) {
 	for name, o := range map[string]cfile.WriterOptions{
-		"compressed":     {Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, ValueIndex: true},
-		"no value index": {Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, PositionalIndex: true},
-		"other type":     {Type: schema.Int64, Encoding: schema.Plain, Compression: schema.NoCompression, ValueIndex: true},
-		"other encoding": {Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.NoCompression, ValueIndex: true},
+		"compressed": {Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, ValueIndex: true},
+		"no value index": {Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression,
+			PositionalIndex: true},
+		"other type": {Type: schema.Int64, Encoding: schema.Plain, Compression: schema.NoCompression,
+			ValueIndex: true},
+		"other encoding": {Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.NoCompression,
+			ValueIndex: true},
 	} {
 		var file block.Memory
 		w, err := cfile.NewWriter(&file, o)

@@ -45,7 +45,8 @@ func Open(src block.Source, o cfile.ReaderOptions) (*Reader, error) {
 	case !info.ValueIndex:
 		return nil, fault.Unsupportedf("bloom: block %v: not a bloom file: no value index", src.ID())
 	case info.Type != schema.Binary || info.Encoding != schema.Plain || info.Nullable || info.Rows != 0:
-		return nil, fault.Unsupportedf("bloom: block %v: not a bloom file: %d values of type %v, encoding %v", src.ID(), info.Rows, info.Type, info.Encoding)
+		return nil, fault.Unsupportedf("bloom: block %v: not a bloom file: %d values of type %v, encoding %v",
+			src.ID(), info.Rows, info.Type, info.Encoding)
 	}
 	return &Reader{file: file, src: src, cached: o.Cache != nil && src.ID() != 0}, nil
 }

@@ -61,7 +61,8 @@ func (o Options) Sizing() (Sizing, error) {
 		return Sizing{}, fmt.Errorf("bloom: false-positive rate %v, want one between 0 and 1", rate)
 	}
 	if o.BlockBytes < 0 || o.KeysPerBlock < 0 || o.BlockBytes > 0 && o.KeysPerBlock > 0 {
-		return Sizing{}, fmt.Errorf("bloom: filters of %d bytes and %d keys, want only one of the two, not negative", o.BlockBytes, o.KeysPerBlock)
+		return Sizing{}, fmt.Errorf("bloom: filters of %d bytes and %d keys, want only one of the two, not negative",
+			o.BlockBytes, o.KeysPerBlock)
 	}
 	// The values stay in floating point until both are known to be in bounds: a rate near 1 gives
 	// numbers beyond any integer type.
@@ -75,12 +76,14 @@ func (o Options) Sizing() (Sizing, error) {
 		keys = math.Ceil(-8 * size * ln2 * ln2 / math.Log(rate))
 	}
 	if size > maxBlockBytes || keys > math.MaxInt32 {
-		return Sizing{}, fmt.Errorf("bloom: filters of %.0f bytes for %.0f keys, want at most %d bytes and %d keys", size, keys, maxBlockBytes, math.MaxInt32)
+		return Sizing{}, fmt.Errorf("bloom: filters of %.0f bytes for %.0f keys, want at most %d bytes and %d keys",
+			size, keys, maxBlockBytes, math.MaxInt32)
 	}
 	s := Sizing{Bytes: int(size), Keys: int(keys)}
 	s.Hashes = max(1, int(8*size*ln2/keys))
 	if s.Hashes > maxHashes {
-		return Sizing{}, fmt.Errorf("bloom: filters of %d bytes for %d keys: %d hashes, want at most %d", s.Bytes, s.Keys, s.Hashes, maxHashes)
+		return Sizing{}, fmt.Errorf("bloom: filters of %d bytes for %d keys: %d hashes, want at most %d",
+			s.Bytes, s.Keys, s.Hashes, maxHashes)
 	}
 	return s, nil
 }

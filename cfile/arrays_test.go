@@ -163,7 +163,8 @@ func exampleArrays() []*arrayCell {
 	return []*arrayCell{le(1, 2), le(), nil, le(3, 4), le(5, 6, 7, 8), {nil}, le(9)}
 }
 
-var exampleArrayOptions = WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Nullable: true, Array: true, PositionalIndex: true, Exact: true}
+var exampleArrayOptions = WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Nullable: true, Array: true,
+	PositionalIndex: true, Exact: true}
 
 // The complete example file of the spec.
 func TestArrayFileBytes(t *testing.T) {
@@ -175,7 +176,8 @@ func TestArrayFileBytes(t *testing.T) {
 		4a 00 00 00 00 08 01 10 00 04 00 00 00 b6 d1 1d 77 61 37 6f 2a 08 05 10 01 18 07 22 06 0a 04 08
 		5a 10 17 30 01 40 01 50 03 60 01 6b 75 64 75 63 66 6c 32 16 00 00 00`), ""))
 	if !bytes.Equal(got.Bytes, want) {
-		t.Errorf("%d bytes differ from byte %d on, want %d", len(got.Bytes), firstDifference(got.Bytes, want), len(want))
+		t.Errorf("%d bytes differ from byte %d on, want %d", len(got.Bytes), firstDifference(got.Bytes, want),
+			len(want))
 	}
 }
 
@@ -212,9 +214,11 @@ func TestArraysRoundTrip(t *testing.T) {
 			for _, nullable := range []bool{false, true} {
 				seed++
 				rng := rand.New(rand.NewPCG(51, seed))
-				o := WriterOptions{Type: typ, Encoding: enc, Nullable: nullable, Array: true, PositionalIndex: true, Exact: rng.IntN(2) == 0,
-					Compression: []schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy, schema.Zlib}[rng.IntN(4)],
-					BlockBytes:  []int{0, 512, 4096}[rng.IntN(3)], IndexBlockBytes: []int{0, 60}[rng.IntN(2)]}
+				o := WriterOptions{Type: typ, Encoding: enc, Nullable: nullable, Array: true,
+					PositionalIndex: true, Exact: rng.IntN(2) == 0,
+					Compression: []schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy,
+						schema.Zlib}[rng.IntN(4)],
+					BlockBytes: []int{0, 512, 4096}[rng.IntN(3)], IndexBlockBytes: []int{0, 60}[rng.IntN(2)]}
 				t.Run(fmt.Sprintf("type=%v/enc=%v/nullable=%v/seed=%d", typ, enc, nullable, seed), func(t *testing.T) {
 					cells := randomArrays(rng, typ, 1+rng.IntN(400), nullable)
 					src := writeArrays(t, rng, o, cells)
@@ -294,7 +298,8 @@ func checkWindowsOfArrays(t *testing.T, rng *rand.Rand, r *Reader, cells []*arra
 func TestLongArraysAreReadInParts(t *testing.T) {
 	long := make(arrayCell, encoding.MaxElements)
 	cells := slices.Repeat([]*arrayCell{&long}, 40)
-	o := WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Compression: schema.NoCompression, Array: true, PositionalIndex: true}
+	o := WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Compression: schema.NoCompression,
+		Array: true, PositionalIndex: true}
 	src := writeArrays(t, rand.New(rand.NewPCG(52, 1)), o, cells)
 	r := open(t, src, nil)
 	if len(src.Bytes) > 4096 {
@@ -308,7 +313,8 @@ func TestLongArraysAreReadInParts(t *testing.T) {
 		t.Error(err)
 	}
 	c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int32}
-	if n, err := c.ReadVector(3, 30, v); err != nil || v.Elements.Len > readElements || n != readElements/encoding.MaxElements {
+	if n, err := c.ReadVector(3, 30, v); err != nil || v.Elements.Len > readElements ||
+		n != readElements/encoding.MaxElements {
 		t.Errorf("%d cells of %d elements: %v", n, v.Elements.Len, err)
 	}
 }
@@ -318,7 +324,8 @@ func TestWriterRefusesInvalidArrays(t *testing.T) {
 	o := WriterOptions{Type: schema.Int8, Array: true, PositionalIndex: true}
 	long := make(arrayCell, encoding.MaxElements+1)
 	for name, v := range map[string]*batch.Vector{
-		"NULL": cells(&arrayCell{{1}}, nil), "too long": cells(&long), "no arrays": vectorOf(schema.Int8, [][]byte{{1}}),
+		"NULL": cells(&arrayCell{{1}}, nil), "too long": cells(&long),
+		"no arrays": vectorOf(schema.Int8, [][]byte{{1}}),
 	} {
 		w, err := NewWriter(&block.Memory{}, o)
 		if err != nil {
@@ -348,7 +355,8 @@ func TestWriterRefusesInvalidArrays(t *testing.T) {
 func arrayFile(nullable bool, rows int64, payload []byte) *block.Memory {
 	b := newBuilder(compress.None)
 	d, _, _ := b.writeBlock(payload)
-	o := WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression, Nullable: nullable, Array: true}
+	o := WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression,
+		Nullable: nullable, Array: true}
 	return b.finish(o, rows, b.node(false, d), BlockPointer{}, BlockPointer{})
 }
 
@@ -364,32 +372,45 @@ func TestMalformedArrayProloguesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"empty":                           "",
-		"elements cut short":              "80",
-		"no cells":                        "03",
-		"no bitmap of elements":           "03 04",
-		"bitmap of elements overruns":     "03 04 20 06 01",
-		"no counts":                       "03 04 02 06 01",
-		"counts overrun":                  "03 04 02 06 01 0a 03 02 00 00 00 00 00 01 00",
-		"no bitmap of cells":              "03 04 02 06 01 09 03 02 00 00 00 00 00 01 00",
-		"bitmap of cells overruns":        "03 04 02 06 01 09 03 02 00 00 00 00 00 01 00 02 03",
-		"no values":                       good,
-		"one element too many":            strings.Replace(good, "03 04 |", "04 04 |", 1) + values,
-		"one cell too many":               strings.Replace(good, "03 04 |", "03 05 |", 1) + values,
-		"one count too many":              strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0b 03 02 00 00 00 00 00 01 00 00 00", 1) + values,
-		"one count too few":               strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "07 03 02 00 00 00 00 00", 1) + values,
-		"half a count":                    strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0a 03 02 00 00 00 00 00 01 00 00", 1) + values,
-		"run of counts too long":          strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 0a 00 00", 1) + values,
-		"run of counts of no cells":       strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 00 00 00", 1) + values,
-		"run of counts without value":     strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "02 08 00", 1) + values,
-		"header of a run too long":        strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "06 88 80 80 80 80 00", 1) + values,
-		"more elements than there are":    strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 02 00", 1) + values,
-		"fewer elements than there are":   strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 00 00 00 00", 1) + values,
-		"NULL cell with elements":         strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "09 03 02 00 00 00 01 00 00 00", 1) + values,
-		"NULL cells with elements":        strings.Replace(good, "03 04 | 02 06 01 | 09 03 02 00 00 00 00 00 01 00", "04 04 | 02 08 01 | 03 08 01 00", 1) + "04 00 00 00 00 00 00 00 01 02 03 04",
-		"fewer values than elements":      strings.Replace(good, "02 06 01", "02 03 03", 1) + values,
-		"trailing bytes after the counts": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "0b 03 02 00 00 00 00 00 01 00 02 00", 1) + values,
-		"bitmap of no elements":           "00 04 | 02 06 01 | 03 08 00 00 | 02 08 01 |00 00 00 00 00 00 00 00",
+		"empty":                       "",
+		"elements cut short":          "80",
+		"no cells":                    "03",
+		"no bitmap of elements":       "03 04",
+		"bitmap of elements overruns": "03 04 20 06 01",
+		"no counts":                   "03 04 02 06 01",
+		"counts overrun":              "03 04 02 06 01 0a 03 02 00 00 00 00 00 01 00",
+		"no bitmap of cells":          "03 04 02 06 01 09 03 02 00 00 00 00 00 01 00",
+		"bitmap of cells overruns":    "03 04 02 06 01 09 03 02 00 00 00 00 00 01 00 02 03",
+		"no values":                   good,
+		"one element too many":        strings.Replace(good, "03 04 |", "04 04 |", 1) + values,
+		"one cell too many":           strings.Replace(good, "03 04 |", "03 05 |", 1) + values,
+		"one count too many": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00",
+			"0b 03 02 00 00 00 00 00 01 00 00 00", 1) + values,
+		"one count too few": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00",
+			"07 03 02 00 00 00 00 00", 1) + values,
+		"half a count": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00",
+			"0a 03 02 00 00 00 00 00 01 00 00", 1) + values,
+		"run of counts too long": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 0a 00 00",
+			1) + values,
+		"run of counts of no cells": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "03 00 00 00",
+			1) + values,
+		"run of counts without value": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00", "02 08 00",
+			1) + values,
+		"header of a run too long": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00",
+			"06 88 80 80 80 80 00", 1) + values,
+		"more elements than there are": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00",
+			"09 03 02 00 00 00 00 00 02 00", 1) + values,
+		"fewer elements than there are": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00",
+			"09 03 02 00 00 00 00 00 00 00", 1) + values,
+		"NULL cell with elements": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00",
+			"09 03 02 00 00 00 01 00 00 00", 1) + values,
+		"NULL cells with elements": strings.Replace(good,
+			"03 04 | 02 06 01 | 09 03 02 00 00 00 00 00 01 00", "04 04 | 02 08 01 | 03 08 01 00",
+			1) + "04 00 00 00 00 00 00 00 01 02 03 04",
+		"fewer values than elements": strings.Replace(good, "02 06 01", "02 03 03", 1) + values,
+		"trailing bytes after the counts": strings.Replace(good, "09 03 02 00 00 00 00 00 01 00",
+			"0b 03 02 00 00 00 00 00 01 00 02 00", 1) + values,
+		"bitmap of no elements": "00 04 | 02 06 01 | 03 08 00 00 | 02 08 01 |00 00 00 00 00 00 00 00",
 	} {
 		if err := file(true, text); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
@@ -453,9 +474,13 @@ func TestHostileArraysTakeLittleMemory(t *testing.T) {
 	}
 	number := func(n uint64) []byte { return binary.AppendUvarint(nil, n) }
 	for name, payload := range map[string][]byte{
-		"empty cells":   bytes.Join([][]byte{number(0), number(many), field(), field(run(many), []byte{0, 0}), field(run(many), []byte{1}), make([]byte, 8)}, nil),
-		"NULL cells":    bytes.Join([][]byte{number(0), number(many), field(), field(run(many), []byte{0, 0}), field(run(many), []byte{0}), make([]byte, 8)}, nil),
-		"NULL elements": bytes.Join([][]byte{number(65535 * 16000), number(16000), field(run(65535*16000), []byte{0}), field(run(16000), []byte{0xff, 0xff}), field(run(16000), []byte{1}), make([]byte, 8)}, nil),
+		"empty cells": bytes.Join([][]byte{number(0), number(many), field(), field(run(many), []byte{0, 0}),
+			field(run(many), []byte{1}), make([]byte, 8)}, nil),
+		"NULL cells": bytes.Join([][]byte{number(0), number(many), field(), field(run(many), []byte{0, 0}),
+			field(run(many), []byte{0}), make([]byte, 8)}, nil),
+		"NULL elements": bytes.Join([][]byte{number(65535 * 16000), number(16000),
+			field(run(65535*16000), []byte{0}), field(run(16000), []byte{0xff, 0xff}),
+			field(run(16000), []byte{1}), make([]byte, 8)}, nil),
 	} {
 		rows := int64(many)
 		if name == "NULL elements" {

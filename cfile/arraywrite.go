@@ -41,9 +41,11 @@ func (w *Writer) appendArrays(v *batch.Vector, from, to int) error {
 func (w *Writer) appendArray(v *batch.Vector, from, to int) error {
 	switch n := to - from; {
 	case n > encoding.MaxElements:
-		return fmt.Errorf("cfile: block %v: row %d: array of %d elements, at most %d: %w", w.out.sink.ID(), w.Rows(), n, encoding.MaxElements, fault.ErrSchema)
+		return fmt.Errorf("cfile: block %v: row %d: array of %d elements, at most %d: %w", w.out.sink.ID(),
+			w.Rows(), n, encoding.MaxElements, fault.ErrSchema)
 	case n > math.MaxUint32-w.arrays.Elements():
-		return fmt.Errorf("cfile: block %v: row %d: more than %d elements in one cblock", w.out.sink.ID(), w.Rows(), uint32(math.MaxUint32))
+		return fmt.Errorf("cfile: block %v: row %d: more than %d elements in one cblock", w.out.sink.ID(),
+			w.Rows(), uint32(math.MaxUint32))
 	}
 	w.arrays.AddCell(to - from)
 	w.rows++

@@ -75,7 +75,8 @@ func BenchmarkReadVector(b *testing.B) {
 		{"type=int32/enc=bitshuffle/nulls=0/cache=no", WriterOptions{Type: schema.Int32}, 0, false},
 		{"type=int64/enc=plain/nulls=0/cache=no", WriterOptions{Type: schema.Int64, Encoding: schema.Plain}, 0, false},
 		{"type=string/enc=dict/nulls=0/cache=no", WriterOptions{Type: schema.String}, 0, false},
-		{"type=string/enc=plain/nulls=0/cache=no", WriterOptions{Type: schema.String, Encoding: schema.Plain}, 0, false},
+		{"type=string/enc=plain/nulls=0/cache=no", WriterOptions{Type: schema.String, Encoding: schema.Plain},
+			0, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			c.o.PositionalIndex = true
@@ -91,7 +92,8 @@ func BenchmarkReadVector(b *testing.B) {
 			for range b.N {
 				cr := r.NewColumnReader()
 				for at := 0; at < benchRows; at += batch.WindowRows {
-					if n, err := cr.ReadVector(batch.Ordinal(at), batch.WindowRows, v); err != nil || n != batch.WindowRows {
+					if n, err := cr.ReadVector(batch.Ordinal(at), batch.WindowRows, v); err != nil ||
+						n != batch.WindowRows {
 						b.Fatal(n, err)
 					}
 				}
@@ -164,7 +166,8 @@ func BenchmarkSeek(b *testing.B) {
 	for i := range v.Bytes {
 		v.Bytes[i] = fmt.Appendf(nil, "customer%08d/order%04d", i/10, i%10)
 	}
-	src := writeAll(b, WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, BlockBytes: 4096, ValueIndex: true, Exact: true}, v)
+	src := writeAll(b, WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4,
+		BlockBytes: 4096, ValueIndex: true, Exact: true}, v)
 	r := open(b, src, cache.New(256<<20))
 	rng := rand.New(rand.NewPCG(1, 2))
 	b.ReportAllocs()
@@ -245,7 +248,8 @@ func BenchmarkSelect(b *testing.B) {
 			batch.Values[int64](v)[i] = rng.Int64N(1 << bits)
 		}
 		r := open(b, writeAll(b, WriterOptions{Type: schema.Int64, PositionalIndex: true}, v), cache.New(64<<20))
-		p := &batch.Predicate{Type: schema.Int64, Op: batch.Lt, Values: [][]byte{binary.LittleEndian.AppendUint64(nil, 1<<bits*3/4)}}
+		p := &batch.Predicate{Type: schema.Int64, Op: batch.Lt,
+			Values: [][]byte{binary.LittleEndian.AppendUint64(nil, 1<<bits*3/4)}}
 		if err := p.Prepare(); err != nil {
 			b.Fatal(err)
 		}
@@ -260,7 +264,8 @@ func BenchmarkSelect(b *testing.B) {
 						}
 					}
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(benchRows/batch.WindowRows), "ns/4096-rows")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(benchRows/batch.WindowRows),
+					"ns/4096-rows")
 			})
 		}
 	}

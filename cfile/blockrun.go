@@ -21,7 +21,8 @@ type blockRun struct {
 // files it does nothing.
 func (c *ColumnReader) Expect(ord batch.Ordinal, n int) error {
 	c.run = blockRun{}
-	if n = c.clip(ord, n); n == 0 || c.r.cache != nil || c.r.codec != compress.None || !c.r.info.PositionalIndex || c.Transient {
+	if n = c.clip(ord, n); n == 0 || c.r.cache != nil || c.r.codec != compress.None ||
+		!c.r.info.PositionalIndex || c.Transient {
 		return nil
 	}
 	x, err := c.ordinalIndex()

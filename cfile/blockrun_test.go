@@ -18,7 +18,8 @@ import (
 func TestExpectedCellsAreReadTogether(t *testing.T) {
 	rng := seedtest.Rand(t)
 	cells := randomCells(rng, schema.Binary, 10_000, 0)
-	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, PositionalIndex: true, BlockBytes: 2048, Exact: true}
+	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression,
+		PositionalIndex: true, BlockBytes: 2048, Exact: true}
 	src := &tailed{Memory: writeAll(t, o, vectorOf(schema.Binary, cells))}
 	r, err := Open(src, ReaderOptions{})
 	if err != nil {
@@ -53,7 +54,8 @@ func TestExpectedCellsAreReadTogether(t *testing.T) {
 		}
 		blocks, size := bytesOf(at, n)
 		if most := 1 + int(size/(maxRun-2*2048)); src.reads > most {
-			t.Fatalf("cells [%d,%d), %d bytes in %d cblocks: %d reads, want at most %d", at, at+n, size, blocks, src.reads, most)
+			t.Fatalf("cells [%d,%d), %d bytes in %d cblocks: %d reads, want at most %d", at, at+n, size, blocks,
+				src.reads, most)
 		}
 		if blocks > 1 {
 			several++
@@ -102,12 +104,14 @@ func TestColumnReaderReadsTheIndexOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if n, err := c.ReadVector(at, window, &v); err != nil || n != window || !bytes.Equal(v.Bytes[0], cells[at]) {
+			if n, err := c.ReadVector(at, window, &v); err != nil || n != window ||
+				!bytes.Equal(v.Bytes[0], cells[at]) {
 				t.Fatal(n, err)
 			}
 		}
 		if most := index + len(x.blocks); src.reads > most || index < 2 {
-			t.Errorf("expected cells %t: %d reads of %d cblocks and an index that takes %d", expect, src.reads, len(x.blocks), index)
+			t.Errorf("expected cells %t: %d reads of %d cblocks and an index that takes %d", expect, src.reads,
+				len(x.blocks), index)
 		}
 	}
 }

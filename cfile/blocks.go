@@ -14,7 +14,8 @@ import (
 // of their bytes may encode any number of cells.
 func (r *Reader) DataBlocks() (int, error) {
 	if r.info.Nullable || r.info.Array {
-		return 0, fault.Unsupportedf("cfile: block %v: cannot read whole cblocks of a nullable column or a column of arrays", r.src.ID())
+		return 0, fault.Unsupportedf("cfile: block %v: cannot read whole cblocks of a nullable column or "+
+			"a column of arrays", r.src.ID())
 	}
 	bs, err := r.blocks()
 	return len(bs), err
@@ -108,7 +109,8 @@ func (r *Reader) visit(i int, p BlockPointer, visit func(first batch.Ordinal, ce
 // function of the cblock. Its argument first is the row of the first cell; it returns the result
 // and the result's size in bytes, or a negative size for a result that the cache must not keep. The
 // vector and its cells are valid during the call only.
-func (r *Reader) ParsedBlock(i int, parse func(first batch.Ordinal, cells *batch.Vector) (v any, bytes int64, err error)) (any, error) {
+func (r *Reader) ParsedBlock(i int,
+	parse func(first batch.Ordinal, cells *batch.Vector) (v any, bytes int64, err error)) (any, error) {
 	bs, err := r.blocks()
 	if err != nil {
 		return nil, err

@@ -25,8 +25,10 @@ func TestCellsBeyondTheCacheAreTheCallers(t *testing.T) {
 			}
 			seed++
 			codecs := []schema.Compression{schema.NoCompression, schema.LZ4, schema.Zlib}
-			o := WriterOptions{Type: typ, Encoding: enc, Compression: codecs[seed%3], Nullable: seed%2 == 0, BlockBytes: 1024, PositionalIndex: true}
-			t.Run(fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/seed=%d", typ, enc, o.Compression, o.Nullable, seed), func(t *testing.T) {
+			o := WriterOptions{Type: typ, Encoding: enc, Compression: codecs[seed%3], Nullable: seed%2 == 0,
+				BlockBytes: 1024, PositionalIndex: true}
+			t.Run(fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/seed=%d", typ, enc, o.Compression,
+				o.Nullable, seed), func(t *testing.T) {
 				readCellsBeyondCache(t, rand.New(rand.NewPCG(13, seed)), o)
 			})
 		}
@@ -72,7 +74,8 @@ func TestCellsBeyondTheCacheAllocateThemselves(t *testing.T) {
 		rng.Read(cells[i])
 	}
 	for _, codec := range []schema.Compression{schema.NoCompression, schema.LZ4} {
-		o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: codec, BlockBytes: 64 << 10, PositionalIndex: true}
+		o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: codec,
+			BlockBytes: 64 << 10, PositionalIndex: true}
 		r := open(t, writeAll(t, o, vectorOf(o.Type, cells)), cache.New(4096))
 		read := func(i int) {
 			if _, err := r.Cell(batch.Ordinal(i)); err != nil {

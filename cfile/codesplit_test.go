@@ -55,7 +55,8 @@ func checkUse(t *testing.T, c *ColumnReader, counts *Counts, ord, n int, sel bat
 		from := min(max(int(b.first)-ord, 0), n)
 		read := sel.AnyRange(from, min(max(int(b.first)+b.rows-ord, 0), n))
 		if used := counts.Blocks[i] == batch.BlockStored; used != read {
-			t.Fatalf("cblock %d, rows [%d, %d) of [%d, %d): read: %t, want %t", i, b.first, int(b.first)+b.rows, ord, ord+n, used, read)
+			t.Fatalf("cblock %d, rows [%d, %d) of [%d, %d): read: %t, want %t", i, b.first, int(b.first)+b.rows,
+				ord, ord+n, used, read)
 		}
 	}
 }
@@ -108,7 +109,8 @@ func TestCodesOfSelectedRowsReadOnlyTheirCBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, got := range index {
-			if missing := got>>codes.Bits != 0; missing == sel.Get(i) || !missing && !bytes.Equal(words[got], cells[ord+i]) {
+			if missing := got>>codes.Bits != 0; missing == sel.Get(i) ||
+				!missing && !bytes.Equal(words[got], cells[ord+i]) {
 				t.Fatalf("row %d: index %d, selected: %t", ord+i, got, sel.Get(i))
 			}
 		}

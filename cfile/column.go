@@ -57,7 +57,8 @@ func (r *Reader) NewColumnReader() *ColumnReader { return &ColumnReader{r: r} }
 // keeps the memory of SelectAll. If r is nil, c can only be reset; it then keeps no cblock in
 // memory.
 func (c *ColumnReader) Reset(r *Reader) {
-	c.r, c.held, c.run, c.ordinals, c.Transient, c.Strings, c.counts = r, [2]heldBlock{}, blockRun{}, nil, false, nil, nil
+	c.r, c.held, c.run, c.ordinals = r, [2]heldBlock{}, blockRun{}, nil
+	c.Transient, c.Strings, c.counts = false, nil, nil
 	c.zones = nil
 	clear(c.tests[:cap(c.tests)])
 }

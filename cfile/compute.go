@@ -91,7 +91,8 @@ func isFloat(t schema.Type) bool {
 
 // eachSelected calls f for the values of the selected ones of rows [ord, ord+n), by cblock: values
 // [from, from+n) of b, with a selection from bit at on.
-func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap, f func(b encoding.NumberBlock, from, n int, sel batch.Bitmap, at int) error) error {
+func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap,
+	f func(b encoding.NumberBlock, from, n int, sel batch.Bitmap, at int) error) error {
 	n = c.clip(ord, n)
 	at := 0
 	for {
@@ -126,7 +127,8 @@ func (c *ColumnReader) eachSelected(ord batch.Ordinal, n int, sel batch.Bitmap, 
 // handled is false and total unchanged if a column has no integers of at most 64 bits, or not in
 // BIT_SHUFFLE; if a row of a cblock with a selected row is NULL; or if, because of earlier NULLs,
 // bits of the two columns are not in the same places of bytes. After an error, total is undefined.
-func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader, sel batch.Bitmap, total *Sum) (handled bool, err error) {
+func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader, sel batch.Bitmap,
+	total *Sum) (handled bool, err error) {
 	for _, r := range []*ColumnReader{c, other} {
 		if t := r.r.info.Type; !r.computes() || isFloat(t) || t.Width() > 8 {
 			return false, nil
@@ -158,7 +160,8 @@ func (c *ColumnReader) SumProducts(ord batch.Ordinal, n int, other *ColumnReader
 
 // eachPair calls f for the cblocks of the two columns that contain selected rows of [ord, ord+n): k
 // rows from row ord+at on are in b and o.
-func (c *ColumnReader) eachPair(ord batch.Ordinal, n int, other *ColumnReader, sel batch.Bitmap, f func(b, o *dataBlock, row int64, at, k int) error) error {
+func (c *ColumnReader) eachPair(ord batch.Ordinal, n int, other *ColumnReader, sel batch.Bitmap,
+	f func(b, o *dataBlock, row int64, at, k int) error) error {
 	at := 0
 	for {
 		next := sel.Next(at)

@@ -95,7 +95,8 @@ func TestSumsAndExtremesOfColumns(t *testing.T) {
 						}
 					}
 					checkTotal(t, &total, want, count)
-					if got := e.Cell(); (got == nil) != (best == nil) || best != nil && batch.Compare(typ, got, best) != 0 {
+					if got := e.Cell(); (got == nil) != (best == nil) ||
+						best != nil && batch.Compare(typ, got, best) != 0 {
 						t.Fatalf("extreme, greatest %v: %x, want %x", greatest, got, best)
 					}
 				}

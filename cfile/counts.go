@@ -39,7 +39,8 @@ func readCounts(stream []byte, off int, need uint32) (countRun, error) {
 	cells := int64(header >> 1)
 	if header&1 == 0 {
 		if len(stream)-off < countLen || cells > int64(need) {
-			return countRun{}, fault.Corruptf("array counts: run of %d cells at byte %d, %d bytes and %d cells left", cells, off, len(stream)-off, need)
+			return countRun{}, fault.Corruptf("array counts: run of %d cells at byte %d, %d bytes and %d cells left",
+				cells, off, len(stream)-off, need)
 		}
 		return countRun{cells: int(cells), each: binary.LittleEndian.Uint16(stream[off:]), next: off + countLen}, nil
 	}
@@ -47,7 +48,8 @@ func readCounts(stream []byte, off int, need uint32) (countRun, error) {
 	if cells *= 8; cells > int64(len(stream)-off)/countLen {
 		cells = int64(len(stream)-off) / countLen
 		if cells < int64(need) {
-			return countRun{}, fault.Corruptf("array counts: counts end at byte %d, %d cells left", len(stream), int64(need)-cells)
+			return countRun{}, fault.Corruptf("array counts: counts end at byte %d, %d cells left", len(stream),
+				int64(need)-cells)
 		}
 	}
 	if cells > int64(need) {
@@ -104,7 +106,8 @@ func parseCounts(stream []byte, whole *presence, elements uint32) (counts, error
 		off = r.next
 	}
 	if off != len(stream) || sum != int(elements) {
-		return c, fault.Corruptf("array counts: %d trailing bytes, sum %d, want %d elements", len(stream)-off, sum, elements)
+		return c, fault.Corruptf("array counts: %d trailing bytes, sum %d, want %d elements", len(stream)-off,
+			sum, elements)
 	}
 	return c, nil
 }
@@ -117,7 +120,8 @@ func (p *presence) checkCounts(r *countRun, cell int) error {
 			return nil
 		}
 		if n := p.rank(cell+r.cells) - p.rank(cell); n != r.cells {
-			return fault.Corruptf("array counts: %d elements each for %d cells, of which %d are NULL", r.each, r.cells, r.cells-n)
+			return fault.Corruptf("array counts: %d elements each for %d cells, of which %d are NULL", r.each,
+				r.cells, r.cells-n)
 		}
 		return nil
 	}

@@ -39,10 +39,12 @@ func smallFiles(t testing.TB) map[string]*block.Memory {
 	rng := rand.New(rand.NewPCG(31, 1))
 	files := map[string]*block.Memory{}
 	for name, o := range map[string]WriterOptions{
-		"dictionary": {Type: schema.String, PositionalIndex: true, ValueIndex: true, HeaderMetadata: []Pair{{"hkey", []byte("hv")}}},
+		"dictionary": {Type: schema.String, PositionalIndex: true, ValueIndex: true,
+			HeaderMetadata: []Pair{{"hkey", []byte("hv")}}},
 		"bitshuffle": {Type: schema.Int32, PositionalIndex: true, Nullable: true, BlockBytes: 512, IndexBlockBytes: 60},
-		"exact":      {Type: schema.String, Encoding: schema.Prefix, Compression: schema.LZ4, ValueIndex: true, Exact: true},
-		"no rows":    {Type: schema.Bool, PositionalIndex: true},
+		"exact": {Type: schema.String, Encoding: schema.Prefix, Compression: schema.LZ4, ValueIndex: true,
+			Exact: true},
+		"no rows": {Type: schema.Bool, PositionalIndex: true},
 	} {
 		n := 150
 		if name == "no rows" {
@@ -61,7 +63,8 @@ func smallFiles(t testing.TB) map[string]*block.Memory {
 		}
 		files[name] = writeSteps(t, rng, o, cells)
 	}
-	ao := WriterOptions{Type: schema.Int16, Encoding: schema.RLE, Nullable: true, Array: true, PositionalIndex: true, BlockBytes: 512, IndexBlockBytes: 60}
+	ao := WriterOptions{Type: schema.Int16, Encoding: schema.RLE, Nullable: true, Array: true,
+		PositionalIndex: true, BlockBytes: 512, IndexBlockBytes: 60}
 	files["arrays"] = writeArrays(t, rng, ao, randomArrays(rng, schema.Int16, 30, true))
 	return files
 }
@@ -109,7 +112,8 @@ func TestEveryTruncationIsFound(t *testing.T) {
 			if _, err := Open(&block.Memory{Bytes: src.Bytes[:n]}, ReaderOptions{}); !errors.Is(err, fault.ErrCorrupt) {
 				t.Fatalf("%s cut to %d bytes: %v", name, n, err)
 			}
-			if _, err := Open(&block.Memory{Bytes: src.Bytes[n+1:]}, ReaderOptions{}); !errors.Is(err, fault.ErrCorrupt) {
+			if _, err := Open(&block.Memory{Bytes: src.Bytes[n+1:]},
+				ReaderOptions{}); !errors.Is(err, fault.ErrCorrupt) {
 				t.Fatalf("%s without its first %d bytes: %v", name, n+1, err)
 			}
 		}
@@ -121,14 +125,17 @@ func TestEveryTruncationIsFound(t *testing.T) {
 func TestDamageWithoutChecksumsNeverPanics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 1))
 	rounds := seedtest.Rounds(400, 60)
-	for _, typ := range []schema.Type{schema.String, schema.Int32, schema.Int64, schema.Bool, schema.Double, schema.Uint32} {
+	for _, typ := range []schema.Type{schema.String, schema.Int32, schema.Int64, schema.Bool, schema.Double,
+		schema.Uint32} {
 		for _, enc := range allEncodings {
 			if !enc.Allowed(typ) {
 				continue
 			}
 			for k := range 4 {
-				o := WriterOptions{Type: typ, Encoding: enc, Nullable: k%2 == 0, PositionalIndex: true, NoChecksums: true,
-					Compression: []schema.Compression{schema.NoCompression, schema.LZ4}[k/2], BlockBytes: 512, IndexBlockBytes: 60}
+				o := WriterOptions{Type: typ, Encoding: enc, Nullable: k%2 == 0, PositionalIndex: true,
+					NoChecksums: true,
+					Compression: []schema.Compression{schema.NoCompression, schema.LZ4}[k/2], BlockBytes: 512,
+					IndexBlockBytes: 60}
 				share := 0.0
 				if o.Nullable {
 					share = 0.3
@@ -174,7 +181,8 @@ func TestLaterZoneMapIsIgnored(t *testing.T) {
 		"version":   func(b []byte) { b[4] = 9 },
 		"must flag": func(b []byte) { b[5] = 0x80 },
 	} {
-		src := writeAll(t, WriterOptions{Type: schema.Int32, PositionalIndex: true}, vectorOf(schema.Int32, [][]byte{{1, 2, 3, 4}}))
+		src := writeAll(t, WriterOptions{Type: schema.Int32, PositionalIndex: true},
+			vectorOf(schema.Int32, [][]byte{{1, 2, 3, 4}}))
 		r := open(t, src, nil)
 		p := r.zonePointer
 		stored := src.Bytes[p.Offset:p.end()]
@@ -237,7 +245,9 @@ func TestHostileTreesAreRefused(t *testing.T) {
 	for name, tree := range map[string]func(b *builder, data BlockPointer) BlockPointer{
 		"inner node without entries": func(b *builder, _ BlockPointer) BlockPointer { return b.node(true) },
 		"inner node leads to data":   func(b *builder, d BlockPointer) BlockPointer { return b.node(true, d) },
-		"empty leaf below a root":    func(b *builder, _ BlockPointer) BlockPointer { return b.node(true, b.node(false)) },
+		"empty leaf below a root": func(b *builder, _ BlockPointer) BlockPointer {
+			return b.node(true, b.node(false))
+		},
 		"same child twice": func(b *builder, d BlockPointer) BlockPointer {
 			leaf := b.node(false, d)
 			return b.node(true, leaf, leaf)
@@ -259,7 +269,9 @@ func TestHostileTreesAreRefused(t *testing.T) {
 			return p
 		},
 		"no cblock for the rows": func(b *builder, _ BlockPointer) BlockPointer { return b.node(false) },
-		"rows after the last":    func(b *builder, d BlockPointer) BlockPointer { return b.node(false, d, BlockPointer{d.end(), 9}) },
+		"rows after the last": func(b *builder, d BlockPointer) BlockPointer {
+			return b.node(false, d, BlockPointer{d.end(), 9})
+		},
 	} {
 		b := newBuilder(compress.None)
 		d, _, _ := b.writeBlock(data)
@@ -301,7 +313,8 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	o := WriterOptions{Type: schema.Int8, Encoding: schema.RLE, Compression: schema.LZ4, Nullable: true}
 
 	b := newBuilder(compress.LZ4) // 2^30−1 NULLs in a few bytes
-	d, _, _ := b.writeBlock([]byte{0xff, 0xff, 0xff, 0xff, 0x03, 6, 0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	d, _, _ := b.writeBlock([]byte{0xff, 0xff, 0xff, 0xff, 0x03, 6, 0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0, 0,
+		0, 0, 0, 0, 0, 0})
 	run("long run of NULLs", b.finish(o, 1<<30-1, b.node(false, d), BlockPointer{}, BlockPointer{}), cell, false)
 
 	b = newBuilder(compress.LZ4) // bitmap of 14 MiB of single runs
@@ -326,10 +339,13 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	}, true)
 
 	b = newBuilder(compress.LZ4) // dictionary of 2^23 empty words
-	words := slices.Concat(make([]byte, 4), binary.LittleEndian.AppendUint32(nil, 8<<20), []byte{12, 0, 0, 0}, bytes.Repeat([]byte{0, 12, 12, 12, 12}, 2<<20))
+	words := slices.Concat(make([]byte, 4), binary.LittleEndian.AppendUint32(nil, 8<<20), []byte{12, 0, 0, 0},
+		bytes.Repeat([]byte{0, 12, 12, 12, 12}, 2<<20))
 	d, _, _ = b.writeBlock(words)
 	do := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Compression: schema.LZ4}
-	codes, _, _ := b.writeBlock(unhex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00"))
+	codes, _, _ := b.writeBlock(unhex(t,
+		"01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 "+
+			"00 00 00 00 00"))
 	run("dictionary of empty words", b.finish(do, 4, b.node(false, codes), BlockPointer{}, d), cell, true)
 
 	b = newBuilder(compress.LZ4) // 12 million empty byte strings
@@ -337,7 +353,8 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 	if testing.Short() {
 		strings = 1 << 20
 	}
-	words = slices.Concat(make([]byte, 4), binary.LittleEndian.AppendUint32(nil, uint32(strings)), []byte{12, 0, 0, 0}, bytes.Repeat([]byte{0, 12, 12, 12, 12}, strings/4))
+	words = slices.Concat(make([]byte, 4), binary.LittleEndian.AppendUint32(nil, uint32(strings)),
+		[]byte{12, 0, 0, 0}, bytes.Repeat([]byte{0, 12, 12, 12, 12}, strings/4))
 	d, _, _ = b.writeBlock(words)
 	src := b.finish(vo, int64(strings), b.node(false, d), BlockPointer{}, BlockPointer{})
 	run("empty strings", src, func(r *Reader) error {
@@ -377,18 +394,30 @@ func TestFooterFieldsAreChecked(t *testing.T) {
 		{"compression 77", func(f *kudupb.CFileFooterPB) { f.Compression = proto.Int32(77) }, fault.ErrUnsupported},
 		{"feature 2", func(f *kudupb.CFileFooterPB) { f.IncompatibleFeatures = proto.Uint32(5) }, fault.ErrUnsupported},
 		{"compatible features", func(f *kudupb.CFileFooterPB) { f.CompatibleFeatures = proto.Uint32(1 << 31) }, nil},
-		{"array bit alone", func(f *kudupb.CFileFooterPB) { f.IncompatibleFeatures = proto.Uint32(3) }, fault.ErrCorrupt},
+		{"array bit alone", func(f *kudupb.CFileFooterPB) {
+			f.IncompatibleFeatures = proto.Uint32(3)
+		}, fault.ErrCorrupt},
 		{"array", func(f *kudupb.CFileFooterPB) {
 			f.IncompatibleFeatures, f.IsTypeArray = proto.Uint32(3), proto.Bool(true)
 		}, nil},
 		{"array with a value index", func(f *kudupb.CFileFooterPB) {
 			f.IncompatibleFeatures, f.IsTypeArray, f.ValidxInfo = proto.Uint32(3), proto.Bool(true), f.PosidxInfo
 		}, fault.ErrUnsupported},
-		{"root in the header", func(f *kudupb.CFileFooterPB) { f.PosidxInfo.RootBlock.Offset = proto.Int64(12) }, fault.ErrCorrupt},
-		{"negative root", func(f *kudupb.CFileFooterPB) { f.PosidxInfo.RootBlock.Offset = proto.Int64(-1) }, fault.ErrCorrupt},
-		{"root of negative size", func(f *kudupb.CFileFooterPB) { f.PosidxInfo.RootBlock.Size = proto.Int32(-20) }, fault.ErrCorrupt},
-		{"root in the footer", func(f *kudupb.CFileFooterPB) { f.PosidxInfo.RootBlock.Size = proto.Int32(100) }, fault.ErrCorrupt},
-		{"root far away", func(f *kudupb.CFileFooterPB) { f.PosidxInfo.RootBlock.Offset = proto.Int64(1<<63 - 1) }, fault.ErrCorrupt},
+		{"root in the header", func(f *kudupb.CFileFooterPB) {
+			f.PosidxInfo.RootBlock.Offset = proto.Int64(12)
+		}, fault.ErrCorrupt},
+		{"negative root", func(f *kudupb.CFileFooterPB) {
+			f.PosidxInfo.RootBlock.Offset = proto.Int64(-1)
+		}, fault.ErrCorrupt},
+		{"root of negative size", func(f *kudupb.CFileFooterPB) {
+			f.PosidxInfo.RootBlock.Size = proto.Int32(-20)
+		}, fault.ErrCorrupt},
+		{"root in the footer", func(f *kudupb.CFileFooterPB) {
+			f.PosidxInfo.RootBlock.Size = proto.Int32(100)
+		}, fault.ErrCorrupt},
+		{"root far away", func(f *kudupb.CFileFooterPB) {
+			f.PosidxInfo.RootBlock.Offset = proto.Int64(1<<63 - 1)
+		}, fault.ErrCorrupt},
 	} {
 		b := newBuilder(compress.None)
 		o := WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Compression: schema.NoCompression}
@@ -408,7 +437,9 @@ func TestFooterFieldsAreChecked(t *testing.T) {
 
 func TestCodesWithoutDictionaryAreRefused(t *testing.T) {
 	b := newBuilder(compress.None)
-	codes, _, _ := b.writeBlock(unhex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00"))
+	codes, _, _ := b.writeBlock(unhex(t,
+		"01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 "+
+			"00 00 00 00 00"))
 	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Compression: schema.NoCompression}
 	r := open(t, b.finish(o, 4, b.node(false, codes), BlockPointer{}, BlockPointer{}), cache.New(1<<20))
 	if _, err := r.Cell(0); !errors.Is(err, fault.ErrCorrupt) {

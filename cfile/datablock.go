@@ -84,7 +84,8 @@ func (r *Reader) parse(i int, p BlockPointer, payload []byte, crc uint32, s *scr
 	}
 	b.index = i
 	if b.first+int64(b.rows) > r.info.Rows || b.rows == 0 {
-		return nil, r.at(p, fault.Corruptf("rows [%d,%d) in a file of %d rows", b.first, b.first+int64(b.rows), r.info.Rows))
+		return nil, r.at(p, fault.Corruptf("rows [%d,%d) in a file of %d rows", b.first, b.first+int64(b.rows),
+			r.info.Rows))
 	}
 	return b, nil
 }
@@ -93,7 +94,8 @@ func (r *Reader) parse(i int, p BlockPointer, payload []byte, crc uint32, s *scr
 // used again. Source: cfile spec §7, §12.3 items 38 to 51.
 func (r *Reader) parseData(payload []byte, p BlockPointer, s *scratch) (*dataBlock, error) {
 	b := &dataBlock{bytes: int64(cap(payload)) + 256}
-	params := encoding.Params{Type: r.info.Type, Encoding: r.info.Encoding, Payload: payload, Limit: 1<<18 + 16*int(p.Size)}
+	params := encoding.Params{Type: r.info.Type, Encoding: r.info.Encoding, Payload: payload,
+		Limit: 1<<18 + 16*int(p.Size)}
 	if s != nil {
 		params.Offsets = &s.offsets
 	}

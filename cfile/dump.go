@@ -66,7 +66,8 @@ func (r *Reader) Annotate(part Part, use func(depth int, off int64, b []byte, me
 			return d.Err()
 		}
 	}
-	return fmt.Errorf("cfile: block %v: no cblock at byte %d with %d bytes: %w", r.src.ID(), part.Cblock.Offset, part.Cblock.Size, fault.ErrNotFound)
+	return fmt.Errorf("cfile: block %v: no cblock at byte %d with %d bytes: %w", r.src.ID(), part.Cblock.Offset,
+		part.Cblock.Size, fault.ErrNotFound)
 }
 
 // load reads bytes of the file.
@@ -350,7 +351,8 @@ func (d *dumper) zoneMap(off int64, payload []byte) {
 	at := zoneHeaderLen
 	for _, e := range z.Entries {
 		n := len(e.append(nil))
-		d.Field(off+int64(at), payload[at:at+zoneEntryLen], "crc %08x, %d rows, %d NULL, flags %#x", e.crc, e.Rows, e.Nulls, payload[at+12])
+		d.Field(off+int64(at), payload[at:at+zoneEntryLen], "crc %08x, %d rows, %d NULL, flags %#x", e.crc,
+			e.Rows, e.Nulls, payload[at+12])
 		if len(e.Min) > 0 {
 			d.Field(off+int64(at+zoneEntryLen), e.Min, "min")
 		}

@@ -32,10 +32,13 @@ func TestDumpMatchesGolden(t *testing.T) {
 		o     WriterOptions
 		cells [][]byte
 	}{
-		"dictionary": {WriterOptions{Type: schema.String, PositionalIndex: true, ValueIndex: true, HeaderMetadata: []Pair{{"hkey", []byte("hv")}}}, words},
-		"nullable":   {WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Nullable: true, BlockBytes: 512, IndexBlockBytes: 30, PositionalIndex: true}, numbers},
-		"keyindex":   {WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, ValueIndex: true, Exact: true}, sorted},
-		"empty":      {WriterOptions{Type: schema.Bool, PositionalIndex: true, NoChecksums: true}, nil},
+		"dictionary": {WriterOptions{Type: schema.String, PositionalIndex: true, ValueIndex: true,
+			HeaderMetadata: []Pair{{"hkey", []byte("hv")}}}, words},
+		"nullable": {WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Nullable: true, BlockBytes: 512,
+			IndexBlockBytes: 30, PositionalIndex: true}, numbers},
+		"keyindex": {WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4,
+			ValueIndex: true, Exact: true}, sorted},
+		"empty": {WriterOptions{Type: schema.Bool, PositionalIndex: true, NoChecksums: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { checkDump(t, name, writeAll(t, c.o, vectorOf(c.o.Type, c.cells))) })
 	}
@@ -87,7 +90,10 @@ func checkParts(t *testing.T, src *block.Memory) {
 		*to = append(*to, fmt.Sprintf("%d %d %x %s", depth, off, b, text))
 		return nil
 	}
-	if err := dumpTo(dump.NewFunc(func(l dump.Line) error { return add(&want, l.Depth, l.Offset, l.Bytes, l.Text) }), src.Bytes); err != nil {
+	if err := dumpTo(dump.NewFunc(func(l dump.Line) error {
+		return add(&want, l.Depth, l.Offset, l.Bytes,
+			l.Text)
+	}), src.Bytes); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Open(src, ReaderOptions{Arrays: true})
@@ -103,7 +109,10 @@ func checkParts(t *testing.T, src *block.Memory) {
 		parts = append(parts, Part{Cblock: c.Pointer})
 	}
 	for _, p := range append(parts, Part{Footer: true}) {
-		if err := r.Annotate(p, func(depth int, off int64, b []byte, meaning string) error { return add(&got, depth, off, b, meaning) }); err != nil {
+		if err := r.Annotate(p,
+			func(depth int, off int64, b []byte, meaning string) error {
+				return add(&got, depth, off, b, meaning)
+			}); err != nil {
 			t.Fatal(err)
 		}
 	}

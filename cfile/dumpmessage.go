@@ -31,7 +31,8 @@ func (d *dumper) messageFields(off int64, b []byte, fields protoreflect.MessageD
 
 // messageField prints one field, b, which begins with tag bytes of its number; field is nil if the
 // number is unknown.
-func (d *dumper) messageField(off int64, b []byte, tag int, wire protowire.Type, number protowire.Number, field protoreflect.FieldDescriptor) {
+func (d *dumper) messageField(off int64, b []byte, tag int, wire protowire.Type, number protowire.Number,
+	field protoreflect.FieldDescriptor) {
 	value := b[tag:]
 	switch {
 	case field == nil:

@@ -69,8 +69,9 @@ func TestCompactLongValuesAreReadInParts(t *testing.T) {
 func TestCompactLongElementsAreRefused(t *testing.T) {
 	const length = 1 << 18
 	src := new(block.Memory)
-	w, err := NewWriter(src, WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, Array: true,
-		BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true})
+	w, err := NewWriter(src,
+		WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, Array: true,
+			BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +111,9 @@ func TestCompactLongElementsAreRefused(t *testing.T) {
 func writeLong(t *testing.T, values, length int, nullable bool) *block.Memory {
 	t.Helper()
 	src := new(block.Memory)
-	w, err := NewWriter(src, WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, Nullable: nullable,
-		BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true})
+	w, err := NewWriter(src,
+		WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4, Nullable: nullable,
+			BlockBytes: 16 << 20, RestartInterval: 1 << 20, PositionalIndex: true, Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}

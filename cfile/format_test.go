@@ -22,7 +22,8 @@ func TestHeaderBytes(t *testing.T) {
 	}{
 		{nil, true, "6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3"},
 		{nil, false, "6b 75 64 75 63 66 6c 32 00 00 00 00"},
-		{[]Pair{{"hkey", []byte("hv")}}, true, "6b 75 64 75 63 66 6c 32 0c 00 00 00 1a 0a 0a 04 68 6b 65 79 12 02 68 76 57 d9 60 f1"},
+		{[]Pair{{"hkey", []byte("hv")}}, true,
+			"6b 75 64 75 63 66 6c 32 0c 00 00 00 1a 0a 0a 04 68 6b 65 79 12 02 68 76 57 d9 60 f1"},
 	} {
 		got, err := appendHeader(nil, c.pairs, c.checksums)
 		if err != nil || !bytes.Equal(got, unhex(t, c.want)) {
@@ -32,10 +33,12 @@ func TestHeaderBytes(t *testing.T) {
 }
 
 func TestFooterBytes(t *testing.T) {
-	footer := newFooter(&WriterOptions{Type: schema.Int32, Encoding: schema.Bitshuffle, Compression: schema.NoCompression}, 3)
+	footer := newFooter(&WriterOptions{Type: schema.Int32, Encoding: schema.Bitshuffle,
+		Compression: schema.NoCompression}, 3)
 	footer.PosidxInfo = &kudupb.BTreeInfoPB{RootBlock: BlockPointer{57, 23}.message()}
 	got, err := appendFooter(nil, footer, true)
-	want := "3b 54 d2 49 08 05 10 06 18 03 22 06 0a 04 08 39 10 17 30 01 40 00 50 01 6b 75 64 75 63 66 6c 32 14 00 00 00"
+	want := "3b 54 d2 49 08 05 10 06 18 03 22 06 0a 04 08 39 10 17 30 01 40 00 50 01 " +
+		"6b 75 64 75 63 66 6c 32 14 00 00 00"
 	if err != nil || !bytes.Equal(got, unhex(t, want)) {
 		t.Errorf("% x, %v, want %s", got, err, want)
 	}
@@ -66,8 +69,10 @@ func TestFrameBytes(t *testing.T) {
 		want    string
 	}{
 		{compress.LZ4, zeros(), "08 01 00 00 2f 40 00 01 00 ee 50 00 00 00 00 00"},
-		{compress.LZ4, unhex(t, "01 00 00 00 00 00 00 00 07 00 00 00"), "0c 00 00 00 01 00 00 00 00 00 00 00 07 00 00 00"},
-		{compress.Snappy, unhex(t, "01 00 00 00 00 00 00 00 07 00 00 00"), "0c 00 00 00 01 00 00 00 00 00 00 00 07 00 00 00"},
+		{compress.LZ4, unhex(t, "01 00 00 00 00 00 00 00 07 00 00 00"),
+			"0c 00 00 00 01 00 00 00 00 00 00 00 07 00 00 00"},
+		{compress.Snappy, unhex(t, "01 00 00 00 00 00 00 00 07 00 00 00"),
+			"0c 00 00 00 01 00 00 00 00 00 00 00 07 00 00 00"},
 		{compress.None, unhex(t, "01 02"), "01 02"},
 	} {
 		out := &block.Memory{}
@@ -116,9 +121,11 @@ func TestIndexNodeBytes(t *testing.T) {
 	}{
 		{"empty", nil, "08 00 10 00 04 00 00 00"},
 		{"empty key", []func(*nodeBuilder){entry("", 0, 1)}, "00 00 01 00 00 00 00 08 01 10 00 04 00 00 00"},
-		{"one", []func(*nodeBuilder){entry("00000000", 16, 41)}, "04 00 00 00 00 10 29 00 00 00 00 08 01 10 00 04 00 00 00"},
+		{"one", []func(*nodeBuilder){entry("00000000", 16, 41)},
+			"04 00 00 00 00 10 29 00 00 00 00 08 01 10 00 04 00 00 00"},
 		{"four", four, `04 00 00 00 0a 9a bf 05 80 80 04 04 00 00 00 14 a4 bf 05 80 80 04 04 00 00 00 1e ae bf 05 80 80
-			04 04 00 00 00 28 b8 bf 05 80 80 04 00 00 00 00 0b 00 00 00 16 00 00 00 21 00 00 00 08 04 10 00 04 00 00 00`},
+			04 04 00 00 00 28 b8 bf 05 80 80 04 00 00 00 00 0b 00 00 00 16 00 00 00 21 00 00 00 08 04 10 00
+			04 00 00 00`},
 	} {
 		var b nodeBuilder
 		for _, add := range c.entries {
@@ -164,7 +171,8 @@ func TestZoneMapBytes(t *testing.T) {
 		t.Fatal(m, err)
 	}
 	e := m.Entries[0]
-	if e.Rows != 3 || e.Nulls != 1 || e.crc != 0x01020304 || !bytes.Equal(e.Min, []byte{0x7f}) || !bytes.Equal(e.Max, []byte{0x85}) {
+	if e.Rows != 3 || e.Nulls != 1 || e.crc != 0x01020304 || !bytes.Equal(e.Min, []byte{0x7f}) ||
+		!bytes.Equal(e.Max, []byte{0x85}) {
 		t.Errorf("parsed as %+v", e)
 	}
 	if again := e.append(nil); !bytes.Equal(again, got[zoneHeaderLen:]) {
@@ -199,31 +207,36 @@ func TestWholeFileBytes(t *testing.T) {
 			04 00 00 00 00 00 00 0d 3f 05 06 00 01 00 05 50 00 00 00 00 00 f0 c3 6e be 04 00 00 00 00 10 29
 			00 00 00 00 08 01 10 00 04 00 00 00 93 d6 19 2c 3b 54 d2 49 08 05 10 06 18 03 22 06 0a 04 08 39
 			10 17 30 01 40 00 50 01 6b 75 64 75 63 66 6c 32 14 00 00 00`},
-		{"no checksums", WriterOptions{Type: schema.Int32, Encoding: schema.Plain, PositionalIndex: true, NoChecksums: true}, le32(1, 2, 3), `
+		{"no checksums", WriterOptions{Type: schema.Int32, Encoding: schema.Plain, PositionalIndex: true,
+			NoChecksums: true}, le32(1, 2, 3), `
 			6b 75 64 75 63 66 6c 32 00 00 00 00 03 00 00 00 00 00 00 00 01 00 00 00 02 00 00 00 03 00 00 00
 			04 00 00 00 00 0c 14 00 00 00 00 08 01 10 00 04 00 00 00 08 05 10 01 18 03 22 06 0a 04 08 20 10
 			13 30 01 40 00 50 00 6b 75 64 75 63 66 6c 32 14 00 00 00`},
 		{"no rows", WriterOptions{Type: schema.Int32, Encoding: schema.Plain, PositionalIndex: true}, nil, `
 			6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3 08 00 10 00 04 00 00 00 9d b7 3d 75 28 ad 75 01
 			08 05 10 01 18 00 22 06 0a 04 08 10 10 0c 30 01 40 00 50 01 6b 75 64 75 63 66 6c 32 14 00 00 00`},
-		{"both indexes", WriterOptions{Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression, PositionalIndex: true, ValueIndex: true},
+		{"both indexes", WriterOptions{Type: schema.String, Encoding: schema.Plain,
+			Compression: schema.NoCompression, PositionalIndex: true, ValueIndex: true},
 			words("apple", "banana", "cherry"), `
 			6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3 00 00 00 00 03 00 00 00 1d 00 00 00 61 70 70 6c
 			65 62 61 6e 61 6e 61 63 68 65 72 72 79 00 0c 11 17 00 23 08 3d f9 04 00 00 00 00 10 26 00 00 00
 			00 08 01 10 00 04 00 00 00 71 ca 5a 3d 01 61 10 26 00 00 00 00 08 01 10 00 04 00 00 00 02 33 f4
 			ee 1f 03 b0 42 08 08 10 01 18 03 22 06 0a 04 08 36 10 17 2a 06 0a 04 08 4d 10 14 30 01 40 00 50
 			01 6b 75 64 75 63 66 6c 32 1c 00 00 00`},
-		{"dictionary", WriterOptions{Type: schema.String, Compression: schema.NoCompression, PositionalIndex: true}, words("red", "blue", "red", "red"), `
+		{"dictionary", WriterOptions{Type: schema.String, Compression: schema.NoCompression,
+			PositionalIndex: true}, words("red", "blue", "red", "red"), `
 			6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3 01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00
 			08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00 3f 6b 8a 3a 04 00 00 00 00 10 29
 			00 00 00 00 08 01 10 00 04 00 00 00 93 d6 19 2c 00 00 00 00 02 00 00 00 13 00 00 00 72 65 64 62
 			6c 75 65 00 0c 0f 00 00 3a af 5c 68 bf 55 be d7 08 08 10 05 18 04 22 06 0a 04 08 39 10 17 30 01
 			40 00 4a 04 08 50 10 1c 50 01 6b 75 64 75 63 66 6c 32 1a 00 00 00`},
-		{"dictionary of no rows", WriterOptions{Type: schema.String, Compression: schema.NoCompression, PositionalIndex: true}, nil, `
+		{"dictionary of no rows", WriterOptions{Type: schema.String, Compression: schema.NoCompression,
+			PositionalIndex: true}, nil, `
 			6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3 08 00 10 00 04 00 00 00 9d b7 3d 75 00 00 00 00
 			00 00 00 00 0c 00 00 00 48 e7 06 a6 d9 fe c2 8f 08 08 10 05 18 00 22 06 0a 04 08 10 10 0c 30 01
 			40 00 4a 04 08 1c 10 10 50 01 6b 75 64 75 63 66 6c 32 1a 00 00 00`},
-		{"lz4", WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Compression: schema.LZ4, PositionalIndex: true}, le32(make([]int32, 64)...), `
+		{"lz4", WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Compression: schema.LZ4,
+			PositionalIndex: true}, le32(make([]int32, 64)...), `
 			6b 75 64 75 63 66 6c 32 00 00 00 00 02 94 3a d3 08 01 00 00 2f 40 00 01 00 ee 50 00 00 00 00 00
 			e2 d6 ae 46 13 00 00 00 04 00 00 00 00 10 14 00 00 00 00 08 01 10 00 04 00 00 00 d9 18 99 71 29
 			ef 00 a5 08 05 10 01 18 40 22 06 0a 04 08 24 10 1b 30 03 40 00 50 01 6b 75 64 75 63 66 6c 32 14 00 00 00`},
@@ -231,7 +244,8 @@ func TestWholeFileBytes(t *testing.T) {
 		c.o.Exact = true
 		got := writeAll(t, c.o, vectorOf(c.o.Type, c.cells))
 		if want := unhex(t, strings.Join(strings.Fields(c.want), "")); !bytes.Equal(got.Bytes, want) {
-			t.Errorf("%s: %d bytes differ from byte %d on, want %d", c.name, len(got.Bytes), firstDifference(got.Bytes, want), len(want))
+			t.Errorf("%s: %d bytes differ from byte %d on, want %d", c.name, len(got.Bytes),
+				firstDifference(got.Bytes, want), len(want))
 		}
 	}
 }
@@ -239,7 +253,8 @@ func TestWholeFileBytes(t *testing.T) {
 // Two levels of an index, from the spec's worked example.
 func TestTwoLevelTreeBytes(t *testing.T) {
 	out := &block.Memory{}
-	w, err := NewWriter(out, WriterOptions{Type: schema.Int32, Encoding: schema.Plain, BlockBytes: 512, IndexBlockBytes: 60, PositionalIndex: true, Exact: true})
+	w, err := NewWriter(out, WriterOptions{Type: schema.Int32, Encoding: schema.Plain, BlockBytes: 512,
+		IndexBlockBytes: 60, PositionalIndex: true, Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +268,8 @@ func TestTwoLevelTreeBytes(t *testing.T) {
 	if err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	leaf := unhex(t, `0400000000108804040000007f98048804040000 00fea00888040400 00017da80c8804000000 0008000000110000001a00000008041000040000006f25cc54`)
+	leaf := unhex(t, `0400000000108804040000007f98048804040000 00fea00888040400 00017da80c8804000000
+		0008000000110000001a00000008041000040000006f25cc54`)
 	root := unhex(t, `0400000000b0103f04000001fccf20400000000008000000080210010400000005cec4ea`)
 	if got := out.Bytes[2096:][:len(leaf)]; !bytes.Equal(got, leaf) {
 		t.Errorf("leaf % x", got)

@@ -82,7 +82,9 @@ func (f *framer) writeBlock(payload []byte) (BlockPointer, uint32, error) {
 	form := payload
 	if f.codec != compress.None {
 		if len(payload) > maxPayload {
-			return BlockPointer{}, 0, fmt.Errorf("cfile: block %v: cblock of %d bytes, at most %d can be compressed", f.sink.ID(), len(payload), maxPayload)
+			return BlockPointer{}, 0,
+				fmt.Errorf("cfile: block %v: cblock of %d bytes, at most %d can be compressed", f.sink.ID(),
+					len(payload), maxPayload)
 		}
 		buf := buffers.Get().(*[]byte)
 		defer func() { reuse(buf, form) }()
@@ -102,7 +104,8 @@ func (f *framer) writeForm(form []byte) (BlockPointer, uint32, error) {
 		form = binary.LittleEndian.AppendUint32(form, crc)
 	}
 	if int64(len(form)) > 1<<31-1 {
-		return BlockPointer{}, 0, fmt.Errorf("cfile: block %v: cblock of %d bytes does not fit a pointer", f.sink.ID(), len(form))
+		return BlockPointer{}, 0, fmt.Errorf("cfile: block %v: cblock of %d bytes does not fit a pointer",
+			f.sink.ID(), len(form))
 	}
 	p := BlockPointer{f.offset, int32(len(form))}
 	return p, crc, f.write(form)
@@ -295,19 +298,24 @@ func (r *Reader) unframe(form []byte, p BlockPointer) (stream []byte, n int, err
 		header = frameLenV1
 	}
 	if len(form) < header {
-		return nil, 0, r.corruptf("cblock at byte %d: %d bytes, want at least %d for its lengths", p.Offset, len(form), header)
+		return nil, 0, r.corruptf("cblock at byte %d: %d bytes, want at least %d for its lengths", p.Offset,
+			len(form), header)
 	}
 	stream = form[header:]
 	size := binary.LittleEndian.Uint32(form[header-4:])
 	switch {
 	case size > maxPayload:
-		return nil, 0, r.corruptf("cblock at byte %d: uncompressed length is %d bytes, at most %d are allowed", p.Offset, size, maxPayload)
+		return nil, 0, r.corruptf("cblock at byte %d: uncompressed length is %d bytes, at most %d are allowed",
+			p.Offset, size, maxPayload)
 	case r.version == 1 && int64(binary.LittleEndian.Uint32(form)) != int64(len(stream)):
-		return nil, 0, r.corruptf("cblock at byte %d: compressed length is %d bytes, the cblock has %d", p.Offset, binary.LittleEndian.Uint32(form), len(stream))
+		return nil, 0, r.corruptf("cblock at byte %d: compressed length is %d bytes, the cblock has %d",
+			p.Offset, binary.LittleEndian.Uint32(form), len(stream))
 	case r.version != 1 && len(stream) > int(size):
-		return nil, 0, r.corruptf("cblock at byte %d: %d bytes compressed are more than %d uncompressed", p.Offset, len(stream), size)
+		return nil, 0, r.corruptf("cblock at byte %d: %d bytes compressed are more than %d uncompressed",
+			p.Offset, len(stream), size)
 	case int64(size) > int64(len(stream))*int64(r.codec.MaxRatio()):
-		return nil, 0, r.corruptf("cblock at byte %d: %s cannot expand to %d bytes from %d", p.Offset, r.codec, size, len(stream))
+		return nil, 0, r.corruptf("cblock at byte %d: %s cannot expand to %d bytes from %d", p.Offset, r.codec,
+			size, len(stream))
 	}
 	return stream, int(size), nil
 }

@@ -23,7 +23,8 @@ func FuzzFile(f *testing.F) {
 	for _, typ := range []schema.Type{schema.String, schema.Int32, schema.Bool, schema.Double} {
 		for _, enc := range allEncodings {
 			if enc.Allowed(typ) {
-				o := WriterOptions{Type: typ, Encoding: enc, Nullable: true, PositionalIndex: true, NoChecksums: true, BlockBytes: 512, IndexBlockBytes: 60}
+				o := WriterOptions{Type: typ, Encoding: enc, Nullable: true, PositionalIndex: true,
+					NoChecksums: true, BlockBytes: 512, IndexBlockBytes: 60}
 				f.Add(writeSteps(f, rng, o, randomCells(rng, typ, 200, 0.2)).Bytes)
 			}
 		}
@@ -36,7 +37,8 @@ func FuzzFile(f *testing.F) {
 // FuzzPayload parses arbitrary bytes as the payload of a cblock.
 func FuzzPayload(f *testing.F) {
 	f.Add([]byte("\x04\x00\x00\x00\x00\x10\x29\x00\x00\x00\x00\x08\x01\x10\x00\x04\x00\x00\x00"))
-	f.Add([]byte("ORZM\x01\x00\x00\x00\x01\x00\x00\x00\x04\x03\x02\x01\x03\x00\x00\x00\x01\x00\x00\x00\x03\x01\x01\x00\x7f\x85"))
+	f.Add([]byte("ORZM\x01\x00\x00\x00\x01\x00\x00\x00\x04\x03\x02\x01" +
+		"\x03\x00\x00\x00\x01\x00\x00\x00\x03\x01\x01\x00\x7f\x85"))
 	f.Add([]byte{6, 2, 3, 0x19})
 	fuzztest.Run(f, func(t *testing.T, data []byte) {
 		if n, err := parseNode(data); err == nil {

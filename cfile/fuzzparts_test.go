@@ -177,7 +177,8 @@ func fuzzedOptions() (all []WriterOptions) {
 		for _, enc := range allEncodings {
 			for k := range 4 {
 				if enc.Allowed(typ) {
-					all = append(all, WriterOptions{Type: typ, Encoding: enc, Compression: codecs[len(all)%4], Nullable: k&1 != 0, Array: k&2 != 0, PositionalIndex: true})
+					all = append(all, WriterOptions{Type: typ, Encoding: enc, Compression: codecs[len(all)%4],
+						Nullable: k&1 != 0, Array: k&2 != 0, PositionalIndex: true})
 				}
 			}
 		}
@@ -282,7 +283,8 @@ func bitsOf(stream []byte, n int) (bits []bool) {
 // FuzzArrayPrologue fuzzes the prologue of a cblock of arrays, which has as many values as the
 // prologue requires. Small windows must give the same cells as large ones.
 func FuzzArrayPrologue(f *testing.F) {
-	f.Add([]byte("\x0a\x07\x04\x10\x01\x03\x02\x0f\x03\x02\x00\x00\x00\x00\x00\x02\x00\x04\x00\x01\x00\x01\x00\x02\x03\x7b"))
+	f.Add([]byte("\x0a\x07\x04\x10\x01\x03\x02\x0f\x03\x02\x00\x00\x00\x00\x00\x02" +
+		"\x00\x04\x00\x01\x00\x01\x00\x02\x03\x7b"))
 	f.Add([]byte{0, 5, 0, 3, 10, 0, 0, 2, 10, 0})
 	f.Add([]byte{0xff, 0xff, 3, 1, 4, 0xfe, 0xff, 7, 0, 3, 2, 0xff, 0xff, 2, 2, 1})
 	fuzztest.Run(f, func(t *testing.T, prologue []byte) {
@@ -294,7 +296,8 @@ func FuzzArrayPrologue(f *testing.F) {
 		}
 		b := newBuilder(compress.None)
 		d, _, _ := b.writeBlock(append(slices.Clone(prologue), ones(parsed.arrays.elements.ones)...))
-		o := WriterOptions{Type: schema.Int8, Encoding: schema.RLE, Compression: schema.NoCompression, Nullable: true, Array: true}
+		o := WriterOptions{Type: schema.Int8, Encoding: schema.RLE, Compression: schema.NoCompression,
+			Nullable: true, Array: true}
 		src := b.finish(o, int64(parsed.nulls.rows), b.node(false, d), BlockPointer{}, BlockPointer{})
 		r := open(t, src, nil)
 		large, small := &batch.Vector{Type: schema.Int8}, &batch.Vector{Type: schema.Int8}
@@ -326,7 +329,8 @@ func FuzzZoneMap(f *testing.F) {
 		e := ZoneEntry{Rows: int(rows), Min: []byte{low}, Max: []byte{high}}
 		return e.append(nil)
 	}
-	f.Add(slices.Concat([]byte("ORZM\x01\x00\x00\x00\x02\x00\x00\x00"), entry(2, 0x81, 0x82), entry(1, 0x83, 0x83)), uint8(0x82))
+	f.Add(slices.Concat([]byte("ORZM\x01\x00\x00\x00\x02\x00\x00\x00"), entry(2, 0x81, 0x82),
+		entry(1, 0x83, 0x83)), uint8(0x82))
 	f.Add([]byte("ORZM\x02\x00\x00\x00\x02\x00\x00\x00"), uint8(0))
 	fuzztest.Run(f, func(t *testing.T, zone []byte, value uint8) {
 		b := newBuilder(compress.None)
@@ -352,7 +356,8 @@ func FuzzZoneMap(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		footer := newFooter(&WriterOptions{Type: schema.Int8, Encoding: schema.Plain, Compression: schema.NoCompression}, 3)
+		footer := newFooter(&WriterOptions{Type: schema.Int8, Encoding: schema.Plain,
+			Compression: schema.NoCompression}, 3)
 		footer.PosidxInfo = &kudupb.BTreeInfoPB{RootBlock: root.message()}
 		footer.Metadata = pairMessages([]Pair{{zoneMapKey, pointer}})
 		tail, _ := appendFooter(nil, footer, true)
@@ -401,7 +406,8 @@ func FuzzFrame(f *testing.F) {
 		if _, err := compress.Lookup(int32(codec)); err != nil || len(form) == 0 {
 			return
 		}
-		r := &Reader{src: &block.Memory{Bytes: form}, codec: compress.Codec(codec), version: 2, dataEnd: int64(len(form))}
+		r := &Reader{src: &block.Memory{Bytes: form}, codec: compress.Codec(codec), version: 2,
+			dataEnd: int64(len(form))}
 		if old {
 			r.version = 1
 		}

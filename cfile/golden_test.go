@@ -167,7 +167,8 @@ func (g *goldenFile) options(t *testing.T) WriterOptions {
 	c, _ := schema.CompressionByName(g.Compression)
 	o := WriterOptions{
 		Type: g.typ(t), Encoding: e, Compression: c, Nullable: g.Nullable, Array: g.Array, BlockBytes: g.BlockSize,
-		IndexBlockBytes: g.IndexBlockSize, RestartInterval: g.RestartInterval, PositionalIndex: g.PosIdx, ValueIndex: g.ValIdx,
+		IndexBlockBytes: g.IndexBlockSize, RestartInterval: g.RestartInterval, PositionalIndex: g.PosIdx,
+		ValueIndex:    g.ValIdx,
 		FullIndexKeys: !g.OptimizeIndexKeys, NoChecksums: !g.Checksums, Exact: true,
 	}
 	for _, m := range g.Metadata {
@@ -279,7 +280,8 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 	}
 	info := r.Info()
 	if info.Type != typ || info.Encoding.String() != g.Encoding || info.Compression.String() != g.Compression ||
-		info.Nullable != g.Nullable || info.Checksums != g.Checksums || info.PositionalIndex != g.PosIdx || info.ValueIndex != g.ValIdx {
+		info.Nullable != g.Nullable || info.Checksums != g.Checksums || info.PositionalIndex != g.PosIdx ||
+		info.ValueIndex != g.ValIdx {
 		t.Fatalf("info %+v", info)
 	}
 	checkCells(t, r, cells, 4096)
@@ -338,7 +340,8 @@ func TestWriterMatchesKuduBytes(t *testing.T) {
 				if g.Compression == "SNAPPY" || g.Compression == "ZLIB" {
 					comparePayloads(t, got, want)
 				} else if !bytes.Equal(got.Bytes, want.Bytes) {
-					t.Fatalf("%d bytes differ from byte %d on; want %d bytes", len(got.Bytes), firstDifference(got.Bytes, want.Bytes), len(want.Bytes))
+					t.Fatalf("%d bytes differ from byte %d on; want %d bytes", len(got.Bytes),
+						firstDifference(got.Bytes, want.Bytes), len(want.Bytes))
 				}
 				table.add(&g)
 			})
@@ -442,7 +445,8 @@ func TestReaderRefusesMalformedFiles(t *testing.T) {
 				if err == nil {
 					t.Fatalf("%s: no error at %s", g.What, g.Trigger)
 				}
-				kind := map[bool]string{errors.Is(err, fault.ErrCorrupt): "Corruption", errors.Is(err, fault.ErrUnsupported): "NotSupported"}[true]
+				kind := map[bool]string{errors.Is(err, fault.ErrCorrupt): "Corruption",
+					errors.Is(err, fault.ErrUnsupported): "NotSupported"}[true]
 				if !slices.Contains(g.Kind, kind) {
 					t.Fatalf("%s: %v at %s, want %v", g.What, err, stage, g.Kind)
 				}

@@ -73,7 +73,8 @@ func parseNode(payload []byte) (node, error) {
 		return node{}, fault.Corruptf("index: %d entries do not fit in %d bytes", count, rest)
 	}
 	entries := rest - int(count)*indexOffsetLen
-	return node{payload: payload[:entries:entries], offsets: payload[entries:rest], count: int(count), inner: kind == inner}, nil
+	return node{payload: payload[:entries:entries], offsets: payload[entries:rest], count: int(count),
+		inner: kind == inner}, nil
 }
 
 // bounds returns the position of entry i in the payload. Entries follow one another without gaps.
@@ -129,7 +130,8 @@ func keyMark(key []byte) uint64 { return uint64(len(key))<<32 | uint64(coding.CR
 // The tree is read level by level, with one node in memory at a time. On each level pointers ascend
 // and do not overlap, and every child is before its parent. Therefore a tree has fewer nodes than
 // the file has bytes, and no cycles. Source: cfile spec §8.3, §12.2, §12.3 items 35 and 36.
-func (r *Reader) walkTree(root BlockPointer, fn func(leaf int, key []byte, p BlockPointer) error) (nodes []BlockPointer, err error) {
+func (r *Reader) walkTree(root BlockPointer,
+	fn func(leaf int, key []byte, p BlockPointer) error) (nodes []BlockPointer, err error) {
 	level := []treeEntry{{p: root}}
 	for height := 1; len(level) > 0; height++ {
 		if height > maxTreeHeight {
@@ -144,7 +146,8 @@ func (r *Reader) walkTree(root BlockPointer, fn func(leaf int, key []byte, p Blo
 
 // walkLevel reads the nodes of one level and returns the entries of the next; there are none below
 // the leaves.
-func (r *Reader) walkLevel(level []treeEntry, isRoot bool, nodes *[]BlockPointer, fn func(leaf int, key []byte, p BlockPointer) error) (next []treeEntry, err error) {
+func (r *Reader) walkLevel(level []treeEntry, isRoot bool, nodes *[]BlockPointer,
+	fn func(leaf int, key []byte, p BlockPointer) error) (next []treeEntry, err error) {
 	inner := false
 	end := r.dataStart
 	for i, t := range level {
@@ -160,7 +163,8 @@ func (r *Reader) walkLevel(level []treeEntry, isRoot bool, nodes *[]BlockPointer
 			inner = n.inner
 		}
 		if n.inner != inner || n.count == 0 && (inner || !isRoot) {
-			return nil, r.at(t.p, fault.Corruptf("index: node of %d entries, inner = %v, want %v", n.count, n.inner, inner))
+			return nil, r.at(t.p, fault.Corruptf("index: node of %d entries, inner = %v, want %v", n.count,
+				n.inner, inner))
 		}
 		*nodes = append(*nodes, t.p)
 		for k := range n.count {
@@ -202,7 +206,8 @@ func (r *Reader) loadOrdinals() (*ordinalIndex, int64, error) {
 		}
 		first, n := binary.BigEndian.Uint32(key), len(x.first)
 		if n == 0 && first != 0 || n > 0 && first <= x.first[n-1] || int64(first) >= r.info.Rows {
-			return fault.Corruptf("ordinal index: cblock %d begins with row %d in a file of %d rows", n, first, r.info.Rows)
+			return fault.Corruptf("ordinal index: cblock %d begins with row %d in a file of %d rows", n,
+				first, r.info.Rows)
 		}
 		x.first, x.blocks = append(x.first, first), append(x.blocks, p)
 		return nil

@@ -130,7 +130,8 @@ func (x *Indexer) Release() {
 // Read sets dst to the indexes of rows [ord, ord+len(dst)), up to IndexRows, which the files have.
 // Those whose bits in sel, from bit at on, are 1 are Coded. The others get an index with a 1 in bit
 // missing, above the columns.
-func (x *Indexer) Read(ord batch.Ordinal, columns []IndexColumn, sel batch.Bitmap, at, missing int, dst []uint16) error {
+func (x *Indexer) Read(ord batch.Ordinal, columns []IndexColumn, sel batch.Bitmap, at, missing int,
+	dst []uint16) error {
 	for len(dst) > 0 {
 		if k := unselected(sel, at, len(dst)); k > 0 {
 			for i := range dst[:k] {
@@ -242,7 +243,8 @@ func (x *Indexer) addCells(ord batch.Ordinal, c *IndexColumn, dst []uint16) erro
 		code := uint64(c.Null)
 		if !v.IsNull(i) {
 			if code = codeOf(v, i); code >= limit {
-				return fault.Corruptf("cfile: row %d: the zone map or the dictionary does not have the cell", int64(ord)+int64(i))
+				return fault.Corruptf("cfile: row %d: the zone map or the dictionary does not have the cell",
+					int64(ord)+int64(i))
 			}
 		}
 		dst[i] |= uint16(code << c.Shift)

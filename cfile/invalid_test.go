@@ -116,7 +116,9 @@ func TestContradictoryFilesAreRefused(t *testing.T) {
 		{"bitmap of cells damaged", "presence", func(b *builder) *block.Memory {
 			ao := o
 			ao.Array, ao.Nullable = true, true
-			return b.finish(ao, 4, b.keyed(rows, b.data(unhex(t, "0304020601090302000000000001000200000300000000000000010203"))), none, none)
+			return b.finish(ao, 4,
+				b.keyed(rows, b.data(unhex(t, "0304020601090302000000000001000200000300000000000000010203"))),
+				none, none)
 		}},
 		{"malformed zone map pointer", "pair oribi.zonemap", func(b *builder) *block.Memory {
 			return b.finishZone(o, 2, b.keyed(rows, b.data(int8s(0, 1, 2))), []byte{0xff})
@@ -124,7 +126,8 @@ func TestContradictoryFilesAreRefused(t *testing.T) {
 	} {
 		b := newBuilder(compress.None)
 		err := readAll(c.make(b))
-		if !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "cfile: block ") {
+		if !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "cfile: block ") {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -145,11 +148,12 @@ func (b *builder) finishZone(o WriterOptions, rows int64, root BlockPointer, val
 func TestInvalidZoneMapsAreRefused(t *testing.T) {
 	const head = "4f525a4d 01000000 01000000 crc 02000000 00000000"
 	for name, text := range map[string]string{
-		"empty":                  "",
-		"wrong magic":            "4f525a4e 01000000 00000000",
-		"byte 7":                 "4f525a4d 01000001 01000000",
-		"entry missing":          "4f525a4d 01000000 01000000",
-		"entries of more blocks": "4f525a4d 01000000 02000000 crc 02000000 00000000 03010100 8182 crc 02000000 00000000 03010100 8182",
+		"empty":         "",
+		"wrong magic":   "4f525a4e 01000000 00000000",
+		"byte 7":        "4f525a4d 01000001 01000000",
+		"entry missing": "4f525a4d 01000000 01000000",
+		"entries of more blocks": "4f525a4d 01000000 02000000 crc 02000000 00000000 03010100 8182 crc " +
+			"02000000 00000000 03010100 8182",
 		"unknown flag":           head + "23010100 8182",
 		"byte 15":                head + "03010101 8182",
 		"bound too long":         head + "03210100" + strings.Repeat("81", 33) + "82",
@@ -193,7 +197,8 @@ func TestInvalidZoneMapsAreRefused(t *testing.T) {
 func TestShortFramesAreRefused(t *testing.T) {
 	for version, lengths := range map[int]int{1: frameLenV1, 2: frameLenV2} {
 		for n := 1; n < lengths; n++ {
-			r := &Reader{src: &block.Memory{Bytes: make([]byte, n)}, codec: compress.LZ4, version: version, dataEnd: int64(n)}
+			r := &Reader{src: &block.Memory{Bytes: make([]byte, n)}, codec: compress.LZ4, version: version,
+				dataEnd: int64(n)}
 			if _, _, err := r.readBlock(BlockPointer{0, int32(n)}, nil); !errors.Is(err, fault.ErrCorrupt) {
 				t.Errorf("version %d, %d bytes: %v", version, n, err)
 			}
@@ -213,7 +218,8 @@ func TestLongPayloadsAreRefused(t *testing.T) {
 	for _, size := range []uint32{maxPayload + 1, 1 << 31, 1<<32 - 1} {
 		for version, header := range map[int][]byte{1: {4, 0, 0, 0}, 2: nil} {
 			form := append(binary.LittleEndian.AppendUint32(header, size), 1, 2, 3, 4)
-			r := &Reader{src: &block.Memory{Bytes: form}, codec: compress.LZ4, version: version, dataEnd: int64(len(form))}
+			r := &Reader{src: &block.Memory{Bytes: form}, codec: compress.LZ4, version: version,
+				dataEnd: int64(len(form))}
 			var err error
 			n := memtest.Allocated(func() { _, _, err = r.readBlock(BlockPointer{0, int32(len(form))}, nil) })
 			if !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "uncompressed length") || n > 1<<20 {
@@ -225,8 +231,10 @@ func TestLongPayloadsAreRefused(t *testing.T) {
 
 // Types that columns of tables do not have, in the footer's message.
 func TestFootersOfOtherTypesAreUnsupported(t *testing.T) {
-	for _, typ := range []int32{-1, int32(kudupb.DataType_IS_DELETED), int32(schema.Array), 22, int32(kudupb.DataType_UNKNOWN_DATA)} {
-		footer := newFooter(&WriterOptions{Type: schema.Int32, Encoding: schema.Plain, Compression: schema.NoCompression}, 3)
+	for _, typ := range []int32{-1, int32(kudupb.DataType_IS_DELETED), int32(schema.Array), 22,
+		int32(kudupb.DataType_UNKNOWN_DATA)} {
+		footer := newFooter(&WriterOptions{Type: schema.Int32, Encoding: schema.Plain,
+			Compression: schema.NoCompression}, 3)
 		footer.DataType = &typ
 		r := &Reader{src: &block.Memory{}}
 		if err := r.takeFooter(footer); !errors.Is(err, fault.ErrUnsupported) {
@@ -237,7 +245,8 @@ func TestFootersOfOtherTypesAreUnsupported(t *testing.T) {
 
 // The file became shorter after it was opened.
 func TestShrunkFileIsCorrupt(t *testing.T) {
-	src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}, {2}}))
+	src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true},
+		vectorOf(schema.Int8, [][]byte{{1}, {2}}))
 	r := open(t, src, nil)
 	src.Bytes = src.Bytes[:30]
 	if _, err := r.Cell(0); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "shorter than it was") {
@@ -246,14 +255,16 @@ func TestShrunkFileIsCorrupt(t *testing.T) {
 }
 
 func TestMixedHeaderAndFooterVersionsAreRefused(t *testing.T) {
-	src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true, NoChecksums: true}, vectorOf(schema.Int8, nil))
+	src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true, NoChecksums: true},
+		vectorOf(schema.Int8, nil))
 	for version, at := range map[string]int{magicV1: 0, magicV2: len(src.Bytes) - preludeLen} {
 		mixed := &block.Memory{Bytes: slices.Clone(src.Bytes)}
 		copy(mixed.Bytes[at:], version)
 		if at > 0 {
 			copy(mixed.Bytes, magicV1)
 		}
-		if _, err := Open(mixed, ReaderOptions{}); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "header: magic") {
+		if _, err := Open(mixed, ReaderOptions{}); !errors.Is(err, fault.ErrCorrupt) ||
+			!strings.Contains(err.Error(), "header: magic") {
 			t.Errorf("%s at byte %d: %v", version, at, err)
 		}
 	}
@@ -282,7 +293,8 @@ func TestColumnReaderReleasesLargeCblocks(t *testing.T) {
 	c := open(t, writeAll(t, o, v), nil).NewColumnReader()
 	got := &batch.Vector{Type: schema.Int64}
 	for at := 0; at < v.Len; at += 100_000 {
-		if _, err := c.ReadVector(batch.Ordinal(at), 100_000, got); err != nil || batch.Values[int64](got)[7] != int64(at+7) {
+		if _, err := c.ReadVector(batch.Ordinal(at), 100_000, got); err != nil ||
+			batch.Values[int64](got)[7] != int64(at+7) {
 			t.Fatal(at, err)
 		}
 		if c.held[1].b != nil && c.held[1].b.bytes > maxHeld {
@@ -359,7 +371,8 @@ func TestEveryReadErrorIsReturned(t *testing.T) {
 	}
 	for _, o := range []WriterOptions{
 		{Type: schema.Int64, BlockBytes: 2048, IndexBlockBytes: 60, PositionalIndex: true, ValueIndex: true},
-		{Type: schema.Int64, Encoding: schema.RLE, BlockBytes: 2048, IndexBlockBytes: 60, ValueIndex: true, Exact: true},
+		{Type: schema.Int64, Encoding: schema.RLE, BlockBytes: 2048, IndexBlockBytes: 60, ValueIndex: true,
+			Exact: true},
 	} {
 		src := writeSmall(t, o, v)
 		for name, use := range uses {
@@ -403,7 +416,8 @@ func TestDamageInsideChunksIsReported(t *testing.T) {
 	for i := range batch.Values[int64](v) {
 		batch.Values[int64](v)[i] = int64(i)
 	}
-	src := writeSmall(t, WriterOptions{Type: schema.Int64, PositionalIndex: true, ValueIndex: true, NoChecksums: true}, v)
+	src := writeSmall(t, WriterOptions{Type: schema.Int64, PositionalIndex: true, ValueIndex: true,
+		NoChecksums: true}, v)
 	p, err := open(t, src, nil).BlockPointers()
 	if err != nil {
 		t.Fatal(err)
@@ -417,7 +431,8 @@ func TestDamageInsideChunksIsReported(t *testing.T) {
 		if name == "find" || name == "select" {
 			continue // these do not decode values
 		}
-		if err := use(open(t, src, nil)); !errors.Is(err, fault.ErrCorrupt) || !strings.HasPrefix(err.Error(), "cfile: block ") {
+		if err := use(open(t, src, nil)); !errors.Is(err, fault.ErrCorrupt) ||
+			!strings.HasPrefix(err.Error(), "cfile: block ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -426,7 +441,8 @@ func TestDamageInsideChunksIsReported(t *testing.T) {
 // Codes beyond the dictionary are an error only where they are decoded.
 func TestCodesBeyondTheDictionaryAreReported(t *testing.T) {
 	b := newBuilder(compress.None)
-	codes := unhex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00")
+	codes := unhex(t, "01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 "+
+		"09 80 02 00 00 00 00 00 00 00")
 	d := b.data(codes)
 	root := b.keyed([]string{"\x00\x00\x00\x00"}, d)
 	words, err := plainBinary([]string{"a"})
@@ -472,7 +488,8 @@ func TestZoneMapWithRoundedMaximum(t *testing.T) {
 		t.Fatal(m, err)
 	}
 	rounded := m.Entries[0].Max
-	for op, want := range map[batch.Operator]bool{batch.Eq: false, batch.Ge: false, batch.Gt: false, batch.Lt: true, batch.Ne: true, batch.InFilter: true} {
+	for op, want := range map[batch.Operator]bool{batch.Eq: false, batch.Ge: false, batch.Gt: false,
+		batch.Lt: true, batch.Ne: true, batch.InFilter: true} {
 		p := &batch.Predicate{Type: schema.Binary, Op: op, Values: [][]byte{rounded}}
 		if m.MayMatch(0, p) != want {
 			t.Errorf("%v the rounded maximum: %v", op, !want)
@@ -480,7 +497,8 @@ func TestZoneMapWithRoundedMaximum(t *testing.T) {
 	}
 	nulls := ZoneEntry{Rows: 3, Nulls: 3}
 	for op := batch.Eq; op <= batch.InFilter; op++ {
-		if got := nulls.mayMatch(schema.Int8, &batch.Predicate{Type: schema.Int8, Op: op, Values: [][]byte{{1}}}); got != (op == batch.IsNull) {
+		if got := nulls.mayMatch(schema.Int8,
+			&batch.Predicate{Type: schema.Int8, Op: op, Values: [][]byte{{1}}}); got != (op == batch.IsNull) {
 			t.Errorf("%v of NULLs: %v", op, got)
 		}
 	}

@@ -49,7 +49,8 @@ func keyOf(cell []byte) []byte {
 // isKeyed reports whether the file was written with WriterOptions.Keyed.
 func (r *Reader) isKeyed() bool {
 	v, ok := r.Metadata(keyedPair)
-	return ok && bytes.Equal(v, []byte{keyedVersion}) && r.info.Type == schema.Binary && r.info.ValueIndex && !r.info.Nullable
+	return ok && bytes.Equal(v, []byte{keyedVersion}) && r.info.Type == schema.Binary && r.info.ValueIndex &&
+		!r.info.Nullable
 }
 
 // VisitKey calls visit with the value of a key in a Keyed file and its row; not if there is none. It
@@ -65,7 +66,9 @@ func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte
 		return err
 	}
 	// Only Verify compares the two indexes: the ordinal index may list other cblocks, or fewer.
-	return r.visit(unnumbered, p, func(first batch.Ordinal, cells Cells) error { return cells.visitKey(first, key, visit) })
+	return r.visit(unnumbered, p, func(first batch.Ordinal, cells Cells) error {
+		return cells.visitKey(first, key, visit)
+	})
 }
 
 // visitKey calls visit with the value of a key and its row, if the key is among the cells, of which

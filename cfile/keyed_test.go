@@ -30,7 +30,8 @@ func keyedFile(t *testing.T, cells [][]byte) *Reader {
 func keyedFileOf(t *testing.T, cells [][]byte, nodeBytes int) *Reader {
 	t.Helper()
 	sink := &block.Memory{Number: 1}
-	w, err := NewWriter(sink, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression, BlockBytes: 512, IndexBlockBytes: nodeBytes,
+	w, err := NewWriter(sink, WriterOptions{Type: schema.Binary, Encoding: schema.Plain,
+		Compression: schema.NoCompression, BlockBytes: 512, IndexBlockBytes: nodeBytes,
 		PositionalIndex: true, Keyed: true, Exact: true})
 	if err == nil {
 		err = w.Append(&batch.Vector{Type: schema.Binary, Len: len(cells), Bytes: cells})

@@ -20,7 +20,8 @@ type KeyRun struct {
 // VisitNear is VisitKey for one of several keys in ascending order, of which next are those that
 // follow: it reads the cblock of the key and, in the same read, those of next as far as they are
 // adjacent, or nearly so, up to 256 KiB. A cblock that u already has is not read again.
-func (r *Reader) VisitNear(u *KeyRun, key []byte, next [][]byte, visit func(row batch.Ordinal, value []byte) error) error {
+func (r *Reader) VisitNear(u *KeyRun, key []byte, next [][]byte,
+	visit func(row batch.Ordinal, value []byte) error) error {
 	if r.codec != compress.None || !r.info.ValueIndex {
 		return r.VisitKey(key, visit)
 	}

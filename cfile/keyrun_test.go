@@ -60,7 +60,8 @@ func TestVisitNearFindsWhatVisitKeyFinds(t *testing.T) {
 				continue
 			}
 			if err := f.VisitKey(k, into(&want)); err != nil || got != want {
-				t.Fatalf("%q: row %d, found %t, want row %d, found %t, %v", k, got.row, got.found, want.row, want.found, err)
+				t.Fatalf("%q: row %d, found %t, want row %d, found %t, %v", k, got.row, got.found, want.row,
+					want.found, err)
 			}
 		}
 		if most := int(f.size/maxRun) + 2; round == 0 && (src.reads > most || int64(len(u.bytes)) > maxRun) {

@@ -30,7 +30,8 @@ type kuduCase struct {
 }
 
 func (c *kuduCase) String() string {
-	return fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/zonemap=%v", c.o.Type, c.o.Encoding, c.o.Compression, c.o.Nullable, c.zone)
+	return fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/zonemap=%v", c.o.Type, c.o.Encoding,
+		c.o.Compression, c.o.Nullable, c.zone)
 }
 
 // kuduCases returns all combinations of type, encoding and codec, nullable and not, with and
@@ -41,9 +42,11 @@ func kuduCases() (all []kuduCase) {
 			if !enc.Allowed(typ) {
 				continue
 			}
-			for _, codec := range []schema.Compression{schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib, schema.LZ4HC, schema.Dense} {
+			for _, codec := range []schema.Compression{schema.NoCompression, schema.Snappy, schema.LZ4,
+				schema.Zlib, schema.LZ4HC, schema.Dense} {
 				for k := range 4 {
-					o := WriterOptions{Type: typ, Encoding: enc, Compression: codec, Nullable: k&1 != 0, PositionalIndex: true, Exact: k&2 != 0}
+					o := WriterOptions{Type: typ, Encoding: enc, Compression: codec, Nullable: k&1 != 0,
+						PositionalIndex: true, Exact: k&2 != 0}
 					all = append(all, kuduCase{o, !o.Exact})
 				}
 			}
@@ -53,16 +56,20 @@ func kuduCases() (all []kuduCase) {
 }
 
 // Kudu's own binary reads files that Writer wrote and prints the same rows. Each file takes several
-// tenths of a second, so the test draws three, among them one with LZ4HC and one with Dense; ORIBI_KUDU=12 draws twelve, ORIBI_KUDU=all draws
-// all.
+// tenths of a second, so the test draws three, among them one with LZ4HC and one with Dense;
+// ORIBI_KUDU=12 draws twelve, ORIBI_KUDU=all draws all.
 func TestKuduReadsWrittenFiles(t *testing.T) {
 	dump := kuduDump(t)
 	seed := seedtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	cases := kuduCases()
 	rng.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
-	hard := slices.IndexFunc(cases, func(c kuduCase) bool { return c.o.Compression == schema.LZ4HC && c.o.Type.Variable() })
-	dense := slices.IndexFunc(cases, func(c kuduCase) bool { return c.o.Compression == schema.Dense && c.o.Encoding == schema.Prefix })
+	hard := slices.IndexFunc(cases, func(c kuduCase) bool {
+		return c.o.Compression == schema.LZ4HC && c.o.Type.Variable()
+	})
+	dense := slices.IndexFunc(cases, func(c kuduCase) bool {
+		return c.o.Compression == schema.Dense && c.o.Encoding == schema.Prefix
+	})
 	cases[0], cases[hard] = cases[hard], cases[0]
 	if dense == 0 {
 		dense = hard
@@ -108,7 +115,8 @@ func kuduDump(t *testing.T) string {
 // kuduReads writes a file and compares it with Kudu's output.
 func kuduReads(t *testing.T, dump string, seed uint64, c kuduCase) error {
 	name := c.String()
-	rng := rand.New(rand.NewPCG(seed, uint64(len(name))+uint64(c.o.Type)<<8+uint64(c.o.Encoding)<<16+uint64(c.o.Compression)<<24))
+	rng := rand.New(rand.NewPCG(seed,
+		uint64(len(name))+uint64(c.o.Type)<<8+uint64(c.o.Encoding)<<16+uint64(c.o.Compression)<<24))
 	c.o.BlockBytes = []int{0, 512, 2000}[rng.IntN(3)]
 	c.o.IndexBlockBytes = []int{0, 100}[rng.IntN(2)]
 	cells := kuduCells(rng, c.o.Type, 1+rng.IntN(1500), c.o.Nullable)
@@ -171,7 +179,8 @@ func kuduCells(rng *rand.Rand, typ schema.Type, n int, nullable bool) [][]byte {
 		case schema.Int128, schema.Decimal128:
 			// Kudu prints such numbers in two parts and drops leading zeros of the second.
 			if strings.Contains(kuduText(schema.Int128, c), "0") {
-				c = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(int64(c[0])-128)), uint64((int64(c[0])-128)>>63))
+				c = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil,
+					uint64(int64(c[0])-128)), uint64((int64(c[0])-128)>>63))
 			}
 		}
 		cells[i] = c

@@ -18,7 +18,8 @@ func TestKuduReadsPlanes(t *testing.T) {
 	dump := kuduDump(t)
 	rng := seedtest.Rand(t)
 	for _, typ := range allTypes {
-		o := WriterOptions{Type: typ, Encoding: schema.Bitshuffle, Compression: schema.NoCompression, PositionalIndex: true}
+		o := WriterOptions{Type: typ, Encoding: schema.Bitshuffle, Compression: schema.NoCompression,
+			PositionalIndex: true}
 		if typ == schema.String {
 			o.Encoding = schema.Dictionary // UINT32 in 1 or 2 bytes
 		}

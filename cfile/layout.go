@@ -217,7 +217,8 @@ func (r *Reader) describeData(c *Cblock, at int, payload []byte, crc uint32, s *
 		return r.at(c.Pointer, err)
 	}
 	if b.first+int64(b.rows) > r.info.Rows || b.rows == 0 {
-		return r.at(c.Pointer, fault.Corruptf("rows [%d,%d) in a file of %d rows", b.first, b.first+int64(b.rows), r.info.Rows))
+		return r.at(c.Pointer,
+			fault.Corruptf("rows [%d,%d) in a file of %d rows", b.first, b.first+int64(b.rows), r.info.Rows))
 	}
 	c.First, c.Rows, c.Encoding = b.first, b.rows, r.info.Encoding
 	if b.nullable {

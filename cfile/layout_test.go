@@ -41,7 +41,8 @@ func TestCblocksListsAllOfAFile(t *testing.T) {
 		}
 		cells = append(cells, cell)
 	}
-	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Dictionary, Compression: schema.LZ4, Nullable: true,
+	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Dictionary, Compression: schema.LZ4,
+		Nullable:   true,
 		BlockBytes: 512, IndexBlockBytes: 64, PositionalIndex: true}, vectorOf(schema.Binary, cells))
 	all, r := listed(t, src)
 	end, footer := r.Ends()
@@ -77,7 +78,8 @@ func TestCblocksListsAllOfAFile(t *testing.T) {
 	if end+footer != src.Size() || rows != 3000 || nulls != 429 {
 		t.Errorf("cblocks end at %d, footer of %d, file of %d; %d rows, %d NULL", end, footer, src.Size(), rows, nulls)
 	}
-	if coded == 0 || plain == 0 || count[DictionaryCblock] != 1 || count[ZoneMapCblock] != 1 || count[ValueIndexCblock] != 0 {
+	if coded == 0 || plain == 0 || count[DictionaryCblock] != 1 || count[ZoneMapCblock] != 1 ||
+		count[ValueIndexCblock] != 0 {
 		t.Errorf("%d cblocks of codes, %d plain, %v", coded, plain, count)
 	}
 	if deepest < 3 || perLevel[1] != 1 || perLevel[2] >= perLevel[3] {
@@ -96,7 +98,8 @@ func TestStringBytesLimitsPlainStrings(t *testing.T) {
 		}
 		cells = append(cells, fmt.Appendf(nil, "%08x", uint32(n*2654435761)))
 	}
-	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Dictionary, BlockBytes: 16 << 10, StringBytes: 1 << 10, PositionalIndex: true},
+	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Dictionary, BlockBytes: 16 << 10,
+		StringBytes: 1 << 10, PositionalIndex: true},
 		vectorOf(schema.Binary, cells))
 	all, _ := listed(t, src)
 	plain := 0

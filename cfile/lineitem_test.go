@@ -24,7 +24,8 @@ func BenchmarkLineitem(b *testing.B) {
 			codecs = []schema.Compression{schema.LZ4} // the default of strings
 		}
 		for _, o.Compression = range codecs {
-			b.Run(fmt.Sprintf("column=%s/type=%v/codec=%v", lineitemtest.Columns[c].Name, v.Type, o.Compression), func(b *testing.B) {
+			b.Run(fmt.Sprintf("column=%s/type=%v/codec=%v", lineitemtest.Columns[c].Name, v.Type,
+				o.Compression), func(b *testing.B) {
 				benchColumn(b, o, v)
 			})
 		}
@@ -32,7 +33,9 @@ func BenchmarkLineitem(b *testing.B) {
 	for _, name := range []int{3, 10} { // l_linenumber, l_shipdate
 		v := columns[name]
 		o := WriterOptions{Type: v.Type, Encoding: schema.RLE, PositionalIndex: true}
-		b.Run(fmt.Sprintf("column=%s/type=%v/enc=rle", lineitemtest.Columns[name].Name, v.Type), func(b *testing.B) { benchColumn(b, o, v) })
+		b.Run(fmt.Sprintf("column=%s/type=%v/enc=rle", lineitemtest.Columns[name].Name, v.Type), func(b *testing.B) {
+			benchColumn(b, o, v)
+		})
 	}
 }
 

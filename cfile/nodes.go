@@ -132,7 +132,8 @@ func (p *part[T]) Dropped() { p.slot.CompareAndSwap(p, nil) }
 // loaded returns what load makes of the cblock at at, with its approximate memory. Without a cache
 // for indexes, or if the cache declines it, the Reader keeps it: otherwise it would be read again
 // for each cblock.
-func loaded[T any](r *Reader, slot *atomic.Pointer[part[T]], at BlockPointer, number uint32, load func() (*T, int64, error)) (*T, error) {
+func loaded[T any](r *Reader, slot *atomic.Pointer[part[T]], at BlockPointer, number uint32,
+	load func() (*T, int64, error)) (*T, error) {
 	if x := present(r, slot, at, number); x != nil {
 		return x, nil
 	}

@@ -46,7 +46,8 @@ func TestIndexesAreInTheCache(t *testing.T) {
 			t.Errorf("limit %d: %d bytes used", limit, used)
 		}
 		c.Evict(uint64(src.ID()))
-		if kept := f.ordinals.Load() != nil; f.values.Load() != nil || f.lastNode.Load() != nil || kept != (limit < 1<<20) {
+		if kept := f.ordinals.Load() != nil; f.values.Load() != nil || f.lastNode.Load() != nil ||
+			kept != (limit < 1<<20) {
 			t.Errorf("limit %d: the Reader has an index", limit)
 		}
 	}
@@ -82,14 +83,16 @@ func TestReadersKeepNothingThatGrows(t *testing.T) {
 			p := &batch.Predicate{Op: batch.Ge, Values: [][]byte{cells[1000]}}
 			sel := batch.MakeBitmap(len(cells))
 			sel.SetRange(0, len(cells))
-			if handled, err := f.NewColumnReader().SelectAll(0, len(cells), []*batch.Predicate{p}, sel); err != nil || handled && sel.Count() != 7000 {
+			if handled, err := f.NewColumnReader().SelectAll(0, len(cells), []*batch.Predicate{p},
+				sel); err != nil || handled && sel.Count() != 7000 {
 				t.Errorf("%v, limit %d: %d rows, %v", enc, limit, sel.Count(), err)
 			}
 			if used := c.Used(); used > limit {
 				t.Errorf("%v, limit %d: %d bytes used", enc, limit, used)
 			}
 			c.SetLimit(0)
-			if f.ordinals.Load() != nil || f.values.Load() != nil || f.zones.Load() != nil || f.crcs.Load() != nil || f.dict.Load() != nil {
+			if f.ordinals.Load() != nil || f.values.Load() != nil || f.zones.Load() != nil ||
+				f.crcs.Load() != nil || f.dict.Load() != nil {
 				t.Errorf("%v, limit %d: the Reader keeps what it loaded", enc, limit)
 			}
 		}
@@ -103,7 +106,8 @@ func TestCblocksShareTheDictionary(t *testing.T) {
 	for i := range cells {
 		cells[i] = fmt.Appendf(nil, "a word of the dictionary %d", r.IntN(300))
 	}
-	file := writeAll(t, WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, BlockBytes: 4096}, vectorOf(schema.String, cells))
+	file := writeAll(t, WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true,
+		BlockBytes: 4096}, vectorOf(schema.String, cells))
 	file.Number = 7
 	c := cache.New(1 << 20)
 	f, err := Open(file, ReaderOptions{Cache: c})
@@ -172,7 +176,8 @@ func TestOneReadForTheValueIndex(t *testing.T) {
 		t.Fatalf("%d reads to open, %v", src.reads, err)
 	}
 	for i, key := range keys {
-		if err := f.VisitKey([]byte(key), func(batch.Ordinal, []byte) error { return nil }); err != nil || src.reads != i+1 {
+		if err := f.VisitKey([]byte(key), func(batch.Ordinal, []byte) error { return nil }); err != nil ||
+			src.reads != i+1 {
 			t.Fatalf("%d reads for %d keys, %v", src.reads, i+1, err)
 		}
 	}
@@ -272,8 +277,10 @@ func TestWalkRefusesCycles(t *testing.T) {
 	} {
 		root := node(true, p)
 		src := append(append(make([]byte, at), root...), node(true, BlockPointer{at, size})...)
-		r := &Reader{src: &block.Memory{Bytes: src}, dataStart: 4, dataEnd: int64(len(src)), size: int64(len(src)), codec: compress.None}
-		if _, err := r.walkTree(BlockPointer{at, int32(len(root))}, nil); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "entry 0 leads to") {
+		r := &Reader{src: &block.Memory{Bytes: src}, dataStart: 4, dataEnd: int64(len(src)),
+			size: int64(len(src)), codec: compress.None}
+		if _, err := r.walkTree(BlockPointer{at, int32(len(root))}, nil); !errors.Is(err, fault.ErrCorrupt) ||
+			!strings.Contains(err.Error(), "entry 0 leads to") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

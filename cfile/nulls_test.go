@@ -51,7 +51,8 @@ func TestPresenceAgreesWithBitmap(t *testing.T) {
 			row := rng.IntN(rows)
 			v, present := p.find(row)
 			if present != bits.Get(row) || v != bits.CountRange(0, row) {
-				t.Fatalf("seed %d row %d: %d, %v, want %d, %v", seed, row, v, present, bits.CountRange(0, row), bits.Get(row))
+				t.Fatalf("seed %d row %d: %d, %v, want %d, %v", seed, row, v, present, bits.CountRange(0, row),
+					bits.Get(row))
 			}
 			if got, want := p.rank(row), bits.CountRange(0, row); got != want {
 				t.Fatalf("seed %d: rank %d of row %d, want %d", seed, got, row, want)
@@ -99,7 +100,8 @@ func TestSpreadMovesCellsToTheirRows(t *testing.T) {
 
 // A run of NULLs of the maximum length takes no memory.
 func TestLongNullRunTakesNoMemory(t *testing.T) {
-	stream := []byte{0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0x03, 0x7f} // twice 2^30−1 NULLs, then seven that are not and one that is
+	// twice 2^30−1 NULLs, then seven that are not and one that is
+	stream := []byte{0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0x03, 0x7f}
 	p, err := parsePresence(stream, 1<<31-2+8)
 	if err != nil || p.ones != 7 || len(p.marks) != 1 {
 		t.Fatalf("%+v, %v", p, err)
@@ -126,7 +128,8 @@ func TestPresenceFindsConcentratedRuns(t *testing.T) {
 		for i := range rows {
 			if i >= from-5 && i < from+crowd+5 || i%977 == 0 || i == rows-1 {
 				if v, present := p.find(i); present != bits.Get(i) || v != bits.CountRange(0, i) {
-					t.Fatalf("from %d, row %d: %d, %v, want %d, %v", from, i, v, present, bits.CountRange(0, i), bits.Get(i))
+					t.Fatalf("from %d, row %d: %d, %v, want %d, %v", from, i, v, present, bits.CountRange(0, i),
+						bits.Get(i))
 				}
 			}
 		}

@@ -258,7 +258,8 @@ func (r *Reader) takeFooter(f *kudupb.CFileFooterPB) error {
 	r.codec = codec
 	r.info = Info{
 		Type: t, Encoding: e, Compression: schema.Compression(f.GetCompression()), Nullable: f.GetIsTypeNullable(),
-		Array: f.GetIsTypeArray(), Rows: f.GetNumValues(), Checksums: r.info.Checksums, Version: r.version, Bytes: r.size,
+		Array: f.GetIsTypeArray(), Rows: f.GetNumValues(), Checksums: r.info.Checksums, Version: r.version,
+		Bytes:           r.size,
 		PositionalIndex: f.PosidxInfo != nil, ValueIndex: f.ValidxInfo != nil,
 	}
 	return nil
@@ -269,7 +270,8 @@ func (r *Reader) takePointers(f *kudupb.CFileFooterPB) error {
 	take := func(m *kudupb.BlockPointerPB, dst *BlockPointer, name string) error {
 		p := pointerOf(m)
 		if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
-			return r.corruptf("footer: pointer to %s, %v: want a cblock within bytes [%d,%d)", name, p, r.dataStart, r.dataEnd)
+			return r.corruptf("footer: pointer to %s, %v: want a cblock within bytes [%d,%d)", name, p,
+				r.dataStart, r.dataEnd)
 		}
 		*dst = p
 		return nil

@@ -85,7 +85,8 @@ func (o *WriterOptions) resolve() error {
 	}
 	if o.Keyed {
 		if o.Type != schema.Binary || o.Nullable || o.Array {
-			return fault.Unsupportedf("cfile: cells with keys in a column of %v (nullable: %v, arrays: %v)", o.Type, o.Nullable, o.Array)
+			return fault.Unsupportedf("cfile: cells with keys in a column of %v (nullable: %v, arrays: %v)",
+				o.Type, o.Nullable, o.Array)
 		}
 		o.ValueIndex, o.IndexKey = true, keyOf
 	}

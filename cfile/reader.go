@@ -157,7 +157,8 @@ func (r *Reader) checkOrdinal(x *ordinalIndex, b *dataBlock) error {
 		end = int64(x.first[b.index+1])
 	}
 	if b.first != int64(x.first[b.index]) || b.first+int64(b.rows) != end {
-		return r.at(x.blocks[b.index], fault.Corruptf("rows [%d,%d), index has [%d,%d)", b.first, b.first+int64(b.rows), x.first[b.index], end))
+		return r.at(x.blocks[b.index],
+			fault.Corruptf("rows [%d,%d), index has [%d,%d)", b.first, b.first+int64(b.rows), x.first[b.index], end))
 	}
 	return nil
 }
@@ -197,7 +198,8 @@ func (r *Reader) findRow(ord int64, get func(bs []BlockPointer, i int) (*dataBlo
 }
 
 // rowIn is findRow in a file with an ordinal index.
-func (r *Reader) rowIn(x *ordinalIndex, ord int64, get func(bs []BlockPointer, i int) (*dataBlock, error)) (*dataBlock, error) {
+func (r *Reader) rowIn(x *ordinalIndex, ord int64,
+	get func(bs []BlockPointer, i int) (*dataBlock, error)) (*dataBlock, error) {
 	b, err := get(x.blocks, x.find(uint32(ord)))
 	if err != nil {
 		return nil, err
@@ -327,7 +329,8 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 		return 0, false, err
 	}
 	if r.info.Nullable || r.info.Keyed {
-		return 0, false, fault.Unsupportedf("cfile: block %v: cannot seek in a nullable column, or in cells with keys", r.src.ID())
+		return 0, false, fault.Unsupportedf("cfile: block %v: cannot seek in a nullable column, or in cells with keys",
+			r.src.ID())
 	}
 	if len(x.blocks) == 0 {
 		return 0, false, nil
@@ -336,7 +339,8 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 	probe := key
 	if !r.info.Type.Variable() {
 		if len(key) != r.info.Type.Width() {
-			return 0, false, fmt.Errorf("cfile: key of %d bytes in a column of %s: %w", len(key), r.info.Type, fault.ErrSchema)
+			return 0, false, fmt.Errorf("cfile: key of %d bytes in a column of %s: %w", len(key), r.info.Type,
+				fault.ErrSchema)
 		}
 		probe = keyenc.AppendKeyCell(buf[:0], r.info.Type, key, true)
 	}

@@ -32,7 +32,8 @@ func keyFile(t testing.TB, n int, o WriterOptions) (*block.Memory, [][]byte) {
 
 // Keys that are not kept in memory are found in their leaves.
 func TestSeekWithoutKeysInMemory(t *testing.T) {
-	src, cells := keyFile(t, 3000, WriterOptions{Encoding: schema.Prefix, BlockBytes: 512, IndexBlockBytes: 200, FullIndexKeys: true})
+	src, cells := keyFile(t, 3000, WriterOptions{Encoding: schema.Prefix, BlockBytes: 512, IndexBlockBytes: 200,
+		FullIndexKeys: true})
 	for _, limit := range []int{1 << 30, 1, 500} {
 		r := open(t, src, nil)
 		r.keyLimitForTest = limit
@@ -55,11 +56,13 @@ func TestSeekWithoutKeysInMemory(t *testing.T) {
 }
 
 func TestSeekNeedsAValueIndex(t *testing.T) {
-	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}})), nil)
+	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true},
+		vectorOf(schema.Int8, [][]byte{{1}})), nil)
 	if _, _, err := r.Seek([]byte{1}); !errors.Is(err, fault.ErrUnsupported) {
 		t.Error(err)
 	}
-	r = open(t, writeAll(t, WriterOptions{Type: schema.Int32, ValueIndex: true}, vectorOf(schema.Int32, [][]byte{{1, 0, 0, 0}})), nil)
+	r = open(t, writeAll(t, WriterOptions{Type: schema.Int32, ValueIndex: true},
+		vectorOf(schema.Int32, [][]byte{{1, 0, 0, 0}})), nil)
 	if _, _, err := r.Seek([]byte{1}); !errors.Is(err, fault.ErrSchema) {
 		t.Errorf("seek for a cell of one byte: %v", err)
 	}
@@ -77,7 +80,8 @@ func TestFileWithoutIndexesIsRefused(t *testing.T) {
 
 // A window may begin and end at any row. Windows after the last row are empty, not an error.
 func TestWindowsAreClippedAtTheEnd(t *testing.T) {
-	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{1}, {2}, {3}})), nil)
+	r := open(t, writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true},
+		vectorOf(schema.Int8, [][]byte{{1}, {2}, {3}})), nil)
 	c, v := r.NewColumnReader(), &batch.Vector{Type: schema.Int8}
 	for _, w := range []struct {
 		at   batch.Ordinal
@@ -95,7 +99,8 @@ func TestReadBackwardReversesReadVector(t *testing.T) {
 	for _, enc := range []schema.Encoding{schema.Plain, schema.Dictionary, schema.Prefix} {
 		for _, nulls := range []float64{0, 0.01} {
 			cells, handledCount := randomCells(rng, schema.String, 3000, nulls), 0
-			r := open(t, writeSteps(t, rng, WriterOptions{Type: schema.String, Encoding: enc, Nullable: nulls > 0, PositionalIndex: true, BlockBytes: 512}, cells), nil)
+			r := open(t, writeSteps(t, rng, WriterOptions{Type: schema.String, Encoding: enc,
+				Nullable: nulls > 0, PositionalIndex: true, BlockBytes: 512}, cells), nil)
 			c, got, want := r.NewColumnReader(), &batch.Vector{Type: schema.String}, &batch.Vector{Type: schema.String}
 			for range 60 {
 				from := rng.IntN(len(cells))
@@ -116,7 +121,8 @@ func TestReadBackwardReversesReadVector(t *testing.T) {
 				handledCount++
 				for i := range n {
 					if !bytes.Equal(got.Cell(i), want.Cell(i)) || got.Cell(i) == nil {
-						t.Fatalf("%v: rows [%d,+%d): cell %d is %q, want %q", enc, from, n, i, got.Cell(i), want.Cell(i))
+						t.Fatalf("%v: rows [%d,+%d): cell %d is %q, want %q", enc, from, n, i, got.Cell(i),
+							want.Cell(i))
 					}
 				}
 			}
@@ -163,7 +169,8 @@ func TestTransientReaderReusesItsMemory(t *testing.T) {
 	for i := range cells.Bytes {
 		cells.Bytes[i] = fmt.Appendf(nil, "%0*d", width, i)
 	}
-	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, BlockBytes: 32 << 10, PositionalIndex: true}, cells)
+	src := writeAll(t, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, BlockBytes: 32 << 10,
+		PositionalIndex: true}, cells)
 	cr := open(t, src, nil).NewColumnReader()
 	cr.Transient = true
 	v := &batch.Vector{Type: schema.Binary}
@@ -235,7 +242,8 @@ func TestReadersUseTheCache(t *testing.T) {
 func TestSourcesWithoutIDAreNotCached(t *testing.T) {
 	keep := cache.New(1 << 20)
 	for i := range 2 {
-		src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true}, vectorOf(schema.Int8, [][]byte{{byte(i)}}))
+		src := writeAll(t, WriterOptions{Type: schema.Int8, PositionalIndex: true},
+			vectorOf(schema.Int8, [][]byte{{byte(i)}}))
 		src.Number = 0
 		if cell, err := open(t, src, keep).Cell(0); err != nil || cell[0] != byte(i) {
 			t.Errorf("file %d: %v, %v", i, cell, err)
@@ -259,7 +267,8 @@ func TestVerifyReadsFromTheSource(t *testing.T) {
 	if err := checks(); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []BlockPointer{r.ordinalRoot, r.valueRoot, r.dictPointer, r.zonePointer, {Offset: 0}, {Offset: r.size - 1}} {
+	for _, p := range []BlockPointer{r.ordinalRoot, r.valueRoot, r.dictPointer, r.zonePointer, {Offset: 0},
+		{Offset: r.size - 1}} {
 		src.Bytes[p.Offset] ^= 1
 		if err := checks(); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("byte %d: %v", p.Offset, err)
@@ -315,11 +324,13 @@ func TestParsedBlocksAreFoundByKey(t *testing.T) {
 	var cells [][]byte
 	for row := range 400 {
 		for ts := 9; ts > 0; ts-- {
-			cells = append(cells, append([]byte{byte(row >> 8), byte(row), byte(ts)}, bytes.Repeat([]byte{'x'}, row%40)...))
+			cells = append(cells,
+				append([]byte{byte(row >> 8), byte(row), byte(ts)}, bytes.Repeat([]byte{'x'}, row%40)...))
 		}
 	}
 	out := &block.Memory{Number: 17}
-	w, err := NewWriter(out, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 600,
+	w, err := NewWriter(out, WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4,
+		BlockBytes: 600,
 		ValueIndex: true, FullIndexKeys: true, Exact: true, IndexKey: func(cell []byte) []byte { return cell[:3] }})
 	if err != nil {
 		t.Fatal(err)
@@ -367,7 +378,9 @@ func TestParsedBlocksAreFoundByKey(t *testing.T) {
 				t.Fatalf("row %d: cblock ends with cell %d, want %d or later", row, end, first)
 			}
 		}
-		again, err := r.ParsedBlock(0, func(batch.Ordinal, *batch.Vector) (any, int64, error) { return parsedCells{first: -1}, 1, nil })
+		again, err := r.ParsedBlock(0, func(batch.Ordinal, *batch.Vector) (any, int64, error) {
+			return parsedCells{first: -1}, 1, nil
+		})
 		if err != nil || (c != nil) != (again.(parsedCells).first == 0) {
 			t.Errorf("with a cache %v: parsed again gives %v, %v", c != nil, again, err)
 		}
@@ -506,7 +519,8 @@ func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 		}
 		v.AppendCell(cell)
 	}
-	src := &countingSource{Source: writeAll(t, WriterOptions{Type: schema.Int32, Nullable: true, BlockBytes: 1000, PositionalIndex: true}, v)}
+	src := &countingSource{Source: writeAll(t,
+		WriterOptions{Type: schema.Int32, Nullable: true, BlockBytes: 1000, PositionalIndex: true}, v)}
 	f := open(t, src, cache.New(16<<20))
 	if _, ok, err := f.CachedCell(7); ok || err != nil {
 		t.Errorf("a cell is held before anything was read: %v", err)
@@ -526,7 +540,8 @@ func TestCachedCellsAreReadWithoutTheFile(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || ok != (src.reads.Load() == before) || ok && (!bytes.Equal(cell, want) || (cell == nil) != (want == nil)) {
+		if err != nil || ok != (src.reads.Load() == before) ||
+			ok && (!bytes.Equal(cell, want) || (cell == nil) != (want == nil)) {
 			t.Fatalf("row %d: held %t, %d reads, %x, want %x, %v", row, ok, src.reads.Load()-before, cell, want, err)
 		}
 		if ok {

@@ -93,13 +93,15 @@ func OpenDamaged(src block.Source, o ReaderOptions, k Known) (*Reader, error) {
 	var best *rebuilder
 	tie := false
 	for _, codec := range []schema.Compression{schema.NoCompression, schema.LZ4, schema.Snappy, schema.Zlib} {
-		for _, e := range []schema.Encoding{schema.Plain, schema.RLE, schema.Bitshuffle, schema.Prefix, schema.Dictionary} {
+		for _, e := range []schema.Encoding{schema.Plain, schema.RLE, schema.Bitshuffle, schema.Prefix,
+			schema.Dictionary} {
 			if !e.Allowed(k.Type) {
 				continue
 			}
 			r := start()
 			r.version, r.codec, r.dataEnd = 2, compress.Codec(codec), r.size
-			r.info = Info{Type: k.Type, Encoding: e, Compression: codec, Nullable: k.Nullable, Array: k.Array, Rows: k.Rows, Checksums: true, Version: 2, Bytes: r.size}
+			r.info = Info{Type: k.Type, Encoding: e, Compression: codec, Nullable: k.Nullable, Array: k.Array,
+				Rows: k.Rows, Checksums: true, Version: 2, Bytes: r.size}
 			x := newRebuilder(r, k, false)
 			if err := x.walk(); err != nil {
 				return nil, err
@@ -289,7 +291,8 @@ func (x *rebuilder) name(root BlockPointer) {
 			n, err := parseNode(payload)
 			for i := 0; err == nil && i < n.count; i++ {
 				var p BlockPointer
-				if _, p, err = n.entry(i); err != nil || p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > at.Offset-p.Offset {
+				if _, p, err = n.entry(i); err != nil || p.Offset < r.dataStart || p.Size <= 0 ||
+					int64(p.Size) > at.Offset-p.Offset {
 					break
 				}
 				if n.inner {
@@ -407,7 +410,8 @@ func (x *rebuilder) isDictionary(payload []byte, p BlockPointer) bool {
 // isData notes a data cblock. Without damage before, its rows follow those before.
 func (x *rebuilder) isData(payload []byte, p BlockPointer, crc uint32) bool {
 	b, err := x.r.parseData(payload, p, nil)
-	if err != nil || b.rows == 0 || b.first < x.next || b.first > x.next && !x.broken || b.first+int64(b.rows) > x.r.info.Rows {
+	if err != nil || b.rows == 0 || b.first < x.next || b.first > x.next && !x.broken ||
+		b.first+int64(b.rows) > x.r.info.Rows {
 		return false
 	}
 	x.data = append(x.data, foundBlock{p, crc, b.first, b.rows})
@@ -465,7 +469,8 @@ func (x *rebuilder) close() error {
 		}
 		return nil
 	})
-	x.whole = err == nil && leads == len(x.data) && root.Offset > x.data[leads-1].p.Offset && len(payload) < DefaultIndexBlockBytes-2*indexOverhead
+	x.whole = err == nil && leads == len(x.data) && root.Offset > x.data[leads-1].p.Offset &&
+		len(payload) < DefaultIndexBlockBytes-2*indexOverhead
 	return nil
 }
 

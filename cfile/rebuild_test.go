@@ -61,7 +61,8 @@ func (f *rebuiltFile) damaged(t *testing.T, what string, places ...int64) (lost 
 
 func (f *rebuiltFile) read(t *testing.T, what string, b []byte) (lost int) {
 	t.Helper()
-	r, err := OpenDamaged(&block.Memory{Number: 17, Bytes: b}, ReaderOptions{}, Known{Type: f.o.Type, Nullable: f.o.Nullable, Rows: int64(len(f.cells))})
+	r, err := OpenDamaged(&block.Memory{Number: 17, Bytes: b}, ReaderOptions{},
+		Known{Type: f.o.Type, Nullable: f.o.Nullable, Rows: int64(len(f.cells))})
 	if err != nil {
 		if !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
 			t.Errorf("%s: %v", what, err)
@@ -107,13 +108,15 @@ func TestDamagedFilesAreReadByTheirCblocks(t *testing.T) {
 				if !enc.Allowed(typ) || enc == schema.Auto || seed%uint64(seedtest.Stride(7)) != 0 {
 					continue
 				}
-				o := WriterOptions{Type: typ, Encoding: enc, Compression: codec, Nullable: seed%2 == 0, PositionalIndex: true, BlockBytes: 512, IndexBlockBytes: 100}
+				o := WriterOptions{Type: typ, Encoding: enc, Compression: codec, Nullable: seed%2 == 0,
+					PositionalIndex: true, BlockBytes: 512, IndexBlockBytes: 100}
 				o.Exact = k == 2
-				t.Run(fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v", typ, enc, codec, o.Nullable), func(t *testing.T) {
-					rng := rand.New(rand.NewPCG(seed, 5))
-					f := newRebuiltFile(t, rng, o, 500)
-					f.check(t, rng)
-				})
+				t.Run(fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v", typ, enc, codec, o.Nullable),
+					func(t *testing.T) {
+						rng := rand.New(rand.NewPCG(seed, 5))
+						f := newRebuiltFile(t, rng, o, 500)
+						f.check(t, rng)
+					})
 			}
 		}
 	}
@@ -122,7 +125,8 @@ func TestDamagedFilesAreReadByTheirCblocks(t *testing.T) {
 func (f *rebuiltFile) check(t *testing.T, rng *rand.Rand) {
 	size := int64(len(f.src.Bytes))
 	footer := f.r.dataEnd + rng.Int64N(size-f.r.dataEnd)
-	for what, at := range map[string]int64{"footer": footer, "magic": size - 7, "header": 3, "ordinal index": f.r.ordinalRoot.Offset + 1, "zone map": f.r.zonePointer.Offset + 1} {
+	for what, at := range map[string]int64{"footer": footer, "magic": size - 7, "header": 3,
+		"ordinal index": f.r.ordinalRoot.Offset + 1, "zone map": f.r.zonePointer.Offset + 1} {
 		if what == "zone map" && f.r.zonePointer.Size == 0 {
 			continue
 		}
@@ -143,8 +147,10 @@ func (f *rebuiltFile) check(t *testing.T, rng *rand.Rand) {
 		for k := range i {
 			before += f.rows(t, k)
 		}
-		if lost := f.damaged(t, "data and footer", at, footer); i > 0 && lost > len(f.cells)-before && !f.ambiguous() && f.o.Encoding != schema.Dictionary {
-			t.Errorf("data cblock %d of %d and the footer: %d rows cannot be read, %d are before", i, len(f.data), lost, before)
+		if lost := f.damaged(t, "data and footer", at, footer); i > 0 && lost > len(f.cells)-before &&
+			!f.ambiguous() && f.o.Encoding != schema.Dictionary {
+			t.Errorf("data cblock %d of %d and the footer: %d rows cannot be read, %d are before", i,
+				len(f.data), lost, before)
 		}
 		f.damaged(t, "anything", rng.Int64N(size), rng.Int64N(size), rng.Int64N(size))
 		f.read(t, "end", f.src.Bytes[:rng.Int64N(size)])
@@ -161,7 +167,8 @@ func (f *rebuiltFile) ambiguous() bool {
 func TestDamagedNodesCostNothing(t *testing.T) {
 	rng := seedtest.Rand(t)
 	for _, enc := range []schema.Encoding{schema.Plain, schema.Prefix, schema.Dictionary} {
-		f := newRebuiltFile(t, rng, WriterOptions{Type: schema.String, Encoding: enc, PositionalIndex: true, ValueIndex: true, BlockBytes: 256, IndexBlockBytes: 64}, 2000)
+		f := newRebuiltFile(t, rng, WriterOptions{Type: schema.String, Encoding: enc, PositionalIndex: true,
+			ValueIndex: true, BlockBytes: 256, IndexBlockBytes: 64}, 2000)
 		x, err := f.r.ordinalIndex()
 		if err != nil || len(x.nodes) < 4 {
 			t.Fatal(err, len(x.nodes))
@@ -171,8 +178,10 @@ func TestDamagedNodesCostNothing(t *testing.T) {
 				t.Errorf("%v: node at byte %d: %d rows cannot be read", enc, p.Offset, lost)
 			}
 			i := rng.IntN(len(f.data))
-			if lost, want := f.damaged(t, "node and data", p.Offset+2, f.data[i].Offset), f.rows(t, i); lost < want || lost > want && f.data[i].Offset > p.Offset {
-				t.Errorf("%v: node at byte %d and data cblock %d: %d rows cannot be read, want %d or more", enc, p.Offset, i, lost, want)
+			if lost, want := f.damaged(t, "node and data", p.Offset+2, f.data[i].Offset),
+				f.rows(t, i); lost < want || lost > want && f.data[i].Offset > p.Offset {
+				t.Errorf("%v: node at byte %d and data cblock %d: %d rows cannot be read, want %d or more", enc,
+					p.Offset, i, lost, want)
 			}
 		}
 	}
@@ -186,7 +195,8 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 	for i := range 3000 {
 		cells = append(cells, fmt.Appendf(nil, "%0300d%s", i, randomString(rng)))
 	}
-	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 1, ValueIndex: true, FullIndexKeys: true,
+	o := WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 1,
+		ValueIndex: true, FullIndexKeys: true,
 		IndexKey: func(cell []byte) []byte { return cell[:300] }, Exact: true}
 	src := writeAll(t, o, vectorOf(schema.Binary, cells))
 	r, err := Open(src, ReaderOptions{})
@@ -219,7 +229,8 @@ func TestRowsOfDamagedFilesAreKnownIfNothingIsMissing(t *testing.T) {
 	if r := open(r.valueRoot.Offset); r.Rows() != int64(len(cells)) {
 		t.Errorf("without the index: %d rows, want %d", r.Rows(), len(cells))
 	}
-	for _, at := range []int64{r.valueRoot.Offset, data[len(data)-1].Offset, data[len(data)-10].Offset, data[1].Offset} {
+	for _, at := range []int64{r.valueRoot.Offset, data[len(data)-1].Offset, data[len(data)-10].Offset,
+		data[1].Offset} {
 		r := open(end-1, at)
 		n, err := r.DataBlocks()
 		if err != nil || r.Rows() <= int64(len(cells)) {

@@ -86,7 +86,8 @@ func TestReadRunsPassesLongRunsAtOnce(t *testing.T) {
 	const rows = 8 * maxBlockRows
 	for name, cell := range map[string][]byte{"cell": {1}, "null": nil} {
 		out := new(block.Memory)
-		w, err := NewWriter(out, WriterOptions{Type: schema.Bool, Encoding: schema.RLE, Nullable: true, PositionalIndex: true})
+		w, err := NewWriter(out, WriterOptions{Type: schema.Bool, Encoding: schema.RLE, Nullable: true,
+			PositionalIndex: true})
 		if err != nil {
 			t.Fatal(err)
 		}

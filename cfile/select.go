@@ -12,7 +12,8 @@ import (
 // n is the number of rows and the length of sel; bits of rows after the end of the file do not
 // change. If some cblock must be decoded for the test, handled is false: bits of some cells that do
 // not match may have been cleared. p should be prepared. Source: cfile spec §10.5.
-func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
+func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate,
+	sel batch.Bitmap) (handled bool, err error) {
 	one := [1]*batch.Predicate{p}
 	return c.SelectAll(ord, n, one[:], sel)
 }
@@ -20,7 +21,8 @@ func (c *ColumnReader) Select(ord batch.Ordinal, n int, p *batch.Predicate, sel 
 // SelectAll is Select for several predicates: it clears the bits of those cells that do not match
 // all of them. Comparisons of numbers with a least and a greatest value take little longer than
 // one.
-func (c *ColumnReader) SelectAll(ord batch.Ordinal, n int, ps []*batch.Predicate, sel batch.Bitmap) (handled bool, err error) {
+func (c *ColumnReader) SelectAll(ord batch.Ordinal, n int, ps []*batch.Predicate,
+	sel batch.Bitmap) (handled bool, err error) {
 	n = c.clip(ord, n)
 	if c.r.info.Array {
 		for _, p := range ps {
@@ -70,7 +72,8 @@ func (r *Reader) SelectCost() int {
 
 // selectBlock is SelectAll for those rows in [row, row+n) that are in the same cblock as row. k is
 // their number; their bits start at bit at.
-func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Predicate, sel batch.Bitmap, at int) (k int, handled bool, err error) {
+func (c *ColumnReader) selectBlock(row int64, n int, z *ZoneMap, ps []*batch.Predicate, sel batch.Bitmap,
+	at int) (k int, handled bool, err error) {
 	c.tests = append(c.tests[:0], ps...)
 	if z != nil {
 		entry := z.entryIndex(row)
@@ -138,7 +141,8 @@ func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
 	case batch.NotNull:
 		return e.Nulls == 0
 	}
-	if e.Nulls > 0 || e.HasNaN || e.Min == nil || len(p.Values) != 1 || p.Values[0] == nil || batch.IsNaN(t, p.Values[0]) {
+	if e.Nulls > 0 || e.HasNaN || e.Min == nil || len(p.Values) != 1 || p.Values[0] == nil ||
+		batch.IsNaN(t, p.Values[0]) {
 		return false
 	}
 	// The matches of p are all values except the matches of its opposite.
@@ -163,7 +167,8 @@ func (e *ZoneEntry) allMatch(t schema.Type, p *batch.Predicate) bool {
 }
 
 // selectValues tests rows [from, from+k) of b, whose bits start at bit at. It changes ps.
-func (c *ColumnReader) selectValues(b *dataBlock, from, k int, ps []*batch.Predicate, sel batch.Bitmap, at int) (handled bool, err error) {
+func (c *ColumnReader) selectValues(b *dataBlock, from, k int, ps []*batch.Predicate, sel batch.Bitmap,
+	at int) (handled bool, err error) {
 	v, m := b.span(from, k)
 	var present batch.Bitmap // nil: all rows
 	if m < k {
@@ -201,7 +206,8 @@ func (c *ColumnReader) selectValues(b *dataBlock, from, k int, ps []*batch.Predi
 
 // selectAll clears those of bits [at, at+n) of sel whose values, from value from of b on, do not
 // match all of ps.
-func (c *ColumnReader) selectAll(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error) {
+func (c *ColumnReader) selectAll(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap,
+	at int) (handled bool, err error) {
 	if c.counts != nil {
 		return c.selectAllCounted(b, ps, from, n, sel, at)
 	}

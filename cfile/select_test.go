@@ -70,7 +70,8 @@ func TestSelectClearsRowsThatDoNotMatch(t *testing.T) {
 					if rng.IntN(2) == 0 && !nullable && typ.Keyable() {
 						slices.SortFunc(cells, func(a, b []byte) int { return batch.Compare(typ, a, b) })
 					}
-					o := WriterOptions{Type: typ, Encoding: enc, Nullable: nullable, PositionalIndex: true, BlockBytes: 512 << rng.IntN(6), Exact: rng.IntN(3) == 0}
+					o := WriterOptions{Type: typ, Encoding: enc, Nullable: nullable, PositionalIndex: true,
+						BlockBytes: 512 << rng.IntN(6), Exact: rng.IntN(3) == 0}
 					r := open(t, writeSteps(t, rng, o, cells), cache.New(1<<20))
 					c := r.NewColumnReader()
 					for range 40 {
@@ -112,9 +113,12 @@ func selectOnce(t *testing.T, rng *rand.Rand, c *ColumnReader, typ schema.Type, 
 		text += fmt.Sprintf("%v %x ", p.Op, p.Values)
 	}
 	for i := range n {
-		want := before.Get(i) && !slices.ContainsFunc(ps, func(p *batch.Predicate) bool { return !p.EvalCell(cells[at+i]) })
+		want := before.Get(i) && !slices.ContainsFunc(ps, func(p *batch.Predicate) bool {
+			return !p.EvalCell(cells[at+i])
+		})
 		if got := sel.Get(i); got != want && (handled || want || !before.Get(i)) {
-			t.Fatalf("%srow %d is %x, bit is %v, was %v, handled is %v", text, at+i, cells[at+i], got, before.Get(i), handled)
+			t.Fatalf("%srow %d is %x, bit is %v, was %v, handled is %v", text, at+i, cells[at+i], got,
+				before.Get(i), handled)
 		}
 	}
 	return handled
@@ -188,7 +192,8 @@ func TestZoneBoundsOfLongStrings(t *testing.T) {
 	}{
 		{"exactly a bound", [][]byte{long('a', 32)}, string(long('a', 32)), string(long('a', 32)), false, false},
 		{"one more", [][]byte{long('a', 33)}, string(long('a', 32)), string(long('a', 31)) + "b", true, true},
-		{"carry", [][]byte{append(long('a', 30), 0xff, 0xff, 1)}, string(long('a', 30)) + "\xff\xff", string(long('a', 29)) + "b", true, true},
+		{"carry", [][]byte{append(long('a', 30), 0xff, 0xff, 1)}, string(long('a', 30)) + "\xff\xff",
+			string(long('a', 29)) + "b", true, true},
 		{"empty", [][]byte{{}}, "", "", false, false},
 		{"short below long", [][]byte{[]byte("a"), long('z', 50)}, "a", string(long('z', 31)) + "{", false, true},
 	} {
@@ -201,7 +206,8 @@ func TestZoneBoundsOfLongStrings(t *testing.T) {
 			t.Fatal(c.name, err)
 		}
 		e := m.Entries[0]
-		if string(e.Min) != c.min || string(e.Max) != c.max || e.MinCut != c.cut || e.MaxRounded != c.round || e.Min == nil || e.Max == nil {
+		if string(e.Min) != c.min || string(e.Max) != c.max || e.MinCut != c.cut || e.MaxRounded != c.round ||
+			e.Min == nil || e.Max == nil {
 			t.Errorf("%s: %+v", c.name, e)
 		}
 	}
@@ -209,20 +215,23 @@ func TestZoneBoundsOfLongStrings(t *testing.T) {
 	z.add(vectorOf(schema.Binary, [][]byte{long(0xff, 40)}), 0, 1)
 	z.close(1)
 	m, err := parseZoneMap(z.finish(nil), schema.Binary, 1, 1)
-	if err != nil || m.Entries[0].Max != nil || !m.MayMatch(0, &batch.Predicate{Type: schema.Binary, Op: batch.Eq, Values: [][]byte{long(0xff, 99)}}) {
+	if err != nil || m.Entries[0].Max != nil ||
+		!m.MayMatch(0, &batch.Predicate{Type: schema.Binary, Op: batch.Eq, Values: [][]byte{long(0xff, 99)}}) {
 		t.Errorf("a maximum that cannot be rounded: %+v, %v", m, err)
 	}
 }
 
 func TestZoneMapOfNaNsOnly(t *testing.T) {
 	nan := floatCell(t, schema.Double, `"NaN"`)
-	r := open(t, writeAll(t, WriterOptions{Type: schema.Double, PositionalIndex: true}, vectorOf(schema.Double, [][]byte{nan, nan})), nil)
+	r := open(t, writeAll(t, WriterOptions{Type: schema.Double, PositionalIndex: true},
+		vectorOf(schema.Double, [][]byte{nan, nan})), nil)
 	z, err := r.ZoneMap()
 	if err != nil || !z.Entries[0].HasNaN || z.Entries[0].Min != nil {
 		t.Fatal(z, err)
 	}
 	one := floatCell(t, schema.Double, fmt.Sprint(math.Pi))
-	for op, want := range map[batch.Operator]bool{batch.Eq: false, batch.Ne: true, batch.Lt: false, batch.Ge: false, batch.IsNull: false, batch.NotNull: true} {
+	for op, want := range map[batch.Operator]bool{batch.Eq: false, batch.Ne: true, batch.Lt: false,
+		batch.Ge: false, batch.IsNull: false, batch.NotNull: true} {
 		p := &batch.Predicate{Type: schema.Double, Op: op}
 		if op <= batch.Ge {
 			p.Values = [][]byte{one}

@@ -15,7 +15,8 @@ const fewSelected = 8
 //
 // It does so only for byte strings, and only where that is faster than to read all cells: otherwise
 // handled is false and dst undefined. See ReadVector for dst and errors.
-func (c *ColumnReader) ReadSelected(ord batch.Ordinal, n int, sel batch.Bitmap, dst *batch.Vector) (handled bool, err error) {
+func (c *ColumnReader) ReadSelected(ord batch.Ordinal, n int, sel batch.Bitmap,
+	dst *batch.Vector) (handled bool, err error) {
 	if !c.r.info.Type.Variable() || c.r.info.Array || c.Transient || c.clip(ord, n) < n || sel.Count() > n/fewSelected {
 		return false, nil
 	}

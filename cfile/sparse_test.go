@@ -18,7 +18,8 @@ func TestReadSelectedAgreesWithCells(t *testing.T) {
 		handledCount := 0
 		for _, share := range []float64{0, 0.3, 1} {
 			cells := randomCells(rng, schema.String, 3000, share)
-			o := WriterOptions{Type: schema.String, Encoding: enc, Nullable: true, PositionalIndex: true, BlockBytes: 2048}
+			o := WriterOptions{Type: schema.String, Encoding: enc, Nullable: true, PositionalIndex: true,
+				BlockBytes: 2048}
 			c := open(t, writeSteps(t, rng, o, cells), nil).NewColumnReader()
 			for range 60 {
 				if readSelectedOnce(t, rng, c, cells) {

@@ -136,8 +136,9 @@ func (c *StoredBlock) Release() {
 func (w *Writer) Takes(r *Reader) bool {
 	_, movable := encoding.OrdinalOffset(w.o.Type, w.o.Encoding)
 	i := &r.info
-	return movable && !i.Array && !w.o.Array && i.PositionalIndex && i.Version == 2 && i.Checksums && !w.o.NoChecksums &&
-		i.Type == w.o.Type && i.Encoding == w.o.Encoding && i.Compression == w.o.Compression && i.Nullable == w.o.Nullable &&
+	return movable && !i.Array && !w.o.Array && i.PositionalIndex && i.Version == 2 &&
+		i.Checksums && !w.o.NoChecksums && i.Type == w.o.Type && i.Encoding == w.o.Encoding &&
+		i.Compression == w.o.Compression && i.Nullable == w.o.Nullable &&
 		i.ZoneMap == (w.zone != nil)
 }
 

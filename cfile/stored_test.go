@@ -27,8 +27,10 @@ func TestStoredBlocksHaveTheSameCells(t *testing.T) {
 			}
 			seed++
 			codecs := []schema.Compression{schema.NoCompression, schema.LZ4, schema.LZ4, schema.Zlib}
-			o := WriterOptions{Type: typ, Encoding: enc, Compression: codecs[seed%4], Nullable: seed%3 == 0, BlockBytes: 4096, PositionalIndex: true}
-			t.Run(fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/seed=%d", typ, enc, o.Compression, o.Nullable, seed), func(t *testing.T) {
+			o := WriterOptions{Type: typ, Encoding: enc, Compression: codecs[seed%4], Nullable: seed%3 == 0,
+				BlockBytes: 4096, PositionalIndex: true}
+			t.Run(fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/seed=%d", typ, enc, o.Compression,
+				o.Nullable, seed), func(t *testing.T) {
 				taken[enc] += appendFiles(t, rand.New(rand.NewPCG(12, seed)), o)
 			})
 		}
@@ -175,7 +177,8 @@ func TestStoredCodesNeedTheSameDictionary(t *testing.T) {
 
 // Cblocks without codes are not taken while the values may get codes.
 func TestStoredPlainBlocksGetCodes(t *testing.T) {
-	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, BlockBytes: 16 << 10, NoWords: true}
+	o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true,
+		BlockBytes: 16 << 10, NoWords: true}
 	r := open(t, writeSteps(t, seedtest.Rand(t), o, words(4000, 5, 0)), nil)
 	for _, test := range []struct {
 		name    string
@@ -241,7 +244,8 @@ func TestStoredBlocksHaveUsualSizes(t *testing.T) {
 }
 
 func TestStoredFindsDamage(t *testing.T) {
-	src := writeSteps(t, seedtest.Rand(t), WriterOptions{Type: schema.Int64, PositionalIndex: true}, randomCells(seedtest.Rand(t), schema.Int64, 9000, 0))
+	src := writeSteps(t, seedtest.Rand(t), WriterOptions{Type: schema.Int64, PositionalIndex: true},
+		randomCells(seedtest.Rand(t), schema.Int64, 9000, 0))
 	src.Bytes[1000] ^= 1
 	if _, err := open(t, src, nil).Stored(0); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("%v, want ErrCorrupt", err)
@@ -301,7 +305,8 @@ func TestVerifyFindsWordsThatDoNotAscend(t *testing.T) {
 		{[][]byte{[]byte("b"), []byte("b")}, true},
 	} {
 		out := &block.Memory{Number: 17}
-		w, err := NewWriter(out, WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, ValueIndex: true})
+		w, err := NewWriter(out,
+			WriterOptions{Type: schema.String, Encoding: schema.Dictionary, PositionalIndex: true, ValueIndex: true})
 		if err == nil {
 			err = w.Append(vectorOf(schema.String, [][]byte{[]byte("b"), []byte("b")}))
 		}

@@ -27,7 +27,8 @@ func TestExtremesOfStrings(t *testing.T) {
 						}
 					}
 				}
-				o := WriterOptions{Type: schema.String, Encoding: enc, Nullable: true, PositionalIndex: true, BlockBytes: 2048, Exact: rng.IntN(4) == 0}
+				o := WriterOptions{Type: schema.String, Encoding: enc, Nullable: true, PositionalIndex: true,
+					BlockBytes: 2048, Exact: rng.IntN(4) == 0}
 				c := open(t, writeSteps(t, rng, o, cells), cache.New(1<<20)).NewColumnReader()
 				for range 60 {
 					at, n, sel := window(rng, len(cells))
@@ -48,7 +49,8 @@ func TestExtremesOfStrings(t *testing.T) {
 						}
 					}
 					if got := e.Cell(); (got == nil) != (want == nil) || !bytes.Equal(got, want) {
-						t.Fatal(fmt.Sprintf("%v, rows [%d, %d), greatest %v: %q, want %q", enc, at, at+n, greatest, got, want))
+						t.Fatal(fmt.Sprintf("%v, rows [%d, %d), greatest %v: %q, want %q", enc, at, at+n,
+							greatest, got, want))
 					}
 				}
 			}

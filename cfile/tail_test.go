@@ -57,8 +57,10 @@ func TestTailOfAnyLength(t *testing.T) {
 				if err != nil || !bytes.Equal(got, cells[i]) || (got == nil) != (cells[i] == nil) {
 					t.Fatalf("%v: tail of %d bytes: cell %d is %q, %v, want %q", enc, n, i, got, err, cells[i])
 				}
-				if x := f.ordinals.Load(); i == 0 && x.value.nodes[0].Offset >= file.Size()-int64(n) && src.reads > opened+1 {
-					t.Errorf("%v: tail of %d bytes: %d reads to open, and %d for the first cell", enc, n, opened, src.reads-opened)
+				if x := f.ordinals.Load(); i == 0 && x.value.nodes[0].Offset >= file.Size()-int64(n) &&
+					src.reads > opened+1 {
+					t.Errorf("%v: tail of %d bytes: %d reads to open, and %d for the first cell", enc, n,
+						opened, src.reads-opened)
 				}
 			}
 		}
@@ -68,7 +70,8 @@ func TestTailOfAnyLength(t *testing.T) {
 // The header is not read, but verified.
 func TestOpenWithoutHeader(t *testing.T) {
 	cells := randomCells(seedtest.Rand(t), schema.String, 300, 0)
-	o := WriterOptions{Type: schema.String, Encoding: schema.Plain, PositionalIndex: true, HeaderMetadata: []Pair{{"a", []byte("b")}}}
+	o := WriterOptions{Type: schema.String, Encoding: schema.Plain, PositionalIndex: true,
+		HeaderMetadata: []Pair{{"a", []byte("b")}}}
 	file := writeAll(t, o, vectorOf(schema.String, cells))
 	src := &tailed{Memory: file, n: len(file.Bytes) / 2}
 	r, err := Open(src, ReaderOptions{NoHeader: true})

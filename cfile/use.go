@@ -67,7 +67,8 @@ func (c *ColumnReader) byZoneMap(block int, sel batch.Bitmap, at, n int) {
 
 // selectCounted is selectValues for a reader that counts. Presence and values decide all cells that
 // the dictionary and constant planes do not decide.
-func (c *ColumnReader) selectCounted(b *dataBlock, from, k int, ps []*batch.Predicate, sel batch.Bitmap, at int) (handled bool, err error) {
+func (c *ColumnReader) selectCounted(b *dataBlock, from, k int, ps []*batch.Predicate, sel batch.Bitmap,
+	at int) (handled bool, err error) {
 	t := &c.counts.pending
 	cells := int64(sel.CountRange(at, at+k)) + t.Dictionary + t.Planes
 	if handled, err = c.selectValues(b, from, k, ps, sel, at); handled {
@@ -78,7 +79,8 @@ func (c *ColumnReader) selectCounted(b *dataBlock, from, k int, ps []*batch.Pred
 }
 
 // selectAllCounted is selectAll for a reader that counts. It tests predicates one by one.
-func (c *ColumnReader) selectAllCounted(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int) (handled bool, err error) {
+func (c *ColumnReader) selectAllCounted(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap,
+	at int) (handled bool, err error) {
 	counting, ok := b.(encoding.CountingBlock)
 	for i, p := range ps {
 		if ok && i == 0 { // a cell counts once

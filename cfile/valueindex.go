@@ -76,7 +76,8 @@ func (r *Reader) loadValues() (*valueIndex, int64, error) {
 
 // bytes returns the approximate memory of x.
 func (x *valueIndex) bytes() int64 {
-	return int64(pointerBytes*(cap(x.blocks)+cap(x.nodes)) + 8*(cap(x.heads)+cap(x.leafFirst)) + 4*cap(x.ends) + cap(x.keys) + cap(x.common))
+	return int64(pointerBytes*(cap(x.blocks)+cap(x.nodes)) + 8*(cap(x.heads)+cap(x.leafFirst)) + 4*cap(x.ends) +
+		cap(x.keys) + cap(x.common))
 }
 
 // cutCommon finds the common prefix of the keys and recomputes the heads.

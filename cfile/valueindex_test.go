@@ -30,7 +30,8 @@ func TestFindAgreesWithLinearSearch(t *testing.T) {
 		slices.SortFunc(keys, bytes.Compare)
 		keys[0] = keys[0][:rng.IntN(len(keys[0])+1)] // the first one is cut
 		for _, key := range keys {
-			x.blocks, x.heads, x.keys = append(x.blocks, BlockPointer{}), append(x.heads, keyenc.Head(key)), append(x.keys, key...)
+			x.blocks, x.heads, x.keys = append(x.blocks, BlockPointer{}), append(x.heads, keyenc.Head(key)),
+				append(x.keys, key...)
 			x.ends = append(x.ends, uint32(len(x.keys)))
 		}
 		x.cutCommon()

@@ -58,7 +58,8 @@ func (r *Reader) verifyDictionary() error {
 	}
 	for i := 1; i < len(d.Words); i++ {
 		if bytes.Compare(d.Words[i-1], d.Words[i]) >= 0 {
-			return r.at(r.dictPointer, fault.Corruptf("word %d, %x, follows %x in a file with a value index", i, d.Words[i], d.Words[i-1]))
+			return r.at(r.dictPointer, fault.Corruptf("word %d, %x, follows %x in a file with a value index", i,
+				d.Words[i], d.Words[i-1]))
 		}
 	}
 	return nil
@@ -312,7 +313,8 @@ func (f *verifier) indexKey(i int) error {
 		return err
 	}
 	if bytes.Compare(key, f.key) > 0 || f.some && bytes.Compare(key, f.prev) < 0 {
-		return fmt.Errorf("value index: key %x is not between values %x and %x: %w", key, f.prev, f.key, fault.ErrCorrupt)
+		return fmt.Errorf("value index: key %x is not between values %x and %x: %w", key, f.prev, f.key,
+			fault.ErrCorrupt)
 	}
 	return nil
 }

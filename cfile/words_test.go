@@ -26,7 +26,8 @@ func TestVainDictionary(t *testing.T) {
 		{"full, with NULLs", 32 << 10, slices.Concat(nulls, words(4000, 4000, 0)), true},
 		{"full of few words", 4 << 10, words(4000, 4000, 0), false},
 	} {
-		o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Nullable: true, PositionalIndex: true, BlockBytes: test.bytes}
+		o := WriterOptions{Type: schema.String, Encoding: schema.Dictionary, Nullable: true,
+			PositionalIndex: true, BlockBytes: test.bytes}
 		w, err := NewWriter(new(block.Memory), o)
 		if err == nil {
 			err = w.Append(vectorOf(o.Type, test.cells))

@@ -59,7 +59,9 @@ func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if err := o.resolve(); err != nil {
 		return nil, err
 	}
-	values, err := encoding.NewBuilder(encoding.BuilderOptions{Type: o.Type, Encoding: o.Encoding, BlockBytes: o.BlockBytes, StringBytes: o.StringBytes, RestartInterval: o.RestartInterval, Exact: o.Exact, NoWords: o.NoWords})
+	values, err := encoding.NewBuilder(encoding.BuilderOptions{Type: o.Type, Encoding: o.Encoding,
+		BlockBytes: o.BlockBytes, StringBytes: o.StringBytes, RestartInterval: o.RestartInterval,
+		Exact: o.Exact, NoWords: o.NoWords})
 	if err != nil {
 		return nil, fmt.Errorf("cfile: %w", err)
 	}
@@ -116,7 +118,8 @@ func (w *Writer) Append(v *batch.Vector) error {
 		return w.fail(fmt.Errorf("cfile: block %v: %w: %w", w.out.sink.ID(), err, fault.ErrSchema))
 	}
 	if v.Type.Physical() != w.o.Type.Physical() {
-		return w.fail(fmt.Errorf("cfile: block %v: vector of %s, file of %s: %w", w.out.sink.ID(), v.Type, w.o.Type, fault.ErrSchema))
+		return w.fail(fmt.Errorf("cfile: block %v: vector of %s, file of %s: %w", w.out.sink.ID(), v.Type,
+			w.o.Type, fault.ErrSchema))
 	}
 	return w.appendRange(v, 0, v.Len)
 }
@@ -127,7 +130,8 @@ func (w *Writer) appendRange(v *batch.Vector, from, to int) error {
 		return w.err
 	}
 	if w.o.Array != (v.Elements != nil) {
-		return w.fail(fmt.Errorf("cfile: block %v: vector of arrays: %v, column of arrays: %v: %w", w.out.sink.ID(), v.Elements != nil, w.o.Array, fault.ErrSchema))
+		return w.fail(fmt.Errorf("cfile: block %v: vector of arrays: %v, column of arrays: %v: %w",
+			w.out.sink.ID(), v.Elements != nil, w.o.Array, fault.ErrSchema))
 	}
 	if w.Rows()+int64(to-from) > maxRows {
 		return w.fail(fmt.Errorf("cfile: block %v: more than %d rows", w.out.sink.ID(), int64(maxRows)))
@@ -230,7 +234,8 @@ func (w *Writer) appendNulls(n int) error {
 }
 
 func (w *Writer) errNull() error {
-	return fmt.Errorf("cfile: block %v: row %d is NULL in a column that is not nullable: %w", w.out.sink.ID(), w.Rows(), fault.ErrSchema)
+	return fmt.Errorf("cfile: block %v: row %d is NULL in a column that is not nullable: %w", w.out.sink.ID(),
+		w.Rows(), fault.ErrSchema)
 }
 
 // addPresence adds n rows to the open cblock. The bitmap is created at the first NULL.

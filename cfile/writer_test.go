@@ -126,7 +126,8 @@ func TestRoundTrip(t *testing.T) {
 					}
 					name := fmt.Sprintf("type=%v/enc=%v/codec=%v/nullable=%v/seed=%d", typ, enc, codec, nullable, seed)
 					t.Run(name, func(t *testing.T) {
-						roundTrip(t, seed, WriterOptions{Type: typ, Encoding: enc, Compression: codec, Nullable: nullable, Exact: k%2 == 0})
+						roundTrip(t, seed, WriterOptions{Type: typ, Encoding: enc, Compression: codec,
+							Nullable: nullable, Exact: k%2 == 0})
 					})
 				}
 			}
@@ -238,7 +239,8 @@ func TestWriterWritesPlainAfterFullDictionary(t *testing.T) {
 	for i := range 3000 {
 		cells = append(cells, fmt.Appendf(nil, "word%07d", i))
 	}
-	src := writeAll(t, WriterOptions{Type: schema.String, BlockBytes: 4096, PositionalIndex: true}, vectorOf(schema.String, cells))
+	src := writeAll(t, WriterOptions{Type: schema.String, BlockBytes: 4096, PositionalIndex: true},
+		vectorOf(schema.String, cells))
 	r := open(t, src, nil)
 	checkCells(t, r, cells, 4096)
 	checkCells(t, r, cells, 100)
@@ -281,7 +283,8 @@ func TestLongRunsAreSplit(t *testing.T) {
 		t.Errorf("%d cblocks, %v", len(blocks), err)
 	}
 	v.Fill(3<<20, nil)
-	r = open(t, writeAll(t, WriterOptions{Type: schema.Int64, Nullable: true, PositionalIndex: true}, &batch.Vector{Type: schema.Int64, Len: v.Len, Data: make([]byte, 8*v.Len), Present: v.Present}), nil)
+	r = open(t, writeAll(t, WriterOptions{Type: schema.Int64, Nullable: true, PositionalIndex: true},
+		&batch.Vector{Type: schema.Int64, Len: v.Len, Data: make([]byte, 8*v.Len), Present: v.Present}), nil)
 	if blocks, err := r.BlockPointers(); err != nil || len(blocks) != 3 {
 		t.Errorf("%d cblocks of NULLs, %v", len(blocks), err)
 	}
@@ -352,7 +355,8 @@ func (s *failingSink) Write(p []byte) (int, error) {
 
 func TestWriterReturnsSinkErrors(t *testing.T) {
 	v := vectorOf(schema.Int32, randomCells(rand.New(rand.NewPCG(13, 1)), schema.Int32, 2000, 0))
-	o := WriterOptions{Type: schema.Int32, Encoding: schema.Plain, BlockBytes: 512, IndexBlockBytes: 60, PositionalIndex: true}
+	o := WriterOptions{Type: schema.Int32, Encoding: schema.Plain, BlockBytes: 512, IndexBlockBytes: 60,
+		PositionalIndex: true}
 	whole := len(writeAll(t, o, v).Bytes)
 	for left := 0; left < whole; left += 1 + left/7 {
 		w, err := NewWriter(&failingSink{left: left}, o)

@@ -127,7 +127,8 @@ func (e *ZoneEntry) parse(b []byte, t schema.Type) (used int, ok bool) {
 	rows, nulls := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
 	flags, minLen, maxLen := b[12], int(b[13]), int(b[14])
 	used = zoneEntryLen + minLen + maxLen
-	if flags&^zoneFlags != 0 || b[15] != 0 || nulls > rows || minLen > zoneBoundLen || maxLen > zoneBoundLen || used > len(b) {
+	if flags&^zoneFlags != 0 || b[15] != 0 || nulls > rows || minLen > zoneBoundLen || maxLen > zoneBoundLen ||
+		used > len(b) {
 		return 0, false
 	}
 	e.Rows, e.Nulls, e.HasNaN = int(rows), int(nulls), flags&zoneHasNaN != 0
@@ -145,7 +146,8 @@ func (e *ZoneEntry) parse(b []byte, t schema.Type) (used int, ok bool) {
 	e.Max = bound(flags&zoneHasMax != 0, zoneEntryLen+minLen, maxLen)
 	// Rows that are not NULL need bounds or a NaN; without such rows there is neither.
 	known := e.Min != nil || e.HasNaN || e.Nulls == e.Rows
-	return used, ok && known && !(e.Min == nil && e.Max != nil) && !(e.Min != nil && e.Max != nil && bytes.Compare(e.Min, e.Max) > 0)
+	return used, ok && known && !(e.Min == nil && e.Max != nil) &&
+		!(e.Min != nil && e.Max != nil && bytes.Compare(e.Min, e.Max) > 0)
 }
 
 // merge extends e, which covers the preceding rows, to the values of o.
@@ -312,7 +314,8 @@ func (e *ZoneEntry) append(dst []byte) []byte {
 		set bool
 		bit byte
 	}{
-		{e.Min != nil, zoneHasMin}, {e.Max != nil, zoneHasMax}, {e.HasNaN, zoneHasNaN}, {e.MinCut, zoneMinCut}, {e.MaxRounded, zoneMaxRounded},
+		{e.Min != nil, zoneHasMin}, {e.Max != nil, zoneHasMax}, {e.HasNaN, zoneHasNaN}, {e.MinCut, zoneMinCut},
+		{e.MaxRounded, zoneMaxRounded},
 	} {
 		if f.set {
 			flags |= f.bit

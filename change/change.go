@@ -42,7 +42,8 @@ const (
 	Replace  Kind = 5 // sets all non-key cells; in log records and in memory, never in delta files
 )
 
-var kindNames = [...]string{Update: "update", Delete: "delete", Reinsert: "reinsert", Insert: "insert", Replace: "replace"}
+var kindNames = [...]string{Update: "update", Delete: "delete", Reinsert: "reinsert", Insert: "insert",
+	Replace: "replace"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && k != 0 {

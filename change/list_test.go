@@ -87,7 +87,8 @@ func TestCheckRefusesMalformedLists(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, list := range map[string]string{"unknown column": "01 63 03 01 02", "duplicate column": "01 0c 00 0c 02 61"} {
+	for name, list := range map[string]string{"unknown column": "01 63 03 01 02",
+		"duplicate column": "01 0c 00 0c 02 61"} {
 		if err := List(unhex(t, list)).Check(s); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -99,7 +100,8 @@ func TestCheckRefusesMalformedArrays(t *testing.T) {
 		schema.Column{ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true},
 		schema.Column{ID: 12, Name: "s", Type: schema.Array, Element: schema.String, Nullable: true})
 	format := NewRowFormat(s)
-	for cell, whole := range map[string]bool{"00 00": true, "02 00 02 05 00": true, "": false, "02 00 06 05 00 05 00": false, "02 00 03 05 00": false, "ff ff": false} {
+	for cell, whole := range map[string]bool{"00 00": true, "02 00 02 05 00": true, "": false,
+		"02 00 06 05 00 05 00": false, "02 00 03 05 00": false, "ff ff": false} {
 		list := AppendColumn(AppendUpdateHeader(nil, Update), 11, append([]byte{}, unhex(t, cell)...))
 		if err := List(list).Check(s); (err == nil) != whole || err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("list with array %q: %v", cell, err)

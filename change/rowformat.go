@@ -90,7 +90,8 @@ func (f *RowFormat) AppendRow(dst []byte, cells [][]byte) []byte {
 			dst = append(dst, cell...)
 			putEnd(dst[at:], c.off, len(dst)-at-f.head)
 		case len(cell) != c.width:
-			panic(fmt.Sprintf("change: %d bytes in column %q of width %d", len(cell), f.schema.Columns[i].Name, c.width))
+			panic(fmt.Sprintf("change: %d bytes in column %q of width %d", len(cell), f.schema.Columns[i].Name,
+				c.width))
 		default:
 			copy(dst[at+c.off:], cell)
 		}
@@ -176,7 +177,8 @@ func (f *RowFormat) Check(row []byte) error {
 		}
 		next := endAt(row, c.off)
 		if next < end || next > heap || null && next != end {
-			return fault.Corruptf("row image: column %d: byte string [%d, %d) of a heap of %d bytes", i, end, next, heap)
+			return fault.Corruptf("row image: column %d: byte string [%d, %d) of a heap of %d bytes", i,
+				end, next, heap)
 		}
 		if col := &f.schema.Columns[i]; col.Type == schema.Array && !null {
 			if err := schema.CheckArray(col.Element, row[f.head+end:f.head+next]); err != nil {

@@ -253,8 +253,10 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 
 func BenchmarkRowFormat(b *testing.B) {
 	const n = 4096
-	s := makeSchema(b, 1, schema.Column{ID: 0, Name: "k", Type: schema.Int64}, schema.Column{ID: 1, Name: "a", Type: schema.Int64},
-		schema.Column{ID: 2, Name: "s", Type: schema.String, Nullable: true}, schema.Column{ID: 3, Name: "d", Type: schema.Double})
+	s := makeSchema(b, 1, schema.Column{ID: 0, Name: "k", Type: schema.Int64},
+		schema.Column{ID: 1, Name: "a", Type: schema.Int64},
+		schema.Column{ID: 2, Name: "s", Type: schema.String, Nullable: true},
+		schema.Column{ID: 3, Name: "d", Type: schema.Double})
 	l := NewRowFormat(s)
 	rows := make([][]byte, n)
 	vectors := make([]*batch.Vector, len(s.Columns))

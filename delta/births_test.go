@@ -48,7 +48,8 @@ func TestMakeBirthsLosesNothing(t *testing.T) {
 			}
 			rest = b.AppendUndos(rest, 0, uint64(first))
 		}
-		slices.SortStableFunc(rest, func(a, b change.Delta) int { return int(a.Row) - int(b.Row) }) // births are the oldest
+		// births are the oldest
+		slices.SortStableFunc(rest, func(a, b change.Delta) int { return int(a.Row) - int(b.Row) })
 		sameDeltas(t, "undo", rest, all)
 	})
 }

@@ -75,7 +75,8 @@ func (c *cblockBounds) note(b *deltaBlock) {
 // excluded reports whether the cblock is known to have no change of the filter. In that case, low
 // and high are its first and last row.
 func (c *cblockBounds) excluded(f filter) (low, high uint32, ok bool) {
-	if f.kind == all || !c.known.Load() || !f.excludes(mvcc.Timestamp(c.oldest.Load()), mvcc.Timestamp(c.newest.Load())) {
+	if f.kind == all || !c.known.Load() ||
+		!f.excludes(mvcc.Timestamp(c.oldest.Load()), mvcc.Timestamp(c.newest.Load())) {
 		return 0, 0, false
 	}
 	rows := c.rows.Load()

@@ -64,7 +64,10 @@ func TestKnownCblocksAreSkipped(t *testing.T) {
 			t.Errorf("undo %v: windows: %d reads, %d rows; want %d at most, 100", undo, reads, found, limit)
 		}
 		s := tracker.NewSpan(mvcc.Before(11), mvcc.Before(12))
-		if reads, found := readsOf(func(from batch.Ordinal, rows batch.Bitmap) error { return s.SetChanged(from, 64, rows) }); found != 100 || reads > limit {
+		if reads, found := readsOf(func(from batch.Ordinal,
+			rows batch.Bitmap) error {
+			return s.SetChanged(from, 64, rows)
+		}); found != 100 || reads > limit {
 			t.Errorf("undo %v: span: %d reads, %d rows; want %d at most, 100", undo, reads, found, limit)
 		}
 	}

@@ -50,7 +50,8 @@ func TestChangesAreCheckedAgainstTheSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8}, {ID: 11, Name: "v", Type: schema.Int64}}, 1)
+	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
+		{ID: 11, Name: "v", Type: schema.Int64}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

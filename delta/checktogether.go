@@ -25,8 +25,10 @@ const checkWindow = 1 << 10
 //   - A row that exists is not reinserted; one that does not is neither updated nor deleted.
 //
 // It omits the MemStore. Errors: ErrCorrupt if a file cannot be read; that of ctx.
-func (t *Tracker) Check(ctx context.Context, rows uint64, newest mvcc.Timestamp, found func(id block.ID, err error)) (live int64, err error) {
-	c := checker{births: t.births, newest: newest, found: found, bad: map[block.ID]bool{}, lender: new(blockLender), live: int64(rows)}
+func (t *Tracker) Check(ctx context.Context, rows uint64, newest mvcc.Timestamp,
+	found func(id block.ID, err error)) (live int64, err error) {
+	c := checker{births: t.births, newest: newest, found: found, bad: map[block.ID]bool{},
+		lender: new(blockLender), live: int64(rows)}
 	for _, f := range t.Undo {
 		c.undos = append(c.undos, cursor{file: f, schema: t.schema(), lender: c.lender})
 	}
@@ -146,7 +148,8 @@ func take(list *[]placed, row uint32) []placed {
 // rises checks that a change is not older than those of the same columns before it.
 func (c *checker) rises(p placed) {
 	if p.TS > c.newest {
-		c.report(p.in, fault.Corruptf("row %d: change at %d, the newest of the rowset is at %d", p.Row, uint64(p.TS), uint64(c.newest)))
+		c.report(p.in, fault.Corruptf("row %d: change at %d, the newest of the rowset is at %d", p.Row,
+			uint64(p.TS), uint64(c.newest)))
 	}
 	if p.List.Kind() != change.Update {
 		c.risesIn(p, existence)
@@ -172,7 +175,8 @@ func (c *checker) risesIn(p placed, id schema.ColumnID) {
 
 // older reports a change that follows a newer one.
 func (c *checker) older(p placed, last mvcc.Timestamp) {
-	c.report(p.in, fault.Corruptf("row %d: change at %d is stored as newer than one at %d", p.Row, uint64(p.TS), uint64(last)))
+	c.report(p.in, fault.Corruptf("row %d: change at %d is stored as newer than one at %d", p.Row, uint64(p.TS),
+		uint64(last)))
 }
 
 // exists applies changes to a row that exists and reports whether it exists then.
@@ -184,7 +188,8 @@ func (c *checker) exists(list []placed, what string) bool {
 		case exists && kind == change.Reinsert:
 			c.report(p.in, fault.Corruptf("row %d: %s%s at %d of a row that exists", p.Row, what, kind, uint64(p.TS)))
 		case !exists && kind != change.Reinsert:
-			c.report(p.in, fault.Corruptf("row %d: %s%s at %d of a row that does not exist", p.Row, what, kind, uint64(p.TS)))
+			c.report(p.in, fault.Corruptf("row %d: %s%s at %d of a row that does not exist", p.Row, what,
+				kind, uint64(p.TS)))
 		}
 		exists = kind != change.Delete
 	}

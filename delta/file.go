@@ -37,7 +37,8 @@ func OpenFile(src block.Source, o cfile.ReaderOptions) (*File, error) {
 	}
 	info := f.cells.Info()
 	if info.Type != schema.Binary || info.Nullable {
-		return nil, fault.Corruptf("delta: block %d: cells of type %s, nullable %v, are no deltas", f.ID, info.Type, info.Nullable)
+		return nil, fault.Corruptf("delta: block %d: cells of type %s, nullable %v, are no deltas", f.ID,
+			info.Type, info.Nullable)
 	}
 	if info.Encoding != schema.Plain {
 		return nil, fault.Unsupportedf("delta: block %d: encoding %s", f.ID, info.Encoding)

@@ -131,11 +131,18 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 		file *block.Memory
 		want error
 	}{
-		{"no value index", craft(t, alter(func(o *cfile.WriterOptions) { o.ValueIndex = false; o.PositionalIndex = true }), stats, cell), fault.ErrUnsupported},
+		{"no value index", craft(t, alter(func(o *cfile.WriterOptions) {
+			o.ValueIndex = false
+			o.PositionalIndex = true
+		}), stats, cell), fault.ErrUnsupported},
 		{"no statistics", craft(t, craftOptions(), nil, cell), fault.ErrUnsupported},
 		{"statistics cut", craft(t, craftOptions(), stats[:5], cell), fault.ErrCorrupt},
-		{"another encoding", craft(t, alter(func(o *cfile.WriterOptions) { o.Encoding = schema.Prefix }), stats, cell), fault.ErrUnsupported},
-		{"integers", craft(t, alter(func(o *cfile.WriterOptions) { o.Type = schema.Int32 }), stats, []byte{1, 2, 3, 4}), fault.ErrCorrupt},
+		{"another encoding", craft(t, alter(func(o *cfile.WriterOptions) {
+			o.Encoding = schema.Prefix
+		}), stats, cell), fault.ErrUnsupported},
+		{"integers", craft(t, alter(func(o *cfile.WriterOptions) {
+			o.Type = schema.Int32
+		}), stats, []byte{1, 2, 3, 4}), fault.ErrCorrupt},
 		{"nothing", new(block.Memory), fault.ErrCorrupt},
 		{"as it should be", craft(t, craftOptions(), stats, cell), nil},
 	} {
@@ -210,7 +217,8 @@ func TestWindowsReportChangesOutOfOrder(t *testing.T) {
 		{Tracker{Undo: []*File{redos}}, fault.ErrCorrupt},
 	} {
 		if err := c.tracker.NewWindow(mvcc.Before(6)).Prepare(0, 10); !errors.Is(err, c.want) {
-			t.Errorf("%d files of undos, %d of redos: %v, want %v", len(c.tracker.Undo), len(c.tracker.Redo), err, c.want)
+			t.Errorf("%d files of undos, %d of redos: %v, want %v", len(c.tracker.Undo), len(c.tracker.Redo),
+				err, c.want)
 		}
 	}
 }
@@ -218,21 +226,27 @@ func TestWindowsReportChangesOutOfOrder(t *testing.T) {
 // TestEveryReaderReportsBadArrays writes a malformed array after a valid one, in lists that set the
 // same columns.
 func TestEveryReaderReportsBadArrays(t *testing.T) {
-	s, err := schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1)
+	s, err := schema.New([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
+		{ID: 11, Name: "a", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := func(row uint32, cell string) []byte {
-		list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11, append([]byte{}, unhex(t, cell)...))
+		list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11,
+			append([]byte{}, unhex(t, cell)...))
 		return append(appendKey(nil, row, 5), list...)
 	}
-	for cell, whole := range map[string]bool{"01 00 01 07 00": true, "00 00": true, "": false, "01": false, "01 00 03 07 00": false,
+	for cell, whole := range map[string]bool{"01 00 01 07 00": true, "00 00": true, "": false, "01": false,
+		"01 00 03 07 00": false,
 		"02 00 03 07 00": false, "ff ff": false} {
-		f := openFile(t, craft(t, craftOptions(), wideStats(t), set(1, "01 00 01 05 00"), set(2, cell), set(3, "00 00")))
+		f := openFile(t, craft(t, craftOptions(), wideStats(t), set(1, "01 00 01 05 00"), set(2, cell),
+			set(3, "00 00")))
 		tracker := &Tracker{Schema: s, Redo: []*File{f}}
 		_, _, collected := tracker.Collect(0, 10, mvcc.Everything)
 		var r RowState
-		errs := map[string]error{"Collect": collected, "Prepare": tracker.NewWindow(mvcc.Everything).Prepare(0, 10), "RowAt": tracker.RowAt(2, mvcc.Everything, &r)}
+		errs := map[string]error{"Collect": collected,
+			"Prepare": tracker.NewWindow(mvcc.Everything).Prepare(0, 10),
+			"RowAt":   tracker.RowAt(2, mvcc.Everything, &r)}
 		if !whole {
 			errs["Verify"] = f.Verify(s, 10, false)
 		}
@@ -267,7 +281,8 @@ func TestVerifyComparesWithStatistics(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := openFile(t, craft(t, craftOptions(), message, cells...))
-		if err := f.Verify(testSchema, 4, false); (err == nil) != (name == "") || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+		if err := f.Verify(testSchema, 4, false); (err == nil) != (name == "") ||
+			err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("statistics with %q: %v", name, err)
 		}
 		if name == "" {
@@ -324,7 +339,8 @@ func TestIrrelevantStoresCostNothing(t *testing.T) {
 		var r RowState
 		w := c.tracker.NewWindow(c.snap)
 		allocs := testing.AllocsPerRun(10, func() {
-			if err := errors.Join(c.tracker.RowAt(4, c.snap, &r), w.Prepare(0, 4096)); err != nil || r.Changed() || !w.Empty() {
+			if err := errors.Join(c.tracker.RowAt(4, c.snap, &r), w.Prepare(0, 4096)); err != nil ||
+				r.Changed() || !w.Empty() {
 				t.Errorf("%s: %v, %+v", c.name, err, r)
 			}
 		})

@@ -26,8 +26,10 @@ func FuzzFile(f *testing.F) {
 		}
 		return b
 	}
-	f.Add(cells(change.Delta{Row: 1, TS: 5, List: setInt(11, 7)}, change.Delta{Row: 1, TS: 9, List: drop()}, change.Delta{Row: 300, TS: 2, List: setInt(11, 8)}), []byte{}, false)
-	f.Add(cells(change.Delta{Row: 1, TS: 9, List: drop()}, change.Delta{Row: 1, TS: 5, List: setInt(11, 7)}), []byte{}, true)
+	f.Add(cells(change.Delta{Row: 1, TS: 5, List: setInt(11, 7)}, change.Delta{Row: 1, TS: 9, List: drop()},
+		change.Delta{Row: 300, TS: 2, List: setInt(11, 8)}), []byte{}, false)
+	f.Add(cells(change.Delta{Row: 1, TS: 9, List: drop()}, change.Delta{Row: 1, TS: 5, List: setInt(11, 7)}),
+		[]byte{}, true)
 	sink, _ := writeFile(f, someUpdates(3, 1, 100), false)
 	if stats, ok := openFile(f, sink).cells.Metadata(statsKey); ok {
 		f.Add(cells(someUpdates(3, 1, 100)...), stats, false)
@@ -99,7 +101,8 @@ func TestFileThatUnpacksToTooManyCellsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := openFile(t, sink)
-	if err := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything).Prepare(0, 100); !errors.Is(err, fault.ErrUnsupported) {
+	if err := (&Tracker{Schema: testSchema, Redo: []*File{f}}).NewWindow(mvcc.Everything).Prepare(0,
+		100); !errors.Is(err, fault.ErrUnsupported) {
 		t.Errorf("%d deltas in %d bytes: %v", v.Len, len(sink.Bytes), err)
 	}
 }

@@ -81,7 +81,9 @@ func (g *goldenFile) schema(t *testing.T) *schema.Schema {
 // the whole file if the corpus is present.
 func eachGolden(t *testing.T, test func(t *testing.T, g *goldenFile, data []byte, want []change.Delta)) {
 	t.Run("files=kept", func(t *testing.T) { eachFile(t, filepath.Join("testdata", "golden"), test) })
-	t.Run("files=corpus", func(t *testing.T) { eachFile(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "delta"), test) })
+	t.Run("files=corpus", func(t *testing.T) {
+		eachFile(t, filepath.Join(corpustest.Dir(t), "golden", "cfile", "delta"), test)
+	})
 }
 
 func eachFile(t *testing.T, dir string, test func(t *testing.T, g *goldenFile, data []byte, want []change.Delta)) {
@@ -317,7 +319,8 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 		}
 		fits := false
 		for _, kind := range m.Kind {
-			fits = fits || kind == "Corruption" && errors.Is(err, fault.ErrCorrupt) || kind == "NotSupported" && errors.Is(err, fault.ErrUnsupported)
+			fits = fits || kind == "Corruption" && errors.Is(err, fault.ErrCorrupt) ||
+				kind == "NotSupported" && errors.Is(err, fault.ErrUnsupported)
 		}
 		if !fits {
 			t.Errorf("%s: %v, want %v", m.Name, err, m.Kind)

@@ -213,7 +213,8 @@ func appendState(dst []change.List, store *arena.Arena, ref arena.Ref) []change.
 
 // appendChanges appends every change of a row up to the link ref, oldest first, as files contain
 // them. The updates that take the place of replacements are appended to buf.
-func (m *MemStore) appendChanges(dst []change.Delta, buf []byte, row batch.Ordinal, ref arena.Ref) ([]change.Delta, []byte) {
+func (m *MemStore) appendChanges(dst []change.Delta, buf []byte, row batch.Ordinal,
+	ref arena.Ref) ([]change.Delta, []byte) {
 	from := len(dst)
 	for ref != 0 {
 		l := linkAt(m.changes, ref)

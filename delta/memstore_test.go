@@ -29,7 +29,8 @@ func intOf(cell []byte) int {
 func TestMemStoreCountsItsChanges(t *testing.T) {
 	var grown int64
 	m := NewMemStore(nil, func(n int64) { grown += n })
-	if m.FirstLSN() != 0 || m.Len() != 0 || m.Bytes() != 0 || m.Deleted() != 0 || m.MaxTimestamp() != mvcc.Min || m.relevant(mvcc.Everything) {
+	if m.FirstLSN() != 0 || m.Len() != 0 || m.Bytes() != 0 || m.Deleted() != 0 ||
+		m.MaxTimestamp() != mvcc.Min || m.relevant(mvcc.Everything) {
 		t.Error("an empty store holds something")
 	}
 	m.Apply(7, 20, 3, setInt(11, 1))
@@ -115,7 +116,8 @@ func TestDeleteOfAFoldedRowIsSeen(t *testing.T) {
 		m.rowBack(1, 501, &after)
 		cell, _ := after.Cell(11)
 		if before.Deleted || !after.Deleted || intOf(cell) != updates-1 || !m.deletedRow(1) {
-			t.Errorf("after %d updates: deleted %v before, %v after; cell %x", updates, before.Deleted, after.Deleted, cell)
+			t.Errorf("after %d updates: deleted %v before, %v after; cell %x", updates, before.Deleted,
+				after.Deleted, cell)
 		}
 	}
 }
@@ -281,7 +283,8 @@ func TestChangeLogHasTheChangesSinceItsStart(t *testing.T) {
 				}
 				return nil
 			}
-			if cell, _ := c.List.Find(11); c.Row != batch.Ordinal(i%10) || c.TS != mvcc.Timestamp(10+i) || c.LSN != lsn.LSN(2+i) || intOf(cell) != i {
+			if cell, _ := c.List.Find(11); c.Row != batch.Ordinal(i%10) || c.TS != mvcc.Timestamp(10+i) ||
+				c.LSN != lsn.LSN(2+i) || intOf(cell) != i {
 				t.Errorf("change %d is %+v", i, c)
 			}
 			return nil
@@ -315,7 +318,8 @@ func TestEachIgnoresLaterChanges(t *testing.T) {
 	m.Apply(1, 7, 3, setInt(11, 3))
 	m.Apply(2, 7, 3, drop())
 	m.Apply(3, 8, 4, setInt(11, 4))
-	for snap, want := range map[mvcc.Snapshot]string{5: "", 6: "1@5", 7: "1@5 2@6", 8: "1@5 1@7 2@6 2@7", mvcc.Everything: "1@5 1@7 2@6 2@7 3@8"} {
+	for snap, want := range map[mvcc.Snapshot]string{5: "", 6: "1@5", 7: "1@5 2@6", 8: "1@5 1@7 2@6 2@7",
+		mvcc.Everything: "1@5 1@7 2@6 2@7 3@8"} {
 		var got []string
 		if err := m.Each(snap, func(d change.Delta) error {
 			got = append(got, fmt.Sprintf("%d@%d", d.Row, uint64(d.TS)))
@@ -330,7 +334,8 @@ func TestEachIgnoresLaterChanges(t *testing.T) {
 // with the same store that got updates of all columns.
 func TestReplacementsNearFolds(t *testing.T) {
 	cells := func(i int) map[schema.ColumnID][]byte {
-		return map[schema.ColumnID][]byte{11: {byte(i), byte(i >> 8), 0, 0}, 12: []byte(fmt.Sprint(i)), 13: nil, 300: {byte(i)}, 9<<7 | 5: {7: byte(i)}}
+		return map[schema.ColumnID][]byte{11: {byte(i), byte(i >> 8), 0, 0}, 12: []byte(fmt.Sprint(i)), 13: nil,
+			300: {byte(i)}, 9<<7 | 5: {7: byte(i)}}
 	}
 	for at := foldEvery - 2; at <= foldEvery+1; at++ {
 		lists, images := NewMemStore(nil, nil), NewMemStore(testFormat, nil)
@@ -351,7 +356,8 @@ func TestReplacementsNearFolds(t *testing.T) {
 				a, aok := want.Cell(c.ID)
 				b, bok := got.Cell(c.ID)
 				if aok != bok || !sameCell(a, b) {
-					t.Fatalf("replaced at %d, snapshot %d: column %d is %x %v, want %x %v", at, snap, c.ID, b, bok, a, aok)
+					t.Fatalf("replaced at %d, snapshot %d: column %d is %x %v, want %x %v", at, snap,
+						c.ID, b, bok, a, aok)
 				}
 			}
 		}

@@ -82,7 +82,8 @@ func (h *mergeHead) step() (more bool, err error) {
 		h.begin()
 	}
 	if h.row == row && h.ts < ts {
-		return false, h.file.damaged(fault.Corruptf("row %d: change at %d after one at %d", row, uint64(h.ts), uint64(ts)))
+		return false, h.file.damaged(fault.Corruptf("row %d: change at %d after one at %d", row, uint64(h.ts),
+			uint64(ts)))
 	}
 	return true, nil
 }

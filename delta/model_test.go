@@ -29,7 +29,8 @@ var testSchema = func() *schema.Schema {
 		{ID: 12, Name: "b", Type: schema.String, Nullable: true},
 		{ID: 13, Name: "d", Type: schema.Int64, Nullable: true},
 		{ID: 300, Name: "c", Type: schema.Int8, Nullable: true},
-		{ID: 9<<7 | 5, Name: "e", Type: schema.Int64, Nullable: true}, // its ID is two bytes, of which the second looks like the size of a cell
+		// its ID is two bytes, of which the second looks like the size of a cell
+		{ID: 9<<7 | 5, Name: "e", Type: schema.Int64, Nullable: true},
 	}, 1)
 	if err != nil {
 		panic(err)
@@ -158,7 +159,8 @@ func drawWorld(t *rapid.T) *world {
 	undoCut := mvcc.Timestamp(rapid.IntRange(1, int(cuts[0])).Draw(t, "undo cut"))
 
 	for range rapid.IntRange(1, 60).Draw(t, "rows") {
-		h := history{{ts: mvcc.Timestamp(rapid.IntRange(1, int(cuts[0])-1).Draw(t, "insert")), kind: change.Insert, cells: drawCells(t, true)}}
+		h := history{{ts: mvcc.Timestamp(rapid.IntRange(1, int(cuts[0])-1).Draw(t, "insert")),
+			kind: change.Insert, cells: drawCells(t, true)}}
 		events, pause := rapid.IntRange(0, 6).Draw(t, "events"), 12
 		hot := rapid.IntRange(0, 30).Draw(t, "hot") == 0
 		if hot {
@@ -503,7 +505,8 @@ func TestDeltasMatchModel(t *testing.T) {
 				from += n
 			}
 			for range 3 {
-				w.checkWindow(t, win, snap, rapid.IntRange(0, len(w.rows)).Draw(t, "from"), rapid.IntRange(1, 30).Draw(t, "n"))
+				w.checkWindow(t, win, snap, rapid.IntRange(0, len(w.rows)).Draw(t, "from"),
+					rapid.IntRange(1, 30).Draw(t, "n"))
 			}
 			w.checkCollect(t, snap)
 		}

@@ -59,7 +59,8 @@ func (p *parser) parse(b *deltaBlock, cells [][]byte, s *schema.Schema) error {
 	p.rows, p.first, p.memory = p.rows[:0], p.first[:0], p.memory[:0]
 	p.starts, p.shape, p.ts = slices.Grow(p.starts[:0], n+1), slices.Grow(p.shape[:0], n), slices.Grow(p.ts[:0], n)
 	p.shaper = shaper{b: b, schema: s}
-	*b = deltaBlock{lists: b.lists[:0], times: b.times[:0], depths: b.depths, shapes: b.shapes[:0], columns: b.columns[:0], ascending: true, descending: true}
+	*b = deltaBlock{lists: b.lists[:0], times: b.times[:0], depths: b.depths, shapes: b.shapes[:0],
+		columns: b.columns[:0], ascending: true, descending: true}
 	if err := p.take(b, cells); err != nil {
 		return err
 	}

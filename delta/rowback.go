@@ -77,7 +77,8 @@ func (f *File) rowsOf(at int) ([]uint32, error) {
 // rowBack calls use for the changes of one row that apply to snap, in reverse order of application,
 // until use returns false or there are no more. Lists are checked against s and never overwritten.
 // Errors: ErrCorrupt.
-func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
+func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema,
+	use func(d change.Delta) bool) error {
 	var buf [keyBytes]byte
 	hi, err := f.cells.FindData(appendKey(buf[:0], row, mvcc.Max))
 	if err == nil && hi >= 0 {
@@ -90,7 +91,8 @@ func (f *File) rowBack(row uint32, snap mvcc.Snapshot, undo bool, s *schema.Sche
 }
 
 // rowBackFrom is rowBack; hi is the last cblock that begins with the row or an earlier one.
-func (f *File) rowBackFrom(hi int, row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema, use func(d change.Delta) bool) error {
+func (f *File) rowBackFrom(hi int, row uint32, snap mvcc.Snapshot, undo bool, s *schema.Schema,
+	use func(d change.Delta) bool) error {
 	rows, err := f.rowsOf(hi)
 	if err != nil {
 		return err

@@ -51,7 +51,8 @@ func OpenDamaged(src block.Source, o cfile.ReaderOptions) (*File, error) {
 		return nil, fmt.Errorf("delta: %w", err)
 	}
 	if info := f.cells.Info(); info.Type != schema.Binary || info.Nullable || info.Encoding != schema.Plain {
-		return nil, fault.Corruptf("delta: block %d: cells of type %s, encoding %s, nullable %v, are no deltas", f.ID, info.Type, info.Encoding, info.Nullable)
+		return nil, fault.Corruptf("delta: block %d: cells of type %s, encoding %s, nullable %v, are no deltas",
+			f.ID, info.Type, info.Encoding, info.Nullable)
 	}
 	if message, ok := f.cells.Metadata(statsKey); ok {
 		f.stats, err = decodeStats(message)
@@ -135,13 +136,15 @@ func (t *Tracker) Salvager(unread []Unread, number func(id block.ID) int) *Salva
 
 // hole returns a hole of all changes of the file.
 func (u *Unread) hole() Hole {
-	return Hole{Block: u.Block, File: u.File, Undo: u.Undo, To: math.MaxUint32, Min: u.Min, Max: u.Max, Existence: true, All: true}
+	return Hole{Block: u.Block, File: u.File, Undo: u.Undo, To: math.MaxUint32, Min: u.Min, Max: u.Max,
+		Existence: true, All: true}
 }
 
 // hole returns a hole of all changes of a file with statistics.
 func (f *salvagedFile) hole() Hole {
 	st := &f.file.stats
-	h := Hole{Block: f.file.ID, File: f.number, Undo: f.undo, To: math.MaxUint32, Min: st.Min, Max: st.Max, Existence: st.Deletes+st.Reinserts > 0}
+	h := Hole{Block: f.file.ID, File: f.number, Undo: f.undo, To: math.MaxUint32, Min: st.Min, Max: st.Max,
+		Existence: st.Deletes+st.Reinserts > 0}
 	for _, c := range st.Columns {
 		if c.Updates > 0 {
 			h.Columns = append(h.Columns, c.ID)
@@ -285,7 +288,9 @@ func appendSalvaged(dst []SalvagedDelta, list []change.Delta, file, part int) []
 
 // collect appends the changes of rows [from, to) in file order.
 func (f *salvagedFile) collect(dst []SalvagedDelta, s *schema.Schema, from, to uint64) (_ []SalvagedDelta, err error) {
-	first, _ := slices.BinarySearchFunc(f.blocks, from, func(b salvagedBlock, from uint64) int { return cmp.Compare(uint64(b.high), from) })
+	first, _ := slices.BinarySearchFunc(f.blocks, from, func(b salvagedBlock, from uint64) int {
+		return cmp.Compare(uint64(b.high), from)
+	})
 	for _, b := range f.blocks[first:] {
 		if uint64(b.low) >= to {
 			break

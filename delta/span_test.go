@@ -13,8 +13,10 @@ import (
 // A span contains a row if and only if one of its changes, undo or redo, in a file or in memory, is
 // in it. It is empty only if the statistics of all stores exclude such changes.
 func TestSpanFindsTheRowsChangedInIt(t *testing.T) {
-	undos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 10, List: setInt(11, 1)}, {Row: 1, TS: 4, List: drop()}, {Row: 5000, TS: 6, List: drop()}}, true)
-	redos := appendFile(t, nil, []change.Delta{{Row: 2, TS: 20, List: setInt(11, 1)}, {Row: 2, TS: 25, List: setInt(11, 2)}, {Row: 3, TS: 22, List: drop()}}, false)
+	undos := appendFile(t, nil, []change.Delta{{Row: 1, TS: 10, List: setInt(11, 1)},
+		{Row: 1, TS: 4, List: drop()}, {Row: 5000, TS: 6, List: drop()}}, true)
+	redos := appendFile(t, nil, []change.Delta{{Row: 2, TS: 20, List: setInt(11, 1)},
+		{Row: 2, TS: 25, List: setInt(11, 2)}, {Row: 3, TS: 22, List: drop()}}, false)
 	mem := NewMemStore(nil, nil)
 	for ts := mvcc.Timestamp(30); ts < 200; ts++ { // over several folds
 		mem.Apply(7, ts, lsn.LSN(ts), setInt(11, int(ts)))

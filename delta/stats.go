@@ -54,7 +54,9 @@ func (s *Stats) Updates(id schema.ColumnID) int64 {
 }
 
 func (s *Stats) find(id schema.ColumnID) (int, bool) {
-	return slices.BinarySearchFunc(s.Columns, id, func(c ColumnUpdates, id schema.ColumnID) int { return cmp.Compare(c.ID, id) })
+	return slices.BinarySearchFunc(s.Columns, id, func(c ColumnUpdates, id schema.ColumnID) int {
+		return cmp.Compare(c.ID, id)
+	})
 }
 
 // add counts one change, whose list must be valid.
@@ -86,7 +88,8 @@ func (s *Stats) encode() ([]byte, error) {
 	}
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		pb.ColumnStats = append(pb.ColumnStats, &kudupb.DeltaStatsPB_ColumnStats{ColId: proto.Int32(int32(c.ID)), UpdateCount: &c.Updates})
+		pb.ColumnStats = append(pb.ColumnStats,
+			&kudupb.DeltaStatsPB_ColumnStats{ColId: proto.Int32(int32(c.ID)), UpdateCount: &c.Updates})
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(pb)
 }

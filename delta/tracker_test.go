@@ -13,10 +13,14 @@ import (
 // file must be in the order of time nevertheless.
 func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
 	var undos, redos []*File
-	undos = appendFile(t, undos, []change.Delta{{Row: 1, TS: 5, List: setInt(12, 1)}, {Row: 4, TS: 6, List: setInt(12, 2)}}, true)
-	undos = appendFile(t, undos, []change.Delta{{Row: 1, TS: 10, List: setInt(11, 1)}, {Row: 1, TS: 3, List: drop()}, {Row: 2, TS: 3, List: drop()}}, true)
-	redos = appendFile(t, redos, []change.Delta{{Row: 1, TS: 15, List: setInt(11, 1)}, {Row: 1, TS: 20, List: setInt(11, 2)}}, false)
-	redos = appendFile(t, redos, []change.Delta{{Row: 0, TS: 30, List: drop()}, {Row: 1, TS: 15, List: setInt(12, 3)}, {Row: 1, TS: 30, List: drop()}}, false)
+	undos = appendFile(t, undos,
+		[]change.Delta{{Row: 1, TS: 5, List: setInt(12, 1)}, {Row: 4, TS: 6, List: setInt(12, 2)}}, true)
+	undos = appendFile(t, undos, []change.Delta{{Row: 1, TS: 10, List: setInt(11, 1)},
+		{Row: 1, TS: 3, List: drop()}, {Row: 2, TS: 3, List: drop()}}, true)
+	redos = appendFile(t, redos,
+		[]change.Delta{{Row: 1, TS: 15, List: setInt(11, 1)}, {Row: 1, TS: 20, List: setInt(11, 2)}}, false)
+	redos = appendFile(t, redos, []change.Delta{{Row: 0, TS: 30, List: drop()},
+		{Row: 1, TS: 15, List: setInt(12, 3)}, {Row: 1, TS: 30, List: drop()}}, false)
 
 	tracker := &Tracker{Undo: undos, Redo: redos}
 	undo, redo, err := tracker.Collect(0, 10, 30)
@@ -28,7 +32,8 @@ func TestCollectMergesFilesThatOverlapInTime(t *testing.T) {
 		{Row: 2, TS: 3, List: drop()}, {Row: 4, TS: 6, List: setInt(12, 2)},
 	})
 	sameDeltas(t, "redo", redo, []change.Delta{
-		{Row: 1, TS: 15, List: setInt(11, 1)}, {Row: 1, TS: 15, List: setInt(12, 3)}, {Row: 1, TS: 20, List: setInt(11, 2)},
+		{Row: 1, TS: 15, List: setInt(11, 1)}, {Row: 1, TS: 15, List: setInt(12, 3)},
+		{Row: 1, TS: 20, List: setInt(11, 2)},
 	})
 }
 

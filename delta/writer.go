@@ -64,7 +64,8 @@ func newWriter(sink block.Sink, undo bool, cblockBytes int) (*Writer, error) {
 // with the same timestamp keep their order.
 func (w *Writer) Append(d change.Delta) error {
 	if w.count > 0 && (d.Row < w.row || d.Row == w.row && (w.undo && d.TS > w.ts || !w.undo && d.TS < w.ts)) {
-		return fmt.Errorf("delta: row %d at %d after row %d at %d: out of order", d.Row, uint64(d.TS), w.row, uint64(w.ts))
+		return fmt.Errorf("delta: row %d at %d after row %d at %d: out of order", d.Row, uint64(d.TS),
+			w.row, uint64(w.ts))
 	}
 	if invariant.Enabled {
 		if err := d.List.Check(&schema.Schema{}); err != nil {

@@ -11,8 +11,10 @@ import (
 // TestFromComparableIsTheInverse encodes random cells of each type, and those with special bits.
 func TestFromComparableIsTheInverse(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, typ := range []schema.Type{schema.Bool, schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Int128, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64,
-		schema.Float, schema.Double, schema.Decimal32, schema.Decimal64, schema.Decimal128, schema.Date, schema.Timestamp, schema.String, schema.Binary} {
+	for _, typ := range []schema.Type{schema.Bool, schema.Int8, schema.Int16, schema.Int32, schema.Int64,
+		schema.Int128, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64,
+		schema.Float, schema.Double, schema.Decimal32, schema.Decimal64, schema.Decimal128, schema.Date,
+		schema.Timestamp, schema.String, schema.Binary} {
 		for i := range 2000 {
 			cell := make([]byte, typ.Width())
 			if typ.Variable() {
@@ -42,5 +44,6 @@ func TestFromComparableIsTheInverse(t *testing.T) {
 // isNegativeZero reports whether a cell is −0, which is encoded as +0.
 func isNegativeZero(typ schema.Type, cell []byte) bool {
 	rest := bytes.Trim(cell, "\x00")
-	return (typ == schema.Float || typ == schema.Double) && len(rest) == 1 && rest[0] == 0x80 && cell[len(cell)-1] == 0x80
+	return (typ == schema.Float || typ == schema.Double) && len(rest) == 1 && rest[0] == 0x80 &&
+		cell[len(cell)-1] == 0x80
 }

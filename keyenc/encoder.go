@@ -95,7 +95,8 @@ func (e *Encoder) AppendCells(cells [][]byte, buf, key []byte) (_ [][]byte, _ []
 		switch {
 		case c.width != 0:
 			if len(rest) < c.width {
-				return cells, buf, fault.Corruptf("key: column %d at byte %d: %d bytes left, want %d", i, len(key)-len(rest), len(rest), c.width)
+				return cells, buf, fault.Corruptf("key: column %d at byte %d: %d bytes left, want %d", i,
+					len(key)-len(rest), len(rest), c.width)
 			}
 			buf = appendIntegerCell(buf, rest[:c.width], c.signed)
 			rest = rest[c.width:]
@@ -105,7 +106,8 @@ func (e *Encoder) AppendCells(cells [][]byte, buf, key []byte) (_ [][]byte, _ []
 		default:
 			n := 0
 			if buf, n = appendUnescaped(buf, rest); n < 0 {
-				return cells, buf, fault.Corruptf("key: column %d at byte %d: byte string has a malformed escape or no terminator", i, len(key)-len(rest))
+				return cells, buf, fault.Corruptf("key: column %d at byte %d: byte string has a malformed "+
+					"escape or no terminator", i, len(key)-len(rest))
 			}
 			rest = rest[n:]
 		}

@@ -109,7 +109,8 @@ func TestCompoundKeysMatchTheWorkedExamples(t *testing.T) {
 		t.Errorf("empty prefix: got %x", got)
 	}
 	two := NewEncoder(keySchema(t, schema.String, schema.Int16))
-	if got := two.AppendKey(nil, [][]byte{[]byte("ab"), fixed(2, -2)}); !bytes.Equal(got, unhex(t, "61 62 00 00 7f fe")) {
+	if got := two.AppendKey(nil, [][]byte{[]byte("ab"), fixed(2, -2)}); !bytes.Equal(got,
+		unhex(t, "61 62 00 00 7f fe")) {
 		t.Errorf("got %x", got)
 	}
 }
@@ -136,7 +137,8 @@ func TestComparableOrdersFloats(t *testing.T) {
 	if !bytes.Equal(double(negative), double(0)) || !bytes.Equal(float(float32(negative)), float(0)) {
 		t.Error("−0 and +0 differ")
 	}
-	if f, tr := AppendComparable(nil, schema.Bool, []byte{0}), AppendComparable(nil, schema.Bool, []byte{1}); bytes.Compare(f, tr) >= 0 {
+	if f, tr := AppendComparable(nil, schema.Bool, []byte{0}),
+		AppendComparable(nil, schema.Bool, []byte{1}); bytes.Compare(f, tr) >= 0 {
 		t.Error("false is not below true")
 	}
 }
@@ -145,7 +147,8 @@ func TestSuccessorAndPrefixEndAreTheNextKeys(t *testing.T) {
 	if got := Successor([]byte("ab")); !bytes.Equal(got, []byte("ab\x00")) {
 		t.Errorf("successor: %x", got)
 	}
-	cases := []struct{ prefix, want string }{{"", ""}, {"61", "62"}, {"61ff", "62"}, {"ffff", ""}, {"00", "01"}, {"01ffff", "02"}}
+	cases := []struct{ prefix, want string }{{"", ""}, {"61", "62"}, {"61ff", "62"}, {"ffff", ""}, {"00", "01"},
+		{"01ffff", "02"}}
 	for _, c := range cases {
 		if got := PrefixEnd(unhex(t, c.prefix)); !bytes.Equal(got, unhex(t, c.want)) {
 			t.Errorf("prefix end of %s: %x, want %s", c.prefix, got, c.want)

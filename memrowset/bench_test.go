@@ -45,7 +45,8 @@ func benchKeys(n int, order string) [][]byte {
 }
 
 func benchSchema(b testing.TB) *schema.Schema {
-	s, err := schema.New([]schema.Column{{ID: 0, Name: "k", Type: schema.Binary}, {ID: 1, Name: "v", Type: schema.Int64}}, 1)
+	s, err := schema.New([]schema.Column{{ID: 0, Name: "k", Type: schema.Binary},
+		{ID: 1, Name: "v", Type: schema.Int64}}, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -145,7 +146,9 @@ func BenchmarkGet(b *testing.B) {
 	keys := benchKeys(benchRows(b), "random16")
 	m := filled(b, keys)
 	shuffled := slices.Clone(keys)
-	rand.New(rand.NewPCG(3, 4)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(shuffled), func(i, j int) {
+		shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
+	})
 	i := 0
 	for b.Loop() {
 		if _, live := m.NewestRow(shuffled[i%len(shuffled)]); !live {
@@ -177,7 +180,8 @@ func BenchmarkNewestOfManyVersions(b *testing.B) {
 			keys := benchKeys(1, "random16")
 			m := filled(b, keys)
 			for i := range versions {
-				list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 1, binary.LittleEndian.AppendUint64(nil, uint64(i)))
+				list := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 1,
+					binary.LittleEndian.AppendUint64(nil, uint64(i)))
 				m.Mutate(keys[0], mvcc.Timestamp(i+2), lsn.LSN(i+2), list)
 			}
 			dst := make([]byte, 0, 256)

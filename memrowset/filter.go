@@ -20,9 +20,11 @@ import (
 // A key is in the part that was the newest when it was inserted. A lookup asks all parts, one word
 // of each.
 type keyFilter struct {
-	parts  atomic.Pointer[[]filterPart] // replaced when a part is added, like free with the set's lock held; nil = no filter
-	free   int                          // number of keys that the newest part still takes
-	missed atomic.Int64                 // lookups of keys that were not in the tree, while there is no filter
+	// parts is replaced when a part is added, and free is set, with the set's lock held. A nil
+	// pointer means that there is no filter.
+	parts  atomic.Pointer[[]filterPart]
+	free   int          // number of keys that the newest part still takes
+	missed atomic.Int64 // lookups of keys that were not in the tree, while there is no filter
 }
 
 type filterPart struct {

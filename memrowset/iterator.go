@@ -77,7 +77,8 @@ func (w *walker) seek(key []byte) {
 	if w.descending {
 		upper := append(bytes.Clone(key), 0) // the least key above key
 		prefix := keyenc.Head(upper)
-		if w.begun && w.m.before(w.last, prefix, upper) || !w.begun && w.upper != nil && bytes.Compare(w.upper, upper) <= 0 {
+		if w.begun && w.m.before(w.last, prefix, upper) ||
+			!w.begun && w.upper != nil && bytes.Compare(w.upper, upper) <= 0 {
 			return
 		}
 		w.upper, w.upperPrefix, w.begun = upper, prefix, false

@@ -60,7 +60,9 @@ func checkTree(t *testing.T, r *rand.Rand, m *MemRowSet, tr *tree, keys [][]byte
 				end++
 			}
 			below := down[len(keys)-end:]
-			same(collect(func(take func(it item) bool) { tr.descendFrom(probe, take) }, most), below[:min(most, len(below))])
+			same(collect(func(take func(it item) bool) {
+				tr.descendFrom(probe, take)
+			}, most), below[:min(most, len(below))])
 		})
 	}
 }

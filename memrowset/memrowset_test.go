@@ -126,7 +126,8 @@ func TestCountsMatchTheChanges(t *testing.T) {
 	m.Mutate([]byte("4"), 4000, 450, deletion)
 	m.Insert([]byte("3"), 6000, 2000, image(m, "3", 3, "y"))
 	if m.Len() != 1000 || m.LiveRows() != 999 || m.FirstLSN() != 400 || m.MaxTimestamp() != 6000 {
-		t.Errorf("%d rows, %d live, first LSN %d, max timestamp %d", m.Len(), m.LiveRows(), m.FirstLSN(), m.MaxTimestamp())
+		t.Errorf("%d rows, %d live, first LSN %d, max timestamp %d", m.Len(), m.LiveRows(), m.FirstLSN(),
+			m.MaxTimestamp())
 	}
 	if grown != m.Bytes() || grown < 1000*40 {
 		t.Errorf("grow was called with %d bytes, Bytes returns %d", grown, m.Bytes())
@@ -264,7 +265,8 @@ func TestEndsBeforeComparesWithTheGreatestKey(t *testing.T) {
 		m.Insert([]byte(key), mvcc.Timestamp(i+1), lsn.LSN(i+1), image(m, key, 1, ""))
 	}
 	m.Mutate([]byte("abcdefgh2"), 4, 4, deletion)
-	for key, want := range map[string]bool{"": false, "a": false, "abcdefgh": false, "abcdefgh1": false, "abcdefgh2": false, "abcdefgh2\x00": true,
+	for key, want := range map[string]bool{"": false, "a": false, "abcdefgh": false, "abcdefgh1": false,
+		"abcdefgh2": false, "abcdefgh2\x00": true,
 		"abcdefgh3": true, "b": true} {
 		if got := m.EndsBefore([]byte(key)); got != want {
 			t.Errorf("EndsBefore(%q) is %v", key, got)

@@ -68,7 +68,8 @@ func unquoteKey(line string) string {
 
 // Keys that share prefixes of 8 bytes, are prefixes of each other and end in zeros, so that the
 // tree must compare more than its prefixes.
-var modelKeys = []string{"", "a", "a\x00", "a\x00\x00", "ab", "abcdefgh", "abcdefgh\x00", "abcdefghi", "abcdefghij", "abcdefgi", "b", "b\x00c", "zzzzzzzzzz"}
+var modelKeys = []string{"", "a", "a\x00", "a\x00\x00", "ab", "abcdefgh", "abcdefgh\x00", "abcdefghi",
+	"abcdefghij", "abcdefgi", "b", "b\x00c", "zzzzzzzzzz"}
 
 // history is a MemRowSet and its model after the same operations.
 type history struct {
@@ -91,7 +92,8 @@ func drawHistory(rt *rapid.T, t *testing.T) *history {
 func (h *history) step(rt *rapid.T) {
 	key := rapid.SampledFrom(modelKeys).Draw(rt, "key")
 	now := h.mo.at(key, mvcc.Everything)
-	next := version{ts: h.ts, live: true, n: rapid.IntRange(0, 9).Draw(rt, "n"), s: rapid.SampledFrom([]string{"", "x", "longer"}).Draw(rt, "s")}
+	next := version{ts: h.ts, live: true, n: rapid.IntRange(0, 9).Draw(rt, "n"),
+		s: rapid.SampledFrom([]string{"", "x", "longer"}).Draw(rt, "s")}
 	lsn := lsn.LSN(h.ts)
 	switch what := rapid.IntRange(0, 3).Draw(rt, "what"); {
 	case !now.live && what > 0:
@@ -414,7 +416,8 @@ func (h *history) checkRow(rt *rapid.T, rows *change.Rows, i int, snap mvcc.Snap
 		row = h.m.RowFormat().Apply(nil, row, d.List)
 		live := d.List.Kind() != change.Delete
 		if d.TS != want.ts || d.List.Kind() != want.kind || show(h.m, row, live) != want.String() {
-			rt.Fatalf("%q: change %d: %s at %d gives %s, want %s at %d", key, step, d.List, d.TS, show(h.m, row, live), want, want.ts)
+			rt.Fatalf("%q: change %d: %s at %d gives %s, want %s at %d", key, step, d.List, d.TS,
+				show(h.m, row, live), want, want.ts)
 		}
 	}
 	if step < len(versions) && snap.Sees(versions[step].ts) {

@@ -90,11 +90,11 @@ func (m *MemRowSet) withProbe(key []byte, fn func(probe item)) {
 	m.mu.Unlock()
 }
 
-// find returns the header of the key's row; 0 if the key was never inserted.
+// find returns the header of the key's row, or 0 if the key was never inserted.
 //
-// If there is a filter, most keys that are not in the set need neither the lock nor the tree. A key is
-// in the filter before its insert returns. A reader that must see a row comes later, since it holds the row's lock or has
-// a snapshot from after the row's publication.
+// If there is a filter, most keys that are not in the set need neither the lock nor the tree. A key
+// is in the filter before its insert returns. A reader that must see a row comes later, since it
+// holds the row's lock or has a snapshot from after the row's publication.
 func (m *MemRowSet) find(key []byte) arena.Ref {
 	filtered := m.filter.exists()
 	if m.rows.Load() == 0 || filtered && !m.filter.mayContain(hashKey(key)) {

@@ -58,7 +58,8 @@ func TestClockPastTheLastTimestampReturnsError(t *testing.T) {
 	if ts := now(t, spent); ts != Last {
 		t.Errorf("last timestamp of a logical clock: %d, want %d", ts, Last)
 	}
-	for name, c := range map[string]Clock{"wall clock in 2112": late, "restored to Last": restored, "counted to Last": spent} {
+	for name, c := range map[string]Clock{"wall clock in 2112": late, "restored to Last": restored,
+		"counted to Last": spent} {
 		for range 2 {
 			if ts, err := c.Now(); err == nil {
 				t.Errorf("%s: Now returns %d, want an error", name, ts)

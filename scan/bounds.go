@@ -12,12 +12,13 @@ import (
 // filter can be true, so that rowsets and windows outside of it are not visited. The filter still
 // tests the rows in the range.
 //
-// If the filter compares the first key columns for equality and bounds the next one, the range is
-// that of the keys which begin with these values:
+// If the filter compares the first key columns for equality and bounds the next one, the range
+// covers the keys that begin with these values:
 //
 //	k1 = 5 and k2 >= 10 and k2 < 20        keys in [(5, 10), (5, 20))
 //
-// s is the schema of the rows, encoder that of its keys. Alternatives and negations bound nothing, except for In, whose least and greatest values do.
+// s is the schema of the rows, encoder the encoder of its keys. Alternatives and negations bound
+// nothing, except for In, whose least and greatest values do.
 func (o *Options) BoundByFilter(s *schema.Schema, encoder *keyenc.Encoder) {
 	prefix := []byte{}
 	for i := range s.Keys {
@@ -44,7 +45,8 @@ func (o *Options) Narrow(lower, upper []byte) {
 // columnBounds returns bounds of the keys whose column i passes the tests that the filter is a
 // conjunction of, if the columns before it are encoded as prefix. equal is the prefix with column
 // i, nil unless its value is known.
-func (o *Options) columnBounds(s *schema.Schema, encoder *keyenc.Encoder, i int, prefix []byte) (lower, upper, equal []byte) {
+func (o *Options) columnBounds(s *schema.Schema, encoder *keyenc.Encoder, i int,
+	prefix []byte) (lower, upper, equal []byte) {
 	id := s.Columns[i].ID
 	within := Options{}
 	for f := range o.Filter.Conjuncts() {

@@ -34,7 +34,8 @@ func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
 	if len(inputs) == 1 && len(parts) == 0 {
 		return inputs[0]
 	}
-	m := &merge{columns: r.Projection(), descending: r.Descending(), withKeys: r.Keys(), rows: r.FirstRows(), mergeMemory: mergeMemories.Get().(*mergeMemory)}
+	m := &merge{columns: r.Projection(), descending: r.Descending(), withKeys: r.Keys(), rows: r.FirstRows(),
+		mergeMemory: mergeMemories.Get().(*mergeMemory)}
 	m.inputs = append(m.inputs, inputs...)
 	m.left = append(m.left, parts...)
 	m.parts = m.left

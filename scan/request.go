@@ -102,7 +102,8 @@ func NewRequest(o Options) (*Request, error) {
 		}
 		switch column := &o.Schema.Columns[c]; {
 		case p.Type != column.Type:
-			return nil, fmt.Errorf("scan: predicate on column %q: made for type %s, the column has %s: %w", column.Name, p.Type, column.Type, fault.ErrSchema)
+			return nil, fmt.Errorf("scan: predicate on column %q: made for type %s, the column has %s: %w",
+				column.Name, p.Type, column.Type, fault.ErrSchema)
 		case !p.Prepared():
 			return nil, fmt.Errorf("scan: predicate on column %q: not prepared: %w", column.Name, fault.ErrSchema)
 		}

@@ -232,7 +232,8 @@ func rowsOf(t *testing.T, it Iterator, withKeys bool) []row {
 	var out []row
 	b, keys := it.Batch(), it.Keys()
 	if b.Selected() == 0 || b.Selection.Count() != b.Selection.CountRange(0, b.Len) || withKeys && len(keys) != b.Len {
-		t.Fatalf("batch of %d rows, %d of them selected, %d within, %d keys", b.Len, b.Selected(), b.Selection.CountRange(0, b.Len), len(keys))
+		t.Fatalf("batch of %d rows, %d of them selected, %d within, %d keys", b.Len, b.Selected(),
+			b.Selection.CountRange(0, b.Len), len(keys))
 	}
 	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
 		r := row{cells: make([][]byte, len(b.Columns))}
@@ -266,7 +267,9 @@ func compareRows(t *testing.T, got, want []row) {
 func deal(r *rand.Rand, k, n, size int) (fakes []*fake, all []row) {
 	for range k {
 		noise := r.IntN(3) == 0
-		fakes = append(fakes, &fake{failAt: -1, sizes: func() int { return 1 + r.IntN(size) }, noise: func() bool { return noise && r.IntN(3) == 0 }})
+		fakes = append(fakes, &fake{failAt: -1, sizes: func() int {
+			return 1 + r.IntN(size)
+		}, noise: func() bool { return noise && r.IntN(3) == 0 }})
 	}
 	to, stretch := 0, 1+r.IntN(2)*r.IntN(300)
 	for i := range n {
@@ -407,7 +410,8 @@ func TestSeekSkipsRows(t *testing.T) {
 			fakes = fakes[:1]
 			for from, n := 0, 0; from < len(want); from += n {
 				n = min(1+r.IntN(50), len(want)-from)
-				f := &fake{rows: want[from : from+n], descending: order.Descending(), failAt: -1, sizes: fakes[0].sizes, noise: fakes[0].noise}
+				f := &fake{rows: want[from : from+n], descending: order.Descending(), failAt: -1,
+					sizes: fakes[0].sizes, noise: fakes[0].noise}
 				chain = append(chain, func() (Iterator, error) { return f, nil })
 			}
 			it = Concat(order, chain...)
@@ -465,7 +469,8 @@ func TestNewRequestRefusesSchemaMismatch(t *testing.T) {
 			t.Errorf("%s: %v, want ErrSchema", name, err)
 		}
 	}
-	for name, o := range map[string]Options{"limit": {Schema: s, Limit: -1}, "rows": {Schema: s, Rows: RowRange{From: 2, To: 1}}} {
+	for name, o := range map[string]Options{"limit": {Schema: s, Limit: -1},
+		"rows": {Schema: s, Rows: RowRange{From: 2, To: 1}}} {
 		if _, err := NewRequest(o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -673,7 +678,9 @@ func TestConcatReturnsInputErrors(t *testing.T) {
 		t.Errorf("%d rows, %d made, error %v", len(got), made, it.Close())
 	}
 	calls := 0
-	it = Concat(allColumns, func() (Iterator, error) { return nil, errFake }, func() (Iterator, error) { calls++; return fakes[1], nil })
+	it = Concat(allColumns, func() (Iterator, error) {
+		return nil, errFake
+	}, func() (Iterator, error) { calls++; return fakes[1], nil })
 	if it.Next() || it.Next() || !errors.Is(it.Close(), errFake) || calls != 0 {
 		t.Error("continued after an iterator that could not be created")
 	}
@@ -716,7 +723,9 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 		k, n, size := 2+r.IntN(3), leastRows+r.IntN(300), 1+r.IntN(50)
 		var fakes []*fake
 		for range k {
-			fakes = append(fakes, &fake{failAt: -1, sizes: func() int { return size }, noise: func() bool { return false }})
+			fakes = append(fakes, &fake{failAt: -1, sizes: func() int {
+				return size
+			}, noise: func() bool { return false }})
 		}
 		var want []row
 		for i := range 3 * n {
@@ -724,7 +733,8 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 			f.rows = append(f.rows, rowOf(i))
 			want = append(want, rowOf(i))
 		}
-		it := Limit(Merge(request(Options{Columns: []int{0, 1, 2}, Keys: true, Limit: int64(n)}), iterators(fakes)), int64(n))
+		it := Limit(Merge(request(Options{Columns: []int{0, 1, 2}, Keys: true, Limit: int64(n)}),
+			iterators(fakes)), int64(n))
 		compareRows(t, read(t, it, true), want[:n])
 		for i, f := range fakes {
 			used := 0
@@ -733,7 +743,9 @@ func TestLimitedMergeStopsReading(t *testing.T) {
 					used++
 				}
 			}
-			if most := used/size + 3; f.steps > most { // one batch may be returned whole before all others, and one more row determines where to stop
+			// One batch may be returned whole before all others, and one more row determines where
+			// to stop.
+			if most := used/size + 3; f.steps > most {
 				t.Errorf("input %d: %d batches of %d rows for %d rows", i, f.steps, size, used)
 			}
 		}
@@ -795,7 +807,8 @@ func TestBatchSizesGrow(t *testing.T) {
 
 func TestProjectionIsInRequestedOrder(t *testing.T) {
 	got := request(Options{Columns: []int{2, 0, 2}}).Projection()
-	if !slices.EqualFunc(got, []string{"b", "n", "b"}, func(c schema.Column, name string) bool { return c.Name == name }) {
+	if !slices.EqualFunc(got, []string{"b", "n", "b"},
+		func(c schema.Column, name string) bool { return c.Name == name }) {
 		t.Errorf("projection %v", got)
 	}
 }
@@ -823,7 +836,8 @@ func TestMergeOfLongStringsReturnsShortBatches(t *testing.T) {
 		b, bytes := it.Batch(), 0
 		for i := range b.Len {
 			bytes += len(b.Columns[1].Cell(i))
-			if got := (row{it.Keys()[i], [][]byte{b.Columns[0].Cell(i), b.Columns[1].Cell(i), b.Columns[2].Cell(i)}}); !got.equal(all[at+i]) {
+			if got := (row{it.Keys()[i],
+				[][]byte{b.Columns[0].Cell(i), b.Columns[1].Cell(i), b.Columns[2].Cell(i)}}); !got.equal(all[at+i]) {
 				t.Fatalf("row %d is %v", at+i, got)
 			}
 		}

@@ -30,7 +30,8 @@ func TestArrayCellsMatchWorkedExamples(t *testing.T) {
 		want     string
 	}{
 		{"int32", Int32, [][]byte{{5, 0, 0, 0}, nil, {255, 255, 255, 255}}, "03 00 05 05 00 00 00 ff ff ff ff"},
-		{"string", String, [][]byte{[]byte("hi"), {}, []byte("x")}, "03 00 07 02 00 00 00 02 00 00 00 03 00 00 00 68 69 78"},
+		{"string", String, [][]byte{[]byte("hi"), {}, []byte("x")},
+			"03 00 07 02 00 00 00 02 00 00 00 03 00 00 00 68 69 78"},
 		{"none", Double, nil, "00 00"},
 		{"NULLs alone", Int64, make([][]byte, 9), "09 00 00 00"},
 		{"a NULL string", Binary, [][]byte{nil, {7}}, "02 00 02 01 00 00 00 07"},

@@ -104,7 +104,8 @@ func (e *Editor) Set(name string, set func(c *Column) error) error {
 // cells the caller converts. convert, if not nil, is called with both columns and may set the default
 // of the new one, which is nil. If the encoding does not fit the new type, the new column has the
 // default encoding. Errors: ErrNoColumn; ErrSchema, also for a key column; those of convert.
-func (e *Editor) Retype(name string, to Column, convert func(from, to *Column) error) (from, retyped ColumnID, err error) {
+func (e *Editor) Retype(name string, to Column,
+	convert func(from, to *Column) error) (from, retyped ColumnID, err error) {
 	c := e.find(name)
 	if c == nil {
 		return 0, 0, e.noColumn(name)
@@ -113,7 +114,8 @@ func (e *Editor) Retype(name string, to Column, convert func(from, to *Column) e
 		return 0, 0, schemaError("column %q is in the key, and its type cannot be changed", name)
 	}
 	next := *c
-	next.Type, next.Element, next.Precision, next.Scale, next.Length = to.Type, to.Element, to.Precision, to.Scale, to.Length
+	next.Type, next.Element, next.Precision, next.Scale, next.Length = to.Type, to.Element, to.Precision,
+		to.Scale, to.Length
 	if c.sameType(&next) {
 		return c.ID, c.ID, nil
 	}
@@ -142,7 +144,8 @@ func (e *Editor) Retype(name string, to Column, convert func(from, to *Column) e
 }
 
 func (c *Column) sameType(other *Column) bool {
-	return c.Type == other.Type && c.Element == other.Element && c.Precision == other.Precision && c.Scale == other.Scale && c.Length == other.Length
+	return c.Type == other.Type && c.Element == other.Element && c.Precision == other.Precision &&
+		c.Scale == other.Scale && c.Length == other.Length
 }
 
 // find returns the named column, or nil.

@@ -11,7 +11,8 @@ import (
 
 func editable(t *testing.T) *Schema {
 	t.Helper()
-	s, err := New([]Column{{ID: 3, Name: "k", Type: Int64}, {ID: 4, Name: "l", Type: String}, {ID: 7, Name: "a", Type: Int32, Nullable: true},
+	s, err := New([]Column{{ID: 3, Name: "k", Type: Int64}, {ID: 4, Name: "l", Type: String},
+		{ID: 7, Name: "a", Type: Int32, Nullable: true},
 		{ID: 5, Name: "b", Type: String, Default: []byte("new"), ReadDefault: []byte("old")}}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,9 @@ func TestEditorKeepsColumnIDs(t *testing.T) {
 		next ColumnID
 	}{
 		{"nothing", func(e *Editor) error { return nil }, "3:k 4:l 7:a 5:b=new/old", 9},
-		{"add", func(e *Editor) error { return e.Add(Column{ID: 77, Name: "c", Type: String, Default: []byte("x")}) }, "3:k 4:l 7:a 5:b=new/old 9:c=x/x", 10},
+		{"add", func(e *Editor) error {
+			return e.Add(Column{ID: 77, Name: "c", Type: String, Default: []byte("x")})
+		}, "3:k 4:l 7:a 5:b=new/old 9:c=x/x", 10},
 		{"add without default", func(e *Editor) error {
 			return e.Add(Column{Name: "c", Type: String, Nullable: true, ReadDefault: []byte("y")})
 		}, "3:k 4:l 7:a 5:b=new/old 9:c", 10},
@@ -57,7 +60,9 @@ func TestEditorKeepsColumnIDs(t *testing.T) {
 		{"swap names", func(e *Editor) error {
 			return errors.Join(e.Rename("a", "t"), e.Rename("b", "a"), e.Rename("t", "b"))
 		}, "3:k 4:l 7:b 5:a=new/old", 9},
-		{"default", func(e *Editor) error { return e.Set("b", setDefault([]byte("newer"))) }, "3:k 4:l 7:a 5:b=newer/old", 9},
+		{"default", func(e *Editor) error {
+			return e.Set("b", setDefault([]byte("newer")))
+		}, "3:k 4:l 7:a 5:b=newer/old", 9},
 		{"no default", func(e *Editor) error { return e.Set("b", setDefault(nil)) }, "3:k 4:l 7:a 5:b=/old", 9},
 		{"the read default cannot be set", func(e *Editor) error {
 			return e.Set("b", func(c *Column) error { c.ReadDefault, c.ID = []byte("z"), 70; return nil })
@@ -90,12 +95,24 @@ func TestEditorRefusesInvalidAlterations(t *testing.T) {
 		edit func(e *Editor) error
 		want error
 	}{
-		{"add an existing name", func(e *Editor) error { return e.Add(Column{Name: "a", Type: Int32, Nullable: true}) }, fault.ErrExists},
-		{"add NOT NULL without default", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32}) }, fault.ErrSchema},
-		{"add a default of another type", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32, Default: []byte("x")}) }, fault.ErrSchema},
-		{"add an unknown type", func(e *Editor) error { return e.Add(Column{Name: "c", Type: 99, Nullable: true}) }, fault.ErrSchema},
-		{"add an encoding that does not fit", func(e *Editor) error { return e.Add(Column{Name: "c", Type: Int32, Nullable: true, Encoding: Prefix}) }, fault.ErrSchema},
-		{"add a bad name", func(e *Editor) error { return e.Add(Column{Name: "", Type: Int32, Nullable: true}) }, fault.ErrSchema},
+		{"add an existing name", func(e *Editor) error {
+			return e.Add(Column{Name: "a", Type: Int32, Nullable: true})
+		}, fault.ErrExists},
+		{"add NOT NULL without default", func(e *Editor) error {
+			return e.Add(Column{Name: "c", Type: Int32})
+		}, fault.ErrSchema},
+		{"add a default of another type", func(e *Editor) error {
+			return e.Add(Column{Name: "c", Type: Int32, Default: []byte("x")})
+		}, fault.ErrSchema},
+		{"add an unknown type", func(e *Editor) error {
+			return e.Add(Column{Name: "c", Type: 99, Nullable: true})
+		}, fault.ErrSchema},
+		{"add an encoding that does not fit", func(e *Editor) error {
+			return e.Add(Column{Name: "c", Type: Int32, Nullable: true, Encoding: Prefix})
+		}, fault.ErrSchema},
+		{"add a bad name", func(e *Editor) error {
+			return e.Add(Column{Name: "", Type: Int32, Nullable: true})
+		}, fault.ErrSchema},
 		{"add after the last id", func(e *Editor) error {
 			e.NextID = 1<<31 - 1
 			return e.Add(Column{Name: "c", Type: Int32, Nullable: true})
@@ -107,15 +124,26 @@ func TestEditorRefusesInvalidAlterations(t *testing.T) {
 		{"rename to an existing name", func(e *Editor) error { return e.Rename("a", "b") }, fault.ErrExists},
 		{"rename to the name of a key column", func(e *Editor) error { return e.Rename("a", "k") }, fault.ErrExists},
 		{"rename to a bad name", func(e *Editor) error { return e.Rename("a", "\xff") }, fault.ErrSchema},
-		{"rename to a reserved name", func(e *Editor) error { return e.Rename("a", AutoIncrementName) }, fault.ErrSchema},
-		{"a default for the key", func(e *Editor) error { return e.Set("k", setDefault(make([]byte, 8))) }, fault.ErrSchema},
-		{"a default of another width", func(e *Editor) error { return e.Set("a", setDefault(make([]byte, 8))) }, fault.ErrSchema},
+		{"rename to a reserved name", func(e *Editor) error {
+			return e.Rename("a", AutoIncrementName)
+		}, fault.ErrSchema},
+		{"a default for the key", func(e *Editor) error {
+			return e.Set("k", setDefault(make([]byte, 8)))
+		}, fault.ErrSchema},
+		{"a default of another width", func(e *Editor) error {
+			return e.Set("a", setDefault(make([]byte, 8)))
+		}, fault.ErrSchema},
 		{"set a missing column", func(e *Editor) error { return e.Set("c", setDefault(nil)) }, fault.ErrNoColumn},
 		{"an encoding that does not fit", set(func(c *Column) { c.Encoding = Prefix }), fault.ErrSchema},
 		{"an unknown codec", set(func(c *Column) { c.Compression = 9 }), fault.ErrSchema},
 		{"a block size out of bounds", set(func(c *Column) { c.BlockBytes = 1 }), fault.ErrSchema},
 		{"a long comment", set(func(c *Column) { c.Comment = strings.Repeat("x", 257) }), fault.ErrSchema},
-		{"an immutable key", func(e *Editor) error { return e.Set("k", func(c *Column) error { c.Immutable = true; return nil }) }, fault.ErrSchema},
+		{"an immutable key", func(e *Editor) error {
+			return e.Set("k", func(c *Column) error {
+				c.Immutable = true
+				return nil
+			})
+		}, fault.ErrSchema},
 		{"another type", set(func(c *Column) { c.Type = Int64 }), fault.ErrSchema},
 		{"NOT NULL", set(func(c *Column) { c.Nullable = false }), fault.ErrSchema},
 	}

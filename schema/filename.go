@@ -1,8 +1,10 @@
 package schema
 
-var encodingFileNames = map[Encoding]string{Auto: "auto", Plain: "plain", RLE: "rle", Bitshuffle: "bitshuffle", Dictionary: "dict", Prefix: "prefix"}
+var encodingFileNames = map[Encoding]string{Auto: "auto", Plain: "plain", RLE: "rle", Bitshuffle: "bitshuffle",
+	Dictionary: "dict", Prefix: "prefix"}
 
-var compressionFileNames = map[Compression]string{DefaultCompression: "default", NoCompression: "none", Snappy: "snappy", LZ4: "lz4", Zlib: "zlib",
+var compressionFileNames = map[Compression]string{DefaultCompression: "default", NoCompression: "none",
+	Snappy: "snappy", LZ4: "lz4", Zlib: "zlib",
 	LZ4HC: "lz4hc", Dense: "dense"}
 
 // FileName returns the encoding as schema files spell it; empty if there is none of that number.

@@ -92,7 +92,8 @@ func New(columns []Column, keys int) (*Schema, error) {
 		return nil, schemaError("a table has at least one key column")
 	}
 	columns = number(slices.Clone(columns))
-	s := &Schema{Columns: columns, Keys: keys, byName: make(map[string]int, len(columns)), byID: make(map[ColumnID]int, len(columns))}
+	s := &Schema{Columns: columns, Keys: keys, byName: make(map[string]int, len(columns)),
+		byID: make(map[ColumnID]int, len(columns))}
 	for i := range columns {
 		c := &columns[i]
 		if err := c.check(i < keys); err != nil {
@@ -199,7 +200,8 @@ func (c *Column) check(key bool) error {
 	}
 	if t := c.Stored(); t.Decimal() {
 		if c.Precision < 1 || c.Precision > MaxPrecision || c.Scale < 0 || c.Scale > c.Precision {
-			return fail("decimal(%d,%d): want 1 ≤ precision ≤ %d and 0 ≤ scale ≤ precision", c.Precision, c.Scale, MaxPrecision)
+			return fail("decimal(%d,%d): want 1 ≤ precision ≤ %d and 0 ≤ scale ≤ precision", c.Precision,
+				c.Scale, MaxPrecision)
 		}
 		if DecimalType(c.Precision) != t {
 			return fail("decimal(%d,%d) is stored as %s, not %s", c.Precision, c.Scale, DecimalType(c.Precision), t)
@@ -219,7 +221,8 @@ func (c *Column) Stored() Type {
 
 // Elements returns the elements of an array column as a nullable column of the same name.
 func (c *Column) Elements() Column {
-	return Column{ID: c.ID, Name: c.Name, Type: c.Element, Nullable: true, Precision: c.Precision, Scale: c.Scale, Length: c.Length}
+	return Column{ID: c.ID, Name: c.Name, Type: c.Element, Nullable: true, Precision: c.Precision,
+		Scale: c.Scale, Length: c.Length}
 }
 
 // Required reports whether every new row must set the column.
@@ -320,7 +323,8 @@ func (c *Column) ParseTypeName(s string) error {
 		inner, ok = strings.CutSuffix(inner, ")")
 		var e Column
 		if !ok || e.ParseTypeName(inner) != nil || e.Type == Array || e.Type.Width() > 8 {
-			return schemaError("type %q: the elements of an array cannot be arrays or decimals of more than 18 digits", s)
+			return schemaError("type %q: the elements of an array cannot be arrays or decimals of more than 18 digits",
+				s)
 		}
 		c.Type, c.Element, c.Precision, c.Scale, c.Length = Array, e.Type, e.Precision, e.Scale, e.Length
 		return nil
@@ -348,12 +352,15 @@ func (c *Column) ParseTypeName(s string) error {
 }
 
 // typeNames are the names that hints suggest.
-var typeNames = []string{"int64", "string", "double", "decimal(p,s)", "date", "timestamp", "bool", "binary", "int8", "int16", "int32", "int128",
+var typeNames = []string{"int64", "string", "double", "decimal(p,s)", "date", "timestamp", "bool", "binary",
+	"int8", "int16", "int32", "int128",
 	"uint8", "uint16", "uint32", "uint64", "float", "varchar(n)", "array(int64)"}
 
 // otherNames maps the names of types in other systems to ours.
-var otherNames = map[string]string{"int": "int64", "integer": "int64", "long": "int64", "bigint": "int64", "smallint": "int16", "tinyint": "int8",
-	"text": "string", "str": "string", "char": "string", "blob": "binary", "bytes": "binary", "boolean": "bool", "real": "float", "numeric": "decimal(p,s)",
+var otherNames = map[string]string{"int": "int64", "integer": "int64", "long": "int64", "bigint": "int64",
+	"smallint": "int16", "tinyint": "int8",
+	"text": "string", "str": "string", "char": "string", "blob": "binary", "bytes": "binary", "boolean": "bool",
+	"real": "float", "numeric": "decimal(p,s)",
 	"number": "decimal(p,s)", "datetime": "timestamp", "time": "timestamp"}
 
 // typeHint suggests the type that an unknown name probably means.
@@ -363,7 +370,8 @@ func typeHint(s string) string {
 		return fmt.Sprintf("; did you mean %q?", name)
 	}
 	if name, _, found := strings.Cut(lower, "("); found || name == "decimal" || name == "varchar" {
-		return map[string]string{"decimal": "; want decimal(p,s), for example decimal(15,2)", "varchar": "; want varchar(n), for example varchar(20)"}[name]
+		return map[string]string{"decimal": "; want decimal(p,s), for example decimal(15,2)",
+			"varchar": "; want varchar(n), for example varchar(20)"}[name]
 	}
 	return nearest.Hint(s, typeNames)
 }

@@ -48,23 +48,39 @@ func TestNewRefusesInvalidSchemas(t *testing.T) {
 		{"NUL in a name", []Column{column("key", nil), column("cul\x00prit", nil)}, 1, "prit"},
 		{"name that is not UTF-8", []Column{column("key", nil), column("culprit\xff", nil)}, 1, "culprit"},
 		{"name of the auto-incrementing column", []Column{column(AutoIncrementName, nil)}, 1, `"auto_incrementing_id"`},
-		{"auto-incrementing under another name", []Column{column("culprit", func(c *Column) { c.Type, c.AutoIncrement = Int64, true })}, 1, `"culprit"`},
-		{"auto-incrementing string", []Column{column(AutoIncrementName, func(c *Column) { c.Type, c.AutoIncrement = String, true })}, 1, `"auto_incrementing_id"`},
-		{"auto-incrementing without the key", []Column{column("key", nil), column(AutoIncrementName, func(c *Column) { c.Type, c.AutoIncrement = Int64, true })}, 1,
+		{"auto-incrementing under another name", []Column{column("culprit", func(c *Column) {
+			c.Type, c.AutoIncrement = Int64, true
+		})}, 1, `"culprit"`},
+		{"auto-incrementing string", []Column{column(AutoIncrementName, func(c *Column) {
+			c.Type, c.AutoIncrement = String, true
+		})}, 1, `"auto_incrementing_id"`},
+		{"auto-incrementing without the key", []Column{column("key", nil), column(AutoIncrementName, func(c *Column) {
+			c.Type, c.AutoIncrement = Int64, true
+		})}, 1,
 			`"auto_incrementing_id"`},
 		{"negative id", bad(func(c *Column) { c.ID = -1 }), 1, `"culprit"`},
-		{"id twice", []Column{column("key", func(c *Column) { c.ID = 7 }), column("culprit", func(c *Column) { c.ID = 7 })}, 1, `"culprit"`},
+		{"id twice", []Column{column("key", func(c *Column) {
+			c.ID = 7
+		}), column("culprit", func(c *Column) { c.ID = 7 })}, 1, `"culprit"`},
 		{"type without a number", bad(func(c *Column) { c.Type = 18 }), 1, `"culprit"`},
 		{"type above all", bad(func(c *Column) { c.Type = 22 }), 1, `"culprit"`},
 		{"arrays of arrays", bad(func(c *Column) { c.Type, c.Element = Array, Array }), 1, `"culprit"`},
 		{"arrays of no type", bad(func(c *Column) { c.Type, c.Element = Array, 18 }), 1, `"culprit"`},
 		{"arrays of int128", bad(func(c *Column) { c.Type, c.Element = Array, Int128 }), 1, `"culprit"`},
-		{"arrays of wide decimals", bad(func(c *Column) { c.Type, c.Element, c.Precision = Array, Decimal128, 20 }), 1, `"culprit"`},
+		{"arrays of wide decimals", bad(func(c *Column) {
+			c.Type, c.Element, c.Precision = Array, Decimal128, 20
+		}), 1, `"culprit"`},
 		{"array in the key", bad(func(c *Column) { c.Type, c.Element = Array, Int32 }), 2, `"culprit"`},
 		{"elements of a single value", bad(func(c *Column) { c.Element = Int32 }), 1, `"culprit"`},
-		{"encoding that does not fit the elements", bad(func(c *Column) { c.Type, c.Element, c.Encoding = Array, Int32, Dictionary }), 1, `"culprit"`},
-		{"array of varchars without length", bad(func(c *Column) { c.Type, c.Element = Array, Varchar }), 1, `"culprit"`},
-		{"default that is not an array", bad(func(c *Column) { c.Type, c.Element, c.Default = Array, Int32, []byte{1, 0, 1, 5} }), 1, `"culprit"`},
+		{"encoding that does not fit the elements", bad(func(c *Column) {
+			c.Type, c.Element, c.Encoding = Array, Int32, Dictionary
+		}), 1, `"culprit"`},
+		{"array of varchars without length", bad(func(c *Column) {
+			c.Type, c.Element = Array, Varchar
+		}), 1, `"culprit"`},
+		{"default that is not an array", bad(func(c *Column) {
+			c.Type, c.Element, c.Default = Array, Int32, []byte{1, 0, 1, 5}
+		}), 1, `"culprit"`},
 		{"negative type", bad(func(c *Column) { c.Type = -1 }), 1, `"culprit"`},
 		{"nullable key", bad(func(c *Column) { c.Nullable = true }), 2, `"culprit"`},
 		{"bool in the key", bad(func(c *Column) { c.Type = Bool }), 2, `"culprit"`},
@@ -85,7 +101,9 @@ func TestNewRefusesInvalidSchemas(t *testing.T) {
 		{"varchar too long", bad(func(c *Column) { c.Type, c.Length = Varchar, 65536 }), 1, `"culprit"`},
 		{"decimal without precision", bad(func(c *Column) { c.Type = Decimal32 }), 1, `"culprit"`},
 		{"decimal of 39 digits", bad(func(c *Column) { c.Type, c.Precision = Decimal128, 39 }), 1, `"culprit"`},
-		{"scale above precision", bad(func(c *Column) { c.Type, c.Precision, c.Scale = Decimal32, 5, 6 }), 1, `"culprit"`},
+		{"scale above precision", bad(func(c *Column) {
+			c.Type, c.Precision, c.Scale = Decimal32, 5, 6
+		}), 1, `"culprit"`},
 		{"negative scale", bad(func(c *Column) { c.Type, c.Precision, c.Scale = Decimal32, 5, -1 }), 1, `"culprit"`},
 		{"decimal stored too narrow", bad(func(c *Column) { c.Type, c.Precision = Decimal32, 10 }), 1, `"culprit"`},
 		{"decimal stored too wide", bad(func(c *Column) { c.Type, c.Precision = Decimal64, 9 }), 1, `"culprit"`},
@@ -108,10 +126,14 @@ func TestNewAcceptsLimits(t *testing.T) {
 		"longest varchar":   {column("v", func(c *Column) { c.Type, c.Length = Varchar, 65535 })},
 		"shortest varchar":  {column("v", func(c *Column) { c.Type, c.Length = Varchar, 1 })},
 		"widest decimal":    {column("d", func(c *Column) { c.Type, c.Precision, c.Scale = Decimal128, 38, 38 })},
-		"block sizes":       {column("a", func(c *Column) { c.BlockBytes = 512 }), column("b", func(c *Column) { c.BlockBytes = 16 << 20 })},
-		"empty default":     bad(func(c *Column) { c.Type, c.Default = String, []byte{} }),
-		"all are key":       many(300),
-		"ids in any order":  {column("a", func(c *Column) { c.ID = 12 }), column("b", func(c *Column) { c.ID = 3 }), column("c", nil)},
+		"block sizes": {column("a", func(c *Column) {
+			c.BlockBytes = 512
+		}), column("b", func(c *Column) { c.BlockBytes = 16 << 20 })},
+		"empty default": bad(func(c *Column) { c.Type, c.Default = String, []byte{} }),
+		"all are key":   many(300),
+		"ids in any order": {column("a", func(c *Column) {
+			c.ID = 12
+		}), column("b", func(c *Column) { c.ID = 3 }), column("c", nil)},
 	} {
 		keys := 1
 		if name == "all are key" {
@@ -137,7 +159,8 @@ func TestIndexByNameAndID(t *testing.T) {
 	if got, err := s.Project([]string{"b", "a", "b"}); err != nil || fmt.Sprint(got) != "[1 0 1]" {
 		t.Errorf("projection %v, %v", got, err)
 	}
-	if _, err := s.Project([]string{"a", "nowhere"}); !errors.Is(err, fault.ErrNoColumn) || !strings.Contains(err.Error(), `"nowhere"`) {
+	if _, err := s.Project([]string{"a", "nowhere"}); !errors.Is(err, fault.ErrNoColumn) ||
+		!strings.Contains(err.Error(), `"nowhere"`) {
 		t.Errorf("projection of a missing column: %v", err)
 	}
 }

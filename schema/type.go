@@ -216,7 +216,8 @@ const (
 	Dense Compression = 65 // the smallest form that Kudu reads
 )
 
-var compressionNames = map[Compression]string{DefaultCompression: "DEFAULT_COMPRESSION", NoCompression: "NO_COMPRESSION", Snappy: "SNAPPY",
+var compressionNames = map[Compression]string{DefaultCompression: "DEFAULT_COMPRESSION",
+	NoCompression: "NO_COMPRESSION", Snappy: "SNAPPY",
 	LZ4: "LZ4", Zlib: "ZLIB", LZ4HC: "LZ4HC", Dense: "DENSE"}
 
 // Valid reports whether c is a compression that a column can have.

@@ -18,9 +18,12 @@ var typeTable = []struct {
 	width    int
 	keyable  bool
 }{
-	{"UINT8", 0, "UINT8", 1, true}, {"INT8", 1, "INT8", 1, true}, {"UINT16", 2, "UINT16", 2, true}, {"INT16", 3, "INT16", 2, true},
-	{"UINT32", 4, "UINT32", 4, true}, {"INT32", 5, "INT32", 4, true}, {"UINT64", 6, "UINT64", 8, true}, {"INT64", 7, "INT64", 8, true},
-	{"STRING", 8, "BINARY", 0, true}, {"BOOL", 9, "BOOL", 1, false}, {"FLOAT", 10, "FLOAT", 4, false}, {"DOUBLE", 11, "DOUBLE", 8, false},
+	{"UINT8", 0, "UINT8", 1, true}, {"INT8", 1, "INT8", 1, true}, {"UINT16", 2, "UINT16", 2, true},
+	{"INT16", 3, "INT16", 2, true},
+	{"UINT32", 4, "UINT32", 4, true}, {"INT32", 5, "INT32", 4, true}, {"UINT64", 6, "UINT64", 8, true},
+	{"INT64", 7, "INT64", 8, true},
+	{"STRING", 8, "BINARY", 0, true}, {"BOOL", 9, "BOOL", 1, false}, {"FLOAT", 10, "FLOAT", 4, false},
+	{"DOUBLE", 11, "DOUBLE", 8, false},
 	{"BINARY", 12, "BINARY", 0, true}, {"UNIXTIME_MICROS", 13, "INT64", 8, true}, {"INT128", 14, "INT128", 16, true},
 	{"DECIMAL32", 15, "INT32", 4, true}, {"DECIMAL64", 16, "INT64", 8, true}, {"DECIMAL128", 17, "INT128", 16, true},
 	{"VARCHAR", 19, "BINARY", 0, true}, {"DATE", 20, "INT32", 4, true},
@@ -33,7 +36,8 @@ func TestTypesMatchKudu(t *testing.T) {
 			t.Errorf("%s is %d (%v), want %d", want.name, got, ok, want.number)
 			continue
 		}
-		if got.Physical().String() != want.physical || got.Width() != want.width || got.Keyable() != want.keyable || got.Variable() != (want.width == 0) {
+		if got.Physical().String() != want.physical || got.Width() != want.width ||
+			got.Keyable() != want.keyable || got.Variable() != (want.width == 0) {
 			t.Errorf("%s: physical %s, width %d, keyable %t", want.name, got.Physical(), got.Width(), got.Keyable())
 		}
 	}
@@ -86,12 +90,14 @@ func TestEncodingAllowed(t *testing.T) {
 }
 
 func TestEncodingAndCodecNumbersMatchKudu(t *testing.T) {
-	for name, want := range map[string]Encoding{"AUTO_ENCODING": 0, "PLAIN_ENCODING": 1, "PREFIX_ENCODING": 2, "RLE": 4, "DICT_ENCODING": 5, "BIT_SHUFFLE": 6} {
+	for name, want := range map[string]Encoding{"AUTO_ENCODING": 0, "PLAIN_ENCODING": 1, "PREFIX_ENCODING": 2,
+		"RLE": 4, "DICT_ENCODING": 5, "BIT_SHUFFLE": 6} {
 		if got, ok := EncodingByName(name); !ok || got != want || got.String() != name {
 			t.Errorf("%s is %d, want %d", name, got, want)
 		}
 	}
-	for name, want := range map[string]Compression{"DEFAULT_COMPRESSION": 0, "NO_COMPRESSION": 1, "SNAPPY": 2, "LZ4": 3, "ZLIB": 4} {
+	for name, want := range map[string]Compression{"DEFAULT_COMPRESSION": 0, "NO_COMPRESSION": 1, "SNAPPY": 2,
+		"LZ4": 3, "ZLIB": 4} {
 		if got, ok := CompressionByName(name); !ok || got != want || got.String() != name {
 			t.Errorf("%s is %d, want %d", name, got, want)
 		}
@@ -122,21 +128,29 @@ func TestDefaultCompressionByType(t *testing.T) {
 // The types that a schema file may name.
 func TestTypeNamesRoundTrip(t *testing.T) {
 	for name, want := range map[string]Column{
-		"bool": {Type: Bool}, "int8": {Type: Int8}, "int16": {Type: Int16}, "int32": {Type: Int32}, "int64": {Type: Int64},
-		"float": {Type: Float}, "double": {Type: Double}, "string": {Type: String}, "binary": {Type: Binary}, "date": {Type: Date},
-		"timestamp": {Type: Timestamp}, "uint8": {Type: Uint8}, "uint16": {Type: Uint16}, "uint32": {Type: Uint32}, "uint64": {Type: Uint64},
-		"int128": {Type: Int128}, "array(uint8)": {Type: Array, Element: Uint8}, "array(string)": {Type: Array, Element: String},
-		"array(varchar(3))": {Type: Array, Element: Varchar, Length: 3}, "array(decimal(18,2))": {Type: Array, Element: Decimal64, Precision: 18, Scale: 2}, "varchar(1)": {Type: Varchar, Length: 1}, "varchar(65535)": {Type: Varchar, Length: 65535},
+		"bool": {Type: Bool}, "int8": {Type: Int8}, "int16": {Type: Int16}, "int32": {Type: Int32},
+		"int64": {Type: Int64},
+		"float": {Type: Float}, "double": {Type: Double}, "string": {Type: String}, "binary": {Type: Binary},
+		"date":      {Type: Date},
+		"timestamp": {Type: Timestamp}, "uint8": {Type: Uint8}, "uint16": {Type: Uint16},
+		"uint32": {Type: Uint32}, "uint64": {Type: Uint64},
+		"int128": {Type: Int128}, "array(uint8)": {Type: Array, Element: Uint8},
+		"array(string)":        {Type: Array, Element: String},
+		"array(varchar(3))":    {Type: Array, Element: Varchar, Length: 3},
+		"array(decimal(18,2))": {Type: Array, Element: Decimal64, Precision: 18, Scale: 2},
+		"varchar(1)":           {Type: Varchar, Length: 1}, "varchar(65535)": {Type: Varchar, Length: 65535},
 		"decimal(1,0)": {Type: Decimal32, Precision: 1}, "decimal(9,9)": {Type: Decimal32, Precision: 9, Scale: 9},
 		"decimal(10,2)": {Type: Decimal64, Precision: 10, Scale: 2}, "decimal(18,0)": {Type: Decimal64, Precision: 18},
-		"decimal(19,4)": {Type: Decimal128, Precision: 19, Scale: 4}, "decimal(38,38)": {Type: Decimal128, Precision: 38, Scale: 38},
+		"decimal(19,4)":  {Type: Decimal128, Precision: 19, Scale: 4},
+		"decimal(38,38)": {Type: Decimal128, Precision: 38, Scale: 38},
 	} {
 		var c Column
 		if err := c.ParseTypeName(name); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if c.Type != want.Type || c.Element != want.Element || c.Length != want.Length || c.Precision != want.Precision || c.Scale != want.Scale {
+		if c.Type != want.Type || c.Element != want.Element || c.Length != want.Length ||
+			c.Precision != want.Precision || c.Scale != want.Scale {
 			t.Errorf("%s is read as %+v", name, c)
 		}
 		if got := c.TypeName(); got != name {
@@ -151,8 +165,10 @@ func TestTypeNamesRoundTrip(t *testing.T) {
 
 func TestParseTypeNameRefusesUnknownNames(t *testing.T) {
 	for _, name := range []string{"", "int", "INT64", "int64 ", " int64", "int256", "decimal", "decimal(5)",
-		"decimal(0,0)", "decimal(39,0)", "decimal(05,2)", "decimal(5, 2)", "decimal(5,2)x", "decimal(5,2", "varchar", "varchar()", "varchar(x)",
-		"varchar(+3)", "varchar(3))", "decimal32", "unixtime_micros", "array", "array()", "array(int32", "array(int32)x", "array(array(int32))", "array(int128)", "array(decimal(19,2))", "array( int32)"} {
+		"decimal(0,0)", "decimal(39,0)", "decimal(05,2)", "decimal(5, 2)", "decimal(5,2)x", "decimal(5,2",
+		"varchar", "varchar()", "varchar(x)",
+		"varchar(+3)", "varchar(3))", "decimal32", "unixtime_micros", "array", "array()", "array(int32",
+		"array(int32)x", "array(array(int32))", "array(int128)", "array(decimal(19,2))", "array( int32)"} {
 		var c Column
 		if err := c.ParseTypeName(name); !errors.Is(err, fault.ErrSchema) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: type %v, error %v", name, c.TypeName(), err)

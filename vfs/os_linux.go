@@ -44,7 +44,9 @@ func cloneRange(dst, src *os.File, srcOff, off, n int64) error {
 	held := control(src, "clone", func(from uintptr) error {
 		err = control(dst, "clone", func(to uintptr) error {
 			return retry(func() error {
-				return unix.IoctlFileCloneRange(int(to), &unix.FileCloneRange{Src_fd: int64(from), Src_offset: uint64(srcOff), Src_length: uint64(n), Dest_offset: uint64(off)})
+				return unix.IoctlFileCloneRange(int(to),
+					&unix.FileCloneRange{Src_fd: int64(from), Src_offset: uint64(srcOff), Src_length: uint64(n),
+						Dest_offset: uint64(off)})
 			})
 		})
 		return nil

@@ -61,7 +61,8 @@ func (w *osWindow) Copy(b []byte, off int64) (err error) {
 }
 
 // errNoPage is the cause of a failed copy.
-var errNoPage = errors.New("the system cannot provide the page of the file: a failing or full disk, or the file has become shorter")
+var errNoPage = errors.New("the system cannot provide the page of the file: a failing or full disk, or " +
+	"the file has become shorter")
 
 // failed returns the error for a panic of a copy. The system reports a page that it cannot provide
 // by the signal SIGBUS, which is a panic with an address here.

@@ -141,7 +141,9 @@ func (a *Aggregator) product(terms []Term) (p *product) {
 		return typ == schema.Float || typ == schema.Double
 	})
 	for _, t := range terms {
-		i := slices.IndexFunc(a.products, func(o *product) bool { return o.before == p && o.term == t && o.floats == floats })
+		i := slices.IndexFunc(a.products, func(o *product) bool {
+			return o.before == p && o.term == t && o.floats == floats
+		})
 		if i < 0 {
 			i = len(a.products)
 			a.products = append(a.products, &product{before: p, term: t, floats: floats})

@@ -117,7 +117,8 @@ func randomTerm(r *rand.Rand, column int) aggregate.Term {
 	switch r.IntN(3) {
 	case 0:
 		slope, offset := int64(r.IntN(7)-3), int64(r.IntN(200)-100)
-		t.Slope, t.Offset, t.FloatSlope, t.FloatOffset = batch.Int128Of(slope), batch.Int128Of(offset), float64(slope), float64(offset)
+		t.Slope, t.Offset, t.FloatSlope, t.FloatOffset = batch.Int128Of(slope), batch.Int128Of(offset),
+			float64(slope), float64(offset)
 	case 1:
 		t.Slope, t.Offset = batch.Int128{Hi: int64(r.IntN(3) - 1), Lo: r.Uint64()}, batch.Pow10(r.IntN(39))
 	}

@@ -142,7 +142,8 @@ func (c *column) loadNarrow(v *batch.Vector, r *rows) {
 }
 
 // gather returns the selected cells, 0 for NULL, in dst's memory if that is large enough.
-func gather[D int64 | float64, S int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](dst []D, src []S, valid []uint8, r *rows) []D {
+func gather[D int64 | float64, S int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 |
+	float64](dst []D, src []S, valid []uint8, r *rows) []D {
 	dst = grown(dst, r.n)
 	if r.all {
 		for j, v := range src[:len(dst)] {

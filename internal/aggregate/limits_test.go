@@ -28,7 +28,8 @@ func TestCarriesDoNotChangeFloatSums(t *testing.T) {
 			t.Fatalf("%v with carries, %v without", b, a)
 		}
 		last := len(carried.digits) - 1
-		if carried.dirty == 0 && slices.ContainsFunc(carried.digits[:last], func(d int64) bool { return d>>digitBits != 0 }) {
+		if carried.dirty == 0 && slices.ContainsFunc(carried.digits[:last],
+			func(d int64) bool { return d>>digitBits != 0 }) {
 			t.Fatalf("digits after a carry: %x", carried.digits)
 		}
 	}

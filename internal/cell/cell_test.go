@@ -56,10 +56,13 @@ func TestJSONAndTextOfEveryType(t *testing.T) {
 		{"decimal(5,2)", `"-0.05"`, "fbffffff", `"-0.05"`, `-0.05`},
 		{"decimal(5,5)", `0.00001`, "01000000", `"0.00001"`, `0.00001`},
 		{"decimal(9,0)", `7`, "07000000", `"7"`, `7`},
-		{"decimal(18,2)", `"-9999999999999999.99"`, "01009c584c491ff2", `"-9999999999999999.99"`, `-9999999999999999.99`},
-		{"decimal(38,0)", `"99999999999999999999999999999999999999"`, "ffffffff3f228a097ac4865aa84c3b4b", `"99999999999999999999999999999999999999"`, `99999999999999999999999999999999999999`},
+		{"decimal(18,2)", `"-9999999999999999.99"`, "01009c584c491ff2", `"-9999999999999999.99"`,
+			`-9999999999999999.99`},
+		{"decimal(38,0)", `"99999999999999999999999999999999999999"`, "ffffffff3f228a097ac4865aa84c3b4b",
+			`"99999999999999999999999999999999999999"`, `99999999999999999999999999999999999999`},
 		{"string", `""`, "", `""`, ``},
-		{"string", `"a\"b\\c\n\u0001\u00e9<>&\u2028"`, "6122625c630a01c3a93c3e26e280a8", "\"a\\\"b\\\\c\\n\\u0001é<>&\u2028\"", "a\"b\\c\n\x01é<>&\u2028"},
+		{"string", `"a\"b\\c\n\u0001\u00e9<>&\u2028"`, "6122625c630a01c3a93c3e26e280a8",
+			"\"a\\\"b\\\\c\\n\\u0001é<>&\u2028\"", "a\"b\\c\n\x01é<>&\u2028"},
 		{"varchar(2)", `"éé"`, "c3a9c3a9", `"éé"`, `éé`},
 		{"binary", `"0xAb00"`, "ab00", `"0xab00"`, `0xab00`},
 		{"binary", `"0x"`, "", `"0x"`, `0x`},
@@ -69,11 +72,13 @@ func TestJSONAndTextOfEveryType(t *testing.T) {
 		{"date", `"2024-02-29"`, "464d0000", `"2024-02-29"`, `2024-02-29`},
 		{"uint8", `255`, "ff", `255`, `255`},
 		{"uint64", `18446744073709551615`, "ffffffffffffffff", `18446744073709551615`, `18446744073709551615`},
-		{"int128", `-170141183460469231731687303715884105728`, "00000000000000000000000000000080", `-170141183460469231731687303715884105728`, `-170141183460469231731687303715884105728`},
+		{"int128", `-170141183460469231731687303715884105728`, "00000000000000000000000000000080",
+			`-170141183460469231731687303715884105728`, `-170141183460469231731687303715884105728`},
 		{"array(int32)", `[ 5, null , -1 ]`, "03000505000000ffffffff", `[5,null,-1]`, `[5,null,-1]`},
 		{"array(int32)", `[]`, "0000", `[]`, `[]`},
 		{"array(bool)", `[true,false]`, "0200030100", `[true,false]`, `[true,false]`},
-		{"array(string)", `["a,\"b",null,""]`, "0300050400000004000000612c2262", `["a,\"b",null,""]`, `["a,\"b",null,""]`},
+		{"array(string)", `["a,\"b",null,""]`, "0300050400000004000000612c2262", `["a,\"b",null,""]`,
+			`["a,\"b",null,""]`},
 		{"array(decimal(5,2))", `[1.5,"-0.05"]`, "02000396000000fbffffff", `["1.50","-0.05"]`, `["1.50","-0.05"]`},
 		{"array(date)", `["1970-01-02"]`, "01000101000000", `["1970-01-02"]`, `["1970-01-02"]`},
 		{"array(double)", `["NaN",1]`, "020003000000000000f87f000000000000f03f", `["NaN",1]`, `["NaN",1]`},
@@ -140,7 +145,8 @@ func TestFromJSONRefusesUnrepresentableValues(t *testing.T) {
 		{"array(varchar(1))", `["a","ab"]`, "element 1: has 2 characters, varchar(1) has at most 1"},
 		{"array(int8)", "[" + strings.Repeat("null,", 65535) + "1]", "has more than 65535 elements"},
 	} {
-		if got, err := FromJSON([]byte{}, column(t, c.typeName), []byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := FromJSON([]byte{}, column(t, c.typeName), []byte(c.in)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: got %x, %v, want error %q", c.typeName, c.in, got, err, c.want)
 		}
 	}
@@ -148,10 +154,12 @@ func TestFromJSONRefusesUnrepresentableValues(t *testing.T) {
 
 func TestFromNumberAcceptsAllNotations(t *testing.T) {
 	for _, c := range []struct{ typeName, in, want string }{
-		{"int32", "1.0", "1"}, {"int32", "1e3", "1000"}, {"int32", "1500e-2", "15"}, {"int8", "-1.28e2", "-128"}, {"int8", "1.27e2", "127"},
+		{"int32", "1.0", "1"}, {"int32", "1e3", "1000"}, {"int32", "1500e-2", "15"},
+		{"int8", "-1.28e2", "-128"}, {"int8", "1.27e2", "127"},
 		{"int32", "0e999999999999", "0"}, {"decimal(5,2)", "1.500", "1.50"}, {"decimal(5,2)", "1e2", "100.00"},
 		{"double", "1e2", "100"}, {"timestamp", "5", "1970-01-01T00:00:00.000005Z"},
-		{"int32", "1.5", ""}, {"int32", "1e10", ""}, {"int32", "1e999999999999999999999", ""}, {"int32", "1e-999999999999999999", ""},
+		{"int32", "1.5", ""}, {"int32", "1e10", ""}, {"int32", "1e999999999999999999999", ""},
+		{"int32", "1e-999999999999999999", ""},
 		{"decimal(5,2)", "1.505", ""}, {"decimal(5,2)", "1e3", ""},
 	} {
 		col := column(t, c.typeName)
@@ -240,7 +248,8 @@ func FuzzQuotedStringsReadBack(f *testing.F) {
 
 func compound(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.New([]schema.Column{{ID: 0, Name: "a", Type: schema.String}, {ID: 1, Name: "b", Type: schema.Int32},
+	s, err := schema.New([]schema.Column{{ID: 0, Name: "a", Type: schema.String},
+		{ID: 1, Name: "b", Type: schema.Int32},
 		{ID: 2, Name: "c", Type: schema.Int8}, {ID: 3, Name: "v", Type: schema.Double}}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +258,8 @@ func compound(t testing.TB) *schema.Schema {
 }
 
 func TestKeys(t *testing.T) {
-	single, err := schema.New([]schema.Column{{ID: 0, Name: "k", Type: schema.Int8}, {ID: 1, Name: "v", Type: schema.Double}}, 1)
+	single, err := schema.New([]schema.Column{{ID: 0, Name: "k", Type: schema.Int8},
+		{ID: 1, Name: "v", Type: schema.Double}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ func TestFieldDatesMatchPackageTime(t *testing.T) {
 	for range 20_000 {
 		check(fmt.Sprintf("%04d-%02d-%02d", r.IntN(10_000), r.IntN(14), r.IntN(33)))
 	}
-	for _, text := range []string{"", "2024-1-01", "2024-01-1x", "+024-01-01", "2024/01/01", "2024-01-01 ", "12024-01-01"} {
+	for _, text := range []string{"", "2024-1-01", "2024-01-1x", "+024-01-01", "2024/01/01", "2024-01-01 ",
+		"12024-01-01"} {
 		check(text)
 	}
 }
@@ -39,7 +40,8 @@ func TestFieldDatesMatchPackageTime(t *testing.T) {
 // The fast path for numbers accepts the same numbers as the parser of JSON.
 func TestFieldNumbersMatchJSON(t *testing.T) {
 	r := seedtest.Rand(t)
-	types := []string{"int8", "int16", "int32", "int64", "timestamp", "float", "double", "decimal(5,2)", "decimal(15,2)", "decimal(18,18)", "decimal(38,6)"}
+	types := []string{"int8", "int16", "int32", "int64", "timestamp", "float", "double", "decimal(5,2)",
+		"decimal(15,2)", "decimal(18,18)", "decimal(38,6)"}
 	const letters = "0123456789012345678900..-+eE x"
 	for range 50_000 {
 		var b strings.Builder
@@ -99,9 +101,12 @@ func TestFromFieldRefusesInvalidText(t *testing.T) {
 // A field may have the forms that other programs write.
 func TestFieldsOfOtherPrograms(t *testing.T) {
 	for _, c := range []struct{ typeName, text, want string }{
-		{"bool", "True", "true"}, {"bool", "TRUE", "true"}, {"bool", "t", "true"}, {"bool", "T", "true"}, {"bool", "1", "true"},
-		{"bool", "False", "false"}, {"bool", "FALSE", "false"}, {"bool", "f", "false"}, {"bool", "F", "false"}, {"bool", "0", "false"},
-		{"double", "inf", "+Inf"}, {"double", "-inf", "-Inf"}, {"double", "+INF", "+Inf"}, {"float", "Infinity", "+Inf"}, {"float", "-infinity", "-Inf"},
+		{"bool", "True", "true"}, {"bool", "TRUE", "true"}, {"bool", "t", "true"}, {"bool", "T", "true"},
+		{"bool", "1", "true"},
+		{"bool", "False", "false"}, {"bool", "FALSE", "false"}, {"bool", "f", "false"}, {"bool", "F", "false"},
+		{"bool", "0", "false"},
+		{"double", "inf", "+Inf"}, {"double", "-inf", "-Inf"}, {"double", "+INF", "+Inf"},
+		{"float", "Infinity", "+Inf"}, {"float", "-infinity", "-Inf"},
 		{"double", "nan", "NaN"}, {"float", "NAN", "NaN"}, {"double", "-nan", "NaN"},
 		{"timestamp", "2026-01-01 10:00:00+00:00", "2026-01-01T10:00:00Z"},
 		{"timestamp", "2026-01-01 10:00:00.5+00:00", "2026-01-01T10:00:00.5Z"},
@@ -122,7 +127,9 @@ func TestFieldsOfOtherPrograms(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", c.typeName, c.text, text, c.want)
 		}
 	}
-	for _, text := range []string{"2026-01-01 10:00:00.1234567", "2026-01-01 10:00:00 CET", "2026-01-01T10:00:00 UTC+1", "2026-01-01 10:00:00.", "2026-01-01 10:00:00+0", "2026-01-01 10:00:00.12345678900000000000000000001"} {
+	for _, text := range []string{"2026-01-01 10:00:00.1234567", "2026-01-01 10:00:00 CET",
+		"2026-01-01T10:00:00 UTC+1", "2026-01-01 10:00:00.", "2026-01-01 10:00:00+0",
+		"2026-01-01 10:00:00.12345678900000000000000000001"} {
 		if got, err := FromField(nil, column(t, "timestamp"), []byte(text)); err == nil {
 			t.Errorf("%s: %x", text, got)
 		}

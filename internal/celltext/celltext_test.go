@@ -24,7 +24,8 @@ func TestDatesAgreeWithPackageTime(t *testing.T) {
 		}
 	}
 	for _, days := range []int64{math.MinInt32, math.MaxInt32} {
-		if got, want := string(appendDate(nil, days)), time.Unix(days*secondsPerDay, 0).UTC().Format(time.DateOnly); got != want {
+		if got, want := string(appendDate(nil, days)),
+			time.Unix(days*secondsPerDay, 0).UTC().Format(time.DateOnly); got != want {
 			t.Errorf("day %d: %s, want %s", days, got, want)
 		}
 	}
@@ -32,7 +33,8 @@ func TestDatesAgreeWithPackageTime(t *testing.T) {
 
 // Package math/big is the oracle.
 func TestDecimalsAgreeWithPackageBig(t *testing.T) {
-	for _, n := range []int64{0, 1, -1, 9, -10, 99, 100, -12345, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64, math.MinInt64 + 1} {
+	for _, n := range []int64{0, 1, -1, 9, -10, 99, 100, -12345, math.MaxInt32, math.MinInt32, math.MaxInt64,
+		math.MinInt64, math.MinInt64 + 1} {
 		for _, shift := range []int64{0, 1, -1} { // also beyond 64 bits
 			v := batch.Int128{Lo: uint64(n), Hi: n>>63 + shift}
 			wide := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(shift), 64), big.NewInt(n))
@@ -76,14 +78,19 @@ func TestTimestampsAreRFC3339InPlainText(t *testing.T) {
 		micros     int64
 		json, text string
 	}{
-		{0, "0", "1970-01-01T00:00:00Z"}, {1, "1", "1970-01-01T00:00:00.000001Z"}, {-1, "-1", "1969-12-31T23:59:59.999999Z"},
-		{1_700_000_000_500_000, "1700000000500000", "2023-11-14T22:13:20.5Z"}, {-62_135_596_800_000_000, "-62135596800000000", "0001-01-01T00:00:00Z"},
+		{0, "0", "1970-01-01T00:00:00Z"}, {1, "1", "1970-01-01T00:00:00.000001Z"},
+		{-1, "-1", "1969-12-31T23:59:59.999999Z"},
+		{1_700_000_000_500_000, "1700000000500000", "2023-11-14T22:13:20.5Z"},
+		{-62_135_596_800_000_000, "-62135596800000000", "0001-01-01T00:00:00Z"},
 		{253_402_300_799_999_999, "253402300799999999", "9999-12-31T23:59:59.999999Z"},
-		{253_402_300_800_000_000, "253402300800000000", "253402300800000000"}, {-62_135_596_800_000_001, "-62135596800000001", "-62135596800000001"},
-		{math.MaxInt64, "9223372036854775807", "9223372036854775807"}, {math.MinInt64, "-9223372036854775808", "-9223372036854775808"},
+		{253_402_300_800_000_000, "253402300800000000", "253402300800000000"},
+		{-62_135_596_800_000_001, "-62135596800000001", "-62135596800000001"},
+		{math.MaxInt64, "9223372036854775807", "9223372036854775807"},
+		{math.MinInt64, "-9223372036854775808", "-9223372036854775808"},
 	} {
 		cell := binary.LittleEndian.AppendUint64(nil, uint64(c.micros))
-		if json, text := string(AppendJSON(nil, column, cell)), string(AppendText(nil, column, cell)); json != c.json || text != c.text {
+		if json, text := string(AppendJSON(nil, column, cell)),
+			string(AppendText(nil, column, cell)); json != c.json || text != c.text {
 			t.Errorf("%d: got %s, %s, want %s, %s", c.micros, json, text, c.json, c.text)
 		}
 		if back, err := FromField(nil, column, []byte(c.text)); err != nil || !bytes.Equal(back, cell) {
@@ -95,8 +102,10 @@ func TestTimestampsAreRFC3339InPlainText(t *testing.T) {
 func TestParseTimeAcceptsDocumentedForms(t *testing.T) {
 	column := &schema.Column{Type: schema.Timestamp}
 	for text, want := range map[string]int64{
-		"2023-11-14T22:13:20Z": 1_700_000_000_000_000, "2023-11-14 22:13:20": 1_700_000_000_000_000, "2023-11-14T22:13:20.25": 1_700_000_000_250_000,
-		"2023-11-14 22:13:20.000001": 1_700_000_000_000_001, "2023-11-14T23:13:20+01:00": 1_700_000_000_000_000, "1700000000000000": 1_700_000_000_000_000,
+		"2023-11-14T22:13:20Z": 1_700_000_000_000_000, "2023-11-14 22:13:20": 1_700_000_000_000_000,
+		"2023-11-14T22:13:20.25":     1_700_000_000_250_000,
+		"2023-11-14 22:13:20.000001": 1_700_000_000_000_001, "2023-11-14T23:13:20+01:00": 1_700_000_000_000_000,
+		"1700000000000000":             1_700_000_000_000_000,
 		"2023-11-14T22:13:20.1000000Z": 1_700_000_000_100_000, "-5": -5,
 	} {
 		cell, err := FromField(nil, column, []byte(text))
@@ -104,8 +113,10 @@ func TestParseTimeAcceptsDocumentedForms(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"2023-11-14", "2023-11-14T22:13", "2023-02-30T00:00:00Z", "2023-11-14T24:00:00Z", "2023-11-14T22:13:60Z", "2023-11-14T22:13:20.0000001Z",
-		"2023-11-14T22:13:20.", "2023-11-14T22:13:20,5", "2023-11-14 22:13:20Z+01:00", "now", "", "1.5", "0000-01-01T00:00:00Z "} {
+	for _, text := range []string{"2023-11-14", "2023-11-14T22:13", "2023-02-30T00:00:00Z",
+		"2023-11-14T24:00:00Z", "2023-11-14T22:13:60Z", "2023-11-14T22:13:20.0000001Z",
+		"2023-11-14T22:13:20.", "2023-11-14T22:13:20,5", "2023-11-14 22:13:20Z+01:00", "now", "", "1.5",
+		"0000-01-01T00:00:00Z "} {
 		if cell, err := FromField(nil, column, []byte(text)); err == nil {
 			t.Errorf("%q is parsed as %x", text, cell)
 		}

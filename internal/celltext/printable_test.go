@@ -6,8 +6,10 @@ func TestPrintableEscapesControlCharacters(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""}, {"plain text", "plain text"}, {"größer 東京 🙂", "größer 東京 🙂"},
 		{"a\x1b[2Jb", `a\u001b[2Jb`}, {"C1 \u009b31m", `C1 \u009b31m`}, {"\x7f", `\u007f`},
-		{"bidi \u202egnp.exe", `bidi \u202egnp.exe`}, {"\u2066x\u2069", `\u2066x\u2069`}, {"zero\u200bwidth\ufeff", `zero\u200bwidth\ufeff`},
-		{"a\nb\tc\r", `a\nb\tc\r`}, {"bad \xff\xc3", `bad \xff\xc3`}, {"\ufffd", "\ufffd"}, {"\U000e0041", `\U000e0041`},
+		{"bidi \u202egnp.exe", `bidi \u202egnp.exe`}, {"\u2066x\u2069", `\u2066x\u2069`},
+		{"zero\u200bwidth\ufeff", `zero\u200bwidth\ufeff`},
+		{"a\nb\tc\r", `a\nb\tc\r`}, {"bad \xff\xc3", `bad \xff\xc3`}, {"\ufffd", "\ufffd"},
+		{"\U000e0041", `\U000e0041`},
 	} {
 		if got := Printable(c.text); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.text, got, c.want)

@@ -159,7 +159,8 @@ func FromDate(dst []byte, text string) ([]byte, error) {
 // timeLayouts are the forms of a time besides RFC 3339.
 var timeLayouts = []string{
 	"2006-01-02T15:04:05", time.DateTime,
-	"2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02 15:04:05Z07",
+	"2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z0700",
+	"2006-01-02T15:04:05Z07", "2006-01-02 15:04:05Z07",
 }
 
 // ParseTime parses RFC 3339, or a date and a time of day in UTC: 2006-01-02T15:04:05[.ffffff], also

@@ -79,10 +79,12 @@ func TestInflateUnpacksWhatTheStandardLibraryPacks(t *testing.T) {
 			for _, level := range deflateLevels {
 				packed := deflated(t, text, level)
 				got := make([]byte, n, n+1)
-				if rest, err := inflate(got, append(packed, "rest"...)); err != nil || string(rest) != "rest" || !bytes.Equal(got, text) {
+				if rest, err := inflate(got, append(packed, "rest"...)); err != nil || string(rest) != "rest" ||
+					!bytes.Equal(got, text) {
 					t.Fatalf("kind %d, %d bytes, level %d: %q left, %v", kind, n, level, rest, err)
 				}
-				if _, err := inflate(got[:n+1], packed); !errors.Is(err, fault.ErrCorrupt) || errors.Is(err, errInflateLonger) {
+				if _, err := inflate(got[:n+1], packed); !errors.Is(err, fault.ErrCorrupt) ||
+					errors.Is(err, errInflateLonger) {
 					t.Fatalf("kind %d, %d bytes, level %d: one byte more: %v", kind, n, level, err)
 				}
 				if n == 0 {

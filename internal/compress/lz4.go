@@ -14,10 +14,11 @@ import (
 const maxLZ4Input = 0x7e000000
 
 // An LZ4 block is a series of sequences. All except the last have a match: bytes that are copied
-// from the output, offset bytes back. l is the number of literals, m that of the match.
+// from the output, offset bytes back. l is the number of literals, m the length of the match.
 //
 //	offset  width     field    meaning
-//	0       1         token    high nibble: l, or 15 for 15 and more; low nibble: the same of m − 4, 0 in the last sequence
+//	0       1         token    high nibble: min(l, 15); low nibble: min(m − 4, 15), or 0 in the
+//	                           last sequence
 //	1       0 or more more     only for l ≥ 15: l − 15 as bytes ff and one byte below ff
 //	…       l         literals
 //	…       2         offset   1 to 65535; may be less than m; absent from the last sequence

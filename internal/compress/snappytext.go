@@ -33,8 +33,9 @@ var (
 	// snappyElements has the length of each element, and from the 9th bit on what the tag contains
 	// of the offset. A literal has the offset snappyNear, a long one 0.
 	snappyElements [256]uint32
-	snappySizes    [256]uint8                                       // bytes of an element, without those of a long literal
-	snappyOffsets  = [...]uint32{0, 1<<8 - 1, 1<<16 - 1, 1<<32 - 1} // masks of the offset after the tag
+	// snappySizes has, for each tag, the bytes of its element, without the bytes of a long literal.
+	snappySizes   [256]uint8
+	snappyOffsets = [...]uint32{0, 1<<8 - 1, 1<<16 - 1, 1<<32 - 1} // masks of the offset after the tag
 )
 
 func init() {

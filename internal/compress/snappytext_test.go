@@ -89,7 +89,8 @@ func appendSnappy(b []byte, kind, length, number, bytes int) []byte {
 
 func TestUnpackTextAcceptsWhatTheLibraryAccepts(t *testing.T) {
 	r := newRand(t)
-	packed := [][]byte{nil, {0}, fromHex(t, "04 04 61 62 06 02 00"), fromHex(t, "80 80 80 80 80 00"), fromHex(t, "ff ff ff ff 0f 00 61")}
+	packed := [][]byte{nil, {0}, fromHex(t, "04 04 61 62 06 02 00"), fromHex(t, "80 80 80 80 80 00"),
+		fromHex(t, "ff ff ff ff 0f 00 61")}
 	for kind := range deflateKinds {
 		for _, n := range []int{0, 1, 31, 63, 100, 200, 70000} {
 			packed = append(packed, snappy.Encode(nil, deflateText(r, kind, n)))

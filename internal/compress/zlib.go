@@ -46,7 +46,8 @@ func zlibDecompress(dst, src []byte) error {
 	if len(src) < headerLen {
 		return fault.Corruptf("compress: zlib: %d bytes are too short", len(src))
 	}
-	if src[0]&15 != method || src[0]>>4 > maxWindow || binary.BigEndian.Uint16(src)%31 != 0 || src[1]&hasDictionary != 0 {
+	if src[0]&15 != method || src[0]>>4 > maxWindow || binary.BigEndian.Uint16(src)%31 != 0 ||
+		src[1]&hasDictionary != 0 {
 		return fault.Corruptf("compress: zlib: a stream cannot begin with % x", src[:headerLen])
 	}
 	rest, err := inflate(dst, src[headerLen:])

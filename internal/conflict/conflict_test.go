@@ -55,7 +55,8 @@ func TestChangesAreFoundInReadSets(t *testing.T) {
 		want := false
 		for _, c := range all {
 			if got := reads.Contains(c.Table, c.Key); got != contains(c) {
-				t.Fatalf("contains table %d, key %q: %v, want %v (%q)", c.Table, c.Key, got, contains(c), spans[c.Table])
+				t.Fatalf("contains table %d, key %q: %v, want %v (%q)", c.Table, c.Key, got, contains(c),
+					spans[c.Table])
 			}
 			want = want || c.Timestamp > after && contains(c)
 		}

@@ -61,7 +61,8 @@ func TestAppendAllExceedsBlockBytes(t *testing.T) {
 			b.AppendAll(v, 0, 10)
 			b.AppendAll(v, 10, 10)
 			b.AppendAll(v, 10, len(cells))
-			if b.Len() != len(cells) || !bytes.Equal(b.First(), cells[0]) || !bytes.Equal(b.Last(), cells[len(cells)-1]) {
+			if b.Len() != len(cells) || !bytes.Equal(b.First(), cells[0]) ||
+				!bytes.Equal(b.Last(), cells[len(cells)-1]) {
 				t.Fatalf("%d of %d taken, %x to %x", b.Len(), len(cells), b.First(), b.Last())
 			}
 			if !b.Full() && pair.Encoding != schema.RLE { // more runs may fit

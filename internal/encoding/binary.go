@@ -84,7 +84,8 @@ func (g *offsetGroups) next() (v [4]uint32, err error) {
 		v[j] = v[j-1] // padding of the last group, not an offset
 	}
 	if g.i == 0 && v[0] != binaryHeaderLen || v[0] < g.last || v[1] < v[0] || v[2] < v[1] || v[3] < v[2] {
-		return v, fault.Corruptf("encoding: plain binary: values %d to %d of %d at bytes %d after %d", g.i, g.i+3, g.count, v, g.last)
+		return v, fault.Corruptf("encoding: plain binary: values %d to %d of %d at bytes %d after %d", g.i,
+			g.i+3, g.count, v, g.last)
 	}
 	g.i, g.last = g.i+4, v[3]
 	return v, nil

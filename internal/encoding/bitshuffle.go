@@ -61,9 +61,11 @@ type shuffled struct {
 	// it until it puts it back, so that concurrent calls do not share it.
 	kept atomic.Pointer[chunkBuffer]
 
-	walk  atomic.Pointer[planeWalk] // of a block that stays in the cache, once it was scanned
-	asked atomic.Uint64             // the chunks of the last reads of few cells: 15 bits of each index, after a 1, newest lowest
-	end   atomic.Uint32             // after the last value of the last call of decode
+	walk atomic.Pointer[planeWalk] // of a block that stays in the cache, once it was scanned
+	// asked has the chunks of the last reads of few cells: 15 bits of each index, after a 1, the
+	// newest in the lowest bits.
+	asked atomic.Uint64
+	end   atomic.Uint32 // after the last value of the last call of decode
 }
 
 // chunkBuffer is one decoded chunk.
@@ -94,7 +96,8 @@ func (b *shuffled) parse(payload []byte, t schema.Type, cache Chunks) error {
 	}
 	le := binary.LittleEndian
 	ord, count := le.Uint32(payload), le.Uint32(payload[shuffleCountOff:])
-	size, padded, width := le.Uint32(payload[shuffleSizeOff:]), le.Uint32(payload[shufflePaddedOff:]), le.Uint32(payload[shuffleWidthOff:])
+	size := le.Uint32(payload[shuffleSizeOff:])
+	padded, width := le.Uint32(payload[shufflePaddedOff:]), le.Uint32(payload[shuffleWidthOff:])
 	if err := checkRange("bitshuffle", ord, count); err != nil {
 		return err
 	}
@@ -107,8 +110,9 @@ func (b *shuffled) parse(payload []byte, t schema.Type, cache Chunks) error {
 	case int64(width) != int64(t.Width()) && !narrowed:
 		return fault.Corruptf("encoding: bitshuffle: cells of %d bytes for %s", width, t)
 	}
-	*b = shuffled{typ: t, width: int(width), shift: bits.TrailingZeros32(chunkBytes / width), ordinal: batch.Ordinal(ord),
-		count: int(count), payload: payload, cache: cache}
+	*b = shuffled{typ: t, width: int(width), shift: bits.TrailingZeros32(chunkBytes / width),
+		ordinal: batch.Ordinal(ord),
+		count:   int(count), payload: payload, cache: cache}
 	return b.findChunks()
 }
 
@@ -116,7 +120,8 @@ func (b *shuffled) parse(payload []byte, t schema.Type, cache Chunks) error {
 func (b *shuffled) findChunks() error {
 	n := (b.count + 1<<b.shift - 1) >> b.shift
 	if n > (len(b.payload)-shuffleHeaderLen)/chunkHeaderLen {
-		return fault.Corruptf("encoding: bitshuffle: %d values of %d bytes in a payload of %d", b.count, b.width, len(b.payload))
+		return fault.Corruptf("encoding: bitshuffle: %d values of %d bytes in a payload of %d", b.count,
+			b.width, len(b.payload))
 	}
 	if b.chunks = b.inline[:0]; n > inlineChunks {
 		b.chunks = make([]uint32, 0, n)
@@ -129,7 +134,8 @@ func (b *shuffled) findChunks() error {
 		}
 		size := binary.BigEndian.Uint32(b.payload[offset:])
 		if offset += chunkHeaderLen; uint64(size) > uint64(len(b.payload)-offset) {
-			return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %d bytes, %d left", len(b.chunks)-1, n, size, len(b.payload)-offset)
+			return fault.Corruptf("encoding: bitshuffle: chunk %d of %d: %d bytes, %d left", len(b.chunks)-1, n,
+				size, len(b.payload)-offset)
 		}
 		offset += int(size)
 	}

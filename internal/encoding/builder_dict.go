@@ -276,7 +276,8 @@ func (t *wordTable) code(word []byte, overfill bool) (code uint32, ok bool) {
 		if s.code == 0 {
 			break
 		}
-		if s.key == want.key && s.len == want.len && (len(word) <= shortWord || bytes.Equal(t.list.value(int(s.code-1)), word)) {
+		if s.key == want.key && s.len == want.len && (len(word) <= shortWord ||
+			bytes.Equal(t.list.value(int(s.code-1)), word)) {
 			return s.code - 1, true
 		}
 	}

@@ -25,7 +25,8 @@ func TestCodesOfSimilarWords(t *testing.T) {
 			words = append(words, other)
 		}
 	}
-	b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Dictionary, BlockBytes: 8192}).(DictionaryBuilder)
+	b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Dictionary,
+		BlockBytes: 8192}).(DictionaryBuilder)
 	d := &batch.Dictionary{Words: words}
 	var first, used [][]byte // each word once, as it comes
 	for range 4 {
@@ -70,7 +71,8 @@ func TestCodesOfSimilarWords(t *testing.T) {
 		if !slices.EqualFunc(dict.Words, first, bytes.Equal) {
 			t.Fatalf("words %x, want %x", dict.Words, first)
 		}
-		block, err := Parse(Params{Type: schema.Binary, Encoding: schema.Dictionary, Payload: b.Finish(nil, 0), Dict: dict})
+		block, err := Parse(Params{Type: schema.Binary, Encoding: schema.Dictionary, Payload: b.Finish(nil, 0),
+			Dict: dict})
 		if err != nil {
 			t.Fatal(err)
 		}

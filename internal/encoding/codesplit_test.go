@@ -24,7 +24,8 @@ func codedWords(t *testing.T, words []byte) (block Block, dict *batch.Dictionary
 	if err != nil {
 		t.Fatal(err)
 	}
-	if block, err = Parse(Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0], Dict: dict}); err != nil {
+	if block, err = Parse(Params{Type: schema.String, Encoding: schema.Dictionary, Payload: payloads[0],
+		Dict: dict}); err != nil {
 		t.Fatal(err)
 	}
 	return block, dict
@@ -32,7 +33,8 @@ func codedWords(t *testing.T, words []byte) (block Block, dict *batch.Dictionary
 
 // checkCodeSplit compares the parts of values [from, from+n), whose selection begins at bit at of
 // sel, with their words.
-func checkCodeSplit(t *testing.T, x *CodeSplit, block Block, dict *batch.Dictionary, words []byte, from, n int, sel batch.Bitmap, at int) {
+func checkCodeSplit(t *testing.T, x *CodeSplit, block Block, dict *batch.Dictionary, words []byte, from, n int,
+	sel batch.Bitmap, at int) {
 	t.Helper()
 	parts := make([]batch.Bitmap, len(dict.Words))
 	for c := range parts {

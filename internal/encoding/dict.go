@@ -139,7 +139,8 @@ func (b *dictBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, at
 
 // SelectCounted is Select. If c is not nil, it counts the values that the dictionary or constant
 // planes of the codes decide.
-func (b *dictBlock) SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) (bool, error) {
+func (b *dictBlock) SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int,
+	c *batch.TestCounts) (bool, error) {
 	if selectAll(p, n, sel, at) {
 		return true, nil
 	}

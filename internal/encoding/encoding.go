@@ -73,7 +73,8 @@ type CountingBlock interface {
 	Block
 	// SelectCounted does what Select does. It also adds the selected values that the dictionary or
 	// constant planes decide to c.Dictionary and c.Planes.
-	SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) (handled bool, err error)
+	SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int,
+		c *batch.TestCounts) (handled bool, err error)
 }
 
 // BackwardBlock is a Block that decodes values in descending order as fast as in ascending order.

@@ -55,7 +55,8 @@ func (b *prefixBlock) copied(pos, n int) (size int, err error) {
 		pos = next
 	}
 	if size > maxCopied+len(b.payload) {
-		return 0, fault.Unsupportedf("encoding: prefix: %d values of %d bytes in all are too many to be read at once", n, size)
+		return 0, fault.Unsupportedf("encoding: prefix: %d values of %d bytes in all are too many to be read at once",
+			n, size)
 	}
 	return size, nil
 }

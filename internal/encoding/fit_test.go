@@ -23,7 +23,8 @@ func TestFitCountsWhatDecodeCopies(t *testing.T) {
 			sizes[i] = len(cell)
 		}
 	}
-	b, err := NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 1 << 20, RestartInterval: interval})
+	b, err := NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 1 << 20,
+		RestartInterval: interval})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,8 @@ func TestConsecutiveWindowsDecodeEntriesOnce(t *testing.T) {
 	for i := range values {
 		v.SetCell(i, fmt.Appendf(nil, "%0*d", 4+i%7, i/3)) // values repeat, and a repeated one has an empty suffix
 	}
-	b, err := NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 16 << 20, RestartInterval: 10 * farRestarts})
+	b, err := NewBuilder(BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 16 << 20,
+		RestartInterval: 10 * farRestarts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,8 @@ func TestConsecutiveWindowsDecodeEntriesOnce(t *testing.T) {
 		block.keep(&p)
 		walked += to - p.next
 	}
-	test, sel := &batch.Predicate{Type: schema.Binary, Op: batch.Lt, Values: [][]byte{v.Cell(values / 2)}}, batch.MakeBitmap(window)
+	test, sel := &batch.Predicate{Type: schema.Binary, Op: batch.Lt, Values: [][]byte{v.Cell(values / 2)}},
+		batch.MakeBitmap(window)
 	for from := 0; from < values; from += window {
 		n := min(window, values-from)
 		walk(from)

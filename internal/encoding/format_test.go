@@ -48,24 +48,29 @@ func TestPayloadsMatchTheWorkedExamples(t *testing.T) {
 		cells    [][]byte
 		want     string
 	}{
-		{"plain", schema.Int32, schema.Plain, 100, 0, int32Cells(1, -2), "02 00 00 00 64 00 00 00 01 00 00 00 fe ff ff ff"},
+		{"plain", schema.Int32, schema.Plain, 100, 0, int32Cells(1, -2),
+			"02 00 00 00 64 00 00 00 01 00 00 00 fe ff ff ff"},
 		{"plain bool", schema.Bool, schema.Plain, 5, 0, bitCells("1011000110"), "0a 00 00 00 05 00 00 00 8d 01"},
 		{"rle", schema.Int32, schema.RLE, 0, 0, int32Cells(5, 5, 5, 5, 5, 5, 5, 5, 5, 1, 2, 3),
 			"0c 00 00 00 00 00 00 00 12 05 00 00 00 03 01 00 00 00 02 00 00 00 03 00 00 00"},
-		{"bitshuffle", schema.Int32, schema.Bitshuffle, 0, 0, int32Cells(1, 2, 3), "00 00 00 00 03 00 00 00 25 00 00 00 08 00 00 00 04 00 00 00" +
-			"00 00 00 0d 3f 05 06 00 01 00 05 50 00 00 00 00 00"},
+		{"bitshuffle", schema.Int32, schema.Bitshuffle, 0, 0, int32Cells(1, 2, 3),
+			"00 00 00 00 03 00 00 00 25 00 00 00 08 00 00 00 04 00 00 00" +
+				"00 00 00 0d 3f 05 06 00 01 00 05 50 00 00 00 00 00"},
 		{"plain binary", schema.String, schema.Plain, 9, 0, stringCells("apple", "", "cherry"),
 			"09 00 00 00 03 00 00 00 17 00 00 00 61 70 70 6c 65 63 68 65 72 72 79 00 0c 11 11 00"},
 		{"prefix", schema.String, schema.Prefix, 0, 2, stringCells("a", "ab", "b"),
 			"00 03 00 02 00 00 01 61 01 01 62 00 01 62 0b 00 00 00 01 00 00 00"},
 		{"dict", schema.String, schema.Dictionary, 0, 0, stringCells("red", "blue", "red", "red"),
-			"01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 00 00 00 00 00 00"},
+			"01 00 00 00 00 00 00 00 04 00 00 00 21 00 00 00 08 00 00 00 01 00 00 00 00 00 00 09 80 02 00 " +
+				"00 00 00 00 00 00"},
 		{"empty plain", schema.Int16, schema.Plain, 0, 0, nil, strings.Repeat("00", 8)},
 		{"empty rle", schema.Bool, schema.RLE, 0, 0, nil, strings.Repeat("00", 8)},
-		{"empty bitshuffle", schema.Int32, schema.Bitshuffle, 0, 0, nil, strings.Repeat("00", 8) + "14 00 00 00 00 00 00 00 04 00 00 00"},
+		{"empty bitshuffle", schema.Int32, schema.Bitshuffle, 0, 0, nil,
+			strings.Repeat("00", 8) + "14 00 00 00 00 00 00 00 04 00 00 00"},
 		{"empty plain binary", schema.String, schema.Plain, 0, 0, nil, strings.Repeat("00", 8) + "0c 00 00 00"},
 		{"empty prefix", schema.String, schema.Prefix, 0, 16, nil, "00 00 00 10 00 00 00 00 00"},
-		{"empty dict", schema.String, schema.Dictionary, 0, 0, nil, "01 00 00 00" + strings.Repeat("00", 8) + "14 00 00 00 00 00 00 00 01 00 00 00"},
+		{"empty dict", schema.String, schema.Dictionary, 0, 0, nil,
+			"01 00 00 00" + strings.Repeat("00", 8) + "14 00 00 00 00 00 00 00 01 00 00 00"},
 	} {
 		for _, exact := range []bool{false, true} {
 			b := mustBuilder(t, BuilderOptions{Type: c.typ, Encoding: c.enc, RestartInterval: c.interval, Exact: exact})
@@ -283,8 +288,10 @@ func TestBuilderReturnsFirstAndLast(t *testing.T) {
 			v := vectorOf(pair.Type, cells)
 			b.Append(v, 0, 13)
 			b.Append(v, 13, 40)
-			if b.Len() != 40 || b.First() == nil || !bytes.Equal(b.First(), cells[0]) || !bytes.Equal(b.Last(), cells[39]) {
-				t.Errorf("%s %s: %d values from %x to %x, want 40 from %x to %x", pair.Type, pair.Encoding, b.Len(), b.First(), b.Last(), cells[0], cells[39])
+			if b.Len() != 40 || b.First() == nil || !bytes.Equal(b.First(), cells[0]) ||
+				!bytes.Equal(b.Last(), cells[39]) {
+				t.Errorf("%s %s: %d values from %x to %x, want 40 from %x to %x", pair.Type, pair.Encoding,
+					b.Len(), b.First(), b.Last(), cells[0], cells[39])
 			}
 			b.Reset()
 		}
@@ -295,11 +302,13 @@ func TestEncodingsThatTypesDoNotAllowAreUnsupported(t *testing.T) {
 	for _, c := range []struct {
 		typ schema.Type
 		enc schema.Encoding
-	}{{schema.String, schema.RLE}, {schema.Bool, schema.Bitshuffle}, {schema.Int128, schema.RLE}, {schema.Int32, schema.Dictionary}, {schema.Uint32, 3}, {18, schema.Plain}} {
+	}{{schema.String, schema.RLE}, {schema.Bool, schema.Bitshuffle}, {schema.Int128, schema.RLE},
+		{schema.Int32, schema.Dictionary}, {schema.Uint32, 3}, {18, schema.Plain}} {
 		if _, err := NewBuilder(BuilderOptions{Type: c.typ, Encoding: c.enc}); !errors.Is(err, fault.ErrUnsupported) {
 			t.Errorf("builder for %s %s: %v", c.typ, c.enc, err)
 		}
-		if _, err := Parse(Params{Type: c.typ, Encoding: c.enc, Payload: make([]byte, 64)}); !errors.Is(err, fault.ErrUnsupported) {
+		if _, err := Parse(Params{Type: c.typ, Encoding: c.enc, Payload: make([]byte, 64)}); !errors.Is(err,
+			fault.ErrUnsupported) {
 			t.Errorf("block of %s %s: %v", c.typ, c.enc, err)
 		}
 	}

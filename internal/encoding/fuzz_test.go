@@ -14,7 +14,8 @@ import (
 
 // fuzzTypes are the types that a target chooses from.
 var fuzzTypes = struct{ fixed, integers, binary, boolean []schema.Type }{
-	fixed: []schema.Type{schema.Int8, schema.Uint16, schema.Uint32, schema.Int32, schema.Uint64, schema.Timestamp, schema.Int128,
+	fixed: []schema.Type{schema.Int8, schema.Uint16, schema.Uint32, schema.Int32, schema.Uint64,
+		schema.Timestamp, schema.Int128,
 		schema.Float, schema.Double, schema.Decimal128, schema.Date},
 	integers: []schema.Type{schema.Uint8, schema.Int16, schema.Uint32, schema.Date, schema.Int64, schema.Decimal64},
 	binary:   []schema.Type{schema.String, schema.Binary, schema.Varchar},

@@ -89,7 +89,8 @@ func TestKuduBlocksDecodeAndReencodeTheSame(t *testing.T) {
 			if err := checkBlock(b, typ, batch.Ordinal(g.Ordinal), cells, r); err != nil {
 				t.Fatal(err)
 			}
-			w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: enc, RestartInterval: g.RestartInterval, Exact: true})
+			w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: enc, RestartInterval: g.RestartInterval,
+				Exact: true})
 			if d, ok := w.(*dictBuilder); ok && g.Dictionary == nil {
 				d.mode = modePlain
 			}

@@ -41,9 +41,11 @@ func cellOf(t testing.TB, typ schema.Type, value any) []byte {
 	case string:
 		switch {
 		case typ == schema.Float:
-			return binary.LittleEndian.AppendUint32(nil, map[string]uint32{"NaN": 0x7fc00000, "+Inf": 0x7f800000, "-Inf": 0xff800000}[v])
+			return binary.LittleEndian.AppendUint32(nil,
+				map[string]uint32{"NaN": 0x7fc00000, "+Inf": 0x7f800000, "-Inf": 0xff800000}[v])
 		case typ == schema.Double:
-			return binary.LittleEndian.AppendUint64(nil, map[string]uint64{"NaN": 0x7ff8 << 48, "+Inf": 0x7ff0 << 48, "-Inf": 0xfff0 << 48}[v])
+			return binary.LittleEndian.AppendUint64(nil,
+				map[string]uint64{"NaN": 0x7ff8 << 48, "+Inf": 0x7ff0 << 48, "-Inf": 0xfff0 << 48}[v])
 		case typ == schema.Binary:
 			return unhex(t, v[2:])
 		}
@@ -118,7 +120,8 @@ func checkBlock(b Block, typ schema.Type, ord batch.Ordinal, want [][]byte, r *r
 		}
 		for i, w := range want[from : from+n] {
 			if !bytes.Equal(v.Cell(at+i), w) {
-				return fmt.Errorf("values [%d, %d): value %d is %.40x, want %.40x", from, from+n, from+i, v.Cell(at+i), w)
+				return fmt.Errorf("values [%d, %d): value %d is %.40x, want %.40x", from, from+n, from+i,
+					v.Cell(at+i), w)
 			}
 		}
 		if !bytes.Equal(v.Cell(at+n), fillCell) {

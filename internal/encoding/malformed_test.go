@@ -65,18 +65,30 @@ func TestMalformedPayloadsAreCorrupt(t *testing.T) {
 		{"42 too few literals", schema.Int16, schema.RLE, head + "03 01 00 02"},
 		{"42 stream ends", schema.Int8, schema.RLE, head + "02 05"},
 		{"42 too few bits", schema.Bool, schema.RLE, "09 00 00 00 00 00 00 00 05 ff"},
-		{"43 size", schema.Int32, schema.Bitshuffle, shuffle("00 00 00 00", "15 00 00 00", "00 00 00 00", "04 00 00 00", "")},
-		{"43 padded", schema.Int32, schema.Bitshuffle, shuffle("00 00 00 00", "14 00 00 00", "08 00 00 00", "04 00 00 00", "")},
-		{"43 width 0", schema.Int32, schema.Bitshuffle, shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "00 00 00 00", "")},
-		{"43 width 3", schema.Uint32, schema.Bitshuffle, shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "03 00 00 00", "")},
-		{"43 narrowed int32", schema.Int32, schema.Bitshuffle, shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "01 00 00 00", "")},
-		{"43 wide uint32", schema.Uint32, schema.Bitshuffle, shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "08 00 00 00", "")},
-		{"43 count past the payload", schema.Int32, schema.Bitshuffle, shuffle("ff ff ff ff", "14 00 00 00", "00 00 00 00", "04 00 00 00", "")},
-		{"44 no chunk", schema.Int32, schema.Bitshuffle, shuffle("03 00 00 00", "14 00 00 00", "08 00 00 00", "04 00 00 00", "")},
-		{"44 chunk too long", schema.Int32, schema.Bitshuffle, shuffle("03 00 00 00", "19 00 00 00", "08 00 00 00", "04 00 00 00", "00 00 00 02 00")},
-		{"44 bytes after", schema.Int32, schema.Bitshuffle, shuffle("00 00 00 00", "15 00 00 00", "00 00 00 00", "04 00 00 00", "00")},
-		{"44 not LZ4", schema.Int32, schema.Bitshuffle, shuffle("03 00 00 00", "1a 00 00 00", "08 00 00 00", "04 00 00 00", "00 00 00 02 0f ff")},
-		{"44 LZ4 too short", schema.Int32, schema.Bitshuffle, shuffle("03 00 00 00", "1a 00 00 00", "08 00 00 00", "04 00 00 00", "00 00 00 02 10 01")},
+		{"43 size", schema.Int32, schema.Bitshuffle,
+			shuffle("00 00 00 00", "15 00 00 00", "00 00 00 00", "04 00 00 00", "")},
+		{"43 padded", schema.Int32, schema.Bitshuffle,
+			shuffle("00 00 00 00", "14 00 00 00", "08 00 00 00", "04 00 00 00", "")},
+		{"43 width 0", schema.Int32, schema.Bitshuffle,
+			shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "00 00 00 00", "")},
+		{"43 width 3", schema.Uint32, schema.Bitshuffle,
+			shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "03 00 00 00", "")},
+		{"43 narrowed int32", schema.Int32, schema.Bitshuffle,
+			shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "01 00 00 00", "")},
+		{"43 wide uint32", schema.Uint32, schema.Bitshuffle,
+			shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "08 00 00 00", "")},
+		{"43 count past the payload", schema.Int32, schema.Bitshuffle,
+			shuffle("ff ff ff ff", "14 00 00 00", "00 00 00 00", "04 00 00 00", "")},
+		{"44 no chunk", schema.Int32, schema.Bitshuffle,
+			shuffle("03 00 00 00", "14 00 00 00", "08 00 00 00", "04 00 00 00", "")},
+		{"44 chunk too long", schema.Int32, schema.Bitshuffle,
+			shuffle("03 00 00 00", "19 00 00 00", "08 00 00 00", "04 00 00 00", "00 00 00 02 00")},
+		{"44 bytes after", schema.Int32, schema.Bitshuffle,
+			shuffle("00 00 00 00", "15 00 00 00", "00 00 00 00", "04 00 00 00", "00")},
+		{"44 not LZ4", schema.Int32, schema.Bitshuffle,
+			shuffle("03 00 00 00", "1a 00 00 00", "08 00 00 00", "04 00 00 00", "00 00 00 02 0f ff")},
+		{"44 LZ4 too short", schema.Int32, schema.Bitshuffle,
+			shuffle("03 00 00 00", "1a 00 00 00", "08 00 00 00", "04 00 00 00", "00 00 00 02 10 01")},
 		{"45 offsets before the values", schema.String, schema.Plain, "00 00 00 00 00 00 00 00 0b 00 00 00"},
 		{"45 offsets past the end", schema.String, schema.Plain, "00 00 00 00 00 00 00 00 0d 00 00 00"},
 		{"45 no offsets", schema.String, schema.Plain, "00 00 00 00 01 00 00 00 0c 00 00 00"},
@@ -92,24 +104,30 @@ func TestMalformedPayloadsAreCorrupt(t *testing.T) {
 		{"46 restarts for no values", schema.String, schema.Prefix, "00 00 00 10 00 05 00 00 00 01 00 00 00"},
 		{"46 one restart too few", schema.String, schema.Prefix, "00 02 00 01 00 00 01 61 00 01 62 00 00 00 00"},
 		{"46 interval 0", schema.String, schema.Prefix, "00 00 00 00 00 00 00 00 00"},
-		{"46 restart elsewhere", schema.String, schema.Prefix, "00 02 00 01 00 00 01 61 00 01 62 07 00 00 00 01 00 00 00"},
-		{"46 restart that shares", schema.String, schema.Prefix, "00 02 00 01 00 00 01 61 01 01 62 08 00 00 00 01 00 00 00"},
+		{"46 restart elsewhere", schema.String, schema.Prefix,
+			"00 02 00 01 00 00 01 61 00 01 62 07 00 00 00 01 00 00 00"},
+		{"46 restart that shares", schema.String, schema.Prefix,
+			"00 02 00 01 00 00 01 61 01 01 62 08 00 00 00 01 00 00 00"},
 		{"46 first shares", schema.String, schema.Prefix, "00 01 00 10 00 01 01 61 00 00 00 00"},
 		{"46 shares too much", schema.String, schema.Prefix, "00 02 00 10 00 00 01 61 02 01 62 00 00 00 00"},
 		{"46 entry overruns", schema.String, schema.Prefix, "00 01 00 10 00 00 02 61 00 00 00 00"},
 		{"46 too few entries", schema.String, schema.Prefix, "00 02 00 10 00 00 01 61 00 00 00 00"},
 		{"46 bytes after", schema.String, schema.Prefix, "00 01 00 10 00 00 01 61 00 00 00 00 00 00"},
 		{"46 count past the payload", schema.String, schema.Prefix, "c0 ff ff ff 7f 00 10 00 00 01 61 ff ff ff 07"},
-		{"47 mode 0", schema.String, schema.Dictionary, "00 00 00 00" + shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "01 00 00 00", "")},
-		{"47 mode 3", schema.String, schema.Dictionary, "03 00 00 00" + shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "01 00 00 00", "")},
+		{"47 mode 0", schema.String, schema.Dictionary,
+			"00 00 00 00" + shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "01 00 00 00", "")},
+		{"47 mode 3", schema.String, schema.Dictionary,
+			"03 00 00 00" + shuffle("00 00 00 00", "14 00 00 00", "00 00 00 00", "01 00 00 00", "")},
 		// One row of code 2, literal bytes 00 01 00 00 00 00 00 00.
 		{"47 code past the dictionary", schema.String, schema.Dictionary,
-			"01 00 00 00" + shuffle("01 00 00 00", "21 00 00 00", "08 00 00 00", "01 00 00 00", "00 00 00 09 80 00 01 00 00 00 00 00 00")},
+			"01 00 00 00" + shuffle("01 00 00 00", "21 00 00 00", "08 00 00 00", "01 00 00 00",
+				"00 00 00 09 80 00 01 00 00 00 00 00 00")},
 	} {
 		payload := unhex(t, c.hex)
 		for _, d := range []*batch.Dictionary{dict, {}} {
 			for limit := range 2 {
-				if err := readAll(Params{Type: c.typ, Encoding: c.enc, Payload: payload, Dict: d, Limit: limit}); !errors.Is(err, fault.ErrCorrupt) {
+				if err := readAll(Params{Type: c.typ, Encoding: c.enc, Payload: payload, Dict: d,
+					Limit: limit}); !errors.Is(err, fault.ErrCorrupt) {
 					t.Errorf("%s: %v, want ErrCorrupt", c.name, err)
 				}
 			}
@@ -156,7 +174,8 @@ func TestMalformedProloguesAreRefused(t *testing.T) {
 	}
 	// Four runs of 2^30 rows: well-formed, and 512 MiB of bitmap.
 	huge := unhex(t, "ff ff ff ff 0f 18 fe ff ff ff 07 00 fe ff ff ff 07 00 fe ff ff ff 07 00 fe ff ff ff 07 00")
-	if _, _, _, err := ParseNullPrologue(append(huge, 0)); !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+	if _, _, _, err := ParseNullPrologue(append(huge, 0)); !errors.Is(err, fault.ErrCorrupt) &&
+		!errors.Is(err, fault.ErrUnsupported) {
 		t.Errorf("2^32 rows: %v", err)
 	}
 }
@@ -173,7 +192,8 @@ func TestTruncatedPayloadsAreCorrupt(t *testing.T) {
 		for cut := range len(payloads[0]) {
 			pair.Payload, pair.Limit = payloads[0][:cut:cut], cut%2
 			if err := readAll(pair); !errors.Is(err, fault.ErrCorrupt) {
-				t.Errorf("%s %s: %d of %d bytes: %v, want ErrCorrupt", pair.Type, pair.Encoding, cut, len(payloads[0]), err)
+				t.Errorf("%s %s: %d of %d bytes: %v, want ErrCorrupt", pair.Type, pair.Encoding, cut,
+					len(payloads[0]), err)
 			}
 		}
 	}

@@ -62,7 +62,8 @@ func (b *shuffled) Sum(from, n int, sel batch.Bitmap, at int, total *Sum) (bool,
 // eachView calls f for the chunks of values [from, from+n) in which some are selected, with a view,
 // and the selection of its cells, which f must not change, and their number. at is the bit of value
 // from in sel.
-func (b *shuffled) eachView(w *planeWork, from, n int, sel batch.Bitmap, at int, f func(v *planeView, cells []uint64, count int)) error {
+func (b *shuffled) eachView(w *planeWork, from, n int, sel batch.Bitmap, at int,
+	f func(v *planeView, cells []uint64, count int)) error {
 	for n > 0 {
 		k := b.restOfChunk(from, n)
 		cells := w.align(from, k, sel, at)
@@ -77,7 +78,8 @@ func (b *shuffled) eachView(w *planeWork, from, n int, sel batch.Bitmap, at int,
 	return nil
 }
 
-func (b *shuffled) SumProducts(from int, other Block, otherFrom, n int, sel batch.Bitmap, at int, total *Sum) (bool, error) {
+func (b *shuffled) SumProducts(from int, other Block, otherFrom, n int, sel batch.Bitmap, at int,
+	total *Sum) (bool, error) {
 	o, ok := other.(*shuffled)
 	// The views must begin with the same value, in a whole byte.
 	if !ok || float(b.typ) || float(o.typ) || b.width > 8 || o.width > 8 || (from-otherFrom)&7 != 0 {
@@ -109,5 +111,7 @@ func (b *shuffled) Extreme(from, n int, sel batch.Bitmap, at int, e *Extreme) (b
 	w := planeWorks.Get().(*planeWork)
 	defer planeWorks.Put(w)
 	e.typ = b.typ
-	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64, _ int) { e.add(v, cells, &w.selections) })
+	return true, b.eachView(w, from, n, sel, at, func(v *planeView, cells []uint64, _ int) {
+		e.add(v, cells, &w.selections)
+	})
 }

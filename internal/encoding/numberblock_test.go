@@ -20,7 +20,8 @@ func numberBlock(t *testing.T, r *rand.Rand, typ schema.Type, n int) (NumberBloc
 	if float(typ) {
 		specialFloats(r, cells, n, typ)
 	}
-	b := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle, BlockBytes: 1 << 20, Exact: r.IntN(2) == 0})
+	b := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle, BlockBytes: 1 << 20,
+		Exact: r.IntN(2) == 0})
 	v := batch.NewVector(typ, n)
 	for i := range n {
 		v.SetCell(i, cells[i*width:(i+1)*width])
@@ -77,7 +78,8 @@ func checkSum(t *testing.T, b NumberBlock, typ schema.Type, cells []byte, from, 
 		t.Fatalf("sum of %s: handled %v, %v", typ, handled, err)
 	}
 	if got := bigSum(&s); handled && (got.Cmp(want) != 0 || s.Count() != count) {
-		t.Fatalf("%s, values [%d,%d), bit %d: sum %d of %d, want %d of %d", typ, from, from+n, at, got, s.Count(), want, count)
+		t.Fatalf("%s, values [%d,%d), bit %d: sum %d of %d, want %d of %d", typ, from, from+n, at, got,
+			s.Count(), want, count)
 	}
 }
 
@@ -140,7 +142,8 @@ func checkExtreme(t *testing.T, b NumberBlock, typ schema.Type, cells []byte, fr
 
 func TestSumProductsOfBlocksAgreesWithCells(t *testing.T) {
 	r := seedtest.Rand(t)
-	types := []schema.Type{schema.Int8, schema.Uint16, schema.Date, schema.Uint32, schema.Int64, schema.Decimal64, schema.Int128}
+	types := []schema.Type{schema.Int8, schema.Uint16, schema.Date, schema.Uint32, schema.Int64,
+		schema.Decimal64, schema.Int128}
 	for range 30 {
 		n := 1 + r.IntN(4000)
 		typ, otherType := types[r.IntN(len(types))], types[r.IntN(len(types))]
@@ -170,7 +173,8 @@ func TestSumProductsOfBlocksAgreesWithCells(t *testing.T) {
 			t.Fatalf("%s from %d times %s from %d: handled %v, %v", typ, from, otherType, otherFrom, handled, err)
 		}
 		if got := bigSum(&s); handled && got.Cmp(want) != 0 {
-			t.Fatalf("%s from %d times %s from %d, %d values: %d, want %d", typ, from, otherType, otherFrom, count, got, want)
+			t.Fatalf("%s from %d times %s from %d, %d values: %d, want %d", typ, from, otherType, otherFrom,
+				count, got, want)
 		}
 	}
 }

@@ -35,7 +35,8 @@ const (
 // plainHeader reads the two fields before the values of PLAIN and RLE payloads.
 func plainHeader(name string, payload []byte) (ordinal batch.Ordinal, count int, rest []byte, err error) {
 	if len(payload) < plainHeaderLen {
-		return 0, 0, nil, fault.Corruptf("encoding: %s: %d bytes, the header has %d", name, len(payload), plainHeaderLen)
+		return 0, 0, nil, fault.Corruptf("encoding: %s: %d bytes, the header has %d", name, len(payload),
+			plainHeaderLen)
 	}
 	n := binary.LittleEndian.Uint32(payload)
 	ord := binary.LittleEndian.Uint32(payload[plainOrdinalOff:])

@@ -104,7 +104,8 @@ func BenchmarkNumberBlock(b *testing.B) {
 		cells := benchCells(c.typ, n, c.bits)
 		w := mustBuilder(b, BuilderOptions{Type: c.typ, Encoding: schema.Bitshuffle, BlockBytes: 16 << 20})
 		w.Append(vectorOf(c.typ, cells), 0, n)
-		block, err := Parse(Params{Type: c.typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0), Chunks: &chunkMap{m: map[int][]byte{}}})
+		block, err := Parse(Params{Type: c.typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0),
+			Chunks: &chunkMap{m: map[int][]byte{}}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -85,7 +85,8 @@ type chunkRun struct {
 // run returns the run of v for a kernel, whose refs are part of those of v.
 func (v *planeView) run() (r chunkRun) {
 	if v.offsets != nil {
-		r = chunkRun{chunks: len(v.offsets), stride: len(v.refs) * int(unsafe.Sizeof(planeRef{})), payload: &v.payload[0], offsets: &v.offsets[0]}
+		r = chunkRun{chunks: len(v.offsets), stride: len(v.refs) * int(unsafe.Sizeof(planeRef{})),
+			payload: &v.payload[0], offsets: &v.offsets[0]}
 	}
 	return r
 }
@@ -102,7 +103,8 @@ func countWords(words *uint64, n int) int
 // inverted is XORed with the highest plane.
 //
 //go:noescape
-func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison, inverted uint64, run *chunkRun)
+func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128, op *comparison,
+	inverted uint64, run *chunkRun)
 
 // betweenWide is betweenWords in registers of 32 bytes, for n refs and planes of at least 128
 // bytes.

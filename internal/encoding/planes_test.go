@@ -234,7 +234,8 @@ func TestChunksAreStoredInTheSmallerForm(t *testing.T) {
 		batch.Values[int64](v)[i] = x
 	}
 	for _, exact := range []bool{false, true} {
-		b := mustBuilder(t, BuilderOptions{Type: schema.Int64, Encoding: schema.Bitshuffle, BlockBytes: 1 << 20, Exact: exact})
+		b := mustBuilder(t, BuilderOptions{Type: schema.Int64, Encoding: schema.Bitshuffle, BlockBytes: 1 << 20,
+			Exact: exact})
 		b.AppendAll(v, 0, v.Len)
 		var block shuffled
 		if err := block.parse(b.Finish(nil, 0), schema.Int64, nil); err != nil {
@@ -244,7 +245,8 @@ func TestChunksAreStoredInTheSmallerForm(t *testing.T) {
 		real := exact
 		for i := range block.chunks {
 			n := block.chunkCells(i)
-			got := block.payload[block.chunks[i]+chunkHeaderLen:][:binary.BigEndian.Uint32(block.payload[block.chunks[i]:])]
+			got := block.payload[block.chunks[i]+
+				chunkHeaderLen:][:binary.BigEndian.Uint32(block.payload[block.chunks[i]:])]
 			rows, ok := unpackRows(got, n/8, 8)
 			if !ok {
 				t.Fatalf("chunk %d is not decompressed", i)
@@ -300,7 +302,8 @@ func randomBlock(rng *rand.Rand, row, width int) (block []byte) {
 	}
 	for len(out) < size {
 		lit := literals(min(length(), size-len(out)))
-		offset := []int{1, 1, row, row, 1 + rng.IntN(len(lit)+1), row * (1 + rng.IntN(4)), 1 + rng.IntN(len(out)+len(lit)+1)}[rng.IntN(7)]
+		offset := []int{1, 1, row, row, 1 + rng.IntN(len(lit)+1), row * (1 + rng.IntN(4)),
+			1 + rng.IntN(len(out)+len(lit)+1)}[rng.IntN(7)]
 		out = append(out, lit...)
 		n := max(length(), compress.LZ4MinMatch)
 		if len(out)+n > size && rng.IntN(32) > 0 || offset > len(out) && rng.IntN(32) > 0 {
@@ -350,7 +353,8 @@ func TestRecognizerAgreesWithLZ4(t *testing.T) {
 // matchesBeyondTheEnd is a block for 128 planes whose first match ends after them, in the next
 // plane.
 var matchesBeyondTheEnd = compress.AppendLZ4Sequence(
-	compress.AppendLZ4Sequence(compress.AppendLZ4Sequence(nil, []byte{0xff, 0xff}, 1, 255), nil, 1, 4), make([]byte, 5), 0, 0)
+	compress.AppendLZ4Sequence(compress.AppendLZ4Sequence(nil, []byte{0xff, 0xff}, 1, 255), nil, 1, 4),
+	make([]byte, 5), 0, 0)
 
 // FuzzRecognize passes an LZ4 block to the recognizer: if it finds the planes, the block must
 // decompress to the same. The input is also used as planes.

@@ -30,13 +30,15 @@ func (b *shuffled) SelectAll(ps []*batch.Predicate, from, n int, sel batch.Bitma
 }
 
 // SelectCounted is Select. It counts the values that constant planes decide.
-func (b *shuffled) SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) (bool, error) {
+func (b *shuffled) SelectCounted(p *batch.Predicate, from, n int, sel batch.Bitmap, at int,
+	c *batch.TestCounts) (bool, error) {
 	one := [1]*batch.Predicate{p}
 	return b.selectCounted(one[:], from, n, sel, at, c)
 }
 
 // selectCounted is SelectAll. If c is not nil, it counts the values that constant planes decide.
-func (b *shuffled) selectCounted(ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) (bool, error) {
+func (b *shuffled) selectCounted(ps []*batch.Predicate, from, n int, sel batch.Bitmap, at int,
+	c *batch.TestCounts) (bool, error) {
 	if len(ps) == 1 && selectAll(ps[0], n, sel, at) {
 		return true, nil
 	}

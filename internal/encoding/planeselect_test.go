@@ -86,7 +86,8 @@ func TestRunsOfChunksAgreeWithCells(t *testing.T) {
 		}
 		w := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle, BlockBytes: 1 << 20})
 		w.Append(vectorOf(typ, cells), 0, n)
-		block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0), Chunks: &chunkMap{m: map[int][]byte{}}})
+		block, err := Parse(Params{Type: typ, Encoding: schema.Bitshuffle, Payload: w.Finish(nil, 0),
+			Chunks: &chunkMap{m: map[int][]byte{}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +102,8 @@ func TestRunsOfChunksAgreeWithCells(t *testing.T) {
 			sel := batch.Bitmap(randomSelection(r, at+k+100))
 			ps := []*batch.Predicate{{Type: typ, Op: batch.Operator(1 + r.IntN(6)), Values: [][]byte{cells[r.IntN(n)]}}}
 			if r.IntN(2) == 0 {
-				ps = []*batch.Predicate{{Type: typ, Op: batch.Ge, Values: [][]byte{cells[r.IntN(n)]}}, {Type: typ, Op: batch.Lt, Values: [][]byte{cells[r.IntN(n)]}}}
+				ps = []*batch.Predicate{{Type: typ, Op: batch.Ge, Values: [][]byte{cells[r.IntN(n)]}},
+					{Type: typ, Op: batch.Lt, Values: [][]byte{cells[r.IntN(n)]}}}
 			}
 			got, want := slices.Clone(sel), int64(0)
 			handled, err := b.SelectAll(ps, from, k, got, at)
@@ -118,11 +120,13 @@ func TestRunsOfChunksAgreeWithCells(t *testing.T) {
 					}
 				}
 				if got.Get(i) != pass {
-					t.Fatalf("%s %s %x: values from %d, bit %d from %d: %v", typ, ps[0].Op, ps[0].Values, from, i, at, !pass)
+					t.Fatalf("%s %s %x: values from %d, bit %d from %d: %v", typ, ps[0].Op, ps[0].Values,
+						from, i, at, !pass)
 				}
 			}
 			var s Sum
-			if _, err := b.Sum(from, k, sel, at, &s); err != nil || bigSum(&s).Int64() != want || s.Count() != int64(sel.CountRange(at, at+k)) {
+			if _, err := b.Sum(from, k, sel, at, &s); err != nil || bigSum(&s).Int64() != want ||
+				s.Count() != int64(sel.CountRange(at, at+k)) {
 				t.Fatalf("%s: values from %d: sum %d of %d, want %d, %v", typ, from, bigSum(&s), s.Count(), want, err)
 			}
 		}

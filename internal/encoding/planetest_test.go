@@ -121,7 +121,8 @@ func checkTest(ps []*batch.Predicate, v *planeView, cells []byte, n int, sel []u
 			}
 		}
 		if got[i] != want {
-			return fmt.Errorf("%s%d cells of %d bytes, word %d: %x, want %x of %x", text, n, v.width, i, got[i], want, sel[i])
+			return fmt.Errorf("%s%d cells of %d bytes, word %d: %x, want %x of %x", text, n, v.width, i,
+				got[i], want, sel[i])
 		}
 	}
 	return nil
@@ -177,7 +178,8 @@ func TestPlanesRefuseOtherTests(t *testing.T) {
 // FuzzPlaneTest tests cells that the input contains with values at its start.
 func FuzzPlaneTest(f *testing.F) {
 	for k := range planeTypes {
-		f.Add(uint8(k), uint8(1+k%7), uint16(k), []byte("\x03\x00\x00\x00\x00\x00\x00\xff\x01\x02\x03\x04\x05\x06\x07\x08"))
+		f.Add(uint8(k), uint8(1+k%7), uint16(k),
+			[]byte("\x03\x00\x00\x00\x00\x00\x00\xff\x01\x02\x03\x04\x05\x06\x07\x08"))
 	}
 	fuzztest.Run(f, func(t *testing.T, kind, op uint8, n uint16, input []byte) {
 		typ := planeTypes[int(kind)%len(planeTypes)]
@@ -196,7 +198,8 @@ func FuzzPlaneTest(f *testing.F) {
 		}
 		ps := []*batch.Predicate{p}
 		if op&32 != 0 {
-			ps = append(ps, &batch.Predicate{Type: typ, Op: batch.Lt + batch.Operator(op>>3&3), Values: [][]byte{value()}})
+			ps = append(ps, &batch.Predicate{Type: typ, Op: batch.Lt + batch.Operator(op>>3&3),
+				Values: [][]byte{value()}})
 		}
 		cells, size := make([]byte, chunkBytes), (1+int(n)%(chunkBytes/width/8))*8
 		if len(input) > 0 {

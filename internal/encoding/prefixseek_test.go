@@ -30,7 +30,8 @@ func TestPrefixSeekFindsValuesThatAreEvenlySpreadOrNot(t *testing.T) {
 				cells[i] = value(r, i)
 			}
 			slices.SortFunc(cells, bytes.Compare)
-			b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, BlockBytes: 1 << 20, RestartInterval: 1 + r.IntN(20)})
+			b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix,
+				BlockBytes: 1 << 20, RestartInterval: 1 + r.IntN(20)})
 			payloads, _, _ := buildAll(b, schema.Binary, cells, len(cells)+1)
 			block, err := parsePrefix(payloads[0])
 			if err != nil {

@@ -47,7 +47,8 @@ func parsePresence(stream []byte, rows int) (batch.Bitmap, error) {
 		return nil, nil
 	}
 	if rows > maxPrologueRows {
-		return nil, fault.Unsupportedf("encoding: null prologue: %d rows in a cblock, at most %d", rows, maxPrologueRows)
+		return nil, fault.Unsupportedf("encoding: null prologue: %d rows in a cblock, at most %d", rows,
+			maxPrologueRows)
 	}
 	present := batch.MakeBitmap(rows)
 	for i := 0; i < rows; {

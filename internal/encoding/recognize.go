@@ -38,7 +38,8 @@ func recognize(src []byte, row, width int, refs []planeRef) (_ []planeRef, ones 
 	if len(src) == 0 || len(src) > maxRecognized {
 		return refs, ones, false
 	}
-	r := recognizer{src: src, row: row, planes: 8 * width, refs: slices.Grow(refs, 8*width), first: len(refs), alias: -1, last: 1}
+	r := recognizer{src: src, row: row, planes: 8 * width, refs: slices.Grow(refs, 8*width), first: len(refs),
+		alias: -1, last: 1}
 	if !r.run() {
 		return r.refs[:r.first], ones, false // in the grown memory: the next chunk needs it too
 	}

@@ -93,7 +93,8 @@ func TestBuilderRoundTrip(t *testing.T) {
 		t.Run(fmt.Sprintf("type=%s/enc=%s", pair.Type, pair.Encoding), func(t *testing.T) {
 			for round := range 12 {
 				cells := randomCells(r, pair.Type, []int{0, 1, 7, 8, 9, 63, 500, 1100, 5000, 12000, 20000, 9000}[round])
-				o := BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: []int{0, 512, 4096, 70000}[r.IntN(4)], RestartInterval: 1 + r.IntN(20)}
+				o := BuilderOptions{Type: pair.Type, Encoding: pair.Encoding,
+					BlockBytes: []int{0, 512, 4096, 70000}[r.IntN(4)], RestartInterval: 1 + r.IntN(20)}
 				b := mustBuilder(t, o)
 				payloads, counts, dict := buildAll(b, pair.Type, cells, 1+r.IntN(3000))
 				p := pair
@@ -183,7 +184,8 @@ func checkSelect(t *testing.T, b Block, typ schema.Type, cells [][]byte, r *rand
 			want = want && p.EvalCell(cells[from+i-at])
 		}
 		if sel.Get(i) != want {
-			t.Fatalf("%s %x: values [%d, %d) at %d, bit %d: %v, want %v (handled %v)", p.Op, p.Values, from, from+n, at, i, sel.Get(i), want, handled)
+			t.Fatalf("%s %x: values [%d, %d) at %d, bit %d: %v, want %v (handled %v)", p.Op, p.Values, from,
+				from+n, at, i, sel.Get(i), want, handled)
 		}
 	}
 }
@@ -218,7 +220,8 @@ func TestSeekFindsTheFirstValueNotBelow(t *testing.T) {
 			for _, n := range []int{0, 1, 15, 100, 3000, 10000} {
 				cells := randomCells(r, pair.Type, n)
 				slices.SortFunc(cells, compare)
-				b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 16 << 20, // one block fits all values
+				// one block fits all values
+				b := mustBuilder(t, BuilderOptions{Type: pair.Type, Encoding: pair.Encoding, BlockBytes: 16 << 20,
 					RestartInterval: 1 + r.IntN(20)})
 				payloads, _, dict := buildAll(b, pair.Type, cells, n+1)
 				if n == 0 {
@@ -244,7 +247,8 @@ func TestSeekFindsTheFirstValueNotBelow(t *testing.T) {
 					want, found := slices.BinarySearchFunc(cells, target, compare)
 					i, exact, err := block.Seek(target)
 					if err != nil || i != want || exact != found {
-						t.Fatalf("%d values: seek %x gives %d, %v, %v; want %d, %v", n, target, i, exact, err, want, found)
+						t.Fatalf("%d values: seek %x gives %d, %v, %v; want %d, %v", n, target, i, exact,
+							err, want, found)
 					}
 				}
 			}
@@ -350,7 +354,8 @@ func TestReadsOfFewCells(t *testing.T) {
 	r := seedtest.Rand(t)
 	for _, typ := range []schema.Type{schema.Int8, schema.Int16, schema.Uint32, schema.Int64, schema.Int128} {
 		cells := randomCells(r, typ, 7*chunkBytes/typ.Width()-5)
-		cells[0] = bytes.Repeat([]byte{0xff}, typ.Width()) // so that uint32 cells are not narrowed, which would put more of them into a chunk
+		// so that uint32 cells are not narrowed, which would put more of them into a chunk
+		cells[0] = bytes.Repeat([]byte{0xff}, typ.Width())
 		b := mustBuilder(t, BuilderOptions{Type: typ, Encoding: schema.Bitshuffle})
 		payloads, _, _ := buildAll(b, typ, cells, len(cells))
 		cache := &chunkMap{m: map[int][]byte{}}
@@ -366,7 +371,8 @@ func TestReadsOfFewCells(t *testing.T) {
 			}
 			for i := range n {
 				if !bytes.Equal(v.Cell(7+i), cells[from+i]) {
-					t.Fatalf("%s: cell %d, of %d from %d on, is %x, want %x", typ, from+i, n, from, v.Cell(7+i), cells[from+i])
+					t.Fatalf("%s: cell %d, of %d from %d on, is %x, want %x", typ, from+i, n, from, v.Cell(7+i),
+						cells[from+i])
 				}
 			}
 		}

@@ -35,20 +35,24 @@ func TestSelectOfStringsAgreesWithValues(t *testing.T) {
 	for _, c := range []struct {
 		enc             schema.Encoding
 		interval, limit int
-	}{{schema.Plain, 0, 0}, {schema.Plain, 0, 1}, {schema.Prefix, 1, 0}, {schema.Prefix, 3, 0}, {schema.Prefix, 16, 0}, {schema.Prefix, farRestarts, 0}} {
+	}{{schema.Plain, 0, 0}, {schema.Plain, 0, 1}, {schema.Prefix, 1, 0}, {schema.Prefix, 3, 0},
+		{schema.Prefix, 16, 0}, {schema.Prefix, farRestarts, 0}} {
 		for _, n := range []int{1, 5, 64, 1500} {
 			for _, sorted := range []bool{false, true} {
 				cells := similarStrings(r, n)
 				if sorted {
 					slices.SortFunc(cells, bytes.Compare)
 				}
-				b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: c.enc, RestartInterval: c.interval, BlockBytes: 1 << 20})
+				b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: c.enc,
+					RestartInterval: c.interval, BlockBytes: 1 << 20})
 				b.AppendAll(vectorOf(schema.Binary, cells), 0, n)
-				block, err := Parse(Params{Type: schema.Binary, Encoding: c.enc, Payload: b.Finish(nil, 0), Limit: c.limit})
+				block, err := Parse(Params{Type: schema.Binary, Encoding: c.enc, Payload: b.Finish(nil, 0),
+					Limit: c.limit})
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Run(fmt.Sprintf("enc=%v/interval=%d/limit=%d/n=%d/sorted=%v", c.enc, c.interval, c.limit, n, sorted), func(t *testing.T) {
+				t.Run(fmt.Sprintf("enc=%v/interval=%d/limit=%d/n=%d/sorted=%v", c.enc, c.interval, c.limit, n,
+					sorted), func(t *testing.T) {
 					for range 40 {
 						checkSelect(t, block, schema.Binary, cells, r)
 						checkDecodeSelected(t, block, cells, r)
@@ -71,7 +75,8 @@ func TestSelectHandlesComparisonsOfStrings(t *testing.T) {
 		}
 		for op := batch.Eq; op <= batch.In; op++ {
 			sel := batch.MakeBitmap(len(cells))
-			if handled, err := block.Select(&batch.Predicate{Type: schema.String, Op: op, Values: cells[1:2]}, 0, len(cells), sel, 0); !handled || err != nil {
+			if handled, err := block.Select(&batch.Predicate{Type: schema.String, Op: op, Values: cells[1:2]},
+				0, len(cells), sel, 0); !handled || err != nil {
 				t.Errorf("%v %v: handled %v, %v", enc, op, handled, err)
 			}
 		}
@@ -112,7 +117,8 @@ func checkDecodeSelected(t *testing.T, b Block, cells [][]byte, r *rand.Rand) {
 // Values of a short payload may be long, if each is the one before: selected ones share its memory.
 func TestSelectedLongValuesTakeLittleMemory(t *testing.T) {
 	const long, n = 1 << 16, 4096
-	b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, RestartInterval: n, BlockBytes: 1 << 30})
+	b := mustBuilder(t, BuilderOptions{Type: schema.Binary, Encoding: schema.Prefix, RestartInterval: n,
+		BlockBytes: 1 << 30})
 	v, zeros := batch.NewVector(schema.Binary, n), make([]byte, long)
 	for i := range v.Bytes {
 		v.Bytes[i] = zeros[:long-i/16] // each value begins the one before

@@ -53,7 +53,8 @@ func checkAggregates(t *testing.T, cells []byte, v *planeView, n int, signed boo
 		s.Reset()
 		g := v.gather(signed)
 		if g.sum(&s, new(cellGroup), sel); bigSum(&s).Cmp(want) != 0 {
-			t.Fatalf("%d cells of %d bytes, signed %v: sum of gathered cells %d, want %d", n, v.width, signed, bigSum(&s), want)
+			t.Fatalf("%d cells of %d bytes, signed %v: sum of gathered cells %d, want %d", n, v.width, signed,
+				bigSum(&s), want)
 		}
 	}
 	for k, x := range []*big.Int{least, greatest} {
@@ -69,7 +70,8 @@ func checkAggregates(t *testing.T, cells []byte, v *planeView, n int, signed boo
 		}
 		var c [16]byte
 		got.put(&c)
-		if bigOf(c[:], 0, 16, false).Cmp(bigOf(c[:v.width], 0, v.width, false)) != 0 || bigOf(c[:], 0, v.width, signed).Cmp(x) != 0 {
+		if bigOf(c[:], 0, 16, false).Cmp(bigOf(c[:v.width], 0, v.width, false)) != 0 ||
+			bigOf(c[:], 0, v.width, signed).Cmp(x) != 0 {
 			t.Fatalf("%d cells of %d bytes, signed %v: extreme %d is %x, want %d", n, v.width, signed, k, got, x)
 		}
 	}
@@ -93,7 +95,8 @@ func checkProducts(t *testing.T, cells [2][]byte, views [2]planeView, n int, sig
 	} {
 		var s Sum
 		if add(&s); bigSum(&s).Cmp(want) != 0 {
-			t.Fatalf("%d cells of %d and %d bytes, signed %v, way %d: sum of products %d, want %d", n, views[0].width, views[1].width, signed, k, bigSum(&s), want)
+			t.Fatalf("%d cells of %d and %d bytes, signed %v, way %d: sum of products %d, want %d", n,
+				views[0].width, views[1].width, signed, k, bigSum(&s), want)
 		}
 	}
 }
@@ -163,7 +166,8 @@ func FuzzPlaneSum(f *testing.F) {
 		if other := 1 << (kind >> 6); width <= 8 && len(input) > 0 {
 			factors := make([]byte, n*other)
 			fill(factors[:n*other/len(input)*len(input)], input)
-			checkProducts(t, [2][]byte{cells, factors}, [2]planeView{v, viewOf(factors, n, other)}, n, [2]bool{signed, kind&16 != 0}, sel)
+			checkProducts(t, [2][]byte{cells, factors}, [2]planeView{v, viewOf(factors, n, other)}, n,
+				[2]bool{signed, kind&16 != 0}, sel)
 		}
 	})
 }

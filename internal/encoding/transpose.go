@@ -71,7 +71,8 @@ func swap8(a, b uint64) (uint64, uint64) {
 }
 
 // transposeBits exchanges bit j of byte g of word b with bit b of byte g of word j.
-func transposeBits(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint64, uint64, uint64, uint64, uint64, uint64) {
+func transposeBits(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint64, uint64, uint64, uint64,
+	uint64, uint64) {
 	a0, a4 = swap4(a0, a4)
 	a1, a5 = swap4(a1, a5)
 	a2, a6 = swap4(a2, a6)
@@ -88,7 +89,8 @@ func transposeBits(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint6
 }
 
 // transposeBytes exchanges byte j of word i with byte i of word j.
-func transposeBytes(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint64, uint64, uint64, uint64, uint64, uint64) {
+func transposeBytes(a0, a1, a2, a3, a4, a5, a6, a7 uint64) (uint64, uint64, uint64, uint64, uint64, uint64,
+	uint64, uint64) {
 	a0, a4 = swap32(a0, a4)
 	a1, a5 = swap32(a1, a5)
 	a2, a6 = swap32(a2, a6)

@@ -70,7 +70,8 @@ func TestViewListsPlanesOfCells(t *testing.T) {
 				v := viewOf(cells, n, width)
 				mixed := v.mixed()
 				for k, ref := range v.refs {
-					if p := ref.plane; mixed.bit(int(p)) == 0 || v.ones.bit(int(p)) != 0 || k > 0 && p <= v.refs[k-1].plane {
+					if p := ref.plane; mixed.bit(int(p)) == 0 || v.ones.bit(int(p)) != 0 ||
+						k > 0 && p <= v.refs[k-1].plane {
 						t.Fatalf("width %d, %d cells: refs %v, mixed %x, ones %x", width, n, v.refs, mixed, v.ones)
 					}
 				}

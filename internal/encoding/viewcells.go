@@ -97,11 +97,15 @@ func (v *planeView) someCells(dst []byte, from int) {
 func (o *octet) load(w []uint64, base, row, width int) {
 	var a0, a1, a2, a3, a4, a5, a6, a7 uint64
 	if base+laneBytes <= row {
-		a0, a1, a2, a3 = wordAt(o[0], base, row), wordAt(o[1], base, row), wordAt(o[2], base, row), wordAt(o[3], base, row)
-		a4, a5, a6, a7 = wordAt(o[4], base, row), wordAt(o[5], base, row), wordAt(o[6], base, row), wordAt(o[7], base, row)
+		a0, a1, a2, a3 = wordAt(o[0], base, row), wordAt(o[1], base, row), wordAt(o[2], base, row),
+			wordAt(o[3], base, row)
+		a4, a5, a6, a7 = wordAt(o[4], base, row), wordAt(o[5], base, row), wordAt(o[6], base, row),
+			wordAt(o[7], base, row)
 	} else {
-		a0, a1, a2, a3 = lastWord(o[0], base, row), lastWord(o[1], base, row), lastWord(o[2], base, row), lastWord(o[3], base, row)
-		a4, a5, a6, a7 = lastWord(o[4], base, row), lastWord(o[5], base, row), lastWord(o[6], base, row), lastWord(o[7], base, row)
+		a0, a1, a2, a3 = lastWord(o[0], base, row), lastWord(o[1], base, row), lastWord(o[2], base, row),
+			lastWord(o[3], base, row)
+		a4, a5, a6, a7 = lastWord(o[4], base, row), lastWord(o[5], base, row), lastWord(o[6], base, row),
+			lastWord(o[7], base, row)
 	}
 	a0, a1, a2, a3, a4, a5, a6, a7 = transposeBits(a0, a1, a2, a3, a4, a5, a6, a7)
 	w = w[:7*width+1]

@@ -28,7 +28,8 @@ type walkedChunk struct {
 
 // walkBytes returns the maximum memory of a walk.
 func walkBytes(chunks, width int) int {
-	return int(unsafe.Sizeof(planeWalk{})) + chunks*int(unsafe.Sizeof(walkedChunk{})+uintptr(8*width)*unsafe.Sizeof(planeRef{}))
+	return int(unsafe.Sizeof(planeWalk{})) +
+		chunks*int(unsafe.Sizeof(walkedChunk{})+uintptr(8*width)*unsafe.Sizeof(planeRef{}))
 }
 
 // viewBuffer is memory for the view of one chunk.

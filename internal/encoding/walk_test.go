@@ -39,7 +39,8 @@ func TestBlocksInTheCacheFindPlanesOnce(t *testing.T) {
 	v := walkedVector(t, 40_000)
 	payload := walkedPayload(t, v)
 	var cached, once shuffled
-	if err := errors.Join(cached.parse(payload, schema.Int64, &chunkMap{m: map[int][]byte{}}), once.parse(payload, schema.Int64, nil)); err != nil {
+	if err := errors.Join(cached.parse(payload, schema.Int64, &chunkMap{m: map[int][]byte{}}),
+		once.parse(payload, schema.Int64, nil)); err != nil {
 		t.Fatal(err)
 	}
 	size := cached.Footprint()
@@ -60,7 +61,8 @@ func TestBlocksInTheCacheFindPlanesOnce(t *testing.T) {
 	if w == nil {
 		t.Fatal("no walk")
 	}
-	if used := len(w.chunks)*int(unsafe.Sizeof(w.chunks[0])) + cap(w.refs)*int(unsafe.Sizeof(w.refs[0])); used > walkBytes(len(w.chunks), 8) {
+	if used := len(w.chunks)*int(unsafe.Sizeof(w.chunks[0])) +
+		cap(w.refs)*int(unsafe.Sizeof(w.refs[0])); used > walkBytes(len(w.chunks), 8) {
 		t.Errorf("%d bytes, at most %d are counted", used, walkBytes(len(w.chunks), 8))
 	}
 	if got := cached.Footprint(); got != size || got < once.Footprint()+walkBytes(len(w.chunks), 8) {

@@ -195,7 +195,8 @@ func (t Test) filter(c *schema.Column, op batch.Operator) batch.Filter {
 }
 
 func (t Test) predicate(c *schema.Column, op batch.Operator) batch.Predicate {
-	p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: op, Values: [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(t.Limit))}}
+	p := batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: op,
+		Values: [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(t.Limit))}}
 	if err := p.Prepare(); err != nil {
 		panic("expiry: " + err.Error()) // the column is of type timestamp: the schema was checked
 	}

@@ -50,7 +50,8 @@ func TestExpiryHasNoOverflow(t *testing.T) {
 	}
 	test := Test{Limit: math.MaxInt64}
 	alive := test.Alive(&schema.Column{Type: schema.Timestamp, Nullable: true})
-	if test.Expired(nil) || !alive.EvalRow(func(schema.ColumnID) []byte { return nil }) || (Rule{}).Expiry(nil) != mvcc.Max {
+	if test.Expired(nil) || !alive.EvalRow(func(schema.ColumnID) []byte { return nil }) ||
+		(Rule{}).Expiry(nil) != mvcc.Max {
 		t.Error("NULL expires")
 	}
 }
@@ -58,7 +59,8 @@ func TestExpiryHasNoOverflow(t *testing.T) {
 // TestRulesHaveAHistory looks up the rule in force at each time.
 func TestRulesHaveAHistory(t *testing.T) {
 	us := func(n uint64) mvcc.Timestamp { return mvcc.Timestamp(n << 12) }
-	rules := Rules(nil).After(us(10), &Rule{Column: 1, Age: 5}).StoppedAt(us(20)).After(us(22), &Rule{Column: 2}).StoppedAt(us(30)).After(us(32), nil)
+	rules := Rules(nil).After(us(10), &Rule{Column: 1, Age: 5}).StoppedAt(us(20)).After(us(22),
+		&Rule{Column: 2}).StoppedAt(us(30)).After(us(32), nil)
 	limits := func(rules Rules) (out []int64) {
 		for _, at := range []uint64{9, 10, 19, 20, 21, 22, 29, 31, 32, 40} {
 			limit := int64(-1)

@@ -25,10 +25,11 @@ import (
 )
 
 var (
-	executionsFlag = flag.Int64("fuzztest.executions", 0, "how often the fuzz target's body is called on changed inputs; 0 is not at all")
-	seedFlag       = flag.Uint64("fuzztest.seed", 0, "seed of the changes; 0 takes a new one")
-	firstFlag      = flag.Int64("fuzztest.first", 0, "number of the first execution, from 0")
-	forFlag        = flag.Duration("fuzztest.for", 0, "stop after so long, even before the last execution; 0 is never")
+	executionsFlag = flag.Int64("fuzztest.executions", 0,
+		"how often the fuzz target's body is called on changed inputs; 0 is not at all")
+	seedFlag  = flag.Uint64("fuzztest.seed", 0, "seed of the changes; 0 takes a new one")
+	firstFlag = flag.Int64("fuzztest.first", 0, "number of the first execution, from 0")
+	forFlag   = flag.Duration("fuzztest.for", 0, "stop after so long, even before the last execution; 0 is never")
 )
 
 // Run is f.Fuzz(body), or its replacement with -fuzztest.executions. The body is as for f.Fuzz,
@@ -40,7 +41,8 @@ func Run(f *testing.F, body any) {
 		f.Fuzz(body)
 		return
 	}
-	l := &loop{name: f.Name(), body: reflect.ValueOf(body), seed: *seedFlag, first: *firstFlag, executions: *executionsFlag, within: *forFlag}
+	l := &loop{name: f.Name(), body: reflect.ValueOf(body), seed: *seedFlag, first: *firstFlag,
+		executions: *executionsFlag, within: *forFlag}
 	if l.seed == 0 {
 		l.seed = rand.Uint64() >> 16
 	}
@@ -65,5 +67,6 @@ func Run(f *testing.F, body any) {
 // test passes.
 func (l *loop) tell(done int64, took time.Duration) {
 	fmt.Printf("fuzztest: seed %d: %d executions\n", l.seed, done)
-	fmt.Printf("fuzztest: %s: %.0f a second, at most %d KiB allocated in one\n", l.name, float64(done)/max(took.Seconds(), 1e-9), l.most>>10)
+	fmt.Printf("fuzztest: %s: %.0f a second, at most %d KiB allocated in one\n", l.name,
+		float64(done)/max(took.Seconds(), 1e-9), l.most>>10)
 }

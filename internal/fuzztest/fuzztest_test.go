@@ -95,7 +95,8 @@ func TestFailingInputIsFoundKeptAndRepeatable(t *testing.T) {
 			}
 			// The corpus did not contain the input at the time, and inputs depend on the corpus.
 			elsewhere := t.TempDir()
-			if out, ok := toy(t, elsewhere, how, "-fuzztest.seed="+found[1], "-fuzztest.first="+found[2], "-fuzztest.executions=1"); ok {
+			if out, ok := toy(t, elsewhere, how, "-fuzztest.seed="+found[1], "-fuzztest.first="+found[2],
+				"-fuzztest.executions=1"); ok {
 				t.Errorf("seed %s, execution %s does not fail again:\n%s", found[1], found[2], out)
 			}
 			if names := inputs(t, elsewhere); len(names) != 1 || filepath.Base(names[0]) != filepath.Base(kept[0]) {
@@ -142,9 +143,11 @@ func values(list ...any) (v []reflect.Value) {
 }
 
 var everyType = [][]reflect.Value{
-	values([]byte("some bytes, not so few"), "text", true, uint8(200), int8(-3), uint16(9), int16(-9), uint32(70000), int32(-70000), uint64(1<<60), int64(-1), uint(3), -3,
+	values([]byte("some bytes, not so few"), "text", true, uint8(200), int8(-3), uint16(9), int16(-9),
+		uint32(70000), int32(-70000), uint64(1<<60), int64(-1), uint(3), -3,
 		float32(1.5), math.Inf(-1)),
-	values([]byte{}, "", false, uint8(0), int8(0), uint16(0), int16(0), uint32(0), int32(0), uint64(0), int64(0), uint(0), 0, float32(0), 0.0),
+	values([]byte{}, "", false, uint8(0), int8(0), uint16(0), int16(0), uint32(0), int32(0), uint64(0),
+		int64(0), uint(0), 0, float32(0), 0.0),
 }
 
 func TestInputDependsOnlyOnSeedNumberAndCorpus(t *testing.T) {
@@ -186,7 +189,8 @@ func TestMutatorKeepsTypesAndSeedsAndChangesEveryValue(t *testing.T) {
 			if isBytes(v) && v.Len() > m.limit || v.Kind() == reflect.Slice && v.Cap() != v.Len() {
 				t.Fatalf("value %d: length %d, limit %d", k, v.Len(), m.limit)
 			}
-			if text := corpusText(args[k : k+1]); !bytes.Equal(text, corpusText(everyType[0][k:k+1])) && !bytes.Equal(text, corpusText(everyType[1][k:k+1])) {
+			if text := corpusText(args[k : k+1]); !bytes.Equal(text, corpusText(everyType[0][k:k+1])) &&
+				!bytes.Equal(text, corpusText(everyType[1][k:k+1])) {
 				changed[k]++
 			}
 		}
@@ -205,12 +209,14 @@ func TestMutatorKeepsTypesAndSeedsAndChangesEveryValue(t *testing.T) {
 func TestMutatorMakesTypicalFormatDamage(t *testing.T) {
 	seeds := [][]reflect.Value{values([]byte("0123456789abcdef")), values([]byte("OTHER"))}
 	wanted := map[string]func(b []byte) bool{
-		"a bit":             func(b []byte) bool { return string(b) == "0123456789abcdeg" },
-		"a field of ones":   func(b []byte) bool { return string(b) == "0123\xff\xff\xff\xff89abcdef" },
-		"a big-endian one":  func(b []byte) bool { return string(b) == "0123\x00\x00\x00\x0189abcdef" },
-		"cut off":           func(b []byte) bool { return string(b) == "0123456" },
-		"cut out":           func(b []byte) bool { return string(b) == "012389abcdef" },
-		"twice":             func(b []byte) bool { return string(b) == "01234534567" || string(b) == "0123456734567"+"89abcdef" },
+		"a bit":            func(b []byte) bool { return string(b) == "0123456789abcdeg" },
+		"a field of ones":  func(b []byte) bool { return string(b) == "0123\xff\xff\xff\xff89abcdef" },
+		"a big-endian one": func(b []byte) bool { return string(b) == "0123\x00\x00\x00\x0189abcdef" },
+		"cut off":          func(b []byte) bool { return string(b) == "0123456" },
+		"cut out":          func(b []byte) bool { return string(b) == "012389abcdef" },
+		"twice": func(b []byte) bool {
+			return string(b) == "01234534567" || string(b) == "0123456734567"+"89abcdef"
+		},
 		"start and end":     func(b []byte) bool { return string(b) == "01234567HER" },
 		"a piece of others": func(b []byte) bool { return string(b) == "01234OTHER56789abcdef" },
 		"a run":             func(b []byte) bool { return bytes.Contains(b, bytes.Repeat([]byte{0}, 30)) },

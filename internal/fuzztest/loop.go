@@ -103,7 +103,9 @@ func (l *loop) watch() (stop func()) {
 func (l *loop) keep(i int64) {
 	args := make([]reflect.Value, len(l.seeds[0]))
 	newMutator(l.seeds).input(l.seed, uint64(i), args) // made again: the body may have changed its copy
-	fmt.Fprintf(os.Stderr, "fuzztest: %s: seed %d: execution %d fails; again: -run '^%s$' -fuzztest.seed %d -fuzztest.first %d -fuzztest.executions 1\n",
+	fmt.Fprintf(os.Stderr,
+		"fuzztest: %s: seed %d: execution %d fails; again: -run '^%s$' -fuzztest.seed %d -fuzztest.first "+
+			"%d -fuzztest.executions 1\n",
 		l.name, l.seed, i, l.name, l.seed, i)
 	name, err := writeInput(l.name, args)
 	if err != nil {

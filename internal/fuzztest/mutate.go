@@ -110,8 +110,10 @@ func bytesOf(v reflect.Value) []byte {
 
 // interesting are integers at which the behavior of formats changes. Shorter fields use their low
 // bytes.
-var interesting = []uint64{0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127, 128, 129, 255, 256, 511, 512, 1000, 1024, 4095, 4096, 1<<15 - 1, 1 << 15,
-	1<<16 - 1, 1 << 16, 1<<20 - 1, 1 << 20, 1<<24 - 1, 1<<28 - 1, 1<<30 - 1, 1 << 30, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<40 + 1, 1<<56 - 1, 1<<62 - 1,
+var interesting = []uint64{0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127, 128, 129, 255, 256, 511, 512,
+	1000, 1024, 4095, 4096, 1<<15 - 1, 1 << 15,
+	1<<16 - 1, 1 << 16, 1<<20 - 1, 1 << 20, 1<<24 - 1, 1<<28 - 1, 1<<30 - 1, 1 << 30, 1<<31 - 1, 1 << 31,
+	1<<32 - 1, 1 << 32, 1<<40 + 1, 1<<56 - 1, 1<<62 - 1,
 	1<<63 - 1, 1 << 63, 1<<64 - 2, 1<<64 - 1}
 
 // number returns an interesting integer, one close to it, or any integer with a random number of

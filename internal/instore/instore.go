@@ -58,8 +58,9 @@ func Dangles(fsys vfs.FS, path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// resolve returns an absolute path without symbolic links. Of a path that does not exist, or of the
-// target of a link that leads nowhere, it resolves the parent. In a file system that is not the real one, there are no links.
+// resolve returns an absolute path without symbolic links. If the path does not exist, or if it is a
+// link whose target does not exist, resolve resolves the parent directory of the path or target. A
+// file system in memory has no links.
 func resolve(path string) string {
 	at, err := filepath.EvalSymlinks(path)
 	if err != nil {

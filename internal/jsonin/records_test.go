@@ -32,11 +32,14 @@ func readAll(in io.Reader, most int) string {
 
 func TestRecordsAreLinesOrElements(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"", ""}, {"\n \n", ""}, {"{}\n\n[1]\n", "1:{} 3:[1]"}, {"\n{}\n{\n{}", "2:{} 3:!" + errGoesOn.Error() + " 4:{}"}, {"{}\n{", "1:{} 2:!not JSON: unexpected EOF"},
+		{"", ""}, {"\n \n", ""}, {"{}\n\n[1]\n", "1:{} 3:[1]"},
+		{"\n{}\n{\n{}", "2:{} 3:!" + errGoesOn.Error() + " 4:{}"}, {"{}\n{", "1:{} 2:!not JSON: unexpected EOF"},
 		{"\xef\xbb\xbf{}", "1:{}"}, {"[]", ""}, {"\n[\n]\n", ""}, {"\xef\xbb\xbf[{}]", "1:{}"},
-		{"[{\"a\":1},\n{\"a\":2}]\n", `1:{"a":1} 2:{"a":2}`}, {"\n[\n  {},\n\n {}\n]", "3:{} 5:{}"}, {`[1,"x",[2]]`, `1:1 1:"x" 1:[2]`},
+		{"[{\"a\":1},\n{\"a\":2}]\n", `1:{"a":1} 2:{"a":2}`}, {"\n[\n  {},\n\n {}\n]", "3:{} 5:{}"},
+		{`[1,"x",[2]]`, `1:1 1:"x" 1:[2]`},
 		{"[{\"a\":1,\"a\":2},\n{}]", `1:!the name "a" appears twice 2:{}`},
-		{"[{},\n{}", "1:{} 2:{} 2: the array is not closed: the file is truncated"}, {"[", "1: the array is not closed: the file is truncated"},
+		{"[{},\n{}", "1:{} 2:{} 2: the array is not closed: the file is truncated"},
+		{"[", "1: the array is not closed: the file is truncated"},
 		{"[{}]\n[{}]", "1:{} 2: text after the array"}, {"[{}]\nx", "1:{} 2: text after the array"},
 	} {
 		if got := readAll(strings.NewReader(c.in), 100); got != c.want {

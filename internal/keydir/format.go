@@ -101,7 +101,8 @@ func read(src block.Source, rows int64, bloom block.ID) (*Directory, error) {
 	case err != nil:
 		return nil, err
 	case d.rows != rows || has != bloom:
-		return nil, fault.Corruptf("of %d rows with their bloom file in block %d, want %d in block %d", d.rows, has, rows, bloom)
+		return nil, fault.Corruptf("of %d rows with their bloom file in block %d, want %d in block %d", d.rows,
+			has, rows, bloom)
 	}
 	return d, nil
 }
@@ -129,7 +130,8 @@ func parse(b []byte) (*Directory, block.ID, error) {
 	if got, want := xxh3.Hash(b[:end]), le.Uint64(b[end:]); got != want {
 		return nil, 0, fault.Corruptf("checksum %016x, want %016x", got, want)
 	}
-	d := &Directory{rows: int64(le.Uint64(b[rowsOff:])), shift: uint(b[shiftOff]), buckets: le.Uint64(b[bucketsOff:]), block: b[:end], slots: b[headerLen:end]}
+	d := &Directory{rows: int64(le.Uint64(b[rowsOff:])), shift: uint(b[shiftOff]),
+		buckets: le.Uint64(b[bucketsOff:]), block: b[:end], slots: b[headerLen:end]}
 	switch v, must := le.Uint32(b[versionOff:]), le.Uint32(b[mustOff:]); {
 	case string(b[:versionOff]) != magic:
 		return nil, 0, fault.Corruptf("magic % x", b[:versionOff])

@@ -187,8 +187,10 @@ func (s *Search) Next() (group int64, ok bool) {
 // since it is unpredictable which slot matches.
 func hasTag(b *[bucketLen]byte, tag uint32) bool {
 	le, want := binary.LittleEndian, uint64(tag)<<32|uint64(tag)
-	found := zeros(le.Uint64(b[0:])^want) | zeros(le.Uint64(b[8:])^want) | zeros(le.Uint64(b[16:])^want) | zeros(le.Uint64(b[24:])^want) |
-		zeros(le.Uint64(b[32:])^want) | zeros(le.Uint64(b[40:])^want) | zeros(le.Uint64(b[48:])^want) | zeros(le.Uint64(b[56:])^want)
+	found := zeros(le.Uint64(b[0:])^want) | zeros(le.Uint64(b[8:])^want) | zeros(le.Uint64(b[16:])^want) |
+		zeros(le.Uint64(b[24:])^want) |
+		zeros(le.Uint64(b[32:])^want) | zeros(le.Uint64(b[40:])^want) | zeros(le.Uint64(b[48:])^want) |
+		zeros(le.Uint64(b[56:])^want)
 	return found != 0
 }
 

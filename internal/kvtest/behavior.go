@@ -145,7 +145,8 @@ func testOwnWrites(t *testing.T, s Subject) {
 	store := s.open(t)
 	put(t, store, "a", "1", "b", "2", "d", "4")
 	err := store.Update(func(tx Tx) error {
-		if err := errors.Join(tx.Put([]byte("a"), []byte("10")), tx.Delete([]byte("b")), tx.Put([]byte("c"), []byte("30"))); err != nil {
+		if err := errors.Join(tx.Put([]byte("a"), []byte("10")), tx.Delete([]byte("b")),
+			tx.Put([]byte("c"), []byte("30"))); err != nil {
 			return err
 		}
 		equal(t, "a replaced key", get(t, tx, "a"), "10")

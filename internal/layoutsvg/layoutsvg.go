@@ -35,7 +35,9 @@ type Options struct {
 	Marked string                  // what the marked ones are; empty: in the next pick
 	Link   func(id uint64) string  // of Embed: address of a rowset's page; nil or empty: none
 	Suffix string                  // of Embed: of the ids of its patterns; it differs between the pictures of a page
-	Apart  int                     // of Embed: number of rowsets up to which each has a title and a link; at most, and by default, 1,000
+	// Apart is the number of rowsets up to which Embed gives each a title and a link. The default,
+	// and the maximum, is 1,000.
+	Apart int
 }
 
 // Size of the picture, in pixels.
@@ -80,8 +82,10 @@ func Embed(out io.Writer, l compaction.Layout, o Options) error {
 	}
 	p.embedded, p.joined = true, len(l.RowSets) > apart
 	total := p.top + p.height + bottom
-	p.print(`<svg class="layout" viewBox="0 0 %d %s" role="img" aria-label="Rowsets of table %s by key">`+"\n%s", width, number(total), escaped(cut(l.Table, 80)),
-		strings.NewReplacer(`id="redo"`, `id="redo`+o.Suffix+`"`, `id="undo"`, `id="undo`+o.Suffix+`"`).Replace(patterns))
+	p.print(`<svg class="layout" viewBox="0 0 %d %s" role="img" aria-label="Rowsets of table %s by key">`+
+		"\n%s", width, number(total), escaped(cut(l.Table, 80)),
+		strings.NewReplacer(`id="redo"`, `id="redo`+o.Suffix+`"`, `id="undo"`,
+			`id="undo`+o.Suffix+`"`).Replace(patterns))
 	p.draw()
 	_, err := out.Write(p.text.Bytes())
 	return err
@@ -189,15 +193,18 @@ text{font:13px "DejaVu Sans",Verdana,Arial,sans-serif;fill:#000}
 
 // patterns are the fills of redos and undos.
 const patterns = `<defs>
-<pattern id="redo" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5" fill="#f28e2b"/><rect width="1.6" height="5" fill="#5a2d00"/></pattern>
-<pattern id="undo" width="5" height="5" patternUnits="userSpaceOnUse"><rect width="5" height="5" fill="#4e3d8f"/><circle cx="2.5" cy="2.5" r="1.1" fill="#fff"/></pattern>
+<pattern id="redo" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
+	`<rect width="5" height="5" fill="#f28e2b"/><rect width="1.6" height="5" fill="#5a2d00"/></pattern>
+<pattern id="undo" width="5" height="5" patternUnits="userSpaceOnUse"><rect width="5" height="5" fill="#4e3d8f"/>` +
+	`<circle cx="2.5" cy="2.5" r="1.1" fill="#fff"/></pattern>
 </defs>
 `
 
 // head begins the file with its title.
 func (p *picture) head() {
 	total := p.top + p.height + bottom
-	p.print(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %s" width="%d" height="%s" role="img">`+"\n", width, number(total), width, number(total))
+	p.print(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %s" width="%d" height="%s" role="img">`+
+		"\n", width, number(total), width, number(total))
 	name := escaped(p.layout.Table)
 	p.print("<title>Layout of table %s</title>\n%s", name, style)
 	p.print(`<rect width="%d" height="%s" fill="#fff"/>`+"\n", width, number(total))
@@ -211,7 +218,8 @@ func (p *picture) head() {
 		left, plural(len(p.spans), "rowset"), size(stored), p.count, depth)
 	switch pick := p.options.Pick; {
 	case len(pick.RowSets) > 0:
-		p.print(`<text x="%d" y="76">Next pick of %s: %s (%s)</text>`+"\n", left, escaped(p.options.Policy), plural(len(pick.RowSets), "rowset"), escaped(cut(pick.Why, 100)))
+		p.print(`<text x="%d" y="76">Next pick of %s: %s (%s)</text>`+"\n", left, escaped(p.options.Policy),
+			plural(len(pick.RowSets), "rowset"), escaped(cut(pick.Why, 100)))
 	case p.options.Policy != "":
 		p.print(`<text x="%d" y="76">Next pick of %s: none</text>`+"\n", left, escaped(p.options.Policy))
 	}
@@ -298,11 +306,14 @@ func (p *picture) boxes() {
 		}
 		label := strconv.FormatUint(r.ID, 10)
 		if b.h >= 13 && b.w >= digitWidth*float64(len(label))+8 {
-			p.print(`<text class="small" x="%s" y="%s" text-anchor="middle" stroke="#fff" stroke-width="3" paint-order="stroke">%s</text>`, number(b.x+b.w/2), number(b.y+b.h/2+4), label)
+			p.print(`<text class="small" x="%s" y="%s" text-anchor="middle" `+
+				`stroke="#fff" stroke-width="3" paint-order="stroke">%s</text>`,
+				number(b.x+b.w/2), number(b.y+b.h/2+4), label)
 		}
 		p.print("%s", end)
 		if p.picked[r.ID] {
-			fmt.Fprintf(&frames, `<rect class="pick" x="%s" y="%s" width="%s" height="%s"/>`, number(b.x), number(b.y), number(b.w), number(b.h))
+			fmt.Fprintf(&frames, `<rect class="pick" x="%s" y="%s" width="%s" height="%s"/>`, number(b.x),
+				number(b.y), number(b.w), number(b.h))
 			fmt.Fprintf(&frames, `<path class="mark" d="%s"/>`+"\n", p.mark(b))
 		}
 	}
@@ -370,7 +381,8 @@ func (p *picture) fill(class string) string {
 }
 
 func (p *picture) rect(class string, x, y, w, h float64) {
-	p.print(`<rect class="%s"%s x="%s" y="%s" width="%s" height="%s"/>`, class, p.fill(class), number(x), number(y), number(w), number(h))
+	p.print(`<rect class="%s"%s x="%s" y="%s" width="%s" height="%s"/>`, class, p.fill(class), number(x),
+		number(y), number(w), number(h))
 }
 
 // share returns the height of a part of a box: at least one that can be seen, at most half.
@@ -401,7 +413,9 @@ func (p *picture) axes() {
 	p.print(`<path class="line" d="M%d %sH%d"/>`+"\n", left, number(base), left+plotWidth)
 	for percent := 0; percent <= 100; percent += 10 {
 		x := left + plotWidth*float64(percent)/100
-		p.print(`<path class="line" d="M%s %sv5"/><text class="small" x="%s" y="%s" text-anchor="middle">%d %%</text>`+"\n", number(x), number(base), number(x), number(base+26), percent)
+		p.print(`<path class="line" d="M%s %sv5"/>`, number(x), number(base))
+		p.print(`<text class="small" x="%s" y="%s" text-anchor="middle">%d %%</text>`+"\n",
+			number(x), number(base+26), percent)
 	}
 	step := 1
 	for scale := 1; float64(step)*p.box < 22; scale *= 10 {
@@ -413,14 +427,19 @@ func (p *picture) axes() {
 	}
 	for n := step; n <= p.count; n += step {
 		y := base - float64(n)*p.box
-		p.print(`<path class="grid" d="M%d %sH%d"/><text class="small" x="%d" y="%s" text-anchor="end">%d</text>`+"\n", left, number(y), left+plotWidth, left-6, number(y+4), n)
+		p.print(`<path class="grid" d="M%d %sH%d"/><text class="small" x="%d" y="%s" text-anchor="end">%d</text>`+"\n",
+			left, number(y), left+plotWidth, left-6, number(y+4), n)
 	}
-	p.print(`<text class="small" transform="translate(14 %s) rotate(-90)" text-anchor="middle">height</text>`+"\n", number(p.top+p.height/2))
-	p.print(`<text x="%d" y="%s" text-anchor="middle">share of the data, by key</text>`+"\n", left+plotWidth/2, number(base+46))
+	p.print(`<text class="small" transform="translate(14 %s) rotate(-90)" text-anchor="middle">height</text>`+
+		"\n", number(p.top+p.height/2))
+	p.print(`<text x="%d" y="%s" text-anchor="middle">share of the data, by key</text>`+"\n", left+plotWidth/2,
+		number(base+46))
 	first, last := p.bounds()
 	if first >= 0 {
-		p.print(`<text class="small" x="%d" y="%s">first key %s</text>`+"\n", left, number(base+66), escaped(cut(p.options.Key(p.layout.RowSets[first].MinKey), 70)))
-		p.print(`<text class="small" x="%d" y="%s" text-anchor="end">last key %s</text>`+"\n", left+plotWidth, number(base+66), escaped(cut(p.options.Key(p.layout.RowSets[last].MaxKey), 70)))
+		p.print(`<text class="small" x="%d" y="%s">first key %s</text>`+"\n", left, number(base+66),
+			escaped(cut(p.options.Key(p.layout.RowSets[first].MinKey), 70)))
+		p.print(`<text class="small" x="%d" y="%s" text-anchor="end">last key %s</text>`+"\n", left+plotWidth,
+			number(base+66), escaped(cut(p.options.Key(p.layout.RowSets[last].MaxKey), 70)))
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 )
 
 func set(id uint64, first, last string, size, redo, undo int64) compaction.RowSetInfo {
-	return compaction.RowSetInfo{ID: id, MinKey: []byte(first), MaxKey: []byte(last), Rows: 10, LiveRows: 9, Bytes: size, RedoBytes: redo, UndoBytes: undo}
+	return compaction.RowSetInfo{ID: id, MinKey: []byte(first), MaxKey: []byte(last), Rows: 10, LiveRows: 9,
+		Bytes: size, RedoBytes: redo, UndoBytes: undo}
 }
 
 func small() (compaction.Layout, Options) {
@@ -27,7 +28,9 @@ func small() (compaction.Layout, Options) {
 		set(1, "a", "m", 32<<20, 0, 0), set(2, "a", "z", 12<<20, 3<<20, 0), set(3, "c", "g", 8<<20, 0, 2<<20),
 		set(4, "h", "p", 20<<20, 1<<10, 4<<20), set(5, "n", "z", 30<<20, 0, 0), set(6, "q", "q", 1<<10, 0, 0),
 		set(7, "r", "t", 4<<20, 0, 0), set(8, "s", "x", 6<<20, 0, 0), set(9, "y", "b", 1, 0, 0)}}
-	return l, Options{Key: func(k []byte) string { return strconv.Quote(string(k)) }, Policy: "overlap", Pick: compaction.Overlap{}.Pick(l, 256<<20)}
+	return l, Options{Key: func(k []byte) string {
+		return strconv.Quote(string(k))
+	}, Policy: "overlap", Pick: compaction.Overlap{}.Pick(l, 256<<20)}
 }
 
 func draw(t *testing.T, l compaction.Layout, o Options) string {
@@ -61,7 +64,8 @@ func elements(t *testing.T, svg string) (count map[string]int, text string) {
 				if a.Name.Local == "class" {
 					name += "." + a.Value
 				}
-				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") || strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "href" {
+				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") ||
+					strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "href" {
 					t.Errorf("<%s %s=%q>", name, a.Name.Local, a.Value)
 				}
 			}
@@ -94,10 +98,12 @@ func TestPictureOfASmallLayout(t *testing.T) {
 	}
 	count, text := elements(t, got)
 	picks := len(o.Pick.RowSets)
-	if count["rect.base"] != 8+1 || count["rect.redo"] != 2+1 || count["rect.undo"] != 2+1 || count["rect.pick"] != picks+1 || count["path.mark"] != picks || picks < 4 {
+	if count["rect.base"] != 8+1 || count["rect.redo"] != 2+1 || count["rect.undo"] != 2+1 ||
+		count["rect.pick"] != picks+1 || count["path.mark"] != picks || picks < 4 {
 		t.Errorf("%v, %d picks", count, picks)
 	}
-	for _, want := range []string{"Table orders", "Next pick of overlap: 4 rowsets (4 rowsets cover one key)", `first key "a"`, `last key "z"`, "redo files 3.0 MiB", "9 rowsets"} {
+	for _, want := range []string{"Table orders", "Next pick of overlap: 4 rowsets (4 rowsets cover one key)",
+		`first key "a"`, `last key "z"`, "redo files 3.0 MiB", "9 rowsets"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}
@@ -110,7 +116,8 @@ func TestLanesHaveNoTwoRowSetsOverOneKey(t *testing.T) {
 	p := newPicture(l, o, top, mostHeight)
 	for i, a := range l.RowSets {
 		for k, b := range l.RowSets[:i] {
-			if p.lanes[i] == p.lanes[k] && string(a.MinKey) <= string(b.MaxKey) && string(b.MinKey) <= string(a.MaxKey) {
+			if p.lanes[i] == p.lanes[k] && string(a.MinKey) <= string(b.MaxKey) &&
+				string(b.MinKey) <= string(a.MaxKey) {
 				t.Errorf("rowsets %d and %d are in lane %d", a.ID, b.ID, p.lanes[i])
 			}
 		}
@@ -123,10 +130,14 @@ func TestLanesHaveNoTwoRowSetsOverOneKey(t *testing.T) {
 // Names and keys are text, whatever is in them.
 func TestPictureEscapesForeignText(t *testing.T) {
 	bad := "</text><script>alert(1)</script>&amp;\"'\x00\x1b\xff\u202e\ufffe]]>"
-	l := compaction.Layout{Table: bad, RowSets: []compaction.RowSetInfo{set(1, "a", "b", 1, 0, 0), set(2, "a", "b", 1, 0, 0)}}
-	svg := draw(t, l, Options{Key: func([]byte) string { return bad }, Policy: bad, Pick: compaction.Choice{RowSets: []uint64{1, 2}, Why: bad}})
+	l := compaction.Layout{Table: bad,
+		RowSets: []compaction.RowSetInfo{set(1, "a", "b", 1, 0, 0), set(2, "a", "b", 1, 0, 0)}}
+	svg := draw(t, l, Options{Key: func([]byte) string {
+		return bad
+	}, Policy: bad, Pick: compaction.Choice{RowSets: []uint64{1, 2}, Why: bad}})
 	count, text := elements(t, svg)
-	if count["script"] > 0 || !strings.Contains(text, "<script>alert(1)") || strings.ContainsAny(text, "\x00\x1b\u202e") {
+	if count["script"] > 0 || !strings.Contains(text, "<script>alert(1)") ||
+		strings.ContainsAny(text, "\x00\x1b\u202e") {
 		t.Errorf("%v\n%s", count, text)
 	}
 }
@@ -137,10 +148,11 @@ func TestPicturesOfExtremeLayouts(t *testing.T) {
 		many.RowSets = append(many.RowSets, set(id, "a", "z", 1, 0, 0))
 	}
 	for name, l := range map[string]compaction.Layout{
-		"empty":      {Table: "t"},
-		"one key":    {RowSets: []compaction.RowSetInfo{set(1, "", "", 0, 0, 0)}},
-		"impossible": {RowSets: []compaction.RowSetInfo{set(1, "b", "a", -1, -1, math.MaxInt64), set(1, "a", "b", math.MaxInt64, math.MaxInt64, math.MinInt64), set(2, "a", "b", -5, 1, 1)}},
-		"many":       many,
+		"empty":   {Table: "t"},
+		"one key": {RowSets: []compaction.RowSetInfo{set(1, "", "", 0, 0, 0)}},
+		"impossible": {RowSets: []compaction.RowSetInfo{set(1, "b", "a", -1, -1, math.MaxInt64),
+			set(1, "a", "b", math.MaxInt64, math.MaxInt64, math.MinInt64), set(2, "a", "b", -5, 1, 1)}},
+		"many": many,
 	} {
 		svg := draw(t, l, Options{Policy: "none"})
 		count, text := elements(t, svg)
@@ -160,7 +172,9 @@ func TestPictureOfARealLayout(t *testing.T) {
 			l.RowSets = append(l.RowSets, r)
 		}
 	}
-	o := Options{Key: func(k []byte) string { return string(k) }, Policy: "budgeted", Pick: compaction.Budgeted{}.Pick(l, 32<<20)}
+	o := Options{Key: func(k []byte) string {
+		return string(k)
+	}, Policy: "budgeted", Pick: compaction.Budgeted{}.Pick(l, 32<<20)}
 	svg := draw(t, l, o)
 	if dir := os.Getenv("ORIBI_PICTURES"); dir != "" { // to look at
 		os.WriteFile(filepath.Join(dir, "real.svg"), []byte(svg), 0o666)

@@ -181,7 +181,8 @@ func TestImportsPointDownward(t *testing.T) {
 				t.Errorf("%s imports %s, which is on no floor", imp.file, display(path))
 			case isCommand(p.path) && isCommand(path):
 			case !above(p.path, from, path, to):
-				t.Errorf("%s: %s (floor %d) imports %s (floor %d): imports must point to a lower floor", imp.file, p, from, display(path), to)
+				t.Errorf("%s: %s (floor %d) imports %s (floor %d): imports must point to a lower floor",
+					imp.file, p, from, display(path), to)
 			}
 		}
 	}

@@ -98,7 +98,8 @@ func TestOnlyTestSupportLinksTesting(t *testing.T) {
 // proofs, and the long campaigns.
 func testSupport(path string) bool {
 	_, proof := proofs[path]
-	return proof || strings.HasSuffix(path, "test") || path == "internal/proof" || path == "vfs/crashfs" || path == "vfs/faultfs"
+	return proof || strings.HasSuffix(path, "test") || path == "internal/proof" || path == "vfs/crashfs" ||
+		path == "vfs/faultfs"
 }
 
 func TestOnlyTestsImportTestSupport(t *testing.T) {

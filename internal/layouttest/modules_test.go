@@ -8,20 +8,29 @@ import (
 // productModules lists the outside modules of the product, each with the packages that may import
 // it. A prefix of a path includes all packages below it.
 var productModules = map[string][]string{
-	"github.com/cockroachdb/pebble/v2":    {"blockmanager"},                                                            // metadata of the store
-	"github.com/google/btree":             {"memrowset", "delta", "blockmanager"},                                      // order of rows, changes and metadata rows in memory
-	"github.com/pierrec/lz4/v4":           {"internal/compress", "hfile", "arrowio"},                                   // LZ4
-	"github.com/klauspost/compress":       {"internal/compress", "hfile", "carbondata", "arrowio", command},            // Snappy, gzip, Zstandard; packed input files
-	"github.com/bits-and-blooms/bloom/v3": {"batch", ""},                                                               // filters as predicates of scans; in tests an oracle
-	"github.com/zeebo/xxh3":               {"blockmanager", "internal/keydir", "internal/wal"},                         // checksums of blocks and frames
-	"google.golang.org/protobuf":          {"internal", "bloom", "cfile", "delta", "rowset", "hfile", "kudu/handover"}, // messages of the formats
-	"golang.org/x/sys":                    {"vfs", "internal/encoding"},                                                // fallocate, hole punching, locks; processor features
-	"golang.org/x/time":                   {""},                                                                        // limit of the bandwidth of compactions
-	"golang.org/x/term":                   {command},                                                                   // detection of terminals
-	"github.com/spf13/cobra":              {command},                                                                   // verbs and flags
-	"github.com/spf13/pflag":              {command},                                                                   // cobra's flags: the kinds of flag errors, for our error texts
-	"github.com/go-json-experiment/json":  {command, "lab", "internal/jsonin"},                                         // strict JSON
-	arrowGo:                               {"arrowio", command},                                                        // Arrow and Parquet
+	// metadata of the store
+	"github.com/cockroachdb/pebble/v2": {"blockmanager"},
+	// order of rows, changes and metadata rows in memory
+	"github.com/google/btree": {"memrowset", "delta", "blockmanager"},
+	// LZ4
+	"github.com/pierrec/lz4/v4": {"internal/compress", "hfile", "arrowio"},
+	// Snappy, gzip, Zstandard; packed input files
+	"github.com/klauspost/compress": {"internal/compress", "hfile", "carbondata", "arrowio", command},
+	// filters as predicates of scans; in tests an oracle
+	"github.com/bits-and-blooms/bloom/v3": {"batch", ""},
+	// checksums of blocks and frames
+	"github.com/zeebo/xxh3": {"blockmanager", "internal/keydir", "internal/wal"},
+	// messages of the formats
+	"google.golang.org/protobuf": {"internal", "bloom", "cfile", "delta", "rowset", "hfile", "kudu/handover"},
+	// fallocate, hole punching, locks; processor features
+	"golang.org/x/sys":       {"vfs", "internal/encoding"},
+	"golang.org/x/time":      {""},      // limit of the bandwidth of compactions
+	"golang.org/x/term":      {command}, // detection of terminals
+	"github.com/spf13/cobra": {command}, // verbs and flags
+	// cobra's flags: the kinds of flag errors, for our error texts
+	"github.com/spf13/pflag":             {command},
+	"github.com/go-json-experiment/json": {command, "lab", "internal/jsonin"}, // strict JSON
+	arrowGo:                              {"arrowio", command},                // Arrow and Parquet
 }
 
 // testModules are for test files and test support only. Test files may import the product's modules

@@ -45,7 +45,8 @@ func TestAnotherModuleWritesAndReadsEveryFormat(t *testing.T) {
 	}
 	cmd := exec.Command(goCommand, "run", "-overlay", filepath.Join(dir, "overlay.json"), ".")
 	cmd.Dir = outside
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOWORK=off")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off",
+		"GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

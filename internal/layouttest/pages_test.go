@@ -140,7 +140,8 @@ func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(string(source), "// file format: never change") && !strings.Contains(string(source), "; file format: never change") {
+		if !strings.Contains(string(source), "// file format: never change") &&
+			!strings.Contains(string(source), "; file format: never change") {
 			return nil
 		}
 		formats++

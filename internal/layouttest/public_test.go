@@ -26,8 +26,10 @@ type exportData struct{ ImportPath, Name, Export string }
 // in another module could not name it, and `go doc` would not show it.
 func TestPublicPackagesExportNoInternalTypes(t *testing.T) {
 	packages := publicPackages(t)
-	for _, required := range []string{"", "rowset", "delta", "bloom", "cfile", "blockmanager", "memrowset", "compaction"} {
-		if !slices.ContainsFunc(packages, func(p *types.Package) bool { path, _ := insideModule(p.Path()); return path == required }) {
+	for _, required := range []string{"", "rowset", "delta", "bloom", "cfile", "blockmanager", "memrowset",
+		"compaction"} {
+		if !slices.ContainsFunc(packages,
+			func(p *types.Package) bool { path, _ := insideModule(p.Path()); return path == required }) {
 			t.Errorf("%s is not public", display(required))
 		}
 	}
@@ -133,7 +135,8 @@ func (s *surface) mention(where string, t types.Type) {
 		s.mention(where, types.Unalias(t))
 	case *types.Named:
 		if p := t.Obj().Pkg(); p != nil && internal(p.Path()) {
-			s.found = append(s.found, fmt.Sprintf("%s mentions %s", where, types.TypeString(t, types.RelativeTo(s.pkg))))
+			s.found = append(s.found,
+				fmt.Sprintf("%s mentions %s", where, types.TypeString(t, types.RelativeTo(s.pkg))))
 		}
 		for a := range t.TypeArgs().Types() {
 			s.mention(where, a)

@@ -12,9 +12,10 @@ import (
 )
 
 var (
-	citation = regexp.MustCompile(`(?i)\b([a-z]+) (?:spec|specification)[^§.]{0,20}(§[0-9][§0-9., –and]*)|\b(design) (§[0-9][§0-9., –and]*)`)
-	section  = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)*`)
-	heading  = regexp.MustCompile(`(?m)^#+ ([0-9]+(?:\.[0-9]+)*)`)
+	citation = regexp.MustCompile(`(?i)\b([a-z]+) (?:spec|specification)[^§.]{0,20}(§[0-9][§0-9., –and]*)|` +
+		`\b(design) (§[0-9][§0-9., –and]*)`)
+	section = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)*`)
+	heading = regexp.MustCompile(`(?m)^#+ ([0-9]+(?:\.[0-9]+)*)`)
 )
 
 // Each section that a comment cites, such as "tablet spec §13.1", is in a page of docs/spec.
@@ -57,7 +58,8 @@ func TestCitedSectionsExist(t *testing.T) {
 				page, list := strings.ToLower(m[1]+m[3]), m[2]+m[4]
 				for _, s := range section.FindAllString(list, -1) {
 					if cited++; !sections[page][s] {
-						t.Errorf("%s: %q: there is no section %s in docs/spec/%s.md", files.Position(group.Pos()), m[0], s, page)
+						t.Errorf("%s: %q: there is no section %s in docs/spec/%s.md",
+							files.Position(group.Pos()), m[0], s, page)
 					}
 				}
 			}

@@ -25,8 +25,10 @@ type Column struct {
 
 // Columns are the columns in the order of the text file.
 var Columns = []Column{
-	{"l_orderkey", schema.Int64}, {"l_partkey", schema.Int64}, {"l_suppkey", schema.Int64}, {"l_linenumber", schema.Int32},
-	{"l_quantity", schema.Decimal64}, {"l_extendedprice", schema.Decimal64}, {"l_discount", schema.Decimal64}, {"l_tax", schema.Decimal64},
+	{"l_orderkey", schema.Int64}, {"l_partkey", schema.Int64}, {"l_suppkey", schema.Int64},
+	{"l_linenumber", schema.Int32},
+	{"l_quantity", schema.Decimal64}, {"l_extendedprice", schema.Decimal64}, {"l_discount", schema.Decimal64},
+	{"l_tax", schema.Decimal64},
 	{"l_returnflag", schema.String}, {"l_linestatus", schema.String},
 	{"l_shipdate", schema.Date}, {"l_commitdate", schema.Date}, {"l_receiptdate", schema.Date},
 	{"l_shipinstruct", schema.String}, {"l_shipmode", schema.String}, {"l_comment", schema.String},

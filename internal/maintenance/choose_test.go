@@ -88,7 +88,8 @@ func TestRewritingLeavesAWorker(t *testing.T) {
 		for s.Running < s.Workers { // start at random until nothing starts
 			var ops []Operation
 			for range 3 {
-				ops = append(ops, Operation{Kind: kinds[r.IntN(len(kinds))], Data: r.Int64N(3), Gain: r.Float64(), Full: r.IntN(9) == 0, Memory: 1 + r.Int64N(9)})
+				ops = append(ops, Operation{Kind: kinds[r.IntN(len(kinds))], Data: r.Int64N(3),
+					Gain: r.Float64(), Full: r.IntN(9) == 0, Memory: 1 + r.Int64N(9)})
 			}
 			list := s.Startable(ops)
 			if len(list) == 0 {
@@ -116,7 +117,8 @@ func TestChooseEnds(t *testing.T) {
 	for range 500 {
 		var ops []Operation
 		for range r.IntN(20) {
-			ops = append(ops, Operation{Kind: kinds[r.IntN(len(kinds))], Memory: r.Int64N(8 * mib), Log: r.Int64N(200 * mib), Data: r.Int64N(9),
+			ops = append(ops, Operation{Kind: kinds[r.IntN(len(kinds))], Memory: r.Int64N(8 * mib),
+				Log: r.Int64N(200 * mib), Data: r.Int64N(9),
 				Gain: r.Float64() - 0.5, Cost: r.Int64N(9) - 1, Full: r.IntN(4) == 0, Blocked: r.IntN(3) == 0})
 		}
 		s := calm
@@ -198,7 +200,8 @@ func TestCountsAddUp(t *testing.T) {
 	c.Ended(Merge, Done, 100, time.Second)
 	c.Ended(Merge, Failed, 7, time.Second)
 	c.Ended(Flush, Canceled, 7, time.Second)
-	if m, f := c.Of(Merge), c.Of(Flush); m != (KindCounts{0, 1, 1, 100, 2 * time.Second}) || f != (KindCounts{Time: time.Second}) || c.Running != 7 {
+	if m, f := c.Of(Merge), c.Of(Flush); m != (KindCounts{0, 1, 1, 100, 2 * time.Second}) ||
+		f != (KindCounts{Time: time.Second}) || c.Running != 7 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -101,8 +101,10 @@ const fixedCost = 1 << 20
 // cost.
 func Choose(s State, ops []Operation) (int, Rule) {
 	for _, r := range []struct {
-		rule  Rule
-		value func(*Operation) (first, second float64) // the operation with the largest pair; first ≤ 0: it does not apply
+		rule Rule
+		// The rule chooses the operation with the largest pair. It does not apply to an operation
+		// whose first number is 0 or less.
+		value func(*Operation) (first, second float64)
 	}{
 		{ForRelease, func(o *Operation) (float64, float64) { return of(o.Kind == LogGC, o.Log), 0 }},
 		{ForMemory, func(o *Operation) (float64, float64) {

@@ -10,7 +10,8 @@ import (
 
 func expiryMessages(rules expiry.Rules) (out []*kudupb.ExpiryRow) {
 	for _, e := range rules {
-		out = append(out, &kudupb.ExpiryRow{From: uint64(e.From), None: e.None, Column: int32(e.Column), Age: e.Age, Stopped: uint64(e.Stopped)})
+		out = append(out, &kudupb.ExpiryRow{From: uint64(e.From), None: e.None, Column: int32(e.Column),
+			Age: e.Age, Stopped: uint64(e.Stopped)})
 	}
 	return out
 }

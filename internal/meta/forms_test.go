@@ -32,7 +32,8 @@ func TestCompressionsThatKuduDoesNotHave(t *testing.T) {
 	if err := kudupb.DecodeRow("table", row, &m); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := m.Schema.Columns[0].GetCompression(), m.Schema.Columns[3].GetCompression(); a != int32(schema.LZ4) || b != int32(schema.Zlib) {
+	if a, b := m.Schema.Columns[0].GetCompression(),
+		m.Schema.Columns[3].GetCompression(); a != int32(schema.LZ4) || b != int32(schema.Zlib) {
 		t.Errorf("Kudu's message has %d and %d", a, b)
 	}
 	for _, test := range []struct {
@@ -45,7 +46,8 @@ func TestCompressionsThatKuduDoesNotHave(t *testing.T) {
 		{"of a newer version", []*kudupb.ColumnForm{{Column: 10, Compression: 66}}, schema.LZ4, nil},
 		{"unknown column", []*kudupb.ColumnForm{{Column: 99, Compression: 64}}, 0, fault.ErrCorrupt},
 		{"another codec", []*kudupb.ColumnForm{{Column: 10, Compression: 65}}, 0, fault.ErrCorrupt},
-		{"twice", []*kudupb.ColumnForm{{Column: 10, Compression: 64}, {Column: 10, Compression: 64}}, 0, fault.ErrCorrupt},
+		{"twice", []*kudupb.ColumnForm{{Column: 10, Compression: 64}, {Column: 10, Compression: 64}}, 0,
+			fault.ErrCorrupt},
 	} {
 		c := proto.CloneOf(&m)
 		c.Forms = test.forms

@@ -69,8 +69,10 @@ func exampleSchema(t testing.TB) *schema.Schema {
 		{ID: 10, Name: "region", Type: schema.String, Encoding: schema.Prefix},
 		{ID: 4, Name: "at", Type: schema.Timestamp},
 		{ID: 5, Name: schema.AutoIncrementName, Type: schema.Int64, AutoIncrement: true},
-		{ID: 11, Name: "price", Type: schema.Decimal64, Precision: 12, Scale: 2, Nullable: true, Immutable: true, Comment: "net"},
-		{ID: 12, Name: "code", Type: schema.Varchar, Length: 8, Default: []byte{}, ReadDefault: []byte("x"), Compression: schema.Zlib},
+		{ID: 11, Name: "price", Type: schema.Decimal64, Precision: 12, Scale: 2, Nullable: true,
+			Immutable: true, Comment: "net"},
+		{ID: 12, Name: "code", Type: schema.Varchar, Length: 8, Default: []byte{}, ReadDefault: []byte("x"),
+			Compression: schema.Zlib},
 		{ID: 13, Name: "n", Type: schema.Int16, ReadDefault: []byte{5, 0}, BlockBytes: 4096},
 	}, 3)
 	if err != nil {
@@ -80,21 +82,25 @@ func exampleSchema(t testing.TB) *schema.Schema {
 }
 
 func exampleTable(t testing.TB) *Table {
-	return &Table{Number: 3, Name: "sales", TableID: [16]byte{0xab, 1}, TabletID: [16]byte{15: 0xcd}, Schema: exampleSchema(t),
-		SchemaVersion: 2, NextColumnID: 14, HistorySec: KeepForever, HistoryFloor: 77, FlushedLSN: 8, NextRowSetID: 9, Comment: "é", AutoIncrement: 1 << 40}
+	return &Table{Number: 3, Name: "sales", TableID: [16]byte{0xab, 1}, TabletID: [16]byte{15: 0xcd},
+		Schema:        exampleSchema(t),
+		SchemaVersion: 2, NextColumnID: 14, HistorySec: KeepForever, HistoryFloor: 77, FlushedLSN: 8,
+		NextRowSetID: 9, Comment: "é", AutoIncrement: 1 << 40}
 }
 
 // Kudu's message for an array has type NESTED and describes it in nested_type; the attributes are
 // those of the elements.
 func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
-		{ID: 2, Name: "a", Type: schema.Array, Element: schema.Decimal32, Precision: 5, Scale: 2, Nullable: true, ReadDefault: []byte{1, 0, 0}}}, 1)
+		{ID: 2, Name: "a", Type: schema.Array, Element: schema.Decimal32, Precision: 5, Scale: 2,
+			Nullable: true, ReadDefault: []byte{1, 0, 0}}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := SchemaMessage(s)
 	got, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Columns[1])
-	if want := unhex(t, "08 02 12 01 61 18 15 20 00 28 01 32 03 01 00 00 40 00 48 00 50 00 5a 04 08 05 10 02 7a 04 0a 02 08 0f"); err != nil || !bytes.Equal(got, want) {
+	if want := unhex(t, "08 02 12 01 61 18 15 20 00 28 01 32 03 01 00 00 40 00 48 00 50 00 5a 04 08 05 10 "+
+		"02 7a 04 0a 02 08 0f"); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("got  % x, %v\nwant % x", got, err, want)
 	}
 	if back, err := SchemaFromMessage(m); err != nil || !reflect.DeepEqual(back, s) {
@@ -107,7 +113,8 @@ func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 		return err
 	}
 	array := func(typ *int32) *kudupb.NestedDataTypePB {
-		return &kudupb.NestedDataTypePB{Descriptor_: &kudupb.NestedDataTypePB_Array{Array: &kudupb.NestedDataTypePB_ArrayTypeDescriptor{Type: typ}}}
+		elements := &kudupb.NestedDataTypePB_ArrayTypeDescriptor{Type: typ}
+		return &kudupb.NestedDataTypePB{Descriptor_: &kudupb.NestedDataTypePB_Array{Array: elements}}
 	}
 	for name, test := range map[string]struct {
 		err, want error
@@ -177,13 +184,21 @@ func TestInvalidTableRowsAreRefused(t *testing.T) {
 			m.Schema.Columns[3].IsKey = proto.Bool(true)
 		}, fault.ErrCorrupt},
 		{"column without id", func(m *kudupb.TableRow) { m.Schema.Columns[1].Id = nil }, fault.ErrCorrupt},
-		{"id beyond 31 bits", func(m *kudupb.TableRow) { m.Schema.Columns[1].Id = proto.Uint32(1 << 31) }, fault.ErrCorrupt},
+		{"id beyond 31 bits", func(m *kudupb.TableRow) {
+			m.Schema.Columns[1].Id = proto.Uint32(1 << 31)
+		}, fault.ErrCorrupt},
 		{"unknown type", func(m *kudupb.TableRow) { m.Schema.Columns[1].Type = proto.Int32(21) }, fault.ErrCorrupt},
 		{"negative type", func(m *kudupb.TableRow) { m.Schema.Columns[1].Type = proto.Int32(-1) }, fault.ErrCorrupt},
-		{"read default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[5].ReadDefaultValue = []byte{1} }, fault.ErrCorrupt},
-		{"default of a wrong width", func(m *kudupb.TableRow) { m.Schema.Columns[5].WriteDefaultValue = []byte{1, 2, 3} }, fault.ErrCorrupt},
+		{"read default of a wrong width", func(m *kudupb.TableRow) {
+			m.Schema.Columns[5].ReadDefaultValue = []byte{1}
+		}, fault.ErrCorrupt},
+		{"default of a wrong width", func(m *kudupb.TableRow) {
+			m.Schema.Columns[5].WriteDefaultValue = []byte{1, 2, 3}
+		}, fault.ErrCorrupt},
 		{"auto-incremented below 0", func(m *kudupb.TableRow) { m.AutoIncrement = -1 }, fault.ErrCorrupt},
-		{"auto-incrementing timestamp", func(m *kudupb.TableRow) { m.Schema.Columns[1].IsAutoIncrementing = proto.Bool(true) }, fault.ErrCorrupt},
+		{"auto-incrementing timestamp", func(m *kudupb.TableRow) {
+			m.Schema.Columns[1].IsAutoIncrementing = proto.Bool(true)
+		}, fault.ErrCorrupt},
 	}
 	for _, c := range cases {
 		m := message()
@@ -211,8 +226,10 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 }
 
 func TestDamagedRowsNeverPanic(t *testing.T) {
-	r := rowset.Metadata{Columns: []rowset.ColumnBlock{{ID: 1, Block: 1}}, Undo: []block.ID{3}, Bloom: 4, Rows: 1, LiveRows: 1}
-	rows := map[string][]byte{"table": exampleTable(t).Encode(), "rowset": r.Encode(), "store": (&Store{NextTable: 1 << 31}).Encode()}
+	r := rowset.Metadata{Columns: []rowset.ColumnBlock{{ID: 1, Block: 1}}, Undo: []block.ID{3}, Bloom: 4,
+		Rows: 1, LiveRows: 1}
+	rows := map[string][]byte{"table": exampleTable(t).Encode(), "rowset": r.Encode(),
+		"store": (&Store{NextTable: 1 << 31}).Encode()}
 	for name, row := range rows {
 		for i := range row {
 			for bit := range 8 {

@@ -37,7 +37,8 @@ func columnMessage(c *schema.Column, key bool) *kudupb.ColumnSchemaPB {
 	}
 	switch t := c.Stored(); {
 	case t.Decimal():
-		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Precision: proto.Int32(int32(c.Precision)), Scale: proto.Int32(int32(c.Scale))}
+		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Precision: proto.Int32(int32(c.Precision)),
+			Scale: proto.Int32(int32(c.Scale))}
 	case t == schema.Varchar:
 		m.TypeAttributes = &kudupb.ColumnTypeAttributesPB{Length: proto.Int32(int32(c.Length))}
 	}
@@ -91,9 +92,11 @@ func columnFromMessage(m *kudupb.ColumnSchemaPB) (schema.Column, error) {
 	case m.Id == nil || int32(m.GetId()) < 0:
 		return schema.Column{}, fault.Corruptf("schema: column %q: missing or negative id", m.GetName())
 	case nested != (m.NestedType != nil):
-		return schema.Column{}, fault.Corruptf("schema: column %q: type %d, described as nested: %t", m.GetName(), m.GetType(), m.NestedType != nil)
+		return schema.Column{}, fault.Corruptf("schema: column %q: type %d, described as nested: %t",
+			m.GetName(), m.GetType(), m.NestedType != nil)
 	case nested && (m.GetNestedType().GetArray() == nil || element == schema.Array):
-		return schema.Column{}, fault.Unsupportedf("schema: column %q is nested but not an array of scalars", m.GetName())
+		return schema.Column{},
+			fault.Unsupportedf("schema: column %q is nested but not an array of scalars", m.GetName())
 	case nested && m.GetNestedType().GetArray().Type == nil:
 		return schema.Column{}, fault.Corruptf("schema: column %q: array without an element type", m.GetName())
 	}

@@ -21,12 +21,15 @@ type Store struct {
 	DefaultHistorySec int64          // default retention of new tables, seconds; or KeepForever
 	ClockHigh         mvcc.Timestamp // no batch has a timestamp above this // inclusive
 	NextTable         uint32         // number of the next table; numbers are never reused
-	LogEnd            lsn.LSN        // the log was durable up to this LSN; a log that ends before belongs to another store or is outdated // inclusive
+	// LogEnd is the LSN up to which, inclusive, the log was durable. A log that ends before it
+	// belongs to another store or is outdated.
+	LogEnd lsn.LSN
 }
 
 // Encode returns the value of the store's row.
 func (s *Store) Encode() []byte {
-	return kudupb.EncodeRow(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec, ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable, LogEnd: uint64(s.LogEnd)})
+	return kudupb.EncodeRow(&kudupb.StoreRow{DefaultHistorySec: s.DefaultHistorySec,
+		ClockHigh: uint64(s.ClockHigh), NextTable: s.NextTable, LogEnd: uint64(s.LogEnd)})
 }
 
 // DecodeStore decodes the value of the store's row. Errors: ErrCorrupt.
@@ -38,7 +41,8 @@ func DecodeStore(value []byte) (*Store, error) {
 	if m.DefaultHistorySec < KeepForever {
 		return nil, fault.Corruptf("metadata: store row: retention of %d s", m.DefaultHistorySec)
 	}
-	return &Store{DefaultHistorySec: m.DefaultHistorySec, ClockHigh: mvcc.Timestamp(m.ClockHigh), NextTable: m.NextTable, LogEnd: lsn.LSN(m.LogEnd)}, nil
+	return &Store{DefaultHistorySec: m.DefaultHistorySec, ClockHigh: mvcc.Timestamp(m.ClockHigh),
+		NextTable: m.NextTable, LogEnd: lsn.LSN(m.LogEnd)}, nil
 }
 
 // Table is the metadata of one table.
@@ -57,7 +61,9 @@ type Table struct {
 	Comment       string // valid UTF-8
 	RowFile       bool   // new rowsets get a row file
 	Expiry        expiry.Rules
-	AutoIncrement int64 // highest value of the auto-incrementing column among ingested rows and inserts up to FlushedLSN
+	// AutoIncrement is the highest value of the auto-incrementing column among ingested rows and
+	// inserts up to FlushedLSN.
+	AutoIncrement int64
 }
 
 // Encode returns the value of the table's row.
@@ -119,7 +125,8 @@ func DecodeTable(value []byte) (*Table, error) {
 	t.TabletID, ok2 = parseID(m.TabletId)
 	switch {
 	case !ok1 || !ok2:
-		return nil, fault.Corruptf("metadata: table %d: table id %.40q, tablet id %.40q: want 32 hex digits", t.Number, m.TableId, m.TabletId)
+		return nil, fault.Corruptf("metadata: table %d: table id %.40q, tablet id %.40q: want 32 hex digits",
+			t.Number, m.TableId, m.TabletId)
 	case t.HistorySec < KeepForever:
 		return nil, fault.Corruptf("metadata: table %d: retention of %d s", t.Number, t.HistorySec)
 	case t.AutoIncrement < 0:
@@ -136,7 +143,8 @@ func DecodeTable(value []byte) (*Table, error) {
 	}
 	for i := range t.Schema.Columns {
 		if c := &t.Schema.Columns[i]; c.ID >= t.NextColumnID {
-			return nil, fault.Corruptf("metadata: table %d: column %q has id %d, the next one is %d", t.Number, c.Name, c.ID, t.NextColumnID)
+			return nil, fault.Corruptf("metadata: table %d: column %q has id %d, the next one is %d", t.Number,
+				c.Name, c.ID, t.NextColumnID)
 		}
 	}
 	if t.Expiry, err = expiryRules(t.Schema, m.Expiry); err != nil {

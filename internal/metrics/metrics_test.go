@@ -22,7 +22,8 @@ func TestBucketsHaveTheirBounds(t *testing.T) {
 			t.Errorf("bucket %d: (%d, %d]", i, Bound(i-1), bound)
 		}
 	}
-	if Bound(Buckets-2) != Longest || Bound(Buckets-1) != math.MaxInt64 || bucket(math.MaxInt64) != Buckets-1 || bucket(0) != 0 {
+	if Bound(Buckets-2) != Longest || Bound(Buckets-1) != math.MaxInt64 || bucket(math.MaxInt64) != Buckets-1 ||
+		bucket(0) != 0 {
 		t.Errorf("bounds %v, %v", Bound(Buckets-2), Bound(Buckets-1))
 	}
 }
@@ -99,7 +100,8 @@ func TestTextFormat(t *testing.T) {
 	counts, sum := h.Load()
 	x.Histogram(counts, sum, "sync", "true")
 	want := []string{
-		"# HELP a_total Line\\nof \\\\ text.", "# TYPE a_total counter", "a_total 7", `a_total{table="q\"\\\n` + "\uFFFD" + `",kind="flush"} -1`,
+		"# HELP a_total Line\\nof \\\\ text.", "# TYPE a_total counter", "a_total 7",
+		`a_total{table="q\"\\\n` + "\uFFFD" + `",kind="flush"} -1`,
 		"# HELP b B.", "# TYPE b gauge", "b +Inf", "b NaN", "b 0.1", "b 1.5",
 		"# HELP h_seconds H.", "# TYPE h_seconds histogram",
 		`h_seconds_bucket{sync="true",le="6.4e-08"} 1`, `h_seconds_bucket{sync="true",le="1.28e-07"} 2`,

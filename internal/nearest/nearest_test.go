@@ -7,7 +7,8 @@ import (
 
 func TestNearest(t *testing.T) {
 	names := []string{"scan", "get", "count", "compact", "describe", "drop"}
-	for word, want := range map[string]string{"sacn": "scan", "scann": "scan", "cuont": "count", "comapct": "compact", "desc": "describe",
+	for word, want := range map[string]string{"sacn": "scan", "scann": "scan", "cuont": "count",
+		"comapct": "compact", "desc": "describe",
 		"describ": "describe", "got": "get", "frob": "", "": "", "x": "", "drag": "", "dorp": "drop", "tcs": ""} {
 		if got := Of(word, names); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
@@ -16,7 +17,8 @@ func TestNearest(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "ab", 1}, {"abc", "xabc", 1}, {"abc", "axc", 1},
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "ab", 1},
+		{"abc", "xabc", 1}, {"abc", "axc", 1},
 		{"kitten", "sitting", 3}, {"tabel", "table", 1}} {
 		if got := typingErrors(c.a, c.b); got != c.want {
 			t.Errorf("%q to %q: %d, want %d", c.a, c.b, got, c.want)
@@ -30,9 +32,11 @@ func TestHintsNameTheNearestOrList(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{"nmae", []string{"id", "name"}, `; did you mean "name"?`}, {"ID", []string{"id", "name"}, `; did you mean "id"?`},
+		{"nmae", []string{"id", "name"}, `; did you mean "name"?`},
+		{"ID", []string{"id", "name"}, `; did you mean "id"?`},
 		{"other", []string{"id", "name"}, `; there is "id", "name"`}, {"x", nil, ""},
-		{"other", []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, `; there is "1", "2", "3", "4", "5", "6", "7", "8", …`},
+		{"other", []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
+			`; there is "1", "2", "3", "4", "5", "6", "7", "8", …`},
 	} {
 		if got := Hint(c.word, c.names); got != c.want {
 			t.Errorf("%s of %q: got %s, want %s", c.word, c.names, got, c.want)

@@ -96,7 +96,11 @@ func TestFailedAndAbortedFilesAreRemoved(t *testing.T) {
 	}
 	check(t, dir)
 	// A closed file fails as one on a full disk does. Errors have the final name.
-	for i, fail := range []func(f *File) error{func(f *File) error { _, err := f.Write([]byte("x")); return err }, (*File).Commit} {
+	for i, fail := range []func(f *File) error{func(f *File) error {
+		_,
+			err := f.Write([]byte("x"))
+		return err
+	}, (*File).Commit} {
 		f := create(t, name, "new")
 		f.f.Close()
 		if p, ok := errors.AsType[*fs.PathError](fail(f)); !ok || p.Path != name {
@@ -106,7 +110,8 @@ func TestFailedAndAbortedFilesAreRemoved(t *testing.T) {
 		check(t, dir)
 	}
 	_, err := Create(filepath.Join(dir, "none", "f"))
-	if p, ok := errors.AsType[*fs.PathError](err); !ok || p.Path != filepath.Join(dir, "none", "f") || !errors.Is(err, fs.ErrNotExist) {
+	if p, ok := errors.AsType[*fs.PathError](err); !ok || p.Path != filepath.Join(dir, "none", "f") ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing directory: %v", err)
 	}
 }

@@ -17,8 +17,10 @@ import (
 
 // Op is one resolved operation of a committed write batch.
 type Op struct {
-	Table         uint32      // number of the table in its store
-	SchemaVersion uint32      // by which Body is to be read; one and the same for all operations of a table in one record
+	Table uint32 // number of the table in its store
+	// SchemaVersion is the version of the table's schema by which Body is read. All operations of a
+	// table in one record have the same.
+	SchemaVersion uint32
 	Kind          change.Kind // Insert, Update, Delete or Replace
 	Key           []byte      // encoded primary key
 	Body          []byte      // Insert, Replace: row image; Update: List; Delete: nil
@@ -202,7 +204,8 @@ func split(payload []byte) (h Head, end int, err error) {
 		return h, end, nil
 	}
 	if end -= epochLen; end < recordHeadLen {
-		return h, 0, fault.Corruptf("write batch record: %d bytes, want at least %d", len(payload), recordHeadLen+epochLen)
+		return h, 0, fault.Corruptf("write batch record: %d bytes, want at least %d", len(payload),
+			recordHeadLen+epochLen)
 	}
 	if h.Epoch = binary.LittleEndian.Uint64(payload[end:]); h.Epoch == 0 {
 		return h, 0, fault.Corruptf("write batch record: byte %d of %d: epoch 0", end, len(payload))

@@ -25,7 +25,8 @@ const workedRecord = `
 
 func workedOps() []Op {
 	return []Op{
-		{Table: 3, Kind: change.Update, Key: []byte{0x80, 0, 0, 7}, Body: change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11, []byte{5, 0, 0, 0})},
+		{Table: 3, Kind: change.Update, Key: []byte{0x80, 0, 0, 7},
+			Body: change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 11, []byte{5, 0, 0, 0})},
 		{Table: 3, Kind: change.Delete, Key: []byte{0x80, 0, 0, 8}},
 	}
 }
@@ -138,8 +139,9 @@ func decode(t testing.TB, payload []byte) (ops []Op, ts mvcc.Timestamp) {
 
 func drawOp(rt *rapid.T) Op {
 	op := Op{Table: rapid.SampledFrom([]uint32{0, 1, 127, 128, 1<<32 - 1}).Draw(rt, "table"),
-		Kind: rapid.SampledFrom([]change.Kind{change.Insert, change.Update, change.Delete, change.Replace}).Draw(rt, "kind"),
-		Key:  append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(rt, "key")...)}
+		Kind: rapid.SampledFrom([]change.Kind{change.Insert, change.Update, change.Delete,
+			change.Replace}).Draw(rt, "kind"),
+		Key: append([]byte{}, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(rt, "key")...)}
 	op.SchemaVersion = op.Table % 3
 	if op.Kind != change.Delete {
 		op.Body = make([]byte, rapid.SampledFrom([]int{0, 1, 127, 128}).Draw(rt, "body"))
@@ -199,8 +201,10 @@ func TestDamagedRecordsAreRefusedOrReadable(t *testing.T) {
 		"empty, with a run": {"01 04" + strings.Repeat("00", 12) + "03 00 01 00 00 00 02 01 80", fault.ErrCorrupt},
 		"empty run":         {"01 00" + strings.Repeat("00", 12) + "03 00 00 00 00 00", fault.ErrCorrupt},
 		"count too low":     {"01 00 00 10 00 00 00 00 00 00 00 00 00 00 03 00 01 00 00 00 02 01 80", fault.ErrCorrupt},
-		"reinsert":          {"01 00 00 10 00 00 00 00 00 00 01 00 00 00 03 00 01 00 00 00 03 01 80 00", fault.ErrCorrupt},
-		"key of 4 GiB":      {"01 00 00 10 00 00 00 00 00 00 01 00 00 00 03 00 01 00 00 00 02 ff ff ff ff 0f 80", fault.ErrCorrupt},
+		"reinsert": {"01 00 00 10 00 00 00 00 00 00 01 00 00 00 03 00 01 00 00 00 03 01 80 00",
+			fault.ErrCorrupt},
+		"key of 4 GiB": {"01 00 00 10 00 00 00 00 00 00 01 00 00 00 03 00 01 00 00 00 02 ff ff ff ff 0f 80",
+			fault.ErrCorrupt},
 		"4 billion deletes": {"01 00 00 10 00 00 00 00 00 00 ff ff ff ff 03 00 ff ff ff ff 02 01 80", fault.ErrCorrupt},
 	} {
 		if err := try(unhex(t, c.payload)); !errors.Is(err, c.want) {
@@ -255,7 +259,8 @@ func TestDumpNamesEveryField(t *testing.T) {
 
 func TestDumpOfEmptyBatch(t *testing.T) {
 	var out bytes.Buffer
-	if err := Dump(&out, unhex(t, emptyRecord)); err != nil || !strings.Contains(out.String(), "04                       flags: empty\n") {
+	if err := Dump(&out, unhex(t, emptyRecord)); err != nil ||
+		!strings.Contains(out.String(), "04                       flags: empty\n") {
 		t.Errorf("got\n%s%v", out.String(), err)
 	}
 }

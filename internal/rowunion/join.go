@@ -31,7 +31,8 @@ type side struct {
 // NewJoin joins two iterators in ascending order that return columns columns, and keys. Close closes
 // them.
 func NewJoin(before, after scan.Iterator, columns int) *Join {
-	return &Join{before: side{it: before, cells: make([][]byte, columns)}, after: side{it: after, cells: make([][]byte, columns)}}
+	return &Join{before: side{it: before, cells: make([][]byte, columns)},
+		after: side{it: after, cells: make([][]byte, columns)}}
 }
 
 // Next advances to the next key of either scan, and reports whether there is one.

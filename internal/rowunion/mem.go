@@ -21,10 +21,11 @@ type MemIterator struct {
 	eval    batch.FilterEval
 	test    func(*batch.Predicate, batch.Bitmap) error // filter
 	tested  []*batch.Vector                            // by index in the schema: cells that the filter read
-	loaded  []bool                                     // by index in the schema: tested was filled for the current batch
-	keys    [][]byte
-	rows    int          // of the next batch, at most
-	counts  *scan.Counts // nil: nothing is counted
+	// loaded reports, by index in the schema, whether tested was filled for the current batch.
+	loaded []bool
+	keys   [][]byte
+	rows   int          // of the next batch, at most
+	counts *scan.Counts // nil: nothing is counted
 }
 
 // keptMems are MemIterators that release has kept with their memory, for later scans.

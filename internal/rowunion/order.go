@@ -134,7 +134,9 @@ func (s *orderedScan) Open() (scan.Iterator, error) {
 	parts := make([]scan.Part, len(group))
 	for i, d := range group {
 		m := d.Metadata()
-		parts[i] = scan.Part{First: m.MinKey, Last: m.MaxKey, Open: func() (scan.Iterator, error) { return s.open(d, s.r) }}
+		parts[i] = scan.Part{First: m.MinKey, Last: m.MaxKey, Open: func() (scan.Iterator, error) {
+			return s.open(d, s.r)
+		}}
 	}
 	return scan.Merge(s.r, inputs, parts...), nil
 }

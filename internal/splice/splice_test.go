@@ -38,7 +38,8 @@ func TestEdit(t *testing.T) {
 		if got := Edit(slices.Clone(list), gone, added, at); !slices.Equal(got, want) {
 			t.Fatalf("%v without %v and with %v at %v: %v, want %v", list, gone, added, at, got, want)
 		}
-		if moved := len(want) - n; from > to || !slices.Equal(want[:from], list[:from]) || !slices.Equal(want[to+moved:], list[to:]) {
+		if moved := len(want) - n; from > to || !slices.Equal(want[:from], list[:from]) ||
+			!slices.Equal(want[to+moved:], list[to:]) {
 			t.Fatalf("%v without %v and with %v at %v: window %d to %d", list, gone, added, at, from, to)
 		}
 	}

@@ -171,7 +171,8 @@ func longer(a, b int64) int64 {
 func convert(ops []Op, from, to *TableSchema) error {
 	for _, id := range to.replaced {
 		if i := from.Schema.IndexID(id); i >= 0 {
-			return fmt.Errorf("column %q was given another type after the operation was added: %w", from.Schema.Columns[i].Name, fault.ErrConflict)
+			return fmt.Errorf("column %q was given another type after the operation was added: %w",
+				from.Schema.Columns[i].Name, fault.ErrConflict)
 		}
 	}
 	source := make([]int, len(to.Schema.Columns)) // by column of to: its index in from; −1 = it was added
@@ -181,7 +182,9 @@ func convert(ops []Op, from, to *TableSchema) error {
 	for i := range ops {
 		switch op := &ops[i]; op.Kind {
 		case Update, UpdateIgnore:
-			op.Body, _ = filterList(op.Body, func(id schema.ColumnID) (bool, error) { return to.Schema.IndexID(id) >= 0, nil })
+			op.Body, _ = filterList(op.Body, func(id schema.ColumnID) (bool, error) {
+				return to.Schema.IndexID(id) >= 0, nil
+			})
 		case Insert, InsertIgnore, Upsert, UpsertIgnore:
 			op.convertRow(source, from, to)
 		}

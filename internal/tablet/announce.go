@@ -14,7 +14,8 @@ import (
 func (j *job) announce() {
 	j.number = j.t.opts.Store.NextJob()
 	ev := j.edit.event()
-	j.t.opts.Store.Event(compaction.Event{Begin: true, Job: j.number, Time: time.Now(), Kind: ev.Kind, Table: j.t.Name(), Why: ev.Why,
+	j.t.opts.Store.Event(compaction.Event{Begin: true, Job: j.number, Time: time.Now(), Kind: ev.Kind,
+		Table: j.t.Name(), Why: ev.Why,
 		Inputs: ev.Inputs, Before: j.t.Info()})
 }
 
@@ -30,7 +31,8 @@ func (j *job) recordPanic() {
 // refused returns the event of a merge that cannot be carried out, after it has sent the event that
 // the merge begins.
 func (t *Tablet) refused(c compaction.Choice, layout compaction.Layout, err error) compaction.Event {
-	ev := compaction.Event{Begin: true, Job: t.opts.Store.NextJob(), Time: time.Now(), Kind: compaction.Merge, Table: layout.Table, Why: c.Why, Before: layout}
+	ev := compaction.Event{Begin: true, Job: t.opts.Store.NextJob(), Time: time.Now(), Kind: compaction.Merge,
+		Table: layout.Table, Why: c.Why, Before: layout}
 	t.opts.Store.Event(ev)
 	ev.Begin, ev.Time, ev.After, ev.Err = false, time.Now(), layout, err
 	return ev

@@ -70,14 +70,16 @@ func (w *Write) assign() error {
 			continue
 		}
 		if highest == math.MaxInt64 {
-			return &change.RowError{Row: op.Index, Table: w.t.Name(), Column: schema.AutoIncrementName, Cause: errAutoExhausted}
+			return &change.RowError{Row: op.Index, Table: w.t.Name(), Column: schema.AutoIncrementName,
+				Cause: errAutoExhausted}
 		}
 		highest++
 		binary.LittleEndian.PutUint64(cell, uint64(highest)) // cell is part of op.Body
 		cells = sc.RowFormat.AppendCells(cells[:0], op.Body)
 		key := sc.Encoder.AppendKey(op.Key[:0:len(op.Key)], cells[:sc.Schema.Keys])
 		if len(key) != len(op.Key) {
-			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes has %d with its value", w.t.Name(), len(op.Key), len(key)))
+			panic(fmt.Sprintf("tablet: table %q: a key of %d bytes has %d with its value", w.t.Name(),
+				len(op.Key), len(key)))
 		}
 		op.Key = key
 	}

@@ -231,7 +231,8 @@ func (c *catchUp) growPositions(n int64) {
 // find returns the position of a row in the added rowsets, to which list is applied. known maps the
 // number that identifies a row in its input to the position found for the row. A row that has expired
 // may not be there: the only change that it takes is a DELETE.
-func (c *catchUp) find(known map[uint64]outputPosition, number uint64, list change.List, key func() ([]byte, error)) (outputPosition, error) {
+func (c *catchUp) find(known map[uint64]outputPosition, number uint64, list change.List,
+	key func() ([]byte, error)) (outputPosition, error) {
 	if at, ok := known[number]; ok {
 		return at, nil
 	}
@@ -300,7 +301,8 @@ type uncommittedBlocks struct{ c *blockmanager.Creation }
 func (b uncommittedBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return b.c.OpenBlock(id) }
 
 // openUncommitted opens rowsets that are not committed yet.
-func (t *Tablet) openUncommitted(c *blockmanager.Creation, tableSchema *TableSchema, rows []*rowset.Metadata) (*rowset.Tree, error) {
+func (t *Tablet) openUncommitted(c *blockmanager.Creation, tableSchema *TableSchema,
+	rows []*rowset.Metadata) (*rowset.Tree, error) {
 	o := t.opts.RowSets
 	o.Blocks = uncommittedBlocks{c}
 	var sets []*rowset.DiskRowSet

@@ -13,7 +13,8 @@ import (
 // of its keys, their agreement with bounds, key index and bloom file, its changes, and its counts.
 // It calls found for each damaged rowset, with the block if it is known, and for each damaged row
 // file and key directory, then checked; checked may be nil.
-func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
+func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error),
+	checked func(m *rowset.Metadata)) error {
 	return t.check(ctx, func(uint64) bool { return true }, found, func(d *rowset.DiskRowSet, m *rowset.Metadata) error {
 		err := damageOnly(d.CheckRowFile(), func(err error) { found(m, m.RowFile, err) })
 		if err == nil {
@@ -27,7 +28,8 @@ func (t *Tablet) Check(ctx context.Context, found func(m *rowset.Metadata, id bl
 }
 
 // CheckDeep calls DiskRowSet.CheckDeep of every rowset, then checked.
-func (t *Tablet) CheckDeep(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error), checked func(m *rowset.Metadata)) error {
+func (t *Tablet) CheckDeep(ctx context.Context, found func(m *rowset.Metadata, id block.ID, err error),
+	checked func(m *rowset.Metadata)) error {
 	return t.eachSet(ctx, func(d *rowset.DiskRowSet, m *rowset.Metadata) error {
 		if err := d.CheckDeep(ctx, func(id block.ID, err error) { found(m, id, err) }); err != nil {
 			return err
@@ -39,7 +41,9 @@ func (t *Tablet) CheckDeep(ctx context.Context, found func(m *rowset.Metadata, i
 
 // check is Check without row files and key directories, for the rowsets whose IDs want reports. It
 // calls then, unless it is nil, after each rowset.
-func (t *Tablet) check(ctx context.Context, want func(id uint64) bool, found func(m *rowset.Metadata, id block.ID, err error), then func(d *rowset.DiskRowSet, m *rowset.Metadata) error) error {
+func (t *Tablet) check(ctx context.Context, want func(id uint64) bool,
+	found func(m *rowset.Metadata, id block.ID, err error),
+	then func(d *rowset.DiskRowSet, m *rowset.Metadata) error) error {
 	return t.eachSet(ctx, func(d *rowset.DiskRowSet, m *rowset.Metadata) error {
 		if !want(m.ID) {
 			return nil

@@ -136,7 +136,8 @@ func (c *claims) endFlush() {
 
 // takeFlushed takes, for the running flush or exclusive job, the rowsets of sets that no compaction
 // owns and for which want returns true. It returns them.
-func (c *claims) takeFlushed(sets []*rowset.DiskRowSet, want func(*rowset.DiskRowSet) bool) (taken []*rowset.DiskRowSet) {
+func (c *claims) takeFlushed(sets []*rowset.DiskRowSet,
+	want func(*rowset.DiskRowSet) bool) (taken []*rowset.DiskRowSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flushed = map[uint64]bool{}

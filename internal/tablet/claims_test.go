@@ -71,8 +71,10 @@ func testClaims(t *testing.T, script func(s *claimScript)) {
 			delete(s.end, name)
 		}
 		s.want()
-		if c := &s.c; c.flushing || c.exclusive != noExclusion || len(c.flushed)+len(c.compacted) > 0 || c.changed != nil {
-			t.Errorf("flush %t, exclusion %d, flushed %v, compacted %v", c.flushing, c.exclusive, c.flushed, c.compacted)
+		if c := &s.c; c.flushing || c.exclusive != noExclusion || len(c.flushed)+len(c.compacted) > 0 ||
+			c.changed != nil {
+			t.Errorf("flush %t, exclusion %d, flushed %v, compacted %v", c.flushing, c.exclusive, c.flushed,
+				c.compacted)
 		}
 	})
 }
@@ -114,7 +116,8 @@ func TestCompactionsWaitForTheOwnersOfTheirRowSets(t *testing.T) {
 		}
 		s.finish("flush")
 		s.want("b 2 3", "c 4", "d 5")
-		if c := &s.c; !c.free(true, false, nil) || !c.free(false, true, nil) || !c.free(false, false, []uint64{1, 6}) || c.free(false, false, []uint64{1, 5}) {
+		if c := &s.c; !c.free(true, false, nil) || !c.free(false, true, nil) ||
+			!c.free(false, false, []uint64{1, 6}) || c.free(false, false, []uint64{1, 5}) {
 			s.t.Error("what may begin does not agree with the owners")
 		}
 		rest, err := s.c.beginCompactionOfRest(s.t.Context(), []uint64{1, 2, 3, 4, 5, 6})

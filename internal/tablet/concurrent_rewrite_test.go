@@ -328,7 +328,8 @@ func TestLogStartCountsConcurrentChanges(t *testing.T) {
 					l := changedTable(t, name != "flush", kept)
 					killed := func() {
 						n := l.reopened(0)
-						if got, want := fmt.Sprint(n.scan(latest, true)), fmt.Sprint(l.scan(latest, true)); got != want {
+						if got, want := fmt.Sprint(n.scan(latest, true)),
+							fmt.Sprint(l.scan(latest, true)); got != want {
 							t.Errorf("after a kill %s, before it %s", got, want)
 						}
 					}
@@ -344,7 +345,8 @@ func TestLogStartCountsConcurrentChanges(t *testing.T) {
 					if l.get(1, latest) != `1: 3 "y" 7` || l.get(2, latest) != "" {
 						t.Errorf("rows %q", l.scan(latest, true))
 					}
-					if start, first := l.m.LogStart(), l.tab.FirstLSN(); start != first && (first != lsn.Max || start != l.lsn+1) {
+					if start, first := l.m.LogStart(), l.tab.FirstLSN(); start != first && (first != lsn.Max ||
+						start != l.lsn+1) {
 						t.Errorf("the log is kept from %d on, the first LSN in memory is %d", start, first)
 					}
 				})
@@ -409,7 +411,8 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 			row.Comment = "changed"
 			return nil, nil
 		})
-		if got := fmt.Sprint(w.scan(latest, true)); err != nil || w.tab.Metadata().SchemaVersion != 1 || got != `[1: 2 "y" 7 2: 1 "x" 7]` {
+		if got := fmt.Sprint(w.scan(latest, true)); err != nil || w.tab.Metadata().SchemaVersion != 1 ||
+			got != `[1: 2 "y" 7 2: 1 "x" 7]` {
 			t.Errorf("%v, rows %s, %+v", err, got, w.tab.Metadata())
 		}
 		w.checkStored()
@@ -421,7 +424,8 @@ func TestFrozenMemRowSetOfAFailedFlushIsUsable(t *testing.T) {
 		w.flush()
 		w.mustCommit(w.op(Insert, 3, 1, "x"))
 		w.commitErr = errNo
-		if err := w.tab.Alter(t.Context(), func(*meta.Table) ([]Retype, error) { return nil, nil }); !errors.Is(err, errNo) {
+		if err := w.tab.Alter(t.Context(),
+			func(*meta.Table) ([]Retype, error) { return nil, nil }); !errors.Is(err, errNo) {
 			t.Fatal(err)
 		}
 		w.commitErr = nil

@@ -39,7 +39,8 @@ func (t *Tablet) CompactMajor(ctx context.Context, columns []string) (res compac
 		return compaction.Result{}, fmt.Errorf("table %q: %w", t.Name(), err)
 	}
 	return t.eachRowSet(func(id uint64) (int64, error) {
-		return t.compactDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MajorDelta, Columns: columns, Why: requested})
+		return t.compactDeltas(ctx,
+			compaction.DeltaChoice{RowSet: id, Kind: compaction.MajorDelta, Columns: columns, Why: requested})
 	})
 }
 
@@ -64,7 +65,9 @@ func (t *Tablet) Savings(ctx context.Context) (lz4hc, dense []float64, err error
 	if len(st.tree.Sets) == 0 {
 		return lz4hc, dense, nil
 	}
-	d := slices.MaxFunc(st.tree.Sets, func(a, b *rowset.DiskRowSet) int { return cmp.Compare(a.Metadata().Bytes, b.Metadata().Bytes) })
+	d := slices.MaxFunc(st.tree.Sets, func(a, b *rowset.DiskRowSet) int {
+		return cmp.Compare(a.Metadata().Bytes, b.Metadata().Bytes)
+	})
 	for i := range d.Schema.Columns {
 		f, err := d.File(i)
 		if err == nil {
@@ -128,7 +131,8 @@ func columnIndexes(s *schema.Schema, names []string) ([]int, error) {
 	}
 	for _, c := range cols {
 		if c < s.Keys {
-			return nil, fmt.Errorf("column %q is in the key, whose cells never change: %w", s.Columns[c].Name, fault.ErrSchema)
+			return nil, fmt.Errorf("column %q is in the key, whose cells never change: %w", s.Columns[c].Name,
+				fault.ErrSchema)
 		}
 	}
 	return cols, nil

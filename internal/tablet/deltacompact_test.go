@@ -56,7 +56,9 @@ func (w *testStore) checkRowsAtEveryTime(want [][]string) {
 
 var deltaWork = map[compaction.Kind]func(t *Tablet, ctx context.Context) (compaction.Result, error){
 	compaction.MinorDelta: (*Tablet).CompactMinor,
-	compaction.MajorDelta: func(t *Tablet, ctx context.Context) (compaction.Result, error) { return t.CompactMajor(ctx, nil) },
+	compaction.MajorDelta: func(t *Tablet, ctx context.Context) (compaction.Result, error) {
+		return t.CompactMajor(ctx, nil)
+	},
 	compaction.UndoGC:     (*Tablet).CollectUndos,
 	compaction.DeltaFlush: (*Tablet).FlushDeltas,
 }
@@ -76,12 +78,15 @@ func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", test.kind, res, err)
 		}
 		e := w.lastEvent()
-		if e.Kind != test.kind || e.Why != requested || len(e.Inputs) != 1 || len(e.Outputs) != 1 || e.BytesWritten != res.BytesWritten ||
-			e.Inputs[0].Redos != len(before.Redo) || e.Outputs[0].Redos != test.redos || e.Outputs[0].Undos != test.undos {
+		if e.Kind != test.kind || e.Why != requested || len(e.Inputs) != 1 || len(e.Outputs) != 1 ||
+			e.BytesWritten != res.BytesWritten ||
+			e.Inputs[0].Redos != len(before.Redo) || e.Outputs[0].Redos != test.redos ||
+			e.Outputs[0].Undos != test.undos {
 			t.Errorf("event %+v", e)
 		}
 		m := w.tab.RowSetMetadata()[0]
-		if m.ID != before.ID || m.IncludedLSN != included || m.LiveRows != before.LiveRows || w.tab.FirstLSN() == lsn.Max {
+		if m.ID != before.ID || m.IncludedLSN != included || m.LiveRows != before.LiveRows ||
+			w.tab.FirstLSN() == lsn.Max {
 			t.Errorf("%s: row %+v, was %+v", test.kind, m, before)
 		}
 		for _, id := range before.Blocks(nil) {
@@ -100,7 +105,8 @@ func TestDeltaCompactionsKeepTheRows(t *testing.T) {
 
 		// A second compaction has nothing to do.
 		epoch := w.m.Epoch()
-		if res, err := deltaWork[test.kind](w.tab, t.Context()); err != nil || res.BytesWritten != 0 || len(w.events) > 0 || w.m.Epoch() != epoch {
+		if res, err := deltaWork[test.kind](w.tab, t.Context()); err != nil || res.BytesWritten != 0 ||
+			len(w.events) > 0 || w.m.Epoch() != epoch {
 			t.Errorf("%d: second time: %+v, %v, %d events", i, res, err, len(w.events))
 		}
 	}
@@ -120,7 +126,8 @@ func TestMajorCompactsTheNamedColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := w.tab.RowSetMetadata()[0]
-	if m.Columns[1] == before.Columns[1] || m.Columns[2] != before.Columns[2] || m.Columns[3] != before.Columns[3] || m.KeyIndex != before.KeyIndex || len(m.Redo) != 1 {
+	if m.Columns[1] == before.Columns[1] || m.Columns[2] != before.Columns[2] ||
+		m.Columns[3] != before.Columns[3] || m.KeyIndex != before.KeyIndex || len(m.Redo) != 1 {
 		t.Errorf("row %+v, was %+v", m, before)
 	}
 	w.checkRowsAtEveryTime(want)
@@ -151,8 +158,10 @@ func TestDeltaFlushLeavesNewRowsInMemory(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 	m := w.tab.RowSetMetadata()[0]
-	if after, deltas := w.tab.MemBytes(); after != mem || deltas != 0 || m.IncludedLSN != w.lsn || m.LiveRows != 9 || w.tab.FirstLSN() != w.lsn-1 || w.tab.Metadata().FlushedLSN >= w.lsn-1 {
-		t.Errorf("%d bytes in memory, was %d, %d of deltas; rowset %+v; first lsn %d; table %+v", after, mem, deltas, m, w.tab.FirstLSN(), w.tab.Metadata())
+	if after, deltas := w.tab.MemBytes(); after != mem || deltas != 0 || m.IncludedLSN != w.lsn ||
+		m.LiveRows != 9 || w.tab.FirstLSN() != w.lsn-1 || w.tab.Metadata().FlushedLSN >= w.lsn-1 {
+		t.Errorf("%d bytes in memory, was %d, %d of deltas; rowset %+v; first lsn %d; table %+v", after, mem,
+			deltas, m, w.tab.FirstLSN(), w.tab.Metadata())
 	}
 	w.checkRowsAtEveryTime(want)
 	w.reopened(0).checkRowsAtEveryTime(want)
@@ -188,15 +197,18 @@ func TestUndoGCDropsFilesAndRowSetsBelowTheFloor(t *testing.T) {
 	for _, test := range []struct {
 		floor         mvcc.Timestamp
 		rowsets, undo int
-	}{{0, 2, 3}, {timestampOf(19), 2, 3}, {timestampOf(20), 2, 2}, {timestampOf(40), 2, 1}, {died - 1, 2, 0}, {died, 1, 0}} {
+	}{{0, 2, 3}, {timestampOf(19), 2, 3}, {timestampOf(20), 2, 2}, {timestampOf(40), 2, 1}, {died - 1, 2, 0},
+		{died, 1, 0}} {
 		w.floor = test.floor
 		want, live := w.rowsAtEveryTime(), w.tab.LiveRows()
 		before := undos()
 		res, err := w.tab.CollectUndos(t.Context())
-		if err != nil || res.BytesWritten != 0 || res.RowSetsAfter != test.rowsets || len(w.tab.RowSetMetadata()) != test.rowsets || undos() != test.undo {
+		if err != nil || res.BytesWritten != 0 || res.RowSetsAfter != test.rowsets ||
+			len(w.tab.RowSetMetadata()) != test.rowsets || undos() != test.undo {
 			t.Fatalf("floor %d: %+v, %v, %d undo files", test.floor, res, err, undos())
 		}
-		if did := before != undos() || res.RowSetsBefore != res.RowSetsAfter; did != (len(w.events) == 1) || did && (w.events[0].Kind != compaction.UndoGC || w.tab.Metadata().HistoryFloor != test.floor) {
+		if did := before != undos() || res.RowSetsBefore != res.RowSetsAfter; did != (len(w.events) == 1) ||
+			did && (w.events[0].Kind != compaction.UndoGC || w.tab.Metadata().HistoryFloor != test.floor) {
 			t.Errorf("floor %d: events %+v, table %+v", test.floor, w.events, w.tab.Metadata())
 		}
 		w.events = nil
@@ -354,7 +366,8 @@ func TestCachedRowsAreDroppedWithTheirBase(t *testing.T) {
 				for at, want := range map[Snapshot]string{
 					late:                             fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
 					{At: mvcc.AsOf(timestampOf(20))}: fmt.Sprintf("%d: 0 %q 7", k, "first"),
-					{At: mvcc.Before(timestampOf(w.lsn)), Latest: true}: fmt.Sprintf("%d: %d %q 7", k, k%2+1, fmt.Sprint("redo ", k%2)),
+					{At: mvcc.Before(timestampOf(w.lsn)), Latest: true}: fmt.Sprintf("%d: %d %q 7", k, k%2+1,
+						fmt.Sprint("redo ", k%2)),
 				} {
 					if at.Latest && k == 19 {
 						continue // the snapshot does not include the last commit
@@ -380,7 +393,8 @@ func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 				return ctx, context.Canceled
 			},
 		} {
-			if kind == compaction.UndoGC && name == "blocks" || kind == compaction.DeltaFlush && name == "ctx" || kind == compaction.MinorDelta && name == "ctx" {
+			if kind == compaction.UndoGC && name == "blocks" ||
+				kind == compaction.DeltaFlush && name == "ctx" || kind == compaction.MinorDelta && name == "ctx" {
 				continue // it writes no blocks, or is too short to check the context
 			}
 			t.Run(fmt.Sprintf("%s %s", kind, name), func(t *testing.T) {
@@ -396,7 +410,8 @@ func TestFailedDeltaCompactionChangesNothing(t *testing.T) {
 					t.Errorf("events %+v", w.events)
 				}
 				w.checkFree()
-				if got := w.tab.RowSetMetadata(); len(got) != 1 || got[0] != stored[0] || w.tab.FirstLSN() != first || w.tab.Metadata().HistoryFloor != 0 {
+				if got := w.tab.RowSetMetadata(); len(got) != 1 || got[0] != stored[0] ||
+					w.tab.FirstLSN() != first || w.tab.Metadata().HistoryFloor != 0 {
 					t.Errorf("%+v, was %+v", got, stored)
 				}
 				w.checkRowsAtEveryTime(want)
@@ -424,7 +439,8 @@ func TestScanOfAnEarlierStateKeepsItsFiles(t *testing.T) {
 			w := withRedos(t, 20, 2)
 			want := w.scan(latest, true)
 			w = w.reopened(0) // no column's file is open
-			it, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
+			it, err := search(w.tab, scan.Options{Columns: allColumns},
+				Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
 			if err != nil {
 				t.Fatal(err)
 			}

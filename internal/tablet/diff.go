@@ -40,8 +40,9 @@ func (v View) Diff(o scan.Options, to mvcc.Snapshot) *Diff {
 	d := &Diff{table: v.table, state: v.state}
 	request := func(snap mvcc.Snapshot) (r *scan.Request) {
 		if d.err == nil {
-			r, d.err = scan.NewRequest(scan.Options{Schema: v.Schema, Columns: o.Columns, Filter: v.asOf(snap).Alive(batch.Filter{}),
-				Lower: o.Lower, Upper: o.Upper, Snapshot: snap, Keys: true})
+			r, d.err = scan.NewRequest(scan.Options{Schema: v.Schema, Columns: o.Columns,
+				Filter: v.asOf(snap).Alive(batch.Filter{}),
+				Lower:  o.Lower, Upper: o.Upper, Snapshot: snap, Keys: true})
 		}
 		return r
 	}

@@ -132,7 +132,8 @@ func (m *Merges) begin(l compaction.Layout) {
 // reports; hidden reports whether there are any that compactions own. A choice that cannot be
 // carried out, and a panic, are sent as the event of a merge that failed, and returned. The policy
 // is called without a lock.
-func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id uint64) bool) (plan MergePlan, hidden bool, err error) {
+func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64,
+	skip func(id uint64) bool) (plan MergePlan, hidden bool, err error) {
 	layout, err := t.layout()
 	if err != nil {
 		return plan, false, err
@@ -141,7 +142,9 @@ func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64, skip func(id
 	m.round.observe(layout)
 	layout, owned := t.unowned(layout)
 	hidden = len(owned) > 0
-	layout.RowSets = slices.DeleteFunc(layout.RowSets, func(r compaction.RowSetInfo) bool { return skip != nil && skip(r.ID) })
+	layout.RowSets = slices.DeleteFunc(layout.RowSets, func(r compaction.RowSetInfo) bool {
+		return skip != nil && skip(r.ID)
+	})
 	c, err := t.pick(p, layout, budget)
 	if err == nil && m.round.repeats(c) { // or the choice is none
 		return plan, hidden, nil

@@ -55,8 +55,9 @@ func newEditFixture(t *testing.T) *editFixture {
 	for _, id := range []block.ID{16, 27, 41} {
 		f.addDeltaFile(id, id == 27)
 	}
-	f.row = &meta.Table{Number: 3, Name: "t", Schema: testSchema, HistorySec: meta.KeepForever, NextRowSetID: 4, NextColumnID: 5,
-		FlushedLSN: 8, HistoryFloor: 30, AutoIncrement: 5}
+	f.row = &meta.Table{Number: 3, Name: "t", Schema: testSchema, HistorySec: meta.KeepForever, NextRowSetID: 4,
+		NextColumnID: 5,
+		FlushedLSN:   8, HistoryFloor: 30, AutoIncrement: 5}
 	one, two := editRowSet(1), editRowSet(2)
 	one.Redo, two.Undo = []block.ID{16}, []block.ID{27}
 	f.sets = []*rowset.DiskRowSet{f.open(one), f.open(two), f.open(editRowSet(3))}
@@ -74,7 +75,8 @@ func editRowSet(id uint64) *rowset.Metadata {
 	b := block.ID(10 * id)
 	first := []byte{byte('a' + 2*(id-1))}
 	return &rowset.Metadata{ID: id, MinKey: first, MaxKey: []byte{first[0] + 1}, Rows: 10, LiveRows: 10, Bloom: b + 5,
-		Columns: []rowset.ColumnBlock{{ID: 1, Block: b + 1}, {ID: 2, Block: b + 2}, {ID: 3, Block: b + 3}, {ID: 4, Block: b + 4}}}
+		Columns: []rowset.ColumnBlock{{ID: 1, Block: b + 1}, {ID: 2, Block: b + 2}, {ID: 3, Block: b + 3},
+			{ID: 4, Block: b + 4}}}
 }
 
 // addDeltaFile makes a delta file with one DELETE.
@@ -178,8 +180,10 @@ func (f *editFixture) text(e *Edit) string {
 	for _, d := range st.tree.Sets {
 		m := d.Metadata()
 		fmt.Fprintf(&b, " %d", m.ID)
-		if tr := d.Tracker(); len(tr.Redo) != len(m.Redo) || len(tr.Undo) != len(m.Undo) || d.Schema != st.schema.Schema {
-			f.t.Errorf("rowset %d is open with %d redos and %d undos, metadata %+v", m.ID, len(tr.Redo), len(tr.Undo), m)
+		if tr := d.Tracker(); len(tr.Redo) != len(m.Redo) || len(tr.Undo) != len(m.Undo) ||
+			d.Schema != st.schema.Schema {
+			f.t.Errorf("rowset %d is open with %d redos and %d undos, metadata %+v", m.ID, len(tr.Redo),
+				len(tr.Undo), m)
 		} else if tr.Mem != nil {
 			fmt.Fprintf(&b, "@%d", tr.Mem.FirstLSN())
 		}
@@ -219,8 +223,12 @@ floor: 30
 			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18, AutoIncrement: 7, Floor: 35,
 				Added: []Added{{Row: editRowSet(4)}},
 				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
+						m.Redo = append(m.Redo, 41)
+					})},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
+						m.Redo = append(m.Redo, 41)
+					})},
 				}}
 		}, `
 table: version 0, next rowset 50, floor 35, flushed 18, auto 7
@@ -238,8 +246,12 @@ floor: 35
 			return Edit{Kind: compaction.Flush, Frozen: f.frozen, FlushedLSN: 18,
 				Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(19)}},
 				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) }), Mem: f.deltaStore(22)},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
+						m.Redo = append(m.Redo, 41)
+					}), Mem: f.deltaStore(22)},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
+						m.Redo = append(m.Redo, 41)
+					})},
 				}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 18, auto 5
@@ -255,7 +267,9 @@ floor: 30
 `},
 		{"delta flush next to a frozen MemRowSet", func(f *editFixture) Edit {
 			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{
-				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })}}}
+				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
+					m.Redo = append(m.Redo, 41)
+				})}}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
 delete:
@@ -270,7 +284,9 @@ floor: 30
 `},
 		{"delta flush with concurrent changes", func(f *editFixture) Edit {
 			return Edit{Kind: compaction.DeltaFlush, Replaced: []Replaced{
-				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) }), Mem: f.deltaStore(10)}}}
+				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
+					m.Redo = append(m.Redo, 41)
+				}), Mem: f.deltaStore(10)}}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
 delete:
@@ -284,7 +300,8 @@ memory: 20, frozen 12
 floor: 30
 `},
 		{"merge", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.Merge, Floor: 20, Removed: f.sets[1:], Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(13)}}}
+			return Edit{Kind: compaction.Merge, Floor: 20, Removed: f.sets[1:],
+				Added: []Added{{Row: editRowSet(4), Mem: f.deltaStore(13)}}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
 delete: 2 3
@@ -312,9 +329,10 @@ memory: 20
 floor: 40
 `},
 		{"major delta compaction keeps the delta mem store", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.MajorDelta, Replaced: []Replaced{{Set: f.sets[0], Row: f.rewritten(0, func(m *rowset.Metadata) {
-				m.Columns[1].Block, m.Redo, m.Undo = 42, nil, []block.ID{27}
-			})}}}
+			return Edit{Kind: compaction.MajorDelta,
+				Replaced: []Replaced{{Set: f.sets[0], Row: f.rewritten(0, func(m *rowset.Metadata) {
+					m.Columns[1].Block, m.Redo, m.Undo = 42, nil, []block.ID{27}
+				})}}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 5
 delete:
@@ -343,7 +361,8 @@ memory: 20, frozen 12
 floor: 90
 `},
 		{"ingest", func(f *editFixture) Edit {
-			return Edit{Kind: compaction.Ingest, Confirm: true, AutoIncrement: 100, Added: []Added{{Row: editRowSet(4)}, {Row: editRowSet(5)}}}
+			return Edit{Kind: compaction.Ingest, Confirm: true, AutoIncrement: 100,
+				Added: []Added{{Row: editRowSet(4)}, {Row: editRowSet(5)}}}
 		}, `
 table: version 0, next rowset 50, floor 30, flushed 8, auto 100
 delete:
@@ -360,11 +379,17 @@ floor: 30
 		{"alteration", func(f *editFixture) Edit {
 			row := *f.row
 			row.SchemaVersion, row.Schema = 1, renamedSchema(f.t)
-			return Edit{Kind: compaction.Flush, Confirm: true, Frozen: f.frozen, FlushedLSN: 18, Added: []Added{{Row: editRowSet(4)}},
-				Alter: &alteration{row: &row, schema: newTableSchema(row.Schema, 1), mem: memrowset.New(row.Schema, nil)},
+			return Edit{Kind: compaction.Flush, Confirm: true, Frozen: f.frozen, FlushedLSN: 18,
+				Added: []Added{{Row: editRowSet(4)}},
+				Alter: &alteration{row: &row, schema: newTableSchema(row.Schema, 1),
+					mem: memrowset.New(row.Schema, nil)},
 				Replaced: []Replaced{
-					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
-					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
+					{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
+						m.Redo = append(m.Redo, 41)
+					})},
+					{Set: f.sets[1], Flush: true, Row: f.rewritten(1, func(m *rowset.Metadata) {
+						m.Redo = append(m.Redo, 41)
+					})},
 				}}
 		}, `
 table: version 1, next rowset 50, floor 30, flushed 18, auto 5
@@ -409,7 +434,9 @@ func TestApplyThatFailsLeavesTheState(t *testing.T) {
 	for name, edit := range map[string]func(f *editFixture) Edit{
 		"flush": func(f *editFixture) Edit {
 			return Edit{Replaced: []Replaced{
-				{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) { m.Redo = append(m.Redo, 41) })},
+				{Set: f.sets[0], Flush: true, Row: f.rewritten(0, func(m *rowset.Metadata) {
+					m.Redo = append(m.Redo, 41)
+				})},
 				{Set: f.sets[1], Flush: true, Row: f.rewritten(1, missing)},
 			}}
 		},
@@ -423,7 +450,8 @@ func TestApplyThatFailsLeavesTheState(t *testing.T) {
 		},
 		"alteration": func(f *editFixture) Edit {
 			delete(f.files, 16)
-			return Edit{Alter: &alteration{row: f.row, schema: newTableSchema(testSchema, 1), mem: memrowset.New(testSchema, nil)}}
+			return Edit{Alter: &alteration{row: f.row, schema: newTableSchema(testSchema, 1),
+				mem: memrowset.New(testSchema, nil)}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -479,7 +507,8 @@ func TestAlterKeepsTheFloorOfItsFlush(t *testing.T) {
 	w.mustCommit(ops...)
 	w.mustCommit(w.op(Update, 1, 2, "b"))
 	w.floor = timestampOf(w.lsn)
-	if err := w.tab.Alter(t.Context(), func(row *meta.Table) ([]Retype, error) { row.HistorySec = 3600; return nil, nil }); err != nil {
+	if err := w.tab.Alter(t.Context(),
+		func(row *meta.Table) ([]Retype, error) { row.HistorySec = 3600; return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
 	n := w.reopened(0)

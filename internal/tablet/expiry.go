@@ -52,7 +52,8 @@ func (v View) Gone(f batch.Filter) batch.Filter {
 
 // GetUntil is Get that also returns the timestamp as of which the row is expired by the rule of the
 // state that v sees; mvcc.Max for never.
-func (v View) GetUntil(key []byte, cols []int, dst [][]byte) (cells [][]byte, until mvcc.Timestamp, found bool, err error) {
+func (v View) GetUntil(key []byte, cols []int, dst [][]byte) (cells [][]byte, until mvcc.Timestamp, found bool,
+	err error) {
 	if !v.expires {
 		cells, found, err = v.stored(key, cols, dst)
 		return cells, mvcc.Max, found, err
@@ -112,11 +113,14 @@ func (v View) newExpiredRows(o scan.Options, to mvcc.Snapshot) (*expiredRows, er
 	}
 	// Of a row that was not changed in between, both snapshots see the same cells.
 	filter := v.Alive(later.expired.Gone(&v.Schema.Columns[later.clock]))
-	r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Filter: filter, Lower: o.Lower, Upper: o.Upper, Snapshot: to, Keys: true})
+	r, err := scan.NewRequest(scan.Options{Schema: v.Schema, Filter: filter, Lower: o.Lower, Upper: o.Upper,
+		Snapshot: to, Keys: true})
 	if err != nil {
 		return nil, err
 	}
-	return &expiredRows{view: v, cols: o.Columns, it: v.state.union().Scan(r, true), row: -1, cells: make([][]byte, 0, len(o.Columns))}, nil // not nil, even of no columns
+	// not nil, even of no columns
+	return &expiredRows{view: v, cols: o.Columns, it: v.state.union().Scan(r, true), row: -1,
+		cells: make([][]byte, 0, len(o.Columns))}, nil
 }
 
 // next moves to the next row.

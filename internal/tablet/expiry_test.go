@@ -45,7 +45,8 @@ func (w *testStore) upsertUntil(cell []byte, keys ...int) {
 	w.t.Helper()
 	var ops []Op
 	for _, k := range keys {
-		ops = append(ops, Op{Kind: Upsert, Key: w.key(k), Body: w.tab.Schema().RowFormat.AppendRow(nil, [][]byte{int64Cell(k), cell})})
+		ops = append(ops, Op{Kind: Upsert, Key: w.key(k),
+			Body: w.tab.Schema().RowFormat.AppendRow(nil, [][]byte{int64Cell(k), cell})})
 	}
 	w.mustCommit(ops...)
 	w.floor = timestampOf(w.lsn)
@@ -138,7 +139,8 @@ func TestCatchUpFindsChangesOfLostRows(t *testing.T) {
 		c := catchUp{j: j}
 		key := func() ([]byte, error) { return w.key(1), nil }
 		rowsExpire := len(w.tab.Schema().Expiry) > 0
-		if _, err := c.find(nil, 0, deleteList, key); (err == nil) != rowsExpire || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+		if _, err := c.find(nil, 0, deleteList, key); (err == nil) != rowsExpire ||
+			err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("a DELETE where rows expire = %t: %v", rowsExpire, err)
 		}
 		update := change.AppendUpdateHeader(nil, change.Update)
@@ -301,8 +303,10 @@ func TestMergesCopyCblocksUnlessRowsHaveExpired(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, begin, _, err := f.BlockOf(batch.Ordinal(left[0])); err != nil || (begin == batch.Ordinal(left[0])) != c.copied {
-					t.Errorf("column %d: the cblock of row %d begins at row %d, %v, want copied = %t", col, left[0], begin, err, c.copied)
+				if _, begin, _, err := f.BlockOf(batch.Ordinal(left[0])); err != nil ||
+					(begin == batch.Ordinal(left[0])) != c.copied {
+					t.Errorf("column %d: the cblock of row %d begins at row %d, %v, want copied = %t", col,
+						left[0], begin, err, c.copied)
 				}
 			}
 			w.checkFree()
@@ -318,7 +322,8 @@ func (w *testStore) renew(k int) {
 		w.t.Fatal(err)
 	}
 	w.lsn++
-	p.set.Apply(p.row, timestampOf(w.lsn), w.lsn, change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 2, nil))
+	p.set.Apply(p.row, timestampOf(w.lsn), w.lsn,
+		change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 2, nil))
 }
 
 // flushAt flushes with a history floor.

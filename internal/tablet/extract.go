@@ -102,8 +102,10 @@ type columnFile struct {
 func columnsOf(s *schema.Schema) (out []columnFile) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		f := columnFile{ID: c.ID, Name: c.Name, Type: c.Stored().String(), Array: c.Type == schema.Array, Key: i < s.Keys, Nullable: c.Nullable, Immutable: c.Immutable,
-			Encoding: c.Encoding.String(), Compression: c.Compression.Codec().String(), Precision: c.Precision, Length: c.Length}
+		f := columnFile{ID: c.ID, Name: c.Name, Type: c.Stored().String(), Array: c.Type == schema.Array,
+			Key: i < s.Keys, Nullable: c.Nullable, Immutable: c.Immutable,
+			Encoding: c.Encoding.String(), Compression: c.Compression.Codec().String(), Precision: c.Precision,
+			Length: c.Length}
 		if c.Stored().Decimal() {
 			f.Scale = &c.Scale
 		}

@@ -21,12 +21,14 @@ import (
 // memory. The files of a rowset are valid until the next one. sets can be ranged over several times.
 // No flush, compaction, or alteration of the table runs concurrently. Errors: those of Flush;
 // ErrCorrupt; those of use. Source: tablet spec §8, §11.1.
-func (t *Tablet) Files(ctx context.Context, use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error) error {
+func (t *Tablet) Files(ctx context.Context,
+	use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error) error {
 	return t.exclusively(ctx, func() error { return t.files(ctx, use) })
 }
 
 // files is Files for the owner of the table.
-func (t *Tablet) files(ctx context.Context, use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error) error {
+func (t *Tablet) files(ctx context.Context,
+	use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error) error {
 	if _, err := t.flush(ctx); err != nil {
 		return err
 	}
@@ -51,7 +53,8 @@ func (t *Tablet) files(ctx context.Context, use func(s *schema.Schema, sets iter
 
 // PlainFiles returns the files of a rowset as Kudu knows them; see Tablet.Files. s is the schema of
 // the table. blocks has the files, and gets those that are written again. Each file is verified.
-func PlainFiles(ctx context.Context, d *rowset.DiskRowSet, s *schema.Schema, blocks *rowset.Overlay) (rowset.Files, error) {
+func PlainFiles(ctx context.Context, d *rowset.DiskRowSet, s *schema.Schema,
+	blocks *rowset.Overlay) (rowset.Files, error) {
 	p := plainFiles{ctx: ctx, set: d, schema: s, blocks: blocks}
 	m, err := p.prepare()
 	return rowset.Files{Metadata: m, Blocks: blocks}, err
@@ -72,7 +75,9 @@ func (p *plainFiles) prepare() (*rowset.Metadata, error) {
 	}
 	m := *p.set.Metadata()
 	m.DropRowFile()
-	m.Columns = slices.DeleteFunc(slices.Clone(m.Columns), func(c rowset.ColumnBlock) bool { return p.schema.IndexID(c.ID) < 0 })
+	m.Columns = slices.DeleteFunc(slices.Clone(m.Columns), func(c rowset.ColumnBlock) bool {
+		return p.schema.IndexID(c.ID) < 0
+	})
 	var err error
 	if m.Redo, err = p.deltas(m.Redo, false); err != nil {
 		return nil, err

@@ -45,7 +45,9 @@ func (w *testStore) checkStored() {
 			w.t.Errorf("rowset %+v on disk, %+v in memory", got[i], want[i])
 		}
 	}
-	err := n.tab.Check(context.Background(), func(m *rowset.Metadata, id block.ID, err error) { w.t.Errorf("rowset %d: block %d: %v", m.ID, id, err) }, nil)
+	err := n.tab.Check(context.Background(), func(m *rowset.Metadata, id block.ID, err error) {
+		w.t.Errorf("rowset %d: block %d: %v", m.ID, id, err)
+	}, nil)
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -71,8 +73,10 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	e := w.lastEvent()
-	if e.Kind != compaction.Flush || e.Table != "t" || e.Err != nil || e.RowsRead != 2 || e.RowsWritten != 2 || len(e.Inputs) != 0 ||
-		len(e.Outputs) != 1 || len(e.Before.RowSets) != 0 || len(e.After.RowSets) != 1 || e.BytesWritten != res.BytesWritten {
+	if e.Kind != compaction.Flush || e.Table != "t" || e.Err != nil || e.RowsRead != 2 || e.RowsWritten != 2 ||
+		len(e.Inputs) != 0 ||
+		len(e.Outputs) != 1 || len(e.Before.RowSets) != 0 || len(e.After.RowSets) != 1 ||
+		e.BytesWritten != res.BytesWritten {
 		t.Errorf("event %+v", e)
 	}
 	w.checkStored()
@@ -104,7 +108,8 @@ func TestFlushWritesMemoryAndDeltasInOneCommit(t *testing.T) {
 	if res, err = w.tab.Flush(t.Context()); err != nil || res.RowSetsBefore != 2 || res.RowSetsAfter != 2 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if e = w.lastEvent(); e.Kind != compaction.DeltaFlush || len(e.Outputs) != 1 || e.Outputs[0].Redos != 1 || e.RowsRead != 0 {
+	if e = w.lastEvent(); e.Kind != compaction.DeltaFlush || len(e.Outputs) != 1 || e.Outputs[0].Redos != 1 ||
+		e.RowsRead != 0 {
 		t.Errorf("event %+v", e)
 	}
 	w.checkStored()
@@ -142,7 +147,8 @@ func TestCompactLeavesNothingToCompact(t *testing.T) {
 	if !slices.Equal(kinds, []compaction.Kind{compaction.DeltaFlush, compaction.Merge}) {
 		t.Errorf("events %v", kinds)
 	}
-	if e := w.events[1]; len(e.Inputs) != 3 || e.RowsRead != 600 || e.RowsWritten != 600 || len(e.Outputs) != len(e.After.RowSets) || res.RowSetsAfter != len(e.Outputs) {
+	if e := w.events[1]; len(e.Inputs) != 3 || e.RowsRead != 600 || e.RowsWritten != 600 ||
+		len(e.Outputs) != len(e.After.RowSets) || res.RowSetsAfter != len(e.Outputs) {
 		t.Errorf("event %+v", e)
 	}
 	for _, g := range compaction.Groups(w.tab.Info()) {
@@ -271,10 +277,12 @@ func TestFailedFlushOrCompactionChangesNothing(t *testing.T) {
 					if len(w.events) > 0 {
 						t.Errorf("events %+v", w.events)
 					}
-				} else if e := w.lastEvent(); e.Err == nil || test.want != nil && !errors.Is(e.Err, test.want) || fmt.Sprint(e.After) != stored {
+				} else if e := w.lastEvent(); e.Err == nil || test.want != nil &&
+					!errors.Is(e.Err, test.want) || fmt.Sprint(e.After) != stored {
 					t.Errorf("event %+v", e)
 				}
-				if got := w.scan(latest, true); !slices.Equal(got, want) || fmt.Sprint(w.tab.Info()) != stored || w.tab.FirstLSN() != first {
+				if got := w.scan(latest, true); !slices.Equal(got, want) ||
+					fmt.Sprint(w.tab.Info()) != stored || w.tab.FirstLSN() != first {
 					t.Errorf("got %v, want %v; layout %+v", got, want, w.tab.Info())
 				}
 				w.checkFree()

@@ -23,7 +23,8 @@ type RowVersion = rowunion.RowVersion
 // earlier time down to since. Of the older versions, only the newest is returned, as the state at
 // the beginning of the history. Cells are never overwritten. Errors: ErrCorrupt.
 func (v View) History(key []byte, since mvcc.Timestamp, cols []int) (*RowHistory, error) {
-	h, err := v.state.union().History(rowunion.HistoryOptions{Key: key, Snapshot: v.snap, Since: max(since, v.state.floor), Cols: cols,
+	h, err := v.state.union().History(rowunion.HistoryOptions{Key: key, Snapshot: v.snap,
+		Since: max(since, v.state.floor), Cols: cols,
 		Expiry: v.Expiry, NewPast: newPast})
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", v.table, err)

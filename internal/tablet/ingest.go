@@ -312,7 +312,8 @@ func (in *Ingest) checkConcurrentIn(ctx context.Context, st *tabletState) error 
 
 // checkRowSet looks up in the new files the live rows of a rowset with keys in [lower, upper).
 func (in *Ingest) checkRowSet(ctx context.Context, d *rowset.DiskRowSet, lower, upper []byte) error {
-	req, err := scan.NewRequest(scan.Options{Schema: d.Schema, Lower: lower, Upper: upper, Snapshot: mvcc.Everything, Keys: true})
+	req, err := scan.NewRequest(scan.Options{Schema: d.Schema, Lower: lower, Upper: upper,
+		Snapshot: mvcc.Everything, Keys: true})
 	if err != nil {
 		return fmt.Errorf("table %q: %w", in.t.Name(), err)
 	}

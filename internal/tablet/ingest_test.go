@@ -142,7 +142,8 @@ func TestReplayAppliesOperationsAroundAnIngest(t *testing.T) {
 			for at := lsn.LSN(1); at <= n.lsn+1; at++ {
 				snap := mvcc.Before(timestampOf(at))
 				if got := n.get(k, Snapshot{At: snap}); got != want.at(k, snap) {
-					t.Fatalf("flushes %b, replayed from %d, before lsn %d: %q, want %q", flushes, from, at, got, want.at(k, snap))
+					t.Fatalf("flushes %b, replayed from %d, before lsn %d: %q, want %q", flushes, from, at, got,
+						want.at(k, snap))
 				}
 			}
 			n.m.Close()
@@ -193,7 +194,8 @@ func TestIngestedRowSetsHaveCountsAndTimestamps(t *testing.T) {
 	if rows != 3000 || w.tab.LiveRows() != 3001 || w.tab.FirstLSN() != 1 {
 		t.Errorf("%d rows, %d live, first lsn %d", rows, w.tab.LiveRows(), w.tab.FirstLSN())
 	}
-	if err := w.tab.Check(context.Background(), func(m *rowset.Metadata, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }, nil); err != nil {
+	if err := w.tab.Check(context.Background(),
+		func(m *rowset.Metadata, id block.ID, err error) { t.Errorf("rowset %d: %v", m.ID, err) }, nil); err != nil {
 		t.Fatal(err)
 	}
 }

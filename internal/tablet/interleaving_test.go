@@ -195,7 +195,8 @@ var concurrentJobs = map[string]func(l *interleaving){
 			return l.tab.run(func() error {
 				for _, id := range even {
 					l.current.yield(struct{}{})
-					if _, err := l.tab.rewriteDeltas(ctx, compaction.DeltaChoice{RowSet: id, Kind: compaction.MajorDelta}); err != nil {
+					if _, err := l.tab.rewriteDeltas(ctx,
+						compaction.DeltaChoice{RowSet: id, Kind: compaction.MajorDelta}); err != nil {
 						return err
 					}
 				}
@@ -248,7 +249,8 @@ func (l *interleaving) checkEvents() {
 	l.t.Helper()
 	for i, e := range l.events {
 		if i > 0 && fmt.Sprint(e.Before) != fmt.Sprint(l.events[i-1].After) {
-			l.t.Errorf("%s begins with the layout\n%v\nafter %s, which ends with\n%v", e.Kind, e.Before, l.events[i-1].Kind, l.events[i-1].After)
+			l.t.Errorf("%s begins with the layout\n%v\nafter %s, which ends with\n%v", e.Kind, e.Before,
+				l.events[i-1].Kind, l.events[i-1].After)
 		}
 	}
 	if last := l.events[len(l.events)-1].After; fmt.Sprint(last) != fmt.Sprint(l.tab.Info()) {

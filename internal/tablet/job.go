@@ -40,7 +40,8 @@ func (t *Tablet) begin() (*job, error) {
 		return nil, err
 	}
 	c := t.opts.Store.NewCreation()
-	return &job{t: t, schema: st.schema, st: st, edit: Edit{Created: []*blockmanager.Creation{c}}, creation: c, start: time.Now()}, nil
+	return &job{t: t, schema: st.schema, st: st, edit: Edit{Created: []*blockmanager.Creation{c}}, creation: c,
+		start: time.Now()}, nil
 }
 
 // beginBlocked starts a job that blocks the table's writers until it ends, and waits until

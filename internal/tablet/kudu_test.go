@@ -37,7 +37,8 @@ func TestReadsOfKuduRowSetsMatchKudu(t *testing.T) {
 	}
 	corpus := corpustest.Dir(t)
 	extract := filepath.Join(corpus, "tools", "kudu", "extract-tablet")
-	if out, err := exec.CommandContext(t.Context(), filepath.Join(corpus, "tools", "kudu", "install")).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(),
+		filepath.Join(corpus, "tools", "kudu", "install")).CombinedOutput(); err != nil {
 		t.Skipf("Kudu cannot be installed here: %v: %s", err, out)
 	}
 	names := []string{"ghosts", "history-gc", "kudu-tree", "major-compacted", "merge-compacted", "minor-compacted",
@@ -80,7 +81,8 @@ type kuduCase struct {
 func (c *kuduCase) compare(t *testing.T, extract string) {
 	m := &c.manifest
 	root := t.TempDir()
-	if out, err := exec.Command("tar", "-xzf", filepath.Join(c.dir, "fs.tar.gz"), "-C", root).CombinedOutput(); err != nil {
+	if out, err := exec.Command("tar", "-xzf", filepath.Join(c.dir, "fs.tar.gz"), "-C",
+		root).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var data []string
@@ -90,7 +92,8 @@ func (c *kuduCase) compare(t *testing.T, extract string) {
 	compared := 0
 	for _, tablet := range m.Tablets {
 		dir := filepath.Join(root, "loose-"+tablet.ID)
-		cmd := exec.Command(extract, "--fs_wal_dir="+filepath.Join(root, m.WAL), "--fs_data_dirs="+strings.Join(data, ","),
+		cmd := exec.Command(extract, "--fs_wal_dir="+filepath.Join(root, m.WAL),
+			"--fs_data_dirs="+strings.Join(data, ","),
 			"--block_manager="+m.Manager, tablet.ID, dir)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -103,7 +106,8 @@ func (c *kuduCase) compare(t *testing.T, extract string) {
 				}
 				want := textLines(t, filepath.Join(c.dir, a.File))
 				if got := looseRows(t, tab, mvcc.Snapshot(a.TS)); !slices.Equal(got, want) {
-					t.Errorf("%s at %s, %s: %d rows, want %d: %s", a.Table, a.Label, form, len(got), len(want), firstDifference(got, want))
+					t.Errorf("%s at %s, %s: %d rows, want %d: %s", a.Table, a.Label, form, len(got), len(want),
+						firstDifference(got, want))
 				}
 				compared++
 			}
@@ -169,7 +173,8 @@ func openLoose(t *testing.T, dir string) *Tablet {
 	var sets []*rowset.Metadata
 	for i := range len(about.RowSets) {
 		n := strconv.Itoa(i)
-		sets = append(sets, looseRowSet(t, filepath.Join(dir, "rowset-"+n), row.Schema, blocks, uint64(i), about.RowSets[n]))
+		sets = append(sets, looseRowSet(t, filepath.Join(dir, "rowset-"+n), row.Schema, blocks, uint64(i),
+			about.RowSets[n]))
 	}
 	tab, err := Open(Options{RowSets: rowset.Options{Blocks: blocks}}, row, sets)
 	if err != nil {
@@ -239,8 +244,10 @@ func looseDefault(t *testing.T, c *schema.Column, text json.RawMessage) []byte {
 	return int64Cell(n)[:c.Type.Width()]
 }
 
-func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks, id uint64, numbers rowSetNumbers) *rowset.Metadata {
-	m := &rowset.Metadata{ID: id, LiveRows: numbers.LiveRows, LastDurableDMS: numbers.LastDurableDMS, Bloom: blocks.add(filepath.Join(dir, "bloom.bloom"))}
+func looseRowSet(t *testing.T, dir string, s *schema.Schema, blocks *looseBlocks, id uint64,
+	numbers rowSetNumbers) *rowset.Metadata {
+	m := &rowset.Metadata{ID: id, LiveRows: numbers.LiveRows, LastDurableDMS: numbers.LastDurableDMS,
+		Bloom: blocks.add(filepath.Join(dir, "bloom.bloom"))}
 	here := func(name string) (string, bool) {
 		name = filepath.Join(dir, name)
 		_, err := os.Stat(name)

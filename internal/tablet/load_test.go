@@ -66,7 +66,8 @@ func TestAppendsInKeyOrderCheckTheLastKey(t *testing.T) {
 func TestRunsOfInsertsEndAtOtherOperations(t *testing.T) {
 	w := newTestStore(t, testSchema)
 	ops := w.ascending(Insert, 0, 300)
-	ops = append(ops, w.op(Delete, 7, 0, ""), w.op(Insert, 7, 2, "y"), w.op(Insert, 300, 3, ""), w.op(Update, 300, 4, "z"))
+	ops = append(ops, w.op(Delete, 7, 0, ""), w.op(Insert, 7, 2, "y"), w.op(Insert, 300, 3, ""),
+		w.op(Update, 300, 4, "z"))
 	w.mustCommit(ops...)
 	for k, want := range map[int]string{6: `6: 1 "x" 7`, 7: `7: 2 "y" 7`, 299: `299: 1 "x" 7`, 300: `300: 4 "z" 7`} {
 		if got := w.get(k, latest); got != want {

@@ -112,7 +112,9 @@ func (r *round) observe(l compaction.Layout) {
 	overlaps := 0
 	for i := range l.RowSets { // they are ordered by MinKey
 		later := l.RowSets[i+1:]
-		overlaps += sort.Search(len(later), func(k int) bool { return bytes.Compare(later[k].MinKey, l.RowSets[i].MaxKey) > 0 })
+		overlaps += sort.Search(len(later), func(k int) bool {
+			return bytes.Compare(later[k].MinKey, l.RowSets[i].MaxKey) > 0
+		})
 	}
 	if len(l.RowSets) < r.rowsets || overlaps < r.overlaps {
 		clear(r.written)
@@ -196,7 +198,8 @@ func (t *Tablet) pick(p compaction.Policy, layout compaction.Layout, budget int6
 	defer func() {
 		if r := recover(); r != nil {
 			c, err = compaction.Choice{Why: fmt.Sprintf("a pick of %T", p)}, fmt.Errorf("policy %T: panic: %v", p, r)
-			t.opts.Logger.Error("policy panicked", slog.String("table", layout.Table), slog.Any("err", err), slog.String("stack", string(debug.Stack())))
+			t.opts.Logger.Error("policy panicked", slog.String("table", layout.Table), slog.Any("err", err),
+				slog.String("stack", string(debug.Stack())))
 		}
 	}()
 	layout.RowSets = slices.Clone(layout.RowSets) // the policy may keep or change it, keys included
@@ -217,7 +220,8 @@ func (t *Tablet) refuse(c compaction.Choice, layout compaction.Layout, err error
 // mergeStep merges rowsets for their owner and returns the edit. Without force, it does nothing if a
 // rewrite would change no rowset. added, unless it is nil, is called with the IDs of the rowsets that
 // it has written, before they become part of the table.
-func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force bool, added func(ids []uint64)) (*Edit, error) {
+func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force bool,
+	added func(ids []uint64)) (*Edit, error) {
 	j, err := t.begin()
 	if err != nil {
 		return nil, err
@@ -229,7 +233,8 @@ func (t *Tablet) mergeStep(ctx context.Context, ids []uint64, why string, force 
 	for _, d := range j.st.tree.Sets {
 		if slices.Contains(ids, d.Metadata().ID) {
 			e.Removed = append(e.Removed, d)
-			force = force || needsRewrite(d, e.Floor) || t.Metadata().RowFile && (d.Metadata().RowFile == 0 || d.RowFileDamaged() || d.KeyDirectoryDamaged())
+			force = force || needsRewrite(d, e.Floor) ||
+				t.Metadata().RowFile && (d.Metadata().RowFile == 0 || d.RowFileDamaged() || d.KeyDirectoryDamaged())
 		}
 	}
 	for i := 0; i < len(e.Removed) && !force; i++ {

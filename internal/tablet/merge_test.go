@@ -59,7 +59,8 @@ func TestPoliciesThatFailAreReported(t *testing.T) {
 				t.Fatalf("%d events", len(w.events))
 			}
 			e := w.events[0]
-			if e.Kind != compaction.Merge || e.Why == "" || !errors.Is(e.Err, err) || len(e.Before.RowSets) != 3 || len(e.After.RowSets) != 3 || len(e.Inputs)+len(e.Outputs) > 0 {
+			if e.Kind != compaction.Merge || e.Why == "" || !errors.Is(e.Err, err) ||
+				len(e.Before.RowSets) != 3 || len(e.After.RowSets) != 3 || len(e.Inputs)+len(e.Outputs) > 0 {
 				t.Errorf("%+v", e)
 			}
 			if got := w.scan(latest, true); !slices.Equal(got, rows) {
@@ -82,7 +83,8 @@ func TestMergeRefusesRowSetsThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	old.RowSets[0] = 3
-	if err := w.tab.Merge(t.Context(), old); !errors.Is(err, compaction.ErrNotFound) || len(w.events) != 2 || w.events[1].Err == nil {
+	if err := w.tab.Merge(t.Context(), old); !errors.Is(err, compaction.ErrNotFound) || len(w.events) != 2 ||
+		w.events[1].Err == nil {
 		t.Errorf("%v, events %v", err, w.events)
 	}
 	if n := len(w.tab.Info().RowSets); n != 2 {
@@ -114,7 +116,8 @@ func TestMergeByEndsWhenItWouldRepeatItself(t *testing.T) {
 		calls++
 		return c
 	}), 1<<20)
-	if err != nil || calls != 2 || len(w.events) != 1 || res.RowSetsAfter < 2 || len(w.events[0].Before.RowSets[0].MinKey) == 0 {
+	if err != nil || calls != 2 || len(w.events) != 1 || res.RowSetsAfter < 2 ||
+		len(w.events[0].Before.RowSets[0].MinKey) == 0 {
 		t.Errorf("%+v, %v, %d picks, %d events", res, err, calls, len(w.events))
 	}
 }
@@ -189,7 +192,8 @@ func TestRoundCountsOverlaps(t *testing.T) {
 		var l compaction.Layout
 		for range random.IntN(12) {
 			from := random.IntN(20)
-			l.RowSets = append(l.RowSets, compaction.RowSetInfo{MinKey: []byte{byte(from)}, MaxKey: []byte{byte(from + random.IntN(8))}})
+			l.RowSets = append(l.RowSets,
+				compaction.RowSetInfo{MinKey: []byte{byte(from)}, MaxKey: []byte{byte(from + random.IntN(8))}})
 		}
 		slices.SortFunc(l.RowSets, func(a, b compaction.RowSetInfo) int { return bytes.Compare(a.MinKey, b.MinKey) })
 		want := 0

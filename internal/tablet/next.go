@@ -87,7 +87,9 @@ func needs(row *meta.Table, mem *memrowset.MemRowSet, sets []*rowset.Metadata, k
 // sameSchema reports whether two rows of a table differ only in what its stores do not depend on.
 func sameSchema(a, b *meta.Table) bool {
 	copied := *b
-	copied.Name, copied.Comment, copied.HistorySec, copied.HistoryFloor = a.Name, a.Comment, a.HistorySec, a.HistoryFloor
-	copied.FlushedLSN, copied.NextRowSetID, copied.AutoIncrement, copied.RowFile = a.FlushedLSN, a.NextRowSetID, a.AutoIncrement, a.RowFile
+	copied.Name, copied.Comment = a.Name, a.Comment
+	copied.HistorySec, copied.HistoryFloor = a.HistorySec, a.HistoryFloor
+	copied.FlushedLSN, copied.NextRowSetID = a.FlushedLSN, a.NextRowSetID
+	copied.AutoIncrement, copied.RowFile = a.AutoIncrement, a.RowFile
 	return bytes.Equal(a.Encode(), copied.Encode())
 }

@@ -48,17 +48,18 @@ func newOpening(w *testStore, o scan.Options, onOpen func(m *rowset.Metadata)) *
 		w.t.Fatal(err)
 	}
 	op := &opening{}
-	op.Iterator = rowunion.InOrder(r, v.state.tree.Range(nil, o.Lower, o.Upper), v.state.union().MemIterators(r), func(d *rowset.DiskRowSet, r *scan.Request) (scan.Iterator, error) {
-		m := d.Metadata()
-		onOpen(m)
-		op.opened = append(op.opened, m.ID)
-		it, err := d.NewIterator(r)
-		return &searchedSet{it, func() {
-			if !slices.Contains(op.searched, m.ID) {
-				op.searched = append(op.searched, m.ID)
-			}
-		}}, err
-	})
+	op.Iterator = rowunion.InOrder(r, v.state.tree.Range(nil, o.Lower, o.Upper),
+		v.state.union().MemIterators(r), func(d *rowset.DiskRowSet, r *scan.Request) (scan.Iterator, error) {
+			m := d.Metadata()
+			onOpen(m)
+			op.opened = append(op.opened, m.ID)
+			it, err := d.NewIterator(r)
+			return &searchedSet{it, func() {
+				if !slices.Contains(op.searched, m.ID) {
+					op.searched = append(op.searched, m.ID)
+				}
+			}}, err
+		})
 	w.t.Cleanup(func() {
 		op.Close()
 		v.Release()
@@ -142,7 +143,8 @@ func TestOrderedScansWithRowsInMemory(t *testing.T) {
 	check("last row", last, 1, down[:1], nil)
 	for _, bounds := range [][3]int{{700, 712, 2}, {712, 720, 1}, {713, 720, 1}, {716, 731, 2}} {
 		for _, down := range []bool{false, true} {
-			op, rows := newOpening(w, scan.Options{Lower: w.key(bounds[0]), Upper: w.key(bounds[1]), Descending: down}, func(*rowset.Metadata) {}), 0
+			op, rows := newOpening(w, scan.Options{Lower: w.key(bounds[0]), Upper: w.key(bounds[1]),
+				Descending: down}, func(*rowset.Metadata) {}), 0
 			for op.Next() {
 				rows += op.Batch().Selected()
 			}

@@ -38,7 +38,9 @@ func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 		}
 		rows := m.Share(v.snap, o.Lower, o.Upper)
 		for range n {
-			parts = append(parts, func() (scan.Iterator, error) { return rowunion.NewMemIterator(v.RowFormat, rows.NewIterator(), r), nil })
+			parts = append(parts, func() (scan.Iterator, error) {
+				return rowunion.NewMemIterator(v.RowFormat, rows.NewIterator(), r), nil
+			})
 		}
 	}
 	for _, d := range st.tree.Range(nil, o.Lower, o.Upper) {

@@ -29,7 +29,8 @@ func (st *tabletState) snapshot(table string, snap Snapshot) (mvcc.Snapshot, err
 	case snap.Latest:
 		return mvcc.AsOf(st.floor), nil
 	}
-	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.At.Newest(), st.floor, fault.ErrTooOld)
+	return 0, fmt.Errorf("table %q: read at %v: history begins at %v: %w", table, snap.At.Newest(), st.floor,
+		fault.ErrTooOld)
 }
 
 // View is a reader's reference to one state of the table, which it reads as of one snapshot.
@@ -202,7 +203,8 @@ func (v View) Explain(ctx context.Context, key []byte, cols []int) (tr rowset.Tr
 func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	if o.Rows != (scan.RowRange{}) {
 		v.Release()
-		return nil, fmt.Errorf("table %q: a scan of rows [%d, %d): row IDs identify rows of a single rowset: use bounds on keys", v.table, o.Rows.From, o.Rows.To)
+		return nil, fmt.Errorf("table %q: a scan of rows [%d, %d): row IDs identify rows of a single "+
+			"rowset: use bounds on keys", v.table, o.Rows.From, o.Rows.To)
 	}
 	st := v.state
 	o.Schema, o.Snapshot, o.TableBytes = v.Schema, v.snap, st.tree.Bytes

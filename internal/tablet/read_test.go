@@ -34,7 +34,8 @@ func TestByteStringsOfAScanStayValid(t *testing.T) {
 			if disk && k == n/2 {
 				continue
 			}
-			inserts, updates = append(inserts, w.op(Insert, k, 1, "old")), append(updates, w.op(Update, k, 2, fmt.Sprint("text of row ", k)))
+			inserts, updates = append(inserts, w.op(Insert, k, 1, "old")), append(updates,
+				w.op(Update, k, 2, fmt.Sprint("text of row ", k)))
 		}
 		w.mustCommit(inserts...)
 		w.mustCommit(updates...)
@@ -117,7 +118,8 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 			test := ""
 			if r.IntN(2) == 0 {
 				a := r.IntN(5)
-				p := batch.Predicate{Column: "a", ID: 2, Type: schema.Int32, Op: batch.Eq, Values: [][]byte{int32Cell(a)}}
+				p := batch.Predicate{Column: "a", ID: 2, Type: schema.Int32, Op: batch.Eq,
+					Values: [][]byte{int32Cell(a)}}
 				if err := p.Prepare(); err != nil {
 					t.Fatal(err)
 				}
@@ -153,7 +155,8 @@ func TestScansMatchTheModelOverRandomLayouts(t *testing.T) {
 				slices.Reverse(want)
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("at %d, ordered %t, descending %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.At, ordered, req.Descending, req.Lower, req.Upper, test, got, want, w.tab.Info())
+				t.Fatalf("at %d, ordered %t, descending %t, [%x, %x), %q:\ngot  %v\nwant %v\nlayout %+v", at.At,
+					ordered, req.Descending, req.Lower, req.Upper, test, got, want, w.tab.Info())
 			}
 			if it.Next() {
 				t.Fatal("Next returned true after Close")
@@ -202,7 +205,8 @@ func TestScanKeepsItsState(t *testing.T) {
 			w = w.reopened(0)
 			var its []scan.Iterator
 			for range 3 {
-				it, err := search(w.tab, scan.Options{Columns: allColumns}, Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
+				it, err := search(w.tab, scan.Options{Columns: allColumns},
+					Snapshot{At: mvcc.AsOf(timestampOf(w.lsn))}, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -228,7 +232,8 @@ func TestScanKeepsItsState(t *testing.T) {
 // A compaction does not read the key index of a compound key and the bloom file, but readers of the
 // rowsets that it replaces may.
 func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
-	s, err := schema.New([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.String}}, 2)
+	s, err := schema.New([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64},
+		{ID: 2, Name: "b", Type: schema.String}}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +244,8 @@ func TestScanWithBoundsKeepsItsKeyIndex(t *testing.T) {
 	for i := range 2 {
 		for a := range 9 {
 			b := fmt.Sprint("text ", i)
-			w.mustCommit(Op{Kind: Insert, Key: key(a, b), Body: w.tab.Schema().RowFormat.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
+			w.mustCommit(Op{Kind: Insert, Key: key(a, b),
+				Body: w.tab.Schema().RowFormat.AppendRow(nil, [][]byte{int64Cell(a), []byte(b)})})
 		}
 		w.flush()
 	}
@@ -269,7 +275,8 @@ func TestReadsBelowTheFloorAreTooOld(t *testing.T) {
 	w.flush()
 	check := func() {
 		t.Helper()
-		for snap, want := range map[mvcc.Snapshot]string{mvcc.AsOf(timestampOf(2)): `5: 2 "x" 7`, mvcc.Before(timestampOf(3)): `5: 2 "x" 7`, mvcc.AsOf(timestampOf(3)): `5: 3 "x" 7`} {
+		for snap, want := range map[mvcc.Snapshot]string{mvcc.AsOf(timestampOf(2)): `5: 2 "x" 7`,
+			mvcc.Before(timestampOf(3)): `5: 2 "x" 7`, mvcc.AsOf(timestampOf(3)): `5: 3 "x" 7`} {
 			if got := w.get(5, Snapshot{At: snap}); got != want {
 				t.Errorf("at %d: %s, want %s", snap, got, want)
 			}

@@ -70,7 +70,8 @@ func TestRecompressKeepsTheRows(t *testing.T) {
 		if settled {
 			break
 		}
-		if e := w.lastEvent(); e.Kind != compaction.Recompress || e.Why != requested || e.Outputs[0].Redos != 1 || e.Outputs[0].Undos != 1 {
+		if e := w.lastEvent(); e.Kind != compaction.Recompress || e.Why != requested ||
+			e.Outputs[0].Redos != 1 || e.Outputs[0].Undos != 1 {
 			t.Errorf("event %+v", e)
 		}
 		if m.Bytes >= before.Bytes || m.Bloom != before.Bloom || m.LiveRows != before.LiveRows || len(m.Forms) != 3 {

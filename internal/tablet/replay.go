@@ -47,7 +47,8 @@ func (r *Replayer) Apply(op record.Op, ts mvcc.Timestamp, lsn lsn.LSN) (err erro
 		return nil
 	}
 	if op.SchemaVersion != row.SchemaVersion {
-		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name(), lsn, op.SchemaVersion, row.SchemaVersion)
+		return fault.Corruptf("table %q: lsn %d is of schema version %d, the table is at %d", t.Name(), lsn,
+			op.SchemaVersion, row.SchemaVersion)
 	}
 	if r.cells, r.buf, err = st.schema.Encoder.AppendCells(r.cells[:0], r.buf[:0], op.Key); err != nil {
 		return fmt.Errorf("table %q: lsn %d: %w", t.Name(), lsn, err)
@@ -140,7 +141,8 @@ func (t *Tablet) replayOnDisk(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list c
 		case !found:
 			continue
 		case at.live:
-			return fault.Corruptf("table %q: key %s is live in rowsets %d and %d", t.Name(), t.KeyText(key), at.set.Metadata().ID, d.Metadata().ID)
+			return fault.Corruptf("table %q: key %s is live in rowsets %d and %d", t.Name(), t.KeyText(key),
+				at.set.Metadata().ID, d.Metadata().ID)
 		}
 		at = position{live: true, set: d, row: row}
 	}

@@ -69,21 +69,27 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 		inMem, live int
 	}{
 		{"nothing", nil, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
-		{"insert that is flushed", []step{{change.Insert, 5, 1}, {change.Insert, 6, 3}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"insert that is flushed", []step{{change.Insert, 5, 1}, {change.Insert, 6, 3}}, `5: 4 "x" 7`,
+			`6: 1 "x" 7`, 0, 2},
 		{"insert at the flushed lsn", []step{{change.Insert, 9, 4}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
 		{"insert after it", []step{{change.Insert, 9, 5}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 3},
 		{"update that is included", []step{{change.Update, 5, 4}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
 		{"update after it", []step{{change.Update, 5, 5}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 0, 2},
 		{"delete that is included", []step{{change.Delete, 5, 3}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
 		{"delete after it", []step{{change.Delete, 5, 5}}, ``, `6: 1 "x" 7`, 0, 1},
-		{"delete, insert, update", []step{{change.Delete, 5, 5}, {change.Insert, 5, 6}, {change.Update, 5, 7}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 1, 2},
-		{"insert and update in memory", []step{{change.Insert, 9, 5}, {change.Update, 9, 6}, {change.Delete, 9, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 2},
-		{"update of a row that never existed", []step{{change.Update, 77, 5}, {change.Delete, 77, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
+		{"delete, insert, update", []step{{change.Delete, 5, 5}, {change.Insert, 5, 6}, {change.Update, 5, 7}},
+			`5: 99 "new" 7`, `6: 1 "x" 7`, 1, 2},
+		{"insert and update in memory", []step{{change.Insert, 9, 5}, {change.Update, 9, 6},
+			{change.Delete, 9, 6}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 2},
+		{"update of a row that never existed", []step{{change.Update, 77, 5}, {change.Delete, 77, 6}},
+			`5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
 		{"replacement that is included", []step{{change.Replace, 5, 4}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 0, 2},
 		{"replacement after it", []step{{change.Replace, 5, 5}}, `5: 99 "new" 7`, `6: 1 "x" 7`, 0, 2},
-		{"replacement in memory", []step{{change.Insert, 9, 5}, {change.Replace, 9, 6}, {change.Update, 9, 7}}, `5: 4 "x" 7`, `6: 1 "x" 7`, 1, 3},
+		{"replacement in memory", []step{{change.Insert, 9, 5}, {change.Replace, 9, 6}, {change.Update, 9, 7}},
+			`5: 4 "x" 7`, `6: 1 "x" 7`, 1, 3},
 		{"replacement of a ghost", []step{{change.Delete, 5, 5}, {change.Replace, 5, 6}}, ``, `6: 1 "x" 7`, 0, 1},
-		{"update of a ghost", []step{{change.Delete, 5, 5}, {change.Update, 5, 6}, {change.Delete, 5, 7}}, ``, `6: 1 "x" 7`, 0, 1},
+		{"update of a ghost", []step{{change.Delete, 5, 5}, {change.Update, 5, 6}, {change.Delete, 5, 7}}, ``,
+			`6: 1 "x" 7`, 0, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := start(t)
@@ -170,8 +176,9 @@ func TestReplayRefusesImpossibleOperations(t *testing.T) {
 		"a truncated row image":    {Table: 3, Kind: change.Insert, Key: w.key(6), Body: w.image(6, 1, "x")[:5]},
 		"a truncated replacement":  {Table: 3, Kind: change.Replace, Key: w.key(5), Body: w.image(5, 1, "x")[:5]},
 		"an update of no column":   {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1}},
-		"an update of the key":     {Table: 3, Kind: change.Update, Key: w.key(5), Body: change.AppendColumn([]byte{1}, 1, int64Cell(6))},
-		"a delete as an update":    {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1, 2, 9}},
+		"an update of the key": {Table: 3, Kind: change.Update, Key: w.key(5),
+			Body: change.AppendColumn([]byte{1}, 1, int64Cell(6))},
+		"a delete as an update": {Table: 3, Kind: change.Update, Key: w.key(5), Body: []byte{1, 2, 9}},
 	}
 	for name, op := range ops {
 		if err := w.replay(op, 2); !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), `"t"`) {
@@ -260,7 +267,8 @@ func TestReplayOfRunsEqualsReplayOfOperations(t *testing.T) {
 				}
 				op := w.resolved(kind, k, int(l), "new")
 				err, oneErr := all.Apply(op, timestampOf(l), l), one.replay(op, l)
-				if exists := live[k] && kind == change.Insert; errors.Is(err, fault.ErrCorrupt) != exists || errors.Is(oneErr, fault.ErrCorrupt) != exists {
+				if exists := live[k] && kind == change.Insert; errors.Is(err, fault.ErrCorrupt) != exists ||
+					errors.Is(oneErr, fault.ErrCorrupt) != exists {
 					t.Fatalf("%v of key %d, live %t: %v and %v", kind, k, live[k], err, oneErr)
 				}
 				live[k] = kind != change.Delete

@@ -77,7 +77,8 @@ type retyper struct {
 // new ones in the places of those that they replace; the rest of the alteration follows when the
 // rowsets are opened with the altered schema.
 func newRetyper(t *Tablet, from, altered *schema.Schema, list []Retype) (*retyper, error) {
-	r := &retyper{t: t, from: from, convert: make([]Conversion, len(from.Columns)), set: make([]bool, len(from.Columns)),
+	r := &retyper{t: t, from: from, convert: make([]Conversion, len(from.Columns)),
+		set:     make([]bool, len(from.Columns)),
 		vectors: make([]batch.Vector, len(from.Columns)), buf: make([]byte, 0, 1<<10)}
 	columns := slices.Clone(from.Columns)
 	for _, re := range list {
@@ -241,5 +242,6 @@ func (r *retyper) error(key []byte, column int, cell []byte, when string, cause 
 	if len(value) > 64 {
 		value = strings.ToValidUTF8(value[:64], "") + "…"
 	}
-	return fmt.Errorf("column %q: key %s, %s: %s does not fit %s: %w: %w", c.Name, r.t.KeyText(key), when, value, r.to.Columns[column].TypeName(), cause, fault.ErrRow)
+	return fmt.Errorf("column %q: key %s, %s: %s does not fit %s: %w: %w", c.Name, r.t.KeyText(key), when,
+		value, r.to.Columns[column].TypeName(), cause, fault.ErrRow)
 }

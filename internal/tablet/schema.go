@@ -38,7 +38,8 @@ func tableSchemaOf(row *meta.Table) *TableSchema {
 
 // newTableSchema returns the schema of a table whose rows do not expire.
 func newTableSchema(s *schema.Schema, version uint32) *TableSchema {
-	sc := &TableSchema{Schema: s, Version: version, RowFormat: change.NewRowFormat(s), Encoder: keyenc.NewEncoder(s), All: make([]int, len(s.Columns)),
+	sc := &TableSchema{Schema: s, Version: version, RowFormat: change.NewRowFormat(s),
+		Encoder: keyenc.NewEncoder(s), All: make([]int, len(s.Columns)),
 		auto: s.AutoIncrement()}
 	for i := range sc.All {
 		sc.All[i] = i

@@ -59,7 +59,8 @@ func (t *Tablet) mergeSets(ctx context.Context, ids []uint64, why string, force 
 }
 
 // countedStep is mergeStep with the memory that it takes reported to Options.GrowMerge.
-func (t *Tablet) countedStep(ctx context.Context, ids []uint64, memory int64, why string, force bool, added func([]uint64)) (*Edit, error) {
+func (t *Tablet) countedStep(ctx context.Context, ids []uint64, memory int64, why string, force bool,
+	added func([]uint64)) (*Edit, error) {
 	if grow := t.opts.GrowMerge; grow != nil {
 		grow(memory)
 		defer grow(-memory)
@@ -88,7 +89,8 @@ func (t *Tablet) fitting(ids []uint64) ([]uint64, int64, error) {
 		}
 	}
 	slices.SortFunc(sets, func(a, b *rowset.DiskRowSet) int {
-		return cmp.Or(bytes.Compare(a.Metadata().MinKey, b.Metadata().MinKey), cmp.Compare(a.Metadata().ID, b.Metadata().ID))
+		return cmp.Or(bytes.Compare(a.Metadata().MinKey, b.Metadata().MinKey),
+			cmp.Compare(a.Metadata().ID, b.Metadata().ID))
 	})
 	var over []*rowset.DiskRowSet // that contain the first key of the next one
 	var needs []int64

@@ -85,7 +85,8 @@ func blockOptions(fs vfs.FS) blockmanager.Options {
 func newTestStore(t testing.TB, s *schema.Schema, changes ...func(*meta.Table)) *testStore {
 	t.Helper()
 	w := &testStore{t: t, fs: vfs.NewMem()}
-	row := &meta.Table{Number: 3, Name: "t", Schema: s, HistorySec: meta.KeepForever, NextRowSetID: 1, NextColumnID: 100}
+	row := &meta.Table{Number: 3, Name: "t", Schema: s, HistorySec: meta.KeepForever, NextRowSetID: 1,
+		NextColumnID: 100}
 	for _, change := range changes {
 		change(row)
 	}
@@ -121,8 +122,13 @@ func (w *testStore) open() {
 		})
 	}
 	if err == nil {
-		w.tab, err = Open(Options{Store: w, Logger: slog.New(slog.DiscardHandler), TargetBytes: 4 << 10, GrowMem: func(n int64) { w.memory += n }, Progress: func(string, int64, int64) { once(&w.onRead) },
-			RowSets: rowset.Options{Blocks: blocks{w.m}, Cache: cache.New(1 << 20), Grow: func(int64) { once(&w.onGrow) }}}, row, sets)
+		w.tab, err = Open(Options{Store: w, Logger: slog.New(slog.DiscardHandler), TargetBytes: 4 << 10,
+			GrowMem: func(n int64) {
+				w.memory += n
+			}, Progress: func(string, int64, int64) { once(&w.onRead) },
+			RowSets: rowset.Options{Blocks: blocks{w.m}, Cache: cache.New(1 << 20), Grow: func(int64) {
+				once(&w.onGrow)
+			}}}, row, sets)
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -209,7 +215,8 @@ func (w *testStore) NextJob() uint64 {
 // Event keeps the events at the ends of jobs. Each must have had its beginning, once.
 func (w *testStore) Event(e compaction.Event) {
 	if e.Begin {
-		if _, running := w.running[e.Job]; running || e.Job == 0 || e.Outputs != nil || e.After.RowSets != nil || e.Err != nil {
+		if _, running := w.running[e.Job]; running || e.Job == 0 || e.Outputs != nil ||
+			e.After.RowSets != nil || e.Err != nil {
 			w.t.Errorf("begin %+v", e)
 		}
 		if w.running == nil {
@@ -219,7 +226,8 @@ func (w *testStore) Event(e compaction.Event) {
 		once(&w.onBegin)
 		return
 	}
-	if b, ok := w.running[e.Job]; !ok || b.Kind != e.Kind || b.Table != e.Table || b.Why != e.Why || !reflect.DeepEqual(b.Inputs, e.Inputs) || e.Time.Before(b.Time) {
+	if b, ok := w.running[e.Job]; !ok || b.Kind != e.Kind || b.Table != e.Table || b.Why != e.Why ||
+		!reflect.DeepEqual(b.Inputs, e.Inputs) || e.Time.Before(b.Time) {
 		w.t.Errorf("end %+v\nof %+v", e, b)
 	}
 	delete(w.running, e.Job)
@@ -345,7 +353,8 @@ func rowText(cells [][]byte) string {
 	if cells[2] != nil {
 		s = fmt.Sprintf("%q", cells[2])
 	}
-	return fmt.Sprintf("%d: %d %s %d", int64(binary.LittleEndian.Uint64(cells[0])), int32(binary.LittleEndian.Uint32(cells[1])), s,
+	return fmt.Sprintf("%d: %d %s %d", int64(binary.LittleEndian.Uint64(cells[0])),
+		int32(binary.LittleEndian.Uint32(cells[1])), s,
 		int32(binary.LittleEndian.Uint32(cells[3])))
 }
 
@@ -398,7 +407,8 @@ func (w *testStore) checkFree() {
 		w.t.Fatal("the gate is held")
 	}
 	w.tab.gate.Unlock()
-	if c := &w.tab.claims; c.flushing || c.exclusive != noExclusion || len(c.flushed)+len(c.compacted) > 0 || c.changed != nil {
+	if c := &w.tab.claims; c.flushing || c.exclusive != noExclusion || len(c.flushed)+len(c.compacted) > 0 ||
+		c.changed != nil {
 		w.t.Fatalf("flush %t, exclusion %d, flushed %v, compacted %v", c.flushing, c.exclusive, c.flushed, c.compacted)
 	}
 	if st := w.tab.state.Load(); st != nil {

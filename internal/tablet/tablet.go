@@ -206,7 +206,8 @@ func open(o Options, row *meta.Table, sets []*rowset.Metadata, before *previous)
 	}
 	t.opts.RowSets.Salvage = o.Salvage != nil
 	t.opts.RowSets.Damaged = func(rowSet uint64, id block.ID, err error) {
-		t.opts.Logger.Error("row file or key directory damaged: other files are read instead", slog.String("table", t.Name()), slog.Uint64("rowset", rowSet),
+		t.opts.Logger.Error("row file or key directory damaged: other files are read instead",
+			slog.String("table", t.Name()), slog.Uint64("rowset", rowSet),
 			slog.Uint64("block", uint64(id)), slog.Any("err", err))
 	}
 	var open []*rowset.DiskRowSet
@@ -245,8 +246,10 @@ func (t *Tablet) newMem(s *TableSchema) *memrowset.MemRowSet {
 }
 
 // newState returns a state with one reference. It takes a reference to each rowset.
-func newState(tableSchema *TableSchema, mem *memrowset.MemRowSet, old *frozen, sets []*rowset.DiskRowSet, floor mvcc.Timestamp) *tabletState {
-	st := &tabletState{schema: tableSchema, mem: mem, frozen: old, mems: []*memrowset.MemRowSet{mem}, tree: rowset.NewTree(sets), floor: floor}
+func newState(tableSchema *TableSchema, mem *memrowset.MemRowSet, old *frozen, sets []*rowset.DiskRowSet,
+	floor mvcc.Timestamp) *tabletState {
+	st := &tabletState{schema: tableSchema, mem: mem, frozen: old, mems: []*memrowset.MemRowSet{mem},
+		tree: rowset.NewTree(sets), floor: floor}
 	if old != nil {
 		st.mems = append(st.mems, old.mem)
 	}
@@ -526,7 +529,8 @@ func (t *Tablet) describe(sets []*rowset.State) compaction.Layout {
 
 // describe returns what a layout has of m. It is the caller's: nothing in it is shared with m.
 func describe(m *rowset.Metadata) compaction.RowSetInfo {
-	return compaction.RowSetInfo{ID: m.ID, MinKey: bytes.Clone(m.MinKey), MaxKey: bytes.Clone(m.MaxKey), Rows: m.Rows, LiveRows: m.LiveRows,
+	return compaction.RowSetInfo{ID: m.ID, MinKey: bytes.Clone(m.MinKey), MaxKey: bytes.Clone(m.MaxKey),
+		Rows: m.Rows, LiveRows: m.LiveRows,
 		Bytes: m.Bytes, Redos: len(m.Redo), Undos: len(m.Undo)}
 }
 

@@ -32,7 +32,8 @@ const (
 	DeleteIgnore
 )
 
-var opKindNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore", "update_ignore", "delete_ignore", "if", "purge"}
+var opKindNames = [...]string{"", "insert", "upsert", "update", "delete", "insert_ignore", "upsert_ignore",
+	"update_ignore", "delete_ignore", "if", "purge"}
 
 func (k OpKind) String() string { return opKindNames[k] }
 
@@ -107,7 +108,8 @@ func (w *Write) recycle() {
 	}
 	clear(w.targets)
 	clear(w.probes)
-	*w = Write{targets: w.targets[:0], probes: w.probes[:0], locked: w.locked[:0], order: w.order[:0], before: w.before[:0], lists: w.lists[:0], list: w.list[:0]}
+	*w = Write{targets: w.targets[:0], probes: w.probes[:0], locked: w.locked[:0], order: w.order[:0],
+		before: w.before[:0], lists: w.lists[:0], list: w.list[:0]}
 	writes.Put(w)
 }
 
@@ -115,7 +117,9 @@ func (w *Write) recycle() {
 type target struct {
 	kind change.Kind // 0 = nothing
 	list change.List // of an update
-	at   position    // of an update or delete; of an insert, if it is live, that of an expired row, which is deleted first
+	// at is the position of the row that an update or delete changes. If an insert replaces an
+	// expired row, at is that row's position and at.live is set: the expired row is deleted first.
+	at position
 }
 
 // overExpired reports whether the operation inserts a row in place of an expired one.
@@ -258,7 +262,9 @@ func (w *Write) Release() {
 
 // resolve decides the operations in the order of the batch.
 func (w *Write) resolve() error {
-	var positions []position // where each operation's key is, first before the operation, then after it; nil if all keys differ
+	// positions has the position of each operation's key, at first before the operation, then after
+	// it. If all keys differ, it stays nil: no operation sees the effect of another.
+	var positions []position
 	var err error
 	appends := false // all keys of the batch come after those of the table
 	sorted := ascending(w.ops)

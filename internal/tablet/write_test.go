@@ -110,7 +110,8 @@ func TestOperationsMatchTheResultTable(t *testing.T) {
 					_, err := w.commit(ops...)
 					if cause != nil {
 						var row *change.RowError
-						if !errors.Is(err, cause) || !errors.Is(err, fault.ErrRow) || !errors.As(err, &row) || row.Row != index || row.Table != "t" || row.Key != "5" {
+						if !errors.Is(err, cause) || !errors.Is(err, fault.ErrRow) || !errors.As(err, &row) ||
+							row.Row != index || row.Table != "t" || row.Key != "5" {
 							t.Fatalf("error %v, want %v of row %d, key 5", err, cause, index)
 						}
 						want = p.text
@@ -155,7 +156,8 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 				w.flush()
 			}
 		}
-		if got, want := w.scan(latest, true), pic.scan(mvcc.AsOf(timestampOf(w.lsn))); strings.Join(got, "|") != strings.Join(want, "|") {
+		if got, want := w.scan(latest, true),
+			pic.scan(mvcc.AsOf(timestampOf(w.lsn))); strings.Join(got, "|") != strings.Join(want, "|") {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	}
@@ -221,7 +223,8 @@ func (w *testStore) step(r *rand.Rand, pic versions) {
 	switch {
 	case !errors.Is(err, want) || want == nil && err != nil:
 		w.t.Fatalf("error %v, want %v of row %d", err, want, failed)
-	case want != nil && (!errors.As(err, &row) || row.Row != failed || row.Key != fmt.Sprint(keys[failed]) || w.lsn != lsn):
+	case want != nil && (!errors.As(err, &row) || row.Row != failed || row.Key != fmt.Sprint(keys[failed]) ||
+		w.lsn != lsn):
 		w.t.Fatalf("error %v, want row %d of key %d; lsn %d, %d before", err, failed, keys[failed], w.lsn, lsn)
 	case want == nil:
 		for k, text := range now {
@@ -329,7 +332,8 @@ func TestPrepareReleasesLocksAfterAnError(t *testing.T) {
 	// A block that cannot be read is not a row error.
 	n := w.reopened(w.lsn + 1)
 	n.m.Close()
-	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}, n.tab.Schema(), false, 0); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
+	if _, err := n.tab.Prepare([]Op{n.op(Insert, 9001, 1, ""), n.op(Insert, 5, 1, "")}, n.tab.Schema(), false,
+		0); !errors.Is(err, fault.ErrClosed) || errors.Is(err, fault.ErrRow) {
 		t.Errorf("with unreadable blocks: %v", err)
 	}
 	n.checkFree()
@@ -366,27 +370,33 @@ func TestDroppedTableIsNotFound(t *testing.T) {
 	_, flush := w.tab.Flush(t.Context())
 	_, compact := w.tab.Compact(t.Context())
 	_, get := get(w.tab, w.key(5), latest, nil, nil)
-	for name, err := range map[string]error{"prepare": prepare, "flush": flush, "compact": compact, "get": get, "drop": w.tab.Drop(drop)} {
+	for name, err := range map[string]error{"prepare": prepare, "flush": flush, "compact": compact, "get": get,
+		"drop": w.tab.Drop(drop)} {
 		if !errors.Is(err, fault.ErrNoTable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	w.checkFree()
-	if mem, deltas := w.tab.MemBytes(); mem != 0 || deltas != 0 || w.tab.LiveRows() != 0 || w.tab.FirstLSN() != lsn.Max {
+	if mem, deltas := w.tab.MemBytes(); mem != 0 || deltas != 0 || w.tab.LiveRows() != 0 ||
+		w.tab.FirstLSN() != lsn.Max {
 		t.Errorf("%d and %d bytes, %d rows, first lsn %d", mem, deltas, w.tab.LiveRows(), w.tab.FirstLSN())
 	}
 }
 
 func TestKeyTextIsJSON(t *testing.T) {
-	s, err := schema.New([]schema.Column{{Name: "i", Type: schema.Int8}, {Name: `q"`, Type: schema.String}, {Name: "b", Type: schema.Binary},
-		{Name: "d", Type: schema.Date}, {Name: "m", Type: schema.Decimal32, Precision: 5, Scale: 2}, {Name: "u", Type: schema.Uint16},
-		{Name: "t", Type: schema.Timestamp}, {Name: "w", Type: schema.Int128}, {Name: "z", Type: schema.Decimal32, Precision: 5}}, 9)
+	s, err := schema.New([]schema.Column{{Name: "i", Type: schema.Int8}, {Name: `q"`, Type: schema.String},
+		{Name: "b", Type: schema.Binary},
+		{Name: "d", Type: schema.Date}, {Name: "m", Type: schema.Decimal32, Precision: 5, Scale: 2},
+		{Name: "u", Type: schema.Uint16},
+		{Name: "t", Type: schema.Timestamp}, {Name: "w", Type: schema.Int128},
+		{Name: "z", Type: schema.Decimal32, Precision: 5}}, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newTestStore(t, s)
-	key := w.tab.Schema().Encoder.AppendKey(nil, [][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
-		int64Cell(-1), append(int64Cell(-1), int64Cell(-1)...), int32Cell(12)})
+	key := w.tab.Schema().Encoder.AppendKey(nil,
+		[][]byte{{0xfe}, []byte("a\"\\\x01é"), {0, 0xff}, int32Cell(20778), int32Cell(-5), {0xff, 0xff},
+			int64Cell(-1), append(int64Cell(-1), int64Cell(-1)...), int32Cell(12)})
 	want := `{"i":-2,"q\"":"a\"\\\u0001é","b":"0x00ff","d":"2026-11-21","m":"-0.05","u":65535,"t":-1,"w":-1,"z":"12"}`
 	if got := w.tab.KeyText(key); got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -403,7 +413,8 @@ func TestKeyTextIsJSON(t *testing.T) {
 // otherwise. If its condition is met, the condition has no effect.
 func TestOperationsWithConditions(t *testing.T) {
 	for _, place := range keyPositions {
-		for _, kind := range []OpKind{Delete, DeleteIgnore, Update, UpdateIgnore, Upsert, UpsertIgnore, Insert, InsertIgnore} {
+		for _, kind := range []OpKind{Delete, DeleteIgnore, Update, UpdateIgnore, Upsert, UpsertIgnore,
+			Insert, InsertIgnore} {
 			for _, absent := range []bool{false, true} {
 				w := newTestStore(t, testSchema)
 				place.make(w)

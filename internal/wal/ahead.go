@@ -129,7 +129,8 @@ func (l *Log) extendForSync() error {
 	if a.written = written; l.o.ahead.large == 0 || bytes < l.o.ahead.large || a.none.Load() {
 		return nil
 	}
-	for left := max(l.o.ahead.least, min(bytes/syncShare, l.o.ahead.most)) - l.spareBytes(); left > 0; left -= aheadPiece {
+	for left := max(l.o.ahead.least,
+		min(bytes/syncShare, l.o.ahead.most)) - l.spareBytes(); left > 0; left -= aheadPiece {
 		if err := l.extendByPiece(); err != nil || a.none.Load() {
 			return err
 		}

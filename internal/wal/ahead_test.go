@@ -117,7 +117,8 @@ func TestRepairCutsZerosOfKilledWriter(t *testing.T) {
 	tail, got, err := replay(small(v), 1)
 	must(t, err)
 	r := tail.Report()
-	if name, bytes := tail.Spare(); len(got) != 10 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean || r.Bytes != l.Bytes() ||
+	if name, bytes := tail.Spare(); len(got) != 10 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean ||
+		r.Bytes != l.Bytes() ||
 		name != segmentName(1) || bytes != spare {
 		t.Errorf("%d records, report %+v, %d bytes of %s ahead", len(got), r, bytes, name)
 	}
@@ -146,7 +147,8 @@ func TestTornTailEndsBeforeTheZeros(t *testing.T) {
 		tail, _, err := replay(small(v), 1)
 		must(t, err)
 		want := n / 2 * 2
-		if r := tail.Report(); r.TornBytes != want || want > 0 && r.TornFile != segmentName(1) || r.SpareBytes != int64(len(content))-end-want {
+		if r := tail.Report(); r.TornBytes != want || want > 0 && r.TornFile != segmentName(1) ||
+			r.SpareBytes != int64(len(content))-end-want {
 			t.Errorf("%d bytes of a frame: report %+v", n, r)
 		}
 		checkPrefix(t, fmt.Sprintf("%d bytes of a frame", n), v, payloads, 10)
@@ -223,7 +225,8 @@ func TestZerosAfterFooter(t *testing.T) {
 		}
 		tail, got, err := replay(small(v), 1)
 		must(t, err)
-		if r := tail.Report(); len(got) != 30 || tail.foot == nil || r.TornBytes != 0 || r.SpareBytes != 333 || r.Clean {
+		if r := tail.Report(); len(got) != 30 || tail.foot == nil || r.TornBytes != 0 || r.SpareBytes != 333 ||
+			r.Clean {
 			t.Errorf("%d records, report %+v", len(got), r)
 		}
 		if f := verify(t, small(v), 1); f != nil {
@@ -327,7 +330,8 @@ func TestVerifyDuringAppendsFindsNothing(t *testing.T) {
 	for _, doing := range []string{"append", "close", "append and close"} {
 		for n := 1; n <= 6; n++ {
 			m := emptyMem(t)
-			o := Options{FS: m, Dir: testDir, Instance: exampleInstance, ahead: aheadRules{syncs: 2, least: 3 * windowBytes, most: 3 * windowBytes, serve: 1}}
+			o := Options{FS: m, Dir: testDir, Instance: exampleInstance,
+				ahead: aheadRules{syncs: 2, least: 3 * windowBytes, most: 3 * windowBytes, serve: 1}}
 			l := create(t, o)
 			write := func(records, size int) {
 				for i := range records {
@@ -392,7 +396,8 @@ func TestCrashWhileZerosAreCutOff(t *testing.T) {
 // overwritten, and what is appended during a sync needs no longer file.
 func TestSyncsWriteZerosDuringAppends(t *testing.T) {
 	m := emptyMem(t)
-	o := Options{FS: m, Dir: testDir, Instance: exampleInstance, SegmentBytes: 40_000, ahead: aheadRules{syncs: 1 << 40, least: 3000, most: 9000, serve: 1, large: 1000}, windows: soonWindows}
+	o := Options{FS: m, Dir: testDir, Instance: exampleInstance, SegmentBytes: 40_000,
+		ahead: aheadRules{syncs: 1 << 40, least: 3000, most: 9000, serve: 1, large: 1000}, windows: soonWindows}
 	l := create(t, o)
 	appendAll(t, l, text(0, 2000))
 	must(t, l.Sync(1))

@@ -80,7 +80,8 @@ func TestEveryChangedByteOfClosedLogIsFound(t *testing.T) {
 			}
 			tail, got, err := replay(small(v), 1)
 			must(t, err)
-			if r := tail.Report(); len(got) != 10 || r.TornBytes != footerLen || r.TornFile != segmentName(2) || r.Clean {
+			if r := tail.Report(); len(got) != 10 || r.TornBytes != footerLen || r.TornFile != segmentName(2) ||
+				r.Clean {
 				t.Errorf("%s: %d records, report %+v", what, len(got), r)
 			}
 			checkPrefix(t, what, v.Clone(), payloads, 10)
@@ -137,7 +138,8 @@ func (h *history) flipAll(sum *flips) {
 	must(h.t, err)
 	for i := range segs {
 		newest := i == len(segs)-1
-		beforeEmpty := false // nothing says that the footer had been durable, but the next header agrees with all records
+		// Nothing says that the footer was durable, but the next header agrees with all records.
+		beforeEmpty := false
 		if i == len(segs)-2 {
 			info, err := v.Stat(o.path(segs[i+1].name))
 			must(h.t, err)
@@ -154,9 +156,12 @@ func (h *history) flipAll(sum *flips) {
 			mask := byte(1 + h.rng.Intn(255))
 			_, err := f.WriteAt([]byte{content[off] ^ mask}, int64(off))
 			must(h.t, err)
-			isLeftover := slices.ContainsFunc(tail.plan.leftovers, func(s segment) bool { return s.name == segs[i].name })
+			isLeftover := slices.ContainsFunc(tail.plan.leftovers, func(s segment) bool {
+				return s.name == segs[i].name
+			})
 			switch repaired, refused := h.flipped(v, fmt.Sprintf("%s byte %d mask %#02x", segs[i].name, off, mask),
-				isLeftover || newest && len(content) == headerLen || (newest || beforeEmpty) && off >= len(content)-footerLen); {
+				isLeftover || newest && len(content) == headerLen ||
+					(newest || beforeEmpty) && off >= len(content)-footerLen); {
 			case repaired:
 				sum.repaired++
 			case refused:
@@ -294,7 +299,8 @@ func TestReopenedAndClosedWithoutAppendIsUnchanged(t *testing.T) {
 // failFrames is a hook: the disk is full for all of a segment but its header.
 func failFrames(m *vfs.Mem, number uint64) func(op, name string) error {
 	return func(op, name string) error {
-		if info, err := m.Stat(segmentPath(number)); err == nil && op == "write" && name == segmentName(number) && info.Size() >= headerLen {
+		if info, err := m.Stat(segmentPath(number)); err == nil && op == "write" &&
+			name == segmentName(number) && info.Size() >= headerLen {
 			return fault.ErrNoSpace
 		}
 		return nil

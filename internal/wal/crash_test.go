@@ -61,7 +61,9 @@ type history struct {
 	appended lsn.LSN  // highest LSN that Append or AppendLater returned
 	handed   lsn.LSN  // highest LSN written to the kernel
 	acked    lsn.LSN  // highest LSN that Sync, or Repair, acknowledged
-	survives lsn.LSN  // highest LSN that the next replay must find: all after a kill, the acknowledged ones after a power cut
+	// survives is the highest LSN that the next replay must find: the last appended record's after
+	// a kill, the last acknowledged record's after a power cut.
+	survives lsn.LSN
 	logStart lsn.LSN
 	serial   int
 	crashes  int

@@ -408,7 +408,8 @@ func TestTornTailIsKeptThenCut(t *testing.T) {
 	writeFile(t, m, testDir+"/"+tornName(2), []byte("older"))
 	tail, _, err := replay(small(m), 1)
 	must(t, err)
-	if r := tail.Report(); r.TornBytes != 400000 || r.TornFile != segmentName(2) || r.Clean || r.Records != 8 || r.Frames != 12 {
+	if r := tail.Report(); r.TornBytes != 400000 || r.TornFile != segmentName(2) || r.Clean || r.Records != 8 ||
+		r.Frames != 12 {
 		t.Errorf("report %+v", r)
 	}
 	_, err = tail.Repair(nil)

@@ -7,7 +7,7 @@
 //
 //	tail, err := wal.Replay(o, logStart, func(lsn lsn.LSN, payload []byte) error { … })
 //	log, err := tail.Repair(nil)
-//	lsn, err := log.Append(payload) // survives a kill of the process; after AppendLater, only from the next Sync or Append on
+//	lsn, err := log.Append(payload) // survives a kill of the process (AppendLater: not yet)
 //	err = log.Sync(lsn)             // survives a power failure
 //	err = log.Release(before)       // removes segments that are no longer needed
 //
@@ -19,7 +19,8 @@
 //
 //	segment = header { frame } [ footer ] [ zeros ]
 //	frame   = frame header, payload, zeros up to a multiple of 8
-//	record  = one frame, or several in a row with the same LSN and parts 0, 1, 2, …; incomplete without the last
+//	record  = one frame, or several in a row with the same LSN and parts 0, 1, 2, …; incomplete
+//	          without the last
 //
 // The byte tables are above headerLen, frameLen and footerLen. A record is in one segment. The
 // newest segment may end in zeros while its writer has it open, for records that are synced one by

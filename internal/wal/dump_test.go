@@ -25,7 +25,8 @@ func TestDumpEqualsGoldenFile(t *testing.T) {
 
 	for name, data := range map[string][]byte{
 		"sealed": sealed, "newest": newest, "killed": newest[:len(newest)-footerLen], "damaged": damaged,
-		"cut": newest[:len(newest)-footerLen-10], "cutfooter": newest[:len(newest)-10], "short": newest[:30], "empty": nil,
+		"cut": newest[:len(newest)-footerLen-10], "cutfooter": newest[:len(newest)-10], "short": newest[:30],
+		"empty": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -135,7 +135,8 @@ func (t *Tail) beginNext() (bool, error) {
 	case seg.unreadable != "":
 		return false, nil
 	}
-	if err := seg.follows(link{number: t.newest.number, length: t.at.off + footerLen, chain: t.at.chain}, t.at.next); err != nil {
+	if err := seg.follows(link{number: t.newest.number, length: t.at.off + footerLen, chain: t.at.chain},
+		t.at.next); err != nil {
 		return false, err
 	}
 	t.newest, t.foot = seg, nil
@@ -152,7 +153,8 @@ func (t *Tail) News() bool {
 	}
 	defer f.Close()
 	var head [alignment]byte
-	if n, _ := f.ReadAt(head[:], t.at.off); n == len(head) && head != [alignment]byte{} && (t.foot == nil || !t.footerThere(f)) {
+	if n, _ := f.ReadAt(head[:], t.at.off); n == len(head) && head != [alignment]byte{} && (t.foot == nil ||
+		!t.footerThere(f)) {
 		return true
 	}
 	_, err = t.o.FS.Stat(t.o.path(segmentName(t.newest.number + 1)))

@@ -20,7 +20,8 @@ const testDir = "/wal"
 
 // small returns options for a log of small segments and frames on v.
 func small(v vfs.FS) Options {
-	return Options{FS: v, Dir: testDir, Instance: exampleInstance, SegmentBytes: 700, FrameBytes: 64, windows: noWindows}
+	return Options{FS: v, Dir: testDir, Instance: exampleInstance, SegmentBytes: 700, FrameBytes: 64,
+		windows: noWindows}
 }
 
 func must(t testing.TB, err error) {

@@ -53,18 +53,21 @@ type Log struct {
 	closeErr error
 
 	mu      sync.Mutex
-	taken   bool            // a caller has the turn
-	waiting []*waiter       // for it, or for durability
-	expect  int64           // how many waited when the last turn ended
-	gathers bool            // who has the turn waits until as many wait again
-	full    chan bool       // receives a value when they do
-	old     *fullSegment    // the segment before the newest, until it is sealed; Append sets it, who has the turn clears it
-	sealed  []sealedSegment // the others but the newest, oldest first
+	taken   bool      // a caller has the turn
+	waiting []*waiter // for it, or for durability
+	expect  int64     // how many waited when the last turn ended
+	gathers bool      // who has the turn waits until as many wait again
+	full    chan bool // receives a value when they do
+	// old is the segment before the newest, until it is sealed. Append sets it; whoever has the
+	// turn clears it.
+	old    *fullSegment
+	sealed []sealedSegment // the others but the newest, oldest first
 }
 
 // newLog returns a log that continues where t ends, in file f.
 func newLog(t *Tail, f vfs.File) *Log {
-	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed, full: make(chan bool, 1), fewNext: fewFirst}
+	l := &Log{o: t.o, seed: seedCRC(t.o.Instance), number: t.newest.number, at: t.at, f: f, sealed: t.sealed,
+		full: make(chan bool, 1), fewNext: fewFirst}
 	size := t.at.off
 	if t.foot != nil {
 		l.isSealed = true
@@ -113,7 +116,8 @@ func (l *Log) AppendParts(parts ...[]byte) (lsn.LSN, error) {
 	}
 	frames := max(1, (total+l.o.FrameBytes-1)/l.o.FrameBytes)
 	if frames > maxParts {
-		return 0, fmt.Errorf("wal: record of %d bytes in %d frames, at most %d: %w", total, frames, maxParts, fault.ErrBatchTooLarge)
+		return 0, fmt.Errorf("wal: record of %d bytes in %d frames, at most %d: %w", total, frames, maxParts,
+			fault.ErrBatchTooLarge)
 	}
 	if err := l.makeRoom(int64(total) + int64(frames)*(frameLen+alignment)); err != nil {
 		return 0, err

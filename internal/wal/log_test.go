@@ -194,7 +194,8 @@ func TestFailedWriteOrSyncPoisonsForGood(t *testing.T) {
 			})
 			_, err = l.Append(nil)
 			for what, err := range map[string]error{
-				"Append": err, "Sync": l.Sync(1), "Release": l.Release(9), "Poisoned": l.Poisoned(), "Close": l.Close(), "Close again": l.Close(),
+				"Append": err, "Sync": l.Sync(1), "Release": l.Release(9), "Poisoned": l.Poisoned(),
+				"Close": l.Close(), "Close again": l.Close(),
 			} {
 				wantIs(t, what, err, fault.ErrPoisoned)
 				wantIs(t, what, err, syscall.EIO)
@@ -475,7 +476,8 @@ func (f nullFile) WriteAt(b []byte, off int64) (int, error) {
 
 func TestListSortsByNumber(t *testing.T) {
 	m := emptyMem(t)
-	for _, n := range []string{"000000000010.wal", "000000000009.wal", "999999999999.wal", "junk", "000000000001.torn"} {
+	for _, n := range []string{"000000000010.wal", "000000000009.wal", "999999999999.wal", "junk",
+		"000000000001.torn"} {
 		writeFile(t, m, testDir+"/"+n, nil)
 	}
 	o := small(m)

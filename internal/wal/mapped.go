@@ -15,10 +15,11 @@ import (
 //	window              [ copied frames │ zeros                ]
 //	                                    at.off               end
 //
-// The zeros have been written before, so that a copy needs no space on the disk. The bytes are in the system's cache, as after a write: a kill of the process loses none, and the next
-// sync makes them durable. Until then a power cut may leave any of the pages, each as it was at any
-// time, as it may with writes: frames that are not synced may be missing before others that are
-// there. The package documentation says how replay and Repair treat that.
+// The zeros have been written before, so that a copy needs no space on the disk. The bytes are in
+// the system's cache, as after a write: a kill of the process loses none, and the next sync makes
+// them durable. Until then a power cut may leave any of the pages, each as it was at any time, as it
+// may with writes: frames that are not synced may be missing before others that are there. The
+// package documentation says how replay and Repair treat that.
 //
 // A copy can fail because of a failing disk, because the disk of a file system that copies on write is
 // full, or because someone has cut off the file. The last poisons the log. Otherwise the frame and those
@@ -78,7 +79,8 @@ func (l *Log) copyFailed(cause error) error {
 		return l.poison("append", errors.Join(cause, err))
 	}
 	if size < l.mapped.end {
-		return l.poison("append", fmt.Errorf("%d bytes of the segment are left, of at least %d: %w", size, l.mapped.end, cause))
+		return l.poison("append", fmt.Errorf("%d bytes of the segment are left, of at least %d: %w", size,
+			l.mapped.end, cause))
 	}
 	return nil
 }

@@ -62,7 +62,8 @@ func TestCopiedFramesAreThoseThatAreWritten(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Error("the segments differ")
 	}
-	if n, all := with.Count(faultfs.Copy), without.Count(faultfs.Write); without.Count(faultfs.Map) > 0 || n < 30 || with.Count(faultfs.Map) > n || with.Count(faultfs.Write)+n > all+50 {
+	if n, all := with.Count(faultfs.Copy), without.Count(faultfs.Write); without.Count(faultfs.Map) > 0 ||
+		n < 30 || with.Count(faultfs.Map) > n || with.Count(faultfs.Write)+n > all+50 {
 		t.Errorf("%d copies, %d writes; %d without windows", n, with.Count(faultfs.Write), all)
 	}
 }
@@ -75,7 +76,8 @@ func TestRepairCutsWindowOfKilledWriter(t *testing.T) {
 	v := m.Clone()
 	tail, got, err := replay(small(v), 1)
 	must(t, err)
-	if r := tail.Report(); len(got) != 20 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean || r.Bytes != l.Bytes() {
+	if r := tail.Report(); len(got) != 20 || r.TornBytes != 0 || r.SpareBytes != spare || r.Clean ||
+		r.Bytes != l.Bytes() {
 		t.Errorf("%d records, report %+v, %d bytes spare", len(got), r, spare)
 	}
 	_, err = tail.Repair(nil)
@@ -93,7 +95,8 @@ func TestFailedCopyIsWritten(t *testing.T) {
 			disk := faultfs.New(m)
 			l := mappedLog(t, disk)
 			must(t, l.Sync(20))
-			failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy}, Err: cause, When: when, Times: faultfs.Forever})
+			failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy}, Err: cause, When: when,
+				Times: faultfs.Forever})
 			for i := range 10 {
 				appendAll(t, l, text(20+i, 30))
 			}
@@ -119,7 +122,8 @@ func TestCopyOnFullDiskIsUndone(t *testing.T) {
 		disk := faultfs.New(m)
 		l := mappedLog(t, disk)
 		bytes := l.Bytes()
-		failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy, faultfs.Write}, Err: faultfs.ErrSpace, When: when, Times: 3})
+		failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Copy, faultfs.Write}, Err: faultfs.ErrSpace,
+			When: when, Times: 3})
 		for range 2 {
 			_, err := l.Append([]byte("x"))
 			wantIs(t, "Append", err, fault.ErrNoSpace)
@@ -160,7 +164,8 @@ func TestFullDiskPreventsWindows(t *testing.T) {
 		m := emptyMem(t)
 		disk := faultfs.New(m)
 		zeros := func(c faultfs.Call) bool { return c.Len == soonWindows.least }
-		failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}, Match: zeros, Err: faultfs.ErrSpace, When: when, Times: faultfs.Forever})
+		failed := disk.Fail(faultfs.Rule{Ops: []faultfs.Op{faultfs.Write}, Match: zeros, Err: faultfs.ErrSpace,
+			When: when, Times: faultfs.Forever})
 		o := small(disk)
 		o.windows, o.SegmentBytes = soonWindows, 1<<20
 		l := create(t, o)
@@ -210,7 +215,8 @@ func TestRecordsAreWrittenWithoutWindows(t *testing.T) {
 // the end of the process, and the record is not written after a gap.
 func TestLostPageOfWindowPoisons(t *testing.T) {
 	dir := t.TempDir()
-	l := create(t, Options{FS: vfs.OS, Dir: dir, windows: windowRules{after: 1, frame: 2 << 10, least: 1 << 20, most: 1 << 20}})
+	l := create(t, Options{FS: vfs.OS, Dir: dir,
+		windows: windowRules{after: 1, frame: 2 << 10, least: 1 << 20, most: 1 << 20}})
 	for i := range 10 {
 		appendAll(t, l, text(i, 1000))
 	}
@@ -235,7 +241,8 @@ type pageHistory struct {
 }
 
 func pageOptions(v vfs.FS) Options {
-	return Options{FS: v, Dir: testDir, Instance: exampleInstance, windows: windowRules{frame: 4 << 10, least: 16 << 10, most: 16 << 10}}
+	return Options{FS: v, Dir: testDir, Instance: exampleInstance,
+		windows: windowRules{frame: 4 << 10, least: 16 << 10, most: 16 << 10}}
 }
 
 func (h *pageHistory) append(t *testing.T, prefix string, sizes ...int) {

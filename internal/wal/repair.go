@@ -127,7 +127,8 @@ func (t *Tail) sealFull() (err error) {
 		return err
 	}
 	last := at.next - 1
-	foot := footer{segment: t.full.number, last: last, durable: last, chain: at.chain, bytes: at.off + footerLen, frames: at.frames}
+	foot := footer{segment: t.full.number, last: last, durable: last, chain: at.chain,
+		bytes: at.off + footerLen, frames: at.frames}
 	if _, err := f.WriteAt(foot.encode(seedCRC(t.o.Instance)), at.off); err != nil {
 		return err
 	}

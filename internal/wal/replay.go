@@ -106,19 +106,22 @@ func Replay(o Options, logStart lsn.LSN, fn func(lsn lsn.LSN, payload []byte) er
 		return nil, err
 	}
 	if t.at.next < logStart {
-		return nil, fault.Corruptf("wal: %s: log ends with LSN %d, but goes on from %d", t.newest.name, t.Last(), logStart)
+		return nil, fault.Corruptf("wal: %s: log ends with LSN %d, but goes on from %d", t.newest.name,
+			t.Last(), logStart)
 	}
 	t.report.Leftovers = len(t.plan.leftovers)
 	if t.plan.unfinished != nil {
 		t.report.Leftovers++
 	}
-	t.report.Clean = t.report.TornBytes == 0 && t.report.SpareBytes == 0 && (t.full == nil || t.full.sealed()) && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
+	t.report.Clean = t.report.TornBytes == 0 && t.report.SpareBytes == 0 && (t.full == nil ||
+		t.full.sealed()) && t.plan.unfinished == nil && (t.foot != nil || t.at.frames == 0)
 	for _, m := range t.flips {
 		o.Logger.Warn("a flipped bit of the log is repaired in memory", "file", m.file, "byte", m.off, "mask", m.mask)
 	}
 	if !t.report.Clean && !o.Live {
 		o.Logger.Warn("log was not closed cleanly", "dir", o.Dir, "last_lsn", t.Last(),
-			"torn_bytes", t.report.TornBytes, "torn_file", t.report.TornFile, "unfinished_file", t.plan.unfinished != nil)
+			"torn_bytes", t.report.TornBytes, "torn_file", t.report.TornFile, "unfinished_file",
+			t.plan.unfinished != nil)
 	}
 	return t, nil
 }

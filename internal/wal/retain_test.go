@@ -16,7 +16,8 @@ import (
 func TestRangeOfARetainedLog(t *testing.T) {
 	t.Run("fs=memory", func(t *testing.T) { testRange(t, small(emptyMem(t))) })
 	t.Run("fs=os", func(t *testing.T) { // with mapped windows
-		testRange(t, Options{FS: vfs.OS, Dir: t.TempDir(), Instance: exampleInstance, SegmentBytes: 4000, FrameBytes: 200})
+		testRange(t, Options{FS: vfs.OS, Dir: t.TempDir(), Instance: exampleInstance, SegmentBytes: 4000,
+			FrameBytes: 200})
 	})
 }
 

@@ -104,9 +104,11 @@ func TestFullSegmentIsSealedByNextSync(t *testing.T) {
 					least = 3
 				}
 				if err != nil || len(got) < least {
-					t.Fatalf("crash before operation %d, state %d, seed %d: %d records of %d at least, %v", step, i, seed, len(got), least, err)
+					t.Fatalf("crash before operation %d, state %d, seed %d: %d records of %d at least, %v",
+						step, i, seed, len(got), least, err)
 				}
-				checkPrefix(t, fmt.Sprintf("crash before operation %d, state %d, seed %d", step, i, seed), v, payloads, len(got))
+				checkPrefix(t, fmt.Sprintf("crash before operation %d, state %d, seed %d", step, i, seed), v,
+					payloads, len(got))
 			}
 		}
 	}

@@ -109,7 +109,8 @@ func parseHeader(b []byte) (h header, problem string, err error) {
 	h.first = lsn.LSN(le.Uint64(b[headerFirstOff:]))
 	h.prev = link{le.Uint64(b[headerPrevOff:]), int64(le.Uint64(b[headerLengthOff:])), le.Uint64(b[headerChainOff:])}
 	if h.number == 0 || h.number > maxNumber || h.prev.number != h.number-1 || h.first == 0 {
-		return h, "", fault.Corruptf("header of segment %d: first LSN %d, predecessor %d", h.number, h.first, h.prev.number)
+		return h, "", fault.Corruptf("header of segment %d: first LSN %d, predecessor %d", h.number,
+			h.first, h.prev.number)
 	}
 	return h, "", nil
 }

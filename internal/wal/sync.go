@@ -269,7 +269,8 @@ func (l *Log) seal() error {
 	if _, err := l.flush(); err != nil {
 		return err
 	}
-	err := l.finish(&fullSegment{f: l.f, window: l.mapped.window, number: l.number, at: l.at, zeros: l.ahead.end.Load()})
+	err := l.finish(&fullSegment{f: l.f, window: l.mapped.window, number: l.number, at: l.at,
+		zeros: l.ahead.end.Load()})
 	l.mapped.window = nil
 	if errors.Is(err, fault.ErrNoSpace) {
 		return l.undo(err)

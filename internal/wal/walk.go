@@ -206,7 +206,8 @@ func (w *walker) record(r *reader) error {
 			Frames: int64(r.at.frames - from.frames), Payload: payload})
 	case err == io.EOF && r.foot != nil:
 		f := r.foot
-		if err := w.give(&Entry{Kind: EntryFooter, Offset: from.off, Bytes: footerLen, LSN: f.last, Durable: f.durable, Frames: int64(f.frames)}); err != nil {
+		if err := w.give(&Entry{Kind: EntryFooter, Offset: from.off, Bytes: footerLen, LSN: f.last,
+			Durable: f.durable, Frames: int64(f.frames)}); err != nil {
 			return err
 		}
 		if rest := r.win.size - f.bytes; rest > 0 {
@@ -274,7 +275,8 @@ func (w *walker) resume(r *reader, d *damage) error {
 		w.broken = true
 		return nil
 	}
-	if err := w.give(&Entry{Kind: EntryDamage, Offset: d.off, Bytes: r.win.size - from, Problem: d.problem}); err != nil {
+	if err := w.give(&Entry{Kind: EntryDamage, Offset: d.off, Bytes: r.win.size - from,
+		Problem: d.problem}); err != nil {
 		return err
 	}
 	return io.EOF

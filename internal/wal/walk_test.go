@@ -13,7 +13,8 @@ func walkText(t *testing.T, o Options) string {
 	t.Helper()
 	var out strings.Builder
 	must(t, Walk(o, func(e *Entry) error {
-		kind := map[EntryKind]string{EntrySegment: "segment", EntryRecord: "record", EntryFooter: "footer", EntryTail: "tail", EntryDamage: "damage"}[e.Kind]
+		kind := map[EntryKind]string{EntrySegment: "segment", EntryRecord: "record", EntryFooter: "footer",
+			EntryTail: "tail", EntryDamage: "damage"}[e.Kind]
 		fmt.Fprintf(&out, "%s %s", strings.TrimLeft(e.File[:numberDigits], "0"), kind)
 		if e.Kind == EntryTail || e.Kind == EntryDamage {
 			fmt.Fprintf(&out, " %d bytes at %d", e.Bytes, e.Offset)
@@ -37,7 +38,8 @@ func TestWalkFindsEveryRecordNextToDamage(t *testing.T) {
 	must(t, l.Close())
 	sealed, newest := readFile(t, o.FS, segmentPath(1)), readFile(t, o.FS, segmentPath(2))
 	const first, second = headerLen, headerLen + frameLen + 8
-	whole := fmt.Sprintf("1 segment LSN 1 frames 0 \"\"\n1 record LSN 1 frames 1 \"hello\"\n1 record LSN 2 frames 1 \"\"\n"+
+	whole := fmt.Sprintf("1 segment LSN 1 frames 0 \"\"\n1 record LSN 1 frames 1 \"hello\"\n1 record LSN "+
+		"2 frames 1 \"\"\n"+
 		"1 record LSN 3 frames 2 %q\n1 footer LSN 3 frames 4 \"\"\n", long)
 	last := "2 segment LSN 4 frames 0 \"\"\n2 record LSN 4 frames 1 \"next segment\"\n2 footer LSN 4 frames 1 \"\"\n"
 
@@ -52,18 +54,23 @@ func TestWalkFindsEveryRecordNextToDamage(t *testing.T) {
 	}{
 		"nothing": {sealed, newest, whole + last},
 		"first record": {edit(sealed, func(b []byte) { copy(b[first+frameLen:], "HELLO") }), newest,
-			strings.Replace(whole, "record LSN 1 frames 1 \"hello\"", fmt.Sprintf("damage %d bytes at %d", second-first, first), 1) + last},
+			strings.Replace(whole, "record LSN 1 frames 1 \"hello\"",
+				fmt.Sprintf("damage %d bytes at %d", second-first, first), 1) + last},
 		"flipped bit": {edit(sealed, func(b []byte) { b[first+frameLen] ^= 1 }), newest,
-			strings.Replace(whole, "1 record LSN 1", fmt.Sprintf("1 damage 0 bytes at %d\n1 record LSN 1", first+frameLen), 1) + last},
+			strings.Replace(whole, "1 record LSN 1",
+				fmt.Sprintf("1 damage 0 bytes at %d\n1 record LSN 1", first+frameLen), 1) + last},
 		"header": {edit(sealed, func(b []byte) { copy(b, "notmagic") }), newest,
 			fmt.Sprintf("1 damage %d bytes at 0\n", len(sealed)) + last},
 		"torn end": {sealed, newest[:len(newest)-footerLen-8],
-			whole + fmt.Sprintf("2 segment LSN 4 frames 0 \"\"\n2 tail %d bytes at %d\n", len(newest)-footerLen-8-headerLen, headerLen)},
+			whole + fmt.Sprintf("2 segment LSN 4 frames 0 \"\"\n2 tail %d bytes at %d\n",
+				len(newest)-footerLen-8-headerLen, headerLen)},
 		"zeros": {sealed, append(bytes.Clone(newest[:len(newest)-footerLen]), make([]byte, 4096)...),
-			whole + strings.Replace(last, "footer LSN 4 frames 1 \"\"", fmt.Sprintf("tail 4096 bytes at %d", len(newest)-footerLen), 1)},
+			whole + strings.Replace(last, "footer LSN 4 frames 1 \"\"",
+				fmt.Sprintf("tail 4096 bytes at %d", len(newest)-footerLen), 1)},
 		"unfinished header": {sealed, newest[:30], whole + "2 tail 30 bytes at 0\n"},
 		"missing footer": {sealed[:len(sealed)-footerLen], newest,
-			strings.Replace(whole, "footer LSN 3 frames 4 \"\"", fmt.Sprintf("damage 0 bytes at %d", len(sealed)-footerLen), 1) + last},
+			strings.Replace(whole, "footer LSN 3 frames 4 \"\"",
+				fmt.Sprintf("damage 0 bytes at %d", len(sealed)-footerLen), 1) + last},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := small(emptyMem(t))

@@ -14,15 +14,21 @@ func TestPointsInTime(t *testing.T) {
 		word string
 		want mvcc.Timestamp // 0 = an error
 	}{
-		{"7205759403792793600", 7205759403792793600}, {"0", 1}, {"00", 1}, {"18446744073709551615", 0}, {"18446744073709551616", 0},
-		{"1970-01-01T00:00:00Z", 4095}, {"1970-01-01T00:00:00.000001Z", 8191}, {"1970-01-01T01:00:00.0000019+01:00", 8191},
-		{"1900-01-01T00:00:00Z", 1}, {"2112-01-01T00:00:00Z", end(time.Date(2112, 1, 1, 0, 0, 0, 0, time.UTC))}, {"2113-01-01T00:00:00Z", 0}, {"9999-12-31T00:00:00Z", 0},
+		{"7205759403792793600", 7205759403792793600}, {"0", 1}, {"00", 1}, {"18446744073709551615", 0},
+		{"18446744073709551616", 0},
+		{"1970-01-01T00:00:00Z", 4095}, {"1970-01-01T00:00:00.000001Z", 8191},
+		{"1970-01-01T01:00:00.0000019+01:00", 8191},
+		{"1900-01-01T00:00:00Z", 1}, {"2112-01-01T00:00:00Z", end(time.Date(2112, 1, 1, 0, 0, 0, 0, time.UTC))},
+		{"2113-01-01T00:00:00Z", 0}, {"9999-12-31T00:00:00Z", 0},
 		{"-90s", end(now.Add(-90 * time.Second))}, {"-5m", end(now.Add(-5 * time.Minute))},
 		{"-2h", end(now.Add(-2 * time.Hour))}, {"-7d", end(now.Add(-7 * 24 * time.Hour))}, {"-106751d", 1},
-		{"latest", Latest}, {"", 0}, {"-", 0}, {"-5", 0}, {"-s", 0}, {"--5s", 0}, {"-99999999999999999d", 0}, {"-1w", 0}, {"5m", 0}, {"1.5", 0}, {"+1", 0},
-		{"2026-01-01", end(time.Date(2026, 1, 1, 23, 59, 59, 999_999_000, time.UTC))}, {"2026-01-01T00:00:00", end(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))},
+		{"latest", Latest}, {"", 0}, {"-", 0}, {"-5", 0}, {"-s", 0}, {"--5s", 0}, {"-99999999999999999d", 0},
+		{"-1w", 0}, {"5m", 0}, {"1.5", 0}, {"+1", 0},
+		{"2026-01-01", end(time.Date(2026, 1, 1, 23, 59, 59, 999_999_000, time.UTC))},
+		{"2026-01-01T00:00:00", end(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))},
 		{"2026-01-01 10:00:00.000001", end(time.Date(2026, 1, 1, 10, 0, 0, 1000, time.UTC))}, {"now", end(now)},
-		{"2026-13-01T00:00:00Z", 0}, {"2026-02-30", 0}, {"2026-1-1", 0}, {"2026-01-01 10:00", 0}, {"2026-01-01 10:00:00,5", 0}, {"LATEST", 0},
+		{"2026-13-01T00:00:00Z", 0}, {"2026-02-30", 0}, {"2026-1-1", 0}, {"2026-01-01 10:00", 0},
+		{"2026-01-01 10:00:00,5", 0}, {"LATEST", 0},
 		{"1", 0}, {"3877620940799999999", 0}, {"3877620940800000000", 3877620940800000000},
 	} {
 		got, err := Parse(c.word, now)
@@ -41,10 +47,13 @@ func TestDateOfAReadIsNowIfTheDayIsNotOver(t *testing.T) {
 		word string
 		want mvcc.Timestamp
 	}{
-		{"2023-11-13", endOfDay(13)}, {"2023-11-14", endOfDay(14)}, {"2023-11-15", end(now)}, {"2023-11-16", end(now)}, {"9999-12-31", end(now)},
-		{"2023-11-15T00:00:00", end(time.Date(2023, 11, 15, 0, 0, 0, 0, time.UTC))}, {"now", end(now)}, {"latest", Latest}, {"-1h", end(now.Add(-time.Hour))},
+		{"2023-11-13", endOfDay(13)}, {"2023-11-14", endOfDay(14)}, {"2023-11-15", end(now)},
+		{"2023-11-16", end(now)}, {"9999-12-31", end(now)},
+		{"2023-11-15T00:00:00", end(time.Date(2023, 11, 15, 0, 0, 0, 0, time.UTC))}, {"now", end(now)},
+		{"latest", Latest}, {"-1h", end(now.Add(-time.Hour))},
 	} {
-		for name, parse := range map[string]func(string, time.Time) (mvcc.Timestamp, error){"ParseRead": ParseRead, "ParseState": ParseState} {
+		for name, parse := range map[string]func(string, time.Time) (mvcc.Timestamp,
+			error){"ParseRead": ParseRead, "ParseState": ParseState} {
 			if got, err := parse(c.word, now); err != nil || got != c.want {
 				t.Errorf("%s %s: got %d, %v, want %d", name, c.word, got, err, c.want)
 			}
@@ -58,7 +67,8 @@ func TestDateOfAReadIsNowIfTheDayIsNotOver(t *testing.T) {
 
 func TestAgesRoundTrip(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
-		{"forever", "forever"}, {"7d", "7d"}, {"15m", "15m"}, {"90s", "90s"}, {"60s", "1m"}, {"48h", "2d"}, {"604800s", "7d"},
+		{"forever", "forever"}, {"7d", "7d"}, {"15m", "15m"}, {"90s", "90s"}, {"60s", "1m"}, {"48h", "2d"},
+		{"604800s", "7d"},
 		{"0s", ""}, {"-5m", ""}, {"", ""}, {"5", ""}, {"1.5h", ""}, {"99999999999d", ""}, {"latest", ""},
 	} {
 		age, err := ParseAge(c.word)

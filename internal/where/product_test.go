@@ -24,7 +24,8 @@ func TestProducts(t *testing.T) {
 		factors, err := ParseProduct(s, c.in)
 		var texts []string
 		for _, f := range factors {
-			text := fmt.Sprintf("%ve%d+%ve%d*%d", f.Offset.Unscaled, f.Offset.Scale, f.Slope.Unscaled, f.Slope.Scale, f.Column.ID)
+			text := fmt.Sprintf("%ve%d+%ve%d*%d", f.Offset.Unscaled, f.Offset.Scale, f.Slope.Unscaled,
+				f.Slope.Scale, f.Column.ID)
 			text = strings.ReplaceAll(text, "+-", "-")
 			texts = append(texts, strings.TrimPrefix(text, "0e0+1e0*"))
 		}

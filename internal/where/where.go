@@ -54,7 +54,8 @@ const (
 	IsNull
 )
 
-var opNames = [...]string{And: "and", Or: "or", Not: "not", Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", In: "in",
+var opNames = [...]string{And: "and", Or: "or", Not: "not", Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">",
+	Ge: ">=", In: "in",
 	Between: "between", Prefix: "like", Like: "like parts", IsNull: "is null"}
 
 func (o Op) String() string { return opNames[o] }

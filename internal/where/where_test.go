@@ -12,11 +12,14 @@ import (
 func columns(t testing.TB) []schema.Column {
 	t.Helper()
 	s, err := schema.New([]schema.Column{
-		{ID: 10, Name: "path", Type: schema.String}, {ID: 11, Name: "n8", Type: schema.Int8, Nullable: true}, {ID: 12, Name: "n64", Type: schema.Int64},
-		{ID: 13, Name: "f", Type: schema.Float}, {ID: 14, Name: "d", Type: schema.Double}, {ID: 15, Name: "b", Type: schema.Bool},
+		{ID: 10, Name: "path", Type: schema.String}, {ID: 11, Name: "n8", Type: schema.Int8, Nullable: true},
+		{ID: 12, Name: "n64", Type: schema.Int64},
+		{ID: 13, Name: "f", Type: schema.Float}, {ID: 14, Name: "d", Type: schema.Double},
+		{ID: 15, Name: "b", Type: schema.Bool},
 		{ID: 16, Name: "dec", Type: schema.Decimal32, Precision: 5, Scale: 2}, {ID: 17, Name: "day", Type: schema.Date},
 		{ID: 18, Name: "at", Type: schema.Timestamp}, {ID: 19, Name: "bin", Type: schema.Binary},
-		{ID: 20, Name: "v", Type: schema.Varchar, Length: 3}, {ID: 21, Name: `odd "name`, Type: schema.Int8}, {ID: 22, Name: "date", Type: schema.Date},
+		{ID: 20, Name: "v", Type: schema.Varchar, Length: 3}, {ID: 21, Name: `odd "name`, Type: schema.Int8},
+		{ID: 22, Name: "date", Type: schema.Date},
 	}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +60,8 @@ func TestExpressions(t *testing.T) {
 		{`dec in (1.5, '2.25',3)`, "[16 in 96000000 e1000000 2c010000]"},
 		{`dec = 1.500`, "[16 = 96000000]"},
 		{`day < date '1970-01-02'`, "[17 < 01000000]"},
-		{`at <= TimeStamp '1970-01-01T00:00:00.000001Z' and at > 7`, "(and [18 <= 0100000000000000] [18 > 0700000000000000])"},
+		{`at <= TimeStamp '1970-01-01T00:00:00.000001Z' and at > 7`,
+			"(and [18 <= 0100000000000000] [18 > 0700000000000000])"},
 		{`at < timestamp '1970-01-02'`, "[18 < 0060d71d14000000]"},
 		{`bin = 0xAB00 and bin != 0x`, "(and [19 = ab00] [19 != ])"},
 		{`v = 'abc'`, "[20 = 616263]"},
@@ -69,7 +73,8 @@ func TestExpressions(t *testing.T) {
 		{`(n8 = 1 or n8 = 2) and not n8 = 3`, "(and (or [11 = 01] [11 = 02]) (not [11 = 03]))"},
 		{`not not (n8 = 1)`, "(not (not [11 = 01]))"},
 		{`not n8 = 1 and n8 = 2`, "(and (not [11 = 01]) [11 = 02])"},
-		{`n8 not in (1, 2) OR n8 NOT BETWEEN 3 AND 4 or path not like 'a%'`, "(or (not [11 in 01 02]) (not [11 between 03 04]) (not [10 like 61]))"},
+		{`n8 not in (1, 2) OR n8 NOT BETWEEN 3 AND 4 or path not like 'a%'`,
+			"(or (not [11 in 01 02]) (not [11 between 03 04]) (not [10 like 61]))"},
 		{`n8 between -1 and 1 and n64 = 5`, "(and [11 between ff 01] [12 = 0500000000000000])"},
 		{`path like 'a\%b\_c\\%'`, "[10 like 6125625f635c]"},
 		{`path like '%'`, "[10 like ]"},
@@ -86,7 +91,8 @@ func TestExpressions(t *testing.T) {
 			"(and [11 > 05] [11 >= 05] [11 < 05] [11 <= 05] [11 = 05] [11 = 05] [11 != 05] [11 != 05])"},
 		{`not -1<n8 or('a''b'=path)`, "(or (not [11 > ff]) [10 = 612762])"},
 		{`true = b and FALSE != b and 0xAB = bin`, "(and [15 = 01] [15 != 00] [19 = ab])"},
-		{`date '1970-01-02' > day and Timestamp '1970-01-02' > at and 1.5 = dec`, "(and [17 < 01000000] [18 < 0060d71d14000000] [16 = 96000000])"},
+		{`date '1970-01-02' > day and Timestamp '1970-01-02' > at and 1.5 = dec`,
+			"(and [17 < 01000000] [18 < 0060d71d14000000] [16 = 96000000])"},
 		{`date = date '1970-01-02' and date '1970-01-02' = date`, "(and [22 = 01000000] [22 = 01000000])"},
 		{`v like 'abcdef%'`, "[20 like 616263646566]"},
 		{`n8 is not null`, "(not [11 is null])"},
@@ -178,7 +184,8 @@ func TestParseRefusesInvalidExpressions(t *testing.T) {
 		{`v = 'abcd'`, "has 4 characters"},
 		{`n8 = 1; n8 = 2`, "unexpected ';'"},
 		{`n8 = é`, "unexpected 'é'"},
-		{`nested = 1`, `column "nested": only "is null" and "is not null" can test it`}, {`nested not in (1)`, "can test it"}, {`nested like 'a%'`, "can test it"},
+		{`nested = 1`, `column "nested": only "is null" and "is not null" can test it`},
+		{`nested not in (1)`, "can test it"}, {`nested like 'a%'`, "can test it"},
 		{`n8 is not nul`, `want "null", not "nul"`},
 	} {
 		e, err := Parse(s, c.in)
@@ -189,7 +196,9 @@ func TestParseRefusesInvalidExpressions(t *testing.T) {
 }
 
 func FuzzParseNeverPanics(f *testing.F) {
-	for _, s := range []string{`path = 'a' and n8 in (1, 2)`, `"d" != -1.5e3`, `day >= date '2026-01-01'`, `bin = 0xab`, `0x`, `not (path like 'a%' or n8 between 1 and 2)`, `5 < n8`, `date '2026-01-01' = day or path like '%a%\%b'`} {
+	for _, s := range []string{`path = 'a' and n8 in (1, 2)`, `"d" != -1.5e3`, `day >= date '2026-01-01'`,
+		`bin = 0xab`, `0x`, `not (path like 'a%' or n8 between 1 and 2)`, `5 < n8`,
+		`date '2026-01-01' = day or path like '%a%\%b'`} {
 		f.Add(s)
 	}
 	s := columns(f)

@@ -168,12 +168,16 @@ func (f *FS) Remove(name string) error {
 
 // Rename implements vfs.FS.
 func (f *FS) Rename(oldName, newName string) error {
-	return f.change("rename", newName, func() error { return f.live.Rename(oldName, newName) }, func(j *journal) { j.rename(oldName, newName) })
+	return f.change("rename", newName, func() error {
+		return f.live.Rename(oldName, newName)
+	}, func(j *journal) { j.rename(oldName, newName) })
 }
 
 // SyncDir implements vfs.FS.
 func (f *FS) SyncDir(dir string) error {
-	return f.change("syncdir", dir, func() error { return f.live.SyncDir(dir) }, func(j *journal) { j.flush(j.find(dir)) })
+	return f.change("syncdir", dir, func() error {
+		return f.live.SyncDir(dir)
+	}, func(j *journal) { j.flush(j.find(dir)) })
 }
 
 // List implements vfs.FS.

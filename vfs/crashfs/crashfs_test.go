@@ -79,7 +79,8 @@ func TestLastWriteIsTornAtSectors(t *testing.T) {
 		if s.FlushForgotten {
 			continue
 		}
-		if text := read(t, s.Image, "/a"); strings.HasPrefix(text, "first\x00") && strings.HasSuffix(text, "x") && strings.Count(text, "x") == len(text)-100 {
+		if text := read(t, s.Image, "/a"); strings.HasPrefix(text, "first\x00") &&
+			strings.HasSuffix(text, "x") && strings.Count(text, "x") == len(text)-100 {
 			seen[len(text)] = true
 		}
 	}
@@ -277,6 +278,7 @@ func TestRemovedFilesAreDropped(t *testing.T) {
 		put(t, f, "more", 0)
 	}
 	if j := fsys.journal; len(j.files) > 0 || len(j.pending) > 0 || len(j.recent) > 0 {
-		t.Errorf("%d files, %d operations pending, %d for forgotten flushes", len(j.files), len(j.pending), len(j.recent))
+		t.Errorf("%d files, %d operations pending, %d for forgotten flushes", len(j.files), len(j.pending),
+			len(j.recent))
 	}
 }

@@ -25,7 +25,8 @@ type Point struct {
 }
 
 func (j *journal) point() *Point {
-	p := &Point{now: j.copy(), past: slices.Clone(j.past), recent: j.recent, files: maps.Clone(j.files), made: j.made, names: map[node]map[string]node{}}
+	p := &Point{now: j.copy(), past: slices.Clone(j.past), recent: j.recent, files: maps.Clone(j.files),
+		made: j.made, names: map[node]map[string]node{}}
 	for n, names := range j.names {
 		p.names[n] = maps.Clone(names)
 	}
@@ -225,7 +226,8 @@ func (o *op) put(f vfs.File, c part) error {
 // build returns a file system with the durable content of the picture and the chosen parts of ops.
 // All of it is synced.
 func (p *picture) build(ops []*op, choose func(*op) part) *vfs.Mem {
-	b := &builder{out: p.store.Clone(), names: maps.Clone(p.durable), content: map[node][]*op{}, choose: choose, placed: map[node]string{}}
+	b := &builder{out: p.store.Clone(), names: maps.Clone(p.durable), content: map[node][]*op{}, choose: choose,
+		placed: map[node]string{}}
 	cloned := map[node]bool{}
 	for _, o := range ops {
 		switch {

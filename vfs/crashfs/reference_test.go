@@ -34,7 +34,8 @@ var directories = map[int]string{-1: "", -2: "/d"}
 // waiting returns the indexes of the events that no flush of their file or directory follows.
 func (a *account) waiting() (out []int) {
 	for i, e := range a.events {
-		if e.kind != "" && !slices.ContainsFunc(a.events[i:], func(later event) bool { return later.kind == "" && later.of == e.of }) {
+		if e.kind != "" && !slices.ContainsFunc(a.events[i:],
+			func(later event) bool { return later.kind == "" && later.of == e.of }) {
 			out = append(out, i)
 		}
 	}
@@ -129,7 +130,8 @@ func (a *account) possible() map[string]bool {
 			return
 		}
 		for _, how := range "knz" {
-			if lost[waiting[i]] = byte(how); how != 'z' || a.events[waiting[i]].kind == write || a.events[waiting[i]].kind == copied {
+			if lost[waiting[i]] = byte(how); how != 'z' || a.events[waiting[i]].kind == write ||
+				a.events[waiting[i]].kind == copied {
 				choose(i+1, lost)
 			}
 		}
@@ -230,7 +232,8 @@ func (w *world) step() {
 		add(e)
 		err = w.open[of].PunchHole(e.off, e.n)
 	case what == 8:
-		e := event{kind: copied, of: of, off: sector*w.r.Int64N(3) + w.r.Int64N(500), data: strings.Repeat(string(rune('A'+w.r.IntN(26))), 1+w.r.IntN(12))}
+		e := event{kind: copied, of: of, off: sector*w.r.Int64N(3) + w.r.Int64N(500),
+			data: strings.Repeat(string(rune('A'+w.r.IntN(26))), 1+w.r.IntN(12))}
 		end := e.off + int64(len(e.data))
 		if _, content := w.a.replay(nil); int64(len(content[of])) < end {
 			add(event{kind: truncate, of: of, off: end})
@@ -244,7 +247,8 @@ func (w *world) step() {
 			err = win.Copy([]byte(e.data), e.off)
 		}
 	default: // within a sector
-		e := event{kind: write, of: of, off: sector*w.r.Int64N(3) + w.r.Int64N(500), data: strings.Repeat(string(rune('a'+w.r.IntN(26))), 1+w.r.IntN(12))}
+		e := event{kind: write, of: of, off: sector*w.r.Int64N(3) + w.r.Int64N(500),
+			data: strings.Repeat(string(rune('a'+w.r.IntN(26))), 1+w.r.IntN(12))}
 		add(e)
 		_, err = w.open[of].WriteAt([]byte(e.data), e.off)
 	}
@@ -305,7 +309,8 @@ func (w *world) compare(seed uint64) int {
 			w.t.Fatalf("%s is not among the states: %s", name, text)
 		}
 	}
-	for name, got := range map[string][2]string{"Cut": {textOf(w.t, point.Cut()), w.a.promised()["none"]}, "Kill": {textOf(w.t, point.Kill()), w.a.text(nil)},
+	for name, got := range map[string][2]string{"Cut": {textOf(w.t, point.Cut()), w.a.promised()["none"]},
+		"Kill": {textOf(w.t, point.Kill()), w.a.text(nil)},
 		"Read": {textOf(w.t, w.fsys.Read()), w.a.text(nil)}} {
 		if got[0] != got[1] {
 			w.t.Fatalf("%s gives %s, want %s", name, got[0], got[1])

@@ -42,7 +42,8 @@ func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 				if len(seen) >= upTo {
 					break
 				}
-				s := State{Name: plan.name, Image: plan.base.build(plan.ops, plan.choose), FlushForgotten: plan.forgot, Killed: i == 0 && !plan.forgot}
+				s := State{Name: plan.name, Image: plan.base.build(plan.ops, plan.choose),
+					FlushForgotten: plan.forgot, Killed: i == 0 && !plan.forgot}
 				if s.Hash = hash(s.Image); seen[s.Hash] {
 					continue // the same state without a forgotten flush
 				}
@@ -105,7 +106,9 @@ func (p *Point) kept(seed uint64) (out []plan) {
 		if o.writes() {
 			for _, n := range borders(o) {
 				torn := part{how: prefix, n: n}
-				add(fmt.Sprintf("all, %d bytes of %s", n, o), instead(func(other *op) bool { return other == ops[i] }, torn))
+				add(fmt.Sprintf("all, %d bytes of %s", n, o), instead(func(other *op) bool {
+					return other == ops[i]
+				}, torn))
 				add(fmt.Sprintf("all names, %d bytes of %s", n, o), func(other *op) part {
 					if other == ops[i] {
 						return torn
@@ -174,7 +177,8 @@ func (p *Point) forgotten(seed uint64) (out []plan) {
 		}
 		flushed := func(o *op) bool { return o.seq <= before.seq && !waiting[o] }
 		add := func(name string, choose func(*op) part) {
-			out = append(out, plan{name: fmt.Sprintf("%s; flush %d before the last was forgotten", name, ago-1), base: before, ops: ops, choose: choose, forgot: true})
+			out = append(out, plan{name: fmt.Sprintf("%s; flush %d before the last was forgotten", name, ago-1),
+				base: before, ops: ops, choose: choose, forgot: true})
 		}
 		add("nothing since", keepNone)
 		add("all else", except(flushed))

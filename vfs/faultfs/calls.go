@@ -13,7 +13,9 @@ func (f *FS) Create(name string) (vfs.File, error) {
 
 // Open implements vfs.FS.
 func (f *FS) Open(name string, write bool) (vfs.File, error) {
-	return f.file(Call{Op: Open, Name: name, Exclusive: write}, func() (vfs.File, error) { return f.Base().Open(name, write) })
+	return f.file(Call{Op: Open, Name: name, Exclusive: write}, func() (vfs.File, error) {
+		return f.Base().Open(name, write)
+	})
 }
 
 // file does a call that returns a file.
@@ -44,7 +46,9 @@ func (f *FS) Remove(name string) error {
 
 // Rename implements vfs.FS.
 func (f *FS) Rename(oldName, newName string) error {
-	return f.run(Call{Op: Rename, Name: oldName, To: newName}, func() error { return f.Base().Rename(oldName, newName) }, nil)
+	return f.run(Call{Op: Rename, Name: oldName, To: newName}, func() error {
+		return f.Base().Rename(oldName, newName)
+	}, nil)
 }
 
 // List implements vfs.FS.
@@ -177,7 +181,9 @@ func (f *file) Sync() error {
 
 // Truncate implements vfs.File.
 func (f *file) Truncate(size int64) error {
-	return f.f.run(Call{Op: Truncate, Name: f.name, Len: size}, func() error { return f.File.Truncate(size) }, func() error {
+	return f.f.run(Call{Op: Truncate, Name: f.name, Len: size}, func() error {
+		return f.File.Truncate(size)
+	}, func() error {
 		now, err := f.File.Size()
 		if err != nil {
 			return err
@@ -188,7 +194,9 @@ func (f *file) Truncate(size int64) error {
 
 // Preallocate implements vfs.File.
 func (f *file) Preallocate(off, n int64) error {
-	return f.f.run(Call{Op: Preallocate, Name: f.name, Off: off, Len: n}, func() error { return f.File.Preallocate(off, n) },
+	return f.f.run(Call{Op: Preallocate, Name: f.name, Off: off, Len: n}, func() error {
+		return f.File.Preallocate(off, n)
+	},
 		func() error { return f.File.Preallocate(off, n/2) })
 }
 
@@ -222,7 +230,9 @@ type window struct {
 
 // Copy implements vfs.Window.
 func (w *window) Copy(b []byte, off int64) error {
-	return w.file.f.run(Call{Op: Copy, Name: w.file.name, Off: off, Len: int64(len(b))}, func() error { return w.Window.Copy(b, off) },
+	return w.file.f.run(Call{Op: Copy, Name: w.file.name, Off: off, Len: int64(len(b))}, func() error {
+		return w.Window.Copy(b, off)
+	},
 		func() error { return w.Window.Copy(b[:len(b)/2], off) })
 }
 
@@ -247,7 +257,9 @@ type lock struct {
 
 // Write implements vfs.Lock.
 func (l *lock) Write(content []byte) error {
-	return l.f.run(Call{Op: LockWrite, Name: l.name, Len: int64(len(content))}, func() error { return l.Lock.Write(content) },
+	return l.f.run(Call{Op: LockWrite, Name: l.name, Len: int64(len(content))}, func() error {
+		return l.Lock.Write(content)
+	},
 		func() error { return l.Lock.Write(content[:len(content)/2]) })
 }
 

@@ -81,12 +81,16 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 		{Rename, func(v vfs.FS, _ vfs.File) error { return v.Rename("/d/a", "/d/c") }, names, "a", "c", "a"},
 		{List, func(v vfs.FS, _ vfs.File) error { return drop(v.List("/d")) }, names, "a", "a", "a"},
 		{Stat, func(v vfs.FS, _ vfs.File) error { return drop(v.Stat("/d/a")) }, names, "a", "a", "a"},
-		{Lock, func(v vfs.FS, _ vfs.File) error { return drop(v.Lock("/d/b", vfs.LockCreate)) }, names, "a", "a b", "a"},
+		{Lock, func(v vfs.FS, _ vfs.File) error {
+			return drop(v.Lock("/d/b", vfs.LockCreate))
+		}, names, "a", "a b", "a"},
 		{Size, func(_ vfs.FS, f vfs.File) error { return drop(f.Size()) }, a, x16, x16, x16},
 		{Write, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte(full), 0)) }, a, x16, full, half},
 		{Truncate, func(_ vfs.FS, f vfs.File) error { return f.Truncate(8) }, a, x16, x16[:8], x16[:12]},
 		{Preallocate, func(_ vfs.FS, f vfs.File) error { return f.Preallocate(0, 100) }, a, x16, x16, x16},
-		{Punch, func(_ vfs.FS, f vfs.File) error { return f.PunchHole(0, 8) }, a, x16, strings.Repeat("\x00", 8) + x16[:8], strings.Repeat("\x00", 4) + x16[:12]},
+		{Punch, func(_ vfs.FS, f vfs.File) error {
+			return f.PunchHole(0, 8)
+		}, a, x16, strings.Repeat("\x00", 8) + x16[:8], strings.Repeat("\x00", 4) + x16[:12]},
 		{Sync, func(_ vfs.FS, f vfs.File) error {
 			if _, err := f.WriteAt([]byte(full), 0); err != nil {
 				return nil
@@ -105,7 +109,8 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 			disk, mem, f := example(t)
 			fault := disk.Fail(Rule{Ops: []Op{c.op}, When: when})
 			err := c.call(disk, f)
-			if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), string(c.op)) || !strings.Contains(err.Error(), "/d") {
+			if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), string(c.op)) ||
+				!strings.Contains(err.Error(), "/d") {
 				t.Errorf("%s, when %d: error %v", c.op, when, err)
 			}
 			if got := c.look(mem); got != want {
@@ -123,7 +128,8 @@ func TestEachCallFailsBeforeAfterAndPartway(t *testing.T) {
 }
 
 func TestReadsFailBeforeAfterAndPartway(t *testing.T) {
-	for when, want := range map[When]string{Before: "................", After: "xxxxxxxxxxxxxxxx", Middle: "xxxxxxxx........"} {
+	for when, want := range map[When]string{Before: "................", After: "xxxxxxxxxxxxxxxx",
+		Middle: "xxxxxxxx........"} {
 		disk, _, f := example(t)
 		disk.Fail(Rule{Ops: []Op{Read}, When: when})
 		b := []byte(strings.Repeat(".", 16))
@@ -143,7 +149,11 @@ func TestLockErrorsAreReturned(t *testing.T) {
 	must(t, err)
 	for _, op := range []Op{LockWrite, LockRead, Unlock} {
 		disk.Fail(Rule{Ops: []Op{op}})
-		errs := map[Op]func() error{LockWrite: func() error { return l.Write([]byte("text")) }, LockRead: func() error { return drop(l.Read()) }, Unlock: l.Close}
+		errs := map[Op]func() error{
+			LockWrite: func() error { return l.Write([]byte("text")) },
+			LockRead:  func() error { return drop(l.Read()) },
+			Unlock:    l.Close,
+		}
 		if err := errs[op](); !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: %v", op, err)
 		}
@@ -181,7 +191,8 @@ func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 		fault := disk.Fail(c.rule)
 		var failed []string
 		for i, err := range []error{
-			drop(b.WriteAt([]byte("."), 0)), drop(log.WriteAt([]byte("."), 0)), drop(log.WriteAt([]byte("."), 4)), drop(disk.Stat("/d")),
+			drop(b.WriteAt([]byte("."), 0)), drop(log.WriteAt([]byte("."), 0)),
+			drop(log.WriteAt([]byte("."), 4)), drop(disk.Stat("/d")),
 			drop(disk.List("/")), disk.SyncDir("/"), disk.Rename("/b", "/c"), disk.Rename("/c", "/b"),
 		} {
 			if errors.Is(err, syscall.EIO) {
@@ -205,10 +216,18 @@ func TestInjectedErrorsMatchThoseOfADisk(t *testing.T) {
 		noSpace bool
 		text    string
 	}{
-		{Write, ErrSpace, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte("y"), 0)) }, true, "write /d/a: no space left on device"},
-		{Sync, ErrSpace, func(_ vfs.FS, f vfs.File) error { return f.Sync() }, false, "sync /d/a: no space left on device"},
-		{Write, nil, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte("y"), 0)) }, false, "write /d/a: input/output error"},
-		{Rename, nil, func(v vfs.FS, _ vfs.File) error { return v.Rename("/d/a", "/d/b") }, false, "rename /d/a /d/b: input/output error"},
+		{Write, ErrSpace, func(_ vfs.FS, f vfs.File) error {
+			return drop(f.WriteAt([]byte("y"), 0))
+		}, true, "write /d/a: no space left on device"},
+		{Sync, ErrSpace, func(_ vfs.FS, f vfs.File) error {
+			return f.Sync()
+		}, false, "sync /d/a: no space left on device"},
+		{Write, nil, func(_ vfs.FS, f vfs.File) error {
+			return drop(f.WriteAt([]byte("y"), 0))
+		}, false, "write /d/a: input/output error"},
+		{Rename, nil, func(v vfs.FS, _ vfs.File) error {
+			return v.Rename("/d/a", "/d/b")
+		}, false, "rename /d/a /d/b: input/output error"},
 		{Write, own, func(_ vfs.FS, f vfs.File) error { return drop(f.WriteAt([]byte("y"), 0)) }, false, "own"},
 	} {
 		disk, _, f := example(t)

@@ -49,11 +49,15 @@ const Forever = -1
 // Rule specifies which calls fail, and how. With the zero value the next call of any kind fails
 // with ErrIO before it has any effect.
 type Rule struct {
-	Ops   []Op            // kinds of calls that match; nil = all
-	Name  string          // pattern of filepath.Match for the last elements of the name, as many as the pattern has: "wal/*"; empty = all
-	Match func(Call) bool // an additional condition; nil = none. It may be called concurrently, and must not call the FS
-	Skip  int             // number of matching calls that succeed first
-	Times int             // number of calls that fail then; 0 = 1
+	Ops []Op // kinds of calls that match; nil = all
+	// Name is a pattern of filepath.Match for the last elements of the name, as many as the pattern
+	// has: "wal/*" matches "/store/wal/1". If Name is empty, the rule applies to all names.
+	Name string
+	// Match is an additional condition, unless it is nil. It may be called concurrently, and must
+	// not call the FS.
+	Match func(Call) bool
+	Skip  int // number of matching calls that succeed first
+	Times int // number of calls that fail then; 0 = 1
 	When  When
 	Err   error // nil = ErrIO; an error that is not a syscall.Errno is returned unchanged
 	// Loss applies to the Sync of files of a vfs.Mem. On other file systems it panics.
