@@ -11,6 +11,8 @@ import (
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/maintenance"
+	"github.com/oribi-db/oribi/internal/storedir"
+	"github.com/oribi-db/oribi/lsn"
 )
 
 // Bounds of what may wait to be flushed or compacted.
@@ -386,4 +388,49 @@ func (s *Store) makeRoom(ctx context.Context, b *Batch) error {
 		}
 	}
 	return nil
+}
+
+// marker writes clock marks periodically.
+func (b *background) marker() {
+	tick := time.NewTicker(storedir.MarkEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := b.s.markClock(b.ctx); err != nil && b.ctx.Err() == nil {
+			b.s.opts.Logger.Debug("the clock was not marked for followers", slog.Any("err", err))
+		}
+	}
+}
+
+// markClock writes a clock mark if there are followers, see storedir.Locks.Mark.
+func (s *Store) markClock(ctx context.Context) error {
+	if !s.dir.HasFollowers() {
+		return nil
+	}
+	if err := s.poisoned(); err != nil {
+		return err
+	}
+	ts, last, err := s.now(changes{})
+	if err != nil {
+		return err
+	}
+	// A batch up to ts may still be in a buffer of the log, or an ingest before its commit.
+	if err := s.pub.WaitLSN(ctx, last); err != nil {
+		return err
+	}
+	return s.locks.Mark(ts)
+}
+
+// logBegin returns the LSN below which the log may be removed.
+func (s *Store) logBegin() lsn.LSN {
+	return s.followers.LogBegin(s.blocks.ConfirmedLogStart(), s.log != nil && s.log.Bytes() >= s.logTarget())
+}
+
+// uselessLog returns how many bytes of the log a confirmation would remove.
+func (s *Store) uselessLog() int64 {
+	return s.log.Bytes() - s.log.BytesFrom(s.followers.Removable(s.blocks.LogStart()))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/instore"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -93,24 +94,24 @@ func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, op
 	if err := mayCopyTo(fsys, dir); err != nil {
 		return Copied{}, err
 	}
-	dir = resolve(fsys, dir)
+	to := storedir.At(fsys, dir, o.Logger)
 	made := true
-	if err := fsys.Mkdir(dir); err != nil {
+	if err := fsys.Mkdir(to.Path); err != nil {
 		if made = false; !errors.Is(err, fs.ErrExist) {
 			return Copied{}, err
 		}
 	}
-	w := imageWriter{ctx: ctx, dir: dir, src: src, info: src.Info(), o: o}
+	w := imageWriter{ctx: ctx, dir: to, src: src, info: src.Info(), o: o}
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&w.options)
 		}
 	}
 	// With its lock held, no other process takes the directory for an empty one.
-	lock, err := fsys.Lock(w.path(lockName), vfs.LockCreate)
+	lock, err := fsys.Lock(to.File(storedir.LockName), vfs.LockCreate)
 	if err == nil {
 		// Another process may have put something there before this one locked it.
-		if err := mustBeEmpty(fsys, dir); err != nil && !made {
+		if err := mustBeEmpty(to); err != nil && !made {
 			return Copied{}, errors.Join(err, lock.Close())
 		}
 		err = w.write()
@@ -122,11 +123,11 @@ func writeImage(ctx context.Context, dir string, src ImageSource, o *Options, op
 		err = &copyError{err}
 	}
 	if err == nil {
-		w.copied.Bytes, err = treeBytes(fsys, dir)
+		w.copied.Bytes, err = treeBytes(fsys, to.Path)
 	}
 	if err != nil {
 		if rerr := w.remove(made); rerr != nil {
-			err = fmt.Errorf("%w; removing %s: %w", err, dir, rerr)
+			err = fmt.Errorf("%w; removing %s: %w", err, to.Path, rerr)
 		}
 		return Copied{}, err
 	}
@@ -139,7 +140,8 @@ func mayCopyTo(fsys vfs.FS, dir string, stores ...string) error {
 	if err := instore.Check(fsys, dir, stores...); err != nil {
 		return err
 	}
-	dir = resolve(fsys, dir)
+	to := storedir.At(fsys, dir, nil)
+	dir = to.Path
 	info, err := fsys.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := fsys.Stat(filepath.Dir(dir)); errors.Is(err, fs.ErrNotExist) {
@@ -155,14 +157,14 @@ func mayCopyTo(fsys vfs.FS, dir string, stores ...string) error {
 	if !info.IsDir() {
 		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.EEXIST}
 	}
-	return mustBeEmpty(fsys, dir)
+	return mustBeEmpty(to)
 }
 
 // mustBeEmpty returns an error unless a directory has at most the names that an empty one may have.
-func mustBeEmpty(fsys vfs.FS, dir string) error {
-	state, err := inspect(fsys, dir)
-	if err == nil && state != dirEmpty {
-		err = fault.Reworded(fs.ErrExist, "%s exists and is not empty", dir)
+func mustBeEmpty(dir storedir.Dir) error {
+	state, err := dir.State()
+	if err == nil && state != storedir.Empty {
+		err = fault.Reworded(fs.ErrExist, "%s exists and is not empty", dir.Path)
 	}
 	return err
 }
@@ -170,13 +172,9 @@ func mustBeEmpty(fsys vfs.FS, dir string) error {
 // remove removes what was written, and the directory if it was made for it. Without INSTANCE the
 // rest is not a store, however much of it a kill leaves.
 func (w *imageWriter) remove(made bool) error {
-	fsys := w.o.FS
-	err := vfs.RemoveAll(fsys, w.path(instanceName))
+	err := w.dir.Clear()
 	if made {
-		return errors.Join(err, vfs.RemoveAll(fsys, w.dir))
-	}
-	for _, name := range storeNames {
-		err = errors.Join(err, vfs.RemoveAll(fsys, w.path(name)))
+		err = errors.Join(err, vfs.RemoveAll(w.dir.FS, w.dir.Path))
 	}
 	return err
 }
@@ -223,52 +221,50 @@ func treeBytes(fsys vfs.FS, dir string) (bytes int64, err error) {
 // imageWriter makes a store from an image.
 type imageWriter struct {
 	ctx      context.Context
-	dir      string
+	dir      storedir.Dir
 	src      ImageSource
 	info     ImageInfo
 	o        *Options
 	options  copyOptions
-	instance instance
+	instance storedir.Instance
 	copied   Copied
 	done     int64 // bytes of blocks
 }
 
-func (w *imageWriter) path(name string) string { return filepath.Join(w.dir, name) }
-
 // write makes all files, INSTANCE last. A kill at any moment leaves a directory without INSTANCE
 // and without FORMATTING, which is not a store and is never taken for an unfinished format.
 func (w *imageWriter) write() error {
-	if _, err := rand.Read(w.instance.id[:]); err != nil {
+	if _, err := rand.Read(w.instance.ID[:]); err != nil {
 		return err
 	}
-	w.instance.blockSize, w.instance.created = w.info.BlockSize, time.Now().UnixMicro()
-	if b := w.info.BlockSize; b < minBlockSize || b > maxBlockSize || b&(b-1) != 0 {
+	w.instance.BlockSize, w.instance.Created = w.info.BlockSize, time.Now().UnixMicro()
+	if b := w.info.BlockSize; !storedir.IsBlockSize(b) {
 		return fault.Corruptf("image: block size %d", b)
 	}
 	if w.info.LogStart == 0 || w.info.LogEnd+1 < w.info.LogStart {
 		return fault.Corruptf("image: log from LSN %d to %d", w.info.LogStart, w.info.LogEnd)
 	}
 	fsys := w.o.FS
-	if err := fsys.SyncDir(filepath.Dir(w.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := fsys.SyncDir(filepath.Dir(w.dir.Path)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	for _, step := range []func() error{
-		func() error { return fsys.Mkdir(w.path(walName)) },
+		func() error { return fsys.Mkdir(w.dir.File(storedir.LogName)) },
 		w.content,
-		func() error { return fsys.SyncDir(w.dir) },
-		func() error { return writeInstance(fsys, w.dir, &w.instance) },
+		func() error { return fsys.SyncDir(w.dir.Path) },
+		func() error { return w.dir.WriteInstance(&w.instance) },
 	} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	w.copied.UUID, w.copied.Timestamp = hex.EncodeToString(w.instance.id[:]), w.info.Timestamp
+	w.copied.UUID, w.copied.Timestamp = hex.EncodeToString(w.instance.ID[:]), w.info.Timestamp
 	return nil
 }
 
 // content makes metadata, containers and log.
 func (w *imageWriter) content() error {
-	b, err := blockmanager.NewBuilder(blockmanager.Options{FS: w.o.FS, Dir: w.dir, Instance: w.instance.id, BlockSize: w.instance.blockSize, Logger: w.o.Logger},
+	b, err := blockmanager.NewBuilder(blockmanager.Options{FS: w.o.FS, Dir: w.dir.Path, Instance: w.instance.ID, BlockSize: w.instance.BlockSize, Logger: w.o.Logger},
 		blockmanager.Counters{Epoch: w.info.Epoch, Mark: w.info.Mark, LogStart: w.info.LogStart})
 	if err != nil {
 		return err
@@ -320,7 +316,7 @@ func (w *imageWriter) block(b *blockmanager.Builder, info ImageBlock, open func(
 
 // log makes a log of the image's records, with their LSNs, and closes it.
 func (w *imageWriter) log() error {
-	o := wal.Options{FS: w.o.FS, Dir: w.path(walName), Instance: w.instance.id, Logger: w.o.Logger, SegmentBytes: w.o.LogSegmentBytes}
+	o := wal.Options{FS: w.o.FS, Dir: w.dir.File(storedir.LogName), Instance: w.instance.ID, Logger: w.o.Logger, SegmentBytes: w.o.LogSegmentBytes}
 	if err := wal.Create(o, w.info.LogStart); err != nil {
 		return err
 	}

@@ -37,14 +37,14 @@ func (s *Store) Close() error {
 		t.tab.Close()
 	}
 	errs = append(errs, s.blocks.Close())
-	if !s.opts.ReadOnly && s.blocks.Poisoned() == nil {
-		s.keepReserve()
+	if !s.opts.ReadOnly && s.blocks.Poisoned() == nil && len(s.tables) > 0 {
+		s.reserve.Keep(s.instance.ID)
 	}
-	s.reader.close()
-	errs = append(errs, s.locks.release())
+	s.reader.Close()
+	errs = append(errs, s.locks.Release())
 	s.pub.Close()
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("oribi: %s: close: %w", s.dir, err)
+		return fmt.Errorf("oribi: %s: close: %w", s.dir.Path, err)
 	}
 	return nil
 }

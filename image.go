@@ -106,7 +106,7 @@ func (s *Store) image(ctx context.Context) (_ *Image, err error) {
 	if err := s.poisoned(); err != nil {
 		return nil, err
 	}
-	im := &Image{store: s, unpin: func() {}, leave: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.instance.id[:]), BlockSize: s.instance.blockSize}}
+	im := &Image{store: s, unpin: func() {}, leave: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.instance.ID[:]), BlockSize: s.instance.BlockSize}}
 	defer func() {
 		if err != nil {
 			im.Close()

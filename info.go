@@ -3,6 +3,7 @@ package oribi
 import (
 	"encoding/hex"
 
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
@@ -31,7 +32,7 @@ func (s *Store) Info() (Info, error) {
 		return Info{}, err
 	}
 	defer s.leave()
-	info := Info{UUID: hex.EncodeToString(s.instance.id[:]), Format: formatNumber, Snapshots: s.pins.list(), Bytes: s.sizes()}
+	info := Info{UUID: hex.EncodeToString(s.instance.ID[:]), Format: storedir.FormatNumber, Snapshots: s.pins.list(), Bytes: s.sizes()}
 	for _, t := range s.sortedTables() {
 		info.Tables++
 		info.RowSets += len(t.tab.RowSetMetadata())
@@ -58,4 +59,4 @@ func (s *Store) ReadOnly() bool { return s.opts.ReadOnly }
 func (s *Store) Follows() bool { return s.opts.Follow }
 
 // Dir returns the directory that was passed to Open or, if that is a symbolic link, where it leads.
-func (s *Store) Dir() string { return s.dir }
+func (s *Store) Dir() string { return s.dir.Path }

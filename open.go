@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
@@ -62,6 +64,33 @@ func Open(dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
+// A follower reads the files of the store in this order, and takes no lock:
+//
+//	anchor      at least as new as the last commit that was confirmed before
+//	metadata    as of one commit, at an epoch that the anchor accepts, or a later one
+//	containers  opened: what the writer removes from now on stays readable, what it punches is detected
+//	log         from log_start on, up to the first record that is not complete or needs later metadata
+//
+//	writer      append 7   append 8   flush: commit of epoch 5   append 9   release of the log below 9
+//	follower        anchor 4   metadata 4                log 1 … 9: as of 9, from files of epoch 4
+//	             or anchor 4   metadata 4                                     log: 1 is missing, again
+//
+// Metadata and log need not be of one moment: the log after metadata of an earlier moment is what a
+// crash leaves, and replay is exact for it. What only the metadata has, such as new tables, ends
+// the log (see logCheck).
+//
+// A step that fails has met a change, or damage. It was damage if the next tries fail too, and
+// nothing has changed in between.
+
+// openFollower opens the store without locks.
+func openFollower(dir string, o *Options) (s *Store, err error) {
+	err = storedir.At(o.FS, dir, o.Logger).Retry(context.Background(), func() error {
+		s, err = openOnce(dir, o)
+		return err
+	})
+	return s, err
+}
+
 // openOnce is one try to open the store in dir, with filled options.
 func openOnce(dir string, o *Options) (*Store, error) {
 	s := newStore(dir, *o)
@@ -78,7 +107,8 @@ func openOnce(dir string, o *Options) (*Store, error) {
 // newStore returns a store that is not open.
 func newStore(dir string, o Options) *Store {
 	s := &Store{opts: o, tables: map[string]*Table{}, pins: newPins(), bulk: newBulkGate(), counters: newCounters(), idle: make(chan struct{}, 1), maxLog: maxLogBytes}
-	s.dir = resolve(s.opts.FS, dir)
+	s.dir = storedir.At(s.opts.FS, dir, s.opts.Logger)
+	s.followers = storedir.NewFollowers(s.dir, s.opts.FollowerLag)
 	s.clock = s.opts.Clock
 	s.budget = budget.New(s.opts.MemoryLimit)
 	s.recent = conflict.NewLog(recentLimit(s.opts.MemoryLimit))
@@ -88,18 +118,6 @@ func newStore(dir string, o Options) *Store {
 	s.shareCache()
 	s.reads = budget.NewGate(s.opts.MemoryLimit / readsShare)
 	return s
-}
-
-// resolve returns the directory to which dir leads if it is a symbolic link, since file systems do
-// not follow links. If the link leads nowhere, resolve returns it unchanged, and a later step
-// reports the error.
-func resolve(fsys vfs.FS, dir string) string {
-	if info, err := fsys.Stat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		if there, err := filepath.EvalSymlinks(dir); err == nil {
-			return there
-		}
-	}
-	return dir
 }
 
 // abandon releases what a failed open has acquired.
@@ -114,8 +132,8 @@ func (s *Store) abandon() {
 	if s.blocks != nil {
 		s.blocks.Close()
 	}
-	s.reader.close()
-	s.locks.release()
+	s.reader.Close()
+	s.locks.Release()
 }
 
 // open does the steps of opening, in their order: lock, format if need be, metadata against the
@@ -125,15 +143,13 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	b, err := readFile(s.opts.FS, s.path(instanceName), 4096)
-	if err != nil {
-		return err
-	}
-	if s.instance, err = decodeInstance(b); err != nil {
-		return err
+	if s.instance == nil {
+		if s.instance, err = s.dir.Instance(); err != nil {
+			return err
+		}
 	}
 	if s.opts.Follow {
-		s.pinReader()
+		s.reader = s.dir.Pin()
 	}
 	if s.blocks, err = blockmanager.Open(s.blockOptions()); err != nil {
 		return err
@@ -146,7 +162,7 @@ func (s *Store) open() error {
 		return err
 	}
 	if s.opts.ReadOnly {
-		s.reader.set(s.blocks.Epoch(), s.blocks.LogStart())
+		s.reader.Set(s.blocks.Epoch(), s.blocks.LogStart())
 		return nil
 	}
 	s.clock.Restore(s.marked)
@@ -168,7 +184,7 @@ func (s *Store) open() error {
 	}
 	r, mended := &s.recovery, s.blocks.Repaired()
 	if r.TornBytes > 0 {
-		r.TornFile = walName + "/" + wal.TornName(tail.Report().TornFile)
+		r.TornFile = storedir.LogName + "/" + wal.TornName(tail.Report().TornFile)
 	}
 	r.StrayContainers, r.CutBytes, r.Reclaimed = mended.Strays, mended.CutBytes, mended.Reclaimed
 	if !fresh && (!r.Clean || r.RepairedBits > 0) {
@@ -184,15 +200,16 @@ func (s *Store) open() error {
 	if err := s.log.Release(s.logBegin()); err != nil {
 		return err
 	}
-	s.keepReserve()
+	if len(s.tables) > 0 {
+		s.reserve.Keep(s.instance.ID)
+	}
 	return nil
 }
 
 // prepare makes sure that dir contains a store and locks it. fresh reports whether prepare created
 // the store.
 func (s *Store) prepare() (fresh bool, err error) {
-	fsys := s.opts.FS
-	state, err := inspect(fsys, s.dir)
+	state, err := s.dir.State()
 	missing := errors.Is(err, fs.ErrNotExist)
 	if errors.Is(err, syscall.ENOTDIR) {
 		return false, fmt.Errorf("%w: %w", err, fault.ErrNotStore)
@@ -202,64 +219,66 @@ func (s *Store) prepare() (fresh bool, err error) {
 	}
 	mayFormat := !s.opts.ReadOnly && !s.opts.ErrorIfMissing
 	switch {
-	case missing && instore.Dangles(fsys, s.dir):
+	case missing && instore.Dangles(s.opts.FS, s.dir.Path):
 		return false, fmt.Errorf("a symbolic link that leads nowhere: %w", fault.ErrNotStore)
 	case missing && !mayFormat:
 		return false, fmt.Errorf("no such directory: %w", fault.ErrNotStore)
 	case missing:
-		if err := fsys.Mkdir(s.dir); err != nil {
+		if err := s.opts.FS.Mkdir(s.dir.Path); err != nil {
 			return false, err
 		}
-	case state == dirForeign:
+	case state == storedir.Foreign:
 		return false, fmt.Errorf("the directory contains something else: %w", fault.ErrNotStore)
-	case state == dirStore && s.opts.ErrorIfExists:
+	case state == storedir.Formatted && s.opts.ErrorIfExists:
 		return false, fmt.Errorf("a store %w", fault.ErrExists)
-	case state == dirEmpty && !mayFormat:
+	case state == storedir.Empty && !mayFormat:
 		return false, fmt.Errorf("the directory is empty: %w", fault.ErrNotStore)
-	case state == dirUnfinished && !mayFormat:
+	case state == storedir.Unfinished && !mayFormat:
 		return false, fmt.Errorf("the store was not created completely: %w", fault.ErrNotStore)
 	}
 	if s.opts.Follow {
 		return false, nil
 	}
-	if err := s.takeLock(); err != nil {
+	if s.locks, err = s.dir.Lock(s.opts.ReadOnly); err != nil {
 		return false, err
 	}
 	// Another process may have created the store before this one locked it.
-	if state, err = inspect(fsys, s.dir); err != nil {
+	if state, err = s.dir.State(); err != nil {
 		return false, err
 	}
 	switch state {
-	case dirStore:
+	case storedir.Formatted:
 		if s.opts.ErrorIfExists {
 			return false, fmt.Errorf("a store %w", fault.ErrExists)
 		}
-		if err := s.lockInstance(); err != nil || s.opts.ReadOnly {
+		if err := s.locks.LockInstance(); err != nil || s.opts.ReadOnly {
 			return false, err
 		}
-		if err := s.findReserve(); err != nil {
+		if s.instance, err = s.dir.Instance(); err != nil {
 			return false, err
 		}
-		if err := s.claimReserve(); err != nil {
+		s.reserve = s.dir.FindReserve(s.instance.ID)
+		if err := s.reserve.Claim(); err != nil {
 			return false, err
 		}
-		if err := s.writeOwner(); err != nil {
+		if s.marked, err = s.locks.WriteOwner(); err != nil {
 			return false, err
 		}
-		return false, vfs.RemoveAll(fsys, s.path(formattingName))
-	case dirForeign:
+		return false, s.dir.EndFormat()
+	case storedir.Foreign:
 		return false, fmt.Errorf("the directory contains something else: %w", fault.ErrNotStore)
 	}
 	if !mayFormat {
 		return false, fmt.Errorf("the store was not created completely: %w", fault.ErrNotStore)
 	}
-	if err := s.writeOwner(); err != nil {
+	if s.marked, err = s.locks.WriteOwner(); err != nil {
 		return false, err
 	}
 	if err := s.format(); err != nil {
 		return false, err
 	}
-	return true, s.lockInstance()
+	s.reserve = s.dir.FindReserve(s.instance.ID)
+	return true, s.locks.LockInstance()
 }
 
 const fsBlockSize = 4096
@@ -272,18 +291,18 @@ func (s *Store) format() error {
 	// The directory's entry in its parent must be durable before anything in it. Its creator, in
 	// this process or in one that crashed, may not have synced it. A parent that this process may
 	// not read was not changed by it.
-	if err := s.opts.FS.SyncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := s.opts.FS.SyncDir(filepath.Dir(s.dir.Path)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	s.instance = &instance{blockSize: fsBlockSize, created: time.Now().UnixMicro()}
-	return format(s.opts.FS, s.dir, s.instance, func() error {
-		if err := s.opts.FS.Mkdir(s.path(walName)); err != nil {
+	s.instance = &storedir.Instance{BlockSize: fsBlockSize, Created: time.Now().UnixMicro()}
+	return s.dir.Format(s.instance, func() error {
+		if err := s.opts.FS.Mkdir(s.dir.File(storedir.LogName)); err != nil {
 			return err
 		}
 		if err := wal.Create(s.logOptions(), 1); err != nil {
 			return err
 		}
-		if err := s.opts.FS.SyncDir(s.dir); err != nil {
+		if err := s.opts.FS.SyncDir(s.dir.Path); err != nil {
 			return err
 		}
 		row := meta.Store{DefaultHistorySec: history, NextTable: 1}
@@ -291,15 +310,13 @@ func (s *Store) format() error {
 	})
 }
 
-func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
-
 func (s *Store) blockOptions() blockmanager.Options {
-	return blockmanager.Options{FS: s.opts.FS, Dir: s.dir, Instance: s.instance.id, ReadOnly: s.opts.ReadOnly, Follow: s.opts.Follow,
-		BlockSize: s.instance.blockSize, Logger: s.opts.Logger, BeforeCommit: s.locks.check, Kept: s.keptBlocks}
+	return blockmanager.Options{FS: s.opts.FS, Dir: s.dir.Path, Instance: s.instance.ID, ReadOnly: s.opts.ReadOnly, Follow: s.opts.Follow,
+		BlockSize: s.instance.BlockSize, Logger: s.opts.Logger, BeforeCommit: s.locks.Check, Kept: s.followers.Kept}
 }
 
 func (s *Store) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.FS, Dir: s.path(walName), Instance: s.instance.id, Logger: s.opts.Logger, Durable: s.durable,
+	return wal.Options{FS: s.opts.FS, Dir: s.dir.File(storedir.LogName), Instance: s.instance.ID, Logger: s.opts.Logger, Durable: s.durable,
 		SegmentBytes: s.opts.LogSegmentBytes}
 }
 

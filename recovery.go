@@ -71,7 +71,7 @@ func (p *logPass) run(from lsn.LSN, applied func()) error {
 	}
 	final := mvcc.Min
 	if s.opts.Follow {
-		final = s.finalUpTo()
+		final = s.dir.FinalUpTo(present(s.clock))
 	}
 	var err error
 	p.tail, err = p.read(s.logOptions(), from, func(lsn lsn.LSN, payload []byte) error {

@@ -24,7 +24,7 @@ import (
 //	log         what is new, for all tables; what new rowsets lack, for these alone
 //	pin         what the oldest reader needs
 //
-// The steps need not be of one moment, as in an open (see follow.go): the log is read last, so it is
+// The steps need not be of one moment, as in an open (see openFollower): the log is read last, so it is
 // the newest. What it has beyond the metadata ends it.
 //
 //	writer     append 7   flush: commit of epoch 5   append 8   ingest: append 9             commit of epoch 6
@@ -71,7 +71,7 @@ func (s *Store) Refresh(ctx context.Context) error {
 	}
 	s.following.mu.Lock()
 	defer s.following.mu.Unlock()
-	return callErr("refresh", tryFollowing(ctx, &s.opts, s.dir, s.refresh))
+	return callErr("refresh", s.dir.Retry(ctx, s.refresh))
 }
 
 func (f *following) endImage() {
@@ -171,7 +171,7 @@ func (s *Store) refresh() error {
 	if err := s.blocks.Forget(); err != nil {
 		return err
 	}
-	s.reader.set(s.blocks.Epoch(), s.blocks.LogStart())
+	s.reader.Set(s.blocks.Epoch(), s.blocks.LogStart())
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/rowset"
 )
 
@@ -74,7 +75,7 @@ func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss)
 		}
 	}
 	v.s = newStore(dir, filled)
-	if err := mayCopyTo(filled.FS, out, v.s.dir); err != nil {
+	if err := mayCopyTo(filled.FS, out, v.s.dir.Path); err != nil {
 		return Copied{}, callErr("salvage", err)
 	}
 	defer v.s.abandon()
@@ -111,7 +112,7 @@ type salvagedBlock struct {
 
 // lose reports a loss on account of a block.
 func (v *salvager) lose(table string, id blockID, rows int64, lost string) {
-	l := Loss{Table: table, File: metaName, Block: uint64(id), Rows: rows, Lost: lost}
+	l := Loss{Table: table, File: storedir.MetaName, Block: uint64(id), Rows: rows, Lost: lost}
 	if b, ok := v.blocks[id]; ok {
 		l.File = b.file
 	}
@@ -133,7 +134,7 @@ func (v *salvager) open() (err error) {
 	if s.blocks, err = blockmanager.OpenDamaged(s.blockOptions(), v.damaged); err != nil {
 		return err
 	}
-	s.instance.blockSize = s.blocks.BlockSize()
+	s.instance.BlockSize = s.blocks.BlockSize()
 	if err := v.checkBlocks(); err != nil {
 		return err
 	}
@@ -161,37 +162,35 @@ func (v *salvager) damaged(d blockmanager.Damage) {
 // identify finds out which store it is.
 func (v *salvager) identify() error {
 	s := v.s
-	b, err := readFile(s.opts.FS, s.path(instanceName), 4096)
-	if err == nil {
-		s.instance, err = decodeInstance(b)
-	}
-	if err == nil || errors.Is(err, fault.ErrUnsupported) {
+	instance, err := s.dir.Instance()
+	if s.instance = instance; err == nil || errors.Is(err, fault.ErrUnsupported) {
 		return err
 	}
-	id, jerr := blockmanager.Identity(s.opts.FS, s.dir)
+	id, jerr := blockmanager.Identity(s.opts.FS, s.dir.Path)
 	if jerr != nil {
 		return fmt.Errorf("%w; %w", err, jerr)
 	}
-	s.instance = &instance{id: id}
-	v.damaged(blockmanager.Damage{File: instanceName, Problem: err.Error()})
+	s.instance = &storedir.Instance{ID: id}
+	v.damaged(blockmanager.Damage{File: storedir.InstanceName, Problem: err.Error()})
 	return nil
 }
 
 // lockDamaged locks the store for reading, as far as its files exist.
 func (s *Store) lockDamaged() error {
-	names, err := s.opts.FS.List(s.dir)
+	names, err := s.opts.FS.List(s.dir.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no such directory: %w", fault.ErrNotStore)
 	} else if err != nil {
 		return err
 	}
-	if !slices.Contains(names, instanceName) && !slices.Contains(names, dataName) {
-		return fmt.Errorf("the directory contains neither %s nor %s: %w", instanceName, dataName, fault.ErrNotStore)
+	if !slices.Contains(names, storedir.InstanceName) && !slices.Contains(names, storedir.DataName) {
+		return fmt.Errorf("the directory contains neither %s nor %s: %w", storedir.InstanceName, storedir.DataName, fault.ErrNotStore)
 	}
-	for _, lock := range []func() error{s.takeLock, s.lockInstance} {
-		if err := lock(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if s.locks, err = s.dir.Lock(true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.locks.LockInstance(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -73,11 +74,11 @@ func (l *logSalvager) survey() error {
 // reportUnfit reports the operations that do not fit the metadata.
 func (l *logSalvager) reportUnfit() {
 	for _, number := range slices.Sorted(maps.Keys(l.unknown)) {
-		l.v.report(Loss{File: walName, Rows: -1, Lost: fmt.Sprintf("%d operations on table %d, which the metadata does not have", l.unknown[number], number)})
+		l.v.report(Loss{File: storedir.LogName, Rows: -1, Lost: fmt.Sprintf("%d operations on table %d, which the metadata does not have", l.unknown[number], number)})
 	}
 	for _, t := range l.v.tables {
 		if t.unfit > 0 {
-			l.v.report(Loss{Table: t.row.Name, File: walName, Rows: -1,
+			l.v.report(Loss{Table: t.row.Name, File: storedir.LogName, Rows: -1,
 				Lost: fmt.Sprintf("%d operations that do not fit the schema of the table, which is at version %d", t.unfit, t.row.SchemaVersion)})
 		}
 	}
@@ -99,7 +100,7 @@ func (l *logSalvager) each(fn func(n lsn.LSN, payload []byte) error, missing fun
 			return err
 		}
 		switch {
-		case e.Kind == wal.EntrySegment && e.Header.Instance != s.instance.id:
+		case e.Kind == wal.EntrySegment && e.Header.Instance != s.instance.ID:
 			foreign = e.File
 			why = &logDamage{Kind: wal.EntryDamage, File: e.File, Bytes: e.Bytes, Problem: "segment of another store"}
 		case e.File == foreign && foreign != "":
@@ -168,9 +169,9 @@ func (l *logSalvager) missing(from, to lsn.LSN, why *logDamage, next mvcc.Timest
 	if !l.gap(from, to) {
 		return nil
 	}
-	loss := Loss{File: walName, Rows: -1, Lost: lost + "; rows that they changed are as before"}
+	loss := Loss{File: storedir.LogName, Rows: -1, Lost: lost + "; rows that they changed are as before"}
 	if why != nil {
-		loss.File = filepath.ToSlash(filepath.Join(walName, why.File))
+		loss.File = filepath.ToSlash(filepath.Join(storedir.LogName, why.File))
 		loss.Lost += fmt.Sprintf(": byte %d: %s", why.Offset, why.Problem)
 	}
 	l.v.report(loss)

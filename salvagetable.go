@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -75,7 +76,7 @@ func (w *salvagedTable) set(t *Table) { w.t, w.tab, w.row = t, t.tab, *t.tab.Met
 func (v *salvager) loseRowSet(t *meta.Table, m *rowset.Metadata, err error) {
 	w := v.table(t.Number)
 	w.gone = append(w.gone, m)
-	v.report(Loss{Table: t.Name, File: metaName, Rows: m.Rows, Lost: fmt.Sprintf("rowset %d: %v", m.ID, err)})
+	v.report(Loss{Table: t.Name, File: storedir.MetaName, Rows: m.Rows, Lost: fmt.Sprintf("rowset %d: %v", m.ID, err)})
 }
 
 // plan groups the rowsets and decides which groups are written anew: those with damage; if the log
@@ -301,7 +302,7 @@ func (w *salvagedTable) reportRest() {
 		w.v.report(Loss{Table: w.row.Name, Rows: n, Lost: fmt.Sprintf("when versions of %d more keys ended, which have newer ones in other sources", n)})
 	}
 	if w.dropped > 0 {
-		w.v.report(Loss{Table: w.row.Name, File: walName, Rows: -1,
+		w.v.report(Loss{Table: w.row.Name, File: storedir.LogName, Rows: -1,
 			Lost: fmt.Sprintf("%d operations that are in the log: what the rows were before them is lost", w.dropped)})
 	}
 }

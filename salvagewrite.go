@@ -15,7 +15,7 @@ import (
 func (v *salvager) Info() ImageInfo {
 	s := v.s
 	c := s.blocks.Counters()
-	return ImageInfo{UUID: hex.EncodeToString(s.instance.id[:]), Timestamp: s.pub.Visible(), BlockSize: s.instance.blockSize,
+	return ImageInfo{UUID: hex.EncodeToString(s.instance.ID[:]), Timestamp: s.pub.Visible(), BlockSize: s.instance.BlockSize,
 		Epoch: max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.lastLSN.Load()}
 }
 

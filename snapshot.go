@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -224,13 +225,13 @@ func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 		if ts <= s.reached() {
 			return s.clock.Pass(ts)
 		}
-		if time.Since(begin) > markPatience {
+		if time.Since(begin) > storedir.MarkPatience {
 			break
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(markEvery / 8):
+		case <-time.After(storedir.MarkEvery / 8):
 		}
 	}
 	return fault.Reworded(fault.ErrFuture, "this follower has seen the store up to %v, and the writer has not confirmed that nothing comes after that: "+

@@ -35,7 +35,7 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 	keep := int64(rowReserve)
 	if b.deletesOnly() {
 		keep = blockmanager.KeepFree
-		if err := s.claimReserve(); err != nil {
+		if err := s.reserve.Claim(); err != nil {
 			return err
 		}
 	}
@@ -68,12 +68,12 @@ func errNoSpace(free, keep int64) error {
 // hasSpace asks the file system for its free space, and allows some more bytes before it asks
 // again.
 func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
-	free = s.opts.FS.FreeBytes(s.dir)
+	free = s.dir.FreeBytes()
 	if free < 0 { // unknown
 		s.spare.Store(spareMost)
 		return free, true
 	}
-	free += s.reserve.bytes.Load()
+	free += s.reserve.Bytes()
 	held := s.budget.UsedBy(budget.MemRowSet) + s.budget.UsedBy(budget.Delta)
 	above := free - rowReserve - held - 2*bytes
 	s.spare.Store(max(0, min(above/spareShare, spareMost)))

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -21,10 +22,10 @@ import (
 
 // Store is an open store: a directory of tables. It is safe for concurrent use.
 type Store struct {
-	dir      string
+	dir      storedir.Dir
 	opts     Options
-	instance *instance
-	locks    storeLocks
+	instance *storedir.Instance
+	locks    *storedir.Locks // nil in a follower
 	blocks   *blockmanager.Manager
 	log      *wal.Log // nil when read-only
 	pub      *mvcc.Publisher
@@ -37,9 +38,9 @@ type Store struct {
 	// unsettled says that replay found the announcement of a change outside the log that has not
 	// come.
 	unsettled bool
-	reader    *readerPin // of a follower; nil: none
-	followers followers  // of a writer
-	following following  // of a follower
+	reader    *storedir.Pin       // of a follower
+	followers *storedir.Followers // of a writer
+	following following           // of a follower
 
 	// seen is a follower's: no batch up to here will come that it has not seen.
 	seen mvcc.Timestamp
@@ -79,8 +80,8 @@ type Store struct {
 	budget     *budget.Budget
 	spare      atomic.Int64 // bytes that may be written before the free space is checked again
 	background *background
-	maxLog     int64 // maxLogBytes; less in a test
-	reserve    reserve
+	maxLog     int64                                        // maxLogBytes; less in a test
+	reserve    *storedir.Reserve                            // of a writer
 	salvage    *salvager                                    // that has opened the damaged store; nil: none has
 	throttle   func(ctx context.Context, bytes int64) error // of what compactions write; nil: no limit
 }
@@ -105,7 +106,7 @@ func (s *Store) leave() {
 }
 
 // errorf returns err as the error of a public call on the store.
-func (s *Store) errorf(err error) error { return callErr("store "+s.dir, err) }
+func (s *Store) errorf(err error) error { return callErr("store "+s.dir.Path, err) }
 
 // enterWriting is enter for calls that write.
 func (s *Store) enterWriting() error {

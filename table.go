@@ -238,7 +238,7 @@ func (s *Store) DropTable(name string) error {
 	if t == nil {
 		return callErr(fmt.Sprintf("drop table %q", name), s.noTable(name))
 	}
-	if err := s.claimReserve(); err != nil {
+	if err := s.reserve.Claim(); err != nil {
 		return callErr(fmt.Sprintf("drop table %q", name), err)
 	}
 	err := t.tab.Drop(func(sets []*rowset.Metadata) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/instore"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -59,7 +60,7 @@ func (s *Store) DiskUsage() (DiskUsage, error) {
 	w := usageWalk{s: s, containers: map[string]blockmanager.Usage{}}
 	w.newest, w.spare = s.logSpare()
 	for _, c := range containers {
-		w.containers[dataName+"/"+c.Name] = c
+		w.containers[storedir.DataName+"/"+c.Name] = c
 	}
 	if err := w.visit("."); err != nil {
 		return DiskUsage{}, fmt.Errorf("oribi: disk usage: %w", err)
@@ -84,20 +85,20 @@ func (s *Store) logSpare() (name string, bytes int64) {
 	} else {
 		name, bytes = s.log.Spare()
 	}
-	return walName + "/" + name, bytes
+	return storedir.LogName + "/" + name, bytes
 }
 
 // visit counts name and, if it is a directory, the files in it. It skips files that were removed
 // since they were listed, and the pin of this follower.
 func (w *usageWalk) visit(name string) error {
-	path := filepath.Join(w.s.dir, filepath.FromSlash(name))
+	path := w.s.dir.File(filepath.FromSlash(name))
 	info, err := w.s.opts.FS.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if w.s.reader.owns(path) {
+	if w.s.reader.Owns(path) {
 		return nil
 	}
 	if !info.IsDir() {
@@ -108,7 +109,7 @@ func (w *usageWalk) visit(name string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if len(names) == 1 && w.s.reader.owns(filepath.Join(path, names[0])) {
+	if len(names) == 1 && w.s.reader.Owns(filepath.Join(path, names[0])) {
 		return nil // readers/
 	}
 	w.count(name, info)
@@ -157,15 +158,15 @@ func (w *usageWalk) kind(name string, dir, stray bool) (kind string, to *int64) 
 	sum := &w.sum
 	top, rest, _ := strings.Cut(name, "/")
 	switch {
-	case dir && (name == "." || rest == "" && (top == walName || top == metaName || top == dataName || top == readersName)):
+	case dir && (name == "." || rest == "" && (top == storedir.LogName || top == storedir.MetaName || top == storedir.DataName || top == storedir.PinsName)):
 		return "directory", &sum.Directories
-	case stray, name == formattingName, name == instanceTmpName, name == blockmanager.JournalNewName:
+	case stray, name == storedir.FormattingName, name == storedir.InstanceTmpName, name == blockmanager.JournalNewName:
 		return "leftover", &sum.Leftovers
-	case name == lockName, name == instanceName, name == anchorName, name == blockmanager.JournalName, name == reserveName, top == metaName && !dir, top == readersName && !dir:
+	case name == storedir.LockName, name == storedir.InstanceName, name == storedir.AnchorName, name == blockmanager.JournalName, name == storedir.ReserveName, top == storedir.MetaName && !dir, top == storedir.PinsName && !dir:
 		return "metadata", &sum.Metadata
-	case top == walName && !dir && strings.HasSuffix(rest, ".wal"):
+	case top == storedir.LogName && !dir && strings.HasSuffix(rest, ".wal"):
 		return "log", &sum.Log
-	case top == walName && !dir && strings.HasSuffix(rest, ".torn"):
+	case top == storedir.LogName && !dir && strings.HasSuffix(rest, ".torn"):
 		return "torn", &sum.Torn
 	default:
 		return "foreign", &sum.Foreign

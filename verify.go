@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/mvcc"
@@ -83,7 +84,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
 	err = wal.Verify(s.logOptions(), s.blocks.LogStart(), func(file string, off int64, problem string) {
-		report(Finding{File: filepath.Join(walName, file), Offset: off, Problem: problem})
+		report(Finding{File: filepath.Join(storedir.LogName, file), Offset: off, Problem: problem})
 	})
 	if err != nil {
 		return fmt.Errorf("oribi: verify: %w", err)
@@ -132,11 +133,11 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 	}
 	n, err := t.countInOrder(ctx, snap)
 	if errors.Is(err, fault.ErrCorrupt) {
-		report(Finding{File: metaName, Problem: fmt.Sprintf("table %q: %v", t.tab.Name(), err)})
+		report(Finding{File: storedir.MetaName, Problem: fmt.Sprintf("table %q: %v", t.tab.Name(), err)})
 		return nil
 	}
 	if err == nil && n != want && t.store.opts.ReadOnly {
-		report(Finding{File: metaName, Problem: fmt.Sprintf("table %q: %d rows, the counts say %d", t.tab.Name(), n, want)})
+		report(Finding{File: storedir.MetaName, Problem: fmt.Sprintf("table %q: %d rows, the counts say %d", t.tab.Name(), n, want)})
 	}
 	return err
 }

@@ -5,13 +5,14 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/rowset"
 )
 
 // place returns a finding about a block, where the block begins, or about the metadata if id is 0.
 func (o *verifyOptions) place(s *Store, id blockID, problem string) Finding {
-	f := Finding{File: metaName, Block: uint64(id), Problem: problem}
+	f := Finding{File: storedir.MetaName, Block: uint64(id), Problem: problem}
 	if id == 0 {
 		return f
 	}

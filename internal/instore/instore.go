@@ -16,7 +16,7 @@ import (
 // The file that each store has, and its first bytes.
 const (
 	InstanceName  = "INSTANCE"
-	InstanceMagic = "oribinst" // see the format of INSTANCE in the root package
+	InstanceMagic = "oribinst" // see the format of INSTANCE in package storedir
 )
 
 // LostFound is the name that some file systems have at the top of each volume. A directory with

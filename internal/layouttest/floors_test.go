@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"": 9, // the root package, oribi
 
 	"internal/tablet":    8,
+	"internal/storedir":  8,
 	"internal/layoutsvg": 8,
 	"kudu":               8,
 	"kudu/handover":      10,

@@ -1,10 +1,11 @@
-package oribi
+package storedir
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -19,12 +20,12 @@ import (
 func fakeStore(t *testing.T) *vfs.Mem {
 	t.Helper()
 	mem := vfs.NewMem()
-	for _, dir := range []string{"", walName, metaName, dataName} {
+	for _, dir := range []string{"", LogName, MetaName, DataName} {
 		if err := mem.Mkdir(filepath.Join("/store", dir)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{anchorName, walName + "/1", metaName + "/1", dataName + "/1"} {
+	for _, name := range []string{AnchorName, LogName + "/1", MetaName + "/1", DataName + "/1"} {
 		put(t, mem, name, 0, 1)
 	}
 	return mem
@@ -49,11 +50,10 @@ func put(t *testing.T, mem *vfs.Mem, name string, off int64, b byte) {
 
 var errTorn = fault.Corruptf("torn")
 
-// try calls tryFollowing with a function that fails so often, and then changes the store.
+// try calls Dir.Retry with a function that fails so often, and then changes the store.
 func try(t *testing.T, ctx context.Context, mem *vfs.Mem, failures int, change func(n int)) (tries int, err error) {
 	t.Helper()
-	o := (&Options{FS: mem, Follow: true}).filled()
-	err = tryFollowing(ctx, &o, "/store", func() error {
+	err = At(mem, "/store", slog.New(slog.DiscardHandler)).Retry(ctx, func() error {
 		if tries++; tries > failures {
 			return nil
 		}
@@ -67,12 +67,12 @@ func try(t *testing.T, ctx context.Context, mem *vfs.Mem, failures int, change f
 func TestFollowerTriesAgainAfterAnyChange(t *testing.T) {
 	for name, change := range map[string]func(mem *vfs.Mem, n int){
 		"new file":            func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint("x", n), 0, 1) },
-		"new segment":         func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(walName, "/", 1+n), 0, 1) },
-		"new file in meta":    func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(metaName, "/", 1+n), 0, 1) },
-		"new container":       func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(dataName, "/", 1+n), 0, 1) },
-		"longer segment":      func(mem *vfs.Mem, n int) { put(t, mem, walName+"/1", int64(n), 1) },
-		"longer file in meta": func(mem *vfs.Mem, n int) { put(t, mem, metaName+"/1", int64(n), 1) },
-		"anchor":              func(mem *vfs.Mem, n int) { put(t, mem, anchorName, 0, byte(1+n)) },
+		"new segment":         func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(LogName, "/", 1+n), 0, 1) },
+		"new file in meta":    func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(MetaName, "/", 1+n), 0, 1) },
+		"new container":       func(mem *vfs.Mem, n int) { put(t, mem, fmt.Sprint(DataName, "/", 1+n), 0, 1) },
+		"longer segment":      func(mem *vfs.Mem, n int) { put(t, mem, LogName+"/1", int64(n), 1) },
+		"longer file in meta": func(mem *vfs.Mem, n int) { put(t, mem, MetaName+"/1", int64(n), 1) },
+		"anchor":              func(mem *vfs.Mem, n int) { put(t, mem, AnchorName, 0, byte(1+n)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,9 +92,9 @@ func TestFollowerReportsDamageAfterThreeTries(t *testing.T) {
 		others := func(n int) {
 			var err error
 			if n%2 == 1 {
-				err = mem.Mkdir("/store/" + readersName)
+				err = mem.Mkdir("/store/" + PinsName)
 			} else {
-				err = mem.Remove("/store/" + readersName)
+				err = mem.Remove("/store/" + PinsName)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -106,7 +106,7 @@ func TestFollowerReportsDamageAfterThreeTries(t *testing.T) {
 		// A change in between begins the count anew.
 		change := func(n int) {
 			if n == 3 {
-				put(t, mem, anchorName, 0, 2)
+				put(t, mem, AnchorName, 0, 2)
 			}
 		}
 		if tries, err := try(t, t.Context(), mem, 10, change); tries != 5 || err != errTorn {
@@ -120,7 +120,7 @@ func TestFollowerReportsDamageAfterThreeTries(t *testing.T) {
 func TestFollowerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := fakeStore(t)
-		change := func(n int) { put(t, mem, walName+"/1", int64(n), 1) }
+		change := func(n int) { put(t, mem, LogName+"/1", int64(n), 1) }
 		begin := time.Now()
 		_, err := try(t, t.Context(), mem, 1<<20, change)
 		if took := time.Since(begin); !errors.Is(err, fault.ErrLocked) || errors.Is(err, fault.ErrCorrupt) || took < followPatience || took > followPatience+2*followMaxSleep {

@@ -1,4 +1,4 @@
-package oribi
+package storedir
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// RESERVE occupies space on the disk, as part of what is kept free (see space.go). If others have
+// RESERVE occupies space on the disk, as part of the space that a writer keeps free. If others have
 // filled the disk, a writer removes the file, and has the space that it needs to open, to drop
 // tables and to delete rows. Close makes it again. It is missing where the free space is not known
 // or too small, and in a store without tables.
@@ -28,7 +28,6 @@ import (
 //	6f 72 69 62 69 72 73 76 00 01 02 03 04 05 06 07 08 09 0a 0b
 //	0c 0d 0e 0f ab 8d 58 15
 const (
-	reserveName   = "RESERVE"
 	reserveMagic  = "oribirsv" // file format: never change
 	reserveIDOff  = 8          // file format: never change
 	reserveCRCOff = 24         // file format: never change
@@ -46,56 +45,55 @@ func encodeReserve(id [16]byte) []byte {
 	return b
 }
 
-// reserve is the state of RESERVE in a writer.
-type reserve struct {
+// Reserve is the RESERVE of a writer. It is safe for concurrent use.
+type Reserve struct {
+	dir   Dir
+	bytes atomic.Int64 // that removing it frees; 0 if it is missing
+
 	mu      sync.Mutex
-	bytes   atomic.Int64 // that removing it frees; 0: it is not there
-	claimed bool         // it was removed, in this session
+	claimed bool // it was removed, in this session
 }
 
-// claimReserve removes RESERVE if the disk is nearly full. A writer calls it before anything that
-// frees space.
-func (s *Store) claimReserve() error {
-	fsys, name := s.opts.FS, s.path(reserveName)
-	free := fsys.FreeBytes(s.dir)
+// FindReserve looks for the RESERVE of a store, when the store is opened for writing.
+func (d Dir) FindReserve(id [16]byte) *Reserve {
+	r := &Reserve{dir: d}
+	if d.isReserve(id) {
+		r.note()
+	}
+	return r
+}
+
+// Bytes returns how much space the removal of RESERVE would free.
+func (r *Reserve) Bytes() int64 { return r.bytes.Load() }
+
+// Claim removes RESERVE if the disk is nearly full. A writer calls it before anything that frees
+// space.
+func (r *Reserve) Claim() error {
+	free := r.dir.FreeBytes()
 	if free < 0 || free >= reserveBytes {
 		return nil
 	}
-	r := &s.reserve
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bytes.Load() == 0 {
 		return nil
 	}
-	s.opts.Logger.Warn("the disk is full: the space that was kept for this is used", slog.Int64("free_bytes", free))
+	r.dir.Logger.Warn("the disk is full: the space that was kept for this is used", slog.Int64("free_bytes", free))
 	r.claimed = true
 	r.bytes.Store(0)
-	return fsys.Remove(name)
+	return r.dir.FS.Remove(r.dir.File(ReserveName))
 }
 
-// findReserve notes whether there is a RESERVE, when a store is opened for writing.
-func (s *Store) findReserve() error {
-	b, err := readFile(s.opts.FS, s.path(instanceName), 4096)
-	if err != nil {
-		return err
-	}
-	i, err := decodeInstance(b)
-	if err == nil && isReserve(s.opts.FS, s.path(reserveName), i.id) {
-		s.noteReserve()
-	}
-	return err
-}
-
-func (s *Store) noteReserve() {
-	if info, err := s.opts.FS.Stat(s.path(reserveName)); err == nil {
-		s.reserve.bytes.Store(max(vfs.Allocated(info), 1))
+func (r *Reserve) note() {
+	if info, err := r.dir.FS.Stat(r.dir.File(ReserveName)); err == nil {
+		r.bytes.Store(max(vfs.Allocated(info), 1))
 	}
 }
 
-// isReserve reports whether a file is the RESERVE of the store, or one that a crash has left
-// without content.
-func isReserve(fsys vfs.FS, name string, id [16]byte) bool {
-	f, err := fsys.Open(name, false)
+// isReserve reports whether the file RESERVE is the store's, perhaps without content, as a crash
+// leaves it.
+func (d Dir) isReserve(id [16]byte) bool {
+	f, err := d.FS.Open(d.File(ReserveName), false)
 	if err != nil {
 		return false
 	}
@@ -113,20 +111,20 @@ func isReserve(fsys vfs.FS, name string, id [16]byte) bool {
 	return true
 }
 
-// keepReserve makes RESERVE, if it is missing and there is space for it. If it cannot be made, it
-// is missing.
-func (s *Store) keepReserve() {
-	fsys, name, r := s.opts.FS, s.path(reserveName), &s.reserve
+// Keep makes RESERVE, if it is missing and the disk has space for it. If it cannot be made, it is
+// missing.
+func (r *Reserve) Keep(id [16]byte) {
+	fsys, name := r.dir.FS, r.dir.File(ReserveName)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	free, least := fsys.FreeBytes(s.dir), int64(2*reserveBytes)
+	free, least := r.dir.FreeBytes(), int64(2*reserveBytes)
 	if r.claimed { // the space is still there
 		least = reserveLeast
 	}
-	if free < least || r.bytes.Load() >= reserveLeast || len(s.sortedTables()) == 0 {
+	if free < least || r.bytes.Load() >= reserveLeast {
 		return
 	}
-	if r.bytes.Load() > 0 && fsys.Remove(name) != nil { // a copy of a store has one without space
+	if r.bytes.Load() > 0 && fsys.Remove(name) != nil { // in a copy of a store, RESERVE has no space
 		return
 	}
 	r.bytes.Store(0)
@@ -135,14 +133,14 @@ func (s *Store) keepReserve() {
 		return // it is a file that is not ours
 	}
 	if err = f.Preallocate(0, min(free, reserveBytes)); err == nil {
-		_, err = f.WriteAt(encodeReserve(s.instance.id), 0)
+		_, err = f.WriteAt(encodeReserve(id), 0)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		err = errors.Join(err, fsys.Remove(name))
 		if !errors.Is(err, fault.ErrUnsupported) {
-			s.opts.Logger.Warn("no space is kept for a full disk", slog.Any("err", err))
+			r.dir.Logger.Warn("no space is kept for a full disk", slog.Any("err", err))
 		}
 		return
 	}
-	s.noteReserve()
+	r.note()
 }

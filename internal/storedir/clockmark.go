@@ -1,12 +1,10 @@
-package oribi
+package storedir
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -36,10 +34,11 @@ import (
 // A writer starts its clock above the mark that it finds in LOCK, in case the machine's clock has
 // gone back.
 const (
-	markEvery    = 250 * time.Millisecond
-	markPatience = time.Second // how long a read of a follower waits for a mark
-	markTries    = 3           // to read a mark: LOCK is empty for a moment while it is written
-	lockMax      = 256         // bytes that are read of LOCK
+	MarkEvery    = 250 * time.Millisecond
+	MarkPatience = time.Second // how long a read of a follower waits for a mark
+
+	markTries = 3   // to read a mark: LOCK is empty for a moment while it is written
+	lockMax   = 256 // bytes that are read of LOCK
 )
 
 var markPrefix = []byte("clock ")
@@ -69,54 +68,19 @@ func decodeMark(b []byte) mvcc.Timestamp {
 	return mvcc.Timestamp(ts)
 }
 
-// marker writes marks periodically.
-func (b *background) marker() {
-	tick := time.NewTicker(markEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-b.ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := b.s.markClock(b.ctx); err != nil && b.ctx.Err() == nil {
-			b.s.opts.Logger.Debug("the clock was not marked for followers", slog.Any("err", err))
-		}
-	}
-}
-
-// markClock writes a mark if there are followers.
-func (s *Store) markClock(ctx context.Context) error {
-	if _, err := s.opts.FS.Stat(s.path(readersName)); err != nil {
-		return nil // there are none
-	}
-	if err := s.poisoned(); err != nil {
-		return err
-	}
-	ts, last, err := s.now(changes{})
-	if err != nil {
-		return err
-	}
-	// A batch up to ts may still be in a buffer of the log, or an ingest before its commit.
-	if err := s.pub.WaitLSN(ctx, last); err != nil {
-		return err
-	}
-	return s.locks.lock.Write(appendMark(bytes.Clone(s.locks.owner), ts))
-}
-
-// finalUpTo returns a timestamp up to which the log, if it is read now, has all write batches that
-// will ever come; 0 if none is known. Without a writer that is the present: later writers take their
+// FinalUpTo returns a timestamp up to which the log, if it is read now, has all write batches that
+// will ever come; 0 if none is known. present is the time of the store's clock, 0 if the clock is
+// not a physical one. Without a writer the timestamp is the present: later writers take their
 // timestamps from the machine's clock, or above.
-func (s *Store) finalUpTo() mvcc.Timestamp {
-	now := present(s.clock)
-	if lock, err := s.opts.FS.Lock(s.path(instanceName), vfs.LockShared); err == nil {
+func (d Dir) FinalUpTo(present mvcc.Timestamp) mvcc.Timestamp {
+	if lock, err := d.FS.Lock(d.File(InstanceName), vfs.LockShared); err == nil {
 		lock.Close()
-		if now > 0 {
-			return max(mvcc.FromTime(now.Time()), 1) - 1
+		if present > 0 {
+			return max(mvcc.FromTime(present.Time()), 1) - 1
 		}
 	}
 	for range markTries {
-		b, err := readFile(s.opts.FS, s.path(lockName), lockMax)
+		b, err := d.read(LockName, lockMax)
 		if err == nil && len(b) > 0 || errors.Is(err, fs.ErrNotExist) {
 			return decodeMark(b)
 		}

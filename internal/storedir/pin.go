@@ -1,4 +1,4 @@
-package oribi
+package storedir
 
 import (
 	"crypto/rand"
@@ -51,8 +51,8 @@ const (
 	pinSuffix   = ".pin"
 )
 
-// readerPin is the pin of this process, a follower; nil if it could not be written.
-type readerPin struct {
+// Pin is the pin of this process, a follower. A nil Pin could not be written.
+type Pin struct {
 	fs        vfs.FS
 	dir, path string
 	lock      vfs.Lock
@@ -61,42 +61,43 @@ type readerPin struct {
 	log   lsn.LSN
 }
 
-// pinReader pins everything.
-func (s *Store) pinReader() {
+// Pin pins everything. If the pin cannot be written, for example in a directory that is read-only,
+// Pin returns nil.
+func (d Dir) Pin() *Pin {
 	for try := 1; ; try++ {
-		p, err := newReaderPin(s.opts.FS, s.path(readersName))
+		p, err := d.newPin()
 		if err == nil {
-			s.reader = p
-			return
+			return p
 		}
 		if try == pinTries || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.ErrLocked) {
-			s.opts.Logger.Debug("following without a pin", slog.Any("err", err))
-			return
+			d.Logger.Debug("following without a pin", slog.Any("err", err))
+			return nil
 		}
 	}
 }
 
-// pinTries is how often pinReader tries to write a pin: another follower may remove the directory,
-// and a writer may take the file for that of a process that has ended.
+// pinTries is how often Pin tries to write a pin: another follower may remove the directory, and a
+// writer may take the file for the pin of a process that has ended.
 const pinTries = 10
 
-func newReaderPin(fsys vfs.FS, dir string) (*readerPin, error) {
-	if err := fsys.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+func (d Dir) newPin() (*Pin, error) {
+	dir := d.File(PinsName)
+	if err := d.FS.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	var id [8]byte
 	rand.Read(id[:])
-	p := &readerPin{fs: fsys, dir: dir, path: filepath.Join(dir, hex.EncodeToString(id[:])+pinSuffix)}
+	p := &Pin{fs: d.FS, dir: dir, path: filepath.Join(dir, hex.EncodeToString(id[:])+pinSuffix)}
 	var err error
-	if p.lock, err = fsys.Lock(p.path, vfs.LockCreate); err != nil {
+	if p.lock, err = d.FS.Lock(p.path, vfs.LockCreate); err != nil {
 		return nil, err
 	}
 	return p, nil // an empty file pins everything
 }
 
-// set replaces what is pinned. If that fails, as on a full disk, the pin is as before, or pins
+// Set replaces what is pinned. If that fails, as on a full disk, the pin is as before, or pins
 // everything.
-func (p *readerPin) set(epoch uint64, log lsn.LSN) {
+func (p *Pin) Set(epoch uint64, log lsn.LSN) {
 	if p == nil || epoch == p.epoch && log == p.log {
 		return
 	}
@@ -105,11 +106,11 @@ func (p *readerPin) set(epoch uint64, log lsn.LSN) {
 	}
 }
 
-// owns reports whether a path is that of the pin's file.
-func (p *readerPin) owns(path string) bool { return p != nil && p.path == path }
+// Owns reports whether a path leads to the pin's file.
+func (p *Pin) Owns(path string) bool { return p != nil && p.path == path }
 
-// close unpins everything.
-func (p *readerPin) close() {
+// Close unpins everything.
+func (p *Pin) Close() {
 	if p == nil {
 		return
 	}
@@ -137,13 +138,59 @@ func decodePin(b []byte) (epoch uint64, log lsn.LSN) {
 	return binary.LittleEndian.Uint64(b[pinEpochOff:]), lsn.LSN(binary.LittleEndian.Uint64(b[pinLogOff:]))
 }
 
-// followers is what a writer knows of the followers of its store.
-type followers struct {
+// HasFollowers reports whether there may be followers.
+func (d Dir) HasFollowers() bool {
+	_, err := d.FS.Stat(d.File(PinsName))
+	return err == nil
+}
+
+// Pinned returns the lowest epoch and LSN that followers pin, or the highest possible if there are
+// no pins. It removes pins of processes that have ended.
+func (d Dir) Pinned() (epoch uint64, log lsn.LSN) {
+	epoch, log = math.MaxUint64, lsn.Max
+	dir := d.File(PinsName)
+	names, err := d.FS.List(dir)
+	if err != nil { // there are no followers
+		return epoch, log
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, pinSuffix) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		lock, err := d.FS.Lock(path, vfs.LockShared)
+		switch {
+		case err == nil:
+			// A follower that has created the file, and not locked it yet, finds it locked, or
+			// gone, and takes another one.
+			if err := d.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				d.Logger.Warn("the pin of a reader that has ended stays", slog.String("file", name), slog.Any("err", err))
+			}
+			lock.Close()
+		case errors.Is(err, fault.ErrLocked):
+			b, _ := d.read(filepath.Join(PinsName, name), pinLen+1)
+			e, l := decodePin(b)
+			epoch, log = min(epoch, e), min(log, l)
+		}
+	}
+	return epoch, log
+}
+
+// Followers decides for a writer which dropped blocks and which part of the log are kept because
+// followers may still read them. It is safe for concurrent use.
+type Followers struct {
+	dir Dir
+	lag time.Duration
+
 	mu      sync.Mutex
 	starts  []logStart // that were confirmed, oldest first, from the newest on whose log may be removed
 	removed lsn.LSN    // the log below was removed, or is about to be
 	again   time.Time  // until then, followers are taken to pin the log from removed on
 }
+
+// NewFollowers returns the rules for a directory. lag is how long dropped blocks and log are kept for
+// followers; if it is negative, nothing is kept.
+func NewFollowers(d Dir, lag time.Duration) *Followers { return &Followers{dir: d, lag: lag} }
 
 // pinLook is how long a writer takes the log to be pinned after it has found a pin.
 const pinLook = time.Second
@@ -154,70 +201,39 @@ type logStart struct {
 	at  time.Time
 }
 
-// pinned returns the lowest epoch and LSN that followers pin, the highest there are for none. It
-// removes pins of processes that have ended.
-func (s *Store) pinned() (epoch uint64, log lsn.LSN) {
-	epoch, log = math.MaxUint64, lsn.Max
-	fsys, dir := s.opts.FS, s.path(readersName)
-	names, err := fsys.List(dir)
-	if err != nil { // there is none
-		return epoch, log
-	}
-	for _, name := range names {
-		if !strings.HasSuffix(name, pinSuffix) {
-			continue
-		}
-		path := filepath.Join(dir, name)
-		lock, err := fsys.Lock(path, vfs.LockShared)
-		switch {
-		case err == nil:
-			// A follower that has created the file, and not locked it yet, finds it locked, or
-			// gone, and takes another one.
-			if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				s.opts.Logger.Warn("the pin of a reader that has ended stays", slog.String("file", name), slog.Any("err", err))
-			}
-			lock.Close()
-		case errors.Is(err, fault.ErrLocked):
-			b, _ := readFile(fsys, path, pinLen+1)
-			e, l := decodePin(b)
-			epoch, log = min(epoch, e), min(log, l)
-		}
-	}
-	return epoch, log
-}
-
-// Below the second value no space is kept for followers, and below the first for a shorter time.
+// Below noSpareBytes of free space, no space is kept for followers, and below scarceBytes for a
+// shorter time.
 const (
 	scarceBytes  = 1 << 30
 	noSpareBytes = 64 << 20
 )
 
-// followerLag returns how long space is kept for followers, negative for not at all.
-func (s *Store) followerLag() time.Duration {
-	lag, free := s.opts.FollowerLag, s.opts.FS.FreeBytes(s.dir)
+// lagNow returns how long space is kept for followers now, negative if it is not kept at all.
+func (f *Followers) lagNow() time.Duration {
+	free := f.dir.FreeBytes()
 	switch {
 	case free < 0 || free >= scarceBytes:
-		return lag
+		return f.lag
 	case free < noSpareBytes:
 		return -1
 	}
-	return time.Duration(float64(lag) * float64(free) / scarceBytes)
+	return time.Duration(float64(f.lag) * float64(free) / scarceBytes)
 }
 
-// keptBlocks is blockmanager.Options.Kept.
-func (s *Store) keptBlocks() (epoch uint64, old time.Time) {
-	lag := s.followerLag()
+// Kept is blockmanager.Options.Kept.
+func (f *Followers) Kept() (epoch uint64, old time.Time) {
+	lag := f.lagNow()
 	if lag < 0 {
 		return math.MaxUint64, time.Time{}
 	}
-	epoch, _ = s.pinned()
+	epoch, _ = f.dir.Pinned()
 	return epoch, time.Now().Add(-lag)
 }
 
-// logBegin returns the LSN below which the log may be removed: the confirmed log_start, or less for
+// LogBegin returns the LSN below which the log may be removed: start, the confirmed log_start, or
+// less for followers. If full is set, the log has reached its largest size, and nothing is kept for
 // followers.
-func (s *Store) logBegin() lsn.LSN {
-	f, start := &s.followers, s.blocks.ConfirmedLogStart()
+func (f *Followers) LogBegin(start lsn.LSN, full bool) lsn.LSN {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
@@ -227,10 +243,10 @@ func (s *Store) logBegin() lsn.LSN {
 	if n := len(f.starts); n == 0 || f.starts[n-1].lsn < start {
 		f.starts = append(f.starts, logStart{start, now})
 	}
-	lag := s.followerLag()
+	lag := f.lagNow()
 	begin := start
-	if lag >= 0 && (s.log == nil || s.log.Bytes() < s.logTarget()) {
-		_, pin := s.pinned()
+	if lag >= 0 && !full {
+		_, pin := f.dir.Pinned()
 		begin = min(start, pin)
 		for len(f.starts) > 0 && now.Sub(f.starts[0].at) > lag {
 			begin = max(begin, f.starts[0].lsn)
@@ -244,13 +260,13 @@ func (s *Store) logBegin() lsn.LSN {
 	return f.removed
 }
 
-// uselessLog returns how many bytes of the log a confirmation would remove.
-func (s *Store) uselessLog() int64 {
-	f, begin := &s.followers, s.blocks.LogStart()
+// Removable returns the LSN below which LogBegin would allow the removal of the log if start were
+// confirmed, without a look at the pins.
+func (f *Followers) Removable(start lsn.LSN) lsn.LSN {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if time.Now().Before(f.again) {
-		begin = f.removed
+		return f.removed
 	}
-	return s.log.Bytes() - s.log.BytesFrom(begin)
+	return start
 }
