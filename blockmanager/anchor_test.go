@@ -177,7 +177,8 @@ func TestWritableWritesTheAnchorFirst(t *testing.T) {
 	}
 }
 
-// Metadata that changes between Open and Writable is not mistaken for what Open checked.
+// Metadata that changes between Open and Writable is read again, since it is no longer the metadata
+// that Open checked.
 func TestWritableReadsTheMetadataAgain(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)

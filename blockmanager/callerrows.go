@@ -37,7 +37,7 @@ func (r callerRows) put(key string, value []byte) {
 
 func (r callerRows) delete(key string) { r.tree.Delete(callerRow{key: key}) }
 
-// value returns the value of a row, nil if there is none.
+// value returns the value of the row with this key, or nil if no such row exists.
 func (r callerRows) value(key string) []byte {
 	row, _ := r.tree.Get(callerRow{key: key})
 	return row.value

@@ -25,8 +25,8 @@ import (
 // catchUpBytes is how many bytes of changes a follower takes from the journal at most.
 const catchUpBytes = 16 << 20
 
-// caughtUp is the difference between the state of a follower and a later one. A nil value, or a
-// container without a row, is one that is removed.
+// caughtUp is the difference between the state of a follower and a later one. A row that is removed
+// has a nil value; a container that is removed has no row.
 type caughtUp struct {
 	rows map[string][]byte // by key, the root row included
 	root root
@@ -237,7 +237,8 @@ func (c *caughtUp) planContainer(st *state, key, value []byte) error {
 	return nil
 }
 
-// in returns a container and its row after the changes; nil if there is none.
+// in returns a container and its row after the changes, or nil if the state after them has no such
+// container.
 func (c *caughtUp) in(st *state, id containerID) (*container, containerRow) {
 	in, changed := c.containers[id]
 	if !changed {

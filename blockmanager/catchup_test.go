@@ -17,7 +17,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// stateText returns all rows of a state, and what else Open derives from them.
+// stateText returns all rows of a state, and the fields that Open derives from them.
 func stateText(st *state) string {
 	var lines []string
 	st.each(func(key, value []byte) { lines = append(lines, fmt.Sprintf("%q %x", key, value)) })
@@ -42,7 +42,8 @@ func callerRowsOf(st *state) map[string]string {
 	return rows
 }
 
-// checkReload reloads a follower, and compares its state with one that was opened just now.
+// checkReload reloads a follower, and compares its state with the state of a manager that is opened
+// now.
 func checkReload(o Options, follower *Manager, want *storeModel) (moved bool, err error) {
 	before := callerRowsOf(follower.state)
 	changed, moved, err := follower.Reload()
@@ -119,8 +120,8 @@ func harmJournal(r *rand.Rand, mem *vfs.Mem) (repair func() error, err error) {
 	return func() error { return write(all) }, write(harmed)
 }
 
-// A follower that takes the changes from the journal gets the same state as one that reads all
-// metadata. A journal that is damaged, cut, or missing changes no state.
+// A follower that takes the changes from the journal gets the same state as a follower that reads
+// all metadata. A journal that is damaged, cut, or missing changes no state.
 func TestReloadEqualsOpen(t *testing.T) {
 	for _, journal := range []string{"whole", "harmed", "missing"} {
 		t.Run("journal="+journal, func(t *testing.T) { reloadEqualsOpen(t, journal) })
@@ -197,7 +198,7 @@ func reloadEqualsOpen(t *testing.T, journal string) {
 	}
 }
 
-// mixedFS is a file system in which a file is that of another one.
+// mixedFS is a file system in which one file has the content that it has in another file system.
 type mixedFS struct {
 	vfs.FS
 	name  string
@@ -251,7 +252,7 @@ func TestReloadRefusesMetadataThatTheAnchorHasLeftBehind(t *testing.T) {
 			behind.o.FS = mixedFS{mem.Clone(), anchorName, mem}
 		}
 	}
-	// Newer than what the follower has, and too old nevertheless.
+	// This metadata is newer than the follower's state, but older than the anchor.
 	if _, moved, err := behind.Reload(); moved || !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("metadata of the first of three commits: moved=%v, %v", moved, err)
 	}
@@ -284,14 +285,14 @@ func TestFollowerOpensWhileWriterGoesOn(t *testing.T) {
 	}
 	defer follower.Close()
 	if got := callerRowsOf(follower.state)["first"]; got != "row" || !went {
-		t.Errorf("the row is %q, want that of before the commits", got)
+		t.Errorf("the row is %q, want the row from before the commits", got)
 	}
 	if _, moved, err := follower.Reload(); !moved || err != nil || callerRowsOf(follower.state)["first"] != "2" {
 		t.Errorf("moved=%v, %v: the row is %q", moved, err, callerRowsOf(follower.state)["first"])
 	}
 }
 
-// Changes in the journal that are whole, but not those of the store, are not taken.
+// Reload ignores changes in the journal that are complete but were not made to this store.
 func TestReloadChecksChangesInJournal(t *testing.T) {
 	o := testOptions(nil)
 	mem := formatted(t, o)

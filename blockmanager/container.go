@@ -44,10 +44,11 @@ type container struct {
 	end     int64 // where the next block begins
 	unnamed bool  // the file is new: the directory was not synced since
 
-	ioMu     sync.Mutex // one call at a time of what is not ReadAt and WriteAt
-	wfile    vfs.File   // for writing; nil until needed; may be file.f
-	reserved int64      // space is reserved up to here
-	window   int64      // how much to reserve next
+	// ioMu serializes all file operations except ReadAt and WriteAt: syncing, reserving, punching.
+	ioMu     sync.Mutex
+	wfile    vfs.File // for writing; nil until needed; may be file.f
+	reserved int64    // space is reserved up to here
+	window   int64    // how much to reserve next
 }
 
 func (c *container) name() string { return c.id.String() + dataSuffix }

@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
-// crashState is a state that a crash leaves, and what an open may find in it.
+// crashState is a state that a crash leaves, and the stores that an open may find in it.
 type crashState struct {
 	name      string
 	fs        *vfs.Mem

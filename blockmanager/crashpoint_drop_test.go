@@ -278,7 +278,7 @@ func TestCrashBeforeCommitOfCopies(t *testing.T) {
 	list := s.during(t, func() error { _, err := m.Rewrite(context.Background()); return err })
 	list.before(t, "write", anchorName).each(t, func(t *testing.T, mem *vfs.Mem) {
 		if n := len(containerNames(t, mem)); n != 2 {
-			t.Fatalf("%d containers, want the sparse one and that of the copies", n)
+			t.Fatalf("%d containers, want the sparse container and the container of the copies", n)
 		}
 		checkTailIsFree(t, mem, o, want)
 	})
@@ -294,7 +294,7 @@ func TestCrashAfterCommitOfCopies(t *testing.T) {
 	})
 	list.before(t, "remove", source).each(t, func(t *testing.T, mem *vfs.Mem) {
 		if n := len(containerNames(t, mem)); n != 2 {
-			t.Fatalf("%d containers, want the source and that of the copies", n)
+			t.Fatalf("%d containers, want the source and the container of the copies", n)
 		}
 		checkDeadContainer(t, mem, o, source, true, want)
 	})

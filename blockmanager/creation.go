@@ -25,8 +25,8 @@ type Creation struct {
 	mu       sync.Mutex
 	ended    bool // committed or aborted
 	acquired []*container
-	free     []*container            // of those acquired, the ones that no sink writes to, used from the end
-	dirty    map[*container]struct{} // of those acquired, the ones written to since the last Sync
+	free     []*container            // acquired containers to which no sink writes, used from the end
+	dirty    map[*container]struct{} // acquired containers that were written to since the last Sync
 	open     map[*sink]struct{}
 	blocks   []*liveBlock
 }

@@ -113,7 +113,7 @@ func TestOpenRefusesForeignAnchor(t *testing.T) {
 	}
 }
 
-// copyDir replaces the files of one directory by those of another file system.
+// copyDir replaces the files of a directory by the files that it has in another file system.
 func copyDir(t *testing.T, to, from vfs.FS, dir string) {
 	t.Helper()
 	if err := vfs.RemoveAll(to, dir); err != nil {

@@ -48,7 +48,7 @@ func DumpAnchor(w io.Writer, data []byte) error {
 
 // AnchorSlot is one slot of an ANCHOR.
 type AnchorSlot struct {
-	State          string // intent, confirmed; empty: the slot was never written; damaged
+	State          string // "intent", "confirmed", "damaged", or "empty" if the slot was never written
 	Instance       [16]byte
 	Epoch          uint64
 	Hash, Previous string // of the metadata of this epoch and of the one before
@@ -105,8 +105,8 @@ type MetadataField struct {
 // is damaged has a Problem; Key and Value are valid during the call. It compares the rows with the
 // hash in the root row, but not with the anchor or the containers, as Open does.
 //
-// The caller holds the store's lock, shared or exclusive. Errors: ErrCorrupt; those of fn, which
-// end the reading, and of the operating system as they are.
+// The caller holds the store's lock, shared or exclusive. An error of fn ends the reading and is
+// returned as it is, like an error of the operating system. Other errors: ErrCorrupt.
 func ReadMetadata(o Options, fn func(*MetadataRow) error) error {
 	o, err := o.withDefaults()
 	if err != nil {

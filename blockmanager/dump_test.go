@@ -97,7 +97,7 @@ func TestReadMetadataReportsRowsOutsideTheRoot(t *testing.T) {
 	}
 	stop := errors.New("stop")
 	if err := ReadMetadata(o, func(*MetadataRow) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("error %v, want that of the function", err)
+		t.Errorf("error %v, want the function's error", err)
 	}
 	full, err := o.withDefaults()
 	if err != nil {

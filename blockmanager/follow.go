@@ -99,11 +99,11 @@ func (m *Manager) stillLive(b *liveBlock, now *slot) bool {
 	return false
 }
 
-// Reload moves a follower's manager to the newest state, and reports whether that is another. changed
-// are the keys of the caller's rows that differ. Its cost depends on what has changed, unless the
-// journal lacks it: then Reload reads all metadata, but not again until that changes. After an error
-// nothing has changed, and the call may be tried again: another process may have changed something
-// during the call.
+// Reload moves a follower's manager to the newest state, and reports in moved whether the newest
+// state differs from the state before. changed has the keys of the caller's rows that differ. The
+// cost depends on what has changed, unless the journal lacks the changes. Then Reload reads all
+// metadata, but not again until the metadata changes. After an error nothing has changed, and the
+// call may be tried again: another process may have changed something during the call.
 //
 // Blocks that are gone can be opened until Forget: until then, a reader of the earlier state may
 // open more of its files.

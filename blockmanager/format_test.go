@@ -28,7 +28,7 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// The examples are those of the byte tables, which change only with the format.
+// The examples are copied from the byte tables, which change only with the format.
 func TestFormatsAreThoseOfTheTables(t *testing.T) {
 	instance, in := fill16(1), containerID(fill16(10))
 	b := blockRow{container: in, off: 8192, length: 5, sum: xxh3.Hash([]byte("oribi"))}

@@ -37,7 +37,7 @@ import (
 //	72             payload: the rows, the root row among them, each as
 //	               varint  length of the key
 //	               key
-//	               varint  length of the value plus 1; 0: the row is removed
+//	               varint  length of the value plus 1, or 0 if the row is removed
 //	               value
 //
 // Zeros up to a multiple of 8 follow. A row with key 66 and value 01: 01 66 02 01.
@@ -201,19 +201,22 @@ func (s *state) each(fn func(key, value []byte)) {
 	fn([]byte{kindRoot}, s.root.value())
 }
 
-// journalState is what a journal says of the metadata.
+// journalState is the state of the metadata after the records of a journal.
 type journalState struct {
 	rows     map[string][]byte
 	epoch    uint64
 	instance [16]byte
 	strict   bool // bytes without a meaning must be zero
 	sealed   bool
-	at       int64  // end of what was read, bytes
-	problem  string // why that is before the end of the file
+	// at is the offset after the last record that was read. problem says why reading ended there,
+	// if the file is longer.
+	at      int64
+	problem string
 }
 
 // readJournal reads the records of a journal up to the first that is damaged, torn, or does not
-// follow. instance is the store's; zero: any. Errors: those of reading the file.
+// follow. instance is the store's ID; if it is zero, a journal of any store is read. Errors of
+// reading the file are returned as they are.
 func readJournal(fsys vfs.FS, name string, instance [16]byte) (*journalState, error) {
 	f, err := fsys.Open(name, false)
 	if err != nil {
@@ -234,7 +237,8 @@ func readJournal(fsys vfs.FS, name string, instance [16]byte) (*journalState, er
 	return j, nil
 }
 
-// readAll reads records until one that is damaged, torn, or does not follow.
+// readAll reads records until it finds a record that is damaged, torn, or does not follow the
+// record before.
 func (j *journalState) readAll(f vfs.File, size int64) error {
 	for j.at < size {
 		n, err := j.read(f, j.at, size)
@@ -259,7 +263,7 @@ type journalHead struct {
 	zero            bool // the bytes without a meaning are zero
 }
 
-// size returns the length of the record with what follows up to the next one.
+// size returns the length of the record, including the zeros up to the next record.
 func (h *journalHead) size() int64 { return alignUp(journalHeaderLen+h.length, 8) }
 
 // readJournalHead reads the header of the record at off. instance is the store's; zero: any.

@@ -12,13 +12,14 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// journalAdvice is what to do about a damaged journal.
+// journalAdvice ends the findings about a damaged journal: the user need not repair anything.
 const journalAdvice = "nothing but a salvage needs it, and the next flush or other change of the metadata " +
 	"writes it anew"
 
-// verifyJournal verifies the journal, as far as its bytes are known to have reached the disk: all of
-// a sealed one and of one that this process writes, of any other the first record. The journal of a
-// store may be missing, or end before the last commit, or after it: a power cut may take that.
+// verifyJournal verifies the journal, as far as its bytes are known to have reached the disk: all
+// records if the journal is sealed or this process writes it, otherwise the first record. The
+// journal of a store may be missing, or end before the last commit, or after it: a power cut may
+// take that.
 func (m *Manager) verifyJournal(finding func(string, int64, block.ID, string)) error {
 	if m.o.Follow { // the writer appends to it
 		return nil
@@ -46,7 +47,7 @@ func (m *Manager) verifyJournal(finding func(string, int64, block.ID, string)) e
 	return err
 }
 
-// withJournal calls use with the journal, unless there is none. No commit runs meanwhile.
+// withJournal calls use with the journal, if the file exists. No commit runs during the call.
 func (m *Manager) withJournal(use func(f vfs.File, size int64) error) error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -101,7 +102,7 @@ func (m *Manager) CompareJournal(finding func(file string, off int64, id block.I
 		}
 		s, err := j.load(&m.o)
 		if err == nil && s.epoch == m.state.epoch && s.root != m.state.root {
-			err = fault.Corruptf("hash %s, that of the metadata is %s", s.hash, m.state.hash)
+			err = fault.Corruptf("hash %s, the hash of the metadata is %s", s.hash, m.state.hash)
 		}
 		if err == nil && s.epoch != j.epoch {
 			err = fault.Corruptf("the root row is of epoch %d", s.epoch)

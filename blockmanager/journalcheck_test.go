@@ -38,7 +38,7 @@ func journalFindings(t *testing.T, o Options, f vfs.FS) (shallow, deep []string)
 	return shallow, deep
 }
 
-// Every bit of the journal of a closed store but those of its seal is verified.
+// Every bit of a closed store's journal is verified, except for the bits of its seal.
 func TestFlippedBitOfTheJournalIsFound(t *testing.T) {
 	o := testOptions(nil)
 	mem, _ := filled(t, o, 8)

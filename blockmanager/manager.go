@@ -67,7 +67,9 @@ type Manager struct {
 	older   map[block.ID]*liveBlock
 	retired []*container
 
-	journalAt int64 // where the journal goes on after the state of a follower; 0: unknown. Guarded by commitMu
+	// journalAt is the offset in the journal after the changes that a follower's state has, or 0 if
+	// the offset is not known. commitMu guards it.
+	journalAt int64
 }
 
 // LogStart returns the lowest LSN that replay on the current state needs.
@@ -93,10 +95,10 @@ func (m *Manager) Epoch() uint64 {
 	return m.state.epoch
 }
 
-// ConfirmedEpoch returns the epoch of the last Edit with Confirm, or the one that Open found
-// confirmed; 0 if there is neither. The metadata cannot return to an earlier epoch. Files outside
-// the metadata may record this epoch: if a disk forgets a flush that it acknowledged, and with it
-// both the metadata and the anchor, the record shows the loss.
+// ConfirmedEpoch returns the epoch of the last Edit with Confirm, or the epoch that Open found
+// confirmed, or 0 if nothing is confirmed. The metadata cannot return to an earlier epoch. Files
+// outside the metadata may record this epoch: if a disk forgets a flush that it acknowledged, and
+// with it both the metadata and the anchor, the record shows the loss.
 func (m *Manager) ConfirmedEpoch() uint64 { return m.confirmedOnRequest.Load() }
 
 // Rows calls fn for each of the caller's rows whose key begins with prefix, in key order, as of the

@@ -41,8 +41,9 @@ type metaStore struct {
 	poison *poison
 }
 
-// openMeta opens the database. Once the store is poisoned, nothing is written. Errors: those of the
-// operating system unchanged; everything else, including a missing database, is ErrCorrupt.
+// openMeta opens the database. Once the store is poisoned, nothing is written. Errors of the
+// operating system are returned unchanged; everything else, including a missing database, is
+// ErrCorrupt.
 func openMeta(o *Options, mode metaMode, p *poison) (*metaStore, error) {
 	s := &metaStore{mode: mode, fs: newPebbleFS(o.FS, mode == metaRead, p), poison: p}
 	log := &pebbleLog{log: o.Logger, store: s}

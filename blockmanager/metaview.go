@@ -33,7 +33,7 @@ import (
 // they had when the manifest was opened. A record that is not complete yet counts as the end of its
 // file.
 //
-// The root row and its hash then show that the rows are those of one metadata commit.
+// The root row and its hash then show that all rows belong to the same metadata commit.
 type metaView struct {
 	vfs.FS
 	dir   string
@@ -60,7 +60,7 @@ func viewMeta(o *Options) (*metaView, error) {
 func captureMeta(o *Options) (_ *metaView, err error) {
 	v := &metaView{FS: o.FS, dir: o.metaDir(), files: map[string]*viewFile{}}
 	if v.names, err = o.FS.List(v.dir); errors.Is(err, fs.ErrNotExist) {
-		return v, nil // Pebble says what is missing
+		return v, nil // Pebble's error names the missing file
 	} else if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (v *metaView) close() {
 	}
 }
 
-// file returns the file of the view with this path, nil if there is none.
+// file returns the file of the view with this path, or nil if the view has no such file.
 func (v *metaView) file(path string) *viewFile {
 	if filepath.Dir(path) != v.dir {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// fakeMeta returns a directory like that of Pebble, whose files contain their names, and a view of
-// the disk on which a follower looks at it.
+// fakeMeta returns a directory with the file names of a Pebble database, whose files contain their
+// names, and a view of the disk on which a follower looks at it.
 func fakeMeta(t *testing.T) (o Options, mem *vfs.Mem, disk *faultfs.FS) {
 	t.Helper()
 	mem = vfs.NewMem()

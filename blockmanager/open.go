@@ -13,7 +13,7 @@ import (
 //
 // The caller holds the store's lock, shared or exclusive, unless Options.Follow is set. Errors:
 // ErrCorrupt, with the location, for metadata that is damaged or older than the anchor;
-// ErrUnsupported for a newer format; those of the operating system unchanged.
+// ErrUnsupported for a newer format. Errors of the operating system are returned unchanged.
 func Open(o Options) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {

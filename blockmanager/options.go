@@ -49,7 +49,9 @@ type Options struct {
 	// Logger takes warnings and Pebble's messages (at debug level); default: none.
 	Logger *slog.Logger
 
-	damaged func(Damage) // of OpenDamaged; nil: damage is an error
+	// damaged is set by OpenDamaged and called for each damaged file. If it is nil, damage is an
+	// error.
+	damaged func(Damage)
 }
 
 // withDefaults returns a copy with each default filled in, except BlockSize.

@@ -30,8 +30,8 @@ func (m *Manager) release() error {
 	return nil
 }
 
-// kept is what readers in other processes keep from being freed. It asks for that once, if anything
-// is due.
+// kept is the space that must not be freed because readers in other processes may need it. It asks
+// for the readers' needs once, when the first block or container is due.
 type kept struct {
 	asked bool
 	epoch uint64

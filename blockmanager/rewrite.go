@@ -29,8 +29,8 @@ const (
 // The copies are synced before one commit replaces the old blocks by them, so a crash leaves one or
 // the other. A source that has an old block open keeps reading it; the file is removed after the
 // last of them is closed. If the bytes of a block do not have the checksum that was recorded,
-// Rewrite returns ErrCorrupt and moves nothing; further calls skip that container. Other errors are
-// those of Commit and of ctx.
+// Rewrite returns ErrCorrupt and moves nothing; further calls skip that container. Rewrite also
+// returns the errors of Commit and of ctx.
 func (m *Manager) Rewrite(ctx context.Context) (emptied int, err error) {
 	c, blocks := m.takeSparse()
 	if c == nil {

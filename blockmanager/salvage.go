@@ -14,7 +14,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Damage is what OpenDamaged accepts: a file that is not what was written.
+// Damage is a fault that OpenDamaged accepts: a file whose bytes differ from the bytes that were
+// written.
 type Damage struct {
 	File    string // within the directory
 	Problem string
@@ -26,7 +27,7 @@ type Damage struct {
 // header page, which costs nothing if the blocks can be read; a bad anchor; bad metadata, in whose
 // place the journal is read.
 //
-// Errors: ErrCorrupt if neither can be read; those of Open.
+// Errors: ErrCorrupt if neither can be read, and the errors of Open.
 func OpenDamaged(o Options, report func(Damage)) (*Manager, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -40,7 +41,7 @@ func OpenDamaged(o Options, report func(Damage)) (*Manager, error) {
 	return m, nil
 }
 
-// readDamaged reads the newest metadata that is complete: that of meta/ or that of the journal.
+// readDamaged reads the newest complete metadata, from meta/ or from the journal.
 func (m *Manager) readDamaged() (err error) {
 	o := &m.o
 	if m.anchor, err = readAnchor(o); err != nil {
@@ -68,18 +69,18 @@ func (m *Manager) readDamaged() (err error) {
 		o.damaged(Older(found.epoch, m.anchor.slots[i].epoch))
 	case i < 0 && !whole && j.problem != "":
 		o.damaged(Damage{File: "meta", Lost: true,
-			Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, and may not "+
+			Problem: fmt.Sprintf("the newest readable metadata is of epoch %d, and may not "+
 				"be the last: %s: %s",
 				found.epoch, JournalName, j.problem)})
 	}
 	return m.openContainers()
 }
 
-// Older returns the damage of a store whose newest metadata that can be read is that of an epoch before
-// the one that it had reached.
+// Older returns the damage of a store whose newest readable metadata is of epoch, although the
+// store had reached a later epoch.
 func Older(epoch, reached uint64) Damage {
 	return Damage{File: "meta", Lost: true,
-		Problem: fmt.Sprintf("the newest metadata that can be read is that of epoch %d, the store had "+
+		Problem: fmt.Sprintf("the newest readable metadata is of epoch %d, the store had "+
 			"reached epoch %d", epoch, reached)}
 }
 

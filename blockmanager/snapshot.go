@@ -151,8 +151,8 @@ func (s *Snapshot) Close() error {
 
 func (b *liveBlock) info() BlockInfo { return BlockInfo{b.id, b.length, b.sum} }
 
-// Builder makes a manager from given blocks and rows, such as those of a Snapshot. It is for one
-// goroutine.
+// Builder makes a manager from given blocks and rows, such as the blocks and rows of a Snapshot. It
+// must not be used by several goroutines at once.
 type Builder struct {
 	m       *Manager
 	c       *Creation
@@ -175,8 +175,8 @@ const (
 // than its extent in a file of many.
 const cloneBytes = 64 << 10
 
-// NewBuilder creates data/, meta/ and ANCHOR in a directory that has none of them. What is added
-// gets there in several commits: the directory is complete only when Close has returned nil.
+// NewBuilder creates data/, meta/ and ANCHOR in a directory that has none of them. Blocks and rows
+// are added by several commits: the directory is complete only when Close has returned nil.
 func NewBuilder(o Options, c Counters) (*Builder, error) {
 	if c.Epoch == 0 || c.Epoch >= maxEpoch/2 || c.Mark == 0 || c.Mark > maxMark/2 {
 		return nil, fault.Corruptf("blockmanager: build: epoch %d, id mark %d", c.Epoch, c.Mark)
@@ -206,14 +206,14 @@ func (b *Builder) AddRow(r Row) error {
 	return b.commit()
 }
 
-// AddBlock adds a block with its ID, which is above that of the block before and below the mark.
+// AddBlock adds a block with its ID, which is above the ID of the block before and below the mark.
 //
-// If r is that of Snapshot.ReadBlock, and the file system can, a block of cloneBytes or more shares
-// its bytes with the other file. They are not read then, except for the end, so damage in them
-// stays in the copy, whose checksum shows it.
+// If r comes from Snapshot.ReadBlock, and the file system can share bytes of files, a block of
+// cloneBytes or more shares its bytes with the other file. They are not read then, except for the
+// end, so damage in them stays in the copy, whose checksum shows it.
 //
 // Errors: ErrCorrupt if r does not return exactly the bytes of which info has length and sum;
-// ErrNoSpace; ctx.Err(); those of r.
+// ErrNoSpace; ctx.Err(); the errors of r.
 func (b *Builder) AddBlock(ctx context.Context, info BlockInfo, r io.Reader) error {
 	if err := ctx.Err(); err != nil {
 		return err

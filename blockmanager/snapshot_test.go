@@ -45,8 +45,8 @@ func mkdir(t *testing.T, fs vfs.FS, dir string) {
 }
 
 // Plan: random commits; a snapshot is taken at a random moment; further commits drop blocks, punch
-// holes, rewrite and remove containers. What is built from the snapshot is the state at that
-// moment, with the same IDs, and a writer can continue with it. Verify finds nothing in it.
+// holes, rewrite and remove containers. The store that is built from the snapshot has the state of
+// that moment, with the same IDs, and a writer can continue with it. Verify finds nothing in it.
 func TestBuilderCopiesASnapshot(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range seedtest.Rounds(12, 4) {
@@ -103,8 +103,8 @@ func TestBuilderCopiesASnapshot(t *testing.T) {
 	}
 }
 
-// A Builder refuses blocks that are not what their description says, and IDs that fall or that were
-// never handed out.
+// A Builder refuses blocks that differ from their description, and IDs that fall or that were never
+// handed out.
 func TestBuilderRefusesOtherBytes(t *testing.T) {
 	o := testOptions(nil)
 	fs := formatted(t, o)

@@ -55,7 +55,7 @@ func newState() *state {
 	}
 }
 
-// value returns the value of the row with this key, nil if there is none.
+// value returns the value of the row with this key, or nil if no such row exists.
 func (s *state) value(key []byte) []byte {
 	switch key[0] {
 	case kindBlock:
@@ -102,7 +102,8 @@ type loader struct {
 	seen map[byte]bool // kinds that have one row
 }
 
-// row adds one row. Rows of blocks precede those of their containers.
+// row adds one row. Rows of blocks precede the rows of their containers, so that a container's row
+// is checked against all of its blocks.
 func (l *loader) row(key, v []byte) (err error) {
 	if len(key) == 0 {
 		return fault.Corruptf("metadata: empty key")

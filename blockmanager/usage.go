@@ -24,8 +24,8 @@ type Usage struct {
 	Alignment int64 // zeros between the end of a live block and the next multiple of the block size
 	Dead      int64 // dropped blocks whose space is not freed yet, with the zeros that align them
 	Reserved  int64 // after the last committed block: reserved ahead, or of uncommitted blocks
-	// Other is what the file system itself adds, such as the blocks in which it lists a file's
-	// extents; negative where it compresses.
+	// Other is the space that the file system itself adds, such as the blocks in which it lists a
+	// file's extents. It is negative if the file system compresses.
 	Other int64
 
 	Stray bool // no row names it: a crash left it, and the next writer removes it. All of it is Reserved.
@@ -79,7 +79,7 @@ func (m *Manager) Usage() ([]Usage, error) {
 	return out, nil
 }
 
-// containerUse is what the metadata says about a container.
+// containerUse is the use of a container's space according to the metadata.
 type containerUse struct {
 	Usage
 	dead  bool

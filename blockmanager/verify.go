@@ -19,7 +19,7 @@ import (
 // verifyChunk is how many bytes of a block are read at once.
 const verifyChunk = 1 << 20
 
-// Verify reads everything and calls finding for each difference from what was written: file
+// Verify reads everything and calls finding for each byte range that is not as written: file
 // (relative to the store), byte offset in it, the block or 0, and what is wrong.
 //
 // It looks at both slots of the anchor, at all metadata, at the journal, at the header page of each

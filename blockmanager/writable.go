@@ -27,7 +27,8 @@ import (
 //  7. If the anchor accepts no other state, the space of dead blocks is freed.
 //
 // Errors: ErrReadOnly if Options.ReadOnly is set; ErrNoSpace, after which another Open may be
-// tried; otherwise those of Open. A failed write poisons, also if the disk is full.
+// tried; otherwise the errors of Open. A failed write poisons the manager, also if the disk is
+// full.
 func (m *Manager) Writable() error {
 	m.commitMu.Lock()
 	defer m.commitMu.Unlock()
@@ -166,7 +167,7 @@ func (m *Manager) cutTails() error {
 	return nil
 }
 
-// Repaired is what Writable repaired after a crash.
+// Repaired counts the files that Writable repaired after a crash.
 type Repaired struct {
 	Strays    int   // container files that no row named, removed
 	CutBytes  int64 // written above the last committed block of a container, cut off

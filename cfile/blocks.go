@@ -221,9 +221,10 @@ func (r *Reader) CachedBlock(p BlockPointer) (v any, ok bool) {
 	return r.cache.Get(cache.Key{Block: r.id, Offset: uint64(p.Offset), Part: partRaw})
 }
 
-// KeepDerived adds to the cache what a caller has derived from the file, with its size in bytes. kind
-// says what it is, and is small; number, which part of the file it is about. It does nothing without
-// a cache, which may also decline the value.
+// KeepDerived adds to the cache a value that a caller has derived from the file, with its size in
+// bytes. kind is a small number for the kind of value, number the part of the file from which it
+// was derived, for instance a data cblock. Without a cache KeepDerived does nothing, and the cache
+// may decline the value.
 func (r *Reader) KeepDerived(kind, number uint32, v any, bytes int64) {
 	if r.cache != nil {
 		r.cache.Put(cache.Key{Block: r.id, Offset: uint64(number), Part: partDerived - kind}, v, bytes)

@@ -65,7 +65,8 @@ func readCellsBeyondCache(t *testing.T, rng *rand.Rand, o WriterOptions) {
 	wg.Wait()
 }
 
-// A cell from a cblock that the cache does not take costs its own bytes, not those of the cblock.
+// A cell from a cblock that the cache does not take allocates its own bytes, not the bytes of the
+// cblock.
 func TestCellsBeyondTheCacheAllocateThemselves(t *testing.T) {
 	const rows, size = 2048, 1000
 	cells, rng := make([][]byte, rows), rand.NewChaCha8([32]byte{1})

@@ -12,10 +12,11 @@ type CodeSplit struct{ split encoding.CodeSplit }
 // Release makes x forget all files.
 func (x *CodeSplit) Release() { x.split.Release() }
 
-// SplitWords clears those of bits [0, n) of parts[k] whose cells, from row ord on, are not word k
-// of the dictionary. Before, the parts are equal, one for each of Words. Rows after the end of the
-// file do not count. ok is false, and parts are undefined, if there is no part, or a cblock with a
-// bit that is 1 may have NULLs or is not in dictionary form. Errors: ErrCorrupt.
+// SplitWords divides rows by their word: in parts[k] it clears the bits [0, n) of the cells, from
+// row ord on, that are not word k of the dictionary. Before, the parts are equal, one for each of
+// Words. Rows after the end of the file do not count. ok is false, and parts are undefined, if
+// there is no part, or a cblock with a bit that is 1 may have NULLs or is not in dictionary form.
+// Errors: ErrCorrupt.
 func (c *ColumnReader) SplitWords(ord batch.Ordinal, n int, parts []batch.Bitmap, x *CodeSplit) (ok bool, err error) {
 	if len(parts) == 0 {
 		return false, nil

@@ -22,18 +22,22 @@ type ColumnReader struct {
 	// A caller that needs them for longer sets it to other memory, or to nil, before the next call.
 	Strings []byte
 
-	r    *Reader
-	held [2]heldBlock // newest first
-	run  blockRun
+	r *Reader
 
-	// What the cache for indexes may drop: the ordinal index and the zone map, nil if they were not
-	// needed yet.
+	// held has the cblocks of the last reads, newest first. While c holds a cblock, its memory is
+	// not used again, and the next window, which mostly begins in it, does not ask the cache.
+	held [2]heldBlock
+	run  blockRun // cblocks that were read together, see blockRun
+
+	// The ordinal index and the zone map, or nil if they were not needed yet. The cache for indexes
+	// may drop them between two calls; c keeps them so that a scan looks them up, or reads them,
+	// once and not for each window.
 	ordinals *ordinalIndex
 	zones    *zones
 
-	counts *Counts // nil: nothing is counted
+	counts *Counts // what a scan counts for its explanation; nil if it counts nothing
 
-	// Memory of SelectAll.
+	// Memory of SelectAll, kept from window to window.
 	tests   []*batch.Predicate
 	present batch.Bitmap // of the rows of one cblock
 	dense   batch.Bitmap // of its values
@@ -81,7 +85,7 @@ func (c *ColumnReader) load(bs []BlockPointer, i int) (*dataBlock, error) {
 	return b, nil
 }
 
-// shift frees held[0] for another cblock and returns one that is no longer held.
+// shift frees held[0] for another cblock and returns the cblock that c then no longer holds.
 func (c *ColumnReader) shift() (oldest heldBlock) {
 	oldest = c.held[1]
 	c.held[1], c.held[0] = c.held[0], heldBlock{}

@@ -38,8 +38,8 @@ func Maximum() *Extreme {
 	return &Extreme{encoding.Extreme{Greatest: true}, encoding.StringExtreme{Greatest: true}}
 }
 
-// Cell returns the cell, or nil if there is none. It is valid until another one is added. Of
-// floats, −0 is below +0, and NaN is returned only if there is no number.
+// Cell returns the cell, or nil if no cell was added. It is valid until another cell is added. Of
+// floats, −0 is below +0, and NaN is returned only if all cells are NaN.
 func (e *Extreme) Cell() []byte {
 	if cell := e.strings.Cell(); cell != nil {
 		return cell
@@ -47,7 +47,7 @@ func (e *Extreme) Cell() []byte {
 	return e.extreme.Cell()
 }
 
-// Sum adds those of rows [ord, ord+n) to total whose bits in sel are 1 and that are not NULL,
+// Sum adds to total the cells of rows [ord, ord+n) whose bits in sel are 1 and that are not NULL,
 // without decoding them. Bit i of sel is for row ord+i. Rows after the end of the file do not
 // count.
 //

@@ -32,7 +32,7 @@ func integerOf(typ schema.Type, cell []byte) *big.Int {
 	return v
 }
 
-// checkTotal compares a sum with the one that is expected.
+// checkTotal compares a sum with the expected sum.
 func checkTotal(t *testing.T, s *Sum, want *big.Int, count int64) {
 	t.Helper()
 	w, got := s.Words(), new(big.Int)

@@ -10,8 +10,8 @@ import (
 // counts has the number of elements of each cell in a cblock of arrays.
 //
 // Like presence it keeps the runs encoded as in the prologue (written and described by
-// internal/encoding), with marks that let a search start in the middle. Unlike those of a bitmap,
-// the runs must end exactly with the last cell. Immutable. Source: cfile spec §4.4, §7.2.
+// internal/encoding), with marks that let a search start in the middle. Unlike the runs of a
+// bitmap, these must end exactly with the last cell. Immutable. Source: cfile spec §4.4, §7.2.
 type counts struct {
 	stream []byte
 	marks  []mark // ones is the number of elements

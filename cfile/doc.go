@@ -31,9 +31,9 @@
 //
 // Input is not trusted: pointers, counts and lengths are checked before use, index trees must place
 // children before their parents, and the CRC-32C covers every byte of a cblock where the file has
-// checksums. Errors wrap ErrCorrupt or ErrUnsupported and name the block and the byte offset. Apart
-// from what it returns, a Reader uses at most 1 MiB plus 64 times the file's size plus one
-// uncompressed cblock.
+// checksums. Errors wrap ErrCorrupt or ErrUnsupported and name the block and the byte offset. In
+// addition to the cells that it returns, a Reader uses at most 1 MiB plus 64 times the file's size
+// plus one uncompressed cblock.
 //
 // The zone map is our addition to Kudu's format. It is a cblock that a pair in the footer points
 // to, with the bounds of each data cblock and its CRC, which detects a valid cblock in the wrong

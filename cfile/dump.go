@@ -35,8 +35,8 @@ type Part struct {
 // are valid during the call. depth is how deep a line is below headings. Annotate reads the part
 // only, and an index to find out what a cblock is. The first error of use stops it and is returned.
 //
-// Errors: ErrNotFound if the file has no such cblock; ErrCorrupt; those of the source. A damaged
-// cblock is passed with the damage as its meaning.
+// Errors: ErrNotFound if the file has no such cblock; ErrCorrupt; the errors of the source. A
+// damaged cblock is passed to use with the damage as its meaning.
 func (r *Reader) Annotate(part Part, use func(depth int, off int64, b []byte, meaning string) error) error {
 	d := &dumper{r: r, Writer: dump.NewFunc(func(l dump.Line) error { return use(l.Depth, l.Offset, l.Bytes, l.Text) })}
 	switch {

@@ -82,7 +82,8 @@ func TestDumpOfDamagedFiles(t *testing.T) {
 	}
 }
 
-// checkParts compares the lines of all parts of a file with those of the dump of the whole file.
+// checkParts compares the lines of all parts of a file with the lines of the dump of the whole
+// file.
 func checkParts(t *testing.T, src *block.Memory) {
 	t.Helper()
 	var want, got []string

@@ -52,7 +52,7 @@ func magicOf(version int) string {
 	return magicV2
 }
 
-// versionOf returns the version that a magic identifies, 0 if there is none.
+// versionOf returns the version that a magic identifies, or 0 if it is not a cfile's magic.
 func versionOf(magic []byte) int {
 	switch string(magic) {
 	case magicV1:

@@ -238,8 +238,9 @@ func (r *Reader) acquire(p BlockPointer) int64 {
 	return n
 }
 
-// acquireMore acquires what is missing of the memory for a payload of n bytes. held is what acquire
-// has acquired; the read calls Acquire once, here or there, so reads do not wait for each other.
+// acquireMore acquires the rest of the memory for a payload of n bytes. held is the number of bytes
+// that acquire has acquired; the read calls Acquire once, here or there, so reads do not wait for
+// each other.
 func (r *Reader) acquireMore(held int64, p BlockPointer, n int) int64 {
 	if held == 0 { // nothing was acquired for the small stored form
 		if r.limit == nil || n < minLimited {
@@ -266,7 +267,7 @@ func (r *Reader) release(n int64) {
 	}
 }
 
-// checkPointer returns an error for a pointer to what cannot be a cblock.
+// checkPointer returns an error for a pointer that cannot lead to a cblock.
 func (r *Reader) checkPointer(p BlockPointer) error {
 	if p.Offset < r.dataStart || p.Size <= 0 || int64(p.Size) > r.dataEnd-p.Offset {
 		return r.corruptf("pointer to %v: want a cblock within bytes [%d,%d)", p, r.dataStart, r.dataEnd)

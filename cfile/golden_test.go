@@ -58,8 +58,8 @@ type goldenFile struct {
 	What    string          `json:"what"`
 }
 
-// goldenDirs are the directory with the small subset in this package and, if present, that of the
-// full corpus.
+// goldenDirs calls f with the directory of the small subset in this package and, if present, with
+// the directory of the full corpus.
 func goldenDirs(t *testing.T, f func(t *testing.T, dir string)) {
 	t.Run("from=testdata", func(t *testing.T) { f(t, filepath.Join("testdata", "golden")) })
 	t.Run("from=corpus", func(t *testing.T) { f(t, filepath.Join(corpustest.Dir(t), "golden", "cfile")) })

@@ -12,9 +12,11 @@ import (
 
 // Codes describes the cells of a column as small integers.
 type Codes struct {
-	Bits  int      // of a code, at most 16
-	Words [][]byte // the cell of each code; nil: the code of a cell is its integer
-	Null  uint16   // the code of NULL, one bit that no other code has; 0: there are no NULLs
+	Bits int // of a code, at most 16
+	// Words has the cell of each code. It is nil if the code of a cell is its integer.
+	Words [][]byte
+	// Null is the code of NULL: one bit that no other code has. It is 0 if the column has no NULLs.
+	Null uint16
 }
 
 // Codes returns how the cells of the column can be numbered. ok is false if that is not known, or
@@ -60,7 +62,7 @@ func (c *ColumnReader) Magnitude() (most uint64, ok bool, err error) {
 	return max(uint64(max(greatest, 0)), -uint64(min(least, 0))), ok, nil
 }
 
-// integers returns the least and the greatest of the cells of type t, 0 if there are none. ok is
+// integers returns the least and the greatest of the cells of type t, or 0 if all are NULL. ok is
 // false if they are not known, or are not integers that fit an int64.
 func (e *ZoneEntry) integers(t schema.Type) (least, greatest int64, ok bool) {
 	switch {
@@ -85,9 +87,9 @@ func comparableInteger(bound []byte, t schema.Type) int64 {
 	return int64(v)
 }
 
-// Coded reports whether those of cells [ord, ord+n) whose bits in sel are 1 have codes: it is false
-// if one of their cblocks in a column with a dictionary is not in dictionary form. Bit i of sel is
-// for cell ord+i. Cells after the end of the file do not count.
+// Coded reports whether the cells [ord, ord+n) whose bits in sel are 1 have codes: it is false if
+// one of their cblocks in a column with a dictionary is not in dictionary form. Bit i of sel is for
+// cell ord+i. Cells after the end of the file do not count.
 func (c *ColumnReader) Coded(ord batch.Ordinal, n int, sel batch.Bitmap) (bool, error) {
 	if c.r.info.Encoding != schema.Dictionary {
 		return true, nil
@@ -200,7 +202,7 @@ func (x *Indexer) read(ord batch.Ordinal, columns []IndexColumn, missing int, ds
 		}
 		if c.codeBits() == 0 {
 			if c.Words != nil {
-				cells |= 1 << i // which checks that all codes are that of the only word
+				cells |= 1 << i // reading them checks that each code is the code of the only word
 			}
 			continue
 		}

@@ -53,10 +53,11 @@ func (r *Reader) isKeyed() bool {
 		!r.info.Nullable
 }
 
-// VisitKey calls visit with the value of a key in a Keyed file and its row; not if there is none. It
-// reads one cblock, apart from the index, into memory that is used again: the value is valid during the call only. The
-// cache is neither asked nor filled, so this is for files of which a caller needs one value and
-// keeps a copy. Errors: ErrCorrupt, with block and byte offset; visit's.
+// VisitKey calls visit with the value of a key in a Keyed file and its row. If the file does not
+// have the key, visit is not called. VisitKey reads one cblock, apart from the index, into memory
+// that is used again: the value is valid during the call only. The cache is neither asked nor
+// filled, so this is for files of which a caller needs one value and keeps a copy. Errors:
+// ErrCorrupt, with block and byte offset; visit's.
 func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte) error) error {
 	if !r.info.ValueIndex {
 		return r.errNoValues()
@@ -71,8 +72,8 @@ func (r *Reader) VisitKey(key []byte, visit func(row batch.Ordinal, value []byte
 	})
 }
 
-// visitKey calls visit with the value of a key and its row, if the key is among the cells, of which
-// the first is that of row first.
+// visitKey calls visit with the value of a key and its row, if the key is among the cells. The
+// first cell is in row first.
 func (c Cells) visitKey(first batch.Ordinal, key []byte, visit func(row batch.Ordinal, value []byte) error) error {
 	lo, hi := 0, c.Len() // the key is in [lo, hi), if anywhere
 	for lo < hi {

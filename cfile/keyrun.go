@@ -17,9 +17,9 @@ type KeyRun struct {
 	memory scratch
 }
 
-// VisitNear is VisitKey for one of several keys in ascending order, of which next are those that
-// follow: it reads the cblock of the key and, in the same read, those of next as far as they are
-// adjacent, or nearly so, up to 256 KiB. A cblock that u already has is not read again.
+// VisitNear is VisitKey for one of several keys in ascending order. next are the following keys:
+// VisitNear reads the cblock of the key and, in the same read, the cblocks of next as far as they
+// are adjacent, or nearly so, up to 256 KiB. A cblock that u already has is not read again.
 func (r *Reader) VisitNear(u *KeyRun, key []byte, next [][]byte,
 	visit func(row batch.Ordinal, value []byte) error) error {
 	if r.codec != compress.None || !r.info.ValueIndex {
@@ -58,13 +58,13 @@ func (u *KeyRun) has(r *Reader, p BlockPointer) bool {
 	return u.r == r && p.Offset >= u.off && p.end() <= u.off+int64(len(u.bytes))
 }
 
-// read reads the cblock at p and those of next that are near.
+// read reads the cblock at p, and the cblocks of next that are near.
 func (u *KeyRun) read(r *Reader, p BlockPointer, next [][]byte) error {
 	end := p.end()
 	for _, key := range next {
 		q, ok, err := r.findNode(key)
 		if err != nil || !ok || q.Offset-end > maxGap || q.end()-p.Offset > maxRun || r.checkPointer(q) != nil {
-			break // an error is that of the key's own call
+			break // the call for this key returns the error
 		}
 		end = max(end, q.end())
 	}

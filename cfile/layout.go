@@ -43,7 +43,7 @@ type Cblock struct {
 
 // Cblocks reads all cblocks and passes each to use, in file order. The first error of use stops it
 // and is returned. The cache is not used. Errors: ErrCorrupt, ErrUnsupported for a file without
-// index; those of the source.
+// index; the errors of the source.
 func (r *Reader) Cblocks(use func(c Cblock) error) error {
 	all, err := r.ListCblocks()
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Reader) Cblocks(use func(c Cblock) error) error {
 }
 
 // DescribeCblocks reads some of the cblocks that ListCblocks has returned, and passes each with all
-// fields to use. Errors are those of Cblocks.
+// fields to use. It returns the same errors as Cblocks.
 func (r *Reader) DescribeCblocks(list []Cblock, use func(c Cblock) error) error {
 	levels := map[CblockKind]func(i int) int{}
 	for _, k := range [...]CblockKind{OrdinalIndexCblock, ValueIndexCblock} {
@@ -80,8 +80,8 @@ func (r *Reader) DescribeCblocks(list []Cblock, use func(c Cblock) error) error 
 // Ends returns the sizes of header and footer in bytes: everything that is not a cblock.
 func (r *Reader) Ends() (header, footer int64) { return r.dataStart, r.size - r.dataEnd }
 
-// Number returns the index of a data cblock among those of the file, in the order of rows; it is
-// also that of its entry in the zone map. Of other cblocks it is −1.
+// Number returns the index of a data cblock among the data cblocks of the file, in the order of
+// rows. Its entry in the zone map has the same index. Number returns −1 for other cblocks.
 func (c *Cblock) Number() int {
 	if c.Kind != DataCblock {
 		return -1
@@ -89,8 +89,8 @@ func (c *Cblock) Number() int {
 	return c.at
 }
 
-// ListCblocks lists all cblocks in file order with their Kind and Pointer only. It reads the indexes
-// and no cblock with data. Errors are those of Cblocks.
+// ListCblocks lists all cblocks in file order with their Kind and Pointer only. It reads the
+// indexes and no cblock with data. It returns the same errors as Cblocks.
 func (r *Reader) ListCblocks() ([]Cblock, error) {
 	var all []Cblock
 	add := func(kind CblockKind, pointers ...BlockPointer) {

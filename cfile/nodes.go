@@ -20,11 +20,11 @@ const keyedNodeBytes = 8 << 10
 // side by side at its end, where one read gets all of them.
 const maxLateLeaves = 1 << 20
 
-// nodeOverhead is the size of a node apart from its payload, or of what loaded loads apart from its
-// slices.
+// nodeOverhead is the size of a node apart from its payload, or the size of a part that loaded
+// loads apart from its slices.
 const nodeOverhead = 128
 
-// node returns the index node at p, through the cache for indexes if there is one.
+// node returns the index node at p, through the cache for indexes, if the Reader has one.
 func (r *Reader) node(p BlockPointer) (*node, error) {
 	key := r.partKey(p, partNode)
 	if r.indexes != nil {
@@ -51,7 +51,7 @@ func (r *Reader) node(p BlockPointer) (*node, error) {
 	return &n, nil
 }
 
-// search returns the last entry whose key is at or before key, −1 if there is none.
+// search returns the last entry whose key is at or before key, or −1 if all keys are after key.
 func (n *node) search(key []byte) (i int, err error) {
 	i = sort.Search(n.count, func(i int) bool {
 		at, _, bad := n.entry(i)
@@ -114,9 +114,9 @@ func (r *Reader) loadNodes() {
 	}
 }
 
-// part is what a Reader has made of a cblock that is not column data: an index, the dictionary, the
-// zone map. It grows with the file, so the cache for indexes counts it and may drop it. Until then,
-// the Reader has a direct reference, which takes less time than a lookup. See cache.Holder.
+// part is a decoded cblock that is not column data: an index, the dictionary, the zone map. It
+// grows with the file, so the cache for indexes counts it and may drop it. Until then, the Reader
+// has a direct reference, which takes less time than a lookup. See cache.Holder.
 type part[T any] struct {
 	value *T
 	slot  *atomic.Pointer[part[T]] // the Reader's reference

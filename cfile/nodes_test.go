@@ -251,8 +251,8 @@ func TestFindNodeChecksPointers(t *testing.T) {
 	}
 }
 
-// Trees of nodes that lead to themselves or to a later node: the walk ends with an error. The bytes are
-// those of the nodes alone.
+// Trees of nodes that lead to themselves or to a later node: the walk ends with an error. The bytes
+// contain the nodes and nothing else.
 func TestWalkRefusesCycles(t *testing.T) {
 	node := func(inner bool, pointers ...BlockPointer) []byte {
 		var b nodeBuilder

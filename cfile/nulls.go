@@ -251,8 +251,8 @@ func (p *presence) find(row int) (value int, present bool) {
 	return int(ones + r.count(i)), present
 }
 
-// clearNulls clears those of the bits [at, at+n) of dst, all 1 on entry, whose rows in [from,
-// from+n) are NULL.
+// clearNulls clears the bits in [at, at+n) of dst, all 1 on entry, whose rows in [from, from+n) are
+// NULL.
 func (p *presence) clearNulls(dst batch.Bitmap, at, from, n int) {
 	p.walk(from, n, func(r run, skip, k int) bool {
 		switch {
@@ -322,8 +322,8 @@ func loadUpTo8(b []byte) uint64 {
 	return w
 }
 
-// spread moves m cells packed at cells[at:at+m] to those of the n positions [at, at+n) whose bit is
-// 1, and zeroes the others.
+// spread moves m cells packed at cells[at:at+m] to the positions in [at, at+n) whose bit is 1, and
+// zeroes the others. For instance, cells 7 8 _ _ with bits 1 0 0 1 become 7 0 0 8.
 func spread[T any](cells []T, present batch.Bitmap, at, n, m int) {
 	var zero T
 	from := at + m - 1

@@ -100,7 +100,7 @@ func TestSpreadMovesCellsToTheirRows(t *testing.T) {
 
 // A run of NULLs of the maximum length takes no memory.
 func TestLongNullRunTakesNoMemory(t *testing.T) {
-	// twice 2^30−1 NULLs, then seven that are not and one that is
+	// twice 2^30−1 NULLs, then seven values and a NULL
 	stream := []byte{0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0xfe, 0xff, 0xff, 0xff, 0x07, 0, 0x03, 0x7f}
 	p, err := parsePresence(stream, 1<<31-2+8)
 	if err != nil || p.ones != 7 || len(p.marks) != 1 {

@@ -156,7 +156,7 @@ func (r *Reader) openFooter() (*kudupb.CFileFooterPB, error) {
 	if length > maxMessage || length+2*preludeLen > r.size {
 		return nil, r.corruptf("footer: message of %d bytes in a file of %d", length, r.size)
 	}
-	// Message and checksum, if there is one. The message says whether there is.
+	// The message, and the checksum if the file has checksums, which the message says.
 	want := min(length+preludeLen+checksumLen, r.size)
 	if int64(len(tail)) < want {
 		tail = make([]byte, want)

@@ -40,7 +40,7 @@ type Reader struct {
 	src     block.Source
 	size    int64
 	cache   *cache.Cache // nil = none
-	indexes *cache.Cache // of what loaded loads; nil = r keeps it
+	indexes *cache.Cache // of the parts that loaded loads; nil = r keeps them
 	id      uint64       // in the cache
 	limit   Limiter      // nil = none
 	largest atomic.Int64 // payload read so far
@@ -357,7 +357,7 @@ func (r *Reader) Seek(key []byte) (ord batch.Ordinal, exact bool, err error) {
 	if err != nil {
 		return 0, false, r.at(x.blocks[b.index], err)
 	}
-	// A cut key may lead to the cblock before that of the value. Then v is after the last value of
-	// b and ord is the first row of the next cblock.
+	// A cut key may lead to the cblock before the value's. Then v is after the last value of b and
+	// ord is the first row of the next cblock.
 	return batch.Ordinal(b.first + int64(v)), exact, nil
 }

@@ -136,8 +136,8 @@ func TestReadBackwardReversesReadVector(t *testing.T) {
 	}
 }
 
-// Byte strings of a reader are never overwritten. Those of a transient reader are valid until its
-// next call.
+// Byte strings of a reader are never overwritten. A transient reader's byte strings are valid until
+// its next call.
 func TestByteStringsStayValid(t *testing.T) {
 	src, cells := keyFile(t, 5000, WriterOptions{Encoding: schema.Plain, BlockBytes: 1024, PositionalIndex: true})
 	for _, transient := range []bool{false, true} {

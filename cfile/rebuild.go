@@ -30,7 +30,7 @@ import (
 // Without a footer, encoding and codec are those with which the most cblocks can be parsed. The
 // right ones fit all, so if no others do, no value is wrong.
 
-// Known is what a caller of OpenDamaged knows of a file from elsewhere.
+// Known has the properties of a file that a caller of OpenDamaged knows from the metadata.
 type Known struct {
 	Type     schema.Type // as stored
 	Nullable bool
@@ -46,7 +46,8 @@ const (
 	maxMatches = 16
 )
 
-// CheckParts reads what reads of cells need besides their cblocks: indexes, dictionary, zone map.
+// CheckParts reads the parts that reads of cells need besides their cblocks: indexes, dictionary,
+// zone map.
 func (r *Reader) CheckParts() error {
 	_, err := r.blocks()
 	if err == nil && r.info.ValueIndex {
@@ -61,13 +62,13 @@ func (r *Reader) CheckParts() error {
 	return err
 }
 
-// OpenDamaged opens a file that is or may be damaged anywhere. Of the Reader's methods, those that
-// read cells by ordinal and cblocks by number work; it has an ordinal index, which also numbers the
-// gaps between cblocks that can be read. A read of what cannot be read is ErrCorrupt. If the number
-// of rows is unknown, Rows is too large and the last cblock is a gap, unless nothing is missing.
+// OpenDamaged opens a file that is or may be damaged anywhere. The Reader's methods that read cells
+// by ordinal and cblocks by number work. Its ordinal index also numbers the gaps between readable
+// cblocks; a read of a gap returns ErrCorrupt. If the number of rows is unknown, Rows is too large
+// and the last cblock is a gap, unless nothing is missing.
 //
-// Errors: ErrCorrupt if no cblock can be read, or if it is uncertain what they mean; those of
-// reading that are not damage.
+// Errors: ErrCorrupt if no cblock can be read, or if the meaning of their bytes is uncertain.
+// Errors of the source that are not damage are returned as they are.
 func OpenDamaged(src block.Source, o ReaderOptions, k Known) (*Reader, error) {
 	start := func() *Reader { return &Reader{src: src, size: src.Size(), limit: o.Limit} }
 	r := start()
@@ -128,7 +129,8 @@ func OpenDamaged(src block.Source, o ReaderOptions, k Known) (*Reader, error) {
 	return best.finish(o)
 }
 
-// same reports whether two codecs give the same bytes, those of cblocks that are not compressed.
+// same reports whether two codecs give the same bytes, as they do for cblocks that are stored
+// uncompressed.
 func (x *rebuilder) same(o *rebuilder) (bool, error) {
 	if x.r.info.Encoding != o.r.info.Encoding || len(x.data) != len(o.data) || !slices.Equal(x.dicts, o.dicts) {
 		return false, nil
@@ -199,8 +201,8 @@ func (r *Reader) setCache(o ReaderOptions) {
 	}
 }
 
-// replaceDictionary puts one without words in the place of a damaged one. Then cblocks of codes
-// cannot be read, but those of byte strings can.
+// replaceDictionary puts an empty dictionary in the place of a damaged one. Then cblocks of codes
+// cannot be read, but cblocks of byte strings can.
 func (r *Reader) replaceDictionary() error {
 	_, err := r.dictionary()
 	if err == nil || !unreadable(err) {
@@ -491,7 +493,7 @@ func (x *rebuilder) compare(z *ZoneMap) {
 	})
 }
 
-// finish returns a Reader of what was found.
+// finish returns a Reader of the cblocks that were found.
 func (x *rebuilder) finish(opts ReaderOptions) (*Reader, error) {
 	r := x.r
 	if len(x.data) == 0 {

@@ -204,7 +204,7 @@ func (c *ColumnReader) selectValues(b *dataBlock, from, k int, ps []*batch.Predi
 	return true, nil
 }
 
-// selectAll clears those of bits [at, at+n) of sel whose values, from value from of b on, do not
+// selectAll clears the bits in [at, at+n) of sel whose values, from value from of b on, do not
 // match all of ps.
 func (c *ColumnReader) selectAll(b encoding.Block, ps []*batch.Predicate, from, n int, sel batch.Bitmap,
 	at int) (handled bool, err error) {
@@ -224,8 +224,8 @@ func (c *ColumnReader) selectAll(b encoding.Block, ps []*batch.Predicate, from, 
 	return true, nil
 }
 
-// clearPresent clears those of bits [at, at+n) of sel whose rows are present, all if present is
-// nil.
+// clearPresent clears the bits in [at, at+n) of sel whose rows are present. If present is nil, all
+// rows are.
 func clearPresent(sel batch.Bitmap, at int, present batch.Bitmap, n int) {
 	if present == nil {
 		sel.ClearRange(at, at+n)
@@ -253,7 +253,7 @@ func (c *ColumnReader) presentBits(b *dataBlock, from, k int) batch.Bitmap {
 	return bm
 }
 
-// clearZeroBits clears those of bits [at, at+n) of dst whose bit among the first n of keep is 0.
+// clearZeroBits clears the bits in [at, at+n) of dst whose bit among the first n of keep is 0.
 func clearZeroBits(dst batch.Bitmap, at int, keep batch.Bitmap, n int) {
 	for i := 0; i < n; i += 64 {
 		k := min(n-i, 64)

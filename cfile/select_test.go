@@ -266,7 +266,8 @@ func TestSelectDoesNotReadExcludedCblocks(t *testing.T) {
 	}
 }
 
-// The extremes of byte strings are those of comparing each, up to the length of a bound.
+// The bounds of byte strings equal the extremes of comparing all cells, up to the length of a
+// bound.
 func TestZoneBoundsAreExtremes(t *testing.T) {
 	r := seedtest.Rand(t)
 	cut := func(b []byte) []byte { return b[:min(len(b), zoneBoundLen+1)] }

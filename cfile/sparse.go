@@ -9,9 +9,9 @@ import (
 // only.
 const fewSelected = 8
 
-// ReadSelected reads those of cells [ord, ord+n), which the file has, whose bits in sel are 1 into
-// dst, a vector of n cells. Bit i of sel is for cell ord+i. The other cells are empty byte strings
-// or NULL.
+// ReadSelected reads the cells in [ord, ord+n) whose bits in sel are 1 into dst, a vector of n
+// cells. The file must have all of these cells. Bit i of sel is for cell ord+i. The other cells are
+// empty byte strings or NULL.
 //
 // It does so only for byte strings, and only where that is faster than to read all cells: otherwise
 // handled is false and dst undefined. See ReadVector for dst and errors.

@@ -70,8 +70,8 @@ func (r *Reader) Stored(i int) (*StoredBlock, error) {
 	return c, nil
 }
 
-// checkCodes checks that all codes are in the file's dictionary: that of another file may have more
-// words.
+// checkCodes checks that all codes are in the file's dictionary: another file's dictionary may have
+// more words.
 func (c *StoredBlock) checkCodes() error {
 	if c.b.codes == nil {
 		return nil
@@ -163,10 +163,10 @@ func (w *Writer) hasUsualSize(c *StoredBlock) bool {
 
 // AppendStored appends all rows of a data cblock of a file that w Takes, as a cblock of their own.
 // It returns false, and appends nothing, if they should be encoded anew: because the cblock is much
-// smaller or larger than others of this file, because its codes are those of another dictionary, or
-// of a file with a value index, or because it has no codes while those of this file have. The cells
-// are those that Append would append. c must not be used again but for Release. Errors: those of
-// the sink.
+// smaller or larger than others of this file, because its codes refer to another dictionary, or to
+// the dictionary of a file with a value index, or because it has no codes while the cblocks of this
+// file have. The file gets the same cells as by Append. c must not be used again but for Release.
+// It returns errors of the sink.
 func (w *Writer) AppendStored(c *StoredBlock) (taken bool, err error) {
 	if w.err != nil {
 		return false, w.err
@@ -197,8 +197,8 @@ func (w *Writer) AppendStored(c *StoredBlock) (taken bool, err error) {
 	return true, nil
 }
 
-// agrees reports whether the file's indexes and its dictionary can be those of c. It may add words
-// to the dictionary.
+// agrees reports whether c's cblock can be moved unchanged: whether the file's indexes, and its
+// dictionary, fit its cells. It may add words to the dictionary.
 func (w *Writer) agrees(c *StoredBlock) bool {
 	switch {
 	case w.zone != nil && (c.zone == nil || c.zone.Rows != c.b.rows), w.keys != nil && !c.r.info.ValueIndex:
@@ -208,8 +208,8 @@ func (w *Writer) agrees(c *StoredBlock) bool {
 	case c.b.codes == nil:
 		return !w.words.Coded() // a dictionary may be worth more here than in the file of c
 	}
-	// The dictionary of a file with a value index must be sorted like its values, for Seek. That of
-	// another file may have words that come after other values.
+	// The dictionary of a file with a value index must be sorted like its values, for Seek. Another
+	// file's dictionary may have words that come after other values.
 	return w.keys == nil && w.words.Share(c.b.codes.Dict())
 }
 

@@ -211,7 +211,7 @@ func TestStoredPlainBlocksGetCodes(t *testing.T) {
 	}
 }
 
-// Small cblocks, and those of files with much larger ones, are encoded anew.
+// Cblocks that are small, or much smaller than the file's other cblocks, are encoded anew.
 func TestStoredBlocksHaveUsualSizes(t *testing.T) {
 	rng := seedtest.Rand(t)
 	o := WriterOptions{Type: schema.Int64, PositionalIndex: true}
@@ -267,7 +267,7 @@ func (o otherWords) FinishDictionary(dst []byte) []byte {
 	return b.Finish(dst, 0)
 }
 
-// Codes are valid in the dictionary of their file: under another, they might be those of words.
+// Codes are valid in the dictionary of their file: under another, they might mean other words.
 func TestStoredChecksCodes(t *testing.T) {
 	for _, distinct := range []int{2, 3} {
 		out := &block.Memory{Number: 17}

@@ -50,7 +50,7 @@ func (c *ColumnReader) extremeString(ord batch.Ordinal, n int, sel batch.Bitmap,
 	return nil
 }
 
-// extremeOfBlock adds those of rows [from, from+k) of b whose bits are 1, from bit at on.
+// extremeOfBlock adds to e the cells of rows [from, from+k) of b whose bits are 1, from bit at on.
 func (c *ColumnReader) extremeOfBlock(b *dataBlock, from, k int, sel batch.Bitmap, at int,
 	e *encoding.StringExtreme) error {
 	v, m := b.span(from, k)

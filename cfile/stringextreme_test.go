@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Extremes of byte strings are those of the selected cells, with any encoding, whether or not the
-// zone map has exact bounds.
+// Extremes of byte strings equal the least and greatest of the selected cells, with any encoding,
+// whether or not the zone map has exact bounds.
 func TestExtremesOfStrings(t *testing.T) {
 	rng := seedtest.Rand(t)
 	for _, enc := range []schema.Encoding{schema.Plain, schema.Prefix, schema.Dictionary} {

@@ -56,8 +56,8 @@ func (c *ColumnReader) decoded(block, n int) {
 	}
 }
 
-// byZoneMap records that the zone map decides the test of those of n rows of a cblock, from bit at
-// of sel on, that are selected before the test.
+// byZoneMap records that the zone map decides the test for n rows of a cblock, from bit at of sel
+// on. Rows whose bits are 0 before the test do not count.
 func (c *ColumnReader) byZoneMap(block int, sel batch.Bitmap, at, n int) {
 	if c.counts != nil {
 		c.counts.pending.ZoneMap += int64(sel.CountRange(at, at+n))

@@ -65,8 +65,8 @@ func (r *Reader) verifyDictionary() error {
 	return nil
 }
 
-// ascends reports whether the values ascend: those of a file with a value index do, but for delta
-// files, whose index has the keys of changes.
+// ascends reports whether the values must ascend: in a file with a value index they do, except in
+// delta files, whose index has the keys of changes.
 func (r *Reader) ascends() bool {
 	_, unsorted := r.Metadata(DeltaStatsKey)
 	return r.info.ValueIndex && !unsorted

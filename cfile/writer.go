@@ -54,7 +54,7 @@ type Writer struct {
 }
 
 // NewWriter starts a file at the sink's end by writing the header. Errors: ErrUnsupported for
-// invalid or incompatible options; those of the sink.
+// invalid or incompatible options; the errors of the sink.
 func NewWriter(sink block.Sink, o WriterOptions) (*Writer, error) {
 	if err := o.resolve(); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (w *Writer) AddMetadata(key string, value []byte) {
 // Append appends all cells of v, which has the physical type of the file, in any form (in array
 // form if, and only if, the column is one of arrays). It does not retain v. Errors: ErrSchema for a
 // vector that Vector.Validate refuses, of another type or form, or with NULLs if the file is not
-// nullable; those of the sink.
+// nullable; the errors of the sink.
 func (w *Writer) Append(v *batch.Vector) error {
 	if w.err != nil {
 		return w.err

@@ -268,8 +268,8 @@ func (r *Reader) loadedZones() (*zones, error) {
 	})
 }
 
-// zoneCRCs returns the CRCs of the data cblocks in the zone map, nil if there is none. They are a
-// twentieth of it, and every read of a cblock needs one.
+// zoneCRCs returns the CRCs of the data cblocks in the zone map, or nil if the file has no zone
+// map. They are a twentieth of the zone map, and every read of a cblock needs one.
 func (r *Reader) zoneCRCs() ([]uint32, error) {
 	if !r.info.ZoneMap {
 		return nil, nil

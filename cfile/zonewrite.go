@@ -153,7 +153,8 @@ func (z *zoneBuilder) close(crc uint32) {
 func (z *zoneBuilder) reset() { z.rows, z.nulls, z.nan, z.some = 0, 0, false, false }
 
 // addZone adds cells [from, to) of v, which were appended, to the zone map. Of dictionary codes it
-// only counts the rows: the bounds are those of the words that the cblock has at its end.
+// only counts the rows: the bounds are set when the cblock ends, to the least and greatest of its
+// words.
 func (w *Writer) addZone(v *batch.Vector, from, to int) {
 	if w.words != nil && w.words.Coded() {
 		w.zone.rows += uint32(to - from)

@@ -19,7 +19,7 @@ type Birth struct {
 // MaxBirths is the maximum number of births of one rowset.
 const MaxBirths = 256
 
-// CheckBirths returns an error unless births are those of a rowset with so many rows: ascending,
+// CheckBirths returns an error unless births are valid for a rowset with so many rows: ascending,
 // disjoint, at most MaxBirths. Errors: ErrCorrupt.
 func CheckBirths(births []Birth, rows int64) error {
 	if len(births) > MaxBirths {
@@ -58,10 +58,11 @@ func birthsOf(births []Birth, from, to uint64) []Birth {
 	return births[i:j]
 }
 
-// MakeBirths takes the births out of undos, those of consecutive rows, sorted by row and within a
-// row newest first: each long enough run of rows whose oldest undos are DELETEs at one timestamp.
-// It appends them to births, those of earlier rows, with row IDs increased by first, and returns
-// the other undos: undos itself if there are no births, otherwise in the memory of rest.
+// MakeBirths takes the births out of undos: each long enough run of rows whose oldest undos are
+// DELETEs at one timestamp. undos are the undos of consecutive rows, sorted by row and within a row
+// newest first. MakeBirths appends the births to births, which has the births of earlier rows, with
+// row IDs increased by first, and returns the other undos: undos itself if there are no births,
+// otherwise in the memory of rest.
 func MakeBirths(births []Birth, undos, rest []change.Delta, first uint32) ([]Birth, []change.Delta) {
 	taken := 0 // undos before this one are in births or in rest
 	rest = rest[:0]
@@ -121,7 +122,7 @@ func (b Birth) after(first uint32) Birth {
 	return b
 }
 
-// follows reports whether the rows of b come right after those of a, with the same timestamp.
+// follows reports whether the rows of b come right after the rows of a, with the same timestamp.
 func (b Birth) follows(a Birth) bool {
 	return a.Rows > 0 && a.TS == b.TS && a.end() == uint64(b.First)
 }

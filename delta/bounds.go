@@ -51,7 +51,7 @@ func (f filter) check(b *deltaBlock) error {
 
 // cblockBounds are the timestamps and rows of one data cblock. They are known once the cblock has
 // been parsed, and remain so when the cache drops it: cblocks whose changes a reader does not need
-// are then not parsed again. The statistics in the file are those of all its cblocks.
+// are then not parsed again. The statistics in the file are only of all its cblocks together.
 //
 // The bounds of a file take 32 bytes for each cblock, as much as its entry in the index, and stay
 // in memory like the index.

@@ -43,9 +43,9 @@ func (m *MemStore) StopChangeLog() {
 	}
 }
 
-// LoggedChanges calls use for each logged change from position from on, those of one row in their
-// order, and returns the position after the last one. Changes may be applied concurrently. It stops
-// at use's first error. StartChangeLog must have been called.
+// LoggedChanges calls use for each logged change from position from on, the changes of one row in
+// their order, and returns the position after the last one. Changes may be applied concurrently. It
+// stops at use's first error. StartChangeLog must have been called.
 func (m *MemStore) LoggedChanges(from int, use func(LoggedChange) error) (next int, err error) {
 	m.mu.RLock()
 	log := m.changeLog

@@ -14,7 +14,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Changes are returned in file order, which for undos differs from that of redos.
+// Changes are returned in file order: within a row, redos have ascending and undos descending
+// timestamps.
 func TestChangesIteratesInFileOrder(t *testing.T) {
 	for name, want := range map[string][]mvcc.Timestamp{"redo-basic": {1, 2, 2, 3, 4, 2}, "undo-basic": {9, 5, 5}} {
 		data := corpustest.Read(t, filepath.Join("testdata", "golden", name+".delta"))

@@ -22,9 +22,9 @@ const checkWindow = 1 << 10
 //   - No change is newer than newest.
 //   - The changes of one column of a row, together with its deletes and reinserts, have rising
 //     timestamps from the births through the undos to the redos, from file to file in their order.
-//   - A row that exists is not reinserted; one that does not is neither updated nor deleted.
+//   - A row that exists is not reinserted; a row that does not is neither updated nor deleted.
 //
-// It omits the MemStore. Errors: ErrCorrupt if a file cannot be read; that of ctx.
+// It omits the MemStore. Errors: ErrCorrupt if a file cannot be read; ctx.Err().
 func (t *Tracker) Check(ctx context.Context, rows uint64, newest mvcc.Timestamp,
 	found func(id block.ID, err error)) (live int64, err error) {
 	c := checker{births: t.births, newest: newest, found: found, bad: map[block.ID]bool{},
@@ -145,7 +145,7 @@ func take(list *[]placed, row uint32) []placed {
 	return taken
 }
 
-// rises checks that a change is not older than those of the same columns before it.
+// rises checks that a change is not older than the changes of the same columns before it.
 func (c *checker) rises(p placed) {
 	if p.TS > c.newest {
 		c.report(p.in, fault.Corruptf("row %d: change at %d, the newest of the rowset is at %d", p.Row,

@@ -48,7 +48,7 @@ func (t *Tracker) newCollector(snap mvcc.Snapshot, lender *blockLender) *Collect
 	return c
 }
 
-// TakeBirths makes c omit births and returns those of the rowset.
+// TakeBirths makes c omit births, and returns the rowset's births.
 func (c *Collector) TakeBirths() []Birth {
 	births := c.births
 	c.births = nil
@@ -115,7 +115,7 @@ func sortUndos(undos []change.Delta) {
 	})
 }
 
-// sortStable sorts deltas that are mostly sorted, since those of each store are.
+// sortStable sorts deltas that are mostly sorted, since the deltas of each store are.
 func sortStable(deltas []change.Delta, order func(a, b change.Delta) int) {
 	if !slices.IsSortedFunc(deltas, order) {
 		slices.SortStableFunc(deltas, order)

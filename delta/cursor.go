@@ -58,7 +58,7 @@ func (c *cursor) move(row uint64) error {
 	if c.begun && (row == c.done || row > c.done && ahead) {
 		return nil
 	}
-	// The deltas of row, if there are any, begin in the last cblock whose first delta has a smaller
+	// The deltas of row, if it has deltas, begin in the last cblock whose first delta has a smaller
 	// row, or in the next one. Keys within one row need not ascend, so the index cannot say more.
 	c.key = appendKey(c.key[:0], uint32(row), mvcc.Min)
 	i, err := c.file.cells.FindData(c.key)

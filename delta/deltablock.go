@@ -36,8 +36,8 @@ type deltaBlock struct {
 	low, high  uint32         // the first and the last row
 	oldest     mvcc.Timestamp // of all deltas
 	newest     mvcc.Timestamp
-	ascending  bool // no timestamp is lower than that of the row's previous delta
-	descending bool // none is higher
+	ascending  bool // no timestamp is lower than the previous one in its row
+	descending bool // no timestamp is higher than the previous one in its row
 
 	depths depths
 
@@ -45,7 +45,9 @@ type deltaBlock struct {
 	columns       []schema.ColumnID // of all lists, ascending
 	hasNonUpdates bool              // some delta is not an update
 
-	checked atomic.Pointer[schema.Schema] // the schema that all lists have been checked against; nil if there is none
+	// checked is the schema against which all lists have been checked, or nil if they were not
+	// checked.
+	checked atomic.Pointer[schema.Schema]
 }
 
 // shape is the kind and the columns of a change list. Lists with the same kind and columns share
@@ -155,8 +157,9 @@ func (b *deltaBlock) keyBound(snap mvcc.Snapshot) uint64 {
 	return uint64(sort.Search(len(b.times), func(i int) bool { return !snap.Sees(b.times[i]) }))
 }
 
-// appliedEnd returns the end of those of an entry's deltas [i, j) that apply, which come first: as
-// redos those with keys below bound, as undos the others. It tries guess first.
+// appliedEnd returns the end of the deltas that apply among an entry's deltas [i, j). They come
+// first: redos apply if their keys are below bound, undos if their keys are not. It tries guess
+// first.
 func (b *deltaBlock) appliedEnd(i, j, guess int, bound uint64, undo bool) int {
 	guess = min(guess, j)
 	if guess > i {

@@ -2,10 +2,10 @@ package delta
 
 import "github.com/oribi-db/oribi/mvcc"
 
-// depths describes the deltas of a block by their position among those of their row: list[0] the
-// first of each row, list[1] the second of those with more than one. A program that changes all
-// rows, one after another, gives the deltas of each time one position. Reads of times between them
-// then need not look at the timestamps of the rows.
+// depths describes the deltas of a block by their position within their row: list[0] describes the
+// first delta of each row, list[1] the second delta of each row with more than one. A program that
+// changes all rows, one after another, gives the deltas of each time one position. Reads of times
+// between them then need not look at the timestamps of the rows.
 //
 // The first and the last entry do not count, because neighboring cblocks may contain deltas of the
 // same rows.
@@ -49,8 +49,8 @@ func (d *depths) set(first []uint32, ts []uint64, shapes []uint32) {
 	}
 }
 
-// applied returns n if it is known that of each entry that counts the first n deltas apply, or all
-// if there are fewer.
+// applied returns n if it is known that in each entry that counts the first n deltas apply, or all
+// of them if the entry has fewer.
 func (d *depths) applied(snap mvcc.Snapshot, undo bool) (n int, known bool) {
 	for _, at := range d.list {
 		oldest, newest := applies(at.oldest, snap, undo), applies(at.newest, snap, undo)

@@ -19,9 +19,9 @@
 //   - NewSpan: which rows changed between two snapshots?
 //   - NewCollector: the changes themselves, for compactions.
 //
-// A redo applies to a snapshot that sees its timestamp, an undo to one that does not. A store is
-// not read if its statistics show that none of its changes applies, and a cblock of a file is not
-// read if it was read before and none of its changes applies.
+// A redo applies to a snapshot that sees its timestamp, an undo to a snapshot that does not. A
+// store is not read if its statistics show that none of its changes applies, and a cblock of a file
+// is not read if it was read before and none of its changes applies.
 //
 // Returned cells and lists alias the memory of a store or of a decoded cblock. They are read-only
 // and never overwritten. Trackers, Files and MemStores are safe for concurrent use; windows,

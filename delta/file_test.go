@@ -102,7 +102,8 @@ func craft(t fataler, o cfile.WriterOptions, stats []byte, cells ...[]byte) *blo
 	return sink
 }
 
-// craftOptions are those of Writer, except for the key of the index, which requires valid cells.
+// craftOptions are the options that Writer uses, except for the key of the index, which requires
+// valid cells.
 func craftOptions() cfile.WriterOptions {
 	return cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.LZ4, BlockBytes: 512,
 		ValueIndex: true, FullIndexKeys: true, Exact: true}
@@ -201,8 +202,9 @@ func TestEveryReaderReportsBadCells(t *testing.T) {
 	}
 }
 
-// TestWindowsReportChangesOutOfOrder reads changes of one row that are in the order of redos and in
-// that of undos, as both. Windows search for the first change that does not apply.
+// TestWindowsReportChangesOutOfOrder reads changes of one row that are in the order of redos, and
+// in the order of undos, and reads each file as both. Windows search for the first change that does
+// not apply.
 func TestWindowsReportChangesOutOfOrder(t *testing.T) {
 	at := func(ts mvcc.Timestamp) []byte { return append(appendKey(nil, 3, ts), setInt(11, 1)...) }
 	redos := openFile(t, craft(t, craftOptions(), wideStats(t), at(5), at(6)))

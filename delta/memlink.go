@@ -71,7 +71,8 @@ func (l link) fold() change.List {
 	return f[foldList:end:end]
 }
 
-// prevFold returns the nearest folded link before this one, 0 if there is none. l must be folded.
+// prevFold returns the nearest folded link before this one, or 0 if no link before it is folded. l
+// must be folded.
 func (l link) prevFold() arena.Ref {
 	return arena.Ref(binary.LittleEndian.Uint64(l.b[l.listEnd()+foldPrev:]))
 }
@@ -140,7 +141,7 @@ func (m *MemStore) foldOf(newest arena.Ref, list change.List) (before arena.Ref,
 	return before, combine(lists)
 }
 
-// combine returns updates, oldest first, as one, empty if there is none.
+// combine returns updates, oldest first, as one update. It is empty if lists is.
 func combine(lists []change.List) (fold change.List) {
 	// From the newest list to the oldest: the first value found is the newest.
 	seen := make(map[schema.ColumnID]bool)
@@ -164,7 +165,8 @@ func combine(lists []change.List) (fold change.List) {
 	return fold
 }
 
-// newestBefore returns the newest link with a timestamp below snap, 0 if there is none.
+// newestBefore returns the newest link with a timestamp below snap, or 0 if all are at or above
+// snap.
 func newestBefore(store *arena.Arena, ref arena.Ref, snap mvcc.Snapshot) arena.Ref {
 	for ref != 0 {
 		l := linkAt(store, ref)

@@ -49,9 +49,9 @@ type memRow struct {
 
 const memTreeDegree = 32
 
-// NewMemStore returns an empty store. format is that of the images in replacements; nil means that
-// there are none. grow is called with the bytes allocated for changes, and on Release with minus
-// their sum; nil disables it.
+// NewMemStore returns an empty store. format is the row format of the images in replacements. If it
+// is nil, no change is a replacement. grow is called with the bytes allocated for changes, and on
+// Release with minus their sum; nil disables it.
 func NewMemStore(format *change.RowFormat, grow func(n int64)) *MemStore {
 	return &MemStore{
 		format:  format,
@@ -97,7 +97,8 @@ func (m *MemStore) Apply(row batch.Ordinal, ts mvcc.Timestamp, lsn lsn.LSN, list
 	}
 }
 
-// FirstLSN returns the lowest LSN of all changes, 0 if there is none. The log is needed from there.
+// FirstLSN returns the lowest LSN of all changes, or 0 if the store is empty. The log is needed
+// from there.
 func (m *MemStore) FirstLSN() lsn.LSN {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -124,7 +125,7 @@ func (m *MemStore) Deleted() int64 {
 	return m.deleted
 }
 
-// MaxTimestamp returns the newest timestamp of all changes, mvcc.Min if there is none.
+// MaxTimestamp returns the newest timestamp of all changes, or mvcc.Min if the store is empty.
 func (m *MemStore) MaxTimestamp() mvcc.Timestamp {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -54,7 +54,7 @@ func MergeRedos(files []*File, s *schema.Schema, use func(d change.Delta) error)
 // mergeHead is a file of a merge.
 type mergeHead struct {
 	cursor
-	age   int // index of the file: of equal keys, that of the older file comes first
+	age   int // index of the file: of equal keys, the older file's comes first
 	delta int // the next one, in entry pos of the block
 	end   int // of the entry
 	row   uint32

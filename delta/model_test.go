@@ -230,8 +230,8 @@ func (w *world) store(t *rapid.T, undoCut mvcc.Timestamp, cuts []mvcc.Timestamp)
 	w.tracker = tr
 }
 
-// undos returns the undos of the events of the base in [from, to), in file order, but not those of
-// the inserts of rows that are born.
+// undos returns the undos of the events of the base in [from, to), in file order, except for the
+// undos of inserts of rows in born.
 func (w *world) undos(from, to mvcc.Timestamp, born []bool) []change.Delta {
 	var out []change.Delta
 	for row, h := range w.rows {

@@ -22,9 +22,9 @@ func (n Numbering) Keeps(f *File) bool {
 	return true
 }
 
-// Renumber copies a file of undos or of redos to sink, with other column IDs, and returns the number
-// of deltas. If it is 0, sink is no file. Change lists are checked against s, the schema of f.
-// Errors: ErrCorrupt; those of sink.
+// Renumber copies a file of undos or of redos to sink, with other column IDs, and returns the
+// number of deltas. If it is 0, sink is no file. Change lists are checked against s, the schema of
+// f. Errors: ErrCorrupt; the errors of sink.
 func Renumber(sink block.Sink, f *File, undo bool, s *schema.Schema, ids Numbering) (int64, error) {
 	w, err := NewWriter(sink, undo)
 	if err != nil {

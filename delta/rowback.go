@@ -16,7 +16,7 @@ import (
 // so that the next search for a row that the cblock does not have needs no cblock. Of a row with long
 // changes it keeps the newest one instead of the cblock.
 
-// Kinds of what the cache has of a file, besides cblocks.
+// Kinds of values in the cache that were derived from a file, see cfile.Reader.KeepDerived.
 const (
 	derivedRows   = iota // of a data cblock: the rows with changes, []uint32, ascending
 	derivedNewest        // of a row: change.Delta, the newest one in a file of redos

@@ -208,7 +208,8 @@ func (w *Window) applyRun(r *run, id schema.ColumnID, v *batch.Vector) {
 }
 
 // applyPlain is applyRun for cells of eight bytes that are the next ones in their lists, with ID
-// and size of one byte each. It returns the number of picks before the first one that is not.
+// and size of one byte each. It returns the number of picks before the first pick with another size
+// or order.
 func applyPlain(picks []pick, lists []byte, index uint32, v *batch.Vector) int {
 	const width = 8
 	data, present := v.Data, v.Present

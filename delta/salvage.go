@@ -38,7 +38,7 @@ type Unread struct {
 	File     int // see SalvagedDelta
 	Undo     bool
 	Min, Max mvcc.Timestamp // inclusive
-	Part     *File          // what OpenDamaged has found; nil: nothing
+	Part     *File          // the file as OpenDamaged has opened it; nil if it could not
 }
 
 // OpenDamaged opens a delta file whose footer or index is damaged, by its cblocks. Nothing but a
@@ -60,10 +60,10 @@ func OpenDamaged(src block.Source, o cfile.ReaderOptions) (*File, error) {
 	return f, err
 }
 
-// SalvagedDelta is a change and the position of its file among those of redos, oldest first, or
-// among those of undos, newest first. For each column and for the existence of a row, the changes
-// of a file come after those of the files before it, in the direction of time in which they lead.
-// Births and changes in memory have the last position.
+// SalvagedDelta is a change and the position of its file among the files of redos, oldest first, or
+// of undos, newest first. For each column and for the existence of a row, the changes of a file
+// come after those of the files before it, in the direction of time in which they lead. Births and
+// changes in memory have the last position.
 //
 // Part is the number of holes before it in the file. Among changes of one timestamp, only these
 // positions say which come after a hole.
@@ -211,8 +211,8 @@ func (f *File) firstRow(i int) uint32 {
 }
 
 // hole adds a hole in a file: rows from to to, after the change before, and before the change
-// after, nil if there is none. Of the rows of these two it is known in which time the missing
-// changes are.
+// after. before is nil at the start of the file, after at its end. For the rows of these two
+// changes it is known in which time the missing changes are.
 func (s *Salvager) hole(in *salvagedFile, from, to uint32, before, after *change.Delta) {
 	h, undo := in.missing, in.undo
 	h.From, h.To, h.Part = from, to, in.part
@@ -247,7 +247,7 @@ func (s *Salvager) hole(in *salvagedFile, from, to uint32, before, after *change
 
 // Collect returns the changes of rows [from, from+n) that can be read, as Collector.Collect does:
 // undos by row, newest first; redos by row, oldest first. Slices and lists belong to the caller. An
-// error is that of a cblock that could be read before.
+// error means that a cblock can no longer be read that could be read before.
 func (s *Salvager) Collect(from batch.Ordinal, n int) (undo, redo []SalvagedDelta, err error) {
 	to := uint64(from) + uint64(n)
 	for i := range s.files {

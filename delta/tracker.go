@@ -21,7 +21,7 @@ type Tracker struct {
 
 	Undo []*File   // newest first
 	Redo []*File   // oldest first
-	Mem  *MemStore // takes new changes; nil if there are none
+	Mem  *MemStore // takes new changes; nil if the rowset is not open in a store
 
 	births []Birth
 	newest mvcc.Timestamp // of births
@@ -76,7 +76,8 @@ func (t *Tracker) Live(row batch.Ordinal) (bool, error) {
 	return true, nil
 }
 
-// newestKind returns the kind of a row's newest change in a file of redos, 0 if there is none.
+// newestKind returns the kind of a row's newest change in a file of redos, or 0 if the file has no
+// change of the row.
 func (t *Tracker) newestKind(f *File, row batch.Ordinal) (kind change.Kind, err error) {
 	err = f.rowBack(uint32(row), mvcc.Everything, false, t.schema(), func(d change.Delta) bool {
 		kind = d.List.Kind()
@@ -131,8 +132,8 @@ func (t *Tracker) fileRow(f *File, row batch.Ordinal, snap mvcc.Snapshot, undo b
 // snapshot sees, or an undo that it does not. Source: tablet spec §8.2.
 func applies(ts mvcc.Timestamp, snap mvcc.Snapshot, undo bool) bool { return snap.Sees(ts) != undo }
 
-// MaxTimestamp returns the newest timestamp of all redos, mvcc.Min if there is none. No change to
-// the rows is newer.
+// MaxTimestamp returns the newest timestamp of all redos, or mvcc.Min if the rowset has no redos.
+// No change to the rows is newer.
 func (t *Tracker) MaxTimestamp() mvcc.Timestamp {
 	newest := mvcc.Min
 	for _, f := range t.Redo {

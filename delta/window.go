@@ -22,30 +22,39 @@ import (
 //		w.ApplyColumn(column.ID, v)
 //	}
 type Window struct {
-	snap  mvcc.Snapshot
-	files []windowFile // those that apply to snap: undos newest first, redos oldest first
-	mem   *MemStore    // nil if none of its changes applies to snap
+	// The stores with changes that apply to snap, chosen once by their statistics: most snapshots
+	// are the newest, to which no undo applies, so most files never get a cursor.
+	snap   mvcc.Snapshot
+	files  []windowFile // undos newest first, redos oldest first: from the base outward
+	mem    *MemStore    // nil if none of its changes applies to snap
+	births []Birth      // nil if none applies to snap; otherwise some may not
 
-	births []Birth // nil if none applies to snap; otherwise some may not
-
+	// The changes in the current window. Changes from files stay in the form in which their cblock
+	// has them, as runs: to decode each change into columns would take longer than all else that a
+	// scan does with it. Changes in memory are few, and are sorted into columns at once. ApplyColumn
+	// applies runs first, then images, then columns, so that the newest change of a cell wins.
 	from    uint64
 	n       int
-	some    bool       // some change applies in this window
-	runs    []run      // of files, in the order in which they are applied
-	picks   []pick     // of runs
-	images  []rowImage // of rows that the mem store replaces; applied between runs and columns
-	columns []columnUpdates
-	used    int // columns that have a slot for this window: columns[:used]
-	hint    int // the column slot after that of the previous change
-	deleted bool
-	dead    batch.Bitmap // n bits: 1 for rows that do not exist as of snap; valid if deleted
+	some    bool   // some change applies in this window
+	runs    []run  // of files, in the order in which they are applied
+	picks   []pick // of runs
+	images  []rowImage
+	columns []columnUpdates // the slots of earlier windows are used again
+	used    int             // columns that have a slot for this window: columns[:used]
+	hint    int             // the column slot after the slot of the previous change
 
-	rows  []memRow // scratch
+	// dead has n bits: 1 for rows that do not exist as of snap. It is valid only if deleted is true,
+	// so that a window without deletes, the usual case, need not clear it.
+	deleted bool
+	dead    batch.Bitmap
+
+	// Memory of one call, kept so that a scan allocates it once and not for each window.
+	rows  []memRow
 	lists []change.List
 	seen  batch.Bitmap
 	met   batch.Bitmap
 
-	entryRows, entryFirst, entryStarts []uint32 // scratch: of the current entries
+	entryRows, entryFirst, entryStarts []uint32 // of the current entries
 }
 
 type windowFile struct {
@@ -270,7 +279,7 @@ func (w *Window) ApplyDeletes(sel batch.Bitmap) {
 	}
 }
 
-// ApplyColumn overwrites base cells in v, those of rows [from, from+n), with the changes of the
+// ApplyColumn overwrites the base cells in v, of rows [from, from+n), with the changes of the
 // column. Byte strings in v are never overwritten. v changes only if Touches(id).
 func (w *Window) ApplyColumn(id schema.ColumnID, v *batch.Vector) {
 	i := w.find(id)

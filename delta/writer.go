@@ -60,8 +60,8 @@ func newWriter(sink block.Sink, undo bool, cblockBytes int) (*Writer, error) {
 }
 
 // Append adds one delta and copies its list. Rows must not descend. Within a row the timestamps of
-// redos must not descend, those of undos must not ascend; otherwise Append returns an error. Deltas
-// with the same timestamp keep their order.
+// redos must not descend, and the timestamps of undos must not ascend; otherwise Append returns an
+// error. Deltas with the same timestamp keep their order.
 func (w *Writer) Append(d change.Delta) error {
 	if w.count > 0 && (d.Row < w.row || d.Row == w.row && (w.undo && d.TS > w.ts || !w.undo && d.TS < w.ts)) {
 		return fmt.Errorf("delta: row %d at %d after row %d at %d: out of order", d.Row, uint64(d.TS),

@@ -74,8 +74,8 @@ var zeros [windowPiece]byte
 
 const aheadPiece = 4 << 10
 
-// writeAhead writes zeros after the last record if there are none for the next one, of at most n
-// bytes, and if it is worthwhile. On a full disk it writes none.
+// writeAhead writes zeros after the last record if the zeros that exist are too few for the next
+// record, of at most n bytes, and if it is worthwhile. On a full disk it writes nothing.
 func (l *Log) writeAhead(n int64) error {
 	a := &l.ahead
 	if a.bytes += n; l.at.off+n <= a.end.Load() || a.full {

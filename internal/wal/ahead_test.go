@@ -392,8 +392,8 @@ func TestCrashWhileZerosAreCutOff(t *testing.T) {
 	}
 }
 
-// Syncs of many bytes write zeros after the records, while others are appended. None of these is
-// overwritten, and what is appended during a sync needs no longer file.
+// Syncs of many bytes write zeros after the records, while others are appended. No record is
+// overwritten, and records appended during a sync do not make the file longer.
 func TestSyncsWriteZerosDuringAppends(t *testing.T) {
 	m := emptyMem(t)
 	o := Options{FS: m, Dir: testDir, Instance: exampleInstance, SegmentBytes: 40_000,

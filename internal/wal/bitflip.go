@@ -15,7 +15,7 @@ import (
 //
 // A CRC is linear: how a flipped bit changes it depends on the bit's position alone, and CRC32C
 // changes differently for all positions within 2^31 bits. So the difference between the stored CRC
-// and that of the bytes gives the position, if one bit flipped. Other damage may give a position
+// and the CRC of the bytes gives the position, if one bit flipped. Other damage may give a position
 // too, so something else must confirm it: the hash of a payload; for a frame header the payload's
 // CRC and hash, which it contains; for a segment header the instance, and the number in the file's
 // name. All bits of a footer are known in advance.

@@ -118,7 +118,7 @@ func TestDamageNeverTruncatesClosedLogSilently(t *testing.T) {
 	t.Logf("seeds %d to %d: %+v", first, first+count-1, sum)
 }
 
-// flips counts flips by what became of them.
+// flips counts flipped bits by their consequence.
 type flips struct {
 	repaired, refused, ofLeftover, ofFooter, ofEmptyHeader int // the last three are noticed or not, and cost no record
 }
@@ -211,8 +211,8 @@ func (h *history) flipped(v *vfs.Mem, what string, quiet bool) (repaired, refuse
 	return repaired, false
 }
 
-// If the next segment does not fit on the disk, the log ends with one that was sealed to make room;
-// Close adds nothing.
+// If the next segment does not fit on the disk, the newest segment is sealed already, since Append
+// sealed it to begin the next; Close adds nothing.
 func TestCloseAfterFullDisk(t *testing.T) {
 	for _, reopened := range []bool{false, true} {
 		t.Run(fmt.Sprint("reopened=", reopened), func(t *testing.T) {

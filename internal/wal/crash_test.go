@@ -26,9 +26,9 @@ func seeds(t *testing.T, full, short int64) (first, count int64) {
 }
 
 // TestRandomHistoriesSurviveCrashes appends, syncs, releases and reopens, sometimes on a full disk.
-// At random operations of the file system, including those of Repair, the process is killed or the
-// power fails. Afterwards the log must open and contain a prefix of the appended records, with all
-// that Sync acknowledged, and after a kill also all that Append acknowledged.
+// At random operations of the file system, also during Repair, the process is killed or the power
+// fails. Afterwards the log must open and contain a prefix of the appended records, with all that
+// Sync acknowledged, and after a kill also all that Append acknowledged.
 func TestRandomHistoriesSurviveCrashes(t *testing.T) {
 	first, count := seeds(t, 250, 40)
 	crashes := 0

@@ -191,7 +191,7 @@ func everyByteFlipped(t *testing.T, ahead int) {
 				written[off] ^= mask
 				return fmt.Sprintf("segment %d byte %d mask %#02x", number, off, mask), v
 			}
-			hit := lsn.LSN(0) // LSN of the damaged record; 0: the header
+			hit := lsn.LSN(0) // LSN of the damaged record, or 0 if the header is damaged
 			for lsn, p := range at {
 				if p.from <= int64(off) && int64(off) < p.to {
 					hit = lsn

@@ -12,8 +12,7 @@ import (
 )
 
 // Follow is Replay of a log to which another process may be writing. It calls fn for the records
-// that are complete when it reads them, in order, and for no record after the first one that is
-// not.
+// that are complete when it reads them, in order, and stops before the first incomplete record.
 //
 // What a Log does meanwhile can make one look at a segment fail: it removes the segment, or seals
 // it and cuts off its zeros. So Follow looks again from the record on that it has not found. After
@@ -122,8 +121,8 @@ func (t *Tail) endOfNew(r *reader, err error) error {
 	return nil
 }
 
-// beginNext makes the segment after the newest the newest, if there is one with a header. An error
-// says that it does not continue where t ends.
+// beginNext makes the segment after the newest the newest, and returns true, if that segment exists
+// and has a header. It returns an error if that segment does not continue where t ends.
 func (t *Tail) beginNext() (bool, error) {
 	seg := segment{name: segmentName(t.newest.number + 1), number: t.newest.number + 1}
 	seg.inspect(&t.o)

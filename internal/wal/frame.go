@@ -34,9 +34,9 @@ import (
 //	50 39 2f 89 94 5f af 78  b7 3f 4b 36 8a 6b ad bd
 //	61 62 63 00 00 00 00 00
 //
-// The chain hash covers the headers: at a segment's start it is the xxh3-64 of the segment header,
-// after each frame that of the hash so far (8 bytes) and the frame's header. It covers the payloads
-// too, by their hash and check in the frame headers.
+// The chain hash covers the headers: at a segment's start it is the xxh3-64 of the segment header.
+// After each frame it is the xxh3-64 of 8 bytes, the hash before the frame, and the frame's header.
+// It covers the payloads too, by their hash and check in the frame headers.
 const (
 	frameTypeOff    = 4
 	frameLastOff    = 5

@@ -15,8 +15,8 @@ import (
 //
 // Writers contend in the kernel: a write that changes the file's time occasionally waits for a
 // commit of the file system's journal, and all callers of Append wait with it. Only frames that
-// overwrite zeros are buffered: they need no new space on the disk. All frames before one that is
-// written, copied, or about to be synced, are written before it.
+// overwrite zeros are buffered: they need no new space on the disk. Before a frame is written,
+// copied, or synced, all frames before it are written.
 type later struct {
 	held bool // a frame was buffered since the last that was not; used by Append only
 
@@ -59,9 +59,9 @@ func (l *Log) put(b []byte, off int64) error {
 	return err
 }
 
-// flush writes the buffered frames, after a concurrent flush if there is one; Append is not
-// blocked. It returns the last record that was appended before. If it fails, records whose Append
-// has returned are lost, and the log is poisoned.
+// flush writes the buffered frames, after a concurrent flush if one is running. Append is not
+// blocked. flush returns the LSN of the last record that was appended before the call. If it fails,
+// records whose Append has returned are lost, and the log is poisoned.
 func (l *Log) flush() (lsn.LSN, error) {
 	a := &l.later
 	a.writing.Lock()

@@ -21,7 +21,8 @@ type Log struct {
 	o    Options
 	seed uint32
 
-	// Only Append, Close and what they call touch these.
+	// These fields have no lock: Append and Close, which must not run concurrently, are the only
+	// methods that reach them, so appending a record takes no lock unless it begins a segment.
 	buf      []byte // chain hash, frame header, payload, padding
 	isLater  bool   // the current record may be buffered in later
 	number   uint64 // of the newest segment
@@ -30,6 +31,9 @@ type Log struct {
 	ahead    ahead
 	mapped   mapped
 
+	// Positions and counters are atomic: Append advances them while other goroutines sync, release,
+	// or ask for statistics. Append stores nextLSN last, after the record was written, copied, or
+	// buffered: a sync covers the records below the nextLSN that it loads.
 	nextLSN lsn.Atomic
 	durable lsn.Atomic
 	bytes   atomic.Int64
@@ -39,19 +43,26 @@ type Log struct {
 	dead    atomic.Pointer[error] // why the log is poisoned
 	closed  atomic.Bool
 
-	later     later
-	releasing sync.Mutex // one Release at a time
-	retained  int        // calls of Retain that are not undone; under releasing
+	later later
 
-	// Append writes to it and, holding mu, replaces it.
-	f vfs.File // of the newest segment
+	// releasing is held for all of a Release, which unlinks files, and for all of Close, so that no
+	// file is unlinked after the next opener has started. It is taken before mu.
+	releasing sync.Mutex
+	retained  int // calls of Retain that are not undone; guarded by releasing
 
-	// Only who has the turn touches these.
+	// f is the file of the newest segment. Append writes to it without a lock, and replaces it with
+	// mu held, so that a sync, which takes f with mu held, never syncs a file that is being closed.
+	f vfs.File
+
+	// Only the goroutine that has the turn uses these fields: the turn is handed over with mu held,
+	// which orders the accesses. They decide how long a leader waits for others, see gatherShare.
 	took     time.Duration // by the last sync
 	few      int64         // syncs that still wait for gatherFew at most
 	fewNext  int64         // what few becomes when less than half come the next time
 	closeErr error
 
+	// mu guards the fields below. It is held for a few instructions, never during file I/O: callers
+	// of Sync queue up here while one of them, who has the turn, syncs for all.
 	mu      sync.Mutex
 	taken   bool      // a caller has the turn
 	waiting []*waiter // for it, or for durability
@@ -220,8 +231,8 @@ func (l *Log) Written() int64 { return l.written.Load() }
 // Syncs returns how often Sync has synced a segment.
 func (l *Log) Syncs() int64 { return l.syncs.Load() }
 
-// Poisoned returns the error that every call returns from now on, nil if there is none. It wraps
-// ErrPoisoned and the first cause.
+// Poisoned returns the error that every call returns from now on, or nil if the log is not
+// poisoned. The error wraps ErrPoisoned and the first cause.
 func (l *Log) Poisoned() error {
 	if err := l.dead.Load(); err != nil {
 		return *err

@@ -21,10 +21,11 @@ import (
 // may with writes: frames that are not synced may be missing before others that are there. The
 // package documentation says how replay and Repair treat that.
 //
-// A copy can fail because of a failing disk, because the disk of a file system that copies on write is
-// full, or because someone has cut off the file. The last poisons the log. Otherwise the frame and those
-// after it are written, and the write's error says what is wrong; a full disk does not poison. If there
-// are no windows, all frames are written.
+// A copy can fail because of a failing disk, because the disk of a file system that copies on write
+// is full, or because someone has cut off the file. A file that was cut off poisons the log. After
+// the other failures, this frame and the following frames are written instead, and an error of a
+// write shows the fault; a full disk does not poison. If the file system has no windows, all frames
+// are written.
 type mapped struct {
 	window vfs.Window // nil = none
 	end    int64      // of the window
@@ -85,7 +86,7 @@ func (l *Log) copyFailed(cause error) error {
 	return nil
 }
 
-// openWindow replaces the window by one that begins at off and has room for n bytes, if it is
+// openWindow replaces the window by a window that begins at off and has room for n bytes, if it is
 // worthwhile and possible.
 func (l *Log) openWindow(off, n int64) (err error) {
 	m, rules := &l.mapped, &l.o.windows
@@ -117,7 +118,7 @@ func (l *Log) openWindow(off, n int64) (err error) {
 	return nil
 }
 
-// closeWindow closes *w, if there is one, and sets it to nil. Its zeros remain.
+// closeWindow closes *w, unless it is nil, and sets it to nil. The zeros in the file remain.
 func (l *Log) closeWindow(w *vfs.Window) {
 	open := *w
 	if *w = nil; open == nil {

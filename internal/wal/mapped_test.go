@@ -185,8 +185,8 @@ func TestFullDiskPreventsWindows(t *testing.T) {
 	}
 }
 
-// If a window cannot be mapped, records are written over its zeros, and so are those of a file system
-// without windows, without zeros.
+// If a window cannot be mapped, records are written over its zeros. On a file system without
+// windows, no zeros are written before the records.
 func TestRecordsAreWrittenWithoutWindows(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		m := emptyMem(t)
@@ -254,7 +254,7 @@ func (h *pageHistory) append(t *testing.T, prefix string, sizes ...int) {
 	}
 }
 
-// reopen opens the log on what a power cut left, which must be a prefix of at least n records.
+// reopen opens the log after a power cut. The log must contain a prefix of the records, at least n.
 func (h *pageHistory) reopen(t *testing.T, what string, m *vfs.Mem, n int) *pageHistory {
 	t.Helper()
 	next := &pageHistory{disk: crashfs.New(m)}

@@ -34,8 +34,8 @@ type Options struct {
 	// of Sync returns. It must not call the log.
 	Durable func(upTo lsn.LSN)
 
-	// Live says that another process may write to the log: Replay does not warn of what a Log
-	// leaves while it writes.
+	// Live says that another process may write to the log. Replay then does not warn of states that
+	// are normal while a Log writes, such as a newest segment without a footer.
 	Live bool
 
 	ahead   aheadRules  // zero = defaultAhead

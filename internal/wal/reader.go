@@ -14,8 +14,8 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// damage is an offset at which a segment's bytes are not what a writer left. It is ErrCorrupt,
-// unless Replay classifies it as a torn tail.
+// damage is an error: the offset at which a segment's bytes differ from any that a writer leaves.
+// It is ErrCorrupt, unless Replay classifies it as a torn tail.
 type damage struct {
 	file    string
 	off     int64
@@ -251,7 +251,8 @@ func (r *reader) checkFooter(f footer) error {
 	return io.EOF
 }
 
-// lastByte returns the end of the last nonzero byte from off on, off if there is none.
+// lastByte returns the end of the last nonzero byte from off on, or off if all bytes from off on
+// are zero.
 func (r *reader) lastByte(off int64) (end int64, err error) {
 	for end = off; off < r.win.size; {
 		b, err := r.read(off, windowBytes)

@@ -10,7 +10,8 @@ import (
 )
 
 // Repair makes what was replayed durable and opens the log for Append. Only a writer calls it,
-// once, before it writes anything else of the store. Steps, and what a crash after each leaves:
+// once, before it writes anything else of the store. It takes these steps; each says which state a
+// crash after it leaves:
 //
 //  0. Single flipped bits of all segments are repaired in place and synced. After a crash they are
 //     found again, or gone.
@@ -24,7 +25,7 @@ import (
 //     written again because after a failed sync the pages in the kernel's cache look clean: another
 //     sync would succeed and write nothing.
 //  3. The directory is synced. The name of the newest segment need not have been durable: a kill
-//     may have come between the sync of its header and that of the directory. All records
+//     may have come between the sync of its header and the sync of the directory. All records
 //     acknowledged from now on depend on it, and without it the next step could remove the only
 //     segment that shows where the log ends.
 //  4. Leftovers are removed, oldest first, then a newest file without a header, or after lost
@@ -178,8 +179,8 @@ func copyRange(dst, src vfs.File, dstOff, srcOff, n int64) error {
 	return nil
 }
 
-// recognized reports whether a file without a header has what a crash leaves of one, or a frame of
-// this log.
+// recognized reports whether a file without a header has the bytes that a crash leaves of an
+// unfinished header, or a frame of this log.
 func (s *segment) recognized(o *Options) bool {
 	r, err := openReader(o, s)
 	if err != nil {

@@ -9,10 +9,12 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// Report is what replay found. Repair, if it follows, repairs all of it.
+// Report describes the log as replay found it. Repair repairs all of the faults in it.
 type Report struct {
-	Clean   bool  // as Close leaves a log: sealed, or without a record in its newest segment
-	Frames  int64 // that are good, in segments which are needed; those of a torn tail not counted
+	Clean bool // as Close leaves a log: sealed, or without a record in its newest segment
+	// Frames counts the good frames in the segments that are needed. The frames of a torn tail are
+	// not counted.
+	Frames  int64
 	Records int64 // in these frames
 	Bytes   int64 // of these segments, headers and footers included
 
@@ -62,8 +64,8 @@ type sealedSegment struct {
 
 // Replay reads the log and writes nothing. It calls fn, in the order of LSNs, for each record from
 // logStart on; payload is valid during the call. Replay stops at the first error of fn and returns
-// it as it is. If that is ErrStop, it returns nil, and the Tail is that of a log without the record
-// and all that follow; it cannot be repaired.
+// it as it is. If the error is ErrStop, Replay returns nil, and a Tail as of a log that ends before
+// this record. That Tail cannot be repaired.
 //
 // logStart is the lowest LSN that is needed, 0 or 1 for all. Segments entirely below it are
 // leftovers and are skipped, whatever gaps are between them. From logStart on no LSN may be

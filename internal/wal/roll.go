@@ -66,7 +66,7 @@ func createSegment(o *Options, h header) (vfs.File, error) {
 }
 
 // Roll seals the newest segment, if it has a record, and begins the next, so that Release can
-// remove all records. Concurrency and errors are those of Append.
+// remove all records. It must not run concurrently with Append, and returns the same errors.
 func (l *Log) Roll() error {
 	if err := l.usable(); err != nil {
 		return err
@@ -76,13 +76,13 @@ func (l *Log) Roll() error {
 			return err
 		}
 	}
-	return l.settle()
+	return l.sealPrevious()
 }
 
 // fullSegment is a segment after which the newest was begun, and which is not sealed yet.
 //
 // Sealing takes several syncs, and the first one may have to write all of the segment. So that
-// Append does not wait for them, the next Sync does them, before that of the newest segment:
+// Append does not wait for them, the next Sync does them, before it syncs the newest segment:
 //
 //	Append  …8 │ begins the next segment: 9, 10, 11 …
 //	Sync             │ sync 1–8, footer, sync │ directory │ sync 9–10 │
@@ -102,7 +102,7 @@ type fullSegment struct {
 // roll begins the next segment. It does not wait for the disk, unless the segment before the newest
 // is not sealed yet. If the disk is full, nothing has changed.
 func (l *Log) roll() error {
-	if err := l.settle(); err != nil {
+	if err := l.sealPrevious(); err != nil {
 		return err
 	}
 	if !l.isSealed {
@@ -116,8 +116,8 @@ func (l *Log) roll() error {
 	return l.begin()
 }
 
-// settle waits until the segment before the newest, if it was not sealed, is sealed.
-func (l *Log) settle() error {
+// sealPrevious waits until the segment before the newest is sealed, and seals it unless a sync does.
+func (l *Log) sealPrevious() error {
 	if !l.rolling() {
 		return nil
 	}

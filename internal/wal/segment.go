@@ -21,7 +21,7 @@ import (
 //	16      4      may       flags a reader may ignore; none yet
 //	20      16     instance  the store's
 //	36      8      number    of this segment, as in its file's name; 1 is the first
-//	44      8      first     LSN of its first frame; if there is none, LSNs go on with it
+//	44      8      first     LSN of its first frame, or of the next record if it has no frames
 //	52      8      prev      number of the predecessor; 0 = none
 //	60      8      length    of the predecessor, footer included, bytes
 //	68      8      chain     hash of the predecessor, as in its footer
@@ -59,7 +59,7 @@ type header struct {
 	prev     link
 }
 
-// link is what a segment header contains about the predecessor.
+// link has the fields of a segment header that describe the predecessor.
 type link struct {
 	number uint64
 	length int64

@@ -96,7 +96,7 @@ type plan struct {
 	unfinished *segment  // a newest file without a good header, or begun after records that a power cut took
 }
 
-// after returns the only file after live segment i; nil if there is none, or more than one. Such a
+// after returns the file after live segment i, or nil unless exactly one file follows it. Such a
 // segment may lack its footer, see fullSegment.
 func (p *plan) after(i int) *segment {
 	switch rest := p.live[i+1:]; {
@@ -156,7 +156,8 @@ func choose(segs []segment, logStart lsn.LSN) (p plan, err error) {
 	return p, nil
 }
 
-// holder returns the index of the last segment that begins at lsn or below, -1 if there is none.
+// holder returns the index of the last segment that begins at lsn or below, or -1 if all segments
+// begin above lsn.
 func holder(segs []segment, lsn lsn.LSN) int {
 	for i := len(segs) - 1; i >= 0; i-- {
 		if s := &segs[i]; s.err == nil && s.unreadable == "" && s.head.first <= lsn {

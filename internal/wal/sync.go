@@ -94,7 +94,8 @@ func (l *Log) advance(upTo lsn.LSN) {
 // waiter is a caller that waits for another caller's turn to end.
 type waiter struct {
 	upTo lsn.LSN
-	wake chan bool // true: it is its turn; false: it need not wait any more
+	// wake receives true if it is the waiter's turn to sync, and false if its record is durable.
+	wake chan bool
 }
 
 var waiters = sync.Pool{New: func() any { return &waiter{wake: make(chan bool, 1)} }}
@@ -167,11 +168,11 @@ func (l *Log) pass() {
 	}
 }
 
-// A leader waits for others before it syncs, at most the gatherShare-th part of what a sync takes. For
-// more than gatherFew of them it waits at most as long as a sync takes: if half of them come for this
-// sync and half for the next one, each half waits for the sync of the other. If less than half of
-// them come in that time, later leaders wait for gatherFew of them: the writers do something else
-// between their records, or the processors are slower than the disk.
+// A leader waits for others before it syncs, at most the gatherShare-th part of a sync's duration.
+// If more than gatherFew waited before, it waits at most as long as a sync takes: if half of them
+// come for this sync and half for the next one, each half waits for the sync of the other. If less
+// than half of them come in that time, later leaders wait for gatherFew of them: the writers do
+// something else between their records, or the processors are slower than the disk.
 const (
 	gatherShare = 4
 	gatherFew   = 24
@@ -235,8 +236,8 @@ func (l *Log) gather() {
 // records of a closed log is not mistaken for a torn tail.
 //
 // Errors: ErrPoisoned; a poisoned log is closed without a sync. ErrNoSpace, if the footer does not
-// fit: all records are durable, but the log ends like that of a killed writer. A second Close
-// returns the same error.
+// fit: all records are durable, but the log has no footer, as after a kill of its writer. A second
+// Close returns the same error.
 func (l *Log) Close() error {
 	l.releasing.Lock() // no file may be unlinked after the next opener has started
 	defer l.releasing.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/oribi-db/oribi/lsn"
 )
 
-// EntryKind is what Walk found.
+// EntryKind is the kind of an Entry: which part of a segment Walk found.
 type EntryKind uint8
 
 // Kinds of entries.
@@ -19,7 +19,7 @@ const (
 	EntryRecord                   // a complete record
 	EntryFooter                   // the footer of a sealed segment
 	EntryTail                     // what a crash left at the end of the log, or zeros for later records
-	EntryDamage                   // bytes that are not what a writer left
+	EntryDamage                   // bytes that no writer leaves, not even after a crash
 )
 
 // Entry is one part of a segment.
@@ -29,14 +29,14 @@ type Entry struct {
 	Offset  int64   // of its first byte in the file
 	Bytes   int64   // of the file that it takes; 0 where a bit was repaired
 	LSN     lsn.LSN // of a segment the first, of a record its own, of a footer the last
-	Frames  int64   // of a record its own, of a footer those of the segment
+	Frames  int64   // of a record its own, of a footer all of the segment
 	Durable lsn.LSN // of a footer: the highest that was durable when it was written // inclusive
 	Header  SegmentHeader
 	Payload []byte // of a record, valid during the call
 	Problem string // of a tail or damage: why the bytes are neither record nor footer
 }
 
-// SegmentHeader is what the header of a segment says besides its first LSN.
+// SegmentHeader has the fields of a segment's header, except for its first LSN, which is Entry.LSN.
 type SegmentHeader struct {
 	Instance [16]byte
 	Number   uint64
@@ -44,15 +44,16 @@ type SegmentHeader struct {
 }
 
 // Walk calls fn with each part of each segment, oldest first, needed or not. It writes nothing.
-// After damage it continues with the next frame or footer that is intact, so it finds what Replay
-// refuses to read. It takes the instance from each segment; that of o serves to repair a header.
+// After damage it continues with the next frame or footer that is intact, so it finds records that
+// Replay refuses to read. It takes the instance from each segment. The instance in o is used only
+// to repair a flipped bit of a header.
 //
-// Errors: those of fn, which end the walk; a directory that cannot be listed. A file that cannot be
-// read is damage.
+// An error of fn ends the walk and is returned. Walk also fails if the directory cannot be listed.
+// A file that cannot be read is reported as damage.
 func Walk(o Options, fn func(*Entry) error) error { return walk(o, false, fn) }
 
-// Salvage is Walk that also finds the frames of segments of the store, that of o, with a damaged
-// header.
+// Salvage is like Walk, and also finds the frames of segments with a damaged header, if they belong
+// to the instance in o.
 func Salvage(o Options, fn func(*Entry) error) error { return walk(o, true, fn) }
 
 func walk(o Options, salvage bool, fn func(*Entry) error) error {
