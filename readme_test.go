@@ -19,16 +19,20 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// onlyBlock returns the only fenced block of a language in a page, and the text around it.
-func onlyBlock(t *testing.T, text, language string) (before, block, after string) {
+// program returns the first block of Go in a page, and the first block of text after it. It also
+// returns the page around the text.
+func program(t *testing.T, text string) (source, before, output, after string) {
 	t.Helper()
-	open := "\n```" + language + "\n"
-	before, rest, _ := strings.Cut(text, open)
-	block, after, closed := strings.Cut(rest, "\n```\n")
-	if !closed || strings.Contains(after, open) {
-		t.Fatalf("not one block of %s", language)
+	_, rest, _ := strings.Cut(text, "\n```go\n")
+	source, rest, _ = strings.Cut(rest, "\n```\n")
+	_, rest, _ = strings.Cut(rest, "\n```text\n")
+	output, after, found := strings.Cut(rest, "\n```\n")
+	if !found {
+		t.Fatal("no block of Go and a block of text after it")
 	}
-	return before + open, block + "\n", "```\n" + after
+	after = "```\n" + after
+	before = strings.TrimSuffix(text, output+"\n"+after)
+	return source + "\n", before, output + "\n", after
 }
 
 // programDir is the environment variable with the directory of a program, and inDirectory a part of
@@ -60,25 +64,33 @@ func goCommand(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// TestReadmeProgramRuns builds the program of the README as a package of this module that exists
-// only in an overlay, and compares its output with the text block. With -short it only compiles the
-// program.
-func TestReadmeProgramRuns(t *testing.T) {
-	text := page(t, "README.md")
-	_, program, _ := onlyBlock(t, text, "go")
-	before, want, after := onlyBlock(t, text, "text")
+// TestProgramsOfPagesRun runs the statements in the README, as the body of a function, and the program
+// in the guide, and compares their output with the block of text. With -short it only compiles them.
+func TestProgramsOfPagesRun(t *testing.T) {
+	for name, around := range map[string][2]string{
+		"README.md":     {"package main\n\nimport (\n\"context\"\n\"fmt\"\n\n\"github.com/oribi-db/oribi\"\n)\n\nfunc main() {\nctx := context.Background()\n", "\n_ = err\n}\n"},
+		"docs/guide.md": {},
+	} {
+		t.Run(filepath.Base(name), func(t *testing.T) { runProgramOf(t, name, around[0], around[1]) })
+	}
+}
+
+// runProgramOf builds the program of a page, with the text around it, as a package of this module
+// that exists only in an overlay.
+func runProgramOf(t *testing.T, name, first, last string) {
+	source, before, want, after := program(t, page(t, name))
 	dir := t.TempDir()
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	replace := map[string]string{}
-	for name, source := range map[string]string{"main.go": program, "dir.go": inDirectory} {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+	for file, source := range map[string]string{"main.go": first + source + last, "dir.go": inDirectory} {
+		written := filepath.Join(dir, file)
+		if err := os.WriteFile(written, []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		replace[filepath.Join(root, "internal", "readme", name)] = file
+		replace[filepath.Join(root, "internal", "readme", file)] = written
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -94,9 +106,9 @@ func TestReadmeProgramRuns(t *testing.T) {
 	}
 	out := goCommand(t, t.TempDir(), "run", "-overlay", overlayFile, "./internal/readme")
 	if out != want {
-		t.Errorf("the program prints:\n%s\nthe README says:\n%s", out, want)
+		t.Errorf("the program prints:\n%s\nthe page says:\n%s", out, want)
 		if os.Getenv("ORIBI_REWRITE") != "" {
-			if err := os.WriteFile("README.md", []byte(before+out+after), 0o644); err != nil {
+			if err := os.WriteFile(name, []byte(before+out+after), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

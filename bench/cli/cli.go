@@ -78,14 +78,14 @@ func compare(args []string) error {
 	return err
 }
 
-// page puts tables into docs/performance.md: the tables of runs, which it also copies to testdata,
-// or those in testdata.
+// page puts tables into docs/performance.md, and rows of them into README.md: the tables of runs,
+// which it also copies to testdata, or the tables in testdata.
 func page(ctx context.Context, tables []string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
 	}
-	return writePage(root, tables...)
+	return writePages(root, tables...)
 }
 
 // moduleRoot returns the directory of the engine's module, in which this one is nested.

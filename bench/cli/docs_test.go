@@ -17,15 +17,23 @@ func readRoot(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestPerformancePageHasTheStoredTables compares docs/performance.md with the tables in testdata.
-func TestPerformancePageHasTheStoredTables(t *testing.T) {
-	page := readRoot(t, figuresPage)
-	want, err := withTable(page, readRoot(t, keptTable))
+// TestPagesHaveTheStoredFigures compares docs/performance.md and README.md with the tables in
+// testdata.
+func TestPagesHaveTheStoredFigures(t *testing.T) {
+	tables := readRoot(t, keptTable)
+	rows, err := readmeTable(tables)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if page != want {
-		t.Errorf("%s does not have the figures of %s: run go run -C bench . page", figuresPage, keptTable)
+	for _, p := range []struct{ name, begin, text string }{{figuresPage, beginMark, tables}, {readmePage, readmeMark, rows}} {
+		page := readRoot(t, p.name)
+		want, err := between(page, p.begin, p.text)
+		if err != nil {
+			t.Fatalf("%s: %v", p.name, err)
+		}
+		if page != want {
+			t.Errorf("%s does not have the figures of %s: run go run -C bench . page", p.name, keptTable)
+		}
 	}
 }
 
@@ -50,20 +58,31 @@ func TestTableRowsMatchTheirHeaders(t *testing.T) {
 }
 
 func TestTableReplacesTextBetweenMarks(t *testing.T) {
-	got, err := withTable("a\n"+beginMark+"old\n"+endMark+"z\n", "| new |\n")
+	got, err := between("a\n"+beginMark+"old\n"+endMark+"z\n", beginMark, "| new |\n")
 	if want := "a\n" + beginMark + "\n| new |\n\n" + endMark + "z\n"; err != nil || got != want {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 	for _, page := range []string{"", beginMark, endMark} {
-		if got, err := withTable(page, "| new |"); err == nil {
+		if got, err := between(page, beginMark, "| new |"); err == nil {
 			t.Errorf("page %q without marks became %q", page, got)
 		}
 	}
 }
 
-func TestPageCommandCopiesTables(t *testing.T) {
+// runTable returns a table of a run with the rows of README.md.
+func runTable() string {
+	var b strings.Builder
+	b.WriteString("| workload | unit | ours | figure | best peer | figure | ratio |\n|---|---|---|---:|---|---:|---:|\n")
+	for _, r := range readmeRows {
+		b.WriteString("| " + r.workload + " | µs | oribi | 0.66 | bbolt | 1.47 | 2.22 (1.62–2.27) |\n")
+	}
+	return b.String()
+}
+
+func TestPageCommandWritesPages(t *testing.T) {
 	root := t.TempDir()
-	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark, "run/table.md": "| new |\n", keptTable: "| old |"} {
+	old, added := runTable(), "| new |\n"
+	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark, readmePage: readmeMark + endMark, "run/table.md": added, keptTable: old} {
 		name = filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -76,12 +95,16 @@ func TestPageCommandCopiesTables(t *testing.T) {
 		for i, name := range from {
 			from[i] = filepath.Join(root, filepath.FromSlash(name))
 		}
-		if err := writePage(root, from...); err != nil {
+		if err := writePages(root, from...); err != nil {
 			t.Fatal(err)
 		}
 		page, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(figuresPage)))
-		if want := "a\n" + beginMark + "\n| old |\n\n| new |\n\n" + endMark; err != nil || string(page) != want {
+		if want := "a\n" + beginMark + "\n" + old + "\n" + added + "\n" + endMark; err != nil || string(page) != want {
 			t.Errorf("from %q: %q, %v, want %q", from, page, err, want)
+		}
+		page, err = os.ReadFile(filepath.Join(root, readmePage))
+		if want := "| " + readmeRows[0].about + " | 0.66 µs | bbolt: 1.47 µs | 2.22 |\n"; err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("from %q: %q, %v, want %q in it", from, page, err, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestPageMovesTablesIntoClusters(t *testing.T) {
 	_, section, _ := strings.Cut(page(t, filepath.Join(module, "docs", "kudu.md")), "\n## Into a cluster\n")
 	var blocks []string
-	for _, m := range regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile("(?s)\n```bash\n(.*?)```\n").FindAllStringSubmatch(section, -1) {
 		blocks = append(blocks, m[1])
 	}
 	if len(blocks) != 5 {

@@ -1,6 +1,6 @@
 // Command kvsessions is a store of web sessions, ported from bbolt to package kv.
 //
-// The functions of a program for bbolt keep their form; the README shows what changed. Sessions
+// The functions of a program for bbolt keep their form; docs/guide.md shows what changed. Sessions
 // expire by themselves, which bbolt leaves to the program.
 //
 //	go run ./examples/kvsessions sessions.oribi

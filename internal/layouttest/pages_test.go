@@ -31,8 +31,11 @@ func pages(t *testing.T) []string {
 	return names
 }
 
-// link matches a Markdown link: [text](target).
-var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]+)\)`)
+// link matches a Markdown link: [text](target). picture matches the file of a picture.
+var (
+	link    = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]+)\)`)
+	picture = regexp.MustCompile(`<img src="([^"]*)"`)
+)
 
 // declared lists the top-level declarations of a Go file: names of constants, variables, types and
 // functions, and methods as Type.Name.
@@ -93,6 +96,11 @@ func TestLinksOfPagesExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		rel, _ := filepath.Rel(moduleRoot(t), page)
+		for _, p := range picture.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), filepath.FromSlash(p[1]))); err != nil {
+				t.Errorf("%s: %v", rel, err)
+			}
+		}
 		for _, l := range link.FindAllStringSubmatch(string(text), -1) {
 			name, target := l[1], l[2]
 			if strings.Contains(target, "://") || strings.HasPrefix(target, "#") {
