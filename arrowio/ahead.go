@@ -11,11 +11,11 @@ func inTurn[T any](next func() *T) iter.Seq[*T] {
 }
 
 // ahead is inTurn with calls of next in a goroutine of its own, which runs while the caller uses
-// what it has returned before. It has ended when the iteration ends, however that ends. A panic of
-// next becomes one of the caller.
+// the value returned before. The goroutine has ended when the iteration ends, however that ends. A
+// panic in next becomes a panic in the caller.
 //
-// There are up to three values at a time: one that the caller uses, one that waits, and one that
-// the goroutine makes or that waits for room.
+// There are up to three values at a time: the value that the caller uses, the next one in the
+// channel, and the value that the goroutine makes, or holds until the channel has room.
 func ahead[T any](next func() *T) iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		ready, stop := make(chan *T, 1), make(chan struct{})

@@ -116,8 +116,9 @@ func TestIngestEndsTheReader(t *testing.T) {
 		cancel bool
 		want   error
 	}{
-		"all": {left: 1 << 30}, "damaged reader": {left: 60, want: broken}, "existing key": {left: 1 << 30, exists: true, want: oribi.ErrKeyExists},
-		"canceled": {left: 1 << 30, cancel: true, want: context.Canceled},
+		"all": {left: 1 << 30}, "damaged reader": {left: 60, want: broken},
+		"existing key": {left: 1 << 30, exists: true, want: oribi.ErrKeyExists},
+		"canceled":     {left: 1 << 30, cancel: true, want: context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mem := checked(t)
@@ -135,7 +136,8 @@ func TestIngestEndsTheReader(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.exists {
-				some, err := NewReader(table.Scan(context.Background(), oribi.Where(oribi.Gt("k", 1_000_000_000)), oribi.Limit(1)), ReaderOptions{})
+				some, err := NewReader(table.Scan(context.Background(), oribi.Where(oribi.Gt("k", 1_000_000_000)),
+					oribi.Limit(1)), ReaderOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -180,7 +182,7 @@ func (f readerAt) ReadAt(p []byte, off int64) (int, error) { return f(p, off) }
 
 var _ io.ReaderAt = readerAt(nil)
 
-// The batches of an ingest are those of Batches, with a filter too.
+// The batches of an ingest equal the batches of Batches, also with a filter.
 func TestIngestedBatchesAreOwned(t *testing.T) {
 	store, mem := openStore(t), checked(t)
 	table := everyTable(t, store, "t", 4000, 22)

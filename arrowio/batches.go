@@ -125,7 +125,8 @@ func vectorsOf(importers []*importer, indexes []int, rec arrow.RecordBatch, base
 			return nil, in(im.column.Name, base, err)
 		}
 		if int64(v.Len) != rec.NumRows() {
-			return nil, in(im.column.Name, base, fmt.Errorf("%d cells in a record batch of %d rows: %w", v.Len, rec.NumRows(), ErrCorrupt))
+			return nil, in(im.column.Name, base,
+				fmt.Errorf("%d cells in a record batch of %d rows: %w", v.Len, rec.NumRows(), ErrCorrupt))
 		}
 		vectors[i] = v
 	}

@@ -29,7 +29,9 @@ func lineitemTable(b *testing.B) (*oribi.Store, *oribi.Table) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, _, err := table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) { yield(sorted, nil) }); err != nil {
+	if _, _, err := table.Ingest(context.Background(), func(yield func([]*batch.Vector, error) bool) {
+		yield(sorted, nil)
+	}); err != nil {
 		b.Fatal(err)
 	}
 	return store, table
@@ -55,7 +57,9 @@ func BenchmarkExport(b *testing.B) {
 		{"parquet/codec=snappy", func(w io.Writer, r *scanReader) (int64, error) {
 			return WriteParquet(w, r, ParquetOptions{Compression: Snappy})
 		}},
-		{"parquet/codec=zstd", func(w io.Writer, r *scanReader) (int64, error) { return WriteParquet(w, r, ParquetOptions{}) }},
+		{"parquet/codec=zstd", func(w io.Writer, r *scanReader) (int64, error) {
+			return WriteParquet(w, r, ParquetOptions{})
+		}},
 		{"stream", func(w io.Writer, r *scanReader) (int64, error) { return WriteStream(w, r, ArrowOptions{}) }},
 	} {
 		b.Run("format="+bc.name, func(b *testing.B) {

@@ -45,9 +45,10 @@ func (c *fastSnappy) EncodeLevel(dst, src []byte, _ int) []byte { return c.Encod
 // pageCodec is a way to compress the pages of a Parquet file.
 type pageCodec struct {
 	name string
-	// ratio is how many bytes a compressed byte becomes at most; 0: there is no limit.
+	// ratio is how many bytes a compressed byte becomes at most; 0 means no limit.
 	ratio int64
-	// unpack decompresses src into dst, which has the size of the result; nil: not supported.
+	// unpack decompresses src into dst, which has the size of the result. It is nil for a codec
+	// that is not supported.
 	unpack func(dst, src []byte) error
 }
 
@@ -199,7 +200,7 @@ func unlz4(dst, src []byte) error {
 // lz4Magic begins a frame of LZ4.
 const lz4Magic = 0x184d2204
 
-// unhadoop decompresses Hadoop's frames of LZ4. It returns false if there are none.
+// unhadoop decompresses Hadoop's frames of LZ4. It returns false if src is not made of such frames.
 func unhadoop(dst, src []byte) bool {
 	for len(src) > 0 {
 		if len(src) < 8 {

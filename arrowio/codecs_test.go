@@ -45,19 +45,21 @@ func packedPages(t *testing.T, text []byte) map[string]struct {
 		codec compress.Compression
 		data  []byte
 	}{
-		"none":                      {c.Uncompressed, text},
-		"snappy":                    {c.Snappy, encode(c.Snappy, text)},
-		"gzip":                      {c.Gzip, encode(c.Gzip, text)},
-		"gzip of two members":       {c.Gzip, twice(c.Gzip)},
-		"brotli":                    {c.Brotli, encode(c.Brotli, text)},
-		"zstd":                      {c.Zstd, encode(c.Zstd, text)},
-		"zstd of two frames":        {c.Zstd, twice(c.Zstd)},
-		"lz4_raw":                   {c.Lz4Raw, block(text)},
-		"lz4 of Hadoop":             {c.Lz4, slices.Concat(size(len(text)), sized(block(text)))},
-		"lz4 of Hadoop, two frames": {c.Lz4, slices.Concat(size(half), sized(block(text[:half])), size(len(text)-half), sized(block(text[half:])))},
-		"lz4 of Hadoop, two blocks": {c.Lz4, slices.Concat(size(len(text)), sized(block(text[:half])), sized(block(text[half:])))},
-		"lz4 without frame":         {c.Lz4, block(text)},
-		"lz4 in a frame of LZ4":     {c.Lz4, frame.Bytes()},
+		"none":                {c.Uncompressed, text},
+		"snappy":              {c.Snappy, encode(c.Snappy, text)},
+		"gzip":                {c.Gzip, encode(c.Gzip, text)},
+		"gzip of two members": {c.Gzip, twice(c.Gzip)},
+		"brotli":              {c.Brotli, encode(c.Brotli, text)},
+		"zstd":                {c.Zstd, encode(c.Zstd, text)},
+		"zstd of two frames":  {c.Zstd, twice(c.Zstd)},
+		"lz4_raw":             {c.Lz4Raw, block(text)},
+		"lz4 of Hadoop":       {c.Lz4, slices.Concat(size(len(text)), sized(block(text)))},
+		"lz4 of Hadoop, two frames": {c.Lz4,
+			slices.Concat(size(half), sized(block(text[:half])), size(len(text)-half), sized(block(text[half:])))},
+		"lz4 of Hadoop, two blocks": {c.Lz4,
+			slices.Concat(size(len(text)), sized(block(text[:half])), sized(block(text[half:])))},
+		"lz4 without frame":     {c.Lz4, block(text)},
+		"lz4 in a frame of LZ4": {c.Lz4, frame.Bytes()},
 	}
 }
 
@@ -90,8 +92,10 @@ func TestPagesAreDecompressed(t *testing.T) {
 func TestSizesThatNoCodecReaches(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	buf := memory.NewResizableBuffer(mem)
-	for _, codec := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Lz4, compress.Codecs.Lz4Raw, compress.Codecs.Zstd} {
-		if _, err := decompressed(codec, buf, nil, maxBuffer, make([]byte, 100)); !errors.Is(err, ErrCorrupt) || mem.CurrentAlloc() > 0 {
+	for _, codec := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Lz4,
+		compress.Codecs.Lz4Raw, compress.Codecs.Zstd} {
+		if _, err := decompressed(codec, buf, nil, maxBuffer, make([]byte, 100)); !errors.Is(err, ErrCorrupt) ||
+			mem.CurrentAlloc() > 0 {
 			t.Errorf("%s: %d bytes are allocated: %v", codec, mem.CurrentAlloc(), err)
 		}
 	}

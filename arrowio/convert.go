@@ -13,11 +13,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// convert sets the cells of v to those of an array. v has its type, its length, and its presence
-// bitmap. Errors: a *cellError for a value that the column cannot represent exactly.
+// convert sets the cells of v to the values of an array. v has its type, its length, and its
+// presence bitmap. Errors: a *cellError for a value that the column cannot represent exactly, for
+// example 300 in an int8.
 type convert func(im *importer, v *batch.Vector, a arrow.Array) error
 
-// conversion returns the conversion of arrays of a type to cells of a column, nil if there is none.
+// conversion returns the conversion of arrays of a type to cells of a column. It is nil if the
+// column cannot represent values of the type.
 func conversion(c *schema.Column, t arrow.DataType) convert {
 	if t.ID() == arrow.NULL {
 		return setNulls
@@ -46,7 +48,7 @@ func conversion(c *schema.Column, t arrow.DataType) convert {
 	return nil
 }
 
-// setNulls sets the cells of v to NULL: those of an array that has no values.
+// setNulls sets the cells of v to NULL. Arrow's type null has no values.
 func setNulls(im *importer, v *batch.Vector, a arrow.Array) error {
 	im.presence = im.presence.Resize(v.Len)
 	clear(im.presence)

@@ -76,7 +76,8 @@ func readDamaged(t testing.TB, format string, data []byte) (rows []string, err e
 	if err == nil {
 		return rows, nil
 	}
-	for _, text := range []string{"runtime error", "panic", "goroutine", "interface conversion", "slice bounds", "unknown error"} {
+	for _, text := range []string{"runtime error", "panic", "goroutine", "interface conversion",
+		"slice bounds", "unknown error"} {
 		if strings.Contains(err.Error(), text) {
 			t.Fatalf("the text of a panic: %v", err)
 		}
@@ -113,7 +114,8 @@ func TestEachByteChanged(t *testing.T) {
 			if refused == 0 {
 				t.Error("no change was noticed")
 			}
-			t.Logf("%d bytes, %d rows, %d of %d changes refused", len(data), len(want), refused, seedtest.Rounds(4, 1)*len(data))
+			t.Logf("%d bytes, %d rows, %d of %d changes refused", len(data), len(want), refused,
+				seedtest.Rounds(4, 1)*len(data))
 		})
 	}
 }

@@ -21,18 +21,18 @@ type Definition struct {
 	Expires oribi.Expiry // Since is 0; without a column, rows do not expire
 
 	// Stored is set if the metadata of a file has the definition of its table. If not, the types
-	// are those of the file's own schema.
+	// come from the file's own schema.
 	Stored bool
 
 	// Refused are the columns of a file that no column of a table can represent.
 	Refused []*ColumnError
 
-	// Notes are about columns of a file whose values are not just those of the file: what their type
-	// does not say, such as a unit.
+	// Notes are about columns whose type does not say how the file's values are read, for example
+	// that an int64 has milliseconds.
 	Notes []ColumnNote
 }
 
-// ColumnNote is what a user should know about the values of a column.
+// ColumnNote is a text for users about the values of a column.
 type ColumnNote struct{ Column, Text string }
 
 // DefinitionOf returns the definition of a table, for all columns or for the given ones. Errors:
@@ -56,7 +56,8 @@ func DefinitionOf(t *oribi.Table, columns ...string) (*Definition, error) {
 // definitionOf returns the definition of a table for columns of its schema.
 func definitionOf(t *oribi.Table, columns []schema.Column) *Definition {
 	s, p := t.Schema(), t.Properties()
-	d := &Definition{Columns: slices.Clone(columns), Comment: p.Comment, History: p.History, RowFile: p.RowFile, Expires: p.Expiry, Stored: true}
+	d := &Definition{Columns: slices.Clone(columns), Comment: p.Comment, History: p.History, RowFile: p.RowFile,
+		Expires: p.Expiry, Stored: true}
 	d.Expires.Since = 0
 	for i := range d.Columns {
 		d.Columns[i].ID, d.Columns[i].ReadDefault = 0, nil
@@ -83,8 +84,8 @@ func (d *Definition) index(name string) int {
 }
 
 // Table returns the schema of a table for the rows, for Store.CreateTable. The key columns come
-// first, in their order: the given ones, or those of d. Errors: ErrNoColumn; ErrSchema, also if
-// there is no key.
+// first, in their order: the given ones, or else the key columns of d. Errors: ErrNoColumn;
+// ErrSchema, also if there is no key.
 func (d *Definition) Table(key ...string) (*schema.Schema, error) {
 	if len(key) == 0 {
 		key = d.Key
@@ -148,9 +149,9 @@ func Schema(d *Definition) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, &metadata), nil
 }
 
-// Define returns the definition of rows with an Arrow schema. What Schema has stored in the
-// metadata counts for each column whose type still fits it; the rest follows from the types of the
-// fields. Errors: ErrCorrupt and ErrUnsupported for metadata that cannot be read.
+// Define returns the definition of rows with an Arrow schema. The definition that Schema has stored
+// in the metadata is used for each column whose type still fits it; the others follow from the
+// types of the fields. Errors: ErrCorrupt and ErrUnsupported for metadata that cannot be read.
 func Define(s *arrow.Schema) (*Definition, error) {
 	text, _ := s.Metadata().GetValue(definitionKey)
 	fields := make([]field, s.NumFields())
@@ -190,7 +191,9 @@ func define(fields []field, stored string) (*Definition, error) {
 			d.Refused = append(d.Refused, &ColumnError{Column: c.Name, Row: -1, Err: err})
 			continue
 		}
-		if i := slices.IndexFunc(known, func(k schema.Column) bool { return k.Name == c.Name }); i >= 0 && sameCells(&known[i], &c) {
+		if i := slices.IndexFunc(known, func(k schema.Column) bool {
+			return k.Name == c.Name
+		}); i >= 0 && sameCells(&known[i], &c) {
 			c = known[i]
 		}
 		if f.note != "" {
@@ -211,7 +214,8 @@ func define(fields []field, stored string) (*Definition, error) {
 }
 
 // project returns the definition for the named columns, in that order; for all if names is nil.
-// Errors: a *ColumnError for one that was refused; ErrNoColumn; ErrSchema for a name given twice.
+// Errors: a *ColumnError for a column that was refused; ErrNoColumn; ErrSchema for a name given
+// twice.
 func (d *Definition) project(names []string) (*Definition, error) {
 	out := *d
 	if names == nil {

@@ -21,8 +21,8 @@
 //
 // Schema stores the definition of a table (key columns, lengths of varchars, defaults, encodings,
 // and properties) in the metadata of the Arrow schema, and WriteParquet in the metadata of the
-// file, so that Define and File.Definition return the same table. Without it, the types are those
-// of the file.
+// file, so that Define and File.Definition return the same table. Without it, the types follow from
+// the file's types.
 //
 // # Memory
 //
@@ -38,10 +38,10 @@
 // Byte strings that repeat are in dictionary form in batches from a Parquet file, up to 2048 words
 // of 256 KiB in each row group.
 //
-// Damaged files cause errors that wrap ErrCorrupt. Checksums of Parquet pages are verified where a
-// file has them, and so are those of gzip and zstd. WriteParquet writes the latter only, and Arrow
-// files have none, so damage to a value may also just change the value. Reading allocates no single
-// buffer of more than 1 GiB, whatever lengths a file states.
+// Damaged files cause errors that wrap ErrCorrupt. Checksums of Parquet pages, of gzip, and of zstd
+// are verified where a file has them. WriteParquet writes only the checksums of the codecs, and
+// Arrow files have none, so damage to a value may also just change the value. Reading allocates no
+// single buffer of more than 1 GiB, whatever lengths a file states.
 //
 // Nothing here is safe for concurrent use, except that a File may be read several times at once.
 package arrowio

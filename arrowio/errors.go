@@ -58,7 +58,8 @@ func cellErrorf(cell int, format string, args ...any) error {
 	return &cellError{cell, fmt.Errorf(format+": %w", append(args, ErrRow)...)}
 }
 
-// in returns err, of a column whose first cell is that of row base, as a ColumnError.
+// in returns err as a ColumnError. The first cell of the column's batch is in row base, so a
+// *cellError for cell i becomes an error of row base+i.
 func in(column string, base int64, err error) error {
 	var cell *cellError
 	var done *ColumnError

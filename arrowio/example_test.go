@@ -45,7 +45,8 @@ func citiesTable() (*oribi.Store, *oribi.Table) {
 func ExampleNewReader() {
 	store, cities := citiesTable()
 	defer store.Close()
-	r, err := arrowio.NewReader(cities.Scan(context.Background(), oribi.Where(oribi.Gt("people", 35_000))), arrowio.ReaderOptions{})
+	r, err := arrowio.NewReader(cities.Scan(context.Background(), oribi.Where(oribi.Gt("people", 35_000))),
+		arrowio.ReaderOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

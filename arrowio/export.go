@@ -188,10 +188,12 @@ func (x *exporter) dictionary(v *batch.Vector, from, to int, bits *memory.Buffer
 		if err != nil {
 			return nil, err
 		}
-		x.dict = makeArray(x.typ.(*arrow.DictionaryType).ValueType, len(dictionary.Words), 0, append([]*memory.Buffer{nil}, words...))
+		x.dict = makeArray(x.typ.(*arrow.DictionaryType).ValueType, len(dictionary.Words), 0,
+			append([]*memory.Buffer{nil}, words...))
 		x.last = dictionary
 	}
-	data := array.NewDataWithDictionary(x.typ, to-from, []*memory.Buffer{bits, borrowed(codes)}, nulls, 0, x.dict.Data().(*array.Data))
+	data := array.NewDataWithDictionary(x.typ, to-from, []*memory.Buffer{bits, borrowed(codes)}, nulls,
+		0, x.dict.Data().(*array.Data))
 	defer data.Release()
 	return array.NewDictionaryData(data), nil
 }

@@ -30,17 +30,17 @@ type File struct {
 	closed     bool
 }
 
-// content is what a file of one format contains.
+// content is an open file of one format.
 type content interface {
 	// read returns a reader. The caller will change the batches if owned is set.
 	read(q *request, owned bool) (batchReader, error)
 	close()
 }
 
-// request is what is to be read.
+// request says which columns and rows of a file are to be read.
 type request struct {
 	columns []schema.Column // which the file has
-	filter  *rowFilter      // rows for which it is not true may be skipped; nil: none
+	filter  *rowFilter      // rows for which it is not true may be skipped; nil selects all rows
 	round   bool            // times in nanoseconds down to microseconds
 }
 
@@ -87,9 +87,9 @@ type ReadOptions struct {
 // Read returns the rows of the file, in its order. The caller releases them.
 //
 // Errors: ErrNoColumn for a column that the file does not have; a *ColumnError with ErrUnsupported
-// for one that no column of a table can represent; ErrSchema for a predicate that does not fit;
-// ErrClosed. The errors of Rows.Err are also those of the values: a *ColumnError with ErrRow for
-// one that the column cannot represent exactly; ErrCorrupt for a damaged file; those of the
+// for a file's column that no column of a table can represent; ErrSchema for a predicate that does
+// not fit; ErrClosed. Rows.Err also returns errors of the values: a *ColumnError with ErrRow for a
+// value that the column cannot represent exactly; ErrCorrupt for a damaged file; errors of the
 // underlying reader; ctx.Err().
 func (f *File) Read(ctx context.Context, o ReadOptions) (*Rows, error) {
 	if f.closed {
@@ -143,7 +143,8 @@ func bindFilter(d *Definition, chosen []schema.Column, where []oribi.Predicate) 
 	}
 	bound := []schema.Column{key}
 	for i, c := range columns {
-		bound = append(bound, schema.Column{ID: schema.ColumnID(i + 1), Name: c.Name, Type: c.Type, Nullable: true, Precision: c.Precision, Scale: c.Scale, Length: c.Length, Element: c.Element})
+		bound = append(bound, schema.Column{ID: schema.ColumnID(i + 1), Name: c.Name, Type: c.Type, Nullable: true,
+			Precision: c.Precision, Scale: c.Scale, Length: c.Length, Element: c.Element})
 	}
 	s, err := schema.New(bound, 1)
 	if err != nil {
@@ -174,7 +175,8 @@ type Rows struct {
 	ctx        context.Context
 	file       *File
 	definition *Definition
-	request    request // its columns: those of definition, then others of the filter
+	// its columns: the columns of definition, then others that only the filter needs
+	request request
 
 	in    batchReader // nil: nothing was read yet
 	ended bool
@@ -188,8 +190,8 @@ func (r *Rows) Definition() *Definition { return r.definition }
 // Columns returns the columns of the batches. They must not be modified.
 func (r *Rows) Columns() []schema.Column { return r.definition.Columns }
 
-// Release removes a reference. The last one releases all memory but that of retained record
-// batches.
+// Release removes a reference. With the last reference, all memory is released except the memory of
+// retained record batches.
 func (r *Rows) Release() {
 	if !r.release() {
 		return
@@ -239,12 +241,13 @@ func (r *Rows) step(owned bool) *batch.RecordBatch {
 // Batches returns the rows as batches of vectors. The rows of the result are those whose bit in
 // Selection is 1. A batch is valid until the next step and must not be modified. Arrays are byte
 // strings, as in the batches of a scan, and byte strings may be in dictionary form. An error comes
-// as the last step, and is that of Err.
+// as the last step; Err returns it too.
 func (r *Rows) Batches() iter.Seq2[*batch.RecordBatch, error] {
 	return func(yield func(*batch.RecordBatch, error) bool) {
 		for b := r.step(false); b != nil; b = r.step(false) {
 			n := len(r.definition.Columns)
-			if !yield(&batch.RecordBatch{Schema: r.definition.Columns, Columns: b.Columns[:n], Len: b.Len, Selection: b.Selection}, nil) {
+			if !yield(&batch.RecordBatch{Schema: r.definition.Columns, Columns: b.Columns[:n], Len: b.Len,
+				Selection: b.Selection}, nil) {
 				return
 			}
 		}
@@ -262,7 +265,8 @@ func (r *Rows) Next() bool {
 			return nil
 		}
 		n := len(r.definition.Columns)
-		return r.dense(&batch.RecordBatch{Schema: r.definition.Columns, Columns: b.Columns[:n], Len: b.Len, Selection: b.Selection})
+		return r.dense(&batch.RecordBatch{Schema: r.definition.Columns, Columns: b.Columns[:n],
+			Len: b.Len, Selection: b.Selection})
 	})
 }
 

@@ -50,11 +50,16 @@ var (
 	fbUnionOf  = &fbType{[]fbField{{size: 2}, {kind: fbVector, size: 4}}}
 	fbCoded    = &fbType{[]fbField{{size: 8}, {kind: fbTable, of: fbNumbers}, {size: 1}, {size: 2}}}
 	fbFieldOf  = &fbType{}
-	fbSchema   = &fbType{[]fbField{{size: 2}, {kind: fbTables, of: fbFieldOf}, {kind: fbTables, of: fbKeyValue}, {kind: fbVector, size: 8}}}
-	fbBatch    = &fbType{[]fbField{{size: 8}, {kind: fbVector, size: 16}, {kind: fbVector, size: 16}, {kind: fbTable, of: fbNumbers}, {kind: fbVector, size: 8}}}
-	fbDict     = &fbType{[]fbField{{size: 8}, {kind: fbTable, of: fbBatch}, {size: 1}}}
-	fbMessage  = &fbType{[]fbField{{size: 2}, {size: 1}, {kind: fbUnion, what: "a message", unions: map[byte]*fbType{1: fbSchema, 2: fbDict, 3: fbBatch}}, {size: 8}, {kind: fbTables, of: fbKeyValue}}}
-	fbFooter   = &fbType{[]fbField{{size: 2}, {kind: fbTable, of: fbSchema}, {kind: fbVector, size: fbBlockLen}, {kind: fbVector, size: fbBlockLen}, {kind: fbTables, of: fbKeyValue}}}
+	fbSchema   = &fbType{[]fbField{{size: 2}, {kind: fbTables, of: fbFieldOf},
+		{kind: fbTables, of: fbKeyValue}, {kind: fbVector, size: 8}}}
+	fbBatch = &fbType{[]fbField{{size: 8}, {kind: fbVector, size: 16}, {kind: fbVector, size: 16},
+		{kind: fbTable, of: fbNumbers}, {kind: fbVector, size: 8}}}
+	fbDict    = &fbType{[]fbField{{size: 8}, {kind: fbTable, of: fbBatch}, {size: 1}}}
+	fbMessage = &fbType{[]fbField{{size: 2}, {size: 1},
+		{kind: fbUnion, what: "a message", unions: map[byte]*fbType{1: fbSchema, 2: fbDict, 3: fbBatch}}, {size: 8},
+		{kind: fbTables, of: fbKeyValue}}}
+	fbFooter = &fbType{[]fbField{{size: 2}, {kind: fbTable, of: fbSchema}, {kind: fbVector, size: fbBlockLen},
+		{kind: fbVector, size: fbBlockLen}, {kind: fbTables, of: fbKeyValue}}}
 )
 
 const (
@@ -72,7 +77,8 @@ func init() {
 		types[n] = fbNumbers
 	}
 	types[fbTimestamp], types[fbUnionType] = fbZoned, fbUnionOf
-	fbFieldOf.fields = []fbField{{kind: fbString}, {size: 1}, {size: 1}, {kind: fbUnion, what: "a column", unions: types}, {kind: fbTable, of: fbCoded},
+	fbFieldOf.fields = []fbField{{kind: fbString}, {size: 1}, {size: 1},
+		{kind: fbUnion, what: "a column", unions: types}, {kind: fbTable, of: fbCoded},
 		{kind: fbTables, of: fbFieldOf}, {kind: fbTables, of: fbKeyValue}}
 }
 
@@ -219,7 +225,8 @@ func (f *flatBuffer) supported(table int, oldest uint16) error {
 		version = binary.LittleEndian.Uint16(f.b[pos:])
 	}
 	if version < oldest || version > newestMetadata {
-		return unsupportedf("Arrow metadata of version %d, want %d or %d", version+1, oldestMetadata+1, newestMetadata+1)
+		return unsupportedf("Arrow metadata of version %d, want %d or %d", version+1,
+			oldestMetadata+1, newestMetadata+1)
 	}
 	return nil
 }
@@ -260,7 +267,8 @@ func (f *flatBuffer) blocks(footer, i int) []block {
 	out := make([]block, n)
 	for k := range out {
 		b := f.b[to+4+k*fbBlockLen:]
-		out[k] = block{int64(binary.LittleEndian.Uint64(b)), int64(int32(binary.LittleEndian.Uint32(b[8:]))), int64(binary.LittleEndian.Uint64(b[16:]))}
+		out[k] = block{int64(binary.LittleEndian.Uint64(b)), int64(int32(binary.LittleEndian.Uint32(b[8:]))),
+			int64(binary.LittleEndian.Uint64(b[16:]))}
 	}
 	return out
 }
@@ -285,7 +293,8 @@ func (f *flatBuffer) schemaMessage(footer int) []byte {
 	le.PutUint32(out, continuation)
 	le.PutUint32(out[4:], uint32(copied+len(f.b)))
 	le.PutUint32(m, table)
-	for i, x := range []uint16{12, 12, 8, 10, 4, 0} { // bytes of vtable and table; version, type, and header in it; no body
+	// bytes of vtable and table; version, type, and header in it; no body
+	for i, x := range []uint16{12, 12, 8, 10, 4, 0} {
 		le.PutUint16(m[vtable+2*i:], x)
 	}
 	le.PutUint32(m[table:], table-vtable)

@@ -77,10 +77,11 @@ func TestForeignFiles(t *testing.T) {
 			for _, row := range want[1:] {
 				text = append(text, string(row))
 			}
-			same(t, name, normalized(t, strings.Join(foreignRows(t, rows), "\n")), normalized(t, strings.Join(text, "\n")))
+			same(t, name, normalized(t, strings.Join(foreignRows(t, rows), "\n")),
+				normalized(t, strings.Join(text, "\n")))
 			rows.Release()
 
-			// And so is what a table has that they were loaded into.
+			// Loaded into a table, the rows are the same too.
 			d, err := f.Definition().project(columns[name])
 			if err != nil {
 				t.Fatal(err)
@@ -100,8 +101,10 @@ func TestForeignFiles(t *testing.T) {
 				t.Fatalf("%d rows were ingested, want %d: %v", n, len(text), err)
 			}
 			rows.Release()
-			again, rows := opened(t, "parquet", exported(t, "parquet", table.Scan(context.Background()), mem), mem, ReadOptions{})
-			same(t, name+", loaded", normalized(t, strings.Join(foreignRows(t, rows), "\n")), normalized(t, strings.Join(text, "\n")))
+			again, rows := opened(t, "parquet",
+				exported(t, "parquet", table.Scan(context.Background()), mem), mem, ReadOptions{})
+			same(t, name+", loaded", normalized(t, strings.Join(foreignRows(t, rows), "\n")),
+				normalized(t, strings.Join(text, "\n")))
 			rows.Release()
 			again.Close()
 		})
@@ -127,7 +130,8 @@ func TestForeignGroupsAreRefused(t *testing.T) {
 		t.Errorf("refused %s", got)
 	}
 	var bad *ColumnError
-	if _, err := f.Read(context.Background(), ReadOptions{}); !errors.As(err, &bad) || bad.Column != "struct" || !errors.Is(err, ErrUnsupported) {
+	if _, err := f.Read(context.Background(), ReadOptions{}); !errors.As(err, &bad) || bad.Column != "struct" ||
+		!errors.Is(err, ErrUnsupported) {
 		t.Errorf("reading all columns: %v", err)
 	}
 }
@@ -146,13 +150,15 @@ func TestEncryptedFilesAreRefused(t *testing.T) {
 // Decimals may be stored as byte strings, of any length.
 func TestDecimalsInByteArrays(t *testing.T) {
 	node := func(name string, precision, scale int32) pq.Node {
-		n, err := pq.NewPrimitiveNodeLogical(name, parquet.Repetitions.Optional, pq.NewDecimalLogicalType(precision, scale), parquet.Types.ByteArray, 0, -1)
+		n, err := pq.NewPrimitiveNodeLogical(name, parquet.Repetitions.Optional,
+			pq.NewDecimalLogicalType(precision, scale), parquet.Types.ByteArray, 0, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	root, err := pq.NewGroupNode("schema", parquet.Repetitions.Required, pq.FieldList{node("a", 9, 2), node("b", 38, 0)}, -1)
+	root, err := pq.NewGroupNode("schema", parquet.Repetitions.Required,
+		pq.FieldList{node("a", 9, 2), node("b", 38, 0)}, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +173,8 @@ func TestDecimalsInByteArrays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := column.(*file.ByteArrayColumnChunkWriter).WriteBatch(values, []int16{1, 1, 1, 0, 1, 1}, nil); err != nil {
+		if _, err := column.(*file.ByteArrayColumnChunkWriter).WriteBatch(values,
+			[]int16{1, 1, 1, 0, 1, 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := column.Close(); err != nil {
@@ -180,7 +187,8 @@ func TestDecimalsInByteArrays(t *testing.T) {
 	f, rows := opened(t, "parquet", out.Bytes(), checked(t), ReadOptions{})
 	defer f.Close()
 	defer rows.Release()
-	want := []string{`["0.00","-128"]`, `["1.27","1"]`, `["-0.01","-1"]`, `[null,null]`, `["-1.29","128"]`, `["2.56","18446744073709551616"]`}
+	want := []string{`["0.00","-128"]`, `["1.27","1"]`, `["-0.01","-1"]`, `[null,null]`, `["-1.29","128"]`,
+		`["2.56","18446744073709551616"]`}
 	same(t, "decimals", foreignRows(t, rows), want)
 	if got := f.Definition().Columns[1].TypeName(); got != "decimal(38,0)" {
 		t.Errorf("type %s", got)

@@ -83,7 +83,8 @@ func (im *importer) vector(a arrow.Array) (v *batch.Vector, err error) {
 		case id != arrow.NULL && id != arrow.RUN_END_ENCODED:
 			return nil, corruptf("%d cells in %d bytes", n, bytesIn(a.Data()))
 		case n > maxImplied:
-			return nil, unsupportedf("a record batch of %d cells in %d bytes, limit %d", n, bytesIn(a.Data()), maxImplied)
+			return nil, unsupportedf("a record batch of %d cells in %d bytes, limit %d", n,
+				bytesIn(a.Data()), maxImplied)
 		}
 	}
 	v = &batch.Vector{Type: im.column.Type, Len: a.Len(), Present: im.present(a)}
@@ -103,8 +104,8 @@ func (im *importer) vector(a arrow.Array) (v *batch.Vector, err error) {
 // unchecked is the number of cells up to which an array may have less than a bit for each.
 const unchecked = 1 << 16
 
-// maxImplied is the number of cells up to which an array of runs, or without values, may have as few
-// bytes as it wants.
+// maxImplied is the number of cells up to which an array of runs, or without values, may have as
+// few bytes as it wants.
 const maxImplied = 1 << 24
 
 // bytesIn returns the bytes of all buffers of an array.
@@ -181,7 +182,7 @@ func eachPresent(v *batch.Vector, f func(i int) error) error {
 	return nil
 }
 
-// dictionary sets the cells of v to those of a dictionary array.
+// dictionary sets the cells of v to the values of a dictionary array.
 func (im *importer) dictionary(v *batch.Vector, a *array.Dictionary) error {
 	words, err := im.values.vector(a.Dictionary())
 	if err != nil {
@@ -202,8 +203,9 @@ func (im *importer) dictionary(v *batch.Vector, a *array.Dictionary) error {
 	return im.coded(v, words, codes)
 }
 
-// runs sets the cells of v to those of a run-end encoded array: value k is that of the cells from
-// the end of the run before on to the end of run k. The array may be a part of these cells.
+// runs sets the cells of v to the values of a run-end encoded array: cells [ends[k-1], ends[k])
+// have value k. Run ends 2 and 5 with values a and b are the cells a a b b b. The array may be a
+// slice of these cells.
 func (im *importer) runs(v *batch.Vector, a *array.RunEndEncoded) error {
 	words, err := im.values.vector(a.Values())
 	if err != nil {
@@ -343,7 +345,8 @@ func listBounds(v *batch.Vector, list array.ListLike) (least, most int64, err er
 	return min(least, most), most, err
 }
 
-// inList returns the error of an element, counted from least on, as that of its list.
+// inList returns the error of an element, counted from least on, as an error of the list with the
+// element.
 func inList(err error, v *batch.Vector, list array.ListLike, least int64) error {
 	e, ok := err.(*cellError)
 	if !ok {

@@ -50,7 +50,8 @@ func TestConversions(t *testing.T) {
 		{arrow.PrimitiveTypes.Int64, `[1, null, -1]`, "int8", "01|NULL|ff|"},
 		{arrow.PrimitiveTypes.Int64, `[127, 128]`, "int8", "128 is not a value of type int8"},
 		{arrow.PrimitiveTypes.Int8, `[-1]`, "uint16", "-1 is not a value of type uint16"},
-		{arrow.PrimitiveTypes.Uint64, `[18446744073709551615]`, "int64", "18446744073709551615 is not a value of type int64"},
+		{arrow.PrimitiveTypes.Uint64, `[18446744073709551615]`, "int64",
+			"18446744073709551615 is not a value of type int64"},
 		{arrow.PrimitiveTypes.Uint64, `[18446744073709551615]`, "uint64", "ffffffffffffffff|"},
 		{arrow.PrimitiveTypes.Int32, `[3]`, "decimal(5,2)", "2c010000|"},
 		{arrow.PrimitiveTypes.Int32, `[1000]`, "decimal(5,2)", "1000 is not a value of type decimal(5,2)"},
@@ -58,7 +59,8 @@ func TestConversions(t *testing.T) {
 		{decimal(10, 3), `["1.501"]`, "decimal(15,2)", "1.501 is not a value of type decimal(15,2)"},
 		{decimal(15, 2), `["1.50", null]`, "decimal(15,2)", "9600000000000000|NULL|"},
 		{decimal(38, 2), `["9999999999999.99", "10000000000000.00"]`, "decimal(15,2)", "10000000000000 is not a value"},
-		{&arrow.Decimal256Type{Precision: 38, Scale: 0}, `["-7"]`, "decimal(38,0)", "f9ffffffffffffffffffffffffffffff|"},
+		{&arrow.Decimal256Type{Precision: 38, Scale: 0}, `["-7"]`, "decimal(38,0)",
+			"f9ffffffffffffffffffffffffffffff|"},
 		{decimal(3, -2), `["100"]`, "decimal(5,0)", "64000000|"},
 		{arrow.PrimitiveTypes.Float32, `[1.5]`, "double", "000000000000f83f|"},
 		{arrow.PrimitiveTypes.Float64, `[1.5]`, "float", "0000c03f|"},
@@ -68,18 +70,24 @@ func TestConversions(t *testing.T) {
 		{arrow.FixedWidthTypes.Float16, `[1.5]`, "float", "0000c03f|"},
 		{arrow.FixedWidthTypes.Timestamp_s, `[2]`, "timestamp", "80841e0000000000|"},
 		{arrow.FixedWidthTypes.Timestamp_ns, `[1000]`, "timestamp", "0100000000000000|"},
-		{arrow.FixedWidthTypes.Timestamp_ns, `[1]`, "timestamp", "1 nanoseconds since 1970 are no whole number of microseconds"},
+		{arrow.FixedWidthTypes.Timestamp_ns, `[1]`, "timestamp",
+			"1 nanoseconds since 1970 are no whole number of microseconds"},
 		{&arrow.TimestampType{Unit: arrow.Microsecond}, `[1]`, "timestamp", "0100000000000000|"},
 		{arrow.FixedWidthTypes.Date64, `["1970-01-03"]`, "date", "02000000|"},
 		{arrow.BinaryTypes.LargeString, `["a", "", null]`, "string", "61||NULL|"},
-		{arrow.BinaryTypes.StringView, `["a long enough string", "b"]`, "string", "61206c6f6e6720656e6f75676820737472696e67|62|"},
+		{arrow.BinaryTypes.StringView, `["a long enough string", "b"]`, "string",
+			"61206c6f6e6720656e6f75676820737472696e67|62|"},
 		{arrow.BinaryTypes.BinaryView, `["YQ=="]`, "binary", "61|"},
 		{&arrow.FixedSizeBinaryType{ByteWidth: 2}, `["YWI=", null]`, "binary", "6162|NULL|"},
-		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a", "b", null, "a"]`, "string", "61|62|NULL|61|"},
-		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.PrimitiveTypes.Int64}, `[7, null, 7]`, "int16", "0700|NULL|0700|"},
+		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+			`["a", "b", null, "a"]`, "string", "61|62|NULL|61|"},
+		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.PrimitiveTypes.Int64},
+			`[7, null, 7]`, "int16", "0700|NULL|0700|"},
 		{arrow.LargeListOf(arrow.PrimitiveTypes.Int8), `[[1, null], [], null]`, "array(int8)", "02000101|0000|NULL|"},
-		{arrow.FixedSizeListOf(2, arrow.BinaryTypes.String), `[["a", "b"]]`, "array(string)", "020003010000000200000061" + "62|"},
-		{arrow.ListOf(arrow.FixedWidthTypes.Timestamp_ns), `[[null, 1001]]`, "array(timestamp)", "element 1: 1001 nanoseconds"},
+		{arrow.FixedSizeListOf(2, arrow.BinaryTypes.String), `[["a", "b"]]`, "array(string)",
+			"020003010000000200000061" + "62|"},
+		{arrow.ListOf(arrow.FixedWidthTypes.Timestamp_ns), `[[null, 1001]]`, "array(timestamp)",
+			"element 1: 1001 nanoseconds"},
 		{arrow.FixedWidthTypes.Boolean, `[true, null, false]`, "bool", "01|NULL|00|"},
 		{arrow.FixedWidthTypes.Boolean, `[true]`, "int8", "bool does not fit a column of type int8"},
 		{arrow.FixedWidthTypes.Date32, `[1]`, "timestamp", "date32 does not fit a column of type timestamp"},
@@ -115,8 +123,10 @@ func TestConversions(t *testing.T) {
 func TestSlices(t *testing.T) {
 	mem := checked(t)
 	r := array.NewRecordBuilder(mem, arrow.NewSchema([]arrow.Field{
-		{Name: "i", Type: arrow.PrimitiveTypes.Int16, Nullable: true}, {Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
-		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int8), Nullable: true},
+		{Name: "i", Type: arrow.PrimitiveTypes.Int16, Nullable: true},
+		{Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int8), Nullable: true},
 		{Name: "d", Type: &arrow.Decimal128Type{Precision: 20, Scale: 1}, Nullable: true},
 	}, nil))
 	defer r.Release()
@@ -183,26 +193,33 @@ func TestTypesAreRefusedByColumnName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, typ := range []arrow.DataType{
-		arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8}), arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8),
-		&arrow.Decimal256Type{Precision: 60, Scale: 39}, arrow.ListViewOf(arrow.ListOf(arrow.PrimitiveTypes.Int8)), arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.FixedWidthTypes.DayTimeInterval),
-		arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int8)), arrow.ListOf(&arrow.Decimal128Type{Precision: 20}), arrow.FixedWidthTypes.MonthInterval,
+		arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8}),
+		arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8),
+		&arrow.Decimal256Type{Precision: 60, Scale: 39}, arrow.ListViewOf(arrow.ListOf(arrow.PrimitiveTypes.Int8)),
+		arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.FixedWidthTypes.DayTimeInterval),
+		arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int8)), arrow.ListOf(&arrow.Decimal128Type{Precision: 20}),
+		arrow.FixedWidthTypes.MonthInterval,
 	} {
-		fields := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "x", Type: typ, Nullable: true}}, nil)
+		fields := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64},
+			{Name: "x", Type: typ, Nullable: true}}, nil)
 		d, err := Define(fields)
-		if err != nil || len(d.Refused) != 1 || d.Refused[0].Column != "x" || !errors.Is(d.Refused[0], ErrUnsupported) || len(d.Columns) != 1 {
+		if err != nil || len(d.Refused) != 1 || d.Refused[0].Column != "x" ||
+			!errors.Is(d.Refused[0], ErrUnsupported) || len(d.Columns) != 1 {
 			t.Errorf("%s: %+v, %v", typ, d, err)
 		}
 		b := array.NewRecordBuilder(mem, fields)
 		rec := b.NewRecordBatch()
 		var refused *ColumnError
-		if err := Append(store.NewBatch(), oribi.OpInsert, table, rec); !errors.As(err, &refused) || refused.Column != "x" || !errors.Is(err, ErrUnsupported) {
+		if err := Append(store.NewBatch(), oribi.OpInsert, table, rec); !errors.As(err, &refused) ||
+			refused.Column != "x" || !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: %v", typ, err)
 		}
 		r, err := array.NewRecordReader(fields, []arrow.RecordBatch{rec})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := WriteParquet(new(strings.Builder), r, ParquetOptions{}); !errors.As(err, &refused) || refused.Column != "x" {
+		if _, err := WriteParquet(new(strings.Builder), r, ParquetOptions{}); !errors.As(err, &refused) ||
+			refused.Column != "x" {
 			t.Errorf("%s: %v", typ, err)
 		}
 		r.Release()
@@ -218,7 +235,8 @@ func TestTypesAreRefusedByColumnName(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *ColumnError
-	if _, err := NewReader(big.Scan(context.Background()), ReaderOptions{}); !errors.As(err, &refused) || refused.Column != "wide" || !errors.Is(err, ErrUnsupported) {
+	if _, err := NewReader(big.Scan(context.Background()), ReaderOptions{}); !errors.As(err, &refused) ||
+		refused.Column != "wide" || !errors.Is(err, ErrUnsupported) {
 		t.Error(err)
 	}
 }
@@ -227,7 +245,8 @@ func TestTypesAreRefusedByColumnName(t *testing.T) {
 func TestIngestNamesTheRow(t *testing.T) {
 	mem := checked(t)
 	store := openStore(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, column(t, "x", "int8"), column(t, "v", "varchar(2)")}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, column(t, "x", "int8"),
+		column(t, "v", "varchar(2)")}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +254,9 @@ func TestIngestNamesTheRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	fields := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "k", Type: arrow.PrimitiveTypes.Int32}, {Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}},
+		nil)
 	ingest := func(rows ...string) error {
 		var batches []arrow.RecordBatch
 		for _, json := range rows {
@@ -255,11 +276,13 @@ func TestIngestNamesTheRow(t *testing.T) {
 		return err
 	}
 	var bad *ColumnError
-	if err := ingest(`[{"k":1,"x":5,"v":"a"},{"k":2}]`, `[{"k":3,"x":127},{"k":4,"x":128}]`); !errors.As(err, &bad) || bad.Column != "x" || bad.Row != 3 || !errors.Is(err, ErrRow) {
+	if err := ingest(`[{"k":1,"x":5,"v":"a"},{"k":2}]`, `[{"k":3,"x":127},{"k":4,"x":128}]`); !errors.As(err, &bad) ||
+		bad.Column != "x" || bad.Row != 3 || !errors.Is(err, ErrRow) {
 		t.Error(err)
 	}
 	var row *oribi.RowError
-	if err := ingest(`[{"k":1,"x":5,"v":"a"},{"k":2}]`, `[{"k":3},{"k":4,"v":"abc"}]`); !errors.As(err, &row) || row.Column != "v" || row.Row != 3 {
+	if err := ingest(`[{"k":1,"x":5,"v":"a"},{"k":2}]`, `[{"k":3},{"k":4,"v":"abc"}]`); !errors.As(err, &row) ||
+		row.Column != "v" || row.Row != 3 {
 		t.Error(err)
 	}
 	if err := ingest(`[{"k":2},{"k":1}]`); !errors.As(err, &row) || row.Row != 1 {
@@ -271,14 +294,17 @@ func TestIngestNamesTheRow(t *testing.T) {
 	if err := ingest(`[{"k":1,"x":5,"v":"a"},{"k":2}]`, `[]`, `[{"k":3},{"k":4,"v":"ab"}]`); err != nil {
 		t.Error(err)
 	}
-	same(t, "ingested", rowsOf(t, table), []string{"0100000000000000|05|61|", "0200000000000000|NULL|NULL|", "0300000000000000|NULL|NULL|", "0400000000000000|NULL|6162|"})
+	same(t, "ingested", rowsOf(t, table),
+		[]string{"0100000000000000|05|61|", "0200000000000000|NULL|NULL|", "0300000000000000|NULL|NULL|",
+			"0400000000000000|NULL|6162|"})
 }
 
 // Append sets the columns that the record batch has, and converts them.
 func TestAppendUpsertsSomeColumns(t *testing.T) {
 	mem := checked(t)
 	store := openStore(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, column(t, "a", "int64"), column(t, "b", "double")}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		column(t, "a", "int64"), column(t, "b", "double")}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +314,8 @@ func TestAppendUpsertsSomeColumns(t *testing.T) {
 	}
 	upsert := func(field, json string) {
 		t.Helper()
-		fields := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int8}, {Name: field, Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+		fields := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int8},
+			{Name: field, Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
 		rec, _, err := array.RecordFromJSON(mem, fields, strings.NewReader(json))
 		if err != nil {
 			t.Fatal(err)
@@ -312,12 +339,15 @@ func TestAppendUpsertsSomeColumns(t *testing.T) {
 	if n, err := table.Count(context.Background()); n != 3 || err != nil {
 		t.Errorf("%d rows, %v", n, err)
 	}
-	rec, _, err := array.RecordFromJSON(mem, arrow.NewSchema([]arrow.Field{{Name: "K", Type: arrow.PrimitiveTypes.Int8}}, nil), strings.NewReader(`[{"K":1}]`))
+	rec, _, err := array.RecordFromJSON(mem,
+		arrow.NewSchema([]arrow.Field{{Name: "K", Type: arrow.PrimitiveTypes.Int8}}, nil),
+		strings.NewReader(`[{"K":1}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rec.Release()
-	if err := Append(store.NewBatch(), oribi.OpInsert, table, rec); !errors.Is(err, ErrNoColumn) || !strings.Contains(err.Error(), `"K"`) {
+	if err := Append(store.NewBatch(), oribi.OpInsert, table, rec); !errors.Is(err, ErrNoColumn) ||
+		!strings.Contains(err.Error(), `"K"`) {
 		t.Error(err)
 	}
 }

@@ -48,7 +48,8 @@ func Append(b *oribi.Batch, op oribi.Op, t *oribi.Table, rec arrow.RecordBatch) 
 // directly into files. Their keys must ascend. Fields belong to the columns of the same name, as in
 // Append. The reader is not released; it may read the same store.
 //
-// Errors: those of Append; the reader's; those of Table.Ingest. After an error nothing has changed.
+// Errors: the errors of Append, of the reader, and of Table.Ingest. After an error nothing has
+// changed.
 func Ingest(ctx context.Context, t *oribi.Table, r array.RecordReader) (ts mvcc.Timestamp, rows int64, err error) {
 	s := t.Schema()
 	steps, err := vectorSteps(s, r)
@@ -111,8 +112,8 @@ func sameTypes(s *schema.Schema, columns []schema.Column) []int {
 // begun reports whether rows were read.
 func (r *Rows) begun() bool { return r.in != nil }
 
-// steps returns the rows as vectors for a table of n columns: those of r are at the given indexes.
-// They are not converted to Arrow first.
+// steps returns the rows as vectors for a table of n columns: column i of r becomes column
+// indexes[i]. They are not converted to Arrow first.
 func (r *Rows) steps(n int, indexes []int) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		vectors := make([]*batch.Vector, n)

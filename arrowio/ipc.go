@@ -33,7 +33,7 @@ func (o *ArrowOptions) ipc(s *arrow.Schema) []ipc.Option {
 // WriteStream writes all rows of a reader as an Arrow IPC stream, one record batch after the other,
 // and returns their number. The reader is not released.
 //
-// Errors: the reader's; those of w.
+// Errors: the errors of the reader and of w.
 func WriteStream(w io.Writer, r array.RecordReader, o ArrowOptions) (rows int64, err error) {
 	out := ipc.NewWriter(w, o.ipc(r.Schema())...)
 	return writeAll(out, r, o.Progress)
@@ -80,10 +80,10 @@ const oldMagic = "FEA1"
 
 // OpenArrow opens an Arrow IPC file or, by its first bytes, an Arrow IPC stream of size bytes. The
 // caller closes r after the File. Reads of a file are independent of each other, also concurrent
-// ones; those of a stream begin at its first byte.
+// ones; every read of a stream begins at its first byte.
 //
-// Errors: ErrCorrupt for a damaged file; ErrUnsupported for types of later versions of Arrow, tensors,
-// and Feather's first version; those of r.
+// Errors: ErrCorrupt for a damaged file; ErrUnsupported for types of later versions of Arrow,
+// tensors, and Feather's first version; errors of r.
 func OpenArrow(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	magic := make([]byte, len(fileMagic))
 	if _, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -112,11 +112,13 @@ func OpenArrow(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 }
 
 // OpenStream opens an Arrow IPC stream that cannot be read twice, such as a pipe: of the File, only
-// one Read is possible. The caller closes r after the File. Errors: those of OpenArrow.
+// one Read is possible. The caller closes r after the File. Errors: the errors of OpenArrow.
 func OpenStream(r io.Reader, o OpenOptions) (*File, error) {
 	a := &arrowSource{mem: allocator(o.Allocator)}
 	src := &source{Reader: r}
-	reader, err := guarded(src, func() (*ipc.Reader, error) { return openMessages(streamMessages(src, newBounded(a.mem))) })
+	reader, err := guarded(src, func() (*ipc.Reader, error) {
+		return openMessages(streamMessages(src, newBounded(a.mem)))
+	})
 	if err != nil {
 		return nil, wrap(err)
 	}

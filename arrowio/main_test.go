@@ -22,7 +22,8 @@ func TestMain(m *testing.M) { os.Exit(maintest.Run(m)) }
 // openStore opens an empty store in memory.
 func openStore(t testing.TB) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, RowSetBytes: 1 << 15})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, RowSetBytes: 1 << 15})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +35,10 @@ func openStore(t testing.TB) *oribi.Store {
 // arrays can have.
 func scalarColumns() []schema.Column {
 	var columns []schema.Column
-	for _, name := range []string{"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double",
-		"string", "varchar(7)", "binary", "date", "timestamp", "decimal(1,0)", "decimal(9,4)", "decimal(10,10)", "decimal(18,2)", "decimal(19,3)", "decimal(38,38)"} {
+	for _, name := range []string{"bool", "int8", "int16", "int32", "int64", "uint8", "uint16",
+		"uint32", "uint64", "float", "double",
+		"string", "varchar(7)", "binary", "date", "timestamp", "decimal(1,0)", "decimal(9,4)", "decimal(10,10)",
+		"decimal(18,2)", "decimal(19,3)", "decimal(38,38)"} {
 		c := schema.Column{Name: name, Nullable: true}
 		if err := c.ParseTypeName(name); err != nil {
 			panic(err)
@@ -55,10 +58,14 @@ func scalarColumns() []schema.Column {
 // everyTable creates a table with a key of two columns and a column of each type, and writes rows
 // at the limits of the types, random ones, and many NULLs. Some rows are on disk and some in
 // memory.
-func everyTable(t testing.TB, store *oribi.Store, name string, rows int, seed uint64, options ...oribi.TableOption) *oribi.Table {
+func everyTable(
+	t testing.TB, store *oribi.Store, name string, rows int, seed uint64, options ...oribi.TableOption,
+) *oribi.Table {
 	t.Helper()
-	columns := append([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "name", Type: schema.Varchar, Length: 20}}, scalarColumns()...)
-	columns = append(columns, schema.Column{Name: "set", Type: schema.Int64, Default: []byte{7, 0, 0, 0, 0, 0, 0, 0}, Encoding: schema.Plain, Compression: schema.Zlib, BlockBytes: 4096, Comment: "é <&>"})
+	columns := append([]schema.Column{{Name: "k", Type: schema.Int32},
+		{Name: "name", Type: schema.Varchar, Length: 20}}, scalarColumns()...)
+	columns = append(columns, schema.Column{Name: "set", Type: schema.Int64, Default: []byte{7, 0, 0, 0, 0, 0, 0, 0},
+		Encoding: schema.Plain, Compression: schema.Zlib, BlockBytes: 4096, Comment: "é <&>"})
 	s, err := schema.New(columns, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +109,8 @@ func randomCell(r *rand.Rand, c *schema.Column) []byte {
 	case c.Nullable && r.IntN(4) == 0:
 		return nil
 	case c.Type == schema.Double && r.IntN(4) == 0:
-		return binary.LittleEndian.AppendUint64(nil, math.Float64bits([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}[r.IntN(4)]))
+		return binary.LittleEndian.AppendUint64(nil,
+			math.Float64bits([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}[r.IntN(4)]))
 	}
 	return values.RandomCell(r, c)
 }

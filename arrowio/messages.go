@@ -77,8 +77,10 @@ func fileMessages(r io.ReaderAt, size int64, mem *bounded) (*messages, error) {
 		}
 		b := blocks[0]
 		blocks = blocks[1:]
-		if b.at < fileHeaderLen || b.metadata < 8 || b.body < 0 || b.at > size || b.metadata > size-b.at || b.body > size-b.at-b.metadata {
-			return nil, corruptf("a message of %d and %d bytes at byte %d of a file of %d", b.metadata, b.body, b.at, size)
+		if b.at < fileHeaderLen || b.metadata < 8 || b.body < 0 || b.at > size || b.metadata > size-b.at ||
+			b.body > size-b.at-b.metadata {
+			return nil, corruptf("a message of %d and %d bytes at byte %d of a file of %d",
+				b.metadata, b.body, b.at, size)
 		}
 		return io.NewSectionReader(r, b.at, b.metadata+b.body), nil
 	}}, nil

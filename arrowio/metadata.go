@@ -53,7 +53,8 @@ type storedColumn struct {
 
 // encode returns d as JSON.
 func (d *Definition) encode() string {
-	s := stored{Version: definitionVersion, Key: d.Key, Comment: d.Comment, History: int64(d.History / time.Second), RowFile: d.RowFile}
+	s := stored{Version: definitionVersion, Key: d.Key, Comment: d.Comment,
+		History: int64(d.History / time.Second), RowFile: d.RowFile}
 	if d.History == oribi.HistoryForever {
 		s.History = -1
 	}
@@ -63,8 +64,10 @@ func (d *Definition) encode() string {
 	s.Columns = make([]storedColumn, len(d.Columns))
 	for i := range d.Columns {
 		c := &d.Columns[i]
-		to := storedColumn{Name: c.Name, Type: c.TypeName(), Nullable: c.Nullable, Immutable: c.Immutable, AutoIncrement: c.AutoIncrement,
-			Default: c.Default, Empty: c.Default != nil && len(c.Default) == 0, BlockBytes: c.BlockBytes, Comment: c.Comment}
+		to := storedColumn{Name: c.Name, Type: c.TypeName(), Nullable: c.Nullable, Immutable: c.Immutable,
+			AutoIncrement: c.AutoIncrement,
+			Default:       c.Default, Empty: c.Default != nil && len(c.Default) == 0,
+			BlockBytes: c.BlockBytes, Comment: c.Comment}
 		if c.Encoding != schema.Auto {
 			to.Encoding = c.Encoding.String()
 		}
@@ -93,7 +96,8 @@ func (d *Definition) decode(text string) error {
 	if s.History < -1 || s.History > int64(math.MaxInt64/time.Second) {
 		return corruptf("metadata %q: a history of %d seconds", definitionKey, s.History)
 	}
-	*d = Definition{Key: s.Key, Comment: s.Comment, History: time.Duration(s.History) * time.Second, RowFile: s.RowFile, Stored: true}
+	*d = Definition{Key: s.Key, Comment: s.Comment, History: time.Duration(s.History) * time.Second,
+		RowFile: s.RowFile, Stored: true}
 	if s.History < 0 {
 		d.History = oribi.HistoryForever
 	}
@@ -111,7 +115,8 @@ func (d *Definition) decode(text string) error {
 }
 
 func (s *storedColumn) column() (schema.Column, error) {
-	c := schema.Column{Name: s.Name, Nullable: s.Nullable, Immutable: s.Immutable, AutoIncrement: s.AutoIncrement, Default: s.Default, BlockBytes: s.BlockBytes, Comment: s.Comment}
+	c := schema.Column{Name: s.Name, Nullable: s.Nullable, Immutable: s.Immutable, AutoIncrement: s.AutoIncrement,
+		Default: s.Default, BlockBytes: s.BlockBytes, Comment: s.Comment}
 	if s.Empty {
 		c.Default = []byte{}
 	}

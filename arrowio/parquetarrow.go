@@ -15,8 +15,8 @@ import (
 const arrowSchemaKey = "ARROW:schema"
 
 // durationNotes adds a note to each field whose values are durations: Parquet has no type for them,
-// their unit is in the Arrow schema alone. One that cannot be read is ignored, as other readers do
-// that do not use Arrow.
+// so their unit is only in the Arrow schema, which Arrow's writers add to the metadata. A schema
+// that cannot be read is ignored: readers that do not use Arrow do not read it either.
 func durationNotes(fields []field, leaves []leaf, text *string) {
 	if text == nil {
 		return

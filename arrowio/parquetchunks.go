@@ -10,10 +10,10 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 )
 
-// checkChunks returns an error unless each row group has a column chunk for each leaf of the schema,
-// in the same order: the position of a chunk, its path, and its physical type must agree, since
-// otherwise the values would be those of another column. Errors: ErrCorrupt; ErrUnsupported for
-// column chunks in other files.
+// checkChunks returns an error unless each row group has a column chunk for each leaf of the
+// schema, in the same order: the position of a chunk, its path, and its physical type must agree,
+// since otherwise a column would get the values of another column. Errors: ErrCorrupt;
+// ErrUnsupported for column chunks in other files.
 func checkChunks(m *metadata.FileMetaData, s *parquetSchema) error {
 	for i, group := range m.RowGroups {
 		if len(group.Columns) != len(s.leaves) {
@@ -27,9 +27,13 @@ func checkChunks(m *metadata.FileMetaData, s *parquetSchema) error {
 			case chunk.MetaData == nil:
 				return in(leaf.path[0], -1, corruptf("row group %d: no metadata of the column chunk", i))
 			case !slices.Equal(chunk.MetaData.PathInSchema, leaf.path):
-				return in(leaf.path[0], -1, corruptf("row group %d: column chunk %d is one of column %q, want %q", i, k, strings.Join(chunk.MetaData.PathInSchema, "."), strings.Join(leaf.path, ".")))
+				return in(leaf.path[0], -1,
+					corruptf("row group %d: column chunk %d is one of column %q, want %q", i, k,
+						strings.Join(chunk.MetaData.PathInSchema, "."), strings.Join(leaf.path, ".")))
 			case parquet.Type(chunk.MetaData.Type) != leaf.physical:
-				return in(leaf.path[0], -1, corruptf("row group %d: values of type %s in a column of type %s", i, physicalName(parquet.Type(chunk.MetaData.Type)), physicalName(leaf.physical)))
+				return in(leaf.path[0], -1,
+					corruptf("row group %d: values of type %s in a column of type %s", i,
+						physicalName(parquet.Type(chunk.MetaData.Type)), physicalName(leaf.physical)))
 			}
 		}
 	}

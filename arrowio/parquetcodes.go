@@ -35,8 +35,8 @@ type codedWord struct {
 	call int   // the last one with a cell of this word
 }
 
-// dictionaryEncoder is what arrow-go's encoders of dictionaries have, of a package that is internal
-// to it.
+// dictionaryEncoder has methods of arrow-go's encoders of dictionaries, whose types are in an
+// internal package.
 type dictionaryEncoder interface {
 	NumEntries() int
 	AddRawSize(n int64) // counts towards the size of a page
@@ -58,7 +58,7 @@ func (c *codeWriter) possible(out *file.ByteArrayColumnChunkWriter, v *batch.Vec
 	return e, ok && e.NumEntries() == len(c.known)
 }
 
-// use makes words those of d.
+// use sets c.words to the words of d.
 func (c *codeWriter) use(d *batch.Dictionary) {
 	if c.of == d {
 		return
@@ -75,7 +75,9 @@ func (c *codeWriter) use(d *batch.Dictionary) {
 
 // write writes cells [from, to) of v with their definition levels, nil in a column that is not
 // nullable. It returns false if it has written nothing, since one of the words is new.
-func (c *codeWriter) write(out *file.ByteArrayColumnChunkWriter, v *batch.Vector, from, to int, defs []int16) (bool, error) {
+func (c *codeWriter) write(
+	out *file.ByteArrayColumnChunkWriter, v *batch.Vector, from, to int, defs []int16,
+) (bool, error) {
 	var e dictionaryEncoder
 	if e, c.all = c.possible(out, v); !c.all {
 		return false, nil

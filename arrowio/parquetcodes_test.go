@@ -73,7 +73,9 @@ func wordBatches(r *rand.Rand, longest int) []*batch.RecordBatch {
 }
 
 // writeBatches writes batches to a Parquet file.
-func writeBatches(t *testing.T, columns []schema.Column, o ParquetOptions, batches []*batch.RecordBatch) (*parquetWriter, []byte) {
+func writeBatches(
+	t *testing.T, columns []schema.Column, o ParquetOptions, batches []*batch.RecordBatch,
+) (*parquetWriter, []byte) {
 	t.Helper()
 	var out bytes.Buffer
 	p, err := newParquetWriter(&out, &Definition{Columns: columns}, &o, 0, batches[0])
@@ -107,7 +109,8 @@ func TestCodesAreWrittenAsWords(t *testing.T) {
 			want = selectedRows(want, b)
 		}
 		limit := 1 + r.IntN(1000)
-		p, data := writeBatches(t, wordColumns(), ParquetOptions{RowGroupRows: limit, Compression: Compression(r.IntN(4)), Bloom: []string{"s"}}, batches)
+		p, data := writeBatches(t, wordColumns(),
+			ParquetOptions{RowGroupRows: limit, Compression: Compression(r.IntN(4)), Bloom: []string{"s"}}, batches)
 		for _, w := range p.columns {
 			coded += w.codes.call
 		}
@@ -131,7 +134,8 @@ func TestCodesAreWrittenAsWords(t *testing.T) {
 		f.Close()
 	}
 	if coded == 0 || plainPages == 0 {
-		t.Errorf("%d calls wrote codes, %d column chunks have given up their dictionary: the test sees too little", coded, plainPages)
+		t.Errorf("%d calls wrote codes, %d column chunks have given up their dictionary: the test sees too little",
+			coded, plainPages)
 	}
 }
 
@@ -180,7 +184,8 @@ func checkStatistics(t *testing.T, f *File, data []byte, batches []*batch.Record
 			case words.HasMinMax() != (most != nil):
 				t.Errorf("column %d, row group %d: bounds are stored: %t", i, g, words.HasMinMax())
 			case words.HasMinMax() && (!bytes.Equal(words.Min(), least) || !bytes.Equal(words.Max(), most)):
-				t.Errorf("column %d, row group %d: %.20q to %.20q, want %.20q to %.20q", i, g, words.Min(), words.Max(), least, most)
+				t.Errorf("column %d, row group %d: %.20q to %.20q, want %.20q to %.20q", i, g,
+					words.Min(), words.Max(), least, most)
 			}
 			if chunk.HasDictionaryPage() && pagesOf(t, f, data, g, i)["PLAIN"] > 0 {
 				both++
@@ -295,7 +300,9 @@ func pagesOf(t *testing.T, f *File, data []byte, group, column int) map[string]i
 // Equal byte strings of a Parquet file get equal codes, of one dictionary for a row group. Distinct
 // ones do not: codes of them would take longer.
 func TestParquetIsReadAsCodes(t *testing.T) {
-	columns := []schema.Column{{Name: "few", Type: schema.String, Nullable: true}, {Name: "none", Type: schema.String, Nullable: true}, {Name: "many", Type: schema.String}, {Name: "changing", Type: schema.String}}
+	columns := []schema.Column{{Name: "few", Type: schema.String, Nullable: true},
+		{Name: "none", Type: schema.String, Nullable: true}, {Name: "many", Type: schema.String},
+		{Name: "changing", Type: schema.String}}
 	const rows = 30_000
 	b := batch.New(columns, rows)
 	for i := range rows {
@@ -344,7 +351,9 @@ func TestParquetIsReadAsCodes(t *testing.T) {
 // A table with dictionaries goes to Parquet and back.
 func TestTableWithDictionaries(t *testing.T) {
 	store := openStore(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "s", Type: schema.String, Encoding: schema.Dictionary}, {Name: "n", Type: schema.Varchar, Length: 9, Nullable: true, Encoding: schema.Dictionary}}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int32},
+		{Name: "s", Type: schema.String, Encoding: schema.Dictionary},
+		{Name: "n", Type: schema.Varchar, Length: 9, Nullable: true, Encoding: schema.Dictionary}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,9 +381,11 @@ func TestTableWithDictionaries(t *testing.T) {
 		}
 	}
 	mem := checked(t)
-	for name, o := range map[string][]oribi.ScanOption{"all": nil, "few": {oribi.Where(oribi.Lt("k", 40))}, "one word": {oribi.Where(oribi.Eq("s", "word 13"))}} {
+	for name, o := range map[string][]oribi.ScanOption{"all": nil, "few": {oribi.Where(oribi.Lt("k", 40))},
+		"one word": {oribi.Where(oribi.Eq("s", "word 13"))}} {
 		want := rowsOf(t, table, o...)
-		f, rows := opened(t, "parquet", exported(t, "parquet", table.Scan(context.Background(), o...), mem), mem, ReadOptions{})
+		f, rows := opened(t, "parquet",
+			exported(t, "parquet", table.Scan(context.Background(), o...), mem), mem, ReadOptions{})
 		same(t, name, recordRows(t, rows), want)
 		rows.Release()
 		f.Close()

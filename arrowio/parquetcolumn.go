@@ -17,7 +17,7 @@ import (
 // leafWriter writes the vectors of one column to the column chunks of a Parquet file.
 type leafWriter struct {
 	out      file.ColumnChunkWriter // of the open row group
-	typ      schema.Type            // of the values: those of the elements of a column of arrays
+	typ      schema.Type            // of the values; of the elements in a column of arrays
 	list     bool
 	nullable bool
 	length   int  // bytes of a decimal of more than 18 digits
@@ -256,8 +256,8 @@ func (w *leafWriter) put(v *batch.Vector, from, to int, defs, reps []int16) (err
 	return err
 }
 
-// keepNaNs ends the dictionary of the column chunk if values have a NaN with other bits than the one
-// that was written: a dictionary of arrow-go has one NaN.
+// keepNaNs ends the dictionary of the column chunk if values have a NaN with other bits than the
+// dictionary's NaN: a dictionary of arrow-go has one NaN, and would return its bits for all.
 func keepNaNs[T float32 | float64](w *leafWriter, values []T, bits func(T) uint64) {
 	for _, x := range values {
 		switch {

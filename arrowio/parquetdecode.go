@@ -31,13 +31,15 @@ type chunkReader[R any] interface {
 
 // typed is a decoder of values of type R.
 type typed[R any] struct {
-	direct  func(v *batch.Vector) []R               // the cells as values: no conversion is needed; nil: one is
+	// the cells as values, if no conversion is needed; otherwise nil
+	direct  func(v *batch.Vector) []R
 	convert func(v *batch.Vector, values []R) error // sets the first cells of v
 	buf     []R
 
 	// alias is set for byte strings. They alias the page, so that values of one page are read.
 	alias bool
-	// keep makes values that alias a page valid after it; nil: values have no memory of the page.
+	// keep copies values that alias a page, so that they are valid after the next page is read. It
+	// is nil if values never alias a page.
 	keep func(values []R)
 }
 
@@ -131,7 +133,8 @@ func newDecoder(c *schema.Column, n *pq.PrimitiveNode, round bool) (decoder, err
 		d = decodeFixedBytes(c)
 	}
 	if d == nil {
-		return nil, fmt.Errorf("%s %s does not fit a column of type %s: %w", n.PhysicalType(), n.LogicalType(), c.TypeName(), ErrSchema)
+		return nil, fmt.Errorf("%s %s does not fit a column of type %s: %w", n.PhysicalType(),
+			n.LogicalType(), c.TypeName(), ErrSchema)
 	}
 	return d, nil
 }
@@ -198,7 +201,9 @@ func decodeInt32(c *schema.Column) decoder {
 		}}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
 		return &typed[int32]{convert: func(v *batch.Vector, values []int32) error {
-			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return batch.Int128Of(int64(values[i])), true })
+			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) {
+				return batch.Int128Of(int64(values[i])), true
+			})
 		}}
 	}
 	return nil
@@ -223,7 +228,9 @@ func decodeInt64(c *schema.Column, annotation pq.LogicalType, round bool) decode
 		return &typed[int64]{direct: batch.Raw[int64]}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
 		return &typed[int64]{convert: func(v *batch.Vector, values []int64) error {
-			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return batch.Int128Of(values[i]), true })
+			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) {
+				return batch.Int128Of(values[i]), true
+			})
 		}}
 	case schema.Timestamp:
 		t, ok := annotation.(pq.TimestampLogicalType)
@@ -263,7 +270,8 @@ func impalaTimes(round bool) func(v *batch.Vector, values []parquet.Int96) error
 	return func(v *batch.Vector, values []parquet.Int96) error {
 		to := batch.Values[int64](v)
 		for i := range values {
-			nanos, julian := int64(binary.LittleEndian.Uint64(values[i][:8])), int64(int32(binary.LittleEndian.Uint32(values[i][8:])))
+			nanos, julian := int64(binary.LittleEndian.Uint64(values[i][:8])),
+				int64(int32(binary.LittleEndian.Uint32(values[i][8:])))
 			micros, err := scaled(i, nanos, 1, 1000, round)
 			if err != nil {
 				return err
@@ -310,9 +318,12 @@ func decodeByteArrays(c *schema.Column) decoder {
 			return unsafe.Slice((*parquet.ByteArray)(unsafe.Pointer(unsafe.SliceData(v.Bytes))), len(v.Bytes))
 		}}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
-		return &typed[parquet.ByteArray]{keep: cloneAll[parquet.ByteArray], convert: func(v *batch.Vector, values []parquet.ByteArray) error {
-			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return fromBigEndian(values[i]) })
-		}}
+		return &typed[parquet.ByteArray]{keep: cloneAll[parquet.ByteArray],
+			convert: func(v *batch.Vector, values []parquet.ByteArray) error {
+				return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) {
+					return fromBigEndian(values[i])
+				})
+			}}
 	}
 	return nil
 }
@@ -320,21 +331,27 @@ func decodeByteArrays(c *schema.Column) decoder {
 func decodeFixedBytes(c *schema.Column) decoder {
 	switch c.Type {
 	case schema.Binary:
-		return &typed[parquet.FixedLenByteArray]{alias: true, direct: func(v *batch.Vector) []parquet.FixedLenByteArray {
-			return unsafe.Slice((*parquet.FixedLenByteArray)(unsafe.Pointer(unsafe.SliceData(v.Bytes))), len(v.Bytes))
-		}}
+		return &typed[parquet.FixedLenByteArray]{alias: true,
+			direct: func(v *batch.Vector) []parquet.FixedLenByteArray {
+				return unsafe.Slice((*parquet.FixedLenByteArray)(unsafe.Pointer(unsafe.SliceData(v.Bytes))),
+					len(v.Bytes))
+			}}
 	case schema.Decimal32, schema.Decimal64, schema.Decimal128:
-		return &typed[parquet.FixedLenByteArray]{keep: cloneAll[parquet.FixedLenByteArray], convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
-			return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) { return fromBigEndian(values[i]) })
-		}}
+		return &typed[parquet.FixedLenByteArray]{keep: cloneAll[parquet.FixedLenByteArray],
+			convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
+				return setDecimals(c, v, len(values), func(i int) (batch.Int128, bool) {
+					return fromBigEndian(values[i])
+				})
+			}}
 	case schema.Float:
-		return &typed[parquet.FixedLenByteArray]{keep: cloneAll[parquet.FixedLenByteArray], convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
-			to := batch.Values[float32](v)
-			for i, b := range values {
-				to[i] = float16.FromBits(binary.LittleEndian.Uint16(b)).Float32()
-			}
-			return nil
-		}}
+		return &typed[parquet.FixedLenByteArray]{keep: cloneAll[parquet.FixedLenByteArray],
+			convert: func(v *batch.Vector, values []parquet.FixedLenByteArray) error {
+				to := batch.Values[float32](v)
+				for i, b := range values {
+					to[i] = float16.FromBits(binary.LittleEndian.Uint16(b)).Float32()
+				}
+				return nil
+			}}
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ type plainValues struct {
 }
 
 // integers returns a page whose first bytes are levels as data has them. The values after them are
-// in the encoding DELTA_BINARY_PACKED: most or fewer of 4 or 8 bytes each. The result is valid until
-// the next call.
+// in the encoding DELTA_BINARY_PACKED: most or fewer of 4 or 8 bytes each. The result is valid
+// until the next call.
 func (p *plainValues) integers(data []byte, levels, width, most int) ([]byte, error) {
 	d, err := newDeltas(data[levels:], most)
 	if err != nil {
@@ -143,8 +143,8 @@ func readLengths(dst []int32, b []byte, most int) (lengths []int32, rest []byte,
 //		bytes   of each miniblock, bits of a number
 //		bits    of each miniblock that has values: difference from the value before, less the lowest
 //
-// The values 7, 5, 3, 1, 2 in one block of 128: 80 01 04 05 0e 03 02 00 00 00 c0 00 00 00 00 00 00 00
-// Source: https://github.com/apache/parquet-format/blob/master/Encodings.md
+// The values 7, 5, 3, 1, 2 in one block of 128: 80 01 04 05 0e 03 02 00 00 00 c0 00 00 00 00 00 00
+// 00 Source: https://github.com/apache/parquet-format/blob/master/Encodings.md
 type deltas struct {
 	rest       []byte // after the header, then after the last value
 	miniblocks int    // per block
@@ -168,7 +168,8 @@ func newDeltas(b []byte, most int) (*deltas, error) {
 	case count > uint64(most):
 		return nil, corruptf("%d differences, want at most %d", count, most)
 	}
-	return &deltas{rest: t.b, miniblocks: int(miniblocks), per: int(block / miniblocks), count: int(count), first: unzigzag(first)}, nil
+	return &deltas{rest: t.b, miniblocks: int(miniblocks), per: int(block / miniblocks),
+		count: int(count), first: unzigzag(first)}, nil
 }
 
 // read stores the values, of width bytes, 4 or 8, in to, and sets rest to the bytes after them.

@@ -15,7 +15,7 @@ type leafReader struct {
 	column schema.Column
 	values decoder
 	pages  *pageReader
-	chunk  file.ColumnChunkReader // decodes the pages of the open row group; nil: none
+	chunk  file.ColumnChunkReader // decodes the pages of the open row group; nil if none is open
 	budget int                    // bytes of byte strings that are read for a batch
 
 	vector batch.Vector
@@ -216,7 +216,7 @@ func (r *leafReader) readLists() error {
 	return nil
 }
 
-// closeList appends the cell of the open list, if there is one.
+// closeList appends the cell of the open list. It does nothing if no list is open.
 func (r *leafReader) closeList() error {
 	if !r.open {
 		return nil
@@ -313,7 +313,8 @@ func (r *leafReader) readFixed(v *batch.Vector, n int) error {
 	return nil
 }
 
-// inRow returns the error of a value as that of its row, of which base were read before.
+// inRow returns the error of a value as an error of its row. base is the number of rows read
+// before.
 func inRow(err error, base int, defs []int16, most int16) error {
 	e, ok := err.(*cellError)
 	if !ok {

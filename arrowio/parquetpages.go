@@ -14,8 +14,8 @@ import (
 )
 
 // pageReader reads the pages of a column chunk for arrow-go's decoders: it is a file.PageReader.
-// arrow-go's own trusts the headers of pages, ignores their checksums, and knows fewer encodings and
-// codecs.
+// arrow-go's own trusts the headers of pages, ignores their checksums, and knows fewer encodings
+// and codecs.
 //
 // Each step consumes bytes of the file, and pages without values are not returned, so that a reader
 // of pages comes to an end. Pages in the encodings of differences are returned in the encoding
@@ -225,7 +225,8 @@ func (p *pageReader) dataPage(h *pageHeader, stored []byte) (file.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file.NewDataPageV1(memory.NewBufferBytes(data), h.values, encoding, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(len(data))), nil
+	return file.NewDataPageV1(memory.NewBufferBytes(data), h.values, encoding, parquet.Encodings.RLE,
+		parquet.Encodings.RLE, int32(len(data))), nil
 }
 
 // dataPageV2 returns a data page of version 2: levels of repetition and definition, then values,
@@ -233,7 +234,8 @@ func (p *pageReader) dataPage(h *pageHeader, stored []byte) (file.Page, error) {
 func (p *pageReader) dataPageV2(h *pageHeader, stored []byte) (file.Page, error) {
 	levels := int64(h.repBytes) + int64(h.defBytes)
 	if h.repBytes < 0 || h.defBytes < 0 || levels > int64(min(h.stored, h.size)) {
-		return nil, corruptf("levels of %d and %d bytes in a page of %d, %d in the file", h.repBytes, h.defBytes, h.size, h.stored)
+		return nil, corruptf("levels of %d and %d bytes in a page of %d, %d in the file",
+			h.repBytes, h.defBytes, h.size, h.stored)
 	}
 	data, err := p.unpacked(int(levels), int(h.size), stored, h.compressed)
 	if err != nil {
@@ -247,15 +249,16 @@ func (p *pageReader) dataPageV2(h *pageHeader, stored []byte) (file.Page, error)
 	if err != nil {
 		return nil, err
 	}
-	return file.NewDataPageV2(memory.NewBufferBytes(data), h.values, h.nulls, h.rows, encoding, h.defBytes, h.repBytes, int32(len(data)), false), nil
+	return file.NewDataPageV2(memory.NewBufferBytes(data), h.values, h.nulls, h.rows, encoding, h.defBytes,
+		h.repBytes, int32(len(data)), false), nil
 }
 
 // unpacked returns a data page, uncompressed, which has size bytes. The first levels bytes are not
 // compressed. The result is valid until the next page is read.
 //
 // pyarrow before version 3 wrote that pages are not compressed which are, and some writers store a
-// page that compression does not make smaller as it is. The sizes show what is true, unless they
-// are equal: then the page is what can be decompressed.
+// page that compression does not make smaller as it is. The sizes show whether a page is
+// compressed, unless they are equal: then it is compressed if it can be decompressed.
 func (p *pageReader) unpacked(levels, size int, stored []byte, compressed bool) ([]byte, error) {
 	if p.codec == compress.Codecs.Uncompressed || !compressed && len(stored) == size {
 		if len(stored) != size {
@@ -292,7 +295,8 @@ func (p *pageReader) decodable(h *pageHeader, data []byte, levels int) ([]byte, 
 		}
 	case parquet.Encodings.ByteStreamSplit:
 		switch kind {
-		case parquet.Types.Float, parquet.Types.Double, parquet.Types.Int32, parquet.Types.Int64, parquet.Types.FixedLenByteArray:
+		case parquet.Types.Float, parquet.Types.Double, parquet.Types.Int32, parquet.Types.Int64,
+			parquet.Types.FixedLenByteArray:
 			return data, encoding, nil
 		}
 	case parquet.Encodings.DeltaBinaryPacked:
@@ -302,7 +306,8 @@ func (p *pageReader) decodable(h *pageHeader, data []byte, levels int) ([]byte, 
 		}
 	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
 		if kind == parquet.Types.ByteArray || kind == parquet.Types.FixedLenByteArray {
-			data, err := p.plain.strings(data, levels, fixed, int(h.values), encoding == parquet.Encodings.DeltaByteArray)
+			data, err := p.plain.strings(data, levels, fixed, int(h.values),
+				encoding == parquet.Encodings.DeltaByteArray)
 			return data, parquet.Encodings.Plain, err
 		}
 	}

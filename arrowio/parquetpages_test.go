@@ -78,17 +78,20 @@ func (p *testPage) bytes() []byte {
 
 // plainPage is a page of version 1 with values in an encoding, not compressed.
 func plainPage(values int, encoding parquet.Encoding, body []byte) *testPage {
-	return &testPage{kind: dataPage, size: len(body), stored: body, data: thriftStructOf(values, int(encoding), int(parquet.Encodings.RLE), int(parquet.Encodings.RLE))}
+	return &testPage{kind: dataPage, size: len(body), stored: body,
+		data: thriftStructOf(values, int(encoding), int(parquet.Encodings.RLE), int(parquet.Encodings.RLE))}
 }
 
 // dictPage is a dictionary page that is not compressed.
 func dictPage(values int, body []byte) *testPage {
-	return &testPage{kind: dictionaryPage, size: len(body), stored: body, dict: thriftStructOf(values, int(parquet.Encodings.Plain))}
+	return &testPage{kind: dictionaryPage, size: len(body), stored: body,
+		dict: thriftStructOf(values, int(parquet.Encodings.Plain))}
 }
 
 // pageV2 is a page of version 2 with values in an encoding. Levels and values are as stored.
 func pageV2(values, nulls int, encoding parquet.Encoding, defs, body []byte, size int, compressed bool) *testPage {
-	return &testPage{kind: dataPageV2, size: size + len(defs), stored: slices.Concat(defs, body), v2: thriftStructOf(values, nulls, values, int(encoding), len(defs), 0, compressed)}
+	return &testPage{kind: dataPageV2, size: size + len(defs), stored: slices.Concat(defs, body),
+		v2: thriftStructOf(values, nulls, values, int(encoding), len(defs), 0, compressed)}
 }
 
 // testColumn returns a column of a Parquet schema.
@@ -106,7 +109,9 @@ func testColumn(t testing.TB, kind parquet.Type, length int, repetition parquet.
 }
 
 // openPages returns a reader of a column chunk of pages.
-func openPages(t testing.TB, column *pq.Column, codec compress.Compression, values int, pages ...*testPage) (file.ColumnChunkReader, *pageReader) {
+func openPages(
+	t testing.TB, column *pq.Column, codec compress.Compression, values int, pages ...*testPage,
+) (file.ColumnChunkReader, *pageReader) {
 	t.Helper()
 	var data []byte
 	for _, p := range pages {
@@ -159,8 +164,8 @@ func TestPagesThatAreSkipped(t *testing.T) {
 	}
 }
 
-// The checksum of a page is that of its bytes in the file, of a page of version 2 with its levels.
-// Any other one is damage.
+// The checksum of a page is computed over its bytes in the file, in version 2 with its levels. Any
+// other checksum is damage.
 func TestPageChecksums(t *testing.T) {
 	column := testColumn(t, parquet.Types.Int32, -1, parquet.Repetitions.Optional)
 	rle := parquet.Encodings.RLEDict
@@ -264,7 +269,8 @@ func TestPagesWithTheWrongCompressedFlag(t *testing.T) {
 	} {
 		chunk, p := openPages(t, column, compress.Codecs.Snappy, 100, page)
 		got, err := int32s(t, chunk, 100)
-		if want := want[:len(got)]; err != nil || len(got) < 2 || len(got) == 100 && !slices.Equal(got, want) || len(got) == 2 && !slices.Equal(got, []int32{1, 2}) {
+		if want := want[:len(got)]; err != nil || len(got) < 2 || len(got) == 100 && !slices.Equal(got, want) ||
+			len(got) == 2 && !slices.Equal(got, []int32{1, 2}) {
 			t.Errorf("%s: %v: %v", name, got, err)
 		}
 		p.free()
@@ -278,7 +284,8 @@ func TestPagesWithTheWrongCompressedFlag(t *testing.T) {
 	}
 }
 
-// Damage to headers and levels is refused as damage, and what is valid but not supported by name.
+// Damage to headers and levels is ErrCorrupt. Valid but unsupported features are ErrUnsupported,
+// with their names.
 func TestPagesThatAreRefused(t *testing.T) {
 	plain, e := parquet.Encodings.Plain, parquet.Encodings
 	kinds := func(k parquet.Type) *pq.Column { return testColumn(t, k, 4, parquet.Repetitions.Required) }
@@ -300,28 +307,41 @@ func TestPagesThatAreRefused(t *testing.T) {
 		pages  []*testPage
 	}{
 		{"encoding", required, ErrUnsupported, "number 77", []*testPage{plainPage(1, 77, words(1))}},
-		{"bit-packed values", required, ErrUnsupported, "INT32 in the encoding BIT_PACKED", []*testPage{plainPage(1, e.BitPacked, words(1))}},
-		{"runs of integers", required, ErrUnsupported, "INT32 in the encoding RLE", []*testPage{plainPage(1, e.RLE, words(1))}},
-		{"split byte strings", kinds(parquet.Types.ByteArray), ErrUnsupported, "BYTE_STREAM_SPLIT", []*testPage{plainPage(1, e.ByteStreamSplit, words(1))}},
-		{"differences of floats", kinds(parquet.Types.Float), ErrUnsupported, "DELTA_BINARY_PACKED", []*testPage{plainPage(1, e.DeltaBinaryPacked, words(1))}},
-		{"prefixes of integers", required, ErrUnsupported, "DELTA_BYTE_ARRAY", []*testPage{plainPage(1, e.DeltaByteArray, words(1))}},
+		{"bit-packed values", required, ErrUnsupported, "INT32 in the encoding BIT_PACKED",
+			[]*testPage{plainPage(1, e.BitPacked, words(1))}},
+		{"runs of integers", required, ErrUnsupported, "INT32 in the encoding RLE",
+			[]*testPage{plainPage(1, e.RLE, words(1))}},
+		{"split byte strings", kinds(parquet.Types.ByteArray), ErrUnsupported, "BYTE_STREAM_SPLIT",
+			[]*testPage{plainPage(1, e.ByteStreamSplit, words(1))}},
+		{"differences of floats", kinds(parquet.Types.Float), ErrUnsupported, "DELTA_BINARY_PACKED",
+			[]*testPage{plainPage(1, e.DeltaBinaryPacked, words(1))}},
+		{"prefixes of integers", required, ErrUnsupported, "DELTA_BYTE_ARRAY",
+			[]*testPage{plainPage(1, e.DeltaByteArray, words(1))}},
 		{"bit-packed levels", optional, ErrUnsupported, "levels in the encoding BIT_PACKED", []*testPage{packedLevels}},
-		{"dictionary of booleans", kinds(parquet.Types.Boolean), ErrUnsupported, "booleans", []*testPage{dictPage(1, words(1))}},
+		{"dictionary of booleans", kinds(parquet.Types.Boolean), ErrUnsupported, "booleans",
+			[]*testPage{dictPage(1, words(1))}},
 		{"dictionary of codes", required, ErrUnsupported, "RLE_DICTIONARY", []*testPage{codes}},
 		{"no dictionary", required, ErrCorrupt, "codes without", []*testPage{plainPage(1, e.RLEDict, words(1))}},
-		{"two dictionaries", required, ErrCorrupt, "dictionary", []*testPage{dictPage(1, words(1)), dictPage(1, words(1))}},
-		{"late dictionary", required, ErrCorrupt, "dictionary", []*testPage{plainPage(1, plain, words(1)), dictPage(1, words(1))}},
+		{"two dictionaries", required, ErrCorrupt, "dictionary",
+			[]*testPage{dictPage(1, words(1)), dictPage(1, words(1))}},
+		{"late dictionary", required, ErrCorrupt, "dictionary",
+			[]*testPage{plainPage(1, plain, words(1)), dictPage(1, words(1))}},
 		{"short dictionary", required, ErrCorrupt, "2 values in 4 bytes", []*testPage{dictPage(2, words(1))}},
 		{"size", required, ErrCorrupt, "4 bytes, want 8", []*testPage{long}},
-		{"huge", required, ErrCorrupt, "limit", []*testPage{{kind: dataPage, size: maxBuffer + 1, stored: words(1), data: thriftStructOf(1, 0, 3, 3)}}},
+		{"huge", required, ErrCorrupt, "limit",
+			[]*testPage{{kind: dataPage, size: maxBuffer + 1, stored: words(1), data: thriftStructOf(1, 0, 3, 3)}}},
 		{"negative values", required, ErrCorrupt, "-1 values", []*testPage{plainPage(-1, plain, words(1))}},
-		{"negative size", required, ErrCorrupt, "uncompressed", []*testPage{{kind: dataPage, size: -4, stored: words(1), data: thriftStructOf(1, 0, 3, 3)}}},
+		{"negative size", required, ErrCorrupt, "uncompressed",
+			[]*testPage{{kind: dataPage, size: -4, stored: words(1), data: thriftStructOf(1, 0, 3, 3)}}},
 		{"negative levels", required, ErrCorrupt, "levels", []*testPage{negative}},
-		{"levels of version 2", optional, ErrCorrupt, "levels", []*testPage{pageV2(1, 0, plain, words(1, 2), nil, -4, false)}},
+		{"levels of version 2", optional, ErrCorrupt, "levels",
+			[]*testPage{pageV2(1, 0, plain, words(1, 2), nil, -4, false)}},
 		{"levels of version 1", optional, ErrCorrupt, "levels", []*testPage{plainPage(1, plain, words(8, 1))}},
-		{"no header of its type", required, ErrCorrupt, "header", []*testPage{{kind: dataPage, size: 4, stored: words(1), v2: thriftStructOf(1, 0, 1, 0, 0, 0)}}},
+		{"no header of its type", required, ErrCorrupt, "header",
+			[]*testPage{{kind: dataPage, size: 4, stored: words(1), v2: thriftStructOf(1, 0, 1, 0, 0, 0)}}},
 		{"fewer values", required, ErrCorrupt, "", []*testPage{plainPage(3, plain, words(1, 2))}},
-		{"fewer differences", required, ErrCorrupt, "", []*testPage{plainPage(3, e.DeltaBinaryPacked, packDeltas([]int64{1, 2}, 128, 4))}},
+		{"fewer differences", required, ErrCorrupt, "",
+			[]*testPage{plainPage(3, e.DeltaBinaryPacked, packDeltas([]int64{1, 2}, 128, 4))}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var data []byte
@@ -369,8 +389,10 @@ func TestCodecsThatAreRefused(t *testing.T) {
 	column := testColumn(t, parquet.Types.Int32, -1, parquet.Repetitions.Required)
 	p := newPageReader(&source{ReaderAt: bytes.NewReader(nil)}, newBounded(allocator(nil)))
 	defer p.free()
-	for codec, name := range map[compress.Compression]string{compress.Codecs.Lzo: "with LZO", 77: "codec 77", -1: "codec -1"} {
-		if err := p.open(column, codec, 1, 0, 0); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), name) {
+	for codec, name := range map[compress.Compression]string{compress.Codecs.Lzo: "with LZO",
+		77: "codec 77", -1: "codec -1"} {
+		if err := p.open(column, codec, 1, 0, 0); !errors.Is(err, ErrUnsupported) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -437,8 +459,8 @@ func packDeltas(values []int64, block, miniblocks int) []byte {
 	return b
 }
 
-// Differences of all widths are decoded, those of integers of 32 bits that need more bits too, as
-// duckdb writes them.
+// Differences of all widths are decoded, also differences of 32-bit integers that need more than 32
+// bits, as duckdb writes them.
 func TestDifferencesOfAllWidths(t *testing.T) {
 	p := newPageReader(&source{}, newBounded(allocator(nil)))
 	defer p.free()
@@ -473,7 +495,8 @@ func TestDifferencesOfAllWidths(t *testing.T) {
 			}
 		}
 	}
-	page, err := p.plain.integers([]byte("\x80\x01\x04\x05\x0e\x03\x02\x00\x00\x00\xc0\x00\x00\x00\x00\x00\x00\x00"), 0, 4, 5)
+	page, err := p.plain.integers([]byte("\x80\x01\x04\x05\x0e\x03\x02\x00\x00\x00\xc0\x00\x00\x00\x00\x00\x00\x00"), 0,
+		4, 5)
 	if want := words(7, 5, 3, 1, 2); err != nil || !bytes.Equal(page, want) {
 		t.Errorf("the example: % x, want % x: %v", page, want, err)
 	}
@@ -511,12 +534,16 @@ func TestMalformedDifferences(t *testing.T) {
 		}
 	}
 	for name, b := range map[string][]byte{
-		"negative length":       packDeltas([]int64{-1}, 128, 4),
-		"more than the page":    append(packDeltas([]int64{1, 3}, 128, 4), "abc"...),
-		"another number":        append(append(packDeltas([]int64{0}, 128, 4), packDeltas([]int64{1, 1}, 128, 4)...), "ab"...),
-		"first has a prefix":    append(append(packDeltas([]int64{1}, 128, 4), packDeltas([]int64{1}, 128, 4)...), "a"...),
-		"prefix of more bytes":  append(append(packDeltas([]int64{0, 2}, 128, 4), packDeltas([]int64{1, 1}, 128, 4)...), "ab"...),
-		"value of another size": append(append(packDeltas([]int64{0, 1}, 128, 4), packDeltas([]int64{2, 2}, 128, 4)...), "abcd"...),
+		"negative length":    packDeltas([]int64{-1}, 128, 4),
+		"more than the page": append(packDeltas([]int64{1, 3}, 128, 4), "abc"...),
+		"another number": append(append(packDeltas([]int64{0}, 128, 4), packDeltas([]int64{1, 1}, 128, 4)...),
+			"ab"...),
+		"first has a prefix": append(append(packDeltas([]int64{1}, 128, 4), packDeltas([]int64{1}, 128, 4)...),
+			"a"...),
+		"prefix of more bytes": append(append(packDeltas([]int64{0, 2}, 128, 4), packDeltas([]int64{1, 1}, 128, 4)...),
+			"ab"...),
+		"value of another size": append(append(packDeltas([]int64{0, 1}, 128, 4), packDeltas([]int64{2, 2}, 128, 4)...),
+			"abcd"...),
 	} {
 		prefixes := !strings.Contains(name, "length") && !strings.Contains(name, "page")
 		if _, err := p.plain.strings(b, 0, 2, 10, prefixes); !errors.Is(err, ErrCorrupt) {
@@ -525,12 +552,14 @@ func TestMalformedDifferences(t *testing.T) {
 	}
 }
 
-// Values with prefixes, of any length and of a fixed one, are those of the format's definition.
+// Prefix-compressed values, of variable and of fixed length, are decoded as the format defines
+// them.
 func TestPrefixes(t *testing.T) {
 	p := newPageReader(&source{}, newBounded(allocator(nil)))
 	defer p.free()
 	prefixes, rests := packDeltas([]int64{0, 2, 4, 0, 0}, 128, 4), packDeltas([]int64{4, 2, 0, 4, 4}, 128, 4)
-	data := slices.Concat([]byte("L"), prefixes, rests, []byte("axisleglikelime"[:4]), []byte("leglikelime")[:0], []byte("es"), []byte("lime"), []byte("bird"))
+	data := slices.Concat([]byte("L"), prefixes, rests, []byte("axisleglikelime"[:4]), []byte("leglikelime")[:0],
+		[]byte("es"), []byte("lime"), []byte("bird"))
 	got, err := p.plain.strings(data, 1, 4, 5, true)
 	if err != nil || string(got) != "Laxisaxesaxeslimebird" {
 		t.Errorf("%q: %v", got, err)

@@ -18,15 +18,15 @@ import (
 // are independent of each other, also concurrent ones.
 //
 // A file that this package has written has the definition of its table. Other types are read as
-// those that represent each value: timestamps in UTC, also where the file has no time zone; UUID,
-// fixed-length bytes, BSON, and geometries as binary; JSON and ENUM as string; times of day as int64
-// in their unit; a column without a type (UNKNOWN) as string. A logical type that is not known is
-// ignored. Definition.Notes says where the unit or the type of values is not obvious. Dates and times
-// before 1582-10-15 are Julian in files of old versions of Spark, see hybridCalendar. Groups other
-// than lists, and intervals, are refused.
+// types that represent each value: timestamps in UTC, also where the file has no time zone; UUID,
+// fixed-length bytes, BSON, and geometries as binary; JSON and ENUM as string; times of day as
+// int64 in their unit; a column without a type (UNKNOWN) as string. A logical type that is not
+// known is ignored. Definition.Notes says where the unit or the type of values is not obvious.
+// Dates and times before 1582-10-15 are Julian in files of old versions of Spark, see
+// hybridCalendar. Groups other than lists, and intervals, are refused.
 //
-// Errors: ErrCorrupt for a damaged file; ErrUnsupported for one that is encrypted, of a later version,
-// or whose values are in other files; those of r.
+// Errors: ErrCorrupt for a damaged file; ErrUnsupported for a file that is encrypted, of a later
+// version, or whose values are in other files; errors of r.
 func OpenParquet(r io.ReaderAt, size int64, o OpenOptions) (*File, error) {
 	p := &parquetSource{r: r, size: size, mem: newBounded(allocator(o.Allocator))}
 	src := &source{ReaderAt: r}
@@ -144,7 +144,8 @@ func (p *parquetSource) read(q *request, owned bool) (batchReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &parquetReader{file: p, src: src, in: in, mem: mem, filter: q.filter, own: owned, out: batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}}
+	r := &parquetReader{file: p, src: src, in: in, mem: mem, filter: q.filter, own: owned,
+		out: batch.RecordBatch{Schema: columns, Columns: make([]*batch.Vector, len(columns))}}
 	variable := 0
 	for i := range columns {
 		c := &columns[i]
@@ -178,7 +179,7 @@ type parquetReader struct {
 	out     batch.RecordBatch
 
 	group int   // the next row group
-	left  int64 // rows of the open one that were not read yet
+	left  int64 // rows of the open row group that were not read yet
 	rows  int64 // of the row groups before, skipped ones too
 	done  int64 // rows of the file before the next batch
 }
@@ -300,8 +301,8 @@ func (r *parquetReader) endGroup() error {
 	return nil
 }
 
-// inGroup returns an error of a column, with the row group that is open unless it is that of a
-// value.
+// inGroup returns an error of a column with the number of the open row group. Errors of values have
+// the number of their row instead.
 func (r *parquetReader) inGroup(column int, err error) error {
 	if cell := (*cellError)(nil); !errors.As(err, &cell) {
 		err = fmt.Errorf("row group %d: %w", r.group-1, err)

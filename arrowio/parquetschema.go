@@ -51,7 +51,7 @@ type element struct {
 	children   int32
 	converted  pq.ConvertedType
 	decimal    pq.DecimalMetadata
-	logical    []byte // the union; nil: there is none
+	logical    []byte // the union; nil if absent
 }
 
 const noType = parquet.Type(-1)
@@ -127,7 +127,8 @@ func readElement(b []byte) (e element, err error) {
 		case elementLogicalType:
 			e.logical, ok = f.value, f.kind == thriftStruct
 			continue
-		case elementType, elementLength, elementRepetition, elementChildren, elementConverted, elementScale, elementPrecision:
+		case elementType, elementLength, elementRepetition, elementChildren, elementConverted,
+			elementScale, elementPrecision:
 			n, ok = f.integer()
 		}
 		switch f.id {
@@ -305,9 +306,11 @@ func (r *schemaReader) readLeaf(e *element) (*parquetField, error) {
 	}
 	f.note = note
 	// arrow-go checks that the type of a node fits, annotation says whether it does.
-	if f.node, err = pq.NewPrimitiveNodeLogical(string(e.name), e.repetition, annotation, stored, length, -1); err != nil {
+	if f.node, err = pq.NewPrimitiveNodeLogical(string(e.name), e.repetition, annotation,
+		stored, length, -1); err != nil {
 		f.err = unsupportedf("%s with values of type %s", annotation, stored)
-		if f.node, err = pq.NewPrimitiveNodeLogical(string(e.name), e.repetition, pq.NoLogicalType{}, stored, length, -1); err != nil {
+		if f.node, err = pq.NewPrimitiveNodeLogical(string(e.name), e.repetition, pq.NoLogicalType{},
+			stored, length, -1); err != nil {
 			return nil, corruptf("column %q: %v", e.name, err)
 		}
 	}
@@ -323,7 +326,7 @@ func (r *schemaReader) readLeaf(e *element) (*parquetField, error) {
 	return f, nil
 }
 
-// groupNode returns the node of a group. Of the annotations, only those of lists and maps matter.
+// groupNode returns the node of a group. Of the annotations of groups, only LIST and MAP matter.
 func groupNode(e *element, fields pq.FieldList) (pq.Node, error) {
 	annotation, ok := e.union()
 	if !ok {
@@ -333,7 +336,8 @@ func groupNode(e *element, fields pq.FieldList) (pq.Node, error) {
 	switch {
 	case annotation.id == annotationList, e.logical == nil && e.converted == pq.ConvertedTypes.List:
 		kind = pq.ListLogicalType{}
-	case annotation.id == annotationMap, e.logical == nil && (e.converted == pq.ConvertedTypes.Map || e.converted == pq.ConvertedTypes.MapKeyValue):
+	case annotation.id == annotationMap,
+		e.logical == nil && (e.converted == pq.ConvertedTypes.Map || e.converted == pq.ConvertedTypes.MapKeyValue):
 		kind = pq.MapLogicalType{}
 	default:
 		return pq.NewGroupNode(string(e.name), e.repetition, fields, -1)
@@ -364,13 +368,14 @@ const (
 
 // plainAnnotations are those without parameters.
 var plainAnnotations = map[int16]pq.LogicalType{
-	annotationString: pq.StringLogicalType{}, annotationEnum: pq.EnumLogicalType{}, annotationDate: pq.DateLogicalType{},
+	annotationString: pq.StringLogicalType{}, annotationEnum: pq.EnumLogicalType{},
+	annotationDate:    pq.DateLogicalType{},
 	annotationUnknown: pq.NullLogicalType{}, annotationJSON: pq.JSONLogicalType{}, annotationBSON: pq.BSONLogicalType{},
 	annotationUUID: pq.UUIDLogicalType{}, annotationFloat16: pq.Float16LogicalType{},
 }
 
-// union returns the member of the annotation of an element; its number is 0 if there is none. It
-// returns false if the annotation is malformed.
+// union returns the member of the annotation of an element; its number is 0 if the element has no
+// annotation. It returns false if the annotation is malformed.
 func (e *element) union() (thriftField, bool) {
 	if e.logical == nil {
 		return thriftField{}, true

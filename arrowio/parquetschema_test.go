@@ -72,10 +72,12 @@ func group(name string, n int32) []byte {
 // Groups without fields have no column chunk: wherever they are, each column has its values, and
 // they are refused by name.
 func TestGroupsWithoutFieldsHaveNoValues(t *testing.T) {
-	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Int32}, {Name: "b", Type: schema.Int32}}
+	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Int32},
+		{Name: "b", Type: schema.Int32}}
 	b := batch.New(columns, 3)
 	for i := range 3 {
-		batch.Raw[int64](b.Columns[0])[i], batch.Raw[int32](b.Columns[1])[i], batch.Raw[int32](b.Columns[2])[i] = int64(i), int32(10+i), int32(20+i)
+		batch.Raw[int64](b.Columns[0])[i], batch.Raw[int32](
+			b.Columns[1])[i], batch.Raw[int32](b.Columns[2])[i] = int64(i), int32(10+i), int32(20+i)
 	}
 	_, data := writeBatches(t, columns, ParquetOptions{}, []*batch.RecordBatch{b})
 	want := parquetRows(t, data, ReadOptions{})
@@ -91,7 +93,8 @@ func TestGroupsWithoutFieldsHaveNoValues(t *testing.T) {
 					}
 					last := group(fmt.Sprintf("g%d.%d", groups, depth), 0)
 					if r.IntN(2) == 0 {
-						last = schemaElement(fmt.Sprintf("g%d.%d", groups, depth), i32(elementRepetition, int32(r.IntN(3))))
+						last = schemaElement(fmt.Sprintf("g%d.%d", groups, depth),
+							i32(elementRepetition, int32(r.IntN(3))))
 					}
 					out = append(out, last)
 					groups++
@@ -110,10 +113,11 @@ func TestGroupsWithoutFieldsHaveNoValues(t *testing.T) {
 	}
 }
 
-// An annotation that is not known is ignored; one that is malformed or does not fit the values is
-// that of its column alone.
+// An unknown annotation is ignored. An annotation that is malformed or does not fit the values is
+// an error of its column alone.
 func TestAnnotationsOfColumns(t *testing.T) {
-	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "n", Type: schema.Int32}, {Name: "s", Type: schema.Binary}}
+	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "n", Type: schema.Int32},
+		{Name: "s", Type: schema.Binary}}
 	b := batch.New(columns, 2)
 	for i := range 2 {
 		b.Columns[2].Bytes[i] = []byte("word")
@@ -127,32 +131,47 @@ func TestAnnotationsOfColumns(t *testing.T) {
 		want   string // a type, or part of an error
 		note   bool
 	}{
-		"later member":               {"n", []thriftField{logical(40)}, "int32", true},
-		"later member of strings":    {"s", []thriftField{logical(41, i32(1, 5))}, "binary", true},
-		"with an older one":          {"s", []thriftField{i32(elementConverted, 0), logical(41)}, "string", false},
-		"no member":                  {"n", []thriftField{{elementLogicalType, thriftStruct, []byte{0}}}, "int32", false},
-		"later converted type":       {"n", []thriftField{i32(elementConverted, 77)}, "int32", true},
-		"negative converted type":    {"n", []thriftField{i32(elementConverted, -5)}, "int32", true},
-		"later unit of timestamps":   {"k", []thriftField{logical(8, thriftField{1, thriftTrue, nil}, thriftField{2, thriftStruct, []byte{0x4c, 0, 0}})}, "int64", true},
-		"no unit":                    {"k", []thriftField{logical(8, thriftField{1, thriftTrue, nil})}, "int64", true},
-		"integers of 24 bits":        {"n", []thriftField{logical(10, thriftField{1, thriftByte, []byte{24}}, thriftField{2, thriftTrue, nil})}, "int32", true},
-		"integers of 16 bits":        {"n", []thriftField{logical(10, thriftField{1, thriftByte, []byte{16}}, thriftField{2, thriftFalse, nil})}, "uint16", false},
-		"timestamps":                 {"k", []thriftField{logical(8, thriftField{1, thriftTrue, nil}, thriftField{2, thriftStruct, append(append([]byte{0x1c}, 0), 0)})}, "timestamp", false},
-		"geometry":                   {"s", []thriftField{logical(17)}, "binary", false},
-		"strings of integers":        {"n", []thriftField{logical(1)}, "String with values of type INT32", false},
-		"wide decimals":              {"n", []thriftField{logical(5, i32(1, 0), i32(2, 12))}, "values of type INT32", false},
+		"later member":            {"n", []thriftField{logical(40)}, "int32", true},
+		"later member of strings": {"s", []thriftField{logical(41, i32(1, 5))}, "binary", true},
+		"with an older one":       {"s", []thriftField{i32(elementConverted, 0), logical(41)}, "string", false},
+		"no member": {"n",
+			[]thriftField{{elementLogicalType, thriftStruct, []byte{0}}}, "int32", false},
+		"later converted type":    {"n", []thriftField{i32(elementConverted, 77)}, "int32", true},
+		"negative converted type": {"n", []thriftField{i32(elementConverted, -5)}, "int32", true},
+		"later unit of timestamps": {"k",
+			[]thriftField{logical(8, thriftField{1, thriftTrue, nil},
+				thriftField{2, thriftStruct, []byte{0x4c, 0, 0}})}, "int64", true},
+		"no unit": {"k", []thriftField{logical(8, thriftField{1, thriftTrue, nil})}, "int64", true},
+		"integers of 24 bits": {"n",
+			[]thriftField{logical(10, thriftField{1, thriftByte, []byte{24}}, thriftField{2, thriftTrue, nil})},
+			"int32", true},
+		"integers of 16 bits": {"n",
+			[]thriftField{logical(10, thriftField{1, thriftByte, []byte{16}}, thriftField{2, thriftFalse, nil})},
+			"uint16", false},
+		"timestamps": {"k",
+			[]thriftField{logical(8, thriftField{1, thriftTrue, nil},
+				thriftField{2, thriftStruct, append(append([]byte{0x1c}, 0), 0)})}, "timestamp", false},
+		"geometry":            {"s", []thriftField{logical(17)}, "binary", false},
+		"strings of integers": {"n", []thriftField{logical(1)}, "String with values of type INT32", false},
+		"wide decimals": {"n", []thriftField{logical(5, i32(1, 0), i32(2, 12))},
+			"values of type INT32", false},
 		"decimals without precision": {"n", []thriftField{logical(5, i32(1, 0), i32(2, 0))}, "decimal(0,0)", false},
-		"decimals of a large scale":  {"n", []thriftField{i32(elementConverted, 5), i32(elementScale, 9), i32(elementPrecision, 4)}, "decimal(4,9)", false},
-		"list of single values":      {"n", []thriftField{logical(3, empty)}, "int32", true},
-		"no values":                  {"n", []thriftField{logical(11)}, "string", true},
-		"unknown interval":           {"s", []thriftField{i32(elementConverted, 21), logical(11)}, "the type INTERVAL", false},
-		"malformed":                  {"n", []thriftField{{elementLogicalType, thriftStruct, []byte{0x15, 2, 0}}}, "malformed schema", false},
+		"decimals of a large scale": {"n",
+			[]thriftField{i32(elementConverted, 5), i32(elementScale, 9), i32(elementPrecision, 4)}, "decimal(4,9)",
+			false},
+		"list of single values": {"n", []thriftField{logical(3, empty)}, "int32", true},
+		"no values":             {"n", []thriftField{logical(11)}, "string", true},
+		"unknown interval": {"s",
+			[]thriftField{i32(elementConverted, 21), logical(11)}, "the type INTERVAL", false},
+		"malformed": {"n", []thriftField{{elementLogicalType, thriftStruct, []byte{0x15, 2, 0}}}, "malformed schema",
+			false},
 	} {
 		changed := withElements(t, data, func(elements [][]byte) [][]byte {
 			out := slices.Clone(elements)
 			i := 1 + slices.IndexFunc(columns, func(c schema.Column) bool { return c.Name == test.column })
 			physical := map[string]int32{"k": 2, "n": 1, "s": 6}[test.column]
-			out[i] = schemaElement(test.column, append(test.fields, i32(elementType, physical), i32(elementRepetition, 0))...)
+			out[i] = schemaElement(test.column,
+				append(test.fields, i32(elementType, physical), i32(elementRepetition, 0))...)
 			return out
 		})
 		f := openedParquet(t, changed)
@@ -163,7 +182,8 @@ func TestAnnotationsOfColumns(t *testing.T) {
 		} else if len(d.Refused) == 1 && d.Refused[0].Column == test.column {
 			got = d.Refused[0].Error()
 		}
-		if got != test.want && (!strings.Contains(test.want, " ") && !strings.Contains(test.want, "(") || !strings.Contains(got, test.want)) {
+		if got != test.want && (!strings.Contains(test.want, " ") && !strings.Contains(test.want, "(") ||
+			!strings.Contains(got, test.want)) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 		if noted := len(d.Notes) > 0; noted != test.note {

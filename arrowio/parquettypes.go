@@ -65,7 +65,8 @@ func parquetNode(c *schema.Column, rep parquet.Repetition) (pq.Node, error) {
 	case schema.Decimal64:
 		logical, physical = pq.NewDecimalLogicalType(int32(c.Precision), int32(c.Scale)), parquet.Types.Int64
 	case schema.Decimal128:
-		logical, physical, length = pq.NewDecimalLogicalType(int32(c.Precision), int32(c.Scale)), parquet.Types.FixedLenByteArray, decimalBytes(c.Precision)
+		logical, physical, length = pq.NewDecimalLogicalType(int32(c.Precision), int32(c.Scale)),
+			parquet.Types.FixedLenByteArray, decimalBytes(c.Precision)
 	default:
 		return nil, fmt.Errorf("Parquet has no type for %s: %w", c.TypeName(), ErrUnsupported)
 	}
@@ -87,8 +88,8 @@ func decimalBytes(precision int) int {
 	return n
 }
 
-// leaf is the Parquet column with the cells of a top-level field, or with the elements of one that
-// is a list.
+// leaf is the Parquet column with the cells of a top-level field. If the field is a list, it has
+// the elements.
 type leaf struct {
 	index    int // among the leaves of the file
 	node     *pq.PrimitiveNode
@@ -177,8 +178,8 @@ func groupKind(g *pq.GroupNode) string {
 	return g.LogicalType().String()
 }
 
-// setParquetType sets the type of a column to the one that represents each value of a leaf. Errors:
-// ErrUnsupported if there is none.
+// setParquetType sets the type of a column to the type that represents each value of a leaf.
+// Errors: ErrUnsupported if no type does.
 func setParquetType(c *schema.Column, l *leaf) error {
 	var e schema.Column
 	if err := setLeafType(&e, l.node); err != nil {
@@ -201,7 +202,8 @@ func noteOfLeaf(n *pq.PrimitiveNode) string {
 	case pq.NullLogicalType:
 		return noteNull
 	case pq.TimeLogicalType:
-		return noteTime(map[pq.TimeUnitType]string{pq.TimeUnitMillis: "milliseconds", pq.TimeUnitMicros: "microseconds", pq.TimeUnitNanos: "nanoseconds"}[t.TimeUnit()])
+		return noteTime(map[pq.TimeUnitType]string{pq.TimeUnitMillis: "milliseconds", pq.TimeUnitMicros: "microseconds",
+			pq.TimeUnitNanos: "nanoseconds"}[t.TimeUnit()])
 	case pq.DecimalLogicalType:
 		return noteDecimal(int(t.Precision()))
 	}
@@ -210,8 +212,10 @@ func noteOfLeaf(n *pq.PrimitiveNode) string {
 
 // plainTypes are the types of leaves without annotation.
 var plainTypes = map[parquet.Type]schema.Type{
-	parquet.Types.Boolean: schema.Bool, parquet.Types.Int32: schema.Int32, parquet.Types.Int64: schema.Int64, parquet.Types.Int96: schema.Timestamp,
-	parquet.Types.Float: schema.Float, parquet.Types.Double: schema.Double, parquet.Types.ByteArray: schema.Binary, parquet.Types.FixedLenByteArray: schema.Binary,
+	parquet.Types.Boolean: schema.Bool, parquet.Types.Int32: schema.Int32, parquet.Types.Int64: schema.Int64,
+	parquet.Types.Int96: schema.Timestamp,
+	parquet.Types.Float: schema.Float, parquet.Types.Double: schema.Double, parquet.Types.ByteArray: schema.Binary,
+	parquet.Types.FixedLenByteArray: schema.Binary,
 }
 
 // integerTypes are the types of leaves that are annotated as integers, by their width and sign.
@@ -266,7 +270,8 @@ func setLeafType(c *schema.Column, n *pq.PrimitiveNode) error {
 func applicable(t schema.Type, n *pq.PrimitiveNode) bool {
 	switch n.PhysicalType() {
 	case parquet.Types.Int32:
-		return t == schema.Date || t == schema.Int8 || t == schema.Int16 || t == schema.Int32 || t == schema.Uint8 || t == schema.Uint16 || t == schema.Uint32
+		return t == schema.Date || t == schema.Int8 || t == schema.Int16 || t == schema.Int32 || t == schema.Uint8 ||
+			t == schema.Uint16 || t == schema.Uint32
 	case parquet.Types.Int64:
 		return t == schema.Timestamp || t == schema.Int64 || t == schema.Uint64
 	case parquet.Types.ByteArray:

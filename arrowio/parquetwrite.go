@@ -87,8 +87,8 @@ const (
 // metadata the definition that the metadata of the reader's schema has.
 //
 // Errors: a *ColumnError with ErrUnsupported for a field of which no column of a table represents
-// each value, and with ErrRow for a value that the column cannot represent exactly; the reader's;
-// those of w.
+// each value, and with ErrRow for a value that the column cannot represent exactly; errors of the
+// reader and of w.
 func WriteParquet(w io.Writer, r array.RecordReader, o ParquetOptions) (rows int64, err error) {
 	d, err := Define(r.Schema())
 	if err != nil {
@@ -127,7 +127,7 @@ func WriteParquet(w io.Writer, r array.RecordReader, o ParquetOptions) (rows int
 	return p.rows, wrap(p.cause(err))
 }
 
-// mostRows returns a number that is not below that of the rows of a reader, 0 if there is none.
+// mostRows returns an upper bound of the number of a reader's rows, or 0 if none is known.
 func mostRows(r array.RecordReader) int64 {
 	s, ok := r.(*scanReader)
 	if !ok || s.scan.Table().Properties().Expiry.Column != "" { // these are counted one by one
@@ -212,7 +212,9 @@ type parquetWriter struct {
 // newParquetWriter returns a writer of rows with a definition, of which first are the first ones;
 // nil means that there are none. Bloom filters are made for up to distinct values; 0 means that the
 // number is not known.
-func newParquetWriter(w io.Writer, d *Definition, o *ParquetOptions, distinct int64, first *batch.RecordBatch) (p *parquetWriter, err error) {
+func newParquetWriter(
+	w io.Writer, d *Definition, o *ParquetOptions, distinct int64, first *batch.RecordBatch,
+) (p *parquetWriter, err error) {
 	if o.Compression < 0 || int(o.Compression) >= len(codecs) {
 		return nil, fmt.Errorf("unknown compression %d", int(o.Compression))
 	}
@@ -260,7 +262,8 @@ func newParquetWriter(w io.Writer, d *Definition, o *ParquetOptions, distinct in
 		stored.Append(definitionKey, d.encode())
 	}
 	defer p.recovered(&err)
-	p.out = file.NewParquetWriter(p.sink, root, file.WithWriterProps(parquet.NewWriterProperties(properties...)), file.WithWriteMetadata(stored))
+	p.out = file.NewParquetWriter(p.sink, root, file.WithWriterProps(parquet.NewWriterProperties(properties...)),
+		file.WithWriteMetadata(stored))
 	return p, nil
 }
 
@@ -275,7 +278,7 @@ func (p *parquetWriter) recovered(err *error) {
 	}
 }
 
-// cause returns the error of the sink if there is one, otherwise err.
+// cause returns the error of the sink if it failed, otherwise err: arrow-go hides the sink's error.
 func (p *parquetWriter) cause(err error) error {
 	if p.sink.err != nil {
 		return p.sink.err
@@ -289,7 +292,8 @@ const levelsPerWrite = 1 << 40
 
 func (o *ParquetOptions) properties(d *Definition, distinct int64) ([]parquet.WriterProperty, error) {
 	properties := []parquet.WriterProperty{
-		parquet.WithAllocator(memory.NewGoAllocator()), parquet.WithCompression(codecs[o.Compression].codec), parquet.WithStats(true),
+		parquet.WithAllocator(memory.NewGoAllocator()),
+		parquet.WithCompression(codecs[o.Compression].codec), parquet.WithStats(true),
 		parquet.WithPageIndexEnabled(true), parquet.WithBatchSize(levelsPerWrite), parquet.WithCreatedBy(createdBy),
 		parquet.WithVersion(parquet.V2_LATEST),
 	}
@@ -312,7 +316,8 @@ func (o *ParquetOptions) properties(d *Definition, distinct int64) ([]parquet.Wr
 		if distinct > 0 {
 			properties = append(properties, parquet.WithBloomFilterNDVFor(name, min(distinct, defaultRowGroupRows)))
 		} else {
-			properties = append(properties, parquet.WithAdaptiveBloomFilterEnabledFor(name, true), parquet.WithBloomFilterCandidatesFor(name, bloomSizes))
+			properties = append(properties, parquet.WithAdaptiveBloomFilterEnabledFor(name, true),
+				parquet.WithBloomFilterCandidatesFor(name, bloomSizes))
 		}
 	}
 	return properties, nil

@@ -18,8 +18,8 @@ import (
 //   - A count of NULLs that is absent is not 0. Some writers count none in chunks with dictionaries,
 //     so only the counts of this package are used.
 //   - The bounds min_value and max_value are in the order of the type if the file says so
-//     (column_orders). The older min and max are in that of signed integers and of floats; the order
-//     of byte strings and of unsigned integers was not defined.
+//     (column_orders). The older min and max are in the order of signed integers and of floats;
+//     their order for byte strings and unsigned integers was not defined.
 //   - Some writers let NaN be a bound, or both: then there are none. −0 and +0 are equal.
 //   - A bound may be absent, shortened, or of another type than the values.
 
@@ -127,9 +127,11 @@ func extremes(c *leafReader, least, most []byte) (low, high []byte, ok bool) {
 	case physical == parquet.Types.Int64:
 		err = decoded(c.values, v, int64(binary.LittleEndian.Uint64(least)), int64(binary.LittleEndian.Uint64(most)))
 	case physical == parquet.Types.Float:
-		err = decoded(c.values, v, math.Float32frombits(binary.LittleEndian.Uint32(least)), math.Float32frombits(binary.LittleEndian.Uint32(most)))
+		err = decoded(c.values, v, math.Float32frombits(binary.LittleEndian.Uint32(least)),
+			math.Float32frombits(binary.LittleEndian.Uint32(most)))
 	case physical == parquet.Types.Double:
-		err = decoded(c.values, v, math.Float64frombits(binary.LittleEndian.Uint64(least)), math.Float64frombits(binary.LittleEndian.Uint64(most)))
+		err = decoded(c.values, v, math.Float64frombits(binary.LittleEndian.Uint64(least)),
+			math.Float64frombits(binary.LittleEndian.Uint64(most)))
 	}
 	if err != nil {
 		return nil, nil, false
@@ -138,10 +140,11 @@ func extremes(c *leafReader, least, most []byte) (low, high []byte, ok bool) {
 	return low, high, !notANumber(t, low) && !notANumber(t, high) && batch.Compare(t, low, high) <= 0
 }
 
-// plainWidths are the bytes of a bound, by its type. Of others, bounds are not used: those of Int96
-// had no order, and writers compare decimals that are byte strings in different ways.
+// plainWidths are the bytes of a bound, by its type. Bounds of other types are not used: Int96 had
+// no defined order, and writers compare decimals that are byte strings in different ways.
 var plainWidths = map[parquet.Type]int{
-	parquet.Types.Boolean: 1, parquet.Types.Int32: 4, parquet.Types.Int64: 8, parquet.Types.Float: 4, parquet.Types.Double: 8,
+	parquet.Types.Boolean: 1, parquet.Types.Int32: 4, parquet.Types.Int64: 8,
+	parquet.Types.Float: 4, parquet.Types.Double: 8,
 	parquet.Types.Int96: -1, parquet.Types.ByteArray: -1, parquet.Types.FixedLenByteArray: -1,
 }
 

@@ -25,7 +25,8 @@ func (r *reads) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Row groups whose statistics exclude all rows are not read, and never one that has such a row.
+// Row groups whose statistics exclude all rows are not read; a row group with a row that matches
+// always is.
 func TestRowGroupsAreSkipped(t *testing.T) {
 	store := openStore(t)
 	table := everyTable(t, store, "t", 6000, 9)
@@ -54,7 +55,8 @@ func TestRowGroupsAreSkipped(t *testing.T) {
 	}
 	_, all := read(oribi.NotNull("k"))
 	for name, p := range map[string]oribi.Predicate{
-		"low keys": oribi.Lt("k", -2_000_000_000), "high keys": oribi.Ge("k", 2_000_000_000), "one key": oribi.Eq("k", 7), "none": oribi.IsNull("set"),
+		"low keys": oribi.Lt("k", -2_000_000_000), "high keys": oribi.Ge("k", 2_000_000_000),
+		"one key": oribi.Eq("k", 7), "none": oribi.IsNull("set"),
 	} {
 		rows, n := read(p)
 		same(t, name, rows, rowsOf(t, table, oribi.Where(p)))
@@ -63,8 +65,10 @@ func TestRowGroupsAreSkipped(t *testing.T) {
 		}
 	}
 	for name, p := range map[string]oribi.Predicate{ // statistics do not exclude these
-		"NaNs": oribi.Not(oribi.Ge("double", -1e300)), "not equal": oribi.Ne("string", ""), "NULLs": oribi.IsNull("uint64"), "unsigned": oribi.Gt("uint64", uint64(1<<63)),
-		"strings": oribi.HasPrefix("varchar(7)", "a"), "wide": oribi.Lt("decimal(38,38)", 0), "dates": oribi.Ge("date", oribi.Cell{0, 0, 0, 0}),
+		"NaNs": oribi.Not(oribi.Ge("double", -1e300)), "not equal": oribi.Ne("string", ""),
+		"NULLs": oribi.IsNull("uint64"), "unsigned": oribi.Gt("uint64", uint64(1<<63)),
+		"strings": oribi.HasPrefix("varchar(7)", "a"), "wide": oribi.Lt("decimal(38,38)", 0),
+		"dates": oribi.Ge("date", oribi.Cell{0, 0, 0, 0}),
 	} {
 		rows, _ := read(p)
 		same(t, name, rows, rowsOf(t, table, oribi.Where(p)))
@@ -81,7 +85,8 @@ func TestLongBoundsAreNotStored(t *testing.T) {
 			b.Columns[0].Bytes[i] = []byte(w)
 		}
 		_, data := writeBatches(t, columns, ParquetOptions{}, []*batch.RecordBatch{b})
-		for _, p := range []oribi.Predicate{oribi.Gt("s", "w"), oribi.Le("s", long), oribi.Eq("s", long), oribi.Eq("s", words[0])} {
+		for _, p := range []oribi.Predicate{oribi.Gt("s", "w"), oribi.Le("s", long),
+			oribi.Eq("s", long), oribi.Eq("s", words[0])} {
 			f, rows := opened(t, "parquet", data, checked(t), ReadOptions{Where: []oribi.Predicate{p}})
 			if got := recordRows(t, rows); len(got) == 0 {
 				t.Errorf("%.10q, %.40v: no rows", words, p)

@@ -31,8 +31,8 @@ import (
 const publicRows = 100_000
 
 // Public files of other programs are read as pyarrow reads them, cell by cell, or refused with one
-// of the errors of this package. Predicates select the rows for which they are true. $ORIBI_PUBLIC is a folder with such files. The log counts files,
-// cells, and errors.
+// of the errors of this package. Predicates select the rows for which they are true. $ORIBI_PUBLIC
+// is a folder with such files. The log counts files, cells, and errors.
 func TestPublicFiles(t *testing.T) {
 	folder := os.Getenv("ORIBI_PUBLIC")
 	if folder == "" {
@@ -52,7 +52,9 @@ func TestPublicFiles(t *testing.T) {
 	}
 	p := publicFiles{questions: json.NewEncoder(in), answers: bufio.NewReaderSize(out, 1<<20), counts: map[string]int{}}
 	err = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".parquet", ".parq", ".arrow", ".arrows", ".arrow_file", ".stream", ".feather", ".ipc"}, strings.ToLower(filepath.Ext(name))) {
+		if err != nil || d.IsDir() ||
+			!slices.Contains([]string{".parquet", ".parq", ".arrow", ".arrows", ".arrow_file", ".stream", ".feather",
+				".ipc"}, strings.ToLower(filepath.Ext(name))) {
 			return err
 		}
 		return p.compare(t, name)
@@ -156,8 +158,8 @@ func (p *publicFiles) compare(t *testing.T, name string) error {
 	return nil
 }
 
-// filtered compares the number of rows that predicates select with that of a test of each row, which
-// uses no statistics.
+// filtered compares the number of rows that predicates select with the number that a test of each
+// row selects. The test uses no statistics.
 func (p *publicFiles) filtered(t *testing.T, name string, columns map[string]*publicColumn) {
 	for column, c := range columns {
 		if c.err != nil || len(c.sample) == 0 {
@@ -165,7 +167,8 @@ func (p *publicFiles) filtered(t *testing.T, name string, columns map[string]*pu
 		}
 		where := []oribi.Predicate{oribi.IsNull(column), oribi.NotNull(column)}
 		for _, cell := range c.sample {
-			where = append(where, oribi.Eq(column, oribi.Cell(cell)), oribi.Lt(column, oribi.Cell(cell)), oribi.Ge(column, oribi.Cell(cell)), oribi.Ne(column, oribi.Cell(cell)))
+			where = append(where, oribi.Eq(column, oribi.Cell(cell)), oribi.Lt(column, oribi.Cell(cell)),
+				oribi.Ge(column, oribi.Cell(cell)), oribi.Ne(column, oribi.Cell(cell)))
 		}
 		want, err := countTested(name, column, where)
 		for i, test := range where {
@@ -173,7 +176,8 @@ func (p *publicFiles) filtered(t *testing.T, name string, columns map[string]*pu
 				break
 			}
 			var got int
-			if got, err = countSelected(name, ReadOptions{Columns: []string{column}, Where: []oribi.Predicate{test}}); err == nil && got != want[i] {
+			if got, err = countSelected(name,
+				ReadOptions{Columns: []string{column}, Where: []oribi.Predicate{test}}); err == nil && got != want[i] {
 				t.Errorf("%s: %v: %d rows, want %d", name, test, got, want[i])
 			}
 			p.counts["predicates"]++
@@ -334,7 +338,8 @@ func readColumns(f *File, names []string) ([]*publicColumn, error) {
 					columns[c].values = append(columns[c].values, publicText(&b.Schema[c], v.Cell(i)))
 				}
 				// Rows 1, 16, 256, …
-				if cell := v.Cell(i); cell != nil && v.Type != schema.Array && bits.OnesCount(uint(columns[c].rows)) == 1 && bits.TrailingZeros(uint(columns[c].rows))%4 == 0 {
+				if cell := v.Cell(i); cell != nil && v.Type != schema.Array &&
+					bits.OnesCount(uint(columns[c].rows)) == 1 && bits.TrailingZeros(uint(columns[c].rows))%4 == 0 {
 					columns[c].sample = append(columns[c].sample, bytes.Clone(cell))
 				}
 			}

@@ -118,7 +118,8 @@ func judgedTable(t *testing.T) *oribi.Table {
 		}
 	}
 	columns = append(columns, column(t, "when", "timestamp"))
-	s, err := schema.New(append([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "name", Type: schema.String}}, columns...), 2)
+	s, err := schema.New(append([]schema.Column{{Name: "k", Type: schema.Int32}, {Name: "name", Type: schema.String}},
+		columns...), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,8 @@ func judgedTable(t *testing.T) *oribi.Table {
 		t.Fatal(err)
 	}
 	fillRandom(t, store, table, 3000, 11)
-	if _, err := table.UpdateWhere(context.Background(), oribi.Row{"when": time.UnixMicro(1_700_000_000_123_456)}, oribi.NotNull("when"), oribi.InPieces()); err != nil {
+	if _, err := table.UpdateWhere(context.Background(), oribi.Row{"when": time.UnixMicro(1_700_000_000_123_456)},
+		oribi.NotNull("when"), oribi.InPieces()); err != nil {
 		t.Fatal(err)
 	}
 	return table
@@ -154,7 +156,8 @@ func TestOtherProgramsReadOurFiles(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for format, name := range map[string]string{"parquet": "t.parquet", "arrow": "t.arrow", "stream": "t.arrows"} {
-		if err := os.WriteFile(filepath.Join(dir, name), exported(t, format, table.Scan(context.Background()), nil), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name),
+			exported(t, format, table.Scan(context.Background()), nil), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,8 +183,10 @@ func TestOtherProgramsReadOurFiles(t *testing.T) {
 
 // Other programs read codes and differences, in several pages and row groups.
 func TestOtherProgramsReadCodesAndDifferences(t *testing.T) {
-	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "name", Type: schema.String}, {Name: "n", Type: schema.Binary, Nullable: true},
-		{Name: "near", Type: schema.Int32, Nullable: true}, {Name: "far", Type: schema.Uint64}, {Name: "day", Type: schema.Date}, column(t, "price", "decimal(15,2)")}
+	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "name", Type: schema.String},
+		{Name: "n", Type: schema.Binary, Nullable: true},
+		{Name: "near", Type: schema.Int32, Nullable: true}, {Name: "far", Type: schema.Uint64},
+		{Name: "day", Type: schema.Date}, column(t, "price", "decimal(15,2)")}
 	const rows = 8000
 	r, all := values.NewRand(17), wordBatches(values.NewRand(1), 10)[0].Columns[0].Dict
 	b := batch.New(columns, rows)
@@ -325,11 +330,13 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				format := map[string]string{".parquet": "parquet", ".arrow": "arrow", ".arrows": "arrow"}[filepath.Ext(name)]
+				format := map[string]string{".parquet": "parquet", ".arrow": "arrow",
+					".arrows": "arrow"}[filepath.Ext(name)]
 				f, rows := opened(t, format, data, mem, ReadOptions{})
 				same(t, name, recordRows(t, rows), all)
 				rows.Release()
-				rows, err = f.Read(context.Background(), ReadOptions{Columns: []string{"name", "when", "k"}, Where: []oribi.Predicate{where}})
+				rows, err = f.Read(context.Background(),
+					ReadOptions{Columns: []string{"name", "when", "k"}, Where: []oribi.Predicate{where}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -74,7 +74,8 @@ func withDictionaries(s *arrow.Schema, names []string) (*arrow.Schema, error) {
 			fields[i].Type = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: fields[i].Type}
 		case arrow.DICTIONARY:
 		default:
-			return nil, columnErrorf(name, "a dictionary of type %s, want strings or binary: %w", fields[i].Type, ErrSchema)
+			return nil, columnErrorf(name,
+				"a dictionary of type %s, want strings or binary: %w", fields[i].Type, ErrSchema)
 		}
 	}
 	metadata := s.Metadata()

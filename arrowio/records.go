@@ -49,7 +49,7 @@ func (r *records) Err() error { return r.err }
 func (r *records) Retain() { r.refs.Add(1) }
 
 // release removes a reference, and reports whether it was the last one. Then it releases all memory
-// but that of retained record batches.
+// except the memory of retained record batches.
 func (r *records) release() bool {
 	if r.refs.Add(-1) > 0 {
 		return false
@@ -70,9 +70,9 @@ func (r *records) drop() {
 	}
 }
 
-// next makes the current record batch of the next rows: the rest of the last batch, or those of one
-// that fetch returns, which is dense and not empty, and which nobody changes; nil at the end. It
-// returns false at the end and after an error.
+// next makes the current record batch of the next rows: the rest of the last batch, or the rows of
+// the batch that fetch returns. That batch is dense, not empty, and is not modified later; it is
+// nil at the end. next returns false at the end and after an error.
 func (r *records) next(fetch func() *batch.RecordBatch) bool {
 	r.drop()
 	if r.rest == nil {

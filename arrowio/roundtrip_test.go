@@ -90,9 +90,11 @@ func TestExportAndIngestGiveTheSameTable(t *testing.T) {
 		for _, n := range []int{0, 1, 63, 64, 65, 3000} {
 			t.Run(fmt.Sprintf("%s/rows=%d", format, n), func(t *testing.T) {
 				store, mem := openStore(t), checked(t)
-				table := everyTable(t, store, "t", n, 7, oribi.Comment("all types"), oribi.RowFile(true), oribi.Expires("timestamp", 24*time.Hour), oribi.History(time.Hour))
+				table := everyTable(t, store, "t", n, 7, oribi.Comment("all types"), oribi.RowFile(true),
+					oribi.Expires("timestamp", 24*time.Hour), oribi.History(time.Hour))
 				want := rowsOf(t, table)
-				f, rows := opened(t, format, exported(t, format, table.Scan(context.Background()), mem), mem, ReadOptions{})
+				f, rows := opened(t, format,
+					exported(t, format, table.Scan(context.Background()), mem), mem, ReadOptions{})
 				defer f.Close()
 				defer rows.Release()
 				if f.Rows() >= 0 && f.Rows() != int64(len(want)) {
@@ -115,7 +117,8 @@ func TestExportAndIngestGiveTheSameTable(t *testing.T) {
 					t.Errorf("columns\n%+v, want\n%+v", a, b)
 				}
 				a, b := loaded.Properties(), table.Properties()
-				b.ID, b.HistoryFloor, b.SchemaVersion, b.Expiry.Since = a.ID, a.HistoryFloor, a.SchemaVersion, a.Expiry.Since
+				b.ID, b.HistoryFloor, b.SchemaVersion, b.Expiry.Since = a.ID, a.HistoryFloor,
+					a.SchemaVersion, a.Expiry.Since
 				if a != b {
 					t.Errorf("properties %+v, want %+v", a, b)
 				}

@@ -48,13 +48,14 @@ func TestUnusualTables(t *testing.T) {
 		}
 		return columns
 	}
-	keys := []schema.Column{{Name: "a", Type: schema.Int64}, {Name: "b", Type: schema.String}, {Name: "c", Type: schema.Binary}}
+	keys := []schema.Column{{Name: "a", Type: schema.Int64}, {Name: "b", Type: schema.String},
+		{Name: "c", Type: schema.Binary}}
 	for _, c := range []struct {
 		name    string
 		columns []schema.Column // without the key columns
 		keys    []schema.Column
 		rows    int
-		nulls   bool // all cells but those of the key are NULL
+		nulls   bool // all cells outside the key are NULL
 	}{
 		{name: "300 columns", columns: wide(296), keys: keys, rows: 300},
 		{name: "300 columns, empty", columns: wide(296), keys: keys},
@@ -97,12 +98,14 @@ func TestUnusualTables(t *testing.T) {
 // Cells of a megabyte go through each format: all different, and all alike.
 func TestLargeCells(t *testing.T) {
 	const size = 1 << 20
-	store, err := oribi.Open("/store", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, CellLimit: size})
+	store, err := oribi.Open("/store",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(1), Manual: true, CellLimit: size})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String}, {Name: "b", Type: schema.Binary, Nullable: true}}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String},
+		{Name: "b", Type: schema.Binary, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,8 @@ func sparkFile(t *testing.T, days []int32, keys ...string) []byte {
 		}
 		return n
 	}
-	fields := pq.FieldList{node("d", pq.DateLogicalType{}, parquet.Types.Int32), node("t", pq.NewTimestampLogicalType(true, pq.TimeUnitMicros), parquet.Types.Int64),
+	fields := pq.FieldList{node("d", pq.DateLogicalType{}, parquet.Types.Int32),
+		node("t", pq.NewTimestampLogicalType(true, pq.TimeUnitMicros), parquet.Types.Int64),
 		pq.NewInt96Node("i", parquet.Repetitions.Optional, -1)}
 	root, err := pq.NewGroupNode("schema", parquet.Repetitions.Required, fields, -1)
 	if err != nil {
@@ -99,10 +100,11 @@ func noonOf(t *testing.T, date string) string {
 	return strconv.FormatInt(at.Add(12*time.Hour).UnixMicro(), 10)
 }
 
-// TestSparksOldCalendar reads files whose metadata says that dates are Julian before 1582-10-15, and
-// others.
+// TestSparksOldCalendar reads files whose metadata says that dates are Julian before 1582-10-15,
+// and others.
 func TestSparksOldCalendar(t *testing.T) {
-	const version, legacy, legacy96 = "org.apache.spark.version", "org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96"
+	const version, legacy, legacy96 = "org.apache.spark.version", "org.apache.spark.legacyDateTime",
+		"org.apache.spark.legacyINT96"
 	for name, c := range map[string]struct {
 		keys          []string
 		dates, int96s []string
@@ -127,7 +129,8 @@ func TestSparksOldCalendar(t *testing.T) {
 				t.Fatalf("%v", got)
 			}
 			for i, row := range got[:len(hybridDays)] {
-				if want := `["` + c.dates[i] + `","` + noonOf(t, c.dates[i]) + `","` + noonOf(t, c.int96s[i]) + `"]`; row != want {
+				if want := `["` + c.dates[i] + `","` + noonOf(t, c.dates[i]) + `","` +
+					noonOf(t, c.int96s[i]) + `"]`; row != want {
 					t.Errorf("%s, want %s", row, want)
 				}
 			}
@@ -143,7 +146,8 @@ func TestSparksOldCalendarInFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for text, want := range map[string]int{"d = date '1500-03-01'": 1, "d <= date '1500-03-02'": 2, "d > date '1500-03-05'": 0, "t < timestamp '1500-03-02T00:00:00Z'": 1} {
+	for text, want := range map[string]int{"d = date '1500-03-01'": 1, "d <= date '1500-03-02'": 2,
+		"d > date '1500-03-05'": 0, "t < timestamp '1500-03-02T00:00:00Z'": 1} {
 		p, err := oribi.ParsePredicate(f.Definition().Columns, text)
 		if err != nil {
 			t.Fatal(err)
@@ -162,11 +166,13 @@ func TestSparksOldCalendarInFilters(t *testing.T) {
 // TestSparksLeapDaysAreRefused reads 1500-02-29, which the calendar of tables does not have.
 func TestSparksLeapDaysAreRefused(t *testing.T) {
 	for _, column := range []string{"d", "t", "i"} {
-		f, rows := opened(t, "parquet", sparkFile(t, []int32{0, -171596}, "org.apache.spark.version", "2.4.6"), checked(t), ReadOptions{Columns: []string{column}})
+		f, rows := opened(t, "parquet", sparkFile(t, []int32{0, -171596}, "org.apache.spark.version", "2.4.6"),
+			checked(t), ReadOptions{Columns: []string{column}})
 		for rows.Next() {
 		}
 		bad, ok := errors.AsType[*ColumnError](rows.Err())
-		if !ok || bad.Column != column || !errors.Is(rows.Err(), ErrRow) || errors.Is(rows.Err(), ErrCorrupt) || !strings.Contains(rows.Err().Error(), "only the Julian calendar") {
+		if !ok || bad.Column != column || !errors.Is(rows.Err(), ErrRow) || errors.Is(rows.Err(), ErrCorrupt) ||
+			!strings.Contains(rows.Err().Error(), "only the Julian calendar") {
 			t.Errorf("%s: %v", column, rows.Err())
 		}
 		rows.Release()
@@ -174,8 +180,8 @@ func TestSparksLeapDaysAreRefused(t *testing.T) {
 	}
 }
 
-// TestTimesWithoutDateAreRefused reads a time in INT96 with a negative Julian day, which Impala wrote
-// for a time without a date, and the first day that is a date.
+// TestTimesWithoutDateAreRefused reads a time in INT96 with a negative Julian day, which Impala
+// wrote for a time without a date, and the first day that is a date.
 func TestTimesWithoutDateAreRefused(t *testing.T) {
 	f, rows := opened(t, "parquet", sparkFile(t, []int32{-2440588}), checked(t), ReadOptions{Columns: []string{"i"}})
 	if got, want := foreignRows(t, rows), `["-210866760000000000"]`; len(got) != 2 || got[0] != want {
@@ -189,7 +195,8 @@ func TestTimesWithoutDateAreRefused(t *testing.T) {
 	for rows.Next() {
 	}
 	bad, ok := errors.AsType[*ColumnError](rows.Err())
-	if !ok || bad.Column != "i" || bad.Row != 1 || !errors.Is(bad, ErrRow) || !strings.Contains(bad.Error(), "no date: its Julian day is -2") {
+	if !ok || bad.Column != "i" || bad.Row != 1 || !errors.Is(bad, ErrRow) ||
+		!strings.Contains(bad.Error(), "no date: its Julian day is -2") {
 		t.Errorf("%v", rows.Err())
 	}
 }

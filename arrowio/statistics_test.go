@@ -129,19 +129,21 @@ func TestCasesOfOtherReaders(t *testing.T) {
 	}
 }
 
-// statisticsVariants change the statistics of a file as writers differ. None of them states anything
-// false, or else it is something that some writer states and that has no meaning.
+// statisticsVariants change the statistics of a file as writers differ. None of them states
+// anything false, or else it is something that some writer states and that has no meaning.
 var statisticsVariants = map[string]statisticsChange{
 	"as they are": func(*rand.Rand, *metadata.FileMetaData, []*batch.RecordBatch) {},
 	"no counts": eachStatistics(func(r *rand.Rand, s *statisticsOfChunk) {
 		s.NullCount = nil
 	}),
-	"counts of 0 where there are NULLs": otherWriter("parquet-mr version 1.8.1", eachStatistics(func(r *rand.Rand, s *statisticsOfChunk) {
-		*s.NullCount = 0
-	})),
-	"counts of all rows where there are others": otherWriter("some writer", eachStatistics(func(r *rand.Rand, s *statisticsOfChunk) {
-		*s.NullCount = s.rows
-	})),
+	"counts of 0 where there are NULLs": otherWriter("parquet-mr version 1.8.1",
+		eachStatistics(func(r *rand.Rand, s *statisticsOfChunk) {
+			*s.NullCount = 0
+		})),
+	"counts of all rows where there are others": otherWriter("some writer",
+		eachStatistics(func(r *rand.Rand, s *statisticsOfChunk) {
+			*s.NullCount = s.rows
+		})),
 	"impossible counts": eachStatistics(func(r *rand.Rand, s *statisticsOfChunk) {
 		*s.NullCount = []int64{-1, s.rows + 1, math.MinInt64, math.MaxInt64}[r.IntN(4)]
 	}),
@@ -181,7 +183,8 @@ var statisticsVariants = map[string]statisticsChange{
 		}
 	}),
 	"shortened bounds": eachStatistics(func(r *rand.Rand, s *statisticsOfChunk) {
-		if inexact := false; s.column.Type.Variable() && len(s.MinValue) > 1 && len(s.MaxValue) > 1 && s.MaxValue[0] < 0xff {
+		if inexact := false; s.column.Type.Variable() && len(s.MinValue) > 1 &&
+			len(s.MaxValue) > 1 && s.MaxValue[0] < 0xff {
 			s.MinValue, s.MaxValue = s.MinValue[:1], []byte{s.MaxValue[0] + 1}
 			s.IsMinValueExact, s.IsMaxValueExact = &inexact, &inexact
 		}
@@ -199,7 +202,8 @@ type statisticsOfChunk struct {
 	cells  [][]byte // that are not NULL
 }
 
-// statisticsChange changes the statistics of a file with columns and batches, one in each row group.
+// statisticsChange changes the statistics of a file with columns and batches, one in each row
+// group.
 type statisticsChange func(r *rand.Rand, m *metadata.FileMetaData, batches []*batch.RecordBatch)
 
 // eachStatistics returns a change of the statistics of each column chunk.
@@ -209,14 +213,16 @@ func eachStatistics(change func(r *rand.Rand, s *statisticsOfChunk)) statisticsC
 			for i, c := range group.Columns {
 				s := c.MetaData.Statistics
 				b := batches[g]
-				of := &statisticsOfChunk{NullCount: s.NullCount, MinValue: s.MinValue, MaxValue: s.MaxValue, column: &b.Schema[i], rows: int64(b.Len)}
+				of := &statisticsOfChunk{NullCount: s.NullCount, MinValue: s.MinValue, MaxValue: s.MaxValue,
+					column: &b.Schema[i], rows: int64(b.Len)}
 				for k := range b.Len {
 					if cell := b.Columns[i].Cell(k); cell != nil {
 						of.cells = append(of.cells, cell)
 					}
 				}
 				change(r, of)
-				s.NullCount, s.Min, s.Max, s.MinValue, s.MaxValue = of.NullCount, of.Min, of.Max, of.MinValue, of.MaxValue
+				s.NullCount, s.Min, s.Max, s.MinValue, s.MaxValue = of.NullCount, of.Min,
+					of.Max, of.MinValue, of.MaxValue
 				s.IsMinValueExact, s.IsMaxValueExact = of.IsMinValueExact, of.IsMaxValueExact
 			}
 		}
@@ -283,11 +289,12 @@ func otherZero(c *schema.Column, bound []byte) []byte {
 	return out
 }
 
-// Statistics of whatever writer never exclude a row that matches: the rows are those of the same
+// Statistics of any writer never exclude a row that matches: the rows equal the rows of the same
 // file without statistics.
 func TestStatisticsNeverExcludeRows(t *testing.T) {
 	var columns []schema.Column
-	for _, name := range []string{"bool", "int8", "uint8", "int32", "uint32", "int64", "uint64", "float", "double", "string", "binary", "date", "timestamp", "decimal(9,4)", "decimal(18,2)", "decimal(38,3)"} {
+	for _, name := range []string{"bool", "int8", "uint8", "int32", "uint32", "int64", "uint64", "float", "double",
+		"string", "binary", "date", "timestamp", "decimal(9,4)", "decimal(18,2)", "decimal(38,3)"} {
 		columns = append(columns, column(t, name, name), column(t, name+"?", name))
 		columns[len(columns)-1].Nullable = true
 	}
@@ -334,8 +341,10 @@ func TestStatisticsNeverExcludeRows(t *testing.T) {
 						cell = randomCell(r, c)
 					}
 				}
-				predicates := []oribi.Predicate{oribi.IsNull(c.Name), oribi.NotNull(c.Name), oribi.Eq(c.Name, oribi.Cell(cell)), oribi.Ne(c.Name, oribi.Cell(cell)),
-					oribi.Lt(c.Name, oribi.Cell(cell)), oribi.Le(c.Name, oribi.Cell(cell)), oribi.Gt(c.Name, oribi.Cell(cell)), oribi.Ge(c.Name, oribi.Cell(cell))}
+				predicates := []oribi.Predicate{oribi.IsNull(c.Name), oribi.NotNull(c.Name),
+					oribi.Eq(c.Name, oribi.Cell(cell)), oribi.Ne(c.Name, oribi.Cell(cell)),
+					oribi.Lt(c.Name, oribi.Cell(cell)), oribi.Le(c.Name, oribi.Cell(cell)), oribi.Gt(c.Name,
+						oribi.Cell(cell)), oribi.Ge(c.Name, oribi.Cell(cell))}
 				p := predicates[r.IntN(len(predicates))]
 				o := ReadOptions{Where: []oribi.Predicate{p}, Columns: []string{c.Name}}
 				want := fileRows(t, plain, o)
@@ -384,10 +393,12 @@ func cloned(batches []*batch.RecordBatch) []*batch.RecordBatch {
 	return out
 }
 
-// What other writers are not known to count does not exclude row groups, and what they state in the
-// order of the type does: the column chunks of the others are not read.
+// Counts of NULLs by other writers do not exclude row groups, since some writers count wrongly.
+// Bounds in the order of the type do: the column chunks of excluded row groups are not read.
 func TestBoundsOfOtherWritersSkipRowGroups(t *testing.T) {
-	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "u", Type: schema.Uint64}, {Name: "s", Type: schema.String}, {Name: "d", Type: schema.Double}, {Name: "n", Type: schema.Int64, Nullable: true}}
+	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "u", Type: schema.Uint64},
+		{Name: "s", Type: schema.String}, {Name: "d", Type: schema.Double},
+		{Name: "n", Type: schema.Int64, Nullable: true}}
 	var batches []*batch.RecordBatch
 	for g := range 4 {
 		b := batch.New(columns, 100)
@@ -436,10 +447,14 @@ func TestBoundsOfOtherWritersSkipRowGroups(t *testing.T) {
 		p    oribi.Predicate
 		want int
 	}{
-		"keys": {data, oribi.Eq("k", 150), 1}, "unsigned": {data, oribi.Lt("u", uint64(150)), 2}, "strings": {data, oribi.Ge("s", "00300"), 1},
-		"floats": {data, oribi.Eq("d", 150.0), 1}, "NULLs": {data, oribi.IsNull("n"), 0}, "NULLs of a column without": {old, oribi.IsNull("k"), 0},
-		"old keys": {old, oribi.Eq("k", 150), 1}, "old floats": {old, oribi.Eq("d", 150.0), 1}, "old unsigned": {old, oribi.Lt("u", uint64(150)), 4},
-		"old strings": {old, oribi.Ge("s", "00300"), 4}, "NULLs of another writer": {old, oribi.IsNull("n"), 4}, "others of it": {old, oribi.NotNull("n"), 4},
+		"keys": {data, oribi.Eq("k", 150), 1}, "unsigned": {data, oribi.Lt("u", uint64(150)), 2},
+		"strings": {data, oribi.Ge("s", "00300"), 1},
+		"floats":  {data, oribi.Eq("d", 150.0), 1}, "NULLs": {data, oribi.IsNull("n"), 0},
+		"NULLs of a column without": {old, oribi.IsNull("k"), 0},
+		"old keys":                  {old, oribi.Eq("k", 150), 1}, "old floats": {old, oribi.Eq("d", 150.0), 1},
+		"old unsigned": {old, oribi.Lt("u", uint64(150)), 4},
+		"old strings":  {old, oribi.Ge("s", "00300"), 4}, "NULLs of another writer": {old, oribi.IsNull("n"), 4},
+		"others of it": {old, oribi.NotNull("n"), 4},
 	} {
 		if got := groups(test.data, test.p); got != test.want {
 			t.Errorf("%s: %d row groups may match, want %d", name, got, test.want)
@@ -450,7 +465,8 @@ func TestBoundsOfOtherWritersSkipRowGroups(t *testing.T) {
 // Column chunks whose position, path, and type disagree are damage; a footer of the future, values
 // in another file, and codecs that there are not are not supported, of a column where it is one.
 func TestChunksMustFitTheSchema(t *testing.T) {
-	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Int32}, {Name: "b", Type: schema.Int32}}
+	columns := []schema.Column{{Name: "k", Type: schema.Int64}, {Name: "a", Type: schema.Int32},
+		{Name: "b", Type: schema.Int32}}
 	_, data := writeBatches(t, columns, ParquetOptions{}, []*batch.RecordBatch{batch.New(columns, 10)})
 	other := "other.parquet"
 	for name, test := range map[string]struct {
@@ -478,7 +494,9 @@ func TestChunksMustFitTheSchema(t *testing.T) {
 		"another file": {func(m *metadata.FileMetaData) {
 			m.RowGroups[0].Columns[1].FilePath = &other
 		}, ErrUnsupported, "", "other.parquet"},
-		"another version": {func(m *metadata.FileMetaData) { m.FileMetaData.Version = 3 }, ErrUnsupported, "", "version 3"},
+		"another version": {func(m *metadata.FileMetaData) {
+			m.FileMetaData.Version = 3
+		}, ErrUnsupported, "", "version 3"},
 	} {
 		data := changed(t, data, test.change)
 		_, err := OpenParquet(bytes.NewReader(data), int64(len(data)), OpenOptions{})
@@ -504,7 +522,8 @@ func TestChunksMustFitTheSchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if r := f.Definition().Refused; len(r) != 1 || r[0].Column != "a" || !errors.Is(r[0], ErrUnsupported) || !strings.Contains(r[0].Error(), name) {
+		if r := f.Definition().Refused; len(r) != 1 || r[0].Column != "a" || !errors.Is(r[0], ErrUnsupported) ||
+			!strings.Contains(r[0].Error(), name) {
 			t.Errorf("%s: refused %v", name, r)
 		}
 		f.Close()

@@ -9,8 +9,8 @@ type thriftField struct {
 	value []byte // its bytes; none of a bool, whose value is the kind
 }
 
-// thriftFields returns the fields of the struct at the beginning of a buffer and the bytes after it.
-// It returns false if there is no well-formed one, or if a number is no number of a field.
+// thriftFields returns the fields of the struct at the beginning of a buffer and the bytes after
+// it. It returns false if there is no well-formed one, or if a number is no number of a field.
 func thriftFields(b []byte) (fields []thriftField, rest []byte, ok bool) {
 	t, last := thriftCheck{b: b}, int64(0)
 	for len(t.b) > 0 {

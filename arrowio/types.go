@@ -19,8 +19,9 @@ var scalarTypes = map[schema.Type]arrow.DataType{
 	schema.Uint8: arrow.PrimitiveTypes.Uint8, schema.Uint16: arrow.PrimitiveTypes.Uint16,
 	schema.Uint32: arrow.PrimitiveTypes.Uint32, schema.Uint64: arrow.PrimitiveTypes.Uint64,
 	schema.Float: arrow.PrimitiveTypes.Float32, schema.Double: arrow.PrimitiveTypes.Float64,
-	schema.String: arrow.BinaryTypes.String, schema.Varchar: arrow.BinaryTypes.String, schema.Binary: arrow.BinaryTypes.Binary,
-	schema.Date: arrow.FixedWidthTypes.Date32, schema.Timestamp: utc,
+	schema.String: arrow.BinaryTypes.String, schema.Varchar: arrow.BinaryTypes.String,
+	schema.Binary: arrow.BinaryTypes.Binary,
+	schema.Date:   arrow.FixedWidthTypes.Date32, schema.Timestamp: utc,
 }
 
 // arrowType returns the Arrow type of a column. Errors: ErrUnsupported.
@@ -42,8 +43,8 @@ func arrowType(c *schema.Column) (arrow.DataType, error) {
 	return nil, fmt.Errorf("there is no such type for %s: %w", c.TypeName(), ErrUnsupported)
 }
 
-// setType sets the type of a column to the one that has each value of an Arrow type. Errors:
-// ErrUnsupported if there is none.
+// setType sets the type of a column to the type that has each value of an Arrow type. Errors:
+// ErrUnsupported if no type does.
 //
 //	Arrow                               column
 //	null                                string, all NULL
@@ -51,10 +52,10 @@ func arrowType(c *schema.Column) (arrow.DataType, error) {
 //	utf8, large_utf8, utf8_view         string
 //	binary, …, fixed_size_binary        binary
 //	decimal of more than 38 digits      decimal of 38 digits, for the values that have no more
-//	dictionary, run_end_encoded         that of the values
+//	dictionary, run_end_encoded         the type of the values
 //	list, large_list, fixed_size_list,
 //	list_view, large_list_view          array
-//	extension                           that of the storage
+//	extension                           the type of the storage
 //	the others                          the same
 func setType(c *schema.Column, t arrow.DataType) error {
 	switch t := t.(type) {
@@ -127,7 +128,8 @@ func noteOf(t arrow.DataType) string {
 	return ""
 }
 
-var unitNames = map[arrow.TimeUnit]string{arrow.Second: "seconds", arrow.Millisecond: "milliseconds", arrow.Microsecond: "microseconds", arrow.Nanosecond: "nanoseconds"}
+var unitNames = map[arrow.TimeUnit]string{arrow.Second: "seconds", arrow.Millisecond: "milliseconds",
+	arrow.Microsecond: "microseconds", arrow.Nanosecond: "nanoseconds"}
 
 // noteNull is the note of a column without a type, whose cells are all NULL.
 const noteNull = "the column has no type and no values: it is read as strings"
@@ -153,7 +155,8 @@ func setDecimal(c *schema.Column, precision, scale int) error {
 		digits, scale = precision-scale, 0
 	}
 	if precision < 1 || scale > schema.MaxPrecision {
-		return fmt.Errorf("decimals of %d digits, %d of them after the point, limit %d: %w", digits, scale, schema.MaxPrecision, ErrUnsupported)
+		return fmt.Errorf("decimals of %d digits, %d of them after the point, limit %d: %w", digits, scale,
+			schema.MaxPrecision, ErrUnsupported)
 	}
 	digits = min(digits, schema.MaxPrecision)
 	c.Type, c.Precision, c.Scale = schema.DecimalType(digits), digits, scale
@@ -189,5 +192,6 @@ func sameCells(a, b *schema.Column) bool {
 		}
 		return t
 	}
-	return plain(a.Type) == plain(b.Type) && plain(a.Element) == plain(b.Element) && a.Precision == b.Precision && a.Scale == b.Scale
+	return plain(a.Type) == plain(b.Type) && plain(a.Element) == plain(b.Element) &&
+		a.Precision == b.Precision && a.Scale == b.Scale
 }

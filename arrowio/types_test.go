@@ -25,8 +25,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// typesScript writes an Arrow file, an Arrow stream, and a Parquet file with a column of each type of
-// pyarrow that a table can have in some form, and their cells as a line of JSON for each column.
+// typesScript writes an Arrow file, an Arrow stream, and a Parquet file with a column of each type
+// of pyarrow that a table can have in some form, and their cells as a line of JSON for each column.
 const typesScript = `
 import sys, json, datetime, decimal
 import pyarrow as pa, pyarrow.parquet as pq, pyarrow.ipc as ipc
@@ -109,9 +109,11 @@ func TestTypesOfPyarrow(t *testing.T) {
 		want[column[0].(string)] = jsonText(t, column[1])
 	}
 	notes := map[string]string{
-		"null": noteNull, "nulls": noteNull, "duration ns": "a duration is read as its nanoseconds", "duration list": "a duration is read as its milliseconds",
-		"time ms": "a time of day is read as the milliseconds since midnight", "time list": "a time of day is read as the microseconds since midnight",
-		"wide decimal": "decimals of 60 digits are read as those of 38",
+		"null": noteNull, "nulls": noteNull, "duration ns": "a duration is read as its nanoseconds",
+		"duration list": "a duration is read as its milliseconds",
+		"time ms":       "a time of day is read as the milliseconds since midnight",
+		"time list":     "a time of day is read as the microseconds since midnight",
+		"wide decimal":  "decimals of 60 digits are read as those of 38",
 	}
 	for name, format := range map[string]string{"t.arrow": "arrow", "t.arrows": "stream", "t.parquet": "parquet"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -154,7 +156,9 @@ func TestTypesOfPyarrow(t *testing.T) {
 			}
 		}
 		for column := range notes {
-			if d.index(column) >= 0 && !slices.ContainsFunc(d.Notes, func(n ColumnNote) bool { return n.Column == column }) {
+			if d.index(column) >= 0 && !slices.ContainsFunc(d.Notes, func(n ColumnNote) bool {
+				return n.Column == column
+			}) {
 				t.Errorf("%s: no note of column %q", name, column)
 			}
 		}
@@ -167,7 +171,8 @@ func TestTypesOfPyarrow(t *testing.T) {
 func TestNanosecondsAreRoundedDown(t *testing.T) {
 	mem := checked(t)
 	ns := &arrow.TimestampType{Unit: arrow.Nanosecond}
-	fields := arrow.NewSchema([]arrow.Field{{Name: "t", Type: ns, Nullable: true}, {Name: "l", Type: arrow.ListOf(ns)}}, nil)
+	fields := arrow.NewSchema([]arrow.Field{{Name: "t", Type: ns, Nullable: true}, {Name: "l", Type: arrow.ListOf(ns)}},
+		nil)
 	b := array.NewRecordBuilder(mem, fields)
 	defer b.Release()
 	for _, x := range []int64{1999, 1000, 1, 0, -1, -1000, -1001, 1<<63 - 1, -1 << 63} {
@@ -193,14 +198,17 @@ func TestNanosecondsAreRoundedDown(t *testing.T) {
 		for rows.Next() {
 		}
 		var bad *ColumnError
-		if err := rows.Err(); !errors.Is(err, ErrNanoseconds) || !errors.Is(err, ErrRow) || errors.Is(err, ErrCorrupt) || !errors.As(err, &bad) || bad.Column != "t" || bad.Row != 0 {
+		if err := rows.Err(); !errors.Is(err, ErrNanoseconds) || !errors.Is(err, ErrRow) ||
+			errors.Is(err, ErrCorrupt) || !errors.As(err, &bad) || bad.Column != "t" || bad.Row != 0 {
 			t.Errorf("%s: %v", format, err)
 		}
 		rows.Release()
 		if rows, err = f.Read(context.Background(), ReadOptions{Round: true, Columns: []string{"t"}}); err != nil {
 			t.Fatal(err)
 		}
-		same(t, format, foreignRows(t, rows), []string{`["1"]`, `["1"]`, `["0"]`, `["0"]`, `["-1"]`, `["-1"]`, `["-2"]`, `["9223372036854775"]`, `["-9223372036854776"]`})
+		same(t, format, foreignRows(t, rows),
+			[]string{`["1"]`, `["1"]`, `["0"]`, `["0"]`, `["-1"]`, `["-1"]`, `["-2"]`,
+				`["9223372036854775"]`, `["-9223372036854776"]`})
 		rows.Release()
 		f.Close()
 	}
@@ -215,7 +223,8 @@ func TestNanosecondsAreRoundedDown(t *testing.T) {
 // nanosecondsParquet returns a Parquet file with the times of TestNanosecondsAreRoundedDown.
 func nanosecondsParquet(t *testing.T) []byte {
 	t.Helper()
-	node, err := pq.NewPrimitiveNodeLogical("t", parquet.Repetitions.Required, pq.NewTimestampLogicalType(false, pq.TimeUnitNanos), parquet.Types.Int64, 0, -1)
+	node, err := pq.NewPrimitiveNodeLogical("t", parquet.Repetitions.Required,
+		pq.NewTimestampLogicalType(false, pq.TimeUnitNanos), parquet.Types.Int64, 0, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +238,8 @@ func nanosecondsParquet(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := column.(*file.Int64ColumnChunkWriter).WriteBatch([]int64{1999, 1000, 1, 0, -1, -1000, -1001, 1<<63 - 1, -1 << 63}, nil, nil); err != nil {
+	if _, err := column.(*file.Int64ColumnChunkWriter).WriteBatch([]int64{1999, 1000, 1, 0, -1, -1000, -1001, 1<<63 - 1,
+		-1 << 63}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := column.Close(); err != nil {
@@ -243,8 +253,10 @@ func nanosecondsParquet(t *testing.T) []byte {
 
 // NaNs keep their bits in a Parquet file, and zeros their signs, wherever they are in a column.
 func TestNaNsKeepTheirBits(t *testing.T) {
-	columns := []schema.Column{{Name: "f", Type: schema.Float}, {Name: "d", Type: schema.Double, Nullable: true}, column(t, "l", "array(double)")}
-	doubles := []uint64{0x7ff8000000000000, 0xfff8000000000000, 0x7ff8000000000123, 0x7ff0000000000001, 0, 1 << 63, 0x3ff8000000000000}
+	columns := []schema.Column{{Name: "f", Type: schema.Float}, {Name: "d", Type: schema.Double, Nullable: true},
+		column(t, "l", "array(double)")}
+	doubles := []uint64{0x7ff8000000000000, 0xfff8000000000000, 0x7ff8000000000123, 0x7ff0000000000001,
+		0, 1 << 63, 0x3ff8000000000000}
 	floats := []uint32{0x7fc00000, 0xffc00000, 0x7fc00123, 0x7f800001, 0, 1 << 31, 0x3fc00000}
 	for seed := range uint64(6) {
 		r := values.NewRand(seed)
@@ -262,7 +274,8 @@ func TestNaNsKeepTheirBits(t *testing.T) {
 				if r.IntN(5) == 0 {
 					b.Columns[1].NeedPresent().Clear(i)
 				}
-				b.Columns[2].Bytes[i] = schema.AppendArray(nil, schema.Double, [][]byte{binary.LittleEndian.AppendUint64(nil, doubles[pick()]), nil})
+				b.Columns[2].Bytes[i] = schema.AppendArray(nil, schema.Double,
+					[][]byte{binary.LittleEndian.AppendUint64(nil, doubles[pick()]), nil})
 			}
 			batches = append(batches, b)
 		}
@@ -324,15 +337,18 @@ func TestUnsupportedIsNotDamage(t *testing.T) {
 		if err == nil {
 			f.Close()
 		}
-		if !errors.Is(err, ErrUnsupported) || errors.Is(err, ErrCorrupt) || !strings.Contains(fmt.Sprint(err), test.want) {
+		if !errors.Is(err, ErrUnsupported) || errors.Is(err, ErrCorrupt) ||
+			!strings.Contains(fmt.Sprint(err), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// Tables whose vtable ends within a field are refused: readers do not agree whether it has the field.
+// Tables whose vtable ends within a field are refused: readers do not agree whether it has the
+// field.
 func TestVtablesOfOddSizesAreRefused(t *testing.T) {
-	for size, want := range map[byte]error{3: ErrCorrupt, 4: nil, 5: ErrCorrupt, 6: nil, 7: ErrCorrupt, 8: nil, 9: ErrCorrupt, 250: ErrCorrupt} {
+	for size, want := range map[byte]error{3: ErrCorrupt, 4: nil, 5: ErrCorrupt, 6: nil, 7: ErrCorrupt, 8: nil,
+		9: ErrCorrupt, 250: ErrCorrupt} {
 		b := make([]byte, 24)
 		b[0], b[4], b[6], b[16] = 16, size, 8, 16-4 // the table is at byte 16, its vtable at 4
 		if _, err := checkFlatBuffer(b, fbSchema); !errors.Is(err, want) {

@@ -22,7 +22,7 @@ type wordCoder struct {
 	bytes int                   // of all words
 	cells int
 
-	dict *batch.Dictionary // of the first words, nil: none yet
+	dict *batch.Dictionary // of the first words; nil before the first word
 }
 
 const (

@@ -20,7 +20,7 @@ import (
 // store will do. If there is no repository, Backup makes it.
 //
 // Errors: ErrNotRepository if the storage has something else; ErrLocked; ErrCorrupt, in the store
-// or in the repository; ErrNoSpace; those of Store.Image; ctx.Err(). After an error the repository
+// or in the repository; ErrNoSpace; errors of Store.Image; ctx.Err(). After an error the repository
 // has the backups that it had before.
 func (r *Repository) Backup(ctx context.Context, store *oribi.Store) (Backup, error) {
 	s, err := r.backup(ctx, store)
@@ -150,7 +150,9 @@ func (w *writer) manifest(m *manifestWriter) error {
 	if err := w.im.Rows(m.row); err != nil {
 		return err
 	}
-	if err := w.im.Records(func(record []byte) error { return errors.Join(w.ctx.Err(), m.record(kindRecord, record)) }); err != nil {
+	if err := w.im.Records(func(record []byte) error {
+		return errors.Join(w.ctx.Err(), m.record(kindRecord, record))
+	}); err != nil {
 		return err
 	}
 	done := int64(0)
@@ -212,7 +214,8 @@ func (w *writer) object(b oribi.ImageBlock, open func() (io.ReadCloser, error)) 
 	return h, errors.Join(w.put(h, b.Length, contextReader{w.ctx, r}), r.Close())
 }
 
-// put stores an object unless there is one of its name.
+// put stores an object unless the repository has it: the name of an object is the hash of its
+// bytes, so an object of the same name has the same bytes.
 func (w *writer) put(h hash, length int64, r io.Reader) error {
 	err := w.r.s.Put(w.ctx, objectName(h), r)
 	if errors.Is(err, fs.ErrExist) {

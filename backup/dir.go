@@ -22,7 +22,8 @@ const (
 )
 
 // Dir is the Storage in a directory. Its parent must exist; the first backup creates the directory
-// itself, which must not be in the directory of a store. fsys nil means the file system of the operating system.
+// itself, which must not be in the directory of a store. fsys nil means the file system of the
+// operating system.
 func Dir(dir string, fsys vfs.FS) Storage {
 	if fsys == nil {
 		fsys = vfs.OS

@@ -25,16 +25,20 @@ func TestExamplesOfFormats(t *testing.T) {
 	if err := newManifestWriter(&b).end(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprintf("% x", b.Bytes()[:recordHeader]), "05 00 00 00 18 00 00 00 f2 b8 be 46"; got != want || len(b.Bytes()) != recordHeader+endLen {
+	if got, want := fmt.Sprintf("% x", b.Bytes()[:recordHeader]),
+		"05 00 00 00 18 00 00 00 f2 b8 be 46"; got != want || len(b.Bytes()) != recordHeader+endLen {
 		t.Errorf("end %s, want %s", got, want)
 	}
-	s, err := (&Backup{Number: 3, Time: time.UnixMicro(1_700_000_000_000_000), Timestamp: 5, Store: "000102030405060708090a0b0c0d0e0f", Bytes: 1000, NewBytes: 100, manifestBytes: 60, manifest: hash{1}}).encode()
+	s, err := (&Backup{Number: 3, Time: time.UnixMicro(1_700_000_000_000_000), Timestamp: 5,
+		Store: "000102030405060708090a0b0c0d0e0f", Bytes: 1000, NewBytes: 100,
+		manifestBytes: 60, manifest: hash{1}}).encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := hex.EncodeToString(s), "6f7269626962616b0100000000000000"+"0300000000000000"+"00401e18240a0600"+"0500000000000000"+
-		"000102030405060708090a0b0c0d0e0f"+"e803000000000000"+"6400000000000000"+"3c00000000000000"+
-		"0100000000000000000000000000000000000000000000000000000000000000"+"5a05be24"; got != want {
+	if got, want := hex.EncodeToString(s),
+		"6f7269626962616b0100000000000000"+"0300000000000000"+"00401e18240a0600"+"0500000000000000"+
+			"000102030405060708090a0b0c0d0e0f"+"e803000000000000"+"6400000000000000"+"3c00000000000000"+
+			"0100000000000000000000000000000000000000000000000000000000000000"+"5a05be24"; got != want {
 		t.Errorf("summary %s, want %s", got, want)
 	}
 }
@@ -43,9 +47,12 @@ func TestExamplesOfFormats(t *testing.T) {
 func sample(t testing.TB) ([]byte, *Backup) {
 	var b bytes.Buffer
 	m := newManifestWriter(&b)
-	err := errors.Join(m.info(oribi.ImageInfo{UUID: "000102030405060708090a0b0c0d0e0f", Timestamp: 9, BlockSize: 4096, Epoch: 3, Mark: 1025, LogStart: 2, LogEnd: 3, Blocks: 2, BlockBytes: 300}),
-		m.row([]byte("a"), nil), m.row(nil, []byte("value")), m.record(kindRecord, []byte("first")), m.record(kindRecord),
-		m.block(oribi.ImageBlock{ID: 7, Length: 100, Sum: 5}, hash{1}), m.block(oribi.ImageBlock{ID: 9, Length: 200, Sum: 6}, hash{2}), m.end())
+	err := errors.Join(m.info(oribi.ImageInfo{UUID: "000102030405060708090a0b0c0d0e0f", Timestamp: 9, BlockSize: 4096,
+		Epoch: 3, Mark: 1025, LogStart: 2, LogEnd: 3, Blocks: 2, BlockBytes: 300}),
+		m.row([]byte("a"), nil), m.row(nil, []byte("value")),
+		m.record(kindRecord, []byte("first")), m.record(kindRecord),
+		m.block(oribi.ImageBlock{ID: 7, Length: 100, Sum: 5}, hash{1}),
+		m.block(oribi.ImageBlock{ID: 9, Length: 200, Sum: 6}, hash{2}), m.end())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +87,8 @@ func readAll(data []byte, s *Backup) (text string, err error) {
 func TestManifestRoundTrip(t *testing.T) {
 	data, s := sample(t)
 	got, err := readAll(data, s)
-	want := "{UUID:000102030405060708090a0b0c0d0e0f Timestamp:9 (1970-01-01T00:00:00.000000Z) Blocks:2 BlockBytes:300 BlockSize:4096 Epoch:3 Mark:1025 LogStart:2 LogEnd:3}\n" +
+	want := "{UUID:000102030405060708090a0b0c0d0e0f Timestamp:9 (1970-01-01T00:00:00.000000Z) Blocks:2 " +
+		"BlockBytes:300 BlockSize:4096 Epoch:3 Mark:1025 LogStart:2 LogEnd:3}\n" +
 		"\"a\" \"\"\n\"\" \"value\"\n\"first\"\n\"\"\n{ID:7 Length:100 Sum:5} 01\n{ID:9 Length:200 Sum:6} 02\n"
 	if err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)
@@ -100,8 +108,8 @@ func TestManifestRoundTrip(t *testing.T) {
 	}
 }
 
-// A block is known if the earlier manifest has one of the same ID, length and sum; IDs that it does
-// not have may be below ones that it has.
+// A block is known if the earlier manifest has a block of the same ID, length, and sum. IDs that it
+// does not have may be below IDs that it has.
 func TestKnownBlocks(t *testing.T) {
 	data, _ := sample(t)
 	m, err := newManifestReader("manifest", bytes.NewReader(data))
@@ -159,10 +167,12 @@ func FuzzManifest(f *testing.F) {
 		if _, err := readAll(data, &Backup{}); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("manifest: %v", err) // the SHA-256 of no input is zero
 		}
-		if err := checkFormat(data); err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+		if err := checkFormat(data); err != nil && !errors.Is(err, fault.ErrCorrupt) &&
+			!errors.Is(err, fault.ErrUnsupported) {
 			t.Errorf("format: %v", err)
 		}
-		if _, err := decodeSummary(numbered(backupsPrefix, 1), data); err != nil && !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+		if _, err := decodeSummary(numbered(backupsPrefix, 1), data); err != nil && !errors.Is(err, fault.ErrCorrupt) &&
+			!errors.Is(err, fault.ErrUnsupported) {
 			t.Errorf("summary: %v", err)
 		}
 	})

@@ -36,7 +36,7 @@ import (
 //	32      8       epoch       number of the newest metadata commit
 //	40      8       mark        all block IDs are below it
 //	48      8       log start   LSN of the first record of the log
-//	56      8       log end     LSN of the last one; log start - 1 if there is none
+//	56      8       log end     LSN of the last record; log start - 1 without records
 //	64      8       blocks      number
 //	72      8       bytes       of all blocks
 //
@@ -125,7 +125,9 @@ func (m *manifestWriter) info(i oribi.ImageInfo) error {
 	if err != nil {
 		return err
 	}
-	return m.record(kindInfo, uuid[:], numbers(uint64(i.Timestamp), uint64(i.BlockSize), i.Epoch, i.Mark, uint64(i.LogStart), uint64(i.LogEnd), uint64(i.Blocks), uint64(i.BlockBytes)))
+	return m.record(kindInfo, uuid[:],
+		numbers(uint64(i.Timestamp), uint64(i.BlockSize), i.Epoch, i.Mark, uint64(i.LogStart), uint64(i.LogEnd),
+			uint64(i.Blocks), uint64(i.BlockBytes)))
 }
 
 func (m *manifestWriter) row(key, value []byte) error {
@@ -171,7 +173,8 @@ func newManifestReader(name string, r io.Reader) (*manifestReader, error) {
 		return nil, m.corrupt("does not begin with an info")
 	}
 	n := func(i int) uint64 { return binary.LittleEndian.Uint64(p[16+8*i:]) }
-	m.info = oribi.ImageInfo{UUID: hex.EncodeToString(p[:16]), Timestamp: mvcc.Timestamp(n(0)), BlockSize: int64(n(1)), Epoch: n(2), Mark: n(3),
+	m.info = oribi.ImageInfo{UUID: hex.EncodeToString(p[:16]), Timestamp: mvcc.Timestamp(n(0)),
+		BlockSize: int64(n(1)), Epoch: n(2), Mark: n(3),
 		LogStart: lsn.LSN(n(4)), LogEnd: lsn.LSN(n(5)), Blocks: int(n(6)), BlockBytes: int64(n(7))}
 	return m, nil
 }
@@ -210,7 +213,8 @@ func (m *manifestReader) read() error {
 		return m.corrupt("no record: % x", head)
 	}
 	m.payload.Reset()
-	// The buffer grows with what there is, not with what the length says.
+	// The buffer grows with the bytes that are read, not to the length that a damaged record may
+	// state.
 	if n, err := io.CopyN(&m.payload, m.r, length); errors.Is(err, io.EOF) {
 		return m.corrupt("ends early: record of %d bytes has %d", length, n)
 	} else if err != nil {
@@ -265,7 +269,8 @@ func (m *manifestReader) block() (b oribi.ImageBlock, h hash, ok bool, err error
 	if len(p) != blockLen || int64(binary.LittleEndian.Uint64(p[8:])) < 0 {
 		return b, h, false, m.corrupt("not a block")
 	}
-	b = oribi.ImageBlock{ID: binary.LittleEndian.Uint64(p), Length: int64(binary.LittleEndian.Uint64(p[8:])), Sum: binary.LittleEndian.Uint64(p[16:])}
+	b = oribi.ImageBlock{ID: binary.LittleEndian.Uint64(p), Length: int64(binary.LittleEndian.Uint64(p[8:])),
+		Sum: binary.LittleEndian.Uint64(p[16:])}
 	return b, hash(p[24:]), true, nil
 }
 

@@ -10,17 +10,17 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Pruned is what Prune has removed.
+// Pruned is the result of Prune.
 type Pruned struct {
 	Removed    int   // backups
 	FreedBytes int64 // of all objects
 }
 
 // Prune removes all backups but the newest keep, at least 1, and all objects that no other backup
-// needs, those of interrupted backups too.
+// needs, also the objects of interrupted backups.
 //
-// Errors: ErrNotRepository; ErrLocked; ErrCorrupt if what remains is damaged, and then nothing is
-// removed; ctx.Err(). After an error each backup that is still listed is whole.
+// Errors: ErrNotRepository; ErrLocked; ErrCorrupt if a manifest that remains is damaged, and then
+// nothing is removed; ctx.Err(). After an error each backup that is still listed is whole.
 func (r *Repository) Prune(ctx context.Context, keep int) (Pruned, error) {
 	if keep < 1 {
 		return Pruned{}, fmt.Errorf("backup: prune: keep %d, at least 1", keep)

@@ -57,7 +57,9 @@ func (r *Repository) check(ctx context.Context) error {
 
 // checkEmpty returns ErrNotRepository if the storage has an object.
 func (r *Repository) checkEmpty(ctx context.Context) error {
-	return r.s.List(ctx, "", func(name string, _ int64) error { return fmt.Errorf("%s is in it: %w", name, ErrNotRepository) })
+	return r.s.List(ctx, "", func(name string, _ int64) error {
+		return fmt.Errorf("%s is in it: %w", name, ErrNotRepository)
+	})
 }
 
 // lock locks an existing repository.
@@ -138,8 +140,8 @@ func (r *Repository) manifest(ctx context.Context, s *Backup) (*manifestReader, 
 	return m, o, nil
 }
 
-// eachBlock verifies the manifest of a backup and calls fn with each block. Only without an error
-// is what fn got verified as a whole.
+// eachBlock verifies the manifest of a backup and calls fn with each block. The checksum of the
+// whole manifest is checked last, so the blocks are verified only if eachBlock returns nil.
 func (r *Repository) eachBlock(ctx context.Context, s *Backup, fn func(b oribi.ImageBlock, h hash) error) (err error) {
 	m, o, err := r.manifest(ctx, s)
 	if err != nil {

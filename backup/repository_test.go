@@ -59,7 +59,7 @@ func restored(repo *backup.Repository, n uint64, fsys vfs.FS) (digest, error) {
 
 // Plan: random histories on a disk that crashes. Now and then a backup is made, restored and
 // compared with the model; now and then the repository is pruned. In the end each backup that is
-// left restores to what it restored to at first.
+// left restores to the same state as at first.
 func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
 	seed, rng := seedtest.Seed(t), seedtest.Rand(t)
 	made := 0
@@ -124,7 +124,8 @@ func TestBackupsOfHistoriesAgreeWithModel(t *testing.T) {
 // smallStore opens a store with a table of some rowsets.
 func smallStore(t *testing.T, fsys vfs.FS, dir string) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	s, err := oribi.Open(dir, &oribi.Options{FS: fsys, History: oribi.HistoryForever, Manual: true, RowSetBytes: 1 << 12})
+	s, err := oribi.Open(dir, &oribi.Options{FS: fsys, History: oribi.HistoryForever,
+		Manual: true, RowSetBytes: 1 << 12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +375,7 @@ func checkWhole(fsys vfs.FS, s *oribi.Store, want map[uint64]digest, min uint64)
 	if _, err := repo.Prune(ctx, 1); err != nil {
 		return fmt.Errorf("prune: %w", err)
 	}
-	// After it, the repository has what the last backup needs and nothing else.
+	// After it, the repository has the objects of the last backup and nothing else.
 	total := int64(0)
 	err = backup.Dir("/repo", fsys).List(ctx, "", func(_ string, n int64) error { total += n; return nil })
 	if total != b.Bytes+16+116 {
@@ -455,7 +456,10 @@ func TestFailureLeavesWholeBackups(t *testing.T) {
 			for n := 0; ; n += seedtest.Stride(5) {
 				disk := faultfs.New(mem.Clone())
 				cause := []error{faultfs.ErrIO, faultfs.ErrSpace}[n%2]
-				fails := disk.Fail(faultfs.Rule{Skip: n, Err: cause, When: faultfs.When(n % 3), Match: func(c faultfs.Call) bool { return strings.HasPrefix(c.Name, "/repo") }})
+				fails := disk.Fail(faultfs.Rule{Skip: n, Err: cause, When: faultfs.When(n % 3),
+					Match: func(c faultfs.Call) bool {
+						return strings.HasPrefix(c.Name, "/repo")
+					}})
 				err := h.do(backup.Open(backup.Dir("/repo", disk)), s)
 				_, failed := fails.First()
 				disk.Heal()
@@ -500,7 +504,8 @@ func TestDamagedRepositoryIsRefused(t *testing.T) {
 			got, err := restored(repo, n, disk)
 			switch {
 			case err == nil && maps.Equal(got, want[n]):
-			case errors.Is(err, backup.ErrCorrupt), errors.Is(err, backup.ErrUnsupported), errors.Is(err, backup.ErrNotRepository), errors.Is(err, backup.ErrNotFound):
+			case errors.Is(err, backup.ErrCorrupt), errors.Is(err, backup.ErrUnsupported),
+				errors.Is(err, backup.ErrNotRepository), errors.Is(err, backup.ErrNotFound):
 				refused++
 			default:
 				t.Errorf("%s: backup %d: %v", what, n, err)

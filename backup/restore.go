@@ -15,17 +15,19 @@ import (
 
 // Restore makes a store from backup number, 0 for the newest, in dir, which must not exist or be
 // empty. All of it is verified while it is restored. The store has a UUID of its own; see
-// oribi.WriteImage, also for what it uses of o.
+// oribi.WriteImage, also for the fields of o that it uses.
 //
 // Errors: ErrNotRepository; ErrNotFound if there is no such backup; ErrLocked if another process
-// writes to the repository; ErrCorrupt; those of oribi.WriteImage. After an error there is no dir, or
-// it is empty.
+// writes to the repository; ErrCorrupt; errors of oribi.WriteImage. After an error there is no dir,
+// or it is empty.
 func (r *Repository) Restore(ctx context.Context, number uint64, dir string, o *oribi.Options) (oribi.Copied, error) {
 	c, err := r.restore(ctx, number, dir, o)
 	return c, errorf("restore", err)
 }
 
-func (r *Repository) restore(ctx context.Context, number uint64, dir string, o *oribi.Options) (c oribi.Copied, err error) {
+func (r *Repository) restore(
+	ctx context.Context, number uint64, dir string, o *oribi.Options,
+) (c oribi.Copied, err error) {
 	l, err := r.lock(ctx, false)
 	if err != nil {
 		return c, err

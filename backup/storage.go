@@ -9,10 +9,11 @@ import (
 // letters, digits and slashes. Objects never change. It must be safe for concurrent use.
 type Storage interface {
 	// Put stores what r returns as a new object. When it returns nil the object is complete and
-	// durable; after an error, which may be that of r, there is none. If there is an object of this
-	// name, the error is fs.ErrExist, and r may not have been read.
+	// durable; after an error, which may be an error of r, there is no object. If an object has
+	// this name already, the error is fs.ErrExist, and r may not have been read.
 	Put(ctx context.Context, name string, r io.Reader) error
-	// Get returns the content of an object. If there is none, the error is fs.ErrNotExist.
+	// Get returns the content of an object. If the object does not exist, the error is
+	// fs.ErrNotExist.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
 	// List calls fn with the name and the length of each object whose name begins with prefix,
 	// which is empty or ends in a slash, in any order. It stops at the first error of fn and

@@ -158,9 +158,11 @@ func decodeSummary(name string, b []byte) (s Backup, err error) {
 	case len(b) != summaryLen || le.Uint32(b[12:]) != 0:
 		return s, fault.Corruptf("%s: %d bytes, want %d", name, len(b), summaryLen)
 	}
-	s = Backup{Number: le.Uint64(b[16:]), Time: time.UnixMicro(int64(le.Uint64(b[24:]))).UTC(), Timestamp: mvcc.Timestamp(le.Uint64(b[32:])),
-		Store: hex.EncodeToString(b[40:56]), Bytes: int64(le.Uint64(b[56:])), NewBytes: int64(le.Uint64(b[64:])), manifestBytes: int64(le.Uint64(b[72:])),
-		manifest: hash(b[80:112])}
+	s = Backup{Number: le.Uint64(b[16:]), Time: time.UnixMicro(int64(le.Uint64(b[24:]))).UTC(),
+		Timestamp: mvcc.Timestamp(le.Uint64(b[32:])),
+		Store:     hex.EncodeToString(b[40:56]), Bytes: int64(le.Uint64(b[56:])), NewBytes: int64(le.Uint64(b[64:])),
+		manifestBytes: int64(le.Uint64(b[72:])),
+		manifest:      hash(b[80:112])}
 	if numbered(backupsPrefix, s.Number) != name {
 		return s, fault.Corruptf("%s: is backup %d", name, s.Number)
 	}

@@ -27,15 +27,18 @@ var alteredTables = map[string]func(t *testing.T) (dir string){
 			}
 			text, date := newColumn("added", String, true, 5), newColumn("date", Date, true, 6)
 			text[columnDefault], date[columnDefault] = []byte("new"), []byte("1073759780")
-			return append(columns, text, date, newColumn("empty", Double, false, 7), newColumn("bytes", Binary, true, 8))
+			return append(columns, text, date, newColumn("empty", Double, false, 7),
+				newColumn("bytes", Binary, true, 8))
 		})
 		return dir
 	},
 	"sort columns that are wider, in added files": func(t *testing.T) string {
 		dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 		setStatus(t, dir, func(segments []map[string]any) (list []map[string]any) {
-			for i, folder := range []string{"sdk-1.4.1-sorted", "sdk-2.0.1-sorted", "sort-int-first", "primitives-pages"} {
-				list = append(list, map[string]any{"loadName": fmt.Sprint(i), "loadStatus": "Success", "path": copyFolder(t, folder)})
+			for i, folder := range []string{"sdk-1.4.1-sorted", "sdk-2.0.1-sorted",
+				"sort-int-first", "primitives-pages"} {
+				list = append(list, map[string]any{"loadName": fmt.Sprint(i), "loadStatus": "Success",
+					"path": copyFolder(t, folder)})
 			}
 			return list
 		})
@@ -44,7 +47,8 @@ var alteredTables = map[string]func(t *testing.T) (dir string){
 			number[columnDefault] = []byte("-7")
 			dec := newColumn("dec", Decimal, false, 3)
 			dec[columnPrecision], dec[columnScale] = i32(30), i32(6)
-			return []anyStruct{newColumn("name", String, true, 0), newColumn("id", Long, false, 1), number, dec, newColumn("day", Date, true, 4)}
+			return []anyStruct{newColumn("name", String, true, 0), newColumn("id", Long, false, 1), number, dec,
+				newColumn("day", Date, true, 4)}
 		})
 		return dir
 	},
@@ -62,7 +66,8 @@ var alteredTables = map[string]func(t *testing.T) (dir string){
 				case Int:
 					c[columnType] = i32(int(Long))
 				case Decimal:
-					c[columnPrecision], c[columnScale] = i32(int(c[columnPrecision].(anyInt).v)+3), i32(int(c[columnScale].(anyInt).v)+3)
+					c[columnPrecision], c[columnScale] = i32(int(c[columnPrecision].(anyInt).v)+3),
+						i32(int(c[columnScale].(anyInt).v)+3)
 				}
 				columns = append(columns, c)
 			}
@@ -71,8 +76,11 @@ var alteredTables = map[string]func(t *testing.T) (dir string){
 		return dir
 	},
 	"deleted rows": func(t *testing.T) string {
-		return deletedTable(t, []deletion{{segment: "0", block: "part-0-0_batchno0-0-0", times: []string{"7", "8"}, rows: [][]int{{0, 1, 2, 3, 99, 100, 149}, {1, 148}}, status: "Success"},
-			{segment: "3", block: "part-0-0_batchno0-0-3", times: []string{"9"}, rows: [][]int{{200, 201, 202, 203, 204, 205, 206, 207, 208, 209}}, status: "Success"}})
+		return deletedTable(t,
+			[]deletion{{segment: "0", block: "part-0-0_batchno0-0-0", times: []string{"7", "8"},
+				rows: [][]int{{0, 1, 2, 3, 99, 100, 149}, {1, 148}}, status: "Success"},
+				{segment: "3", block: "part-0-0_batchno0-0-3", times: []string{"9"},
+					rows: [][]int{{200, 201, 202, 203, 204, 205, 206, 207, 208, 209}}, status: "Success"}})
 	},
 }
 
@@ -112,8 +120,10 @@ func TestScansOfAlteredTables(t *testing.T) {
 				selected += len(want)
 				stats := new(ScanStats)
 				batches, _ := batchRows(t, table, ScanOptions{Filter: f}, columns)
-				for how, got := range map[string][][]any{"rows": scanRows(t, table, ScanOptions{Filter: f, Stats: stats}), "rows without pruning": scanRows(t, table, ScanOptions{Filter: f, noPruning: true}),
-					"batches": batches} {
+				for how, got := range map[string][][]any{"rows": scanRows(t, table,
+					ScanOptions{Filter: f, Stats: stats}),
+					"rows without pruning": scanRows(t, table, ScanOptions{Filter: f, noPruning: true}),
+					"batches":              batches} {
 					if !sameRows(got, want) {
 						t.Fatalf("%s: %s: %d rows, want %d", filterText(f), how, len(got), len(want))
 					}

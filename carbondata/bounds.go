@@ -93,7 +93,8 @@ func (b *bounds) check(n int) error {
 		return nil
 	}
 	if len(b.min) != n || len(b.max) != n || b.present != nil && len(b.present) != n {
-		return fault.Corruptf("%d minima, %d maxima, and %d flags of %d columns", len(b.min), len(b.max), len(b.present), n)
+		return fault.Corruptf("%d minima, %d maxima, and %d flags of %d columns", len(b.min),
+			len(b.max), len(b.present), n)
 	}
 	return nil
 }
@@ -109,5 +110,6 @@ func (b *bounds) of(i int) (lo, hi []byte, present bool) {
 // equal reports whether b and o have the same bytes and flags.
 func (b *bounds) equal(o *bounds) bool {
 	same := func(x, y [][]byte) bool { return slices.EqualFunc(x, y, slices.Equal[[]byte]) }
-	return same(b.min, o.min) && same(b.max, o.max) && slices.Equal(b.present, o.present) && (b.present == nil) == (o.present == nil)
+	return same(b.min, o.min) && same(b.max, o.max) && slices.Equal(b.present, o.present) &&
+		(b.present == nil) == (o.present == nil)
 }

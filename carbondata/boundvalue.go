@@ -11,8 +11,8 @@ import (
 )
 
 // boundValue returns a minimum or maximum of the column as a value of the Go type that Type gives,
-// and whether it can be used. Those of complex columns and of BOOLEAN sort columns cannot. Integers
-// are big-endian. Source: carbondata spec §9.
+// and whether it can be used. Bounds of complex columns and of BOOLEAN sort columns cannot be used.
+// Integers are big-endian. Source: carbondata spec §9.
 //
 //	STRING, VARCHAR, BINARY     the bytes; a null is @NU#LL$!, or empty
 //	DATE                        4, as in pages; a null is 1, less than all days

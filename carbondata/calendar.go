@@ -18,8 +18,8 @@ import (
 // before the switch is another number of days; values are converted so that the date stays.
 //
 // Times have the same calendar, at midnight UTC. Inside of this package, up to the values and the
-// vectors that a scan returns, and from where a Writer adds values on, days and times are as stored:
-// filters, minima, and maxima compare these. Both orders are the same.
+// vectors that a scan returns, and from where a Writer adds values on, days and times are as
+// stored: filters, minima, and maxima compare these. Both orders are the same.
 const (
 	switchDay  = calendar.Switch
 	gapDays    = calendar.Gap
@@ -33,7 +33,8 @@ const (
 // errJulian is why the value of a stored day, which is a February 29, is not returned.
 func errJulian(stored int64) error {
 	before, _ := calendar.Gregorian(stored - 1)
-	return &unheld{fmt.Sprintf("%.4s-02-29: only the Julian calendar, which CarbonData has before 1582-10-15, has this date", dateText(before))}
+	return &unheld{fmt.Sprintf("%.4s-02-29: only the Julian calendar, which CarbonData has before 1582-10-15, has "+
+		"this date", dateText(before))}
 }
 
 // gregorian returns a stored value as one in the Gregorian calendar. Lists are changed in place.

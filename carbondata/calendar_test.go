@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// sdkDay returns the day that the SDK has for the date of a Gregorian one, by way of Julian day
-// numbers: in the way of almanacs, not that of storedDay.
+// sdkDay returns the day that the SDK stores for the date of a Gregorian day. It computes Julian
+// day numbers with the formulas of almanacs, so that it shares no code with storedDay.
 func sdkDay(day int64) int64 {
 	if day >= switchDay {
 		return day
@@ -72,9 +72,12 @@ func TestDaysOfTheSDK(t *testing.T) {
 		stored int64
 		text   bool // the Gregorian calendar has the date
 	}{
-		{"0001-01-01", -719164, true}, {"0004-02-29", -718010, true}, {"0099-01-01", -683370, true}, {"0100-02-29", -682946, false},
-		{"0200-02-28", -646422, true}, {"1500-02-28", -171597, true}, {"1500-02-29", -171596, false}, {"1500-03-01", -171595, true},
-		{"1582-10-04", -141428, true}, {"1582-10-15", -141427, true}, {"1677-09-21", -106752, true}, {"1900-01-01", -25567, true},
+		{"0001-01-01", -719164, true}, {"0004-02-29", -718010, true}, {"0099-01-01", -683370, true},
+		{"0100-02-29", -682946, false},
+		{"0200-02-28", -646422, true}, {"1500-02-28", -171597, true}, {"1500-02-29", -171596, false},
+		{"1500-03-01", -171595, true},
+		{"1582-10-04", -141428, true}, {"1582-10-15", -141427, true},
+		{"1677-09-21", -106752, true}, {"1900-01-01", -25567, true},
 		{"1969-12-31", -1, true}, {"1970-01-01", 0, true}, {"9999-12-31", 2932896, true},
 	} {
 		day, ok := calendar.Gregorian(c.stored)
@@ -98,8 +101,8 @@ func TestDaysOfTheSDK(t *testing.T) {
 }
 
 // TestFolderOfTheSDK reads testdata/sdk-dates, which the SDK 2.3.0 wrote in the zone UTC: id is the
-// text that was given to it as the date d and, with 12:34:56.789, as the time t. What it refuses is
-// null.
+// text that was given to it as the date d and, with 12:34:56.789, as the time t. A date that it
+// refuses is null.
 func TestFolderOfTheSDK(t *testing.T) {
 	table, err := Open(filepath.Join("testdata", "sdk-dates"))
 	if err != nil {
@@ -110,7 +113,8 @@ func TestFolderOfTheSDK(t *testing.T) {
 		t.Error(err)
 	}
 	other := map[string]string{"1-1-1": "0001-01-01", "99-01-01": "0099-01-01"} // without zeros
-	refused := map[string]bool{"1582-10-05": true, "1582-10-10": true, "1582-10-14": true, "0000-12-31": true, "0000-01-01": true, "-0001-01-01": true,
+	refused := map[string]bool{"1582-10-05": true, "1582-10-10": true, "1582-10-14": true, "0000-12-31": true,
+		"0000-01-01": true, "-0001-01-01": true,
 		"10000-01-01": true, "2023-02-30": true, "1500-02-30": true}
 	julian := map[string]bool{"1500-02-29": true, "0100-02-29": true}
 	ids := scanRows(t, table, ScanOptions{Columns: []string{"id"}})
@@ -145,7 +149,8 @@ func TestFolderOfTheSDK(t *testing.T) {
 					t.Errorf("%s: %v", text, row)
 				}
 				for _, filter := range []Filter{Eq("d", Days(at)), And(Ge("d", Days(at)), Le("d", Days(at)))} {
-					if n := len(scanRows(t, table, ScanOptions{Filter: filter, Columns: []string{"id"}})); n != 1 && want != "0001-01-01" {
+					if n := len(scanRows(t, table, ScanOptions{Filter: filter, Columns: []string{"id"}})); n != 1 &&
+						want != "0001-01-01" {
 						t.Errorf("%s: %d rows pass", text, n)
 					}
 				}
@@ -178,7 +183,8 @@ func TestDaysThereAndBack(t *testing.T) {
 		if day != next {
 			t.Fatalf("day %d is %d, want %d", stored, day, next)
 		}
-		if back, ok := calendar.Hybrid(day); !ok || back != stored || day >= firstDay && day%7 == 0 && sdkDay(day) != stored {
+		if back, ok := calendar.Hybrid(day); !ok || back != stored ||
+			day >= firstDay && day%7 == 0 && sdkDay(day) != stored {
 			t.Fatalf("day %d is stored as %d, %v, want %d", day, back, ok, stored)
 		}
 		if micros, ok := calendar.HybridMicros(day*dayMicros + 1); !ok || micros != stored*dayMicros+1 {
@@ -194,7 +200,8 @@ func TestDaysThereAndBack(t *testing.T) {
 			t.Errorf("%d is stored as %d, %v", extreme, stored, ok)
 		}
 	}
-	if micros, _ := calendar.GregorianMicros(math.MinInt64 / microsPerMilli * microsPerMilli); micros > math.MinInt64/2 {
+	if micros, _ := calendar.GregorianMicros(
+		math.MinInt64 / microsPerMilli * microsPerMilli); micros > math.MinInt64/2 {
 		t.Errorf("the first time is %d", micros)
 	}
 }
@@ -241,13 +248,15 @@ func calendarFolder(t *testing.T, o WriterOptions, shuffled bool) (dir string, r
 		rnd.Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
 	}
 	pair := column("", Struct, column("", Date), column("", Timestamp))
-	f := &randomFolder{rows: rows, options: o, columns: []Column{column("d", Date), column("t", Timestamp), column("a", Array, column("", Date)),
-		column("s", Struct, column("at", Timestamp), column("m", Map, pair))}}
+	f := &randomFolder{rows: rows, options: o,
+		columns: []Column{column("d", Date), column("t", Timestamp), column("a", Array, column("", Date)),
+			column("s", Struct, column("at", Timestamp), column("m", Map, pair))}}
 	f.write(t)
 	return f.dir, rows
 }
 
-// openWritten opens a folder, which must be well-formed and have the given rows, until the test ends.
+// openWritten opens a folder, which must be well-formed and have the given rows, until the test
+// ends.
 func openWritten(t *testing.T, dir string, rows [][]any) *Table {
 	t.Helper()
 	table, err := Open(dir)
@@ -287,7 +296,8 @@ func TestOldDatesReadBack(t *testing.T) {
 			}
 			if rows[n][0] != nil {
 				packed := batch.NewArrays(schema.Date)
-				if err := packed.AppendUnpacked(b.Columns[2], i, i+1); err != nil || batch.Values[int32](packed.Elements)[0] != int32(rows[n][0].(Days)) {
+				if err := packed.AppendUnpacked(b.Columns[2], i, i+1); err != nil ||
+					batch.Values[int32](packed.Elements)[0] != int32(rows[n][0].(Days)) {
 					t.Fatalf("row %d: array %x, %v", n, b.Columns[2].Cell(i), err)
 				}
 			}
@@ -298,8 +308,12 @@ func TestOldDatesReadBack(t *testing.T) {
 		t.Fatalf("%d rows, %v", n, err)
 	}
 	dates := []int64{firstDay, switchDay - 11, switchDay - 5, switchDay, gregorianOf(t, "1500-03-01"), lastDay + 1}
-	tests := map[string]func(c int) bool{"=": func(c int) bool { return c == 0 }, "!=": func(c int) bool { return c != 0 }, "<": func(c int) bool { return c < 0 },
-		"<=": func(c int) bool { return c <= 0 }, ">": func(c int) bool { return c > 0 }, ">=": func(c int) bool { return c >= 0 }}
+	tests := map[string]func(c int) bool{"=": func(c int) bool {
+		return c == 0
+	}, "!=": func(c int) bool { return c != 0 }, "<": func(c int) bool { return c < 0 },
+		"<=": func(c int) bool {
+			return c <= 0
+		}, ">": func(c int) bool { return c > 0 }, ">=": func(c int) bool { return c >= 0 }}
 	for _, day := range dates {
 		for op, test := range tests {
 			for _, negated := range []bool{false, true} {
@@ -319,7 +333,8 @@ func TestOldDatesReadBack(t *testing.T) {
 	in := func(row []any) bool { return row[0] == Days(switchDay) || row[0] == Days(firstDay) }
 	checkCalendarFilter(t, table, list, rows, in)
 	checkCalendarFilter(t, table, `["not",`+list+`]`, rows, func(row []any) bool { return row[0] != nil && !in(row) })
-	for _, filter := range []Filter{Lt("t", Micros(firstDay*dayMicros)), Gt("d", lastDay), And(Gt("t", Micros((switchDay-10)*dayMicros)), Lt("d", switchDay))} {
+	for _, filter := range []Filter{Lt("t", Micros(firstDay*dayMicros)), Gt("d", lastDay),
+		And(Gt("t", Micros((switchDay-10)*dayMicros)), Lt("d", switchDay))} {
 		var stats ScanStats
 		for _, err := range table.Rows(t.Context(), ScanOptions{Filter: filter, Stats: &stats}) {
 			t.Fatalf("a row where there is none, %v", err)
@@ -422,11 +437,15 @@ func TestJulianLeapDays(t *testing.T) {
 		column Column
 		value  func(day Days) any
 	}{
-		"date":   {column("c", Date), func(day Days) any { return day }},
-		"time":   {column("c", Timestamp), func(day Days) any { return Micros(day)*dayMicros + 5000 }},
-		"array":  {column("c", Array, column("", Date)), func(day Days) any { return []any{Days(0), day} }},
-		"times":  {column("c", Array, column("", Timestamp)), func(day Days) any { return []any{nil, Micros(day) * dayMicros} }},
-		"struct": {column("c", Struct, column("f", Int), column("g", Date)), func(day Days) any { return []any{int32(1), day} }},
+		"date":  {column("c", Date), func(day Days) any { return day }},
+		"time":  {column("c", Timestamp), func(day Days) any { return Micros(day)*dayMicros + 5000 }},
+		"array": {column("c", Array, column("", Date)), func(day Days) any { return []any{Days(0), day} }},
+		"times": {column("c", Array, column("", Timestamp)), func(day Days) any {
+			return []any{nil, Micros(day) * dayMicros}
+		}},
+		"struct": {column("c", Struct, column("f", Int), column("g", Date)), func(day Days) any {
+			return []any{int32(1), day}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			feb28, _ := calendar.Gregorian(february28)
@@ -441,7 +460,8 @@ func TestJulianLeapDays(t *testing.T) {
 			defer table.Close()
 			check := func(err error, what string) {
 				bad, ok := errors.AsType[*RowError](err)
-				if !ok || bad.Row != 0 || bad.Column != "c" || !errors.Is(err, ErrRow) || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "1500-02-29: only the Julian calendar") {
+				if !ok || bad.Row != 0 || bad.Column != "c" || !errors.Is(err, ErrRow) || errors.Is(err, ErrCorrupt) ||
+					!strings.Contains(err.Error(), "1500-02-29: only the Julian calendar") {
 					t.Errorf("%s: %v", what, err)
 				}
 			}

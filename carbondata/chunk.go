@@ -89,7 +89,8 @@ const (
 	dictionaryMetas    = 2 // file format: never change
 )
 
-// encoding is what was done to a page. Source: carbondata spec §5.
+// encoding is one transformation of a page's values, such as run lengths. Source: carbondata spec
+// §5.
 type encoding int
 
 const (
@@ -112,7 +113,7 @@ type pageHeader struct {
 	data       int // bytes of data, row IDs and runs
 	rowIDs     int
 	runs       int
-	nulls      []byte // compressed; nil: no presence
+	nulls      []byte // compressed; nil if the header has no presence bits
 	encoders   []encoding
 	meta       []byte // nil: no encoder_meta
 	rows       int    // -1: not in the header
@@ -285,8 +286,10 @@ func parseChunk(b []byte, start, end int64, pages int) (c chunk, err error) {
 		h.offset = start + int64(offsets[i])
 		sum := int64(h.data) + int64(h.rowIDs) + int64(h.runs)
 		if h.data < 0 || h.rowIDs < 0 || h.runs < 0 || sum != int64(lengths[i]) || h.offset != at || sum > end-at {
-			return c, fault.Corruptf("page %d: %d bytes (%d of data, %d of row IDs, %d of runs) at byte %d, want byte %d, the chunk ends at byte %d",
-				i, lengths[i], h.data, h.rowIDs, h.runs, h.offset, at, end)
+			return c,
+				fault.Corruptf("page %d: %d bytes (%d of data, %d of row IDs, %d of runs) at byte %d, want byte %d, "+
+					"the chunk ends at byte %d",
+					i, lengths[i], h.data, h.rowIDs, h.runs, h.offset, at, end)
 		}
 		at += sum
 		if err := h.bounds.check(1); err != nil {

@@ -20,12 +20,15 @@ func TestTimesBeyondMicroseconds(t *testing.T) {
 		column Column
 		value  func(millis rawInt) any
 	}{
-		"time":   {column("c", Timestamp), func(millis rawInt) any { return millis }},
-		"array":  {column("c", Array, column("", Timestamp)), func(millis rawInt) any { return []any{nil, millis} }},
-		"struct": {column("c", Struct, column("f", Timestamp), column("g", Int)), func(millis rawInt) any { return []any{millis, int32(1)} }},
+		"time":  {column("c", Timestamp), func(millis rawInt) any { return millis }},
+		"array": {column("c", Array, column("", Timestamp)), func(millis rawInt) any { return []any{nil, millis} }},
+		"struct": {column("c", Struct, column("f", Timestamp), column("g", Int)), func(millis rawInt) any {
+			return []any{millis, int32(1)}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rows := [][]any{{int32(0), c.value(0)}, {int32(1), c.value(math.MaxInt64/1000 + 1)}, {int32(2), c.value(math.MinInt64)}}
+			rows := [][]any{{int32(0), c.value(0)}, {int32(1), c.value(math.MaxInt64/1000 + 1)},
+				{int32(2), c.value(math.MinInt64)}}
 			table, err := Open(writeStored(t, []Column{column("id", Int), c.column}, rows))
 			if err != nil {
 				t.Fatal(err)
@@ -34,7 +37,8 @@ func TestTimesBeyondMicroseconds(t *testing.T) {
 			check := func(err error, row int) {
 				t.Helper()
 				bad, ok := errors.AsType[*RowError](err)
-				if !ok || bad.Row != row || bad.Column != "c" || !errors.Is(err, ErrRow) || errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "out of the range of microseconds") {
+				if !ok || bad.Row != row || bad.Column != "c" || !errors.Is(err, ErrRow) ||
+					errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "out of the range of microseconds") {
 					t.Errorf("row %d: %v", row, err)
 				}
 			}
@@ -77,7 +81,8 @@ func TestLongTextIsNoDamage(t *testing.T) {
 	z := gzip.NewWriter(&zipped)
 	z.Write(text)
 	z.Close()
-	for codec, data := range map[string][]byte{nameSnappy: snappy.Encode(nil, text), nameZstd: encoder.EncodeAll(text, nil), nameGzip: zipped.Bytes()} {
+	for codec, data := range map[string][]byte{nameSnappy: snappy.Encode(nil, text),
+		nameZstd: encoder.EncodeAll(text, nil), nameGzip: zipped.Bytes()} {
 		column := column("c", String)
 		read := func(data []byte, left int) error {
 			p := &page{column: &column, form: formStrings, rows: len(text) / lengthLen, prefix: lengthLen}
@@ -101,7 +106,8 @@ func TestUnknownStatusesAreUnsupported(t *testing.T) {
 	_, errFolder := parseSegment([]byte(`{"locationMap":{"a":{"files":["x.carbonindex"],"status":"Frozen"}}}`))
 	_, errUpdate := parseUpdates([]byte(`[{"segmentName":"0","blockName":"part-0-0","segmentStatus":"Frozen"}]`))
 	for _, err := range []error{err, errFolder, errUpdate} {
-		if !errors.Is(err, ErrUnsupported) || errors.Is(err, ErrCorrupt) || !strings.Contains(fmt.Sprint(err), `"Frozen"`) {
+		if !errors.Is(err, ErrUnsupported) || errors.Is(err, ErrCorrupt) ||
+			!strings.Contains(fmt.Sprint(err), `"Frozen"`) {
 			t.Error(err)
 		}
 	}

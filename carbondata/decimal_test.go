@@ -29,7 +29,8 @@ func decimalPage(precision int, values []batch.Int128, null bool) []byte {
 		data = append(data, number[len(number)-width:]...)
 	}
 	const none = "\x00\x02\x00\x00" // a DECIMAL of 0
-	meta := "\x00\x00\x0a\x04\x00\x00\x00\x00\x00\x00\x00\x00" + string([]byte{byte(store)}) + "\x00\x00\x00\x00\x00" + none + none + none + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	meta := "\x00\x00\x0a\x04\x00\x00\x00\x00\x00\x00\x00\x00" + string([]byte{byte(store)}) + "\x00\x00\x00\x00\x00" +
+		none + none + none + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 	page[pageEncoders], page[pageMetas] = anyListOf(i32(int(enc))), anyListOf([]byte(meta))
 	if null {
 		last := len(values) - 1
@@ -37,7 +38,8 @@ func decimalPage(precision int, values []batch.Int128, null bool) []byte {
 		bits[last/8] = 1 << (last % 8)
 		page[pagePresence] = anyStruct{presenceSet: false, presenceBits: snappy.Encode(nil, bits)}
 	}
-	column := anyStruct{columnType: i32(int(Decimal)), columnDimension: false, columnPrecision: i32(precision), columnScale: i32(2)}
+	column := anyStruct{columnType: i32(int(Decimal)), columnDimension: false,
+		columnPrecision: i32(precision), columnScale: i32(2)}
 	return wideFile(1, len(values), column, page, snappy.Encode(nil, data))
 }
 
@@ -53,14 +55,16 @@ func TestDecimalsHaveTheDigitsOfTheirColumn(t *testing.T) {
 			last          batch.Int128
 			null, refused bool
 		}{
-			"largest": {most, false, false}, "too large": {limit, false, true}, "too small": {limit.Neg(), false, true}, "NULL": {limit, true, false},
+			"largest": {most, false, false}, "too large": {limit, false, true},
+			"too small": {limit.Neg(), false, true}, "NULL": {limit, true, false},
 		} {
 			data := decimalPage(precision, append(values[:len(values):len(values)], c.last), c.null)
 			path := filepath.Join(t.TempDir(), "part-0-0_batchno0-0-null-1.snappy.carbondata")
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for reader, err := range map[string]error{"rows": rowsOf(t, path), "vectors": scanOf(t, path), "verify": verifyFile(data)} {
+			for reader, err := range map[string]error{"rows": rowsOf(t, path),
+				"vectors": scanOf(t, path), "verify": verifyFile(data)} {
 				if c.refused != errors.Is(err, ErrCorrupt) || !c.refused && err != nil {
 					t.Errorf("DECIMAL(%d,2): %s: %s: %v", precision, name, reader, err)
 				}

@@ -84,7 +84,8 @@ func unsnappy(dst, src []byte, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// snappyLen returns the length of what is stored in a block of Snappy, of at most limit bytes.
+// snappyLen returns the uncompressed length that a block of Snappy states, which must be at most
+// limit bytes.
 func snappyLen(src []byte, limit int) (int, error) {
 	n, err := snappy.DecodedLen(src)
 	if err != nil {
@@ -159,8 +160,8 @@ func unzstd(dst, src []byte, limit int) ([]byte, error) {
 // gzipReaders contains gzip.Readers, each with a window of 32 KiB.
 var gzipReaders sync.Pool
 
-// gzipLen returns the length of what a gzip member contains, its last four bytes, or what it can
-// contain at most if that is less.
+// gzipLen returns the uncompressed length that a gzip member states in its last four bytes, or, if
+// that is less, the most that its bytes can expand to.
 func gzipLen(src []byte) int {
 	if len(src) < gzipSizeLen {
 		return 0
@@ -171,7 +172,7 @@ func gzipLen(src []byte) int {
 // gunzip unpacks one gzip member, which must be all of src. Its last four bytes are the length of
 // what it contains.
 func gunzip(dst, src []byte, limit int) ([]byte, error) {
-	long := false // by what it says itself
+	long := false // by the length that it states
 	if len(src) >= gzipSizeLen {
 		size := int(binary.LittleEndian.Uint32(src[len(src)-gzipSizeLen:]))
 		limit, long = min(limit, size), size > limit

@@ -62,7 +62,8 @@ func parseDeletes(b []byte, f *File, d deletedRows) (block string, err error) {
 		first, second, _ := strings.Cut(key, "_")
 		blocklet, err1 := strconv.Atoi(first)
 		number, err2 := strconv.Atoi(second)
-		if err1 != nil || err2 != nil || blocklet < 0 || blocklet >= len(f.blocklets) || number < 0 || number >= len(f.blocklets[blocklet].pageRows) {
+		if err1 != nil || err2 != nil || blocklet < 0 || blocklet >= len(f.blocklets) || number < 0 ||
+			number >= len(f.blocklets[blocklet].pageRows) {
 			return "", fault.Corruptf("no page %q", key)
 		}
 		rows := f.blocklets[blocklet].pageRows[number]

@@ -25,7 +25,7 @@ type dictionary struct {
 	first int              // the first surrogate in use, if those after it are too; else −1
 	rank  []uint32         // rank[i]: how many surrogates before 64·i are in use
 	words batch.Dictionary // in the order of the surrogates
-	nulls batch.Bitmap     // the words that are null; nil: none is
+	nulls batch.Bitmap     // the words that are null; nil if none is
 }
 
 const (
@@ -125,8 +125,8 @@ func (d *dictionary) code(surrogate int) (uint32, bool) {
 	return d.rank[at] + uint32(bits.OnesCount64(word&(1<<bit-1))), true
 }
 
-// codes sets dst to the codes of the surrogates in data. It returns the index of one that is not in
-// use, or −1.
+// codes sets dst to the codes of the surrogates in data. It returns the index of the first
+// surrogate that is not in use, or −1.
 func (d *dictionary) codes(dst []uint32, data []byte) (bad int) {
 	data = data[:len(dst)*surrogateLen]
 	for i := range dst {

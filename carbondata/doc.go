@@ -30,30 +30,30 @@
 //	}
 //
 // ScanOptions.Columns names the columns that a scan returns, and ScanOptions.Filter selects rows.
-// No other columns are read, and those of the filter first: the others only of pages in which rows
-// are selected. Files, blocklets, and pages of which minima and maxima or dictionaries say that no
-// row is selected are skipped, see ScanStats; a table with index files that do not agree with its
-// data files is refused. Filters follow SQL: a comparison with NULL is not true, and neither is its
-// negation.
+// No other columns are read. The filter's columns are read first, and the others only of pages in
+// which it selects rows. Files, blocklets, and pages of which minima and maxima or dictionaries say
+// that no row is selected are skipped, see ScanStats; a table with index files that do not agree
+// with its data files is refused. Filters follow SQL: a comparison with NULL is not true, and
+// neither is its negation.
 //
 //	o := carbondata.ScanOptions{Columns: []string{"name"}, Filter: carbondata.Gt("age", 30)}
 //
 // Table.Scan reads the same rows as batches of vectors, without an allocation for each value.
 // Column.TableType is the type that a column has in a table of package oribi, and in a batch.
 //
-// The schema of a folder is that of its newest file, by the timestamp in its name. Columns of other
-// files are matched by name, in a transactional table by ID. A column that a file does not have is
-// its default, or nil; in a transactional table a file's INT may be the table's LONG, and a DECIMAL
-// may have fewer digits. OpenFile and File.Rows read one data file over a block.Source.
+// The schema of a folder is the schema of its newest file, by the timestamp in its name. Columns of
+// other files are matched by name, in a transactional table by ID. A column that a file does not
+// have is its default, or nil; in a transactional table a file's INT may be the table's LONG, and a
+// DECIMAL may have fewer digits. OpenFile and File.Rows read one data file over a block.Source.
 //
 // Of a transactional table Open reads the segments that tablestatus lists as visible: their segment
 // files, or their folders, their partitions, and folders outside of the table, on this machine,
-// that were added to it. Deleted rows are those of the files that tableupdatestatus names.
+// that were added to it. The files that tableupdatestatus names list its deleted rows.
 //
 // It reads all types, ARRAY, STRUCT, and MAP nested to 32 levels, and the compressors snappy, zstd,
-// and gzip, of files that SDK 1.4 and later wrote. Nulls are those of CarbonData's row reader: a
-// text equal to "@NU#LL$!" is null, a VARCHAR of length 0 is empty, a BINARY of length 0 is null,
-// and so is an array or a map of exactly one null, and a struct of only nulls.
+// and gzip, of files that SDK 1.4 and later wrote. A value is null where CarbonData's row reader
+// returns null: a text equal to "@NU#LL$!" is null, a VARCHAR of length 0 is empty, a BINARY of
+// length 0 is null, and so is an array or a map of exactly one null, and a struct of only nulls.
 //
 // ErrUnsupported names what it does not read: files of versions 1 and 2, streaming files, global
 // dictionaries, files whose columns have other types than the table's, segments in other formats or
@@ -80,23 +80,23 @@
 //	err = w.Append([]any{"oribi", int32(3)}) // for each row; or AppendBatch
 //	err = w.Close()                          // the folder appears
 //
-// The files are those of the SDK 2.3 with the same options: the same columns, pages, encodings, and
-// blocklets, except where its choices lose values, or its bounds are wrong. Names are in lower
-// case. Rows may come in any order: with sort columns they are sorted, through temporary files if
-// need be.
+// The files equal the files of the SDK 2.3 with the same options: the same columns, pages,
+// encodings, and blocklets, except where its choices lose values, or its bounds are wrong. Names
+// are in lower case. Rows may come in any order: with sort columns they are sorted, through
+// temporary files if need be.
 //
 // Values that CarbonData reads as other values are refused: a NULL in a VARCHAR, no bytes in a
 // BINARY, an array or a map of exactly one NULL, a struct of only NULLs, the text "@NU#LL$!", text
 // that is not UTF-8, a STRING of more than 32000 characters or 32767 bytes, a time below the
-// millisecond. So are dates, also of times, that the SDK does not have: those before 0001-01-01,
+// millisecond. So are dates, also of times, that the SDK does not have: dates before 0001-01-01,
 // from 1582-10-05 to 1582-10-14, and after 9999-12-31. A folder has at least one row. A row has at
 // most 4 MiB of text, and 131072 values in nested columns.
 //
 // # Damaged files
 //
-// Input is not trusted. Lengths and counts are checked before use, memory for a page grows with
-// what the codec produces, and all pages that are read at once have one limit by the size of the
-// file. Errors wrap ErrCorrupt or ErrUnsupported and name file, blocklet, column, and page. The
+// Input is not trusted. Lengths and counts are checked before use, memory for a page grows with the
+// bytes that the codec produces, and all pages that are read at once have one limit by the size of
+// the file. Errors wrap ErrCorrupt or ErrUnsupported and name file, blocklet, column, and page. The
 // format has no checksums, except in gzip: some changed bits change values without any sign.
 // Structure, counts, and sizes are checked by every read; Table.Verify also compares index files,
 // minima and maxima, the order of sorted rows, and dictionaries with the data.

@@ -83,7 +83,8 @@ func (c *Column) widen(to *Column) bool {
 	if c.Type == to.Type && (c.Type != Decimal || c.Precision == to.Precision && c.Scale == to.Scale) {
 		return true
 	}
-	if !(c.Type == Int && to.Type == Long || c.Type == Decimal && to.Type == Decimal && c.Scale <= to.Scale && c.Precision-c.Scale <= to.Precision-to.Scale) {
+	if !(c.Type == Int && to.Type == Long || c.Type == Decimal && to.Type == Decimal && c.Scale <= to.Scale &&
+		c.Precision-c.Scale <= to.Precision-to.Scale) {
 		return false
 	}
 	stored := *c

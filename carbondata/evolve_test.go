@@ -58,8 +58,10 @@ func TestDefaultValues(t *testing.T) {
 		column Column
 		stored string
 	}{
-		{Column{Type: Byte}, "128"}, {Column{Type: Short}, "x"}, {Column{Type: Long}, "9223372036854775808"}, {Column{Type: Double}, "1.5x"}, {Column{Type: Date}, "-1"},
-		{Column{Type: Timestamp}, "1234567"}, {Column{Type: Decimal, Precision: 4, Scale: 1}, "\x02\x01"}, {Column{Type: Array}, "1"},
+		{Column{Type: Byte}, "128"}, {Column{Type: Short}, "x"}, {Column{Type: Long}, "9223372036854775808"},
+		{Column{Type: Double}, "1.5x"}, {Column{Type: Date}, "-1"},
+		{Column{Type: Timestamp}, "1234567"},
+		{Column{Type: Decimal, Precision: 4, Scale: 1}, "\x02\x01"}, {Column{Type: Array}, "1"},
 	} {
 		c.column.Default = []byte(c.stored)
 		if got, err := defaultValue(&c.column); !errors.Is(err, ErrCorrupt) {
@@ -106,8 +108,10 @@ func editSchema(t *testing.T, dir string, edit func(columns []anyStruct) []anySt
 
 // newColumn returns the schema of a column that no file has.
 func newColumn(name string, typ Type, dimension bool, ordinal int) anyStruct {
-	return anyStruct{columnType: i32(int(typ)), columnName: []byte(name), columnID: []byte("id-of-" + name), 4: true, 5: anyList{typ: typeI32},
-		columnDimension: dimension, columnScale: i32(-1), columnPrecision: i32(-1), columnChildren: i32(0), columnOrdinal: i32(ordinal)}
+	return anyStruct{columnType: i32(int(typ)), columnName: []byte(name), columnID: []byte("id-of-" + name),
+		4: true, 5: anyList{typ: typeI32},
+		columnDimension: dimension, columnScale: i32(-1), columnPrecision: i32(-1),
+		columnChildren: i32(0), columnOrdinal: i32(ordinal)}
 }
 
 // tableRows returns the rows of a table and its columns. The table must verify, and filters and
@@ -152,7 +156,8 @@ func TestColumnsAddedToATable(t *testing.T) {
 	for _, c := range columns {
 		names = append(names, c.Name)
 	}
-	if got := strings.Join(names, " "); got != "id name number day price note added empty" && got != "id number name day price note added empty" {
+	if got := strings.Join(names, " "); got != "id name number day price note added empty" &&
+		got != "id number name day price note added empty" {
 		t.Errorf("columns %s", got)
 	}
 	if len(rows) != len(before) {
@@ -216,7 +221,8 @@ func TestColumnsWithAWiderType(t *testing.T) {
 			return columns
 		})
 		columns, rows := tableRows(t, dir)
-		if want := fmt.Sprintf("DECIMAL(%d,%d)", precision, scale); columns[0].TypeName() != "LONG" || columns[3].TypeName() != want {
+		if want := fmt.Sprintf("DECIMAL(%d,%d)", precision, scale); columns[0].TypeName() != "LONG" ||
+			columns[3].TypeName() != want {
 			t.Errorf("%s and %s, want LONG and %s", columns[0].TypeName(), columns[3].TypeName(), want)
 		}
 		for n, row := range rows {
@@ -272,8 +278,9 @@ func TestNestedColumnsAreWidened(t *testing.T) {
 		file, table Column
 		want        bool
 	}{
-		"the same":             {of(field("a", "1", Int)), of(field("a", "1", Int)), true},
-		"a wider field":        {of(field("a", "1", Int), field("b", "2", String)), of(field("a", "1", Long), field("b", "2", String)), true},
+		"the same": {of(field("a", "1", Int)), of(field("a", "1", Int)), true},
+		"a wider field": {of(field("a", "1", Int), field("b", "2", String)),
+			of(field("a", "1", Long), field("b", "2", String)), true},
 		"a renamed field":      {of(field("a", "1", Int)), of(field("b", "1", Int)), true},
 		"another field":        {of(field("a", "1", Int)), of(field("b", "2", Int)), false},
 		"no IDs":               {of(field("a", "", Int)), of(field("b", "", Int)), false},
@@ -290,7 +297,7 @@ func TestNestedColumnsAreWidened(t *testing.T) {
 	}
 }
 
-// TestWiderElements compares arrays of wider elements with those of the folder itself.
+// TestWiderElements compares arrays read with a wider element type with the folder's own arrays.
 func TestWiderElements(t *testing.T) {
 	_, want := tableRows(t, filepath.Join(goldenDir(t), "array-types"))
 	columns, rows := tableRows(t, alteredTables["wider elements"](t))

@@ -35,8 +35,8 @@ type FileInfo struct {
 	Properties map[string]string // entries of the footer, the writer's version among them
 }
 
-// OpenFile reads header and footer of the data file in src. Errors: ErrCorrupt, ErrUnsupported, and
-// those of src. Source: carbondata spec §3.
+// OpenFile reads header and footer of the data file in src. Errors: ErrCorrupt, ErrUnsupported,
+// errors of src. Source: carbondata spec §3.
 func OpenFile(src block.Source) (*File, error) {
 	f := &File{src: src}
 	if err := f.open(); err != nil {
@@ -72,5 +72,6 @@ func (f *File) Schema() []Column { return userOrder(f.columns) }
 
 // Info returns what the footer says about the file.
 func (f *File) Info() FileInfo {
-	return FileInfo{Rows: f.rows, Blocklets: len(f.blocklets), Sorted: f.sorted, Writer: f.extra["version"], Properties: maps.Clone(f.extra)}
+	return FileInfo{Rows: f.rows, Blocklets: len(f.blocklets), Sorted: f.sorted, Writer: f.extra["version"],
+		Properties: maps.Clone(f.extra)}
 }

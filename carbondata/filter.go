@@ -20,7 +20,7 @@ type Filter struct {
 	children []Filter
 }
 
-// operator is what a node of a filter does.
+// operator is the operator of a node of a filter: a connective or a test of one column.
 type operator uint8
 
 const (

@@ -121,8 +121,8 @@ type randomFilters struct {
 	rows    [][]any
 }
 
-// modelPattern returns the regular expression of a Like, for texts whose characters are bytes: a value
-// may be no valid UTF-8, of which a regular expression knows nothing.
+// modelPattern returns the regular expression of a Like, for texts whose characters are bytes: a
+// value may be no valid UTF-8, of which a regular expression knows nothing.
 func modelPattern(f Filter) *regexp.Regexp {
 	var parts []string
 	for _, v := range f.values {
@@ -174,7 +174,7 @@ func (r *randomFilters) filter(depth int) Filter {
 	return test(opEq+operator(r.IntN(6)), name, v)
 }
 
-// value returns a value of a column, or one that is near to it.
+// value returns a value of a column, or a value near to it.
 func (r *randomFilters) value(i int) any {
 	var v any
 	for range 20 {
@@ -289,7 +289,8 @@ func TestRandomFiltersSelectWhatTheirDefinitionSays(t *testing.T) {
 		skipped.Blocklets += n.Blocklets
 		skipped.Pages += n.Pages
 	})
-	if t.Log(skipped); skipped.Files < int64(3*rounds) || skipped.Blocklets < int64(8*rounds) || skipped.Pages < int64(50*rounds) {
+	if t.Log(skipped); skipped.Files < int64(3*rounds) || skipped.Blocklets < int64(8*rounds) ||
+		skipped.Pages < int64(50*rounds) {
 		t.Errorf("skipped only %+v", skipped)
 	}
 }

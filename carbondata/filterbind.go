@@ -66,7 +66,7 @@ func (t *Table) bind(f Filter) (*boundFilter, error) {
 type binder struct {
 	*boundFilter
 	table  *Table
-	places map[int]int // from the table's columns to those of the filter
+	places map[int]int // from the index of a table's column to its index in the filter
 }
 
 // rowFilter returns n as a filter of rows.
@@ -122,10 +122,12 @@ func (b *binder) node(f Filter, negated bool) (node, error) {
 
 // negations are the operators that are true where others are false, for cells that are not NULL.
 // Orders of floats have none because of NaN.
-var negations = map[operator]operator{opEq: opNe, opNe: opEq, opLt: opGe, opGe: opLt, opGt: opLe, opLe: opGt, opIsNull: opNotNull, opNotNull: opIsNull}
+var negations = map[operator]operator{opEq: opNe, opNe: opEq, opLt: opGe, opGe: opLt, opGt: opLe, opLe: opGt,
+	opIsNull: opNotNull, opNotNull: opIsNull}
 
 // cellOps are the operators of batch.Predicate.
-var cellOps = map[operator]batch.Operator{opEq: batch.Eq, opNe: batch.Ne, opLt: batch.Lt, opLe: batch.Le, opGt: batch.Gt, opGe: batch.Ge, opIn: batch.In,
+var cellOps = map[operator]batch.Operator{opEq: batch.Eq, opNe: batch.Ne, opLt: batch.Lt, opLe: batch.Le,
+	opGt: batch.Gt, opGe: batch.Ge, opIn: batch.In,
 	opIsNull: batch.IsNull, opNotNull: batch.NotNull}
 
 // testedType returns the type of the cells of c, as far as tests need it.
@@ -192,7 +194,8 @@ func (b *binder) test(c *Column, place int, f Filter, negated bool) (node, error
 		op = negations[op]
 	}
 	if outside != 0 {
-		if less := outside > 0; op == opNe || less && (op == opLt || op == opLe) || !less && (op == opGt || op == opGe) {
+		if less := outside > 0; op == opNe || less && (op == opLt || op == opLe) ||
+			!less && (op == opGt || op == opGe) {
 			return leaf(batch.NotNull), nil
 		}
 		return leaf(batch.In), nil
@@ -213,9 +216,12 @@ func (b *binder) test(c *Column, place int, f Filter, negated bool) (node, error
 }
 
 // likeTest returns the tree of Like.
-func likeTest(c *Column, parts []any, negated bool, leaf func(batch.Operator, ...[]byte) node, both func(nodeOp, ...node) node) (node, error) {
+func likeTest(
+	c *Column, parts []any, negated bool, leaf func(batch.Operator, ...[]byte) node, both func(nodeOp, ...node) node,
+) (node, error) {
 	if c.Type != String && c.Type != Varchar && c.Type != Binary {
-		return node{}, fmt.Errorf("%s has no text to search, only STRING, VARCHAR, and BINARY: %w", c.TypeName(), fault.ErrSchema)
+		return node{}, fmt.Errorf("%s has no text to search, only STRING, VARCHAR, and BINARY: %w",
+			c.TypeName(), fault.ErrSchema)
 	}
 	if len(parts) < 2 {
 		return node{}, fmt.Errorf("a pattern of %d parts, want at least 2: %w", len(parts), fault.ErrSchema)
@@ -232,9 +238,12 @@ func likeTest(c *Column, parts []any, negated bool, leaf func(batch.Operator, ..
 
 // prefixTest returns the tree of HasPrefix: the strings from the prefix up to the first one after
 // all those that begin with it.
-func prefixTest(c *Column, v any, negated bool, leaf func(batch.Operator, ...[]byte) node, both func(nodeOp, ...node) node) (node, error) {
+func prefixTest(
+	c *Column, v any, negated bool, leaf func(batch.Operator, ...[]byte) node, both func(nodeOp, ...node) node,
+) (node, error) {
 	if c.Type != String && c.Type != Varchar && c.Type != Binary {
-		return node{}, fmt.Errorf("%s has no prefixes, only STRING, VARCHAR, and BINARY: %w", c.TypeName(), fault.ErrSchema)
+		return node{}, fmt.Errorf("%s has no prefixes, only STRING, VARCHAR, and BINARY: %w",
+			c.TypeName(), fault.ErrSchema)
 	}
 	prefix := textCell(c.Type, v)
 	if prefix == nil {

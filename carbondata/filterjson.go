@@ -13,7 +13,8 @@ import (
 type jsonText string
 
 // jsonOps are the operators of the JSON form.
-var jsonOps = map[string]operator{"=": opEq, "!=": opNe, "<": opLt, "<=": opLe, ">": opGt, ">=": opGe, "in": opIn, "notin": opIn,
+var jsonOps = map[string]operator{"=": opEq, "!=": opNe, "<": opLt, "<=": opLe, ">": opGt,
+	">=": opGe, "in": opIn, "notin": opIn,
 	"isnull": opIsNull, "notnull": opNotNull, "startswith": opHasPrefix}
 
 // maxFilterDepth limits nested filters in JSON.
@@ -26,10 +27,10 @@ const maxFilterDepth = 100
 //	["column", "isnull"]            also notnull
 //	["and", filter, …]              also or; ["not", filter]
 //
-// A value is that of a column in JSON: true or false; a number, for a DECIMAL the unscaled integer,
-// for a DATE days since 1970-01-01, for a TIMESTAMP microseconds; "NaN", "+Inf", or "-Inf" of a
-// FLOAT or DOUBLE; a string; "0x" and hex digits for a BINARY. The error names the part that is not
-// well-formed.
+// A value is a value of the column in JSON: true or false; a number, for a DECIMAL the unscaled
+// integer, for a DATE days since 1970-01-01, for a TIMESTAMP microseconds; "NaN", "+Inf", or "-Inf"
+// of a FLOAT or DOUBLE; a string; "0x" and hex digits for a BINARY. The error names the part that
+// is not well-formed.
 func ParseFilter(text []byte) (Filter, error) {
 	f, err := parseFilter(text)
 	return f, inside(err, "carbondata: filter")
@@ -55,7 +56,8 @@ func parseFilter(text []byte) (Filter, error) {
 func filterOf(v any, depth int) (Filter, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) < 2 {
-		return Filter{}, fmt.Errorf("%s is not a filter, want such as [\"a\", \"=\", 1] or [\"and\", filter, filter]", shortJSON(v))
+		return Filter{},
+			fmt.Errorf("%s is not a filter, want such as [\"a\", \"=\", 1] or [\"and\", filter, filter]", shortJSON(v))
 	}
 	if depth > maxFilterDepth {
 		return Filter{}, fmt.Errorf("more than %d levels of filters", maxFilterDepth)
@@ -70,7 +72,9 @@ func filterOf(v any, depth int) (Filter, error) {
 	word, _ := list[1].(string)
 	op, ok := jsonOps[word]
 	if !ok {
-		return Filter{}, fmt.Errorf("column %q: %s is not an operator, want one of = != < <= > >= in notin isnull notnull startswith", name, shortJSON(list[1]))
+		return Filter{},
+			fmt.Errorf("column %q: %s is not an operator, want one of = != < <= > >= in notin isnull notnull "+
+				"startswith", name, shortJSON(list[1]))
 	}
 	values, err := jsonValues(op, list[2:])
 	f := test(op, name, values...)

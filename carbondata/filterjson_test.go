@@ -15,7 +15,8 @@ func filterText(f Filter) string {
 	for _, child := range f.children {
 		parts = append(parts, filterText(child))
 	}
-	name := [...]string{"and", "or", "not", "=", "!=", "<", "<=", ">", ">=", "in", "isnull", "notnull", "startswith"}[f.op]
+	name := [...]string{"and", "or", "not", "=", "!=", "<", "<=", ">", ">=", "in", "isnull",
+		"notnull", "startswith"}[f.op]
 	if f.column != "" {
 		return fmt.Sprintf("%s %s %#v", f.column, name, f.values)
 	}
@@ -45,7 +46,8 @@ func TestParseFilterRefusesOtherText(t *testing.T) {
 		strings.Repeat(`["not",`, 200) + `["a","=",1]` + strings.Repeat("]", 200): "levels",
 	} {
 		_, err := ParseFilter([]byte(text))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "carbondata: filter: ") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), "carbondata: filter: ") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -53,12 +55,15 @@ func TestParseFilterRefusesOtherText(t *testing.T) {
 
 // FuzzParseFilter parses filters and binds them to the columns of a table.
 func FuzzParseFilter(f *testing.F) {
-	for _, text := range []string{`["a","=",1]`, `["and",["b","in",[1,-2]],["not",["c","isnull"]]]`, `["or",["s","startswith","x"],["f","!=","NaN"]]`,
+	for _, text := range []string{`["a","=",1]`, `["and",["b","in",[1,-2]],["not",["c","isnull"]]]`,
+		`["or",["s","startswith","x"],["f","!=","NaN"]]`,
 		`["bin","=","0x00ff"]`, `["d","<",99999999999999999999999999]`, `["t","notin",[1e3]]`} {
 		f.Add([]byte(text))
 	}
-	table := &Table{columns: []Column{{Name: "a", Type: Int}, {Name: "b", Type: Long}, {Name: "c", Type: Struct}, {Name: "s", Type: Varchar},
-		{Name: "f", Type: Float}, {Name: "bin", Type: Binary}, {Name: "d", Type: Decimal, Precision: 20}, {Name: "t", Type: Timestamp}, {Name: "o", Type: Boolean}}}
+	table := &Table{columns: []Column{{Name: "a", Type: Int}, {Name: "b", Type: Long},
+		{Name: "c", Type: Struct}, {Name: "s", Type: Varchar},
+		{Name: "f", Type: Float}, {Name: "bin", Type: Binary}, {Name: "d", Type: Decimal, Precision: 20},
+		{Name: "t", Type: Timestamp}, {Name: "o", Type: Boolean}}}
 	fuzztest.Run(f, func(t *testing.T, text []byte) {
 		filter, err := ParseFilter(text)
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// filterCell returns the cell of type t, that of column c, that v is. If v is an integer out of the
-// range of t, it returns −1 (below) or 1 (above) instead.
+// filterCell returns v as a cell of type t, the type of column c in a table. If v is an integer out
+// of the range of t, it returns −1 (below) or 1 (above) instead.
 func filterCell(c *Column, t schema.Type, v any) (cell []byte, out int, err error) {
 	switch {
 	case t.Variable():
@@ -41,7 +41,8 @@ func filterCell(c *Column, t schema.Type, v any) (cell []byte, out int, err erro
 		if text, ok := v.(jsonText); ok {
 			v = strconv.Quote(string(text))
 		}
-		err = fmt.Errorf("%.40v (%s) is not a value of a column of type %s: %w", v, kindName(v), c.TypeName(), fault.ErrSchema)
+		err = fmt.Errorf("%.40v (%s) is not a value of a column of type %s: %w", v, kindName(v),
+			c.TypeName(), fault.ErrSchema)
 	}
 	return cell, 0, err
 }
@@ -167,7 +168,8 @@ func parseInteger(s string) (n batch.Int128, ok bool) {
 	return n, true
 }
 
-// integerCell returns the cell of an integer, or −1 or 1 for one that is out of the type's range.
+// integerCell returns the cell of an integer, or −1 or 1 for an integer below or above the type's
+// range.
 func integerCell(t schema.Type, n batch.Int128) (cell []byte, out int) {
 	w := t.Width()
 	if w <= 8 {

@@ -178,7 +178,8 @@ func (b *blocklet) check(columns, dimensions int, from, to int64) error {
 	for i := range columns {
 		start, end := b.offsets[i], b.end(i, dimensions)
 		if start < from || end > to || start >= end || int64(b.lengths[i]) > end-start || b.lengths[i] <= 0 {
-			return fault.Corruptf("chunk %d: bytes [%d, %d) with a header of %d, the blocklets are in [%d, %d)", i, start, end, b.lengths[i], from, to)
+			return fault.Corruptf("chunk %d: bytes [%d, %d) with a header of %d, the blocklets are in [%d, %d)", i,
+				start, end, b.lengths[i], from, to)
 		}
 		if i+1 < columns && end > b.offsets[i+1] {
 			return fault.Corruptf("chunk %d: ends at byte %d, after the next one begins", i, end)
@@ -232,7 +233,8 @@ func readInto(buffer *[]byte, src block.Source, offset int64, n int) ([]byte, er
 	return b, nil
 }
 
-// notV3 says what a file is that does not begin with the header of version 3.
+// notV3 returns the error of a file that does not begin with the header of version 3. It names
+// version 2 where the first bytes show it.
 func notV3(start []byte) error {
 	switch {
 	case bytes.HasPrefix(start, []byte(oldMagic)):
@@ -342,8 +344,8 @@ func (f *File) readFooter(from, start, end int64) error {
 		if err != nil {
 			return inside(err, "blocklet %d", i)
 		}
-		// Not bl.measures, which can be before the end if there are none: blocklets of the same
-		// bytes would take a time without limit.
+		// Not bl.measures: without measures it can be before the end, and a footer could then list
+		// the same bytes in any number of blocklets, which would take a time without limit.
 		from = bl.end(f.chunks-1, f.dimensions)
 		rows += int64(bl.rows)
 	}

@@ -41,8 +41,8 @@ func openBytes(t testing.TB, data []byte) *File {
 	return f
 }
 
-// typed fails unless err is nil, ErrCorrupt, ErrUnsupported, or ErrRow: a changed number may be a time
-// that is out of range.
+// typed fails unless err is nil, ErrCorrupt, ErrUnsupported, or ErrRow: a changed number may be a
+// time that is out of range.
 func typed(t *testing.T, err error) bool {
 	if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrRow) {
 		t.Fatalf("neither ErrCorrupt nor ErrUnsupported nor ErrRow: %v", err)
@@ -106,7 +106,8 @@ func scanAll(t *testing.T, data []byte) {
 }
 
 // fuzzFolders are small and contain all encodings together.
-var fuzzFolders = []string{"one-row", "one-column-int", "one-column-string", "sdk-1.4.1-sorted", "sdk-1.4.1-complex", "sort-types-inverted", "string-rle",
+var fuzzFolders = []string{"one-row", "one-column-int", "one-column-string", "sdk-1.4.1-sorted", "sdk-1.4.1-complex",
+	"sort-types-inverted", "string-rle",
 	"varchar-dict", "decimal-narrow", "double-special", "array-null", "map", "nested-deep"}
 
 // FuzzFile fuzzes a whole data file, verifies it, and reads it with filters.
@@ -170,7 +171,8 @@ func FuzzChunk(f *testing.F) {
 func FuzzPage(f *testing.F) {
 	f.Add(uint8(String), uint8(0), uint8(3), []byte("\x00\x02ab\x00\x00\x00\x01c"), []byte{}, []byte{})
 	f.Add(uint8(Date), uint8(encDictionary), uint8(2), []byte("\x40\x00\x46\x24"), []byte("\x00\x00\x00\x02"), []byte{})
-	f.Add(uint8(Short), uint8(encInvertedIndex), uint8(2), []byte("\x00\x02\x80\x01\x00\x00"), []byte{}, []byte("\x00\x00\x00\x04\x00\x01\x00\x00"))
+	f.Add(uint8(Short), uint8(encInvertedIndex), uint8(2), []byte("\x00\x02\x80\x01\x00\x00"), []byte{},
+		[]byte("\x00\x00\x00\x04\x00\x01\x00\x00"))
 	f.Add(uint8(Varchar), uint8(encVarchar), uint8(1), []byte("\x00\x00\x00\x01x"), []byte{}, []byte{})
 	fuzztest.Run(f, func(t *testing.T, typ, enc, rows uint8, data, runs, rowIDs []byte) {
 		if _, ok := typeNames[Type(typ)]; !ok {
@@ -238,7 +240,9 @@ func FuzzJSON(f *testing.F) {
 		if typed(t, err) {
 			newUpdates(list).drops("0", "part-0-0_batchno0-0-0-1.carbondata")
 			for i := range list {
-				_, err := list[i].deltas("x", func(string) ([]string, error) { return []string{"part-0-0_batchno0-0-0-6.deletedelta"}, nil })
+				_, err := list[i].deltas("x", func(string) ([]string, error) {
+					return []string{"part-0-0_batchno0-0-0-6.deletedelta"}, nil
+				})
 				typed(t, err)
 			}
 		}

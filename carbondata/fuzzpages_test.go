@@ -20,7 +20,8 @@ func FuzzHeader(f *testing.F) {
 	fuzztest.Run(f, func(t *testing.T, header []byte) {
 		file := append(append([]byte(nil), header...), rest...)
 		at := len(file) - pointerLen
-		binary.BigEndian.PutUint64(file[at:], binary.BigEndian.Uint64(data[len(data)-pointerLen:])+uint64(len(file)-len(data)))
+		binary.BigEndian.PutUint64(file[at:],
+			binary.BigEndian.Uint64(data[len(data)-pointerLen:])+uint64(len(file)-len(data)))
 		readAll(t, file)
 		header = append(header, 0xff)
 		end, err := (&File{src: &block.Memory{Bytes: header}}).readHeader(int64(len(header)))
@@ -90,7 +91,8 @@ func FuzzNumbers(f *testing.F) {
 	n := 0
 	for _, s := range storedPages(f) {
 		if s.header.meta != nil && len(s.column.Children) == 0 && s.dict == nil {
-			f.Add(uint8(s.column.Type), uint8(s.header.encoders[0]), uint8(s.column.Precision), uint8(s.column.Scale), uint16(s.rows), s.header.meta, s.data)
+			f.Add(uint8(s.column.Type), uint8(s.header.encoders[0]), uint8(s.column.Precision), uint8(s.column.Scale),
+				uint16(s.rows), s.header.meta, s.data)
 			n++
 		}
 	}
@@ -114,7 +116,8 @@ func FuzzNested(f *testing.F) {
 	n := 0
 	for _, s := range storedPages(f) {
 		if (s.column.nested || len(s.column.Children) > 0) && s.dict == nil {
-			f.Add(uint8(s.column.Type), uint8(len(s.column.Children)), s.header.has(encIntLengthChild), uint16(s.rows), s.header.meta, s.data)
+			f.Add(uint8(s.column.Type), uint8(len(s.column.Children)), s.header.has(encIntLengthChild),
+				uint16(s.rows), s.header.meta, s.data)
 			n++
 		}
 	}
@@ -122,7 +125,8 @@ func FuzzNested(f *testing.F) {
 		f.Fatalf("%d pages of nested columns", n)
 	}
 	fuzztest.Run(f, func(t *testing.T, typ, children uint8, long bool, rows uint16, meta, data []byte) {
-		c := flatColumn{Column: Column{Type: Type(typ), nested: true, Precision: 20, Scale: 2, Children: make([]Column, children)}, children: int(children)}
+		c := flatColumn{Column: Column{Type: Type(typ), nested: true, Precision: 20, Scale: 2,
+			Children: make([]Column, children)}, children: int(children)}
 		if !typed(t, c.check()) {
 			return
 		}
@@ -163,7 +167,8 @@ func FuzzDictionary(f *testing.F) {
 		if c.Type != String && c.Type != Varchar {
 			return
 		}
-		h := &dictionaryHeader{encoders: []encoding{encDirectCompress}, meta: meta, values: snappyLiteral(used), data: snappyLiteral(words)}
+		h := &dictionaryHeader{encoders: []encoding{encDirectCompress}, meta: meta,
+			values: snappyLiteral(used), data: snappyLiteral(words)}
 		d, err := readDictionary(&chunk{pages: make([]pageHeader, 1), dictionary: h}, c.Type, &memory{left: 1 << 20})
 		if !typed(t, err) {
 			return

@@ -33,7 +33,7 @@ type goldenFolder struct {
 func goldenDir(t testing.TB) string { return filepath.Join(corpustest.Dir(t), "golden", "carbondata") }
 
 // goldenFolders runs f for the golden folders. Under the race detector, which makes decoding ten
-// times slower, it leaves out those of many rows.
+// times slower, it leaves out the folders with many rows.
 func goldenFolders(t *testing.T, f func(t *testing.T, g goldenFolder, dir string)) {
 	lines := corpustest.Lines(t, filepath.Join(goldenDir(t), "manifest.jsonl"))
 	if len(lines) < 94 {

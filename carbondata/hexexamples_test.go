@@ -35,7 +35,8 @@ func hexExample(t *testing.T, file, after string) []byte {
 	if !ok {
 		t.Fatalf("%s: no %q", file, after)
 	}
-	b, err := hex.DecodeString(strings.ReplaceAll(regexp.MustCompile(`^[0-9a-f]{2}( [0-9a-f]{2})*\b`).FindString(text), " ", ""))
+	b, err := hex.DecodeString(strings.ReplaceAll(regexp.MustCompile(`^[0-9a-f]{2}( [0-9a-f]{2})*\b`).FindString(text),
+		" ", ""))
 	if err != nil || len(b) == 0 {
 		t.Fatalf("%s: no bytes after %q: %v", file, after, err)
 	}
@@ -83,7 +84,8 @@ func parse(t *testing.T, b []byte, f func(r *thriftReader)) {
 
 // TestExamplesOfMessages reads the examples of Thrift messages in the comments.
 func TestExamplesOfMessages(t *testing.T) {
-	same(t, "begin of a file", hexExample(t, "thrift.go", "The header of a file, version 3 (field 1, an int):"), []byte{typeI32 | headerVersion<<4, version3 << 1})
+	same(t, "begin of a file", hexExample(t, "thrift.go", "The header of a file, version 3 (field 1, an int):"),
+		[]byte{typeI32 | headerVersion<<4, version3 << 1})
 
 	column := hexExample(t, "schema.go", "without the fields that are not required:")
 	parse(t, column, func(r *thriftReader) {
@@ -92,19 +94,25 @@ func TestExamplesOfMessages(t *testing.T) {
 	})
 	header := hexExample(t, "footer.go", `The header of a file with the STRING "a":`)
 	f := File{src: &block.Memory{Bytes: header}}
-	if end, err := f.readHeader(int64(len(header))); err != nil || int(end) != len(header) || len(f.columns) != 1 || f.columns[0].Name != "a" {
+	if end, err := f.readHeader(int64(len(header))); err != nil || int(end) != len(header) ||
+		len(f.columns) != 1 || f.columns[0].Name != "a" {
 		t.Errorf("header: %d of %d bytes, %v, %v", end, len(header), f.columns, err)
 	}
-	columns, err := parseSchema(hexExample(t, "transactional.go", `The schema file of a table with the ID "i" and the STRING "a":`))
+	columns, err := parseSchema(hexExample(t, "transactional.go",
+		`The schema file of a table with the ID "i" and the STRING "a":`))
 	if err != nil || len(columns) != 1 || columns[0].Name != "a" {
 		t.Errorf("schema file: %v, %v", columns, err)
 	}
 
-	want := blocklet{rows: 100, offsets: []int64{216, 689}, lengths: []int{59, 107}, dimensions: 689, measures: 899, pages: 1}
-	parse(t, hexExample(t, "footer.go", "the first ends at 689, the second at 899:"), func(r *thriftReader) { same(t, "blocklet", r.blocklet(), want) })
+	want := blocklet{rows: 100, offsets: []int64{216, 689}, lengths: []int{59, 107},
+		dimensions: 689, measures: 899, pages: 1}
+	parse(t, hexExample(t, "footer.go", "the first ends at 689, the second at 899:"), func(r *thriftReader) {
+		same(t, "blocklet", r.blocklet(), want)
+	})
 	footer := hexExample(t, "footer.go", "without minima and maxima:")
 	f = File{src: &block.Memory{Bytes: append(make([]byte, 899), footer...)}, chunks: 2, dimensions: 1}
-	if err := f.readFooter(216, 899, int64(899+len(footer))); err != nil || f.rows != 100 || !f.sorted || f.segment.columns != 2 || len(f.blocklets) != 1 {
+	if err := f.readFooter(216, 899, int64(899+len(footer))); err != nil || f.rows != 100 || !f.sorted ||
+		f.segment.columns != 2 || len(f.blocklets) != 1 {
 		t.Errorf("footer: %+v, %v", f, err)
 	} else {
 		want.pageRows, want.noPageRows = []int{100}, true
@@ -114,7 +122,9 @@ func TestExamplesOfMessages(t *testing.T) {
 	same(t, "end of a file", end, []byte{7: 899 & 255, 6: 899 >> 8})
 
 	robots := bounds{min: [][]byte{[]byte("robot0")}, max: [][]byte{[]byte("robot99")}}
-	parse(t, hexExample(t, "bounds.go", "From robot0 to robot99:"), func(r *thriftReader) { same(t, "bounds", r.bounds(typeStruct, 1), robots) })
+	parse(t, hexExample(t, "bounds.go", "From robot0 to robot99:"), func(r *thriftReader) {
+		same(t, "bounds", r.bounds(typeStruct, 1), robots)
+	})
 
 	index := hexExample(t, "index.go", `The header of the index of a file with the STRING "a":`)
 	entry := hexExample(t, "index.go", `100 rows of the file "a" with its footer at byte 899:`)
@@ -140,10 +150,12 @@ func TestExamplesOfPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := c.pages[0]
-	same(t, "page", []any{h.compressor, h.data, h.rowIDs, h.runs, h.rows, h.offset, len(h.encoders), string(h.bounds.min[0])}, []any{"", 414, 0, 0, 100, int64(275), 0, "robot0"})
+	same(t, "page", []any{h.compressor, h.data, h.rowIDs, h.runs, h.rows, h.offset, len(h.encoders),
+		string(h.bounds.min[0])}, []any{"", 414, 0, 0, 100, int64(275), 0, "robot0"})
 	parse(t, hexExample(t, "chunk.go", "A dictionary without values, in snappy:"), func(r *thriftReader) {
 		d := r.dictionaryHeader()
-		same(t, "dictionary", []any{d.encoders, d.data, d.values}, []any{[]encoding{encDirectCompress}, []byte{0}, []byte{0}})
+		same(t, "dictionary", []any{d.encoders, d.data, d.values},
+			[]any{[]encoding{encDirectCompress}, []byte{0}, []byte{0}})
 	})
 	m, err := parseEncoderMeta(hexExample(t, "number.go", `INT column "age", stored in bytes, maximum 99, minimum 0:`))
 	if err != nil {
@@ -165,7 +177,8 @@ func TestExamplesOfPages(t *testing.T) {
 		if err := p.choose(&pageHeader{encoders: e.enc}, false); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.decode(nameSnappy, snappyLiteral(hexExample(t, e.file, e.after)), nil, &memory{left: 1 << 20}); err != nil {
+		if err := p.decode(nameSnappy, snappyLiteral(hexExample(t, e.file, e.after)), nil,
+			&memory{left: 1 << 20}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := p.value(0)
@@ -189,15 +202,18 @@ func TestExamplesOfPages(t *testing.T) {
 	if first, count := array.element(0); first != 5 || count != 3 {
 		t.Errorf("array: %d elements from %d", count, first)
 	}
-	fields := page{column: &Column{Type: Struct, Children: make([]Column, 2)}, rows: 1, data: hexExample(t, "nested.go", "A STRUCT of two fields:")}
+	fields := page{column: &Column{Type: Struct, Children: make([]Column, 2)}, rows: 1,
+		data: hexExample(t, "nested.go", "A STRUCT of two fields:")}
 	if err := fields.checkFields(); err != nil {
 		t.Error(err)
 	}
 
-	used, data := hexExample(t, "dictionary.go", "in a VARCHAR column: values"), hexExample(t, "dictionary.go", "values 04, data")
+	used, data := hexExample(t, "dictionary.go", "in a VARCHAR column: values"),
+		hexExample(t, "dictionary.go", "values 04, data")
 	meta := slices.Concat([]byte{0, 0, byte(inByteArray), kindLongValue}, make([]byte, metaFixedLen-2))
-	d, err := readDictionary(&chunk{pages: make([]pageHeader, 1), dictionary: &dictionaryHeader{encoders: []encoding{encDirectCompress}, meta: meta,
-		values: snappyLiteral(used), data: snappyLiteral(data)}}, Varchar, &memory{left: 1 << 20})
+	d, err := readDictionary(&chunk{pages: make([]pageHeader, 1),
+		dictionary: &dictionaryHeader{encoders: []encoding{encDirectCompress}, meta: meta,
+			values: snappyLiteral(used), data: snappyLiteral(data)}}, Varchar, &memory{left: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +243,8 @@ func TestExamplesOfValues(t *testing.T) {
 		got, _ := e.column.boundValue(hexExample(t, "boundvalue.go", e.after))
 		same(t, e.after, got, e.want)
 	}
-	c := Column{Type: Decimal, Precision: 8, Scale: 2, Default: hexExample(t, "evolve.go", "A DECIMAL(8,2) with the default 12.35:")}
+	c := Column{Type: Decimal, Precision: 8, Scale: 2,
+		Default: hexExample(t, "evolve.go", "A DECIMAL(8,2) with the default 12.35:")}
 	got, err := defaultValue(&c)
 	if err != nil {
 		t.Error(err)
@@ -245,7 +262,9 @@ func TestExamplesOfJSON(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	same(t, "segment file", folders, []segmentFolder{{folder: "/Fact/Part0/Segment_0", relative: true, files: []string{"0_batchno0-0-0-1700000100000.carbonindex"}}})
+	same(t, "segment file", folders,
+		[]segmentFolder{{folder: "/Fact/Part0/Segment_0", relative: true,
+			files: []string{"0_batchno0-0-0-1700000100000.carbonindex"}}})
 	list, err := parseUpdates(jsonExample(t, "update.go", "Rows deleted once from the first data file of segment 0:"))
 	if err != nil || len(newUpdates(list).blocks[updateKey("0", "part-0-0_batchno0-0-0")]) != 1 {
 		t.Errorf("tableupdatestatus: %+v, %v", list, err)
@@ -253,7 +272,8 @@ func TestExamplesOfJSON(t *testing.T) {
 	deleted := deletedRows{}
 	f := File{blocklets: []blocklet{{pageRows: []int{32, 32}}}}
 	block, err := parseDeletes(jsonExample(t, "delete.go", "Row 27 of page 1 in blocklet 0:"), &f, deleted)
-	if err != nil || block != "part-0-1_batchno0-0-null" || !reflect.DeepEqual(deleted, deletedRows{pagePlace{0, 1}: {27}}) {
+	if err != nil || block != "part-0-1_batchno0-0-null" ||
+		!reflect.DeepEqual(deleted, deletedRows{pagePlace{0, 1}: {27}}) {
 		t.Errorf("deleted rows: %q, %v, %v", block, deleted, err)
 	}
 }
@@ -273,9 +293,11 @@ func TestAllExamplesAreRead(t *testing.T) {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		for _, example := range regexp.MustCompile(`([^:.]+[:]) (?:[0-9a-f]{2} ){2}`).FindAllStringSubmatch(commentText(t, name), -1) {
+		for _, example := range regexp.MustCompile(
+			`([^:.]+[:]) (?:[0-9a-f]{2} ){2}`).FindAllStringSubmatch(commentText(t, name), -1) {
 			after := strings.TrimSpace(example[1])
-			if words := strings.Fields(after); !strings.Contains(string(tests), strings.Join(words[max(0, len(words)-3):], " ")) {
+			if words := strings.Fields(after); !strings.Contains(string(tests),
+				strings.Join(words[max(0, len(words)-3):], " ")) {
 				t.Errorf("%s: no test reads the bytes after %q", name, after)
 			}
 		}

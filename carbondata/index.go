@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Index file: the data files of one task, with what their footers say. An IndexHeader, then a
+// Index file: the data files of one task, with the content of their footers. An IndexHeader, then a
 // BlockIndex for each blocklet, up to the end. Source: carbondata spec §4.3, §10.
 //
 // IndexHeader:
@@ -90,7 +90,7 @@ type indexEntry struct {
 	bounds   bounds
 }
 
-// indexedFile is what the entries of an index file say about one data file.
+// indexedFile has the entries of an index file about one data file.
 type indexedFile struct {
 	indexEntry               // the first
 	header     indexHeader   // of the index file
@@ -256,7 +256,8 @@ func (i *indexFile) addTo(files map[string]*indexedFile, dir string) error {
 // check compares the entries with the data file.
 func (i *indexedFile) check(f *File) error {
 	if i.footer != f.footer || i.rows != f.rows || i.size != 0 && i.size != f.src.Size() {
-		return fault.Corruptf("the index says %d rows, footer at byte %d of %d; want %d rows, at byte %d of %d", i.rows, i.footer, i.size, f.rows, f.footer, f.src.Size())
+		return fault.Corruptf("the index says %d rows, footer at byte %d of %d; want %d rows, at byte %d of %d", i.rows,
+			i.footer, i.size, f.rows, f.footer, f.src.Size())
 	}
 	if i.blocklet == nil { // of an old version
 		return nil
@@ -265,12 +266,14 @@ func (i *indexedFile) check(f *File) error {
 		return fault.Corruptf("the index has %d blocklets, want %d", len(i.entries), len(f.blocklets))
 	}
 	if i.header.columns != f.chunks || i.header.hasSorted && f.hasSorted && i.header.sorted != f.sorted {
-		return fault.Corruptf("the index has %d columns, sorted: %v; want %d, %v", i.header.columns, i.header.sorted, f.chunks, f.sorted)
+		return fault.Corruptf("the index has %d columns, sorted: %v; want %d, %v", i.header.columns,
+			i.header.sorted, f.chunks, f.sorted)
 	}
 	for n, e := range i.entries {
 		w := &f.blocklets[n]
-		if b := e.blocklet; b != nil && (b.rows != w.rows || b.pages != w.pages || b.dimensions != w.dimensions || b.measures != w.measures ||
-			!slices.Equal(b.offsets, w.offsets) || !slices.Equal(b.lengths, w.lengths)) {
+		if b := e.blocklet; b != nil &&
+			(b.rows != w.rows || b.pages != w.pages || b.dimensions != w.dimensions || b.measures != w.measures ||
+				!slices.Equal(b.offsets, w.offsets) || !slices.Equal(b.lengths, w.lengths)) {
 			return fault.Corruptf("the index and the footer differ in blocklet %d", n)
 		}
 		if !e.bounds.equal(&w.bounds) {
@@ -283,7 +286,7 @@ func (i *indexedFile) check(f *File) error {
 // checkIndexes reads the index files and compares them with the data files. Source: carbondata spec
 // §10, §17.
 func (t *Table) checkIndexes() error {
-	files := map[string]*File{} // by path; nil: all rows are deleted
+	files := map[string]*File{} // by path; nil if all its rows are deleted
 	for i := range t.files {
 		files[t.files[i].path] = t.files[i].File
 	}

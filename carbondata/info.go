@@ -12,18 +12,20 @@ import (
 
 // Info describes a table. Offsets and sizes are bytes.
 type Info struct {
-	Rows        int64           `json:"rows"`         // without deleted rows
-	DeletedRows int64           `json:"deleted_rows"` // in data files
-	Blocklets   int             `json:"blocklets"`
-	Pages       int             `json:"pages"`       // groups of rows, not of one column
-	Writers     []string        `json:"writers"`     // versions; "": a file does not say
-	Compressors []string        `json:"compressors"` // "": Snappy, in old files
-	Encodings   []string        `json:"encodings"`   // encodings joined by +, then / and the store type, if there is one; "": none
-	Features    []string        `json:"features"`    // is_sort, local_dictionary, minmax_absent, null_bits, rle, row_ids
-	Columns     []ColumnInfo    `json:"columns"`     // of the table
-	Segments    []SegmentInfo   `json:"segments,omitempty"`
-	Files       []DataFileInfo  `json:"data_files"`
-	Indexes     []IndexFileInfo `json:"index_files"`
+	Rows        int64    `json:"rows"`         // without deleted rows
+	DeletedRows int64    `json:"deleted_rows"` // in data files
+	Blocklets   int      `json:"blocklets"`
+	Pages       int      `json:"pages"`       // groups of rows, not of one column
+	Writers     []string `json:"writers"`     // versions; "": a file does not say
+	Compressors []string `json:"compressors"` // "": Snappy, in old files
+	// encodings joined by +, then / and the store type if a codec has it, as "adaptive/byte"; ""
+	// for no encoding
+	Encodings []string        `json:"encodings"`
+	Features  []string        `json:"features"` // is_sort, local_dictionary, minmax_absent, null_bits, rle, row_ids
+	Columns   []ColumnInfo    `json:"columns"`  // of the table
+	Segments  []SegmentInfo   `json:"segments,omitempty"`
+	Files     []DataFileInfo  `json:"data_files"`
+	Indexes   []IndexFileInfo `json:"index_files"`
 }
 
 // ColumnInfo describes a column of a table.
@@ -90,14 +92,16 @@ type BlockletInfo struct {
 
 // ChunkInfo describes a column of a blocklet.
 type ChunkInfo struct {
-	Name            string      `json:"name"`
-	Offset          int64       `json:"offset"`
-	Header          int         `json:"header"` // bytes
-	Compressor      string      `json:"compressor"`
-	Min             string      `json:"min"` // hex, as stored
-	Max             string      `json:"max"`
-	Present         *bool       `json:"present"` // the bounds are true; nil: the file does not say
-	MinValue        any         `json:"-"`       // of the Go type that Type gives; nil: NULL, or not usable
+	Name       string `json:"name"`
+	Offset     int64  `json:"offset"`
+	Header     int    `json:"header"` // bytes
+	Compressor string `json:"compressor"`
+	Min        string `json:"min"` // hex, as stored
+	Max        string `json:"max"`
+	// the bounds are true; nil if the file does not say
+	Present *bool `json:"present"`
+	// of the Go type that Type gives; nil for NULL, or if not usable
+	MinValue        any         `json:"-"`
 	MaxValue        any         `json:"-"`
 	Nulls           int         `json:"nulls,omitempty"`
 	LocalDictionary int         `json:"local_dictionary,omitempty"` // values
@@ -136,9 +140,12 @@ type IndexEntryInfo struct {
 	Blocklet bool   `json:"blocklet_info"` // with a copy of the footer's BlockletInfo3
 }
 
-var encodingNames = map[encoding]string{encDictionary: "DICTIONARY", 1: "DELTA", encRLE: "RLE", encInvertedIndex: "INVERTED_INDEX", 4: "BIT_PACKED", 5: "DIRECT_DICTIONARY",
-	encDirectCompress: "DIRECT_COMPRESS", encAdaptive: "ADAPTIVE_INTEGRAL", encAdaptiveDelta: "ADAPTIVE_DELTA_INTEGRAL", 9: "RLE_INTEGRAL", 10: "DIRECT_STRING",
-	encAdaptiveFloat: "ADAPTIVE_FLOATING", 12: "BOOL_BYTE", encAdaptiveFloatDel: "ADAPTIVE_DELTA_FLOATING", encVarchar: "DIRECT_COMPRESS_VARCHAR",
+var encodingNames = map[encoding]string{encDictionary: "DICTIONARY", 1: "DELTA", encRLE: "RLE",
+	encInvertedIndex: "INVERTED_INDEX", 4: "BIT_PACKED", 5: "DIRECT_DICTIONARY",
+	encDirectCompress: "DIRECT_COMPRESS", encAdaptive: "ADAPTIVE_INTEGRAL", encAdaptiveDelta: "ADAPTIVE_DELTA_INTEGRAL",
+	9: "RLE_INTEGRAL", 10: "DIRECT_STRING",
+	encAdaptiveFloat: "ADAPTIVE_FLOATING", 12: "BOOL_BYTE", encAdaptiveFloatDel: "ADAPTIVE_DELTA_FLOATING",
+	encVarchar:        "DIRECT_COMPRESS_VARCHAR",
 	encIntLengthChild: "INT_LENGTH_COMPLEX_CHILD_BYTE_ARRAY"}
 
 func (e encoding) String() string {
@@ -156,7 +163,8 @@ func encodingList(list []encoding) []string {
 	return names
 }
 
-var internalNames = [...]string{"STRING", "DATE", "TIMESTAMP", "BOOLEAN", "SHORT", "INT", "FLOAT", "LONG", "DOUBLE", "NULL", "DECIMAL", "ARRAY", "STRUCT", "MAP", "BYTE",
+var internalNames = [...]string{"STRING", "DATE", "TIMESTAMP", "BOOLEAN", "SHORT", "INT", "FLOAT", "LONG", "DOUBLE",
+	"NULL", "DECIMAL", "ARRAY", "STRUCT", "MAP", "BYTE",
 	"BYTE_ARRAY", "SHORT_INT", "LEGACY_LONG", "VARCHAR", "BINARY"}
 
 func (t internalType) String() string {
@@ -170,7 +178,7 @@ func (t internalType) String() string {
 type infoSums struct{ writers, compressors, encodings, features map[string]bool }
 
 // Info reads the headers of all column chunks and the index files. Errors: ErrCorrupt,
-// ErrUnsupported, those of package os.
+// ErrUnsupported, errors of package os.
 //
 // Memory: the result has some hundreds of bytes for each column of a blocklet.
 func (t *Table) Info() (Info, error) {
@@ -185,7 +193,8 @@ func (t *Table) info() (info Info, err error) {
 	sums := infoSums{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	segments := map[string]*SegmentInfo{}
 	for _, s := range t.segments {
-		info.Segments = append(info.Segments, SegmentInfo{Name: s.Name, Status: s.Status, Visible: s.shown, Path: s.Path})
+		info.Segments = append(info.Segments,
+			SegmentInfo{Name: s.Name, Status: s.Status, Visible: s.shown, Path: s.Path})
 	}
 	for i := range info.Segments {
 		if s := &info.Segments[i]; s.Visible {
@@ -240,7 +249,8 @@ func flag(v, known bool) *bool {
 }
 
 func (i *indexFile) info(path string) IndexFileInfo {
-	info := IndexFileInfo{File: filepath.Base(path), Size: i.size, Version: version3, Columns: i.header.columns, SegmentInfo: i.header.segment.info(), Bucket: i.header.bucket,
+	info := IndexFileInfo{File: filepath.Base(path), Size: i.size, Version: version3, Columns: i.header.columns,
+		SegmentInfo: i.header.segment.info(), Bucket: i.header.bucket,
 		Sorted: flag(i.header.sorted, i.header.hasSorted), SchemaTime: i.header.hasTime}
 	if i.name != "" {
 		info.File, info.Merged = i.name, info.File
@@ -263,7 +273,8 @@ func flatten(list []*Column, names []string, c *Column, name string) ([]*Column,
 
 // info describes a file and adds to sums.
 func (f *tableFile) info(sums *infoSums) (d DataFileInfo, err error) {
-	d = DataFileInfo{File: f.name, Segment: f.segment, Size: f.src.Size(), Version: version3, HeaderBytes: f.headerEnd, FooterOffset: f.footer, Rows: f.File.rows,
+	d = DataFileInfo{File: f.name, Segment: f.segment, Size: f.src.Size(), Version: version3, HeaderBytes: f.headerEnd,
+		FooterOffset: f.footer, Rows: f.File.rows,
 		Sorted: flag(f.sorted, f.hasSorted), Extra: maps.Clone(f.extra), SegmentInfo: f.File.segment.info()}
 	if d.Extra == nil {
 		d.Extra = map[string]string{}
@@ -286,12 +297,14 @@ func (f *tableFile) info(sums *infoSums) (d DataFileInfo, err error) {
 		if c.Type == Decimal {
 			typ = c.inFile().TypeName()
 		}
-		d.Columns = append(d.Columns, FileColumnInfo{names[i], typ, c.dimension, c.Sort, c.Ordinal, len(c.Children), encodingList(c.encoders)})
+		d.Columns = append(d.Columns, FileColumnInfo{names[i], typ, c.dimension, c.Sort, c.Ordinal,
+			len(c.Children), encodingList(c.encoders)})
 	}
 	left := memory{left: f.memoryLimit()}
 	for n := range f.blocklets {
 		b := &f.blocklets[n]
-		info := BlockletInfo{Rows: b.rows, Pages: b.pages, PageRows: b.pageRows, DimensionsEnd: b.dimensions, MeasuresEnd: b.measures}
+		info := BlockletInfo{Rows: b.rows, Pages: b.pages, PageRows: b.pageRows,
+			DimensionsEnd: b.dimensions, MeasuresEnd: b.measures}
 		if b.noPageRows {
 			info.PageRows = nil
 		}
@@ -311,8 +324,8 @@ func (f *tableFile) info(sums *infoSums) (d DataFileInfo, err error) {
 	return d, nil
 }
 
-// boundOrNull returns a minimum or maximum as a value, nil if it is that of a NULL, or a date that
-// only the Julian calendar has, or cannot be used.
+// boundOrNull returns a minimum or maximum as a value. It returns nil if the bound is a stored
+// NULL, a date that only the Julian calendar has, or cannot be used.
 func (c *Column) boundOrNull(b []byte) any {
 	v, usable := c.boundValue(b)
 	if !usable || v == nullText || v == Days(dateNull-dateZero) {
@@ -334,7 +347,8 @@ func (f *File) chunkInfo(b *blocklet, i int, sums *infoSums, left *memory) (info
 	}
 	info = ChunkInfo{Offset: b.offsets[i], Header: b.lengths[i]}
 	lo, hi, present := b.bounds.of(i)
-	info.Min, info.Max, info.Present = hex.EncodeToString(lo), hex.EncodeToString(hi), flag(present, b.bounds.present != nil)
+	info.Min, info.Max, info.Present = hex.EncodeToString(lo), hex.EncodeToString(hi),
+		flag(present, b.bounds.present != nil)
 	if b.bounds.present != nil && !present {
 		sums.features["minmax_absent"] = true
 	}
@@ -377,7 +391,8 @@ func (f *File) chunkInfo(b *blocklet, i int, sums *infoSums, left *memory) (info
 			}
 			codec.Store = m.store.String()
 		}
-		if last := len(info.Codecs) - 1; last >= 0 && info.Codecs[last].Encoders == codec.Encoders && info.Codecs[last].Store == codec.Store {
+		if last := len(info.Codecs) - 1; last >= 0 && info.Codecs[last].Encoders == codec.Encoders &&
+			info.Codecs[last].Store == codec.Store {
 			info.Codecs[last].Pages++
 		} else {
 			info.Codecs = append(info.Codecs, codec)
@@ -387,7 +402,8 @@ func (f *File) chunkInfo(b *blocklet, i int, sums *infoSums, left *memory) (info
 		}
 		sums.encodings[codec.Encoders] = true
 	}
-	for feature, has := range map[string]bool{"null_bits": info.Nulls > 0, "rle": info.RunBytes > 0, "row_ids": info.RowIDBytes > 0} {
+	for feature, has := range map[string]bool{"null_bits": info.Nulls > 0, "rle": info.RunBytes > 0,
+		"row_ids": info.RowIDBytes > 0} {
 		if has {
 			sums.features[feature] = true
 		}

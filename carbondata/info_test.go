@@ -104,10 +104,13 @@ func TestGoldenInfo(t *testing.T) {
 			}
 		}
 		if info.Blocklets != blocklets || info.Pages != pages || info.Rows != int64(g.Rows) {
-			t.Errorf("%d blocklets, %d pages, %d rows, want %d, %d, %d", info.Blocklets, info.Pages, info.Rows, blocklets, pages, g.Rows)
+			t.Errorf("%d blocklets, %d pages, %d rows, want %d, %d, %d", info.Blocklets, info.Pages,
+				info.Rows, blocklets, pages, g.Rows)
 		}
-		if !slices.Equal(info.Writers, g.Writer) || !slices.Equal(info.Compressors, g.Compressors) || !slices.Equal(info.Encodings, g.Encodings) || !slices.Equal(info.Features, g.Features) {
-			t.Errorf("%q, %q, %q, %q\nwant %q, %q, %q, %q", info.Writers, info.Compressors, info.Encodings, info.Features, g.Writer, g.Compressors, g.Encodings, g.Features)
+		if !slices.Equal(info.Writers, g.Writer) || !slices.Equal(info.Compressors, g.Compressors) ||
+			!slices.Equal(info.Encodings, g.Encodings) || !slices.Equal(info.Features, g.Features) {
+			t.Errorf("%q, %q, %q, %q\nwant %q, %q, %q, %q", info.Writers, info.Compressors, info.Encodings,
+				info.Features, g.Writer, g.Compressors, g.Encodings, g.Features)
 		}
 		for i, c := range info.Columns {
 			if c.Name != g.Columns[i][0] || c.Type != g.Columns[i][1] {
@@ -118,8 +121,10 @@ func TestGoldenInfo(t *testing.T) {
 }
 
 func TestInfoOfATable(t *testing.T) {
-	dir := deletedTable(t, []deletion{{segment: "0", block: "part-0-0_batchno0-0-0", times: []string{"7", "8"}, rows: [][]int{{0, 99, 100, 149}, {1, 149}}, status: "Success"},
-		{segment: "0", block: "part-0-1_batchno0-0-0", status: "Marked for Delete"}})
+	dir := deletedTable(t,
+		[]deletion{{segment: "0", block: "part-0-0_batchno0-0-0", times: []string{"7", "8"},
+			rows: [][]int{{0, 99, 100, 149}, {1, 149}}, status: "Success"},
+			{segment: "0", block: "part-0-1_batchno0-0-0", status: "Marked for Delete"}})
 	table, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -129,12 +134,14 @@ func TestInfoOfATable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []SegmentInfo{{Name: "0", Status: "Success", Visible: true, Files: 1, Rows: 145}, {Name: "1", Status: "Success", Visible: true, Files: 1, Rows: 170},
+	want := []SegmentInfo{{Name: "0", Status: "Success", Visible: true, Files: 1, Rows: 145},
+		{Name: "1", Status: "Success", Visible: true, Files: 1, Rows: 170},
 		{Name: "2", Status: "Marked for Delete"}, {Name: "3", Status: "Success", Visible: true, Files: 1, Rows: 210}}
 	if !reflect.DeepEqual(info.Segments, want) {
 		t.Errorf("%+v, want %+v", info.Segments, want)
 	}
 	if info.Rows != 145+170+210 || info.DeletedRows != 5 || len(info.Files) != 3 || len(info.Indexes) != 4 {
-		t.Errorf("%d rows, %d deleted, %d files, %d index files", info.Rows, info.DeletedRows, len(info.Files), len(info.Indexes))
+		t.Errorf("%d rows, %d deleted, %d files, %d index files", info.Rows, info.DeletedRows,
+			len(info.Files), len(info.Indexes))
 	}
 }

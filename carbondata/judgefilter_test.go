@@ -62,9 +62,15 @@ func (f *randomFolder) randomFilter(rnd *rand.Rand, rows [][]any, depth int) (pl
 			return a, false
 		}
 		if rnd.IntN(2) == 0 {
-			return plainFilter{fmt.Sprintf(`["and",%s,%s]`, a.text, b.text), fmt.Sprintf(`["and",%s,%s]`, a.sdk, b.sdk), func(row []any) bool { return a.match(row) && b.match(row) }}, true
+			return plainFilter{fmt.Sprintf(`["and",%s,%s]`, a.text, b.text),
+				fmt.Sprintf(`["and",%s,%s]`, a.sdk, b.sdk), func(row []any) bool {
+					return a.match(row) && b.match(row)
+				}}, true
 		}
-		return plainFilter{fmt.Sprintf(`["or",%s,%s]`, a.text, b.text), fmt.Sprintf(`["or",%s,%s]`, a.sdk, b.sdk), func(row []any) bool { return a.match(row) || b.match(row) }}, true
+		return plainFilter{fmt.Sprintf(`["or",%s,%s]`, a.text, b.text),
+			fmt.Sprintf(`["or",%s,%s]`, a.sdk, b.sdk), func(row []any) bool {
+				return a.match(row) || b.match(row)
+			}}, true
 	}
 	var able []int
 	for i, c := range f.columns {
@@ -100,7 +106,8 @@ func (f *randomFolder) canFilter(c Column, rows [][]any, i int) bool {
 // nullsPass reports whether nulls of the column can pass the SDK's ranges: of a dimension, if all
 // values of a page do.
 func (f *randomFolder) nullsPass(c Column, rows [][]any, i int) bool {
-	dimension := slices.Contains([]Type{String, Varchar, Date, Timestamp}, c.Type) || slices.Contains(f.options.SortColumns, c.Name)
+	dimension := slices.Contains([]Type{String, Varchar, Date, Timestamp}, c.Type) ||
+		slices.Contains(f.options.SortColumns, c.Name)
 	return dimension && slices.ContainsFunc(rows, func(row []any) bool { return row[i] == nil })
 }
 
@@ -121,7 +128,8 @@ func (f *randomFolder) randomTest(rnd *rand.Rand, rows [][]any, i int) plainFilt
 		}
 	}
 	ops := []string{"isnull", "notnull"}
-	empty := c.Type == Varchar && slices.ContainsFunc(rows, func(row []any) bool { return row[i] == "" }) // null for the SDK
+	// null for the SDK
+	empty := c.Type == Varchar && slices.ContainsFunc(rows, func(row []any) bool { return row[i] == "" })
 	if len(present) > 0 && c.Type != Binary && !empty {
 		ops = append(ops, "=", "!=", "in", "notin")
 		if c.Type != Boolean && !f.nullsPass(c, rows, i) {

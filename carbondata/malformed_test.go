@@ -81,7 +81,8 @@ func TestMalformedFoldersAreRefused(t *testing.T) {
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", f.What, err, want)
 			}
-			if stages := []string{"open", "scan", "filter"}; slices.Index(stages, stage) > slices.Index(stages, f.Trigger) {
+			if stages := []string{"open", "scan", "filter"}; slices.Index(stages,
+				stage) > slices.Index(stages, f.Trigger) {
 				t.Errorf("%s: refused at %s: %v", f.What, stage, err)
 			}
 			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "carbondata: ") {
@@ -109,7 +110,8 @@ func TestVerifyFindsRepeats(t *testing.T) {
 		{Long, numbers, "\x07\x00\x00\x00\x00\x00\x00\x00", int64(7)},
 	} {
 		for copies, bad := range map[string]bool{copied: false, repeat: true} {
-			data := wideFile(1, 2, anyStruct{columnType: i32(int(c.typ)), columnDimension: c.typ == Varchar}, c.page, []byte("\x10\x1c"+c.first+copies))
+			data := wideFile(1, 2, anyStruct{columnType: i32(int(c.typ)), columnDimension: c.typ == Varchar}, c.page,
+				[]byte("\x10\x1c"+c.first+copies))
 			for row, err := range openBytes(t, data).Rows(t.Context()) {
 				if refused := bad && c.want == nil; refused != errors.Is(err, ErrCorrupt) || !refused && err != nil {
 					t.Errorf("%v: %x: %v", c.typ, copies, err)
@@ -130,13 +132,15 @@ func TestVerifyFindsRepeats(t *testing.T) {
 func TestVerifyFindsPagesThatCannotBeSearched(t *testing.T) {
 	const ids = "\x00\x00\x00\x06\x00\x02\x00\x00\x00\x01" // rows 2, 0, 1
 	for strings, good := range map[string]bool{"abc": true, "abb": true, "acb": false, "bac": false} {
-		page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}, pageEncoders: anyListOf(i32(int(encInvertedIndex)))}
+		page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)},
+			pageEncoders: anyListOf(i32(int(encInvertedIndex)))}
 		var data []byte
 		for _, c := range strings {
 			data = append(data, 0, 1, byte(c))
 		}
 		data = append([]byte{byte(len(data)), byte(len(data)-1) << 2}, data...)
-		c := newChunk(anyStruct{columnName: []byte("c"), columnID: []byte("c"), columnOrdinal: i32(0), columnType: i32(int(String)), columnDimension: true}, page, 3, data)
+		c := newChunk(anyStruct{columnName: []byte("c"), columnID: []byte("c"), columnOrdinal: i32(0),
+			columnType: i32(int(String)), columnDimension: true}, page, 3, data)
 		page[pageRowIDs] = i32(len(ids))
 		c.header[chunkPageLengths], c.page = anyListOf(i32(len(data)+len(ids))), append(data, ids...)
 		file := dataFileOf(3, []storedChunk{c})
@@ -156,12 +160,13 @@ func TestVerifyFindsPagesThatCannotBeSearched(t *testing.T) {
 	}
 }
 
-// TestMaximaThatAreNoIntegers has pages of a delta codec that subtract from what 64 bits do not
-// hold.
+// TestMaximaThatAreNoIntegers has pages of a delta codec whose maximum, from which deltas are
+// subtracted, does not fit in 64 bits.
 func TestMaximaThatAreNoIntegers(t *testing.T) {
 	for _, enc := range []encoding{encAdaptiveDelta, encAdaptiveFloatDel, encAdaptiveFloat} {
 		for _, most := range []float64{12.5, -1e17, math.NaN(), math.Inf(1), 1 << 63, -1e300} {
-			n, err := newNumbers(&Column{Type: Double}, enc, encoderMeta{schema: inDouble, store: inByte, decimals: 1, maxFloat: most, fits: true})
+			n, err := newNumbers(&Column{Type: Double}, enc,
+				encoderMeta{schema: inDouble, store: inByte, decimals: 1, maxFloat: most, fits: true})
 			bad := enc != encAdaptiveFloat && !(math.Abs(most) < 1e18)
 			if bad != errors.Is(err, ErrCorrupt) || !bad && err != nil {
 				t.Errorf("encoding %d of %v: %v, maximum %d", enc, most, err, n.max)

@@ -8,7 +8,8 @@ import (
 )
 
 // memory limits what a scan has in memory of one file: the headers and dictionaries of a blocklet,
-// and a page of each column with what is computed from it. Source: carbondata spec §17.
+// and a page of each column with the offsets, codes, and values computed from it. Source:
+// carbondata spec §17.
 type memory struct {
 	left int
 	work *work // nil: not limited
@@ -25,7 +26,7 @@ func memoryFor(size int64) int { return int(min(24<<20+28*size, 1<<31-1)) }
 // place in a slice, but without long text.
 const elementBytes = 64
 
-// rowBytes is memory for a row in addition to what pages leave of the limit.
+// rowBytes is memory for a row in addition to the part of the limit that pages do not use.
 const rowBytes = 4 << 20
 
 // elements returns the memory that a row may take, in multiples of elementBytes.
@@ -66,7 +67,7 @@ func (m *memory) unpacked(n, cells int) error {
 	// A page inside complex columns may have more cells than rows, at no cost to the file.
 	n -= cellWork * min(cells, maxPageRows)
 	if m.work != nil && n > 0 && m.work.left.Add(-int64(n)) < 0 {
-		return fault.Unsupportedf("its pages become more bytes than those of a file of this size may")
+		return fault.Unsupportedf("its pages become more bytes than a file of this size may have")
 	}
 	return nil
 }

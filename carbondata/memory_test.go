@@ -29,10 +29,11 @@ func TestSmallInputsTakeLittleMemory(t *testing.T) {
 		codec string
 		src   []byte
 	}{
-		"64 MiB in gzip":                {nameGzip, memtest.GzipZeros(len(zeros))},
-		"64 MiB in zstd":                {nameZstd, frame},
-		"a snappy block of 4 GiB":       {nameSnappy, []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0}},
-		"a zstd frame of 2^40 bytes":    {nameZstd, []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0}},
+		"64 MiB in gzip":          {nameGzip, memtest.GzipZeros(len(zeros))},
+		"64 MiB in zstd":          {nameZstd, frame},
+		"a snappy block of 4 GiB": {nameSnappy, []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0}},
+		"a zstd frame of 2^40 bytes": {nameZstd,
+			[]byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0}},
 		"an unknown compressor, 6 byte": {"lz9", []byte("abcdef")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +62,8 @@ func anyListOf(elements ...any) anyList { return anyList{typ: typeOf(elements[0]
 // newChunk returns a chunk of one page.
 func newChunk(column, page anyStruct, n int, data []byte) storedChunk {
 	page[pageData], page[pageRows] = i32(len(data)), i32(n)
-	return storedChunk{column, anyStruct{chunkPages: anyListOf(page), chunkPageOffsets: anyListOf(i32(0)), chunkPageLengths: anyListOf(i32(len(data)))}, data}
+	return storedChunk{column, anyStruct{chunkPages: anyListOf(page), chunkPageOffsets: anyListOf(i32(0)),
+		chunkPageLengths: anyListOf(i32(len(data)))}, data}
 }
 
 // dataFileOf returns a data file with n rows in one page. All columns are dimensions, or none.
@@ -74,7 +76,8 @@ func repeatedFile(n, times int, chunks []storedChunk) []byte {
 	for _, c := range chunks {
 		schema = append(schema, c.column)
 	}
-	file := appendAny(nil, anyStruct{headerVersion: i32(version3), headerColumns: anyListOf(schema...), headerFooter: true})
+	file := appendAny(nil, anyStruct{headerVersion: i32(version3),
+		headerColumns: anyListOf(schema...), headerFooter: true})
 	file = append([]byte{1<<4 | typeI32, version3 << 1}, file[3:]...) // the version's field in its short form
 	for _, c := range chunks {
 		header := appendAny(nil, c.header)
@@ -93,11 +96,14 @@ func repeatedFile(n, times int, chunks []storedChunk) []byte {
 	var indexes, blocklets []any
 	for range times {
 		indexes = append(indexes, anyStruct{})
-		blocklets = append(blocklets, anyStruct{blockletRows: i32(n), blockletOffsets: anyListOf(offsets...), blockletLengths: anyListOf(lengths...),
-			blockletDimensions: i64(dimensions), blockletMeasures: measures, blockletPages: i32(1), blockletPageRows: anyListOf(i32(n))})
+		blocklets = append(blocklets, anyStruct{blockletRows: i32(n), blockletOffsets: anyListOf(offsets...),
+			blockletLengths:    anyListOf(lengths...),
+			blockletDimensions: i64(dimensions), blockletMeasures: measures, blockletPages: i32(1),
+			blockletPageRows: anyListOf(i32(n))})
 	}
 	file = appendAny(file, anyStruct{
-		footerRows: i64(int64(n * times)), footerSegment: anyStruct{1: i32(len(chunks))}, footerIndexes: anyListOf(indexes...), footerBlocklets: anyListOf(blocklets...),
+		footerRows: i64(int64(n * times)), footerSegment: anyStruct{1: i32(len(chunks))},
+		footerIndexes: anyListOf(indexes...), footerBlocklets: anyListOf(blocklets...),
 	})
 	return binary.BigEndian.AppendUint64(file, uint64(end))
 }
@@ -114,7 +120,8 @@ func wideFile(columns, n int, column, page anyStruct, data []byte) []byte {
 }
 
 // longMeta is encoder meta of LONGs of 8 bytes.
-var longMeta = "\x00\x00\x07\x04\xff\xff\xff\xff\xff\xff\xff\xff\x07\x00\x00\x00\x00\x00" + string(make([]byte, 3*8)) + "\x00\x00"
+var longMeta = "\x00\x00\x07\x04\xff\xff\xff\xff\xff\xff\xff\xff\x07\x00\x00\x00\x00\x00" +
+	string(make([]byte, 3*8)) + "\x00\x00"
 
 // TestManyColumnsTakeLittleMemory reads files whose pages are small in the file and too large for
 // memory, together.
@@ -140,12 +147,18 @@ func TestManyColumnsTakeLittleMemory(t *testing.T) {
 		data    []byte
 		refused bool
 	}{
-		"strings of no bytes, few":  {wideFile(20, rows, varchar, page(nameZstd, encVarchar, ""), encoder.EncodeAll(make([]byte, 4*rows), nil)), false},
-		"strings of no bytes, many": {wideFile(1000, rows, varchar, page(nameZstd, encVarchar, ""), encoder.EncodeAll(make([]byte, 4*rows), nil)), true},
-		"long strings in gzip":      {wideFile(200, rows, varchar, page(nameGzip, encVarchar, ""), memtest.GzipZeros(4*rows)), true},
-		"a long string":             {wideFile(100, 1, varchar, page(nameZstd, encVarchar, ""), encoder.EncodeAll(text, nil)), true},
-		"numbers, few":              {wideFile(20, rows, long, page(nameZstd, encDirectCompress, longMeta), encoder.EncodeAll(make([]byte, 8*rows), nil)), false},
-		"numbers, many":             {wideFile(1000, rows, long, page(nameZstd, encDirectCompress, longMeta), encoder.EncodeAll(make([]byte, 8*rows), nil)), true},
+		"strings of no bytes, few": {wideFile(20, rows, varchar, page(nameZstd, encVarchar, ""),
+			encoder.EncodeAll(make([]byte, 4*rows), nil)), false},
+		"strings of no bytes, many": {wideFile(1000, rows, varchar, page(nameZstd, encVarchar, ""),
+			encoder.EncodeAll(make([]byte, 4*rows), nil)), true},
+		"long strings in gzip": {wideFile(200, rows, varchar, page(nameGzip, encVarchar, ""),
+			memtest.GzipZeros(4*rows)), true},
+		"a long string": {wideFile(100, 1, varchar, page(nameZstd, encVarchar, ""), encoder.EncodeAll(text, nil)),
+			true},
+		"numbers, few": {wideFile(20, rows, long, page(nameZstd, encDirectCompress, longMeta),
+			encoder.EncodeAll(make([]byte, 8*rows), nil)), false},
+		"numbers, many": {wideFile(1000, rows, long, page(nameZstd, encDirectCompress, longMeta),
+			encoder.EncodeAll(make([]byte, 8*rows), nil)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := OpenFile(&block.Memory{Bytes: c.data})
@@ -189,7 +202,8 @@ func TestManyColumnsTakeLittleMemory(t *testing.T) {
 			} {
 				var err error
 				n := memtest.Allocated(func() { err = read() })
-				if c.refused != (err != nil) || err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
+				if c.refused != (err != nil) ||
+					err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
 					t.Errorf("%s: %v", way, err)
 				}
 				if limit := int64(32*len(c.data) + 40<<20); n > limit { // with buffers that were replaced
@@ -206,7 +220,8 @@ func TestManyColumnsTakeLittleMemory(t *testing.T) {
 func TestWideFoldersAreRead(t *testing.T) {
 	var columns []Column
 	for i := range 300 {
-		columns = append(columns, column(fmt.Sprint("c", i), []Type{String, Varchar, Int, Double, Timestamp, Decimal}[i%6]))
+		columns = append(columns, column(fmt.Sprint("c", i),
+			[]Type{String, Varchar, Int, Double, Timestamp, Decimal}[i%6]))
 	}
 	dir := t.TempDir() + "/wide"
 	w, err := Create(dir, columns, WriterOptions{})
@@ -264,7 +279,8 @@ func TestManyColumnsInASmallHeader(t *testing.T) {
 		}
 		file = append(file, 0)
 		at := len(file)
-		file = appendAny(file, anyStruct{footerRows: i64(0), footerSegment: anyStruct{1: i32(n)}, footerIndexes: anyList{typ: typeStruct}, footerBlocklets: anyList{typ: typeStruct}})
+		file = appendAny(file, anyStruct{footerRows: i64(0), footerSegment: anyStruct{1: i32(n)},
+			footerIndexes: anyList{typ: typeStruct}, footerBlocklets: anyList{typ: typeStruct}})
 		file = binary.BigEndian.AppendUint64(file, uint64(at))
 		var err error
 		allocated := memtest.Allocated(func() {
@@ -291,8 +307,10 @@ func TestManyBlockletsInASmallFooter(t *testing.T) {
 		list := func(id byte, elements int) []byte {
 			return binary.AppendUvarint([]byte{id<<4 | typeList, longCount<<4 | typeStruct}, uint64(elements))
 		}
-		column := anyStruct{columnType: i32(int(String)), columnName: []byte("c"), columnID: []byte("c"), columnDimension: true}
-		file := appendAny(nil, anyStruct{headerVersion: i32(version3), headerColumns: anyList{typeStruct, []any{column}}, headerFooter: true})
+		column := anyStruct{columnType: i32(int(String)), columnName: []byte("c"),
+			columnID: []byte("c"), columnDimension: true}
+		file := appendAny(nil, anyStruct{headerVersion: i32(version3),
+			headerColumns: anyList{typeStruct, []any{column}}, headerFooter: true})
 		file = append([]byte{1<<4 | typeI32, version3 << 1}, file[3:]...) // the version's field in its short form
 		var blocklets []byte
 		for range n {

@@ -18,7 +18,8 @@ func TestEmptyArraysBeginAnywhere(t *testing.T) {
 	for name, child := range map[string]page{
 		"strings":      {form: formStrings, offsets: []uint32{0, 0}},
 		"a dictionary": {form: formSurrogates, codes: []uint32{0}, dict: &dictionary{words: words}},
-		"numbers":      {form: formNumbers, numbers: numbers{width: 4, enc: encDirectCompress, typ: Int, data: make([]byte, 4)}},
+		"numbers": {form: formNumbers,
+			numbers: numbers{width: 4, enc: encDirectCompress, typ: Int, data: make([]byte, 4)}},
 	} {
 		for _, first := range []string{"\x00\x00\x00\x00", "\x00\x00\x00\x09", "\xff\xff\xff\xff", "\x80\x00\x00\x00"} {
 			c := newCells(&column)
@@ -47,20 +48,24 @@ func TestArrayCountsBeyondTheElements(t *testing.T) {
 	for _, count := range []uint32{5, 1 << 30, 1<<31 - 1} {
 		list := page{column: &Column{Type: Array}, rows: 1, form: formElements}
 		data := append(binary.BigEndian.AppendUint32(nil, count), 0, 0, 0, 0)
-		if err := list.decode(nameSnappy, snappyLiteral(data), nil, &memory{left: 1 << 20}); err != nil || list.elements != int(count) {
+		if err := list.decode(nameSnappy, snappyLiteral(data), nil, &memory{left: 1 << 20}); err != nil ||
+			list.elements != int(count) {
 			t.Fatalf("%d: %d elements, %v", count, list.elements, err)
 		}
 		for name, child := range map[string]page{
 			"strings":      {column: &Column{Type: String, nested: true}, form: formStrings, prefix: lengthLen},
 			"a dictionary": {column: &Column{Type: String, nested: true}, form: formSurrogates},
-			"numbers":      {column: &Column{Type: Int, nested: true}, form: formNumbers, numbers: numbers{width: 4, enc: encDirectCompress, typ: Int}},
-			"arrays":       {column: &Column{Type: Array, nested: true}, form: formElements},
-			"structs":      {column: &Column{Type: Struct, nested: true}, form: formFields},
-			"dates":        {column: &Column{Type: Date, nested: true}, form: formNestedDates, prefix: lengthLen},
+			"numbers": {column: &Column{Type: Int, nested: true}, form: formNumbers,
+				numbers: numbers{width: 4, enc: encDirectCompress, typ: Int}},
+			"arrays":  {column: &Column{Type: Array, nested: true}, form: formElements},
+			"structs": {column: &Column{Type: Struct, nested: true}, form: formFields},
+			"dates":   {column: &Column{Type: Date, nested: true}, form: formNestedDates, prefix: lengthLen},
 		} {
 			child.rows = list.elements
 			var err error
-			n := memtest.Allocated(func() { err = child.decode(nameSnappy, snappyLiteral(make([]byte, 4)), nil, &memory{left: 1 << 20}) })
+			n := memtest.Allocated(func() {
+				err = child.decode(nameSnappy, snappyLiteral(make([]byte, 4)), nil, &memory{left: 1 << 20})
+			})
 			if !errors.Is(err, ErrCorrupt) || n > 1<<20 {
 				t.Errorf("%d elements, %s: %v, %d bytes allocated", count, name, err, n)
 			}

@@ -229,9 +229,9 @@ func newNumbers(c *Column, enc encoding, m encoderMeta) (n numbers, err error) {
 	return n, err
 }
 
-// setMax sets the maximum from which a delta codec subtracts. Errors: ErrCorrupt for one that is
-// not an integer of 64 bits when it is truncated, which no writer stores, and which each processor
-// would convert in its own way.
+// setMax sets the maximum from which a delta codec subtracts. Errors: ErrCorrupt for a maximum that
+// does not fit in 64 bits when it is truncated. No writer stores such a maximum, and the result of
+// its conversion would depend on the processor.
 func (n *numbers) setMax(x float64) error {
 	if !(x >= math.MinInt64 && x < -math.MinInt64) {
 		return fault.Corruptf("a maximum of more than 64 bits")
@@ -323,7 +323,9 @@ func integer(typ Type, v int64) (any, error) {
 		return Micros(v * microsPerMilli), nil
 	}
 	if typ == Timestamp {
-		return nil, &unheld{fmt.Sprintf("a time of %d milliseconds since 1970 is out of the range of microseconds in 64 bits", v)}
+		return nil,
+			&unheld{fmt.Sprintf("a time of %d milliseconds since 1970 is out of the range of microseconds in 64 bits",
+				v)}
 	}
 	return nil, fault.Corruptf("%d is out of the range of %v", v, typ)
 }

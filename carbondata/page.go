@@ -71,9 +71,11 @@ type page struct {
 	offsets []uint32 // of the strings in data, and the end of the last
 	prefix  int      // bytes of a string's length
 	dict    *dictionary
-	codes   []uint32 // of formSurrogates, indexes in dict: of the entries, or of the runs if there are ends; nil before findCodes
+	// of formSurrogates, indexes in dict: of the entries, or of the runs if there are ends; nil
+	// before findCodes
+	codes   []uint32
 	ends    []uint32 // of formSurrogates with runs: the entries after each; nil without runs and with row IDs
-	inverse []uint16 // from row to entry; nil: the same
+	inverse []uint16 // from row to entry; nil if rows are in the order of the entries
 
 	elements int // of all rows of ARRAY and MAP
 
@@ -89,7 +91,8 @@ type pageBuffers struct {
 
 // size returns the bytes of b.
 func (b *pageBuffers) size() int {
-	return cap(b.nulls) + cap(b.data) + cap(b.runs) + offsetBytes*(cap(b.offsets)+cap(b.codes)) + rowIDLen*cap(b.inverse)
+	return cap(b.nulls) + cap(b.data) + cap(b.runs) +
+		offsetBytes*(cap(b.offsets)+cap(b.codes)) + rowIDLen*cap(b.inverse)
 }
 
 // offsetBytes is the memory of an offset or a code.
@@ -113,7 +116,7 @@ func nullBits(dst []byte, h *pageHeader, n, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// read reads and checks page i of a column, but not those of its children. It has n rows, or
+// read reads and checks page i of a column, but not the pages of its children. It has n rows, or
 // elements. scratch is memory for the bytes in the file.
 func (p *page) read(f *File, c *cells, i, n int, m *memory, scratch *[]byte) error {
 	h := &c.chunk.pages[i]
@@ -163,7 +166,8 @@ func (p *page) read(f *File, c *cells, i, n int, m *memory, scratch *[]byte) err
 func (p *page) choose(h *pageHeader, dictionary bool) error {
 	for _, e := range h.encoders {
 		switch e {
-		case encDictionary, encRLE, encInvertedIndex, encDirectCompress, encAdaptive, encAdaptiveDelta, encAdaptiveFloat, encAdaptiveFloatDel, encVarchar, encIntLengthChild:
+		case encDictionary, encRLE, encInvertedIndex, encDirectCompress, encAdaptive, encAdaptiveDelta,
+			encAdaptiveFloat, encAdaptiveFloatDel, encVarchar, encIntLengthChild:
 		default:
 			return fault.Unsupportedf("encoding %d", e)
 		}
@@ -190,7 +194,8 @@ func (p *page) choose(h *pageHeader, dictionary bool) error {
 		if dictionary {
 			p.form = formSurrogates
 		}
-		if len(h.encoders) > 0 && !p.column.nested && h.encoders[0] != encVarchar && h.encoders[0] != encRLE && h.encoders[0] != encInvertedIndex {
+		if len(h.encoders) > 0 && !p.column.nested && h.encoders[0] != encVarchar && h.encoders[0] != encRLE &&
+			h.encoders[0] != encInvertedIndex {
 			return fault.Unsupportedf("%v with encoding %d", p.column.Type, h.encoders[0])
 		}
 		return nil

@@ -137,7 +137,7 @@ func splitStrings(dst []uint32, data []byte, prefix, n int) ([]uint32, error) {
 }
 
 // splitShort sets offsets, but the first, to the ends of strings in data whose lengths have two
-// bytes. It stops before one that is too long, and returns its index and where it begins.
+// bytes. It stops before a string that is too long, and returns the string's index and offset.
 func splitShort(offsets []uint32, data []byte) (i, at int) {
 	ends := offsets[1:]
 	for i = range ends {

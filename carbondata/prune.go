@@ -20,7 +20,7 @@ const (
 	all
 )
 
-// verdict combines those of the tests.
+// verdict combines the verdicts of the tests.
 func (n *node) verdict(tests []verdict) verdict {
 	switch n.op {
 	case nodeLeaf:
@@ -50,7 +50,7 @@ func (n *node) verdict(tests []verdict) verdict {
 	return result
 }
 
-// nulls is what is known about NULLs in a column.
+// nulls says whether a column is known to have only NULLs or no NULLs.
 type nulls uint8
 
 const (
@@ -132,10 +132,11 @@ func judgeRange(p *batch.Predicate, r cellRange) verdict {
 // say that the filter is true for no row, and columns of pages that need no test.
 type pruner struct {
 	filter   *boundFilter
-	disabled bool           // for tests: everything is read
-	blocklet []verdict      // of each test in the blocklet
-	page     []verdict      // in the page
-	matches  []batch.Bitmap // of each test: the words of the dictionary that pass; nil: there is none
+	disabled bool      // for tests: everything is read
+	blocklet []verdict // of each test in the blocklet
+	page     []verdict // in the page
+	// of each test: the words of the dictionary that pass; nil without a dictionary
+	matches []batch.Bitmap
 }
 
 func newPruner(f *boundFilter) pruner {
@@ -187,7 +188,8 @@ func (p *pruner) dictionaries(columns []*scanColumn) verdict {
 	for i := range p.filter.leaves {
 		l := &p.filter.leaves[i]
 		c := columns[l.column].cells
-		if c == nil || c.dict == nil || l.test.Type == schema.Array || l.test.Op == batch.IsNull || l.test.Op == batch.NotNull {
+		if c == nil || c.dict == nil || l.test.Type == schema.Array ||
+			l.test.Op == batch.IsNull || l.test.Op == batch.NotNull {
 			continue
 		}
 		match := c.dict.match(&l.test)
@@ -198,7 +200,7 @@ func (p *pruner) dictionaries(columns []*scanColumn) verdict {
 	return p.root(p.blocklet)
 }
 
-// match returns a bit for each word, 1 if it passes. Those of null words are 0.
+// match returns a bit for each word, 1 if it passes. The bits of null words are 0.
 func (d *dictionary) match(p *batch.Predicate) batch.Bitmap {
 	match := batch.MakeBitmap(len(d.words.Words))
 	for i, word := range d.words.Words {
@@ -237,7 +239,9 @@ func (h *pageHeader) countNulls(c *Column, n int) (nulls, error) {
 	default:
 		return someNulls, nil
 	}
-	if len(h.nulls) == 0 || len(h.encoders) == 0 || !slices.Contains([]encoding{encDirectCompress, encAdaptive, encAdaptiveDelta, encAdaptiveFloat, encAdaptiveFloatDel}, h.encoders[0]) {
+	if len(h.nulls) == 0 || len(h.encoders) == 0 ||
+		!slices.Contains([]encoding{encDirectCompress, encAdaptive, encAdaptiveDelta, encAdaptiveFloat,
+			encAdaptiveFloatDel}, h.encoders[0]) {
 		return someNulls, nil
 	}
 	set, err := nullBits(nil, h, n, maxPageRows)

@@ -50,7 +50,8 @@ func TestBoundsContainTheValues(t *testing.T) {
 						}
 						used[c.column.Type]++
 						if batch.Compare(typ, cell, r.min) < 0 || batch.Compare(typ, cell, r.max) > 0 {
-							t.Errorf("%s: column %q: row %d of page %d in blocklet %d: %x is not in [%x, %x]", level, c.column.Name, i, s.page, s.blocklet, cell, r.min, r.max)
+							t.Errorf("%s: column %q: row %d of page %d in blocklet %d: %x is not in [%x, %x]", level,
+								c.column.Name, i, s.page, s.blocklet, cell, r.min, r.max)
 							break
 						}
 					}
@@ -121,7 +122,9 @@ func TestColumnsOfOtherPagesAreNotRead(t *testing.T) {
 	if err := table.match(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := f.readChunk(&f.blocklets[0], f.columns[slices.IndexFunc(f.columns, func(c Column) bool { return c.Name == "c" })].first, &memory{left: 1 << 20})
+	c, err := f.readChunk(&f.blocklets[0], f.columns[slices.IndexFunc(f.columns, func(c Column) bool {
+		return c.Name == "c"
+	})].first, &memory{left: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +171,8 @@ func TestBoundsOfDoublesAreWidened(t *testing.T) {
 		{3.85025607532585e15, 3.9e15, 3.8502560753258495e15, encAdaptiveFloat, 1, 38502560753258496},
 	} {
 		c := &Column{Type: Double}
-		n, err := newNumbers(c, x.enc, encoderMeta{schema: inDouble, store: inLong, decimals: x.decimals, maxFloat: x.hi})
+		n, err := newNumbers(c, x.enc,
+			encoderMeta{schema: inDouble, store: inLong, decimals: x.decimals, maxFloat: x.hi})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +190,7 @@ func TestBoundsOfDoublesAreWidened(t *testing.T) {
 	}
 }
 
-// TestUnusableBounds has bounds that must not be used, next to similar ones that are.
+// TestUnusableBounds has bounds that must not be used, next to similar bounds that are used.
 func TestUnusableBounds(t *testing.T) {
 	flagged := func(present bool) []bool { return []bool{present} }
 	double := func(x float64) []byte {
@@ -211,23 +215,31 @@ func TestUnusableBounds(t *testing.T) {
 		"string, empty, without flags":  {Column{Type: String}, text(""), text("b"), nil, false},
 		"string, empty maximum":         {Column{Type: String}, text(""), text(""), flagged(true), false},
 		"string, minimum above maximum": {Column{Type: String}, text("b"), text("a"), flagged(true), false},
-		"timestamp":                     {Column{Type: Timestamp, dimension: true}, text("\x80\x00\x00\x00\x00\x00\x00\x00"), text("\x80\x00\x00\x00\x00\x00\x00\x01"), nil, true},
-		"timestamp, empty minimum":      {Column{Type: Timestamp, dimension: true}, nil, text("\x80\x00\x00\x00\x00\x00\x00\x01"), flagged(true), false},
-		"timestamp out of the range":    {Column{Type: Timestamp, dimension: true}, text("\x00\x00\x00\x00\x00\x00\x00\x00"), text("\x80\x00\x00\x00\x00\x00\x00\x01"), flagged(true), false},
-		"boolean":                       {Column{Type: Boolean}, text("\x00"), text("\x01"), flagged(true), true},
-		"boolean, a digit":              {Column{Type: Boolean}, text("0"), text("1"), flagged(true), false},
-		"boolean, sorted":               {Column{Type: Boolean, dimension: true}, text("\x00"), text("\x01"), flagged(true), false},
+		"timestamp": {Column{Type: Timestamp, dimension: true},
+			text("\x80\x00\x00\x00\x00\x00\x00\x00"), text("\x80\x00\x00\x00\x00\x00\x00\x01"), nil, true},
+		"timestamp, empty minimum": {Column{Type: Timestamp, dimension: true}, nil,
+			text("\x80\x00\x00\x00\x00\x00\x00\x01"), flagged(true), false},
+		"timestamp out of the range": {Column{Type: Timestamp, dimension: true},
+			text("\x00\x00\x00\x00\x00\x00\x00\x00"), text("\x80\x00\x00\x00\x00\x00\x00\x01"), flagged(true), false},
+		"boolean":          {Column{Type: Boolean}, text("\x00"), text("\x01"), flagged(true), true},
+		"boolean, a digit": {Column{Type: Boolean}, text("0"), text("1"), flagged(true), false},
+		"boolean, sorted": {Column{Type: Boolean, dimension: true}, text("\x00"),
+			text("\x01"), flagged(true), false},
 		"double":                        {Column{Type: Double}, double(1), double(2), flagged(true), true},
 		"double, NaN":                   {Column{Type: Double}, double(1), double(math.NaN()), flagged(true), false},
 		"double, infinite":              {Column{Type: Double}, double(1), double(math.Inf(1)), flagged(true), false},
 		"double, minimum above maximum": {Column{Type: Double}, double(1.1), double(1), flagged(true), false},
 		"double, 4 bytes":               {Column{Type: Double}, double(1)[:4], double(2)[:4], flagged(true), false},
 		"float":                         {Column{Type: Float}, double(1), double(2), flagged(true), false},
-		"int, 4 bytes":                  {Column{Type: Int}, text("\x00\x00\x00\x00"), text("\x00\x00\x00\x01"), flagged(true), false},
-		"short out of the range":        {Column{Type: Short}, text("\x00\x00\x00\x00\x00\x00\x00\x00"), text("\x00\x00\x00\x00\x00\x01\x00\x00"), flagged(true), false},
-		"decimal of another scale":      {Column{Type: Decimal, Precision: 4, Scale: 1}, text("\x02\x00"), text("\x02\x01"), flagged(true), false},
-		"array":                         {array, text("[B@2543c405"), text("[B@2543c406"), flagged(true), false},
-		"a child":                       {Column{Type: Int, nested: true}, text("\x00\x00\x00\x00\x00\x00\x00\x00"), text("\x00\x00\x00\x00\x00\x00\x00\x00"), flagged(true), false},
+		"int, 4 bytes": {Column{Type: Int}, text("\x00\x00\x00\x00"),
+			text("\x00\x00\x00\x01"), flagged(true), false},
+		"short out of the range": {Column{Type: Short}, text("\x00\x00\x00\x00\x00\x00\x00\x00"),
+			text("\x00\x00\x00\x00\x00\x01\x00\x00"), flagged(true), false},
+		"decimal of another scale": {Column{Type: Decimal, Precision: 4, Scale: 1}, text("\x02\x00"),
+			text("\x02\x01"), flagged(true), false},
+		"array": {array, text("[B@2543c405"), text("[B@2543c406"), flagged(true), false},
+		"a child": {Column{Type: Int, nested: true}, text("\x00\x00\x00\x00\x00\x00\x00\x00"),
+			text("\x00\x00\x00\x00\x00\x00\x00\x00"), flagged(true), false},
 	} {
 		b := bounds{min: [][]byte{c.lo}, max: [][]byte{c.hi}, present: c.present}
 		typ, _ := testedType(&c.column)
@@ -267,11 +279,13 @@ func TestJudge(t *testing.T) {
 						}
 						v := judge(&p, cellRange{cell(lo), cell(hi)}, true, n)
 						if v == none && passed > 0 || v == all && passed < total {
-							t.Errorf("%v %d in [%d, %d], nulls %d: verdict %d, %d of %d pass", op, value, lo, hi, n, v, passed, total)
+							t.Errorf("%v %d in [%d, %d], nulls %d: verdict %d, %d of %d pass", op,
+								value, lo, hi, n, v, passed, total)
 						}
 						exact := op != batch.In && (op < batch.IsNull || n != someNulls)
 						if exact && v == some && (passed == 0 || passed == total && n == noNulls) {
-							t.Errorf("%v %d in [%d, %d], nulls %d: no verdict, %d of %d pass", op, value, lo, hi, n, passed, total)
+							t.Errorf("%v %d in [%d, %d], nulls %d: no verdict, %d of %d pass", op,
+								value, lo, hi, n, passed, total)
 						}
 					}
 				}
@@ -280,11 +294,12 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// FuzzBounds parses bounds and uses them as those of a column of any type.
+// FuzzBounds parses bounds and uses them as bounds of a column of any type.
 func FuzzBounds(f *testing.F) {
 	f.Add(uint8(String), uint8(0), []byte("\x19\x18\x06robot0\x19\x18\x07robot99\x00"))
 	f.Add(uint8(Decimal), uint8(20), []byte("\x19\x18\x02\x00\x01\x19\x18\x02\x00\x07\x19\x11\x01\x00"))
-	f.Add(uint8(Timestamp), uint8(1), []byte("\x19\x18\x08\x80\x00\x00\x00\x00\x00\x00\x00\x19\x18\x08\x80\x00\x00\x00\x00\x00\x00\x01\x00"))
+	f.Add(uint8(Timestamp), uint8(1),
+		[]byte("\x19\x18\x08\x80\x00\x00\x00\x00\x00\x00\x00\x19\x18\x08\x80\x00\x00\x00\x00\x00\x00\x01\x00"))
 	fuzztest.Run(f, func(t *testing.T, typ, precision uint8, data []byte) {
 		r := thriftReader{b: data}
 		b := r.bounds(typeStruct, 1)
@@ -296,7 +311,8 @@ func FuzzBounds(f *testing.F) {
 		if !values {
 			return
 		}
-		if r, ok := b.rangeOf(0, &c, of); ok && (len(r.min) != of.Width() && !of.Variable() || batch.Compare(of, r.min, r.max) > 0) {
+		if r, ok := b.rangeOf(0, &c, of); ok &&
+			(len(r.min) != of.Width() && !of.Variable() || batch.Compare(of, r.min, r.max) > 0) {
 			t.Fatalf("%v: [%x, %x]", c.Type, r.min, r.max)
 		}
 	})

@@ -86,7 +86,8 @@ func newRandomFolder(rnd *rand.Rand, number int) *randomFolder {
 	if of(2) {
 		for _, i := range rnd.Perm(len(f.columns)) {
 			c := &f.columns[i]
-			if sortable := []Type{String, Date, Timestamp, Boolean, Short, Int, Long}; slices.Contains(sortable, c.Type) && len(f.options.SortColumns) < 3 {
+			if sortable := []Type{String, Date, Timestamp, Boolean, Short, Int, Long}; slices.Contains(sortable,
+				c.Type) && len(f.options.SortColumns) < 3 {
 				f.options.SortColumns = append(f.options.SortColumns, c.Name)
 				if c.Type == String && of(2) {
 					f.options.InvertedIndex = append(f.options.InvertedIndex, c.Name)
@@ -113,7 +114,8 @@ func newRandomFolder(rnd *rand.Rand, number int) *randomFolder {
 
 // integers are the least and the most value of a type of integers, in steps.
 var integers = map[Type]struct{ least, most, step int64 }{
-	Byte: {math.MinInt8, math.MaxInt8, 1}, Short: {math.MinInt16, math.MaxInt16, 1}, Int: {math.MinInt32, math.MaxInt32, 1},
+	Byte: {math.MinInt8, math.MaxInt8, 1}, Short: {math.MinInt16, math.MaxInt16, 1},
+	Int:  {math.MinInt32, math.MaxInt32, 1},
 	Long: {math.MinInt64, math.MaxInt64, 1},
 	Date: {firstDay, lastDay, 1}, Timestamp: {firstDay * dayMillis, lastDay * dayMillis, 1000},
 }
@@ -238,7 +240,8 @@ func TestWriterSeparatesChildrenOfOneName(t *testing.T) {
 	leaf := func(name string, typ Type) Column { return Column{Name: name, Type: typ} }
 	inner := Column{Name: "x", Type: Struct, Children: []Column{leaf("x", Double), leaf("only", Int)}}
 	list := Column{Name: "list", Type: Array, Children: []Column{leaf("", Int)}}
-	f := &randomFolder{columns: []Column{leaf("y", Int), {Name: "s", Type: Struct, Children: []Column{leaf("y", Date), inner}}, list}}
+	f := &randomFolder{columns: []Column{leaf("y", Int),
+		{Name: "s", Type: Struct, Children: []Column{leaf("y", Date), inner}}, list}}
 	f.rows = [][]any{{int32(1), []any{Days(-25567), []any{1.5, int32(2)}}, []any{int32(3)}}}
 	f.write(t)
 	f.readOurs(t)

@@ -13,7 +13,8 @@ import (
 // randomColumn returns a column, with children down to the fourth level. There are few columns with
 // children.
 func randomColumn(rnd *rand.Rand, name string, nested *int, depth int) Column {
-	types := []Type{String, String, Short, Int, Long, Double, Decimal, Decimal, Timestamp, Date, Boolean, Varchar, Float, Byte, Binary}
+	types := []Type{String, String, Short, Int, Long, Double, Decimal, Decimal, Timestamp, Date,
+		Boolean, Varchar, Float, Byte, Binary}
 	if depth > 0 {
 		types = []Type{String, Short, Int, Long, Double, Decimal, Timestamp, Date, Boolean, Float, Byte}
 	}
@@ -150,7 +151,8 @@ func randomText(rnd *rand.Rand) func() string {
 		return func() string { // any code point but surrogates
 			s := make([]rune, rnd.IntN(8))
 			for i := range s {
-				s[i] = []rune{rnd.Int32N(0x80), 0xe0 + rnd.Int32N(0x100), 0x4e00 + rnd.Int32N(0x1000), 0x1f300 + rnd.Int32N(0x100), 0, '\\', '"'}[rnd.IntN(7)]
+				s[i] = []rune{rnd.Int32N(0x80), 0xe0 + rnd.Int32N(0x100), 0x4e00 + rnd.Int32N(0x1000),
+					0x1f300 + rnd.Int32N(0x100), 0, '\\', '"'}[rnd.IntN(7)]
 			}
 			return string(s)
 		}
@@ -220,9 +222,11 @@ func randomFloat(rnd *rand.Rand, bits int) func() float64 {
 			return x
 		}
 	case 1:
-		special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64, math.SmallestNonzeroFloat64, 0.1, 1e300}
+		special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64,
+			math.SmallestNonzeroFloat64, 0.1, 1e300}
 		if bits == 32 {
-			special = []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat32, math.SmallestNonzeroFloat32, 0.1, 1e30}
+			special = []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat32,
+				math.SmallestNonzeroFloat32, 0.1, 1e30}
 		}
 		some := special[rnd.IntN(len(special)):]
 		return func() float64 { return some[rnd.IntN(len(some))] }
@@ -246,7 +250,7 @@ func randomDecimal(rnd *rand.Rand, precision int) func() any {
 	}
 }
 
-// addInt128 adds a small number to one that is not negative.
+// addInt128 adds a small number to a number that is not negative.
 func addInt128(v batch.Int128, n int64) batch.Int128 {
 	lo := v.Lo + uint64(n)
 	if lo < v.Lo {

@@ -6,13 +6,13 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// readAhead gives the pages after the last one that a reader was given to readers that are free,
-// each with a goroutine of its own. That keeps all CPUs busy: within a page, one column may take
-// longer than all others together, and the filter's columns come before the rest.
+// readAhead gives the next pages to the readers that are free, each with a goroutine of its own.
+// That keeps all CPUs busy: within a page, one column may take longer than all others together, and
+// the filter's columns come before the rest.
 //
 // The readers share the headers and dictionaries of the blocklet, which do not change once all
-// columns are open. Nothing is read ahead before that, nor if it is not known before how much
-// memory a page takes: all pages together take no more than one of them may.
+// columns are open. Nothing is read ahead before that, nor in files where the memory of a page is
+// not known before it is read: all pages together must fit in the limit for one page.
 func (s *pages) readAhead() {
 	first := s.readers[0]
 	count := s.file.blocklets[s.blocklet].pages
@@ -64,7 +64,8 @@ func (s *pages) freeReader() *pageReader {
 	r := &pageReader{filter: first.filter, pruner: first.pruner, tested: first.tested, window: first.window}
 	r.pruner.page = make([]verdict, len(first.pruner.page)) // the others are shared: they are of the blocklet
 	for _, c := range first.columns {
-		r.columns = append(r.columns, &scanColumn{column: c.column, place: c.place, open: true, vector: batch.Vector{Type: c.vector.Type}})
+		r.columns = append(r.columns, &scanColumn{column: c.column, place: c.place, open: true,
+			vector: batch.Vector{Type: c.vector.Type}})
 	}
 	for _, c := range first.result {
 		r.result = append(r.result, r.columns[slices.Index(first.columns, c)])

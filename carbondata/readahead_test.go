@@ -15,7 +15,8 @@ import (
 
 // manyPages writes a folder of some blocklets, each of many pages.
 func manyPages(t *testing.T) (dir string, columns []Column) {
-	columns = []Column{column("id", Long), column("word", String), column("text", String), column("price", Decimal), column("day", Date)}
+	columns = []Column{column("id", Long), column("word", String), column("text", String),
+		column("price", Decimal), column("day", Date)}
 	var rows [][]any
 	const n, pageRows = 5000, 100
 	for i := range n {
@@ -46,7 +47,8 @@ func TestReadAheadChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	for _, f := range []Filter{{}, Eq("word", "word3"), Eq("id", int64(2345)), Or(Lt("id", int64(777)), Ge("id", int64(4001))), And(IsNull("price"), Gt("day", Days(290)))} {
+	for _, f := range []Filter{{}, Eq("word", "word3"), Eq("id", int64(2345)),
+		Or(Lt("id", int64(777)), Ge("id", int64(4001))), And(IsNull("price"), Gt("day", Days(290)))} {
 		o := ScanOptions{Filter: f}
 		var want [][]any
 		var stats ScanStats
@@ -61,16 +63,19 @@ func TestReadAheadChangesNothing(t *testing.T) {
 				}
 			}
 			if !sameRows(rows, want) || !sameRows(got, want) {
-				t.Errorf("%s: %d and %d rows with %d processors, want %d", filterText(f), len(rows), len(got), procs, len(want))
+				t.Errorf("%s: %d and %d rows with %d processors, want %d", filterText(f),
+					len(rows), len(got), procs, len(want))
 			}
 			if *o.Stats != stats || s.Stats() != stats {
-				t.Errorf("%s: %+v and %+v with %d processors, want %+v", filterText(f), *o.Stats, s.Stats(), procs, stats)
+				t.Errorf("%s: %+v and %+v with %d processors, want %+v", filterText(f),
+					*o.Stats, s.Stats(), procs, stats)
 			}
 		})
 	}
 }
 
-// TestReadAheadIsLimited checks after each page how many readers there are, and what they may take.
+// TestReadAheadIsLimited checks after each page how many readers there are, and the sum of their
+// memory limits.
 func TestReadAheadIsLimited(t *testing.T) {
 	dir, _ := manyPages(t)
 	table, err := Open(dir)
@@ -110,7 +115,8 @@ func TestReadAheadIsLimited(t *testing.T) {
 					t.Errorf("%d processors: %d bytes taken of %d", procs, taken, first.headers)
 				}
 				if got := len(s.readers) - len(s.free); got != 1+len(s.ahead) || got > procs || got > maxProcs {
-					t.Errorf("%d processors: %d readers, %d free, %d ahead", procs, len(s.readers), len(s.free), len(s.ahead))
+					t.Errorf("%d processors: %d readers, %d free, %d ahead", procs,
+						len(s.readers), len(s.free), len(s.ahead))
 				}
 				most = max(most, len(s.ahead))
 			}

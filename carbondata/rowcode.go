@@ -250,8 +250,8 @@ func appendValue(dst []byte, c *Column, v any) (_ []byte, err error) {
 	return dst, nil
 }
 
-// codeReader reads values from the front of b. After malformed bytes bad is set, and what it
-// returns has no meaning.
+// codeReader reads values from the front of b. After malformed bytes bad is set, and the values
+// that it returns have no meaning.
 type codeReader struct {
 	b   []byte
 	bad bool

@@ -27,10 +27,12 @@ func TestLongRowsTakeLittleMemory(t *testing.T) {
 		for _, e := range encodings {
 			list.elements = append(list.elements, i32(int(e)))
 		}
-		return anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameZstd)}, pageEncoders: list}, encoder.EncodeAll(data, nil)
+		return anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameZstd)}, pageEncoders: list},
+			encoder.EncodeAll(data, nil)
 	}
 	column := func(name string, typ Type, children int) anyStruct {
-		return anyStruct{columnName: []byte(name), columnID: []byte(name), columnType: i32(int(typ)), columnDimension: true, columnChildren: i32(children)}
+		return anyStruct{columnName: []byte(name), columnID: []byte(name), columnType: i32(int(typ)),
+			columnDimension: true, columnChildren: i32(children)}
 	}
 	chunk := func(c anyStruct, n int, data []byte, encodings ...encoding) storedChunk {
 		header, data := page(data, encodings...)
@@ -42,7 +44,8 @@ func TestLongRowsTakeLittleMemory(t *testing.T) {
 	meta := anyListOf([]byte("\x00\x00\x0f\x02\xff\xff\xff\xff\xff\xff\xff\xff\x0f\x00\x00\x00\x00\x00\x00\x00"))
 	word := append(be.AppendUint16(nil, 30_000), make([]byte, 30_000)...)
 	coded := chunk(column("a.a", String, 0), words, bytes.Repeat([]byte{0, 0, 2}, words), encDirectCompress)
-	coded.header[chunkDictionary] = anyStruct{dictionaryMeta: anyStruct{dictionaryEncoders: anyListOf(i32(int(encDirectCompress))), dictionaryMetas: meta},
+	coded.header[chunkDictionary] = anyStruct{dictionaryMeta: anyStruct{dictionaryEncoders: anyListOf(
+		i32(int(encDirectCompress))), dictionaryMetas: meta},
 		dictionaryData: encoder.EncodeAll(word, nil), dictionaryValues: encoder.EncodeAll([]byte{1 << 2}, nil)}
 	text := append(be.AppendUint32(nil, 17<<20), make([]byte, 17<<20)...)
 	for name, c := range map[string]struct {
@@ -53,8 +56,9 @@ func TestLongRowsTakeLittleMemory(t *testing.T) {
 			chunk(column("a", Array, 1), 1, elements(lists), encDirectCompress),
 			chunk(column("a.a", Array, 1), lists, make([]byte, 8*lists), encDirectCompress),
 			chunk(column("a.a.a", Varchar, 0), 0, nil, encDirectCompress, encIntLengthChild)}), false, false},
-		"a word of a dictionary": {dataFileOf(1, []storedChunk{chunk(column("a", Array, 1), 1, elements(words), encDirectCompress), coded}), true, false},
-		"a text":                 {dataFileOf(1, []storedChunk{chunk(column("a", Varchar, 0), 1, text, encVarchar)}), false, true},
+		"a word of a dictionary": {dataFileOf(1,
+			[]storedChunk{chunk(column("a", Array, 1), 1, elements(words), encDirectCompress), coded}), true, false},
+		"a text": {dataFileOf(1, []storedChunk{chunk(column("a", Varchar, 0), 1, text, encVarchar)}), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := OpenFile(&block.Memory{Bytes: c.data})
@@ -93,14 +97,15 @@ func TestLongRowsTakeLittleMemory(t *testing.T) {
 }
 
 // TestInfoOfLongNullBits describes a file with null bits that are small in the file, and in all
-// much longer than what one page of it may have.
+// much longer than one page of it may be.
 func TestInfoOfLongNullBits(t *testing.T) {
 	encoder, err := zstd.NewWriter(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	zstdDecoder()
-	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameZstd)}, pageEncoders: anyListOf(i32(int(encVarchar))),
+	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameZstd)},
+		pageEncoders: anyListOf(i32(int(encVarchar))),
 		pagePresence: anyStruct{presenceSet: false, presenceBits: encoder.EncodeAll(make([]byte, 16<<20), nil)}}
 	column := anyStruct{columnType: i32(int(Varchar)), columnDimension: true}
 	f, err := OpenFile(&block.Memory{Bytes: wideFile(20, 1, column, page, encoder.EncodeAll(make([]byte, 4), nil))})

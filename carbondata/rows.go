@@ -80,7 +80,7 @@ func (f *File) Rows(ctx context.Context) iter.Seq2[[]any, error] {
 // file does not have have their default, or are nil. A row belongs to the caller. The first error
 // ends the iteration: ErrNoColumn for a name that is not in the schema, ErrSchema for a value of a
 // filter that is not of its column's type, a *RowError with ErrRow for a date that only the Julian
-// calendar has, ErrCorrupt, ErrUnsupported, those of package os and of ctx.
+// calendar has, ErrCorrupt, ErrUnsupported, errors of package os and of ctx.
 //
 // Memory: a page of each column, up to four pages where CPUs read ahead, and headers and
 // dictionaries of one blocklet; at most 32 times the largest file and 32 MiB. Time: a file whose

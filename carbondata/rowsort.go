@@ -58,7 +58,7 @@ func newRowSorter(columns []Column, keys []int, memory int64, dir string) *rowSo
 }
 
 // add adds a row, which the caller may change afterwards. Values have the Go types that Type gives.
-// Errors: those of the file; a value of another type.
+// Errors: errors of the temporary file; a value of another type.
 func (s *rowSorter) add(row []any) (err error) {
 	b := append(s.scratch[:0], 0, 0, 0, 0)
 	if b, err = s.code.appendRow(b, row); err != nil {
@@ -160,7 +160,7 @@ func (s *rowSorter) spill() error {
 func sortError(err error) error { return fmt.Errorf("sort: %w", err) }
 
 // sorted returns all rows in order; they belong to the caller. The first error ends the iteration.
-// Errors: those of the files; ErrCorrupt for bytes in them that have changed.
+// Errors: errors of the temporary files; ErrCorrupt for bytes in them that have changed.
 func (s *rowSorter) sorted() iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		encoded := s.inMemory

@@ -21,11 +21,14 @@ import (
 // sortTestColumns has a column of each type, nested ones included.
 var sortTestColumns = []Column{
 	{Name: "text", Type: String}, {Name: "long", Type: Long}, {Name: "int", Type: Int}, {Name: "short", Type: Short},
-	{Name: "byte", Type: Byte}, {Name: "bool", Type: Boolean}, {Name: "day", Type: Date}, {Name: "time", Type: Timestamp},
+	{Name: "byte", Type: Byte}, {Name: "bool", Type: Boolean}, {Name: "day", Type: Date},
+	{Name: "time", Type: Timestamp},
 	{Name: "float", Type: Float}, {Name: "double", Type: Double}, {Name: "decimal", Type: Decimal, Precision: 38},
-	{Name: "varchar", Type: Varchar}, {Name: "bytes", Type: Binary}, {Name: "list", Type: Array, Children: []Column{{Type: Array, Children: []Column{{Type: String}}}}},
+	{Name: "varchar", Type: Varchar}, {Name: "bytes", Type: Binary},
+	{Name: "list", Type: Array, Children: []Column{{Type: Array, Children: []Column{{Type: String}}}}},
 	{Name: "struct", Type: Struct, Children: []Column{{Type: Long}, {Type: Binary}}},
-	{Name: "map", Type: Map, Children: []Column{{Type: Struct, Children: []Column{{Type: Int}, {Type: Decimal, Precision: 5}}}}},
+	{Name: "map", Type: Map,
+		Children: []Column{{Type: Struct, Children: []Column{{Type: Int}, {Type: Decimal, Precision: 5}}}}},
 	{Name: "order", Type: Long}, // position in the input
 }
 
@@ -166,7 +169,8 @@ func TestSortedRowsAreThoseOfAStableSort(t *testing.T) {
 			}
 			for i := range got {
 				if !reflect.DeepEqual(got[i], want[i]) {
-					t.Fatalf("keys %v: row %d is %v (row %v of the input), want %v", keys, i, got[i], got[i][last], want[i])
+					t.Fatalf("keys %v: row %d is %v (row %v of the input), want %v", keys, i,
+						got[i], got[i][last], want[i])
 				}
 			}
 			if left, _ := os.ReadDir(dir); len(left) > 0 {

@@ -59,7 +59,8 @@ type runWriter struct {
 func (s *rowSorter) newRun(f *sortFile) *runWriter {
 	const smallest, largest = 4 << 10, 256 << 10
 	full := int(min(max(s.memory/64, smallest), largest))
-	return &runWriter{file: f, run: sortRun{from: f.size, to: f.size}, full: full, frame: make([]byte, frameHead, full+full/4)}
+	return &runWriter{file: f, run: sortRun{from: f.size, to: f.size}, full: full,
+		frame: make([]byte, frameHead, full+full/4)}
 }
 
 // add adds the next row of the run.
@@ -159,8 +160,8 @@ func (r *runReader) damaged() error {
 	return fault.Corruptf("%s: rows at byte %d", r.file.Name(), r.run.from)
 }
 
-// mergeRuns returns the rows of several runs in order. A row is valid until the next one. Of equal
-// rows, those of the earlier run come first.
+// mergeRuns returns the rows of several runs in order. A row is valid until the next one. Equal
+// rows are in the order of their runs, so the sort is stable.
 func mergeRuns(file *sortFile, runs []sortRun) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		var heads runHeap

@@ -128,7 +128,8 @@ func (p *page) findCodes() error {
 func (p *page) codesFrom(dst []uint32, i int) error {
 	if bad := p.dict.codes(dst, p.data[i*surrogateLen:]); bad >= 0 {
 		i += bad
-		return fault.Corruptf("entry %d: surrogate %x is not in the dictionary", i, p.data[i*surrogateLen:(i+1)*surrogateLen])
+		return fault.Corruptf("entry %d: surrogate %x is not in the dictionary", i,
+			p.data[i*surrogateLen:(i+1)*surrogateLen])
 	}
 	return nil
 }

@@ -9,16 +9,16 @@ import (
 
 // ScanOptions says which part of a table a scan returns.
 type ScanOptions struct {
-	Columns []string // their names, in the order of the result; nil: all, in the user's order
+	Columns []string // names, in the order of the result; nil means all, in the user's order
 	Filter  Filter   // zero: every row
 
-	Stats *ScanStats // set while the scan reads; nil: not wanted
+	Stats *ScanStats // set while the scan reads; may be nil
 
 	noPruning bool // for tests
 }
 
-// ScanStats says how much of a table a scan has read. Pages are those of all columns: the rows that
-// each column has in one page.
+// ScanStats says how much of a table a scan has read. A page here is a group of rows with the pages
+// of all columns, as Info counts them.
 type ScanStats struct {
 	Files, Blocklets, Pages             int64 // of the table
 	FilesRead, BlockletsRead, PagesRead int64 // those that were not skipped

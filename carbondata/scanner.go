@@ -50,9 +50,9 @@ func cellBytes(t schema.Type) int {
 	return stringBytes
 }
 
-// Scan begins to read the rows that Rows returns, as batches. Errors are those of Rows.
+// Scan begins to read the rows that Rows returns, as batches. Errors: the errors of Rows.
 //
-// Memory: that of Rows and a batch of at most 4 MiB.
+// Memory: as Rows, and a batch of at most 4 MiB.
 func (t *Table) Scan(ctx context.Context, o ScanOptions) (*Scanner, error) {
 	p, err := t.pages(o)
 	if err != nil {
@@ -235,7 +235,7 @@ func (c *scanColumn) arrayMemory(row int) int {
 	return count + bytes/elementBytes
 }
 
-// Batch returns the current batch. All its rows are selected; column i is that of the scan. A
+// Batch returns the current batch. All its rows are selected; column i is column i of the scan. A
 // column without a type of a table, see Column.TableType, has the type NESTED and only NULLs there;
 // Values has its values. Strings of a page with a dictionary are in the dictionary form. The batch,
 // and byte strings in it, are valid until the next call of Next.

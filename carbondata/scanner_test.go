@@ -105,7 +105,8 @@ func batchRows(t *testing.T, table *Table, o ScanOptions, schema []Column) (rows
 	return rows, s
 }
 
-// TestBatchesHaveTheRows compares the rows of batches with those of Rows, with and without filters.
+// TestBatchesHaveTheRows compares the rows of batches with the rows that Rows returns, with and
+// without filters.
 func TestBatchesHaveTheRows(t *testing.T) {
 	stride := seedtest.Stride(4)
 	smallFolders(t, func(t *testing.T, g goldenFolder, table *Table) {
@@ -125,7 +126,8 @@ func TestBatchesHaveTheRows(t *testing.T) {
 			if !sameRows(got, want) || f.all() && fmt.Sprint(got) != fmt.Sprint(want) { // -0 differs from 0 here
 				t.Fatalf("%s: %d rows, want %d", filterText(f), len(got), len(want))
 			}
-			if n := s.Stats(); n.Files != int64(len(table.Files())) || n.PagesRead > n.Pages || len(got) > 0 && n.PagesRead == 0 {
+			if n := s.Stats(); n.Files != int64(len(table.Files())) || n.PagesRead > n.Pages ||
+				len(got) > 0 && n.PagesRead == 0 {
 				t.Errorf("%s: %+v", filterText(f), n)
 			}
 		}

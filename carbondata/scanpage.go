@@ -15,12 +15,12 @@ type pages struct {
 	stats       *ScanStats
 	nextFile    int
 	fileRead    bool // counted in stats
-	*pageReader      // that of the current page
+	*pageReader      // reads the current page
 
 	// See readAhead.
 	readers []*pageReader // all; the first reads headers and dictionaries
-	free    []*pageReader // of them: those that do nothing
-	ahead   []*pageReader // of them: those of the pages after the current one, in order
+	free    []*pageReader // of them: without a page
+	ahead   []*pageReader // of them: with the pages after the current one, in order
 	last    int           // the last page that a reader was given
 }
 
@@ -28,13 +28,13 @@ type pages struct {
 // columns of the filter before the others, and the others only if the filter selects rows of the
 // page.
 type pageReader struct {
-	filter  *boundFilter  // nil: none
+	filter  *boundFilter  // nil without a filter
 	pruner  pruner        // if there is a filter
-	columns []*scanColumn // those of the filter first; each once
-	tested  int           // how many are those of the filter
+	columns []*scanColumn // the filter's columns first; each once
+	tested  int           // how many are the filter's
 	result  []*scanColumn // the columns of the result
 
-	file     *tableFile // nil: none is open
+	file     *tableFile // nil before the first file is opened
 	blocklet int        // of file; −1 before the first
 	page     int        // of the blocklet; −1 before the first
 
@@ -321,8 +321,8 @@ func (r *pageReader) readColumn(c *scanColumn) error {
 	return c.cells.readPage(r.file.File, r.page, r.rows, &r.memory, &r.scratch)
 }
 
-// inColumn adds the column to an error, and the row to that of a value. before is the number of
-// rows before those that are numbered in it.
+// inColumn adds the column to an error, and the row to an error about one value. before is the
+// number of rows before the row with number 0 in the error.
 func (c *scanColumn) inColumn(before int, err error) error {
 	if bad, ok := errors.AsType[*refusedValue](err); ok {
 		return &RowError{before + bad.row, c.column.Name, bad.error}

@@ -31,8 +31,10 @@ const (
 	Binary    Type = 26 // []byte; file format: never change
 )
 
-var typeNames = map[Type]string{String: "STRING", Short: "SHORT", Int: "INT", Long: "LONG", Double: "DOUBLE", Decimal: "DECIMAL", Timestamp: "TIMESTAMP",
-	Date: "DATE", Boolean: "BOOLEAN", Array: "ARRAY", Struct: "STRUCT", Varchar: "VARCHAR", Map: "MAP", Float: "FLOAT", Byte: "BYTE", Binary: "BINARY"}
+var typeNames = map[Type]string{String: "STRING", Short: "SHORT", Int: "INT", Long: "LONG", Double: "DOUBLE",
+	Decimal: "DECIMAL", Timestamp: "TIMESTAMP",
+	Date: "DATE", Boolean: "BOOLEAN", Array: "ARRAY", Struct: "STRUCT", Varchar: "VARCHAR", Map: "MAP", Float: "FLOAT",
+	Byte: "BYTE", Binary: "BINARY"}
 
 func (t Type) String() string {
 	if name, ok := typeNames[t]; ok {
@@ -63,7 +65,7 @@ type Column struct {
 	dimension bool
 	encoders  []encoding
 	nested    bool    // a child of another column
-	first     int     // index of its chunk in a blocklet; those of its children follow
+	first     int     // index of its chunk in a blocklet; its children's chunks follow
 	invisible bool    // dropped from the table
 	stored    *Column // of a file: its column, if the table's has a wider type; see widen
 }
@@ -175,7 +177,7 @@ func (r *thriftReader) column() (c flatColumn) {
 // columns reads a list of columns, children included. There are no more than memory for a header of
 // this size allows.
 func (r *thriftReader) columns(typ byte) (flat []flatColumn) {
-	const columnBytes = 4000 // with what a scan has for each
+	const columnBytes = 4000 // with the buffers that a scan has for each column
 	most := memoryFor(int64(len(r.b))) / columnBytes
 	r.list(typ, func(typ byte) {
 		if r.want(typ, typeStruct) && r.fewer(len(flat), most, "columns") {
@@ -205,7 +207,7 @@ func (c flatColumn) check() error {
 }
 
 // columnTree returns the columns with their children, in the order of the file, and how many chunks
-// of dimensions a blocklet has: those of all leading columns with this flag.
+// of dimensions a blocklet has: the chunks of all leading columns with this flag.
 func columnTree(flat []flatColumn) (columns []Column, dimensions int, err error) {
 	names := map[string]bool{}
 	for i := 0; i < len(flat); {
@@ -239,7 +241,8 @@ func subtree(flat []flatColumn, i, depth int) (c Column, next int, err error) {
 	next = i + 1
 	for range flat[i].children {
 		if next >= len(flat) {
-			return c, 0, fault.Corruptf("column %q: fewer columns follow than its %d children", c.Name, flat[i].children)
+			return c, 0,
+				fault.Corruptf("column %q: fewer columns follow than its %d children", c.Name, flat[i].children)
 		}
 		var child Column
 		if child, next, err = subtree(flat, next, depth+1); err != nil {

@@ -64,8 +64,8 @@ func dateTexts() (dates []string) {
 
 const afterMidnight = " 12:34:56.789"
 
-// TestSDKPrintsTheSameDates compares what the SDK and this package print for the same folders, those
-// that the SDK wrote from texts and those that this package did, and which dates both refuse.
+// TestSDKPrintsTheSameDates compares what the SDK and this package print for the same folders,
+// those that the SDK wrote from texts and those that this package did, and which dates both refuse.
 func TestSDKPrintsTheSameDates(t *testing.T) {
 	_, check := corpustest.NeedCarbonReader(t)
 	dates := dateTexts()
@@ -103,7 +103,8 @@ func TestSDKPrintsTheSameDates(t *testing.T) {
 		case err != nil:
 			continue
 		}
-		for _, row := range [][]any{{int32(i), Days(gregorianOf(t, date)), nil}, {int32(i), nil, Micros(at.UnixMicro())}} {
+		for _, row := range [][]any{{int32(i), Days(gregorianOf(t, date)), nil},
+			{int32(i), nil, Micros(at.UnixMicro())}} {
 			if err := w.Append(row); (err != nil) != null {
 				t.Errorf("%s: %v; the SDK refuses it: %v", date, err, null)
 			}

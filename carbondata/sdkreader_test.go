@@ -57,7 +57,8 @@ func newSDKReader(t *testing.T, check string) *sdkReader {
 // brings along.
 func sdkProgram(t *testing.T, check, source string, arguments ...string) *exec.Cmd {
 	t.Helper()
-	if out, err := exec.Command(check).CombinedOutput(); !strings.Contains(string(out), "usage") { // builds it, if necessary
+	// builds it, if necessary
+	if out, err := exec.Command(check).CombinedOutput(); !strings.Contains(string(out), "usage") {
 		t.Fatalf("%s: %v: %s", check, err, out)
 	}
 	cache, err := os.UserCacheDir()
@@ -68,7 +69,9 @@ func sdkProgram(t *testing.T, check, source string, arguments ...string) *exec.C
 	if err != nil || len(built) == 0 {
 		t.Fatalf("no build of %s in %s: %v", check, cache, err)
 	}
-	newest := filepath.Dir(slices.MaxFunc(built, func(a, b string) int { return cmp.Compare(changed(t, a), changed(t, b)) }))
+	newest := filepath.Dir(slices.MaxFunc(built, func(a, b string) int {
+		return cmp.Compare(changed(t, a), changed(t, b))
+	}))
 	args := []string{"-Xmx2g", "-XX:+UseSerialGC", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8"}
 	for _, opened := range []string{"java.nio", "java.util", "sun.nio.ch", "jdk.internal.ref"} {
 		args = append(args, "--add-opens", "java.base/"+opened+"=ALL-UNNAMED")

@@ -78,7 +78,7 @@ func parseStatus(b []byte) (list []segmentStatus, updates string, err error) {
 		if s.shown, err = s.visible(); err != nil {
 			return err
 		}
-		// In old tables a segment can name the one that it was merged into.
+		// In old tables a segment can name the segment that it was merged into.
 		if s.shown && s.Merged != "" {
 			s.Name = s.Merged
 			s.shown = !shown[s.Name]
@@ -141,7 +141,7 @@ func parseSegment(b []byte) (folders []segmentFolder, err error) {
 	return folders, nil
 }
 
-// isName reports whether name is that of a file, without a directory.
+// isName reports whether name is the name of a file, without a directory.
 func isName(name string) bool {
 	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "."
 }
@@ -248,7 +248,9 @@ func (s *segmentStatus) folders(dir string) (list []segmentFolder, paths []strin
 }
 
 // indexes returns the data files that the index files of a folder name.
-func (f *segmentFolder) indexes(dir string, read func(path string) (map[string]*indexedFile, []string, error)) (files map[string]*indexedFile, err error) {
+func (f *segmentFolder) indexes(
+	dir string, read func(path string) (map[string]*indexedFile, []string, error),
+) (files map[string]*indexedFile, err error) {
 	files = map[string]*indexedFile{}
 	merged := map[string]bool{} // index files in the merged one
 	names := f.files
@@ -277,7 +279,7 @@ func (f *segmentFolder) indexes(dir string, read func(path string) (map[string]*
 	return files, nil
 }
 
-// addSegment adds the data files of a segment of the table in dir, by name. known has those of
+// addSegment adds the data files of a segment of the table in dir, by name. known has the files of
 // other segments by path, with the segment's name; a file in two segments, or twice in one, is
 // refused.
 func (t *Table) addSegment(dir string, s *segmentStatus, deleted *updates, known map[string]string) error {

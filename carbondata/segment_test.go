@@ -29,8 +29,10 @@ func moveTask(t *testing.T, dir, task, to string) {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{task + "_batchno0-0-0-1700000100000.carbonindex", "part-0-" + task + "_batchno0-0-0-1700000100000.snappy.carbondata"} {
-		if err := os.Rename(filepath.Join(dir, "Fact", "Part0", "Segment_0", name), filepath.Join(to, name)); err != nil {
+	for _, name := range []string{task + "_batchno0-0-0-1700000100000.carbonindex",
+		"part-0-" + task + "_batchno0-0-0-1700000100000.snappy.carbondata"} {
+		if err := os.Rename(filepath.Join(dir, "Fact", "Part0", "Segment_0", name),
+			filepath.Join(to, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,10 +54,13 @@ func TestPartitions(t *testing.T) {
 	moveTask(t, dir, "0", filepath.Join(dir, "day=2020-01-01", "note=x"))
 	moveTask(t, dir, "1", filepath.Join(outside, "day=2021-01-01"))
 	locations := map[string]any{
-		"/day=2020-01-01/note=x":                      folder(true, []string{indexName("0")}, "day=2020-01-01", "note=x"),
-		filepath.Join(outside, "day=2021-01-01"):      folder(false, []string{indexName("1")}, "day=2021-01-01"),
-		"/day=2022-01-01":                             map[string]any{"files": []string{"x.carbonindex"}, "status": "Marked for Delete", "isRelative": true},
-		"s3a://bucket/deleted/day=__HIVE_DEFAULT__/x": map[string]any{"files": []string{}, "status": "Marked for Delete"},
+		"/day=2020-01-01/note=x": folder(true,
+			[]string{indexName("0")}, "day=2020-01-01", "note=x"),
+		filepath.Join(outside, "day=2021-01-01"): folder(false, []string{indexName("1")}, "day=2021-01-01"),
+		"/day=2022-01-01": map[string]any{"files": []string{"x.carbonindex"},
+			"status": "Marked for Delete", "isRelative": true},
+		"s3a://bucket/deleted/day=__HIVE_DEFAULT__/x": map[string]any{"files": []string{},
+			"status": "Marked for Delete"},
 	}
 	setSegment(t, dir, locations)
 	if _, rows := tableRows(t, dir); !reflect.DeepEqual(rows, want) {
@@ -100,15 +105,18 @@ func TestSegmentFiles(t *testing.T) {
 		rows      int
 		err       error
 	}{
-		"two indexes":               {map[string]any{place: folder(true, both)}, 680, nil},
-		"without a leading slash":   {map[string]any{place[1:]: folder(true, both)}, 680, nil},
-		"no folders":                {map[string]any{}, 380, nil},
-		"one index":                 {map[string]any{place: folder(true, both[:1])}, 530, nil},
-		"no locationMap":            {nil, 0, ErrCorrupt},
-		"an unknown status":         {map[string]any{place: map[string]any{"files": both, "status": "New", "isRelative": true}}, 0, ErrUnsupported},
-		"no index":                  {map[string]any{place: folder(true, nil)}, 0, ErrCorrupt},
-		"a data file as an index":   {map[string]any{place: folder(true, []string{"part-0-0_batchno0-0-0-1700000100000.snappy.carbondata"})}, 0, ErrCorrupt},
-		"an index with a path":      {map[string]any{place: folder(true, []string{"../Segment_0/" + both[0]})}, 0, ErrCorrupt},
+		"two indexes":             {map[string]any{place: folder(true, both)}, 680, nil},
+		"without a leading slash": {map[string]any{place[1:]: folder(true, both)}, 680, nil},
+		"no folders":              {map[string]any{}, 380, nil},
+		"one index":               {map[string]any{place: folder(true, both[:1])}, 530, nil},
+		"no locationMap":          {nil, 0, ErrCorrupt},
+		"an unknown status": {map[string]any{place: map[string]any{"files": both, "status": "New",
+			"isRelative": true}}, 0, ErrUnsupported},
+		"no index": {map[string]any{place: folder(true, nil)}, 0, ErrCorrupt},
+		"a data file as an index": {map[string]any{place: folder(true,
+			[]string{"part-0-0_batchno0-0-0-1700000100000.snappy.carbondata"})}, 0, ErrCorrupt},
+		"an index with a path": {map[string]any{place: folder(true, []string{"../Segment_0/" + both[0]})}, 0,
+			ErrCorrupt},
 		"a folder above the table":  {map[string]any{"/../t/Fact": folder(true, both)}, 0, ErrCorrupt},
 		"the same index twice":      {map[string]any{place: folder(true, []string{both[0], both[0]})}, 0, ErrCorrupt},
 		"a partition without value": {map[string]any{place: folder(true, both, "day")}, 0, ErrCorrupt},
@@ -173,8 +181,8 @@ func setStatus(t *testing.T, dir string, edit func(segments []map[string]any) []
 	})
 }
 
-// TestFilesInTwoSegments names the same data files in two segments, and in two folders of one that
-// are the same.
+// TestFilesInTwoSegments names the same data files in two segments, and in two folders of one
+// segment.
 func TestFilesInTwoSegments(t *testing.T) {
 	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 	setStatus(t, dir, func(segments []map[string]any) []map[string]any {
@@ -187,7 +195,8 @@ func TestFilesInTwoSegments(t *testing.T) {
 	}
 	dir = filepath.Join(copyFolder(t, "table"), "db", "t")
 	files := []string{indexName("0"), indexName("1")}
-	setSegment(t, dir, map[string]any{"/Fact/Part0/Segment_0": folder(true, files), "Fact/Part0/Segment_0/": folder(true, files)})
+	setSegment(t, dir, map[string]any{"/Fact/Part0/Segment_0": folder(true, files),
+		"Fact/Part0/Segment_0/": folder(true, files)})
 	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("two folders: %d rows, %v", n, err)
 	}
@@ -234,7 +243,8 @@ func TestSegmentsWithoutSegmentFile(t *testing.T) {
 // time would, and files of an update that failed.
 func TestUpdatedSegmentWithoutSegmentFile(t *testing.T) {
 	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
-	if err := os.CopyFS(filepath.Join(dir, "Fact", "Part0", "Segment_0"), os.DirFS(filepath.Join(goldenDir(t), "table/db/t/Fact/Part0/Segment_3"))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "Fact", "Part0", "Segment_0"),
+		os.DirFS(filepath.Join(goldenDir(t), "table/db/t/Fact/Part0/Segment_3"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -268,14 +278,16 @@ func TestUpdatedSegmentWithoutSegmentFile(t *testing.T) {
 // TestSegmentOutsideOfTheTable adds a folder of the SDK as a segment, with columns of its own names
 // as IDs, and deleted rows.
 func TestSegmentOutsideOfTheTable(t *testing.T) {
-	for folderName, uri := range map[string]string{"sdk-1.4.1-sorted": "", "sdk-2.0.1-sorted": "file:", "one-row": "file://", "primitives-pages": ""} {
+	for folderName, uri := range map[string]string{"sdk-1.4.1-sorted": "", "sdk-2.0.1-sorted": "file:",
+		"one-row": "file://", "primitives-pages": ""} {
 		t.Run(folderName, func(t *testing.T) {
 			_, before := tableRows(t, filepath.Join(goldenDir(t), "table"))
 			columns, added := tableRows(t, filepath.Join(goldenDir(t), folderName))
 			place := slices.IndexFunc(columns, func(c Column) bool { return c.Name == "id" })
 			dir, outside := filepath.Join(copyFolder(t, "table"), "db", "t"), copyFolder(t, folderName)
 			setStatus(t, dir, func(segments []map[string]any) []map[string]any {
-				return append(segments, map[string]any{"loadName": "4", "loadStatus": "Success", "path": uri + outside, "segmentFile": ""})
+				return append(segments, map[string]any{"loadName": "4", "loadStatus": "Success",
+					"path": uri + outside, "segmentFile": ""})
 			})
 			editSchema(t, dir, func(columns []anyStruct) []anyStruct {
 				for _, c := range columns {
@@ -347,7 +359,7 @@ func TestWiderDecimals(t *testing.T) {
 	}
 }
 
-// TestMergedSegments reads segments that name the one that they were merged into.
+// TestMergedSegments reads segments that name the segment that they were merged into.
 func TestMergedSegments(t *testing.T) {
 	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 	setStatus(t, dir, func(segments []map[string]any) []map[string]any {

@@ -63,10 +63,10 @@ type tableFile struct {
 
 // Open opens the data file, the folder of data files, or the transactional table at path, or the
 // one transactional table below it. It reads headers and footers, and matches the columns of the
-// files with those of the newest by name, or with those of the table by ID. The caller must close
-// the table.
+// files by name with the columns of the newest file, or by ID with the columns of the table. The
+// caller must close the table.
 //
-// Errors: ErrCorrupt, ErrUnsupported, those of package os, and os.ErrNotExist if there are no data
+// Errors: ErrCorrupt, ErrUnsupported, errors of package os, and os.ErrNotExist if there are no data
 // files. Source: carbondata spec §2.
 func Open(path string) (*Table, error) {
 	t := new(Table)
@@ -216,7 +216,8 @@ func (t *Table) matchFile(f *tableFile) error {
 			}
 			k = -1
 		} else if there := &f.File.columns[k]; there.TypeName() != c.TypeName() && !(t.byID && there.widen(c)) {
-			return fault.Unsupportedf("column %q is %s, and %s in the file", c.Name, c.TypeName(), there.inFile().TypeName())
+			return fault.Unsupportedf("column %q is %s, and %s in the file", c.Name,
+				c.TypeName(), there.inFile().TypeName())
 		}
 		f.columns = append(f.columns, k)
 	}
@@ -238,9 +239,9 @@ func uniqueIDs(columns []Column) error {
 	return nil
 }
 
-// Schema returns the columns in the user's order: those of the schema file of a transactional
-// table, else those of the newest file by the timestamp in its name. The caller may change the
-// slice, but not the columns' children and defaults.
+// Schema returns the columns in the user's order. A transactional table has them in its schema
+// file; otherwise they are the columns of the newest file, by the timestamp in its name. The caller
+// may change the slice, but not the columns' children and defaults.
 func (t *Table) Schema() []Column { return slices.Clone(t.columns) }
 
 // Files describes the data files, in the order in which Rows reads them: by name, in a

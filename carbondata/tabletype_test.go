@@ -22,12 +22,16 @@ func tableColumn(t *testing.T, name, typ string) schema.Column {
 
 func TestColumnOfTables(t *testing.T) {
 	for _, c := range []struct{ typ, want, back string }{
-		{"bool", "BOOLEAN", ""}, {"int8", "BYTE", ""}, {"int16", "SHORT", ""}, {"int32", "INT", ""}, {"int64", "LONG", ""},
-		{"uint8", "SHORT", "int16"}, {"uint16", "INT", "int32"}, {"uint32", "LONG", "int64"}, {"uint64", "LONG", "int64"},
+		{"bool", "BOOLEAN", ""}, {"int8", "BYTE", ""}, {"int16", "SHORT", ""},
+		{"int32", "INT", ""}, {"int64", "LONG", ""},
+		{"uint8", "SHORT", "int16"}, {"uint16", "INT", "int32"},
+		{"uint32", "LONG", "int64"}, {"uint64", "LONG", "int64"},
 		{"float", "FLOAT", ""}, {"double", "DOUBLE", ""}, {"date", "DATE", ""}, {"timestamp", "TIMESTAMP", ""},
-		{"decimal(9,2)", "DECIMAL(9,2)", ""}, {"decimal(18,0)", "DECIMAL(18,0)", ""}, {"decimal(38,38)", "DECIMAL(38,38)", ""},
+		{"decimal(9,2)", "DECIMAL(9,2)", ""}, {"decimal(18,0)", "DECIMAL(18,0)", ""},
+		{"decimal(38,38)", "DECIMAL(38,38)", ""},
 		{"string", "STRING", ""}, {"varchar(7)", "STRING", "string"}, {"binary", "BINARY", ""},
-		{"array(uint8)", "ARRAY<SHORT>", "array(int16)"}, {"array(decimal(18,3))", "ARRAY<DECIMAL(18,3)>", ""}, {"array(varchar(7))", "ARRAY<STRING>", "array(string)"},
+		{"array(uint8)", "ARRAY<SHORT>", "array(int16)"}, {"array(decimal(18,3))", "ARRAY<DECIMAL(18,3)>", ""},
+		{"array(varchar(7))", "ARRAY<STRING>", "array(string)"},
 	} {
 		from := tableColumn(t, "a", c.typ)
 		column, ok := ColumnOf(from)
@@ -58,7 +62,8 @@ func TestAppendBatchNamesTheRefusedRow(t *testing.T) {
 		good, bad []byte
 		want      string
 	}{
-		{"uint64", 0, make([]byte, 8), []byte{0, 0, 0, 0, 0, 0, 0, 0x80}, "9223372036854775808 is out of the range of LONG"},
+		{"uint64", 0, make([]byte, 8), []byte{0, 0, 0, 0, 0, 0, 0, 0x80},
+			"9223372036854775808 is out of the range of LONG"},
 		{"timestamp", 0, make([]byte, 8), []byte{1, 0, 0, 0, 0, 0, 0, 0}, "1 microseconds"},
 		{"string", 0, []byte("x"), []byte(nullText), "NULL"},
 		{"string", Varchar, []byte("x"), nil, "NULL"},
@@ -66,8 +71,11 @@ func TestAppendBatchNamesTheRefusedRow(t *testing.T) {
 		{"decimal(3,0)", 0, make([]byte, 4), []byte{0xff, 0xff, 0, 0}, "65535 is out of the range of DECIMAL(3,0)"},
 		{"decimal(19,0)", 0, make([]byte, 16), []byte{15: 0x7f}, "is out of the range of DECIMAL(19,0)"},
 		{"array(int8)", 0, array(schema.Int8), array(schema.Int8, nil), "exactly one NULL"},
-		{"array(timestamp)", 0, array(schema.Timestamp), array(schema.Timestamp, make([]byte, 8), []byte{1, 0, 0, 0, 0, 0, 0, 0}), "element 1: a time of 1 microseconds"},
-		{"array(string)", 0, array(schema.String, []byte("x"), nil), array(schema.String, nil, nil, []byte(nullText)), "element 2: "},
+		{"array(timestamp)", 0, array(schema.Timestamp),
+			array(schema.Timestamp, make([]byte, 8), []byte{1, 0, 0, 0, 0, 0, 0, 0}),
+			"element 1: a time of 1 microseconds"},
+		{"array(string)", 0, array(schema.String, []byte("x"), nil),
+			array(schema.String, nil, nil, []byte(nullText)), "element 2: "},
 	} {
 		table := []schema.Column{tableColumn(t, "id", "int32"), tableColumn(t, "c", c.typ)}
 		columns := make([]Column, 2)
@@ -118,13 +126,16 @@ func TestAppendBatchNamesTheRefusedRow(t *testing.T) {
 }
 
 func TestFootersHaveProperties(t *testing.T) {
-	dir := writeFolder(t, []Column{column("a", Int)}, WriterOptions{WrittenBy: "test", Properties: map[string]string{"some.key": "é", "written_by": "else"}}, [][]any{{int32(1)}})
+	dir := writeFolder(t, []Column{column("a", Int)},
+		WriterOptions{WrittenBy: "test", Properties: map[string]string{"some.key": "é", "written_by": "else"}},
+		[][]any{{int32(1)}})
 	table, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	if p := table.Files()[0].Properties; len(p) != 3 || p["some.key"] != "é" || p["written_by"] != "test" || p["version"] != table.Files()[0].Writer {
+	if p := table.Files()[0].Properties; len(p) != 3 || p["some.key"] != "é" || p["written_by"] != "test" ||
+		p["version"] != table.Files()[0].Writer {
 		t.Errorf("%v", p)
 	}
 }

@@ -121,7 +121,8 @@ func (w *thriftWriter) properties(id int, m map[string]string) {
 	}
 }
 
-// begin opens a message that is a field, open one that is an element of a list. end closes either.
+// begin opens a message that is a field, open a message that is an element of a list. end closes
+// either.
 func (w *thriftWriter) begin(id int) {
 	w.field(id, typeStruct)
 	w.open()

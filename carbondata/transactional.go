@@ -93,10 +93,11 @@ func isTransactional(path string) bool {
 		_, err := os.Stat(filepath.Join(append([]string{path}, name...)...))
 		return err == nil
 	}
-	return exists(metadataDir) && (exists(factDir) || exists(metadataDir, schemaName) || exists(metadataDir, statusName))
+	return exists(metadataDir) && (exists(factDir) || exists(metadataDir, schemaName) ||
+		exists(metadataDir, statusName))
 }
 
-// findTable returns the one transactional table at or below path, or "" if there is none.
+// findTable returns the one transactional table at or below path, or "".
 func findTable(path string) (found string, err error) {
 	err = filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() || !isTransactional(p) {
@@ -112,7 +113,7 @@ func findTable(path string) (found string, err error) {
 }
 
 // readWhole reads a file that is read at once: an index file, deleted rows, or metadata of a table.
-// Errors: those of package os, and ErrCorrupt for a file that is longer than all such files are.
+// Errors: errors of package os, and ErrCorrupt for a file that is longer than all such files are.
 func readWhole(path string) ([]byte, error) {
 	src, err := block.OpenFile(path)
 	if err != nil {
@@ -138,7 +139,7 @@ func unmarshal(text []byte, v any) error {
 }
 
 // eachElement calls f with each element of a list in JSON, until f returns an error: elements that
-// f refuses take no memory together. Errors: ErrCorrupt, those of f.
+// f refuses take no memory together. Errors: ErrCorrupt, the errors that f returns.
 func eachElement[T any](text []byte, f func(element T) error) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	switch start, err := d.Token(); {
@@ -169,7 +170,8 @@ func eachElement[T any](text []byte, f func(element T) error) error {
 	return nil
 }
 
-// metadata reads a file of a table's metadata. One that is not there is damage.
+// metadata reads a file of a table's metadata. A missing file is damage: the caller has seen a
+// reference to it.
 func metadata(dir string, name ...string) ([]byte, error) {
 	b, err := readWhole(filepath.Join(append([]string{dir, metadataDir}, name...)...))
 	if errors.Is(err, fs.ErrNotExist) {

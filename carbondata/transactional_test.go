@@ -120,31 +120,36 @@ func TestDamagedTablesAreRefused(t *testing.T) {
 		data    = "db/t/Fact/Part0/Segment_0/part-0-1*.carbondata"
 	)
 	checkDamage(t, copyFolder(t, "table"), map[string]damage{
-		"no tablestatus":                {status, remove, ErrCorrupt},
-		"half of tablestatus":           {status, half, ErrCorrupt},
-		"no list of segments":           {status, func([]byte) []byte { return []byte("{}") }, ErrCorrupt},
-		"an unknown status":             {status, replace("Marked for Delete", "Marked"), ErrUnsupported},
-		"a streaming segment":           {status, replace("Marked for Delete", "Streaming"), ErrUnsupported},
-		"a segment of Parquet files":    {status, replace(`"loadName":"0"`, `"loadName":"0","fileFormat":"parquet"`), ErrUnsupported},
-		"a segment in another system":   {status, replace(`"segmentFile":"0_1700000100000.segment"`, `"path":"hdfs://x/y"`), ErrUnsupported},
-		"no update status":              {status, replace(`"loadName":"0"`, `"loadName":"0","updateStatusFileName":"x"`), ErrCorrupt},
-		"a segment file in a directory": {status, replace("0_1700000100000.segment", "../segments/0_1700000100000.segment"), ErrCorrupt},
-		"no schema file":                {schema, remove, ErrCorrupt},
-		"half of the schema file":       {schema, half, ErrCorrupt},
-		"no segment file":               {segment, remove, ErrCorrupt},
-		"half of a segment file":        {segment, half, ErrCorrupt},
-		"a folder above the table":      {segment, replace("/Fact", "/../Fact"), ErrCorrupt},
-		"no merged index file":          {merged, remove, ErrCorrupt},
-		"half of a merged index file":   {merged, half, ErrCorrupt},
-		"garbage as an index file":      {index, garbage, ErrCorrupt},
-		"half of an index file":         {index, half, ErrCorrupt},
-		"no data file":                  {data, remove, ErrCorrupt},
-		"half of a data file":           {data, half, ErrCorrupt},
+		"no tablestatus":      {status, remove, ErrCorrupt},
+		"half of tablestatus": {status, half, ErrCorrupt},
+		"no list of segments": {status, func([]byte) []byte { return []byte("{}") }, ErrCorrupt},
+		"an unknown status":   {status, replace("Marked for Delete", "Marked"), ErrUnsupported},
+		"a streaming segment": {status, replace("Marked for Delete", "Streaming"), ErrUnsupported},
+		"a segment of Parquet files": {status,
+			replace(`"loadName":"0"`, `"loadName":"0","fileFormat":"parquet"`), ErrUnsupported},
+		"a segment in another system": {status,
+			replace(`"segmentFile":"0_1700000100000.segment"`, `"path":"hdfs://x/y"`), ErrUnsupported},
+		"no update status": {status,
+			replace(`"loadName":"0"`, `"loadName":"0","updateStatusFileName":"x"`), ErrCorrupt},
+		"a segment file in a directory": {status,
+			replace("0_1700000100000.segment", "../segments/0_1700000100000.segment"), ErrCorrupt},
+		"no schema file":              {schema, remove, ErrCorrupt},
+		"half of the schema file":     {schema, half, ErrCorrupt},
+		"no segment file":             {segment, remove, ErrCorrupt},
+		"half of a segment file":      {segment, half, ErrCorrupt},
+		"a folder above the table":    {segment, replace("/Fact", "/../Fact"), ErrCorrupt},
+		"no merged index file":        {merged, remove, ErrCorrupt},
+		"half of a merged index file": {merged, half, ErrCorrupt},
+		"garbage as an index file":    {index, garbage, ErrCorrupt},
+		"half of an index file":       {index, half, ErrCorrupt},
+		"no data file":                {data, remove, ErrCorrupt},
+		"half of a data file":         {data, half, ErrCorrupt},
 	})
 }
 
 func TestFilesThatNoSegmentNamesAreIgnored(t *testing.T) {
-	for _, file := range []string{"db/t/Metadata/segments/2_1700000102000.segment", "db/t/Metadata/segments/1_1700000101000.segment", "db/t/Fact/Part0/Segment_2/*.carbondata"} {
+	for _, file := range []string{"db/t/Metadata/segments/2_1700000102000.segment",
+		"db/t/Metadata/segments/1_1700000101000.segment", "db/t/Fact/Part0/Segment_2/*.carbondata"} {
 		dir := copyFolder(t, "table")
 		paths, _ := filepath.Glob(filepath.Join(dir, file))
 		if len(paths) != 1 {
@@ -164,7 +169,8 @@ func TestOpenRefusesTwoTables(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "db", "u"), os.DirFS(filepath.Join(dir, "db", "t"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readTable(dir); err == nil || !strings.Contains(err.Error(), "more than one table") || errors.Is(err, ErrUnsupported) {
+	if _, err := readTable(dir); err == nil || !strings.Contains(err.Error(), "more than one table") ||
+		errors.Is(err, ErrUnsupported) {
 		t.Errorf("two tables below the folder: %v", err)
 	}
 	if n, err := readTable(filepath.Join(dir, "db", "u")); n != 680 || err != nil {

@@ -148,7 +148,9 @@ func (m *updates) list(dir string) ([]string, error) {
 
 // drops reports whether all rows of a data file are deleted.
 func (m *updates) drops(segment, name string) bool {
-	return slices.ContainsFunc(m.blocks[updateKey(segment, blockName(name))], func(u *blockUpdate) bool { return u.dropped() && u.hasTime(name) })
+	return slices.ContainsFunc(m.blocks[updateKey(segment, blockName(name))], func(u *blockUpdate) bool {
+		return u.dropped() && u.hasTime(name)
+	})
 }
 
 // apply reads the deleted rows of a data file, each file of them once.

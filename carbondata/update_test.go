@@ -61,7 +61,8 @@ func deletedTable(t *testing.T, list []deletion) (dir string) {
 		if len(d.times) > 0 {
 			first, last = d.times[0], d.times[len(d.times)-1]
 		}
-		e := map[string]any{"segmentName": d.segment, "blockName": d.block, "segmentStatus": d.status, "actualBlockName": d.block + "-1700000100000.carbondata",
+		e := map[string]any{"segmentName": d.segment, "blockName": d.block, "segmentStatus": d.status,
+			"actualBlockName":           d.block + "-1700000100000.carbondata",
 			"deleteDeltaStartTimestamp": first, "deleteDeltaEndTimestamp": last, "deletedRowsInBlock": "1"}
 		if first != last && !d.noStamps {
 			e["deltaFileStamps"] = d.times
@@ -73,34 +74,43 @@ func deletedTable(t *testing.T, list []deletion) (dir string) {
 		t.Fatal(err)
 	}
 	writeFile(t, string(b), dir, "Metadata", "tableupdatestatus-1700000200000")
-	editFile(t, filepath.Join(dir, "Metadata", "tablestatus"), replace(`"loadName":"0"`, `"loadName":"0","updateStatusFileName":"tableupdatestatus-1700000200000"`))
+	editFile(t, filepath.Join(dir, "Metadata", "tablestatus"),
+		replace(`"loadName":"0"`, `"loadName":"0","updateStatusFileName":"tableupdatestatus-1700000200000"`))
 	return dir
 }
 
 // Positions of the data files of the golden table in its rows.
-var tableFiles = map[string]int{"0/part-0-0_batchno0-0-0": 0, "0/part-0-1_batchno0-0-0": 150, "1/part-0-0_batchno0-0-1": 300, "3/part-0-0_batchno0-0-3": 470, "end": 680}
+var tableFiles = map[string]int{"0/part-0-0_batchno0-0-0": 0, "0/part-0-1_batchno0-0-0": 150,
+	"1/part-0-0_batchno0-0-1": 300, "3/part-0-0_batchno0-0-3": 470, "end": 680}
 
 func TestDeletedRowsOfATable(t *testing.T) {
 	_, before := tableRows(t, filepath.Join(goldenDir(t), "table"))
 	const block, other = "part-0-0_batchno0-0-0", "part-0-1_batchno0-0-0"
 	for name, list := range map[string][]deletion{
-		"nothing":    {},
-		"one delete": {{segment: "0", block: block, times: []string{"1700000104000"}, rows: [][]int{{0, 99, 100, 149}}, status: "Success"}},
-		"three deletes, times listed": {{segment: "3", block: "part-0-0_batchno0-0-3", times: []string{"1700000104000", "1700000105000", "1700000106000"},
-			rows: [][]int{{0, 209}, {1, 200, 100}, {0, 2}}, status: "Success"}},
-		"times not listed": {{segment: "1", block: "part-0-0_batchno0-0-1", times: []string{"1700000104000", "1700000104500", "1700000106000"},
-			rows: [][]int{{5}, {6}, {107}}, status: "Success", noStamps: true}},
+		"nothing": {},
+		"one delete": {{segment: "0", block: block, times: []string{"1700000104000"},
+			rows: [][]int{{0, 99, 100, 149}}, status: "Success"}},
+		"three deletes, times listed": {{segment: "3", block: "part-0-0_batchno0-0-3",
+			times: []string{"1700000104000", "1700000105000", "1700000106000"},
+			rows:  [][]int{{0, 209}, {1, 200, 100}, {0, 2}}, status: "Success"}},
+		"times not listed": {{segment: "1", block: "part-0-0_batchno0-0-1",
+			times: []string{"1700000104000", "1700000104500", "1700000106000"},
+			rows:  [][]int{{5}, {6}, {107}}, status: "Success", noStamps: true}},
 		"all rows of a file": {{segment: "0", block: other, status: "Marked for Delete"}},
-		"two files":          {{segment: "0", block: block, times: []string{"7"}, rows: [][]int{{3}}}, {segment: "0", block: other, times: []string{"7"}, rows: [][]int{{4}}}},
-		"another segment": {{segment: "0", block: "part-0-0_batchno0-0-1"}, {segment: "1", block: block, times: []string{"9"}, rows: [][]int{{1}}},
+		"two files": {{segment: "0", block: block, times: []string{"7"}, rows: [][]int{{3}}},
+			{segment: "0", block: other, times: []string{"7"}, rows: [][]int{{4}}}},
+		"another segment": {{segment: "0", block: "part-0-0_batchno0-0-1"},
+			{segment: "1", block: block, times: []string{"9"}, rows: [][]int{{1}}},
 			{segment: "2", block: "part-0-0_batchno0-0-2", times: []string{"9"}, rows: [][]int{{1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := deletedTable(t, list)
 			// Files that the status does not name do not count.
-			writeDelta(t, filepath.Join(dir, "Fact", "Part0", "Segment_1"), "part-0-0_batchno0-0-1", "1700000109000", []int{50, 51, 52})
+			writeDelta(t, filepath.Join(dir, "Fact", "Part0", "Segment_1"), "part-0-0_batchno0-0-1",
+				"1700000109000", []int{50, 51, 52})
 			writeDelta(t, filepath.Join(dir, "Fact", "Part0", "Segment_0"), block, "1700000109000", []int{50, 51, 52})
-			writeFile(t, `[{"segmentName":"0","blockName":"`+block+`","segmentStatus":"Compacted"}]`, dir, "Metadata", "tableupdatestatus-1700000300000")
+			writeFile(t, `[{"segmentName":"0","blockName":"`+block+`","segmentStatus":"Compacted"}]`, dir, "Metadata",
+				"tableupdatestatus-1700000300000")
 			gone := map[int]bool{}
 			for _, d := range list {
 				first, ok := tableFiles[d.segment+"/"+d.block]
@@ -133,7 +143,8 @@ func TestDeletedRowsOfATable(t *testing.T) {
 // each would take quadratic time.
 func TestDeletedRowsAreReadOnce(t *testing.T) {
 	rows := make([]int, 20000) // with repetitions
-	one := deletion{segment: "0", block: "part-0-0_batchno0-0-0", times: []string{"7"}, rows: [][]int{rows}, status: "Success"}
+	one := deletion{segment: "0", block: "part-0-0_batchno0-0-0", times: []string{"7"},
+		rows: [][]int{rows}, status: "Success"}
 	list := []deletion{one}
 	one.rows = nil
 	for range 2000 {
@@ -156,28 +167,33 @@ func TestDamagedUpdateStatusIsRefused(t *testing.T) {
 		status = "Metadata/tableupdatestatus-1700000200000"
 		delta  = "Fact/Part0/Segment_0/*" + deleteSuffix
 	)
-	dir := deletedTable(t, []deletion{{segment: "0", block: block, times: []string{"1700000104000"}, rows: [][]int{{3}}, status: "Success"}})
+	dir := deletedTable(t,
+		[]deletion{{segment: "0", block: block, times: []string{"1700000104000"},
+			rows: [][]int{{3}}, status: "Success"}})
 	checkDamage(t, dir, map[string]damage{
-		"no file":                {status, remove, ErrCorrupt},
-		"half":                   {status, half, ErrCorrupt},
-		"garbage":                {status, garbage, ErrCorrupt},
-		"an unknown status":      {status, replace("Success", "In Progress"), ErrUnsupported},
-		"no segment":             {status, replace(`"segmentName":"0"`, `"segmentName":""`), ErrCorrupt},
-		"a path":                 {status, replace(`"blockName":"`, `"blockName":"../`), ErrCorrupt},
-		"a time that is text":    {status, replace(`"1700000104000"`, `"170000010400x"`), ErrCorrupt},
-		"a negative time":        {status, replace(`"1700000104000"`, `"-1700000104"`), ErrCorrupt},
-		"another time":           {status, replace(`"1700000104000"`, `"1700000104001"`), ErrCorrupt},
-		"no deleted rows":        {delta, remove, ErrCorrupt},
-		"half of deleted rows":   {delta, half, ErrCorrupt},
-		"rows of another file":   {delta, replace("part-0-0", "part-0-1"), ErrCorrupt},
-		"a row after the page":   {delta, replace("[3]", "[100]"), ErrCorrupt},
-		"a page after the last":  {delta, replace("0_0", "0_2"), ErrCorrupt},
-		"another one in segment": {"Metadata/tablestatus", replace(`"loadName":"3"`, `"loadName":"3","updateStatusFileName":"x"`), nil},
+		"no file":               {status, remove, ErrCorrupt},
+		"half":                  {status, half, ErrCorrupt},
+		"garbage":               {status, garbage, ErrCorrupt},
+		"an unknown status":     {status, replace("Success", "In Progress"), ErrUnsupported},
+		"no segment":            {status, replace(`"segmentName":"0"`, `"segmentName":""`), ErrCorrupt},
+		"a path":                {status, replace(`"blockName":"`, `"blockName":"../`), ErrCorrupt},
+		"a time that is text":   {status, replace(`"1700000104000"`, `"170000010400x"`), ErrCorrupt},
+		"a negative time":       {status, replace(`"1700000104000"`, `"-1700000104"`), ErrCorrupt},
+		"another time":          {status, replace(`"1700000104000"`, `"1700000104001"`), ErrCorrupt},
+		"no deleted rows":       {delta, remove, ErrCorrupt},
+		"half of deleted rows":  {delta, half, ErrCorrupt},
+		"rows of another file":  {delta, replace("part-0-0", "part-0-1"), ErrCorrupt},
+		"a row after the page":  {delta, replace("[3]", "[100]"), ErrCorrupt},
+		"a page after the last": {delta, replace("0_0", "0_2"), ErrCorrupt},
+		"another one in segment": {"Metadata/tablestatus",
+			replace(`"loadName":"3"`, `"loadName":"3","updateStatusFileName":"x"`), nil},
 		"a second status file": {"Metadata/tablestatus", func(b []byte) []byte {
 			b = replace(`"updateStatusFileName":"tableupdatestatus-1700000200000",`, "")(b)
-			return replace(`"loadName":"3"`, `"loadName":"3","updateStatusFileName":"tableupdatestatus-1700000200000"`)(b)
+			return replace(`"loadName":"3"`,
+				`"loadName":"3","updateStatusFileName":"tableupdatestatus-1700000200000"`)(b)
 		}, ErrCorrupt},
-		"a path to the status": {"Metadata/tablestatus", replace("tableupdatestatus-17", "../tableupdatestatus-17"), ErrCorrupt},
+		"a path to the status": {"Metadata/tablestatus",
+			replace("tableupdatestatus-17", "../tableupdatestatus-17"), ErrCorrupt},
 	})
 	t.Run("none of the files between two times", func(t *testing.T) {
 		dir := deletedTable(t, []deletion{{segment: "0", block: block, times: []string{"1", "2"}, noStamps: true}})
@@ -191,7 +207,8 @@ func TestDamagedUpdateStatusIsRefused(t *testing.T) {
 func TestStatusWithVersions(t *testing.T) {
 	dir := filepath.Join(copyFolder(t, "table"), "db", "t")
 	meta := filepath.Join(dir, "Metadata")
-	if err := os.Rename(filepath.Join(meta, "tablestatus"), filepath.Join(meta, "tablestatus_1700000300000")); err != nil {
+	if err := os.Rename(filepath.Join(meta, "tablestatus"),
+		filepath.Join(meta, "tablestatus_1700000300000")); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, "garbage", meta, "tablestatus_999999999999")       // older
@@ -204,7 +221,8 @@ func TestStatusWithVersions(t *testing.T) {
 	if n, err := readTable(dir); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("the newest version is damaged: %d rows, %v", n, err)
 	}
-	writeFile(t, `[{"loadName":"0","loadStatus":"Success","segmentFile":"0_1700000100000.segment"}]`, meta, "tablestatus")
+	writeFile(t, `[{"loadName":"0","loadStatus":"Success","segmentFile":"0_1700000100000.segment"}]`, meta,
+		"tablestatus")
 	if n, err := readTable(dir); n != 300 || err != nil {
 		t.Errorf("with a file without version: %d rows, %v, want 300", n, err)
 	}
@@ -226,7 +244,8 @@ func TestSegmentStatus(t *testing.T) {
 			t.Errorf("%s: %d rows, %v, want %d", new, n, err, want)
 		}
 	}
-	for status, want := range map[string]int{"Success": 680, "Partial Success": 680, "Marked for Update": 680, "Failure": 380, "Marked for Delete": 380, "Compacted": 380,
+	for status, want := range map[string]int{"Success": 680, "Partial Success": 680, "Marked for Update": 680,
+		"Failure": 380, "Marked for Delete": 380, "Compacted": 380,
 		"Overwrite In Progress": 380, "In Progress": 380, "Update": 380} {
 		check(`"loadStatus":"Success"`, `"loadStatus":"`+status+`"`, want)
 	}

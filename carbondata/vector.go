@@ -24,8 +24,8 @@ func (c *scanColumn) begin(v *batch.Vector, n int) {
 	}
 }
 
-// fill decodes the cells of rows [from, to) of the current page into those of v from at on. v has
-// the column's type in a table. Byte strings point into the page.
+// fill decodes the cells of rows [from, to) of the current page into v, from cell at on. v has the
+// column's type in a table. Byte strings point into the page.
 func (c *scanColumn) fill(v *batch.Vector, at, from, to int) error {
 	if c.cells == nil {
 		return c.fillMissing(v, at, to-from)
@@ -161,7 +161,7 @@ func (p *page) fillValues(v *batch.Vector, at, from, to int) error {
 	return nil
 }
 
-// inCell adds the row of a page to an error, or the cell of a vector to that of a value.
+// inCell adds the row of a page to an error, or the cell of a vector to an error about one value.
 func inCell(err error, cell, row int) error {
 	if bad, ok := errors.AsType[*unheld](err); ok {
 		return &refusedValue{cell, bad}
@@ -234,7 +234,8 @@ func (c *cells) fillArrays(v *batch.Vector, at, from, to int) error {
 		i := at + row - from
 		first, count := c.page.element(row)
 		if count > schema.MaxElements {
-			return &refusedValue{i, fmt.Errorf("an array of %d elements, a table has at most %d", count, schema.MaxElements)}
+			return &refusedValue{i,
+				fmt.Errorf("an array of %d elements, a table has at most %d", count, schema.MaxElements)}
 		}
 		e.Reset(count)
 		if child.page.form == formSurrogates {

@@ -139,8 +139,8 @@ func (n *numbers) load(dst []int64, from int) {
 	}
 }
 
-// store8 stores decoded integers as cells. It returns the index of one that is out of the range of
-// the type, and −1 if there is none; none before it is.
+// store8 stores decoded integers as cells. It returns the index of the first integer out of the
+// range of the type, or −1.
 func (n *numbers) store8(v *batch.Vector, at int, src []int64) (bad int) {
 	switch v.Type.Width() {
 	case 1:

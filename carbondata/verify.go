@@ -14,13 +14,13 @@ import (
 // compares index files with data files; the bounds of pages and blocklets with the values, unless
 // they cannot be used; the order of the rows with the flag that says that they are sorted; and
 // local dictionaries with the surrogates in use. It returns the first problem, with its file,
-// blocklet, column, page, and row. Errors: ErrCorrupt, ErrUnsupported, those of package os and of
+// blocklet, column, page, and row. Errors: ErrCorrupt, ErrUnsupported, errors of package os and of
 // ctx.
 //
 // Pages of Snappy must not have copies from offset 0, which other reads take for an extension.
 //
-// The format has no checksums: Verify does not find a value that was changed into another one that
-// could be there.
+// The format has no checksums: Verify does not find a value that was changed into another valid
+// value.
 //
 // Memory: as Rows. Source: carbondata spec §7.5, §9, §10, §17.
 func (t *Table) Verify(ctx context.Context) error {
@@ -40,8 +40,8 @@ func (t *Table) Verify(ctx context.Context) error {
 type verifier struct {
 	file    *File
 	columns []verifiedColumn
-	keys    []int      // sort columns, in the order of the file; nil: the rows are not sorted
-	orders  []rowOrder // one of them must be that of the rows
+	keys    []int      // sort columns, in the order of the file; nil if the rows are not sorted
+	orders  []rowOrder // the rows must have one of these orders
 	scratch []byte     // a page as it is in the file
 	work    *work
 }
@@ -58,8 +58,8 @@ type rowOrder struct {
 type verifiedColumn struct {
 	cells     *cells
 	used      []usedWords // of the column and its children
-	lo, hi    any         // of the blocklet's bounds; nil: not usable
-	page, all seenBounds  // of the values of the page, and of those of the blocklet
+	lo, hi    any         // of the blocklet's bounds; nil if not usable
+	page, all seenBounds  // of the values of the page, and of the blocklet
 }
 
 // usedWords are the words of a local dictionary that pages refer to.
@@ -282,7 +282,8 @@ func (c *verifiedColumn) within(rows int, lo, hi any) error {
 		}
 		one := seenBounds{tolerance: c.page.tolerance}
 		if one.add(c.cells.column, value); !one.within(lo, hi) {
-			return fault.Corruptf("row %d: %s is not in the bounds, %s to %s", row, valueText(value), valueText(lo), valueText(hi))
+			return fault.Corruptf("row %d: %s is not in the bounds, %s to %s", row,
+				valueText(value), valueText(lo), valueText(hi))
 		}
 	}
 	return nil

@@ -81,19 +81,29 @@ func TestVerifyFindsWrongFooters(t *testing.T) {
 		change func(lo, hi *[]byte, present *any)
 		want   string
 	}{
-		"a minimum greater than a null":    {"s", func(lo, _ *[]byte, _ *any) { *lo = []byte("a") }, `null is not in the bounds, "a" to`},
-		"a maximum less than a value":      {"s", func(_, hi *[]byte, _ *any) { *hi = []byte("b") }, `is not in the bounds`},
-		"a minimum that no value has":      {"s", func(lo, _ *[]byte, _ *any) { *lo = []byte("+") }, `the minimum is "+"`},
-		"a maximum that no value has":      {"s", func(_, hi *[]byte, _ *any) { *hi = []byte("zzz") }, `the maximum is "zzz"`},
-		"a minimum greater than a maximum": {"s", func(lo, hi *[]byte, _ *any) { *lo, *hi = *hi, *lo }, `greater than the maximum`},
-		"an integer of four bytes":         {"id", func(lo, _ *[]byte, _ *any) { *lo = (*lo)[4:] }, "of INT"},
-		"another integer":                  {"id", func(_, hi *[]byte, _ *any) { (*hi)[7]++ }, "the maximum is"},
-		"another day":                      {"day", func(lo, _ *[]byte, _ *any) { (*lo)[3] = 0 }, "the minimum is"},
-		"another time":                     {"at", func(_, hi *[]byte, _ *any) { (*hi)[7]++ }, "the maximum is"},
-		"another double":                   {"f64", func(_, hi *[]byte, _ *any) { (*hi)[7]++ }, "the maximum is"},
-		"another decimal":                  {"dec", func(_, hi *[]byte, _ *any) { (*hi)[len(*hi)-1]++ }, "the maximum is"},
-		"another flag":                     {"flag", func(_, hi *[]byte, _ *any) { (*hi)[0] = 0 }, "is not in the bounds"},
-		"bounds that do not count":         {"s", func(lo, _ *[]byte, present *any) { *lo, *present = []byte("a"), false }, ""},
+		"a minimum greater than a null": {"s", func(lo, _ *[]byte, _ *any) {
+			*lo = []byte("a")
+		}, `null is not in the bounds, "a" to`},
+		"a maximum less than a value": {"s", func(_, hi *[]byte, _ *any) {
+			*hi = []byte("b")
+		}, `is not in the bounds`},
+		"a minimum that no value has": {"s", func(lo, _ *[]byte, _ *any) {
+			*lo = []byte("+")
+		}, `the minimum is "+"`},
+		"a maximum that no value has": {"s", func(_, hi *[]byte, _ *any) {
+			*hi = []byte("zzz")
+		}, `the maximum is "zzz"`},
+		"a minimum greater than a maximum": {"s", func(lo, hi *[]byte, _ *any) {
+			*lo, *hi = *hi, *lo
+		}, `greater than the maximum`},
+		"an integer of four bytes": {"id", func(lo, _ *[]byte, _ *any) { *lo = (*lo)[4:] }, "of INT"},
+		"another integer":          {"id", func(_, hi *[]byte, _ *any) { (*hi)[7]++ }, "the maximum is"},
+		"another day":              {"day", func(lo, _ *[]byte, _ *any) { (*lo)[3] = 0 }, "the minimum is"},
+		"another time":             {"at", func(_, hi *[]byte, _ *any) { (*hi)[7]++ }, "the maximum is"},
+		"another double":           {"f64", func(_, hi *[]byte, _ *any) { (*hi)[7]++ }, "the maximum is"},
+		"another decimal":          {"dec", func(_, hi *[]byte, _ *any) { (*hi)[len(*hi)-1]++ }, "the maximum is"},
+		"another flag":             {"flag", func(_, hi *[]byte, _ *any) { (*hi)[0] = 0 }, "is not in the bounds"},
+		"bounds that do not count": {"s", func(lo, _ *[]byte, present *any) { *lo, *present = []byte("a"), false }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := place(c.column)
@@ -109,7 +119,8 @@ func TestVerifyFindsWrongFooters(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `blocklet 0: column "`+c.column+`"`) {
+			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), `blocklet 0: column "`+c.column+`"`) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
@@ -224,10 +235,12 @@ func dropColumn(header anyStruct) {
 func TestVerifyOfChangedFolders(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	rounds := seedtest.Rounds(120, 24)
-	for _, folder := range []string{"one-row", "primitives-nodict", "sort-three", "string-dict", "sort-types-inverted", "varchar-dict", "map", "decimal-narrow", "sdk-1.4.1-sorted", "table"} {
+	for _, folder := range []string{"one-row", "primitives-nodict", "sort-three", "string-dict", "sort-types-inverted",
+		"varchar-dict", "map", "decimal-narrow", "sdk-1.4.1-sorted", "table"} {
 		dir := copyFolder(t, folder)
 		var paths []string
-		for _, pattern := range []string{"*.carbon*", "db/t/Fact/Part0/*/*.carbon*", "db/t/Metadata/*", "db/t/Metadata/segments/*"} {
+		for _, pattern := range []string{"*.carbon*", "db/t/Fact/Part0/*/*.carbon*",
+			"db/t/Metadata/*", "db/t/Metadata/segments/*"} {
 			more, err := filepath.Glob(filepath.Join(dir, pattern))
 			if err != nil {
 				t.Fatal(err)

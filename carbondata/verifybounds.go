@@ -19,19 +19,21 @@ func (c *Column) usableBounds(lo, hi []byte, present bool) (first, last any, err
 	case isNaN(first), isNaN(last): // without order
 		return nil, nil, nil
 	case ok1 && ok2 && compareValues(first, last) > 0:
-		return nil, nil, fault.Corruptf("the minimum, %s, is greater than the maximum, %s", valueText(first), valueText(last))
+		return nil, nil, fault.Corruptf("the minimum, %s, is greater than the maximum, %s",
+			valueText(first), valueText(last))
 	case ok1 && ok2:
 		return first, last, nil
 	case c.dimension && typ != Date && typ != Short && typ != Int && typ != Long && typ != Timestamp:
 		return nil, nil, nil
-	case typ == Timestamp && (len(lo) == 0 || len(lo) == 8 && len(hi) == 8): // before 1.5, of a column with nulls; out of range
+	// before 1.5, of a column with nulls; out of range
+	case typ == Timestamp && (len(lo) == 0 || len(lo) == 8 && len(hi) == 8):
 		return nil, nil, nil
 	}
 	return nil, nil, fault.Corruptf("bounds %x and %x of %s", lo, hi, c.inFile().TypeName())
 }
 
-// seenBounds are the least and the greatest of some values, where a null is what is stored for it.
-// Source: carbondata spec §9.
+// seenBounds are the least and the greatest of some values, where a null counts as the value that
+// is stored for it. Source: carbondata spec §9.
 type seenBounds struct {
 	min, max  any // nil: no values
 	nan       bool
@@ -128,9 +130,9 @@ func (s *seenBounds) equal(lo, hi any) error {
 	case lo == nil || s.min == nil || s.nan || s.tolerance > 0:
 		return nil
 	case compareValues(lo, s.min) != 0:
-		return fault.Corruptf("the minimum is %s, that of the values %s", valueText(lo), valueText(s.min))
+		return fault.Corruptf("the minimum is %s, the least value %s", valueText(lo), valueText(s.min))
 	case compareValues(hi, s.max) != 0:
-		return fault.Corruptf("the maximum is %s, that of the values %s", valueText(hi), valueText(s.max))
+		return fault.Corruptf("the maximum is %s, the greatest value %s", valueText(hi), valueText(s.max))
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 // bytes that its pages of text become, without those that are free.
 func longRows(t *testing.T, pages, length int) (folder string, bytes int64) {
 	folder = filepath.Join(t.TempDir(), "folder")
-	w, err := Create(folder, []Column{{Name: "n", Type: Long}, {Name: "text", Type: Varchar}}, WriterOptions{Compressor: nameZstd, PageRows: 10, NoLocalDictionary: true})
+	w, err := Create(folder, []Column{{Name: "n", Type: Long}, {Name: "text", Type: Varchar}},
+		WriterOptions{Compressor: nameZstd, PageRows: 10, NoLocalDictionary: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func TestScansCountWhatTheyUncompress(t *testing.T) {
 		if least == 0 && (err != nil || read != pages || limit-left != bytes) {
 			t.Errorf("%d pages, %d bytes counted, want %d and %d: %v", read, limit-left, pages, bytes, err)
 		}
-		if least > 0 && (!errors.Is(err, ErrUnsupported) || read == 0 || read >= pages || left < -int64(maxProcs)*bytes/pages) {
+		if least > 0 && (!errors.Is(err, ErrUnsupported) || read == 0 || read >= pages ||
+			left < -int64(maxProcs)*bytes/pages) {
 			t.Errorf("with a limit of %d: %d pages, %d bytes left: %v", least, read, left, err)
 		}
 	}
@@ -78,8 +80,10 @@ func TestScansCountWhatTheyUncompress(t *testing.T) {
 // TestBlockletsDoNotShareBytes has a chunk in several blocklets: a small file would contain any
 // number of rows, and take any time.
 func TestBlockletsDoNotShareBytes(t *testing.T) {
-	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)}, pageEncoders: anyListOf(i32(int(encVarchar)))}
-	column := anyStruct{columnName: []byte("c"), columnID: []byte("c"), columnOrdinal: i32(0), columnType: i32(int(Varchar)), columnDimension: true}
+	page := anyStruct{pageMeta: anyStruct{metaCodec: i32(0), metaCompressor: []byte(nameSnappy)},
+		pageEncoders: anyListOf(i32(int(encVarchar)))}
+	column := anyStruct{columnName: []byte("c"), columnID: []byte("c"), columnOrdinal: i32(0),
+		columnType: i32(int(Varchar)), columnDimension: true}
 	for times, want := range map[int]error{1: nil, 2: ErrCorrupt, 1000: ErrCorrupt} {
 		data := repeatedFile(1, times, []storedChunk{newChunk(column, page, 1, []byte("\x08\x1c\x00\x00\x00\x04abcd"))})
 		if _, err := OpenFile(&block.Memory{Bytes: data}); !errors.Is(err, want) {

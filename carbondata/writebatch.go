@@ -7,12 +7,12 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// AppendBatch adds the selected rows of a batch, whose columns are those of the Writer, in their
+// AppendBatch adds the selected rows of a batch. Its columns are the Writer's columns, in their
 // order, with types that have the same values, see Column.TableType; integers may be narrower, and
-// unsigned ones too. It retains nothing of b.
+// may be unsigned. It retains nothing of b.
 //
 // Errors: a *RowError for a value that Append refuses, after which the writer takes no more rows;
-// otherwise those of Append.
+// the other errors of Append.
 func (w *Writer) AppendBatch(b *batch.RecordBatch) error {
 	if w.err != nil {
 		return w.err

@@ -117,7 +117,8 @@ func TestProcessorsDoNotChangeFiles(t *testing.T) {
 		first := ""
 		withProcs(func(procs int) {
 			dir := filepath.Join(t.TempDir(), "out")
-			w, err := Create(dir, columns, WriterOptions{Compressor: compressor, BlockletBytes: 100_000, Task: "1", Time: time.UnixMilli(1)})
+			w, err := Create(dir, columns,
+				WriterOptions{Compressor: compressor, BlockletBytes: 100_000, Task: "1", Time: time.UnixMilli(1)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +143,8 @@ func TestProcessorsDoNotChangeFiles(t *testing.T) {
 			if err := w.AppendBatch(b); err != nil { // from now on, b has more text than a
 				t.Fatal(err)
 			}
-			if refused, ok := errors.AsType[*RowError](w.AppendBatch(bad)); !ok || refused.Column != "a" || refused.Row != 7 {
+			if refused, ok := errors.AsType[*RowError](w.AppendBatch(bad)); !ok ||
+				refused.Column != "a" || refused.Row != 7 {
 				t.Errorf("%d processors: %v", procs, refused)
 			}
 		})
@@ -175,7 +177,8 @@ func TestBatchesOfNarrowerIntegers(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantRows(t, readFolder(t, dir), [][]any{{int16(255), int16(-1), int32(65535), int64(1<<32 - 1), int64(1<<63 - 1)}, {nil, nil, nil, nil, nil}})
+	wantRows(t, readFolder(t, dir),
+		[][]any{{int16(255), int16(-1), int32(65535), int64(1<<32 - 1), int64(1<<63 - 1)}, {nil, nil, nil, nil, nil}})
 }
 
 func TestAppendBatchRefuses(t *testing.T) {
@@ -191,9 +194,11 @@ func TestAppendBatchRefuses(t *testing.T) {
 	}{
 		{column("c", Int), scalar(schema.Int64), nil, "values of type int64 for INT"},
 		{column("c", Long), scalar(schema.Int128), nil, "values of type int128 for LONG"},
-		{column("c", Long), scalar(schema.Uint64), []byte{0, 0, 0, 0, 0, 0, 0, 0x80}, "9223372036854775808 is out of the range of LONG"},
+		{column("c", Long), scalar(schema.Uint64), []byte{0, 0, 0, 0, 0, 0, 0, 0x80},
+			"9223372036854775808 is out of the range of LONG"},
 		{column("c", Timestamp), scalar(schema.Timestamp), []byte{1, 0, 0, 0, 0, 0, 0, 0}, "1 microseconds"},
-		{column("c", Date), scalar(schema.Date), []byte{0, 0, 0, 0x80}, "CarbonData has the dates from 0001-01-01 to 9999-12-31"},
+		{column("c", Date), scalar(schema.Date), []byte{0, 0, 0, 0x80},
+			"CarbonData has the dates from 0001-01-01 to 9999-12-31"},
 		{column("c", Varchar), scalar(schema.String), nil, "empty VARCHAR"},
 		{column("c", String), scalar(schema.String), []byte(nullText), "reads it as NULL"},
 		{column("c", Binary), scalar(schema.Binary), []byte{}, "reads them as NULL"},

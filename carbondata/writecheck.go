@@ -39,7 +39,8 @@ func checkLength(v []byte) error {
 		chars += utf16.RuneLen(r)
 	}
 	if chars > maxTextChars || len(v) > maxTextBytes {
-		return fmt.Errorf("text of %d characters in %d bytes, at most %d in %d are possible in a STRING", chars, len(v), maxTextChars, maxTextBytes)
+		return fmt.Errorf("text of %d characters in %d bytes, at most %d in %d are possible in a STRING", chars,
+			len(v), maxTextChars, maxTextBytes)
 	}
 	return nil
 }
@@ -51,8 +52,9 @@ func checkDecimal(c *Column, v batch.Int128) error {
 	return nil
 }
 
-// check refuses a value of another type than the column's, and one that CarbonData reads as another
-// value. It adds to n the values of nested columns.
+// check refuses a value of another type than the column's, and a value that CarbonData reads as
+// another value, for example the text "@NU#LL$!", which is read as NULL. It adds to n the values of
+// nested columns.
 func (c *columnWriter) check(v any, n *rowSize) error {
 	if c.nested {
 		n.values++

@@ -12,7 +12,7 @@ import (
 // them. The calls of add do not check values.
 type columnWriter struct {
 	Column
-	path       string // the name with those of the parents
+	path       string // the name with the names of the parents
 	pairOf     string // the name of the MAP whose keys and values this is
 	form       form
 	kind       byte // in encoder meta
@@ -138,7 +138,7 @@ func appendDecimal(dst []byte, scale int, v batch.Int128) []byte {
 	return append(append(dst, byte(scale)), b[from:]...)
 }
 
-// addBytes adds a string of bytes, also one that stands for a null.
+// addBytes adds a string of bytes, which may be the stored form of a null.
 func (c *columnWriter) addBytes(v []byte) {
 	c.rows++
 	c.plain += c.prefix + len(v)

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressor writes what decompress reads, see the table above nameSnappy. It is safe for
-// concurrent use.
+// compressor compresses pages in the forms that decompress reads, see the table above nameSnappy.
+// It is safe for concurrent use.
 type compressor struct {
 	name string
 	zstd *zstd.Encoder
@@ -34,8 +34,10 @@ func newCompressor(name string) (*compressor, error) {
 	case nameZstd:
 		// The SDK needs the size of the content in each frame: a single segment has it, also if it
 		// is short or empty. Pages of numbers have few matches, but not all bytes are as frequent.
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(zstdLevel)), zstd.WithEncoderCRC(false),
-			zstd.WithEncoderConcurrency(procs()), zstd.WithAllLitEntropyCompression(true), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(zstdLevel)),
+			zstd.WithEncoderCRC(false),
+			zstd.WithEncoderConcurrency(procs()), zstd.WithAllLitEntropyCompression(true),
+			zstd.WithSingleSegment(true), zstd.WithZeroFrames(true))
 		if err != nil {
 			return nil, err
 		}

@@ -36,8 +36,8 @@ func newDictionaryWriter(threshold, prefix int) *dictionaryWriter {
 	}
 }
 
-// code returns the surrogate of a value. It reports false if the dictionary is full, or if its
-// lengths of two bytes, which have a sign, do not hold that of the value.
+// code returns the surrogate of a value. It reports false if the dictionary is full, or if the
+// value is longer than 32767 bytes: lengths in the dictionary are two bytes with a sign.
 func (d *dictionaryWriter) code(value []byte) (uint32, bool) {
 	if code, ok := d.codes[string(value)]; ok {
 		return code, true

@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// folderFS is what a Writer needs of a file system.
+// folderFS has the methods of a file system that a Writer needs.
 type folderFS interface {
 	Create(name string) (folderFile, error)
 	Mkdir(name string) error
@@ -195,7 +195,7 @@ type dataFile struct {
 	blocklets []writtenBlocklet
 }
 
-// writtenBlocklet is what footer and index say about a blocklet.
+// writtenBlocklet has the description of a blocklet for the footer and the index file.
 type writtenBlocklet struct {
 	blocklet
 	min, max [][]byte

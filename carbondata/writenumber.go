@@ -54,7 +54,8 @@ func appendStored(dst []byte, store internalType, v int64) []byte {
 }
 
 // numberTypes are the types of numbers in encoder meta.
-var numberTypes = map[Type]internalType{Boolean: inBoolean, Byte: inByte, Short: inShort, Int: inInt, Long: inLong, Timestamp: inTimestamp,
+var numberTypes = map[Type]internalType{Boolean: inBoolean, Byte: inByte, Short: inShort, Int: inInt,
+	Long: inLong, Timestamp: inTimestamp,
 	Float: inFloat, Double: inDouble, Decimal: inDecimal}
 
 // encodeInts encodes integers as the SDK does. Source: carbondata spec §7.3.
@@ -204,7 +205,8 @@ func (c *columnWriter) floatsAsInts(r valueRange, places int) (e encodedNumbers,
 			return e, false
 		}
 	} else {
-		// The maximum is what a reader computes, in the precision of the type.
+		// The maximum as a reader computes it, in the precision of the type: values are stored as
+		// differences from it, so another rounding would change them all.
 		top := int64(factor * r.max)
 		if c.Type == Float {
 			top = int64(float32(factor) * float32(r.max))
@@ -236,8 +238,10 @@ func (c *columnWriter) readsBack(n int64, v, factor float64) bool {
 }
 
 // appendMeta appends encoder meta, see the table above encoderMeta. stats appends maximum, minimum,
-// and the third value, and is nil if there are none.
-func (c *columnWriter) appendMeta(dst []byte, typ, store internalType, kind byte, decimals int, stats func([]byte) []byte) []byte {
+// and the third value. It is nil for pages without values.
+func (c *columnWriter) appendMeta(
+	dst []byte, typ, store internalType, kind byte, decimals int, stats func([]byte) []byte,
+) []byte {
 	dst = appendLength(dst, lengthLen, len(c.path))
 	dst = append(dst, c.path...)
 	dst = append(dst, byte(typ), kind)

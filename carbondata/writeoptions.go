@@ -11,20 +11,21 @@ import (
 // WriterOptions says how a Writer stores rows. The zero value means the defaults of CarbonData's
 // SDK.
 type WriterOptions struct {
-	SortColumns   []string // the rows are stored in their order; none: in the order of Append
+	SortColumns   []string // the rows are stored in their order; if empty, in the order of Append
 	InvertedIndex []string // sort columns of type STRING whose pages have an inverted index
 	Compressor    string   // snappy (""), zstd, or gzip
-	PageRows      int      // most rows of a page, at most 32000; 0: 32000
-	BlockletBytes int64    // size of a blocklet, as the SDK counts; 0: 64 MiB
-	FileBytes     int64    // size of a data file, as the SDK counts; 0: 1 GiB
+	PageRows      int      // most rows of a page, at most 32000, the default
+	BlockletBytes int64    // size of a blocklet, as the SDK counts; default 64 MiB
+	FileBytes     int64    // size of a data file, as the SDK counts; default 1 GiB
 
 	NoLocalDictionary   bool
-	DictionaryThreshold int // most values of a local dictionary, 1000 to 100000; 0: 10000
+	DictionaryThreshold int // most values of a local dictionary, 1000 to 100000; default 10000
 
-	SortMemory int64  // bytes of rows in memory while they are sorted; 0: 64 MiB
+	SortMemory int64  // bytes of rows in memory while they are sorted; default 64 MiB
 	TempDir    string // of rows that are sorted; "": os.TempDir
 
-	Context context.Context // ends the sorting, in Append and Close, when it is canceled; nil: never
+	// ends the sorting, in Append and Close, when it is canceled; may be nil
+	Context context.Context
 
 	WrittenBy  string            // the footer says it; "": oribi
 	Properties map[string]string // more entries of the footer, see FileInfo
@@ -80,10 +81,12 @@ func (o *WriterOptions) check() error {
 	case o.FileBytes < 1:
 		return fmt.Errorf("files of %d bytes", o.FileBytes)
 	case o.DictionaryThreshold < minDictionaryThreshold || o.DictionaryThreshold > maxDictionaryThreshold:
-		return fmt.Errorf("local dictionaries of %d values, want %d to %d", o.DictionaryThreshold, minDictionaryThreshold, maxDictionaryThreshold)
+		return fmt.Errorf("local dictionaries of %d values, want %d to %d", o.DictionaryThreshold,
+			minDictionaryThreshold, maxDictionaryThreshold)
 	case o.SortMemory < 0:
 		return fmt.Errorf("%d bytes of memory for sorting", o.SortMemory)
-	case strings.Trim(o.Task, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || len(o.Task) > 100:
+	case strings.Trim(o.Task, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" ||
+		len(o.Task) > 100:
 		return fmt.Errorf("task %q: want letters and digits", o.Task)
 	case o.Time.UnixMilli() < 0:
 		return fmt.Errorf("time %v before 1970", o.Time)

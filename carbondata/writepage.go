@@ -15,10 +15,10 @@ type encodedPage struct {
 	header pageHeader // of such a page
 }
 
-// size is what the SDK counts for the size of a blocklet.
+// size returns the bytes that the SDK counts for this page in the size of a blocklet.
 func (p *encodedPage) size() int { return len(p.head) + len(p.body) }
 
-// rawPage is a page before compression, with what its header says.
+// rawPage is a page before compression, with the fields of its header.
 type rawPage struct {
 	rows         int
 	nulls        []byte
@@ -130,7 +130,9 @@ func (c *columnWriter) encodeNumbers(p *rawPage) {
 	if c.isWide() {
 		p.uncompressed = len(p.data)
 	}
-	p.meta = c.appendMeta(nil, numberTypes[c.Type], e.store, c.kind, e.decimals, func(dst []byte) []byte { return c.appendStats(dst, p.values) })
+	p.meta = c.appendMeta(nil, numberTypes[c.Type], e.store, c.kind, e.decimals, func(dst []byte) []byte {
+		return c.appendStats(dst, p.values)
+	})
 }
 
 // encodeText encodes strings, or their surrogates.
@@ -251,7 +253,8 @@ func (c *columnWriter) compress(p rawPage) (encodedPage, error) {
 	if err != nil {
 		return encodedPage{}, err
 	}
-	h := pageHeader{compressor: c.compressor.name, data: len(body), rowIDs: len(p.rowIDs), runs: len(p.runs), encoders: p.encoders, rows: p.rows}
+	h := pageHeader{compressor: c.compressor.name, data: len(body), rowIDs: len(p.rowIDs), runs: len(p.runs),
+		encoders: p.encoders, rows: p.rows}
 	body = append(append(body, p.rowIDs...), p.runs...)
 	low, high, present := c.appendBounds(p.values)
 

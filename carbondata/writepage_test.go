@@ -50,10 +50,13 @@ func TestDictionaryIsGivenUp(t *testing.T) {
 		wantChild string
 	}{
 		{WriterOptions{}, plain, child},
-		{WriterOptions{SortColumns: []string{"s"}, InvertedIndex: []string{"s"}}, "[INVERTED_INDEX] [INVERTED_INDEX] [INVERTED_INDEX] [INVERTED_INDEX]", child},
-		{WriterOptions{BlockletBytes: 1}, "[RLE] dictionary [RLE] dictionary [] []", one + dict + one + dict + one + one[:len(one)-1]},
+		{WriterOptions{SortColumns: []string{"s"}, InvertedIndex: []string{"s"}},
+			"[INVERTED_INDEX] [INVERTED_INDEX] [INVERTED_INDEX] [INVERTED_INDEX]", child},
+		{WriterOptions{BlockletBytes: 1}, "[RLE] dictionary [RLE] dictionary [] []",
+			one + dict + one + dict + one + one[:len(one)-1]},
 		{WriterOptions{NoLocalDictionary: true}, plain, child},
-		{WriterOptions{DictionaryThreshold: 10000}, "[RLE] dictionary [RLE] dictionary [] dictionary [] dictionary", strings.Repeat(one+dict, 4)[:4*len(one+dict)-1]},
+		{WriterOptions{DictionaryThreshold: 10000}, "[RLE] dictionary [RLE] dictionary [] dictionary [] dictionary",
+			strings.Repeat(one+dict, 4)[:4*len(one+dict)-1]},
 	} {
 		c.o.PageRows = 1000
 		if c.o.DictionaryThreshold == 0 {
@@ -70,8 +73,8 @@ func TestDictionaryIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestFloatsAreReadBack writes FLOATs and DOUBLEs that the SDK's codecs lose. The encodings are
-// those of the SDK otherwise.
+// TestFloatsAreReadBack writes FLOATs and DOUBLEs that the SDK's codecs lose. All other pages have
+// the SDK's encodings.
 func TestFloatsAreReadBack(t *testing.T) {
 	const direct, adaptive, delta = "[DIRECT_COMPRESS]", "[ADAPTIVE_FLOATING]", "[ADAPTIVE_DELTA_FLOATING]"
 	for _, c := range []struct {
@@ -128,7 +131,8 @@ var negativeZero = math.Copysign(0, -1)
 func vectorReaderFails() float32 {
 	for n := 1<<24 + 1; ; n += 2 {
 		v := float32(float64(n) / 1000)
-		if float32(n)/1000 != v && decimalPlaces(float64(v), 32) == 3 && int64(math.Round(float64(v)*1000)) == int64(n) {
+		if float32(n)/1000 != v && decimalPlaces(float64(v), 32) == 3 &&
+			int64(math.Round(float64(v)*1000)) == int64(n) {
 			return v
 		}
 	}
@@ -178,7 +182,8 @@ func TestPagesEndAtTheirMemory(t *testing.T) {
 // TestWriterNeedsMemoryForOneBlocklet writes 24 MB of random bytes in blocklets of 1 MiB.
 func TestWriterNeedsMemoryForOneBlocklet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	w, err := Create(dir, []Column{column("b", Binary)}, WriterOptions{PageRows: 100, BlockletBytes: 1 << 20, FileBytes: 5 << 20})
+	w, err := Create(dir, []Column{column("b", Binary)},
+		WriterOptions{PageRows: 100, BlockletBytes: 1 << 20, FileBytes: 5 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Writer writes a folder of data files and their index file that CarbonData's SDK reads. Memory: a
-// blocklet, its pages compressed, one page of values, and what is known about the blocklets of a
+// blocklet, its pages compressed, one page of values, and the descriptions of the blocklets of a
 // file.
 //
 // A Writer is not safe for concurrent use. Either Close or Abort must be called.
@@ -36,7 +36,7 @@ type Writer struct {
 // Until then there is a folder with a temporary name in the same directory. The columns need only
 // name, type, precision, scale, and children. Names are stored in lower case, as the SDK does.
 //
-// Errors: wrong columns and options; ErrNoColumn; fs.ErrExist; those of package os.
+// Errors: wrong columns and options; ErrNoColumn; fs.ErrExist; errors of package os.
 func Create(dir string, columns []Column, o WriterOptions) (*Writer, error) {
 	w, err := create(sharedFS{}, dir, columns, o)
 	if err != nil {
@@ -132,14 +132,17 @@ func (w *Writer) endPage(last bool) error {
 		w.last = append(w.last, v)
 	}
 	size, coded := int64(0), int64(0)
-	if err := eachColumn(w.schema.chunks, w.rows, func(i int) error { return w.schema.chunks[i].encodePage() }); err != nil {
+	if err := eachColumn(w.schema.chunks, w.rows, func(i int) error {
+		return w.schema.chunks[i].encodePage()
+	}); err != nil {
 		return err
 	}
 	for _, c := range w.schema.chunks {
 		size += int64(c.next.size())
 		coded = max(coded, c.coded)
 	}
-	full := withHeaders(w.bytes)+size >= w.o.BlockletBytes && !last || coded >= maxCodedBytes || len(w.pageRows) == maxBlockletPages
+	full := withHeaders(w.bytes)+size >= w.o.BlockletBytes && !last || coded >= maxCodedBytes ||
+		len(w.pageRows) == maxBlockletPages
 	if full && len(w.pageRows) > 0 {
 		if err := w.endBlocklet(); err != nil {
 			return err
@@ -161,7 +164,7 @@ func (w *Writer) endPage(last bool) error {
 // maxBlockletPages keeps the number of rows of a blocklet in 32 bits.
 const maxBlockletPages = math.MaxInt32 / maxPageRows
 
-// withHeaders returns the size of a blocklet with what the SDK adds for headers.
+// withHeaders returns the size of a blocklet with the 15 % that the SDK adds for headers.
 func withHeaders(size int64) int64 { return size + size*15/100 }
 
 // endBlocklet writes the blocklet, to a new data file if this one is full.
@@ -253,9 +256,9 @@ func (w *Writer) abort() error {
 	return w.folder.remove()
 }
 
-// Close writes what is left, and gives the folder its name. After an error there is no folder:
-// ErrNoRows if there was no row, fs.ErrExist if there is one of that name by now, those of package
-// os. A second call returns ErrClosed.
+// Close writes the rows that are left, and gives the folder its name. After an error there is no
+// folder: ErrNoRows if there was no row, fs.ErrExist if dir exists by now, errors of package os. A
+// second call returns ErrClosed.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err

@@ -91,7 +91,8 @@ func namesIn(t *testing.T, dir string) (names []string) {
 }
 
 func TestWriterNamesFiles(t *testing.T) {
-	o := WriterOptions{Task: "00000000000bc66340353373c05fb64c", Time: time.UnixMilli(1700000000066), PageRows: 1, BlockletBytes: 1, FileBytes: 1, Compressor: "zstd"}
+	o := WriterOptions{Task: "00000000000bc66340353373c05fb64c", Time: time.UnixMilli(1700000000066), PageRows: 1,
+		BlockletBytes: 1, FileBytes: 1, Compressor: "zstd"}
 	dir := writeFolder(t, []Column{column("a", Int)}, o, [][]any{{int32(1)}, {int32(2)}})
 	want := "00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.carbonindex " +
 		"part-0-00000000000bc66340353373c05fb64c_batchno0-0-null-1700000000066.zstd.carbondata " +
@@ -178,35 +179,42 @@ func TestCreateRefusesColumnsAndOptions(t *testing.T) {
 		columns []Column
 		o       WriterOptions
 	}{
-		"no columns":                   {},
-		`columns "Ab" and "aB"`:        {columns: []Column{column("Ab", Int), column("aB", Int)}},
-		`column "": the name must be`:  {columns: []Column{column("", Int)}},
-		"without a point":              {columns: []Column{column("a.b", Int)}},
-		`column "ab" appears twice`:    {columns: []Column{column("ab", Int), column("ab", Int)}},
-		"type 9":                       {columns: []Column{column("a", 9)}},
-		"DECIMAL(39,0)":                {columns: []Column{wide}},
-		"ARRAY with 0 children":        {columns: []Column{column("a", Array)}},
-		"STRUCT with 0 children":       {columns: []Column{column("a", Struct)}},
-		"INT with 1 children":          {columns: []Column{column("a", Int, column("b", Int))}},
-		"not a STRUCT of key":          {columns: []Column{pair("a", column("k", Int))}},
-		`fields "f" and "F"`:           {columns: []Column{column("a", Struct, column("f", Int), column("F", Int))}},
-		`field "f" appears twice`:      {columns: []Column{column("a", Struct, column("f", Int), column("f", Int))}},
-		`field "f.g": the name must`:   {columns: []Column{column("a", Struct, column("f.g", Int))}},
-		"levels of nesting":            {columns: []Column{deep}},
-		"does not sort by DOUBLE":      {columns: []Column{column("a", Double)}, o: WriterOptions{SortColumns: []string{"a"}}},
-		"does not sort by ARRAY<INT>":  {columns: []Column{column("a", Array, column("", Int))}, o: WriterOptions{SortColumns: []string{"a"}}},
-		"does not sort by BYTE":        {columns: []Column{column("a", Byte)}, o: WriterOptions{SortColumns: []string{"a"}}},
-		`sort column "A" twice`:        {columns: []Column{column("a", Int)}, o: WriterOptions{SortColumns: []string{"a", "A"}}},
-		"no such column":               {columns: []Column{column("a", Int)}, o: WriterOptions{SortColumns: []string{"b"}}},
-		`inverted index of column "a"`: {columns: []Column{column("a", Int)}, o: WriterOptions{SortColumns: []string{"a"}, InvertedIndex: []string{"a"}}},
-		`inverted index of column "s"`: {columns: []Column{column("s", String)}, o: WriterOptions{InvertedIndex: []string{"s"}}},
-		`compressor "lz4"`:             {columns: []Column{column("a", Int)}, o: WriterOptions{Compressor: "lz4"}},
-		"32001 rows of a page":         {columns: []Column{column("a", Int)}, o: WriterOptions{PageRows: 32001}},
-		"-1 rows of a page":            {columns: []Column{column("a", Int)}, o: WriterOptions{PageRows: -1}},
-		"blocklets of -1 bytes":        {columns: []Column{column("a", Int)}, o: WriterOptions{BlockletBytes: -1}},
-		"files of -1 bytes":            {columns: []Column{column("a", Int)}, o: WriterOptions{FileBytes: -1}},
-		"dictionaries of 10 values":    {columns: []Column{column("a", Int)}, o: WriterOptions{DictionaryThreshold: 10}},
-		`task "a-b"`:                   {columns: []Column{column("a", Int)}, o: WriterOptions{Task: "a-b"}},
+		"no columns":                  {},
+		`columns "Ab" and "aB"`:       {columns: []Column{column("Ab", Int), column("aB", Int)}},
+		`column "": the name must be`: {columns: []Column{column("", Int)}},
+		"without a point":             {columns: []Column{column("a.b", Int)}},
+		`column "ab" appears twice`:   {columns: []Column{column("ab", Int), column("ab", Int)}},
+		"type 9":                      {columns: []Column{column("a", 9)}},
+		"DECIMAL(39,0)":               {columns: []Column{wide}},
+		"ARRAY with 0 children":       {columns: []Column{column("a", Array)}},
+		"STRUCT with 0 children":      {columns: []Column{column("a", Struct)}},
+		"INT with 1 children":         {columns: []Column{column("a", Int, column("b", Int))}},
+		"not a STRUCT of key":         {columns: []Column{pair("a", column("k", Int))}},
+		`fields "f" and "F"`:          {columns: []Column{column("a", Struct, column("f", Int), column("F", Int))}},
+		`field "f" appears twice`:     {columns: []Column{column("a", Struct, column("f", Int), column("f", Int))}},
+		`field "f.g": the name must`:  {columns: []Column{column("a", Struct, column("f.g", Int))}},
+		"levels of nesting":           {columns: []Column{deep}},
+		"does not sort by DOUBLE": {columns: []Column{column("a", Double)},
+			o: WriterOptions{SortColumns: []string{"a"}}},
+		"does not sort by ARRAY<INT>": {columns: []Column{column("a", Array, column("", Int))},
+			o: WriterOptions{SortColumns: []string{"a"}}},
+		"does not sort by BYTE": {columns: []Column{column("a", Byte)},
+			o: WriterOptions{SortColumns: []string{"a"}}},
+		`sort column "A" twice`: {columns: []Column{column("a", Int)},
+			o: WriterOptions{SortColumns: []string{"a", "A"}}},
+		"no such column": {columns: []Column{column("a", Int)},
+			o: WriterOptions{SortColumns: []string{"b"}}},
+		`inverted index of column "a"`: {columns: []Column{column("a", Int)},
+			o: WriterOptions{SortColumns: []string{"a"}, InvertedIndex: []string{"a"}}},
+		`inverted index of column "s"`: {columns: []Column{column("s", String)},
+			o: WriterOptions{InvertedIndex: []string{"s"}}},
+		`compressor "lz4"`:          {columns: []Column{column("a", Int)}, o: WriterOptions{Compressor: "lz4"}},
+		"32001 rows of a page":      {columns: []Column{column("a", Int)}, o: WriterOptions{PageRows: 32001}},
+		"-1 rows of a page":         {columns: []Column{column("a", Int)}, o: WriterOptions{PageRows: -1}},
+		"blocklets of -1 bytes":     {columns: []Column{column("a", Int)}, o: WriterOptions{BlockletBytes: -1}},
+		"files of -1 bytes":         {columns: []Column{column("a", Int)}, o: WriterOptions{FileBytes: -1}},
+		"dictionaries of 10 values": {columns: []Column{column("a", Int)}, o: WriterOptions{DictionaryThreshold: 10}},
+		`task "a-b"`:                {columns: []Column{column("a", Int)}, o: WriterOptions{Task: "a-b"}},
 	} {
 		dir := t.TempDir()
 		_, err := Create(filepath.Join(dir, "out"), c.columns, c.o)
@@ -217,7 +225,8 @@ func TestCreateRefusesColumnsAndOptions(t *testing.T) {
 			t.Errorf("%s: files %q", want, got)
 		}
 	}
-	if _, err := Create(filepath.Join(t.TempDir(), "none", "out"), []Column{column("a", Int)}, WriterOptions{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Create(filepath.Join(t.TempDir(), "none", "out"), []Column{column("a", Int)},
+		WriterOptions{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing directory: %v", err)
 	}
 }
@@ -239,16 +248,22 @@ func TestAppendRefusesValues(t *testing.T) {
 		{column("c", Float), float32(1), 1.0, "a value of type float64 for FLOAT"},
 		{column("c", Double), 1.0, float32(1), "a value of type float32 for DOUBLE"},
 		{column("c", Boolean), true, 1, "for BOOLEAN"},
-		{column("c", Decimal), batch.Int128Of(999999999999), batch.Int128Of(1000000000000), "out of the range of DECIMAL(12,3)"},
+		{column("c", Decimal), batch.Int128Of(999999999999), batch.Int128Of(1000000000000),
+			"out of the range of DECIMAL(12,3)"},
 		{column("c", Date), Days(2932896), Days(2932897), "10000-01-01: CarbonData has the dates from 0001-01-01"},
 		{column("c", Date), Days(-719162), Days(-719163), "0000-12-31: CarbonData has the dates"},
 		{column("c", Date), Days(-141438), Days(-141437), "1582-10-05: CarbonData does not have this date"},
 		{column("c", Date), Days(-141427), Days(-141428), "1582-10-14: CarbonData does not have this date"},
-		{column("c", Date), nil, Days(math.MaxInt32), "to 9999-12-31"}, {column("c", Date), nil, Days(math.MinInt32), "from 0001-01-01"},
-		{column("c", Timestamp), Micros(253402300799999000), Micros(253402300800000000), "10000-01-01T00:00:00Z: CarbonData has the dates"},
-		{column("c", Timestamp), Micros(-62135596800000000), Micros(-62135596800001000), "0000-12-31T23:59:59.999Z: CarbonData has the dates"},
-		{column("c", Timestamp), Micros(-12219292800000000), Micros(-12219292800001000), "1582-10-14T23:59:59.999Z: CarbonData does not have this date"},
-		{column("c", Timestamp), nil, Micros(math.MaxInt64 / 1000 * 1000), "to 9999-12-31"}, {column("c", Timestamp), nil, Micros(math.MinInt64 / 1000 * 1000), "from 0001-01-01"},
+		{column("c", Date), nil, Days(math.MaxInt32), "to 9999-12-31"},
+		{column("c", Date), nil, Days(math.MinInt32), "from 0001-01-01"},
+		{column("c", Timestamp), Micros(253402300799999000), Micros(253402300800000000),
+			"10000-01-01T00:00:00Z: CarbonData has the dates"},
+		{column("c", Timestamp), Micros(-62135596800000000), Micros(-62135596800001000),
+			"0000-12-31T23:59:59.999Z: CarbonData has the dates"},
+		{column("c", Timestamp), Micros(-12219292800000000), Micros(-12219292800001000),
+			"1582-10-14T23:59:59.999Z: CarbonData does not have this date"},
+		{column("c", Timestamp), nil, Micros(math.MaxInt64 / 1000 * 1000), "to 9999-12-31"},
+		{column("c", Timestamp), nil, Micros(math.MinInt64 / 1000 * 1000), "from 0001-01-01"},
 		{array(Date), nil, []any{Days(0), Days(-141430)}, "element 1: 1582-10-12"},
 		{column("c", Timestamp), Micros(-1000), Micros(1001), "1001 microseconds"},
 		{column("c", String), "", nullText, "reads it as NULL"},
@@ -314,7 +329,8 @@ func TestWriterSorts(t *testing.T) {
 			}
 			rows = append(rows, []any{int32(i), s, int64(k)})
 		}
-		o := WriterOptions{SortColumns: []string{"s", "n"}, InvertedIndex: []string{"s"}, PageRows: 128, BlockletBytes: 1, FileBytes: 5000, SortMemory: 100 << 10, TempDir: t.TempDir()}
+		o := WriterOptions{SortColumns: []string{"s", "n"}, InvertedIndex: []string{"s"}, PageRows: 128,
+			BlockletBytes: 1, FileBytes: 5000, SortMemory: 100 << 10, TempDir: t.TempDir()}
 		dir := writeFolder(t, columns, o, rows)
 		table, err := Open(dir)
 		if err != nil {

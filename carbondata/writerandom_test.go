@@ -21,7 +21,8 @@ type randomRows struct {
 	narrow  []int // by column: values are of this kind, so that pages have various encodings
 }
 
-var randomTypes = []Type{String, Short, Int, Long, Double, Decimal, Timestamp, Date, Boolean, Varchar, Float, Byte, Binary}
+var randomTypes = []Type{String, Short, Int, Long, Double, Decimal, Timestamp, Date,
+	Boolean, Varchar, Float, Byte, Binary}
 
 func (r *randomRows) column(name string, depth int) Column {
 	c := Column{Name: name, Type: randomTypes[r.IntN(len(randomTypes))]}
@@ -81,7 +82,8 @@ func (r *randomRows) int(narrow, bits int) int64 {
 }
 
 func (r *randomRows) float(narrow int) float64 {
-	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, math.MaxFloat64, math.SmallestNonzeroFloat64}
+	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0,
+		math.MaxFloat64, math.SmallestNonzeroFloat64}
 	switch narrow {
 	case 0:
 		return float64(r.IntN(1000))

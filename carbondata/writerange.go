@@ -140,7 +140,7 @@ func (c *columnWriter) textRange() valueRange {
 	return r
 }
 
-// appendBounds returns the bytes of both bounds, and whether they are usable. Those of nested
+// appendBounds returns the bytes of both bounds, and whether they are usable. The bounds of nested
 // columns and of their parents are not.
 func (c *columnWriter) appendBounds(r valueRange) (low, high []byte, present bool) {
 	if r.absent || c.nested || len(c.children) > 0 {
@@ -150,13 +150,15 @@ func (c *columnWriter) appendBounds(r valueRange) (low, high []byte, present boo
 	case c.form == formStrings:
 		return r.minText, r.maxText, true
 	case c.form == formDates:
-		return binary.BigEndian.AppendUint32(nil, uint32(r.minInt)), binary.BigEndian.AppendUint32(nil, uint32(r.maxInt)), true
+		return binary.BigEndian.AppendUint32(nil, uint32(r.minInt)),
+			binary.BigEndian.AppendUint32(nil, uint32(r.maxInt)), true
 	case c.Type == Float || c.Type == Double:
 		return floatBound(c.Type, r.min), floatBound(c.Type, r.max), true
 	case c.isWide():
 		return appendDecimal(nil, c.Scale, r.minWide), appendDecimal(nil, c.Scale, r.maxWide), true
 	case c.Type == Decimal:
-		return appendDecimal(nil, c.Scale, batch.Int128Of(r.minInt)), appendDecimal(nil, c.Scale, batch.Int128Of(r.maxInt)), true
+		return appendDecimal(nil, c.Scale, batch.Int128Of(r.minInt)),
+			appendDecimal(nil, c.Scale, batch.Int128Of(r.maxInt)), true
 	}
 	return c.intBound(r.minInt), c.intBound(r.maxInt), true
 }

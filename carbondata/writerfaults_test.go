@@ -25,7 +25,8 @@ func TestFailedWritesLeaveNothing(t *testing.T) {
 			disk := faultfs.New(mem)
 			fault := disk.Fail(faultfs.Rule{Ops: faultfs.Changes, Skip: n, When: when})
 			err := func() error {
-				w, err := create(faultyFS{disk}, "/d/out", []Column{column("a", Int), column("s", String)}, WriterOptions{PageRows: 2, BlockletBytes: 1, FileBytes: 400})
+				w, err := create(faultyFS{disk}, "/d/out", []Column{column("a", Int), column("s", String)},
+					WriterOptions{PageRows: 2, BlockletBytes: 1, FileBytes: 400})
 				if err != nil {
 					return err
 				}
@@ -91,7 +92,8 @@ func TestFailedSortsLeaveNothing(t *testing.T) {
 		disk := faultfs.New(vfs.OS)
 		fault := disk.Fail(faultfs.Rule{Ops: faultfs.Changes, Skip: n})
 		err := func() error {
-			o := WriterOptions{SortColumns: []string{"a"}, PageRows: 2, BlockletBytes: 1, FileBytes: 300, TempDir: temp, SortMemory: 1}
+			o := WriterOptions{SortColumns: []string{"a"}, PageRows: 2, BlockletBytes: 1,
+				FileBytes: 300, TempDir: temp, SortMemory: 1}
 			w, err := create(faultyFS{disk}, filepath.Join(parent, "out"), []Column{column("a", Int)}, o)
 			if err != nil {
 				return err

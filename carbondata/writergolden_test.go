@@ -15,7 +15,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// goldenInfo is what info.json says about how a folder was written.
+// goldenInfo is the content of info.json: the options with which a folder was written.
 type goldenInfo struct {
 	Settings struct {
 		SortColumns   []string          `json:"sort_columns"`
@@ -32,7 +32,8 @@ type goldenInfo struct {
 // by which the rows are not sorted are left out, and so are inverted indexes that are faulty.
 func goldenOptions(t *testing.T, dir string, table *Table) WriterOptions {
 	var info goldenInfo
-	if err := json.Unmarshal([]byte(strings.Join(corpustest.Lines(t, filepath.Join(dir, "info.json")), "\n")), &info); err != nil {
+	if err := json.Unmarshal([]byte(strings.Join(corpustest.Lines(t, filepath.Join(dir, "info.json")), "\n")),
+		&info); err != nil {
 		t.Fatal(err)
 	}
 	s := info.Settings
@@ -140,7 +141,7 @@ func equalFolders(t *testing.T, got, want string) {
 	}
 }
 
-// pageFacts is what a page's header says, with its bytes before compression.
+// pageFacts has the fields of a page's header, and its bytes before compression.
 type pageFacts struct {
 	Coded        bool // there is a dictionary
 	Encoders     string
@@ -157,7 +158,7 @@ type chunkFacts struct {
 	pages  []pageFacts
 }
 
-// fileFacts is what a data file consists of.
+// fileFacts has the parts of a data file.
 type fileFacts struct {
 	footer string // numbers of rows, without positions and bounds
 	chunks []chunkFacts
@@ -186,7 +187,8 @@ func readFacts(t *testing.T, path string) (facts fileFacts) {
 			}
 			m := readMessage(&thriftReader{b: b[bl.offsets[i]:]})
 			for p, page := range m[chunkPages].([]any) {
-				facts.chunks[i].pages = append(facts.chunks[i].pages, readPageFacts(t, b, &c.pages[p], page.(message), c.dictionary != nil))
+				facts.chunks[i].pages = append(facts.chunks[i].pages,
+					readPageFacts(t, b, &c.pages[p], page.(message), c.dictionary != nil))
 			}
 		}
 	}
@@ -204,8 +206,10 @@ func readPageFacts(t *testing.T, file []byte, h *pageHeader, m message, coded bo
 	body := file[h.offset:]
 	ids, runs := body[h.data:h.data+h.rowIDs], body[h.data+h.rowIDs:h.data+h.rowIDs+h.runs]
 	hex := func(b []byte) string { return fmt.Sprintf("%x", b) }
-	return pageFacts{Coded: coded, Encoders: fmt.Sprint(h.encoders), Meta: hex(h.meta), Bounds: fmt.Sprint(m[pageBounds]), Rows: m[pageRows],
-		Sort: m[pageSort], Nulls: hex(unpack(h.nulls)), Data: hex(unpack(body[:h.data])), RowIDs: hex(ids), Runs: hex(runs)}
+	return pageFacts{Coded: coded, Encoders: fmt.Sprint(h.encoders), Meta: hex(h.meta),
+		Bounds: fmt.Sprint(m[pageBounds]), Rows: m[pageRows],
+		Sort: m[pageSort], Nulls: hex(unpack(h.nulls)), Data: hex(unpack(body[:h.data])),
+		RowIDs: hex(ids), Runs: hex(runs)}
 }
 
 // otherPages are folders whose pages differ from ours, with the reason.
@@ -231,7 +235,7 @@ var otherColumns = map[string]string{
 }
 
 // TestWriterWritesGoldenFolders writes the rows of each golden folder with its options. The rows
-// read back are equal, and each page is the one that the SDK made of them.
+// read back are equal, and each page equals the SDK's page of these rows.
 func TestWriterWritesGoldenFolders(t *testing.T) {
 	goldenFolders(t, func(t *testing.T, g goldenFolder, dir string) {
 		if g.Name == "string-null-word" {
@@ -242,7 +246,9 @@ func TestWriterWritesGoldenFolders(t *testing.T) {
 		}
 		out := rewrite(t, dir)
 		equalFolders(t, out, dir)
-		if got, want := dataBytes(t, out), dataBytes(t, dir); want > 50_000 && got > want*105/100 && g.Name != "pages-by-size" { // of repeated text
+		// of repeated text
+		if got, want := dataBytes(t, out),
+			dataBytes(t, dir); want > 50_000 && got > want*105/100 && g.Name != "pages-by-size" {
 			t.Errorf("%d bytes, the SDK's files have %d", got, want)
 		}
 		if otherPages[g.Name] != "" || strings.HasPrefix(g.Name, "sdk-") {
@@ -258,7 +264,8 @@ func TestWriterWritesGoldenFolders(t *testing.T) {
 				want.footer = got.footer // zstd's sizes differ, and so where blocklets end
 			}
 			if len(got.chunks) != len(want.chunks) || got.footer != want.footer {
-				t.Fatalf("%s: %d chunks, %s\nwant %d, %s", ours[n], len(got.chunks), got.footer, len(want.chunks), want.footer)
+				t.Fatalf("%s: %d chunks, %s\nwant %d, %s", ours[n], len(got.chunks), got.footer,
+					len(want.chunks), want.footer)
 			}
 			for i := range want.chunks {
 				compareChunks(t, g.Name, got.chunks[i], want.chunks[i])
@@ -308,7 +315,7 @@ func compareChunks(t *testing.T, folder string, got, want chunkFacts) {
 			continue // the SDK's inverted indexes of other types are faulty
 		}
 		if nested || typ == Array || typ == Struct || typ == Map {
-			a.Bounds, b.Bounds = "", "" // those of the SDK are not usable
+			a.Bounds, b.Bounds = "", "" // the SDK's are not usable
 			a.Rows, b.Rows = 0, 0
 		}
 		if a.Coded || b.Coded {

@@ -65,7 +65,8 @@ func twice(what, name, other string) error {
 	if name == other {
 		return fmt.Errorf("%s %q appears twice", what, name)
 	}
-	return fmt.Errorf("%ss %q and %q: the names differ only in case, and CarbonData's are in lower case", what, name, other)
+	return fmt.Errorf("%ss %q and %q: the names differ only in case, and CarbonData's are in lower case", what, name,
+		other)
 }
 
 // lowerCase returns a name as CarbonData stores it.
@@ -92,7 +93,9 @@ func newColumnWriter(column Column, pair bool, c *compressor, depth int) (*colum
 			if !isFieldName(cw.Name) {
 				return nil, fmt.Errorf("field %q: %s", child.Name, nameRule)
 			}
-			if i := slices.IndexFunc(w.children, func(o *columnWriter) bool { return foldCase(o.Name) == foldCase(cw.Name) }); i >= 0 {
+			if i := slices.IndexFunc(w.children, func(o *columnWriter) bool {
+				return foldCase(o.Name) == foldCase(cw.Name)
+			}); i >= 0 {
 				return nil, twice("field", column.Children[i].Name, child.Name)
 			}
 		}
@@ -103,7 +106,7 @@ func newColumnWriter(column Column, pair bool, c *compressor, depth int) (*colum
 	return w, nil
 }
 
-// nameRule is what isFieldName checks.
+// nameRule is the rule that isFieldName checks, for errors.
 const nameRule = "the name must be 1 to 1023 bytes of UTF-8 without a point or U+0000"
 
 // isFieldName reports whether a column or a field may have the name. A point separates names of
@@ -124,7 +127,8 @@ func checkColumn(c Column, depth int) error {
 	case depth > maxNesting:
 		return fmt.Errorf("more than %d levels of nesting", maxNesting)
 	case c.Type == Decimal && (c.Precision < 1 || c.Precision > maxPrecision || c.Scale < 0 || c.Scale > c.Precision):
-		return fmt.Errorf("DECIMAL(%d,%d), want a precision of 1 to %d, and a scale up to it", c.Precision, c.Scale, maxPrecision)
+		return fmt.Errorf("DECIMAL(%d,%d), want a precision of 1 to %d, and a scale up to it",
+			c.Precision, c.Scale, maxPrecision)
 	case c.Type == Struct && len(c.Children) == 0,
 		(c.Type == Array || c.Type == Map) && len(c.Children) != 1,
 		c.Type != Struct && c.Type != Array && c.Type != Map && len(c.Children) != 0:
@@ -239,7 +243,7 @@ func (s *fileSchema) arrange() {
 			}
 		}
 	}
-	// The names of elements are counted in the user's order, those of the parents of children
+	// The names of elements are counted in the user's order, the names of the parents of children
 	// first.
 	number, ids := 0, map[string]int{}
 	for _, w := range s.columns {
@@ -278,9 +282,9 @@ func (w *columnWriter) name(path, id string, number *int, ids map[string]int) {
 	}
 }
 
-// separate makes the path the ID of each child whose ID another column has too: the SDK takes the
-// values of one for those of the other. The element of an array has the ID of the array, as in
-// files of the SDK.
+// separate makes the path the ID of each child whose ID another column has too: the SDK would
+// return the values of one column for the other. The element of an array has the ID of the array,
+// as in files of the SDK.
 func (w *columnWriter) separate(ids map[string]int) {
 	for _, child := range w.children {
 		if ids[child.ID] > 1 && (w.Type != Array || w.nested) {

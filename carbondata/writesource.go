@@ -129,7 +129,9 @@ func (s *source) null(c *columnWriter, r int) error {
 
 // addInts adds integers of type T as values of an integer type, BOOLEAN, DATE, TIMESTAMP, or
 // DECIMAL.
-func addInts[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64](s *source, c *columnWriter, rows []int) error {
+func addInts[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64](
+	s *source, c *columnWriter, rows []int,
+) error {
 	values := batch.Values[T](s.v)
 	for _, r := range rows {
 		if s.v.IsNull(r) {

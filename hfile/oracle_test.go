@@ -410,11 +410,11 @@ func checkGets(t *testing.T, r *hfile.Reader, cells []hfile.Cell, rng *rand.Rand
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameCells(t, fmt.Sprintf("GetColumn(%q, %q, %q)", k.Row, k.Family, k.Qualifier), slice(got), among(func(
-			c hfile.Cell,
-		) bool {
-			return bytes.Equal(c.Row, k.Row) && bytes.Equal(c.Family, k.Family) && bytes.Equal(c.Qualifier, k.Qualifier)
-		}))
+		sameCells(t, fmt.Sprintf("GetColumn(%q, %q, %q)", k.Row, k.Family, k.Qualifier), slice(got),
+			among(func(c hfile.Cell) bool {
+				return bytes.Equal(c.Row, k.Row) && bytes.Equal(c.Family, k.Family) &&
+					bytes.Equal(c.Qualifier, k.Qualifier)
+			}))
 
 		prefix := k.Row[:rng.IntN(len(k.Row)+1)]
 		want := among(func(c hfile.Cell) bool { return bytes.HasPrefix(c.Row, prefix) })
@@ -430,11 +430,10 @@ func checkGets(t *testing.T, r *hfile.Reader, cells []hfile.Cell, rng *rand.Rand
 			t.Fatalf("ScanPrefix(%q): %d entries, want %d", prefix, i, len(want))
 		}
 		to := randomRow(rng, rng.IntN(3))
-		sameCells(t, fmt.Sprintf("CellsBetween(%q, %q)", k.Row, to), r.CellsBetween(k.Row, to), among(func(
-			c hfile.Cell,
-		) bool {
-			return bytes.Compare(c.Row, k.Row) >= 0 && bytes.Compare(c.Row, to) < 0
-		}))
+		sameCells(t, fmt.Sprintf("CellsBetween(%q, %q)", k.Row, to), r.CellsBetween(k.Row, to),
+			among(func(c hfile.Cell) bool {
+				return bytes.Compare(c.Row, k.Row) >= 0 && bytes.Compare(c.Row, to) < 0
+			}))
 	}
 }
 

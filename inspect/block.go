@@ -20,7 +20,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-var blockPage = page{pattern: "/block", name: "Block", template: "block.html", table: true, params: []string{"rowset", "block", "part", "line", "changes"}, build: buildBlock}
+var blockPage = page{pattern: "/block", name: "Block", template: "block.html", table: true,
+	params: []string{"rowset", "block", "part", "line", "changes"}, build: buildBlock}
 
 const (
 	cblocksShown = 50
@@ -190,8 +191,10 @@ func buildBlock(ctx context.Context, s *server, q *query) (any, error) {
 
 func (v *blockView) addFile(s *server, q *query, r *cfile.Reader) {
 	i := r.Info()
-	v.File = &fileView{Type: i.Type.String(), Encoding: i.Encoding.FileName(), Compression: i.Compression.FileName(), Nullable: i.Nullable, Array: i.Array, Rows: i.Rows,
-		Version: i.Version, Checksums: i.Checksums, Ordinals: i.PositionalIndex, Values: i.ValueIndex, ZoneMap: i.ZoneMap}
+	v.File = &fileView{Type: i.Type.String(), Encoding: i.Encoding.FileName(), Compression: i.Compression.FileName(),
+		Nullable: i.Nullable, Array: i.Array, Rows: i.Rows,
+		Version: i.Version, Checksums: i.Checksums, Ordinals: i.PositionalIndex,
+		Values: i.ValueIndex, ZoneMap: i.ZoneMap}
 	v.File.Header, v.File.Footer = r.Ends()
 	v.HeaderURL, v.FooterURL = s.partURL(q, "header"), s.partURL(q, "footer")
 }
@@ -218,7 +221,8 @@ func (v *blockView) addCblocks(ctx context.Context, s *server, q *query, r *cfil
 			return err
 		}
 		part := strconv.FormatInt(c.Pointer.Offset, 10)
-		one := cblockView{Kind: c.Kind.String(), Offset: c.Pointer.Offset, Size: int64(c.Pointer.Size), URL: s.partURL(q, part), Current: q.Text("part") == part}
+		one := cblockView{Kind: c.Kind.String(), Offset: c.Pointer.Offset, Size: int64(c.Pointer.Size),
+			URL: s.partURL(q, part), Current: q.Text("part") == part}
 		err := r.DescribeCblocks([]cfile.Cblock{c}, func(c cfile.Cblock) error {
 			one.set(&c)
 			return nil
@@ -292,7 +296,8 @@ func describeChange(sc *schema.Schema, d change.Delta) changeView {
 		}
 		c := cellView{Column: fmt.Sprintf("column %d", id), Text: fmt.Sprintf("0x%x", cell[:min(len(cell), cellShown)])}
 		if i := sc.IndexID(id); i >= 0 {
-			c.Column, c.Text = celltext.Printable(cut(sc.Columns[i].Name, nameShown)), cellText(&sc.Columns[i], cell, cellShown)
+			c.Column, c.Text = celltext.Printable(cut(sc.Columns[i].Name, nameShown)),
+				cellText(&sc.Columns[i], cell, cellShown)
 		}
 		v.Cells = append(v.Cells, c)
 	}
@@ -360,7 +365,10 @@ func findCblock(r *cfile.Reader, word string) (p cfile.BlockPointer, kind string
 }
 
 // annotated adds the lines of a part that the parameter "line" selects.
-func (v *blockView) annotated(s *server, q *query, p *partView, annotate func(use func(depth int, off int64, b []byte, meaning string) error) error) error {
+func (v *blockView) annotated(
+	s *server, q *query, p *partView,
+	annotate func(use func(depth int, off int64, b []byte, meaning string) error) error,
+) error {
 	at, err := q.Int("line", 0, 0, maxPageNumber)
 	if err != nil {
 		return err
@@ -438,7 +446,8 @@ func ascii(b []byte) string {
 // addDirectory adds the bytes of a key directory: the buckets that the parameter "page" selects.
 func (v *blockView) addDirectory(s *server, q *query, src blockmanager.Source) error {
 	if src.Size() > maxDirectory {
-		return &problem{status: errTooLarge.status, text: fmt.Sprintf("A key directory of %d bytes is too large for a page.", src.Size())}
+		return &problem{status: errTooLarge.status,
+			text: fmt.Sprintf("A key directory of %d bytes is too large for a page.", src.Size())}
 	}
 	data := make([]byte, src.Size())
 	if _, err := src.ReadAt(data, 0); err != nil && err != io.EOF {
@@ -453,7 +462,9 @@ func (v *blockView) addDirectory(s *server, q *query, src blockmanager.Source) e
 	v.CblocksShown, from, to = s.pageOf(q, int(buckets), bucketsShown)
 	p := &partView{Name: "buckets", Size: src.Size()}
 	l := lineWindow{to: 4 * linesShown}
-	_, err = keydir.Annotate(data, uint64(from), uint64(to), func(line dump.Line) error { return l.add(line.Depth, line.Offset, line.Bytes, line.Text) })
+	_, err = keydir.Annotate(data, uint64(from), uint64(to), func(line dump.Line) error {
+		return l.add(line.Depth, line.Offset, line.Bytes, line.Text)
+	})
 	p.Lines, v.Part = l.lines, p
 	if n := len(l.lines); n > 0 {
 		p.Shown = pager{Total: n, First: 1, Last: n}

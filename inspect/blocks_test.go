@@ -93,7 +93,7 @@ func compareBytes(t *testing.T, s *server, store *oribi.Store, id block.ID, path
 			fmt.Sscan(fmt.Sprint(line["offset"]), &off)
 			n := int64(len(hex)+1) / 3
 			if shown += n; off+n > int64(len(whole)) || fmt.Sprintf("% x", whole[off:off+n]) != hex {
-				t.Fatalf("%s: bytes %s at %d are not those of the block", path, hex, off)
+				t.Fatalf("%s: bytes %s at %d differ from the block", path, hex, off)
 			}
 		}
 		all := part["lines_shown"].(map[string]any)
@@ -106,12 +106,13 @@ func compareBytes(t *testing.T, s *server, store *oribi.Store, id block.ID, path
 	}
 }
 
-// A damaged cblock has a page that says what is wrong; the others are shown.
+// A damaged cblock has a page that describes the damage; the others are shown.
 func TestDamageIsShownWhereItIs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	store, err := oribi.Open(dir, &oribi.Options{Manual: true})
 	must(t, err)
-	sc, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1)
+	sc, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Encoding: schema.Plain, Compression: schema.NoCompression}}, 1)
 	must(t, err)
 	table, err := store.CreateTable("t", sc)
 	must(t, err)
@@ -160,8 +161,8 @@ func TestDamageIsShownWhereItIs(t *testing.T) {
 	}
 }
 
-// The measured false-positive rate is what asking the filter about all probes gives: with so many
-// bits per key, next to none is wrong.
+// The measured false-positive rate comes from asking the filter about many probes. With so many
+// bits per key, almost no answer is wrong.
 func TestBloomFilterIsMeasured(t *testing.T) {
 	store := openStore(t)
 	fillStore(t, store)
@@ -172,7 +173,8 @@ func TestBloomFilterIsMeasured(t *testing.T) {
 		m := table.RowSets()[0]
 		v, err := s.measureBloom(t.Context(), table.Schema(), m)
 		must(t, err)
-		if v.Probes != probedKeys*probesByKey || v.Measured > 0.01 || v.Set == 0 || v.Set > v.Bits || float64(v.Wrong)/float64(v.Probes)-v.Measured > 1e-6 {
+		if v.Probes != probedKeys*probesByKey || v.Measured > 0.01 || v.Set == 0 || v.Set > v.Bits ||
+			float64(v.Wrong)/float64(v.Probes)-v.Measured > 1e-6 {
 			t.Errorf("%+v", v)
 		}
 		keys, done, err := s.openKeys(table.Schema(), m)

@@ -14,7 +14,7 @@ import (
 )
 
 // Sizes of columns are counted rowset by rowset, for as long as a page can wait; the next page
-// continues. What was counted stays known: files of rowsets do not change.
+// continues. The counts of a rowset are kept: its files do not change.
 const (
 	countTime = 60 * time.Millisecond
 	mostSizes = 8 << 20 // sizes kept for all tables, 4 bytes each
@@ -130,7 +130,8 @@ func partOf(m *rowset.Metadata, i int) schema.ColumnID {
 	return m.Columns[i].ID
 }
 
-// addForms learns how files of columns are stored, those of the largest rowsets first.
+// addForms reads the encodings of column files, first of the largest rowsets: they are most of the
+// table if time runs out.
 func (c *columnSizes) addForms(s *server, sets []*rowset.Metadata, out *counted, deadline time.Time) error {
 	sets = slices.Clone(sets)
 	slices.SortStableFunc(sets, func(a, b *rowset.Metadata) int { return cmp.Compare(b.Bytes, a.Bytes) })
@@ -169,8 +170,8 @@ func (c *columnSizes) form(id block.ID) (form, bool) {
 	return f, ok
 }
 
-// learn reads the footer of a file. A file that a compaction has dropped, or that is damaged, is not
-// known; its rowset's page shows the damage.
+// learn reads the footer of a file. A file that a compaction has dropped, or that is damaged, is
+// not known; its rowset's page shows the damage.
 func (c *columnSizes) learn(s *server, id block.ID) (f form, ok bool, err error) {
 	r, done, err := s.openColumn(id)
 	if err != nil {
@@ -202,8 +203,8 @@ func (s *server) openColumn(id block.ID) (r *cfile.Reader, done func() error, er
 	return r, src.Close, nil
 }
 
-// largest returns the largest column of a table, nil if there is none, or if its rowsets were not
-// all counted before the deadline.
+// largest returns the largest column of a table. It returns nil if the table has no files, or if
+// its rowsets were not all counted before the deadline.
 func (c *columnSizes) largest(s *server, t *oribi.Table, deadline time.Time) *sizeView {
 	sets := t.RowSets()
 	sizes := c.of(s, t.Properties().ID, sets, deadline)

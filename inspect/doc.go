@@ -1,9 +1,9 @@
-// Package inspect serves pages about a store: what it contains, where the bytes are, what a read
-// does, and what flushes and compactions did. It only reads.
+// Package inspect serves pages about a store: its tables and rows, where the bytes are, the work of
+// a read, and the work of past flushes and compactions. It only reads.
 //
 //	http.Handle("/oribi/", inspect.Handler(store, inspect.Prefix("/oribi")))
 //
-// The store may be one that the program writes to, with concurrent writers, or a follower
+// The program may write to the store, with concurrent writers, or the store may be a follower
 // (oribi.Options.Follow), which Handler refreshes before each page. The command "oribi inspect"
 // serves a follower.
 //
@@ -24,5 +24,5 @@
 //
 // The handler is safe for concurrent use. It has no goroutine while no request runs, except that it
 // samples the store's metrics every other second until a minute after the last page. It needs no
-// Close; after that of the store it answers with an error.
+// Close; after Close of the store it answers with an error.
 package inspect

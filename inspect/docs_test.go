@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// views are the views of the pages, and what is around them.
+// views are the types of all pages as JSON.
 var views = []any{answer{}, storeView{}, tableView{}, rowsetView{}, blockView{}, rowsView{}, rowView{}, timelineView{}}
 
 // TestEveryFieldIsDocumented fails for a JSON field that docs/inspect.md does not name.

@@ -21,7 +21,7 @@ import (
 // Limits of reading a log of events.
 const (
 	firstMost    = 32 << 20 // bytes that OpenEvents reads, from the end of the file
-	appendedMost = 4 << 20  // bytes that a page reads of what was appended
+	appendedMost = 4 << 20  // appended bytes that a page reads
 	lineMost     = 16 << 20 // of a line; longer ones are left out
 	damageMost   = 5        // damaged lines that a page describes
 )
@@ -43,11 +43,11 @@ type eventFile struct {
 }
 
 // OpenEvents reads a log of events, which compaction.EventLog has written. The Timeline page reads
-// what is appended later. A log that is replaced by another one or cut is read again from its
-// beginning. Of a log of more than 32 MiB only the end is read.
+// events that are appended later. A log that is replaced by another one or cut is read again from
+// its beginning. Of a log of more than 32 MiB only the end is read.
 //
 // A line that is damaged, or longer than 16 MiB, is left out, and the page says which and why.
-// Errors: those of opening and reading the file.
+// Errors: errors of opening and reading the file.
 func OpenEvents(name string) (*Events, error) {
 	e := NewEvents()
 	e.file = &eventFile{name: name}
@@ -55,8 +55,9 @@ func OpenEvents(name string) (*Events, error) {
 	return e, e.file.failed
 }
 
-// ReadEvents reads a log of events to its end, of which it keeps the newest. name is what the page
-// calls it. Damaged lines are left out, as of OpenEvents. Errors: those of r; ctx.Err().
+// ReadEvents reads a log of events to its end and keeps the newest events. The page shows name as
+// the name of the log. Damaged lines are left out, as by OpenEvents. Errors: errors of r;
+// ctx.Err().
 func ReadEvents(ctx context.Context, r io.Reader, name string) (*Events, error) {
 	e := NewEvents()
 	e.file = &eventFile{name: name, whole: true}
@@ -145,7 +146,8 @@ func (f *eventFile) add(e *Events, line []byte, whole bool) {
 	}
 	if f.damaged++; len(f.damage) < damageMost {
 		text := strings.TrimPrefix(err.Error(), "compaction: event: ")
-		f.damage = append(f.damage, fmt.Sprintf("line %d%s: %s", f.line, f.origin(), firstRunes(celltext.Printable(text), errorChars)))
+		f.damage = append(f.damage, fmt.Sprintf("line %d%s: %s", f.line, f.origin(),
+			firstRunes(celltext.Printable(text), errorChars)))
 	}
 }
 
@@ -165,7 +167,8 @@ func (f *eventFile) problems() (list []string) {
 		for errors.Unwrap(cause) != nil { // the innermost one has no path
 			cause = errors.Unwrap(cause)
 		}
-		list = append(list, fmt.Sprintf("%s could not be read: %s. The events are those read before.", name, celltext.Printable(cause.Error())))
+		list = append(list, fmt.Sprintf("%s could not be read: %s. The events are those read before.", name,
+			celltext.Printable(cause.Error())))
 	}
 	if f.begin > 0 {
 		list = append(list, fmt.Sprintf("%s is large: only the events after byte %d were read.", name, f.begin))
@@ -180,7 +183,8 @@ func (f *eventFile) problems() (list []string) {
 		list = append(list, fmt.Sprintf("%s: the last line has no end and is left out until it has.", name))
 	}
 	if f.rest {
-		list = append(list, fmt.Sprintf("%s has grown by more than a page reads at once. Load the page again for the newer events.", name))
+		list = append(list, fmt.Sprintf("%s has grown by more than a page reads at once. Load the page again for the "+
+			"newer events.", name))
 	}
 	return list
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 )
 
-// Events keeps the newest events of a store for the page Timeline: what flushes and compactions did.
-// Its method Record is a listener.
+// Events keeps the newest events of a store for the page Timeline: what flushes and compactions
+// did. Its method Record is a listener.
 //
 //	events := inspect.NewEvents()
 //	store, err := oribi.Open(dir, &oribi.Options{Listener: events.Record})
@@ -100,7 +100,8 @@ func (e *Events) record(event compaction.Event) {
 	}
 	event.Why = firstRunes(event.Why, errorChars)
 	j.event = event
-	j.bytes += jobBytes + int64(len(event.Table)+len(event.Why)+8*(len(j.before)+len(j.after)+len(j.inputs)+len(j.outputs)))
+	j.bytes += jobBytes + int64(len(event.Table)+len(event.Why)+
+		8*(len(j.before)+len(j.after)+len(j.inputs)+len(j.outputs)))
 	if j.bytes > e.most/4 {
 		j.before, j.after, j.inputs, j.outputs, j.large, j.bytes = nil, nil, nil, nil, true, jobBytes
 	}
@@ -145,11 +146,11 @@ func (e *Events) layoutOf(table string) []*compaction.RowSetInfo {
 	return nil
 }
 
-// sharing finds rowsets in the last known layout of a table, so that layouts share what they have in
-// common.
+// sharing finds rowsets in the last known layout of a table, so that layouts share what they have
+// in common.
 type sharing struct {
 	last  []*compaction.RowSetInfo
-	index map[uint64]int // by ID; nil: not made yet
+	index map[uint64]int // by ID; nil until it is made
 }
 
 // moveTo makes a layout the last known one, unless it is empty.
@@ -159,7 +160,8 @@ func (s *sharing) moveTo(layout []*compaction.RowSetInfo) {
 	}
 }
 
-// share returns rowsets of which those that are known are shared. It counts the others as bytes of j.
+// share returns rowsets of which those that are known are shared. It counts the others as bytes of
+// j.
 func (s *sharing) share(j *job, sets []compaction.RowSetInfo) []*compaction.RowSetInfo {
 	if len(sets) == 0 {
 		return nil
@@ -204,13 +206,16 @@ func (s *sharing) find(id uint64, next int) int {
 const infoBytes = 128 // of a RowSetInfo without keys
 
 func sameInfo(a, b *compaction.RowSetInfo) bool {
-	return bytes.Equal(a.MinKey, b.MinKey) && bytes.Equal(a.MaxKey, b.MaxKey) && a.Rows == b.Rows && a.LiveRows == b.LiveRows &&
-		a.Bytes == b.Bytes && a.Redos == b.Redos && a.Undos == b.Undos && a.RedoBytes == b.RedoBytes && a.UndoBytes == b.UndoBytes
+	return bytes.Equal(a.MinKey, b.MinKey) && bytes.Equal(a.MaxKey, b.MaxKey) &&
+		a.Rows == b.Rows && a.LiveRows == b.LiveRows &&
+		a.Bytes == b.Bytes && a.Redos == b.Redos && a.Undos == b.Undos &&
+		a.RedoBytes == b.RedoBytes && a.UndoBytes == b.UndoBytes
 }
 
 // layout returns the layout of some rowsets.
 func (j *job) layout(sets []*compaction.RowSetInfo) compaction.Layout {
-	l := compaction.Layout{Table: j.event.Table, RowSetBytes: j.event.Before.RowSetBytes, RowSets: make([]compaction.RowSetInfo, len(sets))}
+	l := compaction.Layout{Table: j.event.Table, RowSetBytes: j.event.Before.RowSetBytes,
+		RowSets: make([]compaction.RowSetInfo, len(sets))}
 	for i, r := range sets {
 		l.RowSets[i] = *r
 	}

@@ -38,7 +38,8 @@ func cut(text string, n int) string {
 // constants in it.
 func (s *server) functions() template.FuncMap {
 	return template.FuncMap{
-		// href PAGE NAME VALUE …: the URL of a page with parameters; those with empty values are left out
+		// href PAGE NAME VALUE …: the URL of a page with parameters; those with empty values are
+		// left out
 		"href":      s.href,
 		"formTable": s.formTable, // value of a field "table", for the name of a table
 		"text":      celltext.Printable,
@@ -77,7 +78,8 @@ func (s *server) href(pattern string, pairs ...any) (string, error) {
 }
 
 func bytesHTML(n int64) template.HTML {
-	return template.HTML(fmt.Sprintf(`<data value="%d" title="%s bytes">%s</data>`, n, figures.Thousands(n), figures.Size(n)))
+	return template.HTML(fmt.Sprintf(`<data value="%d" title="%s bytes">%s</data>`, n,
+		figures.Thousands(n), figures.Size(n)))
 }
 
 func countHTML(n any) template.HTML {
@@ -120,7 +122,8 @@ func shareHTML(x float64) template.HTML {
 	case x > 0 && x < 0.001:
 		digits = 3
 	}
-	return template.HTML(fmt.Sprintf(`<data value="%s">%s %%</data>`, plainFloat(x), strconv.FormatFloat(100*x, 'f', digits, 64)))
+	return template.HTML(fmt.Sprintf(`<data value="%s">%s %%</data>`, plainFloat(x),
+		strconv.FormatFloat(100*x, 'f', digits, 64)))
 }
 
 // plainFloat formats a number as encoding/json does.
@@ -254,7 +257,8 @@ func stack(shares []float64, classes []int) template.HTML {
 }
 
 // partClasses are the colors of parts that several pages and the picture of rowsets have.
-var partClasses = map[string]int{"columns": 1, "redos": 2, "bloom filter": 3, "bloom filters": 3, "undos": 4, "key directory": 5, "key directories": 5,
+var partClasses = map[string]int{"columns": 1, "redos": 2, "bloom filter": 3, "bloom filters": 3, "undos": 4,
+	"key directory": 5, "key directories": 5,
 	"key index": 6, "row file": 7, "row files": 7, "not yet counted": 9}
 
 // partClass returns the number of the class of the i-th part of a list.
@@ -289,6 +293,7 @@ func chart(values []float64, least, most float64) template.HTML {
 		}
 		fmt.Fprintf(&line, "%c%g %g", "ML"[min(i, 1)], round(x, 1), round(y, 1))
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 -3 %g %g" preserveAspectRatio="none" aria-hidden="true"><path class="area" d="%sL%g %gL0 %gz"/><path class="line" vector-effect="non-scaling-stroke" d="%s"/></svg>`,
+	return template.HTML(fmt.Sprintf(
+		`<svg class="chart" viewBox="0 -3 %g %g" preserveAspectRatio="none" aria-hidden="true"><path class="area" d="%sL%g %gL0 %gz"/><path class="line" vector-effect="non-scaling-stroke" d="%s"/></svg>`,
 		w, h+6, &line, w, h+3, h+3, &line))
 }

@@ -16,8 +16,8 @@ type grid struct {
 	table   *oribi.Table
 	schema  *schema.Schema
 	encoder *keyenc.Encoder
-	columns []schema.Column   // that are read: those of the key first
-	where   []oribi.Predicate // the rows to show; empty: all
+	columns []schema.Column   // that are read: the key's first
+	where   []oribi.Predicate // the rows to show; all if empty
 	until   time.Time         // when no other rowset is begun
 	splits  [][]byte          // first keys of rowsets but the first, ascending
 	scanned scanView          // what segment has read
@@ -30,14 +30,14 @@ type line struct {
 	views []valueView
 }
 
-// newGrid returns a grid of some columns, which begin with those of the key.
+// newGrid returns a grid of some columns, which begin with the key columns.
 func newGrid(t *oribi.Table, columns []schema.Column, until time.Time) *grid {
 	s := t.Schema()
 	return &grid{table: t, schema: s, encoder: keyenc.NewEncoder(s), columns: columns, until: until}
 }
 
-// filter makes the grid show only the rows for which an expression is true. Since few rows may match,
-// it reads the key range of one rowset after another, and can stop between them.
+// filter makes the grid show only the rows for which an expression is true. Since few rows may
+// match, it reads the key range of one rowset after another, and can stop between them.
 func (g *grid) filter(expression string) error {
 	p, err := oribi.ParsePredicate(g.schema.Columns, expression)
 	if err != nil {
@@ -63,10 +63,12 @@ func (g *grid) names() []string {
 	return list
 }
 
-// read returns the rows of a state whose keys are not below from, which may be nil, up to limit rows.
-// The answer is complete for the keys below end, which may have rows after them; nil is the end of the
-// table.
-func (g *grid) read(ctx context.Context, at oribi.ReadOption, from []byte, limit int) (lines []line, end []byte, err error) {
+// read returns the rows of a state whose keys are not below from, which may be nil, up to limit
+// rows. The answer is complete for the keys below end, which may have rows after them; nil is the
+// end of the table.
+func (g *grid) read(
+	ctx context.Context, at oribi.ReadOption, from []byte, limit int,
+) (lines []line, end []byte, err error) {
 	splits := g.splits
 	for {
 		for len(splits) > 0 && bytes.Compare(splits[0], from) <= 0 {
@@ -90,8 +92,11 @@ func (g *grid) read(ctx context.Context, at oribi.ReadOption, from []byte, limit
 }
 
 // segment appends the rows with keys in [from, to), until there are limit.
-func (g *grid) segment(ctx context.Context, at oribi.ReadOption, lines []line, from, to []byte, limit int) ([]line, error) {
-	options := []oribi.ScanOption{at, oribi.Columns(g.names()...), oribi.Where(g.where...), oribi.Limit(int64(limit - len(lines)))}
+func (g *grid) segment(
+	ctx context.Context, at oribi.ReadOption, lines []line, from, to []byte, limit int,
+) ([]line, error) {
+	options := []oribi.ScanOption{at, oribi.Columns(g.names()...), oribi.Where(g.where...),
+		oribi.Limit(int64(limit - len(lines)))}
 	bounds := []struct {
 		key    []byte
 		option func(any) oribi.RangeOption
@@ -132,7 +137,7 @@ func (g *grid) line(cells [][]byte) line {
 	return l
 }
 
-// get returns the row with a key in a state; ok is false if there is none.
+// get returns the row with a key in a state; ok is false if the state has no such row.
 func (g *grid) get(ctx context.Context, at oribi.ReadOption, key [][]byte) (l line, ok bool, err error) {
 	_, cells, err := g.table.GetCells(ctx, key, at, oribi.Columns(g.names()...))
 	switch {
@@ -144,8 +149,8 @@ func (g *grid) get(ctx context.Context, at oribi.ReadOption, key [][]byte) (l li
 	return g.line(cells), true, nil
 }
 
-// before returns the key from which on the last rows before a key fill a page; nil if there are none,
-// or they are not found in time.
+// before returns the key from which on the last rows before a key fill a page; nil if no rows are
+// before the key, or they are not found in time.
 func (g *grid) before(ctx context.Context, at oribi.ReadOption, key []byte, limit int) []byte {
 	ctx, cancel := context.WithTimeout(ctx, previousTime)
 	defer cancel()
@@ -155,7 +160,8 @@ func (g *grid) before(ctx context.Context, at oribi.ReadOption, key []byte, limi
 	}
 	var first []byte
 	names := g.names()[:g.schema.Keys]
-	for cells, err := range g.table.Scan(ctx, at, oribi.Columns(names...), oribi.Where(g.where...), oribi.To(cells), oribi.Desc(), oribi.Limit(int64(limit))).Cells() {
+	for cells, err := range g.table.Scan(ctx, at, oribi.Columns(names...), oribi.Where(g.where...), oribi.To(cells),
+		oribi.Desc(), oribi.Limit(int64(limit))).Cells() {
 		if err != nil {
 			return nil
 		}

@@ -84,7 +84,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	if !s.enter(ctx) {
 		w.Header().Set("Retry-After", "1")
-		s.fail(w, r, &problem{status: http.StatusServiceUnavailable, text: "Too many pages are being made at the moment.", hint: "Try again in a second."})
+		s.fail(w, r, &problem{status: http.StatusServiceUnavailable,
+			text: "Too many pages are being made at the moment.", hint: "Try again in a second."})
 		return
 	}
 	defer s.leave()
@@ -143,7 +144,8 @@ const refreshEvery = 100 * time.Millisecond
 // static serves a file of the style or a script.
 func (s *server) static(w http.ResponseWriter, r *http.Request, name string) {
 	data, err := fs.ReadFile(staticFiles, "static/"+name)
-	kind := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[path.Ext(name)]
+	kind := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+		".svg": "image/svg+xml"}[path.Ext(name)]
 	if err != nil || kind == "" {
 		s.fail(w, r, notFound("There is no such file."))
 		return

@@ -33,7 +33,9 @@ var hostileNames = []string{hostile, "..", ".", "a/../b//c", "?table=x&y=z#f", "
 // openStore opens an empty store in memory.
 func openStore(t testing.TB) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("/secret-path", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true, RowSetBytes: 1 << 14, History: oribi.HistoryForever})
+	store, err := oribi.Open("/secret-path",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true,
+			RowSetBytes: 1 << 14, History: oribi.HistoryForever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,8 @@ func fillStore(t testing.TB, store *oribi.Store) {
 		{Name: "k", Type: schema.String}, {Name: "n", Type: schema.Int32},
 		{Name: hostile, Type: schema.String, Nullable: true, Comment: hostile, Default: []byte(hostile)},
 		{Name: "bin", Type: schema.Binary, Nullable: true}, {Name: "x", Type: schema.Double, Nullable: true},
-		{Name: "d", Type: schema.Date, Nullable: true}, {Name: "gone", Type: schema.Int64, Nullable: true}, {Name: "flag", Type: schema.Bool},
+		{Name: "d", Type: schema.Date, Nullable: true}, {Name: "gone", Type: schema.Int64, Nullable: true},
+		{Name: "flag", Type: schema.Bool},
 	}, 2)
 	must(t, err)
 	table, err := store.CreateTable(hostileNames[0], columns, oribi.Comment(hostile))
@@ -74,17 +77,20 @@ func fillStore(t testing.TB, store *oribi.Store) {
 	for round := range 3 {
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 300 {
-				b.Upsert(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostile, (i*7+round*50)%400), "n": int32(round), hostile: strings.Repeat("<b>\x00\x07", i%50), "bin": []byte{0xff, 0xfe, byte(i)},
+				b.Upsert(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostile, (i*7+round*50)%400), "n": int32(round),
+					hostile: strings.Repeat("<b>\x00\x07", i%50), "bin": []byte{0xff, 0xfe, byte(i)},
 					"x": float64(i) / 3, "d": time.Unix(int64(i)*86400, 0).UTC(), "gone": int64(i), "flag": i%2 == 0})
 			}
 		})
 		must(t, table.Flush(ctx))
 	}
-	must(t, table.Alter(ctx, oribi.DropColumn("gone"), oribi.AddColumn(schema.Column{Name: "new", Type: schema.Int64, Nullable: true})))
+	must(t, table.Alter(ctx, oribi.DropColumn("gone"),
+		oribi.AddColumn(schema.Column{Name: "new", Type: schema.Int64, Nullable: true})))
 	for round := range 2 {
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 100 {
-				b.Update(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostile, i*7%400), "n": int32(0), hostile: "changed <i>", "bin": bytes.Repeat([]byte{byte(i)}, 60_000*(i%7/6))})
+				b.Update(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostile, i*7%400), "n": int32(0),
+					hostile: "changed <i>", "bin": bytes.Repeat([]byte{byte(i)}, 60_000*(i%7/6))})
 			}
 			b.Delete(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostile, 7*(101+round)%400), "n": int32(0)})
 		})
@@ -94,7 +100,8 @@ func fillStore(t testing.TB, store *oribi.Store) {
 	commit(t, store, func(b *oribi.Batch) { // stays in memory
 		b.Upsert(table, oribi.Row{"k": "last", "n": int32(1), "flag": true})
 	})
-	single, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "v", Type: schema.String, Nullable: true}}, 1)
+	single, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Nullable: true}}, 1)
 	must(t, err)
 	for _, name := range hostileNames[1:] {
 		other, err := store.CreateTable(name, single, oribi.RowFile(true))
@@ -163,14 +170,16 @@ func parse(t testing.TB, page string) (p parsed) {
 			for _, a := range e.Attr {
 				p.attributes = append(p.attributes, a.Value)
 				name := strings.ToLower(a.Name.Local)
-				if name == "style" || strings.HasPrefix(name, "on") || strings.HasPrefix(strings.TrimSpace(strings.ToLower(a.Value)), "javascript:") {
+				if name == "style" || strings.HasPrefix(name, "on") ||
+					strings.HasPrefix(strings.TrimSpace(strings.ToLower(a.Value)), "javascript:") {
 					t.Errorf("<%s %s=%q>", e.Name.Local, a.Name.Local, a.Value)
 				}
 				if source = source || name == "src"; name == "href" {
 					p.links = append(p.links, a.Value)
 				}
 			}
-			if name := strings.ToLower(e.Name.Local); name == "style" || name == "script" && !source || name == "img" || name == "iframe" || name == "object" {
+			if name := strings.ToLower(e.Name.Local); name == "style" || name == "script" && !source || name == "img" ||
+				name == "iframe" || name == "object" {
 				t.Errorf("element <%s>", e.Name.Local)
 			}
 		case xml.CharData:

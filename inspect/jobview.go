@@ -19,9 +19,12 @@ import (
 // jobRow returns the row of a job in the list.
 func (s *server) jobRow(q *query, j *job) jobRow {
 	e := &j.event
-	r := jobRow{Number: j.number, Time: e.Time.UTC().Format(time.RFC3339Nano), Kind: string(e.Kind), Name: kindName(e.Kind), Table: celltext.Printable(cut(e.Table, 200)),
-		Why: celltext.Printable(e.Why), State: "done", Inputs: len(j.inputs), Outputs: len(j.outputs), BytesRead: e.BytesRead, BytesWritten: e.BytesWritten,
-		Nanoseconds: e.Duration.Nanoseconds(), URL: s.address("/timeline", q.With("event", strconv.FormatUint(j.number, 10), "page", ""))}
+	r := jobRow{Number: j.number, Time: e.Time.UTC().Format(time.RFC3339Nano), Kind: string(e.Kind),
+		Name: kindName(e.Kind), Table: celltext.Printable(cut(e.Table, 200)),
+		Why: celltext.Printable(e.Why), State: "done", Inputs: len(j.inputs), Outputs: len(j.outputs),
+		BytesRead: e.BytesRead, BytesWritten: e.BytesWritten,
+		Nanoseconds: e.Duration.Nanoseconds(),
+		URL:         s.address("/timeline", q.With("event", strconv.FormatUint(j.number, 10), "page", ""))}
 	switch {
 	case j.running:
 		r.State = "running"
@@ -68,7 +71,9 @@ type drawing struct {
 }
 
 func (s *server) newDrawing(j *job) *drawing {
-	d := &drawing{s: s, job: j, key: func(key []byte) string { return cut(fmt.Sprintf("0x%x", key[:min(len(key), keyShown)]), keyShown) }}
+	d := &drawing{s: s, job: j, key: func(key []byte) string {
+		return cut(fmt.Sprintf("0x%x", key[:min(len(key), keyShown)]), keyShown)
+	}}
 	if t, err := s.store.Table(j.event.Table); err == nil {
 		text := celltext.Keys(t.Schema())
 		d.table, d.key, d.there = t, func(key []byte) string { return shortKey(text, key) }, map[uint64]bool{}
@@ -80,12 +85,14 @@ func (s *server) newDrawing(j *job) *drawing {
 }
 
 func (d *drawing) set(r *compaction.RowSetInfo) setView {
-	v := setView{ID: r.ID, First: d.key(r.MinKey), Last: d.key(r.MaxKey), Rows: r.Rows, Bytes: r.Bytes, RedoBytes: r.RedoBytes, UndoBytes: r.UndoBytes}
+	v := setView{ID: r.ID, First: d.key(r.MinKey), Last: d.key(r.MaxKey), Rows: r.Rows, Bytes: r.Bytes,
+		RedoBytes: r.RedoBytes, UndoBytes: r.UndoBytes}
 	v.URL = d.address(r.ID)
 	return v
 }
 
-// address returns the URL of a rowset's page, empty if there is none.
+// address returns the URL of a rowset's page. It is empty for a rowset that is not in the table any
+// more.
 func (d *drawing) address(id uint64) string {
 	if !d.there[id] {
 		return ""
@@ -99,7 +106,8 @@ func (d *drawing) layout(sets, marked []*compaction.RowSetInfo, mark, suffix str
 	v := &layoutView{RowSets: len(sets), List: []setView{}}
 	spans := compaction.Spans(l)
 	for i, r := range sets {
-		v.Bytes, v.RedoBytes, v.UndoBytes, v.Depth = v.Bytes+r.Bytes, v.RedoBytes+r.RedoBytes, v.UndoBytes+r.UndoBytes, v.Depth+spans[i].Width()
+		v.Bytes, v.RedoBytes, v.UndoBytes, v.Depth = v.Bytes+r.Bytes, v.RedoBytes+r.RedoBytes,
+			v.UndoBytes+r.UndoBytes, v.Depth+spans[i].Width()
 		if i < setsListed {
 			one := d.set(r)
 			one.From, one.To = round(spans[i].From, 6), round(spans[i].To, 6)
@@ -174,7 +182,7 @@ func ids(sets []*compaction.RowSetInfo) (list []uint64) {
 	return list
 }
 
-// story says what a job did, and what that changed.
+// story returns sentences about the work of a job, and about its effect on the layout.
 func story(v *jobDetail, j *job) (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	e := &j.event
@@ -202,12 +210,14 @@ func story(v *jobDetail, j *job) (list []string) {
 	if b, a := v.Before, v.After; b != nil && a != nil && e.Err == nil {
 		switch {
 		case b.Height != a.Height || b.Depth != a.Depth:
-			add("Before it, up to %s could have the same key, %.1f on average; after it, up to %d, %.1f on average.", plural(b.Height, "rowset"), b.Depth, a.Height, a.Depth)
+			add("Before it, up to %s could have the same key, %.1f on average; after it, up to %d, %.1f on average.",
+				plural(b.Height, "rowset"), b.Depth, a.Height, a.Depth)
 		default:
 			add("As many rowsets as before could have the same key: up to %d, %.1f on average.", a.Height, a.Depth)
 		}
 		if b.RedoBytes != a.RedoBytes {
-			add("Changes that reads have to apply (REDO): %s before, %s after.", figures.Size(b.RedoBytes), figures.Size(a.RedoBytes))
+			add("Changes that reads have to apply (REDO): %s before, %s after.",
+				figures.Size(b.RedoBytes), figures.Size(a.RedoBytes))
 		}
 		add("The table: %s before, %s after.", figures.Size(b.Bytes), figures.Size(a.Bytes))
 	}
@@ -223,7 +233,8 @@ func did(j *job) string {
 	switch e.Kind {
 	case compaction.Flush:
 		if changed > 0 {
-			return fmt.Sprintf("It wrote %s from memory to %s, and changes to %s, %s in all,", plural(e.RowsWritten, "row"),
+			return fmt.Sprintf("It wrote %s from memory to %s, and changes to %s, %s in all,",
+				plural(e.RowsWritten, "row"),
 				plural(len(j.outputs)-changed, "new rowset"), plural(changed, "other"), written)
 		}
 		return fmt.Sprintf("It wrote %s from memory to %s, %s,", plural(e.RowsWritten, "row"), out, written)

@@ -30,7 +30,8 @@ func wideTable(t testing.TB, store *oribi.Store, name string, width int) *oribi.
 	t.Helper()
 	columns := []schema.Column{{Name: "k", Type: schema.Int64}}
 	for i := 1; i < manyColumns; i++ {
-		c := schema.Column{Name: fmt.Sprintf("%s%03d", strings.Repeat("<", max(width-3, 1)), i), Type: schema.String, Nullable: true}
+		c := schema.Column{Name: fmt.Sprintf("%s%03d", strings.Repeat("<", max(width-3, 1)), i),
+			Type: schema.String, Nullable: true}
 		if width > 100 {
 			c.Comment = strings.Repeat("\"", width)
 		}
@@ -67,10 +68,13 @@ func manyLayout(sc *schema.Schema, n int, overlap bool) (compaction.Layout, []*r
 		if overlap {
 			first, last = key(i), key(2*n+i)
 		}
-		info := compaction.RowSetInfo{ID: uint64(i), MinKey: first, MaxKey: last, Rows: 1000, LiveRows: 900, Bytes: 32<<20 + int64(i), Redos: 2, RedoBytes: 5 << 20, Undos: 1, UndoBytes: 6 << 20}
-		m := &rowset.Metadata{ID: info.ID, MinKey: first, MaxKey: last, Rows: info.Rows, LiveRows: info.LiveRows, Bytes: info.Bytes, Bloom: block.ID(1 << 40)}
+		info := compaction.RowSetInfo{ID: uint64(i), MinKey: first, MaxKey: last, Rows: 1000, LiveRows: 900,
+			Bytes: 32<<20 + int64(i), Redos: 2, RedoBytes: 5 << 20, Undos: 1, UndoBytes: 6 << 20}
+		m := &rowset.Metadata{ID: info.ID, MinKey: first, MaxKey: last, Rows: info.Rows, LiveRows: info.LiveRows,
+			Bytes: info.Bytes, Bloom: block.ID(1 << 40)}
 		for k := range sc.Columns {
-			m.Columns = append(m.Columns, rowset.ColumnBlock{ID: sc.Columns[k].ID, Block: block.ID(1<<41 + i*len(sc.Columns) + k)})
+			m.Columns = append(m.Columns,
+				rowset.ColumnBlock{ID: sc.Columns[k].ID, Block: block.ID(1<<41 + i*len(sc.Columns) + k)})
 		}
 		l.RowSets, sets = append(l.RowSets, info), append(sets, m)
 	}
@@ -78,12 +82,15 @@ func manyLayout(sc *schema.Schema, n int, overlap bool) (compaction.Layout, []*r
 }
 
 // manyPage makes the page of a table with a layout that it does not have.
-func manyPage(t testing.TB, s *server, q *query, l compaction.Layout, sets []*rowset.Metadata) (html, text bytes.Buffer) {
+func manyPage(
+	t testing.TB, s *server, q *query, l compaction.Layout, sets []*rowset.Metadata,
+) (html, text bytes.Buffer) {
 	t.Helper()
 	v := &tableView{Name: q.Table.Name(), ID: q.Table.Properties().ID, RowSets: len(sets)}
 	must(t, v.addColumns(s, q, sets, &oribi.Stats{Bytes: 1 << 40}, l))
 	must(t, v.addLayout(s, q, l))
-	d := &document{Title: s.title(&tablePage, q), Crumbs: s.crumbs(&tablePage, q), Tabs: s.tabs(&tablePage, q), Refresh: s.refreshes(&tablePage, q), View: v}
+	d := &document{Title: s.title(&tablePage, q), Crumbs: s.crumbs(&tablePage, q), Tabs: s.tabs(&tablePage, q),
+		Refresh: s.refreshes(&tablePage, q), View: v}
 	must(t, s.templates["table.html"].ExecuteTemplate(&limited{&html, maxPageBytes}, "layout.html", d))
 	must(t, encode(&text, answer{View: v}))
 	return html, text
@@ -119,14 +126,17 @@ func TestPagesOfManyRowSetsAndColumnsAreSmall(t *testing.T) {
 				if html.Len() > maxPageBytes || text.Len() > maxPageBytes {
 					t.Errorf("width %d, %d rowsets: %d bytes of HTML, %d of JSON", width, n, html.Len(), text.Len())
 				}
-				t.Logf("names of %d bytes, %d rowsets, overlap %v: %d KiB of HTML, %d of JSON", width, n, overlap, html.Len()>>10, text.Len()>>10)
+				t.Logf("names of %d bytes, %d rowsets, overlap %v: %d KiB of HTML, %d of JSON", width, n, overlap,
+					html.Len()>>10, text.Len()>>10)
 			}
 		}
 		// The pages of real rowsets.
 		set := table.RowSets()[0]
 		path := "?" + url.Values{"table": {name}, "rowset": {fmt.Sprint(set.ID)}}.Encode()
-		for _, page := range []string{"/?", "/table" + path[:strings.Index(path, "rowset")], "/rowset" + path, "/rowset" + path + "&columns=updates&column_page=5",
-			fmt.Sprintf("/block%s&block=%d&part=header", path, set.Redo[0]), fmt.Sprintf("/block%s&block=%d", path, set.Undo[0])} {
+		for _, page := range []string{"/?", "/table" + path[:strings.Index(path, "rowset")], "/rowset" + path,
+			"/rowset" + path + "&columns=updates&column_page=5",
+			fmt.Sprintf("/block%s&block=%d&part=header", path,
+				set.Redo[0]), fmt.Sprintf("/block%s&block=%d", path, set.Undo[0])} {
 			page = strings.Replace(page, "/table?", "/table?table="+url.QueryEscape(name)+"&page=0#", 1)
 			page, _, _ = strings.Cut(page, "#")
 			r := get(s, page)
@@ -178,11 +188,13 @@ func TestSizesOfColumnsAreSumsOverRowSets(t *testing.T) {
 		got := s.columns.of(s, table.Properties().ID, table.RowSets(), s.now())
 		for i, c := range table.Schema().Columns {
 			if got.bytes[c.ID] != stats.Columns[i].Bytes || got.sets != stats.RowSets {
-				t.Errorf("column %q: %d bytes in %d rowsets, want %d in %d", c.Name, got.bytes[c.ID], got.sets, stats.Columns[i].Bytes, stats.RowSets)
+				t.Errorf("column %q: %d bytes in %d rowsets, want %d in %d", c.Name, got.bytes[c.ID], got.sets,
+					stats.Columns[i].Bytes, stats.RowSets)
 			}
 		}
 	}
-	if got := s.columns.of(s, table.Properties().ID, table.RowSets(), s.now().Add(-1)); got.sets != 0 || got.ofSets != 3 {
+	if got := s.columns.of(s, table.Properties().ID, table.RowSets(), s.now().Add(-1)); got.sets != 0 ||
+		got.ofSets != 3 {
 		t.Errorf("after the deadline: %d of %d rowsets", got.sets, got.ofSets)
 	}
 	check()
@@ -197,7 +209,8 @@ func TestSizesOfColumnsAreSumsOverRowSets(t *testing.T) {
 func TestPagesAboveTheLimitAreRefused(t *testing.T) {
 	s := testServer(openStore(t))
 	p := page{pattern: "/large", name: "Large", template: "large.html"}
-	s.templates["large.html"] = template.Must(template.Must(s.templates["problem.html"].Clone()).Parse(`{{define "content"}}{{.}}{{end}}`))
+	s.templates["large.html"] = template.Must(
+		template.Must(s.templates["problem.html"].Clone()).Parse(`{{define "content"}}{{.}}{{end}}`))
 	for _, edit := range []func(*http.Request){func(*http.Request) {}, asJSON} {
 		for size, want := range map[int]int{1000: 200, maxPageBytes: 507} {
 			p.build = func(context.Context, *server, *query) (any, error) { return strings.Repeat("x", size), nil }

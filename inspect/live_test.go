@@ -53,8 +53,8 @@ func TestPagesFollowTheWriter(t *testing.T) {
 	}
 }
 
-// Pages are made while rows are written, flushed, and compacted. What a page needs may go while it
-// is made: then it says so.
+// Pages are made while rows are written, flushed, and compacted. A rowset or block may be replaced
+// while its page is made: then the page says so.
 func TestPagesWithConcurrentWriters(t *testing.T) {
 	store := openStore(t)
 	fillStore(t, store)
@@ -85,8 +85,10 @@ func TestPagesWithConcurrentWriters(t *testing.T) {
 			for ctx.Err() == nil {
 				for _, m := range table.RowSets() {
 					id := "&rowset=" + fmt.Sprint(m.ID)
-					for _, path := range []string{"/", "/table?table=.", "/rowset?table=." + id, "/block?table=." + id + "&block=" + fmt.Sprint(uint64(m.Columns[1].Block)) + "&part=footer"} {
-						if r := get(s, path); r.StatusCode != http.StatusOK && r.StatusCode != http.StatusGone && r.StatusCode != http.StatusNotFound {
+					for _, path := range []string{"/", "/table?table=.", "/rowset?table=." + id,
+						"/block?table=." + id + "&block=" + fmt.Sprint(uint64(m.Columns[1].Block)) + "&part=footer"} {
+						if r := get(s, path); r.StatusCode != http.StatusOK && r.StatusCode != http.StatusGone &&
+							r.StatusCode != http.StatusNotFound {
 							t.Errorf("%s: %s: %s", path, r.Status, body(t, r))
 						}
 					}

@@ -22,7 +22,8 @@ func (s *server) title(p *page, q *query) string {
 	return title + " · " + celltext.Printable(s.o.name)
 }
 
-// crumbs returns the links to what the page is part of, and the page itself.
+// crumbs returns the links to the pages above a page (store, table, rowset, block), and the page
+// itself.
 func (s *server) crumbs(p *page, q *query) []crumb {
 	list := []crumb{{Name: celltext.Printable(s.o.name), URL: s.address("/", nil), Current: p == &storePage}}
 	if q.Table == nil {
@@ -32,14 +33,16 @@ func (s *server) crumbs(p *page, q *query) []crumb {
 		return list
 	}
 	values := url.Values{"table": {q.Table.Name()}}
-	list = append(list, crumb{Name: "Table " + celltext.Printable(cut(q.Table.Name(), 60)), URL: s.address("/table", values), Current: p == &tablePage})
+	list = append(list, crumb{Name: "Table " + celltext.Printable(cut(q.Table.Name(), 60)),
+		URL: s.address("/table", values), Current: p == &tablePage})
 	for _, part := range []struct {
 		param, name string
 		page        *page
 	}{{"rowset", "Rowset ", &rowsetPage}, {"block", "Block ", &blockPage}} {
 		if id, err := q.Number(part.param); err == nil {
 			values.Set(part.param, strconv.FormatUint(id, 10))
-			list = append(list, crumb{Name: part.name + strconv.FormatUint(id, 10), URL: s.address(part.page.pattern, values), Current: p == part.page})
+			list = append(list, crumb{Name: part.name + strconv.FormatUint(id, 10),
+				URL: s.address(part.page.pattern, values), Current: p == part.page})
 		}
 	}
 	if !list[len(list)-1].Current {
@@ -55,7 +58,8 @@ func (s *server) tabs(p *page, q *query) []crumb {
 	}
 	var list []crumb
 	for _, t := range []*page{&tablePage, &rowsPage, &rowPage, &timelinePage} {
-		list = append(list, crumb{Name: t.name, URL: s.address(t.pattern, url.Values{"table": {q.Table.Name()}}), Current: p == t})
+		list = append(list, crumb{Name: t.name,
+			URL: s.address(t.pattern, url.Values{"table": {q.Table.Name()}}), Current: p == t})
 	}
 	return list
 }
@@ -65,7 +69,8 @@ func (s *server) refreshes(p *page, q *query) []crumb {
 	var list []crumb
 	for _, every := range []struct{ name, seconds string }{{"off", ""}, {"2 s", "2"}, {"10 s", "10"}, {"1 min", "60"}} {
 		current := every.seconds == strconv.Itoa(q.Refresh) || every.seconds == "" && q.Refresh == 0
-		list = append(list, crumb{Name: every.name, URL: s.address(p.pattern, q.With("refresh", every.seconds)), Current: current})
+		list = append(list, crumb{Name: every.name,
+			URL: s.address(p.pattern, q.With("refresh", every.seconds)), Current: current})
 	}
 	return list
 }

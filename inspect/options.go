@@ -5,7 +5,7 @@ import "strings"
 // Option is an option of Handler. The zero Option has no effect.
 type Option struct{ apply func(*options) }
 
-// options are those of one handler.
+// options are the options of one handler.
 type options struct {
 	name   string
 	prefix string          // "" or "/…" without a slash at its end
@@ -14,8 +14,8 @@ type options struct {
 	events *Events         // nil: not recorded
 }
 
-// Name is what the pages call the store, instead of "store". It is not a path: pages contain no
-// path of the machine.
+// Name is the name of the store on the pages, instead of "store". It should not be a path: pages
+// contain no path of the machine.
 func Name(name string) Option {
 	return Option{func(o *options) { o.name = name }}
 }
@@ -30,9 +30,9 @@ func Prefix(path string) Option {
 	}}
 }
 
-// Token makes the handler require a token: in the first request as "?token=…", which it answers with
-// a cookie and a redirect to the same page without it, or in each request as "Authorization: Bearer
-// …". It should be random, of at least 128 bits. Default: none is required.
+// Token makes the handler require a token: in the first request as "?token=…", which it answers
+// with a cookie and a redirect to the same page without it, or in each request as "Authorization:
+// Bearer …". It should be random, of at least 128 bits. Default: none is required.
 func Token(token string) Option {
 	return Option{func(o *options) { o.token = token }}
 }

@@ -33,7 +33,7 @@ func init() {
 	}
 }
 
-// head is what every page shows about the store and itself.
+// head has the facts about the store and the page that every page shows.
 type head struct {
 	Store   string  `json:"store"`             // name
 	Page    string  `json:"page"`              // name
@@ -51,7 +51,7 @@ type answer struct {
 	View any `json:"view"`
 }
 
-// document is what the layout template shows.
+// document is the data of the layout template.
 type document struct {
 	head
 	Title   string
@@ -137,7 +137,8 @@ func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	w.Write(body)
 }
 
-// wantsJSON reports whether a request asks for JSON: HTML is for browsers, which ask for it by name.
+// wantsJSON reports whether a request asks for JSON: HTML is for browsers, which ask for it by
+// name.
 func wantsJSON(r *http.Request) bool {
 	for _, accept := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(accept, ",") {
@@ -196,7 +197,8 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // parse parses the templates: the layout with each page.
 func (s *server) parse() map[string]*template.Template {
-	layout := template.Must(template.New("").Funcs(s.functions()).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	layout := template.Must(template.New("").Funcs(s.functions()).ParseFS(templateFiles,
+		"templates/layout.html", "templates/parts.html"))
 	all := map[string]*template.Template{}
 	for _, p := range pages {
 		all[p.template] = template.Must(template.Must(layout.Clone()).ParseFS(templateFiles, "templates/"+p.template))

@@ -5,11 +5,12 @@ import "strconv"
 // pager is the part of a long list that a page shows.
 type pager struct {
 	Total int `json:"total"` // elements of the list
-	First int `json:"first"` // number of the first that the page shows, from 1; 0: none
-	Last  int `json:"last"`  // number of the last, inclusive
+	// number of the first that the page shows, from 1; 0 if the list is empty
+	First int `json:"first"`
+	Last  int `json:"last"` // number of the last, inclusive
 
 	Parts          int    `json:"-"`
-	Previous, Next string `json:"-"` // URLs; empty: there is none
+	Previous, Next string `json:"-"` // URLs; empty without such a part
 }
 
 // pageOf returns the part of a list of n elements, size at a time, that the parameter "page"

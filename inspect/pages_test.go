@@ -47,7 +47,8 @@ func crawl(t *testing.T, s *server, most int, use func(path string)) (visited ma
 			if u.RawQuery == "" {
 				next = u.Path
 			}
-			if u.Path != "" && !strings.Contains(u.Path, "/static/") && !seen[next] && slices.Contains(crawled, strings.TrimPrefix(u.Path, s.o.prefix)) {
+			if u.Path != "" && !strings.Contains(u.Path, "/static/") && !seen[next] &&
+				slices.Contains(crawled, strings.TrimPrefix(u.Path, s.o.prefix)) {
 				seen[next] = true
 				queue = append(queue, next)
 			}
@@ -56,7 +57,7 @@ func crawl(t *testing.T, s *server, most int, use func(path string)) (visited ma
 	return visited
 }
 
-// words are numbers and what else JSON has outside of strings.
+// words are the tokens that JSON has outside of strings: numbers, true, false, and null.
 var words = regexp.MustCompile(`-?[0-9][0-9.eE+-]*`)
 
 // TestEveryValueOfThePagesIsInTheirHTML visits every kind of page and compares its JSON with its
@@ -118,10 +119,13 @@ func checkText(t *testing.T, path, page string) {
 	if !utf8.ValidString(page) || len(page) > maxPageBytes {
 		t.Errorf("%s: not UTF-8, or too large: %d bytes", path, len(page))
 	}
-	if i := strings.IndexFunc(page, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x202e || r == 0x7f }); i >= 0 {
+	if i := strings.IndexFunc(page, func(r rune) bool {
+		return r < ' ' && r != '\n' && r != '\t' || r == 0x202e || r == 0x7f
+	}); i >= 0 {
 		t.Errorf("%s: control character in %q", path, page[max(0, i-40):i+10])
 	}
-	for _, bad := range []string{"<script>", "<img", "onerror=alert(1)>", "/secret-path", "ZgotmplZ", "<no value>", "%!"} {
+	for _, bad := range []string{"<script>", "<img", "onerror=alert(1)>", "/secret-path",
+		"ZgotmplZ", "<no value>", "%!"} {
 		if strings.Contains(page, bad) {
 			i := strings.Index(page, bad)
 			t.Errorf("%s: %q in %q", path, bad, page[max(0, i-60):min(len(page), i+60)])
@@ -198,13 +202,14 @@ func TestProblemsHavePages(t *testing.T) {
 		}
 		r = get(s, path, asJSON)
 		v, _ := decode(t, body(t, r)).(map[string]any)
-		if message, _ := v["error"].(string); r.StatusCode != want.status || !strings.Contains(message, want.text) || want.status != 200 && message == "" {
+		if message, _ := v["error"].(string); r.StatusCode != want.status || !strings.Contains(message, want.text) ||
+			want.status != 200 && message == "" {
 			t.Errorf("%.60s as JSON: %s %v", path, r.Status, v)
 		}
 	}
 }
 
-// A page of what a compaction has replaced says so.
+// The page of a rowset that a compaction has replaced says so.
 func TestBlocksThatAreGone(t *testing.T) {
 	store := openStore(t)
 	fillStore(t, store)
@@ -213,7 +218,8 @@ func TestBlocksThatAreGone(t *testing.T) {
 	must(t, err)
 	m := table.RowSets()[0]
 	path := fmt.Sprintf("/block?table=caf%%C3%%A9&rowset=%d&block=%d", m.ID, m.Columns[0].Block)
-	for part, want := range map[string]int{"": 200, "&part=header": 200, "&part=footer": 200, "&part=7": 404, "&part=x": 400, "&part=header&line=99": 200} {
+	for part, want := range map[string]int{"": 200, "&part=header": 200, "&part=footer": 200, "&part=7": 404,
+		"&part=x": 400, "&part=header&line=99": 200} {
 		if r := get(s, path+part); r.StatusCode != want {
 			t.Errorf("%s: %s, want %d", part, r.Status, want)
 		}

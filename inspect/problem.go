@@ -42,9 +42,10 @@ func notFound(format string, args ...any) *problem {
 	return &problem{status: http.StatusNotFound, text: fmt.Sprintf(format, args...), hint: "Begin at the store's page."}
 }
 
-// gone is the problem of what was there and is no more.
+// gone is the problem of a rowset or block that existed and does not exist any more.
 func gone(format string, args ...any) *problem {
-	return &problem{status: http.StatusGone, text: fmt.Sprintf(format, args...), hint: "Compactions replace rowsets and their blocks. Begin at the table's page."}
+	return &problem{status: http.StatusGone, text: fmt.Sprintf(format, args...),
+		hint: "Compactions replace rowsets and their blocks. Begin at the table's page."}
 }
 
 var errTooLarge = &problem{status: http.StatusInsufficientStorage, text: "The page would be larger than 1 MiB.",
@@ -76,9 +77,11 @@ func (s *server) problemOf(ctx context.Context, err error) *problem {
 	return p
 }
 
-// unlessFile returns err unless it is about one file: it is damaged, or a compaction has dropped it.
+// unlessFile returns err unless it is about one file: it is damaged, or a compaction has dropped
+// it.
 func unlessFile(err error) error {
-	if errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrNotFound) || errors.Is(err, oribi.ErrUnsupported) || errors.Is(err, oribi.ErrTooOld) {
+	if errors.Is(err, oribi.ErrCorrupt) || errors.Is(err, oribi.ErrNotFound) || errors.Is(err, oribi.ErrUnsupported) ||
+		errors.Is(err, oribi.ErrTooOld) {
 		return nil
 	}
 	return err
@@ -92,7 +95,8 @@ func (s *server) clean(err error) string {
 		case *fs.PathError:
 			text = strings.ReplaceAll(text, e.Path, filepath.Base(e.Path))
 		case *os.LinkError:
-			text = strings.ReplaceAll(strings.ReplaceAll(text, e.Old, filepath.Base(e.Old)), e.New, filepath.Base(e.New))
+			text = strings.ReplaceAll(strings.ReplaceAll(text, e.Old, filepath.Base(e.Old)), e.New,
+				filepath.Base(e.New))
 		}
 	}
 	if dir := s.store.Dir(); strings.ContainsRune(dir, filepath.Separator) {

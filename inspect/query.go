@@ -24,11 +24,12 @@ const (
 
 // query contains the parameters of a request. Those that many pages have are parsed here.
 type query struct {
-	Table   *oribi.Table   // of the parameter "table"; nil for pages without it
-	At      mvcc.Timestamp // of "at", inclusive; when.Latest without it
-	AtWord  string         // "at" as given, "latest" without it
-	Page    int            // of "page", from 0: which part of a long list
-	Refresh int            // of "refresh": seconds after which the page is loaded again; 0: never
+	Table  *oribi.Table   // of the parameter "table"; nil for pages without it
+	At     mvcc.Timestamp // of "at", inclusive; when.Latest without it
+	AtWord string         // "at" as given, "latest" without it
+	Page   int            // of "page", from 0: which part of a long list
+	// of "refresh": seconds after which the page is loaded again; 0 means never
+	Refresh int
 
 	page   *page
 	values url.Values

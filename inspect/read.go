@@ -26,7 +26,8 @@ const (
 	muchRead   = 64 << 10              // bytes of a file from which on it mentions the file
 )
 
-// readView describes how a read finds the row, as if nothing were in memory but what was not flushed.
+// readView describes how a read finds the row, as if nothing were in memory but what was not
+// flushed.
 type readView struct {
 	Found   string   `json:"found"`   // memory, disk, nowhere
 	Verdict []string `json:"verdict"` // in sentences: what makes the read fast or slow
@@ -41,7 +42,7 @@ type readView struct {
 	Bytes       int64 `json:"bytes"`        // that they read
 	Nanoseconds int64 `json:"ns"`           // that it took just now
 
-	Steps   []stepView `json:"steps"`   // the first ones, and the one that has the row
+	Steps   []stepView `json:"steps"`   // the first ones, and the step that finds the row
 	Further int        `json:"further"` // steps that are left out
 
 	Slow bool `json:"-"` // the verdict names a reason
@@ -63,7 +64,7 @@ type stepView struct {
 	URL string `json:"-"`
 }
 
-// readFile is what the search reads of one file.
+// readFile counts the reads of the search in one file.
 type readFile struct {
 	File  string `json:"file"`
 	Block uint64 `json:"block"`
@@ -88,7 +89,8 @@ func (r *rowRequest) read(ctx context.Context) (*readView, error) {
 	if err != nil && !late {
 		return nil, err
 	}
-	v := &readView{Found: "nowhere", RowSets: trace.RowSets, Outside: trace.Outside, Searched: len(trace.Steps), NotSearched: trace.NotSearched(), Complete: !late}
+	v := &readView{Found: "nowhere", RowSets: trace.RowSets, Outside: trace.Outside, Searched: len(trace.Steps),
+		NotSearched: trace.NotSearched(), Complete: !late}
 	for i := range trace.Memory {
 		v.Steps = append(v.Steps, memoryStep(i+1, &trace.Memory[i], trace.Expired))
 	}
@@ -123,14 +125,17 @@ func memoryStep(number int, m *rowset.MemTrace, expired bool) stepView {
 	rows := plural(m.Rows, "row")
 	switch {
 	case !m.Found:
-		s.Lines = append(s.Lines, fmt.Sprintf("The rows in memory that were not flushed yet, %s, are searched: none has the key.", rows))
+		s.Lines = append(s.Lines, fmt.Sprintf("The rows in memory that were not flushed yet, %s, are searched: none "+
+			"has the key.", rows))
 	case !m.Live:
 		s.Lines = append(s.Lines, "The row is in memory, but it is deleted in this state.")
 	default:
-		s.Lines = append(s.Lines, fmt.Sprintf("The row is in memory, among %s that were not flushed yet. No file is read.", rows))
+		s.Lines = append(s.Lines, fmt.Sprintf("The row is in memory, among %s that were not flushed yet. No file is "+
+			"read.", rows))
 	}
 	if m.Changes > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("Applied to the row as it was inserted: %s up to this state.", plural(m.Changes, "later change")))
+		s.Lines = append(s.Lines, fmt.Sprintf("Applied to the row as it was inserted: %s up to this state.",
+			plural(m.Changes, "later change")))
 	}
 	if m.Live && expired {
 		s.Lines = append(s.Lines, "The row has expired: the read returns nothing.")
@@ -149,7 +154,8 @@ func (r *rowRequest) diskStep(number int, t *rowset.TraceStep) stepView {
 	case !t.Filter:
 		add("The bloom filter says that the rowset does not have the key: nothing else is read.")
 	case !t.Found:
-		add("The bloom filter says that the rowset may have the key. The key index does not have it: the filter was wrong, as it is for a small share of keys.")
+		add("The bloom filter says that the rowset may have the key. The key index does not have it: the filter was " +
+			"wrong, as it is for a small share of keys.")
 	case t.RowFile:
 		add("The row file has the key and the whole row, row %d, in one place.", t.Row)
 	default:
@@ -158,7 +164,8 @@ func (r *rowRequest) diskStep(number int, t *rowset.TraceStep) stepView {
 	if t.Redos > 0 {
 		add("Applied to the row as it was flushed: %s up to this state.", plural(t.Redos, "REDO change"))
 		if names := r.unread(t); len(names) > 0 {
-			add("Not read from column files: %s. Changes have these cells, and what is older than such a change is not looked at.", strings.Join(names, ", "))
+			add("Not read from column files: %s. Changes have these cells, and what is older than such a change is "+
+				"not looked at.", strings.Join(names, ", "))
 		}
 	}
 	if t.Undos > 0 {
@@ -185,13 +192,14 @@ func (r *rowRequest) diskStep(number int, t *rowset.TraceStep) stepView {
 		}
 		query := r.tableQuery("rowset", t.RowSet)
 		query.Set("block", strconv.FormatUint(uint64(f.Block), 10))
-		s.Files = append(s.Files, readFile{celltext.Printable(f.File), uint64(f.Block), f.Reads, f.Bytes, r.s.address("/block", query)})
+		s.Files = append(s.Files, readFile{celltext.Printable(f.File), uint64(f.Block), f.Reads, f.Bytes,
+			r.s.address("/block", query)})
 	}
 	return s
 }
 
-// unread returns the names of the first columns with files that a search has not read. Those of the
-// key never change.
+// unread returns the names of the first columns with files that a search has not read. Key columns
+// are left out: they never change.
 func (r *rowRequest) unread(t *rowset.TraceStep) (names []string) {
 	if !t.Live || t.RowFile {
 		return nil
@@ -215,7 +223,7 @@ func (r *rowRequest) unread(t *rowset.TraceStep) (names []string) {
 	return names
 }
 
-// verdict says what makes the read fast or slow.
+// verdict returns sentences about why the read is fast or slow.
 func verdict(v *readView, trace *oribi.Trace, found int) (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	switch {
@@ -231,19 +239,23 @@ func verdict(v *readView, trace *oribi.Trace, found int) (list []string) {
 		add("Fast: no rowset on disk can have the key, so no file is read.")
 		return list
 	}
-	add("With nothing in the cache: %s of files, %s, in %s.", plural(v.Reads, "read"), figures.Size(v.Bytes), plural(v.Searched, "rowset"))
+	add("With nothing in the cache: %s of files, %s, in %s.", plural(v.Reads, "read"),
+		figures.Size(v.Bytes), plural(v.Searched, "rowset"))
 	if v.Searched > 1 {
-		add("%s have keys around this one, and each is asked until one has the row. Compactions merge them: fewer are faster.", plural(v.Searched+v.NotSearched, "rowset"))
+		add("%s have keys around this one, and each is asked until one has the row. Compactions merge them: fewer "+
+			"are faster.", plural(v.Searched+v.NotSearched, "rowset"))
 	}
 	if v.Searched == 1 && v.NotSearched > 0 {
-		add("Keys around this one are in %s too. That costs this read nothing, since the row was found before they were searched.", plural(v.NotSearched, "more rowset"))
+		add("Keys around this one are in %s too. That costs this read nothing, since the row was found before they "+
+			"were searched.", plural(v.NotSearched, "more rowset"))
 	}
 	wrong := v.Searched - v.Excluded
 	if found >= 0 {
 		wrong--
 	}
 	if wrong > 0 {
-		add("In %s the bloom filter did not exclude the key although the row is not there in this state.", plural(wrong, "rowset"))
+		add("In %s the bloom filter did not exclude the key although the row is not there in this state.",
+			plural(wrong, "rowset"))
 	}
 	if found < 0 {
 		return list
@@ -256,10 +268,12 @@ func verdict(v *readView, trace *oribi.Trace, found int) (list []string) {
 		add("%s are taken back, because the state is in the past.", plural(step.Undos, "UNDO change"))
 	}
 	if f := largestRead(step.Reads); f.Bytes >= muchRead && 4*f.Bytes >= v.Bytes {
-		add("The largest part of the bytes is %s: %s. A cblock, the part of a file that has one checksum, is read as a whole, also for one cell.", celltext.Printable(f.File), figures.Size(f.Bytes))
+		add("The largest part of the bytes is %s: %s. A cblock, the part of a file that has one checksum, is read as "+
+			"a whole, also for one cell.", celltext.Printable(f.File), figures.Size(f.Bytes))
 	}
 	if columns := columnReads(step); !step.RowFile && columns > 10 {
-		add("%s of the reads are for columns, each in a file of its own. A table with row files (the option RowFile) reads one place instead.", figures.Thousands(int64(columns)))
+		add("%s of the reads are for columns, each in a file of its own. A table with row files (the option RowFile) "+
+			"reads one place instead.", figures.Thousands(int64(columns)))
 	}
 	return list
 }

@@ -33,17 +33,18 @@ const (
 
 // rowView is the page of one row: its cells in one state, its versions, and how a read finds it.
 type rowView struct {
-	Table    string          `json:"table"`
-	Key      json.RawMessage `json:"key,omitempty"`
-	At       moment          `json:"at"`     // the state
-	Exists   bool            `json:"exists"` // in that state
-	Fields   []fieldView     `json:"fields"`
-	Part     *cellPart       `json:"part,omitempty"`          // of one cell, if the address asks for it
-	Since    *sinceView      `json:"changed_since,omitempty"` // of a state of the past in which the row exists: what has changed
-	Versions []versionView   `json:"versions"`                // newest first
-	More     bool            `json:"more_versions"`           // there are older ones
-	Read     *readView       `json:"read,omitempty"`
-	Times    timesView       `json:"times"`
+	Table  string          `json:"table"`
+	Key    json.RawMessage `json:"key,omitempty"`
+	At     moment          `json:"at"`     // the state
+	Exists bool            `json:"exists"` // in that state
+	Fields []fieldView     `json:"fields"`
+	Part   *cellPart       `json:"part,omitempty"` // of one cell, if the address asks for it
+	// of a state of the past in which the row exists: what has changed
+	Since    *sinceView    `json:"changed_since,omitempty"`
+	Versions []versionView `json:"versions"`      // newest first
+	More     bool          `json:"more_versions"` // there are older ones
+	Read     *readView     `json:"read,omitempty"`
+	Times    timesView     `json:"times"`
 
 	Form     rowForm    `json:"-"`
 	Ages     []shortcut `json:"-"`
@@ -102,7 +103,7 @@ type cellChange struct {
 
 // rowForm is the form that asks for a key.
 type rowForm struct {
-	Action, Table, Key, At string // Table is what formTable returns
+	Action, Table, Key, At string // Table is the result of formTable
 	Example, Short         string // forms of a key; Short is empty if there is only one
 }
 
@@ -114,13 +115,15 @@ func buildRow(ctx context.Context, s *server, q *query) (any, error) {
 	}
 	defer at.release()
 	v := &rowView{Table: t.Name(), At: momentOf(at.ts), Fields: []fieldView{}, Versions: []versionView{},
-		Form: rowForm{Action: s.address("/row", nil), Table: s.formTable(t.Name()), Key: escapeJSON(q.Text("key")), At: q.Text("at"), Example: keyExample(sc), Short: shortExample(sc)}}
+		Form: rowForm{Action: s.address("/row", nil), Table: s.formTable(t.Name()), Key: escapeJSON(q.Text("key")),
+			At: q.Text("at"), Example: keyExample(sc), Short: shortExample(sc)}}
 	if !q.Has("key") || q.Text("key") == "" {
 		return v, nil
 	}
 	key, err := cell.Key(sc, objectOf(sc, q.Text("key")), false)
 	if err != nil {
-		return nil, &problem{status: 400, text: "key: " + trimmed(err) + ".", hint: "A key looks like " + v.Form.Example + "."}
+		return nil, &problem{status: 400, text: "key: " + trimmed(err) + ".",
+			hint: "A key looks like " + v.Form.Example + "."}
 	}
 	v.Key = keyJSON(keyText(sc, key))
 	r := &rowRequest{s: s, q: q, schema: sc, key: key, at: at}
@@ -177,8 +180,9 @@ func shortExample(s *schema.Schema) string {
 	return strings.Join(values, ", ")
 }
 
-// objectOf returns the JSON object for a key of several columns in its short form: values with commas
-// between them, as pages show keys. The last value may have commas, and text needs no quotes.
+// objectOf returns the JSON object for a key of several columns in its short form: values with
+// commas between them, as pages show keys. The last value may have commas, and text needs no
+// quotes.
 func objectOf(s *schema.Schema, text string) string {
 	text = strings.TrimSpace(text)
 	values := strings.SplitN(text, ",", s.Keys)
@@ -196,7 +200,7 @@ func objectOf(s *schema.Schema, text string) string {
 	return "{" + string(b[1:]) + "}"
 }
 
-// rowRequest is what a page of a row shows.
+// rowRequest is the request for a page of a row.
 type rowRequest struct {
 	s      *server
 	q      *query
@@ -210,7 +214,9 @@ type rowRequest struct {
 
 // rowsURL returns the address of the rows from this one on.
 func (r *rowRequest) rowsURL(changes ...string) string {
-	return r.s.address("/rows", r.q.With(append([]string{"key", "", "before", "", "column", "", "offset", "", "page", "", "from", keyText(r.schema, r.key)}, changes...)...))
+	return r.s.address("/rows",
+		r.q.With(append([]string{"key", "", "before", "", "column", "", "offset", "", "page", "", "from",
+			keyText(r.schema, r.key)}, changes...)...))
 }
 
 // fields sets the cells of the row.
@@ -228,7 +234,8 @@ func (r *rowRequest) fields(ctx context.Context, v *rowView) error {
 	v.Fields = make([]fieldView, len(cells))
 	for i := range cells {
 		c := &r.schema.Columns[i]
-		v.Fields[i] = fieldView{Column: celltext.Printable(c.Name), Type: c.TypeName(), Key: i < r.schema.Keys, Cell: viewOf(c, cells[i], fieldChars)}
+		v.Fields[i] = fieldView{Column: celltext.Printable(c.Name), Type: c.TypeName(), Key: i < r.schema.Keys,
+			Cell: viewOf(c, cells[i], fieldChars)}
 		views = append(views, &v.Fields[i].Cell)
 	}
 	fit(views, fieldsBytes)
@@ -268,7 +275,8 @@ func (r *rowRequest) since(ctx context.Context, v *rowView) error {
 			continue
 		}
 		before := viewOf(c, was, versionChars)
-		v.Since.Changes = append(v.Since.Changes, cellChange{celltext.Printable(c.Name), &before, viewOf(c, is[i], versionChars)})
+		v.Since.Changes = append(v.Since.Changes,
+			cellChange{celltext.Printable(c.Name), &before, viewOf(c, is[i], versionChars)})
 	}
 	return nil
 }
@@ -294,7 +302,8 @@ func (r *rowRequest) part(ctx context.Context, column string) (*cellPart, error)
 	if from+len(piece) < len(whole) && c.Type != schema.Binary {
 		piece = wholeRunes(piece)
 	}
-	p := &cellPart{Column: celltext.Printable(column), Type: c.TypeName(), Bytes: len(whole), From: from, To: from + len(piece)}
+	p := &cellPart{Column: celltext.Printable(column), Type: c.TypeName(), Bytes: len(whole),
+		From: from, To: from + len(piece)}
 	if c.Type == schema.Binary {
 		p.Text = string(celltext.AppendText(nil, c, piece))
 	} else {
@@ -360,12 +369,13 @@ func (r *rowRequest) versions(ctx context.Context, v *rowView) error {
 		}
 	}
 	if v.More = len(list) > versionsMost; v.More {
-		v.OlderURL = r.s.address("/row", r.q.With("before", strconv.FormatUint(uint64(list[versionsMost-1].Timestamp)-1, 10)))
+		v.OlderURL = r.s.address("/row",
+			r.q.With("before", strconv.FormatUint(uint64(list[versionsMost-1].Timestamp)-1, 10)))
 	}
 	return nil
 }
 
-// version returns the view of a version, of which older is the next older one; nil: none.
+// version returns the view of a version, of which older is the next older version, or nil.
 func (r *rowRequest) version(version, older *oribi.Version) versionView {
 	v := versionView{Kind: version.Kind.String(), Changes: []cellChange{}}
 	if version.Kind != oribi.Base {
@@ -407,7 +417,8 @@ func (v *versionView) Sign() string {
 
 // Word describes a version.
 func (v *versionView) Word() string {
-	return map[string]string{"insert": "inserted", "update": "updated", "delete": "deleted", "base": "the row when the history begins"}[v.Kind]
+	return map[string]string{"insert": "inserted", "update": "updated", "delete": "deleted",
+		"base": "the row when the history begins"}[v.Kind]
 }
 
 // KeyText returns the key for the heading.

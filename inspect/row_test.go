@@ -61,14 +61,17 @@ func TestVersionsOfRows(t *testing.T) {
 	}
 	for key := range keys {
 		for at := range v.states {
-			values := url.Values{"table": {"t"}, "key": {fmt.Sprintf(`{"a":%s,"b":%s}`, key[0], key[1])}, "at": {fmt.Sprint(uint64(v.stamps[at]))}}
+			values := url.Values{"table": {"t"}, "key": {fmt.Sprintf(`{"a":%s,"b":%s}`, key[0], key[1])},
+				"at": {fmt.Sprint(uint64(v.stamps[at]))}}
 			var got shownVersions
 			viewInto(t, s, "/row?"+values.Encode(), &got)
 			row, exists := v.states[at][key]
-			if got.Exists != exists || exists && (string(got.Fields[2].Cell) != row[0] || string(got.Fields[3].Cell) != row[1]) {
+			if got.Exists != exists || exists &&
+				(string(got.Fields[2].Cell) != row[0] || string(got.Fields[3].Cell) != row[1]) {
 				t.Fatalf("%v at %d: %t %v, want %t %v", key, at, got.Exists, got.Fields, exists, row)
 			}
-			if found := got.Read.Found != "nowhere"; found != exists || !got.Read.Complete || len(got.Read.Verdict) == 0 {
+			if found := got.Read.Found != "nowhere"; found != exists ||
+				!got.Read.Complete || len(got.Read.Verdict) == 0 {
 				t.Errorf("%v at %d: a read finds it %s, want %t", key, at, got.Read.Found, exists)
 			}
 			if r := got.Read; r.RowSets != r.Outside+r.Searched+r.NotSearched {
@@ -78,7 +81,7 @@ func TestVersionsOfRows(t *testing.T) {
 			for i, step := range got.Read.Steps {
 				if step.Has {
 					if has++; i != len(got.Read.Steps)-1 {
-						t.Errorf("%v at %d: steps after the one that has the row", key, at)
+						t.Errorf("%v at %d: steps after the row was found", key, at)
 					}
 				}
 			}
@@ -89,7 +92,8 @@ func TestVersionsOfRows(t *testing.T) {
 				t.Errorf("%v at %d: changed since: %q, want %q", key, at, lines, want)
 			}
 			if lines, want := got.lines(), v.versions(key, at); !slices.Equal(lines, want) {
-				t.Fatalf("%v at %d:\ngot  %s\nwant %s", key, at, strings.Join(lines, "\n     "), strings.Join(want, "\n     "))
+				t.Fatalf("%v at %d:\ngot  %s\nwant %s", key, at, strings.Join(lines, "\n     "),
+					strings.Join(want, "\n     "))
 			}
 		}
 	}
@@ -213,7 +217,8 @@ func TestPagesOfRowsShowHostileCells(t *testing.T) {
 	s := testServer(store, Prefix("/in"))
 	visited, queue := map[string]bool{}, []string{}
 	for _, name := range hostileNames {
-		queue = append(queue, "/in/rows?"+url.Values{"table": {name}}.Encode(), "/in/rows?"+url.Values{"table": {name}, "since": {"1970-01-01"}}.Encode())
+		queue = append(queue, "/in/rows?"+url.Values{"table": {name}}.Encode(),
+			"/in/rows?"+url.Values{"table": {name}, "since": {"1970-01-01"}}.Encode())
 	}
 	kinds := map[string]int{}
 	for len(queue) > 0 && len(visited) < 300 {
@@ -252,7 +257,8 @@ func TestRowPageWithoutAKeyAsksForOne(t *testing.T) {
 	v := newVersioned(t, 2)
 	s := testServer(v.store)
 	r := get(s, "/row?table=t")
-	if text := body(t, r); r.StatusCode != http.StatusOK || !strings.Contains(text, `{&#34;a&#34;:&#34;…&#34;,&#34;b&#34;:1}`) {
+	if text := body(t, r); r.StatusCode != http.StatusOK ||
+		!strings.Contains(text, `{&#34;a&#34;:&#34;…&#34;,&#34;b&#34;:1}`) {
 		t.Errorf("%s: %s", r.Status, text)
 	}
 }
@@ -260,15 +266,18 @@ func TestRowPageWithoutAKeyAsksForOne(t *testing.T) {
 // A key of several columns may be given as pages show it.
 func TestKeysInShortForm(t *testing.T) {
 	store := openStore(t)
-	columns, err := schema.New([]schema.Column{{Name: "n", Type: schema.Int64}, {Name: "day", Type: schema.Date}, {Name: "s", Type: schema.String}, {Name: "v", Type: schema.Int32}}, 3)
+	columns, err := schema.New([]schema.Column{{Name: "n", Type: schema.Int64}, {Name: "day", Type: schema.Date},
+		{Name: "s", Type: schema.String}, {Name: "v", Type: schema.Int32}}, 3)
 	must(t, err)
 	table, err := store.CreateTable("t", columns)
 	must(t, err)
 	commit(t, store, func(b *oribi.Batch) {
-		b.Insert(table, oribi.Row{"n": int64(-7), "day": time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC), "s": `a, "b"`, "v": int32(5)})
+		b.Insert(table, oribi.Row{"n": int64(-7), "day": time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC),
+			"s": `a, "b"`, "v": int32(5)})
 	})
 	s := testServer(store)
-	for key, status := range map[string]int{`{"n":-7,"day":"2026-11-28","s":"a, \"b\""}`: 200, `-7, 2026-11-28, a, "b"`: 200, ` -7,"2026-11-28",a, "b" `: 200,
+	for key, status := range map[string]int{`{"n":-7,"day":"2026-11-28","s":"a, \"b\""}`: 200,
+		`-7, 2026-11-28, a, "b"`: 200, ` -7,"2026-11-28",a, "b" `: 200,
 		`-7, 2026-11-28`: 400, `x, 2026-11-28, a`: 400, `-7, today, a`: 400, `-7,,a`: 400} {
 		path := "/row?table=t&key=" + url.QueryEscape(key)
 		r := get(s, path, asJSON)

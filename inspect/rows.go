@@ -27,14 +27,14 @@ const (
 	rowsTime    = 100 * time.Millisecond
 )
 
-// rowsView is the page of rows: a grid of some columns of some rows in one state, with what changed
-// since another.
+// rowsView is the page of rows: a grid of some columns of some rows in one state, with the changes
+// since another state.
 type rowsView struct {
 	Table    string  `json:"table"`
 	At       moment  `json:"at"`              // the state
 	Since    *moment `json:"since,omitempty"` // the state with which it is compared
 	Where    string  `json:"where,omitempty"`
-	Inserted int     `json:"inserted"` // rows on this page, by what changed
+	Inserted int     `json:"inserted"` // rows on this page, by the kind of change
 	Updated  int     `json:"updated"`
 	Deleted  int     `json:"deleted"`
 
@@ -64,18 +64,20 @@ type headView struct {
 
 // gridRow is a row of the grid.
 type gridRow struct {
-	Key    json.RawMessage       `json:"key"`
-	Change string                `json:"change,omitempty"` // insert, update, delete: what leads from the other state to this one
-	Match  string                `json:"match,omitempty"`  // entered, left: whether an update made "where" true or false
+	Key json.RawMessage `json:"key"`
+	// insert, update, delete: what leads from the other state to this one
+	Change string `json:"change,omitempty"`
+	// entered, left: whether an update made "where" true or false
+	Match  string                `json:"match,omitempty"`
 	Cells  []valueView           `json:"cells"`            // of Columns
 	Before map[string]*valueView `json:"before,omitempty"` // of the cells that an update changed, by column
 
 	URL     string     `json:"-"`
-	columns []headView // those of the page
+	columns []headView // of the page
 	Later   bool       `json:"-"` // the other state is a later one
 }
 
-// rowsForm is what the form shows.
+// rowsForm has the values of the form.
 type rowsForm struct {
 	Action                  string
 	At, Since, Where, Limit string
@@ -93,13 +95,13 @@ type rowLinks struct {
 	Ages                              []shortcut
 }
 
-// rowsRequest is what a page of rows shows.
+// rowsRequest is the request for a page of rows.
 type rowsRequest struct {
 	s           *server
 	q           *query
 	grid        *grid
 	at          state
-	since       *state // the state with which it is compared, earlier or later; nil: none
+	since       *state // the state with which it is compared, earlier or later; may be nil
 	from        []byte // encoded
 	limit       int
 	firstColumn int // of the window, in the columns that are not in the key
@@ -111,7 +113,8 @@ func buildRows(ctx context.Context, s *server, q *query) (any, error) {
 		return nil, err
 	}
 	defer r.release()
-	v := &rowsView{Table: q.Table.Name(), At: momentOf(r.at.ts), Where: q.Text("where"), Total: len(r.grid.schema.Columns)}
+	v := &rowsView{Table: q.Table.Name(), At: momentOf(r.at.ts), Where: q.Text("where"),
+		Total: len(r.grid.schema.Columns)}
 	lines, end, err := r.grid.read(ctx, r.at.option, r.from, r.limit)
 	if err != nil {
 		return nil, err
@@ -202,8 +205,8 @@ func keysOf(rows []gridLine) (keys [][][]byte) {
 	return keys
 }
 
-// compare reads the other state and merges its rows with those of this one, which are complete up to
-// the key end.
+// compare reads the other state and merges its rows with the rows of this state, which are complete
+// up to the key end.
 func (r *rowsRequest) compare(ctx context.Context, now []line, end []byte) ([]gridLine, []byte, error) {
 	before, endBefore, err := r.grid.read(ctx, r.since.option, r.from, r.limit)
 	if err != nil {
@@ -244,8 +247,8 @@ func (r *rowsRequest) compare(ctx context.Context, now []line, end []byte) ([]gr
 	return rows, end, nil
 }
 
-// complete finds out whether a row that is in one state only does not exist in the other, or does not
-// match there.
+// complete finds out whether a row that is in one state only does not exist in the other, or does
+// not match there.
 func (r *rowsRequest) complete(ctx context.Context, l *gridLine) error {
 	if len(r.grid.where) == 0 || l.now != nil && l.before != nil {
 		return nil
@@ -266,12 +269,13 @@ func (r *rowsRequest) complete(ctx context.Context, l *gridLine) error {
 	return nil
 }
 
-// fill fills in the columns and the rows, whose cells it shortens to what fits in a page.
+// fill fills in the columns and the rows, whose cells it shortens so that they fit in a page.
 func (r *rowsRequest) fill(v *rowsView, rows []gridLine, end []byte) {
 	keys := r.grid.schema.Keys
 	for i := range r.grid.columns {
 		c := &r.grid.columns[i]
-		v.Columns = append(v.Columns, headView{celltext.Printable(c.Name), c.TypeName(), i < keys, numeric(c), classOf(c)})
+		v.Columns = append(v.Columns, headView{celltext.Printable(c.Name), c.TypeName(),
+			i < keys, numeric(c), classOf(c)})
 		if i < keys {
 			v.Key = append(v.Key, celltext.Printable(c.Name))
 		}
@@ -298,9 +302,11 @@ func (r *rowsRequest) fill(v *rowsView, rows []gridLine, end []byte) {
 func (r *rowsRequest) row(v *rowsView, l *gridLine) gridRow {
 	shown := l.line()
 	text := keyText(r.grid.schema, shown.cells)
-	row := gridRow{Key: keyJSON(text), Match: l.match, Cells: shown.views, columns: v.Columns, Later: v.Since != nil && v.Since.TS > v.At.TS}
+	row := gridRow{Key: keyJSON(text), Match: l.match, Cells: shown.views, columns: v.Columns,
+		Later: v.Since != nil && v.Since.TS > v.At.TS}
 	if len(text) <= maxParamBytes {
-		row.URL = r.s.address("/row", r.q.With("key", text, "since", "", "where", "", "from", "", "limit", "", "column", "", "page", ""))
+		row.URL = r.s.address("/row", r.q.With("key", text, "since", "", "where", "", "from", "", "limit",
+			"", "column", "", "page", ""))
 	}
 	switch {
 	case v.Since == nil:
@@ -374,7 +380,8 @@ func (r *rowsRequest) link(ctx context.Context, v *rowsView, rows []gridLine, en
 		}
 		l.Since = append(l.Since, c)
 	}
-	v.Form = rowsForm{Action: r.s.address("/rows", nil), At: q.Text("at"), Since: q.Text("since"), Where: q.Text("where"), Limit: q.Text("limit"), Most: rowsMost, Example: whereExample(r.grid.schema)}
+	v.Form = rowsForm{Action: r.s.address("/rows", nil), At: q.Text("at"), Since: q.Text("since"),
+		Where: q.Text("where"), Limit: q.Text("limit"), Most: rowsMost, Example: whereExample(r.grid.schema)}
 	v.Form.Hidden = append(v.Form.Hidden, [2]string{"table", r.s.formTable(q.Table.Name())})
 	for _, name := range []string{"from", "column"} {
 		if value := q.Text(name); value != "" {
@@ -400,8 +407,8 @@ func whereExample(s *schema.Schema) string {
 	return "size > 100"
 }
 
-// nextChange returns the link to the first change after the page, empty if there is none, or it is
-// not found in time.
+// nextChange returns the link to the first change after the page. It is empty if no change follows,
+// or none is found in time.
 func (r *rowsRequest) nextChange(ctx context.Context, end []byte, to func(...string) string) string {
 	ctx, cancel := context.WithTimeout(ctx, previousTime)
 	defer cancel()
@@ -409,7 +416,8 @@ func (r *rowsRequest) nextChange(ctx context.Context, end []byte, to func(...str
 	if err != nil {
 		return ""
 	}
-	for d, err := range r.q.Table.Diff(ctx, min(r.since.ts, r.at.ts), max(r.since.ts, r.at.ts), oribi.From(from), oribi.Columns(r.grid.names()...)) {
+	for d, err := range r.q.Table.Diff(ctx, min(r.since.ts, r.at.ts), max(r.since.ts, r.at.ts), oribi.From(from),
+		oribi.Columns(r.grid.names()...)) {
 		if err != nil {
 			return ""
 		}
@@ -478,7 +486,8 @@ func (v *rowsView) Summary() string {
 	case v.Inserted+v.Updated+v.Deleted == 0:
 		return "None of these rows differs."
 	case v.Since.TS > v.At.TS:
-		return fmt.Sprintf("On this page: %d deleted later, %d updated later, %d inserted later.", v.Inserted, v.Updated, v.Deleted)
+		return fmt.Sprintf("On this page: %d deleted later, %d updated later, %d inserted later.",
+			v.Inserted, v.Updated, v.Deleted)
 	}
 	return fmt.Sprintf("On this page: %d inserted, %d updated, %d deleted.", v.Inserted, v.Updated, v.Deleted)
 }

@@ -92,7 +92,9 @@ func newVersionedWith(t testing.TB, batches int, listener func(oribi.Event)) *ve
 // openStoreWith is openStore with a listener.
 func openStoreWith(t testing.TB, listener func(oribi.Event)) *oribi.Store {
 	t.Helper()
-	store, err := oribi.Open("/secret-path", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true, History: oribi.HistoryForever, Listener: listener})
+	store, err := oribi.Open("/secret-path",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true,
+			History: oribi.HistoryForever, Listener: listener})
 	must(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store
@@ -158,7 +160,8 @@ func TestRowsOfEveryPairOfStates(t *testing.T) {
 	for at := range v.states {
 		for since := -1; since < len(v.states); since++ {
 			for _, where := range []string{"", "n > 50"} {
-				values := url.Values{"table": {"t"}, "at": {fmt.Sprint(uint64(v.stamps[at]))}, "limit": {"5"}, "where": {where}}
+				values := url.Values{"table": {"t"}, "at": {fmt.Sprint(uint64(v.stamps[at]))},
+					"limit": {"5"}, "where": {where}}
 				var other map[[2]string]modelRow
 				if since >= 0 {
 					values.Set("since", fmt.Sprint(uint64(v.stamps[since])))
@@ -175,7 +178,8 @@ func TestRowsOfEveryPairOfStates(t *testing.T) {
 					lines = append(lines, got[i].line(t))
 				}
 				if !slices.Equal(lines, want) || changes != marked {
-					t.Fatalf("at %d, since %d, where %q: %d changes\ngot  %s\nwant %s", at, since, where, changes, strings.Join(lines, "\n     "), strings.Join(want, "\n     "))
+					t.Fatalf("at %d, since %d, where %q: %d changes\ngot  %s\nwant %s", at, since, where, changes,
+						strings.Join(lines, "\n     "), strings.Join(want, "\n     "))
 				}
 			}
 		}
@@ -193,7 +197,8 @@ func (r *shownRow) line(t testing.TB) string {
 	if string(r.Cells[0]) != strconv.Quote(key.A) || string(r.Cells[1]) != strconv.Itoa(key.B) {
 		t.Errorf("key %s of the row %s", r.Key, r.Cells)
 	}
-	return fmt.Sprintf("%s %s %s: %s %s before %s %s", r.Cells[0], r.Cells[1], r.Change+r.Match, r.Cells[2], r.Cells[3], r.Before["n"], r.Before["s"])
+	return fmt.Sprintf("%s %s %s: %s %s before %s %s", r.Cells[0], r.Cells[1], r.Change+r.Match, r.Cells[2],
+		r.Cells[3], r.Before["n"], r.Before["s"])
 }
 
 // modelRows returns the lines of the rows that match in one of two states.
@@ -235,7 +240,8 @@ func modelRows(now, other map[[2]string]modelRow, compared, filtered bool) (line
 				change = "updateentered"
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s %s %s: %s %s before %s %s", key[0], key[1], change, row[0], row[1], before[0], before[1]))
+		lines = append(lines, fmt.Sprintf("%s %s %s: %s %s before %s %s", key[0], key[1], change, row[0],
+			row[1], before[0], before[1]))
 	}
 	slices.Sort(lines)
 	return lines
@@ -276,7 +282,8 @@ func TestTimesOfRows(t *testing.T) {
 		if !slices.Equal(times, want) || !got.Times.Complete {
 			t.Errorf("at %d: changes %v, want %v", at, times, want)
 		}
-		if e, l := got.Times.Earlier, got.Times.Later; (e == nil) != (earlier == 0) || (l == nil) != (later == 0) || e != nil && e.TS != earlier || l != nil && l.TS != later {
+		if e, l := got.Times.Earlier, got.Times.Later; (e == nil) != (earlier == 0) || (l == nil) != (later == 0) ||
+			e != nil && e.TS != earlier || l != nil && l.TS != later {
 			t.Errorf("at %d: earlier %v, later %v, want %d, %d", at, e, l, earlier, later)
 		}
 	}
@@ -340,7 +347,8 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 		}
 	}
 	must(t, table.Flush(t.Context()))
-	large, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "text", Type: schema.String}, {Name: "bin", Type: schema.Binary}}, 1)
+	large, err := schema.New([]schema.Column{{Name: "id", Type: schema.Int64}, {Name: "text", Type: schema.String},
+		{Name: "bin", Type: schema.Binary}}, 1)
 	must(t, err)
 	big, err := store.CreateTable("big", large)
 	must(t, err)
@@ -351,7 +359,8 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 		})
 	}
 	s := testServer(store)
-	for _, path := range []string{"/rows?table=wide&limit=200&since=-1h", "/rows?table=wide&limit=200&column=260", "/row?table=wide&key=7", "/rows?table=big", "/row?table=big&key=1",
+	for _, path := range []string{"/rows?table=wide&limit=200&since=-1h", "/rows?table=wide&limit=200&column=260",
+		"/row?table=wide&key=7", "/rows?table=big", "/row?table=big&key=1",
 		"/row?table=big&key=1&column=text", "/row?table=big&key=1&column=bin"} {
 		for _, edit := range []func(*http.Request){func(*http.Request) {}, asJSON} {
 			r := get(s, path, edit)
@@ -385,7 +394,8 @@ func TestPagesOfLargeRowsAreSmall(t *testing.T) {
 func TestRowsRefuseBadParameters(t *testing.T) {
 	v := newVersioned(t, 3)
 	s := testServer(v.store)
-	for _, query := range []string{"at=x", "since=yesterday", "where=n+%3E", "where=nosuch+%3D+1", "from=%7B", "from=%7B%22b%22%3A1%7D", "limit=0", "limit=201", "limit=x", "column=-1", "column=2", "x=1"} {
+	for _, query := range []string{"at=x", "since=yesterday", "where=n+%3E", "where=nosuch+%3D+1", "from=%7B",
+		"from=%7B%22b%22%3A1%7D", "limit=0", "limit=201", "limit=x", "column=-1", "column=2", "x=1"} {
 		r := get(s, "/rows?table=t&"+query)
 		if text := body(t, r); r.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %s: %.100s", query, r.Status, text)
@@ -393,7 +403,8 @@ func TestRowsRefuseBadParameters(t *testing.T) {
 			checkText(t, query, text)
 		}
 	}
-	for _, query := range []string{"key=%7B", "key=1", "key=%7B%22a%22%3A%22x%22%7D", "key=%7B%22a%22%3A%22x%22%2C%22b%22%3A1%2C%22n%22%3A1%7D", "before=x"} {
+	for _, query := range []string{"key=%7B", "key=1", "key=%7B%22a%22%3A%22x%22%7D",
+		"key=%7B%22a%22%3A%22x%22%2C%22b%22%3A1%2C%22n%22%3A1%7D", "before=x"} {
 		if strings.HasPrefix(query, "before") {
 			query += "&key=%7B%22a%22%3A%22x%22%2C%22b%22%3A1%7D"
 		}
@@ -403,7 +414,7 @@ func TestRowsRefuseBadParameters(t *testing.T) {
 	}
 }
 
-// What a page says that it read is what the scan for its rows says.
+// The counts of reads on a page equal the counts of the scan for its rows.
 func TestRowsSayWhatTheScanRead(t *testing.T) {
 	v := newVersioned(t, 20)
 	s := testServer(v.store)
@@ -425,7 +436,8 @@ func TestRowsSayWhatTheScanRead(t *testing.T) {
 		want := map[string]int64{"rowsets": int64(e.RowSets.Disk), "rows": e.Rows.Disk, "rows_in_memory": e.Rows.Memory}
 		if where == "" {
 			want["ranges"] = 1
-			want["rowsets_read"], want["rows_read"], want["cblocks"] = int64(e.RowSets.Read), e.Rows.Disk-e.Rows.Outside-e.Rows.NotReached, cblocks
+			want["rowsets_read"], want["rows_read"], want["cblocks"] = int64(e.RowSets.Read),
+				e.Rows.Disk-e.Rows.Outside-e.Rows.NotReached, cblocks
 		} else if got.Read["rows_excluded"] == 0 {
 			t.Errorf("where %s: no row is excluded: %v", where, got.Read)
 		}
@@ -434,7 +446,8 @@ func TestRowsSayWhatTheScanRead(t *testing.T) {
 				t.Errorf("where %q: %s is %d, want %d", where, name, got.Read[name], n)
 			}
 		}
-		if sum := got.Read["cblocks_read"] + got.Read["cblocks_zone_map"] + got.Read["cblocks_skipped"]; sum != got.Read["cblocks"] || sum == 0 {
+		if sum := got.Read["cblocks_read"] + got.Read["cblocks_zone_map"] +
+			got.Read["cblocks_skipped"]; sum != got.Read["cblocks"] || sum == 0 {
 			t.Errorf("where %q: cblocks do not add up: %v", where, got.Read)
 		}
 	}
@@ -444,7 +457,8 @@ func TestRowsSayWhatTheScanRead(t *testing.T) {
 func TestStatesAreOfferedWithinTheHistory(t *testing.T) {
 	v := newVersioned(t, 3)
 	s := testServer(v.store)
-	for history, want := range map[time.Duration]string{oribi.HistoryForever: "now, 1 hour ago, yesterday, 7 days ago", 7 * 24 * time.Hour: "now, 1 hour ago, yesterday", time.Hour: "now"} {
+	for history, want := range map[time.Duration]string{oribi.HistoryForever: "now, 1 hour ago, yesterday, 7 days ago",
+		7 * 24 * time.Hour: "now, 1 hour ago, yesterday", time.Hour: "now"} {
 		must(t, v.table.Alter(t.Context(), oribi.SetHistory(history)))
 		page := parse(t, body(t, get(s, "/rows?table=t"))).text
 		_, rest, _ := strings.Cut(flat(page), "As of: ")

@@ -23,7 +23,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-var rowsetPage = page{pattern: "/rowset", name: "Rowset", template: "rowset.html", table: true, params: []string{"rowset", "columns", "column_page"}, build: buildRowset}
+var rowsetPage = page{pattern: "/rowset", name: "Rowset", template: "rowset.html", table: true,
+	params: []string{"rowset", "columns", "column_page"}, build: buildRowset}
 
 const (
 	deltasShown  = 50 // delta files
@@ -166,7 +167,8 @@ func buildRowset(ctx context.Context, s *server, q *query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &rowsetView{Table: q.Table.Name(), ID: m.ID, Rows: m.Rows, LiveRows: m.LiveRows, Deleted: m.Rows - m.LiveRows, Bytes: m.Bytes, LSN: uint64(m.IncludedLSN), Newest: momentOf(m.MaxTimestamp)}
+	v := &rowsetView{Table: q.Table.Name(), ID: m.ID, Rows: m.Rows, LiveRows: m.LiveRows, Deleted: m.Rows - m.LiveRows,
+		Bytes: m.Bytes, LSN: uint64(m.IncludedLSN), Newest: momentOf(m.MaxTimestamp)}
 	if m.Written > 0 {
 		at := momentOf(m.Written)
 		v.Written = &at
@@ -217,9 +219,11 @@ func (v *rowsetView) addSpan(layout compaction.Layout) {
 	}
 }
 
-// addColumns adds the files of columns, those of the schema that have none, and those of dropped
-// columns. changed has the number of changes of each column in redos.
-func (v *rowsetView) addColumns(ctx context.Context, s *server, q *query, m *rowset.Metadata, sc *schema.Schema, changed map[schema.ColumnID]int64) error {
+// addColumns adds all columns: of the schema, with or without files, and dropped columns that still
+// have files. changed has the number of changes of each column in redos.
+func (v *rowsetView) addColumns(
+	ctx context.Context, s *server, q *query, m *rowset.Metadata, sc *schema.Schema, changed map[schema.ColumnID]int64,
+) error {
 	blocks := map[schema.ColumnID]block.ID{}
 	ids := make([]block.ID, len(m.Columns))
 	for i, c := range m.Columns {
@@ -237,7 +241,8 @@ func (v *rowsetView) addColumns(ctx context.Context, s *server, q *query, m *row
 		text += len(c.Name)
 		id := blocks[c.ID]
 		delete(blocks, c.ID)
-		column := rowsetColumn{ID: int(c.ID), Name: c.Name, Type: c.TypeName(), Block: uint64(id), Bytes: sizes[id], Share: share(sizes[id], base), Updates: changed[c.ID]}
+		column := rowsetColumn{ID: int(c.ID), Name: c.Name, Type: c.TypeName(), Block: uint64(id), Bytes: sizes[id],
+			Share: share(sizes[id], base), Updates: changed[c.ID]}
 		if id != 0 {
 			if err := column.read(s, c, id); err != nil {
 				return err
@@ -250,11 +255,16 @@ func (v *rowsetView) addColumns(ctx context.Context, s *server, q *query, m *row
 	}
 	for _, c := range m.Columns {
 		if id, ok := blocks[c.ID]; ok {
-			v.Columns = append(v.Columns, rowsetColumn{ID: int(c.ID), Name: fmt.Sprintf("column %d", c.ID), Dropped: true, Block: uint64(id), Bytes: sizes[id], Share: share(sizes[id], base)})
+			v.Columns = append(v.Columns,
+				rowsetColumn{ID: int(c.ID), Name: fmt.Sprintf("column %d", c.ID), Dropped: true, Block: uint64(id),
+					Bytes: sizes[id], Share: share(sizes[id], base)})
 		}
 	}
-	v.Parts = append(v.Parts, part{Name: "columns", Bytes: base, Meaning: "Base data: the cells, a file for each column."})
-	orders := []order[rowsetColumn]{{"schema", nil}, {"size", func(a, b rowsetColumn) int { return cmp.Compare(b.Bytes, a.Bytes) }},
+	v.Parts = append(v.Parts, part{Name: "columns", Bytes: base,
+		Meaning: "Base data: the cells, a file for each column."})
+	orders := []order[rowsetColumn]{{"schema", nil}, {"size", func(a, b rowsetColumn) int {
+		return cmp.Compare(b.Bytes, a.Bytes)
+	}},
 		{"updates", func(a, b rowsetColumn) int { return cmp.Compare(b.Updates, a.Updates) }}}
 	var err error
 	if v.ColumnOrder, v.ColumnOrders, err = sortBy(s, q, "columns", v.Columns, orders); err == nil {
@@ -313,9 +323,12 @@ func (v *rowsetView) addOthers(s *server, m *rowset.Metadata, redo, undo int64) 
 	sizes := s.store.BlockBytes(nil, m.KeyIndex, m.Bloom, m.RowFile, m.KeyDirectory)
 	for i, f := range []rowsetFile{
 		{Kind: "key index", Block: uint64(m.KeyIndex), Meaning: "The encoded keys, in order: from a key to a row."},
-		{Kind: "bloom filter", Block: uint64(m.Bloom), Meaning: "Tells that a key is not in the rowset, without reading the key index."},
-		{Kind: "row file", Block: uint64(m.RowFile), Meaning: "Each row as one piece, so that a read of a whole row reads one place."},
-		{Kind: "key directory", Block: uint64(m.KeyDirectory), Meaning: "A hash table from keys to rows, read in one piece at the first read by key."},
+		{Kind: "bloom filter", Block: uint64(m.Bloom),
+			Meaning: "Tells that a key is not in the rowset, without reading the key index."},
+		{Kind: "row file", Block: uint64(m.RowFile),
+			Meaning: "Each row as one piece, so that a read of a whole row reads one place."},
+		{Kind: "key directory", Block: uint64(m.KeyDirectory),
+			Meaning: "A hash table from keys to rows, read in one piece at the first read by key."},
 	} {
 		if f.Block == 0 {
 			continue
@@ -335,7 +348,9 @@ func (v *rowsetView) addOthers(s *server, m *rowset.Metadata, redo, undo int64) 
 
 // addDeltas adds the delta files, redos first, and returns their sizes and the number of changes of
 // each column in redos.
-func (v *rowsetView) addDeltas(ctx context.Context, s *server, q *query, m *rowset.Metadata, sc *schema.Schema) (redo, undo int64, changed map[schema.ColumnID]int64, err error) {
+func (v *rowsetView) addDeltas(
+	ctx context.Context, s *server, q *query, m *rowset.Metadata, sc *schema.Schema,
+) (redo, undo int64, changed map[schema.ColumnID]int64, err error) {
 	changed = map[schema.ColumnID]int64{}
 	var from, to int
 	v.DeltasShown, from, to = s.pageOf(q, len(m.Redo)+len(m.Undo), deltasShown)
@@ -428,7 +443,8 @@ func (s *server) measureBloom(ctx context.Context, sc *schema.Schema, m *rowset.
 	if err != nil {
 		return nil, err
 	}
-	v := &bloomView{Filters: info.Filters, Hashes: info.Hashes, Bytes: int64(info.Bitmap), Bits: info.Bits, Set: info.Set, SetShare: share(info.Set, info.Bits), Expected: round(info.Wrong, 6)}
+	v := &bloomView{Filters: info.Filters, Hashes: info.Hashes, Bytes: int64(info.Bitmap), Bits: info.Bits,
+		Set: info.Set, SetShare: share(info.Set, info.Bits), Expected: round(info.Wrong, 6)}
 	keys, done, err := s.openKeys(sc, m)
 	if err != nil {
 		return nil, err
@@ -443,8 +459,8 @@ func (s *server) measureBloom(ctx context.Context, sc *schema.Schema, m *rowset.
 			return nil, err
 		}
 		for k := range probesByKey {
-			// The suffix makes it a key that no row has: it is longer than one of its kind, or, after
-			// text, all but certain not to follow it.
+			// The suffix makes it a key that no row has: it is longer than one of its kind, or,
+			// after text, all but certain not to follow it.
 			probe := append(slices.Clip(key), 0, byte(k), byte(k>>8), 0xb1, 0x00, 0x4d, 0xe7, byte(i))
 			maybe, err := r.MayContain(bloom.MakeProbe(probe))
 			if err != nil {
@@ -460,7 +476,9 @@ func (s *server) measureBloom(ctx context.Context, sc *schema.Schema, m *rowset.
 }
 
 // openKeys opens the file with the keys of a rowset. keys returns the encoded key of a row.
-func (s *server) openKeys(sc *schema.Schema, m *rowset.Metadata) (keys func(batch.Ordinal) ([]byte, error), done func() error, err error) {
+func (s *server) openKeys(
+	sc *schema.Schema, m *rowset.Metadata,
+) (keys func(batch.Ordinal) ([]byte, error), done func() error, err error) {
 	id := m.KeyIndex
 	for _, c := range m.Columns {
 		if id == 0 && c.ID == sc.Columns[0].ID {

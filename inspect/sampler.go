@@ -84,25 +84,29 @@ type seriesInfo struct {
 }
 
 var seriesList = []seriesInfo{
-	{name: "Rows written", unit: "per second", meaning: "Rows that committed write batches have changed.", rate: true, writer: true,
+	{name: "Rows written", unit: "per second",
+		meaning: "Rows that committed write batches have changed.", rate: true, writer: true,
 		value: func(m *oribi.Metrics) float64 { return float64(m.Commits.Rows) }},
 	{name: "Rows read by key", unit: "per second", meaning: "Reads of one row by its primary key.", rate: true,
 		value: func(m *oribi.Metrics) float64 { return float64(m.Reads.Gets + m.Reads.Keys) }},
-	{name: "Bytes written by flushes and compactions", unit: "bytes per second", meaning: "New files; the log is not included.", rate: true, writer: true,
+	{name: "Bytes written by flushes and compactions", unit: "bytes per second",
+		meaning: "New files; the log is not included.", rate: true, writer: true,
 		value: func(m *oribi.Metrics) (sum float64) {
 			for _, j := range m.Jobs {
 				sum += float64(j.BytesWritten)
 			}
 			return sum
 		}},
-	{name: "Memory of unflushed rows and changes", unit: "bytes", meaning: "It grows with writes and falls with flushes.",
-		value: func(m *oribi.Metrics) float64 { return float64(m.Memory.Rows + m.Memory.Changes) }},
+	{name: "Memory of unflushed rows and changes", unit: "bytes",
+		meaning: "It grows with writes and falls with flushes.",
+		value:   func(m *oribi.Metrics) float64 { return float64(m.Memory.Rows + m.Memory.Changes) }},
 	{name: "Log", unit: "bytes", meaning: "What a restart would replay at most; flushes let the store remove log.",
 		value: func(m *oribi.Metrics) float64 { return float64(m.Disk.Log) }},
 	{name: "Files of rowsets", unit: "bytes", meaning: "Blocks that the metadata names.",
 		value: func(m *oribi.Metrics) float64 { return float64(m.Disk.Live) }},
-	{name: "Rowsets over a key", unit: "rowsets", meaning: "How many rowsets could have a key, on average: compactions lower it.",
-		value: func(m *oribi.Metrics) float64 { return m.ReadAmplification }},
+	{name: "Rowsets over a key", unit: "rowsets",
+		meaning: "How many rowsets could have a key, on average: compactions lower it.",
+		value:   func(m *oribi.Metrics) float64 { return m.ReadAmplification }},
 }
 
 // series is a metric over time as a page shows it.

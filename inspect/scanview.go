@@ -7,7 +7,8 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// scanView is what a page of rows read in its state: the sum of the explanations of its scans.
+// scanView counts the reads for a page of rows in its state: the sum of the explanations of its
+// scans.
 type scanView struct {
 	Ranges   int   `json:"ranges"`           // key ranges that were read one after another
 	RowSets  int   `json:"rowsets"`          // of the table, on disk
@@ -43,12 +44,17 @@ func (v *scanView) add(e *oribi.Explanation) {
 func (v *scanView) Lines() (list []template.HTML) {
 	add := func(format string, args ...any) { list = append(list, template.HTML(fmt.Sprintf(format, args...))) }
 	if v.Ranges > 1 {
-		add("The key space was read in %s ranges, one after another, until the page was full or time was up. What overlaps several ranges counts in each.", countHTML(v.Ranges))
+		add("The key space was read in %s ranges, one after another, until the page was full or time was up. What "+
+			"overlaps several ranges counts in each.", countHTML(v.Ranges))
 		add("Rowsets: %s were read. The table has %s on disk.", countHTML(v.Read), countHTML(v.RowSets))
 	} else {
 		add("Rowsets: %s of %s on disk were read.", countHTML(v.Read), countHTML(v.RowSets))
 	}
-	add("Rows: of %s on disk, %s were in reach of the scan, and %s in memory. The expression excluded %s. %s match and are left for the next page.", countHTML(v.Rows), countHTML(v.Looked), countHTML(v.Memory), countHTML(v.Excluded), countHTML(v.Left))
-	add("Column files of these rowsets have %s cblocks: %s were read, zone maps decided %s without a read, and %s had no row that was asked for.", countHTML(v.Cblocks), countHTML(v.Decoded), countHTML(v.ZoneMap), countHTML(v.Skipped))
+	add("Rows: of %s on disk, %s were in reach of the scan, and %s in memory. The expression excluded %s. %s match "+
+		"and are left for the next page.", countHTML(v.Rows), countHTML(v.Looked), countHTML(v.Memory),
+		countHTML(v.Excluded), countHTML(v.Left))
+	add("Column files of these rowsets have %s cblocks: %s were read, zone maps decided %s without a read, and %s "+
+		"had no row that was asked for.", countHTML(v.Cblocks), countHTML(v.Decoded),
+		countHTML(v.ZoneMap), countHTML(v.Skipped))
 	return list
 }

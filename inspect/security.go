@@ -40,7 +40,8 @@ type guard struct {
 func newGuard(o *options) guard {
 	g := guard{hosts: o.hosts, prefix: o.prefix, token: o.token}
 	if g.token != "" {
-		// Cookies do not depend on the port, so those of several servers need different names.
+		// Browsers send a cookie to all ports of a host, so the cookies of several servers need
+		// different names.
 		name, value := sha256.Sum256([]byte("name "+g.token)), sha256.Sum256([]byte("value "+g.token))
 		g.name, g.cookie = "oribi_"+hex.EncodeToString(name[:8]), hex.EncodeToString(value[:])
 	}
@@ -85,8 +86,8 @@ func (g *guard) knows(r *http.Request) bool {
 	if addr.Unmap().IsLoopback() {
 		return true
 	}
-	// At an address that is not a loopback one, the server is reached by it, or by one that is
-	// translated to it.
+	// A server at an address other than loopback is reached by this address, or by an address that
+	// a router translates to it.
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return ok && !local.IP.IsLoopback()
 }
@@ -114,7 +115,8 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) *problem {
 	}
 	query := r.URL.Query()
 	if given := query.Get("token"); equal(given, g.token) {
-		http.SetCookie(w, &http.Cookie{Name: g.name, Value: g.cookie, Path: g.prefix + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: g.name, Value: g.cookie, Path: g.prefix + "/", HttpOnly: true,
+			SameSite: http.SameSiteStrictMode})
 		query.Del("token")
 		to := url.URL{Path: r.URL.Path, RawQuery: query.Encode()}
 		w.Header().Set("Location", to.String())

@@ -27,7 +27,8 @@ func TestTokenMovesIntoACookie(t *testing.T) {
 		"/oribi/?token=x&token=" + token: {},
 	} {
 		r := get(s, path, func(r *http.Request) { r.Header = header })
-		if text := body(t, r); r.StatusCode != http.StatusForbidden || strings.Contains(text, token) || len(r.Cookies()) > 0 {
+		if text := body(t, r); r.StatusCode != http.StatusForbidden ||
+			strings.Contains(text, token) || len(r.Cookies()) > 0 {
 			t.Errorf("%s %v: %s %s", path, header, r.Status, text)
 		}
 	}
@@ -37,13 +38,18 @@ func TestTokenMovesIntoACookie(t *testing.T) {
 		t.Fatalf("%s %v", r.Status, r.Header)
 	}
 	c := cookies[0]
-	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/oribi/" || c.Domain != "" || strings.Contains(c.Value, token) || !strings.HasPrefix(c.Name, "oribi_") {
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/oribi/" || c.Domain != "" ||
+		strings.Contains(c.Value, token) || !strings.HasPrefix(c.Name, "oribi_") {
 		t.Errorf("%v", c)
 	}
-	if r := get(s, "/oribi/?refresh=2", func(r *http.Request) { r.AddCookie(c) }); r.StatusCode != http.StatusOK || r.Header.Get("Refresh") != "2" {
+	if r := get(s, "/oribi/?refresh=2", func(r *http.Request) {
+		r.AddCookie(c)
+	}); r.StatusCode != http.StatusOK || r.Header.Get("Refresh") != "2" {
 		t.Errorf("with the cookie: %s", r.Status)
 	}
-	if r := get(s, "/oribi/", asJSON, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }); r.StatusCode != http.StatusOK {
+	if r := get(s, "/oribi/", asJSON, func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}); r.StatusCode != http.StatusOK {
 		t.Errorf("with a header: %s", r.Status)
 	}
 	other := testServer(store, Token("another"))
@@ -68,8 +74,10 @@ func TestMethodsThatWriteAreRefused(t *testing.T) {
 func TestOtherHostsAndOriginsAreRefused(t *testing.T) {
 	s := testServer(openStore(t), Hosts("Inspect.Example"))
 	for host, want := range map[string]int{
-		"127.0.0.1": 200, "127.0.0.1:8080": 200, "127.8.9.1:1": 200, "localhost:1": 200, "LOCALHOST": 200, "[::1]:80": 200, "[::ffff:127.0.0.1]": 200, "inspect.example:443": 200,
-		"evil.example": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421, "192.168.1.7": 421, "0.0.0.0:80": 421, "[::]:1": 421, "": 421, "evil.example@127.0.0.1": 421, "2130706433": 421,
+		"127.0.0.1": 200, "127.0.0.1:8080": 200, "127.8.9.1:1": 200, "localhost:1": 200, "LOCALHOST": 200,
+		"[::1]:80": 200, "[::ffff:127.0.0.1]": 200, "inspect.example:443": 200,
+		"evil.example": 421, "127.0.0.1.evil.example": 421, "localhost.evil.example": 421, "192.168.1.7": 421,
+		"0.0.0.0:80": 421, "[::]:1": 421, "": 421, "evil.example@127.0.0.1": 421, "2130706433": 421,
 	} {
 		if r := get(s, "/", func(r *http.Request) { r.Host = host }); r.StatusCode != want {
 			t.Errorf("Host %q: %s, want %d", host, r.Status, want)
@@ -77,19 +85,23 @@ func TestOtherHostsAndOriginsAreRefused(t *testing.T) {
 	}
 	at := func(local string) func(r *http.Request) {
 		return func(r *http.Request) {
-			*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.ParseIP(local), Port: 80}))
+			*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey,
+				&net.TCPAddr{IP: net.ParseIP(local), Port: 80}))
 			r.Host = "192.168.1.7:80"
 		}
 	}
-	if a, b := get(s, "/", at("192.168.1.7")), get(s, "/", at("127.0.0.1")); a.StatusCode != 200 || b.StatusCode != 421 {
+	if a, b := get(s, "/", at("192.168.1.7")),
+		get(s, "/", at("127.0.0.1")); a.StatusCode != 200 || b.StatusCode != 421 {
 		t.Errorf("an address as Host: %s at it, %s at a loopback address", a.Status, b.Status)
 	}
 	for _, c := range []struct {
 		name, value string
 		want        int
 	}{
-		{"Sec-Fetch-Site", "none", 200}, {"Sec-Fetch-Site", "same-origin", 200}, {"Sec-Fetch-Site", "cross-site", 403}, {"Sec-Fetch-Site", "same-site", 403},
-		{"Origin", "http://127.0.0.1", 200}, {"Origin", "http://127.0.0.1:81", 403}, {"Origin", "https://evil.example", 403}, {"Origin", "null", 403}, {"Origin", "", 403},
+		{"Sec-Fetch-Site", "none", 200}, {"Sec-Fetch-Site", "same-origin", 200}, {"Sec-Fetch-Site", "cross-site", 403},
+		{"Sec-Fetch-Site", "same-site", 403},
+		{"Origin", "http://127.0.0.1", 200}, {"Origin", "http://127.0.0.1:81", 403},
+		{"Origin", "https://evil.example", 403}, {"Origin", "null", 403}, {"Origin", "", 403},
 	} {
 		if r := get(s, "/", func(r *http.Request) { r.Header.Set(c.name, c.value) }); r.StatusCode != c.want {
 			t.Errorf("%s %q: %s, want %d", c.name, c.value, r.Status, c.want)
@@ -102,7 +114,8 @@ func TestEveryAnswerHasTheHeadersOfItsPolicy(t *testing.T) {
 	for _, path := range []string{"/", "/nothing", "/static/style.css", "/static/icon.svg", "/table", "/?token=1"} {
 		h := get(s, path).Header
 		csp := h.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'none'", "style-src 'self'", "script-src 'self'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"} {
+		for _, want := range []string{"default-src 'none'", "style-src 'self'", "script-src 'self'", "base-uri 'none'",
+			"form-action 'self'", "frame-ancestors 'none'"} {
 			if !strings.Contains(csp, want) {
 				t.Errorf("%s: no %s in %q", path, want, csp)
 			}
@@ -110,7 +123,8 @@ func TestEveryAnswerHasTheHeadersOfItsPolicy(t *testing.T) {
 		if strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") || strings.Contains(csp, "data:") {
 			t.Errorf("%s: %q", path, csp)
 		}
-		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" || h.Get("X-Frame-Options") != "DENY" || h.Get("Cache-Control") == "" {
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" ||
+			h.Get("X-Frame-Options") != "DENY" || h.Get("Cache-Control") == "" {
 			t.Errorf("%s: %v", path, h)
 		}
 	}
@@ -125,7 +139,8 @@ func TestRequestsAreLimited(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := get(s, "/", asJSON, func(r *http.Request) { *r = *r.WithContext(ctx) })
-	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" || len(s.running) != maxRunning {
+	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" ||
+		len(s.running) != maxRunning {
 		t.Errorf("%s %v", r.Status, r.Header)
 	}
 	<-s.running
@@ -154,7 +169,8 @@ func TestClosedStoreIsSaidToBe(t *testing.T) {
 	must(t, store.Close())
 	for _, path := range []string{"/", "/table?table=."} {
 		r := get(s, path, asJSON)
-		if text := body(t, r); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "The store was closed.") || strings.Contains(text, "secret") {
+		if text := body(t, r); r.StatusCode != http.StatusServiceUnavailable ||
+			!strings.Contains(text, "The store was closed.") || strings.Contains(text, "secret") {
 			t.Errorf("%s: %s %s", path, r.Status, text)
 		}
 	}

@@ -66,13 +66,15 @@ type shortcut struct {
 var ages = []struct {
 	name, word string
 	age        time.Duration
-}{{"now", "", 0}, {"1 hour ago", "-1h", time.Hour}, {"yesterday", "-1d", 24 * time.Hour}, {"7 days ago", "-7d", 7 * 24 * time.Hour}}
+}{{"now", "", 0}, {"1 hour ago", "-1h", time.Hour}, {"yesterday", "-1d",
+	24 * time.Hour}, {"7 days ago", "-7d", 7 * 24 * time.Hour}}
 
-// floorMargin is how long before the history begins a state is no longer offered, since the beginning
-// moves with the present and a link is followed later.
+// floorMargin is how long before the history begins a state is no longer offered, since the
+// beginning moves with the present and a link is followed later.
 const floorMargin = 10 * time.Minute
 
-// shortcuts returns links to the page with a parameter set to points in time of the table's history.
+// shortcuts returns links to the page with a parameter set to points in time of the table's
+// history.
 func (s *server) shortcuts(q *query, param string) (list []shortcut) {
 	floor := s.floor(q.Table)
 	for _, a := range ages {

@@ -105,7 +105,7 @@ type percentile struct {
 	P99    float64 `json:"p99_us"`
 }
 
-// storeWork is what a writer does.
+// storeWork counts the background jobs of a writer.
 type storeWork struct {
 	Jobs    []jobView `json:"jobs"`
 	Workers int       `json:"workers"`
@@ -134,7 +134,8 @@ func buildStore(_ context.Context, s *server, q *query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &storeView{UUID: info.UUID, Format: info.Format, RowSets: info.RowSets, MemoryLimit: m.Memory.Limit, SnapshotCount: len(info.Snapshots)}
+	v := &storeView{UUID: info.UUID, Format: info.Format, RowSets: info.RowSets, MemoryLimit: m.Memory.Limit,
+		SnapshotCount: len(info.Snapshots)}
 	for _, sn := range info.Snapshots[:min(len(info.Snapshots), snapshotsShown)] {
 		v.Snapshots = append(v.Snapshots, snapshotView{celltext.Printable(sn.Name), momentOf(sn.Timestamp)})
 	}
@@ -148,7 +149,8 @@ func buildStore(_ context.Context, s *server, q *query) (any, error) {
 	return v, nil
 }
 
-// addTables adds the tables, and looks for the largest column of those whose columns are known soon.
+// addTables adds the tables, and looks for the largest column of those whose columns are known
+// soon.
 func (v *storeView) addTables(s *server, q *query, m *oribi.Metrics) {
 	var from, to int
 	v.TablesShown, from, to = s.pageOf(q, len(m.Tables), tablesShown)
@@ -162,7 +164,8 @@ func (v *storeView) addTables(s *server, q *query, m *oribi.Metrics) {
 	deadline := s.now().Add(countTime)
 	for i := from; i < to; i++ {
 		t := &m.Tables[i]
-		row := storeTable{Name: t.Name, Rows: t.LiveRows, RowSets: t.RowSets, Bytes: t.Bytes, Share: share(t.Bytes, total), RedoBytes: t.RedoBytes, UndoBytes: t.UndoBytes,
+		row := storeTable{Name: t.Name, Rows: t.LiveRows, RowSets: t.RowSets, Bytes: t.Bytes,
+			Share: share(t.Bytes, total), RedoBytes: t.RedoBytes, UndoBytes: t.UndoBytes,
 			MemBytes: t.MemBytes + t.DeltaBytes, Depth: round(t.Depth, 2)}
 		if table, err := s.store.Table(t.Name); err == nil {
 			row.Largest = s.columns.largest(s, table, deadline)
@@ -192,22 +195,28 @@ func (v *storeView) addUsage(s *server, q *query) error {
 	var from, to int
 	v.FilesShown, from, to = s.partOf(q, "files", at, len(u.Files), filesShown)
 	for _, f := range u.Files[from:to] {
-		v.Files = append(v.Files, storeFile{Name: celltext.Printable(f.Name), Kind: f.Kind, Length: f.Length, Allocated: f.Allocated})
+		v.Files = append(v.Files, storeFile{Name: celltext.Printable(f.Name), Kind: f.Kind,
+			Length: f.Length, Allocated: f.Allocated})
 	}
 	return nil
 }
 
-// usageParts are the parts of the disk usage, with what they are.
+// usageParts are the parts of the disk usage, with their meanings.
 func usageParts(u *oribi.DiskUsage) []part {
 	return []part{
 		{Name: "live", Bytes: u.Live, Meaning: "Blocks that the metadata names: the files of rowsets."},
-		{Name: "log", Bytes: u.Log, Meaning: "Write batches that are not all in rowsets yet, kept so that a crash loses none."},
-		{Name: "reserved", Bytes: u.Reserved, Meaning: "Preallocated, so that writes need not wait for the file system; returned at Close."},
-		{Name: "metadata", Bytes: u.Metadata, Meaning: "Which blocks exist and what they mean, and the reserve for a full disk."},
+		{Name: "log", Bytes: u.Log, Meaning: "Write batches that are not all in rowsets yet, kept so that a crash " +
+			"loses none."},
+		{Name: "reserved", Bytes: u.Reserved,
+			Meaning: "Preallocated, so that writes need not wait for the file system; returned at Close."},
+		{Name: "metadata", Bytes: u.Metadata,
+			Meaning: "Which blocks exist and what they mean, and the reserve for a full disk."},
 		{Name: "dead", Bytes: u.Dead, Meaning: "Dropped blocks whose space is not reclaimed yet."},
-		{Name: "alignment", Bytes: u.Alignment, Meaning: "Zeros after blocks, so that each begins with a page of the file system."},
+		{Name: "alignment", Bytes: u.Alignment,
+			Meaning: "Zeros after blocks, so that each begins with a page of the file system."},
 		{Name: "headers", Bytes: u.Headers, Meaning: "The first page of each container of blocks."},
-		{Name: "torn", Bytes: u.Torn, Meaning: "Unfinished ends of the log after a crash, kept for inspection; you may remove them."},
+		{Name: "torn", Bytes: u.Torn, Meaning: "Unfinished ends of the log after a crash, kept for inspection; you " +
+			"may remove them."},
 		{Name: "directories", Bytes: u.Directories, Meaning: "Directory entries."},
 		{Name: "leftovers", Bytes: u.Leftovers, Meaning: "Files that a crash left; the next writer removes them."},
 		{Name: "foreign", Bytes: u.Foreign, Meaning: "Files that do not belong to the store."},
@@ -220,7 +229,8 @@ func (v *storeView) addRecovery(r oribi.Recovery) {
 	v.Recovery = []figure{
 		{"frames", float64(r.Frames), "Records of the log that were read."},
 		{"batches", float64(r.Batches), "Write batches that were applied again, since they were not in rowsets."},
-		{"torn bytes", float64(r.TornBytes), "Bytes of an unfinished write at the end of the log: no acknowledged write is in them."},
+		{"torn bytes", float64(r.TornBytes),
+			"Bytes of an unfinished write at the end of the log: no acknowledged write is in them."},
 		{"repaired bits", float64(r.RepairedBits), "Single changed bits that the checksums allowed to repair."},
 		{"stray containers", float64(r.StrayContainers), "Files of blocks that no metadata named, removed."},
 		{"cut bytes", float64(r.CutBytes), "Bytes after the last named block of a container, cut off."},
@@ -230,8 +240,11 @@ func (v *storeView) addRecovery(r oribi.Recovery) {
 
 func (v *storeView) addMetrics(s *server, m *oribi.Metrics) {
 	v.Amplification = []figure{
-		{"read amplification", round(m.ReadAmplification, 2), "Rowsets over a key: 1 means that none overlap, so that a read by key looks into one."},
-		{"space amplification", round(m.SpaceAmplification, 2), "Bytes on disk for each byte of the newest rows: the rest is history, log, and what waits for a compaction."},
+		{"read amplification", round(m.ReadAmplification, 2),
+			"Rowsets over a key: 1 means that none overlap, so that a read by key looks into one."},
+		{"space amplification", round(m.SpaceAmplification, 2),
+			"Bytes on disk for each byte of the newest rows: the rest is history, log, and what waits for a " +
+				"compaction."},
 	}
 	used := &m.Memory
 	for _, p := range []part{
@@ -250,33 +263,42 @@ func (v *storeView) addMetrics(s *server, m *oribi.Metrics) {
 		}
 	}
 	v.Reads = []figure{
-		{"reads by key", float64(m.Reads.Gets + m.Reads.Keys), "Rows read by key since the store was opened by this program."},
+		{"reads by key", float64(m.Reads.Gets + m.Reads.Keys),
+			"Rows read by key since the store was opened by this program."},
 		{"cache hits", float64(m.Cache.Hits), "Lookups in the cache that found their value."},
 		{"cache misses", float64(m.Cache.Misses), "Lookups that did not: each reads from disk or decodes."},
 		{"open reads", float64(m.Pins.Reads), "Scans and other reads that run now and keep history."},
 		{"pinned rowsets", float64(m.Pins.RowSets), "Rowsets that were replaced and that open reads still use."},
 	}
 	if !s.store.ReadOnly() {
-		v.Amplification = append(v.Amplification, figure{"write amplification", round(m.WriteAmplification, 2), "Bytes written to disk for each byte of a write batch since the store was opened."})
-		v.Reads = append(v.Reads, figure{"stalled writers", float64(m.Stalls.Waiting), "Writers that wait for memory now: flushes are slower than writes."},
+		v.Amplification = append(v.Amplification,
+			figure{"write amplification", round(m.WriteAmplification, 2),
+				"Bytes written to disk for each byte of a write batch since the store was opened."})
+		v.Reads = append(v.Reads, figure{"stalled writers", float64(m.Stalls.Waiting),
+			"Writers that wait for memory now: flushes are slower than writes."},
 			figure{"stalls", float64(m.Stalls.Count), "Waits of writers for memory since the store was opened."})
 	}
 	for _, h := range []struct {
 		name string
 		h    oribi.Histogram
-	}{{"commit, durable", m.Commits.Sync}, {"commit without sync", m.Commits.NoSync}, {"read by key", m.Reads.Get}, {"reads of many keys", m.Reads.GetMany}, {"begin of a scan", m.Reads.ScanBegin}} {
+	}{{"commit, durable", m.Commits.Sync}, {"commit without sync", m.Commits.NoSync}, {"read by key",
+		m.Reads.Get}, {"reads of many keys", m.Reads.GetMany}, {"begin of a scan", m.Reads.ScanBegin}} {
 		if h.h.Count > 0 {
-			v.Latencies = append(v.Latencies, percentile{h.name, h.h.Count, micros(h.h.Quantile(0.5)), micros(h.h.Quantile(0.99))})
+			v.Latencies = append(v.Latencies,
+				percentile{h.name, h.h.Count, micros(h.h.Quantile(0.5)), micros(h.h.Quantile(0.99))})
 		}
 	}
 	if s.store.ReadOnly() {
 		return
 	}
-	v.Work = &storeWork{Workers: m.Maintenance.Workers, Running: m.Maintenance.Running, Queued: m.Maintenance.Queued, Paused: m.Maintenance.Paused}
+	v.Work = &storeWork{Workers: m.Maintenance.Workers, Running: m.Maintenance.Running,
+		Queued: m.Maintenance.Queued, Paused: m.Maintenance.Paused}
 	for _, j := range m.Jobs {
 		if j.Done+j.Failed+j.Running > 0 {
-			v.Work.Jobs = append(v.Work.Jobs, jobView{Kind: string(j.Kind), Running: j.Running, Done: j.Done, Failed: j.Failed, RowsWritten: j.RowsWritten,
-				BytesRead: j.BytesRead, BytesWritten: j.BytesWritten, Seconds: round(j.Duration.Seconds(), 3)})
+			v.Work.Jobs = append(v.Work.Jobs,
+				jobView{Kind: string(j.Kind), Running: j.Running, Done: j.Done,
+					Failed: j.Failed, RowsWritten: j.RowsWritten,
+					BytesRead: j.BytesRead, BytesWritten: j.BytesWritten, Seconds: round(j.Duration.Seconds(), 3)})
 		}
 	}
 }

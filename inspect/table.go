@@ -21,7 +21,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-var tablePage = page{pattern: "/table", name: "Table", template: "table.html", table: true, params: []string{"policy", "budget", "columns", "column_page", "rowsets"}, build: buildTable}
+var tablePage = page{pattern: "/table", name: "Table", template: "table.html", table: true,
+	params: []string{"policy", "budget", "columns", "column_page", "rowsets"}, build: buildTable}
 
 const (
 	rowSetsShown = 100
@@ -73,7 +74,7 @@ type tableView struct {
 	Policies     []string      `json:"-"`
 }
 
-// tableColumn is a column with what it takes on disk.
+// tableColumn is a column with its bytes on disk.
 type tableColumn struct {
 	ID          int      `json:"id"`
 	Name        string   `json:"name"`
@@ -90,7 +91,7 @@ type tableColumn struct {
 	Comment     string   `json:"comment,omitempty"`
 }
 
-// next is what background work would do next.
+// next is the next background operation.
 type next struct {
 	Policy  string   `json:"policy"`
 	Budget  int64    `json:"budget"`
@@ -134,7 +135,8 @@ func buildTable(ctx context.Context, s *server, q *query) (any, error) {
 		return nil, err
 	}
 	p := t.Properties()
-	v := &tableView{Name: t.Name(), ID: p.ID, Comment: celltext.Printable(p.Comment), SchemaVersion: p.SchemaVersion, Rows: stats.LiveRows, RowSets: stats.RowSets, Bytes: stats.Bytes,
+	v := &tableView{Name: t.Name(), ID: p.ID, Comment: celltext.Printable(p.Comment), SchemaVersion: p.SchemaVersion,
+		Rows: stats.LiveRows, RowSets: stats.RowSets, Bytes: stats.Bytes,
 		Retention: when.FormatAge(p.History), Expires: expiry(p), RowFile: p.RowFile}
 	if ts := s.floor(t); ts > 0 {
 		floor := momentOf(ts)
@@ -170,7 +172,9 @@ func (v *tableView) addMemory(t *oribi.Table) {
 }
 
 // addColumns adds the columns with their sizes, and the parts of the table.
-func (v *tableView) addColumns(s *server, q *query, sets []*rowset.Metadata, stats *oribi.Stats, layout compaction.Layout) error {
+func (v *tableView) addColumns(
+	s *server, q *query, sets []*rowset.Metadata, stats *oribi.Stats, layout compaction.Layout,
+) error {
 	sizes := s.columns.of(s, v.ID, sets, s.now().Add(countTime))
 	if err := s.columns.addForms(s, sets, &sizes, s.now().Add(countTime)); err != nil {
 		return err
@@ -193,7 +197,9 @@ func (v *tableView) addColumns(s *server, q *query, sets []*rowset.Metadata, sta
 		text += len(sc.Columns[i].Name) + len(sc.Columns[i].Comment)
 	}
 	v.addParts(base, &sizes, stats, layout)
-	orders := []order[tableColumn]{{"size", func(a, b tableColumn) int { return cmp.Compare(b.Bytes, a.Bytes) }}, {"schema", nil},
+	orders := []order[tableColumn]{{"size", func(a, b tableColumn) int {
+		return cmp.Compare(b.Bytes, a.Bytes)
+	}}, {"schema", nil},
 		{"name", func(a, b tableColumn) int { return strings.Compare(a.Name, b.Name) }}}
 	var err error
 	if v.ColumnOrder, v.ColumnOrders, err = sortBy(s, q, "columns", v.Columns, orders); err == nil {
@@ -218,7 +224,8 @@ func columnPage[T any](s *server, q *query, columns []T, text int) ([]T, pager, 
 const longNames = 24 << 10
 
 func describeColumn(c *schema.Column, key bool, sizes *counted, base, rows int64) tableColumn {
-	out := tableColumn{ID: int(c.ID), Name: c.Name, Type: c.TypeName(), Key: key, Nullable: c.Nullable, Encoding: c.Encoding.FileName(), Compression: c.Compression.FileName(),
+	out := tableColumn{ID: int(c.ID), Name: c.Name, Type: c.TypeName(), Key: key, Nullable: c.Nullable,
+		Encoding: c.Encoding.FileName(), Compression: c.Compression.FileName(),
 		Bytes: sizes.bytes[c.ID], Comment: celltext.Printable(c.Comment)}
 	if c.Default != nil {
 		text := celltext.Printable(cut(string(celltext.AppendText(nil, c, c.Default)), keyShown))
@@ -252,11 +259,15 @@ func (v *tableView) addParts(base int64, sizes *counted, stats *oribi.Stats, lay
 	}
 	list := []part{
 		{Name: "columns", Bytes: base, Meaning: "Base data: the cells, a file for each column of a rowset."},
-		{Name: "key index", Bytes: sizes.bytes[keyIndexFile], Meaning: "Encoded keys of tables whose key has several columns."},
-		{Name: "bloom filters", Bytes: sizes.bytes[bloomFile], Meaning: "They spare reads by key the rowsets that do not have the key."},
-		{Name: "redos", Bytes: redo, Meaning: "Changes since the base data was written. A read has to apply them, until a compaction does."},
+		{Name: "key index", Bytes: sizes.bytes[keyIndexFile],
+			Meaning: "Encoded keys of tables whose key has several columns."},
+		{Name: "bloom filters", Bytes: sizes.bytes[bloomFile],
+			Meaning: "They spare reads by key the rowsets that do not have the key."},
+		{Name: "redos", Bytes: redo, Meaning: "Changes since the base data was written. A read has to apply them, " +
+			"until a compaction does."},
 		{Name: "undos", Bytes: undo, Meaning: "Changes that lead back in time. Only reads of the past need them."},
-		{Name: "row files", Bytes: stats.RowFileBytes, Meaning: "Each row a second time, as one piece, for reads of whole rows."},
+		{Name: "row files", Bytes: stats.RowFileBytes,
+			Meaning: "Each row a second time, as one piece, for reads of whole rows."},
 		{Name: "key directories", Bytes: stats.KeyDirectoryBytes, Meaning: "Where each key is, for reads by key."},
 	}
 	rest := stats.Bytes
@@ -264,7 +275,8 @@ func (v *tableView) addParts(base int64, sizes *counted, stats *oribi.Stats, lay
 		rest -= p.Bytes
 	}
 	if rest > 0 {
-		list = append(list, part{Name: "not yet counted", Bytes: rest, Meaning: "Columns, bloom filters and key indexes of rowsets that the next load of this page counts."})
+		list = append(list, part{Name: "not yet counted", Bytes: rest,
+			Meaning: "Columns, bloom filters and key indexes of rowsets that the next load of this page counts."})
 	}
 	for _, p := range list {
 		if p.Bytes != 0 {
@@ -282,13 +294,16 @@ type order[T any] struct {
 
 // sortBy sorts a list by the order that a parameter names, by default the first, and returns links
 // to all.
-func sortBy[T any](s *server, q *query, param string, list []T, orders []order[T]) (name string, links []crumb, err error) {
+func sortBy[T any](
+	s *server, q *query, param string, list []T, orders []order[T],
+) (name string, links []crumb, err error) {
 	name = cmp.Or(q.Text(param), orders[0].name)
 	known := false
 	var names []string
 	for _, o := range orders {
 		names = append(names, o.name)
-		links = append(links, crumb{Name: o.name, URL: s.address(q.page.pattern, q.With(param, o.name, "page", "")), Current: o.name == name})
+		links = append(links, crumb{Name: o.name,
+			URL: s.address(q.page.pattern, q.With(param, o.name, "page", "")), Current: o.name == name})
 		if o.name != name {
 			continue
 		}
@@ -331,7 +346,9 @@ func (v *tableView) addLayout(s *server, q *query, layout compaction.Layout) err
 		return func(a, b int) int { return cmp.Compare(value(&layout.RowSets[b], b), value(&layout.RowSets[a], a)) }
 	}
 	orders := []order[int]{{"key", nil}, {"size", by(func(r *compaction.RowSetInfo, _ int) int64 { return r.Bytes })},
-		{"redos", by(func(r *compaction.RowSetInfo, _ int) int64 { return r.RedoBytes })}, {"undos", by(func(r *compaction.RowSetInfo, _ int) int64 { return r.UndoBytes })},
+		{"redos", by(func(r *compaction.RowSetInfo, _ int) int64 {
+			return r.RedoBytes
+		})}, {"undos", by(func(r *compaction.RowSetInfo, _ int) int64 { return r.UndoBytes })},
 		{"height", by(func(_ *compaction.RowSetInfo, i int) int64 { return int64(heights[i]) })}}
 	if v.ListOrder, v.ListOrders, err = sortBy(s, q, "rowsets", index, orders); err != nil {
 		return err
@@ -340,8 +357,10 @@ func (v *tableView) addLayout(s *server, q *query, layout compaction.Layout) err
 	v.ListShown, from, to = s.pageOf(q, len(index), rowSetsShown)
 	for _, i := range index[from:to] {
 		r := &layout.RowSets[i]
-		v.List = append(v.List, tableRowSet{ID: r.ID, First: shortKey(key, r.MinKey), Last: shortKey(key, r.MaxKey), Width: round(spans[i].Width(), 4), Height: heights[i],
-			Rows: r.Rows, LiveRows: r.LiveRows, Bytes: r.Bytes, Share: share(r.Bytes, largest), Redos: r.Redos, RedoBytes: r.RedoBytes, Undos: r.Undos, UndoBytes: r.UndoBytes,
+		v.List = append(v.List, tableRowSet{ID: r.ID, First: shortKey(key, r.MinKey), Last: shortKey(key, r.MaxKey),
+			Width: round(spans[i].Width(), 4), Height: heights[i],
+			Rows: r.Rows, LiveRows: r.LiveRows, Bytes: r.Bytes, Share: share(r.Bytes, largest), Redos: r.Redos,
+			RedoBytes: r.RedoBytes, Undos: r.Undos, UndoBytes: r.UndoBytes,
 			Picked: picked[r.ID]})
 	}
 	v.Picture, err = s.picture(q.Table, layout, layoutsvg.Options{Policy: v.Next.Policy, Pick: pick})
@@ -353,7 +372,8 @@ func shortKey(text func([]byte) string, key []byte) string {
 	return celltext.Printable(cut(text(key), keyShown))
 }
 
-// A picture takes up to about pictureBytes, if a box with its title takes boxBytes besides its link.
+// A picture takes up to about pictureBytes, if a box with its title takes boxBytes besides its
+// link.
 const pictureBytes, boxBytes = 400 << 10, 350
 
 // picture draws a layout of a table, as an element of a page.

@@ -23,16 +23,18 @@ const (
 	jobApart   = 400       // rowsets up to which it shows each with a link
 )
 
-// timelineView is the page of what flushes and compactions did.
+// timelineView is the page of past flushes and compactions.
 type timelineView struct {
-	Source   string     `json:"source"`          // recorded, file, none: where the events come from
-	Table    string     `json:"table,omitempty"` // the page shows only those of this table
-	Kind     string     `json:"kind,omitempty"`  // and of this kind
-	Problems []string   `json:"problems"`        // what could not be read
-	Dropped  int64      `json:"dropped"`         // older jobs that are no longer kept
-	Job      *jobDetail `json:"job,omitempty"`   // the selected one; without the parameter "event", the newest compaction that has ended
-	Jobs     []jobRow   `json:"jobs"`            // newest first
-	Shown    pager      `json:"shown"`           // which of all jobs those are
+	// where the events come from: recorded, file, or none
+	Source   string   `json:"source"`
+	Table    string   `json:"table,omitempty"` // the page shows only this table's events
+	Kind     string   `json:"kind,omitempty"`  // and of this kind
+	Problems []string `json:"problems"`        // what could not be read
+	Dropped  int64    `json:"dropped"`         // older jobs that are no longer kept
+	// the selected one; without the parameter "event", the newest compaction that has ended
+	Job   *jobDetail `json:"job,omitempty"`
+	Jobs  []jobRow   `json:"jobs"`  // newest first
+	Shown pager      `json:"shown"` // which of all jobs those are
 
 	Kinds []crumb `json:"-"`
 }
@@ -134,7 +136,8 @@ func buildTimeline(ctx context.Context, s *server, q *query) (any, error) {
 		if kind != "" {
 			name = kindName(compaction.Kind(kind))
 		}
-		v.Kinds = append(v.Kinds, crumb{name, s.address("/timeline", q.With("kind", kind, "event", "", "page", "")), kind == v.Kind})
+		v.Kinds = append(v.Kinds, crumb{name,
+			s.address("/timeline", q.With("kind", kind, "event", "", "page", "")), kind == v.Kind})
 	}
 	at, err := selected(q, jobs)
 	if err != nil {
@@ -156,7 +159,8 @@ func buildTimeline(ctx context.Context, s *server, q *query) (any, error) {
 	return v, err
 }
 
-// choose returns the jobs that the page shows, newest first, and the kinds of all jobs of the table.
+// choose returns the jobs that the page shows, newest first, and the kinds of all jobs of the
+// table.
 func (v *timelineView) choose(all []*job) (kinds []string, jobs []*job, err error) {
 	for _, j := range slices.Backward(all) {
 		if v.Table != "" && j.event.Table != v.Table {
@@ -177,7 +181,7 @@ func (v *timelineView) choose(all []*job) (kinds []string, jobs []*job, err erro
 	return kinds, jobs, nil
 }
 
-// selected returns the index of the job that the page shows in detail; −1 if there is none.
+// selected returns the index of the job that the page shows in detail, or −1.
 func selected(q *query, jobs []*job) (int, error) {
 	if q.Text("event") == "" {
 		at := slices.IndexFunc(jobs, func(j *job) bool { return !j.running && compacts(j.event.Kind) })
@@ -195,7 +199,9 @@ func selected(q *query, jobs []*job) (int, error) {
 	}
 	at := slices.IndexFunc(jobs, func(j *job) bool { return j.number == number })
 	if at < 0 {
-		return 0, &problem{status: 410, text: fmt.Sprintf("Job %d is not there: older ones are dropped, and the log may have been replaced.", number), hint: "Begin at the timeline's newest job."}
+		return 0, &problem{status: 410,
+			text: fmt.Sprintf("Job %d is not there: older ones are dropped, and the log may have been replaced.",
+				number), hint: "Begin at the timeline's newest job."}
 	}
 	return at, nil
 }
@@ -211,8 +217,10 @@ func compacts(kind compaction.Kind) bool {
 
 // kindNames are the kinds for people.
 var kindNames = map[compaction.Kind]string{
-	compaction.Flush: "flush", compaction.DeltaFlush: "flush of changes", compaction.Merge: "merging compaction", compaction.MinorDelta: "minor delta compaction",
-	compaction.MajorDelta: "major delta compaction", compaction.Recompress: "recompression", compaction.UndoGC: "removal of old history",
+	compaction.Flush: "flush", compaction.DeltaFlush: "flush of changes", compaction.Merge: "merging compaction",
+	compaction.MinorDelta: "minor delta compaction",
+	compaction.MajorDelta: "major delta compaction", compaction.Recompress: "recompression",
+	compaction.UndoGC: "removal of old history",
 	compaction.Ingest: "ingest", compaction.Stall: "wait for memory",
 }
 

@@ -35,8 +35,8 @@ type shownTimeline struct {
 	Shown struct{ Total int }
 }
 
-// TestTimelineStepsThroughEveryJob follows the links from the newest job to the oldest and back, and
-// compares each job with the event.
+// TestTimelineStepsThroughEveryJob follows the links from the newest job to the oldest and back,
+// and compares each job with the event.
 func TestTimelineStepsThroughEveryJob(t *testing.T) {
 	var ended []compaction.Event
 	events := NewEvents()
@@ -51,7 +51,8 @@ func TestTimelineStepsThroughEveryJob(t *testing.T) {
 	viewInto(t, s, "/timeline?table=t", &first)
 	for i := range ended {
 		if e := &ended[len(ended)-1-i]; e.Kind != compaction.Flush && e.Kind != compaction.DeltaFlush {
-			if want := first.Jobs[i].Event; first.Job == nil || first.Job.Event != want || first.Job.Kind != string(e.Kind) {
+			if want := first.Jobs[i].Event; first.Job == nil || first.Job.Event != want ||
+				first.Job.Kind != string(e.Kind) {
 				t.Errorf("the page begins with %+v, want the newest compaction, job %d", first.Job, want)
 			}
 			break
@@ -63,8 +64,10 @@ func TestTimelineStepsThroughEveryJob(t *testing.T) {
 		viewInto(t, s, path, &got)
 		want := &ended[len(ended)-1-steps]
 		j := got.Job
-		if got.Source != "recorded" || got.Shown.Total != len(ended) || j == nil || j.Kind != string(want.Kind) || j.State != "done" || len(j.Story) < 2 ||
-			j.Before != nil && j.Before.RowSets != len(want.Before.RowSets) || j.After == nil || j.After.RowSets != len(want.After.RowSets) ||
+		if got.Source != "recorded" || got.Shown.Total != len(ended) || j == nil || j.Kind != string(want.Kind) ||
+			j.State != "done" || len(j.Story) < 2 ||
+			j.Before != nil && j.Before.RowSets != len(want.Before.RowSets) || j.After == nil ||
+			j.After.RowSets != len(want.After.RowSets) ||
 			j.After.InSVG != j.After.RowSets || j.After.Height != want.After.MaxHeight() {
 			t.Fatalf("%s: %+v %+v, want %+v", path, got, j, want)
 		}
@@ -83,7 +86,8 @@ func TestTimelineStepsThroughEveryJob(t *testing.T) {
 			t.Errorf("a %s among merges", j.Kind)
 		}
 	}
-	for path, status := range map[string]int{"/timeline?kind=x": 400, "/timeline?event=999": 410, "/timeline?event=x": 400, "/timeline?table=none": 404} {
+	for path, status := range map[string]int{"/timeline?kind=x": 400, "/timeline?event=999": 410,
+		"/timeline?event=x": 400, "/timeline?table=none": 404} {
 		if r := get(s, path); r.StatusCode != status {
 			t.Errorf("%s: %s", path, r.Status)
 		}
@@ -104,7 +108,8 @@ func link(page, rel string) string {
 func TestTimelineWithoutEventsSaysHowToRecordThem(t *testing.T) {
 	store := openStore(t)
 	r := get(testServer(store), "/timeline")
-	if text := body(t, r); r.StatusCode != http.StatusOK || !strings.Contains(text, "oribi inspect DIR --events FILE") || !strings.Contains(text, "inspect.NewEvents()") {
+	if text := body(t, r); r.StatusCode != http.StatusOK ||
+		!strings.Contains(text, "oribi inspect DIR --events FILE") || !strings.Contains(text, "inspect.NewEvents()") {
 		t.Errorf("%s: %s", r.Status, text)
 	}
 	r = get(testServer(store, Log(NewEvents())), "/timeline")
@@ -125,7 +130,8 @@ func TestEventsOfAFile(t *testing.T) {
 	}
 	good := func(job int) string {
 		var b bytes.Buffer
-		compaction.NewEventLog(&b).Record(compaction.Event{Job: uint64(job), Time: time.Unix(int64(job), 0), Kind: compaction.Flush, Table: "t"})
+		compaction.NewEventLog(&b).Record(compaction.Event{Job: uint64(job), Time: time.Unix(int64(job), 0),
+			Kind: compaction.Flush, Table: "t"})
 		return b.String()
 	}
 	write(os.O_TRUNC, good(1)+`{"time":"`+strings.ReplaceAll(hostile, "\n", "")+"\n"+good(2)+good(3)[:20])
@@ -173,7 +179,8 @@ func TestLongLinesOfEventsAreLeftOut(t *testing.T) {
 	events.Record(event)
 	e, err := ReadEvents(t.Context(), &log, "log")
 	must(t, err)
-	if k := e.list(); len(k.jobs) != 2 || len(k.problems) != 1 || !strings.Contains(k.problems[0], "line 2: it is longer than 16.0 MiB") {
+	if k := e.list(); len(k.jobs) != 2 || len(k.problems) != 1 ||
+		!strings.Contains(k.problems[0], "line 2: it is longer than 16.0 MiB") {
 		t.Errorf("%d jobs, %q", len(k.jobs), k.problems)
 	}
 }
@@ -185,7 +192,9 @@ func TestEventsAreBounded(t *testing.T) {
 	layout := compaction.Layout{Table: "t"}
 	for i := range sets {
 		key := []byte(fmt.Sprintf("key%06d", 10*i))
-		layout.RowSets = append(layout.RowSets, compaction.RowSetInfo{ID: uint64(i), MinKey: key, MaxKey: append(key[:8:8], '9'), Rows: 1, Bytes: 1 << 20, RedoBytes: 1 << 10, UndoBytes: 1 << 12, Redos: 1})
+		layout.RowSets = append(layout.RowSets,
+			compaction.RowSetInfo{ID: uint64(i), MinKey: key, MaxKey: append(key[:8:8], '9'), Rows: 1, Bytes: 1 << 20,
+				RedoBytes: 1 << 10, UndoBytes: 1 << 12, Redos: 1})
 	}
 	e := NewEvents()
 	const jobs = 250
@@ -204,7 +213,8 @@ func TestEventsAreBounded(t *testing.T) {
 		t.Errorf("%d jobs of %d bytes, %d dropped", n, e.bytes, k.dropped)
 	}
 	for i, j := range k.jobs {
-		if j.running || len(j.before) != sets || len(j.after) != sets || j.after[j.event.Job*10-10].ID != uint64(sets)+j.event.Job-1 {
+		if j.running || len(j.before) != sets || len(j.after) != sets ||
+			j.after[j.event.Job*10-10].ID != uint64(sets)+j.event.Job-1 {
 			t.Fatalf("job %d is not the event: %d, %d rowsets", i, len(j.before), len(j.after))
 		}
 	}
@@ -241,11 +251,14 @@ func TestHostileLayoutsOfEvents(t *testing.T) {
 	e := NewEvents()
 	for _, kind := range []compaction.Kind{compaction.Flush, compaction.Merge, compaction.Stall, compaction.UndoGC} {
 		for _, begin := range []bool{true, false} {
-			e.Record(compaction.Event{Begin: begin, Job: 7, Kind: kind, Table: hostile, Why: hostile, Inputs: sets, Outputs: sets[1:], Before: compaction.Layout{RowSets: sets},
-				After: compaction.Layout{RowSets: sets[2:]}, Duration: time.Duration(most), Err: errors.New(strings.Repeat(hostile, 1000)), RowsWritten: most, BytesRead: most})
+			e.Record(compaction.Event{Begin: begin, Job: 7, Kind: kind, Table: hostile, Why: hostile, Inputs: sets,
+				Outputs: sets[1:], Before: compaction.Layout{RowSets: sets},
+				After: compaction.Layout{RowSets: sets[2:]}, Duration: time.Duration(most),
+				Err: errors.New(strings.Repeat(hostile, 1000)), RowsWritten: most, BytesRead: most})
 		}
 	}
-	e.Record(compaction.Event{Job: 8, Kind: compaction.Ingest, Table: "t", Before: compaction.Layout{RowSets: sets}, After: compaction.Layout{RowSets: sets}, Outputs: sets})
+	e.Record(compaction.Event{Job: 8, Kind: compaction.Ingest, Table: "t", Before: compaction.Layout{RowSets: sets},
+		After: compaction.Layout{RowSets: sets}, Outputs: sets})
 	s := testServer(openStore(t), Log(e))
 	for event := range 5 {
 		path := fmt.Sprintf("/timeline?event=%d", event+1)

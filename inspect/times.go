@@ -15,7 +15,9 @@ import (
 
 // timesView is the time that a page can show, with the changes of the rows on it.
 type timesView struct {
-	First    moment   `json:"first"`    // the oldest state that can be read; without a limit, that before the oldest change of these rows
+	// the oldest state that can be read; without a limit, that before the oldest change of these
+	// rows
+	First    moment   `json:"first"`
 	Last     moment   `json:"last"`     // the newest state
 	Changes  []moment `json:"changes"`  // of these rows, newest first
 	Complete bool     `json:"complete"` // these are all changes of these rows
@@ -36,8 +38,8 @@ const (
 	sliderSteps = 1000
 )
 
-// times returns the time that a page about some rows can show. sinceParam is the parameter with which
-// the links to changes compare their state; empty: none.
+// times returns the time that a page about some rows can show. sinceParam is the parameter with
+// which the links to changes compare their state; it may be empty.
 func (s *server) times(ctx context.Context, q *query, at state, keys [][][]byte, sinceParam string) timesView {
 	changes, complete := changesOf(ctx, q.Table, keys)
 	first, last := s.floor(q.Table), s.store.Visible()
@@ -47,7 +49,8 @@ func (s *server) times(ctx context.Context, q *query, at state, keys [][][]byte,
 			first = changes[len(changes)-1] - 1
 		}
 	}
-	v := timesView{First: momentOf(first), Last: momentOf(last), Changes: []moment{}, Complete: complete, Limited: limited, Position: position(at.ts, first, last)}
+	v := timesView{First: momentOf(first), Last: momentOf(last), Changes: []moment{}, Complete: complete,
+		Limited: limited, Position: position(at.ts, first, last)}
 	v.Ticks = ticks(changes, first, last, v.Position)
 	to := func(ts mvcc.Timestamp) (*moment, string) {
 		m := momentOf(ts)
@@ -72,8 +75,8 @@ func (s *server) times(ctx context.Context, q *query, at state, keys [][][]byte,
 	return v
 }
 
-// changesOf returns the timestamps at which rows changed, newest first, and reports whether these are
-// all of them.
+// changesOf returns the timestamps at which rows changed, newest first, and reports whether these
+// are all of them.
 func changesOf(ctx context.Context, t *oribi.Table, keys [][][]byte) (list []mvcc.Timestamp, complete bool) {
 	ctx, cancel := context.WithTimeout(ctx, changesTime)
 	defer cancel()
@@ -115,7 +118,8 @@ func position(ts, first, last mvcc.Timestamp) int {
 // ticks draws changes on the line of time.
 func ticks(changes []mvcc.Timestamp, first, last mvcc.Timestamp, here int) template.HTML {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="ticks" viewBox="0 0 %d 16" preserveAspectRatio="none" aria-hidden="true"><rect class="axis" y="7" width="%[1]d" height="2"/>`, sliderSteps)
+	fmt.Fprintf(&b,
+		`<svg class="ticks" viewBox="0 0 %d 16" preserveAspectRatio="none" aria-hidden="true"><rect class="axis" y="7" width="%[1]d" height="2"/>`, sliderSteps)
 	drawn := -1
 	for _, ts := range changes {
 		if at := position(ts, first, last); at != drawn && ts >= first {

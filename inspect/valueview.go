@@ -16,7 +16,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// valueView is a cell as pages show it: its value, or the beginning of one that is long. It does not
+// valueView is a cell as pages show it: its value, or the beginning of a long value. It does not
 // refer to the cell, which may have megabytes.
 type valueView struct {
 	Text  string `json:"text"` // with every character visible; empty for NULL
@@ -107,8 +107,8 @@ func (v *valueView) size() int {
 	return tags + max(len(html.EscapeString(v.Text)), len(v.value))
 }
 
-// MarshalJSON returns the value as the command prints it. A cell that is long, or is not valid UTF-8,
-// is an object with the beginning of its text and the number of its bytes.
+// MarshalJSON returns the value as the command prints it. A cell that is long, or is not valid
+// UTF-8, is an object with the beginning of its text and the number of its bytes.
 func (v valueView) MarshalJSON() ([]byte, error) {
 	if v.value != nil {
 		return v.value, nil
@@ -125,7 +125,8 @@ func (v valueView) HTML() template.HTML {
 	case v.Bytes == 0:
 		return `<i class="null">empty</i>`
 	case v.Cut:
-		return template.HTML(`<span class="value">` + html.EscapeString(v.Text) + `…</span> <small class="cut">` + figures.Size(int64(v.Bytes)) + `</small>`)
+		return template.HTML(`<span class="value">` + html.EscapeString(v.Text) + `…</span> <small class="cut">` +
+			figures.Size(int64(v.Bytes)) + `</small>`)
 	}
 	return template.HTML(`<span class="value">` + html.EscapeString(v.Text) + `</span>`)
 }
@@ -153,8 +154,8 @@ const (
 )
 
 // keyText returns a key as JSON, the form that the parameter "key" takes: a value for a key of one
-// column, otherwise an object. Characters that are not printable are escaped, since a form would not
-// keep all of them.
+// column, otherwise an object. Characters that are not printable are escaped, since a form would
+// not keep all of them.
 func keyText(s *schema.Schema, cells [][]byte) string {
 	text := celltext.AppendObject(nil, s.Columns[:s.Keys], cells)
 	if s.SingleKey() {

@@ -153,7 +153,7 @@ func (t *Table) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 
 // Diff iterates over the rows that were changed between two times, in order of the encoded primary
 // key, as a diff scan of Kudu returns them: a row that was changed and changed back is among them;
-// one that exists at neither time is not. Not safe for concurrent use.
+// a row that exists at neither time is not. Not safe for concurrent use.
 type Diff struct {
 	table string
 	join  *rowunion.Join

@@ -45,7 +45,7 @@ func (b *Batch) Reset() {
 func (b *Batch) Tables() *oribi.Batch { return b.rows }
 
 // Commit carries out all writes of the batch at one timestamp, or none of them, as
-// oribi.Batch.Commit does. Later writes of a key replace earlier ones. Errors: those of
+// oribi.Batch.Commit does. Later writes of a key replace earlier ones. Errors: the errors of
 // oribi.Batch.Commit.
 func (b *Batch) Commit(ctx context.Context, opts ...oribi.CommitOption) (mvcc.Timestamp, error) {
 	if b.err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // BenchmarkScan scans a bucket with 100-byte values, loaded in order, in both directions: without a
-// transaction, in one that writes, in one that reads, and in one with writes of its own all over the
-// bucket.
+// transaction, in a writable transaction, in a read-only transaction, and in a transaction with its
+// own writes all over the bucket.
 func BenchmarkScan(b *testing.B) {
 	const pairs = 50_000
 	db := openMem(b, oribi.Options{})

@@ -11,9 +11,9 @@ import (
 
 // Bucket is an ordered set of keys, each with a value. It is safe for concurrent use.
 //
-// Its methods work without a transaction: each read sees the newest state, or that of an option
-// such as oribi.AsOf, and each write is committed when it returns. Tx.Bucket returns the bucket in a
-// transaction.
+// Its methods work without a transaction: each read sees the newest state, or the state that an
+// option such as oribi.AsOf names, and each write is committed when it returns. Tx.Bucket returns
+// the bucket in a transaction.
 type Bucket struct {
 	db *DB
 	t  *oribi.Table
@@ -35,7 +35,7 @@ var (
 )
 
 // Get returns the value of a key. It may be kept and must not be modified. Options are oribi.AsOf,
-// At, and Latest. Errors: ErrNotFound if there is no such key; those of Table.Get.
+// At, and Latest. Errors: ErrNotFound if there is no such key; the errors of Table.Get.
 func (b *Bucket) Get(ctx context.Context, key []byte, opts ...oribi.ReadOption) ([]byte, error) {
 	return get(ctx, b.t, key, opts...)
 }
@@ -50,19 +50,19 @@ func get(ctx context.Context, t *oribi.Table, key []byte, opts ...oribi.ReadOpti
 	return cells[valueColumn], nil
 }
 
-// Has reports whether there is a key. It does not read the value. Errors: those of Table.Has.
+// Has reports whether there is a key. It does not read the value. Errors: the errors of Table.Has.
 func (b *Bucket) Has(ctx context.Context, key []byte, opts ...oribi.ReadOption) (bool, error) {
 	return b.t.Has(ctx, notNil(key), opts...)
 }
 
 // Put sets the value of a key. Without oribi.NoSync, it is durable when Put returns. ts is the
 // timestamp of the commit: a read with oribi.AsOf(ts) sees the value from then on. Errors: ErrRow
-// for a key or value that is too long; those of Batch.Commit.
+// for a key or value that is too long; the errors of Batch.Commit.
 func (b *Bucket) Put(ctx context.Context, key, value []byte, opts ...oribi.TxOption) (ts mvcc.Timestamp, err error) {
 	return b.write(ctx, oribi.OpUpsert, [][]byte{notNil(key), notNil(value), nil}, opts)
 }
 
-// Delete removes a key, if it exists. Durability and ts are as for Put. Errors: those of
+// Delete removes a key, if it exists. Durability and ts are as for Put. Errors: the errors of
 // Batch.Commit.
 func (b *Bucket) Delete(ctx context.Context, key []byte, opts ...oribi.TxOption) (ts mvcc.Timestamp, err error) {
 	return b.write(ctx, oribi.OpDeleteIgnore, [][]byte{notNil(key), nil, nil}, opts)
@@ -71,7 +71,9 @@ func (b *Bucket) Delete(ctx context.Context, key []byte, opts ...oribi.TxOption)
 // keptBytes is the size of the largest write whose batch is kept for the next one.
 const keptBytes = 64 << 10
 
-func (b *Bucket) write(ctx context.Context, op oribi.Op, cells [][]byte, opts []oribi.TxOption) (mvcc.Timestamp, error) {
+func (b *Bucket) write(
+	ctx context.Context, op oribi.Op, cells [][]byte, opts []oribi.TxOption,
+) (mvcc.Timestamp, error) {
 	var few [2]oribi.CommitOption
 	commit := few[:0]
 	for _, o := range opts {
@@ -93,10 +95,10 @@ func (b *Bucket) write(ctx context.Context, op oribi.Op, cells [][]byte, opts []
 
 // Scan reads keys and their values, in the order of keys unless oribi.Desc or AnyOrder is given. It
 // takes the options of Table.Scan except Columns: From, To, and Prefix, with a []byte or a string;
-// Desc; Limit; AsOf and At; Where, with the columns key and value; and others. The state is that of
-// the first step, whatever is written during the scan.
+// Desc; Limit; AsOf and At; Where, with the columns key and value; and others. All rows are of one
+// state: the newest at the first step, whatever is written during the scan.
 //
-// An error comes as the last step: those of Table.Scan.
+// An error comes as the last step. Errors: the errors of Table.Scan.
 func (b *Bucket) Scan(ctx context.Context, opts ...oribi.TypedScanOption) iter.Seq2[Pair, error] {
 	return pairs(b.scan(ctx, bothParts, opts))
 }
@@ -110,8 +112,8 @@ func (b *Bucket) scan(ctx context.Context, columns oribi.ScanOption, opts []orib
 	return b.t.Scan(ctx, withOptions(opts, columns)...)
 }
 
-// withOptions returns options of a call as those of the call below, after first. Every Option is a
-// Wide one.
+// withOptions returns first and then the options of a call, as options of the table's method that
+// the call uses. Every Option is also of the type Wide.
 func withOptions[Wide, Option any](opts []Option, first ...Wide) []Wide {
 	all := append(make([]Wide, 0, len(first)+len(opts)), first...)
 	for _, o := range opts {
@@ -162,7 +164,7 @@ type Version struct {
 // History reads the versions of a key, newest first, as Table.History does: one for each timestamp
 // at which the value or the time of its expiry changed. A key that expires gets no version by that.
 //
-// An error comes as the only step: ErrNotFound if there is no version; those of Table.History.
+// An error comes as the only step: ErrNotFound if there is no version; the errors of Table.History.
 func (b *Bucket) History(ctx context.Context, key []byte, opts ...oribi.ReadOption) iter.Seq2[Version, error] {
 	all := withOptions[oribi.GetOption](opts, oribi.Columns("value", "expires"))
 	return withoutExpiry(func(yield func(Version, error) bool) {

@@ -23,7 +23,7 @@ type DB struct {
 }
 
 // Open opens the store in dir, or creates one, as oribi.Open does. If o leaves CellLimit open,
-// values may have up to MaxValueBytes. Errors: those of oribi.Open.
+// values may have up to MaxValueBytes. Errors: the errors of oribi.Open.
 func Open(dir string, o *oribi.Options) (*DB, error) {
 	var filled oribi.Options
 	if o != nil {
@@ -113,11 +113,11 @@ func (db *DB) Bucket(name string) (*Bucket, error) {
 	return &Bucket{db, t}, nil
 }
 
-// CreateBucket creates a bucket, durably. Options are those of a table, such as oribi.History. The
+// CreateBucket creates a bucket, durably. Options are options of tables, such as oribi.History. The
 // creation is not part of any transaction.
 //
-// Errors: ErrBucketExists, also if another table has the name; those of Store.CreateTable, such as
-// ErrSchema for an empty name.
+// Errors: ErrBucketExists, also if another table has the name; the errors of Store.CreateTable,
+// such as ErrSchema for an empty name.
 func (db *DB) CreateBucket(name string, opts ...oribi.TableOption) (*Bucket, error) {
 	if err := schema.CheckName(name); err != nil {
 		return nil, fmt.Errorf("kv: create bucket %q: %w", name, err)
@@ -132,9 +132,9 @@ func (db *DB) CreateBucket(name string, opts ...oribi.TableOption) (*Bucket, err
 	return &Bucket{db, t}, nil
 }
 
-// CreateBucketIfNotExists returns a bucket, which it creates as CreateBucket does if there is none
-// of that name. A bucket that exists keeps its settings. Errors: ErrNotBucket if another table has
-// the name; those of Store.CreateTable.
+// CreateBucketIfNotExists returns the bucket with the given name. If it does not exist, it is
+// created as by CreateBucket. A bucket that exists keeps its settings. Errors: ErrNotBucket if
+// another table has the name; the errors of Store.CreateTable.
 func (db *DB) CreateBucketIfNotExists(name string, opts ...oribi.TableOption) (*Bucket, error) {
 	b, err := db.Bucket(name)
 	if !errors.Is(err, ErrBucketNotFound) {
@@ -148,7 +148,7 @@ func (db *DB) CreateBucketIfNotExists(name string, opts ...oribi.TableOption) (*
 }
 
 // DeleteBucket removes a bucket with all its keys and their history, durably, as Store.DropTable
-// does. Errors: those of Bucket and Store.DropTable.
+// does. Errors: the errors of Bucket and Store.DropTable.
 func (db *DB) DeleteBucket(name string) error {
 	if _, err := db.Bucket(name); err != nil {
 		return err

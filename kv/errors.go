@@ -9,7 +9,8 @@ import (
 	"github.com/oribi-db/oribi"
 )
 
-// Errors that a caller can act on, besides those of package oribi. Test for them with errors.Is.
+// Errors that a caller can act on, besides the errors of package oribi. Test for them with
+// errors.Is.
 var (
 	ErrNotFound       = oribi.ErrNotFound // no such key
 	ErrBucketNotFound = oribi.ErrNoTable  // no such bucket
@@ -23,8 +24,8 @@ var (
 	ErrTxNotWritable = errors.New("the transaction is read-only")
 )
 
-// bucketError is an error about the name of a bucket. Its text says bucket where that of the cause
-// says table.
+// bucketError is an error about the name of a bucket. Its text says bucket where the text of the
+// cause says table.
 type bucketError struct {
 	text  string
 	cause error

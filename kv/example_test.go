@@ -171,8 +171,8 @@ func ExampleBucket_Load() {
 	// 144 <nil>
 }
 
-// A queue has keys that ascend. A job gets the key after the last one, and the first one is taken, each
-// in a transaction: two workers never take the same job, and no job is lost.
+// A queue has keys that ascend. A job gets the key after the last one, and the first one is taken,
+// each in a transaction: two workers never take the same job, and no job is lost.
 func Example_queue() {
 	ctx := context.Background()
 	db, err := kv.Open("/queue", &oribi.Options{FS: vfs.NewMem()})

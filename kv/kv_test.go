@@ -95,7 +95,8 @@ func TestReadsOfEarlierStates(t *testing.T) {
 	}
 	equal(t, "now", texts(t, b.Scan(ctx)), "[b=2 c=1 d=2]")
 	equal(t, "first, backward", texts(t, b.Scan(ctx, oribi.AsOf(first), oribi.Desc())), "[c=1 b=1 a=1]")
-	equal(t, "second, the last two", texts(t, b.Scan(ctx, oribi.AsOf(second), oribi.Desc(), oribi.Limit(2))), "[d=2 c=1]")
+	equal(t, "second, the last two",
+		texts(t, b.Scan(ctx, oribi.AsOf(second), oribi.Desc(), oribi.Limit(2))), "[d=2 c=1]")
 	value, err := b.Get(ctx, []byte("a"), oribi.AsOf(second))
 	equal(t, "a key that was deleted later", fmt.Sprint(string(value), err), "1<nil>")
 	_, err = b.Get(ctx, []byte("a"))
@@ -149,7 +150,8 @@ func TestHistory(t *testing.T) {
 
 func TestBuckets(t *testing.T) {
 	db := openMem(t, oribi.Options{})
-	numbers, err := schema.New([]schema.Column{{Name: "key", Type: schema.Binary}, {Name: "value", Type: schema.Int64}, {Name: "expires", Type: schema.Timestamp, Nullable: true}}, 1)
+	numbers, err := schema.New([]schema.Column{{Name: "key", Type: schema.Binary}, {Name: "value", Type: schema.Int64},
+		{Name: "expires", Type: schema.Timestamp, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,12 +173,14 @@ func TestBuckets(t *testing.T) {
 	_, err = db.CreateBucket("b")
 	wantError(t, "a second bucket", err, kv.ErrBucketExists)
 	equal(t, "its text", err.Error(), `kv: create bucket "b": exists already`)
-	if _, err := db.CreateBucket(""); !errors.Is(err, oribi.ErrSchema) || !strings.HasPrefix(err.Error(), `kv: create bucket "": a name is empty`) {
+	if _, err := db.CreateBucket(""); !errors.Is(err, oribi.ErrSchema) ||
+		!strings.HasPrefix(err.Error(), `kv: create bucket "": a name is empty`) {
 		t.Errorf("a bucket without a name: %v", err)
 	}
 	_, err = db.Bucket("numbers")
 	wantError(t, "another table", err, kv.ErrNotBucket)
-	equal(t, "its text", err, `kv: table "numbers" with the columns key binary, value int64, expires timestamp: not a bucket`)
+	equal(t, "its text", err,
+		`kv: table "numbers" with the columns key binary, value int64, expires timestamp: not a bucket`)
 	_, err = db.CreateBucketIfNotExists("numbers")
 	wantError(t, "the name of another table", err, kv.ErrNotBucket)
 	wantError(t, "the removal of another table", db.DeleteBucket("numbers"), kv.ErrNotBucket)
@@ -270,7 +274,8 @@ func TestLoad(t *testing.T) {
 	if err != nil || loaded != n {
 		t.Fatalf("loaded %d, %v", loaded, err)
 	}
-	equal(t, "a range", texts(t, b.Scan(ctx, oribi.Prefix("k0050"), oribi.Limit(3))), "[k00500=500 k00500x=before k00501=501]")
+	equal(t, "a range", texts(t, b.Scan(ctx, oribi.Prefix("k0050"), oribi.Limit(3))),
+		"[k00500=500 k00500x=before k00501=501]")
 	equal(t, "before the load", texts(t, b.Scan(ctx, oribi.AsOf(ts-1))), "[k00500x=before]")
 	count, err := b.Table().Count(ctx)
 	equal(t, "keys", fmt.Sprint(count, err), fmt.Sprint(n+1, nil))
@@ -294,7 +299,8 @@ func TestLoad(t *testing.T) {
 func TestErrorsNameKeys(t *testing.T) {
 	db := openMem(t, oribi.Options{})
 	b := bucket(t, db, "b")
-	for key, want := range map[string]string{"user/1": `"user/1"`, "a\"b": `"a\"b"`, "\xff\x00": `"0xff00"`, "0xff": `"0x30786666"`, "": `""`} {
+	for key, want := range map[string]string{"user/1": `"user/1"`, "a\"b": `"a\"b"`, "\xff\x00": `"0xff00"`,
+		"0xff": `"0x30786666"`, "": `""`} {
 		put(t, b, key, "v")
 		_, _, err := b.Load(ctx, func(yield func(kv.Pair, error) bool) { yield(kv.Pair{Key: []byte(key)}, nil) })
 		if err == nil || !strings.Contains(err.Error(), "key "+want+":") {
@@ -402,7 +408,9 @@ func TestScansMatchAMap(t *testing.T) {
 	}
 }
 
-func checkScan(t *testing.T, rng *rand.Rand, b *kv.Bucket, key func() string, ts mvcc.Timestamp, state map[string]string) {
+func checkScan(
+	t *testing.T, rng *rand.Rand, b *kv.Bucket, key func() string, ts mvcc.Timestamp, state map[string]string,
+) {
 	t.Helper()
 	from, to, limit := key(), key(), rng.Int64N(70)
 	opts := []oribi.TypedScanOption{oribi.AsOf(ts), oribi.From(from), oribi.To([]byte(to)), oribi.Limit(limit)}
@@ -541,7 +549,8 @@ func TestEndedTransactions(t *testing.T) {
 // The error for a bucket that does not exist speaks of buckets, and names some that do.
 func TestTextOfMissingBucket(t *testing.T) {
 	db := openMem(t, oribi.Options{})
-	for n, there := range []string{``, `; there is "0"`, `; there is "0", "1"`, 5: `; there is "0", "1", "2", "3", "4"`, 7: `; there is "0", "1", "2", "3", "4", …`} {
+	for n, there := range []string{``, `; there is "0"`, `; there is "0", "1"`, 5: `; there is "0", "1", "2", "3", "4"`,
+		7: `; there is "0", "1", "2", "3", "4", …`} {
 		if n > 0 {
 			if _, err := db.CreateBucket(strconv.Itoa(n - 1)); err != nil {
 				t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // ts is the timestamp of the keys, and n their number.
 //
 // Errors: ErrRow, with ErrKeyExists for a key that exists, for a key that does not ascend, or for a
-// key or value that is too long; those of Table.Ingest.
+// key or value that is too long; the errors of Table.Ingest.
 func (b *Bucket) Load(ctx context.Context, pairs iter.Seq2[Pair, error]) (ts mvcc.Timestamp, n int64, err error) {
 	return b.t.Ingest(ctx, vectors(pairs))
 }

@@ -17,8 +17,11 @@ import (
 //
 // The first PutTTL alters the table of the bucket so that its rows expire (oribi.SetExpires). From
 // then on, reads and writes of the bucket take somewhat more time. ttl is rounded down to
-// microseconds. Errors: one for a ttl of less; those of Put and Table.Alter.
-func (b *Bucket) PutTTL(ctx context.Context, key, value []byte, ttl time.Duration, opts ...oribi.TxOption) (ts mvcc.Timestamp, err error) {
+// microseconds. Errors: an error for a ttl of less than a microsecond; the errors of Put and
+// Table.Alter.
+func (b *Bucket) PutTTL(
+	ctx context.Context, key, value []byte, ttl time.Duration, opts ...oribi.TxOption,
+) (ts mvcc.Timestamp, err error) {
 	if err := b.expire(ctx); err != nil {
 		return 0, err
 	}
@@ -60,7 +63,7 @@ func (b *Bucket) cells(key, value []byte, ttl time.Duration) ([][]byte, error) {
 }
 
 // PutTTL sets the value of a key that expires after ttl, as Bucket.PutTTL does. The ttl begins now.
-// Errors: one for a ttl of less than a microsecond; those of Bucket.PutTTL and Put.
+// Errors: the errors of Bucket.PutTTL and Put.
 func (b TxBucket) PutTTL(key, value []byte, ttl time.Duration) error {
 	if err := b.writable(); err != nil {
 		return err

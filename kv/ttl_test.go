@@ -15,7 +15,9 @@ import (
 func clocked(t *testing.T) (db *kv.DB, now *time.Time) {
 	now = new(time.Time)
 	*now = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	return openMem(t, oribi.Options{Clock: mvcc.NewHybridClock(func() time.Time { return *now }), History: oribi.HistoryForever}), now
+	return openMem(t, oribi.Options{Clock: mvcc.NewHybridClock(func() time.Time {
+		return *now
+	}), History: oribi.HistoryForever}), now
 }
 
 func TestKeysExpire(t *testing.T) {
@@ -48,12 +50,14 @@ func TestKeysExpire(t *testing.T) {
 			put(t, b, "made lasting", "3")
 
 			*now = now.Add(30*time.Second - time.Microsecond)
-			equal(t, "just before the time", texts(t, b.Scan(ctx)), "[gone=2 kept=1 made again=2 made lasting=3 renewed=3]")
+			equal(t, "just before the time", texts(t, b.Scan(ctx)),
+				"[gone=2 kept=1 made again=2 made lasting=3 renewed=3]")
 			*now = now.Add(time.Microsecond)
 			want := "[kept=1 made lasting=3 renewed=3]"
 			equal(t, "at the time", texts(t, b.Scan(ctx)), want)
 			equal(t, "backward", texts(t, b.Scan(ctx, oribi.Desc(), oribi.Limit(2))), "[renewed=3 made lasting=3]")
-			equal(t, "before the time", texts(t, b.Scan(ctx, oribi.AsOf(alive))), "[gone=2 kept=1 made again=2 made lasting=2 renewed=3]")
+			equal(t, "before the time", texts(t, b.Scan(ctx, oribi.AsOf(alive))),
+				"[gone=2 kept=1 made again=2 made lasting=2 renewed=3]")
 			equal(t, "before all", texts(t, b.Scan(ctx, oribi.AsOf(before))), "[kept=1 made lasting=1 renewed=1]")
 			_, err := b.Get(ctx, []byte("gone"))
 			wantError(t, "an expired key", err, kv.ErrNotFound)
@@ -111,12 +115,14 @@ func TestTTLInTransactionsAndBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := db.Update(ctx, func(tx *kv.Tx) error {
-		return errors.Join(tx.Bucket("other").PutTTL([]byte("tx"), []byte("2"), time.Minute), tx.Bucket("other").Put([]byte("kept"), nil))
+		return errors.Join(tx.Bucket("other").PutTTL([]byte("tx"), []byte("2"), time.Minute),
+			tx.Bucket("other").Put([]byte("kept"), nil))
 	}, oribi.NoSync)
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "before the time", fmt.Sprint(texts(t, b.Scan(ctx)), texts(t, other.Scan(ctx))), "[batch=1 kept=] [kept= tx=2]")
+	equal(t, "before the time", fmt.Sprint(texts(t, b.Scan(ctx)), texts(t, other.Scan(ctx))),
+		"[batch=1 kept=] [kept= tx=2]")
 	*now = now.Add(time.Minute + time.Millisecond)
 	equal(t, "after the time", fmt.Sprint(texts(t, b.Scan(ctx)), texts(t, other.Scan(ctx))), "[kept=] [kept=]")
 

@@ -24,10 +24,10 @@ type Tx struct {
 }
 
 // Update runs fn in a transaction and commits it. If the commit conflicts, Update runs fn again, in
-// a new transaction, until ctx is canceled. fn must not have effects that a second run would repeat.
-// If fn returns an error or panics, nothing is changed.
+// a new transaction, until ctx is canceled. fn must not have effects that a second run would
+// repeat. If fn returns an error or panics, nothing is changed.
 //
-// Errors: that of fn; those of Begin and Tx.Commit, except ErrConflict.
+// Errors: the error that fn returns; the errors of Begin and Tx.Commit, except ErrConflict.
 func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...oribi.TxOption) error {
 	return db.store.Update(ctx, func(rows *oribi.Tx) error { return fn(&Tx{db: db, ctx: ctx, rows: rows}) }, opts...)
 }
@@ -38,7 +38,8 @@ func (db *DB) Batch(ctx context.Context, fn func(*Tx) error, opts ...oribi.TxOpt
 	return db.Update(ctx, fn, opts...)
 }
 
-// View runs fn in a transaction that only reads. Errors: that of fn; those of Begin.
+// View runs fn in a transaction that only reads. Errors: the error that fn returns; the errors of
+// Begin.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	tx, err := db.Begin(ctx, false)
 	if err != nil {
@@ -48,8 +49,8 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	return fn(tx)
 }
 
-// ViewAt is View of the state at a timestamp: with all commits up to ts. Errors: that of fn; those
-// of Store.SnapshotAt.
+// ViewAt is View of the state at a timestamp: with all commits up to ts. Errors: the error that fn
+// returns; the errors of Store.SnapshotAt.
 func (db *DB) ViewAt(ctx context.Context, ts mvcc.Timestamp, fn func(*Tx) error) error {
 	snapshot, err := db.store.SnapshotAt(ctx, ts)
 	if err != nil {
@@ -65,9 +66,9 @@ func (db *DB) reader(ctx context.Context, snapshot *oribi.Snapshot) *Tx {
 	return &Tx{db: db, ctx: ctx, snapshot: snapshot, at: oribi.At(snapshot)}
 }
 
-// Begin starts a transaction, which ends with Commit or Rollback. A transaction that is not writable
-// takes no memory for what it reads, and sees one state however long it runs. ctx applies to all its
-// reads and to Commit.
+// Begin starts a transaction, which ends with Commit or Rollback. A transaction that is not
+// writable takes no memory for the rows that it reads, and sees one state however long it runs. ctx
+// applies to all its reads and to Commit.
 //
 // Errors: ErrClosed; ctx.Err().
 func (db *DB) Begin(ctx context.Context, writable bool) (*Tx, error) {
@@ -97,12 +98,13 @@ func (tx *Tx) Timestamp() mvcc.Timestamp {
 }
 
 // Tables returns the transaction below, for rows of other tables of the store, which are read and
-// committed with those of buckets; nil if the transaction only reads.
+// committed with the rows of buckets; nil if the transaction only reads.
 func (tx *Tx) Tables() *oribi.Tx { return tx.rows }
 
 // Commit ends the transaction and makes its writes visible at one timestamp, which it returns.
-// Without oribi.NoSync, they are durable then. A transaction that only reads ends, and the timestamp
-// is that of its state. Errors: ErrConflict; ErrTxEnded; those of oribi.Tx.Commit.
+// Without oribi.NoSync, they are durable then. A transaction that only reads ends; its timestamp is
+// the timestamp of the state that it has read. Errors: ErrConflict; ErrTxEnded; the errors of
+// oribi.Tx.Commit.
 func (tx *Tx) Commit(opts ...oribi.TxOption) (mvcc.Timestamp, error) {
 	if tx.rows != nil {
 		return tx.rows.Commit(opts...)
@@ -131,8 +133,8 @@ type TxBucket struct {
 	err error // of Tx.Bucket
 }
 
-// Bucket returns a bucket as the transaction sees it. If there is no such bucket, all methods of the
-// result return the error: ErrBucketNotFound or ErrNotBucket.
+// Bucket returns a bucket as the transaction sees it. If there is no such bucket, all methods of
+// the result return the error: ErrBucketNotFound or ErrNotBucket.
 func (tx *Tx) Bucket(name string) TxBucket {
 	b, err := tx.db.Bucket(name)
 	if err != nil {
@@ -161,7 +163,7 @@ func (b TxBucket) writable() error {
 }
 
 // Get returns the value of a key. It may be kept and must not be modified. Errors: ErrNotFound if
-// there is no such key; ErrTxEnded; those of oribi.Tx.Get.
+// there is no such key; ErrTxEnded; the errors of oribi.Tx.Get.
 func (b TxBucket) Get(key []byte) ([]byte, error) {
 	if err := b.ready(); err != nil {
 		return nil, err
@@ -176,8 +178,8 @@ func (b TxBucket) Get(key []byte) ([]byte, error) {
 	return cells[valueColumn], nil
 }
 
-// Has reports whether there is a key. A transaction that writes has then read the key. Errors:
-// those of Get, except that a missing key is no error.
+// Has reports whether there is a key. A transaction that writes has then read the key. Errors: the
+// errors of Get, except that a missing key is no error.
 func (b TxBucket) Has(key []byte) (bool, error) {
 	if err := b.ready(); err != nil {
 		return false, err
@@ -188,13 +190,13 @@ func (b TxBucket) Has(key []byte) (bool, error) {
 	return b.tx.rows.Has(b.t, notNil(key))
 }
 
-// Put sets the value of a key. Errors: ErrTxNotWritable; ErrRow for a key or value that is too long;
-// those of oribi.Tx.Row. The transaction may go on after an error.
+// Put sets the value of a key. Errors: ErrTxNotWritable; ErrRow for a key or value that is too
+// long; the errors of oribi.Tx.Row. The transaction may go on after an error.
 func (b TxBucket) Put(key, value []byte) error {
 	return b.write(oribi.OpUpsert, [][]byte{notNil(key), notNil(value), nil})
 }
 
-// Delete removes a key, if it exists. Errors: those of Put.
+// Delete removes a key, if it exists. Errors: the errors of Put.
 func (b TxBucket) Delete(key []byte) error {
 	return b.write(oribi.OpDeleteIgnore, [][]byte{notNil(key), nil, nil})
 }
@@ -207,9 +209,9 @@ func (b TxBucket) write(op oribi.Op, cells [][]byte) error {
 }
 
 // Scan reads keys and their values, in the order of keys. It takes the options of oribi.Tx.Scan
-// except Columns: From, To, and Prefix, with a []byte or a string; Desc; Limit; and Where. Writes of
-// the transaction that come after the beginning of a scan may or may not appear in it. An error comes
-// as the last step: those of oribi.Tx.Scan.
+// except Columns: From, To, and Prefix, with a []byte or a string; Desc; Limit; and Where. Writes
+// of the transaction that come after the beginning of a scan may or may not appear in it. An error
+// comes as the last step. Errors: the errors of oribi.Tx.Scan.
 func (b TxBucket) Scan(opts ...oribi.TypedTxScanOption) iter.Seq2[Pair, error] {
 	sc, err := b.scan(bothParts, opts)
 	if err != nil {

@@ -1,7 +1,7 @@
 package lab
 
-// costs is what the simulation knows about the bytes of files. All sizes are in bytes. A test
-// compares simulations with runs of the engine "real".
+// costs are the sizes with which the simulation computes the bytes of files. All sizes are in
+// bytes. A test compares simulations with runs of the engine "real".
 type costs struct {
 	RowSet float64 // of base data per rowset
 	Row    float64 // of base data per row, besides its value: key, bloom filter, key directory
@@ -22,7 +22,8 @@ type costs struct {
 
 // fitted are the costs of a table with a key of type int64 and a value of random bytes, from tables
 // of 100 to 20,000 rows with values of 20 to 400 bytes.
-var fitted = costs{RowSet: 3000, Row: 5.4, Value: 1.0025, DeltaFile: 100, Birth: 8.2, Delete: 8.2, Change: 8.2, DeltaValue: 1.09}
+var fitted = costs{RowSet: 3000, Row: 5.4, Value: 1.0025, DeltaFile: 100, Birth: 8.2, Delete: 8.2,
+	Change: 8.2, DeltaValue: 1.09}
 
 // row returns the base data of a row.
 func (m *costs) row(value float64) float64 { return m.Row + m.Value*value }

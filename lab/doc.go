@@ -2,7 +2,7 @@
 //
 // An experiment runs a workload, which is a sequence of inserts, updates and deletes, against a
 // table whose merges a policy chooses. A Spec lists workloads and policies; Run runs each workload
-// with each policy and writes what it measured to a directory:
+// with each policy and writes its measurements to a directory:
 //
 //	spec, err := lab.ParseSpec(text)   // JSON
 //	if err != nil { … }
@@ -13,7 +13,7 @@
 // same operations on a store in a temporary directory. Both are driven by the same loop:
 //
 //	operations … → flush, when FlushBytes have been written
-//	             → what history no longer needs is removed
+//	             → old versions that the history need not keep are removed
 //	             → merges, until the policy picks nothing or RewriteRatio is used up
 //	             → a delta compaction, if redos are large or many
 //	             → a sample of the measures

@@ -84,7 +84,7 @@ func layoutLine(line []byte) (set compaction.RowSetInfo, err error) {
 	return set, nil
 }
 
-// Scored is what a policy picks of a layout.
+// Scored is the pick of a policy from a layout, with its score.
 type Scored struct {
 	Choice  compaction.Choice
 	Bytes   int64         // of the chosen rowsets

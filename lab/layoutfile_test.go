@@ -22,12 +22,14 @@ func TestReadLayoutRefusesMalformedLines(t *testing.T) {
 		{"1\tb\ta", `l:1: the first key, "b", is above the last one, "a"`},
 		{"1\t" + strings.Repeat("x", 1<<20) + "\ty", "l:1: "},
 	} {
-		if _, err := ReadLayout(strings.NewReader(test.text), "l"); err == nil || !errors.Is(err, ErrLine) || !strings.Contains(err.Error(), test.want) {
+		if _, err := ReadLayout(strings.NewReader(test.text), "l"); err == nil || !errors.Is(err, ErrLine) ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40q: got %.200v, want %s", test.text, err, test.want)
 		}
 	}
 	l, err := ReadLayout(strings.NewReader("2\tb\tc\r\n# x\n1\ta\ta"), "l")
-	if err != nil || len(l.RowSets) != 2 || l.RowSets[0].ID != 2 || string(l.RowSets[1].MaxKey) != "c" || l.RowSets[1].Bytes != 2<<20 {
+	if err != nil || len(l.RowSets) != 2 || l.RowSets[0].ID != 2 ||
+		string(l.RowSets[1].MaxKey) != "c" || l.RowSets[1].Bytes != 2<<20 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -53,7 +55,8 @@ func TestScoreOfARealLayout(t *testing.T) {
 
 // Absurd sizes neither fail nor take long.
 func TestLayoutsOfAbsurdSizesAreReplayed(t *testing.T) {
-	for _, text := range []string{"0\ta\tb\n0\ta\tb\n0\ta\tb\n0\ta\tb", "4000000000000\ta\tb\n0\ta\tb\n1\t\t\n1\ta\tz\n", "1\ta\ta\n1\ta\ta\n1\ta\ta\n1\ta\ta\n", ""} {
+	for _, text := range []string{"0\ta\tb\n0\ta\tb\n0\ta\tb\n0\ta\tb",
+		"4000000000000\ta\tb\n0\ta\tb\n1\t\t\n1\ta\tz\n", "1\ta\ta\n1\ta\ta\n1\ta\ta\n1\ta\ta\n", ""} {
 		l, err := ReadLayout(strings.NewReader(text), "l")
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +65,8 @@ func TestLayoutsOfAbsurdSizesAreReplayed(t *testing.T) {
 			spec := &Spec{Workloads: []Workload{{Name: "replay", Layout: "l"}}, Policies: []Policy{{Name: p.Name}}}
 			spec.fill()
 			policy, _ := spec.Policies[0].policy()
-			x := &experiment{spec: spec, workload: &spec.Workloads[0], source: &layoutReplay{l, 20}, policy: policy, budget: math.MaxInt64, result: &Result{}}
+			x := &experiment{spec: spec, workload: &spec.Workloads[0], source: &layoutReplay{l, 20}, policy: policy,
+				budget: math.MaxInt64, result: &Result{}}
 			if err := x.run(t.Context(), func(int64) {}); err != nil {
 				t.Errorf("%q, %s: %v", text, p.Name, err)
 			}

@@ -50,7 +50,8 @@ func (w *upkeep) step() (done bool, err error) {
 	picked := compaction.PickDeltas(w.deltas)
 	var ops []maintenance.Operation
 	for _, c := range picked {
-		ops = append(ops, maintenance.Operation{Kind: maintenance.Kind(c.Kind), Gain: c.Quality, Cost: c.Bytes, Data: c.Frees})
+		ops = append(ops, maintenance.Operation{Kind: maintenance.Kind(c.Kind), Gain: c.Quality,
+			Cost: c.Bytes, Data: c.Frees})
 	}
 	i := 0 // a merge that nothing competes with is not weighed
 	if merges := len(w.merge.RowSets) > 0; !merges || len(picked) > 0 {

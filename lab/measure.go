@@ -8,7 +8,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 )
 
-// Sample is what was measured at one point of a run, after the merges.
+// Sample has the measures at one point of a run, after the merges.
 type Sample struct {
 	Operations int64 // so far; of a replayed layout, merges
 	RowSets    int
@@ -20,13 +20,13 @@ type Sample struct {
 	WriteAmplification float64
 	// ReadAmplification is how many rowsets and delta files a read by key consults, on average over
 	// the keys of the last operations: each rowset whose bounds contain the key, and the redo files
-	// of the one that has it.
+	// of the rowset that has it.
 	ReadAmplification float64
-	// SpaceAmplification is the ratio of the bytes of all files to those of the live rows when they
-	// were flushed, without their history.
+	// SpaceAmplification is the ratio of the bytes of all files to the bytes of the live rows. The
+	// rows count with their size when they were flushed, without their history.
 	SpaceAmplification float64
-	// PendingBytes are those of the rowsets that overlap others, and of redos in the others: what a
-	// merge of everything would have to rewrite.
+	// PendingBytes are the bytes of the rowsets that overlap others, and of redos in the others: a
+	// merge of everything would have to rewrite them.
 	PendingBytes int64
 	Bytes        int64 // of all files
 	WrittenBytes int64 // to files, so far
@@ -74,7 +74,9 @@ func consulted(l compaction.Layout, keys [][]byte, height float64) float64 {
 	if len(keys) == 0 {
 		return height + float64(redos)/float64(len(sets))
 	}
-	begun, ended := newEnds(sets, func(r *compaction.RowSetInfo) []byte { return r.MinKey }), newEnds(sets, func(r *compaction.RowSetInfo) []byte { return r.MaxKey })
+	begun, ended := newEnds(sets, func(r *compaction.RowSetInfo) []byte {
+		return r.MinKey
+	}), newEnds(sets, func(r *compaction.RowSetInfo) []byte { return r.MaxKey })
 	total := 0.0
 	for _, key := range keys {
 		// Begun before the successor of the key, less those ended before it.

@@ -160,7 +160,8 @@ func picture(l compaction.Layout, tallest int) (path, kind string) {
 		width := max(0.8, s.Width()*pictureWidth-0.6)
 		y := pictureHeight - float64(lanes[i]+1)*lane
 		height := lane * 0.85
-		fmt.Fprintf(&b, "M%s %sh%sv%sh-%sz", coordinate(s.From*pictureWidth), coordinate(y), coordinate(width), coordinate(height), coordinate(width))
+		fmt.Fprintf(&b, "M%s %sh%sv%sh-%sz", coordinate(s.From*pictureWidth), coordinate(y), coordinate(width),
+			coordinate(height), coordinate(width))
 	}
 	return b.String(), "boxes"
 }

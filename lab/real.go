@@ -42,20 +42,25 @@ const (
 var clockStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // openReal creates a store in an empty directory, which it removes when it is closed.
-func openReal(ctx context.Context, s *Spec, w *Workload, dir string, listener func(compaction.Event)) (*realTable, error) {
-	t := &realTable{ctx: ctx, dir: dir, value: make([]byte, w.ValueBytes), r: newRandom(s.Seed, "values"), files: &countFS{FS: vfs.OS}}
+func openReal(
+	ctx context.Context, s *Spec, w *Workload, dir string, listener func(compaction.Event),
+) (*realTable, error) {
+	t := &realTable{ctx: ctx, dir: dir, value: make([]byte, w.ValueBytes),
+		r: newRandom(s.Seed, "values"), files: &countFS{FS: vfs.OS}}
 	history := oribi.HistoryForever
 	if w.History > 0 {
 		history = time.Duration(w.History) * time.Second
 	}
 	clock := mvcc.NewHybridClock(func() time.Time { return clockStart.Add(time.Duration(t.ops.Load()) * time.Second) })
-	t.options = oribi.Options{Manual: true, Policy: compaction.None{}, Schedule: t.schedule, History: history, Clock: clock, Listener: listener, FS: t.files,
+	t.options = oribi.Options{Manual: true, Policy: compaction.None{}, Schedule: t.schedule, History: history,
+		Clock: clock, Listener: listener, FS: t.files,
 		MemoryLimit: max(leastLimit, 16*int64(s.FlushBytes)), RowSetBytes: int64(s.RowSetBytes)}
 	var err error
 	if t.store, err = oribi.Open(dir, &t.options); err != nil {
 		return nil, err
 	}
-	table, err := schema.New([]schema.Column{{Name: "key", Type: schema.Int64}, {Name: "value", Type: schema.Binary}}, 1)
+	table, err := schema.New([]schema.Column{{Name: "key", Type: schema.Int64}, {Name: "value", Type: schema.Binary}},
+		1)
 	if err == nil {
 		t.table, err = t.store.CreateTable(tableName, table)
 	}
@@ -140,11 +145,12 @@ func (t *realTable) deltas(kind compaction.Kind, _ string) error {
 	return err
 }
 
-// dueDeltas leaves out what only the store knows: history that is not needed. The experiment removes
-// that after each flush.
+// dueDeltas leaves out what only the store knows: history that is not needed. The experiment
+// removes that after each flush.
 func (t *realTable) dueDeltas() (due []compaction.DeltaInfo) {
 	for _, r := range t.layout().RowSets {
-		info := compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes, RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1), OfColumns: columns}
+		info := compaction.DeltaInfo{RowSet: r.ID, BaseBytes: r.Bytes - r.RedoBytes - r.UndoBytes,
+			RedoBytes: r.RedoBytes, Redos: r.Redos, Columns: min(r.Redos, 1), OfColumns: columns}
 		if isDue(info) {
 			due = append(due, info)
 		}
@@ -152,8 +158,8 @@ func (t *realTable) dueDeltas() (due []compaction.DeltaInfo) {
 	return due
 }
 
-// compact lets the store carry out the operation of that kind that it lists. The rules are the same,
-// so it is that of the same rowset, unless all its redos are DELETEs.
+// compact lets the store carry out the operation of that kind that it lists. The store's rules are
+// the same, so it chooses the same rowset, unless all redos of the rowset are DELETEs.
 func (t *realTable) compact(c compaction.DeltaChoice) error {
 	t.due.Store(string(c.Kind))
 	_, _, err := t.store.StepBackgroundWork(t.ctx)

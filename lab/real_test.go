@@ -55,7 +55,8 @@ func simulatedWith(t *testing.T, s *Spec, c costs) (results []*Result) {
 				t.Fatal(err)
 			}
 			w := &s.Workloads[i]
-			x := &experiment{spec: s, workload: w, source: priced{operations{w}, c}, policy: policy, budget: int64(s.Policies[k].Budget),
+			x := &experiment{spec: s, workload: w, source: priced{operations{w}, c}, policy: policy,
+				budget: int64(s.Policies[k].Budget),
 				result: &Result{Workload: w.Label, Policy: s.Policies[k].Label}}
 			if err := x.run(t.Context(), func(int64) {}); err != nil {
 				t.Fatal(err)

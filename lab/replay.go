@@ -10,9 +10,10 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 )
 
-// eventReplay brings what the flushes and ingests of an event log wrote, in their order. The merges
-// of the log are left out: those of the policy are done instead. Redos that were flushed go to the
-// rowsets that have the same keys now. The time of the samples is the number of these events.
+// eventReplay adds the rowsets that the flushes and ingests of an event log wrote, in their order.
+// The merges of the log are left out: the policy's merges are done instead. Redos that were flushed
+// go to the rowsets that have the same keys now. The time of the samples is the number of these
+// events.
 type eventReplay struct {
 	events []compaction.Event
 	rowset int64                   // size of a rowset
@@ -47,7 +48,8 @@ func readEvents(name, table string) (*eventReplay, error) {
 			r.first = ordered(e.Before.RowSets)
 		}
 		r.rowset = max(r.rowset, e.After.RowSetBytes)
-		if e.Outputs = ordered(e.Outputs); e.Kind == compaction.Flush || e.Kind == compaction.Ingest || e.Kind == compaction.DeltaFlush {
+		if e.Outputs = ordered(e.Outputs); e.Kind == compaction.Flush || e.Kind == compaction.Ingest ||
+			e.Kind == compaction.DeltaFlush {
 			e.Before, e.After = compaction.Layout{}, compaction.Layout{}
 			r.events = append(r.events, e)
 		}

@@ -19,7 +19,8 @@ func TestReplayBringsOnlyWhatWasFlushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	rowset := func(id uint64, from, to string) []compaction.RowSetInfo {
-		return []compaction.RowSetInfo{{ID: id, MinKey: []byte(from), MaxKey: []byte(to), Rows: 10, LiveRows: 9, Bytes: 1000}}
+		return []compaction.RowSetInfo{{ID: id, MinKey: []byte(from), MaxKey: []byte(to),
+			Rows: 10, LiveRows: 9, Bytes: 1000}}
 	}
 	log := compaction.NewEventLog(f)
 	before := compaction.Layout{Table: "t", RowSetBytes: 5000, RowSets: rowset(1, "a", "m")}
@@ -27,8 +28,10 @@ func TestReplayBringsOnlyWhatWasFlushed(t *testing.T) {
 		{Kind: compaction.Flush, Table: "other", Outputs: rowset(9, "a", "z"), BytesWritten: 1000},
 		{Kind: compaction.Flush, Table: "t", Begin: true, Before: before},
 		{Kind: compaction.Flush, Table: "t", Err: errors.New("failed"), Outputs: rowset(2, "b", "c"), Before: before},
-		{Kind: compaction.Flush, Table: "t", Outputs: rowset(3, "b", "z"), BytesWritten: 1000, Before: before, After: before},
-		{Kind: compaction.Merge, Table: "t", Inputs: rowset(3, "b", "z"), Outputs: rowset(4, "b", "z"), BytesWritten: 1000},
+		{Kind: compaction.Flush, Table: "t", Outputs: rowset(3, "b", "z"), BytesWritten: 1000,
+			Before: before, After: before},
+		{Kind: compaction.Merge, Table: "t", Inputs: rowset(3, "b", "z"),
+			Outputs: rowset(4, "b", "z"), BytesWritten: 1000},
 		{Kind: compaction.DeltaFlush, Table: "t", Outputs: rowset(1, "a", "b"), BytesWritten: 300},
 		{Kind: compaction.Ingest, Table: "t", Outputs: rowset(5, "zz", "zzz"), BytesWritten: 1000},
 	} {

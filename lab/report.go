@@ -20,7 +20,7 @@ var reportText string
 
 var reportTemplate = template.Must(template.New("report").Parse(reportText))
 
-// report is what the template prints.
+// report is the data of the template.
 type report struct {
 	Title, About, Repeat, Spec string
 	Workloads                  []reportWorkload
@@ -86,15 +86,24 @@ type measureOf struct {
 }
 
 var measures = []*measureOf{
-	{"Height", "rowsets over a key, on average", "The number of rowsets over a key, on average over the data. A read by key looks into the filter or the index of each.",
+	{"Height", "rowsets over a key, on average",
+		"The number of rowsets over a key, on average over the data. A read by key looks into the filter or the " +
+			"index of each.",
 		"height, average", func(s *Sample) float64 { return s.Height }, false, false},
-	{"Read amplification", "rowsets and delta files per read", "How many rowsets and delta files a read by key consults, on average over the keys of the last operations: each rowset whose bounds contain the key, and the redo files of the one that has it.",
+	{"Read amplification", "rowsets and delta files per read",
+		"How many rowsets and delta files a read by key consults, on average over the keys of the last operations: " +
+			"each rowset whose bounds contain the key, and the redo files of the one that has it.",
 		"read amplification, average", func(s *Sample) float64 { return s.ReadAmplification }, false, false},
-	{"Write amplification", "bytes written per byte flushed", "How many bytes flushes, merges and delta compactions have written to files, per byte that flushes have written. The log is not counted.",
+	{"Write amplification", "bytes written per byte flushed",
+		"How many bytes flushes, merges and delta compactions have written to files, per byte that flushes have " +
+			"written. The log is not counted.",
 		"write amplification, at the end", func(s *Sample) float64 { return s.WriteAmplification }, true, false},
-	{"Space amplification", "bytes of files per byte of live rows", "The ratio of the bytes of all files, history included, to those of the live rows when they were flushed.",
+	{"Space amplification", "bytes of files per byte of live rows",
+		"The ratio of the bytes of all files, history included, to those of the live rows when they were flushed.",
 		"space amplification, average", func(s *Sample) float64 { return s.SpaceAmplification }, false, false},
-	{"Bytes pending", "that merging everything would rewrite", "The bytes of the rowsets that overlap others, and of redos in the others: what a merge of everything would have to rewrite.",
+	{"Bytes pending", "that merging everything would rewrite",
+		"The bytes of the rowsets that overlap others, and of redos in the others: what a merge of everything would " +
+			"have to rewrite.",
 		"bytes pending, average", func(s *Sample) float64 { return float64(s.PendingBytes) }, false, true},
 }
 
@@ -127,7 +136,8 @@ func WriteReport(w io.Writer, spec *Spec, results []*Result) error {
 	if err := writeSpec(&text, &s); err != nil {
 		return err
 	}
-	r := report{Spec: text.String(), Measures: measures, Left: plotLeft, Right: plotRight, Label: plotLeft - 6, XText: plotBottom + 20}
+	r := report{Spec: text.String(), Measures: measures, Left: plotLeft, Right: plotRight,
+		Label: plotLeft - 6, XText: plotBottom + 20}
 	var names []string
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
@@ -145,7 +155,8 @@ func WriteReport(w io.Writer, spec *Spec, results []*Result) error {
 	if s.RewriteRatio > 0 {
 		limit = fmt.Sprintf("merges may write %v times what flushes write", s.RewriteRatio)
 	}
-	r.About = fmt.Sprintf("Engine: %s. Seed %d. A flush after %s of rows, rowsets of %s, %s.", engine, s.Seed, s.FlushBytes, s.RowSetBytes, limit)
+	r.About = fmt.Sprintf("Engine: %s. Seed %d. A flush after %s of rows, rowsets of %s, %s.", engine, s.Seed,
+		s.FlushBytes, s.RowSetBytes, limit)
 	return reportTemplate.Execute(w, &r)
 }
 
@@ -173,7 +184,8 @@ func workloadReport(i int, w *Workload, runs []*Result) reportWorkload {
 		n := len(r.Frames)
 		for i, f := range r.Frames {
 			path, kind := picture(f.Layout, tallest)
-			about := fmt.Sprintf("After %s %s: %s rowsets, at most %d over a key", figures.Thousands(f.Operations), unit, figures.Thousands(int64(len(f.Layout.RowSets))), f.Layout.MaxHeight())
+			about := fmt.Sprintf("After %s %s: %s rowsets, at most %d over a key", figures.Thousands(f.Operations),
+				unit, figures.Thousands(int64(len(f.Layout.RowSets))), f.Layout.MaxHeight())
 			l.Frames = append(l.Frames, frame{about, kind, path, (i+1)*printed/n > i*printed/n})
 		}
 		out.LastFrame = max(out.LastFrame, len(l.Frames)-1)
@@ -203,8 +215,12 @@ func readTables(costs []ReadCost) []reportTable {
 		return t
 	}
 	return []reportTable{
-		table("Bytes that a scan reads as of each version", func(c *ReadCost) string { return figures.Size(c.ScanBytes) }),
-		table(fmt.Sprintf("Bytes that %d reads by key read as of each version", VersionGets), func(c *ReadCost) string { return figures.Size(c.GetBytes) }),
+		table("Bytes that a scan reads as of each version", func(c *ReadCost) string {
+			return figures.Size(c.ScanBytes)
+		}),
+		table(fmt.Sprintf("Bytes that %d reads by key read as of each version", VersionGets), func(c *ReadCost) string {
+			return figures.Size(c.GetBytes)
+		}),
 	}
 }
 
@@ -223,13 +239,15 @@ func describe(w *Workload) string {
 		return about + " Layout: " + w.Layout + "."
 	}
 	if w.Versions > 0 {
-		return fmt.Sprintf("%s %s rows, %d versions, values of %d bytes.", about, figures.Thousands(w.Keys), w.Versions, w.ValueBytes)
+		return fmt.Sprintf("%s %s rows, %d versions, values of %d bytes.", about,
+			figures.Thousands(w.Keys), w.Versions, w.ValueBytes)
 	}
 	history := "History is kept forever."
 	if w.History > 0 {
 		history = fmt.Sprintf("History is kept for %s operations.", figures.Thousands(w.History))
 	}
-	return fmt.Sprintf("%s %s operations, %s keys, values of %d bytes. %s", about, figures.Thousands(w.Operations), figures.Thousands(w.Keys), w.ValueBytes, history)
+	return fmt.Sprintf("%s %s operations, %s keys, values of %d bytes. %s", about, figures.Thousands(w.Operations),
+		figures.Thousands(w.Keys), w.ValueBytes, history)
 }
 
 // compare returns the table of a workload.

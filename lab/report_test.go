@@ -29,7 +29,8 @@ func TestReportRefersToNothingOutside(t *testing.T) {
 	if found := regexp.MustCompile(`(?i)(https?:|//|src=|@import|url\(|<link)`).FindString(page); found != "" {
 		t.Errorf("the page has %q", found)
 	}
-	if strings.Contains(page, "<b>&\"") || strings.Contains(page, "<svg onload") || strings.Count(page, "</script>") != 1 {
+	if strings.Contains(page, "<b>&\"") || strings.Contains(page, "<svg onload") ||
+		strings.Count(page, "</script>") != 1 {
 		t.Error("a label is not escaped")
 	}
 }
@@ -83,9 +84,10 @@ func TestTicksAreRoundAndReachTheMost(t *testing.T) {
 	}
 }
 
-// The height over each key is that of the boxes.
+// The height over each key equals the number of boxes drawn over it.
 func TestPicturesOfFewAndManyRowSetsAgree(t *testing.T) {
-	spans := []compaction.Span{{From: 0, To: 1}, {From: 0, To: 0.5}, {From: 0.5, To: 1}, {From: 0.25, To: 0.75}, {From: 0.5, To: 0.5}}
+	spans := []compaction.Span{{From: 0, To: 1}, {From: 0, To: 0.5}, {From: 0.5, To: 1},
+		{From: 0.25, To: 0.75}, {From: 0.5, To: 0.5}}
 	if got := heightsOver(spans, 4); got[0] != 2 || got[1] != 3 || got[2] != 3 || got[3] != 2 {
 		t.Errorf("%v", got)
 	}

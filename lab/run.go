@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 )
 
-// table is what an engine provides.
+// table is a table of an engine, as the loop of a run uses it.
 type table interface {
 	// apply performs an operation. Its changes are in memory until the next flush.
 	apply(o op) error
@@ -21,14 +21,14 @@ type table interface {
 	merge(c compaction.Choice) error
 	// deltas compacts the delta files of all rowsets, or drops those that history does not need.
 	deltas(kind compaction.Kind, why string) error
-	// dueDeltas describes the rowsets of which a delta compaction is due, in the order of layout, and
-	// compact carries out what the rules choose of them.
+	// dueDeltas describes the rowsets of which a delta compaction is due, in the order of layout,
+	// and compact carries out what the rules choose of them.
 	dueDeltas() []compaction.DeltaInfo
 	compact(c compaction.DeltaChoice) error
 	close() error
 }
 
-// Result is what a run of a workload with a policy has measured.
+// Result is the result of a run of a workload with a policy: samples and totals.
 type Result struct {
 	Workload, Policy string // labels
 	Samples          []Sample
@@ -50,7 +50,8 @@ type Frame struct {
 
 // newFrame returns a frame with a copy of a layout.
 func newFrame(operations int64, l compaction.Layout) Frame {
-	return Frame{operations, compaction.Layout{Table: l.Table, RowSetBytes: l.RowSetBytes, RowSets: slices.Clone(l.RowSets)}}
+	return Frame{operations, compaction.Layout{Table: l.Table, RowSetBytes: l.RowSetBytes,
+		RowSets: slices.Clone(l.RowSets)}}
 }
 
 // How much of a run is recorded.
@@ -81,7 +82,8 @@ func Results(ctx context.Context, spec *Spec, progress func(done, of int64)) ([]
 				return nil, err
 			}
 			of += source.steps()
-			runs = append(runs, &experiment{spec: &s, workload: &s.Workloads[i], source: source, policy: policy, budget: int64(s.Policies[k].Budget),
+			runs = append(runs, &experiment{spec: &s, workload: &s.Workloads[i], source: source, policy: policy,
+				budget: int64(s.Policies[k].Budget),
 				result: &Result{Workload: s.Workloads[i].Label, Policy: s.Policies[k].Label}})
 		}
 	}
@@ -231,7 +233,7 @@ func (x *experiment) settle(ctx context.Context) error {
 	return nil
 }
 
-// basePerRow returns the bytes of base data per row of a layout; 0 if there are none.
+// basePerRow returns the bytes of base data per row of a layout; 0 without rows.
 func basePerRow(l compaction.Layout) float64 {
 	var n, rows int64
 	for _, r := range l.RowSets {
@@ -263,8 +265,8 @@ func (x *experiment) mergeAll(ctx context.Context, most int64) error {
 }
 
 // merging is merges until the policy picks nothing or the bytes are used up. It also ends after a
-// merge only of rowsets that it has written itself, unless that merge has left fewer rowsets or less
-// depth: otherwise some policies would never end.
+// merge only of rowsets that it has written itself, unless that merge has left fewer rowsets or
+// less depth: otherwise some policies would never end.
 type merging struct {
 	x    *experiment
 	own  map[uint64]bool

@@ -78,7 +78,8 @@ func TestRunsAreGolden(t *testing.T) {
 }
 
 func TestRunWritesAFolder(t *testing.T) {
-	s := parsed(t, `{"flush_bytes":"16KB","workloads":[{"name":"uniform","operations":1000}],"policies":[{"name":"none"},{"name":"leveled"}]}`)
+	s := parsed(t,
+		`{"flush_bytes":"16KB","workloads":[{"name":"uniform","operations":1000}],"policies":[{"name":"none"},{"name":"leveled"}]}`)
 	out := filepath.Join(t.TempDir(), "out")
 	last := int64(0)
 	if err := Run(t.Context(), s, out, func(done, of int64) {
@@ -120,10 +121,12 @@ func TestEventLogOfARunIsReplayed(t *testing.T) {
 	if err := os.WriteFile(log, first.events.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s := &Spec{Workloads: []Workload{{Name: "replay", Events: log}}, Policies: []Policy{{Name: "none"}, {Name: "leveled"}}}
+	s := &Spec{Workloads: []Workload{{Name: "replay", Events: log}},
+		Policies: []Policy{{Name: "none"}, {Name: "leveled"}}}
 	again := resultsOf(t, s)
 	a, b, leveled := end(first), end(again[0]), end(again[1])
-	if a.RowSets != b.RowSets || a.Height != b.Height || a.MaxHeight != b.MaxHeight || a.WrittenBytes != b.WrittenBytes {
+	if a.RowSets != b.RowSets || a.Height != b.Height || a.MaxHeight != b.MaxHeight ||
+		a.WrittenBytes != b.WrittenBytes {
 		t.Errorf("replayed %+v, want %+v", b, a)
 	}
 	if leveled.Height*2 > a.Height || leveled.Merges == 0 {
@@ -164,7 +167,8 @@ func (forever) Pick(l compaction.Layout, _ int64) (c compaction.Choice) {
 }
 
 func TestMergesEndForAnyPolicy(t *testing.T) {
-	s := parsed(t, `{"flush_bytes":"32KB","rowset_bytes":"16KB","workloads":[{"name":"uniform","operations":1000}],"policies":[{"name":"none"}]}`)
+	s := parsed(t,
+		`{"flush_bytes":"32KB","rowset_bytes":"16KB","workloads":[{"name":"uniform","operations":1000}],"policies":[{"name":"none"}]}`)
 	w := &s.Workloads[0]
 	x := &experiment{spec: s, workload: w, source: operations{w}, policy: forever{}, result: &Result{}}
 	if err := x.run(t.Context(), func(int64) {}); err != nil {

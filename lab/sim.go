@@ -34,7 +34,7 @@ type simulation struct {
 	job  uint64 // of the last event
 	ops  int64  // operations so far
 	mem  map[int64]memRow
-	seen compaction.Layout // what policies see of sets, but for those of unseen
+	seen compaction.Layout // the layout of sets that policies see, without the changes in unseen
 
 	index   simIndex // of sets
 	indexed bool     // index has all sets
@@ -69,7 +69,8 @@ func (s *simulation) floor() int64 {
 	return max(0, s.ops-s.history)
 }
 
-// layout returns what policies see. The caller must not change it. It is valid until the next change.
+// layout returns what policies see. The caller must not change it. It is valid until the next
+// change.
 func (s *simulation) layout() compaction.Layout {
 	if changed := s.taken(&s.unseen); len(changed) > 0 {
 		for _, set := range changed {
@@ -175,7 +176,8 @@ func (s *simulation) flushRows() {
 	for _, key := range keys {
 		if set == nil || m.full(set.rows, set.base+set.undoBytes(m), s.rowset) {
 			s.id++
-			set = &simSet{id: s.id, min: keyOf(key), base: m.RowSet, undoFiles: 1, undos: []aged{{op: s.ops}}, deletes: []aged{{op: s.ops}}}
+			set = &simSet{id: s.id, min: keyOf(key), base: m.RowSet, undoFiles: 1,
+				undos: []aged{{op: s.ops}}, deletes: []aged{{op: s.ops}}}
 			outputs = append(outputs, set)
 		}
 		row := s.mem[key]
@@ -262,6 +264,7 @@ func (s *simulation) report(kind compaction.Kind, why string, inputs, outputs []
 
 func (s *simulation) event(kind compaction.Kind, why string, inputs, outputs []*simSet, rows, written int64) {
 	s.job++
-	s.listener(compaction.Event{Job: s.job, Time: clockStart.Add(time.Duration(s.ops) * time.Second), Kind: kind, Table: simulated, Why: why, Inputs: s.infos(inputs), Outputs: s.infos(outputs),
+	s.listener(compaction.Event{Job: s.job, Time: clockStart.Add(time.Duration(s.ops) * time.Second), Kind: kind,
+		Table: simulated, Why: why, Inputs: s.infos(inputs), Outputs: s.infos(outputs),
 		RowsRead: rows, RowsWritten: rows, BytesWritten: written})
 }

@@ -11,12 +11,13 @@ import (
 )
 
 // checkSim checks what is true of every simulated table: rowsets are in order, their numbers make
-// sense, and the live rows are those of the operations.
+// sense, and the live rows are the rows that the operations leave.
 func checkSim(t *testing.T, s *simulation, live int64) {
 	t.Helper()
 	l := s.layout()
 	// What is kept of the rowsets agrees with them.
-	if !slices.IsSortedFunc(s.sets, byKeys) || len(s.byID) != len(s.sets) || !reflect.DeepEqual(l.RowSets, s.infos(s.sets)) {
+	if !slices.IsSortedFunc(s.sets, byKeys) || len(s.byID) != len(s.sets) ||
+		!reflect.DeepEqual(l.RowSets, s.infos(s.sets)) {
 		t.Fatalf("%d rowsets, %d by their IDs, %d in the layout", len(s.sets), len(s.byID), len(l.RowSets))
 	}
 	var sum int64
@@ -25,7 +26,8 @@ func checkSim(t *testing.T, s *simulation, live int64) {
 		if i > 0 && bytes.Compare(l.RowSets[i-1].MinKey, r.MinKey) > 0 {
 			t.Fatalf("%d begins at %x, the next at %x", l.RowSets[i-1].ID, l.RowSets[i-1].MinKey, r.MinKey)
 		}
-		if bytes.Compare(r.MinKey, r.MaxKey) > 0 || r.LiveRows < 0 || r.LiveRows > r.Rows || r.Bytes < r.RedoBytes+r.UndoBytes || r.RedoBytes < 0 {
+		if bytes.Compare(r.MinKey, r.MaxKey) > 0 || r.LiveRows < 0 || r.LiveRows > r.Rows ||
+			r.Bytes < r.RedoBytes+r.UndoBytes || r.RedoBytes < 0 {
 			t.Fatalf("%+v", r)
 		}
 		sum += r.LiveRows
@@ -67,7 +69,8 @@ func TestSimulationKeepsAllRows(t *testing.T) {
 				}
 				s.flush()
 				checkSim(t, s, live)
-				for _, kind := range []compaction.Kind{compaction.UndoGC, compaction.MinorDelta, compaction.MajorDelta}[:r.IntN(4)] {
+				for _, kind := range []compaction.Kind{compaction.UndoGC, compaction.MinorDelta,
+					compaction.MajorDelta}[:r.IntN(4)] {
 					s.deltas(kind, "")
 					checkSim(t, s, live)
 				}
@@ -102,7 +105,8 @@ func checkMerge(t *testing.T, s *simulation, c compaction.Choice) {
 		}
 	}
 	for i, r := range out.Outputs {
-		if bytes.Compare(r.MinKey, first) < 0 || bytes.Compare(r.MaxKey, last) > 0 || i > 0 && bytes.Compare(out.Outputs[i-1].MaxKey, r.MinKey) >= 0 {
+		if bytes.Compare(r.MinKey, first) < 0 || bytes.Compare(r.MaxKey, last) > 0 ||
+			i > 0 && bytes.Compare(out.Outputs[i-1].MaxKey, r.MinKey) >= 0 {
 			t.Fatalf("%+v of %x to %x", out.Outputs, first, last)
 		}
 	}
@@ -112,7 +116,7 @@ func checkMerge(t *testing.T, s *simulation, c compaction.Choice) {
 }
 
 // Each rowset that a merge writes has a row, also where the history of a row is larger than a
-// rowset, and together they have what was there.
+// rowset, and together they have the rows of the inputs.
 func TestSimulationSplitsIntoRowSetsWithRows(t *testing.T) {
 	spec := parsed(t, `{"rowset_bytes":"16KB","workloads":[{"name":"zipf"}],"policies":[{"name":"none"}]}`)
 	s := newSimulation(spec, &spec.Workloads[0], func(compaction.Event) {})
@@ -128,7 +132,8 @@ func TestSimulationSplitsIntoRowSetsWithRows(t *testing.T) {
 				got.rows, got.live = got.rows+set.rows, got.live+set.live
 			}
 			if got.rows != rows || got.live != rows {
-				t.Errorf("%d rows with %v bytes of history: %d and %d live after the split", rows, history, got.rows, got.live)
+				t.Errorf("%d rows with %v bytes of history: %d and %d live after the split",
+					rows, history, got.rows, got.live)
 			}
 		}
 	}
@@ -191,7 +196,8 @@ func TestSimulationLooksAtWhatChanges(t *testing.T) {
 		}
 		r := &Result{Policy: spec.Policies[i].Label}
 		w := &spec.Workloads[0]
-		x := &experiment{spec: spec, workload: w, source: operations{w}, policy: policy, budget: int64(spec.Policies[i].Budget), result: r}
+		x := &experiment{spec: spec, workload: w, source: operations{w}, policy: policy,
+			budget: int64(spec.Policies[i].Budget), result: r}
 		if err := x.run(t.Context(), func(int64) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +210,8 @@ func TestSimulationLooksAtWhatChanges(t *testing.T) {
 		}
 		sim := x.table.(*simulation)
 		if sim.looked > 4*changed || len(sim.sets) < 200 {
-			t.Errorf("%s: looked at rowsets %d times, of %d in the end, for %d changes of them", r.Policy, sim.looked, len(sim.sets), changed)
+			t.Errorf("%s: looked at rowsets %d times, of %d in the end, for %d changes of them", r.Policy,
+				sim.looked, len(sim.sets), changed)
 		}
 	}
 }

@@ -5,9 +5,9 @@ import "github.com/oribi-db/oribi/compaction"
 // columns is the number of columns of the table. Updates change one of them.
 const columns = 2
 
-// dueDeltas describes the rowsets of which a delta compaction is due. A rowset of which none was due
-// is looked at again after it has changed, and by collectUndos, since time alone makes only history
-// stale.
+// dueDeltas describes the rowsets of which a delta compaction is due. A rowset of which none was
+// due is looked at again after it has changed, and by collectUndos, since time alone makes only
+// history stale.
 func (s *simulation) dueDeltas() (due []compaction.DeltaInfo) {
 	for _, set := range s.taken(&s.maybeDue) {
 		info := s.deltaInfo(set)
@@ -20,7 +20,8 @@ func (s *simulation) dueDeltas() (due []compaction.DeltaInfo) {
 
 // deltaInfo describes a rowset to the rules for delta compactions.
 func (s *simulation) deltaInfo(set *simSet) compaction.DeltaInfo {
-	info := compaction.DeltaInfo{RowSet: set.id, BaseBytes: round(set.base), RedoBytes: round(set.redoBytes), Redos: set.redos, OfColumns: columns,
+	info := compaction.DeltaInfo{RowSet: set.id, BaseBytes: round(set.base), RedoBytes: round(set.redoBytes),
+		Redos: set.redos, OfColumns: columns,
 		Gone: s.gone(set)}
 	if set.updates > 0 {
 		info.Columns = 1

@@ -7,27 +7,29 @@ import (
 
 // simIndex finds the rowsets over a key. It is a tree over the first keys of the rowsets: the
 // leaves are the intervals between two of them, and a rowset is in the largest nodes of which it
-// spans each leaf, at most two of a level. So the rowsets over a key are those of the nodes on the
-// way from its leaf to the root, except for some that end within the leaf.
+// spans each leaf, at most two of a level. So the rowsets over a key are in the nodes on the way
+// from its leaf to the root, except for some that end within the leaf.
 //
-//	node 1: a                           a is over all keys, b over those before the third first
-//	node 2: b       node 3              key, c over the interval behind that key; what is over a
+//	node 1: a                           a is over all keys, b over keys before the third first
+//	node 2: b       node 3              key, c over the interval after it. The rowsets over a
 //	node 4  node 5  node 6: c  node 7   key of leaf 5 is in the nodes 5, 2 and 1: b and a
 //
 // Of many rowsets, a few newer ones are not in the tree, so that not each flush makes a new one.
 type simIndex struct {
-	firsts []int64    // ascending
-	nodes  []int32    // node i has sets[nodes[i]:nodes[i+1]] and is above nodes 2i and 2i+1; the leaves are the second half
-	sets   []*simSet  // by node
-	sums   []float64  // of the weights of the sets of a node up to this one
-	spans  []leafSpan // memory of build
-	newer  []*simSet
+	firsts []int64 // ascending
+	// node i has sets[nodes[i]:nodes[i+1]] and is above nodes 2i and 2i+1; the leaves are the
+	// second half
+	nodes []int32
+	sets  []*simSet  // by node
+	sums  []float64  // of the weights of the sets of a node up to this one
+	spans []leafSpan // memory of build
+	newer []*simSet
 }
 
 // leafSpan is the nodes of the leaves of a rowset.
 type leafSpan struct{ from, to int32 }
 
-// perNewer is the number of rowsets in the tree for each one that is not.
+// perNewer is the number of rowsets in the tree for each rowset outside of it.
 const perNewer = 256
 
 // build makes the tree of all rowsets, which are ordered by first key.
@@ -95,7 +97,8 @@ func (x *simIndex) add(sets []*simSet) (ok bool) {
 // weight returns the rows of a rowset for each key.
 func (s *simSet) weight() float64 { return float64(s.live) / float64(keyFrom(s.max)-keyFrom(s.min)+1) }
 
-// leaf returns the index of the last first key that is not above key; 0 if there is none.
+// leaf returns the index of the last first key that is not above key. It returns 0 if all first
+// keys are above key.
 func (x *simIndex) leaf(key int64) int {
 	return max(0, sort.Search(len(x.firsts), func(i int) bool { return x.firsts[i] > key })-1)
 }

@@ -13,7 +13,8 @@ import (
 func randomSets(r *rand.Rand, n int, keys int64) (sets []*simSet) {
 	for i := range n {
 		a, b := r.Int64N(keys), r.Int64N(keys)
-		sets = append(sets, &simSet{id: uint64(i + 1), min: keyOf(min(a, b)), max: keyOf(max(a, b)), live: r.Int64N(50)})
+		sets = append(sets, &simSet{id: uint64(i + 1), min: keyOf(min(a, b)),
+			max: keyOf(max(a, b)), live: r.Int64N(50)})
 	}
 	slices.SortFunc(sets, byKeys)
 	return sets
@@ -38,8 +39,8 @@ func drawn(x *simIndex, key int64, draws int) map[uint64]float64 {
 	return counts
 }
 
-// Each rowset over a key is drawn as often as it has rows for each key, whether it is in the tree or
-// newer.
+// Each rowset over a key is drawn as often as it has rows for each key, whether it is in the tree
+// or newer.
 func TestIndexDrawsByWeight(t *testing.T) {
 	r := seedtest.Rand(t)
 	const n, keys, draws = 5 * perNewer, 1000, 20_000

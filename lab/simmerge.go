@@ -61,7 +61,8 @@ func (s *simulation) split(all *simSet, keys *keyShares) []*simSet {
 	if all.rows == 0 && s.value > 0 {
 		return nil
 	}
-	full := max(m.fullBytes(total/float64(max(all.rows, 1)), max(s.rowset-m.RowSet-m.DeltaFile, s.rowset/2)), total/maxOutputs)
+	full := max(m.fullBytes(total/float64(max(all.rows, 1)), max(s.rowset-m.RowSet-m.DeltaFile, s.rowset/2)),
+		total/maxOutputs)
 	if all.rows > 0 { // each has a row, also where the history of a row is larger than a rowset
 		full = max(full, total/float64(all.rows)*(1+1e-9))
 	}
@@ -94,7 +95,8 @@ func (s *simulation) split(all *simSet, keys *keyShares) []*simSet {
 	return outputs
 }
 
-// successorOf returns the next key of the same length, the key itself if there is none.
+// successorOf returns the next key of the same length. The last key, of bytes 0xff, is its own
+// successor.
 func successorOf(key []byte) []byte {
 	next := slices.Clone(key)
 	for i := len(next) - 1; i >= 0; i-- {

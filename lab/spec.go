@@ -17,8 +17,8 @@ const (
 	Real      Engine = "real"      // a store in a temporary directory
 )
 
-// Spec describes experiments. ParseSpec reads one and fills in the defaults, which are those of
-// fields of value 0.
+// Spec describes experiments. ParseSpec reads a Spec and fills in the defaults, for fields that are
+// absent or 0.
 type Spec struct {
 	Seed   uint64 `json:"seed"` // of the workloads' random numbers
 	Engine Engine `json:"engine"`
@@ -27,7 +27,7 @@ type Spec struct {
 	// RowSetBytes is the size at which a flush or merge starts a new rowset. Default 1 MiB.
 	RowSetBytes Size `json:"rowset_bytes"`
 	// RewriteRatio is how many bytes merges may write per byte that flushes write. A merge may
-	// exceed it, which is subtracted from what later ones may write. 0 = any number.
+	// exceed it, which is subtracted from the bytes that later merges may write. 0 means no limit.
 	RewriteRatio float64 `json:"rewrite_ratio"`
 
 	Workloads []Workload `json:"workloads"`

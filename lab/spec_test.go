@@ -22,7 +22,8 @@ func TestSpecWithItsDefaultsIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := s.Workloads[0]; w.Keys != 100_000 || w.Operations != 200_000 || w.ValueBytes != 100 || w.Label != "uniform" {
+	if w := s.Workloads[0]; w.Keys != 100_000 || w.Operations != 200_000 ||
+		w.ValueBytes != 100 || w.Label != "uniform" {
 		t.Errorf("%+v", w)
 	}
 	if w, p := s.Workloads[4], s.Policies[0]; w.History != 20_000 || p.Budget != 16<<20 {
@@ -72,14 +73,16 @@ func TestSpecErrorsNameThePlace(t *testing.T) {
 		{`{"rewrite_ratio":1e999}`, "rewrite_ratio: want a number, not 1e999"},
 		{workload(`"name":"uniforn"`), `workloads[1].name: unknown workload "uniforn"; did you mean "uniform"?`},
 		{workload(`"label":"x"`), `workloads[1].name: unknown workload ""`},
-		{workload(`"name":"uniform"`), `workloads[1].label: "uniform" is that of workloads[0] too`},
+		{workload(`"name":"uniform"`), `workloads[1].label: workloads[0] has the label "uniform" too`},
 		{workload(`"name":"zipf","key":1`), `workloads[1].key: unknown field`},
 		{workload(`"name":"zipf","keys":0`), "workloads[1].keys: 0: want at least 1"},
 		{workload(`"name":"zipf","keys":-5`), "workloads[1].keys: -5: want at least 1"},
 		{workload(`"name":"zipf","keys":null`), "workloads[1].keys: want an integer, not null"},
-		{workload(`"name":"zipf","operations":100000001`), "workloads[1].operations: 100000001: want at least 1, at most 1e+08"},
+		{workload(`"name":"zipf","operations":100000001`),
+			"workloads[1].operations: 100000001: want at least 1, at most 1e+08"},
 		{workload(`"name":"zipf","operations":1e3`), "workloads[1].operations: want an integer, not 1e3"},
-		{workload(`"name":"zipf","value_bytes":65537`), "workloads[1].value_bytes: 65537: want at least 1, at most 65536"},
+		{workload(`"name":"zipf","value_bytes":65537`),
+			"workloads[1].value_bytes: 65537: want at least 1, at most 65536"},
 		{workload(`"name":"zipf","history":0`), "workloads[1].history: 0: want at least 1"},
 		{workload(`"name":"zipf","theta":0`), "workloads[1].theta: 0: want above 0, at most 10"},
 		{workload(`"name":"zipf","theta":10.5`), "workloads[1].theta: 10.5: want above 0"},
@@ -87,7 +90,8 @@ func TestSpecErrorsNameThePlace(t *testing.T) {
 		{workload(`"name":"hot-updates","hot":1.5`), "workloads[1].hot: 1.5: want above 0, at most 1"},
 		{workload(`"name":"time-series","late":0.9`), "workloads[1].late: 0.9: want at least 0, at most 0.5"},
 		{workload(`"name":"time-series","series":0`), "workloads[1].series: 0: want at least 1"},
-		{workload(`"name":"old-deletes","theta":0.5`), "workloads[1].theta: the workload old-deletes has no such field"},
+		{workload(`"name":"old-deletes","theta":0.5`),
+			"workloads[1].theta: the workload old-deletes has no such field"},
 		{workload(`"name":"replay"`), "workloads[1]: replay: want either a layout or events"},
 		{workload(`"name":"replay","layout":"a","events":"b"`), "workloads[1]: replay: want either a layout or events"},
 		{workload(`"name":"replay","layout":"a","keys":3`), "workloads[1].keys: the workload replay has no such field"},
@@ -95,22 +99,26 @@ func TestSpecErrorsNameThePlace(t *testing.T) {
 		{workload(`"name":"replay","events":"a","merges":7`), "workloads[1].merges: only with a layout"},
 		{workload(`"name":"replay","layout":"a","table":"t"`), "workloads[1].table: only with events"},
 		{workload(`"name":"replay","layout":"a","merges":0`), "workloads[1].merges: 0: want at least 1"},
-		{`{"engine":"real","workloads":[{"name":"replay","layout":"a"}],"policies":[{"name":"none"}]}`, `workloads[0]: replay has no rows: want the engine "simulated"`},
+		{`{"engine":"real","workloads":[{"name":"replay","layout":"a"}],"policies":[{"name":"none"}]}`,
+			`workloads[0]: replay has no rows: want the engine "simulated"`},
 		{workload(`"name":"versions"`), `workloads[1]: versions reads rows: want the engine "real"`},
-		{`{"engine":"real","workloads":[{"name":"versions","versions":1}],"policies":[{"name":"none"}]}`, "workloads[0].versions: 1: want at least 2, at most 1000"},
-		{`{"engine":"real","workloads":[{"name":"versions","operations":9}],"policies":[{"name":"none"}]}`, "workloads[0].operations: the workload versions has no such field"},
+		{`{"engine":"real","workloads":[{"name":"versions","versions":1}],"policies":[{"name":"none"}]}`,
+			"workloads[0].versions: 1: want at least 2, at most 1000"},
+		{`{"engine":"real","workloads":[{"name":"versions","operations":9}],"policies":[{"name":"none"}]}`,
+			"workloads[0].operations: the workload versions has no such field"},
 		{policy(`"name":"budget"`), `policies[0].name: unknown policy "budget"`},
 		{policy(`"name":"none","depth":3`), "policies[0].depth: the policy none has no such field"},
 		{policy(`"name":"none","budget":"16 MB"`), `policies[0].budget: "16 MB" is not a size`},
 		{policy(`"name":"none","budget":"0B"`), "policies[0].budget: 0B: want at least 1B"},
 		{policy(`"name":"overlap","depth":1`), "policies[0].depth: 1: want at least 2"},
 		{policy(`"name":"budgeted","min_quality":0`), "policies[0].min_quality: 0: want above 0"},
-		{policy(`"name":"budgeted","small_rowsets":0.5`), "policies[0]: MinQuality is 0.01, want more than SmallRowSets, 0.5"},
+		{policy(`"name":"budgeted","small_rowsets":0.5`),
+			"policies[0]: MinQuality is 0.01, want more than SmallRowSets, 0.5"},
 		{policy(`"name":"budgeted","small_rowsets":-2`), "policies[0].small_rowsets: -2: want at least -1"},
 		{policy(`"name":"tiered","runs":1`), "policies[0].runs: 1: want at least 2"},
 		{policy(`"name":"tiered","ratio":1.2`), "policies[0].ratio: 1.2: want at least 1.5"},
 		{policy(`"name":"leveled","label":3`), "policies[0].label: want a string, not 3"},
-		{policy(`"name":"none"},{"name":"none"`), `policies[1].label: "none" is that of policies[0] too`},
+		{policy(`"name":"none"},{"name":"none"`), `policies[1].label: policies[0] has the label "none" too`},
 	} {
 		_, err := ParseSpec([]byte(test.spec))
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
@@ -121,7 +129,8 @@ func TestSpecErrorsNameThePlace(t *testing.T) {
 
 func TestPoliciesAndWorkloadsAreThoseOfSpecs(t *testing.T) {
 	for _, p := range Policies() {
-		if _, err := (&Policy{Name: p.Name}).policy(); err != nil || options[p.Name] == nil && p.Name != "none" || p.About == "" {
+		if _, err := (&Policy{Name: p.Name}).policy(); err != nil ||
+			options[p.Name] == nil && p.Name != "none" || p.About == "" {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
@@ -162,7 +171,8 @@ func TestSpecWithTooManyExperiments(t *testing.T) {
 		policies = append(policies, fmt.Sprintf(`{"name":"none","label":"p%d"}`, i))
 	}
 	parse := func(n int) error {
-		_, err := ParseSpec(fmt.Appendf(nil, `{"workloads":[%s],"policies":[%s]}`, strings.Join(workloads, ","), strings.Join(policies[:n], ",")))
+		_, err := ParseSpec(fmt.Appendf(nil, `{"workloads":[%s],"policies":[%s]}`, strings.Join(workloads, ","),
+			strings.Join(policies[:n], ",")))
 		return err
 	}
 	if err := parse(40); err == nil || !strings.Contains(err.Error(), "1600 experiments") {

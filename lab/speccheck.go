@@ -165,7 +165,7 @@ func (s *Spec) check() error {
 // label reports a label that two runs would share.
 func label(seen map[string]string, at, label string) error {
 	if first, known := seen[label]; known {
-		return fmt.Errorf("%s.label: %q is that of %s too: want different ones", at, label, first)
+		return fmt.Errorf("%s.label: %s has the label %q too: want different labels", at, first, label)
 	}
 	seen[label] = at
 	return nil

@@ -24,7 +24,8 @@ func ParseSpec(text []byte) (*Spec, error) {
 		return nil, notJSON(err)
 	}
 	value = value.Clone()
-	if _, err := decoder.ReadToken(); err == nil || decoder.InputOffset() < int64(len(bytes.TrimRight(text, " \t\r\n"))) {
+	if _, err := decoder.ReadToken(); err == nil ||
+		decoder.InputOffset() < int64(len(bytes.TrimRight(text, " \t\r\n"))) {
 		return nil, errors.New("not JSON: text after the value")
 	}
 	s := new(Spec)
@@ -69,7 +70,9 @@ func place(of, name string) string {
 }
 
 // decodeObject sets the fields of an object; other reads those that are not in fields.
-func decodeObject(value jsontext.Value, at string, fields map[string]any, other func(name string, v jsontext.Value) error) error {
+func decodeObject(
+	value jsontext.Value, at string, fields map[string]any, other func(name string, v jsontext.Value) error,
+) error {
 	if value.Kind() != '{' {
 		if at == "" {
 			at = "the spec"
@@ -117,7 +120,10 @@ func decodeList[T any](value jsontext.Value, name string, to *[]T, fields func(*
 	for d.PeekKind() != ']' {
 		v, _ := d.ReadValue()
 		element := new(T)
-		err := decodeObject(v.Clone(), fmt.Sprintf("%s[%d]", name, len(*to)), fields(element), func(string, jsontext.Value) error { return errUnknown })
+		err := decodeObject(v.Clone(), fmt.Sprintf("%s[%d]", name, len(*to)), fields(element),
+			func(string, jsontext.Value) error {
+				return errUnknown
+			})
 		if err != nil {
 			return err
 		}
@@ -173,23 +179,28 @@ func decodeField(v jsontext.Value, field any) (err error) {
 
 // fields returns the fields of the spec by name, except the lists.
 func (s *Spec) fields() map[string]any {
-	return map[string]any{"seed": &s.Seed, "engine": &s.Engine, "flush_bytes": &s.FlushBytes, "rowset_bytes": &s.RowSetBytes, "rewrite_ratio": &s.RewriteRatio}
+	return map[string]any{"seed": &s.Seed, "engine": &s.Engine, "flush_bytes": &s.FlushBytes,
+		"rowset_bytes": &s.RowSetBytes, "rewrite_ratio": &s.RewriteRatio}
 }
 
 func (w *Workload) fields() map[string]any {
-	return map[string]any{"name": &w.Name, "label": &w.Label, "keys": &w.Keys, "operations": &w.Operations, "value_bytes": &w.ValueBytes, "history": &w.History,
-		"theta": &w.Theta, "hot": &w.Hot, "late": &w.Late, "series": &w.Series, "versions": &w.Versions, "layout": &w.Layout, "events": &w.Events, "table": &w.Table, "merges": &w.Merges}
+	return map[string]any{"name": &w.Name, "label": &w.Label, "keys": &w.Keys, "operations": &w.Operations,
+		"value_bytes": &w.ValueBytes, "history": &w.History,
+		"theta": &w.Theta, "hot": &w.Hot, "late": &w.Late, "series": &w.Series, "versions": &w.Versions,
+		"layout": &w.Layout, "events": &w.Events, "table": &w.Table, "merges": &w.Merges}
 }
 
 func (p *Policy) fields() map[string]any {
-	return map[string]any{"name": &p.Name, "label": &p.Label, "budget": &p.Budget, "depth": &p.Depth, "small_rowsets": &p.SmallRowSets,
-		"min_quality": &p.MinQuality, "runs": &p.Runs, "ratio": &p.Ratio}
+	return map[string]any{"name": &p.Name, "label": &p.Label, "budget": &p.Budget, "depth": &p.Depth,
+		"small_rowsets": &p.SmallRowSets,
+		"min_quality":   &p.MinQuality, "runs": &p.Runs, "ratio": &p.Ratio}
 }
 
 // options lists the fields of each policy besides those that all have.
-var options = map[string][]string{"none": nil, "overlap": {"depth"}, "budgeted": {"small_rowsets", "min_quality"}, "tiered": {"runs", "ratio"}, "leveled": {"ratio"}}
+var options = map[string][]string{"none": nil, "overlap": {"depth"}, "budgeted": {"small_rowsets", "min_quality"},
+	"tiered": {"runs", "ratio"}, "leveled": {"ratio"}}
 
-// unused returns a field that is set but not in used, "" if there is none.
+// unused returns the first field that is set but not in used, or "".
 func unused(fields map[string]any, used []string) string {
 	for _, name := range nearest.Keys(fields) {
 		if !slices.Contains(used, name) && !isZero(fields[name]) {

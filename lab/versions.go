@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// ReadCost is what reads at the time of one version of all rows read from files, in a store that
-// was just opened.
+// ReadCost counts the reads of files by scans and lookups as of the time of one version of all
+// rows, in a store that was just opened.
 type ReadCost struct {
 	Stage   string // what was done last: flush, minor, major, merge, undo-gc
 	Version int64  // from 1

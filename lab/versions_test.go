@@ -10,7 +10,8 @@ import (
 // base, undos back.
 func TestReadsOfVersionsCostWhatLeadsToThem(t *testing.T) {
 	const last = 3
-	s := parsed(t, `{"engine":"real","workloads":[{"name":"versions","keys":600,"versions":3}],"policies":[{"name":"none"}]}`)
+	s := parsed(t,
+		`{"engine":"real","workloads":[{"name":"versions","keys":600,"versions":3}],"policies":[{"name":"none"}]}`)
 	results := resultsOf(t, s)
 	bytesOf := map[string][]int64{} // of scans, by version
 	for _, c := range results[0].Reads {
@@ -40,7 +41,8 @@ func TestReadsOfVersionsCostWhatLeadsToThem(t *testing.T) {
 		t.Errorf("%d bytes before the history was dropped, %d after", before, after)
 	}
 	var page, table bytes.Buffer
-	if err := WriteReport(&page, s, results); err != nil || !strings.Contains(page.String(), "Bytes that a scan reads") {
+	if err := WriteReport(&page, s, results); err != nil ||
+		!strings.Contains(page.String(), "Bytes that a scan reads") {
 		t.Errorf("the report has no figures of reads: %v", err)
 	}
 	if err := writeReads(&table, results); err != nil || strings.Count(table.String(), "\n") != 1+4*last+1 {

@@ -21,15 +21,18 @@ var common = []string{"keys", "operations", "value_bytes", "history"}
 
 var kinds = []kind{
 	{About{"uniform", "upserts of random keys"}, common, newUniform},
-	{About{"zipf", "upserts of random keys, of which few are frequent: theta is the exponent; the frequent ones are spread over all keys"},
+	{About{"zipf", "upserts of random keys, of which few are frequent: theta is the exponent; the frequent ones are " +
+		"spread over all keys"},
 		with(common, "theta"), newZipf},
-	{About{"time-series", "inserts in the order of time, of which some are late; with several series each has keys of its own"},
+	{About{"time-series", "inserts in the order of time, of which some are late; with several series each has keys " +
+		"of its own"},
 		with(common, "late", "series"), newTimeSeries},
 	{About{"hot-updates", "inserts in random order, then updates, nine of ten in a small range of the keys"},
 		with(common, "hot"), newHotUpdates},
 	{About{"old-deletes", "inserts of random keys, each deleted when it is the oldest of so many; history is short"},
 		common, newOldDeletes},
-	{About{"versions", "several versions of all rows, and reads of each version after each kind of compaction; the policy makes no difference"},
+	{About{"versions", "several versions of all rows, and reads of each version after each kind of compaction; the " +
+		"policy makes no difference"},
 		[]string{"keys", "versions", "value_bytes", "history"}, nil},
 	{About{"replay", "the rowsets of a real table, from a layout or an event log, with merges of another policy"},
 		[]string{"layout", "events", "table", "merges"}, nil},
@@ -39,7 +42,7 @@ func with(names []string, more ...string) []string {
 	return append(names[:len(names):len(names)], more...)
 }
 
-// opKind is what an operation does.
+// opKind is the kind of an operation: insert, update, or delete.
 type opKind uint8
 
 const (
@@ -48,8 +51,8 @@ const (
 	opDelete
 )
 
-// op is an operation on one row. A row is inserted only if there is none of its key, and updated or
-// deleted only if there is one.
+// op is an operation on one row. A row is inserted only if its key is absent, and updated or
+// deleted only if its key is present.
 type op struct {
 	kind opKind
 	key  int64 // not negative
@@ -107,7 +110,8 @@ func shuffled(i, n int64) int64 {
 	return i * prime % n
 }
 
-// timeSeries inserts rows with ascending times. A series' keys are apart from those of the others.
+// timeSeries inserts rows with ascending times. The keys of a series are contiguous: all are before
+// or after the keys of each other series.
 type timeSeries struct {
 	r     *random
 	late  float64

@@ -7,8 +7,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// Each workload inserts a row only if there is none of its key, and changes only rows that there
-// are.
+// Each workload inserts a row only if its key is absent, and changes only rows that exist.
 func TestWorkloadsChangeOnlyExistingRows(t *testing.T) {
 	for _, k := range kinds {
 		if k.stream == nil {
@@ -17,7 +16,8 @@ func TestWorkloadsChangeOnlyExistingRows(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			w := &Workload{Name: k.Name, Keys: 700, Operations: 5000, Late: 0.2 * float64(len(k.fields)/6)}
 			w.fill()
-			ops, again := k.stream(w, newRandom(seedtest.Seed(t), "operations")), k.stream(w, newRandom(seedtest.Seed(t), "operations"))
+			ops, again := k.stream(w, newRandom(seedtest.Seed(t), "operations")),
+				k.stream(w, newRandom(seedtest.Seed(t), "operations"))
 			rows, most := map[int64]bool{}, 0
 			counts := [3]int{}
 			for range w.Operations {

@@ -19,7 +19,7 @@ import (
 // Run runs the experiments of a spec and writes their results to a new directory: report.html,
 // runs.csv, events.jsonl, the spec with its defaults, spec.json, and of the workload versions
 // reads.csv. After an error there is no
-// directory. progress is as for Results. Errors: fs.ErrExist if out exists; those of reading files
+// directory. progress is as for Results. Errors: fs.ErrExist if out exists; errors of reading files
 // that the spec names; ctx.Err().
 func Run(ctx context.Context, spec *Spec, out string, progress func(done, of int64)) error {
 	if err := instore.Check(vfs.OS, out); err != nil {
@@ -94,7 +94,8 @@ func writeEvents(w io.Writer, results []*Result) error {
 	return nil
 }
 
-var csvHeader = []string{"workload", "policy", "operations", "rowsets", "height", "max_height", "write_amplification", "read_amplification",
+var csvHeader = []string{"workload", "policy", "operations", "rowsets", "height", "max_height",
+	"write_amplification", "read_amplification",
 	"space_amplification", "pending_bytes", "bytes", "written_bytes", "live_rows", "merges"}
 
 // WriteCSV writes the samples of all runs, one per line, after a line with the names of the
@@ -106,19 +107,22 @@ func WriteCSV(w io.Writer, results []*Result) error {
 	for _, r := range results {
 		for i := range r.Samples {
 			s := &r.Samples[i]
-			out.Write([]string{r.Workload, r.Policy, fmt.Sprint(s.Operations), fmt.Sprint(s.RowSets), decimal(s.Height), fmt.Sprint(s.MaxHeight),
+			out.Write([]string{r.Workload, r.Policy, fmt.Sprint(s.Operations), fmt.Sprint(s.RowSets),
+				decimal(s.Height), fmt.Sprint(s.MaxHeight),
 				decimal(s.WriteAmplification), decimal(s.ReadAmplification), decimal(s.SpaceAmplification),
-				fmt.Sprint(s.PendingBytes), fmt.Sprint(s.Bytes), fmt.Sprint(s.WrittenBytes), fmt.Sprint(s.LiveRows), fmt.Sprint(s.Merges)})
+				fmt.Sprint(s.PendingBytes), fmt.Sprint(s.Bytes), fmt.Sprint(s.WrittenBytes),
+				fmt.Sprint(s.LiveRows), fmt.Sprint(s.Merges)})
 		}
 	}
 	out.Flush()
 	return out.Error()
 }
 
-// writeReads writes what reads have read, one line per stage and version.
+// writeReads writes the costs of reads, one line per stage and version.
 func writeReads(w io.Writer, results []*Result) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"workload", "policy", "stage", "version", "rows", "scan_reads", "scan_bytes", "get_reads", "get_bytes"})
+	out.Write([]string{"workload", "policy", "stage", "version", "rows", "scan_reads",
+		"scan_bytes", "get_reads", "get_bytes"})
 	for _, r := range results {
 		for _, c := range r.Reads {
 			line := []string{r.Workload, r.Policy, c.Stage}

@@ -64,7 +64,8 @@ func main() {
 	}
 }
 
-// run plays a morning of three users. Its clock is one that it can move.
+// run plays a morning of three users. It moves the clock of the store itself, so that sessions
+// expire without waiting.
 func run(ctx context.Context, dir string) error {
 	clock := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	db, err := kv.Open(dir, &oribi.Options{Clock: mvcc.NewHybridClock(func() time.Time { return clock })})

@@ -1,5 +1,5 @@
-// Command settings is a store of settings that can be audited. It shows who set what and what has
-// changed between two releases, and brings back the settings of a release.
+// Command settings is a store of settings that can be audited. It shows who set each value, lists
+// the changes between two releases, and brings back the settings of a release.
 //
 // The program writes no audit log. The table keeps every version of every row, each state has a
 // timestamp, and a restore is one call.
@@ -38,7 +38,7 @@ type Settings struct {
 	releases *oribi.TableOf[Release]
 }
 
-// OpenSettings opens the store in dir, or creates one that keeps all history.
+// OpenSettings opens the store in dir, or creates it with a table that keeps all its history.
 func OpenSettings(dir string) (s *Settings, err error) {
 	store, err := oribi.Open(dir, &oribi.Options{History: oribi.HistoryForever})
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *Settings) Tag(ctx context.Context, release string, at mvcc.Timestamp) e
 	return err
 }
 
-// Rollback brings back the settings of a release, and returns how many changed. What was set since
-// stays in the history.
+// Rollback brings back the settings of a release, and returns how many changed. Later settings stay
+// in the history.
 func (s *Settings) Rollback(ctx context.Context, release string) (int64, error) {
 	r, err := s.releases.Get(ctx, release)
 	if err != nil {

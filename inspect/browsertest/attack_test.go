@@ -58,10 +58,12 @@ func newVictim(t testing.TB, wrap func(http.Handler) http.Handler) *victim {
 			attackersPage(w, r)
 			return
 		}
-		what, cookie := fmt.Sprintf("%s %s %s from %q", r.Method, r.Host, r.URL.Path, r.Header.Get("Origin")), strings.Contains(r.Header.Get("Cookie"), "oribi_")
+		what, cookie := fmt.Sprintf("%s %s %s from %q", r.Method, r.Host, r.URL.Path, r.Header.Get("Origin")),
+			strings.Contains(r.Header.Get("Cookie"), "oribi_")
 		s := &statusWriter{w, http.StatusOK}
 		pages.ServeHTTP(s, r)
-		if r.URL.Path == "/static/icon.svg" && r.Header.Get("Sec-Fetch-Site") == "same-origin" && r.Host == r.Context().Value(http.LocalAddrContextKey).(net.Addr).String() {
+		if r.URL.Path == "/static/icon.svg" && r.Header.Get("Sec-Fetch-Site") == "same-origin" &&
+			r.Host == r.Context().Value(http.LocalAddrContextKey).(net.Addr).String() {
 			return // the icon of the victim's own page, which the browser loads when it likes
 		}
 		v.mu.Lock()
@@ -124,7 +126,9 @@ func TestPagesOfOtherOriginsReadNothing(t *testing.T) {
 			b.open(a.from)
 			for name, result := range eval[map[string]string](b, "("+attack+")("+quote(a.target)+")") {
 				// What the answers of a rebound name say is the refusal itself.
-				if refusal := strings.Contains(result, "does not answer to that name") || strings.Contains(result, "Pages can only be read"); result != "refused" && !refusal && !harmless(name, result) || strings.Contains(result, "customer") {
+				if refusal := strings.Contains(result, "does not answer to that name") ||
+					strings.Contains(result, "Pages can only be read"); result != "refused" && !refusal &&
+					!harmless(name, result) || strings.Contains(result, "customer") {
 					t.Errorf("%s: %.300q", name, result)
 				}
 			}
@@ -133,8 +137,8 @@ func TestPagesOfOtherOriginsReadNothing(t *testing.T) {
 	}
 }
 
-// harmless reports whether a result tells the attacker nothing: that of a request with a method that
-// is refused, made without reading the answer; checkRefused sees what was answered.
+// harmless reports whether a result tells the attacker nothing: that of a request with a method
+// that is refused, made without reading the answer; checkRefused sees what was answered.
 func harmless(name, result string) bool {
 	return name == "fetch, opaque" && result == "basic" || name == "fetch, POST" && result == "basic"
 }
@@ -146,7 +150,8 @@ func checkRefused(t *testing.T, list []answered, sameSite bool) {
 	for _, a := range list {
 		method, _, _ := strings.Cut(a.what, " ")
 		methods[method]++
-		if read := method == http.MethodGet; read && a.status != http.StatusForbidden && a.status != http.StatusMisdirectedRequest || !read && a.status != http.StatusMethodNotAllowed {
+		if read := method == http.MethodGet; read && a.status != http.StatusForbidden &&
+			a.status != http.StatusMisdirectedRequest || !read && a.status != http.StatusMethodNotAllowed {
 			t.Errorf("%s: %d", a.what, a.status)
 		}
 		if a.cookie {
@@ -212,7 +217,9 @@ func TestTokenLeavesTheAddress(t *testing.T) {
 	root, _ := serve(t, inspect.Token(token))
 	b := newTab(t)
 	b.open(root + "/table?table=orders&token=" + token)
-	if got := eval[string](b, "location.href + document.cookie + document.referrer + document.documentElement.outerHTML"); strings.Contains(got, token) || !strings.HasPrefix(got, root+"/table?table=orders") {
+	if got := eval[string](b, "location.href + document.cookie + document.referrer + "+
+		"document.documentElement.outerHTML"); strings.Contains(got, token) ||
+		!strings.HasPrefix(got, root+"/table?table=orders") {
 		t.Errorf("the page knows the token: %.100q", got)
 	}
 	if cookie := eval[string](b, "document.cookie"); cookie != "" {
@@ -224,7 +231,8 @@ func TestTokenLeavesTheAddress(t *testing.T) {
 		}
 	}
 	cookies := call(b, network.GetCookies, network.GetCookiesParams{}).Cookies
-	if len(cookies) != 1 || !cookies[0].HTTPOnly || cookies[0].SameSite != "Strict" || strings.Contains(cookies[0].Value, token) {
+	if len(cookies) != 1 || !cookies[0].HTTPOnly || cookies[0].SameSite != "Strict" ||
+		strings.Contains(cookies[0].Value, token) {
 		t.Errorf("%d cookies, the first %s", len(cookies), quote(cookies))
 	}
 	b.click(`.tabs a[href^="/rows?"]`)

@@ -36,7 +36,8 @@ func run(m *testing.M) int {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(name), chromedp.DisableGPU,
 		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1"), // names that an attacker rebinds
-		chromedp.Flag("disable-popup-blocking", true), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-background-networking", true))
+		chromedp.Flag("disable-popup-blocking", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("disable-background-networking", true))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -74,7 +75,8 @@ func newTab(t testing.TB) *tab {
 	must(t, chromedp.Do(ctx))
 	must(t, chromedp.Listen(ctx, b.hear))
 	call(b, log.Enable, cdp.Empty{})
-	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // several tabs are in use
+	// several tabs are in use
+	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	t.Cleanup(b.checkConsole)
 	return b
 }

@@ -28,7 +28,8 @@ var windows = [][2]int64{{320, 900}, {1024, 900}, {2560, 900}}
 // size gives the window a size, and asks for a color scheme and for less motion or not.
 func (b *tab) size(window [2]int64, scheme, motion string) {
 	b.Helper()
-	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: window[0], Height: window[1], DeviceScaleFactor: 1})
+	call(b, emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{Width: window[0], Height: window[1], DeviceScaleFactor: 1})
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion}}})
 }
@@ -54,7 +55,8 @@ func (b *tab) pagesOf(root, table string, times stamps) (list [][2]string) {
 	query := "?table=" + url.QueryEscape(table)
 	link := func(at, selector string) string {
 		b.open(at)
-		return eval[string](b, fmt.Sprintf("new URL((e => e.href.baseVal ?? e.href)(document.querySelector(%q)), document.baseURI).href", selector))
+		return eval[string](b, fmt.Sprintf("new URL((e => e.href.baseVal ?? e.href)(document.querySelector(%q)), "+
+			"document.baseURI).href", selector))
 	}
 	rowset := link(root+"/table"+query, `main a[href*="/rowset?"]`)
 	block := link(rowset, `main a[href*="/block?"]`)
@@ -105,8 +107,8 @@ func (b *tab) lookAt(t *testing.T, name, address string) {
 	}
 }
 
-// checkShot checks that a screenshot shows a page: its ground is light or dark as it should be, text
-// and lines are on it from its top to its bottom, and pictures have several colors.
+// checkShot checks that a screenshot shows a page: its ground is light or dark as it should be,
+// text and lines are on it from its top to its bottom, and pictures have several colors.
 func (b *tab) checkShot(t *testing.T, name string, dark bool) {
 	picture := b.shot(name)
 	size := picture.Bounds().Max
@@ -166,7 +168,9 @@ func TestEveryLinkLeadsToAPage(t *testing.T) {
 	for _, table := range []string{"orders", hostile} {
 		for _, p := range b.pagesOf(root, table, times) {
 			b.open(p[1])
-			for _, link := range eval[[]string](b, "[...document.querySelectorAll('[href]')].map(e => e.href.baseVal ? new URL(e.href.baseVal, document.baseURI).href : e.href)") {
+			for _, link := range eval[[]string](b,
+				"[...document.querySelectorAll('[href]')].map(e => e.href.baseVal ? new URL(e.href.baseVal, "+
+					"document.baseURI).href : e.href)") {
 				link, _, _ = strings.Cut(link, "#")
 				if seen[link] {
 					continue
@@ -193,7 +197,8 @@ func TestProblemsLookRight(t *testing.T) {
 	b.quiet = true
 	b.lookAt(t, "no-token", root+"/")
 	b.open(root + "/?token=secret")
-	for name, path := range map[string]string{"not-found": "/nowhere", "bad-time": "/rows?table=orders&at=yesterday", "bad-where": "/rows?table=orders&where=%3Cscript%3E"} {
+	for name, path := range map[string]string{"not-found": "/nowhere", "bad-time": "/rows?table=orders&at=yesterday",
+		"bad-where": "/rows?table=orders&where=%3Cscript%3E"} {
 		b.lookAt(t, name, root+path)
 	}
 }

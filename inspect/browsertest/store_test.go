@@ -23,7 +23,8 @@ const hostile = `</td></table></title></script><script>window.hacked=1</script><
 // hostileComment has other such text, short enough for a comment. Cells have both.
 const (
 	hostileComment = `</textarea></style><a href="javascript:window.hacked=5">here</a><iframe srcdoc="<script>parent.hacked=6</script>"></iframe>` +
-		"`${window.hacked=7}`" + `<!--<meta http-equiv=refresh content="0;url=javascript:window.hacked=8">]]>` + "\x1b[31m\u2028\ufeff\r\n"
+		"`${window.hacked=7}`" + `<!--<meta http-equiv=refresh content="0;url=javascript:window.hacked=8">]]>` +
+		"\x1b[31m\u2028\ufeff\r\n"
 	hostileCell = hostile + hostileComment + "\x00\u2029"
 )
 
@@ -42,8 +43,9 @@ type stamps struct{ first, last mvcc.Timestamp }
 func openStore(t testing.TB) (store *oribi.Store, events *inspect.Events, times stamps) {
 	t.Helper()
 	events = inspect.NewEvents()
-	store, err := oribi.Open("/secret path of the machine", &oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true,
-		RowSetBytes: 1 << 14, History: oribi.HistoryForever, Listener: events.Record})
+	store, err := oribi.Open("/secret path of the machine",
+		&oribi.Options{FS: vfs.NewMem(), Clock: mvcc.NewLogicalClock(7355733817208557568), Manual: true,
+			RowSetBytes: 1 << 14, History: oribi.HistoryForever, Listener: events.Record})
 	must(t, err)
 	t.Cleanup(func() { store.Close() })
 	times = fillOrders(t, store)
@@ -65,8 +67,10 @@ func fillOrders(t testing.TB, store *oribi.Store) (times stamps) {
 	ctx := t.Context()
 	columns, err := schema.New([]schema.Column{
 		{Name: "customer", Type: schema.String}, {Name: "number", Type: schema.Int64},
-		{Name: "product", Type: schema.String, Comment: "What was ordered."}, {Name: "pieces", Type: schema.Int32, Nullable: true},
-		{Name: "price", Type: schema.Double}, {Name: "paid", Type: schema.Bool}, {Name: "day", Type: schema.Date, Nullable: true},
+		{Name: "product", Type: schema.String, Comment: "What was ordered."},
+		{Name: "pieces", Type: schema.Int32, Nullable: true},
+		{Name: "price", Type: schema.Double}, {Name: "paid", Type: schema.Bool},
+		{Name: "day", Type: schema.Date, Nullable: true},
 		{Name: "note", Type: schema.String, Nullable: true}, {Name: "receipt", Type: schema.Binary, Nullable: true},
 	}, 2)
 	must(t, err)
@@ -79,7 +83,8 @@ func fillOrders(t testing.TB, store *oribi.Store) (times stamps) {
 		times.last = commit(t, store, func(b *oribi.Batch) {
 			for i := range 300 {
 				row := key(round*300 + i)
-				row["product"], row["price"], row["paid"] = []string{"apples", "pears", "cherries and plums"}[i%3], float64(i)/4, i%3 == 0
+				row["product"], row["price"], row["paid"] = []string{"apples", "pears", "cherries and plums"}[i%3],
+					float64(i)/4, i%3 == 0
 				row["day"], row["note"] = time.Unix(int64(i)*86400, 0).UTC(), strings.Repeat("please ring twice ", i%40)
 				row["pieces"], row["receipt"] = nil, bytes.Repeat([]byte{byte(i), 0xff}, i%9)
 				b.Insert(table, row)
@@ -115,7 +120,8 @@ func fillOrders(t testing.TB, store *oribi.Store) (times stamps) {
 
 func fillHostile(t testing.TB, store *oribi.Store) {
 	t.Helper()
-	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String}, {Name: hostile, Type: schema.String, Nullable: true, Comment: hostileComment, Default: []byte(hostileCell)},
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.String},
+		{Name: hostile, Type: schema.String, Nullable: true, Comment: hostileComment, Default: []byte(hostileCell)},
 		{Name: "b", Type: schema.Binary, Nullable: true}}, 1)
 	must(t, err)
 	table, err := store.CreateTable(hostile, columns, oribi.Comment(hostileComment), oribi.RowFile(true))
@@ -123,14 +129,16 @@ func fillHostile(t testing.TB, store *oribi.Store) {
 	for round := range 2 {
 		commit(t, store, func(b *oribi.Batch) {
 			for i := range 60 {
-				b.Upsert(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostileCell, i+round*20), hostile: fmt.Sprint(hostileCell, round), "b": []byte(hostileCell)})
+				b.Upsert(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostileCell, i+round*20),
+					hostile: fmt.Sprint(hostileCell, round), "b": []byte(hostileCell)})
 			}
 		})
 		must(t, table.Flush(t.Context()))
 	}
 	commit(t, store, func(b *oribi.Batch) {
 		for i := range 20 {
-			b.Update(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostileCell, i), hostile: strings.Repeat(hostileCell, 1+99*(i%2))})
+			b.Update(table, oribi.Row{"k": fmt.Sprintf("%s%03d", hostileCell, i),
+				hostile: strings.Repeat(hostileCell, 1+99*(i%2))})
 		}
 	})
 	_, err = table.FlushDeltas(t.Context())

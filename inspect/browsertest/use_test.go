@@ -11,7 +11,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestPagesAreClickedThrough goes from the store to a block and to a version of a row with the mouse.
+// TestPagesAreClickedThrough goes from the store to a block and to a version of a row with the
+// mouse.
 func TestPagesAreClickedThrough(t *testing.T) {
 	t.Parallel()
 	root, _ := serve(t)
@@ -77,8 +78,8 @@ func TestEveryControlIsReachedByTab(t *testing.T) {
 	}
 }
 
-// TestSliderByKeys moves the slider of rows with the arrow keys, and compares what it shows with the
-// page of that time.
+// TestSliderByKeys moves the slider of rows with the arrow keys, and compares what it shows with
+// the page of that time.
 func TestSliderByKeys(t *testing.T) {
 	t.Parallel()
 	root, _ := serve(t)
@@ -88,16 +89,20 @@ func TestSliderByKeys(t *testing.T) {
 	eval[bool](b, "(slide.focus(), true)")
 	b.keys(strings.Repeat(kb.ArrowLeft, 3) + kb.Home)
 	first := eval[string](b, "state.dataset.first")
-	b.until("document.getElementById('state').dataset.at === " + quote(first) + " && location.search.includes('at=" + first + "')")
+	b.until("document.getElementById('state').dataset.at === " + quote(first) +
+		" && location.search.includes('at=" + first + "')")
 	b.keys(kb.End + kb.ArrowLeft)
-	b.until("!['" + newest + "', '" + first + "'].includes(document.getElementById('state').dataset.at) && !document.querySelector('[aria-busy]')")
+	b.until("!['" + newest + "', '" + first +
+		"'].includes(document.getElementById('state').dataset.at) && !document.querySelector('[aria-busy]')")
 	at := eval[string](b, "document.getElementById('state').dataset.at")
-	shown := eval[string](b, "document.querySelector('#state').innerText + document.querySelector('#status').innerText + document.querySelector('form[data-slider]').elements.at.value")
+	shown := eval[string](b, "document.querySelector('#state').innerText + "+
+		"document.querySelector('#status').innerText + document.querySelector('form[data-slider]').elements.at.value")
 	if !strings.Contains(eval[string](b, "location.search"), "at="+at) || !strings.HasSuffix(shown, at) {
 		t.Errorf("address %s, form %.100s, at %s", eval[string](b, "location.search"), shown, at)
 	}
 	b.open(eval[string](b, "location.href"))
-	if want := eval[string](b, "document.querySelector('#state').innerText + document.querySelector('#status').innerText + document.querySelector('form[data-slider]').elements.at.value"); want != shown {
+	if want := eval[string](b, "document.querySelector('#state').innerText + "+
+		"document.querySelector('#status').innerText + document.querySelector('form[data-slider]').elements.at.value"); want != shown {
 		t.Errorf("the slider shows\n%s\nthe page itself\n%s", shown, want)
 	}
 	b.open(root + "/timeline?table=orders")
@@ -114,8 +119,8 @@ func quote(v any) string {
 	return string(data)
 }
 
-// content is the text of a page, without what changes from one moment to the next or works only with
-// scripts.
+// content is the text of a page, without what changes from one moment to the next or works only
+// with scripts.
 const content = `(() => {
 	const copy = document.querySelector("main").cloneNode(true);
 	for (const e of copy.querySelectorAll("#slider, #marking, time, svg.chart, .figures, [aria-labelledby=counters], [aria-labelledby=activity]")) e.remove();
@@ -144,11 +149,13 @@ func TestPagesWithoutScripts(t *testing.T) {
 	}
 	eval[bool](without, "(document.querySelector('input[name=at]').focus(), true)")
 	without.keys(fmt.Sprint(uint64(times.first)) + kb.Enter)
-	without.until(fmt.Sprintf("location.search.includes('at=%d') && document.readyState === 'complete'", uint64(times.first)))
+	without.until(fmt.Sprintf("location.search.includes('at=%d') && document.readyState === 'complete'",
+		uint64(times.first)))
 	if at := eval[string](without, "state.dataset.at"); at != fmt.Sprint(uint64(times.first)) {
 		t.Errorf("the form shows the state at %s, want %d", at, uint64(times.first))
 	}
-	if q, err := url.ParseQuery(eval[string](without, "location.search.slice(1)")); err != nil || q.Get("table") != "orders" {
+	if q, err := url.ParseQuery(eval[string](without, "location.search.slice(1)")); err != nil ||
+		q.Get("table") != "orders" {
 		t.Errorf("the form leads to %v", q)
 	}
 }

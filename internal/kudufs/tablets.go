@@ -35,7 +35,8 @@ const (
 )
 
 // Tablets returns the IDs of all tablets that have a superblock, in ascending order, and the names
-// of what else is next to the superblocks, as lost+found, without files that a server removes.
+// of other files next to the superblocks, such as lost+found, but not of temporary files, which a
+// server removes.
 func (d *Directory) Tablets() (ids, others []string, err error) {
 	names, err := d.fs.List(d.superblocks)
 	if err != nil {

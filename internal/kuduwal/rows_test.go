@@ -149,15 +149,14 @@ func TestRowsOfOlderSchemas(t *testing.T) {
 	must(t, err)
 	cells := func(client *kudupb.SchemaPB, values ...any) (out string) {
 		t.Helper()
-		must(t, d.Each(request(t, client, row(kudupb.RowOperationType_UPSERT, values...), []byte("abc")), func(
-			r *Row,
-		) error {
-			image := d.Image(r, nil)
-			must(t, d.format.Check(image))
-			list, _ := d.Change(r, nil)
-			out = fmt.Sprintf("%q %q", d.format.AppendCells(nil, image)[1:], []byte(list))
-			return nil
-		}))
+		must(t, d.Each(request(t, client, row(kudupb.RowOperationType_UPSERT, values...), []byte("abc")),
+			func(r *Row) error {
+				image := d.Image(r, nil)
+				must(t, d.format.Check(image))
+				list, _ := d.Change(r, nil)
+				out = fmt.Sprintf("%q %q", d.format.AppendCells(nil, image)[1:], []byte(list))
+				return nil
+			}))
 		return out
 	}
 	if got, want := cells(m, 1, nil, "NULL"), `["after" ""] "\x01\x02\x00"`; got != want {
