@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/tablet"
 )
 
@@ -80,7 +81,7 @@ func (a Aggregate) String() string {
 	if a.kind == countRows {
 		return "count(*)"
 	}
-	argument := quoteName(a.column)
+	argument := bind.QuoteName(a.column)
 	if a.kind == sumOf {
 		texts := make([]string, len(a.terms))
 		for i, t := range a.terms {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/calendar"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/nearest"
@@ -135,8 +136,8 @@ func (p *aggregation) inputs() []schema.Column {
 // keyValue returns the value of key i of a group.
 func (p *aggregation) keyValue(i int, cell []byte) any {
 	if k := p.keys[i] - len(p.read); k >= 0 && cell != nil {
-		number, _ := valueOf(&schema.Column{Type: schema.Int64}, cell).(int64)
+		number, _ := bind.Value(&schema.Column{Type: schema.Int64}, cell).(int64)
 		return p.periods[k].text(number)
 	}
-	return valueOf(&p.columns[i], cell)
+	return bind.Value(&p.columns[i], cell)
 }

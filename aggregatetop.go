@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/internal/aggregate"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -103,7 +104,7 @@ func (p *aggregation) choose() error {
 		r := ranked{key: p.engine.Key(g)}
 		v, err := p.value(g, 0)
 		if err == nil && v != nil {
-			r.first, err = appendValue([]byte{}, &p.columns[len(p.by)], v)
+			r.first, err = bind.Append([]byte{}, &p.columns[len(p.by)], v)
 		}
 		if err != nil {
 			return fmt.Errorf("%v: %w", p.aggregates[0], err)

@@ -1,6 +1,7 @@
 package oribi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/aggregate"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/scan"
@@ -195,18 +197,19 @@ func (p *aggregation) sum(s *schema.Schema, a *Aggregate, f *aggregate.Figure) (
 	out = schema.Column{Name: a.String(), Type: schema.Int128, Nullable: true}
 	floats, decimals := false, false
 	for i := range a.terms {
-		c, err := p.column(s, a.terms[i].column)
+		t := &a.terms[i]
+		c, err := p.column(s, t.term.Column)
 		if err != nil {
 			return out, err
 		}
 		in := &p.read[c]
-		term, scale, err := a.terms[i].bind(in, c)
-		if err != nil {
+		term, scale, err := t.term.Bind(in, c)
+		if err = cmp.Or(t.err, err); err != nil {
 			return out, fmt.Errorf("column %q: %w", in.Name, err)
 		}
 		f.Terms = append(f.Terms, term)
 		out.Scale += scale
-		floats, decimals = floats || isFloat(in.Type), decimals || in.Type.Decimal() || scale > 0
+		floats, decimals = floats || in.Type.Float(), decimals || in.Type.Decimal() || scale > 0
 		if a.kind == avgOf {
 			out.Scale += min(moreDecimals, schema.MaxPrecision-in.Precision)
 		}
@@ -262,7 +265,7 @@ func (p *aggregation) value(g, i int) (any, error) {
 	case countRows, countOf:
 		return p.engine.Count(g, i), nil
 	case minOf, maxOf:
-		return valueOf(c, p.engine.Cell(g, i)), nil
+		return bind.Value(c, p.engine.Cell(g, i)), nil
 	}
 	if sum := p.engine.FloatSum(g, i); sum != nil {
 		switch {
@@ -285,7 +288,7 @@ func (p *aggregation) value(g, i int) (any, error) {
 	case !ok || c.Type.Decimal() && !total.FitsDigits(schema.MaxPrecision):
 		return nil, fault.ErrOverflow
 	case c.Type.Decimal():
-		return Decimal{total, c.Scale}, nil
+		return Decimal{Unscaled: total, Scale: c.Scale}, nil
 	}
 	return total, nil
 }
@@ -313,7 +316,7 @@ func average(sum *aggregate.IntSum, c *schema.Column, scale int) (any, error) {
 		q.Add(q, one)
 	}
 	v, err := int128Of(q)
-	return Decimal{v, c.Scale}, err
+	return Decimal{Unscaled: v, Scale: c.Scale}, err
 }
 
 // int128Of returns v, or ErrOverflow if it has more than 38 digits.
@@ -367,7 +370,7 @@ func (r *AggregateResult) Batch() (*batch.RecordBatch, error) {
 			} else {
 				v = g.Values[k-len(g.Key)].v
 			}
-			cell, err := appendValue(buf[:0], &r.Columns[k], v)
+			cell, err := bind.Append(buf[:0], &r.Columns[k], v)
 			if err != nil {
 				return nil, callErr("column "+r.Columns[k].Name, err)
 			}
@@ -400,7 +403,7 @@ func (v Value) String() string {
 
 // Int128 returns a value that is an integer. Errors: NULL, and any other value.
 func (v Value) Int128() (Int128, error) {
-	if i, ok := integer(v.v); ok {
+	if i, ok := bind.Integer(v.v); ok {
 		return i, nil
 	}
 	return Int128{}, v.not("an integer")
@@ -421,7 +424,7 @@ func (v Value) Decimal() (Decimal, error) {
 	if d, ok := v.v.(Decimal); ok {
 		return d, nil
 	}
-	if i, ok := integer(v.v); ok {
+	if i, ok := bind.Integer(v.v); ok {
 		return Decimal{Unscaled: i}, nil
 	}
 	return Decimal{}, v.not("a decimal")
@@ -440,7 +443,7 @@ func (v Value) Float64() (float64, error) {
 	if err != nil {
 		return 0, v.not("a number")
 	}
-	return d.float(), nil
+	return bind.Float(d), nil
 }
 
 // not returns the error for a value that is not what was asked for.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -121,7 +122,7 @@ func RenameColumn(from, to string) Change {
 // Go value as in Row.
 func SetDefault(column string, value any) Change {
 	return setColumn(column, func(c *schema.Column) error {
-		cell, err := appendValue(nil, c, value)
+		cell, err := bind.Append(nil, c, value)
 		if err != nil {
 			return fmt.Errorf("default: %w: %w", err, fault.ErrSchema)
 		}
@@ -188,7 +189,7 @@ func setColumn(name string, set func(*schema.Column) error) Change {
 
 // checkDefault checks that the default is a cell that the column may contain. Errors: ErrSchema.
 func checkDefault(c *schema.Column) error {
-	if err := checkCell(c, c.Default); err != nil {
+	if err := bind.Check(c, c.Default); err != nil {
 		return fmt.Errorf("default: %w: %w", err, fault.ErrSchema)
 	}
 	return nil

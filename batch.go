@@ -1,7 +1,6 @@
 package oribi
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -190,7 +190,7 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 		}
 		found++
 		start := len(p.value)
-		cell, err := appendValue(p.value[start:start], c, v)
+		cell, err := bind.Append(p.value[start:start], c, v)
 		if err != nil {
 			b.fail(t, c.Name, err)
 			return
@@ -231,7 +231,7 @@ func (b *Batch) Cells(op Op, t *Table, cells [][]byte, set []bool) {
 		if !p.set[i] {
 			continue
 		}
-		if err := checkCell(&s.Columns[i], cells[i]); err != nil {
+		if err := bind.Check(&s.Columns[i], cells[i]); err != nil {
 			b.fail(t, s.Columns[i].Name, err)
 			return
 		}
@@ -264,7 +264,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		return
 	}
 	limit := b.store.opts.CellLimit
-	columns, row, column, err := packArrays(s, columns, limit)
+	columns, row, column, err := bind.PackArrays(s, columns, limit)
 	if err != nil {
 		b.n += row
 		b.fail(t, column, err)
@@ -274,7 +274,7 @@ func (b *Batch) Vectors(op Op, t *Table, columns []*batch.Vector) {
 		if v == nil {
 			continue
 		}
-		if _, err := checkVector(&s.Columns[i], v, limit); err != nil {
+		if _, err := bind.CheckVector(&s.Columns[i], v, limit); err != nil {
 			b.vectorRows(op, t, columns, n)
 			return
 		}
@@ -452,11 +452,6 @@ func errKeyTooLong(n int) error {
 
 func errRowTooLong(n int) error { return fmt.Errorf("a row of %d bytes, limit %d", n, maxRowBytes) }
 
-// errCellTooLong returns the error for a cell of at least n bytes.
-func errCellTooLong(n, limit int) error {
-	return fault.CellTooLong(n, limit)
-}
-
 // add adds an operation with the columns p.cells and p.set, each of which has been checked against
 // its column's type.
 func (b *Batch) add(op Op, p *tableOps) {
@@ -519,15 +514,7 @@ func checkAuto(op Op, p *tableOps) error {
 	case op.Upserts() && !p.set[i]:
 		return tablet.ErrAutoNotSet
 	case op.Upserts() && p.cells[i] != nil:
-		return checkAutoCell(p.cells[i])
-	}
-	return nil
-}
-
-// checkAutoCell returns an error if an auto-incrementing column cannot have the cell as its value.
-func checkAutoCell(cell []byte) error {
-	if int64(binary.LittleEndian.Uint64(cell)) < 0 {
-		return tablet.ErrAutoNegative
+		return bind.CheckAuto(p.cells[i])
 	}
 	return nil
 }
@@ -546,9 +533,9 @@ func (b *Batch) complete(op Op, p *tableOps) (column string, err error) {
 		case i < s.Keys && !p.set[i]:
 			return c.Name, fmt.Errorf("the key column is not set")
 		case p.set[i] && p.cells[i] == nil && !c.Nullable:
-			return c.Name, fmt.Errorf("NULL in a column that is not nullable")
+			return c.Name, bind.ErrNull
 		case p.set[i] && len(p.cells[i]) > b.store.opts.CellLimit:
-			return c.Name, errCellTooLong(len(p.cells[i]), b.store.opts.CellLimit)
+			return c.Name, fault.CellTooLong(len(p.cells[i]), b.store.opts.CellLimit)
 		case i >= s.Keys && p.set[i]:
 			others++
 		case inserts && !p.set[i]:

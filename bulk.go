@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
@@ -297,7 +298,7 @@ func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
 			continue
 		}
 		found++
-		cell, err := appendValue(nil, column, v)
+		cell, err := bind.Append(nil, column, v)
 		switch {
 		case err != nil:
 		case i < s.Keys:
@@ -305,9 +306,9 @@ func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
 		case column.Immutable:
 			err = tablet.ErrImmutable
 		case cell == nil && !column.Nullable:
-			err = errors.New("NULL in a column that is not nullable")
+			err = bind.ErrNull
 		case len(cell) > c.t.store.opts.CellLimit:
-			err = errCellTooLong(len(cell), c.t.store.opts.CellLimit)
+			err = fault.CellTooLong(len(cell), c.t.store.opts.CellLimit)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w: %w", column.Name, err, fault.ErrSchema)
@@ -368,7 +369,7 @@ func (c *rowsChange) next() Key {
 	}
 	key := make(Key, len(cells))
 	for i, cell := range cells {
-		key[i] = valueOf(&tableSchema.Schema.Columns[i], cell)
+		key[i] = bind.Value(&tableSchema.Schema.Columns[i], cell)
 	}
 	return key
 }

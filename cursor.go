@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -148,7 +149,7 @@ func (c *Cursor) Key() Key {
 	}
 	b, key := c.sides[c.on].b, make(Key, len(c.keys))
 	for i, col := range c.keys {
-		key[i] = valueOf(&c.view.Schema.Columns[i], b.Columns[col].Cell(c.row))
+		key[i] = bind.Value(&c.view.Schema.Columns[i], b.Columns[col].Cell(c.row))
 	}
 	return key
 }

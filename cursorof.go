@@ -1,12 +1,16 @@
 package oribi
 
-import "context"
+import (
+	"context"
+
+	"github.com/oribi-db/oribi/internal/bind"
+)
 
 // CursorOf is a Cursor whose rows are structs of type T. Not safe for concurrent use.
 type CursorOf[T any] struct {
 	c     *Cursor
 	t     *TableOf[T]
-	bound *binding
+	bound *bind.Binding
 	row   T
 }
 

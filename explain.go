@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/scan"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -302,7 +303,7 @@ func (s *explainedScan) Close() error {
 // testText returns a predicate on the cells of a column in the syntax of SQL.
 func testText(s *schema.Schema, p *batch.Predicate) string {
 	c := &s.Columns[s.IndexID(p.ID)]
-	name := quoteName(c.Name)
+	name := bind.QuoteName(c.Name)
 	switch p.Op {
 	case batch.IsNull, batch.NotNull:
 		return name + " " + strings.ToUpper(p.Op.String())
@@ -355,11 +356,13 @@ func listText(c *schema.Column, cells [][]byte) string {
 }
 
 // cellText returns a cell in the syntax of SQL, shortened.
-func cellText(c *schema.Column, cell []byte) string { return clip(literal(shownValue(c, cell))) }
+func cellText(c *schema.Column, cell []byte) string {
+	return bind.Clip(bind.Literal(shownValue(c, cell)))
+}
 
 // shownValue returns the value of a cell, of a date its text without a time of day.
 func shownValue(c *schema.Column, cell []byte) any {
-	v := valueOf(c, cell)
+	v := bind.Value(c, cell)
 	if t, ok := v.(time.Time); ok && c.Type == schema.Date {
 		return t.Format(time.DateOnly)
 	}

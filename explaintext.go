@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/oribi-db/oribi/internal/bind"
+	"github.com/oribi-db/oribi/internal/celltext"
 )
 
 // String returns the explanation as text of several lines for people. Its form may change.
@@ -28,7 +31,7 @@ func (e *Explanation) String() string {
 }
 
 func (e *Explanation) writeSummary(b *strings.Builder) {
-	fmt.Fprintf(b, "table %q: %s %s in %s", printable(e.Table), plural(e.Returned, "row"), e.verb, durationText(e.Time))
+	fmt.Fprintf(b, "table %q: %s %s in %s", celltext.Printable(e.Table), plural(e.Returned, "row"), e.verb, durationText(e.Time))
 	if e.Workers > 1 {
 		fmt.Fprintf(b, " by %d goroutines", e.Workers)
 	}
@@ -140,7 +143,7 @@ func (e *Explanation) writeColumns(b *strings.Builder) {
 	table := [][]string{{"column", "cblocks", "outside", "skipped", "zone map", "as stored", "decoded", "cells decoded"}}
 	for i := range e.Columns {
 		c := &e.Columns[i]
-		line := []string{quoteName(c.Column)}
+		line := []string{bind.QuoteName(c.Column)}
 		for _, n := range []int64{c.Blocks, c.Outside, c.Skipped, c.ZoneMap, c.Stored, c.Decoded, c.Cells} {
 			line = append(line, grouped(n))
 		}

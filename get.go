@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/schema"
@@ -82,15 +83,15 @@ func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
 	var few [256]byte
 	texts := few[:0]
 	for i, col := range cols {
-		if isText(columns[col].Type) {
+		if bind.IsText(columns[col].Type) {
 			texts = append(texts, cells[i]...)
 		}
 	}
 	text, row := string(texts), make(Row, len(cols))
 	for i, col := range cols {
 		c, cell := &columns[col], cells[i]
-		if cell == nil || !isText(c.Type) {
-			row[c.Name] = valueOf(c, cell)
+		if cell == nil || !bind.IsText(c.Type) {
+			row[c.Name] = bind.Value(c, cell)
 			continue
 		}
 		row[c.Name], text = text[:len(cell)], text[len(cell):]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -125,7 +126,7 @@ func (g *ingester) add(vectors []*batch.Vector) error {
 	if err != nil {
 		return g.rowError(0, "", err)
 	}
-	vectors, row, column, err := packArrays(s, vectors, g.t.store.opts.CellLimit)
+	vectors, row, column, err := bind.PackArrays(s, vectors, g.t.store.opts.CellLimit)
 	if err != nil {
 		return g.rowError(row, column, err)
 	}
@@ -137,7 +138,7 @@ func (g *ingester) add(vectors []*batch.Vector) error {
 		if v == nil {
 			continue
 		}
-		if row, err := checkVector(c, v, g.t.store.opts.CellLimit); err != nil {
+		if row, err := bind.CheckVector(c, v, g.t.store.opts.CellLimit); err != nil {
 			return g.rowError(row, c.Name, err)
 		}
 	}
@@ -212,30 +213,30 @@ func (t *TableOf[T]) Ingest(ctx context.Context, rows iter.Seq[T]) (ts mvcc.Time
 }
 
 // vectors collects rows into vectors of a window's length, or shorter ones if the rows are long.
-func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Vector, error] {
+func (t *TableOf[T]) vectors(b *bind.Binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
-		s := b.schema.Schema
+		s := b.Schema
 		columns := make([]*batch.Vector, len(s.Columns))
-		for _, col := range b.columns {
+		for _, col := range b.Columns {
 			columns[col] = &batch.Vector{Type: s.Columns[col].Type}
 		}
 		var texts []byte // of the byte strings in columns; never moved
-		var value [16]byte
+		var value [bind.MaxWidth]byte
 		before, n, size := 0, 0, 0 // rows passed on, rows in columns, bytes of their byte strings
 		for row := range rows {
 			v := reflect.ValueOf(&row).Elem()
-			for k := range b.fields {
-				f := &b.fields[k]
-				cell, err := f.put(value[:0], f.of(v))
+			for k := range b.Fields {
+				f := &b.Fields[k]
+				cell, err := f.Put(value[:0], v)
 				if err != nil {
-					yield(nil, &RowError{Row: before + n, Table: t.Table.tab.Name(), Column: s.Columns[f.col].Name, Cause: err})
+					yield(nil, &RowError{Row: before + n, Table: t.Table.tab.Name(), Column: s.Columns[f.Column].Name, Cause: err})
 					return
 				}
-				if s.Columns[f.col].Type.Variable() {
+				if s.Columns[f.Column].Type.Variable() {
 					size += len(cell)
 					texts, cell = appendText(texts, cell)
 				}
-				columns[f.col].AppendCell(cell)
+				columns[f.Column].AppendCell(cell)
 			}
 			if n++; n < batch.WindowRows && size < ingestTextBytes {
 				continue
@@ -243,7 +244,7 @@ func (t *TableOf[T]) vectors(b *binding, rows iter.Seq[T]) iter.Seq2[[]*batch.Ve
 			if !yield(columns, nil) {
 				return
 			}
-			for _, col := range b.columns {
+			for _, col := range b.Columns {
 				columns[col].Reset(0)
 			}
 			before, n, size, texts = before+n, 0, 0, texts[:0]

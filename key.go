@@ -6,15 +6,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/schema"
 )
 
 // Key is the values of the key columns, in schema order.
 type Key []any
-
-// maxWidth is the largest width of a cell of fixed width, in bytes.
-const maxWidth = 16
 
 // appendKey appends the encoding of a key that is given as a Go value, a Key, a Row, or cells
 // ([][]byte). If prefix is set, the key may lack its last columns.
@@ -65,12 +63,12 @@ func (t *Table) appendKeyOf(dst []byte, tableSchema *tablet.TableSchema, values 
 		return nil, t.keyError("", fmt.Errorf("%d values, the key has %d columns", len(values), s.Keys))
 	}
 	for i, v := range values {
-		cell, err := appendValue(scratch(dst), &s.Columns[i], v)
+		cell, err := bind.Append(scratch(dst), &s.Columns[i], v)
 		if err != nil {
 			return nil, t.keyError(s.Columns[i].Name, err)
 		}
 		if cell == nil {
-			return nil, t.keyError(s.Columns[i].Name, errNullKey)
+			return nil, t.keyError(s.Columns[i].Name, bind.ErrNull)
 		}
 		dst = tableSchema.Encoder.AppendCell(dst, i, cell)
 	}
@@ -80,10 +78,10 @@ func (t *Table) appendKeyOf(dst []byte, tableSchema *tablet.TableSchema, values 
 // scratch returns memory for a cell that is about to be appended to dst: the end of dst's memory,
 // if that has room for both.
 func scratch(dst []byte) []byte {
-	if at := cap(dst) - maxWidth; at >= len(dst)+maxWidth {
+	if at := cap(dst) - bind.MaxWidth; at >= len(dst)+bind.MaxWidth {
 		return dst[at:at]
 	}
-	return make([]byte, 0, maxWidth)
+	return make([]byte, 0, bind.MaxWidth)
 }
 
 // keyRowError returns the error for a Row that is not a key: it has a column that is not in the
@@ -105,13 +103,11 @@ func (t *Table) keyRowError(s *schema.Schema, key Row) error {
 	return nil // unreachable: key is a key
 }
 
-var errNullKey = errors.New("NULL in a column that is not nullable")
-
 func (t *Table) checkKeyCell(c *schema.Column, cell []byte) error {
 	if cell == nil {
-		return t.keyError(c.Name, errNullKey)
+		return t.keyError(c.Name, bind.ErrNull)
 	}
-	if err := checkCell(c, cell); err != nil {
+	if err := bind.Check(c, cell); err != nil {
 		return t.keyError(c.Name, err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/vfs"
@@ -23,7 +24,6 @@ const (
 	maxFlushBytes      = 64 << 20
 	maxDeltaBytes      = 32 << 20
 	defaultCellBytes   = 64 << 10
-	maxCellBytes       = 4 << 20
 	minSegmentBytes    = 4 << 10
 	maxSegmentBytes    = 1 << 30
 	minWorkers         = 2
@@ -165,8 +165,8 @@ func (o *Options) Validate() error {
 	if o.MemoryLimit != 0 && o.MemoryLimit < minMemoryLimit {
 		bad("MemoryLimit is %d bytes, want at least %d", o.MemoryLimit, minMemoryLimit)
 	}
-	if o.CellLimit < 0 || o.CellLimit > maxCellBytes {
-		bad("CellLimit is %d bytes, want at most %d", o.CellLimit, maxCellBytes)
+	if o.CellLimit < 0 || o.CellLimit > bind.MaxCellBytes {
+		bad("CellLimit is %d bytes, want at most %d", o.CellLimit, bind.MaxCellBytes)
 	}
 	if _, err := historySeconds(o.History); o.History != 0 && err != nil {
 		bad("%v", err)

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/schema"
@@ -151,9 +149,9 @@ func InBloom(column string, filter *bloom.BloomFilter) Predicate {
 func BloomBytes(column *schema.Column, value any) ([]byte, error) {
 	cell, err := predicateCell(column, value)
 	if err != nil {
-		return nil, fmt.Errorf("oribi: column %q: value %s: %w: %w", column.Name, clip(literal(value)), err, fault.ErrSchema)
+		return nil, fmt.Errorf("oribi: column %q: value %s: %w: %w", column.Name, bind.Clip(bind.Literal(value)), err, fault.ErrSchema)
 	}
-	if isFloat(column.Type) && batch.Compare(column.Type, cell, make([]byte, 8)) == 0 && cell[len(cell)-1] == 0x80 {
+	if column.Type.Float() && batch.Compare(column.Type, cell, make([]byte, 8)) == 0 && cell[len(cell)-1] == 0x80 {
 		cell = make([]byte, len(cell))
 	}
 	return bytes.Clone(cell), nil
@@ -346,7 +344,7 @@ func (p *Predicate) testOf(c *schema.Column, negated, mayRest bool) (batch.Filte
 	cells := make([][]byte, len(p.values))
 	for i, v := range p.values {
 		if cells[i], err = predicateCell(values, v); err != nil {
-			return batch.Filter{}, fmt.Errorf("value %s: %w", clip(literal(v)), err)
+			return batch.Filter{}, fmt.Errorf("value %s: %w", bind.Clip(bind.Literal(v)), err)
 		}
 	}
 	var tests []batch.Filter
@@ -423,20 +421,11 @@ func addPrefix(add func(op batch.Operator, values ...[]byte) error, prefix []byt
 	return err
 }
 
-// clip shortens long text for an error message.
-func clip(text string) string {
-	const most = 64
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…"
-}
-
 // exactOpposite reports whether the opposite of op is true for exactly the cells, other than NULL,
 // for which op is not. A NaN is neither below a value nor at least equal to it.
 func exactOpposite(t schema.Type, op batch.Operator) bool {
 	ordered := op == batch.Lt || op == batch.Le || op == batch.Gt || op == batch.Ge
-	return !ordered || !isFloat(t)
+	return !ordered || !t.Float()
 }
 
 // predicateCell returns a predicate's value as a cell.
@@ -452,7 +441,7 @@ func predicateCell(c *schema.Column, v any) ([]byte, error) {
 			return nil, fmt.Errorf("%s is not a date: its time of day is not midnight", t.Format(time.RFC3339Nano))
 		}
 	}
-	return appendValue(nil, c, v)
+	return bind.Append(nil, c, v)
 }
 
 // String returns p in the syntax of SQL. A Bloom filter prints as bloom(n bits) and a Cell as
@@ -468,7 +457,7 @@ var comparisonTexts = map[predicateKind]string{isEq: " = ", isNe: " <> ", isLt: 
 
 func (p *Predicate) write(b *strings.Builder) {
 	p = p.only()
-	name := quoteName(p.column)
+	name := bind.QuoteName(p.column)
 	switch p.kind {
 	case isAnd, isOr:
 		p.writeJoined(b)
@@ -482,16 +471,16 @@ func (p *Predicate) write(b *strings.Builder) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(literal(v))
+			b.WriteString(bind.Literal(v))
 		}
 		b.WriteString(")")
 	case isBetween:
-		fmt.Fprintf(b, "%s BETWEEN %s AND %s", name, literal(p.values[0]), literal(p.values[1]))
+		fmt.Fprintf(b, "%s BETWEEN %s AND %s", name, bind.Literal(p.values[0]), bind.Literal(p.values[1]))
 	case isPrefix:
 		if s, ok := p.values[0].(string); ok {
-			fmt.Fprintf(b, "%s LIKE %s", name, literal(likeEscapes.Replace(s)+"%"))
+			fmt.Fprintf(b, "%s LIKE %s", name, bind.Literal(likeEscapes.Replace(s)+"%"))
 		} else {
-			fmt.Fprintf(b, "starts_with(%s, %s)", name, literal(p.values[0]))
+			fmt.Fprintf(b, "starts_with(%s, %s)", name, bind.Literal(p.values[0]))
 		}
 	case isLike:
 		p.writeLike(b, name)
@@ -505,7 +494,7 @@ func (p *Predicate) write(b *strings.Builder) {
 		b.WriteString(name)
 		b.WriteString(comparisonTexts[p.kind])
 		if len(p.values) > 0 {
-			b.WriteString(literal(p.values[0]))
+			b.WriteString(bind.Literal(p.values[0]))
 		}
 	}
 }
@@ -518,14 +507,14 @@ func (p *Predicate) writeLike(b *strings.Builder, name string) {
 		if !ok {
 			fmt.Fprintf(b, "like(%s", name)
 			for _, v := range p.values {
-				b.WriteString(", " + literal(v))
+				b.WriteString(", " + bind.Literal(v))
 			}
 			b.WriteString(")")
 			return
 		}
 		pattern[i] = likeEscapes.Replace(s)
 	}
-	fmt.Fprintf(b, "%s LIKE %s", name, literal(strings.Join(pattern, "%")))
+	fmt.Fprintf(b, "%s LIKE %s", name, bind.Literal(strings.Join(pattern, "%")))
 }
 
 // only returns p, or the only predicate that p joins.
@@ -560,52 +549,3 @@ func (p *Predicate) writeJoined(b *strings.Builder) {
 }
 
 var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// quoteName returns a column's name in the syntax of SQL.
-func quoteName(name string) string {
-	for i, r := range name {
-		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
-			return `"` + strings.ReplaceAll(printable(name), `"`, `""`) + `"`
-		}
-	}
-	if name == "" {
-		return `""`
-	}
-	return name
-}
-
-// printable returns text with a backslash escape for each character that is not printable.
-func printable(text string) string {
-	quoted := strconv.Quote(text)
-	return strings.ReplaceAll(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`), `\\`, `\`)
-}
-
-// literal returns a value in the syntax of SQL.
-func literal(v any) string {
-	switch x := v.(type) {
-	case nil:
-		return "NULL"
-	case bool:
-		return strings.ToUpper(strconv.FormatBool(x))
-	case string:
-		mark := ""
-		if !utf8.ValidString(x) || strings.ContainsFunc(x, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			mark = "E" // has backslash escapes
-			x = strconv.Quote(x)
-			x = strings.ReplaceAll(x[1:len(x)-1], `\"`, `"`)
-		}
-		return mark + "'" + strings.ReplaceAll(x, "'", "''") + "'"
-	case []byte:
-		return fmt.Sprintf("X'%x'", x)
-	case Cell:
-		return fmt.Sprintf("X'%x'", []byte(x))
-	case time.Time:
-		return "'" + x.Format(time.RFC3339Nano) + "'"
-	case fmt.Stringer:
-		return x.String()
-	}
-	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
-		return literal(r.String())
-	}
-	return fmt.Sprint(v)
-}

@@ -1,15 +1,9 @@
 package oribi
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
-	"time"
 
-	"github.com/oribi-db/oribi/internal/cell"
-	"github.com/oribi-db/oribi/internal/celltext"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/schema"
@@ -39,7 +33,7 @@ func SetType(column string, to schema.Column) Change {
 		}
 		var convert tablet.Conversion
 		before, after, err := d.schema.Retype(column, to, func(from, to *schema.Column) (err error) {
-			if convert, err = conversion(from, to); err != nil || from.Default == nil {
+			if convert, err = bind.Conversion(from, to); err != nil || from.Default == nil {
 				return err
 			}
 			if to.Default, err = convert([]byte{}, from.Default); err != nil {
@@ -66,114 +60,4 @@ func SetType(column string, to schema.Column) Change {
 		d.retypes = append(d.retypes, tablet.Retype{From: before, To: after, Convert: convert})
 		return nil
 	}
-}
-
-// conversion returns the conversion of the cells of column from to those of column to. Errors:
-// ErrUnsupported.
-func conversion(from, to *schema.Column) (tablet.Conversion, error) {
-	a, b := *from, *to // the columns may change before the conversion is called
-	from, to = &a, &b
-	number := func(t schema.Type) bool {
-		return t != schema.Bool && t != schema.Date && t != schema.Timestamp && !t.Variable()
-	}
-	switch {
-	case isText(from.Type):
-		return func(dst, text []byte) ([]byte, error) {
-			if to.Type == schema.String || to.Type == schema.Varchar {
-				return append(dst, text...), checkText(to, text)
-			}
-			return cell.FromField(dst, to, text)
-		}, nil
-	case isText(to.Type):
-		return func(dst, value []byte) ([]byte, error) {
-			text := celltext.AppendText(nil, from, value)
-			return append(dst, text...), checkText(to, text)
-		}, nil
-	case from.Type == schema.Array && to.Type == schema.Array:
-		fromElement, toElement := from.Elements(), to.Elements()
-		convert, err := conversion(&fromElement, &toElement)
-		if err != nil {
-			return nil, err
-		}
-		return func(dst, value []byte) ([]byte, error) {
-			elements, err := schema.ArrayElements(nil, from.Element, value)
-			if err != nil {
-				return dst, err
-			}
-			for i, e := range elements {
-				if e == nil {
-					continue
-				}
-				if elements[i], err = convert([]byte{}, e); err != nil {
-					return dst, fmt.Errorf("element %d: %w", i, err)
-				}
-			}
-			return schema.AppendArray(dst, to.Element, elements), nil
-		}, nil
-	case from.Type == to.Type && !from.Type.Decimal():
-		return func(dst, value []byte) ([]byte, error) { return append(dst, value...), nil }, nil
-	case from.Type == schema.Bool && number(to.Type):
-		return func(dst, value []byte) ([]byte, error) { return appendValue(dst, to, int64(value[0])) }, nil
-	case number(from.Type) && to.Type == schema.Bool:
-		zero, one := []byte{0}, []byte{1}
-		return func(dst, value []byte) ([]byte, error) {
-			n, err := convertNumber(nil, from, &schema.Column{Type: schema.Int8}, value)
-			if err == nil && !bytes.Equal(n, zero) && !bytes.Equal(n, one) {
-				err = errors.New("only 0 and 1 are bool values")
-			}
-			return append(dst, n...), err
-		}, nil
-	case number(from.Type) && number(to.Type):
-		return func(dst, value []byte) ([]byte, error) { return convertNumber(dst, from, to, value) }, nil
-	case from.Type == schema.Date && to.Type == schema.Timestamp:
-		return func(dst, value []byte) ([]byte, error) { return appendTime(dst, to.Type, timeOf(from.Type, value)) }, nil
-	case from.Type == schema.Timestamp && to.Type == schema.Date:
-		return func(dst, value []byte) ([]byte, error) {
-			t := timeOf(from.Type, value)
-			if !t.Equal(t.Truncate(24 * time.Hour)) {
-				return dst, errors.New("its time of day is not midnight")
-			}
-			return appendTime(dst, to.Type, t)
-		}, nil
-	}
-	return nil, fault.Unsupportedf("a change from %s to %s", from.TypeName(), to.TypeName())
-}
-
-// convertNumber appends the cell of a number that has the value exactly.
-func convertNumber(dst []byte, from, to *schema.Column, value []byte) ([]byte, error) {
-	v := valueOf(from, value)
-	if d, ok := v.(Decimal); ok && isFloat(to.Type) {
-		// The float that stands for the same decimal number.
-		f := d.float()
-		out, err := appendFloat(dst, to.Type, f)
-		if err != nil {
-			return dst, err
-		}
-		size := 64
-		if to.Type == schema.Float {
-			size = 32
-		}
-		near, err := shortestDecimal(f, size)
-		if err == nil {
-			var back Int128
-			if back, err = near.rescale(d.Scale); err == nil && back != d.Unscaled {
-				err = fmt.Errorf("%v cannot be represented as %s", d, to.TypeName())
-			}
-		}
-		return out, err
-	}
-	if d, ok := v.(Decimal); ok && !to.Type.Decimal() {
-		whole, err := d.rescale(0)
-		if err != nil {
-			return dst, err
-		}
-		v = whole
-	}
-	if f, ok := v.(float64); ok && to.Type == schema.Float {
-		if float64(float32(f)) != f && f == f {
-			return dst, fmt.Errorf("%v cannot be represented exactly as %s", f, to.TypeName())
-		}
-		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(f))), nil
-	}
-	return appendValue(dst, to, v)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/nearest"
@@ -121,7 +122,7 @@ func (s *Store) newTable(name string, columns *schema.Schema, checked func(*sche
 	for i := range columns.Columns {
 		c := &columns.Columns[i]
 		for _, value := range [2][]byte{c.Default, c.ReadDefault} {
-			if err := checkCell(c, value); err != nil {
+			if err := bind.Check(c, value); err != nil {
 				return nil, fmt.Errorf("column %q: default: %w: %w", c.Name, err, fault.ErrSchema)
 			}
 		}

@@ -2,6 +2,8 @@ package oribi
 
 import (
 	"iter"
+
+	"github.com/oribi-db/oribi/internal/bind"
 )
 
 // TxOf is a table with rows of type T in a transaction. See TableOf.In.
@@ -16,7 +18,7 @@ func (t *TableOf[T]) In(tx *Tx) TxOf[T] { return TxOf[T]{tx, t} }
 // Get reads a row, as Tx.Get does.
 func (t TxOf[T]) Get(key any) (T, error) {
 	var row T
-	var b *binding
+	var b *bind.Binding
 	o := readOptions{fit: t.table.fit(&b)}
 	err := t.tx.get(t.table.Table, key, &o, func(_ *view, _ []int, cells [][]byte) error {
 		return t.table.read(b, &row, cells)

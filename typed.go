@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/nearest"
 	"github.com/oribi-db/oribi/internal/tablet"
@@ -57,9 +58,9 @@ import (
 // for these columns only.
 type TableOf[T any] struct {
 	Table *Table
-	rows  *rowType
+	rows  *bind.RowType
 	ids   []schema.ColumnID // of the columns of the fields
-	bound atomic.Pointer[binding]
+	bound atomic.Pointer[bind.Binding]
 }
 
 // Typed returns t with rows of type T. T must have a field for every key column and for every
@@ -73,9 +74,9 @@ func Typed[T any](t *Table) (*TableOf[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	if b := typed.bound.Load(); b.lacks != "" {
+	if b := typed.bound.Load(); b.Lacks != "" {
 		return nil, fmt.Errorf("oribi: %s has no field for column %q of table %q, which every new row must set; to read or patch without it, use GetAs, ScanAs and Patch: %w",
-			typed.rows.typ, b.lacks, t.tab.Name(), fault.ErrSchema)
+			typed.rows.Type, b.Lacks, t.tab.Name(), fault.ErrSchema)
 	}
 	return typed, nil
 }
@@ -109,16 +110,16 @@ func bindTable[T any](t *Table) (*TableOf[T], error) {
 	if t == nil {
 		return nil, errNilTable
 	}
-	rows, err := rowTypeOf(reflect.TypeFor[T]())
+	rows, err := bind.RowTypeOf(reflect.TypeFor[T]())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("oribi: %w", err)
 	}
-	typed := &TableOf[T]{Table: t, rows: rows, ids: make([]schema.ColumnID, len(rows.tags))}
+	typed := &TableOf[T]{Table: t, rows: rows, ids: make([]schema.ColumnID, rows.Len())}
 	tableSchema := t.tab.Schema()
-	b, err := rows.bind(tableSchema, func(i int) (int, error) {
-		col := tableSchema.Schema.Index(rows.tags[i].name)
+	b, err := rows.Bind(tableSchema.Schema, func(i int) (int, error) {
+		col := tableSchema.Schema.Index(rows.Column(i))
 		if col < 0 {
-			name := rows.tags[i].name
+			name := rows.Column(i)
 			return col, fmt.Errorf("table %q has no column %q: %w", t.tab.Name(), name, nearest.Error(fault.ErrSchema, name, tableSchema.Schema.Names))
 		}
 		typed.ids[i] = tableSchema.Schema.Columns[col].ID
@@ -140,7 +141,7 @@ func viewOf[T any](t *Table) (*TableOf[T], error) {
 	if known, ok := t.views.Load(typ); ok {
 		// After an Alter, the fields are bound again: a name may belong to another column now.
 		view := known.(*TableOf[T])
-		if view.bound.Load().schema == t.tab.Schema() {
+		if view.bound.Load().Schema == t.tab.Schema().Schema {
 			return view, nil
 		}
 	}
@@ -152,14 +153,14 @@ func viewOf[T any](t *Table) (*TableOf[T], error) {
 }
 
 // bind finds the columns of the fields in a version of the schema.
-func (t *TableOf[T]) bind(tableSchema *tablet.TableSchema) (*binding, error) {
-	if b := t.bound.Load(); b.schema == tableSchema {
+func (t *TableOf[T]) bind(tableSchema *tablet.TableSchema) (*bind.Binding, error) {
+	if b := t.bound.Load(); b.Schema == tableSchema.Schema {
 		return b, nil
 	}
-	b, err := t.rows.bind(tableSchema, func(i int) (int, error) {
+	b, err := t.rows.Bind(tableSchema.Schema, func(i int) (int, error) {
 		col := tableSchema.Schema.IndexID(t.ids[i])
 		if col < 0 {
-			return col, fmt.Errorf("column %q of table %q was dropped: %w", t.rows.tags[i].name, t.Table.tab.Name(), fault.ErrSchema)
+			return col, fmt.Errorf("column %q of table %q was dropped: %w", t.rows.Column(i), t.Table.tab.Name(), fault.ErrSchema)
 		}
 		return col, nil
 	})
@@ -274,22 +275,22 @@ rows:
 		clear(p.cells)
 		clear(p.set)
 		v := reflect.ValueOf(&rows[i]).Elem()
-		p.reserveValues(len(bound.fields))
-		for k := range bound.fields {
-			f := &bound.fields[k]
-			if !takes(op, s, f.col) {
+		p.reserveValues(len(bound.Fields))
+		for k := range bound.Fields {
+			f := &bound.Fields[k]
+			if !takes(op, s, f.Column) {
 				continue
 			}
 			start := len(p.value)
-			cell, err := f.put(p.value[start:start], f.of(v))
+			cell, err := f.Put(p.value[start:start], v)
 			if err != nil {
-				b.fail(t.Table, f.name, err)
+				b.fail(t.Table, f.Name, err)
 				continue rows
 			}
-			if cell != nil && !s.Columns[f.col].Type.Variable() {
+			if cell != nil && !s.Columns[f.Column].Type.Variable() {
 				p.value = p.value[:start+len(cell)]
 			}
-			p.cells[f.col], p.set[f.col] = cell, true
+			p.cells[f.Column], p.set[f.Column] = cell, true
 		}
 		b.add(op, p)
 	}
@@ -297,17 +298,17 @@ rows:
 
 // bindFor is bind for an operation. It returns an error if the struct lacks a column that the
 // operation needs.
-func (t *TableOf[T]) bindFor(op Op, tableSchema *tablet.TableSchema) (*binding, error) {
+func (t *TableOf[T]) bindFor(op Op, tableSchema *tablet.TableSchema) (*bind.Binding, error) {
 	b, err := t.bind(tableSchema)
 	if err != nil {
 		return nil, err
 	}
-	lacks := b.keyless
+	lacks := b.Keyless
 	if op == OpInsert || op == OpInsertIgnore || op == OpUpsert || op == OpUpsertIgnore {
-		lacks = b.lacks
+		lacks = b.Lacks
 	}
 	if lacks != "" {
-		return nil, fmt.Errorf("%s has no field for column %q: %w", t.rows.typ, lacks, fault.ErrSchema)
+		return nil, fmt.Errorf("%s has no field for column %q: %w", t.rows.Type, lacks, fault.ErrSchema)
 	}
 	return b, nil
 }
@@ -346,23 +347,23 @@ func (t *TableOf[T]) get(ctx context.Context, key any, opts []ReadOption) (T, er
 		return row, callErr("", err)
 	}
 	var few [fewCells][]byte
-	cells, err := t.Table.get(&v, k, key, b.columns, few[:0])
+	cells, err := t.Table.get(&v, k, key, b.Columns, few[:0])
 	if err != nil {
 		return row, err
 	}
 	return row, t.read(b, &row, cells)
 }
 
-// read sets row from the cells of b.columns.
-func (t *TableOf[T]) read(b *binding, row *T, cells [][]byte) error {
-	if err := b.read(reflect.ValueOf(row).Elem(), cells); err != nil {
+// read sets row from the cells of b.Columns.
+func (t *TableOf[T]) read(b *bind.Binding, row *T, cells [][]byte) error {
+	if err := b.Read(reflect.ValueOf(row).Elem(), cells); err != nil {
 		return fmt.Errorf("oribi: table %q: %w", t.Table.tab.Name(), err)
 	}
 	return nil
 }
 
-// rowOf returns a row with the cells of b.columns, or nil if cells is nil.
-func (t *TableOf[T]) rowOf(b *binding, cells [][]byte) (*T, error) {
+// rowOf returns a row with the cells of b.Columns, or nil if cells is nil.
+func (t *TableOf[T]) rowOf(b *bind.Binding, cells [][]byte) (*T, error) {
 	if cells == nil {
 		return nil, nil
 	}
@@ -386,7 +387,7 @@ func GetAs[T any](ctx context.Context, t *Table, key any, opts ...ReadOption) (T
 // GetMany reads rows by keys under one snapshot, as Table.GetMany does. Row i of the result is that
 // of keys[i], nil if there is none.
 func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption) ([]*T, error) {
-	var b *binding
+	var b *bind.Binding
 	o := collect(opts)
 	o.fit = t.fit(&b)
 	rows := make([]*T, len(keys))
@@ -407,12 +408,12 @@ func (t *TableOf[T]) GetMany(ctx context.Context, keys []any, opts ...ReadOption
 }
 
 // fit returns a function that chooses the columns of the fields and sets b to how they are read.
-func (t *TableOf[T]) fit(b **binding) func(*tablet.TableSchema) ([]int, error) {
+func (t *TableOf[T]) fit(b **bind.Binding) func(*tablet.TableSchema) ([]int, error) {
 	return func(tableSchema *tablet.TableSchema) (columns []int, err error) {
 		if *b, err = t.bind(tableSchema); err != nil {
 			return nil, err
 		}
-		return (*b).columns, nil
+		return (*b).Columns, nil
 	}
 }
 
@@ -427,7 +428,7 @@ func (t *TableOf[T]) Scan(ctx context.Context, opts ...TypedScanOption) iter.Seq
 
 // scan yields the rows of a scan.
 func (t *TableOf[T]) scan(sc *Scan, yield func(T, error) bool) {
-	var bound *binding
+	var bound *bind.Binding
 	var cells [][]byte
 	var zero T
 	row := new(T) // each row in turn
@@ -486,7 +487,7 @@ type VersionOf[T any] struct {
 // than those.
 func (t *TableOf[T]) History(ctx context.Context, key any, opts ...ReadOption) iter.Seq2[VersionOf[T], error] {
 	return func(yield func(VersionOf[T], error) bool) {
-		var b *binding
+		var b *bind.Binding
 		o := collect(opts)
 		o.fit = t.fit(&b)
 		for v, err := range t.Table.versions(ctx, key, o) {
@@ -516,7 +517,7 @@ type DifferenceOf[T any] struct {
 // AsOf(to), in key order, as Table.Diff does.
 func (t *TableOf[T]) Diff(ctx context.Context, from, to mvcc.Timestamp, opts ...RangeOption) iter.Seq2[DifferenceOf[T], error] {
 	return func(yield func(DifferenceOf[T], error) bool) {
-		var b *binding
+		var b *bind.Binding
 		o := collect(opts)
 		o.fit = t.fit(&b)
 		for d, err := range t.Table.differences(ctx, from, to, o) {

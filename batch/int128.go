@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"strconv"
 
 	"github.com/oribi-db/oribi/schema"
 )
@@ -185,6 +186,9 @@ func (v Int128) AppendDigits(dst []byte, least int) []byte {
 		v = v.Neg() // also correct for the smallest value, whose bits read as unsigned are its magnitude
 	}
 	hi, lo := uint64(v.Hi), v.Lo
+	if hi == 0 {
+		return appendPadded(dst, lo, least)
+	}
 	var buf [48]byte
 	at := len(buf)
 	for (hi != 0 || lo != 0 || len(buf)-at < least) && at > 0 {
@@ -195,6 +199,22 @@ func (v Int128) AppendDigits(dst []byte, least int) []byte {
 		buf[at] = byte('0' + rest)
 	}
 	return append(dst, buf[at:]...)
+}
+
+// appendPadded appends n with at least least digits.
+func appendPadded(dst []byte, n uint64, least int) []byte {
+	from := len(dst)
+	dst = strconv.AppendUint(dst, n, 10)
+	if missing := least - (len(dst) - from); missing > 0 {
+		for range missing {
+			dst = append(dst, '0')
+		}
+		copy(dst[from+missing:], dst[from:])
+		for i := range missing {
+			dst[from+i] = '0'
+		}
+	}
+	return dst
 }
 
 // String returns v in decimal.

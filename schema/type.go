@@ -101,6 +101,9 @@ func (t Type) Keyable() bool { return types[t].keyable }
 // Decimal reports whether t is one of the three decimal types.
 func (t Type) Decimal() bool { return t >= Decimal32 && t <= Decimal128 }
 
+// Float reports whether t is FLOAT or DOUBLE.
+func (t Type) Float() bool { return t == Float || t == Double }
+
 // String returns Kudu's name of the type.
 func (t Type) String() string {
 	if info, ok := types[t]; ok {

@@ -98,7 +98,7 @@ func AppendText(dst []byte, c *schema.Column, cell []byte) []byte {
 	case schema.Timestamp:
 		return appendTime(dst, signed(cell))
 	case schema.Int128, schema.Decimal32, schema.Decimal64, schema.Decimal128:
-		return AppendDecimal(dst, wideOf(cell), c.Scale)
+		return batch.Decimal{Unscaled: wideOf(cell), Scale: c.Scale}.Append(dst)
 	}
 	return strconv.AppendInt(dst, signed(cell), 10)
 }
@@ -173,42 +173,6 @@ func appendFloat(dst []byte, f float64, width int) []byte {
 	return dst
 }
 
-// AppendDecimal appends v with its last scale digits after the decimal point.
-func AppendDecimal(dst []byte, v batch.Int128, scale int) []byte {
-	if v.Negative() {
-		dst = append(dst, '-')
-	}
-	if n := int64(v.Lo); v.Hi == n>>63 && n != math.MinInt64 {
-		dst = appendPadded(dst, uint64(max(n, -n)), scale+1)
-	} else {
-		dst = v.AppendDigits(dst, scale+1)
-	}
-	if scale == 0 {
-		return dst
-	}
-	point := len(dst) - scale
-	dst = append(dst, 0)
-	copy(dst[point+1:], dst[point:])
-	dst[point] = '.'
-	return dst
-}
-
-// appendPadded appends n with at least the given number of digits.
-func appendPadded(dst []byte, n uint64, digits int) []byte {
-	from := len(dst)
-	dst = strconv.AppendUint(dst, n, 10)
-	if missing := digits - (len(dst) - from); missing > 0 {
-		for range missing {
-			dst = append(dst, '0')
-		}
-		copy(dst[from+missing:], dst[from:])
-		for i := range missing {
-			dst[from+i] = '0'
-		}
-	}
-	return dst
-}
-
 const secondsPerDay = 24 * 60 * 60
 
 // appendDate appends a date as year-month-day. It formats years of four digits itself, since
@@ -246,11 +210,10 @@ func appendTime(dst []byte, micros int64) []byte {
 	}
 	dst = append(appendDate(dst, days), 'T')
 	seconds, fraction := uint64(rest/1_000_000), uint64(rest%1_000_000)
-	dst = append(appendPadded(dst, seconds/3600, 2), ':')
-	dst = append(appendPadded(dst, seconds/60%60, 2), ':')
-	dst = appendPadded(dst, seconds%60, 2)
+	hour, minute, second := byte(seconds/3600), byte(seconds/60%60), byte(seconds%60)
+	dst = append(dst, '0'+hour/10, '0'+hour%10, ':', '0'+minute/10, '0'+minute%10, ':', '0'+second/10, '0'+second%10)
 	if fraction != 0 {
-		dst = appendPadded(append(dst, '.'), fraction, 6)
+		dst = batch.Int128{Lo: fraction}.AppendDigits(append(dst, '.'), 6)
 		for dst[len(dst)-1] == '0' {
 			dst = dst[:len(dst)-1]
 		}

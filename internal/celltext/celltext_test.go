@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"math/big"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -27,33 +24,6 @@ func TestDatesAgreeWithPackageTime(t *testing.T) {
 		if got, want := string(appendDate(nil, days)),
 			time.Unix(days*secondsPerDay, 0).UTC().Format(time.DateOnly); got != want {
 			t.Errorf("day %d: %s, want %s", days, got, want)
-		}
-	}
-}
-
-// Package math/big is the oracle.
-func TestDecimalsAgreeWithPackageBig(t *testing.T) {
-	for _, n := range []int64{0, 1, -1, 9, -10, 99, 100, -12345, math.MaxInt32, math.MinInt32, math.MaxInt64,
-		math.MinInt64, math.MinInt64 + 1} {
-		for _, shift := range []int64{0, 1, -1} { // also beyond 64 bits
-			v := batch.Int128{Lo: uint64(n), Hi: n>>63 + shift}
-			wide := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(shift), 64), big.NewInt(n))
-			for scale := range 25 {
-				digits := new(big.Int).Abs(wide).String()
-				if missing := scale + 1 - len(digits); missing > 0 {
-					digits = strings.Repeat("0", missing) + digits
-				}
-				want := digits[:len(digits)-scale]
-				if scale > 0 {
-					want += "." + digits[len(digits)-scale:]
-				}
-				if wide.Sign() < 0 {
-					want = "-" + want
-				}
-				if got := string(AppendDecimal([]byte("x"), v, scale)); got != "x"+want {
-					t.Fatalf("%s with %d decimals: %s, want x%s", wide, scale, got, want)
-				}
-			}
 		}
 	}
 }

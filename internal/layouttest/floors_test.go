@@ -44,10 +44,11 @@ var floors = map[string]int{
 	"rowset":    6,
 	"memrowset": 6,
 
-	"delta":      5,
-	"bloom":      5,
-	"hfile":      5,
-	"carbondata": 5,
+	"delta":         5,
+	"bloom":         5,
+	"internal/bind": 5,
+	"hfile":         5,
+	"carbondata":    5,
 
 	"cfile":            4,
 	"internal/keydir":  4,

@@ -144,7 +144,7 @@ func TestAggregateValueConversions(t *testing.T) {
 	}
 	want := []string{
 		"18446744073709551615 false -1 oribi: 18446744073709551615 as int64: out of range 18446744073709551615 <nil> 1.8446744073709552e+19 <nil>",
-		"1.50 false 0 oribi: the value, a oribi.Decimal, is not an integer 1.50 <nil> 1.5 <nil>",
+		"1.50 false 0 oribi: the value, a batch.Decimal, is not an integer 1.50 <nil> 1.5 <nil>",
 		"2.5 false 0 oribi: the value, a float64, is not an integer 0 oribi: the value, a float64, is not a decimal 2.5 <nil>",
 		"x false 0 oribi: the value, a string, is not an integer 0 oribi: the value, a string, is not a decimal 0 oribi: the value, a string, is not a number",
 		"NULL true 0 oribi: the value is NULL 0 oribi: the value is NULL 0 oribi: the value is NULL",
@@ -199,7 +199,7 @@ func TestAggregateErrorsNameTableAndColumn(t *testing.T) {
 		`oribi: table "t": sum(s): column "s": type string cannot be added`:                      {oribi.ErrSchema, oribi.SumOf("s"), nil},
 		`oribi: table "t": avg(day): column "day": type date cannot be added`:                    {oribi.ErrSchema, oribi.AvgOf("day"), nil},
 		`oribi: table "t": min(a): type`:                                                         {oribi.ErrSchema, oribi.MinOf("a"), nil},
-		`oribi: table "t": sum(k): column "k": a string is not a constant of a term`:             {oribi.ErrSchema, oribi.SumOfProduct(oribi.Col("k").Plus("1")), nil},
+		`oribi: table "t": sum(k): column "k": a string is not a constant of a term`:             {oribi.ErrSchema, oribi.SumOfProduct(oribi.Col("k").Plus("1").Plus(0.5)), nil},
 		`oribi: table "t": sum(d * (0.00000000000000000000000000000000000001 + d)): 40 decimals`: {oribi.ErrSchema, oribi.SumOfProduct(oribi.Col("d"), oribi.Col("d").Plus(oribi.NewDecimal(1, 38))), nil},
 	} {
 		_, err := table.Aggregate(t.Context(), []oribi.Aggregate{oribi.CountRows(), c.a}, c.opts...)

@@ -32,7 +32,6 @@ import (
 var (
 	ErrAutoSet       = errors.New("the column is auto-incrementing: an insert must not set it")
 	ErrAutoNotSet    = errors.New("the column is auto-incrementing: an upsert must set it")
-	ErrAutoNegative  = errors.New("the column is auto-incrementing: its values must not be negative")
 	errAutoExhausted = errors.New("the column is auto-incrementing: its largest possible value is already used")
 )
 

@@ -1,4 +1,4 @@
-package oribi
+package bind
 
 import (
 	"fmt"
@@ -7,18 +7,21 @@ import (
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// A vector is checked like its cells: checkVector finds the first cell that checkCell refuses.
+// A vector is checked like its cells: CheckVector finds the first cell that Check refuses.
 func TestVectorsAreCheckedLikeTheirCells(t *testing.T) {
 	const limit = 1500
 	r := seedtest.Rand(t)
 	columns := []schema.Column{
-		{Name: "bool", Type: schema.Bool}, {Name: "date", Type: schema.Date}, {Name: "binary", Type: schema.Binary}, {Name: "string", Type: schema.String},
+		{Name: "bool", Type: schema.Bool}, {Name: "date", Type: schema.Date},
+		{Name: "binary", Type: schema.Binary}, {Name: "string", Type: schema.String},
 		{Name: "varchar", Type: schema.Varchar, Length: 3}, {Name: "decimal32", Type: schema.Decimal32, Precision: 7},
-		{Name: "decimal64", Type: schema.Decimal64, Precision: 18}, {Name: "decimal128", Type: schema.Decimal128, Precision: 30}, {Name: "int", Type: schema.Int32},
+		{Name: "decimal64", Type: schema.Decimal64, Precision: 18},
+		{Name: "decimal128", Type: schema.Decimal128, Precision: 30}, {Name: "int", Type: schema.Int32},
 	}
 	refused := map[string]int{}
 	for range 400 {
@@ -36,9 +39,9 @@ func TestVectorsAreCheckedLikeTheirCells(t *testing.T) {
 			}
 			want := ""
 			for i, cell := range cells {
-				err := checkCell(&c, cell)
+				err := Check(&c, cell)
 				if len(cell) > limit {
-					err = errCellTooLong(len(cell), limit)
+					err = fault.CellTooLong(len(cell), limit)
 				}
 				if err != nil {
 					want = fmt.Sprint(i, err)
@@ -46,7 +49,7 @@ func TestVectorsAreCheckedLikeTheirCells(t *testing.T) {
 					break
 				}
 			}
-			row, err := checkVector(&c, v, limit)
+			row, err := CheckVector(&c, v, limit)
 			if got := fmt.Sprint(row, err); err != nil && got != want || err == nil && want != "" {
 				t.Fatalf("%s %q: %s, want %s", c.Name, cells, got, want)
 			}
