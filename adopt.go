@@ -94,7 +94,7 @@ func (s *Store) adopt(ctx context.Context, a *Adoption, opts []TableOption) (*Ta
 	if err := files.Finish(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.clock.Advance(max(files.MaxTimestamp, a.HistoryFloor)); err != nil {
+	if err := s.timeline.Clock.Advance(max(files.MaxTimestamp, a.HistoryFloor)); err != nil {
 		return nil, err
 	}
 	// An empty batch makes the newest timestamp visible, and its LSN separates the table from
@@ -106,7 +106,7 @@ func (s *Store) adopt(ctx context.Context, a *Adoption, opts []TableOption) (*Ta
 		return nil, err
 	}
 	publish()
-	if err := s.pub.WaitLSN(ctx, at); err != nil {
+	if err := s.timeline.WaitLSN(ctx, at); err != nil {
 		return nil, err
 	}
 	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) { return files.Edit(row, at), files.RowSets() })

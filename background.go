@@ -86,7 +86,7 @@ func (b *background) check(tables []*tableOps) {
 	if b.s.opts.Manual {
 		return
 	}
-	switch length := b.s.log.Bytes(); {
+	switch length := b.s.commits.Log.Bytes(); {
 	case length >= b.synced.Load()+syncAfter:
 		wake(b.sync)
 	case length < b.synced.Load(): // segments were removed
@@ -109,7 +109,7 @@ func (b *background) check(tables []*tableOps) {
 // overLimit reports whether memory or log should be freed, whatever the sizes of single tables.
 func (s *Store) overLimit() bool {
 	mem, soft := s.memoryPressure()
-	return mem > soft || s.budget.UsedBy(budget.Delta) >= s.deltaLimit() || s.log.Bytes() >= s.logTarget()
+	return mem > soft || s.budget.UsedBy(budget.Delta) >= s.deltaLimit() || s.commits.Log.Bytes() >= s.logTarget()
 }
 
 // logTarget returns the length of the log above which whatever pins it is flushed. A flush frees
@@ -153,9 +153,9 @@ func (b *background) syncer() {
 			return
 		case <-b.sync:
 		}
-		b.synced.Store(s.log.Bytes())
-		if err := s.log.Sync(s.lastLSN.Load()); err != nil {
-			s.poison(err)
+		b.synced.Store(s.commits.Log.Bytes())
+		if err := s.commits.Log.Sync(s.timeline.LastLSN()); err != nil {
+			s.commits.Poison(err)
 			return
 		}
 	}
@@ -335,11 +335,11 @@ func (b *background) confirm() error {
 	}
 	if err := s.blocks.Confirm(); err != nil {
 		if !isNoSpace(err) {
-			s.poison(err)
+			s.commits.Poison(err)
 		}
 		return err
 	}
-	return s.log.Release(s.logBegin())
+	return s.commits.Log.Release(s.logBegin())
 }
 
 // deltaLimit bounds the delta mem stores of all tables together.
@@ -414,12 +414,12 @@ func (s *Store) markClock(ctx context.Context) error {
 	if err := s.poisoned(); err != nil {
 		return err
 	}
-	ts, last, err := s.now(changes{})
+	ts, last, err := s.commits.Now()
 	if err != nil {
 		return err
 	}
 	// A batch up to ts may still be in a buffer of the log, or an ingest before its commit.
-	if err := s.pub.WaitLSN(ctx, last); err != nil {
+	if err := s.timeline.WaitLSN(ctx, last); err != nil {
 		return err
 	}
 	return s.locks.Mark(ts)
@@ -427,10 +427,10 @@ func (s *Store) markClock(ctx context.Context) error {
 
 // logBegin returns the LSN below which the log may be removed.
 func (s *Store) logBegin() lsn.LSN {
-	return s.followers.LogBegin(s.blocks.ConfirmedLogStart(), s.log != nil && s.log.Bytes() >= s.logTarget())
+	return s.followers.LogBegin(s.blocks.ConfirmedLogStart(), s.commits != nil && s.commits.Log.Bytes() >= s.logTarget())
 }
 
 // uselessLog returns how many bytes of the log a confirmation would remove.
 func (s *Store) uselessLog() int64 {
-	return s.log.Bytes() - s.log.BytesFrom(s.followers.Removable(s.blocks.LogStart()))
+	return s.commits.Log.Bytes() - s.commits.Log.BytesFrom(s.followers.Removable(s.blocks.LogStart()))
 }

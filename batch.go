@@ -11,6 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -78,6 +79,7 @@ type Batch struct {
 	n      int   // operations so far
 	bytes  int64 // keys and bodies
 	record record.Writer
+	entry  store.Commit    // of the last Commit, to reuse its memory
 	writes []*tablet.Write // memory of Commit
 
 	committed bool        // and nothing was added since: Commit returns ErrCommitted

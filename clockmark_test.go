@@ -106,7 +106,7 @@ func TestFollowerReadsMarkBeforeLog(t *testing.T) {
 	if err := follower.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	visible, reached := follower.Visible(), follower.reached()
+	visible, reached := follower.Visible(), follower.timeline.Reached()
 	if len(batches) == 0 || reached < batches[0] {
 		t.Fatalf("%d looks for a mark; the follower answers up to %v", len(batches), reached)
 	}
@@ -192,7 +192,7 @@ func TestFollowerKeepsMark(t *testing.T) {
 		if err := follower.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if at := follower.reached(); at != mark {
+		if at := follower.timeline.Reached(); at != mark {
 			t.Errorf("the follower answers up to %v, want %v", at, mark)
 		}
 		if err := store.locks.Mark(0); err != nil {

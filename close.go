@@ -8,7 +8,6 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
-	"github.com/oribi-db/oribi/mvcc"
 )
 
 // replayLimit is how much of the log Close leaves for the next Open to replay, in bytes.
@@ -27,11 +26,11 @@ func (s *Store) Close() error {
 		<-s.idle
 	}
 	var errs []error
-	if !s.opts.ReadOnly && s.poisoned() == nil && s.log.Bytes() > replayLimit {
+	if !s.opts.ReadOnly && s.poisoned() == nil && s.commits.Log.Bytes() > replayLimit {
 		errs = append(errs, s.flushAll(context.Background()))
 	}
-	if s.log != nil {
-		errs = append(errs, s.keepEnds(), s.trimLog(), s.log.Close())
+	if s.commits != nil {
+		errs = append(errs, s.keepEnds(), s.trimLog(), s.commits.Log.Close())
 	}
 	for _, t := range s.tables {
 		t.tab.Close()
@@ -42,7 +41,7 @@ func (s *Store) Close() error {
 	}
 	s.reader.Close()
 	errs = append(errs, s.locks.Release())
-	s.pub.Close()
+	s.timeline.Close()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("oribi: %s: close: %w", s.dir.Path, err)
 	}
@@ -56,12 +55,12 @@ const trimAbove = 1 << 20
 // trimLog begins a new segment and drops the others if the files contain everything in the log.
 // Otherwise the next Open would read, and a writer rewrite, a segment that is not needed.
 func (s *Store) trimLog() error {
-	if s.poisoned() != nil || s.log.Bytes() <= trimAbove {
+	if s.poisoned() != nil || s.commits.Log.Bytes() <= trimAbove {
 		return nil
 	}
 	err := s.blocks.Confirm()
-	if err == nil && s.blocks.ConfirmedLogStart() >= s.log.Next() {
-		if err = s.log.Roll(); err == nil {
+	if err == nil && s.blocks.ConfirmedLogStart() >= s.commits.Log.Next() {
+		if err = s.commits.Log.Roll(); err == nil {
 			err = s.releaseLog()
 		}
 	}
@@ -81,16 +80,6 @@ func (s *Store) flushAll(ctx context.Context) error {
 	return nil
 }
 
-// promise makes sure that later batches get timestamps above ts, also after Close and the next Open.
-// Within this process the clock ensures it; after a kill, what logTimestamp has done.
-func (s *Store) promise(ts mvcc.Timestamp) {
-	for old := s.promised.Load(); uint64(ts) > old; old = s.promised.Load() {
-		if s.promised.CompareAndSwap(old, uint64(ts)) {
-			return
-		}
-	}
-}
-
 // keepEnds stores the highest promised timestamp and the last LSN, if the next Open would not find
 // them otherwise. Without the last LSN, Open would take a log that was cut, or replaced by an older
 // copy, for the log of a killed process.
@@ -98,14 +87,14 @@ func (s *Store) keepEnds() error {
 	if s.poisoned() != nil {
 		return nil
 	}
-	visible, promised := s.pub.Visible(), mvcc.Timestamp(s.promised.Load())
+	visible, promised := s.timeline.Visible(), s.commits.Promised()
 	promises := promised > max(visible, s.stored.ClockHigh)
-	last := s.lastLSN.Load()
+	last := s.timeline.LastLSN()
 	if !promises && last <= s.stored.LogEnd {
 		return nil
 	}
-	if err := s.log.Sync(last); err != nil {
-		s.poison(err)
+	if err := s.commits.Log.Sync(last); err != nil {
+		s.commits.Poison(err)
 		return err
 	}
 	row := s.stored

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -133,7 +133,7 @@ func (s *Store) commit(ctx context.Context, b *Batch, sync, partial bool) (mvcc.
 	defer func() { b.asOf = 0 }()
 	for a := (attempts{}); ; {
 		ts, err := s.commitOnce(ctx, b, sync, partial)
-		if err != errExpired {
+		if err != store.ErrExpired {
 			return ts, err
 		}
 		b.asOf = a.next(ts)
@@ -145,7 +145,7 @@ func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (m
 	b.writes = writes[:0]
 	defer clear(writes)
 	if err != nil {
-		seen := s.lastLSN.Load()
+		seen := s.timeline.LastLSN()
 		for _, w := range writes {
 			w.Release()
 		}
@@ -164,72 +164,28 @@ func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (m
 // carryOut does the steps log, apply, and publish of a batch whose operations on each table are
 // resolved. It releases writes, also if a panic passes through it.
 func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, sync bool) (mvcc.Timestamp, error) {
-	locked, halfDone := true, false
-	release := func() {
-		if locked {
-			locked = false
-			for _, w := range writes {
-				w.Release()
-			}
-		}
-	}
-	defer func() {
-		if halfDone { // memory does not show what the log contains, and later batches would wait for it
-			s.poison(errPanic)
-		}
-		release()
-	}()
 	b.changes = 0
-	rec := &b.record
-	rec.Begin(0)
-	for _, w := range writes {
-		w.Record(rec)
-	}
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	c := changes{writes: writes, check: b.check, asOf: b.asOf}
-	if rec.Len() == 0 && b.unnamed {
-		return s.commitNothing(ctx, sync, c, release)
-	}
-	if rec.Len() == 0 {
-		rec.SetEmpty()
-	}
-	ts, lsn, op, err := s.append(rec, sync, c)
-	if err != nil {
-		return ts, err
-	}
-	halfDone = true
-	for _, w := range writes {
-		w.Apply(ts, lsn)
-		b.changes += w.Changes()
-		w.Assigned(func(row int, value int64) { b.assigned = append(b.assigned, Assigned{row, value}) })
-	}
+	b.entry = store.Commit{Writes: writes, Record: &b.record, Sync: sync, Nameless: b.unnamed, Check: b.check, AsOf: b.asOf,
+		Observer: (*committing)(b)}
+	return s.commits.CarryOut(ctx, &b.entry)
+}
+
+// committing is a batch that observes its commit.
+type committing Batch
+
+// Applied notes the changes of the batch, and the values of auto-incrementing columns.
+func (b *committing) Applied(w *tablet.Write) {
+	b.changes += w.Changes()
+	w.Assigned(func(row int, value int64) { b.assigned = append(b.assigned, Assigned{row, value}) })
+}
+
+// Released wakes background work if the batch makes some due.
+func (b *committing) Released() {
 	if len(b.assigned) > 1 {
 		slices.SortFunc(b.assigned, func(x, y Assigned) int { return cmp.Compare(x.Row, y.Row) })
 	}
-	release()
-	s.background.check(b.tables)
-	if sync {
-		op.Applied()
-		halfDone = false
-		if err := s.log.Sync(lsn); err != nil {
-			s.poison(err)
-			return 0, err
-		}
-	} else {
-		visible := op.Ready()
-		halfDone = false
-		if visible {
-			return ts, nil
-		}
-	}
-	// The batch is in the log: from here on ctx has no effect.
-	return ts, s.pub.WaitTimestamp(context.Background(), ts)
+	b.store.background.check(b.tables)
 }
-
-// errPanic poisons a store in which a panic has ended a commit that was half done.
-var errPanic = errors.New("a panic ended a commit that had begun to change the store")
 
 // refusal returns err after everything up to lsn has become visible. The batch that caused the
 // refusal may still be waiting for the disk:
@@ -242,7 +198,7 @@ var errPanic = errors.New("a panic ended a commit that had begun to change the s
 func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 	var row *RowError
 	if errors.As(err, &row) {
-		if err := s.pub.WaitLSN(ctx, lsn); err != nil {
+		if err := s.timeline.WaitLSN(ctx, lsn); err != nil {
 			return err
 		}
 	}
@@ -291,130 +247,4 @@ func earlier(a, b error) error {
 		return b
 	}
 	return a
-}
-
-// changes is what transactions have to do with a batch that enters the log.
-type changes struct {
-	writes []*tablet.Write // the keys that it changes
-	table  uint32          // instead: a table of which it changes keys that are not listed; 0: none
-
-	settles bool // it settles what was announced, see package record
-
-	// check returns an error if something that a transaction has read has changed before ts; nil:
-	// of no transaction.
-	check func(ts mvcc.Timestamp) error
-	asOf  mvcc.Timestamp // as of which it was decided, if that is ahead; else 0
-}
-
-// errExpired ends an attempt to commit: a row by which the batch was decided has expired.
-var errExpired = errors.New("a row has expired")
-
-// timestamp assigns the batch its timestamp, as of which it was decided correctly. With errExpired,
-// it was not. The caller holds appendMu.
-func (s *Store) timestamp(c *changes) (ts mvcc.Timestamp, err error) {
-	if c.asOf > 0 {
-		if err := s.clock.Advance(c.asOf - 1); err != nil {
-			return 0, err
-		}
-	}
-	if ts, err = s.clock.Now(); err != nil {
-		return 0, err
-	}
-	if c.check != nil {
-		if err := c.check(ts); err != nil {
-			return 0, err
-		}
-	}
-	for _, w := range c.writes {
-		if w.Expired(ts) {
-			return ts, errExpired
-		}
-	}
-	return ts, nil
-}
-
-// append assigns a timestamp and an LSN to a batch and appends its record to the log. If later is
-// set, the caller syncs the log next, so the record need not be written to the operating system
-// before.
-func (s *Store) append(rec *record.Writer, later bool, c changes) (ts mvcc.Timestamp, at lsn.LSN, op mvcc.Op, err error) {
-	s.appendMu.Lock()
-	defer s.appendMu.Unlock()
-	if err := s.poisoned(); err != nil {
-		return 0, 0, op, err
-	}
-	if ts, err = s.timestamp(&c); err != nil {
-		return ts, 0, op, err
-	}
-	rec.SetTimestamp(ts)
-	confirmed := s.blocks.ConfirmedEpoch()
-	switch {
-	case c.settles:
-		rec.Require(max(confirmed, 1))
-	case rec.Announces(): // see package record; the next record has the epoch
-		confirmed = s.loggedEpoch
-	case confirmed > s.loggedEpoch:
-		rec.Require(confirmed)
-	}
-	write := s.log.Append
-	if later {
-		write = s.log.AppendLater
-	}
-	if at, err = write(rec.Bytes()); err != nil {
-		if !isNoSpace(err) {
-			s.poison(err)
-		}
-		return 0, 0, op, err
-	}
-	s.loggedEpoch = confirmed
-	if s.recent.Recording() {
-		s.noteChanges(ts, c)
-	}
-	op = s.pub.Start(at, ts)
-	s.lastLSN.Store(at)
-	return ts, at, op, nil
-}
-
-// now returns a timestamp that no batch has, and the LSN of the last batch with a lower one. c is
-// what would be committed at it, which changes nothing.
-func (s *Store) now(c changes) (ts mvcc.Timestamp, last lsn.LSN, err error) {
-	s.appendMu.Lock()
-	defer s.appendMu.Unlock()
-	ts, err = s.timestamp(&c)
-	return ts, s.lastLSN.Load(), err
-}
-
-// commitNothing takes the place of the commit of a batch that changes nothing and whose timestamp no
-// caller gets: it returns when everything before it is visible and, if sync is set, durable. It
-// calls release, which unlocks the batch's rows, after it has taken a timestamp, so that what the
-// batch found is true as of it.
-func (s *Store) commitNothing(ctx context.Context, sync bool, c changes, release func()) (mvcc.Timestamp, error) {
-	ts, last, err := s.now(c)
-	release()
-	if err != nil {
-		return ts, err
-	}
-	if sync {
-		if err := s.log.Sync(last); err != nil {
-			s.poison(err)
-			return 0, err
-		}
-	}
-	return ts, s.pub.WaitLSN(ctx, last)
-}
-
-// logTimestamp makes sure that later batches get timestamps above ts, also after a kill of the
-// process: unless a record of the log has a timestamp of at least ts, it appends one. Within this
-// process the clock, which has passed ts, ensures it.
-func (s *Store) logTimestamp(ts mvcc.Timestamp) error {
-	if ts <= s.pub.Started() {
-		return nil
-	}
-	var rec record.Writer
-	rec.Begin(0)
-	rec.SetEmpty()
-	_, _, op, err := s.append(&rec, false, changes{})
-	if err == nil {
-		op.Ready()
-	}
-	return err
 }

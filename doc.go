@@ -123,7 +123,7 @@
 //	Store.metaMu         one metadata commit at a time, from computing log_start on
 //	Store.tablesMu       the map of tables
 //	tablet mu            the pointer to a table's state; no I/O while it is held
-//	Store.appendMu       timestamp, LSN, log frame, and position in the order of publication
+//	store.Timeline.mu    timestamp, LSN, log frame, and position in the order of publication
 //
 // The locks of the log, the block manager, the publisher, the pins of history, the clock, and the
 // cache are below all of these. Calls into the store are counted, which is not a lock: Close waits

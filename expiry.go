@@ -182,7 +182,7 @@ func (t *Table) newest() mvcc.Timestamp {
 	if t.expires() {
 		return t.store.present()
 	}
-	return t.store.pub.Visible()
+	return t.store.timeline.Visible()
 }
 
 // newest returns the timestamp of the newest state of all tables.
@@ -192,41 +192,24 @@ func (s *Store) newest() mvcc.Timestamp {
 			return s.present()
 		}
 	}
-	return s.pub.Visible()
+	return s.timeline.Visible()
 }
 
 // Now returns the present time by the store's clock, by which rows expire. Errors: that of the
 // clock.
 func (s *Store) Now() (time.Time, error) {
-	now, err := s.clock.Now()
+	now, err := s.timeline.Clock.Now()
 	if err != nil {
 		return time.Time{}, callErr("", err)
 	}
 	return now.Time(), nil
 }
 
-// reached returns the highest timestamp at which a follower can be read: no batch up to it will
-// come that is not visible.
-func (s *Store) reached() mvcc.Timestamp {
-	s.appendMu.Lock()
-	defer s.appendMu.Unlock()
-	return max(s.pub.Visible(), s.seen)
-}
-
 // present returns the highest timestamp at which the store can be read without waiting for write
-// batches in flight: if there are none, the present time, which later ones are above.
+// batches in flight.
 func (s *Store) present() mvcc.Timestamp {
 	if s.opts.Follow {
-		return s.reached()
+		return s.timeline.Reached()
 	}
-	s.appendMu.Lock() // no write batch is between its timestamp and the publisher
-	defer s.appendMu.Unlock()
-	ts, pending := s.pub.Complete()
-	if pending {
-		return ts
-	}
-	if now, err := s.clock.Now(); err == nil {
-		return now
-	}
-	return ts
+	return s.timeline.Present()
 }

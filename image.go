@@ -129,11 +129,11 @@ func (s *Store) image(ctx context.Context) (_ *Image, err error) {
 	if s.opts.ReadOnly {
 		return im, nil
 	}
-	if err := s.log.Sync(im.info.LogEnd); err != nil {
-		s.poison(err)
+	if err := s.commits.Log.Sync(im.info.LogEnd); err != nil {
+		s.commits.Poison(err)
 		return nil, err
 	}
-	return im, s.pub.WaitLSN(ctx, im.info.LogEnd)
+	return im, s.timeline.WaitLSN(ctx, im.info.LogEnd)
 }
 
 // capture does the steps 1 to 3 of Image.
@@ -143,26 +143,24 @@ func (im *Image) capture() (err error) {
 		f := &s.following
 		f.mu.Lock() // no Refresh
 		defer f.mu.Unlock()
-		im.info.Timestamp, im.info.LogEnd = s.pub.Visible(), s.lastLSN.Load()
+		im.info.Timestamp, im.info.LogEnd = s.timeline.Visible(), s.timeline.LastLSN()
 		if im.blocks, err = s.blocks.Snapshot(); err == nil {
 			f.images++
 			im.leave = sync.OnceFunc(f.endImage)
 		}
 		return err
 	}
-	s.bulk.block()
-	defer s.bulk.unblock()
+	s.commits.Gate.Block()
+	defer s.commits.Gate.Unblock()
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
 	// Segments are released below the log_start of the last commit at most, which is that of the
 	// snapshot.
-	im.unpin = s.log.Retain()
+	im.unpin = s.commits.Log.Retain()
 	if im.blocks, err = s.blocks.Snapshot(); err != nil {
 		return err
 	}
-	s.appendMu.Lock()
-	defer s.appendMu.Unlock()
-	im.info.Timestamp, im.info.LogEnd = s.pub.Started(), s.lastLSN.Load()
+	im.info.Timestamp, im.info.LogEnd = s.commits.End()
 	return nil
 }
 

@@ -32,7 +32,10 @@ func (s *Store) Info() (Info, error) {
 		return Info{}, err
 	}
 	defer s.leave()
-	info := Info{UUID: hex.EncodeToString(s.instance.ID[:]), Format: storedir.FormatNumber, Snapshots: s.pins.list(), Bytes: s.sizes()}
+	info := Info{UUID: hex.EncodeToString(s.instance.ID[:]), Format: storedir.FormatNumber, Bytes: s.sizes()}
+	for _, sn := range s.pins.Snapshots() {
+		info.Snapshots = append(info.Snapshots, SnapshotInfo{sn.Name, sn.TS})
+	}
 	for _, t := range s.sortedTables() {
 		info.Tables++
 		info.RowSets += len(t.tab.RowSetMetadata())
@@ -43,14 +46,14 @@ func (s *Store) Info() (Info, error) {
 func (s *Store) sizes() Sizes {
 	st := s.blocks.Stats()
 	sizes := Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logTail.Load().Report().Bytes}
-	if s.log != nil {
-		sizes.Log = s.log.Bytes()
+	if s.commits != nil {
+		sizes.Log = s.commits.Log.Bytes()
 	}
 	return sizes
 }
 
 // Visible returns the newest published timestamp, which a read without AsOf sees.
-func (s *Store) Visible() mvcc.Timestamp { return s.pub.Visible() }
+func (s *Store) Visible() mvcc.Timestamp { return s.timeline.Visible() }
 
 // ReadOnly reports whether the store was opened with Options.ReadOnly.
 func (s *Store) ReadOnly() bool { return s.opts.ReadOnly }

@@ -69,7 +69,7 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.TableSchema) (iter
 		ts, err = t.fill(ctx, into, batches)
 	}
 	if err != nil {
-		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), s.refusal(ctx, err, s.lastLSN.Load()))
+		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), s.refusal(ctx, err, s.timeline.LastLSN()))
 	}
 	s.background.poke()
 	return ts, into.Rows(), nil

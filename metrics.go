@@ -220,8 +220,8 @@ func (s *Store) Metrics() (Metrics, error) {
 	defer s.leave()
 	c := s.counters
 	m := Metrics{Uptime: c.now(), Disk: s.sizes()}
-	if s.log != nil {
-		m.Log.BytesWritten, m.Log.Syncs = s.log.Written(), s.log.Syncs()
+	if s.commits != nil {
+		m.Log.BytesWritten, m.Log.Syncs = s.commits.Log.Written(), s.commits.Log.Syncs()
 	}
 	c.mu.Lock()
 	m.Jobs = append(m.Jobs, c.jobs...)
@@ -238,7 +238,7 @@ func (s *Store) Metrics() (Metrics, error) {
 	m.Commits = CommitMetrics{Rows: c.rows.Load(), Bytes: c.bytes.Load(), NoSync: loadHistogram(c.commits[0]), Sync: loadHistogram(c.commits[1])}
 	m.Reads = ReadMetrics{Gets: c.gets.Load(), Get: loadHistogram(c.getTime), Keys: c.keys.Load(), GetMany: loadHistogram(c.getMany),
 		ScanBegin: loadHistogram(c.scans)}
-	m.Pins.Reads, m.Pins.Snapshots, m.Pins.Oldest = s.pins.count()
+	m.Pins.Reads, m.Pins.Snapshots, m.Pins.Oldest = s.pins.Count()
 	pinned := s.blocks.Pinned()
 	m.Pins.Blocks, m.Pins.Bytes = pinned.Blocks, pinned.Bytes
 	m.addTables(s.sortedTables())
@@ -279,7 +279,7 @@ func (m *Metrics) addTables(tables []*Table) {
 		covered += tm.Depth * float64(tm.Bytes)
 		bytes += float64(tm.Bytes)
 		m.Pins.RowSets += t.tab.RetiredRowSets()
-		m.Pins.UndoBytes += t.pinnedUndoBytes()
+		m.Pins.UndoBytes += t.store.pins.UndoBytes(t.tab)
 		m.Tables = append(m.Tables, tm)
 	}
 	m.ReadAmplification = ratio(covered, bytes)
@@ -303,10 +303,4 @@ func ratio(a, b float64) float64 {
 		return 0
 	}
 	return a / b
-}
-
-// pinnedUndoBytes returns the size of the undo files that only pins keep.
-func (t *Table) pinnedUndoBytes() int64 {
-	oldest := t.oldest()
-	return t.tab.UndoBytes(t.store.pins.begins(t.tab.Number, oldest), oldest)
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/budget"
-	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
@@ -106,16 +106,16 @@ func openOnce(dir string, o *Options) (*Store, error) {
 
 // newStore returns a store that is not open.
 func newStore(dir string, o Options) *Store {
-	s := &Store{opts: o, tables: map[string]*Table{}, pins: newPins(), bulk: newBulkGate(), counters: newCounters(), idle: make(chan struct{}, 1), maxLog: maxLogBytes}
+	s := &Store{opts: o, tables: map[string]*Table{}, counters: newCounters(), idle: make(chan struct{}, 1), maxLog: maxLogBytes}
 	s.dir = storedir.At(s.opts.FS, dir, s.opts.Logger)
 	s.followers = storedir.NewFollowers(s.dir, s.opts.FollowerLag)
-	s.clock = s.opts.Clock
+	s.timeline = store.NewTimeline(s.opts.Clock)
+	s.pins = store.NewPins(s.timeline)
 	s.budget = budget.New(s.opts.MemoryLimit)
-	s.recent = conflict.NewLog(recentLimit(s.opts.MemoryLimit))
 	if s.opts.CompactionBandwidth > 0 {
-		s.throttle = newBandwidth(s.opts.CompactionBandwidth, s.overLimit).wait
+		s.throttle = store.NewBandwidth(s.opts.CompactionBandwidth, s.overLimit).Wait
 	}
-	s.shareCache()
+	s.cache = store.NewCache(s.budget, s.opts.MemoryLimit)
 	s.reads = budget.NewGate(s.opts.MemoryLimit / readsShare)
 	return s
 }
@@ -125,9 +125,9 @@ func (s *Store) abandon() {
 	for _, t := range s.tables {
 		t.tab.Close()
 	}
-	if s.log != nil {
-		s.log.Poison(errors.New("the store was not opened completely")) // Close would seal it
-		s.log.Close()
+	if s.commits != nil {
+		s.commits.Log.Poison(errors.New("the store was not opened completely")) // Close would seal it
+		s.commits.Log.Close()
 	}
 	if s.blocks != nil {
 		s.blocks.Close()
@@ -165,14 +165,14 @@ func (s *Store) open() error {
 		s.reader.Set(s.blocks.Epoch(), s.blocks.LogStart())
 		return nil
 	}
-	s.clock.Restore(s.marked)
+	s.timeline.Clock.Restore(s.marked)
 	for _, t := range s.tables {
 		// A floor is chosen by the clock, which may be ahead of all batches. What is below it is not
 		// kept apart any more.
-		s.clock.Restore(t.tab.Metadata().HistoryFloor)
+		s.timeline.Clock.Restore(t.tab.Metadata().HistoryFloor)
 	}
 	var failed error // of the blocks, not of the log
-	s.log, err = tail.Repair(func() error {
+	log, err := tail.Repair(func() error {
 		failed = s.blocks.Writable()
 		return failed
 	})
@@ -182,6 +182,7 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
+	s.commits = store.NewCommits(s.timeline, log, s.blocks, s.opts.Logger, recentLimit(s.opts.MemoryLimit))
 	r, mended := &s.recovery, s.blocks.Repaired()
 	if r.TornBytes > 0 {
 		r.TornFile = storedir.LogName + "/" + wal.TornName(tail.Report().TornFile)
@@ -193,11 +194,11 @@ func (s *Store) open() error {
 			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
 	}
 	if s.unsettled {
-		if err := s.settle(); err != nil && !isNoSpace(err) {
+		if err := s.commits.Settle(); err != nil && !isNoSpace(err) {
 			return err
 		}
 	}
-	if err := s.log.Release(s.logBegin()); err != nil {
+	if err := s.commits.Log.Release(s.logBegin()); err != nil {
 		return err
 	}
 	if len(s.tables) > 0 {

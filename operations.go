@@ -172,10 +172,10 @@ func (b *background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []o
 	memory := u.Rows + u.Changes
 	gain := maintenance.FlushGain(memory, s.opts.FlushBytes, now.Sub(w.since))
 	ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.Flush, Memory: memory, Cost: memory,
-		Log: s.log.BytesFrom(first), Gain: gain, Full: u.Rows >= s.opts.FlushBytes}})
+		Log: s.commits.Log.BytesFrom(first), Gain: gain, Full: u.Rows >= s.opts.FlushBytes}})
 	if u.FirstChange != lsn.Max {
 		ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.DeltaFlush, Memory: u.Changes, Cost: u.Changes,
-			Log: s.log.BytesFrom(u.FirstChange) - s.log.BytesFrom(max(u.FirstRow, u.FirstChange)), Full: s.budget.UsedBy(budget.Delta)-u.Owned >= s.deltaLimit()}})
+			Log: s.commits.Log.BytesFrom(u.FirstChange) - s.commits.Log.BytesFrom(max(u.FirstRow, u.FirstChange)), Full: s.budget.UsedBy(budget.Delta)-u.Owned >= s.deltaLimit()}})
 	}
 	return ops
 }
@@ -257,13 +257,13 @@ func (b *background) perform(ctx context.Context, op operation) (bytes int64, er
 		_, err := b.s.blocks.Rewrite(ctx)
 		return op.Cost, err
 	default: // maintenance.LogGC
-		before := b.s.log.Bytes()
+		before := b.s.commits.Log.Bytes()
 		if op.skip {
 			if err := b.s.skipLog(); err != nil {
 				return 0, err
 			}
 		}
 		err := b.confirm()
-		return max(0, before-b.s.log.Bytes()), err
+		return max(0, before-b.s.commits.Log.Bytes()), err
 	}
 }

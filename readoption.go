@@ -271,7 +271,7 @@ func At(sn *Snapshot) ReadOption {
 	if sn == nil {
 		sn = &Snapshot{} // which belongs to no store
 	}
-	return readOption(func(o *readOptions) { o.point = point{at: sn.ts, asOf: true, snapshot: sn} })
+	return readOption(func(o *readOptions) { o.point = point{at: sn.pin.TS, asOf: true, snapshot: sn} })
 }
 
 // Latest reads the newest published state, as does a read without AsOf and At.

@@ -6,6 +6,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
@@ -31,14 +32,11 @@ func (s *Store) replay() (*wal.Tail, error) {
 	s.recovery.Clean, s.recovery.Frames, s.recovery.TornBytes = r.Clean, r.Frames, r.TornBytes
 	s.recovery.RepairedBits = r.RepairedBits
 	s.unsettled = p.unsettled
-	s.seen = p.seen
 	s.logTail.Store(p.tail)
 	if s.opts.Follow {
 		s.following.addTail(p.tail)
 	}
-	s.clock.Restore(p.newest)
-	s.lastLSN.Store(p.tail.Last())
-	s.pub = mvcc.NewPublisher(p.newest, p.tail.Last())
+	s.timeline.Begin(p.newest, p.tail.Last(), p.seen)
 	return p.tail, nil
 }
 
@@ -55,15 +53,14 @@ type logPass struct {
 	tail    *wal.Tail
 	batches int64
 	newest  mvcc.Timestamp // of all batches, and those that later ones will be above
-	seen    mvcc.Timestamp // see Store.seen
+	seen    mvcc.Timestamp // see store.Timeline.Reached
 }
 
 // run reads the log from an LSN on. applied, if it is not nil, is called before the first record is
 // applied.
 func (p *logPass) run(from lsn.LSN, applied func()) error {
 	s := p.s
-	to := newReplayer(p.tables, p.stored.NextTable)
-	to.has = p.has
+	to := store.NewReplayer(p.tables, p.stored.NextTable, p.has)
 	p.logCheck = logCheck{s: s, stored: p.stored, tables: p.tables, last: p.after, epoch: s.blocks.Epoch()}
 	p.newest = max(p.stored.ClockHigh, p.after)
 	for _, t := range p.tables {
@@ -71,7 +68,7 @@ func (p *logPass) run(from lsn.LSN, applied func()) error {
 	}
 	final := mvcc.Min
 	if s.opts.Follow {
-		final = s.dir.FinalUpTo(present(s.clock))
+		final = s.dir.FinalUpTo(s.timeline.PhysicalTime())
 	}
 	var err error
 	p.tail, err = p.read(s.logOptions(), from, func(lsn lsn.LSN, payload []byte) error {
@@ -82,9 +79,9 @@ func (p *logPass) run(from lsn.LSN, applied func()) error {
 		if p.batches++; p.batches == 1 && applied != nil {
 			applied()
 		}
-		return to.add(lsn, h.Timestamp, payload)
+		return to.Add(lsn, h.Timestamp, payload)
 	})
-	if first := to.close(); first != nil { // it is of an earlier record than err
+	if first := to.Close(); first != nil { // it is of an earlier record than err
 		err = first
 	}
 	if err == nil {

@@ -117,7 +117,7 @@ const waitSleep, waitMaxSleep = time.Millisecond, 50 * time.Millisecond
 // visible. Errors: ctx.Err(); ErrPoisoned; ErrClosed.
 func (s *Store) Wait(ctx context.Context) error {
 	if !s.opts.Follow {
-		return callErr("wait", s.pub.WaitAbove(ctx, s.pub.Visible()))
+		return callErr("wait", s.timeline.WaitAbove(ctx, s.timeline.Visible()))
 	}
 	for sleep := waitSleep; ; sleep = min(2*sleep, waitMaxSleep) {
 		news, err := s.news()
@@ -214,7 +214,7 @@ func (s *Store) readTail() error {
 	for _, t := range s.sortedTables() {
 		tables = append(tables, t.tab)
 	}
-	p := logPass{s: s, stored: &s.stored, tables: tables, after: s.pub.Visible()}
+	p := logPass{s: s, stored: &s.stored, tables: tables, after: s.timeline.Visible()}
 	p.read = func(_ wal.Options, _ lsn.LSN, fn func(lsn lsn.LSN, payload []byte) error) (*wal.Tail, error) {
 		return s.logTail.Load().Continue(fn)
 	}
@@ -230,12 +230,7 @@ func (s *Store) readTail() error {
 func (s *Store) arrive(p *logPass) {
 	s.logTail.Store(p.tail)
 	s.following.addTail(p.tail)
-	s.clock.Restore(p.newest)
-	s.lastLSN.Store(p.tail.Last())
-	s.pub.Advance(p.newest, p.tail.Last())
-	s.appendMu.Lock()
-	s.seen = max(s.seen, p.seen)
-	s.appendMu.Unlock()
+	s.timeline.Advance(p.newest, p.tail.Last(), p.seen)
 }
 
 // nextState is the state of a table that a Refresh reads.
@@ -287,7 +282,7 @@ type stateReader struct {
 // with other rows keep their state, and get the new records of the log. The others get a new one,
 // with what has not changed in it, and the records that their new rowsets lack.
 func (s *Store) readStates(keys [][]byte) (err error) {
-	r := &stateReader{s: s, had: s.lastLSN.Load(), broken: s.following.broken, known: map[uint32]*Table{}, changed: changedTables(keys), next: map[string]*nextState{}}
+	r := &stateReader{s: s, had: s.timeline.LastLSN(), broken: s.following.broken, known: map[uint32]*Table{}, changed: changedTables(keys), next: map[string]*nextState{}}
 	s.following.broken = true // until all of it is read
 	for _, t := range s.sortedTables() {
 		r.known[t.tab.Number] = t
@@ -457,7 +452,7 @@ func (sn *Snapshot) keep() {
 	}
 	sn.states = map[*Table]tablet.View{}
 	for _, t := range s.sortedTables() {
-		v, err := t.tab.View(tablet.Snapshot{At: mvcc.AsOf(sn.ts)})
+		v, err := t.tab.View(tablet.Snapshot{At: mvcc.AsOf(sn.pin.TS)})
 		if err == nil { // else a read has the same error
 			sn.states[t] = v
 		}

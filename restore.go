@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -235,7 +236,7 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 	defer func() { b.asOf = 0 }()
 	for a := (attempts{}); ; {
 		res, err := t.replaceOnce(ctx, b, sync, read)
-		if err != errExpired {
+		if err != store.ErrExpired {
 			return res, err
 		}
 		b.asOf = a.next(res.Timestamp)
@@ -243,7 +244,7 @@ func (t *Table) replace(ctx context.Context, b *Batch, sync bool, read func() (m
 }
 
 // replaceOnce is replace unless a row that was read has expired before the commit: then it returns
-// errExpired, and the timestamp at which it failed. The operations on rows that have expired by then
+// store.ErrExpired, and the timestamp at which it failed. The operations on rows that have expired by then
 // have no effect.
 func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func() (mvcc.Timestamp, error)) (BulkResult, error) {
 	s := t.store
@@ -268,7 +269,7 @@ func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func(
 		}
 	}()
 	if w.MaxTimestamp() > at || t.expires() {
-		if err = s.pub.WaitLSN(ctx, s.lastLSN.Load()); err == nil {
+		if err = s.timeline.WaitLSN(ctx, s.timeline.LastLSN()); err == nil {
 			_, err = read()
 		}
 	}

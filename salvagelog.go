@@ -65,9 +65,7 @@ func (l *logSalvager) survey() error {
 	if newest = max(newest, l.last); newest > mvcc.Last {
 		newest = mvcc.Last
 	}
-	s.clock.Restore(newest)
-	s.lastLSN.Store(l.end)
-	s.pub = mvcc.NewPublisher(newest, l.end)
+	s.timeline.Begin(newest, l.end, 0)
 	return nil
 }
 
@@ -258,7 +256,7 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 		return fn(w.Bytes())
 	}, func(from, to lsn.LSN, _ *logDamage, next mvcc.Timestamp) error {
 		// The missing records had timestamps between those of their neighbors.
-		ts := max(before, l.v.s.stored.ClockHigh, l.v.s.pub.Visible())
+		ts := max(before, l.v.s.stored.ClockHigh, l.v.s.timeline.Visible())
 		if next > 0 {
 			ts = next - mvcc.Timestamp(to-from+1) - 1
 		}

@@ -220,7 +220,7 @@ func (w *salvagedTable) build(b *blockmanager.Builder) error {
 		return err
 	}
 	if w.holes {
-		w.row.FlushedLSN = w.v.s.lastLSN.Load()
+		w.row.FlushedLSN = w.v.s.timeline.LastLSN()
 	}
 	w.ops, w.chunk = nil, nil
 	w.reportRest()
@@ -277,7 +277,7 @@ func (w *salvagedTable) finish() error {
 		return err
 	}
 	for _, n := range sets {
-		n.IncludedLSN, n.MaxTimestamp = w.v.s.lastLSN.Load(), max(n.MaxTimestamp, w.newest)
+		n.IncludedLSN, n.MaxTimestamp = w.v.s.timeline.LastLSN(), max(n.MaxTimestamp, w.newest)
 		w.add(n)
 	}
 	w.out, w.newest = nil, 0

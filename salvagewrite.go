@@ -15,8 +15,8 @@ import (
 func (v *salvager) Info() ImageInfo {
 	s := v.s
 	c := s.blocks.Counters()
-	return ImageInfo{UUID: hex.EncodeToString(s.instance.ID[:]), Timestamp: s.pub.Visible(), BlockSize: s.instance.BlockSize,
-		Epoch: max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.lastLSN.Load()}
+	return ImageInfo{UUID: hex.EncodeToString(s.instance.ID[:]), Timestamp: s.timeline.Visible(), BlockSize: s.instance.BlockSize,
+		Epoch: max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.timeline.LastLSN()}
 }
 
 // build decides which rowsets are copied and writes the others anew. All rows of the metadata are

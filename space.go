@@ -49,10 +49,7 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 			return err
 		}
 	}
-	s.appendMu.Lock()
-	err := s.trimLog()
-	s.appendMu.Unlock()
-	if err != nil {
+	if err := s.commits.Exclusive(s.trimLog); err != nil {
 		return err
 	}
 	if free, ok = s.hasSpace(b.bytes, keep); ok {

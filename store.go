@@ -3,7 +3,6 @@ package oribi
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -11,10 +10,11 @@ import (
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/internal/budget"
-	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/storedir"
+	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -27,9 +27,8 @@ type Store struct {
 	instance *storedir.Instance
 	locks    *storedir.Locks // nil in a follower
 	blocks   *blockmanager.Manager
-	log      *wal.Log // nil when read-only
-	pub      *mvcc.Publisher
-	clock    mvcc.Clock
+	timeline *store.Timeline
+	commits  *store.Commits // of a writer
 	cache    *cache.Cache
 	reads    *budget.Gate // memory of blocks that are being read
 	recovery Recovery
@@ -42,8 +41,6 @@ type Store struct {
 	followers *storedir.Followers // of a writer
 	following following           // of a follower
 
-	// seen is a follower's: no batch up to here will come that it has not seen.
-	seen mvcc.Timestamp
 	// marked is a writer's mark of earlier writers in LOCK: its batches are above it.
 	marked mvcc.Timestamp
 
@@ -54,29 +51,16 @@ type Store struct {
 	closed  atomic.Bool
 	idle    chan struct{} // gets a value when running falls to 0 after closed was set
 
-	// appendMu is the critical section of a commit, which assigns timestamp, LSN, frame and
-	// publication order.
-	appendMu sync.Mutex
-	// recent is under appendMu.
-	recent *conflict.Log
-	// loggedEpoch is the newest confirmed epoch that a record of this session contains. Replay
-	// checks the metadata against it.
-	loggedEpoch uint64
-	lastLSN     lsn.Atomic
-	promised    atomic.Uint64 // highest timestamp without a batch that later batches must be above
-
 	// metaMu serializes metadata commits, from the computation of log_start on.
 	metaMu sync.Mutex
 	stored meta.Store // under metaMu
-
-	bulk *bulkGate
 
 	tablesMu sync.RWMutex
 	tables   map[string]*Table
 
 	lastJob    atomic.Uint64 // number of the newest job or stall
 	counters   *counters
-	pins       *pins
+	pins       *store.Pins
 	budget     *budget.Budget
 	spare      atomic.Int64 // bytes that may be written before the free space is checked again
 	background *background
@@ -134,24 +118,14 @@ func (s *Store) Poisoned() error {
 
 // poisoned is Poisoned without the place.
 func (s *Store) poisoned() error {
-	if s.log != nil {
-		if err := s.log.Poisoned(); err != nil {
-			return err
-		}
+	if s.commits != nil {
+		return s.commits.Poisoned()
 	}
 	return s.blocks.Poisoned()
 }
 
 // durable is called by the log when it is durable up to an LSN.
-func (s *Store) durable(upTo lsn.LSN) { s.pub.Durable(upTo) }
-
-// poison makes the store read-only. It keeps the first cause.
-func (s *Store) poison(cause error) {
-	s.opts.Logger.Error("store is read-only from here on", slog.Any("cause", cause))
-	s.log.Poison(cause)
-	s.blocks.Poison(cause)
-	s.pub.Poison(cause)
-}
+func (s *Store) durable(upTo lsn.LSN) { s.timeline.Durable(upTo) }
 
 func (s *Store) sortedTables() []*Table {
 	s.tablesMu.RLock()
@@ -161,6 +135,15 @@ func (s *Store) sortedTables() []*Table {
 		out = append(out, t)
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].tab.Name() < out[j].tab.Name() })
+	return out
+}
+
+// tablets returns the tablets of tables.
+func tablets(tables []*Table) []*tablet.Tablet {
+	out := make([]*tablet.Tablet, len(tables))
+	for i, t := range tables {
+		out[i] = t.tab
+	}
 	return out
 }
 

@@ -147,7 +147,7 @@ func (f *follower) run() error {
 func (f *follower) wait() error {
 	s := f.store
 	if !s.opts.Follow {
-		return s.pub.WaitAbove(f.ctx, f.done)
+		return s.timeline.WaitAbove(f.ctx, f.done)
 	}
 	if err := s.Wait(f.ctx); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (f *follower) end() {
 		f.snapshot.Close()
 	}
 	if f.recorded {
-		f.store.endRecord()
+		f.store.commits.EndRecord()
 	}
 	f.leave()
 }
@@ -229,10 +229,10 @@ func (f *follower) chosen() []*Table {
 func (f *follower) check() error {
 	pins := f.store.pins
 	for _, t := range f.tables {
-		if err := pins.pinSnapshot(t.tab.Number, f.snapshot); err != nil {
+		if err := pins.PinSnapshot(t.tab.Number, &f.snapshot.pin); err != nil {
 			return t.errorf(err)
 		}
-		pins.unpin(f.snapshot.ts)
+		pins.Unpin(f.snapshot.pin.TS)
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (f *follower) visible() mvcc.Timestamp {
 	if f.ends {
 		return f.until
 	}
-	return max(f.horizon, f.store.pub.Visible())
+	return max(f.horizon, f.store.timeline.Visible())
 }
 
 // step yields batches after done, at most those that are visible now.
@@ -256,11 +256,10 @@ func (f *follower) step() error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	s.appendMu.Lock()
-	changes := s.recent.Since(f.done)
-	s.appendMu.Unlock()
-	all := changes.All
-	if !f.recorded || changes.Complete > f.done {
+	var all iter.Seq[conflict.Change]
+	if changes := f.recent(); changes != nil {
+		all = changes.All
+	} else {
 		w := window{limit: recentLimit(s.opts.MemoryLimit), upTo: upTo}
 		if err := f.fill(&w); err != nil {
 			return err
@@ -272,6 +271,19 @@ func (f *follower) step() error {
 	}
 	f.done = upTo
 	return f.repin(upTo)
+}
+
+// recent returns the changes after done that the store has recorded, nil if it has not recorded all
+// of them.
+func (f *follower) recent() *conflict.Changes {
+	if !f.recorded {
+		return nil
+	}
+	changes := f.store.commits.Since(f.done)
+	if changes.Complete > f.done {
+		return nil
+	}
+	return &changes
 }
 
 // batches yields the batches up to a timestamp, of which changes, by timestamp, says the keys.

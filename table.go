@@ -96,7 +96,7 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	// be durable up to there first. Otherwise a power failure could remove the end of the log,
 	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
 	// is acquired afterwards: a goroutine that holds it never waits for write batches.
-	row.FlushedLSN = s.lastLSN.Load()
+	row.FlushedLSN = s.timeline.LastLSN()
 	if err := (tabletStore{s}).Wait(context.Background(), row.FlushedLSN); err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (s *Store) addTable(row *meta.Table, edit func() (blockmanager.Edit, []*row
 	stored := s.stored
 	row.Number = stored.NextTable
 	stored.NextTable++
-	stored.ClockHigh = max(stored.ClockHigh, s.pub.Visible())
+	stored.ClockHigh = max(stored.ClockHigh, s.timeline.Visible())
 	commit, sets := edit()
 	commit.Put = append(commit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
 	if err := s.commitTables(commit, stored); err != nil {
@@ -176,7 +176,7 @@ func (s *Store) addTable(row *meta.Table, edit func() (blockmanager.Edit, []*row
 	}
 	tab, err := tablet.Open(s.tabletOptions(), row, sets)
 	if err != nil { // memory does not show what the metadata says
-		s.poison(err)
+		s.commits.Poison(err)
 		return nil, err
 	}
 	t := &Table{store: s, tab: tab}
@@ -190,7 +190,7 @@ func (s *Store) addTable(row *meta.Table, edit func() (blockmanager.Edit, []*row
 func (s *Store) commitTables(edit blockmanager.Edit, stored meta.Store) error {
 	if err := s.blocks.Commit(edit); err != nil {
 		if !isNoSpace(err) {
-			s.poison(err)
+			s.commits.Poison(err)
 		}
 		return err
 	}
@@ -254,7 +254,7 @@ func (s *Store) DropTable(name string) error {
 		edit.Confirm = true
 		// The table may have been what shows that an ingest in the log has come, see logCheck.settled.
 		stored := s.stored
-		stored.ClockHigh = max(stored.ClockHigh, s.pub.Visible())
+		stored.ClockHigh = max(stored.ClockHigh, s.timeline.Visible())
 		edit.Put = append(edit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
 		if err := s.commitTables(edit, stored); err != nil {
 			return err

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/compaction"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
@@ -19,67 +19,27 @@ import (
 // tabletStore is the store as its tablets see it.
 type tabletStore struct{ s *Store }
 
-func (ts tabletStore) LastLSN() lsn.LSN { return ts.s.lastLSN.Load() }
+func (ts tabletStore) LastLSN() lsn.LSN { return ts.s.timeline.LastLSN() }
 
 func (ts tabletStore) NewCreation() *blockmanager.Creation { return ts.s.blocks.NewCreation() }
 
 // Wait syncs the log up to lsn and waits until all of it is published.
 func (ts tabletStore) Wait(ctx context.Context, lsn lsn.LSN) error {
 	s := ts.s
-	if err := s.log.Sync(lsn); err != nil {
-		s.poison(err)
+	if err := s.commits.Log.Sync(lsn); err != nil {
+		s.commits.Poison(err)
 		return err
 	}
-	return s.pub.WaitLSN(ctx, lsn)
+	return s.timeline.WaitLSN(ctx, lsn)
 }
 
-func (ts tabletStore) Timestamp() (mvcc.Timestamp, error) { return ts.s.clock.Now() }
+func (ts tabletStore) Timestamp() (mvcc.Timestamp, error) { return ts.s.timeline.Clock.Now() }
 
-func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.pub.Visible() }
+func (ts tabletStore) Visible() mvcc.Timestamp { return ts.s.timeline.Visible() }
 
-// Append appends a batch and syncs it; publish, which the caller calls once, makes it visible.
-// Until then no Image begins. The batch may change any keys of the table: those of an ingest are
-// not in its record. The record keeps the timestamp from being assigned again until the metadata
-// does.
+// Append is store.Commits.Announce.
 func (ts tabletStore) Append(rec *record.Writer, table uint32) (at mvcc.Timestamp, lsn lsn.LSN, publish func(), err error) {
-	s := ts.s
-	s.bulk.begin(table)
-	synced := false
-	defer func() {
-		if !synced {
-			s.bulk.end(table, s.settle)
-		}
-	}()
-	at, lsn, op, err := s.append(rec, true, changes{table: table})
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	defer func() {
-		if !synced {
-			op.Ready()
-		}
-	}()
-	if err := s.log.Sync(lsn); err != nil {
-		s.poison(err)
-		return 0, 0, nil, err
-	}
-	synced = true
-	return at, lsn, func() { op.Ready(); s.bulk.end(table, s.settle) }, nil
-}
-
-// settle writes a record which says that what was announced in the log and is not in the metadata
-// will never be, if there may be such a thing. No such change is in flight.
-func (s *Store) settle() error {
-	if s.poisoned() != nil {
-		return nil
-	}
-	var rec record.Writer
-	rec.Begin(0)
-	_, _, op, err := s.append(&rec, false, changes{settles: true})
-	if err == nil {
-		op.Ready()
-	}
-	return err
+	return ts.s.commits.Announce(rec, table)
 }
 
 // HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or
@@ -88,39 +48,15 @@ func (s *Store) settle() error {
 // lower. From then on, reads of the table below the floor are refused.
 func (ts tabletStore) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
 	s := ts.s
-	floor := historyFloor(s.clock, historySec)
-	if s.pub.FirstUnpublished() <= s.lastLSN.Load() {
-		floor = min(floor, s.pub.Visible()) // reads of the newest state do not see what is in flight
+	floor := s.timeline.Oldest(historySec)
+	if s.timeline.InFlight() {
+		floor = min(floor, s.timeline.Visible()) // reads of the newest state do not see what is in flight
 	}
-	return max(s.pins.choose(t.Number, floor), t.Metadata().HistoryFloor)
-}
-
-// historyFloor returns the timestamp at which history begins by its age.
-func historyFloor(c mvcc.Clock, historySec int64) mvcc.Timestamp {
-	if historySec < 0 {
-		return mvcc.Min
-	}
-	now := present(c)
-	if now == 0 {
-		return mvcc.Min
-	}
-	return mvcc.FromTime(now.Time().Add(-time.Duration(historySec) * time.Second))
+	return max(s.pins.Choose(t.Number, floor), t.Metadata().HistoryFloor)
 }
 
 // Now is 0 for a clock that is not a physical one.
-func (ts tabletStore) Now() mvcc.Timestamp { return present(ts.s.clock) }
-
-// present returns the time of a physical clock, else 0.
-func present(c mvcc.Clock) mvcc.Timestamp {
-	if !c.Physical() {
-		return 0
-	}
-	now, err := c.Now()
-	if err != nil {
-		return 0
-	}
-	return now
-}
+func (ts tabletStore) Now() mvcc.Timestamp { return ts.s.timeline.PhysicalTime() }
 
 func (ts tabletStore) NextJob() uint64 { return ts.s.lastJob.Add(1) }
 
@@ -142,10 +78,10 @@ func (ts tabletStore) CommitMeta(c tablet.MetaCommit) error {
 	if err := s.commitMeta(&c); err != nil {
 		return err
 	}
-	failed := errPanic
+	failed := store.ErrPanic
 	defer func() {
 		if failed != nil { // memory does not show what the metadata says
-			s.poison(failed)
+			s.commits.Poison(failed)
 		}
 	}()
 	if failed = c.Install(); failed != nil {
@@ -158,7 +94,7 @@ func (ts tabletStore) CommitMeta(c tablet.MetaCommit) error {
 // cannot be removed takes space and does no other harm, so that is a warning, and the next call
 // tries again. The error is that of a poisoned store.
 func (s *Store) releaseLog() error {
-	err := s.log.Release(s.logBegin())
+	err := s.commits.Log.Release(s.logBegin())
 	if err == nil || errors.Is(err, fault.ErrPoisoned) {
 		return err
 	}
@@ -169,7 +105,7 @@ func (s *Store) releaseLog() error {
 // logNeeds returns an LSN that no operation is below which a table has in memory and not in files,
 // apart from one table, and no batch that is not published.
 func (s *Store) logNeeds(except *tablet.Tablet) lsn.LSN {
-	start := s.pub.FirstUnpublished()
+	start := s.timeline.FirstUnpublished()
 	for _, t := range s.sortedTables() {
 		if t.tab != except {
 			start = min(start, t.tab.FirstLSN())
@@ -181,7 +117,7 @@ func (s *Store) logNeeds(except *tablet.Tablet) lsn.LSN {
 // skippable returns how many bytes of the log skipLog would make removable: those after log_start
 // that no table needs, because batches are empty, or of dropped tables.
 func (s *Store) skippable() int64 {
-	return max(0, s.log.BytesFrom(s.blocks.LogStart())-s.log.BytesFrom(s.logNeeds(nil)))
+	return max(0, s.commits.Log.BytesFrom(s.blocks.LogStart())-s.commits.Log.BytesFrom(s.logNeeds(nil)))
 }
 
 // skipLog commits a log_start that passes over what no table needs. Elsewhere that is done by
@@ -190,13 +126,13 @@ func (s *Store) skipLog() error {
 	s.metaMu.Lock()
 	defer s.metaMu.Unlock()
 	start := s.logNeeds(nil)
-	if err := s.log.Sync(start - 1); err != nil {
-		s.poison(err)
+	if err := s.commits.Log.Sync(start - 1); err != nil {
+		s.commits.Poison(err)
 		return err
 	}
 	row := s.stored
-	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
-	row.LogEnd = max(row.LogEnd, s.log.Durable())
+	row.ClockHigh = max(row.ClockHigh, s.timeline.Visible())
+	row.LogEnd = max(row.LogEnd, s.commits.Log.Durable())
 	return s.commitTables(blockmanager.Edit{LogStart: start, Put: []blockmanager.Row{{Key: meta.StoreKey(), Value: row.Encode()}}}, row)
 }
 
@@ -212,24 +148,24 @@ func (s *Store) commitMeta(c *tablet.MetaCommit) error {
 	start := min(s.logNeeds(c.Table), c.First())
 	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
 	// again, to batches that replay passes over.
-	if err := s.log.Sync(start - 1); err != nil {
-		s.poison(err)
+	if err := s.commits.Log.Sync(start - 1); err != nil {
+		s.commits.Poison(err)
 		return err
 	}
 	edit := c.Edit()
 	edit.LogStart = start
 	row := s.stored
-	row.ClockHigh = max(row.ClockHigh, s.pub.Visible())
-	row.LogEnd = max(row.LogEnd, s.log.Durable())
+	row.ClockHigh = max(row.ClockHigh, s.timeline.Visible())
+	row.LogEnd = max(row.LogEnd, s.commits.Log.Durable())
 	edit.Put = append(edit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: row.Encode()})
 	if err := s.blocks.Commit(edit); err != nil {
 		if !isNoSpace(err) {
-			s.poison(err)
+			s.commits.Poison(err)
 		}
 		return err
 	}
 	s.stored = row
-	s.bulk.committed(c.Table.Number)
+	s.commits.Gate.Committed(c.Table.Number)
 	c.Committed()
 	return nil
 }

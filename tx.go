@@ -87,7 +87,7 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		return nil, fmt.Errorf("oribi: begin: %w", err)
 	}
 	tx.recorded = recorded
-	if tx.snapshot, err = s.Snapshot(ctx, Named(txName)); err == nil && tx.snapshot.ts < from {
+	if tx.snapshot, err = s.Snapshot(ctx, Named(txName)); err == nil && tx.snapshot.pin.TS < from {
 		tx.snapshot.Close()
 		tx.snapshot, err = s.SnapshotAt(ctx, from, Named(txName))
 	}
@@ -95,26 +95,18 @@ func (s *Store) Begin(ctx context.Context) (*Tx, error) {
 		tx.end()
 		return nil, err
 	}
-	tx.checked = tx.snapshot.ts
+	tx.checked = tx.snapshot.pin.TS
 	return tx, nil
 }
 
-// record makes the store record changes until endRecord, and returns the timestamp above which it
+// record makes the store record changes until Commits.EndRecord, and returns the timestamp above which it
 // has all of them. A store that accepts no writes has none to record.
 func (s *Store) record() (from mvcc.Timestamp, recorded bool, err error) {
 	if s.opts.ReadOnly || s.poisoned() != nil {
 		return 0, false, nil
 	}
-	s.appendMu.Lock()
-	defer s.appendMu.Unlock()
-	from, err = s.recent.Begin(s.clock.Now)
+	from, err = s.commits.Record()
 	return from, err == nil, err
-}
-
-func (s *Store) endRecord() {
-	s.appendMu.Lock()
-	defer s.appendMu.Unlock()
-	s.recent.End()
 }
 
 // Update runs fn in a transaction and commits it. If the commit conflicts, Update waits for a short
@@ -181,7 +173,7 @@ func (tx *Tx) end() {
 	tx.store.budget.Release(budget.Transaction, tx.reserved)
 	tx.reserved = 0
 	if tx.recorded {
-		tx.store.endRecord()
+		tx.store.commits.EndRecord()
 	}
 }
 

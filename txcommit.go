@@ -84,14 +84,12 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 func (tx *Tx) validate() error {
 	s := tx.store
 	if tx.until < mvcc.Max {
-		if now, err := s.clock.Now(); err != nil || tx.until <= now {
+		if now, err := s.timeline.Clock.Now(); err != nil || tx.until <= now {
 			return cmp.Or(err, errTxExpired)
 		}
 	}
 	for !tx.reads.Empty() {
-		s.appendMu.Lock()
-		changes := s.recent.Since(tx.checked)
-		s.appendMu.Unlock()
+		changes := s.commits.Since(tx.checked)
 		err := tx.unchanged(changes)
 		switch {
 		case err == nil:
@@ -113,7 +111,7 @@ func (tx *Tx) check(ts mvcc.Timestamp) error {
 	if tx.until <= ts {
 		return errTxExpired
 	}
-	changes := tx.store.recent.Since(tx.checked)
+	changes := tx.store.commits.SinceLocked(tx.checked)
 	if changes.Len() > fewChanges || changes.Complete > tx.checked || len(changes.Unknown(&tx.reads)) > 0 {
 		return errRecheck
 	}
@@ -184,28 +182,4 @@ func (tx *Tx) compareRange(t *Table, r conflict.Range, upTo mvcc.Timestamp) erro
 		return fmt.Errorf("table %q: key %s: %w", t.tab.Name(), t.tab.KeyText(d.Key()), errTxConflict)
 	}
 	return d.Close()
-}
-
-// noteChanges records what a batch changes for the transactions. The caller holds appendMu.
-func (s *Store) noteChanges(ts mvcc.Timestamp, c changes) {
-	n := 0
-	for _, w := range c.writes {
-		n += w.Changes()
-	}
-	list := s.recent.Room(n)
-	if !s.recent.Recording() {
-		return
-	}
-	if c.table != 0 {
-		s.recent.AddUnknown(ts, c.table)
-	}
-	for _, w := range c.writes {
-		if !list {
-			s.recent.AddUnknown(ts, w.Table())
-			continue
-		}
-		for key := range w.Keys {
-			s.recent.Add(ts, w.Table(), key)
-		}
-	}
 }

@@ -80,10 +80,10 @@ type usageWalk struct {
 // logSpare returns the name of the newest log segment and how many of its bytes are zeros for later
 // records.
 func (s *Store) logSpare() (name string, bytes int64) {
-	if s.log == nil {
+	if s.commits == nil {
 		name, bytes = s.logTail.Load().Spare()
 	} else {
-		name, bytes = s.log.Spare()
+		name, bytes = s.commits.Log.Spare()
 	}
 	return storedir.LogName + "/" + name, bytes
 }

@@ -127,8 +127,8 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 		return err
 	}
 	want := t.tab.LiveRows()
-	snap := mvcc.AsOf(t.store.pub.Visible())
-	if t.store.pub.FirstUnpublished() <= t.store.lastLSN.Load() {
+	snap := mvcc.AsOf(t.store.timeline.Visible())
+	if t.store.timeline.FirstUnpublished() <= t.store.timeline.LastLSN() {
 		return nil // write batches are in flight: counts would be off by them
 	}
 	n, err := t.countInOrder(ctx, snap)

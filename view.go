@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 )
@@ -15,7 +16,7 @@ import (
 // Release.
 type view struct {
 	tablet.View
-	pins *pins // nil: nothing is pinned
+	pins *store.Pins // nil: nothing is pinned
 	ts   mvcc.Timestamp
 	get  time.Duration // when a read of one row began that is timed; else 0
 }
@@ -28,7 +29,7 @@ func (v *view) Release() {
 // unpin unpins the history alone.
 func (v *view) unpin() {
 	if v.pins != nil {
-		v.pins.unpin(v.ts)
+		v.pins.Unpin(v.ts)
 		v.pins = nil
 	}
 }
@@ -53,7 +54,7 @@ func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view)
 		v.pins, v.ts = t.store.pins, o.at
 	case long:
 		v.pins = t.store.pins
-		v.ts = v.pins.pinLatest(t.tab.Number, t.newest())
+		v.ts = v.pins.PinLatest(t.tab.Number, t.newest())
 	default:
 		v.ts = t.newest()
 	}
@@ -77,16 +78,16 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	s := t.store
 	if sn := o.snapshot; sn != nil {
 		if sn.store != s {
-			return fmt.Errorf("snapshot %q belongs to another store", sn.name)
+			return fmt.Errorf("snapshot %q belongs to another store", sn.pin.Name)
 		}
-		return s.pins.pinSnapshot(t.tab.Number, sn)
+		return s.pins.PinSnapshot(t.tab.Number, &sn.pin)
 	}
 	err := o.check(s)
 	if err == nil {
 		err = s.advance(ctx, o.at)
 	}
 	if err == nil {
-		err = s.pins.pin(t.tab.Number, t.oldest(), o.at)
+		err = s.pins.Pin(t.tab, o.at)
 	}
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	waited := false
 	defer func() {
 		if !waited {
-			s.pins.unpin(o.at)
+			s.pins.Unpin(o.at)
 		}
 	}()
 	err = s.waitPublished(ctx, o.at)
@@ -102,15 +103,8 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	return err
 }
 
-// oldest returns the timestamp at which the table's history begins by its age.
-func (t *Table) oldest() mvcc.Timestamp {
-	return historyFloor(t.store.clock, t.tab.Metadata().HistorySec)
-}
-
 // begins returns the earliest timestamp at which the table can be read.
-func (t *Table) begins() mvcc.Timestamp {
-	return max(t.tab.Metadata().HistoryFloor, t.store.pins.begins(t.tab.Number, t.oldest()))
-}
+func (t *Table) begins() mvcc.Timestamp { return t.store.pins.Begins(t.tab) }
 
 // project returns the indexes of the columns to read.
 func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int, error) {

@@ -13,28 +13,30 @@ import (
 //
 // Enter a new package on the lowest floor that is above the floors of all its imports.
 var floors = map[string]int{
-	"cmd/oribi":      11,
-	"internal/proof": 11,
+	"cmd/oribi":      12,
+	"internal/proof": 12,
 
-	"examples/kvsessions": 11,
-	"examples/sales":      11,
-	"examples/sessions":   11,
-	"examples/settings":   11,
+	"examples/kvsessions": 12,
+	"examples/sales":      12,
+	"examples/sessions":   12,
+	"examples/settings":   12,
 
-	"internal/prooftest": 10,
-	"kv":                 10,
-	"arrowio":            10,
-	"backup":             10,
-	"lab":                10,
-	"inspect":            10,
+	"internal/prooftest": 11,
+	"kv":                 11,
+	"arrowio":            11,
+	"backup":             11,
+	"lab":                11,
+	"inspect":            11,
 
-	"": 9, // the root package, oribi
+	"": 10, // the root package, oribi
+
+	"internal/store": 9,
 
 	"internal/tablet":    8,
 	"internal/storedir":  8,
 	"internal/layoutsvg": 8,
 	"kudu":               8,
-	"kudu/handover":      10,
+	"kudu/handover":      11,
 
 	"compaction":        2,
 	"internal/rewrite":  7,

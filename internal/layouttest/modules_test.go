@@ -24,9 +24,9 @@ var productModules = map[string][]string{
 	"google.golang.org/protobuf": {"internal", "bloom", "cfile", "delta", "rowset", "hfile", "kudu/handover"},
 	// fallocate, hole punching, locks; processor features
 	"golang.org/x/sys":       {"vfs", "internal/encoding"},
-	"golang.org/x/time":      {""},      // limit of the bandwidth of compactions
-	"golang.org/x/term":      {command}, // detection of terminals
-	"github.com/spf13/cobra": {command}, // verbs and flags
+	"golang.org/x/time":      {"internal/store"}, // limit of the bandwidth of compactions
+	"golang.org/x/term":      {command},          // detection of terminals
+	"github.com/spf13/cobra": {command},          // verbs and flags
 	// cobra's flags: the kinds of flag errors, for our error texts
 	"github.com/spf13/pflag":             {command},
 	"github.com/go-json-experiment/json": {command, "lab", "internal/jsonin"}, // strict JSON

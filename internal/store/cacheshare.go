@@ -1,4 +1,4 @@
-package oribi
+package store
 
 import (
 	"math"
@@ -49,18 +49,18 @@ type cacheShare struct {
 // unknownLimit is cacheShare.now while the limit changes.
 const unknownLimit = -1
 
-// shareCache makes the cache, with a limit that follows the budget from now on.
-func (s *Store) shareCache() {
+// NewCache returns a cache with a limit that follows the budget, whose limit is memoryLimit.
+func NewCache(b *budget.Budget, memoryLimit int64) *cache.Cache {
 	quarters := int64(defaultQuarters)
 	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		quarters = boundQuarters
 	}
-	quarter := s.opts.MemoryLimit / 4
+	quarter := memoryLimit / 4
 	least := leastQuarters * quarter
-	s.cache = cache.New(least) // the number of its shards suits its smallest limit
-	c := &cacheShare{cache: s.cache, budget: s.budget, least: least, share: quarters * quarter}
+	c := &cacheShare{cache: cache.New(least), budget: b, least: least, share: quarters * quarter} // the number of its shards suits its smallest limit
 	c.fit()
-	s.budget.Watch(c.fit)
+	b.Watch(c.fit)
+	return c.cache
 }
 
 // limit returns the limit for what the budget counts now: a multiple of cacheStep, or the least.

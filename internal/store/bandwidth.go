@@ -1,4 +1,4 @@
-package oribi
+package store
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// bandwidth limits the bytes per second that compactions write. It is safe for concurrent use.
-type bandwidth struct {
+// Bandwidth limits the bytes per second that compactions write. It is safe for concurrent use.
+type Bandwidth struct {
 	limiter *rate.Limiter
 	urgent  func() bool // reports whether nobody should wait
 	now     func() time.Time
@@ -21,10 +21,10 @@ const (
 	longestNap = 100 * time.Millisecond // after which a waiting compaction looks again whether it is urgent
 )
 
-// newBandwidth returns a limit of bytes per second, which does not apply while urgent returns true.
-func newBandwidth(perSecond int64, urgent func() bool) *bandwidth {
+// NewBandwidth returns a limit of bytes per second, which does not apply while urgent returns true.
+func NewBandwidth(perSecond int64, urgent func() bool) *Bandwidth {
 	burst := max(perSecond/burstShare, minBurst)
-	return &bandwidth{rate.NewLimiter(rate.Limit(perSecond), int(min(burst, 1<<30))), urgent, time.Now, sleep}
+	return &Bandwidth{rate.NewLimiter(rate.Limit(perSecond), int(min(burst, 1<<30))), urgent, time.Now, sleep}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -38,8 +38,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// wait waits until a number of bytes may be written. Errors: ctx.Err().
-func (w *bandwidth) wait(ctx context.Context, bytes int64) error {
+// Wait waits until a number of bytes may be written. Errors: ctx.Err().
+func (w *Bandwidth) Wait(ctx context.Context, bytes int64) error {
 	for bytes > 0 {
 		part := min(bytes, int64(w.limiter.Burst()))
 		bytes -= part

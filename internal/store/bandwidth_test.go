@@ -1,4 +1,4 @@
-package oribi
+package store
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 
 // fakeBandwidth returns a limit by a clock that only its own waiting moves, and the time that has
 // passed on it.
-func fakeBandwidth(perSecond int64, urgent func() bool) (*bandwidth, func() time.Duration) {
+func fakeBandwidth(perSecond int64, urgent func() bool) (*Bandwidth, func() time.Duration) {
 	start := time.Unix(1000, 0)
 	now := start
-	w := newBandwidth(perSecond, urgent)
+	w := NewBandwidth(perSecond, urgent)
 	w.now = func() time.Time { return now }
 	w.sleep = func(ctx context.Context, d time.Duration) error {
 		now = now.Add(d)
@@ -28,7 +28,7 @@ func TestBandwidthLimitsBytesPerSecond(t *testing.T) {
 	for _, size := range []int64{1000, 64 << 10, 1 << 20, 5 << 20, total} {
 		w, passed := fakeBandwidth(perSecond, func() bool { return false })
 		for left := int64(total); left > 0; left -= size {
-			if err := w.wait(context.Background(), min(size, left)); err != nil {
+			if err := w.Wait(context.Background(), min(size, left)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -43,17 +43,17 @@ func TestBandwidthLimitsBytesPerSecond(t *testing.T) {
 func TestBandwidthDoesNotSlowUrgentWork(t *testing.T) {
 	urgent := true
 	w, passed := fakeBandwidth(1<<20, func() bool { return urgent })
-	if err := w.wait(context.Background(), 1<<30); err != nil || passed() > 0 {
+	if err := w.Wait(context.Background(), 1<<30); err != nil || passed() > 0 {
 		t.Errorf("%v after %v", err, passed())
 	}
 	urgent = false
-	if err := w.wait(context.Background(), 1<<20); err != nil || passed() > 1100*time.Millisecond || passed() < 900*time.Millisecond {
+	if err := w.Wait(context.Background(), 1<<20); err != nil || passed() > 1100*time.Millisecond || passed() < 900*time.Millisecond {
 		t.Errorf("%v after %v, want a second", err, passed())
 	}
 	calls := 0
 	w.urgent = func() bool { calls++; return calls > 3 }
 	before := passed()
-	err := w.wait(context.Background(), 1<<30)
+	err := w.Wait(context.Background(), 1<<30)
 	if got := passed() - before; err != nil || got > 3*longestNap || got < 3*longestNap-time.Millisecond {
 		t.Errorf("%v after %v, want three naps", err, got)
 	}
@@ -63,7 +63,7 @@ func TestBandwidthEndsWithItsContext(t *testing.T) {
 	w, _ := fakeBandwidth(1000, func() bool { return false })
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := w.wait(ctx, 1<<20); !errors.Is(err, context.Canceled) {
+	if err := w.Wait(ctx, 1<<20); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if err := sleep(ctx, time.Hour); !errors.Is(err, context.Canceled) {

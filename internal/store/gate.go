@@ -1,8 +1,8 @@
-package oribi
+package store
 
 import "sync"
 
-// bulkGate lets images begin only while the metadata has everything that is in the log outside
+// Gate lets images begin only while the metadata has everything that is in the log outside
 // write batches. An ingest, and an Alter of an expiry rule, append their timestamps to the log
 // before their metadata commit:
 //
@@ -16,7 +16,7 @@ import "sync"
 // An image waits until none of these is in flight, and none of another table begins meanwhile. They
 // wait for no batch and for no gate of a table between append and publication, so this cannot
 // deadlock.
-type bulkGate struct {
+type Gate struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	inFlight map[uint32]int // by table
@@ -26,14 +26,14 @@ type bulkGate struct {
 	failed      bool            // one has ended without a metadata commit, and no record says so
 }
 
-func newBulkGate() *bulkGate {
-	g := &bulkGate{inFlight: map[uint32]int{}, uncommitted: map[uint32]bool{}}
+func newGate() *Gate {
+	g := &Gate{inFlight: map[uint32]int{}, uncommitted: map[uint32]bool{}}
 	g.changed = sync.NewCond(&g.mu)
 	return g
 }
 
 // begin waits until no image begins, unless the table has something in flight already.
-func (g *bulkGate) begin(table uint32) {
+func (g *Gate) begin(table uint32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.images > 0 && g.inFlight[table] == 0 {
@@ -43,8 +43,8 @@ func (g *bulkGate) begin(table uint32) {
 	g.uncommitted[table] = true
 }
 
-// committed notes a metadata commit of the table.
-func (g *bulkGate) committed(table uint32) {
+// Committed notes a metadata commit of the table.
+func (g *Gate) Committed(table uint32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.uncommitted, table)
@@ -52,7 +52,7 @@ func (g *bulkGate) committed(table uint32) {
 
 // end ends what begin began. If something has failed and nothing is in flight any more, it calls
 // settle, before anything else begins, until that succeeds.
-func (g *bulkGate) end(table uint32, settle func() error) {
+func (g *Gate) end(table uint32, settle func() error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.inFlight[table]--; g.inFlight[table] == 0 {
@@ -66,8 +66,8 @@ func (g *bulkGate) end(table uint32, settle func() error) {
 	g.changed.Broadcast()
 }
 
-// block waits until nothing is in flight, and keeps it so until unblock.
-func (g *bulkGate) block() {
+// Block waits until nothing is in flight, and keeps it so until Unblock.
+func (g *Gate) Block() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.images++
@@ -76,7 +76,8 @@ func (g *bulkGate) block() {
 	}
 }
 
-func (g *bulkGate) unblock() {
+// Unblock ends a call of Block.
+func (g *Gate) Unblock() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.images--

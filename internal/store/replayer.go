@@ -1,4 +1,4 @@
-package oribi
+package store
 
 import (
 	"runtime"
@@ -10,11 +10,11 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// replayer applies the records of the log to the tables, in the order of add. It applies those of a
+// Replayer applies the records of the log to the tables, in the order of Add. It applies those of a
 // chunk in a goroutine of its own while the next records are read and checked: with two processors,
 // a log is replayed in about two thirds of the time. The first ones, which are all that most
 // refreshes of a follower read, are applied at once, since copies and a goroutine cost more.
-type replayer struct {
+type Replayer struct {
 	tables    map[uint32]*tablet.Replayer
 	nextTable uint32             // tables from here on were never made
 	has       map[uint32]lsn.LSN // tables that have all operations up to an LSN
@@ -46,18 +46,19 @@ const (
 	replayAtOnce     = 1 << 20   // of payloads, about ten milliseconds
 )
 
-// newReplayer returns a replayer for the tables, all those there are with numbers below nextTable.
-func newReplayer(tables []*tablet.Tablet, nextTable uint32) *replayer {
-	r := &replayer{tables: map[uint32]*tablet.Replayer{}, nextTable: nextTable, filling: new(replayChunk)}
+// NewReplayer returns a replayer for the tables, which are all tables with numbers below nextTable. has
+// has the LSNs up to which tables have all operations; tables that are not in it have none.
+func NewReplayer(tables []*tablet.Tablet, nextTable uint32, has map[uint32]lsn.LSN) *Replayer {
+	r := &Replayer{tables: map[uint32]*tablet.Replayer{}, nextTable: nextTable, has: has, filling: new(replayChunk)}
 	for _, t := range tables {
 		r.tables[t.Number] = t.Replayer()
 	}
 	return r
 }
 
-// add applies a record, or will apply it before close returns. It copies payload. An error may be
+// Add applies a record, or will apply it before Close returns. It copies payload. An error may be
 // that of an earlier record.
-func (r *replayer) add(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
+func (r *Replayer) Add(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
 	if r.atOnce < replayAtOnce {
 		r.atOnce += len(payload)
 		if r.failed == nil {
@@ -67,7 +68,7 @@ func (r *replayer) add(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
 	}
 	c := r.filling
 	if len(payload) > replayChunkBytes || runtime.GOMAXPROCS(0) == 1 {
-		if err := r.close(); err != nil {
+		if err := r.Close(); err != nil {
 			return err
 		}
 		return r.apply(lsn, ts, payload)
@@ -86,7 +87,7 @@ func (r *replayer) add(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
 }
 
 // start starts the goroutine.
-func (r *replayer) start() {
+func (r *Replayer) start() {
 	r.work, r.free, r.ended = make(chan *replayChunk, replayChunks), make(chan *replayChunk, replayChunks), make(chan struct{})
 	for range replayChunks - 1 {
 		r.free <- new(replayChunk)
@@ -103,9 +104,9 @@ func (r *replayer) start() {
 	}()
 }
 
-// close applies all records that were added and ends the goroutine. Further ones may follow. It
+// Close applies all records that were added and ends the goroutine. Further ones may follow. It
 // returns the error of the first record that could not be applied.
-func (r *replayer) close() error {
+func (r *Replayer) Close() error {
 	if r.work != nil {
 		close(r.work)
 		<-r.ended
@@ -118,7 +119,7 @@ func (r *replayer) close() error {
 	return r.failed
 }
 
-func (r *replayer) applyChunk(c *replayChunk) error {
+func (r *Replayer) applyChunk(c *replayChunk) error {
 	start := 0
 	for _, rec := range c.records {
 		if err := r.apply(rec.lsn, rec.ts, c.bytes[start:rec.end:rec.end]); err != nil {
@@ -130,7 +131,7 @@ func (r *replayer) applyChunk(c *replayChunk) error {
 }
 
 // apply applies one record. It skips operations on tables that were dropped.
-func (r *replayer) apply(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
+func (r *Replayer) apply(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
 	var current *tablet.Replayer // of the operations before
 	_, err := record.Decode(payload, func(op record.Op) error {
 		if lsn <= r.has[op.Table] {
