@@ -19,7 +19,8 @@ type step struct {
 	n      int // -1 = delete
 }
 
-// plan has the interleaved steps of all writers, and what a scan at each timestamp must return.
+// plan has the interleaved steps of all writers, and the rows that a scan at each timestamp must
+// return.
 type plan struct {
 	steps []step
 	rows  []int // rows[i] and sums[i]: live rows and the sum of their n after i steps

@@ -38,9 +38,9 @@ func (m *MemRowSet) checkOpen() {
 	}
 }
 
-// LoggedChanges calls use for each change since Freeze from position from on, those of one row in
-// order, and returns the position after the last one. Changes may be applied concurrently. It stops
-// at the first error of use. Keys and lists are read-only and never overwritten.
+// LoggedChanges calls use for each change since Freeze from position from on, the changes of one
+// row in order, and returns the position after the last one. Changes may be applied concurrently.
+// It stops at the first error of use. Keys and lists are read-only and never overwritten.
 func (m *MemRowSet) LoggedChanges(from int, use func(LoggedChange) error) (next int, err error) {
 	log := m.changeLog.Load()
 	for {

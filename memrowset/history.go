@@ -46,12 +46,12 @@ func (it *HistoryIterator) Keeps() int { return keptWindows }
 // Next returns the next rows, up to max of them; nil at the end. The error is always nil; other
 // inputs of a flush or compaction read files.
 //
-// Base cells are those of the insertion. Undo has a DELETE at the insertion's timestamp for each
-// row; Redo has all later changes, a REINSERT with all non-key columns and a replacement as the
-// UPDATE of all of them. A row that only existed
-// within one batch is omitted: no read ever sees it, and two deletes at one timestamp could not be
-// distinguished later. The Rows are valid until the next call but one, see Keeps; keys, lists of
-// updates and byte strings are never overwritten. Source: tablet spec §13.4.
+// The base cells are the cells at the insertion. Undo has a DELETE at the insertion's timestamp for
+// each row; Redo has all later changes, a REINSERT with all non-key columns and a replacement as
+// the UPDATE of all of them. A row that only existed within one batch is omitted: no read ever sees
+// it, and two deletes at one timestamp could not be distinguished later. The Rows are valid until
+// the next call but one, see Keeps; keys, lists of updates and byte strings are never overwritten.
+// Source: tablet spec §13.4.
 func (it *HistoryIterator) Next(max int) (*change.Rows, error) {
 	w := &it.windows[it.turn]
 	it.turn = (it.turn + 1) % keptWindows

@@ -29,7 +29,7 @@ type tree struct {
 	generation uint64
 }
 
-// treeDegree is that of the B-tree: its nodes have up to twice as many leaves.
+// treeDegree is the degree of the B-tree: its nodes have up to 64 leaves, twice the degree.
 const treeDegree = 32
 
 // bounded is a leaf with a lower bound of its items, which the zero item is for all.
@@ -155,14 +155,14 @@ func (l *leaf) insertAt(i int, it item) {
 	l.n++
 }
 
-// search returns the index of the first item that is not below it, l.n if there is none, and whether
+// search returns the index of the first item that is not below it, or l.n if all are, and whether
 // the two are equal.
 func (l *leaf) search(set *MemRowSet, it item) (i int, equal bool) {
 	if l.n == 0 || l.prefixes[l.n-1] < it.prefix {
 		return l.n, false
 	}
 	// The search is branch-free: with random keys every other branch would be mispredicted.
-	i = -1 // the prefixes of items [0, i] are below that of it
+	i = -1 // the prefixes of items [0, i] are below it.prefix
 	for left := l.n - i; left > 1; {
 		half := left >> 1
 		_, below := bits.Sub64(l.prefixes[i+half], it.prefix, 0) // 1 if that prefix is below, else 0

@@ -202,9 +202,9 @@ func (m *MemRowSet) reinsert(ref arena.Ref, key []byte, ts mvcc.Timestamp, row [
 	m.live.Add(1)
 }
 
-// Mutate adds an update, a replacement or a delete to a row, at ts by the log record lsn, and copies
-// list. The key cells in the image of a replacement are those of the row. If the key is absent or a
-// ghost, it returns false and does nothing.
+// Mutate adds an update, a replacement or a delete to a row, at ts by the log record lsn, and
+// copies list. The image of a replacement must have the key cells of the row. If the key is absent
+// or a ghost, it returns false and does nothing.
 func (m *MemRowSet) Mutate(key []byte, ts mvcc.Timestamp, lsn lsn.LSN, list change.List) bool {
 	ref := m.find(key)
 	if ref == 0 {
@@ -266,9 +266,9 @@ func (m *MemRowSet) NewestRow(key []byte) (row []byte, live bool) {
 	return m.Get(key, mvcc.Everything, nil)
 }
 
-// Get returns the image of the key's row in snap. If there was none, live is false and row is nil.
-// If changes must be applied, the image is built in dst, whose content is overwritten; otherwise it
-// is the set's memory, which is read-only.
+// Get returns the image of the key's row in snap. If no row with the key exists in snap, live is
+// false and row is nil. If changes must be applied, the image is built in dst, whose content is
+// overwritten; otherwise it is the set's memory, which is read-only.
 func (m *MemRowSet) Get(key []byte, snap mvcc.Snapshot, dst []byte) (row []byte, live bool) {
 	ref := m.find(key)
 	if ref == 0 {
@@ -302,10 +302,10 @@ func (m *MemRowSet) Bytes() int64 {
 	return m.arena.Size() + m.filterBytes.Load() + m.rows.Load()/treeGrowRows*(treeGrowRows*treeRowBytes)
 }
 
-// FirstLSN returns the lowest LSN of all changes, 0 if there is none.
+// FirstLSN returns the lowest LSN of all changes, or 0 if the set is empty.
 func (m *MemRowSet) FirstLSN() lsn.LSN { return m.firstLSN.Load() }
 
-// MaxTimestamp returns the highest timestamp of all changes, 0 if there is none.
+// MaxTimestamp returns the highest timestamp of all changes, or 0 if the set is empty.
 func (m *MemRowSet) MaxTimestamp() mvcc.Timestamp { return mvcc.Timestamp(m.maxTS.Load()) }
 
 // Release reports to grow that the memory is freed. No changes may follow; readers may continue,

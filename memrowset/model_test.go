@@ -102,7 +102,7 @@ func (h *history) step(rt *rapid.T) {
 			next.kind = change.Reinsert
 		}
 		h.m.Insert([]byte(key), h.ts, lsn, image(h.m, key, next.n, next.s))
-	case what == 0: // of a live row, or one that does not exist
+	case what == 0: // of a live row, or of an absent row
 		next = version{ts: h.ts, kind: change.Delete, n: now.n, s: now.s}
 		if h.m.Mutate([]byte(key), h.ts, lsn, deletion) != now.live {
 			rt.Fatalf("delete of %q: want found = %t", key, now.live)

@@ -16,7 +16,7 @@ import (
 //
 //	offset  width  field
 //	0       8      timestamp of the insertion
-//	8       8      ref of the newest link, 0 if there is none; atomic
+//	8       8      ref of the newest link, or 0 before the first change; atomic
 //	16      4      length of the key
 //	20      4      length of the image
 //	24             the key, the row image as inserted
@@ -34,7 +34,7 @@ const (
 //	20      4      length of the image
 //	24      1      kind: update, delete, reinsert, replace
 //	25      1      updates since the last full image, this one among them; 0 if this link has one
-//	26             the list of an update, the first byte of that of a replacement; the image after a
+//	26             the list of an update, or the first byte of a replacement's list; the image after a
 //	               reinsert, a replacement, and every 16th update
 const (
 	linkLen       = 26

@@ -39,8 +39,8 @@ func (m *MemRowSet) before(it item, prefix uint64, key []byte) bool {
 	return bytes.Compare(m.keyOf(it.ref), key) < 0
 }
 
-// probeBit in an item's ref marks a key that is searched for, not that of a row. No arena is large
-// enough to use the bit.
+// probeBit in an item's ref marks a key that is searched for, as opposed to a row's key. No arena
+// is large enough to use the bit.
 const probeBit = arena.Ref(1) << 63
 
 // spareProbe is the slot of a probe if all others are taken. Its user holds the write lock.
@@ -127,7 +127,7 @@ func (m *MemRowSet) walkTo(key []byte) arena.Ref {
 	return found.ref
 }
 
-// EndsBefore reports whether all keys, including those of ghosts, precede key.
+// EndsBefore reports whether all keys, including the keys of ghosts, precede key.
 func (m *MemRowSet) EndsBefore(key []byte) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

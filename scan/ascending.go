@@ -9,7 +9,7 @@ import (
 
 // CountAscending returns the number of rows that an iterator with keys returns, and closes it. Each
 // key must be greater than the one before; keyText formats keys for the error. Errors: ErrCorrupt;
-// those of the iterator and of ctx.
+// ctx.Err(); the errors of the iterator.
 func CountAscending(ctx context.Context, it Iterator, keyText func(key []byte) string) (n int64, err error) {
 	var last []byte
 	for err == nil && it.Next() {

@@ -27,9 +27,9 @@ func (p *Part) ends(descending bool) (begin, end []byte) {
 // for them; all inputs then return them.
 //
 // A key must be selected in at most one input. Adjacent rows of one input are copied as a run. A
-// batch whose keys all come before those of the other inputs is returned without copying. The first
-// batch has up to r.FirstRows rows. A part is opened when no row before its range is left; a batch
-// ends there.
+// batch whose keys all come before the keys of the other inputs is returned without copying. The
+// first batch has up to r.FirstRows rows. A part is opened when no row before its range is left; a
+// batch ends there.
 func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
 	if len(inputs) == 1 && len(parts) == 0 {
 		return inputs[0]
@@ -63,13 +63,13 @@ type merge struct {
 	*mergeMemory // nil after Close
 }
 
-// mergeMemory is what a merge needs apart from itself. It is kept for later ones: for a short scan,
-// it would take longer to make than to use.
+// mergeMemory is the memory of a merge. It is kept for later merges: for a short scan, allocating
+// it would take longer than the scan.
 type mergeMemory struct {
 	inputs  []Iterator // nil where an input is closed
 	left    []Part
 	heads   []*head // inputs with a selected row left, ordered by the key of that row
-	made    []*head // all heads; those of inputs, by the same index, are in use
+	made    []*head // all heads; inputs[i] uses made[i]
 	out     batch.RecordBatch
 	outKeys [][]byte
 	vectors []*batch.Vector // out.Columns, and others that earlier merges used
@@ -141,11 +141,11 @@ func (m *merge) before(a, b []byte) bool { return before(a, b, m.descending) }
 type head struct {
 	it       Iterator
 	index    int      // index of it in merge.inputs
-	searcher Searcher // it; nil: its batches have keys
+	searcher Searcher // it; nil if its batches have keys
 	b        *batch.RecordBatch
 	keys     [][]byte
 	row      int    // the next selected row
-	key      []byte // its key; nil: not known
+	key      []byte // its key; nil if not known
 }
 
 // load reads the next batch. It returns false at the end of the input.
@@ -209,7 +209,7 @@ func (m *merge) startsBefore(h *head, key []byte) bool {
 }
 
 // less reports whether the row of a is before that of b. Their keys differ, since both are
-// selected. It makes no key if one is known.
+// selected. If the key of one row is known, the other row's key is not made.
 func (m *merge) less(a, b *head) bool {
 	if b.key == nil && a.key != nil {
 		return !m.startsBefore(b, a.key)
@@ -295,8 +295,9 @@ func (m *merge) open() bool {
 // the inputs, which stays in use after the inputs have advanced.
 const outBytes = 1 << 20
 
-// leastPassed is the number of rows from which on a batch ends the one that is being filled, if it
-// can be returned without copying.
+// leastPassed is the least number of rows of a batch that is returned without copying while another
+// batch is being filled. That batch then ends early: copying fewer rows takes less time than
+// another batch does.
 const leastPassed = 256
 
 // fill copies runs of rows to the output batch until it is full, a part has to be opened, or the

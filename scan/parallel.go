@@ -51,7 +51,7 @@ type parallel struct {
 	stopped bool
 	running sync.WaitGroup
 	own     Iterator // the caller's part
-	cur     *worker  // whose batch is the current one; nil: it is own's
+	cur     *worker  // whose batch is the current one; nil if it is own's
 	err     error
 }
 

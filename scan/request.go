@@ -19,7 +19,7 @@ type Options struct {
 	Lower    []byte        // encoded key, inclusive; nil for no bound
 	Upper    []byte        // encoded key, exclusive; nil for no bound
 	Rows     RowRange      // for scans of one DiskRowSet
-	Share    *RowShare     // for scans of one DiskRowSet without order, instead of Rows; nil: none
+	Share    *RowShare     // for scans of one DiskRowSet without order, instead of Rows; may be nil
 	Snapshot mvcc.Snapshot // the changes visible to the scan
 	Keys     bool          // return encoded keys, which Merge requires
 
@@ -58,7 +58,7 @@ func NewRowShare(rows, step batch.Ordinal, pause func() error) *RowShare {
 	return &RowShare{rows: uint64(rows), step: uint64(step), pause: pause}
 }
 
-// Next returns the next range, or false if there is none.
+// Next returns the next range, or false if all rows are taken.
 func (s *RowShare) Next() (r RowRange, ok bool, err error) {
 	if s.Empty() {
 		return r, false, nil

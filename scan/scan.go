@@ -19,8 +19,8 @@ type Iterator interface {
 	Next() bool
 	// Batch returns the current batch, which is valid until the next call of Next, Seek or Close.
 	Batch() *batch.RecordBatch
-	// Keys returns the encoded keys of the current batch's rows, if the request asks for keys.
-	// Those of unselected rows may be nil.
+	// Keys returns the encoded keys of the current batch's rows, if the request asks for keys. The
+	// keys of unselected rows may be nil.
 	Keys() [][]byte
 	// Seek skips to the first row at or after an encoded key in the order of the scan (in a
 	// descending one, at or below the key), among the rows not returned yet; the next call of Next
@@ -37,7 +37,7 @@ type Searcher interface {
 	// KeyAt returns the encoded key of row i of the current batch. It is never overwritten.
 	KeyAt(i int) ([]byte, error)
 	// Search returns the index of the first row of the current batch, from index from on, whose key
-	// is not before key in the order of the scan; the number of rows if there is none.
+	// is not before key in the order of the scan, or the number of rows if all keys are before it.
 	Search(from int, key []byte) (int, error)
 }
 
@@ -69,8 +69,8 @@ type Source interface {
 	Open() (Iterator, error)
 }
 
-// Sequence is an Iterator that chains those of a source: Concat's, or part of the source, which
-// then needs no memory of its own for it.
+// Sequence is an Iterator that chains the iterators of a source. Concat returns one; a source may
+// also contain one, so that chaining needs no further memory.
 type Sequence struct {
 	source     Source // nil at the end
 	descending bool

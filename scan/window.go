@@ -39,9 +39,12 @@ type Window interface {
 type ColumnInfo struct {
 	// Coded is set if each cell has a code, a small integer.
 	Coded bool
-	Bits  int      // of a code, at most 16
-	Words [][]byte // the cell of each code; nil: the code of a cell is its integer. Read-only
-	Null  uint16   // the code of NULL, one bit that no other code has; 0: there are no NULLs
+	Bits  int // of a code, at most 16
+	// Words has the cell of each code and is read-only. It is nil if the code of a cell is its
+	// integer.
+	Words [][]byte
+	// Null is the code of NULL: one bit that no other code has. It is 0 if the column has no NULLs.
+	Null uint16
 
 	// Integers is set if the cells are integers whose magnitudes are at most Most, and not NULL.
 	Integers bool

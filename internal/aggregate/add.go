@@ -104,8 +104,8 @@ func (a *Aggregator) add(s *state, b *batch.RecordBatch) error {
 	return nil
 }
 
-// addCounts counts the values by group: those of rows j with valid[j] = 1, or all if valid is nil.
-// count is their number.
+// addCounts counts the values by group: the values of rows j with valid[j] = 1, or of all rows if
+// valid is nil. count is their number.
 func (a *Aggregator) addCounts(counts []int64, valid []uint8, count int64) {
 	switch {
 	case len(a.groups.columns) == 0:

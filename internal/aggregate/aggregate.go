@@ -38,7 +38,7 @@ const (
 	Max
 )
 
-// Figure is what to compute for each group.
+// Figure is a number to compute for each group, such as a sum of a column.
 type Figure struct {
 	Name   string // for errors
 	Kind   Kind
@@ -70,17 +70,21 @@ type Aggregator struct {
 
 	// Of the current batch.
 	selected rows
-	ids      []uint32 // group of each row; nil: not known, or there are no keys
-	slots    []uint32 // number of each row, below len(of); nil: there are too many, or no keys
-	of       []uint32 // group of each slot that has rows
-	counts   []int64  // rows of each slot
-	scratch  []int64
-	idBuf    []uint32
-	ofBuf    []uint32
-	hashes   []uint64 // of the keys, if there is a part
+	// ids has the group of each row. It is nil if the groups are not known yet, or if there are no
+	// keys.
+	ids []uint32
+	// slots has the slot of each row's group, below len(of). It is nil if the rows have too many
+	// groups, or if there are no keys.
+	slots   []uint32
+	of      []uint32 // group of each slot that has rows
+	counts  []int64  // rows of each slot
+	scratch []int64
+	idBuf   []uint32
+	ofBuf   []uint32
+	hashes  []uint64 // of the keys, if there is a part
 }
 
-// state is what is known of a figure so far.
+// state is the value of a figure for the rows added so far.
 type state struct {
 	name    string
 	kind    Kind
@@ -114,7 +118,7 @@ func New(columns []schema.Column, keys []int, figures []Figure, limit int64) *Ag
 	return a
 }
 
-// state returns the state of a figure, that of an equal one if there is one.
+// state returns the state of a figure. Equal figures share one state.
 func (a *Aggregator) state(f *Figure) *state {
 	s := &state{name: f.Name, kind: f.Kind, column: f.Column}
 	switch f.Kind {
@@ -153,9 +157,9 @@ func (a *Aggregator) product(terms []Term) (p *product) {
 	return p
 }
 
-// Add takes the selected rows of a batch, whose columns are those of New. Errors: ErrOverflow for a
-// product that does not fit 128 bits; an untyped error if the groups take more memory than allowed.
-// After an error, the Aggregator cannot be used any more.
+// Add takes the selected rows of a batch, whose columns are as in the call of New. Errors:
+// ErrOverflow for a product that does not fit 128 bits; an untyped error if the groups take more
+// memory than allowed. After an error, the Aggregator cannot be used any more.
 func (a *Aggregator) Add(b *batch.RecordBatch) error {
 	r := &a.selected
 	r.take(b)

@@ -42,14 +42,16 @@ func (r *rows) row(j int) int {
 type column struct {
 	typ    schema.Type
 	scale  int  // of decimals
-	loaded bool // the numbers below are those of the current batch
+	loaded bool // the numbers below are of the current batch
 	tested bool // valid and count are
 	ints   []int64
 	wide   []batch.Int128
 	floats []float64
-	valid  []uint8 // 1 for a value, 0 for NULL; nil: there are no NULLs
-	count  int64   // values
-	most   uint64  // no magnitude of ints is above; 0: not known
+	// valid is 1 for a value, 0 for NULL. It is nil if no cell is NULL.
+	valid []uint8
+	count int64 // values
+	// most is a bound: no magnitude in ints is above it. It is 0 if no bound is known.
+	most uint64
 
 	intBuf   []int64
 	wideBuf  []batch.Int128

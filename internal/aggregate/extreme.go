@@ -24,11 +24,11 @@ func keyOf(f float64) int64 {
 // floatOf returns the float with a key.
 func floatOf(key int64) float64 { return math.Float64frombits(uint64(key ^ int64(uint64(key>>63)>>1))) }
 
-// signBit changes the order of unsigned integers to that of signed ones.
+// signBit, added to integers, changes the order of unsigned integers to the order of signed ones.
 const signBit = math.MinInt64
 
-// loadKeys returns the keys of the selected cells of v in dst's memory if that is large enough.
-// Those of NULLs are undefined.
+// loadKeys returns the keys of the selected cells of v in dst's memory if that is large enough. The
+// keys of NULLs are undefined.
 func loadKeys(dst []int64, v *batch.Vector, r *rows) []int64 {
 	switch v.Type.Physical() {
 	case schema.Int8:

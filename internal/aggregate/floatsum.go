@@ -153,7 +153,7 @@ func (s *FloatSum) merge(o *FloatSum) {
 		return
 	}
 	s.carry()
-	o.carry() // each digit is then below that of a value
+	o.carry() // each digit is then below the digits of a value
 	s.reach(o.low)
 	i := s.reach(o.low + int32(len(o.digits)) - 3)
 	i -= len(o.digits) - 3

@@ -19,7 +19,7 @@ type keyColumn struct {
 	most   int64
 
 	dict  *batch.Dictionary // of the last batch in dictionary form
-	codes []uint32          // numbers of its words; 0: not known yet
+	codes []uint32          // numbers of its words; 0 = not known yet
 	buf   []int64
 }
 
@@ -144,7 +144,7 @@ func (k *keyColumn) compare(a, b uint32) int {
 	return batch.Compare(k.typ, []byte(k.values[a]), []byte(k.values[b]))
 }
 
-// word returns the number of the word with a code. The code after the last word is that of NULL.
+// word returns the number of the word with a code. The code after the last word means NULL.
 func (k *keyColumn) word(d *batch.Dictionary, code uint32) uint32 {
 	if int(code) == len(d.Words) {
 		return 0

@@ -26,7 +26,7 @@ func (p Part) Halves() (halves [2]Part, ok bool) {
 // added. FromWindows then returns false, unless p is all groups.
 func (a *Aggregator) Only(p Part) { a.part = p }
 
-// keepPart takes those of the selected rows that are in a's part.
+// keepPart takes the selected rows that are in a's part.
 func (a *Aggregator) keepPart(b *batch.RecordBatch) {
 	r := &a.selected
 	a.hashes = grown(a.hashes, r.n)
@@ -62,7 +62,7 @@ func (k *keyColumn) hash(v *batch.Vector, r *rows, hashes []uint64) {
 	}
 }
 
-// mixed returns a number whose bits all depend on those of x.
+// mixed returns a number of which each bit depends on all bits of x.
 func mixed(x uint64) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	x = (x + odd) * odd

@@ -45,7 +45,7 @@ func (e *tableExtreme) clear() {
 	}
 }
 
-// add adds each value to those of its index.
+// add adds each value to the extreme of its index.
 func (e *tableExtreme) add(index []uint16, values []int64) {
 	bins, values := e.bins, values[:len(index)]
 	if e.max {

@@ -14,7 +14,7 @@ type numbers struct {
 
 type slot struct {
 	key    uint64
-	number uint32 // plus one; 0: the slot is free
+	number uint32 // number of the group plus one; 0 = the slot is free
 }
 
 // bytesPerKey is about how much memory a key takes.

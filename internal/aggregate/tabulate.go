@@ -33,17 +33,17 @@ const maxTableFactor = 1 << 20
 // maxTableValue bounds the magnitudes of values: sums of 2^20 of them fit.
 const maxTableValue = 1 << 42
 
-// table is a plan for windows whose columns have certain codes, and what it has added up so far.
+// table is a plan for windows whose columns have certain codes, and the sums and extremes so far.
 type table struct {
 	index  scan.Index
-	keys   int // the first columns of the index are those of the key
+	keys   int // the key has so many of the first columns of the index
 	infos  []scan.ColumnInfo
 	values []tableValue // what is added up
 	of     []int        // by state: index in values or, of a minimum or maximum, in extremes; -1: none
 	limit  int          // rows that can be added up without overflow
 	rows   int          // that are added up
 
-	tallies  []tally // of the values, or of the number of rows if there are none
+	tallies  []tally // of the values; of the number of rows if no value is added up
 	extremes []tableExtreme
 	strip    []int64
 }
@@ -169,7 +169,8 @@ func (a *Aggregator) newTable(infos []scan.ColumnInfo, rows int) *table {
 	return t
 }
 
-// indexColumn returns the column of the index with the codes of a column, nil if there is none.
+// indexColumn returns the column of the index with the codes of a column, or nil if the index does
+// not have the column.
 func (t *table) indexColumn(column int) *scan.IndexColumn {
 	for i := range t.index.Codes {
 		if t.index.Codes[i].Column == column {

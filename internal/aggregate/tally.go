@@ -57,8 +57,8 @@ func (t *table) makeTallies() {
 	}
 }
 
-// maxCountedBits is the size of values whose sums have space for the number of rows: that of 2^17
-// rows.
+// maxCountedBits is the size of values whose sums have space for the number of rows: with 28 bits,
+// the sum and the number are added up for (62 − 28) / 2 = 17 bits of rows before a flush.
 const maxCountedBits = 28
 
 // add adds up the rows of a strip.
@@ -132,7 +132,7 @@ func (y *tally) count(index []uint16) {
 	}
 }
 
-// read sets the sums of the tallies to those of an index and returns the number of its rows.
+// read sets the sums of the tallies to the sums at index x and returns the number of rows at x.
 func (t *table) read(x int) (n int64) {
 	for i := range t.tallies {
 		y := &t.tallies[i]

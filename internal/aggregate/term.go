@@ -43,9 +43,11 @@ type product struct {
 	ints  []int64
 	wide  []batch.Int128
 	float []float64
-	valid []uint8 // 1 for a value, 0 for NULL; nil: there are no NULLs
-	count int64   // values
-	most  uint64  // no magnitude of ints is above; 0: not known
+	// valid is 1 for a value, 0 for NULL. It is nil if no cell is NULL.
+	valid []uint8
+	count int64 // values
+	// most is a bound: no magnitude in ints is above it. It is 0 if no bound is known.
+	most uint64
 
 	intBuf   []int64
 	wideBuf  []batch.Int128

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Computing with windows: figures are computed from stored values, without reading columns. The
-// columns of a window are those of the batches.
+// Computing with windows: figures are computed from stored values, without reading columns. A
+// window has the same columns as the batches.
 
 // FromWindows reports whether all figures can be computed from windows, as far as that does not
 // depend on the data: sums of integers and of products of two, counts, extremes, and keys
@@ -66,7 +66,7 @@ func small(v batch.Int128, limit int64) bool {
 	return v == batch.Int128Of(x) && -limit <= x && x <= limit
 }
 
-// windowPart is what one window adds to a state of one group.
+// windowPart is the part of a state of one group that comes from one window.
 type windowPart struct {
 	group uint32
 	state *state // nil: to the rows of the group
@@ -76,8 +76,8 @@ type windowPart struct {
 }
 
 // AddWindow takes the selected rows of a window, or returns false if it cannot compute all figures
-// from stored values; it has then added nothing to a, except perhaps groups without rows. Errors
-// are those of Add.
+// from stored values; it has then added nothing to a, except perhaps groups without rows. It
+// returns the same errors as Add.
 func (a *Aggregator) AddWindow(w scan.Window) (taken bool, err error) {
 	if a.refused > 0 {
 		a.refused--
@@ -131,7 +131,7 @@ const manySplits = 5
 const (
 	splitCost   = 15  // for each group
 	sumCost     = 5   // for each group and sum, and 1 for each plane of the column
-	extremeCost = 20  // for each group and minimum or maximum, apart from what a sum takes
+	extremeCost = 20  // for each group and minimum or maximum, in addition to a sum's cost
 	indexCost   = 100 // of a table, which needs no pass for each group
 	tallyCost   = 250 // for each sum, minimum or maximum of a table, or for a count
 	cellCost    = 180 // for each sum, minimum or maximum of a table
@@ -203,7 +203,8 @@ func (a *Aggregator) addSplit(w scan.Window) (taken bool, err error) {
 	return true, a.checkMemory()
 }
 
-// maxPause is the largest number of windows that are not tried after one that could not be taken.
+// maxPause is the largest number of windows that are not tried after AddWindow has returned false
+// for a window.
 const maxPause = 63
 
 // splitWindow divides rows by the columns of the key from len(key) on, and adds what each group
@@ -290,7 +291,7 @@ func (p *product) ofWindow(w scan.Window, rows batch.Bitmap) (sum batch.Int128, 
 	return sum, n, ok, nil
 }
 
-// term is a factor and what it is multiplied by.
+// term is a product: a factor and the value by which it is multiplied.
 type term struct{ factor, x batch.Int128 }
 
 // total returns the sum of the products, or false if one or the sum does not fit.
@@ -304,6 +305,6 @@ func total(terms ...term) (sum batch.Int128, ok bool) {
 	return sum, true
 }
 
-// Flush adds what windows have added to the groups. It must be called after the last one, before
-// the results are read or merged. Errors are those of Add.
+// Flush adds the values of windows that are still in the table to the groups. It must be called
+// after the last window, before the results are read or merged. It returns the same errors as Add.
 func (a *Aggregator) Flush() error { return a.flushTable() }

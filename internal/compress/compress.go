@@ -21,7 +21,7 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 )
 
-// Codec is a way to pack bytes. The numbers are those of Kudu's CompressionType.
+// Codec is a way to pack bytes. The numbers equal Kudu's CompressionType.
 type Codec uint8
 
 // The codecs. 0 asks Kudu's writer for its default and 999 is its "unknown"; no file may hold

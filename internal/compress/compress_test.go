@@ -391,7 +391,7 @@ func BenchmarkDecompress(b *testing.B) {
 				}
 			}
 			if !bytes.Equal(dst, src) {
-				b.Fatal("not what was packed")
+				b.Fatal("the unpacked bytes differ from the packed ones")
 			}
 		})
 	}

@@ -5,7 +5,7 @@ import "math/bits"
 // Entry of a table of codes, which the next bits of the input select. A code that is shorter than
 // the index of its table has several entries.
 //
-//	bits 0 to 7    bits of the code and of what follows it; after a link: without its first bits
+//	bits 0 to 7    bits of the code and the extra bits after it; after a link: without its first bits
 //	bits 8 to 11   bits of the code alone; in a link: bits of the index into the second table
 //	bits 12 to 14  flags
 //	bits 16 to 30  literal, or least length or distance; in a link: start of the second table
@@ -82,7 +82,7 @@ func makeCodeLenEntries() (entries [19]uint32) {
 
 // makeTable makes the table of the codes with the given lengths, one for each symbol, 0 for none.
 // The first index bits of a code select its entry, and longer codes continue in second tables, of
-// which there are at most half as many as symbols. It returns false unless the codes are those of a
+// which there are at most half as many as symbols. It returns false unless the lengths describe a
 // complete tree, or no code, or one code of one bit.
 func makeTable(table []uint32, index uint, lens []uint8, entries []uint32) bool {
 	var count, next [maxCodeLen + 1]uint16

@@ -42,8 +42,8 @@ const (
 var lz4Compressors = sync.Pool{New: func() any { return new(lz4.CompressorCCompat) }}
 
 // LZ4CompressChunk appends src, of at most 0x7e000000 bytes, to dst as one LZ4 block, and returns
-// it. The bytes are those of the C library. There is always a block, for incompressible bytes too:
-// the chunks inside a bitshuffle cblock have no stored form. Source: cfile spec §4.5.
+// it. The bytes are identical to the C library's. There is always a block, for incompressible bytes
+// too: the chunks inside a bitshuffle cblock have no stored form. Source: cfile spec §4.5.
 func LZ4CompressChunk(dst, src []byte) []byte {
 	bound := lz4.CompressBlockBound(len(src))
 	dst = slices.Grow(dst, bound)
@@ -65,7 +65,7 @@ const hcDepth = 64
 var lz4HCs = sync.Pool{New: func() any { return &lz4.CompressorHC{Level: hcDepth} }}
 
 // lz4CompressHard is LZ4CompressChunk with the longest match of each position, which takes more
-// time. The bytes may be those of no other compressor.
+// time. The bytes may differ from every other compressor's.
 func lz4CompressHard(dst, src []byte) []byte {
 	bound := lz4.CompressBlockBound(len(src))
 	dst = slices.Grow(dst, bound)
@@ -143,8 +143,8 @@ func ParseLZ4Sequence(block []byte, at int) (s LZ4Sequence, ok bool) {
 	return s, true
 }
 
-// moreLengthAt returns a length whose nibble is 15 and the end of its other bytes, 0 if the block
-// ends before. The length is less than 255 times that of the block.
+// moreLengthAt returns a length whose nibble is 15 and the end of its other bytes, or 0 if the
+// block ends before. The length is less than 255 times the block's.
 func moreLengthAt(block []byte, at int) (n, end int) {
 	n = longLength
 	for len(block)-at >= 8 && binary.LittleEndian.Uint64(block[at:]) == ^uint64(0) {

@@ -9,7 +9,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// A patched block unpacks to the patched bytes, and one that is refused is unchanged.
+// A patched block unpacks to the patched bytes, and a block that LZ4Patch refuses is unchanged.
 func TestLZ4PatchChangesTheOutput(t *testing.T) {
 	r := seedtest.Rand(t)
 	patched := 0

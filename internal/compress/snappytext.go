@@ -30,8 +30,8 @@ const (
 )
 
 var (
-	// snappyElements has the length of each element, and from the 9th bit on what the tag contains
-	// of the offset. A literal has the offset snappyNear, a long one 0.
+	// snappyElements has the length of each element, and from the 9th bit on the bits of the offset
+	// that the tag contains. A literal has the offset snappyNear, a long one 0.
 	snappyElements [256]uint32
 	// snappySizes has, for each tag, the bytes of its element, without the bytes of a long literal.
 	snappySizes   [256]uint8

@@ -73,8 +73,8 @@ func snappyBlock(r *rand.Rand, elements int) []byte {
 	return append(binary.AppendUvarint(nil, uint64(n)), b...)
 }
 
-// appendSnappy appends a tag, with its length unless that of a literal follows it, and a number of
-// so many bytes.
+// appendSnappy appends a tag, with its length unless the length of a literal follows it, and a
+// number of so many bytes.
 func appendSnappy(b []byte, kind, length, number, bytes int) []byte {
 	high := length - 1
 	if kind == snappyLiteral && bytes > 0 {

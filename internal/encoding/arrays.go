@@ -64,7 +64,7 @@ func (p *ArrayPrologue) AddElements(n int, present bool) {
 	p.elements += n
 }
 
-// Cells returns the number of cells since Reset, Elements that of elements.
+// Cells returns the number of cells since Reset, Elements the number of elements.
 func (p *ArrayPrologue) Cells() int    { return p.cells }
 func (p *ArrayPrologue) Elements() int { return p.elements }
 

@@ -21,8 +21,8 @@ func load64(b []byte) uint64 {
 // lowBits returns a mask of the low n bits, n in 0 … 64.
 func lowBits(n int) uint64 { return 1<<uint(n) - 1 }
 
-// orBits sets those of the bits [at, at+n) of dst that are 1 in the first n bits of src, lowest bit
-// of a byte first. src has at least n bits.
+// orBits sets the bits in [at, at+n) of dst that are 1 in the first n bits of src, lowest bit of a
+// byte first. src has at least n bits.
 func orBits(dst batch.Bitmap, at int, src []byte, n int) {
 	for i := 0; i < n; i += 64 {
 		w := load64(src[i/8:])
@@ -39,7 +39,7 @@ func orBits(dst batch.Bitmap, at int, src []byte, n int) {
 	}
 }
 
-// andBits clears those of the bits [at, at+n) of dst that are 0 in the first n bits of keep.
+// andBits clears the bits in [at, at+n) of dst that are 0 in the first n bits of keep.
 func andBits(dst batch.Bitmap, at int, keep batch.Bitmap, n int) {
 	for i := 0; i < n; i += 64 {
 		drop := ^keep[i>>6]

@@ -41,8 +41,8 @@ const (
 	chunkBytes       = 8192 // file format: never change
 )
 
-// inlineChunks is the number of chunk offsets kept in the block itself: those of a cblock of 256
-// KiB.
+// inlineChunks is the number of chunk offsets kept in the block itself: enough for a cblock of 256
+// KiB, 32 chunks of 8 KiB.
 const inlineChunks = 32
 
 // shuffled is a BIT_SHUFFLE payload.
@@ -70,7 +70,7 @@ type shuffled struct {
 
 // chunkBuffer is one decoded chunk.
 type chunkBuffer struct {
-	block *shuffled // the block of the chunk; nil if there is none
+	block *shuffled // the block of the chunk; nil if the buffer is empty
 	index int
 	cells [chunkBytes]byte
 }
@@ -276,7 +276,7 @@ func (b *shuffled) gatherCells(i, skip int, dst []byte) error {
 }
 
 // decode32 writes values [from, from+n) of a uint32 payload, narrowed or not, to dst, and returns
-// their maximum, 0 if there is none.
+// their maximum, or 0 if n is 0.
 func (b *shuffled) decode32(from int, dst []uint32) (greatest uint32, err error) {
 	if b.width == 4 {
 		if err := b.decode(from, len(dst), uint32Bytes(dst)); err != nil {

@@ -24,8 +24,8 @@ type BuilderOptions struct {
 	Exact           bool            // Kudu's bytes; otherwise readers decode the chunks of BIT_SHUFFLE and DICT faster
 }
 
-// Builder builds payloads that contain the same values as those of Kudu for the same batches, and
-// with BuilderOptions.Exact are identical to them.
+// Builder builds payloads that contain the same values as Kudu's for the same batches, and with
+// BuilderOptions.Exact are identical to Kudu's.
 //
 // Use: Append until it takes fewer cells than offered or Full returns true, then Finish and Reset.
 // PLAIN of fixed width and RLE check the size only between calls of Append and may exceed it by a

@@ -105,7 +105,7 @@ func (b *dictBuilder) appendCodes(v *batch.Vector, from, to int, overfill bool) 
 	return i
 }
 
-// use makes known that of d.
+// use makes d the dictionary to which known belongs.
 func (b *dictBuilder) use(d *batch.Dictionary) {
 	if b.source == d && len(b.known) == len(d.Words) {
 		return

@@ -202,8 +202,8 @@ func (b *shuffleBuilder) Finish(dst []byte, ord batch.Ordinal) []byte {
 	return dst
 }
 
-// narrowed returns the cells and their width, which for uint32 is what the greatest of them needs:
-// 1, 2 or 4.
+// narrowed returns the cells and their width. For uint32 it is the least of 1, 2 and 4 bytes that
+// the greatest cell fits: cells up to 255 have width 1.
 func (b *shuffleBuilder) narrowed() (cells []byte, width int) {
 	if b.typ != schema.Uint32 {
 		return b.cells, b.typ.Width()

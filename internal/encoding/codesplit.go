@@ -9,7 +9,7 @@ type CodeSplit struct{ view indexView }
 // Release forgets all blocks.
 func (x *CodeSplit) Release() { x.view.block, x.view.view = nil, planeView{} }
 
-// Split clears those of bits [at, at+n) of parts[c] whose values, from value from on, do not have
+// Split clears the bits in [at, at+n) of parts[c] whose values, from value from on, do not have
 // code c. Before, the parts are equal. There is one for each word of the dictionary. ok is false,
 // and nothing has changed, if b has no codes. Errors: ErrCorrupt for a code of a bit that is 1
 // beyond the dictionary; parts are then undefined.

@@ -23,8 +23,8 @@
 //
 // BIT_SHUFFLE values and dictionary codes are tested, added up, and searched for extremes on their
 // bit planes, without decoding them (Block.Select, NumberBlock). Byte strings are tested in the
-// payload: in PLAIN mostly by their length or their first eight bytes, in PREFIX by what an entry
-// adds to the value before it.
+// payload: in PLAIN mostly by their length or their first eight bytes, in PREFIX by the bytes that
+// an entry adds to the value before it.
 //
 // Returned slices alias the payload, which must not be reused while they are in use.
 //
@@ -55,7 +55,7 @@ type Block interface {
 	// Cell returns value i: Width bytes little-endian, or the byte string. The caller must not
 	// change it.
 	Cell(i int) ([]byte, error)
-	// Seek returns the index of the first value ≥ target, Len() if there is none, and reports
+	// Seek returns the index of the first value ≥ target, or Len() if all are less, and reports
 	// whether the two are equal. The values must be sorted. Types without key encoding, such as
 	// floats and bools, return ErrUnsupported.
 	Seek(target []byte) (i int, exact bool, err error)
@@ -91,8 +91,8 @@ type BackwardBlock interface {
 type SparseBlock interface {
 	Block
 
-	// DecodeSelected decodes those of values [from, from+n) whose bits in [selAt, selAt+n) of sel
-	// are 1 into cells [at, at+n) of dst. The cells of the other values do not change.
+	// DecodeSelected decodes the values in [from, from+n) whose bits in [selAt, selAt+n) of sel are
+	// 1 into cells [at, at+n) of dst. The cells of the other values do not change.
 	DecodeSelected(from, n int, sel batch.Bitmap, selAt int, dst *batch.Vector, at int)
 }
 

@@ -111,7 +111,8 @@ func (e *Extreme) addFloats(v *planeView, sel []uint64, s *selections) {
 	if !e.Greatest {
 		better, worse, isNegative = negative, positive, true
 	}
-	// The extreme of the better sign has the greatest magnitude, that of the other sign the least.
+	// The extreme of the better sign has the greatest magnitude, the extreme of the other sign the
+	// least: the maximum of −3, −1, 2, 5 is 5, of −3, −1 it is −1.
 	x, ok := magnitude.extreme(true, false, better)
 	if !ok {
 		x, ok = magnitude.extreme(false, false, worse)
@@ -128,7 +129,7 @@ func (e *Extreme) addFloats(v *planeView, sel []uint64, s *selections) {
 	}
 }
 
-// Cell returns the number as a cell, or nil if there is none.
+// Cell returns the number as a cell, or nil if no number was added.
 func (e *Extreme) Cell() []byte {
 	if !e.ok && !e.isNaN {
 		return nil

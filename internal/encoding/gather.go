@@ -21,7 +21,7 @@ const (
 type gatherer struct {
 	base   []byte
 	row    int
-	refs   []planeRef // those of a sign that repeats only once
+	refs   []planeRef // the planes, with a repeated sign only once
 	ones   uint64
 	absent int // bits above the highest one of refs, in two's complement: they equal it
 	signed bool
@@ -60,7 +60,7 @@ func (g *gatherer) magnitude(x uint64) (magnitude uint64, negative bool) {
 	return uint64(y), false
 }
 
-// cellGroup is a group of selected cells: those of some words of a selection.
+// cellGroup is a group of selected cells: the cells of some words of a selection.
 type cellGroup struct {
 	from, end int // the bytes of a plane for these words
 	count     int

@@ -74,8 +74,8 @@ func (g *gatherer) permute(c *cellGroup, dst *[groupCells]uint64) {
 }
 
 // gatherOctets sets dst[64·k+i] to byte k of the cell whose bits are at bit shift[i] of byte at[i]
-// of the planes, for each k with a plane in n refs, n > 0. It reads those of the first 64 bytes of
-// a plane with a 1 in low, and those of the next 64 bytes with a 1 in high.
+// of the planes, for each k with a plane in n refs, n > 0. It reads only the bytes with a 1 in low,
+// a bit for each of the first 64 bytes of a plane, or in high, for the next 64 bytes.
 //
 //go:noescape
 func gatherOctets(dst, base *byte, refs *planeRef, n int, at, shift *[groupCells]uint8, low, high uint64)

@@ -6,8 +6,8 @@ import (
 	"github.com/oribi-db/oribi/batch"
 )
 
-// The values of a nullable column are only those of the rows that are present. CompressBits turns
-// a selection of rows into one of values, ExpandBits one of values into one of rows:
+// A nullable column has values only for the rows that are present. CompressBits turns a selection
+// of rows into a selection of values, ExpandBits a selection of values into a selection of rows:
 //
 //	rows that are present   1 0 1 1 0 1
 //	selected rows           1 1 0 1 0 1     the NULL in row 1 has no value
@@ -32,9 +32,9 @@ func CompressBits(dst, src, mask []uint64) (n int) {
 	return n
 }
 
-// ExpandBits is the inverse: it writes the bits of src, one after the other, to those of dst that
-// have a 1 in mask, and 0 to the others. dst and mask have the same length. src has a word for each
-// 64 bits read.
+// ExpandBits is the inverse: it writes the bits of src, one after the other, to the bits of dst
+// that have a 1 in mask, and 0 to the others. dst and mask have the same length. src has a word for
+// each 64 bits read.
 func ExpandBits(dst, src, mask []uint64) {
 	at := 0
 	for i, m := range mask {

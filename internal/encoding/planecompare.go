@@ -7,12 +7,12 @@ package encoding
 //	1                  |= equal &^ p  &= p
 //	0                                 &^= p
 //
-// Constant planes are not visited. The highest one that differs from the value's bit decides for
-// all cells that are equal down to it, so the planes below it do not matter. Often it decides for a
-// whole chunk.
+// Constant planes are not visited. The highest constant plane that differs from the value's bit
+// decides for all cells that are equal down to it, so the planes below it do not matter. Often it
+// decides for a whole chunk.
 //
 // Values are compared as unsigned numbers. In two's complement the top plane and the value's top
-// bit are inverted first, which makes the order that of unsigned numbers.
+// bit are inverted first, after which they are in the order of unsigned numbers.
 //
 // A selection has one bit for each cell of a view, in words, the first cell in the lowest bit of
 // the first word. Bits after the last cell are 0: the planes have arbitrary bits there.
@@ -53,8 +53,8 @@ func (v *planeView) compare(op comparison, x uint128, signed bool, sel []uint64)
 		if run == len(refs) {
 			ones = ones.xor(top)
 		} else {
-			// Planes k to the top all equal the sign, so plane k is that of a shorter number. It
-			// cannot represent values that have different bits there.
+			// Planes k to the top all equal the sign, so plane k is the sign of a shorter number.
+			// That number cannot represent values that have different bits there.
 			k := int(refs[run].plane)
 			refs, flip = refs[:run+1], true
 			high := low128(8 * v.width).andNot(low128(k))

@@ -33,8 +33,8 @@ func (v *planeView) betweenPlanes(refs []planeRef, lo, hi *uint128, sel []uint64
 	betweenWide(&sel[0], &v.base[0], &refs[0], len(refs), v.row, lo, hi, &run)
 }
 
-// tally adds to t, for each plane, the number of selected cells that have its bit, and that of with
-// unless that is nil. Plane i counts as bit i+shift.
+// tally adds to t, for each plane, the number of selected cells that have its bit and, unless with
+// is nil, the bit of with. Plane i counts as bit i+shift.
 func (v *planeView) tally(t *tallies, refs []planeRef, sel []uint64, with []byte, shift int) {
 	done := 0
 	if wide && v.row >= blockBytes {
@@ -73,7 +73,7 @@ func onesIn(words []uint64) int {
 	return countWords(&words[0], len(words))
 }
 
-// chunkRun is what a kernel needs to go on with the chunks after the first one. It changes it.
+// chunkRun lets a kernel go on with the chunks after the first one. The kernel changes it.
 type chunkRun struct {
 	chunks  int     // that are left, with the current one
 	stride  int     // bytes of the refs of a chunk
@@ -82,7 +82,7 @@ type chunkRun struct {
 	offsets *uint32 // of the chunks in the payload
 }
 
-// run returns the run of v for a kernel, whose refs are part of those of v.
+// run returns the run of v for a kernel whose refs are part of v's.
 func (v *planeView) run() (r chunkRun) {
 	if v.offsets != nil {
 		r = chunkRun{chunks: len(v.offsets), stride: len(v.refs) * int(unsafe.Sizeof(planeRef{})),
@@ -113,7 +113,7 @@ func compareWide(sel *uint64, base *byte, refs *planeRef, n, row int, x *uint128
 func betweenWide(sel *uint64, base *byte, refs *planeRef, n, row int, lo, hi *uint128, run *chunkRun)
 
 // tallyWide adds to t[p], for each plane p in n refs, the number of selected cells among the first
-// 8·row that have its bit and that of mask. row is a positive multiple of 32.
+// 8·row that have both its bit and the bit of mask. row is a positive multiple of 32.
 //
 //go:noescape
 func tallyWide(t *[4]uint64, base *byte, refs *planeRef, n, row int, sel *uint64, mask *byte, run *chunkRun)

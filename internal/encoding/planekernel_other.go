@@ -15,8 +15,8 @@ func (v *planeView) betweenPlanes(refs []planeRef, lo, hi *uint128, sel []uint64
 	v.betweenWords(refs, lo, hi, sel)
 }
 
-// tally adds to t, for each plane, the number of selected cells that have its bit, and that of with
-// unless that is nil. Plane i counts as bit i+shift.
+// tally adds to t, for each plane, the number of selected cells that have its bit and, unless with
+// is nil, the bit of with. Plane i counts as bit i+shift.
 func (v *planeView) tally(t *tallies, refs []planeRef, sel []uint64, with []byte, shift int) {
 	v.tallyWords(t, refs, sel, with, shift, 0)
 }

@@ -49,8 +49,8 @@ func (v *planeView) between(lo, hi uint128, signed bool, sel []uint64) {
 	}
 }
 
-// atLeast returns the least number from x on whose bits outside of mixed are those of ones. ok is
-// false if there is none. ones has no bits of mixed.
+// atLeast returns the least number from x on whose bits outside of mixed equal the bits of ones. ok
+// is false if no number from x on has. ones has no bits of mixed.
 func atLeast(x, ones, mixed uint128) (least uint128, ok bool) {
 	d := x.xor(ones).andNot(mixed).highest()
 	if d < 0 {
@@ -66,8 +66,8 @@ func atLeast(x, ones, mixed uint128) (least uint128, ok bool) {
 	return x.andNot(low128(d + 1)).or(bit128(d)).or(ones.and(low128(d))), true
 }
 
-// atMost returns the greatest number up to x whose bits outside of mixed are those of ones. ok is
-// false if there is none.
+// atMost returns the greatest number up to x whose bits outside of mixed equal the bits of ones. ok
+// is false if no number up to x has.
 func atMost(x, ones, mixed uint128) (greatest uint128, ok bool) {
 	all := uint128{allOnes, allOnes}
 	greatest, ok = atLeast(x.xor(all), all.andNot(ones.or(mixed)), mixed)

@@ -271,7 +271,7 @@ func TestChunksAreStoredInTheSmallerForm(t *testing.T) {
 }
 
 // randomBlock returns an LZ4 block of about 8·width planes, whose sequences begin and end at planes
-// more often than by chance, and whose bytes are often constant or those of the plane before.
+// more often than by chance, and whose bytes are often constant or equal to the plane before.
 func randomBlock(rng *rand.Rand, row, width int) (block []byte) {
 	size := 8 * width * row
 	if rng.IntN(8) == 0 {

@@ -50,8 +50,8 @@ func (b *shuffled) selectCounted(ps []*batch.Predicate, from, n int, sel batch.B
 	return true, b.filter(w, from, n, sel, at, c)
 }
 
-// filter clears those of bits [at, at+n) of sel whose values, from value from on, do not pass
-// w.test. If c is not nil, it counts the values that constant planes decide.
+// filter clears the bits in [at, at+n) of sel whose values, from value from on, do not pass w.test.
+// If c is not nil, it counts the values that constant planes decide.
 func (b *shuffled) filter(w *planeWork, from, n int, sel batch.Bitmap, at int, c *batch.TestCounts) error {
 	chunks := 0 // that are tested one by one
 	for n > 0 {
@@ -150,7 +150,7 @@ func (w *planeWork) align(from, n int, sel batch.Bitmap, at int) []uint64 {
 	return cells
 }
 
-// alignBack clears those of bits [at, at+n) of sel that are 0 in the selection that align returned.
+// alignBack clears the bits in [at, at+n) of sel that are 0 in the selection that align returned.
 func (w *planeWork) alignBack(from, n int, sel batch.Bitmap, at int) {
 	if !aligned(from, n, at) {
 		keepBits(sel, at, w.sel[:], from&7, n)
@@ -160,7 +160,7 @@ func (w *planeWork) alignBack(from, n int, sel batch.Bitmap, at int) {
 // aligned reports whether whole words of a selection, from bit at on, correspond to n values.
 func aligned(from, n, at int) bool { return (from&7 | at&63 | n&63) == 0 }
 
-// keepBits clears those of bits [at, at+n) of dst for which bits [from, from+n) of keep are 0.
+// keepBits clears the bits in [at, at+n) of dst for which bits [from, from+n) of keep are 0.
 func keepBits(dst batch.Bitmap, at int, keep []uint64, from, n int) {
 	for n > 0 {
 		k := min(n, 64-at&63, 64-from&63)

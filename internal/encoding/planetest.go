@@ -18,8 +18,8 @@ const maxSpans = 128
 
 // planeTest is a predicate on numbers, as spans of the numbers that pass.
 //
-// Floats are a sign and a magnitude. The magnitudes are in the order of unsigned numbers, those of
-// NaNs last, and no span contains them.
+// Floats are a sign and a magnitude. The magnitudes are in the order of unsigned numbers. The
+// magnitudes of NaNs are the greatest, and no span contains them.
 type planeTest struct {
 	signed bool
 	float  bool
@@ -27,7 +27,8 @@ type planeTest struct {
 	max    uint128 // the greatest number in unsigned order, or the greatest magnitude
 	spans  []span  // for floats, the magnitudes of positive numbers
 	minus  []span  // the magnitudes of negative numbers
-	codes  uint64  // numbers from here on are not valid; 0: all are
+	// codes is the number of valid codes of a dictionary, or 0 if all numbers are valid.
+	codes uint64
 }
 
 // compileAll sets t to the test of all of ps, at least one. It reports whether they are tests on
@@ -47,7 +48,7 @@ func (t *planeTest) compileAll(ps []*batch.Predicate, typ schema.Type) bool {
 }
 
 // intersect returns the numbers that are both in a and in b, which are sorted and disjoint, in the
-// memory of a if there is one span.
+// memory of a if b has one span.
 func intersect(a, b []span) []span {
 	var both []span
 	if len(a) == 1 && len(b) == 1 {
@@ -229,7 +230,8 @@ func (t *planeTest) addFloats(op batch.Operator, value []byte) {
 	}
 }
 
-// infinityOf returns the magnitude of infinity in floats of width bytes. That of NaNs is greater.
+// infinityOf returns the magnitude of infinity in floats of width bytes. The magnitude of a NaN is
+// greater.
 func infinityOf(width int) uint128 {
 	if width == 4 {
 		return uint128{lo: 0x7f800000}

@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/keyenc"
 )
 
-// spread is what an estimate of the restart of a value needs: the first and the last restart's
-// values, as numbers. The zero value makes none.
+// spread has the first and the last restart's values, as numbers, from which the restart of a value
+// is estimated. The zero value gives no estimate.
 type spread struct {
 	skip      int    // leading bytes that both have in common
 	low, high uint64 // their heads after these

@@ -92,7 +92,7 @@ func (b *prefixBlock) Select(p *batch.Predicate, from, n int, sel batch.Bitmap, 
 	return true, nil
 }
 
-// filter clears those of bits [at, at+n) of sel whose values, from value from on, do not pass o, or
+// filter clears the bits in [at, at+n) of sel whose values, from value from on, do not pass o, or
 // do if differ is set. It walks the entries from the restarts before selected values.
 func (b *prefixBlock) filter(o *prefixOrder, differ bool, from, n int, sel batch.Bitmap, at int) {
 	for s := sel.Next(at); s >= 0 && s < at+n; s = sel.Next(s) {

@@ -20,7 +20,7 @@ import (
 type recognizer struct {
 	src         []byte
 	row, planes int
-	refs        []planeRef // of the planes before plane, after those of other chunks
+	refs        []planeRef // of the planes before plane, after the refs of other chunks
 	first       int        // index in refs of the first ref of this chunk
 	ones        uint128    // bit i: plane i is all ones
 

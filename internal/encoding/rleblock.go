@@ -61,7 +61,7 @@ func (b *rleBlock) Ordinal() batch.Ordinal { return b.ordinal }
 func (b *rleBlock) Len() int               { return b.count }
 func (b *rleBlock) Footprint() int         { return 96 + 8*cap(b.marks) }
 
-// runIter iterates over the runs of a block, from the one that contains a given value.
+// runIter iterates over the runs of a block, from the run that contains a given value.
 type runIter struct {
 	b      *rleBlock
 	first  int // value at which cur begins

@@ -9,7 +9,7 @@ import (
 
 // sparseBinary is a PLAIN payload of byte strings so short that their offsets would take much more
 // memory than the compressed payload. It records the position of every 64th group of offsets and
-// reads the others on demand. The format is that of binaryBlock.
+// reads the others on demand. The format is the same as binaryBlock's.
 type sparseBinary struct {
 	ordinal batch.Ordinal
 	count   int

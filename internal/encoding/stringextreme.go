@@ -27,7 +27,7 @@ type StringExtreme struct {
 	ok    bool   // there is a value
 }
 
-// Cell returns the byte string, nil if there is none. It is valid until another one is added.
+// Cell returns the byte string, or nil if none was added. It is valid until another one is added.
 func (e *StringExtreme) Cell() []byte {
 	switch {
 	case !e.ok:

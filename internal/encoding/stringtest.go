@@ -17,8 +17,10 @@ type stringTest struct {
 	hasLow, hasHigh bool
 	equal, differ   bool
 	value           []byte
-	lengths         uint64 // bits of the lengths of the values that may pass, or may not if differ is set; 0: any
-	rest            *batch.Predicate
+	// lengths has a 1 for each length of a value that may pass or, if differ is set, that may not.
+	// It is 0 if values of any length may.
+	lengths uint64
+	rest    *batch.Predicate
 }
 
 // bound is a place in the order of byte strings: before a value, or just after it.

@@ -100,8 +100,8 @@ func (s *Sum) addMultiple(x uint128, shift int, subtract bool) {
 
 // sum adds ±2^shift times the selected cells to total, but only those with a 1 in with, a plane of
 // as many cells, unless that is nil. Signed cells are in two's complement: their top bit has a
-// negative weight, and so has a run of equal bits up to the top as a whole, that of its lowest bit.
-// count is the number of the selected cells.
+// negative weight, and a run of equal bits up to the top counts once, with the negative weight of
+// its lowest bit: in 1110, the run 111 counts as −2. count is the number of the selected cells.
 func (v *planeView) sum(total *Sum, signed bool, sel []uint64, count int, with []byte, shift int, negative bool) {
 	refs := v.refs
 	if signed {

@@ -30,7 +30,8 @@ func bigSum(s *Sum) *big.Int {
 	return v
 }
 
-// checkAggregates compares sums and extremes of the selected cells with those of a loop over them.
+// checkAggregates compares sums and extremes of the selected cells with the results of a loop over
+// them.
 func checkAggregates(t *testing.T, cells []byte, v *planeView, n int, signed bool, sel []uint64) {
 	t.Helper()
 	want, least, greatest := new(big.Int), (*big.Int)(nil), (*big.Int)(nil)
@@ -77,7 +78,7 @@ func checkAggregates(t *testing.T, cells []byte, v *planeView, n int, signed boo
 	}
 }
 
-// checkProducts compares a sum of products with that of a loop.
+// checkProducts compares a sum of products with a loop's.
 func checkProducts(t *testing.T, cells [2][]byte, views [2]planeView, n int, signed [2]bool, sel []uint64) {
 	t.Helper()
 	want := new(big.Int)

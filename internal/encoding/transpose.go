@@ -136,7 +136,7 @@ func storeCells(out []byte, w *laneWords, width int) {
 	}
 }
 
-// storeNarrow is storeCells for cells of 8 bytes whose upper four bytes are those of high.
+// storeNarrow is storeCells for cells of 8 bytes whose upper four bytes are in high.
 func storeNarrow(out *[64 * 8]byte, w *laneWords, high uint64) {
 	for m := range 8 {
 		a := (*[4]uint64)(w[8*m:])

@@ -20,10 +20,10 @@ var octetBuffers = sync.Pool{New: func() any { return new(octetBuffer) }}
 // blockBytes is the number of bytes of each plane that octetBytes processes at once.
 const blockBytes = 32
 
-// cellsWide is cells for planes that are whole blocks, which are those of all chunks except the
-// last one of a payload, and cells of up to 8 bytes. It does the two steps in 32-byte registers:
-// first it converts each octet to the bytes of its cells in order, then it interleaves these. It
-// reports whether it did the work.
+// cellsWide is cells for planes that are whole blocks, as in all chunks of a payload except the
+// last one, and cells of up to 8 bytes. It does the two steps in 32-byte registers: first it
+// converts each octet to the bytes of its cells in order, then it interleaves these. It reports
+// whether it did the work.
 func (v *planeView) cellsWide(dst []byte) bool {
 	n, width := 8*v.row, v.width
 	if !wide || n == 0 || v.row%blockBytes != 0 || width > 8 || n*width > chunkBytes {

@@ -24,9 +24,9 @@ type planeView struct {
 
 	visited bool // compare or split has visited planes in refs
 
-	// Of a run of chunks with the same planes, whose selection continues after that of the first
-	// one.
-	offsets []uint32 // of the chunks in payload; nil: only one chunk
+	// offsets has the offsets in payload of a run of chunks with the same planes. Their part of the
+	// selection follows the first chunk's. It is nil if the view has only one chunk.
+	offsets []uint32
 	payload []byte
 }
 

@@ -40,8 +40,8 @@ type viewBuffer struct {
 
 var viewBuffers = sync.Pool{New: func() any { return new(viewBuffer) }}
 
-// view returns the planes of chunk i, with those of its padding. The result is valid until buf is
-// used again. It aliases the payload, or buf if the chunk had to be decompressed.
+// view returns the planes of chunk i, with the bits of its padding. The result is valid until buf
+// is used again. It aliases the payload, or buf if the chunk had to be decompressed.
 //
 // If the block stays in a cache, the first call finds the planes of all chunks and keeps them.
 func (b *shuffled) view(i int, buf *viewBuffer) (planeView, error) {
@@ -121,8 +121,9 @@ func (b *shuffled) alike(c, d *walkedChunk, refs []planeRef, i int) bool {
 	return c.n == 0 || int(x[c.n-1].plane) < 8*b.width-1
 }
 
-// runOf returns the number of chunks from that of value from on that are alike, contain only values
-// in [from, from+n), and correspond to whole words of a selection from bit at on; at least 1.
+// runOf returns the number of chunks, from the chunk of value from on, that are alike, contain only
+// values in [from, from+n), and correspond to whole words of a selection from bit at on; at least
+// 1.
 func (b *shuffled) runOf(from, n, at int) int {
 	w := b.walk.Load()
 	if size := 1 << b.shift; !runs || w == nil || b.width > 8 || (from&(size-1)|at&63) != 0 || n < 2*size {
@@ -136,7 +137,7 @@ func (b *shuffled) runOf(from, n, at int) int {
 	return end - i
 }
 
-// viewRun sets v to the view of a run of chunks from that of value from on.
+// viewRun sets v to the view of a run of chunks that begins with the chunk of value from.
 func (b *shuffled) viewRun(v *planeView, from, chunks int, buf *viewBuffer) error {
 	if err := b.viewPart(v, from, 1<<b.shift, buf); err != nil || chunks == 1 {
 		return err

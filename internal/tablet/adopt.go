@@ -20,8 +20,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Adoption copies finished rowsets from elsewhere into blocks of the store, which one metadata commit
-// makes those of a new table. What Add and Check have verified is the copy, so nothing that happens to
+// Adoption copies finished rowsets from elsewhere into blocks of the store, which one metadata
+// commit makes the blocks of a new table. Add and Check verify the copy, so nothing that happens to
 // the original later matters. Not safe for concurrent use.
 type Adoption struct {
 	// MaxTimestamp is the newest timestamp in the files.
@@ -31,7 +31,7 @@ type Adoption struct {
 	schema   *TableSchema
 	creation *blockmanager.Creation
 	rows     []*rowset.Metadata
-	nextID   schema.ColumnID // above those of all columns in files, also of dropped ones
+	nextID   schema.ColumnID // above the IDs of all columns in files, also of dropped columns
 	auto     int64           // the highest value of an auto-incrementing column
 }
 
@@ -49,9 +49,9 @@ func NewAdoption(o Options, s *schema.Schema) *Adoption {
 // Abort discards the blocks unless they are committed.
 func (a *Adoption) Abort() { a.creation.Abort() }
 
-// Add copies a rowset and verifies the copy: checksums, bounds, the order of keys, bloom file and key
-// index, changes, and counts. It needs memory for a window of rows with their changes. Errors:
-// ErrCorrupt; those of the blocks and of the file system; ctx.Err().
+// Add copies a rowset and verifies the copy: checksums, bounds, the order of keys, bloom file and
+// key index, changes, and counts. It needs memory for a window of rows with their changes. Errors:
+// ErrCorrupt; ctx.Err(). Errors of the source and of the file system are returned as they are.
 func (a *Adoption) Add(ctx context.Context, f rowset.Files) error {
 	if f.Metadata == nil || f.Blocks == nil {
 		return fault.Corruptf("a rowset without metadata or without blocks")
@@ -70,8 +70,8 @@ func (a *Adoption) Add(ctx context.Context, f rowset.Files) error {
 	return nil
 }
 
-// metadata returns what the metadata of the copy has of that of the original, with the blocks of the
-// original, and the number of live rows that it claims, −1 if it does not.
+// metadata returns the copy's metadata, still with the blocks of the original, and the number of
+// live rows that the original's metadata claims, or −1 if it claims none.
 func (a *Adoption) metadata(from *rowset.Metadata) (row *rowset.Metadata, live int64, err error) {
 	m := *from
 	m.LiveRows, m.MaxTimestamp, m.IncludedLSN = max(m.LiveRows, 0), mvcc.Max, 0
@@ -277,9 +277,9 @@ func (a *Adoption) Finish(ctx context.Context) error {
 	return a.creation.Sync()
 }
 
-// Edit completes the metadata row of the table to which the rowsets belong, and returns the metadata
-// commit that makes them part of it. at is an LSN that is durable in the log, below those of all
-// operations on the table.
+// Edit completes the metadata row of the table to which the rowsets belong, and returns the
+// metadata commit that makes them part of it. at is an LSN that is durable in the log, below the
+// LSNs of all operations on the table.
 func (a *Adoption) Edit(table *meta.Table, at lsn.LSN) blockmanager.Edit {
 	table.FlushedLSN, table.NextRowSetID, table.AutoIncrement = at, uint64(len(a.rows)), a.auto
 	table.NextColumnID = max(table.NextColumnID, a.nextID)

@@ -15,7 +15,7 @@ import (
 
 // Alter changes the table's schema and settings: edit gets a copy of the metadata row and changes
 // Schema, NextColumnID, HistorySec, RowFile, Comment and Expiry, to which it may add an entry from
-// mvcc.Max: one that begins with the alteration. If it returns an error, nothing changes.
+// mvcc.Max, which stands for the alteration's timestamp. If it returns an error, nothing changes.
 // Readers continue with the schema that they began with. The table's writers wait while the rest of
 // memory, about 1 MiB, is written and committed. Schemas change rarely, and writers would have to
 // start over with the new schema anyway.
@@ -109,8 +109,8 @@ func (t *Tablet) alter(ctx context.Context, edit func(row *meta.Table) ([]Retype
 	return err
 }
 
-// dropRowFiles makes the edit remove the row files and key directories of all rowsets. What they
-// contain is in other files too.
+// dropRowFiles makes the edit remove the row files and key directories of all rowsets. Their cells
+// are in the columns' files too.
 func (j *job) dropRowFiles() {
 	e := &j.edit
 	replaced := e.replaced()
@@ -233,8 +233,8 @@ func (op *Op) convertRow(source []int, from, to *TableSchema) {
 	op.Body = to.RowFormat.AppendRow(nil, cells)
 }
 
-// filterList returns an update of the columns for which keep returns true; nil if there is none. It
-// stops at keep's first error.
+// filterList returns an update of the columns for which keep returns true, or nil if it returns
+// true for none. It stops at keep's first error.
 func filterList(list change.List, keep func(schema.ColumnID) (bool, error)) (change.List, error) {
 	out := change.AppendUpdateHeader(make(change.List, 0, len(list)), change.Update)
 	empty := len(out)

@@ -8,8 +8,8 @@ import (
 	"github.com/oribi-db/oribi/compaction"
 )
 
-// announce sends the event that the job begins. The edit has its kind, its reason, and what it
-// replaces. The job waits for the listener: with its part of the table, and an ingest or an
+// announce sends the event that the job begins. The edit has its kind, its reason, and the rowsets
+// that it replaces. The job waits for the listener: with its part of the table, and an ingest or an
 // alteration also with the gate.
 func (j *job) announce() {
 	j.number = j.t.opts.Store.NextJob()

@@ -11,8 +11,8 @@ import (
 )
 
 // An auto-incrementing column is part of the key, so an insert has no key until the column has a
-// value. Prepare assigns it: the next value above those of all committed inserts and upserts and of
-// the batch's earlier operations. So an insert into such a table never finds its key.
+// value. Prepare assigns it: the next value above the values of all committed inserts and upserts
+// and of the batch's earlier operations. So an insert into such a table never finds its key.
 //
 // From then until Apply, no other batch may be assigned values of the table. Otherwise
 //
@@ -23,9 +23,9 @@ import (
 // that has seen n knows that no value below n will be inserted. Batches with inserts or upserts
 // into such a table are therefore serialized from Prepare to Release, as all batches are in Kudu.
 //
-// The table's highest value is that of its committed INSERTs, so a refused batch uses up no values
-// (in Kudu it does). The metadata records it for inserts up to the flushed LSN; replay adds the
-// later ones. Source: tablet spec §2.6, §12.6.
+// The table's highest value is the highest of its committed INSERTs, so a refused batch uses up no
+// values (in Kudu it does). The metadata records it for inserts up to the flushed LSN; replay adds
+// the later ones. Source: tablet spec §2.6, §12.6.
 
 // Causes of *change.RowErrors about the auto-incrementing column. They fail the whole batch.
 // Source: tablet spec §12.6.
@@ -85,7 +85,7 @@ func (w *Write) assign() error {
 	return nil
 }
 
-// raise raises the table's highest value to the highest one that the batch inserts.
+// raise raises the table's highest value to the highest value that the batch inserts.
 func (w *Write) raise() {
 	if !w.serial {
 		return

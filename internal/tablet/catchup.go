@@ -207,8 +207,8 @@ func (c *catchUp) round() (n int, err error) {
 	return n, nil
 }
 
-// outputPosition is where an added rowset takes the changes of a row. The zero value is that of a row
-// that was dropped.
+// outputPosition is the position of a row in an added rowset, to which the row's changes are
+// applied. It is zero if the rewrite has dropped the row.
 type outputPosition struct {
 	mem *delta.MemStore
 	row batch.Ordinal

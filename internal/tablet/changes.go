@@ -14,7 +14,8 @@ const listedBirth = 1 << 10
 // Changes calls note for each change that a later snapshot than v's sees and v does not, in no
 // order. key returns the encoded key of the row, which is never overwritten; a nil key stands for
 // many rows. A change may come more than once, and may be without an effect. Every batch that the
-// snapshot sees has been published. It stops at the first error. Errors: those of note; ErrCorrupt.
+// snapshot sees has been published. It stops at the first error. Errors: ErrCorrupt, and the errors
+// of note.
 func (v View) Changes(to mvcc.Snapshot, note func(ts mvcc.Timestamp, key func() ([]byte, error)) error) error {
 	for _, m := range v.state.mems {
 		if v.snap.Sees(m.MaxTimestamp()) {
@@ -33,7 +34,7 @@ func (v View) Changes(to mvcc.Snapshot, note func(ts mvcc.Timestamp, key func() 
 			continue
 		}
 		var row batch.Ordinal
-		var key []byte // of row; nil: not read yet
+		var key []byte // of row; nil = not read yet
 		keyOf := func() (_ []byte, err error) {
 			if key == nil {
 				key, err = d.Key(row)

@@ -251,8 +251,8 @@ func owned(set map[uint64]bool, ids []uint64) bool {
 	return slices.ContainsFunc(ids, func(id uint64) bool { return set[id] })
 }
 
-// flushing calls work for the owner of the MemRowSets. Errors: ctx.Err() if there is another owner;
-// those of work.
+// flushing calls work for the owner of the MemRowSets. It returns ctx.Err() if ctx ends before the
+// owner before has finished, otherwise the error of work.
 func (t *Tablet) flushing(ctx context.Context, work func() error) error {
 	if err := t.claims.beginFlush(ctx); err != nil {
 		return err
@@ -260,8 +260,8 @@ func (t *Tablet) flushing(ctx context.Context, work func() error) error {
 	return t.run(work, t.claims.endFlush)
 }
 
-// compacting calls work for the owner of rowsets, which may be gone. Errors: ctx.Err() if there is
-// another owner; those of work.
+// compacting calls work for the owner of rowsets, which may be gone. It returns ctx.Err() if ctx
+// ends before the owners before have finished, otherwise the error of work.
 func (t *Tablet) compacting(ctx context.Context, ids []uint64, work func() error) error {
 	if err := t.claims.beginCompaction(ctx, ids); err != nil {
 		return err
@@ -282,8 +282,8 @@ func (t *Tablet) compactingRest(ctx context.Context, work func(ids []uint64) err
 	return t.run(func() error { return work(ids) }, func() { t.claims.endCompaction(ids) })
 }
 
-// exclusively calls work for the owner of the whole table. Errors: ctx.Err() if there is another
-// owner; those of work.
+// exclusively calls work for the owner of the whole table. It returns ctx.Err() if ctx ends before
+// the owners before have finished, otherwise the error of work.
 func (t *Tablet) exclusively(ctx context.Context, work func() error) error {
 	if err := t.claims.exclude(ctx); err != nil {
 		return err

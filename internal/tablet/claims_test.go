@@ -128,8 +128,8 @@ func TestCompactionsWaitForTheOwnersOfTheirRowSets(t *testing.T) {
 	})
 }
 
-// An exclusive job waits for what runs, and what begins afterwards waits for it. Flushes still
-// begin while it waits for a compaction, which may take long.
+// An exclusive job waits for the jobs that run, and later jobs wait for it. Flushes still begin
+// while it waits for a compaction, which may take long.
 func TestExclusiveJobRunsAlone(t *testing.T) {
 	testClaims(t, func(s *claimScript) {
 		s.compact(s.t.Context(), "merge", 1)

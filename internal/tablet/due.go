@@ -17,8 +17,8 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// This file is what background work asks of a table: what is due, what it would cost, and what may
-// run now.
+// This file has the questions that background work asks a table: which operations are due, what
+// they would cost, and whether they may run now.
 
 // Version returns a number that changes with each change of the table's rowsets, schema or
 // MemRowSets.
@@ -32,7 +32,7 @@ func (t *Tablet) MayRun(kind compaction.Kind, rowsets []uint64) bool {
 	return t.claims.free(flush, kind == compaction.UndoGC, rowsets)
 }
 
-// Unflushed is what a flush that begins now would write.
+// Unflushed is the size of the data that a flush which begins now would write.
 type Unflushed struct {
 	Rows, Changes         int64   // bytes of the MemRowSets and of delta mem stores
 	FirstRow, FirstChange lsn.LSN // the lowest LSNs in them; lsn.Max = none
@@ -104,15 +104,17 @@ type MergePlan struct {
 // until other rowsets come in, or until many rows are deleted. The zero value is ready to use. It
 // is not safe for concurrent use.
 type Merges struct {
-	round round
-	known map[uint64]bool // rowsets at the last look, and those written since; nil: there was none
-	live  int64           // live rows when the round began
+	series mergeSeries
+	// known has the rowsets at the last call of Plan, and the rowsets written since. It is nil
+	// before the first call.
+	known map[uint64]bool
+	live  int64 // live rows when the series began
 }
 
 // deletedShare is the share of the live rows that must be deleted for rowsets to be merged again.
 const deletedShare = 8
 
-// begin begins a new round if the layout has changed other than by the merges of m.
+// begin begins a new series if the layout has changed other than by the merges of m.
 func (m *Merges) begin(l compaction.Layout) {
 	live, fresh := int64(0), m.known == nil
 	known := make(map[uint64]bool, len(l.RowSets))
@@ -123,7 +125,7 @@ func (m *Merges) begin(l compaction.Layout) {
 		fresh = fresh || !m.known[r.ID]
 	}
 	if fresh || live < m.live-m.live/deletedShare {
-		m.round, m.live = newRound(), live
+		m.series, m.live = newMergeSeries(), live
 	}
 	m.known = known
 }
@@ -139,14 +141,14 @@ func (m *Merges) Plan(t *Tablet, p compaction.Policy, budget int64,
 		return plan, false, err
 	}
 	m.begin(layout)
-	m.round.observe(layout)
+	m.series.observe(layout)
 	layout, owned := t.unowned(layout)
 	hidden = len(owned) > 0
 	layout.RowSets = slices.DeleteFunc(layout.RowSets, func(r compaction.RowSetInfo) bool {
 		return skip != nil && skip(r.ID)
 	})
 	c, err := t.pick(p, layout, budget)
-	if err == nil && m.round.repeats(c) { // or the choice is none
+	if err == nil && m.series.repeats(c) { // or the choice is none
 		return plan, hidden, nil
 	}
 	if err == nil {
@@ -178,7 +180,7 @@ func (m *Merges) Run(ctx context.Context, t *Tablet, plan MergePlan) (bytes int6
 			return err
 		}
 		bytes = e.BytesWritten
-		m.round.wrote(e)
+		m.series.wrote(e)
 		for _, a := range e.Added {
 			m.known[a.Row.ID] = true
 		}
@@ -187,10 +189,10 @@ func (m *Merges) Run(ctx context.Context, t *Tablet, plan MergePlan) (bytes int6
 	return bytes, err
 }
 
-// Damaged returns which of the rowsets of a rewrite that failed with err are damaged: the one that
-// err names, or else those in which a check finds damage. The check reads the rowsets in full,
-// except row files, which a rewrite does not read. There may be none: the damage was in what the
-// rewrite has written, or the bytes were read wrongly once.
+// Damaged returns which of the rowsets of a rewrite that failed with err are damaged: the rowset
+// that err names, or else the rowsets in which a check finds damage. The check reads the rowsets in
+// full, except row files, which a rewrite does not read. It may find none: then the damage was in
+// the files that the rewrite has written, or the bytes were read wrongly once.
 func (t *Tablet) Damaged(ctx context.Context, err error, ids []uint64) (damaged []uint64) {
 	if !errors.Is(err, fault.ErrCorrupt) {
 		return nil

@@ -71,7 +71,7 @@ type alteration struct {
 	row    *meta.Table  // the table's metadata row with the changes
 	schema *TableSchema // of row's schema
 	mem    *memrowset.MemRowSet
-	retype *retyper // converts all rows; nil: no column gets another type
+	retype *retyper // converts all rows; nil if no column gets another type
 }
 
 // rowFiles reports whether the rowsets that the edit adds have row files. row is the table's row
@@ -103,8 +103,8 @@ func (e *Edit) stamp(now mvcc.Timestamp) {
 	}
 }
 
-// replaced returns the replacement of each rowset that the edit replaces, and nil for each one that
-// it removes.
+// replaced returns the replacement of each rowset that the edit replaces, and nil for each rowset
+// that it removes.
 func (e *Edit) replaced() map[*rowset.DiskRowSet]*Replaced {
 	m := make(map[*rowset.DiskRowSet]*Replaced, len(e.Removed)+len(e.Replaced))
 	for _, d := range e.Removed {
@@ -116,8 +116,8 @@ func (e *Edit) replaced() map[*rowset.DiskRowSet]*Replaced {
 	return m
 }
 
-// memRowSets returns the MemRowSets of st after the edit: the one that takes the inserts, and the
-// frozen one, nil for none.
+// memRowSets returns the MemRowSets of st after the edit: the set that takes the inserts, and the
+// frozen set, or nil if no set is frozen.
 func (e *Edit) memRowSets(st *tabletState) (*memrowset.MemRowSet, *frozen) {
 	mem, old := st.mem, st.frozen
 	if e.Alter != nil {
@@ -172,7 +172,7 @@ func (e *Edit) metadata(row *meta.Table) blockmanager.Edit {
 }
 
 // firstLSN returns the lowest LSN of an operation that is in memory and not in files after the edit
-// is applied to st; lsn.Max if there is none.
+// is applied to st, or lsn.Max if files contain all operations.
 func (e *Edit) firstLSN(st *tabletState) lsn.LSN {
 	mem, old := e.memRowSets(st)
 	mems := []*memrowset.MemRowSet{mem}
@@ -332,8 +332,8 @@ func (r *Replaced) tracker() *delta.Tracker {
 	return &t
 }
 
-// reopened returns the rowsets of st that apply replaces with newly opened ones that share some of
-// their blocks.
+// reopened returns the rowsets of st that apply replaces with newly opened rowsets that share some
+// of their blocks.
 func (e *Edit) reopened(st *tabletState) (sets []*rowset.DiskRowSet) {
 	if e.Alter != nil {
 		return st.tree.Sets

@@ -91,8 +91,8 @@ func (v View) Clock() int {
 // UntilCell is Until for a row with that cell in the column Clock.
 func (v View) UntilCell(cell []byte) mvcc.Timestamp { return v.expired.Expiry(cell) }
 
-// expiredRows iterates over the rows that are expired as of a later snapshot and exist as of that of
-// a view, in key order.
+// expiredRows iterates over the rows that are expired as of a later snapshot and exist as of a
+// view's snapshot, in key order.
 type expiredRows struct {
 	view View // as of the earlier snapshot
 	cols []int
@@ -100,7 +100,7 @@ type expiredRows struct {
 	row  int           // of the current batch; below 0: there is none
 	done bool
 
-	key   []byte // of the current row; nil: none
+	key   []byte // of the current row; nil before the first row and after the last
 	cells [][]byte
 }
 
@@ -162,7 +162,7 @@ func (w *Write) startExpiry() (err error) {
 	return err
 }
 
-// find returns the position of the live version of a key, which may be that of an expired row.
+// find returns the position of the live version of a key, which may be an expired row.
 func (w *Write) find(probe bloom.Probe) (position, error) {
 	p, err := w.state.find(probe)
 	if !w.expires || !p.live || err != nil {

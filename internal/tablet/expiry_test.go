@@ -40,7 +40,7 @@ func newExpiringStore(t *testing.T) *testStore {
 // expired is a time before all batches: a row with it is expired when it is inserted.
 var expired = int64Cell(0)
 
-// upsertUntil upserts rows that expire at the time in cell; nil: never.
+// upsertUntil upserts rows that expire at the time in cell. If cell is nil, they never expire.
 func (w *testStore) upsertUntil(cell []byte, keys ...int) {
 	w.t.Helper()
 	var ops []Op

@@ -178,9 +178,9 @@ func (sc *TableSchema) allExpired(d *rowset.DiskRowSet, floor mvcc.Timestamp) bo
 	return true
 }
 
-// expiryZoneMap returns the zone map of a column of a rowset's base data, and the column. It is nil
-// if there is none, or if it is damaged: then it shows nothing, and whoever needs it finds the
-// damage. d may be nil.
+// expiryZoneMap returns the zone map of a column of a rowset's base data, and the column. The zone
+// map is nil if the file has none, or if it is damaged: then it shows nothing, and whoever needs it
+// finds the damage. d may be nil.
 func expiryZoneMap(d *rowset.DiskRowSet, id schema.ColumnID) (*cfile.ZoneMap, *schema.Column) {
 	if d == nil {
 		return nil, nil

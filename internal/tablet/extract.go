@@ -30,8 +30,8 @@ import (
 //	dir/rowset-N/undo-I.delta     newest first; the last has the deletes that births stand for
 //
 // Rowsets are numbered from 0 in the order of their first keys. A Kudu tablet server can open these
-// files. If Extract fails, it removes dir. Errors: those of Files; os.ErrExist if dir exists; dir is in the
-// directory of a store. Source: tablet spec §8, §11.1.
+// files. If Extract fails, it removes dir. Errors: os.ErrExist if dir exists; an untyped error if
+// dir is in the directory of a store; the errors of Files. Source: tablet spec §8, §11.1.
 func (t *Tablet) Extract(ctx context.Context, dir string) error {
 	return t.exclusively(ctx, func() error { return t.extract(ctx, dir) })
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Files flushes the table, then calls use with its schema and the files of its rowsets, in the order
-// of their first keys. Each file is read and verified in full before its rowset is passed on. They
-// are as Kudu knows them, which has neither births, nor row files, nor files and changes of dropped
-// columns: undo files replace births, and delta files with such changes are written again, both in
-// memory. The files of a rowset are valid until the next one. sets can be ranged over several times.
-// No flush, compaction, or alteration of the table runs concurrently. Errors: those of Flush;
-// ErrCorrupt; those of use. Source: tablet spec §8, §11.1.
+// Files flushes the table, then calls use with its schema and the files of its rowsets, in the
+// order of their first keys. Each file is read and verified in full before its rowset is passed on.
+// They are as Kudu knows them, which has neither births, nor row files, nor files and changes of
+// dropped columns: undo files replace births, and delta files with such changes are written again,
+// both in memory. The files of a rowset are valid until the next one. sets can be ranged over
+// several times. No flush, compaction, or alteration of the table runs concurrently. Errors:
+// ErrCorrupt; the errors of Flush and of use. Source: tablet spec §8, §11.1.
 func (t *Tablet) Files(ctx context.Context,
 	use func(s *schema.Schema, sets iter.Seq2[rowset.Files, error]) error) error {
 	return t.exclusively(ctx, func() error { return t.files(ctx, use) })

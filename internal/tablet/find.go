@@ -73,7 +73,7 @@ type keyed struct {
 
 // findAll finds the position of each key, in the order of the keys: neighbors share filters, key
 // index cblocks and branches of trees, each a cache miss in random order. It sets w.order and
-// w.before. The position of a key with several operations is that of the first.
+// w.before. If a key has several operations, its position is the position before the first.
 func (w *Write) findAll() ([]position, error) {
 	w.order = slices.Grow(w.order, len(w.ops))
 	for i := range w.ops {

@@ -143,8 +143,8 @@ func (j *job) takeMemRowSet() {
 	j.edit.FlushedLSN, j.edit.AutoIncrement = flushed.lsn, flushed.auto
 }
 
-// takeDeltas takes the delta mem stores that are not empty, except those of rowsets that
-// compactions own. Writers are blocked.
+// takeDeltas takes the delta mem stores that are not empty, except in rowsets that compactions own.
+// Writers are blocked.
 func (j *job) takeDeltas() {
 	changed := func(d *rowset.DiskRowSet) bool { return !d.Tracker().Mem.Empty() }
 	for _, d := range j.t.claims.takeFlushed(j.st.tree.Sets, changed) {

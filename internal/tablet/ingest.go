@@ -42,7 +42,7 @@ import (
 //  3. An empty batch is appended to the log and synced. Its timestamp and LSN are the ingest's: no
 //     other batch is assigned them, even after a crash, and no later batch is visible before it.
 //  4. The undo files, which contain the timestamp, are written and synced.
-//  5. One metadata commit. The new rowsets' included LSN is that of the empty batch: replay applies
+//  5. One metadata commit. The new rowsets' included LSN is the empty batch's: replay applies
 //     all later operations to them, and no earlier one affects their rows. The log contains
 //     none of the rows, so the commit is confirmed.
 //  6. Readers see the new state; then the empty batch is published, and with it the rows.
@@ -72,7 +72,7 @@ type Ingest struct {
 }
 
 // errOrder is the cause of a *change.RowError about a row out of key order.
-var errOrder = errors.New("the key is not greater than that of the previous row")
+var errOrder = errors.New("the key is not greater than the previous row's")
 
 // BeginIngest returns an ingest without rows. The caller calls Abort at the end, also after Finish.
 // Errors: ErrNoTable if the table was dropped; ErrClosed.
@@ -131,8 +131,8 @@ func (in *Ingest) rowError(row int64, key []byte, cause error) error {
 	return &change.RowError{Row: int(row), Table: in.t.Name(), Key: in.t.KeyText(key), Cause: cause}
 }
 
-// checkAbsent returns an error for the first key that exists. The keys ascend. Those of expired rows
-// do not exist: it deletes these rows, which no reader sees.
+// checkAbsent returns an error for the first key that exists. The keys ascend. An expired row does
+// not count as existing: checkAbsent deletes it, since no reader sees it.
 func (in *Ingest) checkAbsent(keys [][]byte) error {
 	expired, err := in.lookUp(keys)
 	if err == nil && len(expired) > 0 {
@@ -283,7 +283,7 @@ func (in *Ingest) checkConcurrent(ctx context.Context) error {
 }
 
 // checkConcurrentIn looks up in the new files the keys of a state that were inserted after since:
-// those of rowsets with newer rows, from concurrent flushes and compactions, and those of the
+// the keys of rowsets with newer rows, from concurrent flushes and compactions, and of the
 // MemRowSets.
 func (in *Ingest) checkConcurrentIn(ctx context.Context, st *tabletState) error {
 	first, last := in.out[0].MinKey, in.out[len(in.out)-1].MaxKey

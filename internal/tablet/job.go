@@ -13,8 +13,8 @@ import (
 )
 
 // job is a running flush, compaction, ingest or alteration. Its caller has the claims on the parts
-// of the table that it replaces. It has what all jobs need to compute an Edit from a state of the
-// table and to install the next state.
+// of the table that it replaces. It computes an Edit from a state of the table, commits it, and
+// installs the next state.
 type job struct {
 	t        *Tablet
 	schema   *TableSchema
@@ -23,11 +23,13 @@ type job struct {
 	edit     Edit                   // filled in step by step, complete at commit
 	creation *blockmanager.Creation // one of edit.Created
 	at       cutover                // the point as of which memory is written
-	logged   chan error             // receives the result of freeze's wait for the log; nil: awaited, or none
-	logging  []*delta.MemStore      // stores whose change logs end with the job
-	blocked  bool                   // the gate is held
-	done     bool                   // the edit is committed, in metadata at least
-	report   *report                // of the committed edit
+	// logged receives the result of freeze's wait for the log. It is nil before freeze, and after
+	// awaitLog.
+	logged   chan error
+	logging  []*delta.MemStore // stores whose change logs end with the job
+	blocked  bool              // the gate is held
+	done     bool              // the edit is committed, in metadata at least
+	report   *report           // of the committed edit
 	start    time.Time
 	number   uint64 // in events; 0 until the job is announced
 	recorded bool   // there is an event of its end
@@ -168,8 +170,8 @@ func (j *job) cut() error {
 //	merge of A, B into C   ├─ L1 ───────────────────────────────────────── commit ─┤
 //	flush into D                     ├─ L2 ─────────────── commit ─┤
 //
-// Each has its own rowsets, stores and change logs, so their edits commute: the result is that of
-// one job after the other, in either order. What they share is
+// Each has its own rowsets, stores and change logs, so their edits commute: the result is the same
+// as of one job after the other, in either order. They share
 //
 //   - the table's metadata row. Each commit computes it from the row of the one before; no other
 //     commit runs in between. Flushed LSN, floor and counters only rise.

@@ -47,9 +47,9 @@ func (t *Tablet) compact(ctx context.Context) (compaction.Result, error) {
 	return res, nil
 }
 
-// Merge rewrites the chosen rowsets into others that do not overlap. A choice of none does nothing;
-// one that Choice.Check refuses is a merge that fails. The table's writers wait briefly for
-// the new state.
+// Merge rewrites the chosen rowsets into others that do not overlap. An empty choice does nothing.
+// A choice that Choice.Check refuses is reported as a failed merge. The table's writers wait
+// briefly for the new state.
 func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) error {
 	c.RowSets = slices.Clone(c.RowSets)
 	return t.compacting(ctx, c.RowSets, func() error {
@@ -66,12 +66,12 @@ func (t *Tablet) Merge(ctx context.Context, c compaction.Choice) error {
 	})
 }
 
-// MergeBy merges what a policy picks, until it picks nothing, or only rowsets that the merges of
-// this call have written without making the layout simpler. Errors: those of a merge; ErrNotFound if
-// the policy picks a rowset that the table does not have.
+// MergeBy merges the rowsets that a policy picks, until it picks nothing, or only rowsets that the
+// merges of this call have written without making the layout simpler. Errors: the errors of a
+// merge; ErrNotFound if the policy picks a rowset that the table does not have.
 func (t *Tablet) MergeBy(ctx context.Context, p compaction.Policy, budget int64) (res compaction.Result, err error) {
 	res.RowSetsBefore = len(t.Info().RowSets)
-	r := newRound()
+	r := newMergeSeries()
 	for err == nil {
 		var e *Edit
 		if e, err = t.mergeOnce(ctx, p, budget, &r); e == nil {
@@ -84,22 +84,23 @@ func (t *Tablet) MergeBy(ctx context.Context, p compaction.Policy, budget int64)
 	return res, err
 }
 
-// round is what MergeBy, or Merges, knows of its merges, so that it ends for any policy. Each merge takes a
-// rowset that is not in written, and puts its own there; what it takes away from there only lowers
-// one of two numbers.
-type round struct {
+// mergeSeries records the merges of MergeBy, or of Merges, so that the series ends for any policy.
+// Each merge must take at least one rowset that is not in written, and adds the rowsets that it
+// writes. written is cleared only when one of two numbers, of rowsets and of overlaps, has become
+// lower than ever, which cannot go on without end.
+type mergeSeries struct {
 	written  map[uint64]bool // since one of the numbers was lowered, and by the last merge
 	last     []uint64        // by the last merge
 	rowsets  int             // the least number of rowsets so far
 	overlaps int             // the least number of pairs of rowsets that overlap
 }
 
-func newRound() round {
-	return round{written: map[uint64]bool{}, rowsets: math.MaxInt, overlaps: math.MaxInt}
+func newMergeSeries() mergeSeries {
+	return mergeSeries{written: map[uint64]bool{}, rowsets: math.MaxInt, overlaps: math.MaxInt}
 }
 
 // wrote adds the rowsets of a merge.
-func (r *round) wrote(e *Edit) {
+func (r *mergeSeries) wrote(e *Edit) {
 	r.last = nil
 	for _, a := range e.Added {
 		r.last = append(r.last, a.Row.ID)
@@ -108,7 +109,7 @@ func (r *round) wrote(e *Edit) {
 }
 
 // observe forgets the merges before the last one if the layout has become simpler.
-func (r *round) observe(l compaction.Layout) {
+func (r *mergeSeries) observe(l compaction.Layout) {
 	overlaps := 0
 	for i := range l.RowSets { // they are ordered by MinKey
 		later := l.RowSets[i+1:]
@@ -126,7 +127,7 @@ func (r *round) observe(l compaction.Layout) {
 }
 
 // repeats reports whether a choice is only of rowsets that would be written again for nothing.
-func (r *round) repeats(c compaction.Choice) bool {
+func (r *mergeSeries) repeats(c compaction.Choice) bool {
 	return !slices.ContainsFunc(c.RowSets, func(id uint64) bool { return !r.written[id] })
 }
 
@@ -135,7 +136,7 @@ func (r *round) repeats(c compaction.Choice) bool {
 // The policy does not see rowsets that other compactions own. If it then picks nothing, mergeOnce
 // waits for these compactions, and asks it again. It also asks again if another compaction has taken
 // a rowset between the pick and the merge.
-func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64, r *round) (e *Edit, err error) {
+func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64, r *mergeSeries) (e *Edit, err error) {
 	for again := true; again; {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -12,13 +12,13 @@ import (
 // goroutines end at about the same time, and as many as are offered to a consumer at once.
 const partRows = 16 * batch.WindowRows
 
-// Parts returns a scan without order as parts that can be read concurrently. They divide the rows
-// of a MemRowSet, a window at a time, or those of a rowset: one part alone returns all of them, and
-// a part that is opened late may return none. So the parts can be read once. v must not be released
-// while one of them is in use. pause is called before a part takes rows of a rowset; its errors end
-// it.
+// Parts returns a scan without order as parts that can be read concurrently. The parts share the
+// rows of a MemRowSet, a window at a time, or of a rowset: a part that is read alone returns all of
+// them, and a part that is opened late may return none. So the parts can be read once. v must not
+// be released while one of them is in use. pause is called before a part takes rows of a rowset;
+// its errors end it.
 //
-// Like Scan, Parts ignores the schema and the snapshot in the options. Errors: those of
+// Like Scan, Parts ignores the schema and the snapshot in the options. It returns the errors of
 // scan.NewRequest.
 func (v View) Parts(o scan.Options, pause func() error) ([]scan.Opener, error) {
 	st := v.state

@@ -59,7 +59,8 @@ func (t *Tablet) View(at Snapshot) (View, error) {
 	return v, err
 }
 
-// SetView is View for a caller that has the memory: a View is large for what a read of one row does.
+// SetView is View for a caller that has the memory: to allocate a View would take as long as the
+// rest of a read of one row.
 func (t *Tablet) SetView(v *View, at Snapshot) error {
 	st, err := t.acquire()
 	if err != nil {
@@ -123,8 +124,8 @@ func (v *View) stored(key []byte, cols []int, dst [][]byte) (cells [][]byte, fou
 	return dst, false, nil
 }
 
-// Has reports whether there is a row with an encoded key. It reads no other column, except that by
-// which rows expire, and allocates nothing if there is none.
+// Has reports whether there is a row with an encoded key. It reads no columns except the key and
+// the column by which rows expire, and allocates nothing if no row has the key.
 func (v *View) Has(key []byte) (bool, error) {
 	if v.expires {
 		_, _, found, err := v.GetUntil(key, nil, nil)
@@ -155,7 +156,7 @@ func (v *View) Has(key []byte) (bool, error) {
 }
 
 // Explain does what Get does for columns cols, and returns its steps. When ctx ends, it returns the
-// steps up to then with the context's error. Errors: those of Get.
+// steps up to then with the context's error. It also returns the errors of Get.
 func (v View) Explain(ctx context.Context, key []byte, cols []int) (tr rowset.Trace, err error) {
 	st := v.state
 	sets := st.tree.Candidates(nil, key)
@@ -197,9 +198,9 @@ func (v View) Explain(ctx context.Context, key []byte, cols []int) (tr rowset.Tr
 // otherwise one store after the other. The iterator releases v at Close. Rows that are expired are
 // among them, unless the filter excludes them (see Alive).
 //
-// Scan uses the schema and the snapshot of v and ignores those in the options. v is released if
-// Scan returns an error. Errors: those of scan.NewRequest. A range of row IDs is refused, because
-// row IDs number the rows of a single DiskRowSet.
+// Scan uses the schema and the snapshot of v and ignores the ones in the options. v is released if
+// Scan returns an error. It returns the errors of scan.NewRequest. A range of row IDs is refused,
+// because row IDs number the rows of a single DiskRowSet.
 func (v View) Scan(o scan.Options, ordered bool) (scan.Iterator, error) {
 	if o.Rows != (scan.RowRange{}) {
 		v.Release()

@@ -39,8 +39,9 @@ func (w *testStore) infoOf(col int) cfile.Info {
 }
 
 // A recompression writes the columns in the form that the schema wants, with the redos of these
-// columns applied. The rows at all times stay as they are, and so do redos of other columns and what
-// is in memory. It has nothing to do a second time, until a compaction writes one of the columns.
+// columns applied. The rows at all times stay as they are, and so do redos of other columns and the
+// rows and changes in memory. A recompression has nothing to do a second time, until a compaction
+// writes one of the columns.
 func TestRecompressKeepsTheRows(t *testing.T) {
 	w := newTestStore(t, harderSchema)
 	text := func(k int) string {

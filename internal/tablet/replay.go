@@ -18,8 +18,8 @@ import (
 type Replayer struct {
 	t *Tablet
 
-	// A run of inserts with one LSN whose keys ascend and come after those of the MemRowSet. They
-	// are carried out together.
+	// A run of inserts with one LSN whose keys ascend and come after all keys of the MemRowSet.
+	// They are carried out together, without a search for each.
 	keys, rows [][]byte
 	ts         mvcc.Timestamp
 	lsn        lsn.LSN

@@ -117,7 +117,7 @@ func TestReplaySkipsOperationsInFiles(t *testing.T) {
 	}
 }
 
-// Of the rowsets that contain a key, only those whose included LSN is below that of the operation
+// Of the rowsets that contain a key, only the rowsets whose included LSN is below the operation's
 // are consulted: the others may include later operations.
 func TestReplaySkipsRowSetsWithLaterLSNs(t *testing.T) {
 	// Rowset 1 as of lsn 2, where key 5 is live; rowset 2 as of lsn 9, where key 5 was inserted

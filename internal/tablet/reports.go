@@ -8,7 +8,7 @@ import (
 )
 
 // reports sends the events of a table's jobs in the order of their commits, one at a time: the
-// layout before a job is that after the previous one, except for what failed.
+// layout before a job equals the layout after the previous job, unless that job failed.
 //
 // A committed job reserves its report with writers blocked, and completes it when it has no lock
 // any more: describing a large layout takes a while. Events are sent without any lock, so a

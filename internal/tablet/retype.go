@@ -63,7 +63,7 @@ type retyper struct {
 	t       *Tablet
 	from    *schema.Schema
 	to      *schema.Schema
-	convert []Conversion // by column; nil: unchanged
+	convert []Conversion // by column; nil = unchanged
 	out     change.Rows
 	batch   batch.RecordBatch
 	vectors []batch.Vector
@@ -99,8 +99,8 @@ func newRetyper(t *Tablet, from, altered *schema.Schema, list []Retype) (*retype
 	return r, nil
 }
 
-// rows converts rows, which stay valid as long as the result is used: until the next call. The error is
-// that of the first row with a value that does not fit.
+// rows converts rows, which stay valid as long as the result is used: until the next call. The
+// error is about the first row with a value that does not fit.
 func (r *retyper) rows(in *change.Rows) (*change.Rows, error) {
 	r.buf = r.buf[:0]
 	r.batch.Len, r.batch.Selection = in.Batch.Len, in.Batch.Selection

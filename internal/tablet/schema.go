@@ -12,8 +12,8 @@ import (
 // immutable.
 //
 // An alteration makes a new TableSchema and a new tabletState. A reader uses the TableSchema of the
-// state that it acquired. A write batch uses the one that was current when the batch was started,
-// until Prepare converts it.
+// state that it acquired. A write batch uses the TableSchema that was current when the batch was
+// started, until Prepare converts the batch.
 type TableSchema struct {
 	Schema    *schema.Schema
 	Version   uint32
@@ -49,7 +49,7 @@ func newTableSchema(s *schema.Schema, version uint32) *TableSchema {
 	return sc
 }
 
-// AutoIncrement returns the index of the auto-incrementing column, −1 if there is none.
+// AutoIncrement returns the index of the auto-incrementing column, or −1 if the table has none.
 func (sc *TableSchema) AutoIncrement() int { return sc.auto }
 
 // Schema returns the table's current schema; of a closed table, its last one.

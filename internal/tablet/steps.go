@@ -68,9 +68,9 @@ func (t *Tablet) countedStep(ctx context.Context, ids []uint64, memory int64, wh
 	return t.mergeStep(ctx, ids, why, force, added)
 }
 
-// fitting returns those of the rowsets that should be merged first, since reading all of them needs
-// too much memory: at least two, which overlap. It returns ids if all of them fit. The second result
-// is the memory that their merge takes, in bytes, or 0 if Options.MergeBytes is 0.
+// fitting returns the rowsets that should be merged first, since reading all of them needs too much
+// memory: at least two, which overlap. It returns ids if all of them fit. The second result is the
+// memory that their merge takes, in bytes, or 0 if Options.MergeBytes is 0.
 //
 // A merge has as many rowsets in memory as are over one key, see rewrite.Bounded.
 func (t *Tablet) fitting(ids []uint64) ([]uint64, int64, error) {

@@ -333,7 +333,7 @@ func (w *testStore) flush() {
 
 var latest = Snapshot{At: mvcc.Everything, Latest: true}
 
-// get returns the row of key k as text; "" if there is none.
+// get returns the row of key k as text, or "" if no row has the key.
 func (w *testStore) get(k int, at Snapshot) string {
 	w.t.Helper()
 	cells := make([][]byte, len(allColumns))

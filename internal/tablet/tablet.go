@@ -70,8 +70,8 @@ type Store interface {
 	HistoryFloor(t *Tablet, historySec int64) mvcc.Timestamp
 	// Now returns the present time; 0 if the clock is not a physical one.
 	Now() mvcc.Timestamp
-	// Timestamp returns a timestamp above those of all write batches so far. Later ones are above
-	// it.
+	// Timestamp returns a timestamp above the timestamps of all write batches so far and below the
+	// timestamps of all later ones.
 	Timestamp() (mvcc.Timestamp, error)
 	// NextJob returns the number of a new job.
 	NextJob() uint64
@@ -85,7 +85,7 @@ type MetaCommit struct {
 	Table *Tablet
 	// First returns the lowest LSN that replay needs for the table after the edit; lsn.Max = none.
 	First func() lsn.LSN
-	// Edit returns the edit. No other metadata commit runs between its call and that of Committed.
+	// Edit returns the edit. No other metadata commit runs between the calls of Edit and Committed.
 	Edit func() blockmanager.Edit
 	// Committed is called after the commit.
 	Committed func()
@@ -279,7 +279,8 @@ func (t *Tablet) errDropped() error {
 	return fmt.Errorf("table %q was dropped: %w", t.Name(), fault.ErrNoTable)
 }
 
-// ref adds a reference unless there is none any more: then the state was replaced.
+// ref adds a reference and returns true, unless the number of references has reached 0: then the
+// state was replaced.
 func (st *tabletState) ref() bool {
 	for {
 		n := st.refs.Load()
@@ -404,7 +405,7 @@ func (t *Tablet) drop(remove func(sets []*rowset.Metadata) error) error {
 // row and then calls install, which makes the row current. Readers and writers continue: they
 // identify the table by its number, as the log does.
 //
-// Errors: ErrNoTable if the table was dropped; those of commit.
+// Errors: ErrNoTable if the table was dropped; the errors of commit.
 func (t *Tablet) Rename(name string, commit func(row *meta.Table, install func()) error) error {
 	// A concurrent flush could commit a copy of the old row after the new one.
 	return t.exclusively(context.Background(), func() error {
@@ -455,8 +456,8 @@ func (st *tabletState) firstLSN() lsn.LSN {
 	return firstLSN(st.mems, deltas)
 }
 
-// firstLSN returns the lowest LSN of an operation in memory stores; lsn.Max if there is none. A nil
-// store is empty.
+// firstLSN returns the lowest LSN of an operation in memory stores, or lsn.Max if they are empty. A
+// nil store is empty.
 func firstLSN(mems []*memrowset.MemRowSet, deltas []*delta.MemStore) lsn.LSN {
 	first := lsn.Max
 	see := func(l lsn.LSN) {

@@ -8,7 +8,8 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// output returns what creates the files of the job. Those of compactions wait for Options.Throttle.
+// output returns the Creation that creates the files of the job. Writes to the files of compactions
+// wait for Options.Throttle.
 func (j *job) output(ctx context.Context) rowset.Creation {
 	throttle := j.t.opts.Throttle
 	switch j.edit.Kind {

@@ -266,7 +266,7 @@ func (w *Write) resolve() error {
 	// it. If all keys differ, it stays nil: no operation sees the effect of another.
 	var positions []position
 	var err error
-	appends := false // all keys of the batch come after those of the table
+	appends := false // all keys of the batch come after the table's
 	sorted := ascending(w.ops)
 	switch {
 	case sorted && w.state.endsBefore(w.ops[0].Key):

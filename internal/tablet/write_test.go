@@ -163,8 +163,8 @@ func TestBatchesResolveAgainstTheirOwnOperations(t *testing.T) {
 	}
 }
 
-// Plan: several goroutines find the rows of a large batch. Its effect is that of one batch per
-// operation, with keys that repeat, in rowsets, in memory, and absent.
+// Plan: several goroutines find the rows of a large batch. Its effect is the same as of one batch
+// per operation, with keys that repeat, in rowsets, in memory, and absent.
 func TestLargeBatchesEqualSingleOperations(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range seedtest.Rounds(20, 5) {
