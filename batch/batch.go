@@ -22,8 +22,8 @@ const WindowRows = 4096
 // RecordBatch is a set of decoded rows: column i of the batch is Columns[i], each with Len cells.
 //
 // Selection has one bit for each row, 1 for the rows of the result; a scan never returns a batch
-// with a nil Selection. The other rows have cells too, of which byte strings may be empty instead
-// of those of the table. Rows visits the selected rows, Compact removes the others.
+// with a nil Selection. The other rows have cells too, but their byte strings may be empty instead
+// of the table's. Rows visits the selected rows, Compact removes the others.
 type RecordBatch struct {
 	Schema    []schema.Column // the columns, in the order of Columns
 	Columns   []*Vector

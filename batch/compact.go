@@ -92,8 +92,8 @@ func kept[T any](s []T, sel Bitmap) []T {
 }
 
 // nextRun returns the first run [from, end) of 1 bits at or after i, among the first n bits; both
-// are n if there is none. Most rows that a scan leaves out are single ones, so the others are moved
-// in runs.
+// are n if no bit from i on is 1. Most rows that a scan leaves out are single rows, so the others
+// are moved in runs.
 func (b Bitmap) nextRun(i, n int) (from, end int) {
 	if from = b.Next(i); from < 0 || from >= n {
 		return n, n

@@ -33,7 +33,7 @@ func (c *TestCounts) Add(o *TestCounts) {
 	c.Untested += o.Untested
 }
 
-// BlockUse is what a scan did with a cblock, in ascending order of effort.
+// BlockUse classifies what a scan did with a cblock. The uses ascend by effort.
 type BlockUse uint8
 
 // The uses of a cblock.

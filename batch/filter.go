@@ -43,7 +43,8 @@ func Or(filters ...Filter) Filter { return join(filterOr, filters) }
 // Not returns a filter that is true where f is false.
 func Not(f Filter) Filter { return Filter{kind: filterNot, children: []Filter{f}} }
 
-// join combines filters into one node, replacing those of the same kind by their children.
+// join combines filters into one node, replacing filters of the same kind by their children: the
+// And of a, and of an And of b and c, has the children a, b, c.
 func join(kind filterKind, filters []Filter) Filter {
 	if len(filters) == 1 {
 		return filters[0]
@@ -62,7 +63,8 @@ func join(kind filterKind, filters []Filter) Filter {
 // All reports whether f is empty and therefore true for every row.
 func (f *Filter) All() bool { return f.kind == filterAnd && len(f.children) == 0 }
 
-// Conjuncts yields filters that are all true where f is: those of an And, otherwise f. Read-only.
+// Conjuncts yields filters that are all true where f is: the children of an And, otherwise f
+// itself. The filters are read-only.
 func (f *Filter) Conjuncts() iter.Seq[*Filter] {
 	return func(yield func(*Filter) bool) {
 		if f.kind != filterAnd {

@@ -254,7 +254,7 @@ func (v *Vector) grow(k int) {
 	v.Len = n
 }
 
-// growPresent extends the presence bitmap, if there is one, to n bits with ones.
+// growPresent extends the presence bitmap, if v has one, to n bits with ones.
 func (v *Vector) growPresent(n int) {
 	if v.Present == nil {
 		return

@@ -171,7 +171,8 @@ func TestVectorMatchesModel(t *testing.T) {
 	}
 }
 
-// A vector gets the dictionary of what is appended to it first, and loses it to another one.
+// A vector takes the dictionary of the first cells that are appended to it, and has no dictionary
+// after cells with another one.
 func TestAppendCodedKeepsTheDictionary(t *testing.T) {
 	a := &Vector{Type: schema.String, Len: 2, Dict: &Dictionary{Words: [][]byte{{'a'}, {'b'}}}, Codes: []uint32{1, 0}}
 	b := &Vector{Type: schema.String, Len: 1, Dict: &Dictionary{Words: [][]byte{{'c'}}}, Codes: []uint32{0}}

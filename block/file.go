@@ -8,14 +8,14 @@ import (
 
 // File is a Source that reads a single file as the block with ID 0.
 //
-// Its size is that of the file at the time of OpenFile. Close it after the last read.
+// Its size is the file's size at the time of OpenFile. Close it after the last read.
 type File struct {
 	f    *os.File
 	size int64
 }
 
 // OpenFile opens a regular file for reading. It refuses other files, such as directories and pipes,
-// which do not support repeated reads at any offset. Errors: those of package os.
+// which do not support repeated reads at any offset. It returns errors of package os.
 func OpenFile(name string) (*File, error) {
 	info, err := os.Stat(name) // opening a pipe waits for its other end
 	if err != nil {

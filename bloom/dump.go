@@ -12,8 +12,8 @@ import (
 )
 
 // Dump prints a bloom file to w byte by byte with the meaning of each field. Header, index and
-// footer are those of a CFile and are printed as bytes; package cfile describes them. Errors: those
-// of Open, MayContain and w.
+// footer have the format that package cfile describes, and are printed as bytes. It returns the
+// errors of Open, MayContain and w.
 func Dump(w io.Writer, data []byte) error {
 	src := &block.Memory{Bytes: data}
 	r, err := Open(src, cfile.ReaderOptions{})
@@ -49,7 +49,7 @@ func Dump(w io.Writer, data []byte) error {
 }
 
 // Annotate passes the bytes of one filter with their meaning to use, like cfile.Reader.Annotate. at
-// is one of the file's cblocks of data. Errors: ErrCorrupt; those of the source and of use.
+// is one of the file's cblocks of data. Errors: ErrCorrupt; the errors of the source and of use.
 func (r *Reader) Annotate(at cfile.BlockPointer, use func(depth int, off int64, b []byte, meaning string) error) error {
 	f, err := readFilter(r.file, at)
 	if err != nil {

@@ -19,8 +19,8 @@ type Info struct {
 	Wrong float64
 }
 
-// Info reads all filters and counts their bits. Errors: ErrCorrupt, ErrUnsupported; those of the
-// source.
+// Info reads all filters and counts their bits. Errors: ErrCorrupt, ErrUnsupported; the errors of
+// the source.
 func (r *Reader) Info() (Info, error) {
 	info := Info{File: r.file.Info()}
 	pointers, err := r.file.BlockPointers()

@@ -53,8 +53,8 @@ func Open(src block.Source, o cfile.ReaderOptions) (*Reader, error) {
 
 // MayContain reports whether the key of p may be in the file. False is definite.
 //
-// It reads one filter, the only one that may contain the key. Errors: ErrCorrupt, with block and
-// byte offset; those of the source. Source: cfile spec §9.5.
+// It reads one filter: the index shows which one may contain the key. Errors: ErrCorrupt, with
+// block and byte offset; the errors of the source. Source: cfile spec §9.5.
 func (r *Reader) MayContain(p Probe) (bool, error) {
 	at, ok, err := r.file.FindBlock(p.Key)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Reader) MayContain(p Probe) (bool, error) {
 }
 
 // Excludes reports whether the filter for p's key is in the cache and says that the key is absent.
-// It reads no filter. Errors: those of MayContain, from reading the index.
+// It reads no filter, but may read the index. It returns the same errors as MayContain.
 func (r *Reader) Excludes(p Probe) (bool, error) {
 	at, ok, err := r.file.FindBlock(p.Key)
 	if err != nil {
@@ -112,7 +112,7 @@ func readFilter(file *cfile.Reader, at cfile.BlockPointer) (*filter, error) {
 func parseAny(payload []byte) (any, error) { return parseFilter(payload) }
 
 // Verify reads and checks the whole file without the cache: header, footer, index and every filter.
-// Errors: ErrCorrupt, ErrUnsupported; those of the source.
+// Errors: ErrCorrupt, ErrUnsupported; the errors of the source.
 func (r *Reader) Verify() error {
 	fresh, err := Open(r.src, cfile.ReaderOptions{})
 	if err != nil {

@@ -28,7 +28,7 @@ type Writer struct {
 	done  bool
 }
 
-// NewWriter starts a bloom file on sink. It returns an error for invalid options, and those of the
+// NewWriter starts a bloom file on sink. It returns an error for invalid options, and errors of the
 // sink.
 func NewWriter(sink block.Sink, o Options) (*Writer, error) {
 	sizing, err := o.Sizing()

@@ -70,7 +70,7 @@ func TestPutDeclinesValuesAboveLimit(t *testing.T) {
 		t.Error("took a value above the limit")
 	}
 	if _, ok := c.Get(key(1, 1)); !ok {
-		t.Error("dropped a value for one that was declined")
+		t.Error("dropped a value, although the new value was declined")
 	}
 }
 
@@ -270,7 +270,7 @@ func (h *held) Used() bool {
 
 func (h *held) Dropped() { h.dropped++ }
 
-// A value that its holder uses survives a scan as one that Get returns does. Once it is not used,
+// A value that its holder uses survives a scan, like a value that Get returns. Once it is not used,
 // or its block is evicted, its holder is told once.
 func TestHoldersKeepUsedValues(t *testing.T) {
 	const size = 1000

@@ -67,9 +67,9 @@ func (s *shard) init() {
 
 // find looks up k without a lock.
 //
-// A reader may probe a table that a writer is filling, or one that was just replaced. An entry is
-// complete before it is stored, and its key never changes, so a match is always correct. A miss may
-// be an entry that was put or moved during the probe; the caller then reads the block.
+// A reader may probe a table that a writer is filling, or a table that was just replaced. An entry
+// is complete before it is stored, and its key never changes, so a match is always correct. A miss
+// may be an entry that was put or moved during the probe; the caller then reads the block.
 func (s *shard) find(h uint64, k Key) *entry {
 	t := s.table.Load()
 	for i := h & t.mask; ; i = (i + 1) & t.mask {

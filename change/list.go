@@ -52,7 +52,7 @@ func (l List) Kind() Kind {
 	return Kind(l[0])
 }
 
-// AppendReplace appends the list that sets all non-key cells of a row to those of an image.
+// AppendReplace appends the list that sets all non-key cells of a row to the cells of an image.
 func AppendReplace(dst, image []byte) []byte { return append(append(dst, byte(Replace)), image...) }
 
 // Image returns the row image in a list of kind Replace.

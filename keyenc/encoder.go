@@ -63,8 +63,8 @@ func (e *Encoder) AppendPrefix(dst []byte, cells [][]byte) []byte {
 	return dst
 }
 
-// AppendCell appends the encoding of key column i. The key consists of those of all key columns,
-// one after another.
+// AppendCell appends the encoding of key column i. A key consists of the encodings of all key
+// columns, one after another.
 func (e *Encoder) AppendCell(dst []byte, i int, cell []byte) []byte {
 	c := &e.columns[i]
 	switch {

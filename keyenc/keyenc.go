@@ -144,7 +144,8 @@ func Head(key []byte) uint64 {
 }
 
 // PrefixEnd returns the smallest key that is greater than every key with the given prefix, in new
-// memory; nil if there is none (prefix is empty or all ff).
+// memory: for 61 ff it is 62. It returns nil if prefix is empty or all ff, since then there is no
+// such key.
 func PrefixEnd(prefix []byte) []byte {
 	n := len(prefix)
 	for n > 0 && prefix[n-1] == 0xff {

@@ -7,7 +7,7 @@
 //
 // LSNs serve as two kinds of bounds, and each field documents which one it is. An included LSN, a
 // flushed LSN and a durable LSN are inclusive: each is the last LSN that is in files or on disk, or
-// 0 if there is none. A log start is the first LSN that is still needed.
+// 0 before the first. A log start is the first LSN that is still needed.
 package lsn
 
 import (

@@ -15,8 +15,8 @@ const MaxAhead = 10 * time.Second
 // Clock returns timestamps. Implementations are safe for concurrent use. Source: tablet spec
 // §4.2.
 type Clock interface {
-	// Now returns a timestamp greater than all returned before, at most Last. If there is none left
-	// it returns an error, also on later calls; a real clock reaches that in the year 2112.
+	// Now returns a timestamp greater than all returned before, at most Last. If no timestamp is
+	// left, it returns an error, also on later calls; a real clock reaches that in the year 2112.
 	Now() (Timestamp, error)
 
 	// Pass makes Now return only timestamps above ts, so that later batches do not change the

@@ -16,5 +16,5 @@
 //
 // Source: tablet spec §4. Simpler than Kudu: batches are published in order, so a snapshot has no
 // set of exceptions ("applied out of order") and no separate clean time. The cost: a batch that
-// need not be durable waits for one that must.
+// need not be durable waits for earlier batches that must be.
 package mvcc

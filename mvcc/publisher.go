@@ -58,8 +58,9 @@ func NewPublisher(visible Timestamp, lastLSN lsn.LSN) *Publisher {
 	return p
 }
 
-// Start registers the write batch with the given LSN and timestamp. Both must be above those of all
-// earlier batches, so the caller calls Start in the critical section that assigns them.
+// Start registers the write batch with the given LSN and timestamp. Both must be above the LSNs and
+// timestamps of all earlier batches, so the caller calls Start in the critical section that assigns
+// them.
 func (p *Publisher) Start(lsn lsn.LSN, ts Timestamp) Op {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,8 +87,8 @@ func (o Op) find() *pending {
 }
 
 // Ready records that the batch is applied, and durable if that was requested. It publishes no
-// batch, or this one and later ones that waited for it. It must be called once. visible reports
-// whether the batch is published.
+// batch, or this batch and the later batches that waited for it. It must be called once. visible
+// reports whether the batch is published.
 func (o Op) Ready() (visible bool) {
 	p := o.publisher
 	p.mu.Lock()

@@ -207,7 +207,7 @@ func TestWaitAboveEndsAtTheNextPublication(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := NewPublisher(5, 1).WaitAbove(canceled, 5); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want that of the context", err)
+		t.Errorf("%v, want the context's error", err)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestPoisonedPublisherDoesNotAdvance(t *testing.T) {
 		t.Errorf("late wait: %v, want ErrPoisoned", err)
 	}
 	if err := p.WaitTimestamp(ctx, 10); err != nil {
-		t.Errorf("wait for what is published: %v", err)
+		t.Errorf("wait for a published timestamp: %v", err)
 	}
 }
 

@@ -6,8 +6,8 @@ func TestSnapshotBounds(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		snap       Snapshot
-		seen       Timestamp // the highest one, Min if there is none
-		unseen     Timestamp // the lowest one, Max if there is none
+		seen       Timestamp // the highest timestamp that snap sees, or Min
+		unseen     Timestamp // the lowest timestamp that snap does not see, or Max
 		roundTrips bool      // AsOf(Newest) is the snapshot
 	}{
 		{"nothing", Nothing, Min, First, false},

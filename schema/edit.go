@@ -32,7 +32,7 @@ func (s *Schema) Edit(next ColumnID) *Editor {
 func (e *Editor) Schema() (*Schema, error) { return New(e.columns, e.keys) }
 
 // Add appends a column, with an ID assigned by the editor. Existing rows have its default, or NULL
-// without one. Errors: ErrExists; ErrSchema for an invalid column and for one that is neither
+// without one. Errors: ErrExists; ErrSchema for an invalid column and for a column that is neither
 // nullable nor has a default.
 func (e *Editor) Add(c Column) error {
 	switch {
@@ -81,8 +81,8 @@ func (e *Editor) Rename(from, to string) error {
 
 // Set calls set to change a column. set may change anything but the ID, the type, the nullability
 // and the read default. A new encoding, compression or block size applies to files written
-// afterwards, a new default to rows written afterwards. Errors: ErrNoColumn, ErrSchema, those of
-// set.
+// afterwards, a new default to rows written afterwards. Errors: ErrNoColumn, ErrSchema, the errors
+// of set.
 func (e *Editor) Set(name string, set func(c *Column) error) error {
 	c := e.find(name)
 	if c == nil {
@@ -99,11 +99,12 @@ func (e *Editor) Set(name string, set func(c *Column) error) error {
 	return c.check(slices.IndexFunc(e.columns, func(c Column) bool { return c.ID == old.ID }) < e.keys)
 }
 
-// Retype changes the type of a column: to's Type, Element, Precision, Scale, and Length. If it is another
-// type, a new column in the same place, with an ID assigned by the editor, replaces the column, whose
-// cells the caller converts. convert, if not nil, is called with both columns and may set the default
-// of the new one, which is nil. If the encoding does not fit the new type, the new column has the
-// default encoding. Errors: ErrNoColumn; ErrSchema, also for a key column; those of convert.
+// Retype changes the type of a column: to's Type, Element, Precision, Scale, and Length. If it is
+// another type, a new column in the same place, with an ID assigned by the editor, replaces the
+// column, whose cells the caller converts. convert, if not nil, is called with both columns and may
+// set the default of the new one, which is nil. If the encoding does not fit the new type, the new
+// column has the default encoding. Errors: ErrNoColumn; ErrSchema, also for a key column; the
+// errors of convert.
 func (e *Editor) Retype(name string, to Column,
 	convert func(from, to *Column) error) (from, retyped ColumnID, err error) {
 	c := e.find(name)

@@ -2,8 +2,8 @@ package schema
 
 import "fmt"
 
-// Type is the logical type of a column. Its values are those of Kudu's DataType, as stored in
-// column files and schema messages. Source: tablet spec §2.1.
+// Type is the logical type of a column. Its values equal Kudu's DataType, as stored in column files
+// and schema messages. Source: tablet spec §2.1.
 type Type int32
 
 // Column types. File format: never change the numbers.
@@ -133,7 +133,7 @@ func DecimalType(precision int) Type {
 	return Decimal128
 }
 
-// Encoding is the format of a column's values in its data cblocks. Its values are those of Kudu's
+// Encoding is the format of a column's values in its data cblocks. Its values equal Kudu's
 // EncodingType.
 type Encoding int32
 
@@ -199,8 +199,7 @@ func (e Encoding) Allowed(t Type) bool {
 	return false
 }
 
-// Compression is the codec applied to whole cblocks. Its values are those of Kudu's
-// CompressionType.
+// Compression is the codec applied to whole cblocks. Its values equal Kudu's CompressionType.
 type Compression int32
 
 // Codecs. File format: never change the numbers.
@@ -212,8 +211,8 @@ const (
 	Zlib               Compression = 4
 )
 
-// Attributes of columns that Kudu does not have. They are no codecs: files have the one that Codec
-// returns. File format: never change the numbers.
+// Attributes of columns that Kudu does not have. They are no codecs: files have the codec that
+// Codec returns. File format: never change the numbers.
 const (
 	LZ4HC Compression = 64 // LZ4 by a compressor that takes longer and finds more
 	Dense Compression = 65 // the smallest form that Kudu reads

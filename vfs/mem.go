@@ -48,8 +48,9 @@ func NewMem() *Mem {
 	return &Mem{root: newMemDir()}
 }
 
-// Clone returns what is left when the process is killed: all that was written. What was synced
-// counts as synced in the copy too, and nothing else does. No file is locked there.
+// Clone returns the file system after a kill of the process: it has all bytes that were written.
+// Bytes and names that were synced count as synced in the copy too, and others do not. No file is
+// locked there.
 func (m *Mem) Clone() *Mem {
 	// Lock, not RLock: sharing a page marks it.
 	m.mu.Lock()

@@ -3,7 +3,7 @@ package vfs
 // LoseUnsynced does to a file what a failed fsync may do: the bytes written since the last Sync do
 // not reach the disk, now or by any later Sync, since their pages count as clean from now on. A
 // page that is written again, even in part or with the same bytes, is an ordinary unsynced page.
-// The durable length is that of the last Sync until the next one.
+// Until the next Sync, the durable length is the length at the last one.
 //
 // If cached is set, reads return what was written, as on Linux until the page leaves the cache; so
 // do reads of copies made by Clone. Otherwise reads return what is on the disk.

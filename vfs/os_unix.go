@@ -12,7 +12,7 @@ import (
 )
 
 // O_NONBLOCK keeps an open of a FIFO from waiting for its other end; it has no effect on regular
-// files, the only ones that are used.
+// files, and others are refused.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK
 
 func isNoSpace(err error) bool {

@@ -2,9 +2,9 @@
 //
 // All paths are native paths as package path/filepath makes them. An FS is safe for concurrent use;
 // so are ReadAt and WriteAt of a File, but not its other methods. Some files also are a Mapper or a
-// Cloner. Errors are those of package os: they satisfy errors.Is(err, fs.ErrNotExist) and
-// fs.ErrExist. The error of a full disk also satisfies errors.Is(err, ErrNoSpace), that of a file
-// which is not regular ErrNotRegular.
+// Cloner. Errors are as in package os: they satisfy errors.Is(err, fs.ErrNotExist) and fs.ErrExist.
+// The error of a full disk also satisfies errors.Is(err, ErrNoSpace), the error of a file that is
+// not regular ErrNotRegular.
 package vfs
 
 import (
@@ -70,7 +70,7 @@ type LockMode int
 const (
 	LockShared    LockMode = iota // excludes exclusive locks
 	LockExclusive                 // excludes all other locks
-	LockCreate                    // LockExclusive, on a new file if there is none
+	LockCreate                    // LockExclusive; creates the file if it does not exist
 )
 
 // Lock is a lock held on a file.
@@ -87,9 +87,9 @@ type Lock interface {
 	io.Closer
 }
 
-// Allocated returns how many bytes of the disk a file or directory occupies, from what Stat
-// returned: without its holes, with the space that is reserved after its end. If the system does
-// not say, it returns the length.
+// Allocated returns how many bytes of the disk a file or directory occupies, from the result of
+// Stat: without its holes, with the space that is reserved after its end. If the system does not
+// say, it returns the length.
 func Allocated(info fs.FileInfo) int64 {
 	if n, ok := allocated(info); ok {
 		return n

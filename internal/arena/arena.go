@@ -92,8 +92,8 @@ func (a *Arena) Alloc(n int) (Ref, []byte) {
 }
 
 // startChunk makes a new chunk with room for need bytes current. The rest of the chunk before is
-// wasted; that is less than need, and all chunks but those of the largest size have at least four
-// times need bytes.
+// wasted; that is less than need, and except for chunks of the largest size, a chunk has at least
+// four times need bytes.
 func (a *Arena) startChunk(need int) [][]byte {
 	for a.next < 4*need && a.next < maxChunkBytes {
 		a.next *= 2

@@ -40,7 +40,8 @@ func TestGateBoundsConcurrentOperations(t *testing.T) {
 	}
 }
 
-// A large operation is not overtaken by small ones that come later. Bytes that are added count.
+// Small operations do not overtake a large operation that came before them. Bytes that are added
+// count.
 func TestGateKeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate(10)

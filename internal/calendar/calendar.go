@@ -1,6 +1,6 @@
-// Package calendar converts between the proleptic Gregorian calendar and that of
-// java.util.GregorianCalendar, the hybrid one: Julian up to 1582-10-04, Gregorian from the next day
-// on, 1582-10-15. Days and times count from 1970-01-01 in both; a conversion keeps the date.
+// Package calendar converts between the proleptic Gregorian calendar and the hybrid calendar of
+// java.util.GregorianCalendar: Julian up to 1582-10-04, Gregorian from the next day on, 1582-10-15.
+// Days and times count from 1970-01-01 in both; a conversion keeps the date.
 //
 //	date         hybrid    Gregorian
 //	1582-10-15   -141427   -141427   the first day with the same number

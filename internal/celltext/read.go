@@ -88,7 +88,7 @@ func appendFloatBits(dst []byte, t schema.Type, f float64) []byte {
 	return appendLittle(dst, math.Float64bits(f), 8)
 }
 
-// The bits of NaN in Kudu's files, which differ from those of math.NaN.
+// quietNaN has the bits of NaN in Kudu's files. math.NaN has others: 7ff8000000000001.
 var quietNaN = math.Float64frombits(0x7ff8000000000000)
 
 // FromFloatName appends the cell of a float with a name: NaN, +Inf, -Inf.

@@ -99,7 +99,7 @@ func TestLogForgetsTheOldestChanges(t *testing.T) {
 		t.Errorf("complete above %d, the first change is at %d", changes.Complete, first)
 	}
 	if !log.Room(mostChanges) || log.Room(mostChanges+1) || !log.Recording() {
-		t.Error("the log of a transaction lists the keys of a large batch, or not those of a small one")
+		t.Error("the log of a transaction lists the keys of a large batch, or omits the keys of a small one")
 	}
 	log.End()
 	if log.Room(1); log.Recording() {

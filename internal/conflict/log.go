@@ -1,7 +1,7 @@
 // Package conflict finds out whether what a transaction has read was changed before it commits.
 //
 // A Log remembers the keys that the newest write batches have changed, while there are
-// transactions. A ReadSet is what one transaction has read: keys, and ranges of keys. The
+// transactions. A ReadSet lists what one transaction has read: keys, and ranges of keys. The
 // transaction is in conflict if a key in its read set was changed after its snapshot:
 //
 //	read by the transaction   {k}  [p, q)
@@ -17,8 +17,8 @@ import (
 )
 
 // Log remembers which keys the newest write batches have changed. It has no lock of its own: the
-// caller calls its methods in the critical section that assigns timestamps. What Since returns may
-// be used outside of it.
+// caller calls its methods in the critical section that assigns timestamps. The Changes that Since
+// returns may be used outside of the critical section.
 type Log struct {
 	limit int64 // bytes
 
@@ -175,7 +175,7 @@ func (c Changes) Len() int {
 	return n
 }
 
-// Newest returns the timestamp of the newest of the changes, or ts if there are none.
+// Newest returns the timestamp of the newest of the changes, or ts if c is empty.
 func (c Changes) Newest(ts mvcc.Timestamp) mvcc.Timestamp {
 	if len(c.parts) == 0 {
 		return ts

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// ReadSet is what a transaction has read: keys, also of rows that did not exist, and ranges of keys.
-// The zero value is empty. Not safe for concurrent use.
+// ReadSet lists what a transaction has read: keys, also of rows that did not exist, and ranges of
+// keys. The zero value is empty. Not safe for concurrent use.
 type ReadSet struct {
 	tables map[uint32]*tableReads
 	bytes  int64
@@ -16,14 +16,14 @@ type ReadSet struct {
 type tableReads struct {
 	keys   map[string]bool
 	ranges []*Range
-	sorted []*Range // disjoint, ascending; nil: to be made of ranges
+	sorted []*Range // disjoint, ascending; nil until it is made of ranges
 }
 
 // Range is a range of keys that was read.
 type Range struct {
 	reads *tableReads
-	Lower []byte // inclusive; nil: from the first key on
-	Upper []byte // exclusive; nil: to the last key
+	Lower []byte // inclusive; nil = from the first key on
+	Upper []byte // exclusive; nil = to the last key
 }
 
 // Approximate memory of a key and of a range besides their bytes.

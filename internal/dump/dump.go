@@ -2,7 +2,7 @@
 //
 // Each format has a function Dump(w io.Writer, data []byte) error that walks its bytes with a
 // Writer. Its output is the format's golden file, so that a change of bytes shows up as changed
-// lines, and is what the inspect commands print:
+// lines, and the inspect commands print it:
 //
 //	header
 //	  0       6b 75 64 75 63 66 6c 32  magic

@@ -11,7 +11,7 @@
 // So the rules of a table have a history, as its rows have. A rule ends with a delete of the rows
 // that have expired by it: no row comes back.
 //
-// This package is the only place that compares the time of a row with that of a read.
+// This package is the only place that compares the time of a row with the time of a read.
 package expiry
 
 import (
@@ -30,7 +30,7 @@ type Rule struct {
 	Age    int64           // microseconds, not negative
 }
 
-// Entry is the rule that is in force from a timestamp up to that of the next entry.
+// Entry is the rule that is in force from a timestamp up to the next entry's.
 type Entry struct {
 	From mvcc.Timestamp
 	None bool // rows do not expire; the fields below are not set
@@ -84,8 +84,9 @@ func (r Rules) At(ts mvcc.Timestamp) (t Test, ok bool) {
 	return Test{Rule: e.Rule, Limit: ts.Micros() - e.Age, stopped: e.Stopped != 0}, true
 }
 
-// LastChange returns the highest timestamp above after and up to upTo at which a row with these cells
-// may have expired, or may have come under another rule; after if there is none.
+// LastChange returns the highest timestamp above after and up to upTo at which a row with these
+// cells may have expired, or may have come under another rule. If there is no such timestamp,
+// LastChange returns after.
 func (r Rules) LastChange(cell func(schema.ColumnID) []byte, after, upTo mvcc.Timestamp) mvcc.Timestamp {
 	last := after
 	see := func(ts, from, end mvcc.Timestamp) {
@@ -106,8 +107,8 @@ func (r Rules) LastChange(cell func(schema.ColumnID) []byte, after, upTo mvcc.Ti
 	return last
 }
 
-// After returns the rules after a change at ts, from which on rule is in force; nil: none is.
-// Earlier entries must begin before ts.
+// After returns the rules after a change at ts, from which on rule is in force. If rule is nil, no
+// rule is. Earlier entries must begin before ts.
 func (r Rules) After(ts mvcc.Timestamp, rule *Rule) Rules {
 	e := Entry{From: ts, None: rule == nil}
 	if rule != nil {
@@ -160,7 +161,7 @@ type Test struct {
 	stopped bool  // no more rows expire
 }
 
-// Expiry is that of the rule.
+// Expiry returns the rule's expiry of the cell, unless the rule has stopped.
 func (t Test) Expiry(cell []byte) mvcc.Timestamp {
 	if t.stopped {
 		return mvcc.Max

@@ -37,7 +37,7 @@ var (
 	ErrOverflow = errors.New("out of range")
 	// ErrBatchTooLarge: a write batch over its size limit.
 	ErrBatchTooLarge = errors.New("write batch too large")
-	// ErrCorrupt: bytes on disk are not what was written.
+	// ErrCorrupt: bytes on disk differ from the bytes that were written.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrUnsupported: a feature or format version this program does not know.
 	ErrUnsupported = errors.New("unsupported")

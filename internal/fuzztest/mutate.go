@@ -227,7 +227,7 @@ func (m *mutator) reshape(out, in, other []byte) []byte {
 	}
 }
 
-// scalar changes a number or a bool, or returns that of another seed.
+// scalar changes a number or a bool, or returns the corresponding value of another seed.
 func (m *mutator) scalar(v, other reflect.Value) reflect.Value {
 	if m.rng.IntN(4) == 0 {
 		return other

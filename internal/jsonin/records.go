@@ -66,8 +66,8 @@ func (r *Records) Next() ([]byte, error) {
 // errGoesOn is the fault of a value that is spread over lines.
 var errGoesOn = errors.New("the value goes on after the line: want one value per line, as jq -c . FILE prints them")
 
-// line returns the error of a value on a line. One that ends too early, but not with the input, is
-// likely spread over lines.
+// line returns the error about the value on a line. A value that ends too early, but not with the
+// input, is likely spread over lines.
 func (r *Records) line(err error) error {
 	bad, ok := errors.AsType[*Error](err)
 	if !ok || !errors.Is(bad.Cause, io.ErrUnexpectedEOF) {

@@ -76,9 +76,9 @@ func (d *Directory) Write(sink io.Writer, bloom block.ID) error {
 	return err
 }
 
-// Read reads the directory of a rowset with that many rows, whose bloom file is in a block,
-// with at most one read of src, and checks all of it. It allocates at most 72 bytes and 64 for each row. Errors:
-// ErrCorrupt; ErrUnsupported for a newer version; those of src.
+// Read reads the directory of a rowset with that many rows, whose bloom file is in a block, with at
+// most one read of src, and checks all of it. It allocates at most 72 bytes and 64 for each row.
+// Errors: ErrCorrupt; ErrUnsupported for a newer version; the errors of src.
 func Read(src block.Source, rows int64, bloom block.ID) (*Directory, error) {
 	d, err := read(src, rows, bloom)
 	if err != nil {
@@ -171,7 +171,7 @@ func (d *Directory) checkSlots() (used int64, err error) {
 }
 
 // Dump prints the block of a key directory to w byte by byte with the meaning of each field.
-// Errors: ErrCorrupt, ErrUnsupported; those of w.
+// Errors: ErrCorrupt, ErrUnsupported; the errors of w.
 func Dump(w io.Writer, data []byte) error {
 	d, bloom, err := parse(data)
 	if err != nil {
@@ -180,9 +180,9 @@ func Dump(w io.Writer, data []byte) error {
 	return d.dump(dump.New(w), data, bloom, 0, d.buckets)
 }
 
-// Annotate is Dump of a part: it passes the lines of buckets [from, to) of a directory, clipped to
-// those that there are, to use, and those of the header and of the checksum. buckets is the number
-// of all. Errors: ErrCorrupt, ErrUnsupported; those of use.
+// Annotate is Dump of a part: it passes to use the lines of the header, of the checksum, and of the
+// buckets [from, to) that the directory has. buckets is the number of all buckets. Errors:
+// ErrCorrupt, ErrUnsupported; the errors of use.
 func Annotate(data []byte, from, to uint64, use func(dump.Line) error) (buckets uint64, err error) {
 	d, bloom, err := parse(data)
 	if err != nil {
@@ -192,7 +192,7 @@ func Annotate(data []byte, from, to uint64, use func(dump.Line) error) (buckets 
 	return d.buckets, d.dump(dump.NewFunc(use), data, bloom, min(from, to), to)
 }
 
-// dump prints the block of a directory, of the buckets those of [first, last).
+// dump prints the block of a directory, with the buckets in [first, last) only.
 func (d *Directory) dump(p *dump.Writer, data []byte, bloom block.ID, first, last uint64) error {
 	field := func(from, to int64, meaning string, args ...any) { p.Field(from, data[from:to], meaning, args...) }
 	p.Section("key directory: %d bytes, %d buckets", len(data), d.buckets)

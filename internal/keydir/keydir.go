@@ -11,8 +11,8 @@
 // The table has buckets of 16 slots, one cache line each. A slot has 12 bits of the key's hash and
 // the position of the key: its row, or a group of 2^k consecutive rows in a rowset with more rows
 // than there are positions. A key is in the bucket that its hash selects or, if that is full, in
-// one of the next ones. So an absent key is usually recognized in one cache line, and what a search
-// returns is only a candidate: the caller compares keys.
+// one of the next ones. So an absent key is usually recognized in one cache line, and a search
+// returns only candidates: the caller compares keys.
 //
 // A Directory is safe for concurrent use once all keys were added. It takes 5.7 bytes for each key.
 package keydir
@@ -72,8 +72,8 @@ func (d *Directory) Size() int64 { return int64(cap(d.block)) }
 // Shift returns k: a group is 2^k rows.
 func (d *Directory) Shift() uint { return d.shift }
 
-// home returns the first bucket of a hash, and what its slot has above the position. The bucket
-// depends on the high bits, the tag on the low ones; 0 would be an empty slot.
+// home returns the first bucket of a hash, and the tag: the bits that its slot has above the
+// position. The bucket depends on the high bits, the tag on the low ones; 0 would be an empty slot.
 func (d *Directory) home(hash uint64) (bucket uint64, tag uint32) {
 	bucket, _ = bits.Mul64(hash, d.buckets)
 	if tag = uint32(hash) << positionBits; tag == 0 {
@@ -159,8 +159,8 @@ func (d *Directory) Search(hash uint64) Search {
 	return Search{d: d, bucket: bucket, tag: tag}
 }
 
-// Next returns the next group that may have the key; ok is false if there is none. With Shift 0,
-// a group is a row. A group may be returned twice.
+// Next returns the next group that may have the key; ok is false if no further group may. With
+// Shift 0, a group is a row. A group may be returned twice.
 func (s *Search) Next() (group int64, ok bool) {
 	for {
 		b := s.d.bucket(s.bucket)

@@ -15,7 +15,7 @@ import (
 
 const bloomBlock = 7
 
-// made returns a directory of hashes, by row, and the one that is read from its block.
+// made returns a directory of hashes, by row, and the directory that is read from its block.
 func made(t testing.TB, hashes []uint64, groups int64) (all []*Directory, src *block.Memory) {
 	t.Helper()
 	d := New(int64(len(hashes)), groups)

@@ -258,7 +258,7 @@ func testConflicts(t *testing.T, s Subject) {
 	}
 	put(t, store, "b", "4")
 	if err := blind.Commit(); err != nil {
-		t.Errorf("a commit of what the transaction has not read returns %v", err)
+		t.Errorf("a commit to keys that the transaction has not read returns %v", err)
 	}
 	if err := reader.Commit(); err != nil {
 		t.Errorf("a commit without writes returns %v", err)

@@ -31,7 +31,7 @@ type Tx interface {
 	Rollback()
 }
 
-// Range says what a scan reads.
+// Range has the bounds of a scan.
 type Range struct {
 	From, To   string // empty: no bound
 	Prefix     string
@@ -106,7 +106,7 @@ func put(t *testing.T, s Store, pairs ...string) {
 	}
 }
 
-// get returns the value of a key, or "-" if there is none.
+// get returns the value of a key, or "-" if the key does not exist.
 func get(t *testing.T, tx Tx, key string) string {
 	t.Helper()
 	value, found, err := tx.Get([]byte(key))

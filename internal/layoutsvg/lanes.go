@@ -9,7 +9,7 @@ type laneTree struct {
 	lanes int   // a power of two
 }
 
-// end is the last key of what is in a lane; an unused lane ends before every key.
+// end is the last key of the boxes in a lane; an unused lane ends before every key.
 type end struct {
 	key  []byte
 	used bool

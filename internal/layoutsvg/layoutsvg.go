@@ -6,9 +6,9 @@
 // of a box are the shares of redo and undo files in its bytes, and thick frames mark a choice of a
 // policy, so that the picture is readable in print and without color.
 //
-// The output of Write is one file without references, that of Embed an element for a page. Both
-// depend on their input only and are well-formed for any keys and names. Drawing takes time
-// O(n log n) in the number of rowsets.
+// Write makes one file without references, Embed an element for a page. Both depend on their input
+// only and are well-formed for any keys and names. Drawing takes time O(n log n) in the number of
+// rowsets.
 package layoutsvg
 
 import (
@@ -32,9 +32,10 @@ type Options struct {
 	Key    func(key []byte) string // text of an encoded key; nil prints hex
 	Policy string                  // name of the policy that chose Pick
 	Pick   compaction.Choice       // rowsets to mark
-	Marked string                  // what the marked ones are; empty: in the next pick
-	Link   func(id uint64) string  // of Embed: address of a rowset's page; nil or empty: none
-	Suffix string                  // of Embed: of the ids of its patterns; it differs between the pictures of a page
+	// Marked names the marked rowsets in texts. If it is empty, they are "in the next pick".
+	Marked string
+	Link   func(id uint64) string // of Embed: address of a rowset's page; nil, or an empty result, for no link
+	Suffix string                 // of Embed: of the ids of its patterns; it differs between the pictures of a page
 	// Apart is the number of rowsets up to which Embed gives each a title and a link. The default,
 	// and the maximum, is 1,000.
 	Apart int
@@ -103,7 +104,7 @@ func (p *picture) draw() {
 	p.print("</svg>\n")
 }
 
-// picture is one that is drawn.
+// picture is a picture while it is drawn.
 type picture struct {
 	layout  compaction.Layout
 	options Options
@@ -385,7 +386,7 @@ func (p *picture) rect(class string, x, y, w, h float64) {
 		number(y), number(w), number(h))
 }
 
-// share returns the height of a part of a box: at least one that can be seen, at most half.
+// share returns the height of a part of a box: high enough to be seen, at most half.
 func share(part, of int64, height float64) float64 {
 	if part <= 0 || of <= 0 {
 		return 0

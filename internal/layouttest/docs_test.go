@@ -68,7 +68,7 @@ func TestExportedIdentifiersAreDocumented(t *testing.T) {
 	}
 }
 
-// undocumented returns an exported name without a comment in a group, or "" if there is none.
+// undocumented returns an exported name without a comment in a group, or "" if all have one.
 func undocumented(v *doc.Value) string {
 	for _, spec := range v.Decl.Specs {
 		if s, ok := spec.(*ast.ValueSpec); ok && s.Doc == nil && s.Comment == nil && s.Names[0].IsExported() {

@@ -219,7 +219,7 @@ func TestEveryPackageHasAPackageComment(t *testing.T) {
 			want = "Command "
 		}
 		if len(p.docs) != 1 || !strings.HasPrefix(p.docs[0], want) {
-			t.Errorf("package %s: %d package comments, want one that begins with %q", p, len(p.docs), want)
+			t.Errorf("package %s: %d package comments, want one, which begins with %q", p, len(p.docs), want)
 		}
 	}
 }

@@ -79,11 +79,11 @@ func cell(tb testing.TB, t schema.Type, field []byte) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:t.Width()]
 }
 
-// KeyOrder lists Columns with those of the primary key first.
+// KeyOrder lists Columns with the columns of the primary key first.
 var KeyOrder = []int{0, 3, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 
-// LoadTable returns the first rows as those of a table whose schema has the columns in KeyOrder.
-// The rows ascend by key.
+// LoadTable returns the first rows for a table whose schema has the columns in KeyOrder. The rows
+// ascend by key.
 func LoadTable(tb testing.TB, rows int) (*schema.Schema, []*batch.Vector) {
 	tb.Helper()
 	loaded := Load(tb, rows)

@@ -2,8 +2,8 @@ package maintenance
 
 import "time"
 
-// Counts is what a store's background work has done since the store was opened, and what it is
-// doing.
+// Counts counts the operations of a store's background work: those that have ended since the store
+// was opened, and those that are due or run.
 type Counts struct {
 	Queued  int // operations that are due and do not run yet
 	Running int

@@ -1,16 +1,16 @@
 // Package maintenance chooses the next background operation of a store.
 //
-// The store lists what could be done as Operations, with what each would free, gain and cost.
-// Choose picks one by fixed rules. Backoff delays operations that have failed, and Counts sums up
-// what was done. Nothing here reads a clock, starts a goroutine or touches a file: a choice depends
-// on its arguments only.
+// The store lists the Operations that it could do, with the space that each would free, its gain,
+// and its cost. Choose picks one by fixed rules. Backoff delays operations that have failed, and
+// Counts sums up what was done. Nothing here reads a clock, starts a goroutine or touches a file: a
+// choice depends on its arguments only.
 //
 //	for i, _ := maintenance.Choose(state, ops); i >= 0; i, _ = maintenance.Choose(state, ops) {
 //		start(ops[i]) // and list the operations again
 //	}
 //
-// The rules are those of Kudu's maintenance manager, without its random numbers and priorities; see
-// docs/decisions/0031-maintenance.md for the differences. Source: tablet spec §17.
+// The rules are taken from Kudu's maintenance manager, without its random numbers and priorities;
+// see docs/decisions/0031-maintenance.md for the differences. Source: tablet spec §17.
 package maintenance
 
 import (
@@ -52,14 +52,14 @@ type Operation struct {
 	Memory int64   // frees so much memory
 	Log    int64   // lets so much log be removed, unless another table needs it too
 	Data   int64   // frees so much disk space
-	Gain   float64 // by how much it improves reads; compared only with that of other operations
+	Gain   float64 // by how much it improves reads; only the order of the gains of operations matters
 	Cost   int64   // bytes that it reads and writes
 
 	Full    bool // it empties a memory store that has reached its limit
 	Blocked bool // it cannot start now: another job of the table runs, or it has failed before
 }
 
-// State is what else a choice depends on.
+// State is the state of the store on which a choice depends, besides the operations.
 type State struct {
 	Workers   int // the number of operations that may run at once, at least 2
 	Running   int // of these, how many run

@@ -17,8 +17,8 @@ const leastFree = 2 << 30
 
 // Run runs the tests, and has less garbage collected: the heap of tests is small, and most of it is
 // garbage. Temporary files are in memory if there is room, unless $TMPDIR names another directory
-// or $ORIBI_FULL is set: then the tests are those of CI, on a file system with a disk.
-// Programs that the tests start inherit both.
+// or $ORIBI_FULL is set: then the tests run as in CI, on a file system with a disk. Programs that
+// the tests start inherit both.
 func Run(m *testing.M) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

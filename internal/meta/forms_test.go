@@ -13,8 +13,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Kudu's message of the schema names a codec of Kudu; the compressions that only this engine has are
-// next to it. Without them, as in what an older version writes, the columns have the codec.
+// Kudu's message of the schema names a codec of Kudu; the compressions that only this engine has
+// are next to it. Without them, as in metadata that an older version wrote, the columns have the
+// codec.
 func TestCompressionsThatKuduDoesNotHave(t *testing.T) {
 	table := exampleTable(t)
 	columns := slices.Clone(table.Schema.Columns)

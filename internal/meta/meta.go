@@ -1,9 +1,9 @@
 // Package meta encodes and decodes metadata rows, which say what the blocks of a store mean.
 //
 // There is one row for the store, one for each table, one for each rowset. Their values are
-// protobuf messages whose first field is Kudu's own message, if there is one (SchemaPB,
-// RowSetDataPB), so that a tool that knows Kudu's messages can read that part. Package rowset
-// defines the value of a rowset's row (rowset.Metadata); this package encodes the keys of all rows:
+// protobuf messages whose first field is Kudu's own message (SchemaPB, RowSetDataPB) where Kudu has
+// one, so that a tool that knows Kudu's messages can read that part. Package rowset defines the
+// value of a rowset's row (rowset.Metadata); this package encodes the keys of all rows:
 //
 //	offset  width  field
 //	0       1      kind: 1 store, 2 table, 3 rowset

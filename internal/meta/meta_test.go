@@ -88,8 +88,8 @@ func exampleTable(t testing.TB) *Table {
 		NextRowSetID: 9, Comment: "é", AutoIncrement: 1 << 40}
 }
 
-// Kudu's message for an array has type NESTED and describes it in nested_type; the attributes are
-// those of the elements.
+// Kudu's message for an array has type NESTED and describes it in nested_type; the attributes
+// belong to the elements.
 func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 	s, err := schema.New([]schema.Column{{ID: 1, Name: "k", Type: schema.Int8},
 		{ID: 2, Name: "a", Type: schema.Array, Element: schema.Decimal32, Precision: 5, Scale: 2,
@@ -124,7 +124,7 @@ func TestArrayColumnsMatchKuduMessage(t *testing.T) {
 		"nested in an unknown way": {nested(&kudupb.NestedDataTypePB{}, 21), fault.ErrUnsupported},
 		"array of arrays":          {nested(array(proto.Int32(21)), 21), fault.ErrUnsupported},
 		"array without type":       {nested(array(nil), 21), fault.ErrCorrupt},
-		"array of what is no type": {nested(array(proto.Int32(99)), 21), fault.ErrCorrupt},
+		"array of an unknown type": {nested(array(proto.Int32(99)), 21), fault.ErrCorrupt},
 		"of strings":               {nested(array(proto.Int32(8)), 21), nil},
 		"array of int128":          {nested(array(proto.Int32(14)), 21), fault.ErrCorrupt},
 	} {

@@ -31,7 +31,7 @@ func shards() int {
 }
 
 // shard returns a number below n, a power of two, that seldom differs between calls of one
-// goroutine and is independent of that of most others: stacks move rarely.
+// goroutine and is independent of the number of most other goroutines: stacks move rarely.
 func shard(n int) uint64 {
 	var onStack byte
 	page := uint64(uintptr(unsafe.Pointer(&onStack)) >> 12)

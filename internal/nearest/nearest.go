@@ -13,9 +13,9 @@ const longest = 256
 // listed is the maximum number of names that Hint lists if none is near.
 const listed = 8
 
-// Of returns the name that word most likely means: a name that begins with word, or one that
-// differs by at most two typing errors and at most a third of the letters. It returns "" if there
-// is none.
+// Of returns the name that word most likely means: a name that begins with word, or a name that
+// differs by at most two typing errors and at most a third of the letters. For "colum" it may be
+// "column" or "columns". It returns "" if no name is so similar.
 func Of(word string, names []string) string {
 	if word == "" || len(word) > longest {
 		return ""
@@ -54,9 +54,9 @@ func Hint(word string, names []string) string {
 	return "; there is " + strings.Join(list, ", ")
 }
 
-// Error returns an error that wraps err, the error about an unknown word. Its text is that of err
-// and the Hint for the word and names(), which must be safe for concurrent use. The text is built
-// only when it is needed: callers that only test for err do not pay for the comparison of all
+// Error returns an error that wraps err, the error about an unknown word. Its text is the text of
+// err and the Hint for the word and names(), which must be safe for concurrent use. The text is
+// built only when it is needed: callers that only test for err do not pay for the comparison of all
 // names.
 func Error(err error, word string, names func() []string) error { return &unknown{err, word, names} }
 

@@ -25,7 +25,7 @@ func Find(t testing.TB, modules ...string) string {
 		t.Skipf("no %s: set %s to a Python with %s", name, Variable, strings.Join(modules, ", "))
 	}
 	if out, err := exec.Command(program, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput(); err != nil {
-		t.Skipf("%s has not all of %s; set %s to one that has: %s", program, strings.Join(modules, ", "),
+		t.Skipf("%s has not all of %s; set %s to a Python that has them: %s", program, strings.Join(modules, ", "),
 			Variable, out[max(0, len(out)-200):])
 	}
 	return program

@@ -44,12 +44,12 @@ type Op struct {
 //	               the encoded key
 //	        1–5    length of the body, varint; not for a delete
 //	               the body: row image of an insert or a replacement, List of an update; not for a
-//	               delete. The key cells in the image of a replacement are those of the row
+//	               delete. The image of a replacement has the key cells of the row
 //	size-8  8      with flag 1: epoch, at least 1, that the metadata had for good when the record was written
 //
-// With flag 4 there are no operations: the record contains the timestamp of a write batch that
-// changes nothing, or another one that was returned to a caller. Later records are above it, also
-// after a kill. It says nothing else.
+// With flag 4 there are no operations: the record contains only a timestamp that was returned to a
+// caller, such as the timestamp of a write batch that changes nothing. Later records have higher
+// timestamps, also after a kill.
 //
 // Without flag 4, a record without operations and epoch announces a change whose rows are not in
 // the log: an ingest, or the change of an expiry rule. Its metadata commit follows, unless it fails
@@ -117,7 +117,7 @@ func (w *Writer) SetTimestamp(ts mvcc.Timestamp) {
 	binary.LittleEndian.PutUint64(w.buf[timestampOff:], uint64(ts))
 }
 
-// SetEmpty makes the record that of an empty write batch. There are no operations.
+// SetEmpty makes the record the record of an empty write batch, without operations.
 func (w *Writer) SetEmpty() { w.buf[1] |= flagEmpty }
 
 // Announces reports whether the record, if Require is not called, announces a change.
@@ -163,11 +163,11 @@ func (w *Writer) Len() int { return int(w.ops) }
 // Bytes is the record; it holds until the next call of Begin, Add, SetEmpty or Require.
 func (w *Writer) Bytes() []byte { return w.buf }
 
-// Head is what a record says besides its operations.
+// Head has the content of a record except for its operations.
 type Head struct {
 	Timestamp  mvcc.Timestamp
 	Operations uint32
-	Epoch      uint64 // that the metadata has reached for good; 0: nothing is said
+	Epoch      uint64 // that the metadata has reached for good; 0 if the record has none
 	Empty      bool   // an empty write batch: its timestamp was returned to a caller
 }
 
@@ -216,7 +216,7 @@ func split(payload []byte) (h Head, end int, err error) {
 // Decode reads a record and calls fn for its operations in order, up to the first error of fn. Key
 // and body alias payload. Bodies are not checked: the caller passes an insert's to
 // change.RowFormat.Check, likewise a replacement's, and an update's to change.List.Check, with the
-// schema of the given version. Errors: ErrCorrupt, ErrUnsupported, those of fn.
+// schema of the given version. Errors: ErrCorrupt, ErrUnsupported, the errors of fn.
 func Decode(payload []byte, fn func(op Op) error) (mvcc.Timestamp, error) {
 	h, end, err := split(payload)
 	if err != nil {

@@ -30,16 +30,20 @@ type History struct {
 	schema *schema.Schema
 	copies []Past
 	at     mvcc.Timestamp // the copies have been moved back to here, or to a state that was the same
-	alive  [][]byte       // all cells of the row there, even if it is expired; nil: no row
+	// alive has all cells of the row there, even if it is expired. It is nil if the row does not
+	// exist there.
+	alive [][]byte
 
-	version [][]byte // cells of cols in the state that the copies have reached; nil: no row
-	base    bool     // the version at the beginning of history was returned
+	// version has the cells of cols in the state that the copies have reached, or is nil if the row
+	// does not exist in that state.
+	version [][]byte
+	base    bool // the version at the beginning of history was returned
 }
 
 // RowVersion is the content of a row from one timestamp until its next version.
 type RowVersion struct {
-	TS     mvcc.Timestamp // 0: it is older than the history
-	Cells  [][]byte       // of the chosen columns; nil: it was deleted
+	TS     mvcc.Timestamp // 0 if it is older than the history
+	Cells  [][]byte       // of the chosen columns; nil if the row was deleted
 	Before bool           // there was a row just before TS
 }
 
@@ -86,8 +90,8 @@ func (u Union) History(o HistoryOptions) (*History, error) {
 	return h, err
 }
 
-// Copies returns the number of copies of the row; 0: there has never been a row with the key, as far
-// as the sets still show it.
+// Copies returns the number of copies of the row. It is 0 if there has never been a row with the
+// key, as far as the sets still show it.
 func (h *History) Copies() int { return len(h.copies) }
 
 // collect finds the copies of the row. Redos that the snapshot does not see are left out: a batch
@@ -194,7 +198,8 @@ func (h *History) Next() (v RowVersion, ok bool, err error) {
 	return RowVersion{Cells: h.version}, true, nil
 }
 
-// newest returns the timestamp of the newest change that is not yet undone; Min if there is none.
+// newest returns the timestamp of the newest change that is not yet undone, or Min if all changes
+// are.
 func (h *History) newest() mvcc.Timestamp {
 	newest := mvcc.Min
 	for _, p := range h.copies {

@@ -21,8 +21,8 @@ func OpenRowSet(d *rowset.DiskRowSet, r *scan.Request) (scan.Iterator, error) {
 	return d.NewIterator(r)
 }
 
-// AnyOrder returns the rows of MemRowSets, then those of rowsets, one after another; last to first
-// if r descends.
+// AnyOrder returns the rows of the MemRowSets, then of the rowsets, one after another, or last to
+// first if r descends.
 func AnyOrder(r *scan.Request, sets []*rowset.DiskRowSet, mems []*MemIterator) scan.Iterator {
 	var chain []scan.Opener
 	for _, m := range mems {
@@ -91,7 +91,7 @@ func Overlapping(sets []*rowset.DiskRowSet) []*rowset.DiskRowSet {
 	return sets[:n:n]
 }
 
-// next returns the next group of s.left, nil if there is none.
+// next returns the next group of s.left, or nil at the end.
 func (s *orderedScan) next() []*rowset.DiskRowSet {
 	switch n := len(s.starts); {
 	case len(s.left) == 0:
@@ -170,7 +170,7 @@ func (s *orderedScan) begins(end []byte) bool {
 	return lower == nil || bytes.Compare(lower, end) < 0
 }
 
-// above returns the least key above those of a group.
+// above returns the least key above all keys of a group.
 func above(group []*rowset.DiskRowSet) []byte {
 	var last []byte
 	for _, d := range group {

@@ -1,5 +1,5 @@
-// Package seedtest provides the seed of random tests: the same one in each run, or that of the flag
-// -seed; and the number of their rounds. Campaigns that draw new seeds are in internal/proof.
+// Package seedtest provides the seed of random tests: the same seed in each run, or the seed in the
+// flag -seed; and the number of their rounds. Campaigns that draw new seeds are in internal/proof.
 //
 // It is for tests only.
 package seedtest

@@ -4,8 +4,9 @@ package splice
 import "slices"
 
 // Edit removes some elements of a list and inserts others, and returns the list. gone are the
-// indexes of the elements to remove, ascending. The element added[i] comes before the one that was
-// at index at[i], which may be len(list); at is ascending too. Edit uses the array of list, as
+// indexes of the elements to remove, ascending. The element added[i] comes before the element that
+// was at index at[i], which may be len(list); at is ascending too. For instance, Edit of a b c d
+// with gone = [1], added = [x], at = [3] returns a c x d. Edit uses the array of list, as
 // slices.Replace does. It takes time proportional to the elements from the first to the last one
 // that is removed or inserted, and moves those after them at once.
 func Edit[T any](list []T, gone []int, added []T, at []int) []T {

@@ -7,7 +7,8 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// Edit makes the same list as one that is made anew, and leaves what is outside of its window.
+// Edit returns the same list as a loop that copies elements into a new list, and does not touch
+// elements outside of its window.
 func TestEdit(t *testing.T) {
 	r := seedtest.Rand(t)
 	for range 2000 {

@@ -204,7 +204,7 @@ func TestRoundCountsOverlaps(t *testing.T) {
 				}
 			}
 		}
-		r := newRound()
+		r := newMergeSeries()
 		if r.observe(l); r.overlaps != want {
 			t.Fatalf("%d overlaps of %+v, want %d", r.overlaps, l.RowSets, want)
 		}

@@ -262,7 +262,7 @@ func onlyNull(c *schema.Column) error {
 	return fmt.Errorf(`column %q: only "is null" and "is not null" can test it`, c.Name)
 }
 
-// find returns the column of a name, nil if there is none.
+// find returns the column of a name, or nil if no column has the name.
 func (p *parser) find(name string) *schema.Column {
 	for i := range p.columns {
 		if p.columns[i].Name == name {
@@ -490,8 +490,8 @@ func numeric(t schema.Type) bool {
 	return true
 }
 
-// textCell returns the cell for a quoted text: that of a string itself, or that of a decimal or
-// unusual float, which JSON writes as a string.
+// textCell returns the cell for a quoted text: the text of a string, or of a decimal or unusual
+// float, which JSON writes as a string.
 func textCell(dst []byte, c *schema.Column, text string) ([]byte, error) {
 	switch t := c.Type; {
 	case t == schema.String || t == schema.Varchar:

@@ -6,7 +6,7 @@
 // POSIX and a disk with a volatile cache promise no more. States iterates over the resulting
 // states:
 //
-//   - all operations are lost; all are kept (which is what a kill of the process leaves); all names
+//   - all operations are lost; all are kept, as after a kill of the process; all names
 //     and no content, and the reverse;
 //   - each change of content is lost alone, and is kept alone;
 //   - each change of a directory is lost alone, and is kept alone;

@@ -97,7 +97,8 @@ type picture struct {
 	seq     int                      // of the last op
 }
 
-// journal is what an FS records. Guarded by FS.turn.
+// journal is the record of an FS: its operations, and the files that they have made. Guarded by
+// FS.turn.
 type journal struct {
 	picture
 	names map[node]map[string]node // current names

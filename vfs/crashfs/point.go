@@ -47,7 +47,7 @@ func (p *Point) Random(r *rand.Rand) *vfs.Mem {
 }
 
 // Resume returns the file system as the next process finds it after a kill: everything is present,
-// and what was not durable still is not.
+// and bytes and names that were not durable still are not.
 func (p *Point) Resume() *FS {
 	j := &journal{picture: *p.now.copy(), files: maps.Clone(p.files), made: p.made, names: map[node]map[string]node{}}
 	j.pending = slices.Clone(j.pending)
@@ -77,7 +77,7 @@ const (
 )
 
 // sector is the unit that a disk writes entirely or not at all; page is the unit in which a system
-// writes what was copied into a window, as it is at that time.
+// writes bytes that were copied into a window, as the page is at that time.
 const (
 	sector = 512
 	page   = 4096
@@ -87,8 +87,8 @@ func keepAll(*op) part { return part{} }
 
 func keepNone(*op) part { return part{how: none} }
 
-// someOf keeps random operations and random parts of writes; of what was copied into windows, for
-// one half of the seeds, each page as it was at a random time. The seed determines each decision.
+// someOf keeps random operations and random parts of writes. For one half of the seeds it keeps
+// each page of a window as it was at a random time. The seed determines each decision.
 func someOf(ops []*op, seed uint64) func(*op) part {
 	first := rand.New(rand.NewPCG(seed, 0))
 	kept := first.IntN(5) // about this many of four

@@ -11,7 +11,7 @@ import (
 
 // State is one state that a crash may leave.
 type State struct {
-	Name  string   // describes what is lost and what is present
+	Name  string   // describes which operations are lost and which are present
 	Image *vfs.Mem // the caller's; all of it is durable
 	Hash  [16]byte // of all names and contents: states with equal hashes are equal
 	// Killed reports whether a kill of the process leaves this state, with everything that was
@@ -25,7 +25,8 @@ const Randoms = 4
 
 // States iterates over the different states that a crash at the point may leave. A limit above 0 is
 // the maximum number of states; the seed chooses them, a sixth of them with a forgotten flush. The
-// first two, if they differ, are those of Kill and Cut. The seed also determines the random states.
+// first two, if they differ, are the states of Kill and Cut. The seed also determines the random
+// states.
 func (p *Point) States(seed uint64, limit int) iter.Seq[State] {
 	return func(yield func(State) bool) {
 		kept, forgotten := p.kept(seed), p.forgotten(seed)
@@ -141,7 +142,7 @@ func (p *Point) pages(add func(name string, choose func(*op) part)) {
 			}
 			return n
 		})
-		without("of what was copied only", func(same bool, n int) int {
+		without("of the copied bytes only", func(same bool, n int) int {
 			if same {
 				return n
 			}

@@ -14,7 +14,7 @@
 // Watch sets a function that is called before each call: it may wait, to simulate a slow disk,
 // count, or refuse the call. Record lists the calls.
 //
-// All methods are safe for concurrent use if those of the underlying file system are.
+// All methods are safe for concurrent use if the underlying file system's methods are.
 package faultfs
 
 import (
@@ -172,7 +172,7 @@ func (f *FS) Calls() []Call {
 	return slices.Clone(f.calls)
 }
 
-// Fail adds a rule. If several match a call, the one that was added first applies.
+// Fail adds a rule. If several match a call, the rule that was added first applies.
 func (f *FS) Fail(r Rule) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

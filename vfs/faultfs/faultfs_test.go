@@ -205,8 +205,8 @@ func TestRulesMatchCallsByKindNameAndFunction(t *testing.T) {
 	}
 }
 
-// The errors match those of a real disk: errors.Is recognizes that of a full disk, but a sync that
-// found no space is not ErrNoSpace, which would suggest a retry.
+// The errors match a real disk's: errors.Is recognizes the error of a full disk as ErrNoSpace, but
+// a sync that found no space is not ErrNoSpace, which would suggest a retry.
 func TestInjectedErrorsMatchThoseOfADisk(t *testing.T) {
 	own := errors.New("own")
 	for _, c := range []struct {

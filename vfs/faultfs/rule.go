@@ -36,8 +36,8 @@ const (
 	Gone
 )
 
-// Errors of disks. Each is returned as package vfs returns it: with the call and the name. That of
-// a full disk, except for a Sync, is vfs.ErrNoSpace too.
+// Errors of disks. Each is returned as package vfs returns it: with the call and the name. ErrFull
+// is vfs.ErrNoSpace too, except for a Sync.
 var (
 	ErrIO    error = syscall.EIO
 	ErrSpace error = syscall.ENOSPC
@@ -143,7 +143,7 @@ type verdict struct {
 	loss Loss
 }
 
-// run runs a call. half is the function for a partial effect; nil if there is none.
+// run runs a call. half is the function for a partial effect, or nil if the call cannot have one.
 func (f *FS) run(c Call, do, half func() error) error {
 	v := f.judge(c)
 	switch {
