@@ -185,8 +185,8 @@ func TestMergeByEndsWhenPoliciesAlternate(t *testing.T) {
 	}
 }
 
-// A round counts the pairs of rowsets that overlap, ordered by first key as in a layout.
-func TestRoundCountsOverlaps(t *testing.T) {
+// A mergeSeries counts the pairs of rowsets that overlap, ordered by first key as in a layout.
+func TestMergeSeriesCountsOverlaps(t *testing.T) {
 	random := seedtest.Rand(t)
 	for range 200 {
 		var l compaction.Layout

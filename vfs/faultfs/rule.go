@@ -36,8 +36,8 @@ const (
 	Gone
 )
 
-// Errors of disks. Each is returned as package vfs returns it: with the call and the name. ErrFull
-// is vfs.ErrNoSpace too, except for a Sync.
+// Errors of disks. Each is returned as package vfs returns it: with the call and the name.
+// ErrSpace is vfs.ErrNoSpace too, except for a Sync.
 var (
 	ErrIO    error = syscall.EIO
 	ErrSpace error = syscall.ENOSPC
