@@ -242,7 +242,8 @@ func TestCrashAfterContainerIsCreated(t *testing.T) {
 	list.after(t, "syncdir", "/data").each(t, func(t *testing.T, mem *vfs.Mem) {
 		found := checkReader(t, mem, o, want)
 		if names := containerNames(t, mem); len(names) != 2 || len(found.state.containers) != 1 {
-			t.Fatalf("containers %v, %d with a row: want one container without a row", names, len(found.state.containers))
+			t.Fatalf("containers %v, %d with a row: want one container without a row", names,
+				len(found.state.containers))
 		}
 		m := reopen(t, mem, o, want)
 		if names := containerNames(t, mem); m.Repaired().Strays != 1 || len(names) != 1 {

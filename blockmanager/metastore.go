@@ -22,9 +22,9 @@ const (
 	metaFormat                 // must not exist
 )
 
-// Pebble's settings. The format is pinned by name, so that another version of the module writes
-// what this one reads; it has checksums in table footers and records in the log how far it was
-// synced, which distinguishes damage from a torn end.
+// Pebble's settings. The format is pinned by name, so that this version of the module reads files
+// that another version has written; it has checksums in table footers and records in the log how
+// far it was synced, which distinguishes damage from a torn end.
 const (
 	metaFormatVersion = pebble.FormatTableFormatV6
 	memTableBytes     = 4 << 20

@@ -85,8 +85,8 @@ func Older(epoch, reached uint64) Damage {
 }
 
 // Identity returns the identity of a store whose own record of it is lost, from the first other
-// file that can be read and has it: the journal, the anchor, a container. Errors: ErrCorrupt if
-// there is none.
+// file that can be read and has it: the journal, the anchor, a container. Errors: ErrCorrupt if no
+// file has it.
 func Identity(fsys vfs.FS, dir string) (instance [16]byte, err error) {
 	o := Options{FS: fsys, Dir: dir}
 	if j, err := readJournal(fsys, o.journalPath(JournalName), [16]byte{}); err == nil {

@@ -57,10 +57,10 @@ type Cache struct {
 	hits   metrics.Counter
 }
 
-// New returns a cache of at most limitBytes, including 192 bytes of overhead for each entry and
-// what the runtime adds to values above 32 KiB. A cache with limit 0 stays empty. A value larger
-// than a shard (an eighth of the limit, or 16 MiB if that is more, but not more than the limit) is
-// not stored.
+// New returns a cache of at most limitBytes, including 192 bytes of overhead for each entry, and
+// the bytes that the runtime adds to values above 32 KiB. A cache with limit 0 stays empty. A value
+// larger than a shard (an eighth of the limit, or 16 MiB if that is more, but not more than the
+// limit) is not stored.
 func New(limitBytes int64) *Cache {
 	n := 1
 	for n < maxShards && int64(2*n)*minShardBytes <= limitBytes {

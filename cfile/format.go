@@ -78,8 +78,8 @@ const (
 	zoneMapKey = "oribi.zonemap" // file format: never change
 )
 
-// BlockPointer is the position and size of a cblock in its file. Size includes the checksum, if
-// there is one.
+// BlockPointer is the position and size of a cblock in its file. Size includes the checksum, if the
+// file has checksums.
 type BlockPointer struct {
 	Offset int64
 	Size   int32

@@ -64,8 +64,8 @@ func (n *node) search(key []byte) (i int, err error) {
 }
 
 // findNode returns the last cblock whose key in the value index is at or before key; ok is false if
-// there is none. It reads one node of each level of the tree. Unlike valueIndex, it does not
-// compare all keys with one another. Source: cfile spec §8.5.
+// all keys are after key. It reads one node of each level of the tree. Unlike valueIndex, it does
+// not compare all keys with one another. Source: cfile spec §8.5.
 func (r *Reader) findNode(key []byte) (p BlockPointer, ok bool, err error) {
 	p = r.valueRoot
 	for range maxTreeHeight {

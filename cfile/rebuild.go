@@ -339,8 +339,8 @@ func (x *rebuilder) walk() error {
 	return x.close()
 }
 
-// search finds the cblock that begins at off and ends at limit at the latest. size is 0 if there is
-// none.
+// search finds the cblock that begins at off and ends at limit at the latest. size is 0 if no
+// cblock begins there.
 func (x *rebuilder) search(off, limit int64) (size int32, ok bool, err error) {
 	const chunk = 64 << 10
 	crc, b, matches := ^uint32(0), x.buf[:0], 0

@@ -32,9 +32,9 @@ import (
 // The set never exceeds the budget. Rowsets above the budget and rowsets that are not well-formed
 // (see Spans) are not considered. Source: tablet spec §16, with sizes in bytes instead of MiB.
 type Budgeted struct {
-	// SmallRowSets is what merging an empty rowset with its neighbors is worth, as a share of the
+	// SmallRowSets is the value of merging an empty rowset with its neighbors, as a share of the
 	// key space. It must be less than MinQuality, or a table of small rowsets would be rewritten
-	// again and again. Default: 0.009; negative means nothing.
+	// again and again. The default is 0.009. A negative value means 0: such a merge has no value.
 	SmallRowSets float64
 	// MinQuality is the quality below which nothing is merged. As in Kudu it is a depth, whatever
 	// the size of the table, though a merge of the same bytes lowers the depth of a table of twice

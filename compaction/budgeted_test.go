@@ -16,7 +16,7 @@ import (
 
 const mib = 1 << 20
 
-// The scores of the specification, which are those of Kudu's own policy. A size is in units of
+// The scores in the specification, which Kudu's own policy computes too. A size is in units of
 // MiB/48.
 func TestBudgetedReturnsTheScoresOfKudu(t *testing.T) {
 	for _, test := range []struct {
@@ -46,7 +46,8 @@ func TestBudgetedReturnsTheScoresOfKudu(t *testing.T) {
 			l.RowSets[i].Bytes = l.RowSets[i].Bytes * mib / 48
 		}
 		got := Budgeted{SmallRowSets: test.small}.Pick(l, test.budget*mib)
-		if !slices.Equal(got.RowSets, test.want) || math.Abs(got.Quality-test.quality) > 0.00006 || (got.Why == "") != (got.RowSets == nil) {
+		if !slices.Equal(got.RowSets, test.want) || math.Abs(got.Quality-test.quality) > 0.00006 ||
+			(got.Why == "") != (got.RowSets == nil) {
 			t.Errorf("%s: %+v, want %v with %v", test.layout, got, test.want, test.quality)
 		}
 	}
@@ -64,9 +65,12 @@ func ycsbLayout(t testing.TB) Layout {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.RowSets = append(l.RowSets, RowSetInfo{ID: uint64(len(l.RowSets) + 1), MinKey: []byte(f[1]), MaxKey: []byte(f[2]), Bytes: size * mib})
+		l.RowSets = append(l.RowSets,
+			RowSetInfo{ID: uint64(len(l.RowSets) + 1), MinKey: []byte(f[1]), MaxKey: []byte(f[2]), Bytes: size * mib})
 	}
-	slices.SortStableFunc(l.RowSets, func(a, b RowSetInfo) int { return cmp.Compare(string(a.MinKey), string(b.MinKey)) })
+	slices.SortStableFunc(l.RowSets, func(a, b RowSetInfo) int {
+		return cmp.Compare(string(a.MinKey), string(b.MinKey))
+	})
 	return l
 }
 
@@ -200,7 +204,8 @@ func TestBudgetedOnARealLayout(t *testing.T) {
 	if math.Abs(c.Quality-0.17362) > 0.00001 || len(c.RowSets) != 10 || bytesOf(l, c) > 128*mib {
 		t.Errorf("%+v, %d bytes", c, bytesOf(l, c))
 	}
-	if small := (Budgeted{}).Pick(l, 32*mib); small.Quality <= 0 || small.Quality >= c.Quality || bytesOf(l, small) > 32*mib {
+	if small := (Budgeted{}).Pick(l, 32*mib); small.Quality <= 0 || small.Quality >= c.Quality ||
+		bytesOf(l, small) > 32*mib {
 		t.Errorf("%+v, %d bytes", small, bytesOf(l, small))
 	}
 }
@@ -247,7 +252,8 @@ func TestBudgetedBoundsGroups(t *testing.T) {
 		s.quality, s.best = s.options.MinQuality, nil
 		s.boundFirst(i)
 		if worth := max(s.all[i].upper, s.quality); worth > s.options.MinQuality && worth > hopes[i]+1e-9 {
-			t.Fatalf("a set that begins with rowset %d may have quality %v, the group at most %v", s.all[i].set, worth, hopes[i])
+			t.Fatalf("a set that begins with rowset %d may have quality %v, the group at most %v", s.all[i].set,
+				worth, hopes[i])
 		}
 	}
 	all := s.boundSteps
@@ -267,7 +273,8 @@ func TestBudgetedEndsOnHostileLayouts(t *testing.T) {
 	for id := range uint64(1500) {
 		key := r.Uint64N(1 << 40)
 		l.RowSets = append(l.RowSets, RowSetInfo{ID: id, Bytes: 1 + r.Int64N(1<<40),
-			MinKey: binary.BigEndian.AppendUint64(nil, key), MaxKey: binary.BigEndian.AppendUint64(nil, key+r.Uint64N(1<<30))})
+			MinKey: binary.BigEndian.AppendUint64(nil, key),
+			MaxKey: binary.BigEndian.AppendUint64(nil, key+r.Uint64N(1<<30))})
 	}
 	s := newSearch(Budgeted{}.filled(), l, 1<<42)
 	if c := s.choice(); c.Quality <= 0 || bytesOf(l, c) > 1<<42 {
@@ -280,7 +287,8 @@ func TestBudgetedEndsOnHostileLayouts(t *testing.T) {
 
 func TestBudgetedValidatesItsOptions(t *testing.T) {
 	nan := math.NaN()
-	for _, b := range []Budgeted{{SmallRowSets: 0.01}, {SmallRowSets: 0.5, MinQuality: 0.5}, {MinQuality: -1}, {MinQuality: nan},
+	for _, b := range []Budgeted{{SmallRowSets: 0.01}, {SmallRowSets: 0.5, MinQuality: 0.5}, {MinQuality: -1},
+		{MinQuality: nan},
 		{SmallRowSets: nan}, {MinQuality: math.Inf(1)}, {SmallRowSets: -1, MinQuality: -0.5}} {
 		if err := b.Validate(); err == nil {
 			t.Errorf("%+v is valid", b)

@@ -61,7 +61,7 @@ type density struct {
 	sums []sumTree    // by length of the prefix
 }
 
-// setDensity is what one rowset adds.
+// setDensity is the part of the distribution that one rowset adds.
 type setDensity struct {
 	perKey float64 // bytes per key; 0 if it adds nothing
 	length int32   // of its prefix

@@ -31,7 +31,7 @@ func TestDepthIsTheSumOfWidths(t *testing.T) {
 		"1:A-A=10":                   0,
 		"1:A-B=10 2:A-A=10 3:B-B=10": 1,
 		"1:A-B=10 2:A-B=0":           2,
-		"1:A-B=10 2:B-A=10":          1, // one that is not well-formed
+		"1:A-B=10 2:B-A=10":          1, // rowset 2 is not well-formed
 	} {
 		if got := depth(Spans(layoutOf(layout))); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: depth %v, want %v", layout, got, want)
@@ -94,7 +94,8 @@ func TestSpansMatchExactArithmetic(t *testing.T) {
 	for range 150 {
 		var l Layout
 		for id := range 1 + r.IntN(12) {
-			set := RowSetInfo{ID: uint64(id), MinKey: randomKey(), MaxKey: randomKey(), Bytes: r.Int64N(1 << r.IntN(50))}
+			set := RowSetInfo{ID: uint64(id), MinKey: randomKey(), MaxKey: randomKey(),
+				Bytes: r.Int64N(1 << r.IntN(50))}
 			if r.IntN(10) > 0 && bytes.Compare(set.MinKey, set.MaxKey) > 0 {
 				set.MinKey, set.MaxKey = set.MaxKey, set.MinKey
 			}

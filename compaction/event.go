@@ -54,9 +54,9 @@ type Event struct {
 	BytesRead    int64 // of the files that were read, whole files; none for a flush or an ingest
 	BytesWritten int64 // to new files
 	Duration     time.Duration
-	// Before is the layout when the job begins; in its second event the one that its commit changed
-	// to After, which other jobs may have changed since the first. Of a job that failed, both are
-	// the layout when it ended; of a stall neither has rowsets.
+	// Before is the layout when the job begins. In the job's second event it is the layout that its
+	// commit changed to After; other jobs may have changed the layout since the first event. For a
+	// job that failed, both are the layout when it ended; for a stall neither has rowsets.
 	Before, After Layout
 	Err           error // nil if it was committed
 }

@@ -25,9 +25,11 @@ type member struct {
 
 func (e *Event) members() []member {
 	return []member{
-		{"time", &e.Time}, {"job", &e.Job}, {"begin", &e.Begin}, {"kind", &e.Kind}, {"table", &e.Table}, {"why", &e.Why},
+		{"time", &e.Time}, {"job", &e.Job}, {"begin", &e.Begin}, {"kind", &e.Kind},
+		{"table", &e.Table}, {"why", &e.Why},
 		{"inputs", &e.Inputs}, {"outputs", &e.Outputs},
-		{"rows_read", &e.RowsRead}, {"rows_written", &e.RowsWritten}, {"bytes_read", &e.BytesRead}, {"bytes_written", &e.BytesWritten},
+		{"rows_read", &e.RowsRead}, {"rows_written", &e.RowsWritten},
+		{"bytes_read", &e.BytesRead}, {"bytes_written", &e.BytesWritten},
 		{"duration_ns", &e.Duration}, {"error", &e.Err}, {"before", &e.Before}, {"after", &e.After},
 	}
 }
@@ -38,7 +40,8 @@ func (l *Layout) members() []member {
 
 func (r *RowSetInfo) members() []member {
 	return []member{
-		{"id", &r.ID}, {"min", &r.MinKey}, {"max", &r.MaxKey}, {"rows", &r.Rows}, {"live_rows", &r.LiveRows}, {"bytes", &r.Bytes},
+		{"id", &r.ID}, {"min", &r.MinKey}, {"max", &r.MaxKey},
+		{"rows", &r.Rows}, {"live_rows", &r.LiveRows}, {"bytes", &r.Bytes},
 		{"redos", &r.Redos}, {"undos", &r.Undos}, {"redo_bytes", &r.RedoBytes}, {"undo_bytes", &r.UndoBytes},
 	}
 }

@@ -22,8 +22,8 @@ const maxEventLine = 64 << 20
 //	…
 //	err = errors.Join(store.Close(), events.Err(), file.Close())
 //
-// ReadEvents reads the log. Members whose value is zero or empty are left out, except those of a
-// rowset, which are always present:
+// ReadEvents reads the log. Members whose value is zero or empty are left out, except the members
+// of a rowset, which are always present:
 //
 //	time           string  when the job began or ended: RFC 3339, UTC, nanoseconds
 //	job            number  Event.Job
@@ -101,8 +101,8 @@ func (l *EventLog) Err() error {
 //
 // Errors: ErrCorrupt, with the line, for text that is not such a log: not an object, a member that
 // is unknown, repeated, missing or of the wrong type, an unknown kind, or a line of more than 64
-// MiB; io.ErrUnexpectedEOF if the last line has no end, as after a crash of the writer; those of r.
-// It needs memory for one event, in proportion to its line.
+// MiB; io.ErrUnexpectedEOF if the last line has no end, as after a crash of the writer; the errors
+// of r. It needs memory for one event, in proportion to its line.
 func ReadEvents(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		in := bufio.NewReader(r)

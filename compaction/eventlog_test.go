@@ -17,17 +17,22 @@ import (
 )
 
 // flushLine is the example of EventLog's doc comment, with the second layout.
-const flushLine = `{"time":"2026-11-23T07:00:00.25Z","job":1,"kind":"flush","table":"t","why":"the MemRowSet is flushed",` +
-	`"outputs":[` + flushedRowSet + `],"rows_read":2,"rows_written":2,"bytes_written":900,` +
-	`"duration_ns":1250000,"before":{"table":"t","rowset_bytes":33554432},"after":{"table":"t","rowset_bytes":33554432,"rowsets":[` + flushedRowSet + `]}}` + "\n"
+const flushLine = `{"time":"2026-11-23T07:00:00.25Z","job":1,"kind":"flush","table":"t",` +
+	`"why":"the MemRowSet is flushed","outputs":[` + flushedRowSet + `],"rows_read":2,"rows_written":2,` +
+	`"bytes_written":900,"duration_ns":1250000,"before":{"table":"t","rowset_bytes":33554432},` +
+	`"after":{"table":"t","rowset_bytes":33554432,"rowsets":[` + flushedRowSet + `]}}` + "\n"
 
-const flushedRowSet = `{"id":1,"min":"0x80000001","max":"0x80000002","rows":2,"live_rows":2,"bytes":900,"redos":0,"undos":1,"redo_bytes":0,"undo_bytes":0}`
+const flushedRowSet = `{"id":1,"min":"0x80000001","max":"0x80000002","rows":2,"live_rows":2,"bytes":900,` +
+	`"redos":0,"undos":1,"redo_bytes":0,"undo_bytes":0}`
 
 func flushEvent() Event {
-	r := RowSetInfo{ID: 1, MinKey: []byte{0x80, 0, 0, 1}, MaxKey: []byte{0x80, 0, 0, 2}, Rows: 2, LiveRows: 2, Bytes: 900, Undos: 1}
-	return Event{Job: 1, Time: time.Date(2026, 11, 23, 7, 0, 0, 250_000_000, time.UTC), Kind: Flush, Table: "t", Why: "the MemRowSet is flushed",
+	r := RowSetInfo{ID: 1, MinKey: []byte{0x80, 0, 0, 1}, MaxKey: []byte{0x80, 0, 0, 2}, Rows: 2, LiveRows: 2,
+		Bytes: 900, Undos: 1}
+	return Event{Job: 1, Time: time.Date(2026, 11, 23, 7, 0, 0, 250_000_000, time.UTC), Kind: Flush, Table: "t",
+		Why:     "the MemRowSet is flushed",
 		Outputs: []RowSetInfo{r}, RowsRead: 2, RowsWritten: 2, BytesWritten: 900, Duration: 1250 * time.Microsecond,
-		Before: Layout{Table: "t", RowSetBytes: 32 << 20}, After: Layout{Table: "t", RowSetBytes: 32 << 20, RowSets: []RowSetInfo{r}}}
+		Before: Layout{Table: "t", RowSetBytes: 32 << 20},
+		After:  Layout{Table: "t", RowSetBytes: 32 << 20, RowSets: []RowSetInfo{r}}}
 }
 
 func logged(t *testing.T, events ...Event) string {
@@ -82,15 +87,18 @@ func randomEvent(r *rand.Rand) Event {
 	}
 	rowsets := func() (sets []RowSetInfo) {
 		for range r.IntN(3) {
-			sets = append(sets, RowSetInfo{ID: uint64(number()), MinKey: key(), MaxKey: key(), Rows: number(), LiveRows: number(), Bytes: number(),
+			sets = append(sets, RowSetInfo{ID: uint64(number()), MinKey: key(), MaxKey: key(), Rows: number(),
+				LiveRows: number(), Bytes: number(),
 				Redos: r.IntN(math.MaxInt32), Undos: r.IntN(9), RedoBytes: number(), UndoBytes: number()})
 		}
 		return sets
 	}
 	layout := func() Layout { return Layout{Table: text(), RowSetBytes: number(), RowSets: rowsets()} }
-	e := Event{Begin: r.IntN(2) == 0, Job: uint64(number()), Time: time.Unix(r.Int64N(4e9), r.Int64N(1e9)), Kind: kinds[r.IntN(len(kinds))], Table: text(), Why: text(),
-		Inputs: rowsets(), Outputs: rowsets(), RowsRead: number(), RowsWritten: number(), BytesRead: number(), BytesWritten: number(),
-		Duration: time.Duration(number()), Before: layout(), After: layout()}
+	e := Event{Begin: r.IntN(2) == 0, Job: uint64(number()), Time: time.Unix(r.Int64N(4e9), r.Int64N(1e9)),
+		Kind: kinds[r.IntN(len(kinds))], Table: text(), Why: text(),
+		Inputs: rowsets(), Outputs: rowsets(), RowsRead: number(), RowsWritten: number(), BytesRead: number(),
+		BytesWritten: number(),
+		Duration:     time.Duration(number()), Before: layout(), After: layout()}
 	if r.IntN(2) == 0 {
 		e.Err = errors.New(text())
 	}
@@ -149,14 +157,18 @@ func TestReadEventsRefusesWhatIsNoEvent(t *testing.T) {
 		{short + `,"inputs":{}}`, `inputs: {, want "["`},
 		{short + `,"inputs":[{}]}`, `inputs: rowset 0: no member "id"`},
 		{short + `,"inputs":[` + flushedRowSet + `,null]}`, `inputs: rowset 1: <nil>, want "{"`},
-		{short + `,"inputs":[` + strings.Replace(flushedRowSet, "0x80000001", "0x8000000A", 1) + `]}`, `min: "0x8000000A" is not 0x and lower-case hex`},
-		{short + `,"inputs":[` + strings.Replace(flushedRowSet, "0x80000001", "80000001", 1) + `]}`, `is not 0x and lower-case hex`},
+		{short + `,"inputs":[` + strings.Replace(flushedRowSet, "0x80000001", "0x8000000A", 1) + `]}`,
+			`min: "0x8000000A" is not 0x and lower-case hex`},
+		{short + `,"inputs":[` + strings.Replace(flushedRowSet, "0x80000001", "80000001", 1) + `]}`,
+			`is not 0x and lower-case hex`},
 		{short + `,"inputs":[` + strings.Replace(flushedRowSet, "0x80000001", "0x8", 1) + `]}`, `min: `},
-		{short + `,"inputs":[` + strings.Replace(flushedRowSet, `"redos":0`, `"redos":2147483648`, 1) + `]}`, `redos: 2147483648 is not below 2^31`},
+		{short + `,"inputs":[` + strings.Replace(flushedRowSet, `"redos":0`, `"redos":2147483648`, 1) + `]}`,
+			`redos: 2147483648 is not below 2^31`},
 		{short + `,"before":{"rowsets":[],"depth":1}}`, `before: unknown member "depth"`},
 	} {
 		events, err := readAll(flushLine + c.line + "\n" + flushLine)
-		if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "line 2: ") ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q in line 2", c.line, err, c.want)
 		}
 		if len(events) != 1 {

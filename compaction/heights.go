@@ -42,8 +42,9 @@ func Heights(layout Layout) []int {
 	return out
 }
 
-// maxima answers which number is the largest in an interval of a list: row k has those of the
-// intervals of length 2^k, by their beginning.
+// maxima answers which number is the largest in an interval of a list: row k has the largest
+// numbers of the intervals of length 2^k, by their beginning. Of 3 1 4 1, row 0 is 3 1 4 1, row 1
+// is 3 4 4, and row 2 is 4.
 type maxima [][]int
 
 func newMaxima(list []int) maxima {

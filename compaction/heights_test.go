@@ -15,7 +15,8 @@ func TestHeightsAgreeWithCounting(t *testing.T) {
 		for id := range uint64(random.IntN(40)) {
 			first := random.IntN(30)
 			last := first + random.IntN(1+random.IntN(30))
-			l.RowSets = append(l.RowSets, RowSetInfo{ID: id, MinKey: fmt.Appendf(nil, "%02d", first), MaxKey: fmt.Appendf(nil, "%02d", last)})
+			l.RowSets = append(l.RowSets,
+				RowSetInfo{ID: id, MinKey: fmt.Appendf(nil, "%02d", first), MaxKey: fmt.Appendf(nil, "%02d", last)})
 		}
 		slices.SortStableFunc(l.RowSets, func(a, b RowSetInfo) int { return slices.Compare(a.MinKey, b.MinKey) })
 		got := Heights(l)
@@ -41,7 +42,8 @@ func TestHeightsAgreeWithCounting(t *testing.T) {
 }
 
 func TestHeightsOfMalformedRowSets(t *testing.T) {
-	l := Layout{RowSets: []RowSetInfo{{MinKey: []byte("b"), MaxKey: []byte("a")}, {MinKey: []byte("c"), MaxKey: []byte("d")}}}
+	l := Layout{RowSets: []RowSetInfo{{MinKey: []byte("b"), MaxKey: []byte("a")},
+		{MinKey: []byte("c"), MaxKey: []byte("d")}}}
 	if got := Heights(l); got[0] != 0 || got[1] != 1 {
 		t.Error(got)
 	}

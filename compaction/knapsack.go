@@ -1,8 +1,8 @@
 package compaction
 
-// greedy has the candidates of highest density of those that were added, until they exceed the
-// budget: the solution of the knapsack problem in which a candidate may be divided. The one of
-// lowest density is the one that is divided. It is on top of a heap.
+// greedy has the added candidates of highest density, until they exceed the budget: the solution of
+// the knapsack problem in which a candidate may be divided. The candidate of lowest density is
+// divided. It is on top of a heap.
 type greedy struct {
 	budget uint64
 	heap   []weighed // a heap by density, the lowest first
@@ -148,7 +148,8 @@ func (e *exact) add(c *candidate, index int) bool {
 		}
 		s.bytes += c.bytes
 		s.value += c.value
-		for old < len(e.states) && (e.states[old].bytes < s.bytes || e.states[old].bytes == s.bytes && e.states[old].value >= s.value) {
+		for old < len(e.states) && (e.states[old].bytes < s.bytes ||
+			e.states[old].bytes == s.bytes && e.states[old].value >= s.value) {
 			push(e.states[old])
 			old++
 		}

@@ -31,11 +31,11 @@ func (l Leveled) Validate() error {
 	return nil
 }
 
-// Pick begins with the level of the smallest rowsets per key. There it takes the widest rowset over
-// the key that most of the level cover, with those of the level that overlap it, by first key,
-// within the budget; none if the options are not valid. Rowsets that have only one key in common do
-// not overlap. The quality is by how much the merge lowers the depth; see Spans. It takes time
-// O(n log n) in the number of rowsets.
+// Pick begins with the level of the smallest rowsets per key. There it finds the key that most
+// rowsets of the level cover, and takes the widest of these rowsets, with the rowsets of the level
+// that overlap it, by first key, within the budget. If the options are not valid, it picks nothing.
+// Rowsets that have only one key in common do not overlap. The quality is by how much the merge
+// lowers the depth; see Spans. It takes time O(n log n) in the number of rowsets.
 func (l Leveled) Pick(layout Layout, budget int64) Choice {
 	if l.Validate() != nil {
 		return Choice{}
@@ -100,7 +100,8 @@ func (l *level) widestAtDeepest(spans []Span) int {
 	widest := -1
 	if depth > 1 {
 		for _, i := range l.sets {
-			if spans[i].From <= place && place < spans[i].To && (widest < 0 || spans[i].Width() > spans[widest].Width()) {
+			if spans[i].From <= place && place < spans[i].To && (widest < 0 ||
+				spans[i].Width() > spans[widest].Width()) {
 				widest = i
 			}
 		}

@@ -19,7 +19,7 @@ import "math"
 // flush makes a rowset of a high level; merges of n rowsets that span the same keys add up their
 // shares, so levels fall.
 //
-// Unlike in stores of runs, any rowsets of a level may be merged, not only those of neighboring
+// Unlike in stores of runs, any rowsets of a level may be merged, not only rowsets of neighboring
 // ages, since each key is live in one rowset only.
 func levels(layout Layout, spans []Span, ratio float64) (of []int, count int) {
 	total := 0.0
@@ -36,8 +36,8 @@ func levels(layout Layout, spans []Span, ratio float64) (of []int, count int) {
 			of[i] = -1
 			continue
 		}
-		// The inverse of the share; a rowset with one key has all the data between its keys. What
-		// is below a limit only by rounding is not.
+		// The inverse of the share; a rowset with one key has all the data between its keys. A
+		// share that is below a limit only because of rounding counts as equal to it.
 		inverse := spans[i].Width() * total / float64(max(r.Bytes, 1))
 		of[i] = int(max(0, math.Ceil(math.Log(inverse)/log-1e-9)-1))
 		count = max(count, of[i]+1)

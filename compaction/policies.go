@@ -18,8 +18,8 @@ var named = map[string]Policy{
 // tiered, and leveled.
 func Named() map[string]Policy { return maps.Clone(named) }
 
-// Validate reports what is wrong with a policy's options: it calls the policy's method Validate if
-// there is one. A panic there, as of a nil pointer in p, is an error.
+// Validate reports what is wrong with a policy's options: it calls the policy's method Validate, if
+// the policy has one. A panic there, as of a nil pointer in p, is an error.
 func Validate(p Policy) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -26,7 +26,8 @@ func hostileLayout(r *rand.Rand) Layout {
 			}
 			return append(bytes.Repeat([]byte{'p'}, r.IntN(2)*20), k...)
 		}
-		l.RowSets = append(l.RowSets, RowSetInfo{ID: uint64(id - r.IntN(10)/9), MinKey: key(), MaxKey: key(), Bytes: sizes[r.IntN(len(sizes))]})
+		l.RowSets = append(l.RowSets, RowSetInfo{ID: uint64(id - r.IntN(10)/9), MinKey: key(), MaxKey: key(),
+			Bytes: sizes[r.IntN(len(sizes))]})
 	}
 	return l
 }
@@ -52,7 +53,8 @@ func checkChoice(t *testing.T, name string, l Layout, budget int64, c Choice) {
 			t.Fatalf("%s: %v have more than %d bytes: %+v", name, c.RowSets, budget, l.RowSets)
 		}
 	}
-	if len(c.RowSets) == 1 || (c.Why != "") != (len(c.RowSets) > 0) || math.IsNaN(c.Quality) || math.IsInf(c.Quality, 0) {
+	if len(c.RowSets) == 1 || (c.Why != "") != (len(c.RowSets) > 0) || math.IsNaN(c.Quality) ||
+		math.IsInf(c.Quality, 0) {
 		t.Fatalf("%s: %+v of %+v", name, c, l.RowSets)
 	}
 }
@@ -112,7 +114,9 @@ func (m *tableModel) layout() Layout {
 	for _, id := range slices.Sorted(maps.Keys(m.sets)) {
 		keys := m.sets[id]
 		key := func(k uint64) []byte { return binary.BigEndian.AppendUint64(nil, k) }
-		l.RowSets = append(l.RowSets, RowSetInfo{ID: id, Rows: int64(len(keys)), Bytes: int64(len(keys)) * rowBytes, MinKey: key(keys[0]), MaxKey: key(keys[len(keys)-1])})
+		l.RowSets = append(l.RowSets,
+			RowSetInfo{ID: id, Rows: int64(len(keys)), Bytes: int64(len(keys)) * rowBytes, MinKey: key(keys[0]),
+				MaxKey: key(keys[len(keys)-1])})
 	}
 	slices.SortStableFunc(l.RowSets, func(a, b RowSetInfo) int { return bytes.Compare(a.MinKey, b.MinKey) })
 	return l
@@ -155,7 +159,8 @@ func TestPoliciesTradeWritesForDepth(t *testing.T) {
 		}
 		written[name] = float64(m.wrote) / (flushes * rowSetRows)
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(depths), func(a, b string) int { return cmp.Compare(depths[a], depths[b]) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(depths),
+		func(a, b string) int { return cmp.Compare(depths[a], depths[b]) }) {
 		t.Logf("%-9s depth %5.2f, each row written %5.2f times", name, depths[name], written[name])
 	}
 	for _, order := range []struct {

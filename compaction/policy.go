@@ -27,7 +27,7 @@ type Layout struct {
 	RowSetBytes int64 // size at which a merge starts a new rowset; 0 = 32 MiB
 	RowSets     []RowSetInfo
 
-	known *profile // of RowSets, from Replace; nil: not known
+	known *profile // of RowSets, from Replace; nil if not known
 }
 
 // defaultRowSetBytes is the size that Layout.RowSetBytes 0 means. It equals

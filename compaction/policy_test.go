@@ -17,7 +17,8 @@ func layoutOf(text string) Layout {
 	for _, field := range strings.Fields(text) {
 		var r RowSetInfo
 		var first, last string
-		if _, err := fmt.Sscanf(strings.NewReplacer(":", " ", "-", " ", "=", " ").Replace(field), "%d %s %s %d", &r.ID, &first, &last, &r.Bytes); err != nil {
+		if _, err := fmt.Sscanf(strings.NewReplacer(":", " ", "-", " ", "=", " ").Replace(field), "%d %s %s %d",
+			&r.ID, &first, &last, &r.Bytes); err != nil {
 			panic(field + ": " + err.Error())
 		}
 		r.MinKey, r.MaxKey = []byte(first), []byte(last)
@@ -53,7 +54,7 @@ func TestOverlapMergesTheSmallestAboveTheDeepestKey(t *testing.T) {
 		{"exactly the budget", "1:a-m=30 2:b-n=10 3:c-o=20", 2, 60, []uint64{2, 3, 1}},
 		{"two even above the budget", "1:a-m=30 2:b-n=10 3:c-o=20", 2, 5, []uint64{2, 3}},
 		{"the deepest place", "1:a-c=1 2:b-d=1 3:m-z=5 4:n-z=5 5:o-z=5", 2, 100, []uint64{3, 4, 5}},
-		{"one that spans all", "1:a-z=50 2:b-c=1 3:e-f=1 4:h-i=1", 3, 100, nil},
+		{"a rowset that spans all", "1:a-z=50 2:b-c=1 3:e-f=1 4:h-i=1", 3, 100, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := Overlap{Depth: test.depth}.Pick(layoutOf(test.layout), test.budget)

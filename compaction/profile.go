@@ -20,8 +20,8 @@ type endpoint struct {
 
 // profile is the distribution of the data of a layout over its keys: the endpoints of its
 // well-formed rowsets, and the bytes between each two neighbors. A merge changes it only between
-// the first and the last key of what it replaces. So Layout.Replace keeps the rest, and the bytes
-// between are added up when they are needed.
+// the first and the last key of the rowsets that it replaces. So Layout.Replace keeps the rest, and
+// the bytes between are added up when they are needed.
 //
 //	endpoints     a   b     c d   e    f   g  h
 //	replaced            ├─────────┤
@@ -65,7 +65,7 @@ func newProfile(sets []RowSetInfo) *profile {
 	return p
 }
 
-// endsOf returns the endpoints of those of some rowsets that are well-formed, in order.
+// endsOf returns the endpoints of the well-formed rowsets among some, in order.
 func endsOf(sets []RowSetInfo, some []int) []endpoint {
 	var firsts, lasts []endpoint
 	for _, i := range some {
@@ -173,9 +173,9 @@ func (p *profile) sweep(sets []RowSetInfo, from, to int) {
 // come last. But if each of the others has the ID and the keys of the rowset that it replaces, it
 // takes its place.
 //
-// What Spans and the policies need to know of the keys that no replaced rowset spans is kept, so
-// they take less time than for a layout of the same rowsets that was made otherwise. Replace takes
-// time O(k log n) for k rowsets, plus that of moving the others in memory.
+// Replace keeps the profile of the keys that no replaced rowset spans, so Spans and the policies
+// take less time than for a layout of the same rowsets that was made otherwise. Replace takes time
+// O(k log n) for k rowsets, plus the time to move the others in memory.
 //
 // It changes l and the array of l.RowSets: copies of l that were made before must no longer be
 // used. Nor may RowSets be changed in another way.
@@ -208,7 +208,9 @@ func (l *Layout) Replace(old []int, others []RowSetInfo) {
 		p.remove(l.RowSets, old)
 		at := make([]int, len(others))
 		for k := range others {
-			at[k] = sort.Search(len(l.RowSets), func(i int) bool { return bytes.Compare(l.RowSets[i].MinKey, others[k].MinKey) > 0 })
+			at[k] = sort.Search(len(l.RowSets), func(i int) bool {
+				return bytes.Compare(l.RowSets[i].MinKey, others[k].MinKey) > 0
+			})
 		}
 		p.move(len(l.RowSets), old, at)
 		l.RowSets = splice.Edit(l.RowSets, old, others, at)
@@ -225,7 +227,8 @@ func (l *Layout) sameKeys(old []int, others []RowSetInfo) bool {
 			return false
 		}
 		a, b := &l.RowSets[i], &others[k]
-		if a.ID != b.ID || !bytes.Equal(a.MinKey, b.MinKey) || !bytes.Equal(a.MaxKey, b.MaxKey) || a.wellFormed() != b.wellFormed() {
+		if a.ID != b.ID || !bytes.Equal(a.MinKey, b.MinKey) || !bytes.Equal(a.MaxKey, b.MaxKey) ||
+			a.wellFormed() != b.wellFormed() {
 			return false
 		}
 	}

@@ -22,7 +22,8 @@ func splitLayout(r *rand.Rand, id *uint64, from, to uint64, n int) (sets []RowSe
 	key := func(k uint64) []byte { return binary.BigEndian.AppendUint64([]byte("key"), k) }
 	for i := range n {
 		*id++
-		sets = append(sets, RowSetInfo{ID: *id, MinKey: key(ends[2*i]), MaxKey: key(ends[2*i+1]), Bytes: 1 + r.Int64N(mib)})
+		sets = append(sets, RowSetInfo{ID: *id, MinKey: key(ends[2*i]), MaxKey: key(ends[2*i+1]),
+			Bytes: 1 + r.Int64N(mib)})
 	}
 	return sets
 }
@@ -37,7 +38,8 @@ func indexesOf(l *Layout, c Choice) (list []int) {
 	return list
 }
 
-// A layout that was made by replacing rowsets is the same to all as one that was made at once.
+// All functions give the same results for a layout that was made by replacing rowsets as for a
+// layout with these rowsets from the start.
 func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 	r := seedtest.Rand(t)
 	id := uint64(0)
@@ -63,7 +65,10 @@ func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 			}
 			if len(old) > 0 {
 				l.Replace(old, others)
-				if !slices.EqualFunc(old, others, func(i int, r RowSetInfo) bool { return l.RowSets[i].ID == r.ID && l.RowSets[i].Bytes == r.Bytes }) {
+				if !slices.EqualFunc(old, others,
+					func(i int, r RowSetInfo) bool {
+						return l.RowSets[i].ID == r.ID && l.RowSets[i].Bytes == r.Bytes
+					}) {
 					t.Fatal("a rowset with other sizes is not at its place")
 				}
 			}
@@ -106,7 +111,8 @@ func TestReplacedLayoutsAreLikeNewOnes(t *testing.T) {
 					span.add(&l.RowSets[i])
 				}
 			}
-			if first, last := numberAfter(span.first, 3), numberAfter(span.last, 3); len(span.first) == 11 && first < last {
+			if first, last := numberAfter(span.first, 3), numberAfter(span.last, 3); len(span.first) == 11 &&
+				first < last {
 				l.Replace(indexesOf(&l, got), splitLayout(r, &id, first, last, 1+r.IntN(len(got.RowSets))))
 				break
 			}
@@ -157,7 +163,8 @@ func TestSpansOfChangedRowSets(t *testing.T) {
 	var l Layout
 	l.Replace(nil, splitLayout(r, &id, 0, 1<<60, 9))
 	Spans(l)
-	for _, sets := range [][]RowSetInfo{nil, l.RowSets[1:], l.RowSets[:3], slices.Clone(l.RowSets), {{ID: 9, MinKey: []byte("a"), MaxKey: []byte("b"), Bytes: 1}}} {
+	for _, sets := range [][]RowSetInfo{nil, l.RowSets[1:], l.RowSets[:3], slices.Clone(l.RowSets),
+		{{ID: 9, MinKey: []byte("a"), MaxKey: []byte("b"), Bytes: 1}}} {
 		changed := l
 		changed.RowSets = sets
 		if got, want := Spans(changed), Spans(Layout{RowSets: sets}); !reflect.DeepEqual(got, want) {

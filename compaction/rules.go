@@ -12,7 +12,7 @@ type DeltaInfo struct {
 	BaseBytes  int64 // of all files but redos and undos
 	RedoBytes  int64 // of the redo files
 	Redos      int   // redo files
-	Columns    int   // columns that redos change; 0: all redos are DELETEs
+	Columns    int   // columns that redos change; 0 if all redos are DELETEs
 	OfColumns  int   // columns that have a file
 	StaleUndos int   // undo files that no readable snapshot needs
 	StaleBytes int64 // of these files
@@ -23,7 +23,9 @@ type DeltaInfo struct {
 	// Unsettled is the number of columns that RecompressSet would look at; 0 if the rowset is not at
 	// rest.
 	Unsettled int
-	Written   mvcc.Timestamp // if Unsettled is not 0: when the base or the redos were last written; 0: unknown
+	// Written is the time when the base or the redos were last written, or 0 if it is not known. It
+	// is set only if Unsettled is not 0.
+	Written mvcc.Timestamp
 }
 
 // DeltaChoice is a delta compaction and its reason, in one sentence.
@@ -49,10 +51,10 @@ const (
 
 // PickDeltas chooses the delta compactions that are due, at most one of each kind: the removal of
 // files, which rewrites nothing; of the rowsets whose redos are more than a third of their base,
-// the one with the largest share; of the others with more than eight redo files, the one with the
-// most; of the others at rest that RecompressSet would look at, the one that was written first. It
-// does not choose the same again until more has been written. Source: tablet spec §14.3, with other
-// limits.
+// the rowset with the largest share; of the others with more than eight redo files, the rowset with
+// the most; of the others at rest that RecompressSet would look at, the rowset that was written
+// first. It does not choose the same again until more has been written. Source: tablet spec §14.3,
+// with other limits.
 func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 	var major, minor, oldest *DeltaInfo
 	files, births, sets, frees := 0, 0, 0, int64(0)
@@ -79,24 +81,28 @@ func PickDeltas(infos []DeltaInfo) (picked []DeltaChoice) {
 		}
 	}
 	if files+births+sets > 0 {
-		picked = append(picked, DeltaChoice{Kind: UndoGC, Frees: frees, Why: fmt.Sprintf("history no longer holds %d undo files, %d births and %d rowsets", files, births, sets)})
+		picked = append(picked, DeltaChoice{Kind: UndoGC, Frees: frees,
+			Why: fmt.Sprintf("history no longer holds %d undo files, %d births and %d rowsets", files, births, sets)})
 	}
 	if major != nil {
-		picked = append(picked, DeltaChoice{Kind: MajorDelta, RowSet: major.RowSet, Quality: min(1, major.share()), Bytes: major.majorBytes(),
+		picked = append(picked, DeltaChoice{Kind: MajorDelta, RowSet: major.RowSet,
+			Quality: min(1, major.share()), Bytes: major.majorBytes(),
 			Why: fmt.Sprintf("%d bytes of redos beside %d of base", major.RedoBytes, major.BaseBytes)})
 	}
 	if minor != nil {
-		picked = append(picked, DeltaChoice{Kind: MinorDelta, RowSet: minor.RowSet, Quality: min(1, float64(minor.Redos)/redosQuality), Bytes: 2 * minor.RedoBytes,
+		picked = append(picked, DeltaChoice{Kind: MinorDelta, RowSet: minor.RowSet,
+			Quality: min(1, float64(minor.Redos)/redosQuality), Bytes: 2 * minor.RedoBytes,
 			Why: fmt.Sprintf("%d redo files", minor.Redos)})
 	}
 	if oldest != nil {
-		picked = append(picked, DeltaChoice{Kind: Recompress, RowSet: oldest.RowSet, Quality: restQuality, Bytes: oldest.recompressBytes(),
-			Why: fmt.Sprintf("at rest, %d columns", oldest.Unsettled)})
+		picked = append(picked, DeltaChoice{Kind: Recompress, RowSet: oldest.RowSet, Quality: restQuality,
+			Bytes: oldest.recompressBytes(),
+			Why:   fmt.Sprintf("at rest, %d columns", oldest.Unsettled)})
 	}
 	return picked
 }
 
-// share returns the ratio of the size of the redos to that of the base.
+// share returns the ratio of the size of the redos to the size of the base.
 func (in *DeltaInfo) share() float64 { return float64(in.RedoBytes) / float64(max(in.BaseBytes, 1)) }
 
 // majorBytes estimates what a major compaction of all changed columns reads and writes. Columns

@@ -32,7 +32,7 @@ func (c *candidate) density() float64 { return c.value / float64(c.bytes) }
 // with the lowest From:
 //
 //	first          ├──────────────┤
-//	others             ├────┤ ├────────┤           From is not below that of first
+//	others             ├────┤ ├────────┤           From is not below first's
 //	last                    ├──────────────┤       To is the highest
 //	union          └───────────────────────┘
 //
@@ -110,9 +110,9 @@ const (
 //	last                    ├─────┤
 //	union            └────────────┘    at least
 //
-// The bound before is that of the best candidates from there on, wherever they are. It is much too
-// high for a budget that is small against the table: then those are not next to each other.
-// Candidates are in firsts by descending From.
+// The bound that boundAll computes counts the best candidates from there on, wherever they are. It
+// is much too high for a budget that is small against the table: then the best candidates are not
+// next to each other. Candidates are in firsts by descending From.
 func (s *search) boundGroups() {
 	for at := 0; at < len(s.firsts); at += groupFirsts {
 		group := s.firsts[at:min(at+groupFirsts, len(s.firsts))]
@@ -120,7 +120,9 @@ func (s *search) boundGroups() {
 		bound := s.all[group[len(group)-1]].bound
 		upper := 0.0
 		s.greedy.reset()
-		start, _ := slices.BinarySearchFunc(s.all, low, func(c candidate, from float64) int { return cmp.Compare(c.To, from) })
+		start, _ := slices.BinarySearchFunc(s.all, low, func(c candidate, from float64) int {
+			return cmp.Compare(c.To, from)
+		})
 		for i := start; i < len(s.all); i++ {
 			s.boundSteps++
 			c := &s.all[i]
@@ -153,7 +155,8 @@ func (s *search) choice() Choice {
 	slices.SortStableFunc(s.firsts, func(a, b int) int { return cmp.Compare(s.all[b].hope, s.all[a].hope) })
 	for _, first := range s.firsts {
 		hope := s.all[first].hope
-		if hope <= s.quality || s.boundSteps > fewBoundSteps && hope <= s.quality*tolerance || s.boundSteps > maxBoundSteps {
+		if hope <= s.quality || s.boundSteps > fewBoundSteps && hope <= s.quality*tolerance ||
+			s.boundSteps > maxBoundSteps {
 			break // nor is any later one better
 		}
 		s.boundFirst(first)
@@ -181,11 +184,13 @@ func (s *search) choice() Choice {
 }
 
 // others calls visit with each candidate that a set may have that begins with first, by ascending
-// To, and with what the union of the set costs if it ends there. It stops where no set can be
+// To, and with the cost of the union of the set if it ends there. It stops where no set can be
 // better than the best one, or when visit returns false.
 func (s *search) others(first int, steps *int, visit func(i int, cost float64) bool) {
 	f := &s.all[first]
-	start, _ := slices.BinarySearchFunc(s.all, f.From, func(c candidate, from float64) int { return cmp.Compare(c.To, from) })
+	start, _ := slices.BinarySearchFunc(s.all, f.From, func(c candidate, from float64) int {
+		return cmp.Compare(c.To, from)
+	})
 	for i := start; i < len(s.all); i++ {
 		*steps++
 		if s.all[i].From < f.From {
@@ -198,7 +203,8 @@ func (s *search) others(first int, steps *int, visit func(i int, cost float64) b
 	}
 }
 
-// boundFirst bounds the quality of sets that begin with first, and takes one that is good.
+// boundFirst bounds the quality of sets that begin with first, and takes a good set if it finds
+// one.
 func (s *search) boundFirst(first int) {
 	s.greedy.reset()
 	upper, lower, last := 0.0, s.quality, -1

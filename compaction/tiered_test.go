@@ -21,15 +21,19 @@ func TestTieredMergesRowSetsOfSimilarShares(t *testing.T) {
 		{"the large one is another tier", "1:a-z=90 2:a-z=3 3:a-z=3 4:a-z=3", Tiered{Runs: 3}, 100, []uint64{2, 3, 4}},
 		{"the large ones are another tier", "1:a-z=40 2:a-z=40 3:a-z=3 4:a-z=2", Tiered{Runs: 3}, 100, nil},
 		{"the small ones first", "1:a-z=40 2:a-z=40 3:a-z=3 4:a-z=2", Tiered{Runs: 2}, 100, []uint64{4, 3}},
-		{"of a level for the ratio 100", "1:a-z=40 2:a-z=40 3:a-z=3 4:a-z=2", Tiered{Runs: 4, Ratio: 100}, 100, []uint64{4, 3, 1, 2}},
-		{"a run in pieces", "1:a-h=30 2:i-p=30 3:q-z=30 4:a-h=1 5:a-h=1 6:i-z=2 7:i-z=2 8:i-z=2", Tiered{Runs: 3}, 100, []uint64{6, 7, 8}},
-		{"as many as the budget allows", "1:a-z=10 2:a-z=12 3:a-z=10 4:a-z=11 5:a-z=40", Tiered{}, 32, []uint64{1, 3, 4}},
+		{"of a level for the ratio 100", "1:a-z=40 2:a-z=40 3:a-z=3 4:a-z=2", Tiered{Runs: 4, Ratio: 100}, 100,
+			[]uint64{4, 3, 1, 2}},
+		{"a run in pieces", "1:a-h=30 2:i-p=30 3:q-z=30 4:a-h=1 5:a-h=1 6:i-z=2 7:i-z=2 8:i-z=2",
+			Tiered{Runs: 3}, 100, []uint64{6, 7, 8}},
+		{"as many as the budget allows", "1:a-z=10 2:a-z=12 3:a-z=10 4:a-z=11 5:a-z=40", Tiered{}, 32,
+			[]uint64{1, 3, 4}},
 		{"no two within the budget", "1:a-z=10 2:a-z=12 3:a-z=10 4:a-z=11", Tiered{}, 19, nil},
 		{"one key", "1:c-c=10 2:c-c=10 3:c-c=10 4:c-c=10", Tiered{}, 100, []uint64{1, 2, 3, 4}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.policy.Pick(layoutOf(test.layout), test.budget)
-			if !slices.Equal(got.RowSets, test.want) || (got.Why == "") != (test.want == nil) || got.Quality != float64(max(len(test.want)-1, 0)) {
+			if !slices.Equal(got.RowSets, test.want) || (got.Why == "") != (test.want == nil) ||
+				got.Quality != float64(max(len(test.want)-1, 0)) {
 				t.Errorf("%+v, want %v", got, test.want)
 			}
 		})
@@ -69,7 +73,8 @@ func TestLevelsOfSharesAtTheLimit(t *testing.T) {
 
 func TestTieredAndLeveledValidateTheirOptions(t *testing.T) {
 	l := layoutOf("1:a-z=10 2:a-z=10 3:a-z=10 4:a-z=10")
-	for _, p := range []Policy{Tiered{Runs: 1}, Tiered{Runs: -3}, Tiered{Ratio: 1.2}, Tiered{Ratio: -4}, Tiered{Ratio: math.NaN()}, Tiered{Ratio: math.Inf(1)},
+	for _, p := range []Policy{Tiered{Runs: 1}, Tiered{Runs: -3}, Tiered{Ratio: 1.2}, Tiered{Ratio: -4},
+		Tiered{Ratio: math.NaN()}, Tiered{Ratio: math.Inf(1)},
 		Leveled{Ratio: 1}, Leveled{Ratio: math.NaN()}, Leveled{Ratio: 1001}} {
 		if err := Validate(p); err == nil {
 			t.Errorf("%+v is valid", p)
@@ -78,7 +83,8 @@ func TestTieredAndLeveledValidateTheirOptions(t *testing.T) {
 			t.Errorf("%+v picks %v", p, c.RowSets)
 		}
 	}
-	for _, p := range []Policy{None{}, Overlap{}, Tiered{}, Tiered{Runs: 2, Ratio: 1.5}, Leveled{}, Leveled{Ratio: 1000}} {
+	for _, p := range []Policy{None{}, Overlap{}, Tiered{}, Tiered{Runs: 2, Ratio: 1.5}, Leveled{},
+		Leveled{Ratio: 1000}} {
 		if err := Validate(p); err != nil {
 			t.Errorf("%+v: %v", p, err)
 		}

@@ -95,8 +95,8 @@ func MakeBirths(births []Birth, undos, rest []change.Delta, first uint32) ([]Bir
 }
 
 // JoinBirths appends more, the births of later rows, to births, with row IDs increased by first. It
-// returns false, and appends nothing, if they would be too many. Unlike MakeBirths, it accepts those
-// of a few rows: they are parts of longer ones.
+// returns false, and appends nothing, if they would be too many. Unlike MakeBirths, it accepts
+// births of a few rows: they are parts of longer births.
 func JoinBirths(births, more []Birth, first uint32) ([]Birth, bool) {
 	n := len(births) + len(more)
 	if len(births) > 0 && len(more) > 0 && more[0].after(first).follows(births[len(births)-1]) {

@@ -213,9 +213,9 @@ func (p *position) end(b cfile.Cells) (int, error) {
 	return lo, nil
 }
 
-// block returns the number of the cblock with the last change before the position, −1 if there is
-// none. hi is the last cblock that begins with the row or an earlier one. The index alone cannot find
-// it, since the keys of undos descend within a row.
+// block returns the number of the cblock with the last change before the position, or −1 if no
+// change is before it. hi is the last cblock that begins with the row or an earlier one. The index
+// alone cannot find it, since the keys of undos descend within a row.
 func (p *position) block(hi int) (int, error) {
 	if hi <= 0 {
 		return hi, nil

@@ -54,8 +54,8 @@ type probes struct {
 	keys  [spareProbe + 1][]byte
 }
 
-// take puts key into a free slot, which belongs to the caller until drop. ok is false if there is
-// none.
+// take puts key into a free slot, which belongs to the caller until drop. ok is false if all slots
+// are in use.
 func (p *probes) take(key []byte) (slot int, ok bool) {
 	for {
 		taken := p.taken.Load()

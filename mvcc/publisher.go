@@ -174,8 +174,8 @@ func (p *Publisher) Started() Timestamp {
 	return p.lastTS
 }
 
-// FirstUnpublished returns the LSN of the oldest batch that is started but not published. If there
-// is none, it is one more than the last started LSN.
+// FirstUnpublished returns the LSN of the oldest batch that is started but not published. If all
+// started batches are published, it is one more than the last started LSN.
 func (p *Publisher) FirstUnpublished() lsn.LSN {
 	p.mu.Lock()
 	defer p.mu.Unlock()

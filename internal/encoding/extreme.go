@@ -12,8 +12,8 @@ const stripWords = 16
 // extreme returns the least or the greatest of the selected cells in unsigned order: if the cells
 // are in two's complement, its top bit is inverted. ok is false if no cell is selected.
 //
-// Of the cells that are left, from the highest plane down, those with the better bit are kept if
-// there are any. The cells that are left at the end are equal.
+// Of the cells that are left, from the highest plane down, the cells with the better bit are kept,
+// or all if no cell has it. The cells that are left at the end are equal.
 func (v *planeView) extreme(greatest, signed bool, sel []uint64) (x uint128, ok bool) {
 	refs, inverted := v.refs, uint64(0)
 	if signed {

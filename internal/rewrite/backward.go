@@ -44,8 +44,8 @@ func (p *Past) Cells() [][]byte {
 	return p.cells
 }
 
-// Newest returns the timestamp of the newest change that is not reverted; ok is false if there is
-// none.
+// Newest returns the timestamp of the newest change that is not reverted; ok is false if all
+// changes are.
 func (p *Past) Newest() (ts mvcc.Timestamp, ok bool) {
 	if len(p.undo) == 0 {
 		return 0, false
@@ -65,7 +65,8 @@ func (p *Past) Back(snap mvcc.Snapshot) error {
 		case kind == change.Reinsert && !p.live:
 			p.live = true
 		case kind != change.Update || !p.live:
-			return fault.Corruptf("the changes of a row contradict each other: %v reverted at timestamp %d", kind, uint64(d.TS))
+			return fault.Corruptf("the changes of a row contradict each other: %v reverted at timestamp %d",
+				kind, uint64(d.TS))
 		}
 		columns := d.List.Columns()
 		for id, cell, ok := columns.Next(); ok; id, cell, ok = columns.Next() {

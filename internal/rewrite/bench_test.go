@@ -45,7 +45,8 @@ func orderRows(r *rand.Rand, from, step, n int) *change.Rows {
 	word := func(prefix string, of int) []byte { return fmt.Appendf(nil, "%s %d", prefix, r.IntN(of)) }
 	for i := range n {
 		k := int64(from + i*step)
-		for col, v := range []int64{k / 4, k % 4, r.Int64N(20_000), r.Int64N(1000), 100 * r.Int64N(50), r.Int64N(10_000_000), r.Int64N(11), r.Int64N(9)} {
+		for col, v := range []int64{k / 4, k % 4, r.Int64N(20_000), r.Int64N(1000), 100 * r.Int64N(50),
+			r.Int64N(10_000_000), r.Int64N(11), r.Int64N(9)} {
 			number(col, i, v)
 		}
 		day := 8000 + r.Int64N(2500)

@@ -106,7 +106,8 @@ func sizeOf(files []*delta.File) (n int64) {
 // considered separately. DropUndos does no I/O. Source: tablet spec §14.4.
 func DropUndos(s *rowset.State, floor mvcc.Timestamp) *rowset.Metadata {
 	staleBirth := func(b delta.Birth) bool { return b.TS <= floor }
-	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) && !slices.ContainsFunc(s.Meta.Births, staleBirth) {
+	if !slices.ContainsFunc(s.Deltas.Undo, func(f *delta.File) bool { return stale(f, floor) }) &&
+		!slices.ContainsFunc(s.Meta.Births, staleBirth) {
 		return nil
 	}
 	row := *s.Meta
@@ -154,7 +155,7 @@ func (f *deltaFile) append(d change.Delta) (err error) {
 	return f.w.Append(d)
 }
 
-// finish finishes the file, if there is one, and adds its size to bytes.
+// finish finishes the file, if it was begun, and adds its size to bytes.
 func (f *deltaFile) finish(bytes *int64) ([]block.ID, error) {
 	if f.w == nil {
 		return nil, nil

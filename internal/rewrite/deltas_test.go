@@ -79,7 +79,8 @@ func only(kind change.Kind, id schema.ColumnID, v int) change.List {
 
 // Tablet spec §14.2: base, undos and redos after a major compaction of all columns and of one.
 func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
-	updates := []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5))}
+	updates := []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4)),
+		changed(9, only(change.Update, 12, 5))}
 	dropped := only(change.Update, 77, 1)
 	for _, test := range []struct {
 		name  string
@@ -95,29 +96,38 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 		{"files of several flushes", [][]change.Delta{updates[:1], updates[1:2], updates[2:]}, nil, 0,
 			"val=4 nullable=5; UNDO [@9 SET nullable=3, @8 SET val=2, @7 SET val=1,nullable=NULL, @5 DELETE]; REDO []"},
 		{"one column", [][]change.Delta{updates}, []int{1}, 0,
-			"val=4 nullable=NULL; UNDO [@8 SET val=2, @7 SET val=1, @5 DELETE]; REDO [@7 SET nullable=3, @9 SET nullable=5]"},
+			"val=4 nullable=NULL; UNDO [@8 SET val=2, @7 SET val=1, @5 DELETE]; REDO [@7 SET nullable=3, " +
+				"@9 SET nullable=5]"},
 		{"the other column", [][]change.Delta{updates}, []int{2}, 0,
-			"val=1 nullable=5; UNDO [@9 SET nullable=3, @7 SET nullable=NULL, @5 DELETE]; REDO [@7 SET val=2, @8 SET val=4]"},
+			"val=1 nullable=5; UNDO [@9 SET nullable=3, @7 SET nullable=NULL, @5 DELETE]; REDO [@7 SET " +
+				"val=2, @8 SET val=4]"},
 		{"a column without redos", [][]change.Delta{updates[1:2]}, []int{2}, 0, ""},
 		{"a delete stays", [][]change.Delta{updates[:1], {deletion(9)}}, nil, 0,
 			"val=2 nullable=3; UNDO [@7 SET val=1,nullable=NULL, @5 DELETE]; REDO [@9 DELETE]"},
-		{"changes of one batch in their order", [][]change.Delta{{changed(7, only(change.Update, 11, 2)), changed(7, only(change.Update, 11, 3))}}, nil, 0,
+		{"changes of one batch in their order",
+			[][]change.Delta{{changed(7, only(change.Update, 11, 2)), changed(7, only(change.Update, 11, 3))}}, nil, 0,
 			"val=3 nullable=NULL; UNDO [@7 SET val=2, @7 SET val=1, @5 DELETE]; REDO []"},
-		{"to NULL", [][]change.Delta{{changed(7, only(change.Update, 12, 3)), changed(8, only(change.Update, 12, null))}}, nil, 0,
+		{"to NULL", [][]change.Delta{{changed(7, only(change.Update, 12, 3)),
+			changed(8, only(change.Update, 12, null))}}, nil, 0,
 			"val=1 nullable=NULL; UNDO [@8 SET nullable=3, @7 SET nullable=NULL, @5 DELETE]; REDO []"},
 		// Undos that no read needs are not written; the undo of the insertion stays in its file.
-		{"ancient changes", [][]change.Delta{updates}, nil, 8, "val=4 nullable=5; UNDO [@9 SET nullable=3, @5 DELETE]; REDO []"},
+		{"ancient changes", [][]change.Delta{updates}, nil, 8,
+			"val=4 nullable=5; UNDO [@9 SET nullable=3, @5 DELETE]; REDO []"},
 		{"a change at the floor", [][]change.Delta{updates[:1]}, nil, 7, "val=2 nullable=3; UNDO [@5 DELETE]; REDO []"},
-		{"dropped column", [][]change.Delta{{changed(7, dropped)}}, nil, 0, "val=1 nullable=NULL; UNDO [@5 DELETE]; REDO []"},
-		{"dropped column and another", [][]change.Delta{{changed(7, append(slices.Clone(dropped), updates[1].List[1:]...))}}, nil, 0,
+		{"dropped column", [][]change.Delta{{changed(7, dropped)}}, nil, 0,
+			"val=1 nullable=NULL; UNDO [@5 DELETE]; REDO []"},
+		{"dropped column and another",
+			[][]change.Delta{{changed(7, append(slices.Clone(dropped), updates[1].List[1:]...))}}, nil, 0,
 			"val=4 nullable=NULL; UNDO [@7 SET val=1, @5 DELETE]; REDO []"},
 		// Redos have no REINSERT except in files of other programs: it stays, with the time in
 		// which the row did not exist.
 		{"reinsert", [][]change.Delta{{deletion(7), changed(9, set(change.Reinsert, 2, 3))}}, nil, 0,
 			"val=2 nullable=3; UNDO [@9 SET val=1,nullable=NULL, @5 DELETE]; REDO [@7 DELETE, @9 REINSERT]"},
-		{"reinsert, of one column", [][]change.Delta{{deletion(7), changed(9, set(change.Reinsert, 2, 3))}}, []int{1}, 0,
+		{"reinsert, of one column", [][]change.Delta{{deletion(7), changed(9, set(change.Reinsert, 2, 3))}},
+			[]int{1}, 0,
 			"val=2 nullable=NULL; UNDO [@9 SET val=1, @5 DELETE]; REDO [@7 DELETE, @9 REINSERT nullable=3]"},
-		{"reinsert of nothing", [][]change.Delta{{deletion(7), changed(9, change.List{byte(change.Reinsert)})}, {changed(10, only(change.Update, 11, 4))}}, nil, 0,
+		{"reinsert of nothing", [][]change.Delta{{deletion(7), changed(9, change.List{byte(change.Reinsert)})},
+			{changed(10, only(change.Update, 11, 4))}}, nil, 0,
 			"val=4 nullable=NULL; UNDO [@10 SET val=1, @5 DELETE]; REDO [@7 DELETE, @9 REINSERT]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -140,7 +150,8 @@ func TestMajorBringsRedosOfColumnsIntoTheBase(t *testing.T) {
 				checkSame(t, set, after, snap)
 			}
 			old := set.Metadata()
-			if row.Bloom != old.Bloom || row.Columns[0] != old.Columns[0] || row.IncludedLSN != old.IncludedLSN || row.LiveRows != old.LiveRows || len(row.Redo) > 1 {
+			if row.Bloom != old.Bloom || row.Columns[0] != old.Columns[0] ||
+				row.IncludedLSN != old.IncludedLSN || row.LiveRows != old.LiveRows || len(row.Redo) > 1 {
 				t.Errorf("row %+v, was %+v", row, old)
 			}
 		})
@@ -164,7 +175,8 @@ func checkSame(t *testing.T, before, after *rowset.DiskRowSet, snap mvcc.Snapsho
 // Undos of columns that were folded into the base earlier are younger than redos of others: a merge
 // sorts them.
 func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
-	d, before := files(t, []change.Delta{changed(7, set(change.Update, 2, 3)), changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5)), deletion(10)})
+	d, before := files(t, []change.Delta{changed(7, set(change.Update, 2, 3)),
+		changed(8, only(change.Update, 11, 4)), changed(9, only(change.Update, 12, 5)), deletion(10)})
 	row, err := Major(t.Context(), d.job(before, 0), []int{1})
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +189,8 @@ func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "k val=4 nullable=5; UNDO [@9 SET nullable=3, @8 SET val=2, @7 SET nullable=NULL, @7 SET val=1, @5 DELETE]; REDO [@10 DELETE]\n"
+	const want = "k val=4 nullable=5; UNDO [@9 SET nullable=3, @8 SET val=2, @7 SET nullable=NULL, @7 SET " +
+		"val=1, @5 DELETE]; REDO [@10 DELETE]\n"
 	if got := res.text(); got != want {
 		t.Errorf("\ngot  %swant %s", got, want)
 	}
@@ -186,19 +199,23 @@ func TestMergeAfterAMajorOfOneColumnPutsUndosInOrder(t *testing.T) {
 	}
 }
 
-// Tablet spec §14.1: every delta is kept, those of one row and timestamp in the order of files and
-// within them.
+// Tablet spec §14.1: every delta is kept. Deltas of one row and timestamp stay in the order of
+// files, and within a file in its order.
 func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
-	first := []change.Delta{changed(7, only(change.Update, 11, 2)), changed(7, only(change.Update, 77, 1)), changed(9, only(change.Update, 11, 6))}
-	second := []change.Delta{changed(7, only(change.Update, 11, 4)), changed(7, only(change.Update, 11, 5)), changed(8, only(change.Update, 12, 1))}
-	third := []change.Delta{changed(9, only(change.Update, 11, 7)), deletion(11), changed(12, change.List{byte(change.Reinsert)})}
+	first := []change.Delta{changed(7, only(change.Update, 11, 2)), changed(7, only(change.Update, 77, 1)),
+		changed(9, only(change.Update, 11, 6))}
+	second := []change.Delta{changed(7, only(change.Update, 11, 4)), changed(7, only(change.Update, 11, 5)),
+		changed(8, only(change.Update, 12, 1))}
+	third := []change.Delta{changed(9, only(change.Update, 11, 7)), deletion(11),
+		changed(12, change.List{byte(change.Reinsert)})}
 	d, before := files(t, first, second, third)
 	row, err := Minor(t.Context(), d.job(before, mvcc.Max))
 	if err != nil {
 		t.Fatal(err)
 	}
 	after := reopen(t, d, testSchema, row)
-	const want = "k val=1 nullable=NULL; UNDO [@5 DELETE]; REDO [@7 SET val=2, @7 SET =1, @7 SET val=4, @7 SET val=5, @8 SET nullable=1, " +
+	const want = "k val=1 nullable=NULL; UNDO [@5 DELETE]; REDO [@7 SET val=2, @7 SET =1, @7 SET val=4, " +
+		"@7 SET val=5, @8 SET nullable=1, " +
 		"@9 SET val=6, @9 SET val=7, @11 DELETE, @12 REINSERT]\n"
 	if got := textOf(after); got != want {
 		t.Errorf("\ngot  %swant %s", got, want)
@@ -206,7 +223,8 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 	for snap := mvcc.Snapshot(1); snap < 15; snap++ {
 		checkSame(t, before, after, snap)
 	}
-	if old := before.Metadata(); len(row.Redo) != 1 || !slices.Equal(row.Columns, old.Columns) || !slices.Equal(row.Undo, old.Undo) {
+	if old := before.Metadata(); len(row.Redo) != 1 || !slices.Equal(row.Columns, old.Columns) ||
+		!slices.Equal(row.Undo, old.Undo) {
 		t.Errorf("row %+v, was %+v", row, old)
 	}
 	for _, n := range []int{0, 1} {
@@ -219,7 +237,8 @@ func TestMinorKeepsEveryDeltaInOrder(t *testing.T) {
 
 // Only files without needed undos are dropped, whatever their positions.
 func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
-	d, set := files(t, []change.Delta{changed(7, set(change.Update, 2, 3))}, []change.Delta{changed(9, only(change.Update, 12, 5))})
+	d, set := files(t, []change.Delta{changed(7, set(change.Update, 2, 3))},
+		[]change.Delta{changed(9, only(change.Update, 12, 5))})
 	row, err := Major(t.Context(), d.job(set, 0), []int{2}) // undos of 9 and 7
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +254,8 @@ func TestDropUndosTakesWholeFilesAtOrBelowTheFloor(t *testing.T) {
 	for _, test := range []struct {
 		floor mvcc.Timestamp
 		keep  []block.ID
-	}{{4, row.Undo}, {5, row.Undo[:2]}, {6, row.Undo[:2]}, {7, row.Undo[1:2]}, {8, row.Undo[1:2]}, {9, nil}, {99, nil}} {
+	}{{4, row.Undo}, {5, row.Undo[:2]}, {6, row.Undo[:2]}, {7, row.Undo[1:2]}, {8, row.Undo[1:2]},
+		{9, nil}, {99, nil}} {
 		got := DropUndos(set.State(), test.floor)
 		if len(test.keep) == 3 {
 			if got != nil {
@@ -307,7 +327,8 @@ func TestDeltaCompactionsRefuseDamagedFiles(t *testing.T) {
 		}
 
 		d, set = files(t, redo, redo)
-		if _, err := do(t.Context(), DeltaJob{Set: set, State: set.State(), Creation: noDisk{}}); !errors.Is(err, errNoDisk) {
+		if _, err := do(t.Context(),
+			DeltaJob{Set: set, State: set.State(), Creation: noDisk{}}); !errors.Is(err, errNoDisk) {
 			t.Errorf("%s without a disk: %v", name, err)
 		}
 	}

@@ -176,8 +176,8 @@ func (f *folder) appendReinsert(dst []byte, cells [][]byte) []byte {
 //	newer                          |ins------upd---
 //	undo of the result, newest first: upd, DELETE @ins, REINSERT @del, upd, DELETE @ins
 //
-// The lifetime of one copy may also contain that of another, if copies that were not adjacent in
-// time have been merged before:
+// The lifetime of one copy may also contain the lifetime of another, if copies that were not
+// adjacent in time have been merged before:
 //
 //	merged |ins--del|                  |ins------upd---
 //	other           |ins-----del|
@@ -196,7 +196,8 @@ func (f *folder) chain(copies []version) (*version, error) {
 		end := change.Delta{TS: old.deleted.TS, List: f.list(start)}
 		newest.undo = mergeUndos(newest.undo, append([]change.Delta{end}, old.undo...))
 	}
-	if invariant.Enabled && !slices.IsSortedFunc(newest.undo, func(a, b change.Delta) int { return cmp.Compare(b.TS, a.TS) }) {
+	if invariant.Enabled && !slices.IsSortedFunc(newest.undo,
+		func(a, b change.Delta) int { return cmp.Compare(b.TS, a.TS) }) {
 		panic("rewrite: undos are not in descending order of time")
 	}
 	return newest, nil

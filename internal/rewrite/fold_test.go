@@ -20,14 +20,16 @@ const example = "hello 0000000000"
 func exampleInputs() []Input {
 	return []Input{
 		oneRow(example, 0, 0, []change.Delta{deletion(1)}, []change.Delta{deletion(11)}),
-		oneRow(example, 0, 0, []change.Delta{deletion(21)}, []change.Delta{changed(31, set(change.Update, 1, 1)), deletion(41)}),
+		oneRow(example, 0, 0, []change.Delta{deletion(21)},
+			[]change.Delta{changed(31, set(change.Update, 1, 1)), deletion(41)}),
 		oneRow(example, 0, 0, []change.Delta{deletion(51)}, []change.Delta{changed(61, set(change.Update, 2, null))}),
 	}
 }
 
 // Tablet spec §13.8, with the rowsets in every order.
 func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
-	const want = example + " val=2 nullable=NULL; UNDO [@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, " +
+	const want = example +
+		" val=2 nullable=NULL; UNDO [@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, " +
 		"@31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0, @1 DELETE]; REDO []\n"
 	for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		in := exampleInputs()
@@ -41,7 +43,8 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 		if res.stats != (Stats{RowsRead: 3, RowsWritten: 1}) || res.rows[0].LiveRows != 1 {
 			t.Errorf("order %v: %+v, %d live", order, res.stats, res.rows[0].LiveRows)
 		}
-		for snap, val := range map[mvcc.Snapshot]string{45: "", 35: "1", 31: "0", 1: "", 2: "0", 11: "0", 12: "", 52: "0", 61: "0", 62: "2", mvcc.Everything: "2"} {
+		for snap, val := range map[mvcc.Snapshot]string{45: "", 35: "1", 31: "0", 1: "", 2: "0", 11: "0",
+			12: "", 52: "0", 61: "0", 62: "2", mvcc.Everything: "2"} {
 			cells, live, err := res.sets[0].Get(bloom.MakeProbe([]byte(example)), snap, []int{1}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -55,8 +58,10 @@ func TestGhostsOfThreeRowSetsBecomeOneHistory(t *testing.T) {
 
 func TestCompactionKeepsVersionsReadableAtTheFloor(t *testing.T) {
 	for floor, want := range map[mvcc.Timestamp]string{
-		0:  "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0, @1 DELETE]",
-		1:  "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0]",
+		0: "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET " +
+			"val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0, @1 DELETE]",
+		1: "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET " +
+			"val=0,nullable=0, @21 DELETE, @11 REINSERT val=0,nullable=0]",
 		21: "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1, @31 SET val=0,nullable=0]",
 		40: "[@61 SET val=0,nullable=0, @51 DELETE, @41 REINSERT val=1,nullable=1]",
 		41: "[@61 SET val=0,nullable=0, @51 DELETE]",
@@ -69,7 +74,8 @@ func TestCompactionKeepsVersionsReadableAtTheFloor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := res.text(), fmt.Sprintf("%s val=2 nullable=NULL; UNDO %s; REDO []\n", example, want); got != want {
+		if got, want := res.text(), fmt.Sprintf("%s val=2 nullable=NULL; UNDO %s; REDO []\n", example,
+			want); got != want {
 			t.Errorf("floor %d:\ngot  %swant %s", floor, got, want)
 		}
 		// A read at the floor, whose bound is one above it, has the same result as before.
@@ -106,20 +112,28 @@ func TestRedosBecomeUndos(t *testing.T) {
 		base string
 	}{
 		{"none", nil, "", "", "val=1 nullable=NULL"},
-		{"update", []change.Delta{changed(7, set(change.Update, 2, 3))}, "@7 SET val=1,nullable=NULL, ", "", "val=2 nullable=3"},
-		{"update to NULL", []change.Delta{changed(7, only(12, 4)), changed(8, only(12, null))}, "@8 SET nullable=4, @7 SET nullable=NULL, ", "", "val=1 nullable=NULL"},
-		{"updates of one batch", []change.Delta{changed(7, only(11, 2)), changed(7, only(11, 3))}, "@7 SET val=2, @7 SET val=1, ", "", "val=3 nullable=NULL"},
+		{"update", []change.Delta{changed(7, set(change.Update, 2, 3))}, "@7 SET val=1,nullable=NULL, ", "",
+			"val=2 nullable=3"},
+		{"update to NULL", []change.Delta{changed(7, only(12, 4)), changed(8, only(12, null))},
+			"@8 SET nullable=4, @7 SET nullable=NULL, ", "", "val=1 nullable=NULL"},
+		{"updates of one batch", []change.Delta{changed(7, only(11, 2)), changed(7, only(11, 3))},
+			"@7 SET val=2, @7 SET val=1, ", "", "val=3 nullable=NULL"},
 		{"update to the same", []change.Delta{changed(7, only(11, 1))}, "@7 SET val=1, ", "", "val=1 nullable=NULL"},
-		{"column twice in a list", []change.Delta{changed(7, only(11, 2, 3, 4))}, "@7 SET val=1, ", "", "val=4 nullable=NULL"},
+		{"column twice in a list", []change.Delta{changed(7, only(11, 2, 3, 4))}, "@7 SET val=1, ", "",
+			"val=4 nullable=NULL"},
 		{"dropped column", []change.Delta{changed(7, only(77, 2))}, "", "", "val=1 nullable=NULL"},
-		{"dropped column and another", []change.Delta{changed(7, append(only(77, 2), only(11, 5)[1:]...))}, "@7 SET val=1, ", "", "val=5 nullable=NULL"},
+		{"dropped column and another", []change.Delta{changed(7, append(only(77, 2), only(11, 5)[1:]...))},
+			"@7 SET val=1, ", "", "val=5 nullable=NULL"},
 		{"delete", []change.Delta{changed(7, del)}, "", "@7 DELETE", "val=1 nullable=NULL"},
-		{"update, delete", []change.Delta{changed(7, only(11, 2)), changed(8, del)}, "@7 SET val=1, ", "@8 DELETE", "val=2 nullable=NULL"},
+		{"update, delete", []change.Delta{changed(7, only(11, 2)), changed(8, del)}, "@7 SET val=1, ",
+			"@8 DELETE", "val=2 nullable=NULL"},
 		{"delete, reinsert", []change.Delta{changed(7, del), changed(9, set(change.Reinsert, 5, 6))},
 			"@9 DELETE, @7 REINSERT val=1,nullable=NULL, ", "", "val=5 nullable=6"},
 		{"delete and reinsert of one batch", []change.Delta{changed(7, del), changed(7, set(change.Reinsert, 5, 6))},
 			"@7 DELETE, @7 REINSERT val=1,nullable=NULL, ", "", "val=5 nullable=6"},
-		{"delete, reinsert, update, delete", []change.Delta{changed(7, del), changed(9, set(change.Reinsert, 5, null)), changed(10, only(12, 8)), changed(12, del)},
+		{"delete, reinsert, update, delete",
+			[]change.Delta{changed(7, del), changed(9, set(change.Reinsert, 5, null)), changed(10, only(12, 8)),
+				changed(12, del)},
 			"@10 SET nullable=NULL, @9 DELETE, @7 REINSERT val=1,nullable=NULL, ", "@12 DELETE", "val=5 nullable=8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -140,7 +154,8 @@ func TestRedosBecomeUndos(t *testing.T) {
 
 func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 10, Name: "key", Type: schema.String}}, 1)
-	in := oneRow("k", 0, 0, []change.Delta{deletion(5)}, []change.Delta{deletion(7), changed(9, change.AppendUpdateHeader(nil, change.Reinsert))})
+	in := oneRow("k", 0, 0, []change.Delta{deletion(5)},
+		[]change.Delta{deletion(7), changed(9, change.AppendUpdateHeader(nil, change.Reinsert))})
 	in.rows[0].Batch.Columns = in.rows[0].Batch.Columns[:1]
 	res, err := run(s, mvcc.Min, 0, in)
 	if err != nil {
@@ -154,19 +169,22 @@ func TestReinsertOfAKeyOnlyRow(t *testing.T) {
 }
 
 // Two copies of a key end at one timestamp if a batch deletes the row, inserts the key again and
-// deletes that row too. The copy that the batch began is the newer one, whatever the order of the
-// rowsets. It is not a new copy if there was a ghost, here one that is older than the other copy
-// because an ingest does not look for ghosts in memory:
+// deletes that row too. The copy that the batch began is newer, whatever the order of the rowsets.
+// The batch does not begin a new copy if it finds a ghost. Here the ghost is older than the other
+// copy, because an ingest does not look for ghosts in memory:
 //
 //	MemRowSet  |ins 3--del 4|                 |ins 7, del 7|
 //	ingested                 |ins 5-----del 7|
 func TestCopiesThatEndInOneBatchKeepTheirOrder(t *testing.T) {
-	const want = "k val=3 nullable=3; UNDO [@7 DELETE, @7 REINSERT val=2,nullable=2, @5 DELETE, @4 REINSERT val=1,nullable=1, @3 DELETE]; REDO [@7 DELETE]\n"
+	const want = "k val=3 nullable=3; UNDO [@7 DELETE, @7 REINSERT val=2,nullable=2, @5 DELETE, @4 " +
+		"REINSERT val=1,nullable=1, @3 DELETE]; REDO [@7 DELETE]\n"
 	again := func() Input {
-		return oneRow("k", 3, 3, []change.Delta{deletion(7), changed(4, set(change.Reinsert, 1, 1)), deletion(3)}, []change.Delta{deletion(7)})
+		return oneRow("k", 3, 3, []change.Delta{deletion(7), changed(4, set(change.Reinsert, 1, 1)),
+			deletion(3)}, []change.Delta{deletion(7)})
 	}
 	ingested := func() Input { return oneRow("k", 2, 2, []change.Delta{deletion(5)}, []change.Delta{deletion(7)}) }
-	for name, inputs := range map[string][]Input{"again first": {again(), ingested()}, "ingested first": {ingested(), again()}} {
+	for name, inputs := range map[string][]Input{"again first": {again(), ingested()},
+		"ingested first": {ingested(), again()}} {
 		res, err := run(testSchema, mvcc.Min, 0, inputs...)
 		if err != nil {
 			t.Fatal(err)
@@ -190,10 +208,12 @@ func TestHistoriesThatContradictThemselvesAreCorrupt(t *testing.T) {
 	born := []change.Delta{deletion(5)}
 	for name, inputs := range map[string][]Input{
 		"reinsert of a live row": {oneRow("k", 1, 1, born, []change.Delta{changed(7, set(change.Reinsert, 1, 1))})},
-		"update of a ghost":      {oneRow("k", 1, 1, born, []change.Delta{deletion(7), changed(8, set(change.Update, 1, 1))})},
-		"delete of a ghost":      {oneRow("k", 1, 1, born, []change.Delta{deletion(7), deletion(8)})},
-		"live twice":             {oneRow("k", 1, 1, born, nil), oneRow("k", 2, 2, born, nil)},
-		"live twice and a ghost": {oneRow("k", 1, 1, born, nil), oneRow("k", 1, 1, born, []change.Delta{deletion(7)}), oneRow("k", 2, 2, []change.Delta{deletion(9)}, nil)},
+		"update of a ghost": {oneRow("k", 1, 1, born,
+			[]change.Delta{deletion(7), changed(8, set(change.Update, 1, 1))})},
+		"delete of a ghost": {oneRow("k", 1, 1, born, []change.Delta{deletion(7), deletion(8)})},
+		"live twice":        {oneRow("k", 1, 1, born, nil), oneRow("k", 2, 2, born, nil)},
+		"live twice and a ghost": {oneRow("k", 1, 1, born, nil),
+			oneRow("k", 1, 1, born, []change.Delta{deletion(7)}), oneRow("k", 2, 2, []change.Delta{deletion(9)}, nil)},
 	} {
 		if res, err := run(testSchema, mvcc.Min, 0, inputs...); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: error %v, result %v", name, err, res)
@@ -230,7 +250,8 @@ func TestGhostsBelowTheFloorAreDropped(t *testing.T) {
 
 func TestRunWithoutInputsWritesNothing(t *testing.T) {
 	for _, inputs := range [][]Input{nil, {&listInput{}}, {&listInput{}, &listInput{}}} {
-		if res, err := run(testSchema, mvcc.Min, 0, inputs...); err != nil || len(res.rows) != 0 || res.stats != (Stats{}) {
+		if res, err := run(testSchema, mvcc.Min, 0, inputs...); err != nil || len(res.rows) != 0 ||
+			res.stats != (Stats{}) {
 			t.Errorf("%d inputs: %v, %v", len(inputs), res, err)
 		}
 	}
@@ -240,7 +261,8 @@ func TestRunWithoutInputsWritesNothing(t *testing.T) {
 func many(prefix string, n int) *listInput {
 	all := &listInput{}
 	for i := range n {
-		all.rows = append(all.rows, oneRow(fmt.Sprintf("%s%06d", prefix, i), i, i, []change.Delta{deletion(5)}, nil).rows...)
+		all.rows = append(all.rows,
+			oneRow(fmt.Sprintf("%s%06d", prefix, i), i, i, []change.Delta{deletion(5)}, nil).rows...)
 	}
 	return all
 }
@@ -252,7 +274,8 @@ func TestFloorDropsUndosOfUnchangedRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := fmt.Sprintf("a000000 val=0 nullable=0; UNDO %s; REDO []\na000001 val=1 nullable=1; UNDO %s; REDO []\n", want, want)
+		text := fmt.Sprintf("a000000 val=0 nullable=0; UNDO %s; REDO []\na000001 val=1 nullable=1; UNDO %s; REDO []\n",
+			want, want)
 		if got := res.text(); got != text {
 			t.Errorf("floor %d:\ngot  %swant %s", floor, got, text)
 		}
@@ -290,7 +313,8 @@ func TestRunReturnsErrors(t *testing.T) {
 		}
 	}
 	w := rowset.NewRollingWriter(noDisk{}, testSchema, func() uint64 { return 1 }, 0)
-	if _, err := Run(context.Background(), Job{Schema: testSchema, Inputs: []Input{many("a", 3)}, Writer: w}); !errors.Is(err, errNoDisk) {
+	if _, err := Run(context.Background(),
+		Job{Schema: testSchema, Inputs: []Input{many("a", 3)}, Writer: w}); !errors.Is(err, errNoDisk) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -22,8 +22,8 @@ func newGatherer(s *schema.Schema) gatherer {
 	return g
 }
 
-// rows returns the cells of the window's rows, valid until the next call. Byte strings alias those
-// of the inputs and of the patches.
+// rows returns the cells of the window's rows, valid until the next call. Byte strings alias the
+// byte strings of the inputs and of the patches.
 func (g *gatherer) rows(w *window) *batch.RecordBatch {
 	n := len(w.keys)
 	g.batch.Len = n

@@ -58,7 +58,7 @@ func (d *disk) OpenBlock(id block.ID) (rowset.Block, error) {
 	return opened{m}, nil
 }
 
-// testSchema is that of Kudu's compaction tests: a string key, a value, a nullable value.
+// testSchema is the schema of Kudu's compaction tests: a string key, a value, a nullable value.
 var testSchema = mustSchema([]schema.Column{
 	{ID: 10, Name: "key", Type: schema.String},
 	{ID: 11, Name: "val", Type: schema.Int32},
@@ -261,7 +261,8 @@ func ofRow(list *[]change.Delta, i int) []change.Delta {
 func (res *result) text() string {
 	var b strings.Builder
 	err := res.histories(func(rows *change.Rows, i int, undo, redo []change.Delta) error {
-		fmt.Fprintf(&b, "%s val=%s nullable=%s; UNDO %s; REDO %s\n", rows.Keys[i], number(rows.Batch.Columns[1].Cell(i)),
+		fmt.Fprintf(&b, "%s val=%s nullable=%s; UNDO %s; REDO %s\n", rows.Keys[i],
+			number(rows.Batch.Columns[1].Cell(i)),
 			number(rows.Batch.Columns[2].Cell(i)), deltaText(undo), deltaText(redo))
 		return nil
 	})
@@ -281,7 +282,9 @@ func number(cell []byte) string {
 func deltaText(deltas []change.Delta) string {
 	var parts []string
 	for _, d := range deltas {
-		part := fmt.Sprintf("@%d %s", uint64(d.TS), map[change.Kind]string{change.Update: "SET", change.Delete: "DELETE", change.Reinsert: "REINSERT"}[d.List.Kind()])
+		part := fmt.Sprintf("@%d %s", uint64(d.TS),
+			map[change.Kind]string{change.Update: "SET", change.Delete: "DELETE",
+				change.Reinsert: "REINSERT"}[d.List.Kind()])
 		sep := " "
 		for r := d.List.Columns(); ; {
 			id, cell, ok := r.Next()

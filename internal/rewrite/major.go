@@ -49,8 +49,8 @@ func Major(ctx context.Context, job DeltaJob, cols []int) (*rowset.Metadata, err
 	return runMajor(ctx, job, cols, nil)
 }
 
-// runMajor is Major for exactly cols. options are those of their files, by index in cols; nil means
-// those of a flush.
+// runMajor is Major for exactly cols. options are the options of the columns' files, by index in
+// cols. If options is nil, the files are written as by a flush.
 func runMajor(ctx context.Context, job DeltaJob, cols []int, options []cfile.WriterOptions) (*rowset.Metadata, error) {
 	m, err := newMajor(job, cols, options)
 	if err != nil {
@@ -90,7 +90,8 @@ type major struct {
 
 func newMajor(job DeltaJob, cols []int, options []cfile.WriterOptions) (*major, error) {
 	s := job.Set.Schema
-	m := &major{job: job, schema: s, cols: cols, undo: deltaFile{creation: job.Creation, undo: true}, redo: deltaFile{creation: job.Creation},
+	m := &major{job: job, schema: s, cols: cols, undo: deltaFile{creation: job.Creation, undo: true},
+		redo:  deltaFile{creation: job.Creation},
 		cells: make([][]byte, len(cols))}
 	m.folder = folder{schema: s, setBy: make([]uint64, len(cols)),
 		index: func(id schema.ColumnID) int { return slices.Index(cols, s.IndexID(id)) }}

@@ -87,14 +87,16 @@ func memoryRows(from, to, set, sets int) *change.Rows {
 	rows := &change.Rows{Batch: batch.New(memorySchema.Columns, 0)}
 	for i := from; i < to; i++ {
 		row, mixed := uint32(i-from), i*7919%1000003
-		cells := [][]byte{fmt.Appendf(nil, "%08d", i*sets+set), fmt.Appendf(nil, "%08d", mixed), fmt.Appendf(nil, "%08x", i), memoryText(i, set)}
+		cells := [][]byte{fmt.Appendf(nil, "%08d", i*sets+set), fmt.Appendf(nil, "%08d", mixed),
+			fmt.Appendf(nil, "%08x", i), memoryText(i, set)}
 		for c, cell := range cells {
 			rows.Batch.Columns[c].AppendCell(cell)
 		}
 		rows.Keys = append(rows.Keys, cells[0])
 		rows.Undo = append(rows.Undo, change.Delta{Row: row, TS: mvcc.Timestamp(1 + set), List: deleteList})
 		if i%4 == set%4 {
-			l := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 13, fmt.Appendf(nil, "another text, %d", i))
+			l := change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 13,
+				fmt.Appendf(nil, "another text, %d", i))
 			rows.Redo = append(rows.Redo, change.Delta{Row: row, TS: 20, List: l})
 		}
 	}
@@ -167,7 +169,8 @@ func checkMemoryRows(res *result, sets int) error {
 		if i%4 == set%4 {
 			text = fmt.Appendf(nil, "another text, %d", i)
 		}
-		if key, got := fmt.Sprintf("%08d", k), r.Batch.Columns[3].Cell(at); string(r.Keys[at]) != key || !bytes.Equal(got, text) || len(undo) < 1 {
+		if key, got := fmt.Sprintf("%08d", k), r.Batch.Columns[3].Cell(at); string(r.Keys[at]) != key ||
+			!bytes.Equal(got, text) || len(undo) < 1 {
 			return fmt.Errorf("row %d: key %s, %q, %d undos, want key %s, %q", k, r.Keys[at], got, len(undo), key, text)
 		}
 		k++
@@ -197,7 +200,7 @@ func TestMergeReusesItsMemory(t *testing.T) {
 		t.Skip("the checks of this build allocate memory for each row")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	const rows, maxBytes = 40_000, 16 // a row has about 94; indexes take 3 to 12, by what the pools have
+	const rows, maxBytes = 40_000, 16 // a row has about 94; indexes take 3 to 12, depending on the pools
 	few := mergeToNowhere(t, memorySchema, overlapping(t, 3, rows))
 	many := mergeToNowhere(t, memorySchema, overlapping(t, 3, 2*rows))
 	perRow := int64(many-few) / (3 * rows)
@@ -214,7 +217,8 @@ func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
 		t.Skip("the checks of this build allocate memory for each row")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	for name, set := range map[string]*rowset.DiskRowSet{"few": overlapping(t, 1, 100)[0], "changed": overlapping(t, 1, 12_000)[0], "orders": orderSets(t, 1, 12_000, false)[0]} {
+	for name, set := range map[string]*rowset.DiskRowSet{"few": overlapping(t, 1, 100)[0],
+		"changed": overlapping(t, 1, 12_000)[0], "orders": orderSets(t, 1, 12_000, false)[0]} {
 		estimate, err := set.HistoriesBytes()
 		if err != nil {
 			t.Fatal(err)
@@ -239,10 +243,11 @@ func TestInputsNeedTheirEstimatedMemory(t *testing.T) {
 	}
 }
 
-// A major compaction reuses the memory of undos when those of a window are in their file.
+// A major compaction reuses the memory of undos as soon as a window's undos are in their file.
 func TestMajorReusesItsMemory(t *testing.T) {
 	d := overlapping(t, 1, 8*batch.WindowRows)[0]
-	m, err := newMajor(DeltaJob{Set: d, State: d.State(), Creation: &discard{}}, UpdatedColumns(memorySchema, d.Tracker()), nil)
+	m, err := newMajor(DeltaJob{Set: d, State: d.State(), Creation: &discard{}},
+		UpdatedColumns(memorySchema, d.Tracker()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (m *merger) load(h *head) (bool, error) {
 	return true, nil
 }
 
-// nextRows reads an input's next rows. Those of a Storer are stored ones.
+// nextRows reads an input's next rows. A Storer returns stored rows.
 func (h *head) nextRows() (*change.Rows, *rowset.StoredRows, error) {
 	if h.storer == nil {
 		rows, err := h.in.Next()

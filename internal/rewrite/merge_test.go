@@ -105,7 +105,7 @@ type copiesInput struct {
 	r      *rand.Rand
 	schema *schema.Schema
 	copies []copyOfRow
-	coded  []*batch.Dictionary // by column; nil: byte strings
+	coded  []*batch.Dictionary // by column; nil for a column of byte strings
 	last   *change.Rows
 }
 
@@ -235,8 +235,8 @@ func compareRow(want *copyOfRow, rows *change.Rows, i int, undo, redo []change.D
 }
 
 // Plan: rows of all types, with NULLs, with changes, with several copies of a key in different
-// inputs, and with keys that differ only after their first 8 bytes. The result is that of a merge
-// of one row after another.
+// inputs, and with keys that differ only after their first 8 bytes. The result equals the result of
+// a merge of one row after another.
 func TestMergeMatchesMergeByRow(t *testing.T) {
 	r := seedtest.Rand(t)
 	rounds := seedtest.Rounds(40, 8)

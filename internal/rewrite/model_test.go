@@ -41,8 +41,10 @@ type table struct {
 // schemas have a byte-string key and a compound key.
 var schemas = []*schema.Schema{
 	mustSchema([]schema.Column{{ID: 3, Name: "k", Type: schema.String}, {ID: 4, Name: "v", Type: schema.Int32},
-		{ID: 5, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 6, Name: "s", Type: schema.String, Nullable: true}}, 1),
-	mustSchema([]schema.Column{{ID: 3, Name: "a", Type: schema.Int16}, {ID: 4, Name: "b", Type: schema.Binary}, {ID: 5, Name: "v", Type: schema.Int32}}, 2),
+		{ID: 5, Name: "n", Type: schema.Int64, Nullable: true},
+		{ID: 6, Name: "s", Type: schema.String, Nullable: true}}, 1),
+	mustSchema([]schema.Column{{ID: 3, Name: "a", Type: schema.Int16}, {ID: 4, Name: "b", Type: schema.Binary},
+		{ID: 5, Name: "v", Type: schema.Int32}}, 2),
 	mustSchema([]schema.Column{{ID: 3, Name: "k", Type: schema.Int32}}, 1),
 }
 
@@ -57,8 +59,8 @@ func randomCell(r *rand.Rand, c *schema.Column) []byte {
 }
 
 // randomLife returns a life that begins at from or later; if ended is set, it ends with a delete.
-// Several events may share a timestamp, like those of one batch. ok is false if there is no time
-// left.
+// Several events may share a timestamp, like the operations of one batch. ok is false if there is
+// no time left.
 func (t *table) randomLife(key [][]byte, from mvcc.Timestamp, ended bool) (l life, ok bool) {
 	row := func() [][]byte {
 		cells := slices.Clone(key)
@@ -95,7 +97,7 @@ func (t *table) randomLife(key [][]byte, from mvcc.Timestamp, ended bool) (l lif
 
 func (l life) dead() bool { return l[len(l)-1].kind == change.Delete }
 
-// at returns the key's row as of snap, nil if there is none.
+// at returns the key's row as of snap, or nil if it does not exist then.
 func (t *table) at(key string, snap mvcc.Snapshot) (cells [][]byte) {
 	for _, l := range t.lives[key] {
 		for _, e := range l {
@@ -162,7 +164,7 @@ func (t *table) copyOf(l life) (base [][]byte, undo, redo []change.Delta) {
 	return l[at].cells, undo, redo
 }
 
-// newTable deals the lives of random keys to k rowsets, those of one key to different ones.
+// newTable deals the lives of random keys to k rowsets. Lives of one key go to different rowsets.
 func newTable(r *rand.Rand, s *schema.Schema, k, keys int) (*table, error) {
 	t := &table{r: r, schema: s, lives: map[string][]life{}, disk: newDisk(), end: 60}
 	in := make([]map[string]life, k)

@@ -47,12 +47,12 @@ const windows = 3
 // window is up to batch.WindowRows rows of the output. Their cells are in the rows of the inputs
 // until they are gathered, column by column.
 type window struct {
-	all        *change.Rows       // the rows, if they are those of an input's window
+	all        *change.Rows       // the rows, if they are the rows of one input's window
 	stored     *rowset.StoredRows // the same, as they are stored
 	keys       [][]byte
 	undo, redo []change.Delta
 	parts      []part
-	patches    [][]patch // by column: cells that differ from those of the inputs
+	patches    [][]patch // by column: cells that differ from the inputs' cells
 	bytes      int       // of byte strings and change lists
 	lists      [][]byte  // buffers of the folder that it refers to
 	err        error     // of writing it
@@ -76,8 +76,9 @@ type patch struct {
 
 // newOutput starts the goroutine, which close ends.
 func newOutput(job *Job, f *folder) *output {
-	o := &output{floor: job.Floor, folder: f, number: 1, writer: job.Writer, convert: job.Convert, gather: newGatherer(job.Schema),
-		full: make(chan *window, windows), written: make(chan *window, windows), ended: make(chan struct{})}
+	o := &output{floor: job.Floor, folder: f, number: 1, writer: job.Writer, convert: job.Convert,
+		gather: newGatherer(job.Schema),
+		full:   make(chan *window, windows), written: make(chan *window, windows), ended: make(chan struct{})}
 	for range windows {
 		o.spare = append(o.spare, &window{patches: make([][]patch, len(job.Schema.Columns))})
 	}

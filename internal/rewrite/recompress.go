@@ -7,11 +7,11 @@ import (
 	"github.com/oribi-db/oribi/rowset"
 )
 
-// Recompress rewrites columns of the base so that they take less space: those whose form is not the
-// one that the schema wants of a rowset at rest, see schema.Compression.Harder, and for which that
-// pays. It folds the redos of these columns, like a major compaction of them. All other files stay,
-// except the row file, which is written anew. The metadata then says that the columns are in that
-// form. Recompress returns nil if they are already.
+// Recompress rewrites columns of the base so that they take less space: the columns that are not in
+// the form that the schema wants of a rowset at rest, see schema.Compression.Harder, and for which
+// that form is smaller. It folds the redos of these columns, like a major compaction of them. All
+// other files stay, except the row file, which is written anew. The metadata then says that the
+// columns are in that form. Recompress returns nil if they are already.
 //
 // Errors: ctx.Err(); ErrCorrupt.
 func Recompress(ctx context.Context, job DeltaJob) (*rowset.Metadata, error) {

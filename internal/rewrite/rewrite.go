@@ -34,8 +34,8 @@ type Input interface {
 }
 
 // Bounded is an Input whose first key is known before it is read. Run begins to read it when the
-// merge reaches that key, so that of rowsets whose key ranges do not overlap only one is in memory
-// at a time.
+// merge reaches that key, so that only one at a time of several rowsets with disjoint key ranges is
+// in memory.
 type Bounded interface {
 	Input
 	First() []byte
@@ -80,9 +80,9 @@ type Job struct {
 type Stats struct{ RowsRead, RowsWritten int64 }
 
 // Run rewrites the inputs into the job's writer, which the caller finishes. It reads and merges
-// rows while a goroutine writes others, which has ended when Run returns. It needs memory for one
-// window of each input (two of a Keeper) and one of the output, and reuses it for all windows. What
-// it writes does not depend on the number of processors. Errors: ctx.Err(); ErrCorrupt if histories
+// rows while a goroutine writes others, which has ended when Run returns. It needs memory for a
+// window of each input (two of a Keeper) and a window of the output, and reuses it for all windows.
+// The files do not depend on the number of processors. Errors: ctx.Err(); ErrCorrupt if histories
 // contradict each other.
 func Run(ctx context.Context, job Job) (stats Stats, err error) {
 	m := &merger{job: job, folder: newFolder(job.Schema)}

@@ -45,7 +45,8 @@ func storedRows(keys []int, set int) *change.Rows {
 	rows := &change.Rows{Batch: batch.New(storedSchema.Columns, 0)}
 	for i, k := range keys {
 		f := int32Cell(k)
-		cells := [][]byte{int32Cell(k / 10), int32Cell(k % 10), append(int32Cell(k*7919), 0, 0, 0, 0), fmt.Append(nil, "word ", (k/100+set%4)%5),
+		cells := [][]byte{int32Cell(k / 10), int32Cell(k % 10), append(int32Cell(k*7919), 0, 0, 0, 0),
+			fmt.Append(nil, "word ", (k/100+set%4)%5),
 			fmt.Append(nil, "a text of ", k*k), fmt.Append(nil, "prefix ", k), append(f, f...), {byte(k >> 8 & 1)},
 			schema.AppendArray([]byte{}, schema.Int32, [][]byte{f, nil}[:k%3])}
 		if k%11 < 3 {
@@ -153,8 +154,8 @@ func rowHashes(t *testing.T, res *result, seed maphash.Seed) (hashes []uint64) {
 type notStored struct{ Input }
 
 // A merge that writes stretches of its inputs as they are stored has the same rows, with the same
-// versions, as one that decodes all rows. Where the stretch begins with a whole cblock, so does a
-// cblock of the output.
+// versions, as a merge that decodes all rows. Where the stretch begins with a whole cblock, so does
+// a cblock of the output.
 func TestStoredStretchesHaveTheSameRows(t *testing.T) {
 	d := newDisk()
 	sets, seed := storedSets(t, d), maphash.MakeSeed()

@@ -57,7 +57,8 @@ type tree struct {
 // build makes the tree of the heads after one was added, removed or read.
 func (t *tree) build() {
 	k := len(t.heads)
-	t.prefix, t.losers, t.won = t.prefix[:0], append(t.losers[:0], make([]int32, k)...), append(t.won[:0], make([]int32, 2*k)...)
+	t.prefix, t.losers, t.won = t.prefix[:0], append(t.losers[:0], make([]int32, k)...),
+		append(t.won[:0], make([]int32, 2*k)...)
 	if k == 0 {
 		return
 	}

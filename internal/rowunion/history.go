@@ -53,8 +53,8 @@ type Past interface {
 	// Cells returns the row's cells, all columns in schema order, nil if the row does not exist. They
 	// are valid until the next call of Back.
 	Cells() [][]byte
-	// Newest returns the timestamp of the newest change that is not reverted; ok is false if there
-	// is none.
+	// Newest returns the timestamp of the newest change that is not reverted; ok is false if all
+	// changes are.
 	Newest() (ts mvcc.Timestamp, ok bool)
 	// Back reverts all changes that snap does not see.
 	Back(snap mvcc.Snapshot) error

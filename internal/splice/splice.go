@@ -7,8 +7,8 @@ import "slices"
 // indexes of the elements to remove, ascending. The element added[i] comes before the element that
 // was at index at[i], which may be len(list); at is ascending too. For instance, Edit of a b c d
 // with gone = [1], added = [x], at = [3] returns a c x d. Edit uses the array of list, as
-// slices.Replace does. It takes time proportional to the elements from the first to the last one
-// that is removed or inserted, and moves those after them at once.
+// slices.Replace does. It takes time proportional to the elements from the first to the last that
+// is removed or inserted, and moves the elements after them at once.
 func Edit[T any](list []T, gone []int, added []T, at []int) []T {
 	from, to := Window(len(list), gone, at)
 	window := make([]T, 0, to-from+len(added))

@@ -53,12 +53,13 @@ func appendMark(b []byte, ts mvcc.Timestamp) []byte {
 	return fmt.Appendf(b, "%08x\n", coding.CRC32C(b[at:]))
 }
 
-// decodeMark returns the mark in the content of LOCK, 0 if there is none.
+// decodeMark returns the mark in the content of LOCK, or 0 if the content has no mark.
 func decodeMark(b []byte) mvcc.Timestamp {
 	_, line, _ := bytes.Cut(b, []byte{'\n'})
 	line, _, whole := bytes.Cut(line, []byte{'\n'})
 	end := bytes.LastIndexByte(line, ' ') + 1
-	if !whole || !bytes.HasPrefix(line, markPrefix) || end <= len(markPrefix) || string(line[end:]) != fmt.Sprintf("%08x", coding.CRC32C(line[:end])) {
+	if !whole || !bytes.HasPrefix(line, markPrefix) || end <= len(markPrefix) ||
+		string(line[end:]) != fmt.Sprintf("%08x", coding.CRC32C(line[:end])) {
 		return 0
 	}
 	ts, err := strconv.ParseUint(string(line[len(markPrefix):end-1]), 10, 64)

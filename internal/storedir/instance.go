@@ -109,7 +109,8 @@ func decodeInstance(b []byte) (*Instance, error) {
 	if len(b) < instanceLen {
 		return nil, fault.Corruptf("%s: %d bytes, want %d", InstanceName, len(b), instanceLen)
 	}
-	if got, want := coding.CRC32C(b[:instanceCRCOff]), binary.LittleEndian.Uint32(b[instanceCRCOff:]); len(b) == instanceLen && got != want {
+	if got, want := coding.CRC32C(b[:instanceCRCOff]),
+		binary.LittleEndian.Uint32(b[instanceCRCOff:]); len(b) == instanceLen && got != want {
 		return nil, fault.Corruptf("%s: crc %08x, want %08x", InstanceName, got, want)
 	}
 	if format := binary.LittleEndian.Uint32(b[formatOff:]); format != FormatNumber {

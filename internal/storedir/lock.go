@@ -69,7 +69,8 @@ func (l *Locks) LockInstance() (err error) {
 		time.Sleep(instanceSleep)
 	}
 	if errors.Is(err, fault.ErrLocked) {
-		return fmt.Errorf("%w: another process has the store open, although its %s was removed", fault.ErrLocked, LockName)
+		return fmt.Errorf("%w: another process has the store open, although its %s was removed",
+			fault.ErrLocked, LockName)
 	}
 	return err
 }

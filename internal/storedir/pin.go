@@ -20,8 +20,8 @@ import (
 )
 
 // readers/<16 hex digits>.pin says what a follower reads. The follower holds an exclusive lock on
-// the file as long as it is open, so the pin of a process that was killed is one without a lock.
-// The writer removes it.
+// the file as long as it is open, so a pin without a lock belongs to a process that was killed. The
+// writer removes such pins.
 //
 //	offset  width  field   meaning
 //	0       8      magic   "oribipin"
@@ -128,8 +128,8 @@ func encodePin(epoch uint64, log lsn.LSN) []byte {
 	return b
 }
 
-// decodePin returns what a pin says. One that is being written, or that this program does not know,
-// pins everything.
+// decodePin returns the epoch and the LSN that a pin protects. A pin that is being written, or
+// whose format this program does not know, pins everything.
 func decodePin(b []byte) (epoch uint64, log lsn.LSN) {
 	if len(b) != pinLen || string(b[:len(pinMagic)]) != pinMagic || binary.LittleEndian.Uint32(b[pinMustOff:]) != 0 ||
 		coding.CRC32C(b[:pinCRCOff]) != binary.LittleEndian.Uint32(b[pinCRCOff:]) {
@@ -164,7 +164,8 @@ func (d Dir) Pinned() (epoch uint64, log lsn.LSN) {
 			// A follower that has created the file, and not locked it yet, finds it locked, or
 			// gone, and takes another one.
 			if err := d.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				d.Logger.Warn("the pin of a reader that has ended stays", slog.String("file", name), slog.Any("err", err))
+				d.Logger.Warn("the pin of a reader that has ended stays", slog.String("file", name),
+					slog.Any("err", err))
 			}
 			lock.Close()
 		case errors.Is(err, fault.ErrLocked):

@@ -123,8 +123,10 @@ func TestSpaceIsKeptShorterOnFullDisk(t *testing.T) {
 		disk.free = test.free
 		before := time.Now()
 		epoch, old := f.Kept()
-		if earliest, latest := before.Add(-test.lag), time.Now().Add(-test.lag); epoch != 5 || old.Before(earliest) || old.After(latest) {
-			t.Errorf("with %d bytes free, blocks dropped after epoch %d and %v are kept; want 5, %v", test.free, epoch, old, earliest)
+		if earliest, latest := before.Add(-test.lag), time.Now().Add(-test.lag); epoch != 5 ||
+			old.Before(earliest) || old.After(latest) {
+			t.Errorf("with %d bytes free, blocks dropped after epoch %d and %v are kept; want 5, %v", test.free,
+				epoch, old, earliest)
 		}
 	}
 	disk.free = noSpareBytes - 1

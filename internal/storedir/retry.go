@@ -55,12 +55,14 @@ func (d Dir) Retry(ctx context.Context, try func() error) error {
 
 // isLasting reports whether an error of a follower has nothing to do with a writer.
 func isLasting(err error) bool {
-	return errors.Is(err, fault.ErrNotStore) || errors.Is(err, fault.ErrUnsupported) || errors.Is(err, fs.ErrPermission) ||
+	return errors.Is(err, fault.ErrNotStore) || errors.Is(err, fault.ErrUnsupported) ||
+		errors.Is(err, fs.ErrPermission) ||
 		errors.Is(err, fault.ErrClosed)
 }
 
 // fingerprint returns a text that changes when a writer changes the files in a way that can make a
-// follower fail: it has all names but those of pins, the lengths in wal/ and meta/, and the anchor.
+// follower fail: it has all names except the names of pins, the lengths in wal/ and meta/, and the
+// anchor.
 func (d Dir) fingerprint() string {
 	var b strings.Builder
 	for _, sub := range []string{"", LogName, MetaName, DataName} {

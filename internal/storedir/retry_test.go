@@ -77,7 +77,8 @@ func TestFollowerTriesAgainAfterAnyChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mem := fakeStore(t)
-				if tries, err := try(t, t.Context(), mem, 10, func(n int) { change(mem, n) }); tries != 11 || err != nil {
+				if tries, err := try(t, t.Context(), mem, 10, func(n int) { change(mem, n) }); tries != 11 ||
+					err != nil {
 					t.Errorf("%d tries, %v; want 11", tries, err)
 				}
 			})
@@ -123,7 +124,8 @@ func TestFollowerGivesUp(t *testing.T) {
 		change := func(n int) { put(t, mem, LogName+"/1", int64(n), 1) }
 		begin := time.Now()
 		_, err := try(t, t.Context(), mem, 1<<20, change)
-		if took := time.Since(begin); !errors.Is(err, fault.ErrLocked) || errors.Is(err, fault.ErrCorrupt) || took < followPatience || took > followPatience+2*followMaxSleep {
+		if took := time.Since(begin); !errors.Is(err, fault.ErrLocked) || errors.Is(err, fault.ErrCorrupt) ||
+			took < followPatience || took > followPatience+2*followMaxSleep {
 			t.Errorf("after %v: %v; want ErrLocked after %v", took, err, followPatience)
 		}
 		mem = fakeStore(t)

@@ -117,7 +117,8 @@ func (d Dir) onlyOurs() error {
 		}
 		for _, name := range names {
 			if !sub.ours(name) {
-				return notStore("the store was not created completely, and %s in %s is not a file of a store", name, sub.name)
+				return notStore("the store was not created completely, and %s in %s is not a file of a store",
+					name, sub.name)
 			}
 		}
 	}

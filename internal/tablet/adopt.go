@@ -251,8 +251,8 @@ func (a *Adoption) noteValues(ctx context.Context, d *rowset.DiskRowSet) error {
 	}
 }
 
-// Finish verifies that no key is live twice, and makes the blocks durable. Errors: ErrCorrupt; those
-// of the file system; ctx.Err().
+// Finish verifies that no key is live twice, and makes the blocks durable. Errors: ErrCorrupt;
+// ctx.Err(); the errors of the file system.
 func (a *Adoption) Finish(ctx context.Context) error {
 	var sets []*rowset.DiskRowSet
 	defer func() {

@@ -27,9 +27,9 @@ const (
 	maxRounds = 12
 )
 
-// catchUp applies the changes made since a job's cutover point to the stores that replace the ones
-// that logged them: the Mem fields of the edit's Added and Replaced. A row whose row ID changes is
-// looked up by key, once:
+// catchUp applies the changes made since a job's cutover point to the stores that replace the
+// stores in which they were logged: the Mem fields of the edit's Added and Replaced. A row whose
+// row ID changes is looked up by key, once:
 //
 //	frozen MemRowSet                  key           → row in an added rowset
 //	delta mem store of a removed one  row → key     → row in an added rowset

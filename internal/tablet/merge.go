@@ -136,7 +136,8 @@ func (r *mergeSeries) repeats(c compaction.Choice) bool {
 // The policy does not see rowsets that other compactions own. If it then picks nothing, mergeOnce
 // waits for these compactions, and asks it again. It also asks again if another compaction has taken
 // a rowset between the pick and the merge.
-func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64, r *mergeSeries) (e *Edit, err error) {
+func (t *Tablet) mergeOnce(ctx context.Context, p compaction.Policy, budget int64,
+	r *mergeSeries) (e *Edit, err error) {
 	for again := true; again; {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -437,8 +437,8 @@ func (t *Tablet) MemBytes() (mem, deltas int64) {
 	return mem, t.deltaMem.Load().Load()
 }
 
-// FirstLSN returns the lowest LSN of an operation that is in memory and not in files; lsn.Max if
-// there is none.
+// FirstLSN returns the lowest LSN of an operation that is in memory and not in files, or lsn.Max if
+// files contain all operations.
 func (t *Tablet) FirstLSN() lsn.LSN {
 	st, err := t.acquire()
 	if err != nil {
