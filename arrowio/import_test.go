@@ -105,7 +105,7 @@ func TestConversions(t *testing.T) {
 						t.Fatal(err)
 					}
 					for i := range v.Len {
-						got += rowText([][]byte{v.Cell(i)})
+						got += rowDigits([][]byte{v.Cell(i)})
 					}
 				}
 			}
@@ -295,8 +295,8 @@ func TestIngestNamesTheRow(t *testing.T) {
 		t.Error(err)
 	}
 	same(t, "ingested", rowsOf(t, table),
-		[]string{"0100000000000000|05|61|", "0200000000000000|NULL|NULL|", "0300000000000000|NULL|NULL|",
-			"0400000000000000|NULL|6162|"})
+		[]string{"8:\x01\x00\x00\x00\x00\x00\x00\x00|1:\x05|1:a|", "8:\x02\x00\x00\x00\x00\x00\x00\x00|NULL|NULL|",
+			"8:\x03\x00\x00\x00\x00\x00\x00\x00|NULL|NULL|", "8:\x04\x00\x00\x00\x00\x00\x00\x00|NULL|2:ab|"})
 }
 
 // Append sets the columns that the record batch has, and converts them.

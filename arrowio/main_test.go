@@ -3,9 +3,11 @@ package arrowio
 import (
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"math"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/oribi-db/oribi"
@@ -128,7 +130,8 @@ func rowsOf(t testing.TB, table *oribi.Table, o ...oribi.ScanOption) []string {
 	return rows
 }
 
-// rowText returns cells as text that differs if they do, NULL from no bytes too.
+// rowText returns cells as text that differs if they do, NULL from no bytes too: the length of each
+// and its bytes as they are, which takes a tenth of the time of digits.
 func rowText(cells [][]byte) string {
 	var text []byte
 	for _, cell := range cells {
@@ -136,13 +139,22 @@ func rowText(cells [][]byte) string {
 			text = append(text, "NULL|"...)
 			continue
 		}
-		const digits = "0123456789abcdef"
-		for _, b := range cell {
-			text = append(text, digits[b>>4], digits[b&15])
-		}
-		text = append(text, '|')
+		text = append(strconv.AppendInt(text, int64(len(cell)), 10), ':')
+		text = append(append(text, cell...), '|')
 	}
 	return string(text)
+}
+
+// rowDigits returns cells as rowText does, with two digits for each byte.
+func rowDigits(cells [][]byte) (text string) {
+	for _, cell := range cells {
+		if cell == nil {
+			text += "NULL|"
+		} else {
+			text += hex.EncodeToString(cell) + "|"
+		}
+	}
+	return text
 }
 
 // selectedRows appends the selected rows of a batch as text.
@@ -165,7 +177,7 @@ func same(t testing.TB, what string, got, want []string) {
 	}
 	for i := range got {
 		if got[i] != want[i] {
-			t.Fatalf("%s: row %d is\n%s, want\n%s", what, i, got[i], want[i])
+			t.Fatalf("%s: row %d is\n%.1000q, want\n%.1000q", what, i, got[i], want[i])
 		}
 	}
 }

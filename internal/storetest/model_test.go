@@ -20,13 +20,16 @@ var (
 	scriptFlag = flag.String("proof.script", "", "a file with a history to run again")
 )
 
-// proofTime returns how long a random test runs: as set by -proof.for, otherwise for d with
-// $ORIBI_FULL and a third of d without it.
+// proofTime returns how long a random test runs: as set by -proof.for, otherwise for a third of d,
+// with $ORIBI_FULL for a second or for d if it is longer.
 func proofTime(d time.Duration) time.Duration {
-	if *forFlag > 0 {
+	switch {
+	case *forFlag > 0:
 		return *forFlag
+	case seedtest.Full():
+		return max(d, time.Second)
 	}
-	return time.Duration(seedtest.Rounds(int64(d), int64(d)/3))
+	return d / 3
 }
 
 // explore runs histories with consecutive seeds until the time is over, and adds up their counts.
