@@ -27,7 +27,8 @@ type ahead struct {
 // fixed work for each window.
 func (it *Iterator) looksAhead() bool {
 	a := &it.ahead
-	return it.consumer != nil && !a.off && it.next >= a.to && !it.req.Descending() && it.span == nil && it.window.Unchanged()
+	return it.consumer != nil && !a.off && it.next >= a.to && !it.req.Descending() && it.span == nil &&
+		it.window.Unchanged()
 }
 
 // lookAhead tests the next rows on stored values and offers them to the consumer. If it does not
@@ -70,7 +71,7 @@ func (a *ahead) has(from batch.Ordinal, n int) bool {
 	return a.from <= from && from+batch.Ordinal(n) <= a.to
 }
 
-// selection sets the first n bits of dst to those of rows [from, from+n), which were tested.
+// selection sets the first n bits of dst to the results of the tests of rows [from, from+n).
 func (a *ahead) selection(from batch.Ordinal, n int, dst batch.Bitmap) {
 	encoding.CopyBits(dst, a.sel, int(from-a.from), n)
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// aheadColumns are those of rows without changes. Row i has i and one of seven words.
-var aheadColumns = []schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "word", Type: schema.String, Encoding: schema.Dictionary}}
+// aheadColumns are the columns of rows without changes. Row i has i and one of seven words.
+var aheadColumns = []schema.Column{{ID: 1, Name: "k", Type: schema.Int64},
+	{ID: 2, Name: "word", Type: schema.String, Encoding: schema.Dictionary}}
 
 func aheadCell(row int, id schema.ColumnID) []byte {
 	if id == 1 {
@@ -81,7 +82,8 @@ func TestConsumersSeeEachRowOnce(t *testing.T) {
 			compare(batch.In, 1, many...),
 			batch.And(compare(batch.Eq, 2, r.IntN(7)), compare(batch.In, 1, many...)),
 			compare(batch.Lt, 1, 0),
-			batch.And(compare(batch.Ge, 1, r.IntN(n)), compare(batch.Ne, 2, r.IntN(7)), compare(batch.Lt, 1, r.IntN(n))),
+			batch.And(compare(batch.Ge, 1, r.IntN(n)), compare(batch.Ne, 2, r.IntN(7)),
+				compare(batch.Lt, 1, r.IntN(n))),
 		}[round%8]
 		req := scan.Options{Schema: set.Schema, Columns: []int{0}, Filter: filter, Snapshot: mvcc.Everything}
 		if r.IntN(3) > 0 {

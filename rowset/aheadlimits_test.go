@@ -15,7 +15,8 @@ import (
 )
 
 // openRows opens a rowset of n rows with a key from 0 up and a second column.
-func openRows(t *testing.T, second schema.Column, n int, cell func(i int) []byte, damage func(d *disk, row *Metadata)) *DiskRowSet {
+func openRows(t *testing.T, second schema.Column, n int, cell func(i int) []byte,
+	damage func(d *disk, row *Metadata)) *DiskRowSet {
 	t.Helper()
 	d, s := newDisk(), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, second}, 1)
 	w, err := NewWriter(d, s, 17)
@@ -49,18 +50,20 @@ func openRows(t *testing.T, second schema.Column, n int, cell func(i int) []byte
 // A filter that needs decoded cells decodes long rows in small windows, with a consumer too.
 func TestLongRowsAreNotDecodedAhead(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
-	set := openRows(t, schema.Column{ID: 2, Name: "s", Type: schema.Binary, Encoding: schema.Prefix}, 500, func(int) []byte {
-		x := make([]byte, 16<<10)
-		random.Read(x)
-		return x
-	}, nil)
+	set := openRows(t, schema.Column{ID: 2, Name: "s", Type: schema.Binary, Encoding: schema.Prefix}, 500,
+		func(int) []byte {
+			x := make([]byte, 16<<10)
+			random.Read(x)
+			return x
+		}, nil)
 	f := bloom.NewWithEstimates(1000, 0.01)
 	f.Add([]byte("x"))
 	p := batch.Predicate{ID: 2, Type: schema.Binary, Op: batch.InFilter, Filter: f}
 	if err := p.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	it, err := newIterator(set, scan.Options{Schema: set.Schema, Columns: []int{0}, Filter: batch.Test(p), Snapshot: mvcc.Everything})
+	it, err := newIterator(set, scan.Options{Schema: set.Schema, Columns: []int{0}, Filter: batch.Test(p),
+		Snapshot: mvcc.Everything})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,18 +80,21 @@ func TestLongRowsAreNotDecodedAhead(t *testing.T) {
 
 // Sums read only cblocks that have selected rows.
 func TestSumsReadSelectedCblocks(t *testing.T) {
-	set := openRows(t, schema.Column{ID: 2, Name: "v", Type: schema.Int64, BlockBytes: 16 << 10}, aheadRows, func(i int) []byte {
-		return binary.LittleEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15>>8)
-	}, func(d *disk, row *Metadata) {
-		f := d.blocks[row.Columns[1].Block]
-		f.Bytes[len(f.Bytes)*3/4] ^= 1 // in a cblock of the second half of the rows
-	})
+	set := openRows(t, schema.Column{ID: 2, Name: "v", Type: schema.Int64, BlockBytes: 16 << 10}, aheadRows,
+		func(i int) []byte {
+			return binary.LittleEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15>>8)
+		}, func(d *disk, row *Metadata) {
+			f := d.blocks[row.Columns[1].Block]
+			f.Bytes[len(f.Bytes)*3/4] ^= 1 // in a cblock of the second half of the rows
+		})
 	for _, product := range []bool{false, true} {
-		p := batch.Predicate{ID: 1, Type: schema.Int64, Op: batch.Lt, Values: [][]byte{binary.LittleEndian.AppendUint64(nil, 100)}}
+		p := batch.Predicate{ID: 1, Type: schema.Int64, Op: batch.Lt,
+			Values: [][]byte{binary.LittleEndian.AppendUint64(nil, 100)}}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}
-		it, err := newIterator(set, scan.Options{Schema: set.Schema, Columns: []int{1}, Filter: batch.Test(p), Snapshot: mvcc.Everything})
+		it, err := newIterator(set, scan.Options{Schema: set.Schema, Columns: []int{1}, Filter: batch.Test(p),
+			Snapshot: mvcc.Everything})
 		if err != nil {
 			t.Fatal(err)
 		}

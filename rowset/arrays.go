@@ -42,7 +42,8 @@ func appendColumn(w *cfile.Writer, c *schema.Column, v *batch.Vector) error {
 
 // readArrays sets v to exactly n cells of array column c; a file with fewer cells is corrupt. The
 // cells are never overwritten.
-func readArrays(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
+func readArrays(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int,
+	v *batch.Vector) error {
 	v.Reset(0)
 	arrays := batch.NewArrays(c.Element)
 	for v.Len < n {

@@ -54,8 +54,9 @@ func checkGoldenArrays(t *testing.T, dir string) {
 			c := goldenColumn(info.Type)
 			cells := readCells(t, f, c, want)
 			again := new(block.Memory)
-			w, err := cfile.NewWriter(again, cfile.WriterOptions{Type: info.Type, Encoding: info.Encoding, Compression: info.Compression,
-				Nullable: info.Nullable, Array: true, PositionalIndex: true})
+			w, err := cfile.NewWriter(again,
+				cfile.WriterOptions{Type: info.Type, Encoding: info.Encoding, Compression: info.Compression,
+					Nullable: info.Nullable, Array: true, PositionalIndex: true})
 			if err == nil {
 				err = appendColumn(w, c, cells)
 			}
@@ -94,7 +95,8 @@ func readCells(t *testing.T, f *cfile.Reader, c *schema.Column, want []string) *
 			t.Fatalf("row %d: %.200s, want %.200s", i, got, line)
 		}
 		if i%53 == 0 {
-			if cell, err := arrayCell(f, nil, c, batch.Ordinal(i)); err != nil || !bytes.Equal(cell, v.Cell(i)) || (cell == nil) != v.IsNull(i) {
+			if cell, err := arrayCell(f, nil, c, batch.Ordinal(i)); err != nil ||
+				!bytes.Equal(cell, v.Cell(i)) || (cell == nil) != v.IsNull(i) {
 				t.Fatalf("row %d read alone: % x, %v", i, cell, err)
 			}
 		}
@@ -116,7 +118,8 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 		}
 	}
 	file := new(block.Memory)
-	w, err := cfile.NewWriter(file, cfile.WriterOptions{Type: schema.Int8, Array: true, Nullable: true, PositionalIndex: true})
+	w, err := cfile.NewWriter(file,
+		cfile.WriterOptions{Type: schema.Int8, Array: true, Nullable: true, PositionalIndex: true})
 	if err == nil {
 		err = appendColumn(w, c, want)
 	}
@@ -150,10 +153,12 @@ func TestWindowOfLongArraysIsReadInFull(t *testing.T) {
 func TestArrayAndScalarFilesAreNotInterchangeable(t *testing.T) {
 	write := func(t *testing.T, second schema.Column) (*disk, *Metadata) {
 		second.ID, second.Name, second.Nullable = 2, "v", true
-		w := newTestRowSet(t, seedtest.Rand(t), mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)
+		w := newTestRowSet(t, seedtest.Rand(t),
+			mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, second}, 1), 20)
 		return w.disk, w.write(t, seedtest.Rand(t), mvcc.Min)
 	}
-	shapes := map[string]schema.Column{"int32": {Type: schema.Int32}, "array(int32)": {Type: schema.Array, Element: schema.Int32},
+	shapes := map[string]schema.Column{"int32": {Type: schema.Int32},
+		"array(int32)": {Type: schema.Array, Element: schema.Int32},
 		"array(int64)": {Type: schema.Array, Element: schema.Int64}, "binary": {Type: schema.Binary}}
 	for stored, column := range shapes {
 		d, row := write(t, column)
@@ -172,7 +177,8 @@ func TestArrayAndScalarFilesAreNotInterchangeable(t *testing.T) {
 			if err := it.Close(); (err == nil) != (asked == stored) || err != nil && !errors.Is(err, fault.ErrCorrupt) {
 				t.Errorf("%s read as %s: %v", stored, asked, err)
 			}
-			if _, err := set.cell(0, 1); (err == nil) != (asked == stored) || err != nil && !errors.Is(err, fault.ErrCorrupt) {
+			if _, err := set.cell(0, 1); (err == nil) != (asked == stored) ||
+				err != nil && !errors.Is(err, fault.ErrCorrupt) {
 				t.Errorf("%s read as %s, one cell: %v", stored, asked, err)
 			}
 			set.Unref()

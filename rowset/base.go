@@ -64,8 +64,8 @@ func (d *DiskRowSet) newBaseReader(cols []int, windows int) (*BaseReader, error)
 }
 
 // Next returns the cells of rows [from, from+n), at most one window; n is 0 at the end. vectors[i]
-// is that of cols[i]. The caller may modify the vectors, which are valid until the next call.
-// Errors: ErrCorrupt.
+// has the cells of column cols[i]. The caller may modify the vectors, which are valid until the
+// next call. Errors: ErrCorrupt.
 func (b *BaseReader) Next() (vectors []*batch.Vector, from batch.Ordinal, n int, err error) {
 	if vectors, from, n = b.advance(); n == 0 {
 		return nil, from, 0, nil
@@ -113,7 +113,8 @@ func (b *BaseReader) read(w baseWindow, i int, from batch.Ordinal, n int) error 
 }
 
 // readFull reads exactly n cells; a file with fewer cells is corrupt.
-func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int, v *batch.Vector) error {
+func readFull(r *cfile.ColumnReader, d *DiskRowSet, c *schema.Column, from batch.Ordinal, n int,
+	v *batch.Vector) error {
 	if c != nil && c.Type == schema.Array {
 		return readArrays(r, d, c, from, n, v)
 	}
@@ -148,8 +149,9 @@ type BaseWriter struct {
 	picked   []*batch.Vector
 }
 
-// NewBaseWriter begins a file for each of cols, which are indexes in the schema. options are those
-// of their files, by index in cols; nil means those of a flush.
+// NewBaseWriter begins a file for each of cols, which are indexes in the schema. options are the
+// options of the columns' files, by index in cols. If options is nil, the files are written as by a
+// flush.
 func NewBaseWriter(c Creation, s *schema.Schema, cols []int, options []cfile.WriterOptions) (*BaseWriter, error) {
 	w := &BaseWriter{schema: s, creation: c, cols: cols}
 	for k, i := range cols {
@@ -188,7 +190,7 @@ func (w *BaseWriter) SetBounds(m *Metadata) {
 	}
 }
 
-// RowFile returns the block and the size of the finished row file; 0 if there is none.
+// RowFile returns the block and the size of the finished row file, or 0 if w writes none.
 func (w *BaseWriter) RowFile() (id block.ID, bytes int64) {
 	if w.rows.sink == nil {
 		return 0, 0
@@ -205,9 +207,9 @@ const stringBlockBytes = 32 << 10
 const columnsBytes = 16 << 20
 
 // columnBlockBytes returns the size of the cblocks of a column. Without a size in the schema, many
-// columns have smaller ones: a writer has one of each column in memory, and the same encoded, and a
-// compaction one or two of each column of each input. They have columnsBytes together, if they can have it
-// without being smaller than those of strings.
+// columns have smaller ones: a writer has a cblock of each column in memory, as cells and encoded,
+// and a compaction has one or two of each column of each input. All columns together have
+// columnsBytes, if their cblocks then are not smaller than the cblocks of strings.
 func columnBlockBytes(s *schema.Schema, i int) int {
 	if n := int(s.Columns[i].BlockBytes); n > 0 {
 		return n
@@ -222,8 +224,9 @@ func columnBlockBytes(s *schema.Schema, i int) int {
 // columnOptions returns how a flush or a merge writes column i of s.
 func columnOptions(s *schema.Schema, i int, words *Dictionaries) cfile.WriterOptions {
 	c := &s.Columns[i]
-	o := cfile.WriterOptions{Type: c.Stored(), Encoding: c.Encoding.Resolve(c.Stored()), Compression: c.Compression.Fast(),
-		Nullable: c.Nullable, Array: c.Type == schema.Array, BlockBytes: columnBlockBytes(s, i), StringBytes: cmp.Or(int(c.BlockBytes), stringBlockBytes),
+	o := cfile.WriterOptions{Type: c.Stored(), Encoding: c.Encoding.Resolve(c.Stored()),
+		Compression: c.Compression.Fast(), Nullable: c.Nullable, Array: c.Type == schema.Array,
+		BlockBytes: columnBlockBytes(s, i), StringBytes: cmp.Or(int(c.BlockBytes), stringBlockBytes),
 		PositionalIndex: true, ValueIndex: i == 0 && s.SingleKey()}
 	if o.Encoding == schema.Dictionary {
 		o.Words, o.NoWords = words.next(c.ID)
@@ -239,12 +242,12 @@ func newColumnOutput(c Creation, s *schema.Schema, i int, o cfile.WriterOptions)
 	return p, nil
 }
 
-// Append adds cells; vectors[i] is that of cols[i], and all have the same length. It is for a
-// BaseWriter without a row file.
+// Append adds cells. vectors[i] has the cells of column cols[i], and all vectors have the same
+// length. It is for a BaseWriter without a row file.
 func (w *BaseWriter) Append(vectors []*batch.Vector) error { return w.append(vectors, nil) }
 
-// AppendRows adds rows; vectors are those of all columns in schema order, and all have the same
-// length.
+// AppendRows adds rows. There is a vector for each column of the schema, in its order, and all have
+// the same length.
 func (w *BaseWriter) AppendRows(vectors []*batch.Vector) error {
 	w.picked = w.picked[:0]
 	for _, i := range w.cols {
@@ -272,7 +275,8 @@ func (w *BaseWriter) append(vectors, all []*batch.Vector) error {
 	})
 }
 
-// Finish finishes all files. blocks[i] is that of cols[i]; bytes is their total size.
+// Finish finishes all files. blocks[i] is the block of column cols[i]; bytes is the total size of
+// the blocks.
 func (w *BaseWriter) Finish() (blocks []ColumnBlock, bytes int64, err error) {
 	if w.rows.sink != nil {
 		if err = w.rows.w.file.Finish(); err == nil {

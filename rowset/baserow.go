@@ -11,9 +11,9 @@ import (
 
 // After a full-row read, the row is kept in the cache as one piece, under its key: its row ID and
 // its base cells as a row image, neither of which deltas change. The next read then needs one cache
-// lookup instead of those of the bloom file, the key index and each column. If many scattered rows
-// of a rowset are read repeatedly (a full cache keeps a row at its second read), each of them takes a few hundred bytes instead of a decoded
-// chunk of 8 KiB per column.
+// lookup instead of lookups of the bloom file, of the key index and of each column. If many
+// scattered rows of a rowset are read repeatedly (a full cache keeps a row at its second read),
+// each of them takes a few hundred bytes instead of a decoded chunk of 8 KiB per column.
 
 // rowPart is the part number of base rows in the cache. The block of the key is the newest of the
 // base columns', since a rewrite of any of them makes a new base; the offset is the hash of the
@@ -42,13 +42,13 @@ func (b *baseRow) imageFor(l *change.RowFormat) []byte {
 	return b.image
 }
 
-// rowKey returns the cache key of the row with a key. The entry may be that of another key with the
+// rowKey returns the cache key of the row with a key. The entry may belong to another key with the
 // same hash.
 func (d *DiskRowSet) rowKey(p bloom.Probe) cache.Key {
 	return cache.Key{Block: uint64(d.newest), Offset: p.Hash(), Part: rowPart}
 }
 
-// cachedRow returns the cached row with a key, nil if there is none.
+// cachedRow returns the cached row with a key, or nil if the cache does not have it.
 func (d *DiskRowSet) cachedRow(p bloom.Probe) *baseRow {
 	if d.opts.Cache == nil {
 		return nil

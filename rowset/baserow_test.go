@@ -63,7 +63,8 @@ func TestCachedRowsMatchTheModel(t *testing.T) {
 // After a full-row read, the same row is read without any file.
 func TestCachedRowsNeedNoFiles(t *testing.T) {
 	r := seedtest.Rand(t)
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64, Nullable: true},
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 2, Name: "n", Type: schema.Int64, Nullable: true},
 		{ID: 3, Name: "s", Type: schema.String}}, 1)
 	w := newTestRowSet(t, r, s, 50)
 	row := w.rewritten(t, r)
@@ -100,7 +101,8 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 	}
 
 	// A rowset of the same files with another schema has its own cached row.
-	other := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "s", Type: schema.String}}, 1)
+	other := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 3, Name: "s", Type: schema.String}}, 1)
 	set, err = Open(other, row, Options{Blocks: w.disk, Cache: c})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +115,9 @@ func TestCachedRowsNeedNoFiles(t *testing.T) {
 // The cache key of a row is the hash of its key, which another key may share.
 func TestCachedRowOfAnotherKeyIsNotReturned(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "n", Type: schema.Int64}}, 1), 20)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "n", Type: schema.Int64}}, 1), 20)
 	c := cache.New(16 << 20)
 	set := w.cached(t, c)
 	mine, other := bloom.MakeProbe(w.rows[3].key), bloom.MakeProbe(w.rows[4].key)

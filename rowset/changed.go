@@ -47,7 +47,7 @@ func (c Changed) NewIteratorOfOthers(req *scan.Request) (*Iterator, error) {
 
 // Each calls visit with the row and the timestamp of each change, up to its first error; a row may
 // come more than once. Rows that were inserted together come as births, whose rows do not come
-// unless they were changed otherwise too. Errors: those of visit; ErrCorrupt.
+// unless they were changed otherwise too. Errors: ErrCorrupt; the errors of visit.
 func (c Changed) Each(visit func(row batch.Ordinal, ts mvcc.Timestamp) error, born func(delta.Birth) error) error {
 	span := c.state.Deltas.NewSpan(c.from, c.to)
 	for _, b := range span.Births() {
@@ -88,7 +88,8 @@ func (it *Iterator) selectChanged(from batch.Ordinal, n int, sel batch.Bitmap) e
 // RowHistory returns the base cells of a row, all columns in schema order, with all its undos,
 // newest first, and its redos with timestamps below snap, oldest first. Cells and lists are never
 // overwritten. Errors: ErrCorrupt.
-func (d *DiskRowSet) RowHistory(row batch.Ordinal, snap mvcc.Snapshot) (cells [][]byte, undo, redo []change.Delta, err error) {
+func (d *DiskRowSet) RowHistory(row batch.Ordinal,
+	snap mvcc.Snapshot) (cells [][]byte, undo, redo []change.Delta, err error) {
 	if undo, redo, err = d.Tracker().Collect(row, 1, snap); err != nil {
 		return nil, nil, nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // also that each key is in the bloom file, that the changes of all files form one history of each
 // row, and that the number of live rows is right. Unlike those it continues after a fault: it calls
 // found with at most one fault of each block, and of the metadata, for which id is 0. It reads
-// window by window. Errors: that of ctx; those of reading.
+// window by window. Errors: ctx.Err(), and errors of reading.
 func (d *DiskRowSet) CheckDeep(ctx context.Context, found func(id block.ID, err error)) error {
 	c := deepCheck{ctx: ctx, d: d, found: found, bad: map[block.ID]bool{}}
 	for _, f := range d.checks() {

@@ -9,7 +9,7 @@ import (
 )
 
 // CheckRows reads the rows with all their versions and verifies the order of their keys and their
-// agreement with bounds, key index, and bloom file. Errors: ErrCorrupt; that of ctx.
+// agreement with bounds, key index, and bloom file. Errors: ErrCorrupt; ctx.Err().
 func (d *DiskRowSet) CheckRows(ctx context.Context) error {
 	m := d.Metadata()
 	h, err := d.Histories(mvcc.Everything)

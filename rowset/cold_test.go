@@ -65,7 +65,8 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := seedtest.Rand(t)
 		s := mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int16}, {ID: 2, Name: "b", Type: schema.String},
-			{ID: 3, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "s", Type: schema.String}, {ID: 5, Name: "d", Type: schema.Double}}, 2)
+			{ID: 3, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "s", Type: schema.String},
+			{ID: 5, Name: "d", Type: schema.Double}}, 2)
 		w := newTestRowSet(t, r, s, 200)
 		d := &barrierDisk{disk: w.disk, met: map[block.ID]bool{}}
 		c := cache.New(16 << 20)
@@ -83,7 +84,8 @@ func TestColdColumnsAreReadTogether(t *testing.T) {
 		for i := range w.rows {
 			m := &w.rows[i]
 			want, live := m.at(m.before(mvcc.Before(w.end)))
-			if _, found, err := set.Get(bloom.MakeProbe(m.key), mvcc.Before(w.end), cols, nil); err != nil || found != live {
+			if _, found, err := set.Get(bloom.MakeProbe(m.key), mvcc.Before(w.end), cols, nil); err != nil ||
+				found != live {
 				t.Fatalf("row %d: %t, %v, want %t", i, found, err, live)
 			}
 			if !live || len(m.events) > m.base {

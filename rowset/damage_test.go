@@ -38,9 +38,11 @@ func check(s *schema.Schema, row *Metadata, d *disk) (id block.ID, opened bool, 
 // or checking finds it and names the block.
 func TestCheckFilesFindsEachFlippedByte(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
-		{ID: 3, Name: "c", Type: schema.Int64, Nullable: true}, {ID: 4, Name: "d", Type: schema.String, Nullable: true},
-		{ID: 5, Name: "e", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 2), 60)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
+			{ID: 3, Name: "c", Type: schema.Int64, Nullable: true},
+			{ID: 4, Name: "d", Type: schema.String, Nullable: true},
+			{ID: 5, Name: "e", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 2), 60)
 	row := w.rewritten(t, r)
 	if _, _, err := check(w.schema, row, w.disk); err != nil {
 		t.Fatal(err)
@@ -72,7 +74,8 @@ func TestCheckFilesFindsASwappedFile(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)
 	w, other := newTestRowSet(t, r, s, 100), newTestRowSet(t, r, s, 60)
 	row, stranger := w.rewritten(t, r), other.rewritten(t, r)
-	pairs := map[string][2]block.ID{"key column": {row.Columns[0].Block, stranger.Columns[0].Block}, "column": {row.Columns[1].Block, stranger.Columns[1].Block}}
+	pairs := map[string][2]block.ID{"key column": {row.Columns[0].Block, stranger.Columns[0].Block},
+		"column": {row.Columns[1].Block, stranger.Columns[1].Block}}
 	for name, pair := range pairs {
 		kept := w.disk.blocks[pair[0]]
 		w.disk.blocks[pair[0]] = other.disk.blocks[pair[1]]
@@ -110,7 +113,9 @@ func TestCheckBoundsComparesMetadataWithTheKeyFile(t *testing.T) {
 // The files are closed when the last reader is done, not before; an iterator is a reader.
 func TestFilesStayOpenForReaders(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	req := w.randomRequest(r, mvcc.Everything)
 	it, err := newIterator(w.set, req)
 	if err != nil {
@@ -133,7 +138,9 @@ func TestFilesStayOpenForReaders(t *testing.T) {
 // The error of a failed open is not kept: the next read tries again.
 func TestFailedOpenIsRetried(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "v", Type: schema.Int64}}, 1), 50)
 	row := w.rewritten(t, r)
 	flaky := &flakyDisk{disk: w.disk}
 	set, err := Open(w.schema, row, Options{Blocks: flaky})
@@ -165,7 +172,8 @@ func (d *flakyDisk) OpenBlock(id block.ID) (Block, error) {
 // Concurrent snapshot reads, changes, and first uses of every file, for the race detector.
 func TestReadersAndWritersAtOnce(t *testing.T) {
 	r := seedtest.Rand(t)
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1)
 	w := newTestRowSet(t, r, s, manyRows)
 	row := w.rewritten(t, r)
 	locked := &lockedDisk{disk: w.disk}
@@ -190,7 +198,8 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := g; i < len(w.rows); i += 4 {
 				if live, err := set.Live(batch.Ordinal(i)); err == nil && live {
-					set.Apply(batch.Ordinal(i), w.end, 7, change.List(change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 2, nil)))
+					set.Apply(batch.Ordinal(i), w.end, 7,
+						change.List(change.AppendColumn(change.AppendUpdateHeader(nil, change.Update), 2, nil)))
 				}
 			}
 		})

@@ -26,7 +26,7 @@ type dictionaryUse struct {
 }
 
 const (
-	filesWithout = 15      // files of a column without a dictionary after one that was of no use
+	filesWithout = 15      // files of a column without a dictionary after a useless one
 	fewWords     = 64      // most words that are remembered
 	wordsBytes   = 4 << 10 // most bytes of them
 )

@@ -16,7 +16,9 @@ import (
 // all files. The cells are those that were written.
 func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 	const n, full = 1200, 1053 // words of 60 bytes in 64 KiB, with offsets
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "word", Type: schema.String}, {ID: 3, Name: "text", Type: schema.String, BlockBytes: 64 << 10}, {ID: 4, Name: "few", Type: schema.String},
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64},
+		{ID: 2, Name: "word", Type: schema.String},
+		{ID: 3, Name: "text", Type: schema.String, BlockBytes: 64 << 10}, {ID: 4, Name: "few", Type: schema.String},
 		{ID: 5, Name: "small", Type: schema.String}}, 1)
 	cell := func(row, col int) []byte {
 		switch col {
@@ -66,7 +68,8 @@ func TestDictionariesOfNoUseAreLeftOut(t *testing.T) {
 			if col == 2 && file%(filesWithout+1) > 0 {
 				want = 0
 			}
-			if words, err := f.NewColumnReader().Words(n); err != nil || len(words) != want || col == 3 && string(words[0]) != "few 0" {
+			if words, err := f.NewColumnReader().Words(n); err != nil || len(words) != want ||
+				col == 3 && string(words[0]) != "few 0" {
 				t.Errorf("file %d of column %d: %d words, %v, want %d", file, col, len(words), err, want)
 			}
 			if got, err := f.Cell(700); err != nil || !bytes.Equal(got, cell(file*n+700, col)) {

@@ -23,7 +23,7 @@ type encoded struct {
 	strips
 }
 
-// split is what Split knows of a column.
+// split is the memory of Split for a column, made once for all windows.
 type split struct {
 	open  bool               // words and tests were looked for
 	words [][]byte           // of the file's dictionary
@@ -43,8 +43,8 @@ func (w *encoded) column(i int) (col int, c *schema.Column, r *cfile.ColumnReade
 	return col, &w.it.d.Schema.Columns[col], r, err
 }
 
-// stored divides rows into those whose cell of the column is as it is stored and those whose cell
-// was changed, nil if there are none. ok is false if too many were changed.
+// stored divides rows into those whose cell of the column is as it is stored and rows whose cell
+// was changed. changed is nil if no cell was. ok is false if too many were changed.
 func (w *encoded) stored(c *schema.Column, rows batch.Bitmap) (stored, changed batch.Bitmap, ok bool) {
 	if !w.it.window.Touches(c.ID) {
 		return rows, nil, true
@@ -199,7 +199,8 @@ func (w *encoded) Split(i int, rows batch.Bitmap, f func(cell []byte, rows batch
 
 // splitByCode is Split for a part of a file that has codes and no NULLs, which are read once for all
 // values. If ok is false, it has not called f.
-func (w *encoded) splitByCode(r *cfile.ColumnReader, s *split, rows batch.Bitmap, f func(cell []byte, rows batch.Bitmap) error) (ok bool, err error) {
+func (w *encoded) splitByCode(r *cfile.ColumnReader, s *split, rows batch.Bitmap,
+	f func(cell []byte, rows batch.Bitmap) error) (ok bool, err error) {
 	if w.depth == len(w.parts) {
 		w.parts = append(w.parts, nil)
 	}
@@ -259,7 +260,8 @@ func (w *encoded) splitOf(i int, c *schema.Column, r *cfile.ColumnReader) (*spli
 		}
 		s.words = words
 		for _, word := range words {
-			p := &batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Eq, Values: [][]byte{bytes.Clone(word)}}
+			p := &batch.Predicate{Column: c.Name, ID: c.ID, Type: c.Type, Op: batch.Eq,
+				Values: [][]byte{bytes.Clone(word)}}
 			if err := p.Prepare(); err != nil {
 				return nil, err
 			}

@@ -49,7 +49,8 @@ func (c *windowCheck) consume(win scan.Window) (bool, error) {
 		}
 	}
 	for i := range c.req.Columns {
-		for _, check := range []func(*encoded, int, batch.Bitmap) error{c.checkCount, c.checkSums, c.checkExtremes, c.checkSplit} {
+		for _, check := range []func(*encoded, int, batch.Bitmap) error{c.checkCount, c.checkSums,
+			c.checkExtremes, c.checkSplit} {
 			if err := check(e, i, rows); err != nil {
 				return false, err
 			}

@@ -21,7 +21,8 @@ func (it *Iterator) newCounting() *counting {
 	if counts == nil {
 		return nil
 	}
-	c := &counting{Counts: counts, from: it.low, end: max(it.low, it.high), columns: make([]cfile.Counts, len(it.d.Schema.Columns))}
+	c := &counting{Counts: counts, from: it.low, end: max(it.low, it.high),
+		columns: make([]cfile.Counts, len(it.d.Schema.Columns))}
 	c.AddRowSet(it.d)
 	return c
 }
@@ -59,7 +60,7 @@ func (c *counting) taken(sel batch.Bitmap) {
 	}
 }
 
-// mark and undo are those of scan.Counts.
+// mark and undo call the methods of scan.Counts, unless nothing is counted.
 func (c *counting) mark() {
 	if c != nil {
 		c.Mark()

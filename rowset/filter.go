@@ -67,7 +67,8 @@ func (it *Iterator) testCost(col int) int {
 	return unknownCost
 }
 
-// unknownCost is that of numbers of 8 bytes.
+// unknownCost is the cost of reading a column whose width is not known: as much as numbers of 8
+// bytes.
 const unknownCost = 8
 
 // choose clears the bits of the window's rows for which the filter is not true, and reports whether

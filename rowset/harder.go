@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// restBlockBytes returns the size of the cblocks of byte strings, other than codes, of column i in a
-// file for a compression that is none of Fast. They are larger than those of a flush: the window of
+// restBlockBytes returns the size of the cblocks of byte strings, other than codes, of column i in
+// a file for a compression other than Fast. The cblocks are larger than a flush's: the window of
 // LZ4 is 64 KiB, and zlib finds more in its window of 32 KiB the fewer times it begins anew. Many
 // columns have smaller ones, as in columnBlockBytes.
 func restBlockBytes(s *schema.Schema, i int, k schema.Compression) int {
@@ -141,7 +141,7 @@ func (d *DiskRowSet) newTrial(i int) (*trial, error) {
 }
 
 // smallest returns the index of the form that takes least space, and the bytes. An earlier form is
-// preferred to one that takes only a little less.
+// preferred to a later form that takes only a little less.
 func (x *trial) smallest(forms []cfile.WriterOptions) (best int, bytes int64, err error) {
 	for k, o := range forms {
 		n, err := x.size(o)
@@ -172,7 +172,7 @@ func (x *trial) size(o cfile.WriterOptions) (int64, error) {
 }
 
 // harderOptions returns the forms of column i that a compression allows for a rowset at rest, the
-// ones that are read faster first; nil if it rules them out.
+// forms that are read faster first. It returns nil if the compression allows no other form.
 func harderOptions(s *schema.Schema, i int, k schema.Compression) []cfile.WriterOptions {
 	c := &s.Columns[i]
 	o := columnOptions(s, i, nil)

@@ -94,7 +94,8 @@ func TestHashesAtRestAreNotLargerThanPlain(t *testing.T) {
 				plain := columnOptions(set.Schema, 1, nil)
 				plain.Encoding, plain.Compression = schema.Plain, schema.NoCompression
 				if got, want := sizeIn(t, o, cells), sizeIn(t, plain, cells); got > want*103/100+64 {
-					t.Errorf("%d hashes of %d bytes, hex %t: %d bytes, %d in plain encoding", n, bytes, asHex, got, want)
+					t.Errorf("%d hashes of %d bytes, hex %t: %d bytes, %d in plain encoding", n, bytes,
+						asHex, got, want)
 				}
 				set.Unref()
 			}
@@ -102,7 +103,7 @@ func TestHashesAtRestAreNotLargerThanPlain(t *testing.T) {
 	}
 }
 
-// The form is that of the schema, in the encoding that is smallest for the column.
+// The form has the schema's compression, and the encoding that is smallest for the column.
 func TestSmallestForm(t *testing.T) {
 	const n = 6000
 	text := func(i int) []byte {
@@ -121,9 +122,11 @@ func TestSmallestForm(t *testing.T) {
 	}{
 		{"text", schema.Column{Type: schema.String}, text, true, schema.Dictionary},
 		{"dense text", schema.Column{Type: schema.String, Compression: schema.Dense}, text, true, schema.Prefix},
-		{"dense text in an encoding by name", schema.Column{Type: schema.String, Compression: schema.Dense, Encoding: schema.Plain}, text, true, schema.Plain},
+		{"dense text in an encoding by name", schema.Column{Type: schema.String, Compression: schema.Dense,
+			Encoding: schema.Plain}, text, true, schema.Plain},
 		{"dense words", schema.Column{Type: schema.String, Compression: schema.Dense}, word, true, schema.Dictionary},
-		{"dense small numbers", schema.Column{Type: schema.Int32, Compression: schema.Dense}, small, true, schema.Plain},
+		{"dense small numbers", schema.Column{Type: schema.Int32, Compression: schema.Dense}, small,
+			true, schema.Plain},
 		{"dense random numbers", schema.Column{Type: schema.Int32, Compression: schema.Dense}, random, false, 0},
 	} {
 		cells := make([][]byte, n)
@@ -132,7 +135,8 @@ func TestSmallestForm(t *testing.T) {
 		}
 		set := oneColumn(t, test.column, cells)
 		o, worth, err := set.Smallest(1)
-		if err != nil || worth != test.worth || worth && (o.Encoding != test.want || o.Compression != test.column.Compression.Harder(test.column.Type)) {
+		if err != nil || worth != test.worth ||
+			worth && (o.Encoding != test.want || o.Compression != test.column.Compression.Harder(test.column.Type)) {
 			t.Errorf("%s: %v, %v, %t, %v", test.name, o.Encoding, o.Compression, worth, err)
 		}
 		if now, then := sizeIn(t, columnOptions(set.Schema, 1, nil), cells), sizeIn(t, o, cells); worth && then >= now {
@@ -166,7 +170,8 @@ func TestSampleIsSpread(t *testing.T) {
 			}
 		}
 		first := vectorBytes(sample[0]) // of as many rows as their stored size suggests
-		if all := int64(test.n * test.length); last < test.n*3/4 || bytes-first > sampleBytes || bytes < min(all, sampleBytes)/4 {
+		if all := int64(test.n * test.length); last < test.n*3/4 || bytes-first > sampleBytes ||
+			bytes < min(all, sampleBytes)/4 {
 			t.Errorf("%+v: %d bytes, %d of them at first, up to row %d", test, bytes, first, last)
 		}
 		set.Unref()
@@ -179,10 +184,12 @@ func TestManyColumnsAtRest(t *testing.T) {
 		columns int
 		k       schema.Compression
 		want    int
-	}{{2, schema.LZ4HC, 64 << 10}, {2, schema.Dense, 256 << 10}, {300, schema.LZ4HC, 16 << 20 / 300}, {300, schema.Dense, 16 << 20 / 300}} {
+	}{{2, schema.LZ4HC, 64 << 10}, {2, schema.Dense, 256 << 10}, {300, schema.LZ4HC, 16 << 20 / 300},
+		{300, schema.Dense, 16 << 20 / 300}} {
 		columns := []schema.Column{{ID: 1, Name: "k", Type: schema.Int64}}
 		for i := 1; i < test.columns; i++ {
-			columns = append(columns, schema.Column{ID: schema.ColumnID(i + 1), Name: fmt.Sprint("c", i), Type: schema.String})
+			columns = append(columns,
+				schema.Column{ID: schema.ColumnID(i + 1), Name: fmt.Sprint("c", i), Type: schema.String})
 		}
 		s := mustSchema(columns, 1)
 		for _, o := range harderOptions(s, 1, test.k) {

@@ -24,7 +24,7 @@ func (w *testRowSet) checkHas(t *testing.T, r *rand.Rand, set *DiskRowSet) {
 				t.Fatalf("row %d at %d: %t, %v, want %t", i, snap, got, err, want)
 			}
 			if got, err := set.Has(bloom.MakeProbe(append(bytes.Clone(m.key), 'x')), snap); got || err != nil {
-				t.Fatalf("a key that is longer than that of row %d: %t, %v", i, got, err)
+				t.Fatalf("a key that continues the key of row %d: %t, %v", i, got, err)
 			}
 		}
 	}
@@ -52,13 +52,17 @@ func TestReadsOfKeysOpenNoOtherFile(t *testing.T) {
 		}
 		clear(w.disk.blocks[row.RowFile].Bytes)
 		for _, c := range []*cache.Cache{nil, cache.New(1 << 20), cache.New(1)} {
-			set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: c, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+			set, err := Open(w.schema, row,
+				Options{Blocks: w.disk, Cache: c, Damaged: func(_ uint64, _ block.ID, err error) {
+					t.Error(err)
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			w.checkHas(t, r, set)
 			for _, snap := range []mvcc.Snapshot{mvcc.Everything, mvcc.Snapshot(r.IntN(int(w.end)))} {
-				req := scan.Options{Schema: w.schema, Columns: keys, Snapshot: snap, Keys: r.IntN(2) == 0, Limit: r.Int64N(2) * 10}
+				req := scan.Options{Schema: w.schema, Columns: keys, Snapshot: snap, Keys: r.IntN(2) == 0,
+					Limit: r.Int64N(2) * 10}
 				it, err := newIterator(set, req)
 				if err != nil {
 					t.Fatal(err)

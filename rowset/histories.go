@@ -26,7 +26,7 @@ type historyWindow struct {
 	stored StoredRows
 	batch  batch.RecordBatch
 	births []delta.Birth  // memory
-	undo   []change.Delta // memory of undos with those of births
+	undo   []change.Delta // memory of undos, including the undos of births
 }
 
 // keptWindows is the number of windows of Histories that are valid at a time.

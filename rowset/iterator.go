@@ -24,11 +24,13 @@ import (
 // data except for the rows in which the snapshot sees a change of the column; if a row is left, the
 // projected columns are read and changes applied to them. Source: tablet spec §8.5.
 type Iterator struct {
-	d        *DiskRowSet
-	req      *scan.Request
-	deltas   *delta.Tracker
-	span     *delta.Span   // only rows with a change in span are returned; nil: all rows are
-	still    bool          // only rows without such a change are returned
+	d      *DiskRowSet
+	req    *scan.Request
+	deltas *delta.Tracker
+	// If span is not nil, only rows with a change in span are returned or, if still is set, only
+	// rows without.
+	span     *delta.Span
+	still    bool
 	rows     batch.Ordinal // size of a whole window; 0 before the first
 	part     batch.Ordinal // size of the next window, if smaller than rows
 	returned int64         // rows up to now
@@ -56,7 +58,8 @@ func (d *DiskRowSet) NewIterator(req *scan.Request) (*Iterator, error) {
 func (d *DiskRowSet) newIterator(req *scan.Request, deltas *delta.Tracker) (*Iterator, error) {
 	n := len(d.Schema.Columns)
 	if got := len(req.Schema().Columns); got != n {
-		return nil, fmt.Errorf("rowset %d: request on a schema of %d columns, the rowset has %d: %w", d.Metadata().ID, got, n, fault.ErrSchema)
+		return nil, fmt.Errorf("rowset %d: request on a schema of %d columns, the rowset has %d: %w",
+			d.Metadata().ID, got, n, fault.ErrSchema)
 	}
 	it := &Iterator{d: d, req: req, deltas: deltas}
 	var err error

@@ -33,7 +33,7 @@ func (w *testRowSet) hasDirectory(set *DiskRowSet) bool {
 	return v != nil
 }
 
-// absentKey returns a key that no row has, near one that a row has.
+// absentKey returns a key that no row has, near the key of a row.
 func (w *testRowSet) absentKey(r *rand.Rand) []byte {
 	for {
 		key := bytes.Clone(w.rows[r.IntN(len(w.rows))].key)
@@ -49,7 +49,9 @@ func (w *testRowSet) absentKey(r *rand.Rand) []byte {
 }
 
 func (w *testRowSet) indexOf(key []byte) int {
-	i, found := slices.BinarySearchFunc(w.rows, key, func(m modelRow, key []byte) int { return bytes.Compare(m.key, key) })
+	i, found := slices.BinarySearchFunc(w.rows, key, func(m modelRow, key []byte) int {
+		return bytes.Compare(m.key, key)
+	})
 	if !found {
 		return -1
 	}
@@ -80,10 +82,12 @@ func TestKeyDirectoryFindsWhatTheKeyIndexFinds(t *testing.T) {
 	}
 }
 
-// The hash of a key may be that of another: the directory's answer is compared with the key.
+// Two keys may have the same hash: a row that the directory returns is compared with the key.
 func TestKeyDirectoryComparesKeys(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.Int64}}, 1), 300)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32},
+			{ID: 2, Name: "b", Type: schema.Int64}}, 1), 300)
 	for _, row := range []*Metadata{w.set.Metadata(), w.stored(t, r)} {
 		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20)})
 		if err != nil {
@@ -130,7 +134,8 @@ func TestKeyDirectoryIsMadeWhenItPays(t *testing.T) {
 			want = 1000 // there is no room for it
 		}
 		if n != want {
-			t.Errorf("%d lookups before there is a directory of %d rows in a cache of %d bytes, want %d", n, len(w.rows), limit, want)
+			t.Errorf("%d lookups before there is a directory of %d rows in a cache of %d bytes, want %d", n,
+				len(w.rows), limit, want)
 		}
 	}
 }
@@ -138,7 +143,9 @@ func TestKeyDirectoryIsMadeWhenItPays(t *testing.T) {
 // Lookups that find their keys need neither the bloom file nor a key directory.
 func TestLookupsThatFindTheirKeysGoToTheKeyIndex(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.Int32}}, 2), 400)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64},
+			{ID: 2, Name: "b", Type: schema.Int32}}, 2), 400)
 	set := w.cached(t, cache.New(16<<20))
 	defer set.Unref()
 	set.directory.damaged.Store(true) // in case it has a block, which would be read soon
@@ -149,14 +156,17 @@ func TestLookupsThatFindTheirKeysGoToTheKeyIndex(t *testing.T) {
 		}
 	}
 	if !set.usuallyFinds() || w.hasDirectory(set) {
-		t.Errorf("%d of %d lookups found their keys, directory %t", set.found.Load(), 2*len(w.rows), w.hasDirectory(set))
+		t.Errorf("%d of %d lookups found their keys, directory %t", set.found.Load(), 2*len(w.rows),
+			w.hasDirectory(set))
 	}
 }
 
 // The first absent key brings the bloom file and the key directory back, whoever looks for it.
 func TestLookupsAreFilteredAfterAnAbsentKey(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.Int32}}, 1), 400)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64},
+			{ID: 2, Name: "b", Type: schema.Int32}}, 1), 400)
 	for _, stored := range []bool{false, true} {
 		row := w.set.Metadata()
 		if stored {
@@ -183,7 +193,9 @@ func TestLookupsAreFilteredAfterAnAbsentKey(t *testing.T) {
 func TestLookupsOfAbsentKeysDoNotAllocate(t *testing.T) {
 	eagerDirectories(t, keydir.MaxGroups)
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64}, {ID: 2, Name: "b", Type: schema.Int32}}, 2), 100)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int64},
+			{ID: 2, Name: "b", Type: schema.Int32}}, 2), 100)
 	set := w.cached(t, cache.New(16<<20))
 	defer set.Unref()
 	cols := allOf(w.schema)
@@ -206,7 +218,9 @@ func TestLookupsOfAbsentKeysDoNotAllocate(t *testing.T) {
 // A directory in a block: every flipped bit is reported, once, and all keys are found all the same.
 func TestDamagedKeyDirectoryIsBuiltAgain(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String}}, 2), 30)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32},
+			{ID: 2, Name: "b", Type: schema.String}}, 2), 30)
 	row := w.stored(t, r)
 	file := w.disk.blocks[row.KeyDirectory]
 	if row.KeyDirectoryBytes != file.Size() || file.Size() != keydir.Size(row.Rows) {
@@ -215,11 +229,13 @@ func TestDamagedKeyDirectoryIsBuiltAgain(t *testing.T) {
 	for range 100 {
 		at, mask, noted := r.IntN(len(file.Bytes)), byte(1)<<r.IntN(8), 0
 		file.Bytes[at] ^= mask
-		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(16 << 20), Damaged: func(id uint64, b block.ID, err error) {
-			if noted++; id != row.ID || b != row.KeyDirectory || !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
-				t.Errorf("rowset %d, block %d: %v", id, b, err)
-			}
-		}})
+		set, err := Open(w.schema, row,
+			Options{Blocks: w.disk, Cache: cache.New(16 << 20), Damaged: func(id uint64, b block.ID, err error) {
+				if noted++; id != row.ID || b != row.KeyDirectory ||
+					!errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+					t.Errorf("rowset %d, block %d: %v", id, b, err)
+				}
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +251,8 @@ func TestDamagedKeyDirectoryIsBuiltAgain(t *testing.T) {
 			t.Errorf("byte %d: %v", at, err)
 		}
 		if noted != 1 || !set.KeyDirectoryDamaged() || !w.hasDirectory(set) {
-			t.Errorf("byte %d: reported %d times, damaged %t, a directory: %t", at, noted, set.KeyDirectoryDamaged(), w.hasDirectory(set))
+			t.Errorf("byte %d: reported %d times, damaged %t, a directory: %t", at, noted,
+				set.KeyDirectoryDamaged(), w.hasDirectory(set))
 		}
 		set.Unref()
 		file.Bytes[at] ^= mask
@@ -245,7 +262,9 @@ func TestDamagedKeyDirectoryIsBuiltAgain(t *testing.T) {
 // A directory with a valid checksum and other rows is found by the check.
 func TestCheckKeyDirectoryFindsMissingRows(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String}}, 1), 50)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32},
+			{ID: 2, Name: "b", Type: schema.String}}, 1), 50)
 	row := w.stored(t, r)
 	set, err := Open(w.schema, row, Options{Blocks: w.disk})
 	if err != nil {
@@ -299,7 +318,9 @@ func TestStoredKeyDirectoryAnswersAlone(t *testing.T) {
 // After OpenFiles and OpenDropped, the blocks may be dropped: readers and checks continue.
 func TestOpenedFilesOutliveTheirBlocks(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String}}, 1), 50)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32},
+			{ID: 2, Name: "b", Type: schema.String}}, 1), 50)
 	set, err := Open(w.schema, w.stored(t, r), Options{Blocks: w.disk})
 	if err != nil {
 		t.Fatal(err)

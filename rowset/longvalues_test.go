@@ -15,7 +15,8 @@ import (
 func TestWindowOfLongPrefixValuesIsReadInFull(t *testing.T) {
 	const rows = 300
 	file := new(block.Memory)
-	w, err := cfile.NewWriter(file, cfile.WriterOptions{Type: schema.String, Encoding: schema.Prefix, Compression: schema.LZ4, PositionalIndex: true, Nullable: true})
+	w, err := cfile.NewWriter(file, cfile.WriterOptions{Type: schema.String, Encoding: schema.Prefix,
+		Compression: schema.LZ4, PositionalIndex: true, Nullable: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,15 +10,16 @@ import (
 	"github.com/oribi-db/oribi/scan"
 )
 
-// memory is what an iterator needs apart from itself. It is kept for later iterators, of any
-// rowset: making vectors and readers for each column would take longer than a scan of a few rows.
+// memory is the memory of an iterator, apart from the Iterator itself. It is kept for later
+// iterators, of any rowset: making vectors and readers for each column would take longer than a
+// scan of a few rows.
 type memory struct {
 	out     batch.RecordBatch // the current window
 	keys    [][]byte          // of its rows
 	place   place
 	window  delta.Window
-	columns []*scanColumn       // by index in the schema; nil: not used yet
-	used    []*scanColumn       // those of columns
+	columns []*scanColumn       // by index in the schema; nil if not used yet
+	used    []*scanColumn       // the columns that are not nil
 	spare   []*scanColumn       // for further ones
 	cold    []int               // columns that the current window must read from the disk
 	changed batch.Bitmap        // rows of the window with a change in the iterator's span
@@ -42,7 +43,7 @@ type scanColumn struct {
 
 // columnState is zero for a column that is not used yet.
 type columnState struct {
-	open     bool // reader is that of the column's file
+	open     bool // reader reads the column's file
 	loaded   bool // vector has the cells of the current window
 	reversed bool // vector has them in descending order
 	tested   bool // the filter has a predicate on the column
@@ -50,7 +51,7 @@ type columnState struct {
 	passed   bool // its test left rows in the last window
 }
 
-// Limits of the memory that is kept, apart from that of an iterator's selections of up to aheadRows
+// Limits of the memory that is kept, in addition to an iterator's selections of up to aheadRows
 // bits.
 const (
 	maxKeptColumns = 64      // of one iterator
@@ -123,7 +124,8 @@ func (m *memory) release() {
 	*m = memory{
 		out:   batch.RecordBatch{Columns: m.out.Columns, Selection: m.out.Selection},
 		spare: append(m.spare, m.used...), columns: m.columns, used: m.used[:0], cold: m.cold[:0], changed: m.changed,
-		touched: m.touched, rest: m.rest, tests: m.tests[:0], others: m.others[:0], eval: m.eval, encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place, stored: m.stored,
+		touched: m.touched, rest: m.rest, tests: m.tests[:0], others: m.others[:0], eval: m.eval,
+		encoded: m.encoded, ahead: ahead{sel: m.ahead.sel}, place: m.place, stored: m.stored,
 	}
 	memories.Put(m)
 }

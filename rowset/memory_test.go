@@ -13,11 +13,13 @@ import (
 
 // The memory that an iterator leaves behind is bounded and refers to no cell, reader or batch.
 func TestReleasedMemoryIsEmptyAndBounded(t *testing.T) {
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true},
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 2, Name: "v", Type: schema.Int64, Nullable: true},
 		{ID: 3, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	w := newTestRowSet(t, seedtest.Rand(t), s, manyRows)
 	for _, limit := range []int64{20, 0} {
-		it, err := newIterator(w.set, scan.Options{Schema: s, Columns: []int{0, 1, 2}, Snapshot: mvcc.Everything, Limit: limit})
+		it, err := newIterator(w.set,
+			scan.Options{Schema: s, Columns: []int{0, 1, 2}, Snapshot: mvcc.Everything, Limit: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +46,7 @@ func TestReleasedMemoryIsEmptyAndBounded(t *testing.T) {
 				}
 			}
 			if c.open || c.loaded || v.Dict != nil || v.Present != nil || v.Len != 0 {
-				t.Errorf("limit %d: a column refers to what it read", limit)
+				t.Errorf("limit %d: a column refers to cells that it read", limit)
 			}
 			if size > 0 {
 				kept++
@@ -78,7 +80,8 @@ func TestShortScanAllocatesLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer set.Unref()
-	req, err := scan.NewRequest(scan.Options{Schema: s, Columns: cols, Snapshot: mvcc.Everything, Lower: w.rows[50].key, Limit: 20})
+	req, err := scan.NewRequest(scan.Options{Schema: s, Columns: cols, Snapshot: mvcc.Everything,
+		Lower: w.rows[50].key, Limit: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func TestShortScanAllocatesLittle(t *testing.T) {
 		it.Close()
 	}
 	for range 10 {
-		scan() // until the cache has what it needs
+		scan() // until the cache has all cblocks that scan reads
 	}
 	if n := testing.AllocsPerRun(100, scan); n > 3 {
 		t.Errorf("%v allocations for a scan of %d columns", n, len(cols))

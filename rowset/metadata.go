@@ -36,8 +36,8 @@ type Metadata struct {
 	Births         []delta.Birth // of rows that were inserted together; older than all undos in files
 	Bloom          block.ID
 	KeyIndex       block.ID // 0 if the key is one column, whose file is also the key index
-	RowFile        block.ID // 0 if there is none
-	KeyDirectory   block.ID // 0 if there is none
+	RowFile        block.ID // 0 if the rowset has no row file
+	KeyDirectory   block.ID // 0 if the rowset has no key directory
 	MinKey, MaxKey []byte   // encoded keys of the first and last row
 	LiveRows       int64    // rows whose newest change in the files is not a delete
 	Rows           int64    // of the base data
@@ -51,7 +51,8 @@ type Metadata struct {
 
 	// Forms are the columns that were rewritten to be smaller, or found to be small already.
 	Forms []Form
-	// Written is when the base data or the redos were last written; 0: unknown.
+	// Written is the time when the base data or the redos were last written, or 0 if it is not
+	// known.
 	Written mvcc.Timestamp
 }
 
@@ -122,7 +123,8 @@ func (r *Metadata) message() *kudupb.RowSetDataPB {
 		LiveRowCount:     proto.Int64(r.LiveRows),
 	}
 	for _, c := range r.Columns {
-		m.Columns = append(m.Columns, &kudupb.ColumnDataPB{Block: blockMessage(c.Block), ColumnId: proto.Int32(int32(c.ID))})
+		m.Columns = append(m.Columns,
+			&kudupb.ColumnDataPB{Block: blockMessage(c.Block), ColumnId: proto.Int32(int32(c.ID))})
 	}
 	return m
 }
@@ -177,7 +179,8 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 		KeyDirectory: block.ID(m.KeyDirectory), KeyDirectoryBytes: int64(m.KeyDirectoryBytes),
 	}
 	for _, c := range d.Columns {
-		r.Columns = append(r.Columns, ColumnBlock{ID: schema.ColumnID(c.GetColumnId()), Block: block.ID(c.GetBlock().GetId())})
+		r.Columns = append(r.Columns,
+			ColumnBlock{ID: schema.ColumnID(c.GetColumnId()), Block: block.ID(c.GetBlock().GetId())})
 	}
 	switch {
 	case d.LiveRowCount == nil:
@@ -187,7 +190,8 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 	case r.LastDurableDMS < -1:
 		return nil, fault.Corruptf("metadata: rowset %d: last durable DMS %d", r.ID, r.LastDurableDMS)
 	case m.Bytes > math.MaxInt64 || m.RowFileBytes > m.Bytes || m.KeyDirectoryBytes > m.Bytes-m.RowFileBytes:
-		return nil, fault.Corruptf("metadata: rowset %d: %d bytes, %d of them in the row file, %d in the key directory", r.ID, m.Bytes, m.RowFileBytes, m.KeyDirectoryBytes)
+		return nil, fault.Corruptf("metadata: rowset %d: %d bytes, %d of them in the row file, %d in the "+
+			"key directory", r.ID, m.Bytes, m.RowFileBytes, m.KeyDirectoryBytes)
 	case r.MinKey == nil || r.MaxKey == nil || bytes.Compare(r.MinKey, r.MaxKey) > 0:
 		return nil, fault.Corruptf("metadata: rowset %d: bounds missing or not in order", r.ID)
 	}
@@ -199,7 +203,8 @@ func DecodeMetadata(value []byte) (*Metadata, error) {
 	}
 	for _, b := range r.Births {
 		if b.TS > r.MaxTimestamp {
-			return nil, fault.Corruptf("metadata: rowset %d: a birth at %d, after the newest change at %d", r.ID, uint64(b.TS), uint64(r.MaxTimestamp))
+			return nil, fault.Corruptf("metadata: rowset %d: a birth at %d, after the newest change at %d",
+				r.ID, uint64(b.TS), uint64(r.MaxTimestamp))
 		}
 	}
 	return r, nil

@@ -24,11 +24,13 @@ import (
 // The example of tablet spec §11.1, with bounds, which it lacks, and our fields after Kudu's.
 func TestMetadataMatchesTheWorkedExample(t *testing.T) {
 	r := Metadata{Columns: []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}}, Undo: []block.ID{4}, Bloom: 3,
-		MinKey: []byte{0x80}, MaxKey: []byte{0x81}, LiveRows: 2, Rows: 3, LastDurableDMS: -1, IncludedLSN: 5, MaxTimestamp: 6, Bytes: 7, RowFile: 8, RowFileBytes: 6,
+		MinKey: []byte{0x80}, MaxKey: []byte{0x81}, LiveRows: 2, Rows: 3, LastDurableDMS: -1, IncludedLSN: 5,
+		MaxTimestamp: 6, Bytes: 7, RowFile: 8, RowFileBytes: 6,
 		Births: []delta.Birth{{First: 1, Rows: 2, TS: 6}}}
 	want, err := hex.DecodeString(strings.Join(strings.Fields(`
 		0a 4b
-		  08 00 10 ff ff ff ff ff ff ff ff ff 01 1a 0d 12 09 09 01 00 00 00 00 00 00 00 20 0a 1a 0d 12 09 09 02 00 00 00 00 00 00 00 20 0b
+		  08 00 10 ff ff ff ff ff ff ff ff ff 01
+		  1a 0d 12 09 09 01 00 00 00 00 00 00 00 20 0a  1a 0d 12 09 09 02 00 00 00 00 00 00 00 20 0b
 		  2a 0b 12 09 09 04 00 00 00 00 00 00 00 32 09 09 03 00 00 00 00 00 00 00 42 01 80 4a 01 81 50 02
 		10 05  18 03  21 06 00 00 00 00 00 00 00  28 07  30 08  38 06
 		42 0d  08 01  10 02  19 06 00 00 00 00 00 00 00`), ""))
@@ -55,7 +57,8 @@ func drawMetadata(rt *rapid.T) *Metadata {
 		return ids
 	}
 	key := rapid.SliceOfN(rapid.Byte(), 0, 4)
-	r := &Metadata{ID: rapid.Uint64().Draw(rt, "id"), Redo: draw("redo", 0, 3), Undo: draw("undo", 0, 3), Bloom: draw("bloom", 1, 1)[0],
+	r := &Metadata{ID: rapid.Uint64().Draw(rt, "id"), Redo: draw("redo", 0, 3), Undo: draw("undo", 0, 3),
+		Bloom:  draw("bloom", 1, 1)[0],
 		MinKey: append([]byte{}, key.Draw(rt, "min")...), Rows: rapid.Int64Range(1, MaxRows).Draw(rt, "rows"),
 		LastDurableDMS: rapid.Int64Range(-1, 100).Draw(rt, "dms"), IncludedLSN: lsn.LSN(rapid.Uint64().Draw(rt, "lsn")),
 		MaxTimestamp: mvcc.Timestamp(rapid.Uint64().Draw(rt, "ts")), Bytes: rapid.Int64Min(0).Draw(rt, "bytes")}
@@ -64,7 +67,8 @@ func drawMetadata(rt *rapid.T) *Metadata {
 	for end := int64(0); end < r.Rows && rapid.Bool().Draw(rt, "birth"); {
 		first := rapid.Int64Range(end, r.Rows-1).Draw(rt, "first")
 		end = rapid.Int64Range(first+1, r.Rows).Draw(rt, "end")
-		r.Births = append(r.Births, delta.Birth{First: uint32(first), Rows: uint32(end - first), TS: mvcc.Timestamp(rapid.Uint64Range(0, uint64(r.MaxTimestamp)).Draw(rt, "born"))})
+		r.Births = append(r.Births, delta.Birth{First: uint32(first), Rows: uint32(end - first),
+			TS: mvcc.Timestamp(rapid.Uint64Range(0, uint64(r.MaxTimestamp)).Draw(rt, "born"))})
 	}
 	if rapid.Bool().Draw(rt, "compound key") {
 		r.KeyIndex = draw("index", 1, 1)[0]
@@ -127,7 +131,8 @@ func TestDecodeMetadataRefusesImpossibleValues(t *testing.T) {
 
 // encodeLoosely is Encode for rowsets that lack a required block.
 func encodeLoosely(r *Metadata) []byte {
-	b, err := proto.MarshalOptions{AllowPartial: true}.Marshal(&kudupb.RowSetRow{Data: r.message(), BaseRows: uint64(r.Rows), Bytes: uint64(r.Bytes), Births: birthMessages(r.Births)})
+	b, err := proto.MarshalOptions{AllowPartial: true}.Marshal(&kudupb.RowSetRow{Data: r.message(),
+		BaseRows: uint64(r.Rows), Bytes: uint64(r.Bytes), Births: birthMessages(r.Births)})
 	if err != nil {
 		panic(err)
 	}

@@ -70,17 +70,21 @@ func (o *opened) Close() error {
 	return nil
 }
 
-var keyTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64,
-	schema.Int128, schema.String, schema.Binary, schema.Varchar, schema.Timestamp, schema.Date, schema.Decimal32, schema.Decimal64, schema.Decimal128}
+var keyTypes = []schema.Type{schema.Int8, schema.Int16, schema.Int32, schema.Int64, schema.Uint8, schema.Uint16,
+	schema.Uint32, schema.Uint64,
+	schema.Int128, schema.String, schema.Binary, schema.Varchar, schema.Timestamp, schema.Date,
+	schema.Decimal32, schema.Decimal64, schema.Decimal128}
 
 var allTypes = append([]schema.Type{schema.Bool, schema.Float, schema.Double, schema.Array, schema.Array}, keyTypes...)
 
-// elementTypes are those of arrays.
-var elementTypes = []schema.Type{schema.Bool, schema.Uint8, schema.Int16, schema.Int32, schema.Int64, schema.Double, schema.String, schema.Varchar, schema.Decimal64}
+// elementTypes are the types of the elements of arrays.
+var elementTypes = []schema.Type{schema.Bool, schema.Uint8, schema.Int16, schema.Int32, schema.Int64,
+	schema.Double, schema.String, schema.Varchar, schema.Decimal64}
 
 // randomColumn returns a column of type t with settings that make many small cblocks.
 func randomColumn(r *rand.Rand, name string, t schema.Type) schema.Column {
-	c := schema.Column{Name: name, Type: t, BlockBytes: []int32{0, 512, 512, 2048}[r.IntN(4)], Compression: schema.Compression(r.IntN(5))}
+	c := schema.Column{Name: name, Type: t, BlockBytes: []int32{0, 512, 512, 2048}[r.IntN(4)],
+		Compression: schema.Compression(r.IntN(5))}
 	if t == schema.Array {
 		c.Element = elementTypes[r.IntN(len(elementTypes))]
 	}
@@ -132,9 +136,11 @@ func randomCell(r *rand.Rand, t schema.Type) []byte {
 	case schema.Bool:
 		return []byte{byte(r.IntN(2))}
 	case schema.Float:
-		return binary.LittleEndian.AppendUint32(nil, math.Float32bits([]float32{0, 1, -1.5, float32(math.Inf(1)), float32(math.NaN())}[r.IntN(5)]))
+		return binary.LittleEndian.AppendUint32(nil,
+			math.Float32bits([]float32{0, 1, -1.5, float32(math.Inf(1)), float32(math.NaN())}[r.IntN(5)]))
 	case schema.Double:
-		return binary.LittleEndian.AppendUint64(nil, math.Float64bits([]float64{0, 1, -1.5, math.Inf(-1), math.NaN()}[r.IntN(5)]))
+		return binary.LittleEndian.AppendUint64(nil,
+			math.Float64bits([]float64{0, 1, -1.5, math.Inf(-1), math.NaN()}[r.IntN(5)]))
 	case schema.Binary:
 		if !rare {
 			return [][]byte{{}, []byte("a"), []byte("ab"), []byte("b\x00"), []byte("some longer text")}[r.IntN(5)]
@@ -483,7 +489,8 @@ func withTestRowSets(t *testing.T, test func(t *testing.T, r *rand.Rand, w *test
 
 // snapshots returns relevant snapshots: before and after everything, at and between events.
 func (w *testRowSet) snapshots(r *rand.Rand) []mvcc.Snapshot {
-	return []mvcc.Snapshot{mvcc.Nothing, mvcc.Everything, mvcc.Before(w.end), mvcc.Snapshot(r.IntN(int(w.end))), mvcc.Snapshot(r.IntN(int(w.end)))}
+	return []mvcc.Snapshot{mvcc.Nothing, mvcc.Everything, mvcc.Before(w.end), mvcc.Snapshot(r.IntN(int(w.end))),
+		mvcc.Snapshot(r.IntN(int(w.end)))}
 }
 
 func sameCell(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

@@ -10,14 +10,14 @@ import (
 
 // place finds keys among the rows of the current window, for a merge. It makes as few keys as the
 // merge needs, in three steps. The first keys are sought in the key index, which reads nothing of
-// the window. If several are in this window, or if the request has read its key columns anyway, those
-// are searched. If there are
-// very many, all keys of the window are made at once, and those of the next one without delay.
+// the window. If several are in this window, or if the request has read its key columns anyway,
+// those are searched. If there are very many, all keys of the window are made at once, and the keys
+// of the next window as soon as it is read.
 type place struct {
-	sought  []byte          // the last key that was searched; empty: none
+	sought  []byte          // the last key that was searched; empty if none was
 	at      batch.Ordinal   // the rows below at, or from at on in a descending scan, come before sought
 	uses    int             // keys of this window that were made or searched
-	columns []*batch.Vector // the key columns of this window; none: not read
+	columns []*batch.Vector // the key columns of this window; empty until they are read
 	made    bool            // Iterator.keys has all keys of this window
 	dense   bool            // the last window was used so often that all its keys were made
 	scratch []byte
@@ -89,7 +89,7 @@ func (it *Iterator) rowAt(i int) batch.Ordinal {
 }
 
 // Search returns the index of the first row of the current window, from index from on, whose key is
-// not before key in the order of the scan; the number of rows if there is none.
+// not before key in the order of the scan, or the number of rows if all keys are before it.
 func (it *Iterator) Search(from int, key []byte) (int, error) {
 	p := &it.place
 	if len(p.sought) > 0 && bytes.Equal(p.sought, key) {
@@ -168,7 +168,7 @@ func (it *Iterator) gallop(from int, key []byte) int {
 		from += step
 		step *= 2
 	}
-	// Rows before from are before key; row from+step-1, if there is one, is not.
+	// Rows before from are before key; row from+step-1, if the window has it, is not.
 	return from + sort.Search(min(step-1, it.n-from), func(i int) bool { return !it.isBefore(from+i, key) })
 }
 

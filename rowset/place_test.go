@@ -35,7 +35,8 @@ func TestSearchesMatchTheModel(t *testing.T) {
 						t.Fatalf("row %d of %d at %d: key %x, %v, want %x", i, n, first, got, err, keyOf(i))
 					}
 					want := i
-					for want < n && (bytes.Compare(keyOf(want), key) < 0) != o.Descending && !bytes.Equal(keyOf(want), key) {
+					for want < n && (bytes.Compare(keyOf(want), key) < 0) != o.Descending &&
+						!bytes.Equal(keyOf(want), key) {
 						want++
 					}
 					if got, err := it.Search(i, key); err != nil || got != want {
@@ -60,14 +61,18 @@ func TestSearchesMatchTheModel(t *testing.T) {
 // further keys, and only very many make all of them.
 func TestFewSearchesMakeFewKeys(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "v", Type: schema.Int32}}, 1), 2000)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64},
+			{ID: 2, Name: "v", Type: schema.Int32}}, 1), 2000)
 	for _, descending := range []bool{false, true} {
 		for _, c := range []struct {
 			columns    []int
 			searches   int
 			read, made bool
-		}{{[]int{1}, maxSeeks, false, false}, {[]int{1, 0}, 1, true, false}, {nil, maxSeeks + 10, true, false}, {nil, maxUses(len(w.rows)) + 1, true, true}} {
-			it, err := newIterator(w.set, scan.Options{Schema: w.schema, Columns: c.columns, Snapshot: mvcc.Everything, Descending: descending})
+		}{{[]int{1}, maxSeeks, false, false}, {[]int{1, 0}, 1, true, false}, {nil, maxSeeks + 10, true, false},
+			{nil, maxUses(len(w.rows)) + 1, true, true}} {
+			it, err := newIterator(w.set,
+				scan.Options{Schema: w.schema, Columns: c.columns, Snapshot: mvcc.Everything, Descending: descending})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +85,8 @@ func TestFewSearchesMakeFewKeys(t *testing.T) {
 				}
 			}
 			if read, made := len(it.place.columns) > 0, it.place.made; read != c.read || made != c.made {
-				t.Errorf("%d searches, descending %t: key columns read %t, all keys made %t", c.searches, descending, read, made)
+				t.Errorf("%d searches, descending %t: key columns read %t, all keys made %t", c.searches,
+					descending, read, made)
 			}
 			if err := it.Close(); err != nil {
 				t.Fatal(err)

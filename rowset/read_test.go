@@ -52,7 +52,8 @@ func TestSeekAcceptsBoundsThatAreNotKeys(t *testing.T) {
 		for n := range len(key) + 3 {
 			bound := append(bytes.Clone(key), 0, 0xff)[:n]
 			want, _ := w.find(bound)
-			if got, exact, err := w.set.seek(bound); err != nil || got != batch.Ordinal(want) || exact != (n == len(key)) {
+			if got, exact, err := w.set.seek(bound); err != nil || got != batch.Ordinal(want) ||
+				exact != (n == len(key)) {
 				t.Fatalf("bound %x: row %d, exact %t, %v, want %d", bound, got, exact, err, want)
 			}
 		}
@@ -134,7 +135,8 @@ func (w *testRowSet) randomBound(r *rand.Rand) []byte {
 }
 
 func (w *testRowSet) randomRequest(r *rand.Rand, snap mvcc.Snapshot) scan.Options {
-	req := scan.Options{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0, Descending: r.IntN(2) == 0}
+	req := scan.Options{Schema: w.schema, Columns: w.randomColumns(r), Snapshot: snap, Keys: r.IntN(2) == 0,
+		Descending: r.IntN(2) == 0}
 	if r.IntN(3) == 0 {
 		req.Rows.From = batch.Ordinal(r.IntN(len(w.rows) + 1))
 		if r.IntN(2) == 0 {
@@ -213,7 +215,8 @@ func (w *testRowSet) answer(req scan.Options) (rows []int, cells [][][]byte) {
 		if at := batch.Ordinal(i); at < req.Rows.From || req.Rows.To != 0 && at >= req.Rows.To {
 			continue
 		}
-		if req.Lower != nil && bytes.Compare(m.key, req.Lower) < 0 || req.Upper != nil && bytes.Compare(m.key, req.Upper) >= 0 {
+		if req.Lower != nil && bytes.Compare(m.key, req.Lower) < 0 ||
+			req.Upper != nil && bytes.Compare(m.key, req.Upper) >= 0 {
 			continue
 		}
 		state, live := m.at(m.before(req.Snapshot))
@@ -254,7 +257,8 @@ func TestScansMatchTheModel(t *testing.T) {
 func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}}, 1)
 	w := newTestRowSet(t, seedtest.Rand(t), s, manyRows)
-	it, err := newIterator(w.set, scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Keys: true, Limit: 1, Descending: true})
+	it, err := newIterator(w.set,
+		scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Keys: true, Limit: 1, Descending: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +266,8 @@ func TestDescendingScanBeginsAtTheEnd(t *testing.T) {
 	end, part := len(w.rows), 16
 	for it.Next() {
 		from := max(end-part, (end-1)/batch.WindowRows*batch.WindowRows)
-		if n := it.Batch().Len; n != end-from || !bytes.Equal(it.Keys()[0], w.rows[end-1].key) || !bytes.Equal(it.Keys()[n-1], w.rows[from].key) {
+		if n := it.Batch().Len; n != end-from || !bytes.Equal(it.Keys()[0], w.rows[end-1].key) ||
+			!bytes.Equal(it.Keys()[n-1], w.rows[from].key) {
 			t.Fatalf("batch of %d rows, want rows [%d, %d), the last one first", n, from, end)
 		}
 		end, part = from, scan.NextRows(part)
@@ -279,10 +284,12 @@ func (w *testRowSet) compare(req scan.Options, it *Iterator) error {
 	var got [][][]byte
 	for it.Next() {
 		b := it.Batch()
-		if b.Len == 0 || b.Len > batch.WindowRows || b.Selected() == 0 || b.Selection.Count() != b.Selection.CountRange(0, b.Len) {
+		if b.Len == 0 || b.Len > batch.WindowRows || b.Selected() == 0 ||
+			b.Selection.Count() != b.Selection.CountRange(0, b.Len) {
 			return fmt.Errorf("batch of %d rows, %d selected", b.Len, b.Selected())
 		}
-		if len(b.Columns) != len(req.Columns) || len(b.Schema) != len(req.Columns) || req.Keys && len(it.Keys()) != b.Len {
+		if len(b.Columns) != len(req.Columns) || len(b.Schema) != len(req.Columns) ||
+			req.Keys && len(it.Keys()) != b.Len {
 			return fmt.Errorf("%d columns, %d keys", len(b.Columns), len(it.Keys()))
 		}
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
@@ -307,7 +314,8 @@ func (w *testRowSet) compare(req scan.Options, it *Iterator) error {
 	for k := range got {
 		for c, col := range req.Columns {
 			if !sameCell(got[k][c], want[k][col]) {
-				return fmt.Errorf("request %+v: row %d: column %d is %x, want %x", req, rows[k], col, got[k][c], want[k][col])
+				return fmt.Errorf("request %+v: row %d: column %d is %x, want %x", req, rows[k], col, got[k][c],
+					want[k][col])
 			}
 		}
 	}
@@ -349,7 +357,8 @@ func TestSeeksMatchTheModel(t *testing.T) {
 				sel := it.Batch().Selection
 				for i := sel.Next(0); i >= 0; i = sel.Next(i + 1) {
 					if len(rows) == 0 || !bytes.Equal(it.Keys()[i], w.rows[rows[0]].key) {
-						t.Fatalf("request %+v: key %x, want one of rows %v", req, it.Keys()[i], rows[:min(1, len(rows))])
+						t.Fatalf("request %+v: key %x, want one of rows %v", req, it.Keys()[i],
+							rows[:min(1, len(rows))])
 					}
 					rows = rows[1:]
 				}
@@ -431,8 +440,7 @@ func TestHistoriesHaveAllVersions(t *testing.T) {
 	})
 }
 
-// checkHistories compares base, undos and redos of rows with those of the model, starting at row
-// at.
+// checkHistories compares base, undos and redos of rows with the model's, starting at row at.
 func (w *testRowSet) checkHistories(t *testing.T, rows *change.Rows, at int, snap mvcc.Snapshot) {
 	t.Helper()
 	undo, redo := rows.Undo, rows.Redo
@@ -460,7 +468,8 @@ func (w *testRowSet) checkHistories(t *testing.T, rows *change.Rows, at int, sna
 		for k, d := range undos {
 			n := m.base - 1 - k
 			if d.TS != m.events[n].ts || !bytes.Equal(d.List, w.undo(m, n)) {
-				t.Fatalf("row %d: undo %d is %x at %d, want %x at %d", at+i, k, d.List, d.TS, w.undo(m, n), m.events[n].ts)
+				t.Fatalf("row %d: undo %d is %x at %d, want %x at %d", at+i, k, d.List, d.TS, w.undo(m, n),
+					m.events[n].ts)
 			}
 		}
 		n := m.base

@@ -12,7 +12,7 @@ const DefaultTargetBytes = 32 << 20
 // reaches the target size.
 type RollingWriter struct {
 	RowFiles     bool          // write a row file for each rowset; set before the first Append
-	Dictionaries *Dictionaries // of the table; nil: unknown
+	Dictionaries *Dictionaries // of the table; nil if not known
 
 	schema *schema.Schema
 	create Creation
@@ -52,7 +52,7 @@ func (r *RollingWriter) AppendStored(rows *StoredRows) error {
 	return r.cur.AppendStored(rows)
 }
 
-// begin starts a rowset if there is none or the current one has the target size.
+// begin starts a rowset if r has not begun one, or if the current rowset has the target size.
 func (r *RollingWriter) begin() (err error) {
 	if r.cur != nil && r.cur.Bytes() >= r.target {
 		if err := r.roll(); err != nil {

@@ -15,8 +15,8 @@ import (
 
 // A row file repeats the base data of a rowset row by row, so that a read of one row reads one
 // cblock instead of one for each column. It is a CFile of type BINARY, plain and not compressed,
-// with cblocks of about 4 KiB and a positional index, whose cell i is that of row i: its encoded key
-// and its row image (cfile.AppendKeyed, change.RowFormat). The row with INT32 key 7 and STRING "hi":
+// with cblocks of about 4 KiB and a positional index, whose cell i has the encoded key and the
+// image of row i (cfile.AppendKeyed, change.RowFormat). The row with INT32 key 7 and STRING "hi":
 //
 //	04 80 00 00 07 07 00 00 00 02 00 00 00 68 69
 //
@@ -30,7 +30,7 @@ import (
 //	+0      4      ID       of the column
 //	+4      1      type     Kudu's number; 21 = array
 //	+5      1      null     1: the column is nullable
-//	+6      8      block    of the column's base data; 0: the rowset has none, all cells are the default
+//	+6      8      block    of the column's base data, or 0 if all cells are the default and have no file
 //
 // INT32 column 10 in block 1, nullable STRING column 11 in block 2:
 // 01 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 00 00 00 00
@@ -60,7 +60,7 @@ func appendRowColumns(dst []byte, s *schema.Schema, blocks []ColumnBlock) []byte
 	return dst
 }
 
-// blockOf returns the block of a column, 0 if there is none.
+// blockOf returns the block of a column, or 0 if blocks does not have the column.
 func blockOf(blocks []ColumnBlock, id schema.ColumnID) block.ID {
 	for _, b := range blocks {
 		if b.ID == id {
@@ -101,10 +101,13 @@ type rowFileWriter struct {
 }
 
 // newRowFile starts the row file of a rowset with columns in the given blocks.
-func newRowFile(c Creation, s *schema.Schema, f *change.RowFormat, blocks []ColumnBlock) (output[*rowFileWriter], error) {
+func newRowFile(c Creation, s *schema.Schema, f *change.RowFormat,
+	blocks []ColumnBlock) (output[*rowFileWriter], error) {
 	return newOutput(c, func(sink block.Sink) (*rowFileWriter, error) {
-		file, err := cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression,
-			BlockBytes: rowFileBlockBytes, IndexBlockBytes: rowFileIndexBytes, PositionalIndex: true, Keyed: true, Exact: true})
+		file, err := cfile.NewWriter(sink,
+			cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Plain, Compression: schema.NoCompression,
+				BlockBytes: rowFileBlockBytes, IndexBlockBytes: rowFileIndexBytes, PositionalIndex: true,
+				Keyed: true, Exact: true})
 		if err != nil {
 			return nil, err
 		}
@@ -116,8 +119,8 @@ func newRowFile(c Creation, s *schema.Schema, f *change.RowFormat, blocks []Colu
 // rowsAtOnce bounds the memory of append.
 const rowsAtOnce = 256
 
-// append adds rows, whose vectors are those of all columns in schema order. Errors: ErrSchema for
-// vectors that the writers of the columns refuse too.
+// append adds rows. There is a vector for each column of the schema, in its order. Errors:
+// ErrSchema for vectors that the writers of the columns refuse too.
 func (w *rowFileWriter) append(keys [][]byte, vectors []*batch.Vector) error {
 	for i, v := range vectors {
 		if err := w.check(&w.format.Schema().Columns[i], v); err != nil {

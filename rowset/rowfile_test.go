@@ -34,14 +34,18 @@ func unhex(t *testing.T, s string) []byte {
 
 // The examples above rowFilePair.
 func TestRowFileMatchesTheWorkedExamples(t *testing.T) {
-	s := mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "s", Type: schema.String}}, 1)
-	cell := cfile.AppendKeyed(nil, []byte{0x80, 0, 0, 7}, change.NewRowFormat(s).AppendRow(nil, [][]byte{{7, 0, 0, 0}, []byte("hi")}))
+	s := mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
+		{ID: 11, Name: "s", Type: schema.String}}, 1)
+	cell := cfile.AppendKeyed(nil, []byte{0x80, 0, 0, 7},
+		change.NewRowFormat(s).AppendRow(nil, [][]byte{{7, 0, 0, 0}, []byte("hi")}))
 	if want := unhex(t, "04 80 00 00 07 07 00 00 00 02 00 00 00 68 69"); !bytes.Equal(cell, want) {
 		t.Errorf("cell % x, want % x", cell, want)
 	}
-	s = mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32}, {ID: 11, Name: "s", Type: schema.String, Nullable: true}}, 1)
+	s = mustSchema([]schema.Column{{ID: 10, Name: "k", Type: schema.Int32},
+		{ID: 11, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	pair := appendRowColumns(nil, s, []ColumnBlock{{ID: 10, Block: 1}, {ID: 11, Block: 2}})
-	if want := unhex(t, "01 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 00 00 00 00"); !bytes.Equal(pair, want) {
+	if want := unhex(t, "01 00 0a 00 00 00 05 00 01 00 00 00 00 00 00 00 0b 00 00 00 08 01 02 00 00 00 "+
+		"00 00 00 00"); !bytes.Equal(pair, want) {
 		t.Errorf("pair % x, want % x", pair, want)
 	}
 }
@@ -78,8 +82,9 @@ func (w *testRowSet) checkGets(t *testing.T, r *rand.Rand, set *DiskRowSet) {
 					t.Fatalf("row %d at %d: column %d is %x, want %x", i, snap, col, cells[k], want[col])
 				}
 			}
-			if _, found, err := set.Get(bloom.MakeProbe(append(bytes.Clone(m.key), 'x')), snap, cols, nil); found || err != nil {
-				t.Fatalf("a key that is longer than that of row %d: found %t, %v", i, found, err)
+			if _, found, err := set.Get(bloom.MakeProbe(append(bytes.Clone(m.key), 'x')), snap, cols,
+				nil); found || err != nil {
+				t.Fatalf("a key that continues the key of row %d: found %t, %v", i, found, err)
 			}
 		}
 	}
@@ -94,7 +99,10 @@ func TestRowFileAnswersAlone(t *testing.T) {
 		}
 		delete(w.disk.blocks, row.KeyIndex)
 		for _, c := range []*cache.Cache{nil, cache.New(1 << 20)} {
-			set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: c, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+			set, err := Open(w.schema, row,
+				Options{Blocks: w.disk, Cache: c, Damaged: func(_ uint64, _ block.ID, err error) {
+					t.Error(err)
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +117,10 @@ func TestRowFileAnswersAlone(t *testing.T) {
 func TestRowFileIsReadInsteadOfAFilter(t *testing.T) {
 	withTestRowSets(t, func(t *testing.T, r *rand.Rand, w *testRowSet) {
 		row, blocks := w.stored(t, r), w.disk.blocks
-		set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: cache.New(1 << 20), Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+		set, err := Open(w.schema, row,
+			Options{Blocks: w.disk, Cache: cache.New(1 << 20), Damaged: func(_ uint64, _ block.ID, err error) {
+				t.Error(err)
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +150,9 @@ func TestRowFileIsReadInsteadOfAFilter(t *testing.T) {
 // damage is reported at most once.
 func TestDamagedRowFileIsNotNeeded(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
-		{ID: 3, Name: "c", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 2), 60)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "a", Type: schema.Int32}, {ID: 2, Name: "b", Type: schema.String},
+			{ID: 3, Name: "c", Type: schema.Array, Element: schema.Int16, Nullable: true}}, 2), 60)
 	row := w.stored(t, r)
 	file := w.disk.blocks[row.RowFile]
 	reported := 0
@@ -148,7 +160,8 @@ func TestDamagedRowFileIsNotNeeded(t *testing.T) {
 		at, mask, noted := r.IntN(len(file.Bytes)), byte(1)<<r.IntN(8), 0
 		file.Bytes[at] ^= mask
 		set, err := Open(w.schema, row, Options{Blocks: w.disk, Damaged: func(id uint64, b block.ID, err error) {
-			if noted++; id != row.ID || b != row.RowFile || !errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
+			if noted++; id != row.ID || b != row.RowFile ||
+				!errors.Is(err, fault.ErrCorrupt) && !errors.Is(err, fault.ErrUnsupported) {
 				t.Errorf("rowset %d, block %d: %v", id, b, err)
 			}
 		}})
@@ -167,16 +180,20 @@ func TestDamagedRowFileIsNotNeeded(t *testing.T) {
 	}
 }
 
-// After columns were dropped, added and moved, the images of the file are those of the old schema.
+// After columns were dropped, added and moved, the images in the file still have the format of the
+// old schema.
 func TestRowFileSurvivesAlterations(t *testing.T) {
 	r := seedtest.Rand(t)
-	old := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Array, Element: schema.String, Nullable: true},
+	old := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 2, Name: "gone", Type: schema.Array, Element: schema.String, Nullable: true},
 		{ID: 3, Name: "b", Type: schema.String, Nullable: true}}, 1)
 	w := newTestRowSet(t, r, old, 40)
 	row := w.stored(t, r)
 	row.Undo, row.Redo = nil, nil // only base data
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "b", Type: schema.String, Nullable: true},
-		{ID: 4, Name: "n", Type: schema.Int64, Nullable: true}, {ID: 5, Name: "d", Type: schema.String, ReadDefault: []byte("dflt")}}, 1)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 3, Name: "b", Type: schema.String, Nullable: true},
+		{ID: 4, Name: "n", Type: schema.Int64, Nullable: true},
+		{ID: 5, Name: "d", Type: schema.String, ReadDefault: []byte("dflt")}}, 1)
 	read := func(row *Metadata, damaged func(uint64, block.ID, error)) (rows [][][]byte) {
 		set, err := Open(s, row, Options{Blocks: w.disk, Damaged: damaged})
 		if err != nil {
@@ -231,7 +248,8 @@ func TestCheckFilesComparesRowFiles(t *testing.T) {
 	rows := w.chunk(0, len(w.rows), w.end)
 	rows.Batch.Columns[1].Bytes[13] = append(bytes.Clone(rows.Batch.Columns[1].Bytes[13]), 'x')
 	other := w.withRowFile(t, row, rows, schema.Plain)
-	if id, _, err := check(s, other, w.disk); id != other.RowFile || !errors.Is(err, fault.ErrCorrupt) || !strings.Contains(err.Error(), "row 13") {
+	if id, _, err := check(s, other, w.disk); id != other.RowFile || !errors.Is(err, fault.ErrCorrupt) ||
+		!strings.Contains(err.Error(), "row 13") {
 		t.Errorf("block %d: %v", id, err)
 	}
 }
@@ -240,12 +258,14 @@ func TestCheckFilesComparesRowFiles(t *testing.T) {
 func (w *testRowSet) withRowFile(t *testing.T, row *Metadata, rows *change.Rows, e schema.Encoding) *Metadata {
 	t.Helper()
 	out, err := newOutput(w.disk, func(sink block.Sink) (*rowFileWriter, error) {
-		file, err := cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Binary, Encoding: e, Compression: schema.NoCompression,
-			PositionalIndex: true, Keyed: true, Exact: true})
+		file, err := cfile.NewWriter(sink,
+			cfile.WriterOptions{Type: schema.Binary, Encoding: e, Compression: schema.NoCompression,
+				PositionalIndex: true, Keyed: true, Exact: true})
 		if err == nil {
 			file.AddMetadata(rowFilePair, appendRowColumns(nil, w.schema, row.Columns))
 		}
-		return &rowFileWriter{file: file, format: change.NewRowFormat(w.schema), vector: batch.Vector{Type: schema.Binary}}, err
+		return &rowFileWriter{file: file, format: change.NewRowFormat(w.schema),
+			vector: batch.Vector{Type: schema.Binary}}, err
 	})
 	if err == nil {
 		err = out.w.append(rows.Keys, rows.Batch.Columns)
@@ -267,7 +287,9 @@ func (w *testRowSet) withRowFile(t *testing.T, row *Metadata, rows *change.Rows,
 // A row file that is not plain, which no writer writes, is damaged: the columns answer.
 func TestRowFilesArePlain(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1), 50)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "s", Type: schema.String}}, 1), 50)
 	row := w.stored(t, r)
 	for _, e := range []schema.Encoding{schema.Dictionary, schema.Prefix} {
 		noted := 0
@@ -291,10 +313,14 @@ func TestRowFilesArePlain(t *testing.T) {
 // An error that is not damage turns no row file off.
 func TestRowFileIsTriedAgain(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1), 50)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "s", Type: schema.String}}, 1), 50)
 	row := w.stored(t, r)
 	flaky := &flakyDisk{disk: w.disk}
-	set, err := Open(w.schema, row, Options{Blocks: flaky, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+	set, err := Open(w.schema, row, Options{Blocks: flaky, Damaged: func(_ uint64, _ block.ID, err error) {
+		t.Error(err)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,10 +340,13 @@ func TestRowFileIsTriedAgain(t *testing.T) {
 // Rows that were cached before a column was added are read from the row file.
 func TestRowFileAnswersForRowsOfAnOldSchema(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1), 50)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "s", Type: schema.String}}, 1), 50)
 	row := w.stored(t, r)
 	rows := cache.New(1 << 20)
-	wider := mustSchema(append(slices.Clone(w.schema.Columns), schema.Column{ID: 9, Name: "n", Type: schema.Int64, Nullable: true}), 1)
+	wider := mustSchema(append(slices.Clone(w.schema.Columns),
+		schema.Column{ID: 9, Name: "n", Type: schema.Int64, Nullable: true}), 1)
 	for _, s := range []*schema.Schema{w.schema, wider} {
 		set, err := Open(s, row, Options{Blocks: w.disk, Cache: rows})
 		if err != nil {
@@ -337,7 +366,9 @@ func TestRowFileAnswersForRowsOfAnOldSchema(t *testing.T) {
 // Damage of a column is not reported as damage of the row file.
 func TestCheckRowFileLeavesColumnsOut(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String}}, 1), 50)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "s", Type: schema.String}}, 1), 50)
 	row := w.stored(t, r)
 	file := w.disk.blocks[row.Columns[1].Block]
 	for range 20 {
@@ -356,7 +387,8 @@ func TestCheckRowFileLeavesColumnsOut(t *testing.T) {
 }
 
 func FuzzRowFilePair(f *testing.F) {
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "s", Type: schema.String, Nullable: true}}, 1)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 2, Name: "s", Type: schema.String, Nullable: true}}, 1)
 	image := change.NewRowFormat(s).AppendRow(nil, [][]byte{{1, 2, 3, 4}, nil})
 	f.Add(appendRowColumns(nil, s, []ColumnBlock{{ID: 1, Block: 7}}), image)
 	f.Add([]byte{1, 0}, []byte{})
@@ -410,7 +442,10 @@ func TestShortScansReadTheRowFile(t *testing.T) {
 			table int64
 			fails bool
 		}{{nil, 0, false}, {cache.New(room), room + 1, false}, {cache.New(room), room, true}} {
-			set, err := Open(w.schema, row, Options{Blocks: w.disk, Cache: c.cache, Damaged: func(_ uint64, _ block.ID, err error) { t.Error(err) }})
+			set, err := Open(w.schema, row,
+				Options{Blocks: w.disk, Cache: c.cache, Damaged: func(_ uint64, _ block.ID, err error) {
+					t.Error(err)
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -418,7 +453,8 @@ func TestShortScansReadTheRowFile(t *testing.T) {
 			failed := false
 			for _, snap := range w.snapshots(r) {
 				for _, descending := range []bool{false, true} {
-					o := scan.Options{Schema: w.schema, Columns: allOf(w.schema), Snapshot: snap, Keys: true, Descending: descending, TableBytes: c.table}
+					o := scan.Options{Schema: w.schema, Columns: allOf(w.schema), Snapshot: snap, Keys: true,
+						Descending: descending, TableBytes: c.table}
 					it, err := newIterator(set, o)
 					if err == nil {
 						err = w.compare(o, it)

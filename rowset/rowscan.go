@@ -19,7 +19,7 @@ const maxStoredRows = 256
 // storedRows is the memory of loadStored.
 type storedRows struct {
 	reader cfile.ColumnReader
-	open   bool // reader is that of the row file
+	open   bool // reader reads the row file
 	cells  batch.Vector
 	images [][]byte
 }
@@ -89,7 +89,8 @@ func (it *Iterator) readStored(f *rowFile, from batch.Ordinal, n int) error {
 		return err
 	}
 	if got != n {
-		return fault.Corruptf("rowset %d: rows [%d,%d) of the row file: only %d can be read", it.d.Metadata().ID, from, int(from)+n, got)
+		return fault.Corruptf("rowset %d: rows [%d,%d) of the row file: only %d can be read",
+			it.d.Metadata().ID, from, int(from)+n, got)
 	}
 	s.images = s.images[:0]
 	for i := range n {

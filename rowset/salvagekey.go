@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// logKnowledge is what the log says about a row.
+// logKnowledge has the facts about a row that the log proves.
 type logKnowledge struct {
 	included lsn.LSN          // the row contains all operations on it up to here, see full // inclusive
 	full     lsn.LSN          // all of its cells are known as of here, whatever is missing before
@@ -62,7 +62,7 @@ func (s *savedRow) exists(at mvcc.Timestamp) (known, may bool) {
 	return s.state.exists, s.state.exists
 }
 
-// endOlder ends the rowsets' rows that exist when the one that began last begins.
+// endOlder ends the rowsets' rows that exist when the row that began last begins.
 func (m *SalvageMerge) endOlder() {
 	if len(m.rows) == 1 {
 		return
@@ -160,8 +160,8 @@ func (m *SalvageMerge) apply(op *LoggedOp, last *savedRow) *savedRow {
 	return last
 }
 
-// open returns the rows that operations may still change: those of rowsets, and the last one of the
-// log.
+// open returns the rows that operations may still change: the rows of rowsets, and the last row of
+// the log.
 func (m *SalvageMerge) open(last *savedRow) iter.Seq[*savedRow] {
 	return func(yield func(*savedRow) bool) {
 		for _, r := range m.rows {
@@ -252,7 +252,8 @@ func (r *savedRun) before(o *savedRun) bool {
 		}
 		return s.set.ID
 	}
-	return cmp.Or(cmp.Compare(r.begin, o.begin), cmp.Compare(r.src.log.included, o.src.log.included), cmp.Compare(id(r.src), id(o.src))) < 0
+	return cmp.Or(cmp.Compare(r.begin, o.begin), cmp.Compare(r.src.log.included, o.src.log.included),
+		cmp.Compare(id(r.src), id(o.src))) < 0
 }
 
 func (m *SalvageMerge) addRuns(s *savedRow, spans []span) {
@@ -266,7 +267,7 @@ func (m *SalvageMerge) addRuns(s *savedRow, spans []span) {
 	}
 }
 
-// resolve ends runs that overlap with ones that began later.
+// resolve ends runs that overlap with runs that began later.
 func (m *SalvageMerge) resolve(key []byte) {
 	slices.SortStableFunc(m.runs, func(a, b savedRun) int {
 		if a.before(&b) {
@@ -285,7 +286,8 @@ func (m *SalvageMerge) resolve(key []byte) {
 				continue
 			}
 			old.cut = min(newer.first, max(old.first, m.existed(old.src, newer.first))+1)
-			m.Conflict(&Conflict{Key: key, From: old.cut, To: newer.first, Older: old.src.source(), Newer: newer.src.source()})
+			m.Conflict(&Conflict{Key: key, From: old.cut, To: newer.first, Older: old.src.source(),
+				Newer: newer.src.source()})
 		}
 	}
 }

@@ -55,7 +55,7 @@ type SalvageMerge struct {
 	Schema     *schema.Schema
 	Options    SalvageOptions
 	Sets       []*DiskRowSet // opened with Options.Salvage
-	Ops        []LoggedOp    // by key, those of a key in the order of the log
+	Ops        []LoggedOp    // by key; the operations of a key in the order of the log
 	Gaps       []LogGap      // ascending
 	Flushed    lsn.LSN       // rowsets contain the inserts up to it // inclusive
 	Incomplete bool          // rowsets, records of the log or metadata are missing
@@ -63,8 +63,9 @@ type SalvageMerge struct {
 	Use      func(rows *change.Rows) error // takes rows in key order, which are valid during the call
 	Lost     func(set *Metadata, l *Lost)  // is called for each block on account of which versions are lost
 	Conflict func(c *Conflict)             // is called for each contradiction
-	Dropped  func(op *LoggedOp)            // is called for each operation of which it is not known what the row was before it
-	Progress func(bytes int64)             // is called for each rowset that was read
+	// is called for each operation of which it is not known what the row was before it
+	Dropped  func(op *LoggedOp)
+	Progress func(bytes int64) // is called for each rowset that was read
 
 	format *change.RowFormat
 	heads  savedHeap
@@ -76,7 +77,7 @@ type SalvageMerge struct {
 }
 
 // Run merges all rows. It takes the memory of a window of rows of each rowset, and of the versions
-// of a row. Errors: ctx.Err(); those of Use; those of reading that are not damage.
+// of a row. Errors: ctx.Err(); the errors of Use; errors of reading that are not damage.
 func (m *SalvageMerge) Run(ctx context.Context) error {
 	m.format = change.NewRowFormat(m.Schema)
 	m.out.init(m.Schema)
@@ -120,7 +121,7 @@ func (m *SalvageMerge) window(set *Metadata) int {
 	return n
 }
 
-// advance adds a reader to the heap at its next row, if there is one.
+// advance adds a reader to the heap at its next row, if it has one.
 func (m *SalvageMerge) advance(r *savedRows) error {
 	more, err := r.advance()
 	if err != nil {

@@ -71,9 +71,10 @@ type backCell struct {
 type savedRow struct {
 	schema *schema.Schema
 	o      *SalvageOptions
-	set    *Metadata                             // nil: the row is one of the log
-	note   func(why reason, filled, newest bool) // counts the row in a loss; nil: nothing of it is lost
-	holes  []delta.Hole                          // of the rowset
+	set    *Metadata // nil: the row is one of the log
+	// note counts the row in a loss. It is nil if nothing of the row is lost.
+	note  func(why reason, filled, newest bool)
+	holes []delta.Hole // of the rowset
 
 	key          []byte
 	row          batch.Ordinal
@@ -127,7 +128,7 @@ func (s *savedRow) rewind() {
 }
 
 // earlier makes s.state the version before the next step back, and returns the time of that step,
-// false if there is none. It adds the columns that it sets to touched.
+// or false if no step is left. It adds the columns that it sets to touched.
 func (s *savedRow) earlier(touched *[]int) (ts mvcc.Timestamp, ok bool) {
 	if s.next == len(s.steps) {
 		return 0, false
@@ -173,7 +174,8 @@ func (s *savedRow) spans(dst []span) []span {
 
 // compareSteps sorts steps back in the order in which they lead.
 func compareSteps(a, b back) int {
-	if c := cmp.Or(cmp.Compare(b.ts, a.ts), cmp.Compare(a.file, b.file), cmp.Compare(a.part, b.part)); c != 0 || a.hole == b.hole {
+	if c := cmp.Or(cmp.Compare(b.ts, a.ts), cmp.Compare(a.file, b.file), cmp.Compare(a.part, b.part)); c != 0 ||
+		a.hole == b.hole {
 		return c
 	} else if b.hole {
 		return -1
@@ -186,8 +188,8 @@ func (s *savedRow) inHole(h *delta.Hole) bool {
 }
 
 // hidden returns a hole on account of which a change of column c at ts, at a position in the files,
-// has an unknown effect, nil if there is none: a change that is missing may come after it. A
-// negative column is the existence of the row.
+// has an unknown effect, or nil if its effect is known. With a hole, a change that is missing may
+// come after it. A negative column is the existence of the row.
 func (s *savedRow) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delta.Hole {
 	for i := range s.holes {
 		h := &s.holes[i]
@@ -202,9 +204,9 @@ func (s *savedRow) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delt
 	return nil
 }
 
-// changedIn reports whether a hole may have changes of a column or, if c is negative, of whether the
-// row exists. A delete changes no column, and the columns that a reinsert sets are among those of
-// the hole.
+// changedIn reports whether a hole may have changes of a column or, if c is negative, may have
+// ended or begun the row. A delete changes no column, and the columns that a reinsert sets are
+// among those of the hole.
 func (s *savedRow) changedIn(h *delta.Hole, c int) bool {
 	if c < 0 {
 		return h.Existence
@@ -359,9 +361,9 @@ func (s *savedRow) noteRedo(d *delta.SalvagedDelta) {
 	}
 }
 
-// stepBack applies a step to s.state, except for what a missing undo may have set, and adds the
-// columns that it sets to touched. A step back over the beginning of missing redos, which may be
-// before the row began, restores only what is still unknown on account of them.
+// stepBack applies a step to s.state, except for cells that a missing undo may have set, and adds
+// the columns that it sets to touched. A step back over the beginning of missing redos, which may
+// be before the row began, restores only what is still unknown on account of them.
 func (s *savedRow) stepBack(b *back, touched []int) []int {
 	restores := func(now reason, c int) bool {
 		switch {

@@ -143,7 +143,7 @@ func (s *storedCells) flush(w *cfile.Writer, col int) error {
 // AppendStored is Append for rows that are stored in a rowset with w's schema, which must stay open
 // until Finish returns. Cells are taken from its files: whole cblocks as they are stored, where
 // that is possible, others decoded, which makes no difference to the cells of the new rowset. If w
-// writes a row file, rows must have all cells. Errors: as those of Append; ReadError.
+// writes a row file, rows must have all cells. Errors: the errors of Append; ReadError.
 func (w *Writer) AppendStored(rows *StoredRows) error {
 	if len(rows.Keys) == 0 {
 		return nil

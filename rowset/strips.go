@@ -21,16 +21,16 @@ type strips struct {
 	infos   []columnInfo // by column of the request
 }
 
-// columnInfo is what Describe knows of a column.
+// columnInfo is the description of a column for Describe.
 type columnInfo struct {
 	open bool
 	scan.ColumnInfo
-	codes map[string]uint16 // of the words; nil: not made yet
+	codes map[string]uint16 // of the words; nil until they are made
 }
 
 // stripChange are the changed cells of a column.
 type stripChange struct {
-	rows  batch.Bitmap  // of the window; empty: none
+	rows  batch.Bitmap  // of the window; empty if no cell was changed
 	cells *batch.Vector // of the window; defined for rows
 }
 
@@ -168,7 +168,8 @@ func (w *encoded) changesFit(x *scan.Index) bool {
 			if ch.cells.IsNull(row) {
 				return false
 			}
-			if v := batch.Int128OfCell(ch.cells.Type, ch.cells.Cell(row)); v != batch.Int128Of(int64(v.Lo)) || magnitude(int64(v.Lo)) > info.Most {
+			if v := batch.Int128OfCell(ch.cells.Type, ch.cells.Cell(row)); v != batch.Int128Of(int64(v.Lo)) ||
+				magnitude(int64(v.Lo)) > info.Most {
 				return false
 			}
 		}

@@ -5,7 +5,7 @@ import (
 )
 
 // Successor opens m, new metadata of the same rows, as the rowset that will replace d. Row IDs are
-// the same, so both share the delta mem store of d, if there is one. Readers of d continue with its
+// the same, so both share the delta mem store of d, if d has one. Readers of d continue with its
 // files.
 //
 // The caller excludes writers of the table until the successor is in the table; afterwards d must

@@ -39,12 +39,13 @@ func NewTree(sets []*DiskRowSet) *Tree {
 		}
 		t.reach[i] = last
 		t.Bytes += m.Bytes - m.RowFileBytes
-		t.first, t.heads, t.last = append(t.first, m.MinKey), append(t.heads, keyenc.Head(m.MinKey)), append(t.last, m.MaxKey)
+		t.first, t.last = append(t.first, m.MinKey), append(t.last, m.MaxKey)
+		t.heads = append(t.heads, keyenc.Head(m.MinKey))
 	}
 	return t
 }
 
-// Last returns the greatest key of all rowsets, nil if there is none.
+// Last returns the greatest key of all rowsets, or nil without rowsets.
 func (t *Tree) Last() []byte {
 	if len(t.reach) == 0 {
 		return nil
@@ -102,7 +103,9 @@ func (t *Tree) Disjoint(lower, upper []byte) (sets []*DiskRowSet, ok bool) {
 		from = sort.Search(to, func(i int) bool { return bytes.Compare(t.reach[i], lower) >= 0 })
 	}
 	if upper != nil {
-		to = max(from, sort.Search(to, func(i int) bool { return bytes.Compare(t.Sets[i].Metadata().MinKey, upper) >= 0 }))
+		to = max(from, sort.Search(to, func(i int) bool {
+			return bytes.Compare(t.Sets[i].Metadata().MinKey, upper) >= 0
+		}))
 	}
 	return t.Sets[from:to:to], true
 }

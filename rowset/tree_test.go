@@ -49,7 +49,8 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 		if !slices.Equal(numbers(sets), given) {
 			t.Fatal("the caller's list was sorted")
 		}
-		if !slices.IsSortedFunc(tree.Sets, func(a, b *DiskRowSet) int { return bytes.Compare(a.Metadata().MinKey, b.Metadata().MinKey) }) {
+		if !slices.IsSortedFunc(tree.Sets,
+			func(a, b *DiskRowSet) int { return bytes.Compare(a.Metadata().MinKey, b.Metadata().MinKey) }) {
 			t.Fatal("the rowsets are not by first key")
 		}
 		var last []byte
@@ -88,7 +89,8 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 			}
 			want = []uint64{}
 			for _, d := range tree.Sets {
-				if m := d.Metadata(); (lower == nil || bytes.Compare(m.MaxKey, lower) >= 0) && (upper == nil || bytes.Compare(m.MinKey, upper) < 0) {
+				if m := d.Metadata(); (lower == nil || bytes.Compare(m.MaxKey, lower) >= 0) && (upper == nil ||
+					bytes.Compare(m.MinKey, upper) < 0) {
 					want = append(want, m.ID)
 				}
 			}
@@ -110,7 +112,8 @@ func TestTreeMatchesLinearSearch(t *testing.T) {
 func disjoint(sets []*DiskRowSet) bool {
 	for i, a := range sets {
 		for _, b := range sets[i+1:] {
-			if bytes.Compare(a.Metadata().MinKey, b.Metadata().MaxKey) <= 0 && bytes.Compare(b.Metadata().MinKey, a.Metadata().MaxKey) <= 0 {
+			if bytes.Compare(a.Metadata().MinKey, b.Metadata().MaxKey) <= 0 &&
+				bytes.Compare(b.Metadata().MinKey, a.Metadata().MaxKey) <= 0 {
 				return false
 			}
 		}
@@ -118,11 +121,12 @@ func disjoint(sets []*DiskRowSet) bool {
 	return true
 }
 
-// Rowsets that do not overlap are looked up by binary search: only the one that can have the key is
-// a candidate, bounds inclusive.
+// Rowsets that do not overlap are looked up by binary search: only the rowset whose bounds,
+// inclusive, contain the key is a candidate.
 func TestTreeBoundsAreInclusive(t *testing.T) {
 	tree := NewTree([]*DiskRowSet{bounded(1, []byte("m"), []byte("p")), bounded(0, []byte("a"), []byte("f"))})
-	for key, want := range map[string][]uint64{"a": {0}, "f": {0}, "f\x00": {}, "l": {}, "m": {1}, "o": {1}, "p": {1}, "p\x00": {}, "": {}, "z": {}} {
+	for key, want := range map[string][]uint64{"a": {0}, "f": {0}, "f\x00": {}, "l": {}, "m": {1}, "o": {1},
+		"p": {1}, "p\x00": {}, "": {}, "z": {}} {
 		if got := numbers(tree.Candidates(nil, []byte(key))); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", key, got, want)
 		}
@@ -132,12 +136,13 @@ func TestTreeBoundsAreInclusive(t *testing.T) {
 	}
 }
 
-// The rowset that begins last need not be the one that reaches farthest.
+// The rowset with the greatest first key need not have the greatest last key.
 func TestTreeLastIsTheGreatestMaxKey(t *testing.T) {
 	if last := NewTree(nil).Last(); last != nil {
 		t.Errorf("of no rowset: %q", last)
 	}
-	tree := NewTree([]*DiskRowSet{bounded(0, []byte("b"), []byte("c")), bounded(1, []byte("a"), []byte("x")), bounded(2, []byte("d"), []byte("e"))})
+	tree := NewTree([]*DiskRowSet{bounded(0, []byte("b"), []byte("c")), bounded(1, []byte("a"), []byte("x")),
+		bounded(2, []byte("d"), []byte("e"))})
 	if last := tree.Last(); string(last) != "x" {
 		t.Errorf("the last key is %q, want x", last)
 	}

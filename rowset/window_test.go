@@ -55,10 +55,12 @@ func TestWindowsOfLongRowsAreShort(t *testing.T) {
 		most    int
 	}{
 		{"both columns", []int{0, 1}, batch.Filter{}, true, windowBytes / long},
-		{"a predicate on the long one", []int{0}, test(batch.Predicate{ID: 2, Type: schema.Binary, Op: batch.NotNull}), false, windowBytes / long},
+		{"a predicate on the long one", []int{0},
+			test(batch.Predicate{ID: 2, Type: schema.Binary, Op: batch.NotNull}), false, windowBytes / long},
 		{"the short one", []int{0}, batch.Filter{}, true, rows},
 	} {
-		it, err := newIterator(set, scan.Options{Schema: s, Columns: c.columns, Filter: c.filter, Keys: c.keys, Snapshot: mvcc.Everything})
+		it, err := newIterator(set, scan.Options{Schema: s, Columns: c.columns, Filter: c.filter, Keys: c.keys,
+			Snapshot: mvcc.Everything})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +111,8 @@ func TestWindowsGrow(t *testing.T) {
 	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64}}, 1)
 	w := newTestRowSet(t, r, s, manyRows)
 	n := len(w.rows)
-	everyRow := batch.Predicate{ID: 1, Type: schema.Int32, Op: batch.NotNull} // without a filter, a window has about as many rows as the limit leaves
+	// without a filter, a window has about as many rows as the limit leaves
+	everyRow := batch.Predicate{ID: 1, Type: schema.Int32, Op: batch.NotNull}
 	if err := everyRow.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +132,8 @@ func TestWindowsGrow(t *testing.T) {
 		{"neither", 0, -1, -1, []int{4096, 4096}},
 		{"a limit from the start", 500, -1, -1, []int{500, 2000, 4096 - 2500, 4096}},
 	} {
-		req := scan.Options{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Before(w.end), Limit: c.limit, Filter: batch.Test(everyRow)}
+		req := scan.Options{Schema: s, Columns: []int{0, 1}, Snapshot: mvcc.Before(w.end), Limit: c.limit,
+			Filter: batch.Test(everyRow)}
 		if c.lower >= 0 {
 			req.Lower = w.rows[c.lower].key
 		}
@@ -163,7 +167,8 @@ func TestWindowsEndAtTheLimit(t *testing.T) {
 	w := newTestRowSet(t, seedtest.Rand(t), s, manyRows)
 	for _, descending := range []bool{false, true} {
 		const limit = 1000
-		it, err := newIterator(w.set, scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Limit: limit, Descending: descending})
+		it, err := newIterator(w.set,
+			scan.Options{Schema: s, Columns: []int{0}, Snapshot: mvcc.Everything, Limit: limit, Descending: descending})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,10 @@ func newWriter(c Creation, s *schema.Schema, id uint64, words *Dictionaries) (*W
 		w.row.Columns = append(w.row.Columns, ColumnBlock{ID: s.Columns[i].ID, Block: p.sink.ID()})
 	}
 	var err error
-	if w.filter, err = newOutput(c, func(sink block.Sink) (*bloom.Writer, error) { return bloom.NewWriter(sink, bloom.Options{}) }); err != nil {
+	w.filter, err = newOutput(c, func(sink block.Sink) (*bloom.Writer, error) {
+		return bloom.NewWriter(sink, bloom.Options{})
+	})
+	if err != nil {
 		return nil, err
 	}
 	w.row.Bloom = w.filter.sink.ID()
@@ -92,8 +95,9 @@ func newWriter(c Creation, s *schema.Schema, id uint64, words *Dictionaries) (*W
 		return w, nil
 	}
 	w.index, err = newOutput(c, func(sink block.Sink) (*cfile.Writer, error) {
-		return cfile.NewWriter(sink, cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4,
-			BlockBytes: keyIndexBlockBytes, ValueIndex: true, Exact: true})
+		return cfile.NewWriter(sink,
+			cfile.WriterOptions{Type: schema.Binary, Encoding: schema.Prefix, Compression: schema.LZ4,
+				BlockBytes: keyIndexBlockBytes, ValueIndex: true, Exact: true})
 	})
 	if err != nil {
 		return nil, err
@@ -190,7 +194,7 @@ func (w *Writer) append(rows *change.Rows, stored *StoredRows, undos []change.De
 	return nil
 }
 
-// The parts of a rowset after those of its columns.
+// The parts of a rowset after its columns.
 const (
 	filterPart = iota
 	indexPart
@@ -264,7 +268,7 @@ func (w *Writer) finishPart(i int) (err error) {
 }
 
 // checkColumns checks the number, types and lengths of the columns. The writers of the files
-// validate the vectors, except those of arrays, which are unpacked before.
+// validate the vectors, except vectors of arrays, which are unpacked before.
 func (w *Writer) checkColumns(rows *change.Rows) error {
 	if rows.Batch == nil || len(rows.Batch.Columns) != len(w.schema.Columns) {
 		return fmt.Errorf("%d keys without a batch of all %d columns", len(rows.Keys), len(w.schema.Columns))
@@ -297,7 +301,7 @@ func (w *Writer) checkOrder(keys [][]byte) {
 	}
 }
 
-// appendIndex adds keys to the key index, if there is one.
+// appendIndex adds keys to the key index, if the rowset has one.
 func (w *Writer) appendIndex(keys [][]byte) error {
 	if w.index.sink == nil {
 		return nil
@@ -312,7 +316,9 @@ func (w *Writer) appendIndex(keys [][]byte) error {
 // createDeltas creates the files of undos and redos when the first of them come.
 func (w *Writer) createDeltas(undos, redos []change.Delta) (err error) {
 	create := func(undo bool) (output[*delta.Writer], []block.ID, error) {
-		p, err := newOutput(w.creation, func(sink block.Sink) (*delta.Writer, error) { return delta.NewWriter(sink, undo) })
+		p, err := newOutput(w.creation, func(sink block.Sink) (*delta.Writer, error) {
+			return delta.NewWriter(sink, undo)
+		})
 		if err != nil {
 			return p, nil, err
 		}
@@ -424,7 +430,8 @@ func (d *DiskRowSet) CheckBounds() error {
 	}
 	for name, want := range map[string][]byte{minKeyPair: d.Metadata().MinKey, maxKeyPair: d.Metadata().MaxKey} {
 		if got, ok := index.Metadata(name); !ok || !bytes.Equal(got, want) {
-			return fault.Corruptf("rowset %d: %s is %x in the key file, %x in the metadata", d.Metadata().ID, name, got, want)
+			return fault.Corruptf("rowset %d: %s is %x in the key file, %x in the metadata", d.Metadata().ID,
+				name, got, want)
 		}
 	}
 	return nil

@@ -51,8 +51,10 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 		case row.MaxTimestamp != newest:
 			t.Errorf("newest timestamp %d, want %d", row.MaxTimestamp, newest)
 		case row.Bytes != bytesWritten || len(row.Blocks(nil)) != len(w.disk.blocks):
-			t.Errorf("%d bytes in %d blocks, want %d in %d", row.Bytes, len(row.Blocks(nil)), bytesWritten, len(w.disk.blocks))
-		case (len(row.Undo) == 1) != undos || (len(row.Redo) == 1) != redos || (row.KeyIndex != 0) == w.schema.SingleKey():
+			t.Errorf("%d bytes in %d blocks, want %d in %d", row.Bytes, len(row.Blocks(nil)), bytesWritten,
+				len(w.disk.blocks))
+		case (len(row.Undo) == 1) != undos || (len(row.Redo) == 1) != redos ||
+			(row.KeyIndex != 0) == w.schema.SingleKey():
 			t.Errorf("undo %v, redo %v, key index %d", row.Undo, row.Redo, row.KeyIndex)
 		case (row.LastDurableDMS == 0) != redos || !redos && row.LastDurableDMS != -1:
 			t.Errorf("last durable DMS %d", row.LastDurableDMS)
@@ -81,7 +83,8 @@ func TestMetadataRowCountsWhatWasWritten(t *testing.T) {
 
 func TestRollingWriterRollsAtTheSize(t *testing.T) {
 	r := seedtest.Rand(t)
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "v", Type: schema.Binary, BlockBytes: 512}}, 1)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64},
+		{ID: 2, Name: "v", Type: schema.Binary, BlockBytes: 512}}, 1)
 	const target = 40 << 10
 	d := newDisk()
 	next := uint64(30)
@@ -105,7 +108,8 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 			}
 			key := []byte{0x80, 0, 0, 0, 0, 0, byte(i >> 8), byte(i)}
 			rows.Keys = append(rows.Keys, key)
-			rows.Undo = append(rows.Undo, change.Delta{Row: uint32(len(rows.Keys) - 1), TS: 5, List: change.AppendDelete(nil)})
+			rows.Undo = append(rows.Undo,
+				change.Delta{Row: uint32(len(rows.Keys) - 1), TS: 5, List: change.AppendDelete(nil)})
 			keys = append(keys, key)
 			i++
 		}
@@ -129,7 +133,8 @@ func TestRollingWriterRollsAtTheSize(t *testing.T) {
 		if slack := largest + 32<<10; row.Bytes > target+slack || i < len(out)-1 && row.Bytes < target {
 			t.Errorf("rowset %d of %d has %d bytes, target %d", i, len(out), row.Bytes, target)
 		}
-		if row.ID != 30+uint64(i) || !bytes.Equal(row.MinKey, keys[at]) || !bytes.Equal(row.MaxKey, keys[at+int(row.Rows)-1]) {
+		if row.ID != 30+uint64(i) || !bytes.Equal(row.MinKey, keys[at]) ||
+			!bytes.Equal(row.MaxKey, keys[at+int(row.Rows)-1]) {
 			t.Fatalf("rowset %d: number %d, bounds %x, %x", i, row.ID, row.MinKey, row.MaxKey)
 		}
 		at += int(row.Rows)
@@ -210,20 +215,25 @@ func TestWriterReturnsNoSpaceErrors(t *testing.T) {
 // independent of their names and positions.
 func TestReadingASchemaThatHasChanged(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64},
-		{ID: 3, Name: "stays", Type: schema.String, Nullable: true}}, 1), 500)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "gone", Type: schema.Int64},
+			{ID: 3, Name: "stays", Type: schema.String, Nullable: true}}, 1), 500)
 	row := w.rewritten(t, r)
 	def := []byte("default")
-	now := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 7, Name: "nullable", Type: schema.Int64, Nullable: true},
-		{ID: 3, Name: "renamed", Type: schema.String, Nullable: true}, {ID: 8, Name: "defaulted", Type: schema.String, Default: []byte("of new rows"), ReadDefault: def},
-		{ID: 9, Name: "both", Type: schema.Int8, Nullable: true, ReadDefault: []byte{5}}, {ID: 10, Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
+	now := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 7, Name: "nullable", Type: schema.Int64, Nullable: true},
+		{ID: 3, Name: "renamed", Type: schema.String, Nullable: true},
+		{ID: 8, Name: "defaulted", Type: schema.String, Default: []byte("of new rows"), ReadDefault: def},
+		{ID: 9, Name: "both", Type: schema.Int8, Nullable: true, ReadDefault: []byte{5}},
+		{ID: 10, Name: "gone", Type: schema.Int64, Nullable: true}}, 1)
 	set, err := Open(now, row, Options{Blocks: w.disk})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := []int{0, 1, 2, 3, 4, 5}
 	wantOf := func(old [][]byte) [][]byte { return [][]byte{old[0], nil, old[2], def, {5}, nil} }
-	filter := batch.And(test(batch.Predicate{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq, Values: [][]byte{def}}),
+	filter := batch.And(test(batch.Predicate{Column: "defaulted", ID: 8, Type: schema.String, Op: batch.Eq,
+		Values: [][]byte{def}}),
 		test(batch.Predicate{Column: "nullable", ID: 7, Type: schema.Int64, Op: batch.IsNull}))
 
 	for _, snap := range []mvcc.Snapshot{0, 5, 20, 40, mvcc.Everything} {
@@ -255,7 +265,8 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 			if !live {
 				continue
 			}
-			if want := wantOf(old); len(got) == 0 || !slices.EqualFunc(cells, want, sameCell) || !slices.EqualFunc(got[0], want, sameCell) {
+			if want := wantOf(old); len(got) == 0 || !slices.EqualFunc(cells, want, sameCell) ||
+				!slices.EqualFunc(got[0], want, sameCell) {
 				t.Fatalf("row %d at %d: read %x, scanned %x, want %x", i, snap, cells, got[:min(1, len(got))], want)
 			}
 			got = got[1:]
@@ -284,16 +295,20 @@ func TestReadingASchemaThatHasChanged(t *testing.T) {
 
 func TestOpenRefusesMissingBaseColumn(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 1), 20)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "v", Type: schema.Int32}}, 1), 20)
 	for _, columns := range [][]schema.Column{
 		{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 3, Name: "new", Type: schema.Int32}},
 		{{ID: 3, Name: "new", Type: schema.Int32}, {ID: 1, Name: "k", Type: schema.Int32}},
 	} {
-		if _, err := Open(mustSchema(columns, 1), w.set.Metadata(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
+		if _, err := Open(mustSchema(columns, 1), w.set.Metadata(),
+			Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%v: error %v", columns, err)
 		}
 	}
-	compound := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int32}}, 2)
+	compound := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+		{ID: 2, Name: "v", Type: schema.Int32}}, 2)
 	if _, err := Open(compound, w.set.Metadata(), Options{Blocks: w.disk}); !errors.Is(err, fault.ErrCorrupt) {
 		t.Errorf("without a key index: error %v", err)
 	}
@@ -301,7 +316,9 @@ func TestOpenRefusesMissingBaseColumn(t *testing.T) {
 
 func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 	r := seedtest.Rand(t)
-	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32}, {ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1), 20)
+	w := newTestRowSet(t, r,
+		mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int32},
+			{ID: 2, Name: "v", Type: schema.Int64, Nullable: true}}, 1), 20)
 	for name, change := range map[string]func(c *schema.Column){
 		"type":     func(c *schema.Column) { c.Type = schema.Timestamp },
 		"nullable": func(c *schema.Column) { c.Nullable = false },
@@ -335,7 +352,9 @@ func TestFileRefusesAnotherColumnsFile(t *testing.T) {
 }
 
 func TestWriterRefusesMalformedBatches(t *testing.T) {
-	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}, {ID: 2, Name: "v", Type: schema.String}, {ID: 3, Name: "a", Type: schema.Array, Element: schema.Int64, Nullable: true}}, 1)
+	s := mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64},
+		{ID: 2, Name: "v", Type: schema.String},
+		{ID: 3, Name: "a", Type: schema.Array, Element: schema.Int64, Nullable: true}}, 1)
 	for name, bend := range map[string]func(*change.Rows){
 		"no batch":               func(r *change.Rows) { r.Batch = nil },
 		"too few columns":        func(r *change.Rows) { r.Batch.Columns = r.Batch.Columns[:2] },
