@@ -12,7 +12,7 @@ import (
 	"github.com/oribi-db/oribi/vfs/faultfs"
 )
 
-// Each test in crashpoint*_test.go covers one row of docs/crash-points.md: it stops a run at that
+// Each test in crashpoint*_test.go covers one row of docs/safety.md: it stops a run at that
 // point and checks the states after a kill and after a power cut, and the next opens.
 
 // diskState is the content of the disk at one time: before a change, or after it.

@@ -328,7 +328,7 @@ func readGolden(t *testing.T, dir string, g *goldenFile, id block.ID) {
 
 // For the same values and options Writer writes the same bytes as Kudu. Streams of Snappy and zlib
 // depend on the library's version, so for them the uncompressed payloads of all cblocks must be
-// equal. docs/identical.md has the results for the full corpus.
+// equal. docs/formats.md has the results for the full corpus.
 func TestWriterMatchesKuduBytes(t *testing.T) {
 	goldenDirs(t, func(t *testing.T, dir string) {
 		table := identical{}

@@ -11,8 +11,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// identical counts Kudu's files that Writer reproduced, by content. docs/identical.md is generated
-// from it.
+// identical counts Kudu's files that Writer reproduced, by content. The last tables of docs/formats.md are
+// generated from it.
 type identical map[identicalKey]int
 
 type identicalKey struct {
@@ -34,7 +34,7 @@ func (x identical) add(g *goldenFile) {
 // is kept.
 func (x identical) check(t *testing.T) {
 	t.Helper()
-	path := filepath.Join("..", "docs", "identical.md")
+	path := filepath.Join("..", "docs", "formats.md")
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

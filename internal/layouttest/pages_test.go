@@ -166,3 +166,32 @@ func TestPageOfFormatsNamesEveryFormat(t *testing.T) {
 		t.Errorf("found only %d files with formats: this test does not recognize them", formats)
 	}
 }
+
+// TestPagesDoNotRepeatEachOther fails for a run of words that is in the prose of two pages: one of
+// them can link to the other.
+func TestPagesDoNotRepeatEachOther(t *testing.T) {
+	const run = 16 // words
+	code := regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$|^\\|.*?$")
+	word := regexp.MustCompile("[A-Za-z0-9_]+")
+	first := map[string]string{} // the page in which a run of words is
+	for _, page := range pages(t) {
+		rel, _ := filepath.Rel(moduleRoot(t), page)
+		rel = filepath.ToSlash(rel)
+		if strings.HasPrefix(rel, "docs/decisions/") || rel == "CHANGELOG.md" {
+			continue // of the past
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := word.FindAllString(code.ReplaceAllString(string(text), "."), -1)
+		for i := range max(0, len(words)-run+1) {
+			text := strings.Join(words[i:i+run], " ")
+			if other, found := first[text]; found && other != rel {
+				t.Errorf("%s repeats %s: %s", rel, other, text)
+				break
+			}
+			first[text] = rel
+		}
+	}
+}

@@ -20,27 +20,9 @@ const (
 )
 
 // newLedger is the text before the table of a new ledger.
-const newLedger = `# Long random test runs
+const newLedger = `# Campaigns
 
-Tests run with fixed seeds for seconds; a campaign runs them for hours. Each row below summarizes the campaigns at one commit. The campaign
-program writes the table and leaves the text unchanged.
-
-    go run ./internal/proof                                   lists the proofs
-    go run ./internal/proof model --for 2h --resume           continues after the highest seed below
-    go run ./internal/proof fuzz --executions 20000000 --resume
-    go run ./internal/proof crashes --seed 17 --seeds 1 --ledger ''
-                                                              repeats one seed and records nothing
-
-**Proofs over whole stores**: a seed is one history, or one store. At the same commit it always does the same, except for histories with
-background work. A failing history is printed as a script.
-
-**fuzz**: a seed is up to 1,000,000 executions of a fuzz target in one process. Inputs are random changes of the target's seeds and of its
-corpus in ` + "`testdata/fuzz`" + `. "Guided" executions are those of Go's own fuzzing engine, which uses coverage; it is much slower and not
-repeatable, and the inputs that it kept are in the corpus. To repeat one seed at the same commit:
-
-    go test ./internal/encoding -run '^FuzzPlain$' -fuzztest.seed 5 -fuzztest.executions 1000000
-
-Failures stay in the table. The row of a later commit shows that they were fixed.
+Each row summarizes the campaigns at one commit. docs/safety.md describes them.
 
 `
 

@@ -61,7 +61,7 @@ func TestLedgerMergesRowsOfTheSameCommitAndProof(t *testing.T) {
 And an end.
 `
 	text := string(page)
-	if !strings.HasSuffix(text, tableLine+want) || !strings.HasPrefix(text, "# Another title\n# Long random test runs\n") {
+	if !strings.HasSuffix(text, tableLine+want) || !strings.HasPrefix(text, "# Another title\n# Campaigns\n") {
 		t.Errorf("the page is\n%s", text)
 	}
 	if files, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*")); len(files) != 1 {
@@ -99,7 +99,7 @@ func TestLedgerOfTheRepositoryIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readLedger(filepath.Join(root, "docs", "proof.md")); err != nil {
+	if _, err := readLedger(filepath.Join(root, "docs", "safety.md")); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,7 +5,7 @@
 // NAME is fuzz, for the parsers of all formats, or one of the proofs over whole stores in package
 // prooftest. A campaign runs seeds 1, 2, 3, … and ends after --for, after --seeds, after the last
 // seed of a proof that is exhaustive, at an interrupt or at the first failure. It prints how to
-// repeat the failure and exits with code 1. The work done is recorded in docs/proof.md: one row for
+// repeat the failure and exits with code 1. The work done is recorded in docs/safety.md: one row for
 // each commit, proof and target, to which later campaigns add.
 //
 // All work is done in separate processes: a crash of the process is a failure like any other, and
@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log 
 	flags.BoolVar(&o.resume, "resume", false, "start after the highest seed in the ledger")
 	flags.Uint64Var(&o.seed, "seed", 1, "first seed")
 	flags.Uint64Var(&o.seeds, "seeds", 0, "maximum number of seeds per target; 0 = no limit")
-	flags.StringVar(&o.ledger, "ledger", filepath.Join("docs", "proof.md"), "file in which the campaign is recorded, relative to the module's root; empty = none")
+	flags.StringVar(&o.ledger, "ledger", filepath.Join("docs", "safety.md"), "file in which the campaign is recorded, relative to the module's root; empty = none")
 	flags.StringVar(&o.commit, "commit", "", "commit under test (default: the commit of the work tree)")
 	flags.Func("target", "fuzz: a target, as package.FuzzName, or a package for all its targets; may be repeated (default all)", func(s string) error {
 		o.targets = append(o.targets, s)

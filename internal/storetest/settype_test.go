@@ -3,16 +3,20 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/oribi-db/oribi"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 	"github.com/oribi-db/oribi/vfs"
+	"github.com/oribi-db/oribi/vfs/crashfs"
 )
 
 // Each value of one type becomes the value of another type that the documentation promises, or is
@@ -183,6 +187,95 @@ func TestSetTypeKeepsHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("compacted")
+}
+
+// A crash at any step of SetType leaves the table with one of the two types, in all rows and in all
+// versions that history keeps.
+func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
+	ctx, r := context.Background(), seedtest.Rand(t)
+	disk := crashfs.New(vfs.NewMem())
+	open := func(fsys vfs.FS) (*oribi.Store, error) {
+		return oribi.Open("/alter", &oribi.Options{FS: fsys, Clock: mvcc.NewLogicalClock(mvcc.Min), History: oribi.HistoryForever, Manual: true})
+	}
+	store, err := open(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "s", Type: schema.String}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := store.CreateTable("t", columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 1, "s": "10"})
+	first := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 2, "s": "20"})
+	if err := table.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	putRow(t, store, table, oribi.OpUpdate, oribi.Row{"k": 1, "s": "11"})
+	last := putRow(t, store, table, oribi.OpInsert, oribi.Row{"k": 3, "s": "30"})
+
+	check := func(at string, image *vfs.Mem) (converted bool) {
+		store, err := open(image)
+		if err != nil {
+			t.Fatalf("%s: %v", at, err)
+		}
+		defer store.Close()
+		table, err := store.Table("t")
+		if err != nil {
+			t.Fatalf("%s: %v", at, err)
+		}
+		converted = table.Schema().Columns[1].Type == schema.Int16
+		row := func(k, n int64) oribi.Row {
+			if converted {
+				return oribi.Row{"k": k, "s": int16(n)}
+			}
+			return oribi.Row{"k": k, "s": strconv.FormatInt(n, 10)}
+		}
+		wantRows(t, at+", first", table, []oribi.Row{row(1, 10), row(2, 20)}, oribi.AsOf(first))
+		wantRows(t, at+", last", table, []oribi.Row{row(1, 11), row(2, 20), row(3, 30)}, oribi.AsOf(last))
+		if err := store.Verify(ctx, func(f oribi.Finding) { t.Errorf("%s: %+v", at, f) }, oribi.Deep()); err != nil {
+			t.Fatalf("%s: %v", at, err)
+		}
+		return converted
+	}
+	states := [2]int{}
+	crash := func(at string, point *crashfs.Point) (converted, strings int) {
+		for s := range point.States(r.Uint64(), seedtest.Rounds(6, 3)) {
+			if s.FlushForgotten {
+				continue
+			}
+			if check(at+", "+s.Name, s.Image) {
+				converted++
+			} else {
+				strings++
+			}
+		}
+		states[0], states[1] = states[0]+strings, states[1]+converted
+		return converted, strings
+	}
+	disk.OnOperation(func(c crashfs.Operation) error {
+		crash(fmt.Sprintf("before %s of %s", c.Op, c.Name), c.Point())
+		return nil
+	})
+	err = table.Alter(ctx, oribi.SetType("s", schema.Column{Type: schema.Int16}))
+	disk.OnOperation(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := states
+	if _, strings := crash("after Alter", disk.Point()); strings > 0 {
+		t.Errorf("after Alter, %d of the states have the old type", strings)
+	}
+	t.Logf("states during Alter: %d with the old type, %d with the new one", before[0], before[1])
+	if before[0] == 0 || before[1] == 0 {
+		t.Error("no crash came before, or none came after the metadata commit")
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A row that was inserted again before a column was added has the column's first default at that
