@@ -243,7 +243,7 @@ func TestCrashDuringSetTypeLeavesOneType(t *testing.T) {
 	}
 	states := [2]int{}
 	crash := func(at string, point *crashfs.Point) (converted, strings int) {
-		for s := range point.States(r.Uint64(), seedtest.Rounds(6, 3)) {
+		for s := range point.States(r.Uint64(), seedtest.Rounds(4, 2)) {
 			if s.FlushForgotten {
 				continue
 			}
