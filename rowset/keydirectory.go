@@ -1,7 +1,6 @@
 package rowset
 
 import (
-	"bytes"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -55,16 +54,13 @@ type directory struct {
 
 // candidates are the rows that may have a key, according to a directory.
 type candidates struct {
-	dir    *keydir.Directory // nil: there is none
+	dir    *keydir.Directory
 	search keydir.Search
 	group  int64 // the current one
 }
 
-// newCandidates searches a directory, which may be nil; ok is false if it excludes the key.
+// newCandidates searches a directory; ok is false if it excludes the key.
 func newCandidates(dir *keydir.Directory, p bloom.Probe) (c candidates, ok bool) {
-	if dir == nil {
-		return candidates{}, true
-	}
 	c = candidates{dir: dir, search: dir.Search(p.Hash())}
 	return c, c.next()
 }
@@ -279,47 +275,10 @@ func (w *Writer) writeDirectory() (block.Sink, error) {
 	return sink, w.keys.Write(sink, w.row.Bloom)
 }
 
-// findCandidate returns the row among the candidates that has a key.
-func (d *DiskRowSet) findCandidate(c candidates, key []byte) (row batch.Ordinal, found bool, err error) {
-	for range maxTries {
-		if !c.exact() {
-			break
-		}
-		same, known, err := d.hasKey(c.row(), key)
-		switch {
-		case err != nil:
-			return 0, false, err
-		case same:
-			return c.row(), true, nil
-		case !known:
-			return d.seekExact(key)
-		case !c.next():
-			return 0, false, nil
-		}
-	}
-	return d.seekExact(key)
-}
-
 // seekExact returns the row with a key by the key index.
 func (d *DiskRowSet) seekExact(key []byte) (row batch.Ordinal, found bool, err error) {
-	d.noteAsked()
 	if row, found, err = d.seek(key); !found {
 		row = 0
 	}
 	return row, found, err
-}
-
-// hasKey compares a row's key. known is false if the key's cells are not in memory: then the key
-// index is read with less effort.
-func (d *DiskRowSet) hasKey(row batch.Ordinal, key []byte) (same, known bool, err error) {
-	var few [64]byte
-	at := few[:0]
-	for col := range d.Schema.Keys {
-		cell, ok, err := d.cachedCell(row, col)
-		if err != nil || !ok {
-			return false, false, err
-		}
-		at = d.encoder.AppendCell(at, col, cell)
-	}
-	return bytes.Equal(at, key), true, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/block"
-	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -137,51 +136,6 @@ func (d *DiskRowSet) openStored() *rowFile {
 	return f
 }
 
-// storedRow returns the row with an encoded key, for which there are candidates, from the row file
-// and keeps it in the cache; nil if there is none. ok is false if there is no row file that can be read: the columns
-// have the row too.
-func (d *DiskRowSet) storedRow(p bloom.Probe, c candidates, near *Near) (b *baseRow, ok bool) {
-	f := d.openStored()
-	if f == nil {
-		return nil, false
-	}
-	if c.dir == nil {
-		if excluded, err := d.excludes(p); err != nil || excluded {
-			d.noteAbsent()
-			return nil, err == nil // after an error the caller gets the same one
-		}
-	}
-	b, err := d.findStored(f, p.Key, near)
-	if err != nil {
-		d.noteDamage(err)
-		return nil, false
-	}
-	if b == nil {
-		d.noteAbsent()
-	} else {
-		d.keepBaseRow(p, b)
-	}
-	return b, true
-}
-
-// excludes reports whether the bloom file says that a key is absent. A filter that is not in memory
-// is not read if a key directory will soon answer instead: reading the cblock that has the row, if
-// there is one, takes as long and decides.
-func (d *DiskRowSet) excludes(p bloom.Probe) (bool, error) {
-	if d.expectsDirectory() {
-		if f := d.filter.val.Load(); f != nil {
-			return (*f).Excludes(p)
-		}
-		return false, nil
-	}
-	filter, err := d.Filter()
-	if err != nil {
-		return false, err
-	}
-	may, err := filter.MayContain(p)
-	return !may, err
-}
-
 // noteDamage notes that the row file is damaged, if err says so, and reports it once.
 func (d *DiskRowSet) noteDamage(err error) {
 	if isDamage(err) && d.rowsNoted.CompareAndSwap(false, true) && d.opts.Damaged != nil {
@@ -211,7 +165,6 @@ const maxNear = 1 << 10
 // findStored returns the row with an encoded key, nil if there is none. It reads at most one cblock,
 // or, if near is not nil, one run of them.
 func (d *DiskRowSet) findStored(f *rowFile, key []byte, near *Near) (b *baseRow, err error) {
-	d.noteAsked()
 	visit := func(row batch.Ordinal, image []byte) error {
 		b, err = d.makeBaseRow(f, row, key, image)
 		return err

@@ -88,14 +88,11 @@ type DiskRowSet struct {
 	found     atomic.Int32 // see usuallyFinds
 	rowsOff   atomic.Bool  // the row file is damaged so that it does not open
 	rowsNoted atomic.Bool  // the row file is damaged; Options.Damaged was called
-	traced    *TraceStep   // of a copy that Explain made; nil: nothing is traced
 
 	// state is replaced by flushes of deltas and delta compactions, which hold the tablet's locks.
 	// Readers load it once.
 	state atomic.Pointer[State]
 	memMu sync.Mutex // guards the creation of the delta mem store
-
-	unread []delta.Unread // see Options.Salvage
 
 	refs    atomic.Int64
 	closeMu sync.Mutex
@@ -381,72 +378,6 @@ func (d *DiskRowSet) SetStores(m *Metadata, t *delta.Tracker) {
 	d.state.Store(&State{Meta: m, Deltas: t})
 }
 
-// Find looks up an encoded key: in the key directory, in the cache, in the bloom file unless
-// lookups usually find their keys, then in the key index. The row may be a ghost; see Live. Source:
-// tablet spec §10.4.
-func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
-	dir := d.keyDirectory()
-	if dir != nil && dir.Excludes(p.Hash()) {
-		return 0, false, nil
-	}
-	if b := d.cachedRow(p); b != nil {
-		return b.row, true, nil
-	}
-	c, ok := newCandidates(dir, p)
-	if !ok {
-		return 0, false, nil
-	}
-	return d.search(p, c)
-}
-
-// search is Find among candidates, without the row cache.
-func (d *DiskRowSet) search(p bloom.Probe, c candidates) (row batch.Ordinal, found bool, err error) {
-	if c.dir != nil {
-		return d.findCandidate(c, p.Key)
-	}
-	trusted := d.usuallyFinds()
-	if !trusted {
-		filter, err := d.Filter()
-		if err != nil {
-			return 0, false, err
-		}
-		if may, err := filter.MayContain(p); err != nil || !may {
-			d.noteAbsent()
-			return 0, false, err
-		}
-	}
-	row, found, err = d.seekExact(p.Key)
-	switch {
-	case err != nil:
-	case !found:
-		d.noteAbsent()
-	case !trusted: // later lookups write nothing that goroutines share
-		d.found.Add(1)
-	}
-	return row, found, err
-}
-
-// trustFound is the number of consecutive lookups that found their keys after which lookups go to
-// the key index without the bloom file.
-const trustFound = 32
-
-// usuallyFinds reports whether the last lookups found their keys, as those of a bulk upsert of
-// existing rows. Neither the bloom file nor a key directory saves time for such lookups, since the
-// key index is searched in any case.
-func (d *DiskRowSet) usuallyFinds() bool { return d.found.Load() >= trustFound }
-
-// noteAbsent notes that a lookup did not find its key, which ends usuallyFinds.
-func (d *DiskRowSet) noteAbsent() {
-	if d.found.Load() != 0 {
-		d.found.Store(0)
-	}
-}
-
-// FindByIndex is Find by the key index alone, for a rowset whose bloom file is damaged.
-func (d *DiskRowSet) FindByIndex(key []byte) (row batch.Ordinal, found bool, err error) {
-	return d.seekExact(key)
-}
-
 // seek finds the first row at or after an encoded key.
 func (d *DiskRowSet) seek(key []byte) (row batch.Ordinal, exact bool, err error) {
 	index, err := d.KeyFile()
@@ -527,19 +458,19 @@ func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]
 
 // GetNear is Get of one of several keys; near may be nil.
 func (d *DiskRowSet) GetNear(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte, near *Near) (cells [][]byte, found bool, err error) {
-	row, image, found, err := d.locate(p, near)
-	if err != nil || !found {
+	l := lookup{near: near, base: true}
+	if found, err = l.find(d, p); err != nil || !found {
 		return dst, false, err
 	}
 	var state delta.RowState
-	if err := d.Tracker().RowAt(row, snap, &state); err != nil || state.Deleted {
+	if err := d.Tracker().RowAt(l.row, snap, &state); err != nil || state.Deleted {
 		return dst, false, err
 	}
-	if cells, err = d.appendCells(dst, row, image, &state, cols); err != nil {
+	if cells, err = d.appendCells(dst, l.row, l.image, &state, cols); err != nil {
 		return dst, false, err
 	}
-	if image == nil && !state.Changed() && d.isWhole(cols) {
-		d.keepRow(p, row, cells[len(dst):])
+	if l.image == nil && !state.Changed() && d.isWhole(cols) {
+		d.keepRow(p, l.row, cells[len(dst):])
 	}
 	return cells, true, nil
 }
@@ -554,36 +485,6 @@ func (d *DiskRowSet) Has(p bloom.Probe, snap mvcc.Snapshot) (bool, error) {
 	var state delta.RowState
 	err = d.Tracker().RowAt(row, snap, &state)
 	return err == nil && !state.Deleted, err
-}
-
-// locate looks up an encoded key. image is the row's base data, nil if it is to be read from the
-// columns.
-func (d *DiskRowSet) locate(p bloom.Probe, near *Near) (row batch.Ordinal, image []byte, found bool, err error) {
-	dir := d.keyDirectory()
-	if dir != nil && dir.Excludes(p.Hash()) {
-		return 0, nil, false, nil
-	}
-	cached := d.cachedRow(p)
-	if cached != nil {
-		if image = cached.imageFor(d.rowFormat); image != nil {
-			return cached.row, image, true, nil
-		}
-	}
-	c, ok := newCandidates(dir, p)
-	if !ok {
-		return 0, nil, false, nil
-	}
-	if b, ok := d.storedRow(p, c, near); ok {
-		if b == nil {
-			return 0, nil, false, nil
-		}
-		return b.row, b.image, true, nil
-	}
-	if cached != nil {
-		return cached.row, nil, true, nil
-	}
-	row, found, err = d.search(p, c)
-	return row, nil, found, err
 }
 
 // appendCells appends cells of a row: from its changes, from image, or, if image is nil, from the
@@ -745,16 +646,4 @@ func (d *DiskRowSet) checks() []fileCheck {
 		list = append(list, fileCheck{f.ID, func() error { return f.Verify(d.Schema, uint64(m.Rows), i < len(t.Undo)) }})
 	}
 	return list
-}
-
-// CheckKey looks up the key of a row, which the bloom file and the key index must find.
-func (d *DiskRowSet) CheckKey(key []byte, row int64) error {
-	at, found, err := d.search(bloom.MakeProbe(key), candidates{})
-	if err != nil {
-		return err
-	}
-	if !found || int64(at) != row {
-		return fault.Corruptf("rowset %d: row %d is not found by its key %x", d.Metadata().ID, row, key)
-	}
-	return nil
 }

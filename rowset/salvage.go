@@ -59,7 +59,12 @@ type savedRows struct {
 // newSavedRows returns a reader before the first row. d must have been opened with Options.Salvage.
 // Windows have up to size rows.
 func newSavedRows(d *DiskRowSet, o *SalvageOptions, size int) (*savedRows, error) {
-	s := &savedRows{d: d, changes: d.Tracker().Salvager(d.unread, d.deltaNumber), losses: map[lossKey]*loss{}, size: size}
+	unread, err := d.unreadDeltas()
+	if err != nil {
+		return nil, err
+	}
+	changes := d.Tracker().Salvager(unread, d.deltaNumber)
+	s := &savedRows{d: d, changes: changes, losses: map[lossKey]*loss{}, size: size}
 	s.savedRow = savedRow{schema: d.Schema, o: o, set: d.Metadata(), note: s.lose}
 	s.holes = s.changes.Holes()
 	return s, s.open()

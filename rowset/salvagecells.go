@@ -9,39 +9,53 @@ import (
 	"github.com/oribi-db/oribi/cfile"
 	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
 
-// openReadable is openDeltas for a rowset that may be damaged: the files that do not open are in
-// d.unread.
+// openReadable is openDeltas for a rowset that may be damaged. It leaves out the files that do not
+// open; see unreadDeltas.
 func (d *DiskRowSet) openReadable(dst *[]*delta.File, ids []block.ID) error {
-	m := d.Metadata()
 	for _, id := range ids {
 		f, err := d.OpenDelta(id)
-		if err == nil && !f.Checksums() {
-			err = fault.Corruptf("block %d: has no checksums", id)
-		}
 		switch {
-		case err == nil:
+		case err == nil && f.Checksums():
 			*dst = append(*dst, f)
-		case !Unreadable(err):
+		case err != nil && !Unreadable(err):
 			return err
-		default:
-			u := delta.Unread{Block: id, File: d.deltaNumber(id), Undo: slices.Contains(m.Undo, id), Max: m.MaxTimestamp}
-			for i := range m.Births { // which are older than all redos
-				if !u.Undo {
-					u.Min = max(u.Min, m.Births[i].TS+1)
-				}
-			}
-			o := d.readerOptions()
-			u.Part, err = openBlock(d, id, func(src block.Source) (*delta.File, error) { return delta.OpenDamaged(src, o) })
-			if err != nil && !Unreadable(err) {
-				return err
-			}
-			d.unread = append(d.unread, u)
 		}
 	}
 	return nil
+}
+
+// unreadDeltas returns the delta files that openReadable has left out, with the part of each that
+// can be read.
+func (d *DiskRowSet) unreadDeltas() (list []delta.Unread, err error) {
+	m, t := d.Metadata(), d.Tracker()
+	var births mvcc.Timestamp // all redos are younger
+	for _, b := range m.Births {
+		births = max(births, b.TS+1)
+	}
+	for i, ids := range [][]block.ID{m.Undo, m.Redo} {
+		open := [][]*delta.File{t.Undo, t.Redo}[i]
+		for _, id := range ids {
+			if slices.ContainsFunc(open, func(f *delta.File) bool { return f.ID == id }) {
+				continue
+			}
+			u := delta.Unread{Block: id, File: d.deltaNumber(id), Undo: i == 0, Max: m.MaxTimestamp}
+			if !u.Undo {
+				u.Min = births
+			}
+			u.Part, err = openBlock(d, id, func(src block.Source) (*delta.File, error) {
+				return delta.OpenDamaged(src, d.readerOptions())
+			})
+			if err != nil && !Unreadable(err) {
+				return nil, err
+			}
+			list = append(list, u)
+		}
+	}
+	return list, nil
 }
 
 // deltaNumber returns the position of a delta file, see delta.SalvagedDelta.

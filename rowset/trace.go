@@ -106,7 +106,6 @@ func (d *DiskRowSet) Explain(p bloom.Probe, snap mvcc.Snapshot, cols []int) (ste
 	deltas.Mem = st.Deltas.Mem
 	c.SetStores(st.Meta, &deltas)
 	files.reset() // of a store that is open, the delta files are open, too
-	c.traced = &step
 	begin := time.Now()
 	cells, err = c.explain(p, snap, cols, &step)
 	step.Time = time.Since(begin)
@@ -116,26 +115,21 @@ func (d *DiskRowSet) Explain(p bloom.Probe, snap mvcc.Snapshot, cols []int) (ste
 
 // explain is Get of a copy.
 func (d *DiskRowSet) explain(p bloom.Probe, snap mvcc.Snapshot, cols []int, step *TraceStep) ([][]byte, error) {
-	row, image, found, err := d.locate(p, nil)
-	step.Row, step.Found, step.Filter = row, found, step.Filter || found
+	l := lookup{base: true}
+	found, err := l.find(d, p)
+	step.Found, step.Filter = found, l.asked || found
 	if err != nil || !found {
 		return nil, err
 	}
+	step.Row = l.row
 	var state delta.RowState
-	err = d.Tracker().RowAt(row, snap, &state)
+	err = d.Tracker().RowAt(l.row, snap, &state)
 	step.Redos, step.Undos = state.Applied()
 	if err != nil || state.Deleted {
 		return nil, err
 	}
-	step.Live, step.RowFile = true, image != nil
-	return d.appendCells(nil, row, image, &state, cols)
-}
-
-// noteAsked notes for a trace that nothing excluded the key before the key index or the row file.
-func (d *DiskRowSet) noteAsked() {
-	if d.traced != nil {
-		d.traced.Filter = true
-	}
+	step.Live, step.RowFile = true, l.image != nil
+	return d.appendCells(nil, l.row, l.image, &state, cols)
 }
 
 // peekDirectory reports whether the key directory is in the cache, and whether it excludes a key.
