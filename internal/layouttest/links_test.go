@@ -1,9 +1,16 @@
 package layouttest
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -11,31 +18,55 @@ import (
 // direct and indirect imports, including outside modules and the standard library.
 func linked(t *testing.T) map[string][]string {
 	t.Helper()
-	goCommand, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go command to ask")
-	}
-	cmd := exec.Command(goCommand, "list", "-f", "{{.ImportPath}} {{join .Deps \" \"}}", "./...")
-	cmd.Dir = moduleRoot(t)
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	out, err := cmd.Output()
-	if err != nil {
-		if e, ok := err.(*exec.ExitError); ok {
-			t.Fatalf("go list: %v\n%s", err, e.Stderr)
-		}
-		t.Fatal(err)
-	}
 	deps := map[string][]string{}
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		path, inside := insideModule(fields[0])
-		if !inside {
-			t.Fatalf("go list names %s", fields[0])
+	for _, p := range listed(t) {
+		if path, inside := insideModule(p.ImportPath); inside {
+			deps[path] = p.Deps
 		}
-		deps[path] = fields[1:]
 	}
 	return deps
 }
+
+// listedPackage is what the go command says about a package.
+type listedPackage struct {
+	ImportPath, Name string
+	Export           string // file with the exported identifiers
+	Deps             []string
+}
+
+// listed returns the packages of the module and all that they import.
+func listed(t *testing.T) []listedPackage {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to ask")
+	}
+	packages, err := goList()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+// goList asks the go command once, for all tests.
+var goList = sync.OnceValues(func() (packages []listedPackage, err error) {
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Name,Export,Deps", "./...")
+	cmd.Dir = relativeRoot
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, err
+		}
+		packages = append(packages, p)
+	}
+})
 
 const pebble = "github.com/cockroachdb/pebble/v2"
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -48,10 +49,13 @@ func insideModule(importPath string) (string, bool) {
 	return strings.CutPrefix(importPath, modulePath+"/")
 }
 
-// moduleRoot is the directory with go.mod; tests run in the directory of their package.
+// relativeRoot is the directory with go.mod; tests run in the directory of their package.
+const relativeRoot = "../.."
+
+// moduleRoot is relativeRoot as an absolute path.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs(relativeRoot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,14 +69,21 @@ func moduleRoot(t *testing.T) string {
 // testdata and hidden directories, like the go command.
 func modulePackages(t *testing.T) []*pkg {
 	t.Helper()
-	root := moduleRoot(t)
-	var packages []*pkg
+	packages, err := parsedPackages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+// parsedPackages parses once, for all tests.
+var parsedPackages = sync.OnceValues(func() (packages []*pkg, err error) {
 	byPath := map[string]*pkg{}
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(relativeRoot, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(root, name)
+		rel, err := filepath.Rel(relativeRoot, name)
 		if err != nil {
 			return err
 		}
@@ -95,11 +106,8 @@ func modulePackages(t *testing.T) []*pkg {
 		}
 		return p.add(name, rel)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return packages
-}
+	return packages, err
+})
 
 // outside reports whether a directory below the root is not part of the module.
 func outside(dir, base string) bool {

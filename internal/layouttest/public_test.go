@@ -1,8 +1,6 @@
 package layouttest
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -11,15 +9,11 @@ import (
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
-
-// exportData is a package as `go list -export` prints it.
-type exportData struct{ ImportPath, Name, Export string }
 
 // TestPublicPackagesExportNoInternalTypes fails if an exported function, method, field, type,
 // variable or constant of a public package mentions a type of a package under internal/: a program
@@ -50,23 +44,9 @@ func TestPublicPackagesExportNoInternalTypes(t *testing.T) {
 // publicPackages returns the type-checked packages that another module can import, except commands.
 func publicPackages(t *testing.T) []*types.Package {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Name,Export", "./...")
-	cmd.Dir = moduleRoot(t)
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
 	exports := map[string]string{}
 	var paths []string
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p exportData
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for _, p := range listed(t) {
 		exports[p.ImportPath] = p.Export
 		if _, inside := insideModule(p.ImportPath); inside && !internal(p.ImportPath) && p.Name != "main" {
 			paths = append(paths, p.ImportPath)
