@@ -3,7 +3,6 @@ package oribi
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/oribi-db/oribi/batch"
@@ -203,11 +202,9 @@ func (b *Batch) Row(op Op, t *Table, row Row) {
 		p.cells[i] = cell
 	}
 	if found < len(row) {
-		for _, name := range slices.Sorted(maps.Keys(row)) {
-			if p.schema.Schema.Index(name) < 0 {
-				b.fail(t, name, p.schema.Schema.NoColumn(name))
-				return
-			}
+		if unknown := bind.UnknownColumn(p.schema.Schema, row); unknown != nil {
+			b.fail(t, unknown.Column, unknown.Cause)
+			return
 		}
 	}
 	b.add(op, p)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/oribi-db/oribi/change"
 	"github.com/oribi-db/oribi/internal/bind"
@@ -222,7 +220,7 @@ func (c *rowsChange) collect(ctx context.Context) (more bool, err error) {
 	if c.p = c.b.opsOf(c.t); c.p == nil {
 		return false, c.b.err
 	}
-	filter, err := c.t.bind(c.p.schema.Schema, c.o.read.where)
+	filter, err := c.t.filter(c.p.schema.Schema, c.o.read.where, false)
 	if err != nil {
 		return false, err
 	}
@@ -315,10 +313,8 @@ func (c *rowsChange) updateList(s *schema.Schema) (change.List, error) {
 		}
 		list = change.AppendColumn(list, column.ID, cell)
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.set)) {
-		if s.Index(name) < 0 {
-			return nil, fmt.Errorf("column %q: %w", name, s.NoColumn(name))
-		}
+	if unknown := bind.UnknownColumn(s, c.set); unknown != nil {
+		return nil, unknown
 	}
 	if found == 0 {
 		return nil, fmt.Errorf("no column to set: %w", fault.ErrSchema)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/tablet"
 )
@@ -44,7 +45,7 @@ func (b *Batch) rowIf(op Op, t *Table, row Row, predicates []Predicate) {
 	if p == nil {
 		return
 	}
-	f, err := t.bind(p.schema.Schema, predicates)
+	f, err := t.filter(p.schema.Schema, predicates, false)
 	if err != nil {
 		b.spoil(err)
 		return
@@ -63,7 +64,7 @@ func (b *Batch) condition(t *Table, c *tablet.Condition, predicates []Predicate,
 		return
 	}
 	var err error
-	if c.Filter, err = t.bind(p.schema.Schema, predicates); err != nil {
+	if c.Filter, err = t.filter(p.schema.Schema, predicates, false); err != nil {
 		b.spoil(err)
 		return
 	}
@@ -127,7 +128,7 @@ func (b *Batch) Get(ctx context.Context, t *Table, key any, opts ...ColumnsOptio
 	for i, c := range cols {
 		out[i] = cells[c]
 	}
-	return newRow(v.Schema.Columns, cols, out), nil
+	return bind.Row(v.Schema.Columns, cols, out), nil
 }
 
 // after applies the batch's operations to a row with the given cells, as v sees it, and returns the

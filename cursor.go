@@ -139,7 +139,7 @@ func (c *Cursor) Row() Row {
 	for len(c.all) < len(c.columns) {
 		c.all = append(c.all, len(c.all))
 	}
-	return newRow(c.columns, c.all, c.Cells())
+	return bind.Row(c.columns, c.all, c.Cells())
 }
 
 // Key returns the key of the current row, nil if the cursor is not on a row.

@@ -2,9 +2,7 @@ package oribi
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
@@ -170,10 +168,11 @@ func beginExplaining(to *Explanation, table string, s *schema.Schema, where []Pr
 	x.e = Explanation{Table: table, Workers: 1, verb: "returned"}
 	if len(where) > 0 {
 		p := And(where...)
-		x.e.Where = p.readable(x.schema).String()
+		readable := p.p.Readable(x.schema)
+		x.e.Where = readable.String()
 	}
 	for p := range o.Filter.Tests() {
-		x.tests = append(x.tests, PredicateCounts{Predicate: testText(x.schema, p), Column: p.Column})
+		x.tests = append(x.tests, PredicateCounts{Predicate: bind.TestText(x.schema, p), Column: p.Column})
 	}
 	return x
 }
@@ -298,73 +297,4 @@ func (s *explainedScan) Close() error {
 		x.finish(s.returned)
 	}
 	return err
-}
-
-// testText returns a predicate on the cells of a column in the syntax of SQL.
-func testText(s *schema.Schema, p *batch.Predicate) string {
-	c := &s.Columns[s.IndexID(p.ID)]
-	name := bind.QuoteName(c.Name)
-	switch p.Op {
-	case batch.IsNull, batch.NotNull:
-		return name + " " + strings.ToUpper(p.Op.String())
-	case batch.InFilter:
-		return fmt.Sprintf("%s IN bloom(%d bits)", name, p.Filter.Cap())
-	case batch.In:
-		return name + " IN (" + listText(c, p.Values) + ")"
-	case batch.Like:
-		like := Predicate{kind: isLike, column: c.Name}
-		for _, part := range p.Values {
-			like.values = append(like.values, shownValue(c, part))
-		}
-		return like.String()
-	case batch.Ne:
-		return name + " <> " + cellText(c, p.Values[0])
-	}
-	return name + " " + p.Op.String() + " " + cellText(c, p.Values[0])
-}
-
-// readable returns p with the values of columns in place of cells, for String.
-func (p *Predicate) readable(s *schema.Schema) Predicate {
-	out := *p
-	out.values, out.children = slices.Clone(p.values), slices.Clone(p.children)
-	for i, v := range p.values {
-		if cell, ok := v.(Cell); ok {
-			out.values[i] = shownValue(&s.Columns[s.Index(p.column)], cell)
-		}
-	}
-	for i := range p.children {
-		out.children[i] = p.children[i].readable(s)
-	}
-	return out
-}
-
-// listText returns the values of a list, of which it leaves out some if there are many.
-func listText(c *schema.Column, cells [][]byte) string {
-	const most = 8
-	var b strings.Builder
-	for i, cell := range cells {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if i == most-1 && len(cells) > most {
-			fmt.Fprintf(&b, "… %d values", len(cells))
-			break
-		}
-		b.WriteString(cellText(c, cell))
-	}
-	return b.String()
-}
-
-// cellText returns a cell in the syntax of SQL, shortened.
-func cellText(c *schema.Column, cell []byte) string {
-	return bind.Clip(bind.Literal(shownValue(c, cell)))
-}
-
-// shownValue returns the value of a cell, of a date its text without a time of day.
-func shownValue(c *schema.Column, cell []byte) any {
-	v := bind.Value(c, cell)
-	if t, ok := v.(time.Time); ok && c.Type == schema.Date {
-		return t.Format(time.DateOnly)
-	}
-	return v
 }

@@ -43,7 +43,7 @@ func (t *Table) getRow(ctx context.Context, key any, opts []GetOption) (Row, err
 	if err != nil {
 		return nil, err
 	}
-	return newRow(v.Schema.Columns, cols, cells), nil
+	return bind.Row(v.Schema.Columns, cols, cells), nil
 }
 
 // read begins a read of one row and sets v to the state that it sees; done ends it.
@@ -76,28 +76,6 @@ func (t *Table) done(v *view) {
 
 // fewCells is how many cells of a row fit on the stack.
 const fewCells = 32
-
-// newRow returns a row of cells: cells[i] belongs to columns[cols[i]]. Its strings share one
-// allocation.
-func newRow(columns []schema.Column, cols []int, cells [][]byte) Row {
-	var few [256]byte
-	texts := few[:0]
-	for i, col := range cols {
-		if bind.IsText(columns[col].Type) {
-			texts = append(texts, cells[i]...)
-		}
-	}
-	text, row := string(texts), make(Row, len(cols))
-	for i, col := range cols {
-		c, cell := &columns[col], cells[i]
-		if cell == nil || !bind.IsText(c.Type) {
-			row[c.Name] = bind.Value(c, cell)
-			continue
-		}
-		row[c.Name], text = text[:len(cell)], text[len(cell):]
-	}
-	return row
-}
 
 // GetCells is like Get but returns the columns read and their cells, nil for NULL. They must not be
 // modified.

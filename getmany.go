@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -27,7 +28,7 @@ func (t *Table) GetMany(ctx context.Context, keys []any, opts ...GetOption) ([]R
 		var found bool
 		rows[i] = nil
 		if cells, found, err = v.Get(key, cols, cells[:0]); found {
-			rows[i] = newRow(v.Schema.Columns, cols, cells)
+			rows[i] = bind.Row(v.Schema.Columns, cols, cells)
 		}
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
@@ -82,7 +83,7 @@ func rowOf(columns []schema.Column, cells [][]byte) Row {
 	for i := range cols {
 		cols[i] = i
 	}
-	return newRow(columns, cols, cells)
+	return bind.Row(columns, cols, cells)
 }
 
 // History reads the versions of one row, newest first: one for each timestamp at which the content

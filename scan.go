@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/scan"
@@ -128,7 +129,7 @@ func (sc *Scan) Rows() iter.Seq2[Row, error] {
 			for c := len(cols); c < len(cells); c++ {
 				cols = append(cols, c)
 			}
-			return yield(newRow(b.Schema, cols, cells), nil)
+			return yield(bind.Row(b.Schema, cols, cells), nil)
 		})
 	}
 }
@@ -296,7 +297,7 @@ func (sc *Scan) request(v *view, b *bounds) (req scan.Options, err error) {
 	if req.Columns, err = t.project(tableSchema, &sc.o); err != nil {
 		return req, err
 	}
-	if req.Filter, err = t.bindTo(binder{tableSchema.Schema, sc.rows}, sc.o.where); err != nil {
+	if req.Filter, err = t.filter(tableSchema.Schema, sc.o.where, sc.rows); err != nil {
 		return req, err
 	}
 	if req.Lower, err = t.bound(b.lower[:0], tableSchema, sc.o.lower); err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/oribi-db/oribi/internal/bind"
 	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/conflict"
 	"github.com/oribi-db/oribi/internal/fault"
@@ -212,7 +213,7 @@ func (tx *Tx) Get(t *Table, key any, opts ...ColumnsOption) (Row, error) {
 	o := collect(opts)
 	var row Row
 	err := tx.get(t, key, &o, func(v *view, cols []int, cells [][]byte) error {
-		row = newRow(v.Schema.Columns, cols, cells)
+		row = bind.Row(v.Schema.Columns, cols, cells)
 		return nil
 	})
 	return row, err

@@ -101,6 +101,9 @@ func (t Type) Keyable() bool { return types[t].keyable }
 // Decimal reports whether t is one of the three decimal types.
 func (t Type) Decimal() bool { return t >= Decimal32 && t <= Decimal128 }
 
+// Text reports whether t is STRING or VARCHAR, whose cells are UTF-8.
+func (t Type) Text() bool { return t == String || t == Varchar }
+
 // Float reports whether t is FLOAT or DOUBLE.
 func (t Type) Float() bool { return t == Float || t == Double }
 

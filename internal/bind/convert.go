@@ -21,14 +21,14 @@ func Conversion(from, to *schema.Column) (func(dst, value []byte) ([]byte, error
 	a, b := *from, *to // the columns may change before the conversion is called
 	from, to = &a, &b
 	switch {
-	case IsText(from.Type):
+	case from.Type.Text():
 		return func(dst, text []byte) ([]byte, error) {
-			if IsText(to.Type) {
+			if to.Type.Text() {
 				return append(dst, text...), checkText(to, text)
 			}
 			return cell.FromField(dst, to, text)
 		}, nil
-	case IsText(to.Type):
+	case to.Type.Text():
 		return func(dst, value []byte) ([]byte, error) {
 			text := celltext.AppendText(nil, from, value)
 			return append(dst, text...), checkText(to, text)

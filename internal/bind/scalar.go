@@ -191,7 +191,7 @@ func checkScalar(c *schema.Column, cell []byte) error {
 		return fmt.Errorf("a cell of %d bytes, %s has %d", len(cell), c.TypeName(), c.Type.Width())
 	}
 	switch {
-	case IsText(c.Type):
+	case c.Type.Text():
 		return checkText(c, cell)
 	case c.Type == schema.Bool && cell[0] > 1:
 		return fmt.Errorf("a bool of %d", cell[0])
@@ -219,9 +219,6 @@ func checkText(c *schema.Column, text []byte) error {
 	}
 	return nil
 }
-
-// IsText reports whether a column's values are strings in Go.
-func IsText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
 
 // scalarValue is Value for a column that is not an array.
 func scalarValue(c *schema.Column, cell []byte) any {

@@ -17,7 +17,7 @@ var productModules = map[string][]string{
 	// Snappy, gzip, Zstandard; packed input files
 	"github.com/klauspost/compress": {"internal/compress", "hfile", "carbondata", "arrowio", command},
 	// filters as predicates of scans; in tests an oracle
-	"github.com/bits-and-blooms/bloom/v3": {"batch", ""},
+	"github.com/bits-and-blooms/bloom/v3": {"batch", "internal/bind", ""},
 	// checksums of blocks and frames
 	"github.com/zeebo/xxh3": {"blockmanager", "internal/keydir", "internal/wal"},
 	// messages of the formats
