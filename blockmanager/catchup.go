@@ -3,12 +3,9 @@ package blockmanager
 import (
 	"bytes"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/vfs"
 )
 
@@ -25,21 +22,14 @@ import (
 // catchUpBytes is how many bytes of changes a follower takes from the journal at most.
 const catchUpBytes = 16 << 20
 
-// caughtUp is the difference between the state of a follower and a later one. A row that is removed
-// has a nil value; a container that is removed has no row.
+// caughtUp is the difference between the state of a follower and a later one.
 type caughtUp struct {
-	rows map[string][]byte // by key, the root row included
+	rows map[string][]byte // by key, the root row included; nil for a row that is removed
 	root root
 	at   int64 // where the next record of the journal begins
 
-	blocks     map[block.ID]*liveBlock
-	containers map[containerID]*container // new ones, or the state's
-	next       map[*container]containerRow
-	removed    []*container
-	opened     []*container
-	dead       map[string]*deadRange
-	mark       uint64
-	logStart   lsn.LSN
+	change stateChange
+	opened []*container
 }
 
 // catchUp moves a follower to the state that the anchor announces by the changes in the journal,
@@ -50,7 +40,7 @@ func (m *Manager) catchUp(a *anchor) (changed [][]byte, done bool) {
 	if c.read(m) != nil || c.root.epoch < a.newest().epoch || !a.newest().accepts(c.root) {
 		return nil, false
 	}
-	err := c.plan(m.state)
+	err := c.decode(m.state)
 	if err == nil {
 		err = c.open(&m.o)
 	}
@@ -167,145 +157,26 @@ func (c *caughtUp) hash(st *state) (setHash, error) {
 	return sum, nil
 }
 
-// plan decodes the rows, and checks them against the state as loadState does.
-func (c *caughtUp) plan(st *state) (err error) {
-	c.blocks, c.containers, c.dead = map[block.ID]*liveBlock{}, map[containerID]*container{}, map[string]*deadRange{}
-	c.next, c.mark, c.logStart = map[*container]containerRow{}, st.mark, st.logStart
-	// Containers and numbers first: the others are checked against them.
-	for _, key := range slices.Sorted(maps.Keys(c.rows)) {
-		k, value := []byte(key), c.rows[key]
-		var n uint64
-		switch k[0] {
-		case kindContainer:
-			err = c.planContainer(st, k, value)
-		case kindMark:
-			c.mark, err = decodeNumber(k, value)
-		case kindLogStart:
-			n, err = decodeNumber(k, value)
-			c.logStart = lsn.LSN(n)
-		case kindBlock, kindDead, kindRoot, kindUser:
-		default: // the format never changes
-			err = badRow(k, value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if c.mark == 0 || c.mark > maxMark {
-		return fault.Corruptf("id mark %d", c.mark)
-	}
+// decode makes the change of the state that the rows are.
+func (c *caughtUp) decode(st *state) error {
+	c.change = newStateChange(st)
 	for key, value := range c.rows {
-		switch k := []byte(key); k[0] {
-		case kindBlock:
-			err = c.planBlock(st, k, value)
-		case kindDead:
-			err = c.planDead(st, k, value)
-		}
-		if err != nil {
+		if err := c.change.row([]byte(key), value); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (c *caughtUp) planContainer(st *state, key, value []byte) error {
-	id := containerID(key[1:])
-	old := st.containers[id]
-	if value == nil {
-		c.containers[id] = nil
-		c.removed = append(c.removed, old)
-		return nil
-	}
-	_, row, err := decodeContainer(key, value)
-	if err != nil {
-		return err
-	}
-	if !row.endsWell(st.format.blockSize) {
-		return fault.Corruptf("container %s: ends at %d", id, row.next)
-	}
-	switch {
-	case old == nil:
-		c.containers[id] = &container{id: id, row: row}
-	case row.state == containerDead: // readers of earlier states may need its file
-		c.containers[id] = &container{id: id, row: row}
-		c.removed = append(c.removed, old)
-	case old.row.state == containerDead:
-		return fault.Corruptf("container %s: was dead", id)
-	default:
-		c.containers[id], c.next[old] = old, row
-	}
-	return nil
-}
-
-// in returns a container and its row after the changes, or nil if the state after them has no such
-// container.
-func (c *caughtUp) in(st *state, id containerID) (*container, containerRow) {
-	in, changed := c.containers[id]
-	if !changed {
-		in = st.containers[id]
-	}
-	if in == nil {
-		return nil, containerRow{}
-	}
-	if row, ok := c.next[in]; ok {
-		return in, row
-	}
-	return in, in.row
-}
-
-// fits checks a range of a container.
-func (c *caughtUp) fits(st *state, row containerRow, off, length int64) error {
-	if !row.contains(off, length, st.format.blockSize) {
-		return fault.Corruptf("%d bytes at %d of a container that ends at %d", length, off, row.next)
-	}
-	return nil
-}
-
-func (c *caughtUp) planBlock(st *state, key, value []byte) error {
-	id := decodeBlockKey(key)
-	if value == nil {
-		c.blocks[id] = nil
-		return nil
-	}
-	b := &liveBlock{}
-	var err error
-	if b.id, b.blockRow, err = decodeBlock(key, value); err != nil {
-		return err
-	}
-	in, row := c.in(st, b.container)
-	if id == 0 || uint64(id) >= c.mark || in == nil || row.state == containerDead {
-		return fault.Corruptf("block %d: id mark is %d, or container %s is not there", id, c.mark, b.container)
-	}
-	b.in, c.blocks[id] = in, b
-	return c.fits(st, row, b.off, b.length)
-}
-
-func (c *caughtUp) planDead(st *state, key, value []byte) error {
-	if value == nil {
-		c.dead[string(key)] = nil
-		return nil
-	}
-	id, off, length, err := decodeDead(key, value)
-	if err != nil {
-		return err
-	}
-	in, row := c.in(st, id)
-	if in == nil {
-		return fault.Corruptf("dead range in unknown container %s", id)
-	}
-	c.dead[string(key)] = &deadRange{in: in, off: off, length: length, died: c.root.epoch}
-	return c.fits(st, row, off, length)
+	return c.change.link(st)
 }
 
 // open opens the new containers.
 func (c *caughtUp) open(o *Options) error {
 	last := map[*container]int64{}
-	for _, b := range c.blocks {
+	for _, b := range c.change.blocks {
 		if b != nil && b.length > 0 {
 			last[b.in] = max(last[b.in], b.off+b.length)
 		}
 	}
-	for _, in := range c.containers {
+	for _, in := range c.change.containers {
 		if in == nil || in.file != nil || in.row.state == containerDead {
 			continue
 		}
@@ -317,60 +188,27 @@ func (c *caughtUp) open(o *Options) error {
 	return nil
 }
 
-// install makes the changes visible. The caller holds m.mu.
+// install makes the changes visible, and keeps the blocks and containers that are gone until
+// Forget. The caller holds m.mu.
 func (c *caughtUp) install(m *Manager) (changed [][]byte) {
 	st := m.state
 	if m.older == nil {
 		m.older = map[block.ID]*liveBlock{}
 	}
-	for id, in := range c.containers {
-		if in == nil {
-			delete(st.containers, id)
-		} else {
-			st.containers[id] = in
+	for id, b := range c.change.blocks {
+		if old := st.blocks[id]; b == nil && old != nil {
+			m.older[id] = old
 		}
 	}
-	for in, row := range c.next {
-		in.row = row
-	}
-	for id, b := range c.blocks {
-		if old := st.blocks[id]; old != nil {
-			old.in.live--
-			if b == nil {
-				m.older[id] = old
-			}
-		}
-		if b == nil {
-			delete(st.blocks, id)
-			continue
-		}
-		st.blocks[id] = b
-		b.in.live++
-	}
-	for key, d := range c.dead {
-		if d == nil {
-			delete(st.dead, key)
-		} else {
-			st.dead[key] = d
-		}
-	}
-	for _, old := range c.removed {
-		if old != nil {
+	for id, in := range c.change.containers {
+		if old := st.containers[id]; old != nil && old != in {
 			m.retired = append(m.retired, old)
 		}
 	}
-	for key, value := range c.rows {
-		if key[0] != kindUser {
-			continue
-		}
-		changed = append(changed, []byte(key[1:]))
-		if value == nil {
-			st.caller.delete(key[1:])
-		} else {
-			st.caller.put(key[1:], bytes.Clone(value))
-		}
+	st.apply(&c.change)
+	for _, r := range c.change.caller {
+		changed = append(changed, r.Key)
 	}
-	st.root, st.mark, st.logStart = c.root, c.mark, c.logStart
 	return changed
 }
 

@@ -117,35 +117,22 @@ func (m *Manager) metaSpace(p *plan) error {
 	return nil
 }
 
-// plan is a complete commit, computed before anything is written.
+// plan is a complete commit, computed before anything is written: the rows to write, and the change
+// of the state that they are.
 type plan struct {
+	stateChange
 	edit *Edit
-	root root
 
 	ops    []metaOp
 	staged map[string]int // index into ops, by key
-
-	created    []*liveBlock
-	dropped    []*liveBlock
-	ranges     map[string]*deadRange       // new
-	goneRanges []string                    // keys
-	rows       map[*container]containerRow // new or changed
-	gone       []*container
-	mark       uint64
-	logStart   lsn.LSN
 }
 
 // plan computes the rows, root and hash of an edit.
 func (m *Manager) plan(e *Edit) (*plan, error) {
 	st := m.state
-	p := &plan{
-		edit:     e,
-		root:     root{epoch: max(st.epoch, m.anchor.highest) + 1, hash: st.hash},
-		staged:   map[string]int{},
-		ranges:   map[string]*deadRange{},
-		rows:     map[*container]containerRow{},
-		logStart: max(st.logStart, e.LogStart),
-	}
+	p := &plan{stateChange: newStateChange(st), edit: e, staged: map[string]int{}}
+	p.root.epoch = max(st.epoch, m.anchor.highest) + 1
+	p.logStart = max(st.logStart, e.LogStart)
 	if p.root.epoch >= maxEpoch {
 		return nil, fault.Unsupportedf("blockmanager: commit: epoch %d", p.root.epoch)
 	}
@@ -156,7 +143,8 @@ func (m *Manager) plan(e *Edit) (*plan, error) {
 		return nil, err
 	}
 	m.planForgotten(p)
-	for c, row := range p.rows {
+	for c, row := range p.next {
+		p.containers[c.id] = c
 		p.put(st, containerKey(c.id), row.value())
 	}
 	if err := m.planMark(p); err != nil {
@@ -164,10 +152,13 @@ func (m *Manager) plan(e *Edit) (*plan, error) {
 	}
 	p.put(st, []byte{kindLogStart}, numberValue(uint64(p.logStart)))
 	for _, key := range e.Delete {
-		p.put(st, userKey(key), nil)
+		p.caller = append(p.caller, Row{Key: key})
 	}
 	for _, r := range e.Put {
-		p.put(st, userKey(r.Key), append([]byte{}, r.Value...))
+		p.caller = append(p.caller, Row{Key: r.Key, Value: append([]byte{}, r.Value...)})
+	}
+	for _, r := range p.caller {
+		p.put(st, userKey(r.Key), r.Value)
 	}
 	p.ops = append(p.ops, metaOp{[]byte{kindRoot}, p.root.value()})
 	return p, nil
@@ -207,13 +198,13 @@ func (m *Manager) planCreated(p *plan) error {
 				p.deadRange(m.state, b, nil)
 			} else {
 				p.put(m.state, blockKey(b.id), b.value())
-				p.created = append(p.created, b)
+				p.blocks[b.id] = b
 			}
 			row := containerRow{state: containerOpen, next: b.in.end}
 			if row.next >= m.o.ContainerBytes {
 				row.state = containerFull
 			}
-			p.rows[b.in] = row
+			p.next[b.in] = row
 		}
 	}
 	return nil
@@ -223,14 +214,17 @@ func (m *Manager) planCreated(p *plan) error {
 // ranges.
 func (m *Manager) planDead(p *plan) error {
 	live := map[*container]int{}
-	seen := map[block.ID]bool{}
+	var created, dropped []*liveBlock
+	for _, b := range p.blocks {
+		created = append(created, b)
+	}
 	for _, id := range p.edit.Dead {
 		b := m.state.blocks[id]
-		if b == nil || seen[id] {
+		if _, seen := p.blocks[id]; b == nil || seen {
 			return fmt.Errorf("blockmanager: commit: dead block %d: %w", id, fault.ErrNotFound)
 		}
-		seen[id] = true
-		p.dropped = append(p.dropped, b)
+		p.blocks[id] = nil
+		dropped = append(dropped, b)
 		p.put(m.state, blockKey(id), nil)
 		if _, ok := live[b.in]; !ok {
 			live[b.in] = b.in.live
@@ -238,13 +232,13 @@ func (m *Manager) planDead(p *plan) error {
 		live[b.in]--
 	}
 	for _, b := range p.edit.moved {
-		p.dropped = append(p.dropped, b)
+		dropped = append(dropped, b)
 		live[b.in] = 0 // all of them move
 	}
 	if c := p.edit.emptied; c != nil {
 		live[c] = 0
 	}
-	for _, b := range p.created {
+	for _, b := range created {
 		if _, ok := live[b.in]; ok {
 			live[b.in]++
 		}
@@ -255,18 +249,18 @@ func (m *Manager) planDead(p *plan) error {
 		full := c.row.state == containerFull || c.row.next >= m.o.ContainerBytes
 		if n == 0 && (full && !c.acquired || c == p.edit.emptied) {
 			removed[c] = true
-			p.rows[c] = containerRow{state: containerDead, next: c.row.next}
+			p.next[c] = containerRow{state: containerDead, next: c.row.next}
 		}
 	}
 	m.mu.RUnlock()
-	for _, b := range p.dropped {
+	for _, b := range dropped {
 		if !removed[b.in] {
 			p.deadRange(m.state, b, b)
 		}
 	}
 	for key, d := range m.state.dead {
 		if d.punched || removed[d.in] {
-			p.goneRanges = append(p.goneRanges, key)
+			p.dead[key] = nil
 			p.put(m.state, []byte(key), nil)
 		}
 	}
@@ -279,7 +273,7 @@ func (p *plan) deadRange(st *state, b, reader *liveBlock) {
 		return
 	}
 	key := deadKey(b.in.id, b.off)
-	p.ranges[string(key)] = &deadRange{in: b.in, off: b.off, length: b.length, died: p.root.epoch, block: reader}
+	p.dead[string(key)] = &deadRange{in: b.in, off: b.off, length: b.length, died: p.root.epoch, block: reader}
 	p.put(st, key, numberValue(uint64(b.length)))
 }
 
@@ -287,7 +281,7 @@ func (p *plan) deadRange(st *state, b, reader *liveBlock) {
 func (m *Manager) planForgotten(p *plan) {
 	for _, c := range m.state.containers {
 		if c.unlinked {
-			p.gone = append(p.gone, c)
+			p.containers[c.id] = nil
 			p.put(m.state, containerKey(c.id), nil)
 		}
 	}
@@ -335,42 +329,19 @@ func (m *Manager) confirmed() {
 func (m *Manager) install(p *plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st, now := m.state, time.Now()
-	for _, b := range p.created {
-		st.blocks[b.id] = b
-		b.in.live++
+	now := time.Now()
+	for _, d := range p.dead {
+		if d != nil {
+			d.since = now
+		}
 	}
-	for c, row := range p.rows {
-		c.row = row
-		st.containers[c.id] = c
+	m.state.apply(&p.stateChange)
+	for c, row := range p.next {
 		delete(m.fresh, c)
 		if row.state == containerDead {
 			c.died, c.since, c.acquired = p.root.epoch, now, false
 		}
 	}
-	for _, c := range p.gone {
-		delete(st.containers, c.id)
-	}
-	for _, b := range p.dropped {
-		if st.blocks[b.id] == b { // else it has moved
-			delete(st.blocks, b.id)
-		}
-		b.in.live--
-	}
-	for _, key := range p.goneRanges {
-		delete(st.dead, key)
-	}
-	for key, d := range p.ranges {
-		d.since = now
-		st.dead[key] = d
-	}
-	for _, key := range p.edit.Delete {
-		st.caller.delete(string(key))
-	}
-	for _, r := range p.edit.Put {
-		st.caller.put(string(r.Key), slices.Clone(r.Value))
-	}
-	st.root, st.mark, st.logStart = p.root, p.mark, p.logStart
 	for _, c := range p.edit.Created {
 		c.ended = true
 		for _, in := range c.acquired {

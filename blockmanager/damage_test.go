@@ -395,25 +395,25 @@ func TestDamagedContainerIsFound(t *testing.T) {
 
 // Rows that are well-formed individually, with a correct hash, but contradict one another.
 func TestOpenRefusesContradictingRows(t *testing.T) {
+	in := containerID(fill16(1))
+	gap := string(deadKey(in, 12288))
 	base := func() *loader {
-		st := newState()
-		st.format = formatRow{4096, testInstance}
-		st.mark, st.epoch = 10, 1
-		in := containerID(fill16(1))
-		st.containers[in] = &container{id: in, row: containerRow{containerOpen, 20480}}
-		st.blocks[1] = &liveBlock{id: 1, blockRow: blockRow{container: in, off: 4096, length: 5000}}
-		st.blocks[2] = &liveBlock{id: 2, blockRow: blockRow{container: in, off: 12288, length: 0}}
-		st.dead["d"] = &deadRange{in: st.containers[in], off: 12288, length: 8192}
-		return &loader{state: st, seen: map[byte]bool{kindFormat: true, kindMark: true, kindLogStart: true,
-			kindRoot: true}}
+		l := newLoader()
+		l.format = formatRow{4096, testInstance}
+		l.mark, l.root.epoch = 10, 1
+		l.containers[in] = &container{id: in, row: containerRow{containerOpen, 20480}}
+		l.blocks[1] = &liveBlock{id: 1, blockRow: blockRow{container: in, off: 4096, length: 5000}}
+		l.blocks[2] = &liveBlock{id: 2, blockRow: blockRow{container: in, off: 12288, length: 0}}
+		l.dead[gap] = &deadRange{off: 12288, length: 8192}
+		l.seen = map[byte]bool{kindFormat: true, kindMark: true, kindLogStart: true, kindRoot: true}
+		return l
 	}
 	o := testOptions(nil)
-	if err := base().finish(&o); err != nil {
+	if _, err := base().finish(&o); err != nil {
 		t.Fatal(err)
 	}
-	in := containerID(fill16(1))
 	for name, bend := range map[string]func(l *loader){
-		"overlap":           func(l *loader) { l.dead["d"].off = 8192 },
+		"overlap":           func(l *loader) { l.dead[gap].off = 8192 },
 		"not aligned":       func(l *loader) { l.blocks[1].off = 4097 },
 		"in the header":     func(l *loader) { l.blocks[1].off = 0 },
 		"negative length":   func(l *loader) { l.blocks[1].length = -1 },
@@ -430,7 +430,7 @@ func TestOpenRefusesContradictingRows(t *testing.T) {
 	} {
 		l := base()
 		bend(l)
-		if err := l.finish(&o); !errors.Is(err, fault.ErrCorrupt) {
+		if _, err := l.finish(&o); !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package blockmanager
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -368,15 +367,15 @@ func journalRows(payload []byte, fn func(key, value []byte)) error {
 
 // load returns the metadata of the journal.
 func (j *journalState) load(o *Options) (*state, error) {
-	l := loader{state: newState(), seen: map[byte]bool{}}
-	for _, key := range slices.SortedFunc(maps.Keys(j.rows),
-		func(a, b string) int { return bytes.Compare([]byte(a), []byte(b)) }) {
+	l := newLoader()
+	for _, key := range slices.Sorted(maps.Keys(j.rows)) {
 		if err := l.row([]byte(key), j.rows[key]); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.finish(o); err != nil {
+	st, err := l.finish(o)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", JournalName, err)
 	}
-	return l.state, nil
+	return st, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -86,141 +85,101 @@ func (s *state) value(key []byte) []byte {
 // and that they are consistent with one another (spec blockmanager.md, 9.6 step 4). It reads only
 // Pebble's files.
 func loadState(o *Options, meta *metaStore) (*state, error) {
-	l := loader{state: newState(), seen: map[byte]bool{}}
+	l := newLoader()
 	if err := meta.scan(l.row); err != nil {
 		return nil, err
 	}
-	if err := l.finish(o); err != nil {
+	st, err := l.finish(o)
+	if err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	return l.state, nil
+	return st, nil
 }
 
+// loader makes a state from all of its rows.
 type loader struct {
-	*state
+	stateChange
 	sum  setHash
-	seen map[byte]bool // kinds that have one row
+	seen map[byte]bool // kinds of rows
 }
 
-// row adds one row. Rows of blocks precede the rows of their containers, so that a container's row
-// is checked against all of its blocks.
-func (l *loader) row(key, v []byte) (err error) {
-	if len(key) == 0 {
-		return fault.Corruptf("metadata: empty key")
+func newLoader() *loader {
+	return &loader{stateChange: newStateChange(newState()), seen: map[byte]bool{}}
+}
+
+// row adds one row.
+func (l *loader) row(key, v []byte) error {
+	if v == nil {
+		v = []byte{} // no row is removed
+	}
+	if err := l.stateChange.row(key, v); err != nil {
+		return err
 	}
 	if key[0] != kindRoot {
 		l.sum.add(key, v)
 	}
 	l.seen[key[0]] = true
-	switch key[0] {
-	case kindBlock:
-		b := &liveBlock{}
-		b.id, b.blockRow, err = decodeBlock(key, v)
-		l.blocks[b.id] = b
-	case kindContainer:
-		var id containerID
-		c := &container{}
-		id, c.row, err = decodeContainer(key, v)
-		c.id = id
-		l.containers[id] = c
-	case kindDead:
-		var id containerID
-		d := &deadRange{}
-		id, d.off, d.length, err = decodeDead(key, v)
-		if d.in = l.containers[id]; err == nil && d.in == nil {
-			return fault.Corruptf("metadata: dead range in unknown container %s", id)
-		}
-		l.dead[string(key)] = d
-	case kindFormat:
-		l.format, err = decodeFormat(key, v)
-	case kindMark:
-		l.mark, err = decodeNumber(key, v)
-	case kindLogStart:
-		var n uint64
-		n, err = decodeNumber(key, v)
-		l.logStart = lsn.LSN(n)
-	case kindRoot:
-		l.root, err = decodeRoot(key, v)
-	case kindUser:
-		l.caller.put(string(key[1:]), slices.Clone(v))
-	default:
-		return fault.Corruptf("metadata: row %x is of no known kind", clip(key))
-	}
-	return err
+	return nil
 }
 
-// finish checks what involves several rows.
-func (l *loader) finish(o *Options) error {
+// finish checks the rows that belong together and returns the state.
+func (l *loader) finish(o *Options) (*state, error) {
 	for _, kind := range []byte{kindFormat, kindMark, kindLogStart, kindRoot} {
 		if !l.seen[kind] {
-			return fault.Corruptf("no row %q", kind)
+			return nil, fault.Corruptf("no row %q", kind)
 		}
 	}
-	if l.sum != l.hash {
-		return fault.Corruptf("hash of the rows is %s, the root of epoch %d says %s", l.sum, l.epoch, l.hash)
+	if l.sum != l.root.hash {
+		return nil, fault.Corruptf("hash of the rows is %s, the root of epoch %d says %s", l.sum, l.root.epoch,
+			l.root.hash)
 	}
 	if l.format.instance != o.Instance {
-		return fault.Corruptf("belongs to store %x, not %x", l.format.instance, o.Instance)
+		return nil, fault.Corruptf("belongs to store %x, not %x", l.format.instance, o.Instance)
 	}
 	if o.BlockSize != 0 && o.BlockSize != l.format.blockSize {
-		return fault.Corruptf("block size %d, the store says %d", l.format.blockSize, o.BlockSize)
+		return nil, fault.Corruptf("block size %d, the store says %d", l.format.blockSize, o.BlockSize)
 	}
-	if l.mark == 0 || l.mark > maxMark {
-		return fault.Corruptf("id mark %d", l.mark)
+	st := newState()
+	if err := l.link(st); err != nil {
+		return nil, err
 	}
-	return l.checkRanges()
+	st.apply(&l.stateChange)
+	return st, st.checkOverlaps()
 }
 
 // span is a range of a container in use, for the check of overlaps.
 type span struct {
 	off, end int64
-	what     string
+	block    block.ID // 0: a dead range
 }
 
-func (l *loader) checkRanges() error {
-	size := l.format.blockSize
+func (s span) String() string {
+	if s.block == 0 {
+		return "dead range"
+	}
+	return fmt.Sprintf("block %d", s.block)
+}
+
+// checkOverlaps checks that the ranges of each container are disjoint.
+func (s *state) checkOverlaps() error {
 	used := map[*container][]span{}
-	add := func(c *container, off, length int64, what string) error {
-		if !c.row.contains(off, length, size) {
-			return fault.Corruptf("%s: %d bytes at %d of container %s, which ends at %d", what, length, off,
-				c.id, c.row.next)
-		}
-		if length > 0 {
-			used[c] = append(used[c], span{off, off + length, what})
-		}
-		return nil
-	}
-	for _, c := range l.containers {
-		if !c.row.endsWell(size) {
-			return fault.Corruptf("container %s: ends at %d", c.id, c.row.next)
+	for id, b := range s.blocks {
+		if b.length > 0 {
+			used[b.in] = append(used[b.in], span{b.off, b.off + b.length, id})
 		}
 	}
-	for id, b := range l.blocks {
-		if id == 0 || uint64(id) >= l.mark {
-			return fault.Corruptf("block %d: id mark is %d", id, l.mark)
-		}
-		b.in = l.containers[b.container]
-		if b.in == nil || b.in.row.state == containerDead {
-			return fault.Corruptf("block %d: container %s is not there", id, b.container)
-		}
-		if err := add(b.in, b.off, b.length, fmt.Sprintf("block %d", id)); err != nil {
-			return err
-		}
-		b.in.live++
-	}
-	for _, d := range l.dead {
-		if err := add(d.in, d.off, d.length, "dead range"); err != nil {
-			return err
+	for _, d := range s.dead {
+		if d.length > 0 {
+			used[d.in] = append(used[d.in], span{d.off, d.off + d.length, 0})
 		}
 	}
 	for c, list := range used {
 		slices.SortFunc(list, func(a, b span) int {
-			return cmp.Or(cmp.Compare(a.off, b.off), strings.Compare(a.what, b.what))
+			return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.block, b.block))
 		})
 		for i := 1; i < len(list); i++ {
 			if list[i].off < list[i-1].end {
-				return fault.Corruptf("container %s: %s and %s overlap at %d", c.id, list[i-1].what,
-					list[i].what, list[i].off)
+				return fault.Corruptf("container %s: %s and %s overlap at %d", c.id, list[i-1], list[i], list[i].off)
 			}
 		}
 	}
