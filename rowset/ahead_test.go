@@ -54,9 +54,9 @@ func aheadSet(t *testing.T, n int) *DiskRowSet {
 	return set
 }
 
-// A consumer is offered many rows at once. Those that it does not take are offered again in windows,
-// and those that it does not take then are read. A filter that needs decoded cells is tested in
-// windows.
+// A consumer is offered many rows at once. Those that it does not take are offered again in
+// windows, and those that it does not take then are read. A filter that needs decoded cells is
+// tested in windows.
 func TestConsumersSeeEachRowOnce(t *testing.T) {
 	const n = aheadRows + 3*batch.WindowRows/2
 	set, r := aheadSet(t, n), seedtest.Rand(t)

@@ -33,7 +33,8 @@ func (it *Iterator) result(col int, from batch.Ordinal, n int) (*batch.Vector, e
 	return v, err
 }
 
-// loadSelected is load for the selected rows alone, where that is faster. Otherwise it does nothing.
+// loadSelected is load for the selected rows alone, where that is faster. Otherwise it does
+// nothing.
 func (it *Iterator) loadSelected(col int, from batch.Ordinal, n int) error {
 	c, s := it.column(col), &it.d.Schema.Columns[col]
 	r, err := it.reader(col)

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/block"
 )
 
-// Files are the finished files of one rowset, on their way from one store to another. Metadata names
-// them as blocks of Blocks. A LiveRows of −1 is a number that is not known.
+// Files are the finished files of one rowset, on their way from one store to another. Metadata
+// names them as blocks of Blocks. A LiveRows of −1 is a number that is not known.
 type Files struct {
 	Metadata *Metadata
 	Blocks   Blocks

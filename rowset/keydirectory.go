@@ -26,13 +26,14 @@ const (
 	// without a directory takes longer than one with it: 150 to 400 ns, at 20 to 50 ns a row.
 	lookupRows = 8
 
-	// lookupBytes is the number of bytes that are read and checked in the time that a lookup without
-	// a directory takes longer, if nothing is in memory: it reads two cblocks of 4 KiB, in two reads.
+	// lookupBytes is the number of bytes that are read and checked in the time that a lookup
+	// without a directory takes longer, if nothing is in memory: it reads two cblocks of 4 KiB, in
+	// two reads.
 	lookupBytes = 16 << 10
 )
 
-// directoryInCache is the part number of key directories in the cache. The block of the key is that of
-// the bloom file, which a rowset keeps for life: a column may be rewritten.
+// directoryInCache is the part number of key directories in the cache. The block in the cache key
+// is the block of the bloom file, which a rowset keeps for life: a column may be rewritten.
 const directoryInCache = 1<<32 - 3
 
 // maxTries is the number of candidates of a directory that are tried before the key index is asked.
@@ -82,8 +83,8 @@ func (d *DiskRowSet) directoryKey() cache.Key {
 	return cache.Key{Block: uint64(d.Metadata().Bloom), Part: directoryInCache}
 }
 
-// keyDirectory returns the key directory, nil if there is none in memory and it is not worth to
-// make it.
+// keyDirectory returns the key directory. It returns nil if the directory is not in memory and not
+// worth making.
 func (d *DiskRowSet) keyDirectory() *keydir.Directory {
 	if d.opts.Cache == nil {
 		return nil
@@ -144,7 +145,8 @@ func (d *DiskRowSet) directoryFits() bool {
 
 // expectsDirectory reports whether the key directory will be read after some lookups.
 func (d *DiskRowSet) expectsDirectory() bool {
-	return d.opts.Cache != nil && d.Metadata().KeyDirectory != 0 && !d.directory.damaged.Load() && !d.directory.off.Load() && d.directoryFits()
+	return d.opts.Cache != nil && d.Metadata().KeyDirectory != 0 && !d.directory.damaged.Load() &&
+		!d.directory.off.Load() && d.directoryFits()
 }
 
 // makeDirectory reads the key directory, or builds it if it has no block that can be read.
@@ -163,7 +165,9 @@ func (d *DiskRowSet) makeDirectory() (*keydir.Directory, error) {
 func (d *DiskRowSet) directoryBlock(n int64) (block.Source, error) {
 	return d.directory.block.get(func() (block.Source, error) {
 		src, err := d.openTail(d.Metadata().KeyDirectory, n)
-		return openSource(d, d.Metadata().KeyDirectory, src, err, func(src block.Source) (block.Source, error) { return src, nil })
+		return openSource(d, d.Metadata().KeyDirectory, src, err, func(src block.Source) (block.Source, error) {
+			return src, nil
+		})
 	})
 }
 
@@ -189,12 +193,13 @@ func (d *DiskRowSet) noteDirectoryDamage(err error) {
 	}
 }
 
-// KeyDirectoryDamaged reports whether a lookup or CheckKeyDirectory has found damage in the block of
-// the key directory.
+// KeyDirectoryDamaged reports whether a lookup or CheckKeyDirectory has found damage in the block
+// of the key directory.
 func (d *DiskRowSet) KeyDirectoryDamaged() bool { return d.directory.damaged.Load() }
 
-// CheckKeyDirectory verifies the block of the key directory, if there is one, and looks up the key
-// of each row. It does not report damage of the columns, which CheckFiles finds.
+// CheckKeyDirectory verifies the block of the key directory, unless the rowset has no such block,
+// and looks up the key of each row. It does not report damage of the columns, which CheckFiles
+// finds.
 func (d *DiskRowSet) CheckKeyDirectory() error {
 	if d.Metadata().KeyDirectory == 0 {
 		return nil
@@ -203,7 +208,8 @@ func (d *DiskRowSet) CheckKeyDirectory() error {
 	if err == nil {
 		keys := d.eachKey(func(row int64, hash uint64) bool {
 			if !dir.Contains(hash, row) {
-				err = fault.Corruptf("rowset %d: the key directory in block %d does not have row %d", d.Metadata().ID, d.Metadata().KeyDirectory, row)
+				err = fault.Corruptf("rowset %d: the key directory in block %d does not have row %d", d.Metadata().ID,
+					d.Metadata().KeyDirectory, row)
 			}
 			return err == nil
 		})

@@ -49,7 +49,7 @@ type lookup struct {
 
 // find looks up a key and reports whether it is present. The row may be a ghost.
 //
-// Errors: ErrCorrupt; those of reading files. Source: tablet spec §10.4.
+// Errors: ErrCorrupt; errors of reading files. Source: tablet spec §10.4.
 func (l *lookup) find(d *DiskRowSet, p bloom.Probe) (found bool, err error) {
 	dir := d.keyDirectory()
 	if dir != nil && dir.Excludes(p.Hash()) {
@@ -97,8 +97,8 @@ func (l *lookup) find(d *DiskRowSet, p bloom.Probe) (found bool, err error) {
 // excludes reports whether the bloom file says that a key is absent. stored is whether the row file
 // will be asked next.
 //
-// A filter that is not in memory is not read before the row file if a key directory will soon answer
-// instead: reading the cblock that has the row, if it exists, takes as long and decides.
+// A filter that is not in memory is not read before the row file if a key directory will soon
+// answer instead: reading the cblock that has the row, if it exists, takes as long and decides.
 func (d *DiskRowSet) excludes(p bloom.Probe, stored bool) (bool, error) {
 	switch {
 	case !stored && d.usuallyFinds():
@@ -201,8 +201,8 @@ func (d *DiskRowSet) noteAbsent() {
 	}
 }
 
-// Find looks up an encoded key and returns its row, which may be a ghost; see Live. It does not read
-// the row file. Errors: ErrCorrupt.
+// Find looks up an encoded key and returns its row, which may be a ghost; see Live. It does not
+// read the row file. Errors: ErrCorrupt.
 func (d *DiskRowSet) Find(p bloom.Probe) (row batch.Ordinal, found bool, err error) {
 	var l lookup
 	if found, err = l.find(d, p); !found {

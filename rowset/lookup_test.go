@@ -19,7 +19,8 @@ import (
 func wideRows(b *testing.B, n int) (*disk, *schema.Schema, *Metadata) {
 	var columns []schema.Column
 	for i := range 10 {
-		columns = append(columns, schema.Column{ID: schema.ColumnID(10 + i), Name: fmt.Sprint("c", i), Type: schema.Int64})
+		columns = append(columns, schema.Column{ID: schema.ColumnID(10 + i),
+			Name: fmt.Sprint("c", i), Type: schema.Int64})
 	}
 	s := mustSchema(columns, 1)
 	d := newDisk()

@@ -9,8 +9,8 @@ import (
 	"github.com/oribi-db/oribi/internal/parallel"
 )
 
-// parts are pieces of work that are done in parallel, again and again. Those that have taken longest
-// so far begin first, so that none is left alone at the end.
+// parts are pieces of work that are done in parallel, again and again. Those that have taken
+// longest so far begin first, so that none is left alone at the end.
 type parts struct {
 	took  []time.Duration
 	order []int
@@ -37,12 +37,12 @@ func (p *parts) run(f func(i int) error) error {
 	return cmp.Or(p.errs...)
 }
 
-// onCPUs calls f for 0 to n-1 in as many goroutines as there are CPUs and returns the error with the
-// lowest index.
+// onCPUs calls f for 0 to n-1 in as many goroutines as there are CPUs and returns the error with
+// the lowest index.
 //
-// A goroutine that commits a write batch and has been preempted, or has returned from a system call,
-// would wait for one of these to be preempted in turn, after 10 ms. So they let others run before each
-// call of f, most of which take less than a millisecond.
+// A goroutine that commits a write batch and has been preempted, or has returned from a system
+// call, would wait for one of these to be preempted in turn, after 10 ms. So they let others run
+// before each call of f, most of which take less than a millisecond.
 func onCPUs(n int, f func(i int) error) error {
 	return parallel.Each(n, runtime.GOMAXPROCS(0), func(_, i int) error {
 		runtime.Gosched()

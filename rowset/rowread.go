@@ -20,10 +20,13 @@ import (
 type rowFile struct {
 	file   *cfile.Reader
 	format *change.RowFormat // of the images in the file
-	source []int             // by index in the rowset's schema: the column of format, −1 = the default; nil: both are the same
+	// By index in the rowset's schema: the column of format, or −1 for the default. It is nil if
+	// both have the same columns.
+	source []int
 }
 
-// rowFile returns the open row file. Errors: ErrCorrupt if it does not fit the rowset's other files.
+// rowFile returns the open row file. Errors: ErrCorrupt if it does not fit the rowset's other
+// files.
 func (d *DiskRowSet) rowFile() (*rowFile, error) {
 	if v := d.rows.val.Load(); v != nil {
 		return *v, nil
@@ -62,8 +65,8 @@ func (d *DiskRowSet) openTail(id block.ID, n int64) (Block, error) {
 const maxRowFileTail = 1 << 20
 
 // rowFileTail returns about how many bytes at the end of the row file its value index takes, with
-// which a lookup reads nothing but the cblock of the row: an entry for each cblock, with the beginning
-// of a key, a pointer and an offset.
+// which a lookup reads nothing but the cblock of the row: an entry for each cblock, with the
+// beginning of a key, a pointer and an offset.
 func (d *DiskRowSet) rowFileTail() int64 {
 	const entry, footer = 12, 1 << 10
 	m := d.Metadata()
@@ -75,14 +78,16 @@ func (d *DiskRowSet) rowFileTail() int64 {
 func (d *DiskRowSet) newRowFile(r *cfile.Reader) (*rowFile, error) {
 	m, info := d.Metadata(), r.Info()
 	if !info.Keyed || !info.PositionalIndex || info.Encoding != schema.Plain || info.Rows != m.Rows {
-		return nil, fault.Corruptf("has type %s, encoding %s, keys %t, %d rows, want %d", info.Type, info.Encoding, info.Keyed, info.Rows, m.Rows)
+		return nil, fault.Corruptf("has type %s, encoding %s, keys %t, %d rows, want %d", info.Type, info.Encoding,
+			info.Keyed, info.Rows, m.Rows)
 	}
 	pair, _ := r.Metadata(rowFilePair)
 	columns, blocks, err := parseRowColumns(pair)
 	if err != nil {
 		return nil, err
 	}
-	f := &rowFile{file: r, format: change.NewRowFormat(&schema.Schema{Columns: columns}), source: make([]int, len(d.columns))}
+	f := &rowFile{file: r, format: change.NewRowFormat(&schema.Schema{Columns: columns}),
+		source: make([]int, len(d.columns))}
 	same := len(columns) == len(d.columns)
 	index := make(map[schema.ColumnID]int, len(columns))
 	for i := range columns {
@@ -98,12 +103,14 @@ func (d *DiskRowSet) newRowFile(r *cfile.Reader) (*rowFile, error) {
 		c, at, has := &d.Schema.Columns[i], -1, block.ID(0)
 		if k, ok := index[c.ID]; ok {
 			if at, has = k, blocks[k]; columns[k].Type != c.Type || columns[k].Nullable != c.Nullable {
-				return nil, fault.Corruptf("has column %q with type %s, nullable %t", c.Name, columns[k].Type, columns[k].Nullable)
+				return nil, fault.Corruptf("has column %q with type %s, nullable %t", c.Name,
+					columns[k].Type, columns[k].Nullable)
 			}
 			columns[k].Element = c.Element
 		}
 		if has != d.columns[i].block {
-			return nil, fault.Corruptf("repeats block %d of column %q, the rowset has block %d", has, c.Name, d.columns[i].block)
+			return nil, fault.Corruptf("repeats block %d of column %q, the rowset has block %d",
+				has, c.Name, d.columns[i].block)
 		}
 		f.source[i], same = at, same && at == i
 	}
@@ -113,7 +120,8 @@ func (d *DiskRowSet) newRowFile(r *cfile.Reader) (*rowFile, error) {
 	return f, nil
 }
 
-// column returns the column of the images that is column col of the rowset's schema; −1: there is none.
+// column returns the column of the images that is column col of the rowset's schema; −1: there is
+// none.
 func (f *rowFile) column(col int) int {
 	if f.source == nil {
 		return col
@@ -121,8 +129,8 @@ func (f *rowFile) column(col int) int {
 	return f.source[col]
 }
 
-// openStored returns the row file, nil if there is none that can be read. After an error that is
-// not damage, for instance too many open files, the next call tries again.
+// openStored returns the row file, or nil if the rowset has no row file that can be read. After an
+// error that is not damage, for instance too many open files, the next call tries again.
 func (d *DiskRowSet) openStored() *rowFile {
 	if d.Metadata().RowFile == 0 || d.rowsOff.Load() {
 		return nil
@@ -152,7 +160,7 @@ func isDamage(err error) bool {
 	return errors.Is(err, fault.ErrCorrupt) || errors.Is(err, fault.ErrUnsupported)
 }
 
-// Near is what successive Gets of ascending keys share: one read of a row file gets the cblocks of
+// Near is shared by successive Gets of ascending keys: one read of a row file gets the cblocks of
 // several of them that are adjacent. Not safe for concurrent use.
 type Near struct {
 	Next [][]byte // encoded keys that will be looked up after the current one
@@ -162,8 +170,8 @@ type Near struct {
 // maxNear bounds how many further keys a read looks for. More rows than that do not fit in a read.
 const maxNear = 1 << 10
 
-// findStored returns the row with an encoded key, nil if there is none. It reads at most one cblock,
-// or, if near is not nil, one run of them.
+// findStored returns the row with an encoded key, or nil if the key is absent. It reads at most one
+// cblock, or, if near is not nil, one run of them.
 func (d *DiskRowSet) findStored(f *rowFile, key []byte, near *Near) (b *baseRow, err error) {
 	visit := func(row batch.Ordinal, image []byte) error {
 		b, err = d.makeBaseRow(f, row, key, image)
@@ -205,8 +213,8 @@ func (d *DiskRowSet) convert(f *rowFile, image []byte, dst [][]byte) [][]byte {
 	return dst
 }
 
-// CheckRowFile verifies the row file, if there is one, and compares each of its rows with the
-// columns. It does not report damage of the columns, which CheckFiles finds.
+// CheckRowFile verifies the row file, unless the rowset has none, and compares each of its rows
+// with the columns. It does not report damage of the columns, which CheckFiles finds.
 func (d *DiskRowSet) CheckRowFile() error {
 	if d.Metadata().RowFile == 0 {
 		return nil
@@ -250,7 +258,7 @@ type rowComparison struct {
 	row     []byte
 }
 
-// block compares the rows of a cblock, which follow those of the last one.
+// block compares the rows of a cblock, which follow the rows of the last call.
 func (c *rowComparison) block(first batch.Ordinal, cells cfile.Cells) error {
 	for i := range cells.Len() {
 		row := first + batch.Ordinal(i)

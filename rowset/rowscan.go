@@ -10,10 +10,10 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// maxStoredRows is the number of rows of a window up to which a scan of most columns reads them from
-// the row file: one cblock for several rows, instead of one for each column. For more rows, decoding
-// columns takes less time than reading rows. If the cache has room for the table, so do fewer: the
-// cblocks of the columns stay in memory for the next scan.
+// maxStoredRows is the number of rows of a window up to which a scan of most columns reads them
+// from the row file: one cblock for several rows, instead of one for each column. For more rows,
+// decoding columns takes less time than reading rows. If the cache has room for the table, so do
+// fewer: the cblocks of the columns stay in memory for the next scan.
 const maxStoredRows = 256
 
 // storedRows is the memory of loadStored.

@@ -42,8 +42,8 @@ type Blocks interface {
 	OpenBlock(id block.ID) (Block, error)
 }
 
-// TailBlocks are Blocks that read as much of a block's end at opening as the caller wants. Those of
-// Options may be.
+// TailBlocks are Blocks that read as much of a block's end at opening as the caller wants.
+// Options.Blocks may be TailBlocks.
 type TailBlocks interface {
 	Blocks
 	// OpenTail opens a block.Tailed whose tail has at least n bytes, or is the whole block.
@@ -67,8 +67,8 @@ type Options struct {
 	// What it contains is read from other files instead. nil disables it.
 	Damaged func(rowset uint64, id block.ID, err error)
 
-	// Salvage makes Open accept delta files that do not open, for SalvageMerge. Nothing else may then
-	// be read of the rowset.
+	// Salvage makes Open accept delta files that do not open, for SalvageMerge. Nothing else may
+	// then be read of the rowset.
 	Salvage bool
 }
 
@@ -138,7 +138,8 @@ func (l *lazy[T]) get(open func() (T, error)) (T, error) {
 // on first use. A column of s that the rowset lacks reads as its read default, or as NULL. Errors:
 // ErrCorrupt. Source: tablet spec §8.7.
 func Open(s *schema.Schema, m *Metadata, o Options) (*DiskRowSet, error) {
-	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), rowFormat: change.NewRowFormat(s), columns: make([]column, len(s.Columns))}
+	d := &DiskRowSet{Schema: s, opts: o, encoder: keyenc.NewEncoder(s), rowFormat: change.NewRowFormat(s),
+		columns: make([]column, len(s.Columns))}
 	d.state.Store(&State{Meta: m, Deltas: &delta.Tracker{Schema: s}})
 	d.refs.Store(1)
 	for _, c := range m.Columns {
@@ -150,7 +151,8 @@ func Open(s *schema.Schema, m *Metadata, o Options) (*DiskRowSet, error) {
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		if d.columns[i].block == 0 && (i < s.Keys || !c.Nullable && c.ReadDefault == nil) {
-			return nil, fault.Corruptf("rowset %d: no file for column %q, which is not nullable and has no default", m.ID, c.Name)
+			return nil, fault.Corruptf("rowset %d: no file for column %q, which is not nullable and has no default",
+				m.ID, c.Name)
 		}
 	}
 	if !s.SingleKey() && m.KeyIndex == 0 {
@@ -223,7 +225,9 @@ func (d *DiskRowSet) openedBlock(id block.ID) Block {
 }
 
 // openSource is openBlock of a block that was opened, or failed to open with err.
-func openSource[R any](d *DiskRowSet, id block.ID, src Block, err error, open func(block.Source) (R, error)) (r R, _ error) {
+func openSource[R any](
+	d *DiskRowSet, id block.ID, src Block, err error, open func(block.Source) (R, error),
+) (r R, _ error) {
 	if err == nil {
 		if r, err = open(src); err != nil {
 			src.Close()
@@ -452,12 +456,16 @@ func (d *DiskRowSet) StartChangeLog() *delta.MemStore {
 
 // Get appends the cells cols of the row with an encoded key, as of a snapshot, to dst; nil for
 // NULL. If there is no such row, found is false and dst is unchanged. Cells are never overwritten.
-func (d *DiskRowSet) Get(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte) (cells [][]byte, found bool, err error) {
+func (d *DiskRowSet) Get(
+	p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte,
+) (cells [][]byte, found bool, err error) {
 	return d.GetNear(p, snap, cols, dst, nil)
 }
 
 // GetNear is Get of one of several keys; near may be nil.
-func (d *DiskRowSet) GetNear(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte, near *Near) (cells [][]byte, found bool, err error) {
+func (d *DiskRowSet) GetNear(
+	p bloom.Probe, snap mvcc.Snapshot, cols []int, dst [][]byte, near *Near,
+) (cells [][]byte, found bool, err error) {
 	l := lookup{near: near, base: true}
 	if found, err = l.find(d, p); err != nil || !found {
 		return dst, false, err
@@ -475,8 +483,8 @@ func (d *DiskRowSet) GetNear(p bloom.Probe, snap mvcc.Snapshot, cols []int, dst 
 	return cells, true, nil
 }
 
-// Has reports whether there is a row with an encoded key, as of a snapshot. It reads no column but
-// those of the key, and no row file.
+// Has reports whether there is a row with an encoded key, as of a snapshot. It reads only
+// the columns of the key, and no row file.
 func (d *DiskRowSet) Has(p bloom.Probe, snap mvcc.Snapshot) (bool, error) {
 	row, found, err := d.Find(p)
 	if err != nil || !found {
@@ -489,7 +497,9 @@ func (d *DiskRowSet) Has(p bloom.Probe, snap mvcc.Snapshot) (bool, error) {
 
 // appendCells appends cells of a row: from its changes, from image, or, if image is nil, from the
 // files.
-func (d *DiskRowSet) appendCells(dst [][]byte, row batch.Ordinal, image []byte, state *delta.RowState, cols []int) ([][]byte, error) {
+func (d *DiskRowSet) appendCells(
+	dst [][]byte, row batch.Ordinal, image []byte, state *delta.RowState, cols []int,
+) ([][]byte, error) {
 	dst = slices.Grow(dst, len(cols))
 	before := len(dst)
 	var cold []int
@@ -643,7 +653,9 @@ func (d *DiskRowSet) checks() []fileCheck {
 	}})
 	t := d.Tracker()
 	for i, f := range append(append([]*delta.File{}, t.Undo...), t.Redo...) {
-		list = append(list, fileCheck{f.ID, func() error { return f.Verify(d.Schema, uint64(m.Rows), i < len(t.Undo)) }})
+		list = append(list, fileCheck{f.ID, func() error {
+			return f.Verify(d.Schema, uint64(m.Rows), i < len(t.Undo))
+		}})
 	}
 	return list
 }

@@ -19,23 +19,24 @@ import (
 // SalvageOptions are the options of a SalvageMerge.
 type SalvageOptions struct {
 	FillNull bool           // replace unreadable cells of nullable columns by NULL
-	Floor    mvcc.Timestamp // nobody reads below it
+	Floor    mvcc.Timestamp // no read is below it
 }
 
-// Lost is what the damage of one block costs.
+// Lost is the loss by the damage of one block.
 type Lost struct {
 	Block   block.ID
 	Column  string // whose cells the block has; empty for changes
 	Changes bool   // the block has changes
 	Rows    int64  // rows of which some version is lost or, if Filled, has NULL in the column
-	Newest  int64  // those of them of which the newest version is lost
+	Newest  int64  // of these, rows of which the newest version is lost
 	Filled  bool
 }
 
 // Unreadable reports whether err is about the bytes of a file, or about the disk that has them.
 // Another try would have the same result.
 func Unreadable(err error) bool {
-	return isDamage(err) || errors.Is(err, fault.ErrNotFound) || errors.Is(err, syscall.EIO) || errors.Is(err, io.ErrUnexpectedEOF)
+	return isDamage(err) || errors.Is(err, fault.ErrNotFound) || errors.Is(err, syscall.EIO) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // savedRows reads the rows of a rowset that may be damaged, in key order, each with its changes. A
@@ -98,7 +99,8 @@ func (s *savedRows) advance() (bool, error) {
 		}
 		switch {
 		case key == nil:
-		case bytes.Compare(key, m.MinKey) < 0, bytes.Compare(key, m.MaxKey) > 0, s.key != nil && bytes.Compare(s.key, key) >= 0:
+		case bytes.Compare(key, m.MinKey) < 0, bytes.Compare(key, m.MaxKey) > 0,
+			s.key != nil && bytes.Compare(s.key, key) >= 0:
 			s.lose(reason{s.columns[0].block, 0}, false, true)
 		default:
 			s.key = key
@@ -128,7 +130,7 @@ type lossKey struct {
 
 type loss struct {
 	Lost
-	row, newest int64 // the last one that was counted
+	row, newest int64 // the last row that was counted
 }
 
 // inOrder returns the losses by block.

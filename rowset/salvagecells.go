@@ -86,8 +86,8 @@ func (s *savedRows) open() error {
 }
 
 // readable returns f, a file with as many cells as the rowset has rows that was opened with err, if
-// all of it but some of its cells can be read; otherwise one that consists of the cblocks that can
-// be read.
+// all of it but some of its cells can be read; otherwise a file of the cblocks that can be
+// read.
 func (d *DiskRowSet) readable(id block.ID, f *cfile.Reader, err error, column *schema.Column) (*cfile.Reader, error) {
 	if err == nil {
 		err = f.CheckParts()
@@ -98,7 +98,8 @@ func (d *DiskRowSet) readable(id block.ID, f *cfile.Reader, err error, column *s
 	if err == nil || !Unreadable(err) {
 		return f, err
 	}
-	known := cfile.Known{Type: column.Stored(), Nullable: column.Nullable, Array: column.Type == schema.Array, Rows: d.Metadata().Rows}
+	known := cfile.Known{Type: column.Stored(), Nullable: column.Nullable,
+		Array: column.Type == schema.Array, Rows: d.Metadata().Rows}
 	o := d.readerOptions()
 	o.Arrays = true
 	return openBlock(d, id, func(src block.Source) (*cfile.Reader, error) {
@@ -106,8 +107,10 @@ func (d *DiskRowSet) readable(id block.ID, f *cfile.Reader, err error, column *s
 		if err != nil {
 			return nil, err
 		}
-		if info := f.Info(); info.Type != known.Type || info.Array != known.Array || info.Nullable && !known.Nullable || f.Rows() != known.Rows {
-			return nil, fault.Corruptf("block %d: has type %s, arrays %t, nullable %t, %d rows", id, info.Type, info.Array, info.Nullable, f.Rows())
+		if info := f.Info(); info.Type != known.Type || info.Array != known.Array ||
+			info.Nullable && !known.Nullable || f.Rows() != known.Rows {
+			return nil, fault.Corruptf("block %d: has type %s, arrays %t, nullable %t, %d rows", id, info.Type,
+				info.Array, info.Nullable, f.Rows())
 		}
 		return f, nil
 	})
@@ -119,7 +122,7 @@ type salvagedColumn struct {
 	bad   bool          // no cell can be read
 	file  *cfile.Reader // nil: the rowset has no such column, or bad
 	cells batch.Vector
-	lost  batch.Bitmap // of cells; nil: none is
+	lost  batch.Bitmap // of cells; nil if no cell is lost
 }
 
 func (c *salvagedColumn) isLost(i int) bool { return c.bad || c.lost != nil && c.lost.Get(i) }
@@ -155,7 +158,8 @@ func (c *salvagedColumn) read(d *DiskRowSet, col int, from batch.Ordinal, n int)
 			return nil
 		}
 		k := min(int(end-from), n) - at
-		if err = readFull(c.file.NewColumnReader(), d, &d.Schema.Columns[col], from+batch.Ordinal(at), k, &part); err != nil {
+		if err = readFull(c.file.NewColumnReader(), d, &d.Schema.Columns[col],
+			from+batch.Ordinal(at), k, &part); err != nil {
 			if !Unreadable(err) {
 				return err
 			}

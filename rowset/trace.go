@@ -18,14 +18,14 @@ import (
 	"github.com/oribi-db/oribi/mvcc"
 )
 
-// Trace describes how a read finds a key: it searches the MemRowSets, then the rowsets on disk whose
-// bounds contain the key, until it has found the row.
+// Trace describes how a read finds a key: it searches the MemRowSets, then the rowsets on disk
+// whose bounds contain the key, until it has found the row.
 type Trace struct {
 	InMemory bool // a MemRowSet has the row, so no rowset on disk is searched
 	Expired  bool // and the row there is expired as of the snapshot
 
 	Memory []MemTrace  // the MemRowSets that are searched
-	Steps  []TraceStep // the rowsets that are searched, up to the one that has the row
+	Steps  []TraceStep // the rowsets that are searched, up to the rowset with the row
 
 	RowSets int // on disk, of the table
 	Outside int // of these, those that are not searched because their bounds exclude the key
@@ -86,8 +86,10 @@ type FileReads struct {
 
 // Explain does what Get does with a copy of the rowset that has its own, empty cache, and describes
 // it. The copy runs the code of Get, so that there is no second version of it, and Get itself stays
-// free of counters. Errors: those of Get.
-func (d *DiskRowSet) Explain(p bloom.Probe, snap mvcc.Snapshot, cols []int) (step TraceStep, cells [][]byte, err error) {
+// free of counters. Errors: as Get.
+func (d *DiskRowSet) Explain(
+	p bloom.Probe, snap mvcc.Snapshot, cols []int,
+) (step TraceStep, cells [][]byte, err error) {
 	st := d.State()
 	step = TraceStep{RowSet: st.Meta.ID}
 	step.Directory, step.Excluded = d.peekDirectory(p)
@@ -224,15 +226,17 @@ func (b *countedBlock) TakeTail() []byte {
 	return tail
 }
 
-// list returns the counts of all files that were read: the files of keys, the row file, the columns in
-// the order of the schema, then the delta files.
+// list returns the counts of all files that were read: the files of keys, the row file, the columns
+// in the order of the schema, then the delta files.
 func (b *countedBlocks) list(d *DiskRowSet) []FileReads {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := d.Metadata()
-	names := []FileReads{{File: "key directory", Block: m.KeyDirectory}, {File: "bloom file", Block: m.Bloom}, {File: "key index", Block: m.KeyIndex}, {File: "row file", Block: m.RowFile}}
+	names := []FileReads{{File: "key directory", Block: m.KeyDirectory}, {File: "bloom file", Block: m.Bloom},
+		{File: "key index", Block: m.KeyIndex}, {File: "row file", Block: m.RowFile}}
 	for i := range d.Schema.Columns {
-		names = append(names, FileReads{File: fmt.Sprintf("column %q", d.Schema.Columns[i].Name), Block: d.columns[i].block})
+		names = append(names,
+			FileReads{File: fmt.Sprintf("column %q", d.Schema.Columns[i].Name), Block: d.columns[i].block})
 	}
 	for _, id := range m.Redo {
 		names = append(names, FileReads{File: "redo file", Block: id})

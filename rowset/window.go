@@ -26,8 +26,8 @@ func windowRows(bytes, rows int64) batch.Ordinal {
 }
 
 // windowOf returns the window for reading columns with their changes. If rows may be long, it calls
-// columns, which returns a list of indexes in the schema that may be changed, and opens the columns'
-// files to learn their sizes. Errors: ErrCorrupt.
+// columns, which returns a list of indexes in the schema that may be changed, and opens the
+// columns' files to learn their sizes. Errors: ErrCorrupt.
 func (d *DiskRowSet) windowOf(columns func() []int, deltas *delta.Tracker) (batch.Ordinal, error) {
 	m := d.Metadata()
 	if whole := windowRows(m.Bytes, m.Rows); whole == batch.WindowRows {
