@@ -1,8 +1,9 @@
-// Command bench compares the engine with what a user might choose instead, as ratios within one
-// run.
+// Command bench compares the engine with the systems that a user might choose instead, as ratios
+// within one run.
 //
 //	go run -C bench . list
-//	go run -C bench . run [--scale small|hour|night] [--workload NAME]… [--peer NAME]… [--rounds N] [--out DIR] [--profile DIR]
+//	go run -C bench . run [--scale small|hour|night] [--workload NAME]… [--peer NAME]…
+//	    [--rounds N] [--out DIR] [--profile DIR]
 //	go run -C bench . compare OLD NEW
 //	go run -C bench . page [TABLE]…
 //

@@ -104,7 +104,7 @@ func (r *eventReplay) run(ctx context.Context, x *experiment, done func(int64)) 
 	for i := range r.events {
 		sim.replay(&r.events[i])
 		x.step++
-		if err := x.settle(ctx); err != nil {
+		if err := x.compactAndSample(ctx); err != nil {
 			return err
 		}
 		done(1)

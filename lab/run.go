@@ -219,11 +219,12 @@ func (x *experiment) flush(ctx context.Context) error {
 	if x.perRow == 0 {
 		x.perRow = basePerRow(x.table.layout())
 	}
-	return x.settle(ctx)
+	return x.compactAndSample(ctx)
 }
 
-// settle compacts after a flush, and samples unless there are many samples.
-func (x *experiment) settle(ctx context.Context) error {
+// compactAndSample runs the compactions that are due after a flush, and takes a sample after every
+// x.every-th flush.
+func (x *experiment) compactAndSample(ctx context.Context) error {
 	if err := x.maintain(ctx); err != nil {
 		return err
 	}

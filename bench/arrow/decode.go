@@ -18,9 +18,10 @@ import (
 
 // decodePeer reads with arrow-go in column-decode, without Arrow's arrays: values go directly from
 // the pages into slices.
-var decodePeer = harness.Peer{Name: "arrow-go", Prepare: prepare, Measure: func(env *harness.Env) (harness.Measurement, error) {
-	return work.MeasureDecode(env, suffix, decode)
-}}
+var decodePeer = harness.Peer{Name: "arrow-go", Prepare: prepare,
+	Measure: func(env *harness.Env) (harness.Measurement, error) {
+		return work.MeasureDecode(env, suffix, decode)
+	}}
 
 const suffix = ".parquet"
 
@@ -79,7 +80,8 @@ func write(c *work.DecodeColumn, v *values) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	w := file.NewParquetWriter(&out, root, file.WithWriterProps(parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Snappy))))
+	w := file.NewParquetWriter(&out, root,
+		file.WithWriterProps(parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Snappy))))
 	column, err := w.AppendRowGroup().NextColumn()
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-// flags are those of the client's virtual machine: a heap with room for the rows to write, the time
-// zone in which the SDK makes text of dates, and the packages that it opens by reflection.
+// flags are the flags of the client's virtual machine: a heap with room for the rows to write, the
+// time zone in which the SDK makes text of dates, and the packages that it opens by reflection.
 func flags() []string {
 	f := []string{"-Xmx2g", "-Duser.timezone=UTC"}
 	for _, opened := range []string{"java.nio", "java.util", "sun.nio.ch", "jdk.internal.ref"} {
@@ -54,7 +54,8 @@ func read(env *harness.Env, reader string, r *work.CarbonRead) (m harness.Measur
 		return m, err
 	}
 	open := func(columns []string, more ...string) error {
-		_, err := c.Numbers(0, append([]string{"open", reader, work.CarbonFolder(env), strings.Join(columns, ",")}, more...)...)
+		_, err := c.Numbers(0,
+			append([]string{"open", reader, work.CarbonFolder(env), strings.Join(columns, ",")}, more...)...)
 		return err
 	}
 	if err := open(names[:1]); err != nil {

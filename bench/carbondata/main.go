@@ -22,9 +22,10 @@ func main() {
 	for _, c := range work.CarbonReads {
 		for _, name := range work.CarbonReaders {
 			reader := strings.TrimPrefix(name, work.CarbonPeer+"-")
-			more = append(more, work.More{Workload: c.Workload, Peer: harness.Peer{Name: name, Measure: func(env *harness.Env) (harness.Measurement, error) {
-				return read(env, reader, &c)
-			}}})
+			more = append(more, work.More{Workload: c.Workload,
+				Peer: harness.Peer{Name: name, Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return read(env, reader, &c)
+				}}})
 		}
 	}
 	for _, name := range []string{work.CarbonWrite, work.CarbonSize} {

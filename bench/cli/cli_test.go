@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var tiny = harness.Scale{Name: "tiny", Rows: 2500, Table: 1500, Commits: 60, Inserts: 3000, Gets: 400, Sets: 3, Passes: 2, Rounds: 1}
+var tiny = harness.Scale{Name: "tiny", Rows: 2500, Table: 1500, Commits: 60, Inserts: 3000, Gets: 400,
+	Sets: 3, Passes: 2, Rounds: 1}
 
 // all returns the workloads with the peers that need no nested module.
 func all(t *testing.T, names ...string) []harness.Workload {
@@ -36,7 +37,9 @@ func all(t *testing.T, names ...string) []harness.Workload {
 }
 
 // runTiny runs workloads with or without a corpus.
-func runTiny(t *testing.T, workloads []harness.Workload, scale harness.Scale, corpus func(root string) string) *harness.Report {
+func runTiny(
+	t *testing.T, workloads []harness.Workload, scale harness.Scale, corpus func(root string) string,
+) *harness.Report {
 	t.Helper()
 	root, err := moduleRoot(t.Context())
 	if err != nil {
@@ -56,7 +59,8 @@ func runTiny(t *testing.T, workloads []harness.Workload, scale harness.Scale, co
 
 // CI runs all workloads at small scale; this test runs some of each kind.
 func TestPeersGiveEqualAnswers(t *testing.T) {
-	workloads := all(t, "load-random", "get", "range", "filter-none", "q1", "update-column", "ycsb-d-latest", "travel-4", "commit-sync", "open", "apply",
+	workloads := all(t, "load-random", "get", "range", "filter-none", "q1", "update-column", "ycsb-d-latest",
+		"travel-4", "commit-sync", "open", "apply",
 		"kudu-scan-lineitem", "kudu-scan-large-column")
 	if testing.Short() {
 		workloads = all(t, "get", "q1", "ycsb-d-latest")
@@ -126,8 +130,10 @@ func TestProgramsOfAllPeersExist(t *testing.T) {
 }
 
 func TestFlagsMayFollowNames(t *testing.T) {
-	s, err := parse([]string{"get", "--scale", "small", "open", "--rounds=3", "--workload", "size,sum", "--peer", "bbolt"})
-	if err != nil || s.scale != "small" || s.rounds != 3 || s.workloads.String() != "get,open,size,sum" || s.peers.String() != "bbolt" {
+	s, err := parse([]string{"get", "--scale", "small", "open", "--rounds=3", "--workload",
+		"size,sum", "--peer", "bbolt"})
+	if err != nil || s.scale != "small" || s.rounds != 3 ||
+		s.workloads.String() != "get,open,size,sum" || s.peers.String() != "bbolt" {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	for _, bad := range [][]string{{"--scale", "huge"}, {"--format", "csv"}} {
@@ -195,9 +201,12 @@ func TestFailedWriteKeepsOldResults(t *testing.T) {
 }
 
 func TestTopLineSummarizesAProfile(t *testing.T) {
-	const printed = "File: bench\nType: cpu\nShowing nodes\n      flat  flat%   sum%        cum   cum%\n     0.77s 16.18% 16.18%      2.97s 62.39%  github.com/oribi-db/oribi/delta.parseBlock\n" +
-		"     0.02s  5.13%  46.15%     0.02s  5.13%  internal/encoding.swap8 (inline)\n         0     0% 100%      2s 50%  runtime.main\n"
-	if got, want := topLine([]byte(printed)), "16.18% delta.parseBlock, 5.13% internal/encoding.swap8 (inline)"; got != want {
+	const printed = "File: bench\nType: cpu\nShowing nodes\n      flat  flat%   sum%        cum   cum%\n     0.77s " +
+		"16.18% 16.18%      2.97s 62.39%  github.com/oribi-db/oribi/delta.parseBlock\n" +
+		"     0.02s  5.13%  46.15%     0.02s  5.13%  internal/encoding.swap8 (inline)\n         0     0% 100%      " +
+		"2s 50%  runtime.main\n"
+	if got, want := topLine([]byte(printed)),
+		"16.18% delta.parseBlock, 5.13% internal/encoding.swap8 (inline)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := topLine([]byte("Showing nodes accounting for 0, 0% of 0 total\n")); got != "nothing" {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// docs/performance.md contains the tables of one or more runs between two marks, and README.md a few
-// rows of them; testdata contains the same tables. The paths are relative to the engine's module.
+// docs/performance.md contains the tables of one or more runs between two marks, and README.md a
+// few rows of them; testdata contains the same tables. The paths are relative to the engine's
+// module.
 const (
 	figuresPage = "docs/performance.md"
 	readmePage  = "README.md"
@@ -27,9 +28,9 @@ var readmeRows = []struct{ workload, about string }{
 	{"load-sorted", "load of rows in key order, 16 columns"},
 }
 
-// writePages copies the tables in the files from, if there are any, to testdata, one after another.
-// Then it puts the tables in testdata into docs/performance.md, and rows of them into README.md. The
-// file in testdata may be one of from.
+// writePages copies the tables in the files from, which may be empty, to testdata, one after
+// another. Then it puts the tables in testdata into docs/performance.md, and rows of them into
+// README.md. The file in testdata may be one of from.
 func writePages(root string, from ...string) error {
 	path := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
 	if len(from) > 0 {
@@ -53,7 +54,8 @@ func writePages(root string, from ...string) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range []struct{ name, begin, text string }{{figuresPage, beginMark, string(table)}, {readmePage, readmeMark, rows}} {
+	for _, p := range []struct{ name, begin, text string }{{figuresPage, beginMark, string(table)},
+		{readmePage, readmeMark, rows}} {
 		text, err := os.ReadFile(path(p.name))
 		if err != nil {
 			return err
@@ -74,7 +76,8 @@ func between(page, begin, text string) (string, error) {
 	before, rest, ok := strings.Cut(page, begin)
 	_, after, end := strings.Cut(rest, endMark)
 	if !ok || !end {
-		return "", fmt.Errorf("the page lacks the marks %q and %q", strings.TrimSpace(begin), strings.TrimSpace(endMark))
+		return "", fmt.Errorf("the page lacks the marks %q and %q",
+			strings.TrimSpace(begin), strings.TrimSpace(endMark))
 	}
 	return before + begin + "\n" + strings.TrimSpace(text) + "\n\n" + endMark + after, nil
 }
@@ -91,7 +94,8 @@ func readmeTable(tables string) (string, error) {
 			return "", fmt.Errorf("%s has no row %q", keptTable, r.workload)
 		}
 		ratio, _, _ := strings.Cut(cells[5], " ")
-		fmt.Fprintf(&b, "| %s | %s %s | %s: %s %s | %s |\n", r.about, cells[2], cells[0], cells[3], cells[4], cells[0], ratio)
+		fmt.Fprintf(&b, "| %s | %s %s | %s: %s %s | %s |\n", r.about, cells[2], cells[0],
+			cells[3], cells[4], cells[0], ratio)
 	}
 	return b.String(), nil
 }

@@ -25,7 +25,8 @@ func TestPagesHaveTheStoredFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []struct{ name, begin, text string }{{figuresPage, beginMark, tables}, {readmePage, readmeMark, rows}} {
+	for _, p := range []struct{ name, begin, text string }{{figuresPage, beginMark, tables},
+		{readmePage, readmeMark, rows}} {
 		page := readRoot(t, p.name)
 		want, err := between(page, p.begin, p.text)
 		if err != nil {
@@ -72,7 +73,8 @@ func TestTableReplacesTextBetweenMarks(t *testing.T) {
 // runTable returns a table of a run with the rows of README.md.
 func runTable() string {
 	var b strings.Builder
-	b.WriteString("| workload | unit | ours | figure | best peer | figure | ratio |\n|---|---|---|---:|---|---:|---:|\n")
+	b.WriteString("| workload | unit | ours | figure | best peer | figure | ratio " +
+		"|\n|---|---|---|---:|---|---:|---:|\n")
 	for _, r := range readmeRows {
 		b.WriteString("| " + r.workload + " | µs | oribi | 0.66 | bbolt | 1.47 | 2.22 (1.62–2.27) |\n")
 	}
@@ -82,7 +84,8 @@ func runTable() string {
 func TestPageCommandWritesPages(t *testing.T) {
 	root := t.TempDir()
 	old, added := runTable(), "| new |\n"
-	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark, readmePage: readmeMark + endMark, "run/table.md": added, keptTable: old} {
+	for name, text := range map[string]string{figuresPage: "a\n" + beginMark + endMark,
+		readmePage: readmeMark + endMark, "run/table.md": added, keptTable: old} {
 		name = filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
@@ -103,7 +106,8 @@ func TestPageCommandWritesPages(t *testing.T) {
 			t.Errorf("from %q: %q, %v, want %q", from, page, err, want)
 		}
 		page, err = os.ReadFile(filepath.Join(root, readmePage))
-		if want := "| " + readmeRows[0].about + " | 0.66 µs | bbolt: 1.47 µs | 2.22 |\n"; err != nil || !strings.Contains(string(page), want) {
+		if want := "| " + readmeRows[0].about + " | 0.66 µs | bbolt: 1.47 µs | 2.22 |\n"; err != nil ||
+			!strings.Contains(string(page), want) {
 			t.Errorf("from %q: %q, %v, want %q in it", from, page, err, want)
 		}
 	}

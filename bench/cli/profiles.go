@@ -24,16 +24,19 @@ func writeProfiles(ctx context.Context, w io.Writer, dir string, r *harness.Repo
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "Profiles of the first round of each workload in which ours is slower than the best other peer or misses a goal.\n")
-	for _, lost := range r.Lost() {
+	fmt.Fprintf(w, "Profiles of the first round of each workload in which ours is slower than the best other peer or "+
+		"misses a goal.\n")
+	for _, lost := range r.Shortfalls() {
 		fmt.Fprintf(w, "\n## %s: %s\n\n", lost.Workload, lost.Why)
-		for _, kind := range []struct{ file, sample, name string }{{"cpu", "cpu", "processor"}, {"allocs", "alloc_space", "allocated"},
+		for _, kind := range []struct{ file, sample, name string }{{"cpu", "cpu", "processor"},
+			{"allocs", "alloc_space", "allocated"},
 			{"mutex", "delay", "locks"}, {"block", "delay", "waiting"}} {
 			name := filepath.Join(dir, lost.Workload+"-"+lost.Peer+"."+kind.file+".prof")
 			if _, err := os.Stat(name); err != nil {
 				continue // commands are not profiled
 			}
-			out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-sample_index="+kind.sample, fmt.Sprintf("-nodecount=%d", profileTop), self, name).Output()
+			out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-sample_index="+kind.sample,
+				fmt.Sprintf("-nodecount=%d", profileTop), self, name).Output()
 			if err != nil {
 				return fmt.Errorf("profile %s: %w", name, err)
 			}

@@ -32,7 +32,8 @@ func (b *progressBar) step(step, all int, what string) {
 	if all > 0 {
 		done = barWidth * min(step, all) / all
 	}
-	fmt.Fprintf(b.out, "\r\x1b[K[%s%s] %d/%d %s", strings.Repeat("#", done), strings.Repeat(".", barWidth-done), step, all, what)
+	fmt.Fprintf(b.out, "\r\x1b[K[%s%s] %d/%d %s", strings.Repeat("#", done),
+		strings.Repeat(".", barWidth-done), step, all, what)
 	b.shown = true
 }
 

@@ -37,13 +37,17 @@ func parse(args []string) (s settings, err error) {
 	f := flag.NewFlagSet("run", flag.ContinueOnError)
 	f.Var(&s.workloads, "workload", "workloads by name, * matches any text; also as arguments (default all)")
 	f.Var(&s.peers, "peer", "peers in addition to our own, by name or by the part before a dash (default all)")
-	f.StringVar(&s.scale, "scale", "hour", "small (30 seconds, checks that the code runs), hour (a million rows) or night (50 million)")
+	f.StringVar(&s.scale, "scale", "hour",
+		"small (30 seconds, checks that the code runs), hour (a million rows) or night (50 million)")
 	f.IntVar(&s.rounds, "rounds", 0, "rounds per peer; 0 = 1 at small scale, else 5")
 	f.StringVar(&s.format, "format", "table", "output at the end: table or json")
 	f.StringVar(&s.out, "out", "results", "directory for results.json, table.md and page.html")
-	f.StringVar(&s.dir, "dir", "", "parent of the temporary directory for inputs and stores; empty = the system's default")
+	f.StringVar(&s.dir, "dir", "",
+		"parent of the temporary directory for inputs and stores; empty = the system's default")
 	f.StringVar(&s.tool, "oribi", "", "path of the oribi command; empty = build it")
-	f.StringVar(&s.profiles, "profile", "", "directory for profiles of the first round (CPU, memory, locks, waiting) and profiles.md, which summarizes the workloads in which we lose")
+	f.StringVar(&s.profiles, "profile", "",
+		"directory for profiles of the first round (CPU, memory, locks, waiting) and profiles.md, which summarizes "+
+			"the workloads in which we lose")
 	f.BoolVar(&s.strict, "strict", false, "exit with code 1 if a goal is not met")
 	f.BoolVar(&s.quiet, "quiet", false, "do not show progress")
 	for {
@@ -96,7 +100,9 @@ func run(ctx context.Context, all []harness.Workload, args []string) error {
 		err = errors.Join(err, s.print(os.Stdout, report))
 	}
 	if c.Profiles != "" && ctx.Err() == nil {
-		err = errors.Join(err, writeFile(filepath.Join(s.out, "profiles.md"), func(w io.Writer) error { return writeProfiles(ctx, w, c.Profiles, report) }))
+		err = errors.Join(err, writeFile(filepath.Join(s.out, "profiles.md"), func(w io.Writer) error {
+			return writeProfiles(ctx, w, c.Profiles, report)
+		}))
 	}
 	if err == nil && s.strict && !report.Met() {
 		err = errors.New("a goal is not met")
@@ -116,7 +122,8 @@ func (s *settings) keep(r *harness.Report) error {
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return fmt.Errorf("keep results: %w", err)
 	}
-	for name, write := range map[string]func(io.Writer) error{"results.json": r.WriteJSON, "table.md": r.WriteMarkdown, "page.html": r.WritePage} {
+	for name, write := range map[string]func(io.Writer) error{"results.json": r.WriteJSON,
+		"table.md": r.WriteMarkdown, "page.html": r.WritePage} {
 		if err := writeFile(filepath.Join(s.out, name), write); err != nil {
 			return fmt.Errorf("keep results: %w", err)
 		}
@@ -178,8 +185,12 @@ func (s *settings) config(ctx context.Context) (c harness.Config, err error) {
 func (s *settings) nested(ctx context.Context, workloads []harness.Workload, c *harness.Config) {
 	c.Programs = map[string]string{}
 	for _, module := range harness.Modules(workloads) {
-		if !c.Env.Scale.Nested && !slices.ContainsFunc(s.peers, func(name string) bool { return harness.HasPeer(workloads, module, name) }) {
-			c.Missing = append(c.Missing, harness.Missing{Peer: module, Module: module, Why: "not built at this scale; to include it: --peer " + module})
+		if !c.Env.Scale.Nested && !slices.ContainsFunc(s.peers, func(name string) bool {
+			return harness.HasPeer(workloads, module, name)
+		}) {
+			c.Missing = append(c.Missing,
+				harness.Missing{Peer: module, Module: module,
+					Why: "not built at this scale; to include it: --peer " + module})
 			continue
 		}
 		if !s.quiet {

@@ -29,12 +29,14 @@ func newDriver(name string, threads int, load loader) peer.Driver {
 		if err != nil {
 			return nil, err
 		}
-		s, err := peer.OpenSQL(db, "", fmt.Sprintf("SET threads = %d", threads), fmt.Sprintf("SET memory_limit = '%dMiB'", memoryLimit>>20),
-			"CREATE TEMP TABLE staged_keys (k BIGINT, n INTEGER)", strings.Replace(peer.SQLTable(""), "TABLE IF NOT EXISTS lineitem", "TEMP TABLE staged", 1))
+		s, err := peer.OpenSQL(db, "", fmt.Sprintf("SET threads = %d", threads),
+			fmt.Sprintf("SET memory_limit = '%dMiB'", memoryLimit>>20),
+			"CREATE TEMP TABLE staged_keys (k BIGINT, n INTEGER)",
+			strings.Replace(peer.SQLTable(""), "TABLE IF NOT EXISTS lineitem", "TEMP TABLE staged", 1))
 		if err != nil {
 			return nil, err
 		}
-		s.SettleWith = []string{"CHECKPOINT"}
+		s.FinishWith = []string{"CHECKPOINT"}
 		s.LoadWith = func(rows iter.Seq2[*inputs.Item, error]) error {
 			return s.Conn.Raw(func(c any) error { return load(c.(*duckdb.Conn), rows) })
 		}
@@ -85,7 +87,8 @@ func update(s *peer.SQL, keys []inputs.Key, tax int64) error {
 	if err != nil {
 		return err
 	}
-	return s.Do(fmt.Sprintf("UPDATE lineitem SET l_tax = %d FROM staged_keys WHERE l_orderkey = k AND l_linenumber = n", tax), "DELETE FROM staged_keys")
+	return s.Do(fmt.Sprintf("UPDATE lineitem SET l_tax = %d FROM staged_keys WHERE l_orderkey = k AND l_linenumber = n",
+		tax), "DELETE FROM staged_keys")
 }
 
 // appendRows uses DuckDB's appender.
@@ -101,8 +104,10 @@ func appendTo(conn *duckdb.Conn, catalog, table string, rows iter.Seq2[*inputs.I
 	var row []driver.Value
 	for it, e := range rows {
 		if err = e; err == nil {
-			row = append(row[:0], it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax,
-				it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate, it.ShipInstruct, it.ShipMode, it.Comment)
+			row = append(row[:0], it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity,
+				it.ExtendedPrice, it.Discount, it.Tax,
+				it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate,
+				it.ShipInstruct, it.ShipMode, it.Comment)
 			err = a.AppendRow(row...)
 		}
 		if err != nil {
@@ -136,8 +141,10 @@ func insertArrow(conn *duckdb.Conn, rows iter.Seq2[*inputs.Item, error]) error {
 
 var fields = func() *arrow.Schema {
 	long, short, text := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String
-	types := []arrow.DataType{long, short, long, long, long, long, long, long, text, text, short, short, short, text, text, text}
-	names := []string{"l_orderkey", "l_linenumber", "l_partkey", "l_suppkey", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag",
+	types := []arrow.DataType{long, short, long, long, long, long, long, long, text, text, short,
+		short, short, text, text, text}
+	names := []string{"l_orderkey", "l_linenumber", "l_partkey", "l_suppkey", "l_quantity", "l_extendedprice",
+		"l_discount", "l_tax", "l_returnflag",
 		"l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"}
 	var out []arrow.Field
 	for i := range names {
@@ -159,7 +166,8 @@ type stream struct {
 const streamRows = 4096
 
 func newStream(rows iter.Seq2[*inputs.Item, error]) *stream {
-	s := &stream{b: array.NewRecordBuilder(memory.DefaultAllocator, fields), records: make(chan arrow.Record), stop: make(chan struct{})}
+	s := &stream{b: array.NewRecordBuilder(memory.DefaultAllocator, fields),
+		records: make(chan arrow.Record), stop: make(chan struct{})}
 	go func() {
 		defer close(s.records)
 		n := 0

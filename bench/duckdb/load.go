@@ -21,7 +21,8 @@ var loadPeer = harness.Peer{Name: "duckdb", Command: self, Check: countLoaded, A
 
 // loadParquetPeer does the same with the Parquet file of load-parquet.
 var loadParquetPeer = harness.Peer{Name: "duckdb", Command: self, Check: sumLoaded, Act: func(env *harness.Env) error {
-	return load(env, fmt.Sprintf("INSERT INTO lineitem BY NAME SELECT * FROM read_parquet('%s')", work.ParquetInput(env)))
+	return load(env,
+		fmt.Sprintf("INSERT INTO lineitem BY NAME SELECT * FROM read_parquet('%s')", work.ParquetInput(env)))
 }}
 
 func self(env *harness.Env) (*exec.Cmd, error) { return env.Self(context.Background()) }
@@ -51,7 +52,8 @@ func countLoaded(env *harness.Env) (string, error) {
 }
 
 func sumLoaded(env *harness.Env) (string, error) {
-	n, err := sums(env, "count(*)", "sum(l_orderkey)", "sum(l_extendedprice) * 100", "sum(l_shipdate - DATE '1970-01-01')", "sum(strlen(l_comment))")
+	n, err := sums(env, "count(*)", "sum(l_orderkey)", "sum(l_extendedprice) * 100",
+		"sum(l_shipdate - DATE '1970-01-01')", "sum(strlen(l_comment))")
 	return work.LoadedSums(n[0], n[1], n[2], n[3], n[4]), err
 }
 

@@ -14,8 +14,10 @@ import (
 )
 
 func main() {
-	drivers := []peer.Driver{newDriver("duckdb-1", 1, appendRows), newDriver("duckdb-2", 2, appendRows), newDriver("duckdb-arrow", 1, insertArrow)}
-	harness.Main(work.All(drivers, work.More{Workload: "load", Peer: loadPeer}, work.More{Workload: work.LoadParquet, Peer: loadParquetPeer}))
+	drivers := []peer.Driver{newDriver("duckdb-1", 1, appendRows), newDriver("duckdb-2", 2, appendRows),
+		newDriver("duckdb-arrow", 1, insertArrow)}
+	harness.Main(work.All(drivers, work.More{Workload: "load", Peer: loadPeer},
+		work.More{Workload: work.LoadParquet, Peer: loadParquetPeer}))
 	fmt.Fprintln(os.Stderr, "duckdb: run it through the benchmarks: go run -C bench . run --peer duckdb")
 	os.Exit(2)
 }

@@ -208,6 +208,7 @@ func measureCommand(ctx context.Context, p *Peer, s spec) (Measurement, error) {
 	m.Value = took.Seconds()
 	m.PeakBytes = processPeak(c.ProcessState)
 	m.CPU = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
-	m.Written, m.Busy = 0, before.busy(after, took, m.CPU) // the bytes written by a process are unknown once it has ended
+	// the bytes written by a process are unknown once it has ended
+	m.Written, m.Busy = 0, before.busy(after, took, m.CPU)
 	return m, err
 }

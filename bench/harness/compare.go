@@ -40,7 +40,8 @@ func Compare(w io.Writer, older, newer *Report) (slower int, err error) {
 			if word == "slower" {
 				slower++
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%v\t%d, %d\t%s\n", a.Workload, p.Peer, against, was, is, p.busyRounds(), q.busyRounds(), word)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%v\t%d, %d\t%s\n", a.Workload, p.Peer, against, was, is,
+				p.busyRounds(), q.busyRounds(), word)
 		}
 	}
 	return slower, t.Flush()

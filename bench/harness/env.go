@@ -32,7 +32,7 @@ type Env struct {
 // Watch makes Clock measure the given processes instead of this one, which only waits for them.
 func (e *Env) Watch(processes []int) { e.processes = processes }
 
-// usage is what Clock measured.
+// usage is the result of a Clock: peak memory, CPU time, and bytes written.
 type usage struct {
 	peak    int64
 	cpu     float64

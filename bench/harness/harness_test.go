@@ -105,9 +105,13 @@ var fakes = []Workload{
 	{Name: "plain", Peers: []Peer{fake("a", "same"), fake("b", "same")}},
 	{Name: "fresh", Fresh: true, Peers: []Peer{fake("a", "same"), commandPeer()}},
 	{Name: "unequal", Peers: []Peer{fake("a", "one"), fake("b", "other")}},
-	{Name: "failing", Peers: []Peer{{Name: "a", Measure: func(*Env) (Measurement, error) { return Measurement{}, errors.New("no such luck") }}}},
+	{Name: "failing", Peers: []Peer{{Name: "a", Measure: func(*Env) (Measurement, error) {
+		return Measurement{}, errors.New("no such luck")
+	}}}},
 	{Name: "large", MemoryLimit: 1, Peers: []Peer{fake("a", "")}},
-	{Name: "idle", Peers: []Peer{{Name: "a", Measure: func(*Env) (Measurement, error) { return Measurement{Checksum: "same"}, nil }}}},
+	{Name: "idle", Peers: []Peer{{Name: "a", Measure: func(*Env) (Measurement, error) {
+		return Measurement{Checksum: "same"}, nil
+	}}}},
 	{Name: "half", Peers: []Peer{dying("a", 1), fake("b", "same")}},
 	{Name: "group-1", Group: "g", Peers: []Peer{fake("a", "same"), sharing("a2", "a")}},
 	{Name: "group-2", Group: "g", Copies: true, Peers: []Peer{spoiling("a")}},
@@ -123,7 +127,9 @@ var fakes = []Workload{
 		}
 		return m, err
 	}}}},
-	{Name: "stuck-command", Peers: []Peer{{Name: "a", Act: stuck, Command: func(env *Env) (*exec.Cmd, error) { return env.Self(context.Background()) }}}},
+	{Name: "stuck-command", Peers: []Peer{{Name: "a", Act: stuck, Command: func(env *Env) (*exec.Cmd, error) {
+		return env.Self(context.Background())
+	}}}},
 	{Name: "nested", Peers: []Peer{fake("a", ""), {Name: "far-1", Module: "far"}}},
 }
 
@@ -178,7 +184,8 @@ func onlyInputs(t *testing.T, dir string) {
 
 func TestFullDiskEndsTheRunAndKeepsEarlierResults(t *testing.T) {
 	r, notes, err := runFakes(t, []string{"plain", "full", "fresh"}, 1)
-	if err == nil || !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "full: the disk is full: full/a: measure") {
+	if err == nil || !errors.Is(err, errFull) || strings.Contains(err.Error(), "\n") ||
+		!strings.Contains(err.Error(), "full: the disk is full: full/a: measure") {
 		t.Errorf("got %v", err)
 	}
 	if len(r.Workloads) != 1 || r.Workloads[0].Workload != "plain" {
@@ -260,7 +267,9 @@ func TestReportNamesTheLongestWorkloads(t *testing.T) {
 		t.Errorf("peers took %v s of %v", all, r.Seconds)
 	}
 	r.Seconds, r.Workloads[0].Seconds, r.Workloads[1].Seconds = 4000, 1.25, 100
-	if got, want := r.took(), "The run took 1h6m40s. Longest workloads: fresh 1m40s, plain 1.3s. Longest peers: "; !strings.HasPrefix(got, want) {
+	if got, want := r.took(),
+		"The run took 1h6m40s. Longest workloads: fresh 1m40s, plain 1.3s. Longest peers: "; !strings.HasPrefix(got,
+		want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -295,13 +304,15 @@ func TestFreshWorkloadsPrepareEachRoundInAnEmptyDirectory(t *testing.T) {
 }
 
 func TestDifferentAnswersFailTheRun(t *testing.T) {
-	if _, _, err := runFake(t, "unequal", 1); err == nil || !strings.Contains(err.Error(), "b answers other, but a answers one") {
+	if _, _, err := runFake(t, "unequal", 1); err == nil ||
+		!strings.Contains(err.Error(), "b answers other, but a answers one") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFailureOfAPeerNamesItAndItsReason(t *testing.T) {
-	if _, _, err := runFake(t, "failing", 1); err == nil || !strings.Contains(err.Error(), "failing/a: measure:") || !strings.Contains(err.Error(), "no such luck") {
+	if _, _, err := runFake(t, "failing", 1); err == nil || !strings.Contains(err.Error(), "failing/a: measure:") ||
+		!strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -315,7 +326,8 @@ func TestFailedPeerKeepsItsRoundsAndOthersContinue(t *testing.T) {
 	if len(a.Rounds) != 1 || !strings.Contains(a.Failed, "no such luck") || len(b.Rounds) != 3 || b.Failed != "" {
 		t.Errorf("a has %d rounds and failed by %q, b has %d and %q", len(a.Rounds), a.Failed, len(b.Rounds), b.Failed)
 	}
-	for name, write := range map[string]func(io.Writer) error{"table": r.WriteTable, "markdown": r.WriteMarkdown, "page": r.WritePage} {
+	for name, write := range map[string]func(io.Writer) error{"table": r.WriteTable,
+		"markdown": r.WriteMarkdown, "page": r.WritePage} {
 		var out bytes.Buffer
 		if err := write(&out); err != nil || !strings.Contains(out.String(), "no such luck") {
 			t.Errorf("%s does not report the failure: %v\n%s", name, err, &out)
@@ -338,7 +350,9 @@ func TestTableHasAColumnForEachFrequentPeer(t *testing.T) {
 		if w != "two" {
 			peers = append(peers, rounds("seldom", false, 1, 2, 3))
 		}
-		r.Workloads = append(r.Workloads, WorkloadResult{Workload: w, More: w != "three", Peers: append(peers, rounds("never", false), rounds("best", false, 40, 80, 90))})
+		r.Workloads = append(r.Workloads,
+			WorkloadResult{Workload: w, More: w != "three",
+				Peers: append(peers, rounds("never", false), rounds("best", false, 40, 80, 90))})
 	}
 	var out strings.Builder
 	if err := r.WriteMarkdown(&out); err != nil {
@@ -401,7 +415,8 @@ func timed(more bool, ours, other []float64) *Report {
 		}
 		return out
 	}
-	w := WorkloadResult{Workload: "w", More: more, Peers: []PeerResult{{Peer: "oribi", Ours: true, Rounds: rounds(ours)}}}
+	w := WorkloadResult{Workload: "w", More: more,
+		Peers: []PeerResult{{Peer: "oribi", Ours: true, Rounds: rounds(ours)}}}
 	if other != nil {
 		w.Peers = append(w.Peers, PeerResult{Peer: "other", Rounds: rounds(other)})
 	}
@@ -416,7 +431,8 @@ func TestCompareReportsOnlyRangesThatDoNotOverlap(t *testing.T) {
 		older, newer *Report
 		want         string
 	}{
-		{"the machine is half as fast, for both", timed(false, ten, ten), timed(false, []float64{20, 22, 24}, []float64{20, 22, 24}), "same"},
+		{"the machine is half as fast, for both", timed(false, ten, ten),
+			timed(false, []float64{20, 22, 24}, []float64{20, 22, 24}), "same"},
 		{"ours takes twice the time", timed(false, ten, ten), timed(false, []float64{20, 22, 24}, ten), "slower"},
 		{"ours does twice as much", timed(true, ten, ten), timed(true, []float64{20, 22, 24}, ten), "faster"},
 		{"rounds overlap", timed(true, ten, ten), timed(true, []float64{8, 9, 12}, ten), "same"},
@@ -505,7 +521,8 @@ func TestFloorIsMetByFigureOrRatio(t *testing.T) {
 		c.floor.Peer = "a"
 		metric := map[string]float64{"m": 3}
 		w := WorkloadResult{Unit: "s", Peers: []PeerResult{
-			{Peer: "a", Rounds: []Measurement{{Value: 10, Metrics: metric}, {Value: 4, Metrics: metric}, {Value: 40, Metrics: metric}}},
+			{Peer: "a", Rounds: []Measurement{{Value: 10, Metrics: metric}, {Value: 4, Metrics: metric},
+				{Value: 40, Metrics: metric}}},
 			{Peer: "b", Rounds: []Measurement{{Value: 5}, {Value: 2}, {Value: 20}}}}}
 		w.judge(&Workload{Floors: []Floor{c.floor}}, &Report{})
 		if got := w.Floors[0]; got.Met != c.met || got.Ratio != c.ratio {
@@ -516,7 +533,8 @@ func TestFloorIsMetByFigureOrRatio(t *testing.T) {
 
 func TestFloorsOfMissingPeersAreIgnored(t *testing.T) {
 	peers := []PeerResult{{Peer: "a", Rounds: []Measurement{{Value: 10}}}}
-	for floor, want := range map[Floor]int{{Peer: "a", Against: "absent", Ratio: 2}: 0, {Peer: "a", Figure: 9, Against: "absent", Ratio: 2}: 1, {Peer: "absent", Figure: 9}: 0} {
+	for floor, want := range map[Floor]int{{Peer: "a", Against: "absent", Ratio: 2}: 0,
+		{Peer: "a", Figure: 9, Against: "absent", Ratio: 2}: 1, {Peer: "absent", Figure: 9}: 0} {
 		w := WorkloadResult{Peers: peers}
 		w.judge(&Workload{Floors: []Floor{floor}}, &Report{})
 		if len(w.Floors) != want {
@@ -527,11 +545,15 @@ func TestFloorsOfMissingPeersAreIgnored(t *testing.T) {
 
 func TestFloorMayReferToTheBestPeerOrAnotherWorkload(t *testing.T) {
 	before := WorkloadResult{Workload: "before", Peers: []PeerResult{{Peer: "a", Rounds: []Measurement{{Value: 5}}}}}
-	w := WorkloadResult{More: true, Peers: []PeerResult{{Peer: "a", Ours: true, Median: 10, Rounds: []Measurement{{Value: 10}}},
-		{Peer: "b", Median: 4, Rounds: []Measurement{{Value: 4}}}, {Peer: "c", Median: 8, Rounds: []Measurement{{Value: 8}}}}}
-	w.judge(&Workload{Floors: []Floor{{Peer: "a", Against: BestPeer, Ratio: 1, Least: true}, {Peer: "a", Against: "a", Workload: "before", Ratio: 3, Least: true}}},
+	w := WorkloadResult{More: true,
+		Peers: []PeerResult{{Peer: "a", Ours: true, Median: 10, Rounds: []Measurement{{Value: 10}}},
+			{Peer: "b", Median: 4, Rounds: []Measurement{{Value: 4}}},
+			{Peer: "c", Median: 8, Rounds: []Measurement{{Value: 8}}}}}
+	w.judge(&Workload{Floors: []Floor{{Peer: "a", Against: BestPeer, Ratio: 1, Least: true},
+		{Peer: "a", Against: "a", Workload: "before", Ratio: 3, Least: true}}},
 		&Report{Workloads: []WorkloadResult{before}})
-	if len(w.Floors) != 2 || w.Floors[0].Ratio != 1.25 || !w.Floors[0].Met || w.Floors[1].Ratio != 2 || w.Floors[1].Met {
+	if len(w.Floors) != 2 || w.Floors[0].Ratio != 1.25 || !w.Floors[0].Met ||
+		w.Floors[1].Ratio != 2 || w.Floors[1].Met {
 		t.Errorf("got %+v", w.Floors)
 	}
 }
@@ -547,7 +569,8 @@ func TestRatioComparesRoundsThatRanTogether(t *testing.T) {
 }
 
 func TestNumbersHaveThreeOrFourSignificantDigits(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.003456: "0.0035", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 1234: "1,234", 1234567.8: "1,234,568", -1234: "-1,234"} {
+	for v, want := range map[float64]string{0: "0", 0.003456: "0.0035", 1.234: "1.23", 12.34: "12.3", 123.4: "123",
+		1234: "1,234", 1234567.8: "1,234,568", -1234: "-1,234"} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %q, want %q", v, got, want)
 		}
@@ -632,13 +655,14 @@ func TestProgramReportsWhatIsMissing(t *testing.T) {
 }
 
 func TestLostListsSlowerWorkloadsAndMissedGoals(t *testing.T) {
-	ahead, behind, missed := timed(false, []float64{1, 2}, []float64{4, 5}), timed(true, []float64{1, 2}, []float64{4, 5}), timed(false, []float64{1, 2}, nil)
+	ahead, behind, missed := timed(false, []float64{1, 2}, []float64{4, 5}),
+		timed(true, []float64{1, 2}, []float64{4, 5}), timed(false, []float64{1, 2}, nil)
 	missed.Workloads[0].Floors = []FloorResult{{Floor: "oribi: ≤ 0.5 s"}}
 	for i, c := range []struct {
 		r    *Report
 		want string
 	}{{ahead, ""}, {behind, "oribi is 0.33 (0.25–0.40) × as good as other"}, {missed, "oribi: ≤ 0.5 s is not met"}} {
-		lost := c.r.Lost()
+		lost := c.r.Shortfalls()
 		if len(lost) > 1 || len(lost) == 0 && c.want != "" || len(lost) == 1 && lost[0].Why != c.want {
 			t.Errorf("case %d: got %+v, want %q", i, lost, c.want)
 		}

@@ -10,15 +10,19 @@ import (
 // the result of each floor. A second table compares our best peer with each other peer.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Scale %s, %d rounds, %s, started %s.\n\n", r.Scale, r.Rounds, r.Machine, r.Started.Format("2006-01-02 15:04"))
-	b.WriteString("The ratio compares ours with the best other peer: above 1, ours is better, whatever the unit. The range of the rounds is in parentheses.\n\n")
-	b.WriteString("| workload | unit | ours | figure | best peer | figure | ratio | peak MiB | busy rounds | goals |\n|---|---|---|---:|---|---:|---:|---:|---:|---|\n")
+	fmt.Fprintf(&b, "Scale %s, %d rounds, %s, started %s.\n\n", r.Scale, r.Rounds, r.Machine,
+		r.Started.Format("2006-01-02 15:04"))
+	b.WriteString("The ratio compares ours with the best other peer: above 1, ours is better, whatever the unit. The " +
+		"range of the rounds is in parentheses.\n\n")
+	b.WriteString("| workload | unit | ours | figure | best peer | figure | ratio | peak MiB | busy rounds | goals " +
+		"|\n|---|---|---|---:|---|---:|---:|---:|---:|---|\n")
 	for i := range r.Workloads {
 		res := &r.Workloads[i]
 		ours, other := res.best(true), res.best(false)
 		row := []string{res.Workload, res.Unit, "", "", "", "", "", "", "", res.goals(r.Scale)}
 		if ours != nil {
-			row[2], row[3], row[7], row[8] = ours.Peer, number(ours.Median), mebibytes(ours.PeakBytes), fmt.Sprint(ours.busyRounds())
+			row[2], row[3], row[7], row[8] = ours.Peer, number(ours.Median),
+				mebibytes(ours.PeakBytes), fmt.Sprint(ours.busyRounds())
 		}
 		if other != nil {
 			row[4], row[5] = other.Peer, number(other.Median)
@@ -56,7 +60,8 @@ func (r *Report) writePeers(b *strings.Builder) {
 	if len(names) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nThe same ratio for each peer, without the range.\n\n| workload | ours | %s |\n|---|---|%s\n", strings.Join(names, " | "), strings.Repeat("---:|", len(names)))
+	fmt.Fprintf(b, "\nThe same ratio for each peer, without the range.\n\n| workload | ours | %s |\n|---|---|%s\n",
+		strings.Join(names, " | "), strings.Repeat("---:|", len(names)))
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		ours := w.best(true)

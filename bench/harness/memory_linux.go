@@ -42,8 +42,8 @@ func (e *Env) peakBytes() (n int64) {
 	return n
 }
 
-// resetPeak sets the peak to the current resident memory. If the kernel refuses, the peak remains
-// that of the whole process.
+// resetPeak sets the peak to the current resident memory. If the kernel refuses, the peak of the
+// whole process is reported.
 func (e *Env) resetPeak() {
 	for _, p := range e.watched() {
 		os.WriteFile(filepath.Join("/proc", p, "clear_refs"), []byte("5"), 0)
@@ -159,7 +159,8 @@ func lookAround() (a around) {
 	if text, err := os.ReadFile("/proc/stat"); err == nil {
 		line, _, _ := bytes.Cut(text, []byte("\n"))
 		for i, f := range bytes.Fields(line) {
-			if i == 0 || i == 4 || i == 5 || i > 7 { // the name, idle, waiting for the disk; guest time is already included
+			// the name, idle, waiting for the disk; guest time is already included
+			if i == 0 || i == 4 || i == 5 || i > 7 {
 				continue
 			}
 			ticks, _ := strconv.ParseInt(string(f), 10, 64)

@@ -28,10 +28,14 @@ td:first-child,th:first-child,td.w,th.w{text-align:left}h2{font-size:17px;margin
 func (r *Report) WritePage(w io.Writer) error {
 	var b strings.Builder
 	title := "Benchmarks, scale " + r.Scale
-	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>%s</title><style>%s</style></head><body>\n<h1>%s</h1>\n",
+	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "+
+		"content=\"width=device-width\"><title>%s</title><style>%s</style></head><body>\n<h1>%s</h1>\n",
 		html.EscapeString(title), pageStyle, html.EscapeString(title))
-	fmt.Fprintf(&b, "<p>%d rounds, %s, started %s.</p>\n", r.Rounds, html.EscapeString(r.Machine), r.Started.Format("2006-01-02 15:04 MST"))
-	b.WriteString("<p>For each workload, the ratio of ours to the best other peer: the median of the rounds, with minimum and maximum. To the right of the line, ours is better. The mark is filled if the median is above 1.</p>\n")
+	fmt.Fprintf(&b, "<p>%d rounds, %s, started %s.</p>\n", r.Rounds, html.EscapeString(r.Machine),
+		r.Started.Format("2006-01-02 15:04 MST"))
+	b.WriteString("<p>For each workload, the ratio of ours to the best other peer: the median of the rounds, with " +
+		"minimum and maximum. To the right of the line, ours is better. The mark is filled if the median is above " +
+		"1.</p>\n")
 	r.plotRatios(&b)
 	for i := range r.Workloads {
 		r.Workloads[i].section(&b, r.Scale)
@@ -98,7 +102,8 @@ func (r *Report) plotRatios(b *strings.Builder) {
 		if p == 0 {
 			wide = 2
 		}
-		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#000" stroke-width="%g"/><text x="%.1f" y="16" text-anchor="middle">%g ×</text>`+"\n",
+		fmt.Fprintf(b,
+			`<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#000" stroke-width="%g"/><text x="%.1f" y="16" text-anchor="middle">%g ×</text>`+"\n",
 			a.x(v), a.x(v), plotTop-12, high-4, wide, a.x(v), v)
 	}
 	for i, row := range rows {
@@ -107,22 +112,27 @@ func (r *Report) plotRatios(b *strings.Builder) {
 		if row.speed.Median > 1 {
 			fill = "#000"
 		}
-		fmt.Fprintf(b, `<text x="%d" y="%.1f" text-anchor="end">%s</text>`, plotName-8, y+4, html.EscapeString(row.name))
+		fmt.Fprintf(b, `<text x="%d" y="%.1f" text-anchor="end">%s</text>`, plotName-8,
+			y+4, html.EscapeString(row.name))
 		whisker(b, a.x(row.speed.Least), a.x(row.speed.Most), y)
-		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="4.5" fill="%s" stroke="#000" stroke-width="1.5"/>`, a.x(row.speed.Median), y, fill)
-		fmt.Fprintf(b, `<text x="%d" y="%.1f">%s × %s, by %s</text>`+"\n", plotName+plotWide+12, y+4, number(row.speed.Median), html.EscapeString(row.other), html.EscapeString(row.ours))
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="4.5" fill="%s" stroke="#000" stroke-width="1.5"/>`,
+			a.x(row.speed.Median), y, fill)
+		fmt.Fprintf(b, `<text x="%d" y="%.1f">%s × %s, by %s</text>`+"\n", plotName+plotWide+12, y+4,
+			number(row.speed.Median), html.EscapeString(row.other), html.EscapeString(row.ours))
 	}
 	b.WriteString("</svg>\n")
 }
 
 func openPlot(b *strings.Builder, high int, label string) {
 	wide := plotName + plotWide + plotRight
-	fmt.Fprintf(b, `<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n", wide, high, wide, high, html.EscapeString(label))
+	fmt.Fprintf(b, `<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n", wide, high, wide,
+		high, html.EscapeString(label))
 }
 
 // whisker draws a line with end marks.
 func whisker(b *strings.Builder, from, to, y float64) {
-	fmt.Fprintf(b, `<path d="M%.1f %.1fv8M%.1f %.1fH%.1fM%.1f %.1fv8" fill="none" stroke="#000" stroke-width="1.2"/>`, from, y-4, from, y, to, to, y-4)
+	fmt.Fprintf(b, `<path d="M%.1f %.1fv8M%.1f %.1fH%.1fM%.1f %.1fv8" fill="none" stroke="#000" stroke-width="1.2"/>`,
+		from, y-4, from, y, to, to, y-4)
 }
 
 // section prints one workload: a bar for each peer, with whiskers from minimum to maximum, and the
@@ -132,23 +142,31 @@ func (w *WorkloadResult) section(b *strings.Builder, scale string) {
 	if w.More {
 		better = "more is better"
 	}
-	fmt.Fprintf(b, "<h2 id=\"%s\">%s</h2>\n<p>%s</p>\n<p>%s; %s.</p>\n", html.EscapeString(w.Workload), html.EscapeString(w.Workload), html.EscapeString(w.About), html.EscapeString(w.Unit), better)
+	fmt.Fprintf(b, "<h2 id=\"%s\">%s</h2>\n<p>%s</p>\n<p>%s; %s.</p>\n", html.EscapeString(w.Workload),
+		html.EscapeString(w.Workload), html.EscapeString(w.About), html.EscapeString(w.Unit), better)
 	w.plotPeers(b)
-	b.WriteString("<table><tr><th class=\"w\">peer</th><th>median</th><th>min</th><th>max</th><th>cpu s</th><th>peak MiB</th><th>written MiB</th><th>disk MiB</th><th>busy</th><th class=\"w\">other</th></tr>\n")
+	b.WriteString("<table><tr><th class=\"w\">peer</th><th>median</th><th>min</th><th>max</th><th>cpu s</th><th>peak " +
+		"MiB</th><th>written MiB</th><th>disk MiB</th><th>busy</th><th class=\"w\">other</th></tr>\n")
 	for i := range w.Peers {
 		p := &w.Peers[i]
 		if !p.measured() {
 			continue
 		}
 		s := spreadOf(p.values(""))
-		fmt.Fprintf(b, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%.2f</td><td>%s</td><td>%s</td><td>%s</td><td>%d</td><td class=\"w\">%s</td></tr>\n", html.EscapeString(p.Peer),
-			number(s.Median), number(s.Least), number(s.Most), p.median(func(m *Measurement) float64 { return m.CPU }), mebibytes(p.PeakBytes),
+		fmt.Fprintf(b, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%.2f</td><td>%s</td>"+
+			"<td>%s</td><td>%s</td><td>%d</td><td class=\"w\">%s</td></tr>\n", html.EscapeString(p.Peer),
+			number(s.Median), number(s.Least), number(s.Most), p.median(func(m *Measurement) float64 {
+				return m.CPU
+			}), mebibytes(p.PeakBytes),
 			mebibytes(int64(p.median(func(m *Measurement) float64 { return float64(m.Written) }))),
-			mebibytes(int64(p.median(func(m *Measurement) float64 { return float64(m.DiskBytes) }))), p.busyRounds(), html.EscapeString(metrics(p)))
+			mebibytes(int64(p.median(func(m *Measurement) float64 {
+				return float64(m.DiskBytes)
+			}))), p.busyRounds(), html.EscapeString(metrics(p)))
 	}
 	b.WriteString("</table>\n")
 	for _, f := range w.Floors {
-		fmt.Fprintf(b, "<p>%s %s: %s%s</p>\n", verdict(f.Met, scale), html.EscapeString(f.Floor), number(f.Got), ratioText(f.Ratio))
+		fmt.Fprintf(b, "<p>%s %s: %s%s</p>\n", verdict(f.Met, scale), html.EscapeString(f.Floor),
+			number(f.Got), ratioText(f.Ratio))
 	}
 	for _, line := range w.faults() {
 		fmt.Fprintf(b, "<p class=\"fail\">%s</p>\n", html.EscapeString(line))
@@ -181,10 +199,12 @@ func (w *WorkloadResult) plotPeers(b *strings.Builder) {
 			fill = "#888"
 		}
 		s := spreadOf(p.values(""))
-		fmt.Fprintf(b, `<text x="%d" y="%.1f" text-anchor="end">%s</text><rect x="%d" y="%.1f" width="%.1f" height="12" fill="%s" stroke="#000"/>`,
+		fmt.Fprintf(b,
+			`<text x="%d" y="%.1f" text-anchor="end">%s</text><rect x="%d" y="%.1f" width="%.1f" height="12" fill="%s" stroke="#000"/>`,
 			plotName-8, y+4, html.EscapeString(p.Peer), plotName, y-6, max(0.5, x(s.Median)-plotName), fill)
 		whisker(b, x(s.Least), x(s.Most), y)
-		fmt.Fprintf(b, `<text x="%d" y="%.1f">%s %s</text>`+"\n", plotName+plotWide+12, y+4, number(s.Median), html.EscapeString(w.Unit))
+		fmt.Fprintf(b, `<text x="%d" y="%.1f">%s %s</text>`+"\n", plotName+plotWide+12, y+4,
+			number(s.Median), html.EscapeString(w.Unit))
 	}
 	b.WriteString("</svg>\n")
 }

@@ -48,14 +48,15 @@ type WorkloadResult struct {
 
 // PeerResult contains the results of one peer.
 type PeerResult struct {
-	Peer      string        `json:"peer"`
-	Ours      bool          `json:"ours"`
-	Failed    string        `json:"failed,omitempty"` // why it did not complete all rounds
-	Median    float64       `json:"median"`
-	PeakBytes int64         `json:"peak_bytes"`      // 0 = unknown
-	Prepare   float64       `json:"prepare_seconds"` // seconds to prepare the initial state of the rounds; 0 = prepared earlier, or in each round
-	Seconds   float64       `json:"rounds_seconds"`  // seconds of all rounds, including work that is not timed
-	Rounds    []Measurement `json:"rounds"`
+	Peer      string  `json:"peer"`
+	Ours      bool    `json:"ours"`
+	Failed    string  `json:"failed,omitempty"` // why it did not complete all rounds
+	Median    float64 `json:"median"`
+	PeakBytes int64   `json:"peak_bytes"` // 0 = unknown
+	// seconds to prepare the initial state of the rounds; 0 = prepared earlier, or in each round
+	Prepare float64       `json:"prepare_seconds"`
+	Seconds float64       `json:"rounds_seconds"` // seconds of all rounds, including work that is not timed
+	Rounds  []Measurement `json:"rounds"`
 }
 
 // FloorResult reports whether a floor is met, by the figure or by the ratio.
@@ -88,7 +89,8 @@ func (w *WorkloadResult) compare() error {
 			switch {
 			case m.Checksum == "" || m.Checksum == first:
 			case first != "":
-				w.Differ = fmt.Sprintf("%s: %s answers %s, but %s answers %s", w.Workload, w.Peers[i].Peer, m.Checksum, who, first)
+				w.Differ = fmt.Sprintf("%s: %s answers %s, but %s answers %s", w.Workload,
+					w.Peers[i].Peer, m.Checksum, who, first)
 				return errors.New(w.Differ)
 			default:
 				first, who = m.Checksum, w.Peers[i].Peer
@@ -145,7 +147,7 @@ func (p *PeerResult) busyRounds() (n int) {
 	return n
 }
 
-// values returns the values of a peer's rounds, or those of a metric.
+// values returns a peer's values of all rounds, of its figure or of a metric.
 func (p *PeerResult) values(metric string) []float64 {
 	out := make([]float64, len(p.Rounds))
 	for i, m := range p.Rounds {
@@ -179,8 +181,9 @@ func (w *WorkloadResult) judge(def *Workload, r *Report) {
 	for i := range w.Peers {
 		p := &w.Peers[i]
 		if p.Ours && def.MemoryLimit > 0 && p.PeakBytes > 0 {
-			w.Floors = append(w.Floors, FloorResult{Floor: fmt.Sprintf("%s: %s ≤ %d MiB", p.Peer, memoryFloor, def.MemoryLimit>>20),
-				Got: float64(p.PeakBytes >> 20), Met: p.PeakBytes <= def.MemoryLimit})
+			w.Floors = append(w.Floors,
+				FloorResult{Floor: fmt.Sprintf("%s: %s ≤ %d MiB", p.Peer, memoryFloor, def.MemoryLimit>>20),
+					Got: float64(p.PeakBytes >> 20), Met: p.PeakBytes <= def.MemoryLimit})
 		}
 	}
 }
@@ -302,10 +305,13 @@ func (r *Report) WriteTable(w io.Writer) error {
 				continue
 			}
 			values := p.values("")
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\t%d\t%s\n", p.Peer, number(p.Median), number(slices.Min(values)), number(slices.Max(values)),
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\t%d\t%s\n", p.Peer, number(p.Median),
+				number(slices.Min(values)), number(slices.Max(values)),
 				p.median(func(m *Measurement) float64 { return m.CPU }), mebibytes(p.PeakBytes),
 				mebibytes(int64(p.median(func(m *Measurement) float64 { return float64(m.Written) }))),
-				mebibytes(int64(p.median(func(m *Measurement) float64 { return float64(m.DiskBytes) }))), p.busyRounds(), metrics(p))
+				mebibytes(int64(p.median(func(m *Measurement) float64 {
+					return float64(m.DiskBytes)
+				}))), p.busyRounds(), metrics(p))
 		}
 		if err := t.Flush(); err != nil {
 			return err

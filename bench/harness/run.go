@@ -37,15 +37,18 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 		c.Rounds = c.Env.Scale.Rounds
 	}
 	c.Env.Inputs = filepath.Join(c.Dir, "inputs")
-	r := &Report{Version: reportVersion, Scale: c.Env.Scale.Name, Rounds: c.Rounds, Started: time.Now().UTC().Truncate(time.Second), Missing: c.Missing,
-		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())}
+	r := &Report{Version: reportVersion, Scale: c.Env.Scale.Name, Rounds: c.Rounds,
+		Started: time.Now().UTC().Truncate(time.Second), Missing: c.Missing,
+		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH,
+			runtime.NumCPU(), runtime.Version())}
 	if err := os.MkdirAll(c.Env.Inputs, 0o755); err != nil {
 		return r, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go watchSpace(ctx, c.Dir, cancel)
-	state := &runState{config: c, cancel: cancel, prepared: map[string]bool{}, failed: map[string]error{}, groups: map[string]int{}, told: map[string]bool{}}
+	state := &runState{config: c, cancel: cancel, prepared: map[string]bool{}, failed: map[string]error{},
+		groups: map[string]int{}, told: map[string]bool{}}
 	for i := range workloads {
 		state.all += (c.Rounds + 1) * len(workloads[i].Peers)
 		state.groups[workloads[i].Group]++
@@ -53,7 +56,8 @@ func Run(ctx context.Context, workloads []Workload, c Config) (*Report, error) {
 	var errs []error
 	for i := range workloads {
 		w := &workloads[i]
-		m := measuring{ctx: ctx, w: w, runState: state, result: WorkloadResult{Workload: w.Name, About: w.About, Unit: w.Unit, More: w.More}}
+		m := measuring{ctx: ctx, w: w, runState: state,
+			result: WorkloadResult{Workload: w.Name, About: w.About, Unit: w.Unit, More: w.More}}
 		begin := time.Now()
 		var err error
 		if !m.derive(r) {
@@ -385,7 +389,9 @@ func Leave(workloads []Workload, missing []Missing) []Workload {
 	var out []Workload
 	for _, w := range workloads {
 		w.Peers = slices.DeleteFunc(slices.Clone(w.Peers), func(p Peer) bool {
-			return slices.ContainsFunc(missing, func(m Missing) bool { return m.Peer == p.Name || m.Module != "" && m.Module == p.Module })
+			return slices.ContainsFunc(missing, func(m Missing) bool {
+				return m.Peer == p.Name || m.Module != "" && m.Module == p.Module
+			})
 		})
 		if len(w.Peers) > 0 {
 			out = append(out, w)

@@ -35,7 +35,8 @@ func (r *Report) took() string {
 		}
 		return strings.Join(texts, ", ")
 	}
-	return fmt.Sprintf("The run took %s. Longest workloads: %s. Longest peers: %s.", duration(r.Seconds), longest(workloads), longest(peers))
+	return fmt.Sprintf("The run took %s. Longest workloads: %s. Longest peers: %s.", duration(r.Seconds),
+		longest(workloads), longest(peers))
 }
 
 // duration formats seconds.

@@ -1,9 +1,10 @@
 // Package harness measures workloads. Each peer runs in its own process, rounds are interleaved,
 // and ratios compare peers within one run.
 //
-// A Workload is work that several peers can do: the engine, and what a user might choose instead.
-// The program calls Main first: in a process that the harness started, Main runs that process's
-// step and does not return. Run performs all rounds of a list of workloads and returns a Report.
+// A Workload is work that several peers can do: the engine, and the systems that a user might
+// choose instead. The program calls Main first: in a process that the harness started, Main runs
+// that process's step and does not return. Run performs all rounds of a list of workloads and
+// returns a Report.
 //
 //	round 1: peer A, peer B    round 2: peer A, peer B    …
 //
@@ -69,22 +70,24 @@ type Peer struct {
 	Command func(env *Env) (*exec.Cmd, error)
 	// Act runs in a command made by env.Self.
 	Act func(env *Env) error
-	// Check returns the checksum of what Command left.
+	// Check returns the checksum of the data that Command left.
 	Check func(env *Env) (string, error)
-	// Memory repeats the work without its inputs in memory, so that the peak resident memory is
-	// that of the engine alone. nil = use the peak during Measure or Command.
+	// Memory repeats the work without its inputs in memory, so that the peak resident memory is the
+	// engine's alone. If it is nil, the peak during Measure or Command is used.
 	Memory func(env *Env) error
 }
 
 // Measurement is the result of one round of one peer.
 type Measurement struct {
-	Value     float64            `json:"value"`              // in the workload's unit
-	Checksum  string             `json:"checksum,omitempty"` // checksum of the answer; must be equal for all peers of a workload
-	PeakBytes int64              `json:"peak_bytes"`         // peak resident memory, bytes; 0 = unknown
-	CPU       float64            `json:"cpu_s"`              // CPU seconds, user and system, while Clock ran
-	Written   int64              `json:"written_bytes"`      // bytes written to the disk while Clock ran; 0 = none or unknown
-	DiskBytes int64              `json:"disk_bytes"`         // allocated disk space of the peer's directory after the round
-	Busy      bool               `json:"busy,omitempty"`     // other processes used the CPUs while Clock ran; see busy
+	Value float64 `json:"value"` // in the workload's unit
+	// checksum of the answer; must be equal for all peers of a workload
+	Checksum  string  `json:"checksum,omitempty"`
+	PeakBytes int64   `json:"peak_bytes"` // peak resident memory, bytes; 0 = unknown
+	CPU       float64 `json:"cpu_s"`      // CPU seconds, user and system, while Clock ran
+	// bytes written to the disk while Clock ran; 0 = none or unknown
+	Written   int64              `json:"written_bytes"`
+	DiskBytes int64              `json:"disk_bytes"`     // allocated disk space of the peer's directory after the round
+	Busy      bool               `json:"busy,omitempty"` // other processes used the CPUs while Clock ran; see busy
 	Metrics   map[string]float64 `json:"metrics,omitempty"`
 }
 
@@ -119,9 +122,12 @@ type Scale struct {
 // Scales contains the scales by name: hour and night are for figures, small checks that the code
 // still runs.
 var Scales = map[string]Scale{
-	"small": {Name: "small", Rows: 3_000, Table: 2_000, Commits: 100, Inserts: 10_000, Gets: 2_000, Sets: 5, Passes: 2, Rounds: 1},
-	"hour":  {Name: "hour", Table: 1_000_000, Nested: true, Inserts: 1_000_000, Gets: 200_000, Sets: 100, Passes: 20, Rounds: 5},
-	"night": {Name: "night", Table: 50_000_000, Nested: true, Inserts: 1_000_000, Gets: 200_000, Sets: 100, Passes: 5, Rounds: 5},
+	"small": {Name: "small", Rows: 3_000, Table: 2_000, Commits: 100, Inserts: 10_000, Gets: 2_000,
+		Sets: 5, Passes: 2, Rounds: 1},
+	"hour": {Name: "hour", Table: 1_000_000, Nested: true, Inserts: 1_000_000, Gets: 200_000,
+		Sets: 100, Passes: 20, Rounds: 5},
+	"night": {Name: "night", Table: 50_000_000, Nested: true, Inserts: 1_000_000, Gets: 200_000,
+		Sets: 100, Passes: 5, Rounds: 5},
 }
 
 // Figures reports whether figures of this scale are meaningful.

@@ -9,9 +9,10 @@ import (
 	"github.com/oribi-db/oribi/bench/work"
 )
 
-// Flags of the client's virtual machine: a heap with room for the block cache, and what HBase
-// requires.
-var flags = []string{"-Xmx1g", "--add-opens", "java.base/java.nio=ALL-UNNAMED", "--add-opens", "java.base/java.lang=ALL-UNNAMED"}
+// Flags of the client's virtual machine: a heap with room for the block cache, and the flags that
+// HBase requires.
+var flags = []string{"-Xmx1g", "--add-opens", "java.base/java.nio=ALL-UNNAMED", "--add-opens",
+	"java.base/java.lang=ALL-UNNAMED"}
 
 // open starts the client on a file, with a block cache unless cacheBytes is 0.
 func open(home, log, file string, cacheBytes int) (*process.Program, error) {
@@ -31,7 +32,9 @@ func open(home, log, file string, cacheBytes int) (*process.Program, error) {
 }
 
 // measure measures the reader on the file of a case.
-func measure(c work.HFileCase, run func(env *harness.Env, file string, home string) (harness.Measurement, error)) func(env *harness.Env) (harness.Measurement, error) {
+func measure(
+	c work.HFileCase, run func(env *harness.Env, file string, home string) (harness.Measurement, error),
+) func(env *harness.Env) (harness.Measurement, error) {
 	return func(env *harness.Env) (harness.Measurement, error) {
 		home, err := process.Home()
 		if err != nil {

@@ -29,10 +29,12 @@ func FillVectors(columns []*batch.Vector, items []Item) {
 	line, ship, commit, receipt := short(1), short(10), short(11), short(12)
 	for i := range items {
 		it := &items[i]
-		order[i], part[i], supp[i], quantity[i], price[i], discount[i], tax[i] = it.OrderKey, it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax
+		order[i], part[i], supp[i], quantity[i], price[i], discount[i], tax[i] = it.OrderKey, it.PartKey, it.SuppKey,
+			it.Quantity, it.ExtendedPrice, it.Discount, it.Tax
 		line[i], ship[i], commit[i], receipt[i] = it.LineNumber, it.ShipDate, it.CommitDate, it.ReceiptDate
 		columns[8].Bytes[i], columns[9].Bytes[i] = []byte(it.ReturnFlag), []byte(it.LineStatus)
-		columns[13].Bytes[i], columns[14].Bytes[i], columns[15].Bytes[i] = []byte(it.ShipInstruct), []byte(it.ShipMode), []byte(it.Comment)
+		columns[13].Bytes[i], columns[14].Bytes[i], columns[15].Bytes[i] = []byte(it.ShipInstruct),
+			[]byte(it.ShipMode), []byte(it.Comment)
 	}
 }
 
@@ -56,7 +58,8 @@ func (d *Decoder) Batch(b *batch.RecordBatch, use func(it *Item)) {
 		it.OrderKey, it.PartKey, it.SuppKey, it.Quantity = long[0][i], long[1][i], long[2][i], long[3][i]
 		it.ExtendedPrice, it.Discount, it.Tax = long[4][i], long[5][i], long[6][i]
 		it.LineNumber, it.ShipDate, it.CommitDate, it.ReceiptDate = short[0][i], short[1][i], short[2][i], short[3][i]
-		it.ReturnFlag, it.LineStatus, it.ShipInstruct, it.ShipMode = words[0].at(i), words[1].at(i), words[2].at(i), words[3].at(i)
+		it.ReturnFlag, it.LineStatus, it.ShipInstruct, it.ShipMode = words[0].at(i), words[1].at(i),
+			words[2].at(i), words[3].at(i)
 		it.Comment = string(comments.Cell(i))
 		use(&it)
 	}
@@ -106,9 +109,12 @@ func AppendLong(dst []byte, v int64) []byte { return binary.LittleEndian.AppendU
 func (d *Decoder) Cells(cells [][]byte, it *Item) {
 	long := func(col int) int64 { return int64(binary.LittleEndian.Uint64(cells[col])) }
 	short := func(col int) int32 { return int32(binary.LittleEndian.Uint32(cells[col])) }
-	*it = Item{OrderKey: long(0), LineNumber: short(1), PartKey: long(2), SuppKey: long(3), Quantity: long(4), ExtendedPrice: long(5),
-		Discount: long(6), Tax: long(7), ReturnFlag: d.Word(cells[8]), LineStatus: d.Word(cells[9]), ShipDate: short(10), CommitDate: short(11),
-		ReceiptDate: short(12), ShipInstruct: d.Word(cells[13]), ShipMode: d.Word(cells[14]), Comment: string(cells[15])}
+	*it = Item{OrderKey: long(0), LineNumber: short(1), PartKey: long(2), SuppKey: long(3),
+		Quantity: long(4), ExtendedPrice: long(5),
+		Discount: long(6), Tax: long(7), ReturnFlag: d.Word(cells[8]), LineStatus: d.Word(cells[9]),
+		ShipDate: short(10), CommitDate: short(11),
+		ReceiptDate: short(12), ShipInstruct: d.Word(cells[13]),
+		ShipMode: d.Word(cells[14]), Comment: string(cells[15])}
 }
 
 // Day returns the date that is the given number of days after 1970-01-01.
@@ -116,7 +122,8 @@ func Day(days int32) time.Time { return time.Unix(int64(days)*86400, 0).UTC() }
 
 // Row returns the item as an oribi.Row.
 func (it *Item) Row() oribi.Row {
-	return oribi.Row{"l_orderkey": it.OrderKey, "l_linenumber": it.LineNumber, "l_partkey": it.PartKey, "l_suppkey": it.SuppKey,
+	return oribi.Row{"l_orderkey": it.OrderKey, "l_linenumber": it.LineNumber,
+		"l_partkey": it.PartKey, "l_suppkey": it.SuppKey,
 		"l_quantity": oribi.NewDecimal(it.Quantity, 2), "l_extendedprice": oribi.NewDecimal(it.ExtendedPrice, 2),
 		"l_discount": oribi.NewDecimal(it.Discount, 2), "l_tax": oribi.NewDecimal(it.Tax, 2),
 		"l_returnflag": it.ReturnFlag, "l_linestatus": it.LineStatus,

@@ -19,7 +19,7 @@ import (
 const Variable = "ORIBI_CORPUS"
 
 // Corpus returns the directory of the corpus: $ORIBI_CORPUS, else "shared" next to the engine's
-// module. It returns "" if there is none.
+// module. It returns "" if neither exists.
 func Corpus(root string) string {
 	dir := os.Getenv(Variable)
 	if dir == "" {

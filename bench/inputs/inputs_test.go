@@ -14,8 +14,10 @@ func TestItemsParsesGeneratedLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Item{
-		{1, 1, 155190, 7706, 1700, 2116823, 4, 2, "N", "O", 9568, 9538, 9577, "DELIVER IN PERSON", "TRUCK", "egular courts above the"},
-		{1, 2, 67310, 7311, 3600, 4598316, 9, 6, "N", "O", 9598, 9554, 9606, "TAKE BACK RETURN", "MAIL", "ly final dependencies: slyly bold "},
+		{1, 1, 155190, 7706, 1700, 2116823, 4, 2, "N", "O", 9568, 9538, 9577, "DELIVER IN PERSON",
+			"TRUCK", "egular courts above the"},
+		{1, 2, 67310, 7311, 3600, 4598316, 9, 6, "N", "O", 9598, 9554, 9606, "TAKE BACK RETURN", "MAIL",
+			"ly final dependencies: slyly bold "},
 	}
 	n := 0
 	for it, err := range Items(name) {
@@ -83,7 +85,8 @@ func TestTreeHasOneBatchPerCommit(t *testing.T) {
 	defer f.Close()
 	lines := 0
 	for s := bufio.NewScanner(f); s.Scan(); lines++ {
-		if lines == 0 && !strings.HasPrefix(s.Text(), `{"ops":[{"op":"insert","table":"tree","row":{"path":".gitignore","mode":"100644","blob":"e63f7b3e7b03","size":33,"seq":1}},`) {
+		if lines == 0 && !strings.HasPrefix(s.Text(),
+			`{"ops":[{"op":"insert","table":"tree","row":{"path":".gitignore","mode":"100644","blob":"e63f7b3e7b03","size":33,"seq":1}},`) {
 			t.Errorf("the first line is %.200s", s.Text())
 		}
 	}

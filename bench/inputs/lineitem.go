@@ -45,7 +45,8 @@ func LineitemSchema() (*schema.Schema, error) {
 	add(schema.Column{Type: schema.Int64}, "l_orderkey")
 	add(schema.Column{Type: schema.Int32}, "l_linenumber")
 	add(schema.Column{Type: schema.Int64}, "l_partkey", "l_suppkey")
-	add(schema.Column{Type: schema.Decimal64, Precision: 15, Scale: 2}, "l_quantity", "l_extendedprice", "l_discount", "l_tax")
+	add(schema.Column{Type: schema.Decimal64, Precision: 15, Scale: 2}, "l_quantity",
+		"l_extendedprice", "l_discount", "l_tax")
 	add(schema.Column{Type: schema.String}, "l_returnflag", "l_linestatus")
 	add(schema.Column{Type: schema.Date}, "l_shipdate", "l_commitdate", "l_receiptdate")
 	add(schema.Column{Type: schema.String}, "l_shipinstruct", "l_shipmode", "l_comment")
@@ -56,8 +57,10 @@ func LineitemSchema() (*schema.Schema, error) {
 const LineitemRows = 600_572
 
 // LineitemFields contains the columns in the order of the fields of the text file.
-var LineitemFields = []string{"l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax",
-	"l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"}
+var LineitemFields = []string{"l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity",
+	"l_extendedprice", "l_discount", "l_tax",
+	"l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate",
+	"l_shipinstruct", "l_shipmode", "l_comment"}
 
 // WriteLineitem writes a text file with the first rows of lineitem; 0 = all.
 func WriteLineitem(name, corpus string, rows int) error {

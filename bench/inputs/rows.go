@@ -21,8 +21,8 @@ import (
 //	4 bytes   length of the value
 //	          key in the form of Item.AppendKey, value in the form of Item.AppendValue
 //
-// The file repeats the rows of lineitem; the order keys of each repetition are above those of the
-// one before.
+// The file repeats the rows of lineitem; the order keys of each repetition are above the keys of
+// the repetition before.
 
 // AppendKey appends the key of a row for a key-value store. It sorts as (orderkey, linenumber)
 // does.
@@ -71,8 +71,8 @@ func (it *Item) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// Decoder decodes rows of key-value stores and of batches. It interns strings that occur often. Its zero value is
-// ready for use.
+// Decoder decodes rows of key-value stores and of batches. It interns strings that occur often. Its
+// zero value is ready for use.
 type Decoder struct {
 	words        map[string]string
 	dictionaries map[*batch.Dictionary][]string // their words, interned

@@ -148,8 +148,10 @@ func fromRow(row oribi.Row, it *Item) {
 	hundredths := func(name string) int64 { return int64(row[name].(oribi.Decimal).Unscaled.Lo) }
 	text := func(name string) string { return row[name].(string) }
 	day := func(name string) int32 { return int32(row[name].(time.Time).Unix() / 86400) }
-	*it = Item{OrderKey: long("l_orderkey"), LineNumber: row["l_linenumber"].(int32), PartKey: long("l_partkey"), SuppKey: long("l_suppkey"),
-		Quantity: hundredths("l_quantity"), ExtendedPrice: hundredths("l_extendedprice"), Discount: hundredths("l_discount"), Tax: hundredths("l_tax"),
+	*it = Item{OrderKey: long("l_orderkey"), LineNumber: row["l_linenumber"].(int32),
+		PartKey: long("l_partkey"), SuppKey: long("l_suppkey"),
+		Quantity: hundredths("l_quantity"), ExtendedPrice: hundredths("l_extendedprice"),
+		Discount: hundredths("l_discount"), Tax: hundredths("l_tax"),
 		ReturnFlag: text("l_returnflag"), LineStatus: text("l_linestatus"),
 		ShipDate: day("l_shipdate"), CommitDate: day("l_commitdate"), ReceiptDate: day("l_receiptdate"),
 		ShipInstruct: text("l_shipinstruct"), ShipMode: text("l_shipmode"), Comment: text("l_comment")}

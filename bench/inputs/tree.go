@@ -66,9 +66,11 @@ func writeCommit(out *bufio.Writer, line []byte) error {
 		case len(op) == 2 && bytes.Equal(op[0], []byte(`"D"`)):
 			fmt.Fprintf(out, `{"op":"delete","table":"tree","key":{"path":%s}}`, op[1])
 		case len(op) == 5 && bytes.Equal(op[0], []byte(`"A"`)):
-			fmt.Fprintf(out, `{"op":"insert","table":"tree","row":{"path":%s,"mode":%s,"blob":%s,"size":%s,"seq":%d}}`, op[1], op[2], op[3], op[4], commit.Seq)
+			fmt.Fprintf(out, `{"op":"insert","table":"tree","row":{"path":%s,"mode":%s,"blob":%s,"size":%s,"seq":%d}}`,
+				op[1], op[2], op[3], op[4], commit.Seq)
 		case len(op) == 5 && bytes.Equal(op[0], []byte(`"M"`)):
-			fmt.Fprintf(out, `{"op":"update","table":"tree","row":{"path":%s,"mode":%s,"blob":%s,"size":%s,"seq":%d}}`, op[1], op[2], op[3], op[4], commit.Seq)
+			fmt.Fprintf(out, `{"op":"update","table":"tree","row":{"path":%s,"mode":%s,"blob":%s,"size":%s,"seq":%d}}`,
+				op[1], op[2], op[3], op[4], commit.Seq)
 		default:
 			return fmt.Errorf("op %d has an unknown kind", i)
 		}

@@ -74,7 +74,8 @@ func start(home, dir string, more ...string) (*lineitem, error) {
 }
 
 func (l *lineitem) connect(classpath string) (err error) {
-	l.client, err = process.StartProgram("the client", filepath.Join(l.dir, "client.log"), exec.Command("java", clientMemory, "-cp", classpath, "Client"))
+	l.client, err = process.StartProgram("the client", filepath.Join(l.dir, "client.log"),
+		exec.Command("java", clientMemory, "-cp", classpath, "Client"))
 	return err
 }
 
@@ -98,7 +99,7 @@ func (l *lineitem) Close() error {
 // address, once.
 func (l *lineitem) Processes() []int { return []int{l.tablet.Process.Pid, l.client.Cmd.Process.Pid} }
 
-func (l *lineitem) Settle() error { return l.settle() }
+func (l *lineitem) FinishWork() error { return l.finishWork() }
 
 // ask sends a request and the records that send writes, and returns the words of the answer.
 func (l *lineitem) ask(send func() error, words ...string) ([]string, error) {
@@ -272,7 +273,8 @@ func (l *lineitem) number(words []string, i int) (int64, error) {
 
 // Warm sends the calls that Run makes later.
 func (l *lineitem) Warm(call peer.Call, keys []inputs.Key, per int, enough time.Duration) (int64, error) {
-	got, err := l.ask(l.sendKeys(keys), "warm", string(call), strconv.Itoa(per), strconv.FormatInt(enough.Milliseconds(), 10))
+	got, err := l.ask(l.sendKeys(keys), "warm", string(call), strconv.Itoa(per),
+		strconv.FormatInt(enough.Milliseconds(), 10))
 	if err != nil {
 		return 0, err
 	}

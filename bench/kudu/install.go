@@ -45,7 +45,8 @@ func install(corpus, home string) error {
 		return fmt.Errorf("Kudu's binaries exist for linux/amd64 only, this is %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	if corpus == "" {
-		return fmt.Errorf("Kudu is downloaded by the corpus's tools, but there is no corpus: set %s to its directory", inputs.Variable)
+		return fmt.Errorf("Kudu is downloaded by the corpus's tools, but there is no corpus: set %s to its directory",
+			inputs.Variable)
 	}
 	var found [2]string
 	for i, tool := range []string{"install", "install-client"} {
@@ -67,7 +68,8 @@ func install(corpus, home string) error {
 		return err
 	}
 	classes := filepath.Join(home, classesDir)
-	if _, err := process.Output(exec.Command("javac", append([]string{"-nowarn", "-cp", found[1], "-d", classes}, files...)...)); err != nil {
+	if _, err := process.Output(exec.Command("javac",
+		append([]string{"-nowarn", "-cp", found[1], "-d", classes}, files...)...)); err != nil {
 		return fmt.Errorf("javac: %w", err)
 	}
 	return os.WriteFile(filepath.Join(home, pathsFile), []byte(found[0]+"\n"+classes+":"+found[1]), 0o644)

@@ -91,7 +91,8 @@ func TestScansOfServerMatchItsDirectory(t *testing.T) {
 	dirs := map[bool]string{false: t.TempDir(), true: t.TempDir()}
 	prepared := map[bool]bool{}
 	for _, c := range work.KuduScans {
-		env := harness.Env{Scale: harness.Scales["small"], Corpus: inputs.Corpus(root), Dir: dirs[c.Large], Inputs: t.TempDir()}
+		env := harness.Env{Scale: harness.Scales["small"], Corpus: inputs.Corpus(root),
+			Dir: dirs[c.Large], Inputs: t.TempDir()}
 		if !prepared[c.Large] {
 			if err := prepareScan(&env, where, &c); err != nil {
 				t.Fatal(err)
@@ -159,10 +160,12 @@ func TestInstallNamesWhatIsMissing(t *testing.T) {
 	}
 	corpus := t.TempDir()
 	tool := filepath.Join(corpus, "tools", "kudu", "install")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(tool), 0o755), os.WriteFile(tool, []byte("#!/bin/sh\necho install: mvn is missing >&2; exit 1\n"), 0o755)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(tool), 0o755),
+		os.WriteFile(tool, []byte("#!/bin/sh\necho install: mvn is missing >&2; exit 1\n"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if err := install(corpus, t.TempDir()); err == nil || !strings.Contains(err.Error(), "mvn is missing") && !strings.Contains(err.Error(), "linux/amd64") {
+	if err := install(corpus, t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "mvn is missing") && !strings.Contains(err.Error(), "linux/amd64") {
 		t.Errorf("a tool that fails: %v", err)
 	}
 }

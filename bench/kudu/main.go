@@ -1,6 +1,6 @@
 // Command kudu contains the peer kudu: a server of Apache Kudu on the loopback interface, and a
 // Java program of ours that uses Kudu's client; kudu-columnar is the same with another form of rows
-// in answers to scans. It is a separate program because few machines have what it needs. The
+// in answers to scans. It is a separate program because few machines have Kudu's server. The
 // benchmarks build it if it takes part:
 //
 //	go run -C bench . run --peer kudu

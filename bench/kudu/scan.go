@@ -17,7 +17,9 @@ func scans(home func() (string, error)) (more []work.More) {
 		for _, p := range work.KuduScanners {
 			more = append(more, work.More{Workload: c.Workload, Peer: harness.Peer{Name: p.Name,
 				Prepare: func(env *harness.Env) error { return prepareScan(env, home, &c) },
-				Measure: func(env *harness.Env) (harness.Measurement, error) { return measureScan(env, home, &c, p.Format) }}})
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return measureScan(env, home, &c, p.Format)
+				}}})
 		}
 	}
 	return more
@@ -50,10 +52,11 @@ func generate(programs, dir string, rows int) error {
 		return err
 	}
 	defer s.stop()
-	err = s.tool("perf", "loadgen", s.masterRPC, "--keep_auto_table", "--table_num_replicas=1", "--num_threads="+strconv.Itoa(loadThreads),
+	err = s.tool("perf", "loadgen", s.masterRPC, "--keep_auto_table", "--table_num_replicas=1",
+		"--num_threads="+strconv.Itoa(loadThreads),
 		"--num_rows_per_thread="+strconv.Itoa(rows/loadThreads))
 	if err == nil {
-		err = s.settle()
+		err = s.finishWork()
 	}
 	return errors.Join(err, s.sync())
 }
@@ -82,7 +85,9 @@ func rebuildMaster(programs, dir string) error {
 var quietFlags = []string{"--enable_maintenance_manager=false"}
 
 // measureScan makes a client scan, and measures the tablet server.
-func measureScan(env *harness.Env, home func() (string, error), c *work.KuduScan, format string) (m harness.Measurement, err error) {
+func measureScan(
+	env *harness.Env, home func() (string, error), c *work.KuduScan, format string,
+) (m harness.Measurement, err error) {
 	d, table, err := work.KuduTable(env)
 	if err == nil {
 		err = d.Close()

@@ -18,7 +18,7 @@ import (
 
 // servers are a master and a tablet server with their data in one directory.
 type servers struct {
-	programs, dir  string // the directory of the servers' programs, and that of their data
+	programs, dir  string // the directories of the servers' programs and of their data
 	master, tablet *process.Process
 	masterRPC, rpc string // addresses
 	web            string // address of the tablet server's web pages
@@ -34,11 +34,14 @@ const startTimeout = 5 * time.Minute
 // clock synchronization, no encryption, no cloud detection. Files are not preallocated, since their
 // disk usage is measured.
 func flags(dir string) []string {
-	f := []string{"--unlock_unsafe_flags", "--unlock_experimental_flags", "--fs_wal_dir=" + dir, "--fs_data_dirs=" + dir,
-		"--rpc_bind_addresses=127.0.0.1:0", "--rpc_server_allow_ephemeral_ports", "--webserver_interface=127.0.0.1", "--webserver_port=0",
+	f := []string{"--unlock_unsafe_flags", "--unlock_experimental_flags",
+		"--fs_wal_dir=" + dir, "--fs_data_dirs=" + dir,
+		"--rpc_bind_addresses=127.0.0.1:0", "--rpc_server_allow_ephemeral_ports",
+		"--webserver_interface=127.0.0.1", "--webserver_port=0",
 		"--server_dump_info_path=" + infoFile(dir), "--server_dump_info_format=json", "--time_source=system_unsync",
 		"--rpc_authentication=disabled", "--rpc_encryption=disabled", "--ipki_server_key_size=1024",
-		"--log_preallocate_segments=false", "--log_container_preallocate_bytes=0", "--logtostderr", "--minloglevel=1", "--enable_minidumps=false",
+		"--log_preallocate_segments=false", "--log_container_preallocate_bytes=0", "--logtostderr",
+		"--minloglevel=1", "--enable_minidumps=false",
 		"--cloud_metadata_server_request_timeout_ms=50"}
 	for _, cloud := range []string{"aws_instance_id", "azure_instance_id", "gce_instance_id", "openstack_metadata"} {
 		f = append(f, "--cloud_"+cloud+"_url=http://127.0.0.1:9/") // an address without a server
@@ -71,8 +74,10 @@ var masterFlags = []string{"--default_num_replicas=1", "--ipki_ca_key_size=1024"
 
 // startTablets starts the tablet server.
 func (s *servers) startTablets(master string, more ...string) (err error) {
-	s.tablet, s.rpc, s.web, err = s.start("tserver", append([]string{"--tserver_master_addrs=" + master, "--heartbeat_interval_ms=100",
-		fmt.Sprintf("--block_cache_capacity_mb=%d", peer.CacheBytes>>20), fmt.Sprintf("--memory_limit_hard_bytes=%d", memoryLimit)}, more...)...)
+	s.tablet, s.rpc, s.web, err = s.start("tserver",
+		append([]string{"--tserver_master_addrs=" + master, "--heartbeat_interval_ms=100",
+			fmt.Sprintf("--block_cache_capacity_mb=%d", peer.CacheBytes>>20),
+			fmt.Sprintf("--memory_limit_hard_bytes=%d", memoryLimit)}, more...)...)
 	return err
 }
 
@@ -88,7 +93,8 @@ func (s *servers) start(name string, more ...string) (p *process.Process, rpc, w
 	if err := errors.Join(os.MkdirAll(dir, 0o755), removeAny(infoFile(dir))); err != nil {
 		return nil, "", "", err
 	}
-	p, err = process.Start("kudu-"+name, dir+".log", exec.Command(filepath.Join(s.programs, "kudu-"+name), append(flags(dir), more...)...))
+	p, err = process.Start("kudu-"+name, dir+".log",
+		exec.Command(filepath.Join(s.programs, "kudu-"+name), append(flags(dir), more...)...))
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -129,7 +135,8 @@ func addresses(name string) (rpc, web string, ok bool) {
 	if err != nil || json.Unmarshal(text, &info) != nil || len(info.RPC) == 0 || len(info.Web) == 0 {
 		return "", "", false
 	}
-	return fmt.Sprintf("%s:%d", info.RPC[0].Host, info.RPC[0].Port), fmt.Sprintf("%s:%d", info.Web[0].Host, info.Web[0].Port), true
+	return fmt.Sprintf("%s:%d", info.RPC[0].Host, info.RPC[0].Port),
+		fmt.Sprintf("%s:%d", info.Web[0].Host, info.Web[0].Port), true
 }
 
 func (s *servers) stop() {
@@ -162,10 +169,11 @@ func (s *servers) set(flag, value string) error {
 	return s.tool("tserver", "set_flag", s.rpc, flag, value, "--force")
 }
 
-// settle makes the tablet server do its background work now: flush memory, and compact. There is no
-// command for that, so settle sets thresholds that make everything due, and waits.
-func (s *servers) settle() error {
-	for _, f := range []struct{ flag, eager, own string }{{"flush_threshold_secs", "1", "120"}, {"flush_threshold_mb", "1", "1024"}} {
+// finishWork makes the tablet server do its background work now: flush memory, and compact. No
+// command does that, so finishWork sets thresholds that make everything due, and waits.
+func (s *servers) finishWork() error {
+	for _, f := range []struct{ flag, eager, own string }{{"flush_threshold_secs", "1", "120"},
+		{"flush_threshold_mb", "1", "1024"}} {
 		if err := s.set(f.flag, f.eager); err != nil {
 			return err
 		}
@@ -198,7 +206,8 @@ const (
 func (s *servers) idle() (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.web+"/metrics?types=tablet&metrics="+strings.Join(unfinished, ","), nil)
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+s.web+"/metrics?types=tablet&metrics="+strings.Join(unfinished, ","), nil)
 	if err != nil {
 		return false, err
 	}
@@ -227,9 +236,10 @@ func (s *servers) idle() (bool, error) {
 }
 
 // unfinished contains the metrics of a tablet that report inserts in memory and running work. No
-// metric reports changes of disk rows in memory; they are flushed because settle waits for longer
+// metric reports changes of disk rows in memory; they are flushed because finishWork waits for longer
 // than they may stay in memory.
-var unfinished = []string{memRowSet, "flush_mrs_running", "flush_dms_running", "compact_rs_running", "delta_minor_compact_rs_running",
+var unfinished = []string{memRowSet, "flush_mrs_running", "flush_dms_running", "compact_rs_running",
+	"delta_minor_compact_rs_running",
 	"delta_major_compact_rs_running"}
 
 const (

@@ -13,7 +13,9 @@ var Badger = kvDriver("badger", Load|Sorted|Write|Point|Query|KV|Pairs|Shared, o
 type badgerKV struct{ db *badger.DB }
 
 func openBadger(dir string, sync bool) (kv, error) {
-	o := badger.DefaultOptions(dir).WithLogger(nil).WithSyncWrites(sync).WithBlockCacheSize(CacheBytes - CacheBytes/8).WithIndexCacheSize(CacheBytes / 8).
+	o := badger.DefaultOptions(
+		dir).WithLogger(nil).WithSyncWrites(
+		sync).WithBlockCacheSize(CacheBytes - CacheBytes/8).WithIndexCacheSize(CacheBytes / 8).
 		WithMetricsEnabled(false)
 	db, err := badger.Open(o)
 	if err != nil {
@@ -75,4 +77,4 @@ func (b *badgerKV) scan(from []byte, _ int, use func(key, value []byte) (bool, e
 	})
 }
 
-func (b *badgerKV) settle() error { return b.db.Flatten(2) }
+func (b *badgerKV) finishWork() error { return b.db.Flatten(2) }

@@ -86,5 +86,5 @@ func (b *boltKV) scan(from []byte, _ int, use func(key, value []byte) (bool, err
 	})
 }
 
-// settle only syncs: the tree needs no background work.
-func (b *boltKV) settle() error { return b.db.Sync() }
+// finishWork only syncs: the tree needs no background work.
+func (b *boltKV) finishWork() error { return b.db.Sync() }

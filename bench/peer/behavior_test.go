@@ -19,7 +19,8 @@ func TestBehaviorOfBbolt(t *testing.T) {
 	dirs := map[*testing.T]string{}
 	kvtest.Run(t, kvtest.Subject{Rand: rand.New(rand.NewPCG(1, 2)), Open: func(t *testing.T) kvtest.Store {
 		// Without a large mapping, a write next to an open transaction waits for it to grow.
-		db, err := bolt.Open(filepath.Join(dirOf(t, dirs), "db"), 0o600, &bolt.Options{NoSync: true, InitialMmapSize: 1 << 20})
+		db, err := bolt.Open(filepath.Join(dirOf(t, dirs), "db"), 0o600,
+			&bolt.Options{NoSync: true, InitialMmapSize: 1 << 20})
 		if err == nil {
 			err = db.Update(func(tx *bolt.Tx) error {
 				_, err := tx.CreateBucketIfNotExists([]byte("test"))
@@ -102,14 +103,18 @@ func (tx boltTx) Scan(r kvtest.Range, fn func(key, value []byte) bool) error {
 
 func TestBehaviorOfBadger(t *testing.T) {
 	dirs := map[*testing.T]string{}
-	kvtest.Run(t, kvtest.Subject{Conflict: badger.ErrConflict, Rand: rand.New(rand.NewPCG(1, 2)), Open: func(t *testing.T) kvtest.Store {
-		// Small tables: Badger allocates their memory at once.
-		db, err := badger.Open(badger.DefaultOptions(dirOf(t, dirs)).WithLogger(nil).WithMetricsEnabled(false).WithMemTableSize(4 << 20).WithValueLogFileSize(1 << 20).WithValueThreshold(64 << 10))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return badgerStore{db}
-	}})
+	kvtest.Run(t, kvtest.Subject{Conflict: badger.ErrConflict, Rand: rand.New(rand.NewPCG(1, 2)),
+		Open: func(t *testing.T) kvtest.Store {
+			// Small tables: Badger allocates their memory at once.
+			db, err := badger.Open(badger.DefaultOptions(dirOf(t,
+				dirs)).WithLogger(
+				nil).WithMetricsEnabled(
+				false).WithMemTableSize(4 << 20).WithValueLogFileSize(1 << 20).WithValueThreshold(64 << 10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return badgerStore{db}
+		}})
 }
 
 type badgerStore struct{ *badger.DB }

@@ -16,11 +16,11 @@ type kv interface {
 	put(keys, values [][]byte) error
 	// get calls use with the value of a key; use must not keep the value.
 	get(key []byte, use func(value []byte) error) (found bool, err error)
-	// scan calls use with each pair from a key on (nil = the first) until use returns false, which it
-	// does at the latest after most pairs, if most is not 0. use must not keep the pairs.
+	// scan calls use with each pair from a key on (nil = the first) until use returns false, which
+	// it does at the latest after most pairs, if most is not 0. use must not keep the pairs.
 	scan(from []byte, most int, use func(key, value []byte) (bool, error)) error
-	// settle completes the background work of the store.
-	settle() error
+	// finishWork completes the background work of the store.
+	finishWork() error
 	Close() error
 }
 
@@ -123,13 +123,16 @@ func (l *kvLineitem) Query(q Question) (*Answer, error) {
 			return false, errMissing
 		}
 		field := func(at int) int64 { return int64(binary.LittleEndian.Uint64(value[at:])) }
-		it.PartKey, it.Quantity, it.ExtendedPrice = field(inputs.PartKeyAt), field(inputs.QuantityAt), field(inputs.ExtendedPriceAt)
-		it.Discount, it.Tax, it.ShipDate = field(inputs.DiscountAt), field(inputs.TaxAt), int32(binary.LittleEndian.Uint32(value[inputs.ShipDateAt:]))
+		it.PartKey, it.Quantity, it.ExtendedPrice = field(inputs.PartKeyAt),
+			field(inputs.QuantityAt), field(inputs.ExtendedPriceAt)
+		it.Discount, it.Tax, it.ShipDate = field(inputs.DiscountAt), field(inputs.TaxAt),
+			int32(binary.LittleEndian.Uint32(value[inputs.ShipDateAt:]))
 		if needTexts {
 			if err := inputs.Texts(value, &texts); err != nil {
 				return false, err
 			}
-			it.ReturnFlag, it.LineStatus, it.ShipMode = l.decoder.Word(texts[0]), l.decoder.Word(texts[1]), l.decoder.Word(texts[3])
+			it.ReturnFlag, it.LineStatus, it.ShipMode = l.decoder.Word(texts[0]),
+				l.decoder.Word(texts[1]), l.decoder.Word(texts[3])
 		}
 		a.AddItem(q, &it)
 		return true, nil
@@ -137,7 +140,7 @@ func (l *kvLineitem) Query(q Question) (*Answer, error) {
 	return a, err
 }
 
-func (l *kvLineitem) Settle() error { return l.settle() }
+func (l *kvLineitem) FinishWork() error { return l.finishWork() }
 
 // kvRecords are records in a key-value store.
 type kvRecords struct {
@@ -178,4 +181,4 @@ func (r *kvRecords) Scan(from []byte, n int, use func(key, value []byte)) error 
 	})
 }
 
-func (r *kvRecords) Settle() error { return r.settle() }
+func (r *kvRecords) FinishWork() error { return r.finishWork() }

@@ -17,7 +17,8 @@ func Nested() []Driver {
 
 // Drivers returns all drivers; those in own replace the nested ones of the same name.
 func Drivers(own ...Driver) []Driver {
-	all := append([]Driver{Oribi, OribiSmall, OribiRows, OribiKV, OribiKVRows, Pebble, PebbleVersions, Bbolt, Badger, SQLite, Parquet}, Nested()...)
+	all := append([]Driver{Oribi, OribiSmall, OribiRows, OribiKV, OribiKVRows, Pebble, PebbleVersions, Bbolt, Badger,
+		SQLite, Parquet}, Nested()...)
 	for i := range all {
 		for _, o := range own {
 			if o.Name == all[i].Name {

@@ -12,7 +12,10 @@ import (
 )
 
 // Oribi is the engine with its defaults.
-var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared, Lineitem: func(dir string) (Lineitem, error) { return openOribi(dir) },
+var Oribi = Driver{Name: "oribi", Ours: true, Can: Load | Sorted | Write | Point | Query | KV | Shared,
+	Lineitem: func(dir string) (Lineitem, error) {
+		return openOribi(dir)
+	},
 	Records: func(dir string, sync bool) (Records, error) { return openOribiRecords(dir, sync, 0) }}
 
 // OribiSmall is the engine with blocks of smallBlock bytes, which suit single-record reads of more
@@ -41,7 +44,9 @@ var OribiTwo = Driver{Name: "oribi-2", Ours: true, Lineitem: func(dir string) (L
 }}
 
 // oribiTable opens a store with one table. It creates both if they do not exist.
-func oribiTable(dir, name string, columns func() (*schema.Schema, error), options ...oribi.TableOption) (*oribi.Store, *oribi.Table, error) {
+func oribiTable(
+	dir, name string, columns func() (*schema.Schema, error), options ...oribi.TableOption,
+) (*oribi.Store, *oribi.Table, error) {
 	store, err := oribi.Open(dir, &oribi.Options{MemoryLimit: CacheBytes})
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +86,8 @@ func openOribi(dir string, options ...oribi.TableOption) (Lineitem, error) {
 		return nil, err
 	}
 	n := len(t.Schema().Columns)
-	return &oribiLineitem{store: store, table: t, batch: store.NewBatch(), columns: inputs.NewVectors(t.Schema()), set: make([]bool, n), cells: make([][]byte, n)}, nil
+	return &oribiLineitem{store: store, table: t, batch: store.NewBatch(), columns: inputs.NewVectors(t.Schema()),
+		set: make([]bool, n), cells: make([][]byte, n)}, nil
 }
 
 func (o *oribiLineitem) Close() error { return o.store.Close() }
@@ -172,7 +178,8 @@ func (o *oribiLineitem) GetMany(keys []inputs.Key, use func(it *inputs.Item)) er
 }
 
 func (o *oribiLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item)) error {
-	for b, err := range o.table.Scan(context.Background(), oribi.From(oribi.Key{from.OrderKey, from.LineNumber}), oribi.Limit(int64(n))).Batches() {
+	for b, err := range o.table.Scan(context.Background(), oribi.From(oribi.Key{from.OrderKey, from.LineNumber}),
+		oribi.Limit(int64(n))).Batches() {
 		if err != nil {
 			return err
 		}
@@ -181,4 +188,4 @@ func (o *oribiLineitem) Range(from inputs.Key, n int, use func(it *inputs.Item))
 	return nil
 }
 
-func (o *oribiLineitem) Settle() error { return o.table.Compact(context.Background()) }
+func (o *oribiLineitem) FinishWork() error { return o.table.Compact(context.Background()) }

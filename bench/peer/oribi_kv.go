@@ -31,7 +31,7 @@ type oribiKV struct {
 }
 
 // heapLimit bounds the memory of the process, as Options.MemoryLimit recommends. A quarter of the
-// store's limit is for what it does not count, and for garbage.
+// store's limit is added for memory that the store does not count, and for garbage.
 const heapLimit = CacheBytes / 4 * 5
 
 func openOribiKV(dir string, sync bool) (kv, error) { return openOribiBucket(dir, sync) }
@@ -109,4 +109,4 @@ func (o *oribiKV) scan(from []byte, most int, use func(key, value []byte) (bool,
 	return nil
 }
 
-func (o *oribiKV) settle() error { return o.bucket.Table().Compact(context.Background()) }
+func (o *oribiKV) finishWork() error { return o.bucket.Table().Compact(context.Background()) }

@@ -21,8 +21,10 @@ func predicates(q Question) []oribi.Predicate {
 	case Q1:
 		return []oribi.Predicate{oribi.Le("l_shipdate", inputs.Day(Q1Until))}
 	case Q6:
-		return []oribi.Predicate{oribi.Ge("l_shipdate", inputs.Day(Q6From)), oribi.Lt("l_shipdate", inputs.Day(Q6Until)),
-			oribi.Between("l_discount", hundredths(Q6Least), hundredths(Q6Most)), oribi.Lt("l_quantity", hundredths(Q6Below))}
+		return []oribi.Predicate{oribi.Ge("l_shipdate", inputs.Day(Q6From)),
+			oribi.Lt("l_shipdate", inputs.Day(Q6Until)),
+			oribi.Between("l_discount", hundredths(Q6Least),
+				hundredths(Q6Most)), oribi.Lt("l_quantity", hundredths(Q6Below))}
 	}
 	return nil
 }
@@ -36,8 +38,10 @@ func aggregates(q Question) (list []oribi.Aggregate, by []string) {
 	case Group:
 		return []oribi.Aggregate{oribi.SumOf("l_quantity"), oribi.CountRows()}, []string{"l_shipmode"}
 	case Q1:
-		return []oribi.Aggregate{oribi.SumOf("l_quantity"), oribi.CountRows(), oribi.SumOf("l_extendedprice"), oribi.SumOfProduct(price, paid),
-			oribi.SumOfProduct(price, paid, oribi.Col("l_tax").Plus(1)), oribi.SumOf("l_discount")}, []string{"l_returnflag", "l_linestatus"}
+		return []oribi.Aggregate{oribi.SumOf("l_quantity"), oribi.CountRows(), oribi.SumOf("l_extendedprice"),
+				oribi.SumOfProduct(price, paid),
+				oribi.SumOfProduct(price, paid, oribi.Col("l_tax").Plus(1)), oribi.SumOf("l_discount")},
+			[]string{"l_returnflag", "l_linestatus"}
 	case Q6:
 		return []oribi.Aggregate{oribi.SumOfProduct(price, oribi.Col("l_discount")), oribi.CountRows()}, nil
 	}

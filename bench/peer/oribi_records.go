@@ -31,13 +31,16 @@ type recordWriter struct {
 func recordSchema(blockBytes int32) (*schema.Schema, error) {
 	columns := []schema.Column{{Name: "k", Type: schema.Binary, BlockBytes: blockBytes}}
 	for i := range Fields {
-		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i), Type: schema.Binary, BlockBytes: blockBytes})
+		columns = append(columns, schema.Column{Name: fmt.Sprintf("f%d", i),
+			Type: schema.Binary, BlockBytes: blockBytes})
 	}
 	return schema.New(columns, 1)
 }
 
 func openOribiRecords(dir string, sync bool, blockBytes int32, options ...oribi.TableOption) (Records, error) {
-	store, t, err := oribiTable(dir, "records", func() (*schema.Schema, error) { return recordSchema(blockBytes) }, options...)
+	store, t, err := oribiTable(dir, "records", func() (*schema.Schema, error) {
+		return recordSchema(blockBytes)
+	}, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +56,7 @@ func openOribiRecords(dir string, sync bool, blockBytes int32, options ...oribi.
 
 func (r *oribiRecords) Close() error { return r.store.Close() }
 
-func (r *oribiRecords) Settle() error { return r.table.Compact(context.Background()) }
+func (r *oribiRecords) FinishWork() error { return r.table.Compact(context.Background()) }
 
 func (r *oribiRecords) Put(keys, values [][]byte) error {
 	w := r.writers.Get().(*recordWriter)

@@ -14,7 +14,8 @@ func (o *oribiLineitem) scanned(q Question) (*Answer, error) {
 	if q == Q1 { // the date is only tested
 		names = append(names[:4:4], names[5:]...)
 	}
-	for b, err := range o.table.Scan(context.Background(), oribi.Columns(names...), oribi.Where(predicates(q)...), oribi.AnyOrder()).Batches() {
+	for b, err := range o.table.Scan(context.Background(), oribi.Columns(names...),
+		oribi.Where(predicates(q)...), oribi.AnyOrder()).Batches() {
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +33,7 @@ func (o *oribiLineitem) scanned(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// addRows adds up the first column by the second one, if there is one.
+// addRows adds up the first column. With two columns, it has a sum for each value of the second.
 func (o *oribiLineitem) addRows(a *Answer, b *batch.RecordBatch) {
 	values := batch.Values[int64](b.Columns[0])
 	for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {

@@ -26,7 +26,7 @@ func (File) UpdateTax([]inputs.Key, int64) error                { return ErrCann
 func (File) Get(inputs.Key, *inputs.Item) (bool, error)         { return false, ErrCannot }
 func (File) GetMany([]inputs.Key, func(it *inputs.Item)) error  { return ErrCannot }
 func (File) Range(inputs.Key, int, func(it *inputs.Item)) error { return ErrCannot }
-func (File) Settle() error                                      { return nil }
+func (File) FinishWork() error                                  { return nil }
 func (File) Close() error                                       { return nil }
 
 // parquetRow is a row as parquet-go writes it.
@@ -67,13 +67,16 @@ func (p *parquetFile) Load(rows iter.Seq2[*inputs.Item, error], _ bool) error {
 		return err
 	}
 	defer f.Close()
-	w := parquet.NewGenericWriter[parquetRow](f, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(parquetGroup))
+	w := parquet.NewGenericWriter[parquetRow](f, parquet.Compression(&parquet.Snappy),
+		parquet.MaxRowsPerRowGroup(parquetGroup))
 	out := make([]parquetRow, 0, Chunk)
 	err = EachChunk(rows, Chunk, func(items []inputs.Item) error {
 		out = out[:0]
 		for _, it := range items {
-			out = append(out, parquetRow{it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax,
-				it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate, it.ShipInstruct, it.ShipMode, it.Comment})
+			out = append(out, parquetRow{it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity,
+				it.ExtendedPrice, it.Discount, it.Tax,
+				it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate,
+				it.ShipInstruct, it.ShipMode, it.Comment})
 		}
 		_, err := w.Write(out)
 		return err

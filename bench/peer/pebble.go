@@ -12,17 +12,20 @@ import (
 )
 
 // Pebble is Pebble with its defaults and a cache of CacheBytes.
-var Pebble = kvDriver("pebble", Load|Sorted|Write|Point|Query|KV|Pairs|Shared, func(dir string, sync bool) (kv, error) { return openPebble(dir, sync) })
+var Pebble = kvDriver("pebble", Load|Sorted|Write|Point|Query|KV|Pairs|Shared, func(dir string, sync bool) (kv, error) {
+	return openPebble(dir, sync)
+})
 
 // PebbleVersions is Pebble with CockroachDB's keys: each write adds a version, whose key includes a
 // timestamp.
-var PebbleVersions = kvDriver("pebble-versions", Load|Sorted|Write|Point|Query|KV|Shared, func(dir string, sync bool) (kv, error) {
-	v, err := OpenVersions(dir, sync)
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
-})
+var PebbleVersions = kvDriver("pebble-versions", Load|Sorted|Write|Point|Query|KV|Shared,
+	func(dir string, sync bool) (kv, error) {
+		v, err := OpenVersions(dir, sync)
+		if err != nil {
+			return nil, err
+		}
+		return v, nil
+	})
 
 // kvDriver returns a driver for a key-value store.
 func kvDriver(name string, can Can, open func(dir string, sync bool) (kv, error)) Driver {
@@ -112,9 +115,9 @@ func (p *pebbleKV) scan(from []byte, _ int, use func(key, value []byte) (bool, e
 	return it.Error()
 }
 
-func (p *pebbleKV) settle() error { return settlePebble(p.db) }
+func (p *pebbleKV) finishWork() error { return compactPebble(p.db) }
 
-func settlePebble(db *pebble.DB) error {
+func compactPebble(db *pebble.DB) error {
 	if err := db.Flush(); err != nil {
 		return err
 	}
@@ -144,8 +147,10 @@ type Versions struct {
 
 // OpenVersions opens a database of versioned keys. New timestamps are above all existing ones.
 func OpenVersions(dir string, sync bool) (*Versions, error) {
-	db, err := pebble.Open(dir, &pebble.Options{CacheSize: CacheBytes, Logger: quiet{}, Comparer: &cockroachkvs.Comparer,
-		KeySchema: cockroachkvs.KeySchema.Name, KeySchemas: sstable.MakeKeySchemas(&cockroachkvs.KeySchema), FormatMajorVersion: pebble.FormatNewest})
+	db, err := pebble.Open(dir, &pebble.Options{CacheSize: CacheBytes, Logger: quiet{},
+		Comparer:  &cockroachkvs.Comparer,
+		KeySchema: cockroachkvs.KeySchema.Name, KeySchemas: sstable.MakeKeySchemas(&cockroachkvs.KeySchema),
+		FormatMajorVersion: pebble.FormatNewest})
 	if err != nil {
 		return nil, err
 	}
@@ -221,10 +226,10 @@ func (v *Versions) ScanAt(from []byte, t uint64, use func(key, value []byte) (bo
 	return it.Error()
 }
 
-// Settle compacts everything.
-func (v *Versions) Settle() error { return settlePebble(v.db) }
+// FinishWork compacts everything.
+func (v *Versions) FinishWork() error { return compactPebble(v.db) }
 
-func (v *Versions) settle() error { return v.Settle() }
+func (v *Versions) finishWork() error { return v.FinishWork() }
 
 func (v *Versions) put(keys, values [][]byte) error {
 	b := v.db.NewBatch()

@@ -1,5 +1,5 @@
-// Package peer contains what the benchmarks compare, the engine and what a user might choose
-// instead, with common interfaces so that each workload is written once.
+// Package peer contains the systems that the benchmarks compare, the engine and others that a user
+// might choose, with common interfaces so that each workload is written once.
 //
 // A Driver opens one peer. All peers get the same resources: CacheBytes of cache if they have their
 // own cache (bbolt uses the page cache), all CPUs, and one of two levels of durability: with sync,
@@ -7,10 +7,10 @@
 // Each peer stores a row as its users would:
 //
 //	oribi                  typed columns
-//	pebble, bbolt, badger  one value per row, fixed-width fields first: inputs.Item.AppendValue; an update of a column reads
-//	                       the value, changes eight bytes of it and writes it
-//	pebble-versions        the same under keys with a timestamp (package cockroachkvs); a read seeks the newest version,
-//	                       and nothing is overwritten
+//	pebble, bbolt, badger  one value per row, fixed-width fields first: inputs.Item.AppendValue; an
+//	                       update of a column reads the value, changes eight bytes of it and writes it
+//	pebble-versions        the same under keys with a timestamp (package cockroachkvs); a read seeks
+//	                       the newest version, and nothing is overwritten
 //	sqlite, duckdb         a table with the primary key; decimals as integers of hundredths, dates as days
 //	kudu                   the same in a server, accessed by a client
 //	parquet-go, arrow-go   a file of rows in key order, Snappy; only bulk loads and queries
@@ -44,9 +44,11 @@ const (
 
 // Driver opens one kind of peer.
 type Driver struct {
-	Name   string
-	Ours   bool
-	Module string // nested module that contains the peer, in a program that only names it: the peer cannot be opened there
+	Name string
+	Ours bool
+	// nested module that contains the peer, in a program that only names it: the peer cannot be
+	// opened there
+	Module string
 	Can    Can
 	Remote bool // Lineitem returns a Remote
 	// Lineitem opens lineitem in dir. It creates it if dir is empty.
@@ -72,8 +74,8 @@ type Lineitem interface {
 	Range(from inputs.Key, n int, use func(it *inputs.Item)) error
 	// Query answers a query over all rows.
 	Query(q Question) (*Answer, error)
-	// Settle completes the peer's background work: flush, compact, checkpoint.
-	Settle() error
+	// FinishWork completes the peer's background work: flush, compact, checkpoint.
+	FinishWork() error
 	// Close makes everything durable.
 	io.Closer
 }
@@ -123,7 +125,7 @@ type Records interface {
 	Update(key []byte, field int, value []byte) error
 	// Scan calls use with up to n records from a key on, in key order.
 	Scan(from []byte, n int, use func(key, value []byte)) error
-	Settle() error
+	FinishWork() error
 	io.Closer
 }
 

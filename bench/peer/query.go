@@ -11,16 +11,17 @@ import (
 // Question is a query over all of lineitem.
 type Question string
 
-// The queries. Q1 and Q6 are those of TPC-H on lineitem, in integers: prices, discounts and taxes
+// The queries. Q1 and Q6 are TPC-H's queries on lineitem, in integers: prices, discounts and taxes
 // are in hundredths.
 const (
 	Sum      Question = "sum"        // sum of l_partkey
 	FewRows  Question = "filter-few" // sum of l_extendedprice where l_partkey is below FewBelow
 	SomeRows Question = "filter-some"
-	NoRows   Question = "filter-none" // where l_quantity is NoQuantity, which no row has although it is between minimum and maximum
-	Group    Question = "group"       // count and sum of l_quantity by l_shipmode, which has seven values
-	Q1       Question = "q1"
-	Q6       Question = "q6"
+	// where l_quantity is NoQuantity, which no row has although it is between minimum and maximum
+	NoRows Question = "filter-none"
+	Group  Question = "group" // count and sum of l_quantity by l_shipmode, which has seven values
+	Q1     Question = "q1"
+	Q6     Question = "q6"
 )
 
 // Constants of the queries. l_partkey is uniform between 1 and 200,000.
@@ -90,7 +91,8 @@ func (q Question) Needs() []string {
 	case Group:
 		return []string{"l_quantity", "l_shipmode"}
 	case Q1:
-		return []string{"l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_shipdate", "l_returnflag", "l_linestatus"}
+		return []string{"l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_shipdate",
+			"l_returnflag", "l_linestatus"}
 	default:
 		return []string{"l_quantity", "l_extendedprice", "l_discount", "l_shipdate"}
 	}
@@ -102,11 +104,14 @@ func (q Question) SQL() (text string, keys int) {
 	case Sum:
 		return "SELECT CAST(sum(l_partkey) AS BIGINT), count(*) FROM lineitem", 0
 	case FewRows:
-		return fmt.Sprintf("SELECT CAST(sum(l_extendedprice) AS BIGINT), count(*) FROM lineitem WHERE l_partkey < %d", FewBelow), 0
+		return fmt.Sprintf("SELECT CAST(sum(l_extendedprice) AS BIGINT), count(*) FROM lineitem WHERE l_partkey < %d",
+			FewBelow), 0
 	case SomeRows:
-		return fmt.Sprintf("SELECT CAST(sum(l_extendedprice) AS BIGINT), count(*) FROM lineitem WHERE l_partkey < %d", SomeBelow), 0
+		return fmt.Sprintf("SELECT CAST(sum(l_extendedprice) AS BIGINT), count(*) FROM lineitem WHERE l_partkey < %d",
+			SomeBelow), 0
 	case NoRows:
-		return fmt.Sprintf("SELECT CAST(sum(l_extendedprice) AS BIGINT), count(*) FROM lineitem WHERE l_quantity = %d", NoQuantity), 0
+		return fmt.Sprintf("SELECT CAST(sum(l_extendedprice) AS BIGINT), count(*) FROM lineitem WHERE l_quantity = %d",
+			NoQuantity), 0
 	case Group:
 		return "SELECT l_shipmode, CAST(sum(l_quantity) AS BIGINT), count(*) FROM lineitem GROUP BY l_shipmode", 1
 	case Q1:
@@ -125,13 +130,15 @@ func (a *Answer) AddItem(q Question, it *inputs.Item) {
 	switch {
 	case q == Sum:
 		add(a.Group(""), it.PartKey)
-	case q == FewRows && it.PartKey < FewBelow, q == SomeRows && it.PartKey < SomeBelow, q == NoRows && it.Quantity == NoQuantity:
+	case q == FewRows && it.PartKey < FewBelow, q == SomeRows && it.PartKey < SomeBelow,
+		q == NoRows && it.Quantity == NoQuantity:
 		add(a.Group(""), it.ExtendedPrice)
 	case q == Group:
 		add(a.Group(it.ShipMode), it.Quantity)
 	case q == Q1 && it.ShipDate <= Q1Until:
 		q1(a.Group(it.ReturnFlag+it.LineStatus), it.Quantity, it.ExtendedPrice, it.Discount, it.Tax)
-	case q == Q6 && it.ShipDate >= Q6From && it.ShipDate < Q6Until && it.Discount >= Q6Least && it.Discount <= Q6Most && it.Quantity < Q6Below:
+	case q == Q6 && it.ShipDate >= Q6From && it.ShipDate < Q6Until && it.Discount >= Q6Least &&
+		it.Discount <= Q6Most && it.Quantity < Q6Below:
 		add(a.Group(""), it.ExtendedPrice*it.Discount)
 	}
 }
@@ -163,7 +170,8 @@ func (a *Answer) AddColumns(q Question, c *Columns, n int) {
 	case Q6:
 		g := a.Group("")
 		for i := range n {
-			if d := c.ShipDate[i]; d >= Q6From && d < Q6Until && c.Discount[i] >= Q6Least && c.Discount[i] <= Q6Most && c.Quantity[i] < Q6Below {
+			if d := c.ShipDate[i]; d >= Q6From && d < Q6Until && c.Discount[i] >= Q6Least &&
+				c.Discount[i] <= Q6Most && c.Quantity[i] < Q6Below {
 				g[0] += c.Price[i] * c.Discount[i]
 				g[1]++
 			}

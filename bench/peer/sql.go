@@ -13,9 +13,12 @@ import (
 
 // Columns of lineitem in SQL, in schema order. Decimals are integers of hundredths, dates are days
 // since 1970-01-01, so that all peers do the same arithmetic.
-var sqlColumns = []string{"l_orderkey BIGINT", "l_linenumber INTEGER", "l_partkey BIGINT", "l_suppkey BIGINT", "l_quantity BIGINT",
-	"l_extendedprice BIGINT", "l_discount BIGINT", "l_tax BIGINT", "l_returnflag VARCHAR", "l_linestatus VARCHAR", "l_shipdate INTEGER",
-	"l_commitdate INTEGER", "l_receiptdate INTEGER", "l_shipinstruct VARCHAR", "l_shipmode VARCHAR", "l_comment VARCHAR"}
+var sqlColumns = []string{"l_orderkey BIGINT", "l_linenumber INTEGER", "l_partkey BIGINT",
+	"l_suppkey BIGINT", "l_quantity BIGINT",
+	"l_extendedprice BIGINT", "l_discount BIGINT", "l_tax BIGINT", "l_returnflag VARCHAR",
+	"l_linestatus VARCHAR", "l_shipdate INTEGER",
+	"l_commitdate INTEGER", "l_receiptdate INTEGER", "l_shipinstruct VARCHAR",
+	"l_shipmode VARCHAR", "l_comment VARCHAR"}
 
 // columnNames returns the columns of lineitem in schema order.
 func columnNames() (names []string) {
@@ -28,18 +31,23 @@ func columnNames() (names []string) {
 
 // SQLTable returns the statement that creates lineitem. tail is the end that a dialect adds.
 func SQLTable(tail string) string {
-	return "CREATE TABLE IF NOT EXISTS lineitem (" + strings.Join(sqlColumns, " NOT NULL, ") + " NOT NULL, PRIMARY KEY (l_orderkey, l_linenumber))" + tail
+	return "CREATE TABLE IF NOT EXISTS lineitem (" + strings.Join(sqlColumns, " NOT NULL, ") +
+		" NOT NULL, PRIMARY KEY (l_orderkey, l_linenumber))" + tail
 }
 
 // SQLValues returns the values of a row in schema order.
 func SQLValues(dst []any, it *inputs.Item) []any {
-	return append(dst, it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity, it.ExtendedPrice, it.Discount, it.Tax,
-		it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate, it.ShipInstruct, it.ShipMode, it.Comment)
+	return append(dst, it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, it.Quantity,
+		it.ExtendedPrice, it.Discount, it.Tax,
+		it.ReturnFlag, it.LineStatus, it.ShipDate, it.CommitDate, it.ReceiptDate,
+		it.ShipInstruct, it.ShipMode, it.Comment)
 }
 
 func sqlTargets(it *inputs.Item) []any {
-	return []any{&it.OrderKey, &it.LineNumber, &it.PartKey, &it.SuppKey, &it.Quantity, &it.ExtendedPrice, &it.Discount, &it.Tax,
-		&it.ReturnFlag, &it.LineStatus, &it.ShipDate, &it.CommitDate, &it.ReceiptDate, &it.ShipInstruct, &it.ShipMode, &it.Comment}
+	return []any{&it.OrderKey, &it.LineNumber, &it.PartKey, &it.SuppKey, &it.Quantity,
+		&it.ExtendedPrice, &it.Discount, &it.Tax,
+		&it.ReturnFlag, &it.LineStatus, &it.ShipDate, &it.CommitDate, &it.ReceiptDate,
+		&it.ShipInstruct, &it.ShipMode, &it.Comment}
 }
 
 // SQL is lineitem in an SQL database, accessed through one connection with prepared statements.
@@ -47,8 +55,8 @@ type SQL struct {
 	db    *sql.DB
 	Conn  *sql.Conn
 	stmts map[string]*sql.Stmt
-	// SettleWith contains the statements that Settle executes.
-	SettleWith []string
+	// FinishWith contains the statements that FinishWork executes.
+	FinishWith []string
 	// LoadWith, UpsertWith and UpdateWith replace Load, Upsert and UpdateTax in databases that have
 	// a better method than one statement per row.
 	LoadWith   func(rows iter.Seq2[*inputs.Item, error]) error
@@ -160,7 +168,8 @@ func (s *SQL) UpdateTax(keys []inputs.Key, tax int64) error {
 	}
 	return s.together(func() error {
 		for _, k := range keys {
-			if err := s.exec("UPDATE lineitem SET l_tax = ? WHERE l_orderkey = ? AND l_linenumber = ?", tax, k.OrderKey, k.LineNumber); err != nil {
+			if err := s.exec("UPDATE lineitem SET l_tax = ? WHERE l_orderkey = ? AND l_linenumber = ?", tax,
+				k.OrderKey, k.LineNumber); err != nil {
 				return err
 			}
 		}
@@ -182,7 +191,8 @@ func (s *SQL) Get(key inputs.Key, it *inputs.Item) (bool, error) {
 
 // GetMany reads all keys with one statement.
 func (s *SQL) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
-	st, err := s.stmt("SELECT * FROM lineitem WHERE (l_orderkey, l_linenumber) IN (VALUES (?, ?)" + strings.Repeat(", (?, ?)", len(keys)-1) + ")")
+	st, err := s.stmt("SELECT * FROM lineitem WHERE (l_orderkey, l_linenumber) IN (VALUES (?, ?)" +
+		strings.Repeat(", (?, ?)", len(keys)-1) + ")")
 	if err != nil {
 		return err
 	}
@@ -196,7 +206,8 @@ func (s *SQL) GetMany(keys []inputs.Key, use func(it *inputs.Item)) error {
 func (s *SQL) Range(from inputs.Key, n int, use func(it *inputs.Item)) error {
 	// A comparison of row values would be shorter, but DuckDB does not derive a bound on the first
 	// column from it.
-	st, err := s.stmt("SELECT * FROM lineitem WHERE l_orderkey >= ? AND (l_orderkey > ? OR l_linenumber >= ?) ORDER BY l_orderkey, l_linenumber LIMIT ?")
+	st, err := s.stmt("SELECT * FROM lineitem WHERE l_orderkey >= ? AND (l_orderkey > ? OR l_linenumber >= ?) ORDER " +
+		"BY l_orderkey, l_linenumber LIMIT ?")
 	if err != nil {
 		return err
 	}
@@ -257,7 +268,7 @@ func (s *SQL) Query(q Question) (*Answer, error) {
 	return a, rows.Err()
 }
 
-func (s *SQL) Settle() error { return s.Do(s.SettleWith...) }
+func (s *SQL) FinishWork() error { return s.Do(s.FinishWith...) }
 
 // Do executes statements.
 func (s *SQL) Do(statements ...string) error {

@@ -13,7 +13,8 @@ import (
 
 // SQLite is SQLite without cgo: write-ahead log, tables without a row ID, so that rows are stored
 // in key order.
-var SQLite = Driver{Name: "sqlite", Can: Load | Sorted | Write | Point | Query | KV, Lineitem: openSQLite, Records: openSQLiteRecords}
+var SQLite = Driver{Name: "sqlite", Can: Load | Sorted | Write | Point | Query | KV,
+	Lineitem: openSQLite, Records: openSQLiteRecords}
 
 // sqliteFirst returns the statements that set durability and cache size. Without sync, a commit
 // leaves the log in the page cache.
@@ -22,7 +23,8 @@ func sqliteFirst(sync bool) []string {
 	if sync {
 		level = "FULL"
 	}
-	return []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = " + level, fmt.Sprintf("PRAGMA cache_size = -%d", CacheBytes>>10)}
+	return []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = " + level,
+		fmt.Sprintf("PRAGMA cache_size = -%d", CacheBytes>>10)}
 }
 
 const sqliteCheckpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
@@ -40,7 +42,7 @@ func openSQLite(dir string) (Lineitem, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.SettleWith = []string{sqliteCheckpoint}
+	s.FinishWith = []string{sqliteCheckpoint}
 	return &sqliteLineitem{s}, nil
 }
 
@@ -52,7 +54,7 @@ func (s *sqliteLineitem) Close() error { return closeSQLite(s.SQL) }
 func closeSQLite(s *SQL) error {
 	_, err := s.Conn.ExecContext(context.Background(), "PRAGMA synchronous = FULL")
 	if err == nil {
-		err = s.Settle()
+		err = s.FinishWork()
 	}
 	return errors.Join(err, s.Close())
 }
@@ -72,11 +74,13 @@ func openSQLiteRecords(dir string, sync bool) (Records, error) {
 	for i := range Fields {
 		fmt.Fprintf(&columns, ", f%d BLOB", i)
 	}
-	s, err := OpenSQL(db, " WITHOUT ROWID", append(sqliteFirst(sync), "CREATE TABLE IF NOT EXISTS records (k BLOB PRIMARY KEY"+columns.String()+") WITHOUT ROWID")...)
+	s, err := OpenSQL(db, " WITHOUT ROWID",
+		append(sqliteFirst(sync), "CREATE TABLE IF NOT EXISTS records (k BLOB PRIMARY KEY"+
+			columns.String()+") WITHOUT ROWID")...)
 	if err != nil {
 		return nil, err
 	}
-	s.SettleWith = []string{sqliteCheckpoint}
+	s.FinishWith = []string{sqliteCheckpoint}
 	return &sqliteRecords{SQL: s}, nil
 }
 
@@ -88,7 +92,8 @@ func (r *sqliteRecords) Put(keys, values [][]byte) error {
 	put := func(i int) error {
 		args := []any{keys[i]}
 		for from := 0; from < Fields*FieldBytes; from += FieldBytes {
-			field := values[i][min(from, len(values[i])):min(from+FieldBytes, len(values[i]))] // a shorter record has fewer fields
+			// a shorter record has fewer fields
+			field := values[i][min(from, len(values[i])):min(from+FieldBytes, len(values[i]))]
 			args = append(args, field)
 		}
 		return r.exec(sqlitePut, args...)

@@ -10,8 +10,9 @@ type Window struct{ Columns }
 func NewWindow() *Window {
 	long := func() []int64 { return make([]int64, WindowRows) }
 	text := func() [][]byte { return make([][]byte, WindowRows) }
-	return &Window{Columns{PartKey: long(), Quantity: long(), Price: long(), Discount: long(), Tax: long(), ShipDate: make([]int32, WindowRows),
-		Flag: text(), Status: text(), Mode: text()}}
+	return &Window{Columns{PartKey: long(), Quantity: long(), Price: long(), Discount: long(), Tax: long(),
+		ShipDate: make([]int32, WindowRows),
+		Flag:     text(), Status: text(), Mode: text()}}
 }
 
 // Long returns the column of that name, nil if it is not of type int64.

@@ -24,21 +24,24 @@ const (
 //go:embed java/Requests.java
 var requests embed.FS
 
-// Home returns the directory, next to this program, for what InstallJava makes.
+// Home returns the directory, next to this program, for the output of InstallJava.
 func Home() (string, error) {
 	self, err := os.Executable()
 	return self + ".files", err
 }
 
-// InstallJava compiles a program in Java: all its sources, class Requests, and what its pom.xml
-// unpacks.
-// Maven downloads the program's dependencies and caches them. Errors name what is missing.
+// InstallJava compiles a program in Java: all its sources, class Requests, and the sources that its
+// pom.xml unpacks. Maven downloads the program's dependencies and caches them. Errors name what is
+// missing.
 func InstallJava(home string, program fs.FS) error {
-	sources, classes, jars := filepath.Join(home, sourcesDir), filepath.Join(home, classesDir), filepath.Join(home, "jars")
-	if err := errors.Join(os.RemoveAll(home), os.MkdirAll(home, 0o755), os.CopyFS(sources, program), os.CopyFS(sources, requests)); err != nil {
+	sources, classes, jars := filepath.Join(home, sourcesDir),
+		filepath.Join(home, classesDir), filepath.Join(home, "jars")
+	if err := errors.Join(os.RemoveAll(home), os.MkdirAll(home, 0o755), os.CopyFS(sources, program),
+		os.CopyFS(sources, requests)); err != nil {
 		return err
 	}
-	maven := exec.Command("mvn", "-q", "-B", "-ntp", "generate-sources", "dependency:build-classpath", "-Dmdep.outputFile="+jars)
+	maven := exec.Command("mvn", "-q", "-B", "-ntp", "generate-sources",
+		"dependency:build-classpath", "-Dmdep.outputFile="+jars)
 	maven.Dir = sources
 	if out, err := Output(maven); err != nil {
 		first, _, _ := strings.Cut(out, "\n")
@@ -49,7 +52,8 @@ func InstallJava(home string, program fs.FS) error {
 		return err
 	}
 	list := string(filepath.ListSeparator)
-	classpath := strings.Join([]string{classes, sources, strings.TrimSpace(string(text))}, list) // sources: its resources
+	// sources: its resources
+	classpath := strings.Join([]string{classes, sources, strings.TrimSpace(string(text))}, list)
 	compiler := []string{"-nowarn", "-cp", classpath, "-d", classes}
 	if err := filepath.WalkDir(sources, func(name string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(name) == ".java" {

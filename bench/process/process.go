@@ -52,8 +52,8 @@ func Start(name, log string, c *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Kill kills the process, if there is one. Kudu's servers treat SIGTERM as a crash, so no gentler
-// way exists.
+// Kill kills the process, if it runs. Kudu's servers treat SIGTERM as a crash, so no gentler way
+// exists.
 func (p *Process) Kill() {
 	if p != nil {
 		p.Process.Kill()
@@ -126,10 +126,11 @@ func StartProgram(name, log string, c *exec.Cmd) (*Program, error) {
 		out.Close()
 		return nil, err
 	}
-	return &Program{Process: p, To: bufio.NewWriterSize(in, 1<<18), From: bufio.NewReaderSize(out, 1<<18), input: in}, nil
+	return &Program{Process: p, To: bufio.NewWriterSize(in, 1<<18), From: bufio.NewReaderSize(out, 1<<18), input: in},
+		nil
 }
 
-// End ends the program, if there is one.
+// End ends the program, if it runs.
 func (p *Program) End() {
 	if p != nil {
 		p.input.Close()
@@ -137,7 +138,8 @@ func (p *Program) End() {
 	}
 }
 
-// Ask sends a request and what send sends after it, and returns the words of the answer after "ok".
+// Ask sends a request, calls send for the data after it, and returns the words of the answer after
+// "ok".
 func (p *Program) Ask(send func() error, words ...string) ([]string, error) {
 	_, err := p.To.WriteString(strings.Join(words, " ") + "\n")
 	if err == nil && send != nil {

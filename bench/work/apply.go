@@ -21,14 +21,18 @@ import (
 // line as one batch, and close the store.
 func apply() harness.Workload {
 	return harness.Workload{
-		Name: "apply", About: "apply the history of a source tree: one write batch per commit, no sync, from the file to the closed store",
+		Name: "apply",
+		About: "apply the history of a source tree: one write batch per commit, no sync, from the file to the closed " +
+			"store",
 		Unit: "s", Fresh: true, MemoryLimit: peakLimit,
 		Inputs: func(env *harness.Env) error {
 			return inputs.WriteTree(env.Input(treeBatches), env.Root, env.Corpus, env.Scale.Commits)
 		},
 		Peers: []harness.Peer{
 			{Name: "oribi", Ours: true, Prepare: prepareTree, Command: applyCommand, Check: checkTree},
-			{Name: "pebble", Command: func(env *harness.Env) (*exec.Cmd, error) { return env.Self(context.Background()) },
+			{Name: "pebble", Command: func(env *harness.Env) (*exec.Cmd, error) {
+				return env.Self(context.Background())
+			},
 				Act: applyPebble, Check: checkPebbleDir},
 		},
 		Floors: []harness.Floor{{Peer: "oribi", Figure: 3, Against: "pebble", Ratio: 2}},

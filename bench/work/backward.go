@@ -19,12 +19,15 @@ const shortRows = 20
 // backward compares scans in descending key order with ascending ones.
 func backward() harness.Workload {
 	w := harness.Workload{
-		Name: "scan-backward", About: "200,000 rows of an int64 key in key order, forward and backward: all; as of before each was changed; on keys and values of 100 bytes; 20 rows from random keys on, of both; warm",
+		Name: "scan-backward",
+		About: "200,000 rows of an int64 key in key order, forward and backward: all; as of before each was changed; " +
+			"on keys and values of 100 bytes; 20 rows from random keys on, of both; warm",
 		Unit: "ns/row", MemoryLimit: peakLimit,
 	}
 	for _, name := range []string{"rows", "past", "kv", "short", "kv-short"} {
 		for _, back := range []bool{false, true} {
-			c := directionCase{pairs: name == "kv" || name == "kv-short", past: name == "past", short: name == "short" || name == "kv-short", back: back}
+			c := directionCase{pairs: name == "kv" || name == "kv-short", past: name == "past",
+				short: name == "short" || name == "kv-short", back: back}
 			p := name
 			if back {
 				p += "-backward"
@@ -36,7 +39,7 @@ func backward() harness.Workload {
 	return w
 }
 
-// directionCase is what a peer of backward scans.
+// directionCase says which scan a peer of backward scans runs.
 type directionCase struct {
 	pairs bool // of package kv
 	past  bool
@@ -122,13 +125,15 @@ func (c directionCase) measure(env *harness.Env) (m harness.Measurement, err err
 		}
 		return sum, rows, nil
 	})
-	m.Checksum = "" // those of full and of short scans differ
+	m.Checksum = "" // full and short scans have different checksums
 	m.Value = 1e9 / m.Value
 	return m, err
 }
 
 // scanner returns a function that yields the numbers of the rows whose keys are in [from, to).
-func (c directionCase) scanner(env *harness.Env, store *oribi.Store) (func(from, to int64) iter.Seq2[int64, error], error) {
+func (c directionCase) scanner(
+	env *harness.Env, store *oribi.Store,
+) (func(from, to int64) iter.Seq2[int64, error], error) {
 	ctx := context.Background()
 	var shared []oribi.TypedScanOption
 	if c.back {

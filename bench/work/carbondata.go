@@ -31,7 +31,9 @@ type CarbonRead struct {
 var CarbonReads = []CarbonRead{
 	{Workload: "carbondata-read-all", about: "all 16 columns of all rows"},
 	{Workload: "carbondata-read-column", Columns: []string{"l_partkey"}, about: "l_partkey (LONG) of all rows"},
-	{Workload: "carbondata-read-filter", Filtered: true, about: fmt.Sprintf("all 16 columns of the rows with %s ≤ %d, a thousandth of all, some in each page", CarbonFiltered, CarbonMost)},
+	{Workload: "carbondata-read-filter", Filtered: true,
+		about: fmt.Sprintf("all 16 columns of the rows with %s ≤ %d, a thousandth of all, some in each page",
+			CarbonFiltered, CarbonMost)},
 }
 
 // The filter of the reads.
@@ -69,7 +71,8 @@ func CarbonEnough(env *harness.Env) time.Duration { return 2 * enough(env) }
 
 func carbonRead(c CarbonRead, more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: c.Workload, About: "lineitem from a CarbonData folder with default settings: " + c.about + ", from the page cache; every value is used",
+		Name: c.Workload, About: "lineitem from a CarbonData folder with default settings: " + c.about +
+			", from the page cache; every value is used",
 		Unit: "rows/s", More: true, MemoryLimit: peakLimit, Inputs: carbonInputs,
 		Peers:  append([]harness.Peer{{Name: "oribi", Ours: true, Measure: c.measure}}, more...),
 		Floors: []harness.Floor{{Peer: "oribi", Against: harness.BestPeer, Ratio: 3, Least: true}},
@@ -78,16 +81,20 @@ func carbonRead(c CarbonRead, more []harness.Peer) harness.Workload {
 
 func carbonWrite(more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: CarbonWrite, About: "write lineitem to a CarbonData folder with default settings: no sort columns, Snappy, local dictionaries; rows prepared in advance",
+		Name: CarbonWrite,
+		About: "write lineitem to a CarbonData folder with default settings: no sort columns, Snappy, local " +
+			"dictionaries; rows prepared in advance",
 		Unit: "rows/s", More: true, Fresh: true, MemoryLimit: peakLimit, Inputs: lineitemInputs,
-		Peers:  append([]harness.Peer{{Name: "oribi", Ours: true, Measure: writeCarbon, Memory: streamCarbon}}, more...),
+		Peers: append([]harness.Peer{{Name: "oribi", Ours: true, Measure: writeCarbon, Memory: streamCarbon}},
+			more...),
 		Floors: []harness.Floor{{Peer: "oribi", Against: CarbonPeer, Ratio: 2, Least: true}},
 	}
 }
 
 func carbonSize(more []harness.Peer) harness.Workload {
 	w := carbonWrite(more)
-	w.Name, w.About, w.Unit, w.More = CarbonSize, "size of the CarbonData folders of carbondata-write", "bytes/row", false
+	w.Name, w.About, w.Unit, w.More = CarbonSize,
+		"size of the CarbonData folders of carbondata-write", "bytes/row", false
 	w.Of, w.Derive = CarbonWrite, carbonBytes
 	for i := range w.Peers {
 		measure := w.Peers[i].Measure
@@ -164,7 +171,9 @@ func streamTo(env *harness.Env, dir string) error {
 		return err
 	}
 	defer w.Abort() // nothing after Close
-	if err := EachChunk(env, batchRows, func(items []inputs.Item) error { return w.AppendBatch(carbonBatch(s, items)) }); err != nil {
+	if err := EachChunk(env, batchRows, func(items []inputs.Item) error {
+		return w.AppendBatch(carbonBatch(s, items))
+	}); err != nil {
 		return err
 	}
 	return w.Close()

@@ -19,10 +19,13 @@ import (
 // over them again without the scan.
 func scanChecksums() harness.Workload {
 	return harness.Workload{
-		Name: "scan-checksums", About: "share of CRC32C in a scan of lineitem from the page cache, with an empty store cache; best of all passes",
+		Name: "scan-checksums",
+		About: "share of CRC32C in a scan of lineitem from the page cache, with an empty store cache; best of all " +
+			"passes",
 		Unit: "% of a scan", MemoryLimit: peakLimit, Inputs: lineitemInputs,
-		Peers:  []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareStore, Measure: measureChecksums}},
-		Floors: []harness.Floor{{Peer: "oribi", Figure: 5}, {Peer: "oribi", Metric: "% of a one-column scan", Figure: 5}},
+		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareStore, Measure: measureChecksums}},
+		Floors: []harness.Floor{{Peer: "oribi", Figure: 5},
+			{Peer: "oribi", Metric: "% of a one-column scan", Figure: 5}},
 	}
 }
 
@@ -45,7 +48,8 @@ func measureChecksums(env *harness.Env) (m harness.Measurement, err error) {
 	return m, err
 }
 
-// share divides the time of the shortest verification of all passes by that of the shortest scan.
+// share divides the time of the shortest verification of all passes by the time of the shortest
+// scan.
 type share struct {
 	scan, check time.Duration
 	rows, bytes int64

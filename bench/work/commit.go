@@ -18,7 +18,9 @@ import (
 // of the process loses.
 func commitOne() harness.Workload {
 	return harness.Workload{
-		Name: "commit", About: "write batches of one row with two int64 columns, ascending keys, one writer, no sync; and how many acknowledged rows a kill -9 loses",
+		Name: "commit",
+		About: "write batches of one row with two int64 columns, ascending keys, one writer, no sync; and how many " +
+			"acknowledged rows a kill -9 loses",
 		Unit: "µs", Fresh: true, MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
 			committing("oribi", true, openCommitsOribi),
@@ -50,7 +52,9 @@ func committing(name string, ours bool, open func(dir string) (committer, error)
 	}
 }
 
-func measureCommits(env *harness.Env, ours bool, open func(dir string) (committer, error)) (m harness.Measurement, err error) {
+func measureCommits(
+	env *harness.Env, ours bool, open func(dir string) (committer, error),
+) (m harness.Measurement, err error) {
 	c, err := open(env.Path(storeDir))
 	if err != nil {
 		return m, err

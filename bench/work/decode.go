@@ -41,11 +41,14 @@ func TextSum(s []byte) uint64 { return uint64(len(s))<<8 + uint64(s[len(s)-1]) }
 
 func columnDecode(more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: "column-decode", About: "open, decode and add l_orderkey, l_extendedprice (int64), l_shipdate (int32) and l_shipmode (string), each a file in memory, one thread",
+		Name: "column-decode",
+		About: "open, decode and add l_orderkey, l_extendedprice (int64), l_shipdate (int32) and l_shipmode " +
+			"(string), each a file in memory, one thread",
 		Unit: "values/s", More: true, MemoryLimit: peakLimit, Inputs: lineitemInputs,
-		Peers: append([]harness.Peer{{Name: "oribi", Ours: true, Prepare: writeCFiles, Measure: func(env *harness.Env) (harness.Measurement, error) {
-			return MeasureDecode(env, ".cfile", decodeCFile)
-		}}}, more...),
+		Peers: append([]harness.Peer{{Name: "oribi", Ours: true, Prepare: writeCFiles,
+			Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return MeasureDecode(env, ".cfile", decodeCFile)
+			}}}, more...),
 		Floors: []harness.Floor{{Peer: "oribi", Figure: 150e6, Against: "arrow-go", Ratio: 1, Least: true}},
 	}
 }
@@ -109,11 +112,13 @@ func MeasureDecode(env *harness.Env, suffix string, decode Decode) (harness.Meas
 
 // writeCFiles writes each column with the options of a table.
 func writeCFiles(env *harness.Env) error {
-	files, writers, vectors := make([]block.Memory, len(DecodeColumns)), make([]*cfile.Writer, len(DecodeColumns)), make([]*batch.Vector, len(DecodeColumns))
+	files, writers, vectors := make([]block.Memory, len(DecodeColumns)), make([]*cfile.Writer, len(DecodeColumns)),
+		make([]*batch.Vector, len(DecodeColumns))
 	for i := range DecodeColumns {
 		t := DecodeColumns[i].Type
 		var err error
-		writers[i], err = cfile.NewWriter(&files[i], cfile.WriterOptions{Type: t, Compression: schema.DefaultCompression.Resolve(t), PositionalIndex: true})
+		writers[i], err = cfile.NewWriter(&files[i],
+			cfile.WriterOptions{Type: t, Compression: schema.DefaultCompression.Resolve(t), PositionalIndex: true})
 		if err != nil {
 			return err
 		}

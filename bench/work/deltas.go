@@ -14,7 +14,9 @@ import (
 // redo, and an old state after which each row was updated four times.
 func scanDeltas() harness.Workload {
 	return harness.Workload{
-		Name: "scan-deltas", About: "sum of an int64 column over all rows (200,000 at full scale), one thread, warm: unchanged; changed 4 times and compacted; a tenth changed once and flushed; as of before the 4 changes",
+		Name: "scan-deltas",
+		About: "sum of an int64 column over all rows (200,000 at full scale), one thread, warm: unchanged; changed 4 " +
+			"times and compacted; a tenth changed once and flushed; as of before the 4 changes",
 		Unit: "ns/row", MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
 			{Name: "plain", Ours: true, Prepare: prepareDeltas("plain"), Measure: sumDeltas(false)},
@@ -68,7 +70,8 @@ func prepareDeltas(peer string) func(env *harness.Env) error {
 			}
 			steps = []step{put(oribi.OpInsert, 1, 4-newest), flush,
 				func() error { return noteTime(env, uint64(last)) },
-				put(oribi.OpUpsert, 1, 3), put(oribi.OpUpsert, 1, 2), put(oribi.OpUpsert, 1, 1), put(oribi.OpUpsert, 1, newest), flush,
+				put(oribi.OpUpsert, 1, 3), put(oribi.OpUpsert, 1, 2), put(oribi.OpUpsert, 1, 1),
+				put(oribi.OpUpsert, 1, newest), flush,
 				func() error { return t.Compact(ctx) }}
 		}
 		for _, s := range steps {

@@ -30,11 +30,16 @@ var syncWriters = []int{16, 64}
 // syncOne measures the latency of a program that waits for each of its rows.
 func syncOne() harness.Workload {
 	return harness.Workload{
-		Name: "commit-sync", About: "one writer, write batches of one row of 100 bytes, every batch synced; median latency",
-		Unit: "µs", Fresh: true, MemoryLimit: peakLimit,
+		Name:  "commit-sync",
+		About: "one writer, write batches of one row of 100 bytes, every batch synced; median latency",
+		Unit:  "µs", Fresh: true, MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
-			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return syncOribi(env, 1) }},
-			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return syncPebble(env, 1) }},
+			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return syncOribi(env, 1)
+			}},
+			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return syncPebble(env, 1)
+			}},
 		},
 		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1}},
 	}
@@ -43,11 +48,16 @@ func syncOne() harness.Workload {
 // syncMany measures group commit.
 func syncMany(writers int) harness.Workload {
 	return harness.Workload{
-		Name: fmt.Sprintf("commit-sync-%d", writers), About: fmt.Sprintf("%d writers, write batches of one row of 100 bytes, every batch synced", writers),
-		Unit: "commits/s", More: true, Fresh: true, MemoryLimit: peakLimit,
+		Name:  fmt.Sprintf("commit-sync-%d", writers),
+		About: fmt.Sprintf("%d writers, write batches of one row of 100 bytes, every batch synced", writers),
+		Unit:  "commits/s", More: true, Fresh: true, MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
-			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return syncOribi(env, writers) }},
-			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return syncPebble(env, writers) }},
+			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return syncOribi(env, writers)
+			}},
+			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return syncPebble(env, writers)
+			}},
 		},
 		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 2, Least: true}},
 	}
@@ -147,21 +157,26 @@ func syncPebble(env *harness.Env, writers int) (m harness.Measurement, err error
 // flushed.
 func replay() harness.Workload {
 	return harness.Workload{
-		Name: "replay", About: "open, read-only, a store whose log has a million rows (10,000 at small scale) of 100 bytes in batches of 100 that were never flushed",
+		Name: "replay",
+		About: "open, read-only, a store whose log has a million rows (10,000 at small scale) of 100 bytes in " +
+			"batches of 100 that were never flushed",
 		Unit: "rows/s", More: true,
 		Peers: []harness.Peer{
-			{Name: "oribi", Ours: true, Prepare: prepareKilled, Measure: func(env *harness.Env) (harness.Measurement, error) {
-				return reopening(env, func() (opened, error) {
-					store, err := oribi.Open(env.Path(storeDir), &oribi.Options{ReadOnly: true, MemoryLimit: replayMemory})
-					return opened{store, func() (string, error) { return checkCommits(store) }}, err
-				})
-			}},
-			{Name: "pebble", Prepare: prepareKilledPebble, Measure: func(env *harness.Env) (harness.Measurement, error) {
-				return reopening(env, func() (opened, error) {
-					db, err := replayPebble(env.Path(storeDir), true)
-					return opened{db, func() (string, error) { return checkPebble(db) }}, err
-				})
-			}},
+			{Name: "oribi", Ours: true, Prepare: prepareKilled,
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return reopening(env, func() (opened, error) {
+						store, err := oribi.Open(env.Path(storeDir),
+							&oribi.Options{ReadOnly: true, MemoryLimit: replayMemory})
+						return opened{store, func() (string, error) { return checkCommits(store) }}, err
+					})
+				}},
+			{Name: "pebble", Prepare: prepareKilledPebble,
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return reopening(env, func() (opened, error) {
+						db, err := replayPebble(env.Path(storeDir), true)
+						return opened{db, func() (string, error) { return checkPebble(db) }}, err
+					})
+				}},
 		},
 		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 0.8, Least: true}},
 	}

@@ -25,15 +25,16 @@ func withSyncPeers(w harness.Workload, all []peer.Driver, writers int) harness.W
 
 // syncPeer commits rows of commitValue bytes, each durable when its commit returns.
 func syncPeer(d peer.Driver, writers int) harness.Peer {
-	return harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (m harness.Measurement, err error) {
-		r, err := openRecords(env, &d, true)
-		if err != nil {
-			return m, err
-		}
-		value := make([]byte, commitValue)
-		m, err = commits(env, writers, syncCount(env), func(_, k int) error {
-			return r.Put([][]byte{binary.BigEndian.AppendUint64(nil, uint64(k))}, [][]byte{value})
-		})
-		return m, closeAll(err, r)
-	}}
+	return harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module,
+		Measure: func(env *harness.Env) (m harness.Measurement, err error) {
+			r, err := openRecords(env, &d, true)
+			if err != nil {
+				return m, err
+			}
+			value := make([]byte, commitValue)
+			m, err = commits(env, writers, syncCount(env), func(_, k int) error {
+				return r.Put([][]byte{binary.BigEndian.AppendUint64(nil, uint64(k))}, [][]byte{value})
+			})
+			return m, closeAll(err, r)
+		}}
 }

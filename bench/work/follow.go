@@ -24,15 +24,21 @@ func followers() []harness.Workload {
 		return prepareSets(&more)
 	}
 	return []harness.Workload{{
-		Name: "follow-open", About: "open a closed store of 100 rowsets (5 at small scale) as a follower, and read-only, warm",
-		Unit: "ms", MemoryLimit: peakLimit, Inputs: lineitemInputs,
+		Name:  "follow-open",
+		About: "open a closed store of 100 rowsets (5 at small scale) as a follower, and read-only, warm",
+		Unit:  "ms", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{
-			{Name: "oribi-read", Ours: true, Prepare: prepareSets, Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, true) }},
+			{Name: "oribi-read", Ours: true, Prepare: prepareSets,
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openStore(env, true)
+				}},
 			{Name: "oribi-follow", Ours: true, Prepare: prepareSets, Measure: openFollower},
 		},
 		Floors: []harness.Floor{{Peer: "oribi-follow", Against: "oribi-read", Ratio: 1.5}},
 	}, {
-		Name: "follow-refresh", About: "refresh a follower after 1,000 new rows in 100 write batches; a table of 1,000 rowsets (50 at small scale) is next to them",
+		Name: "follow-refresh",
+		About: "refresh a follower after 1,000 new rows in 100 write batches; a table of 1,000 rowsets (50 at small " +
+			"scale) is next to them",
 		Unit: "ms", Fresh: true, MemoryLimit: 2 * peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: many, Measure: measureRefreshes}},
 		Floors: []harness.Floor{
@@ -41,11 +47,17 @@ func followers() []harness.Workload {
 			{Peer: "oribi", Metric: metricNewSet, Figure: 10},
 		},
 	}, {
-		Name: "follow-writer", About: "write batches of ten rows with two int64 columns, ascending keys, each synced; alone, and with four followers in processes of their own that refresh ten times a second",
+		Name: "follow-writer",
+		About: "write batches of ten rows with two int64 columns, ascending keys, each synced; alone, and with four " +
+			"followers in processes of their own that refresh ten times a second",
 		Unit: "rows/s", More: true, Fresh: true, MemoryLimit: peakLimit,
 		Peers: []harness.Peer{
-			{Name: "oribi-alone", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return writeFollowed(env, 0) }},
-			{Name: "oribi-followed", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return writeFollowed(env, 4) }, Act: refreshPeriodically},
+			{Name: "oribi-alone", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return writeFollowed(env, 0)
+			}},
+			{Name: "oribi-followed", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return writeFollowed(env, 4)
+			}, Act: refreshPeriodically},
 		},
 		Floors: []harness.Floor{{Peer: "oribi-followed", Against: "oribi-alone", Ratio: 0.97, Least: true}},
 	}}
@@ -137,7 +149,8 @@ func measureRefreshes(env *harness.Env) (m harness.Measurement, err error) {
 		return m, fmt.Errorf("the follower has %d rows, the writer %d: %w", n, w.next, errors.Join(err))
 	}
 	m.Value = middle(times[0])
-	m.Metrics = map[string]float64{metricFlushed: middle(times[1]), metricNewSet: middle(times[2]), "ms at most": slices.Max(times[0])}
+	m.Metrics = map[string]float64{metricFlushed: middle(times[1]), metricNewSet: middle(times[2]),
+		"ms at most": slices.Max(times[0])}
 	return m, nil
 }
 
@@ -175,8 +188,8 @@ func (w *tensWriter) write(rows int, opts ...oribi.CommitOption) error {
 	return nil
 }
 
-// metricNoSync is of a writer that takes all of a processor: what followers need for the same rows, it
-// may lack.
+// metricNoSync is of a writer that takes all of a processor: what followers need for the same rows,
+// it may lack.
 const metricNoSync = "rows/s without syncs"
 
 // writeFollowed writes rows next to followers in processes of their own: a fifth of them in batches

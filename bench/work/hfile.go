@@ -58,7 +58,8 @@ func HFileEnough(env *harness.Env) time.Duration { return 2 * enough(env) }
 
 func hfileScan(c HFileCase, more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: c.Scan(), About: "scan all cells of an HFile, four per row, " + c.form() + ", blocks of 64 KiB, checksums verified, from the page cache, one caller",
+		Name: c.Scan(), About: "scan all cells of an HFile, four per row, " + c.form() +
+			", blocks of 64 KiB, checksums verified, from the page cache, one caller",
 		Unit: "cells/s", More: true, MemoryLimit: peakLimit, Inputs: c.write,
 		Peers: append([]harness.Peer{
 			{Name: "oribi", Ours: true, Measure: c.scanOurs},
@@ -70,7 +71,9 @@ func hfileScan(c HFileCase, more []harness.Peer) harness.Workload {
 
 func hfileGet(c HFileCase, more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: c.Get(), About: fmt.Sprintf("read the four cells of a row of an HFile by key, %d rows in random order, %s, blocks of 64 KiB in the block cache", hfileRows, c.form()),
+		Name: c.Get(),
+		About: fmt.Sprintf("read the four cells of a row of an HFile by key, %d rows in random order, %s, blocks of "+
+			"64 KiB in the block cache", hfileRows, c.form()),
 		Unit: "µs", MemoryLimit: peakLimit, Inputs: c.write,
 		Peers: append([]harness.Peer{
 			{Name: "oribi", Ours: true, Measure: c.getOurs},
@@ -103,7 +106,8 @@ func HFileRows(env *harness.Env) []string {
 
 // hfileCells calls use with each cell, in order; the cell is valid during the call.
 func hfileCells(env *harness.Env, use func(c *hfile.Cell) error) error {
-	words := strings.Fields("amber basin cedar delta ember fjord grove harbor inlet juniper knoll lagoon meadow nectar orchard prairie")
+	words := strings.Fields("amber basin cedar delta ember fjord grove harbor inlet juniper knoll lagoon meadow " +
+		"nectar orchard prairie")
 	qualifiers := [hfileColumns][]byte{[]byte("city"), []byte("email"), []byte("name"), []byte("phone")}
 	state := uint64(1)
 	random := func() uint64 { // xorshift: the cells are the same in each run
@@ -118,7 +122,8 @@ func hfileCells(env *harness.Env, use func(c *hfile.Cell) error) error {
 		for _, q := range qualifiers {
 			r := random()
 			c.Qualifier, c.Timestamp = q, hfileTime+int64(r>>40)
-			c.Value = fmt.Appendf(c.Value[:0], "%s %s %s %d", words[r&15], words[r>>4&15], words[r>>8&15], r>>12&0xffffff)
+			c.Value = fmt.Appendf(c.Value[:0], "%s %s %s %d", words[r&15], words[r>>4&15],
+				words[r>>8&15], r>>12&0xffffff)
 			if err := use(&c); err != nil {
 				return err
 			}
@@ -151,12 +156,14 @@ type cellSum struct {
 }
 
 func (s *cellSum) add(row, qualifier []byte, ts int64, value []byte) {
-	s.sum += ts + int64(len(value)) + int64(row[len(row)-1]) + int64(qualifier[len(qualifier)-1]) + int64(value[len(value)-1])
+	s.sum += ts + int64(len(value)) + int64(row[len(row)-1]) +
+		int64(qualifier[len(qualifier)-1]) + int64(value[len(value)-1])
 	s.cells++
 }
 
 func (s *cellSum) addAll(row, qualifier []byte, ts int64, value []byte) {
-	for _, part := range [][]byte{row, hfileFamily, qualifier, binary.BigEndian.AppendUint64(nil, uint64(ts)), {byte(hfile.Put)}, value} {
+	for _, part := range [][]byte{row, hfileFamily, qualifier,
+		binary.BigEndian.AppendUint64(nil, uint64(ts)), {byte(hfile.Put)}, value} {
 		s.crc = crc32.Update(s.crc, castagnoli, part)
 	}
 	s.add(row, qualifier, ts, value)
@@ -352,7 +359,9 @@ func scanSSTable(env *harness.Env) (m harness.Measurement, err error) {
 		}
 		return s, errors.Join(it.Error(), it.Close())
 	}
-	return measureScan(env, func() (cellSum, error) { return scan(true) }, func() (cellSum, error) { return scan(false) })
+	return measureScan(env, func() (cellSum, error) {
+		return scan(true)
+	}, func() (cellSum, error) { return scan(false) })
 }
 
 func getSSTable(env *harness.Env) (m harness.Measurement, err error) {

@@ -20,7 +20,9 @@ func hotKey() harness.Workload {
 			harness.Peer{Name: where + "-cold", Ours: true, Measure: getHot(where, false)})
 	}
 	return harness.Workload{
-		Name: "hot-key", About: "read one row by key, updated a million times or never; the updates are in the MemRowSet, a delta mem store, redo files, or undo files",
+		Name: "hot-key",
+		About: "read one row by key, updated a million times or never; the updates are in the MemRowSet, a delta mem " +
+			"store, redo files, or undo files",
 		Unit: "µs", Fresh: true, MemoryLimit: peakLimit, Peers: peers,
 		Floors: []harness.Floor{
 			{Peer: "memory-hot", Against: "memory-cold", Ratio: 3},
@@ -98,7 +100,7 @@ func getHot(where string, hot bool) func(env *harness.Env) (harness.Measurement,
 }
 
 // updateHot updates one row n times, ten times per write batch. It returns the time of the last
-// tenth of the updates divided by that of the first.
+// tenth of the updates divided by the time of the first tenth.
 func updateHot(store *oribi.Store, t *oribi.Table, n int) (growth float64, err error) {
 	b := store.NewBatch()
 	var key, value [8]byte

@@ -35,7 +35,9 @@ func ParquetInput(env *harness.Env) string { return env.Input(parquetInput) }
 // exportParquet measures exports to Parquet, ours and DuckDB's COPY of its own table.
 func exportParquet(all []peer.Driver, name string, codec arrowio.Compression) harness.Workload {
 	w := harness.Workload{
-		Name: name, About: fmt.Sprintf("export lineitem to a Parquet file of row groups of a million rows, %s, one thread: from the open table to the file in the page cache, per second of processor time", codec),
+		Name: name,
+		About: fmt.Sprintf("export lineitem to a Parquet file of row groups of a million rows, %s, one thread: from "+
+			"the open table to the file in the page cache, per second of processor time", codec),
 		Unit: "rows/CPU s", More: true, Group: tableGroup, MemoryLimit: peakLimit, Inputs: tableInputs,
 		Floors: []harness.Floor{{Peer: peer.Oribi.Name, Against: exportPeer, Ratio: 1, Least: true}},
 	}
@@ -52,7 +54,8 @@ func exportParquet(all []peer.Driver, name string, codec arrowio.Compression) ha
 		default:
 			continue
 		}
-		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: prepareTable(&d), Measure: measure})
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module,
+			Prepare: prepareTable(&d), Measure: measure})
 	}
 	return w
 }
@@ -73,9 +76,12 @@ func exportArrow() harness.Workload {
 		return m, err
 	}
 	return harness.Workload{
-		Name: "export-arrow", About: "export lineitem as an Arrow stream, one thread: from the open table to a writer that drops it, per second of processor time",
+		Name: "export-arrow",
+		About: "export lineitem as an Arrow stream, one thread: from the open table to a writer that drops it, per " +
+			"second of processor time",
 		Unit: "bytes/CPU s", More: true, Group: tableGroup, MemoryLimit: peakLimit, Inputs: tableInputs,
-		Peers:  []harness.Peer{{Name: peer.Oribi.Name, Ours: true, Prepare: prepareTable(&peer.Oribi), Measure: stream}},
+		Peers: []harness.Peer{{Name: peer.Oribi.Name, Ours: true,
+			Prepare: prepareTable(&peer.Oribi), Measure: stream}},
 		Floors: []harness.Floor{{Peer: peer.Oribi.Name, Figure: 1e9, Least: true}},
 	}
 }
@@ -94,7 +100,9 @@ type itemsOf func(name string, use func(it *inputs.Item)) error
 
 // export times write with one processor, to a file or, if drop is set, to nothing. In the first
 // round it reads the file, which must have the rows of the table.
-func export(env *harness.Env, items itemsOf, drop bool, write func(w io.Writer, t *oribi.Table) (int64, error)) (m harness.Measurement, err error) {
+func export(
+	env *harness.Env, items itemsOf, drop bool, write func(w io.Writer, t *oribi.Table) (int64, error),
+) (m harness.Measurement, err error) {
 	store, t, err := openLineitem(env.Path(storeDir), &oribi.Options{MemoryLimit: peer.CacheBytes})
 	if err != nil {
 		return m, err
@@ -140,15 +148,18 @@ func copyParquet(env *harness.Env, d *peer.Driver, codec arrowio.Compression) (h
 			return harness.Measurement{}, fmt.Errorf("a table of type %T", l)
 		}
 		toFile := func(name string) error {
-			return s.Do(fmt.Sprintf("COPY lineitem TO '%s' (FORMAT parquet, COMPRESSION '%s', ROW_GROUP_SIZE %d)", name, codec, groupRows))
+			return s.Do(fmt.Sprintf("COPY lineitem TO '%s' (FORMAT parquet, COMPRESSION '%s', ROW_GROUP_SIZE %d)", name,
+				codec, groupRows))
 		}
 		return timeExport(env, peer.ParquetItems, toFile, toFile)
 	})
 }
 
-// timeExport times exports, after one to a file to warm up. The checksum is that of the rows that
-// are read from the file in the first round.
-func timeExport(env *harness.Env, items itemsOf, toFile, timed func(name string) error) (m harness.Measurement, err error) {
+// timeExport times exports, after one to a file to warm up. The checksum is computed from the rows
+// that are read from the file in the first round.
+func timeExport(
+	env *harness.Env, items itemsOf, toFile, timed func(name string) error,
+) (m harness.Measurement, err error) {
 	name := env.Path(exportedFile)
 	defer os.Remove(name) // the directory is the state of other workloads
 	if err := toFile(name); err != nil {
@@ -217,7 +228,9 @@ func streamItems(name string, use func(it *inputs.Item)) error {
 // does with a text file of the same rows.
 func loadParquet(more []harness.Peer) harness.Workload {
 	return harness.Workload{
-		Name: LoadParquet, About: "load lineitem from a Parquet file, as we export it, into an empty table with a primary key, from the file to the closed store; oribi-csv loads the text file of load",
+		Name: LoadParquet,
+		About: "load lineitem from a Parquet file, as we export it, into an empty table with a primary key, from the " +
+			"file to the closed store; oribi-csv loads the text file of load",
 		Unit: "s", Fresh: true, MemoryLimit: peakLimit, Inputs: loadParquetInputs,
 		Peers: append([]harness.Peer{
 			{Name: "oribi", Ours: true, Prepare: prepareLoad, Command: loadParquetCommand, Check: sumLoaded},
@@ -254,7 +267,8 @@ func loadParquetInputs(env *harness.Env) error {
 		return err
 	}
 	made := filepath.Join(dir, parquetInput)
-	for _, c := range []*exec.Cmd{load, exec.Command(env.Tool, "table", "export", in.Path(storeDir), lineitemTable, made)} {
+	for _, c := range []*exec.Cmd{load,
+		exec.Command(env.Tool, "table", "export", in.Path(storeDir), lineitemTable, made)} {
 		if out, err := c.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", c.Args[2], err, out)
 		}

@@ -100,7 +100,7 @@ func (c *KuduScan) fill(env *harness.Env, dir string) (store *oribi.Store, t *or
 	return store, t, err
 }
 
-// createLoad creates a store with an empty table like that of Kudu's load generator.
+// createLoad creates a store with an empty table like the table of Kudu's load generator.
 func createLoad(dir string) (*oribi.Store, *oribi.Table, error) {
 	types := []schema.Type{schema.Int64, schema.Int32, schema.String}
 	columns := make([]schema.Column, len(types))

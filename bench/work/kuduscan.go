@@ -70,17 +70,20 @@ func KuduServerDir(env *harness.Env) string { return env.Path("tserver") }
 // ticks.
 func KuduEnough(env *harness.Env) time.Duration { return 6 * enough(env) }
 
-// kuduScan lists the server first: it prepares the state, if there is one. Memory has no limit: our
+// kuduScan lists the server first: it prepares the state for the others. Memory has no limit: our
 // cache is as large as the server's, and garbage comes on top.
 func kuduScan(c KuduScan, more []harness.Peer) harness.Workload {
-	table := "lineitem in a Kudu directory, 100,000 rows in 5 overlapping rowsets, a tenth updated, a hundredth deleted, in delta files and the log"
+	table := "lineitem in a Kudu directory, 100,000 rows in 5 overlapping rowsets, a tenth updated, a hundredth " +
+		"deleted, in delta files and the log"
 	if c.Large {
 		table = fmt.Sprintf("the table of kudu perf loadgen in a Kudu directory, %d rows", loadRows)
 	}
 	return harness.Workload{
-		Name: c.Workload, About: "scan " + table + ": " + c.about + ", no order, caches warm; rows per second of processor time, of the tablet server alone",
+		Name: c.Workload, About: "scan " + table + ": " + c.about +
+			", no order, caches warm; rows per second of processor time, of the tablet server alone",
 		Unit: "rows/CPU s", More: true, Group: c.group(),
-		Peers:  append(more, harness.Peer{Name: "oribi", Ours: true, Store: kuduStore, Prepare: c.Prepare, Measure: c.Measure}),
+		Peers: append(more, harness.Peer{Name: "oribi", Ours: true, Store: kuduStore,
+			Prepare: c.Prepare, Measure: c.Measure}),
 		Floors: []harness.Floor{{Peer: "oribi", Against: harness.BestPeer, Ratio: 3, Least: true}},
 	}
 }
@@ -96,7 +99,8 @@ func KuduTable(env *harness.Env) (d *kudu.Directory, table string, err error) {
 	return d, d.Tablets()[0].Table, nil
 }
 
-// Measure times scans of the open table, after one that computes the checksum and one to warm up.
+// Measure times scans of the open table. Two scans come before: the first computes the checksum,
+// the second warms up.
 func (c KuduScan) Measure(env *harness.Env) (m harness.Measurement, err error) {
 	begin := time.Now()
 	d, name, err := KuduTable(env)
@@ -212,8 +216,8 @@ func (c *KuduScan) scan(t *kudu.Table) (rows, sum int64, err error) {
 	return rows, sum, it.Close()
 }
 
-// Prepare makes the directory without a server: lineitem from the corpus, if there is one, other
-// tables by an export.
+// Prepare makes the directory without a server: lineitem from the corpus, if the machine has it,
+// other tables by an export.
 func (c KuduScan) Prepare(env *harness.Env) error {
 	if !c.Large {
 		if err := UnpackKuduLineitem(env); !errors.Is(err, fs.ErrNotExist) {

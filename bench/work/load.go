@@ -16,9 +16,12 @@ import (
 // file is read and parsed, and the rows are checked, written and made durable.
 func load(more []harness.Peer) harness.Workload {
 	w := harness.Workload{
-		Name: "load", About: "load lineitem from a text file into an empty table with a primary key, from the file to the closed store",
+		Name: "load",
+		About: "load lineitem from a text file into an empty table with a primary key, from the file to the closed " +
+			"store",
 		Unit: "s", Fresh: true, MemoryLimit: peakLimit, Inputs: lineitemInputs,
-		Peers:  append([]harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareLoad, Command: loadCommand, Check: countLoaded(lineitemTable)}}, more...),
+		Peers: append([]harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareLoad, Command: loadCommand,
+			Check: countLoaded(lineitemTable)}}, more...),
 		Floors: []harness.Floor{{Peer: "oribi", Figure: inputs.LineitemRows / 300e3}},
 	}
 	if len(more) > 0 {
@@ -31,9 +34,12 @@ func load(more []harness.Peer) harness.Workload {
 // in no order.
 func loadPackages() harness.Workload {
 	return harness.Workload{
-		Name: "load-packages", About: "load 63,666 Debian packages (from the corpus) from a CSV file into an empty table, from the file to the closed store",
+		Name: "load-packages",
+		About: "load 63,666 Debian packages (from the corpus) from a CSV file into an empty table, from the file to " +
+			"the closed store",
 		Unit: "s", Fresh: true, MemoryLimit: peakLimit, Inputs: packagesInputs,
-		Peers:  []harness.Peer{{Name: "oribi", Ours: true, Prepare: preparePackages, Command: packagesCommand, Check: countLoaded(packagesTable)}},
+		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: preparePackages, Command: packagesCommand,
+			Check: countLoaded(packagesTable)}},
 		Floors: []harness.Floor{{Peer: "oribi", Figure: inputs.PackagesRows / 150e3}},
 	}
 }
@@ -43,9 +49,11 @@ func scanCSV() harness.Workload {
 	return harness.Workload{
 		Name: "scan-csv", About: "print lineitem as CSV in key order, from the closed store to the last byte",
 		Unit: "s", MemoryLimit: peakLimit, Inputs: lineitemInputs,
-		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareStore, Command: func(env *harness.Env) (*exec.Cmd, error) {
-			return intoFile(env, exec.Command(env.Tool, "table", "scan", env.Path(storeDir), lineitemTable, "--format", "csv"))
-		}, Check: checkOutput}},
+		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareStore,
+			Command: func(env *harness.Env) (*exec.Cmd, error) {
+				return intoFile(env, exec.Command(env.Tool, "table", "scan", env.Path(storeDir),
+					lineitemTable, "--format", "csv"))
+			}, Check: checkOutput}},
 		Floors: []harness.Floor{{Peer: "oribi", Figure: inputs.LineitemRows / 1e6}},
 	}
 }
@@ -54,11 +62,15 @@ func scanCSV() harness.Workload {
 // the process.
 func getStart() harness.Workload {
 	return harness.Workload{
-		Name: "get-start", About: "read one row of lineitem by key, each in its own process, from a store of 100 rowsets (10 at small scale)",
+		Name: "get-start",
+		About: "read one row of lineitem by key, each in its own process, from a store of 100 rowsets (10 at small " +
+			"scale)",
 		Unit: "s", MemoryLimit: peakLimit, Inputs: lineitemInputs,
-		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareSets, Command: func(env *harness.Env) (*exec.Cmd, error) {
-			return intoFile(env, exec.Command(env.Tool, "table", "get", env.Path(storeDir), lineitemTable, `{"l_orderkey":1,"l_linenumber":3}`))
-		}, Check: checkOutput}},
+		Peers: []harness.Peer{{Name: "oribi", Ours: true, Prepare: prepareSets,
+			Command: func(env *harness.Env) (*exec.Cmd, error) {
+				return intoFile(env, exec.Command(env.Tool, "table", "get", env.Path(storeDir), lineitemTable,
+					`{"l_orderkey":1,"l_linenumber":3}`))
+			}, Check: checkOutput}},
 		Floors: []harness.Floor{{Peer: "oribi", Figure: 0.040}},
 	}
 }
@@ -83,7 +95,8 @@ func prepareLoad(env *harness.Env) error {
 
 func loadCommand(env *harness.Env) (*exec.Cmd, error) {
 	return exec.Command(env.Tool, "table", "load", env.Path(storeDir), lineitemTable, env.Input(Lineitem),
-		"--input-format", "csv", "--delimiter", "|", "--no-header", "--columns", strings.Join(inputs.LineitemFields, ",")), nil
+		"--input-format", "csv", "--delimiter", "|", "--no-header", "--columns",
+		strings.Join(inputs.LineitemFields, ",")), nil
 }
 
 func preparePackages(env *harness.Env) error {

@@ -36,7 +36,9 @@ func createNumbersIn(store *oribi.Store) (*oribi.Table, error) {
 
 // putNumbers writes v(k) for the keys 0, step, 2×step, … below n, in write batches of batchRows,
 // and returns the last timestamp.
-func putNumbers(store *oribi.Store, t *oribi.Table, op oribi.Op, n, step int, v func(k int) int64) (ts mvcc.Timestamp, err error) {
+func putNumbers(
+	store *oribi.Store, t *oribi.Table, op oribi.Op, n, step int, v func(k int) int64,
+) (ts mvcc.Timestamp, err error) {
 	columns := newVectors(t)
 	b := store.NewBatch()
 	for k := 0; k < n; {

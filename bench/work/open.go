@@ -22,10 +22,22 @@ func open() harness.Workload {
 		Name: "open", About: "open a closed store of 100 rowsets (10 at small scale), warm",
 		Unit: "ms", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{
-			{Name: "oribi-read", Ours: true, Prepare: prepareSets, Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, true) }},
-			{Name: "oribi-write", Ours: true, Prepare: prepareSets, Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, false) }},
-			{Name: "pebble-read", Prepare: preparePebbleTables, Measure: func(env *harness.Env) (harness.Measurement, error) { return openPebbleDir(env, true) }},
-			{Name: "pebble-write", Prepare: preparePebbleTables, Measure: func(env *harness.Env) (harness.Measurement, error) { return openPebbleDir(env, false) }},
+			{Name: "oribi-read", Ours: true, Prepare: prepareSets,
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openStore(env, true)
+				}},
+			{Name: "oribi-write", Ours: true, Prepare: prepareSets,
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openStore(env, false)
+				}},
+			{Name: "pebble-read", Prepare: preparePebbleTables,
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openPebbleDir(env, true)
+				}},
+			{Name: "pebble-write", Prepare: preparePebbleTables,
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openPebbleDir(env, false)
+				}},
 		},
 		Floors: []harness.Floor{
 			{Peer: "oribi-read", Figure: 15, Against: "pebble-read", Ratio: 3},
@@ -48,10 +60,22 @@ func openMany() harness.Workload {
 		Name: "open-many", About: "open a closed store of 1,000 rowsets (100 at small scale), warm",
 		Unit: "ms", MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{
-			{Name: "oribi-read", Ours: true, Prepare: many(prepareSets), Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, true) }},
-			{Name: "oribi-write", Ours: true, Prepare: many(prepareSets), Measure: func(env *harness.Env) (harness.Measurement, error) { return openStore(env, false) }},
-			{Name: "pebble-read", Prepare: many(preparePebbleTables), Measure: func(env *harness.Env) (harness.Measurement, error) { return openPebbleDir(env, true) }},
-			{Name: "pebble-write", Prepare: many(preparePebbleTables), Measure: func(env *harness.Env) (harness.Measurement, error) { return openPebbleDir(env, false) }},
+			{Name: "oribi-read", Ours: true, Prepare: many(prepareSets),
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openStore(env, true)
+				}},
+			{Name: "oribi-write", Ours: true, Prepare: many(prepareSets),
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openStore(env, false)
+				}},
+			{Name: "pebble-read", Prepare: many(preparePebbleTables),
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openPebbleDir(env, true)
+				}},
+			{Name: "pebble-write", Prepare: many(preparePebbleTables),
+				Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return openPebbleDir(env, false)
+				}},
 		},
 		Floors: []harness.Floor{
 			{Peer: "oribi-read", Figure: 100},
@@ -69,7 +93,10 @@ var errEnough = errors.New("enough rows")
 // eachSet reads Sets equal chunks of lineitem, of at most setRows rows each.
 func eachSet(env *harness.Env, use func(items []inputs.Item) error) error {
 	rows := 0
-	if err := EachChunk(env, batchRows, func(items []inputs.Item) error { rows += len(items); return nil }); err != nil {
+	if err := EachChunk(env, batchRows, func(items []inputs.Item) error {
+		rows += len(items)
+		return nil
+	}); err != nil {
 		return err
 	}
 	n := 0

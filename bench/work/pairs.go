@@ -7,8 +7,8 @@ import (
 	"github.com/oribi-db/oribi/bench/peer"
 )
 
-// pairSizes are the sizes of the values that key-value stores are compared with, in bytes. A million
-// of the small ones fit in the cache, and of the large ones about a quarter.
+// pairSizes are the sizes of the values that key-value stores are compared with, in bytes. A
+// million of the small ones fit in the cache, and of the large ones about a quarter.
 var pairSizes = []int{100, 1024}
 
 // maxPairs is the number of keys.
@@ -27,7 +27,9 @@ func pairs(all []peer.Driver) (out []harness.Workload) {
 		}
 	}
 	w := harness.Workload{
-		Name: fmt.Sprintf("kv-commit-sync-%d", pairWriters), About: fmt.Sprintf("%d writers, one key with a value of %d bytes per commit, every commit synced", pairWriters, commitValue),
+		Name: fmt.Sprintf("kv-commit-sync-%d", pairWriters),
+		About: fmt.Sprintf("%d writers, one key with a value of %d bytes per commit, every commit synced", pairWriters,
+			commitValue),
 		Unit: "commits/s", More: true, Fresh: true, MemoryLimit: peakLimit,
 	}
 	for _, d := range drivers(ds, peer.Shared) {
@@ -42,9 +44,11 @@ func pairWorkload(ds []peer.Driver, mix ycsbMix, bytes int) harness.Workload {
 		choice = "latest" // as YCSB defines D
 	}
 	w := harness.Workload{
-		Name:  fmt.Sprintf("kv-%s-%d", mix.letter, bytes),
-		About: fmt.Sprintf("YCSB %s on a million keys with values of %d bytes, chosen %s; after a warm-up; one thread, no sync", mix.letter, bytes, ycsbChoices[choice]),
-		Unit:  "operations/s", More: true, MemoryLimit: peakLimit, Group: fmt.Sprintf("kv-%d", bytes), Copies: mix.other > 0,
+		Name: fmt.Sprintf("kv-%s-%d", mix.letter, bytes),
+		About: fmt.Sprintf("YCSB %s on a million keys with values of %d bytes, chosen %s; after a warm-up; one "+
+			"thread, no sync", mix.letter, bytes, ycsbChoices[choice]),
+		Unit: "operations/s", More: true, MemoryLimit: peakLimit,
+		Group: fmt.Sprintf("kv-%d", bytes), Copies: mix.other > 0,
 	}
 	for _, d := range ds {
 		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module,
@@ -70,7 +74,7 @@ func preparePairs(env *harness.Env, d *peer.Driver, bytes int) error {
 		return err
 	}
 	if err = putRecords(r, pairCount(env), bytes); err == nil {
-		err = r.Settle()
+		err = r.FinishWork()
 	}
 	return closeAll(err, r)
 }

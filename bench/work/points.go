@@ -17,7 +17,7 @@ const (
 	manyKeys   = 64
 	rangeRows  = 100
 	fewRows    = 20
-	missLine   = 8 // no order has line 8: such a key is between those of two rows
+	missLine   = 8 // no order has line 8: such a key is between two keys in the table
 )
 
 var errNotThere = errors.New("a row is missing")
@@ -26,18 +26,22 @@ var errNotThere = errors.New("a row is missing")
 // methods of the engine.
 func getHit(all []peer.Driver) harness.Workload {
 	w := harness.Workload{
-		Name: "get", About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d evenly spaced keys in random order, cached", cachedKeys),
+		Name: "get",
+		About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d evenly spaced keys in random order, cached",
+			cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
-			return measureGets(env, d, cachedKeys, peer.CallGet, 0, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
-				found, err := l.Get(key, into)
-				if err == nil && !found {
-					err = errNotThere
-				}
-				return into.SuppKey, err
-			})
+			return measureGets(env, d, cachedKeys, peer.CallGet, 0,
+				func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
+					found, err := l.Get(key, into)
+					if err == nil && !found {
+						err = errNotThere
+					}
+					return into.SuppKey, err
+				})
 		}),
-		Floors: []harness.Floor{{Peer: "oribi", Figure: 4, Against: "pebble", Ratio: 0.33}, {Peer: "oribi-row", Figure: 4, Against: "pebble", Ratio: 1.5}},
+		Floors: []harness.Floor{{Peer: "oribi", Figure: 4, Against: "pebble", Ratio: 0.33},
+			{Peer: "oribi-row", Figure: 4, Against: "pebble", Ratio: 1.5}},
 	}
 	var faces []harness.Peer
 	prepare := prepareTable(&peer.Oribi)
@@ -45,7 +49,8 @@ func getHit(all []peer.Driver) harness.Workload {
 		name string
 		make func(t table) (getter, error)
 	}{{"oribi-row", getRow}, {"oribi-typed", getTyped}} {
-		faces = append(faces, harness.Peer{Name: p.name, Ours: true, Store: peer.Oribi.Name, Prepare: prepare, Measure: storeGetter(cachedKeys, p.make)})
+		faces = append(faces, harness.Peer{Name: p.name, Ours: true, Store: peer.Oribi.Name, Prepare: prepare,
+			Measure: storeGetter(cachedKeys, p.make)})
 	}
 	w.Peers = append(w.Peers[:1:1], append(faces, w.Peers[1:]...)...)
 	return w
@@ -54,16 +59,19 @@ func getHit(all []peer.Driver) harness.Workload {
 // getMiss looks up absent rows.
 func getMiss(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "get-miss", About: fmt.Sprintf("look up an absent key of lineitem between existing ones, %d keys in random order", cachedKeys),
+		Name: "get-miss",
+		About: fmt.Sprintf("look up an absent key of lineitem between existing ones, %d keys in random order",
+			cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
-			return measureGets(env, d, cachedKeys, peer.CallMiss, missLine, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
-				found, err := l.Get(key, into)
-				if found {
-					err = errors.New("found a row that was never written")
-				}
-				return 1, err
-			})
+			return measureGets(env, d, cachedKeys, peer.CallMiss, missLine,
+				func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
+					found, err := l.Get(key, into)
+					if found {
+						err = errors.New("found a row that was never written")
+					}
+					return 1, err
+				})
 		}),
 		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 0.15}},
 	}
@@ -75,16 +83,19 @@ const spreadKeys = 1000
 // getSpread reads more keys than the cache can serve.
 func getSpread(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "get-spread", About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d keys in random order, each read twice before", spreadKeys),
+		Name: "get-spread",
+		About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d keys in random order, each read twice "+
+			"before", spreadKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(local(all), peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
-			return measureGets(env, d, spreadKeys, peer.CallGet, 0, func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
-				found, err := l.Get(key, into)
-				if err == nil && !found {
-					err = errNotThere
-				}
-				return into.SuppKey, err
-			})
+			return measureGets(env, d, spreadKeys, peer.CallGet, 0,
+				func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error) {
+					found, err := l.Get(key, into)
+					if err == nil && !found {
+						err = errNotThere
+					}
+					return into.SuppKey, err
+				})
 		}),
 	}
 }
@@ -97,7 +108,10 @@ func local(all []peer.Driver) []peer.Driver {
 
 // measureGets reads rows of the open table, or looks up another line number of their orders if line
 // is not 0.
-func measureGets(env *harness.Env, d *peer.Driver, n int, call peer.Call, line int32, get func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error)) (harness.Measurement, error) {
+func measureGets(
+	env *harness.Env, d *peer.Driver, n int, call peer.Call, line int32,
+	get func(l peer.Lineitem, key inputs.Key, into *inputs.Item) (int64, error),
+) (harness.Measurement, error) {
 	keys, err := pickKeys(env, n)
 	if err != nil {
 		return harness.Measurement{}, err
@@ -119,7 +133,9 @@ func measureGets(env *harness.Env, d *peer.Driver, n int, call peer.Call, line i
 // getCold reads rows right after opening, with nothing of the store in memory.
 func getCold(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "get-cold", About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d keys in random order, once each, right after opening, with nothing in the page cache", coldKeys),
+		Name: "get-cold",
+		About: fmt.Sprintf("read one row of lineitem by key, 16 columns, %d keys in random order, once each, right "+
+			"after opening, with nothing in the page cache", coldKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs, Cold: true,
 		Floors: []harness.Floor{{Peer: peer.OribiRows.Name, Against: "pebble", Ratio: 0.5}},
 		Peers:  tablePeers(local(all), peer.Point, measureCold)}
@@ -155,14 +171,16 @@ func measureCold(env *harness.Env, d *peer.Driver) (m harness.Measurement, err e
 // getMany reads many keys in one call.
 func getMany(all []peer.Driver) harness.Workload {
 	return harness.Workload{
-		Name: "get-64", About: fmt.Sprintf("read %d rows of lineitem by their keys, in one call if the peer has one, 16 columns, cached", manyKeys),
+		Name: "get-64",
+		About: fmt.Sprintf("read %d rows of lineitem by their keys, in one call if the peer has one, 16 columns, "+
+			"cached", manyKeys),
 		Unit: "µs/row", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			picked, err := pickKeys(env, cachedKeys*manyKeys/16)
 			if err != nil {
 				return harness.Measurement{}, err
 			}
-			var keys []inputs.Key // the keys of one call after those of another
+			var keys []inputs.Key // the keys of one call after the keys of another
 			for i := range len(picked) / manyKeys {
 				for k := range manyKeys {
 					keys = append(keys, picked[(i+k*len(picked)/manyKeys)%len(picked)])
@@ -172,14 +190,18 @@ func getMany(all []peer.Driver) harness.Workload {
 				if r, ok := l.(peer.Remote); ok {
 					return remoteCalls(env, r, peer.CallMany, keys, env.Scale.Gets/manyKeys, manyKeys)
 				}
-				return calls(env, len(keys)/manyKeys, env.Scale.Gets/manyKeys, manyKeys, func(i int) (sum int64, err error) {
-					n := 0
-					err = l.GetMany(keys[i*manyKeys:(i+1)*manyKeys], func(it *inputs.Item) { sum += it.SuppKey; n++ })
-					if err == nil && n != manyKeys {
-						err = fmt.Errorf("%d rows, want %d: %w", n, manyKeys, errNotThere)
-					}
-					return sum, err
-				})
+				return calls(env, len(keys)/manyKeys, env.Scale.Gets/manyKeys, manyKeys,
+					func(i int) (sum int64, err error) {
+						n := 0
+						err = l.GetMany(keys[i*manyKeys:(i+1)*manyKeys], func(it *inputs.Item) {
+							sum += it.SuppKey
+							n++
+						})
+						if err == nil && n != manyKeys {
+							err = fmt.Errorf("%d rows, want %d: %w", n, manyKeys, errNotThere)
+						}
+						return sum, err
+					})
 			})
 		})}
 }
@@ -187,7 +209,8 @@ func getMany(all []peer.Driver) harness.Workload {
 // rangeScan reads consecutive rows.
 func rangeScan(all []peer.Driver) harness.Workload {
 	w := ranges("range", all, rangeRows)
-	w.Floors = []harness.Floor{{Peer: "oribi", Against: "bbolt", Ratio: 1.2}, {Peer: peer.OribiRows.Name, Against: "bbolt", Ratio: 1}}
+	w.Floors = []harness.Floor{{Peer: "oribi", Against: "bbolt", Ratio: 1.2},
+		{Peer: peer.OribiRows.Name, Against: "bbolt", Ratio: 1}}
 	return w
 }
 
@@ -201,7 +224,9 @@ func shortRange(all []peer.Driver) harness.Workload {
 
 func ranges(name string, all []peer.Driver, n int) harness.Workload {
 	return harness.Workload{
-		Name: name, About: fmt.Sprintf("read %d consecutive rows of lineitem from a key on, 16 columns, %d keys in random order, cached", n, cachedKeys),
+		Name: name,
+		About: fmt.Sprintf("read %d consecutive rows of lineitem from a key on, 16 columns, %d keys in random order, "+
+			"cached", n, cachedKeys),
 		Unit: "µs", MemoryLimit: peakLimit, Group: tableGroup, Inputs: tableInputs,
 		Peers: tablePeers(all, peer.Point, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
 			keys, err := pickKeys(env, cachedKeys)

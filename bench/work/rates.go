@@ -16,9 +16,14 @@ import (
 // compactions do not keep history, the engine's do.
 func rates() []harness.Workload {
 	make := func(name, about string, step int, floor float64) harness.Workload {
-		w := harness.Workload{Name: name, About: about, Unit: "rows/s", More: true, Fresh: true, MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: []harness.Peer{
-			{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) { return rateOribi(env, step, rate) }},
-			{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) { return ratePebble(env, step, rate) }}}}
+		w := harness.Workload{Name: name, About: about, Unit: "rows/s", More: true, Fresh: true,
+			MemoryLimit: ratesMemory + peakLimit, Inputs: tableInputs, Peers: []harness.Peer{
+				{Name: "oribi", Ours: true, Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return rateOribi(env, step, rate)
+				}},
+				{Name: "pebble", Measure: func(env *harness.Env) (harness.Measurement, error) {
+					return ratePebble(env, step, rate)
+				}}}}
 		if floor > 0 {
 			w.Floors = []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: floor, Least: true}}
 		}
@@ -27,8 +32,10 @@ func rates() []harness.Workload {
 	return []harness.Workload{
 		make("flush", "lineitem (at most 200,000 rows), flushed from memory to disk at once", flushStep, 1.8),
 		make("merge", "8 overlapping flushes of lineitem (at most 200,000 rows), merged", mergeStep, 1.6),
-		make("merge-disjoint", "8 flushes of lineitem (at most 200,000 rows) that do not overlap, merged to one rowset", disjointStep, 4),
-		make("delta-compact", "major delta compaction of one column, of which a tenth of the rows was changed and flushed; rows of the table per second", deltaStep, 0),
+		make("merge-disjoint", "8 flushes of lineitem (at most 200,000 rows) that do not overlap, merged to one rowset",
+			disjointStep, 4),
+		make("delta-compact", "major delta compaction of one column, of which a tenth of the rows was changed and "+
+			"flushed; rows of the table per second", deltaStep, 0),
 	}
 }
 
@@ -44,7 +51,8 @@ const (
 )
 
 // ratesItems contains the rows and the number of parts in which they are written: row i is in part
-// i mod parts. For parts that do not overlap the rows are in an order in which these are runs of rows.
+// i mod parts. For parts that do not overlap the rows are in an order in which these are runs of
+// rows.
 func ratesItems(env *harness.Env, step int) (all []inputs.Item, parts int, err error) {
 	for it, err := range some(env.Input(rowsFile), ratesRows) {
 		if err != nil {
@@ -91,17 +99,21 @@ func inParts(all []inputs.Item, parts int, put func(items []inputs.Item) error, 
 }
 
 // measured measures work on a store of the rows; put writes some of them again.
-type measured func(env *harness.Env, all []inputs.Item, put func(items []inputs.Item) error, work func() error) (harness.Measurement, error)
+type measured func(env *harness.Env, all []inputs.Item, put func(items []inputs.Item) error,
+	work func() error) (harness.Measurement, error)
 
 // rate returns the rows per second of work.
-func rate(env *harness.Env, all []inputs.Item, _ func([]inputs.Item) error, work func() error) (harness.Measurement, error) {
+func rate(
+	env *harness.Env, all []inputs.Item, _ func([]inputs.Item) error, work func() error,
+) (harness.Measurement, error) {
 	took, err := env.Clock(work)
 	return harness.Measurement{Value: float64(len(all)) / took.Seconds()}, err
 }
 
 func rateOribi(env *harness.Env, step int, measure measured) (m harness.Measurement, err error) {
 	ctx := context.Background()
-	store, t, err := createLineitem(env.Path(storeDir), &oribi.Options{Manual: true, MemoryLimit: 4 * ratesMemory, FlushBytes: ratesMemory})
+	store, t, err := createLineitem(env.Path(storeDir),
+		&oribi.Options{Manual: true, MemoryLimit: 4 * ratesMemory, FlushBytes: ratesMemory})
 	if err != nil {
 		return m, err
 	}
@@ -171,8 +183,10 @@ func changeTax(store *oribi.Store, t *oribi.Table, all []inputs.Item) error {
 }
 
 func ratePebble(env *harness.Env, step int, measure measured) (m harness.Measurement, err error) {
-	db, err := pebble.Open(env.Path(storeDir), &pebble.Options{CacheSize: storeMemory, MemTableSize: ratesMemory, Logger: quiet{}, DisableAutomaticCompactions: true,
-		L0StopWritesThreshold: 1000})
+	db, err := pebble.Open(env.Path(storeDir),
+		&pebble.Options{CacheSize: storeMemory, MemTableSize: ratesMemory, Logger: quiet{},
+			DisableAutomaticCompactions: true,
+			L0StopWritesThreshold:       1000})
 	if err != nil {
 		return m, err
 	}

@@ -70,8 +70,10 @@ type typedItem struct {
 }
 
 func typedOf(it *inputs.Item) typedItem {
-	return typedItem{it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, oribi.NewDecimal(it.Quantity, 2), oribi.NewDecimal(it.ExtendedPrice, 2),
-		oribi.NewDecimal(it.Discount, 2), oribi.NewDecimal(it.Tax, 2), it.ReturnFlag, it.LineStatus, inputs.Day(it.ShipDate), inputs.Day(it.CommitDate),
+	return typedItem{it.OrderKey, it.LineNumber, it.PartKey, it.SuppKey, oribi.NewDecimal(it.Quantity, 2),
+		oribi.NewDecimal(it.ExtendedPrice, 2),
+		oribi.NewDecimal(it.Discount, 2), oribi.NewDecimal(it.Tax, 2), it.ReturnFlag, it.LineStatus,
+		inputs.Day(it.ShipDate), inputs.Day(it.CommitDate),
 		inputs.Day(it.ReceiptDate), it.ShipInstruct, it.ShipMode, it.Comment}
 }
 

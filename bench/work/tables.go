@@ -70,7 +70,7 @@ func prepareTable(d *peer.Driver) func(env *harness.Env) error {
 			return err
 		}
 		if err = l.Load(inputs.Rows(env.Input(rowsFile)), true); err == nil {
-			err = l.Settle()
+			err = l.FinishWork()
 		}
 		return closeAll(err, l)
 	}
@@ -78,7 +78,9 @@ func prepareTable(d *peer.Driver) func(env *harness.Env) error {
 
 // tablePeers returns a peer for each driver that supports what a workload needs. The peers start
 // from the prepared state.
-func tablePeers(all []peer.Driver, can peer.Can, measure func(env *harness.Env, d *peer.Driver) (harness.Measurement, error)) (out []harness.Peer) {
+func tablePeers(
+	all []peer.Driver, can peer.Can, measure func(env *harness.Env, d *peer.Driver) (harness.Measurement, error),
+) (out []harness.Peer) {
 	for _, d := range drivers(all, can|peer.Sorted) {
 		out = append(out, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: prepareTable(&d),
 			Measure: func(env *harness.Env) (harness.Measurement, error) { return measure(env, &d) }})
@@ -87,7 +89,9 @@ func tablePeers(all []peer.Driver, can peer.Can, measure func(env *harness.Env, 
 }
 
 // withTable measures work on the open table.
-func withTable(env *harness.Env, d *peer.Driver, measure func(l peer.Lineitem) (harness.Measurement, error)) (m harness.Measurement, err error) {
+func withTable(
+	env *harness.Env, d *peer.Driver, measure func(l peer.Lineitem) (harness.Measurement, error),
+) (m harness.Measurement, err error) {
 	l, err := openTable(env, d)
 	if err != nil {
 		return m, err
@@ -100,9 +104,11 @@ func withTable(env *harness.Env, d *peer.Driver, measure func(l peer.Lineitem) (
 }
 
 // changeTable times changes of a table, from opening the store to closing it; for a Remote, from
-// the open store to the durable one. The checksum is that of checkOnce, or empty for peers that
-// cannot be queried.
-func changeTable(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem) error) (took time.Duration, sum string, err error) {
+// the open store until the changes are durable. The checksum is computed by checkOnce; it is empty
+// for peers that cannot be queried.
+func changeTable(
+	env *harness.Env, d *peer.Driver, change func(l peer.Lineitem) error,
+) (took time.Duration, sum string, err error) {
 	if d.Remote {
 		_, err = withTable(env, d, func(l peer.Lineitem) (m harness.Measurement, err error) {
 			took, err = env.Clock(func() error {
@@ -167,12 +173,15 @@ func checked(env *harness.Env) bool { return env.Round == 0 }
 // loadTable measures the bulk load of an empty table, from opening to closing. Then everything is
 // durable.
 func loadTable(all []peer.Driver, name, about, file string, rising bool) harness.Workload {
-	can, fill, floors := peer.Load, shuffledInputs, []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1.3, Least: true}}
+	can, fill, floors := peer.Load, shuffledInputs,
+		[]harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1.3, Least: true}}
 	if rising {
 		can, fill = peer.Sorted, tableInputs
-		floors = []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1.2, Least: true}, {Peer: "oribi", Against: "duckdb-1", Ratio: 5, Least: true}}
+		floors = []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1.2, Least: true},
+			{Peer: "oribi", Against: "duckdb-1", Ratio: 5, Least: true}}
 	}
-	w := harness.Workload{Name: name, About: about + ": bulk load by each peer's fastest method, from opening an empty store to the closed, durable one",
+	w := harness.Workload{Name: name, About: about +
+		": bulk load by each peer's fastest method, from opening an empty store to the closed, durable one",
 		Unit: "rows/s", More: true, Fresh: true, MemoryLimit: peakLimit, Inputs: fill, Floors: floors}
 	for _, d := range drivers(all, can) {
 		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module,
@@ -192,23 +201,30 @@ func measureLoad(env *harness.Env, d *peer.Driver, file string, rising bool) (m 
 	if err != nil {
 		return m, err
 	}
-	took, sum, err := changeTable(env, d, func(l peer.Lineitem) error { return l.Load(inputs.Rows(env.Input(file)), rising) })
+	took, sum, err := changeTable(env, d, func(l peer.Lineitem) error {
+		return l.Load(inputs.Rows(env.Input(file)), rising)
+	})
 	if err != nil {
 		return m, err
 	}
 	rows := float64(env.Scale.Table)
 	m.Value, m.Checksum = rows/took.Seconds(), sum
 	payload := float64(info.Size()) - 8*rows // without the lengths in the file
-	m.Metrics = map[string]float64{bytesByRow: float64(env.DiskBytes()) / rows, writtenByByte: float64(env.Written()) / payload}
+	m.Metrics = map[string]float64{bytesByRow: float64(env.DiskBytes()) / rows,
+		writtenByByte: float64(env.Written()) / payload}
 	return m, nil
 }
 
 // size measures the disk space of a row.
 func size(all []peer.Driver) harness.Workload {
-	return harness.Workload{Name: "size", About: "disk space of lineitem, loaded in key order, compacted and closed, by allocated blocks",
-		Unit: "bytes/row", Group: tableGroup, Inputs: tableInputs, Floors: []harness.Floor{{Peer: "oribi", Figure: 37}},
+	return harness.Workload{Name: "size",
+		About: "disk space of lineitem, loaded in key order, compacted and closed, by allocated blocks",
+		Unit:  "bytes/row", Group: tableGroup, Inputs: tableInputs,
+		Floors: []harness.Floor{{Peer: "oribi", Figure: 37}},
 		Peers: tablePeers(all, peer.Query, func(env *harness.Env, d *peer.Driver) (m harness.Measurement, err error) {
-			m.Checksum, err = checkOnce(env, d) // measured before opening: space that a peer frees when it is opened again does not count
+			// measured before opening: space that a peer frees when it is opened again does not
+			// count
+			m.Checksum, err = checkOnce(env, d)
 			m.Value = float64(env.DiskBytes()) / float64(env.Scale.Table)
 			return m, err
 		})}
@@ -227,10 +243,12 @@ func sizeAtRest() harness.Workload {
 				return m, err
 			}}
 	}
-	return harness.Workload{Name: "size-recompressed", About: "disk space of lineitem as in size, after Table.Recompress; oribi-dense also makes l_comment dense",
-		Unit: "bytes/row", Group: tableGroup, Copies: true, Inputs: tableInputs,
+	return harness.Workload{Name: "size-recompressed",
+		About: "disk space of lineitem as in size, after Table.Recompress; oribi-dense also makes l_comment dense",
+		Unit:  "bytes/row", Group: tableGroup, Copies: true, Inputs: tableInputs,
 		Floors: []harness.Floor{{Peer: "oribi", Figure: 34}, {Peer: "oribi-dense", Figure: 30}},
-		Peers:  []harness.Peer{atRest(peer.Oribi.Name), atRest("oribi-dense", oribi.SetCompression("l_comment", schema.Dense))}}
+		Peers: []harness.Peer{atRest(peer.Oribi.Name),
+			atRest("oribi-dense", oribi.SetCompression("l_comment", schema.Dense))}}
 }
 
 // recompress changes the table in dir and stores its columns harder.
@@ -255,7 +273,9 @@ const changedPart = 10
 
 // upsert writes existing rows in full.
 func upsert(all []peer.Driver) harness.Workload {
-	return harness.Workload{Name: "upsert", About: "upsert a tenth of lineitem's rows in full, in random order, 1,000 rows per batch, no sync; from the first batch to the closed store",
+	return harness.Workload{Name: "upsert",
+		About: "upsert a tenth of lineitem's rows in full, in random order, 1,000 rows per batch, no sync; from the " +
+			"first batch to the closed store",
 		Unit: "rows/s", More: true, Group: tableGroup, Copies: true, MemoryLimit: peakLimit, Inputs: shuffledInputs,
 		Floors: []harness.Floor{{Peer: "oribi", Against: "pebble", Ratio: 1.2, Least: true}},
 		Peers: tablePeers(all, peer.Write, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
@@ -270,7 +290,9 @@ func upsert(all []peer.Driver) harness.Workload {
 
 // updateColumn sets one column.
 func updateColumn(all []peer.Driver) harness.Workload {
-	return harness.Workload{Name: "update-column", About: "update l_tax in a tenth of lineitem's rows, in random order, 1,000 rows per batch, no sync; from the first batch to the closed store",
+	return harness.Workload{Name: "update-column",
+		About: "update l_tax in a tenth of lineitem's rows, in random order, 1,000 rows per batch, no sync; from the " +
+			"first batch to the closed store",
 		Unit: "rows/s", More: true, Group: tableGroup, Copies: true, MemoryLimit: peakLimit, Inputs: shuffledInputs,
 		Floors: []harness.Floor{{Peer: "oribi", Against: "duckdb-1", Ratio: 10, Least: true}},
 		Peers: tablePeers(all, peer.Write, func(env *harness.Env, d *peer.Driver) (harness.Measurement, error) {
@@ -297,10 +319,14 @@ func some(name string, n int) iter.Seq2[*inputs.Item, error] {
 	}
 }
 
-func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem, items []inputs.Item) error) (m harness.Measurement, err error) {
+func measureChange(
+	env *harness.Env, d *peer.Driver, change func(l peer.Lineitem, items []inputs.Item) error,
+) (m harness.Measurement, err error) {
 	rows := env.Scale.Table / changedPart
 	took, sum, err := changeTable(env, d, func(l peer.Lineitem) error {
-		return peer.EachChunk(some(env.Input(shuffledFile), rows), peer.Chunk, func(items []inputs.Item) error { return change(l, items) })
+		return peer.EachChunk(some(env.Input(shuffledFile), rows), peer.Chunk, func(items []inputs.Item) error {
+			return change(l, items)
+		})
 	})
 	m.Value, m.Checksum = float64(rows)/took.Seconds(), sum
 	return m, err
@@ -309,13 +335,17 @@ func measureChange(env *harness.Env, d *peer.Driver, change func(l peer.Lineitem
 // writeAmplification measures the bytes that random inserts write to the disk. It derives its
 // results from the loads of load-random.
 func writeAmplification(all []peer.Driver) harness.Workload {
-	w := harness.Workload{Name: "write-amp", About: "bytes written to the disk per byte of key and value, for inserts of lineitem in random order, 1,000 rows per batch, no sync, until the store is closed: the loads of load-random",
-		Unit: "bytes/byte", Fresh: true, MemoryLimit: peakLimit, Inputs: shuffledInputs, Of: loadRandom, Derive: amplification}
+	w := harness.Workload{Name: "write-amp",
+		About: "bytes written to the disk per byte of key and value, for inserts of lineitem in random order, 1,000 " +
+			"rows per batch, no sync, until the store is closed: the loads of load-random",
+		Unit: "bytes/byte", Fresh: true, MemoryLimit: peakLimit, Inputs: shuffledInputs,
+		Of: loadRandom, Derive: amplification}
 	for _, d := range drivers(all, peer.Write|peer.KV) { // other peers do not insert single rows efficiently
-		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Measure: func(env *harness.Env) (harness.Measurement, error) {
-			m, err := measureLoad(env, &d, shuffledFile, false)
-			return amplification(m), err
-		}})
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module,
+			Measure: func(env *harness.Env) (harness.Measurement, error) {
+				m, err := measureLoad(env, &d, shuffledFile, false)
+				return amplification(m), err
+			}})
 	}
 	return w
 }
@@ -363,7 +393,9 @@ func enough(env *harness.Env) time.Duration {
 // calls times calls at random among the different ones: n of them at small scale, otherwise for
 // enough time. It first makes each different call twice, which also returns the checksum. The value
 // is µs per call, divided by per.
-func calls(env *harness.Env, different, n, per int, call func(i int) (int64, error)) (m harness.Measurement, err error) {
+func calls(
+	env *harness.Env, different, n, per int, call func(i int) (int64, error),
+) (m harness.Measurement, err error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	order := make([]int32, 1<<16)
 	for i := range order {
@@ -399,8 +431,11 @@ func calls(env *harness.Env, different, n, per int, call func(i int) (int64, err
 
 // remoteCalls is calls for a peer whose calls are made by other processes, each for per keys. The
 // value is µs per key.
-func remoteCalls(env *harness.Env, r peer.Remote, call peer.Call, keys []inputs.Key, n, per int) (m harness.Measurement, err error) {
-	sum, err := r.Warm(call, keys, per, 2*enough(env)) // longer than for other peers: a JIT compiler may have to warm up
+func remoteCalls(
+	env *harness.Env, r peer.Remote, call peer.Call, keys []inputs.Key, n, per int,
+) (m harness.Measurement, err error) {
+	// longer than for other peers: a JIT compiler may have to warm up
+	sum, err := r.Warm(call, keys, per, 2*enough(env))
 	if err != nil {
 		return m, err
 	}

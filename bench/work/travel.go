@@ -19,12 +19,17 @@ import (
 func travel() (out []harness.Workload) {
 	for _, deltas := range []int{0, 1, 4, 16} {
 		out = append(out, harness.Workload{
-			Name:  fmt.Sprintf("travel-%d", deltas),
-			About: fmt.Sprintf("sum of an int64 column over all rows as of a timestamp after which each row was changed (changes: %d), compacted, one thread, warm", deltas),
-			Unit:  "ns/row", MemoryLimit: peakLimit,
+			Name: fmt.Sprintf("travel-%d", deltas),
+			About: fmt.Sprintf("sum of an int64 column over all rows as of a timestamp after which each row was "+
+				"changed (changes: %d), compacted, one thread, warm", deltas),
+			Unit: "ns/row", MemoryLimit: peakLimit,
 			Peers: []harness.Peer{
-				{Name: "oribi", Ours: true, Prepare: func(env *harness.Env) error { return prepareTravel(env, deltas) }, Measure: sumDeltas(true)},
-				{Name: "pebble-versions", Prepare: func(env *harness.Env) error { return prepareVersions(env, deltas) }, Measure: sumVersions},
+				{Name: "oribi", Ours: true, Prepare: func(env *harness.Env) error {
+					return prepareTravel(env, deltas)
+				}, Measure: sumDeltas(true)},
+				{Name: "pebble-versions", Prepare: func(env *harness.Env) error {
+					return prepareVersions(env, deltas)
+				}, Measure: sumVersions},
 			}})
 	}
 	return out
@@ -92,7 +97,7 @@ func prepareVersions(env *harness.Env, deltas int) error {
 		}
 	}
 	if err == nil {
-		err = v.Settle()
+		err = v.FinishWork()
 	}
 	return closeAll(err, v)
 }

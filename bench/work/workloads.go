@@ -37,7 +37,8 @@ func nestedMore() []More {
 		{LoadParquet, harness.Peer{Name: "duckdb", Module: "duckdb", Command: self}},
 	}
 	for _, c := range HFileCases {
-		more = append(more, More{c.Scan(), harness.Peer{Name: "hbase", Module: "hbase"}}, More{c.Get(), harness.Peer{Name: "hbase", Module: "hbase"}})
+		more = append(more, More{c.Scan(), harness.Peer{Name: "hbase", Module: "hbase"}},
+			More{c.Get(), harness.Peer{Name: "hbase", Module: "hbase"}})
 	}
 	for _, c := range CarbonReads {
 		for _, name := range CarbonReaders {
@@ -49,7 +50,8 @@ func nestedMore() []More {
 			more = append(more, More{c.Workload, harness.Peer{Name: p.Name, Module: KuduPeer, Store: kuduStore}})
 		}
 	}
-	return append(more, More{CarbonWrite, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}}, More{CarbonSize, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}})
+	return append(more, More{CarbonWrite, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}},
+		More{CarbonSize, harness.Peer{Name: CarbonPeer, Module: CarbonPeer}})
 }
 
 // All returns the list of workloads. A nested module passes its drivers and peers, which replace
@@ -70,11 +72,14 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	}
 	ds := peer.Drivers(own...)
 	out := []harness.Workload{
-		loadTable(ds, "load-sorted", "lineitem in key order", rowsFile, true), loadTable(ds, loadRandom, "lineitem in random order", shuffledFile, false),
-		size(ds), sizeAtRest(), getHit(ds), getMiss(ds), getSpread(ds), getCold(ds), getMany(ds), rangeScan(ds), shortRange(ds)}
+		loadTable(ds, "load-sorted", "lineitem in key order", rowsFile, true),
+		loadTable(ds, loadRandom, "lineitem in random order", shuffledFile, false),
+		size(ds), sizeAtRest(), getHit(
+			ds), getMiss(ds), getSpread(ds), getCold(ds), getMany(ds), rangeScan(ds), shortRange(ds)}
 	out = append(out, queries(ds)...)
 	out = append(out, upsert(ds), updateColumn(ds), writeAmplification(ds))
-	out = append(out, exportParquet(ds, "export-parquet", arrowio.Snappy), exportParquet(ds, "export-parquet-zstd", arrowio.Zstd), exportArrow())
+	out = append(out, exportParquet(ds, "export-parquet", arrowio.Snappy),
+		exportParquet(ds, "export-parquet-zstd", arrowio.Zstd), exportArrow())
 	out = append(out, ycsb(ds)...)
 	out = append(out, pairs(ds)...)
 	out = append(out, backward())
@@ -98,6 +103,7 @@ func All(own []peer.Driver, more ...More) []harness.Workload {
 	for _, c := range KuduScans {
 		out = append(out, kuduScan(c, of(c.Workload)))
 	}
-	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), scanChecksums(), open(), openMany(), replay(), getStart(),
+	return append(out, apply(), memInsert(), write(), scanDeltas(), hotKey(), scanChecksums(), open(),
+		openMany(), replay(), getStart(),
 		load(of("load")), loadParquet(of(LoadParquet)), loadPackages(), scanCSV(), columnDecode(of("column-decode")))
 }

@@ -16,7 +16,9 @@ import (
 // and value is part of Pebble's work, as encoding it is part of the store's.
 func write() harness.Workload {
 	return harness.Workload{
-		Name: "write", About: "lineitem in write batches of 1,000 rows prepared in advance, no sync, default options, flushes included",
+		Name: "write",
+		About: "lineitem in write batches of 1,000 rows prepared in advance, no sync, default options, flushes " +
+			"included",
 		Unit: "rows/s", More: true, Fresh: true, MemoryLimit: peakLimit, Inputs: lineitemInputs,
 		Peers: []harness.Peer{
 			{Name: "oribi-rows", Ours: true, Measure: writer(prepareRows), Memory: streamer(prepareRows)},
@@ -32,7 +34,8 @@ func write() harness.Workload {
 	}
 }
 
-// preparer converts rows to what a batch takes, and returns a function that adds them to a batch.
+// preparer converts rows to the arguments of a batch, and returns a function that adds them to a
+// batch. The conversion is not timed.
 type preparer func(t *oribi.Table) (func(items []inputs.Item) func(b *oribi.Batch), error)
 
 func prepareRows(t *oribi.Table) (func([]inputs.Item) func(*oribi.Batch), error) {
@@ -140,7 +143,10 @@ func writePebble(env *harness.Env) (m harness.Measurement, err error) {
 	}
 	defer db.Close()
 	var all []inputs.Item
-	if err = EachChunk(env, batchRows, func(items []inputs.Item) error { all = append(all, items...); return nil }); err != nil {
+	if err = EachChunk(env, batchRows, func(items []inputs.Item) error {
+		all = append(all, items...)
+		return nil
+	}); err != nil {
 		return m, err
 	}
 	took, err := env.Clock(func() error {

@@ -70,17 +70,24 @@ func ycsbWorkload(all []peer.Driver, mix ycsbMix, choice string, cold bool) harn
 		name, state = name+ycsbCold, "right after opening, with nothing in the page cache"
 	}
 	w := harness.Workload{
-		Name:  name,
-		About: fmt.Sprintf("YCSB %s: %s; records of 10 fields of 100 bytes, chosen %s; %s; one thread, no sync", mix.letter, mix.about, ycsbChoices[choice], state),
-		Unit:  "operations/s", More: true, MemoryLimit: peakLimit, Group: ycsbGroup, Copies: mix.other > 0, Cold: cold,
+		Name: name,
+		About: fmt.Sprintf("YCSB %s: %s; records of 10 fields of 100 bytes, chosen %s; %s; one thread, no sync",
+			mix.letter, mix.about, ycsbChoices[choice], state),
+		Unit: "operations/s", More: true, MemoryLimit: peakLimit, Group: ycsbGroup, Copies: mix.other > 0, Cold: cold,
 		Floors: ycsbFloors(mix.letter),
 	}
 	if choice == "zipf" && !cold {
-		w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: "oribi", Workload: "ycsb-" + mix.letter + "-uniform", Ratio: 1, Least: true})
+		w.Floors = append(w.Floors, harness.Floor{Peer: "oribi", Against: "oribi",
+			Workload: "ycsb-" + mix.letter + "-uniform", Ratio: 1, Least: true})
 	}
 	for _, d := range drivers(all, peer.KV) {
-		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module, Prepare: func(env *harness.Env) error { return prepareYCSB(env, &d) },
-			Measure: func(env *harness.Env) (harness.Measurement, error) { return measureYCSB(env, &d, &mix, choice, cold) }})
+		w.Peers = append(w.Peers, harness.Peer{Name: d.Name, Ours: d.Ours, Module: d.Module,
+			Prepare: func(env *harness.Env) error {
+				return prepareYCSB(env, &d)
+			},
+			Measure: func(env *harness.Env) (harness.Measurement, error) {
+				return measureYCSB(env, &d, &mix, choice, cold)
+			}})
 	}
 	return w
 }
@@ -92,14 +99,16 @@ const ycsbCold = "-cold"
 func ycsbFloors(letter string) []harness.Floor {
 	switch letter {
 	case "b", "c", "d":
-		return []harness.Floor{{Peer: peer.OribiRows.Name, Against: "pebble", Ratio: 1.5, Least: true}, {Peer: peer.OribiRows.Name, Against: "bbolt", Ratio: 1, Least: true}}
+		return []harness.Floor{{Peer: peer.OribiRows.Name, Against: "pebble", Ratio: 1.5, Least: true},
+			{Peer: peer.OribiRows.Name, Against: "bbolt", Ratio: 1, Least: true}}
 	case "e":
 		return []harness.Floor{{Peer: peer.OribiRows.Name, Against: harness.BestPeer, Ratio: 1, Least: true}}
 	}
 	return []harness.Floor{{Peer: peer.OribiRows.Name, Against: "pebble", Ratio: 1, Least: true}}
 }
 
-var ycsbChoices = map[string]string{"uniform": "evenly", "zipf": "by Zipf 0.99, scattered over the keys", "latest": "by Zipf 0.99, newest most often"}
+var ycsbChoices = map[string]string{"uniform": "evenly", "zipf": "by Zipf 0.99, scattered over the keys",
+	"latest": "by Zipf 0.99, newest most often"}
 
 // ycsbKey returns the key of record i. Keys are in no particular order.
 func ycsbKey(dst []byte, i uint64) []byte {
@@ -146,7 +155,7 @@ func prepareYCSB(env *harness.Env, d *peer.Driver) error {
 		return err
 	}
 	if err = putRecords(r, ycsbRecords(env), peer.Fields*peer.FieldBytes); err == nil {
-		err = r.Settle()
+		err = r.FinishWork()
 	}
 	return closeAll(err, r)
 }
@@ -165,7 +174,8 @@ func putRecords(r peer.Records, n, bytes int) error {
 	for some := range slices.Chunk(records, together) {
 		keys, values = keys[:0], values[:0]
 		for i := range some {
-			keys, values = append(keys, ycsbKey(nil, some[i].number)), append(values, ycsbValue(nil, some[i].number, bytes))
+			keys, values = append(keys, ycsbKey(nil, some[i].number)),
+				append(values, ycsbValue(nil, some[i].number, bytes))
 		}
 		if err := r.Put(keys, values); err != nil {
 			return err
@@ -240,7 +250,9 @@ func ycsbCounts(env *harness.Env, mix *ycsbMix, cold bool) (warmUp, measured int
 	return n, max(200, n/4)
 }
 
-func measureYCSB(env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string, cold bool) (m harness.Measurement, err error) {
+func measureYCSB(
+	env *harness.Env, d *peer.Driver, mix *ycsbMix, choice string, cold bool,
+) (m harness.Measurement, err error) {
 	warmUp, n := ycsbCounts(env, mix, cold)
 	ops := ycsbOps(mix, choice, warmUp+n, ycsbRecords(env))
 	r, err := openRecords(env, d, false)
@@ -277,7 +289,7 @@ func runYCSB(env *harness.Env, r peer.Records, ops []ycsbOp, warmUp, bytes int) 
 	return m, nil
 }
 
-// ycsbRun executes operations and returns a checksum of what it reads.
+// ycsbRun executes operations and returns a checksum of the values that it reads.
 type ycsbRun struct {
 	records    peer.Records
 	bytes      int // of a value that is written as a whole; 0 = records have fields
@@ -304,7 +316,9 @@ func (y *ycsbRun) do(o *ycsbOp, seed uint64) error {
 		y.value = ycsbValue(y.value, o.record, cmp.Or(y.bytes, peer.Fields*peer.FieldBytes))
 		return y.records.Put([][]byte{y.key}, [][]byte{y.value})
 	case ycsbScan:
-		return y.records.Scan(y.key, int(o.rows), func(key, value []byte) { y.sum += xxh3.HashSeed(value, xxh3.Hash(key)) })
+		return y.records.Scan(y.key, int(o.rows), func(key, value []byte) {
+			y.sum += xxh3.HashSeed(value, xxh3.Hash(key))
+		})
 	}
 	if o.kind == ycsbRead || o.kind == ycsbModify {
 		got, err := y.records.Read(y.key)

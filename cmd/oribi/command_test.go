@@ -105,7 +105,8 @@ func checkAcknowledged(t *testing.T, dir string, stamps []string) {
 		t.Errorf("verify: %s", got)
 	}
 	for _, n := range []int{0, len(stamps) / 2, len(stamps) - 1} {
-		if got, want := must(t, nil, "table", "count", dir, "t", "--as-of", stamps[n]), fmt.Sprintln(2*(n+1)); got != want {
+		if got, want := must(t, nil, "table", "count", dir, "t", "--as-of", stamps[n]),
+			fmt.Sprintln(2*(n+1)); got != want {
 			t.Errorf("as of the timestamp of batch %d: %s rows, want %s", n, got, want)
 		}
 	}
@@ -292,15 +293,20 @@ func TestLockedStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"store", "info", dir}, {"store", "verify", dir}, {"table", "scan", dir, "t"}, {"table", "list", dir},
-			{"table", "scan", dir, "t", "--as-of", "now"}, {"store", "du", dir}, {"store", "dump", dir}, {"store", "checkpoint", dir, filepath.Join(t.TempDir(), "copy")}} {
+		for _, args := range [][]string{{"store", "info", dir}, {"store", "verify", dir},
+			{"table", "scan", dir, "t"}, {"table", "list", dir},
+			{"table", "scan", dir, "t", "--as-of", "now"}, {"store", "du", dir}, {"store", "dump", dir},
+			{"store", "checkpoint", dir, filepath.Join(t.TempDir(), "copy")}} {
 			if _, errs, code := run(t, nil, args...); code != c.readers {
-				t.Errorf("holder read-only %v: %v: exit code %d, want %d: %s", c.holder.ReadOnly, args, code, c.readers, errs)
+				t.Errorf("holder read-only %v: %v: exit code %d, want %d: %s",
+					c.holder.ReadOnly, args, code, c.readers, errs)
 			}
 		}
-		for _, args := range [][]string{{"apply", dir, rows}, {"table", "flush", dir, "t"}, {"table", "drop", dir, "t", "--yes"}} {
+		for _, args := range [][]string{{"apply", dir, rows}, {"table", "flush", dir, "t"},
+			{"table", "drop", dir, "t", "--yes"}} {
 			if _, errs, code := run(t, nil, args...); code != c.writers || strings.Count(errs, "\n") != 1 {
-				t.Errorf("holder read-only %v: %v: exit code %d, want %d: %s", c.holder.ReadOnly, args, code, c.writers, errs)
+				t.Errorf("holder read-only %v: %v: exit code %d, want %d: %s",
+					c.holder.ReadOnly, args, code, c.writers, errs)
 			}
 		}
 		if err := store.Close(); err != nil {
@@ -332,7 +338,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, errs, code := run(t, nil, "store", "verify", dir)
-		if code != 3 || !strings.HasPrefix(out, `{"file":"`) || !strings.HasPrefix(errs, "oribi: ") || strings.Count(errs, "\n") != 2 {
+		if code != 3 || !strings.HasPrefix(out, `{"file":"`) || !strings.HasPrefix(errs, "oribi: ") ||
+			strings.Count(errs, "\n") != 2 {
 			t.Errorf("%s: exit code %d, stdout %s, stderr %s", filepath.Base(name), code, out, errs)
 		}
 		if err := os.WriteFile(name, whole, 0o600); err != nil {

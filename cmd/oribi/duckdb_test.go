@@ -16,8 +16,8 @@ import (
 	"github.com/oribi-db/oribi/internal/pythontest"
 )
 
-// answerProgram answers queries over a Parquet file, which are lines of JSON on stdin, in DuckDB. It
-// prints the rows of each as a line of JSON.
+// answerProgram answers queries over a Parquet file, which are lines of JSON on stdin, in DuckDB.
+// It prints the rows of each as a line of JSON.
 const answerProgram = `
 import sys, json, duckdb
 c = duckdb.connect()
@@ -65,7 +65,8 @@ func TestScansCountsAndGroupsAreThoseOfDuckDB(t *testing.T) {
 					t.Fatal(err)
 				}
 				var out, errs bytes.Buffer
-				if code := runInside(t, append([]string{"table", q.args[0], store, "t"}, q.args[1:]...), nil, &out, &errs); code != 0 {
+				if code := runInside(t, append([]string{"table", q.args[0], store, "t"}, q.args[1:]...),
+					nil, &out, &errs); code != 0 {
 					t.Fatalf("oribi table %q: %s", q.args, &errs)
 				}
 				got := rowsOf(t, out.String())
@@ -90,7 +91,8 @@ func randomTable(t *testing.T, r *rand.Rand, store string) {
 		for id := ids[0]; id < ids[1]; id++ {
 			json.NewEncoder(&lines).Encode(randomRow(r, id))
 		}
-		if _, errs, code := run(t, &lines, "table", "load", store, "t", "-", "--input-format", "jsonl", "--mode", "upsert"); code != 0 {
+		if _, errs, code := run(t, &lines, "table", "load", store, "t", "-", "--input-format", "jsonl",
+			"--mode", "upsert"); code != 0 {
 			t.Fatal(errs)
 		}
 		if ids[0] == 0 {
@@ -125,8 +127,10 @@ func randomRow(r *rand.Rand, id int) map[string]any {
 		g = []string{"NaN", "+Inf", "-Inf"}[r.IntN(3)]
 	}
 	row := map[string]any{
-		"id": id, "i": r.IntN(50) - 25, "u": r.Uint64(), "dec": fmt.Sprintf("%d.%02d", r.IntN(9)-4, r.IntN(100)), "f": f, "g": g, "s": randomText(r),
-		"few": []string{"x", "öl", "", "10%"}[r.IntN(4)], "b": r.IntN(2) == 0, "d": []string{"1969-12-31", "1970-01-01", "0001-01-01", "2000-02-29", "1899-12-31"}[r.IntN(5)], "ts": at,
+		"id": id, "i": r.IntN(50) - 25, "u": r.Uint64(), "dec": fmt.Sprintf("%d.%02d", r.IntN(9)-4, r.IntN(100)),
+		"f": f, "g": g, "s": randomText(r),
+		"few": []string{"x", "öl", "", "10%"}[r.IntN(4)], "b": r.IntN(2) == 0,
+		"d": []string{"1969-12-31", "1970-01-01", "0001-01-01", "2000-02-29", "1899-12-31"}[r.IntN(5)], "ts": at,
 	}
 	for _, name := range []string{"i", "dec", "f", "g", "s", "few", "b", "d", "ts"} {
 		if r.IntN(12) == 0 {
@@ -146,10 +150,13 @@ func questions(r *rand.Rand) (list []question) {
 		list = append(list,
 			question{[]string{"scan", "--columns", "id," + c, "--order", c, "--limit", strconv.Itoa(n)},
 				fmt.Sprintf("select %s from t order by %s nulls last, id limit %d", read, c, n)},
-			question{[]string{"scan", "--columns", "id," + c, "--order", c, "--desc", "--limit", strconv.Itoa(n), "--where", condition},
-				fmt.Sprintf("select %s from t where %s order by %s desc nulls last, id limit %d", read, inSQL(condition), c, n)},
+			question{[]string{"scan", "--columns", "id," + c, "--order", c, "--desc", "--limit",
+				strconv.Itoa(n), "--where", condition},
+				fmt.Sprintf("select %s from t where %s order by %s desc nulls last, id limit %d",
+					read, inSQL(condition), c, n)},
 			question{[]string{"count", "--distinct", c}, fmt.Sprintf("select count(distinct %s) from t", c)},
-			question{[]string{"count", "--distinct", c, "--where", condition}, fmt.Sprintf("select count(distinct %s) from t where %s", c, inSQL(condition))},
+			question{[]string{"count", "--distinct", c, "--where", condition},
+				fmt.Sprintf("select count(distinct %s) from t where %s", c, inSQL(condition))},
 			question{[]string{"count", "--where", condition}, "select count(*) from t where " + inSQL(condition)},
 		)
 	}
@@ -165,18 +172,22 @@ func questions(r *rand.Rand) (list []question) {
 		from := fmt.Sprintf("from t where %s group by %s", inSQL(condition), keys)
 		n := 1 + r.IntN(9)
 		list = append(list,
-			question{args, fmt.Sprintf("select %s, %s %s order by %s", groups, strings.Join(figures, ", "), from, order)},
-			question{append(args, "--top", strconv.Itoa(n)), fmt.Sprintf("select %s, %s %s order by count(*) desc, %s limit %d", groups, strings.Join(figures, ", "), from, order, n)},
+			question{args, fmt.Sprintf("select %s, %s %s order by %s", groups,
+				strings.Join(figures, ", "), from, order)},
+			question{append(args, "--top", strconv.Itoa(n)),
+				fmt.Sprintf("select %s, %s %s order by count(*) desc, %s limit %d", groups,
+					strings.Join(figures, ", "), from, order, n)},
 		)
 	}
 	for range 40 {
 		condition := randomCondition(r, 2)
-		list = append(list, question{[]string{"count", "--where", condition}, "select count(*) from t where " + inSQL(condition)})
+		list = append(list, question{[]string{"count", "--where", condition},
+			"select count(*) from t where " + inSQL(condition)})
 	}
 	return list
 }
 
-// selected returns the expression whose text is what the command prints.
+// selected returns the expression whose text equals the command's output for the column.
 func selected(column string) string {
 	switch column {
 	case "ts":
@@ -188,7 +199,8 @@ func selected(column string) string {
 }
 
 func randomGroups(r *rand.Rand) (by []string) {
-	all := []string{"few", "b", "i", "d", "year(ts)", "month(ts)", "day(ts)", "hour(ts)", "year(d)", "month(d)", "day(d)", "hour(d)"}
+	all := []string{"few", "b", "i", "d", "year(ts)", "month(ts)", "day(ts)", "hour(ts)", "year(d)",
+		"month(d)", "day(d)", "hour(d)"}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:1+r.IntN(2)]
 }
@@ -214,7 +226,8 @@ func groupsInSQL(by []string) (groups, keys, order string) {
 func randomCondition(r *rand.Rand, depth int) string {
 	if depth > 0 {
 		a, b := randomCondition(r, depth-1), randomCondition(r, depth-1)
-		return []string{a + " and " + b, a + " or " + b, "not (" + a + ")", "(" + a + " or not " + b + ") and " + a}[r.IntN(4)]
+		return []string{a + " and " + b, a + " or " + b, "not (" + a + ")",
+			"(" + a + " or not " + b + ") and " + a}[r.IntN(4)]
 	}
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 	literals := map[string]func() string{
@@ -226,7 +239,8 @@ func randomCondition(r *rand.Rand, depth int) string {
 		"few": func() string { return quote([]string{"x", "öl", "", "10%", "ö"}[r.IntN(5)]) },
 		"d":   func() string { return "date '" + []string{"1969-12-31", "1970-01-01", "1899-12-31"}[r.IntN(3)] + "'" },
 		"ts": func() string {
-			return "timestamp '" + []string{"1970-01-01 00:00:00", "2000-02-29 00:00:00", "1969-12-31 23:59:59.999999", "2026-01-01 00:00:00"}[r.IntN(4)] + "'"
+			return "timestamp '" + []string{"1970-01-01 00:00:00", "2000-02-29 00:00:00", "1969-12-31 23:59:59.999999",
+				"2026-01-01 00:00:00"}[r.IntN(4)] + "'"
 		},
 	}
 	c := []string{"i", "u", "dec", "f", "s", "few", "d", "ts"}[r.IntN(8)]
@@ -252,7 +266,8 @@ func randomCondition(r *rand.Rand, depth int) string {
 		}
 		pattern += []string{"", "%"}[r.IntN(2)] + text
 	}
-	return []string{"s", "few"}[r.IntN(2)] + []string{" like ", " not like "}[r.IntN(2)] + quote(pattern+[]string{"", "%"}[r.IntN(2)])
+	return []string{"s", "few"}[r.IntN(2)] + []string{" like ",
+		" not like "}[r.IntN(2)] + quote(pattern+[]string{"", "%"}[r.IntN(2)])
 }
 
 // inSQL returns a condition as DuckDB takes it, which has no escape character by default.

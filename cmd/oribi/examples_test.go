@@ -42,10 +42,14 @@ func TestHelpExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(t, nil, "hfile", "write", "--like", "hbase", "--entries", filepath.Join(ground, "cells.jsonl"), filepath.Join(ground, "cells.hfile"))
-	must(t, strings.NewReader(`{"city":"Oslo","n":1}`), "carbondata", "write", "--schema", filepath.Join(ground, "columns.jsonl"), "--values", "-", filepath.Join(ground, "C"))
+	must(t, nil, "hfile", "write", "--like", "hbase", "--entries", filepath.Join(ground, "cells.jsonl"),
+		filepath.Join(ground, "cells.hfile"))
+	must(t, strings.NewReader(`{"city":"Oslo","n":1}`), "carbondata", "write", "--schema",
+		filepath.Join(ground, "columns.jsonl"), "--values", "-", filepath.Join(ground, "C"))
 	corpus := corpustest.Dir(t)
-	if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(corpus, "golden", "kudu", "merge-compacted", "fs.tar.gz"), "-C", ground).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "tar", "-xzf",
+		filepath.Join(corpus, "golden", "kudu", "merge-compacted",
+			"fs.tar.gz"), "-C", ground).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if err := os.Rename(filepath.Join(ground, "ts"), filepath.Join(ground, "K")); err != nil {

@@ -21,7 +21,8 @@ func TestKuduVerifyFindsLostSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, code := run(t, nil, "kudu", "verify", dir)
-	want := `{"tablet":"` + tablet + `","file":"` + segment + `1","offset":null,"block":null,"problem":"the last segment is closed: a later one is missing"}` + "\n"
+	want := `{"tablet":"` + tablet + `","file":"` + segment +
+		`1","offset":null,"block":null,"problem":"the last segment is closed: a later one is missing"}` + "\n"
 	if out != want || code != 3 {
 		t.Errorf("code %d, printed %q, want %q", code, out, want)
 	}
@@ -53,10 +54,12 @@ func TestKuduExport(t *testing.T) {
 			t.Errorf("kudu %s printed %q, want %q", read[0], got, want)
 		}
 	}
-	if _, errs, code := run(t, nil, "kudu", "export", filepath.Join(dir, "S"), "t", out); code != 1 || !strings.Contains(errs, "exists") {
+	if _, errs, code := run(t, nil, "kudu", "export", filepath.Join(dir, "S"), "t", out); code != 1 ||
+		!strings.Contains(errs, "exists") {
 		t.Errorf("into an existing directory: code %d, printed %q", code, errs)
 	}
-	if _, _, code := run(t, nil, "kudu", "export", filepath.Join(dir, "S"), "other", filepath.Join(dir, "out2")); code != 4 {
+	if _, _, code := run(t, nil, "kudu", "export", filepath.Join(dir, "S"), "other",
+		filepath.Join(dir, "out2")); code != 4 {
 		t.Errorf("an unknown table: code %d", code)
 	}
 }
@@ -67,7 +70,8 @@ func kuduStore(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	s := filepath.Join(dir, "S")
 	must(t, nil, "store", "init", s)
-	must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int64","key":true},{"name":"s","type":"string","nullable":true}]}`), "table", "create", s, "t", "--schema", "-")
+	must(t,
+		strings.NewReader(`{"columns":[{"name":"k","type":"int64","key":true},{"name":"s","type":"string","nullable":true}]}`), "table", "create", s, "t", "--schema", "-")
 	must(t, nil, "table", "put", s, "t", `{"k":1,"s":"a"}`)
 	must(t, nil, "table", "put", s, "t", `{"k":2,"s":null}`)
 	must(t, nil, "table", "flush", s, "t")
@@ -75,7 +79,7 @@ func kuduStore(t *testing.T) (dir string) {
 	return dir
 }
 
-// unpackKudu returns a new directory with those of a server.
+// unpackKudu returns a new directory with the directories of a server.
 func unpackKudu(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -109,10 +113,12 @@ func TestKuduImport(t *testing.T) {
 			}
 			continue
 		}
-		if want := `{"table":"copy-` + f[0] + `","rowsets":`; code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, `,"rows":`+f[4]+`,"bytes":`) {
+		if want := `{"table":"copy-` + f[0] + `","rowsets":`; code != 0 || !strings.HasPrefix(out, want) ||
+			!strings.Contains(out, `,"rows":`+f[4]+`,"bytes":`) {
 			t.Errorf("%s: code %d, %q, %q", line, code, out, text)
 		}
-		if got, want := must(t, nil, "table", "scan", store, "copy-"+f[0]), must(t, nil, "kudu", "scan", fs, f[0]); got != want || got == "" {
+		if got, want := must(t, nil, "table", "scan", store, "copy-"+f[0]),
+			must(t, nil, "kudu", "scan", fs, f[0]); got != want || got == "" {
 			t.Errorf("%s: %d bytes of rows, want %d", line, len(got), len(want))
 		}
 		must(t, nil, "kudu", "import", fs, f[1], store)
@@ -129,12 +135,15 @@ func TestKuduImport(t *testing.T) {
 			{[]string{fs, f[1], store, "x", "--as-of", "2100-01-01T00:00:00Z"}, 2, "ahead"},
 			{[]string{fs, f[1], store, ""}, 2, "name"},
 		} {
-			if out, text, code := run(t, nil, append([]string{"kudu", "import"}, refused.args...)...); code != refused.code || out != "" || !strings.Contains(text, refused.text) {
+			if out, text, code := run(t, nil,
+				append([]string{"kudu", "import"}, refused.args...)...); code != refused.code || out != "" ||
+				!strings.Contains(text, refused.text) {
 				t.Errorf("%q: code %d, %q, %q", refused.args, code, out, text)
 			}
 		}
 		must(t, nil, "kudu", "import", fs, f[1], store, "rows", "--as-of", "now")
-		if got, want := must(t, nil, "table", "scan", store, "rows"), must(t, nil, "kudu", "scan", fs, f[1]); got != want {
+		if got, want := must(t, nil, "table", "scan", store, "rows"),
+			must(t, nil, "kudu", "scan", fs, f[1]); got != want {
 			t.Errorf("%s: %d bytes of rows as of now, want %d", line, len(got), len(want))
 		}
 	}
@@ -147,7 +156,8 @@ func TestKuduImport(t *testing.T) {
 func TestKuduInstall(t *testing.T) {
 	dir := kuduStore(t)
 	s, fs := filepath.Join(dir, "S"), filepath.Join(dir, "fs")
-	must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int64","key":true},{"name":"s","type":"string","nullable":true}],"history":"15m"}`), "table", "create", s, "empty", "--schema", "-")
+	must(t,
+		strings.NewReader(`{"columns":[{"name":"k","type":"int64","key":true},{"name":"s","type":"string","nullable":true}],"history":"15m"}`), "table", "create", s, "empty", "--schema", "-")
 	must(t, nil, "kudu", "export", s, "empty", fs)
 	names, err := os.ReadDir(filepath.Join(fs, "tablet-meta"))
 	if err != nil || len(names) != 1 {
@@ -155,7 +165,8 @@ func TestKuduInstall(t *testing.T) {
 	}
 	tablet := names[0].Name()
 	out, errs, code := run(t, nil, "kudu", "install", s, "t", fs, tablet)
-	if code != 0 || !strings.HasPrefix(out, `{"tablet":"`+tablet+`","rowsets":1,"rows":2,"bytes":`) || !strings.HasPrefix(errs, "oribi: warning: ") {
+	if code != 0 || !strings.HasPrefix(out, `{"tablet":"`+tablet+`","rowsets":1,"rows":2,"bytes":`) ||
+		!strings.HasPrefix(errs, "oribi: warning: ") {
 		t.Errorf("code %d, printed %q, %q", code, out, errs)
 	}
 	if got := must(t, nil, "kudu", "verify", fs); got != "ok\n" {
@@ -164,7 +175,8 @@ func TestKuduInstall(t *testing.T) {
 	if got, want := must(t, nil, "kudu", "scan", fs, tablet), must(t, nil, "table", "scan", s, "t"); got != want {
 		t.Errorf("scan printed %q, want %q", got, want)
 	}
-	for want, args := range map[int][]string{1: {s, "t", fs, tablet}, 3: {s, "t", unpackKudu(t, "encrypted"), tablet}, 4: {s, "t", fs, strings.Repeat("0", 32)}} {
+	for want, args := range map[int][]string{1: {s, "t", fs, tablet}, 3: {s, "t", unpackKudu(t, "encrypted"), tablet},
+		4: {s, "t", fs, strings.Repeat("0", 32)}} {
 		out, errs, code := run(t, nil, append([]string{"kudu", "install"}, args...)...)
 		if code != want || out != "" || !strings.HasPrefix(errs, `oribi: kudu: install table "t": `) {
 			t.Errorf("%q: code %d, printed %q, %q", args, code, out, errs)

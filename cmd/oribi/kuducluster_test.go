@@ -24,7 +24,8 @@ func TestPageMovesTablesIntoClusters(t *testing.T) {
 		t.Fatalf("%d blocks of commands, want 5", len(blocks))
 	}
 	create, install, check, compare, replicate := blocks[0], blocks[1], blocks[2], blocks[3], blocks[4]
-	single := strings.NewReplacer(`[{"columns": ["host"], "num_buckets": 4}]`, "[]", `"num_replicas": 1`, `"num_replicas": 3`).Replace(create)
+	single := strings.NewReplacer(`[{"columns": ["host"], "num_buckets": 4}]`, "[]", `"num_replicas": 1`,
+		`"num_replicas": 3`).Replace(create)
 	t.Run("tablets", func(t *testing.T) {
 		m := newMove(t, 1)
 		m.create(create)
@@ -70,7 +71,8 @@ func newMove(t *testing.T, servers int) move {
 	t.Helper()
 	m := move{kudutest.NewCluster(t, servers), t}
 	store := filepath.Join(t.TempDir(), "S")
-	for name, value := range map[string]string{"S": store, "MASTER": m.Master, "PATH": m.Program() + string(os.PathListSeparator) + os.Getenv("PATH")} {
+	for name, value := range map[string]string{"S": store, "MASTER": m.Master,
+		"PATH": m.Program() + string(os.PathListSeparator) + os.Getenv("PATH")} {
 		t.Setenv(name, value)
 	}
 	m.run(`oribi store init "$S"

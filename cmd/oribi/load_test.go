@@ -20,7 +20,8 @@ import (
 func TestInterruptedLoadReportsCommittedRows(t *testing.T) {
 	t.Parallel()
 	dir := numbers(t)
-	cmd := exec.Command(binary, "table", "load", dir, "t", "-", "--batch", "10", "--input-format", "csv", "--skip-bad", "-")
+	cmd := exec.Command(binary, "table", "load", dir, "t", "-", "--batch", "10",
+		"--input-format", "csv", "--skip-bad", "-")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	in, err := cmd.StdinPipe()
@@ -56,7 +57,8 @@ func TestInterruptedLoadReportsCommittedRows(t *testing.T) {
 	cmd.Wait()
 	lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
 	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(lines[len(lines)-1], "loaded "), " rows"))
-	if code := cmd.ProcessState.ExitCode(); code != 130 || lines[0] != "oribi: interrupted" || !strings.Contains(lines[1], "insert_ignore") || err != nil || n < 30 {
+	if code := cmd.ProcessState.ExitCode(); code != 130 || lines[0] != "oribi: interrupted" ||
+		!strings.Contains(lines[1], "insert_ignore") || err != nil || n < 30 {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	if got := must(t, nil, "table", "count", dir, "t"); got != fmt.Sprintln(n) {
@@ -64,7 +66,7 @@ func TestInterruptedLoadReportsCommittedRows(t *testing.T) {
 	}
 }
 
-// On a terminal a load prints the same lines; the bar, if there was one, is removed.
+// On a terminal a load prints the same lines; if a bar was drawn, it is removed.
 func TestLoadOnATerminal(t *testing.T) {
 	dir := numbers(t)
 	file := filepath.Join(t.TempDir(), "rows.csv")
@@ -122,7 +124,8 @@ func TestLoadReportsTruncatedFile(t *testing.T) {
 	}
 	io.Copy(io.Discard, out)
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(errs.String(), "the file became shorter while it was read") {
+	if code := cmd.ProcessState.ExitCode(); code != 1 ||
+		!strings.Contains(errs.String(), "the file became shorter while it was read") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

@@ -41,7 +41,8 @@ func TestSmallDiskRunsFull(t *testing.T) {
 	dir := filepath.Join(disk, "store")
 	must(t, nil, "store", "init", dir)
 	create := func() {
-		must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`), "table", "create", dir, "t", "--schema", "-")
+		must(t, strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`),
+			"table", "create", dir, "t", "--schema", "-")
 	}
 	create()
 	random := rand.New(rand.NewPCG(1, 1))
@@ -195,7 +196,8 @@ func TestExportToAFullDiskLeavesNothing(t *testing.T) {
 	}
 	run(t, strings.NewReader(rows.String()), "table", "load", dir, "t", "-")
 	run(t, strings.NewReader(pairs.String()), "kv", "load", dir, "-")
-	for _, out := range []string{"t/out.csv", "t/out.jsonl.gz", "t/out.parquet", "t/out.arrow", "default/out.hfile", "t/out.carbondata"} {
+	for _, out := range []string{"t/out.csv", "t/out.jsonl.gz", "t/out.parquet", "t/out.arrow",
+		"default/out.hfile", "t/out.carbondata"} {
 		table, name := filepath.Split(out)
 		args := []string{"table", "export", dir, strings.TrimSuffix(table, "/"), filepath.Join(disk, name)}
 		if name == "out.carbondata" {

@@ -35,8 +35,8 @@ func pages(t *testing.T) []string {
 }
 
 // session matches commands of a page, in a fenced block of sh, and the block of text that directly
-// follows with what they print, if they print anything. Blocks of bash need more than a directory:
-// a cluster, the network.
+// follows with their output, if they print anything. Blocks of bash need more than a directory: a
+// cluster, the network.
 var session = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n(\n```text\n(.*?)^```\n)?")
 
 // varying matches what differs between runs: timestamps, as numbers and as times, and IDs.

@@ -52,7 +52,7 @@ for file in ["frame.csv", "records.json", "lines.jsonl", "frame.parquet"]:
     print(json.dumps({"file": file, "columns": r.columns, "types": [str(t) for t in r.types], "rows": rows}))
 `
 
-// read is what a program read of a file.
+// read is a file as a program has read it: columns, types, and rows.
 type read struct {
 	File    string
 	Columns []string
@@ -63,7 +63,8 @@ type read struct {
 // like are our types for values of DuckDB's type, in the order of preference.
 var like = map[string]string{
 	"BIGINT": "int64", "DOUBLE": "double decimal", "VARCHAR": "string", "JSON": "string", "BOOLEAN": "bool",
-	"HUGEINT": "int64 decimal(38,0)", "UBIGINT": "uint64", "TIMESTAMP": "timestamp", "TIMESTAMP WITH TIME ZONE": "timestamp", "DATE": "date",
+	"HUGEINT": "int64 decimal(38,0)", "UBIGINT": "uint64", "TIMESTAMP": "timestamp",
+	"TIMESTAMP WITH TIME ZONE": "timestamp", "DATE": "date",
 }
 
 // better are columns with a better type than DuckDB's, by file and column.
@@ -89,13 +90,15 @@ func TestPandasFramesLoadAsInDuckDB(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &want); err != nil {
 			t.Fatal(err)
 		}
-		if _, errs, code := run(t, nil, "table", "load", store, want.File, filepath.Join(dir, want.File), "--create", "--key", "id"); code != 0 {
+		if _, errs, code := run(t, nil, "table", "load", store, want.File, filepath.Join(dir, want.File),
+			"--create", "--key", "id"); code != 0 {
 			t.Errorf("%s: %s", want.File, errs)
 			continue
 		}
 		types := typesOf(t, store, want.File)
 		var rows []map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(must(t, nil, "table", "scan", store, want.File, "--format", "json")), &rows); err != nil || len(rows) != len(want.Rows) {
+		if err := json.Unmarshal([]byte(must(t, nil, "table", "scan", store, want.File, "--format", "json")),
+			&rows); err != nil || len(rows) != len(want.Rows) {
 			t.Fatalf("%s: %d rows, %v", want.File, len(rows), err)
 		}
 		for c, name := range want.Columns {
@@ -122,7 +125,8 @@ func typesOf(t *testing.T, store, table string) map[string]string {
 	var described struct {
 		Columns []struct{ Name, Type string }
 	}
-	if err := json.Unmarshal([]byte(must(t, nil, "table", "describe", store, table, "--format", "json")), &described); err != nil {
+	if err := json.Unmarshal([]byte(must(t, nil, "table", "describe", store, table, "--format", "json")),
+		&described); err != nil {
 		t.Fatal(err)
 	}
 	types := map[string]string{}
@@ -164,7 +168,8 @@ func sameValue(got, want *string) bool {
 	if micros, ok := strings.CutSuffix(g, " µs"); ok {
 		return micros == microsOf(w)
 	}
-	if g == w || strings.EqualFold(g, w) && (g == "true" || g == "false") || strings.EqualFold(strings.TrimPrefix(g, "+"), w) {
+	if g == w || strings.EqualFold(g, w) && (g == "true" || g == "false") ||
+		strings.EqualFold(strings.TrimPrefix(g, "+"), w) {
 		return true
 	}
 	a, ok := new(big.Rat).SetString(g)
@@ -174,7 +179,8 @@ func sameValue(got, want *string) bool {
 
 // microsOf parses the forms in which Python and pandas write times.
 func microsOf(text string) string {
-	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05-07:00", "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"} {
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05-07:00",
+		"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return strconv.FormatInt(at.UnixMicro(), 10)
 		}

@@ -78,7 +78,8 @@ func parseScript(text string) []*step {
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		switch {
 		case strings.HasPrefix(line, "$ "), strings.HasPrefix(line, "@ "):
-			steps = append(steps, &step{line: i + 1, comment: comment, command: []string{line[2:]}, terminal: line[0] == '@'})
+			steps = append(steps, &step{line: i + 1, comment: comment,
+				command: []string{line[2:]}, terminal: line[0] == '@'})
 			comment = nil
 		case strings.HasPrefix(line, "> "):
 			s := steps[len(steps)-1]
@@ -155,7 +156,7 @@ func (s *step) run(t *testing.T) []string {
 const scriptVariable = "ORIBI_TEST_SCRIPT"
 
 // TestScripts runs testdata/*.txt. ORIBI_REWRITE=1 rewrites the scripts with the actual output
-// instead. Each script has a process of its own, whose current directory is that of the script.
+// instead. Each script has a process of its own, whose current directory is the script's.
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the scripts are for sh")
@@ -206,7 +207,8 @@ func runScript(t *testing.T, name string) {
 	var rewritten bytes.Buffer
 	for _, s := range parseScript(string(text)) {
 		got := s.run(t)
-		fmt.Fprint(&rewritten, joined("", s.comment), s.mark(), s.command[0], "\n", joined("> ", s.command[1:]), joined("", got))
+		fmt.Fprint(&rewritten, joined("", s.comment), s.mark(), s.command[0], "\n",
+			joined("> ", s.command[1:]), joined("", got))
 		if os.Getenv("ORIBI_REWRITE") == "" && joined("", got) != joined("", s.want) {
 			t.Errorf("%s:%d: %s\ngot\n%swant\n%s", name, s.line, s.command[0], joined("\t", got), joined("\t", s.want))
 		}

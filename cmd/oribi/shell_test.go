@@ -20,7 +20,7 @@ import (
 // part is one command of a pipeline.
 type part struct {
 	text string
-	args []string // of oribi, if it can run in this process; nil: sh runs text
+	args []string // of oribi, if it can run in this process; nil if sh must run text
 }
 
 // stateful are the words whose meaning extends beyond one command.

@@ -20,7 +20,8 @@ func TestTerminalOutputIsTable(t *testing.T) {
 	for _, c := range []struct {
 		environment, want string
 	}{
-		{"TERM=xterm", "\x1b[1mtable  rows  rowsets  bytes\x1b[0m\nt         0        0    0 B\n\x1b[2m(1 row)\x1b[0m\n"},
+		{"TERM=xterm", "\x1b[1mtable  rows  rowsets  bytes\x1b[0m\nt         0        0    0 B\n\x1b[2m(1 " +
+			"row)\x1b[0m\n"},
 		{"NO_COLOR=1", "table  rows  rowsets  bytes\nt         0        0    0 B\n(1 row)\n"},
 		{"TERM=dumb", "table  rows  rowsets  bytes\nt         0        0    0 B\n(1 row)\n"},
 	} {
@@ -34,7 +35,8 @@ func TestTerminalOutputIsTable(t *testing.T) {
 			t.Errorf("on a terminal with %s: %q, want %q", c.environment, out.String(), c.want)
 		}
 	}
-	if got, want := must(t, nil, "table", "list", dir), `{"table":"t","rows":0,"rowsets":0,"bytes":0}`+"\n"; got != want {
+	if got, want := must(t, nil, "table", "list", dir),
+		`{"table":"t","rows":0,"rowsets":0,"bytes":0}`+"\n"; got != want {
 		t.Errorf("without a terminal: %q, want %q", got, want)
 	}
 }

@@ -16,14 +16,14 @@ var errFailed = errors.New("a proof has failed")
 type campaign struct {
 	options
 	proof    string
-	last     uint64 // seed of the proof; 0: there is none
+	last     uint64 // seed of the proof; 0 if the proof has no last seed
 	root     string // of the module
 	log      io.Writer
 	deadline time.Time // zero: none
 }
 
-// left returns the remaining time; false if there is none. Without a deadline it returns 0, which
-// means no limit for the worker processes.
+// left returns the remaining time; false if the deadline has passed. Without a deadline it returns
+// 0, which means no limit for the worker processes.
 func (c *campaign) left() (time.Duration, bool) {
 	if c.deadline.IsZero() {
 		return 0, true
@@ -59,7 +59,9 @@ func (c *campaign) begin(target string) (first, seeds uint64, err error) {
 		if c.resume {
 			first = max(first, last+1)
 		} else if r.commit == c.commit && last >= first {
-			return 0, 0, fmt.Errorf("%s already has seeds %s of %s at this commit; use --resume to continue after them, or --ledger '' to record nothing", c.ledger, r.seeds, c.name(target))
+			return 0, 0,
+				fmt.Errorf("%s already has seeds %s of %s at this commit; use --resume to continue after them, or "+
+					"--ledger '' to record nothing", c.ledger, r.seeds, c.name(target))
 		}
 	}
 	return first, seeds, nil
@@ -105,7 +107,8 @@ func (c *campaign) report(target string, seed uint64, sum counts, unit string, s
 	if rate < 10 {
 		format = "%.1f"
 	}
-	fmt.Fprintf(c.log, "%s %s: seed %d: %s; "+format+" %s per second\n", time.Now().Format(time.TimeOnly), c.name(target), seed, sum, rate, unit)
+	fmt.Fprintf(c.log, "%s %s: seed %d: %s; "+format+" %s per second\n", time.Now().Format(time.TimeOnly),
+		c.name(target), seed, sum, rate, unit)
 }
 
 // stores runs one of the proofs over whole stores, several seeds per process.
@@ -147,7 +150,8 @@ func (c *campaign) stores(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return flush()
 		case err != nil:
-			fmt.Fprintf(c.log, "%s\n%s: seed %d: %v\nto repeat: go run ./internal/proof %s --seed %d --seeds 1 --ledger ''\n", output, c.proof, next, err, c.proof, next)
+			fmt.Fprintf(c.log, "%s\n%s: seed %d: %v\nto repeat: go run ./internal/proof %s --seed %d --seeds 1 "+
+				"--ledger ''\n", output, c.proof, next, err, c.proof, next)
 			return errors.Join(errFailed, flush(fmt.Sprintf("seed %d", next)))
 		}
 		if time.Since(entered) >= enterEvery {

@@ -31,7 +31,8 @@ func workerCommand(ctx context.Context, proof string, seed, seeds uint64, left t
 	if err != nil {
 		return nil, err
 	}
-	return exec.CommandContext(ctx, program, workerName, "-proof", proof, "-seed", strconv.FormatUint(seed, 10), "-seeds", strconv.FormatUint(seeds, 10),
+	return exec.CommandContext(ctx, program, workerName, "-proof", proof, "-seed", strconv.FormatUint(seed, 10),
+		"-seeds", strconv.FormatUint(seeds, 10),
 		"-for", left.String()), nil
 }
 
@@ -54,7 +55,8 @@ func work(ctx context.Context, args []string, proofs []prooftest.Proof, out, log
 		}
 	}
 	begin := time.Now()
-	for seed := *first; seed < *first+*seeds && ctx.Err() == nil && (*within == 0 || time.Since(begin) < *within); seed++ {
+	for seed := *first; seed < *first+*seeds && ctx.Err() == nil &&
+		(*within == 0 || time.Since(begin) < *within); seed++ {
 		dir, err := os.MkdirTemp("", "oribi-proof-")
 		if err != nil {
 			fmt.Fprintln(log, err)
@@ -87,7 +89,8 @@ func showScript(log io.Writer, name string, seed uint64, r *prooftest.Result) {
 	case err != nil:
 		fmt.Fprintln(log, err)
 	case r.Alone:
-		fmt.Fprintf(log, "shortened history: go test ./internal/storetest -run TestReplayHistoryFile -proof.script=%s\n", f.Name())
+		fmt.Fprintf(log, "shortened history: go test ./internal/storetest -run TestReplayHistoryFile "+
+			"-proof.script=%s\n", f.Name())
 	default:
 		fmt.Fprintf(log, "history (fails only when run by its seed): %s\n", f.Name())
 	}
@@ -96,7 +99,9 @@ func showScript(log io.Writer, name string, seed uint64, r *prooftest.Result) {
 // runChild runs a worker process and calls each for every seed that the process reports as
 // completed. It returns the first and last lines of the other output. A process that prints nothing
 // for the duration quiet is killed and prints the stacks of its goroutines; 0 is no limit.
-func runChild(ctx context.Context, cmd *exec.Cmd, quiet time.Duration, each func(seed uint64, sum counts)) (output string, err error) {
+func runChild(
+	ctx context.Context, cmd *exec.Cmd, quiet time.Duration, each func(seed uint64, sum counts),
+) (output string, err error) {
 	cmd.WaitDelay = 10 * time.Second // for output that its own children keep open
 	read, write := io.Pipe()
 	cmd.Stdout, cmd.Stderr = write, write

@@ -42,7 +42,8 @@ func fuzzTargets(root string, asked []string) (targets []fuzzTarget, err error) 
 			return err
 		case d.IsDir():
 			_, nested := os.Stat(filepath.Join(name, "go.mod"))
-			if name != root && (nested == nil || d.Name() == "testdata" || strings.ContainsRune("._", rune(d.Name()[0]))) {
+			if name != root && (nested == nil || d.Name() == "testdata" ||
+				strings.ContainsRune("._", rune(d.Name()[0]))) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -121,7 +122,8 @@ func (c *campaign) fuzzTarget(ctx context.Context, t fuzzTarget, programs string
 				return fmt.Errorf("build %s: %w\n%s", t.pkg, err, out)
 			}
 		}
-		if err := c.executeTarget(ctx, t, program, filepath.Join(c.root, filepath.FromSlash(t.pkg)), c.executions-have); err != nil {
+		if err := c.executeTarget(ctx, t, program, filepath.Join(c.root, filepath.FromSlash(t.pkg)),
+			c.executions-have); err != nil {
 			return err
 		}
 	}
@@ -142,11 +144,14 @@ func (c *campaign) executeTarget(ctx context.Context, t fuzzTarget, program, dir
 		if !ok || ctx.Err() != nil {
 			return nil
 		}
-		cmd := exec.CommandContext(ctx, program, "-test.run=^"+t.name+"$", "-fuzztest.seed="+strconv.FormatUint(seed, 10),
-			"-fuzztest.executions="+strconv.FormatInt(min(executions, executionsOfSeed), 10), "-fuzztest.for="+left.String())
+		cmd := exec.CommandContext(ctx, program, "-test.run=^"+t.name+"$",
+			"-fuzztest.seed="+strconv.FormatUint(seed, 10),
+			"-fuzztest.executions="+strconv.FormatInt(min(executions, executionsOfSeed), 10),
+			"-fuzztest.for="+left.String())
 		cmd.Dir = dir
 		var done counts
-		output, err := runChild(ctx, cmd, 0, func(_ uint64, sum counts) { done = done.plus(sum) }) // fuzztest ends a process whose body hangs
+		// fuzztest ends a process whose body hangs
+		output, err := runChild(ctx, cmd, 0, func(_ uint64, sum counts) { done = done.plus(sum) })
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -156,7 +161,8 @@ func (c *campaign) executeTarget(ctx context.Context, t fuzzTarget, program, dir
 		}
 		if err != nil {
 			r.failures = []string{fmt.Sprintf("seed %d", seed)}
-			fmt.Fprintf(c.log, "%s\n%s: seed %d: %v\nto repeat: go test ./%s -run '^%s$' -fuzztest.seed %d -fuzztest.executions %d\n",
+			fmt.Fprintf(c.log, "%s\n%s: seed %d: %v\nto repeat: go test ./%s -run '^%s$' -fuzztest.seed %d "+
+				"-fuzztest.executions %d\n",
 				output, t, seed, err, t.pkg, t.name, seed, executionsOfSeed)
 			return errors.Join(fmt.Errorf("%s: %w", t, errFailed), c.enter(r))
 		}
@@ -183,7 +189,8 @@ func (c *campaign) guide(ctx context.Context, t fuzzTarget) error {
 	if left == 0 || left > c.guided {
 		left = c.guided
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", left.String(), "-fuzzminimizetime", "5s", "-parallel", "1", "./"+t.pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", left.String(),
+		"-fuzzminimizetime", "5s", "-parallel", "1", "./"+t.pkg)
 	cmd.Dir = c.root
 	output, err := runChild(ctx, cmd, 0, func(uint64, counts) {})
 	if ctx.Err() != nil {

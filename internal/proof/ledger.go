@@ -53,7 +53,8 @@ func (r *row) String() string {
 	if len(r.failures) > 0 {
 		result = fails + strings.Join(r.failures, ", ")
 	}
-	return "| " + strings.Join([]string{r.commit, r.proof, r.target, r.seeds.String(), r.counts.String(), result}, " | ") + " |"
+	return "| " +
+		strings.Join([]string{r.commit, r.proof, r.target, r.seeds.String(), r.counts.String(), result}, " | ") + " |"
 }
 
 func parseRow(line string) (r row, err error) {

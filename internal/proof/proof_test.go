@@ -20,7 +20,9 @@ import (
 var toyProofs = []prooftest.Proof{
 	{Name: "good", Run: func(seed uint64, dir string) prooftest.Result {
 		err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o666)
-		return prooftest.Result{Err: err, Tallies: []prooftest.Tally{{N: 1, Unit: "things"}, {N: int64(seed), Unit: "sums"}, {N: 0, Unit: "nothings"}}}
+		return prooftest.Result{Err: err,
+			Tallies: []prooftest.Tally{{N: 1, Unit: "things"},
+				{N: int64(seed), Unit: "sums"}, {N: 0, Unit: "nothings"}}}
 	}},
 	{Name: "finite", Seeds: 20, Run: func(seed uint64, _ string) prooftest.Result {
 		return prooftest.Result{Tallies: []prooftest.Tally{{N: 1, Unit: "things"}}}
@@ -83,7 +85,8 @@ func TestResumedCampaignContinuesAfterItsLedger(t *testing.T) {
 	if code, log := good("--seed", "100", "--seeds", "1", "--resume"); code != 0 {
 		t.Fatal(log)
 	}
-	if got, want := tableOf(t, ledger), "| c | good |  | 1–25, 100 | 26 things, 425 sums | no failure |\n"; got != want {
+	if got, want := tableOf(t, ledger),
+		"| c | good |  | 1–25, 100 | 26 things, 425 sums | no failure |\n"; got != want {
 		t.Errorf("got  %swant %s", got, want)
 	}
 	if code, log := good("--seeds", "1", "--resume", "--commit", "d"); code != 0 {
@@ -96,8 +99,10 @@ func TestResumedCampaignContinuesAfterItsLedger(t *testing.T) {
 
 func TestCampaignEndsAfterLastSeedOfProof(t *testing.T) {
 	ledger := filepath.Join(t.TempDir(), "ledger.md")
-	for _, args := range [][]string{{"--seeds", "3"}, {"--resume"}, {"--resume"}, {"--commit", "d", "--seed", "19"}, {"--commit", "e", "--seed", "21"}} {
-		if code, log := command(t, append([]string{"finite", "--ledger", ledger, "--commit", "c"}, args...)...); code != 0 {
+	for _, args := range [][]string{{"--seeds", "3"}, {"--resume"}, {"--resume"}, {"--commit", "d", "--seed", "19"},
+		{"--commit", "e", "--seed", "21"}} {
+		if code, log := command(t,
+			append([]string{"finite", "--ledger", ledger, "--commit", "c"}, args...)...); code != 0 {
 			t.Fatal(args, code, log)
 		}
 	}
@@ -116,10 +121,12 @@ func TestLedgerRecordsFailuresWithSeeds(t *testing.T) {
 		t.Setenv("TMPDIR", t.TempDir())
 		t.Setenv("TMP", t.TempDir())
 		code, log := command(t, c.proof, "--ledger", ledger, "--commit", "c")
-		if code != 1 || !strings.Contains(log, c.says) || !strings.Contains(log, "to repeat: go run ./internal/proof "+c.proof+" --seed "+c.seed+" --seeds 1") {
+		if code != 1 || !strings.Contains(log, c.says) ||
+			!strings.Contains(log, "to repeat: go run ./internal/proof "+c.proof+" --seed "+c.seed+" --seeds 1") {
 			t.Errorf("%s: exit code %d\n%s", c.proof, code, log)
 		}
-		if got, want := tableOf(t, ledger), "| c | "+c.proof+" |  | "+c.before+" | fails: seed "+c.seed+" |\n"; got != want {
+		if got, want := tableOf(t, ledger),
+			"| c | "+c.proof+" |  | "+c.before+" | fails: seed "+c.seed+" |\n"; got != want {
 			t.Errorf("got  %swant %s", got, want)
 		}
 	}
@@ -132,13 +139,15 @@ func TestCampaignStopsAtDeadlineOrInterrupt(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if code := run(ctx, []string{"good", "--ledger", ledger, "--commit", "c", "--resume"}, toyProofs, io.Discard, io.Discard); code != 0 {
+	if code := run(ctx, []string{"good", "--ledger", ledger, "--commit", "c", "--resume"}, toyProofs,
+		io.Discard, io.Discard); code != 0 {
 		t.Error("interrupted:", code)
 	}
 }
 
 func TestInvalidArgumentsAreReported(t *testing.T) {
-	for _, args := range [][]string{{}, {"--for", "1s"}, {"none", "--ledger", ""}, {"good", "--fro", "1s"}, {"good", "1s"}, {"fuzz", "--ledger", "", "--target", "cfile.FuzzNone"}} {
+	for _, args := range [][]string{{}, {"--for", "1s"}, {"none", "--ledger", ""}, {"good", "--fro", "1s"},
+		{"good", "1s"}, {"fuzz", "--ledger", "", "--target", "cfile.FuzzNone"}} {
 		if code, log := command(t, args...); code != 2 || log == "" {
 			t.Errorf("%q: %d, %q", args, code, log)
 		}
@@ -157,7 +166,8 @@ func FuzzToyPlanted(f *testing.F) {
 }
 
 func toyCampaign(t *testing.T, log io.Writer) *campaign {
-	c := &campaign{options: options{ledger: filepath.Join(t.TempDir(), "ledger.md"), commit: "c", resume: true}, proof: fuzzName, log: log}
+	c := &campaign{options: options{ledger: filepath.Join(t.TempDir(), "ledger.md"), commit: "c", resume: true},
+		proof: fuzzName, log: log}
 	return c
 }
 
@@ -205,7 +215,8 @@ func TestFuzzCampaignFindsRepeatableFailure(t *testing.T) {
 		t.Errorf("kept inputs: %v", kept)
 	}
 	again := toyCampaign(t, io.Discard)
-	if err := again.executeTarget(context.Background(), toy, program, t.TempDir(), executionsOfSeed); !errors.Is(err, errFailed) {
+	if err := again.executeTarget(context.Background(), toy, program, t.TempDir(),
+		executionsOfSeed); !errors.Is(err, errFailed) {
 		t.Error("the same seed does not fail again:", err)
 	}
 }
@@ -220,7 +231,8 @@ func TestEveryFuzzTargetOfTheModuleIsFoundAndRunsThroughFuzztest(t *testing.T) {
 	if err != nil || len(targets) < 33 {
 		t.Fatal(len(targets), err)
 	}
-	for _, pkg := range []string{"cfile", "bloom", "delta", "internal/encoding", "internal/wal", "internal/meta", "change", "internal/record", "internal/compress", "internal/coding"} {
+	for _, pkg := range []string{"cfile", "bloom", "delta", "internal/encoding", "internal/wal", "internal/meta",
+		"change", "internal/record", "internal/compress", "internal/coding"} {
 		if of, err := fuzzTargets(root, []string{pkg}); err != nil || len(of) == 0 {
 			t.Errorf("%s: %v, %v", pkg, of, err)
 		}

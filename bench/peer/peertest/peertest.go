@@ -12,7 +12,7 @@ import (
 
 // Answers loads a thousand rows into a peer, changes some of them, and compares what it answers
 // Answers loads a thousand rows into a peer, changes some of them, and compares its answers with
-// those computed from the rows: before and after Settle and a reopening.
+// those computed from the rows: before and after FinishWork and a reopening.
 func Answers(t *testing.T, d peer.Driver) {
 	t.Helper()
 	dir, items := t.TempDir(), someRows(t, 1000)
@@ -32,7 +32,7 @@ func Answers(t *testing.T, d peer.Driver) {
 		if d.Can&peer.Point != 0 {
 			checkPoints(t, l, items)
 		}
-		if err := l.Settle(); err != nil {
+		if err := l.FinishWork(); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Close(); err != nil {
@@ -76,7 +76,8 @@ func each(items []inputs.Item) func(yield func(*inputs.Item, error) bool) {
 // checkQueries compares the answers with those computed row by row.
 func checkQueries(t *testing.T, l peer.Lineitem, items []inputs.Item) {
 	t.Helper()
-	for _, q := range []peer.Question{peer.Sum, peer.FewRows, peer.SomeRows, peer.NoRows, peer.Group, peer.Q1, peer.Q6} {
+	for _, q := range []peer.Question{peer.Sum, peer.FewRows, peer.SomeRows, peer.NoRows,
+		peer.Group, peer.Q1, peer.Q6} {
 		want := &peer.Answer{}
 		for i := range items {
 			want.AddItem(q, &items[i])

@@ -2,9 +2,8 @@
 //
 // Cells of the file are read into memory: all of them or, for a large file, windows spread evenly
 // over it. The engine's own writer and reader encode and decode them in memory with every encoding
-// that their type allows and every codec. Sizes are therefore those of whole files, and speeds do
-// not include the disk. A speed is that of the fastest of several runs; it means little on a busy
-// machine.
+// that their type allows and every codec. Sizes are therefore sizes of whole files, and speeds do
+// not include the disk. A speed is the fastest of several runs; it means little on a busy machine.
 package advise
 
 import (
@@ -32,9 +31,9 @@ type Trial struct {
 	Compression schema.Compression
 	Current     bool  // the file uses this encoding and codec now
 	Bytes       int64 // of the file
-	// Advice is the compression with which the engine would store the column in this form at rest, if
-	// that takes less space than now: LZ4HC or Dense; DefaultCompression otherwise. Saves is the share
-	// of the file that it saves.
+	// Advice is the compression with which the engine would store the column in this form at rest,
+	// if that takes less space than now: LZ4HC or Dense; DefaultCompression otherwise. Saves is the
+	// share of the file that it saves.
 	Advice schema.Compression
 	Saves  float64
 	// EncodeRate and DecodeRate are bytes of cells per second; one run has Sample.Bytes.
@@ -143,8 +142,8 @@ func (s *Sample) Trials(ctx context.Context, info cfile.Info) ([]Trial, error) {
 // leastSaving is the share of a file that advice saves at least, as the engine demands too.
 const leastSaving = 0.03
 
-// recommend fills in the advice of trials, which are sorted by size: LZ4 HC in the present encoding,
-// and zlib in the smallest one.
+// recommend fills in the advice of trials, which are sorted by size: LZ4 HC in the present
+// encoding, and zlib in the smallest one.
 func recommend(all []Trial, info cfile.Info) {
 	now := slices.IndexFunc(all, func(t Trial) bool { return t.Current })
 	if now < 0 {
@@ -152,7 +151,8 @@ func recommend(all []Trial, info cfile.Info) {
 	}
 	for _, k := range [...]schema.Compression{schema.LZ4HC, schema.Dense} {
 		best := slices.IndexFunc(all, func(t Trial) bool {
-			return k == schema.LZ4HC && t.Compression == k && t.Encoding == info.Encoding || k == schema.Dense && t.Compression == schema.Zlib
+			return k == schema.LZ4HC && t.Compression == k && t.Encoding == info.Encoding ||
+				k == schema.Dense && t.Compression == schema.Zlib
 		})
 		if saves := 1 - float64(all[best].Bytes)/float64(all[now].Bytes); saves >= leastSaving {
 			all[best].Advice, all[best].Saves = k, saves

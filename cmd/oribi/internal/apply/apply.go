@@ -21,9 +21,11 @@ import (
 
 // Options are the options of a run.
 type Options struct {
-	Name       string    // of the input, for messages
-	Timestamps io.Writer // receives the timestamp of each batch, a line in one Write, before the next batch begins; may be nil
-	NoSync     bool      // a batch counts as done when it is published, not when it is durable
+	Name string // of the input, for messages
+	// receives the timestamp of each batch, a line in one Write, before the next batch begins; may
+	// be nil
+	Timestamps io.Writer
+	NoSync     bool // a batch counts as done when it is published, not when it is durable
 
 	Applied func(batches int64) // called after each batch with the number of batches done; may be nil
 }
@@ -45,7 +47,7 @@ func (e *LineError) Error() string {
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Run applies the lines of in to store. Errors: *LineError; those of ctx; those of writing
+// Run applies the lines of in to store. Errors: *LineError; ctx.Err(); errors of writing
 // timestamps. If ctx ends, Run returns between two batches, without waiting for more input.
 func Run(ctx context.Context, store *oribi.Store, in io.Reader, o Options) error {
 	input := readLines(in)

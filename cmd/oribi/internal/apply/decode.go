@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Target is a table that lines may name. Schema is that of Table.
+// Target is a table that lines may name, with its schema.
 type Target struct {
 	Table  *oribi.Table
 	Schema *schema.Schema
@@ -208,7 +208,8 @@ func (d *Decoder) row(op *Operation, object []byte) error {
 	for w := jsonin.Walk(object); w.Next(); {
 		if next >= n || s.Columns[next].Name != string(w.Name) {
 			if next = s.Index(string(w.Name)); next < 0 {
-				return fmt.Errorf("column %q: no such column in table %q%s", w.Name, d.name, nearest.Hint(string(w.Name), s.Names()))
+				return fmt.Errorf("column %q: no such column in table %q%s", w.Name, d.name,
+					nearest.Hint(string(w.Name), s.Names()))
 			}
 		}
 		if err := d.cell(op, next, w.Value); err != nil {

@@ -20,8 +20,10 @@ import (
 // decoder returns a decoder that knows only the schema of the table "tree".
 func decoder(t testing.TB) *Decoder {
 	t.Helper()
-	s, err := schema.New([]schema.Column{{ID: 0, Name: "path", Type: schema.String}, {ID: 1, Name: "mode", Type: schema.String, Nullable: true},
-		{ID: 2, Name: "blob", Type: schema.String}, {ID: 3, Name: "size", Type: schema.Int64}, {ID: 4, Name: "seq", Type: schema.Int32}}, 1)
+	s, err := schema.New([]schema.Column{{ID: 0, Name: "path", Type: schema.String},
+		{ID: 1, Name: "mode", Type: schema.String, Nullable: true},
+		{ID: 2, Name: "blob", Type: schema.String}, {ID: 3, Name: "size", Type: schema.Int64},
+		{ID: 4, Name: "seq", Type: schema.Int32}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,8 @@ func TestOperationsReportSetColumns(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{"ops":[]}`, ``},
 		{`{"ops":[{"op":"upsert","table":"tree","row":{"path":"a","size":1}}]}`, `upsert path="a" size=1`},
-		{`{"ops":[{"row":{"seq":2,"mode":null,"path":""},"table":"tree","op":"update_ignore"}]}`, `update_ignore path="" mode=null seq=2`},
+		{`{"ops":[{"row":{"seq":2,"mode":null,"path":""},"table":"tree","op":"update_ignore"}]}`,
+			`update_ignore path="" mode=null seq=2`},
 		{` {"ops" : [ {"op":"delete","table":"tree","key":{"path":"\u00e9\n"}} , {"op":"insert","table":"tree","row":{"path":"{\"}"}} ] } ` + "\r",
 			`delete path="é\n"; insert path="{\"}"`},
 		{`{"op\u0073":[{"\u006fp":"ins\u0065rt","table":"tr\u0065e","row":{"p\u0061th":"a"}}]}`, `insert path="a"`},
@@ -73,7 +76,10 @@ func TestOperationsDoNotLeakIntoOneAnother(t *testing.T) {
 	line := `{"ops":[{"op":"insert","table":"tree","row":{"path":"a","mode":"m","blob":"b","size":1,"seq":2}},{"op":"delete","table":"tree","key":{"path":"b"}}]}`
 	for range 2 {
 		var got []string
-		if err := d.Decode([]byte(line), func(op *Operation) error { got = append(got, text(op)); return nil }); err != nil {
+		if err := d.Decode([]byte(line), func(op *Operation) error {
+			got = append(got, text(op))
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if got[1] != `delete path="b"` {
@@ -85,7 +91,8 @@ func TestOperationsDoNotLeakIntoOneAnother(t *testing.T) {
 func TestErrorsOfUseNameTheOperation(t *testing.T) {
 	refused := errors.New("refused")
 	n := 0
-	err := decoder(t).Decode([]byte(`{"ops":[`+strings.Repeat(`{"op":"delete","table":"tree","key":{"path":"x"}},`, 3)+`{}]}`), func(*Operation) error {
+	err := decoder(t).Decode([]byte(`{"ops":[`+strings.Repeat(`{"op":"delete","table":"tree","key":{"path":"x"}},`, 3)+
+		`{}]}`), func(*Operation) error {
 		if n++; n == 3 {
 			return refused
 		}
@@ -148,7 +155,9 @@ func historyLines(t testing.TB) (lines [][]byte, ops int) {
 			if f[0] == `"D"` {
 				out = append(append(append(out, `{"op":"delete","table":"tree","key":{"path":`...), f[1]...), "}}"...)
 			} else {
-				out = fmt.Appendf(out, `{"op":"upsert","table":"tree","row":{"path":%s,"mode":%s,"blob":%s,"size":%s,"seq":%d}}`, f[1], f[2], f[3], f[4], len(lines)+1)
+				out = fmt.Appendf(out,
+					`{"op":"upsert","table":"tree","row":{"path":%s,"mode":%s,"blob":%s,"size":%s,"seq":%d}}`, f[1],
+					f[2], f[3], f[4], len(lines)+1)
 			}
 			ops++
 		}

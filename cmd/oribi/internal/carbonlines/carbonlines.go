@@ -12,8 +12,8 @@
 //	others    as in package celltext: DECIMAL "1.50", DATE "2026-11-21", TIMESTAMP microseconds
 //	          since 1970, BINARY "0x…"
 //
-// Input takes the same forms, and those of package cell. A name that is missing in an object is a
-// null. Printers and Readers are not safe for concurrent use.
+// Input takes the same forms, and the forms of package cell. A name that is missing in an object is
+// a null. Printers and Readers are not safe for concurrent use.
 package carbonlines
 
 import (
@@ -202,7 +202,7 @@ func appendCell(dst []byte, c *schema.Column, v any) []byte {
 		return little.AppendUint64(little.AppendUint64(dst, v.Lo), uint64(v.Hi))[:len(dst)+c.Type.Width()]
 	case string:
 		if !utf8.ValidString(v) {
-			v = string([]rune(v)) // as CarbonData's reader: U+FFFD for what is not UTF-8
+			v = string([]rune(v)) // as CarbonData's reader: U+FFFD for bytes that are not UTF-8
 		}
 		return append(dst, v...)
 	case []byte:

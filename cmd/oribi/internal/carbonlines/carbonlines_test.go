@@ -84,9 +84,11 @@ func TestValuesOfEveryType(t *testing.T) {
 		{"STRUCT<p:INT,q:STRING>", `{"p":1,"q":"x"}`, []any{int32(1), "x"}, ""},
 		{"STRUCT<p:INT,q:STRING>", `{"q":"x"}`, []any{nil, "x"}, `{"p":null,"q":"x"}`},
 		{"STRUCT<p:INT,q:STRING>", `{ "q" : "x" , "p" : 1 }`, []any{int32(1), "x"}, `{"p":1,"q":"x"}`},
-		{"MAP<INT,DECIMAL(3,1)>", `[[2,"1.0"],[1,null],[2,"0.5"]]`, []any{[]any{int32(2), batch.Int128Of(10)}, []any{int32(1), nil}, []any{int32(2), batch.Int128Of(5)}}, ""},
+		{"MAP<INT,DECIMAL(3,1)>", `[[2,"1.0"],[1,null],[2,"0.5"]]`,
+			[]any{[]any{int32(2), batch.Int128Of(10)}, []any{int32(1), nil}, []any{int32(2), batch.Int128Of(5)}}, ""},
 		{"MAP<INT,INT>", `[null,[1,null]]`, []any{nil, []any{int32(1), nil}}, ""},
-		{"ARRAY<STRUCT<m:MAP<STRING,ARRAY<LONG>>>>", `[{"m":[["k",[7]]]}]`, []any{[]any{[]any{[]any{"k", []any{int64(7)}}}}}, ""},
+		{"ARRAY<STRUCT<m:MAP<STRING,ARRAY<LONG>>>>", `[{"m":[["k",[7]]]}]`,
+			[]any{[]any{[]any{[]any{"k", []any{int64(7)}}}}}, ""},
 		{"INT", "null", nil, ""}, {"STRUCT<p:INT>", "null", nil, ""},
 	} {
 		columns := columnsOf(t, c.typ)
@@ -128,7 +130,9 @@ func TestReaderRefusesBadRows(t *testing.T) {
 		{`{"b":"1.05"}`, `more than 1 decimals`},
 		{`{"c":5}`, `1: column "c": want an array, not a number`},
 		{`{"c":["1970-01-01","1970-02-30"]}`, `1: column "c": element 1: "1970-02-30" is not a date`},
-		{`{"c":["10000-02-28"]}`, `"10000-02-28" is not a date`}, {`{"c":["0000-12-31"]}`, `dates are 0001-01-01 to 9999-12-31`}, {`{"c":["1500-02-29"]}`, `is not a date`}, {`{"c":["1-01-01"]}`, `"1-01-01" is not a date`},
+		{`{"c":["10000-02-28"]}`, `"10000-02-28" is not a date`},
+		{`{"c":["0000-12-31"]}`, `dates are 0001-01-01 to 9999-12-31`}, {`{"c":["1500-02-29"]}`, `is not a date`},
+		{`{"c":["1-01-01"]}`, `"1-01-01" is not a date`},
 		{`{"d":[1,"x"]}`, `1: column "d": want an object, not an array`},
 		{`{"d":{"q":1}}`, `1: column "d": field "q": no such field; there is "long", "p"`},
 		{`{"d":{"p":40000}}`, `1: column "d": field "p": "40000" is out of range for int16`},
@@ -147,7 +151,8 @@ func TestReaderRefusesBadRows(t *testing.T) {
 }
 
 func TestColumnsReadBack(t *testing.T) {
-	in := `{"name":"id","type":"INT","sort":true}` + "\n\n" + `{"name":"a \"b\"","type":"STRUCT<x:DECIMAL(12,3),y:MAP<STRING,ARRAY<DATE>>>","sort":false}` + "\n"
+	in := `{"name":"id","type":"INT","sort":true}` + "\n\n" +
+		`{"name":"a \"b\"","type":"STRUCT<x:DECIMAL(12,3),y:MAP<STRING,ARRAY<DATE>>>","sort":false}` + "\n"
 	columns, err := ReadColumns("f", strings.NewReader(in))
 	if err != nil || len(columns) != 2 || columns[1].Ordinal != 1 || columns[0].Sort {
 		t.Fatalf("%+v, %v", columns, err)
@@ -178,11 +183,16 @@ func TestColumnsReadBack(t *testing.T) {
 func TestParseTypeRefusesOtherText(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"int", ""}, {" Array < String > ", ""}, {"STRUCT<a:INT, b : MAP<INT,INT> >", ""},
-		{"", `unknown type ""`}, {"DECIMAL", `want "(", not the end of the type`}, {"DECIMAL(5)", `want "," before ")"`},
-		{"DECIMAL(39,0)", "DECIMAL(39,0): want 1 ≤ precision ≤ 38"}, {"DECIMAL(5,6)", "0 ≤ scale ≤ precision"}, {"DECIMAL(x,1)", `want a number, not "x"`},
-		{"INT>", `want the end before ">"`}, {"ARRAY", `want "<"`}, {"ARRAY<>", `unknown type ""`}, {"ARRAY<INT,INT>", `want ">" before ",INT>"`},
-		{"ARRAY<INT", `want ">", not the end`}, {"STRUCT<INT>", `want ":" before ">"`}, {"STRUCT<a:INT,>", "want the name of a field"},
-		{"STRUCT<:INT>", "want the name of a field"}, {"MAP<INT>", `want "," before ">"`}, {"MAP<INT,INT,INT>", `want ">"`},
+		{"", `unknown type ""`}, {"DECIMAL", `want "(", not the end of the type`},
+		{"DECIMAL(5)", `want "," before ")"`},
+		{"DECIMAL(39,0)", "DECIMAL(39,0): want 1 ≤ precision ≤ 38"}, {"DECIMAL(5,6)", "0 ≤ scale ≤ precision"},
+		{"DECIMAL(x,1)", `want a number, not "x"`},
+		{"INT>", `want the end before ">"`}, {"ARRAY", `want "<"`}, {"ARRAY<>", `unknown type ""`},
+		{"ARRAY<INT,INT>", `want ">" before ",INT>"`},
+		{"ARRAY<INT", `want ">", not the end`}, {"STRUCT<INT>", `want ":" before ">"`},
+		{"STRUCT<a:INT,>", "want the name of a field"},
+		{"STRUCT<:INT>", "want the name of a field"}, {"MAP<INT>", `want "," before ">"`},
+		{"MAP<INT,INT,INT>", `want ">"`},
 		{strings.Repeat("ARRAY<", 40) + "INT" + strings.Repeat(">", 40), "more than 32 levels of nesting"},
 	} {
 		_, err := ParseType(c.in)
@@ -278,7 +288,8 @@ func FuzzParseTypeNeverPanics(f *testing.F) {
 // TestTextThatIsNotUTF8 prints bytes that JSON cannot contain.
 func TestTextThatIsNotUTF8(t *testing.T) {
 	p := NewPrinter(columnsOf(t, "STRING", "ARRAY<VARCHAR>"))
-	if got, want := string(p.Append(nil, []any{"a\xff\"\xfeä", []any{"\xc3", "z"}})), `{"a":"a�\"�ä","b":["�","z"]}`; got != want {
+	if got, want := string(p.Append(nil, []any{"a\xff\"\xfeä", []any{"\xc3", "z"}})),
+		`{"a":"a�\"�ä","b":["�","z"]}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -91,8 +91,10 @@ func ParseType(text string) (carbondata.Column, error) {
 
 var typeNames = func() map[string]carbondata.Type {
 	names := map[string]carbondata.Type{}
-	for _, t := range []carbondata.Type{carbondata.Array, carbondata.Binary, carbondata.Boolean, carbondata.Byte, carbondata.Date, carbondata.Decimal,
-		carbondata.Double, carbondata.Float, carbondata.Int, carbondata.Long, carbondata.Map, carbondata.Short, carbondata.String,
+	for _, t := range []carbondata.Type{carbondata.Array, carbondata.Binary, carbondata.Boolean, carbondata.Byte,
+		carbondata.Date, carbondata.Decimal,
+		carbondata.Double, carbondata.Float, carbondata.Int, carbondata.Long, carbondata.Map,
+		carbondata.Short, carbondata.String,
 		carbondata.Struct, carbondata.Timestamp, carbondata.Varchar} {
 		names[t.String()] = t
 	}
@@ -204,7 +206,8 @@ func (p *typeParser) decimal(c *carbondata.Column) error {
 		*part.n = n
 	}
 	if c.Precision < 1 || c.Precision > schema.MaxPrecision || c.Scale < 0 || c.Scale > c.Precision {
-		return fmt.Errorf("DECIMAL(%d,%d): want 1 ≤ precision ≤ %d and 0 ≤ scale ≤ precision", c.Precision, c.Scale, schema.MaxPrecision)
+		return fmt.Errorf("DECIMAL(%d,%d): want 1 ≤ precision ≤ %d and 0 ≤ scale ≤ precision",
+			c.Precision, c.Scale, schema.MaxPrecision)
 	}
 	return p.expect(")")
 }

@@ -48,7 +48,8 @@ func (r *Reader) object(s *shape, text []byte, what string) ([]any, error) {
 	for w := jsonin.Walk(text); w.Next(); {
 		i, ok := s.index[string(w.Name)]
 		if !ok {
-			return nil, fmt.Errorf("%s %q: no such %s%s", what, w.Name, what, nearest.Hint(string(w.Name), nearest.Keys(s.index)))
+			return nil, fmt.Errorf("%s %q: no such %s%s", what, w.Name, what,
+				nearest.Hint(string(w.Name), nearest.Keys(s.index)))
 		}
 		var err error
 		if values[i], err = r.value(s.children[i], w.Value); err != nil {

@@ -57,7 +57,8 @@ func TestSortColumnsAreTheFirstOfTheKey(t *testing.T) {
 func writeFile(t *testing.T, dir string, number int, properties map[string]string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	w, err := carbondata.Create(out, []carbondata.Column{{Name: "a", Type: carbondata.Int}}, carbondata.WriterOptions{Properties: properties, Task: fmt.Sprint(number)})
+	w, err := carbondata.Create(out, []carbondata.Column{{Name: "a", Type: carbondata.Int}},
+		carbondata.WriterOptions{Properties: properties, Task: fmt.Sprint(number)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Columns returns the columns of CarbonData for those of a table. The strings among them that long
+// Columns returns the columns of CarbonData for the columns of a table. String columns that long
 // names become VARCHAR. Errors: a column of a type that CarbonData does not have; a name in long
-// that is not that of a string column.
+// that is not the name of a string column.
 func Columns(table []schema.Column, long []string) ([]carbondata.Column, error) {
 	columns := make([]carbondata.Column, len(table))
 	names := make([]string, len(table))
@@ -29,7 +29,9 @@ func Columns(table []schema.Column, long []string) ([]carbondata.Column, error) 
 		i := slices.Index(names, name)
 		switch {
 		case i < 0:
-			return nil, &LongColumnError{fmt.Errorf("column %q: no such column in the export%s", name, nearest.Hint(name, names))}
+			return nil,
+				&LongColumnError{fmt.Errorf("column %q: no such column in the export%s",
+					name, nearest.Hint(name, names))}
 		case columns[i].Type != carbondata.String && columns[i].Type != carbondata.Varchar:
 			return nil, &LongColumnError{fmt.Errorf("column %q: %s is not a string", name, table[i].TypeName())}
 		}

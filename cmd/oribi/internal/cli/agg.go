@@ -47,64 +47,67 @@ func (a *app) tableAgg() *cobra.Command {
 	var list []requested
 	var explain bool
 	var top int
-	c := a.verb("agg DIR NAME", "Print counts, sums, averages, minima, and maxima, for all rows or by groups", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		state, err := asOf(cmd.Context(), at)
-		if err != nil {
-			return err
-		}
-		if len(list) == 0 && len(by) == 0 {
-			return seeHelp(cmd, usage(errors.New("nothing to compute: want --count, --sum, --avg, --min, --max, or --by")))
-		}
-		if cmd.Flags().Changed("top") {
-			switch {
-			case top < 1:
-				return usage(fmt.Errorf("--top: want at least 1, not %d", top))
-			case len(by) == 0 || len(list) == 0:
-				return usage(errors.New("--top orders groups by their first aggregate: it needs --by and, for example, --count"))
-			}
-		}
-		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			aggregates, err := aggregatesOf(t.Schema(), list)
-			if err != nil {
-				return usage(err)
-			}
-			condition, err := whereOption(t.Schema(), expressions)
+	c := a.verb("agg DIR NAME", "Print counts, sums, averages, minima, and maxima, for all rows or by groups",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
 				return err
 			}
-			e := explanation(explain)
-			options := []oribi.AggregateOption{state, condition, oribi.Explain(e)}
-			if cmd.Flags().Changed("by") {
-				groups, err := groupsOf(t.Schema(), by)
+			state, err := asOf(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 && len(by) == 0 {
+				return seeHelp(cmd, usage(errors.New("nothing to compute: want --count, --sum, --avg, --min, --max, "+
+					"or --by")))
+			}
+			if cmd.Flags().Changed("top") {
+				switch {
+				case top < 1:
+					return usage(fmt.Errorf("--top: want at least 1, not %d", top))
+				case len(by) == 0 || len(list) == 0:
+					return usage(errors.New("--top orders groups by their first aggregate: it needs --by and, for " +
+						"example, --count"))
+				}
+			}
+			return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+				aggregates, err := aggregatesOf(t.Schema(), list)
+				if err != nil {
+					return usage(err)
+				}
+				condition, err := whereOption(t.Schema(), expressions)
 				if err != nil {
 					return err
 				}
-				options = append(options, groups...)
-			}
-			if top > 0 {
-				options = append(options, oribi.Top(top))
-			}
-			result, err := t.Aggregate(cmd.Context(), aggregates, options...)
-			if errors.Is(err, oribi.ErrSchema) {
-				return usage(err) // a type that cannot be added or compared
-			}
-			if err != nil {
-				return err
-			}
-			for i, r := range list {
-				result.Columns[len(result.Columns)-len(list)+i].Name = r.name()
-			}
-			if err := a.printGroups(result, form); err != nil {
-				return err
-			}
-			a.printExplanation(e)
-			return nil
+				e := explanation(explain)
+				options := []oribi.AggregateOption{state, condition, oribi.Explain(e)}
+				if cmd.Flags().Changed("by") {
+					groups, err := groupsOf(t.Schema(), by)
+					if err != nil {
+						return err
+					}
+					options = append(options, groups...)
+				}
+				if top > 0 {
+					options = append(options, oribi.Top(top))
+				}
+				result, err := t.Aggregate(cmd.Context(), aggregates, options...)
+				if errors.Is(err, oribi.ErrSchema) {
+					return usage(err) // a type that cannot be added or compared
+				}
+				if err != nil {
+					return err
+				}
+				for i, r := range list {
+					result.Columns[len(result.Columns)-len(list)+i].Name = r.name()
+				}
+				if err := a.printGroups(result, form); err != nil {
+					return err
+				}
+				a.printExplanation(e)
+				return nil
+			})
 		})
-	})
 	for _, f := range []struct{ name, usage string }{
 		{"count", "the number of rows"},
 		{"count-of", "the number of rows whose `column` is not NULL"},
@@ -118,8 +121,11 @@ func (a *app) tableAgg() *cobra.Command {
 			flag.NoOptDefVal = "true"
 		}
 	}
-	c.Flags().StringSliceVar(&by, "by", nil, "compute them for each group of rows that are equal in these columns; year(COLUMN), month(COLUMN), day(COLUMN), and hour(COLUMN) are periods of a date or timestamp, UTC")
-	c.Flags().IntVar(&top, "top", 0, "only the `N` groups with the greatest values of the first aggregate, greatest first, NULLs last")
+	c.Flags().StringSliceVar(&by, "by", nil,
+		"compute them for each group of rows that are equal in these columns; year(COLUMN), month(COLUMN), "+
+			"day(COLUMN), and hour(COLUMN) are periods of a date or timestamp, UTC")
+	c.Flags().IntVar(&top, "top", 0,
+		"only the `N` groups with the greatest values of the first aggregate, greatest first, NULLs last")
 	asOfFlag(c, &at)
 	whereFlag(c, &expressions)
 	formatFlag(c, &format)
@@ -210,6 +216,7 @@ func (r *requested) aggregate(s *schema.Schema) (a oribi.Aggregate, err error) {
 	if s.Index(r.argument) < 0 {
 		return a, fmt.Errorf("column %q: %w", r.argument, s.NoColumn(r.argument))
 	}
-	of := map[string]func(column string) oribi.Aggregate{"count-of": oribi.CountOf, "avg": oribi.AvgOf, "min": oribi.MinOf, "max": oribi.MaxOf}
+	of := map[string]func(column string) oribi.Aggregate{"count-of": oribi.CountOf, "avg": oribi.AvgOf,
+		"min": oribi.MinOf, "max": oribi.MaxOf}
 	return of[r.flag](r.argument), nil
 }

@@ -57,42 +57,46 @@ var alterFlags = []struct {
 	{"default", "change a column's default for new rows: name=JSON; null for none", readDefault},
 	{"encoding", "change a column's encoding in new files: name=encoding", readEncoding},
 	{"compression", "change a column's compression in new files: name=codec", readCompression},
-	{"history", "change how long old versions are kept: forever, 7d, 15m", func(_ *schema.Editor, text string) (oribi.Change, error) {
-		age, err := when.ParseAge(text)
-		return oribi.SetHistory(age), err
-	}},
-	{"row-file", "store each row a second time, for reads by key: on or off", func(_ *schema.Editor, text string) (oribi.Change, error) {
-		if text != "on" && text != "off" {
-			return nil, fmt.Errorf("%q: want on or off", text)
-		}
-		return oribi.SetRowFile(text == "on"), nil
-	}},
+	{"history", "change how long old versions are kept: forever, 7d, 15m",
+		func(_ *schema.Editor, text string) (oribi.Change, error) {
+			age, err := when.ParseAge(text)
+			return oribi.SetHistory(age), err
+		}},
+	{"row-file", "store each row a second time, for reads by key: on or off",
+		func(_ *schema.Editor, text string) (oribi.Change, error) {
+			if text != "on" && text != "off" {
+				return nil, fmt.Errorf("%q: want on or off", text)
+			}
+			return oribi.SetRowFile(text == "on"), nil
+		}},
 	{"expires", "let rows expire by a timestamp column, after an age: c, c:7d, or none", readExpires},
 }
 
 func (a *app) tableAlter() *cobra.Command {
 	var list []alteration
 	var yes bool
-	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all or none", func(cmd *cobra.Command, args []string) error {
-		if len(list) == 0 {
-			return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --type, --default, --encoding, --compression, --history, --row-file, or --expires"))
-		}
-		return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
-			if err := keepHistory(t, cmd, yes); err != nil {
-				return err
+	c := a.verb("alter DIR NAME", "Change a table's columns and settings, all or none",
+		func(cmd *cobra.Command, args []string) error {
+			if len(list) == 0 {
+				return usage(fmt.Errorf("nothing to alter: use --add, --drop, --rename, --type, --default, " +
+					"--encoding, --compression, --history, --row-file, or --expires"))
 			}
-			e := t.Schema().Edit(math.MaxInt32 - schema.MaxColumns - 1) // the store assigns the IDs
-			var changes []oribi.Change
-			for _, alter := range list {
-				change, err := alter(e)
-				if err != nil {
+			return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
+				if err := keepHistory(t, cmd, yes); err != nil {
 					return err
 				}
-				changes = append(changes, change)
-			}
-			return t.Alter(cmd.Context(), changes...)
+				e := t.Schema().Edit(math.MaxInt32 - schema.MaxColumns - 1) // the store assigns the IDs
+				var changes []oribi.Change
+				for _, alter := range list {
+					change, err := alter(e)
+					if err != nil {
+						return err
+					}
+					changes = append(changes, change)
+				}
+				return t.Alter(cmd.Context(), changes...)
+			})
 		})
-	})
 	for _, f := range alterFlags {
 		c.Flags().Var(&alterFlag{name: f.name, list: &list, read: f.read}, f.name, f.help)
 	}
@@ -112,7 +116,8 @@ func keepHistory(t *oribi.Table, cmd *cobra.Command, yes bool) error {
 	if err != nil || age == when.Forever || now != when.Forever && age >= now {
 		return nil // the error is reported where the flag is applied
 	}
-	return &failure{exitRefused, fmt.Errorf("table %q was not changed: --history %s permanently drops versions that %s keeps; add --yes to confirm",
+	return &failure{exitRefused, fmt.Errorf("table %q was not changed: --history %s permanently drops versions that "+
+		"%s keeps; add --yes to confirm",
 		t.Name(), flag.Value, when.FormatAge(now))}
 }
 
@@ -179,7 +184,10 @@ func readEncoding(e *schema.Editor, text string) (oribi.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return oribi.SetEncoding(name, encoding), e.Set(name, func(c *schema.Column) error { c.Encoding = encoding; return nil })
+	return oribi.SetEncoding(name, encoding), e.Set(name, func(c *schema.Column) error {
+		c.Encoding = encoding
+		return nil
+	})
 }
 
 func readCompression(e *schema.Editor, text string) (oribi.Change, error) {
@@ -191,7 +199,10 @@ func readCompression(e *schema.Editor, text string) (oribi.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return oribi.SetCompression(name, codec), e.Set(name, func(c *schema.Column) error { c.Compression = codec; return nil })
+	return oribi.SetCompression(name, codec), e.Set(name, func(c *schema.Column) error {
+		c.Compression = codec
+		return nil
+	})
 }
 
 func readExpires(e *schema.Editor, text string) (oribi.Change, error) {

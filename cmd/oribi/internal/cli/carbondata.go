@@ -21,7 +21,8 @@ import (
 )
 
 // carbonPath describes the argument of the verbs that read CarbonData.
-const carbonPath = "PATH is a data file, a folder of data files, a table with its folders Metadata and Fact, or a folder with one such table below it"
+const carbonPath = "PATH is a data file, a folder of data files, a table with its folders Metadata and Fact, or a " +
+	"folder with one such table below it"
 
 // carbonVerb makes a verb that reads CarbonData. about is more help.
 func (a *app) carbonVerb(use, short, about string, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
@@ -53,12 +54,14 @@ func carbonError(path string, err error) error {
 		if bad.Row < 0 {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		return &helped{&apply.LineError{Name: path, Line: bad.Row + 1, Row: true, Err: err}, "to leave out such rows: --where; to leave out the column: --columns"}
+		return &helped{&apply.LineError{Name: path, Line: bad.Row + 1, Row: true, Err: err},
+			"to leave out such rows: --where; to leave out the column: --columns"}
 	}
 	switch {
 	case errors.Is(err, oribi.ErrUnsupported), errors.Is(err, oribi.ErrCorrupt):
 		return &failure{exitDamage, err}
-	case errors.Is(err, oribi.ErrNoColumn), errors.Is(err, oribi.ErrSchema): // other names and values are checked before
+	// other names and values are checked before
+	case errors.Is(err, oribi.ErrNoColumn), errors.Is(err, oribi.ErrSchema):
 		return usage(fmt.Errorf("--filter-json: %s", strings.TrimPrefix(err.Error(), "carbondata: filter: ")))
 	case errors.Is(err, os.ErrNotExist):
 		if info, stat := os.Stat(path); stat == nil && info.IsDir() {
@@ -70,21 +73,22 @@ func carbonError(path string, err error) error {
 
 func (a *app) carbonSchema() *cobra.Command {
 	var format string
-	c := a.carbonVerb("schema PATH", "Print the columns, one per line", "", func(_ *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		return a.withCarbonData(args[0], func(t *carbondata.Table) error {
-			p := a.objects(form, textColumns(nil, "name", "type", "sort"))
-			for _, c := range t.Schema() {
-				if err := p.print(carbonlines.AppendColumn(nil, &c)); err != nil {
-					return err
-				}
+	c := a.carbonVerb("schema PATH", "Print the columns, one per line", "",
+		func(_ *cobra.Command, args []string) error {
+			form, err := a.format(format)
+			if err != nil {
+				return err
 			}
-			return p.Close()
+			return a.withCarbonData(args[0], func(t *carbondata.Table) error {
+				p := a.objects(form, textColumns(nil, "name", "type", "sort"))
+				for _, c := range t.Schema() {
+					if err := p.print(carbonlines.AppendColumn(nil, &c)); err != nil {
+						return err
+					}
+				}
+				return p.Close()
+			})
 		})
-	})
 	formatFlag(c, &format)
 	return c
 }
@@ -93,13 +97,14 @@ const carbonVerifyHelp = ` The format has no checksums: a changed bit that makes
 value is not found.`
 
 func (a *app) carbonVerify() *cobra.Command {
-	return a.carbonVerb("verify PATH", "Check everything: structure, values, counts, bounds, index files", carbonVerifyHelp, func(cmd *cobra.Command, args []string) error {
-		err := a.withCarbonData(args[0], func(t *carbondata.Table) error { return t.Verify(cmd.Context()) })
-		if err != nil {
-			return err
-		}
-		return a.printf("ok\n")
-	})
+	return a.carbonVerb("verify PATH", "Check everything: structure, values, counts, bounds, index files",
+		carbonVerifyHelp, func(cmd *cobra.Command, args []string) error {
+			err := a.withCarbonData(args[0], func(t *carbondata.Table) error { return t.Verify(cmd.Context()) })
+			if err != nil {
+				return err
+			}
+			return a.printf("ok\n")
+		})
 }
 
 // carbonSelection are the flags that select rows and columns.
@@ -119,49 +124,51 @@ one of them several times, all must hold.`
 func (a *app) carbonDump() *cobra.Command {
 	var s carbonSelection
 	var format string
-	c := a.carbonVerb("dump PATH", "Print rows, one per line", carbonDumpHelp, func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		if cmd.Flags().Changed("limit") && s.limit < 1 {
-			return usage(fmt.Errorf("--limit: want at least 1, not %d", s.limit))
-		}
-		filters, err := s.filters.parsed()
-		if err != nil {
-			return err
-		}
-		return a.withCarbonData(args[0], func(t *carbondata.Table) error {
-			columns, err := carbonColumns(t.Schema(), s.columns, cmd.Flags().Changed("columns"))
+	c := a.carbonVerb("dump PATH", "Print rows, one per line", carbonDumpHelp,
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
 				return err
 			}
-			filter, err := s.filters.filter(t.Schema(), filters)
+			if cmd.Flags().Changed("limit") && s.limit < 1 {
+				return usage(fmt.Errorf("--limit: want at least 1, not %d", s.limit))
+			}
+			filters, err := s.filters.parsed()
 			if err != nil {
 				return err
 			}
-			p := a.carbonRows(form, columns)
-			var stats carbondata.ScanStats
-			n := int64(0)
-			for row, err := range t.Rows(cmd.Context(), carbondata.ScanOptions{Columns: carbonNames(columns), Filter: filter, Stats: &stats}) {
-				if err == nil {
-					err = p.print(row)
-				}
+			return a.withCarbonData(args[0], func(t *carbondata.Table) error {
+				columns, err := carbonColumns(t.Schema(), s.columns, cmd.Flags().Changed("columns"))
 				if err != nil {
-					return ended(err, p)
+					return err
 				}
-				if n++; n == s.limit {
-					break
+				filter, err := s.filters.filter(t.Schema(), filters)
+				if err != nil {
+					return err
 				}
-			}
-			if err := p.Close(); err != nil || !s.explain {
-				return err
-			}
-			fmt.Fprintf(a.stderr, "read %d of %d files, %d of %d blocklets, %d of %d pages\n",
-				stats.FilesRead, stats.Files, stats.BlockletsRead, stats.Blocklets, stats.PagesRead, stats.Pages)
-			return nil
+				p := a.carbonRows(form, columns)
+				var stats carbondata.ScanStats
+				n := int64(0)
+				for row, err := range t.Rows(cmd.Context(),
+					carbondata.ScanOptions{Columns: carbonNames(columns), Filter: filter, Stats: &stats}) {
+					if err == nil {
+						err = p.print(row)
+					}
+					if err != nil {
+						return ended(err, p)
+					}
+					if n++; n == s.limit {
+						break
+					}
+				}
+				if err := p.Close(); err != nil || !s.explain {
+					return err
+				}
+				fmt.Fprintf(a.stderr, "read %d of %d files, %d of %d blocklets, %d of %d pages\n",
+					stats.FilesRead, stats.Files, stats.BlockletsRead, stats.Blocklets, stats.PagesRead, stats.Pages)
+				return nil
+			})
 		})
-	})
 	formatFlag(c, &format)
 	c.Flags().StringSliceVar(&s.columns, "columns", nil, "columns to print, in this order (default: all)")
 	s.filters.add(c)
@@ -185,7 +192,8 @@ func carbonColumns(all []carbondata.Column, list []string, given bool) ([]carbon
 		}
 		k := slices.IndexFunc(all, func(c carbondata.Column) bool { return c.Name == name })
 		if k < 0 {
-			return nil, usage(fmt.Errorf("--columns: column %q: no such column%s", name, nearest.Hint(name, carbonNames(all))))
+			return nil,
+				usage(fmt.Errorf("--columns: column %q: no such column%s", name, nearest.Hint(name, carbonNames(all))))
 		}
 		columns = append(columns, all[k])
 	}

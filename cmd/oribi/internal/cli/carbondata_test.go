@@ -22,7 +22,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// goldenCarbon is what a test needs from a line of the manifest of CarbonData folders.
+// goldenCarbon has the fields of a line in the manifest of CarbonData folders that tests use.
 type goldenCarbon struct {
 	Name     string
 	Rows     int
@@ -221,7 +221,8 @@ func TestCarbonInfoAgreesWithManifest(t *testing.T) {
 			g.Blocklets, g.Pages = info.Blocklets, info.Pages
 		}
 		if int(info.Rows) != g.Rows || info.Blocklets != g.Blocklets || info.Pages != g.Pages {
-			t.Errorf("%d rows, %d blocklets, %d pages, want %d, %d, %d", info.Rows, info.Blocklets, info.Pages, g.Rows, g.Blocklets, g.Pages)
+			t.Errorf("%d rows, %d blocklets, %d pages, want %d, %d, %d", info.Rows, info.Blocklets,
+				info.Pages, g.Rows, g.Blocklets, g.Pages)
 		}
 		if !slices.Equal(info.Encodings, g.Encodings) || !slices.Equal(info.Features, g.Features) {
 			t.Errorf("encodings %q, features %q, want %q, %q", info.Encodings, info.Features, g.Encodings, g.Features)
@@ -250,7 +251,8 @@ func TestCarbonVerifyAcceptsGoldenFolders(t *testing.T) {
 
 // What write makes of the columns and rows of a folder has these rows, whatever its form.
 func TestCarbonWriteKeepsGoldenRows(t *testing.T) {
-	forms := [][]string{{"--compressor", "zstd"}, {"--local-dictionary", "off", "--page-rows", "7"}, {"--compressor", "gzip", "--blocklet-size", "1000", "--page-rows", "100"}}
+	forms := [][]string{{"--compressor", "zstd"}, {"--local-dictionary", "off", "--page-rows", "7"},
+		{"--compressor", "gzip", "--blocklet-size", "1000", "--page-rows", "100"}}
 	n := 0
 	someGoldenCarbon(t, func(t *testing.T, g *goldenCarbon) {
 		if g.Part != nil || testing.Short() && g.Rows > 1000 {
@@ -262,9 +264,11 @@ func TestCarbonWriteKeepsGoldenRows(t *testing.T) {
 		want := strings.Join(append(g.expected(t), ""), "\n")
 		put(t, columns, succeed(t, "carbondata", "schema", g.dir))
 		put(t, rows, pack(t, want))
-		args := append([]string{"carbondata", "write", "--schema", columns, "--values", rows, out}, forms[n%len(forms)]...)
+		args := append([]string{"carbondata", "write", "--schema", columns, "--values", rows, out},
+			forms[n%len(forms)]...)
 		if g.Name == "string-null-word" { // its VARCHAR that reads as NULL cannot be written
-			if _, errs, code := command(nil, args...); code != exitFailed || !strings.Contains(errs, `rows.gz:1: column "t": NULL`) {
+			if _, errs, code := command(nil, args...); code != exitFailed ||
+				!strings.Contains(errs, `rows.gz:1: column "t": NULL`) {
 				t.Errorf("exit code %d: %s", code, errs)
 			}
 			return
@@ -272,7 +276,7 @@ func TestCarbonWriteKeepsGoldenRows(t *testing.T) {
 		if printed := succeed(t, args...); printed != "" {
 			t.Errorf("write prints %s", printed)
 		}
-		same(t, "dump of what was written", succeed(t, "carbondata", "dump", out), want)
+		same(t, "dump of the output", succeed(t, "carbondata", "dump", out), want)
 		if got := succeed(t, "carbondata", "verify", out); got != "ok\n" {
 			t.Errorf("verify prints %s", got)
 		}
@@ -291,7 +295,8 @@ func TestCarbonWriteSortsRows(t *testing.T) {
 		text.WriteString(fmt.Sprintf(`{"k":"k%d","n":%d}`+"\n", n%10, n))
 	}
 	put(t, rows, text.String())
-	succeed(t, "carbondata", "write", "--schema", columns, "--values", rows, "--sort-columns", "k,n", "--inverted-index", "k", "--page-rows", "100", out)
+	succeed(t, "carbondata", "write", "--schema", columns, "--values", rows, "--sort-columns", "k,n",
+		"--inverted-index", "k", "--page-rows", "100", out)
 	var want strings.Builder
 	for k := range 10 {
 		for n := k; n < most; n += 10 {
@@ -300,7 +305,8 @@ func TestCarbonWriteSortsRows(t *testing.T) {
 	}
 	same(t, "sorted rows", succeed(t, "carbondata", "dump", out), want.String())
 	printed, errs, code := command(nil, "carbondata", "dump", out, "--where", "k = 'k3' and n < 13", "--explain")
-	if code != 0 || printed != `{"k":"k3","n":3}`+"\n" || !regexp.MustCompile(`, [1-3] of 50 pages\n$`).MatchString(errs) {
+	if code != 0 || printed != `{"k":"k3","n":3}`+"\n" ||
+		!regexp.MustCompile(`, [1-3] of 50 pages\n$`).MatchString(errs) {
 		t.Errorf("exit code %d: %s%s", code, printed, errs)
 	}
 }
@@ -320,7 +326,8 @@ func TestCarbonWriteIsInterrupted(t *testing.T) {
 	for _, asked := range []int{0, 1, most / 2, most, most + 10} {
 		var errs bytes.Buffer
 		a := &app{stdout: &stdout{out: io.Discard}, stderr: &errs}
-		code := a.run(newCountdown(asked), []string{"carbondata", "write", "--schema", columns, "--values", rows, "--sort-columns", "n", out})
+		code := a.run(newCountdown(asked),
+			[]string{"carbondata", "write", "--schema", columns, "--values", rows, "--sort-columns", "n", out})
 		if code != exitInterrupted || errs.String() != "oribi: interrupted\n" {
 			t.Errorf("canceled at check %d: exit code %d: %s", asked, code, errs.String())
 		}
@@ -343,7 +350,8 @@ func TestCarbonDumpChoosesColumns(t *testing.T) {
 			for w := jsonin.Walk([]byte(line)); w.Next(); {
 				values[string(w.Name)] = string(w.Value)
 			}
-			want.WriteString("{" + strconv.Quote(last) + ":" + values[last] + "," + strconv.Quote(first) + ":" + values[first] + "}\n")
+			want.WriteString("{" + strconv.Quote(last) + ":" + values[last] + "," +
+				strconv.Quote(first) + ":" + values[first] + "}\n")
 		}
 		same(t, "two columns", succeed(t, "carbondata", "dump", g.dir, "--columns", last+","+first), want.String())
 	})
@@ -388,7 +396,8 @@ func carbonFolder(t *testing.T, name string) string {
 
 // carbonVerbs returns the verbs that read a folder, each with its arguments.
 func carbonVerbs(folder string) [][]string {
-	return [][]string{{"carbondata", "info", folder}, {"carbondata", "schema", folder}, {"carbondata", "dump", folder}, {"carbondata", "verify", folder}}
+	return [][]string{{"carbondata", "info", folder}, {"carbondata", "schema", folder}, {"carbondata", "dump", folder},
+		{"carbondata", "verify", folder}}
 }
 
 func TestCarbonVerbsExitQuietlyWhenReaderCloses(t *testing.T) {
@@ -463,15 +472,18 @@ func TestCarbonDumpRefusesWrongFlags(t *testing.T) {
 		{[]string{"--columns", ""}, "--columns names no column"},
 		{[]string{"--limit", "0"}, "--limit: want at least 1, not 0"},
 		{[]string{"--filter-json", `["iid","=",1]`}, `--filter-json: column "iid": no such column; did you mean "id"?`},
-		{[]string{"--filter-json", `["id","=","x"]`}, `--filter-json: column "id": "x" (a string) is not a value of a column of type INT`},
-		{[]string{"--filter-json", `["day",">","2020-01-01"]`}, `--filter-json: column "day": "2020-01-01" (a string) is not a value`},
+		{[]string{"--filter-json", `["id","=","x"]`},
+			`--filter-json: column "id": "x" (a string) is not a value of a column of type INT`},
+		{[]string{"--filter-json", `["day",">","2020-01-01"]`},
+			`--filter-json: column "day": "2020-01-01" (a string) is not a value`},
 		{[]string{"--filter-json", `["id","="]`}, `--filter-json: column "id"`},
 		{[]string{"--filter-json", `{"id":1}`}, `--filter-json: {"id":1} is not a filter`},
 		{[]string{"--filter-json", `["id","=",1`}, `--filter-json: byte 12: not JSON: unexpected EOF`},
 		{[]string{"--filter-json", `["id","=",1]]`}, `--filter-json: byte 13: not JSON: text after the value`},
 		{[]string{"--filter-json", ""}, `--filter-json: byte 1: not JSON: no value`},
 		{[]string{"--filter-json", `["s","=","\ud800"]`}, `--filter-json: byte 11: not JSON: invalid surrogate pair`},
-		{[]string{"--filter-json", `["id","startswith","1"]`}, `--filter-json: column "id": INT has no prefixes, only STRING, VARCHAR, and BINARY`},
+		{[]string{"--filter-json", `["id","startswith","1"]`},
+			`--filter-json: column "id": INT has no prefixes, only STRING, VARCHAR, and BINARY`},
 		{[]string{"--where", "iid = 1"}, `--where: column "iid": no such column; did you mean "id"?`},
 		{[]string{"--where", "day > '2020-01-01'"}, `--where: column "day": a date is written date '2020-01-01'`},
 		{[]string{"--where", "id = 1", "--where", "id is"}, `--where: byte 6: want "null", not the end`},
@@ -488,7 +500,8 @@ func TestCarbonDumpRefusesWrongFlags(t *testing.T) {
 func TestCarbonFiltersAndLimit(t *testing.T) {
 	folder := carbonFolder(t, "sort-three")
 	rows := func(args ...string) []string {
-		return strings.SplitAfter(strings.TrimSuffix(succeed(t, append([]string{"carbondata", "dump", folder, "--columns", "id"}, args...)...), "\n"), "\n")
+		return strings.SplitAfter(strings.TrimSuffix(succeed(t,
+			append([]string{"carbondata", "dump", folder, "--columns", "id"}, args...)...), "\n"), "\n")
 	}
 	all := rows()
 	var want []string
@@ -501,11 +514,13 @@ func TestCarbonFiltersAndLimit(t *testing.T) {
 			want = append(want, line)
 		}
 	}
-	args := []string{"--where", "id between 10 and 600", "--filter-json", `["id","<",500]`, "--where", "id <> 77", "--filter-json", `["id","!=",78]`}
+	args := []string{"--where", "id between 10 and 600", "--filter-json", `["id","<",500]`, "--where", "id <> 77",
+		"--filter-json", `["id","!=",78]`}
 	if got := rows(args...); !slices.Equal(got, want) || len(want) < 100 {
 		t.Errorf("%d rows, want %d", len(got), len(want))
 	}
-	if got := rows(append(args, "--limit", "7")...); strings.TrimSuffix(strings.Join(got, ""), "\n") != strings.TrimSuffix(strings.Join(want[:7], ""), "\n") {
+	if got := rows(append(args, "--limit", "7")...); strings.TrimSuffix(strings.Join(got, ""),
+		"\n") != strings.TrimSuffix(strings.Join(want[:7], ""), "\n") {
 		t.Errorf("the first seven are %v", got)
 	}
 	if got := len(rows("--where", "id not between 10 and 499")); got != len(all)-len(want)-2 {
@@ -525,21 +540,26 @@ func TestCarbonFiltersOfNestedColumns(t *testing.T) {
 			want++
 		}
 	}
-	for _, flags := range [][]string{{"--where", "tail is null"}, {"--filter-json", `["tail","isnull"]`}, {"--where", "not tail is not null"}} {
-		if got := strings.Count(succeed(t, append([]string{"carbondata", "dump", folder}, flags...)...), "\n"); got != want || want == 0 {
+	for _, flags := range [][]string{{"--where", "tail is null"}, {"--filter-json", `["tail","isnull"]`},
+		{"--where", "not tail is not null"}} {
+		if got := strings.Count(succeed(t, append([]string{"carbondata", "dump", folder}, flags...)...),
+			"\n"); got != want || want == 0 {
 			t.Errorf("%v: %d rows, want %d", flags, got, want)
 		}
 	}
 	for flag, filter := range map[string]string{"--where": "tail = 1", "--filter-json": `["tail","=",1]`} {
-		if _, errs, code := command(nil, "carbondata", "dump", folder, flag, filter); code != exitUsage || !strings.HasPrefix(errs, "oribi: "+flag+`: column "tail": `) {
+		if _, errs, code := command(nil, "carbondata", "dump", folder, flag, filter); code != exitUsage ||
+			!strings.HasPrefix(errs, "oribi: "+flag+`: column "tail": `) {
 			t.Errorf("%s: exit code %d: %s", filter, code, errs)
 		}
 	}
 }
 
 func TestCarbonDumpExplains(t *testing.T) {
-	out, errs, code := command(nil, "carbondata", "dump", carbonFolder(t, "sort-blocklets"), "--explain", "--limit", "1")
-	if code != 0 || strings.Count(out, "\n") != 1 || !regexp.MustCompile(`^read 1 of 1 files, [1-8] of 8 blocklets, [1-8] of 8 pages\n$`).MatchString(errs) {
+	out, errs, code := command(nil, "carbondata", "dump",
+		carbonFolder(t, "sort-blocklets"), "--explain", "--limit", "1")
+	if code != 0 || strings.Count(out, "\n") != 1 ||
+		!regexp.MustCompile(`^read 1 of 1 files, [1-8] of 8 blocklets, [1-8] of 8 pages\n$`).MatchString(errs) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }
@@ -547,11 +567,13 @@ func TestCarbonDumpExplains(t *testing.T) {
 func TestCarbonColumnsComplete(t *testing.T) {
 	folder := carbonFolder(t, "one-row")
 	for typed, want := range map[string]string{"": "id", "id,": "id,s"} {
-		if out, _, _ := command(nil, "__completeNoDesc", "carbondata", "dump", folder, "--columns", typed); !strings.Contains(out, want+"\n") {
+		if out, _, _ := command(nil, "__completeNoDesc", "carbondata", "dump", folder, "--columns",
+			typed); !strings.Contains(out, want+"\n") {
 			t.Errorf("%q is completed to %s", typed, out)
 		}
 	}
-	if out, _, _ := command(nil, "__completeNoDesc", "carbondata", "dump", folder, "--where", "id > 5 and d"); !strings.Contains(out, "\nid > 5 and day\n") {
+	if out, _, _ := command(nil, "__completeNoDesc", "carbondata", "dump", folder, "--where",
+		"id > 5 and d"); !strings.Contains(out, "\nid > 5 and day\n") {
 		t.Errorf("--where is completed to %s", out)
 	}
 }

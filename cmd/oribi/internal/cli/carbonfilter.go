@@ -21,7 +21,8 @@ type carbonFilters struct {
 
 func (f *carbonFilters) add(c *cobra.Command) {
 	whereFlag(c, &f.where)
-	c.Flags().StringArrayVar(&f.json, "filter-json", nil, `only rows that match a filter in JSON, for example ["size",">",100]; decimals are unscaled, dates are days since 1970`)
+	c.Flags().StringArrayVar(&f.json, "filter-json", nil,
+		`only rows that match a filter in JSON, for example ["size",">",100]; decimals are unscaled, dates are days since 1970`)
 }
 
 // parsed returns the filters of --filter-json.
@@ -39,7 +40,7 @@ func (f *carbonFilters) parsed() (list []carbondata.Filter, err error) {
 	return list, nil
 }
 
-// filter returns the filter for a table with these columns: parsed and those of --where.
+// filter returns the filter for a table with these columns: parsed and the expressions of --where.
 func (f *carbonFilters) filter(columns []carbondata.Column, parsed []carbondata.Filter) (carbondata.Filter, error) {
 	types := make([]schema.Column, len(columns))
 	byColumn := map[*schema.Column]carbondata.Type{}
@@ -61,10 +62,12 @@ func (f *carbonFilters) filter(columns []carbondata.Column, parsed []carbondata.
 	return carbondata.And(parsed...), nil
 }
 
-var carbonComparisons = map[where.Op]func(column string, value any) carbondata.Filter{where.Eq: carbondata.Eq, where.Ne: carbondata.Ne,
+var carbonComparisons = map[where.Op]func(column string,
+	value any) carbondata.Filter{where.Eq: carbondata.Eq, where.Ne: carbondata.Ne,
 	where.Lt: carbondata.Lt, where.Le: carbondata.Le, where.Gt: carbondata.Gt, where.Ge: carbondata.Ge}
 
-// carbonFilter converts an expression to a filter. types are those of its columns.
+// carbonFilter converts an expression to a filter. types has the CarbonData type of each of its
+// columns.
 func carbonFilter(e *where.Expr, types map[*schema.Column]carbondata.Type) carbondata.Filter {
 	var operands []carbondata.Filter
 	for _, o := range e.Operands {

@@ -51,7 +51,8 @@ func TestCarbonDumpFilters(t *testing.T) {
 				}
 			}
 			asked++
-			same(t, string(f.Filter), succeed(t, "carbondata", "dump", g.dir, "--filter-json", string(f.Filter)), want.String())
+			same(t, string(f.Filter), succeed(t, "carbondata", "dump", g.dir, "--filter-json", string(f.Filter)),
+				want.String())
 			where := expression(t, types, f.Filter)
 			same(t, where, succeed(t, "carbondata", "dump", g.dir, "--where", where), want.String())
 		}

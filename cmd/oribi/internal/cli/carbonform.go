@@ -23,11 +23,13 @@ var carbonCompressors = map[string]string{"snappy": "snappy", "zstd": "zstd", "g
 
 func (f *carbonForm) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.sort, "sort-columns", nil, "columns by which the rows are sorted")
-	c.Flags().StringSliceVar(&f.inverted, "inverted-index", nil, "sort columns of type STRING whose pages have an inverted index")
+	c.Flags().StringSliceVar(&f.inverted, "inverted-index", nil,
+		"sort columns of type STRING whose pages have an inverted index")
 	c.Flags().StringVar(&f.compressor, "compressor", "snappy", "snappy, zstd, or gzip")
 	c.Flags().IntVar(&f.pageRows, "page-rows", maxCarbonPageRows, "maximum number of rows in a page")
 	c.Flags().Int64Var(&f.blockletBytes, "blocklet-size", 64<<20, "bytes at which a blocklet ends")
-	c.Flags().StringVar(&f.dictionary, "local-dictionary", "on", "on or off: store strings of few values with a dictionary")
+	c.Flags().StringVar(&f.dictionary, "local-dictionary", "on",
+		"on or off: store strings of few values with a dictionary")
 }
 
 // maxCarbonPageRows is the most rows that CarbonData's SDK writes to a page.
@@ -38,14 +40,16 @@ func (f *carbonForm) options() (o carbondata.WriterOptions, err error) {
 	if err := choice("compressor", f.compressor, carbonCompressors, &o.Compressor); err != nil {
 		return o, err
 	}
-	if err := choice("local-dictionary", f.dictionary, map[string]bool{"on": false, "off": true}, &o.NoLocalDictionary); err != nil {
+	if err := choice("local-dictionary", f.dictionary, map[string]bool{"on": false, "off": true},
+		&o.NoLocalDictionary); err != nil {
 		return o, err
 	}
 	switch {
 	case f.pageRows < 1 || f.pageRows > maxCarbonPageRows:
 		return o, usage(fmt.Errorf("--page-rows: want 1 to %d, not %d", maxCarbonPageRows, f.pageRows))
 	case f.blockletBytes < 1 || f.blockletBytes > carbondata.MaxBlockletBytes:
-		return o, usage(fmt.Errorf("--blocklet-size: want 1 to %d, not %d", carbondata.MaxBlockletBytes, f.blockletBytes))
+		return o,
+			usage(fmt.Errorf("--blocklet-size: want 1 to %d, not %d", carbondata.MaxBlockletBytes, f.blockletBytes))
 	}
 	o.SortColumns, o.InvertedIndex, o.PageRows, o.BlockletBytes = f.sort, f.inverted, f.pageRows, f.blockletBytes
 	return o, nil

@@ -15,24 +15,25 @@ import (
 
 func (a *app) carbonInfo() *cobra.Command {
 	var format string
-	c := a.carbonVerb("info PATH", "Describe CarbonData: segments, files, blocklets, encodings, bounds", "", func(_ *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		return a.withCarbonData(args[0], func(t *carbondata.Table) error {
-			info, err := t.Info()
+	c := a.carbonVerb("info PATH", "Describe CarbonData: segments, files, blocklets, encodings, bounds", "",
+		func(_ *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
 				return err
 			}
-			if form == output.JSON || form == output.JSONL {
-				e := json.NewEncoder(a.stdout)
-				e.SetEscapeHTML(false)
-				return e.Encode(&info)
-			}
-			return (&carbonDescriber{a, form}).all(&info)
+			return a.withCarbonData(args[0], func(t *carbondata.Table) error {
+				info, err := t.Info()
+				if err != nil {
+					return err
+				}
+				if form == output.JSON || form == output.JSONL {
+					e := json.NewEncoder(a.stdout)
+					e.SetEscapeHTML(false)
+					return e.Encode(&info)
+				}
+				return (&carbonDescriber{a, form}).all(&info)
+			})
 		})
-	})
 	formatFlag(c, &format)
 	return c
 }
@@ -54,8 +55,11 @@ func (d *carbonDescriber) all(info *carbondata.Info) error {
 	for _, list := range []struct {
 		name   string
 		values []string
-	}{{"writers", info.Writers}, {"compressors", info.Compressors}, {"encodings", info.Encodings}, {"features", info.Features}} {
-		f.text(list.name, strings.Join(slices.DeleteFunc(slices.Clone(list.values), func(s string) bool { return s == "" }), " "))
+	}{{"writers", info.Writers}, {"compressors", info.Compressors}, {"encodings",
+		info.Encodings}, {"features", info.Features}} {
+		f.text(list.name, strings.Join(slices.DeleteFunc(slices.Clone(list.values), func(s string) bool {
+			return s == ""
+		}), " "))
 	}
 	if err := d.a.printFields(f, d.form); err != nil {
 		return err
@@ -66,12 +70,16 @@ func (d *carbonDescriber) all(info *carbondata.Info) error {
 		columns []string
 		records []*fields
 	}{
-		{"segments", []string{"files", "rows"}, []string{"segment", "status", "visible", "files", "rows", "path"}, carbonSegments(info)},
+		{"segments", []string{"files", "rows"},
+			[]string{"segment", "status", "visible", "files", "rows", "path"}, carbonSegments(info)},
 		{"columns", nil, []string{"name", "type", "sort"}, carbonColumnFields(info)},
-		{"files", []string{"size", "rows", "deleted_rows", "blocklets"}, []string{"segment", "size", "rows", "deleted_rows", "blocklets", "is_sort", "file"}, carbonFiles(info)},
+		{"files", []string{"size", "rows", "deleted_rows", "blocklets"},
+			[]string{"segment", "size", "rows", "deleted_rows", "blocklets", "is_sort", "file"}, carbonFiles(info)},
 		{"blocklets", []string{"blocklet", "rows", "pages", "nulls", "dictionary"},
-			[]string{"file", "blocklet", "column", "rows", "pages", "nulls", "dictionary", "encodings", "min", "max"}, carbonChunks(info)},
-		{"index_files", []string{"size", "blocklets"}, []string{"size", "blocklets", "file", "merged"}, carbonIndexes(info)},
+			[]string{"file", "blocklet", "column", "rows", "pages", "nulls", "dictionary", "encodings", "min", "max"},
+			carbonChunks(info)},
+		{"index_files", []string{"size", "blocklets"},
+			[]string{"size", "blocklets", "file", "merged"}, carbonIndexes(info)},
 	} {
 		if len(section.records) == 0 {
 			continue

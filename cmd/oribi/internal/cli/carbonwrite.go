@@ -58,7 +58,8 @@ The schema has the lines that carbondata schema prints; sort is ignored. Rows ha
 carbondata dump prints them; a column that a row does not name is null. FLOAT, DOUBLE, DECIMAL, BYTE,
 VARCHAR, BINARY, ARRAY, STRUCT, and MAP cannot be sort columns.`
 	c.Flags().StringVar(&schemaFile, "schema", "", "file with the columns, in the form of carbondata schema")
-	c.Flags().StringVar(&values, "values", "", "file with the rows, in the form of carbondata dump; .gz is unpacked, - is stdin")
+	c.Flags().StringVar(&values, "values", "",
+		"file with the rows, in the form of carbondata dump; .gz is unpacked, - is stdin")
 	form.add(c)
 	for _, flag := range []string{"schema", "values"} {
 		if err := c.MarkFlagRequired(flag); err != nil {
@@ -89,7 +90,9 @@ type carbonWriting struct {
 	rows *carbonlines.Reader
 }
 
-func (w *carbonWriting) run(ctx context.Context, out string, columns []carbondata.Column, o carbondata.WriterOptions) error {
+func (w *carbonWriting) run(
+	ctx context.Context, out string, columns []carbondata.Column, o carbondata.WriterOptions,
+) error {
 	f, err := createCarbon(out, columns, o)
 	if err != nil {
 		return err
@@ -110,7 +113,8 @@ func (w *carbonWriting) run(ctx context.Context, out string, columns []carbondat
 			return err
 		}
 		if err != nil {
-			return &failure{exitFailed, fmt.Errorf("%s:%d: %s", w.name, w.rows.Line(), strings.TrimPrefix(err.Error(), "carbondata: "))}
+			return &failure{exitFailed, fmt.Errorf("%s:%d: %s", w.name, w.rows.Line(),
+				strings.TrimPrefix(err.Error(), "carbondata: "))}
 		}
 	}
 	if err := f.Close(); errors.Is(err, carbondata.ErrNoRows) {
@@ -121,8 +125,8 @@ func (w *carbonWriting) run(ctx context.Context, out string, columns []carbondat
 	return nil
 }
 
-// createCarbon begins a folder. All errors but those of the file system are about the command line
-// or the schema file.
+// createCarbon begins a folder. All errors are about the command line or the schema file, except
+// errors of the file system.
 func createCarbon(out string, columns []carbondata.Column, o carbondata.WriterOptions) (*carbondata.Writer, error) {
 	f, err := carbondata.Create(out, columns, o)
 	if err == nil {

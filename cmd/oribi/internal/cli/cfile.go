@@ -125,29 +125,30 @@ func (a *app) dumpRows(ctx context.Context, r *cfile.Reader, form output.Format)
 }
 
 func (a *app) cfileSeek() *cobra.Command {
-	return a.verb("seek FILE VALUE", "Find the first cell at or after a value", func(cmd *cobra.Command, args []string) error {
-		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
-			if err := r.Verify(); err != nil {
-				return err
-			}
-			if !r.Info().ValueIndex || isRaw(r) {
-				return &failure{exitFailed, fmt.Errorf("%s: the file has no value index", args[0])}
-			}
-			target, err := target(r.Info().Type, args[1])
-			if err != nil {
-				return usage(fmt.Errorf("VALUE: %w", err))
-			}
-			ord, exact, err := r.Seek(target)
-			if err != nil {
-				return err
-			}
-			at := int64(ord)
-			if at >= r.Rows() {
-				at = -1
-			}
-			return a.printf(`{"ordinal":%d,"exact":%t}`+"\n", at, exact)
+	return a.verb("seek FILE VALUE", "Find the first cell at or after a value",
+		func(cmd *cobra.Command, args []string) error {
+			return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
+				if err := r.Verify(); err != nil {
+					return err
+				}
+				if !r.Info().ValueIndex || isRaw(r) {
+					return &failure{exitFailed, fmt.Errorf("%s: the file has no value index", args[0])}
+				}
+				target, err := target(r.Info().Type, args[1])
+				if err != nil {
+					return usage(fmt.Errorf("VALUE: %w", err))
+				}
+				ord, exact, err := r.Seek(target)
+				if err != nil {
+					return err
+				}
+				at := int64(ord)
+				if at >= r.Rows() {
+					at = -1
+				}
+				return a.printf(`{"ordinal":%d,"exact":%t}`+"\n", at, exact)
+			})
 		})
-	})
 }
 
 // target parses the value to seek: text as it is, binary as 0x…, everything else as a number.
@@ -171,36 +172,38 @@ func isRaw(r *cfile.Reader) bool {
 // cblockColumns are the columns of the output of "cfile blocks".
 var cblockColumns = []schema.Column{
 	{Name: "kind", Type: schema.String}, {Name: "offset", Type: schema.Int64}, {Name: "size", Type: schema.Int64},
-	{Name: "raw_size", Type: schema.Int64}, {Name: "rows", Type: schema.Int64}, {Name: "first_ordinal", Type: schema.Int64},
+	{Name: "raw_size", Type: schema.Int64}, {Name: "rows", Type: schema.Int64},
+	{Name: "first_ordinal", Type: schema.Int64},
 	{Name: "encoding", Type: schema.String}, {Name: "ratio", Type: schema.Double},
 }
 
 func (a *app) cfileBlocks() *cobra.Command {
 	var format string
 	var annotate bool
-	c := a.verb("blocks FILE", "List the cblocks of a file, or print its bytes with their meaning", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		if annotate {
-			return a.annotate(cmd.Context(), args[0], cfile.DumpWhole)
-		}
-		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
-			if err := r.Verify(); err != nil {
+	c := a.verb("blocks FILE", "List the cblocks of a file, or print its bytes with their meaning",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
+			if err != nil {
 				return err
 			}
-			w := a.writer(form, cblockColumns)
-			b := batch.New(cblockColumns, 1)
-			if err := r.Cblocks(func(c cfile.Cblock) error {
-				setCblock(b, &c)
-				return w.Write(b)
-			}); err != nil {
-				return err
+			if annotate {
+				return a.annotate(cmd.Context(), args[0], cfile.DumpWhole)
 			}
-			return w.Close()
+			return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
+				if err := r.Verify(); err != nil {
+					return err
+				}
+				w := a.writer(form, cblockColumns)
+				b := batch.New(cblockColumns, 1)
+				if err := r.Cblocks(func(c cfile.Cblock) error {
+					setCblock(b, &c)
+					return w.Write(b)
+				}); err != nil {
+					return err
+				}
+				return w.Close()
+			})
 		})
-	})
 	formatFlag(c, &format)
 	annotateFlag(c, &annotate)
 	return c
@@ -259,13 +262,14 @@ func (a *app) annotate(ctx context.Context, name string, dump func(w io.Writer, 
 }
 
 func (a *app) cfileVerify() *cobra.Command {
-	return a.verb("verify FILE", "Check every checksum and count of a file", func(cmd *cobra.Command, args []string) error {
-		err := a.withLoose(cmd.Context(), args[0], verifyCFile)
-		if err != nil {
-			return err
-		}
-		return a.printf("ok\n")
-	})
+	return a.verb("verify FILE", "Check every checksum and count of a file",
+		func(cmd *cobra.Command, args []string) error {
+			err := a.withLoose(cmd.Context(), args[0], verifyCFile)
+			if err != nil {
+				return err
+			}
+			return a.printf("ok\n")
+		})
 }
 
 // verifyCFile checks a file. A file of raw cblocks can only be a bloom file.
@@ -286,36 +290,39 @@ func verifyCFile(src block.Source) error {
 
 // adviceColumns are the columns of the output of "cfile advise".
 var adviceColumns = []schema.Column{
-	{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}, {Name: "current", Type: schema.Bool},
+	{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String},
+	{Name: "current", Type: schema.Bool},
 	{Name: "rows", Type: schema.Int64}, {Name: "size", Type: schema.Int64}, {Name: "ratio", Type: schema.Double},
-	{Name: "encode_mb_s", Type: schema.Double}, {Name: "decode_mb_s", Type: schema.Double}, {Name: "advice", Type: schema.String, Nullable: true},
+	{Name: "encode_mb_s", Type: schema.Double}, {Name: "decode_mb_s", Type: schema.Double},
+	{Name: "advice", Type: schema.String, Nullable: true},
 }
 
 func (a *app) cfileAdvise() *cobra.Command {
 	var format string
-	c := a.verb("advise FILE", "Compare all encodings and compressions of a column", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
-			if err := r.Verify(); err != nil {
-				return err
-			}
-			if isRaw(r) {
-				return errors.New("the file has no cells")
-			}
-			sample, err := advise.Take(cmd.Context(), r)
+	c := a.verb("advise FILE", "Compare all encodings and compressions of a column",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
 				return err
 			}
-			trials, err := sample.Trials(cmd.Context(), r.Info())
-			if err != nil {
-				return err
-			}
-			return a.printBatch(advice(sample, trials), form)
+			return a.withCFile(cmd.Context(), args[0], func(r *cfile.Reader) error {
+				if err := r.Verify(); err != nil {
+					return err
+				}
+				if isRaw(r) {
+					return errors.New("the file has no cells")
+				}
+				sample, err := advise.Take(cmd.Context(), r)
+				if err != nil {
+					return err
+				}
+				trials, err := sample.Trials(cmd.Context(), r.Info())
+				if err != nil {
+					return err
+				}
+				return a.printBatch(advice(sample, trials), form)
+			})
 		})
-	})
 	c.Long = c.Short + `.
 
 Sizes are those of files with the cells of this one or, if it is large, with a sample of 16 MiB of

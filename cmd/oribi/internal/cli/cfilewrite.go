@@ -24,32 +24,37 @@ import (
 func (a *app) cfileWrite() *cobra.Command {
 	var specFile, values string
 	var zoneMap bool
-	c := a.verb("write OUT", "Write a column file from values, one JSON value per line", func(cmd *cobra.Command, args []string) error {
-		if specFile == "-" && values == "-" {
-			return usage(errors.New("--spec and --values cannot both be stdin"))
-		}
-		text, err := a.readInput(specFile)
-		if err != nil {
-			return err
-		}
-		spec, err := filespec.Read(text)
-		if err == nil && zoneMap {
-			err = withZoneMap(&spec.Options)
-		}
-		if err != nil {
-			return usage(fmt.Errorf("%s: %w", specFile, err))
-		}
-		in, err := a.openInput(values)
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		w := columnWriting{spec: spec, name: values, in: interruptible(cmd.Context(), in)}
-		return newFile(args[0], func(out io.Writer) error { return w.run(cmd.Context(), out) })
-	})
-	c.Flags().StringVar(&specFile, "spec", "", "JSON file with the properties of the column file: type, encoding, compression and others, named as in cfile info")
-	c.Flags().StringVar(&values, "values", "", "file with the cells, in the form of cfile dump; .gz is decompressed, - is stdin")
-	c.Flags().BoolVar(&zoneMap, "zone-map", false, "add a zone map, as the engine does; otherwise the bytes equal those of Kudu's writer")
+	c := a.verb("write OUT", "Write a column file from values, one JSON value per line",
+		func(cmd *cobra.Command, args []string) error {
+			if specFile == "-" && values == "-" {
+				return usage(errors.New("--spec and --values cannot both be stdin"))
+			}
+			text, err := a.readInput(specFile)
+			if err != nil {
+				return err
+			}
+			spec, err := filespec.Read(text)
+			if err == nil && zoneMap {
+				err = withZoneMap(&spec.Options)
+			}
+			if err != nil {
+				return usage(fmt.Errorf("%s: %w", specFile, err))
+			}
+			in, err := a.openInput(values)
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			w := columnWriting{spec: spec, name: values, in: interruptible(cmd.Context(), in)}
+			return newFile(args[0], func(out io.Writer) error { return w.run(cmd.Context(), out) })
+		})
+	c.Flags().StringVar(&specFile, "spec", "",
+		"JSON file with the properties of the column file: type, encoding, compression and others, named as in "+
+			"cfile info")
+	c.Flags().StringVar(&values, "values", "",
+		"file with the cells, in the form of cfile dump; .gz is decompressed, - is stdin")
+	c.Flags().BoolVar(&zoneMap, "zone-map", false,
+		"add a zone map, as the engine does; otherwise the bytes equal those of Kudu's writer")
 	for _, flag := range []string{"spec", "values"} {
 		if err := c.MarkFlagRequired(flag); err != nil {
 			panic(err) // the flag exists: it was defined above
@@ -141,7 +146,8 @@ func (w *columnWriting) run(ctx context.Context, out io.Writer) (err error) {
 func (w *columnWriting) gather(r *lines.Reader, v *batch.Vector, cells int) (more bool, err error) {
 	for v.Len < cells || cells == 0 {
 		if r.Bytes > maxBatchBytes {
-			return false, fmt.Errorf("%s:%d: append_batch has more than %d bytes of cells", w.name, r.Line, maxBatchBytes)
+			return false, fmt.Errorf("%s:%d: append_batch has more than %d bytes of cells",
+				w.name, r.Line, maxBatchBytes)
 		}
 		err := r.Next(v)
 		if err == io.EOF {

@@ -81,11 +81,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return code
 }
 
-// heapRatio is the ratio of the command's memory limit to that of its stores. The difference is for
-// garbage between two collections, buffers of input and output, and the runtime.
+// heapRatio is the ratio of the command's memory limit to the memory limit of its stores. The
+// difference is for garbage between two collections, buffers of input and output, and the runtime.
 const heapRatio = 2
 
-// limitMemory sets the runtime's memory limit from that of stores, unless the user has set one.
+// limitMemory sets the runtime's memory limit from the limit of stores, unless the user has set
+// GOMEMLIMIT.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(heapRatio * memoryLimit)
@@ -117,20 +118,30 @@ func (a *app) commands() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "show no progress on a terminal")
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.AddCommand(
-		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeDump(), a.storeVerify(), a.storeCheckpoint(),
+		a.noun("store", "Make, describe, and check stores", a.storeInit(), a.storeInfo(), a.storeDu(), a.storeDump(),
+			a.storeVerify(), a.storeCheckpoint(),
 			a.storeBackup(), a.storeBackups(), a.storeRestore(), a.storePrune(), a.storeSalvage()),
-		a.noun("table", "Create, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(), a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
-			a.tableScan(), a.tableGet(), a.tableCount(), a.tableAgg(), a.tablePut(), a.tableUpdate(), a.tableDelete(), a.tableRestore(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLayout(), a.tableLoad(), a.tableExport(), a.tableExtract()),
-		a.noun("kv", "Store keys and values in buckets", a.kvPut(), a.kvGet(), a.kvDelete(), a.kvScan(), a.kvHistory(), a.kvLoad(), a.kvExport(), a.kvBuckets()),
+		a.noun("table", "Create, list, read, and change tables", a.tableCreate(), a.tableList(), a.tableDescribe(),
+			a.tableAlter(), a.tableRename(), a.tableTruncate(), a.tableDrop(),
+			a.tableScan(), a.tableGet(), a.tableCount(), a.tableAgg(), a.tablePut(), a.tableUpdate(), a.tableDelete(),
+			a.tableRestore(), a.tableHistory(), a.tableDiff(), a.tableFlush(), a.tableCompact(), a.tableLayout(),
+			a.tableLoad(), a.tableExport(), a.tableExtract()),
+		a.noun("kv", "Store keys and values in buckets", a.kvPut(), a.kvGet(), a.kvDelete(), a.kvScan(), a.kvHistory(),
+			a.kvLoad(), a.kvExport(), a.kvBuckets()),
 		a.noun("cfile", "Read and write column files", a.cfileInfo(), a.cfileDump(), a.cfileSeek(), a.cfileBlocks(),
 			a.cfileVerify(), a.cfileWrite(), a.cfileAdvise()),
 		a.noun("bloom", "Read bloom files", a.bloomInfo(), a.bloomProbe()),
 		a.noun("delta", "Read delta files", a.deltaDump()),
-		a.noun("hfile", "Read and write HFiles of HBase and Hudi", a.hfileInfo(), a.hfileDump(), a.hfileSeek(), a.hfileProbe(),
+		a.noun("hfile", "Read and write HFiles of HBase and Hudi", a.hfileInfo(), a.hfileDump(),
+			a.hfileSeek(), a.hfileProbe(),
 			a.hfileVerify(), a.hfileWrite()),
-		a.noun("carbondata", "Read and write Apache CarbonData: files, folders, and tables", a.carbonInfo(), a.carbonSchema(), a.carbonDump(), a.carbonVerify(), a.carbonWrite()),
-		a.noun("kudu", "Read the directories of Apache Kudu tablet servers, and make tablets there", a.kuduList(), a.kuduDescribe(), a.kuduScan(), a.kuduDiff(), a.kuduHistory(), a.kuduVerify(), a.kuduImport(), a.kuduExport(), a.kuduInstall()),
-		a.noun("lab", "Compare compaction policies by experiments", a.labRun(), a.labPolicies(), a.labWorkloads(), a.labScore()),
+		a.noun("carbondata", "Read and write Apache CarbonData: files, folders, and tables", a.carbonInfo(),
+			a.carbonSchema(), a.carbonDump(), a.carbonVerify(), a.carbonWrite()),
+		a.noun("kudu", "Read the directories of Apache Kudu tablet servers, and make tablets there", a.kuduList(),
+			a.kuduDescribe(), a.kuduScan(), a.kuduDiff(), a.kuduHistory(), a.kuduVerify(), a.kuduImport(),
+			a.kuduExport(), a.kuduInstall()),
+		a.noun("lab", "Compare compaction policies by experiments", a.labRun(), a.labPolicies(),
+			a.labWorkloads(), a.labScore()),
 		a.inspect(), a.apply(), a.time(), a.demo(), a.completion(root), a.version(),
 	)
 	waitFlags(root)

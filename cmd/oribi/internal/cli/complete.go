@@ -19,20 +19,21 @@ import (
 // completion prints the script that a shell loads to complete commands.
 func (a *app) completion(root *cobra.Command) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
-	c := a.verb("completion SHELL", "Print completions for bash, zsh or fish", func(_ *cobra.Command, args []string) error {
-		switch args[0] {
-		case "bash":
-			if _, err := io.WriteString(a.stdout, bashFallbacks); err != nil {
-				return err
+	c := a.verb("completion SHELL", "Print completions for bash, zsh or fish",
+		func(_ *cobra.Command, args []string) error {
+			switch args[0] {
+			case "bash":
+				if _, err := io.WriteString(a.stdout, bashFallbacks); err != nil {
+					return err
+				}
+				return root.GenBashCompletionV2(a.stdout, true)
+			case "zsh":
+				return root.GenZshCompletion(a.stdout)
+			case "fish":
+				return root.GenFishCompletion(a.stdout, true)
 			}
-			return root.GenBashCompletionV2(a.stdout, true)
-		case "zsh":
-			return root.GenZshCompletion(a.stdout)
-		case "fish":
-			return root.GenFishCompletion(a.stdout, true)
-		}
-		return usage(fmt.Errorf("no completions for %q: want bash, zsh, or fish", args[0]))
-	})
+			return usage(fmt.Errorf("no completions for %q: want bash, zsh, or fish", args[0]))
+		})
 	c.ValidArgsFunction = words(shells...)
 	return c
 }
@@ -108,7 +109,8 @@ func completeFlags(root *cobra.Command) {
 		completers := flagCompleters()
 		maps.Copy(completers, nounCompleters(verb.Parent().Name()))
 		if verb.CommandPath() == "oribi table export" {
-			completers["format"], completers["long-string-columns"] = words(nearest.Keys(exportFormats)...), completeColumns
+			completers["format"], completers["long-string-columns"] = words(nearest.Keys(exportFormats)...),
+				completeColumns
 			completers["compression"] = words("zstd", "snappy", "gzip", "none")
 		}
 		if verb.Name() == "agg" {
@@ -168,11 +170,13 @@ func flagCompleters() map[string]completer {
 func nounCompleters(noun string) map[string]completer {
 	switch noun {
 	case "kv":
-		return map[string]completer{"from": words(), "to": words(), "prefix": words(), "ttl": words("90s", "1h", "7d"), "bucket": completeBucket, "input-format": words(nearest.Keys(kvFormats)...)}
+		return map[string]completer{"from": words(), "to": words(), "prefix": words(), "ttl": words("90s", "1h", "7d"),
+			"bucket": completeBucket, "input-format": words(nearest.Keys(kvFormats)...)}
 	case "kudu":
 		return map[string]completer{"columns": completeKudu(someColumns), "where": completeKudu(testedColumn)}
 	case "carbondata":
-		return map[string]completer{"columns": completeCarbon(someColumns), "where": completeCarbon(testedColumn), "filter-json": words()}
+		return map[string]completer{"columns": completeCarbon(someColumns),
+			"where": completeCarbon(testedColumn), "filter-json": words()}
 	case "hfile":
 		completers := map[string]completer{
 			"view":     words("hbase", "hudi"),

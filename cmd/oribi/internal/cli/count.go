@@ -54,7 +54,8 @@ func (a *app) tableCount() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if n, err = countDistinct(cmd.Context(), t, column[0].Name, state, where, oribi.Explain(e)); err != nil {
+				if n, err = countDistinct(cmd.Context(), t, column[0].Name, state, where,
+					oribi.Explain(e)); err != nil {
 					return err
 				}
 			} else {
@@ -73,7 +74,8 @@ func (a *app) tableCount() *cobra.Command {
 	asOfFlag(c, &at)
 	whereFlag(c, &expressions)
 	c.Flags().StringVar(&by, "by", "", "count the rows of each value of this `column`, most frequent first")
-	c.Flags().StringVar(&distinct, "distinct", "", "print how many different values this `column` has; NULL is not counted")
+	c.Flags().StringVar(&distinct, "distinct", "",
+		"print how many different values this `column` has; NULL is not counted")
 	formatFlag(c, &format)
 	explainFlag(c, &explain)
 	return c
@@ -81,7 +83,9 @@ func (a *app) tableCount() *cobra.Command {
 
 // countValues counts the rows of each value of a column. It returns one group per value, most
 // frequent first, then by value.
-func countValues(ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption) (*oribi.AggregateResult, error) {
+func countValues(
+	ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption,
+) (*oribi.AggregateResult, error) {
 	result, err := t.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, append(options, oribi.GroupBy(column))...)
 	if err != nil {
 		return nil, err
@@ -93,7 +97,9 @@ func countValues(ctx context.Context, t *oribi.Table, column string, options ...
 }
 
 // countDistinct returns the number of different values of a column, without NULL.
-func countDistinct(ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption) (int64, error) {
+func countDistinct(
+	ctx context.Context, t *oribi.Table, column string, options ...oribi.AggregateOption,
+) (int64, error) {
 	options = append(options, oribi.GroupBy(column), oribi.Where(oribi.NotNull(column)), oribi.Top(1))
 	result, err := t.Aggregate(ctx, []oribi.Aggregate{oribi.CountRows()}, options...)
 	if err != nil {

@@ -26,44 +26,46 @@ import (
 func (a *app) deltaDump() *cobra.Command {
 	var columns, kind, format string
 	var annotate bool
-	c := a.verb("dump FILE", "Print the changes in a delta file, one per line", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		types, err := deltaColumns(columns)
-		if err != nil {
-			return usage(fmt.Errorf("--columns: %w", err))
-		}
-		if kind != "" && kind != "redo" && kind != "undo" {
-			return usage(fmt.Errorf("--type: want redo or undo, not %q", kind))
-		}
-		if annotate {
-			return a.annotate(cmd.Context(), args[0], delta.Dump)
-		}
-		return a.withLoose(cmd.Context(), args[0], func(src block.Source) error {
-			f, err := delta.OpenFile(src, cfile.ReaderOptions{})
+	c := a.verb("dump FILE", "Print the changes in a delta file, one per line",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
 				return err
 			}
-			d := deltaPrinter{columns: types}
-			if form == output.CSV || form == output.Table {
-				d.rows = a.writer(form, deltaRow)
-			} else {
-				d.objects = lines.NewPrinter(a.stdout, schema.Binary, form == output.JSON)
+			types, err := deltaColumns(columns)
+			if err != nil {
+				return usage(fmt.Errorf("--columns: %w", err))
 			}
-			if d.undo, err = isUndo(cmd.Context(), f, kind, args[0]); err != nil {
-				return err
+			if kind != "" && kind != "redo" && kind != "undo" {
+				return usage(fmt.Errorf("--type: want redo or undo, not %q", kind))
 			}
-			return d.print(cmd.Context(), f)
+			if annotate {
+				return a.annotate(cmd.Context(), args[0], delta.Dump)
+			}
+			return a.withLoose(cmd.Context(), args[0], func(src block.Source) error {
+				f, err := delta.OpenFile(src, cfile.ReaderOptions{})
+				if err != nil {
+					return err
+				}
+				d := deltaPrinter{columns: types}
+				if form == output.CSV || form == output.Table {
+					d.rows = a.writer(form, deltaRow)
+				} else {
+					d.objects = lines.NewPrinter(a.stdout, schema.Binary, form == output.JSON)
+				}
+				if d.undo, err = isUndo(cmd.Context(), f, kind, args[0]); err != nil {
+					return err
+				}
+				return d.print(cmd.Context(), f)
+			})
 		})
-	})
 	c.Long = c.Short + `.
 
 The file does not record whether its changes are redos or undos. It is inferred from the order of
 the changes of one row; if no row has two, from a name that begins with redo or undo. Without either,
 deletes of all rows are treated as undos, everything else as redos. --type sets it.`
-	c.Flags().StringVar(&columns, "columns", "[]", `types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of other columns are printed as "0x…"`)
+	c.Flags().StringVar(&columns, "columns", "[]",
+		`types of the columns, as [{"id":11,"type":"INT32","nullable":false},…]; values of other columns are printed as "0x…"`)
 	c.Flags().StringVar(&kind, "type", "", "redo or undo (default: inferred from the changes and the name)")
 	annotateFlag(c, &annotate)
 	formatFlag(c, &format)
@@ -267,7 +269,8 @@ func (d *deltaPrinter) appendColumns(dst []byte, c change.Delta) ([]byte, error)
 		case cell == nil && !column.nullable:
 			return nil, fault.Corruptf("row %d: column %d: NULL, but the column is not nullable", c.Row, id)
 		case cell != nil && !column.column.Type.Variable() && len(cell) != column.column.Type.Width():
-			return nil, fault.Corruptf("row %d: column %d: %d bytes, want %d", c.Row, id, len(cell), column.column.Type.Width())
+			return nil, fault.Corruptf("row %d: column %d: %d bytes, want %d", c.Row, id,
+				len(cell), column.column.Type.Width())
 		case cell != nil && column.column.Type == schema.Array:
 			if err := schema.CheckArray(column.column.Element, cell); err != nil {
 				return nil, fmt.Errorf("row %d: column %d: %w", c.Row, id, err)

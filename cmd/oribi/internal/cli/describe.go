@@ -52,7 +52,8 @@ func (a *app) tableList() *cobra.Command {
 func described(t *oribi.Table) *schemafile.Table {
 	s, p := t.Schema(), t.Properties()
 	return &schemafile.Table{Columns: s.Columns, Keys: s.Keys, History: p.History, Comment: p.Comment,
-		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor), RowFile: p.RowFile, Expires: expiresOf(p)}
+		ID: p.ID, Name: t.Name(), SchemaVersion: p.SchemaVersion, HistoryFloor: uint64(p.HistoryFloor),
+		RowFile: p.RowFile, Expires: expiresOf(p)}
 }
 
 func expiresOf(p oribi.Properties) schemafile.Expires {
@@ -62,26 +63,29 @@ func expiresOf(p oribi.Properties) schemafile.Expires {
 func (a *app) tableDescribe() *cobra.Command {
 	var format string
 	var stats bool
-	c := a.verb("describe DIR NAME", "Print a table's schema, in the format that table create reads, or its statistics", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			switch {
-			case stats:
-				return a.printStats(cmd.Context(), t, form)
-			case form == output.Table:
-				return a.describeTable(t)
-			case form == output.CSV:
-				return a.printBatch(columnList(t.Schema(), ""), form)
+	c := a.verb("describe DIR NAME", "Print a table's schema, in the format that table create reads, or its statistics",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
+			if err != nil {
+				return err
 			}
-			_, err := a.stdout.Write(append(schemafile.Append(nil, described(t)), '\n'))
-			return err
+			return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+				switch {
+				case stats:
+					return a.printStats(cmd.Context(), t, form)
+				case form == output.Table:
+					return a.describeTable(t)
+				case form == output.CSV:
+					return a.printBatch(columnList(t.Schema(), ""), form)
+				}
+				_, err := a.stdout.Write(append(schemafile.Append(nil, described(t)), '\n'))
+				return err
+			})
 		})
-	})
 	formatFlag(c, &format)
-	c.Flags().BoolVar(&stats, "stats", false, "print column statistics instead: nulls, minimum, maximum, approximate distinct values, and bytes on disk; reads all rows")
+	c.Flags().BoolVar(&stats, "stats", false,
+		"print column statistics instead: nulls, minimum, maximum, approximate distinct values, and bytes on disk; "+
+			"reads all rows")
 	return c
 }
 
@@ -103,10 +107,12 @@ func (a *app) describeTable(t *oribi.Table) error {
 		f.text("expires", expiresOf(p).String())
 	}
 	if p.RowFile || stats.RowFiles > 0 {
-		f.text("row files", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.RowFileBytes), stats.RowFiles, stats.RowSets))
+		f.text("row files", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.RowFileBytes),
+			stats.RowFiles, stats.RowSets))
 	}
 	if stats.KeyDirectories > 0 {
-		f.text("key directories", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.KeyDirectoryBytes), stats.KeyDirectories, stats.RowSets))
+		f.text("key directories", fmt.Sprintf("%s, in %d of %d rowsets", figures.Size(stats.KeyDirectoryBytes),
+			stats.KeyDirectories, stats.RowSets))
 	}
 	if p.Comment != "" {
 		f.text("comment", p.Comment)
@@ -123,8 +129,10 @@ func (a *app) describeTable(t *oribi.Table) error {
 // columnList prints a row per column of a schema. A column without a default shows nothing, not
 // even NULL.
 func columnList(s *schema.Schema, none string) *batch.RecordBatch {
-	b := batch.New([]schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String}, {Name: "key", Type: schema.Bool},
-		{Name: "nullable", Type: schema.Bool}, {Name: "default", Type: schema.String, Nullable: true}, {Name: "encoding", Type: schema.String},
+	b := batch.New([]schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String},
+		{Name: "key", Type: schema.Bool},
+		{Name: "nullable", Type: schema.Bool}, {Name: "default", Type: schema.String, Nullable: true},
+		{Name: "encoding", Type: schema.String},
 		{Name: "compression", Type: schema.String}}, len(s.Columns))
 	for i := range s.Columns {
 		c := &s.Columns[i]
@@ -180,10 +188,13 @@ func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format
 	groups := []output.Group{
 		{Columns: []schema.Column{{Name: "column", Type: schema.String}, {Name: "type", Type: schema.String}}},
 		{Columns: []schema.Column{{Name: "nulls", Type: schema.Int64}, {Name: "distinct_approx", Type: schema.Int64}}},
-		{Columns: nullable([]schema.Column{{Name: "min", Type: schema.String}, {Name: "max", Type: schema.String}}), Raw: form != output.Table},
+		{Columns: nullable([]schema.Column{{Name: "min", Type: schema.String}, {Name: "max", Type: schema.String}}),
+			Raw: form != output.Table},
 		{Columns: []schema.Column{{Name: "bytes", Type: schema.Int64}, {Name: "raw_bytes", Type: schema.Int64},
-			{Name: "ratio", Type: schema.Double, Nullable: true}, {Name: "bytes_per_row", Type: schema.Double, Nullable: true}}},
-		{Columns: nullable([]schema.Column{{Name: "encoding", Type: schema.String}, {Name: "compression", Type: schema.String}, {Name: "advice", Type: schema.String}})},
+			{Name: "ratio", Type: schema.Double, Nullable: true},
+			{Name: "bytes_per_row", Type: schema.Double, Nullable: true}}},
+		{Columns: nullable([]schema.Column{{Name: "encoding", Type: schema.String},
+			{Name: "compression", Type: schema.String}, {Name: "advice", Type: schema.String}})},
 	}
 	r := a.records(form, groups)
 	style, shown := a.style(), output.Flat(groups)
@@ -204,7 +215,8 @@ func (a *app) printStats(ctx context.Context, t *oribi.Table, form output.Format
 		r.add([][]byte{[]byte(c.Name), []byte(s.Columns[i].TypeName())}, 2)
 		r.add([][]byte{int64Cell(v.nulls), int64Cell(v.distinct.Count())}, 2)
 		r.add(ends[:], 2)
-		r.add([][]byte{int64Cell(c.Bytes), int64Cell(v.bytes), quotient(v.bytes, c.Bytes), quotient(c.Bytes, stats.LiveRows)}, 4)
+		r.add([][]byte{int64Cell(c.Bytes), int64Cell(v.bytes), quotient(v.bytes, c.Bytes),
+			quotient(c.Bytes, stats.LiveRows)}, 4)
 		r.add([][]byte{joinNames(c.Encodings), joinNames(c.Compressions), adviceText(&advice[i])}, 3)
 		if err := r.write(); err != nil {
 			return err

@@ -19,7 +19,8 @@ func overlapping(t *testing.T, rows int) string {
 	ground := t.TempDir()
 	dir, file := filepath.Join(ground, "S"), filepath.Join(ground, "rows.csv")
 	succeed(t, "store", "init", dir)
-	if _, errs, code := command(strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`), "table", "create", dir, "t", "--schema", "-"); code != 0 {
+	if _, errs, code := command(
+		strings.NewReader(`{"columns":[{"name":"k","type":"int32","key":true},{"name":"v","type":"string"}]}`), "table", "create", dir, "t", "--schema", "-"); code != 0 {
 		t.Fatal(errs)
 	}
 	for step, first := range []int{0, 1, 0, 0, rows} { // the first key; every other key follows
@@ -64,15 +65,21 @@ func TestCommandsExitQuietlyWhenReaderCloses(t *testing.T) {
 	column, filter, undo := find("*.cfile"), find("*.bloom"), find("undo-*")
 	var runs [][]string
 	for _, format := range []string{"table", "csv", "jsonl", "json"} {
-		for _, args := range [][]string{{"store", "info", dir}, {"store", "du", dir}, {"store", "du", dir, "--files"}, {"table", "list", dir}, {"table", "describe", dir, "t"}, {"table", "describe", dir, "t", "--stats"},
-			{"table", "scan", dir, "t"}, {"table", "get", dir, "t", "2"}, {"table", "history", dir, "t", "2"}, {"table", "diff", dir, "t", "--from", "0", "--to", "latest"},
-			{"cfile", "info", column}, {"cfile", "dump", column}, {"cfile", "blocks", column}, {"cfile", "advise", column}, {"bloom", "info", filter}, {"delta", "dump", undo}} {
+		for _, args := range [][]string{{"store", "info", dir}, {"store", "du", dir}, {"store", "du", dir, "--files"},
+			{"table", "list", dir}, {"table", "describe", dir, "t"}, {"table", "describe", dir, "t", "--stats"},
+			{"table", "scan", dir, "t"}, {"table", "get", dir, "t", "2"}, {"table", "history", dir, "t", "2"},
+			{"table", "diff", dir, "t", "--from", "0", "--to", "latest"},
+			{"cfile", "info", column}, {"cfile", "dump", column}, {"cfile", "blocks", column},
+			{"cfile", "advise", column}, {"bloom", "info", filter}, {"delta", "dump", undo}} {
 			runs = append(runs, append(args, "--format", format))
 		}
 	}
-	runs = append(runs, [][]string{{"store", "verify", dir}, {"table", "count", dir, "t"}, {"table", "compact", dir, "t"}, {"table", "flush", dir, "t"},
-		{"cfile", "seek", column, "2"}, {"cfile", "verify", column}, {"cfile", "blocks", "--annotate", column}, {"bloom", "probe", filter, "00"},
-		{"help"}, {"help", "table", "scan"}, {"table", "scan", "--help"}, {"version"}, {"completion", "bash"}, {"demo"}}...)
+	runs = append(runs, [][]string{{"store", "verify", dir}, {"table", "count", dir, "t"},
+		{"table", "compact", dir, "t"}, {"table", "flush", dir, "t"},
+		{"cfile", "seek", column, "2"}, {"cfile", "verify", column}, {"cfile", "blocks", "--annotate", column},
+		{"bloom", "probe", filter, "00"},
+		{"help"}, {"help", "table", "scan"}, {"table", "scan", "--help"}, {"version"},
+		{"completion", "bash"}, {"demo"}}...)
 	for _, args := range runs {
 		var errs bytes.Buffer
 		a := &app{stdout: &stdout{out: goneReader{}}, stderr: &errs}
@@ -116,9 +123,11 @@ func TestInterruptedCommandsLeaveStoreIntact(t *testing.T) {
 		rows, growth = 9_000, 10
 	}
 	dir := overlapping(t, rows)
-	for _, args := range [][]string{{"table", "scan", dir, "t"}, {"table", "count", dir, "t", "--where", "k > 5"}, {"table", "diff", dir, "t", "--from", "0", "--to", "latest"},
+	for _, args := range [][]string{{"table", "scan", dir, "t"}, {"table", "count", dir, "t", "--where", "k > 5"},
+		{"table", "diff", dir, "t", "--from", "0", "--to", "latest"},
 		{"table", "describe", dir, "t", "--stats"}, {"store", "verify", dir}, {"table", "flush", dir, "t"},
-		{"table", "compact", dir, "t", "--kind", "minor"}, {"table", "compact", dir, "t", "--kind", "major"}, {"table", "compact", dir, "t"}} {
+		{"table", "compact", dir, "t", "--kind", "minor"}, {"table", "compact", dir, "t", "--kind", "major"},
+		{"table", "compact", dir, "t"}} {
 		name := "oribi " + strings.Join(args, " ")
 		interrupted := 0
 		for asked := 0; ; asked += 1 + asked*growth/2 {

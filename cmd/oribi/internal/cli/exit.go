@@ -57,7 +57,8 @@ func exitCode(err error) int {
 		return exitFailed
 	}
 	switch {
-	case is(oribi.ErrNotStore), is(backup.ErrNotRepository), is(oribi.ErrNoTable), is(oribi.ErrNoColumn), is(oribi.ErrNotFound):
+	case is(oribi.ErrNotStore), is(backup.ErrNotRepository), is(oribi.ErrNoTable),
+		is(oribi.ErrNoColumn), is(oribi.ErrNotFound):
 		return exitMissing
 	case is(oribi.ErrFuture), is(oribi.ErrSchema):
 		return exitUsage
@@ -72,7 +73,7 @@ func message(err error, code int) string {
 		return "interrupted"
 	}
 	text := strings.NewReplacer("\r", "", "\n", "; ").Replace(err.Error())
-	text = strings.TrimSuffix(text, ": "+oribi.ErrSchema.Error()) // the message says what is wrong
+	text = strings.TrimSuffix(text, ": "+oribi.ErrSchema.Error()) // the message describes the fault
 	for _, name := range libraryNames {
 		text = without(text, name)
 	}

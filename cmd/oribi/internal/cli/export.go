@@ -83,20 +83,23 @@ type export struct {
 
 func (a *app) tableExport() *cobra.Command {
 	var f exportFlags
-	c := a.verb("export DIR NAME OUT", "Write rows to a new file: Parquet, Arrow, CSV, JSON Lines, CarbonData, or an HFile", func(cmd *cobra.Command, args []string) error {
-		e := &export{app: a, ctx: cmd.Context(), flags: &f, changed: cmd.Flags().Changed, out: args[2]}
-		if err := e.check(args[0]); err != nil {
-			return err
-		}
-		return e.run(func(use func(*oribi.Table) error) error { return e.withTable(args[0], args[1], use) })
-	})
+	c := a.verb("export DIR NAME OUT",
+		"Write rows to a new file: Parquet, Arrow, CSV, JSON Lines, CarbonData, or an HFile",
+		func(cmd *cobra.Command, args []string) error {
+			e := &export{app: a, ctx: cmd.Context(), flags: &f, changed: cmd.Flags().Changed, out: args[2]}
+			if err := e.check(args[0]); err != nil {
+				return err
+			}
+			return e.run(func(use func(*oribi.Table) error) error { return e.withTable(args[0], args[1], use) })
+		})
 	c.Long = c.Short + `, in the order of the key.
 
 The format follows from the name of OUT: .parquet, .arrow, .csv, .jsonl, .hfile. CSV and JSON Lines are
 compressed if the name ends in .gz. If OUT is -, CSV, JSON Lines, or a stream of Arrow goes to stdout.
 
 A value that the format would return as another value is an error, and then there is no OUT.`
-	c.Flags().StringVar(&f.format, "format", "", strings.Join(nearest.Keys(exportFormats), ", ")+" (default: from the name of OUT)")
+	c.Flags().StringVar(&f.format, "format", "",
+		strings.Join(nearest.Keys(exportFormats), ", ")+" (default: from the name of OUT)")
 	asOfFlag(c, &f.asOf)
 	c.Flags().StringSliceVar(&f.columns, "columns", nil, "columns to export, in this order (default: all)")
 	whereFlag(c, &f.where)
@@ -149,13 +152,15 @@ func (e *export) findFormat() error {
 		case e.out == "-":
 			return usage(fmt.Errorf("stdout requires --format %s", orList(stdoutFormats())))
 		case f == nil || !f.suffix:
-			return usage(fmt.Errorf("the name of OUT does not tell the format: add --format %s", orList(nearest.Keys(exportFormats))))
+			return usage(fmt.Errorf("the name of OUT does not tell the format: add --format %s",
+				orList(nearest.Keys(exportFormats))))
 		}
 	}
 	e.format = exportFormats[e.name]
 	switch {
 	case e.format == nil:
-		return usage(fmt.Errorf("--format: unknown format %q%s", e.name, nearest.Hint(e.name, nearest.Keys(exportFormats))))
+		return usage(fmt.Errorf("--format: unknown format %q%s", e.name,
+			nearest.Hint(e.name, nearest.Keys(exportFormats))))
 	case e.out == "-" && e.format.folder:
 		return usage(fmt.Errorf("%s cannot be written to stdout: OUT is a new folder", e.format.about))
 	case e.out == "-" && !e.format.stdout:
@@ -191,7 +196,8 @@ func (e *export) withTable(dir, name string, use func(*oribi.Table) error) error
 		t, err := openTable(store, name)
 		if err == nil && e.name == "hfile" {
 			if _, err = kv.In(store).Bucket(name); errors.Is(err, kv.ErrNotBucket) {
-				return &helped{fmt.Errorf("table %q is not a bucket: an HFile has keys and values, as the tables that oribi kv makes", name), "to export this table: --format parquet, arrow, csv, or jsonl"}
+				return &helped{fmt.Errorf("table %q is not a bucket: an HFile has keys and values, as the tables "+
+					"that oribi kv makes", name), "to export this table: --format parquet, arrow, csv, or jsonl"}
 			}
 		}
 		if err != nil {
@@ -249,7 +255,9 @@ func (e *export) rows(at oribi.ReadOption) (rows int64, err error) {
 }
 
 // eachBatch calls use with the batches of a scan, and returns the number of their rows.
-func eachBatch(scan *oribi.Scan, progress func(rows int64), use func(b *batch.RecordBatch) error) (rows int64, err error) {
+func eachBatch(
+	scan *oribi.Scan, progress func(rows int64), use func(b *batch.RecordBatch) error,
+) (rows int64, err error) {
 	for b, err := range scan.Batches() {
 		if err == nil {
 			err = use(b)

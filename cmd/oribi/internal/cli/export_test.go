@@ -14,11 +14,14 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// exportTypes are the types of a table that is exported, and those of the table that is loaded from
-// the export.
-var exportTypes = [][2]string{{"bool", "bool"}, {"int8", "int8"}, {"int16", "int16"}, {"int32", "int32"}, {"int64", "int64"},
-	{"uint8", "int16"}, {"uint16", "int32"}, {"uint32", "int64"}, {"uint64", "int64"}, {"float", "float"}, {"double", "double"},
-	{"decimal(9,2)", "decimal(9,2)"}, {"decimal(18,18)", "decimal(18,18)"}, {"decimal(38,10)", "decimal(38,10)"}, {"date", "date"},
+// exportTypes are the types of a table that is exported, and the types of the table that is loaded
+// from the export.
+var exportTypes = [][2]string{{"bool", "bool"}, {"int8", "int8"}, {"int16", "int16"},
+	{"int32", "int32"}, {"int64", "int64"},
+	{"uint8", "int16"}, {"uint16", "int32"}, {"uint32", "int64"}, {"uint64", "int64"},
+	{"float", "float"}, {"double", "double"},
+	{"decimal(9,2)", "decimal(9,2)"}, {"decimal(18,18)", "decimal(18,18)"},
+	{"decimal(38,10)", "decimal(38,10)"}, {"date", "date"},
 	{"timestamp", "timestamp"}, {"string", "string"}, {"varchar(20)", "string"}, {"binary", "binary"}}
 
 // exportValues are JSON values of a type, the least and the greatest among them.
@@ -36,18 +39,22 @@ func exportValues(r *rand.Rand, typ string) []string {
 		}
 		return list
 	case "date":
-		return []string{`"0001-01-01"`, `"9999-12-31"`, `"1970-01-01"`, `"1500-03-01"`, `"1582-10-04"`, fmt.Sprintf(`"20%02d-03-04"`, r.IntN(100))}
+		return []string{`"0001-01-01"`, `"9999-12-31"`, `"1970-01-01"`, `"1500-03-01"`, `"1582-10-04"`,
+			fmt.Sprintf(`"20%02d-03-04"`, r.IntN(100))}
 	case "timestamp":
-		return []string{"-62135596800000000", "253402300799999000", "-12219292800000000", "-14825808000001000", "0", "-1000", strconv.Itoa(r.IntN(253402300800000) * 1000)}
+		return []string{"-62135596800000000", "253402300799999000", "-12219292800000000", "-14825808000001000", "0",
+			"-1000", strconv.Itoa(r.IntN(253402300800000) * 1000)}
 	case "string", "varchar":
-		return []string{`""`, `"a"`, `"\"é\u0000\\"`, `"@NU#LL$"`, fmt.Sprintf(`"%d"`, r.IntN(1e6)), `"` + strings.Repeat("ö", r.IntN(20)) + `"`}
+		return []string{`""`, `"a"`, `"\"é\u0000\\"`, `"@NU#LL$"`, fmt.Sprintf(`"%d"`, r.IntN(1e6)),
+			`"` + strings.Repeat("ö", r.IntN(20)) + `"`}
 	case "binary":
 		return []string{`"0x00"`, `"0xff00ff"`, fmt.Sprintf(`"0x%02x"`, r.IntN(256))}
 	case "decimal":
 		return map[string][]string{
 			"decimal(9,2)":   {`"-9999999.99"`, `"9999999.99"`, `"0.00"`, `"1.50"`},
 			"decimal(18,18)": {`"-0.999999999999999999"`, `"0.999999999999999999"`, `"0.000000000000000001"`},
-			"decimal(38,10)": {`"-9999999999999999999999999999.9999999999"`, `"9999999999999999999999999999.9999999999"`, `"0.0000000001"`},
+			"decimal(38,10)": {`"-9999999999999999999999999999.9999999999"`,
+				`"9999999999999999999999999999.9999999999"`, `"0.0000000001"`},
 		}[typ]
 	}
 	bits, err := strconv.Atoi(strings.TrimLeft(name, "uint"))
@@ -60,7 +67,8 @@ func exportValues(r *rand.Rand, typ string) []string {
 	if strings.HasPrefix(name, "u") {
 		return []string{"0", strconv.FormatUint(1<<bits-1, 10), strconv.Itoa(r.IntN(200))}
 	}
-	return []string{strconv.FormatInt(-1<<(bits-1), 10), strconv.FormatInt(1<<(bits-1)-1, 10), "0", "-1", strconv.Itoa(r.IntN(100))}
+	return []string{strconv.FormatInt(-1<<(bits-1), 10), strconv.FormatInt(1<<(bits-1)-1, 10), "0",
+		"-1", strconv.Itoa(r.IntN(100))}
 }
 
 // randomExport creates a table with a column and an array of each type. It returns the column
@@ -127,7 +135,8 @@ func randomExport(t *testing.T, r *rand.Rand, store string, rows int) (back []st
 // exported runs an export, which must succeed, and returns how many rows there are.
 func exported(t *testing.T, store, table, out string, args ...string) string {
 	t.Helper()
-	stdout, errs, code := command(nil, append([]string{"table", "export", store, table, out, "--format", "carbondata"}, args...)...)
+	stdout, errs, code := command(nil,
+		append([]string{"table", "export", store, table, out, "--format", "carbondata"}, args...)...)
 	rows, ok := strings.CutPrefix(strings.TrimSuffix(errs, " rows\n"), "exported ")
 	if code != 0 || stdout != "" || !ok {
 		t.Fatalf("export %v: exit code %d: %s%s", args, code, errs, stdout)
@@ -141,14 +150,16 @@ func TestExportedTableComesBack(t *testing.T) {
 	r := seedtest.Rand(t)
 	back := randomExport(t, r, store, 3000)
 	want := succeed(t, "table", "scan", store, "t")
-	for i, args := range [][]string{nil, {"--compressor", "zstd", "--page-rows", "100", "--blocklet-size", "100000"}, {"--local-dictionary", "off", "--inverted-index", "name"}} {
+	for i, args := range [][]string{nil, {"--compressor", "zstd", "--page-rows", "100", "--blocklet-size", "100000"},
+		{"--local-dictionary", "off", "--inverted-index", "name"}} {
 		out := filepath.Join(store, "..", fmt.Sprint("out", i))
 		if rows := exported(t, store, "t", out, args...); rows != "3000" {
 			t.Errorf("%v: exported %s rows", args, rows)
 		}
 		table := fmt.Sprint("back", i)
 		_, errs, code := command(nil, "table", "load", store, table, out, "--create")
-		if code != 0 || !strings.HasPrefix(errs, "types: "+strings.Join(back, ", ")+"\n") || !strings.HasSuffix(errs, "\nloaded 3000 rows\n") {
+		if code != 0 || !strings.HasPrefix(errs, "types: "+strings.Join(back, ", ")+"\n") ||
+			!strings.HasSuffix(errs, "\nloaded 3000 rows\n") {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs)
 		}
 		same(t, "rows", succeed(t, "table", "scan", store, table), want)
@@ -169,7 +180,8 @@ func TestExportedTextComesBack(t *testing.T) {
 	for i, name := range []string{"out.csv", "out.jsonl", "out.csv.gz", "out.jsonl.gz"} {
 		form, out := strings.Split(name, ".")[1], filepath.Join(dir, name)
 		want := succeed(t, "table", "scan", store, "t", "--format", form)
-		if stdout, errs, code := command(nil, "table", "export", store, "t", out); code != 0 || stdout != "" || errs != "exported 2000 rows\n" {
+		if stdout, errs, code := command(nil, "table", "export", store, "t", out); code != 0 || stdout != "" ||
+			errs != "exported 2000 rows\n" {
 			t.Fatalf("%s: exit code %d: %s%s", name, code, errs, stdout)
 		}
 		in, err := (&app{}).openInput(out)
@@ -186,7 +198,8 @@ func TestExportedTextComesBack(t *testing.T) {
 		same(t, form+" on stdout", stdout, want)
 		table := fmt.Sprint("back", i)
 		succeed(t, "table", "create", store, table, "--schema", filepath.Join(dir, "schema.json"))
-		if _, errs, code := command(nil, "table", "load", store, table, out); code != 0 || errs != "loaded 2000 rows\n" {
+		if _, errs, code := command(nil, "table", "load", store, table, out); code != 0 ||
+			errs != "loaded 2000 rows\n" {
 			t.Fatalf("%s: exit code %d: %s", name, code, errs)
 		}
 		same(t, name, succeed(t, "table", "scan", store, table, "--format", form), want)
@@ -229,7 +242,8 @@ func TestExportOfSelectedRows(t *testing.T) {
 		}
 		var sort []string
 		for line := range strings.Lines(succeed(t, "carbondata", "schema", out)) {
-			if name, _, ok := strings.Cut(strings.TrimPrefix(line, `{"name":"`), `"`); ok && strings.Contains(line, `"sort":true`) {
+			if name, _, ok := strings.Cut(strings.TrimPrefix(line, `{"name":"`), `"`); ok &&
+				strings.Contains(line, `"sort":true`) {
 				sort = append(sort, name)
 			}
 		}
@@ -242,7 +256,8 @@ func TestExportOfSelectedRows(t *testing.T) {
 func TestExportOfThePast(t *testing.T) {
 	store := newStore(t)
 	randomExport(t, seedtest.Rand(t), store, 10)
-	ts := strings.TrimPrefix(succeed(t, "table", "put", store, "t", `{"name":"new","day":"2026-01-01","at":0,"n":1,"u":1,"id":99}`), `{"ts":`)
+	ts := strings.TrimPrefix(succeed(t, "table", "put", store, "t",
+		`{"name":"new","day":"2026-01-01","at":0,"n":1,"u":1,"id":99}`), `{"ts":`)
 	ts, _, _ = strings.Cut(strings.TrimRight(ts, "}\n"), ",")
 	before, err := strconv.ParseInt(ts, 10, 64)
 	if err != nil {
@@ -258,7 +273,8 @@ func TestExportOfThePast(t *testing.T) {
 // oneRow creates a table with key columns a and b, a column c of a type, and one row.
 func oneRow(t *testing.T, store, name, typ, value string) {
 	t.Helper()
-	put(t, filepath.Join(store, "..", "schema.json"), `{"columns":[{"name":"a","type":"string","key":true},{"name":"b","type":"int32","key":true},{"name":"c","type":"`+typ+`","nullable":true}]}`)
+	put(t, filepath.Join(store, "..", "schema.json"),
+		`{"columns":[{"name":"a","type":"string","key":true},{"name":"b","type":"int32","key":true},{"name":"c","type":"`+typ+`","nullable":true}]}`)
 	succeed(t, "table", "create", store, name, "--schema", filepath.Join(store, "..", "schema.json"))
 	put(t, filepath.Join(store, "..", "row.jsonl"), `{"a":"x","b":1,"c":`+value+`}`)
 	if _, errs, code := command(nil, "table", "load", store, name, filepath.Join(store, "..", "row.jsonl")); code != 0 {
@@ -276,9 +292,11 @@ func TestExportRefusesWhatCarbonDataReadsAsAnotherValue(t *testing.T) {
 		{"array(uint64)", "[1,9223372036854775808]", "", `element 1: 9223372036854775808 is out of the range of LONG`},
 		{"timestamp", "1001", "", `1001 microseconds`},
 		{"timestamp", "-9223372036854775808", "--round-timestamps", `microseconds`},
-		{"timestamp", "-9223372036854775000", "--round-timestamps", `-290308-12-21T19:59:05.225Z: CarbonData has the dates from 0001-01-01 to 9999-12-31`},
+		{"timestamp", "-9223372036854775000", "--round-timestamps",
+			`-290308-12-21T19:59:05.225Z: CarbonData has the dates from 0001-01-01 to 9999-12-31`},
 		{"timestamp", "253402300800000000", "", `10000-01-01T00:00:00Z: CarbonData has the dates`},
-		{"timestamp", "\"1582-10-05T00:00:00Z\"", "", `1582-10-05T00:00:00Z: CarbonData does not have this date: in its calendar 1582-10-15 follows 1582-10-04`},
+		{"timestamp", "\"1582-10-05T00:00:00Z\"", "",
+			`1582-10-05T00:00:00Z: CarbonData does not have this date: in its calendar 1582-10-15 follows 1582-10-04`},
 		{"date", "\"1582-10-14\"", "", `1582-10-14: CarbonData does not have this date`},
 		{"array(date)", "[null,\"1582-10-10\"]", "", `element 1: 1582-10-10: CarbonData does not have this date`},
 		{"array(timestamp)", "[1001]", "", `element 0: a time of 1001 microseconds`},
@@ -309,7 +327,8 @@ func TestExportRefusesWhatCarbonDataReadsAsAnotherValue(t *testing.T) {
 			case strings.Contains(c.want, "32001 characters"):
 				hint = "--long-string-columns c"
 			}
-			if code != exitFailed || out != "" || !strings.HasPrefix(errs, "oribi: "+place) || !strings.Contains(errs, c.want) || !strings.HasSuffix(errs, hint+"\n") {
+			if code != exitFailed || out != "" || !strings.HasPrefix(errs, "oribi: "+place) ||
+				!strings.Contains(errs, c.want) || !strings.HasSuffix(errs, hint+"\n") {
 				t.Errorf("%s %.20s %s: exit code %d: %s, want %s", c.typ, c.value, c.args, code, errs, c.want)
 			}
 		}
@@ -324,19 +343,23 @@ func TestExportOfLongStringsAndTimes(t *testing.T) {
 	dir := filepath.Dir(store)
 	oneRow(t, store, "long", "string", `"`+strings.Repeat("x", 60000)+`"`)
 	exported(t, store, "long", filepath.Join(dir, "long"), "--long-string-columns", "c")
-	same(t, "a long string", succeed(t, "carbondata", "dump", filepath.Join(dir, "long")), succeed(t, "table", "scan", store, "long"))
+	same(t, "a long string", succeed(t, "carbondata", "dump", filepath.Join(dir, "long")),
+		succeed(t, "table", "scan", store, "long"))
 
 	for i, value := range []string{"null", "-1001"} {
 		table := fmt.Sprint("scalar", i)
 		oneRow(t, store, table, "timestamp", value)
 		exported(t, store, table, filepath.Join(dir, table), "--round-timestamps")
-		same(t, "rounded "+value, succeed(t, "carbondata", "dump", filepath.Join(dir, table)), `{"a":"x","b":1,"c":`+strings.Replace(value, "-1001", "-2000", 1)+"}\n")
+		same(t, "rounded "+value, succeed(t, "carbondata", "dump", filepath.Join(dir, table)),
+			`{"a":"x","b":1,"c":`+strings.Replace(value, "-1001", "-2000", 1)+"}\n")
 	}
-	for i, c := range [][2]string{{"1001", "1000"}, {"-1", "-1000"}, {"-1001", "-2000"}, {"-2000", "-2000"}, {"253402300799999999", "253402300799999000"}, {"-62135596799999999", "-62135596800000000"}} {
+	for i, c := range [][2]string{{"1001", "1000"}, {"-1", "-1000"}, {"-1001", "-2000"}, {"-2000", "-2000"},
+		{"253402300799999999", "253402300799999000"}, {"-62135596799999999", "-62135596800000000"}} {
 		table := fmt.Sprint("t", i)
 		oneRow(t, store, table, "array(timestamp)", "[null,"+c[0]+"]")
 		exported(t, store, table, filepath.Join(dir, table), "--round-timestamps")
-		same(t, "rounded "+c[0], succeed(t, "carbondata", "dump", filepath.Join(dir, table)), `{"a":"x","b":1,"c":[null,`+c[1]+`]}`+"\n")
+		same(t, "rounded "+c[0], succeed(t, "carbondata", "dump", filepath.Join(dir, table)),
+			`{"a":"x","b":1,"c":[null,`+c[1]+`]}`+"\n")
 	}
 }
 
@@ -344,11 +367,14 @@ func TestExportOfLongStringsAndTimes(t *testing.T) {
 func TestExportSortsAfterRounding(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
-	put(t, filepath.Join(dir, "rows.jsonl"), "{\"at\":1001,\"n\":9}\n{\"at\":1002,\"n\":5}\n{\"at\":1003,\"n\":7}\n{\"at\":2000,\"n\":1}\n")
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.jsonl"), "--create", "--key", "at,n", "--type", "at=timestamp"); code != 0 {
+	put(t, filepath.Join(dir, "rows.jsonl"),
+		"{\"at\":1001,\"n\":9}\n{\"at\":1002,\"n\":5}\n{\"at\":1003,\"n\":7}\n{\"at\":2000,\"n\":1}\n")
+	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.jsonl"), "--create", "--key",
+		"at,n", "--type", "at=timestamp"); code != 0 {
 		t.Fatal(errs)
 	}
-	if _, errs, code := command(nil, "table", "load", store, "one", filepath.Join(dir, "rows.jsonl"), "--create", "--key", "n", "--type", "at=timestamp"); code != 0 {
+	if _, errs, code := command(nil, "table", "load", store, "one", filepath.Join(dir, "rows.jsonl"), "--create",
+		"--key", "n", "--type", "at=timestamp"); code != 0 {
 		t.Fatal(errs)
 	}
 	_, errs, code := command(nil, "table", "export", store, "one", filepath.Join(dir, "out"), "--format", "carbondata")
@@ -389,26 +415,31 @@ func TestExportRefusesWrongFlags(t *testing.T) {
 		{"out", "--format carbondata --page-rows 32001", "--page-rows: want 1 to 32000", exitUsage},
 		{"out", "--format carbondata --blocklet-size 0", "--blocklet-size: want 1", exitUsage},
 		{"out", "--format carbondata --local-dictionary yes", `--local-dictionary: unknown "yes"`, exitUsage},
-		{"out", "--format carbondata --long-string-columns b", `--long-string-columns: column "b": int32 is not a string`, exitUsage},
+		{"out", "--format carbondata --long-string-columns b",
+			`--long-string-columns: column "b": int32 is not a string`, exitUsage},
 		{"out", "--format carbondata --long-string-columns nope", `--long-string-columns: column "nope"`, exitUsage},
 	} {
 		out := c.out
 		if out != "-" {
 			out = filepath.Join(dir, out)
 		}
-		stdout, errs, code := command(nil, append([]string{"table", "export", store, "t", out}, strings.Fields(c.args)...)...)
+		stdout, errs, code := command(nil,
+			append([]string{"table", "export", store, "t", out}, strings.Fields(c.args)...)...)
 		if code != c.code || !strings.Contains(errs, c.want) || stdout != "" {
 			t.Errorf("%s %s: exit code %d: %s, want %s", c.out, c.args, code, errs, c.want)
 		}
 	}
-	if _, errs, code := command(nil, "table", "export", store, "nope", filepath.Join(dir, "out"), "--format", "carbondata"); code != exitMissing {
+	if _, errs, code := command(nil, "table", "export", store, "nope", filepath.Join(dir, "out"), "--format",
+		"carbondata"); code != exitMissing {
 		t.Errorf("a missing table: exit code %d: %s", code, errs)
 	}
 	put(t, filepath.Join(dir, "rows.csv"), "k,A,a\n1,2,3\n")
-	if _, errs, code := command(nil, "table", "load", store, "case", filepath.Join(dir, "rows.csv"), "--create", "--key", "k"); code != 0 {
+	if _, errs, code := command(nil, "table", "load", store, "case", filepath.Join(dir, "rows.csv"),
+		"--create", "--key", "k"); code != 0 {
 		t.Fatal(errs)
 	}
-	if _, errs, code := command(nil, "table", "export", store, "case", filepath.Join(dir, "out"), "--format", "carbondata"); code != exitFailed || !strings.Contains(errs, `"A" and "a"`) {
+	if _, errs, code := command(nil, "table", "export", store, "case", filepath.Join(dir, "out"), "--format",
+		"carbondata"); code != exitFailed || !strings.Contains(errs, `"A" and "a"`) {
 		t.Errorf("names that differ in case: exit code %d: %s", code, errs)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*out*")); len(left) > 0 {
@@ -458,15 +489,18 @@ func TestExportOfNamesInUpperCase(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
 	put(t, filepath.Join(dir, "rows.csv"), "Id,ÄName\n1,x\n2,y\n")
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.csv"), "--create", "--key", "Id"); code != 0 {
+	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.csv"),
+		"--create", "--key", "Id"); code != 0 {
 		t.Fatal(errs)
 	}
 	out := filepath.Join(dir, "out")
 	exported(t, store, "t", out, "--sort-columns", "Id", "--long-string-columns", "ÄName")
-	if _, errs, code := command(nil, "table", "load", store, "new", out, "--create"); code != 0 || !strings.HasPrefix(errs, "types: id int64, äname string\n") {
+	if _, errs, code := command(nil, "table", "load", store, "new", out, "--create"); code != 0 ||
+		!strings.HasPrefix(errs, "types: id int64, äname string\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := command(nil, "table", "load", store, "t", out, "--mode", "upsert"); code != 0 || errs != "loaded 2 rows\n" {
+	if _, errs, code := command(nil, "table", "load", store, "t", out, "--mode", "upsert"); code != 0 ||
+		errs != "loaded 2 rows\n" {
 		t.Errorf("into the same table: exit code %d: %s", code, errs)
 	}
 	same(t, "rows", succeed(t, "table", "scan", store, "t"), "{\"Id\":1,\"ÄName\":\"x\"}\n{\"Id\":2,\"ÄName\":\"y\"}\n")
@@ -476,16 +510,19 @@ func TestExportRefusesNamesThatCarbonDataDoesNotHave(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
 	put(t, filepath.Join(dir, "rows.csv"), "id,a.b,n,N\n1,2,3,4\n")
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.csv"), "--create", "--key", "id"); code != 0 {
+	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "rows.csv"),
+		"--create", "--key", "id"); code != 0 {
 		t.Fatal(errs)
 	}
 	out := filepath.Join(dir, "out")
 	const next = "to export the other columns, name them with --columns\n"
 	for columns, want := range map[string]string{
 		"id,a.b": "oribi: column \"a.b\": the name must be 1 to 1023 bytes of UTF-8 without a point or U+0000\n" + next,
-		"id,n,N": "oribi: columns \"n\" and \"N\": the names differ only in case, and CarbonData's are in lower case\n" + next,
+		"id,n,N": "oribi: columns \"n\" and \"N\": the names differ only in case, and CarbonData's are in lower " +
+			"case\n" + next,
 	} {
-		_, errs, code := command(nil, "table", "export", store, "t", out, "--format", "carbondata", "--columns", columns)
+		_, errs, code := command(nil, "table", "export", store, "t", out, "--format",
+			"carbondata", "--columns", columns)
 		if code != exitFailed || errs != want {
 			t.Errorf("exit code %d: %s\nwant %s", code, errs, want)
 		}

@@ -58,7 +58,8 @@ func (s *arrowSink) write(scan *oribi.Scan, progress func(rows int64)) (int64, e
 	var rows int64
 	switch {
 	case s.name == "parquet":
-		rows, err = arrowio.WriteParquet(s.file, r, arrowio.ParquetOptions{Compression: s.compression, Progress: progress})
+		rows, err = arrowio.WriteParquet(s.file, r,
+			arrowio.ParquetOptions{Compression: s.compression, Progress: progress})
 	case s.file == nil:
 		rows, err = arrowio.WriteStream(s.app.stdout, r, arrowio.ArrowOptions{Progress: progress})
 	default:
@@ -67,8 +68,8 @@ func (s *arrowSink) write(scan *oribi.Scan, progress func(rows int64)) (int64, e
 	return rows, s.refused(err)
 }
 
-// refused adds the next step to the error of a column that the format does not have, and returns
-// that of a write without where in the file it was.
+// refused adds the next step to the error of a column that the format does not have, and returns an
+// error of a write without the position in the file.
 func (s *arrowSink) refused(err error) error {
 	if failed, ok := errors.AsType[*outputError](err); ok {
 		return failed

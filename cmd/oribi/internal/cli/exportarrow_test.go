@@ -14,7 +14,7 @@ import (
 	"github.com/oribi-db/oribi/internal/seedtest"
 )
 
-// ownWords is what describe prints of a table that no other table has.
+// ownWords matches the parts of describe's output that differ between any two tables.
 var ownWords = regexp.MustCompile(`"name":"[a-z0-9]*","id":"\w*",|"history_floor":\d+`)
 
 // definition returns what two tables have in common if one was created as the other.
@@ -47,10 +47,12 @@ func TestExportedColumnsComeBack(t *testing.T) {
 	dir := filepath.Dir(store)
 	randomExport(t, seedtest.Rand(t), store, 3000)
 	want, wantRows := definition(t, store, "t"), succeed(t, "table", "scan", store, "t")
-	for i, c := range []struct{ name, args string }{{"out.parquet", ""}, {"snappy.parquet", "--compression snappy"}, {"gzip.parquet", "--compression gzip"},
+	for i, c := range []struct{ name, args string }{{"out.parquet", ""}, {"snappy.parquet", "--compression snappy"},
+		{"gzip.parquet", "--compression gzip"},
 		{"none.parquet", "--compression none"}, {"out.arrow", ""}} {
 		out, table := filepath.Join(dir, c.name), fmt.Sprint("back", i)
-		stdout, errs, code := command(nil, append([]string{"table", "export", store, "t", out}, strings.Fields(c.args)...)...)
+		stdout, errs, code := command(nil,
+			append([]string{"table", "export", store, "t", out}, strings.Fields(c.args)...)...)
 		if code != 0 || stdout != "" || errs != "exported 3000 rows\n" {
 			t.Fatalf("%s: exit code %d: %s", c.name, code, errs)
 		}
@@ -77,14 +79,15 @@ func TestExportedColumnsComeBack(t *testing.T) {
 	same(t, "rows in a table that exists", succeed(t, "table", "scan", store, "again"), wantRows)
 }
 
-// Defaults, encodings, and what describes the table as a whole come back, too, unless --key asks
+// Defaults, encodings, and the properties of the whole table are restored too, unless --key asks
 // for another table.
 func TestExportedDefinitionComesBack(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
-	put(t, filepath.Join(dir, "schema.json"), `{"comment":"as it was","history":"2h","expires":{"column":"until","age":"7d"},"row_file":true,"columns":[`+
-		`{"name":"b","type":"string","key":true,"encoding":"prefix"},{"name":"a","type":"int64","key":true,"compression":"zlib"},`+
-		`{"name":"n","type":"int64","default":7},{"name":"until","type":"timestamp","nullable":true},{"name":"s","type":"varchar(5)","nullable":true,"comment":"short","default":"x"}]}`)
+	put(t, filepath.Join(dir, "schema.json"),
+		`{"comment":"as it was","history":"2h","expires":{"column":"until","age":"7d"},"row_file":true,"columns":[`+
+			`{"name":"b","type":"string","key":true,"encoding":"prefix"},{"name":"a","type":"int64","key":true,"compression":"zlib"},`+
+			`{"name":"n","type":"int64","default":7},{"name":"until","type":"timestamp","nullable":true},{"name":"s","type":"varchar(5)","nullable":true,"comment":"short","default":"x"}]}`)
 	succeed(t, "table", "create", store, "t", "--schema", filepath.Join(dir, "schema.json"))
 	put(t, filepath.Join(dir, "rows.jsonl"), `{"b":"x","a":1,"until":null}`+"\n"+`{"b":"x","a":2,"n":8,"s":null}`+"\n")
 	loaded(t, nil, "2", store, "t", filepath.Join(dir, "rows.jsonl"))
@@ -103,13 +106,16 @@ func TestExportedDefinitionComesBack(t *testing.T) {
 		loaded(t, nil, "2", store, "same", out, "--create")
 		same(t, name+": description", definition(t, store, "same"), definition(t, store, "t"))
 		same(t, name+": rows", succeed(t, "table", "scan", store, "same"), succeed(t, "table", "scan", store, "t"))
-		if types := loaded(t, nil, "2", store, "other", out, "--create", "--key", "a,b"); types != "a int64, b string, n int64, until timestamp, s varchar(5)" {
+		if types := loaded(t, nil, "2", store, "other", out, "--create", "--key",
+			"a,b"); types != "a int64, b string, n int64, until timestamp, s varchar(5)" {
 			t.Errorf("%s: types %s", name, types)
 		}
-		if text := definition(t, store, "other"); strings.Contains(text, "as it was") || strings.Count(text, `"nullable":true`) != 3 {
+		if text := definition(t, store, "other"); strings.Contains(text, "as it was") ||
+			strings.Count(text, `"nullable":true`) != 3 {
 			t.Errorf("%s with --key: %s", name, text)
 		}
-		if types := loaded(t, nil, "2", store, "part", out, "--create", "--columns", "s,a,b", "--type", "a=int32"); types != "b string, a int32, s varchar(5)" {
+		if types := loaded(t, nil, "2", store, "part", out, "--create", "--columns", "s,a,b", "--type",
+			"a=int32"); types != "b string, a int32, s varchar(5)" {
 			t.Errorf("%s with --columns: types %s", name, types)
 		}
 		_, errs, code = command(nil, "table", "load", store, "none", out, "--create", "--columns", "a,n")
@@ -126,7 +132,8 @@ func TestExportAndLoadOfSelectedColumns(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
 	randomExport(t, seedtest.Rand(t), store, 500)
-	for i, c := range []struct{ format, args string }{{"parquet", "--columns id,c4,name,a16"}, {"arrow", "--columns c16,id"},
+	for i, c := range []struct{ format, args string }{{"parquet", "--columns id,c4,name,a16"},
+		{"arrow", "--columns c16,id"},
 		{"parquet", "--where n<0 --where name!=''"}, {"arrow", "--where n>=0 --limit 7"}} {
 		out, args := filepath.Join(dir, fmt.Sprint(i, ".", c.format)), strings.Fields(c.args)
 		if _, errs, code := command(nil, append([]string{"table", "export", store, "t", out}, args...)...); code != 0 {
@@ -151,9 +158,11 @@ func TestExportAndLoadOfSelectedColumns(t *testing.T) {
 		if _, errs, code := command(nil, "table", "export", store, "t", out); code != 0 {
 			t.Fatal(errs)
 		}
-		select_ := []string{"--columns", "id,name,day,at,n,u,c4", "--where", "n < 0 or c16 is null", "--where", "id >= 100"}
+		select_ := []string{"--columns", "id,name,day,at,n,u,c4", "--where",
+			"n < 0 or c16 is null", "--where", "id >= 100"}
 		want := succeed(t, append([]string{"table", "scan", store, "t"}, select_...)...)
-		loaded(t, nil, strconv.Itoa(strings.Count(want, "\n")), append([]string{store, table, out, "--create"}, select_...)...)
+		loaded(t, nil, strconv.Itoa(strings.Count(want, "\n")),
+			append([]string{store, table, out, "--create"}, select_...)...)
 		same(t, name, succeed(t, append([]string{"table", "scan", store, table}, select_[:2]...)...), want)
 	}
 }
@@ -197,7 +206,8 @@ func TestArrowRefusesWrongFlagsAndFiles(t *testing.T) {
 		{"load STORE t DIR/text.arrow", "text.arrow: ", exitDamage},
 		{"load STORE t DIR/empty.arrow", "empty.arrow: ", exitDamage},
 		{"load STORE t DIR/none.parquet", "no such file", exitFailed},
-		{"load STORE t DIR/t.parquet.csv", "the file is a Parquet file, not CSV or JSON: add --input-format parquet", exitFailed},
+		{"load STORE t DIR/t.parquet.csv",
+			"the file is a Parquet file, not CSV or JSON: add --input-format parquet", exitFailed},
 		{"load STORE t DIR/t.parquet --columns a,x", `--columns: column "x": no such column`, exitUsage},
 		{"load STORE t DIR/t.arrow --where x=1", `--where: column "x": no such column`, exitUsage},
 		{"load STORE t DIR/t.arrow --where a=1", `--where: column "a"`, exitUsage},
@@ -216,7 +226,8 @@ func TestArrowRefusesWrongFlagsAndFiles(t *testing.T) {
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: exit code %d, want %d: %s, want %s", c.args, code, c.code, errs, c.want)
 		}
-		if lines := strings.Split(errs, "\n"); code == exitDamage && (len(lines) > 3 || len(lines) == 3 && lines[1] != "loaded 0 rows") {
+		if lines := strings.Split(errs, "\n"); code == exitDamage &&
+			(len(lines) > 3 || len(lines) == 3 && lines[1] != "loaded 0 rows") {
 			t.Errorf("%s: %s", c.args, errs)
 		}
 	}
@@ -238,8 +249,8 @@ func TestInterruptedLoadOfArrow(t *testing.T) {
 }
 
 // A changed bit in a file is found, or makes another name of a column, or another possible value of
-// Arrow, which has no checksums. The pages that are compressed in a Parquet file have some. A file that was cut off is
-// damaged.
+// Arrow, which has no checksums. The pages that are compressed in a Parquet file have some. A file
+// that was cut off is damaged.
 func TestLoadOfDamagedArrow(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
@@ -249,9 +260,11 @@ func TestLoadOfDamagedArrow(t *testing.T) {
 	for _, format := range []string{"parquet", "arrow", "arrows"} {
 		out := filepath.Join(dir, "out."+format)
 		if format == "arrows" {
-			stream, _, _ := command(nil, "table", "export", store, "t", "-", "--format", "arrow", "--columns", "id,name,c4,c16")
+			stream, _, _ := command(nil, "table", "export", store, "t", "-", "--format", "arrow",
+				"--columns", "id,name,c4,c16")
 			put(t, out, stream)
-		} else if _, errs, code := command(nil, "table", "export", store, "t", out, "--columns", "id,name,c4,c16"); code != 0 {
+		} else if _, errs, code := command(nil, "table", "export", store, "t", out, "--columns",
+			"id,name,c4,c16"); code != 0 {
 			t.Fatal(errs)
 		}
 		whole := read(t, out)
@@ -283,7 +296,8 @@ func TestLoadOfDamagedArrow(t *testing.T) {
 					t.Errorf("%s of %d bytes, a bit at %d: other rows", format, len(whole), at)
 				}
 				succeed(t, "table", "drop", store, "bad", "--yes")
-			} else if list := succeed(t, "table", "list", store); strings.Contains(list, `"bad"`) && !strings.HasSuffix(errs, "loaded 0 rows\n") {
+			} else if list := succeed(t, "table", "list", store); strings.Contains(list, `"bad"`) &&
+				!strings.HasSuffix(errs, "loaded 0 rows\n") {
 				succeed(t, "table", "drop", store, "bad", "--yes")
 			}
 		}

@@ -24,14 +24,17 @@ type carbonExportFlags struct {
 }
 
 // carbonExportNames are the names of these flags.
-var carbonExportNames = []string{"sort-columns", "inverted-index", "compressor", "page-rows", "blocklet-size", "local-dictionary",
+var carbonExportNames = []string{"sort-columns", "inverted-index", "compressor", "page-rows",
+	"blocklet-size", "local-dictionary",
 	"round-timestamps", "long-string-columns"}
 
 func (f *carbonExportFlags) add(c *cobra.Command) {
 	f.form.add(c)
 	c.Flags().Lookup("sort-columns").Usage += " (default: the first key columns)"
-	c.Flags().BoolVar(&f.round, "round-timestamps", false, "round timestamps to milliseconds, toward the past; without it, microseconds are an error")
-	c.Flags().StringSliceVar(&f.long, "long-string-columns", nil, "columns for strings of more than 32000 characters; NULL in them is an error")
+	c.Flags().BoolVar(&f.round, "round-timestamps", false,
+		"round timestamps to milliseconds, toward the past; without it, microseconds are an error")
+	c.Flags().StringSliceVar(&f.long, "long-string-columns", nil,
+		"columns for strings of more than 32000 characters; NULL in them is an error")
 }
 
 // carbonSink writes rows to a folder of CarbonData.
@@ -90,7 +93,8 @@ func (s *carbonSink) write(scan *oribi.Scan, progress func(rows int64)) (int64, 
 }
 
 func (s *carbonSink) append(b *batch.RecordBatch) (err error) {
-	part := &batch.RecordBatch{Schema: s.columns, Columns: b.Columns[:len(s.columns)], Len: b.Len, Selection: b.Selection}
+	part := &batch.RecordBatch{Schema: s.columns, Columns: b.Columns[:len(s.columns)],
+		Len: b.Len, Selection: b.Selection}
 	if s.rounder != nil {
 		if part, err = s.rounder.Round(part); err != nil {
 			return err

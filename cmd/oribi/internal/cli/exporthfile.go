@@ -17,7 +17,8 @@ type hfileSink struct{ f *hfile.FileWriter }
 
 func openHFile(e *export) (exportSink, error) {
 	pair := kv.Columns().Columns[:2]
-	if e.changed("columns") && (len(e.columns) != len(pair) || !slices.Contains(names(e.columns), pair[0].Name) || !slices.Contains(names(e.columns), pair[1].Name)) {
+	if e.changed("columns") && (len(e.columns) != len(pair) || !slices.Contains(names(e.columns), pair[0].Name) ||
+		!slices.Contains(names(e.columns), pair[1].Name)) {
 		return nil, usage(errors.New("--columns: an HFile has the columns key and value"))
 	}
 	e.columns, e.scanned = pair, pair

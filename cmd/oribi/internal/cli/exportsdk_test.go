@@ -75,9 +75,11 @@ func TestSDKReadsExports(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
 	randomExport(t, seedtest.Rand(t), store, 5000)
-	lineitem := []string{"l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag",
+	lineitem := []string{"l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice",
+		"l_discount", "l_tax", "l_returnflag",
 		"l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment"}
-	_, errs, code := command(nil, "table", "load", store, "lineitem", filepath.Join(corpustest.Dir(t), "data", "lineitem-600k.tbl.gz"), "--create",
+	_, errs, code := command(nil, "table", "load", store, "lineitem",
+		filepath.Join(corpustest.Dir(t), "data", "lineitem-600k.tbl.gz"), "--create",
 		"--key", "l_orderkey,l_linenumber", "--delimiter", "|", "--no-header", "--columns", strings.Join(lineitem, ","))
 	if code != 0 {
 		t.Fatal(errs)
@@ -94,7 +96,8 @@ func TestSDKReadsExports(t *testing.T) {
 		if i == folders {
 			break
 		}
-		folder, text, table := filepath.Join(dir, fmt.Sprint("out", i)), filepath.Join(dir, fmt.Sprint(i, ".jsonl")), fmt.Sprint("back", i)
+		folder, text, table := filepath.Join(dir, fmt.Sprint("out", i)),
+			filepath.Join(dir, fmt.Sprint(i, ".jsonl")), fmt.Sprint("back", i)
 		exported(t, store, c.table, folder, c.args...)
 		sdkRows(t, program, folder, text)
 		put(t, filepath.Join(dir, "schema.json"), succeed(t, "table", "describe", store, c.table))
@@ -102,6 +105,7 @@ func TestSDKReadsExports(t *testing.T) {
 		if _, errs, code := command(nil, "table", "load", store, table, text); code != 0 {
 			t.Fatal(errs)
 		}
-		same(t, fmt.Sprint(c.table, c.args), succeed(t, "table", "scan", store, table), succeed(t, "table", "scan", store, c.table))
+		same(t, fmt.Sprint(c.table, c.args), succeed(t, "table", "scan", store, table),
+			succeed(t, "table", "scan", store, c.table))
 	}
 }

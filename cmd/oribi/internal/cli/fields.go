@@ -59,7 +59,8 @@ func (a *app) printFields(f *fields, form output.Format) error {
 		_, err := a.stdout.Write(append(f.appendJSON(nil), '\n'))
 		return err
 	}
-	b := batch.New([]schema.Column{{Name: "field", Type: schema.String}, {Name: "value", Type: schema.String}}, len(f.names))
+	b := batch.New([]schema.Column{{Name: "field", Type: schema.String}, {Name: "value", Type: schema.String}},
+		len(f.names))
 	for i, name := range f.names {
 		b.Columns[0].SetCell(i, []byte(name))
 		value := f.values[i]

@@ -34,7 +34,7 @@ func succeed(t *testing.T, args ...string) string {
 	return out
 }
 
-// goldenFile is what a test needs from a line of a manifest.
+// goldenFile has the fields of a line in a manifest of column files that tests use.
 type goldenFile struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
@@ -118,7 +118,8 @@ func TestDumpFormsAgree(t *testing.T) {
 		for line := range strings.Lines(g.values(t, dir)) {
 			want = append(want, json.RawMessage(strings.TrimSuffix(line, "\n")))
 		}
-		if err := json.Unmarshal([]byte(succeed(t, "cfile", "dump", g.path(dir), "--format", "json")), &got); err != nil {
+		if err := json.Unmarshal([]byte(succeed(t, "cfile", "dump", g.path(dir), "--format", "json")),
+			&got); err != nil {
 			t.Fatal(err)
 		}
 		same := func(a, b json.RawMessage) bool { return string(a) == string(b) }
@@ -189,7 +190,7 @@ func checkWritten(t *testing.T, g *goldenFile, dir, out string) {
 	t.Helper()
 	succeed(t, "cfile", "verify", out)
 	if got := succeed(t, "cfile", "dump", out); got != g.values(t, dir) {
-		t.Errorf("dump of what was written prints\n%.300s", got)
+		t.Errorf("dump of the output prints\n%.300s", got)
 	}
 }
 
@@ -200,7 +201,8 @@ func TestInfoMatchesManifest(t *testing.T) {
 		if err := json.Unmarshal([]byte(g.line), &want); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal([]byte(succeed(t, "cfile", "info", g.path(dir), "--format", "json")), &got); err != nil {
+		if err := json.Unmarshal([]byte(succeed(t, "cfile", "info", g.path(dir), "--format", "json")),
+			&got); err != nil {
 			t.Fatal(err)
 		}
 		compared := 0

@@ -23,7 +23,8 @@ const (
 // withHFile opens an HFile and closes it after use returns.
 func (a *app) withHFile(ctx context.Context, name string, use func(r *hfile.Reader) error) error {
 	return a.withLoose(ctx, name, func(src block.Source) error {
-		r, err := hfile.Open(src, hfile.ReaderOptions{Cache: cache.New(min(hfileCacheBytes, hfileCacheFactor*src.Size()))})
+		r, err := hfile.Open(src,
+			hfile.ReaderOptions{Cache: cache.New(min(hfileCacheBytes, hfileCacheFactor*src.Size()))})
 		if err != nil {
 			return err
 		}
@@ -35,7 +36,8 @@ func (a *app) withHFile(ctx context.Context, name string, use func(r *hfile.Read
 type hfileFlags struct{ view, format string }
 
 func (f *hfileFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.view, "view", "", "hbase (cells) or hudi (keys and values) (default: hudi if the file names Hudi's comparator)")
+	c.Flags().StringVar(&f.view, "view", "",
+		"hbase (cells) or hudi (keys and values) (default: hudi if the file names Hudi's comparator)")
 	formatFlag(c, &f.format)
 }
 
@@ -57,7 +59,8 @@ func (f *hfileFlags) hudi(r *hfile.Reader) bool {
 
 // Columns of entries in tables and in CSV. Tags are JSON.
 var (
-	cellColumns     = textColumns([]string{"ts", "mvcc"}, "row", "family", "qualifier", "ts", "type", "mvcc", "tags", "value")
+	cellColumns = textColumns([]string{"ts", "mvcc"}, "row", "family", "qualifier", "ts",
+		"type", "mvcc", "tags", "value")
 	keyValueColumns = textColumns(nil, "key", "value")
 )
 
@@ -157,11 +160,12 @@ func (h *hfileRange) keyValues(ctx context.Context, r *hfile.Reader, p *objects)
 }
 
 func (a *app) hfileVerify() *cobra.Command {
-	return a.verb("verify FILE", "Check everything: blocks, index, order, counts, Bloom filters", func(cmd *cobra.Command, args []string) error {
-		err := a.withHFile(cmd.Context(), args[0], func(r *hfile.Reader) error { return r.Verify(cmd.Context()) })
-		if err != nil {
-			return err
-		}
-		return a.printf("ok\n")
-	})
+	return a.verb("verify FILE", "Check everything: blocks, index, order, counts, Bloom filters",
+		func(cmd *cobra.Command, args []string) error {
+			err := a.withHFile(cmd.Context(), args[0], func(r *hfile.Reader) error { return r.Verify(cmd.Context()) })
+			if err != nil {
+				return err
+			}
+			return a.printf("ok\n")
+		})
 }

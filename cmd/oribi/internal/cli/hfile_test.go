@@ -11,7 +11,7 @@ import (
 	"github.com/oribi-db/oribi/internal/corpustest"
 )
 
-// goldenHFile is what a test needs from a line of the manifest of HFiles.
+// goldenHFile has the fields of a line in the manifest of HFiles that tests use.
 type goldenHFile struct {
 	Name     string
 	Codec    string
@@ -87,7 +87,8 @@ func TestHFileDumpPrintsGoldenEntries(t *testing.T) {
 			t.Errorf("verify prints %s", got)
 		}
 		var list []json.RawMessage
-		if err := json.Unmarshal([]byte(g.run(t, "dump", "--format", "json")), &list); err != nil || len(list) != g.Cells {
+		if err := json.Unmarshal([]byte(g.run(t, "dump", "--format", "json")), &list); err != nil ||
+			len(list) != g.Cells {
 			t.Errorf("%d entries as JSON, want %d: %v", len(list), g.Cells, err)
 		}
 	})
@@ -155,7 +156,8 @@ func TestHFileSeekAnswersAsTheRealReaders(t *testing.T) {
 			return string(answer["key"])
 		})
 		if g.Name == "hudi/hudi-bigblock-none" { // Hudi itself loses the last record
-			answers = strings.Replace(answers, `{"key":"k004599","seek_to":1,"at":"k004598","value":"v8"}`, `{"key":"k004599","seek_to":0,"at":"k004599","value":"v9"}`, 1)
+			answers = strings.Replace(answers, `{"key":"k004599","seek_to":1,"at":"k004598","value":"v8"}`,
+				`{"key":"k004599","seek_to":0,"at":"k004599","value":"v9"}`, 1)
 		}
 		same(t, "seek", g.run(t, "seek", keys), answers)
 	})
@@ -195,10 +197,12 @@ func TestHFileInfoPrintsGoldenListings(t *testing.T) {
 			same(t, "info in HBase's view", got, want)
 		}
 		if g.HudiInfo != "" {
-			same(t, "info in Hudi's view", succeed(t, "hfile", "info", g.path(), "--view", "hudi"), g.text(t, g.HudiInfo))
+			same(t, "info in Hudi's view",
+				succeed(t, "hfile", "info", g.path(), "--view", "hudi"), g.text(t, g.HudiInfo))
 		}
 		for _, m := range g.Meta {
-			if info := g.run(t, "info"); !strings.Contains(info, `"name":"`+m.Name+`"`) || !strings.Contains(info, `"sha256":"`+m.SHA256+`"`) {
+			if info := g.run(t, "info"); !strings.Contains(info, `"name":"`+m.Name+`"`) ||
+				!strings.Contains(info, `"sha256":"`+m.SHA256+`"`) {
 				t.Errorf("no meta block %s with SHA-256 %s", m.Name, m.SHA256)
 			}
 		}
@@ -229,7 +233,8 @@ func TestHFileLZOIsUnsupported(t *testing.T) {
 func hfileVerbs(t *testing.T, file string) [][]string {
 	keys := filepath.Join(t.TempDir(), "keys")
 	put(t, keys, `{"row":"key00100"}`+"\n")
-	return [][]string{{"hfile", "verify", file}, {"hfile", "dump", file, "--view", "hbase"}, {"hfile", "probe", file, keys, "--view", "hbase"},
+	return [][]string{{"hfile", "verify", file}, {"hfile", "dump", file, "--view", "hbase"},
+		{"hfile", "probe", file, keys, "--view", "hbase"},
 		{"hfile", "info", file}, {"hfile", "seek", file, keys, "--view", "hbase"}}
 }
 
@@ -259,14 +264,16 @@ func TestHFileWriteKeepsGoldenEntries(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "out.hfile")
 		args := []string{"hfile", "write", "--like", g.view, "--entries", filepath.Join(g.dir, g.Values), out}
 		if g.view == "hbase" {
-			args = append(args, "--codec", g.Codec, "--encoding", g.Encoding, "--bloom", "ROWCOL", "--block-size", "1000", "--index-block-size", "300")
+			args = append(args, "--codec", g.Codec, "--encoding", g.Encoding, "--bloom", "ROWCOL", "--block-size",
+				"1000", "--index-block-size", "300")
 		} else {
-			args = append(args, "--codec", strings.TrimSuffix(g.Codec, "IP"), "--bytes-per-checksum", strconv.Itoa(64+len(g.Name)))
+			args = append(args, "--codec", strings.TrimSuffix(g.Codec, "IP"),
+				"--bytes-per-checksum", strconv.Itoa(64+len(g.Name)))
 		}
 		if printed := succeed(t, args...); printed != "" {
 			t.Errorf("write prints %s", printed)
 		}
-		same(t, "dump of what was written", succeed(t, "hfile", "dump", out, "--view", g.view), g.text(t, g.Values))
+		same(t, "dump of the output", succeed(t, "hfile", "dump", out, "--view", g.view), g.text(t, g.Values))
 		if got := succeed(t, "hfile", "verify", out); got != "ok\n" {
 			t.Errorf("verify prints %s", got)
 		}

@@ -17,20 +17,21 @@ import (
 
 func (a *app) hfileInfo() *cobra.Command {
 	var flags hfileFlags
-	c := a.verb("info FILE", "Describe an HFile: trailer, file info, blocks, index, filters", func(cmd *cobra.Command, args []string) error {
-		form, err := flags.check(a)
-		if err != nil {
-			return err
-		}
-		return a.withHFile(cmd.Context(), args[0], func(r *hfile.Reader) error {
-			d := &hfileDescriber{a: a, ctx: cmd.Context(), form: form, r: r}
-			parts := []func() error{d.trailer, d.fileInfo, d.blocks, d.index, d.metaBlocks, d.blooms}
-			if flags.hudi(r) {
-				parts = []func() error{d.hudiTrailer, d.fileInfo, d.dataBlocks, d.hudiMetaBlocks}
+	c := a.verb("info FILE", "Describe an HFile: trailer, file info, blocks, index, filters",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := flags.check(a)
+			if err != nil {
+				return err
 			}
-			return d.all(parts)
+			return a.withHFile(cmd.Context(), args[0], func(r *hfile.Reader) error {
+				d := &hfileDescriber{a: a, ctx: cmd.Context(), form: form, r: r}
+				parts := []func() error{d.trailer, d.fileInfo, d.blocks, d.index, d.metaBlocks, d.blooms}
+				if flags.hudi(r) {
+					parts = []func() error{d.hudiTrailer, d.fileInfo, d.dataBlocks, d.hudiMetaBlocks}
+				}
+				return d.all(parts)
+			})
 		})
-	})
 	flags.add(c)
 	return c
 }
@@ -48,8 +49,9 @@ type hfileDescriber struct {
 
 // sectionColumns are the columns of each section in tables and in CSV.
 var sectionColumns = map[string][]string{
-	"file_info":  {"key", "value"},
-	"block":      {"offset", "type", "size", "uncompressed", "prev", "checksum_type", "bytes_per_checksum", "data_size", "payload_sha256"},
+	"file_info": {"key", "value"},
+	"block": {"offset", "type", "size", "uncompressed", "prev", "checksum_type", "bytes_per_checksum",
+		"data_size", "payload_sha256"},
 	"data_block": {"offset", "size", "index_key", "uncompressed", "payload_sha256"},
 	"index":      {"depth", "offset", "size", "key"},
 	"mid_key":    {"key"},
@@ -58,7 +60,8 @@ var sectionColumns = map[string][]string{
 }
 
 // numberColumns are those that contain numbers.
-var numberColumns = []string{"offset", "size", "uncompressed", "prev", "checksum_type", "bytes_per_checksum", "data_size", "depth",
+var numberColumns = []string{"offset", "size", "uncompressed", "prev", "checksum_type",
+	"bytes_per_checksum", "data_size", "depth",
 	"length", "param", "total_bytes", "hash_type", "keys", "max_keys", "chunks"}
 
 // all prints all parts and then checks the rest of the file.
@@ -157,7 +160,8 @@ func hbaseComparator(name string) string {
 	case "", prefix + "KeyValue$KeyComparator", prefix + "KeyValue$KVComparator", prefix + "CellComparator",
 		prefix + "KeyValue$RawBytesComparator", prefix + "util.Bytes$ByteArrayComparator":
 		return prefix + "InnerStoreCellComparator"
-	case prefix + "KeyValue$MetaKeyComparator", prefix + "KeyValue$MetaComparator", prefix + "CellComparator$MetaCellComparator",
+	case prefix + "KeyValue$MetaKeyComparator", prefix + "KeyValue$MetaComparator",
+		prefix + "CellComparator$MetaCellComparator",
 		prefix + "CellComparatorImpl$MetaCellComparator":
 		return prefix + "MetaCellComparator"
 	}
@@ -165,7 +169,9 @@ func hbaseComparator(name string) string {
 }
 
 func (d *hfileDescriber) fileInfo() error {
-	entries := slices.SortedFunc(slices.Values(d.r.FileInfo()), func(a, b hfile.InfoEntry) int { return bytes.Compare(a.Key, b.Key) })
+	entries := slices.SortedFunc(slices.Values(d.r.FileInfo()), func(a, b hfile.InfoEntry) int {
+		return bytes.Compare(a.Key, b.Key)
+	})
 	for _, e := range entries {
 		f := new(fields)
 		f.bytes("key", e.Key)
@@ -201,12 +207,13 @@ func (d *hfileDescriber) blocks() error {
 
 // hbaseBlockTypes are HBase's names of blocks, by their magic.
 var hbaseBlockTypes = map[string]string{
-	"DATABLK*": "DATA", "DATABLKE": "ENCODED_DATA", "IDXLEAF2": "LEAF_INDEX", "IDXINTE2": "INTERMEDIATE_INDEX", "IDXROOT2": "ROOT_INDEX",
+	"DATABLK*": "DATA", "DATABLKE": "ENCODED_DATA", "IDXLEAF2": "LEAF_INDEX",
+	"IDXINTE2": "INTERMEDIATE_INDEX", "IDXROOT2": "ROOT_INDEX",
 	"METABLKc": "META", "FILEINF2": "FILE_INFO", "BLMFBLK2": "BLOOM_CHUNK", "BLMFMET2": "GENERAL_BLOOM_META",
 	"DFBLMET2": "DELETE_FAMILY_BLOOM_META",
 }
 
-// dataBlocks prints the data blocks in the order of the index, which is that of the file.
+// dataBlocks prints the data blocks in the order of the index, which is their order in the file.
 func (d *hfileDescriber) dataBlocks() error {
 	next, stop := iter.Pull2(d.r.Blocks())
 	defer stop()
@@ -245,7 +252,8 @@ func hexSum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// indexKey returns the key of an index entry; of one that is no whole key the bytes.
+// indexKey returns the key of an index entry as JSON. Some files of Hudi have shortened keys in the
+// index, which are printed as bytes: {"short":"…"}.
 func indexKey(raw []byte) []byte {
 	k, ok := hfile.ParseKey(raw)
 	if !ok {
@@ -254,7 +262,7 @@ func indexKey(raw []byte) []byte {
 	return hfilelines.AppendKey(nil, &k, 0)
 }
 
-// indexRow returns the row of an index entry's key, also of one that ends after the row.
+// indexRow returns the row of an index entry's key, also if the key ends after the row.
 func indexRow(raw []byte) []byte {
 	if k, ok := hfile.ParseKey(raw); ok {
 		return k.Row
@@ -295,7 +303,9 @@ func (d *hfileDescriber) metaBlocks() error { return d.meta(d.r.MetaEntries(), t
 
 // hudiMetaBlocks prints them in the order of names, as Hudi keeps them.
 func (d *hfileDescriber) hudiMetaBlocks() error {
-	entries := slices.SortedFunc(slices.Values(d.r.MetaEntries()), func(a, b hfile.IndexEntry) int { return bytes.Compare(a.Key, b.Key) })
+	entries := slices.SortedFunc(slices.Values(d.r.MetaEntries()), func(a, b hfile.IndexEntry) int {
+		return bytes.Compare(a.Key, b.Key)
+	})
 	return d.meta(entries, false)
 }
 

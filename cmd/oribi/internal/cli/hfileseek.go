@@ -23,13 +23,14 @@ var (
 )
 
 func (a *app) hfileSeek() *cobra.Command {
-	c := a.hfileKeys("seek FILE KEYS", "Find keys: the entries at, before, and after each", func(r *hfile.Reader, hudi bool) (hfileAnswers, error) {
-		s := &hfileSeeker{r: r}
-		if hudi {
-			return hfileAnswers{keySeekColumns, s.key}, nil
-		}
-		return hfileAnswers{cellSeekColumns, s.cell}, nil
-	})
+	c := a.hfileKeys("seek FILE KEYS", "Find keys: the entries at, before, and after each",
+		func(r *hfile.Reader, hudi bool) (hfileAnswers, error) {
+			s := &hfileSeeker{r: r}
+			if hudi {
+				return hfileAnswers{keySeekColumns, s.key}, nil
+			}
+			return hfileAnswers{cellSeekColumns, s.cell}, nil
+		})
 	c.Long = c.Short + `.
 
 KEYS has one key per line: {"row":…} with family, qualifier, ts, and type where they matter, or
@@ -40,16 +41,17 @@ first entry, and 2 (only in Hudi's view) if it is after the last entry.`
 }
 
 func (a *app) hfileProbe() *cobra.Command {
-	c := a.hfileKeys("probe FILE KEYS", "Ask the Bloom filters whether keys may be in the file", func(r *hfile.Reader, hudi bool) (hfileAnswers, error) {
-		p, err := newHFileProber(r)
-		if err != nil {
-			return hfileAnswers{}, err
-		}
-		if hudi {
-			return hfileAnswers{keyProbeColumns, p.key}, nil
-		}
-		return hfileAnswers{cellProbeColumns, p.column}, nil
-	})
+	c := a.hfileKeys("probe FILE KEYS", "Ask the Bloom filters whether keys may be in the file",
+		func(r *hfile.Reader, hudi bool) (hfileAnswers, error) {
+			p, err := newHFileProber(r)
+			if err != nil {
+				return hfileAnswers{}, err
+			}
+			if hudi {
+				return hfileAnswers{keyProbeColumns, p.key}, nil
+			}
+			return hfileAnswers{cellProbeColumns, p.column}, nil
+		})
 	c.Long = c.Short + `.
 
 KEYS has one key per line: {"row":…}, for filters of kind ROWCOL with qualifier, or {"key":…} in
@@ -206,8 +208,7 @@ func (s *hfileSeeker) key(dst []byte, in *hfilelines.Reader) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// hfileProber answers with what the Bloom filters of a file say; a filter that the file lacks is
-// nil.
+// hfileProber asks the Bloom filters of a file; a filter that the file lacks is nil.
 type hfileProber struct {
 	general, deleteFamily *hfile.BloomFilter
 	hudi                  *hfile.HudiBloom

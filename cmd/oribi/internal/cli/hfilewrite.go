@@ -19,8 +19,9 @@ import (
 var (
 	hfileSystems   = map[string]hfile.System{"hbase": hfile.HBase, "hudi": hfile.Hudi}
 	hfileCodecs    = byName(hfile.None, hfile.GZ, hfile.Snappy, hfile.LZ4, hfile.Zstd)
-	hfileEncodings = byName(hfile.EncodingNone, hfile.EncodingPrefix, hfile.EncodingDiff, hfile.EncodingFastDiff, hfile.EncodingRowIndexV1)
-	hfileBlooms    = byName(hfile.BloomNone, hfile.BloomRow, hfile.BloomRowCol)
+	hfileEncodings = byName(hfile.EncodingNone, hfile.EncodingPrefix, hfile.EncodingDiff,
+		hfile.EncodingFastDiff, hfile.EncodingRowIndexV1)
+	hfileBlooms = byName(hfile.BloomNone, hfile.BloomRow, hfile.BloomRowCol)
 )
 
 // byName maps the names of values to the values.
@@ -62,32 +63,37 @@ const maxHFileSize = hfile.DefaultMaxBlockBytes
 func (a *app) hfileWrite() *cobra.Command {
 	var o hfile.WriterOptions
 	var like, entries, codec, encoding, bloom string
-	c := a.verb("write OUT", "Write an HFile from entries, one per line", func(cmd *cobra.Command, args []string) error {
-		for _, err := range []error{choice("like", like, hfileSystems, &o.Like), choice("codec", codec, hfileCodecs, &o.Codec),
-			choice("encoding", encoding, hfileEncodings, &o.Encoding), choice("bloom", bloom, hfileBlooms, &o.Bloom)} {
-			if err != nil {
-				return err
+	c := a.verb("write OUT", "Write an HFile from entries, one per line",
+		func(cmd *cobra.Command, args []string) error {
+			for _, err := range []error{choice("like", like, hfileSystems, &o.Like),
+				choice("codec", codec, hfileCodecs, &o.Codec),
+				choice("encoding", encoding, hfileEncodings, &o.Encoding), choice("bloom",
+					bloom, hfileBlooms, &o.Bloom)} {
+				if err != nil {
+					return err
+				}
 			}
-		}
-		for _, s := range hfileSizes(&o) {
-			if n := *s.value; cmd.Flags().Changed(s.flag) && (n < s.least || n > maxHFileSize) {
-				return usage(fmt.Errorf("--%s: want %d to %d, not %d", s.flag, s.least, maxHFileSize, n))
+			for _, s := range hfileSizes(&o) {
+				if n := *s.value; cmd.Flags().Changed(s.flag) && (n < s.least || n > maxHFileSize) {
+					return usage(fmt.Errorf("--%s: want %d to %d, not %d", s.flag, s.least, maxHFileSize, n))
+				}
 			}
-		}
-		if _, err := hfile.NewWriter(io.Discard, o); err != nil {
-			return usage(err) // options that contradict each other
-		}
-		w := &hfileWriting{a: a, ctx: cmd.Context(), name: entries, options: o}
-		return w.run(args[0])
-	})
+			if _, err := hfile.NewWriter(io.Discard, o); err != nil {
+				return usage(err) // options that contradict each other
+			}
+			w := &hfileWriting{a: a, ctx: cmd.Context(), name: entries, options: o}
+			return w.run(args[0])
+		})
 	c.Long = c.Short + `.
 
 Entries have the form in which hfile dump prints them, cells with --like hbase, keys and values with
 --like hudi, and are in order. Tags are stored if an entry has some.`
 	c.Flags().StringVar(&like, "like", "", "whose form the file has: hbase or hudi")
-	c.Flags().StringVar(&entries, "entries", "", "file with the entries, in the form of hfile dump; .gz is unpacked, - is stdin")
+	c.Flags().StringVar(&entries, "entries", "",
+		"file with the entries, in the form of hfile dump; .gz is unpacked, - is stdin")
 	c.Flags().StringVar(&codec, "codec", "NONE", "compression: NONE, GZ, SNAPPY, LZ4, or ZSTD; hudi: NONE or GZ")
-	c.Flags().StringVar(&encoding, "encoding", "NONE", "form of keys in blocks: NONE, PREFIX, DIFF, FAST_DIFF, or ROW_INDEX_V1; hudi: NONE")
+	c.Flags().StringVar(&encoding, "encoding", "NONE",
+		"form of keys in blocks: NONE, PREFIX, DIFF, FAST_DIFF, or ROW_INDEX_V1; hudi: NONE")
 	c.Flags().StringVar(&bloom, "bloom", "NONE", "HBase's Bloom filter: NONE, ROW, or ROWCOL; hudi: NONE")
 	for _, s := range hfileSizes(&o) {
 		c.Flags().IntVar(s.value, s.flag, 0, s.about+" (default: that of the system)")
@@ -107,7 +113,7 @@ type hfileWriting struct {
 	name    string // of the entries
 	options hfile.WriterOptions
 
-	spool *os.File // a copy of entries that cannot be read twice; nil: there is none
+	spool *os.File // a copy of entries that cannot be read twice; nil if they can be
 }
 
 // run writes the file. It reads HBase's entries twice: the form of the first cell depends on
@@ -194,8 +200,8 @@ func (w *hfileWriting) copyStream() error {
 	return nil
 }
 
-// each calls use until it has read all entries and returns io.EOF. Other errors of use are those of
-// an entry.
+// each calls use until it has read all entries and returns io.EOF. Other errors of use are errors
+// of an entry.
 func (w *hfileWriting) each(use func(r *hfilelines.Reader) error) error {
 	in, err := w.entries()
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 func openTable(store *oribi.Store, name string) (*oribi.Table, error) {
 	t, err := store.Table(name)
 	if errors.Is(err, oribi.ErrNoTable) && len(store.Tables()) == 0 {
-		err = &helped{err, "the store has no tables; to create one from a file: oribi table load DIR NAME FILE --create --key COLUMN"}
+		err = &helped{err, "the store has no tables; to create one from a file: oribi table load DIR NAME FILE " +
+			"--create --key COLUMN"}
 	}
 	return t, err
 }
@@ -31,7 +32,8 @@ func damageHint(dir string, err error) error {
 	if hinted || other || !errors.Is(err, oribi.ErrCorrupt) {
 		return err
 	}
-	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir + " lists what is damaged; restore a backup, or save what can be read: oribi store salvage " + dir + " OUT"}
+	return &helped{err, "keep a copy of " + dir + "; oribi store verify " + dir +
+		" lists what is damaged; restore a backup, or save what can be read: oribi store salvage " + dir + " OUT"}
 }
 
 // loadHint suggests what to do about a load that failed when a number of rows was loaded.
@@ -72,7 +74,7 @@ func headerOf(err error) string {
 // signature is how a file that does not contain rows as text begins.
 type signature struct {
 	begin, name, next string
-	format            string // of the input; empty: it cannot be loaded
+	format            string // of the input; empty if it cannot be loaded
 }
 
 var signatures = []signature{
@@ -92,11 +94,13 @@ var signatures = []signature{
 // longestSignature is how many bytes signatureOf needs.
 const longestSignature = 16
 
-// signatureOf returns the signature with which a file begins, unless it may be text; nil: there is
-// none.
+// signatureOf returns the signature with which a file begins. It returns nil without one, and if
+// head has only text: a CSV file may begin with the letters ORC.
 func signatureOf(head []byte) *signature {
 	for i := range signatures {
-		binary := bytes.IndexFunc(head, func(r rune) bool { return r == '\ufffd' || r < ' ' && r != '\n' && r != '\r' && r != '\t' }) >= 0
+		binary := bytes.IndexFunc(head, func(r rune) bool {
+			return r == '\ufffd' || r < ' ' && r != '\n' && r != '\r' && r != '\t'
+		}) >= 0
 		if bytes.HasPrefix(head, []byte(signatures[i].begin)) && binary {
 			return &signatures[i]
 		}

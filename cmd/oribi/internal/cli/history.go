@@ -102,20 +102,21 @@ func nullable(columns []schema.Column) []schema.Column {
 
 func (a *app) tableHistory() *cobra.Command {
 	var format string
-	c := a.verb("history DIR NAME KEY", "Print all versions of a row, newest first", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			s := t.Schema()
-			key, err := cell.Key(s, args[2], false)
+	c := a.verb("history DIR NAME KEY", "Print all versions of a row, newest first",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
-				return usage(fmt.Errorf("key: %w", err))
+				return err
 			}
-			return a.printVersions(form, s, t.History(cmd.Context(), key))
+			return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+				s := t.Schema()
+				key, err := cell.Key(s, args[2], false)
+				if err != nil {
+					return usage(fmt.Errorf("key: %w", err))
+				}
+				return a.printVersions(form, s, t.History(cmd.Context(), key))
+			})
 		})
-	})
 	formatFlag(c, &format)
 	return c
 }
@@ -125,7 +126,8 @@ func (a *app) printVersions(form output.Format, s *schema.Schema, versions iter.
 	groups := []output.Group{{Columns: nullable([]schema.Column{{Name: "ts", Type: schema.String}}), Raw: true}}
 	clock := form == output.Table
 	if clock {
-		groups = append(groups, output.Group{Columns: nullable([]schema.Column{{Name: "time", Type: schema.String}}), Raw: true})
+		groups = append(groups,
+			output.Group{Columns: nullable([]schema.Column{{Name: "time", Type: schema.String}}), Raw: true})
 	}
 	r := a.records(form, append(groups,
 		output.Group{Columns: []schema.Column{{Name: "op", Type: schema.String}}},
@@ -156,34 +158,35 @@ func (a *app) printVersions(form output.Format, s *schema.Schema, versions iter.
 
 func (a *app) tableDiff() *cobra.Command {
 	var format, from, to string
-	c := a.verb("diff DIR NAME", "Print the rows that differ between two timestamps", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		now := time.Now()
-		var ts [2]mvcc.Timestamp
-		for i, flag := range [2]struct{ name, word string }{{"from", from}, {"to", to}} {
-			if ts[i], err = when.ParseState(flag.word, now); err != nil {
-				return usage(fmt.Errorf("--%s: %w", flag.name, err))
-			}
-		}
-		if ts[0] > ts[1] {
-			return usage(errors.New("--from is later than --to"))
-		}
-		for _, t := range ts {
-			if err := reach(cmd.Context(), t); err != nil {
-				return err
-			}
-		}
-		return withStore(args[0], reading, func(store *oribi.Store) error {
-			t, err := openTable(store, args[1])
+	c := a.verb("diff DIR NAME", "Print the rows that differ between two timestamps",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
 				return err
 			}
-			return a.diff(cmd.Context(), store, t, ts[0], ts[1], form)
+			now := time.Now()
+			var ts [2]mvcc.Timestamp
+			for i, flag := range [2]struct{ name, word string }{{"from", from}, {"to", to}} {
+				if ts[i], err = when.ParseState(flag.word, now); err != nil {
+					return usage(fmt.Errorf("--%s: %w", flag.name, err))
+				}
+			}
+			if ts[0] > ts[1] {
+				return usage(errors.New("--from is later than --to"))
+			}
+			for _, t := range ts {
+				if err := reach(cmd.Context(), t); err != nil {
+					return err
+				}
+			}
+			return withStore(args[0], reading, func(store *oribi.Store) error {
+				t, err := openTable(store, args[1])
+				if err != nil {
+					return err
+				}
+				return a.diff(cmd.Context(), store, t, ts[0], ts[1], form)
+			})
 		})
-	})
 	formatFlag(c, &format)
 	timeFlag(c, &from, "from", "", "the earlier state")
 	timeFlag(c, &to, "to", "latest", "the later state")
@@ -193,7 +196,9 @@ func (a *app) tableDiff() *cobra.Command {
 	return c
 }
 
-func (a *app) diff(ctx context.Context, store *oribi.Store, t *oribi.Table, from, to mvcc.Timestamp, form output.Format) error {
+func (a *app) diff(
+	ctx context.Context, store *oribi.Store, t *oribi.Table, from, to mvcc.Timestamp, form output.Format,
+) error {
 	if to == when.Latest {
 		sn, err := store.Snapshot(ctx, oribi.Named("diff"))
 		if err != nil {

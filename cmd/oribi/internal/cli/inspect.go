@@ -35,21 +35,22 @@ const (
 
 func (a *app) inspect() *cobra.Command {
 	var listen, events string
-	c := a.verb("inspect DIR", "Show a store as pages in a browser, next to a writer, until Ctrl-C", func(cmd *cobra.Command, args []string) error {
-		if err := checkListen(listen); err != nil {
-			return usage(fmt.Errorf("--listen: %w", err))
-		}
-		var log *inspect.Events
-		if events != "" {
-			var err error
-			if log, err = a.events(cmd.Context(), events); err != nil {
-				return err
+	c := a.verb("inspect DIR", "Show a store as pages in a browser, next to a writer, until Ctrl-C",
+		func(cmd *cobra.Command, args []string) error {
+			if err := checkListen(listen); err != nil {
+				return usage(fmt.Errorf("--listen: %w", err))
 			}
-		}
-		return withStore(args[0], reading, func(store *oribi.Store) error {
-			return a.serveStore(cmd.Context(), store, args[0], listen, log)
+			var log *inspect.Events
+			if events != "" {
+				var err error
+				if log, err = a.events(cmd.Context(), events); err != nil {
+					return err
+				}
+			}
+			return withStore(args[0], reading, func(store *oribi.Store) error {
+				return a.serveStore(cmd.Context(), store, args[0], listen, log)
+			})
 		})
-	})
 	c.Long = c.Short + `.
 
 The command prints a URL with a random token: open it in a browser on this machine. Pages only read,
@@ -59,7 +60,8 @@ TOKEN". docs/inspect.md describes the pages.
 
 The timeline shows flushes and compactions from an event log, which a program records with
 compaction.NewEventLog as its Options.Listener.`
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address and port; port 0 is a free one. Any other than a loopback address lets other machines read the store")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0",
+		"address and port; port 0 is a free one. Any other than a loopback address lets other machines read the store")
 	c.Flags().StringVar(&events, "events", "", "event log of the store, for the timeline")
 	return c
 }
@@ -105,12 +107,15 @@ func (a *app) serveStore(ctx context.Context, store *oribi.Store, dir, listen st
 		options = append(options, inspect.Log(events))
 	}
 	server := &http.Server{ // its messages, about single connections, are dropped
-		Handler: inspect.Handler(store, options...), ErrorLog: log.New(io.Discard, "", 0), MaxHeaderBytes: inspectHeaderBytes,
-		ReadHeaderTimeout: inspectHeaderTime, ReadTimeout: inspectReadTime, WriteTimeout: inspectWriteTime, IdleTimeout: inspectIdle,
+		Handler: inspect.Handler(store, options...), ErrorLog: log.New(io.Discard, "", 0),
+		MaxHeaderBytes:    inspectHeaderBytes,
+		ReadHeaderTimeout: inspectHeaderTime, ReadTimeout: inspectReadTime,
+		WriteTimeout: inspectWriteTime, IdleTimeout: inspectIdle,
 	}
 	address := listener.Addr().(*net.TCPAddr)
 	if !address.IP.IsLoopback() {
-		fmt.Fprintf(a.stderr, "warning: other machines can reach %s, and the connection is not encrypted: who sees the URL can read every row\n", address)
+		fmt.Fprintf(a.stderr, "warning: other machines can reach %s, and the connection is not encrypted: who sees "+
+			"the URL can read every row\n", address)
 	}
 	if err := a.printf("%s\n", inspectURL(host, address, token)); err != nil {
 		return errors.Join(err, listener.Close())
@@ -145,7 +150,8 @@ func inspectURL(host string, address *net.TCPAddr, token string) string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, fmt.Sprint(address.Port)), Path: "/", RawQuery: url.Values{"token": {token}}.Encode()}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, fmt.Sprint(address.Port)), Path: "/",
+		RawQuery: url.Values{"token": {token}}.Encode()}
 	return u.String()
 }
 

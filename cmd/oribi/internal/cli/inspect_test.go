@@ -29,7 +29,9 @@ func inspected(t *testing.T, flags ...string) (address *url.URL, end func() (cod
 }
 
 // inspectedWith is inspected with a standard input.
-func inspectedWith(t *testing.T, stdin *os.File, flags ...string) (address *url.URL, end func() (code int, errs string)) {
+func inspectedWith(
+	t *testing.T, stdin *os.File, flags ...string,
+) (address *url.URL, end func() (code int, errs string)) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "my shop")
 	store, err := oribi.Open(dir, nil)
@@ -105,7 +107,8 @@ func TestInspectServesUntilItIsInterrupted(t *testing.T) {
 	}
 	page, err := io.ReadAll(r.Body)
 	r.Body.Close()
-	if err != nil || r.StatusCode != http.StatusOK || r.Request.URL.RawQuery != "" || !strings.Contains(string(page), "my shop") || !strings.Contains(string(page), "orders") ||
+	if err != nil || r.StatusCode != http.StatusOK || r.Request.URL.RawQuery != "" ||
+		!strings.Contains(string(page), "my shop") || !strings.Contains(string(page), "orders") ||
 		strings.Contains(string(page), token) || strings.Contains(string(page), os.TempDir()) {
 		t.Errorf("%v %s %s: %.3000s", err, r.Status, r.Request.URL, page)
 	}
@@ -122,7 +125,8 @@ func TestInspectServesUntilItIsInterrupted(t *testing.T) {
 
 func TestInspectWarnsAboutOtherMachines(t *testing.T) {
 	address, end := inspected(t, "--listen", ":0")
-	if code, errs := end(); code != exitDone || !strings.HasPrefix(errs, "warning: other machines can reach ") || address.Hostname() != "127.0.0.1" {
+	if code, errs := end(); code != exitDone || !strings.HasPrefix(errs, "warning: other machines can reach ") ||
+		address.Hostname() != "127.0.0.1" {
 		t.Errorf("exit code %d, %q, %s", code, errs, address)
 	}
 }
@@ -159,8 +163,8 @@ func TestInspectRefusesWrongFlags(t *testing.T) {
 	}
 }
 
-// An event log is read from a file, a compressed one, and standard input. The first is read on while
-// it grows.
+// An event log is read from a file, a compressed one, and standard input. The first is read on
+// while it grows.
 func TestInspectReadsEventLogs(t *testing.T) {
 	dir := t.TempDir()
 	event := func(job int) string {

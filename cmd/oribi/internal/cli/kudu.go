@@ -71,7 +71,8 @@ func (a *app) kuduList() *cobra.Command {
 // is returned.
 func (a *app) listTablets(ctx context.Context, d *kudu.Directory, form output.Format) error {
 	r := a.records(form, []output.Group{
-		{Columns: []schema.Column{{Name: "tablet", Type: schema.String}, {Name: "table", Type: schema.String}, {Name: "state", Type: schema.String},
+		{Columns: []schema.Column{{Name: "tablet", Type: schema.String}, {Name: "table", Type: schema.String},
+			{Name: "state", Type: schema.String},
 			{Name: "rowsets", Type: schema.Int64}, {Name: "rows", Type: schema.Int64, Nullable: true},
 			{Name: "bytes", Type: schema.Int64}, {Name: "log_bytes", Type: schema.Int64}}},
 	}, "bytes", "log_bytes")
@@ -90,7 +91,8 @@ func (a *app) listTablets(ctx context.Context, d *kudu.Directory, form output.Fo
 			rows = int64Cell(s.Rows)
 		}
 		some = true
-		r.add([][]byte{[]byte(t.ID), []byte(t.Table), []byte(t.State), int64Cell(int64(s.RowSets)), rows, int64Cell(s.Bytes), int64Cell(s.LogBytes)}, 7)
+		r.add([][]byte{[]byte(t.ID), []byte(t.Table), []byte(t.State), int64Cell(int64(s.RowSets)), rows,
+			int64Cell(s.Bytes), int64Cell(s.LogBytes)}, 7)
 		if err := r.write(); err != nil {
 			return err
 		}
@@ -99,25 +101,26 @@ func (a *app) listTablets(ctx context.Context, d *kudu.Directory, form output.Fo
 }
 
 func (a *app) kuduDescribe() *cobra.Command {
-	return a.verb("describe FS WHAT", "Print the schema, partitions, rowsets, and blocks of a table or tablet as JSON", func(_ *cobra.Command, args []string) error {
-		return a.withKudu(args[0], func(d *kudu.Directory) error {
-			about, err := d.Describe(args[1])
-			if err != nil {
-				return err
-			}
-			var text strings.Builder
-			e := json.NewEncoder(&text)
-			e.SetEscapeHTML(false)
-			err = e.Encode(struct {
-				*kudu.Description
-				Columns json.RawMessage `json:"columns"`
-			}{about, schemafile.AppendColumns(nil, about.Schema.Columns, about.Schema.Keys)})
-			if err != nil {
-				return err
-			}
-			return a.printf("%s", text.String())
+	return a.verb("describe FS WHAT", "Print the schema, partitions, rowsets, and blocks of a table or tablet as JSON",
+		func(_ *cobra.Command, args []string) error {
+			return a.withKudu(args[0], func(d *kudu.Directory) error {
+				about, err := d.Describe(args[1])
+				if err != nil {
+					return err
+				}
+				var text strings.Builder
+				e := json.NewEncoder(&text)
+				e.SetEscapeHTML(false)
+				err = e.Encode(struct {
+					*kudu.Description
+					Columns json.RawMessage `json:"columns"`
+				}{about, schemafile.AppendColumns(nil, about.Schema.Columns, about.Schema.Keys)})
+				if err != nil {
+					return err
+				}
+				return a.printf("%s", text.String())
+			})
 		})
-	})
 }
 
 // kuduTime is a point in time on the command line, which is checked when the table is known.
@@ -248,7 +251,9 @@ func (f *selectFlags) kuduOptions(t *kudu.Table, changed func(flag string) bool)
 }
 
 // printKuduRows prints all batches of an iterator and closes it.
-func (a *app) printKuduRows(ctx context.Context, it scan.Iterator, form output.Format, s *schema.Schema, cols []int) error {
+func (a *app) printKuduRows(
+	ctx context.Context, it scan.Iterator, form output.Format, s *schema.Schema, cols []int,
+) error {
 	var columns []schema.Column
 	for _, c := range cols {
 		columns = append(columns, s.Columns[c])
@@ -269,32 +274,33 @@ func (a *app) printKuduRows(ctx context.Context, it scan.Iterator, form output.F
 
 func (a *app) kuduDiff() *cobra.Command {
 	var format, from, to string
-	c := a.verb("diff FS WHAT", "Print the rows that were changed between two timestamps", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		var times [2]kuduTime
-		for i, flag := range [2]struct{ name, word string }{{"from", from}, {"to", to}} {
-			if times[i], err = parseKuduTime(flag.name, flag.word); err != nil {
-				return err
-			}
-		}
-		if times[0].ts > times[1].ts {
-			return usage(errors.New("--from is later than --to"))
-		}
-		return a.withKuduTable(cmd.Context(), args[0], args[1], func(t *kudu.Table) error {
-			begin, err := times[0].snapshot(t)
+	c := a.verb("diff FS WHAT", "Print the rows that were changed between two timestamps",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
 				return err
 			}
-			end, err := times[1].snapshot(t)
-			if err != nil {
-				return err
+			var times [2]kuduTime
+			for i, flag := range [2]struct{ name, word string }{{"from", from}, {"to", to}} {
+				if times[i], err = parseKuduTime(flag.name, flag.word); err != nil {
+					return err
+				}
 			}
-			return a.printKuduDiff(cmd.Context(), t, begin, end, form)
+			if times[0].ts > times[1].ts {
+				return usage(errors.New("--from is later than --to"))
+			}
+			return a.withKuduTable(cmd.Context(), args[0], args[1], func(t *kudu.Table) error {
+				begin, err := times[0].snapshot(t)
+				if err != nil {
+					return err
+				}
+				end, err := times[1].snapshot(t)
+				if err != nil {
+					return err
+				}
+				return a.printKuduDiff(cmd.Context(), t, begin, end, form)
+			})
 		})
-	})
 	formatFlag(c, &format)
 	timeFlag(c, &from, "from", "", "changes after this time")
 	timeFlag(c, &to, "to", "latest", "the last time whose changes are included")
@@ -305,7 +311,9 @@ func (a *app) kuduDiff() *cobra.Command {
 }
 
 // printKuduDiff prints the rows with changes that to sees and from does not.
-func (a *app) printKuduDiff(ctx context.Context, t *kudu.Table, from, to mvcc.Snapshot, form output.Format) (err error) {
+func (a *app) printKuduDiff(
+	ctx context.Context, t *kudu.Table, from, to mvcc.Snapshot, form output.Format,
+) (err error) {
 	s := t.Schema
 	r := a.records(form, []output.Group{
 		{Columns: []schema.Column{{Name: "deleted", Type: schema.Bool}}},
@@ -342,20 +350,21 @@ func (a *app) printKuduDiff(ctx context.Context, t *kudu.Table, from, to mvcc.Sn
 
 func (a *app) kuduHistory() *cobra.Command {
 	var format string
-	c := a.verb("history FS WHAT KEY", "Print all versions of a row, newest first", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		return a.withKuduTable(cmd.Context(), args[0], args[1], func(t *kudu.Table) error {
-			cells, err := cell.Key(t.Schema, args[2], false)
+	c := a.verb("history FS WHAT KEY", "Print all versions of a row, newest first",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
-				return usage(fmt.Errorf("key: %w", err))
+				return err
 			}
-			key := keyenc.NewEncoder(t.Schema).AppendKey(nil, cells)
-			return a.printVersions(form, t.Schema, kuduVersions(t, key))
+			return a.withKuduTable(cmd.Context(), args[0], args[1], func(t *kudu.Table) error {
+				cells, err := cell.Key(t.Schema, args[2], false)
+				if err != nil {
+					return usage(fmt.Errorf("key: %w", err))
+				}
+				key := keyenc.NewEncoder(t.Schema).AppendKey(nil, cells)
+				return a.printVersions(form, t.Schema, kuduVersions(t, key))
+			})
 		})
-	})
 	formatFlag(c, &format)
 	return c
 }

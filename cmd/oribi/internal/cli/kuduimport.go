@@ -14,29 +14,32 @@ import (
 
 func (a *app) kuduImport() *cobra.Command {
 	var asOf string
-	c := a.verb("import FS WHAT DIR [NAME]", "Copy a table or tablet into a store, with its history", func(cmd *cobra.Command, args []string) error {
-		at, err := parseKuduTime("as-of", asOf)
-		if err != nil {
-			return err
-		}
-		if len(args) > 3 && args[3] == "" {
-			return usage(errors.New("the name of the table is empty"))
-		}
-		return a.withKuduTable(cmd.Context(), args[0], args[1], func(from *kudu.Table) error {
-			o := handover.ImportOptions{RowsOnly: cmd.Flags().Changed("as-of"), AsOf: mvcc.Max}
-			snap, err := at.snapshot(from)
+	c := a.verb("import FS WHAT DIR [NAME]", "Copy a table or tablet into a store, with its history",
+		func(cmd *cobra.Command, args []string) error {
+			at, err := parseKuduTime("as-of", asOf)
 			if err != nil {
 				return err
 			}
-			if snap != mvcc.Everything {
-				o.AsOf = mvcc.Timestamp(snap) - 1
+			if len(args) > 3 && args[3] == "" {
+				return usage(errors.New("the name of the table is empty"))
 			}
-			if len(args) > 3 {
-				o.Name = args[3]
-			}
-			return storeFailure(withStore(args[2], writing(cmd), func(to *oribi.Store) error { return a.importTable(cmd.Context(), to, from, o) }))
+			return a.withKuduTable(cmd.Context(), args[0], args[1], func(from *kudu.Table) error {
+				o := handover.ImportOptions{RowsOnly: cmd.Flags().Changed("as-of"), AsOf: mvcc.Max}
+				snap, err := at.snapshot(from)
+				if err != nil {
+					return err
+				}
+				if snap != mvcc.Everything {
+					o.AsOf = mvcc.Timestamp(snap) - 1
+				}
+				if len(args) > 3 {
+					o.Name = args[3]
+				}
+				return storeFailure(withStore(args[2], writing(cmd), func(to *oribi.Store) error {
+					return a.importTable(cmd.Context(), to, from, o)
+				}))
+			})
 		})
-	})
 	timeFlag(c, &asOf, "as-of", "latest", "copy only the rows as of this time, encoded again")
 	return c
 }

@@ -74,9 +74,9 @@ func bucketError(name string, code int, err error) error {
 	return err
 }
 
-// makingBucket opens a bucket and makes it, and its store, if they are missing. Like those of
-// "store init", a new store keeps history forever. If use fails, what was made is removed again,
-// unless there are keys in it.
+// makingBucket opens a bucket and makes it, and its store, if they are missing. A new store keeps
+// history forever, as after "store init". If use fails, a new store or bucket is removed again,
+// unless it has keys.
 func makingBucket(dir, name string, at access, use func(*kv.DB, *kv.Bucket) error) error {
 	if err := checkBucket(name); err != nil {
 		return err
@@ -323,29 +323,30 @@ func (a *app) kvScan() *cobra.Command {
 	var bucket, at, format string
 	var f kvRange
 	var keysOnly bool
-	c := a.verb("scan DIR", "Print keys and values, in the order of keys", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		state, err := asOf(cmd.Context(), at)
-		if err != nil {
-			return err
-		}
-		options, err := f.options(cmd)
-		if err != nil {
-			return err
-		}
-		options = append(options, state)
-		return withBucket(args[0], bucket, reading, func(b *kv.Bucket) error {
-			if keysOnly {
-				p := a.objects(form, keyValueColumns[:1])
-				return ended(printKeys(p, b, cmd, options), p)
+	c := a.verb("scan DIR", "Print keys and values, in the order of keys",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
+			if err != nil {
+				return err
 			}
-			p := a.objects(form, keyValueColumns)
-			return ended(printPairs(p, b, cmd, options), p)
+			state, err := asOf(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			options, err := f.options(cmd)
+			if err != nil {
+				return err
+			}
+			options = append(options, state)
+			return withBucket(args[0], bucket, reading, func(b *kv.Bucket) error {
+				if keysOnly {
+					p := a.objects(form, keyValueColumns[:1])
+					return ended(printKeys(p, b, cmd, options), p)
+				}
+				p := a.objects(form, keyValueColumns)
+				return ended(printPairs(p, b, cmd, options), p)
+			})
 		})
-	})
 	bucketFlag(c, &bucket)
 	formatFlag(c, &format)
 	asOfFlag(c, &at)
@@ -389,30 +390,31 @@ func printKeys(p *objects, b *kv.Bucket, cmd *cobra.Command, options []oribi.Typ
 
 func (a *app) kvHistory() *cobra.Command {
 	var bucket, format string
-	c := a.verb("history DIR KEY", "Print the versions of a key, newest first", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		key, err := kvBytes("KEY", args[1])
-		if err != nil {
-			return err
-		}
-		return withBucket(args[0], bucket, reading, func(b *kv.Bucket) error {
-			p := a.objects(form, textColumns([]string{"ts"}, "ts", "op", "value"))
-			var line []byte
-			for v, err := range b.History(cmd.Context(), key) {
-				if err != nil {
-					return noKey(b, key, ended(err, p))
-				}
-				line = appendVersion(line[:0], &v)
-				if err := p.print(line); err != nil {
-					return err
-				}
+	c := a.verb("history DIR KEY", "Print the versions of a key, newest first",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
+			if err != nil {
+				return err
 			}
-			return p.Close()
+			key, err := kvBytes("KEY", args[1])
+			if err != nil {
+				return err
+			}
+			return withBucket(args[0], bucket, reading, func(b *kv.Bucket) error {
+				p := a.objects(form, textColumns([]string{"ts"}, "ts", "op", "value"))
+				var line []byte
+				for v, err := range b.History(cmd.Context(), key) {
+					if err != nil {
+						return noKey(b, key, ended(err, p))
+					}
+					line = appendVersion(line[:0], &v)
+					if err := p.print(line); err != nil {
+						return err
+					}
+				}
+				return p.Close()
+			})
 		})
-	})
 	c.Long = c.Short + `. A key that expires gets no version by that.
 
 The timestamp of a value that is older than the history that the bucket keeps is null.`
@@ -441,14 +443,17 @@ func (a *app) kvBuckets() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return withStore(args[0], reading, func(store *oribi.Store) error { return a.printBuckets(cmd, kv.In(store).Buckets(), form) })
+		return withStore(args[0], reading, func(store *oribi.Store) error {
+			return a.printBuckets(cmd, kv.In(store).Buckets(), form)
+		})
 	})
 	formatFlag(c, &format)
 	return c
 }
 
 func (a *app) printBuckets(cmd *cobra.Command, buckets []*kv.Bucket, form output.Format) error {
-	rows := batch.New([]schema.Column{{Name: "bucket", Type: schema.String}, {Name: "keys", Type: schema.Int64}, {Name: "bytes", Type: schema.Int64}}, len(buckets))
+	rows := batch.New([]schema.Column{{Name: "bucket", Type: schema.String}, {Name: "keys", Type: schema.Int64},
+		{Name: "bytes", Type: schema.Int64}}, len(buckets))
 	for i, b := range buckets {
 		keys, err := b.Table().Count(cmd.Context())
 		if err != nil {

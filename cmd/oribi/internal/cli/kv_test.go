@@ -24,7 +24,8 @@ func TestRemovedStoreLeavesOtherFiles(t *testing.T) {
 		"none, with the directory":    {nil, true, nil},
 		"none, without the directory": {nil, false, []string{"."}},
 		"next to the store":           {[]string{"mine"}, true, []string{".", "mine"}},
-		"in a directory":              {[]string{"data/mine/a", "b/c"}, true, []string{".", "b", "b/c", "data", "data/mine", "data/mine/a"}},
+		"in a directory": {[]string{"data/mine/a", "b/c"}, true,
+			[]string{".", "b", "b/c", "data", "data/mine", "data/mine/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
@@ -34,7 +35,8 @@ func TestRemovedStoreLeavesOtherFiles(t *testing.T) {
 			}
 			for _, other := range c.others {
 				file := filepath.Join(dir, filepath.FromSlash(other))
-				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("mine"), 0o644)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+					os.WriteFile(file, []byte("mine"), 0o644)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -61,11 +63,12 @@ func TestRemovedStoreLeavesOtherFiles(t *testing.T) {
 // An error shows the beginning of a long key, without cutting a character.
 func TestTextOfLongKeys(t *testing.T) {
 	for key, want := range map[string]string{
-		strings.Repeat("k", 64):                              `"` + strings.Repeat("k", 64) + `"`,
-		strings.Repeat("k", 65):                              `"` + strings.Repeat("k", 64) + `"… of 65 bytes`,
-		strings.Repeat("k", 63) + "éé":                       `"` + strings.Repeat("k", 63) + `"… of 67 bytes`,
-		strings.Repeat("\xff", 70):                           `"0x` + strings.Repeat("ff", 64) + `"… of 70 bytes`,
-		strings.Repeat("k", 50) + strings.Repeat("\xbf", 20): `"0x` + strings.Repeat("6b", 50) + strings.Repeat("bf", 10) + `"… of 70 bytes`,
+		strings.Repeat("k", 64):        `"` + strings.Repeat("k", 64) + `"`,
+		strings.Repeat("k", 65):        `"` + strings.Repeat("k", 64) + `"… of 65 bytes`,
+		strings.Repeat("k", 63) + "éé": `"` + strings.Repeat("k", 63) + `"… of 67 bytes`,
+		strings.Repeat("\xff", 70):     `"0x` + strings.Repeat("ff", 64) + `"… of 70 bytes`,
+		strings.Repeat("k", 50) + strings.Repeat("\xbf", 20): `"0x` +
+			strings.Repeat("6b", 50) + strings.Repeat("bf", 10) + `"… of 70 bytes`,
 	} {
 		if got := keyText([]byte(key)); got != want {
 			t.Errorf("%q: %s, want %s", key, got, want)
@@ -88,19 +91,24 @@ func TestLoadOfHFilesThatABucketDoesNotTake(t *testing.T) {
 		return out
 	}
 	cell := func(row, qualifier string) string {
-		return `{"row":"` + row + `","family":"f","qualifier":"` + qualifier + `","ts":1,"type":"Put","value":"v"}` + "\n"
+		return `{"row":"` + row + `","family":"f","qualifier":"` + qualifier +
+			`","ts":1,"type":"Put","value":"v"}` + "\n"
 	}
 	long := strings.Repeat("k", kv.MaxKeyBytes+1)
 	lzo := filepath.Join(corpustest.Dir(t), "golden", "hfile", "hbase", "groups-lzo.hfile")
 	for name, c := range map[string]struct{ file, want string }{
-		"several columns": {write("hbase", cell("a", "q")+cell("b", "q")+cell("b", "r")), `row "b": columns "f:q" and "f:r", want one column`},
-		"a long row":      {write("hbase", cell("a", "q")+cell(long, "q")), `": a key of 16385 bytes, at most 16384 are allowed`},
-		"a long key":      {write("hudi", `{"key":"a","value":""}`+"\n"+`{"key":"`+long+`","value":""}`+"\n"), `": a key of 16385 bytes, at most 16384 are allowed`},
-		"a codec":         {lzo, "LZO"},
+		"several columns": {write("hbase", cell("a", "q")+cell("b", "q")+cell("b", "r")),
+			`row "b": columns "f:q" and "f:r", want one column`},
+		"a long row": {write("hbase", cell("a", "q")+cell(long, "q")),
+			`": a key of 16385 bytes, at most 16384 are allowed`},
+		"a long key": {write("hudi", `{"key":"a","value":""}`+"\n"+`{"key":"`+long+`","value":""}`+"\n"),
+			`": a key of 16385 bytes, at most 16384 are allowed`},
+		"a codec": {lzo, "LZO"},
 	} {
 		store := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
 		_, errs, code := command(nil, "kv", "load", store, c.file)
-		if code != exitFailed || !strings.Contains(errs, filepath.Base(c.file)+": ") || !strings.Contains(errs, c.want) || strings.Contains(errs, "corrupt") {
+		if code != exitFailed || !strings.Contains(errs, filepath.Base(c.file)+": ") ||
+			!strings.Contains(errs, c.want) || strings.Contains(errs, "corrupt") {
 			t.Errorf("%s: exit code %d: %s", name, code, errs)
 		}
 		if rows, _, _ := command(nil, "kv", "scan", store); rows != "" {

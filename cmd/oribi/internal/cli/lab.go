@@ -15,18 +15,19 @@ import (
 )
 
 func (a *app) labRun() *cobra.Command {
-	return a.verb("run SPEC OUT", "Run workloads with compaction policies and write a report", func(cmd *cobra.Command, args []string) error {
-		spec, err := a.readSpec(args[0])
-		if err != nil {
-			return err
-		}
-		bar := a.bar(progress.Options{What: "lab"})
-		defer bar.Stop()
-		return lab.Run(cmd.Context(), spec, args[1], func(done, of int64) {
-			bar.SetTotal(of)
-			bar.Set(done)
+	return a.verb("run SPEC OUT", "Run workloads with compaction policies and write a report",
+		func(cmd *cobra.Command, args []string) error {
+			spec, err := a.readSpec(args[0])
+			if err != nil {
+				return err
+			}
+			bar := a.bar(progress.Options{What: "lab"})
+			defer bar.Stop()
+			return lab.Run(cmd.Context(), spec, args[1], func(done, of int64) {
+				bar.SetTotal(of)
+				bar.Set(done)
+			})
 		})
-	})
 }
 
 // maxSpecBytes bounds a spec, so that a wrong file is not read into memory.
@@ -67,7 +68,9 @@ func (a *app) labList(use, short string, list func() []lab.About) *cobra.Command
 		if err != nil {
 			return err
 		}
-		r := a.records(form, []output.Group{{Columns: []schema.Column{{Name: "name", Type: schema.String}, {Name: "about", Type: schema.String}}}})
+		r := a.records(form,
+			[]output.Group{{Columns: []schema.Column{{Name: "name", Type: schema.String},
+				{Name: "about", Type: schema.String}}}})
 		for _, e := range list() {
 			r.add([][]byte{[]byte(e.Name), []byte(e.About)}, 2)
 			if err := r.write(); err != nil {
@@ -83,7 +86,8 @@ func (a *app) labList(use, short string, list func() []lab.About) *cobra.Command
 func (a *app) labScore() *cobra.Command {
 	var format string
 	var f policyFlags
-	c := a.verb("score LAYOUT", "Print what a policy picks of a layout: lines of size in MB, first key, last key, separated by tabs", func(cmd *cobra.Command, args []string) error {
+	c := a.verb("score LAYOUT", "Print what a policy picks of a layout: lines of size in MB, first key, last key, "+
+		"separated by tabs", func(cmd *cobra.Command, args []string) error {
 		form, err := a.format(format)
 		if err != nil {
 			return err

@@ -21,30 +21,32 @@ import (
 func (a *app) tableLayout() *cobra.Command {
 	var format, svg string
 	var f policyFlags
-	c := a.verb("layout DIR NAME", "Print where a table's rowsets are in the key space, one line per rowset", func(cmd *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		if svg == "" && (f.name != "" || cmd.Flags().Changed("budget")) {
-			return usage(errors.New("--policy and --budget need --svg"))
-		}
-		if f.name == "" {
-			f.name = "overlap"
-		}
-		if err := f.parse(cmd); err != nil {
-			return err
-		}
-		return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
-			if svg == "" {
-				return a.printLayout(t.Layout(), t.Schema(), form)
+	c := a.verb("layout DIR NAME", "Print where a table's rowsets are in the key space, one line per rowset",
+		func(cmd *cobra.Command, args []string) error {
+			form, err := a.format(format)
+			if err != nil {
+				return err
 			}
-			return drawLayout(t, svg, &f)
+			if svg == "" && (f.name != "" || cmd.Flags().Changed("budget")) {
+				return usage(errors.New("--policy and --budget need --svg"))
+			}
+			if f.name == "" {
+				f.name = "overlap"
+			}
+			if err := f.parse(cmd); err != nil {
+				return err
+			}
+			return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+				if svg == "" {
+					return a.printLayout(t.Layout(), t.Schema(), form)
+				}
+				return drawLayout(t, svg, &f)
+			})
 		})
-	})
 	formatFlag(c, &format)
 	c.Flags().StringVar(&svg, "svg", "", "draw the rowsets to this new file instead")
-	c.Flags().StringVar(&f.name, "policy", "", "policy whose next pick --svg marks: none, overlap (the default), budgeted, tiered, or leveled")
+	c.Flags().StringVar(&f.name, "policy", "",
+		"policy whose next pick --svg marks: none, overlap (the default), budgeted, tiered, or leveled")
 	f.addBudget(c)
 	return c
 }
@@ -85,7 +87,8 @@ func (a *app) printLayout(layout compaction.Layout, s *schema.Schema, form outpu
 		r.add([][]byte{integer(int64(set.ID))}, 1)
 		r.add(from, len(keys))
 		r.add(to, len(keys))
-		r.add([][]byte{strconv.AppendFloat(nil, rounded(spans[i].Width(), 6), 'f', -1, 64), integer(set.Rows), integer(set.LiveRows),
+		r.add([][]byte{strconv.AppendFloat(nil, rounded(spans[i].Width(), 6), 'f', -1, 64),
+			integer(set.Rows), integer(set.LiveRows),
 			integer(set.Bytes), integer(set.RedoBytes), integer(set.UndoBytes), integer(int64(heights[i]))}, 7)
 		if err := r.write(); err != nil {
 			return r.end(true, err)

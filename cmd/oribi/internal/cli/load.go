@@ -33,42 +33,55 @@ type loadFlags struct {
 	where                            []string
 	batch, cellLimit                 int
 
-	columnar      *columnarFormat // of the input; nil: it is text
+	columnar      *columnarFormat // of the input; nil if it is text
 	columnarFlags columnarFlags
 }
 
 func (a *app) tableLoad() *cobra.Command {
 	var f loadFlags
-	c := a.verb("load DIR NAME FILE", "Load a table from CSV, JSON, Parquet, Arrow, or CarbonData", func(cmd *cobra.Command, args []string) error {
-		o, err := f.options(cmd, args[2])
-		if err != nil {
-			return err
-		}
-		if f.dryRun {
-			return a.dryRun(cmd.Context(), &f, o)
-		}
-		return a.load(cmd.Context(), writing(cmd), &f, o, args[0], args[1])
-	})
-	c.Flags().StringVar(&f.format, "input-format", "", orList(inputFormats())+" (default: from the file's name or its first bytes)")
-	c.Flags().StringVar(&f.delimiter, "delimiter", ",", "character that separates CSV fields; \\t is a tab, the default for .tsv files")
+	c := a.verb("load DIR NAME FILE", "Load a table from CSV, JSON, Parquet, Arrow, or CarbonData",
+		func(cmd *cobra.Command, args []string) error {
+			o, err := f.options(cmd, args[2])
+			if err != nil {
+				return err
+			}
+			if f.dryRun {
+				return a.dryRun(cmd.Context(), &f, o)
+			}
+			return a.load(cmd.Context(), writing(cmd), &f, o, args[0], args[1])
+		})
+	c.Flags().StringVar(&f.format, "input-format", "",
+		orList(inputFormats())+" (default: from the file's name or its first bytes)")
+	c.Flags().StringVar(&f.delimiter, "delimiter", ",",
+		"character that separates CSV fields; \\t is a tab, the default for .tsv files")
 	c.Flags().BoolVar(&f.noHeader, "no-header", false, "the CSV file has no header; its first line is a row")
-	c.Flags().StringSliceVar(&f.header, "header", nil, "names of the CSV fields, in order, instead of those in the header")
-	c.Flags().StringSliceVar(&f.columns, "columns", nil, "the columns to load (default: all); of CSV without --header the names of all fields, in order, as --header gives them")
+	c.Flags().StringSliceVar(&f.header, "header", nil,
+		"names of the CSV fields, in order, instead of those in the header")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil,
+		"the columns to load (default: all); of CSV without --header the names of all fields, in order, as --header "+
+			"gives them")
 	whereFlag(c, &f.where)
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert, upsert or insert_ignore")
 	c.Flags().IntVar(&f.batch, "batch", 1000, "maximum number of rows per atomic batch")
 	cellLimitFlag(c, &f.cellLimit)
-	c.Flags().StringVar(&f.skipBad, "skip-bad", "", "skip invalid and duplicate rows, and write their lines to this file; - is stdout")
-	c.Flags().BoolVar(&f.create, "create", false, "create the table, with the types of the file, or inferred from it; requires --key, except for Parquet, Arrow, and CarbonData that table export wrote")
-	c.Flags().StringSliceVar(&f.key, "key", nil, "with --create: the key columns; auto is a new column that numbers the rows, unless the file has a column auto")
-	c.Flags().StringArrayVar(&f.types, "type", nil, "with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
-	c.Flags().BoolVar(&f.exact, "exact", false, "with --create: infer only types that print every value of the text exactly as it is in the file")
+	c.Flags().StringVar(&f.skipBad, "skip-bad", "",
+		"skip invalid and duplicate rows, and write their lines to this file; - is stdout")
+	c.Flags().BoolVar(&f.create, "create", false,
+		"create the table, with the types of the file, or inferred from it; requires --key, except for Parquet, "+
+			"Arrow, and CarbonData that table export wrote")
+	c.Flags().StringSliceVar(&f.key, "key", nil,
+		"with --create: the key columns; auto is a new column that numbers the rows, unless the file has a column auto")
+	c.Flags().StringArrayVar(&f.types, "type", nil,
+		"with --create: the type of a column, `column=type`; may be repeated; see: oribi help types")
+	c.Flags().BoolVar(&f.exact, "exact", false,
+		"with --create: infer only types that print every value of the text exactly as it is in the file")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --create: print the schema file and create nothing")
 	f.columnarFlags.add(c)
 	return c
 }
 
-var loadModes = map[string]oribi.Op{"insert": oribi.OpInsert, "upsert": oribi.OpUpsert, "insert_ignore": oribi.OpInsertIgnore}
+var loadModes = map[string]oribi.Op{"insert": oribi.OpInsert, "upsert": oribi.OpUpsert,
+	"insert_ignore": oribi.OpInsertIgnore}
 
 // options returns the options of a load that follow from the command line alone; the format is 0 if
 // the command line does not determine it.
@@ -88,7 +101,8 @@ func (f *loadFlags) options(cmd *cobra.Command, file string) (o load.Options, er
 	if err := f.columnarFlags.check(f.columnar, given); err != nil {
 		return o, err
 	}
-	if o.Format == load.CSV && !given("delimiter") && (f.format == "tsv" || f.format == "" && strings.HasSuffix(strings.TrimSuffix(file, ".gz"), ".tsv")) {
+	if o.Format == load.CSV && !given("delimiter") &&
+		(f.format == "tsv" || f.format == "" && strings.HasSuffix(strings.TrimSuffix(file, ".gz"), ".tsv")) {
 		o.Delimiter = '\t'
 	}
 	switch {
@@ -136,10 +150,10 @@ func (f *loadFlags) checkNames(given func(flag string) bool) error {
 	return nil
 }
 
-// isAuto reports whether a name in --key may be that of the auto-incrementing column.
+// isAuto reports whether a name in --key may mean the auto-incrementing column.
 func isAuto(name string) bool { return name == infer.AutoKey || name == schema.AutoIncrementName }
 
-// within reports the first name of one flag that is not among those of another.
+// within returns an error for the first name of one flag that is not among the names of another.
 func within(flag string, names []string, of string, all []string) error {
 	for _, name := range names {
 		if !slices.Contains(all, name) {
@@ -149,8 +163,8 @@ func within(flag string, names []string, of string, all []string) error {
 	return nil
 }
 
-// namesOf sets what depends on the format of the input, which is now known: in CSV without --header,
-// --columns names the fields.
+// namesOf sets what depends on the format of the input, which is now known: in CSV without
+// --header, --columns names the fields.
 func (f *loadFlags) namesOf(o *load.Options) error {
 	switch {
 	case o.Format == load.JSONL && (f.header != nil || f.noHeader):
@@ -184,7 +198,9 @@ func (f *loadFlags) formatOf(file string, given func(flag string) bool) (load.Fo
 	case f.format == "jsonl", f.format == "json":
 		form = load.JSONL
 	case given("input-format"):
-		return 0, usage(fmt.Errorf("--input-format: unknown format %q: want %s%s", f.format, orList(inputFormats()), unreadable(f.format)))
+		return 0,
+			usage(fmt.Errorf("--input-format: unknown format %q: want %s%s", f.format,
+				orList(inputFormats()), unreadable(f.format)))
 	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".json"):
 		form = load.JSONL
 	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"), ofCSV != "":
@@ -198,7 +214,8 @@ func (f *loadFlags) formatOf(file string, given func(flag string) bool) (load.Fo
 	case form == load.Batches && file == "-" && !f.columnar.stream:
 		return 0, usage(fmt.Errorf("%s is loaded from a file, not from stdin", f.columnar.name))
 	case form == load.Batches && name != file && !f.columnar.stream:
-		return 0, usage(fmt.Errorf("%s is compressed inside, not as a .gz file: decompress %s first", f.columnar.name, file))
+		return 0,
+			usage(fmt.Errorf("%s is compressed inside, not as a .gz file: decompress %s first", f.columnar.name, file))
 	}
 	return form, nil
 }
@@ -341,7 +358,7 @@ type loadInput struct {
 	whole bool // a file, not a stream
 	empty bool // it has no rows; set by inferText
 
-	columnar *columnar // instead of Reader; nil: the input is text
+	columnar *columnar // instead of Reader; nil if the input is text
 }
 
 func (a *app) openLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loadInput, error) {
@@ -349,7 +366,8 @@ func (a *app) openLoad(ctx context.Context, f *loadFlags, o *load.Options) (*loa
 		return f.columnar.open(a, ctx, f, o)
 	}
 	name := o.Name
-	in := &loadInput{app: a, name: name, bar: a.bar(progress.Options{What: "load", Unit: progress.Bytes, Counted: "rows"})}
+	in := &loadInput{app: a, name: name,
+		bar: a.bar(progress.Options{What: "load", Unit: progress.Bytes, Counted: "rows"})}
 	file, err := a.openCounted(name, in.bar)
 	if err != nil {
 		in.bar.Stop()
@@ -428,9 +446,12 @@ const (
 )
 
 // createFor creates a table whose columns match the input.
-func (a *app) createFor(ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string) (*oribi.Table, error) {
+func (a *app) createFor(
+	ctx context.Context, in *loadInput, f *loadFlags, o *load.Options, name string,
+) (*oribi.Table, error) {
 	if _, err := o.Store.Table(name); err == nil {
-		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists), "to load into it, omit --create and --key"}
+		return nil, &helped{fmt.Errorf("table %q: %w", name, oribi.ErrExists),
+			"to load into it, omit --create and --key"}
 	}
 	s, err := a.inferSchema(ctx, in, f, o)
 	if err == nil && in.columnar == nil {
@@ -521,7 +542,8 @@ func (f *loadFlags) decideAll(name string, columns *infer.Columns) error {
 	}
 	switch {
 	case len(columns.Names()) == 0:
-		return &helped{fmt.Errorf("%s: the file has neither rows nor columns", name), "to create a table without a file: oribi table create DIR NAME --schema FILE"}
+		return &helped{fmt.Errorf("%s: the file has neither rows nor columns", name),
+			"to create a table without a file: oribi table create DIR NAME --schema FILE"}
 	case len(missing) > 0:
 		flags := ""
 		for _, column := range missing[:min(len(missing), 3)] {
@@ -530,7 +552,8 @@ func (f *loadFlags) decideAll(name string, columns *infer.Columns) error {
 		if len(missing) > 3 {
 			flags += " …"
 		}
-		return &helped{fmt.Errorf("%s: the file has no rows that show the types of its columns", name), "to create the table without rows:" + flags}
+		return &helped{fmt.Errorf("%s: the file has no rows that show the types of its columns", name),
+			"to create the table without rows:" + flags}
 	}
 	return nil
 }

@@ -57,7 +57,9 @@ func (a *app) openArrowLoad(ctx context.Context, f *loadFlags, o *load.Options) 
 }
 
 // openArrow opens a file, or a stream of Arrow; whole reports which.
-func (a *app) openArrow(ctx context.Context, format *columnarFormat, name string) (in *arrowInput, whole bool, err error) {
+func (a *app) openArrow(
+	ctx context.Context, format *columnarFormat, name string,
+) (in *arrowInput, whole bool, err error) {
 	info, err := os.Stat(name)
 	if name == "-" || strings.HasSuffix(name, ".gz") || format.stream && err == nil && !info.Mode().IsRegular() {
 		stream, err := a.openInput(name)
@@ -104,8 +106,8 @@ func beginsLikeParquet(file io.ReaderAt) bool {
 }
 
 // choose begins to read the columns and rows that the flags name, and sets the options of the load
-// that follow from them. It prints a note for each column that is left out, or whose values are not
-// just those of the file.
+// that follow from them. It prints a note for each column that is left out, or whose values need an
+// explanation, such as a unit.
 func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *loadFlags, o *load.Options) (*columnar, error) {
 	d := in.file.Definition()
 	byName := map[string]schema.Column{}
@@ -113,8 +115,12 @@ func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *loadFlags
 		byName[c.Name] = c
 	}
 	for _, name := range o.Columns {
-		if _, ok := byName[name]; !ok && !slices.ContainsFunc(d.Refused, func(e *arrowio.ColumnError) bool { return e.Column == name }) {
-			return nil, usage(fmt.Errorf("--columns: column %q: no such column in %s%s", name, o.Name, nearest.Hint(name, names(d.Columns))))
+		if _, ok := byName[name]; !ok && !slices.ContainsFunc(d.Refused, func(e *arrowio.ColumnError) bool {
+			return e.Column == name
+		}) {
+			return nil,
+				usage(fmt.Errorf("--columns: column %q: no such column in %s%s", name, o.Name,
+					nearest.Hint(name, names(d.Columns))))
 		}
 	}
 	where, err := whereAll(d.Columns, f.where)
@@ -127,7 +133,8 @@ func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *loadFlags
 			return nil, arrowError(o.Name, err)
 		}
 	}
-	if in.rows, err = in.file.Read(ctx, arrowio.ReadOptions{Columns: columns, Where: where, Round: f.columnarFlags.round}); err != nil {
+	if in.rows, err = in.file.Read(ctx,
+		arrowio.ReadOptions{Columns: columns, Where: where, Round: f.columnarFlags.round}); err != nil {
 		return nil, arrowError(o.Name, err)
 	}
 	for _, n := range in.rows.Definition().Notes {
@@ -156,8 +163,9 @@ func (in *arrowInput) choose(ctx context.Context, stderr io.Writer, f *loadFlags
 	return c, nil
 }
 
-// supported returns those of the columns that can be read, and prints a note for each of the others;
-// nil means all. Errors: that of a damaged column, or of the last one if there are no others.
+// supported returns the columns that can be read, and prints a note for each of the others; nil
+// means all. Errors: the error of a damaged column; if no column can be read, the error of the last
+// one.
 func supported(stderr io.Writer, d *arrowio.Definition, columns []string) ([]string, error) {
 	left := columns
 	if columns == nil {
@@ -207,7 +215,8 @@ func arrowError(name string, err error) error {
 	if bad, ok := errors.AsType[*arrowio.ColumnError](err); ok && !errors.Is(err, oribi.ErrCorrupt) {
 		if bad.Row >= 0 {
 			why := strings.TrimSuffix(bad.Err.Error(), ": "+oribi.ErrRow.Error())
-			line := &apply.LineError{Name: name, Line: int(bad.Row) + 1, Row: true, Err: fmt.Errorf("column %q: %s", bad.Column, why)}
+			line := &apply.LineError{Name: name, Line: int(bad.Row) + 1, Row: true,
+				Err: fmt.Errorf("column %q: %s", bad.Column, why)}
 			if errors.Is(err, arrowio.ErrNanoseconds) {
 				return &helped{line, roundTimes}
 			}

@@ -32,36 +32,43 @@ func arrowStream(t *testing.T, s *arrow.Schema, rows string) string {
 	return out.String()
 }
 
-// Columns that a table cannot have are left out, and times rounded, only if the command line says so;
-// there is a note where it is not obvious what was loaded.
+// Columns that a table cannot have are left out, and times rounded, only if the command line says
+// so; there is a note where it is not obvious what was loaded.
 func TestLoadOfWhatATableCannotHave(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
 	file := filepath.Join(dir, "in.arrows")
 	put(t, file, arrowStream(t, arrow.NewSchema([]arrow.Field{
-		{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "t", Type: arrow.FixedWidthTypes.Timestamp_ns}, {Name: "d", Type: arrow.FixedWidthTypes.Duration_ms},
-		{Name: "i", Type: arrow.FixedWidthTypes.MonthInterval}, {Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8})},
+		{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "t", Type: arrow.FixedWidthTypes.Timestamp_ns},
+		{Name: "d", Type: arrow.FixedWidthTypes.Duration_ms},
+		{Name: "i", Type: arrow.FixedWidthTypes.MonthInterval},
+		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8})},
 	}, nil), `[{"k":1,"t":"1969-12-31T23:59:59.999999999Z","d":5,"i":{"months":1},"s":{"x":1}}]`))
 	load := func(code int, args ...string) string {
 		t.Helper()
-		_, errs, got := command(nil, append([]string{"table", "load", store, "t", file, "--create", "--key", "k"}, args...)...)
+		_, errs, got := command(nil,
+			append([]string{"table", "load", store, "t", file, "--create", "--key", "k"}, args...)...)
 		if got != code {
 			t.Fatalf("%v: exit code %d, want %d: %s", args, got, code, errs)
 		}
 		return errs
 	}
-	if errs := load(exitFailed); !strings.Contains(errs, `in.arrows: column "i": a column cannot have the type month_interval`) || !strings.Contains(errs, "--skip-unsupported, or --columns") {
+	if errs := load(exitFailed); !strings.Contains(errs,
+		`in.arrows: column "i": a column cannot have the type month_interval`) ||
+		!strings.Contains(errs, "--skip-unsupported, or --columns") {
 		t.Error(errs)
 	}
 	if errs := load(exitFailed, "--columns", "k,s"); !strings.Contains(errs, `column "s": `) {
 		t.Error(errs)
 	}
 	errs := load(exitFailed, "--skip-unsupported")
-	if !strings.Contains(errs, `row 1: column "t": -1 nanoseconds since 1970 are no whole number of microseconds`) || !strings.Contains(errs, "--round") || strings.Contains(errs, "corrupt") {
+	if !strings.Contains(errs, `row 1: column "t": -1 nanoseconds since 1970 are no whole number of microseconds`) ||
+		!strings.Contains(errs, "--round") || strings.Contains(errs, "corrupt") {
 		t.Error(errs)
 	}
 	errs = load(exitDone, "--skip-unsupported", "--round")
-	for _, note := range []string{`note: column "i" is left out: a column cannot have the type month_interval`, `note: column "s" is left out: `, `note: column "d": a duration is read as its milliseconds`} {
+	for _, note := range []string{`note: column "i" is left out: a column cannot have the type month_interval`,
+		`note: column "s" is left out: `, `note: column "d": a duration is read as its milliseconds`} {
 		if strings.Count(errs, note) != 1 {
 			t.Errorf("no %s in %s", note, errs)
 		}
@@ -70,15 +77,19 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 		t.Error(got)
 	}
 	put(t, filepath.Join(dir, "x.csv"), "k\n1\n")
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "x.csv"), "--round"); code != exitUsage || !strings.Contains(errs, "--round is for Parquet and Arrow, not for CSV") {
+	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "x.csv"),
+		"--round"); code != exitUsage || !strings.Contains(errs, "--round is for Parquet and Arrow, not for CSV") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	put(t, filepath.Join(dir, "rows.arrows"), arrowStream(t, arrow.NewSchema(nil, nil), `[{},{}]`)) // a frame of pandas that has only an index
-	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "rows.arrows"), "--create", "--key", "auto"); code != exitFailed || !strings.HasSuffix(errs, "rows.arrows: the file has no columns\n") {
+	// a frame of pandas that has only an index
+	put(t, filepath.Join(dir, "rows.arrows"), arrowStream(t, arrow.NewSchema(nil, nil), `[{},{}]`))
+	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "rows.arrows"), "--create",
+		"--key", "auto"); code != exitFailed || !strings.HasSuffix(errs, "rows.arrows: the file has no columns\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	put(t, filepath.Join(dir, "old.feather"), "FEA1"+strings.Repeat("\x00", 100))
-	if _, errs, code := command(nil, "table", "load", store, "t", filepath.Join(dir, "old.feather")); code != exitFailed || !strings.Contains(errs, "Feather version 1") {
+	if _, errs, code := command(nil, "table", "load", store, "t",
+		filepath.Join(dir, "old.feather")); code != exitFailed || !strings.Contains(errs, "Feather version 1") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -88,7 +99,8 @@ func TestLoadOfWhatATableCannotHave(t *testing.T) {
 func TestFilesWithoutRowsCreateTables(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
-	s := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	s := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	put(t, filepath.Join(dir, "empty.arrows"), arrowStream(t, s, `[]`))
 	put(t, filepath.Join(dir, "one.arrows"), arrowStream(t, s, `[{"k":1}]`))
 	loaded(t, nil, "0", store, "made", filepath.Join(dir, "empty.arrows"), "--create", "--key", "k")
@@ -100,7 +112,9 @@ func TestFilesWithoutRowsCreateTables(t *testing.T) {
 	}
 	loaded(t, nil, "0", store, "again", filepath.Join(dir, "empty.parquet"), "--create")
 	same(t, "again", definition(t, store, "again"), definition(t, store, "made"))
-	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "one.arrows"), "--create", "--key", "k", "--where", "k > 1"); code != 0 || !strings.Contains(errs, "was not created: no rows match --where") {
+	if _, errs, code := command(nil, "table", "load", store, "none", filepath.Join(dir, "one.arrows"), "--create",
+		"--key", "k", "--where", "k > 1"); code != 0 ||
+		!strings.Contains(errs, "was not created: no rows match --where") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -110,7 +124,9 @@ func TestFilesWithoutRowsCreateTables(t *testing.T) {
 func TestLoadsRefuseKeysOfNULL(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Dir(store)
-	s := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	s := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
 	const rows = `{"k":1,"s":"a","v":1},{"k":2,"s":"","v":2}`
 	for name, bad := range map[string]struct{ row, key, column string }{
 		"integer": {`{"k":null,"s":"c","v":3}`, "k", "k"},
@@ -121,12 +137,15 @@ func TestLoadsRefuseKeysOfNULL(t *testing.T) {
 		put(t, filepath.Join(dir, "in.arrows"), stream)
 		put(t, filepath.Join(dir, "in.parquet"), parquetOf(t, stream))
 		carbon := filepath.Join(dir, "carbon-"+name)
-		put(t, filepath.Join(dir, "schema.jsonl"), `{"name":"k","type":"LONG","sort":false}`+"\n"+`{"name":"s","type":"STRING","sort":false}`+"\n"+`{"name":"v","type":"LONG","sort":false}`+"\n")
+		put(t, filepath.Join(dir, "schema.jsonl"), `{"name":"k","type":"LONG","sort":false}`+"\n"+
+			`{"name":"s","type":"STRING","sort":false}`+"\n"+`{"name":"v","type":"LONG","sort":false}`+"\n")
 		put(t, filepath.Join(dir, "rows.jsonl"), strings.ReplaceAll(rows, "},{", "}\n{")+"\n"+bad.row+"\n")
-		succeed(t, "carbondata", "write", "--schema", filepath.Join(dir, "schema.jsonl"), "--values", filepath.Join(dir, "rows.jsonl"), carbon)
+		succeed(t, "carbondata", "write", "--schema", filepath.Join(dir, "schema.jsonl"), "--values",
+			filepath.Join(dir, "rows.jsonl"), carbon)
 		for _, file := range []string{filepath.Join(dir, "in.arrows"), filepath.Join(dir, "in.parquet"), carbon} {
 			for _, mode := range []string{"insert", "upsert", "insert_ignore"} {
-				_, errs, code := command(nil, "table", "load", store, "t", file, "--create", "--key", bad.key, "--mode", mode)
+				_, errs, code := command(nil, "table", "load", store, "t", file, "--create",
+					"--key", bad.key, "--mode", mode)
 				want := file + `: row 3: column "` + bad.column + `": NULL in a column that is not nullable`
 				if code != exitFailed || !strings.Contains(errs, want) || !strings.Contains(errs, "\nloaded 0 rows") {
 					t.Errorf("%s, %s, %s: exit code %d: %s, want %s", name, filepath.Base(file), mode, code, errs, want)
@@ -139,7 +158,8 @@ func TestLoadsRefuseKeysOfNULL(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "empty.arrows"), arrowStream(t, s, "["+rows+"]"))
 	loaded(t, nil, "2", store, "t", filepath.Join(dir, "empty.arrows"), "--create", "--key", "s")
-	same(t, "rows", succeed(t, "table", "scan", store, "t", "--columns", "s,v"), `{"s":"","v":2}`+"\n"+`{"s":"a","v":1}`+"\n")
+	same(t, "rows", succeed(t, "table", "scan", store, "t", "--columns", "s,v"),
+		`{"s":"","v":2}`+"\n"+`{"s":"a","v":1}`+"\n")
 }
 
 // parquetOf returns the rows of an Arrow stream as Parquet.

@@ -45,7 +45,8 @@ func (a *app) openCarbonLoad(ctx context.Context, f *loadFlags, o *load.Options)
 		}
 	}
 	bar := a.bar(progress.Options{What: "load", Total: total})
-	return &loadInput{app: a, name: o.Name, file: t, bar: bar, whole: true, columnar: &columnar{columns: fields, key: carbontable.Key(t)}}, nil
+	return &loadInput{app: a, name: o.Name, file: t, bar: bar, whole: true,
+		columnar: &columnar{columns: fields, key: carbontable.Key(t)}}, nil
 }
 
 // carbonFields returns the columns that are loaded. It prints a note for each that is left out.

@@ -61,8 +61,10 @@ func TestLoadOfGoldenCarbonData(t *testing.T) {
 			}
 			table, ok := c.TableType()
 			if !ok {
-				out, errs, code := command(nil, "table", "load", store, "x", g.dir, "--create", "--key", g.Columns[0][0], "--dry-run")
-				if code != exitFailed || !strings.Contains(errs, `column "`) || !strings.Contains(errs, "--columns") || out != "" {
+				out, errs, code := command(nil, "table", "load", store, "x", g.dir, "--create",
+					"--key", g.Columns[0][0], "--dry-run")
+				if code != exitFailed || !strings.Contains(errs, `column "`) ||
+					!strings.Contains(errs, "--columns") || out != "" {
 					t.Errorf("a column %s: exit code %d: %s", g.Columns[i][1], code, errs)
 				}
 				continue
@@ -94,11 +96,13 @@ func TestLoadOfGoldenCarbonData(t *testing.T) {
 		if g.Name == "lineitem" {
 			keys = "l_orderkey,l_linenumber" // no column is distinct in all rows
 		}
-		_, errs, code := command(nil, "table", "load", store, g.Name, g.dir, "--create", "--key", keys, "--columns", names)
+		_, errs, code := command(nil, "table", "load", store, g.Name, g.dir, "--create",
+			"--key", keys, "--columns", names)
 		if code != 0 || !strings.HasSuffix(errs, "\nloaded "+strconv.Itoa(g.Rows)+" rows\n") {
 			t.Fatalf("exit code %d: %s", code, errs)
 		}
-		got := strings.Split(strings.TrimSuffix(succeed(t, "table", "scan", store, g.Name, "--columns", names), "\n"), "\n")
+		got := strings.Split(strings.TrimSuffix(succeed(t, "table", "scan", store, g.Name, "--columns", names), "\n"),
+			"\n")
 		// Otherwise the next commands would replay its rows.
 		succeed(t, "table", "drop", store, g.Name, "--yes")
 		if g.Part != nil { // of which want is a part
@@ -120,7 +124,8 @@ func TestLoadOfGoldenCarbonData(t *testing.T) {
 func TestLoadOfMalformedCarbonDataLeavesNoTable(t *testing.T) {
 	store := newStore(t)
 	dir := filepath.Join(corpustest.Dir(t), "golden", "carbondata", "malformed")
-	for _, name := range []string{"array-count-negative", "number-short", "lv-missing-row", "snappy-cut", "dict-count", "rle-huge"} {
+	for _, name := range []string{"array-count-negative", "number-short", "lv-missing-row",
+		"snappy-cut", "dict-count", "rle-huge"} {
 		folder := filepath.Join(dir, name)
 		key, _, _ := strings.Cut(strings.TrimPrefix(succeed(t, "carbondata", "schema", folder), `{"name":"`), `"`)
 		_, errs, code := command(nil, "table", "load", store, "t", folder, "--create", "--key", key)
@@ -137,7 +142,8 @@ func TestLoadOfSelectedCarbonData(t *testing.T) {
 	store := newStore(t)
 	folder := filepath.Join(corpustest.Dir(t), "golden", "carbondata", "map")
 	want := succeed(t, "carbondata", "dump", folder, "--columns", "id", "--where", "id < 7 and n is not null")
-	if _, errs, code := command(nil, "table", "load", store, "t", folder, "--create", "--key", "id", "--columns", "id", "--where", "id < 7", "--where", "n is not null", "--type", "id=uint8"); code != 0 {
+	if _, errs, code := command(nil, "table", "load", store, "t", folder, "--create", "--key", "id", "--columns", "id",
+		"--where", "id < 7", "--where", "n is not null", "--type", "id=uint8"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	if want == "" {
@@ -151,7 +157,8 @@ func TestLoadOfSelectedCarbonData(t *testing.T) {
 		{"--columns id --create --dry-run", "--create requires --key", exitUsage},
 		{"--create --key id", `column "m": tables have no type for MAP<STRING,INT>`, exitFailed},
 		{"--create --key id --round", "--round is for Parquet and Arrow, not for CarbonData", exitUsage},
-		{"--create --key auto --columns m --skip-unsupported", `column "m": tables have no type for MAP<STRING,INT>`, exitFailed},
+		{"--create --key auto --columns m --skip-unsupported",
+			`column "m": tables have no type for MAP<STRING,INT>`, exitFailed},
 		{"--columns id,x", `--columns: column "x": no such column`, exitUsage},
 		{"--columns id --where x=1", `--where: column "x": no such column`, exitUsage},
 		{"--columns id --where m=1", `--where: column "m"`, exitUsage},
@@ -168,12 +175,16 @@ func TestLoadOfSelectedCarbonData(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s, want %s", c.args, code, errs, c.want)
 		}
 	}
-	_, errs, code := command(nil, "table", "load", store, "some", folder, "--create", "--key", "id", "--skip-unsupported")
-	if code != 0 || strings.Count(errs, " is left out: tables have no type for MAP<") != 3 || !strings.Contains(errs, `note: column "m" is left out: tables have no type for MAP<STRING,INT>`+"\n") {
+	_, errs, code := command(nil, "table", "load", store, "some", folder, "--create",
+		"--key", "id", "--skip-unsupported")
+	if code != 0 || strings.Count(errs, " is left out: tables have no type for MAP<") != 3 ||
+		!strings.Contains(errs, `note: column "m" is left out: tables have no type for MAP<STRING,INT>`+"\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	same(t, "columns", succeed(t, "table", "scan", store, "some"), succeed(t, "carbondata", "dump", folder, "--columns", "id"))
-	_, errs, code = command(nil, "table", "load", store, "t", folder, "--columns", "id", "--mode", "insert_ignore", "--where", "id < 9")
+	same(t, "columns", succeed(t, "table", "scan", store, "some"),
+		succeed(t, "carbondata", "dump", folder, "--columns", "id"))
+	_, errs, code = command(nil, "table", "load", store, "t", folder, "--columns", "id", "--mode",
+		"insert_ignore", "--where", "id < 9")
 	if code != 0 || !strings.HasPrefix(errs, "loaded ") || !strings.HasSuffix(errs, " were there\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
@@ -193,7 +204,8 @@ func interruptLoad(t *testing.T, store, file string, args ...string) {
 		table := fmt.Sprint("t", asked)
 		var stderr bytes.Buffer
 		a := &app{stdout: &stdout{out: &bytes.Buffer{}}, stderr: &stderr}
-		code := a.run(newCountdown(asked), append([]string{"table", "load", store, table, file, "--create", "--batch", "50"}, args...))
+		code := a.run(newCountdown(asked),
+			append([]string{"table", "load", store, table, file, "--create", "--batch", "50"}, args...))
 		lines := strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
 		loaded, ok := strings.CutSuffix(strings.TrimPrefix(lines[len(lines)-1], "loaded "), " rows")
 		if ok && loaded != "0" {

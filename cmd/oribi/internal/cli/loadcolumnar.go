@@ -32,8 +32,9 @@ const parquetName = "Parquet"
 
 // columnarFormats are these formats, by their names in --input-format.
 var columnarFormats = map[string]*columnarFormat{
-	"parquet":    {name: parquetName, suffixes: []string{".parquet", ".pq"}, open: (*app).openArrowLoad},
-	"arrow":      {name: "Arrow", suffixes: []string{".arrow", ".arrows", ".feather"}, stream: true, open: (*app).openArrowLoad},
+	"parquet": {name: parquetName, suffixes: []string{".parquet", ".pq"}, open: (*app).openArrowLoad},
+	"arrow": {name: "Arrow", suffixes: []string{".arrow", ".arrows", ".feather"},
+		stream: true, open: (*app).openArrowLoad},
 	"carbondata": {name: "CarbonData", suffixes: []string{".carbondata"}, open: (*app).openCarbonLoad},
 }
 
@@ -86,7 +87,9 @@ type columnarFlags struct{ round, skipUnsupported bool }
 
 func (f *columnarFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.round, "round", false, "of Parquet and Arrow: round times in nanoseconds down to microseconds")
-	c.Flags().BoolVar(&f.skipUnsupported, "skip-unsupported", false, "of Parquet, Arrow, and CarbonData: leave out the columns that cannot be loaded, with a note on stderr for each")
+	c.Flags().BoolVar(&f.skipUnsupported, "skip-unsupported", false,
+		"of Parquet, Arrow, and CarbonData: leave out the columns that cannot be loaded, with a note on stderr "+
+			"for each")
 }
 
 // check refuses the flags for other formats.
@@ -111,21 +114,23 @@ func noteLeftOut(stderr io.Writer, column, why string) {
 
 // unsupportedColumn is the error of a column that a table cannot have.
 func unsupportedColumn(name, column, why string) error {
-	return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, column, why)}, "to load the other columns: --skip-unsupported, or --columns with their names"}
+	return &helped{&failure{exitFailed, fmt.Errorf("%s: column %q: %s", name, column, why)},
+		"to load the other columns: --skip-unsupported, or --columns with their names"}
 }
 
 // columnar describes the columns of a columnar input.
 type columnar struct {
-	columns []schema.Column   // that are loaded
-	key     []string          // the key columns that the input names; nil: none
-	table   *schemafile.Table // what else describes the table that was exported; nil: the input has only rows
+	columns []schema.Column // that are loaded
+	key     []string        // the key columns that the input names, if it does
+	// the definition of the table that was exported; nil if the input has only rows
+	table *schemafile.Table
 }
 
-// exact reports whether a table that is created is to be as the one that was exported.
+// exact reports whether a table that is created gets the whole definition of the exported table.
 func (c *columnar) exact(f *loadFlags) bool { return c.table != nil && len(f.key) == 0 }
 
-// keyColumns returns the key columns of a table that is created for the input: those of the flag,
-// or without it those that the input names.
+// keyColumns returns the key columns of a table that is created for the input: the columns of the
+// flag --key, or without it the columns that the input names.
 func (c *columnar) keyColumns(f *loadFlags) ([]string, error) {
 	if len(f.key) > 0 {
 		return f.key, nil
@@ -140,7 +145,9 @@ func (c *columnar) keyColumns(f *loadFlags) ([]string, error) {
 			k = slices.IndexFunc(c.columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
 		}
 		if k < 0 {
-			return nil, usage(fmt.Errorf("--create: the input names %q as a key column, which is not loaded; --key names others", name))
+			return nil,
+				usage(fmt.Errorf("--create: the input names %q as a key column, which is not loaded; --key names "+
+					"others", name))
 		}
 		key[i] = c.columns[k].Name // CarbonData has it in lower case
 	}

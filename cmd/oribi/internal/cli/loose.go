@@ -86,7 +86,8 @@ func (a *app) openLoose(ctx context.Context, name string) (src block.Source, don
 		return nil, nil, err
 	}
 	if len(data) > maxLooseBytes {
-		return nil, nil, fmt.Errorf("larger than %d bytes, the maximum for a stream: decompress it to a file first", maxLooseBytes)
+		return nil, nil,
+			fmt.Errorf("larger than %d bytes, the maximum for a stream: decompress it to a file first", maxLooseBytes)
 	}
 	return &block.Memory{Bytes: data}, func() {}, nil
 }
@@ -97,7 +98,8 @@ const maxLooseBytes = memoryLimit
 // isBadPack reports whether an error says that a .gz file is damaged or not a .gz file.
 func isBadPack(err error) bool {
 	_, malformed := errors.AsType[flate.CorruptInputError](err)
-	return malformed || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF)
+	return malformed || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // interruptible makes reads end when ctx does, even while the input blocks, as a terminal may. The

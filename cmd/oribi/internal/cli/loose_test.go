@@ -65,7 +65,8 @@ func TestMalformedFilesAreDamage(t *testing.T) {
 // tries every bit; here the verbs take turns.
 func TestFlippedBitsAndCutsAreDamage(t *testing.T) {
 	dir := t.TempDir()
-	spec, values, whole, file := filepath.Join(dir, "spec"), filepath.Join(dir, "values"), filepath.Join(dir, "whole"), filepath.Join(dir, "file")
+	spec, values, whole, file := filepath.Join(dir, "spec"), filepath.Join(dir, "values"),
+		filepath.Join(dir, "whole"), filepath.Join(dir, "file")
 	put(t, spec, `{"type":"INT32","encoding":"BIT_SHUFFLE","validx":true}`)
 	put(t, values, "1\n5\n9\n")
 	succeed(t, "cfile", "write", "--spec", spec, "--values", values, "--zone-map", whole)
@@ -127,9 +128,11 @@ func TestProbeMatchesKudu(t *testing.T) {
 		if got := succeed(t, first...); !strings.HasPrefix(want.String(), got) || strings.Count(got, "\n") != 20 {
 			t.Errorf("%s: keys on the command line give\n%s", m.Name, got)
 		}
-		info := fmt.Sprintf(`{"size":%d,"version":2,"checksums":%t,"bloom_blocks":%d,"bytes":%d,"num_hashes":%d,`, m.Size, m.Checksums, m.Blocks, m.Bytes, m.Hashes)
+		info := fmt.Sprintf(`{"size":%d,"version":2,"checksums":%t,"bloom_blocks":%d,"bytes":%d,"num_hashes":%d,`,
+			m.Size, m.Checksums, m.Blocks, m.Bytes, m.Hashes)
 		if m.Blocks == 0 {
-			info = fmt.Sprintf(`{"size":%d,"version":2,"checksums":%t,"bloom_blocks":0,"bytes":0,"num_hashes":0,`, m.Size, m.Checksums)
+			info = fmt.Sprintf(`{"size":%d,"version":2,"checksums":%t,"bloom_blocks":0,"bytes":0,"num_hashes":0,`,
+				m.Size, m.Checksums)
 		}
 		if got := succeed(t, "bloom", "info", file); !strings.HasPrefix(got, info) {
 			t.Errorf("info %swant   %s", got, info)
@@ -221,12 +224,15 @@ func TestDeltaDumpDistinguishesUndosFromRedos(t *testing.T) {
 
 func TestDeltaDumpReportsWrongColumns(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "..", "delta", "testdata", "golden", "redo-basic.delta")
-	if got := succeed(t, "delta", "dump", file); !strings.Contains(got, `{"row":0,"ts":1,"type":"REDO","op":"UPDATE","cols":{"11":"0x05000000"}}`) {
+	if got := succeed(t, "delta", "dump", file); !strings.Contains(got,
+		`{"row":0,"ts":1,"type":"REDO","op":"UPDATE","cols":{"11":"0x05000000"}}`) {
 		t.Errorf("without types:\n%s", got)
 	}
-	for _, columns := range []string{`{}`, `[1]`, `[{"id":11}]`, `[{"type":"INT8"}]`, `[{"id":"11","type":"INT8"}]`, `[{"id":11,"type":"WORD"}]`,
+	for _, columns := range []string{`{}`, `[1]`, `[{"id":11}]`, `[{"type":"INT8"}]`,
+		`[{"id":"11","type":"INT8"}]`, `[{"id":11,"type":"WORD"}]`,
 		`[{"id":11,"type":"INT8"},{"id":11,"type":"INT8"}]`, `[`, `[{"id":11,"type":"INT8","nullable":1}]`} {
-		if _, errs, code := command(nil, "delta", "dump", file, "--columns", columns); code != exitUsage || !strings.Contains(errs, "--columns") {
+		if _, errs, code := command(nil, "delta", "dump", file, "--columns", columns); code != exitUsage ||
+			!strings.Contains(errs, "--columns") {
 			t.Errorf("--columns %s: exit code %d: %s", columns, code, errs)
 		}
 	}
@@ -257,8 +263,10 @@ func TestFailedWriteLeavesNoFile(t *testing.T) {
 		{`{"type":"DECIMAL32"}`, "1.5\n", exitFailed, "values:1: want an integer in plain digits"},
 		{`{"type":"STRING"}`, "\"\xff\"\n", exitFailed, "values:1: "},
 		{`{"type":"BINARY"}`, "\"ab\"\n", exitFailed, `values:1: want "0x…"`},
-		{`{"type":"INT32","validx":true}`, "1\n1\n3\n2\n", exitFailed, "values:4: the value is less than the previous one"},
-		{`{"type":"INT32","validx":true,"append_batch":1}`, "1\n1\n3\n2\n", exitFailed, "values:4: the value is less than the previous one"},
+		{`{"type":"INT32","validx":true}`, "1\n1\n3\n2\n", exitFailed,
+			"values:4: the value is less than the previous one"},
+		{`{"type":"INT32","validx":true,"append_batch":1}`, "1\n1\n3\n2\n", exitFailed,
+			"values:4: the value is less than the previous one"},
 		{`{"type":"INT32","validx":true,"nullable":true}`, "1\n", exitUsage, "spec: validx: the column is nullable"},
 		{`{"type":"FLOAT","validx":true}`, "1\n", exitUsage, "spec: validx: values of type FLOAT have no order"},
 		{`{"type":"INT8","array":true,"validx":true}`, "", exitUsage, "spec: validx: the column is one of arrays"},
@@ -271,8 +279,10 @@ func TestFailedWriteLeavesNoFile(t *testing.T) {
 		{`{"type":"INT8","restart_interval":1.5}`, "", exitUsage, "spec: restart_interval: want an integer from 0"},
 		{`{"type":"INT8","append_batch":99999999999}`, "", exitUsage, "spec: append_batch: want an integer from 0"},
 		{`{"type":"INT8","nullable":1}`, "", exitUsage, "spec: nullable: want true or false, not a number"},
-		{`{"type":"INT8","metadata":[{"where":"header","key":"k","value_length":2000}]}`, "", exitUsage, `spec: metadata: pair "k": want a "value"`},
-		{`{"type":"INT8","metadata":[{"where":"there","key":"k","value":"0x"}]}`, "", exitUsage, `spec: metadata: pair "k": "where" is`},
+		{`{"type":"INT8","metadata":[{"where":"header","key":"k","value_length":2000}]}`, "", exitUsage,
+			`spec: metadata: pair "k": want a "value"`},
+		{`{"type":"INT8","metadata":[{"where":"there","key":"k","value":"0x"}]}`, "", exitUsage,
+			`spec: metadata: pair "k": "where" is`},
 		{`{"type":"INT8"}{"type":"INT8"}`, "", exitUsage, "spec: byte 16: not JSON: text after the value"},
 		{`[]`, "", exitUsage, "spec: want an object, not an array"},
 	} {
@@ -280,14 +290,16 @@ func TestFailedWriteLeavesNoFile(t *testing.T) {
 		put(t, values, c.values)
 		_, errs, code := command(nil, "cfile", "write", "--spec", spec, "--values", values, out)
 		_, err := os.Stat(out)
-		if code != c.code || !strings.Contains(errs, c.want) || (err == nil) != (c.code == 0) || c.code != 0 && strings.Count(errs, "\n") != 1 {
+		if code != c.code || !strings.Contains(errs, c.want) || (err == nil) != (c.code == 0) ||
+			c.code != 0 && strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s, %q: exit code %d, file left: %v: %s", c.spec, c.values, code, err == nil, errs)
 		}
 		os.Remove(out)
 	}
 	put(t, out, "mine")
 	put(t, spec, `{"type":"INT8"}`)
-	if _, errs, code := command(nil, "cfile", "write", "--spec", spec, "--values", values, out); code != exitFailed || read(t, out) != "mine" {
+	if _, errs, code := command(nil, "cfile", "write", "--spec", spec, "--values", values, out); code != exitFailed ||
+		read(t, out) != "mine" {
 		t.Errorf("exit code %d, then the file is %q: %s", code, read(t, out), errs)
 	}
 }
@@ -295,8 +307,10 @@ func TestFailedWriteLeavesNoFile(t *testing.T) {
 func TestMissingFilesAreNotDamage(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{dir, filepath.Join(dir, "none"), filepath.Join(dir, "none.gz")} {
-		for _, args := range append(cfileVerbs(file), []string{"bloom", "info", file}, []string{"bloom", "probe", file, "00"}, []string{"delta", "dump", file}) {
-			if _, errs, code := command(nil, args...); code != exitFailed || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, file) {
+		for _, args := range append(cfileVerbs(file), []string{"bloom", "info", file},
+			[]string{"bloom", "probe", file, "00"}, []string{"delta", "dump", file}) {
+			if _, errs, code := command(nil, args...); code != exitFailed || strings.Count(errs, "\n") != 1 ||
+				!strings.Contains(errs, file) {
 				t.Errorf("oribi %s: exit code %d: %s", strings.Join(args, " "), code, errs)
 			}
 		}
@@ -326,13 +340,15 @@ func TestFilesFromStreams(t *testing.T) {
 
 func TestSeekRefusesInvalidValues(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
-	sorted, unsorted := filepath.Join(dir, "decimal32-bshuf-lz4-v.cfile"), filepath.Join(dir, "bool-rle-lz4-null-p.cfile")
+	sorted, unsorted := filepath.Join(dir, "decimal32-bshuf-lz4-v.cfile"),
+		filepath.Join(dir, "bool-rle-lz4-null-p.cfile")
 	for _, value := range []string{"x", "1.5", "99999999999", ""} {
 		if _, errs, code := command(nil, "cfile", "seek", sorted, "--", value); code != exitUsage {
 			t.Errorf("%q: exit code %d: %s", value, code, errs)
 		}
 	}
-	if _, errs, code := command(nil, "cfile", "seek", unsorted, "--", "true"); code != exitFailed || !strings.Contains(errs, "no value index") {
+	if _, errs, code := command(nil, "cfile", "seek", unsorted, "--", "true"); code != exitFailed ||
+		!strings.Contains(errs, "no value index") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -340,8 +356,10 @@ func TestSeekRefusesInvalidValues(t *testing.T) {
 // Each valid encoding is tried with each codec, and the file's own is marked.
 func TestAdviseTriesEverything(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "cfile", "testdata", "golden")
-	for file, want := range map[string]int{"decimal32-bshuf-lz4-v": 15, "bool-rle-lz4-null-p": 10, "binary-prefix-zlib-null-p": 15,
-		"double-bshuf-lz4-null-p": 10, "decimal128-plain-lz4-p": 10, "arrays/spec-example": 15, "empty-int32-plain": 15} {
+	for file, want := range map[string]int{"decimal32-bshuf-lz4-v": 15, "bool-rle-lz4-null-p": 10,
+		"binary-prefix-zlib-null-p": 15,
+		"double-bshuf-lz4-null-p":   10, "decimal128-plain-lz4-p": 10,
+		"arrays/spec-example": 15, "empty-int32-plain": 15} {
 		out := succeed(t, "cfile", "advise", filepath.Join(dir, file+".cfile"))
 		if strings.Count(out, "\n") != want || strings.Count(out, `"current":true`) != 1 {
 			t.Errorf("%s:\n%s", file, out)

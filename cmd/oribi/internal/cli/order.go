@@ -17,7 +17,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// maxFirstRows is the greatest --limit of a scan in the order of a column, which keeps so many rows.
+// maxFirstRows is the greatest --limit of a scan in the order of a column, which keeps so many
+// rows.
 const maxFirstRows = 100_000
 
 // maxFirstBytes bounds the memory of these rows.
@@ -63,7 +64,10 @@ func orderColumn(s *schema.Schema, name string) (*schema.Column, error) {
 }
 
 // printFirst prints the first rows of a scan in key order, in the order of the column by.
-func (a *app) printFirst(f *selectFlags, by *schema.Column, form output.Format, columns []schema.Column, scan func(columns []string) *oribi.Scan) error {
+func (a *app) printFirst(
+	f *selectFlags, by *schema.Column, form output.Format, columns []schema.Column,
+	scan func(columns []string) *oribi.Scan,
+) error {
 	read := names(columns)
 	at := slices.Index(read, by.Name)
 	if at < 0 {
@@ -93,8 +97,8 @@ func (a *app) printFirst(f *selectFlags, by *schema.Column, form output.Format, 
 	return w.Close()
 }
 
-// firstRows keeps the first rows, in the order of a column, of those added. NULLs are last; rows that
-// are equal stay in the order in which they were added. It is a heap with the last row on top.
+// firstRows keeps the first rows, in the order of a column, of those added. NULLs are last; rows
+// that are equal stay in the order in which they were added. It is a heap with the last row on top.
 type firstRows struct {
 	typ        schema.Type
 	descending bool
@@ -108,7 +112,7 @@ type firstRows struct {
 // firstRow is a row that is kept.
 type firstRow struct {
 	number int64    // of the row among all added
-	by     []byte   // the cell of the column that orders; nil: NULL
+	by     []byte   // the cell of the column that orders; nil for NULL
 	cells  [][]byte // those to print
 }
 
@@ -122,8 +126,8 @@ func (r *firstRow) size() int64 {
 	return n
 }
 
-// add adds the selected rows of a batch, which are ordered by column by. Of those that are kept, the
-// first columns are copied.
+// add adds the selected rows of a batch, which are ordered by column by. Of those that are kept,
+// the first columns are copied.
 func (f *firstRows) add(b *batch.RecordBatch, by, columns int) error {
 	for i := range b.Rows() {
 		f.next++
@@ -146,7 +150,8 @@ func (f *firstRows) add(b *batch.RecordBatch, by, columns int) error {
 			heap.Push(f, r)
 		}
 		if f.bytes < 0 {
-			return fmt.Errorf("the first %d rows take more than %d MiB: lower --limit %d, or print fewer --columns", len(f.rows), maxFirstBytes>>20, f.limit)
+			return fmt.Errorf("the first %d rows take more than %d MiB: lower --limit %d, or print fewer --columns",
+				len(f.rows), maxFirstBytes>>20, f.limit)
 		}
 	}
 	return nil
@@ -168,8 +173,8 @@ func (f *firstRows) Swap(i, j int)      { f.rows[i], f.rows[j] = f.rows[j], f.ro
 func (f *firstRows) Push(r any)         { f.rows = append(f.rows, r.(firstRow)) }
 func (f *firstRows) Pop() any           { panic("cli: rows are only replaced") }
 
-// compareOrder compares two cells for an order of rows: NULL, a nil cell, is after all others in both
-// directions, and NaN above +Inf, as in aggregates.
+// compareOrder compares two cells for an order of rows: NULL, a nil cell, is after all others in
+// both directions, and NaN above +Inf, as in aggregates.
 func compareOrder(t schema.Type, a, b []byte, descending bool) int {
 	if descending && a != nil && b != nil {
 		a, b = b, a

@@ -73,9 +73,11 @@ func orderedTable(t *testing.T, r *rand.Rand, n int) (store string, rows []order
 		b.WriteString("id,i,f,s,d,day\n")
 	}
 	for id := range n {
-		i, f, s, d, day := r.IntN(40)-20, floats[r.IntN(len(floats))], fmt.Sprintf("%03b", r.IntN(64)), r.IntN(2000)-1000, r.IntN(20)-10
+		i, f, s, d, day := r.IntN(40)-20, floats[r.IntN(len(floats))], fmt.Sprintf("%03b", r.IntN(64)),
+			r.IntN(2000)-1000, r.IntN(20)-10
 		row := orderedRow{id, map[string]any{"i": i, "f": f, "s": s, "d": d, "day": day}}
-		fields := []string{fmt.Sprint(id), fmt.Sprint(i), strings.TrimPrefix(fmt.Sprint(f), "+"), s, fmt.Sprintf("%.2f", float64(d)/100), carbonDate(day).Format("2006-01-02")}
+		fields := []string{fmt.Sprint(id), fmt.Sprint(i), strings.TrimPrefix(fmt.Sprint(f), "+"), s,
+			fmt.Sprintf("%.2f", float64(d)/100), carbonDate(day).Format("2006-01-02")}
 		if math.Signbit(f) && f == 0 {
 			fields[2] = "-0"
 		}
@@ -106,7 +108,8 @@ func TestScanInOrderOfColumnAgreesWithSort(t *testing.T) {
 	for round := range 60 {
 		by := []string{"i", "f", "s", "d", "day"}[round%5]
 		descending, limit := r.IntN(2) == 0, []int{1, 7, 100, 499, 500, 501, 100_000}[r.IntN(7)]
-		args := []string{"table", "scan", store, "t", "--order", by, "--limit", fmt.Sprint(limit), "--columns", "id", "--format", "csv"}
+		args := []string{"table", "scan", store, "t", "--order", by, "--limit", fmt.Sprint(limit),
+			"--columns", "id", "--format", "csv"}
 		selected := slices.Clone(rows)
 		if descending {
 			args = append(args, "--desc")
@@ -167,7 +170,8 @@ func TestTopGroupsAndDistinctAgreeWithModel(t *testing.T) {
 			}
 			want += fmt.Sprintf("{\"i\":%s,\"count\":%d}\n", key, g.count)
 		}
-		same(t, fmt.Sprint("top ", top), succeed(t, "table", "agg", store, "t", "--by", "i", "--count", "--top", fmt.Sprint(top)), want)
+		same(t, fmt.Sprint("top ", top),
+			succeed(t, "table", "agg", store, "t", "--by", "i", "--count", "--top", fmt.Sprint(top)), want)
 	}
 }
 
@@ -193,8 +197,8 @@ func TestFirstRowsTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// The oracle is package time, which formats each time; texts of years of four digits are in the order
-// of time.
+// The oracle is package time, which formats each time; texts of years of four digits are in the
+// order of time.
 func TestGroupsByPeriodAgreeWithModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(36, 6))
 	dir := t.TempDir()
@@ -202,7 +206,8 @@ func TestGroupsByPeriodAgreeWithModel(t *testing.T) {
 	succeed(t, "store", "init", store)
 	text, times := "id,ts,g,d\n", []*time.Time{}
 	for id := range 3000 {
-		at := time.Date(1969, 12, 30, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.Int64N(int64(100 * time.Hour)))).Truncate(time.Microsecond)
+		at := time.Date(1969, 12, 30, 0, 0, 0, 0,
+			time.UTC).Add(time.Duration(r.Int64N(int64(100 * time.Hour)))).Truncate(time.Microsecond)
 		if id%3 == 0 {
 			at = at.AddDate(r.IntN(2000)-1000, r.IntN(12), 0)
 		}
@@ -212,7 +217,8 @@ func TestGroupsByPeriodAgreeWithModel(t *testing.T) {
 			continue
 		}
 		times = append(times, &at)
-		text += fmt.Sprintf("%d,%s,%d,%s\n", id, at.Format("2006-01-02T15:04:05.000000Z"), id%2, at.Format(time.DateOnly))
+		text += fmt.Sprintf("%d,%s,%d,%s\n", id, at.Format("2006-01-02T15:04:05.000000Z"),
+			id%2, at.Format(time.DateOnly))
 	}
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
@@ -220,10 +226,12 @@ func TestGroupsByPeriodAgreeWithModel(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		if stored {
 			succeed(t, "table", "flush", store, "t")
-		} else if _, errs, code := command(nil, "table", "load", store, "t", file, "--create", "--key", "id"); code != 0 {
+		} else if _, errs, code := command(nil, "table", "load", store, "t", file,
+			"--create", "--key", "id"); code != 0 {
 			t.Fatal(errs)
 		}
-		for period, layout := range map[string]string{"year": "2006", "month": "2006-01", "day": "2006-01-02", "hour": "2006-01-02T15"} {
+		for period, layout := range map[string]string{"year": "2006", "month": "2006-01",
+			"day": "2006-01-02", "hour": "2006-01-02T15"} {
 			for _, column := range []string{"ts", "d"} {
 				counts := map[string]int{}
 				for id, at := range times {
@@ -240,7 +248,8 @@ func TestGroupsByPeriodAgreeWithModel(t *testing.T) {
 				for _, key := range slices.Sorted(maps.Keys(counts)) {
 					want += fmt.Sprintf("%s,%d\n", strings.TrimPrefix(key, "~"), counts[key])
 				}
-				args := []string{"table", "agg", store, "t", "--by", fmt.Sprintf("%s(%s),g", period, column), "--count", "--format", "csv"}
+				args := []string{"table", "agg", store, "t", "--by",
+					fmt.Sprintf("%s(%s),g", period, column), "--count", "--format", "csv"}
 				same(t, fmt.Sprint(period, column, stored), succeed(t, args...), want)
 			}
 		}

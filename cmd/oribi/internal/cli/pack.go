@@ -21,7 +21,8 @@ type packer struct {
 
 // newPacker returns a packer that writes to out.
 func newPacker(out io.Writer) *packer {
-	p := &packer{pieces: make(chan []byte, piecesAhead), spare: make(chan []byte, piecesAhead+2), failed: make(chan struct{}), done: make(chan struct{})}
+	p := &packer{pieces: make(chan []byte, piecesAhead), spare: make(chan []byte, piecesAhead+2),
+		failed: make(chan struct{}), done: make(chan struct{})}
 	go p.run(out)
 	return p
 }
@@ -67,7 +68,7 @@ func (p *packer) Write(b []byte) (int, error) {
 	}
 }
 
-// Close writes what was not written, and waits for it. It may be called twice.
+// Close writes the rest of the bytes, and waits for the writes. It may be called twice.
 func (p *packer) Close() error {
 	p.once.Do(func() { close(p.pieces) })
 	<-p.done

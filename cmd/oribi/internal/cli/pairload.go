@@ -26,8 +26,9 @@ const (
 	kvLoadBytes = 4 << 20
 )
 
-// pairLoader puts keys and values in a bucket. Pairs that ascend, all above the keys of the bucket, are
-// ingested. From the first one that does not ascend, pairs are committed in write batches.
+// pairLoader puts keys and values in a bucket. Pairs that ascend, all above the keys of the bucket,
+// are ingested. The first pair that does not ascend, and all after it, are committed in write
+// batches.
 type pairLoader struct {
 	db     *kv.DB
 	b      *kv.Bucket
@@ -43,7 +44,7 @@ type pairLoader struct {
 }
 
 // load puts all pairs, and returns how many are in the bucket, durably; −1 if that is not known.
-// After an error, these are those of the ingests and write batches before.
+// After an error, the pairs of all earlier ingests and write batches are in the bucket.
 func (l *pairLoader) load(ctx context.Context, in pairs) (rows int64, err error) {
 	next, stop := iter.Pull2(in)
 	defer stop()
@@ -93,7 +94,8 @@ func (l *pairLoader) keep(p kv.Pair) {
 // pairBytes is the size of a pair in memory, about.
 func pairBytes(p kv.Pair) int { return 64 + len(p.Key) + len(p.Value) }
 
-// ingest ingests pairs while their keys ascend. What it has read but not ingested is in ahead.
+// ingest ingests pairs while their keys ascend. Pairs that it has read but not ingested are in
+// ahead.
 func (l *pairLoader) ingest(ctx context.Context) error {
 	for size := 0; size < l.limits.least; {
 		p, ok := l.read(ctx)
@@ -124,9 +126,9 @@ func (l *pairLoader) ingest(ctx context.Context) error {
 	return nil
 }
 
-// ascending yields the pairs of one ingest: those in ahead, all of which ascend, and those after them
-// up to the first one that does not, which it puts in ahead. It sets more to false if there is
-// nothing more to ingest.
+// ascending yields the pairs of one ingest: the pairs in ahead, all of which ascend, and the
+// following pairs up to the first that does not ascend, which it puts in ahead. It sets more to
+// false if there is nothing more to ingest.
 func (l *pairLoader) ascending(ctx context.Context, more *bool) pairs {
 	return func(yield func(kv.Pair, error) bool) {
 		size := 0

@@ -60,7 +60,8 @@ func TestLoadsOfPairs(t *testing.T) {
 			if r.IntN(3) == 0 {
 				bad = r.IntN(len(list))
 			}
-			l := pairLoader{db: db, b: b, count: func(int64) {}, limits: pairLimits{least: r.IntN(5000), most: 1 + r.IntN(10_000)}}
+			l := pairLoader{db: db, b: b, count: func(int64) {},
+				limits: pairLimits{least: r.IntN(5000), most: 1 + r.IntN(10_000)}}
 			rows, err := l.load(ctx, func(yield func(kv.Pair, error) bool) {
 				var p kv.Pair // reused
 				for i := range list {
@@ -74,7 +75,8 @@ func TestLoadsOfPairs(t *testing.T) {
 					}
 				}
 			})
-			if bad >= 0 && (!errors.Is(err, errBad) || rows > int64(bad)) || bad < 0 && (err != nil || rows != int64(len(list))) {
+			if bad >= 0 && (!errors.Is(err, errBad) || rows > int64(bad)) ||
+				bad < 0 && (err != nil || rows != int64(len(list))) {
 				t.Fatalf("%d rows of %d, with a bad one at %d: %v", rows, len(list), bad, err)
 			}
 			for _, p := range list[:rows] {

@@ -26,13 +26,16 @@ type policyFlags struct {
 }
 
 func (f *policyFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.name, "policy", "", "merge what a policy picks until it picks nothing: none, overlap, budgeted, tiered, or leveled")
+	c.Flags().StringVar(&f.name, "policy", "",
+		"merge what a policy picks until it picks nothing: none, overlap, budgeted, tiered, or leveled")
 	f.addBudget(c)
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what --policy picks of the rowsets on disk, one line per merge, and change nothing")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false,
+		"print what --policy picks of the rowsets on disk, one line per merge, and change nothing")
 }
 
 func (f *policyFlags) addBudget(c *cobra.Command) {
-	c.Flags().StringVar(&f.size, "budget", "256MB", "how much a merge of --policy should rewrite at most: an integer and B, KB, MB, or GB, in powers of 1024")
+	c.Flags().StringVar(&f.size, "budget", "256MB",
+		"how much a merge of --policy should rewrite at most: an integer and B, KB, MB, or GB, in powers of 1024")
 }
 
 // parse checks the flags.

@@ -25,9 +25,9 @@ import (
 )
 
 // Public files of other programs are loaded, or refused with an exit code and a message that names
-// the place. What is loaded of CSV and JSON has the values that encoding/csv and encoding/json read;
-// package arrowio compares those of Parquet and Arrow. $ORIBI_PUBLIC is a folder with such files. The
-// log counts them by exit code and message.
+// the place. Rows loaded from CSV and JSON have the values that encoding/csv and encoding/json
+// read; package arrowio compares the values of Parquet and Arrow. $ORIBI_PUBLIC is a folder with
+// such files. The log counts them by exit code and message.
 func TestPublicFiles(t *testing.T) {
 	folder := os.Getenv("ORIBI_PUBLIC")
 	if folder == "" {
@@ -46,16 +46,20 @@ func TestPublicFiles(t *testing.T) {
 	if len(p.counts) == 0 {
 		t.Errorf("%s has no files", folder)
 	}
-	for _, what := range slices.SortedFunc(maps.Keys(p.counts), func(a, b string) int { return p.counts[b] - p.counts[a] }) {
+	for _, what := range slices.SortedFunc(maps.Keys(p.counts), func(a, b string) int {
+		return p.counts[b] - p.counts[a]
+	}) {
 		t.Logf("%8d %s", p.counts[what], what)
 	}
 }
 
 var (
-	publicSuffix = regexp.MustCompile(`(?i)\.((csv|tsv|json|jsonl|ndjson)(\.gz)?|parquet|parq|arrow|arrows|arrow_file|stream|feather)$`)
+	publicSuffix = regexp.MustCompile(
+		`(?i)\.((csv|tsv|json|jsonl|ndjson)(\.gz)?|parquet|parq|arrow|arrows|arrow_file|stream|feather)$`)
 	// faultWords are in no message to a user.
 	faultWords = regexp.MustCompile(`\bpanic|runtime error|goroutine|interface conversion|<nil>|%!`)
-	// placed is the message of a file that is not loaded: with a line, a row, a column, or why none.
+	// placed is the message of a file that is not loaded: with a line, a row, a column, or why
+	// none.
 	placed = regexp.MustCompile(`:\d+: |row \d+: |column "|has no rows|neither rows nor columns`)
 	digits = regexp.MustCompile(`\d+`)
 	quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
@@ -232,7 +236,8 @@ func (p *publicFiles) compare(records []publicRecord) error {
 			}
 		}
 		for name, typeName := range types {
-			if got, w := rows[i][name], want[name]; name != schema.AutoIncrementName && !samePublicValue(typeName, got, w) {
+			if got, w := rows[i][name], want[name]; name != schema.AutoIncrementName &&
+				!samePublicValue(typeName, got, w) {
 				return fmt.Errorf("row %d: column %q of type %s: %v, want %q", i+1, name, typeName, got, w)
 			}
 		}
@@ -253,7 +258,8 @@ func typesOf(store string) map[string]string {
 	return types
 }
 
-// samePublicValue reports whether a value of a table is that of a file. Numbers are equal as numbers.
+// samePublicValue reports whether a value of a table equals a value of a file. Numbers are equal as
+// numbers.
 func samePublicValue(typeName string, got, want any) bool {
 	field, isField := want.(csvField)
 	switch want := want.(type) {
@@ -273,7 +279,8 @@ func samePublicValue(typeName string, got, want any) bool {
 	switch typeName, _, _ := strings.Cut(typeName, "("); typeName {
 	case "string", "varchar":
 		s, ok := got.(string)
-		return ok && strings.ReplaceAll(s, "\r\n", "\n") == strings.ReplaceAll(text, "\r\n", "\n") || got == nil && isField && text == ""
+		return ok && strings.ReplaceAll(s, "\r\n", "\n") == strings.ReplaceAll(text, "\r\n", "\n") ||
+			got == nil && isField && text == ""
 	case "bool":
 		return got == nil && text == "" || fmt.Sprint(got) == strings.ToLower(text)
 	case "date":
@@ -297,7 +304,8 @@ func samePublicNumber(typeName, got, want string) bool {
 
 func samePublicTime(got, want string) bool {
 	want = strings.Replace(want, " ", "T", 1)
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02"} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05Z0700",
+		"2006-01-02T15:04:05Z07", "2006-01-02"} {
 		if at, err := time.Parse(layout, want); err == nil {
 			return got == strconv.FormatInt(at.UnixMicro(), 10)
 		}

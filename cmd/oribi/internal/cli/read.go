@@ -105,8 +105,11 @@ func (a *app) tableScan() *cobra.Command {
 	formatFlag(c, &format)
 	asOfFlag(c, &f.asOf)
 	f.add(c)
-	c.Flags().BoolVar(&f.desc, "desc", false, "with --order COLUMN: print the rows with the greatest values first; NULLs are last all the same")
-	c.Flags().Lookup("order").Usage = fmt.Sprintf("key; any, which is faster; or a column, whose first rows are printed, NULLs last, as many as --limit says (at most %d). A column named key or any is in quotes: '\"key\"'", maxFirstRows)
+	c.Flags().BoolVar(&f.desc, "desc", false,
+		"with --order COLUMN: print the rows with the greatest values first; NULLs are last all the same")
+	c.Flags().Lookup("order").Usage = fmt.Sprintf("key; any, which is faster; or a column, whose first rows are "+
+		"printed, NULLs last, as many as --limit says (at most %d). A column named key or any is in quotes: '\"key\"'",
+		maxFirstRows)
 	return c
 }
 
@@ -117,7 +120,8 @@ func (f *selectFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.from, "from-key", "", "first key, as JSON; for a compound key its first columns are enough")
 	c.Flags().StringVar(&f.to, "to-key", "", "key before which to stop, as JSON")
 	c.Flags().StringVar(&f.order, "order", "key", "key, or any, which is faster")
-	c.Flags().BoolVar(&f.reverse, "reverse", false, "print the rows in descending key order; --limit takes the last ones")
+	c.Flags().BoolVar(&f.reverse, "reverse", false,
+		"print the rows in descending key order; --limit takes the last ones")
 	c.Flags().Int64Var(&f.limit, "limit", 0, "maximum number of rows to print")
 	explainFlag(c, &f.explain)
 }
@@ -220,7 +224,9 @@ func (a *app) printExplanation(e *oribi.Explanation) {
 }
 
 // addBounds adds the key range that the flags give.
-func (f *selectFlags) addBounds(options []oribi.ScanOption, s *schema.Schema, changed func(flag string) bool) ([]oribi.ScanOption, error) {
+func (f *selectFlags) addBounds(
+	options []oribi.ScanOption, s *schema.Schema, changed func(flag string) bool,
+) ([]oribi.ScanOption, error) {
 	for _, bound := range []struct {
 		flag, text string
 		option     func(key any) oribi.RangeOption

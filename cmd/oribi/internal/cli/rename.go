@@ -12,18 +12,24 @@ import (
 
 func (a *app) tableRename() *cobra.Command {
 	return a.verb("rename DIR NAME NEW", "Rename a table", func(cmd *cobra.Command, args []string) error {
-		return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error { return t.Rename(cmd.Context(), args[2]) })
+		return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
+			return t.Rename(cmd.Context(), args[2])
+		})
 	})
 }
 
 func (a *app) tableTruncate() *cobra.Command {
 	var yes bool
-	c := a.verb("truncate DIR NAME", "Delete all rows of a table but keep its history", func(cmd *cobra.Command, args []string) error {
-		if !yes {
-			return &failure{exitRefused, fmt.Errorf("table %q was not truncated: this deletes all its rows; add --yes to confirm", args[1])}
-		}
-		return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error { return a.truncate(cmd.Context(), t) })
-	})
+	c := a.verb("truncate DIR NAME", "Delete all rows of a table but keep its history",
+		func(cmd *cobra.Command, args []string) error {
+			if !yes {
+				return &failure{exitRefused,
+					fmt.Errorf("table %q was not truncated: this deletes all its rows; add --yes to confirm", args[1])}
+			}
+			return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
+				return a.truncate(cmd.Context(), t)
+			})
+		})
 	c.Flags().BoolVar(&yes, "yes", false, "confirm the deletion of all rows")
 	return c
 }

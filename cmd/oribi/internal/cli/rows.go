@@ -32,7 +32,8 @@ type rowsFlags struct {
 
 func (f *rowsFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.yes, "yes", false, fmt.Sprintf("change more than %d rows without asking", freely))
-	c.Flags().BoolVar(&f.inPieces, "in-pieces", false, "if one write batch would be too large, commit several, one after the other; each is atomic")
+	c.Flags().BoolVar(&f.inPieces, "in-pieces", false,
+		"if one write batch would be too large, commit several, one after the other; each is atomic")
 }
 
 // ofMany lists the flags that make update and delete change many rows.
@@ -45,7 +46,9 @@ func (f *rowsFlags) one(cmd *cobra.Command, args []string, what string) (bool, e
 	for _, name := range ofMany {
 		flag := cmd.Flags().Lookup(name)
 		if flag != nil && flag.Changed && given {
-			return false, usage(fmt.Errorf("%s names one row, and --%s is for all rows that match --where: give one of them", what, name))
+			return false,
+				usage(fmt.Errorf("%s names one row, and --%s is for all rows that match --where: give one of them",
+					what, name))
 		}
 	}
 	switch {
@@ -77,8 +80,8 @@ func (f *rowsFlags) options(ctx context.Context, a *app, what string, t *oribi.T
 	return options
 }
 
-// ask asks on a terminal whether to do what to so many rows. Without a terminal, or if the answer is
-// no, it returns an error.
+// ask asks on a terminal whether to do what to so many rows. Without a terminal, or if the answer
+// is no, it returns an error.
 func (a *app) ask(ctx context.Context, rows int64, what string) error {
 	in, ok := a.stdin.(*os.File)
 	if !ok || !isTerminal(in) || !isTerminal(a.errFile) {
@@ -102,13 +105,15 @@ func (a *app) ask(ctx context.Context, rows int64, what string) error {
 	return &failure{exitRefused, errors.New("nothing was changed")}
 }
 
-// printBulk prints the result of a bulk call, or returns its error with what to do next.
+// printBulk prints the result of a bulk call, or returns its error with the next step for the user.
 func (a *app) printBulk(res oribi.BulkResult, err error) error {
 	switch {
 	case errors.Is(err, oribi.ErrBatchTooLarge):
-		return &helped{err, "nothing was changed; --in-pieces commits several write batches, one after the other, each of them atomic"}
+		return &helped{err, "nothing was changed; --in-pieces commits several write batches, one after the other, " +
+			"each of them atomic"}
 	case err != nil && res.Rows > 0:
-		return &helped{err, fmt.Sprintf("%d rows were changed before, in complete write batches; the same command changes the others", res.Rows)}
+		return &helped{err, fmt.Sprintf("%d rows were changed before, in complete write batches; the same command "+
+			"changes the others", res.Rows)}
 	case err != nil:
 		return err
 	case res.Rows == 0:
@@ -118,7 +123,10 @@ func (a *app) printBulk(res oribi.BulkResult, err error) error {
 }
 
 // changeRows runs update or delete for the rows that --where selects.
-func (a *app) changeRows(cmd *cobra.Command, args []string, f *rowsFlags, what string, change func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error)) error {
+func (a *app) changeRows(
+	cmd *cobra.Command, args []string, f *rowsFlags, what string,
+	change func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error),
+) error {
 	return withOptions(args[0], writing(cmd), oribi.Options{CellLimit: f.limit}, func(store *oribi.Store) error {
 		t, err := openTable(store, args[1])
 		if err != nil {
@@ -141,27 +149,30 @@ func (a *app) changeRows(cmd *cobra.Command, args []string, f *rowsFlags, what s
 
 func (a *app) tableUpdate() *cobra.Command {
 	var f rowsFlags
-	c := a.verb("update DIR NAME [JSON]", "Set columns of one row, or of all rows that match --where", func(cmd *cobra.Command, args []string) error {
-		one, err := f.one(cmd, args, "JSON")
-		if err == nil {
-			err = checkCellLimit(f.limit)
-		}
-		switch {
-		case err != nil:
-			return err
-		case one:
-			return a.changeRow(cmd, args, oribi.OpUpdate, f.limit)
-		}
-		return a.changeRows(cmd, args, &f, "update", func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error) {
-			set, err := setOf(t.Schema(), f.set)
-			if err != nil {
-				return oribi.BulkResult{}, usage(err)
+	c := a.verb("update DIR NAME [JSON]", "Set columns of one row, or of all rows that match --where",
+		func(cmd *cobra.Command, args []string) error {
+			one, err := f.one(cmd, args, "JSON")
+			if err == nil {
+				err = checkCellLimit(f.limit)
 			}
-			return t.UpdateWhere(ctx, set, options...)
+			switch {
+			case err != nil:
+				return err
+			case one:
+				return a.changeRow(cmd, args, oribi.OpUpdate, f.limit)
+			}
+			return a.changeRows(cmd, args, &f, "update",
+				func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error) {
+					set, err := setOf(t.Schema(), f.set)
+					if err != nil {
+						return oribi.BulkResult{}, usage(err)
+					}
+					return t.UpdateWhere(ctx, set, options...)
+				})
 		})
-	})
 	whereFlag(c, &f.where)
-	c.Flags().StringArrayVar(&f.set, "set", nil, "set a column in the rows that match, `COLUMN=VALUE`, for example: --set mode=100644 --set seen=null")
+	c.Flags().StringArrayVar(&f.set, "set", nil,
+		"set a column in the rows that match, `COLUMN=VALUE`, for example: --set mode=100644 --set seen=null")
 	cellLimitFlag(c, &f.limit)
 	f.add(c)
 	return c
@@ -169,18 +180,20 @@ func (a *app) tableUpdate() *cobra.Command {
 
 func (a *app) tableDelete() *cobra.Command {
 	var f rowsFlags
-	c := a.verb("delete DIR NAME [KEY]", "Delete one row, or all rows that match --where", func(cmd *cobra.Command, args []string) error {
-		one, err := f.one(cmd, args, "KEY")
-		switch {
-		case err != nil:
-			return err
-		case one:
-			return a.changeRow(cmd, args, oribi.OpDelete, 0)
-		}
-		return a.changeRows(cmd, args, &f, "delete", func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error) {
-			return t.DeleteWhere(ctx, options...)
+	c := a.verb("delete DIR NAME [KEY]", "Delete one row, or all rows that match --where",
+		func(cmd *cobra.Command, args []string) error {
+			one, err := f.one(cmd, args, "KEY")
+			switch {
+			case err != nil:
+				return err
+			case one:
+				return a.changeRow(cmd, args, oribi.OpDelete, 0)
+			}
+			return a.changeRows(cmd, args, &f, "delete",
+				func(ctx context.Context, t *oribi.Table, options []oribi.BulkOption) (oribi.BulkResult, error) {
+					return t.DeleteWhere(ctx, options...)
+				})
 		})
-	})
 	whereFlag(c, &f.where)
 	f.add(c)
 	return c
@@ -210,8 +223,8 @@ func setOf(s *schema.Schema, list []string) (oribi.Row, error) {
 	return row, nil
 }
 
-// setCell returns the cell that a value of --set stands for: null is NULL, a text in double quotes is
-// JSON, and everything else is the text of a value, as in CSV.
+// setCell returns the cell that a value of --set stands for: null is NULL, a text in double quotes
+// is JSON, and everything else is the text of a value, as in CSV.
 func setCell(c *schema.Column, text string) (any, error) {
 	var b []byte
 	var err error
@@ -232,18 +245,19 @@ func setCell(c *schema.Column, text string) (any, error) {
 func (a *app) tableRestore() *cobra.Command {
 	var f rowsFlags
 	var to string
-	c := a.verb("restore DIR NAME", "Change a table's rows back to what they were at an earlier time", func(cmd *cobra.Command, args []string) error {
-		ts, err := when.ParseState(to, time.Now())
-		if err == nil && ts == when.Latest {
-			err = errors.New("latest is the present state: want an earlier time")
-		}
-		if err != nil {
-			return usage(fmt.Errorf("--to: %w", err))
-		}
-		return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
-			return a.printBulk(t.RestoreTo(cmd.Context(), ts, f.options(cmd.Context(), a, "restore", t)...))
+	c := a.verb("restore DIR NAME", "Change a table's rows back to what they were at an earlier time",
+		func(cmd *cobra.Command, args []string) error {
+			ts, err := when.ParseState(to, time.Now())
+			if err == nil && ts == when.Latest {
+				err = errors.New("latest is the present state: want an earlier time")
+			}
+			if err != nil {
+				return usage(fmt.Errorf("--to: %w", err))
+			}
+			return withTable(args[0], args[1], writing(cmd), func(t *oribi.Table) error {
+				return a.printBulk(t.RestoreTo(cmd.Context(), ts, f.options(cmd.Context(), a, "restore", t)...))
+			})
 		})
-	})
 	timeFlag(c, &to, "to", "", "restore the rows of this time")
 	if err := c.MarkFlagRequired("to"); err != nil {
 		panic(err) // the flag exists: it was defined in the line above

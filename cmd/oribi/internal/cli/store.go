@@ -93,7 +93,8 @@ func (a *app) storeInit() *cobra.Command {
 		}
 		return store.Close()
 	})
-	c.Flags().StringVar(&history, "history", "forever", "how long tables keep old versions by default: forever, 7d, 15m")
+	c.Flags().StringVar(&history, "history", "forever",
+		"how long tables keep old versions by default: forever, 7d, 15m")
 	return c
 }
 
@@ -150,45 +151,47 @@ func (a *app) printf(format string, args ...any) error {
 
 func (a *app) storeVerify() *cobra.Command {
 	var deep bool
-	c := a.verb("verify DIR", "Check every checksum and count of a store", func(cmd *cobra.Command, args []string) error {
-		bar := a.bar(progress.Options{What: "verify", Unit: progress.Bytes})
-		defer bar.Stop()
-		findings := 0
-		var printed error
-		report := func(f oribi.Finding) {
-			findings++
-			bar.Stop() // findings may be printed on the same terminal
-			if printed == nil {
-				printed = a.printFinding(f)
+	c := a.verb("verify DIR", "Check every checksum and count of a store",
+		func(cmd *cobra.Command, args []string) error {
+			bar := a.bar(progress.Options{What: "verify", Unit: progress.Bytes})
+			defer bar.Stop()
+			findings := 0
+			var printed error
+			report := func(f oribi.Finding) {
+				findings++
+				bar.Stop() // findings may be printed on the same terminal
+				if printed == nil {
+					printed = a.printFinding(f)
+				}
 			}
-		}
-		err := withStore(args[0], reading, func(store *oribi.Store) error {
-			options := []oribi.VerifyOption{oribi.VerifyProgress(func(done, total int64) {
-				bar.SetTotal(total)
-				bar.Set(done)
-			})}
-			if deep {
-				options = append(options, oribi.Deep())
+			err := withStore(args[0], reading, func(store *oribi.Store) error {
+				options := []oribi.VerifyOption{oribi.VerifyProgress(func(done, total int64) {
+					bar.SetTotal(total)
+					bar.Set(done)
+				})}
+				if deep {
+					options = append(options, oribi.Deep())
+				}
+				return store.Verify(cmd.Context(), report, options...)
+			})
+			bar.Stop()
+			if errors.Is(err, oribi.ErrCorrupt) {
+				report(oribi.Finding{File: args[0], Problem: message(err, exitDamage)})
+				err = nil
 			}
-			return store.Verify(cmd.Context(), report, options...)
+			switch {
+			case printed != nil:
+				return printed
+			case err != nil:
+				return err
+			case findings > 0:
+				return &helped{&failure{exitDamage, fmt.Errorf("%s: findings: %d", args[0], findings)},
+					"keep a copy of the store; then restore a copy from before the damage, or load the data again"}
+			}
+			return a.printf("ok\n")
 		})
-		bar.Stop()
-		if errors.Is(err, oribi.ErrCorrupt) {
-			report(oribi.Finding{File: args[0], Problem: message(err, exitDamage)})
-			err = nil
-		}
-		switch {
-		case printed != nil:
-			return printed
-		case err != nil:
-			return err
-		case findings > 0:
-			return &helped{&failure{exitDamage, fmt.Errorf("%s: findings: %d", args[0], findings)},
-				"keep a copy of the store; then restore a copy from before the damage, or load the data again"}
-		}
-		return a.printf("ok\n")
-	})
-	c.Flags().BoolVar(&deep, "deep", false, "check also what no checksum covers: filters, indexes, histories, counts, names of blocks")
+	c.Flags().BoolVar(&deep, "deep", false,
+		"check also what no checksum covers: filters, indexes, histories, counts, names of blocks")
 	return c
 }
 
@@ -197,7 +200,8 @@ func (a *app) printFinding(f oribi.Finding) error {
 	if f.Block != 0 {
 		block = fmt.Sprint(f.Block)
 	}
-	return a.printf(`{"file":%s,"offset":%d,"block":%s,"problem":%s}`+"\n", quote(f.File), f.Offset, block, quote(f.Problem))
+	return a.printf(`{"file":%s,"offset":%d,"block":%s,"problem":%s}`+"\n", quote(f.File),
+		f.Offset, block, quote(f.Problem))
 }
 
 // quote writes text as a JSON string.

@@ -13,26 +13,27 @@ import (
 func (a *app) storeDu() *cobra.Command {
 	var format string
 	var files bool
-	c := a.verb("du DIR", "Print the disk usage of a store by kind of file", func(_ *cobra.Command, args []string) error {
-		form, err := a.format(format)
-		if err != nil {
-			return err
-		}
-		return withStore(args[0], reading, func(store *oribi.Store) error {
-			u, err := store.DiskUsage()
+	c := a.verb("du DIR", "Print the disk usage of a store by kind of file",
+		func(_ *cobra.Command, args []string) error {
+			form, err := a.format(format)
 			if err != nil {
 				return err
 			}
-			if files {
-				return a.printUsageFiles(u.Files, form)
-			}
-			rowFiles, err := rowFileBytes(store)
-			if err != nil {
-				return err
-			}
-			return a.printFields(usageFields(&u, rowFiles, form), form)
+			return withStore(args[0], reading, func(store *oribi.Store) error {
+				u, err := store.DiskUsage()
+				if err != nil {
+					return err
+				}
+				if files {
+					return a.printUsageFiles(u.Files, form)
+				}
+				rowFiles, err := rowFileBytes(store)
+				if err != nil {
+					return err
+				}
+				return a.printFields(usageFields(&u, rowFiles, form), form)
+			})
 		})
-	})
 	c.Flags().BoolVar(&files, "files", false, "a line for each file and directory instead of sums")
 	formatFlag(c, &format)
 	return c
@@ -51,15 +52,17 @@ func rowFileBytes(store *oribi.Store) (bytes int64, err error) {
 }
 
 // usageFields returns the sums. The first is the total of the others, except for row files, which
-// are part of live blocks and are listed if there are any.
+// are part of live blocks. They are listed only in stores that have row files.
 func usageFields(u *oribi.DiskUsage, rowFiles int64, form output.Format) *fields {
 	var f fields
 	for _, part := range []struct {
 		name  string
 		bytes int64
 	}{
-		{"total", u.Total}, {"live", u.Live}, {"row_files", rowFiles}, {"alignment", u.Alignment}, {"dead", u.Dead}, {"reserved", u.Reserved},
-		{"headers", u.Headers}, {"log", u.Log}, {"torn", u.Torn}, {"metadata", u.Metadata}, {"directories", u.Directories},
+		{"total", u.Total}, {"live", u.Live}, {"row_files", rowFiles}, {"alignment", u.Alignment},
+		{"dead", u.Dead}, {"reserved", u.Reserved},
+		{"headers", u.Headers}, {"log", u.Log}, {"torn", u.Torn}, {"metadata", u.Metadata},
+		{"directories", u.Directories},
 		{"leftovers", u.Leftovers}, {"foreign", u.Foreign}, {"other", u.Other},
 	} {
 		switch {
@@ -76,7 +79,8 @@ func usageFields(u *oribi.DiskUsage, rowFiles int64, form output.Format) *fields
 // printUsageFiles prints a line per file.
 func (a *app) printUsageFiles(files []oribi.FileUsage, form output.Format) error {
 	b := batch.New([]schema.Column{{Name: "file", Type: schema.String}, {Name: "kind", Type: schema.String},
-		{Name: "length", Type: schema.Int64}, {Name: "allocated", Type: schema.Int64}, {Name: "live", Type: schema.Int64}, {Name: "dead", Type: schema.Int64}}, len(files))
+		{Name: "length", Type: schema.Int64}, {Name: "allocated", Type: schema.Int64},
+		{Name: "live", Type: schema.Int64}, {Name: "dead", Type: schema.Int64}}, len(files))
 	for i, file := range files {
 		b.Columns[0].SetCell(i, []byte(file.Name))
 		b.Columns[1].SetCell(i, []byte(file.Kind))

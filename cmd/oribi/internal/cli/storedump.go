@@ -34,35 +34,36 @@ const (
 
 func (a *app) storeDump() *cobra.Command {
 	var anchor, metadata, log, annotate bool
-	c := a.verb("dump DIR", "Print the records of a store's anchor, metadata and log, one per line", func(cmd *cobra.Command, args []string) error {
-		locks, err := lockForDump(args[0])
-		if err != nil {
-			return err
-		}
-		defer closeAll(locks)
-		d := storeDumper{a: a, ctx: cmd.Context(), dir: args[0], annotate: annotate}
-		all := !anchor && !metadata && !log
-		for _, part := range []struct {
-			chosen bool
-			dump   func() error
-		}{{anchor || all, d.anchor}, {metadata || all, d.metadata}, {log || all, d.log}} {
-			if !part.chosen {
-				continue
-			}
-			err := part.dump()
-			switch {
-			case err == nil:
-			case errors.Is(err, oribi.ErrCorrupt), errors.Is(err, fs.ErrNotExist):
-				d.finding(args[0], message(err, exitDamage))
-			default:
+	c := a.verb("dump DIR", "Print the records of a store's anchor, metadata and log, one per line",
+		func(cmd *cobra.Command, args []string) error {
+			locks, err := lockForDump(args[0])
+			if err != nil {
 				return err
 			}
-		}
-		if d.findings > 0 {
-			return &failure{exitDamage, fmt.Errorf("%s: findings: %d", args[0], d.findings)}
-		}
-		return nil
-	})
+			defer closeAll(locks)
+			d := storeDumper{a: a, ctx: cmd.Context(), dir: args[0], annotate: annotate}
+			all := !anchor && !metadata && !log
+			for _, part := range []struct {
+				chosen bool
+				dump   func() error
+			}{{anchor || all, d.anchor}, {metadata || all, d.metadata}, {log || all, d.log}} {
+				if !part.chosen {
+					continue
+				}
+				err := part.dump()
+				switch {
+				case err == nil:
+				case errors.Is(err, oribi.ErrCorrupt), errors.Is(err, fs.ErrNotExist):
+					d.finding(args[0], message(err, exitDamage))
+				default:
+					return err
+				}
+			}
+			if d.findings > 0 {
+				return &failure{exitDamage, fmt.Errorf("%s: findings: %d", args[0], d.findings)}
+			}
+			return nil
+		})
 	c.Long = c.Short + `: the anchor's slots, the rows of
 the metadata, the segments and records of the log. It reads these files alone, so it works on a store
 that does not open. Damage is reported on stderr, and the exit code is 3.`
@@ -158,7 +159,9 @@ func (d *storeDumper) anchor() error {
 	}
 	slots, bad := blockmanager.ReadAnchor(data)
 	if d.annotate {
-		return d.printBytes(anchorFile, func(w io.Writer) error { return errors.Join(blockmanager.DumpAnchor(w, data), bad) })
+		return d.printBytes(anchorFile, func(w io.Writer) error {
+			return errors.Join(blockmanager.DumpAnchor(w, data), bad)
+		})
 	}
 	for i, s := range slots {
 		if s.State == "" {
@@ -231,7 +234,8 @@ func (d *storeDumper) metadata() error {
 	})
 }
 
-// callerFields describes a row that says what blocks mean.
+// callerFields describes a row of the metadata of tables, which names the table and column of each
+// block.
 func callerFields(f *fields, key, value []byte) error {
 	kind, table, id, err := meta.ParseKey(key)
 	if err != nil {
@@ -407,7 +411,8 @@ func (d *storeDumper) annotateLog(e *wal.Entry, place string) error {
 			return err
 		}
 		if len(data) > maxAnnotatedSegment {
-			return fmt.Errorf("%s: too long to print its bytes: at most %d MiB; --log without --annotate prints its records", e.File, maxAnnotatedSegment>>20)
+			return fmt.Errorf("%s: too long to print its bytes: at most %d MiB; --log without --annotate prints its "+
+				"records", e.File, maxAnnotatedSegment>>20)
 		}
 		return d.printBytes(place, func(w io.Writer) error {
 			fmt.Fprintf(w, "%s\n", e.File)

@@ -36,7 +36,8 @@ func (a *app) tableCreate() *cobra.Command {
 		})
 	})
 	c.Flags().StringVar(&file, "schema", "", "file with the schema, JSON; - is stdin")
-	c.Flags().StringVar(&history, "history", "", "how long old versions are kept: forever, 7d, 15m (default: what the schema says, else the store)")
+	c.Flags().StringVar(&history, "history", "",
+		"how long old versions are kept: forever, 7d, 15m (default: what the schema says, else the store)")
 	if err := c.MarkFlagRequired("schema"); err != nil {
 		panic(err) // the flag exists: it was defined three lines above
 	}
@@ -63,7 +64,8 @@ func (a *app) tableDrop() *cobra.Command {
 	var yes bool
 	c := a.verb("drop DIR NAME", "Remove a table with all its rows", func(cmd *cobra.Command, args []string) error {
 		if !yes {
-			return &failure{exitRefused, fmt.Errorf("table %q was not dropped: this cannot be undone; add --yes to drop it", args[1])}
+			return &failure{exitRefused,
+				fmt.Errorf("table %q was not dropped: this cannot be undone; add --yes to drop it", args[1])}
 		}
 		return withStore(args[0], writing(cmd), func(store *oribi.Store) error { return store.DropTable(args[1]) })
 	})
@@ -72,40 +74,46 @@ func (a *app) tableDrop() *cobra.Command {
 }
 
 func (a *app) tableFlush() *cobra.Command {
-	return a.verb("flush DIR NAME", "Write a table's rows and changes in memory to files", func(cmd *cobra.Command, args []string) error {
-		return a.work(cmd.Context(), writing(cmd), "flush", args, (*oribi.Table).FlushResult)
-	})
+	return a.verb("flush DIR NAME", "Write a table's rows and changes in memory to files",
+		func(cmd *cobra.Command, args []string) error {
+			return a.work(cmd.Context(), writing(cmd), "flush", args, (*oribi.Table).FlushResult)
+		})
 }
 
 func (a *app) tableCompact() *cobra.Command {
 	var kind, format string
 	var f policyFlags
-	c := a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap, or run another kind of compaction", func(cmd *cobra.Command, args []string) error {
-		work, ok := compactions[kind]
-		if !ok {
-			return usage(fmt.Errorf("--kind: unknown kind %q%s", kind, nearest.Hint(kind, nearest.Keys(compactions))))
-		}
-		if err := f.parse(cmd); err != nil {
-			return err
-		}
-		switch {
-		case !f.dryRun && cmd.Flags().Changed("format"):
-			return usage(errors.New("--format needs --dry-run"))
-		case f.dryRun:
-			form, err := a.format(format)
-			if err != nil {
+	c := a.verb("compact DIR NAME", "Flush, then merge until no rowsets overlap, or run another kind of compaction",
+		func(cmd *cobra.Command, args []string) error {
+			work, ok := compactions[kind]
+			if !ok {
+				return usage(fmt.Errorf("--kind: unknown kind %q%s", kind,
+					nearest.Hint(kind, nearest.Keys(compactions))))
+			}
+			if err := f.parse(cmd); err != nil {
 				return err
 			}
-			return withTable(args[0], args[1], reading, func(t *oribi.Table) error { return a.printPicks(t.Layout(), &f, form) })
-		case f.policy != nil:
-			work = flushed(func(t *oribi.Table, ctx context.Context) (oribi.CompactionResult, error) {
-				return t.MergeBy(ctx, f.policy, f.budget)
-			})
-		}
-		return a.work(cmd.Context(), writing(cmd), "compact", args, work)
-	})
-	c.Flags().StringVar(&kind, "kind", "merge", "merge rowsets; apply deltas to the base files (major); merge delta files (minor);\n"+
-		"remove expired history (undo-gc); rewrite columns to take less space (recompress)")
+			switch {
+			case !f.dryRun && cmd.Flags().Changed("format"):
+				return usage(errors.New("--format needs --dry-run"))
+			case f.dryRun:
+				form, err := a.format(format)
+				if err != nil {
+					return err
+				}
+				return withTable(args[0], args[1], reading, func(t *oribi.Table) error {
+					return a.printPicks(t.Layout(), &f, form)
+				})
+			case f.policy != nil:
+				work = flushed(func(t *oribi.Table, ctx context.Context) (oribi.CompactionResult, error) {
+					return t.MergeBy(ctx, f.policy, f.budget)
+				})
+			}
+			return a.work(cmd.Context(), writing(cmd), "compact", args, work)
+		})
+	c.Flags().StringVar(&kind, "kind", "merge",
+		"merge rowsets; apply deltas to the base files (major); merge delta files (minor);\n"+
+			"remove expired history (undo-gc); rewrite columns to take less space (recompress)")
 	f.add(c)
 	formatFlag(c, &format)
 	return c
@@ -123,7 +131,9 @@ var compactions = map[string]func(*oribi.Table, context.Context) (oribi.Compacti
 }
 
 // flushed runs work after a flush and returns the sum of both results.
-func flushed(work func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) func(*oribi.Table, context.Context) (oribi.CompactionResult, error) {
+func flushed(
+	work func(*oribi.Table, context.Context) (oribi.CompactionResult, error),
+) func(*oribi.Table, context.Context) (oribi.CompactionResult, error) {
 	return func(t *oribi.Table, ctx context.Context) (oribi.CompactionResult, error) {
 		first, err := t.FlushResult(ctx)
 		if err != nil {
@@ -137,7 +147,10 @@ func flushed(work func(*oribi.Table, context.Context) (oribi.CompactionResult, e
 }
 
 // work runs a flush or compaction, shows how many of the rows it has read, and prints the result.
-func (a *app) work(ctx context.Context, at access, what string, args []string, do func(*oribi.Table, context.Context) (oribi.CompactionResult, error)) error {
+func (a *app) work(
+	ctx context.Context, at access, what string, args []string,
+	do func(*oribi.Table, context.Context) (oribi.CompactionResult, error),
+) error {
 	bar := a.bar(progress.Options{What: what})
 	defer bar.Stop()
 	tell := func(_ string, rows, of int64) {
@@ -154,6 +167,7 @@ func (a *app) work(ctx context.Context, at access, what string, args []string, d
 		if err != nil {
 			return err
 		}
-		return a.printf(`{"rowsets_before":%d,"rowsets_after":%d,"bytes_written":%d}`+"\n", r.RowSetsBefore, r.RowSetsAfter, r.BytesWritten)
+		return a.printf(`{"rowsets_before":%d,"rowsets_after":%d,"bytes_written":%d}`+"\n", r.RowSetsBefore,
+			r.RowSetsAfter, r.BytesWritten)
 	})
 }

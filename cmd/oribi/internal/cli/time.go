@@ -25,7 +25,8 @@ func (a *app) time() *cobra.Command {
 			return usage(err)
 		}
 		if ts == when.Latest {
-			return usage(errors.New("latest is not a clock time: want " + strings.TrimSuffix(when.Points, ", or latest")))
+			return usage(errors.New("latest is not a clock time: want " +
+				strings.TrimSuffix(when.Points, ", or latest")))
 		}
 		var f fields
 		f.plain("ts", uint64(ts))

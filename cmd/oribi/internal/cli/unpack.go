@@ -29,7 +29,7 @@ type unpacked struct {
 	rest []byte // part of now not yet returned
 }
 
-// piece is some bytes and what ended the file after the last of them: io.EOF or an error.
+// piece is some bytes of a file. err is the error after the last of them, io.EOF at the end.
 type piece struct {
 	bytes []byte
 	err   error
@@ -48,13 +48,15 @@ func unpack(in io.Reader, file io.Closer) (*unpacked, error) {
 	if err != nil {
 		return nil, packedError(err)
 	}
-	u := &unpacked{file: file, pieces: make(chan piece, piecesAhead), spare: make(chan []byte, piecesAhead+2), stop: make(chan struct{})}
+	u := &unpacked{file: file, pieces: make(chan piece, piecesAhead),
+		spare: make(chan []byte, piecesAhead+2), stop: make(chan struct{})}
 	go u.fill(&members{in: buffered, member: z})
 	return u, nil
 }
 
-// members reads the content of a packed file: that of its members, one after the other. Zeros after
-// a member, with which tapes and some downloads fill up a file, end it; anything else does not.
+// members reads the content of a packed file: the contents of its members, one after the other.
+// Zeros after a member, with which tapes and some downloads fill up a file, end it; anything else
+// does not.
 type members struct {
 	in     *bufio.Reader // has ReadByte: the member does not read beyond its own end
 	member *gzip.Reader
@@ -80,7 +82,7 @@ func (m *members) Read(p []byte) (int, error) {
 	}
 }
 
-// next begins the next member. It returns io.EOF if there is none.
+// next begins the next member. It returns io.EOF after the last member.
 func (m *members) next() error {
 	switch b, err := m.in.Peek(1); {
 	case err != nil:

@@ -43,7 +43,8 @@ func TestUnpackRoundTrip(t *testing.T) {
 		text[i] = "abcdefgh\n"[rng.IntN(9)]
 	}
 	file := packed(t, text)
-	for name, in := range map[string]io.Reader{"whole": bytes.NewReader(file), "halves": iotest.HalfReader(bytes.NewReader(file))} {
+	for name, in := range map[string]io.Reader{"whole": bytes.NewReader(file),
+		"halves": iotest.HalfReader(bytes.NewReader(file))} {
 		if got, err := unpackAll(in); err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(text), err)
 		}

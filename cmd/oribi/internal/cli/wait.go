@@ -12,8 +12,8 @@ import (
 	"github.com/oribi-db/oribi/internal/when"
 )
 
-// access is how a command opens a store: to read it, next to a writer, or to change it, for which it
-// waits for the lock.
+// access is how a command opens a store: to read it, next to a writer, or to change it, for which
+// it waits for the lock.
 type access struct {
 	readOnly bool
 	ctx      context.Context
@@ -25,7 +25,8 @@ var reading = access{readOnly: true}
 // writers are the commands that change a store or a repository. They have the flag --wait.
 var writers = []string{
 	"store backup", "store prune",
-	"table create", "table load", "table alter", "table rename", "table truncate", "table drop", "table put", "table update", "table delete",
+	"table create", "table load", "table alter", "table rename", "table truncate", "table drop", "table put",
+	"table update", "table delete",
 	"table restore", "table flush", "table compact", "table extract",
 	"kv put", "kv delete", "kv load", "apply", "kudu import", "kudu export", "kudu install",
 }
@@ -38,7 +39,8 @@ func waitFlags(root *cobra.Command) {
 	}
 	for _, verb := range leaves(root) {
 		if of[verb.CommandPath()] {
-			verb.Flags().String("wait", "0s", "wait so long, for example 30s, if another process has locked the store, instead of failing at once")
+			verb.Flags().String("wait", "0s",
+				"wait so long, for example 30s, if another process has locked the store, instead of failing at once")
 		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 // whereFlag adds the flag that selects rows. If it is given several times, all expressions must
 // hold.
 func whereFlag(c *cobra.Command, list *[]string) {
-	c.Flags().StringArrayVar(list, "where", nil, "only rows that match `EXPR`, for example: size > 100 and mode = '100644'; see: oribi help expr")
+	c.Flags().StringArrayVar(list, "where", nil,
+		"only rows that match `EXPR`, for example: size > 100 and mode = '100644'; see: oribi help expr")
 }
 
 // whereOption returns the option for expressions, all of which must hold.

@@ -9,10 +9,10 @@
 //		use(r.Line, r.Fields)
 //	}
 //
-// It differs from encoding/csv in what a store needs: a field reports whether it was quoted (an
-// empty field is "not set", "" is the empty string); line ends within quotes are kept; the raw
-// bytes of a record are available, also those of a malformed one; and the memory for a record is
-// bounded.
+// It differs from encoding/csv in four ways that a store needs: a field reports whether it was
+// quoted (an empty field is "not set", "" is the empty string); line ends within quotes are kept;
+// the raw bytes of a record are available, also of a malformed record; and the memory for a record
+// is bounded.
 //
 // The input is read in large pieces and split in place: fields alias the reader's buffer and are
 // valid until the next call of Next. A Reader is not safe for concurrent use.
@@ -82,9 +82,10 @@ var (
 	ErrUnclosed   = errors.New("a quote is never closed")
 	ErrBare       = errors.New("a quote within an unquoted field")
 	ErrAfterQuote = errors.New("text after a closing quote")
-	ErrBareCR     = errors.New("a carriage return within an unquoted field: put the field in quotes, or end all lines in LF")
-	ErrTooLong    = fmt.Errorf("the record is longer than %d bytes", MaxRecordBytes)
-	ErrUTF16      = errors.New("the text is UTF-16, want UTF-8")
+	ErrBareCR     = errors.New("a carriage return within an unquoted field: put the field in quotes, or end all " +
+		"lines in LF")
+	ErrTooLong = fmt.Errorf("the record is longer than %d bytes", MaxRecordBytes)
+	ErrUTF16   = errors.New("the text is UTF-16, want UTF-8")
 )
 
 // NewReader returns a reader of records with fields separated by delimiter. It skips a byte order
@@ -167,7 +168,7 @@ func (r *Reader) lineEnds(text []byte) int {
 	return n
 }
 
-// passMark skips a UTF-8 byte order mark and refuses those of UTF-16.
+// passMark skips a UTF-8 byte order mark and refuses byte order marks of UTF-16.
 func (r *Reader) passMark() error {
 	for i := range 3 {
 		r.at(i)
@@ -300,7 +301,7 @@ func (r *Reader) line(offset int) (text []byte, whole bool, err error) {
 	}
 }
 
-// lineEnd returns the index of the first byte that ends a line, −1 if there is none.
+// lineEnd returns the index of the first byte that ends a line, or −1.
 func (r *Reader) lineEnd(text []byte) int {
 	if r.cr {
 		return bytes.IndexAny(text, "\r\n")
@@ -351,8 +352,8 @@ func (r *Reader) quotedRecord() error {
 	}
 }
 
-// field finds the field at offset i and the offset after it: that of a delimiter, a line end, or
-// the end of the input.
+// field finds the field at offset i and the offset after it, where a delimiter, a line end, or the
+// end of the input is.
 func (r *Reader) field(i int) (s span, next int, cause error) {
 	if b, ok := r.at(i); ok && b == '"' {
 		return r.quotedField(i)

@@ -50,27 +50,38 @@ func TestRecords(t *testing.T) {
 		{"no last line end", "a,b", `1: ‹a› ‹b› ="a,b"` + "\n"},
 		{"an empty field at the end", "a,", `1: ‹a› ‹› ="a,"` + "\n"},
 		{"empty and empty in quotes", ",\"\",\n", `1: ‹› «» ‹› =",\"\",\n"` + "\n"},
-		{"CR LF and empty lines", "\r\n\na,b\r\n\r\nc,\"d\"\r\n", `3: ‹a› ‹b› ="a,b\r\n"` + "\n" + `5: ‹c› «d» ="c,\"d\"\r\n"` + "\n"},
-		{"CR elsewhere", "a\nb,a\rb,c\n\rd\n\"x\",y\rz\n\"a\rb\"\n", "1: ‹a› =\"a\\n\"\n2: (field 2: " + ErrBareCR.Error() + ") =\"b,a\\rb,c\\n\"\n" +
-			"3: (field 1: " + ErrBareCR.Error() + ") =\"\\rd\\n\"\n4: (field 2: " + ErrBareCR.Error() + ") =\"\\\"x\\\",y\\rz\\n\"\n5: «a\rb» =\"\\\"a\\rb\\\"\\n\"\n"},
-		{"CR alone", "a,b\rc,\"d\re\"\r\rf,\"\"\"\"\rg,", `1: ‹a› ‹b› ="a,b\r"` + "\n2: ‹c› «d\re» =\"c,\\\"d\\re\\\"\\r\"\n" + `5: ‹f› «"» ="f,\"\"\"\"\r"` + "\n" + `6: ‹g› ‹› ="g,"` + "\n"},
-		{"CR and others", "a\rb\r\nc\nd,\"\"\r\n\"x\"y\r\nz\r", `1: ‹a› ="a\r"` + "\n" + `2: ‹b› ="b\r\n"` + "\n" + `3: ‹c› ="c\n"` + "\n" + `4: ‹d› «» ="d,\"\"\r\n"` + "\n" +
+		{"CR LF and empty lines", "\r\n\na,b\r\n\r\nc,\"d\"\r\n",
+			`3: ‹a› ‹b› ="a,b\r\n"` + "\n" + `5: ‹c› «d» ="c,\"d\"\r\n"` + "\n"},
+		{"CR elsewhere", "a\nb,a\rb,c\n\rd\n\"x\",y\rz\n\"a\rb\"\n",
+			"1: ‹a› =\"a\\n\"\n2: (field 2: " + ErrBareCR.Error() + ") =\"b,a\\rb,c\\n\"\n" +
+				"3: (field 1: " + ErrBareCR.Error() + ") =\"\\rd\\n\"\n4: (field 2: " + ErrBareCR.Error() +
+				") =\"\\\"x\\\",y\\rz\\n\"\n5: «a\rb» =\"\\\"a\\rb\\\"\\n\"\n"},
+		{"CR alone", "a,b\rc,\"d\re\"\r\rf,\"\"\"\"\rg,",
+			`1: ‹a› ‹b› ="a,b\r"` + "\n2: ‹c› «d\re» =\"c,\\\"d\\re\\\"\\r\"\n" + `5: ‹f› «"» ="f,\"\"\"\"\r"` +
+				"\n" + `6: ‹g› ‹› ="g,"` + "\n"},
+		{"CR and others", "a\rb\r\nc\nd,\"\"\r\n\"x\"y\r\nz\r", `1: ‹a› ="a\r"` + "\n" + `2: ‹b› ="b\r\n"` + "\n" +
+			`3: ‹c› ="c\n"` + "\n" + `4: ‹d› «» ="d,\"\"\r\n"` + "\n" +
 			`5: (field 1: text after a closing quote) ="\"x\"y\r\n"` + "\n" + `6: ‹z› ="z\r"` + "\n"},
 		{"CR CR LF", "a,b\r\r\n1,2\r\r\n", `1: ‹a› ‹b› ="a,b\r"` + "\n" + `3: ‹1› ‹2› ="1,2\r"` + "\n"},
 		{"CR at the end", "a,b\r", `1: ‹a› ‹b› ="a,b\r"` + "\n"},
 		{"CR after a quote at the end", "a,\"b\"\r", `1: ‹a› «b» ="a,\"b\"\r"` + "\n"},
 		{"doubled quotes", `"""a""b"""`, `1: «"a"b"» ="\"\"\"a\"\"b\"\"\""` + "\n"},
-		{"line ends and delimiters in quotes", "a,\"b\r\nc,\n\"\nd\n", "1: ‹a› «b\r\nc,\n» =\"a,\\\"b\\r\\nc,\\n\\\"\\n\"\n4: ‹d› =\"d\\n\"\n"},
+		{"line ends and delimiters in quotes", "a,\"b\r\nc,\n\"\nd\n",
+			"1: ‹a› «b\r\nc,\n» =\"a,\\\"b\\r\\nc,\\n\\\"\\n\"\n4: ‹d› =\"d\\n\"\n"},
 		{"mark", "\xef\xbb\xbfa\n", `1: ‹a› ="a\n"` + "\n"},
 		{"quoted after a byte order mark", "\xef\xbb\xbf\"a\"\n", `1: «a» ="\"a\"\n"` + "\n"},
 		{"half a mark", "\xef\xbb", "1: ‹\xef\xbb› =\"\\xef\\xbb\"\n"},
 		{"UTF-16", "\xff\xfea\x00", "1: (the text is UTF-16, want UTF-8)"},
-		{"bare quote", "a,b\"c,d\ne\n", `1: (field 2: a quote within an unquoted field) ="a,b\"c,d\n"` + "\n" + `2: ‹e› ="e\n"` + "\n"},
-		{"text after a quote", "\"a\nb\"c,\"d\ne\n", `1: (field 1: text after a closing quote) ="\"a\nb\"c,\"d\n"` + "\n" + `3: ‹e› ="e\n"` + "\n"},
-		{"unclosed", "a\n\"b,c\nd\n", `1: ‹a› ="a\n"` + "\n" + `2: (field 1: a quote is never closed) ="\"b,c\n"` + "\n" + `3: ‹d› ="d\n"` + "\n"},
+		{"bare quote", "a,b\"c,d\ne\n",
+			`1: (field 2: a quote within an unquoted field) ="a,b\"c,d\n"` + "\n" + `2: ‹e› ="e\n"` + "\n"},
+		{"text after a quote", "\"a\nb\"c,\"d\ne\n",
+			`1: (field 1: text after a closing quote) ="\"a\nb\"c,\"d\n"` + "\n" + `3: ‹e› ="e\n"` + "\n"},
+		{"unclosed", "a\n\"b,c\nd\n", `1: ‹a› ="a\n"` + "\n" + `2: (field 1: a quote is never closed) ="\"b,c\n"` +
+			"\n" + `3: ‹d› ="d\n"` + "\n"},
 		{"unclosed at the end", "a,\"", `1: (field 2: a quote is never closed) ="a,\""` + "\n"},
 	} {
-		for name, in := range map[string]io.Reader{"": strings.NewReader(c.text), ", byte by byte": iotest.OneByteReader(strings.NewReader(c.text))} {
+		for name, in := range map[string]io.Reader{"": strings.NewReader(c.text),
+			", byte by byte": iotest.OneByteReader(strings.NewReader(c.text))} {
 			if got := readAll(NewReader(in, ',')); got != c.want {
 				t.Errorf("%s%s: got\n%swant\n%s", c.name, name, got, c.want)
 			}
@@ -90,7 +101,8 @@ func TestReaderReturnsCompleteRecordsBeforeInputError(t *testing.T) {
 		{"a,b\n\r", `1: ‹a› ‹b› ="a,b\n"` + "\n2: (refused)"},
 		{"", "1: (refused)"},
 	} {
-		if got := readAll(NewReader(io.MultiReader(strings.NewReader(c.text), iotest.ErrReader(refused)), ',')); got != c.want {
+		if got := readAll(NewReader(io.MultiReader(strings.NewReader(c.text), iotest.ErrReader(refused)),
+			',')); got != c.want {
 			t.Errorf("%q: got\n%s\nwant\n%s", c.text, got, c.want)
 		}
 	}
@@ -130,7 +142,8 @@ func TestRecordsAreBounded(t *testing.T) {
 func randomText(r *rand.Rand) string {
 	var b strings.Builder
 	for range r.IntN(40) {
-		b.WriteString([]string{"a", "bc", ",", ",", "\"", "\"", "\"\"", "\n", "\r\n", "\r", "é", "\"x\"", "\x00"}[r.IntN(13)])
+		b.WriteString([]string{"a", "bc", ",", ",", "\"", "\"", "\"\"", "\n", "\r\n", "\r",
+			"é", "\"x\"", "\x00"}[r.IntN(13)])
 	}
 	return b.String()
 }
@@ -169,7 +182,8 @@ func agree(text string) error {
 		}
 		line, _ := oracle.FieldPos(0)
 		if len(r.Fields) != len(want) || r.Line != line {
-			return fmt.Errorf("%q: record %d: line %d with %d fields, want line %d with %d", text, n, r.Line, len(r.Fields), line, len(want))
+			return fmt.Errorf("%q: record %d: line %d with %d fields, want line %d with %d", text, n, r.Line,
+				len(r.Fields), line, len(want))
 		}
 		for i, f := range r.Fields {
 			got := string(f.Text)
@@ -245,13 +259,14 @@ func TestHeaders(t *testing.T) {
 		if strings.Contains(c.names, "|") {
 			sep = "|"
 		}
-		if got := strings.Join(names, sep); got != c.names || (err == nil) != (c.fault == "") || err != nil && err.Error() != c.fault {
+		if got := strings.Join(names, sep); got != c.names || (err == nil) != (c.fault == "") ||
+			err != nil && err.Error() != c.fault {
 			t.Errorf("%q: %q, %v, want %q, %s", c.text, got, err, c.names, c.fault)
 		}
 	}
 }
 
-// Names that are given replace those of the header, whatever these are.
+// Names that are given replace the names of the header, even invalid ones.
 func TestGivenNamesReplaceTheHeader(t *testing.T) {
 	for _, c := range []struct{ text, fault string }{
 		{"id,a,a\n1,2,3\n", ""},
@@ -276,14 +291,16 @@ func TestGivenNamesReplaceTheHeader(t *testing.T) {
 		}
 	}
 	r := NewReader(strings.NewReader("id,a\n"), ',')
-	if names, err := r.Header(Names{List: []string{"x", "y"}, NoHeader: true}); err != nil || len(names) != 2 || r.Next() != nil || string(r.Fields[0].Text) != "id" {
+	if names, err := r.Header(Names{List: []string{"x", "y"}, NoHeader: true}); err != nil || len(names) != 2 ||
+		r.Next() != nil || string(r.Fields[0].Text) != "id" {
 		t.Errorf("without a header: %q, %v, and the first record is %v", names, err, r.Fields)
 	}
 }
 
 // Other names are suggested for those that no table can have.
 func TestNamesErrorSuggestsNames(t *testing.T) {
-	for text, want := range map[string]string{"id,a,a": "id,a,a_2", ",a,b": "column_1,a,b", "a,a_2,a,a": "a,a_2,a_3,a_4", ",column_1": "column_1,column_1_2"} {
+	for text, want := range map[string]string{"id,a,a": "id,a,a_2", ",a,b": "column_1,a,b",
+		"a,a_2,a,a": "a,a_2,a_3,a_4", ",column_1": "column_1,column_1_2"} {
 		_, err := NewReader(strings.NewReader(text), ',').Header(Names{})
 		bad, ok := errors.AsType[*NamesError](err)
 		if !ok || strings.Join(bad.Instead, ",") != want {
@@ -294,8 +311,10 @@ func TestNamesErrorSuggestsNames(t *testing.T) {
 
 func BenchmarkReader(b *testing.B) {
 	for _, c := range []struct{ name, line string }{
-		{"quotes=none", "1|155190|7706|1|17|21168.23|0.04|0.02|N|O|1996-03-13|1996-02-12|1996-03-22|DELIVER IN PERSON|TRUCK|egular courts above the\n"},
-		{"quotes=one", "1|155190|7706|1|17|21168.23|0.04|0.02|N|O|1996-03-13|1996-02-12|1996-03-22|DELIVER IN PERSON|TRUCK|\"egular courts above the\"\n"},
+		{"quotes=none", "1|155190|7706|1|17|21168.23|0.04|0.02|N|O|1996-03-13|1996-02-12|1996-03-22|DELIVER IN " +
+			"PERSON|TRUCK|egular courts above the\n"},
+		{"quotes=one", "1|155190|7706|1|17|21168.23|0.04|0.02|N|O|1996-03-13|1996-02-12|1996-03-22|DELIVER IN " +
+			"PERSON|TRUCK|\"egular courts above the\"\n"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			text := bytes.Repeat([]byte(c.line), 1000)

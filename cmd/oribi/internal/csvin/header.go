@@ -10,9 +10,9 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Names is what the caller says about the names of the columns.
+// Names are the caller's instructions about the names of the columns.
 type Names struct {
-	List     []string // of the fields, in order; nil = the first record has them
+	List     []string // of the fields, in order; nil if the first record has them
 	Flag     string   // that gave List, for messages
 	NoHeader bool     // the first record is data; needs List
 }
@@ -27,8 +27,8 @@ type NamesError struct {
 func (e *NamesError) Error() string { return e.text }
 
 // Header returns the names of the columns: those given or, without them, those in the first record,
-// which it reads unless that is data. Errors: those of Next, a missing header for io.EOF, a wrong
-// number of names, invalid names, and *NamesError.
+// which it reads unless that is data. Errors: the errors of Next, a missing header for io.EOF, a
+// wrong number of names, invalid names, and *NamesError.
 func (r *Reader) Header(given Names) ([]string, error) {
 	if given.NoHeader {
 		return given.List, nil
@@ -53,7 +53,8 @@ func (r *Reader) Header(given Names) ([]string, error) {
 		name := string(f.Text)
 		switch {
 		case name == "":
-			return nil, &NamesError{fmt.Sprintf("field %d of the header is empty: each column needs a name", i+1), r.otherNames()}
+			return nil, &NamesError{fmt.Sprintf("field %d of the header is empty: each column needs a name", i+1),
+				r.otherNames()}
 		case slices.Contains(names, name):
 			return nil, &NamesError{fmt.Sprintf("column %q: the name appears twice", name), r.otherNames()}
 		}
@@ -82,8 +83,8 @@ func (r *Reader) otherNames() []string {
 	return names
 }
 
-// Fit returns the record's fields, without the empty one after a delimiter at the end of the line
-// if there is one more than n: some programs end every line with a delimiter.
+// Fit returns the record's fields, without the last one if it is empty and there are n+1: some
+// programs end every line with a delimiter.
 func (r *Reader) Fit(n int) []Field {
 	if last := len(r.Fields) - 1; last == n && n > 0 && len(r.Fields[last].Text) == 0 && !r.Fields[last].Quoted {
 		return r.Fields[:last]

@@ -92,8 +92,10 @@ func (s *show) fill() (err error) {
 		return err
 	}
 	s.page.title("A source tree as a table")
-	s.page.text("The store is in %s. Its table %q has a row for each file of a source tree: path (the key), mode, blob, size, "+
-		"and seq, the number of the commit that last changed the row. The input is real: the first %s commits of Apache Kudu's "+
+	s.page.text("The store is in %s. Its table %q has a row for each file of a source tree: path (the key), mode, "+
+		"blob, size, "+
+		"and seq, the number of the commit that last changed the row. The input is real: the first %s commits of "+
+		"Apache Kudu's "+
 		"repository. Each commit is one write batch: readers see all of it or none of it.",
 		s.dir, tableName, figures.Thousands(int64(len(s.commits))))
 	s.page.rows([]string{"commits", "inserts", "updates", "deletes", "rows", "then (rowsets, written)"})
@@ -104,8 +106,10 @@ func (s *show) fill() (err error) {
 	took := time.Since(began)
 	total := s.counts['A'] + s.counts['M'] + s.counts['D']
 	s.page.end()
-	s.page.text("%s changes in %s commits took %s, including flushes and a compaction. The store keeps every version of every row for as "+
-		"long as configured (here: forever). The batches were committed without waiting for the disk each time; closing the store makes the last ones durable.",
+	s.page.text("%s changes in %s commits took %s, including flushes and a compaction. The store keeps every version "+
+		"of every row for as "+
+		"long as configured (here: forever). The batches were committed without waiting for the disk each time; "+
+		"closing the store makes the last ones durable.",
 		figures.Thousands(int64(total)), figures.Thousands(int64(len(s.commits))), took.Round(time.Millisecond))
 	return nil
 }
@@ -142,7 +146,8 @@ func (s *show) applyAll(store *oribi.Store, table *oribi.Table) error {
 		if err != nil {
 			return err
 		}
-		s.page.rows([]string{fmt.Sprintf("%d–%d", first, c.seq), figures.Thousands(int64(stretch['A'])), figures.Thousands(int64(stretch['M'])), figures.Thousands(int64(stretch['D'])),
+		s.page.rows([]string{fmt.Sprintf("%d–%d", first, c.seq), figures.Thousands(int64(stretch['A'])),
+			figures.Thousands(int64(stretch['M'])), figures.Thousands(int64(stretch['D'])),
 			figures.Thousands(int64(rows)), did})
 		clear(stretch)
 		first = c.seq + 1
@@ -190,7 +195,8 @@ const askAfter = 1000
 // shellWord quotes text as one word for a shell.
 func shellWord(text string) string {
 	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("/._-+:@%,=", c)
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.ContainsRune("/._-+:@%,=", c)
 	}
 	if text != "" && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
 		return text

@@ -38,7 +38,8 @@ func TestFirstDifference(t *testing.T) {
 	for _, c := range []struct {
 		x, y []file
 		want int
-	}{{nil, nil, -1}, {[]file{a}, []file{a}, -1}, {[]file{a}, []file{b}, 0}, {[]file{a}, []file{a, b}, 1}, {[]file{a, b}, []file{a}, 1}} {
+	}{{nil, nil, -1}, {[]file{a}, []file{a}, -1}, {[]file{a}, []file{b}, 0}, {[]file{a}, []file{a, b},
+		1}, {[]file{a, b}, []file{a}, 1}} {
 		if got := firstDifference(c.x, c.y); got != c.want {
 			t.Errorf("%v, %v: got %d, want %d", c.x, c.y, got, c.want)
 		}
@@ -68,7 +69,8 @@ func TestPage(t *testing.T) {
 	p.rows([]string{"1,000", "a"})
 	p.rows([]string{"–", "bc"})
 	p.end()
-	want := "Titlé\n-----\n" + strings.TrimSpace(strings.Repeat("word ", 16)) + "\n" + strings.TrimSpace(strings.Repeat("word ", 14)) + "\n" +
+	want := "Titlé\n-----\n" + strings.TrimSpace(strings.Repeat("word ", 16)) + "\n" +
+		strings.TrimSpace(strings.Repeat("word ", 14)) + "\n" +
 		"  number  text\n   1,000  a\n       –  bc\n"
 	if p.err != nil || out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
@@ -76,7 +78,8 @@ func TestPage(t *testing.T) {
 }
 
 func TestShellWord(t *testing.T) {
-	for text, want := range map[string]string{"/tmp/a_b-1.2": "/tmp/a_b-1.2", "a b": "'a b'", "it's": `'it'\''s'`, "a*": "'a*'", "`x`": "'`x`'",
+	for text, want := range map[string]string{"/tmp/a_b-1.2": "/tmp/a_b-1.2", "a b": "'a b'",
+		"it's": `'it'\''s'`, "a*": "'a*'", "`x`": "'`x`'",
 		`a\b`: `'a\b'`, "~": "'~'", "": "''", "é": "'é'"} {
 		if got := shellWord(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)

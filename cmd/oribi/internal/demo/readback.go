@@ -29,7 +29,8 @@ func (s *show) readBack() (err error) {
 	}
 	r := store.Recovery()
 	s.page.title("Close and reopen")
-	s.page.text("%s write batches had not been flushed to files yet; they were replayed from the log.", figures.Thousands(int64(r.Batches)))
+	s.page.text("%s write batches had not been flushed to files yet; they were replayed from the log.",
+		figures.Thousands(int64(r.Batches)))
 	for _, part := range []func(*oribi.Table) error{s.readAsOf, s.versions, s.onDisk, s.explain} {
 		if err := part(table); err != nil {
 			return err
@@ -41,7 +42,8 @@ func (s *show) readBack() (err error) {
 // readAsOf reads the table as of several commits and compares each result with the expected tree.
 func (s *show) readAsOf(table *oribi.Table) error {
 	s.page.title("The table as it was")
-	s.page.text("A read is as of a given timestamp, or of the newest state. Here the whole table is read as of some commits, and each row is compared:")
+	s.page.text("A read is as of a given timestamp, or of the newest state. Here the whole table is read as of some " +
+		"commits, and each row is compared:")
 	s.page.rows([]string{"as of commit", "rows", "matches"})
 	for _, seq := range readBackAfter {
 		want, oracle, err := s.expected(seq)
@@ -53,7 +55,8 @@ func (s *show) readAsOf(table *oribi.Table) error {
 			return err
 		}
 		if i := firstDifference(got, want); i >= 0 {
-			return fmt.Errorf("demo: as of commit %d the table differs from %s at row %d of %d", seq, oracle, i, len(want))
+			return fmt.Errorf("demo: as of commit %d the table differs from %s at row %d of %d", seq, oracle, i,
+				len(want))
 		}
 		s.page.rows([]string{fmt.Sprint(seq), figures.Thousands(int64(len(got))), oracle})
 	}
@@ -99,7 +102,8 @@ func (s *show) scan(table *oribi.Table, seq int64) ([]file, error) {
 		}
 		sizes := batch.Values[int64](b.Columns[3])
 		for i := b.Selection.Next(0); i >= 0; i = b.Selection.Next(i + 1) {
-			files = append(files, file{string(b.Columns[0].Cell(i)), string(b.Columns[1].Cell(i)), string(b.Columns[2].Cell(i)), sizes[i]})
+			files = append(files, file{string(b.Columns[0].Cell(i)), string(b.Columns[1].Cell(i)),
+				string(b.Columns[2].Cell(i)), sizes[i]})
 		}
 	}
 	return files, nil
@@ -122,8 +126,10 @@ func (s *show) versions(table *oribi.Table) error {
 		return err
 	}
 	s.page.title("One row through time")
-	s.page.text("The commits wrote %s versions of %s rows and deleted %s rows. The row that changed most often is %s, with %d versions.",
-		figures.Thousands(int64(s.counts['A']+s.counts['M'])), figures.Thousands(int64(len(s.touched))), figures.Thousands(int64(s.counts['D'])), path, s.touched[path])
+	s.page.text("The commits wrote %s versions of %s rows and deleted %s rows. The row that changed most often is "+
+		"%s, with %d versions.",
+		figures.Thousands(int64(s.counts['A']+s.counts['M'])), figures.Thousands(int64(len(s.touched))),
+		figures.Thousands(int64(s.counts['D'])), path, s.touched[path])
 	s.page.rows([]string{"as of commit", "size", "last changed by commit"})
 	for _, seq := range readBackAfter {
 		row, err := table.Get(s.ctx, path, oribi.AsOf(s.stamps[seq]), oribi.Columns("size", "seq"))
@@ -140,7 +146,7 @@ func (s *show) versions(table *oribi.Table) error {
 	return nil
 }
 
-// busiest returns, of the existing paths with the highest rank, the one that changed most often.
+// busiest returns the path that changed most often among the existing paths with the highest rank.
 func (s *show) busiest(table *oribi.Table, rank func(path string) (int, error)) (string, error) {
 	live, err := s.scan(table, readBackAfter[len(readBackAfter)-1])
 	if err != nil {
@@ -166,7 +172,8 @@ func (s *show) onDisk(table *oribi.Table) error {
 		return err
 	}
 	s.page.title("On disk")
-	s.page.text("%s rows in %d rowsets. A rowset is a sorted set of rows: a file of values for each column, later changes in separate files, "+
+	s.page.text("%s rows in %d rowsets. A rowset is a sorted set of rows: a file of values for each column, later "+
+		"changes in separate files, "+
 		"and a filter that excludes most absent keys. The newest changes are in memory (%s) and in the log.",
 		figures.Thousands(int64(stats.LiveRows)), stats.RowSets, figures.Size(stats.MemBytes))
 	s.page.rows([]string{"column", "bytes"})
@@ -183,7 +190,8 @@ func (s *show) onDisk(table *oribi.Table) error {
 
 // places are the parts of a store's directory, in the order in which they are printed.
 var places = []struct{ name, what string }{
-	{"data", "containers of the column files"}, {"wal", "log"}, {"meta", "metadata: the tables and rowsets that the blocks belong to"}, {"", "identity, anchor, lock"},
+	{"data", "containers of the column files"}, {"wal", "log"},
+	{"meta", "metadata: the tables and rowsets that the blocks belong to"}, {"", "identity, anchor, lock"},
 }
 
 // files counts the files of the store by directory.
@@ -210,7 +218,8 @@ func (s *show) files() error {
 	}
 	s.page.rows([]string{"files", "bytes", "what"})
 	for _, p := range places {
-		s.page.rows([]string{figures.Thousands(int64(count[p.name])), figures.Thousands(int64(bytes[p.name])), strings.TrimSpace(p.name + " " + "(" + p.what + ")")})
+		s.page.rows([]string{figures.Thousands(int64(count[p.name])), figures.Thousands(int64(bytes[p.name])),
+			strings.TrimSpace(p.name + " " + "(" + p.what + ")")})
 	}
 	s.page.end()
 	return nil
@@ -253,6 +262,7 @@ func (s *show) explain(table *oribi.Table) error {
 			s.page.line("%sthe filter says maybe; the key index has it as row %d", where, step.Row)
 		}
 	}
-	s.page.line("  mode %v, blob %v, size %v, last changed by commit %v", row["mode"], row["blob"], row["size"], row["seq"])
+	s.page.line("  mode %v, blob %v, size %v, last changed by commit %v", row["mode"],
+		row["blob"], row["size"], row["seq"])
 	return nil
 }

@@ -3,7 +3,7 @@
 //
 //	{"type":"INT64","encoding":"BIT_SHUFFLE","compression":"LZ4","nullable":true,"posidx":true,"append_batch":100}
 //
-// Names and values are those of Kudu's protobuf messages:
+// Names and values are the names and values of Kudu's protobuf messages:
 //
 //	field                  meaning                                           default
 //	type                   of the values                                     required
@@ -15,7 +15,7 @@
 //	index_block_size       of an index node, bytes                           0: 32 KiB
 //	restart_interval       of prefix encoding, values                        0: 16
 //	optimize_index_keys    whether keys of the value index are shortened     true
-//	append_batch           rows passed to the writer at once; 0: all         0
+//	append_batch           rows passed to the writer at once                0, all of them
 //	metadata               pairs for the header and the footer               none
 //
 // A pair is {"where":"header"|"footer","key":…,"value":"0x…"}.

@@ -66,7 +66,8 @@ func appendKeyFields(dst []byte, k *hfile.Key, sequence int64) []byte {
 	return dst
 }
 
-// AppendCell appends an entry in HBase's view. The error is that of malformed tags.
+// AppendCell appends an entry in HBase's view. It returns an error if the entry's tags are
+// malformed.
 func AppendCell(dst []byte, c *hfile.Cell) ([]byte, error) {
 	dst = appendKeyFields(dst, &c.Key, c.Sequence)
 	if len(c.Tags) > 0 {

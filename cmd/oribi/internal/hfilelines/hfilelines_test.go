@@ -54,7 +54,8 @@ func TestPrintedEntriesAreReadBack(t *testing.T) {
 	var cells []hfile.Cell
 	var lines, pairs []byte
 	for range 1000 {
-		c := hfile.Cell{Key: hfile.Key{Row: randomBytes(r, 20), Family: randomBytes(r, 5), Qualifier: randomBytes(r, 20),
+		c := hfile.Cell{Key: hfile.Key{Row: randomBytes(r, 20), Family: randomBytes(r, 5),
+			Qualifier: randomBytes(r, 20),
 			Timestamp: r.Int64(), Type: hfile.Type(r.IntN(256))}, Value: randomBytes(r, 50)}
 		if r.IntN(2) == 0 {
 			c.Sequence = r.Int64()
@@ -91,12 +92,14 @@ func TestPrintedEntriesAreReadBack(t *testing.T) {
 }
 
 func TestSeekKeyDefaults(t *testing.T) {
-	in := NewReader(strings.NewReader("\n{\"row\":\"a\"}\n" + `{"row":"a","family":"f","qualifier":"q","ts":-1,"type":"Put"}` + "\n"))
+	in := NewReader(strings.NewReader("\n{\"row\":\"a\"}\n" +
+		`{"row":"a","family":"f","qualifier":"q","ts":-1,"type":"Put"}` + "\n"))
 	k, err := in.SeekKey()
 	if err != nil || k.Timestamp != math.MaxInt64 || k.Type != hfile.Maximum || in.Line() != 2 {
 		t.Errorf("line %d: %v, %v", in.Line(), k, err)
 	}
-	if k, err = in.SeekKey(); err != nil || k.Timestamp != -1 || k.Type != hfile.Put || string(k.Family)+string(k.Qualifier) != "fq" {
+	if k, err = in.SeekKey(); err != nil || k.Timestamp != -1 || k.Type != hfile.Put ||
+		string(k.Family)+string(k.Qualifier) != "fq" {
 		t.Errorf("%v, %v", k, err)
 	}
 }
@@ -124,8 +127,9 @@ func TestMalformedLinesAreErrors(t *testing.T) {
 		`{"row":"a","family":"` + strings.Repeat("f", 128) + `",` + rest[len(`"family":"f",`):]:  "family: 128 bytes",
 		`{"row":"a",` + strings.Replace(rest, `"Put"`, `"256"`, 1):                               "unknown type",
 		`{"row":"a",` + strings.Replace(rest, `"Put"`, `4`, 1):                                   "want a name",
-		`{"row":"a",` + strings.Replace(rest, `:1,`, `:"1",`, 1):                                 "want an integer of 64 bits",
-		`{"row":"a",` + strings.Replace(rest, `:1,`, `:9223372036854775808,`, 1):                 "want an integer of 64 bits",
+		`{"row":"a",` + strings.Replace(rest, `:1,`, `:"1",`,
+			1): "want an integer of 64 bits",
+		`{"row":"a",` + strings.Replace(rest, `:1,`, `:9223372036854775808,`, 1): "want an integer of 64 bits",
 	} {
 		if _, err := NewReader(strings.NewReader(line)).Cell(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", line, err, want)

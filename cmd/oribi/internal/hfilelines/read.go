@@ -17,8 +17,8 @@ import (
 // two characters a byte.
 const maxLineBytes = 80 << 20
 
-// Reader reads lines. What its methods return is valid until the next call. They return io.EOF
-// after the last line; the first other error ends the reading. Blank lines are skipped.
+// Reader reads lines. The results of its methods are valid until the next call. The methods return
+// io.EOF after the last line; the first other error ends the reading. Blank lines are skipped.
 type Reader struct {
 	records *jsonin.Records
 	arena   []byte // byte strings of the line
@@ -77,9 +77,10 @@ func (r *Reader) Key() (key []byte, err error) {
 // key of the row, or of the column.
 func (r *Reader) SeekKey() (k hfile.Key, err error) {
 	k = hfile.FirstOnRow(nil)
-	err = r.object([]string{"row"}, []string{"family", "qualifier", "ts", "type"}, func(name string, value []byte) error {
-		return r.keyField(&k, name, value)
-	})
+	err = r.object([]string{"row"}, []string{"family", "qualifier", "ts", "type"},
+		func(name string, value []byte) error {
+			return r.keyField(&k, name, value)
+		})
 	return k, err
 }
 
@@ -213,7 +214,7 @@ func (r *Reader) tags(value []byte) ([]byte, error) {
 	return tags, nil
 }
 
-// maxTagBytes bounds a tag's value: its length and that of the type are stored in 16 bits.
+// maxTagBytes bounds a tag's value: its length plus one, for the type, is stored in 16 bits.
 const maxTagBytes = math.MaxUint16 - 1
 
 func (r *Reader) tag(object []byte) (tag hfile.Tag, err error) {

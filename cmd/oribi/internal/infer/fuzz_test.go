@@ -17,7 +17,8 @@ import (
 // Whatever a file of CSV contains, the types that are inferred take all of its values.
 func FuzzTypesOfCSVTakeItsValues(f *testing.F) {
 	for _, text := range []string{
-		"k,v\n1,1.0\n2,2.25\n", "a,b\r1,\"x\"\r,\n", "a\n9223372036854775808\n-0\n1e+300\n", "t\n2026-01-01 00:00:00+00:00\n2026-01-01T00:00:00.123456789Z\n",
+		"k,v\n1,1.0\n2,2.25\n", "a,b\r1,\"x\"\r,\n", "a\n9223372036854775808\n-0\n1e+300\n",
+		"t\n2026-01-01 00:00:00+00:00\n2026-01-01T00:00:00.123456789Z\n",
 		"b\nTrue\nfalse\n", "d\n2024-02-29\n0001-01-01\n", "x\ninf\n-Infinity\nnan\n0.1234567890123456789\n1\n",
 	} {
 		f.Add(text)
@@ -61,7 +62,8 @@ func FuzzTypesOfCSVTakeItsValues(f *testing.F) {
 // The same of JSON, except for numbers that no double has.
 func FuzzTypesOfJSONTakeItsValues(f *testing.F) {
 	for _, text := range []string{
-		`{"k":1,"v":1.0}` + "\n" + `{"k":2,"v":2.25}`, `[{"a":9223372036854775808},{"a":-0},{"a":1e300}]`, `{"t":"2026-01-01 00:00:00+00:00","d":"2024-02-29"}`,
+		`{"k":1,"v":1.0}` + "\n" + `{"k":2,"v":2.25}`, `[{"a":9223372036854775808},{"a":-0},{"a":1e300}]`,
+		`{"t":"2026-01-01 00:00:00+00:00","d":"2024-02-29"}`,
 		`{"n":{"x":[1,2]},"m":"1.50","b":true}`, `[{"x":"NaN"},{"x":0.1234567890123456789},{"x":1}]`,
 	} {
 		f.Add(text)
@@ -91,7 +93,8 @@ func FuzzTypesOfJSONTakeItsValues(f *testing.F) {
 					if c.Type == schema.String || jsonin.IsNull(w.Value) || string(w.Value) == `""` {
 						continue // takes all values; is no value
 					}
-					if _, err := strconv.ParseFloat(string(w.Value), 64); c.Type == schema.Double && err != nil && w.Value[0] != '"' {
+					if _, err := strconv.ParseFloat(string(w.Value), 64); c.Type == schema.Double &&
+						err != nil && w.Value[0] != '"' {
 						continue
 					}
 					if _, err := cell.FromJSON(nil, c, w.Value); err != nil {

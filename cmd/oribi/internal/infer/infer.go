@@ -35,7 +35,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// Columns is what is known about a file's columns so far, in the order of their first appearance.
+// Columns has the columns of a file, with the types that fit all values read so far, in the order
+// of their first appearance.
 type Columns struct {
 	// Bad is the first record that is not a row, if the format is JSON; nil = there is none. CSV
 	// has columns without it.
@@ -98,8 +99,8 @@ func (c *Columns) index(name string) int {
 	return slices.IndexFunc(c.columns, func(o column) bool { return o.name == name })
 }
 
-// see adds a value other than an empty text to column i; of returns which of a set of kinds keep the
-// value.
+// see adds a value other than an empty text to column i; of returns which of a set of kinds keep
+// the value.
 func (c *Columns) see(i int, value []byte, line int, of func(value []byte, among kinds) (kinds, shape)) {
 	col := &c.columns[i]
 	col.values = true
@@ -143,8 +144,8 @@ func (c *column) seeNumber(fits kinds, s shape) kinds {
 	return fits
 }
 
-// seeEmpty adds an empty text to a column. It makes the column a string, unless the column is in the
-// key: a key is never empty by accident, and the load reports the line.
+// seeEmpty adds an empty text to a column. It makes the column a string, unless the column is in
+// the key: a key is never empty by accident, and the load reports the line.
 func (c *Columns) seeEmpty(i, line int) {
 	col := &c.columns[i]
 	col.values = true
@@ -221,7 +222,9 @@ func (c *Columns) Schema(key []string) (*schema.Schema, error) {
 		columns = append(columns, c.columns[k].keyColumn())
 	}
 	if c.index(schema.AutoIncrementName) >= 0 && !slices.Contains(key, schema.AutoIncrementName) {
-		return nil, fmt.Errorf("column %q: the name is reserved for the key of --key %s; with --mode upsert the rows keep their values", schema.AutoIncrementName, AutoKey)
+		return nil,
+			fmt.Errorf("column %q: the name is reserved for the key of --key %s; with --mode upsert the rows keep "+
+				"their values", schema.AutoIncrementName, AutoKey)
 	}
 	for i := range c.columns {
 		if col := &c.columns[i]; !slices.Contains(key, col.name) {
@@ -256,7 +259,9 @@ func (c *Columns) Reasons(s *schema.Schema) string {
 
 // label returns a column's name for a list, in quotes unless it is a plain word.
 func label(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
 		return strconv.Quote(name)
 	}
 	return name

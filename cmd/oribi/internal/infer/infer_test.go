@@ -53,8 +53,8 @@ func columnOf(t *testing.T, values []string, exact bool) (typeName, reason strin
 	return s.Columns[1].TypeName(), strings.TrimPrefix(columns.Reasons(s), "k string, v ")
 }
 
-// A column of CSV gets the first type that keeps its values; with Exact, one that also prints them
-// as they are in the file. Values are separated by |.
+// A column of CSV gets the first type that keeps its values; with Exact, the first type that also
+// prints them as they are in the file. Values are separated by |.
 func TestTypesKeepValues(t *testing.T) {
 	for _, c := range []struct{ values, want, exact string }{
 		{"true|false", "bool", "bool"},
@@ -73,7 +73,8 @@ func TestTypesKeepValues(t *testing.T) {
 		{"100000000000000000000000000000000000000", "int128", "string"},
 		{"170141183460469231731687303715884105727|-170141183460469231731687303715884105728|5", "int128", "string"},
 		{"170141183460469231731687303715884105728", "string", "string"},
-		{"10000000000000000000|1", "decimal(38,0)", "double"}, // both print it: the first is exact for its neighbors, too
+		// both print it: the first is exact for its neighbors, too
+		{"10000000000000000000|1", "decimal(38,0)", "double"},
 		{"1|1.5", "double", "double"},
 		{"1.0|2.25|-3.5", "double", "string"},
 		{"1.0|2.0", "decimal(9,1)", "decimal(9,1)"},
@@ -120,7 +121,7 @@ func TestTypesKeepValues(t *testing.T) {
 		{"1e21|1e16", "double", "string"},
 		{"1e400", "string", "string"},
 		{"1e-400", "string", "string"},
-		{"1.000000000000000056e-01", "string", "string"}, // not what its double prints
+		{"1.000000000000000056e-01", "string", "string"}, // a double prints it in another form
 		{"1e-7|12345678901234567890.5", "string", "string"},
 		{"NaN|-Inf|2.5", "double", "double"},
 		{"NaN", "double", "double"},
@@ -133,11 +134,13 @@ func TestTypesKeepValues(t *testing.T) {
 		{"2024-02-29|0001-01-01", "date", "date"},
 		{"2023-02-29", "string", "string"},
 		{"2024-02-29|1", "string", "string"},
-		{"2024-02-29T10:00:00Z|2024-02-29T10:00:00.123456Z|2024-02-29T10:00:00+00:00|2024-02-29T10:00:00", "timestamp", "timestamp"},
+		{"2024-02-29T10:00:00Z|2024-02-29T10:00:00.123456Z|2024-02-29T10:00:00+00:00|2024-02-29T10:00:00", "timestamp",
+			"timestamp"},
 		{"2024-02-29 10:00:00", "timestamp", "timestamp"},
-		{"2024-02-29 10:00:00+00:00|2024-02-29 10:00:00.123456+00:00", "timestamp", "string"},          // pandas
-		{"2024-02-29T10:00:00.000000+0000", "timestamp", "string"},                                     // polars
-		{"2024-02-29 10:00:00+00|2024-02-29 10:00:00 UTC|2024-02-29 10:00:00Z", "timestamp", "string"}, // DuckDB, BigQuery
+		{"2024-02-29 10:00:00+00:00|2024-02-29 10:00:00.123456+00:00", "timestamp", "string"}, // pandas
+		{"2024-02-29T10:00:00.000000+0000", "timestamp", "string"},                            // polars
+		// DuckDB, BigQuery
+		{"2024-02-29 10:00:00+00|2024-02-29 10:00:00 UTC|2024-02-29 10:00:00Z", "timestamp", "string"},
 		{"2024-02-29T10:00:00+01:00", "string", "string"},
 		{"2024-02-29 10:00:00+01", "string", "string"},
 		{"2024-02-29T10:00:00-00:00", "string", "string"},
@@ -188,7 +191,8 @@ func TestTypesOfJSON(t *testing.T) {
 		{`170141183460469231731687303715884105727`, "int128", "string"},
 		{`9007199254740993|0.5`, "decimal(18,1)", "string"},
 		{`0.1234567890123456789|1`, "decimal(38,19)", "string"},
-		{`123456789012345678901234567890123456789012345`, `double ("123456789012345678901234567890123456789012345" in line 1 is rounded)`, "string"},
+		{`123456789012345678901234567890123456789012345`,
+			`double ("123456789012345678901234567890123456789012345" in line 1 is rounded)`, "string"},
 		{`1e-400|1`, `double ("1e-400" in line 1 is rounded)`, "string"},
 		{`9007199254740993|1e-30`, `double ("1e-30" in line 2 is rounded)`, "string"},
 		{`1e400`, `double ("1e400" in line 1 is out of range)`, "string"},
@@ -200,7 +204,8 @@ func TestTypesOfJSON(t *testing.T) {
 		{`"NaN"|1.5|"-Inf"`, "double", "double"},
 		{`"nan"|1.5`, `string ("\"nan\"" in line 1)`, `string ("\"nan\"" in line 1)`},
 		{`"2024-02-29"`, "date", "date"},
-		{`"2024-02-29T10:00:00.000Z"|"2024-02-29 10:00:00+00:00"`, "timestamp", `string ("\"2024-02-29 10:00:00+00:00\"" in line 2)`},
+		{`"2024-02-29T10:00:00.000Z"|"2024-02-29 10:00:00+00:00"`, "timestamp",
+			`string ("\"2024-02-29 10:00:00+00:00\"" in line 2)`},
 		{`{"x":1}|[1,2]|[]`, "string (objects and arrays as JSON)", "string (objects and arrays as JSON)"},
 		{`5|{"x":1}`, `string ("{\"x\":1}" in line 2)`, `string ("{\"x\":1}" in line 2)`},
 		{`""|5`, `string ("" in line 1)`, `string ("" in line 1)`},
@@ -303,7 +308,8 @@ func TestKeysComeFirstWithKeyableTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := typesOf(t, columns, "d", "c", "b", "a"), "d int64; c decimal(9,1); b string; a int64; e string nullable"; got != want {
+	if got, want := typesOf(t, columns, "d", "c", "b", "a"),
+		"d int64; c decimal(9,1); b string; a int64; e string nullable"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, key := range [][]string{{"x"}, {"a", "a"}, {}} {
@@ -324,7 +330,8 @@ func TestObjectsMayHaveDifferentNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "a int64; b bool nullable; c date nullable; d string nullable; e double nullable; f string nullable; g string nullable; h double nullable; h2 string nullable"
+	want := "a int64; b bool nullable; c date nullable; d string nullable; e double nullable; f string nullable; g " +
+		"string nullable; h double nullable; h2 string nullable"
 	if got := typesOf(t, columns, "a"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -390,7 +397,8 @@ func TestDecideSetsType(t *testing.T) {
 	if got, want := typesOf(t, columns, "k"), "k int16; a decimal(10,3) nullable; b string nullable"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if err := columns.Decide("nope", "int16"); err == nil || err.Error() != `column "nope": no such column in the file; there is "k", "a", "b"` {
+	if err := columns.Decide("nope", "int16"); err == nil ||
+		err.Error() != `column "nope": no such column in the file; there is "k", "a", "b"` {
 		t.Error(err)
 	}
 	if err := columns.Decide("a", "int17"); err == nil {
@@ -427,7 +435,8 @@ func TestTypesKeepEveryNumber(t *testing.T) {
 		for _, exact := range []bool{false, true} {
 			c := &Columns{exact: exact}
 			k, s := c.fieldKinds(text, allKinds)
-			for kind, column := range map[kinds]schema.Column{isInteger: {Type: schema.Int64}, isWhole: {Type: schema.Int128}, isDouble: {Type: schema.Double},
+			for kind, column := range map[kinds]schema.Column{isInteger: {Type: schema.Int64},
+				isWhole: {Type: schema.Int128}, isDouble: {Type: schema.Double},
 				isDecimal: decimalFor(s), isMixed: decimalFor(s)} {
 				if k&kind == 0 {
 					continue
@@ -444,7 +453,8 @@ func TestTypesKeepEveryNumber(t *testing.T) {
 				if !ok || got.Cmp(want) != 0 || strings.HasPrefix(printed, "-") != (text[0] == '-') {
 					t.Fatalf("%s as %s is printed as %s", text, column.TypeName(), printed)
 				}
-				if plain := !bytes.ContainsAny(text, "eE"); exact && printed != string(text) || plain && trimZeros(printed) != trimZeros(string(text)) {
+				if plain := !bytes.ContainsAny(text, "eE"); exact && printed != string(text) ||
+					plain && trimZeros(printed) != trimZeros(string(text)) {
 					t.Fatalf("%s as %s is printed as %s", text, column.TypeName(), printed)
 				}
 			}
@@ -473,7 +483,8 @@ func TestExactTypesPrintEveryNumberUnchanged(t *testing.T) {
 		text := numberTexts(r)
 		c := &Columns{exact: true}
 		k, s := c.fieldKinds(text, allKinds)
-		for kind, column := range map[kinds]schema.Column{isInteger: {Type: schema.Int64}, isDouble: {Type: schema.Double}, isDecimal: decimalFor(s)} {
+		for kind, column := range map[kinds]schema.Column{isInteger: {Type: schema.Int64},
+			isDouble: {Type: schema.Double}, isDecimal: decimalFor(s)} {
 			value, err := celltext.FromField(nil, &column, text)
 			same := err == nil && string(celltext.AppendText(nil, &column, value)) == string(text)
 			if column.Type.Decimal() && s.decimals == 0 {
@@ -487,7 +498,8 @@ func TestExactTypesPrintEveryNumberUnchanged(t *testing.T) {
 }
 
 func BenchmarkKinds(b *testing.B) {
-	for _, text := range []string{"155190", "21168.23", "0.04", "1996-03-13", "1996-03-13T10:00:00Z", "true", "egular courts above the"} {
+	for _, text := range []string{"155190", "21168.23", "0.04", "1996-03-13", "1996-03-13T10:00:00Z",
+		"true", "egular courts above the"} {
 		b.Run(text, func(b *testing.B) {
 			c := &Columns{}
 			if _, err := c.add("x"); err != nil {

@@ -26,8 +26,8 @@ const (
 	numbers  = isInteger | isDecimal | isWhole | isDouble | isMixed | isNumber
 )
 
-// shape is what a decimal column needs for a number: the digits before the point, not counting a
-// single zero, and those after it.
+// shape is the number of digits of a number before the point, not counting a single zero, and after
+// it: a decimal column needs as many. 0.25 has 0 and 2.
 type shape struct {
 	whole, decimals int
 	name            bool // it is no number but a name such as nan
@@ -159,7 +159,7 @@ func plainDigits(text []byte) (d digits, ok bool) {
 	return d, true
 }
 
-// shape is that of the number.
+// shape returns the shape of the number.
 func (d *digits) shape(text []byte) shape {
 	s := shape{whole: d.whole, decimals: d.decimals}
 	if d.whole == 1 && (text[0] == '0' || d.negative && text[1] == '0') {
@@ -199,7 +199,8 @@ func (c *Columns) numberKinds(text []byte, among kinds) (kinds, shape) {
 		}
 		k |= isMixed
 	}
-	if k &= among; among&isDouble != 0 && d.whole <= mostWhole && d.leading <= mostLeading && c.keeps(text, d.significant) {
+	if k &= among; among&isDouble != 0 && d.whole <= mostWhole && d.leading <= mostLeading &&
+		c.keeps(text, d.significant) {
 		k |= isDouble
 	}
 	return k, s
@@ -233,8 +234,8 @@ func (c *Columns) odd(text []byte, among kinds) (kinds, shape) {
 }
 
 // scientific reports whether a number with an exponent has the form in which programs write
-// doubles: one digit before the point, and a sign in the exponent unless it is large. A code such as
-// 12E5 has not.
+// doubles: one digit before the point, and a sign in the exponent unless it is large. A code such
+// as 12E5 has not.
 func scientific(text []byte) bool {
 	if text[0] == '-' {
 		text = text[1:]

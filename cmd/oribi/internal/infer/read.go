@@ -53,8 +53,8 @@ type FieldError struct {
 func (e *FieldError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// CSV reads the records of in. It reports errors in the header only; the load reports those in
-// other records. Errors: *FieldError; that of ctx.
+// CSV reads the records of in. It reports errors in the header only; the load reports errors in
+// other records. Errors: *FieldError; ctx.Err().
 func CSV(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	r := csvin.NewReader(in, o.Delimiter)
 	names, err := r.Header(o.Names)
@@ -106,7 +106,7 @@ func (c *Columns) seeRecord(fields []csvin.Field, places []int, line int) {
 }
 
 // JSON reads the records of in. It ignores a record that is not a JSON object, except that the
-// first of them becomes Columns.Bad; the load reports it. Errors: *FieldError; that of ctx.
+// first of them becomes Columns.Bad; the load reports it. Errors: *FieldError; ctx.Err().
 func JSON(ctx context.Context, in io.Reader, o Options) (*Columns, error) {
 	records := jsonin.NewRecords(in, csvin.MaxRecordBytes)
 	c := &Columns{exact: o.Exact}

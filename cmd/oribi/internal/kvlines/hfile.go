@@ -10,10 +10,10 @@ import (
 	"github.com/oribi-db/oribi/kv"
 )
 
-// HFile reads the pairs of an HFile. A pair is valid until the next step. Those of HBase are the
-// rows with a live version, with the value of the newest one. Errors come as the last step: those of
-// the file; ErrUnsupported for a file of HBase with more than one column; ErrRow for a key or a value
-// that no bucket takes.
+// HFile reads the pairs of an HFile. A pair is valid until the next step. From a file of HBase, the
+// pairs are the rows with a live version, with the value of the newest version. Errors come as the
+// last step: errors of the file; ErrUnsupported for a file of HBase with more than one column;
+// ErrRow for a key or a value that no bucket takes.
 func HFile(r *hfile.Reader) iter.Seq2[kv.Pair, error] {
 	if r.Hudi() {
 		return func(yield func(kv.Pair, error) bool) {
@@ -53,12 +53,12 @@ func (r *refused) Unwrap() []error { return []error{r.err, r.class} }
 //	a       f:q     4          Put            deleted
 //	b       f:q     7          DeleteColumn   versions of f:q up to 7 are deleted
 //
-// Marks come before the versions that they delete: those of the family before its columns, others
-// before older versions, and before a Put with the same timestamp.
+// Marks come before the versions that they delete: marks of the family before its columns, other
+// marks before older versions, and before a Put with the same timestamp.
 func live(cells iter.Seq2[hfile.Cell, error]) iter.Seq2[kv.Pair, error] {
 	return func(yield func(kv.Pair, error) bool) {
 		var row liveRow
-		var column *hfile.Key // the column of the file; nil: none yet
+		var column *hfile.Key // the column of the file; nil before the first cell
 		for c, err := range cells {
 			if err != nil {
 				yield(kv.Pair{}, err)
@@ -111,7 +111,8 @@ type liveRow struct {
 }
 
 func (r *liveRow) reset(row []byte) {
-	*r = liveRow{begun: true, one: -1, several: r.several[:0], pair: kv.Pair{Key: append(r.pair.Key[:0], row...), Value: r.pair.Value[:0]}}
+	*r = liveRow{begun: true, one: -1, several: r.several[:0],
+		pair: kv.Pair{Key: append(r.pair.Key[:0], row...), Value: r.pair.Value[:0]}}
 }
 
 func (r *liveRow) add(c *hfile.Cell) {
@@ -128,7 +129,8 @@ func (r *liveRow) add(c *hfile.Cell) {
 		for len(r.several) > 0 && r.several[0] > c.Timestamp {
 			r.several = r.several[1:]
 		}
-		deleted := r.marked && c.Timestamp <= r.upTo || r.one == c.Timestamp || len(r.several) > 0 && r.several[0] == c.Timestamp
+		deleted := r.marked && c.Timestamp <= r.upTo || r.one == c.Timestamp ||
+			len(r.several) > 0 && r.several[0] == c.Timestamp
 		if !r.found && !deleted {
 			r.found, r.pair.Value = true, append(r.pair.Value, c.Value...)
 		}

@@ -47,7 +47,7 @@ func Check(p kv.Pair) error {
 	return nil
 }
 
-// entries yields what next returns until it returns io.EOF. Other errors are those of a line.
+// entries yields what next returns until it returns io.EOF. Other errors are errors of a line.
 func entries(name string, line func() int, next func() (kv.Pair, error)) iter.Seq2[kv.Pair, error] {
 	return func(yield func(kv.Pair, error) bool) {
 		for {
@@ -69,8 +69,8 @@ func entries(name string, line func() int, next func() (kv.Pair, error)) iter.Se
 	}
 }
 
-// JSON reads pairs from JSON. A pair is valid until the next step. name is that of the input, for
-// errors, which are *apply.LineError and come as the last step.
+// JSON reads pairs from JSON. A pair is valid until the next step. name is the name of the input,
+// for errors. Errors are *apply.LineError and come as the last step.
 func JSON(name string, in io.Reader) iter.Seq2[kv.Pair, error] {
 	r := hfilelines.NewReader(in)
 	return entries(name, r.Line, func() (kv.Pair, error) {

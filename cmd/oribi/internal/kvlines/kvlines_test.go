@@ -60,7 +60,8 @@ func TestPrintedPairsReadBack(t *testing.T) {
 		json = append(AppendJSON(append(json, `,"value":`...), p.Value), "}\n"...)
 		csv = fmt.Appendf(csv, "%s,%s\n", quoted(p.Value), quoted(p.Key))
 	}
-	for name, pairs := range map[string]iter.Seq2[kv.Pair, error]{"json": JSON("in", bytes.NewReader(json)), "csv": CSV("in", bytes.NewReader(csv))} {
+	for name, pairs := range map[string]iter.Seq2[kv.Pair, error]{"json": JSON("in", bytes.NewReader(json)),
+		"csv": CSV("in", bytes.NewReader(csv))} {
 		n := 0
 		for p, err := range pairs {
 			if err != nil || !bytes.Equal(p.Key, want[n].Key) || !bytes.Equal(p.Value, want[n].Value) {
@@ -83,7 +84,8 @@ func TestLongKeysAndValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestLiveVersions compares the rows of random cells with what the definition of each mark says.
+// TestLiveVersions compares the live rows of random cells with a direct implementation of the
+// definition of each mark.
 func TestLiveVersions(t *testing.T) {
 	rng := seedtest.Rand(t)
 	for range 300 {
@@ -91,7 +93,8 @@ func TestLiveVersions(t *testing.T) {
 		for range rng.IntN(12) {
 			c := hfile.Cell{Value: []byte{byte(rng.IntN(256))}}
 			c.Row, c.Family, c.Timestamp = []byte{'a' + byte(rng.IntN(2))}, []byte("f"), rng.Int64N(5)
-			c.Type = []hfile.Type{hfile.Put, hfile.Put, hfile.Put, hfile.Delete, hfile.DeleteColumn, hfile.DeleteFamily, hfile.DeleteFamilyVersion}[rng.IntN(7)]
+			c.Type = []hfile.Type{hfile.Put, hfile.Put, hfile.Put, hfile.Delete, hfile.DeleteColumn, hfile.DeleteFamily,
+				hfile.DeleteFamilyVersion}[rng.IntN(7)]
 			if ofColumn(c.Type) {
 				c.Qualifier = []byte("q")
 			}
@@ -126,7 +129,8 @@ func liveByDefinition(cells []hfile.Cell) (rows []string) {
 	for _, row := range []string{"a", "b"} {
 		newest := -1
 		for i, c := range cells {
-			if string(c.Row) != row || c.Type != hfile.Put || newest >= 0 && cmp.Compare(c.Timestamp, cells[newest].Timestamp) <= 0 {
+			if string(c.Row) != row || c.Type != hfile.Put ||
+				newest >= 0 && cmp.Compare(c.Timestamp, cells[newest].Timestamp) <= 0 {
 				continue
 			}
 			deleted := slices.ContainsFunc(cells, func(m hfile.Cell) bool {

@@ -86,7 +86,7 @@ func fill(r *rand.Rand, v *batch.Vector, array bool) {
 	}
 }
 
-// checkRead reads text and compares its cells with those of want.
+// checkRead reads text and compares its cells with the cells of want.
 func checkRead(t *testing.T, text string, want *batch.Vector, array bool) {
 	t.Helper()
 	in := NewReader(strings.NewReader(text), want.Type, array, true)

@@ -120,7 +120,7 @@ func (p *Printer) ended() error {
 	return p.Flush()
 }
 
-// Flush writes what is printed so far.
+// Flush writes the buffered lines.
 func (p *Printer) Flush() error {
 	_, err := p.out.Write(p.buffer)
 	p.buffer = p.buffer[:0]

@@ -35,7 +35,8 @@ type Reader struct {
 // NewReader returns a reader of cells of type t or, with array, of arrays of type t. It refuses
 // NULL cells unless nullable is set.
 func NewReader(in io.Reader, t schema.Type, array, nullable bool) *Reader {
-	return &Reader{in: bufio.NewReaderSize(in, 256<<10), column: Column(t), array: array, nullable: nullable, arena: make([]byte, 0, 4096)}
+	return &Reader{in: bufio.NewReaderSize(in, 256<<10), column: Column(t), array: array,
+		nullable: nullable, arena: make([]byte, 0, 4096)}
 }
 
 // Reset empties v for the next cells and makes those read before invalid.

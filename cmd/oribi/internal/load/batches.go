@@ -63,9 +63,11 @@ func fieldsOf(o *Options) ([]field, error) {
 		to := columnNamed(s, c.Name)
 		switch {
 		case slices.ContainsFunc(fields, func(f field) bool { return f.to == to }):
-			return nil, columnError(c.Name, fmt.Errorf("another column of the input has this name in table %q", o.Table.Name()))
+			return nil, columnError(c.Name,
+				fmt.Errorf("another column of the input has this name in table %q", o.Table.Name()))
 		case to < 0:
-			return nil, columnError(c.Name, fmt.Errorf("no such column in table %q%s", o.Table.Name(), nearest.Hint(c.Name, s.Names())))
+			return nil, columnError(c.Name,
+				fmt.Errorf("no such column in table %q%s", o.Table.Name(), nearest.Hint(c.Name, s.Names())))
 		}
 		convert, same, err := conversion(&c, &s.Columns[to])
 		if err != nil {
@@ -113,7 +115,8 @@ func (s *batchSource) raw() []byte {
 	return s.text
 }
 
-// advance finds the batch with the next row. Errors: io.EOF; that of the batches, each time.
+// advance finds the batch with the next row. Errors: io.EOF; the error of the batches, which every
+// later call returns too.
 func (s *batchSource) advance() error {
 	for s.at < 0 && s.after == nil {
 		b, err, ok := s.pull()

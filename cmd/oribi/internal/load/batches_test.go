@@ -38,7 +38,8 @@ func typedColumns(t testing.TB, keys int, list ...string) *schema.Schema {
 
 // batchOptions returns the options of a load of a table's rows into another table.
 func batchOptions(store *oribi.Store, from, to *oribi.Table, scan ...oribi.ScanOption) Options {
-	o := Options{Store: store, Table: to, Mode: oribi.OpInsert, Rows: 1000, Name: "in", Format: Batches, File: true, Fields: to.Schema().Columns}
+	o := Options{Store: store, Table: to, Mode: oribi.OpInsert, Rows: 1000, Name: "in", Format: Batches,
+		File: true, Fields: to.Schema().Columns}
 	if from != nil {
 		o.Batches, o.Fields = from.Scan(context.Background(), scan...).Batches(), from.Schema().Columns
 	}
@@ -56,7 +57,8 @@ func loadText(t testing.TB, store *oribi.Store, table *oribi.Table, text string)
 
 func TestLoadOfBatches(t *testing.T) {
 	store := openStore(t)
-	from := createTable(t, store, "from", typedColumns(t, 1, "id int64", "text string", "tags array(string)", "n decimal(9,2)"))
+	from := createTable(t, store, "from",
+		typedColumns(t, 1, "id int64", "text string", "tags array(string)", "n decimal(9,2)"))
 	var text strings.Builder
 	for i := range 20_000 {
 		switch i % 3 {
@@ -65,7 +67,8 @@ func TestLoadOfBatches(t *testing.T) {
 		case 1:
 			fmt.Fprintf(&text, `{"id":%d,"text":"","tags":[],"n":"-1.50"}`+"\n", i)
 		default:
-			fmt.Fprintf(&text, `{"id":%d,"text":"%s","tags":["",null,"x"],"n":"%d.25"}`+"\n", i, strings.Repeat("x", 2000), i)
+			fmt.Fprintf(&text, `{"id":%d,"text":"%s","tags":["",null,"x"],"n":"%d.25"}`+"\n",
+				i, strings.Repeat("x", 2000), i)
 		}
 	}
 	loadText(t, store, from, text.String())
@@ -75,7 +78,7 @@ func TestLoadOfBatches(t *testing.T) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if got, want := printed(t, all, output.JSONL), printed(t, from, output.JSONL); got != want {
-		t.Error("the rows are not those of the batches")
+		t.Error("the rows differ from the batches")
 	}
 	part := createTable(t, store, "part", from.Schema())
 	result, err = Run(context.Background(), nil, batchOptions(store, from, part, oribi.Where(oribi.Eq("text", ""))))
@@ -86,20 +89,33 @@ func TestLoadOfBatches(t *testing.T) {
 
 func TestConversionsOfBatches(t *testing.T) {
 	for _, c := range []struct{ from, value, to, want string }{
-		{"int16", "255", "uint8", "255"}, {"int16", "256", "uint8", "256 is out of range for uint8"}, {"int16", "-1", "uint8", "-1 is out of range for uint8"},
-		{"int64", "-9223372036854775808", "int128", "-9223372036854775808"}, {"uint64", "18446744073709551615", "int64", "18446744073709551615 is out of range for int64"},
-		{"int64", "9223372036854775807", "uint64", "9223372036854775807"}, {"int8", "-128", "int64", "-128"}, {"int64", "128", "int8", "128 is out of range for int8"},
-		{"decimal(9,2)", `"1.50"`, "decimal(18,4)", `"1.5000"`}, {"decimal(18,4)", `"1.5000"`, "decimal(9,2)", `"1.50"`},
-		{"decimal(18,4)", `"-1.5010"`, "decimal(9,2)", "-1.5010 has more than 2 decimals"}, {"decimal(9,0)", `"100"`, "decimal(4,2)", "100 is out of range for decimal(4,2)"},
-		{"decimal(38,0)", `"` + strings.Repeat("9", 38) + `"`, "decimal(38,1)", strings.Repeat("9", 38) + " is out of range for decimal(38,1)"},
-		{"decimal(9,2)", `"-1.50"`, "decimal(9,2)", `"-1.50"`}, {"decimal(9,2)", `"10.00"`, "decimal(3,2)", "10.00 is out of range for decimal(3,2)"},
+		{"int16", "255", "uint8", "255"}, {"int16", "256", "uint8", "256 is out of range for uint8"},
+		{"int16", "-1", "uint8", "-1 is out of range for uint8"},
+		{"int64", "-9223372036854775808", "int128", "-9223372036854775808"},
+		{"uint64", "18446744073709551615", "int64", "18446744073709551615 is out of range for int64"},
+		{"int64", "9223372036854775807", "uint64", "9223372036854775807"}, {"int8", "-128", "int64", "-128"},
+		{"int64", "128", "int8", "128 is out of range for int8"},
+		{"decimal(9,2)", `"1.50"`, "decimal(18,4)", `"1.5000"`},
+		{"decimal(18,4)", `"1.5000"`, "decimal(9,2)", `"1.50"`},
+		{"decimal(18,4)", `"-1.5010"`, "decimal(9,2)", "-1.5010 has more than 2 decimals"},
+		{"decimal(9,0)", `"100"`, "decimal(4,2)", "100 is out of range for decimal(4,2)"},
+		{"decimal(38,0)", `"` + strings.Repeat("9", 38) + `"`, "decimal(38,1)",
+			strings.Repeat("9", 38) + " is out of range for decimal(38,1)"},
+		{"decimal(9,2)", `"-1.50"`, "decimal(9,2)", `"-1.50"`},
+		{"decimal(9,2)", `"10.00"`, "decimal(3,2)", "10.00 is out of range for decimal(3,2)"},
 		{"float", "0.1", "double", "0.10000000149011612"}, {"float", `"NaN"`, "double", `"NaN"`},
-		{"string", `"äö"`, "varchar(2)", `"äö"`}, {"string", `"abc"`, "varchar(2)", "has 3 characters, varchar(2) has at most 2"}, {"varchar(2)", `"ab"`, "string", `"ab"`},
-		{"binary", `"0xff00"`, "binary", `"0xff00"`}, {"bool", "true", "bool", "true"}, {"timestamp", "-1", "timestamp", "-1"}, {"date", `"0001-01-01"`, "date", `"0001-01-01"`},
-		{"array(int16)", "[1,null,255]", "array(uint8)", "[1,null,255]"}, {"array(int16)", "[1,256]", "array(uint8)", "element 1: 256 is out of range for uint8"},
+		{"string", `"äö"`, "varchar(2)", `"äö"`},
+		{"string", `"abc"`, "varchar(2)", "has 3 characters, varchar(2) has at most 2"},
+		{"varchar(2)", `"ab"`, "string", `"ab"`},
+		{"binary", `"0xff00"`, "binary", `"0xff00"`}, {"bool", "true", "bool", "true"},
+		{"timestamp", "-1", "timestamp", "-1"}, {"date", `"0001-01-01"`, "date", `"0001-01-01"`},
+		{"array(int16)", "[1,null,255]", "array(uint8)", "[1,null,255]"},
+		{"array(int16)", "[1,256]", "array(uint8)", "element 1: 256 is out of range for uint8"},
 		{"array(varchar(3))", `["",null]`, "array(string)", `["",null]`}, {"array(int8)", "[]", "array(int64)", "[]"},
-		{"int64", "1", "timestamp", "the input has int64, the table timestamp"}, {"string", `""`, "binary", "the input has string, the table binary"},
-		{"array(int8)", "[]", "array(string)", "the input has array(int8), the table array(string)"}, {"array(int8)", "[]", "int8", "the input has array(int8), the table int8"},
+		{"int64", "1", "timestamp", "the input has int64, the table timestamp"},
+		{"string", `""`, "binary", "the input has string, the table binary"},
+		{"array(int8)", "[]", "array(string)", "the input has array(int8), the table array(string)"},
+		{"array(int8)", "[]", "int8", "the input has array(int8), the table int8"},
 	} {
 		s := typedColumns(t, 1, "key int8", "from "+c.from, "to "+c.to)
 		from, to := &s.Columns[1], &s.Columns[2]
@@ -128,7 +144,8 @@ func TestConversionsOfBatches(t *testing.T) {
 func TestBadRowsOfBatches(t *testing.T) {
 	store := openStore(t)
 	from := createTable(t, store, "from", typedColumns(t, 1, "id int64", "n int64", "text string"))
-	loadText(t, store, from, `[{"id":1,"n":1},{"id":2,"n":2,"text":"\"x\""},{"id":3,"n":300,"text":"y"},{"id":4,"n":4}]`)
+	loadText(t, store, from,
+		`[{"id":1,"n":1},{"id":2,"n":2,"text":"\"x\""},{"id":3,"n":300,"text":"y"},{"id":4,"n":4}]`)
 	to := createTable(t, store, "to", typedColumns(t, 1, "id int8", "n uint8", "text string"))
 	loadText(t, store, to, `{"id":2}`)
 
@@ -137,7 +154,8 @@ func TestBadRowsOfBatches(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	o := batchOptions(store, from, to, oribi.To(int64(3)))
-	if _, err := Run(context.Background(), nil, o); err == nil || err.Error() != `in: row 2: column "id": key 2: key exists` {
+	if _, err := Run(context.Background(), nil, o); err == nil ||
+		err.Error() != `in: row 2: column "id": key 2: key exists` {
 		t.Errorf("existing key: %v", err)
 	}
 	var bad bytes.Buffer

@@ -26,7 +26,8 @@ type columnReader struct {
 // newColumnReader returns a reader of the fields of a source.
 func newColumnReader(s *batchSource) columnReader {
 	n := len(s.fields)
-	r := columnReader{possible: !s.maker.raw, cells: make([][][]byte, n), words: make([]words, n), coded: make([]bool, n)}
+	r := columnReader{possible: !s.maker.raw, cells: make([][][]byte, n),
+		words: make([]words, n), coded: make([]bool, n)}
 	for i := range s.fields {
 		f := &s.fields[i]
 		to := &s.schema.Columns[f.to]
@@ -118,8 +119,9 @@ func appendCells(v *batch.Vector, cells [][]byte) {
 
 // words are the words of a dictionary, converted to cells of a column.
 type words struct {
-	of        *batch.Dictionary
-	converted *batch.Dictionary // in memory of its own; nil: one of the words is no cell of the column
+	of *batch.Dictionary
+	// in memory of its own; nil if one of the words is no cell of the column
+	converted *batch.Dictionary
 }
 
 // convert makes w the words of the dictionary of v. It returns false if v has none, if it has more

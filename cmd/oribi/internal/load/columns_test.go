@@ -20,12 +20,16 @@ import (
 // large, too long, or no text.
 func wideRows(t *testing.T, store *oribi.Store, r *rand.Rand, name string, rows int, bad map[int]string) *oribi.Table {
 	t.Helper()
-	table := createTable(t, store, name, typedColumns(t, 1, "id int64", "n int64", "m int32", "d date", "f float", "p decimal(9,2)", "text string", "raw binary", "tags array(int16)"))
+	table := createTable(t, store, name,
+		typedColumns(t, 1, "id int64", "n int64", "m int32", "d date", "f float", "p decimal(9,2)", "text string",
+			"raw binary", "tags array(int16)"))
 	var lines strings.Builder
 	for i := range rows {
 		fmt.Fprintf(&lines, `{"id":%d`, i)
-		for _, c := range [][2]string{{"n", fmt.Sprint(r.IntN(200))}, {"m", fmt.Sprint(r.Int32())}, {"d", `"2026-11-27"`}, {"f", "1.5"},
-			{"p", fmt.Sprintf(`"%d.25"`, r.IntN(1000))}, {"text", `"` + strings.Repeat("ö", r.IntN(8)) + `"`}, {"raw", `"0xff"`}, {"tags", "[1,null]"}} {
+		for _, c := range [][2]string{{"n", fmt.Sprint(r.IntN(200))}, {"m", fmt.Sprint(r.Int32())},
+			{"d", `"2026-11-27"`}, {"f", "1.5"},
+			{"p", fmt.Sprintf(`"%d.25"`, r.IntN(1000))}, {"text", `"` + strings.Repeat("ö", r.IntN(8)) + `"`},
+			{"raw", `"0xff"`}, {"tags", "[1,null]"}} {
 			name, value := c[0], c[1]
 			if v, ok := strings.CutPrefix(bad[i], name+"="); ok {
 				fmt.Fprintf(&lines, `,%q:%s`, name, v)
@@ -45,7 +49,8 @@ func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
 	store := openStore(t)
 	r := seedtest.Rand(t)
 	target := func() *schema.Schema {
-		s := typedColumns(t, 1, "id int32", "n uint8", "extra string", "m int32", "d date", "f double", "p decimal(18,4)", "text varchar(8)", "raw binary", "tags array(int64)")
+		s := typedColumns(t, 1, "id int32", "n uint8", "extra string", "m int32", "d date", "f double",
+			"p decimal(18,4)", "text varchar(8)", "raw binary", "tags array(int64)")
 		s.Columns[1].Nullable = false
 		s.Columns[2].Default = []byte("none")
 		s, err := schema.New(s.Columns, 1)
@@ -54,9 +59,11 @@ func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
 		}
 		return s
 	}
-	for i, bad := range []map[int]string{nil, {1500: "n=null"}, {0: "n=256"}, {2499: "n=-1"}, {777: `text="123456789"`, 900: "n=300"}, {1000: `text="` + strings.Repeat("x", 50000) + `"`}} {
+	for i, bad := range []map[int]string{nil, {1500: "n=null"}, {0: "n=256"}, {2499: "n=-1"},
+		{777: `text="123456789"`, 900: "n=300"}, {1000: `text="` + strings.Repeat("x", 50000) + `"`}} {
 		from := wideRows(t, store, r, fmt.Sprint("from", i), 2500, bad)
-		for j, where := range []oribi.ScanOption{nil, oribi.Where(oribi.Lt("m", int32(1<<30))), nil, oribi.Where(oribi.Lt("m", int32(1<<30)))} {
+		for j, where := range []oribi.ScanOption{nil, oribi.Where(oribi.Lt("m", int32(1<<30))), nil,
+			oribi.Where(oribi.Lt("m", int32(1<<30)))} {
 			byColumn := createTable(t, store, fmt.Sprint("columns", i, j), target())
 			asColumns := batchOptions(store, from, byColumn, where)
 			if j >= 2 {
@@ -74,7 +81,8 @@ func TestRowsAreReadByColumnsAsOneByOne(t *testing.T) {
 			switch {
 			case want.FirstBad != nil && (err == nil || err.Error() != want.FirstBad.Error()):
 				t.Errorf("bad %v: %v, want %v", bad, err, want.FirstBad)
-			case want.FirstBad == nil && (err != nil || result != want || printed(t, byColumn, output.JSONL) != printed(t, byRow, output.JSONL)):
+			case want.FirstBad == nil &&
+				(err != nil || result != want || printed(t, byColumn, output.JSONL) != printed(t, byRow, output.JSONL)):
 				t.Errorf("bad %v: %+v, %v, want %+v, or other rows", bad, result, err, want)
 			case bad == nil && result.Rows == 0:
 				t.Error("no rows: the test sees nothing")
@@ -138,7 +146,8 @@ func TestDictionariesAreKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		words [][]byte
 		want  bool
-	}{"fitting": {d.Words, true}, "too long": {[][]byte{[]byte("a"), []byte("abcd")}, false}, "more than rows": {make([][]byte, 30), false}} {
+	}{"fitting": {d.Words, true}, "too long": {[][]byte{[]byte("a"), []byte("abcd")},
+		false}, "more than rows": {make([][]byte, 30), false}} {
 		b := batch.New(s.Columns, 20)
 		for i := range b.Len {
 			batch.Values[int64](b.Columns[0])[i] = int64(i)
@@ -171,7 +180,8 @@ func TestDictionariesMayChange(t *testing.T) {
 			b := batch.New(s.Columns, 2)
 			batch.Values[int64](b.Columns[0])[0], batch.Values[int64](b.Columns[0])[1] = int64(2*i), int64(2*i+1)
 			b.Columns[1].Reset(0)
-			b.Columns[1].UseCodes(&batch.Dictionary{Words: [][]byte{fmt.Append(nil, "a", i), fmt.Append(nil, "b", i)}}, 2)
+			b.Columns[1].UseCodes(&batch.Dictionary{Words: [][]byte{fmt.Append(nil, "a", i), fmt.Append(nil, "b", i)}},
+				2)
 			b.Columns[1].Codes[0], b.Columns[1].Codes[1] = 1, 0
 			if !yield(b, nil) {
 				return
@@ -236,7 +246,8 @@ func TestNullsAreFoundByColumns(t *testing.T) {
 	defer b.close()
 	dst := newRows(s)
 	(&loader{o: &o}).fill(dst, b)
-	if want := `in: row 2: column "n": NULL in a column that is not nullable`; dst.len() != 1 || dst.err == nil || dst.err.Error() != want {
+	if want := `in: row 2: column "n": NULL in a column that is not nullable`; dst.len() != 1 ||
+		dst.err == nil || dst.err.Error() != want {
 		t.Errorf("%d rows, %v, want %s", dst.len(), dst.err, want)
 	}
 }

@@ -31,7 +31,8 @@ func conversion(from, to *schema.Column) (convert converter, same bool, err erro
 		}
 		return func(dst []byte, to *schema.Column, cell []byte) ([]byte, error) {
 			at := len(dst)
-			if dst = appendInteger(dst, to.Type, batch.Int128OfCell(from.Type, cell)); batch.Int128OfCell(to.Type, dst[at:]) != batch.Int128OfCell(from.Type, cell) {
+			if dst = appendInteger(dst, to.Type, batch.Int128OfCell(from.Type, cell)); batch.Int128OfCell(to.Type,
+				dst[at:]) != batch.Int128OfCell(from.Type, cell) {
 				return dst, outOfRange(from, to, cell)
 			}
 			return dst, nil
@@ -57,7 +58,8 @@ func isText(t schema.Type) bool { return t == schema.String || t == schema.Varch
 
 func isInteger(t schema.Type) bool {
 	switch t {
-	case schema.Uint8, schema.Int8, schema.Uint16, schema.Int16, schema.Uint32, schema.Int32, schema.Uint64, schema.Int64, schema.Int128:
+	case schema.Uint8, schema.Int8, schema.Uint16, schema.Int16, schema.Uint32, schema.Int32,
+		schema.Uint64, schema.Int64, schema.Int128:
 		return true
 	}
 	return false

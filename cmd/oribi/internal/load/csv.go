@@ -39,7 +39,9 @@ func csvRows(in io.Reader, m *maker, o *Options) (*csvSource, error) {
 		}
 		i := m.schema.Index(name)
 		if i < 0 {
-			return s, columnError(name, fmt.Errorf("no such column in table %q%s", o.Table.Name(), unknownHint(name, names, m.schema)))
+			return s,
+				columnError(name, fmt.Errorf("no such column in table %q%s", o.Table.Name(),
+					unknownHint(name, names, m.schema)))
 		}
 		given[i] = true
 		s.places = append(s.places, i)
@@ -127,9 +129,10 @@ func (s *csvSource) row(dst *rows) error {
 			continue
 		}
 		if len(f.Text) == 0 && !f.Quoted {
-			// The empty string is written "", but programs write it without quotes, too. In a key that
-			// is more often a value that is missing.
-			if c := &s.schema.Columns[i]; c.Nullable || i < s.schema.Keys || c.Type != schema.String && c.Type != schema.Varchar {
+			// The empty string is written "", but programs write it without quotes, too. In a key
+			// that is more often a value that is missing.
+			if c := &s.schema.Columns[i]; c.Nullable || i < s.schema.Keys ||
+				c.Type != schema.String && c.Type != schema.Varchar {
 				continue // not set
 			}
 		}

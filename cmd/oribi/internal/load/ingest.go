@@ -13,7 +13,7 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-// An input with ascending keys, all above those of the table, is ingested: its rows are written
+// An input with ascending keys, all above the keys of the table, is ingested: its rows are written
 // directly to files. An ingest consists of whole batches; an error therefore leaves the same rows
 // as without ingests. From the first batch with keys out of order, all batches are committed
 // normally. The store is open in this process only, and no key can be inserted concurrently.
@@ -100,16 +100,19 @@ func (l *loader) free(ctx context.Context, r *rows) (bool, error) {
 	for c := range key {
 		key[c] = r.vectors[c].Cell(0)
 	}
-	for _, err := range l.o.Table.Scan(ctx, oribi.From(key), oribi.Limit(1), oribi.Columns(s.Columns[0].Name)).Batches() {
+	for _, err := range l.o.Table.Scan(ctx, oribi.From(key), oribi.Limit(1),
+		oribi.Columns(s.Columns[0].Name)).Batches() {
 		return false, err
 	}
 	return true, nil
 }
 
-// ascending yields the vectors of one ingest: those of the first ahead batches in the queue, which
-// fit, and of the batches after them. It counts the rows in taken. ahead becomes 0 when there is
-// nothing more to ingest.
-func (l *loader) ascending(ctx context.Context, k *ascendingKeys, ahead *int, taken *int64) iter.Seq2[[]*batch.Vector, error] {
+// ascending yields the vectors of one ingest: the vectors of the first ahead batches in the queue,
+// which fit, and of the batches after them. It counts the rows in taken. ahead becomes 0 when there
+// is nothing more to ingest.
+func (l *loader) ascending(
+	ctx context.Context, k *ascendingKeys, ahead *int, taken *int64,
+) iter.Seq2[[]*batch.Vector, error] {
 	return func(yield func([]*batch.Vector, error) bool) {
 		for size := 0; *ahead > 0 && size < l.limits.most; {
 			r := l.queue[0]

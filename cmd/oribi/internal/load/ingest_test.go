@@ -73,7 +73,8 @@ func TestIngestedLoadsMatchCommittedLoads(t *testing.T) {
 			}
 		}
 		if results[0] != results[1] {
-			t.Fatalf("batches of %d, %+v:\n%s\n%s\nin write batches\n%s\ningested\n%s", size, limits, texts[0], texts[1], results[0], results[1])
+			t.Fatalf("batches of %d, %+v:\n%s\n%s\nin write batches\n%s\ningested\n%s", size, limits, texts[0],
+				texts[1], results[0], results[1])
 		}
 	}
 	if ingested == 0 {

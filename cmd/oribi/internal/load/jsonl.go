@@ -24,7 +24,8 @@ type jsonSource struct {
 }
 
 func jsonRows(in io.Reader, m *maker, o *Options) *jsonSource {
-	s := &jsonSource{maker: m, in: jsonin.NewRecords(in, csvin.MaxRecordBytes), scalars: o.Scalars, table: o.Table.Name()}
+	s := &jsonSource{maker: m, in: jsonin.NewRecords(in, csvin.MaxRecordBytes),
+		scalars: o.Scalars, table: o.Table.Name()}
 	if o.Columns != nil {
 		s.wanted = make([]bool, len(m.schema.Columns))
 		for _, name := range o.Columns {
@@ -104,7 +105,8 @@ func (s *jsonSource) row(dst *rows, object []byte) error {
 				if s.wanted != nil {
 					continue
 				}
-				return columnError(string(w.Name), fmt.Errorf("no such column in table %q%s", s.table, nearest.Hint(string(w.Name), s.schema.Names())))
+				return columnError(string(w.Name),
+					fmt.Errorf("no such column in table %q%s", s.table, nearest.Hint(string(w.Name), s.schema.Names())))
 			}
 		}
 		switch {

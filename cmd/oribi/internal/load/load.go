@@ -40,7 +40,7 @@ type Options struct {
 	Mode  oribi.Op // OpInsert, OpUpsert or OpInsertIgnore
 	Rows  int      // maximum rows of a batch
 
-	CellLimit int // maximum bytes of a cell, that of the store; 0 = 64 KiB
+	CellLimit int // maximum bytes of a cell in the store; 0 means 64 KiB
 
 	Name   string // of the input, for messages
 	Format Format
@@ -82,10 +82,10 @@ type Result struct {
 // Maximum bytes of a batch; a single row may be larger.
 const maxBatchBytes = 4 << 20
 
-// Run loads the rows of in, or those of o.Batches.
+// Run loads the rows of in, or of o.Batches.
 //
 // Errors: *apply.LineError for a bad record, a duplicate key and an input that cannot be read;
-// those of o.Batches; that of ctx, between two batches; those of the store. With all of them the
+// errors of o.Batches; ctx.Err(), between two batches; errors of the store. With all of them the
 // result counts the rows in the table, unless these could not be made durable: then Rows is −1.
 func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
 	limits := ingestLimits{}
@@ -96,7 +96,8 @@ func Run(ctx context.Context, in io.Reader, o Options) (Result, error) {
 }
 
 func run(ctx context.Context, in io.Reader, o Options, limits ingestLimits) (Result, error) {
-	l := &loader{o: &o, limits: limits, batch: o.Store.NewBatch(), ready: make(chan *rows, rowsAhead), spare: make(chan *rows, rowsAhead+2), stop: make(chan struct{})}
+	l := &loader{o: &o, limits: limits, batch: o.Store.NewBatch(), ready: make(chan *rows, rowsAhead),
+		spare: make(chan *rows, rowsAhead+2), stop: make(chan struct{})}
 	var parsing sync.WaitGroup
 	parsing.Go(func() { l.parse(in) })
 	defer func() {
@@ -134,9 +135,11 @@ type loader struct {
 
 // source reads records.
 type source interface {
-	next(dst *rows) error // appends a row. Errors: io.EOF; *badRow, after which the next call continues; others end the input
-	line() int            // the line on which the record last read begins
-	raw() []byte          // the bytes of the record last read, even if it is bad
+	// appends a row. Errors: io.EOF; *badRow, after which the next call continues; others end the
+	// input
+	next(dst *rows) error
+	line() int   // the line on which the record last read begins
+	raw() []byte // the bytes of the record last read, even if it is bad
 }
 
 // badRow is the error for a record that is not a valid row.

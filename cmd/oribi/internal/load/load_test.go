@@ -52,7 +52,8 @@ func createTable(t testing.TB, store *oribi.Store, name string, s *schema.Schema
 
 // options returns the options of a CSV load in batches of 1000.
 func options(store *oribi.Store, table *oribi.Table) Options {
-	return Options{Store: store, Table: table, Mode: oribi.OpInsert, Rows: 1000, Name: "in", Format: CSV, Delimiter: ','}
+	return Options{Store: store, Table: table, Mode: oribi.OpInsert, Rows: 1000,
+		Name: "in", Format: CSV, Delimiter: ','}
 }
 
 // printed returns a whole table in an output format.
@@ -76,7 +77,8 @@ func printed(t testing.TB, table *oribi.Table, form output.Format) string {
 
 // With inferred column types, every cell of a real file is printed with its original text.
 func TestLoadRealFilesRoundTrip(t *testing.T) {
-	lineitem := strings.Fields("l_orderkey l_partkey l_suppkey l_linenumber l_quantity l_extendedprice l_discount l_tax l_returnflag " +
+	lineitem := strings.Fields("l_orderkey l_partkey l_suppkey l_linenumber l_quantity l_extendedprice l_discount " +
+		"l_tax l_returnflag " +
 		"l_linestatus l_shipdate l_commitdate l_receiptdate l_shipinstruct l_shipmode l_comment")
 	for _, c := range []struct {
 		file      string
@@ -88,8 +90,10 @@ func TestLoadRealFilesRoundTrip(t *testing.T) {
 	}{
 		{file: "data/debian-packages.csv.gz", delimiter: ',', key: []string{"package", "version", "architecture"},
 			types: "string string string string string string int64 int64 bool string string string"},
-		{file: "data/lineitem-600k.tbl.gz", delimiter: '|', columns: lineitem, key: []string{"l_orderkey", "l_linenumber"}, rows: 40_000,
-			types: "int64 int64 int64 int64 int64 decimal(9,2) decimal(9,2) decimal(9,2) string string date date date string string string"},
+		{file: "data/lineitem-600k.tbl.gz", delimiter: '|', columns: lineitem,
+			key: []string{"l_orderkey", "l_linenumber"}, rows: 40_000,
+			types: "int64 int64 int64 int64 int64 decimal(9,2) decimal(9,2) decimal(9,2) string string date date " +
+				"date string string string"},
 	} {
 		text := corpustest.Read(t, filepath.Join(corpustest.Dir(t), c.file))
 		rows := c.rows
@@ -100,7 +104,8 @@ func TestLoadRealFilesRoundTrip(t *testing.T) {
 			lines := bytes.SplitAfterN(text, []byte{'\n'}, rows+1)
 			text = bytes.Join(lines[:rows], nil)
 		}
-		columns, err := infer.CSV(context.Background(), bytes.NewReader(text), infer.Options{Delimiter: c.delimiter, Names: csvin.Names{List: c.columns, NoHeader: c.columns != nil}})
+		columns, err := infer.CSV(context.Background(), bytes.NewReader(text),
+			infer.Options{Delimiter: c.delimiter, Names: csvin.Names{List: c.columns, NoHeader: c.columns != nil}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +179,8 @@ func sameRecords(t testing.TB, got, want [][]string, keys int) {
 // randomSchema returns a schema of a few columns of random types.
 func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 	t.Helper()
-	names := []string{"int8", "int16", "int32", "int64", "timestamp", "date", "string", "varchar(9)", "binary", "decimal(5,2)", "decimal(18,4)",
+	names := []string{"int8", "int16", "int32", "int64", "timestamp", "date", "string", "varchar(9)", "binary",
+		"decimal(5,2)", "decimal(18,4)",
 		"decimal(38,10)", "bool", "float", "double"}
 	const keyable = 12
 	var columns []schema.Column
@@ -273,7 +279,8 @@ func TestLoadPrintedTableRoundTrip(t *testing.T) {
 // pairs creates a table of a number and a string.
 func pairs(t testing.TB) (*oribi.Store, *oribi.Table) {
 	t.Helper()
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64}, {Name: "v", Type: schema.String, Nullable: true}}, 1)
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int64},
+		{Name: "v", Type: schema.String, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +324,8 @@ func TestLoadsEndBetweenBatches(t *testing.T) {
 			t.Fatalf("row %d of %d is bad: %v", bad, rows, err)
 		}
 		if want := int64(bad / size * size); result.Rows != want || count(t, table) != want {
-			t.Fatalf("row %d is bad, batches of %d: reported %d rows, %d are in the table, want %d", bad, size, result.Rows, count(t, table), want)
+			t.Fatalf("row %d is bad, batches of %d: reported %d rows, %d are in the table, want %d", bad, size,
+				result.Rows, count(t, table), want)
 		}
 	}
 }
@@ -337,7 +345,8 @@ func TestSkipBadReceivesRecordsVerbatim(t *testing.T) {
 			record := fmt.Sprintf("\"%s\",%d\r\n", v, k)
 			switch r.IntN(8) {
 			case 0:
-				record = []string{"x\n", ",,\"\"\n", "a\"b,7\r\n", "\"a\nb\",x\n", "\"" + v + "\"x,7\n", "\xff,7\n", v + ",\n"}[r.IntN(7)]
+				record = []string{"x\n", ",,\"\"\n", "a\"b,7\r\n", "\"a\nb\",x\n", "\"" + v + "\"x,7\n",
+					"\xff,7\n", v + ",\n"}[r.IntN(7)]
 			default:
 				if _, again := there[k]; !again {
 					there[k] = v
@@ -371,7 +380,8 @@ func TestSkipBadReceivesRecordsVerbatim(t *testing.T) {
 // An upsert changes only the columns that a line sets.
 func TestUpsertKeepsUnsetColumns(t *testing.T) {
 	r := seedtest.Rand(t)
-	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8}, {Name: "a", Type: schema.Int32, Nullable: true, Default: []byte{7, 0, 0, 0}},
+	s, err := schema.New([]schema.Column{{Name: "k", Type: schema.Int8},
+		{Name: "a", Type: schema.Int32, Nullable: true, Default: []byte{7, 0, 0, 0}},
 		{Name: "b", Type: schema.String, Nullable: true}, {Name: "c", Type: schema.Double, Nullable: true}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -485,7 +495,11 @@ func TestLoadOfMatchingRows(t *testing.T) {
 	}{
 		{CSV, "id,text\n1,a\n2,\n3,abc\n4,b\n", "1,a,7\n3,abc,7\n"},
 		{CSV, "id,text,n\n1,a,8\n2,a,\n3,b,x\n", `in:4: column "n": `},
-		{JSONL, "{\"id\":1,\"text\":\"a\"}\n{\"id\":2,\"n\":7}\n{\"id\":3,\"text\":\"ab\",\"n\":7}\n{\"id\":4,\"text\":\"ab\",\"n\":8}\n", "1,a,7\n3,ab,7\n"},
+		{JSONL, `{"id":1,"text":"a"}
+{"id":2,"n":7}
+{"id":3,"text":"ab","n":7}
+{"id":4,"text":"ab","n":8}
+`, "1,a,7\n3,ab,7\n"},
 	} {
 		table := createTable(t, store, fmt.Sprint("t", i), s)
 		o := options(store, table)

@@ -51,7 +51,8 @@ func (r *rows) reset() {
 		v.Reset(0)
 	}
 	clear(r.bad)
-	*r = rows{vectors: r.vectors, auto: r.auto, places: r.places[:0], set: r.set[:0], text: r.text[:0], raw: r.raw[:0], bad: r.bad[:0]}
+	*r = rows{vectors: r.vectors, auto: r.auto, places: r.places[:0], set: r.set[:0], text: r.text[:0],
+		raw: r.raw[:0], bad: r.bad[:0]}
 }
 
 func (r *rows) len() int { return len(r.places) }
@@ -107,7 +108,7 @@ type maker struct {
 	limit  int  // maximum bytes of a cell
 	width  int  // bytes of a row's fixed widths and bookkeeping
 
-	where *batch.Filter // rows for which it is not true are left out; nil: none
+	where *batch.Filter // rows for which it is not true are left out; nil selects all rows
 
 	cells [][]byte // of the current record, nil for NULL
 	set   []bool   // which cells the record sets
@@ -122,7 +123,9 @@ const defaultCellBytes = 64 << 10
 
 func newMaker(s *schema.Schema, o *Options) *maker {
 	n := len(s.Columns)
-	m := &maker{schema: s, upsert: o.Mode == oribi.OpUpsert, raw: o.SkipBad != nil, limit: cmp.Or(o.CellLimit, defaultCellBytes), where: o.Where, width: rowOverhead, cells: make([][]byte, n), set: make([]bool, n), fixed: make([]byte, 0, 16*n)}
+	m := &maker{schema: s, upsert: o.Mode == oribi.OpUpsert, raw: o.SkipBad != nil,
+		limit: cmp.Or(o.CellLimit, defaultCellBytes), where: o.Where, width: rowOverhead, cells: make([][]byte, n),
+		set: make([]bool, n), fixed: make([]byte, 0, 16*n)}
 	for i := range s.Columns {
 		m.width += s.Columns[i].Type.Width() + 1
 	}
@@ -136,7 +139,9 @@ func (m *maker) begin() {
 }
 
 // put sets the cell of column i to the bytes that read appends.
-func (m *maker) put(dst *rows, i int, value []byte, read func([]byte, *schema.Column, []byte) ([]byte, error)) (err error) {
+func (m *maker) put(
+	dst *rows, i int, value []byte, read func([]byte, *schema.Column, []byte) ([]byte, error),
+) (err error) {
 	buffer := &m.fixed
 	c := &m.schema.Columns[i]
 	if c.Type.Variable() {

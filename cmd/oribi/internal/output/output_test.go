@@ -43,11 +43,14 @@ func TestFormats(t *testing.T) {
 	}{
 		{"jsonl", []string{
 			`{"id":0,"na,me":"plain","on":false}`, `{"id":1,"na,me":null,"on":true}`, `{"id":2,"na,me":"","on":false}`,
-			`{"id":3,"na,me":"a,b","on":true}`, `{"id":4,"na,me":"say \"x\"\r\n","on":false}`, `{"id":5,"na,me":"é\u001b[0m","on":true}`, ""}},
+			`{"id":3,"na,me":"a,b","on":true}`, `{"id":4,"na,me":"say \"x\"\r\n","on":false}`,
+			`{"id":5,"na,me":"é\u001b[0m","on":true}`, ""}},
 		{"csv", []string{
-			`id,"na,me",on`, `0,plain,false`, `1,,true`, `2,"",false`, `3,"a,b",true`, "4,\"say \"\"x\"\"\r", "\",false", "5,é\x1b[0m,true", ""}},
+			`id,"na,me",on`, `0,plain,false`, `1,,true`, `2,"",false`, `3,"a,b",true`, "4,\"say \"\"x\"\"\r",
+			"\",false", "5,é\x1b[0m,true", ""}},
 		{"table", []string{
-			"id  na,me            on", " 0  plain            false", " 1  NULL             true", ` 2  ""               false`,
+			"id  na,me            on", " 0  plain            false",
+			" 1  NULL             true", ` 2  ""               false`,
 			" 3  a,b              true", ` 4  "say \"x\"\r\n"  false`, ` 5  "é\u001b[0m"     true`, "(6 rows)", ""}},
 	} {
 		f, err := ParseFormat(c.format)
@@ -109,7 +112,8 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	in := batch.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "size", Type: schema.Int64}}, batch.WindowRows)
+	in := batch.New([]schema.Column{{Name: "path", Type: schema.String}, {Name: "size", Type: schema.Int64}},
+		batch.WindowRows)
 	for i := range in.Len {
 		in.Columns[0].SetCell(i, []byte("src/kudu/tablet/tablet.cc"))
 		in.Columns[1].SetCell(i, []byte{byte(i), byte(i >> 8), 1, 0, 0, 0, 0, 0})

@@ -29,7 +29,9 @@ type piece struct {
 //
 // Errors: the first one of the batches, or of a write. Rows before it may not have been written.
 // Forms other than JSONL and CSV are written by one goroutine.
-func (w *Writer) WriteAll(batches iter.Seq2[*batch.RecordBatch, error], workers int, progress func(rows int64)) (int64, error) {
+func (w *Writer) WriteAll(
+	batches iter.Seq2[*batch.RecordBatch, error], workers int, progress func(rows int64),
+) (int64, error) {
 	if !w.stateless() {
 		workers = 0
 	}
@@ -81,7 +83,7 @@ type parallelWriter struct {
 	progress func(rows int64)
 	running  sync.WaitGroup
 
-	pending sync.WaitGroup // pieces that are not written; rows and w belong to the caller if there is none
+	pending sync.WaitGroup // pieces that are not written; at 0, rows and w belong to the caller
 	rows    int64
 }
 

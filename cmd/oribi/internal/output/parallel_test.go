@@ -12,7 +12,8 @@ import (
 	"github.com/oribi-db/oribi/schema"
 )
 
-var parallelColumns = []schema.Column{{Name: "n", Type: schema.Int64}, {Name: "text", Type: schema.String, Nullable: true}}
+var parallelColumns = []schema.Column{{Name: "n", Type: schema.Int64},
+	{Name: "text", Type: schema.String, Nullable: true}}
 
 // numbered returns batches of some rows each, with byte strings of the given sizes. The rows of
 // even numbers are selected. After them comes an error, unless it is nil.
@@ -40,7 +41,7 @@ func numbered(batches, rows int, size func(batch int) int, after error) iter.Seq
 	}
 }
 
-// Whatever the number of goroutines, the text is that of one.
+// The text is the same for any number of goroutines.
 func TestGoroutinesWriteWhatOneDoes(t *testing.T) {
 	large := func(k int) int { // every tenth batch is written alone
 		if k%10 == 9 {

@@ -91,18 +91,21 @@ func TestNumbersAreNotCut(t *testing.T) {
 	if got := printed(t, Style{Width: 30}, b); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	narrow := batch.New([]schema.Column{{Name: "a_long_name", Type: schema.Int64}, {Name: "text", Type: schema.String}}, 2)
+	narrow := batch.New([]schema.Column{{Name: "a_long_name", Type: schema.Int64}, {Name: "text", Type: schema.String}},
+		2)
 	for i := range 2 {
 		batch.Values[int64](narrow.Columns[0])[i] = 123
 		narrow.Columns[1].SetCell(i, []byte("a text"))
 	}
-	if got, want := printed(t, Style{Width: 16}, narrow), "a_long_…  text\n     123  a text\n     123  a text\n(2 rows)\n"; got != want {
+	if got, want := printed(t, Style{Width: 16}, narrow),
+		"a_long_…  text\n     123  a text\n     123  a text\n(2 rows)\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
 func TestColors(t *testing.T) {
-	want := bold + "id  na,me   on" + plain + "\n 0  " + dim + "NULL" + plain + "    false\n 1  \"NULL\"  true\n" + dim + "(2 rows)" + plain + "\n"
+	want := bold + "id  na,me   on" + plain + "\n 0  " + dim + "NULL" + plain + "    false\n 1  \"NULL\"  true\n" +
+		dim + "(2 rows)" + plain + "\n"
 	in := rows("NULL", "x")
 	in.Columns[1].SetCell(2, []byte("NULL"))
 	if got := printed(t, Style{Color: true}, in); got != want {
@@ -186,7 +189,8 @@ func TestPrintable(t *testing.T) {
 }
 
 func TestWidths(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "한글": 4, "\u1112\u1161\u11ab": 2, "ﾊﾝ": 2,
+	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "日本": 4, "한글": 4,
+		"\u1112\u1161\u11ab": 2, "ﾊﾝ": 2,
 		"！": 2, "😀": 2, "𠀀": 2, "…": 1, "→": 1, "─": 1, "नि": 2, "ก็": 1} {
 		if got := textWidth([]byte(text)); got != want {
 			t.Errorf("%q takes %d columns, want %d", text, got, want)
@@ -214,7 +218,8 @@ func TestSingleWideRowIsPrintedVertically(t *testing.T) {
 }
 
 func TestSizesHaveUnitsAndAlignRight(t *testing.T) {
-	b := batch.New([]schema.Column{{Name: "t", Type: schema.String}, {Name: "bytes", Type: schema.Int64}, {Name: "n", Type: schema.Int64}}, 2)
+	b := batch.New([]schema.Column{{Name: "t", Type: schema.String}, {Name: "bytes", Type: schema.Int64},
+		{Name: "n", Type: schema.Int64}}, 2)
 	for i, n := range []int64{17, 1 << 20} {
 		b.Columns[0].SetCell(i, []byte("x"))
 		batch.Values[int64](b.Columns[1])[i] = n

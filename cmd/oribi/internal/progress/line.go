@@ -19,13 +19,15 @@ func (b *Bar) line(now time.Time) string {
 	}
 	parts := []string{o.What}
 	if total > 0 {
-		parts = append(parts, fmt.Sprintf("%3d%%", percent(done, total)), number(done, o.Unit)+" of "+number(total, o.Unit))
+		parts = append(parts, fmt.Sprintf("%3d%%", percent(done, total)),
+			number(done, o.Unit)+" of "+number(total, o.Unit))
 	} else {
 		parts = append(parts, number(done, o.Unit))
 	}
 	elapsed := now.Sub(b.began).Seconds()
 	if o.Counted != "" {
-		parts = append(parts, number(count, Plain)+" "+o.Counted, number(int64(float64(count)/elapsed), Plain)+" "+o.Counted+"/s")
+		parts = append(parts, number(count, Plain)+" "+o.Counted,
+			number(int64(float64(count)/elapsed), Plain)+" "+o.Counted+"/s")
 	} else {
 		parts = append(parts, number(int64(float64(done)/elapsed), o.Unit)+"/s")
 	}

@@ -1,7 +1,9 @@
 // Package progress shows on a terminal how far an operation has come: done of total, rate, time
 // left.
 //
-//	bar := progress.Start(progress.Options{Out: os.Stderr, What: "load", Total: size, Unit: progress.Bytes, Counted: "rows"})
+//	bar := progress.Start(progress.Options{
+//		Out: os.Stderr, What: "load", Total: size, Unit: progress.Bytes, Counted: "rows",
+//	})
 //	defer bar.Stop()
 //	…
 //	bar.Set(offset)
@@ -85,7 +87,7 @@ func (b *Bar) Set(done int64) {
 	}
 }
 
-// Add adds to what is done.
+// Add adds n to the amount done.
 func (b *Bar) Add(n int64) {
 	if b != nil {
 		b.done.Add(n)

@@ -18,13 +18,18 @@ func TestLine(t *testing.T) {
 		width       int
 		want        string
 	}{
-		{"bytes and rows", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20, 1_000_000, 2 * time.Second, 110,
-			"load  [=======                       ]   25%  100.0 MiB of 400.0 MiB  1,000,000 rows  500,000 rows/s  6 s left"},
-		{"room for a short bar", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20, 1_000_000, 2 * time.Second, 90,
+		{"bytes and rows", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20,
+			1_000_000, 2 * time.Second, 110,
+			"load  [=======                       ]   25%  100.0 MiB of 400.0 MiB  1,000,000 rows  500,000 rows/s  6 " +
+				"s left"},
+		{"room for a short bar", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20,
+			1_000_000, 2 * time.Second, 90,
 			"load  [==        ]   25%  100.0 MiB of 400.0 MiB  1,000,000 rows  500,000 rows/s  6 s left"},
-		{"no room for a bar", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20, 1_000_000, 2 * time.Second, 78,
+		{"no room for a bar", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20,
+			1_000_000, 2 * time.Second, 78,
 			"load   25%  100.0 MiB of 400.0 MiB  1,000,000 rows  500,000 rows/s  6 s left"},
-		{"narrow", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20, 1_000_000, 2 * time.Second, 40,
+		{"narrow", Options{What: "load", Total: 400 << 20, Unit: Bytes, Counted: "rows"}, 100 << 20,
+			1_000_000, 2 * time.Second, 40,
 			"load   25%  100.0 MiB of 400.0 MiB"},
 		{"a very narrow terminal", Options{What: "load", Total: 400}, 100, 0, 2 * time.Second, 3, "loa"},
 		{"no total", Options{What: "apply", Unit: Bytes, Counted: "batches"}, 3 << 30, 1500, 3 * time.Second, 79,
@@ -54,7 +59,8 @@ func TestBarAppearsAfterASecondAndIsErased(t *testing.T) {
 	}{
 		{nil, nil},
 		{[]time.Duration{showAfter / 2, showAfter - 1}, nil},
-		{[]time.Duration{showAfter - 1, showAfter, 2 * showAfter}, []string{"sum  50  50/s", clearLine + "sum  50  25/s", clearLine}},
+		{[]time.Duration{showAfter - 1, showAfter, 2 * showAfter},
+			[]string{"sum  50  50/s", clearLine + "sum  50  25/s", clearLine}},
 	} {
 		var out bytes.Buffer
 		b := newBar(Options{Out: &out, What: "sum"}, start)
@@ -98,7 +104,8 @@ func TestNilBarDoesNothing(t *testing.T) {
 }
 
 func TestDurations(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0 s", 1: "1 s", 59 * time.Second: "59 s", 60 * time.Second: "1:00 min",
+	for d, want := range map[time.Duration]string{0: "0 s", 1: "1 s",
+		59 * time.Second: "59 s", 60 * time.Second: "1:00 min",
 		3599 * time.Second: "59:59 min", time.Hour: "1:00 h", 25*time.Hour + 61*time.Second: "25:01 h"} {
 		if got := duration(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)

@@ -67,7 +67,8 @@ func Read(text []byte) (*Table, error) {
 			err = t.Expires.read(w.Value)
 		case "id", "name", "schema_version", "history_floor":
 		default:
-			return nil, fmt.Errorf("unknown field %q%s", name, nearest.Hint(name, []string{"columns", "history", "comment", "row_file", "expires"}))
+			return nil, fmt.Errorf("unknown field %q%s", name,
+				nearest.Hint(name, []string{"columns", "history", "comment", "row_file", "expires"}))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
@@ -129,7 +130,8 @@ func label(name string, index int) string {
 }
 
 // columnFields are the fields of a column, for hints.
-var columnFields = []string{"name", "type", "key", "nullable", "default", "encoding", "compression", "block_size", "comment", "immutable", "auto_incrementing"}
+var columnFields = []string{"name", "type", "key", "nullable", "default", "encoding", "compression", "block_size",
+	"comment", "immutable", "auto_incrementing"}
 
 // readColumn parses one column. It parses the default last, since its form depends on the type.
 func readColumn(value []byte) (c schema.Column, key bool, err error) {
@@ -245,7 +247,8 @@ func readInt32(value []byte) (int32, error) {
 
 var encodings = byFileName(schema.Auto, schema.Plain, schema.RLE, schema.Bitshuffle, schema.Dictionary, schema.Prefix)
 
-var compressions = byFileName(schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4, schema.Zlib, schema.LZ4HC, schema.Dense)
+var compressions = byFileName(schema.DefaultCompression, schema.NoCompression, schema.Snappy, schema.LZ4,
+	schema.Zlib, schema.LZ4HC, schema.Dense)
 
 func byFileName[V interface{ FileName() string }](values ...V) map[string]V {
 	names := map[string]V{}

@@ -59,13 +59,15 @@ func TestReadRefusesInvalidSchemas(t *testing.T) {
 		{`{"columns":[{"name":"k","type":"int64","key":true,"auto_incrementing":true}]}`, "auto_incrementing_id"},
 		{`{"columns":[` + key + `],"extra":1}`, `unknown field "extra"`},
 		{`{"columns":[{"name":"k","type":"int8","key":true,"size":1}]}`, `column "k": unknown field "size"`},
-		{`{"columns":[` + key + `,{"name":"v","type":"int8","default":300}]}`, `column "v": default: "300" is out of range`},
+		{`{"columns":[` + key + `,{"name":"v","type":"int8","default":300}]}`,
+			`column "v": default: "300" is out of range`},
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","encoding":"dict"}]}`, "does not fit"},
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","encoding":"best"}]}`, `unknown encoding "best"`},
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","compression":1}]}`, "compression: want a string"},
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","block_size":1.5}]}`, "block_size: want a whole number"},
 		{`{"columns":[` + key + `,{"name":"v","type":"int8","nullable":"yes"}]}`, "nullable: want true or false"},
-		{`{"columns":[` + key + `,{"name":"v","type":"int8","default":null}]}`, "default: null needs a nullable column"},
+		{`{"columns":[` + key + `,{"name":"v","type":"int8","default":null}]}`,
+			"default: null needs a nullable column"},
 		{`{"columns":[` + key + `],"history":"soon"}`, `history: "soon" is not an age`},
 		{`{"columns":[` + key + `],"history":7}`, "history: want a string"},
 		{`{"columns":[` + key + `],"columns":[]}`, `the name "columns" appears twice`},
@@ -80,7 +82,8 @@ func TestReadRefusesInvalidSchemas(t *testing.T) {
 // The rule by which rows expire is read as it was written, in a schema file and as an argument.
 func TestExpiresRoundTrip(t *testing.T) {
 	const columns = `,"columns":[{"name":"k","type":"string","key":true},{"name":"a:1h","type":"timestamp"},{"name":"n","type":"int64"}]}`
-	for _, e := range []Expires{{}, {Column: "a:1h"}, {Column: "a:1h", Age: 7 * 24 * time.Hour}, {Column: "a:1h", Age: 1500 * time.Millisecond}} {
+	for _, e := range []Expires{{}, {Column: "a:1h"}, {Column: "a:1h", Age: 7 * 24 * time.Hour},
+		{Column: "a:1h", Age: 1500 * time.Millisecond}} {
 		table, err := Read([]byte(`{"history":"7d"` + columns))
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +96,8 @@ func TestExpiresRoundTrip(t *testing.T) {
 			t.Errorf("%v is read as %+v, %v", e, got, err)
 		}
 	}
-	for _, bad := range []string{`7`, `{}`, `{"column":"x"}`, `{"column":"n"}`, `{"column":"a:1h","age":"-1s"}`, `{"column":"a:1h","age":"forever"}`, `{"column":"a:1h","ago":"1s"}`} {
+	for _, bad := range []string{`7`, `{}`, `{"column":"x"}`, `{"column":"n"}`, `{"column":"a:1h","age":"-1s"}`,
+		`{"column":"a:1h","age":"forever"}`, `{"column":"a:1h","ago":"1s"}`} {
 		if table, err := Read([]byte(`{"expires":` + bad + columns)); err == nil {
 			t.Errorf("%s is read as %+v", bad, table.Expires)
 		}

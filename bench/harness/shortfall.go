@@ -2,16 +2,16 @@ package harness
 
 import "fmt"
 
-// Loss is a workload in which our best peer is slower than another, or misses a goal.
-type Loss struct {
+// Shortfall is a workload in which our best peer is slower than another, or misses a goal.
+type Shortfall struct {
 	Workload string
 	Peer     string // our best peer
 	Why      string
 }
 
-// Lost lists the workloads in which our best peer is slower than the best other peer, or a floor is
+// Shortfalls lists the workloads in which our best peer is slower than the best other peer, or a floor is
 // not met.
-func (r *Report) Lost() (lost []Loss) {
+func (r *Report) Shortfalls() (list []Shortfall) {
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		ours, other := w.best(true), w.best(false)
@@ -34,8 +34,8 @@ func (r *Report) Lost() (lost []Loss) {
 			why += f.Floor + " is not met"
 		}
 		if why != "" {
-			lost = append(lost, Loss{w.Workload, ours.Peer, why})
+			list = append(list, Shortfall{w.Workload, ours.Peer, why})
 		}
 	}
-	return lost
+	return list
 }
