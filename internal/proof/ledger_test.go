@@ -10,8 +10,10 @@ import (
 
 func TestRowsRoundTripThroughText(t *testing.T) {
 	for _, r := range []row{
-		{commit: "0123456789", proof: "model", seeds: spans{{1, 40}}, counts: counts{{N: 40, Unit: "histories"}, {N: 1_234_567, Unit: "steps after recovery"}}},
-		{commit: "c and changes", proof: "fuzz", target: "cfile.FuzzFile", seeds: spans{{3, 3}, {7, 9}}, counts: counts{{N: 999, Unit: "executions"}},
+		{commit: "0123456789", proof: "model", seeds: spans{{1, 40}},
+			counts: counts{{N: 40, Unit: "histories"}, {N: 1_234_567, Unit: "steps after recovery"}}},
+		{commit: "c and changes", proof: "fuzz", target: "cfile.FuzzFile", seeds: spans{{3, 3}, {7, 9}},
+			counts:   counts{{N: 999, Unit: "executions"}},
 			failures: []string{"seed 9", "guided"}},
 		{commit: "c", proof: "fuzz", target: "bloom.FuzzFile", failures: []string{"guided"}},
 	} {
@@ -23,8 +25,10 @@ func TestRowsRoundTripThroughText(t *testing.T) {
 }
 
 func TestRowString(t *testing.T) {
-	r := row{commit: "c", proof: "fuzz", target: "a.FuzzB", seeds: spans{{1, 10}, {12, 12}}, counts: counts{{N: 10_000_000, Unit: "executions"}, {N: 7, Unit: "guided executions"}}}
-	if got, want := r.String(), "| c | fuzz | a.FuzzB | 1–10, 12 | 10,000,000 executions, 7 guided executions | no failure |"; got != want {
+	r := row{commit: "c", proof: "fuzz", target: "a.FuzzB", seeds: spans{{1, 10}, {12, 12}},
+		counts: counts{{N: 10_000_000, Unit: "executions"}, {N: 7, Unit: "guided executions"}}}
+	if got, want := r.String(),
+		"| c | fuzz | a.FuzzB | 1–10, 12 | 10,000,000 executions, 7 guided executions | no failure |"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -33,7 +37,8 @@ func TestLedgerMergesRowsOfTheSameCommitAndProof(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "docs", "ledger.md")
 	add := func(commit, target string, seeds span, n int64, failures ...string) {
 		t.Helper()
-		r := row{commit: commit, proof: "fuzz", target: target, seeds: spans{seeds}, counts: counts{{N: n, Unit: "executions"}}, failures: failures}
+		r := row{commit: commit, proof: "fuzz", target: target, seeds: spans{seeds},
+			counts: counts{{N: n, Unit: "executions"}}, failures: failures}
 		if err := addToLedger(name, r); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +111,8 @@ func TestLedgerOfTheRepositoryIsValid(t *testing.T) {
 
 func TestSpansJoin(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
-		{"", "1", "1"}, {"1", "2", "1–2"}, {"1–5", "3–9", "1–9"}, {"4", "1–2", "1–2, 4"}, {"1–2, 6", "3–5", "1–6"}, {"1–9", "3", "1–9"},
+		{"", "1", "1"}, {"1", "2", "1–2"}, {"1–5", "3–9", "1–9"}, {"4", "1–2", "1–2, 4"},
+		{"1–2, 6", "3–5", "1–6"}, {"1–9", "3", "1–9"},
 	} {
 		a, err1 := parseSpans(c.a)
 		b, err2 := parseSpans(c.b)
@@ -121,7 +127,8 @@ func TestOnlyWorkerLinesAreCounted(t *testing.T) {
 	if !ok || seed != 5 || sum.of("executions") != 1_000_000 {
 		t.Errorf("%d %v %v", seed, sum, ok)
 	}
-	for _, line := range []string{"", "PASS\n", "fuzztest: FuzzA: seed 5: execution 3 fails; again: x\n", "a: seed x: 1 b\n", "seed 5: 1 b\n", "a: seed 5: -1 b\n"} {
+	for _, line := range []string{"", "PASS\n", "fuzztest: FuzzA: seed 5: execution 3 fails; again: x\n",
+		"a: seed x: 1 b\n", "seed 5: 1 b\n", "a: seed 5: -1 b\n"} {
 		if _, _, ok := doneLine(line); ok {
 			t.Errorf("%q counts", line)
 		}

@@ -70,14 +70,18 @@ func run(ctx context.Context, args []string, proofs []prooftest.Proof, out, log 
 	flags.BoolVar(&o.resume, "resume", false, "start after the highest seed in the ledger")
 	flags.Uint64Var(&o.seed, "seed", 1, "first seed")
 	flags.Uint64Var(&o.seeds, "seeds", 0, "maximum number of seeds per target; 0 = no limit")
-	flags.StringVar(&o.ledger, "ledger", filepath.Join("docs", "safety.md"), "file in which the campaign is recorded, relative to the module's root; empty = none")
+	flags.StringVar(&o.ledger, "ledger", filepath.Join("docs", "safety.md"),
+		"file in which the campaign is recorded, relative to the module's root; empty = none")
 	flags.StringVar(&o.commit, "commit", "", "commit under test (default: the commit of the work tree)")
-	flags.Func("target", "fuzz: a target, as package.FuzzName, or a package for all its targets; may be repeated (default all)", func(s string) error {
+	flags.Func("target", "fuzz: a target, as package.FuzzName, or a package for all its targets; may be repeated "+
+		"(default all)", func(s string) error {
 		o.targets = append(o.targets, s)
 		return nil
 	})
-	flags.Int64Var(&o.executions, "executions", 10_000_000, "fuzz: run each target until the ledger has this many executions for the commit")
-	flags.DurationVar(&o.guided, "guided", 30*time.Second, "fuzz: time that Go's fuzzing engine then gets for each target, once per commit; 0 = none")
+	flags.Int64Var(&o.executions, "executions", 10_000_000,
+		"fuzz: run each target until the ledger has this many executions for the commit")
+	flags.DurationVar(&o.guided, "guided", 30*time.Second,
+		"fuzz: time that Go's fuzzing engine then gets for each target, once per commit; 0 = none")
 	flags.BoolVar(&o.keepGoing, "keep-going", false, "fuzz: continue with the next target after a failure")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
@@ -105,7 +109,8 @@ func usage(proofs []prooftest.Proof) string {
 	for _, p := range proofs {
 		fmt.Fprintf(&b, "  %-15s %s\n", p.Name, p.About)
 	}
-	fmt.Fprintf(&b, "  %-15s %s\n", fuzzName, "Every fuzz target: millions of executions in process, then Go's engine, which uses coverage.")
+	fmt.Fprintf(&b, "  %-15s %s\n", fuzzName,
+		"Every fuzz target: millions of executions in process, then Go's engine, which uses coverage.")
 	fmt.Fprintln(&b, "\nRun a proof with --help to list its flags.")
 	return b.String()
 }

@@ -55,8 +55,8 @@ func (d *carbonDescriber) all(info *carbondata.Info) error {
 	for _, list := range []struct {
 		name   string
 		values []string
-	}{{"writers", info.Writers}, {"compressors", info.Compressors}, {"encodings",
-		info.Encodings}, {"features", info.Features}} {
+	}{{"writers", info.Writers}, {"compressors", info.Compressors}, {"encodings", info.Encodings},
+		{"features", info.Features}} {
 		f.text(list.name, strings.Join(slices.DeleteFunc(slices.Clone(list.values), func(s string) bool {
 			return s == ""
 		}), " "))
