@@ -101,6 +101,15 @@ func (t Type) Keyable() bool { return types[t].keyable }
 // Decimal reports whether t is one of the three decimal types.
 func (t Type) Decimal() bool { return t >= Decimal32 && t <= Decimal128 }
 
+// Integer reports whether t is one of the integer types, from 8 to 128 bits.
+func (t Type) Integer() bool {
+	switch t {
+	case Uint8, Int8, Uint16, Int16, Uint32, Int32, Uint64, Int64, Int128:
+		return true
+	}
+	return false
+}
+
 // Text reports whether t is STRING or VARCHAR, whose cells are UTF-8.
 func (t Type) Text() bool { return t == String || t == Varchar }
 

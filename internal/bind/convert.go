@@ -24,14 +24,14 @@ func Conversion(from, to *schema.Column) (func(dst, value []byte) ([]byte, error
 	case from.Type.Text():
 		return func(dst, text []byte) ([]byte, error) {
 			if to.Type.Text() {
-				return append(dst, text...), checkText(to, text)
+				return append(dst, text...), celltext.CheckText(to, text)
 			}
 			return cell.FromField(dst, to, text)
 		}, nil
 	case to.Type.Text():
 		return func(dst, value []byte) ([]byte, error) {
 			text := celltext.AppendText(nil, from, value)
-			return append(dst, text...), checkText(to, text)
+			return append(dst, text...), celltext.CheckText(to, text)
 		}, nil
 	case from.Type == schema.Array && to.Type == schema.Array:
 		return arrayConversion(from, to)
@@ -41,6 +41,17 @@ func Conversion(from, to *schema.Column) (func(dst, value []byte) ([]byte, error
 		return func(dst, value []byte) ([]byte, error) { return appendScalar(dst, to, int64(value[0])) }, nil
 	case isNumber(from.Type) && to.Type == schema.Bool:
 		return func(dst, value []byte) ([]byte, error) { return convertToBool(dst, from, value) }, nil
+	case from.Type.Integer() && to.Type.Integer():
+		return func(dst, value []byte) ([]byte, error) {
+			return appendInteger(dst, to, batch.Int128OfCell(from.Type, value))
+		}, nil
+	case from.Type.Decimal() && to.Type.Decimal():
+		return func(dst, value []byte) ([]byte, error) { return appendDecimal(dst, to, decimalOf(from, value)) }, nil
+	case from.Type == schema.Float && to.Type == schema.Double:
+		return func(dst, value []byte) ([]byte, error) {
+			f := math.Float32frombits(binary.LittleEndian.Uint32(value))
+			return binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(f))), nil
+		}, nil
 	case isNumber(from.Type) && isNumber(to.Type):
 		return func(dst, value []byte) ([]byte, error) { return convertNumber(dst, from, to, value) }, nil
 	case from.Type == schema.Date && to.Type == schema.Timestamp:
@@ -59,9 +70,7 @@ func Conversion(from, to *schema.Column) (func(dst, value []byte) ([]byte, error
 	return nil, fault.Unsupportedf("a change from %s to %s", from.TypeName(), to.TypeName())
 }
 
-func isNumber(t schema.Type) bool {
-	return t != schema.Bool && t != schema.Date && t != schema.Timestamp && !t.Variable()
-}
+func isNumber(t schema.Type) bool { return t.Integer() || t.Float() || t.Decimal() }
 
 // arrayConversion is Conversion for arrays, which are converted element by element.
 func arrayConversion(from, to *schema.Column) (func(dst, value []byte) ([]byte, error), error) {
@@ -103,14 +112,11 @@ func convertNumber(dst []byte, from, to *schema.Column, value []byte) ([]byte, e
 		if to.Type.Float() {
 			return appendDecimalAsFloat(dst, to, v)
 		}
-		if !to.Type.Decimal() {
-			whole, err := rescale(v, 0)
-			if err != nil {
-				return dst, err
-			}
-			return appendScalar(dst, to, whole)
+		whole, err := rescale(v, 0)
+		if err != nil {
+			return dst, err
 		}
-		return appendDecimal(dst, to, v)
+		return appendInteger(dst, to, whole)
 	case float64:
 		if to.Type == schema.Float {
 			if float64(float32(v)) != v && v == v {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/schema"
 )
@@ -211,7 +212,7 @@ func (f *Field) chooseString(c *schema.Column, t reflect.Type) bool {
 			if c.Type == schema.Binary {
 				return orEmpty(b), nil
 			}
-			return orEmpty(b), checkText(c, b)
+			return orEmpty(b), celltext.CheckText(c, b)
 		}
 		f.take = func(v reflect.Value, cell []byte) error {
 			v.SetString(string(cell))
@@ -226,7 +227,7 @@ func (f *Field) chooseString(c *schema.Column, t reflect.Type) bool {
 			if c.Type == schema.Binary {
 				return orEmpty(b), nil
 			}
-			return orEmpty(b), checkText(c, b)
+			return orEmpty(b), celltext.CheckText(c, b)
 		}
 		f.take = func(v reflect.Value, cell []byte) error {
 			if cell == nil {

@@ -2,15 +2,14 @@ package bind
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"time"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/internal/celltext"
 	"github.com/oribi-db/oribi/schema"
 )
 
@@ -27,9 +26,9 @@ func appendScalar(buf []byte, c *schema.Column, v any) (cell []byte, err error) 
 		switch s := v.(type) {
 		case string:
 			text := bytesOf(s)
-			return orEmpty(text), checkText(c, text)
+			return orEmpty(text), celltext.CheckText(c, text)
 		case []byte:
-			return orEmpty(s), checkText(c, s)
+			return orEmpty(s), celltext.CheckText(c, s)
 		}
 	case schema.Binary:
 		switch s := v.(type) {
@@ -192,7 +191,7 @@ func checkScalar(c *schema.Column, cell []byte) error {
 	}
 	switch {
 	case c.Type.Text():
-		return checkText(c, cell)
+		return celltext.CheckText(c, cell)
 	case c.Type == schema.Bool && cell[0] > 1:
 		return fmt.Errorf("a bool of %d", cell[0])
 	case c.Type == schema.Date:
@@ -202,19 +201,6 @@ func checkScalar(c *schema.Column, cell []byte) error {
 	case c.Type.Decimal():
 		if v := batch.Int128OfCell(c.Type, cell); !v.FitsDigits(c.Precision) {
 			return fmt.Errorf("unscaled %v is out of range for %s", v, c.TypeName())
-		}
-	}
-	return nil
-}
-
-// checkText checks that text is UTF-8, and the length of a varchar in characters.
-func checkText(c *schema.Column, text []byte) error {
-	if !utf8.Valid(text) {
-		return errors.New("not valid UTF-8")
-	}
-	if c.Type == schema.Varchar && len(text) > c.Length {
-		if n := utf8.RuneCount(text); n > c.Length {
-			return fmt.Errorf("%d characters, %s takes %d", n, c.TypeName(), c.Length)
 		}
 	}
 	return nil

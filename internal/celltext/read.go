@@ -114,10 +114,15 @@ func FromBool(dst []byte, b bool) []byte {
 
 // FromText appends the cell of a string or varchar column.
 func FromText(dst []byte, c *schema.Column, text string) ([]byte, error) {
-	if !utf8.ValidString(text) {
-		return dst, ErrNotUTF8
+	return append(dst, text...), CheckText(c, []byte(text))
+}
+
+// CheckText returns an error if text is not UTF-8, or longer than a varchar column allows.
+func CheckText(c *schema.Column, text []byte) error {
+	if !utf8.Valid(text) {
+		return ErrNotUTF8
 	}
-	return append(dst, text...), CheckLength(c, []byte(text))
+	return CheckLength(c, text)
 }
 
 // CheckLength returns an error if text is longer than a varchar column allows.

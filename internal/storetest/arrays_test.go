@@ -51,7 +51,7 @@ func TestInvalidArrayGoValuesAreRefused(t *testing.T) {
 		"other elements":       {oribi.Row{"k": 1, "tags": []string{}, "hits": []string{"a"}}, `column "hits": element 0: a string does not fit type int32`},
 		"element out of range": {oribi.Row{"k": 1, "tags": []string{}, "hits": []int{1, 1 << 31}}, `column "hits": element 1: 2147483648 is out of range for int32`},
 		"array in an array":    {oribi.Row{"k": 1, "tags": []any{[]string{"a"}}}, `column "tags": element 0`},
-		"not UTF-8":            {oribi.Row{"k": 1, "tags": []string{"a", "\xff"}}, `column "tags": element 1: not valid UTF-8`},
+		"not UTF-8":            {oribi.Row{"k": 1, "tags": []string{"a", "\xff"}}, `column "tags": element 1: is not valid UTF-8`},
 		"NULL":                 {oribi.Row{"k": 1, "tags": nil}, `column "tags": NULL`},
 		"nil slice":            {oribi.Row{"k": 1, "tags": []string(nil)}, `column "tags": NULL`},
 		"too many elements":    {oribi.Row{"k": 1, "tags": []string{}, "hits": make([]*int32, 65536)}, `column "hits": an array of 65536 elements, limit 65535`},

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"unicode/utf8"
 
 	"github.com/oribi-db/oribi/batch"
 	"github.com/oribi-db/oribi/internal/celltext"
@@ -25,7 +24,7 @@ func conversion(from, to *schema.Column) (convert converter, same bool, err erro
 		return convert, false, err
 	}
 	switch {
-	case isInteger(from.Type) && isInteger(to.Type):
+	case from.Type.Integer() && to.Type.Integer():
 		if from.Type == to.Type {
 			return sameCell, true, nil
 		}
@@ -42,7 +41,7 @@ func conversion(from, to *schema.Column) (convert converter, same bool, err erro
 			return sameCell, true, nil
 		}
 		return decimalConversion(from), false, nil
-	case isText(from.Type) && isText(to.Type):
+	case from.Type.Text() && to.Type.Text():
 		return textCell, false, nil
 	case from.Type == schema.Float && to.Type == schema.Double:
 		return floatToDouble, false, nil
@@ -54,26 +53,12 @@ func conversion(from, to *schema.Column) (convert converter, same bool, err erro
 	return nil, false, fmt.Errorf("the input has %s, the table %s", from.TypeName(), to.TypeName())
 }
 
-func isText(t schema.Type) bool { return t == schema.String || t == schema.Varchar }
-
-func isInteger(t schema.Type) bool {
-	switch t {
-	case schema.Uint8, schema.Int8, schema.Uint16, schema.Int16, schema.Uint32, schema.Int32,
-		schema.Uint64, schema.Int64, schema.Int128:
-		return true
-	}
-	return false
-}
-
 func sameCell(dst []byte, _ *schema.Column, cell []byte) ([]byte, error) {
 	return append(dst, cell...), nil
 }
 
 func textCell(dst []byte, to *schema.Column, cell []byte) ([]byte, error) {
-	if !utf8.Valid(cell) {
-		return dst, celltext.ErrNotUTF8
-	}
-	return append(dst, cell...), celltext.CheckLength(to, cell)
+	return append(dst, cell...), celltext.CheckText(to, cell)
 }
 
 func dateCell(dst []byte, _ *schema.Column, cell []byte) ([]byte, error) {
