@@ -73,7 +73,7 @@ func (s *Store) adopt(ctx context.Context, a *Adoption, opts []TableOption) (*Ta
 		return nil, err
 	}
 	row.SchemaVersion, row.HistoryFloor = a.SchemaVersion, a.HistoryFloor
-	files := tablet.NewAdoption(s.tabletOptions(), row.Schema)
+	files := tablet.NewAdoption(s.core.TabletOptions(), row.Schema)
 	defer files.Abort()
 	if a.RowSets == nil {
 		return nil, errors.New("no rowsets to iterate over: nil")
@@ -94,19 +94,19 @@ func (s *Store) adopt(ctx context.Context, a *Adoption, opts []TableOption) (*Ta
 	if err := files.Finish(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.timeline.Clock.Advance(max(files.MaxTimestamp, a.HistoryFloor)); err != nil {
+	if err := s.core.Clock.Advance(max(files.MaxTimestamp, a.HistoryFloor)); err != nil {
 		return nil, err
 	}
 	// An empty batch makes the newest timestamp visible, and its LSN separates the table from
 	// whatever the log has. A crash before the commit leaves that batch and unreferenced blocks.
 	var rec record.Writer
 	rec.Begin(0)
-	_, at, publish, err := tabletStore{s}.Append(&rec, 0)
+	_, at, publish, err := s.writer.Announce(&rec, 0)
 	if err != nil {
 		return nil, err
 	}
 	publish()
-	if err := s.timeline.WaitLSN(ctx, at); err != nil {
+	if err := s.core.WaitLSN(ctx, at); err != nil {
 		return nil, err
 	}
 	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) { return files.Edit(row, at), files.RowSets() })

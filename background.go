@@ -12,7 +12,6 @@ import (
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/maintenance"
 	"github.com/oribi-db/oribi/internal/storedir"
-	"github.com/oribi-db/oribi/lsn"
 )
 
 // Bounds of what may wait to be flushed or compacted.
@@ -86,7 +85,7 @@ func (b *background) check(tables []*tableOps) {
 	if b.s.opts.Manual {
 		return
 	}
-	switch length := b.s.commits.Log.Bytes(); {
+	switch length := b.s.writer.Log.Bytes(); {
 	case length >= b.synced.Load()+syncAfter:
 		wake(b.sync)
 	case length < b.synced.Load(): // segments were removed
@@ -109,7 +108,7 @@ func (b *background) check(tables []*tableOps) {
 // overLimit reports whether memory or log should be freed, whatever the sizes of single tables.
 func (s *Store) overLimit() bool {
 	mem, soft := s.memoryPressure()
-	return mem > soft || s.budget.UsedBy(budget.Delta) >= s.deltaLimit() || s.commits.Log.Bytes() >= s.logTarget()
+	return mem > soft || s.core.Budget.UsedBy(budget.Delta) >= s.deltaLimit() || s.writer.Log.Bytes() >= s.logTarget()
 }
 
 // logTarget returns the length of the log above which whatever pins it is flushed. A flush frees
@@ -124,13 +123,13 @@ const softShare = 60
 // writersMemory returns the bytes for which writers wait: all that are counted, without those of
 // scans and merges, since a flush frees none of them.
 func (s *Store) writersMemory() int64 {
-	return s.budget.Used() - s.budget.UsedBy(budget.Scan) - s.budget.UsedBy(budget.Merge)
+	return s.core.Budget.Used() - s.core.Budget.UsedBy(budget.Scan) - s.core.Budget.UsedBy(budget.Merge)
 }
 
 // memoryPressure returns the bytes of rows and changes in memory, and above how many of them memory
 // is short: a share of what they may have before writers wait, see makeRoom.
 func (s *Store) memoryPressure() (mem, soft int64) {
-	mem = s.budget.UsedBy(budget.MemRowSet) + s.budget.UsedBy(budget.Delta)
+	mem = s.core.Budget.UsedBy(budget.MemRowSet) + s.core.Budget.UsedBy(budget.Delta)
 	return mem, max(0, s.opts.MemoryLimit/2-(s.writersMemory()-mem)) / 100 * softShare
 }
 
@@ -153,9 +152,9 @@ func (b *background) syncer() {
 			return
 		case <-b.sync:
 		}
-		b.synced.Store(s.commits.Log.Bytes())
-		if err := s.commits.Log.Sync(s.timeline.LastLSN()); err != nil {
-			s.commits.Poison(err)
+		b.synced.Store(s.writer.Log.Bytes())
+		if err := s.writer.Log.Sync(s.core.LastLSN()); err != nil {
+			s.writer.Poison(err)
 			return
 		}
 	}
@@ -326,22 +325,6 @@ func (w *tableWork) exclude(rowsets []uint64) {
 	w.planned, w.seen = 0, 0
 }
 
-// confirm makes the anchor refuse older metadata, if it does not yet, and removes the log segments
-// that this frees. A segment that cannot be removed is an error and does not poison.
-func (b *background) confirm() error {
-	s := b.s
-	if err := s.poisoned(); err != nil {
-		return err
-	}
-	if err := s.blocks.Confirm(); err != nil {
-		if !isNoSpace(err) {
-			s.commits.Poison(err)
-		}
-		return err
-	}
-	return s.commits.Log.Release(s.logBegin())
-}
-
 // deltaLimit bounds the delta mem stores of all tables together.
 func (s *Store) deltaLimit() int64 { return min(maxDeltaBytes, s.opts.MemoryLimit/8) }
 
@@ -408,29 +391,19 @@ func (b *background) marker() {
 
 // markClock writes a clock mark if there are followers, see storedir.Locks.Mark.
 func (s *Store) markClock(ctx context.Context) error {
-	if !s.dir.HasFollowers() {
+	if !s.core.Dir.HasFollowers() {
 		return nil
 	}
 	if err := s.poisoned(); err != nil {
 		return err
 	}
-	ts, last, err := s.commits.Now()
+	ts, last, err := s.writer.Now()
 	if err != nil {
 		return err
 	}
 	// A batch up to ts may still be in a buffer of the log, or an ingest before its commit.
-	if err := s.timeline.WaitLSN(ctx, last); err != nil {
+	if err := s.core.WaitLSN(ctx, last); err != nil {
 		return err
 	}
 	return s.locks.Mark(ts)
-}
-
-// logBegin returns the LSN below which the log may be removed.
-func (s *Store) logBegin() lsn.LSN {
-	return s.followers.LogBegin(s.blocks.ConfirmedLogStart(), s.commits != nil && s.commits.Log.Bytes() >= s.logTarget())
-}
-
-// uselessLog returns how many bytes of the log a confirmation would remove.
-func (s *Store) uselessLog() int64 {
-	return s.commits.Log.Bytes() - s.commits.Log.BytesFrom(s.followers.Removable(s.blocks.LogStart()))
 }

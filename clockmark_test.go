@@ -60,7 +60,7 @@ func markNow(t *testing.T, store *Store) mvcc.Timestamp {
 
 func markOf(t *testing.T, store *Store) mvcc.Timestamp {
 	t.Helper()
-	f, err := store.opts.FS.Open(store.dir.File(storedir.LockName), false)
+	f, err := store.opts.FS.Open(store.core.Dir.File(storedir.LockName), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestFollowerReadsMarkBeforeLog(t *testing.T) {
 	if err := follower.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	visible, reached := follower.Visible(), follower.timeline.Reached()
+	visible, reached := follower.Visible(), follower.core.Reached()
 	if len(batches) == 0 || reached < batches[0] {
 		t.Fatalf("%d looks for a mark; the follower answers up to %v", len(batches), reached)
 	}
@@ -192,7 +192,7 @@ func TestFollowerKeepsMark(t *testing.T) {
 		if err := follower.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if at := follower.timeline.Reached(); at != mark {
+		if at := follower.core.Reached(); at != mark {
 			t.Errorf("the follower answers up to %v, want %v", at, mark)
 		}
 		if err := store.locks.Mark(0); err != nil {

@@ -145,7 +145,7 @@ func (s *Store) commitOnce(ctx context.Context, b *Batch, sync, partial bool) (m
 	b.writes = writes[:0]
 	defer clear(writes)
 	if err != nil {
-		seen := s.timeline.LastLSN()
+		seen := s.core.LastLSN()
 		for _, w := range writes {
 			w.Release()
 		}
@@ -167,7 +167,7 @@ func (s *Store) carryOut(ctx context.Context, b *Batch, writes []*tablet.Write, 
 	b.changes = 0
 	b.entry = store.Commit{Writes: writes, Record: &b.record, Sync: sync, Nameless: b.unnamed, Check: b.check, AsOf: b.asOf,
 		Observer: (*committing)(b)}
-	return s.commits.CarryOut(ctx, &b.entry)
+	return s.writer.CarryOut(ctx, &b.entry)
 }
 
 // committing is a batch that observes its commit.
@@ -198,7 +198,7 @@ func (b *committing) Released() {
 func (s *Store) refusal(ctx context.Context, err error, lsn lsn.LSN) error {
 	var row *RowError
 	if errors.As(err, &row) {
-		if err := s.timeline.WaitLSN(ctx, lsn); err != nil {
+		if err := s.core.WaitLSN(ctx, lsn); err != nil {
 			return err
 		}
 	}

@@ -66,10 +66,10 @@ func (sc *Scan) count() (int64, error) {
 // state: no batch was between log and publication, and none entered the log while they were read.
 func (t *Table) published() (n int64, ok bool) {
 	s := t.store
-	last := s.timeline.LastLSN()
-	if s.timeline.InFlight() {
+	last := s.core.LastLSN()
+	if s.core.InFlight() {
 		return 0, false
 	}
 	n = t.tab.LiveRows()
-	return n, s.timeline.LastLSN() == last
+	return n, s.core.LastLSN() == last
 }

@@ -182,7 +182,7 @@ func (t *Table) newest() mvcc.Timestamp {
 	if t.expires() {
 		return t.store.present()
 	}
-	return t.store.timeline.Visible()
+	return t.store.core.Visible()
 }
 
 // newest returns the timestamp of the newest state of all tables.
@@ -192,13 +192,13 @@ func (s *Store) newest() mvcc.Timestamp {
 			return s.present()
 		}
 	}
-	return s.timeline.Visible()
+	return s.core.Visible()
 }
 
 // Now returns the present time by the store's clock, by which rows expire. Errors: that of the
 // clock.
 func (s *Store) Now() (time.Time, error) {
-	now, err := s.timeline.Clock.Now()
+	now, err := s.core.Clock.Now()
 	if err != nil {
 		return time.Time{}, callErr("", err)
 	}
@@ -209,7 +209,7 @@ func (s *Store) Now() (time.Time, error) {
 // batches in flight.
 func (s *Store) present() mvcc.Timestamp {
 	if s.opts.Follow {
-		return s.timeline.Reached()
+		return s.core.Reached()
 	}
-	return s.timeline.Present()
+	return s.core.Present()
 }

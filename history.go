@@ -141,8 +141,8 @@ func (t *Table) versions(ctx context.Context, key any, o readOptions) iter.Seq2[
 func (t *Table) history(ctx context.Context, key any, o readOptions) (*tablet.RowHistory, []schema.Column, []byte, error) {
 	// The history above this floor stays until the versions are collected.
 	s := t.store
-	since := s.pins.PinOldest(t.tab)
-	defer s.pins.Unpin(since)
+	since := s.core.Pins.PinOldest(t.tab)
+	defer s.core.Pins.Unpin(since)
 	var v view
 	err := t.read(ctx, &o, &v)
 	if err != nil {

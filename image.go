@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/oribi-db/oribi/blockmanager"
 	"github.com/oribi-db/oribi/internal/budget"
@@ -106,7 +105,7 @@ func (s *Store) image(ctx context.Context) (_ *Image, err error) {
 	if err := s.poisoned(); err != nil {
 		return nil, err
 	}
-	im := &Image{store: s, unpin: func() {}, leave: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.instance.ID[:]), BlockSize: s.instance.BlockSize}}
+	im := &Image{store: s, unpin: func() {}, leave: func() {}, info: ImageInfo{UUID: hex.EncodeToString(s.core.Instance.ID[:]), BlockSize: s.core.Instance.BlockSize}}
 	defer func() {
 		if err != nil {
 			im.Close()
@@ -123,45 +122,41 @@ func (s *Store) image(ctx context.Context) (_ *Image, err error) {
 	}
 	im.info.Blocks = im.blocks.Len()
 	im.bytes = int64(im.info.Blocks) * 8
-	s.budget.Reserve(budget.Metadata, im.bytes)
+	s.core.Budget.Reserve(budget.Metadata, im.bytes)
 	im.info.Epoch, im.info.Mark = im.blocks.Epoch, im.blocks.Mark
 	im.info.LogStart = max(im.blocks.LogStart, 1)
 	if s.opts.ReadOnly {
 		return im, nil
 	}
-	if err := s.commits.Log.Sync(im.info.LogEnd); err != nil {
-		s.commits.Poison(err)
+	if err := s.writer.Log.Sync(im.info.LogEnd); err != nil {
+		s.writer.Poison(err)
 		return nil, err
 	}
-	return im, s.timeline.WaitLSN(ctx, im.info.LogEnd)
+	return im, s.core.WaitLSN(ctx, im.info.LogEnd)
 }
 
 // capture does the steps 1 to 3 of Image.
 func (im *Image) capture() (err error) {
 	s := im.store
 	if s.opts.ReadOnly {
-		f := &s.following
-		f.mu.Lock() // no Refresh
-		defer f.mu.Unlock()
-		im.info.Timestamp, im.info.LogEnd = s.timeline.Visible(), s.timeline.LastLSN()
-		if im.blocks, err = s.blocks.Snapshot(); err == nil {
-			f.images++
-			im.leave = sync.OnceFunc(f.endImage)
+		leave := im.leave
+		im.info.Timestamp, im.info.LogEnd, leave, err = s.follower.Capture(func() (err error) {
+			im.blocks, err = s.core.Blocks.Snapshot()
+			return err
+		})
+		if err == nil {
+			im.leave = leave
 		}
 		return err
 	}
-	s.commits.Gate.Block()
-	defer s.commits.Gate.Unblock()
-	s.metaMu.Lock()
-	defer s.metaMu.Unlock()
-	// Segments are released below the log_start of the last commit at most, which is that of the
-	// snapshot.
-	im.unpin = s.commits.Log.Retain()
-	if im.blocks, err = s.blocks.Snapshot(); err != nil {
+	im.info.Timestamp, im.info.LogEnd, err = s.writer.Capture(func() (err error) {
+		// Segments are released below the log_start of the last commit at most, which is the log_start
+		// of the snapshot.
+		im.unpin = s.writer.Log.Retain()
+		im.blocks, err = s.core.Blocks.Snapshot()
 		return err
-	}
-	im.info.Timestamp, im.info.LogEnd = s.commits.End()
-	return nil
+	})
+	return err
 }
 
 // passFloors raises the timestamp to the history floors of all tables, which may be above the newest
@@ -232,18 +227,18 @@ func (im *Image) Records(fn func(record []byte) error) error {
 		return err
 	}
 	defer im.store.leave()
-	err := wal.Range(im.store.logOptions(), im.info.LogStart, im.info.LogEnd, func(_ lsn.LSN, payload []byte) error { return fn(payload) })
+	err := wal.Range(im.store.core.LogOptions(), im.info.LogStart, im.info.LogEnd, func(_ lsn.LSN, payload []byte) error { return fn(payload) })
 	if err == nil {
 		im.unpin()
 	}
-	return im.store.ofThePast(err)
+	return im.store.core.OutOfDate(err)
 }
 
 // Close unpins blocks and log. It may be called twice, but not concurrently with other methods.
 func (im *Image) Close() error {
 	im.unpin()
 	im.leave()
-	im.store.budget.Release(budget.Metadata, im.bytes)
+	im.store.core.Budget.Release(budget.Metadata, im.bytes)
 	im.bytes = 0
 	if im.blocks == nil {
 		return nil

@@ -32,8 +32,8 @@ func (s *Store) Info() (Info, error) {
 		return Info{}, err
 	}
 	defer s.leave()
-	info := Info{UUID: hex.EncodeToString(s.instance.ID[:]), Format: storedir.FormatNumber, Bytes: s.sizes()}
-	for _, sn := range s.pins.Snapshots() {
+	info := Info{UUID: hex.EncodeToString(s.core.Instance.ID[:]), Format: storedir.FormatNumber, Bytes: s.sizes()}
+	for _, sn := range s.core.Pins.Snapshots() {
 		info.Snapshots = append(info.Snapshots, SnapshotInfo{sn.Name, sn.TS})
 	}
 	for _, t := range s.sortedTables() {
@@ -44,16 +44,16 @@ func (s *Store) Info() (Info, error) {
 }
 
 func (s *Store) sizes() Sizes {
-	st := s.blocks.Stats()
-	sizes := Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.logTail.Load().Report().Bytes}
-	if s.commits != nil {
-		sizes.Log = s.commits.Log.Bytes()
+	st := s.core.Blocks.Stats()
+	sizes := Sizes{Live: st.LiveBytes, Dead: st.DeadBytes, Metadata: st.MetadataBytes, Log: s.core.Tail.Load().Report().Bytes}
+	if s.writer != nil {
+		sizes.Log = s.writer.Log.Bytes()
 	}
 	return sizes
 }
 
 // Visible returns the newest published timestamp, which a read without AsOf sees.
-func (s *Store) Visible() mvcc.Timestamp { return s.timeline.Visible() }
+func (s *Store) Visible() mvcc.Timestamp { return s.core.Visible() }
 
 // ReadOnly reports whether the store was opened with Options.ReadOnly.
 func (s *Store) ReadOnly() bool { return s.opts.ReadOnly }
@@ -62,4 +62,4 @@ func (s *Store) ReadOnly() bool { return s.opts.ReadOnly }
 func (s *Store) Follows() bool { return s.opts.Follow }
 
 // Dir returns the directory that was passed to Open or, if that is a symbolic link, where it leads.
-func (s *Store) Dir() string { return s.dir.Path }
+func (s *Store) Dir() string { return s.core.Dir.Path }

@@ -69,7 +69,7 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.TableSchema) (iter
 		ts, err = t.fill(ctx, into, batches)
 	}
 	if err != nil {
-		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), s.refusal(ctx, err, s.timeline.LastLSN()))
+		return 0, 0, callErr(fmt.Sprintf("ingest into table %q", t.tab.Name()), s.refusal(ctx, err, s.core.LastLSN()))
 	}
 	s.background.poke()
 	return ts, into.Rows(), nil
@@ -79,8 +79,8 @@ func (t *Table) ingest(ctx context.Context, make func(*tablet.TableSchema) (iter
 func (t *Table) fill(ctx context.Context, into *tablet.Ingest, batches iter.Seq2[[]*batch.Vector, error]) (mvcc.Timestamp, error) {
 	columns := into.Schema.Schema.Columns
 	buffers := min(int64(len(columns))*ingestColumnBytes, t.store.opts.MemoryLimit/8)
-	t.store.budget.Reserve(budget.Compaction, buffers)
-	defer t.store.budget.Release(budget.Compaction, buffers)
+	t.store.core.Budget.Reserve(budget.Compaction, buffers)
+	defer t.store.core.Budget.Release(budget.Compaction, buffers)
 	g := ingester{t: t, into: into, window: change.Rows{Batch: batch.New(columns, 0)}}
 	for vectors, err := range batches {
 		if err == nil {

@@ -37,7 +37,7 @@ func TestLargeLogSegmentsCauseFewFlushes(t *testing.T) {
 		if _, err := b.Commit(t.Context(), NoSync); err != nil {
 			t.Fatal(err)
 		}
-		longest = max(longest, store.commits.Log.Bytes())
+		longest = max(longest, store.writer.Log.Bytes())
 		for ran := true; ran; {
 			var op BackgroundOp
 			if op, ran, err = store.StepBackgroundWork(t.Context()); err != nil {

@@ -220,8 +220,8 @@ func (s *Store) Metrics() (Metrics, error) {
 	defer s.leave()
 	c := s.counters
 	m := Metrics{Uptime: c.now(), Disk: s.sizes()}
-	if s.commits != nil {
-		m.Log.BytesWritten, m.Log.Syncs = s.commits.Log.Written(), s.commits.Log.Syncs()
+	if s.writer != nil {
+		m.Log.BytesWritten, m.Log.Syncs = s.writer.Log.Written(), s.writer.Log.Syncs()
 	}
 	c.mu.Lock()
 	m.Jobs = append(m.Jobs, c.jobs...)
@@ -229,17 +229,17 @@ func (s *Store) Metrics() (Metrics, error) {
 	if s.background != nil {
 		m.Maintenance = s.background.metrics()
 	}
-	used := s.budget.UsedBy
+	used := s.core.Budget.UsedBy
 	m.Memory = MemoryMetrics{Limit: s.opts.MemoryLimit, Rows: used(budget.MemRowSet), Changes: used(budget.Delta),
-		Compactions: used(budget.Compaction), Merges: used(budget.Merge), Scans: used(budget.Scan), Reads: s.reads.Used(), Cache: s.cache.Used(), Transactions: used(budget.Transaction)}
-	m.Cache = CacheMetrics{Limit: s.cache.Limit()}
-	m.Cache.Hits, m.Cache.Misses = s.cache.Lookups()
+		Compactions: used(budget.Compaction), Merges: used(budget.Merge), Scans: used(budget.Scan), Reads: s.core.Reads.Used(), Cache: s.core.Cache.Used(), Transactions: used(budget.Transaction)}
+	m.Cache = CacheMetrics{Limit: s.core.Cache.Limit()}
+	m.Cache.Hits, m.Cache.Misses = s.core.Cache.Lookups()
 	m.Stalls = StallMetrics{Count: c.stalls.Load(), Waiting: c.stalled.Load(), Duration: time.Duration(c.stallTime.Load())}
 	m.Commits = CommitMetrics{Rows: c.rows.Load(), Bytes: c.bytes.Load(), NoSync: loadHistogram(c.commits[0]), Sync: loadHistogram(c.commits[1])}
 	m.Reads = ReadMetrics{Gets: c.gets.Load(), Get: loadHistogram(c.getTime), Keys: c.keys.Load(), GetMany: loadHistogram(c.getMany),
 		ScanBegin: loadHistogram(c.scans)}
-	m.Pins.Reads, m.Pins.Snapshots, m.Pins.Oldest = s.pins.Count()
-	pinned := s.blocks.Pinned()
+	m.Pins.Reads, m.Pins.Snapshots, m.Pins.Oldest = s.core.Pins.Count()
+	pinned := s.core.Blocks.Pinned()
 	m.Pins.Blocks, m.Pins.Bytes = pinned.Blocks, pinned.Bytes
 	m.addTables(s.sortedTables())
 	m.amplify()
@@ -279,7 +279,7 @@ func (m *Metrics) addTables(tables []*Table) {
 		covered += tm.Depth * float64(tm.Bytes)
 		bytes += float64(tm.Bytes)
 		m.Pins.RowSets += t.tab.RetiredRowSets()
-		m.Pins.UndoBytes += t.store.pins.UndoBytes(t.tab)
+		m.Pins.UndoBytes += t.store.core.Pins.UndoBytes(t.tab)
 		m.Tables = append(m.Tables, tm)
 	}
 	m.ReadAmplification = ratio(covered, bytes)

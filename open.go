@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/oribi-db/oribi/blockmanager"
-	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/internal/instore"
 	"github.com/oribi-db/oribi/internal/meta"
@@ -19,14 +18,8 @@ import (
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
 	"github.com/oribi-db/oribi/internal/wal"
-	"github.com/oribi-db/oribi/lsn"
-	"github.com/oribi-db/oribi/rowset"
 	"github.com/oribi-db/oribi/vfs"
 )
-
-// readsShare: 1/readsShare of the memory limit is for blocks that are being read, before they are
-// in the cache.
-const readsShare = 16
 
 // Open opens the store in dir. It creates a store if dir is empty, or if dir is missing and its
 // parent exists.
@@ -55,7 +48,7 @@ func Open(dir string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oribi: %s: %w", dir, err)
 	}
-	if n, err := s.blocks.ReadAhead(s.opts.ReadAheadBytes); err != nil {
+	if n, err := s.core.Blocks.ReadAhead(s.opts.ReadAheadBytes); err != nil {
 		s.opts.Logger.Warn("reading ahead failed", slog.Int64("bytes", n), slog.Any("err", err))
 	}
 	if !s.opts.ReadOnly {
@@ -106,31 +99,28 @@ func openOnce(dir string, o *Options) (*Store, error) {
 
 // newStore returns a store that is not open.
 func newStore(dir string, o Options) *Store {
-	s := &Store{opts: o, tables: map[string]*Table{}, counters: newCounters(), idle: make(chan struct{}, 1), maxLog: maxLogBytes}
-	s.dir = storedir.At(s.opts.FS, dir, s.opts.Logger)
-	s.followers = storedir.NewFollowers(s.dir, s.opts.FollowerLag)
-	s.timeline = store.NewTimeline(s.opts.Clock)
-	s.pins = store.NewPins(s.timeline)
-	s.budget = budget.New(s.opts.MemoryLimit)
-	if s.opts.CompactionBandwidth > 0 {
-		s.throttle = store.NewBandwidth(s.opts.CompactionBandwidth, s.overLimit).Wait
+	s := &Store{opts: o, counters: newCounters(), idle: make(chan struct{}, 1), maxLog: maxLogBytes}
+	if o.CompactionBandwidth > 0 {
+		s.throttle = store.NewBandwidth(o.CompactionBandwidth, s.overLimit).Wait
 	}
-	s.cache = store.NewCache(s.budget, s.opts.MemoryLimit)
-	s.reads = budget.NewGate(s.opts.MemoryLimit / readsShare)
+	s.core = store.NewCore(storedir.At(o.FS, dir, o.Logger), store.Options{Clock: o.Clock, Logger: o.Logger, ReadOnly: o.ReadOnly, Follow: o.Follow,
+		MemoryLimit: o.MemoryLimit, RowSetBytes: o.RowSetBytes, LogSegmentBytes: o.LogSegmentBytes,
+		RecompressAfter: o.RecompressAfter, FollowerLag: o.FollowerLag,
+		LogTarget: s.logTarget, Throttle: s.throttle, Progress: o.Progress, Event: s.event,
+		Face: func(t *tablet.Tablet) any { return &Table{store: s, tab: t} }})
+	s.followers = storedir.NewFollowers(s.core.Dir, o.FollowerLag)
 	return s
 }
 
 // abandon releases what a failed open has acquired.
 func (s *Store) abandon() {
-	for _, t := range s.tables {
-		t.tab.Close()
+	s.core.CloseTables()
+	if s.writer != nil {
+		s.writer.Log.Poison(errors.New("the store was not opened completely")) // Close would seal it
+		s.writer.Log.Close()
 	}
-	if s.commits != nil {
-		s.commits.Log.Poison(errors.New("the store was not opened completely")) // Close would seal it
-		s.commits.Log.Close()
-	}
-	if s.blocks != nil {
-		s.blocks.Close()
+	if s.core.Blocks != nil {
+		s.core.Blocks.Close()
 	}
 	s.reader.Close()
 	s.locks.Release()
@@ -143,37 +133,38 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	if s.instance == nil {
-		if s.instance, err = s.dir.Instance(); err != nil {
+	if s.core.Instance == nil {
+		if s.core.Instance, err = s.core.Dir.Instance(); err != nil {
 			return err
 		}
 	}
 	if s.opts.Follow {
-		s.reader = s.dir.Pin()
+		s.reader = s.core.Dir.Pin()
 	}
-	if s.blocks, err = blockmanager.Open(s.blockOptions()); err != nil {
+	if s.core.Blocks, err = blockmanager.Open(s.blockOptions()); err != nil {
 		return err
 	}
 	if err := s.loadTables(); err != nil {
 		return err
 	}
-	tail, err := s.replay()
+	tail, err := s.core.Replay()
 	if err != nil {
 		return err
 	}
 	if s.opts.ReadOnly {
-		s.reader.Set(s.blocks.Epoch(), s.blocks.LogStart())
+		s.follower = store.NewFollower(s.core, s.reader)
+		s.recovery = recoveryOf(s.core.Recovery)
 		return nil
 	}
-	s.timeline.Clock.Restore(s.marked)
-	for _, t := range s.tables {
+	s.core.Clock.Restore(s.marked)
+	for _, t := range s.core.Tablets() {
 		// A floor is chosen by the clock, which may be ahead of all batches. What is below it is not
 		// kept apart any more.
-		s.timeline.Clock.Restore(t.tab.Metadata().HistoryFloor)
+		s.core.Clock.Restore(t.Metadata().HistoryFloor)
 	}
 	var failed error // of the blocks, not of the log
 	log, err := tail.Repair(func() error {
-		failed = s.blocks.Writable()
+		failed = s.core.Blocks.Writable()
 		return failed
 	})
 	if failed != nil {
@@ -182,8 +173,9 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	s.commits = store.NewCommits(s.timeline, log, s.blocks, s.opts.Logger, recentLimit(s.opts.MemoryLimit))
-	r, mended := &s.recovery, s.blocks.Repaired()
+	s.writer = store.NewWriter(s.core, log, s.followers, recentLimit(s.opts.MemoryLimit))
+	s.recovery = recoveryOf(s.core.Recovery)
+	r, mended := &s.recovery, s.core.Blocks.Repaired()
 	if r.TornBytes > 0 {
 		r.TornFile = storedir.LogName + "/" + wal.TornName(tail.Report().TornFile)
 	}
@@ -193,16 +185,16 @@ func (s *Store) open() error {
 			slog.String("torn_file", r.TornFile), slog.Int64("repaired_bits", r.RepairedBits), slog.Int("stray_containers", r.StrayContainers),
 			slog.Int64("cut_bytes", r.CutBytes), slog.Int("reclaimed_blocks", r.Reclaimed))
 	}
-	if s.unsettled {
-		if err := s.commits.Settle(); err != nil && !isNoSpace(err) {
+	if s.core.Unsettled {
+		if err := s.writer.Settle(); err != nil && !isNoSpace(err) {
 			return err
 		}
 	}
-	if err := s.commits.Log.Release(s.logBegin()); err != nil {
+	if err := s.writer.Log.Release(s.writer.LogBegin()); err != nil {
 		return err
 	}
-	if len(s.tables) > 0 {
-		s.reserve.Keep(s.instance.ID)
+	if len(s.core.Tablets()) > 0 {
+		s.reserve.Keep(s.core.Instance.ID)
 	}
 	return nil
 }
@@ -210,7 +202,7 @@ func (s *Store) open() error {
 // prepare makes sure that dir contains a store and locks it. fresh reports whether prepare created
 // the store.
 func (s *Store) prepare() (fresh bool, err error) {
-	state, err := s.dir.State()
+	state, err := s.core.Dir.State()
 	missing := errors.Is(err, fs.ErrNotExist)
 	if errors.Is(err, syscall.ENOTDIR) {
 		return false, fmt.Errorf("%w: %w", err, fault.ErrNotStore)
@@ -220,12 +212,12 @@ func (s *Store) prepare() (fresh bool, err error) {
 	}
 	mayFormat := !s.opts.ReadOnly && !s.opts.ErrorIfMissing
 	switch {
-	case missing && instore.Dangles(s.opts.FS, s.dir.Path):
+	case missing && instore.Dangles(s.opts.FS, s.core.Dir.Path):
 		return false, fmt.Errorf("a symbolic link that leads nowhere: %w", fault.ErrNotStore)
 	case missing && !mayFormat:
 		return false, fmt.Errorf("no such directory: %w", fault.ErrNotStore)
 	case missing:
-		if err := s.opts.FS.Mkdir(s.dir.Path); err != nil {
+		if err := s.opts.FS.Mkdir(s.core.Dir.Path); err != nil {
 			return false, err
 		}
 	case state == storedir.Foreign:
@@ -240,11 +232,11 @@ func (s *Store) prepare() (fresh bool, err error) {
 	if s.opts.Follow {
 		return false, nil
 	}
-	if s.locks, err = s.dir.Lock(s.opts.ReadOnly); err != nil {
+	if s.locks, err = s.core.Dir.Lock(s.opts.ReadOnly); err != nil {
 		return false, err
 	}
 	// Another process may have created the store before this one locked it.
-	if state, err = s.dir.State(); err != nil {
+	if state, err = s.core.Dir.State(); err != nil {
 		return false, err
 	}
 	switch state {
@@ -255,17 +247,17 @@ func (s *Store) prepare() (fresh bool, err error) {
 		if err := s.locks.LockInstance(); err != nil || s.opts.ReadOnly {
 			return false, err
 		}
-		if s.instance, err = s.dir.Instance(); err != nil {
+		if s.core.Instance, err = s.core.Dir.Instance(); err != nil {
 			return false, err
 		}
-		s.reserve = s.dir.FindReserve(s.instance.ID)
+		s.reserve = s.core.Dir.FindReserve(s.core.Instance.ID)
 		if err := s.reserve.Claim(); err != nil {
 			return false, err
 		}
 		if s.marked, err = s.locks.WriteOwner(); err != nil {
 			return false, err
 		}
-		return false, s.dir.EndFormat()
+		return false, s.core.Dir.EndFormat()
 	case storedir.Foreign:
 		return false, fmt.Errorf("the directory contains something else: %w", fault.ErrNotStore)
 	}
@@ -278,7 +270,7 @@ func (s *Store) prepare() (fresh bool, err error) {
 	if err := s.format(); err != nil {
 		return false, err
 	}
-	s.reserve = s.dir.FindReserve(s.instance.ID)
+	s.reserve = s.core.Dir.FindReserve(s.core.Instance.ID)
 	return true, s.locks.LockInstance()
 }
 
@@ -292,18 +284,18 @@ func (s *Store) format() error {
 	// The directory's entry in its parent must be durable before anything in it. Its creator, in
 	// this process or in one that crashed, may not have synced it. A parent that this process may
 	// not read was not changed by it.
-	if err := s.opts.FS.SyncDir(filepath.Dir(s.dir.Path)); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := s.opts.FS.SyncDir(filepath.Dir(s.core.Dir.Path)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	s.instance = &storedir.Instance{BlockSize: fsBlockSize, Created: time.Now().UnixMicro()}
-	return s.dir.Format(s.instance, func() error {
-		if err := s.opts.FS.Mkdir(s.dir.File(storedir.LogName)); err != nil {
+	s.core.Instance = &storedir.Instance{BlockSize: fsBlockSize, Created: time.Now().UnixMicro()}
+	return s.core.Dir.Format(s.core.Instance, func() error {
+		if err := s.opts.FS.Mkdir(s.core.Dir.File(storedir.LogName)); err != nil {
 			return err
 		}
-		if err := wal.Create(s.logOptions(), 1); err != nil {
+		if err := wal.Create(s.core.LogOptions(), 1); err != nil {
 			return err
 		}
-		if err := s.opts.FS.SyncDir(s.dir.Path); err != nil {
+		if err := s.opts.FS.SyncDir(s.core.Dir.Path); err != nil {
 			return err
 		}
 		row := meta.Store{DefaultHistorySec: history, NextTable: 1}
@@ -312,135 +304,18 @@ func (s *Store) format() error {
 }
 
 func (s *Store) blockOptions() blockmanager.Options {
-	return blockmanager.Options{FS: s.opts.FS, Dir: s.dir.Path, Instance: s.instance.ID, ReadOnly: s.opts.ReadOnly, Follow: s.opts.Follow,
-		BlockSize: s.instance.BlockSize, Logger: s.opts.Logger, BeforeCommit: s.locks.Check, Kept: s.followers.Kept}
+	return blockmanager.Options{FS: s.opts.FS, Dir: s.core.Dir.Path, Instance: s.core.Instance.ID, ReadOnly: s.opts.ReadOnly, Follow: s.opts.Follow,
+		BlockSize: s.core.Instance.BlockSize, Logger: s.opts.Logger, BeforeCommit: s.locks.Check, Kept: s.followers.Kept}
 }
 
-func (s *Store) logOptions() wal.Options {
-	return wal.Options{FS: s.opts.FS, Dir: s.dir.File(storedir.LogName), Instance: s.instance.ID, Logger: s.opts.Logger, Durable: s.durable,
-		SegmentBytes: s.opts.LogSegmentBytes}
-}
-
-// loadTables creates the tables from their metadata rows.
+// loadTables opens the tables of the metadata.
 func (s *Store) loadTables() error {
-	stored, rows, err := s.readTables(nil)
-	if err != nil {
+	if err := s.core.Load(); err != nil {
 		return err
 	}
-	s.stored = stored
-	if h, _ := historySeconds(s.opts.History); s.opts.History != defaultHistory && h != s.stored.DefaultHistorySec {
-		s.opts.Logger.Warn("Options.History is ignored: the store has its own", slog.Int64("seconds", s.stored.DefaultHistorySec))
-	}
-	for _, row := range rows {
-		if s.tables[row.Name] != nil {
-			return fault.Corruptf("metadata: two tables are named %q", row.Name)
-		}
-		tab, err := s.openTable(row)
-		if err != nil {
-			return err
-		}
-		s.tables[row.Name] = &Table{store: s, tab: tab}
+	own := s.core.Stored().DefaultHistorySec
+	if h, _ := historySeconds(s.opts.History); s.opts.History != defaultHistory && h != own {
+		s.opts.Logger.Warn("Options.History is ignored: the store has its own", slog.Int64("seconds", own))
 	}
 	return nil
 }
-
-// openTable opens a table of the metadata.
-func (s *Store) openTable(row *meta.Table) (*tablet.Tablet, error) {
-	sets, err := s.rowSets(row, nil)
-	if err != nil {
-		return nil, err
-	}
-	o := s.tabletOptions()
-	if s.salvage != nil {
-		o.Salvage = func(m *rowset.Metadata, err error) { s.salvage.loseRowSet(row, m, err) }
-	}
-	return tablet.Open(o, row, sets)
-}
-
-// openNext opens a follower's table in a new state; see tablet.OpenNext.
-func (s *Store) openNext(row *meta.Table, n tablet.Next) (*tablet.Tablet, lsn.LSN, error) {
-	have := map[uint64]*rowset.Metadata{}
-	for _, m := range n.Of.RowSetMetadata() {
-		if !n.Changed[m.ID] {
-			have[m.ID] = m
-		}
-	}
-	sets, err := s.rowSets(row, have)
-	if err != nil {
-		return nil, 0, err
-	}
-	return tablet.OpenNext(s.tabletOptions(), row, sets, n)
-}
-
-// rowSets returns the metadata of the rowsets of a table. Those in have need not be decoded.
-func (s *Store) rowSets(row *meta.Table, have map[uint64]*rowset.Metadata) (sets []*rowset.Metadata, err error) {
-	err = s.blocks.Rows(meta.RowSetPrefix(row.Number), func(key, value []byte) error {
-		if _, _, id, err := meta.ParseKey(key); err == nil && have[id] != nil {
-			sets = append(sets, have[id])
-			return nil
-		}
-		set, err := rowset.DecodeMetadata(value)
-		if err == nil && set.ID >= row.NextRowSetID {
-			return fault.Corruptf("metadata: table %q: rowset %d, want less than %d", row.Name, set.ID, row.NextRowSetID)
-		}
-		sets = append(sets, set)
-		return err
-	})
-	return sets, err
-}
-
-// readTables decodes the rows of the store and of the tables. have, if it is not nil, returns the
-// metadata of a table that need not be decoded, or nil.
-func (s *Store) readTables(have func(number uint32) *meta.Table) (stored meta.Store, rows []*meta.Table, err error) {
-	found := false
-	err = s.blocks.Rows(meta.StoreKey(), func(_, value []byte) error {
-		row, err := meta.DecodeStore(value)
-		if err == nil {
-			stored, found = *row, true
-		}
-		return err
-	})
-	if err == nil && !found {
-		err = fault.Corruptf("metadata: no row of the store")
-	}
-	if err != nil {
-		return stored, nil, err
-	}
-	err = s.blocks.Rows(meta.TablePrefix(), func(key, value []byte) error {
-		if have != nil {
-			if _, number, _, err := meta.ParseKey(key); err == nil {
-				if row := have(number); row != nil {
-					rows = append(rows, row)
-					return nil
-				}
-			}
-		}
-		row, err := meta.DecodeTable(value)
-		rows = append(rows, row)
-		return err
-	})
-	return stored, rows, err
-}
-
-func (s *Store) tabletOptions() tablet.Options {
-	return tablet.Options{
-		Store:       tabletStore{s},
-		RowSets:     rowset.Options{Blocks: openBlocks{s.blocks}, Cache: s.cache, Grow: s.budget.Grower(budget.Delta), Reads: s.reads},
-		GrowMem:     s.budget.Grower(budget.MemRowSet),
-		GrowMerge:   s.budget.Grower(budget.Merge),
-		TargetBytes: s.opts.RowSetBytes,
-		MergeBytes:  s.opts.MemoryLimit / 2,
-
-		RecompressAfter: s.opts.RecompressAfter,
-		Logger:          s.opts.Logger,
-		Progress:        s.opts.Progress,
-		Throttle:        s.throttle,
-	}
-}
-
-// openBlocks adapts the block manager to the interface of package rowset.
-type openBlocks struct{ m *blockmanager.Manager }
-
-func (o openBlocks) OpenBlock(id blockID) (rowset.Block, error) { return o.m.OpenBlock(id) }
-
-func (o openBlocks) OpenTail(id blockID, n int64) (rowset.Block, error) { return o.m.OpenTail(id, n) }

@@ -88,9 +88,9 @@ func (b *background) list(now time.Time, tables bool) (ops []operation) {
 // listLogGC returns the removal of log segments. Without tables, it waits until it is time to
 // confirm the metadata.
 func (b *background) listLogGC(tables bool) []operation {
-	free, skips := b.s.uselessLog(), int64(0)
+	free, skips := b.s.writer.UselessLog(), int64(0)
 	if tables {
-		skips = b.s.skippable()
+		skips = b.s.writer.Skippable()
 	}
 	if !b.confirmDue && (free+skips <= 0 || !tables) {
 		return nil
@@ -103,7 +103,7 @@ func (b *background) listReclaim() []operation {
 	if !b.sparse {
 		return nil
 	}
-	live, used := b.s.blocks.Sparse()
+	live, used := b.s.core.Blocks.Sparse()
 	if used == 0 {
 		b.sparse = false
 		return nil
@@ -172,10 +172,10 @@ func (b *background) listFlushes(t *Table, w *tableWork, now time.Time) (ops []o
 	memory := u.Rows + u.Changes
 	gain := maintenance.FlushGain(memory, s.opts.FlushBytes, now.Sub(w.since))
 	ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.Flush, Memory: memory, Cost: memory,
-		Log: s.commits.Log.BytesFrom(first), Gain: gain, Full: u.Rows >= s.opts.FlushBytes}})
+		Log: s.writer.Log.BytesFrom(first), Gain: gain, Full: u.Rows >= s.opts.FlushBytes}})
 	if u.FirstChange != lsn.Max {
 		ops = append(ops, operation{Operation: maintenance.Operation{Kind: maintenance.DeltaFlush, Memory: u.Changes, Cost: u.Changes,
-			Log: s.commits.Log.BytesFrom(u.FirstChange) - s.commits.Log.BytesFrom(max(u.FirstRow, u.FirstChange)), Full: s.budget.UsedBy(budget.Delta)-u.Owned >= s.deltaLimit()}})
+			Log: s.writer.Log.BytesFrom(u.FirstChange) - s.writer.Log.BytesFrom(max(u.FirstRow, u.FirstChange)), Full: s.core.Budget.UsedBy(budget.Delta)-u.Owned >= s.deltaLimit()}})
 	}
 	return ops
 }
@@ -254,16 +254,16 @@ func (b *background) perform(ctx context.Context, op operation) (bytes int64, er
 				return 0, err
 			}
 		}
-		_, err := b.s.blocks.Rewrite(ctx)
+		_, err := b.s.core.Blocks.Rewrite(ctx)
 		return op.Cost, err
 	default: // maintenance.LogGC
-		before := b.s.commits.Log.Bytes()
+		before := b.s.writer.Log.Bytes()
 		if op.skip {
-			if err := b.s.skipLog(); err != nil {
+			if err := b.s.writer.SkipLog(); err != nil {
 				return 0, err
 			}
 		}
-		err := b.confirm()
-		return max(0, before-b.s.commits.Log.Bytes()), err
+		err := b.s.writer.Confirm()
+		return max(0, before-b.s.writer.Log.Bytes()), err
 	}
 }

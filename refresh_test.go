@@ -3,7 +3,6 @@ package oribi
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/oribi-db/oribi/internal/fault"
 	"github.com/oribi-db/oribi/vfs"
@@ -40,38 +39,22 @@ func TestReadsBeginAgain(t *testing.T) {
 	}
 }
 
-// An epoch that the anchor announces is news, but not all the time if there is no such metadata.
-// After a refresh that has failed in the middle there always is something to do.
-func TestNewsOfAnnouncedEpoch(t *testing.T) {
+// A change of the metadata is news for a follower until it has refreshed.
+func TestNewsUntilRefresh(t *testing.T) {
 	mem := vfs.NewMem()
 	store, table := pinnedStore(t, mem)
 	follower := follow(t, mem)
-	had := follower.blocks.Epoch()
+	if news, err := follower.news(); news || err != nil {
+		t.Errorf("before a change: %v, %v", news, err)
+	}
 	if err := table.Alter(t.Context(), SetComment("x")); err != nil {
 		t.Fatal(err)
 	}
-	epoch := store.blocks.Epoch()
-	type announcement struct {
-		broken    bool
-		announced uint64
-		at        time.Time
+	if err := store.core.Blocks.Confirm(); err != nil {
+		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		name string
-		f    announcement
-		want bool
-	}{
-		{"new", announcement{}, true},
-		{"announced just now", announcement{announced: epoch, at: time.Now().Add(time.Hour)}, false},
-		{"announced before", announcement{announced: epoch, at: time.Now().Add(-2 * announcedAgain)}, true},
-		{"after another one", announcement{announced: had, at: time.Now().Add(time.Hour)}, true},
-		{"after a failure", announcement{broken: true, announced: epoch, at: time.Now().Add(time.Hour)}, true},
-	} {
-		f := &follower.following
-		f.broken, f.announced, f.at = test.f.broken, test.f.announced, test.f.at
-		if got, err := follower.news(); got != test.want || err != nil {
-			t.Errorf("%s: %v, %v", test.name, got, err)
-		}
+	if news, err := follower.news(); !news || err != nil {
+		t.Errorf("after a change: %v, %v", news, err)
 	}
 	if err := follower.Refresh(t.Context()); err != nil {
 		t.Fatal(err)

@@ -269,7 +269,7 @@ func (t *Table) replaceOnce(ctx context.Context, b *Batch, sync bool, read func(
 		}
 	}()
 	if w.MaxTimestamp() > at || t.expires() {
-		if err = s.timeline.WaitLSN(ctx, s.timeline.LastLSN()); err == nil {
+		if err = s.core.WaitLSN(ctx, s.core.LastLSN()); err == nil {
 			_, err = read()
 		}
 	}

@@ -22,9 +22,9 @@ func (s *Store) OpenBlock(id block.ID) (blockmanager.Source, error) {
 		return nil, err
 	}
 	defer s.leave()
-	src, err := s.blocks.OpenBlock(id)
+	src, err := s.core.Blocks.OpenBlock(id)
 	if err != nil {
-		return nil, callErr("open block", s.ofThePast(err))
+		return nil, callErr("open block", s.core.OutOfDate(err))
 	}
 	return src, nil
 }
@@ -32,7 +32,7 @@ func (s *Store) OpenBlock(id block.ID) (blockmanager.Source, error) {
 // BlockBytes appends the sizes of blocks, in bytes, to dst: −1 for a block that does not exist, or
 // no more. It reads no file.
 func (s *Store) BlockBytes(dst []int64, ids ...block.ID) []int64 {
-	return s.blocks.Lengths(dst, ids...)
+	return s.core.Blocks.Lengths(dst, ids...)
 }
 
 // Unflushed is the memory of a table's rows and changes that are not in files yet, in bytes.

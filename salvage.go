@@ -75,7 +75,7 @@ func Salvage(ctx context.Context, dir, out string, o *Options, report func(Loss)
 		}
 	}
 	v.s = newStore(dir, filled)
-	if err := mayCopyTo(filled.FS, out, v.s.dir.Path); err != nil {
+	if err := mayCopyTo(filled.FS, out, v.s.core.Dir.Path); err != nil {
 		return Copied{}, callErr("salvage", err)
 	}
 	defer v.s.abandon()
@@ -131,18 +131,18 @@ func (v *salvager) open() (err error) {
 	if err := v.identify(); err != nil {
 		return err
 	}
-	if s.blocks, err = blockmanager.OpenDamaged(s.blockOptions(), v.damaged); err != nil {
+	if s.core.Blocks, err = blockmanager.OpenDamaged(s.blockOptions(), v.damaged); err != nil {
 		return err
 	}
-	s.instance.BlockSize = s.blocks.BlockSize()
+	s.core.Instance.BlockSize = s.core.Blocks.BlockSize()
 	if err := v.checkBlocks(); err != nil {
 		return err
 	}
-	s.salvage = v
+	s.core.Options.Lose = v.loseRowSet
 	if err := s.loadTables(); err != nil {
 		return err
 	}
-	for _, t := range s.tables {
+	for _, t := range s.sortedTables() {
 		v.table(t.tab.Number).set(t)
 	}
 	v.log.v = v
@@ -162,22 +162,22 @@ func (v *salvager) damaged(d blockmanager.Damage) {
 // identify finds out which store it is.
 func (v *salvager) identify() error {
 	s := v.s
-	instance, err := s.dir.Instance()
-	if s.instance = instance; err == nil || errors.Is(err, fault.ErrUnsupported) {
+	instance, err := s.core.Dir.Instance()
+	if s.core.Instance = instance; err == nil || errors.Is(err, fault.ErrUnsupported) {
 		return err
 	}
-	id, jerr := blockmanager.Identity(s.opts.FS, s.dir.Path)
+	id, jerr := blockmanager.Identity(s.opts.FS, s.core.Dir.Path)
 	if jerr != nil {
 		return fmt.Errorf("%w; %w", err, jerr)
 	}
-	s.instance = &storedir.Instance{ID: id}
+	s.core.Instance = &storedir.Instance{ID: id}
 	v.damaged(blockmanager.Damage{File: storedir.InstanceName, Problem: err.Error()})
 	return nil
 }
 
 // lockDamaged locks the store for reading, as far as its files exist.
 func (s *Store) lockDamaged() error {
-	names, err := s.opts.FS.List(s.dir.Path)
+	names, err := s.opts.FS.List(s.core.Dir.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no such directory: %w", fault.ErrNotStore)
 	} else if err != nil {
@@ -186,7 +186,7 @@ func (s *Store) lockDamaged() error {
 	if !slices.Contains(names, storedir.InstanceName) && !slices.Contains(names, storedir.DataName) {
 		return fmt.Errorf("the directory contains neither %s nor %s: %w", storedir.InstanceName, storedir.DataName, fault.ErrNotStore)
 	}
-	if s.locks, err = s.dir.Lock(true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if s.locks, err = s.core.Dir.Lock(true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := s.locks.LockInstance(); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -197,18 +197,18 @@ func (s *Store) lockDamaged() error {
 
 // checkBlocks reads all blocks, in the order of files and offsets.
 func (v *salvager) checkBlocks() error {
-	for _, b := range v.s.blocks.Blocks() {
+	for _, b := range v.s.core.Blocks.Blocks() {
 		v.blocks[b.ID] = salvagedBlock{BlockInfo: b}
 		v.total += 2 * b.Length
 	}
-	for _, at := range v.s.blocks.BlockLocations() {
+	for _, at := range v.s.core.Blocks.BlockLocations() {
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
 		b := v.blocks[at.ID]
 		b.file = at.File
 		v.blocks[at.ID] = b
-		r, err := v.s.blocks.ReadBlock(at.ID)
+		r, err := v.s.core.Blocks.ReadBlock(at.ID)
 		if err == nil {
 			_, err = io.Copy(io.Discard, r)
 			r.Close()

@@ -44,8 +44,8 @@ const maxMissing = 1 << 28
 func (l *logSalvager) survey() error {
 	v, s := l.v, l.v.s
 	l.unknown = map[uint32]int64{}
-	newest := s.stored.ClockHigh
-	l.end = s.stored.LogEnd
+	newest := s.core.Stored().ClockHigh
+	l.end = s.core.Stored().LogEnd
 	for _, t := range v.tables {
 		newest = max(newest, t.tab.MaxTimestamp())
 		l.end = max(l.end, t.tab.Metadata().FlushedLSN)
@@ -59,13 +59,13 @@ func (l *logSalvager) survey() error {
 	}
 	l.end = last
 	l.reportUnfit()
-	if epoch := s.blocks.Counters().Epoch; l.epoch > epoch && !v.older {
+	if epoch := s.core.Blocks.Counters().Epoch; l.epoch > epoch && !v.older {
 		v.damaged(blockmanager.Older(epoch, l.epoch))
 	}
 	if newest = max(newest, l.last); newest > mvcc.Last {
 		newest = mvcc.Last
 	}
-	s.timeline.Begin(newest, l.end, 0)
+	s.core.Begin(newest, l.end, 0)
 	return nil
 }
 
@@ -88,17 +88,17 @@ func (l *logSalvager) reportUnfit() {
 // the last LSN.
 func (l *logSalvager) each(fn func(n lsn.LSN, payload []byte) error, missing func(from, to lsn.LSN, why *logDamage, next mvcc.Timestamp) error) (lsn.LSN, error) {
 	s := l.v.s
-	next := max(s.blocks.LogStart(), 1)
+	next := max(s.core.Blocks.LogStart(), 1)
 	end := l.end
 	var why *logDamage
 	foreign := ""
 	l.last = mvcc.Min
-	err := wal.Salvage(s.logOptions(), func(e *wal.Entry) error {
+	err := wal.Salvage(s.core.LogOptions(), func(e *wal.Entry) error {
 		if err := l.v.ctx.Err(); err != nil {
 			return err
 		}
 		switch {
-		case e.Kind == wal.EntrySegment && e.Header.Instance != s.instance.ID:
+		case e.Kind == wal.EntrySegment && e.Header.Instance != s.core.Instance.ID:
 			foreign = e.File
 			why = &logDamage{Kind: wal.EntryDamage, File: e.File, Bytes: e.Bytes, Problem: "segment of another store"}
 		case e.File == foreign && foreign != "":
@@ -200,7 +200,7 @@ func (l *logSalvager) check(n lsn.LSN, payload []byte) error {
 	_, err = record.Decode(payload, func(op record.Op) error {
 		t := l.v.tables[op.Table]
 		switch {
-		case t == nil && op.Table >= l.v.s.stored.NextTable:
+		case t == nil && op.Table >= l.v.s.core.Stored().NextTable:
 			l.unknown[op.Table]++
 		case t != nil && !t.tab.Contains(&op, n) && !t.tab.Fits(&op):
 			t.unfit++
@@ -241,7 +241,7 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 			w.SetEmpty()
 		}
 		_, err = record.Decode(payload, func(op record.Op) error {
-			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.s.stored.NextTable || t != nil && t.takes(op.Key) {
+			if t := l.v.tables[op.Table]; t == nil && op.Table >= l.v.s.core.Stored().NextTable || t != nil && t.takes(op.Key) {
 				return nil
 			}
 			w.Add(op)
@@ -256,7 +256,7 @@ func (l *logSalvager) write(fn func(record []byte) error) error {
 		return fn(w.Bytes())
 	}, func(from, to lsn.LSN, _ *logDamage, next mvcc.Timestamp) error {
 		// The missing records had timestamps between those of their neighbors.
-		ts := max(before, l.v.s.stored.ClockHigh, l.v.s.timeline.Visible())
+		ts := max(before, l.v.s.core.Stored().ClockHigh, l.v.s.core.Visible())
 		if next > 0 {
 			ts = next - mvcc.Timestamp(to-from+1) - 1
 		}

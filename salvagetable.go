@@ -169,7 +169,7 @@ func (w *salvagedTable) take(op *record.Op, at lsn.LSN, ts mvcc.Timestamp) {
 		g.rewrite = true
 	}
 	w.ops = append(w.ops, rowset.LoggedOp{Kind: op.Kind, Key: w.keep(op.Key), Body: w.keep(op.Body), TS: ts, LSN: at})
-	w.v.s.budget.Reserve(budget.MemRowSet, opBytes)
+	w.v.s.core.Budget.Reserve(budget.MemRowSet, opBytes)
 }
 
 // keep returns a copy of b.
@@ -180,7 +180,7 @@ func (w *salvagedTable) keep(b []byte) []byte {
 	if cap(w.chunk)-len(w.chunk) < len(b) {
 		n := max(opChunk, len(b))
 		w.chunk = make([]byte, 0, n)
-		w.v.s.budget.Reserve(budget.MemRowSet, int64(n))
+		w.v.s.core.Budget.Reserve(budget.MemRowSet, int64(n))
 	}
 	at := len(w.chunk)
 	w.chunk = append(w.chunk, b...)
@@ -220,7 +220,7 @@ func (w *salvagedTable) build(b *blockmanager.Builder) error {
 		return err
 	}
 	if w.holes {
-		w.row.FlushedLSN = w.v.s.timeline.LastLSN()
+		w.row.FlushedLSN = w.v.s.core.LastLSN()
 	}
 	w.ops, w.chunk = nil, nil
 	w.reportRest()
@@ -277,7 +277,7 @@ func (w *salvagedTable) finish() error {
 		return err
 	}
 	for _, n := range sets {
-		n.IncludedLSN, n.MaxTimestamp = w.v.s.timeline.LastLSN(), max(n.MaxTimestamp, w.newest)
+		n.IncludedLSN, n.MaxTimestamp = w.v.s.core.LastLSN(), max(n.MaxTimestamp, w.newest)
 		w.add(n)
 	}
 	w.out, w.newest = nil, 0

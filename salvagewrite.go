@@ -14,9 +14,9 @@ import (
 // Info describes the new store.
 func (v *salvager) Info() ImageInfo {
 	s := v.s
-	c := s.blocks.Counters()
-	return ImageInfo{UUID: hex.EncodeToString(s.instance.ID[:]), Timestamp: s.timeline.Visible(), BlockSize: s.instance.BlockSize,
-		Epoch: max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.timeline.LastLSN()}
+	c := s.core.Blocks.Counters()
+	return ImageInfo{UUID: hex.EncodeToString(s.core.Instance.ID[:]), Timestamp: s.core.Visible(), BlockSize: s.core.Instance.BlockSize,
+		Epoch: max(c.Epoch, v.log.epoch), Mark: c.Mark, LogStart: max(c.LogStart, 1), LogEnd: s.core.LastLSN()}
 }
 
 // build decides which rowsets are copied and writes the others anew. All rows of the metadata are
@@ -26,7 +26,8 @@ func (v *salvager) Info() ImageInfo {
 // rowset that is written anew contains the whole log, whose operations on its keys are not in the
 // new log.
 func (v *salvager) build(b *blockmanager.Builder) error {
-	v.rows = append(v.rows, blockmanager.Row{Key: meta.StoreKey(), Value: v.s.stored.Encode()})
+	stored := v.s.core.Stored()
+	v.rows = append(v.rows, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
 	collect := false
 	for _, t := range v.sorted() {
 		if err := t.plan(); err != nil {
@@ -74,7 +75,7 @@ func (v *salvager) Records(fn func(record []byte) error) error { return v.log.wr
 // Blocks calls fn with each block that is copied.
 func (v *salvager) Blocks(fn func(b ImageBlock, open func() (io.ReadCloser, error)) error) error {
 	for _, b := range v.whole {
-		err := fn(ImageBlock{uint64(b.ID), b.Length, b.Sum}, func() (io.ReadCloser, error) { return v.s.blocks.ReadBlock(b.ID) })
+		err := fn(ImageBlock{uint64(b.ID), b.Length, b.Sum}, func() (io.ReadCloser, error) { return v.s.core.Blocks.ReadBlock(b.ID) })
 		if err != nil {
 			return err
 		}

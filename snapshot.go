@@ -77,23 +77,23 @@ func (s *Store) Snapshot(ctx context.Context, opts ...SnapshotOption) (*Snapshot
 		}
 	}
 	s.promise(sn.pin.TS)
-	if s.pins.OpenAbove(&sn.pin, tablets(s.sortedTables())) {
+	if s.core.Pins.OpenAbove(&sn.pin, tablets(s.sortedTables())) {
 		sn.keep()
 		return sn, nil
 	}
-	ts, _, err := s.commits.Now()
+	ts, _, err := s.writer.Now()
 	if err != nil {
 		return nil, fmt.Errorf("oribi: snapshot: %w", err)
 	}
 	s.promise(ts)
 	sn.pin.TS = ts
-	s.pins.Open(&sn.pin)
-	err = s.timeline.WaitTimestamp(ctx, ts)
+	s.core.Pins.Open(&sn.pin)
+	err = s.core.WaitTimestamp(ctx, ts)
 	if errors.Is(err, fault.ErrPoisoned) {
 		// Publishing and dropping have stopped: the visible state stays the newest.
 		sn.Close()
-		sn = s.newSnapshot(s.timeline.Visible(), opts)
-		s.pins.Open(&sn.pin)
+		sn = s.newSnapshot(s.core.Visible(), opts)
+		s.core.Pins.Open(&sn.pin)
 		err = nil
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) snapshotAt(ctx context.Context, ts mvcc.Timestamp, tables func()
 		err = s.advance(ctx, ts)
 	}
 	if err == nil {
-		err = s.pins.OpenPast(&sn.pin, tablets(tables()))
+		err = s.core.Pins.OpenPast(&sn.pin, tablets(tables()))
 	}
 	if err == nil {
 		if err = s.waitPublished(ctx, ts); err != nil {
@@ -158,7 +158,7 @@ func (s *Store) handOut(ts mvcc.Timestamp) {
 		return
 	}
 	defer s.leave()
-	if err := s.commits.LogTimestamp(ts); err != nil { // Close keeps it then
+	if err := s.writer.LogTimestamp(ts); err != nil { // Close keeps it then
 		s.opts.Logger.Debug("a timestamp is not in the log", slog.Any("err", err))
 	}
 }
@@ -169,7 +169,7 @@ func (sn *Snapshot) Name() string { return sn.pin.Name }
 // Close unpins the history. Running reads of the snapshot continue; later ones return ErrClosed.
 // Close may be called twice.
 func (sn *Snapshot) Close() error {
-	sn.store.pins.Close(&sn.pin)
+	sn.store.core.Pins.Close(&sn.pin)
 	sn.release()
 	return nil
 }
@@ -181,10 +181,10 @@ type defaultClock struct{ *mvcc.HybridClock }
 // timestamps of a store that was written with another clock may be that low.
 func (s *Store) checkTimestamp(ts mvcc.Timestamp) error {
 	unix, ok := ts.LooksLikeUnix()
-	if _, isDefault := s.timeline.Clock.(defaultClock); !ok || !isDefault {
+	if _, isDefault := s.core.Clock.(defaultClock); !ok || !isDefault {
 		return nil
 	}
-	if _, low := s.timeline.Visible().LooksLikeUnix(); low {
+	if _, low := s.core.Visible().LooksLikeUnix(); low {
 		return nil
 	}
 	return fault.Reworded(fault.ErrTooOld, "the timestamp looks like the Unix time of %s: use AsOfTime, or mvcc.FromTime", unix.Format(time.RFC3339Nano))
@@ -208,18 +208,18 @@ func (p *point) check(s *Store) error {
 // there is no writer, or when the writer has confirmed it (see markClock), which a follower waits
 // for.
 func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
-	if !s.opts.Follow || ts <= s.timeline.Reached() {
-		return s.timeline.Clock.Pass(ts)
+	if !s.opts.Follow || ts <= s.core.Reached() {
+		return s.core.Clock.Pass(ts)
 	}
-	if err := s.timeline.Clock.Pass(ts); err != nil {
+	if err := s.core.Clock.Pass(ts); err != nil {
 		return err
 	}
-	for begin := time.Now(); s.timeline.PhysicalTime() > 0; {
+	for begin := time.Now(); s.core.PhysicalTime() > 0; {
 		if err := s.Refresh(ctx); err != nil {
 			return err
 		}
-		if ts <= s.timeline.Reached() {
-			return s.timeline.Clock.Pass(ts)
+		if ts <= s.core.Reached() {
+			return s.core.Clock.Pass(ts)
 		}
 		if time.Since(begin) > storedir.MarkPatience {
 			break
@@ -231,7 +231,7 @@ func (s *Store) advance(ctx context.Context, ts mvcc.Timestamp) error {
 		}
 	}
 	return fault.Reworded(fault.ErrFuture, "this follower has seen the store up to %v, and the writer has not confirmed that nothing comes after that: "+
-		"refresh the follower, or read as of an earlier time", s.timeline.Reached())
+		"refresh the follower, or read as of an earlier time", s.core.Reached())
 }
 
 // AdvanceClock moves the store's clock forward to ts: all later write batches get timestamps above
@@ -250,24 +250,60 @@ func (s *Store) AdvanceClock(ts mvcc.Timestamp) error {
 	defer s.leave()
 	err := s.checkTimestamp(ts)
 	if err == nil {
-		err = s.timeline.Clock.Advance(ts)
+		err = s.core.Clock.Advance(ts)
 	}
 	if err != nil {
 		return fmt.Errorf("oribi: advance clock to %v: %w", ts, err)
 	}
 	s.promise(ts)
-	return callErr("advance clock", s.commits.LogTimestamp(ts))
+	return callErr("advance clock", s.writer.LogTimestamp(ts))
 }
 
 // waitPublished waits until all batches at or below ts, which the clock has passed, are published.
 func (s *Store) waitPublished(ctx context.Context, ts mvcc.Timestamp) error {
 	s.promise(ts)
-	return s.timeline.WaitPublished(ctx, ts)
+	return s.core.WaitPublished(ctx, ts)
 }
 
 // promise makes sure that a writer's later batches get timestamps above ts, see store.Commits.
 func (s *Store) promise(ts mvcc.Timestamp) {
-	if s.commits != nil {
-		s.commits.Promise(ts)
+	if s.writer != nil {
+		s.writer.Promise(ts)
 	}
+}
+
+// keep makes a snapshot of a follower keep the states of the tables, in which it reads.
+func (sn *Snapshot) keep() {
+	s := sn.store
+	if !s.opts.Follow {
+		return
+	}
+	sn.states = map[*Table]tablet.View{}
+	for _, t := range s.sortedTables() {
+		v, err := t.tab.View(tablet.Snapshot{At: mvcc.AsOf(sn.pin.TS)})
+		if err == nil { // else a read has the same error
+			sn.states[t] = v
+		}
+	}
+}
+
+// state returns the view of a table that the snapshot keeps, which the caller releases.
+func (sn *Snapshot) state(t *Table) (tablet.View, bool) {
+	sn.statesMu.Lock()
+	defer sn.statesMu.Unlock()
+	v, ok := sn.states[t]
+	if ok {
+		v = v.Ref()
+	}
+	return v, ok
+}
+
+// release releases the states.
+func (sn *Snapshot) release() {
+	sn.statesMu.Lock()
+	defer sn.statesMu.Unlock()
+	for _, v := range sn.states {
+		v.Release()
+	}
+	sn.states = nil
 }

@@ -49,7 +49,7 @@ func (s *Store) makeSpace(ctx context.Context, b *Batch) error {
 			return err
 		}
 	}
-	if err := s.commits.Exclusive(s.trimLog); err != nil {
+	if err := s.writer.Exclusive(s.writer.TrimLog); err != nil {
 		return err
 	}
 	if free, ok = s.hasSpace(b.bytes, keep); ok {
@@ -65,13 +65,13 @@ func errNoSpace(free, keep int64) error {
 // hasSpace asks the file system for its free space, and allows some more bytes before it asks
 // again.
 func (s *Store) hasSpace(bytes, keep int64) (free int64, ok bool) {
-	free = s.dir.FreeBytes()
+	free = s.core.Dir.FreeBytes()
 	if free < 0 { // unknown
 		s.spare.Store(spareMost)
 		return free, true
 	}
 	free += s.reserve.Bytes()
-	held := s.budget.UsedBy(budget.MemRowSet) + s.budget.UsedBy(budget.Delta)
+	held := s.core.Budget.UsedBy(budget.MemRowSet) + s.core.Budget.UsedBy(budget.Delta)
 	above := free - rowReserve - held - 2*bytes
 	s.spare.Store(max(0, min(above/spareShare, spareMost)))
 	return free, free >= keep+2*bytes && (keep < rowReserve || above >= 0)
@@ -95,18 +95,18 @@ func (b *Batch) deletesOnly() bool {
 // here is not an error of the call, which is complete and durable; a failed write poisons the
 // store.
 func (s *Store) reclaim(ctx context.Context) {
-	s.background.confirm()
+	s.writer.Confirm()
 	if s.poisoned() == nil {
 		s.rewriteSparse(ctx)
 	}
-	s.background.confirm() // of what was copied
+	s.writer.Confirm() // of what was copied
 }
 
 // rewriteSparse moves the blocks out of containers in which few are left. Where holes cannot be
 // punched, this returns their space to the disk; everywhere, it removes their files.
 func (s *Store) rewriteSparse(ctx context.Context) {
 	for ctx.Err() == nil {
-		n, err := s.blocks.Rewrite(ctx)
+		n, err := s.core.Blocks.Rewrite(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClosed) {
 			s.opts.Logger.Error("rewriting a sparse container failed", slog.Any("err", err))
 		}

@@ -2,6 +2,7 @@ package oribi
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/oribi-db/oribi/compaction"
@@ -10,8 +11,8 @@ import (
 // stall reports that the writer of b begins to wait for memory. The caller calls done when the wait
 // has ended. No lock is held in between, so that the listener may use the store.
 func (s *Store) stall(b *Batch) (done func()) {
-	ev := Event{Begin: true, Job: s.lastJob.Add(1), Time: time.Now(), Kind: compaction.Stall,
-		Why: fmt.Sprintf("%d bytes of memory are used, writers wait at %d", s.budget.Used(), s.opts.MemoryLimit/2)}
+	ev := Event{Begin: true, Job: s.core.NextJob(), Time: time.Now(), Kind: compaction.Stall,
+		Why: fmt.Sprintf("%d bytes of memory are used, writers wait at %d", s.core.Budget.Used(), s.opts.MemoryLimit/2)}
 	if len(b.tables) > 0 {
 		ev.Table = b.tables[0].table.Name()
 	}
@@ -34,4 +35,16 @@ func (s *Store) listen(e Event) {
 	if s.opts.Listener != nil {
 		s.opts.Listener(e)
 	}
+}
+
+// event counts an event of a job and passes it on.
+func (s *Store) event(e Event) {
+	s.counters.job(&e)
+	if e.Begin {
+		s.listen(e)
+		return
+	}
+	s.opts.Logger.Debug("compaction", slog.String("kind", string(e.Kind)), slog.String("table", e.Table),
+		slog.Int64("bytes", e.BytesWritten), slog.Duration("took", e.Duration), slog.Any("err", e.Err))
+	s.listen(e)
 }

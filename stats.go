@@ -124,7 +124,7 @@ func (t *Table) CompressionAdvice(ctx context.Context) ([]CompressionAdvice, err
 
 // columnInfo reads the description in a column file's footer.
 func (t *Table) columnInfo(id block.ID) (cfile.Info, error) {
-	src, err := t.store.blocks.OpenBlock(id)
+	src, err := t.store.core.Blocks.OpenBlock(id)
 	if err != nil {
 		return cfile.Info{}, err
 	}

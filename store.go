@@ -3,46 +3,35 @@ package oribi
 import (
 	"context"
 	"errors"
-	"sort"
-	"sync"
 	"sync/atomic"
 
-	"github.com/oribi-db/oribi/blockmanager"
-	"github.com/oribi-db/oribi/cache"
-	"github.com/oribi-db/oribi/internal/budget"
 	"github.com/oribi-db/oribi/internal/fault"
-	"github.com/oribi-db/oribi/internal/meta"
 	"github.com/oribi-db/oribi/internal/store"
 	"github.com/oribi-db/oribi/internal/storedir"
 	"github.com/oribi-db/oribi/internal/tablet"
-	"github.com/oribi-db/oribi/internal/wal"
-	"github.com/oribi-db/oribi/lsn"
 	"github.com/oribi-db/oribi/mvcc"
 )
 
 // Store is an open store: a directory of tables. It is safe for concurrent use.
 type Store struct {
-	dir      storedir.Dir
-	opts     Options
-	instance *storedir.Instance
-	locks    *storedir.Locks // nil in a follower
-	blocks   *blockmanager.Manager
-	timeline *store.Timeline
-	commits  *store.Commits // of a writer
-	cache    *cache.Cache
-	reads    *budget.Gate // memory of blocks that are being read
+	opts  Options
+	core  *store.Core
+	locks *storedir.Locks // nil in a follower
+
+	writer     *store.Writer // nil in a reader
+	followers  *storedir.Followers
+	reserve    *storedir.Reserve
+	spare      atomic.Int64   // bytes that may be written before the free space is checked again
+	marked     mvcc.Timestamp // mark of earlier writers in LOCK, above which the batches are
+	background *background
+	maxLog     int64                                        // maxLogBytes; less in a test
+	throttle   func(ctx context.Context, bytes int64) error // of the writes of compactions; nil if they are not limited
+
+	follower *store.Follower // nil in a writer
+	reader   *storedir.Pin   // of a follower
+
 	recovery Recovery
-	logTail  atomic.Pointer[wal.Tail] // as replay, or Refresh, found it
-
-	// unsettled says that replay found the announcement of a change outside the log that has not
-	// come.
-	unsettled bool
-	reader    *storedir.Pin       // of a follower
-	followers *storedir.Followers // of a writer
-	following following           // of a follower
-
-	// marked is a writer's mark of earlier writers in LOCK: its batches are above it.
-	marked mvcc.Timestamp
+	counters *counters
 
 	// running counts the calls in progress. Close sets closed, then waits until running is 0. A
 	// call increments running first and then checks closed, so Close waits for every call that
@@ -50,24 +39,6 @@ type Store struct {
 	running atomic.Int64
 	closed  atomic.Bool
 	idle    chan struct{} // gets a value when running falls to 0 after closed was set
-
-	// metaMu serializes metadata commits, from the computation of log_start on.
-	metaMu sync.Mutex
-	stored meta.Store // under metaMu
-
-	tablesMu sync.RWMutex
-	tables   map[string]*Table
-
-	lastJob    atomic.Uint64 // number of the newest job or stall
-	counters   *counters
-	pins       *store.Pins
-	budget     *budget.Budget
-	spare      atomic.Int64 // bytes that may be written before the free space is checked again
-	background *background
-	maxLog     int64                                        // maxLogBytes; less in a test
-	reserve    *storedir.Reserve                            // of a writer
-	salvage    *salvager                                    // that has opened the damaged store; nil: none has
-	throttle   func(ctx context.Context, bytes int64) error // of what compactions write; nil: no limit
 }
 
 // enter begins a call; leave ends it.
@@ -90,7 +61,7 @@ func (s *Store) leave() {
 }
 
 // errorf returns err as the error of a public call on the store.
-func (s *Store) errorf(err error) error { return callErr("store "+s.dir.Path, err) }
+func (s *Store) errorf(err error) error { return callErr("store "+s.core.Dir.Path, err) }
 
 // enterWriting is enter for calls that write.
 func (s *Store) enterWriting() error {
@@ -118,23 +89,19 @@ func (s *Store) Poisoned() error {
 
 // poisoned is Poisoned without the place.
 func (s *Store) poisoned() error {
-	if s.commits != nil {
-		return s.commits.Poisoned()
+	if s.writer != nil {
+		return s.writer.Poisoned()
 	}
-	return s.blocks.Poisoned()
+	return s.core.Blocks.Poisoned()
 }
 
-// durable is called by the log when it is durable up to an LSN.
-func (s *Store) durable(upTo lsn.LSN) { s.timeline.Durable(upTo) }
-
+// sortedTables returns all tables, ordered by name.
 func (s *Store) sortedTables() []*Table {
-	s.tablesMu.RLock()
-	defer s.tablesMu.RUnlock()
-	out := make([]*Table, 0, len(s.tables))
-	for _, t := range s.tables {
-		out = append(out, t)
+	faces := s.core.Faces()
+	out := make([]*Table, len(faces))
+	for i, t := range faces {
+		out[i] = t.(*Table)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].tab.Name() < out[j].tab.Name() })
 	return out
 }
 

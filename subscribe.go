@@ -147,7 +147,7 @@ func (f *follower) run() error {
 func (f *follower) wait() error {
 	s := f.store
 	if !s.opts.Follow {
-		return s.timeline.WaitAbove(f.ctx, f.done)
+		return s.core.WaitAbove(f.ctx, f.done)
 	}
 	if err := s.Wait(f.ctx); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (f *follower) end() {
 		f.snapshot.Close()
 	}
 	if f.recorded {
-		f.store.commits.EndRecord()
+		f.store.writer.EndRecord()
 	}
 	f.leave()
 }
@@ -227,7 +227,7 @@ func (f *follower) chosen() []*Table {
 
 // check returns ErrTooOld if a table may have dropped history after the snapshot.
 func (f *follower) check() error {
-	pins := f.store.pins
+	pins := f.store.core.Pins
 	for _, t := range f.tables {
 		if err := pins.PinSnapshot(t.tab.Number, &f.snapshot.pin); err != nil {
 			return t.errorf(err)
@@ -242,7 +242,7 @@ func (f *follower) visible() mvcc.Timestamp {
 	if f.ends {
 		return f.until
 	}
-	return max(f.horizon, f.store.timeline.Visible())
+	return max(f.horizon, f.store.core.Visible())
 }
 
 // step yields batches after done, at most those that are visible now.
@@ -279,7 +279,7 @@ func (f *follower) recent() *conflict.Changes {
 	if !f.recorded {
 		return nil
 	}
-	changes := f.store.commits.Since(f.done)
+	changes := f.store.writer.Since(f.done)
 	if changes.Complete > f.done {
 		return nil
 	}

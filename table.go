@@ -96,8 +96,8 @@ func (s *Store) createTable(name string, columns *schema.Schema, opts []TableOpt
 	// be durable up to there first. Otherwise a power failure could remove the end of the log,
 	// later batches would reuse its LSNs, and replay would take their inserts for flushed. metaMu
 	// is acquired afterwards: a goroutine that holds it never waits for write batches.
-	row.FlushedLSN = s.timeline.LastLSN()
-	if err := (tabletStore{s}).Wait(context.Background(), row.FlushedLSN); err != nil {
+	row.FlushedLSN = s.core.LastLSN()
+	if err := s.writer.Wait(context.Background(), row.FlushedLSN); err != nil {
 		return nil, err
 	}
 	return s.addTable(row, func() (blockmanager.Edit, []*rowset.Metadata) {
@@ -127,10 +127,7 @@ func (s *Store) newTable(name string, columns *schema.Schema, checked func(*sche
 			}
 		}
 	}
-	s.metaMu.Lock()
-	history := s.stored.DefaultHistorySec
-	s.metaMu.Unlock()
-	row := &meta.Table{Name: name, Schema: columns, HistorySec: history}
+	row := &meta.Table{Name: name, Schema: columns, HistorySec: s.core.Stored().DefaultHistorySec}
 	rand.Read(row.TableID[:])
 	rand.Read(row.TabletID[:])
 	for i := range columns.Columns {
@@ -149,9 +146,7 @@ func (s *Store) newTable(name string, columns *schema.Schema, checked func(*sche
 
 // checkFree returns an error if there is a table with a name.
 func (s *Store) checkFree(name string) error {
-	s.tablesMu.RLock()
-	defer s.tablesMu.RUnlock()
-	if s.tables[name] != nil {
+	if s.core.Face(name) != nil {
 		return fault.ErrExists
 	}
 	return nil
@@ -160,42 +155,11 @@ func (s *Store) checkFree(name string) error {
 // addTable adds a table, durably. edit, called when row has its number, returns the metadata commit
 // with the row, and the table's rowsets.
 func (s *Store) addTable(row *meta.Table, edit func() (blockmanager.Edit, []*rowset.Metadata)) (*Table, error) {
-	s.metaMu.Lock()
-	defer s.metaMu.Unlock()
-	if err := s.checkFree(row.Name); err != nil {
+	t, err := s.writer.Add(row, edit)
+	if err != nil {
 		return nil, err
 	}
-	stored := s.stored
-	row.Number = stored.NextTable
-	stored.NextTable++
-	stored.ClockHigh = max(stored.ClockHigh, s.timeline.Visible())
-	commit, sets := edit()
-	commit.Put = append(commit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
-	if err := s.commitTables(commit, stored); err != nil {
-		return nil, err
-	}
-	tab, err := tablet.Open(s.tabletOptions(), row, sets)
-	if err != nil { // memory does not show what the metadata says
-		s.commits.Poison(err)
-		return nil, err
-	}
-	t := &Table{store: s, tab: tab}
-	s.tablesMu.Lock()
-	s.tables[row.Name] = t
-	s.tablesMu.Unlock()
-	return t, nil
-}
-
-// commitTables commits a change of the list of tables, under metaMu. log_start stays as it is.
-func (s *Store) commitTables(edit blockmanager.Edit, stored meta.Store) error {
-	if err := s.blocks.Commit(edit); err != nil {
-		if !isNoSpace(err) {
-			s.commits.Poison(err)
-		}
-		return err
-	}
-	s.stored = stored
-	return nil
+	return t.(*Table), nil
 }
 
 // Table returns a table by name. Errors: ErrNoTable, with the nearest name; ErrClosed.
@@ -204,10 +168,8 @@ func (s *Store) Table(name string) (*Table, error) {
 		return nil, err
 	}
 	defer s.leave()
-	s.tablesMu.RLock()
-	defer s.tablesMu.RUnlock()
-	if t := s.tables[name]; t != nil {
-		return t, nil
+	if t := s.core.Face(name); t != nil {
+		return t.(*Table), nil
 	}
 	return nil, callErr(fmt.Sprintf("table %q", name), s.noTable(name))
 }
@@ -233,37 +195,14 @@ func (s *Store) DropTable(name string) error {
 		return err
 	}
 	defer s.leave()
-	s.tablesMu.RLock()
-	t := s.tables[name]
-	s.tablesMu.RUnlock()
-	if t == nil {
+	t, ok := s.core.Face(name).(*Table)
+	if !ok {
 		return callErr(fmt.Sprintf("drop table %q", name), s.noTable(name))
 	}
 	if err := s.reserve.Claim(); err != nil {
 		return callErr(fmt.Sprintf("drop table %q", name), err)
 	}
-	err := t.tab.Drop(func(sets []*rowset.Metadata) error {
-		s.metaMu.Lock()
-		defer s.metaMu.Unlock()
-		var edit blockmanager.Edit
-		for _, m := range sets {
-			edit.Dead = m.Blocks(edit.Dead)
-			edit.Delete = append(edit.Delete, meta.RowSetKey(t.tab.Number, m.ID))
-		}
-		edit.Delete = append(edit.Delete, meta.TableKey(t.tab.Number))
-		edit.Confirm = true
-		// The table may have been what shows that an ingest in the log has come, see logCheck.settled.
-		stored := s.stored
-		stored.ClockHigh = max(stored.ClockHigh, s.timeline.Visible())
-		edit.Put = append(edit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
-		if err := s.commitTables(edit, stored); err != nil {
-			return err
-		}
-		s.tablesMu.Lock()
-		delete(s.tables, t.tab.Name()) // a rename may have come before the drop
-		s.tablesMu.Unlock()
-		return nil
-	})
+	err := s.writer.Drop(t.tab)
 	if err != nil {
 		return fmt.Errorf("oribi: drop table %q: %w", name, err)
 	}
@@ -286,40 +225,11 @@ func (t *Table) Rename(ctx context.Context, name string) error {
 	old := t.tab.Name()
 	err := schema.CheckName(name)
 	if err == nil {
-		err = t.tab.Rename(name, func(row *meta.Table, install func()) error { return s.commitRename(ctx, t, row, install) })
+		err = s.writer.Rename(ctx, t.tab, name)
 	}
 	if err != nil {
 		return fmt.Errorf("oribi: rename table %q to %q: %w", old, name, err)
 	}
-	return nil
-}
-
-// commitRename commits the metadata row of a table that gets the name in it.
-func (s *Store) commitRename(ctx context.Context, t *Table, row *meta.Table, install func()) error {
-	s.metaMu.Lock()
-	defer s.metaMu.Unlock()
-	old := t.tab.Name()
-	if row.Name == old {
-		return nil
-	}
-	s.tablesMu.RLock()
-	taken := s.tables[row.Name] != nil
-	s.tablesMu.RUnlock()
-	if taken {
-		return fault.ErrExists
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	edit := blockmanager.Edit{Confirm: true, Put: []blockmanager.Row{{Key: meta.TableKey(row.Number), Value: row.Encode()}}}
-	if err := s.commitTables(edit, s.stored); err != nil {
-		return err
-	}
-	s.tablesMu.Lock()
-	defer s.tablesMu.Unlock()
-	delete(s.tables, old)
-	s.tables[row.Name] = t
-	install()
 	return nil
 }
 

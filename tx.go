@@ -106,7 +106,7 @@ func (s *Store) record() (from mvcc.Timestamp, recorded bool, err error) {
 	if s.opts.ReadOnly || s.poisoned() != nil {
 		return 0, false, nil
 	}
-	from, err = s.commits.Record()
+	from, err = s.writer.Record()
 	return from, err == nil, err
 }
 
@@ -171,10 +171,10 @@ func (tx *Tx) end() {
 		tx.snapshot.Close()
 	}
 	tx.batch, tx.reads = nil, conflict.ReadSet{}
-	tx.store.budget.Release(budget.Transaction, tx.reserved)
+	tx.store.core.Budget.Release(budget.Transaction, tx.reserved)
 	tx.reserved = 0
 	if tx.recorded {
-		tx.store.commits.EndRecord()
+		tx.store.writer.EndRecord()
 	}
 }
 
@@ -198,9 +198,9 @@ const opMemory = 320
 func (tx *Tx) count() error {
 	s := tx.store
 	size := tx.reads.Bytes() + tx.batch.bytes + int64(tx.batch.n)*opMemory
-	s.budget.Reserve(budget.Transaction, size-tx.reserved)
+	s.core.Budget.Reserve(budget.Transaction, size-tx.reserved)
 	tx.reserved = size
-	if all, limit := s.budget.UsedBy(budget.Transaction), s.batchLimit(); all > limit {
+	if all, limit := s.core.Budget.UsedBy(budget.Transaction), s.batchLimit(); all > limit {
 		return fmt.Errorf("oribi: open transactions have read and written %d bytes, this one %d of them, limit %d: %w", all, size, limit, fault.ErrBatchTooLarge)
 	}
 	return nil

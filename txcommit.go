@@ -84,12 +84,12 @@ func (tx *Tx) Commit(opts ...TxOption) (mvcc.Timestamp, error) {
 func (tx *Tx) validate() error {
 	s := tx.store
 	if tx.until < mvcc.Max {
-		if now, err := s.timeline.Clock.Now(); err != nil || tx.until <= now {
+		if now, err := s.core.Clock.Now(); err != nil || tx.until <= now {
 			return cmp.Or(err, errTxExpired)
 		}
 	}
 	for !tx.reads.Empty() {
-		changes := s.commits.Since(tx.checked)
+		changes := s.writer.Since(tx.checked)
 		err := tx.unchanged(changes)
 		switch {
 		case err == nil:
@@ -111,7 +111,7 @@ func (tx *Tx) check(ts mvcc.Timestamp) error {
 	if tx.until <= ts {
 		return errTxExpired
 	}
-	changes := tx.store.commits.SinceLocked(tx.checked)
+	changes := tx.store.writer.SinceLocked(tx.checked)
 	if changes.Len() > fewChanges || changes.Complete > tx.checked || len(changes.Unknown(&tx.reads)) > 0 {
 		return errRecheck
 	}

@@ -53,7 +53,7 @@ func (s *Store) DiskUsage() (DiskUsage, error) {
 		return DiskUsage{}, err
 	}
 	defer s.leave()
-	containers, err := s.blocks.Usage()
+	containers, err := s.core.Blocks.Usage()
 	if err != nil {
 		return DiskUsage{}, fmt.Errorf("oribi: %w", err)
 	}
@@ -80,10 +80,10 @@ type usageWalk struct {
 // logSpare returns the name of the newest log segment and how many of its bytes are zeros for later
 // records.
 func (s *Store) logSpare() (name string, bytes int64) {
-	if s.commits == nil {
-		name, bytes = s.logTail.Load().Spare()
+	if s.writer == nil {
+		name, bytes = s.core.Tail.Load().Spare()
 	} else {
-		name, bytes = s.commits.Log.Spare()
+		name, bytes = s.writer.Log.Spare()
 	}
 	return storedir.LogName + "/" + name, bytes
 }
@@ -91,7 +91,7 @@ func (s *Store) logSpare() (name string, bytes int64) {
 // visit counts name and, if it is a directory, the files in it. It skips files that were removed
 // since they were listed, and the pin of this follower.
 func (w *usageWalk) visit(name string) error {
-	path := w.s.dir.File(filepath.FromSlash(name))
+	path := w.s.core.Dir.File(filepath.FromSlash(name))
 	info, err := w.s.opts.FS.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

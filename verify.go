@@ -75,15 +75,15 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 		return err
 	}
 	defer s.leave()
-	o.total = 2 * s.blocks.Stats().LiveBytes
+	o.total = 2 * s.core.Blocks.Stats().LiveBytes
 	found := func(file string, off int64, id blockID, problem string) {
 		report(Finding{File: file, Offset: off, Block: uint64(id), Problem: problem})
 	}
-	err := s.blocks.Verify(ctx, found, o.advance)
+	err := s.core.Blocks.Verify(ctx, found, o.advance)
 	if err != nil {
 		return fmt.Errorf("oribi: verify: %w", err)
 	}
-	err = wal.Verify(s.logOptions(), s.blocks.LogStart(), func(file string, off int64, problem string) {
+	err = wal.Verify(s.core.LogOptions(), s.core.Blocks.LogStart(), func(file string, off int64, problem string) {
 		report(Finding{File: filepath.Join(storedir.LogName, file), Offset: off, Problem: problem})
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Store) Verify(ctx context.Context, report func(Finding), options ...Ver
 	if o.deep {
 		err := s.verifyNames(report, &o)
 		if err == nil {
-			err = s.blocks.CompareJournal(found)
+			err = s.core.Blocks.CompareJournal(found)
 		}
 		if err != nil {
 			return fmt.Errorf("oribi: verify: %w", err)
@@ -127,8 +127,8 @@ func (t *Table) verify(ctx context.Context, report func(Finding), o *verifyOptio
 		return err
 	}
 	want := t.tab.LiveRows()
-	snap := mvcc.AsOf(t.store.timeline.Visible())
-	if t.store.timeline.FirstUnpublished() <= t.store.timeline.LastLSN() {
+	snap := mvcc.AsOf(t.store.core.Visible())
+	if t.store.core.FirstUnpublished() <= t.store.core.LastLSN() {
 		return nil // write batches are in flight: counts would be off by them
 	}
 	n, err := t.countInOrder(ctx, snap)

@@ -19,7 +19,7 @@ func (o *verifyOptions) place(s *Store, id blockID, problem string) Finding {
 	at, ok := o.places[id]
 	if !ok {
 		o.places = map[blockID]blockmanager.BlockLocation{}
-		for _, p := range s.blocks.BlockLocations() {
+		for _, p := range s.core.Blocks.BlockLocations() {
 			o.places[p.ID] = p
 		}
 		at, ok = o.places[id]
@@ -33,7 +33,7 @@ func (o *verifyOptions) place(s *Store, id blockID, problem string) Finding {
 // verifyNames compares the rows of tables and rowsets with one another and with the blocks, as of
 // one commit.
 func (s *Store) verifyNames(report func(Finding), o *verifyOptions) error {
-	snap, err := s.blocks.Snapshot()
+	snap, err := s.core.Blocks.Snapshot()
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Store) verifyNames(report func(Finding), o *verifyOptions) error {
 	// Commits are logged before the metadata contains them, so the log's end is read after the
 	// snapshot.
 	c := nameCheck{s: s, o: o, report: report, lengths: make(map[blockID]int64, snap.Len()), owners: map[blockID]string{},
-		tables: map[uint32]*meta.Table{}, lastLSN: s.timeline.LastLSN()}
+		tables: map[uint32]*meta.Table{}, lastLSN: s.core.LastLSN()}
 	for i := range snap.Len() {
 		b := snap.Block(i)
 		c.lengths[b.ID] = b.Length

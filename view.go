@@ -51,9 +51,9 @@ func (t *Table) setView(ctx context.Context, o *readOptions, long bool, v *view)
 		if err := t.pin(ctx, o); err != nil {
 			return fmt.Errorf("oribi: table %q: read at %v: %w", t.tab.Name(), o.at, err)
 		}
-		v.pins, v.ts = t.store.pins, o.at
+		v.pins, v.ts = t.store.core.Pins, o.at
 	case long:
-		v.pins = t.store.pins
+		v.pins = t.store.core.Pins
 		v.ts = v.pins.PinLatest(t.tab.Number, t.newest())
 	default:
 		v.ts = t.newest()
@@ -80,14 +80,14 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 		if sn.store != s {
 			return fmt.Errorf("snapshot %q belongs to another store", sn.pin.Name)
 		}
-		return s.pins.PinSnapshot(t.tab.Number, &sn.pin)
+		return s.core.Pins.PinSnapshot(t.tab.Number, &sn.pin)
 	}
 	err := o.check(s)
 	if err == nil {
 		err = s.advance(ctx, o.at)
 	}
 	if err == nil {
-		err = s.pins.Pin(t.tab, o.at)
+		err = s.core.Pins.Pin(t.tab, o.at)
 	}
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 	waited := false
 	defer func() {
 		if !waited {
-			s.pins.Unpin(o.at)
+			s.core.Pins.Unpin(o.at)
 		}
 	}()
 	err = s.waitPublished(ctx, o.at)
@@ -104,7 +104,7 @@ func (t *Table) pin(ctx context.Context, o *readOptions) error {
 }
 
 // begins returns the earliest timestamp at which the table can be read.
-func (t *Table) begins() mvcc.Timestamp { return t.store.pins.Begins(t.tab) }
+func (t *Table) begins() mvcc.Timestamp { return t.store.core.Pins.Begins(t.tab) }
 
 // project returns the indexes of the columns to read.
 func (t *Table) project(tableSchema *tablet.TableSchema, o *readOptions) ([]int, error) {

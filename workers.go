@@ -152,11 +152,11 @@ func (sc *Scan) newPartsScan(v view, o scan.Options) (*partsScan, error) {
 	}
 	each := max(1, int64(p.columns)) * workerColumnBytes
 	workers := max(1, min(sc.o.workers, len(p.parts)))
-	if limit := s.budget.Limit(); limit > 0 {
-		workers = int(min(int64(workers), max(1, (limit/4-s.budget.UsedBy(budget.Scan))/each)))
+	if limit := s.core.Budget.Limit(); limit > 0 {
+		workers = int(min(int64(workers), max(1, (limit/4-s.core.Budget.UsedBy(budget.Scan))/each)))
 	}
 	p.workers, p.bytes = workers, int64(workers-1)*each
-	s.budget.Reserve(budget.Scan, p.bytes)
+	s.core.Budget.Reserve(budget.Scan, p.bytes)
 	return p, nil
 }
 
@@ -214,7 +214,7 @@ func (p *partsScan) restart() (err error) {
 // close ends the scan. No goroutine uses it any longer.
 func (p *partsScan) close() {
 	p.view.Release()
-	p.store.budget.Release(budget.Scan, p.bytes)
+	p.store.core.Budget.Release(budget.Scan, p.bytes)
 	if p.explain != nil {
 		p.explain.finish(-1)
 	}

@@ -47,7 +47,8 @@ func TestBandwidthDoesNotSlowUrgentWork(t *testing.T) {
 		t.Errorf("%v after %v", err, passed())
 	}
 	urgent = false
-	if err := w.Wait(context.Background(), 1<<20); err != nil || passed() > 1100*time.Millisecond || passed() < 900*time.Millisecond {
+	if err := w.Wait(context.Background(), 1<<20); err != nil || passed() > 1100*time.Millisecond ||
+		passed() < 900*time.Millisecond {
 		t.Errorf("%v after %v, want a second", err, passed())
 	}
 	calls := 0

@@ -57,7 +57,8 @@ func NewCache(b *budget.Budget, memoryLimit int64) *cache.Cache {
 	}
 	quarter := memoryLimit / 4
 	least := leastQuarters * quarter
-	c := &cacheShare{cache: cache.New(least), budget: b, least: least, share: quarters * quarter} // the number of its shards suits its smallest limit
+	// The number of the cache's shards suits its smallest limit.
+	c := &cacheShare{cache: cache.New(least), budget: b, least: least, share: quarters * quarter}
 	c.fit()
 	b.Watch(c.fit)
 	return c.cache

@@ -37,8 +37,10 @@ type Commits struct {
 
 // NewCommits returns the commits of a writer. recentBytes bounds the memory for the keys of recent
 // write batches.
-func NewCommits(t *Timeline, log *wal.Log, blocks *blockmanager.Manager, logger *slog.Logger, recentBytes int64) *Commits {
-	return &Commits{Timeline: t, Log: log, Gate: newGate(), blocks: blocks, logger: logger, recent: conflict.NewLog(recentBytes)}
+func NewCommits(t *Timeline, log *wal.Log, blocks *blockmanager.Manager, logger *slog.Logger,
+	recentBytes int64) *Commits {
+	return &Commits{Timeline: t, Log: log, Gate: newGate(), blocks: blocks, logger: logger,
+		recent: conflict.NewLog(recentBytes)}
 }
 
 // Poisoned returns the error that ended all writing, nil if there was none.
@@ -227,7 +229,8 @@ func (c *Commits) requireConfirmed(rec *record.Writer) uint64 {
 // append appends a record to the log and starts the publication of its batch. required is the epoch
 // that the log has required then. If later is set, the caller syncs the log next, so the record need
 // not be written to the operating system before. The caller holds mu.
-func (c *Commits) append(rec *record.Writer, ts mvcc.Timestamp, required uint64, later bool) (at lsn.LSN, op mvcc.Op, err error) {
+func (c *Commits) append(rec *record.Writer, ts mvcc.Timestamp, required uint64,
+	later bool) (at lsn.LSN, op mvcc.Op, err error) {
 	rec.SetTimestamp(ts)
 	write := c.Log.Append
 	if later {
@@ -269,9 +272,10 @@ func (c *Commits) noteWrites(ts mvcc.Timestamp, writes []*tablet.Write) {
 
 // Announce appends a record that announces a change of a table outside the log, as of an ingest, and
 // syncs it. publish, which the caller calls once, makes the change visible. Until then no image
-// begins. The change may be of any keys of the table. The record keeps the timestamp from being
+// begins. The change may be of any keys of the table; table is 0 if the record changes none. The record keeps the timestamp from being
 // assigned again until the metadata does.
-func (c *Commits) Announce(rec *record.Writer, table uint32) (ts mvcc.Timestamp, at lsn.LSN, publish func(), err error) {
+func (c *Commits) Announce(rec *record.Writer,
+	table uint32) (ts mvcc.Timestamp, at lsn.LSN, publish func(), err error) {
 	c.Gate.begin(table)
 	synced := false
 	defer func() {
@@ -296,7 +300,8 @@ func (c *Commits) Announce(rec *record.Writer, table uint32) (ts mvcc.Timestamp,
 	return ts, at, func() { op.Ready(); c.Gate.end(table, c.Settle) }, nil
 }
 
-func (c *Commits) appendAnnouncement(rec *record.Writer, table uint32) (ts mvcc.Timestamp, at lsn.LSN, op mvcc.Op, err error) {
+func (c *Commits) appendAnnouncement(rec *record.Writer,
+	table uint32) (ts mvcc.Timestamp, at lsn.LSN, op mvcc.Op, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.Poisoned(); err != nil {
@@ -309,7 +314,7 @@ func (c *Commits) appendAnnouncement(rec *record.Writer, table uint32) (ts mvcc.
 	if !rec.Announces() {
 		required = c.requireConfirmed(rec)
 	}
-	if at, op, err = c.append(rec, ts, required, true); err == nil && c.recent.Recording() {
+	if at, op, err = c.append(rec, ts, required, true); err == nil && table != 0 && c.recent.Recording() {
 		c.recent.AddUnknown(ts, table)
 	}
 	return ts, at, op, err

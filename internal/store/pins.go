@@ -41,7 +41,8 @@ type Snapshot struct {
 
 // NewPins returns the pins of a store.
 func NewPins(t *Timeline) *Pins {
-	return &Pins{timeline: t, at: map[mvcc.Timestamp]int{}, floors: map[uint32]mvcc.Timestamp{}, snapshots: map[*Snapshot]bool{}}
+	return &Pins{timeline: t, at: map[mvcc.Timestamp]int{}, floors: map[uint32]mvcc.Timestamp{},
+		snapshots: map[*Snapshot]bool{}}
 }
 
 // lowest returns the lowest pinned timestamp, or Max without pins. The caller has locked mu. There
@@ -229,6 +230,9 @@ func (p *Pins) Snapshots() []*Snapshot {
 	for sn := range p.snapshots {
 		out = append(out, sn)
 	}
-	slices.SortFunc(out, func(a, b *Snapshot) int { return cmp.Or(cmp.Compare(a.TS, b.TS), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b *Snapshot) int {
+		return cmp.Or(cmp.Compare(a.TS, b.TS),
+			cmp.Compare(a.Name, b.Name))
+	})
 	return out
 }

@@ -24,7 +24,9 @@ type Replayer struct {
 	work    chan *replayChunk // to the goroutine; nil while there is none
 	free    chan *replayChunk // back from it
 	ended   chan struct{}     // closed when it has ended
-	failed  error             // while there is a goroutine, its own; valid after a chunk has come back with it, or after its end
+	// failed is the error of the first record that could not be applied. While there is a goroutine,
+	// failed is its own: others read it after a chunk has come back, or after the goroutine's end.
+	failed error
 }
 
 // replayChunk is records that are applied together.
@@ -88,7 +90,8 @@ func (r *Replayer) Add(lsn lsn.LSN, ts mvcc.Timestamp, payload []byte) error {
 
 // start starts the goroutine.
 func (r *Replayer) start() {
-	r.work, r.free, r.ended = make(chan *replayChunk, replayChunks), make(chan *replayChunk, replayChunks), make(chan struct{})
+	r.work, r.free = make(chan *replayChunk, replayChunks), make(chan *replayChunk, replayChunks)
+	r.ended = make(chan struct{})
 	for range replayChunks - 1 {
 		r.free <- new(replayChunk)
 	}

@@ -1,0 +1,296 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oribi-db/oribi/block"
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/cache"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/budget"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/storedir"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// Options are the options of a store, checked and with defaults filled in.
+type Options struct {
+	Clock    mvcc.Clock
+	Logger   *slog.Logger
+	ReadOnly bool
+	Follow   bool // implies ReadOnly
+
+	MemoryLimit     int64
+	RowSetBytes     int64
+	LogSegmentBytes int64
+	RecompressAfter time.Duration
+	FollowerLag     time.Duration
+
+	LogTarget func() int64 // length of the log above which nothing of it is kept for followers
+	Throttle  func(ctx context.Context, bytes int64) error
+	Progress  func(table string, rows, of int64)
+	Event     func(compaction.Event)
+
+	// Face returns the handle with which package oribi hands out a table.
+	Face func(*tablet.Tablet) any
+	// Lose, unless it is nil, is called for a rowset that cannot be opened, which is then left out.
+	Lose func(table *meta.Table, m *rowset.Metadata, err error)
+}
+
+// Core is what writers and readers of a store have in common: the files, the memory, and the tables.
+type Core struct {
+	*Timeline
+	Dir      storedir.Dir
+	Instance *storedir.Instance
+	Options  Options
+	Blocks   *blockmanager.Manager
+	Cache    *cache.Cache
+	Reads    *budget.Gate // memory of blocks that are being read
+	Budget   *budget.Budget
+	Pins     *Pins
+	Recovery Recovery
+	Writer   *Writer                  // nil in a reader
+	Tail     atomic.Pointer[wal.Tail] // as Replay, or Follower.Refresh, found it
+
+	// Unsettled says that replay found the announcement of a change outside the log that has not
+	// come.
+	Unsettled bool
+
+	lastJob atomic.Uint64 // number of the newest job or stall
+
+	// metaMu serializes metadata commits, from the computation of log_start on.
+	metaMu sync.Mutex
+	stored meta.Store // under metaMu
+
+	tablesMu sync.RWMutex
+	tables   map[string]*table // by name
+}
+
+// table is a table of a store, with its handle.
+type table struct {
+	*tablet.Tablet
+	face any
+}
+
+// readsShare: 1/readsShare of the memory limit is for blocks that are being read, before they are
+// in the cache.
+const readsShare = 16
+
+// NewCore returns the core of a store that is not open.
+func NewCore(d storedir.Dir, o Options) *Core {
+	b := budget.New(o.MemoryLimit)
+	t := NewTimeline(o.Clock)
+	return &Core{Timeline: t, Dir: d, Options: o, Budget: b, Cache: NewCache(b, o.MemoryLimit),
+		Reads: budget.NewGate(o.MemoryLimit / readsShare), Pins: NewPins(t), tables: map[string]*table{}}
+}
+
+// NextJob returns the number of a new job or stall.
+func (c *Core) NextJob() uint64 { return c.lastJob.Add(1) }
+
+// LogOptions returns the options of the log.
+func (c *Core) LogOptions() wal.Options {
+	return wal.Options{FS: c.Dir.FS, Dir: c.Dir.File(storedir.LogName), Instance: c.Instance.ID,
+		Logger:       c.Options.Logger,
+		Durable:      func(upTo lsn.LSN) { c.Durable(upTo) }, // Begin comes later than this call
+		SegmentBytes: c.Options.LogSegmentBytes}
+}
+
+// TornFile returns the name of a torn end of the log within the directory.
+func TornFile(name string) string {
+	return filepath.ToSlash(filepath.Join(storedir.LogName, wal.TornName(name)))
+}
+
+// Tablets returns all tables, ordered by name.
+func (c *Core) Tablets() []*tablet.Tablet {
+	tables := c.sorted()
+	out := make([]*tablet.Tablet, len(tables))
+	for i, t := range tables {
+		out[i] = t.Tablet
+	}
+	return out
+}
+
+// Faces returns the handles of all tables, ordered by name.
+func (c *Core) Faces() []any {
+	tables := c.sorted()
+	out := make([]any, len(tables))
+	for i, t := range tables {
+		out[i] = t.face
+	}
+	return out
+}
+
+func (c *Core) sorted() []*table {
+	c.tablesMu.RLock()
+	defer c.tablesMu.RUnlock()
+	out := make([]*table, 0, len(c.tables))
+	for _, t := range c.tables {
+		out = append(out, t)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name() < out[j].Name() })
+	return out
+}
+
+// Face returns the handle of the table with a name, nil if no table has the name.
+func (c *Core) Face(name string) any {
+	c.tablesMu.RLock()
+	defer c.tablesMu.RUnlock()
+	if t := c.tables[name]; t != nil {
+		return t.face
+	}
+	return nil
+}
+
+// Stored returns the metadata row of the store.
+func (c *Core) Stored() meta.Store {
+	c.metaMu.Lock()
+	defer c.metaMu.Unlock()
+	return c.stored
+}
+
+// Load opens the tables of the metadata.
+func (c *Core) Load() error {
+	stored, rows, err := c.readTables(nil)
+	if err != nil {
+		return err
+	}
+	c.stored = stored
+	for _, row := range rows {
+		if c.tables[row.Name] != nil {
+			return fault.Corruptf("metadata: two tables are named %q", row.Name)
+		}
+		tab, err := c.openTable(row)
+		if err != nil {
+			return err
+		}
+		c.tables[row.Name] = c.newTable(tab)
+	}
+	return nil
+}
+
+func (c *Core) newTable(tab *tablet.Tablet) *table { return &table{tab, c.Options.Face(tab)} }
+
+// CloseTables closes all tables.
+func (c *Core) CloseTables() {
+	for _, t := range c.tables {
+		t.Tablet.Close()
+	}
+}
+
+// openTable opens a table of the metadata.
+func (c *Core) openTable(row *meta.Table) (*tablet.Tablet, error) {
+	sets, err := c.rowSets(row, nil)
+	if err != nil {
+		return nil, err
+	}
+	o := c.TabletOptions()
+	if lose := c.Options.Lose; lose != nil {
+		o.Salvage = func(m *rowset.Metadata, err error) { lose(row, m, err) }
+	}
+	return tablet.Open(o, row, sets)
+}
+
+// openNext opens a follower's table in a new state; see tablet.OpenNext.
+func (c *Core) openNext(row *meta.Table, n tablet.Next) (*tablet.Tablet, lsn.LSN, error) {
+	have := map[uint64]*rowset.Metadata{}
+	for _, m := range n.Of.RowSetMetadata() {
+		if !n.Changed[m.ID] {
+			have[m.ID] = m
+		}
+	}
+	sets, err := c.rowSets(row, have)
+	if err != nil {
+		return nil, 0, err
+	}
+	return tablet.OpenNext(c.TabletOptions(), row, sets, n)
+}
+
+// rowSets returns the metadata of the rowsets of a table. Those in have need not be decoded.
+func (c *Core) rowSets(row *meta.Table, have map[uint64]*rowset.Metadata) (sets []*rowset.Metadata, err error) {
+	err = c.Blocks.Rows(meta.RowSetPrefix(row.Number), func(key, value []byte) error {
+		if _, _, id, err := meta.ParseKey(key); err == nil && have[id] != nil {
+			sets = append(sets, have[id])
+			return nil
+		}
+		set, err := rowset.DecodeMetadata(value)
+		if err == nil && set.ID >= row.NextRowSetID {
+			return fault.Corruptf("metadata: table %q: rowset %d, want less than %d", row.Name, set.ID,
+				row.NextRowSetID)
+		}
+		sets = append(sets, set)
+		return err
+	})
+	return sets, err
+}
+
+// readTables decodes the rows of the store and of the tables. have, if it is not nil, returns the
+// metadata of a table that need not be decoded, or nil.
+func (c *Core) readTables(have func(number uint32) *meta.Table) (stored meta.Store, rows []*meta.Table, err error) {
+	found := false
+	err = c.Blocks.Rows(meta.StoreKey(), func(_, value []byte) error {
+		row, err := meta.DecodeStore(value)
+		if err == nil {
+			stored, found = *row, true
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = fault.Corruptf("metadata: no row of the store")
+	}
+	if err != nil {
+		return stored, nil, err
+	}
+	err = c.Blocks.Rows(meta.TablePrefix(), func(key, value []byte) error {
+		if have != nil {
+			if _, number, _, err := meta.ParseKey(key); err == nil {
+				if row := have(number); row != nil {
+					rows = append(rows, row)
+					return nil
+				}
+			}
+		}
+		row, err := meta.DecodeTable(value)
+		rows = append(rows, row)
+		return err
+	})
+	return stored, rows, err
+}
+
+// TabletOptions returns the options of the tables.
+func (c *Core) TabletOptions() tablet.Options {
+	return tablet.Options{
+		Store: host{c},
+		RowSets: rowset.Options{Blocks: openBlocks{c.Blocks}, Cache: c.Cache, Grow: c.Budget.Grower(budget.Delta),
+			Reads: c.Reads},
+		GrowMem:     c.Budget.Grower(budget.MemRowSet),
+		GrowMerge:   c.Budget.Grower(budget.Merge),
+		TargetBytes: c.Options.RowSetBytes,
+		MergeBytes:  c.Options.MemoryLimit / 2,
+
+		RecompressAfter: c.Options.RecompressAfter,
+		Logger:          c.Options.Logger,
+		Progress:        c.Options.Progress,
+		Throttle:        c.Options.Throttle,
+	}
+}
+
+// openBlocks adapts the block manager to the interface of package rowset.
+type openBlocks struct{ m *blockmanager.Manager }
+
+func (o openBlocks) OpenBlock(id block.ID) (rowset.Block, error) { return o.m.OpenBlock(id) }
+
+func (o openBlocks) OpenTail(id block.ID, n int64) (rowset.Block, error) { return o.m.OpenTail(id, n) }
+
+func isNoSpace(err error) bool { return errors.Is(err, fault.ErrNoSpace) }

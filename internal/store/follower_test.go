@@ -1,0 +1,25 @@
+package store
+
+import (
+	"testing"
+	"time"
+)
+
+// An epoch that the anchor announces is news, but not all the time if there is no such metadata.
+func TestAnnouncedEpochIsNews(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		name string
+		announcement
+		want bool
+	}{
+		{"new", announcement{}, true},
+		{"announced just now", announcement{5, now}, false},
+		{"announced before", announcement{5, now.Add(-2 * announcedAgain)}, true},
+		{"after another epoch", announcement{4, now}, true},
+	} {
+		if got := test.isNews(5, now); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,362 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/oribi-db/oribi/blockmanager"
+	"github.com/oribi-db/oribi/compaction"
+	"github.com/oribi-db/oribi/internal/fault"
+	"github.com/oribi-db/oribi/internal/meta"
+	"github.com/oribi-db/oribi/internal/record"
+	"github.com/oribi-db/oribi/internal/storedir"
+	"github.com/oribi-db/oribi/internal/tablet"
+	"github.com/oribi-db/oribi/internal/wal"
+	"github.com/oribi-db/oribi/lsn"
+	"github.com/oribi-db/oribi/mvcc"
+	"github.com/oribi-db/oribi/rowset"
+)
+
+// Writer changes a store: it commits write batches and metadata, and removes the log that nothing
+// needs. It is safe for concurrent use.
+type Writer struct {
+	*Commits
+	core      *Core
+	followers *storedir.Followers
+}
+
+// NewWriter makes an open reader a writer. recentBytes bounds the memory for the keys of recent write
+// batches.
+func NewWriter(c *Core, log *wal.Log, followers *storedir.Followers, recentBytes int64) *Writer {
+	c.Writer = &Writer{NewCommits(c.Timeline, log, c.Blocks, c.Options.Logger, recentBytes), c, followers}
+	return c.Writer
+}
+
+// LogBegin returns the LSN below which the log may be removed.
+func (w *Writer) LogBegin() lsn.LSN {
+	return w.followers.LogBegin(w.core.Blocks.ConfirmedLogStart(), w.Log.Bytes() >= w.core.Options.LogTarget())
+}
+
+// UselessLog returns how many bytes of the log a confirmation would remove.
+func (w *Writer) UselessLog() int64 {
+	return w.Log.Bytes() - w.Log.BytesFrom(w.followers.Removable(w.core.Blocks.LogStart()))
+}
+
+// ReleaseLog removes the log segments that the confirmed metadata does not need. A segment that
+// cannot be removed takes space and does no other harm, so that is a warning, and the next call
+// tries again. The error is of a poisoned store.
+func (w *Writer) ReleaseLog() error {
+	err := w.Log.Release(w.LogBegin())
+	if err == nil || errors.Is(err, fault.ErrPoisoned) {
+		return err
+	}
+	w.core.Options.Logger.Warn("removing log segments failed", slog.Any("err", err))
+	return nil
+}
+
+// logNeeds returns an LSN that no operation is below which a table has in memory and not in files,
+// apart from one table, and no batch that is not published.
+func (w *Writer) logNeeds(except *tablet.Tablet) lsn.LSN {
+	start := w.FirstUnpublished()
+	for _, t := range w.core.sorted() {
+		if t.Tablet != except {
+			start = min(start, t.FirstLSN())
+		}
+	}
+	return start
+}
+
+// Skippable returns how many bytes of the log SkipLog would make removable: those after log_start
+// that no table needs, because batches are empty, or of dropped tables.
+func (w *Writer) Skippable() int64 {
+	return max(0, w.Log.BytesFrom(w.core.Blocks.LogStart())-w.Log.BytesFrom(w.logNeeds(nil)))
+}
+
+// SkipLog commits a log_start after all records that no table needs. Elsewhere that is done by
+// flushes.
+func (w *Writer) SkipLog() error {
+	c := w.core
+	c.metaMu.Lock()
+	defer c.metaMu.Unlock()
+	start := w.logNeeds(nil)
+	if err := w.Log.Sync(start - 1); err != nil {
+		w.Poison(err)
+		return err
+	}
+	row := c.stored
+	row.ClockHigh = max(row.ClockHigh, w.Visible())
+	row.LogEnd = max(row.LogEnd, w.Log.Durable())
+	return w.commitStored(blockmanager.Edit{LogStart: start}, row)
+}
+
+// commitStored commits an edit with the row of the store, under metaMu. Without LogStart in the edit,
+// log_start stays as it is.
+func (w *Writer) commitStored(edit blockmanager.Edit, stored meta.Store) error {
+	edit.Put = append(edit.Put, blockmanager.Row{Key: meta.StoreKey(), Value: stored.Encode()})
+	if err := w.core.Blocks.Commit(edit); err != nil {
+		if !isNoSpace(err) {
+			w.Poison(err)
+		}
+		return err
+	}
+	w.core.stored = stored
+	return nil
+}
+
+// trimAbove is how much log Close leaves that need not be replayed, in bytes: reading that much
+// takes the next Open less time than a new segment takes Close.
+const trimAbove = 1 << 20
+
+// TrimLog begins a new segment and drops the others if the files contain everything in the log.
+// Otherwise the next Open would read, and a writer rewrite, a segment that is not needed.
+func (w *Writer) TrimLog() error {
+	if w.Poisoned() != nil || w.Log.Bytes() <= trimAbove {
+		return nil
+	}
+	err := w.core.Blocks.Confirm()
+	if err == nil && w.core.Blocks.ConfirmedLogStart() >= w.Log.Next() {
+		if err = w.Log.Roll(); err == nil {
+			err = w.ReleaseLog()
+		}
+	}
+	if isNoSpace(err) {
+		return nil // trimming only saves time
+	}
+	return err
+}
+
+// Confirm makes the anchor refuse older metadata, if it does not yet, and removes the log segments
+// that this frees. A segment that cannot be removed is an error and does not poison.
+func (w *Writer) Confirm() error {
+	if err := w.Poisoned(); err != nil {
+		return err
+	}
+	if err := w.core.Blocks.Confirm(); err != nil {
+		if !isNoSpace(err) {
+			w.Poison(err)
+		}
+		return err
+	}
+	return w.Log.Release(w.LogBegin())
+}
+
+// KeepEnds stores the highest promised timestamp and the last LSN, if the next Open would not find
+// them otherwise. Without the last LSN, Open would take a log that was cut, or replaced by an older
+// copy, for the log of a killed process.
+func (w *Writer) KeepEnds() error {
+	if w.Poisoned() != nil {
+		return nil
+	}
+	stored := w.core.stored
+	visible, promised := w.Visible(), w.Promised()
+	promises := promised > max(visible, stored.ClockHigh)
+	last := w.LastLSN()
+	if !promises && last <= stored.LogEnd {
+		return nil
+	}
+	if err := w.Log.Sync(last); err != nil {
+		w.Poison(err)
+		return err
+	}
+	stored.LogEnd = max(stored.LogEnd, last)
+	stored.ClockHigh = max(stored.ClockHigh, visible) // log_start may pass over the record of visible
+	if promises {
+		stored.ClockHigh = promised
+	}
+	err := w.commitStored(blockmanager.Edit{LogStart: w.logNeeds(nil)}, stored)
+	if isNoSpace(err) && !promises {
+		return nil // nothing is lost without it
+	}
+	return err
+}
+
+// Add adds a table, durably, and returns its handle. edit, called when row has its number, returns
+// the metadata commit with the row, and the table's rowsets. Errors: ErrExists; the errors of a
+// metadata commit.
+func (w *Writer) Add(row *meta.Table, edit func() (blockmanager.Edit, []*rowset.Metadata)) (any, error) {
+	c := w.core
+	c.metaMu.Lock()
+	defer c.metaMu.Unlock()
+	if c.Face(row.Name) != nil {
+		return nil, fault.ErrExists
+	}
+	stored := c.stored
+	row.Number = stored.NextTable
+	stored.NextTable++
+	stored.ClockHigh = max(stored.ClockHigh, w.Visible())
+	commit, sets := edit()
+	if err := w.commitStored(commit, stored); err != nil {
+		return nil, err
+	}
+	tab, err := tablet.Open(c.TabletOptions(), row, sets)
+	if err != nil { // memory does not show what the metadata says
+		w.Poison(err)
+		return nil, err
+	}
+	t := c.newTable(tab)
+	c.tablesMu.Lock()
+	c.tables[row.Name] = t
+	c.tablesMu.Unlock()
+	return t.face, nil
+}
+
+// Drop removes a table with all its rows and versions, durably. Errors: ErrNoTable; the errors of a
+// metadata commit.
+func (w *Writer) Drop(t *tablet.Tablet) error {
+	return t.Drop(func(sets []*rowset.Metadata) error {
+		c := w.core
+		c.metaMu.Lock()
+		defer c.metaMu.Unlock()
+		var edit blockmanager.Edit
+		for _, m := range sets {
+			edit.Dead = m.Blocks(edit.Dead)
+			edit.Delete = append(edit.Delete, meta.RowSetKey(t.Number, m.ID))
+		}
+		edit.Delete = append(edit.Delete, meta.TableKey(t.Number))
+		edit.Confirm = true
+		// The table may have been what shows that an ingest in the log has come, see logCheck.settled.
+		stored := c.stored
+		stored.ClockHigh = max(stored.ClockHigh, w.Visible())
+		if err := w.commitStored(edit, stored); err != nil {
+			return err
+		}
+		c.tablesMu.Lock()
+		delete(c.tables, t.Name()) // a rename may have come before the drop
+		c.tablesMu.Unlock()
+		return nil
+	})
+}
+
+// Rename renames a table, durably. Errors: ErrExists; ErrNoTable; ctx.Err(); the errors of a metadata
+// commit.
+func (w *Writer) Rename(ctx context.Context, t *tablet.Tablet, name string) error {
+	return t.Rename(name, func(row *meta.Table, install func()) error {
+		c := w.core
+		c.metaMu.Lock()
+		defer c.metaMu.Unlock()
+		old := t.Name()
+		if row.Name == old {
+			return nil
+		}
+		if c.Face(row.Name) != nil {
+			return fault.ErrExists
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		edit := blockmanager.Edit{Confirm: true,
+			Put: []blockmanager.Row{{Key: meta.TableKey(row.Number), Value: row.Encode()}}}
+		if err := w.commitStored(edit, c.stored); err != nil {
+			return err
+		}
+		c.tablesMu.Lock()
+		defer c.tablesMu.Unlock()
+		c.tables[row.Name] = c.tables[old]
+		delete(c.tables, old)
+		install()
+		return nil
+	})
+}
+
+// Capture calls capture at a moment between two metadata commits at which no change outside the log
+// is in flight, and returns the end of the log at that moment.
+func (w *Writer) Capture(capture func() error) (newest mvcc.Timestamp, last lsn.LSN, err error) {
+	w.Gate.Block()
+	defer w.Gate.Unblock()
+	w.core.metaMu.Lock()
+	defer w.core.metaMu.Unlock()
+	if err := capture(); err != nil {
+		return 0, 0, err
+	}
+	newest, last = w.End()
+	return newest, last, nil
+}
+
+// commitMeta makes the metadata commit of a tablet.
+//
+// It finds log_start in this order, so that it misses no operation: first the first unpublished
+// LSN, then the lowest LSN in the memory stores. An operation that is not in a store when
+// commitMeta asks it was not applied, so not published, so its LSN is not below the first
+// unpublished one. A table whose last commit is not installed yet has all stores from before it.
+func (w *Writer) commitMeta(m *tablet.MetaCommit) error {
+	c := w.core
+	c.metaMu.Lock()
+	defer c.metaMu.Unlock()
+	start := min(w.logNeeds(m.Table), m.First())
+	// The log has to reach up to log_start: LSNs below it that a power cut took would be given
+	// again, to batches that replay passes over.
+	if err := w.Log.Sync(start - 1); err != nil {
+		w.Poison(err)
+		return err
+	}
+	edit := m.Edit()
+	edit.LogStart = start
+	row := c.stored
+	row.ClockHigh = max(row.ClockHigh, w.Visible())
+	row.LogEnd = max(row.LogEnd, w.Log.Durable())
+	if err := w.commitStored(edit, row); err != nil {
+		return err
+	}
+	w.Gate.Committed(m.Table.Number)
+	m.Committed()
+	return nil
+}
+
+// Wait syncs the log up to at and waits until all of it is published.
+func (w *Writer) Wait(ctx context.Context, at lsn.LSN) error {
+	if err := w.Log.Sync(at); err != nil {
+		w.Poison(err)
+		return err
+	}
+	return w.WaitLSN(ctx, at)
+}
+
+// host is the store as its tablets see it.
+type host struct{ *Core }
+
+func (h host) NewCreation() *blockmanager.Creation { return h.Blocks.NewCreation() }
+
+func (h host) Wait(ctx context.Context, at lsn.LSN) error { return h.Writer.Wait(ctx, at) }
+
+func (h host) Timestamp() (mvcc.Timestamp, error) { return h.Clock.Now() }
+
+func (h host) Append(rec *record.Writer, table uint32) (mvcc.Timestamp, lsn.LSN, func(), error) {
+	return h.Writer.Announce(rec, table)
+}
+
+// HistoryFloor returns the present time less the retention, or a lower timestamp that a snapshot or
+// a running read pins. It returns Min if history is kept forever or the clock is not a physical
+// one. It never returns less than the table's present floor, which a longer retention does not
+// lower. From then on, reads of the table below the floor are refused.
+func (h host) HistoryFloor(t *tablet.Tablet, historySec int64) mvcc.Timestamp {
+	floor := h.Oldest(historySec)
+	if h.InFlight() {
+		floor = min(floor, h.Visible()) // reads of the newest state do not see what is in flight
+	}
+	return max(h.Pins.Choose(t.Number, floor), t.Metadata().HistoryFloor)
+}
+
+// Now is 0 for a clock that is not a physical one.
+func (h host) Now() mvcc.Timestamp { return h.PhysicalTime() }
+
+func (h host) Event(e compaction.Event) { h.Options.Event(e) }
+
+// CommitMeta adds to the edit what every metadata commit contains, commits it, installs it in
+// memory, and removes the log segments that the confirmed metadata does not need.
+func (h host) CommitMeta(m tablet.MetaCommit) error {
+	w := h.Writer
+	if err := w.commitMeta(&m); err != nil {
+		return err
+	}
+	failed := ErrPanic
+	defer func() {
+		if failed != nil { // memory does not show what the metadata says
+			w.Poison(failed)
+		}
+	}()
+	if failed = m.Install(); failed != nil {
+		return failed
+	}
+	return w.ReleaseLog()
+}
