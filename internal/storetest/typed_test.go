@@ -359,14 +359,14 @@ func TestInvalidStructsAreRefused(t *testing.T) {
 				K uint32
 				L uint32 `oribi:"k"`
 			}](table)
-		}, `.L: column "k" is also that of`},
+		}, `.L: column "k" is also the column of`},
 		"embedded twice": {func() error {
 			return bindAs[struct {
 				K uint32
 				N *int64
 				inner
 			}](table)
-		}, `.inner.N: column "n" is also that of`},
+		}, `.inner.N: column "n" is also the column of`},
 		"embedded pointer": {func() error {
 			return bindAs[struct {
 				K uint32
