@@ -28,7 +28,9 @@ type container struct {
 	id  containerID
 	row containerRow // as of the last commit; guarded by Manager.mu
 
-	// Guarded by Manager.mu.
+	// Use of the container, guarded by Manager.mu. A container is dead once live has reached 0. Its
+	// file is removed when refs is 0 too, and when no state to which the metadata may return, after
+	// a crash that loses a commit, has blocks in it: died must be a confirmed epoch.
 	live     int       // committed blocks in it
 	died     uint64    // epoch of the commit that made it dead, or of the open
 	since    time.Time // of that commit, or of the open
@@ -40,7 +42,7 @@ type container struct {
 	refs atomic.Int64 // open sources
 	file *sharedFile  // for reading; nil for a dead one from before the open
 
-	// Owned by the Creation that acquired it.
+	// Owned by the Creation that acquired it, without a lock.
 	end     int64 // where the next block begins
 	unnamed bool  // the file is new: the directory was not synced since
 

@@ -39,7 +39,8 @@ type Manager struct {
 	// confirmedOnRequest is the result of ConfirmedEpoch. It changes under commitMu.
 	confirmedOnRequest atomic.Uint64
 
-	// commitMu is held from the intent of a commit to its publication, and while space is freed.
+	// commitMu is held from the intent of a commit to its publication, and while space is freed. It
+	// orders all changes on the disk, and is held during I/O, so readers never take it.
 	commitMu  sync.Mutex
 	anchor    *anchor
 	meta      *metaStore // nil until Writable
@@ -50,7 +51,9 @@ type Manager struct {
 
 	newest newestState // of a follower
 
-	// mu guards the following fields. The state changes only under both locks.
+	// mu guards the following fields. The state changes only under both locks: a commit, with
+	// commitMu held, reads the state without mu, and takes mu only to publish the next one. Opening
+	// a block therefore never waits for the disk.
 	mu                sync.RWMutex
 	state             *state
 	nextID            block.ID
@@ -63,7 +66,8 @@ type Manager struct {
 
 	sums lazySums // of OpenDamaged
 
-	// Of a follower: what only states before the current one have, see Reload.
+	// Of a follower: blocks and containers that only earlier states have. Readers of these states
+	// may still open their files, until Forget.
 	older   map[block.ID]*liveBlock
 	retired []*container
 

@@ -32,19 +32,23 @@ var gone = new(entry)
 
 // shard is a part of the cache with its own share of the limit.
 type shard struct {
-	table atomic.Pointer[table]
-	used  atomic.Int64
-
+	// Get uses only these fields and takes no lock: a hit costs a probe of the table and a store
+	// into the entry.
+	table  atomic.Pointer[table]
+	used   atomic.Int64
 	misses atomic.Int64
 
+	// mu guards the rest, which changes when values are put or evicted. New values enter fresh, and
+	// move to proven if they are used there. recent remembers the hashes of values that were dropped
+	// from fresh or not admitted: a value that is put again soon enters proven at once.
 	mu     sync.Mutex
 	limit  int64
-	count  int // live entries
-	filled int // slots of the table that are not nil: live entries and gone
 	fresh  queue
 	proven queue
 	recent ghosts
-	blocks map[uint64]*entry // first entry of each block
+	count  int               // live entries
+	filled int               // slots of the table that are not nil: live entries and gone
+	blocks map[uint64]*entry // first entry of each block, to evict a block's entries together
 }
 
 // table is an open-addressed hash table whose size is a power of two, at most three quarters full.

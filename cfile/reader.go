@@ -37,6 +37,8 @@ type Info struct {
 // Reader is an open file. Its methods may be called concurrently; their results must not be
 // changed. It owns no resources but memory, so there is nothing to close.
 type Reader struct {
+	// Where the bytes are and which caches keep them. limit, if it is not nil, is asked for memory
+	// before a cblock of minLimited bytes or more is read.
 	src     block.Source
 	size    int64
 	cache   *cache.Cache // nil = none
@@ -44,6 +46,9 @@ type Reader struct {
 	id      uint64       // in the cache
 	limit   Limiter      // nil = none
 	largest atomic.Int64 // payload read so far
+
+	// The header and the footer, which Open has read and checked. They take a few hundred bytes, so
+	// they stay in memory; indexes, which grow with the file, do not.
 	version int
 	codec   compress.Codec
 	info    Info
@@ -58,7 +63,8 @@ type Reader struct {
 	pairs       []Pair // header's, then footer's
 	headerPairs int
 
-	// What loaded has loaded, each once until the cache drops it; load serializes the loading.
+	// The parts that loaded has loaded, each once until the cache for indexes drops it. load
+	// serializes the loading: many readers that begin at once read an index once.
 	load     sync.Mutex
 	ordinals atomic.Pointer[part[ordinalIndex]]
 	values   atomic.Pointer[part[valueIndex]]

@@ -36,14 +36,16 @@ type Writer struct {
 	o      WriterOptions
 	out    framer
 	values encoding.Builder
-	words  encoding.DictionaryBuilder // values, if they are one
+	words  encoding.DictionaryBuilder // the same as values if it builds a dictionary, otherwise nil
 	coded  int64                      // values in cblocks of codes
 
+	// Parts of the file besides data cblocks. They grow with the number of cblocks, not of rows.
 	ordinals, keys *treeBuilder            // nil = not requested
 	zone           *zoneBuilder            // nil = none
-	arrays         *encoding.ArrayPrologue // of the open cblock; nil = the column is not one of arrays
+	arrays         *encoding.ArrayPrologue // of the open cblock; nil if the column has no arrays
 	pairs          []Pair                  // for the footer
 
+	// The open cblock: values of rows that were appended and not yet written.
 	first     int64        // row of the open cblock's first row
 	rows      int          // of the open cblock
 	present   batch.Bitmap // of the open cblock; only if one of its rows is NULL

@@ -26,9 +26,12 @@ import (
 // and no sequence numbers to distinguish the changes of one batch. The cost: every change of a row
 // is reached through its entry.
 type MemStore struct {
-	format  *change.RowFormat // of the images in replacements
-	changes *arena.Arena      // links; written with mu held, read without it
-	grow    func(n int64)
+	format *change.RowFormat // of the images in replacements
+	grow   func(n int64)
+
+	// changes has the links, which never change once a row refers to them. So a reader holds mu only
+	// to find the row, and follows its links without it, however many there are.
+	changes *arena.Arena
 
 	mu        sync.RWMutex
 	changeLog *arena.Journal[logEntry] // of changes applied since StartChangeLog; nil if it was not called

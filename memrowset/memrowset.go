@@ -64,17 +64,23 @@ type MemRowSet struct {
 	rowFormat *change.RowFormat
 	grow      func(n int64)
 
-	mu     sync.RWMutex // guards tree and view, and changes of filter; never held while anything waits
+	// mu guards tree and view, and changes of filter. It is never held while anything waits. Only
+	// inserts change the tree: updates link a change to the row, in the arena, without mu. Scans
+	// read view, a snapshot that shares nodes with tree, so a scan holds mu only to get it.
+	mu     sync.RWMutex
 	tree   *tree
-	view   *tree     // snapshot for scans; nil when an insert made it stale
-	filter keyFilter // of the keys in tree
+	view   *tree     // nil when an insert made it stale
+	filter keyFilter // of the keys in tree; most lookups of absent keys end here, without mu
 
-	alloc sync.Mutex // guards arena.Alloc; never held together with mu
+	// alloc guards arena.Alloc. It is never held together with mu, so that writers can copy rows
+	// into the arena while another inserts.
+	alloc sync.Mutex
 	arena *arena.Arena
 
 	probes    probes
 	changeLog atomic.Pointer[arena.Journal[logEntry]] // changes since Freeze; nil before
 
+	// Counters, which are read without a lock: whether to flush is decided by them.
 	filterBytes atomic.Int64
 
 	rows     atomic.Int64 // in the tree, ghosts among them

@@ -25,8 +25,12 @@ import (
 // A Publisher is safe for concurrent use, except that Start must be called in LSN order.
 // Source: tablet spec §4.4, with publication in order instead of a set of applied timestamps.
 type Publisher struct {
-	visible atomic.Uint64 // Timestamp; written under mu, read without
+	// visible is the newest published Timestamp. Every read loads it, so it needs no lock; it is
+	// stored with mu held, and only rises.
+	visible atomic.Uint64
 
+	// mu guards the batches in flight. Start appends them in the order of their LSNs, so a batch is
+	// found by binary search, and publication removes a prefix.
 	mu      sync.Mutex
 	pending []pending // started and not yet published, by LSN
 	lastLSN lsn.LSN

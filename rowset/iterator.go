@@ -29,25 +29,31 @@ type Iterator struct {
 	deltas *delta.Tracker
 	// If span is not nil, only rows with a change in span are returned or, if still is set, only
 	// rows without.
-	span     *delta.Span
-	still    bool
+	span  *delta.Span
+	still bool
+
+	// Where the scan is. The first window is small and each is larger than the one before, so that a
+	// scan which ends after a few rows has not read many, and a long scan has few windows.
 	rows     batch.Ordinal // size of a whole window; 0 before the first
 	part     batch.Ordinal // size of the next window, if smaller than rows
 	returned int64         // rows up to now
+	low      batch.Ordinal // rows [low, high) have keys in the request's range
+	high     batch.Ordinal
 	next     batch.Ordinal // rows [next, end) are still to be read
 	end      batch.Ordinal
-	low      batch.Ordinal // rows [low, high) are those with keys in the request's range
-	high     batch.Ordinal
 	from     batch.Ordinal // the current window: n rows at from
 	n        int
-	test     func(*batch.Predicate, batch.Bitmap) error // filterOne, if the request has a filter
-	err      error
-	*memory  // nil after Close
 
-	consumer scan.Consumer // nil: none
-	taken    bool          // it took the last window
+	test    func(*batch.Predicate, batch.Bitmap) error // filterOne, if the request has a filter
+	err     error
+	*memory // nil after Close
 
-	counting *counting // nil: nothing is counted
+	// consumer, if it is not nil, is offered each window before its columns are read: an aggregation
+	// computes with the stored values. taken reports whether it took the last window.
+	consumer scan.Consumer
+	taken    bool
+
+	counting *counting // what an explanation counts; nil if nothing is counted
 }
 
 // NewIterator scans the rowset for a request. It takes a reference that Close releases.

@@ -42,22 +42,30 @@ type Writer struct {
 	schema   *schema.Schema
 	creation Creation
 	words    *Dictionaries
-	columns  []output[*cfile.Writer]
-	filter   output[*bloom.Writer]
-	index    output[*cfile.Writer]  // compound keys only
-	undo     output[*delta.Writer]  // created by the first undo
-	redo     output[*delta.Writer]  // created by the first redo
-	rows     output[*rowFileWriter] // see AddRowFile
-	hashes   []uint64               // of all keys, if there is a row file
-	keys     *keydir.Directory      // of hashes; nil if they are such that it is of no use
-	parts    parts
-	row      Metadata
-	vector   *batch.Vector  // the keys of one Append, for the index
-	undos    []change.Delta // scratch
-	lastKey  []byte
 
-	stored     []storedCells  // by column; nil before the first AppendStored
-	withBirths []change.Delta // scratch of AppendStored
+	// The files, all written at the same time, since rows come once: each Append passes the rows'
+	// cells, keys and changes to all of them.
+	columns []output[*cfile.Writer]
+	filter  output[*bloom.Writer]
+	index   output[*cfile.Writer]  // compound keys only
+	undo    output[*delta.Writer]  // created by the first undo
+	redo    output[*delta.Writer]  // created by the first redo
+	rows    output[*rowFileWriter] // see AddRowFile
+	parts   parts
+
+	// The key directory is made at the end, when the number of rows is known.
+	hashes []uint64          // of all keys, if a row file is written
+	keys   *keydir.Directory // of hashes; nil if too many of them are equal for it to be of use
+
+	row     Metadata
+	lastKey []byte
+
+	// Memory of one Append.
+	vector     *batch.Vector // the keys, for the index
+	undos      []change.Delta
+	withBirths []change.Delta // of AppendStored
+
+	stored []storedCells // by column; nil before the first AppendStored
 }
 
 // output is a file being written and the block that it is written to.

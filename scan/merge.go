@@ -50,15 +50,22 @@ func Merge(r *Request, inputs []Iterator, parts ...Part) Iterator {
 }
 
 type merge struct {
-	columns      []schema.Column
-	descending   bool
-	withKeys     bool
-	rows         int    // maximum rows of the next output batch
-	parts        []Part // not opened yet, in the order of the scan
-	seekKey      []byte // the furthest key of Seek, for the parts
-	started      bool   // the inputs have returned their first batches
-	used         *head  // input whose batch ends with the current batch
-	passThrough  bool   // the current batch is the batch of used, not out
+	columns    []schema.Column
+	descending bool
+	withKeys   bool
+	rows       int // maximum rows of the next output batch
+
+	// Parts are opened only when the merge reaches their range: a scan of disjoint rowsets in key
+	// order has one of them open at a time.
+	parts   []Part // not opened yet, in the order of the scan
+	seekKey []byte // the furthest key of Seek, for the parts
+	started bool   // the inputs have returned their first batches
+
+	// The current batch refers to cells of its inputs. An input whose batch ends with it is advanced
+	// at the next call of Next, since that overwrites the cells.
+	used        *head
+	passThrough bool // the current batch is the batch of used, not out
+
 	err          error
 	*mergeMemory // nil after Close
 }

@@ -51,24 +51,29 @@ var ErrMemory = errors.New("the groups take too much memory")
 
 // Aggregator computes figures.
 type Aggregator struct {
+	// The inputs: columns of the batches, products of columns, and the groups found so far. Figures
+	// that need the same column or product share it, so each is computed once for a batch.
 	columns  []column
 	products []*product
 	groups   groups
 	limit    int64
 	part     Part // only these groups
 
+	// The results so far.
 	rows      []int64 // by group; of windows only if needsRows
 	needsRows bool    // there are keys, or figures that count rows
 	states    []*state
 	figures   []*state // by figure; equal figures have the same state
 
+	// Windows, which are added up without decoding them, see AddWindow. Trying a window that cannot
+	// be taken costs time, so after each failure more windows are not tried.
 	parts   []windowPart // of one window
-	table   *table       // nil: no window was tabulated
+	table   *table       // nil if no window was tabulated
 	infos   []scan.ColumnInfo
 	refused int // windows that are not tried
 	pause   int // their number after the last window that could not be taken
 
-	// Of the current batch.
+	// The current batch. The slices keep their memory from batch to batch.
 	selected rows
 	// ids has the group of each row. It is nil if the groups are not known yet, or if there are no
 	// keys.

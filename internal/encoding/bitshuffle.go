@@ -57,6 +57,9 @@ type shuffled struct {
 	inline  [inlineChunks]uint32
 	cache   Chunks
 
+	// The following fields remember earlier calls, to make the next one faster. A block in the cache
+	// is used concurrently, so they are atomic, and a lost update costs time only.
+
 	// kept is the last partly decoded chunk, or nil while a call uses it. A call that takes it owns
 	// it until it puts it back, so that concurrent calls do not share it.
 	kept atomic.Pointer[chunkBuffer]

@@ -42,7 +42,7 @@ type catchUp struct {
 	logs      []changeLog
 	added     map[uint64]*Added // by rowset ID
 	files     *rowset.Tree      // the added rowsets, opened to look up keys; nil = not open
-	positions int64             // number of positions remembered by logs
+	positions int64             // of rows in added rowsets, remembered by logs; bounds their memory
 }
 
 // changeLog gives access to the changes that one store has logged.

@@ -31,8 +31,10 @@ import (
 // jobs wait for each other: a compaction that waits for a flush already owns its rowsets, and a
 // flush that runs waits for nothing here.
 type claims struct {
+	// changed is closed when a job gives something back, and every waiting job looks again: a
+	// condition variable would not end a wait with its context. It is nil if no job waits.
 	mu        sync.Mutex
-	changed   chan struct{} // closed when a job gives something back; nil = no job waits
+	changed   chan struct{}
 	exclusive exclusion
 	flushing  bool            // a flush runs
 	flushed   map[uint64]bool // IDs of the rowsets whose delta mem stores it writes

@@ -55,6 +55,7 @@ type Ingest struct {
 	// the table expire.
 	Purge func(keys [][]byte) error
 
+	// The files so far. No writer and no reader knows of them before the commit.
 	t        *Tablet
 	creation *blockmanager.Creation
 	writer   *rowset.RollingWriter
@@ -64,8 +65,9 @@ type Ingest struct {
 	auto     int64  // the highest value of an auto-incrementing column
 	out      []*rowset.Metadata
 
-	// Every key was looked up in the state as of since or a later one. seen contains the IDs of
-	// rowsets without newer rows.
+	// Every key was looked up in the state as of since or a later one, while other writers went on.
+	// So only keys that were inserted after since are looked up again, with writers blocked. seen
+	// contains the IDs of rowsets without newer rows.
 	since mvcc.Timestamp
 	seen  map[uint64]bool
 	files *rowset.Tree // the new rowsets, opened to look up keys

@@ -125,8 +125,15 @@ type Tablet struct {
 	opts   Options
 	Number uint32
 
+	// claims decides which jobs may run at once, and reports sends their events in the order of
+	// their commits.
 	claims  claims
 	reports reports
+
+	// Locks of writers, taken in the order gate, autoMu, stripes. A write batch holds the gate, shared, and the stripes of its
+	// keys from Prepare to Release, so that nothing changes the rows between its decisions and their
+	// effect. A job holds the gate alone while it replaces the state. A key's hash selects one of
+	// the stripes: a lock for each key would need a table of locks.
 	gate    sync.RWMutex
 	stripes [stripeCount]sync.Mutex
 
@@ -135,10 +142,14 @@ type Tablet struct {
 	// autoMu or by the exclusive gate.
 	auto int64
 
-	state   atomic.Pointer[tabletState] // nil: closed or dropped
+	// state is replaced as a whole: a reader acquires one state and sees the same rowsets until it
+	// releases it, without a lock. It is nil once the table is closed or dropped. retired has the
+	// states that were replaced and are still in use: their files stay open.
+	state   atomic.Pointer[tabletState]
 	retired retired
 	version atomic.Uint64 // of the state
 
+	// Parts of the state, for callers that need no more and must not keep files open.
 	schema   atomic.Pointer[TableSchema] // of the last state
 	metadata atomic.Pointer[meta.Table]  // the last committed row
 	nextID   atomic.Uint64               // of rowsets
@@ -158,8 +169,10 @@ type tabletState struct {
 	mems   []*memrowset.MemRowSet // both
 	tree   *rowset.Tree
 	floor  mvcc.Timestamp // reads below are refused
-	refs   atomic.Int64
 
+	// refs counts the users of the state, the table among them until it replaces the state. The last
+	// release closes the files that the next state does not have.
+	refs    atomic.Int64
 	retired *retired // set when the state was replaced
 }
 

@@ -70,29 +70,40 @@ var ErrImmutable = errors.New("immutable, and cannot be updated")
 
 // Write is the part of a write batch that concerns one table, between Prepare and Release.
 type Write struct {
-	t       *Tablet
-	state   *tabletState
-	ops     []Op
+	t     *Tablet
+	state *tabletState // cannot be replaced before Release
+	ops   []Op
+
+	// By operation: what it does, and its key with the key's hash, made once for all filters.
 	targets []target
 	probes  []bloom.Probe
-	locked  []uint16 // stripes, ascending
-	order   []keyed  // operations in key order, those on one key in batch order; empty = ops is already sorted
-	before  []int32  // for each operation, the one before it on the same key, −1 = none; set with order
-	lists   []byte   // change lists made of upserts: the chunk being filled
-	list    []byte   // scratch of Apply
-	column  string   // the column that the last error of decide is about
-	partial bool     // refused operations are left out
-	serial  bool     // t.autoMu is held
 
+	// locked has the stripes that are held, ascending: all write batches lock in this order, so none
+	// waits for another that waits for it.
+	locked []uint16
+
+	// The order in which operations are looked up, see findAll. Most batches are small or sorted,
+	// and have neither.
+	order  []keyed // operations in key order, on one key in batch order; empty if ops is sorted
+	before []int32 // for each operation, the previous one on the same key, or −1; set with order
+
+	lists   []byte // change lists made of upserts: the chunk being filled
+	list    []byte // scratch of Apply
+	column  string // the column that the last error of decide is about
+	partial bool   // refused operations are left out
+	Refused []*change.RowError
+
+	serial    bool // t.autoMu is held
 	exclusive bool // the gate is held by the caller
-	Refused   []*change.RowError
 
-	AsOf    mvcc.Timestamp // the operations are decided as of this time, unless it has passed; set before Resolve
+	// Rows that expire: whether an operation finds a row depends on the time as of which it is
+	// decided. If the batch gets a timestamp at or above until, it must be decided again.
+	AsOf    mvcc.Timestamp // the wanted time, unless it has passed; set before Resolve
 	expires bool           // rows of the table expire, by rule
 	rule    expiry.Rule    // on column clock
-	clock   int            // see rule
-	now     mvcc.Timestamp // the operations are decided as of this time
-	until   mvcc.Timestamp // as of this time, or a later one, they may be decided in another way
+	clock   int
+	now     mvcc.Timestamp // the time as of which the operations are decided
+	until   mvcc.Timestamp // the earliest time at which a decision may differ
 }
 
 // writes has released Writes, whose slices are empty but keep their memory.

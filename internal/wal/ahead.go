@@ -28,14 +28,18 @@ import (
 // finds space on the disk for those bytes, a write that makes the file longer waits for it, and all
 // callers of Append with it, for 5 to 13 ms.
 type ahead struct {
+	// Used by Append only: whether the program syncs its records a few at a time.
 	syncs int64 // of the log, when zeros were last written or judged not worthwhile
 	bytes int64 // of records since
 	full  bool  // the disk has no room for zeros: not again in this segment
 
-	extending sync.Mutex   // held by who makes the newest file longer or shorter, or replaces it
-	end       atomic.Int64 // of the newest file; between the last record and it are zeros
-	written   int64        // Log.written at the last sync; whose turn it is touches it
-	none      atomic.Bool  // the disk has no room for the zeros of a sync: not again in this segment
+	// extending is held while the newest file is made longer or shorter, or is replaced: Append and
+	// a sync both do that. end is the file's length; all bytes from the last record to it are zeros.
+	extending sync.Mutex
+	end       atomic.Int64
+
+	written int64       // Log.written at the last sync; used by the goroutine that has the turn
+	none    atomic.Bool // the disk has no room for the zeros of a sync: not again in this segment
 }
 
 // aheadRules say when zeros are written. Lengths are bytes.

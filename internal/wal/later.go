@@ -20,12 +20,15 @@ import (
 type later struct {
 	held bool // a frame was buffered since the last that was not; used by Append only
 
-	writing sync.Mutex // held over the write
+	// writing is held over a write of buffered frames, so that they reach the file in order. mu is
+	// held only to append to buf or to swap it with spare: Append goes on during the write. writing
+	// is locked before mu.
+	writing sync.Mutex
+	spare   []byte // the previous buf; guarded by writing
 
-	mu    sync.Mutex // after writing
-	buf   []byte     // frames, back to back
-	off   int64      // where they go
-	spare []byte     // the previous buf; guarded by writing
+	mu  sync.Mutex
+	buf []byte // frames, back to back
+	off int64  // where they go
 }
 
 // put writes a frame at off, after all earlier frames, copies it there, or buffers it.
