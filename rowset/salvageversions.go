@@ -206,7 +206,7 @@ func (s *savedRow) hidden(undo bool, file, part, c int, ts mvcc.Timestamp) *delt
 
 // changedIn reports whether a hole may have changes of a column or, if c is negative, may have
 // ended or begun the row. A delete changes no column, and the columns that a reinsert sets are
-// among those of the hole.
+// among the columns of the hole.
 func (s *savedRow) changedIn(h *delta.Hole, c int) bool {
 	if c < 0 {
 		return h.Existence

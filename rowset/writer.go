@@ -55,7 +55,7 @@ type Writer struct {
 
 	// The key directory is made at the end, when the number of rows is known.
 	hashes []uint64          // of all keys, if a row file is written
-	keys   *keydir.Directory // of hashes; nil if too many of them are equal for it to be of use
+	keys   *keydir.Directory // of hashes; nil if one of them found no free slot in it
 
 	row     Metadata
 	lastKey []byte

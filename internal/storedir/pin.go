@@ -19,9 +19,9 @@ import (
 	"github.com/oribi-db/oribi/vfs"
 )
 
-// readers/<16 hex digits>.pin says what a follower reads. The follower holds an exclusive lock on
-// the file as long as it is open, so a pin without a lock belongs to a process that was killed. The
-// writer removes such pins.
+// readers/<16 hex digits>.pin has the epoch and the LSN from which on a follower reads. The
+// follower holds an exclusive lock on the file as long as it is open, so a pin without a lock
+// belongs to a process that was killed. The writer removes such pins.
 //
 //	offset  width  field   meaning
 //	0       8      magic   "oribipin"

@@ -130,10 +130,11 @@ type Tablet struct {
 	claims  claims
 	reports reports
 
-	// Locks of writers, taken in the order gate, autoMu, stripes. A write batch holds the gate, shared, and the stripes of its
-	// keys from Prepare to Release, so that nothing changes the rows between its decisions and their
-	// effect. A job holds the gate alone while it replaces the state. A key's hash selects one of
-	// the stripes: a lock for each key would need a table of locks.
+	// Locks of writers, taken in the order gate, autoMu, stripes. A write batch holds the gate,
+	// shared, and the stripes of its keys from Prepare to Release, so that nothing changes the rows
+	// between its decisions and their effect. A job holds the gate alone while it replaces the
+	// state. A key's hash selects one of the stripes: a lock for each key would need a table of
+	// locks.
 	gate    sync.RWMutex
 	stripes [stripeCount]sync.Mutex
 
