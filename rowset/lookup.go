@@ -69,21 +69,20 @@ func (l *lookup) find(d *DiskRowSet, p bloom.Probe) (found bool, err error) {
 			return false, nil
 		}
 	}
-	var rows *rowFile
-	if l.base {
-		rows = d.openStored()
-	}
+	stored := l.base && d.mayHaveRowFile()
 	if dir == nil && cached == nil {
-		if excluded, err := d.excludes(p, rows != nil); err != nil || excluded {
+		if excluded, err := d.excludes(p, stored); err != nil || excluded {
 			d.noteAbsent()
 			return false, err
 		}
 	}
-	if rows != nil {
-		if found, err = l.inRowFile(d, rows, p); err == nil {
-			return found, nil
+	if stored {
+		if f := d.openStored(); f != nil {
+			if found, err = l.inRowFile(d, f, p); err == nil {
+				return found, nil
+			}
+			d.noteDamage(err)
 		}
-		d.noteDamage(err)
 	}
 	switch {
 	case cached != nil: // in the format of another schema: the columns have the base data

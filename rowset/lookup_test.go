@@ -1,19 +1,156 @@
 package rowset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/oribi-db/oribi/batch"
+	"github.com/oribi-db/oribi/block"
 	"github.com/oribi-db/oribi/bloom"
 	"github.com/oribi-db/oribi/cache"
 	"github.com/oribi-db/oribi/change"
+	"github.com/oribi-db/oribi/delta"
 	"github.com/oribi-db/oribi/internal/keydir"
+	"github.com/oribi-db/oribi/internal/seedtest"
 	"github.com/oribi-db/oribi/keyenc"
 	"github.com/oribi-db/oribi/mvcc"
 	"github.com/oribi-db/oribi/schema"
 )
+
+// Each lookup reads the files that the comment of lookup says, and no file after the one that
+// answers.
+func TestLookupsReadTheirSourcesInOrder(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{
+		{ID: 1, Name: "k", Type: schema.Int64},
+		{ID: 2, Name: "v", Type: schema.String},
+	}, 1), 400)
+	row := w.stored(t, r)
+	broken := *row
+	broken.RowFile = row.Bloom // another file: damaged
+	absent, present := w.excludedKey(t, r, row), w.rows[r.IntN(len(w.rows))].key
+	for _, test := range []struct {
+		name  string
+		row   *Metadata
+		key   []byte
+		get   bool
+		cache int64
+		want  []string
+	}{
+		{"absent", row, absent, true, 0, []string{"bloom file"}},
+		{"absent, no cells", row, absent, false, 0, []string{"bloom file"}},
+		{"absent, again", row, absent, true, 16 << 20, nil},
+		{"present", row, present, true, 0, []string{"bloom file", "row file"}},
+		{"present, no cells", row, present, false, 0, []string{"bloom file", `column "k"`}},
+		{"present, again", row, present, true, 16 << 20, nil},
+		{"damaged row file", &broken, present, true, 0, []string{"bloom file", `column "k"`, `column "v"`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := &countedBlocks{Blocks: w.disk, reads: map[block.ID]*FileReads{}}
+			o := Options{Blocks: files}
+			if test.cache > 0 {
+				o.Cache = cache.New(test.cache)
+			}
+			set, err := Open(w.schema, test.row, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer set.Unref()
+			for range 1 + test.cache>>20 {
+				files.reset()
+				found := false
+				if test.get {
+					l := lookup{base: true}
+					found, err = l.find(set, bloom.MakeProbe(test.key))
+					if err == nil && found {
+						_, err = set.appendCells(nil, l.row, l.image, new(delta.RowState), allOf(w.schema))
+					}
+				} else {
+					_, found, err = set.Find(bloom.MakeProbe(test.key))
+				}
+				if err != nil || found != bytes.Equal(test.key, present) {
+					t.Fatal(found, err)
+				}
+			}
+			var got []string
+			for _, f := range files.list(set) {
+				got = append(got, f.File)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("reads %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// excludedKey returns a key that the bloom file of a rowset excludes.
+func (w *testRowSet) excludedKey(t *testing.T, r *rand.Rand, row *Metadata) []byte {
+	set, err := Open(w.schema, row, Options{Blocks: w.disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Unref()
+	filter, err := set.Filter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		key := w.absentKey(r)
+		may, err := filter.MayContain(bloom.MakeProbe(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !may && len(key) == len(row.MinKey) && bytes.Compare(key, row.MinKey) > 0 {
+			return key
+		}
+	}
+}
+
+// CheckKey asks the bloom file although lookups usually find their keys.
+func TestCheckKeyAlwaysAsksTheBloomFile(t *testing.T) {
+	r := seedtest.Rand(t)
+	w := newTestRowSet(t, r, mustSchema([]schema.Column{{ID: 1, Name: "k", Type: schema.Int64}}, 1), 100)
+	row := *w.stored(t, r)
+	sink, err := w.disk.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := bloom.NewWriter(sink, bloom.Options{})
+	if err == nil {
+		err = filter.Add(w.rows[0].key)
+	}
+	if err == nil {
+		err = filter.Finish()
+	}
+	if err == nil {
+		err = w.disk.Finish(sink)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	row.Bloom = sink.ID() // of one key
+	set, err := Open(w.schema, &row, Options{Blocks: w.disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Unref()
+	set.found.Store(trustFound)
+	excluded := 0
+	for i := range w.rows {
+		if err := set.CheckKey(w.rows[i].key, int64(i)); isDamage(err) {
+			excluded++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(w.rows) - 1; excluded < n*9/10 {
+		t.Errorf("%d keys of %d are not in the bloom file", excluded, n)
+	}
+}
 
 // wideRows writes n rows of an INT64 key and nine numbers, with a row file. Keys are even.
 func wideRows(b *testing.B, n int) (*disk, *schema.Schema, *Metadata) {

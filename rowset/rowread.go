@@ -129,10 +129,14 @@ func (f *rowFile) column(col int) int {
 	return f.source[col]
 }
 
+// mayHaveRowFile reports whether the rowset has a row file that was not found to be damaged so that
+// it does not open.
+func (d *DiskRowSet) mayHaveRowFile() bool { return d.Metadata().RowFile != 0 && !d.rowsOff.Load() }
+
 // openStored returns the row file, or nil if the rowset has no row file that can be read. After an
 // error that is not damage, for instance too many open files, the next call tries again.
 func (d *DiskRowSet) openStored() *rowFile {
-	if d.Metadata().RowFile == 0 || d.rowsOff.Load() {
+	if !d.mayHaveRowFile() {
 		return nil
 	}
 	f, err := d.rowFile()
